@@ -1,0 +1,37 @@
+# What our own code is compiled with. GCC 12 reports -Wrestrict falsely for std::string (GCC bug 105651).
+set(KEELSON_WARNINGS -Wall -Wextra -Wno-unused-parameter -Wno-restrict -Werror)
+
+# keelson_library(NAME SRCS ... DEPS ...): one static library for a folder.
+function(keelson_library name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SRCS})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+  target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
+endfunction()
+
+# keelson_test(NAME SRCS ... DEPS ... [LABEL unit|integration|e2e|convergence|gpu] [TIMEOUT seconds]):
+# one GoogleTest program, run by CTest under its label (default: unit).
+function(keelson_test name)
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SRCS;DEPS" ${ARGN})
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${ARG_SRCS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} keelson_test_main)
+  target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
+    ENVIRONMENT "KEELSON_SOURCE_DIR=${PROJECT_SOURCE_DIR};KEELSON_BINARY_DIR=${PROJECT_BINARY_DIR}/bin;${KEELSON_SANITIZER_ENVIRONMENT}")
+endfunction()
+
+# keelson_binary(NAME SRCS ... DEPS ...): a shipped program, into <build>/bin.
+function(keelson_binary name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
+endfunction()
