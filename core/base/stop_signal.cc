@@ -1,0 +1,95 @@
+#include "core/base/stop_signal.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/base/log.h"
+
+namespace keelson {
+namespace {
+
+sigset_t WatchedSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGUSR2);  // wakes the watcher for its own end
+  return set;
+}
+
+}  // namespace
+
+StopSignal::StopSignal(StopSignal* parent) : parent_(parent) { parent_->AddChild(this); }
+
+StopSignal::~StopSignal() {
+  if (parent_ != nullptr) parent_->RemoveChild(this);
+}
+
+void StopSignal::AddChild(StopSignal* child) {
+  MutexLock lock(&mu_);
+  children_.push_back(child);
+  if (raised_) child->Raise();
+}
+
+void StopSignal::RemoveChild(StopSignal* child) {
+  MutexLock lock(&mu_);
+  children_.erase(std::find(children_.begin(), children_.end(), child));
+}
+
+void StopSignal::Raise() {
+  MutexLock lock(&mu_);
+  raised_ = true;
+  cv_.NotifyAll();
+  for (StopSignal* child : children_) child->Raise();
+}
+
+bool StopSignal::raised() const {
+  MutexLock lock(&mu_);
+  return raised_;
+}
+
+bool StopSignal::WaitFor(absl::Duration timeout) const {
+  // An infinite timeout would overflow the clock's type.
+  const auto bounded = absl::ToChronoNanoseconds(std::min(timeout, absl::Hours(24 * 365)));
+  const auto deadline = std::chrono::steady_clock::now() + bounded;
+  MutexLock lock(&mu_);
+  while (!raised_) {
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= std::chrono::nanoseconds(0)) break;
+    cv_.WaitFor(&mu_, absl::FromChrono(left));
+  }
+  return raised_;
+}
+
+void StopSignal::Wait() const {
+  MutexLock lock(&mu_);
+  while (!raised_) cv_.Wait(&mu_);
+}
+
+SignalWatcher::SignalWatcher(StopSignal* stop) : stop_(stop) {
+  const sigset_t set = WatchedSignals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  thread_ = std::thread([this, set] {
+    bool asked = false;
+    while (true) {
+      int signal = 0;
+      if (sigwait(&set, &signal) != 0) continue;
+      if (signal == SIGUSR2) return;
+      if (asked) _exit(128 + signal);
+      asked = true;
+      LogInfo("received ", signal == SIGINT ? "SIGINT" : "SIGTERM", ", stopping");
+      stop_->Raise();
+    }
+  });
+}
+
+SignalWatcher::~SignalWatcher() {
+  pthread_kill(thread_.native_handle(), SIGUSR2);
+  thread_.join();
+}
+
+}  // namespace keelson

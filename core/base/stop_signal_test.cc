@@ -1,0 +1,60 @@
+#include "core/base/stop_signal.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "core/base/exit_code.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+TEST(StopSignalTest, WaitForTimesOutWhenNotRaised) {
+  StopSignal stop;
+  EXPECT_FALSE(stop.WaitFor(absl::Milliseconds(1)));
+  EXPECT_FALSE(stop.raised());
+}
+
+TEST(StopSignalTest, RaiseWakesAWaiter) {
+  StopSignal stop;
+  std::thread waiter([&stop] { stop.Wait(); });
+  stop.Raise();
+  waiter.join();
+  EXPECT_TRUE(stop.WaitFor(absl::InfiniteDuration()));
+}
+
+TEST(StopSignalTest, ChildFollowsParentButNotTheOtherWay) {
+  StopSignal parent;
+  {
+    StopSignal child(&parent);
+    child.Raise();
+    EXPECT_TRUE(child.raised());
+    EXPECT_FALSE(parent.raised());
+  }
+  StopSignal child(&parent);
+  parent.Raise();
+  EXPECT_TRUE(child.raised());
+  StopSignal late(&parent);
+  EXPECT_TRUE(late.raised());
+}
+
+TEST(SignalWatcherTest, SigtermRaises) {
+  StopSignal stop;
+  SignalWatcher watcher(&stop);
+  kill(getpid(), SIGTERM);
+  stop.Wait();
+  EXPECT_TRUE(stop.raised());
+}
+
+TEST(ExitCodeTest, FollowsTheStatus) {
+  EXPECT_EQ(ExitCodeFor(absl::OkStatus()), 0);
+  EXPECT_EQ(ExitCodeFor(absl::CancelledError("")), 143);
+  EXPECT_EQ(ExitCodeFor(absl::InvalidArgumentError("")), 2);
+  EXPECT_EQ(ExitCodeFor(absl::DataLossError("")), 2);
+  EXPECT_EQ(ExitCodeFor(absl::UnavailableError("")), 138);
+  EXPECT_EQ(ExitCodeFor(absl::DeadlineExceededError("")), 138);
+  EXPECT_EQ(ExitCodeFor(absl::InternalError("")), 1);
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,42 @@
+// A fixed set of threads that run the parts of one caller's work side by side.
+#ifndef KEELSON_CORE_BASE_THREAD_POOL_H_
+#define KEELSON_CORE_BASE_THREAD_POOL_H_
+
+#include <thread>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "core/base/mutex.h"
+
+namespace keelson {
+
+// RunAll may be called by one thread at a time; the rest is internal. Joins in the destructor.
+class ThreadPool {
+ public:
+  // `threads` helpers beside the calling thread; 0 runs everything in the caller.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+
+  // Calls part(0) … part(count - 1), each once, on the helpers and the caller; returns when all
+  // have returned. A part must not wait for another part.
+  void RunAll(int count, absl::FunctionRef<void(int)> part);
+
+ private:
+  void HelperLoop();
+  // Takes and runs parts until none is left. Called with `mu_` held; holds it again on return.
+  void RunParts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  Mutex mu_;
+  CondVar work_cv_;
+  CondVar done_cv_;
+  const absl::FunctionRef<void(int)>* part_ ABSL_GUARDED_BY(mu_) = nullptr;
+  int next_ ABSL_GUARDED_BY(mu_) = 0;
+  int count_ ABSL_GUARDED_BY(mu_) = 0;
+  int running_ ABSL_GUARDED_BY(mu_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_BASE_THREAD_POOL_H_

@@ -1,0 +1,32 @@
+#include "core/base/thread_pool.h"
+
+#include <atomic>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+class ThreadPoolTest : public testing::TestWithParam<int> {};
+
+TEST_P(ThreadPoolTest, RunsEachPartOnceAndWaitsForAll) {
+  ThreadPool pool(GetParam());
+  for (const int count : {0, 1, 2, 17}) {
+    std::vector<int> calls(static_cast<size_t>(count), 0);
+    pool.RunAll(count, [&calls](int i) { ++calls[static_cast<size_t>(i)]; });
+    EXPECT_EQ(calls, std::vector<int>(static_cast<size_t>(count), 1));
+  }
+}
+
+TEST_P(ThreadPoolTest, CanBeUsedManyTimes) {
+  ThreadPool pool(GetParam());
+  std::atomic<int> sum{0};
+  for (int round = 0; round < 200; ++round) pool.RunAll(3, [&sum](int i) { sum += i; });
+  EXPECT_EQ(sum, 600);
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(0, 1, 4));
+
+}  // namespace
+}  // namespace keelson

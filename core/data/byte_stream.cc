@@ -1,0 +1,143 @@
+#include "core/data/byte_stream.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/file.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+absl::Status TrailingBytes(const std::string& path, uint64_t expected) {
+  return absl::DataLossError(
+      absl::StrCat(path, ": trailing bytes: expected the end after ", expected, " bytes"));
+}
+
+class PlainStream : public ByteStream {
+ public:
+  explicit PlainStream(std::unique_ptr<RandomAccessFile> file) : file_(std::move(file)) {}
+
+  absl::StatusOr<size_t> Read(size_t size, char* buffer) override {
+    size = std::min<uint64_t>(size, file_->size() - position_);
+    RETURN_IF_ERROR(file_->Read(position_, size, buffer));
+    position_ += size;
+    return size;
+  }
+
+  absl::Status Finish() override {
+    if (position_ == file_->size()) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat(file_->path(), ": trailing bytes: expected ", position_,
+                                            " bytes, found ", file_->size()));
+  }
+
+ private:
+  const std::unique_ptr<RandomAccessFile> file_;
+  uint64_t position_ = 0;
+};
+
+class GzipStream : public ByteStream {
+ public:
+  explicit GzipStream(std::unique_ptr<RandomAccessFile> file)
+      : file_(std::move(file)), input_(kInputBytes) {
+    // 16: a gzip header and trailer, not zlib's.
+    initialized_ = inflateInit2(&zlib_, 15 + 16) == Z_OK;
+  }
+  ~GzipStream() override {
+    if (initialized_) inflateEnd(&zlib_);
+  }
+
+  absl::StatusOr<size_t> Read(size_t size, char* buffer) override {
+    if (!initialized_) return absl::ResourceExhaustedError(Message("no memory to decode gzip"));
+    size_t done = 0;
+    while (done < size) {
+      ASSIGN_OR_RETURN(const size_t n, Inflate(size - done, buffer + done));
+      if (n == 0) break;
+      done += n;
+    }
+    output_bytes_ += done;
+    return done;
+  }
+
+  absl::Status Finish() override {
+    const uint64_t expected = output_bytes_;
+    char extra;
+    ASSIGN_OR_RETURN(const size_t n, Read(1, &extra));
+    if (n > 0) return TrailingBytes(file_->path(), expected);
+    if (!at_end_) return absl::DataLossError(Message("gzip stream is cut off before its checksum"));
+    return absl::OkStatus();
+  }
+
+ private:
+  static constexpr size_t kInputBytes = 64 << 10;
+
+  std::string Message(absl::string_view what) const {
+    return absl::StrCat(file_->path(), ": ", what);
+  }
+
+  // Up to `size` bytes; 0 where the content ends or is cut off.
+  absl::StatusOr<size_t> Inflate(size_t size, char* buffer) {
+    zlib_.next_out = reinterpret_cast<Bytef*>(buffer);
+    const uInt want = static_cast<uInt>(std::min<size_t>(size, 1 << 30));
+    zlib_.avail_out = want;
+    while (zlib_.avail_out == want) {
+      RETURN_IF_ERROR(FillInput());
+      if (zlib_.avail_in == 0) return 0;
+      if (at_end_) RETURN_IF_ERROR(NextMember());
+      const int result = inflate(&zlib_, Z_NO_FLUSH);
+      if (result == Z_STREAM_END) {
+        at_end_ = true;
+      } else if (result != Z_OK) {
+        return Damaged();
+      }
+    }
+    return want - zlib_.avail_out;
+  }
+
+  absl::Status FillInput() {
+    if (zlib_.avail_in > 0) return absl::OkStatus();
+    const size_t n = std::min<uint64_t>(kInputBytes, file_->size() - position_);
+    RETURN_IF_ERROR(file_->Read(position_, n, input_.data()));
+    position_ += n;
+    zlib_.next_in = reinterpret_cast<Bytef*>(input_.data());
+    zlib_.avail_in = static_cast<uInt>(n);
+    return absl::OkStatus();
+  }
+
+  // A gzip file may be several streams, one after the other.
+  absl::Status NextMember() {
+    constexpr Bytef kFirstOfMagic = 0x1f;
+    if (*zlib_.next_in != kFirstOfMagic) return TrailingBytes(file_->path(), output_bytes_);
+    inflateReset(&zlib_);
+    at_end_ = false;
+    return absl::OkStatus();
+  }
+
+  absl::Status Damaged() const {
+    return absl::DataLossError(
+        Message(absl::StrCat("not a valid gzip stream: ", zlib_.msg ? zlib_.msg : "no reason")));
+  }
+
+  const std::unique_ptr<RandomAccessFile> file_;
+  std::vector<char> input_;
+  z_stream zlib_ = {};
+  bool initialized_ = false;
+  bool at_end_ = false;  // of a gzip member
+  uint64_t position_ = 0;
+  uint64_t output_bytes_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ByteStream>> OpenByteStream(const std::string& path) {
+  ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, RandomAccessFile::Open(path));
+  if (absl::EndsWith(path, ".gz")) return std::make_unique<GzipStream>(std::move(file));
+  return std::make_unique<PlainStream>(std::move(file));
+}
+
+}  // namespace keelson

@@ -1,0 +1,38 @@
+// Labelled examples that are read by record number.
+#ifndef KEELSON_CORE_DATA_DATASET_H_
+#define KEELSON_CORE_DATA_DATASET_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "core/model/batch.h"
+#include "core/tensor/shape.h"
+
+namespace keelson {
+
+// Does not change while it lives; any number of threads may read it together.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  virtual int64_t num_records() const = 0;
+  // One example, without the batch; images have values in [0, 1].
+  virtual const Shape& example_shape() const = 0;
+
+  // Fills `batch` with the records in the order given: features [n, example_shape], labels [n].
+  // Tensors that have the right shape already are overwritten in place, others are replaced.
+  // OUT_OF_RANGE: a record is not in [0, num_records()); `batch` is then unspecified.
+  virtual absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const = 0;
+};
+
+// What a job trains on and what it is scored on.
+struct Datasets {
+  std::unique_ptr<Dataset> train;
+  std::unique_ptr<Dataset> eval;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_DATA_DATASET_H_

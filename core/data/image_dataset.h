@@ -1,0 +1,54 @@
+// Greyscale images with a class number each, kept as bytes.
+#ifndef KEELSON_CORE_DATA_IMAGE_DATASET_H_
+#define KEELSON_CORE_DATA_IMAGE_DATASET_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "core/data/dataset.h"
+#include "core/tensor/shape.h"
+
+namespace keelson {
+
+// Converts bytes to features on Read: 0 to 0.0, 255 to 1.0. Where the bytes come from is up to the
+// derived class, whose methods must be thread-safe.
+class ImageDataset : public Dataset {
+ public:
+  // `example_shape` holds the pixels of one image, in row-major order.
+  ImageDataset(Shape example_shape, int64_t num_records)
+      : example_shape_(std::move(example_shape)), num_records_(num_records) {}
+
+  int64_t num_records() const override { return num_records_; }
+  const Shape& example_shape() const override { return example_shape_; }
+  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override;
+
+ private:
+  // Of a record in [0, num_records()).
+  virtual const uint8_t* Pixels(int64_t record) const = 0;
+  virtual int Label(int64_t record) const = 0;
+
+  const Shape example_shape_;
+  const int64_t num_records_;
+};
+
+// Images in memory.
+struct ImageSet {
+  std::vector<uint8_t> pixels;  // image after image
+  std::vector<uint8_t> labels;  // one for each image
+
+  int64_t size() const { return static_cast<int64_t>(labels.size()); }
+};
+
+// Records [begin, end) of `images`, which several datasets may share.
+std::unique_ptr<Dataset> NewImageDataset(std::shared_ptr<const ImageSet> images,
+                                         const Shape& example_shape, int64_t begin, int64_t end);
+
+// Whether `example_shape` is [rows, columns, 1], [rows, columns] or [rows * columns].
+bool HoldsImage(const Shape& example_shape, int64_t rows, int64_t columns);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_DATA_IMAGE_DATASET_H_

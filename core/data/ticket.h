@@ -1,0 +1,34 @@
+// The unit of work of a worker: one step on one batch of records.
+#ifndef KEELSON_CORE_DATA_TICKET_H_
+#define KEELSON_CORE_DATA_TICKET_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+
+namespace keelson {
+
+// Permission to take `step` on the records at positions [begin, end) of the epoch's order
+// (record_order.h).
+struct Ticket {
+  int64_t step = 0;
+  int64_t epoch = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+  uint64_t lease_id = 0;
+};
+
+// Where tickets come from: the coordinator, or a fake.
+class TicketSource {
+ public:
+  virtual ~TicketSource() = default;
+
+  // The next ticket, nullopt when there is no more work, or an error, after which it is not called
+  // again. Called by one thread at a time; may block until there is work.
+  virtual absl::StatusOr<std::optional<Ticket>> Next() = 0;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_DATA_TICKET_H_

@@ -1,0 +1,114 @@
+#include "core/device/cpu/elementwise.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "core/base/random.h"
+
+namespace keelson {
+namespace {
+
+// Below this many elements waking threads costs more than they save.
+constexpr int64_t kMinParallel = 16384;
+
+template <typename F>
+void Map(int64_t n, F f) {
+#pragma omp parallel for simd schedule(static) if (n >= kMinParallel)
+  for (int64_t i = 0; i < n; ++i) f(i);
+}
+
+void AddRow(int64_t cols, const float* row, float* sums) {
+#pragma omp simd
+  for (int64_t col = 0; col < cols; ++col) sums[col] += row[col];
+}
+
+// Stable for large |x|.
+float Sigmoid(float x) {
+  if (x >= 0) return 1.0f / (1.0f + std::exp(-x));
+  const float e = std::exp(x);
+  return e / (1.0f + e);
+}
+
+}  // namespace
+
+void AddBiasToRows(int64_t rows, int64_t cols, const float* bias, float* y) {
+#pragma omp parallel for schedule(static) if (rows * cols >= kMinParallel)
+  for (int64_t row = 0; row < rows; ++row) {
+    AddRow(cols, bias, y + row * cols);
+  }
+}
+
+void SumRows(int64_t rows, int64_t cols, const float* dy, float* sums) {
+  constexpr int64_t kBlockRows = 256;
+  const int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+  std::vector<float> partial(static_cast<size_t>(blocks * cols), 0.0f);
+#pragma omp parallel for schedule(static) if (rows * cols >= kMinParallel)
+  for (int64_t block = 0; block < blocks; ++block) {
+    float* out = partial.data() + block * cols;
+    const int64_t end = std::min(rows, (block + 1) * kBlockRows);
+    for (int64_t row = block * kBlockRows; row < end; ++row) {
+      AddRow(cols, dy + row * cols, out);
+    }
+  }
+  std::fill_n(sums, cols, 0.0f);
+  for (int64_t block = 0; block < blocks; ++block) {
+    AddRow(cols, partial.data() + block * cols, sums);
+  }
+}
+
+void AddScaledTo(float alpha, int64_t n, const float* x, float* y) {
+  Map(n, [=](int64_t i) { y[i] += alpha * x[i]; });
+}
+
+void ScaleBy(float alpha, int64_t n, float* x) {
+  Map(n, [=](int64_t i) { x[i] *= alpha; });
+}
+
+void ActivationForward(ActivationKind kind, int64_t n, const float* x, float* y) {
+  switch (kind) {
+    case ActivationKind::kRelu:
+      // Keeps not-a-number visible.
+      return Map(n, [=](int64_t i) {
+        const float value = x[i];
+        y[i] = value < 0 ? 0.0f : value;
+      });
+    case ActivationKind::kTanh:
+      return Map(n, [=](int64_t i) { y[i] = std::tanh(x[i]); });
+    case ActivationKind::kSigmoid:
+      return Map(n, [=](int64_t i) { y[i] = Sigmoid(x[i]); });
+  }
+}
+
+void ActivationBackward(ActivationKind kind, int64_t n, const float* y, const float* dy,
+                        float* dx) {
+  switch (kind) {
+    case ActivationKind::kRelu:
+      return Map(n, [=](int64_t i) {
+        const float gradient = dy[i];
+        dx[i] = y[i] > 0 ? gradient : 0.0f;
+      });
+    case ActivationKind::kTanh:
+      return Map(n, [=](int64_t i) { dx[i] = dy[i] * (1.0f - y[i] * y[i]); });
+    case ActivationKind::kSigmoid:
+      return Map(n, [=](int64_t i) { dx[i] = dy[i] * y[i] * (1.0f - y[i]); });
+  }
+}
+
+void DropoutForward(float rate, uint64_t seed, int64_t n, const float* x, float* y) {
+  const float scale = 1.0f / (1.0f - rate);
+  const int64_t groups = (n + 3) / 4;
+#pragma omp parallel for schedule(static) if (n >= kMinParallel)
+  for (int64_t group = 0; group < groups; ++group) {
+    const std::array<uint32_t, 4> bits = Philox(seed, 0, static_cast<uint64_t>(group));
+    const int64_t first = group * 4;
+    const int64_t count = std::min<int64_t>(4, n - first);
+    for (int64_t i = 0; i < count; ++i) {
+      const bool kept = UniformFloat(bits[static_cast<size_t>(i)]) >= rate;
+      y[first + i] = kept ? x[first + i] * scale : 0.0f;
+    }
+  }
+}
+
+}  // namespace keelson

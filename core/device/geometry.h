@@ -1,0 +1,68 @@
+// Extents of a device's operations.
+#ifndef KEELSON_CORE_DEVICE_GEOMETRY_H_
+#define KEELSON_CORE_DEVICE_GEOMETRY_H_
+
+#include <cstdint>
+
+namespace keelson {
+
+enum class ActivationKind { kRelu, kTanh, kSigmoid };
+
+// c [m, n] = alpha * op(a) op(b) + beta * c, op(a) [m, k], op(b) [k, n], without gaps between rows.
+// A transposed operand is stored the other way round: a [k, m], b [n, k].
+struct MatMulArgs {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  float alpha = 1;
+  float beta = 0;
+};
+
+// Padding is given at the start of each axis; at the end there is as much as the output's extent
+// needs, so the two sides may differ (TensorFlow's SAME). No window lies in the padding alone.
+struct ConvGeometry {
+  int64_t batch = 0;
+  int64_t in_height = 0;
+  int64_t in_width = 0;
+  int64_t in_channels = 0;
+  int64_t out_height = 0;
+  int64_t out_width = 0;
+  int64_t out_channels = 0;
+  int64_t kernel = 0;
+  int64_t stride = 1;
+  int64_t pad_top = 0;
+  int64_t pad_left = 0;
+
+  int64_t in_size() const { return batch * in_height * in_width * in_channels; }
+  int64_t out_size() const { return batch * out_height * out_width * out_channels; }
+  int64_t filter_size() const { return kernel * kernel * in_channels * out_channels; }
+  // May be negative where the last window ends before the input does.
+  int64_t pad_bottom() const { return (out_height - 1) * stride + kernel - in_height - pad_top; }
+  int64_t pad_right() const { return (out_width - 1) * stride + kernel - in_width - pad_left; }
+
+  friend bool operator==(const ConvGeometry&, const ConvGeometry&) = default;
+};
+
+struct PoolGeometry {
+  int64_t batch = 0;
+  int64_t in_height = 0;
+  int64_t in_width = 0;
+  int64_t channels = 0;
+  int64_t out_height = 0;
+  int64_t out_width = 0;
+  int64_t size = 0;
+  int64_t stride = 1;
+  int64_t pad_top = 0;
+  int64_t pad_left = 0;
+
+  int64_t in_size() const { return batch * in_height * in_width * channels; }
+  int64_t out_size() const { return batch * out_height * out_width * channels; }
+
+  friend bool operator==(const PoolGeometry&, const PoolGeometry&) = default;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_DEVICE_GEOMETRY_H_

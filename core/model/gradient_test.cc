@@ -1,0 +1,142 @@
+// Every layer's gradients against finite differences of the loss. A layer's gradient with respect
+// to its input is seen in the variables of the layer before it.
+#include <cmath>
+
+#include "core/model/model_testing.h"
+
+namespace keelson {
+namespace {
+
+struct Case {
+  const char* name;
+  int64_t classes;  // 0: mean squared error
+  const char* model;
+};
+
+class GradientTest : public testing::TestWithParam<Case> {};
+
+// Loss with one element of a variable moved by `by`.
+double LossAt(TestModel* test, const Batch& batch, size_t variable, int64_t element, float by) {
+  float& value = test->values[variable].data()[element];
+  const float kept = value;
+  value += by;
+  test->Load(variable);
+  const double loss = test->Step(batch, 5);
+  value = kept;
+  test->Load(variable);
+  return loss;
+}
+
+TEST_P(GradientTest, EqualsFiniteDifferences) {
+  TestModel test(GetParam().model);
+  const Batch batch = RandomBatch(test.model->spec(), 6, GetParam().classes, 77);
+  const double loss = test.Step(batch, 5);
+  std::vector<std::vector<float>> analytic;
+  for (const Tensor& g : test.gradients) analytic.emplace_back(g.data(), g.data() + g.size());
+
+  constexpr float kStep = 4e-3f;
+  int smooth = 0, kinks = 0;
+  for (size_t v = 0; v < analytic.size(); ++v) {
+    for (size_t i = 0; i < analytic[v].size(); ++i) {
+      const double above = LossAt(&test, batch, v, static_cast<int64_t>(i), kStep);
+      const double below = LossAt(&test, batch, v, static_cast<int64_t>(i), -kStep);
+      // Where a maximum or a ReLU changes sides in between, the central difference is off by no
+      // more than this.
+      const double kink = std::abs(above + below - 2 * loss) / (2 * kStep);
+      (kink < 5e-3 ? smooth : kinks) += 1;
+      EXPECT_NEAR(analytic[v][i], (above - below) / (2 * kStep), 2e-4 + kink)
+          << test.model->variables()[v].name << "[" << i << "]";
+    }
+  }
+  EXPECT_GT(smooth, 9 * kinks);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layers, GradientTest,
+    testing::Values(
+        Case{"Dense", 3,
+             R"pb(input_shape: 7
+                  layers { dense { units: 5 } }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"DenseWithoutBias", 3,
+             R"pb(input_shape: 7
+                  layers { dense { units: 5 no_bias: true } }
+                  layers { dense { units: 3 no_bias: true } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"Relu", 3,
+             R"pb(input_shape: 7
+                  layers { dense { units: 9 } }
+                  layers { relu {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"Tanh", 3,
+             R"pb(input_shape: 7
+                  layers { dense { units: 5 } }
+                  layers { tanh {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"Sigmoid", 3,
+             R"pb(input_shape: 7
+                  layers { dense { units: 5 } }
+                  layers { sigmoid {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"Dropout", 3,
+             R"pb(input_shape: 7
+                  layers { dropout { rate: 0.2 } }
+                  layers { dense { units: 15 } }
+                  layers { dropout { rate: 0.5 } }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"Conv2D", 3,
+             R"pb(input_shape: [ 7, 6, 2 ]
+                  layers { conv2d { filters: 3 kernel_size: 3 } }
+                  layers { conv2d { filters: 2 kernel_size: 2 } }
+                  layers { flatten {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"Conv2DSameWithStride", 3,
+             R"pb(input_shape: [ 6, 5, 2 ]
+                  layers { conv2d { filters: 3 kernel_size: 3 stride: 2 padding: SAME } }
+                  layers { conv2d { filters: 2 kernel_size: 4 padding: SAME no_bias: true } }
+                  layers { flatten {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"MaxPool", 3,
+             R"pb(input_shape: [ 6, 7, 1 ]
+                  layers { conv2d { filters: 3 kernel_size: 3 } }
+                  layers { max_pool { size: 2 } }
+                  layers { flatten {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"MaxPoolSameOverlapping", 3,
+             R"pb(input_shape: [ 6, 7, 1 ]
+                  layers { conv2d { filters: 3 kernel_size: 3 } }
+                  layers { max_pool { size: 3 stride: 2 padding: SAME } }
+                  layers { flatten {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"AvgPool", 3,
+             R"pb(input_shape: [ 6, 7, 1 ]
+                  layers { conv2d { filters: 3 kernel_size: 3 } }
+                  layers { avg_pool { size: 3 stride: 2 padding: SAME } }
+                  layers { flatten {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"SigmoidCrossEntropy", 2,
+             R"pb(input_shape: 4
+                  layers { dense { units: 5 } }
+                  layers { tanh {} }
+                  layers { dense { units: 1 } }
+                  loss { kind: SIGMOID_CROSS_ENTROPY })pb"},
+        Case{"MeanSquaredError", 0,
+             R"pb(input_shape: 4
+                  layers { dense { units: 5 } }
+                  layers { tanh {} }
+                  layers { dense { units: 1 } }
+                  loss { kind: MEAN_SQUARED_ERROR })pb"}),
+    [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace keelson

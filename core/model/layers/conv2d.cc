@@ -1,0 +1,60 @@
+#include "core/model/layers/layers.h"
+
+namespace keelson {
+namespace {
+
+class Conv2D : public Layer {
+ public:
+  Conv2D(const LayerSpec& spec, Parameter kernel, Parameter bias)
+      : Layer(spec), kernel_(kernel), bias_(bias) {}
+
+  void Forward(Device* device, const Pass& pass, const DeviceMemory& x,
+               DeviceMemory* y) const override {
+    const ConvGeometry geometry = Geometry(pass.batch);
+    device->Conv2D(geometry, x, *kernel_.value, y);
+    if (bias_.value == nullptr) return;
+    device->AddBias(Pixels(geometry), geometry.out_channels, *bias_.value, y);
+  }
+
+  void Backward(Device* device, const Pass& pass, const DeviceMemory& x, const DeviceMemory& /*y*/,
+                const DeviceMemory& dy, DeviceMemory* dx) const override {
+    const ConvGeometry geometry = Geometry(pass.batch);
+    device->Conv2DBackwardFilter(geometry, x, dy, kernel_.gradient);
+    if (bias_.gradient != nullptr) {
+      device->BiasGradient(Pixels(geometry), geometry.out_channels, dy, bias_.gradient);
+    }
+    if (dx != nullptr) device->Conv2DBackwardData(geometry, *kernel_.value, dy, dx);
+  }
+
+ private:
+  ConvGeometry Geometry(int64_t batch) const {
+    const Shape& in = spec().input;
+    const Shape& out = spec().output;
+    return {.batch = batch,
+            .in_height = in.dim(0),
+            .in_width = in.dim(1),
+            .in_channels = in.dim(2),
+            .out_height = out.dim(0),
+            .out_width = out.dim(1),
+            .out_channels = out.dim(2),
+            .kernel = spec().window,
+            .stride = spec().stride,
+            .pad_top = spec().pad_top,
+            .pad_left = spec().pad_left};
+  }
+
+  static int64_t Pixels(const ConvGeometry& geometry) {
+    return geometry.batch * geometry.out_height * geometry.out_width;
+  }
+
+  const Parameter kernel_;
+  const Parameter bias_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> MakeConv2D(const LayerSpec& spec, Parameter kernel, Parameter bias) {
+  return std::make_unique<Conv2D>(spec, kernel, bias);
+}
+
+}  // namespace keelson

@@ -1,0 +1,60 @@
+#include "core/model/layers/layers.h"
+
+namespace keelson {
+namespace {
+
+PoolGeometry Geometry(const LayerSpec& spec, int64_t batch) {
+  return {.batch = batch,
+          .in_height = spec.input.dim(0),
+          .in_width = spec.input.dim(1),
+          .channels = spec.input.dim(2),
+          .out_height = spec.output.dim(0),
+          .out_width = spec.output.dim(1),
+          .size = spec.window,
+          .stride = spec.stride,
+          .pad_top = spec.pad_top,
+          .pad_left = spec.pad_left};
+}
+
+class MaxPool : public Layer {
+ public:
+  explicit MaxPool(const LayerSpec& spec) : Layer(spec) {}
+
+  void Forward(Device* device, const Pass& pass, const DeviceMemory& x,
+               DeviceMemory* y) const override {
+    device->MaxPool(Geometry(spec(), pass.batch), x, y);
+  }
+
+  void Backward(Device* device, const Pass& pass, const DeviceMemory& x, const DeviceMemory& y,
+                const DeviceMemory& dy, DeviceMemory* dx) const override {
+    if (dx != nullptr) device->MaxPoolBackward(Geometry(spec(), pass.batch), x, y, dy, dx);
+  }
+};
+
+class AvgPool : public Layer {
+ public:
+  explicit AvgPool(const LayerSpec& spec) : Layer(spec) {}
+
+  void Forward(Device* device, const Pass& pass, const DeviceMemory& x,
+               DeviceMemory* y) const override {
+    device->AvgPool(Geometry(spec(), pass.batch), x, y);
+  }
+
+  void Backward(Device* device, const Pass& pass, const DeviceMemory& /*x*/,
+                const DeviceMemory& /*y*/, const DeviceMemory& dy,
+                DeviceMemory* dx) const override {
+    if (dx != nullptr) device->AvgPoolBackward(Geometry(spec(), pass.batch), dy, dx);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> MakeMaxPool(const LayerSpec& spec) {
+  return std::make_unique<MaxPool>(spec);
+}
+
+std::unique_ptr<Layer> MakeAvgPool(const LayerSpec& spec) {
+  return std::make_unique<AvgPool>(spec);
+}
+
+}  // namespace keelson

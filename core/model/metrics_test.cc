@@ -1,0 +1,136 @@
+#include "core/model/metrics.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace keelson {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+ModelSpec ModelWith(LossKind loss, int64_t output_size) {
+  ModelSpec model;
+  model.loss = loss;
+  model.output_size = output_size;
+  return model;
+}
+
+absl::StatusOr<std::vector<MetricSpec>> Infer(const std::string& text, const ModelSpec& model) {
+  v1::EvaluationConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
+  return InferMetrics(config, model);
+}
+
+std::vector<std::string> Names(const std::vector<MetricSpec>& metrics) {
+  std::vector<std::string> names;
+  for (const MetricSpec& metric : metrics) names.push_back(metric.name());
+  return names;
+}
+
+constexpr MetricSpec kAccuracy{MetricSpec::Kind::kAccuracy, 1};
+constexpr MetricSpec TopK(int64_t k) { return {MetricSpec::Kind::kTopK, k}; }
+
+TEST(InferMetricsTest, AccuracyIsTheDefaultOfCrossEntropies) {
+  EXPECT_THAT(Names(*Infer("", ModelWith(LossKind::kSoftmaxCrossEntropy, 10))),
+              ElementsAre("accuracy"));
+  EXPECT_THAT(Names(*Infer("", ModelWith(LossKind::kSigmoidCrossEntropy, 1))),
+              ElementsAre("accuracy"));
+  EXPECT_THAT(Names(*Infer("", ModelWith(LossKind::kMeanSquaredError, 1))), ElementsAre());
+}
+
+TEST(InferMetricsTest, KeepsTheOrder) {
+  const auto metrics =
+      Infer("metrics { top_k { k: 5 } } metrics { accuracy {} } metrics { top_k { k: 3 } }",
+            ModelWith(LossKind::kSoftmaxCrossEntropy, 10));
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  EXPECT_THAT(Names(*metrics), ElementsAre("top_5", "accuracy", "top_3"));
+}
+
+TEST(InferMetricsTest, Refuses) {
+  const ModelSpec softmax = ModelWith(LossKind::kSoftmaxCrossEntropy, 10);
+  const ModelSpec sigmoid = ModelWith(LossKind::kSigmoidCrossEntropy, 1);
+  const ModelSpec squared = ModelWith(LossKind::kMeanSquaredError, 1);
+  struct Case {
+    const char* config;
+    const ModelSpec& model;
+    const char* message;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"metrics {}", softmax, "evaluation.metrics[0]: expected accuracy or top_k, found none"},
+           {"metrics { top_k {} }", softmax,
+            "evaluation.metrics[0].top_k.k: expected 1 to 10, found 0"},
+           {"metrics { accuracy {} } metrics { top_k { k: 11 } }", softmax,
+            "evaluation.metrics[1].top_k.k: expected 1 to 10, found 11"},
+           {"metrics { accuracy {} } metrics { accuracy {} }", softmax,
+            "evaluation.metrics[1]: accuracy is there twice"},
+           {"metrics { top_k { k: 1 } }", sigmoid,
+            "evaluation.metrics[0].top_k: top_1 does not go with the loss SIGMOID_CROSS_ENTROPY"},
+           {"metrics { accuracy {} }", squared,
+            "evaluation.metrics[0].accuracy: accuracy does not go with the loss "
+            "MEAN_SQUARED_ERROR"}}) {
+    const auto metrics = Infer(c.config, c.model);
+    EXPECT_EQ(metrics.status(), absl::InvalidArgumentError(c.message)) << c.config;
+  }
+}
+
+TEST(CountCorrectTest, Accuracy) {
+  const std::vector<float> scores = {1, 3, 2, /**/ 5, 4, 3, /**/ 0, 1, 2};
+  EXPECT_EQ(CountCorrect(kAccuracy, 3, scores, std::vector<float>{1, 0, 2}), 3);
+  EXPECT_EQ(CountCorrect(kAccuracy, 3, scores, std::vector<float>{1, 1, 0}), 1);
+}
+
+TEST(CountCorrectTest, TopK) {
+  const std::vector<float> scores = {1, 3, 2, 0};
+  const auto in_top = [&](int64_t k, float label) {
+    return CountCorrect(TopK(k), 4, scores, std::vector<float>{label});
+  };
+  EXPECT_EQ(in_top(1, 1), 1);
+  EXPECT_EQ(in_top(1, 2), 0);
+  EXPECT_EQ(in_top(2, 2), 1);
+  EXPECT_EQ(in_top(2, 0), 0);
+  EXPECT_EQ(in_top(3, 0), 1);
+  EXPECT_EQ(in_top(4, 3), 1);
+}
+
+TEST(CountCorrectTest, OfEqualScoresTheFirstIsTheHighest) {
+  const std::vector<float> scores = {0, 0, 0};
+  EXPECT_EQ(CountCorrect(kAccuracy, 3, scores, std::vector<float>{0}), 1);
+  EXPECT_EQ(CountCorrect(kAccuracy, 3, scores, std::vector<float>{1}), 0);
+  EXPECT_EQ(CountCorrect(TopK(2), 3, scores, std::vector<float>{1}), 1);
+  EXPECT_EQ(CountCorrect(TopK(2), 3, scores, std::vector<float>{2}), 0);
+}
+
+TEST(CountCorrectTest, NotANumberIsNeverRight) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(CountCorrect(kAccuracy, 2, std::vector<float>{nan, nan}, std::vector<float>{0}), 0);
+  EXPECT_EQ(CountCorrect(kAccuracy, 2, std::vector<float>{1, nan}, std::vector<float>{0}), 0);
+  EXPECT_EQ(CountCorrect(kAccuracy, 2, std::vector<float>{nan, 1}, std::vector<float>{0}), 0);
+}
+
+TEST(CountCorrectTest, OneScoreIsComparedWithZero) {
+  const std::vector<float> scores = {-1, 0, 0.1f, 3};
+  EXPECT_EQ(CountCorrect(kAccuracy, 1, scores, std::vector<float>{0, 0, 1, 1}), 4);
+  EXPECT_EQ(CountCorrect(kAccuracy, 1, scores, std::vector<float>{1, 1, 0, 1}), 1);
+}
+
+TEST(EvaluationSumsTest, AddsUpToMeans) {
+  EvaluationSums total;
+  total.Add({3, 4, {2, 4}});
+  total.Add({1, 1, {1, 1}});
+  EXPECT_EQ(total.examples, 5);
+  const std::vector<MetricSpec> metrics = {kAccuracy, TopK(5)};
+  EXPECT_THAT(MetricValues(total, metrics),
+              ElementsAre(Pair("accuracy", 0.6), Pair("loss", 0.8), Pair("top_5", 1.0)));
+}
+
+TEST(EvaluationSumsTest, WithoutExamplesThereIsNoMean) {
+  EXPECT_TRUE(std::isnan(MetricValues(EvaluationSums(), {}).at("loss")));
+}
+
+}  // namespace
+}  // namespace keelson

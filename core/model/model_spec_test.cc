@@ -1,0 +1,242 @@
+#include "core/model/model_spec.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace keelson {
+namespace {
+
+using testing::ElementsAre;
+
+absl::StatusOr<ModelSpec> Infer(const std::string& text) {
+  v1::ModelConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
+  return InferModelSpec(config);
+}
+
+// A model of `layers` over images of 28 x 28 x 1, with a loss for ten classes.
+absl::StatusOr<ModelSpec> InferLayers(const std::string& layers) {
+  return Infer("input_shape: [28, 28, 1] " + layers + " loss { kind: SOFTMAX_CROSS_ENTROPY }");
+}
+
+// The layer's spec within a model that also flattens and classifies its output.
+LayerSpec InferOne(const std::string& input, const std::string& layer) {
+  const auto spec = Infer("input_shape: " + input + " layers { " + layer +
+                          " } layers { flatten {} } layers { dense { units: 10 } } "
+                          "loss { kind: SOFTMAX_CROSS_ENTROPY }");
+  EXPECT_TRUE(spec.ok()) << spec.status();
+  return spec.ok() ? spec->layers[0] : LayerSpec();
+}
+
+std::vector<std::string> Variables(const ModelSpec& spec) {
+  std::vector<std::string> variables;
+  for (const VariableSpec& v : spec.variables) variables.push_back(v.name + v.shape.ToString());
+  return variables;
+}
+
+TEST(ModelSpecTest, InfersLeNet) {
+  const auto spec = InferLayers(R"(
+      layers { conv2d { filters: 32 kernel_size: 5 } } layers { relu {} }
+      layers { max_pool { size: 2 } }
+      layers { name: "second" conv2d { filters: 64 kernel_size: 5 } } layers { relu {} }
+      layers { max_pool { size: 2 } } layers { flatten {} }
+      layers { dense { units: 512 } } layers { dropout { rate: 0.5 } }
+      layers { dense { units: 10 no_bias: true } })");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  std::vector<std::string> layers;
+  for (const LayerSpec& layer : spec->layers) {
+    layers.push_back(layer.name + layer.output.ToString());
+  }
+  EXPECT_THAT(layers,
+              ElementsAre("conv2d_1[24, 24, 32]", "relu_1[24, 24, 32]", "max_pool_1[12, 12, 32]",
+                          "second[8, 8, 64]", "relu_2[8, 8, 64]", "max_pool_2[4, 4, 64]",
+                          "flatten_1[1024]", "dense_1[512]", "dropout_1[512]", "dense_2[10]"));
+  EXPECT_THAT(Variables(*spec), ElementsAre("conv2d_1/kernel[5, 5, 1, 32]", "conv2d_1/bias[32]",
+                                            "second/kernel[5, 5, 32, 64]", "second/bias[64]",
+                                            "dense_1/kernel[1024, 512]", "dense_1/bias[512]",
+                                            "dense_2/kernel[512, 10]"));
+  EXPECT_EQ(spec->layers[3].kernel, 2);
+  EXPECT_EQ(spec->layers[3].bias, 3);
+  EXPECT_EQ(spec->layers[9].kernel, 6);
+  EXPECT_EQ(spec->layers[9].bias, -1);
+  EXPECT_EQ(spec->layers[8].dropout_rate, 0.5f);
+  EXPECT_EQ(spec->output_size, 10);
+  EXPECT_EQ(spec->loss, LossKind::kSoftmaxCrossEntropy);
+}
+
+TEST(ModelSpecTest, PadsAsTensorFlowDoes) {
+  const LayerSpec same =
+      InferOne("[28, 27, 3]", "conv2d { filters: 4 kernel_size: 5 padding: SAME }");
+  EXPECT_EQ(same.output, Shape({28, 27, 4}));
+  EXPECT_EQ(same.pad_top, 2);
+  EXPECT_EQ(same.pad_left, 2);
+  // Rows: 4 outputs need 9 rows, one more than there are: it is at the end. Columns: 4 need 9 too,
+  // two more: one on each side.
+  const LayerSpec strided =
+      InferOne("[8, 7, 3]", "conv2d { filters: 4 kernel_size: 3 stride: 2 padding: SAME }");
+  EXPECT_EQ(strided.output, Shape({4, 4, 4}));
+  EXPECT_EQ(strided.pad_top, 0);
+  EXPECT_EQ(strided.pad_left, 1);
+  const LayerSpec valid = InferOne("[8, 7, 3]", "conv2d { filters: 4 kernel_size: 3 stride: 2 }");
+  EXPECT_EQ(valid.output, Shape({3, 3, 4}));
+  EXPECT_EQ(valid.pad_top, 0);
+}
+
+TEST(ModelSpecTest, PoolsStepByTheirSizeUnlessTold) {
+  EXPECT_EQ(InferOne("[7, 7, 3]", "max_pool { size: 2 }").output, Shape({3, 3, 3}));
+  EXPECT_EQ(InferOne("[7, 7, 3]", "avg_pool { size: 2 padding: SAME }").output, Shape({4, 4, 3}));
+  EXPECT_EQ(InferOne("[7, 7, 3]", "avg_pool { size: 3 stride: 1 }").output, Shape({5, 5, 3}));
+}
+
+TEST(ModelSpecTest, InitializesByFanInAndFanOut) {
+  const auto spec = InferLayers(R"(
+      layers { conv2d { filters: 8 kernel_size: 3 } }
+      layers { conv2d { filters: 4 kernel_size: 3 kernel_initializer: HE_NORMAL } }
+      layers { flatten {} }
+      layers { dense { units: 10 kernel_initializer: ZEROS } })");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const Initializer& glorot = spec->variables[0].initializer;
+  EXPECT_EQ(glorot.kind, Initializer::Kind::kUniform);
+  EXPECT_FLOAT_EQ(glorot.b, static_cast<float>(std::sqrt(6.0 / (9 * 1 + 9 * 8))));
+  EXPECT_EQ(glorot.a, -glorot.b);
+  const Initializer& he = spec->variables[2].initializer;
+  EXPECT_EQ(he.kind, Initializer::Kind::kNormal);
+  EXPECT_EQ(he.a, 0);
+  EXPECT_FLOAT_EQ(he.b, static_cast<float>(std::sqrt(2.0 / (9 * 8))));
+  for (int zero : {1, 3, 4, 5}) {
+    EXPECT_EQ(spec->variables[zero].initializer.kind, Initializer::Kind::kConstant);
+    EXPECT_EQ(spec->variables[zero].initializer.a, 0);
+  }
+}
+
+TEST(ModelSpecTest, TakesTheOtherLosses) {
+  for (const char* loss : {"SIGMOID_CROSS_ENTROPY", "MEAN_SQUARED_ERROR"}) {
+    const auto spec = Infer(
+        std::string("input_shape: 5 layers { dense { units: 1 } } loss { kind: ") + loss + " }");
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    EXPECT_STREQ(LossKindName(spec->loss), loss);
+    EXPECT_EQ(spec->output_size, 1);
+  }
+}
+
+struct ErrorCase {
+  const char* config;
+  const char* message;
+};
+
+TEST(ModelSpecTest, RefusesModels) {
+  const std::string dense = "layers { dense { units: 10 } } ";
+  const std::string softmax = "loss { kind: SOFTMAX_CROSS_ENTROPY } ";
+  const auto message = [](const std::string& text) {
+    const auto spec = Infer(text);
+    EXPECT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument) << text;
+    return std::string(spec.status().message());
+  };
+  EXPECT_EQ(message(dense + softmax),
+            "model.input_shape: expected [features] or [height, width, channels], found 0 extents");
+  EXPECT_EQ(message("input_shape: [2, 3]" + dense + softmax),
+            "model.input_shape: expected [features] or [height, width, channels], found 2 extents");
+  EXPECT_EQ(message("input_shape: [28, -1, 1]" + dense + softmax),
+            "model.input_shape[1]: expected > 0, found -1");
+  EXPECT_EQ(message("input_shape: [3000000, 3000000, 3]" + dense + softmax),
+            "model.input_shape: expected an example of at most 2147483647 elements, found "
+            "[3000000, 3000000, 3]");
+  EXPECT_EQ(message("input_shape: 3 " + softmax),
+            "model.layers: expected at least one, found none");
+  EXPECT_EQ(message("input_shape: 3 layers { relu {} }" + softmax),
+            "model.layers: expected a dense or conv2d layer to train, found none");
+  EXPECT_EQ(message("input_shape: 3 " + dense),
+            "model.loss.kind: expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY or "
+            "MEAN_SQUARED_ERROR, found none");
+  EXPECT_EQ(message("input_shape: 3 " + dense + "loss { kind: SIGMOID_CROSS_ENTROPY }"),
+            "model.loss: SIGMOID_CROSS_ENTROPY takes [1], found a last layer with the output [10]");
+  EXPECT_EQ(message("input_shape: 3 " + dense + "loss { kind: MEAN_SQUARED_ERROR }"),
+            "model.loss: MEAN_SQUARED_ERROR takes [1], found a last layer with the output [10]");
+  EXPECT_EQ(message("input_shape: 3 layers { dense { units: 1 } }" + softmax),
+            "model.loss: SOFTMAX_CROSS_ENTROPY takes [classes], 2 or more, found a last layer "
+            "with the output [1]");
+}
+
+TEST(ModelSpecTest, RefusesALossOverAnImage) {
+  EXPECT_EQ(InferLayers("layers { conv2d { filters: 2 kernel_size: 28 } }").status().message(),
+            "model.loss: SOFTMAX_CROSS_ENTROPY takes [classes], 2 or more, found a last layer "
+            "with the output [1, 1, 2]");
+}
+
+class LayerErrorTest : public testing::TestWithParam<ErrorCase> {};
+
+TEST_P(LayerErrorTest, IsRefusedWithTheFieldsPath) {
+  const auto spec = InferLayers(GetParam().config);
+  EXPECT_EQ(spec.status(), absl::InvalidArgumentError(GetParam().message));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ModelSpec, LayerErrorTest,
+    testing::Values(
+        ErrorCase{"layers { name: 'x' }",
+                  "model.layers[0]: expected a kind of layer (dense, "
+                  "conv2d, max_pool, ...), found none"},
+        ErrorCase{"layers { dense { units: 10 } }",
+                  "model.layers[0].dense: expected an input [features], found [28, 28, 1]; a "
+                  "flatten layer is missing"},
+        ErrorCase{"layers { flatten {} } layers { relu {} } layers { dense { units: -3 } }",
+                  "model.layers[2].dense.units: expected > 0, found -3"},
+        ErrorCase{"layers { flatten {} } layers { dense {} }",
+                  "model.layers[1].dense.units: expected > 0, found 0"},
+        ErrorCase{"layers { flatten {} } layers { dense { units: 3000000 } }",
+                  "model.layers[1].dense: expected a kernel of at most 2147483647 elements, found "
+                  "[784, 3000000]"},
+        ErrorCase{"layers { flatten {} } layers { dense { units: 10 kernel_initializer: 9 } }",
+                  "model.layers[1].dense.kernel_initializer: expected GLOROT_UNIFORM, HE_NORMAL or "
+                  "ZEROS, found 9"},
+        ErrorCase{"layers { conv2d { kernel_size: 3 } }",
+                  "model.layers[0].conv2d.filters: expected > 0, found 0"},
+        ErrorCase{"layers { conv2d { filters: 3 } }",
+                  "model.layers[0].conv2d.kernel_size: expected > 0, found 0"},
+        ErrorCase{"layers { conv2d { filters: 3 kernel_size: 3 stride: -1 } }",
+                  "model.layers[0].conv2d.stride: expected > 0, found -1"},
+        ErrorCase{"layers { conv2d { filters: 3 kernel_size: 29 } }",
+                  "model.layers[0].conv2d: a window of 29 does not fit the input's 28 rows or "
+                  "columns; use padding: SAME"},
+        ErrorCase{"layers { conv2d { filters: 3 kernel_size: 3 padding: 7 } }",
+                  "model.layers[0].conv2d.padding: expected VALID or SAME, found 7"},
+        ErrorCase{"layers { conv2d { filters: 3 kernel_size: 60000 padding: SAME } }",
+                  "model.layers[0].conv2d: expected a kernel of at most 2147483647 elements, found "
+                  "[60000, 60000, 1, 3]"},
+        ErrorCase{"layers { conv2d { filters: 3 kernel_size: 3 stride: 3000000000 } }",
+                  "model.layers[0].conv2d: expected a window and a stride of at most 2147483647, "
+                  "found 3000000000"},
+        ErrorCase{"layers { conv2d { filters: 4000000 kernel_size: 3 padding: SAME } }",
+                  "model.layers[0].conv2d: expected an output of at most 2147483647 elements, "
+                  "found [28, 28, 4000000]"},
+        ErrorCase{"layers { max_pool {} }", "model.layers[0].max_pool.size: expected > 0, found 0"},
+        ErrorCase{"layers { avg_pool { size: 2 stride: -2 } }",
+                  "model.layers[0].avg_pool.stride: expected > 0, found -2"},
+        ErrorCase{"layers { flatten {} } layers { max_pool { size: 2 } }",
+                  "model.layers[1].max_pool: expected an input [height, width, channels], found "
+                  "[784]"},
+        ErrorCase{"layers { flatten {} } layers { conv2d { filters: 2 kernel_size: 2 } }",
+                  "model.layers[1].conv2d: expected an input [height, width, channels], found "
+                  "[784]"},
+        ErrorCase{"layers { dropout { rate: 1 } }",
+                  "model.layers[0].dropout.rate: expected >= 0 and < 1, found 1"},
+        ErrorCase{"layers { dropout { rate: -0.5 } }",
+                  "model.layers[0].dropout.rate: expected >= 0 and < 1, found -0.5"},
+        ErrorCase{"layers { dropout { rate: nan } }",
+                  "model.layers[0].dropout.rate: expected >= 0 and < 1, found nan"},
+        ErrorCase{"layers { name: 'relu_2' flatten {} } layers { relu {} } layers { relu {} }",
+                  "model.layers[2].name: another layer is already called \"relu_2\""},
+        ErrorCase{"layers { name: 'a' relu {} } layers { name: 'a' flatten {} }",
+                  "model.layers[1].name: another layer is already called \"a\""},
+        ErrorCase{"layers { name: 'a/b' relu {} }",
+                  "model.layers[0].name: expected letters, digits, '.', '_' or '-', the first of "
+                  "them a letter, a digit or '.', found \"a/b\""},
+        ErrorCase{"layers { name: '_keelson' relu {} }",
+                  "model.layers[0].name: expected letters, digits, '.', '_' or '-', the first of "
+                  "them a letter, a digit or '.', found \"_keelson\""}));
+
+}  // namespace
+}  // namespace keelson

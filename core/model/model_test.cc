@@ -1,0 +1,325 @@
+#include "core/model/model.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/model/model_testing.h"
+
+namespace keelson {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr char kLinear[] = R"pb(
+  input_shape: 4
+  layers {
+    name: "scores"
+    dense { units: 3 }
+  }
+  loss { kind: SOFTMAX_CROSS_ENTROPY })pb";
+
+constexpr char kConvolutional[] = R"pb(
+  input_shape: [ 8, 8, 1 ]
+  layers {
+    name: "conv"
+    conv2d { filters: 4 kernel_size: 3 }
+  }
+  layers { relu {} }
+  layers { max_pool { size: 2 } }
+  layers { flatten {} }
+  layers {
+    name: "hidden"
+    dense { units: 16 }
+  }
+  layers { relu {} }
+  layers { dropout { rate: 0.25 } }
+  layers {
+    name: "scores"
+    dense { units: 3 }
+  }
+  loss { kind: SOFTMAX_CROSS_ENTROPY })pb";
+
+constexpr char kOneScore[] = R"pb(
+  input_shape: 4
+  layers { dense { units: 1 } }
+)pb";
+
+constexpr MetricSpec kAccuracy{MetricSpec::Kind::kAccuracy, 1};
+
+std::vector<std::vector<float>> Copy(const std::vector<Tensor>& tensors) {
+  std::vector<std::vector<float>> copy;
+  for (const Tensor& t : tensors) copy.emplace_back(t.data(), t.data() + t.size());
+  return copy;
+}
+
+// The first `size` examples from `begin`.
+Batch Slice(const Batch& batch, int64_t begin, int64_t size) {
+  std::vector<int64_t> dims = batch.features.shape().dims();
+  dims[0] = size;
+  Batch slice{Tensor(Shape(dims)), Tensor(Shape({size}))};
+  const int64_t row = batch.features.shape().row_elements();
+  std::copy_n(batch.features.data() + begin * row, size * row, slice.features.data());
+  std::copy_n(batch.labels.data() + begin, size, slice.labels.data());
+  return slice;
+}
+
+// Score `unit` of example `n` of a model that is one dense layer.
+double LinearScore(const TestModel& test, const Batch& batch, int64_t n, int64_t unit) {
+  const int64_t inputs = test.values[0].shape().dim(0);
+  const int64_t units = test.values[0].shape().dim(1);
+  double score = test.values[1].data()[unit];
+  for (int64_t i = 0; i < inputs; ++i) {
+    score +=
+        double{batch.features.data()[n * inputs + i]} * test.values[0].data()[i * units + unit];
+  }
+  return score;
+}
+
+TEST(ModelTest, RefusesABadConfiguration) {
+  const auto device = *CreateDevice("cpu", {.threads = 1});
+  const auto model = Model::Create(ParseModel("input_shape: 4"), device.get());
+  EXPECT_EQ(model.status(),
+            absl::InvalidArgumentError("model.layers: expected at least one, found none"));
+}
+
+TEST(ModelTest, ListsItsVariables) {
+  const TestModel test(kConvolutional);
+  std::vector<std::string> names;
+  for (const VariableSpec& v : test.model->variables()) names.push_back(v.name);
+  EXPECT_THAT(names, ElementsAre("conv/kernel", "conv/bias", "hidden/kernel", "hidden/bias",
+                                 "scores/kernel", "scores/bias"));
+}
+
+TEST(ModelTest, VariablesAreZerosUntilTheyAreSet) {
+  const auto device = *CreateDevice("cpu", {.threads = 1});
+  const auto model = *Model::Create(ParseModel(kLinear), device.get());
+  const auto sums = model->Evaluate(RandomBatch(model->spec(), 5, 3, 1), {});
+  ASSERT_TRUE(sums.ok()) << sums.status();
+  EXPECT_NEAR(sums->loss, 5 * std::log(3.0), 1e-6);
+}
+
+TEST(ModelTest, SoftmaxCrossEntropyIsItsFormula) {
+  TestModel test(kLinear);
+  const Batch batch = RandomBatch(test.model->spec(), 9, 3, 2);
+  double expected = 0;
+  for (int64_t n = 0; n < 9; ++n) {
+    double sum = 0;
+    for (int64_t c = 0; c < 3; ++c) sum += std::exp(LinearScore(test, batch, n, c));
+    expected +=
+        std::log(sum) - LinearScore(test, batch, n, static_cast<int64_t>(batch.labels.data()[n]));
+  }
+  EXPECT_NEAR(test.Step(batch), expected / 9, 1e-6);
+  EXPECT_NEAR(test.model->Evaluate(batch, {})->loss, expected, 9e-6);
+}
+
+TEST(ModelTest, SigmoidCrossEntropyIsItsFormula) {
+  TestModel test(std::string(kOneScore) + "loss { kind: SIGMOID_CROSS_ENTROPY }");
+  const Batch batch = RandomBatch(test.model->spec(), 9, 2, 3);
+  double expected = 0;
+  int64_t correct = 0;
+  for (int64_t n = 0; n < 9; ++n) {
+    const double score = LinearScore(test, batch, n, 0);
+    const double probability = 1 / (1 + std::exp(-score));
+    const bool positive = batch.labels.data()[n] == 1;
+    expected -= std::log(positive ? probability : 1 - probability);
+    correct += (score > 0) == positive ? 1 : 0;
+  }
+  EXPECT_NEAR(test.Step(batch), expected / 9, 1e-6);
+  const auto sums = test.model->Evaluate(batch, {kAccuracy});
+  EXPECT_NEAR(sums->loss, expected, 9e-6);
+  EXPECT_THAT(sums->correct, ElementsAre(correct));
+}
+
+TEST(ModelTest, MeanSquaredErrorIsItsFormula) {
+  TestModel test(std::string(kOneScore) + "loss { kind: MEAN_SQUARED_ERROR }");
+  const Batch batch = RandomBatch(test.model->spec(), 9, 0, 4);
+  double expected = 0;
+  for (int64_t n = 0; n < 9; ++n) {
+    expected += std::pow(LinearScore(test, batch, n, 0) - batch.labels.data()[n], 2);
+  }
+  EXPECT_NEAR(test.Step(batch), expected / 9, 1e-6);
+}
+
+TEST(ModelTest, LearnsATinyBatchByHeart) {
+  TestModel test(kConvolutional);
+  const Batch batch = RandomBatch(test.model->spec(), 8, 3, 5);
+  for (uint64_t step = 0; step < 400; ++step) {
+    test.Step(batch, step);
+    test.Descend(0.1f);
+  }
+  const auto sums = test.model->Evaluate(batch, {kAccuracy});
+  ASSERT_TRUE(sums.ok()) << sums.status();
+  EXPECT_THAT(sums->correct, ElementsAre(8));
+  EXPECT_LT(sums->loss / 8, 0.05);
+}
+
+TEST(ModelTest, TwoRunsAreBitIdentical) {
+  std::vector<double> losses[2];
+  std::vector<std::vector<float>> gradients[2];
+  for (int run = 0; run < 2; ++run) {
+    TestModel test(kConvolutional);
+    for (uint64_t step = 0; step < 10; ++step) {
+      losses[run].push_back(test.Step(RandomBatch(test.model->spec(), 33, 3, step), step));
+      test.Descend(0.05f);
+    }
+    gradients[run] = Copy(test.gradients);
+  }
+  EXPECT_EQ(losses[0], losses[1]);
+  EXPECT_EQ(gradients[0], gradients[1]);
+}
+
+TEST(ModelTest, DropoutFollowsItsSeed) {
+  TestModel test(kConvolutional);
+  const Batch batch = RandomBatch(test.model->spec(), 16, 3, 6);
+  const double loss = test.Step(batch, 1);
+  EXPECT_NE(test.Step(batch, 2), loss);
+  EXPECT_EQ(test.Step(batch, 1), loss);
+}
+
+TEST(ModelTest, EvaluationDropsNothing) {
+  TestModel with(kConvolutional);
+  std::string text = kConvolutional;
+  text.replace(text.find("0.25"), 4, "0.00");
+  TestModel without(text);
+  const Batch batch = RandomBatch(with.model->spec(), 16, 3, 7);
+  const double loss = with.model->Evaluate(batch, {})->loss;
+  EXPECT_EQ(loss, without.model->Evaluate(batch, {})->loss);
+  EXPECT_EQ(loss / 16, without.Step(batch));
+  EXPECT_NE(loss / 16, with.Step(batch));
+}
+
+TEST(ModelTest, TwoDropoutLayersDropDifferentInputs) {
+  TestModel test(R"pb(input_shape: 4000
+                      layers { dropout { rate: 0.5 } }
+                      layers { dropout { rate: 0.5 } }
+                      layers { dense { units: 1 no_bias: true } }
+                      loss { kind: MEAN_SQUARED_ERROR })pb");
+  std::fill_n(test.values[0].data(), 4000, 1.0f);
+  test.Load(0);
+  Batch batch{Tensor(Shape({1, 4000})), Tensor(Shape({1}))};
+  std::fill_n(batch.features.data(), 4000, 1.0f);
+  // A quarter of the inputs is left, four times as large; with the same mask it would be a half.
+  EXPECT_NEAR(std::sqrt(test.Step(batch, 3)), 4000, 600);
+}
+
+TEST(ModelTest, DeliversGradientsFromTheLastLayerAsTheyAreReady) {
+  TestModel test(kConvolutional);
+  const Batch batch = RandomBatch(test.model->spec(), 8, 3, 8);
+  test.Step(batch);
+  const auto expected = Copy(test.gradients);
+  for (Tensor& g : test.gradients) std::fill_n(g.data(), g.size(), 0.0f);
+  std::vector<int> order;
+  const auto result =
+      test.model->ComputeGradients(batch, 0, absl::MakeSpan(test.gradients), [&](int variable) {
+        order.push_back(variable);
+        const auto i = static_cast<size_t>(variable);
+        EXPECT_EQ(Copy(test.gradients)[i], expected[i]) << "at its callback";
+      });
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(order, ElementsAre(5, 4, 3, 2, 1, 0));
+}
+
+TEST(ModelTest, TakesBatchesOfAnySize) {
+  TestModel reused(kConvolutional);
+  for (int64_t size : {3, 7, 2, 7, 1}) {
+    TestModel fresh(kConvolutional);
+    const Batch batch = RandomBatch(fresh.model->spec(), size, 3, 9);
+    EXPECT_EQ(reused.Step(batch, 1), fresh.Step(batch, 1));
+    EXPECT_EQ(Copy(reused.gradients), Copy(fresh.gradients));
+  }
+}
+
+TEST(ModelTest, EvaluatesLargerBatchesThanItTrainsOn) {
+  TestModel test(kConvolutional);
+  const Batch batch = RandomBatch(test.model->spec(), 30, 3, 10);
+  const double loss = test.Step(Slice(batch, 0, 4), 1);
+  ASSERT_TRUE(test.model->Evaluate(batch, {}).ok());
+  EXPECT_EQ(test.Step(Slice(batch, 0, 4), 1), loss);
+}
+
+TEST(ModelTest, EvaluationSumsAddUpOverBatches) {
+  TestModel test(kConvolutional);
+  const Batch batch = RandomBatch(test.model->spec(), 23, 3, 11);
+  const std::vector<MetricSpec> metrics = {kAccuracy, {MetricSpec::Kind::kTopK, 2}};
+  const EvaluationSums whole = *test.model->Evaluate(batch, metrics);
+  EvaluationSums parts;
+  parts.Add(*test.model->Evaluate(Slice(batch, 0, 10), metrics));
+  parts.Add(*test.model->Evaluate(Slice(batch, 10, 10), metrics));
+  parts.Add(*test.model->Evaluate(Slice(batch, 20, 3), metrics));
+  EXPECT_EQ(parts.examples, 23);
+  EXPECT_NEAR(parts.loss, whole.loss, 1e-4);
+  EXPECT_EQ(parts.correct, whole.correct);
+  EXPECT_LE(whole.correct[0], whole.correct[1]);
+}
+
+TEST(ModelTest, RefusesBadVariables) {
+  TestModel test(kLinear);
+  const std::vector<float> values(12);
+  EXPECT_EQ(test.model->SetVariable(2, values),
+            absl::InvalidArgumentError("variable: expected 0 to 1, found 2"));
+  EXPECT_EQ(test.model->SetVariable(-1, values),
+            absl::InvalidArgumentError("variable: expected 0 to 1, found -1"));
+  EXPECT_EQ(test.model->SetVariable(1, values),
+            absl::InvalidArgumentError("scores/bias: expected 3 elements, found 12"));
+}
+
+TEST(ModelTest, RefusesBadGradients) {
+  TestModel test(kLinear);
+  const Batch batch = RandomBatch(test.model->spec(), 2, 3, 12);
+  EXPECT_EQ(test.model->ComputeGradients(batch, 0, {}, nullptr).status(),
+            absl::InvalidArgumentError("gradients: expected 2 tensors, found 0"));
+  std::swap(test.gradients[0], test.gradients[1]);
+  EXPECT_EQ(
+      test.model->ComputeGradients(batch, 0, absl::MakeSpan(test.gradients), nullptr).status(),
+      absl::InvalidArgumentError(
+          "gradient of scores/kernel: expected the shape [4, 3], found [3]"));
+}
+
+// The error of a batch with these shapes and labels.
+absl::Status BatchError(TestModel* test, const Shape& features, const Shape& labels,
+                        float label = 0) {
+  Batch batch{Tensor(features), Tensor(labels)};
+  for (float& l : batch.labels.span()) l = label;
+  const auto evaluated = test->model->Evaluate(batch, {});
+  EXPECT_EQ(
+      test->model->ComputeGradients(batch, 0, absl::MakeSpan(test->gradients), nullptr).status(),
+      evaluated.status());
+  return evaluated.status();
+}
+
+TEST(ModelTest, RefusesBatchesOfTheWrongShape) {
+  TestModel test(kLinear);
+  EXPECT_EQ(BatchError(&test, Shape({0, 4}), Shape({0})),
+            absl::InvalidArgumentError("batch: expected one example or more, found none"));
+  EXPECT_EQ(BatchError(&test, Shape({2, 5}), Shape({2})),
+            absl::InvalidArgumentError("batch: features: expected the shape [2, 4], found [2, 5]"));
+  EXPECT_EQ(BatchError(&test, Shape({3, 4}), Shape({2})),
+            absl::InvalidArgumentError("batch: features: expected the shape [2, 4], found [3, 4]"));
+  EXPECT_EQ(BatchError(&test, Shape({2, 4}), Shape({2, 1})),
+            absl::InvalidArgumentError("batch: labels: expected the shape [2], found [2, 1]"));
+}
+
+TEST(ModelTest, RefusesLabelsOutOfRange) {
+  const Shape features({1, 4}), labels({1});
+  TestModel softmax(kLinear);
+  EXPECT_EQ(BatchError(&softmax, features, labels, 3),
+            absl::InvalidArgumentError("batch: labels[0]: expected a class from 0 to 2, found 3"));
+  EXPECT_EQ(BatchError(&softmax, features, labels, -1),
+            absl::InvalidArgumentError("batch: labels[0]: expected a class from 0 to 2, found -1"));
+  EXPECT_EQ(
+      BatchError(&softmax, features, labels, 0.5f),
+      absl::InvalidArgumentError("batch: labels[0]: expected a class from 0 to 2, found 0.5"));
+  TestModel sigmoid(std::string(kOneScore) + "loss { kind: SIGMOID_CROSS_ENTROPY }");
+  EXPECT_EQ(BatchError(&sigmoid, features, labels, 2),
+            absl::InvalidArgumentError("batch: labels[0]: expected 0 or 1, found 2"));
+  TestModel squared(std::string(kOneScore) + "loss { kind: MEAN_SQUARED_ERROR }");
+  EXPECT_EQ(BatchError(&squared, features, labels, std::numeric_limits<float>::infinity()),
+            absl::InvalidArgumentError("batch: labels[0]: expected a finite number, found inf"));
+  EXPECT_TRUE(BatchError(&softmax, features, labels, 2).ok());
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,94 @@
+// What the tests of models share: configurations from text, random variables and batches.
+#ifndef KEELSON_CORE_MODEL_MODEL_TESTING_H_
+#define KEELSON_CORE_MODEL_MODEL_TESTING_H_
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/device/device_factory.h"
+#include "core/model/model.h"
+
+namespace keelson {
+
+inline v1::ModelConfig ParseModel(const std::string& text) {
+  v1::ModelConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
+  return config;
+}
+
+// Uniform in [-scale, scale).
+inline void FillRandom(uint64_t seed, float scale, absl::Span<float> out) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] = scale * (2.0f * UniformFloat(Philox(seed, 3, i)[0]) - 1.0f);
+  }
+}
+
+// `classes` 0: targets that are any number.
+inline Batch RandomBatch(const ModelSpec& spec, int64_t size, int64_t classes, uint64_t seed) {
+  std::vector<int64_t> dims{size};
+  dims.insert(dims.end(), spec.input.dims().begin(), spec.input.dims().end());
+  Batch batch{Tensor(Shape(dims)), Tensor(Shape({size}))};
+  FillRandom(seed, 1, batch.features.span());
+  FillRandom(seed + 1, 1, batch.labels.span());
+  if (classes == 0) return batch;
+  for (float& label : batch.labels.span()) {
+    label = static_cast<float>(static_cast<int64_t>((label + 1) / 2 * 1000) % classes);
+  }
+  return batch;
+}
+
+// A model on one thread, with the variables' values as the caller keeps them.
+struct TestModel {
+  explicit TestModel(const std::string& text, uint64_t seed = 1) {
+    device = *CreateDevice("cpu", {.threads = 1});
+    auto created = Model::Create(ParseModel(text), device.get());
+    EXPECT_TRUE(created.ok()) << created.status();
+    model = *std::move(created);
+    for (size_t i = 0; i < model->variables().size(); ++i) {
+      values.emplace_back(model->variables()[i].shape);
+      gradients.emplace_back(model->variables()[i].shape);
+      FillRandom(seed * 100 + i, 0.5f, values.back().span());
+      Load(i);
+    }
+  }
+
+  void Load(size_t variable) {
+    const absl::Status status =
+        model->SetVariable(static_cast<int>(variable), values[variable].span());
+    EXPECT_TRUE(status.ok()) << status;
+  }
+
+  // Computes `gradients`; returns the loss.
+  double Step(const Batch& batch, uint64_t dropout_seed = 0) {
+    const auto result =
+        model->ComputeGradients(batch, dropout_seed, absl::MakeSpan(gradients), nullptr);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? result->loss : 0;
+  }
+
+  // value -= rate * gradient
+  void Descend(float rate) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      for (int64_t j = 0; j < values[i].size(); ++j) {
+        values[i].data()[j] -= rate * gradients[i].data()[j];
+      }
+      Load(i);
+    }
+  }
+
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Model> model;
+  std::vector<Tensor> values;
+  std::vector<Tensor> gradients;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_MODEL_MODEL_TESTING_H_

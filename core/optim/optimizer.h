@@ -1,0 +1,74 @@
+// Optimizers as pure arithmetic on spans of float32: given values, slots and a gradient, the values
+// and slots after one update. Who owns the memory, its blocks and its locks is the caller's affair.
+// A rule works on each element alone, so an update of a block is the same bits as that part of
+// an update of the whole, on any number of shards.
+//
+// Sources of the rules (the formulas stand in train_config.proto):
+//   momentum  Polyak (1964); the Nesterov form of Sutskever et al., ICML 2013
+//   adagrad   Duchi, Hazan and Singer, JMLR 12 (2011)
+//   rmsprop   Tieleman and Hinton, Coursera lecture 6.5 (2012)
+//   adam      Kingma and Ba, ICLR 2015
+//   adamw     Loshchilov and Hutter, ICLR 2019
+#ifndef KEELSON_CORE_OPTIM_OPTIMIZER_H_
+#define KEELSON_CORE_OPTIM_OPTIMIZER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "keelson/v1/train_config.pb.h"
+
+namespace keelson {
+
+// One array beside the values that an optimizer keeps for each element.
+struct SlotSpec {
+  std::string name;  // TensorFlow's name, the last part of "<variable>/<name>"
+  float initial_value = 0;
+};
+
+// One update of n elements. Every array has n elements. An `out` array may be the `in` array
+// of the same position (in place); any other overlap between arrays is not allowed.
+struct UpdateArgs {
+  absl::Span<const float> values_in;
+  absl::Span<const float* const> slots_in;  // one array per Optimizer::slots(), in that order
+  absl::Span<const float> gradient;
+  absl::Span<float> values_out;
+  absl::Span<float* const> slots_out;
+  float learning_rate = 0;
+  int64_t update = 0;  // updates that these elements have had before, from 0
+};
+
+// Immutable; all methods are thread-safe and wait for nobody. A value or gradient that is not
+// finite spreads to its own element only; it is not detected here.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  // At most two; empty for plain SGD.
+  const std::vector<SlotSpec>& slots() const { return slots_; }
+
+  // Clips the gradient's elements, adds L2, applies the rule: g = clip(gradient) + l2 * value.
+  virtual void Update(const UpdateArgs& args) const = 0;
+
+  // Scalars that TensorFlow stores beside the slots, after `updates` updates: for Adam and AdamW
+  // "beta1_power" and "beta2_power", which start at beta1 and beta2; otherwise none.
+  virtual std::vector<std::pair<std::string, float>> ScalarState(int64_t updates) const;
+
+ protected:
+  explicit Optimizer(std::vector<SlotSpec> slots) : slots_(std::move(slots)) {}
+
+ private:
+  const std::vector<SlotSpec> slots_;
+};
+
+// INVALID_ARGUMENT: no kind is set, or a number is out of its range or not finite; the text starts
+// with the field: "optimizer.momentum.momentum: expected [0, 1), found 1.5".
+absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(const v1::OptimizerConfig& config);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_OPTIM_OPTIMIZER_H_

@@ -1,0 +1,38 @@
+// What a variable is, and its initial values.
+#ifndef KEELSON_CORE_TENSOR_VARIABLE_H_
+#define KEELSON_CORE_TENSOR_VARIABLE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/types/span.h"
+#include "core/tensor/shape.h"
+
+namespace keelson {
+
+// Distribution of initial values.
+struct Initializer {
+  enum class Kind { kConstant, kUniform, kNormal };
+  Kind kind = Kind::kConstant;
+  // kConstant: the value, unused. kUniform: low, high. kNormal: mean, standard deviation.
+  float a = 0;
+  float b = 0;
+};
+
+// A named float32 tensor on the parameter servers.
+struct VariableSpec {
+  std::string name;
+  Shape shape;
+  Initializer initializer;
+
+  int64_t bytes() const { return shape.num_elements() * static_cast<int64_t>(sizeof(float)); }
+};
+
+// Writes the initial values of elements [first, first + out.size()) of the variable. The value of
+// an element depends on (seed, name, element) alone, so any sharding yields the same variable.
+void FillInitialValues(const VariableSpec& spec, uint64_t seed, int64_t first,
+                       absl::Span<float> out);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_TENSOR_VARIABLE_H_
