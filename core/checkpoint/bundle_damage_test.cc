@@ -1,0 +1,109 @@
+// Whatever happens to a bundle's files is found, told with the file's name, and never a crash.
+#include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/bundle_test_util.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::HasSubstr;
+
+class BundleDamageTest : public testing::Test {
+ protected:
+  void SetUp() override { WriteSmallBundle(prefix_); }
+
+  absl::Status OpenAndVerify() const {
+    auto reader = BundleReader::Open(prefix_);
+    return reader.ok() ? (*reader)->VerifyAll() : reader.status();
+  }
+  void ExpectError(const absl::Status& status, absl::StatusCode code, const std::string& text) {
+    ASSERT_EQ(status.code(), code) << status;
+    ASSERT_THAT(std::string(status.message()), HasSubstr(text));
+  }
+
+  const std::string prefix_ = JoinPath(FreshDirectory(), "model.ckpt-100");
+  const std::string part0_ = DataPath(prefix_, 0, 2);
+  const std::string part1_ = DataPath(prefix_, 1, 2);
+};
+
+TEST_F(BundleDamageTest, EveryChangedByteOfTheDataIsFound) {
+  for (const std::string& path : {part0_, part1_}) {
+    const std::string good = ReadRawFile(path);
+    for (size_t i = 0; i < good.size(); ++i) {
+      WriteRawFile(path, Flipped(good, i, static_cast<int>(i % 8)));
+      ExpectError(OpenAndVerify(), absl::StatusCode::kDataLoss, path + ": tensor '");
+    }
+    WriteRawFile(path, good);
+  }
+  EXPECT_TRUE(OpenAndVerify().ok());
+}
+
+TEST_F(BundleDamageTest, EveryChangedByteOfTheIndexIsFound) {
+  const std::string path = IndexPath(prefix_);
+  const std::string good = ReadRawFile(path);
+  for (size_t i = 0; i < good.size(); ++i) {
+    WriteRawFile(path, Flipped(good, i, static_cast<int>(i % 8)));
+    ExpectError(OpenAndVerify(), absl::StatusCode::kDataLoss, path);
+  }
+}
+
+TEST_F(BundleDamageTest, TruncatedOrLongerDataIsFoundWhenOpening) {
+  const std::string good = ReadRawFile(part1_);
+  for (const std::string& content : {good.substr(0, good.size() - 1), std::string(), good + "x"}) {
+    WriteRawFile(part1_, content);
+    ExpectError(BundleReader::Open(prefix_).status(), absl::StatusCode::kDataLoss,
+                part1_ + ": has " + std::to_string(content.size()) + " bytes, expected " +
+                    std::to_string(good.size()));
+  }
+}
+
+TEST_F(BundleDamageTest, MissingFilesAreNotFound) {
+  ASSERT_TRUE(RemoveFile(part0_).ok());
+  ExpectError(BundleReader::Open(prefix_).status(), absl::StatusCode::kNotFound, part0_);
+  ASSERT_TRUE(RemoveFile(IndexPath(prefix_)).ok());
+  ExpectError(BundleReader::Open(prefix_).status(), absl::StatusCode::kNotFound,
+              IndexPath(prefix_));
+}
+
+TEST_F(BundleDamageTest, APartialReadVerifiesTheWholeSlice) {
+  // The last row of the first slice; rows 0-1 are asked for.
+  WriteRawFile(part0_, Flipped(ReadRawFile(part0_), 47));
+  auto reader = BundleReader::Open(prefix_);
+  ASSERT_TRUE(reader.ok());
+  std::vector<float> rows(6);
+  ExpectError((*reader)->ReadRows("w", 0, 2, absl::MakeSpan(rows)), absl::StatusCode::kDataLoss,
+              part0_ + ": tensor 'w' in bytes [0, 48): checksum mismatch");
+}
+
+TEST_F(BundleDamageTest, WhatIsNotDamagedStaysReadable) {
+  WriteRawFile(part0_, Flipped(ReadRawFile(part0_), 0));
+  auto reader = BundleReader::Open(prefix_);
+  ASSERT_TRUE(reader.ok());
+  std::vector<float> rows(6);
+  EXPECT_TRUE((*reader)->ReadRows("w", 4, 6, absl::MakeSpan(rows)).ok());
+  EXPECT_TRUE((*reader)->ReadInt64("global_step").ok());
+  EXPECT_FALSE((*reader)->ReadTensor("w").ok());
+}
+
+TEST_F(BundleDamageTest, AFileCutWhileOpenIsDataLoss) {
+  auto reader = BundleReader::Open(prefix_);
+  ASSERT_TRUE(reader.ok());
+  WriteRawFile(part1_, "");
+  ExpectError((*reader)->ReadTensor("b").status(), absl::StatusCode::kDataLoss,
+              part1_ + ": tensor 'b'");
+  ExpectError((*reader)->ReadString("state").status(), absl::StatusCode::kDataLoss,
+              part1_ + ": tensor 'state'");
+}
+
+TEST_F(BundleDamageTest, DamagedStringsAreNotReturned) {
+  const std::string good = ReadRawFile(part1_);
+  WriteRawFile(part1_, Flipped(good, good.size() - 1));
+  auto reader = BundleReader::Open(prefix_);
+  ASSERT_TRUE(reader.ok());
+  ExpectError((*reader)->ReadString("state").status(), absl::StatusCode::kDataLoss,
+              "tensor 'state'");
+}
+
+}  // namespace
+}  // namespace keelson

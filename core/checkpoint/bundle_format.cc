@@ -1,0 +1,60 @@
+#include "core/checkpoint/bundle_format.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace keelson {
+namespace {
+
+struct DtypeTraits {
+  BundleDtype dtype;
+  const char* name;
+  int64_t size;
+};
+
+constexpr DtypeTraits kDtypes[] = {
+    {BundleDtype::kFloat32, "float32", 4},
+    {BundleDtype::kFloat64, "float64", 8},
+    {BundleDtype::kInt32, "int32", 4},
+    {BundleDtype::kUint8, "uint8", 1},
+    {BundleDtype::kInt16, "int16", 2},
+    {BundleDtype::kInt8, "int8", 1},
+    {BundleDtype::kString, "string", 0},
+    {BundleDtype::kComplex64, "complex64", 8},
+    {BundleDtype::kInt64, "int64", 8},
+    {BundleDtype::kBool, "bool", 1},
+    {BundleDtype::kBfloat16, "bfloat16", 2},
+    {BundleDtype::kUint16, "uint16", 2},
+    {BundleDtype::kComplex128, "complex128", 16},
+    {BundleDtype::kFloat16, "float16", 2},
+    {BundleDtype::kUint32, "uint32", 4},
+    {BundleDtype::kUint64, "uint64", 8},
+};
+
+const DtypeTraits* FindDtype(BundleDtype dtype) {
+  for (const DtypeTraits& traits : kDtypes) {
+    if (traits.dtype == dtype) return &traits;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string DtypeName(BundleDtype dtype) {
+  const DtypeTraits* traits = FindDtype(dtype);
+  if (traits == nullptr) return absl::StrCat("dtype ", static_cast<int32_t>(dtype));
+  return traits->name;
+}
+
+int64_t DtypeSize(BundleDtype dtype) {
+  const DtypeTraits* traits = FindDtype(dtype);
+  return traits == nullptr ? 0 : traits->size;
+}
+
+std::string DataPath(absl::string_view prefix, int data_shard, int num_data_shards) {
+  return absl::StrFormat("%s.data-%05d-of-%05d", prefix, data_shard, num_data_shards);
+}
+
+std::string IndexPath(absl::string_view prefix) { return absl::StrCat(prefix, ".index"); }
+
+}  // namespace keelson

@@ -1,0 +1,105 @@
+// Reads a TensorBundle, Keelson's or TensorFlow's, in any sharding: the caller asks for rows of a
+// tensor, the reader finds them in the slices that are stored.
+// Format: tensorflow/core/util/tensor_bundle/tensor_bundle.h.
+#ifndef KEELSON_CORE_CHECKPOINT_BUNDLE_READER_H_
+#define KEELSON_CORE_CHECKPOINT_BUNDLE_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/base/file.h"
+#include "core/base/mutex.h"
+#include "core/checkpoint/bundle_contents.h"
+#include "core/checkpoint/bundle_format.h"
+#include "core/tensor/shape.h"
+#include "core/tensor/tensor.h"
+
+namespace keelson {
+
+struct TensorInfo {
+  std::string name;
+  BundleDtype dtype;
+  Shape shape;
+};
+
+// Thread-safe. Holds all files of the bundle open: a bundle that is deleted stays readable for
+// those who opened it before.
+//
+// Errors of reading, each with the file and the tensor: NOT_FOUND: no such tensor. DATA_LOSS: a
+// checksum or a length is wrong. INVALID_ARGUMENT: the rows or the type asked for are not the
+// tensor's. UNIMPLEMENTED: a type of elements that cannot be read.
+class BundleReader {
+ public:
+  // Reads and checks the index, opens all data files and checks their sizes.
+  // NOT_FOUND: a file is missing. DATA_LOSS: the index is damaged or makes no sense, a data file
+  // has not the size that follows from the index.
+  // UNIMPLEMENTED: a big-endian bundle, or one for newer readers.
+  static absl::StatusOr<std::unique_ptr<BundleReader>> Open(const std::string& prefix);
+
+  // Sorted by name.
+  std::vector<TensorInfo> List() const;
+  bool Contains(absl::string_view name) const;
+
+  // Rows [row_begin, row_end) of a float32 tensor; a scalar has one row. `out` has exactly their
+  // size. The checksum of every stored slice that is touched, as a whole, has been verified when
+  // it returns OK.
+  absl::Status ReadRows(absl::string_view name, int64_t row_begin, int64_t row_end,
+                        absl::Span<float> out) const;
+  absl::StatusOr<Tensor> ReadTensor(absl::string_view name) const;
+  // Tensors with one element.
+  absl::StatusOr<int64_t> ReadInt64(absl::string_view name) const;
+  absl::StatusOr<std::string> ReadString(absl::string_view name) const;
+
+  // Verifies every checksum of every data file.
+  absl::Status VerifyAll() const;
+
+  const std::string& prefix() const { return prefix_; }
+
+ private:
+  BundleReader(std::string prefix, BundleContents contents)
+      : prefix_(std::move(prefix)), contents_(std::move(contents)) {}
+
+  absl::Status OpenDataFiles();
+  std::string DataPathOf(const StoredSlice& slice) const;
+
+  absl::StatusOr<const StoredTensor*> Find(absl::string_view name) const;
+  absl::StatusOr<const StoredTensor*> FindTyped(absl::string_view name, BundleDtype dtype) const;
+  absl::StatusOr<const StoredTensor*> FindSingle(absl::string_view name, BundleDtype dtype) const;
+
+  absl::Status DamagedTensor(const StoredTensor& tensor, const StoredSlice& slice,
+                             absl::string_view what) const;
+  absl::Status CheckCrc(const StoredTensor& tensor, const StoredSlice& slice, uint32_t crc) const;
+  // Bytes of a slice, unverified.
+  absl::Status ReadRaw(const StoredTensor& tensor, const StoredSlice& slice, uint64_t begin,
+                       uint64_t size, char* out) const;
+  // All bytes of a slice, verified; into `out` unless that is null.
+  absl::Status ReadWhole(const StoredTensor& tensor, const StoredSlice& slice, char* out) const;
+  // Bytes [begin, begin + size) of a verified slice; verifies it first where that is not done.
+  absl::Status ReadPart(const StoredTensor& tensor, const StoredSlice& slice, uint64_t begin,
+                        uint64_t size, char* out) const;
+  // The rows of `slice` that are in [row_begin, row_end), to their place in `out`.
+  absl::Status ReadSliceRows(const StoredTensor& tensor, const StoredSlice& slice,
+                             int64_t row_begin, int64_t row_end, absl::Span<float> out) const;
+  absl::StatusOr<std::vector<std::string>> ReadStrings(const StoredTensor& tensor,
+                                                       const StoredSlice& slice) const;
+  absl::Status Verify(const StoredTensor& tensor, const StoredSlice& slice) const;
+
+  const std::string prefix_;
+  const BundleContents contents_;
+  std::vector<std::unique_ptr<RandomAccessFile>> files_;  // null: holds nothing
+  mutable Mutex mu_;
+  // Slices whose checksum was found right.
+  mutable std::set<const StoredSlice*> verified_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CHECKPOINT_BUNDLE_READER_H_

@@ -1,0 +1,96 @@
+// Bundles and damage for tests.
+#ifndef KEELSON_CORE_CHECKPOINT_BUNDLE_TEST_UTIL_H_
+#define KEELSON_CORE_CHECKPOINT_BUNDLE_TEST_UTIL_H_
+
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/file.h"
+#include "core/checkpoint/bundle_index.h"
+#include "core/checkpoint/bundle_writer.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+
+inline std::string FreshDirectory() {
+  std::string path = testing::TempDir() + "/keelson_checkpoint_XXXXXX";
+  EXPECT_NE(mkdtemp(path.data()), nullptr);
+  return path;
+}
+
+// Not through file.h: tests damage files, which nothing in file.h would do.
+inline void WriteRawFile(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+}
+
+inline std::string ReadRawFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+// `content` with one bit changed.
+inline std::string Flipped(std::string content, size_t position, int bit = 0) {
+  content[position] = static_cast<char>(content[position] ^ (1 << bit));
+  return content;
+}
+
+// first, first + 1, …
+inline std::vector<float> Iota(int64_t count, float first = 0) {
+  std::vector<float> values(static_cast<size_t>(count));
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+inline std::unique_ptr<BundleDataWriter> NewWriter(const std::string& prefix, int shard,
+                                                   int num_shards) {
+  auto writer = BundleDataWriter::Create(DataPath(prefix, shard, num_shards), shard);
+  EXPECT_TRUE(writer.ok()) << writer.status();
+  return *std::move(writer);
+}
+
+inline void AppendEntries(BundleDataWriter* writer, std::vector<BundleIndexEntry>* entries) {
+  auto part = writer->Finish();
+  ASSERT_TRUE(part.ok()) << part.status();
+  for (BundleIndexEntry& entry : *part) entries->push_back(std::move(entry));
+}
+
+// Rows [begin, end) of a tensor with the values 0, 1, 2, …
+inline void AddIotaRows(BundleDataWriter* writer, const std::string& name, const Shape& shape,
+                        int64_t begin, int64_t end) {
+  ASSERT_TRUE(writer->BeginSlice(name, shape, begin, end).ok());
+  const int64_t width = shape.row_elements();
+  for (int64_t row = begin; row < end; ++row) {
+    ASSERT_TRUE(writer->AppendValues(Iota(width, static_cast<float>(row * width))).ok());
+  }
+  ASSERT_TRUE(writer->EndSlice().ok());
+}
+
+// Two data files: "w" [10, 3] in rows 0-3 and 4-9 and "b" [4], both 0, 1, 2, …; "global_step" 100;
+// "state", a string with all byte values.
+inline void WriteSmallBundle(const std::string& prefix) {
+  std::vector<BundleIndexEntry> entries;
+  auto first = NewWriter(prefix, 0, 2);
+  AddIotaRows(first.get(), "w", Shape({10, 3}), 0, 4);
+  ASSERT_TRUE(first->AddInt64("global_step", 100).ok());
+  AppendEntries(first.get(), &entries);
+  auto second = NewWriter(prefix, 1, 2);
+  AddIotaRows(second.get(), "w", Shape({10, 3}), 4, 10);
+  ASSERT_TRUE(second->AddTensor("b", Shape({4}), Iota(4)).ok());
+  std::string bytes(256, '\0');
+  std::iota(bytes.begin(), bytes.end(), '\0');
+  ASSERT_TRUE(second->AddString("state", bytes).ok());
+  AppendEntries(second.get(), &entries);
+  const absl::Status status = WriteBundleIndex(prefix, 2, std::move(entries));
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CHECKPOINT_BUNDLE_TEST_UTIL_H_

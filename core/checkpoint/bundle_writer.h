@@ -1,0 +1,109 @@
+// Writes the data files of a TensorBundle, TensorFlow's checkpoint format: every parameter server
+// writes one, then the chief writes the index that makes them a bundle (bundle_index.h). It is
+// readable by tf.train.load_checkpoint; partitioned variables are stored as slices along axis 0.
+// Format: tensorflow/core/util/tensor_bundle/tensor_bundle.h.
+#ifndef KEELSON_CORE_CHECKPOINT_BUNDLE_WRITER_H_
+#define KEELSON_CORE_CHECKPOINT_BUNDLE_WRITER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/base/file.h"
+#include "core/checkpoint/bundle_format.h"
+#include "core/checkpoint/bundle_index.h"
+#include "core/checkpoint/tensor_slice.h"
+#include "core/tensor/shape.h"
+#include "keelson/v1/checkpoint.pb.h"
+
+namespace keelson {
+
+// Writes one data file under a temporary name beside `final_path` ("….tempstate<random>") and
+// gives it its name in Finish. A writer that is destroyed before removes what it wrote.
+// Not thread-safe.
+//
+// All methods return INVALID_ARGUMENT for a name that is empty, begins with a zero byte or was
+// added before, and for values that do not fit the shape; otherwise the errors of file.h. The
+// first such error stays: all later calls return it. FAILED_PRECONDITION: a call out of order.
+class BundleDataWriter {
+ public:
+  // `data_shard`: the number of the file within the bundle, from 0.
+  static absl::StatusOr<std::unique_ptr<BundleDataWriter>> Create(std::string final_path,
+                                                                  int data_shard);
+  ~BundleDataWriter();
+  BundleDataWriter(const BundleDataWriter&) = delete;
+  BundleDataWriter& operator=(const BundleDataWriter&) = delete;
+
+  absl::Status AddTensor(absl::string_view name, const Shape& shape,
+                         absl::Span<const float> values);
+
+  // Rows [row_begin, row_end) of a float32 tensor, values in pieces of any size. Rows that are the
+  // whole tensor become a plain entry. Several slices of one tensor may be added one after the
+  // other, each with the same `full_shape`. No other call may stand between Begin and End.
+  absl::Status BeginSlice(absl::string_view name, const Shape& full_shape, int64_t row_begin,
+                          int64_t row_end);
+  absl::Status AppendValues(absl::Span<const float> values);
+  absl::Status EndSlice();
+
+  // Scalars.
+  absl::Status AddInt64(absl::string_view name, int64_t value);
+  absl::Status AddFloatScalar(absl::string_view name, float value);
+  absl::Status AddString(absl::string_view name, absl::string_view bytes);
+
+  // Makes the file durable under its final name, and returns its part of the index, sorted by
+  // key. The last call.
+  absl::StatusOr<std::vector<BundleIndexEntry>> Finish();
+
+  int64_t bytes_written() const { return offset_; }
+
+ private:
+  struct OpenSlice {
+    std::string name;
+    Shape full_shape;
+    int64_t row_begin;
+    int64_t row_end;
+    int64_t start_offset;
+    int64_t missing;  // elements
+    uint32_t crc = 0;
+  };
+
+  BundleDataWriter(std::string final_path, std::string temporary_path, int data_shard,
+                   std::unique_ptr<AppendFile> file);
+
+  // Remembers the first error.
+  absl::Status Record(absl::Status status);
+  absl::Status CheckReady() const;
+  absl::Status Append(absl::string_view bytes);
+  absl::Status DoBeginSlice(absl::string_view name, const Shape& full_shape, int64_t row_begin,
+                            int64_t row_end);
+  absl::Status DoAppendValues(absl::Span<const float> values);
+  absl::Status DoEndSlice();
+  absl::Status DoFinish();
+  // A tensor whose bytes follow, with their unmasked checksum.
+  absl::Status AddWhole(absl::string_view name, BundleDtype dtype, const Shape& shape,
+                        absl::string_view bytes, uint32_t crc);
+  absl::Status AddEntry(std::string key, absl::string_view name, v1::BundleEntry entry);
+  absl::Status AddSliceOf(const OpenSlice& slice, const TensorSliceSpec& spec);
+  v1::BundleEntry MakeEntry(BundleDtype dtype, const Shape& shape, int64_t start_offset,
+                            uint32_t crc) const;
+
+  const std::string final_path_;
+  const std::string temporary_path_;
+  const int data_shard_;
+  std::unique_ptr<AppendFile> file_;  // null once finished
+  int64_t offset_ = 0;
+  std::optional<OpenSlice> slice_;
+  std::map<std::string, v1::BundleEntry> entries_;
+  absl::Status status_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CHECKPOINT_BUNDLE_WRITER_H_

@@ -1,0 +1,252 @@
+#include "core/checkpoint/checkpoint_directory.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/checkpoint/bundle_format.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+#include "keelson/v1/checkpoint.pb.h"
+
+namespace keelson {
+namespace {
+
+constexpr char kStateName[] = "checkpoint";
+constexpr char kSnapshotName[] = "model.ckpt-";
+
+// Keeps the first error of a text proto.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (text_.empty()) text_ = absl::StrCat("line ", line + 1, ": ", message);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+absl::Status BadState(absl::string_view path, absl::string_view what) {
+  return absl::DataLossError(absl::StrCat(path, ": not a checkpoint state file: ", what));
+}
+
+absl::StatusOr<v1::CheckpointState> ParseState(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  v1::CheckpointState proto;
+  if (!parser.ParseFromString(text, &proto)) return BadState(path, error.text());
+  if (proto.model_checkpoint_path().empty()) return BadState(path, "it names no snapshot");
+  if (proto.all_model_checkpoint_paths().empty()) {
+    proto.add_all_model_checkpoint_paths(proto.model_checkpoint_path());
+  }
+  return proto;
+}
+
+double ToSeconds(absl::Time time) { return static_cast<double>(absl::ToUnixMicros(time)) / 1e6; }
+
+absl::Time FromSeconds(double seconds) {
+  constexpr double kLimit = 1e12;  // keeps the microseconds within int64
+  return absl::FromUnixMicros(std::llround(std::clamp(seconds, -kLimit, kLimit) * 1e6));
+}
+
+// For state files without times, as TensorFlow 1 writes them.
+absl::Time ModificationTime(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return absl::UnixEpoch();
+  return absl::TimeFromTimespec(info.st_mtim);
+}
+
+// "model.ckpt-100.data-00000-of-00001" -> "model.ckpt-100"; nothing for other files.
+std::optional<std::string> SnapshotOfFile(absl::string_view file_name) {
+  absl::string_view rest = file_name;
+  if (!absl::ConsumePrefix(&rest, kSnapshotName)) return std::nullopt;
+  const absl::string_view step = rest.substr(0, rest.find('.'));
+  int64_t number;
+  if (step.size() == rest.size() || !absl::SimpleAtoi(step, &number)) return std::nullopt;
+  return absl::StrCat(kSnapshotName, step);
+}
+
+int64_t StepOfSnapshot(absl::string_view name) {
+  int64_t step = -1;
+  return absl::SimpleAtoi(absl::StripPrefix(name, kSnapshotName), &step) ? step : -1;
+}
+
+// Takes the snapshots that `policy` does not keep out of `snapshots` (oldest first) and returns
+// those whose files are to be deleted.
+std::vector<SnapshotInfo> TakeSurplus(const RetentionPolicy& policy,
+                                      std::vector<SnapshotInfo>* snapshots,
+                                      absl::Time* last_preserved) {
+  const size_t keep = static_cast<size_t>(std::max<int64_t>(policy.keep_max, 0));
+  if (keep == 0 || snapshots->size() <= keep) return {};
+  const auto end = snapshots->end() - static_cast<std::ptrdiff_t>(keep);
+  std::vector<SnapshotInfo> surplus;
+  for (auto it = snapshots->begin(); it != end; ++it) {
+    const bool preserve = policy.keep_every_n_hours > 0 &&
+                          it->time - absl::Hours(policy.keep_every_n_hours) >= *last_preserved;
+    if (preserve) {
+      *last_preserved = it->time;
+    } else {
+      surplus.push_back(*it);
+    }
+  }
+  snapshots->erase(snapshots->begin(), end);
+  return surplus;
+}
+
+}  // namespace
+
+CheckpointDirectory::CheckpointDirectory(std::string model_dir, const Clock* clock)
+    : model_dir_(std::move(model_dir)), clock_(clock) {}
+
+std::string CheckpointDirectory::SnapshotPrefix(int64_t step) const {
+  return JoinPath(model_dir_, absl::StrCat(kSnapshotName, step));
+}
+
+absl::StatusOr<std::vector<SnapshotInfo>> CheckpointDirectory::List() const {
+  ASSIGN_OR_RETURN(std::optional<State> state, ReadState());
+  if (!state.has_value()) return std::vector<SnapshotInfo>();
+  std::vector<SnapshotInfo> present;
+  for (SnapshotInfo& snapshot : state->snapshots) {
+    if (FileExists(IndexPath(snapshot.prefix))) present.push_back(std::move(snapshot));
+  }
+  return present;
+}
+
+absl::StatusOr<std::optional<SnapshotInfo>> CheckpointDirectory::Latest() const {
+  ASSIGN_OR_RETURN(std::vector<SnapshotInfo> snapshots, List());
+  if (snapshots.empty()) return std::nullopt;
+  return std::move(snapshots.back());
+}
+
+absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& policy) {
+  const std::string prefix = SnapshotPrefix(step);
+  if (!FileExists(IndexPath(prefix))) {
+    return absl::NotFoundError(absl::StrCat(IndexPath(prefix), ": no such file; cannot commit"));
+  }
+  const absl::Time now = clock_->Now();
+  State state;
+  ASSIGN_OR_RETURN(std::optional<State> old, ReadState());
+  ASSIGN_OR_RETURN(state.snapshots, List());
+  // A clock that went back must not stop the preserving for as long as it went.
+  state.last_preserved = old.has_value() ? std::min(old->last_preserved, now) : now;
+  std::vector<SnapshotInfo>& snapshots = state.snapshots;
+  snapshots.erase(std::remove_if(snapshots.begin(), snapshots.end(),
+                                 [&](const SnapshotInfo& s) { return s.prefix == prefix; }),
+                  snapshots.end());
+  snapshots.push_back({step, prefix, now});
+  const std::vector<SnapshotInfo> surplus = TakeSurplus(policy, &snapshots, &state.last_preserved);
+  RETURN_IF_ERROR(WriteState(state));
+  for (const SnapshotInfo& snapshot : surplus) {
+    const absl::Status status = DeleteSnapshot(snapshot);
+    if (!status.ok()) LogWarning("surplus snapshot left behind: ", status.message());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointDirectory::RemoveStaleFiles() {
+  if (!FileExists(model_dir_)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> committed, List());
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(model_dir_));
+  std::set<std::string> committed_prefixes;
+  for (const SnapshotInfo& snapshot : committed) committed_prefixes.insert(snapshot.prefix);
+  // Evaluated once for all files of a snapshot: its index may be removed before its data.
+  std::set<std::string> complete;
+  for (const std::string& name : names) {
+    const std::optional<std::string> snapshot = SnapshotOfFile(name);
+    if (snapshot.has_value() && name == IndexPath(*snapshot)) complete.insert(*snapshot);
+  }
+  for (const std::string& name : names) {
+    const std::optional<std::string> snapshot = SnapshotOfFile(name);
+    bool stale = absl::StrContains(name, ".tempstate");
+    if (snapshot.has_value() && committed_prefixes.count(JoinPath(model_dir_, *snapshot)) == 0) {
+      const bool newer = !committed.empty() && StepOfSnapshot(*snapshot) > committed.back().step;
+      stale = stale || newer || complete.count(*snapshot) == 0;
+    }
+    if (stale) RETURN_IF_ERROR(RemoveFile(JoinPath(model_dir_, name)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointDirectory::WriteDoneMarker(int64_t step, uint64_t config_hash) {
+  return keelson::WriteDoneMarker(model_dir_, {step, config_hash});
+}
+
+absl::StatusOr<std::optional<DoneMarker>> CheckpointDirectory::ReadDoneMarker() const {
+  return keelson::ReadDoneMarker(model_dir_);
+}
+
+absl::Status CheckpointDirectory::RemoveDoneMarker() {
+  return keelson::RemoveDoneMarker(model_dir_);
+}
+
+std::string CheckpointDirectory::StatePath() const { return JoinPath(model_dir_, kStateName); }
+
+absl::StatusOr<std::optional<CheckpointDirectory::State>> CheckpointDirectory::ReadState() const {
+  if (!FileExists(StatePath())) return std::nullopt;
+  ASSIGN_OR_RETURN(const v1::CheckpointState proto, ParseState(StatePath()));
+  State state;
+  // Absent where TensorFlow 1 wrote the file.
+  const double last_preserved = proto.last_preserved_timestamp();
+  state.last_preserved = last_preserved == 0 ? absl::InfiniteFuture() : FromSeconds(last_preserved);
+  const int count = proto.all_model_checkpoint_paths_size();
+  const bool timed = proto.all_model_checkpoint_timestamps_size() == count;
+  for (int i = 0; i < count; ++i) {
+    ASSIGN_OR_RETURN(SnapshotInfo snapshot, ParseSnapshot(proto.all_model_checkpoint_paths(i)));
+    snapshot.time = timed ? FromSeconds(proto.all_model_checkpoint_timestamps(i))
+                          : ModificationTime(IndexPath(snapshot.prefix));
+    state.snapshots.push_back(std::move(snapshot));
+  }
+  return state;
+}
+
+absl::StatusOr<SnapshotInfo> CheckpointDirectory::ParseSnapshot(const std::string& path) const {
+  SnapshotInfo snapshot;
+  snapshot.prefix = JoinPath(model_dir_, path);
+  const size_t dash = path.rfind('-');
+  if (dash == std::string::npos ||
+      !absl::SimpleAtoi(absl::string_view(path).substr(dash + 1), &snapshot.step)) {
+    return BadState(StatePath(), absl::StrCat("'", path, "' does not end in -<step>"));
+  }
+  return snapshot;
+}
+
+absl::Status CheckpointDirectory::WriteState(const State& state) const {
+  v1::CheckpointState proto;
+  for (const SnapshotInfo& snapshot : state.snapshots) {
+    const bool inside = DirectoryOf(snapshot.prefix) == DirectoryOf(StatePath());
+    proto.add_all_model_checkpoint_paths(inside ? BaseName(snapshot.prefix) : snapshot.prefix);
+    proto.add_all_model_checkpoint_timestamps(ToSeconds(snapshot.time));
+  }
+  proto.set_model_checkpoint_path(*proto.all_model_checkpoint_paths().rbegin());
+  proto.set_last_preserved_timestamp(ToSeconds(state.last_preserved));
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(proto, &text);
+  return WriteFileAtomically(StatePath(), text);
+}
+
+// The index goes first: what an interruption leaves is no snapshot, and RemoveStaleFiles sees it.
+absl::Status CheckpointDirectory::DeleteSnapshot(const SnapshotInfo& snapshot) const {
+  RETURN_IF_ERROR(RemoveFile(IndexPath(snapshot.prefix)));
+  const std::string directory = DirectoryOf(snapshot.prefix);
+  const std::string file_prefix = absl::StrCat(BaseName(snapshot.prefix), ".");
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(directory));
+  for (const std::string& name : names) {
+    if (absl::StartsWith(name, file_prefix)) RETURN_IF_ERROR(RemoveFile(JoinPath(directory, name)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace keelson

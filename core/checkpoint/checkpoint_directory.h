@@ -1,0 +1,83 @@
+// The model directory as TensorFlow lays it out: snapshots "model.ckpt-<step>", the text file
+// `checkpoint` that names the good ones (v1::CheckpointState), and the marker of a finished job.
+#ifndef KEELSON_CORE_CHECKPOINT_CHECKPOINT_DIRECTORY_H_
+#define KEELSON_CORE_CHECKPOINT_CHECKPOINT_DIRECTORY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/checkpoint/done_marker.h"
+
+namespace keelson {
+
+struct SnapshotInfo {
+  int64_t step = 0;
+  // "MODEL_DIR/model.ckpt-100"; its files are DataPath(prefix, …) and IndexPath(prefix).
+  std::string prefix;
+  absl::Time time;  // of Commit
+};
+
+struct RetentionPolicy {
+  // The newest so many snapshots stay; 0: all.
+  int64_t keep_max = 5;
+  // A snapshot that falls out stays on disk, though not in the state file, when it is so many
+  // hours younger than the last one that stayed (at first: than the first commit); 0: none does.
+  double keep_every_n_hours = 0;
+};
+
+// Keeps nothing in memory. One process commits (the chief), any number may list.
+// Errors name the file: DATA_LOSS when its content is not what it should be, otherwise as file.h.
+class CheckpointDirectory {
+ public:
+  // `clock` outlives the object.
+  CheckpointDirectory(std::string model_dir, const Clock* clock);
+
+  const std::string& model_dir() const { return model_dir_; }
+  std::string SnapshotPrefix(int64_t step) const;
+
+  // Snapshots that the state file names and whose index is there, oldest first. No state file:
+  // none.
+  absl::StatusOr<std::vector<SnapshotInfo>> List() const;
+  absl::StatusOr<std::optional<SnapshotInfo>> Latest() const;
+
+  // Makes the snapshot of `step`, whose files are complete, the latest; then deletes the
+  // snapshots that `policy` does not keep. A file that cannot be deleted is logged and left.
+  // NOT_FOUND: the snapshot has no index.
+  absl::Status Commit(int64_t step, const RetentionPolicy& policy);
+
+  // Removes what an interrupted run left: temporary files, data files without an index, and
+  // snapshots newer than the latest that were never committed. Older ones may be there because
+  // of keep_every_n_hours and stay. Call it before anyone writes.
+  absl::Status RemoveStaleFiles();
+
+  // done_marker.h, in this directory.
+  absl::Status WriteDoneMarker(int64_t step, uint64_t config_hash);
+  absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker() const;
+  absl::Status RemoveDoneMarker();
+
+ private:
+  struct State {
+    std::vector<SnapshotInfo> snapshots;  // all that are named, oldest first
+    absl::Time last_preserved;
+  };
+
+  std::string StatePath() const;
+  // Nothing: no state file.
+  absl::StatusOr<std::optional<State>> ReadState() const;
+  absl::StatusOr<SnapshotInfo> ParseSnapshot(const std::string& path) const;
+  absl::Status WriteState(const State& state) const;
+  absl::Status DeleteSnapshot(const SnapshotInfo& snapshot) const;
+
+  const std::string model_dir_;
+  const Clock* const clock_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CHECKPOINT_CHECKPOINT_DIRECTORY_H_

@@ -1,0 +1,231 @@
+#include "core/checkpoint/checkpoint_directory.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/checkpoint/bundle_format.h"
+#include "core/checkpoint/bundle_test_util.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class CheckpointDirectoryTest : public testing::Test {
+ protected:
+  // Files of a snapshot; their content does not matter here.
+  void WriteSnapshot(int64_t step) {
+    const std::string prefix = directory_.SnapshotPrefix(step);
+    WriteRawFile(DataPath(prefix, 0, 1), "data");
+    WriteRawFile(IndexPath(prefix), "index");
+  }
+  void WriteAndCommit(int64_t step, const RetentionPolicy& policy = {}) {
+    WriteSnapshot(step);
+    const absl::Status status = directory_.Commit(step, policy);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  std::vector<int64_t> Steps() {
+    std::vector<int64_t> steps;
+    const auto snapshots = directory_.List();
+    EXPECT_TRUE(snapshots.ok()) << snapshots.status();
+    for (const SnapshotInfo& snapshot : *snapshots) steps.push_back(snapshot.step);
+    return steps;
+  }
+  // Steps whose index is on disk.
+  std::vector<int64_t> StepsOnDisk() {
+    std::vector<int64_t> steps;
+    for (int64_t step = 0; step <= 1000; ++step) {
+      if (FileExists(IndexPath(directory_.SnapshotPrefix(step)))) steps.push_back(step);
+    }
+    return steps;
+  }
+
+  ManualClock clock_;
+  const std::string path_ = FreshDirectory();
+  const std::string state_path_ = JoinPath(path_, "checkpoint");
+  CheckpointDirectory directory_{path_, &clock_};
+};
+
+TEST_F(CheckpointDirectoryTest, EmptyDirectoryHasNoSnapshots) {
+  EXPECT_THAT(Steps(), IsEmpty());
+  const auto latest = directory_.Latest();
+  ASSERT_TRUE(latest.ok());
+  EXPECT_FALSE(latest->has_value());
+}
+
+TEST_F(CheckpointDirectoryTest, CommitWritesTensorFlowsStateFile) {
+  WriteAndCommit(0);
+  clock_.Advance(absl::Seconds(10));
+  WriteAndCommit(100);
+  EXPECT_EQ(ReadRawFile(state_path_),
+            "model_checkpoint_path: \"model.ckpt-100\"\n"
+            "all_model_checkpoint_paths: \"model.ckpt-0\"\n"
+            "all_model_checkpoint_paths: \"model.ckpt-100\"\n"
+            "all_model_checkpoint_timestamps: 1700000000\n"
+            "all_model_checkpoint_timestamps: 1700000010\n"
+            "last_preserved_timestamp: 1700000000\n");
+}
+
+TEST_F(CheckpointDirectoryTest, ListIsOldestFirstWithPrefixAndTime) {
+  WriteAndCommit(0);
+  clock_.Advance(absl::Seconds(10));
+  WriteAndCommit(100);
+  const auto snapshots = directory_.List();
+  ASSERT_TRUE(snapshots.ok());
+  ASSERT_EQ(snapshots->size(), 2u);
+  EXPECT_EQ((*snapshots)[0].step, 0);
+  EXPECT_EQ((*snapshots)[1].prefix, path_ + "/model.ckpt-100");
+  EXPECT_EQ((*snapshots)[1].time, clock_.Now());
+  EXPECT_EQ((*directory_.Latest())->step, 100);
+}
+
+TEST_F(CheckpointDirectoryTest, CommitWantsAnIndex) {
+  const absl::Status status = directory_.Commit(5, {});
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("model.ckpt-5.index"));
+}
+
+TEST_F(CheckpointDirectoryTest, CommittingAStepAgainMakesItTheLatest) {
+  WriteAndCommit(100);
+  WriteAndCommit(200);
+  WriteAndCommit(100);
+  EXPECT_THAT(Steps(), ElementsAre(200, 100));
+}
+
+TEST_F(CheckpointDirectoryTest, ReadsWhatTensorFlowWrites) {
+  WriteSnapshot(1);
+  WriteSnapshot(2);
+  WriteRawFile(state_path_,
+               absl::StrCat("model_checkpoint_path: \"", path_, "/model.ckpt-2\"\n",
+                            "all_model_checkpoint_paths: \"model.ckpt-1\"\n",
+                            "all_model_checkpoint_paths: \"", path_, "/model.ckpt-2\"\n"));
+  EXPECT_THAT(Steps(), ElementsAre(1, 2));
+  WriteAndCommit(3, {.keep_max = 2});
+  EXPECT_THAT(Steps(), ElementsAre(2, 3));
+  EXPECT_THAT(ReadRawFile(state_path_), HasSubstr("paths: \"model.ckpt-2\"\n"));
+}
+
+TEST_F(CheckpointDirectoryTest, StateThatNamesOnlyTheLatest) {
+  WriteSnapshot(7);
+  WriteRawFile(state_path_, "model_checkpoint_path: \"model.ckpt-7\"\n");
+  EXPECT_THAT(Steps(), ElementsAre(7));
+}
+
+TEST_F(CheckpointDirectoryTest, VanishedSnapshotsAreLeftOut) {
+  for (const int64_t step : {1, 2, 3}) WriteAndCommit(step);
+  ASSERT_TRUE(RemoveFile(IndexPath(directory_.SnapshotPrefix(3))).ok());
+  EXPECT_THAT(Steps(), ElementsAre(1, 2));
+  EXPECT_EQ((*directory_.Latest())->step, 2);
+}
+
+TEST_F(CheckpointDirectoryTest, GarbageIsDataLossNamingTheFile) {
+  for (const char* text :
+       {"", "\x01\x02 garbage", "model_checkpoint_path: 5", "no_such_field: 1",
+        "model_checkpoint_path: \"model.ckpt\"", "model_checkpoint_path: \"model.ckpt-x\""}) {
+    WriteRawFile(state_path_, text);
+    for (const absl::Status& status : {directory_.List().status(), directory_.Latest().status(),
+                                       directory_.RemoveStaleFiles()}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << text;
+      EXPECT_THAT(std::string(status.message()), HasSubstr(state_path_));
+    }
+  }
+}
+
+TEST_F(CheckpointDirectoryTest, KeepMaxDeletesAllFilesOfAllSurplus) {
+  for (const int64_t step : {1, 10, 100, 200}) WriteAndCommit(step, {.keep_max = 0});
+  EXPECT_THAT(StepsOnDisk(), ElementsAre(1, 10, 100, 200));
+  WriteRawFile(directory_.SnapshotPrefix(10) + ".meta", "graph");
+  WriteAndCommit(300, {.keep_max = 2});
+  EXPECT_THAT(Steps(), ElementsAre(200, 300));
+  EXPECT_THAT(
+      *ListDirectory(path_),
+      ElementsAre("checkpoint", "model.ckpt-200.data-00000-of-00001", "model.ckpt-200.index",
+                  "model.ckpt-300.data-00000-of-00001", "model.ckpt-300.index"));
+}
+
+TEST_F(CheckpointDirectoryTest, ASurplusFileThatCannotBeDeletedIsLeft) {
+  WriteAndCommit(1);
+  const std::string stuck = directory_.SnapshotPrefix(1) + ".directory";
+  ASSERT_TRUE(CreateDirectories(stuck).ok());
+  WriteAndCommit(2, {.keep_max = 1});
+  EXPECT_THAT(Steps(), ElementsAre(2));
+  EXPECT_TRUE(FileExists(stuck));
+}
+
+TEST_F(CheckpointDirectoryTest, CommitFailsWhenTheStateCannotBeWritten) {
+  WriteSnapshot(1);
+  ASSERT_TRUE(CreateDirectories(JoinPath(state_path_, "x")).ok());
+  const absl::Status status = directory_.Commit(1, {});
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr(state_path_));
+}
+
+TEST_F(CheckpointDirectoryTest, KeepEveryNHoursPreserves) {
+  // One snapshot each half hour; from those that fall out one per hour stays.
+  const RetentionPolicy policy = {.keep_max = 1, .keep_every_n_hours = 1};
+  for (int64_t step = 0; step < 7; ++step) {
+    WriteAndCommit(step, policy);
+    clock_.Advance(absl::Minutes(30));
+  }
+  EXPECT_THAT(Steps(), ElementsAre(6));
+  EXPECT_THAT(StepsOnDisk(), ElementsAre(2, 4, 6));
+  // Nor does a restart remove them.
+  ASSERT_TRUE(directory_.RemoveStaleFiles().ok());
+  EXPECT_THAT(StepsOnDisk(), ElementsAre(2, 4, 6));
+}
+
+TEST_F(CheckpointDirectoryTest, AClockThatWentBackStillPreserves) {
+  const RetentionPolicy policy = {.keep_max = 1, .keep_every_n_hours = 1};
+  WriteAndCommit(1, policy);
+  ManualClock earlier(clock_.Now() - absl::Hours(1000));
+  CheckpointDirectory directory(path_, &earlier);
+  for (const int64_t step : {2, 3, 4, 5}) {
+    WriteSnapshot(step);
+    ASSERT_TRUE(directory.Commit(step, policy).ok());
+    earlier.Advance(absl::Hours(2));
+  }
+  EXPECT_THAT(StepsOnDisk(), testing::Contains(4));
+}
+
+TEST_F(CheckpointDirectoryTest, RemoveStaleFiles) {
+  WriteAndCommit(100);
+  WriteSnapshot(50);   // preserved
+  WriteSnapshot(200);  // complete, but never committed
+  WriteRawFile(DataPath(directory_.SnapshotPrefix(60), 0, 2), "data without an index");
+  WriteRawFile(DataPath(directory_.SnapshotPrefix(300), 1, 2) + ".tempstate12", "unfinished");
+  WriteRawFile(state_path_ + ".tempstate34", "unfinished");
+  WriteRawFile(JoinPath(path_, "model.ckpt-notes.txt"), "the user's");
+  WriteRawFile(JoinPath(path_, "events.out.tfevents.1"), "events");
+  ASSERT_TRUE(directory_.RemoveStaleFiles().ok());
+  EXPECT_THAT(
+      *ListDirectory(path_),
+      ElementsAre("checkpoint", "events.out.tfevents.1", "model.ckpt-100.data-00000-of-00001",
+                  "model.ckpt-100.index", "model.ckpt-50.data-00000-of-00001",
+                  "model.ckpt-50.index", "model.ckpt-notes.txt"));
+}
+
+TEST_F(CheckpointDirectoryTest, RemoveStaleFilesWithoutAStateKeepsCompleteSnapshots) {
+  WriteSnapshot(100);
+  ASSERT_TRUE(directory_.RemoveStaleFiles().ok());
+  EXPECT_THAT(StepsOnDisk(), ElementsAre(100));
+}
+
+TEST_F(CheckpointDirectoryTest, RemoveStaleFilesOfAMissingDirectory) {
+  CheckpointDirectory missing(JoinPath(path_, "none"), &clock_);
+  EXPECT_TRUE(missing.RemoveStaleFiles().ok());
+}
+
+TEST_F(CheckpointDirectoryTest, DoneMarker) {
+  ASSERT_TRUE(directory_.WriteDoneMarker(9, 42).ok());
+  const auto marker = directory_.ReadDoneMarker();
+  ASSERT_TRUE(marker.ok() && marker->has_value());
+  EXPECT_EQ((*marker)->step, 9);
+  EXPECT_EQ((*marker)->config_hash, 42u);
+  ASSERT_TRUE(directory_.RemoveDoneMarker().ok());
+  EXPECT_EQ(*directory_.ReadDoneMarker(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace keelson

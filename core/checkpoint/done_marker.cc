@@ -1,0 +1,59 @@
+#include "core/checkpoint/done_marker.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/base/file.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kStepField[] = "step";
+constexpr char kHashField[] = "config_hash";
+
+std::string MarkerPath(absl::string_view model_dir) { return JoinPath(model_dir, "DONE"); }
+
+absl::Status BadMarker(absl::string_view path) {
+  return absl::DataLossError(
+      absl::StrCat(path, ": not the marker of a finished job; expected one line of JSON with ",
+                   kStepField, " and ", kHashField));
+}
+
+}  // namespace
+
+absl::Status WriteDoneMarker(absl::string_view model_dir, const DoneMarker& marker) {
+  const json object = {{kStepField, marker.step},
+                       {kHashField, absl::StrFormat("%016x", marker.config_hash)}};
+  return WriteFileAtomically(MarkerPath(model_dir), absl::StrCat(object.dump(), "\n"));
+}
+
+absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker(absl::string_view model_dir) {
+  const std::string path = MarkerPath(model_dir);
+  if (!FileExists(path)) return std::nullopt;
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return BadMarker(path);
+  const auto step = object.find(kStepField);
+  const auto hash = object.find(kHashField);
+  if (step == object.end() || hash == object.end() || !step->is_number_integer() ||
+      !hash->is_string()) {
+    return BadMarker(path);
+  }
+  DoneMarker marker;
+  marker.step = step->get<int64_t>();
+  if (!absl::SimpleHexAtoi(hash->get_ref<const std::string&>(), &marker.config_hash)) {
+    return BadMarker(path);
+  }
+  return marker;
+}
+
+absl::Status RemoveDoneMarker(absl::string_view model_dir) {
+  return RemoveFile(MarkerPath(model_dir));
+}
+
+}  // namespace keelson

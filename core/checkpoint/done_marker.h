@@ -1,0 +1,33 @@
+// The file `DONE` in the model directory: whoever starts and finds it exits at once. One line of
+// JSON: {"config_hash":"<16 hex digits>","step":100}
+#ifndef KEELSON_CORE_CHECKPOINT_DONE_MARKER_H_
+#define KEELSON_CORE_CHECKPOINT_DONE_MARKER_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace keelson {
+
+struct DoneMarker {
+  int64_t step = 0;
+  uint64_t config_hash = 0;
+
+  friend bool operator==(const DoneMarker& a, const DoneMarker& b) {
+    return a.step == b.step && a.config_hash == b.config_hash;
+  }
+};
+
+// Atomic and durable.
+absl::Status WriteDoneMarker(absl::string_view model_dir, const DoneMarker& marker);
+// Nothing: the job is not done. DATA_LOSS: the file is not such a marker.
+absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker(absl::string_view model_dir);
+// A missing marker is fine.
+absl::Status RemoveDoneMarker(absl::string_view model_dir);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CHECKPOINT_DONE_MARKER_H_

@@ -1,0 +1,28 @@
+// One blocking unary call with a deadline, status converted.
+#ifndef KEELSON_CORE_CLIENT_GRPC_CALL_H_
+#define KEELSON_CORE_CLIENT_GRPC_CALL_H_
+
+#include <grpcpp/client_context.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "core/rpc/grpc_status.h"
+
+namespace keelson {
+
+// `method` is a member of the generated stub interface.
+template <typename Stub, typename Request, typename Response>
+absl::Status CallUnary(
+    Stub* stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+    const Request& request, Response* response, absl::Duration timeout, const std::string& peer) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  return FromGrpcStatus((stub->*method)(&context, request, response), peer);
+}
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLIENT_GRPC_CALL_H_

@@ -1,0 +1,20 @@
+// A remote chief.
+#ifndef KEELSON_CORE_CLIENT_GRPC_CHIEF_SERVICE_H_
+#define KEELSON_CORE_CLIENT_GRPC_CHIEF_SERVICE_H_
+
+#include <grpcpp/security/credentials.h>
+
+#include <memory>
+#include <string>
+
+#include "core/client/chief_service.h"
+
+namespace keelson {
+
+// Deadlines: 5 s, and 5 s beyond `max_wait` for the calls that wait.
+std::unique_ptr<ChiefService> ConnectChiefService(
+    const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLIENT_GRPC_CHIEF_SERVICE_H_

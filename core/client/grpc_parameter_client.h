@@ -1,0 +1,25 @@
+// A ParameterClient over remote servers, with its connections.
+#ifndef KEELSON_CORE_CLIENT_GRPC_PARAMETER_CLIENT_H_
+#define KEELSON_CORE_CLIENT_GRPC_PARAMETER_CLIENT_H_
+
+#include <grpcpp/security/credentials.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/client/sharded_parameter_client.h"
+
+namespace keelson {
+
+// Connects to `addresses[s]` for shard s and owns the connections. Otherwise as
+// ShardedParameterClient::Create, with a thread for each shard but one.
+absl::StatusOr<std::unique_ptr<ParameterClient>> ConnectParameterClient(
+    ShardedParameterClient::Options options, absl::Span<const VariableSpec> variables,
+    const Placement& placement, const std::vector<std::string>& addresses,
+    const std::shared_ptr<grpc::ChannelCredentials>& credentials, const Clock* clock,
+    const StopSignal* stop);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLIENT_GRPC_PARAMETER_CLIENT_H_

@@ -1,0 +1,52 @@
+#include "core/client/membership_client.h"
+
+#include <optional>
+#include <utility>
+
+#include "core/base/status_macros.h"
+#include "core/cluster/task_proto.h"
+
+namespace keelson {
+
+MembershipClient::MembershipClient(Options options, ChiefService* chief, const Clock* clock,
+                                   const StopSignal* stop)
+    : options_(std::move(options)), chief_(chief), clock_(clock), stop_(stop) {}
+
+v1::RequestHeader MembershipClient::Header() const {
+  v1::RequestHeader header;
+  *header.mutable_task() = TaskToProto(options_.self);
+  header.set_incarnation(options_.incarnation);
+  return header;
+}
+
+absl::Status MembershipClient::Register() {
+  MutexLock lock(&register_mu_);
+  v1::RegisterRequest request;
+  *request.mutable_header() = Header();
+  request.set_config_hash(options_.config_hash);
+  request.set_peer(options_.peer);
+  std::optional<absl::Duration> give_up;
+  while (true) {
+    v1::RegisterResponse response;
+    const absl::Status status =
+        CallWithRetries(options_.retry, "waiting for the chief", clock_, stop_,
+                        [&] { return chief_->Register(request, &response); });
+    if (status.code() != absl::StatusCode::kAlreadyExists) return status;
+    if (!give_up.has_value()) {
+      ASSIGN_OR_RETURN(const absl::Duration lease, AskLease());
+      give_up = clock_->Monotonic() + lease + options_.held_margin;
+    }
+    if (clock_->Monotonic() >= *give_up) return status;
+    if (stop_->WaitFor(options_.held_pause)) return absl::CancelledError("while joining");
+  }
+}
+
+absl::StatusOr<absl::Duration> MembershipClient::AskLease() {
+  v1::JobStatus job;
+  RETURN_IF_ERROR(CallWithRetries(options_.retry, "waiting for the chief", clock_, stop_, [&] {
+    return chief_->GetJobStatus(v1::GetJobStatusRequest(), &job);
+  }));
+  return absl::Seconds(job.lease().seconds());
+}
+
+}  // namespace keelson

@@ -1,0 +1,113 @@
+#include "core/client/membership_client.h"
+
+#include <deque>
+#include <functional>
+
+#include "core/client/chief_service_testing.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+constexpr uint64_t kIncarnation = 77;
+
+// Answers Register as the script says, then with OK.
+class ScriptedChief : public FakeChiefService {
+ public:
+  absl::Status Register(const v1::RegisterRequest& request, v1::RegisterResponse*) override {
+    requests.push_back(request);
+    if (answers.empty()) return absl::OkStatus();
+    const absl::Status answer = answers.front()();
+    answers.pop_front();
+    return answer;
+  }
+
+  absl::Status GetJobStatus(const v1::GetJobStatusRequest&, v1::JobStatus* job) override {
+    job->mutable_lease()->set_seconds(10);
+    return absl::OkStatus();
+  }
+
+  std::deque<std::function<absl::Status()>> answers;
+  std::vector<v1::RegisterRequest> requests;
+};
+
+class MembershipClientTest : public testing::Test {
+ protected:
+  absl::Status Register() {
+    MembershipClient::Options options;
+    options.self = {Role::kEvaluator, 2};
+    options.incarnation = kIncarnation;
+    options.config_hash = 9;
+    options.peer = "host:1";
+    options.retry.first_pause = absl::Milliseconds(1);
+    options.retry.give_up_after = absl::Minutes(1);
+    options.held_pause = absl::Milliseconds(1);
+    options.held_margin = absl::Seconds(5);
+    return MembershipClient(options, &chief_, &clock_, &stop_).Register();
+  }
+
+  void Answer(absl::Status status, absl::Duration after) {
+    chief_.answers.push_back([=, this] {
+      clock_.Advance(after);
+      return status;
+    });
+  }
+
+  ManualClock clock_;
+  StopSignal stop_;
+  ScriptedChief chief_;
+};
+
+TEST_F(MembershipClientTest, TellsWhoItIs) {
+  ASSERT_TRUE(Register().ok());
+  ASSERT_EQ(chief_.requests.size(), 1u);
+  const v1::RegisterRequest& request = chief_.requests[0];
+  EXPECT_EQ(request.header().task().role(), v1::ROLE_EVALUATOR);
+  EXPECT_EQ(request.header().task().index(), 2u);
+  EXPECT_EQ(request.header().incarnation(), kIncarnation);
+  EXPECT_EQ(request.config_hash(), 9u);
+  EXPECT_EQ(request.peer(), "host:1");
+}
+
+TEST_F(MembershipClientTest, WaitsForAChiefThatIsAway) {
+  Answer(absl::UnavailableError("not yet"), absl::Seconds(1));
+  Answer(absl::DeadlineExceededError("slow"), absl::Seconds(1));
+  EXPECT_TRUE(Register().ok());
+  EXPECT_EQ(chief_.requests.size(), 3u);
+}
+
+TEST_F(MembershipClientTest, GivesUpOnAChiefThatStaysAway) {
+  Answer(absl::UnavailableError("gone"), absl::Minutes(1));
+  EXPECT_EQ(Register().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(MembershipClientTest, OutwaitsTheLeaseOfItsPredecessor) {
+  Answer(absl::AlreadyExistsError("held"), absl::Seconds(7));
+  Answer(absl::AlreadyExistsError("held"), absl::Seconds(7));
+  EXPECT_TRUE(Register().ok());
+}
+
+TEST_F(MembershipClientTest, GivesWayToALiveProcess) {
+  for (int i = 0; i < 4; ++i) Answer(absl::AlreadyExistsError("held by host:2"), absl::Seconds(5));
+  const absl::Status status = Register();
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(status.message(), "held by host:2");
+  EXPECT_EQ(chief_.requests.size(), 4u);
+}
+
+TEST_F(MembershipClientTest, AnotherConfigurationIsFinal) {
+  Answer(absl::FailedPreconditionError("hashes differ"), absl::ZeroDuration());
+  EXPECT_EQ(Register().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(chief_.requests.size(), 1u);
+}
+
+TEST_F(MembershipClientTest, StopsWhileTheTaskIsHeld) {
+  chief_.answers.push_back([this] {
+    stop_.Raise();
+    return absl::AlreadyExistsError("held");
+  });
+  EXPECT_EQ(Register().code(), absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace keelson

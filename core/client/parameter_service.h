@@ -1,0 +1,33 @@
+// One parameter server as its callers see it: proto/keelson/v1/parameter_service.proto, which says
+// what each call does and how it fails. The gRPC client implements it, and so does the server's
+// handler, which callers in the same process use directly.
+#ifndef KEELSON_CORE_CLIENT_PARAMETER_SERVICE_H_
+#define KEELSON_CORE_CLIENT_PARAMETER_SERVICE_H_
+
+#include "absl/status/status.h"
+#include "keelson/v1/parameter_service.pb.h"
+
+namespace keelson {
+
+// Thread-safe. Calls block; none blocks for ever: remote ones end with DEADLINE_EXCEEDED.
+class ParameterService {
+ public:
+  virtual ~ParameterService() = default;
+
+  virtual absl::Status Initialize(const v1::InitializeShardRequest& request,
+                                  v1::InitializeShardResponse* response) = 0;
+  virtual absl::Status Pull(const v1::PullRequest& request, v1::PullResponse* response) = 0;
+  virtual absl::Status Push(const v1::PushRequest& request, v1::PushResponse* response) = 0;
+  virtual absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
+                                     v1::WriteSnapshotResponse* response) = 0;
+  virtual absl::Status GetStatus(const v1::GetShardStatusRequest& request,
+                                 v1::ShardStatus* response) = 0;
+  virtual absl::Status FindChief(const v1::FindChiefRequest& request,
+                                 v1::FindChiefResponse* response) = 0;
+  virtual absl::Status Finish(const v1::FinishShardRequest& request,
+                              v1::FinishShardResponse* response) = 0;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLIENT_PARAMETER_SERVICE_H_

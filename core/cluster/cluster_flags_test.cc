@@ -1,0 +1,205 @@
+#include "core/cluster/cluster_flags.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Eq;
+using ::testing::HasSubstr;
+using ::testing::Optional;
+using ::testing::Pair;
+
+constexpr char kSparseChief[] =
+    R"({"cluster":{"worker":{},"ps":[]},"task":{"type":"chief","index":0}})";
+constexpr char kDenseWorker[] =
+    R"({"cluster":{"chief":["c:1"],"ps":["p:1","q:1"],"worker":["a:1","b:1"]},"task":{"type":"worker","index":1}})";
+
+ClusterFlags AllHosts() {
+  ClusterFlags flags;
+  flags.chief_hosts = "c:1";
+  flags.ps_hosts = "p:1,q:1";
+  flags.worker_hosts = "a:1, b:1";
+  return flags;
+}
+
+ClusterSpec Resolve(Role role, const ClusterFlags& flags,
+                    std::optional<std::string> tf_config = std::nullopt) {
+  const auto spec = ResolveCluster(role, flags, std::move(tf_config));
+  EXPECT_TRUE(spec.ok()) << spec.status();
+  return spec.ok() ? *spec : ClusterSpec();
+}
+
+std::string Error(Role role, const ClusterFlags& flags,
+                  std::optional<std::string> tf_config = std::nullopt) {
+  const auto spec = ResolveCluster(role, flags, std::move(tf_config));
+  EXPECT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(spec.status().message());
+}
+
+TEST(ClusterFlagsTest, FlagsAlone) {
+  ClusterFlags flags = AllHosts();
+  flags.job_name = "worker";
+  flags.task_index = 1;
+  const ClusterSpec spec = Resolve(Role::kWorker, flags);
+  EXPECT_TRUE(spec.distributed);
+  EXPECT_FALSE(spec.sparse);
+  EXPECT_EQ(spec.self, (Task{Role::kWorker, 1}));
+  EXPECT_THAT(spec.ps, ElementsAre(Pair(0, "p:1"), Pair(1, "q:1")));
+  EXPECT_THAT(spec.SelfAddress(), Optional(Eq("b:1")));
+  EXPECT_THAT(spec.ChiefAddress(), Optional(Eq("c:1")));
+}
+
+TEST(ClusterFlagsTest, ChiefAndEvaluatorNeedNoIndex) {
+  EXPECT_EQ(Resolve(Role::kChief, AllHosts()).self, (Task{Role::kChief, 0}));
+  EXPECT_EQ(Resolve(Role::kEvaluator, AllHosts()).self, (Task{Role::kEvaluator, 0}));
+}
+
+TEST(ClusterFlagsTest, WorkerZeroLeadsWithoutChiefHosts) {
+  ClusterFlags flags = AllHosts();
+  flags.chief_hosts.clear();
+  flags.task_index = 0;
+  EXPECT_TRUE(Resolve(Role::kWorker, flags).IsChief());
+}
+
+TEST(ClusterFlagsTest, WithoutWorkerHostsTheClusterIsSparse) {
+  ClusterFlags flags;
+  flags.ps_hosts = "p:1";
+  flags.task_index = 7;
+  const ClusterSpec spec = Resolve(Role::kWorker, flags);
+  EXPECT_TRUE(spec.sparse);
+  EXPECT_FALSE(spec.IsChief());
+  EXPECT_EQ(spec.self, (Task{Role::kWorker, 7}));
+}
+
+TEST(ClusterFlagsTest, AServerNeedsNoMoreThanItsIndex) {
+  ClusterFlags flags;
+  flags.task_index = 1;
+  flags.port = 4000;
+  const ClusterSpec spec = Resolve(Role::kPs, flags);
+  EXPECT_EQ(spec.self, (Task{Role::kPs, 1}));
+  EXPECT_EQ(spec.ListenAddress(), "0.0.0.0:4000");
+}
+
+TEST(ClusterFlagsTest, NothingMeansAloneForChiefAndEvaluatorOnly) {
+  EXPECT_FALSE(Resolve(Role::kChief, {}).distributed);
+  EXPECT_FALSE(Resolve(Role::kChief, {}, "").distributed);
+  EXPECT_FALSE(Resolve(Role::kEvaluator, {}, "{}").distributed);
+  EXPECT_EQ(Resolve(Role::kEvaluator, {}).self, (Task{Role::kEvaluator, 0}));
+  EXPECT_THAT(Error(Role::kWorker, {}), HasSubstr("expected TF_CONFIG or --ps_hosts"));
+  EXPECT_THAT(Error(Role::kWorker, {}), HasSubstr("for the worker"));
+  EXPECT_THAT(Error(Role::kPs, {}), HasSubstr("for the ps"));
+}
+
+TEST(ClusterFlagsTest, TfConfigAlone) {
+  const ClusterSpec spec = Resolve(Role::kWorker, {}, kDenseWorker);
+  EXPECT_EQ(spec.self, (Task{Role::kWorker, 1}));
+  EXPECT_EQ(spec.num_ps(), 2);
+}
+
+TEST(ClusterFlagsTest, FlagsCompleteASparseTfConfig) {
+  EXPECT_THAT(Error(Role::kChief, {}, kSparseChief), HasSubstr("--ps_hosts"));
+  ClusterFlags flags;
+  flags.ps_hosts = "p:1,q:1";
+  const ClusterSpec spec = Resolve(Role::kChief, flags, kSparseChief);
+  EXPECT_EQ(spec.num_ps(), 2);
+  EXPECT_TRUE(spec.sparse);
+}
+
+TEST(ClusterFlagsTest, ListingTheWorkersLetsWorkerZeroLeadASparseCluster) {
+  const std::string tf_config =
+      R"({"cluster":{"worker":{"0":"a:1"},"ps":["p:1"]},"task":{"type":"worker","index":0}})";
+  EXPECT_FALSE(Resolve(Role::kWorker, {}, tf_config).IsChief());
+  ClusterFlags flags;
+  flags.worker_hosts = "a:1,b:1";
+  EXPECT_TRUE(Resolve(Role::kWorker, flags, tf_config).IsChief());
+}
+
+TEST(ClusterFlagsTest, FlagsMayRepeatTfConfig) {
+  ClusterFlags flags = AllHosts();
+  flags.job_name = "worker";
+  flags.task_index = 1;
+  EXPECT_EQ(Resolve(Role::kWorker, flags, kDenseWorker).num_workers(), 2);
+}
+
+TEST(ClusterFlagsTest, PortOverridesThePortListenedOn) {
+  ClusterFlags flags = AllHosts();
+  flags.port = 4000;
+  const ClusterSpec spec = Resolve(Role::kChief, flags);
+  EXPECT_EQ(spec.ListenAddress(), "0.0.0.0:4000");
+  EXPECT_THAT(spec.ChiefAddress(), Optional(Eq("c:1")));
+}
+
+TEST(ClusterFlagsErrorTest, ConflictsWithTfConfigNameBothValues) {
+  ClusterFlags flags;
+  flags.ps_hosts = "p:1,x:1";
+  EXPECT_EQ(Error(Role::kWorker, flags, kDenseWorker),
+            "--ps_hosts: found \"x:1\" for task 1, but TF_CONFIG has \"q:1\"");
+  flags.ps_hosts = "p:1";
+  EXPECT_EQ(Error(Role::kWorker, flags, kDenseWorker),
+            "--ps_hosts: found no address for task 1, but TF_CONFIG has \"q:1\"");
+  flags.ps_hosts = "p:1,q:1,r:1";
+  EXPECT_EQ(Error(Role::kWorker, flags, kDenseWorker),
+            "--ps_hosts: found 3 addresses, but TF_CONFIG has 2");
+  flags = {};
+  flags.task_index = 0;
+  EXPECT_EQ(Error(Role::kWorker, flags, kDenseWorker),
+            "--task_index: found 0, but TF_CONFIG task.index is 1");
+}
+
+TEST(ClusterFlagsErrorTest, JobName) {
+  ClusterFlags flags = AllHosts();
+  flags.job_name = "gpu";
+  EXPECT_EQ(Error(Role::kChief, flags),
+            "--job_name: expected chief, master, ps, worker or evaluator, found \"gpu\"");
+  flags.job_name = "ps";
+  EXPECT_EQ(Error(Role::kWorker, flags),
+            "--job_name: expected \"worker\", the role of this program, found \"ps\"");
+  flags.job_name = "master";
+  EXPECT_TRUE(ResolveCluster(Role::kChief, flags, std::nullopt).ok());
+}
+
+TEST(ClusterFlagsErrorTest, TaskIndex) {
+  ClusterFlags flags = AllHosts();
+  EXPECT_EQ(Error(Role::kWorker, flags), "--task_index: expected >= 0, found none");
+  flags.task_index = 5;
+  EXPECT_EQ(Error(Role::kWorker, flags), "--task_index: expected 0..1, found 5");
+  EXPECT_EQ(Error(Role::kEvaluator, flags), "--task_index: expected 0 for the evaluator, found 5");
+  flags.task_index = -2;
+  EXPECT_EQ(Error(Role::kWorker, flags), "--task_index: expected >= 0, found -2");
+}
+
+TEST(ClusterFlagsErrorTest, Hosts) {
+  ClusterFlags flags = AllHosts();
+  flags.ps_hosts = "p:1,,q:1";
+  EXPECT_THAT(Error(Role::kChief, flags), HasSubstr("--ps_hosts[1]: expected \"host:port\""));
+  flags = AllHosts();
+  flags.chief_hosts = "c:1,d:1";
+  EXPECT_EQ(Error(Role::kChief, flags), "--chief_hosts: expected one address, found \"c:1,d:1\"");
+  flags = AllHosts();
+  flags.chief_hosts.clear();
+  EXPECT_EQ(Error(Role::kChief, flags),
+            "--chief_hosts: expected the address of chief-0, found none");
+  flags = AllHosts();
+  flags.ps_hosts.clear();
+  EXPECT_THAT(Error(Role::kChief, flags), HasSubstr("cluster: ps: expected at least one address"));
+}
+
+TEST(ClusterFlagsErrorTest, SparseIndexOutsideTheHostsOfTheFlag) {
+  ClusterFlags flags;
+  flags.worker_hosts = "a:1,b:1";
+  EXPECT_EQ(Error(Role::kWorker, flags,
+                  R"({"cluster":{"worker":{},"ps":["p:1"]},"task":{"type":"worker","index":5}})"),
+            "TF_CONFIG: task.index: expected 0..1, found 5");
+}
+
+TEST(ClusterFlagsErrorTest, Port) {
+  ClusterFlags flags = AllHosts();
+  flags.port = 70000;
+  EXPECT_EQ(Error(Role::kChief, flags), "--port: expected 1..65535, found 70000");
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,141 @@
+#include "core/cluster/cluster_spec.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::Eq;
+using ::testing::HasSubstr;
+using ::testing::Optional;
+
+ClusterSpec TwoByTwo(Task self) {
+  ClusterSpec spec;
+  spec.distributed = true;
+  spec.self = self;
+  spec.chief = {{0, "j-chief-0:2222"}};
+  spec.ps = {{0, "j-ps-0:2222"}, {1, "j-ps-1:2222"}};
+  spec.workers = {{0, "j-worker-0:2222"}, {1, "j-worker-1:2222"}};
+  return spec;
+}
+
+TEST(ClusterSpecTest, TheChiefLeads) {
+  EXPECT_TRUE(TwoByTwo({Role::kChief, 0}).IsChief());
+  const ClusterSpec worker = TwoByTwo({Role::kWorker, 0});
+  EXPECT_FALSE(worker.IsChief());
+  EXPECT_FALSE(worker.chief_is_worker());
+  EXPECT_THAT(worker.ChiefAddress(), Optional(Eq("j-chief-0:2222")));
+}
+
+TEST(ClusterSpecTest, WorkerZeroLeadsWithoutAChief) {
+  for (int index : {0, 1}) {
+    ClusterSpec spec = TwoByTwo({Role::kWorker, index});
+    spec.chief.clear();
+    EXPECT_TRUE(spec.chief_is_worker());
+    EXPECT_EQ(spec.IsChief(), index == 0);
+    EXPECT_THAT(spec.ChiefAddress(), Optional(Eq("j-worker-0:2222")));
+  }
+}
+
+TEST(ClusterSpecTest, ASparseClusterDoesNotMakeWorkerZeroTheChief) {
+  ClusterSpec spec = TwoByTwo({Role::kWorker, 0});
+  spec.chief.clear();
+  spec.sparse = true;
+  EXPECT_FALSE(spec.IsChief());
+  EXPECT_EQ(spec.ChiefAddress(), std::nullopt);
+}
+
+TEST(ClusterSpecTest, WithoutAClusterTheChiefLeadsAndHasNoAddress) {
+  ClusterSpec spec;
+  spec.self = {Role::kChief, 0};
+  EXPECT_TRUE(spec.IsChief());
+  EXPECT_EQ(spec.ChiefAddress(), std::nullopt);
+  EXPECT_EQ(spec.SelfAddress(), std::nullopt);
+  EXPECT_TRUE(spec.Validate().ok());
+  EXPECT_EQ(spec.ToString(), "role=chief-0 world: this process alone");
+}
+
+TEST(ClusterSpecTest, ListensOnAllInterfacesForANameAndOnTheHostForANumber) {
+  ClusterSpec spec = TwoByTwo({Role::kPs, 1});
+  spec.ps[1] = "j-ps-1.ns.svc:2345";
+  EXPECT_EQ(spec.ListenAddress(), "0.0.0.0:2345");
+  spec.ps[1] = "127.0.0.7:2222";
+  EXPECT_EQ(spec.ListenAddress(), "127.0.0.7:2222");
+  spec.ps[1] = "localhost:2222";
+  EXPECT_EQ(spec.ListenAddress(), "localhost:2222");
+  spec.ps[1] = "[::1]:2222";
+  EXPECT_EQ(spec.ListenAddress(), "[::1]:2222");
+  spec.listen_port = 4000;
+  EXPECT_EQ(spec.ListenAddress(), "[::1]:4000");
+}
+
+TEST(ClusterSpecTest, ListensWhereItsRolesSoleEntrySaysElseOnTheDefaultPort) {
+  ClusterSpec spec;
+  spec.distributed = true;
+  spec.self = {Role::kPs, 3};
+  EXPECT_EQ(spec.ListenAddress(), "0.0.0.0:2222");
+  spec.ps = {{0, "j-ps-3:2345"}};
+  EXPECT_EQ(spec.ListenAddress(), "0.0.0.0:2345");
+  spec.ps[1] = "j-ps-1:2346";
+  EXPECT_EQ(spec.ListenAddress(), "0.0.0.0:2222");
+}
+
+TEST(ClusterSpecTest, PrintsTheWorld) {
+  ClusterSpec spec = TwoByTwo({Role::kWorker, 1});
+  EXPECT_EQ(spec.ToString(),
+            "role=worker-1 world: chief=1 ps=2 worker=2 evaluator=0 led by chief-0 at "
+            "j-chief-0:2222");
+  spec.chief.clear();
+  EXPECT_THAT(spec.ToString(), HasSubstr("led by worker-0 at j-worker-0:2222"));
+  spec.sparse = true;
+  EXPECT_THAT(spec.ToString(), HasSubstr("known world: chief=0"));
+  EXPECT_THAT(spec.ToString(), HasSubstr("led by chief-0 at an address not yet known"));
+}
+
+TEST(ClusterSpecTest, OnlyTheChiefAndWorkersNeedServers) {
+  for (Role role : {Role::kChief, Role::kWorker, Role::kPs, Role::kEvaluator}) {
+    ClusterSpec spec = TwoByTwo({role, 0});
+    spec.ps.clear();
+    const bool needed = role == Role::kChief || role == Role::kWorker;
+    EXPECT_EQ(spec.Validate().ok(), !needed) << RoleName(role);
+    if (!needed) continue;
+    EXPECT_EQ(spec.Validate().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(spec.Validate().message(), HasSubstr("cluster: ps: expected at least one address"));
+  }
+}
+
+TEST(ClusterSpecTest, ServersAreNumberedFromZero) {
+  ClusterSpec spec = TwoByTwo({Role::kWorker, 0});
+  spec.ps = {{0, "a:1"}, {2, "c:1"}};
+  EXPECT_EQ(spec.Validate().message(),
+            "cluster: ps: expected an address for every index from 0, found index 2 but not index "
+            "1");
+}
+
+TEST(ClusterSpecTest, TwoTasksCannotShareAnAddress) {
+  ClusterSpec spec = TwoByTwo({Role::kWorker, 0});
+  spec.workers[1] = "j-ps-1:2222";
+  EXPECT_EQ(spec.Validate().message(),
+            "cluster: worker-1: expected an address of its own, found \"j-ps-1:2222\", which is "
+            "also ps-1's");
+}
+
+TEST(ClusterSpecTest, AddressesAreChecked) {
+  ClusterSpec spec = TwoByTwo({Role::kWorker, 0});
+  spec.ps[1] = "j-ps-1";
+  EXPECT_THAT(spec.Validate().message(), HasSubstr("cluster: ps-1: expected \"host:port\""));
+}
+
+TEST(ParseRoleTest, KnowsEveryNameInAnyCase) {
+  EXPECT_THAT(ParseRole("chief"), Optional(Role::kChief));
+  EXPECT_THAT(ParseRole("Master"), Optional(Role::kChief));
+  EXPECT_THAT(ParseRole("PS"), Optional(Role::kPs));
+  EXPECT_THAT(ParseRole("Worker"), Optional(Role::kWorker));
+  EXPECT_THAT(ParseRole("EVALUATOR"), Optional(Role::kEvaluator));
+  EXPECT_EQ(ParseRole("gpu"), std::nullopt);
+  EXPECT_EQ(ParseRole(""), std::nullopt);
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,223 @@
+#include "core/cluster/membership.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::IsEmpty;
+
+constexpr absl::Duration kLease = absl::Seconds(10);
+constexpr Task kWorker0 = {Role::kWorker, 0};
+constexpr Task kWorker1 = {Role::kWorker, 1};
+constexpr Task kPs0 = {Role::kPs, 0};
+
+class MembershipTest : public testing::Test {
+ protected:
+  void Register(Task task, uint64_t incarnation) {
+    ASSERT_EQ(membership_.Register(task, incarnation, "host:1"), absl::OkStatus());
+  }
+  // Lets the member's lease pass and be noticed.
+  void Lose(Task task, uint64_t incarnation) {
+    clock_.Advance(kLease);
+    ASSERT_THAT(membership_.ExpireLeases(), ElementsAre(Field(&Member::incarnation, incarnation)));
+    ASSERT_EQ(State(task), Member::kLost);
+  }
+  Member::State State(Task task) const { return membership_.Find(task)->state; }
+
+  ManualClock clock_;
+  Membership membership_{&clock_, kLease};
+};
+
+TEST_F(MembershipTest, RegisterMakesAMember) {
+  EXPECT_EQ(membership_.Find(kWorker0), nullptr);
+  clock_.Advance(absl::Seconds(3));
+  ASSERT_EQ(membership_.Register(kWorker0, 7, "host:1"), absl::OkStatus());
+  const Member* member = membership_.Find(kWorker0);
+  ASSERT_NE(member, nullptr);
+  EXPECT_EQ(member->task, kWorker0);
+  EXPECT_EQ(member->incarnation, 7u);
+  EXPECT_EQ(member->peer, "host:1");
+  EXPECT_EQ(member->state, Member::kAlive);
+  EXPECT_EQ(member->last_heard, absl::Seconds(3));
+  EXPECT_EQ(member->restarts, 0);
+}
+
+TEST_F(MembershipTest, RegisterMayBeRepeatedAndRenews) {
+  Register(kWorker0, 7);
+  clock_.Advance(kLease - absl::Seconds(1));
+  Register(kWorker0, 7);
+  clock_.Advance(absl::Seconds(2));
+  EXPECT_THAT(membership_.ExpireLeases(), IsEmpty());
+  EXPECT_EQ(membership_.Find(kWorker0)->restarts, 0);
+}
+
+TEST_F(MembershipTest, ASecondProcessOfATaskIsRefused) {
+  ASSERT_EQ(membership_.Register(kWorker0, 0xabc, "alpha:12"), absl::OkStatus());
+  clock_.Advance(kLease - absl::Milliseconds(1));
+  EXPECT_EQ(membership_.Register(kWorker0, 0xdef, "beta:34"),
+            absl::AlreadyExistsError("worker-0 at beta:34: the task is held by worker-0 "
+                                     "incarnation 0000000000000abc at alpha:12"));
+  EXPECT_EQ(membership_.Find(kWorker0)->incarnation, 0xabcu);
+}
+
+TEST_F(MembershipTest, TheRefusedProcessDoesNotRenewTheHoldersLease) {
+  Register(kWorker0, 7);
+  clock_.Advance(kLease - absl::Seconds(1));
+  EXPECT_FALSE(membership_.Register(kWorker0, 8, "").ok());
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(membership_.ExpireLeases().size(), 1u);
+}
+
+TEST_F(MembershipTest, HeartbeatRenews) {
+  Register(kWorker0, 7);
+  for (int i = 0; i < 5; ++i) {
+    clock_.Advance(kLease - absl::Milliseconds(1));
+    EXPECT_THAT(membership_.ExpireLeases(), IsEmpty());
+    EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), absl::OkStatus());
+  }
+  EXPECT_EQ(membership_.Find(kWorker0)->last_heard, clock_.Monotonic());
+}
+
+TEST_F(MembershipTest, ExpiryIsNotNoticedByHeartbeat) {
+  Register(kWorker0, 7);
+  clock_.Advance(2 * kLease);
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), absl::OkStatus());
+  EXPECT_THAT(membership_.ExpireLeases(), IsEmpty());
+}
+
+TEST_F(MembershipTest, ExpireReturnsEachLostMemberOnce) {
+  Register(kWorker0, 1);
+  Register(kWorker1, 2);
+  clock_.Advance(absl::Seconds(5));
+  Register(kPs0, 3);
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_THAT(membership_.ExpireLeases(),
+              ElementsAre(Field(&Member::incarnation, 1u), Field(&Member::incarnation, 2u)));
+  EXPECT_THAT(membership_.ExpireLeases(), IsEmpty());
+  EXPECT_EQ(State(kWorker0), Member::kLost);
+  EXPECT_EQ(State(kPs0), Member::kAlive);
+}
+
+TEST_F(MembershipTest, ALostIncarnationMustRegisterAgain) {
+  Register(kWorker0, 7);
+  Lose(kWorker0, 7);
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7),
+            absl::AbortedError("worker-0 incarnation 0000000000000007 at host:1 lost its lease"));
+  Register(kWorker0, 7);
+  EXPECT_EQ(State(kWorker0), Member::kAlive);
+  EXPECT_EQ(membership_.Find(kWorker0)->restarts, 0);
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), absl::OkStatus());
+  Lose(kWorker0, 7);
+}
+
+TEST_F(MembershipTest, ANewIncarnationTakesALostTask) {
+  Register(kWorker0, 7);
+  Lose(kWorker0, 7);
+  Register(kWorker0, 8);
+  EXPECT_EQ(membership_.Find(kWorker0)->incarnation, 8u);
+  EXPECT_EQ(membership_.Find(kWorker0)->restarts, 1);
+  EXPECT_THAT(membership_.ExpireLeases(), IsEmpty());
+}
+
+TEST_F(MembershipTest, AReplacedIncarnationNeverComesBack) {
+  Register(kWorker0, 7);
+  Lose(kWorker0, 7);
+  Register(kWorker0, 8);
+  const absl::Status replaced = absl::AbortedError(
+      "worker-0 incarnation 0000000000000007 was replaced by "
+      "worker-0 incarnation 0000000000000008 at host:1");
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), replaced);
+  EXPECT_EQ(membership_.Leave(kWorker0, 7), replaced);
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"), replaced);
+  Lose(kWorker0, 8);
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"), replaced);
+}
+
+TEST_F(MembershipTest, RegisterNoticesAnExpiredHolder) {
+  Register(kWorker0, 7);
+  clock_.Advance(kLease);
+  Register(kWorker0, 8);
+  EXPECT_EQ(membership_.Find(kWorker0)->incarnation, 8u);
+  // The owner still learns of the loss.
+  const std::vector<Member> lost = membership_.ExpireLeases();
+  ASSERT_THAT(lost, ElementsAre(Field(&Member::incarnation, 7u)));
+  EXPECT_EQ(lost[0].state, Member::kLost);
+  EXPECT_EQ(lost[0].task, kWorker0);
+  EXPECT_EQ(State(kWorker0), Member::kAlive);
+}
+
+TEST_F(MembershipTest, LeaveEndsTheMembership) {
+  Register(kWorker0, 7);
+  EXPECT_EQ(membership_.Leave(kWorker0, 7), absl::OkStatus());
+  EXPECT_EQ(membership_.Leave(kWorker0, 7), absl::OkStatus());
+  EXPECT_EQ(State(kWorker0), Member::kLeft);
+  const absl::Status left =
+      absl::AbortedError("worker-0 incarnation 0000000000000007 at host:1 has left");
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), left);
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"), left);
+  clock_.Advance(2 * kLease);
+  EXPECT_THAT(membership_.ExpireLeases(), IsEmpty());
+}
+
+TEST_F(MembershipTest, ANewIncarnationTakesALeftTaskAtOnce) {
+  Register(kWorker0, 7);
+  ASSERT_EQ(membership_.Leave(kWorker0, 7), absl::OkStatus());
+  Register(kWorker0, 8);
+  EXPECT_EQ(State(kWorker0), Member::kAlive);
+  EXPECT_EQ(membership_.Find(kWorker0)->restarts, 1);
+  EXPECT_THAT(membership_.ExpireLeases(), IsEmpty());
+}
+
+TEST_F(MembershipTest, ALostMemberMayLeave) {
+  Register(kWorker0, 7);
+  Lose(kWorker0, 7);
+  EXPECT_EQ(membership_.Leave(kWorker0, 7), absl::OkStatus());
+  EXPECT_EQ(State(kWorker0), Member::kLeft);
+}
+
+TEST_F(MembershipTest, StrangersAreRefused) {
+  const absl::Status unknown =
+      absl::AbortedError("worker-0 incarnation 0000000000000009 is unknown");
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 9), unknown);
+  EXPECT_EQ(membership_.Leave(kWorker0, 9), unknown);
+  Register(kWorker0, 7);
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 9), unknown);
+  EXPECT_EQ(membership_.Leave(kWorker0, 9), unknown);
+  EXPECT_EQ(State(kWorker0), Member::kAlive);
+}
+
+TEST_F(MembershipTest, MembersAreSortedByTask) {
+  Register(kWorker1, 1);
+  Register(kPs0, 2);
+  Register(kWorker0, 3);
+  EXPECT_THAT(membership_.Members(),
+              ElementsAre(Field(&Member::task, kPs0), Field(&Member::task, kWorker0),
+                          Field(&Member::task, kWorker1)));
+}
+
+TEST_F(MembershipTest, AnyAliveLooksAtTheRole) {
+  EXPECT_FALSE(membership_.AnyAlive(Role::kWorker));
+  Register(kWorker0, 1);
+  Register(kWorker1, 2);
+  EXPECT_TRUE(membership_.AnyAlive(Role::kWorker));
+  EXPECT_FALSE(membership_.AnyAlive(Role::kPs));
+  ASSERT_EQ(membership_.Leave(kWorker0, 1), absl::OkStatus());
+  EXPECT_TRUE(membership_.AnyAlive(Role::kWorker));
+  Lose(kWorker1, 2);
+  EXPECT_FALSE(membership_.AnyAlive(Role::kWorker));
+}
+
+TEST(MemberStateNameTest, Names) {
+  EXPECT_EQ(MemberStateName(Member::kAlive), "alive");
+  EXPECT_EQ(MemberStateName(Member::kLost), "lost");
+  EXPECT_EQ(MemberStateName(Member::kLeft), "left");
+}
+
+}  // namespace
+}  // namespace keelson

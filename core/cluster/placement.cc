@@ -1,0 +1,297 @@
+#include "core/cluster/placement.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/base/random.h"
+#include "core/base/status_macros.h"
+#include "core/cluster/task_proto.h"
+
+namespace keelson {
+namespace {
+
+constexpr int64_t kElementBytes = sizeof(float);
+
+absl::Status FieldError(absl::string_view field, absl::string_view expected, int64_t found) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("placement.", field, ": expected ", expected, ", found ", found));
+}
+
+absl::Status DuplicateVariable(absl::string_view name) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("placement.variables: expected unique names, found \"", name, "\" twice"));
+}
+
+absl::Status RowsNotCovered(absl::string_view name, int64_t expected, int64_t found) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("placement.partitions: expected the rows of \"", name,
+                   "\" exactly once and in order, continuing at row ", expected, ", found ",
+                   found == std::numeric_limits<int64_t>::max() ? "none" : absl::StrCat(found)));
+}
+
+absl::Status TwoOnOneShard(absl::string_view name, int shard) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("placement.partitions: expected at most one partition of \"", name,
+                   "\" per shard, found two on shard ", shard));
+}
+
+// Splits variables over shards. See Placement::Compute.
+class Balancer {
+ public:
+  Balancer(const std::vector<VariableSpec>& variables, int num_shards)
+      : variables_(variables), load_(static_cast<size_t>(num_shards), 0) {
+    for (const VariableSpec& variable : variables) total_ += variable.bytes();
+  }
+
+  std::vector<Partition> Run() {
+    for (int variable : CoarsestFirst()) Place(variable);
+    std::sort(partitions_.begin(), partitions_.end(), [](const Partition& a, const Partition& b) {
+      return std::tie(a.variable, a.row_begin) < std::tie(b.variable, b.row_begin);
+    });
+    return std::move(partitions_);
+  }
+
+ private:
+  const VariableSpec& spec(int variable) const { return variables_[static_cast<size_t>(variable)]; }
+  int64_t row_bytes(int variable) const {
+    return spec(variable).shape.row_elements() * kElementBytes;
+  }
+  // Rounded up, so that the shards always have room for what is left.
+  int64_t mean() const {
+    const auto shards = static_cast<int64_t>(load_.size());
+    return (total_ + shards - 1) / shards;
+  }
+
+  // Bytes of the largest part that stays on one shard.
+  int64_t Grain(int variable) const {
+    const bool whole = spec(variable).bytes() <= Placement::kMaxWholeBytes;
+    return whole ? spec(variable).bytes() : row_bytes(variable);
+  }
+
+  // What is hard to place goes first, so that finer parts can even out what it leaves.
+  std::vector<int> CoarsestFirst() const {
+    std::vector<int> order(variables_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [this](int a, int b) {
+      return std::make_tuple(-Grain(a), -spec(a).bytes(), a) <
+             std::make_tuple(-Grain(b), -spec(b).bytes(), b);
+    });
+    return order;
+  }
+
+  std::vector<int> LeastLoadedFirst() const {
+    std::vector<int> order(load_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [this](int a, int b) {
+      return load_[static_cast<size_t>(a)] < load_[static_cast<size_t>(b)];
+    });
+    return order;
+  }
+
+  void Place(int variable) {
+    const int64_t rows = spec(variable).shape.rows();
+    int64_t row = 0;
+    const std::vector<int> shards = LeastLoadedFirst();
+    for (size_t i = 0; i < shards.size() && row < rows; ++i) {
+      const bool last = i + 1 == shards.size();
+      const int64_t take = last ? rows - row : RowsFor(variable, shards[i], rows - row);
+      if (take > 0) Assign({variable, shards[i], row, row + take});
+      row += take;
+    }
+  }
+
+  // How many of the remaining rows the shard takes: all when they fit, else up to the mean and the
+  // row that crosses it, so that what is left always fits on the shards to come.
+  int64_t RowsFor(int variable, int shard, int64_t remaining) const {
+    const int64_t space = mean() - load_[static_cast<size_t>(shard)];
+    const int64_t slack = mean() / 64;
+    const bool whole = spec(variable).bytes() <= Placement::kMaxWholeBytes;
+    if (whole || remaining * row_bytes(variable) <= space + slack) return remaining;
+    if (space <= 0) return 0;
+    return std::min(remaining, (space + row_bytes(variable) - 1) / row_bytes(variable));
+  }
+
+  void Assign(const Partition& partition) {
+    load_[static_cast<size_t>(partition.shard)] +=
+        (partition.row_end - partition.row_begin) * row_bytes(partition.variable);
+    partitions_.push_back(partition);
+  }
+
+  const std::vector<VariableSpec>& variables_;
+  int64_t total_ = 0;
+  std::vector<int64_t> load_;
+  std::vector<Partition> partitions_;
+};
+
+absl::Status CheckNumbers(const v1::Placement& proto) {
+  constexpr uint32_t kMaxShards = 1 << 16;
+  if (proto.num_shards() < 1 || proto.num_shards() > kMaxShards) {
+    return FieldError("num_shards", "1..65536", proto.num_shards());
+  }
+  if (proto.block_elements() < 1) {
+    return FieldError("block_elements", "> 0", proto.block_elements());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<VariableSpec>> ReadVariables(const v1::Placement& proto) {
+  std::vector<VariableSpec> variables;
+  std::set<std::string> names;
+  for (const v1::VariableSpec& entry : proto.variables()) {
+    ASSIGN_OR_RETURN(VariableSpec spec, VariableSpecFromProto(entry));
+    if (!names.insert(spec.name).second) return DuplicateVariable(spec.name);
+    variables.push_back(std::move(spec));
+  }
+  return variables;
+}
+
+absl::StatusOr<Partition> ReadPartition(const v1::Placement& proto, int p) {
+  const v1::Partition& entry = proto.partitions(p);
+  const std::string field = absl::StrCat("partitions[", p, "].");
+  if (entry.variable() >= static_cast<uint32_t>(proto.variables_size())) {
+    return FieldError(field + "variable", absl::StrCat("< ", proto.variables_size()),
+                      entry.variable());
+  }
+  if (entry.shard() >= proto.num_shards()) {
+    return FieldError(field + "shard", absl::StrCat("< ", proto.num_shards()), entry.shard());
+  }
+  if (entry.row_end() <= entry.row_begin()) {
+    return FieldError(field + "row_end", absl::StrCat("> ", entry.row_begin()), entry.row_end());
+  }
+  return Partition{static_cast<int>(entry.variable()), static_cast<int>(entry.shard()),
+                   entry.row_begin(), entry.row_end()};
+}
+
+// `next` is the first of the partitions not yet consumed.
+absl::Status CheckVariableCovered(const VariableSpec& spec, int variable,
+                                  const std::vector<Partition>& partitions, size_t* next) {
+  int64_t row = 0;
+  std::set<int> shards;
+  for (; *next < partitions.size() && partitions[*next].variable == variable; ++*next) {
+    const Partition& partition = partitions[*next];
+    if (partition.row_begin != row) return RowsNotCovered(spec.name, row, partition.row_begin);
+    if (!shards.insert(partition.shard).second) return TwoOnOneShard(spec.name, partition.shard);
+    row = partition.row_end;
+  }
+  if (row < spec.shape.rows()) {
+    return RowsNotCovered(spec.name, row, std::numeric_limits<int64_t>::max());
+  }
+  if (row > spec.shape.rows()) return RowsNotCovered(spec.name, spec.shape.rows(), row);
+  return absl::OkStatus();
+}
+
+absl::Status CheckCovered(const std::vector<VariableSpec>& variables,
+                          const std::vector<Partition>& partitions) {
+  size_t next = 0;
+  for (size_t v = 0; v < variables.size(); ++v) {
+    RETURN_IF_ERROR(CheckVariableCovered(variables[v], static_cast<int>(v), partitions, &next));
+  }
+  if (next == partitions.size()) return absl::OkStatus();
+  return FieldError(absl::StrCat("partitions[", next, "].variable"), "ascending order",
+                    partitions[next].variable);
+}
+
+std::string SerializeDeterministically(const v1::Placement& proto) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  proto.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
+
+}  // namespace
+
+Placement Placement::Compute(std::vector<VariableSpec> variables, int num_shards,
+                             int64_t block_elements) {
+  std::sort(variables.begin(), variables.end(),
+            [](const VariableSpec& a, const VariableSpec& b) { return a.name < b.name; });
+  Placement placement;
+  placement.num_shards_ = num_shards;
+  placement.block_elements_ = block_elements;
+  placement.partitions_ = Balancer(variables, num_shards).Run();
+  placement.variables_ = std::move(variables);
+  return placement;
+}
+
+absl::StatusOr<Placement> Placement::FromProto(const v1::Placement& proto) {
+  RETURN_IF_ERROR(CheckNumbers(proto));
+  Placement placement;
+  placement.num_shards_ = static_cast<int>(proto.num_shards());
+  placement.block_elements_ = proto.block_elements();
+  ASSIGN_OR_RETURN(placement.variables_, ReadVariables(proto));
+  for (int p = 0; p < proto.partitions_size(); ++p) {
+    ASSIGN_OR_RETURN(Partition partition, ReadPartition(proto, p));
+    placement.partitions_.push_back(partition);
+  }
+  RETURN_IF_ERROR(CheckCovered(placement.variables_, placement.partitions_));
+  return placement;
+}
+
+v1::Placement Placement::ToProto() const {
+  v1::Placement proto;
+  proto.set_num_shards(static_cast<uint32_t>(num_shards_));
+  proto.set_block_elements(block_elements_);
+  for (const VariableSpec& variable : variables_) {
+    *proto.add_variables() = VariableSpecToProto(variable);
+  }
+  for (const Partition& partition : partitions_) {
+    v1::Partition* entry = proto.add_partitions();
+    entry->set_variable(static_cast<uint32_t>(partition.variable));
+    entry->set_shard(static_cast<uint32_t>(partition.shard));
+    entry->set_row_begin(partition.row_begin);
+    entry->set_row_end(partition.row_end);
+  }
+  return proto;
+}
+
+const VariableSpec& Placement::VariableOf(int p) const {
+  return variables_[static_cast<size_t>(partition(p).variable)];
+}
+
+int64_t Placement::PartitionElements(int p) const {
+  return (partition(p).row_end - partition(p).row_begin) * VariableOf(p).shape.row_elements();
+}
+
+int64_t Placement::PartitionFirstElement(int p) const {
+  return partition(p).row_begin * VariableOf(p).shape.row_elements();
+}
+
+int64_t Placement::NumBlocks(int p) const {
+  const int64_t elements = PartitionElements(p);
+  return elements / block_elements_ + (elements % block_elements_ != 0 ? 1 : 0);
+}
+
+int64_t Placement::BlockElements(int p, int64_t b) const {
+  return std::min(block_elements_, PartitionElements(p) - b * block_elements_);
+}
+
+std::vector<int> Placement::PartitionsOf(int shard) const {
+  std::vector<int> positions;
+  for (size_t p = 0; p < partitions_.size(); ++p) {
+    if (partitions_[p].shard == shard) positions.push_back(static_cast<int>(p));
+  }
+  return positions;
+}
+
+int64_t Placement::ShardBytes(int shard) const {
+  int64_t bytes = 0;
+  for (int p : PartitionsOf(shard)) bytes += PartitionElements(p) * kElementBytes;
+  return bytes;
+}
+
+uint64_t Placement::Fingerprint() const {
+  return StableHash(SerializeDeterministically(ToProto()));
+}
+
+}  // namespace keelson

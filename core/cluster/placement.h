@@ -1,0 +1,90 @@
+// Which rows of which variable live on which shard.
+#ifndef KEELSON_CORE_CLUSTER_PLACEMENT_H_
+#define KEELSON_CORE_CLUSTER_PLACEMENT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/tensor/variable.h"
+#include "keelson/v1/cluster.pb.h"
+
+namespace keelson {
+
+// Rows [row_begin, row_end) of a variable (axis 0), held by one shard. A scalar has one row.
+struct Partition {
+  int variable = 0;  // index into Placement::variables()
+  int shard = 0;
+  int64_t row_begin = 0;
+  int64_t row_end = 0;
+
+  friend bool operator==(const Partition& a, const Partition& b) {
+    return a.variable == b.variable && a.shard == b.shard && a.row_begin == b.row_begin &&
+           a.row_end == b.row_end;
+  }
+};
+
+// Immutable value; threads may read it together. A partition is addressed by its position p in
+// partitions(), a block by (p, b); block b holds the elements [b * block_elements(), ...) of the
+// partition, row-major, the last block the rest. Sizes are in elements (float32) unless they are
+// called bytes.
+class Placement {
+ public:
+  static constexpr int64_t kDefaultBlockElements = 262144;  // 1 MiB
+  // A variable of at most this size is never split.
+  static constexpr int64_t kMaxWholeBytes = 16 * 1024;
+
+  // No variables, one shard.
+  Placement() = default;
+
+  // Longest processing time first (Graham 1969), ordered by the largest part that cannot be
+  // divided: each variable goes to the least loaded shard, and what would lift that shard above
+  // the mean goes on to the next, at row granularity, at most one partition per shard. So
+  // max/mean bytes over shards <= 1.05 when the model has more than 1 MiB per shard and rows (and
+  // variables of a single row) are small against that. The result does not depend on the order of
+  // `variables`. `num_shards` >= 1, `block_elements` >= 1, names unique, extents >= 1.
+  static Placement Compute(std::vector<VariableSpec> variables, int num_shards,
+                           int64_t block_elements = kDefaultBlockElements);
+
+  // INVALID_ARGUMENT, with the field: a number out of range, a name missing or given twice, rows
+  // that are not covered exactly once in order, two partitions of a variable on one shard.
+  static absl::StatusOr<Placement> FromProto(const v1::Placement& proto);
+  v1::Placement ToProto() const;
+
+  // By name.
+  const std::vector<VariableSpec>& variables() const { return variables_; }
+  // By variable, then row.
+  const std::vector<Partition>& partitions() const { return partitions_; }
+  int num_shards() const { return num_shards_; }
+  int64_t block_elements() const { return block_elements_; }
+
+  const Partition& partition(int p) const { return partitions_[static_cast<size_t>(p)]; }
+  // The variable that partition p is a part of.
+  const VariableSpec& VariableOf(int p) const;
+  int64_t PartitionElements(int p) const;
+  // Where the partition starts within its variable.
+  int64_t PartitionFirstElement(int p) const;
+  int64_t NumBlocks(int p) const;
+  int64_t BlockElements(int p, int64_t b) const;
+  // Positions of the shard's partitions, ascending.
+  std::vector<int> PartitionsOf(int shard) const;
+  int64_t ShardBytes(int shard) const;
+
+  // Equal for equal placements, on every machine.
+  uint64_t Fingerprint() const;
+
+  // The table that the chief prints: a line per partition (variable, shape, rows, shard, bytes),
+  // then the bytes of each shard and max/mean.
+  std::string ToTable() const;
+
+ private:
+  int num_shards_ = 1;
+  int64_t block_elements_ = kDefaultBlockElements;
+  std::vector<VariableSpec> variables_;
+  std::vector<Partition> partitions_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLUSTER_PLACEMENT_H_

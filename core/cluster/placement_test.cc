@@ -1,0 +1,297 @@
+#include "core/cluster/placement.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+VariableSpec Variable(const std::string& name, std::initializer_list<int64_t> dims) {
+  return {name, Shape(dims), {Initializer::Kind::kUniform, -1, 1}};
+}
+
+std::vector<VariableSpec> Mlp() {
+  return {Variable("dense_1/kernel", {784, 512}), Variable("dense_1/bias", {512}),
+          Variable("dense_2/kernel", {512, 512}), Variable("dense_2/bias", {512}),
+          Variable("dense_3/kernel", {512, 10}),  Variable("dense_3/bias", {10})};
+}
+
+std::vector<VariableSpec> Cnn() {
+  return {Variable("conv2d_1/kernel", {5, 5, 1, 32}),  Variable("conv2d_1/bias", {32}),
+          Variable("conv2d_2/kernel", {5, 5, 32, 64}), Variable("conv2d_2/bias", {64}),
+          Variable("dense_1/kernel", {1024, 512}),     Variable("dense_1/bias", {512}),
+          Variable("dense_2/kernel", {512, 10}),       Variable("dense_2/bias", {10})};
+}
+
+std::vector<VariableSpec> RandomModel(std::mt19937* random) {
+  auto pick = [random](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(*random);
+  };
+  std::vector<VariableSpec> variables;
+  const int64_t count = pick(1, 40);
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string name = absl::StrCat("v", i);
+    switch (pick(0, 3)) {
+      case 0:
+        variables.push_back(Variable(name, {}));
+        break;
+      case 1:
+        variables.push_back(Variable(name, {pick(1, 20000)}));
+        break;
+      case 2:
+        variables.push_back(Variable(name, {pick(1, 4000), pick(1, 2000)}));
+        break;
+      default:
+        variables.push_back(Variable(name, {pick(1, 7), pick(1, 7), pick(1, 64), pick(1, 64)}));
+    }
+  }
+  return variables;
+}
+
+int64_t TotalBytes(const Placement& placement) {
+  int64_t total = 0;
+  for (const VariableSpec& variable : placement.variables()) total += variable.bytes();
+  return total;
+}
+
+double MaxOverMean(const Placement& placement) {
+  int64_t max = 0;
+  for (int shard = 0; shard < placement.num_shards(); ++shard) {
+    max = std::max(max, placement.ShardBytes(shard));
+  }
+  return static_cast<double>(max) * placement.num_shards() /
+         static_cast<double>(TotalBytes(placement));
+}
+
+// Bytes of the largest thing that cannot be divided.
+int64_t LargestGrain(const Placement& placement) {
+  int64_t grain = 0;
+  for (const VariableSpec& variable : placement.variables()) {
+    const bool whole = variable.bytes() <= Placement::kMaxWholeBytes;
+    grain = std::max(grain, whole ? variable.bytes() : variable.bytes() / variable.shape.rows());
+  }
+  return grain;
+}
+
+// Rows once and in order, small variables whole, one partition per shard.
+void ExpectWellFormed(const Placement& placement) {
+  const auto back = Placement::FromProto(placement.ToProto());
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->partitions(), placement.partitions());
+  EXPECT_EQ(back->Fingerprint(), placement.Fingerprint());
+  for (size_t p = 0; p < placement.partitions().size(); ++p) {
+    const VariableSpec& variable = placement.VariableOf(static_cast<int>(p));
+    if (variable.bytes() > Placement::kMaxWholeBytes) continue;
+    EXPECT_EQ(placement.PartitionElements(static_cast<int>(p)), variable.shape.num_elements());
+  }
+}
+
+TEST(PlacementTest, OneShardHoldsEveryVariableWhole) {
+  const Placement placement = Placement::Compute(Mlp(), 1);
+  EXPECT_EQ(placement.partitions().size(), 6u);
+  EXPECT_EQ(placement.ShardBytes(0), TotalBytes(placement));
+  ExpectWellFormed(placement);
+}
+
+TEST(PlacementTest, MlpAndCnnAreBalanced) {
+  for (const auto& model : {Mlp(), Cnn()}) {
+    for (int shards = 1; shards <= 8; ++shards) {
+      const Placement placement = Placement::Compute(model, shards);
+      ExpectWellFormed(placement);
+      if (TotalBytes(placement) < shards * (int64_t{1} << 20)) continue;
+      EXPECT_LE(MaxOverMean(placement), 1.05) << placement.ToTable();
+    }
+  }
+}
+
+TEST(PlacementTest, TwoShardsOfTheMlp) {
+  const Placement placement = Placement::Compute(Mlp(), 2);
+  // By name: dense_1/bias, dense_1/kernel, dense_2/bias, dense_2/kernel, dense_3/...
+  EXPECT_THAT(placement.partitions(), ElementsAre(Partition{0, 1, 0, 512}, Partition{1, 0, 0, 655},
+                                                  Partition{1, 1, 655, 784},
+                                                  Partition{2, 1, 0, 512}, Partition{3, 1, 0, 512},
+                                                  Partition{4, 1, 0, 10}, Partition{5, 1, 0, 512}));
+}
+
+TEST(PlacementTest, RandomModelsAreBalancedAndWellFormed) {
+  std::mt19937 random(1);
+  int balanced = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    const auto model = RandomModel(&random);
+    const int shards = 1 + trial % 8;
+    const Placement placement = Placement::Compute(model, shards);
+    ExpectWellFormed(placement);
+    const int64_t mean = TotalBytes(placement) / shards;
+    if (mean < (int64_t{1} << 20) || LargestGrain(placement) > mean / 32) continue;
+    ++balanced;
+    EXPECT_LE(MaxOverMean(placement), 1.05) << placement.ToTable();
+  }
+  EXPECT_GT(balanced, 200);
+}
+
+TEST(PlacementTest, DoesNotDependOnTheOrderOfTheInput) {
+  std::mt19937 random(2);
+  for (int trial = 0; trial < 50; ++trial) {
+    auto model = RandomModel(&random);
+    const Placement first = Placement::Compute(model, 3);
+    std::shuffle(model.begin(), model.end(), random);
+    const Placement second = Placement::Compute(model, 3);
+    EXPECT_EQ(first.partitions(), second.partitions());
+    EXPECT_EQ(first.Fingerprint(), second.Fingerprint());
+  }
+}
+
+TEST(PlacementTest, AVariableOfOneRowIsNotSplit) {
+  const Placement placement = Placement::Compute({Variable("w", {1, 1000000})}, 4);
+  EXPECT_THAT(placement.partitions(), ElementsAre(Partition{0, 0, 0, 1}));
+  ExpectWellFormed(placement);
+}
+
+TEST(PlacementTest, CoarseRowsGoToTheLeastLoadedShard) {
+  const Placement placement =
+      Placement::Compute({Variable("a", {1, 1000000}), Variable("b", {1, 900000}),
+                          Variable("c", {1, 800000}), Variable("d", {1, 100000})},
+                         3);
+  EXPECT_EQ(placement.ShardBytes(0), 4000000);
+  EXPECT_EQ(placement.ShardBytes(1), 3600000);
+  EXPECT_EQ(placement.ShardBytes(2), 3600000);
+}
+
+TEST(PlacementTest, ScalarsAndMoreShardsThanVariables) {
+  const Placement placement = Placement::Compute({Variable("a", {}), Variable("b", {})}, 5);
+  EXPECT_THAT(placement.partitions(), ElementsAre(Partition{0, 0, 0, 1}, Partition{1, 1, 0, 1}));
+  EXPECT_EQ(placement.PartitionElements(0), 1);
+  EXPECT_TRUE(placement.PartitionsOf(4).empty());
+  EXPECT_EQ(placement.ShardBytes(4), 0);
+}
+
+TEST(PlacementTest, NoVariables) {
+  const Placement placement = Placement::Compute({}, 2);
+  EXPECT_TRUE(placement.partitions().empty());
+  EXPECT_THAT(placement.ToTable(), HasSubstr("bytes per shard: 0 0; max/mean 1.000"));
+}
+
+TEST(PlacementTest, AddressesElementsAndBlocks) {
+  const Placement placement = Placement::Compute(Mlp(), 2, /*block_elements=*/100000);
+  const int p = 2;  // dense_1/kernel, rows 655..783
+  EXPECT_EQ(placement.VariableOf(p).name, "dense_1/kernel");
+  EXPECT_EQ(placement.PartitionFirstElement(p), 655 * 512);
+  EXPECT_EQ(placement.PartitionElements(1), 655 * 512);
+  EXPECT_EQ(placement.NumBlocks(1), 4);
+  EXPECT_EQ(placement.BlockElements(1, 0), 100000);
+  EXPECT_EQ(placement.BlockElements(1, 3), 655 * 512 - 300000);
+  EXPECT_EQ(placement.NumBlocks(p), 1);
+  EXPECT_EQ(placement.BlockElements(p, 0), 129 * 512);
+  EXPECT_THAT(placement.PartitionsOf(0), ElementsAre(1));
+  EXPECT_EQ(placement.ShardBytes(0), 655 * 512 * 4);
+}
+
+TEST(PlacementTest, PartitionThatFillsItsBlocksExactly) {
+  const Placement placement = Placement::Compute({Variable("w", {8})}, 1, 4);
+  EXPECT_EQ(placement.NumBlocks(0), 2);
+  EXPECT_EQ(placement.BlockElements(0, 1), 4);
+}
+
+TEST(PlacementTest, FingerprintFollowsEveryPart) {
+  const uint64_t base = Placement::Compute(Mlp(), 2).Fingerprint();
+  EXPECT_EQ(Placement::Compute(Mlp(), 2).Fingerprint(), base);
+  EXPECT_NE(Placement::Compute(Mlp(), 3).Fingerprint(), base);
+  EXPECT_NE(Placement::Compute(Mlp(), 2, 1000).Fingerprint(), base);
+  auto renamed = Mlp();
+  renamed[5].name = "other";
+  EXPECT_NE(Placement::Compute(renamed, 2).Fingerprint(), base);
+  auto other_initializer = Mlp();
+  other_initializer[0].initializer.b = 2;
+  EXPECT_NE(Placement::Compute(other_initializer, 2).Fingerprint(), base);
+}
+
+TEST(PlacementTest, Table) {
+  const std::string table =
+      Placement::Compute({Variable("w", {20000, 2}), Variable("b", {10})}, 2).ToTable();
+  EXPECT_EQ(table,
+            "variable  shape               rows  shard  bytes\n"
+            "b         [10]                0..9      0     40\n"
+            "w         [20000, 2]      0..10002      1  80024\n"
+            "w         [20000, 2]  10003..19999      0  79976\n"
+            "bytes per shard: 80016 80024; max/mean 1.000\n");
+}
+
+class PlacementProtoTest : public testing::Test {
+ protected:
+  std::string Error() const {
+    const auto placement = Placement::FromProto(proto_);
+    EXPECT_EQ(placement.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(placement.status().message());
+  }
+
+  v1::Placement proto_ = Placement::Compute(Mlp(), 2).ToProto();
+};
+
+TEST_F(PlacementProtoTest, RefusesNumbersOutOfRange) {
+  proto_.set_num_shards(0);
+  EXPECT_EQ(Error(), "placement.num_shards: expected 1..65536, found 0");
+  proto_.set_num_shards(2);
+  proto_.set_block_elements(0);
+  EXPECT_EQ(Error(), "placement.block_elements: expected > 0, found 0");
+}
+
+TEST_F(PlacementProtoTest, RefusesBadVariables) {
+  proto_.mutable_variables(1)->set_name("dense_1/bias");
+  EXPECT_EQ(Error(), "placement.variables: expected unique names, found \"dense_1/bias\" twice");
+  proto_.mutable_variables(1)->clear_name();
+  EXPECT_THAT(Error(), HasSubstr("variable.name"));
+}
+
+TEST_F(PlacementProtoTest, RefusesReferencesOutOfRange) {
+  proto_.mutable_partitions(3)->set_shard(2);
+  EXPECT_EQ(Error(), "placement.partitions[3].shard: expected < 2, found 2");
+  proto_.mutable_partitions(3)->set_shard(0);
+  proto_.mutable_partitions(3)->set_variable(6);
+  EXPECT_EQ(Error(), "placement.partitions[3].variable: expected < 6, found 6");
+}
+
+TEST_F(PlacementProtoTest, RefusesEmptyPartitions) {
+  proto_.mutable_partitions(2)->set_row_end(655);
+  EXPECT_EQ(Error(), "placement.partitions[2].row_end: expected > 655, found 655");
+}
+
+TEST_F(PlacementProtoTest, RefusesGapsOverlapsAndExcess) {
+  proto_.mutable_partitions(2)->set_row_begin(656);
+  EXPECT_THAT(Error(), HasSubstr("continuing at row 655, found 656"));
+  proto_.mutable_partitions(2)->set_row_begin(600);
+  EXPECT_THAT(Error(), HasSubstr("continuing at row 655, found 600"));
+  proto_.mutable_partitions(2)->set_row_begin(655);
+  proto_.mutable_partitions(2)->set_row_end(700);
+  EXPECT_THAT(Error(), HasSubstr("\"dense_1/kernel\" exactly once and in order, continuing at row "
+                                 "700, found none"));
+  proto_.mutable_partitions(2)->set_row_end(785);
+  EXPECT_THAT(Error(), HasSubstr("expected the rows of \"dense_1/kernel\""));
+}
+
+TEST_F(PlacementProtoTest, RefusesTwoPartitionsOnOneShard) {
+  proto_.mutable_partitions(2)->set_shard(0);
+  EXPECT_EQ(Error(),
+            "placement.partitions: expected at most one partition of \"dense_1/kernel\" per shard, "
+            "found two on shard 0");
+}
+
+TEST_F(PlacementProtoTest, RefusesPartitionsOutOfOrder) {
+  *proto_.add_partitions() = proto_.partitions(0);
+  EXPECT_EQ(Error(), "placement.partitions[7].variable: expected ascending order, found 0");
+}
+
+TEST_F(PlacementProtoTest, RefusesMissingPartitions) {
+  proto_.clear_partitions();
+  EXPECT_THAT(Error(), HasSubstr("continuing at row 0, found none"));
+}
+
+}  // namespace
+}  // namespace keelson

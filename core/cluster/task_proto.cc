@@ -1,0 +1,129 @@
+#include "core/cluster/task_proto.h"
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+constexpr int64_t kMaxElements = int64_t{1} << 60;
+
+absl::Status UnknownRole(int role) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("task.role: expected chief, ps, worker or evaluator, found ", role));
+}
+
+absl::Status IndexTooLarge(uint32_t index) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("task.index: expected < 2147483648, found ", index));
+}
+
+absl::Status NoName() {
+  return absl::InvalidArgumentError("variable.name: expected a name, found none");
+}
+
+absl::Status BadExtent(absl::string_view name, int64_t extent) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "variable \"", name,
+      "\": shape: expected extents >= 1 with a product of at most 2^60, found ", extent));
+}
+
+v1::Role RoleToProto(Role role) {
+  switch (role) {
+    case Role::kChief:
+      return v1::ROLE_CHIEF;
+    case Role::kPs:
+      return v1::ROLE_PS;
+    case Role::kWorker:
+      return v1::ROLE_WORKER;
+    case Role::kEvaluator:
+      return v1::ROLE_EVALUATOR;
+  }
+  return v1::ROLE_UNSPECIFIED;
+}
+
+absl::StatusOr<Role> RoleFromProto(v1::Role role) {
+  switch (role) {
+    case v1::ROLE_CHIEF:
+      return Role::kChief;
+    case v1::ROLE_PS:
+      return Role::kPs;
+    case v1::ROLE_WORKER:
+      return Role::kWorker;
+    case v1::ROLE_EVALUATOR:
+      return Role::kEvaluator;
+    default:
+      return UnknownRole(role);
+  }
+}
+
+v1::Initializer InitializerToProto(const Initializer& initializer) {
+  v1::Initializer proto;
+  switch (initializer.kind) {
+    case Initializer::Kind::kConstant:
+      proto.mutable_constant()->set_value(initializer.a);
+      break;
+    case Initializer::Kind::kUniform:
+      proto.mutable_uniform()->set_low(initializer.a);
+      proto.mutable_uniform()->set_high(initializer.b);
+      break;
+    case Initializer::Kind::kNormal:
+      proto.mutable_normal()->set_mean(initializer.a);
+      proto.mutable_normal()->set_stddev(initializer.b);
+      break;
+  }
+  return proto;
+}
+
+Initializer InitializerFromProto(const v1::Initializer& proto) {
+  switch (proto.kind_case()) {
+    case v1::Initializer::kUniform:
+      return {Initializer::Kind::kUniform, proto.uniform().low(), proto.uniform().high()};
+    case v1::Initializer::kNormal:
+      return {Initializer::Kind::kNormal, proto.normal().mean(), proto.normal().stddev()};
+    default:
+      return {Initializer::Kind::kConstant, proto.constant().value(), 0};
+  }
+}
+
+}  // namespace
+
+v1::TaskId TaskToProto(const Task& task) {
+  v1::TaskId proto;
+  proto.set_role(RoleToProto(task.role));
+  proto.set_index(static_cast<uint32_t>(task.index));
+  return proto;
+}
+
+absl::StatusOr<Task> TaskFromProto(const v1::TaskId& proto) {
+  Task task;
+  ASSIGN_OR_RETURN(task.role, RoleFromProto(proto.role()));
+  if (proto.index() > static_cast<uint32_t>(std::numeric_limits<int>::max())) {
+    return IndexTooLarge(proto.index());
+  }
+  task.index = static_cast<int>(proto.index());
+  return task;
+}
+
+v1::VariableSpec VariableSpecToProto(const VariableSpec& spec) {
+  v1::VariableSpec proto;
+  proto.set_name(spec.name);
+  for (int64_t extent : spec.shape.dims()) proto.add_shape(extent);
+  *proto.mutable_initializer() = InitializerToProto(spec.initializer);
+  return proto;
+}
+
+absl::StatusOr<VariableSpec> VariableSpecFromProto(const v1::VariableSpec& proto) {
+  if (proto.name().empty()) return NoName();
+  int64_t elements = 1;
+  for (int64_t extent : proto.shape()) {
+    if (extent < 1 || extent > kMaxElements / elements) return BadExtent(proto.name(), extent);
+    elements *= extent;
+  }
+  return VariableSpec{proto.name(), Shape({proto.shape().begin(), proto.shape().end()}),
+                      InitializerFromProto(proto.initializer())};
+}
+
+}  // namespace keelson

@@ -1,0 +1,73 @@
+#include "core/cluster/task_proto.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(TaskProtoTest, RoundTrip) {
+  for (Role role : {Role::kChief, Role::kPs, Role::kWorker, Role::kEvaluator}) {
+    const Task task{role, 3};
+    const auto back = TaskFromProto(TaskToProto(task));
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(*back, task);
+  }
+}
+
+TEST(TaskProtoTest, RefusesWhatIsNoTask) {
+  v1::TaskId proto;
+  EXPECT_EQ(TaskFromProto(proto).status().message(),
+            "task.role: expected chief, ps, worker or evaluator, found 0");
+  proto.set_role(static_cast<v1::Role>(9));
+  EXPECT_THAT(TaskFromProto(proto).status().message(), HasSubstr("found 9"));
+  proto.set_role(v1::ROLE_PS);
+  proto.set_index(1u << 31);
+  EXPECT_EQ(TaskFromProto(proto).status().message(),
+            "task.index: expected < 2147483648, found 2147483648");
+  EXPECT_EQ(TaskFromProto(proto).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(VariableSpecProtoTest, RoundTrip) {
+  for (const Initializer& initializer : {Initializer{Initializer::Kind::kConstant, 2, 0},
+                                         Initializer{Initializer::Kind::kUniform, -1, 1},
+                                         Initializer{Initializer::Kind::kNormal, 0, 0.5f}}) {
+    const VariableSpec spec{"layer/kernel", Shape({3, 4}), initializer};
+    const auto back = VariableSpecFromProto(VariableSpecToProto(spec));
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(back->name, spec.name);
+    EXPECT_EQ(back->shape, spec.shape);
+    EXPECT_EQ(back->initializer.kind, initializer.kind);
+    EXPECT_EQ(back->initializer.a, initializer.a);
+    EXPECT_EQ(back->initializer.b, initializer.b);
+  }
+}
+
+TEST(VariableSpecProtoTest, ScalarWithoutInitializerIsZero) {
+  v1::VariableSpec proto;
+  proto.set_name("s");
+  const auto spec = VariableSpecFromProto(proto);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->shape, Shape());
+  EXPECT_EQ(spec->initializer.kind, Initializer::Kind::kConstant);
+  EXPECT_EQ(spec->initializer.a, 0);
+}
+
+TEST(VariableSpecProtoTest, RefusesNoNameAndBadShapes) {
+  v1::VariableSpec proto;
+  EXPECT_EQ(VariableSpecFromProto(proto).status().message(),
+            "variable.name: expected a name, found none");
+  proto.set_name("w");
+  proto.add_shape(0);
+  EXPECT_THAT(VariableSpecFromProto(proto).status().message(),
+              HasSubstr("variable \"w\": shape: expected extents >= 1"));
+  proto.set_shape(0, int64_t{1} << 40);
+  EXPECT_TRUE(VariableSpecFromProto(proto).ok());
+  proto.add_shape(int64_t{1} << 40);
+  EXPECT_EQ(VariableSpecFromProto(proto).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace keelson

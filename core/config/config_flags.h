@@ -1,0 +1,34 @@
+// The configuration from a file and the flags that override single fields of it.
+#ifndef KEELSON_CORE_CONFIG_CONFIG_FLAGS_H_
+#define KEELSON_CORE_CONFIG_CONFIG_FLAGS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "keelson/v1/train_config.pb.h"
+
+namespace keelson {
+
+// Values of the flags with these names; absent ones change nothing. Each main defines the flags
+// and fills this in.
+struct ConfigOverrides {
+  std::optional<int64_t> batch_size;      // train.batch_size
+  std::optional<int64_t> training_steps;  // train.max_steps, in place of train.epochs
+  std::optional<double> learning_rate;    // learning_rate.base
+  std::optional<std::string> model_dir;   // checkpoint.model_dir
+  std::optional<std::string> data_dir;    // data.data_dir
+  std::optional<uint64_t> seed;           // train.seed
+};
+
+void ApplyOverrides(const ConfigOverrides& overrides, v1::TrainConfig* config);
+
+// The job's configuration: the file (empty path: the compiled-in default), then the overrides,
+// then FinalizeTrainConfig. Errors of LoadTrainConfig and FinalizeTrainConfig.
+absl::StatusOr<v1::TrainConfig> ResolveTrainConfig(const std::string& config_path,
+                                                   const ConfigOverrides& overrides);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CONFIG_CONFIG_FLAGS_H_

@@ -1,0 +1,49 @@
+// The configuration of a training job (proto/keelson/v1/train_config.proto): reading, completing,
+// checking and comparing it. Every role of a job does the same.
+#ifndef KEELSON_CORE_CONFIG_TRAIN_CONFIG_H_
+#define KEELSON_CORE_CONFIG_TRAIN_CONFIG_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "keelson/v1/train_config.pb.h"
+
+namespace keelson {
+
+// Reads a text proto, without completing or checking its values. INVALID_ARGUMENT: a syntax error
+// or an unknown field, as "file:line:column: message". Errors of ReadFile.
+absl::StatusOr<v1::TrainConfig> LoadTrainConfig(const std::string& path);
+// `source_name` stands for the file in messages.
+absl::StatusOr<v1::TrainConfig> ParseTrainConfig(absl::string_view text,
+                                                 absl::string_view source_name);
+
+// The text that is used when no file is given: configs/mnist_mlp.textproto, compiled in.
+std::string DefaultTrainConfigText();
+
+// Gives every absent field the default that the proto names, then checks everything that can be
+// checked without data. Doing it twice changes nothing. One default stays open because it depends
+// on the data: learning_rate.cosine.decay_steps (0: the rest of max_steps).
+// INVALID_ARGUMENT: the text begins with the field's path, "train.batch_size: expected > 0, found
+// -3".
+absl::Status FinalizeTrainConfig(v1::TrainConfig* config);
+
+// Call for a role that writes to or reads from the model directory.
+// INVALID_ARGUMENT: checkpoint.model_dir is empty.
+absl::Status RequireModelDir(const v1::TrainConfig& config);
+
+// Over everything but data.data_dir and checkpoint.model_dir, which may differ between machines.
+// Of a finalized config; the same on every machine.
+uint64_t ConfigHash(const v1::TrainConfig& config);
+
+// 16 hexadecimal digits.
+std::string HashToString(uint64_t hash);
+
+// FAILED_PRECONDITION: `who` ("worker-1") has another configuration than this task; both hashes.
+absl::Status ConfigMismatch(uint64_t ours, uint64_t theirs, absl::string_view who);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CONFIG_TRAIN_CONFIG_H_

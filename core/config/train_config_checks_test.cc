@@ -1,0 +1,173 @@
+#include <string>
+
+#include "core/config/train_config.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::StartsWith;
+
+constexpr char kValid[] = R"(
+  model {
+    input_shape: 4
+    layers { dense { units: 3 } }
+    loss { kind: SOFTMAX_CROSS_ENTROPY }
+  }
+  optimizer { sgd {} }
+  learning_rate { base: 0.1 }
+  train { batch_size: 8 max_steps: 10 }
+)";
+
+// `change` is merged over the valid configuration.
+struct BadConfig {
+  const char* name;
+  const char* change;
+  const char* error;
+};
+
+absl::Status FinalizeWith(const std::string& change) {
+  v1::TrainConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(kValid, &config));
+  EXPECT_TRUE(google::protobuf::TextFormat::MergeFromString(change, &config));
+  return FinalizeTrainConfig(&config);
+}
+
+class CheckTrainConfigTest : public testing::TestWithParam<BadConfig> {};
+
+TEST_P(CheckTrainConfigTest, TextBeginsWithTheField) {
+  const absl::Status status = FinalizeWith(GetParam().change);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), StartsWith(GetParam().error));
+}
+
+const BadConfig kBadConfigs[] = {
+    {"Units", "model { layers { dense { units: -3 } } }",
+     "model.layers[1].dense.units: expected > 0, found -3"},
+    {"LayerKind", "model { layers {} }", "model.layers[1]"},
+    {"NegativeBatch", "train { batch_size: -3 }", "train.batch_size: expected > 0, found -3"},
+    {"NoBatch", "train { batch_size: 0 }", "train.batch_size: expected > 0, found 0"},
+    {"NegativeSteps", "train { max_steps: -1 }", "train.max_steps: expected >= 0, found -1"},
+    {"NegativeEpochs", "train { epochs: -1 }", "train.epochs: expected >= 0, found -1"},
+    {"BothEnds", "train { epochs: 1 }",
+     "train: expected exactly one of max_steps and epochs, found both"},
+    {"NoEnd", "train { max_steps: 0 }",
+     "train: expected exactly one of max_steps and epochs, found neither"},
+    {"SummarySteps", "train { summary_steps: -1 }", "train.summary_steps: expected > 0, found -1"},
+    {"RateZero", "learning_rate { base: 0 }", "learning_rate.base: expected > 0, found 0"},
+    {"RateNegative", "learning_rate { base: -0.5 }",
+     "learning_rate.base: expected > 0, found -0.5"},
+    {"RateNan", "learning_rate { base: nan }", "learning_rate.base: expected > 0, found nan"},
+    {"RateInfinite", "learning_rate { base: inf }", "learning_rate.base: expected > 0, found inf"},
+    {"WarmUp", "learning_rate { warmup_steps: -1 }",
+     "learning_rate.warmup_steps: expected >= 0, found -1"},
+    {"NoBoundaries", "learning_rate { step { factor: 0.1 } }",
+     "learning_rate.step.boundaries: expected at least one step, found none"},
+    {"FirstBoundary", "learning_rate { step { boundaries: 0 factor: 0.1 } }",
+     "learning_rate.step.boundaries[0]: expected > 0, found 0"},
+    {"BoundaryOrder", "learning_rate { step { boundaries: [5, 5] factor: 0.1 } }",
+     "learning_rate.step.boundaries[1]: expected > 5, found 5"},
+    {"StepFactor", "learning_rate { step { boundaries: 5 } }",
+     "learning_rate.step.factor: expected > 0, found 0"},
+    {"ExponentialRate", "learning_rate { exponential { decay_steps: 5 } }",
+     "learning_rate.exponential.rate: expected > 0, found 0"},
+    {"ExponentialSteps", "learning_rate { exponential { rate: 0.5 } }",
+     "learning_rate.exponential.decay_steps: expected > 0, found 0"},
+    {"CosineSteps", "learning_rate { cosine { decay_steps: -1 } }",
+     "learning_rate.cosine.decay_steps: expected >= 0, found -1"},
+    {"CosineAlpha", "learning_rate { cosine { alpha: 1.5 } }",
+     "learning_rate.cosine.alpha: expected in [0, 1], found 1.5"},
+    {"Momentum", "optimizer { momentum { momentum: 1 } }",
+     "optimizer.momentum.momentum: expected in [0, 1), found 1"},
+    {"AdagradAccumulator", "optimizer { adagrad { initial_accumulator: -1 } }",
+     "optimizer.adagrad.initial_accumulator: expected >= 0, found -1"},
+    {"AdagradEpsilon", "optimizer { adagrad { epsilon: 0 } }",
+     "optimizer.adagrad.epsilon: expected > 0, found 0"},
+    {"RmsPropDecay", "optimizer { rmsprop { decay: 1.5 } }",
+     "optimizer.rmsprop.decay: expected in [0, 1), found 1.5"},
+    {"RmsPropMomentum", "optimizer { rmsprop { momentum: -0.5 } }",
+     "optimizer.rmsprop.momentum: expected in [0, 1), found -0.5"},
+    {"RmsPropEpsilon", "optimizer { rmsprop { epsilon: -1 } }",
+     "optimizer.rmsprop.epsilon: expected > 0, found -1"},
+    {"AdamBeta1", "optimizer { adam { beta1: 1 } }",
+     "optimizer.adam.beta1: expected in [0, 1), found 1"},
+    {"AdamBeta2", "optimizer { adam { beta2: -1 } }",
+     "optimizer.adam.beta2: expected in [0, 1), found -1"},
+    {"AdamEpsilon", "optimizer { adam { epsilon: 0 } }",
+     "optimizer.adam.epsilon: expected > 0, found 0"},
+    {"AdamWBeta", "optimizer { adamw { beta1: nan } }",
+     "optimizer.adamw.beta1: expected in [0, 1), found nan"},
+    {"WeightDecay", "optimizer { adamw { weight_decay: -1 } }",
+     "optimizer.adamw.weight_decay: expected >= 0, found -1"},
+    {"ClipNorm", "optimizer { clip_global_norm: -1 }",
+     "optimizer.clip_global_norm: expected >= 0, found -1"},
+    {"ClipValue", "optimizer { clip_value: -1 }", "optimizer.clip_value: expected >= 0, found -1"},
+    {"L2", "optimizer { l2: -1 }", "optimizer.l2: expected >= 0, found -1"},
+    {"TrainRecords", "data { generated { train_records: -1 } }",
+     "data.generated.train_records: expected > 0, found -1"},
+    {"EvalRecords", "data { generated { eval_records: -1 } }",
+     "data.generated.eval_records: expected > 0, found -1"},
+    {"SubsetBegin", "data { train_subset { begin: -1 } }",
+     "data.train_subset.begin: expected >= 0, found -1"},
+    {"SubsetEnd", "data { eval_subset { begin: 5 end: 5 } }",
+     "data.eval_subset.end: expected 0 (all) or > 5 (its begin), found 5"},
+    {"SaveSeconds", "checkpoint { save_seconds: -1 }",
+     "checkpoint.save_seconds: expected >= 0, found -1"},
+    {"SaveSteps", "checkpoint { save_steps: -1 }",
+     "checkpoint.save_steps: expected >= 0, found -1"},
+    {"SaveBoth", "checkpoint { save_seconds: 1 save_steps: 1 }",
+     "checkpoint: expected at most one of save_seconds and save_steps, found both"},
+    {"KeepMax", "checkpoint { keep_max: -1 }", "checkpoint.keep_max: expected >= 0, found -1"},
+    {"KeepHours", "checkpoint { keep_every_n_hours: -1 }",
+     "checkpoint.keep_every_n_hours: expected >= 0, found -1"},
+    {"EvalBatch", "evaluation { batch_size: -1 }", "evaluation.batch_size: expected > 0, found -1"},
+    {"EvalTimeout", "evaluation { final_timeout_seconds: -1 }",
+     "evaluation.final_timeout_seconds: expected >= 0, found -1"},
+    {"NoMetric", "evaluation { metrics {} }",
+     "evaluation.metrics[0]: expected accuracy or top_k, found none"},
+    {"TopK", "evaluation { metrics { top_k { k: 4 } } }",
+     "evaluation.metrics[0].top_k.k: expected 1..3 (the classes), found 4"},
+    {"AccuracyOfRegression",
+     "model { layers { dense { units: 1 } } loss { kind: MEAN_SQUARED_ERROR } }"
+     "evaluation { metrics { accuracy {} } }",
+     "evaluation.metrics[0].accuracy: expected a model with the loss SOFTMAX_CROSS_ENTROPY or "
+     "SIGMOID_CROSS_ENTROPY, found MEAN_SQUARED_ERROR"},
+    {"TopKOfSigmoid",
+     "model { layers { dense { units: 1 } } loss { kind: SIGMOID_CROSS_ENTROPY } }"
+     "evaluation { metrics { top_k { k: 1 } } }",
+     "evaluation.metrics[0].top_k: expected a model with the loss SOFTMAX_CROSS_ENTROPY, found "
+     "SIGMOID_CROSS_ENTROPY"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, CheckTrainConfigTest, testing::ValuesIn(kBadConfigs),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(FinalizeTrainConfigSectionsTest, TheUnchangedConfigIsValid) {
+  const absl::Status status = FinalizeWith("");
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(FinalizeTrainConfigSectionsTest, EverySectionIsRequiredWhereItHasNoDefault) {
+  v1::TrainConfig config;
+  EXPECT_THAT(std::string(FinalizeTrainConfig(&config).message()), StartsWith("model."));
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kValid, &config));
+  config.clear_optimizer();
+  EXPECT_EQ(FinalizeTrainConfig(&config).message(),
+            "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam and adamw, found "
+            "none");
+}
+
+TEST(FinalizeTrainConfigSectionsTest, RegressionHasNoDefaultMetric) {
+  v1::TrainConfig config;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kValid, &config));
+  config.mutable_model()->mutable_layers(0)->mutable_dense()->set_units(1);
+  config.mutable_model()->mutable_loss()->set_kind(v1::LossConfig::MEAN_SQUARED_ERROR);
+  const absl::Status status = FinalizeTrainConfig(&config);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(config.evaluation().metrics_size(), 0);
+}
+
+}  // namespace
+}  // namespace keelson

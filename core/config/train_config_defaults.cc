@@ -1,0 +1,124 @@
+#include "core/config/train_config_defaults.h"
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace keelson {
+namespace {
+
+// "dense", "max_pool", ...: the name of the field that is set; empty: none is.
+std::string KindName(const v1::LayerConfig& layer) {
+  const auto* kind = layer.GetDescriptor()->FindOneofByName("kind");
+  const auto* field = layer.GetReflection()->GetOneofFieldDescriptor(layer, kind);
+  return field == nullptr ? "" : field->name();
+}
+
+v1::KernelInitializer OrGlorotUniform(v1::KernelInitializer initializer) {
+  return initializer == v1::KERNEL_INITIALIZER_UNSPECIFIED ? v1::GLOROT_UNIFORM : initializer;
+}
+
+v1::Padding OrValid(v1::Padding padding) {
+  return padding == v1::PADDING_UNSPECIFIED ? v1::VALID : padding;
+}
+
+void SetPool(v1::Pool* pool) {
+  if (pool->stride() == 0) pool->set_stride(pool->size());
+  pool->set_padding(OrValid(pool->padding()));
+}
+
+void SetConv2D(v1::Conv2D* conv2d) {
+  if (conv2d->stride() == 0) conv2d->set_stride(1);
+  conv2d->set_padding(OrValid(conv2d->padding()));
+  conv2d->set_kernel_initializer(OrGlorotUniform(conv2d->kernel_initializer()));
+}
+
+void SetLayer(v1::LayerConfig* layer) {
+  if (layer->has_dense()) {
+    v1::Dense* dense = layer->mutable_dense();
+    dense->set_kernel_initializer(OrGlorotUniform(dense->kernel_initializer()));
+  }
+  if (layer->has_conv2d()) SetConv2D(layer->mutable_conv2d());
+  if (layer->has_max_pool()) SetPool(layer->mutable_max_pool());
+  if (layer->has_avg_pool()) SetPool(layer->mutable_avg_pool());
+}
+
+void SetModel(v1::ModelConfig* model) {
+  std::map<std::string, int> count_of_kind;
+  for (v1::LayerConfig& layer : *model->mutable_layers()) {
+    SetLayer(&layer);
+    const std::string kind = KindName(layer);
+    const int number = ++count_of_kind[kind];
+    if (layer.name().empty() && !kind.empty()) layer.set_name(absl::StrCat(kind, "_", number));
+  }
+}
+
+void SetAdagrad(v1::OptimizerConfig::Adagrad* adagrad) {
+  if (!adagrad->has_initial_accumulator()) adagrad->set_initial_accumulator(0.1f);
+  if (!adagrad->has_epsilon()) adagrad->set_epsilon(1e-7f);
+}
+
+void SetRmsProp(v1::OptimizerConfig::RmsProp* rmsprop) {
+  if (!rmsprop->has_decay()) rmsprop->set_decay(0.9f);
+  if (!rmsprop->has_momentum()) rmsprop->set_momentum(0);
+  if (!rmsprop->has_epsilon()) rmsprop->set_epsilon(1e-10f);
+}
+
+template <typename AdamOrAdamW>
+void SetAdam(AdamOrAdamW* adam) {
+  if (!adam->has_beta1()) adam->set_beta1(0.9f);
+  if (!adam->has_beta2()) adam->set_beta2(0.999f);
+  if (!adam->has_epsilon()) adam->set_epsilon(1e-8f);
+}
+
+void SetOptimizer(v1::OptimizerConfig* optimizer) {
+  if (optimizer->has_momentum() && !optimizer->momentum().has_momentum()) {
+    optimizer->mutable_momentum()->set_momentum(0.9f);
+  }
+  if (optimizer->has_adagrad()) SetAdagrad(optimizer->mutable_adagrad());
+  if (optimizer->has_rmsprop()) SetRmsProp(optimizer->mutable_rmsprop());
+  if (optimizer->has_adam()) SetAdam(optimizer->mutable_adam());
+  if (optimizer->has_adamw()) SetAdam(optimizer->mutable_adamw());
+  if (optimizer->has_adamw() && !optimizer->adamw().has_weight_decay()) {
+    optimizer->mutable_adamw()->set_weight_decay(0.01f);
+  }
+}
+
+void SetData(v1::DataConfig* data) {
+  v1::DataConfig::GeneratedDigits* generated = data->mutable_generated();
+  if (generated->train_records() == 0) generated->set_train_records(20000);
+  if (generated->eval_records() == 0) generated->set_eval_records(4000);
+}
+
+void SetCheckpoint(v1::CheckpointConfig* checkpoint) {
+  if (checkpoint->save_seconds() == 0 && checkpoint->save_steps() == 0) {
+    checkpoint->set_save_seconds(600);
+  }
+  if (!checkpoint->has_keep_max()) checkpoint->set_keep_max(5);
+}
+
+void SetEvaluation(v1::LossConfig::Kind loss, v1::EvaluationConfig* evaluation) {
+  if (evaluation->batch_size() == 0) evaluation->set_batch_size(500);
+  if (evaluation->final_timeout_seconds() == 0) evaluation->set_final_timeout_seconds(600);
+  const bool classifies = loss == v1::LossConfig::SOFTMAX_CROSS_ENTROPY ||
+                          loss == v1::LossConfig::SIGMOID_CROSS_ENTROPY;
+  if (classifies && evaluation->metrics().empty()) evaluation->add_metrics()->mutable_accuracy();
+}
+
+}  // namespace
+
+void SetTrainConfigDefaults(v1::TrainConfig* config) {
+  SetModel(config->mutable_model());
+  SetOptimizer(config->mutable_optimizer());
+  v1::LearningRateConfig* learning_rate = config->mutable_learning_rate();
+  if (learning_rate->schedule_case() == v1::LearningRateConfig::SCHEDULE_NOT_SET) {
+    learning_rate->mutable_constant();
+  }
+  SetData(config->mutable_data());
+  if (config->train().summary_steps() == 0) config->mutable_train()->set_summary_steps(100);
+  SetCheckpoint(config->mutable_checkpoint());
+  SetEvaluation(config->model().loss().kind(), config->mutable_evaluation());
+}
+
+}  // namespace keelson

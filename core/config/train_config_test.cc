@@ -1,0 +1,188 @@
+#include "core/config/train_config.h"
+
+#include <unistd.h>
+
+#include <string>
+
+#include "core/base/file.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kMinimal[] = R"(
+  model {
+    input_shape: [6, 6, 1]
+    layers { conv2d { filters: 2 kernel_size: 3 } }
+    layers { max_pool { size: 2 } }
+    layers { flatten {} }
+    layers { dense { units: 4 } }
+    layers { relu {} }
+    layers { dense { units: 3 } }
+    loss { kind: SOFTMAX_CROSS_ENTROPY }
+  }
+  optimizer { sgd {} }
+  learning_rate { base: 0.1 }
+  train { batch_size: 8 max_steps: 10 }
+)";
+
+v1::TrainConfig Finalized(absl::string_view text) {
+  auto config = ParseTrainConfig(text, "test");
+  EXPECT_TRUE(config.ok()) << config.status();
+  const absl::Status status = FinalizeTrainConfig(&*config);
+  EXPECT_TRUE(status.ok()) << status;
+  return *config;
+}
+
+TEST(ParseTrainConfigTest, ErrorsHaveFileLineAndColumn) {
+  const auto unknown = ParseTrainConfig("train {\n  batch_sice: 3\n}\n", "job.textproto");
+  EXPECT_EQ(unknown.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(unknown.status().message()), StartsWith("job.textproto:2:13: "));
+  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("batch_sice"));
+
+  const auto syntax = ParseTrainConfig("train { batch_size: ", "job.textproto");
+  EXPECT_THAT(std::string(syntax.status().message()), StartsWith("job.textproto:1:21: "));
+
+  const auto type = ParseTrainConfig("train { batch_size: 2.5 }", "job.textproto");
+  EXPECT_THAT(std::string(type.status().message()), StartsWith("job.textproto:1:21: "));
+}
+
+TEST(LoadTrainConfigTest, ReadsAFileAndNamesAMissingOne) {
+  const std::string path = testing::TempDir() + "/keelson_config_" + std::to_string(getpid());
+  ASSERT_TRUE(WriteFileAtomically(path, kMinimal).ok());
+  const auto config = LoadTrainConfig(path);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->train().batch_size(), 8);
+  ASSERT_TRUE(WriteFileAtomically(path, "nonsense").ok());
+  EXPECT_THAT(std::string(LoadTrainConfig(path).status().message()), StartsWith(path + ":1:"));
+  ASSERT_TRUE(RemoveFile(path).ok());
+  EXPECT_EQ(LoadTrainConfig(path).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(LoadTrainConfig(path).status().message()), HasSubstr(path));
+}
+
+TEST(DefaultTrainConfigTest, TheCompiledInTextAndTheExamplesAreComplete) {
+  EXPECT_EQ(Finalized(DefaultTrainConfigText()).model().name(), "mnist_mlp");
+  for (const char* path : {"configs/mnist_mlp.textproto", "configs/mnist_cnn.textproto"}) {
+    auto config = LoadTrainConfig(path);
+    ASSERT_TRUE(config.ok()) << config.status();
+    const absl::Status status = FinalizeTrainConfig(&*config);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+}
+
+TEST(FinalizeTrainConfigTest, FillsTheDefaultsThatTheProtoNames) {
+  const v1::TrainConfig config = Finalized(kMinimal);
+  const auto& layers = config.model().layers();
+  EXPECT_EQ(layers[0].name(), "conv2d_1");
+  EXPECT_EQ(layers[3].name(), "dense_1");
+  EXPECT_EQ(layers[5].name(), "dense_2");
+  EXPECT_EQ(layers[0].conv2d().stride(), 1);
+  EXPECT_EQ(layers[0].conv2d().padding(), v1::VALID);
+  EXPECT_EQ(layers[0].conv2d().kernel_initializer(), v1::GLOROT_UNIFORM);
+  EXPECT_EQ(layers[1].max_pool().stride(), 2);
+  EXPECT_EQ(layers[3].dense().kernel_initializer(), v1::GLOROT_UNIFORM);
+  EXPECT_TRUE(config.learning_rate().has_constant());
+  EXPECT_EQ(config.data().generated().train_records(), 20000);
+  EXPECT_EQ(config.data().generated().eval_records(), 4000);
+  EXPECT_EQ(config.train().summary_steps(), 100);
+  EXPECT_EQ(config.checkpoint().save_seconds(), 600);
+  EXPECT_EQ(config.checkpoint().save_steps(), 0);
+  EXPECT_EQ(config.checkpoint().keep_max(), 5);
+  EXPECT_EQ(config.evaluation().batch_size(), 500);
+  EXPECT_EQ(config.evaluation().final_timeout_seconds(), 600);
+  ASSERT_EQ(config.evaluation().metrics_size(), 1);
+  EXPECT_TRUE(config.evaluation().metrics(0).has_accuracy());
+}
+
+TEST(FinalizeTrainConfigTest, FillsOptimizerDefaults) {
+  auto optimizer = [](const std::string& kind) {
+    std::string text = kMinimal;
+    text.replace(text.find("sgd"), 3, kind);
+    return Finalized(text).optimizer();
+  };
+  EXPECT_FLOAT_EQ(optimizer("momentum").momentum().momentum(), 0.9f);
+  EXPECT_FLOAT_EQ(optimizer("adagrad").adagrad().initial_accumulator(), 0.1f);
+  EXPECT_FLOAT_EQ(optimizer("adagrad").adagrad().epsilon(), 1e-7f);
+  EXPECT_FLOAT_EQ(optimizer("rmsprop").rmsprop().decay(), 0.9f);
+  EXPECT_TRUE(optimizer("rmsprop").rmsprop().has_momentum());
+  EXPECT_FLOAT_EQ(optimizer("rmsprop").rmsprop().epsilon(), 1e-10f);
+  EXPECT_FLOAT_EQ(optimizer("adam").adam().beta1(), 0.9f);
+  EXPECT_FLOAT_EQ(optimizer("adam").adam().beta2(), 0.999f);
+  EXPECT_FLOAT_EQ(optimizer("adamw").adamw().epsilon(), 1e-8f);
+  EXPECT_FLOAT_EQ(optimizer("adamw").adamw().weight_decay(), 0.01f);
+}
+
+TEST(FinalizeTrainConfigTest, KeepsWhatIsGiven) {
+  const v1::TrainConfig config = Finalized(std::string(kMinimal) + R"(
+      checkpoint { save_steps: 7 keep_max: 0 }
+      evaluation { metrics { top_k { k: 2 } } batch_size: 3 }
+      data { generated { train_records: 11 } })");
+  EXPECT_EQ(config.checkpoint().save_seconds(), 0);
+  EXPECT_EQ(config.checkpoint().save_steps(), 7);
+  EXPECT_EQ(config.checkpoint().keep_max(), 0);
+  EXPECT_EQ(config.evaluation().metrics_size(), 1);
+  EXPECT_EQ(config.evaluation().batch_size(), 3);
+  EXPECT_EQ(config.data().generated().train_records(), 11);
+}
+
+TEST(FinalizeTrainConfigTest, TwiceIsOnce) {
+  const v1::TrainConfig once = Finalized(kMinimal);
+  v1::TrainConfig twice = once;
+  ASSERT_TRUE(FinalizeTrainConfig(&twice).ok());
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(once, twice));
+}
+
+TEST(RequireModelDirTest, NamesTheFieldAndTheFlag) {
+  v1::TrainConfig config = Finalized(kMinimal);
+  EXPECT_EQ(RequireModelDir(config).message(),
+            "checkpoint.model_dir: expected a directory that all roles share (--model_dir), found "
+            "none");
+  EXPECT_EQ(RequireModelDir(config).code(), absl::StatusCode::kInvalidArgument);
+  config.mutable_checkpoint()->set_model_dir("m");
+  EXPECT_TRUE(RequireModelDir(config).ok());
+}
+
+TEST(ConfigHashTest, IgnoresTheDirectoriesAndNothingElse) {
+  const v1::TrainConfig base = Finalized(kMinimal);
+  EXPECT_EQ(ConfigHash(Finalized(std::string(kMinimal) + "data { data_dir: 'd' } "
+                                                         "checkpoint { model_dir: 'm' }")),
+            ConfigHash(base));
+  v1::TrainConfig other = base;
+  other.mutable_train()->set_batch_size(9);
+  EXPECT_NE(ConfigHash(other), ConfigHash(base));
+  other = base;
+  other.mutable_model()->mutable_layers(3)->mutable_dense()->set_units(5);
+  EXPECT_NE(ConfigHash(other), ConfigHash(base));
+  other = base;
+  other.mutable_data()->mutable_train_subset()->set_end(5);
+  EXPECT_NE(ConfigHash(other), ConfigHash(base));
+  other = base;
+  other.mutable_checkpoint()->set_keep_max(2);
+  EXPECT_NE(ConfigHash(other), ConfigHash(base));
+}
+
+TEST(ConfigHashTest, AGivenDefaultHashesLikeAnAbsentOne) {
+  EXPECT_EQ(ConfigHash(Finalized(std::string(kMinimal) + "checkpoint { keep_max: 5 }")),
+            ConfigHash(Finalized(kMinimal)));
+}
+
+TEST(ConfigHashTest, HasSixteenDigits) {
+  EXPECT_EQ(HashToString(0xabcull), "0000000000000abc");
+  EXPECT_EQ(HashToString(~0ull), "ffffffffffffffff");
+}
+
+TEST(ConfigMismatchTest, HasBothHashes) {
+  const absl::Status status = ConfigMismatch(0x12, 0x34, "worker-1");
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(),
+            "configuration of worker-1: expected the hash 0000000000000012, found "
+            "0000000000000034; start all tasks of a job with the same --config and flags");
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,68 @@
+#include "core/rpc/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <grpcpp/server_builder.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/rpc/channel.h"
+
+namespace keelson {
+namespace {
+
+// gRPC only says that it could not bind; asking the system once more tells why.
+std::string BindFailure(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return "not of the form host:port";
+  std::string host = address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &found);
+  if (error != 0) return gai_strerror(error);
+  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int result = bind(fd, found->ai_addr, found->ai_addrlen);
+  const std::string reason = result == 0 ? "the address became free meanwhile" : strerror(errno);
+  close(fd);
+  freeaddrinfo(found);
+  return reason;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
+    const std::string& listen_address, const std::shared_ptr<grpc::ServerCredentials>& credentials,
+    const std::vector<grpc::Service*>& services) {
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(listen_address, credentials, &port);
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  // Two servers must not share a port by accident.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr || port == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot listen on ", listen_address, ": ", BindFailure(listen_address)));
+  }
+  return std::unique_ptr<RpcServer>(new RpcServer(std::move(server), port));
+}
+
+RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
+
+void RpcServer::Shutdown(absl::Duration grace) {
+  server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+  server_->Wait();
+}
+
+}  // namespace keelson

@@ -1,0 +1,52 @@
+// Watches the model directory for the end of the job, beside a task's work.
+#ifndef KEELSON_CORE_STARTUP_DONE_WATCHER_H_
+#define KEELSON_CORE_STARTUP_DONE_WATCHER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/base/stop_signal.h"
+#include "core/startup/role_program.h"
+
+namespace keelson {
+
+// The step at which the model directory says that this job is done; nothing: it does not. A job
+// is done when its marker was written for this configuration, or for at least as many steps.
+// DATA_LOSS: the marker is damaged.
+absl::StatusOr<std::optional<int64_t>> DoneStepOf(const RoleContext& context);
+
+// A task learns of the end from the chief. One that was late, or was being restarted just then,
+// finds no chief any more: it learns of the end here. Has a thread of its own.
+class DoneWatcher {
+ public:
+  // Raises `stop` when the marker is there and still there `interval` later, which is time enough
+  // for the chief to say it. Both outlive the watcher.
+  DoneWatcher(const RoleContext& context, StopSignal* stop,
+              absl::Duration interval = absl::Seconds(1));
+  ~DoneWatcher();
+
+  // `stop` was raised by this watcher.
+  bool done() const { return done_; }
+
+  // The status of work that `stop` may have ended: OK when it was cancelled because of the marker.
+  absl::Status Explain(const absl::Status& work) const;
+
+ private:
+  void Watch();
+
+  const RoleContext& context_;
+  StopSignal* const stop_;
+  const absl::Duration interval_;
+  std::atomic<bool> done_{false};
+  StopSignal end_;
+  std::thread thread_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_STARTUP_DONE_WATCHER_H_

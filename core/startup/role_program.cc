@@ -1,0 +1,120 @@
+#include "core/startup/role_program.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/exit_code.h"
+#include "core/base/log.h"
+#include "core/base/random.h"
+#include "core/base/status_macros.h"
+#include "core/cluster/cluster_flags.h"
+#include "core/config/config_flags.h"
+#include "core/config/train_config.h"
+#include "core/startup/done_watcher.h"
+
+namespace keelson {
+namespace {
+
+struct CommonFlags {
+  std::string config_path;
+  ConfigOverrides overrides;
+  ClusterFlags cluster;
+};
+
+void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
+  app->add_option("--config", flags->config_path,
+                  "TrainConfig as a text proto, the same for all roles (default: an MLP on "
+                  "generated digits)");
+  ConfigOverrides* overrides = &flags->overrides;
+  app->add_option("--batch_size", overrides->batch_size, "Overrides train.batch_size");
+  app->add_option("--training_steps", overrides->training_steps,
+                  "Overrides train.max_steps (and train.epochs)");
+  app->add_option("--learning_rate", overrides->learning_rate, "Overrides learning_rate.base");
+  app->add_option("--seed", overrides->seed, "Overrides train.seed");
+  app->add_option("--model_dir", overrides->model_dir,
+                  "Overrides checkpoint.model_dir: a directory that all roles share");
+  app->add_option("--data_dir", overrides->data_dir,
+                  "Overrides data.data_dir: a directory with IDX files");
+  ClusterFlags* cluster = &flags->cluster;
+  const char* const group = "Cluster (completes or replaces TF_CONFIG)";
+  app->add_option("--job_name", cluster->job_name, "chief, ps, worker or evaluator")->group(group);
+  app->add_option("--task_index", cluster->task_index, "Index within the role")->group(group);
+  app->add_option("--ps_hosts", cluster->ps_hosts, "host:port,host:port,…")->group(group);
+  app->add_option("--worker_hosts", cluster->worker_hosts, "host:port,…")->group(group);
+  app->add_option("--chief_hosts", cluster->chief_hosts, "host:port")->group(group);
+  app->add_option("--evaluator_hosts", cluster->evaluator_hosts, "host:port")->group(group);
+  app->add_option("--port", cluster->port, "Port to listen on (default: the own address's)")
+      ->group(group);
+}
+
+std::string PeerName() {
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  return absl::StrCat(host, ":", getpid());
+}
+
+std::optional<std::string> TfConfigFromEnvironment() {
+  const char* text = std::getenv("TF_CONFIG");
+  if (text == nullptr) return std::nullopt;
+  return std::string(text);
+}
+
+absl::StatusOr<RoleContext> ResolveContext(Role role, const CommonFlags& flags) {
+  RoleContext context;
+  ASSIGN_OR_RETURN(context.cluster, ResolveCluster(role, flags.cluster, TfConfigFromEnvironment()));
+  context.self = context.cluster.self;
+  SetLogName(context.self.ToString());
+  ASSIGN_OR_RETURN(context.config, ResolveTrainConfig(flags.config_path, flags.overrides));
+  context.config_hash = ConfigHash(context.config);
+  context.incarnation = RandomId();
+  context.peer = PeerName();
+  return context;
+}
+
+absl::Status Run(const RoleProgram& program, const CommonFlags& flags) {
+  ASSIGN_OR_RETURN(const RoleContext context, ResolveContext(program.role, flags));
+  LogInfo(context.cluster.ToString(), " config=", HashToString(context.config_hash),
+          " pid=", getpid());
+  ASSIGN_OR_RETURN(const std::optional<int64_t> done_step, DoneStepOf(context));
+  if (done_step.has_value()) {
+    LogInfo("nothing to do: ", context.config.checkpoint().model_dir(),
+            " holds this job, done at step ", *done_step);
+    return absl::OkStatus();
+  }
+  return program.run(context);
+}
+
+// CLI11 reports usage errors by exceptions; they end here.
+std::optional<int> Parse(CLI::App* app, int argc, char** argv) {
+  try {
+    app->parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app->exit(error);  // --help
+    LogError(error.what(), "; see --help");
+    return kExitPermanent;
+  }
+}
+
+}  // namespace
+
+int RunRoleProgram(const RoleProgram& program, int argc, char** argv) {
+  SetLogName(RoleName(program.role));
+  CLI::App app(program.description);
+  CommonFlags flags;
+  AddCommonFlags(&app, &flags);
+  if (program.add_flags != nullptr) program.add_flags(&app);
+  if (const std::optional<int> exit_code = Parse(&app, argc, argv)) return *exit_code;
+  const absl::Status status = Run(program, flags);
+  if (status.code() == absl::StatusCode::kCancelled) {
+    LogInfo("stopped: ", status.message());
+  } else if (!status.ok()) {
+    LogError(status.message());
+  }
+  return ExitCodeFor(status);
+}
+
+}  // namespace keelson

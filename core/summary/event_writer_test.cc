@@ -1,0 +1,115 @@
+#include "core/summary/event_writer.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/summary/tf_record.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+class EventWriterTest : public testing::Test {
+ protected:
+  static std::string FreshDirectory() {
+    std::string path = testing::TempDir() + "/keelson_events_XXXXXX";
+    EXPECT_NE(mkdtemp(path.data()), nullptr);
+    return path;
+  }
+  std::unique_ptr<EventWriter> NewWriter() {
+    auto writer = EventWriter::Create(directory_, &clock_);
+    EXPECT_TRUE(writer.ok()) << writer.status();
+    return *std::move(writer);
+  }
+  static std::vector<v1::Event> ReadEvents(const std::string& path) {
+    const auto records = ReadTfRecords(path);
+    EXPECT_TRUE(records.ok()) << records.status();
+    std::vector<v1::Event> events;
+    for (const std::string& record : *records) {
+      EXPECT_TRUE(events.emplace_back().ParseFromString(record));
+    }
+    return events;
+  }
+
+  ManualClock clock_{absl::FromUnixMillis(1'700'000'000'250)};
+  const std::string directory_ = JoinPath(FreshDirectory(), "eval/run");
+};
+
+TEST_F(EventWriterTest, FileNameAndVersion) {
+  const auto writer = NewWriter();
+  char host[256] = {};
+  ASSERT_EQ(gethostname(host, sizeof(host) - 1), 0);
+  EXPECT_EQ(writer->path(), absl::StrCat(directory_, "/events.out.tfevents.1700000000.", host));
+  const std::vector<v1::Event> events = ReadEvents(writer->path());
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].file_version(), "brain.Event:2");
+  EXPECT_EQ(events[0].wall_time(), 1'700'000'000.25);
+}
+
+TEST_F(EventWriterTest, ScalarsAreReadableAtOnce) {
+  const auto writer = NewWriter();
+  clock_.Advance(absl::Seconds(2));
+  ASSERT_TRUE(writer->AddScalars(1200, {{"loss", 0.5}, {"eval/accuracy", 0.25}}).ok());
+  const std::vector<v1::Event> events = ReadEvents(writer->path());
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[1].wall_time(), 1'700'000'002.25);
+  EXPECT_EQ(events[1].step(), 1200);
+  ASSERT_EQ(events[1].summary().value_size(), 2);
+  EXPECT_EQ(events[1].summary().value(0).tag(), "loss");
+  EXPECT_EQ(events[1].summary().value(0).simple_value(), 0.5f);
+  EXPECT_EQ(events[1].summary().value(1).tag(), "eval/accuracy");
+  EXPECT_TRUE(writer->Flush().ok());
+}
+
+// Field numbers and types are what TensorBoard reads; v1::Event could be wrong on both sides.
+TEST_F(EventWriterTest, BytesOfAnEvent) {
+  const auto writer = NewWriter();
+  ASSERT_TRUE(writer->AddScalars(3, {{"a", 1.0}}).ok());
+  const auto records = ReadTfRecords(writer->path());
+  ASSERT_TRUE(records.ok());
+  const std::string event = records->at(1);
+  EXPECT_EQ(event.substr(0, 1), "\x09");                     // 1: double
+  EXPECT_EQ(event.substr(9), std::string("\x10\x03"          // 2: 3
+                                         "\x2a\x0a\x0a\x08"  // 5: summary, 1: value
+                                         "\x0a\x01"          // 1: tag
+                                         "a"
+                                         "\x15\x00\x00\x80\x3f",  // 2: 1.0f
+                                         14));
+}
+
+TEST_F(EventWriterTest, TwoInOneSecondDoNotShareAFile) {
+  const auto first = NewWriter();
+  const auto second = NewWriter();
+  EXPECT_NE(first->path(), second->path());
+  EXPECT_THAT(second->path(), EndsWith(".1"));
+  EXPECT_EQ(ReadEvents(first->path()).size(), 1u);
+}
+
+TEST_F(EventWriterTest, ManyThreadsKeepRecordsWhole) {
+  const auto writer = NewWriter();
+  std::vector<std::thread> threads;
+  for (int64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&writer, t] {
+      for (int64_t i = 0; i < 50; ++i) ASSERT_TRUE(writer->AddScalars(t, {{"x", 1.0}}).ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(ReadEvents(writer->path()).size(), 201u);
+}
+
+TEST_F(EventWriterTest, UnwritableDirectoryNamesThePath) {
+  const absl::Status status = EventWriter::Create("/proc/none", &clock_).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/proc/none"));
+}
+
+}  // namespace
+}  // namespace keelson

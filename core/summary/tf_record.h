@@ -1,0 +1,23 @@
+// TFRecord framing: uint64 length, masked CRC-32C of the length, data, masked CRC-32C of the data;
+// little-endian. Format: tensorflow/core/lib/io/record_writer.h.
+#ifndef KEELSON_CORE_SUMMARY_TF_RECORD_H_
+#define KEELSON_CORE_SUMMARY_TF_RECORD_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace keelson {
+
+// One record with its frame.
+std::string EncodeTfRecord(absl::string_view data);
+
+// All records of a file. DATA_LOSS, with the file and the offset of the record: a checksum is
+// wrong or the file ends within a record. Otherwise as file.h.
+absl::StatusOr<std::vector<std::string>> ReadTfRecords(const std::string& path);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_SUMMARY_TF_RECORD_H_
