@@ -1,0 +1,48 @@
+#include "chief/chief_grpc_service.h"
+
+#include "core/rpc/grpc_status.h"
+
+namespace keelson {
+
+grpc::Status ChiefGrpcService::Register(grpc::ServerContext* context,
+                                        const v1::RegisterRequest* request,
+                                        v1::RegisterResponse* response) {
+  return ToGrpcStatus(handler_->Register(*request, response));
+}
+
+grpc::Status ChiefGrpcService::GetModel(grpc::ServerContext* context,
+                                        const v1::GetModelRequest* request,
+                                        v1::GetModelResponse* response) {
+  return ToGrpcStatus(handler_->GetModel(*request, response));
+}
+
+grpc::Status ChiefGrpcService::Heartbeat(grpc::ServerContext* context,
+                                         const v1::HeartbeatRequest* request,
+                                         v1::HeartbeatResponse* response) {
+  return ToGrpcStatus(handler_->Heartbeat(*request, response));
+}
+
+grpc::Status ChiefGrpcService::AcquireWork(grpc::ServerContext* context,
+                                           const v1::AcquireWorkRequest* request,
+                                           v1::AcquireWorkResponse* response) {
+  return ToGrpcStatus(handler_->AcquireWork(*request, response));
+}
+
+grpc::Status ChiefGrpcService::Leave(grpc::ServerContext* context, const v1::LeaveRequest* request,
+                                     v1::LeaveResponse* response) {
+  return ToGrpcStatus(handler_->Leave(*request, response));
+}
+
+grpc::Status ChiefGrpcService::AcknowledgeEvaluation(
+    grpc::ServerContext* context, const v1::AcknowledgeEvaluationRequest* request,
+    v1::AcknowledgeEvaluationResponse* response) {
+  return ToGrpcStatus(handler_->AcknowledgeEvaluation(*request, response));
+}
+
+grpc::Status ChiefGrpcService::GetJobStatus(grpc::ServerContext* context,
+                                            const v1::GetJobStatusRequest* request,
+                                            v1::JobStatus* response) {
+  return ToGrpcStatus(handler_->GetJobStatus(*request, response));
+}
+
+}  // namespace keelson

@@ -1,0 +1,37 @@
+// The gRPC shell around the chief's handler.
+#ifndef KEELSON_CHIEF_CHIEF_GRPC_SERVICE_H_
+#define KEELSON_CHIEF_CHIEF_GRPC_SERVICE_H_
+
+#include "core/client/chief_service.h"
+#include "keelson/v1/chief_service.grpc.pb.h"
+
+namespace keelson {
+
+// `handler` outlives the service.
+class ChiefGrpcService final : public v1::ChiefService::Service {
+ public:
+  explicit ChiefGrpcService(ChiefService* handler) : handler_(handler) {}
+
+  grpc::Status Register(grpc::ServerContext* context, const v1::RegisterRequest* request,
+                        v1::RegisterResponse* response) override;
+  grpc::Status GetModel(grpc::ServerContext* context, const v1::GetModelRequest* request,
+                        v1::GetModelResponse* response) override;
+  grpc::Status Heartbeat(grpc::ServerContext* context, const v1::HeartbeatRequest* request,
+                         v1::HeartbeatResponse* response) override;
+  grpc::Status AcquireWork(grpc::ServerContext* context, const v1::AcquireWorkRequest* request,
+                           v1::AcquireWorkResponse* response) override;
+  grpc::Status Leave(grpc::ServerContext* context, const v1::LeaveRequest* request,
+                     v1::LeaveResponse* response) override;
+  grpc::Status AcknowledgeEvaluation(grpc::ServerContext* context,
+                                     const v1::AcknowledgeEvaluationRequest* request,
+                                     v1::AcknowledgeEvaluationResponse* response) override;
+  grpc::Status GetJobStatus(grpc::ServerContext* context, const v1::GetJobStatusRequest* request,
+                            v1::JobStatus* response) override;
+
+ private:
+  ChiefService* const handler_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_CHIEF_GRPC_SERVICE_H_

@@ -1,0 +1,161 @@
+#include "chief/chief_handler.h"
+
+#include <algorithm>
+
+#include "core/base/status_macros.h"
+#include "core/cluster/task_proto.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::Duration kLongestWait = absl::Seconds(20);
+
+absl::Duration BoundedWait(const google::protobuf::Duration& wait) {
+  return std::min(absl::Seconds(wait.seconds()) + absl::Nanoseconds(wait.nanos()), kLongestWait);
+}
+
+WorkerReport ReportFromProto(const v1::WorkerProgress& progress) {
+  WorkerReport report;
+  for (const v1::LeaseProgress& lease : progress.leases()) {
+    report.leases.push_back({lease.lease_id(), lease.completed_steps()});
+  }
+  report.steps = progress.steps();
+  report.examples = progress.examples();
+  report.loss_sum = progress.loss_sum();
+  for (const v1::StepLoss& loss : progress.losses()) {
+    report.losses.push_back({loss.step(), loss.loss()});
+  }
+  report.non_finite_losses = progress.non_finite_losses();
+  report.staleness_sum = progress.staleness_sum();
+  report.staleness_max = progress.staleness_max();
+  report.pull_seconds = progress.pull_seconds();
+  report.input_seconds = progress.input_seconds();
+  report.compute_seconds = progress.compute_seconds();
+  report.push_seconds = progress.push_seconds();
+  report.push_retries = progress.push_retries();
+  return report;
+}
+
+v1::StepTicket TicketToProto(const WorkTicket& ticket) {
+  v1::StepTicket proto;
+  proto.set_step(ticket.step);
+  proto.mutable_records()->set_epoch(ticket.epoch);
+  proto.mutable_records()->set_begin(ticket.begin);
+  proto.mutable_records()->set_end(ticket.end);
+  return proto;
+}
+
+}  // namespace
+
+v1::JobPhase JobPhaseToProto(JobPhase phase) {
+  switch (phase) {
+    case JobPhase::kWaitingForServers:
+      return v1::WAITING_FOR_SERVERS;
+    case JobPhase::kTraining:
+      return v1::TRAINING;
+    case JobPhase::kFinishing:
+      return v1::FINISHING;
+    case JobPhase::kEvaluating:
+      return v1::EVALUATING;
+    case JobPhase::kDone:
+      return v1::DONE;
+    case JobPhase::kFailed:
+      return v1::FAILED;
+  }
+  return v1::JOB_PHASE_UNSPECIFIED;
+}
+
+absl::Status ChiefHandler::Register(const v1::RegisterRequest& request,
+                                    v1::RegisterResponse* response) {
+  ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  RETURN_IF_ERROR(coordinator_->Register(task, request.header().incarnation(),
+                                         request.config_hash(), request.peer()));
+  response->set_phase(JobPhaseToProto(coordinator_->phase()));
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::GetModel(const v1::GetModelRequest& request,
+                                    v1::GetModelResponse* response) {
+  ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  ASSIGN_OR_RETURN(const ModelLocation model,
+                   coordinator_->WaitForModel(task, request.header().incarnation(),
+                                              BoundedWait(request.max_wait())));
+  *response->mutable_placement() = model.placement.ToProto();
+  response->set_placement_fingerprint(model.placement.Fingerprint());
+  for (const std::string& address : model.ps_addresses) response->add_ps_addresses(address);
+  response->set_phase(JobPhaseToProto(coordinator_->phase()));
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::Heartbeat(const v1::HeartbeatRequest& request,
+                                     v1::HeartbeatResponse* response) {
+  ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  RETURN_IF_ERROR(coordinator_->Heartbeat(task, request.header().incarnation(),
+                                          ReportFromProto(request.progress())));
+  const Coordinator::Status status = coordinator_->GetStatus();
+  response->set_phase(JobPhaseToProto(status.phase));
+  response->set_error(status.error);
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::AcquireWork(const v1::AcquireWorkRequest& request,
+                                       v1::AcquireWorkResponse* response) {
+  ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  ASSIGN_OR_RETURN(const std::optional<WorkLease> lease,
+                   coordinator_->AcquireWork(task, request.header().incarnation(),
+                                             ReportFromProto(request.progress()),
+                                             BoundedWait(request.max_wait()), request.sequence()));
+  if (lease.has_value()) {
+    response->set_lease_id(lease->id);
+    for (const WorkTicket& ticket : lease->tickets)
+      *response->add_tickets() = TicketToProto(ticket);
+  }
+  const Coordinator::Status status = coordinator_->GetStatus();
+  // All steps done is the end of training for workers, also before the chief has noticed.
+  const bool trained = status.max_steps > 0 && status.step >= status.max_steps;
+  const bool still_training = status.phase == JobPhase::kTraining;
+  response->set_phase(
+      JobPhaseToProto(trained && still_training ? JobPhase::kFinishing : status.phase));
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) {
+  ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  return coordinator_->Leave(task, request.header().incarnation(),
+                             ReportFromProto(request.progress()));
+}
+
+absl::Status ChiefHandler::AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
+                                                 v1::AcknowledgeEvaluationResponse* response) {
+  coordinator_->AcknowledgeEvaluation(
+      request.step(),
+      std::map<std::string, double>(request.metrics().begin(), request.metrics().end()));
+  response->set_phase(JobPhaseToProto(coordinator_->phase()));
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::GetJobStatus(const v1::GetJobStatusRequest& request,
+                                        v1::JobStatus* response) {
+  const Coordinator::Status status = coordinator_->GetStatus();
+  response->set_phase(JobPhaseToProto(status.phase));
+  response->set_step(status.step);
+  response->set_max_steps(status.max_steps);
+  response->set_epoch(status.epoch);
+  response->set_loss(status.newest.loss);
+  response->set_steps_per_second(status.newest.steps_per_second);
+  response->set_examples_per_second(status.newest.examples_per_second);
+  response->mutable_lease()->set_seconds(
+      absl::ToInt64Seconds(absl::Ceil(coordinator_->lease(), absl::Seconds(1))));
+  response->set_snapshot_step(status.snapshot_step);
+  response->set_error(status.error);
+  for (const Member& member : status.members) {
+    v1::MemberStatus* out = response->add_members();
+    *out->mutable_task() = TaskToProto(member.task);
+    out->set_incarnation(member.incarnation);
+    out->set_peer(member.peer);
+    out->set_alive(member.state == Member::kAlive);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace keelson

@@ -1,0 +1,110 @@
+#include "chief/chief_role.h"
+
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "chief/chief_grpc_service.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/client/grpc_parameter_service.h"
+#include "core/data/open_datasets.h"
+#include "core/model/model_spec.h"
+#include "core/rpc/server.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::Duration kShutdownGrace = absl::Milliseconds(200);
+
+// Where others reach this chief: the address that the cluster gives it, else host and port.
+std::string AnnouncedAddress(const RoleContext& context, int port) {
+  const std::optional<std::string> self = context.cluster.SelfAddress();
+  if (self.has_value() && context.cluster.listen_port == 0) return *self;
+  char host[256] = "localhost";
+  gethostname(host, sizeof(host) - 1);
+  return absl::StrCat(host, ":", port);
+}
+
+}  // namespace
+
+void AddChiefFlags(CLI::App* app, ChiefFlags* flags) {
+  app->add_option("--startup_timeout", flags->startup_timeout_seconds,
+                  "Seconds to wait for the parameter servers to appear")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app->add_option("--lease", flags->lease_seconds,
+                  "Seconds without a sign of life after which a member counts as lost")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+}
+
+absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
+                                                 const ChiefFlags& flags,
+                                                 std::vector<ServerGroup::Server> servers,
+                                                 StopSignal* stop) {
+  ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
+  ASSIGN_OR_RETURN(const Datasets data,
+                   OpenDatasets(context.config.data(), spec.input, spec.num_classes(),
+                                context.config.train().seed()));
+  ChiefOptions options;
+  options.self = context.self;
+  options.incarnation = context.incarnation;
+  options.config = context.config;
+  options.config_hash = context.config_hash;
+  options.variables = spec.variables;
+  options.train_records = data.train->num_records();
+  options.expects_evaluator = !context.cluster.evaluators.empty();
+  if (context.cluster.distributed) {
+    options.address = AnnouncedAddress(context, context.cluster.listen_port);
+  }
+  options.startup_timeout = absl::Seconds(flags.startup_timeout_seconds);
+  options.lease = absl::Seconds(flags.lease_seconds);
+  return Chief::Create(std::move(options), std::move(servers), Clock::Real(), stop);
+}
+
+absl::Status RunChief(Chief* chief, const std::vector<Companion>& companions, StopSignal* stop) {
+  std::vector<absl::Status> statuses(companions.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < companions.size(); ++i) {
+    threads.emplace_back([&, i] {
+      statuses[i] = companions[i](chief->service(), stop);
+      if (!statuses[i].ok()) stop->Raise();
+    });
+  }
+  const absl::Status status = chief->Run();
+  if (!status.ok()) stop->Raise();
+  for (std::thread& thread : threads) thread.join();
+  for (const absl::Status& companion : statuses) {
+    // A companion's error is the cause when the chief was merely stopped.
+    const bool caused = !companion.ok() && companion.code() != absl::StatusCode::kCancelled;
+    if (caused && (status.ok() || status.code() == absl::StatusCode::kCancelled)) return companion;
+  }
+  return status;
+}
+
+absl::Status RunChiefRole(const RoleContext& context, const ChiefFlags& flags,
+                          const std::vector<Companion>& companions, StopSignal* stop) {
+  std::vector<std::unique_ptr<ParameterService>> connections;
+  std::vector<ServerGroup::Server> servers;
+  for (const auto& [index, address] : context.cluster.ps) {
+    const std::string name = absl::StrCat("ps-", index);
+    connections.push_back(
+        ConnectParameterService(name, address, grpc::InsecureChannelCredentials()));
+    servers.push_back({name, address, connections.back().get()});
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<Chief> chief,
+                   MakeChief(context, flags, std::move(servers), stop));
+  ChiefGrpcService service(chief->service());
+  ASSIGN_OR_RETURN(const std::unique_ptr<RpcServer> server,
+                   RpcServer::Start(context.cluster.ListenAddress(),
+                                    grpc::InsecureServerCredentials(), {&service}));
+  LogInfo("listening on port ", server->port());
+  const absl::Status status = RunChief(chief.get(), companions, stop);
+  server->Shutdown(kShutdownGrace);
+  return status;
+}
+
+}  // namespace keelson

@@ -1,0 +1,58 @@
+// chief: forms the job, hands out work, takes snapshots and ends it. Without a cluster it trains
+// alone.
+
+#include "absl/synchronization/mutex.h"
+#include "chief/chief_role.h"
+#include "chief/single_process_main.h"
+#include "core/base/log.h"
+#include "core/startup/role_program.h"
+#include "worker/worker_role.h"
+
+namespace keelson {
+namespace {
+
+struct Flags {
+  ChiefFlags chief;
+  WorkerFlags worker;
+  bool chief_trains = false;
+};
+
+absl::Status RunChiefProgram(const RoleContext& context, const Flags& flags) {
+  StopSignal stop;
+  SignalWatcher watcher(&stop);
+  if (!context.cluster.distributed) {
+    LogInfo("no cluster: all roles run in this process");
+    return RunSingleProcess(context, flags.chief, flags.worker, &stop);
+  }
+  std::vector<Companion> companions;
+  if (flags.chief_trains) {
+    companions.push_back([&](ChiefService* chief, StopSignal* companion_stop) {
+      return RunWorkerRole(context, flags.worker, chief,
+                           GrpcParameterClients(context, flags.worker, companion_stop),
+                           companion_stop);
+    });
+  }
+  return RunChiefRole(context, flags.chief, companions, &stop);
+}
+
+}  // namespace
+}  // namespace keelson
+
+int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  keelson::Flags flags;
+  keelson::RoleProgram program;
+  program.role = keelson::Role::kChief;
+  program.description =
+      "Keelson's chief: forms the job, hands out work, takes snapshots and ends the job. Without "
+      "TF_CONFIG and host flags it runs the whole job alone in this process.";
+  program.add_flags = [&](CLI::App* app) {
+    keelson::AddChiefFlags(app, &flags.chief);
+    keelson::AddWorkerFlags(app, &flags.worker);
+    app->add_flag("--chief_trains", flags.chief_trains, "The chief is a worker too");
+  };
+  program.run = [&](const keelson::RoleContext& context) {
+    return keelson::RunChiefProgram(context, flags);
+  };
+  return keelson::RunRoleProgram(program, argc, argv);
+}

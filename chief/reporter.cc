@@ -1,0 +1,173 @@
+#include "chief/reporter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/summary/metrics_line.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::Duration kStatusInterval = absl::Milliseconds(500);
+constexpr absl::Duration kFiguresInterval = absl::Seconds(2);
+
+const char* PhaseName(JobPhase phase) {
+  switch (phase) {
+    case JobPhase::kWaitingForServers:
+      return "WAITING_FOR_SERVERS";
+    case JobPhase::kTraining:
+      return "TRAINING";
+    case JobPhase::kFinishing:
+      return "FINISHING";
+    case JobPhase::kEvaluating:
+      return "EVALUATING";
+    case JobPhase::kDone:
+      return "DONE";
+    case JobPhase::kFailed:
+      return "FAILED";
+  }
+  return "";
+}
+
+// Mean of a sum over the steps between two reports; not a number without steps.
+double MeanPerStep(double newer, double older, int64_t steps) {
+  return steps == 0 ? std::nan("") : (newer - older) / static_cast<double>(steps);
+}
+
+nlohmann::json MembersToJson(const std::vector<Member>& members) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Member& member : members) {
+    list.push_back({{"task", member.task.ToString()},
+                    {"peer", member.peer},
+                    {"state", std::string(MemberStateName(member.state))},
+                    {"restarts", member.restarts}});
+  }
+  return list;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Reporter>> Reporter::Create(Options options, const Clock* clock,
+                                                           Coordinator* coordinator) {
+  ASSIGN_OR_RETURN(std::unique_ptr<EventWriter> events,
+                   EventWriter::Create(options.model_dir, clock));
+  return std::unique_ptr<Reporter>(
+      new Reporter(std::move(options), std::move(events), clock, coordinator));
+}
+
+Reporter::Reporter(Options options, std::unique_ptr<EventWriter> events, const Clock* clock,
+                   Coordinator* coordinator)
+    : options_(std::move(options)),
+      events_(std::move(events)),
+      clock_(clock),
+      coordinator_(coordinator) {}
+
+void Reporter::Update() {
+  const Coordinator::Status status = coordinator_->GetStatus();
+  // Until the first step is done only the marks are set: a restored job does not start at step 0,
+  // and the time until the workers are there is not training time.
+  if (status.max_steps > 0 && (!summary_.has_value() || status.totals.steps == 0)) {
+    summary_ = {clock_->Monotonic(), status.totals};
+    figures_ = summary_;
+  }
+  if (summary_.has_value()) {
+    MeasureFigures(status);
+    std::vector<LossCurve::Point> points;
+    while (const auto point = coordinator_->TakeLossPoint()) points.push_back(*point);
+    if (!points.empty()) WriteSummary(points, status);
+  }
+  if (clock_->Monotonic() - status_written_ >= kStatusInterval) WriteStatusFile(status);
+}
+
+void Reporter::Finish() {
+  Update();
+  const Coordinator::Status status = coordinator_->GetStatus();
+  const std::optional<LossCurve::Point> rest = coordinator_->TakeLastLossPoint();
+  if (summary_.has_value() && rest.has_value()) WriteSummary({*rest}, status);
+  WriteStatusFile(status);
+}
+
+void Reporter::MeasureFigures(const Coordinator::Status& status) {
+  const absl::Duration now = clock_->Monotonic();
+  const int64_t steps = status.totals.steps - figures_->totals.steps;
+  if (now - figures_->time < kFiguresInterval || steps == 0) return;
+  const double seconds = absl::ToDoubleSeconds(now - figures_->time);
+  Coordinator::Figures figures;
+  figures.loss = MeanPerStep(status.totals.loss_sum, figures_->totals.loss_sum, steps);
+  figures.steps_per_second = static_cast<double>(steps) / seconds;
+  figures.examples_per_second =
+      static_cast<double>(status.totals.examples - figures_->totals.examples) / seconds;
+  coordinator_->SetFigures(figures);
+  figures_ = {now, status.totals};
+}
+
+void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
+                            const Coordinator::Status& status) {
+  const absl::Duration now = clock_->Monotonic();
+  const double seconds = absl::ToDoubleSeconds(now - summary_->time);
+  const WorkerReport& newer = status.totals;
+  const WorkerReport& older = summary_->totals;
+  const int64_t steps = newer.steps - older.steps;
+  const double steps_per_second = static_cast<double>(steps) / seconds;
+  const double examples_per_second = static_cast<double>(newer.examples - older.examples) / seconds;
+  const double staleness = MeanPerStep(static_cast<double>(newer.staleness_sum),
+                                       static_cast<double>(older.staleness_sum), steps);
+  absl::Status written;
+  for (const LossCurve::Point& point : points) {
+    const double rate = options_.learning_rate.At(point.step - 1);
+    const std::string line =
+        FormatMetricsLine(clock_->Now(), {{"step", static_cast<double>(point.step)},
+                                          {"loss", point.loss},
+                                          {"learning_rate", rate},
+                                          {"steps_per_second", steps_per_second},
+                                          {"examples_per_second", examples_per_second},
+                                          {"staleness", staleness}});
+    std::printf("%s\n", line.c_str());
+    written.Update(events_->AddScalars(point.step, {{"loss", point.loss},
+                                                    {"learning_rate", rate},
+                                                    {"global_step/sec", steps_per_second},
+                                                    {"examples/sec", examples_per_second},
+                                                    {"staleness", staleness}}));
+  }
+  std::fflush(stdout);
+  written.Update(events_->Flush());
+  if (!written.ok()) LogWarning("events: ", written.message());
+  summary_ = {now, status.totals};
+}
+
+void Reporter::WriteStatusFile(const Coordinator::Status& status) {
+  status_written_ = clock_->Monotonic();
+  nlohmann::json json = {{"phase", PhaseName(status.phase)},        {"step", status.step},
+                         {"max_steps", status.max_steps},           {"epoch", status.epoch},
+                         {"snapshot_step", status.snapshot_step},   {"error", status.error},
+                         {"members", MembersToJson(status.members)}};
+  if (status.phase == JobPhase::kWaitingForServers && options_.missing_servers != nullptr) {
+    json["waiting_for"] = options_.missing_servers();
+  }
+  const Coordinator::Figures& newest = status.newest;
+  if (newest.steps_per_second > 0) {
+    if (std::isfinite(newest.loss)) json["loss"] = newest.loss;
+    json["steps_per_second"] = newest.steps_per_second;
+    json["examples_per_second"] = newest.examples_per_second;
+    json["eta_seconds"] =
+        static_cast<double>(std::max<int64_t>(status.max_steps - status.step, 0)) /
+        newest.steps_per_second;
+  }
+  // A text that is not UTF-8 (an error with a file's name) must not end the chief.
+  const std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const absl::Status written =
+      WriteFileAtomically(JoinPath(options_.model_dir, "status.json"), text + "\n");
+  // Said once per kind of trouble, not twice a second.
+  if (!written.ok() && written.message() != last_error_) LogWarning(written.message());
+  last_error_ = std::string(written.message());
+}
+
+}  // namespace keelson

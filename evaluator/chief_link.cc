@@ -1,0 +1,166 @@
+#include "evaluator/chief_link.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+constexpr int64_t kNothing = -1;
+
+MembershipClient::Options WithoutEnd(MembershipClient::Options options) {
+  options.retry.give_up_after = absl::InfiniteDuration();
+  return options;
+}
+
+absl::Status GivenUp(absl::string_view reason) {
+  return absl::FailedPreconditionError(absl::StrCat("the chief has given up: ", reason));
+}
+
+}  // namespace
+
+ChiefLink::ChiefLink(const Options& options, ChiefService* chief, const Clock* clock)
+    : options_(options),
+      chief_(chief),
+      membership_(WithoutEnd(options.membership), chief, clock, &left_) {
+  newest_.set_step(kNothing);
+  thread_ = std::thread([this] { Loop(); });
+}
+
+ChiefLink::~ChiefLink() { Leave(); }
+
+JobView ChiefLink::View() const {
+  MutexLock lock(&mu_);
+  return view_;
+}
+
+void ChiefLink::Acknowledge(int64_t step, const std::map<std::string, double>& metrics) {
+  MutexLock lock(&mu_);
+  if (step < newest_.step()) return;
+  newest_.set_step(step);
+  newest_.clear_metrics();
+  newest_.mutable_metrics()->insert(metrics.begin(), metrics.end());
+  unsent_ = true;
+  hurry_ = true;
+  changed_.NotifyAll();
+}
+
+void ChiefLink::Leave() {
+  if (!thread_.joinable()) return;
+  left_.Raise();
+  {
+    MutexLock lock(&mu_);
+    hurry_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+  if (!View().reachable) return;
+  v1::LeaveRequest request;
+  *request.mutable_header() = membership_.Header();
+  v1::LeaveResponse response;
+  const absl::Status status = chief_->Leave(request, &response);
+  if (!status.ok()) LogInfo("leaving without the chief: ", status.message());
+}
+
+void ChiefLink::Loop() {
+  while (!left_.raised()) {
+    const absl::Status status = Talk();
+    if (left_.raised()) return;
+    if (status.code() == absl::StatusCode::kAborted) {
+      LogWarning("the chief has lost this evaluator; joining again");
+      registered_ = false;
+      SetUnreachable();
+    } else if (IsTransient(status)) {
+      SetUnreachable();
+    } else if (!status.ok()) {
+      return End(status);
+    }
+    Pause();
+  }
+}
+
+absl::Status ChiefLink::Talk() {
+  if (!registered_) {
+    const absl::Status status = Register();
+    // Being refused is final; being lost later is not.
+    if (status.code() == absl::StatusCode::kAborted) {
+      return absl::AlreadyExistsError(status.message());
+    }
+    RETURN_IF_ERROR(status);
+  }
+  RETURN_IF_ERROR(SendAcknowledgement());
+  return SendHeartbeat();
+}
+
+absl::Status ChiefLink::Register() {
+  RETURN_IF_ERROR(membership_.Register());
+  registered_ = true;
+  MutexLock lock(&mu_);
+  view_.reachable = true;
+  unsent_ = newest_.step() != kNothing;
+  return absl::OkStatus();
+}
+
+absl::Status ChiefLink::SendAcknowledgement() {
+  v1::AcknowledgeEvaluationRequest request;
+  {
+    MutexLock lock(&mu_);
+    if (!unsent_) return absl::OkStatus();
+    unsent_ = false;
+    request = newest_;
+  }
+  *request.mutable_header() = membership_.Header();
+  v1::AcknowledgeEvaluationResponse response;
+  const absl::Status status = chief_->AcknowledgeEvaluation(request, &response);
+  if (!status.ok()) {
+    MutexLock lock(&mu_);
+    unsent_ = true;
+  }
+  return status;
+}
+
+absl::Status ChiefLink::SendHeartbeat() {
+  v1::HeartbeatRequest request;
+  *request.mutable_header() = membership_.Header();
+  v1::HeartbeatResponse response;
+  RETURN_IF_ERROR(chief_->Heartbeat(request, &response));
+  if (response.phase() == v1::FAILED) return GivenUp(response.error());
+  return TakePhase(response.phase());
+}
+
+absl::Status ChiefLink::TakePhase(v1::JobPhase phase) {
+  std::optional<int64_t> final_step;
+  if (phase >= v1::EVALUATING) final_step = View().final_step;
+  if (phase >= v1::EVALUATING && !final_step.has_value()) {
+    v1::JobStatus job;
+    RETURN_IF_ERROR(chief_->GetJobStatus(v1::GetJobStatusRequest(), &job));
+    final_step = job.snapshot_step();
+  }
+  MutexLock lock(&mu_);
+  view_.reachable = true;
+  view_.phase = phase;
+  view_.final_step = final_step;
+  return absl::OkStatus();
+}
+
+void ChiefLink::SetUnreachable() {
+  MutexLock lock(&mu_);
+  view_.reachable = false;
+}
+
+void ChiefLink::End(const absl::Status& error) {
+  MutexLock lock(&mu_);
+  view_.error = error;
+}
+
+void ChiefLink::Pause() {
+  MutexLock lock(&mu_);
+  const bool closing = view_.reachable && view_.phase >= v1::FINISHING;
+  if (!hurry_) {
+    changed_.WaitFor(&mu_, closing ? options_.closing_interval : options_.heartbeat_interval);
+  }
+  hurry_ = false;
+}
+
+}  // namespace keelson

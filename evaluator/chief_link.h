@@ -1,0 +1,93 @@
+// The evaluator's relation to the chief: it is a member, hears how the job stands, and reports what
+// it has scored. A chief that is away changes nothing for the caller.
+#ifndef KEELSON_EVALUATOR_CHIEF_LINK_H_
+#define KEELSON_EVALUATOR_CHIEF_LINK_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "core/base/stop_signal.h"
+#include "core/client/chief_service.h"
+#include "core/client/membership_client.h"
+
+namespace keelson {
+
+// How the job stands, as far as is known.
+struct JobView {
+  // The chief answered the newest call.
+  bool reachable = false;
+  v1::JobPhase phase = v1::JOB_PHASE_UNSPECIFIED;
+  // Of the final snapshot; from the phase EVALUATING on.
+  std::optional<int64_t> final_step;
+  // Not OK: the link has ended. FAILED_PRECONDITION: the chief has given up, or has another
+  // configuration. ALREADY_EXISTS: another process is this evaluator. Or what else the chief
+  // answered.
+  absl::Status error;
+};
+
+// View and Acknowledge are thread-safe; the rest belongs to the owner. A thread of its own makes
+// all calls, so a long evaluation does not lose the lease.
+class ChiefLink {
+ public:
+  struct Options {
+    // `retry.give_up_after` is ignored: a chief may stay away for any time.
+    MembershipClient::Options membership;
+    absl::Duration heartbeat_interval = absl::Seconds(1);
+    // From the end of training on.
+    absl::Duration closing_interval = absl::Milliseconds(200);
+  };
+
+  // Begins to register. Both outlive the link.
+  ChiefLink(const Options& options, ChiefService* chief, const Clock* clock);
+  // As Leave.
+  ~ChiefLink();
+
+  JobView View() const;
+
+  // Tells the chief, now or when it is there again; also after each registration, since a chief
+  // that was restarted has forgotten it. Only the highest step counts.
+  void Acknowledge(int64_t step, const std::map<std::string, double>& metrics);
+
+  // Ends the thread, and leaves if the chief is there. Repeating it does nothing. The view stays.
+  void Leave();
+
+ private:
+  void Loop();
+  // Everything that is to say now. ABORTED: not a member (any more).
+  absl::Status Talk();
+  absl::Status Register();
+  absl::Status SendAcknowledgement();
+  absl::Status SendHeartbeat();
+  // Asks for the final step, once there is one.
+  absl::Status TakePhase(v1::JobPhase phase);
+  void SetUnreachable();
+  void End(const absl::Status& error);
+  void Pause();
+
+  const Options options_;
+  ChiefService* const chief_;
+  StopSignal left_;
+  MembershipClient membership_;
+  bool registered_ = false;  // used by the thread alone
+
+  mutable Mutex mu_;
+  CondVar changed_;
+  JobView view_ ABSL_GUARDED_BY(mu_);
+  // The newest acknowledgement; the header is empty.
+  v1::AcknowledgeEvaluationRequest newest_ ABSL_GUARDED_BY(mu_);
+  bool unsent_ ABSL_GUARDED_BY(mu_) = false;
+  bool hurry_ ABSL_GUARDED_BY(mu_) = false;
+
+  std::thread thread_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_EVALUATOR_CHIEF_LINK_H_

@@ -1,0 +1,47 @@
+#include "evaluator/evaluator_role.h"
+
+#include <memory>
+#include <utility>
+
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/config/train_config.h"
+#include "core/data/open_datasets.h"
+#include "core/device/device_factory.h"
+#include "core/model/model_spec.h"
+#include "evaluator/evaluator.h"
+
+namespace keelson {
+
+void AddEvaluatorFlags(CLI::App* app, EvaluatorFlags* flags) {
+  app->add_option("--device", flags->device, "cpu, cuda, or auto: CUDA where there is a usable GPU")
+      ->capture_default_str();
+  app->add_option("--compute_threads", flags->compute_threads,
+                  "Threads of the CPU device (default: one per core)");
+}
+
+absl::Status RunEvaluatorRole(const RoleContext& context, const EvaluatorFlags& flags,
+                              ChiefService* chief, StopSignal* stop) {
+  RETURN_IF_ERROR(RequireModelDir(context.config));
+  DeviceOptions device_options;
+  device_options.threads = flags.compute_threads;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
+                   CreateDevice(flags.device, device_options));
+  ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
+  ASSIGN_OR_RETURN(const Datasets data,
+                   OpenDatasets(context.config.data(), spec.input, spec.num_classes(),
+                                context.config.train().seed()));
+  LogInfo("evaluating ", context.config.checkpoint().model_dir(), " on ", data.eval->num_records(),
+          " records, device ", device->name());
+  EvaluatorOptions options;
+  options.self = context.self;
+  options.incarnation = context.incarnation;
+  options.peer = context.peer;
+  options.config = context.config;
+  options.config_hash = context.config_hash;
+  Evaluator evaluator(std::move(options), chief, device.get(), data.eval.get(), Clock::Real(),
+                      stop);
+  return evaluator.Run();
+}
+
+}  // namespace keelson

@@ -1,0 +1,92 @@
+// A job's model directory for tests: a tiny model, records to score it on, snapshots of it.
+#ifndef KEELSON_EVALUATOR_EVALUATOR_TESTING_H_
+#define KEELSON_EVALUATOR_EVALUATOR_TESTING_H_
+
+#include <google/protobuf/text_format.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/checkpoint/bundle_index.h"
+#include "core/checkpoint/bundle_test_util.h"
+#include "core/checkpoint/checkpoint_directory.h"
+#include "core/data/dataset.h"
+#include "gtest/gtest.h"
+#include "keelson/v1/train_config.pb.h"
+
+namespace keelson {
+
+// Two inputs, two classes; evaluated two records at a time.
+inline v1::TrainConfig TinyConfig(const std::string& model_dir) {
+  v1::TrainConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"(model {
+           input_shape: 2
+           layers { name: "scores" dense { units: 2 } }
+           loss { kind: SOFTMAX_CROSS_ENTROPY }
+         }
+         evaluation { batch_size: 2 metrics { accuracy {} } })",
+      &config));
+  config.mutable_checkpoint()->set_model_dir(model_dir);
+  return config;
+}
+
+// Records [1, 0]; their labels are given.
+class TinyDataset : public Dataset {
+ public:
+  explicit TinyDataset(std::vector<float> labels) : labels_(std::move(labels)) {}
+
+  int64_t num_records() const override { return static_cast<int64_t>(labels_.size()); }
+  const Shape& example_shape() const override { return shape_; }
+  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
+    const auto n = static_cast<int64_t>(records.size());
+    *batch = {Tensor(Shape({n, 2})), Tensor(Shape({n}))};
+    for (size_t i = 0; i < records.size(); ++i) {
+      batch->features.span()[2 * i] = 1;
+      batch->labels.span()[i] = labels_[static_cast<size_t>(records[i])];
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const Shape shape_ = {2};
+  const std::vector<float> labels_;
+};
+
+// Four records of class 0 and one of class 1.
+inline TinyDataset FiveRecords() { return TinyDataset({0, 0, 1, 0, 0}); }
+
+// The mean loss of FiveRecords under scores [scale, 0].
+inline double FiveRecordsLoss(double scale) {
+  return (4 * std::log1p(std::exp(-scale)) + std::log1p(std::exp(scale))) / 5;
+}
+
+// A bundle whose scores are [scale, 0] for every record.
+inline void WriteTinyBundle(const std::string& prefix, float scale) {
+  std::vector<BundleIndexEntry> entries;
+  auto writer = NewWriter(prefix, 0, 1);
+  const std::vector<float> kernel = {scale, 0, 0, scale};
+  ASSERT_TRUE(writer->AddTensor("scores/kernel", Shape({2, 2}), kernel).ok());
+  ASSERT_TRUE(writer->AddTensor("scores/bias", Shape({2}), std::vector<float>{0, 0}).ok());
+  AppendEntries(writer.get(), &entries);
+  const absl::Status status = WriteBundleIndex(prefix, 1, std::move(entries));
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+inline void CommitTinySnapshot(CheckpointDirectory* directory, int64_t step, float scale = 1) {
+  WriteTinyBundle(directory->SnapshotPrefix(step), scale);
+  const absl::Status status = directory->Commit(step, RetentionPolicy());
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+// Changes a value in the snapshot's data file.
+inline void DamageSnapshot(const std::string& prefix) {
+  const std::string path = DataPath(prefix, 0, 1);
+  WriteRawFile(path, Flipped(ReadRawFile(path), 1));
+}
+
+}  // namespace keelson
+
+#endif  // KEELSON_EVALUATOR_EVALUATOR_TESTING_H_

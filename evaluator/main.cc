@@ -1,0 +1,45 @@
+// evaluator: scores every snapshot of the job on the evaluation records.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/synchronization/mutex.h"
+#include "core/base/log.h"
+#include "core/client/grpc_chief_service.h"
+#include "core/startup/role_program.h"
+#include "evaluator/evaluator_role.h"
+
+namespace keelson {
+namespace {
+
+absl::Status RunEvaluator(const RoleContext& context, const EvaluatorFlags& flags) {
+  StopSignal stop;
+  SignalWatcher watcher(&stop);
+  std::unique_ptr<ChiefService> chief;
+  const std::optional<std::string> address = context.cluster.ChiefAddress();
+  if (address.has_value()) {
+    chief = ConnectChiefService(*address, grpc::InsecureChannelCredentials());
+  } else {
+    LogInfo("no chief is known: watching the model directory only");
+  }
+  return RunEvaluatorRole(context, flags, chief.get(), &stop);
+}
+
+}  // namespace
+}  // namespace keelson
+
+int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  keelson::EvaluatorFlags flags;
+  keelson::RoleProgram program;
+  program.role = keelson::Role::kEvaluator;
+  program.description =
+      "Keelson's evaluator: scores every snapshot in the model directory on the evaluation "
+      "records. Ends when the job is over and its final snapshot is scored.";
+  program.add_flags = [&](CLI::App* app) { keelson::AddEvaluatorFlags(app, &flags); };
+  program.run = [&](const keelson::RoleContext& context) {
+    return keelson::RunEvaluator(context, flags);
+  };
+  return keelson::RunRoleProgram(program, argc, argv);
+}

@@ -1,0 +1,125 @@
+#include "evaluator/metrics_log.h"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kStep[] = "step";
+constexpr char kWallTime[] = "wall_time";
+constexpr char kLoss[] = "loss";
+constexpr char kExamples[] = "examples";
+constexpr char kSeconds[] = "seconds";
+
+struct ParsedLog {
+  std::map<int64_t, EvaluationRecord> records;
+  // Length of the whole lines; what follows is torn.
+  size_t good_bytes = 0;
+};
+
+absl::Status BadLine(absl::string_view path, int64_t line) {
+  return absl::DataLossError(
+      absl::StrCat(path, ": line ", line, ": expected an evaluation, {\"step\":…,\"loss\":…,…}"));
+}
+
+bool IsMetric(absl::string_view key) {
+  return key != kStep && key != kWallTime && key != kExamples && key != kSeconds;
+}
+
+double NumberOr(const Json& value, double otherwise) {
+  return value.is_number() ? value.get<double>() : otherwise;
+}
+
+std::optional<EvaluationRecord> ParseRecord(absl::string_view line) {
+  const Json object = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return std::nullopt;
+  const auto step = object.find(kStep);
+  if (step == object.end() || !step->is_number_integer()) return std::nullopt;
+  EvaluationRecord record;
+  record.step = step->get<int64_t>();
+  for (const auto& [key, value] : object.items()) {
+    if (!value.is_number() && !value.is_null()) continue;
+    if (key == kWallTime) {
+      record.wall_time = absl::FromUnixMicros(std::llround(NumberOr(value, 0) * 1e6));
+    } else if (key == kExamples) {
+      record.examples = value.is_number_integer() ? value.get<int64_t>() : 0;
+    } else if (key == kSeconds) {
+      record.seconds = NumberOr(value, 0);
+    } else if (IsMetric(key)) {
+      record.metrics[key] = NumberOr(value, std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+  return record;
+}
+
+absl::StatusOr<ParsedLog> ParseLog(const std::string& path, absl::string_view text) {
+  ParsedLog log;
+  int64_t line_number = 0;
+  while (log.good_bytes < text.size()) {
+    ++line_number;
+    const absl::string_view rest = text.substr(log.good_bytes);
+    const size_t length = rest.find('\n');
+    if (length == absl::string_view::npos) return log;
+    std::optional<EvaluationRecord> record = ParseRecord(rest.substr(0, length));
+    if (!record.has_value()) {
+      const bool last = length + 1 == rest.size();
+      if (last) return log;
+      return BadLine(path, line_number);
+    }
+    log.records[record->step] = *std::move(record);
+    log.good_bytes += length + 1;
+  }
+  return log;
+}
+
+}  // namespace
+
+std::string FormatEvaluationRecord(const EvaluationRecord& record) {
+  Json object;
+  object[kStep] = record.step;
+  object[kWallTime] = static_cast<double>(absl::ToUnixMicros(record.wall_time)) / 1e6;
+  const auto loss = record.metrics.find(kLoss);
+  if (loss != record.metrics.end()) object[kLoss] = loss->second;
+  for (const auto& [name, value] : record.metrics) object[name] = value;
+  object[kExamples] = record.examples;
+  object[kSeconds] = record.seconds;
+  return absl::StrCat(object.dump(), "\n");
+}
+
+absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& path) {
+  ParsedLog log;
+  if (FileExists(path)) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+    ASSIGN_OR_RETURN(log, ParseLog(path, text));
+    if (log.good_bytes < text.size()) {
+      LogWarning(path, ": the last line is torn, dropping it");
+      RETURN_IF_ERROR(WriteFileAtomically(path, text.substr(0, log.good_bytes)));
+    }
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path, /*truncate=*/false));
+  return std::unique_ptr<MetricsLog>(new MetricsLog(std::move(log.records), std::move(file)));
+}
+
+absl::Status MetricsLog::Append(const EvaluationRecord& record) {
+  RETURN_IF_ERROR(file_->Append(FormatEvaluationRecord(record)));
+  RETURN_IF_ERROR(file_->Sync());
+  records_[record.step] = record;
+  return absl::OkStatus();
+}
+
+const EvaluationRecord* MetricsLog::Find(int64_t step) const {
+  const auto record = records_.find(step);
+  return record == records_.end() ? nullptr : &record->second;
+}
+
+}  // namespace keelson

@@ -1,0 +1,57 @@
+// The file MODEL_DIR/eval/metrics.jsonl: one line of JSON per evaluated snapshot,
+// {"step":100,"wall_time":1700000000.5,"loss":0.25,"accuracy":0.97,"examples":2000,"seconds":0.8}
+#ifndef KEELSON_EVALUATOR_METRICS_LOG_H_
+#define KEELSON_EVALUATOR_METRICS_LOG_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/base/file.h"
+
+namespace keelson {
+
+struct EvaluationRecord {
+  int64_t step = 0;
+  absl::Time wall_time;
+  // "loss" and the model's other metrics: means over the examples. In the file, values that are
+  // not finite are null.
+  std::map<std::string, double> metrics;
+  int64_t examples = 0;
+  double seconds = 0;  // that the evaluation took
+};
+
+// One line, with its line break.
+std::string FormatEvaluationRecord(const EvaluationRecord& record);
+
+// What has been scored, also by earlier lives of the evaluator. Not thread-safe. One process
+// writes, any number may read.
+class MetricsLog {
+ public:
+  // Reads what is there, and drops a last line that is torn. DATA_LOSS: another line is not such a
+  // record. Otherwise as file.h.
+  static absl::StatusOr<std::unique_ptr<MetricsLog>> Open(const std::string& path);
+
+  // Durable when it returns. Of two records of one step the later counts.
+  absl::Status Append(const EvaluationRecord& record);
+
+  bool Contains(int64_t step) const { return Find(step) != nullptr; }
+  // Null: the step was not scored. Valid until the next Append.
+  const EvaluationRecord* Find(int64_t step) const;
+
+ private:
+  MetricsLog(std::map<int64_t, EvaluationRecord> records, std::unique_ptr<AppendFile> file)
+      : records_(std::move(records)), file_(std::move(file)) {}
+
+  std::map<int64_t, EvaluationRecord> records_;  // by step
+  const std::unique_ptr<AppendFile> file_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_EVALUATOR_METRICS_LOG_H_

@@ -1,0 +1,100 @@
+#include "evaluator/metrics_log.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/checkpoint/bundle_test_util.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+constexpr char kLine100[] =
+    "{\"step\":100,\"wall_time\":1700000000.5,\"loss\":0.25,\"accuracy\":0.875,\"examples\":2000,"
+    "\"seconds\":1.5}\n";
+
+EvaluationRecord Record(int64_t step) {
+  return {step,
+          absl::FromUnixMillis(1'700'000'000'500),
+          {{"accuracy", 0.875}, {"loss", 0.25}},
+          2000,
+          1.5};
+}
+
+class MetricsLogTest : public testing::Test {
+ protected:
+  const std::string path_ = FreshDirectory() + "/metrics.jsonl";
+};
+
+TEST_F(MetricsLogTest, FormatsARecordAsOneLine) {
+  EXPECT_EQ(FormatEvaluationRecord(Record(100)), kLine100);
+}
+
+TEST_F(MetricsLogTest, ValuesThatAreNotFiniteAreNull) {
+  EvaluationRecord record = Record(1);
+  record.metrics["loss"] = std::numeric_limits<double>::quiet_NaN();
+  record.metrics["accuracy"] = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(FormatEvaluationRecord(record),
+            "{\"step\":1,\"wall_time\":1700000000.5,\"loss\":null,\"accuracy\":null,"
+            "\"examples\":2000,\"seconds\":1.5}\n");
+}
+
+TEST_F(MetricsLogTest, AppendsAndFindsAgain) {
+  {
+    auto log = MetricsLog::Open(path_);
+    ASSERT_TRUE(log.ok()) << log.status();
+    EXPECT_FALSE((*log)->Contains(100));
+    ASSERT_TRUE((*log)->Append(Record(100)).ok());
+    EXPECT_TRUE((*log)->Contains(100));
+  }
+  auto log = MetricsLog::Open(path_);
+  ASSERT_TRUE(log.ok()) << log.status();
+  const EvaluationRecord* record = (*log)->Find(100);
+  ASSERT_NE(record, nullptr);
+  EXPECT_EQ(record->wall_time, Record(100).wall_time);
+  EXPECT_EQ(record->metrics, Record(100).metrics);
+  EXPECT_EQ(record->examples, 2000);
+  EXPECT_EQ(record->seconds, 1.5);
+  EXPECT_EQ((*log)->Find(200), nullptr);
+  ASSERT_TRUE((*log)->Append(Record(200)).ok());
+  EXPECT_EQ(ReadRawFile(path_), kLine100 + FormatEvaluationRecord(Record(200)));
+}
+
+TEST_F(MetricsLogTest, NullIsNotANumber) {
+  WriteRawFile(path_, "{\"step\":7,\"loss\":null}\n");
+  auto log = MetricsLog::Open(path_);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_TRUE(std::isnan((*log)->Find(7)->metrics.at("loss")));
+}
+
+class TornLineTest : public MetricsLogTest, public testing::WithParamInterface<std::string> {};
+
+TEST_P(TornLineTest, IsDropped) {
+  WriteRawFile(path_, kLine100 + GetParam());
+  auto log = MetricsLog::Open(path_);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_TRUE((*log)->Contains(100));
+  EXPECT_FALSE((*log)->Contains(200));
+  EXPECT_EQ(ReadRawFile(path_), kLine100);
+  ASSERT_TRUE((*log)->Append(Record(200)).ok());
+  EXPECT_EQ(ReadRawFile(path_), kLine100 + FormatEvaluationRecord(Record(200)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tears, TornLineTest,
+                         testing::Values("{\"step\":200,\"wall", "{\"step\":200}", "{",
+                                         std::string(40, '\0'), std::string(40, '\0') + "\n",
+                                         "{\"step\":200,\n"));
+
+TEST_F(MetricsLogTest, ABadLineInTheMiddleIsAnError) {
+  WriteRawFile(path_, std::string(kLine100) + "{\"loss\":1}\n" + kLine100);
+  const absl::Status status = MetricsLog::Open(path_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_NE(status.message().find(path_ + ": line 2"), absl::string_view::npos) << status;
+}
+
+TEST_F(MetricsLogTest, AMissingDirectoryIsAnError) {
+  EXPECT_EQ(MetricsLog::Open(path_ + "/none/x.jsonl").status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace keelson

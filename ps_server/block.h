@@ -1,0 +1,117 @@
+// A block: up to 1 MiB of a variable with its optimizer slots. The unit of locking, versioning,
+// transfer and snapshot.
+//
+// The content of a block is immutable once someone beside the block holds it. An update under the
+// block's lock changes it in place when the block is its sole holder; otherwise it writes the new
+// version out of place. So a pull or a snapshot takes a reference and reads without a lock, and no
+// update ever waits for them.
+#ifndef KEELSON_PS_SERVER_BLOCK_H_
+#define KEELSON_PS_SERVER_BLOCK_H_
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/base/mutex.h"
+#include "core/optim/optimizer.h"
+#include "core/tensor/aligned_buffer.h"
+
+namespace keelson {
+
+// One version of a block's content. Counts its holders: the last one deletes it.
+class BlockContent {
+ public:
+  BlockContent(int64_t elements, size_t num_slots) : values(elements) {
+    for (size_t i = 0; i < num_slots; ++i) slots.emplace_back(elements);
+  }
+
+  AlignedBuffer values;
+  std::vector<AlignedBuffer> slots;
+  uint64_t version = 1;  // rises with every update
+  int64_t updates = 0;   // since the initial values
+
+ private:
+  friend class BlockContentRef;
+  std::atomic<int> holders_{0};
+};
+
+// Holds a BlockContent alive.
+class BlockContentRef {
+ public:
+  BlockContentRef() = default;
+  explicit BlockContentRef(BlockContent* content) : content_(content) { Acquire(); }
+  BlockContentRef(const BlockContentRef& other) : content_(other.content_) { Acquire(); }
+  BlockContentRef(BlockContentRef&& other) noexcept
+      : content_(std::exchange(other.content_, nullptr)) {}
+  BlockContentRef& operator=(BlockContentRef other) {
+    std::swap(content_, other.content_);
+    return *this;
+  }
+  ~BlockContentRef() {
+    if (content_ != nullptr && content_->holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      delete content_;
+    }
+  }
+
+  const BlockContent& operator*() const { return *content_; }
+  const BlockContent* operator->() const { return content_; }
+
+  // The content for writing, or null when others hold it too. The caller prevents that anyone
+  // copies this reference meanwhile (the block's lock does). Acquire pairs with the release in
+  // the destructor: what former holders read is read before what the caller writes.
+  BlockContent* Mutable() {
+    return content_->holders_.load(std::memory_order_acquire) == 1 ? content_ : nullptr;
+  }
+
+ private:
+  void Acquire() {
+    if (content_ != nullptr) content_->holders_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  BlockContent* content_ = nullptr;
+};
+
+// The newest push that a block has applied from one life of a worker.
+struct AppliedSequence {
+  uint64_t incarnation = 0;
+  uint64_t sequence = 0;
+};
+
+// A block with what it has applied, at one instant.
+struct BlockState {
+  BlockContentRef content;
+  std::vector<AppliedSequence> applied;
+};
+
+// Who pushes, and with what rate to apply it.
+struct PushIdentity {
+  uint64_t incarnation = 0;
+  uint64_t sequence = 0;
+  float learning_rate = 0;
+};
+
+// Thread-safe.
+class Block {
+ public:
+  explicit Block(BlockState state) : state_(std::move(state)) {}
+
+  BlockContentRef Read() const;
+  BlockState ReadState() const;
+
+  // Applies `gradient` (one value per element). Returns false, and changes nothing, when this push
+  // or a later one of the same incarnation has been applied already.
+  bool Apply(const Optimizer& optimizer, const PushIdentity& push,
+             absl::Span<const float> gradient);
+
+ private:
+  bool MarkApplied(const PushIdentity& push) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  mutable Mutex mu_;
+  BlockState state_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_PS_SERVER_BLOCK_H_

@@ -1,0 +1,76 @@
+#include "ps_server/block_store.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+BlockState NewBlock(const Optimizer& optimizer, int64_t elements) {
+  auto* content = new BlockContent(elements, optimizer.slots().size());
+  for (size_t i = 0; i < content->slots.size(); ++i) {
+    const absl::Span<float> slot = content->slots[i].span();
+    std::fill(slot.begin(), slot.end(), optimizer.slots()[i].initial_value);
+  }
+  return {BlockContentRef(content), {}};
+}
+
+}  // namespace
+
+BlockStore::BlockStore(Options options)
+    : options_(std::move(options)),
+      partitions_(options_.placement.PartitionsOf(options_.shard)),
+      local_(options_.placement.partitions().size(), -1) {}
+
+absl::StatusOr<std::unique_ptr<BlockStore>> BlockStore::Create(Options options, int64_t shard_step,
+                                                               FillBlock fill) {
+  std::unique_ptr<BlockStore> store(new BlockStore(std::move(options)));
+  store->shard_step_ = shard_step;
+  const Placement& placement = store->placement();
+  for (const int p : store->partitions_) {
+    store->local_[static_cast<size_t>(p)] = static_cast<int>(store->blocks_.size());
+    auto& blocks = store->blocks_.emplace_back();
+    for (int64_t b = 0; b < placement.NumBlocks(p); ++b) {
+      const BlockPosition position = {
+          placement.partition(p).variable,
+          placement.PartitionFirstElement(p) + b * placement.block_elements(),
+          placement.BlockElements(p, b)};
+      BlockState state = NewBlock(store->optimizer(), position.num_elements);
+      RETURN_IF_ERROR(fill(position, &state));
+      blocks.push_back(std::make_unique<Block>(std::move(state)));
+    }
+  }
+  return store;
+}
+
+absl::StatusOr<Block*> BlockStore::Find(int partition, int64_t block) const {
+  const bool known = partition >= 0 && static_cast<size_t>(partition) < local_.size() &&
+                     local_[static_cast<size_t>(partition)] >= 0;
+  if (!known) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("partition ", partition, " is not on shard ", options_.shard));
+  }
+  const auto& blocks = blocks_[static_cast<size_t>(local_[static_cast<size_t>(partition)])];
+  if (block < 0 || static_cast<size_t>(block) >= blocks.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "block ", block, " of partition ", partition, " (variable ",
+        options_.placement.VariableOf(partition).name, "): expected 0..", blocks.size() - 1));
+  }
+  return blocks[static_cast<size_t>(block)].get();
+}
+
+ShardCut BlockStore::Cut() const {
+  WriterMutexLock lock(&cut_mu_);
+  ShardCut cut;
+  cut.shard_step = shard_step();
+  for (const auto& blocks : blocks_) {
+    auto& states = cut.partitions.emplace_back();
+    states.reserve(blocks.size());
+    for (const auto& block : blocks) states.push_back(block->ReadState());
+  }
+  return cut;
+}
+
+}  // namespace keelson
