@@ -1,0 +1,61 @@
+#!/bin/bash
+# Installs what building and running Keelson needs on Debian 12, where it is missing.
+# usage: deploy/install_deps.sh [--dev]   (--dev: also what tests/run.sh needs)
+set -euo pipefail
+
+packages=(
+  g++ cmake ninja-build pkg-config
+  libgrpc++-dev protobuf-compiler-grpc protobuf-compiler libprotobuf-dev libabsl-dev
+  libdnnl-dev libleveldb-dev libsnappy-dev libisal-dev zlib1g-dev nlohmann-json3-dev libcli11-dev
+  libgtest-dev libgmock-dev
+  python3 python3-yaml
+)
+dev_packages=(clang-format)
+
+case "${1:-}" in
+  "") ;;
+  --dev) packages+=("${dev_packages[@]}") ;;
+  *) sed -n '2,3s/^# //p' "$0" >&2; exit 2 ;;
+esac
+
+if ! command -v apt-get > /dev/null || ! command -v dpkg-query > /dev/null; then
+  echo "install_deps: apt is needed (Debian 12); elsewhere install by hand: ${packages[*]}" >&2
+  exit 1
+fi
+
+installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${packages[@]}" 2> /dev/null || true)
+missing=()
+for package in "${packages[@]}"; do
+  if ! grep -qxF "installed $package" <<< "$installed"; then
+    missing+=("$package")
+  fi
+done
+if [[ ${#missing[@]} -eq 0 ]]; then
+  exit 0
+fi
+
+as_root=()
+if [[ $EUID -ne 0 ]]; then
+  if ! command -v sudo > /dev/null; then
+    echo "install_deps: not root and no sudo; install as root: apt-get install ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+
+apt_log=$(mktemp)
+trap 'rm -f "$apt_log"' EXIT
+
+# apt ARGUMENTS...: quiet; on failure apt's own words and what was wanted.
+apt() {
+  if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get "$@" -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 > "$apt_log" 2>&1; then
+    tail -n 20 "$apt_log" >&2
+    echo "install_deps: apt-get $1 failed; missing: ${missing[*]}" >&2
+    exit 1
+  fi
+}
+
+echo "installing ${missing[*]}"
+apt update
+apt install --no-install-recommends "${missing[@]}"

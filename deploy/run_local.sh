@@ -1,0 +1,68 @@
+#!/bin/bash
+# Builds Keelson and trains on this machine: the processes of a TFJob manifest, one progress line, a summary.
+set -euo pipefail
+
+usage() {
+  cat << 'USAGE'
+usage: deploy/run_local.sh [flags] [-- flags for every role]
+  --ps N              parameter servers (default: the manifest's, 2)
+  --workers N         workers (default: the manifest's, 2)
+  --data_dir DIR      IDX files to train on (default: generated digits)
+  --model_dir DIR     where snapshots and event files go (default: runs/JOB-TIME/model)
+  --config FILE       a TrainConfig (default: the manifest's, configs/mnist_cnn.textproto)
+  --training_steps N  steps to train in all (default: the config's)
+  --manifest FILE     a TFJob manifest (default: deploy/tfjob/mnist.yaml)
+  -h, --help          this text
+Paths are relative to the current directory; those after -- to the repository.
+USAGE
+}
+
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+manifest=$repository/deploy/tfjob/mnist.yaml
+launcher_flags=()
+role_flags=()
+
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    -h | --help) usage; exit 0 ;;
+    --) shift; role_flags=("$@"); break ;;
+    --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}"; continue ;;
+    --ps | --workers | --data_dir | --model_dir | --config | --training_steps | --manifest)
+      if [[ $# -lt 2 ]]; then
+        echo "run_local: $1 needs a value" >&2; usage >&2; exit 2
+      fi
+      if [[ $1 == --manifest ]]; then manifest=$2; else launcher_flags+=("$1=$2"); fi
+      shift 2 ;;
+    *) echo "run_local: unknown flag: $1" >&2; usage >&2; exit 2 ;;
+  esac
+done
+
+# quietly NAME COMMAND...: one line; the whole output only when it fails.
+quietly() {
+  local name=$1 log=$repository/build/release-$1.log
+  shift
+  if ! "$@" > "$log" 2>&1; then
+    cat "$log" >&2
+    echo "run_local: $name failed; this output is also in $log" >&2
+    exit 1
+  fi
+}
+
+build() {
+  local build_dir=$repository/build/release
+  mkdir -p "$repository/build"
+  if [[ ! -f $build_dir/build.ninja ]]; then
+    echo "configuring build/release"
+    # --preset finds CMakePresets.json in the current directory.
+    quietly configure env -C "$repository" cmake --preset release
+    grep -h 'CUDA: nvcc not found' "$repository/build/release-configure.log" | sed 's/^-- //' || true
+  fi
+  if [[ ! -x $build_dir/bin/evaluator ]]; then
+    echo "building ps_server, worker, chief, evaluator (minutes, once)"
+  fi
+  quietly build ninja -C "$build_dir" ps_server worker chief evaluator
+}
+
+"$repository/deploy/install_deps.sh"
+build
+exec /usr/bin/python3 "$repository/deploy/tfjob_local.py" "${launcher_flags[@]}" "$manifest" -- "${role_flags[@]}"

@@ -1,0 +1,96 @@
+// What the example configurations reach, with the real programs. Prints the accuracies.
+#include <cmath>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/file.h"
+#include "gtest/gtest.h"
+#include "tests/support/job.h"
+#include "tests/support/model_directory.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::Duration kHangLimit = absl::Minutes(10);
+constexpr char kRealDigits[] = "../shared/data/mnist";
+constexpr Job::Layout kCluster = {};
+constexpr Job::Layout kOneProcess = {.ps = 0, .workers = 0};
+
+std::string ConfigFile(const std::string& name) {
+  return ReadFile(absl::StrCat("configs/", name)).value_or("");
+}
+
+// Runs the job to its end. Returns the accuracy of the final snapshot, also printed.
+double AccuracyAfter(const std::string& what, const Job::Layout& layout, const std::string& config,
+                     const std::vector<std::string>& flags) {
+  Job job(layout, config);
+  for (const std::string& flag : flags) job.AddFlag(flag);
+  if (layout.workers == 0) {
+    job.Start(kChiefTask, {}, "");
+  } else {
+    job.StartAll();
+  }
+  job.ExpectAllDone(kHangLimit);
+  const auto evaluations = ReadEvaluations(job.model_dir());
+  EXPECT_TRUE(evaluations.ok()) << evaluations.status();
+  if (!evaluations.ok()) return 0;
+  const Evaluation& last = evaluations->back();
+  EXPECT_EQ(last.step, *DoneStep(job.model_dir()));
+  std::printf("%s: accuracy %.4f, loss %.4f, step %ld\n", what.c_str(), last.metrics.at("accuracy"),
+              last.metrics.at("loss"), static_cast<long>(last.step));
+  std::fflush(stdout);
+  return last.metrics.at("accuracy");
+}
+
+struct RealDigitsCase {
+  const char* name;
+  const char* config;
+  double accuracy;
+};
+
+class RealDigitsTest : public testing::TestWithParam<RealDigitsCase> {};
+
+TEST_P(RealDigitsTest, ClusterReachesTheAccuracyAndAgreesWithOneProcess) {
+  if (!FileExists(kRealDigits)) GTEST_SKIP() << "skipped: no ../shared/data";
+  const std::string config = ConfigFile(GetParam().config);
+  const std::vector<std::string> flags = {absl::StrCat("--data_dir=", kRealDigits)};
+  const std::string name = GetParam().name;
+  const double cluster = AccuracyAfter(name + ", 2 ps and 2 workers", kCluster, config, flags);
+  const double alone = AccuracyAfter(name + ", one process", kOneProcess, config, flags);
+  EXPECT_GE(cluster, GetParam().accuracy);
+  EXPECT_LE(std::abs(cluster - alone), 0.005);
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, RealDigitsTest,
+                         testing::Values(RealDigitsCase{"Mlp", "mnist_mlp.textproto", 0.96},
+                                         RealDigitsCase{"Cnn", "mnist_cnn.textproto", 0.98}),
+                         [](const auto& info) { return info.param.name; });
+
+constexpr char kLinearModel[] = R"pb(
+  model {
+    name: "linear"
+    input_shape: [ 28, 28, 1 ]
+    layers { flatten {} }
+    layers { dense { units: 10 } }
+    loss { kind: SOFTMAX_CROSS_ENTROPY }
+  }
+  optimizer { momentum { momentum: 0.9 } }
+  learning_rate { base: 0.02 }
+  train { batch_size: 64 max_steps: 2000 seed: 1 }
+)pb";
+
+TEST(GeneratedDigitsTest, AreTooHardForALinearModel) {
+  const double accuracy = AccuracyAfter("generated digits, linear", kOneProcess, kLinearModel, {});
+  EXPECT_LT(accuracy, 0.90);
+  EXPECT_GT(accuracy, 0.50);
+}
+
+TEST(GeneratedDigitsTest, AreEasyForTheConvolutionalNetwork) {
+  const double accuracy =
+      AccuracyAfter("generated digits, CNN", kCluster, ConfigFile("mnist_cnn.textproto"),
+                    {"--training_steps=800"});
+  EXPECT_GT(accuracy, 0.98);
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,116 @@
+// Jobs that lose a member in the middle.
+#include <algorithm>
+
+#include "gtest/gtest.h"
+#include "tests/support/local_cluster.h"
+#include "tests/support/model_directory.h"
+
+namespace keelson {
+namespace {
+
+v1::TrainConfig LongerConfig(const std::string& model_dir) {
+  v1::TrainConfig config = SmallConfig(model_dir);
+  config.mutable_train()->set_max_steps(200);
+  return config;
+}
+
+TEST(LossTest, WorkOfALostWorkerGoesToOthers) {
+  const std::string model_dir = FreshDirectory();
+  LocalCluster cluster({2, 2, false, LongerConfig(model_dir)});
+  cluster.StartServer(0);
+  cluster.StartServer(1);
+  cluster.StartChief();
+  cluster.StartWorker(0);
+  cluster.link_of_worker(0).SeverAfterLeaseOf(2);
+  cluster.link_of_worker(0).WaitUntilSevered();
+  cluster.KillWorker(0);
+  cluster.StartWorker(1);
+  cluster.ExpectDone();
+
+  const Coordinator::Status status = cluster.chief().coordinator()->GetStatus();
+  EXPECT_EQ(status.step, 200);
+  EXPECT_EQ(*DoneStep(model_dir), 200);
+  // Nothing that was done counts twice, and what was not reported was done again: an epoch's
+  // records are all trained on.
+  EXPECT_EQ(status.totals.steps, 200);
+  EXPECT_EQ(status.totals.examples, 15 * 100 + 5 * 8);
+  const bool lost = std::any_of(status.members.begin(), status.members.end(), [](const Member& m) {
+    return m.task == Task{Role::kWorker, 0} && m.state == Member::kLost;
+  });
+  EXPECT_TRUE(lost);
+}
+
+TEST(LossTest, AReplacementTakesTheTaskOfALostWorker) {
+  const std::string model_dir = FreshDirectory();
+  LocalCluster cluster({1, 1, false, LongerConfig(model_dir)});
+  cluster.StartServer(0);
+  cluster.StartChief();
+  cluster.StartWorker(0);
+  cluster.link_of_worker(0).SeverAfterLeaseOf(2);
+  cluster.link_of_worker(0).WaitUntilSevered();
+  cluster.KillWorker(0);
+  cluster.StartWorker(0);
+  cluster.ExpectDone();
+  EXPECT_EQ(*DoneStep(model_dir), 200);
+  EXPECT_EQ(cluster.chief().coordinator()->GetStatus().totals.steps, 200);
+}
+
+TEST(LossTest, ARestartedServerGetsItsShardFromTheNewestSnapshot) {
+  const std::string model_dir = FreshDirectory();
+  LocalCluster cluster({2, 2, false, LongerConfig(model_dir)});
+  cluster.gate().CloseAt(150);
+  cluster.Start();
+  cluster.WaitForStep(40);  // beyond the snapshots of steps 16 and 32
+  const uint64_t first_life = cluster.ShardStatus(1).store_id();
+  cluster.KillServer(1);
+  cluster.StartServer(1);
+  cluster.gate().Open();
+  cluster.ExpectDone();
+
+  EXPECT_EQ(*DoneStep(model_dir), 200);
+  EXPECT_EQ(*VerifiedLatestStep(model_dir), 200);
+  EXPECT_NE(cluster.ShardStatus(1).store_id(), first_life);
+  // Less than all: what the server had applied since the snapshot is lost. More than what came
+  // after the restart: it did not start over.
+  EXPECT_LE(cluster.ShardStatus(1).shard_step(), 200);
+  EXPECT_GE(cluster.ShardStatus(1).shard_step(), 16 + 200 - 150);
+  EXPECT_EQ(cluster.ShardStatus(0).shard_step(), 200);
+}
+
+TEST(LossTest, ARestartedChiefContinuesFromTheLastSnapshot) {
+  const std::string model_dir = FreshDirectory();
+  LocalCluster cluster({2, 2, false, LongerConfig(model_dir)});
+  cluster.gate().CloseAt(150);
+  cluster.Start();
+  cluster.WaitForStep(40);
+  cluster.KillChief();
+  const int64_t snapshot_step = *VerifiedLatestStep(model_dir);
+  cluster.StartChief();
+  cluster.gate().Open();
+  cluster.ExpectDone();
+
+  EXPECT_EQ(*DoneStep(model_dir), 200);
+  EXPECT_EQ(*VerifiedLatestStep(model_dir), 200);
+  const Coordinator::Status status = cluster.chief().coordinator()->GetStatus();
+  EXPECT_GE(snapshot_step, 16);
+  EXPECT_EQ(status.step, 200);
+}
+
+TEST(LossTest, AllServersRestartedAtOnce) {
+  const std::string model_dir = FreshDirectory();
+  LocalCluster cluster({2, 2, false, LongerConfig(model_dir)});
+  cluster.gate().CloseAt(150);
+  cluster.Start();
+  cluster.WaitForStep(40);
+  cluster.KillServer(0);
+  cluster.KillServer(1);
+  cluster.StartServer(0);
+  cluster.StartServer(1);
+  cluster.gate().Open();
+  cluster.ExpectDone();
+  EXPECT_EQ(*DoneStep(model_dir), 200);
+  EXPECT_EQ(*VerifiedLatestStep(model_dir), 200);
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,167 @@
+#!/bin/bash
+# Installs what is missing, builds, and runs every test; goes on after a failure, so that all of them show.
+set -uo pipefail
+
+usage() {
+  cat << 'USAGE'
+usage: tests/run.sh [--preset release|asan|tsan]... [--label LABEL]
+  without flags: format, layers, the Python tests; every test of the release build; the unit and
+  integration tests under the address, undefined-behaviour and thread sanitizers
+  --preset P  only the C++ tests of this build (may be repeated)
+  --label L   only the C++ tests with this label: unit, integration, e2e, convergence, gpu
+The last line is "N passed, N failed[, N skipped]"; the exit code is 1 when anything failed.
+USAGE
+}
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+# What tests leave behind: testing::TempDir() is here.
+TEST_TMPDIR=$(mktemp -d) || exit 1
+export TEST_TMPDIR
+trap 'rm -rf "$TEST_TMPDIR"' EXIT
+# Not the PATH's python3: the distribution's has the distribution's packages.
+python=/usr/bin/python3
+presets=()
+label=
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    -h | --help) usage; exit 0 ;;
+    --preset=* | --label=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
+    --preset)
+      case "${2:-}" in
+        release | asan | tsan) presets+=("$2") ;;
+        *) echo "run.sh: --preset ${2:-}: expected release, asan or tsan" >&2; exit 2 ;;
+      esac
+      shift 2 ;;
+    --label)
+      case "${2:-}" in
+        unit | integration | e2e | convergence | gpu) label=$2 ;;
+        *) echo "run.sh: --label ${2:-}: expected unit, integration, e2e, convergence or gpu" >&2; exit 2 ;;
+      esac
+      shift 2 ;;
+    *) echo "run.sh: unknown argument: $1" >&2; usage >&2; exit 2 ;;
+  esac
+done
+
+passed=0 failed=0 skipped=0
+failures=()
+
+# count PASSED FAILED SKIPPED
+count() {
+  passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+}
+
+headline() {
+  printf '\n== %s (%d:%02d)\n' "$1" $((SECONDS / 60)) $((SECONDS % 60))
+}
+
+# check NAME COMMAND...: counts as one test.
+check() {
+  local name=$1
+  shift
+  headline "$name"
+  if "$@"; then
+    count 1 0 0
+  else
+    count 0 1 0
+    failures+=("$name")
+  fi
+}
+
+# python_tests FOLDER
+python_tests() {
+  local name="Python tests of $1" report counts
+  headline "$name"
+  report=$(mktemp)
+  "$python" -m unittest discover -s "$1" -p '*_test.py' 2>&1 | tee "$report"
+  counts=$("$python" tests/support/count_tests.py unittest "$report")
+  rm -f "$report"
+  add_counts "$name" "$counts"
+}
+
+# add_counts NAME "PASSED FAILED SKIPPED"
+add_counts() {
+  local -a numbers
+  read -r -a numbers <<< "$2"
+  if [[ ${#numbers[@]} -ne 3 ]]; then
+    numbers=(0 1 0)
+  fi
+  count "${numbers[@]}"
+  if [[ ${numbers[1]} -gt 0 ]]; then
+    failures+=("$1: ${numbers[1]}")
+  fi
+}
+
+# build PRESET: 0 when everything was built; what can be built is built in any case.
+build() {
+  local log=build/$1-build.log
+  mkdir -p build
+  if ! cmake --preset "$1" > "$log" 2>&1; then
+    cat "$log"
+    return 1
+  fi
+  if ! ninja -C "build/$1" -j "$(nproc)" -k 0 >> "$log" 2>&1; then
+    grep -E -A 12 'FAILED:|error:|ninja: ' "$log" | head -n 100
+    return 1
+  fi
+}
+
+# cpp_tests PRESET LABELS: LABELS is a regular expression, empty for all.
+cpp_tests() {
+  local preset=$1 labels=$2 results=$PWD/build/$1/results selection=()
+  check "build of $preset" build "$preset"
+  if [[ ! -f build/$preset/CTestTestfile.cmake ]]; then
+    return
+  fi
+  if [[ -n $labels ]]; then
+    selection=(-L "$labels")
+  fi
+  headline "tests of $preset"
+  rm -rf "$results"
+  mkdir -p "$results"
+  GTEST_OUTPUT="xml:$results/" ctest --test-dir "build/$preset" -j "$(nproc)" --output-on-failure \
+    --output-junit "$results/ctest.junit" "${selection[@]}" ||
+    true  # The results say what failed.
+  add_counts "tests of $preset" \
+    "$("$python" tests/support/count_tests.py ctest "$results/ctest.junit" "$results")"
+}
+
+headline "packages"
+if ! deploy/install_deps.sh --dev; then
+  echo "0 passed, 1 failed"
+  exit 1
+fi
+
+if [[ ${#presets[@]} -eq 0 && -z $label ]]; then
+  check "format" tools/format --check
+  check "layers" tools/check_layers
+  python_tests tools
+  python_tests tests/launcher
+  python_tests tests/support
+fi
+if [[ ${#presets[@]} -eq 0 ]]; then
+  if [[ -z $label || $label == unit || $label == integration ]]; then
+    presets=(release asan tsan)
+  else
+    presets=(release)
+  fi
+fi
+for preset in "${presets[@]}"; do
+  if [[ -n $label ]]; then
+    cpp_tests "$preset" "^$label\$"
+  elif [[ $preset == release ]]; then
+    cpp_tests release ""
+  else
+    cpp_tests "$preset" '^(unit|integration)$'
+  fi
+done
+
+headline "result"
+for failure in "${failures[@]}"; do
+  echo "failed: $failure"
+done
+summary="$passed passed, $failed failed"
+if [[ $skipped -gt 0 ]]; then
+  summary+=", $skipped skipped"
+fi
+echo "$summary"
+[[ $failed -eq 0 ]]

@@ -1,0 +1,92 @@
+"""Counts test results, for tests/run.sh. Prints "PASSED FAILED SKIPPED".
+
+usage: count_tests.py unittest REPORT       the output of python3 -m unittest
+       count_tests.py ctest JUNIT XML_DIR   ctest's JUnit file, and GoogleTest's XML files in XML_DIR
+"""
+
+import os
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from typing import NamedTuple, Optional, Sequence
+
+
+class Counts(NamedTuple):
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def plus(self, other: "Counts") -> "Counts":
+        return Counts(*(a + b for a, b in zip(self, other)))
+
+
+def count_unittest(report: str) -> Counts:
+    """A report without its closing lines is one failure: the run did not get to its end."""
+    ran = re.search(r"^Ran (\d+) tests? in ", report, re.MULTILINE)
+    result = re.search(r"^(OK|FAILED)(?: \((.*)\))?$", report, re.MULTILINE)
+    if not ran or not result:
+        return Counts(failed=1)
+    details = {name: int(n) for name, n in re.findall(r"([a-z ]+)=(\d+)", result.group(2) or "")}
+    details = {name.strip(): n for name, n in details.items()}
+    failed = sum(details.get(name, 0) for name in ("failures", "errors", "unexpected successes"))
+    skipped = details.get("skipped", 0)
+    if result.group(1) == "FAILED":
+        failed = max(failed, 1)
+    return Counts(max(0, int(ran.group(1)) - failed - skipped), failed, skipped)
+
+
+def count_ctest(junit_path: str, xml_dir: str) -> Counts:
+    """The cases of every GoogleTest program; a program that ended badly counts a failure at least."""
+    try:
+        programs = ElementTree.parse(junit_path).getroot().findall("testcase")
+    except (OSError, ElementTree.ParseError):
+        return Counts(failed=1)
+    total = Counts()
+    for program in programs:
+        total = total.plus(_count_program(program, xml_dir))
+    return total
+
+
+def _count_program(program: ElementTree.Element, xml_dir: str) -> Counts:
+    status = program.get("status")
+    cases = _count_cases(os.path.join(xml_dir, f"{program.get('name')}.xml"))
+    if status == "disabled":
+        return Counts(skipped=1)
+    if status == "run":
+        return cases or Counts(passed=1)
+    if cases is None or cases.failed == 0:
+        # It crashed, ran out of time, could not be built, or a sanitizer found something at its end.
+        return (cases or Counts()).plus(Counts(failed=1))
+    return cases
+
+
+def _count_cases(path: str) -> Optional[Counts]:
+    try:
+        root = ElementTree.parse(path).getroot()
+    except (OSError, ElementTree.ParseError):
+        return None
+    total = Counts()
+    for case in root.iter("testcase"):
+        if case.find("failure") is not None:
+            total = total.plus(Counts(failed=1))
+        elif case.find("skipped") is not None or case.get("result") == "skipped":
+            total = total.plus(Counts(skipped=1))
+        elif case.get("status") == "run":
+            total = total.plus(Counts(passed=1))
+    return total
+
+
+def main(argv: Sequence[str]) -> int:
+    if len(argv) == 2 and argv[0] == "unittest":
+        with open(argv[1], encoding="utf-8", errors="replace") as file:
+            print(*count_unittest(file.read()))
+        return 0
+    if len(argv) == 3 and argv[0] == "ctest":
+        print(*count_ctest(argv[1], argv[2]))
+        return 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,83 @@
+"""Tests of count_tests.py: nothing that failed may be counted as passed."""
+
+import os
+import tempfile
+import unittest
+
+from count_tests import Counts, count_ctest, count_unittest
+
+
+class UnittestReportTest(unittest.TestCase):
+    def test_all_passed(self):
+        self.assertEqual(count_unittest("....\nRan 4 tests in 0.1s\n\nOK\n"), Counts(4, 0, 0))
+
+    def test_failures_errors_and_skips(self):
+        report = "Ran 9 tests in 1s\n\nFAILED (failures=1, errors=2, skipped=3)\n"
+        self.assertEqual(count_unittest(report), Counts(3, 3, 3))
+
+    def test_unfinished_run_is_a_failure(self):
+        self.assertEqual(count_unittest("Killed\n"), Counts(0, 1, 0))
+
+    def test_failed_to_import_counts(self):
+        report = "Ran 1 test in 0.0s\n\nFAILED (errors=1)\n"
+        self.assertEqual(count_unittest(report), Counts(0, 1, 0))
+
+
+class CtestResultsTest(unittest.TestCase):
+    def setUp(self):
+        self._directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self._directory.cleanup)
+
+    def _write(self, name, text):
+        path = os.path.join(self._directory.name, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def _count(self, testcases):
+        junit = self._write("ctest.junit", f"<testsuite>{testcases}</testsuite>")
+        return count_ctest(junit, self._directory.name)
+
+    def test_counts_the_cases_of_a_program(self):
+        self._write(
+            "a_test.xml",
+            '<testsuites><testsuite><testcase status="run" result="completed"/>'
+            '<testcase status="run" result="skipped"><skipped/></testcase>'
+            '<testcase status="notrun" result="suppressed"/></testsuite></testsuites>',
+        )
+        self.assertEqual(self._count('<testcase name="a_test" status="run"/>'), Counts(1, 0, 1))
+
+    def test_counts_failed_cases(self):
+        self._write(
+            "a_test.xml",
+            '<testsuites><testsuite><testcase status="run"><failure/></testcase>'
+            '<testcase status="run"/></testsuite></testsuites>',
+        )
+        testcase = '<testcase name="a_test" status="fail"><failure/></testcase>'
+        self.assertEqual(self._count(testcase), Counts(1, 1, 0))
+
+    def test_crash_without_xml_is_a_failure(self):
+        testcase = '<testcase name="a_test" status="fail"><failure/></testcase>'
+        self.assertEqual(self._count(testcase), Counts(0, 1, 0))
+
+    def test_sanitizer_report_after_good_cases_is_a_failure(self):
+        self._write("a_test.xml", '<testsuites><testsuite><testcase status="run"/></testsuite></testsuites>')
+        testcase = '<testcase name="a_test" status="fail"><failure/></testcase>'
+        self.assertEqual(self._count(testcase), Counts(1, 1, 0))
+
+    def test_program_that_was_not_built_is_a_failure(self):
+        testcase = (
+            '<testcase name="a_test" status="notrun">'
+            '<skipped message="Unable to find executable: a_test"/></testcase>'
+        )
+        self.assertEqual(self._count(testcase), Counts(0, 1, 0))
+
+    def test_disabled_program_is_skipped(self):
+        self.assertEqual(self._count('<testcase name="a_test" status="disabled"/>'), Counts(0, 0, 1))
+
+    def test_missing_results_are_a_failure(self):
+        self.assertEqual(count_ctest("/nonexistent", self._directory.name), Counts(0, 1, 0))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,208 @@
+#include "tests/support/job.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "core/base/file.h"
+#include "gtest/gtest.h"
+#include "tests/support/model_directory.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::Duration kPollPause = absl::Milliseconds(10);
+constexpr absl::Duration kProgressLimit = absl::Seconds(60);
+constexpr size_t kShownLogBytes = 3000;
+
+// "2026-11-20T20:15:03.120Z step=1200 loss=0.4312 ..."
+struct ReportedStep {
+  absl::Time time;
+  int64_t step;
+};
+
+std::optional<ReportedStep> ParseMetricsLine(absl::string_view line) {
+  const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+  ReportedStep reported;
+  std::string error;
+  if (words.size() < 2 || !absl::StartsWith(words[1], "step=") ||
+      !absl::ParseTime(absl::RFC3339_full, words[0], &reported.time, &error) ||
+      !absl::SimpleAtoi(words[1].substr(5), &reported.step)) {
+    return std::nullopt;
+  }
+  return reported;
+}
+
+std::vector<ReportedStep> ReportedSteps(const std::string& log) {
+  std::vector<ReportedStep> steps;
+  for (const absl::string_view line : absl::StrSplit(log, '\n')) {
+    const std::optional<ReportedStep> reported = ParseMetricsLine(line);
+    if (reported.has_value()) steps.push_back(*reported);
+  }
+  return steps;
+}
+
+// Polls: processes can only be watched from outside.
+bool WaitUntil(const std::function<bool()>& condition, absl::Duration limit) {
+  const absl::Time deadline = absl::Now() + limit;
+  while (!condition()) {
+    if (absl::Now() >= deadline) return false;
+    absl::SleepFor(kPollPause);
+  }
+  return true;
+}
+
+int PortCount(const Job::Layout& layout) { return layout.ps + layout.workers + 2; }
+
+}  // namespace
+
+std::string ProgramOf(Role role) {
+  const char* const folder = std::getenv("KEELSON_BINARY_DIR");
+  EXPECT_NE(folder, nullptr) << "KEELSON_BINARY_DIR: expected the folder of the programs";
+  const std::string name = role == Role::kPs ? "ps_server" : std::string(RoleName(role));
+  return JoinPath(folder == nullptr ? "." : folder, name);
+}
+
+std::vector<std::string> ErrorLines(const std::string& log) {
+  std::vector<std::string> errors;
+  for (const absl::string_view line : absl::StrSplit(log, '\n')) {
+    if (absl::StartsWith(line, "E ")) errors.emplace_back(line);
+  }
+  return errors;
+}
+
+int64_t LastReportedStep(const std::string& log) {
+  const std::vector<ReportedStep> steps = ReportedSteps(log);
+  return steps.empty() ? -1 : steps.back().step;
+}
+
+Job::Job(const Layout& layout, const std::string& config)
+    : layout_(layout),
+      directory_(FreshDirectory()),
+      model_dir_(JoinPath(directory_, "model")),
+      ports_(PortCount(layout)) {
+  const std::string path = JoinPath(directory_, "config.textproto");
+  EXPECT_TRUE(WriteFileAtomically(path, config).ok());
+  flags_ = {absl::StrCat("--config=", path), absl::StrCat("--model_dir=", model_dir_)};
+  // The tasks share the machine.
+  for (const Role role : {Role::kWorker, Role::kEvaluator}) AddFlag(role, "--compute_threads=1");
+}
+
+std::vector<Task> Job::TasksOf(Role role) const {
+  int count = 0;
+  if (role == Role::kChief) count = layout_.chief ? 1 : 0;
+  if (role == Role::kPs) count = layout_.ps;
+  if (role == Role::kWorker) count = layout_.workers;
+  if (role == Role::kEvaluator) count = layout_.evaluator == Evaluator::kNone ? 0 : 1;
+  std::vector<Task> tasks;
+  for (int i = 0; i < count; ++i) tasks.push_back({role, i});
+  return tasks;
+}
+
+std::string Job::Address(const Task& task) const {
+  int port = 0;
+  if (task.role == Role::kChief) port = ports_[0];
+  if (task.role == Role::kEvaluator) port = ports_[1];
+  if (task.role == Role::kPs) port = ports_[2 + task.index];
+  if (task.role == Role::kWorker) port = ports_[2 + layout_.ps + task.index];
+  return absl::StrCat("127.0.0.1:", port);
+}
+
+std::string Job::TfConfig(const Task& task) const {
+  nlohmann::json cluster = nlohmann::json::object();
+  for (const Role role : {Role::kChief, Role::kPs, Role::kWorker, Role::kEvaluator}) {
+    if (role == Role::kEvaluator && layout_.evaluator != Evaluator::kListed) continue;
+    for (const Task& member : TasksOf(role)) {
+      cluster[std::string(RoleName(role))].push_back(Address(member));
+    }
+  }
+  const nlohmann::json self = {{"type", std::string(RoleName(task.role))}, {"index", task.index}};
+  return nlohmann::json({{"cluster", cluster}, {"task", self}, {"environment", "cloud"}}).dump();
+}
+
+std::vector<std::string> Job::FlagsOf(Role role) const {
+  std::vector<std::string> flags = flags_;
+  const auto own = role_flags_.find(role);
+  if (own != role_flags_.end()) flags.insert(flags.end(), own->second.begin(), own->second.end());
+  return flags;
+}
+
+void Job::Start(const Task& task, const std::vector<std::string>& flags,
+                const std::optional<std::string>& tf_config) {
+  Process::Command command;
+  command.argv = FlagsOf(task.role);
+  command.argv.insert(command.argv.begin(), ProgramOf(task.role));
+  command.argv.insert(command.argv.end(), flags.begin(), flags.end());
+  const std::string variable = tf_config.value_or(TfConfig(task));
+  if (!variable.empty()) command.environment["TF_CONFIG"] = variable;
+  command.log_path =
+      JoinPath(directory_, absl::StrCat(task.ToString(), "-start-", starts_++, ".log"));
+  auto process = Process::Start(command);
+  ASSERT_TRUE(process.ok()) << process.status();
+  processes_[task] = *std::move(process);
+}
+
+void Job::StartAll() {
+  for (const Role role : {Role::kPs, Role::kChief, Role::kWorker, Role::kEvaluator}) {
+    for (const Task& task : TasksOf(role)) Start(task);
+  }
+}
+
+void Job::ExpectExit(const Task& task, int code, absl::Duration hang_limit) {
+  const std::optional<int> found = process(task).Wait(hang_limit);
+  EXPECT_TRUE(found.has_value()) << task.ToString() << " still runs\n" << EndOfLog(task);
+  if (!found.has_value()) {
+    process(task).Signal(SIGKILL);
+    return;
+  }
+  EXPECT_EQ(*found, code) << task.ToString() << "\n" << EndOfLog(task);
+}
+
+void Job::ExpectAllDone(absl::Duration hang_limit) {
+  // All are watched at once, so that each one's end is seen when it happens.
+  WaitUntil(
+      [this] {
+        bool all = true;
+        for (auto& [task, process] : processes_) all &= process->Poll().has_value();
+        return all;
+      },
+      hang_limit);
+  for (const auto& [task, process] : processes_) ExpectExit(task, 0, absl::ZeroDuration());
+}
+
+void Job::WaitForStep(const Task& leader, int64_t step) {
+  EXPECT_TRUE(WaitUntil([&] { return LastReportedStep(Log(leader)) >= step; }, kProgressLimit))
+      << "step " << step << "\n"
+      << EndOfLog(leader);
+}
+
+void Job::WaitForLog(const Task& task, const std::string& text) {
+  EXPECT_TRUE(WaitUntil([&] { return absl::StrContains(Log(task), text); }, kProgressLimit))
+      << text << "\n"
+      << EndOfLog(task);
+}
+
+double Job::SecondsFromStepToEnd(const Task& leader, int64_t step) const {
+  absl::Time reported = absl::InfiniteFuture();
+  for (const ReportedStep& line : ReportedSteps(Log(leader))) {
+    if (line.step >= step) reported = std::min(reported, line.time);
+  }
+  absl::Time ended = absl::InfinitePast();
+  for (const auto& [task, process] : processes_) ended = std::max(ended, process->ended_at());
+  return absl::ToDoubleSeconds(ended - reported);
+}
+
+std::string Job::EndOfLog(const Task& task) const {
+  const std::string log = Log(task);
+  return log.substr(log.size() - std::min(log.size(), kShownLogBytes));
+}
+
+}  // namespace keelson

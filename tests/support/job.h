@@ -1,0 +1,103 @@
+// A job of the real programs, each task a process of its own, started as an operator would.
+#ifndef KEELSON_TESTS_SUPPORT_JOB_H_
+#define KEELSON_TESTS_SUPPORT_JOB_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "core/cluster/task.h"
+#include "tests/support/ports.h"
+#include "tests/support/process.h"
+
+namespace keelson {
+
+inline constexpr Task kChiefTask = {Role::kChief, 0};
+inline constexpr Task kEvaluatorTask = {Role::kEvaluator, 0};
+inline Task PsTask(int index) { return {Role::kPs, index}; }
+inline Task WorkerTask(int index) { return {Role::kWorker, index}; }
+
+// Path of a role's program.
+std::string ProgramOf(Role role);
+
+// Records of severity E.
+std::vector<std::string> ErrorLines(const std::string& log);
+
+// Workers and evaluators compute with one thread each. Ends all processes that it has started when
+// it goes. Not thread-safe.
+class Job {
+ public:
+  // Where the evaluator stands: there is none, the cluster of TF_CONFIG has it, or it runs beside
+  // a cluster that does not name it, as TFJob's.
+  enum class Evaluator { kNone, kListed, kUnlisted };
+  struct Layout {
+    bool chief = true;
+    int ps = 2;
+    int workers = 2;
+    Evaluator evaluator = Evaluator::kListed;
+  };
+
+  // `config` is the text of the TrainConfig. Files go to a directory of their own.
+  Job(const Layout& layout, const std::string& config);
+
+  // Flags for every task, beside --config and --model_dir, and for the tasks of one role.
+  void AddFlag(const std::string& flag) { flags_.push_back(flag); }
+  void AddFlag(Role role, const std::string& flag) { role_flags_[role].push_back(flag); }
+
+  // All flags that a task of this role is started with.
+  std::vector<std::string> FlagsOf(Role role) const;
+
+  const std::string& model_dir() const { return model_dir_; }
+  std::string Address(const Task& task) const;
+  // TF_CONFIG of the task, the whole cluster listed.
+  std::string TfConfig(const Task& task) const;
+
+  // Starts the task, anew when it has been started before (its log is then another file).
+  // `tf_config` replaces TfConfig; an empty text leaves the variable out.
+  void Start(const Task& task, const std::vector<std::string>& flags = {},
+             const std::optional<std::string>& tf_config = std::nullopt);
+  // Servers and chief first; then workers and evaluator.
+  void StartAll();
+
+  // Of the last start.
+  Process& process(const Task& task) { return *processes_.at(task); }
+  std::string Log(const Task& task) const { return processes_.at(task)->Log(); }
+
+  // Waits until all started tasks have ended; kills those that run after `hang_limit`. Fails the
+  // test for each that did not exit with 0, with the end of its log.
+  void ExpectAllDone(absl::Duration hang_limit = absl::Seconds(120));
+  // The same for one task and code.
+  void ExpectExit(const Task& task, int code, absl::Duration hang_limit = absl::Seconds(60));
+
+  // Waits until the leader has reported a step of at least `step`. Fails the test after 60 s.
+  void WaitForStep(const Task& leader, int64_t step);
+  // Waits until the task's log has the text. Fails the test after 60 s.
+  void WaitForLog(const Task& task, const std::string& text);
+
+  // Seconds from the leader's report of `step` to the end of the last process.
+  double SecondsFromStepToEnd(const Task& leader, int64_t step) const;
+
+ private:
+  std::vector<Task> TasksOf(Role role) const;
+  std::string EndOfLog(const Task& task) const;
+
+  const Layout layout_;
+  const std::string directory_;
+  const std::string model_dir_;
+  const ReservedPorts ports_;
+  std::vector<std::string> flags_;
+  std::map<Role, std::vector<std::string>> role_flags_;
+  std::map<Task, std::unique_ptr<Process>> processes_;
+  int starts_ = 0;
+};
+
+// The highest step of the metrics lines in a leader's log; -1: none.
+int64_t LastReportedStep(const std::string& log);
+
+}  // namespace keelson
+
+#endif  // KEELSON_TESTS_SUPPORT_JOB_H_

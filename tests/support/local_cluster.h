@@ -1,0 +1,127 @@
+// A whole job in this process over gRPC on the loopback interface: servers, workers, a chief and
+// an evaluator, each with its own thread and stop signal, and each to be killed and started again.
+#ifndef KEELSON_TESTS_SUPPORT_LOCAL_CLUSTER_H_
+#define KEELSON_TESTS_SUPPORT_LOCAL_CLUSTER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "chief/chief.h"
+#include "chief/chief_grpc_service.h"
+#include "core/base/stop_signal.h"
+#include "core/rpc/server.h"
+#include "core/startup/role_program.h"
+#include "ps_server/parameter_grpc_service.h"
+#include "ps_server/parameter_handler.h"
+#include "tests/support/ports.h"
+#include "tests/support/severable_services.h"
+
+namespace keelson {
+
+// A small network on a few generated digits: 48 steps of 8 records, a snapshot every 16 steps.
+v1::TrainConfig SmallConfig(const std::string& model_dir);
+
+// Fails the test when something cannot be started. Used by one thread.
+class LocalCluster {
+ public:
+  struct Options {
+    int servers = 1;
+    int workers = 1;
+    bool evaluator = false;
+    v1::TrainConfig config;  // final, with a model directory
+    int lease_seconds = 3;
+  };
+
+  // Starts nothing yet.
+  explicit LocalCluster(Options options);
+  // Stops all that runs.
+  ~LocalCluster();
+
+  // All members.
+  void Start();
+
+  // An empty server, on the port that its predecessor had.
+  void StartServer(int index);
+  // At once; calls in flight are cancelled.
+  void KillServer(int index);
+
+  void StartChief();
+  // As a crash: nothing is written any more.
+  void KillChief();
+  // As by SIGTERM. Returns what Run returned.
+  absl::Status StopChief();
+  // Waits until Run returns by itself.
+  absl::Status WaitForChief();
+
+  void StartWorker(int index);
+  // As a crash: it does not say good-bye.
+  void KillWorker(int index);
+  absl::Status WaitForWorker(int index);
+  void StartEvaluator();
+  absl::Status WaitForEvaluator();
+
+  // The job has run to its end: waits for chief, workers and evaluator; the chief and those
+  // members that run return OK.
+  void ExpectDone();
+
+  // Waits until the chief counts at least `step` steps. Fails the test after 2 min.
+  void WaitForStep(int64_t step);
+
+  WorkGate& gate() { return gate_; }
+  Chief& chief() { return *chief_->chief; }
+  SeverableChiefService& link_of_worker(int index) { return *workers_.at(index)->link; }
+  v1::ShardStatus ShardStatus(int index) const;
+  // The server has been told of the end.
+  bool ServerFinished(int index) const { return servers_.at(index)->handler.finished(); }
+
+  std::string ChiefAddress() const;
+  // A task of this cluster with an incarnation of its own.
+  RoleContext ContextOf(Task task) const;
+
+ private:
+  struct ServerMember {
+    ServerMember(const ParameterHandler::Options& options);
+
+    StopSignal end;
+    ParameterHandler handler;
+    ParameterGrpcService service;
+    std::unique_ptr<RpcServer> server;
+  };
+  struct ChiefMember {
+    StopSignal stop;
+    std::vector<std::unique_ptr<SeverableParameterService>> links;
+    std::unique_ptr<Chief> chief;
+    std::unique_ptr<ChiefGrpcService> service;
+    std::unique_ptr<RpcServer> server;
+    absl::Status status;
+    std::thread thread;
+  };
+  // A worker or an evaluator.
+  struct Member {
+    StopSignal stop;
+    RoleContext context;
+    std::unique_ptr<SeverableChiefService> link;
+    absl::Status status;
+    std::thread thread;
+  };
+
+  std::string ServerAddress(int index) const;
+  std::unique_ptr<Member> MakeMember(Task task);
+  static absl::Status Join(std::unique_ptr<Member>* member);
+
+  const Options options_;
+  const ReservedPorts ports_;
+  WorkGate gate_;
+  std::vector<std::unique_ptr<ServerMember>> servers_;
+  std::unique_ptr<ChiefMember> chief_;
+  std::vector<std::unique_ptr<Member>> workers_;
+  std::unique_ptr<Member> evaluator_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_TESTS_SUPPORT_LOCAL_CLUSTER_H_
