@@ -18,3 +18,12 @@ elseif(KEELSON_SANITIZE STREQUAL "thread")
 elseif(KEELSON_SANITIZE)
   message(FATAL_ERROR "KEELSON_SANITIZE=${KEELSON_SANITIZE}: expected address or thread")
 endif()
+
+# KEELSON_FUZZ: with the targets of keelson_fuzzer, and all code instrumented for them. Needs clang.
+option(KEELSON_FUZZ "Instrument for libFuzzer" OFF)
+if(KEELSON_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "KEELSON_FUZZ: libFuzzer needs clang; use the preset fuzz")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

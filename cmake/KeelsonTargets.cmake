@@ -1,5 +1,8 @@
 # What our own code is compiled with. GCC 12 reports -Wrestrict falsely for std::string (GCC bug 105651).
-set(KEELSON_WARNINGS -Wall -Wextra -Wno-unused-parameter -Wno-restrict -Werror)
+set(KEELSON_WARNINGS -Wall -Wextra -Wno-unused-parameter -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND KEELSON_WARNINGS -Wno-restrict)
+endif()
 
 # keelson_library(NAME SRCS ... DEPS ...): one static library for a folder.
 function(keelson_library name)
@@ -34,4 +37,15 @@ function(keelson_binary name)
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
+endfunction()
+
+# keelson_fuzzer(NAME SRCS ... DEPS ...): a libFuzzer program of the target fuzzers; with KEELSON_FUZZ.
+function(keelson_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzzers ${name})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 endfunction()

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/wire/simd_targets_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -49,6 +50,18 @@ TEST(ClipByGlobalNormTest, ReturnsAndLeavesWhatIsNotFinite) {
     EXPECT_FALSE(std::isfinite(Clip(&a, &b, 1)));
     EXPECT_EQ(b[0], 100);
   }
+}
+
+TEST(ClipByGlobalNormTest, AllInstructionSetsGiveTheSameBits) {
+  std::vector<float> gradient(1003), none;
+  for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = 1 / (1 + static_cast<float>(i));
+  std::vector<float> expected = gradient;
+  const float norm = Clip(&expected, &none, 0.5f);
+  ForEachInstructionSet([&] {
+    std::vector<float> clipped = gradient;
+    EXPECT_EQ(Clip(&clipped, &none, 0.5f), norm);
+    EXPECT_EQ(clipped, expected);
+  });
 }
 
 TEST(ClipByGlobalNormTest, NoGradientHasNormZero) { EXPECT_EQ(ClipByGlobalNorm({}, 1), 0); }

@@ -6,6 +6,7 @@
 
 #include "core/base/status_macros.h"
 #include "core/optim/rules.h"
+#include "core/optim/update.h"
 #include "core/optim/validate.h"
 
 namespace keelson {
@@ -20,11 +21,11 @@ class RuleOptimizer : public Optimizer {
       : Optimizer(rule.Slots()), rule_(rule), transform_(transform) {}
 
   void Update(const UpdateArgs& args) const override {
-    assert(args.gradient.size() == args.values_in.size());
+    assert(args.gradient.format != WireFormat::kTopK);
     assert(args.values_out.size() == args.values_in.size());
     assert(args.slots_in.size() == slots().size());
     assert(args.slots_out.size() == slots().size());
-    ForEachElement<Rule::kSlots>(args, transform_, rule_.At(args.learning_rate, args.update));
+    UpdateElements(rule_.At(args.learning_rate, args.update), transform_, args);
   }
 
  protected:

@@ -1,7 +1,9 @@
 // Optimizers as pure arithmetic on spans of float32: given values, slots and a gradient, the values
 // and slots after one update. Who owns the memory, its blocks and its locks is the caller's affair.
 // A rule works on each element alone, so an update of a block is the same bits as that part of
-// an update of the whole, on any number of shards.
+// an update of the whole, on any number of shards. It is SIMD code chosen at run time for the
+// processor, and decodes the gradient on the way; the bits depend on neither: decoding first and
+// updating with float32 gives the same, and so does every processor.
 //
 // Sources of the rules (the formulas stand in train_config.proto):
 //   momentum  Polyak (1964); the Nesterov form of Sutskever et al., ICML 2013
@@ -20,6 +22,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "core/wire/wire_format.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
@@ -30,12 +33,26 @@ struct SlotSpec {
   float initial_value = 0;
 };
 
+// The gradient as it came over the wire: as many elements as the update has, at any address.
+struct EncodedGradient {
+  EncodedGradient() = default;
+  EncodedGradient(WireFormat wire_format, const uint8_t* bytes, float int8_scale = 1)
+      : format(wire_format), data(bytes), scale(int8_scale) {}
+  explicit EncodedGradient(const float* elements)
+      : data(reinterpret_cast<const uint8_t*>(elements)) {}
+
+  // An elementwise format, or kInt8: the bytes of (a part of) one group, without the scale.
+  WireFormat format = WireFormat::kFloat32;
+  const uint8_t* data = nullptr;
+  float scale = 1;  // kInt8
+};
+
 // One update of n elements. Every array has n elements. An `out` array may be the `in` array
 // of the same position (in place); any other overlap between arrays is not allowed.
 struct UpdateArgs {
   absl::Span<const float> values_in;
   absl::Span<const float* const> slots_in;  // one array per Optimizer::slots(), in that order
-  absl::Span<const float> gradient;
+  EncodedGradient gradient;
   absl::Span<float> values_out;
   absl::Span<float* const> slots_out;
   float learning_rate = 0;

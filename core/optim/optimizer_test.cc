@@ -57,7 +57,7 @@ void UpdateRange(const Optimizer& optimizer, const State& from, size_t begin, si
   for (const auto& slot : from.slots) slots_in.push_back(slot.data() + begin);
   for (auto& slot : to->slots) slots_out.push_back(slot.data() + begin);
   optimizer.Update({absl::MakeConstSpan(from.values).subspan(begin, end - begin), slots_in,
-                    gradient.subspan(begin, end - begin),
+                    EncodedGradient(gradient.data() + begin),
                     absl::MakeSpan(to->values).subspan(begin, end - begin),
                     absl::MakeSpan(slots_out), rate, from.updates});
 }

@@ -12,23 +12,29 @@
 
 namespace keelson {
 
-// Owns `size` floats, 64-byte aligned, zero at first. Movable; copies only when asked (Clone).
+// Owns `size` floats, 64-byte aligned. Movable; copies only when asked (Clone).
 class AlignedBuffer {
  public:
   static constexpr size_t kAlignment = 64;
 
   AlignedBuffer() = default;
-  explicit AlignedBuffer(int64_t size) : size_(size) {
-    if (size == 0) return;
-    const size_t bytes = static_cast<size_t>(size) * sizeof(float);
-    const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    data_.reset(static_cast<float*>(std::aligned_alloc(kAlignment, rounded)));
-    if (data_ == nullptr) throw std::bad_alloc();
-    std::memset(data_.get(), 0, rounded);
+  // Zeros.
+  explicit AlignedBuffer(int64_t size) : AlignedBuffer(Uninitialized(size)) {
+    if (size > 0) std::memset(data(), 0, RoundedBytes(size));
+  }
+
+  // For an owner that writes every element before it reads any.
+  static AlignedBuffer Uninitialized(int64_t size) {
+    AlignedBuffer buffer;
+    if (size == 0) return buffer;
+    buffer.data_.reset(static_cast<float*>(std::aligned_alloc(kAlignment, RoundedBytes(size))));
+    if (buffer.data_ == nullptr) throw std::bad_alloc();
+    buffer.size_ = size;
+    return buffer;
   }
 
   AlignedBuffer Clone() const {
-    AlignedBuffer copy(size_);
+    AlignedBuffer copy = Uninitialized(size_);
     if (size_ > 0) std::memcpy(copy.data(), data(), static_cast<size_t>(size_) * sizeof(float));
     return copy;
   }
@@ -43,6 +49,12 @@ class AlignedBuffer {
   struct Free {
     void operator()(float* p) const { std::free(p); }
   };
+
+  static size_t RoundedBytes(int64_t size) {
+    const size_t bytes = static_cast<size_t>(size) * sizeof(float);
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
   std::unique_ptr<float, Free> data_;
   int64_t size_ = 0;
 };

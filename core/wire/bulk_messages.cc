@@ -1,0 +1,283 @@
+#include "core/wire/bulk_messages.h"
+
+#include "core/wire/message_reader.h"
+#include "core/wire/message_writer.h"
+
+namespace keelson {
+namespace {
+
+// Field numbers of parameter_service.proto and cluster.proto.
+constexpr int kPayload = 15;
+
+namespace request_field {
+constexpr int kHeader = 1;
+constexpr int kPlacementFingerprint = 2;
+constexpr int kRanges = 3;
+constexpr int kKnownVersions = 4;
+constexpr int kSequence = 5;
+constexpr int kStep = 6;
+constexpr int kPulledShardStep = 7;
+constexpr int kLastPart = 8;
+}  // namespace request_field
+
+namespace response_field {
+constexpr int kShardStep = 1;
+constexpr int kStoreId = 2;
+constexpr int kBlocks = 3;
+constexpr int kStaleness = 4;
+constexpr int kDuplicateBlocks = 5;
+constexpr int kCredits = 6;
+}  // namespace response_field
+
+// Upper bounds of the encoded sizes: of all single fields together with the payload's tag and size,
+// of a range or a block, of a known version.
+constexpr size_t kFixedBytes = 128;
+constexpr size_t kRangeBytes = 2 + 5 * 6;
+constexpr size_t kBlockBytes = 2 + 2 * 6 + 11;
+constexpr size_t kVersionBytes = 10;
+
+void WriteHeader(const BulkRequest& request, MessageWriter* writer) {
+  const bool has_task = request.role != 0 || request.task_index != 0;
+  if (!has_task && request.incarnation == 0) return;
+  uint8_t* const header = writer->BeginMessage(request_field::kHeader);
+  if (has_task) {
+    uint8_t* const task = writer->BeginMessage(1);
+    writer->Varint(1, static_cast<uint64_t>(request.role));
+    writer->Varint(2, request.task_index);
+    writer->EndMessage(task);
+  }
+  writer->Fixed64(2, request.incarnation);
+  writer->EndMessage(header);
+}
+
+void WriteRange(const BlockRange& range, MessageWriter* writer) {
+  uint8_t* const begin = writer->BeginMessage(request_field::kRanges);
+  writer->Varint(1, range.partition);
+  writer->Varint(2, range.first_block);
+  writer->Varint(3, range.num_blocks);
+  writer->Varint(4, static_cast<uint64_t>(range.format));
+  writer->Varint(5, static_cast<uint64_t>(range.pull_format));
+  writer->EndMessage(begin);
+}
+
+void WriteBlock(const BlockHeader& block, MessageWriter* writer) {
+  uint8_t* const begin = writer->BeginMessage(response_field::kBlocks);
+  writer->Varint(1, block.partition);
+  writer->Varint(2, block.block);
+  writer->Varint(3, block.version);
+  writer->EndMessage(begin);
+}
+
+void ReadTask(MessageReader reader, BulkRequest* request) {
+  while (reader.Next()) {
+    switch (reader.field()) {
+      case 1:
+        reader.ReadEnum("header.task.role", &request->role);
+        break;
+      case 2:
+        reader.ReadUint32("header.task.index", &request->task_index);
+        break;
+      default:
+        reader.Skip();
+    }
+  }
+}
+
+void ReadHeader(MessageReader reader, BulkRequest* request) {
+  while (reader.Next()) {
+    switch (reader.field()) {
+      case 1:
+        ReadTask(reader.Message("header.task"), request);
+        break;
+      case 2:
+        reader.ReadFixed64("header.incarnation", &request->incarnation);
+        break;
+      default:
+        reader.Skip();
+    }
+  }
+}
+
+void ReadRange(MessageReader reader, BlockRange* range) {
+  while (reader.Next()) {
+    switch (reader.field()) {
+      case 1:
+        reader.ReadUint32("ranges.partition", &range->partition);
+        break;
+      case 2:
+        reader.ReadUint32("ranges.first_block", &range->first_block);
+        break;
+      case 3:
+        reader.ReadUint32("ranges.num_blocks", &range->num_blocks);
+        break;
+      case 4:
+        reader.ReadFormat("ranges.format", &range->format);
+        break;
+      case 5:
+        reader.ReadFormat("ranges.pull_format", &range->pull_format);
+        break;
+      default:
+        reader.Skip();
+    }
+  }
+}
+
+void ReadBlock(MessageReader reader, BlockHeader* block) {
+  while (reader.Next()) {
+    switch (reader.field()) {
+      case 1:
+        reader.ReadUint32("blocks.partition", &block->partition);
+        break;
+      case 2:
+        reader.ReadUint32("blocks.block", &block->block);
+        break;
+      case 3:
+        reader.ReadUint64("blocks.version", &block->version);
+        break;
+      default:
+        reader.Skip();
+    }
+  }
+}
+
+void ReadField(MessageReader* reader, BulkRequest* request) {
+  switch (reader->field()) {
+    case request_field::kHeader:
+      return ReadHeader(reader->Message("header"), request);
+    case request_field::kPlacementFingerprint:
+      return reader->ReadFixed64("placement_fingerprint", &request->placement_fingerprint);
+    case request_field::kRanges:
+      return ReadRange(reader->Message("ranges"), &request->ranges.emplace_back());
+    case request_field::kKnownVersions:
+      return reader->AppendUint64s("known_versions", &request->known_versions);
+    case request_field::kSequence:
+      return reader->ReadUint64("sequence", &request->sequence);
+    case request_field::kStep:
+      return reader->ReadInt64("step", &request->step);
+    case request_field::kPulledShardStep:
+      return reader->ReadInt64("pulled_shard_step", &request->pulled_shard_step);
+    case request_field::kLastPart:
+      return reader->ReadBool("last_part", &request->last_part);
+    default:
+      return reader->Skip();
+  }
+}
+
+void ReadField(MessageReader* reader, BulkResponse* response) {
+  switch (reader->field()) {
+    case response_field::kShardStep:
+      return reader->ReadInt64("shard_step", &response->shard_step);
+    case response_field::kStoreId:
+      return reader->ReadFixed64("store_id", &response->store_id);
+    case response_field::kBlocks:
+      return ReadBlock(reader->Message("blocks"), &response->blocks.emplace_back());
+    case response_field::kStaleness:
+      return reader->ReadInt64("staleness", &response->staleness);
+    case response_field::kDuplicateBlocks:
+      return reader->ReadUint32("duplicate_blocks", &response->duplicate_blocks);
+    case response_field::kCredits:
+      return reader->ReadUint32("credits", &response->credits);
+    default:
+      return reader->Skip();
+  }
+}
+
+template <typename Message>
+absl::StatusOr<size_t> Decode(const char* name, ByteCursor* cursor, Message* message) {
+  ByteCursor ahead = *cursor;
+  ReadError error;
+  MessageReader reader(&ahead, &error);
+  size_t payload_bytes = 0;
+  bool at_payload = false;
+  while (!at_payload && reader.Next()) {
+    at_payload = reader.field() == kPayload;
+    if (at_payload) {
+      payload_bytes = reader.TakeRest("payload");
+    } else {
+      ReadField(&reader, message);
+    }
+  }
+  if (!error.ok()) return error.ToStatus(name);
+  cursor->Skip(reader.consumed());
+  return payload_bytes;
+}
+
+// `*message` with everything at its default, but with its memory.
+void Reset(BulkRequest* message) {
+  std::vector<BlockRange> ranges = std::move(message->ranges);
+  std::vector<uint64_t> known_versions = std::move(message->known_versions);
+  ranges.clear();
+  known_versions.clear();
+  *message = {.ranges = std::move(ranges), .known_versions = std::move(known_versions)};
+}
+
+void Reset(BulkResponse* message) {
+  std::vector<BlockHeader> blocks = std::move(message->blocks);
+  blocks.clear();
+  *message = {.blocks = std::move(blocks)};
+}
+
+// Writes into a string of `max_bytes` at first.
+template <typename Write>
+std::string Encoded(size_t max_bytes, size_t payload_bytes, Write write) {
+  std::string bytes(max_bytes, '\0');
+  MessageWriter writer(bytes.data());
+  write(&writer);
+  if (payload_bytes > 0) writer.BeginBytes(kPayload, payload_bytes);
+  bytes.resize(static_cast<size_t>(reinterpret_cast<char*>(writer.position()) - bytes.data()));
+  return bytes;
+}
+
+}  // namespace
+
+absl::string_view BulkMethodName(BulkMethod method) {
+  switch (method) {
+    case BulkMethod::kPull:
+      return "Pull";
+    case BulkMethod::kPush:
+      return "Push";
+    case BulkMethod::kPushPull:
+      return "PushPull";
+  }
+  return "unknown";
+}
+
+std::string EncodeBulkRequest(const BulkRequest& request, size_t payload_bytes) {
+  const size_t max_bytes = kFixedBytes + request.ranges.size() * kRangeBytes +
+                           request.known_versions.size() * kVersionBytes;
+  return Encoded(max_bytes, payload_bytes, [&request](MessageWriter* writer) {
+    WriteHeader(request, writer);
+    writer->Fixed64(request_field::kPlacementFingerprint, request.placement_fingerprint);
+    for (const BlockRange& range : request.ranges) WriteRange(range, writer);
+    writer->PackedVarints(request_field::kKnownVersions, request.known_versions);
+    writer->Varint(request_field::kSequence, request.sequence);
+    writer->Varint(request_field::kStep, static_cast<uint64_t>(request.step));
+    writer->Varint(request_field::kPulledShardStep,
+                   static_cast<uint64_t>(request.pulled_shard_step));
+    writer->Varint(request_field::kLastPart, request.last_part ? 1 : 0);
+  });
+}
+
+std::string EncodeBulkResponse(const BulkResponse& response, size_t payload_bytes) {
+  const size_t max_bytes = kFixedBytes + response.blocks.size() * kBlockBytes;
+  return Encoded(max_bytes, payload_bytes, [&response](MessageWriter* writer) {
+    writer->Varint(response_field::kShardStep, static_cast<uint64_t>(response.shard_step));
+    writer->Fixed64(response_field::kStoreId, response.store_id);
+    for (const BlockHeader& block : response.blocks) WriteBlock(block, writer);
+    writer->Varint(response_field::kStaleness, static_cast<uint64_t>(response.staleness));
+    writer->Varint(response_field::kDuplicateBlocks, response.duplicate_blocks);
+    writer->Varint(response_field::kCredits, response.credits);
+  });
+}
+
+absl::StatusOr<size_t> DecodeBulkRequest(ByteCursor* cursor, BulkRequest* request) {
+  Reset(request);
+  return Decode("request", cursor, request);
+}
+
+absl::StatusOr<size_t> DecodeBulkResponse(ByteCursor* cursor, BulkResponse* response) {
+  Reset(response);
+  return Decode("response", cursor, response);
+}
+
+}  // namespace keelson

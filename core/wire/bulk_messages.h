@@ -1,0 +1,89 @@
+// The messages of the bulk calls (Pull, Push, PushPull of parameter_service.proto) as plain
+// structs, and their hand-written wire form: everything but the payload, which is the last field
+// and is neither copied nor touched here. The bytes are what protobuf writes for the same message,
+// so any client or server in any language can be at the other end.
+#ifndef KEELSON_CORE_WIRE_BULK_MESSAGES_H_
+#define KEELSON_CORE_WIRE_BULK_MESSAGES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/wire/byte_rope.h"
+#include "core/wire/wire_format.h"
+
+namespace keelson {
+
+enum class BulkMethod : uint8_t { kPull = 0, kPush = 1, kPushPull = 2 };
+inline constexpr int kNumBulkMethods = 3;
+
+// "Pull", "Push", "PushPull".
+absl::string_view BulkMethodName(BulkMethod method);
+
+// v1::BlockRange.
+struct BlockRange {
+  uint32_t partition = 0;
+  uint32_t first_block = 0;
+  uint32_t num_blocks = 0;
+  // Push: of the gradients in the payload. Pull: of the values wanted.
+  WireFormat format = WireFormat::kFloat32;
+  // PushPull: of the values wanted.
+  WireFormat pull_format = WireFormat::kFloat32;
+
+  friend bool operator==(const BlockRange&, const BlockRange&) = default;
+};
+
+// v1::BlockHeader.
+struct BlockHeader {
+  uint32_t partition = 0;
+  uint32_t block = 0;
+  uint64_t version = 0;
+
+  friend bool operator==(const BlockHeader&, const BlockHeader&) = default;
+};
+
+// v1::PullRequest and v1::PushRequest, which number their fields alike; what a message does not
+// have keeps its default.
+struct BulkRequest {
+  int role = 0;  // v1::Role
+  uint32_t task_index = 0;
+  uint64_t incarnation = 0;
+  uint64_t placement_fingerprint = 0;
+  std::vector<BlockRange> ranges;
+  std::vector<uint64_t> known_versions;  // Pull
+  uint64_t sequence = 0;                 // Push, and the rest
+  int64_t step = 0;
+  int64_t pulled_shard_step = 0;
+  bool last_part = false;
+
+  friend bool operator==(const BulkRequest&, const BulkRequest&) = default;
+};
+
+// v1::PullResponse, v1::PushResponse and v1::PushPullResponse, likewise.
+struct BulkResponse {
+  int64_t shard_step = 0;
+  uint64_t store_id = 0;
+  std::vector<BlockHeader> blocks;  // Pull, PushPull
+  int64_t staleness = 0;            // Push, PushPull
+  uint32_t duplicate_blocks = 0;
+  uint32_t credits = 0;
+
+  friend bool operator==(const BulkResponse&, const BulkResponse&) = default;
+};
+
+// The message up to its payload, whose `payload_bytes` bytes the caller appends; without a payload
+// (0) the whole message. Fields with their default value are left out, as protobuf does.
+std::string EncodeBulkRequest(const BulkRequest& request, size_t payload_bytes);
+std::string EncodeBulkResponse(const BulkResponse& response, size_t payload_bytes);
+
+// Reads a message and leaves the cursor at its payload; returns the payload's size. Unknown fields
+// are skipped. INVALID_ARGUMENT, with the field: truncated, a wire type that the field cannot have,
+// a number out of its range, a format that does not exist, a payload that is longer than what is
+// left, or anything after the payload (legal in protobuf, but no writer does it).
+absl::StatusOr<size_t> DecodeBulkRequest(ByteCursor* cursor, BulkRequest* request);
+absl::StatusOr<size_t> DecodeBulkResponse(ByteCursor* cursor, BulkResponse* response);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_WIRE_BULK_MESSAGES_H_

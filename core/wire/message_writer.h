@@ -1,0 +1,76 @@
+// Writes the fields of a protobuf message into memory that is large enough, as protobuf does:
+// fields with their default value are left out.
+#ifndef KEELSON_CORE_WIRE_MESSAGE_WRITER_H_
+#define KEELSON_CORE_WIRE_MESSAGE_WRITER_H_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "absl/types/span.h"
+
+namespace keelson {
+
+// Field numbers are 1 to 15, which makes a tag one byte. Bytes that each call needs at most: 11 for
+// Varint, 9 for Fixed64, 2 for a message, 11 for Bytes.
+class MessageWriter {
+ public:
+  explicit MessageWriter(void* to) : next_(static_cast<uint8_t*>(to)) {}
+
+  uint8_t* position() const { return next_; }
+
+  void Varint(int field, uint64_t value) {
+    if (value == 0) return;
+    Tag(field, 0);
+    PutVarint(value);
+  }
+
+  void Fixed64(int field, uint64_t value) {
+    static_assert(std::endian::native == std::endian::little);
+    if (value == 0) return;
+    Tag(field, 1);
+    std::memcpy(next_, &value, sizeof(value));
+    next_ += sizeof(value);
+  }
+
+  // A message of less than 128 bytes, in order: BeginMessage, its fields, EndMessage with what
+  // BeginMessage returned.
+  uint8_t* BeginMessage(int field) {
+    Tag(field, 2);
+    return ++next_;
+  }
+  void EndMessage(uint8_t* begin) { begin[-1] = static_cast<uint8_t>(next_ - begin); }
+
+  void PackedVarints(int field, absl::Span<const uint64_t> values) {
+    if (values.empty()) return;
+    size_t size = 0;
+    for (const uint64_t value : values) size += VarintBytes(value);
+    BeginBytes(field, size);
+    for (const uint64_t value : values) PutVarint(value);
+  }
+
+  // `size` bytes follow.
+  void BeginBytes(int field, size_t size) {
+    Tag(field, 2);
+    PutVarint(size);
+  }
+
+ private:
+  static size_t VarintBytes(uint64_t value) {
+    return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7;
+  }
+
+  void Tag(int field, int wire_type) { *next_++ = static_cast<uint8_t>(field << 3 | wire_type); }
+
+  void PutVarint(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) *next_++ = static_cast<uint8_t>(value | 0x80);
+    *next_++ = static_cast<uint8_t>(value);
+  }
+
+  uint8_t* next_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_WIRE_MESSAGE_WRITER_H_
