@@ -13,19 +13,24 @@
 #include <utility>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "core/base/mutex.h"
 #include "core/optim/optimizer.h"
 #include "core/tensor/aligned_buffer.h"
+#include "core/wire/byte_rope.h"
+#include "ps_server/gradient_reader.h"
 
 namespace keelson {
 
 // One version of a block's content. Counts its holders: the last one deletes it.
 class BlockContent {
  public:
+  // Zeros.
   BlockContent(int64_t elements, size_t num_slots) : values(elements) {
     for (size_t i = 0; i < num_slots; ++i) slots.emplace_back(elements);
   }
+
+  // Of the size of `other`, elements not set: the next version of it, before its update.
+  static BlockContent* NewLike(const BlockContent& other);
 
   AlignedBuffer values;
   std::vector<AlignedBuffer> slots;
@@ -34,6 +39,8 @@ class BlockContent {
 
  private:
   friend class BlockContentRef;
+  BlockContent() = default;
+
   std::atomic<int> holders_{0};
 };
 
@@ -49,14 +56,16 @@ class BlockContentRef {
     std::swap(content_, other.content_);
     return *this;
   }
-  ~BlockContentRef() {
-    if (content_ != nullptr && content_->holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      delete content_;
-    }
-  }
+  ~BlockContentRef() { Release(content_); }
 
   const BlockContent& operator*() const { return *content_; }
   const BlockContent* operator->() const { return content_; }
+
+  // The same reference as a Pin, for bytes of the content on their way through a transport.
+  Pin IntoPin() && {
+    return Pin([](void* content) { Release(static_cast<BlockContent*>(content)); },
+               std::exchange(content_, nullptr));
+  }
 
   // The content for writing, or null when others hold it too. The caller prevents that anyone
   // copies this reference meanwhile (the block's lock does). Acquire pairs with the release in
@@ -68,6 +77,12 @@ class BlockContentRef {
  private:
   void Acquire() {
     if (content_ != nullptr) content_->holders_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  static void Release(BlockContent* content) {
+    if (content != nullptr && content->holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      delete content;
+    }
   }
 
   BlockContent* content_ = nullptr;
@@ -100,13 +115,17 @@ class Block {
   BlockContentRef Read() const;
   BlockState ReadState() const;
 
-  // Applies `gradient` (one value per element). Returns false, and changes nothing, when this push
-  // or a later one of the same incarnation has been applied already.
-  bool Apply(const Optimizer& optimizer, const PushIdentity& push,
-             absl::Span<const float> gradient);
+  // Applies the gradient of all elements, of which CheckGradient has approved, straight from its
+  // pieces, and leaves its cursor behind it. Returns false, and changes nothing, when this push or
+  // a later one of the same incarnation has been applied already. `after`, where given, receives
+  // the content as this call leaves it.
+  bool Apply(const Optimizer& optimizer, const PushIdentity& push, const WireGradient& gradient,
+             BlockContentRef* after = nullptr);
 
  private:
   bool MarkApplied(const PushIdentity& push) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Update(const Optimizer& optimizer, float learning_rate, const WireGradient& gradient)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   mutable Mutex mu_;
   BlockState state_ ABSL_GUARDED_BY(mu_);

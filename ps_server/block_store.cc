@@ -46,17 +46,21 @@ absl::StatusOr<std::unique_ptr<BlockStore>> BlockStore::Create(Options options, 
 }
 
 absl::StatusOr<Block*> BlockStore::Find(int partition, int64_t block) const {
-  const bool known = partition >= 0 && static_cast<size_t>(partition) < local_.size() &&
-                     local_[static_cast<size_t>(partition)] >= 0;
-  if (!known) {
+  if (partition < 0 || static_cast<size_t>(partition) >= local_.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("partition ", partition, " is not on shard ", options_.shard));
+        absl::StrCat("partition ", partition, ": expected 0..", local_.size() - 1));
+  }
+  if (local_[static_cast<size_t>(partition)] < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable ", options_.placement.VariableOf(partition).name, ", partition ",
+                     partition, ": expected a partition of shard ", options_.shard,
+                     ", found one of shard ", options_.placement.partition(partition).shard));
   }
   const auto& blocks = blocks_[static_cast<size_t>(local_[static_cast<size_t>(partition)])];
   if (block < 0 || static_cast<size_t>(block) >= blocks.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "block ", block, " of partition ", partition, " (variable ",
-        options_.placement.VariableOf(partition).name, "): expected 0..", blocks.size() - 1));
+        "variable ", options_.placement.VariableOf(partition).name, ", partition ", partition,
+        ": expected blocks 0..", blocks.size() - 1, ", found block ", block));
   }
   return blocks[static_cast<size_t>(block)].get();
 }

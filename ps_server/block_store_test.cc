@@ -29,7 +29,7 @@ void PushOnes(BlockStore* store, uint64_t incarnation, uint64_t sequence) {
     for (int64_t b = 0; b < store->placement().NumBlocks(p); ++b) {
       const std::vector<float> ones(static_cast<size_t>(store->BlockElements(p, b)), 1.0f);
       ASSERT_TRUE(
-          (*store->Find(p, b))->Apply(store->optimizer(), {incarnation, sequence, 1}, ones));
+          ApplyTo(*store->Find(p, b), store->optimizer(), {incarnation, sequence, 1}, ones));
     }
   }
   store->CountPush();
@@ -108,6 +108,8 @@ TEST(BlockStoreTest, FindRefusesWhatTheShardDoesNotHold) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat("partition ", p)));
   }
+  EXPECT_THAT(std::string(store->Find(theirs, 0).status().message()),
+              HasSubstr(placement.VariableOf(theirs).name));
   for (const int64_t b : {int64_t{-1}, placement.NumBlocks(ours)}) {
     const absl::Status status = store->Find(ours, b).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -135,7 +137,7 @@ TEST(BlockStoreTest, CutWaitsForThePushThatIsUnderWay) {
     for (const int p : store->partitions()) {
       for (int64_t b = 0; b < store->placement().NumBlocks(p); ++b) {
         const std::vector<float> ones(static_cast<size_t>(store->BlockElements(p, b)), 1.0f);
-        (*store->Find(p, b))->Apply(store->optimizer(), {1, 1, 1}, ones);
+        ApplyTo(*store->Find(p, b), store->optimizer(), {1, 1, 1}, ones);
         if (!cutter.joinable()) cutter = std::thread([&] { cut = store->Cut(); });
       }
     }

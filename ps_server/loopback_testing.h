@@ -16,8 +16,10 @@ namespace keelson {
 // Serves `handler`, which outlives it.
 class LoopbackServer {
  public:
-  explicit LoopbackServer(ParameterService* handler) : service_(handler) {
-    auto server = RpcServer::Start("127.0.0.1:0", grpc::InsecureServerCredentials(), {&service_});
+  // `threads` do the bulk calls.
+  explicit LoopbackServer(ParameterService* handler, int threads = 1) : service_(handler) {
+    auto server = RpcServer::Start("127.0.0.1:0", grpc::InsecureServerCredentials(), {&service_},
+                                   {service_.RawMethods(), threads});
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }

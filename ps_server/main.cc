@@ -1,7 +1,10 @@
 // ps_server: holds one shard of the model, applies gradients to it, serves its values.
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "core/base/available_cores.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/rpc/server.h"
@@ -16,14 +19,23 @@ namespace {
 // Answers Finish before the connection goes.
 constexpr absl::Duration kShutdownGrace = absl::Milliseconds(500);
 
-absl::Status RunPsServer(const RoleContext& context) {
+struct Flags {
+  int io_threads = 1;
+};
+
+// One thread receives, applies and answers at the speed of the socket; more than half of the cores
+// would only take them from the kernel and the workers.
+int DefaultIoThreads() { return std::clamp(AvailableCores() / 2, 1, 4); }
+
+absl::Status RunPsServer(const RoleContext& context, const Flags& flags) {
   StopSignal end;
   SignalWatcher watcher(&end);
   ParameterHandler handler({context.incarnation, context.config_hash}, Clock::Real(), &end);
   ParameterGrpcService service(&handler);
-  ASSIGN_OR_RETURN(const std::unique_ptr<RpcServer> server,
-                   RpcServer::Start(context.cluster.ListenAddress(),
-                                    grpc::InsecureServerCredentials(), {&service}));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<RpcServer> server,
+      RpcServer::Start(context.cluster.ListenAddress(), grpc::InsecureServerCredentials(),
+                       {&service}, {service.RawMethods(), flags.io_threads}));
   LogInfo("listening on port ", server->port(), ", waiting for the chief");
   const DoneWatcher done(context, &end);
   end.Wait();
@@ -36,11 +48,21 @@ absl::Status RunPsServer(const RoleContext& context) {
 
 int main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  keelson::Flags flags;
+  flags.io_threads = keelson::DefaultIoThreads();
   keelson::RoleProgram program;
   program.role = keelson::Role::kPs;
   program.description =
       "Keelson's parameter server: holds one shard of the model, applies gradients to it and "
       "serves its values. Ends when the chief says that the job is over.";
-  program.run = keelson::RunPsServer;
+  program.add_flags = [&](CLI::App* app) {
+    app->add_option("--io_threads", flags.io_threads,
+                    "Threads that receive, apply and answer pushes and pulls")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+  };
+  program.run = [&](const keelson::RoleContext& context) {
+    return keelson::RunPsServer(context, flags);
+  };
   return keelson::RunRoleProgram(program, argc, argv);
 }

@@ -1,25 +1,27 @@
 #include "ps_server/parameter_grpc_service.h"
 
+#include <utility>
+
 #include "core/rpc/grpc_status.h"
 
 namespace keelson {
+
+std::vector<RawMethod> ParameterGrpcService::RawMethods() {
+  const auto handle = [this](BulkMethod method) {
+    return [this, method](ByteRope request) { return handler_->Bulk(method, std::move(request)); };
+  };
+  // A raw service's RequestX is a template of nothing but its name, hence the three lines.
+  return {
+      {[this](auto... call) { RequestPull(call...); }, handle(BulkMethod::kPull)},
+      {[this](auto... call) { RequestPush(call...); }, handle(BulkMethod::kPush)},
+      {[this](auto... call) { RequestPushPull(call...); }, handle(BulkMethod::kPushPull)},
+  };
+}
 
 grpc::Status ParameterGrpcService::Initialize(grpc::ServerContext* context,
                                               const v1::InitializeShardRequest* request,
                                               v1::InitializeShardResponse* response) {
   return ToGrpcStatus(handler_->Initialize(*request, response));
-}
-
-grpc::Status ParameterGrpcService::Pull(grpc::ServerContext* context,
-                                        const v1::PullRequest* request,
-                                        v1::PullResponse* response) {
-  return ToGrpcStatus(handler_->Pull(*request, response));
-}
-
-grpc::Status ParameterGrpcService::Push(grpc::ServerContext* context,
-                                        const v1::PushRequest* request,
-                                        v1::PushResponse* response) {
-  return ToGrpcStatus(handler_->Push(*request, response));
 }
 
 grpc::Status ParameterGrpcService::WriteSnapshot(grpc::ServerContext* context,

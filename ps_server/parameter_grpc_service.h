@@ -1,23 +1,28 @@
-// The gRPC shell around a parameter server's handler.
+// The gRPC shell around a parameter server's handler: control calls through the generated code,
+// bulk calls as bytes.
 #ifndef KEELSON_PS_SERVER_PARAMETER_GRPC_SERVICE_H_
 #define KEELSON_PS_SERVER_PARAMETER_GRPC_SERVICE_H_
 
+#include <vector>
+
 #include "core/client/parameter_service.h"
+#include "core/rpc/raw_server.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 
 namespace keelson {
 
-// `handler` outlives the service.
-class ParameterGrpcService final : public v1::ParameterService::Service {
+// `handler` outlives the service. RpcServer::Start takes the service and its raw methods.
+class ParameterGrpcService final
+    : public v1::ParameterService::WithRawMethod_Pull<v1::ParameterService::WithRawMethod_Push<
+          v1::ParameterService::WithRawMethod_PushPull<v1::ParameterService::Service>>> {
  public:
   explicit ParameterGrpcService(ParameterService* handler) : handler_(handler) {}
 
+  // Pull, Push and PushPull. The service outlives the server that they are given to.
+  std::vector<RawMethod> RawMethods();
+
   grpc::Status Initialize(grpc::ServerContext* context, const v1::InitializeShardRequest* request,
                           v1::InitializeShardResponse* response) override;
-  grpc::Status Pull(grpc::ServerContext* context, const v1::PullRequest* request,
-                    v1::PullResponse* response) override;
-  grpc::Status Push(grpc::ServerContext* context, const v1::PushRequest* request,
-                    v1::PushResponse* response) override;
   grpc::Status WriteSnapshot(grpc::ServerContext* context, const v1::WriteSnapshotRequest* request,
                              v1::WriteSnapshotResponse* response) override;
   grpc::Status GetStatus(grpc::ServerContext* context, const v1::GetShardStatusRequest* request,

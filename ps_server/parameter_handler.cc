@@ -1,7 +1,6 @@
 #include "ps_server/parameter_handler.h"
 
-#include <algorithm>
-
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
@@ -12,48 +11,10 @@
 namespace keelson {
 namespace {
 
-// A block with its position and size, as asked for by a message.
-struct AddressedBlock {
-  Block* block;
-  uint32_t partition;
-  uint32_t index;
-  int64_t elements;
-};
-
-absl::StatusOr<std::vector<AddressedBlock>> Resolve(
-    const BlockStore& store, const google::protobuf::RepeatedPtrField<v1::BlockRange>& ranges) {
-  std::vector<AddressedBlock> blocks;
-  for (const v1::BlockRange& range : ranges) {
-    for (uint32_t i = 0; i < range.num_blocks(); ++i) {
-      const int64_t index = int64_t{range.first_block()} + i;
-      ASSIGN_OR_RETURN(Block * block, store.Find(static_cast<int>(range.partition()), index));
-      blocks.push_back({block, range.partition(), static_cast<uint32_t>(index),
-                        store.BlockElements(static_cast<int>(range.partition()), index)});
-    }
-  }
-  return blocks;
-}
-
-absl::Status CheckPayload(const BlockStore& store, const std::vector<AddressedBlock>& blocks,
-                          size_t payload_bytes) {
-  int64_t elements = 0;
-  for (const AddressedBlock& block : blocks) elements += block.elements;
-  const size_t expected = static_cast<size_t>(elements) * sizeof(float);
-  if (payload_bytes == expected) return absl::OkStatus();
-  const std::string variable =
-      blocks.empty() ? "no variable"
-                     : store.placement().VariableOf(static_cast<int>(blocks[0].partition)).name;
-  return absl::InvalidArgumentError(absl::StrCat("push to ", variable, " …: expected ", expected,
-                                                 " bytes of payload, found ", payload_bytes));
-}
-
-// Pushes that the shard had counted before this one. Counts this one when its last block was
-// applied: of several calls with the same push, also when they run side by side, that is one.
-int64_t PushesBefore(const v1::PushRequest& request, bool has_blocks, bool applied,
-                     BlockStore* store) {
-  if (!request.last_part() || !has_blocks) return store->shard_step();
-  if (applied) return store->CountPush();
-  return store->shard_step() - 1;  // it has been counted when it was applied
+absl::Status OfMethod(BulkMethod method, const absl::Status& status) {
+  if (status.code() != absl::StatusCode::kInvalidArgument) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat(absl::AsciiStrToLower(BulkMethodName(method)), ": ", status.message()));
 }
 
 }  // namespace
@@ -101,8 +62,9 @@ absl::Status ParameterHandler::StartOver(const v1::InitializeShardRequest& reque
     state_ = v1::ShardStatus::EMPTY;
     return store.status();
   }
-  shard_ = std::make_shared<const Shard>(
-      Shard{*std::move(store), request.placement_fingerprint(), RandomId()});
+  shard_ =
+      std::make_shared<const Shard>(Shard{*std::move(store), request.placement_fingerprint(),
+                                          RandomId(), PushOptions{request.reject_non_finite()}});
   state_ = v1::ShardStatus::READY;
   return absl::OkStatus();
 }
@@ -146,62 +108,33 @@ absl::StatusOr<std::shared_ptr<const ParameterHandler::Shard>> ParameterHandler:
   return shard_;
 }
 
-absl::Status ParameterHandler::Pull(const v1::PullRequest& request, v1::PullResponse* response) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard,
-                   ReadyShard(request.placement_fingerprint()));
-  ASSIGN_OR_RETURN(const std::vector<AddressedBlock> blocks,
-                   Resolve(*shard->store, request.ranges()));
-  const size_t known = static_cast<size_t>(request.known_versions_size());
-  if (known != 0 && known != blocks.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("pull: expected ", blocks.size(), " known versions, found ", known));
-  }
-  // Read before the blocks: a push that lands meanwhile makes the values newer than said, never
-  // older.
-  response->set_shard_step(shard->store->shard_step());
-  response->set_store_id(shard->store_id);
-  std::string* payload = response->mutable_payload();
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    const BlockContentRef content = blocks[i].block->Read();
-    if (known != 0 && content->version <= request.known_versions(static_cast<int>(i))) continue;
-    v1::BlockHeader* header = response->add_blocks();
-    header->set_partition(blocks[i].partition);
-    header->set_block(blocks[i].index);
-    header->set_version(content->version);
-    payload->append(reinterpret_cast<const char*>(content->values.data()),
-                    static_cast<size_t>(content->values.size()) * sizeof(float));
-  }
-  pulled_bytes_ += static_cast<int64_t>(payload->size());
-  return absl::OkStatus();
+absl::StatusOr<ByteRope> ParameterHandler::Bulk(BulkMethod method, ByteRope request) {
+  absl::StatusOr<ByteRope> response = Serve(method, request);
+  if (!response.ok()) return OfMethod(method, response.status());
+  return response;
 }
 
-absl::Status ParameterHandler::Push(const v1::PushRequest& request, v1::PushResponse* response) {
+absl::StatusOr<ByteRope> ParameterHandler::Serve(BulkMethod method, const ByteRope& message) {
+  ByteCursor cursor(message);
+  BulkRequest request;
+  ASSIGN_OR_RETURN(const size_t payload_bytes, DecodeBulkRequest(&cursor, &request));
   ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard,
-                   ReadyShard(request.placement_fingerprint()));
-  BlockStore* store = shard->store.get();
-  ASSIGN_OR_RETURN(const std::vector<AddressedBlock> blocks, Resolve(*store, request.ranges()));
-  RETURN_IF_ERROR(CheckPayload(*store, blocks, request.payload().size()));
-  const PushIdentity push = {request.header().incarnation(), request.sequence(),
-                             store->LearningRateAt(request.step())};
-  const auto* gradient = reinterpret_cast<const float*>(request.payload().data());
-  uint32_t duplicates = 0;
-  {
-    const BlockStore::PushScope scope(store);
-    bool applied = false;  // the last block, which stands for the message
-    for (const AddressedBlock& block : blocks) {
-      const size_t elements = static_cast<size_t>(block.elements);
-      applied = block.block->Apply(store->optimizer(), push, {gradient, elements});
-      if (!applied) ++duplicates;
-      gradient += elements;
-    }
-    response->set_staleness(std::max<int64_t>(
-        0, PushesBefore(request, !blocks.empty(), applied, store) - request.pulled_shard_step()));
-    response->set_shard_step(store->shard_step());
+                   ReadyShard(request.placement_fingerprint));
+  BulkResponse response;
+  ValuePayload values;
+  if (method == BulkMethod::kPull) {
+    RETURN_IF_ERROR(PullBlocks(*shard->store, request, payload_bytes, &response, &values));
+  } else {
+    RETURN_IF_ERROR(PushBlocks(shard->store.get(), request, shard->push, cursor, &response,
+                               method == BulkMethod::kPushPull ? &values : nullptr));
+    pushed_bytes_ += static_cast<int64_t>(payload_bytes);
   }
-  response->set_duplicate_blocks(duplicates);
-  duplicate_blocks_ += duplicates;
-  pushed_bytes_ += static_cast<int64_t>(request.payload().size());
-  return absl::OkStatus();
+  response.store_id = shard->store_id;
+  response.credits = credits_.Note(request.incarnation);
+  duplicate_blocks_ += response.duplicate_blocks;
+  pulled_bytes_ += static_cast<int64_t>(values.size());
+  std::string header = EncodeBulkResponse(response, values.size());
+  return std::move(values).Finish(std::move(header));
 }
 
 absl::Status ParameterHandler::WriteSnapshot(const v1::WriteSnapshotRequest& request,
@@ -237,7 +170,10 @@ absl::Status ParameterHandler::GetStatus(const v1::GetShardStatusRequest& reques
   return absl::OkStatus();
 }
 
-void ParameterHandler::FillStatus(v1::ShardStatus* status) const {
+void ParameterHandler::FillStatus(v1::ShardStatus* status) {
+  const CreditLedger::Share share = credits_.share();
+  status->set_active_clients(share.active_clients);
+  status->set_credits(share.credits);
   status->set_incarnation(options_.incarnation);
   status->set_config_hash(options_.config_hash);
   status->set_pushed_bytes(pushed_bytes_);

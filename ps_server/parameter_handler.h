@@ -13,6 +13,8 @@
 #include "core/base/stop_signal.h"
 #include "core/client/parameter_service.h"
 #include "ps_server/block_store.h"
+#include "ps_server/bulk_calls.h"
+#include "ps_server/credit_ledger.h"
 
 namespace keelson {
 
@@ -22,19 +24,21 @@ class ParameterHandler : public ParameterService {
   struct Options {
     uint64_t incarnation = 0;
     uint64_t config_hash = 0;
+    CreditLedger::Options credits = {};
   };
 
   // `end` is raised by Finish. Both outlive the handler.
   ParameterHandler(const Options& options, const Clock* clock, StopSignal* end)
-      : options_(options), clock_(clock), end_(end) {}
+      : options_(options), clock_(clock), end_(end), credits_(options.credits, clock) {}
 
   // The chief has said that the job is over.
   bool finished() const { return finished_; }
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override;
-  absl::Status Pull(const v1::PullRequest& request, v1::PullResponse* response) override;
-  absl::Status Push(const v1::PushRequest& request, v1::PushResponse* response) override;
+  // INVALID_ARGUMENT: bulk_calls.h and DecodeBulkRequest say which; the text starts with the call:
+  // "push: variable dense/kernel, block 2: expected 1048576 bytes, found 1000 left".
+  absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override;
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override;
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
@@ -51,6 +55,7 @@ class ParameterHandler : public ParameterService {
     std::unique_ptr<BlockStore> store;
     uint64_t placement_fingerprint = 0;
     uint64_t store_id = 0;
+    PushOptions push;
   };
 
   // What a store was made from: the same again needs no new store.
@@ -71,11 +76,13 @@ class ParameterHandler : public ParameterService {
   absl::StatusOr<std::unique_ptr<BlockStore>> MakeStore(const v1::InitializeShardRequest& request);
   // UNAVAILABLE: not initialised. ABORTED: made for another placement.
   absl::StatusOr<std::shared_ptr<const Shard>> ReadyShard(uint64_t placement_fingerprint) const;
-  void FillStatus(v1::ShardStatus* status) const;
+  absl::StatusOr<ByteRope> Serve(BulkMethod method, const ByteRope& message);
+  void FillStatus(v1::ShardStatus* status);
 
   const Options options_;
   const Clock* const clock_;
   StopSignal* const end_;
+  CreditLedger credits_;
 
   std::atomic<bool> finished_{false};
   std::atomic<int64_t> pushed_bytes_{0};

@@ -82,10 +82,11 @@ TEST_F(SnapshotStateTest, KeepsStepAndAppliedSequences) {
   ASSERT_TRUE(Initialize(prefix).ok());
   EXPECT_EQ(initialized_.status().shard_step(), 2);
   const Arrays restored = PullAll(placement_, servers_);
-  v1::PushResponse pushed;
-  ASSERT_TRUE(servers_[0]->handler.Push(PushOf(placement_, 0, 1, 2), &pushed).ok());
-  EXPECT_GT(pushed.duplicate_blocks(), 0u);
-  EXPECT_EQ(pushed.shard_step(), 2);
+  const auto pushed =
+      CallBulk(&servers_[0]->handler, BulkMethod::kPush, PushOf(placement_, 0, 1, 2));
+  ASSERT_TRUE(pushed.ok()) << pushed.status();
+  EXPECT_GT(pushed->header.duplicate_blocks, 0u);
+  EXPECT_EQ(pushed->header.shard_step, 2);
   EXPECT_EQ(PullAll(placement_, servers_), restored);
 }
 

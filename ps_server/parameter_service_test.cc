@@ -31,13 +31,15 @@ class ParameterServiceTest : public testing::TestWithParam<Transport> {
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(response.status().state(), v1::ShardStatus::READY);
   }
-  absl::Status Pull(const v1::PullRequest& request) {
-    pulled_.Clear();
-    return service()->Pull(request, &pulled_);
+  absl::Status Pull(const TestRequest& request) {
+    const auto response = CallBulk(service(), BulkMethod::kPull, request);
+    pulled_ = response.ok() ? *response : TestResponse();
+    return response.status();
   }
-  absl::Status Push(const v1::PushRequest& request) {
-    pushed_.Clear();
-    return service()->Push(request, &pushed_);
+  absl::Status Push(const TestRequest& request) {
+    const auto response = CallBulk(service(), BulkMethod::kPush, request);
+    pushed_ = response.ok() ? response->header : BulkResponse();
+    return response.status();
   }
   Arrays Values() {
     EXPECT_TRUE(Pull(PullOf(placement_, 0)).ok());
@@ -50,8 +52,8 @@ class ParameterServiceTest : public testing::TestWithParam<Transport> {
   TestServer server_;
   std::unique_ptr<LoopbackServer> loopback_;
   std::unique_ptr<ParameterService> remote_;
-  v1::PullResponse pulled_;
-  v1::PushResponse pushed_;
+  TestResponse pulled_;
+  BulkResponse pushed_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Transports, ParameterServiceTest,
@@ -76,13 +78,13 @@ TEST_P(ParameterServiceTest, OtherPlacementIsAborted) {
 
 TEST_P(ParameterServiceTest, UnknownBlocksAreInvalid) {
   Initialize();
-  v1::PullRequest pull = PullOf(placement_, 0);
-  pull.mutable_ranges(0)->set_partition(99);
+  TestRequest pull = PullOf(placement_, 0);
+  pull.header.ranges[0].partition = 99;
   absl::Status status = Pull(pull);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("partition 99"));
   pull = PullOf(placement_, 0);
-  pull.mutable_ranges(0)->set_first_block(1000);
+  pull.header.ranges[0].first_block = 1000;
   status = Pull(pull);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("block 1000"));
@@ -91,8 +93,8 @@ TEST_P(ParameterServiceTest, UnknownBlocksAreInvalid) {
 TEST_P(ParameterServiceTest, PayloadOfAnotherSizeIsInvalid) {
   Initialize();
   const Arrays before = Values();
-  v1::PushRequest push = PushOf(placement_, 0, 1, 1);
-  push.mutable_payload()->pop_back();
+  TestRequest push = PushOf(placement_, 0, 1, 1);
+  push.payload.pop_back();
   EXPECT_EQ(Push(push).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Values(), before);
 }
@@ -111,24 +113,36 @@ TEST_P(ParameterServiceTest, PushesAreAppliedOnce) {
   Initialize();
   const Arrays initial = Values();
   ASSERT_TRUE(Push(PushOf(placement_, 0, 1, 1)).ok());
-  EXPECT_EQ(pushed_.shard_step(), 1);
+  EXPECT_EQ(pushed_.shard_step, 1);
   const Arrays once = Values();
   EXPECT_NE(once, initial);
   ASSERT_TRUE(Push(PushOf(placement_, 0, 1, 1)).ok());
-  EXPECT_GT(pushed_.duplicate_blocks(), 0u);
+  EXPECT_GT(pushed_.duplicate_blocks, 0u);
   EXPECT_EQ(Values(), once);
 }
 
 TEST_P(ParameterServiceTest, PullIsConditional) {
   Initialize();
-  v1::PullRequest pull = PullOf(placement_, 0);
+  TestRequest pull = PullOf(placement_, 0);
   ASSERT_TRUE(Pull(pull).ok());
-  for (const v1::BlockHeader& block : pulled_.blocks()) pull.add_known_versions(block.version());
+  for (const BlockHeader& block : pulled_.header.blocks) {
+    pull.header.known_versions.push_back(block.version);
+  }
   ASSERT_TRUE(Pull(pull).ok());
-  EXPECT_EQ(pulled_.blocks_size(), 0);
+  EXPECT_TRUE(pulled_.header.blocks.empty());
   ASSERT_TRUE(Push(PushOf(placement_, 0, 1, 1)).ok());
   ASSERT_TRUE(Pull(pull).ok());
-  EXPECT_EQ(pulled_.blocks_size(), pull.known_versions_size());
+  EXPECT_EQ(pulled_.header.blocks.size(), pull.header.known_versions.size());
+}
+
+TEST_P(ParameterServiceTest, PushPullBringsTheValuesAfterThePush) {
+  Initialize();
+  const auto response = CallBulk(service(), BulkMethod::kPushPull, PushOf(placement_, 0, 1, 1));
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->header.shard_step, 1);
+  Arrays received;
+  Receive(placement_, *response, &received);
+  EXPECT_EQ(received, Values());
 }
 
 TEST_P(ParameterServiceTest, SnapshotBecomesABundle) {

@@ -46,7 +46,7 @@ void PushTo(const Stores& stores, uint64_t sequence) {
         for (int64_t e = 0; e < placement.BlockElements(p, b); ++e) {
           gradient.push_back(TestGradient(placement.partition(p).variable, first + e, sequence));
         }
-        EXPECT_TRUE((*store->Find(p, b))->Apply(store->optimizer(), {1, sequence, 0.1f}, gradient));
+        EXPECT_TRUE(ApplyTo(*store->Find(p, b), store->optimizer(), {1, sequence, 0.1f}, gradient));
       }
     }
     store->CountPush();

@@ -2,36 +2,67 @@
 
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "core/base/random.h"
+#include "core/wire/value_codec.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
 namespace {
 
-void AddAllBlocks(const Placement& placement, int shard,
-                  google::protobuf::RepeatedPtrField<v1::BlockRange>* ranges) {
+std::vector<BlockRange> AllBlocks(const Placement& placement, int shard) {
+  std::vector<BlockRange> ranges;
   for (const int p : placement.PartitionsOf(shard)) {
-    v1::BlockRange* range = ranges->Add();
-    range->set_partition(static_cast<uint32_t>(p));
-    range->set_num_blocks(static_cast<uint32_t>(placement.NumBlocks(p)));
+    ranges.push_back({static_cast<uint32_t>(p), 0, static_cast<uint32_t>(placement.NumBlocks(p))});
   }
+  return ranges;
 }
 
-// `select(variable, element)` for each element of the shard, in the order of AddAllBlocks.
-std::string Payload(const Placement& placement, int shard,
+// `select(variable, element)` for each element of the ranges, in their format.
+std::string Payload(const Placement& placement, const std::vector<BlockRange>& ranges,
                     absl::FunctionRef<float(int, int64_t)> select) {
-  std::vector<float> elements;
-  for (const int p : placement.PartitionsOf(shard)) {
-    const int64_t first = placement.PartitionFirstElement(p);
-    for (int64_t e = first; e < first + placement.PartitionElements(p); ++e) {
-      elements.push_back(select(placement.partition(p).variable, e));
+  std::string payload;
+  for (const BlockRange& range : ranges) {
+    const int p = static_cast<int>(range.partition);
+    for (uint32_t b = range.first_block; b < range.first_block + range.num_blocks; ++b) {
+      const int64_t first = placement.PartitionFirstElement(p) + b * placement.block_elements();
+      std::vector<float> gradient;
+      for (int64_t e = first; e < first + placement.BlockElements(p, b); ++e) {
+        gradient.push_back(select(placement.partition(p).variable, e));
+      }
+      payload += EncodeGradient(range.format, gradient);
     }
   }
-  return BytesOf(elements);
+  return payload;
+}
+
+std::vector<float> DecodeTopK(const std::string& bytes, int64_t elements) {
+  uint32_t count;
+  std::memcpy(&count, bytes.data(), sizeof(count));
+  std::vector<float> decoded(static_cast<size_t>(elements));
+  for (uint32_t i = 0; i < count; ++i) {
+    uint32_t position;
+    std::memcpy(&position, bytes.data() + 4 + 4 * i, sizeof(position));
+    std::memcpy(&decoded[position], bytes.data() + 4 + 4 * (count + i), sizeof(float));
+  }
+  return decoded;
+}
+
+std::vector<float> DecodeInt8(const std::string& bytes, int64_t elements) {
+  std::vector<float> decoded(static_cast<size_t>(elements));
+  const auto* from = reinterpret_cast<const uint8_t*>(bytes.data());
+  for (int64_t first = 0; first < elements; first += kInt8GroupElements) {
+    const auto size = static_cast<size_t>(std::min(kInt8GroupElements, elements - first));
+    float scale;
+    std::memcpy(&scale, from, sizeof(scale));
+    DecodeInt8Group(scale, from + sizeof(scale), {decoded.data() + first, size});
+    from += sizeof(scale) + size;
+  }
+  return decoded;
 }
 
 }  // namespace
@@ -73,6 +104,76 @@ std::string BytesOf(const std::vector<float>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
 }
 
+std::string EncodeGradient(WireFormat format, const std::vector<float>& gradient) {
+  const auto elements = static_cast<int64_t>(gradient.size());
+  std::vector<float> residual(gradient.size());
+  std::string bytes;
+  if (format == WireFormat::kTopK) {
+    EncodeTopK(gradient, (elements + 3) / 4, absl::MakeSpan(residual), &bytes);
+    return bytes;
+  }
+  bytes.resize(EncodedBytes(format, elements));
+  auto* to = reinterpret_cast<uint8_t*>(bytes.data());
+  if (format == WireFormat::kInt8) {
+    EncodeInt8(gradient, absl::MakeSpan(residual), to);
+  } else {
+    EncodeElements(format, gradient, to);
+  }
+  return bytes;
+}
+
+std::vector<float> DecodeGradient(WireFormat format, const std::string& bytes, int64_t elements) {
+  if (format == WireFormat::kTopK) return DecodeTopK(bytes, elements);
+  if (format == WireFormat::kInt8) return DecodeInt8(bytes, elements);
+  std::vector<float> decoded(static_cast<size_t>(elements));
+  DecodeElements(format, reinterpret_cast<const uint8_t*>(bytes.data()), absl::MakeSpan(decoded));
+  return decoded;
+}
+
+ByteRope Fragmented(absl::string_view bytes, size_t longest, uint64_t seed) {
+  ByteRope rope;
+  for (uint64_t i = 0; !bytes.empty(); ++i) {
+    const size_t size = std::min<size_t>(1 + Philox(seed, 0, i)[0] % longest, bytes.size());
+    rope.AppendCopy(bytes.substr(0, size));
+    bytes.remove_prefix(size);
+  }
+  return rope;
+}
+
+bool ApplyTo(Block* block, const Optimizer& optimizer, const PushIdentity& push,
+             const std::vector<float>& gradient) {
+  ByteRope rope;
+  rope.AppendBorrowed(gradient.data(), gradient.size() * sizeof(float));
+  ByteCursor cursor(rope);
+  return block->Apply(optimizer, push, {WireFormat::kFloat32, &cursor});
+}
+
+ByteRope MessageOf(const TestRequest& request) {
+  ByteRope message;
+  message.AppendOwned(EncodeBulkRequest(request.header, request.payload.size()));
+  message.AppendCopy(request.payload);
+  return message;
+}
+
+TestResponse ParseResponse(const ByteRope& message) {
+  TestResponse response;
+  ByteCursor cursor(message);
+  const absl::StatusOr<size_t> payload_bytes = DecodeBulkResponse(&cursor, &response.header);
+  EXPECT_TRUE(payload_bytes.ok()) << payload_bytes.status();
+  if (!payload_bytes.ok()) return response;
+  response.payload.resize(*payload_bytes);
+  EXPECT_TRUE(cursor.Read(response.payload.data(), *payload_bytes));
+  EXPECT_EQ(cursor.remaining(), 0u);
+  return response;
+}
+
+absl::StatusOr<TestResponse> CallBulk(ParameterService* service, BulkMethod method,
+                                      const TestRequest& request) {
+  const absl::StatusOr<ByteRope> response = service->Bulk(method, MessageOf(request));
+  if (!response.ok()) return response.status();
+  return ParseResponse(*response);
+}
+
 v1::InitializeShardRequest InitializeRequest(const Placement& placement, int shard,
                                              const std::string& optimizer) {
   v1::InitializeShardRequest request;
@@ -87,49 +188,57 @@ v1::InitializeShardRequest InitializeRequest(const Placement& placement, int sha
   return request;
 }
 
-v1::PullRequest PullOf(const Placement& placement, int shard) {
-  v1::PullRequest request;
-  request.set_placement_fingerprint(placement.Fingerprint());
-  AddAllBlocks(placement, shard, request.mutable_ranges());
+TestRequest PullOf(const Placement& placement, int shard) {
+  TestRequest request;
+  request.header.placement_fingerprint = placement.Fingerprint();
+  request.header.ranges = AllBlocks(placement, shard);
   return request;
 }
 
-v1::PushRequest PushOf(const Placement& placement, int shard, uint64_t incarnation,
-                       uint64_t sequence) {
-  v1::PushRequest request;
-  request.mutable_header()->set_incarnation(incarnation);
-  request.set_placement_fingerprint(placement.Fingerprint());
-  request.set_sequence(sequence);
-  request.set_last_part(true);
-  AddAllBlocks(placement, shard, request.mutable_ranges());
-  request.set_payload(Payload(placement, shard, [&](int variable, int64_t element) {
+TestRequest EncodedPushOf(const Placement& placement, int shard, uint64_t incarnation,
+                          uint64_t sequence, WireFormat format, WireFormat pull_format) {
+  TestRequest request = PullOf(placement, shard);
+  for (BlockRange& range : request.header.ranges) {
+    range.format = format;
+    range.pull_format = pull_format;
+  }
+  request.header.incarnation = incarnation;
+  request.header.sequence = sequence;
+  request.header.last_part = true;
+  request.payload = Payload(placement, request.header.ranges, [&](int variable, int64_t element) {
     return TestGradient(variable, element, sequence);
-  }));
+  });
   return request;
 }
 
-v1::PushRequest ConstantPushOf(const Placement& placement, int shard, uint64_t incarnation,
-                               uint64_t sequence, float gradient) {
-  v1::PushRequest request = PushOf(placement, shard, incarnation, sequence);
-  request.set_payload(Payload(placement, shard, [&](int, int64_t) { return gradient; }));
+TestRequest PushOf(const Placement& placement, int shard, uint64_t incarnation, uint64_t sequence) {
+  return EncodedPushOf(placement, shard, incarnation, sequence, WireFormat::kFloat32,
+                       WireFormat::kFloat32);
+}
+
+TestRequest ConstantPushOf(const Placement& placement, int shard, uint64_t incarnation,
+                           uint64_t sequence, float gradient) {
+  TestRequest request = PushOf(placement, shard, incarnation, sequence);
+  request.payload =
+      Payload(placement, request.header.ranges, [&](int, int64_t) { return gradient; });
   return request;
 }
 
-void Receive(const Placement& placement, const v1::PullResponse& response, Arrays* arrays) {
-  const char* from = response.payload().data();
-  for (const v1::BlockHeader& block : response.blocks()) {
-    const int p = static_cast<int>(block.partition());
+void Receive(const Placement& placement, const TestResponse& response, Arrays* arrays) {
+  const char* from = response.payload.data();
+  for (const BlockHeader& block : response.header.blocks) {
+    const int p = static_cast<int>(block.partition);
     const VariableSpec& variable = placement.VariableOf(p);
     std::vector<float>& values = (*arrays)[variable.name];
     values.resize(static_cast<size_t>(variable.shape.num_elements()));
     const int64_t first =
-        placement.PartitionFirstElement(p) + block.block() * placement.block_elements();
+        placement.PartitionFirstElement(p) + block.block * placement.block_elements();
     const size_t bytes =
-        static_cast<size_t>(placement.BlockElements(p, block.block())) * sizeof(float);
+        static_cast<size_t>(placement.BlockElements(p, block.block)) * sizeof(float);
     std::memcpy(values.data() + first, from, bytes);
     from += bytes;
   }
-  EXPECT_EQ(from, response.payload().data() + response.payload().size());
+  EXPECT_EQ(from, response.payload.data() + response.payload.size());
 }
 
 TestServers NewServers(int count) {
@@ -155,11 +264,10 @@ TestServers StartServers(const Placement& placement, const std::string& optimize
 Arrays PullAll(const Placement& placement, const TestServers& servers) {
   Arrays arrays;
   for (int s = 0; s < placement.num_shards(); ++s) {
-    v1::PullResponse response;
-    const absl::Status status =
-        servers[static_cast<size_t>(s)]->handler.Pull(PullOf(placement, s), &response);
-    EXPECT_TRUE(status.ok()) << status;
-    Receive(placement, response, &arrays);
+    const auto response = CallBulk(&servers[static_cast<size_t>(s)]->handler, BulkMethod::kPull,
+                                   PullOf(placement, s));
+    EXPECT_TRUE(response.ok()) << response.status();
+    if (response.ok()) Receive(placement, *response, &arrays);
   }
   return arrays;
 }
@@ -167,11 +275,10 @@ Arrays PullAll(const Placement& placement, const TestServers& servers) {
 void PushAll(const Placement& placement, const TestServers& servers, uint64_t incarnation,
              uint64_t sequence) {
   for (int s = 0; s < placement.num_shards(); ++s) {
-    v1::PushResponse response;
-    const absl::Status status = servers[static_cast<size_t>(s)]->handler.Push(
-        PushOf(placement, s, incarnation, sequence), &response);
-    EXPECT_TRUE(status.ok()) << status;
-    EXPECT_EQ(response.duplicate_blocks(), 0u);
+    const auto response = CallBulk(&servers[static_cast<size_t>(s)]->handler, BulkMethod::kPush,
+                                   PushOf(placement, s, incarnation, sequence));
+    ASSERT_TRUE(response.ok()) << response.status();
+    EXPECT_EQ(response->header.duplicate_blocks, 0u);
   }
 }
 

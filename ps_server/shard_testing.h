@@ -9,8 +9,12 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "core/base/clock.h"
 #include "core/base/stop_signal.h"
+#include "core/wire/bulk_messages.h"
+#include "core/wire/byte_rope.h"
 #include "ps_server/block_store.h"
 #include "ps_server/parameter_handler.h"
 
@@ -35,19 +39,48 @@ BlockStore::Options StoreOptions(Placement placement, int shard, const std::stri
 float TestGradient(int variable, int64_t element, uint64_t sequence);
 std::string BytesOf(const std::vector<float>& values);
 
+// The payload of one block.
+std::string EncodeGradient(WireFormat format, const std::vector<float>& gradient);
+// What it means: decoded first, as an update with it would have to be.
+std::vector<float> DecodeGradient(WireFormat format, const std::string& bytes, int64_t elements);
+
+// The same bytes in fragments of 1..longest bytes, each with memory of its own.
+ByteRope Fragmented(absl::string_view bytes, size_t longest, uint64_t seed);
+
+// Applies a float32 gradient.
+bool ApplyTo(Block* block, const Optimizer& optimizer, const PushIdentity& push,
+             const std::vector<float>& gradient);
+
+// A bulk message with its payload.
+struct TestRequest {
+  BulkRequest header;
+  std::string payload;
+};
+struct TestResponse {
+  BulkResponse header;
+  std::string payload;
+};
+
+ByteRope MessageOf(const TestRequest& request);
+TestResponse ParseResponse(const ByteRope& message);
+absl::StatusOr<TestResponse> CallBulk(ParameterService* service, BulkMethod method,
+                                      const TestRequest& request);
+
 // From kTestChief, for initial values.
 v1::InitializeShardRequest InitializeRequest(const Placement& placement, int shard,
                                              const std::string& optimizer = "sgd {}");
 // Asks for every block of the shard.
-v1::PullRequest PullOf(const Placement& placement, int shard);
+TestRequest PullOf(const Placement& placement, int shard);
 // One message with TestGradient for every block of the shard.
-v1::PushRequest PushOf(const Placement& placement, int shard, uint64_t incarnation,
-                       uint64_t sequence);
+TestRequest PushOf(const Placement& placement, int shard, uint64_t incarnation, uint64_t sequence);
 // The same with one value for all elements.
-v1::PushRequest ConstantPushOf(const Placement& placement, int shard, uint64_t incarnation,
-                               uint64_t sequence, float gradient);
-// Puts the blocks of an answer where they belong.
-void Receive(const Placement& placement, const v1::PullResponse& response, Arrays* arrays);
+TestRequest ConstantPushOf(const Placement& placement, int shard, uint64_t incarnation,
+                           uint64_t sequence, float gradient);
+// PushOf with the blocks' gradients and values in these formats.
+TestRequest EncodedPushOf(const Placement& placement, int shard, uint64_t incarnation,
+                          uint64_t sequence, WireFormat format, WireFormat pull_format);
+// Puts the blocks of an answer, float32, where they belong.
+void Receive(const Placement& placement, const TestResponse& response, Arrays* arrays);
 
 // A server without a transport.
 struct TestServer {

@@ -13,22 +13,22 @@
 namespace keelson {
 namespace {
 
-// Executes every call; every second Pull and Push is answered as if it had been lost.
+// Executes every call; every second bulk call is answered as if it had been lost.
 class LossyService : public ParameterService {
  public:
   explicit LossyService(ParameterService* service) : service_(service) {}
 
   int lost() const { return lost_; }
 
+  absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
+    absl::StatusOr<ByteRope> response = service_->Bulk(method, std::move(request));
+    if (++calls_ % 2 == 0) return response;
+    ++lost_;
+    return absl::UnavailableError("the answer was lost");
+  }
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override {
     return service_->Initialize(request, response);
-  }
-  absl::Status Pull(const v1::PullRequest& request, v1::PullResponse* response) override {
-    return MaybeLose(service_->Pull(request, response));
-  }
-  absl::Status Push(const v1::PushRequest& request, v1::PushResponse* response) override {
-    return MaybeLose(service_->Push(request, response));
   }
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override {
@@ -48,12 +48,6 @@ class LossyService : public ParameterService {
   }
 
  private:
-  absl::Status MaybeLose(absl::Status status) {
-    if (++calls_ % 2 == 0) return status;
-    ++lost_;
-    return absl::UnavailableError("the answer was lost");
-  }
-
   ParameterService* const service_;
   std::atomic<int> calls_{0};
   std::atomic<int> lost_{0};
@@ -66,45 +60,35 @@ std::vector<VariableSpec> ModelOrder() {
   return variables;
 }
 
-Arrays ByName(absl::Span<const VariableSpec> variables, absl::Span<const Tensor> tensors) {
-  Arrays arrays;
-  for (size_t v = 0; v < variables.size(); ++v) {
-    EXPECT_EQ(tensors[v].shape(), variables[v].shape);
-    arrays[variables[v].name].assign(tensors[v].span().begin(), tensors[v].span().end());
-  }
-  return arrays;
-}
-
-// The gradients that PushOf sends.
-std::vector<Tensor> Gradients(const Placement& placement, absl::Span<const VariableSpec> variables,
-                              uint64_t sequence) {
-  std::vector<Tensor> gradients;
-  for (const VariableSpec& variable : variables) {
-    int position = 0;
-    while (placement.variables()[static_cast<size_t>(position)].name != variable.name) ++position;
-    Tensor& gradient = gradients.emplace_back(variable.shape);
-    for (int64_t e = 0; e < gradient.size(); ++e) {
-      gradient.data()[e] = TestGradient(position, e, sequence);
-    }
-  }
-  return gradients;
-}
-
 class ShardedClientTest : public testing::TestWithParam<int> {
  protected:
-  static ShardedParameterClient::Options Options() {
-    ShardedParameterClient::Options options;
+  using Options = ShardedParameterClient::Options;
+
+  static Options DefaultOptions() {
+    Options options;
     options.self = {Role::kWorker, 0};
     options.incarnation = 42;
     options.retry.first_pause = absl::Microseconds(1);
     options.retry.longest_pause = absl::Microseconds(1);
-    options.threads = GetParam() - 1;
     return options;
   }
 
-  std::unique_ptr<ShardedParameterClient> NewClient(std::vector<ParameterService*> services) {
-    auto client = ShardedParameterClient::Create(Options(), variables_, placement_,
-                                                 std::move(services), &clock_, &stop_);
+  std::unique_ptr<ParameterClient> NewClient(std::vector<ParameterService*> services,
+                                             const Options& options = DefaultOptions()) {
+    auto client = ShardedParameterClient::Create(
+        options, variables_, placement_, std::make_unique<InlineBulkTransport>(std::move(services)),
+        &clock_, &stop_);
+    EXPECT_TRUE(client.ok()) << client.status();
+    return *std::move(client);
+  }
+  std::unique_ptr<ParameterClient> NewGrpcClient(const Options& options) {
+    std::vector<std::string> addresses;
+    for (const auto& server : servers_) {
+      loopback_.push_back(std::make_unique<LoopbackServer>(&server->handler));
+      addresses.push_back(loopback_.back()->address());
+    }
+    auto client = ConnectParameterClient(options, variables_, placement_, addresses,
+                                         grpc::InsecureChannelCredentials(), &clock_, &stop_);
     EXPECT_TRUE(client.ok()) << client.status();
     return *std::move(client);
   }
@@ -114,9 +98,60 @@ class ShardedClientTest : public testing::TestWithParam<int> {
     return services;
   }
 
+  Arrays Received(const ParameterClient& client) const {
+    Arrays arrays;
+    for (size_t v = 0; v < variables_.size(); ++v) {
+      const absl::Span<const float> values = client.values()[v];
+      arrays[variables_[v].name].assign(values.begin(), values.end());
+    }
+    return arrays;
+  }
+
+  // The gradients that PushOf sends.
+  void WriteGradients(ParameterClient* client, uint64_t sequence) const {
+    const int last = static_cast<int>(variables_.size()) - 1;
+    for (size_t v = 0; v < variables_.size(); ++v) {
+      const absl::Span<float> gradient = client->gradients()[v];
+      for (size_t e = 0; e < gradient.size(); ++e) {
+        gradient[e] = TestGradient(last - static_cast<int>(v), static_cast<int64_t>(e), sequence);
+      }
+    }
+  }
+  // A step with the gradients of PushOf; offers some of them early.
+  absl::StatusOr<std::optional<PushResult>> Step(ParameterClient* client, uint64_t sequence) const {
+    WriteGradients(client, sequence);
+    client->Begin(0);
+    client->Offer(3);
+    client->Offer(1);
+    return client->End();
+  }
+  // A step that has to be acknowledged at once.
+  PushResult StepNow(ParameterClient* client, uint64_t sequence) const {
+    const auto result = Step(client, sequence);
+    EXPECT_TRUE(result.ok()) << result.status();
+    if (!result.ok() || !result->has_value()) return {};
+    return **result;
+  }
+  void StartServersOver(uint64_t chief) {
+    for (int s = 0; s < GetParam(); ++s) {
+      v1::InitializeShardRequest request = InitializeRequest(placement_, s, "momentum {}");
+      request.mutable_header()->set_incarnation(chief);
+      v1::InitializeShardResponse response;
+      ASSERT_TRUE(servers_[static_cast<size_t>(s)]->handler.Initialize(request, &response).ok());
+    }
+  }
+  void ExpectShardSteps(int64_t steps) const {
+    for (const auto& server : servers_) {
+      v1::ShardStatus status;
+      ASSERT_TRUE(server->handler.GetStatus({}, &status).ok());
+      EXPECT_EQ(status.shard_step(), steps);
+    }
+  }
+
   const std::vector<VariableSpec> variables_ = ModelOrder();
   const Placement placement_ = TestPlacement(GetParam());
   const TestServers servers_ = StartServers(placement_, "momentum {}", "");
+  std::vector<std::unique_ptr<LoopbackServer>> loopback_;
   ManualClock clock_;
   StopSignal stop_;
 };
@@ -125,37 +160,33 @@ INSTANTIATE_TEST_SUITE_P(Shards, ShardedClientTest, testing::Values(1, 2, 3));
 
 TEST_P(ShardedClientTest, PullBringsTheValuesOfAllShards) {
   const auto client = NewClient(Handlers());
-  EXPECT_EQ(client->values()[0].data()[0], 0);
+  EXPECT_EQ(client->values()[0][0], 0);
   ASSERT_TRUE(client->Pull().ok());
-  EXPECT_EQ(ByName(variables_, client->values()), PullAll(placement_, servers_));
+  EXPECT_EQ(Received(*client), PullAll(placement_, servers_));
 }
 
-TEST_P(ShardedClientTest, PushArrivesWhereItBelongs) {
+TEST_P(ShardedClientTest, StepArrivesWhereItBelongsAndBringsTheValues) {
   const auto client = NewClient(Handlers());
   ASSERT_TRUE(client->Pull().ok());
-  const auto result = client->Push(0, Gradients(placement_, variables_, 7));
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->staleness, 0);
-  EXPECT_EQ(result->retries, 0);
-  ASSERT_TRUE(client->Pull().ok());
+  const PushResult result = StepNow(client.get(), 7);
+  EXPECT_EQ(result.staleness, 0);
+  EXPECT_EQ(result.retries, 0);
   const auto expected = StartServers(placement_, "momentum {}", "");
   PushAll(placement_, expected, 1, 7);
-  EXPECT_EQ(ByName(variables_, client->values()), PullAll(placement_, expected));
+  EXPECT_EQ(PullAll(placement_, servers_), PullAll(placement_, expected));
+  EXPECT_EQ(Received(*client), PullAll(placement_, expected));
+  ExpectShardSteps(1);
 }
 
 TEST_P(ShardedClientTest, StalenessIsWhatOthersPushedSinceThePull) {
   const auto client = NewClient(Handlers());
-  const auto other = NewClient(Handlers());
   ASSERT_TRUE(client->Pull().ok());
   PushAll(placement_, servers_, /*incarnation=*/1, 1);
   PushAll(placement_, servers_, /*incarnation=*/1, 2);
-  auto result = client->Push(0, Gradients(placement_, variables_, 1));
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->staleness, 2);
-  ASSERT_TRUE(client->Pull().ok());
-  result = client->Push(1, Gradients(placement_, variables_, 2));
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->staleness, 0);
+  EXPECT_EQ(StepNow(client.get(), 1).staleness, 2);
+  EXPECT_EQ(StepNow(client.get(), 2).staleness, 0);
+  PushAll(placement_, servers_, /*incarnation=*/1, 3);
+  EXPECT_EQ(StepNow(client.get(), 3).staleness, 1);
 }
 
 TEST_P(ShardedClientTest, AnswersThatAreLostChangeNothing) {
@@ -167,61 +198,90 @@ TEST_P(ShardedClientTest, AnswersThatAreLostChangeNothing) {
   }
   const auto client = NewClient(services);
   const auto expected = StartServers(placement_, "momentum {}", "");
+  ASSERT_TRUE(client->Pull().ok());
   for (uint64_t sequence = 1; sequence <= 5; ++sequence) {
-    ASSERT_TRUE(client->Pull().ok());
-    EXPECT_EQ(ByName(variables_, client->values()), PullAll(placement_, expected));
-    const auto result = client->Push(0, Gradients(placement_, variables_, sequence));
-    ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_EQ(result->staleness, 0);
-    EXPECT_EQ(result->retries, GetParam());
+    const PushResult result = StepNow(client.get(), sequence);
+    EXPECT_EQ(result.staleness, 0);
+    EXPECT_EQ(result.retries, GetParam());
     PushAll(placement_, expected, 1, sequence);
+    EXPECT_EQ(Received(*client), PullAll(placement_, expected));
   }
   EXPECT_EQ(PullAll(placement_, servers_), PullAll(placement_, expected));
-  for (int s = 0; s < GetParam(); ++s) {
-    EXPECT_EQ(lossy[static_cast<size_t>(s)]->lost(), 10);
-    v1::ShardStatus status;
-    ASSERT_TRUE(servers_[static_cast<size_t>(s)]->handler.GetStatus({}, &status).ok());
-    EXPECT_EQ(status.shard_step(), 5);
-  }
+  for (const auto& service : lossy) EXPECT_EQ(service->lost(), 6);
+  ExpectShardSteps(5);
 }
 
 TEST_P(ShardedClientTest, ShardThatStartedOverIsPulledWhole) {
   const auto client = NewClient(Handlers());
   ASSERT_TRUE(client->Pull().ok());
-  const Arrays initial = ByName(variables_, client->values());
-  ASSERT_TRUE(client->Push(0, Gradients(placement_, variables_, 1)).ok());
-  ASSERT_TRUE(client->Pull().ok());
-  EXPECT_NE(ByName(variables_, client->values()), initial);
-  for (int s = 0; s < GetParam(); ++s) {
-    v1::InitializeShardRequest request = InitializeRequest(placement_, s, "momentum {}");
-    request.mutable_header()->set_incarnation(kTestChief + 1);
-    v1::InitializeShardResponse response;
-    ASSERT_TRUE(servers_[static_cast<size_t>(s)]->handler.Initialize(request, &response).ok());
-  }
+  const Arrays initial = Received(*client);
+  StepNow(client.get(), 1);
+  EXPECT_NE(Received(*client), initial);
+  StartServersOver(kTestChief + 1);
   // Versions are lower than those known, and yet the values come.
   ASSERT_TRUE(client->Pull().ok());
-  EXPECT_EQ(ByName(variables_, client->values()), initial);
+  EXPECT_EQ(Received(*client), initial);
+  StepNow(client.get(), 2);
+  StartServersOver(kTestChief + 2);
+  StepNow(client.get(), 3);
+  EXPECT_EQ(Received(*client), PullAll(placement_, servers_));
+}
+
+TEST_P(ShardedClientTest, FormatsRoundAsTheySay) {
+  Options options = DefaultOptions();
+  options.formats.assign(variables_.size(), {WireFormat::kBfloat16, WireFormat::kFloat16});
+  const auto client = NewClient(Handlers(), options);
+  ASSERT_TRUE(client->Pull().ok());
+  StepNow(client.get(), 1);
+  const auto expected = StartServers(placement_, "momentum {}", "");
+  for (int s = 0; s < GetParam(); ++s) {
+    const auto response =
+        CallBulk(&expected[static_cast<size_t>(s)]->handler, BulkMethod::kPush,
+                 EncodedPushOf(placement_, s, 1, 1, WireFormat::kBfloat16, WireFormat::kFloat16));
+    ASSERT_TRUE(response.ok()) << response.status();
+  }
+  Arrays values = PullAll(placement_, expected);
+  EXPECT_EQ(PullAll(placement_, servers_), values);
+  for (auto& [name, array] : values) {
+    array = DecodeGradient(WireFormat::kFloat16, EncodeGradient(WireFormat::kFloat16, array),
+                           static_cast<int64_t>(array.size()));
+  }
+  EXPECT_EQ(Received(*client), values);
 }
 
 TEST_P(ShardedClientTest, WorksThroughGrpc) {
-  std::vector<std::unique_ptr<LoopbackServer>> loopback;
-  std::vector<std::string> addresses;
-  for (const auto& server : servers_) {
-    loopback.push_back(std::make_unique<LoopbackServer>(&server->handler));
-    addresses.push_back(loopback.back()->address());
+  const auto client = NewGrpcClient(DefaultOptions());
+  ASSERT_TRUE(client->Pull().ok());
+  EXPECT_EQ(Received(*client), PullAll(placement_, servers_));
+  for (uint64_t sequence = 1; sequence <= 3; ++sequence) {
+    StepNow(client.get(), sequence);
+    EXPECT_EQ(Received(*client), PullAll(placement_, servers_));
   }
-  const auto client = ConnectParameterClient(Options(), variables_, placement_, addresses,
-                                             grpc::InsecureChannelCredentials(), &clock_, &stop_);
-  ASSERT_TRUE(client.ok()) << client.status();
-  ASSERT_TRUE((*client)->Pull().ok());
-  EXPECT_EQ(ByName(variables_, (*client)->values()), PullAll(placement_, servers_));
-  ASSERT_TRUE((*client)->Push(0, Gradients(placement_, variables_, 1)).ok());
-  ASSERT_TRUE((*client)->Pull().ok());
-  EXPECT_EQ(ByName(variables_, (*client)->values()), PullAll(placement_, servers_));
+  ExpectShardSteps(3);
+}
+
+TEST_P(ShardedClientTest, AtDepthTwoEveryStepIsAppliedOnce) {
+  Options options = DefaultOptions();
+  options.depth = 2;
+  options.background = true;
+  const auto client = NewGrpcClient(options);
+  const auto expected = StartServers(placement_, "momentum {}", "");
+  ASSERT_TRUE(client->Pull().ok());
+  for (uint64_t sequence = 1; sequence <= 6; ++sequence) {
+    const auto result = Step(client.get(), sequence);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->has_value(), sequence > 1);
+    PushAll(placement_, expected, 1, sequence);
+  }
+  const auto last = client->Drain();
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_TRUE(last->has_value());
+  EXPECT_EQ(PullAll(placement_, servers_), PullAll(placement_, expected));
+  ExpectShardSteps(6);
 }
 
 TEST_P(ShardedClientTest, ConnectingToAnotherNumberOfServersIsRefused) {
-  const auto client = ConnectParameterClient(Options(), variables_, placement_, {},
+  const auto client = ConnectParameterClient(DefaultOptions(), variables_, placement_, {},
                                              grpc::InsecureChannelCredentials(), &clock_, &stop_);
   EXPECT_EQ(client.status().code(), absl::StatusCode::kInvalidArgument);
 }
@@ -232,27 +292,22 @@ TEST_P(ShardedClientTest, ManyWorkersAtOnce) {
   std::vector<std::thread> threads;
   for (uint64_t w = 0; w < kWorkers; ++w) {
     threads.emplace_back([&, w] {
-      ShardedParameterClient::Options options = Options();
+      Options options = DefaultOptions();
       options.incarnation = 100 + w;
-      auto client = ShardedParameterClient::Create(options, variables_, placement_, Handlers(),
-                                                   &clock_, &stop_);
-      ASSERT_TRUE(client.ok());
-      std::vector<Tensor> gradients;
-      for (const VariableSpec& variable : variables_) gradients.emplace_back(variable.shape);
+      const auto client = NewClient(Handlers(), options);
+      EXPECT_TRUE(client->Pull().ok());
+      for (const absl::Span<float> gradient : client->gradients()) {
+        std::fill(gradient.begin(), gradient.end(), 0.0f);
+      }
       for (int step = 0; step < kSteps; ++step) {
-        EXPECT_TRUE((*client)->Pull().ok());
-        const Arrays values = ByName(variables_, (*client)->values());
-        EXPECT_EQ(values.at("dense/bias"), std::vector<float>(17, 0.25f));
-        EXPECT_TRUE((*client)->Push(step, gradients).ok());
+        EXPECT_EQ(Received(*client).at("dense/bias"), std::vector<float>(17, 0.25f));
+        client->Begin(step);
+        EXPECT_TRUE(client->End().ok());
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (const auto& server : servers_) {
-    v1::ShardStatus status;
-    ASSERT_TRUE(server->handler.GetStatus({}, &status).ok());
-    EXPECT_EQ(status.shard_step(), static_cast<int64_t>(kWorkers * kSteps));
-  }
+  ExpectShardSteps(kWorkers * kSteps);
 }
 
 }  // namespace

@@ -3,18 +3,20 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/support/channel_arguments.h>
 
-#include "absl/strings/str_cat.h"
+#include "core/rpc/grpc_library.h"
 
 namespace keelson {
 
 std::shared_ptr<grpc::Channel> CreateChannel(
     const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+  KeepGrpcRunning();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  // How long an attempt may take: a busy server needs its time to answer.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 3000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
   // Retries are ours: a push that may have been executed is repeated with its sequence number.

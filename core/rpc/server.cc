@@ -9,16 +9,19 @@
 
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/rpc/channel.h"
+#include "core/rpc/grpc_library.h"
+#include "core/rpc/local_socket.h"
 
 namespace keelson {
 namespace {
 
-// gRPC only says that it could not bind; asking the system once more tells why.
-std::string BindFailure(const std::string& address) {
+// gRPC only says that it could not bind; asking the system once more tells why. Nothing: it could.
+std::optional<std::string> BindFailure(const std::string& address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos) return "not of the form host:port";
   std::string host = address.substr(0, colon);
@@ -31,17 +34,23 @@ std::string BindFailure(const std::string& address) {
   if (error != 0) return gai_strerror(error);
   const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int result = bind(fd, found->ai_addr, found->ai_addrlen);
-  const std::string reason = result == 0 ? "the address became free meanwhile" : strerror(errno);
+  std::optional<std::string> reason;
+  if (result != 0) reason = strerror(errno);
   close(fd);
   freeaddrinfo(found);
   return reason;
+}
+
+absl::Status CannotListen(const std::string& address, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("cannot listen on ", address, ": ", why));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& listen_address, const std::shared_ptr<grpc::ServerCredentials>& credentials,
-    const std::vector<grpc::Service*>& services) {
+    const std::vector<grpc::Service*>& services, RawServing raw) {
+  KeepGrpcRunning();
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(listen_address, credentials, &port);
@@ -50,18 +59,29 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   // Two servers must not share a port by accident.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   for (grpc::Service* service : services) builder.RegisterService(service);
+  std::unique_ptr<RawServer> raw_server;
+  const int local_port = LocalSocketPort(listen_address);
+  if (!raw.methods.empty()) {
+    raw_server = std::make_unique<RawServer>(std::move(raw.methods), raw.threads, &builder);
+    if (local_port > 0) builder.AddListeningPort(LocalSocket(local_port), credentials);
+  }
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot listen on ", listen_address, ": ", BindFailure(listen_address)));
+    const std::optional<std::string> why = BindFailure(listen_address);
+    if (!why.has_value() && raw_server != nullptr && local_port > 0) {
+      return CannotListen(LocalSocket(local_port), "in use");
+    }
+    return CannotListen(listen_address, why.value_or("the address became free meanwhile"));
   }
-  return std::unique_ptr<RpcServer>(new RpcServer(std::move(server), port));
+  if (raw_server != nullptr) raw_server->Start();
+  return std::unique_ptr<RpcServer>(new RpcServer(std::move(raw_server), std::move(server), port));
 }
 
 RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
 
 void RpcServer::Shutdown(absl::Duration grace) {
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+  if (raw_ != nullptr) raw_->Shutdown();
   server_->Wait();
 }
 

@@ -11,19 +11,29 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/rpc/raw_server.h"
 
 namespace keelson {
+
+// Methods that are served as bytes, beside the ordinary ones.
+struct RawServing {
+  std::vector<RawMethod> methods;
+  // Threads that receive, handle and answer; each has connections of its own.
+  int threads = 1;
+};
 
 // Serves from construction to Shutdown or destruction. Thread-safe.
 class RpcServer {
  public:
   // `listen_address` is "host:port"; port 0 takes a free one. `services` has at least one; they
-  // outlive the server. INVALID_ARGUMENT: the address cannot be used (taken, not ours, malformed);
-  // the text says why.
+  // outlive the server, and are the ones that the raw methods belong to. With raw methods all input
+  // and output is done by their threads, and the server also listens on the LocalSocket of its
+  // port (core/rpc/local_socket.h) where it has one. INVALID_ARGUMENT: the address
+  // cannot be used (taken, not ours, malformed); the text says why.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& listen_address,
       const std::shared_ptr<grpc::ServerCredentials>& credentials,
-      const std::vector<grpc::Service*>& services);
+      const std::vector<grpc::Service*>& services, RawServing raw = {});
   ~RpcServer();
 
   int port() const { return port_; }
@@ -32,9 +42,11 @@ class RpcServer {
   void Shutdown(absl::Duration grace);
 
  private:
-  RpcServer(std::unique_ptr<grpc::Server> server, int port)
-      : server_(std::move(server)), port_(port) {}
+  RpcServer(std::unique_ptr<RawServer> raw, std::unique_ptr<grpc::Server> server, int port)
+      : raw_(std::move(raw)), server_(std::move(server)), port_(port) {}
 
+  // Null without raw methods. Its queues are there until the server is gone.
+  const std::unique_ptr<RawServer> raw_;
   const std::unique_ptr<grpc::Server> server_;
   const int port_;
 };

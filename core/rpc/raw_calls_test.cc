@@ -1,0 +1,193 @@
+// RawCallQueue against a RawServer, and against what generated code serves.
+#include <map>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/mutex.h"
+#include "core/rpc/channel.h"
+#include "core/rpc/grpc_status.h"
+#include "core/rpc/raw_client.h"
+#include "core/rpc/server.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "keelson/v1/parameter_service.grpc.pb.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kPush[] = "/keelson.v1.ParameterService/Push";
+constexpr absl::Duration kLong = absl::Seconds(60);
+
+using RawPush = v1::ParameterService::WithRawMethod_Push<v1::ParameterService::Service>;
+
+// Answers Push with what `handle` says, and GetStatus through generated code.
+class EchoServer : public RawPush {
+ public:
+  explicit EchoServer(std::function<absl::StatusOr<ByteRope>(ByteRope)> handle,
+                      const std::string& address = "127.0.0.1:0", int threads = 1) {
+    RawServing raw;
+    raw.methods = {{[this](auto... call) { RequestPush(call...); }, std::move(handle)}};
+    raw.threads = threads;
+    auto server =
+        RpcServer::Start(address, grpc::InsecureServerCredentials(), {this}, std::move(raw));
+    EXPECT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  ~EchoServer() override { server_.reset(); }
+
+  grpc::Status GetStatus(grpc::ServerContext*, const v1::GetShardStatusRequest*,
+                         v1::ShardStatus* response) override {
+    response->set_shard_step(7);
+    return grpc::Status::OK;
+  }
+
+  int port() const { return server_->port(); }
+  std::shared_ptr<grpc::Channel> Connect() const {
+    return CreateChannel(absl::StrCat("127.0.0.1:", port()), grpc::InsecureChannelCredentials());
+  }
+  void Shutdown() { server_->Shutdown(absl::ZeroDuration()); }
+
+ private:
+  std::unique_ptr<RpcServer> server_;
+};
+
+absl::StatusOr<ByteRope> Echo(ByteRope request) { return request; }
+
+ByteRope Rope(const std::string& bytes) {
+  ByteRope rope;
+  rope.AppendCopy(bytes);
+  return rope;
+}
+
+std::string Pattern(size_t size) {
+  std::string bytes(size, '\0');
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 + i / 977);
+  return bytes;
+}
+
+TEST(RawCallsTest, MessagesOfEverySizeComeBackWhole) {
+  EchoServer server(Echo);
+  const auto channel = server.Connect();
+  RawCallQueue calls;
+  for (const size_t size : {0, 1, 23, 24, 16383, 16384, 70000, 4 << 20, (4 << 20) + 100}) {
+    const std::string bytes = Pattern(size);
+    calls.Start(channel, kPush, Rope(bytes), kLong, size);
+    const auto done = calls.Next(kLong);
+    ASSERT_TRUE(done.has_value());
+    EXPECT_TRUE(done->status.ok()) << done->status.error_message();
+    EXPECT_EQ(done->tag, size);
+    EXPECT_TRUE(done->response.ToString() == bytes) << size;
+  }
+}
+
+TEST(RawCallsTest, ManyCallsAreUnderWayAtATime) {
+  EchoServer server(Echo, "127.0.0.1:0", 2);
+  const std::shared_ptr<grpc::Channel> channels[] = {server.Connect(), server.Connect()};
+  RawCallQueue calls;
+  std::map<uint64_t, std::string> expected;
+  for (uint64_t tag = 0; tag < 40; ++tag) {
+    expected[tag] = Pattern(1000 * tag + 1);
+    calls.Start(channels[tag % 2], kPush, Rope(expected[tag]), kLong, tag);
+  }
+  EXPECT_EQ(calls.under_way(), 40u);
+  while (calls.under_way() > 0) {
+    const auto done = calls.Next(kLong);
+    ASSERT_TRUE(done.has_value());
+    EXPECT_TRUE(done->status.ok());
+    EXPECT_TRUE(done->response.ToString() == expected[done->tag]);
+    expected.erase(done->tag);
+  }
+  EXPECT_TRUE(expected.empty());
+}
+
+TEST(RawCallsTest, AnErrorComesWithItsCodeAndText) {
+  EchoServer server([](ByteRope) { return absl::InvalidArgumentError("no such block"); });
+  RawCallQueue calls;
+  calls.Start(server.Connect(), kPush, Rope("x"), kLong, 1);
+  const auto done = calls.Next(kLong);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(FromGrpcStatus(done->status, "ps-0"), absl::InvalidArgumentError("no such block"));
+}
+
+TEST(RawCallsTest, OrdinaryMethodsAreServedBeside) {
+  EchoServer server(Echo);
+  const auto stub = v1::ParameterService::NewStub(server.Connect());
+  grpc::ClientContext context;
+  v1::ShardStatus status;
+  ASSERT_TRUE(stub->GetStatus(&context, {}, &status).ok());
+  EXPECT_EQ(status.shard_step(), 7);
+}
+
+TEST(RawCallsTest, GeneratedStubsReachARawMethod) {
+  // The bytes of the request, read as the response: shard_step = 5 in both.
+  EchoServer server([](ByteRope) {
+    v1::PushResponse response;
+    response.set_shard_step(5);
+    ByteRope rope;
+    rope.AppendOwned(response.SerializeAsString());
+    return rope;
+  });
+  const auto stub = v1::ParameterService::NewStub(server.Connect());
+  grpc::ClientContext context;
+  v1::PushRequest request;
+  request.set_payload(std::string(100000, 'p'));
+  v1::PushResponse response;
+  ASSERT_TRUE(stub->Push(&context, request, &response).ok());
+  EXPECT_EQ(response.shard_step(), 5);
+}
+
+TEST(RawCallsTest, WakeEndsAWait) {
+  RawCallQueue calls;
+  std::thread waker([&] { calls.Wake(); });
+  EXPECT_FALSE(calls.Next(kLong).has_value());
+  waker.join();
+  // Once only, and again when asked again.
+  EXPECT_FALSE(calls.Next(absl::ZeroDuration()).has_value());
+  calls.Wake();
+  EXPECT_FALSE(calls.Next(kLong).has_value());
+}
+
+TEST(RawCallsTest, ADeadlinePasses) {
+  Mutex mu;
+  CondVar changed;
+  bool released = false;
+  EchoServer server([&](ByteRope request) -> absl::StatusOr<ByteRope> {
+    MutexLock lock(&mu);
+    while (!released) changed.Wait(&mu);
+    return request;
+  });
+  RawCallQueue calls;
+  calls.Start(server.Connect(), kPush, Rope("x"), absl::Milliseconds(20), 1);
+  const auto done = calls.Next(kLong);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  MutexLock lock(&mu);
+  released = true;
+  changed.NotifyAll();
+}
+
+TEST(RawCallsTest, DestructionCancelsWhatIsUnderWay) {
+  // Nobody serves this address.
+  RawCallQueue calls;
+  calls.Start(CreateChannel("127.0.0.1:1", grpc::InsecureChannelCredentials()), kPush, Rope("x"),
+              kLong, 1);
+}
+
+TEST(RawCallsTest, AfterShutdownCallsAreUnavailable) {
+  EchoServer server(Echo);
+  const auto channel = server.Connect();
+  RawCallQueue calls;
+  calls.Start(channel, kPush, Rope("x"), kLong, 1);
+  ASSERT_TRUE(calls.Next(kLong).has_value());
+  server.Shutdown();
+  calls.Start(channel, kPush, Rope("x"), kLong, 2);
+  const auto done = calls.Next(kLong);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->status.error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+}  // namespace
+}  // namespace keelson

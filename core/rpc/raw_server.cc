@@ -1,0 +1,97 @@
+#include "core/rpc/raw_server.h"
+
+#include <utility>
+
+#include "core/rpc/byte_buffer.h"
+#include "core/rpc/grpc_status.h"
+
+namespace keelson {
+namespace {
+
+// Calls of a method that a queue is ready to take before the thread comes round to ask for more.
+constexpr int kRequestsAhead = 4;
+
+std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> AddQueues(int count,
+                                                                    grpc::ServerBuilder* builder) {
+  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
+  for (int i = 0; i < count; ++i) queues.push_back(builder->AddCompletionQueue());
+  return queues;
+}
+
+}  // namespace
+
+// First in the queue as a request that came, then as an answer that was sent.
+struct RawServer::Call {
+  explicit Call(const RawMethod* called, grpc::ServerCompletionQueue* on)
+      : method(called), queue(on), writer(&context) {}
+
+  const RawMethod* const method;
+  grpc::ServerCompletionQueue* const queue;
+  bool answered = false;
+  grpc::ServerContext context;
+  grpc::ByteBuffer request;
+  RawMethod::Writer writer;
+};
+
+RawServer::RawServer(std::vector<RawMethod> methods, int threads, grpc::ServerBuilder* builder)
+    : methods_(std::move(methods)), queues_(AddQueues(threads, builder)) {}
+
+RawServer::~RawServer() { Shutdown(); }
+
+void RawServer::Start() {
+  for (const auto& queue : queues_) {
+    for (const RawMethod& method : methods_) {
+      for (int i = 0; i < kRequestsAhead; ++i) Request(&method, queue.get());
+    }
+    threads_.emplace_back([this, q = queue.get()] { Serve(q); });
+  }
+}
+
+void RawServer::Shutdown() {
+  {
+    MutexLock lock(&mu_);
+    if (shut_down_) return;
+    shut_down_ = true;
+  }
+  for (const auto& queue : queues_) queue->Shutdown();
+  for (std::thread& thread : threads_) thread.join();
+  // A queue is destroyed empty, also one that nobody served.
+  void* tag = nullptr;
+  bool ok = false;
+  for (const auto& queue : queues_) {
+    while (queue->Next(&tag, &ok)) delete static_cast<Call*>(tag);
+  }
+}
+
+void RawServer::Serve(grpc::ServerCompletionQueue* queue) {
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue->Next(&tag, &ok)) {
+    auto* call = static_cast<Call*>(tag);
+    if (call->answered || !ok) {
+      delete call;
+      continue;
+    }
+    Request(call->method, queue);
+    Handle(call);
+  }
+}
+
+void RawServer::Request(const RawMethod* method, grpc::ServerCompletionQueue* queue) {
+  MutexLock lock(&mu_);
+  if (shut_down_) return;
+  auto* call = new Call(method, queue);
+  method->request(&call->context, &call->request, &call->writer, queue, queue, call);
+}
+
+void RawServer::Handle(Call* call) {
+  absl::StatusOr<ByteRope> response = call->method->handle(TakeByteBuffer(&call->request));
+  call->answered = true;
+  if (response.ok()) {
+    call->writer.Finish(MakeByteBuffer(*std::move(response)), grpc::Status::OK, call);
+  } else {
+    call->writer.FinishWithError(ToGrpcStatus(response.status()), call);
+  }
+}
+
+}  // namespace keelson

@@ -1,0 +1,65 @@
+// Serves unary methods whose messages are bytes, on completion-queue threads that also do the
+// server's input and output: a request is handled on the thread that received it.
+#ifndef KEELSON_CORE_RPC_RAW_SERVER_H_
+#define KEELSON_CORE_RPC_RAW_SERVER_H_
+
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/server_builder.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/async_unary_call.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/mutex.h"
+#include "core/wire/byte_rope.h"
+
+namespace keelson {
+
+// One method of a generated service that is marked raw (WithRawMethod_X).
+struct RawMethod {
+  using Writer = grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>;
+
+  // Asks for the next call: RequestX of the generated service.
+  std::function<void(grpc::ServerContext*, grpc::ByteBuffer*, Writer*, grpc::CompletionQueue*,
+                     grpc::ServerCompletionQueue*, void* tag)>
+      request;
+  // Called on the serving threads; what it takes, the connections of its thread wait.
+  std::function<absl::StatusOr<ByteRope>(ByteRope)> handle;
+};
+
+// The threads and queues of raw methods. RpcServer owns one and knows the order of starting and
+// ending.
+class RawServer {
+ public:
+  // Adds `threads` queues to the builder. Nothing is served before Start.
+  RawServer(std::vector<RawMethod> methods, int threads, grpc::ServerBuilder* builder);
+  ~RawServer();
+
+  // After the server was started.
+  void Start();
+  // After the server was shut down: its calls have ended. Joins the threads.
+  void Shutdown();
+
+ private:
+  struct Call;
+
+  void Serve(grpc::ServerCompletionQueue* queue);
+  void Request(const RawMethod* method, grpc::ServerCompletionQueue* queue);
+  void Handle(Call* call);
+
+  const std::vector<RawMethod> methods_;
+  const std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
+  std::vector<std::thread> threads_;
+
+  Mutex mu_;
+  bool shut_down_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_RPC_RAW_SERVER_H_

@@ -1,0 +1,135 @@
+#include "ps_server/bulk_calls.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+#include "ps_server/addressed_blocks.h"
+#include "ps_server/gradient_reader.h"
+
+namespace keelson {
+namespace {
+
+using Blocks = std::vector<AddressedBlock>;
+
+absl::Status CheckValueFormat(const BlockStore& store, const AddressedBlock& block,
+                              WireFormat format) {
+  if (IsElementwise(format)) return absl::OkStatus();
+  return ErrorAt(store, block,
+                 absl::StrCat("expected values as float32, float16 or bfloat16, found ",
+                              WireFormatName(format)));
+}
+
+absl::Status CheckPull(const BlockStore& store, const BulkRequest& request, const Blocks& blocks) {
+  const size_t known = request.known_versions.size();
+  if (known != 0 && known != blocks.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected ", blocks.size(), " known versions, found ", known));
+  }
+  for (const AddressedBlock& block : blocks) {
+    RETURN_IF_ERROR(CheckValueFormat(store, block, block.format));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNotNegative(absl::string_view field, int64_t value) {
+  if (value >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, ": expected at least 0, found ", value));
+}
+
+absl::Status CheckPayloadEnds(const BlockStore& store, const Blocks& blocks, size_t left) {
+  if (left == 0) return absl::OkStatus();
+  if (blocks.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected no payload without blocks, found ", left, " bytes"));
+  }
+  return ErrorAt(store, blocks.back(),
+                 absl::StrCat("expected the end of the payload after it, found ", left, " bytes"));
+}
+
+absl::Status CheckPush(const BlockStore& store, const BulkRequest& request,
+                       const PushOptions& options, const Blocks& blocks, bool with_values,
+                       ByteCursor payload) {
+  RETURN_IF_ERROR(CheckNotNegative("step", request.step));
+  RETURN_IF_ERROR(CheckNotNegative("pulled_shard_step", request.pulled_shard_step));
+  for (const AddressedBlock& block : blocks) {
+    if (with_values) RETURN_IF_ERROR(CheckValueFormat(store, block, block.pull_format));
+    const absl::Status gradient =
+        CheckGradient({block.format, &payload}, block.elements, options.reject_non_finite);
+    if (!gradient.ok()) return ErrorAt(store, block, gradient.message());
+  }
+  return CheckPayloadEnds(store, blocks, payload.remaining());
+}
+
+void AddValues(const AddressedBlock& block, WireFormat format, BlockContentRef content,
+               BulkResponse* response, ValuePayload* values) {
+  response->blocks.push_back({block.partition, block.index, content->version});
+  values->Add(std::move(content), format);
+}
+
+// Applies all blocks. Returns whether the last one was applied here, which stands for the message.
+bool ApplyBlocks(BlockStore* store, const PushIdentity& push, const Blocks& blocks,
+                 ByteCursor payload, BulkResponse* response, ValuePayload* values) {
+  bool applied = false;
+  for (const AddressedBlock& block : blocks) {
+    BlockContentRef after;
+    applied = block.block->Apply(store->optimizer(), push, {block.format, &payload},
+                                 values == nullptr ? nullptr : &after);
+    if (!applied) ++response->duplicate_blocks;
+    if (values != nullptr) {
+      AddValues(block, block.pull_format, std::move(after), response, values);
+    }
+  }
+  return applied;
+}
+
+// Pushes that the shard had counted before this one. Counts this one when it is `applied` here: of
+// several calls with the same push, also when they run side by side, that is one.
+int64_t PushesBefore(BlockStore* store, bool last_part, bool applied) {
+  if (!last_part) return store->shard_step();
+  if (applied) return store->CountPush();
+  return store->shard_step() - 1;  // it has been counted when it was applied
+}
+
+}  // namespace
+
+absl::Status PullBlocks(const BlockStore& store, const BulkRequest& request, size_t payload_bytes,
+                        BulkResponse* response, ValuePayload* values) {
+  ASSIGN_OR_RETURN(const Blocks blocks, ResolveBlocks(store, request.ranges));
+  RETURN_IF_ERROR(CheckPull(store, request, blocks));
+  if (payload_bytes != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected no payload, found ", payload_bytes, " bytes"));
+  }
+  // Read before the blocks: a push that lands meanwhile makes the values newer than said, never
+  // older.
+  response->shard_step = store.shard_step();
+  const bool conditional = !request.known_versions.empty();
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    BlockContentRef content = blocks[i].block->Read();
+    if (conditional && content->version == request.known_versions[i]) continue;
+    AddValues(blocks[i], blocks[i].format, std::move(content), response, values);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PushBlocks(BlockStore* store, const BulkRequest& request, const PushOptions& options,
+                        ByteCursor payload, BulkResponse* response, ValuePayload* values) {
+  ASSIGN_OR_RETURN(const Blocks blocks, ResolveBlocks(*store, request.ranges));
+  RETURN_IF_ERROR(CheckPush(*store, request, options, blocks, values != nullptr, payload));
+  const PushIdentity push = {request.incarnation, request.sequence,
+                             store->LearningRateAt(request.step)};
+  const BlockStore::PushScope scope(store);
+  // Likewise read before the blocks.
+  const int64_t step_before = store->shard_step();
+  const bool applied = ApplyBlocks(store, push, blocks, payload, response, values);
+  const bool last_part = request.last_part && !blocks.empty();
+  const int64_t pushes_before = PushesBefore(store, last_part, applied);
+  response->staleness = std::max<int64_t>(0, pushes_before - request.pulled_shard_step);
+  response->shard_step = step_before + (last_part && applied ? 1 : 0);
+  return absl::OkStatus();
+}
+
+}  // namespace keelson

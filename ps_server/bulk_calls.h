@@ -1,0 +1,34 @@
+// What the bulk calls do to a shard. A message is checked as a whole before anything is applied.
+#ifndef KEELSON_PS_SERVER_BULK_CALLS_H_
+#define KEELSON_PS_SERVER_BULK_CALLS_H_
+
+#include "absl/status/status.h"
+#include "core/wire/bulk_messages.h"
+#include "core/wire/byte_rope.h"
+#include "ps_server/block_store.h"
+#include "ps_server/value_payload.h"
+
+namespace keelson {
+
+// Adds the asked blocks, but for those whose version the caller has; a version that is ahead of the
+// block's is another store's. `payload_bytes` is what follows the request.
+// INVALID_ARGUMENT: no such block, a block is listed twice, not one known version per block, a
+// format that values do not have, or a payload.
+absl::Status PullBlocks(const BlockStore& store, const BulkRequest& request, size_t payload_bytes,
+                        BulkResponse* response, ValuePayload* values);
+
+struct PushOptions {
+  bool reject_non_finite = false;
+};
+
+// Applies the gradients that follow at `payload`. With `values` (PushPull), also adds all blocks as
+// they are after it.
+// INVALID_ARGUMENT, nothing applied: Pull's, a payload that is not that of the blocks, a gradient
+// that CheckGradient refuses, or a negative step. A `pulled_shard_step` ahead of the shard's is
+// none: the shard may have been restored since.
+absl::Status PushBlocks(BlockStore* store, const BulkRequest& request, const PushOptions& options,
+                        ByteCursor payload, BulkResponse* response, ValuePayload* values);
+
+}  // namespace keelson
+
+#endif  // KEELSON_PS_SERVER_BULK_CALLS_H_
