@@ -89,8 +89,7 @@ class FakeParameterServer : public ParameterService {
     return away_ ? absl::UnavailableError("connection refused") : absl::OkStatus();
   }
 
-  absl::Status Pull(const v1::PullRequest&, v1::PullResponse*) override { return NotForChiefs(); }
-  absl::Status Push(const v1::PushRequest&, v1::PushResponse*) override { return NotForChiefs(); }
+  absl::StatusOr<ByteRope> Bulk(BulkMethod, ByteRope) override { return NotForChiefs(); }
   absl::Status FindChief(const v1::FindChiefRequest&, v1::FindChiefResponse*) override {
     return NotForChiefs();
   }

@@ -1,4 +1,4 @@
-// One blocking unary call with a deadline, status converted.
+// One blocking unary call with a deadline, status converted; the names of raw ones.
 #ifndef KEELSON_CORE_CLIENT_GRPC_CALL_H_
 #define KEELSON_CORE_CLIENT_GRPC_CALL_H_
 
@@ -7,9 +7,11 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/rpc/grpc_status.h"
+#include "core/wire/bulk_messages.h"
 
 namespace keelson {
 
@@ -21,6 +23,11 @@ absl::Status CallUnary(
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
   return FromGrpcStatus((stub->*method)(&context, request, response), peer);
+}
+
+// The full name of a bulk call: "/keelson.v1.ParameterService/Push".
+inline std::string BulkMethodPath(BulkMethod method) {
+  return absl::StrCat("/keelson.v1.ParameterService/", BulkMethodName(method));
 }
 
 }  // namespace keelson

@@ -1,8 +1,13 @@
 #include "core/client/grpc_parameter_service.h"
 
+#include <optional>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
 #include "core/client/grpc_call.h"
 #include "core/rpc/channel.h"
+#include "core/rpc/raw_client.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 
 namespace keelson {
@@ -16,18 +21,22 @@ constexpr absl::Duration kFileTimeout = absl::Minutes(30);
 
 class GrpcParameterService : public ParameterService {
  public:
-  GrpcParameterService(std::string peer, std::unique_ptr<Stub> control, std::unique_ptr<Stub> bulk)
+  GrpcParameterService(std::string peer, std::unique_ptr<Stub> control,
+                       std::shared_ptr<grpc::Channel> bulk)
       : peer_(std::move(peer)), control_(std::move(control)), bulk_(std::move(bulk)) {}
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override {
     return CallUnary(control_.get(), &Stub::Initialize, request, response, kFileTimeout, peer_);
   }
-  absl::Status Pull(const v1::PullRequest& request, v1::PullResponse* response) override {
-    return CallUnary(bulk_.get(), &Stub::Pull, request, response, kBulkTimeout, peer_);
-  }
-  absl::Status Push(const v1::PushRequest& request, v1::PushResponse* response) override {
-    return CallUnary(bulk_.get(), &Stub::Push, request, response, kBulkTimeout, peer_);
+  absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
+    // A queue of its own, so that threads do not wait for one another.
+    RawCallQueue calls;
+    calls.Start(bulk_, BulkMethodPath(method), std::move(request), kBulkTimeout, /*tag=*/0);
+    std::optional<RawCallQueue::Completion> ended;
+    while (!ended.has_value()) ended = calls.Next(kBulkTimeout);
+    RETURN_IF_ERROR(FromGrpcStatus(ended->status, peer_));
+    return std::move(ended->response);
   }
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override {
@@ -49,7 +58,7 @@ class GrpcParameterService : public ParameterService {
  private:
   const std::string peer_;
   const std::unique_ptr<Stub> control_;
-  const std::unique_ptr<Stub> bulk_;
+  const std::shared_ptr<grpc::Channel> bulk_;
 };
 
 }  // namespace
@@ -60,7 +69,7 @@ std::unique_ptr<ParameterService> ConnectParameterService(
   return std::make_unique<GrpcParameterService>(
       absl::StrCat(peer, " at ", address),
       v1::ParameterService::NewStub(CreateChannel(address, credentials)),
-      v1::ParameterService::NewStub(CreateChannel(address, credentials)));
+      CreateChannel(address, credentials));
 }
 
 }  // namespace keelson

@@ -29,6 +29,11 @@ class EchoService final : public v1::ParameterService::Service {
     response->set_shard_step(static_cast<int64_t>(request->sequence()));
     return grpc::Status::OK;
   }
+  grpc::Status PushPull(grpc::ServerContext*, const v1::PushRequest* request,
+                        v1::PushPullResponse* response) override {
+    response->set_payload(absl::StrCat(request->sequence()));
+    return grpc::Status::OK;
+  }
   grpc::Status WriteSnapshot(grpc::ServerContext*, const v1::WriteSnapshotRequest* request,
                              v1::WriteSnapshotResponse* response) override {
     response->add_entries()->set_key(request->data_path());
@@ -53,6 +58,14 @@ class EchoService final : public v1::ParameterService::Service {
   std::atomic<uint64_t> finished_by{0};
 };
 
+ByteRope PushOf(uint64_t sequence) {
+  BulkRequest request;
+  request.sequence = sequence;
+  ByteRope rope;
+  rope.AppendOwned(EncodeBulkRequest(request, 0));
+  return rope;
+}
+
 class GrpcParameterServiceTest : public testing::Test {
  protected:
   GrpcParameterServiceTest() {
@@ -76,11 +89,17 @@ TEST_F(GrpcParameterServiceTest, EveryCallReachesItsMethod) {
   ASSERT_TRUE(client_->Initialize(initialize, &initialized).ok());
   EXPECT_EQ(initialized.status().config_hash(), 12u);
 
-  v1::PushRequest push;
-  push.set_sequence(34);
-  v1::PushResponse pushed;
-  ASSERT_TRUE(client_->Push(push, &pushed).ok());
-  EXPECT_EQ(pushed.shard_step(), 34);
+  const auto pushed = client_->Bulk(BulkMethod::kPush, PushOf(34));
+  ASSERT_TRUE(pushed.ok()) << pushed.status();
+  v1::PushResponse push;
+  ASSERT_TRUE(push.ParseFromString(pushed->ToString()));
+  EXPECT_EQ(push.shard_step(), 34);
+
+  const auto exchanged = client_->Bulk(BulkMethod::kPushPull, PushOf(35));
+  ASSERT_TRUE(exchanged.ok()) << exchanged.status();
+  v1::PushPullResponse exchange;
+  ASSERT_TRUE(exchange.ParseFromString(exchanged->ToString()));
+  EXPECT_EQ(exchange.payload(), "35");
 
   v1::WriteSnapshotRequest write;
   write.set_data_path("model.ckpt-1.data-00000-of-00001");
@@ -105,8 +124,7 @@ TEST_F(GrpcParameterServiceTest, EveryCallReachesItsMethod) {
 }
 
 TEST_F(GrpcParameterServiceTest, ErrorsOfTheServerKeepCodeAndText) {
-  v1::PullResponse response;
-  const absl::Status status = client_->Pull({}, &response);
+  const absl::Status status = client_->Bulk(BulkMethod::kPull, {}).status();
   EXPECT_EQ(status, absl::InvalidArgumentError("block 7: expected 0..3"));
 }
 
@@ -116,8 +134,7 @@ TEST_F(GrpcParameterServiceTest, ServerThatIsAwayIsUnavailableByName) {
   absl::Status status = client_->GetStatus({}, &control);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("ps-1 at " + address_));
-  v1::PullResponse bulk;
-  status = client_->Pull({}, &bulk);
+  status = client_->Bulk(BulkMethod::kPull, {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("ps-1 at " + address_));
 }

@@ -1,39 +1,85 @@
-// The model's variables as a worker sees them: whole tensors, wherever their parts live.
+// The model's variables as a worker sees them: whole arrays, wherever their parts live.
 #ifndef KEELSON_CORE_CLIENT_PARAMETER_CLIENT_H_
 #define KEELSON_CORE_CLIENT_PARAMETER_CLIENT_H_
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "core/tensor/tensor.h"
 
 namespace keelson {
 
+// Memory of the caller that a client works on instead of its own: one array per variable. `values`
+// is written in Pull and from Begin to End, `gradients` is read from Offer to End. A model whose
+// device computes in host memory lends its own, and nothing is copied. Only at depth 1.
+struct ParameterMemory {
+  std::vector<absl::Span<float>> values;
+  std::vector<absl::Span<float>> gradients;
+};
+
+// What a step's exchange with the servers was like.
 struct PushResult {
-  // Largest over the shards: pushes of others applied between this push's pull and itself.
+  int64_t step = 0;
+  // Largest over the shards: pushes of others applied between the answer whose values the gradient
+  // was computed from and this push; with depth 2 also the caller's own.
   int64_t staleness = 0;
   // Calls that had to be repeated.
   int64_t retries = 0;
+  // Of the requests and the answers, headers too; a repeated request counts once.
+  int64_t bytes_pushed = 0;
+  int64_t bytes_pulled = 0;
+  // From the first message that could have been sent to the last answer.
+  absl::Duration duration;
+  // Of that: how long a message was ready and held back because the servers allowed no more in
+  // flight.
+  absl::Duration waited_for_credit;
 };
 
-// Not thread-safe. Both calls repeat what fails for lack of a server (see RetryOptions), and return
-// CANCELLED when the owner's stop signal is raised meanwhile. Other errors, UNAVAILABLE after the
-// patience among them, are final.
+// One step at a time:
+//   Pull                       the first values
+//   Begin(step)
+//     Offer(variable)...       as gradients become complete, in any order; what is complete is sent
+//   End()                      the rest is sent
+// A step's values come with the answers to its push. At depth 1, End returns when they are in
+// values(). At depth 2 it returns when those of the step before are; values() stays as it is until
+// the next End.
+//
+// Used by one thread. Every call repeats what fails for lack of a server (see RetryOptions), and
+// returns CANCELLED when the owner's stop signal is raised meanwhile. Other errors, UNAVAILABLE
+// after the patience among them, are final.
 class ParameterClient {
  public:
   virtual ~ParameterClient() = default;
 
-  // One tensor per variable, in the model's order; as of the last Pull, zeros before.
-  virtual absl::Span<const Tensor> values() const = 0;
+  // One array per variable, in the model's order; as of the last Pull or End, zeros before. At
+  // depth 1 a variable's array is not to be read between its Offer and End.
+  virtual absl::Span<const absl::Span<float>> values() const = 0;
 
-  // Fetches what has changed since the last Pull.
+  // Where the gradients of the step go that Begin began, or that it will begin. Belongs to the
+  // caller from the return of the last End (or from the start) to Offer of the variable, or End.
+  virtual absl::Span<const absl::Span<float>> gradients() const = 0;
+
+  // Steps under way at a time: 1 or 2.
+  virtual int depth() const = 0;
+
+  // Fetches what has changed since the last Pull or End. Not between Begin and End.
   virtual absl::Status Pull() = 0;
 
-  // Applies `gradients` (shapes of values()), computed for step ticket `step` from the values of
-  // the last Pull. Applied once, however often it had to be sent.
-  virtual absl::StatusOr<PushResult> Push(int64_t step, absl::Span<const Tensor> gradients) = 0;
+  // Step ticket `step` was computed, or is being computed, from values().
+  virtual void Begin(int64_t step) = 0;
+  // gradients()[variable] is complete and is not touched any more until the next gradients().
+  virtual void Offer(int variable) = 0;
+  // All gradients are complete. Returns the step that has been acknowledged: at depth 1 this one,
+  // at depth 2 the one before, or none after the first. Each is applied once, however often it had
+  // to be sent.
+  virtual absl::StatusOr<std::optional<PushResult>> End() = 0;
+
+  // Waits for the step that is still under way, if any: depth 2, before leaving.
+  virtual absl::StatusOr<std::optional<PushResult>> Drain() = 0;
 };
 
 }  // namespace keelson

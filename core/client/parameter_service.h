@@ -5,6 +5,9 @@
 #define KEELSON_CORE_CLIENT_PARAMETER_SERVICE_H_
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/wire/bulk_messages.h"
+#include "core/wire/byte_rope.h"
 #include "keelson/v1/parameter_service.pb.h"
 
 namespace keelson {
@@ -16,8 +19,13 @@ class ParameterService {
 
   virtual absl::Status Initialize(const v1::InitializeShardRequest& request,
                                   v1::InitializeShardResponse* response) = 0;
-  virtual absl::Status Pull(const v1::PullRequest& request, v1::PullResponse* response) = 0;
-  virtual absl::Status Push(const v1::PushRequest& request, v1::PushResponse* response) = 0;
+
+  // Pull, Push or PushPull: the bytes of a request (EncodeBulkRequest and the payload) for those of
+  // the response. The response may hold the server's blocks in place: drop it soon, for a block
+  // that is held is copied at its next update. Whoever has several calls under way at a time uses a
+  // BulkTransport.
+  virtual absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) = 0;
+
   virtual absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                                      v1::WriteSnapshotResponse* response) = 0;
   virtual absl::Status GetStatus(const v1::GetShardStatusRequest& request,

@@ -3,75 +3,85 @@
 #define KEELSON_CORE_CLIENT_SHARDED_PARAMETER_CLIENT_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "core/base/thread_pool.h"
+#include "core/base/clock.h"
+#include "core/base/stop_signal.h"
+#include "core/client/bulk_transport.h"
+#include "core/client/exchange_driver.h"
+#include "core/client/exchange_memory.h"
+#include "core/client/offer_tracker.h"
 #include "core/client/parameter_client.h"
-#include "core/client/parameter_service.h"
 #include "core/client/retry.h"
-#include "core/client/transfer_plan.h"
 #include "core/cluster/placement.h"
 #include "core/cluster/task.h"
+#include "core/cluster/transfer_formats.h"
 
 namespace keelson {
 
-// Talks to all shards side by side. Blocks whose version has not changed are not fetched again; a
-// shard that was initialised anew (its store id differs) is fetched whole.
+// Talks to all shards at a time, from one thread. A step is one PushPull per message; a message is
+// sent when the gradients of all its variables have been offered, so at depth 1 its answer may be
+// written to values() of those variables before End is called. A shard that was initialised anew
+// (its store id differs) is fetched whole before End returns.
+//
+// An error ends the client: all later calls return it, and the transport may hold `memory` until
+// the client is destroyed.
 class ShardedParameterClient : public ParameterClient {
  public:
   struct Options {
     Task self;
     uint64_t incarnation = 0;
     RetryOptions retry;
-    // Threads beside the caller's; sensible: shards - 1 for remote services, 0 in process.
-    int threads = 0;
+    // Per variable, in the caller's order; empty: float32.
+    std::vector<VariableFormats> formats;
+    int depth = 1;
+    // With a thread of its own for input and output, so that they go on while the caller computes;
+    // depth 2 needs it. Without: the calls of the client do it, Offer what does not wait.
+    bool background = false;
+    // Messages in flight at each server, where it does not allow less.
+    int max_in_flight = 4;
+    // Of one attempt.
+    absl::Duration call_timeout = absl::Seconds(60);
+    // The caller's memory instead of the client's own; outlives the client.
+    std::optional<ParameterMemory> memory;
   };
 
-  // `variables` are the model's, in the caller's order; `shards[s]` serves shard s. Services, clock
-  // and stop signal outlive the client. INVALID_ARGUMENT: the placement is of other variables, or
-  // of another number of shards.
+  // `variables` are the model's, in the caller's order; `transport` has as many shards as the
+  // placement. Clock and stop signal outlive the client. INVALID_ARGUMENT: the placement is of
+  // other variables, or of another number of shards; a depth other than 1 or 2; depth 2 without
+  // background or with memory; memory or formats that do not fit the variables.
   static absl::StatusOr<std::unique_ptr<ShardedParameterClient>> Create(
-      const Options& options, absl::Span<const VariableSpec> variables, const Placement& placement,
-      std::vector<ParameterService*> shards, const Clock* clock, const StopSignal* stop);
+      Options options, absl::Span<const VariableSpec> variables, const Placement& placement,
+      std::unique_ptr<BulkTransport> transport, const Clock* clock, const StopSignal* stop);
 
-  absl::Span<const Tensor> values() const override { return values_; }
+  absl::Span<const absl::Span<float>> values() const override { return memory_.values(); }
+  absl::Span<const absl::Span<float>> gradients() const override {
+    return memory_.gradients(slot_);
+  }
+  int depth() const override { return memory_.depth(); }
   absl::Status Pull() override;
-  absl::StatusOr<PushResult> Push(int64_t step, absl::Span<const Tensor> gradients) override;
+  void Begin(int64_t step) override;
+  void Offer(int variable) override;
+  absl::StatusOr<std::optional<PushResult>> End() override;
+  absl::StatusOr<std::optional<PushResult>> Drain() override;
 
  private:
-  struct Message {
-    PlannedMessage plan;
-    std::vector<uint64_t> known_versions;  // per block
-  };
-  struct Shard {
-    ParameterService* service;
-    std::vector<Message> messages;
-    uint64_t store_id = 0;
-    int64_t pulled_step = 0;
-    int64_t staleness = 0;
-    int64_t retries = 0;
-    absl::Status status;
-  };
+  ShardedParameterClient(ExchangeMemory memory, ShardPlans plans, ExchangeOptions options,
+                         bool background, std::unique_ptr<BulkTransport> transport,
+                         const Clock* clock, const StopSignal* stop);
 
-  ShardedParameterClient(const Options& options, absl::Span<const VariableSpec> variables,
-                         const Placement& placement, const Clock* clock, const StopSignal* stop);
+  absl::StatusOr<std::optional<PushResult>> FinishUnderWay();
 
-  absl::Status ForEachShard(absl::FunctionRef<absl::Status(int, Shard*)> work);
-  absl::Status PullShard(int index, Shard* shard);
-  // False: the server has been initialised anew, and nothing was received.
-  absl::StatusOr<bool> PullMessage(int index, Shard* shard, Message* message);
-  absl::Status Receive(int index, const v1::PullResponse& response, Message* message);
-  absl::Status PushShard(int index, int64_t step, absl::Span<const Tensor> gradients, Shard* shard);
-  void FillHeader(v1::RequestHeader* header) const;
-
-  const Options options_;
-  const uint64_t placement_fingerprint_;
-  const Clock* const clock_;
-  const StopSignal* const stop_;
-  ThreadPool pool_;
-  std::vector<Tensor> values_;
-  std::vector<Shard> shards_;
-  uint64_t sequence_ = 0;
+  ExchangeMemory memory_;
+  OfferTracker offers_;
+  ExchangeDriver driver_;
+  // Of the step that Begin began or will begin.
+  int slot_ = 0;
+  // A step that is in the servers' hands.
+  std::optional<int> under_way_;
+  // Its result, when Pull had to wait for it.
+  std::optional<PushResult> finished_;
 };
 
 }  // namespace keelson

@@ -1,36 +1,73 @@
 #include "core/client/transfer_plan.h"
 
+#include <algorithm>
+
 namespace keelson {
 namespace {
 
+size_t PullBytes(const PlannedBlock& block) { return EncodedBytes(block.pull, block.num_elements); }
+
 void Append(const PlannedBlock& block, PlannedMessage* message) {
   if (message->blocks.empty() || message->blocks.back().partition != block.partition) {
-    v1::BlockRange& range = message->ranges.emplace_back();
-    range.set_partition(block.partition);
-    range.set_first_block(block.block);
+    message->ranges.push_back({block.partition, block.block, 0, block.push, block.pull});
   }
-  v1::BlockRange& range = message->ranges.back();
-  range.set_num_blocks(range.num_blocks() + 1);
+  ++message->ranges.back().num_blocks;
   message->blocks.push_back(block);
-  message->num_elements += block.num_elements;
+  message->push_bytes += PushBytes(block);
+  message->pull_bytes += PullBytes(block);
+}
+
+bool Fits(const PlannedMessage& message, const PlannedBlock& block) {
+  return message.push_bytes + PushBytes(block) <= kBulkPayloadBytes &&
+         message.pull_bytes + PullBytes(block) <= kBulkPayloadBytes;
+}
+
+// The shard's partitions, those of the model's last variable first.
+std::vector<int> BackwardPartitions(const Placement& placement, int shard,
+                                    absl::Span<const int> positions) {
+  std::vector<int> partitions = placement.PartitionsOf(shard);
+  const auto position = [&](int p) {
+    return positions[static_cast<size_t>(placement.partition(p).variable)];
+  };
+  std::stable_sort(partitions.begin(), partitions.end(),
+                   [&](int a, int b) { return position(a) > position(b); });
+  return partitions;
+}
+
+PlannedBlock PlanBlock(const Placement& placement, int p, int64_t b, int variable,
+                       const VariableFormats& formats) {
+  PlannedBlock block;
+  block.partition = static_cast<uint32_t>(p);
+  block.block = static_cast<uint32_t>(b);
+  block.variable = variable;
+  block.first_element = placement.PartitionFirstElement(p) + b * placement.block_elements();
+  block.num_elements = placement.BlockElements(p, b);
+  block.push = formats.push;
+  block.pull = formats.pull;
+  if (block.push == WireFormat::kTopK) {
+    block.top_k_count = TopKCount(formats.top_k_fraction, block.num_elements);
+  }
+  return block;
 }
 
 }  // namespace
 
-std::vector<PlannedMessage> PlanTransfers(const Placement& placement, int shard) {
-  constexpr int64_t kMaxElements = kBulkPayloadBytes / static_cast<int64_t>(sizeof(float));
+size_t PushBytes(const PlannedBlock& block) {
+  return block.push == WireFormat::kTopK ? TopKBytes(block.top_k_count)
+                                         : EncodedBytes(block.push, block.num_elements);
+}
+
+std::vector<PlannedMessage> PlanTransfers(const Placement& placement, int shard,
+                                          absl::Span<const int> positions,
+                                          absl::Span<const VariableFormats> formats) {
   std::vector<PlannedMessage> messages;
-  for (const int p : placement.PartitionsOf(shard)) {
-    const int64_t first = placement.PartitionFirstElement(p);
+  for (const int p : BackwardPartitions(placement, shard, positions)) {
+    const int variable = positions[static_cast<size_t>(placement.partition(p).variable)];
     for (int64_t b = 0; b < placement.NumBlocks(p); ++b) {
-      const int64_t elements = placement.BlockElements(p, b);
-      if (messages.empty() || messages.back().num_elements + elements > kMaxElements) {
-        messages.emplace_back();
-      }
-      Append({static_cast<uint32_t>(p), static_cast<uint32_t>(b),
-              placement.partitions()[static_cast<size_t>(p)].variable,
-              first + b * placement.block_elements(), elements},
-             &messages.back());
+      const PlannedBlock block =
+          PlanBlock(placement, p, b, variable, formats[static_cast<size_t>(variable)]);
+      if (messages.empty() || !Fits(messages.back(), block)) messages.emplace_back();
+      Append(block, &messages.back());
     }
   }
   return messages;

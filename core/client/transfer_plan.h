@@ -2,34 +2,61 @@
 #ifndef KEELSON_CORE_CLIENT_TRANSFER_PLAN_H_
 #define KEELSON_CORE_CLIENT_TRANSFER_PLAN_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/cluster/placement.h"
-#include "keelson/v1/parameter_service.pb.h"
+#include "core/cluster/transfer_formats.h"
+#include "core/wire/bulk_messages.h"
 
 namespace keelson {
 
-// Payload that senders keep to; a block is never divided, so a message holds at least one.
-inline constexpr int64_t kBulkPayloadBytes = 4 << 20;
+// Payload that senders keep to, in bytes of the wire: four default blocks of float32 and room for
+// small ones beside them. A block is never divided, so a message holds at least one.
+inline constexpr size_t kBulkPayloadBytes = (4 << 20) + (64 << 10);
 
-// Where one block lies in the worker's tensors.
+// One block: where it lies in the worker's arrays, and how it travels.
 struct PlannedBlock {
-  uint32_t partition;
-  uint32_t block;
-  int variable;
-  int64_t first_element;  // within the variable
-  int64_t num_elements;
+  uint32_t partition = 0;
+  uint32_t block = 0;
+  int variable = 0;           // position in the model
+  int64_t first_element = 0;  // within the variable
+  int64_t num_elements = 0;
+  WireFormat push = WireFormat::kFloat32;
+  WireFormat pull = WireFormat::kFloat32;
+  int64_t top_k_count = 0;  // elements of a kTopK push
 };
 
 struct PlannedMessage {
-  std::vector<v1::BlockRange> ranges;
+  // As a push has them; adjacent blocks of a partition are one range.
+  std::vector<BlockRange> ranges;
   std::vector<PlannedBlock> blocks;  // in the order of `ranges`
-  int64_t num_elements = 0;
+  size_t push_bytes = 0;             // payload of a push
+  size_t pull_bytes = 0;             // payload of a pull of everything
 };
 
-// The messages that together carry every block of `shard` once.
-std::vector<PlannedMessage> PlanTransfers(const Placement& placement, int shard);
+// Per shard.
+using ShardPlans = std::vector<std::vector<PlannedMessage>>;
+
+// One message of a plan.
+struct MessageId {
+  int shard = 0;
+  int message = 0;
+
+  friend bool operator==(const MessageId&, const MessageId&) = default;
+};
+
+// Bytes of the block in a push.
+size_t PushBytes(const PlannedBlock& block);
+
+// The messages that together carry every block of `shard` once. The last variable of the model
+// comes first, since backpropagation completes its gradient first. `positions[v]` is where the
+// placement's variable v stands in the model, `formats` are by that position.
+std::vector<PlannedMessage> PlanTransfers(const Placement& placement, int shard,
+                                          absl::Span<const int> positions,
+                                          absl::Span<const VariableFormats> formats);
 
 }  // namespace keelson
 

@@ -108,8 +108,8 @@ RoleContext LocalCluster::ContextOf(Task task) const {
 void LocalCluster::StartServer(int index) {
   auto member = std::make_unique<ServerMember>(
       ParameterHandler::Options{RandomId(), ConfigHash(options_.config)});
-  auto server =
-      RpcServer::Start(ServerAddress(index), grpc::InsecureServerCredentials(), {&member->service});
+  auto server = RpcServer::Start(ServerAddress(index), grpc::InsecureServerCredentials(),
+                                 {&member->service}, {member->service.RawMethods()});
   ASSERT_TRUE(server.ok()) << server.status();
   member->server = *std::move(server);
   servers_[index] = std::move(member);

@@ -1,5 +1,7 @@
 #include "tests/support/severable_services.h"
 
+#include <utility>
+
 #include "core/base/status_macros.h"
 
 namespace keelson {
@@ -116,14 +118,9 @@ absl::Status SeverableParameterService::Initialize(const v1::InitializeShardRequ
   return Call([&] { return server_->Initialize(request, response); });
 }
 
-absl::Status SeverableParameterService::Pull(const v1::PullRequest& request,
-                                             v1::PullResponse* response) {
-  return Call([&] { return server_->Pull(request, response); });
-}
-
-absl::Status SeverableParameterService::Push(const v1::PushRequest& request,
-                                             v1::PushResponse* response) {
-  return Call([&] { return server_->Push(request, response); });
+absl::StatusOr<ByteRope> SeverableParameterService::Bulk(BulkMethod method, ByteRope request) {
+  if (severed_) return Severed();
+  return server_->Bulk(method, std::move(request));
 }
 
 absl::Status SeverableParameterService::WriteSnapshot(const v1::WriteSnapshotRequest& request,

@@ -86,8 +86,7 @@ class SeverableParameterService : public ParameterService {
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override;
-  absl::Status Pull(const v1::PullRequest& request, v1::PullResponse* response) override;
-  absl::Status Push(const v1::PushRequest& request, v1::PushResponse* response) override;
+  absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override;
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override;
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,

@@ -1,0 +1,122 @@
+// What a BulkExchange does with the end of a call.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/client/bulk_exchange.h"
+#include "core/client/incoming_values.h"
+
+namespace keelson {
+namespace {
+
+using State = MessageCall::State;
+
+absl::Status Malformed(int shard, BulkMethod method, absl::string_view what) {
+  return absl::InternalError(
+      absl::StrCat("ps-", shard, ": malformed answer to ", BulkMethodName(method), ": ", what));
+}
+
+std::string WaitingFor(BulkMethod method, int shard) {
+  return absl::StrCat(method == BulkMethod::kPull ? "pulling from" : "pushing to", " ps-", shard);
+}
+
+}  // namespace
+
+void BulkExchange::Handle(BulkCompletion completion) {
+  const CallId id = FromTag(completion.tag);
+  --in_flight_;
+  --servers_[static_cast<size_t>(id.shard)].in_flight;
+  if (!status_.ok()) return;
+  absl::Status status = completion.status;
+  if (IsTransient(status)) {
+    ScheduleRetry(id.slot, id.shard, id.message, status);
+    return;
+  }
+  if (status.ok()) status = Receive(id.slot, id.shard, id.message, completion.response);
+  if (!status.ok()) Fail(std::move(status));
+}
+
+void BulkExchange::ScheduleRetry(int slot, int shard, int message, const absl::Status& status) {
+  MessageCall& call = CallOf(slot, shard, message);
+  ServerState& server = servers_[static_cast<size_t>(shard)];
+  const absl::Duration now = clock_->Monotonic();
+  const absl::Duration waited = now - call.first_start;
+  const auto text = [&] {
+    return absl::StrCat(WaitingFor(call.method, shard), " for ", absl::FormatDuration(waited), ": ",
+                        status.message());
+  };
+  if (waited >= options_.retry.give_up_after) return Fail(absl::Status(status.code(), text()));
+  if (now - std::max(call.first_start, server.reported) >= options_.retry.report_every) {
+    LogWarning(text());
+    server.reported = now;
+  }
+  ++steps_[static_cast<size_t>(slot)].result.retries;
+  call.state = State::kPausing;
+  call.retry_at = RealTime() + call.pause;
+  call.pause = std::min(call.pause * 2, options_.retry.longest_pause);
+  pausing_.push_back(ToTag({slot, shard, message}));
+}
+
+absl::Status BulkExchange::Receive(int slot, int shard, int message, const ByteRope& response) {
+  const auto s = static_cast<size_t>(shard);
+  const auto m = static_cast<size_t>(message);
+  ExchangeStep& step = steps_[static_cast<size_t>(slot)];
+  ShardRound& round = step.rounds[s];
+  MessageCall& call = round.calls[m];
+  ServerState& server = servers_[s];
+  const bool pull = call.method == BulkMethod::kPull;
+
+  ByteCursor cursor(response);
+  answer_ = {};
+  const absl::StatusOr<size_t> payload = DecodeBulkResponse(&cursor, &answer_);
+  if (!payload.ok()) return Malformed(shard, call.method, payload.status().message());
+  server.credits = answer_.credits;
+  NoteStore(shard, answer_.store_id);
+  // A pull that was made for another store may leave out blocks that are new; it is repeated.
+  if (!pull || call.asked_store == 0 || call.asked_store == answer_.store_id) {
+    const absl::Status taken = TakeValues(
+        plans_[s][m], answer_, /*whole=*/!pull, &cursor,
+        slot == pull_slot() ? memory_->values() : memory_->landing(), &server.known_versions[m]);
+    if (!taken.ok()) return Malformed(shard, call.method, taken.message());
+    call.landed = true;
+  }
+  // A push counts as a step with its last part; the other parts do not see it.
+  const bool counted = pull || m + 1 == round.calls.size();
+  round.landed_shard_step =
+      std::min(round.landed_shard_step, answer_.shard_step + (counted ? 0 : 1));
+  step.result.staleness = std::max(step.result.staleness, answer_.staleness);
+  step.result.bytes_pulled += static_cast<int64_t>(response.size());
+  if (!pull) step.result.bytes_pushed += static_cast<int64_t>(call.push->size());
+  call.state = State::kDone;
+  ++round.done;
+  FinishMessage(&step, shard);
+  return absl::OkStatus();
+}
+
+void BulkExchange::NoteStore(int shard, uint64_t store_id) {
+  ServerState& server = servers_[static_cast<size_t>(shard)];
+  if (store_id == server.store_id) return;
+  server.store_id = store_id;
+  for (std::vector<uint64_t>& versions : server.known_versions) {
+    std::fill(versions.begin(), versions.end(), 0);
+  }
+  for (ExchangeStep& step : steps_) step.rounds[static_cast<size_t>(shard)].store_changed = true;
+}
+
+void BulkExchange::FinishMessage(ExchangeStep* step, int shard) {
+  ShardRound& round = step->rounds[static_cast<size_t>(shard)];
+  if (round.done < round.calls.size()) return;
+  // What earlier answers brought from another store is replaced.
+  if (std::exchange(round.store_changed, false) &&
+      !AllKnown(servers_[static_cast<size_t>(shard)])) {
+    round.pulling = true;
+    StartRound(BulkMethod::kPull, State::kReady, &round);
+    return;
+  }
+  round.pulling = false;
+  if (++step->rounds_done == step->rounds.size()) CompleteStep(step);
+}
+
+}  // namespace keelson

@@ -1,0 +1,112 @@
+#include "core/cluster/transfer_formats.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+constexpr int64_t kDefaultMinElements = 1024;
+
+absl::Status FieldError(int group, absl::string_view field, absl::string_view expected,
+                        absl::string_view found) {
+  return absl::InvalidArgumentError(absl::StrCat("transfer.groups[", group, "].", field,
+                                                 ": expected ", expected, ", found ", found));
+}
+
+// As a text proto has it; a number when the format does not exist.
+std::string Name(v1::WireFormat format) {
+  return v1::WireFormat_IsValid(format) ? v1::WireFormat_Name(format)
+                                        : absl::StrCat(static_cast<int>(format));
+}
+
+absl::Status ValidateGroup(int i, const v1::TransferConfig::Group& group) {
+  if (group.variables().empty()) {
+    return FieldError(i, "variables", "a pattern such as \"*\" or \"dense_1/*\"", "\"\"");
+  }
+  if (!v1::WireFormat_IsValid(group.push())) {
+    return FieldError(i, "push", "FLOAT32, FLOAT16, BFLOAT16, INT8 or TOP_K", Name(group.push()));
+  }
+  if (!v1::WireFormat_IsValid(group.pull()) ||
+      !IsElementwise(static_cast<WireFormat>(group.pull()))) {
+    return FieldError(i, "pull", "FLOAT32, FLOAT16 or BFLOAT16", Name(group.pull()));
+  }
+  const float fraction = group.top_k_fraction();
+  if (!(fraction >= 0 && fraction <= 1)) {
+    return FieldError(i, "top_k_fraction", "a number in (0, 1]", absl::StrCat(fraction));
+  }
+  if (group.min_elements() < 0) {
+    return FieldError(i, "min_elements", "at least 0", absl::StrCat(group.min_elements()));
+  }
+  return absl::OkStatus();
+}
+
+VariableFormats FormatsOf(const v1::TransferConfig::Group& group, const VariableSpec& variable) {
+  VariableFormats formats;
+  formats.push = static_cast<WireFormat>(group.push());
+  formats.pull = static_cast<WireFormat>(group.pull());
+  if (group.top_k_fraction() > 0) formats.top_k_fraction = group.top_k_fraction();
+  const int64_t least = group.min_elements() > 0 ? group.min_elements() : kDefaultMinElements;
+  if (!IsElementwise(formats.push) && variable.shape.num_elements() < least) {
+    formats.push = WireFormat::kFloat32;
+  }
+  return formats;
+}
+
+}  // namespace
+
+int64_t TopKCount(float fraction, int64_t elements) {
+  const double count = std::ceil(static_cast<double>(fraction) * static_cast<double>(elements));
+  return std::clamp<int64_t>(static_cast<int64_t>(count), 1, elements);
+}
+
+bool MatchesPattern(absl::string_view pattern, absl::string_view name) {
+  // Where to go on when the characters taken by the last "*" were too few.
+  size_t star = absl::string_view::npos, after_star = 0;
+  size_t p = 0, n = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      after_star = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p;
+      ++n;
+    } else if (star != absl::string_view::npos) {
+      p = star + 1;
+      n = ++after_star;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == absl::string_view::npos;
+}
+
+absl::Status ValidateTransferConfig(const v1::TransferConfig& config) {
+  for (int i = 0; i < config.groups_size(); ++i) {
+    RETURN_IF_ERROR(ValidateGroup(i, config.groups(i)));
+  }
+  if (config.depth() < 0 || config.depth() > 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("transfer.depth: expected 1 or 2, found ", config.depth()));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<VariableFormats> ResolveTransferFormats(const v1::TransferConfig& config,
+                                                    absl::Span<const VariableSpec> variables) {
+  std::vector<VariableFormats> formats;
+  for (const VariableSpec& variable : variables) {
+    const auto group =
+        std::find_if(config.groups().begin(), config.groups().end(), [&](const auto& candidate) {
+          return MatchesPattern(candidate.variables(), variable.name);
+        });
+    formats.push_back(group == config.groups().end() ? VariableFormats{}
+                                                     : FormatsOf(*group, variable));
+  }
+  return formats;
+}
+
+}  // namespace keelson

@@ -1,0 +1,43 @@
+// Which variable travels in which wire format: TransferConfig of train_config.proto, resolved.
+#ifndef KEELSON_CORE_CLUSTER_TRANSFER_FORMATS_H_
+#define KEELSON_CORE_CLUSTER_TRANSFER_FORMATS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/tensor/variable.h"
+#include "core/wire/wire_format.h"
+#include "keelson/v1/train_config.pb.h"
+
+namespace keelson {
+
+struct VariableFormats {
+  WireFormat push = WireFormat::kFloat32;  // gradients: any
+  WireFormat pull = WireFormat::kFloat32;  // values: an elementwise one
+  // Part of a block's elements that a kTopK push sends, in (0, 1].
+  float top_k_fraction = 0.01f;
+
+  friend bool operator==(const VariableFormats&, const VariableFormats&) = default;
+};
+
+// How many of a block's `elements` a kTopK push sends: the fraction rounded up, at least one.
+int64_t TopKCount(float fraction, int64_t elements);
+
+// Whether `name` is `pattern`, in which each "*" stands for any characters, also none.
+bool MatchesPattern(absl::string_view pattern, absl::string_view name);
+
+// INVALID_ARGUMENT, with the field ("transfer.groups[1].pull"): no pattern, a format that does not
+// exist or that values cannot have, a fraction outside of (0, 1], a negative count, a depth that is
+// neither 1 nor 2. Numbers that are 0 are defaults and pass.
+absl::Status ValidateTransferConfig(const v1::TransferConfig& config);
+
+// One entry per variable, in their order, of a valid configuration.
+std::vector<VariableFormats> ResolveTransferFormats(const v1::TransferConfig& config,
+                                                    absl::Span<const VariableSpec> variables);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLUSTER_TRANSFER_FORMATS_H_

@@ -1,0 +1,117 @@
+#include "core/cluster/transfer_formats.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <cmath>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::ElementsAre;
+
+v1::TransferConfig Parse(const std::string& text) {
+  v1::TransferConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
+  return config;
+}
+
+void ExpectRefused(const v1::TransferConfig& config, const std::string& text) {
+  EXPECT_EQ(ValidateTransferConfig(config), absl::InvalidArgumentError(text));
+}
+
+TEST(MatchesPatternTest, StarsStandForAnyCharacters) {
+  EXPECT_TRUE(MatchesPattern("*", ""));
+  EXPECT_TRUE(MatchesPattern("*", "dense_1/kernel"));
+  EXPECT_TRUE(MatchesPattern("dense_1/*", "dense_1/kernel"));
+  EXPECT_FALSE(MatchesPattern("dense_1/*", "dense_10/kernel"));
+  EXPECT_TRUE(MatchesPattern("*/kernel", "dense_1/kernel"));
+  EXPECT_FALSE(MatchesPattern("*/kernel", "dense_1/kernel_2"));
+  EXPECT_TRUE(MatchesPattern("d*_1*/k*l", "dense_1/kernel"));
+  EXPECT_TRUE(MatchesPattern("*ab", "aab")) << "the star has to take one more";
+  EXPECT_TRUE(MatchesPattern("bias", "bias"));
+  EXPECT_TRUE(MatchesPattern("bias**", "bias"));
+  EXPECT_FALSE(MatchesPattern("bias", "bia"));
+  EXPECT_FALSE(MatchesPattern("bia", "bias"));
+  EXPECT_FALSE(MatchesPattern("", "bias"));
+}
+
+TEST(TopKCountTest, FractionIsRoundedUpAndAtLeastOne) {
+  EXPECT_EQ(TopKCount(0.01f, 1000), 10);
+  EXPECT_EQ(TopKCount(0.01f, 1001), 11);
+  EXPECT_EQ(TopKCount(0.001f, 3), 1);
+  EXPECT_EQ(TopKCount(1, 262144), 262144);
+}
+
+TEST(ResolveTransferFormatsTest, FirstMatchingGroupDecides) {
+  const std::vector<VariableSpec> variables = {{"conv/kernel", Shape({5000}), {}},
+                                               {"dense/kernel", Shape({5000}), {}},
+                                               {"dense/bias", Shape({10}), {}}};
+  const auto formats = ResolveTransferFormats(
+      Parse("groups { variables: 'conv/*' push: TOP_K pull: BFLOAT16 top_k_fraction: 0.25 }"
+            "groups { variables: '*/kernel' push: INT8 pull: FLOAT16 }"),
+      variables);
+  EXPECT_THAT(formats, ElementsAre(VariableFormats{WireFormat::kTopK, WireFormat::kBfloat16, 0.25f},
+                                   VariableFormats{WireFormat::kInt8, WireFormat::kFloat16},
+                                   VariableFormats{}));
+}
+
+TEST(ResolveTransferFormatsTest, SmallVariablesAreNotPushedInFormatsThatLose) {
+  const std::vector<VariableSpec> variables = {{"a", Shape({1023}), {}}, {"b", Shape({1024}), {}}};
+  const auto push = [&](const std::string& group) {
+    std::vector<WireFormat> formats;
+    for (const VariableFormats& each :
+         ResolveTransferFormats(Parse("groups { variables: '*' " + group + " }"), variables)) {
+      formats.push_back(each.push);
+    }
+    return formats;
+  };
+  EXPECT_THAT(push("push: INT8"), ElementsAre(WireFormat::kFloat32, WireFormat::kInt8));
+  EXPECT_THAT(push("push: TOP_K"), ElementsAre(WireFormat::kFloat32, WireFormat::kTopK));
+  EXPECT_THAT(push("push: INT8 min_elements: 1"),
+              ElementsAre(WireFormat::kInt8, WireFormat::kInt8));
+  EXPECT_THAT(push("push: BFLOAT16"), ElementsAre(WireFormat::kBfloat16, WireFormat::kBfloat16));
+}
+
+TEST(ValidateTransferConfigTest, DefaultsAndWholeConfigurationsPass) {
+  EXPECT_TRUE(ValidateTransferConfig({}).ok());
+  EXPECT_TRUE(ValidateTransferConfig(
+                  Parse("groups { variables: '*' push: TOP_K pull: FLOAT16 top_k_fraction: 1 }"
+                        "groups { variables: 'x' } depth: 2"))
+                  .ok());
+}
+
+TEST(ValidateTransferConfigTest, ErrorsNameTheField) {
+  ExpectRefused(Parse("groups { push: INT8 }"),
+                "transfer.groups[0].variables: expected a pattern such as \"*\" or \"dense_1/*\", "
+                "found \"\"");
+  ExpectRefused(Parse("groups { variables: 'a' } groups { variables: '*' pull: INT8 }"),
+                "transfer.groups[1].pull: expected FLOAT32, FLOAT16 or BFLOAT16, found INT8");
+  ExpectRefused(Parse("groups { variables: '*' pull: TOP_K }"),
+                "transfer.groups[0].pull: expected FLOAT32, FLOAT16 or BFLOAT16, found TOP_K");
+  ExpectRefused(Parse("groups { variables: '*' top_k_fraction: 1.5 }"),
+                "transfer.groups[0].top_k_fraction: expected a number in (0, 1], found 1.5");
+  ExpectRefused(Parse("groups { variables: '*' top_k_fraction: nan }"),
+                "transfer.groups[0].top_k_fraction: expected a number in (0, 1], found nan");
+  ExpectRefused(Parse("groups { variables: '*' min_elements: -1 }"),
+                "transfer.groups[0].min_elements: expected at least 0, found -1");
+  ExpectRefused(Parse("depth: 3"), "transfer.depth: expected 1 or 2, found 3");
+  ExpectRefused(Parse("depth: -1"), "transfer.depth: expected 1 or 2, found -1");
+}
+
+TEST(ValidateTransferConfigTest, FormatsThatDoNotExistAreRefused) {
+  v1::TransferConfig config = Parse("groups { variables: '*' }");
+  config.mutable_groups(0)->set_push(static_cast<v1::WireFormat>(9));
+  ExpectRefused(config,
+                "transfer.groups[0].push: expected FLOAT32, FLOAT16, BFLOAT16, INT8 or TOP_K, "
+                "found 9");
+  config.mutable_groups(0)->set_push(v1::INT8);
+  config.mutable_groups(0)->set_pull(static_cast<v1::WireFormat>(-1));
+  ExpectRefused(config, "transfer.groups[0].pull: expected FLOAT32, FLOAT16 or BFLOAT16, found -1");
+}
+
+}  // namespace
+}  // namespace keelson
