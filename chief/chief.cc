@@ -163,6 +163,7 @@ v1::InitializeShardRequest Chief::InitializeRequest(const Placement& placement) 
   *request.mutable_learning_rate() = options_.config.learning_rate();
   request.set_max_steps(max_steps_);
   request.set_seed(options_.config.train().seed());
+  request.set_reject_non_finite(options_.config.transfer().reject_non_finite());
   return request;
 }
 

@@ -33,6 +33,9 @@ WorkerReport ReportFromProto(const v1::WorkerProgress& progress) {
   report.compute_seconds = progress.compute_seconds();
   report.push_seconds = progress.push_seconds();
   report.push_retries = progress.push_retries();
+  report.credit_wait_seconds = progress.credit_wait_seconds();
+  report.bytes_pushed = progress.bytes_pushed();
+  report.bytes_pulled = progress.bytes_pulled();
   return report;
 }
 

@@ -151,6 +151,9 @@ TEST_F(ChiefHandlerTest, HeartbeatDeliversProgressAndTellsTheError) {
   progress->set_compute_seconds(9);
   progress->set_push_seconds(10);
   progress->set_push_retries(11);
+  progress->set_credit_wait_seconds(12);
+  progress->set_bytes_pushed(13);
+  progress->set_bytes_pulled(14);
   v1::HeartbeatResponse response;
   ASSERT_EQ(handler_.Heartbeat(request, &response), absl::OkStatus());
   EXPECT_EQ(response.phase(), v1::TRAINING);
@@ -166,6 +169,9 @@ TEST_F(ChiefHandlerTest, HeartbeatDeliversProgressAndTellsTheError) {
   EXPECT_EQ(totals.compute_seconds, 9);
   EXPECT_EQ(totals.push_seconds, 10);
   EXPECT_EQ(totals.push_retries, 11);
+  EXPECT_EQ(totals.credit_wait_seconds, 12);
+  EXPECT_EQ(totals.bytes_pushed, 13);
+  EXPECT_EQ(totals.bytes_pulled, 14);
   coordinator_.Fail(absl::DataLossError("broken"));
   ASSERT_EQ(handler_.Heartbeat(request, &response), absl::OkStatus());
   EXPECT_EQ(response.phase(), v1::FAILED);

@@ -26,6 +26,9 @@ void WorkerReport::AddSums(const WorkerReport& other) {
   compute_seconds += other.compute_seconds;
   push_seconds += other.push_seconds;
   push_retries += other.push_retries;
+  credit_wait_seconds += other.credit_wait_seconds;
+  bytes_pushed += other.bytes_pushed;
+  bytes_pulled += other.bytes_pulled;
 }
 
 Coordinator::Coordinator(const Options& options, const Clock* clock)

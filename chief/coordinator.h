@@ -53,6 +53,9 @@ struct WorkerReport {
   double compute_seconds = 0;
   double push_seconds = 0;
   int64_t push_retries = 0;
+  double credit_wait_seconds = 0;
+  int64_t bytes_pushed = 0;
+  int64_t bytes_pulled = 0;
 
   // Adds the sums; the lists stay.
   void AddSums(const WorkerReport& other);
@@ -77,6 +80,17 @@ class Coordinator {
     double loss = 0;
     double steps_per_second = 0;
     double examples_per_second = 0;
+    double staleness = 0;
+    // Payload of gradients and values, over all workers.
+    double pushed_bytes_per_second = 0;
+    double pulled_bytes_per_second = 0;
+    // Of a step: how long its messages were held back because the servers allowed no more.
+    double credit_wait_seconds = 0;
+    // Of a step: where the worker's loop spent its time.
+    double input_seconds = 0;
+    double pull_seconds = 0;
+    double compute_seconds = 0;
+    double push_seconds = 0;
   };
   struct Status {
     JobPhase phase = JobPhase::kWaitingForServers;

@@ -372,6 +372,9 @@ TEST_F(CoordinatorTest, SumsAddUpAndTheLargestStalenessStays) {
   report.staleness_max = 2;
   report.push_retries = 1;
   report.pull_seconds = 0.5;
+  report.credit_wait_seconds = 0.25;
+  report.bytes_pushed = 100;
+  report.bytes_pulled = 200;
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(coordinator_.Heartbeat(kWorker0, 1, report), absl::OkStatus());
   }
@@ -383,6 +386,9 @@ TEST_F(CoordinatorTest, SumsAddUpAndTheLargestStalenessStays) {
   EXPECT_EQ(totals.staleness_max, 2);
   EXPECT_EQ(totals.push_retries, 2);
   EXPECT_EQ(totals.pull_seconds, 1.0);
+  EXPECT_EQ(totals.credit_wait_seconds, 0.5);
+  EXPECT_EQ(totals.bytes_pushed, 200);
+  EXPECT_EQ(totals.bytes_pulled, 400);
 }
 
 }  // namespace

@@ -37,9 +37,27 @@ const char* PhaseName(JobPhase phase) {
   return "";
 }
 
-// Mean of a sum over the steps between two reports; not a number without steps.
-double MeanPerStep(double newer, double older, int64_t steps) {
-  return steps == 0 ? std::nan("") : (newer - older) / static_cast<double>(steps);
+// Means and rates of what lies between two reports; means are not a number without steps.
+Coordinator::Figures FiguresOf(const WorkerReport& older, const WorkerReport& newer,
+                               absl::Duration interval) {
+  const double seconds = absl::ToDoubleSeconds(interval);
+  const auto steps = static_cast<double>(newer.steps - older.steps);
+  const auto mean = [&](double sum) { return steps == 0 ? std::nan("") : sum / steps; };
+  Coordinator::Figures figures;
+  figures.loss = mean(newer.loss_sum - older.loss_sum);
+  figures.steps_per_second = steps / seconds;
+  figures.examples_per_second = static_cast<double>(newer.examples - older.examples) / seconds;
+  figures.staleness = mean(static_cast<double>(newer.staleness_sum - older.staleness_sum));
+  figures.credit_wait_seconds = mean(newer.credit_wait_seconds - older.credit_wait_seconds);
+  figures.input_seconds = mean(newer.input_seconds - older.input_seconds);
+  figures.pull_seconds = mean(newer.pull_seconds - older.pull_seconds);
+  figures.compute_seconds = mean(newer.compute_seconds - older.compute_seconds);
+  figures.push_seconds = mean(newer.push_seconds - older.push_seconds);
+  figures.pushed_bytes_per_second =
+      static_cast<double>(newer.bytes_pushed - older.bytes_pushed) / seconds;
+  figures.pulled_bytes_per_second =
+      static_cast<double>(newer.bytes_pulled - older.bytes_pulled) / seconds;
+  return figures;
 }
 
 nlohmann::json MembersToJson(const std::vector<Member>& members) {
@@ -97,29 +115,17 @@ void Reporter::Finish() {
 
 void Reporter::MeasureFigures(const Coordinator::Status& status) {
   const absl::Duration now = clock_->Monotonic();
-  const int64_t steps = status.totals.steps - figures_->totals.steps;
-  if (now - figures_->time < kFiguresInterval || steps == 0) return;
-  const double seconds = absl::ToDoubleSeconds(now - figures_->time);
-  Coordinator::Figures figures;
-  figures.loss = MeanPerStep(status.totals.loss_sum, figures_->totals.loss_sum, steps);
-  figures.steps_per_second = static_cast<double>(steps) / seconds;
-  figures.examples_per_second =
-      static_cast<double>(status.totals.examples - figures_->totals.examples) / seconds;
-  coordinator_->SetFigures(figures);
+  const bool steps = status.totals.steps > figures_->totals.steps;
+  if (now - figures_->time < kFiguresInterval || !steps) return;
+  coordinator_->SetFigures(FiguresOf(figures_->totals, status.totals, now - figures_->time));
   figures_ = {now, status.totals};
 }
 
 void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
                             const Coordinator::Status& status) {
   const absl::Duration now = clock_->Monotonic();
-  const double seconds = absl::ToDoubleSeconds(now - summary_->time);
-  const WorkerReport& newer = status.totals;
-  const WorkerReport& older = summary_->totals;
-  const int64_t steps = newer.steps - older.steps;
-  const double steps_per_second = static_cast<double>(steps) / seconds;
-  const double examples_per_second = static_cast<double>(newer.examples - older.examples) / seconds;
-  const double staleness = MeanPerStep(static_cast<double>(newer.staleness_sum),
-                                       static_cast<double>(older.staleness_sum), steps);
+  const Coordinator::Figures figures =
+      FiguresOf(summary_->totals, status.totals, now - summary_->time);
   absl::Status written;
   for (const LossCurve::Point& point : points) {
     const double rate = options_.learning_rate.At(point.step - 1);
@@ -127,15 +133,20 @@ void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
         FormatMetricsLine(clock_->Now(), {{"step", static_cast<double>(point.step)},
                                           {"loss", point.loss},
                                           {"learning_rate", rate},
-                                          {"steps_per_second", steps_per_second},
-                                          {"examples_per_second", examples_per_second},
-                                          {"staleness", staleness}});
+                                          {"steps_per_second", figures.steps_per_second},
+                                          {"examples_per_second", figures.examples_per_second},
+                                          {"staleness", figures.staleness},
+                                          {"credit_wait_seconds", figures.credit_wait_seconds}});
     std::printf("%s\n", line.c_str());
-    written.Update(events_->AddScalars(point.step, {{"loss", point.loss},
-                                                    {"learning_rate", rate},
-                                                    {"global_step/sec", steps_per_second},
-                                                    {"examples/sec", examples_per_second},
-                                                    {"staleness", staleness}}));
+    written.Update(
+        events_->AddScalars(point.step, {{"loss", point.loss},
+                                         {"learning_rate", rate},
+                                         {"global_step/sec", figures.steps_per_second},
+                                         {"examples/sec", figures.examples_per_second},
+                                         {"staleness", figures.staleness},
+                                         {"credit_wait_seconds", figures.credit_wait_seconds},
+                                         {"pushed_bytes/sec", figures.pushed_bytes_per_second},
+                                         {"pulled_bytes/sec", figures.pulled_bytes_per_second}}));
   }
   std::fflush(stdout);
   written.Update(events_->Flush());
@@ -157,6 +168,14 @@ void Reporter::WriteStatusFile(const Coordinator::Status& status) {
     if (std::isfinite(newest.loss)) json["loss"] = newest.loss;
     json["steps_per_second"] = newest.steps_per_second;
     json["examples_per_second"] = newest.examples_per_second;
+    json["staleness"] = newest.staleness;
+    json["credit_wait_seconds"] = newest.credit_wait_seconds;
+    json["step_seconds"] = {{"input", newest.input_seconds},
+                            {"pull", newest.pull_seconds},
+                            {"compute", newest.compute_seconds},
+                            {"push", newest.push_seconds}};
+    json["pushed_bytes_per_second"] = newest.pushed_bytes_per_second;
+    json["pulled_bytes_per_second"] = newest.pulled_bytes_per_second;
     json["eta_seconds"] =
         static_cast<double>(std::max<int64_t>(status.max_steps - status.step, 0)) /
         newest.steps_per_second;

@@ -34,12 +34,16 @@ class Reporter {
                                                           Coordinator* coordinator);
 
   // Call some times a second. For each new point of the loss curve: one metrics line in
-  // Katib's text format and the scalars loss, learning_rate, global_step/sec, examples/sec and
-  // staleness. Twice a second: status.json, replaced atomically. Its fields:
+  // Katib's text format and the scalars loss, learning_rate, global_step/sec, examples/sec,
+  // staleness, credit_wait_seconds (how long a step's messages were held back because the servers
+  // allowed no more in flight), pushed_bytes/sec and pulled_bytes/sec (payload). Twice a second:
+  // status.json, replaced atomically. Its fields:
   //   phase, error              as in JobStatus; "error" is empty but for FAILED
   //   step, max_steps, epoch, snapshot_step
-  //   loss, steps_per_second, examples_per_second, eta_seconds
+  //   loss, steps_per_second, examples_per_second, eta_seconds, staleness, credit_wait_seconds,
+  //   pushed_bytes_per_second, pulled_bytes_per_second
   //                             means of the newest interval; absent before the first
+  //   step_seconds              likewise: where a step's time went, {input, pull, compute, push}
   //   members                   list of {task, peer, state, restarts}; see Member
   //   waiting_for               list of missing servers; only while WAITING_FOR_SERVERS
   void Update();

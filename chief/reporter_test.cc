@@ -58,6 +58,13 @@ class ReporterTest : public testing::Test {
       report.examples = 10;
       report.loss_sum = loss;
       report.staleness_sum = 2;
+      report.credit_wait_seconds = 0.25;
+      report.input_seconds = 1;
+      report.pull_seconds = 2;
+      report.compute_seconds = 3;
+      report.push_seconds = 4;
+      report.bytes_pushed = 1000;
+      report.bytes_pulled = 2000;
       ASSERT_EQ(coordinator_.Heartbeat(kWorker, 1, report), absl::OkStatus());
       clock_.Advance(absl::Seconds(1) / steps);
     }
@@ -130,6 +137,12 @@ TEST_F(ReporterTest, StatusFileTellsHowTrainingGoes) {
   EXPECT_DOUBLE_EQ(status["steps_per_second"], 10);
   EXPECT_DOUBLE_EQ(status["examples_per_second"], 100);
   EXPECT_DOUBLE_EQ(status["eta_seconds"], 8);
+  EXPECT_DOUBLE_EQ(status["staleness"], 2);
+  EXPECT_DOUBLE_EQ(status["credit_wait_seconds"], 0.25);
+  EXPECT_EQ(status["step_seconds"],
+            nlohmann::json({{"input", 1.0}, {"pull", 2.0}, {"compute", 3.0}, {"push", 4.0}}));
+  EXPECT_DOUBLE_EQ(status["pushed_bytes_per_second"], 10000);
+  EXPECT_DOUBLE_EQ(status["pulled_bytes_per_second"], 20000);
   ASSERT_THAT(status["members"], SizeIs(1));
   EXPECT_EQ(status["members"][0]["task"], "worker-1");
   EXPECT_EQ(status["members"][0]["peer"], "host:7");
@@ -170,9 +183,10 @@ TEST_F(ReporterTest, OneMetricsLinePerInterval) {
     reporter_->Update();
   });
   ASSERT_THAT(lines, SizeIs(1));
-  EXPECT_THAT(lines[0], MatchesRegex("2023-11-14T22:13:2[0-9].[0-9]+Z step=10 loss=0.6 "
-                                     "learning_rate=0.5 steps_per_second=5 "
-                                     "examples_per_second=50 staleness=2"));
+  EXPECT_THAT(lines[0],
+              MatchesRegex("2023-11-14T22:13:2[0-9].[0-9]+Z step=10 loss=0.6 "
+                           "learning_rate=0.5 steps_per_second=5 "
+                           "examples_per_second=50 staleness=2 credit_wait_seconds=0.25"));
 }
 
 TEST_F(ReporterTest, TheWaitForWorkersIsNotTrainingTime) {
@@ -206,7 +220,8 @@ TEST_F(ReporterTest, EventsHoldTheSameFigures) {
     scalars.push_back(absl::StrCat(value.tag(), "=", value.simple_value()));
   }
   EXPECT_THAT(scalars, ElementsAre("loss=0.25", "learning_rate=0.5", "global_step/sec=10",
-                                   "examples/sec=100", "staleness=2"));
+                                   "examples/sec=100", "staleness=2", "credit_wait_seconds=0.25",
+                                   "pushed_bytes/sec=10000", "pulled_bytes/sec=20000"));
 }
 
 TEST_F(ReporterTest, FinishReportsTheRest) {

@@ -11,15 +11,19 @@ namespace {
 
 ParameterClientFactory InProcessClients(const RoleContext& context, ParameterService* server,
                                         const StopSignal* stop) {
-  return [&context, server, stop](
-             const Placement& placement,
-             const std::vector<std::string>&) -> absl::StatusOr<std::unique_ptr<ParameterClient>> {
+  return [&context, server, stop](const Placement& placement, const std::vector<std::string>&,
+                                  std::optional<ParameterMemory> memory)
+             -> absl::StatusOr<std::unique_ptr<ParameterClient>> {
     ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
-    ShardedParameterClient::Options options;
+    ShardedParameterClient::Options options =
+        TransferOptions(context.config.transfer(), spec.variables, placement);
     options.self = {Role::kWorker, 0};
     options.incarnation = context.incarnation;
-    return ShardedParameterClient::Create(options, spec.variables, placement, {server},
-                                          Clock::Real(), stop);
+    options.memory = std::move(memory);
+    return ShardedParameterClient::Create(
+        std::move(options), spec.variables, placement,
+        std::make_unique<InlineBulkTransport>(std::vector<ParameterService*>{server}),
+        Clock::Real(), stop);
   };
 }
 

@@ -62,7 +62,7 @@ class FakeChief : public ChiefService {
     if (!leases_.empty()) {
       *response = leases_.front();
       leases_.pop_front();
-    } else if (completed_ >= granted_) {
+    } else if (completed_ >= granted_ && !withheld_) {
       response->set_phase(v1::FINISHING);
     }
     return status;
@@ -101,6 +101,11 @@ class FakeChief : public ChiefService {
     }
     leases_.push_back(std::move(lease));
     granted_ += tickets;
+  }
+  // While set, the job is not over when all leases are done: more will come.
+  void Withhold(bool withheld) {
+    MutexLock lock(&mu_);
+    withheld_ = withheld;
   }
   void SetModel(const v1::GetModelResponse& model) {
     MutexLock lock(&mu_);
@@ -189,6 +194,9 @@ class FakeChief : public ChiefService {
     sums_.set_loss_sum(sums_.loss_sum() + progress.loss_sum());
     sums_.set_staleness_sum(sums_.staleness_sum() + progress.staleness_sum());
     sums_.set_push_retries(sums_.push_retries() + progress.push_retries());
+    sums_.set_credit_wait_seconds(sums_.credit_wait_seconds() + progress.credit_wait_seconds());
+    sums_.set_bytes_pushed(sums_.bytes_pushed() + progress.bytes_pushed());
+    sums_.set_bytes_pulled(sums_.bytes_pulled() + progress.bytes_pulled());
     sums_.set_non_finite_losses(sums_.non_finite_losses() + progress.non_finite_losses());
     changed_.NotifyAll();
   }
@@ -203,6 +211,7 @@ class FakeChief : public ChiefService {
   std::map<std::string, std::deque<absl::Status>> errors_ ABSL_GUARDED_BY(mu_);
   std::function<void()> heartbeat_hook_ ABSL_GUARDED_BY(mu_);
   int64_t granted_ ABSL_GUARDED_BY(mu_) = 0;
+  bool withheld_ ABSL_GUARDED_BY(mu_) = false;
   int64_t completed_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<uint64_t, int64_t> completed_by_lease_ ABSL_GUARDED_BY(mu_);
   v1::WorkerProgress sums_ ABSL_GUARDED_BY(mu_);

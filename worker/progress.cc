@@ -18,6 +18,9 @@ void AddSums(const v1::WorkerProgress& from, v1::WorkerProgress* to) {
   to->set_compute_seconds(to->compute_seconds() + from.compute_seconds());
   to->set_push_seconds(to->push_seconds() + from.push_seconds());
   to->set_push_retries(to->push_retries() + from.push_retries());
+  to->set_credit_wait_seconds(to->credit_wait_seconds() + from.credit_wait_seconds());
+  to->set_bytes_pushed(to->bytes_pushed() + from.bytes_pushed());
+  to->set_bytes_pulled(to->bytes_pulled() + from.bytes_pulled());
 }
 
 v1::WorkerProgress SumsOf(const FinishedStep& step) {
@@ -35,6 +38,9 @@ v1::WorkerProgress SumsOf(const FinishedStep& step) {
   sums.set_compute_seconds(absl::ToDoubleSeconds(step.compute));
   sums.set_push_seconds(absl::ToDoubleSeconds(step.push));
   sums.set_push_retries(step.push_retries);
+  sums.set_credit_wait_seconds(absl::ToDoubleSeconds(step.waited_for_credit));
+  sums.set_bytes_pushed(step.bytes_pushed);
+  sums.set_bytes_pulled(step.bytes_pulled);
   return sums;
 }
 

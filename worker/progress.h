@@ -18,7 +18,11 @@ struct FinishedStep {
   double loss = 0;
   int64_t staleness = 0;
   int64_t push_retries = 0;
+  int64_t bytes_pushed = 0;
+  int64_t bytes_pulled = 0;
   absl::Duration pull, input, compute, push;
+  // Of `push`: the servers allowed no more messages in flight.
+  absl::Duration waited_for_credit;
 };
 
 // The books between the training loop, which finishes steps, and whoever reports to the chief.

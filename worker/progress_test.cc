@@ -23,6 +23,9 @@ FinishedStep StepOf(uint64_t lease_id) {
   step.input = absl::Seconds(2);
   step.compute = absl::Seconds(3);
   step.push = absl::Seconds(4);
+  step.waited_for_credit = absl::Seconds(5);
+  step.bytes_pushed = 6;
+  step.bytes_pulled = 7;
   return step;
 }
 
@@ -56,6 +59,9 @@ TEST(ProgressTest, TakeTellsWhatIsNewAndBeginsAnew) {
   EXPECT_EQ(report.compute_seconds(), 6);
   EXPECT_EQ(report.push_seconds(), 8);
   EXPECT_EQ(report.push_retries(), 2);
+  EXPECT_EQ(report.credit_wait_seconds(), 10);
+  EXPECT_EQ(report.bytes_pushed(), 12);
+  EXPECT_EQ(report.bytes_pulled(), 14);
   const v1::WorkerProgress nothing = progress.Take();
   EXPECT_EQ(nothing.steps(), 0);
   EXPECT_THAT(Leases(nothing), IsEmpty());

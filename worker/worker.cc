@@ -1,6 +1,6 @@
 #include "worker/worker.h"
 
-#include <cmath>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "core/base/log.h"
@@ -10,6 +10,9 @@
 
 namespace keelson {
 namespace {
+
+// Other workers go on while this one waits for work.
+constexpr absl::Duration kValuesAreOld = absl::Seconds(1);
 
 ChiefSession::Options SessionOptions(const WorkerOptions& options) {
   ChiefSession::Options out;
@@ -54,72 +57,125 @@ absl::Status Worker::RunJoined() {
   ASSIGN_OR_RETURN(const Placement placement, Placement::FromProto(located.placement()));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<ParameterClient> client,
-      make_client_(placement, {located.ps_addresses().begin(), located.ps_addresses().end()}));
-  for (const VariableSpec& variable : model->variables()) gradients_.emplace_back(variable.shape);
+      make_client_(placement, {located.ps_addresses().begin(), located.ps_addresses().end()},
+                   LentMemory(*model)));
   LogInfo("training on ", device_->name(), ", ", dataset_->num_records(), " records");
   return TrainUntilDone(client.get(), model.get());
+}
+
+std::optional<ParameterMemory> Worker::LentMemory(const Model& model) const {
+  if (options_.config.transfer().depth() > 1) return std::nullopt;
+  ParameterMemory memory = {model.HostValues(), model.HostGradients()};
+  if (memory.values.empty()) return std::nullopt;
+  return memory;
 }
 
 absl::Status Worker::TrainUntilDone(ParameterClient* client, Model* model) {
   Batcher batcher(dataset_, &session_,
                   {options_.config.train().seed(), options_.config.data().sequential()});
   const absl::Cleanup end_wait_for_work = [this] { stop_.Raise(); };
+  const absl::Status status = TrainOnBatches(&batcher, client, model);
+  // A step that the servers have is counted, whatever ended the training.
+  const absl::Status drained = Drain(client);
+  return status.ok() ? drained : status;
+}
+
+absl::Status Worker::TrainOnBatches(Batcher* batcher, ParameterClient* client, Model* model) {
   while (true) {
+    // The chief may be waiting for just that step before it gives out more.
+    if (!batcher->Ready()) RETURN_IF_ERROR(Drain(client));
     const absl::Duration start = clock_->Monotonic();
-    ASSIGN_OR_RETURN(std::optional<PreparedBatch> prepared, batcher.Next());
+    ASSIGN_OR_RETURN(std::optional<PreparedBatch> prepared, batcher->Next());
     if (!prepared.has_value()) return absl::OkStatus();
     if (stop_.raised()) return absl::CancelledError("by a signal");
     if (progress_.IsValid(prepared->ticket)) {
-      RETURN_IF_ERROR(TrainStep(*prepared, clock_->Monotonic() - start, client, model));
+      FinishedStep step;
+      step.ticket = prepared->ticket;
+      step.input = clock_->Monotonic() - start;
+      RETURN_IF_ERROR(TrainStep(*prepared, step, client, model));
     }
-    batcher.Recycle(std::move(prepared->batch));
+    batcher->Recycle(std::move(prepared->batch));
   }
 }
 
-absl::Status Worker::TrainStep(const PreparedBatch& prepared, absl::Duration input_wait,
+absl::Status Worker::TrainStep(const PreparedBatch& prepared, FinishedStep step,
                                ParameterClient* client, Model* model) {
-  FinishedStep step;
-  step.ticket = prepared.ticket;
-  step.input = input_wait;
   const absl::Duration start = clock_->Monotonic();
-  RETURN_IF_ERROR(client->Pull());
-  const absl::Duration pulled = clock_->Monotonic();
-  RETURN_IF_ERROR(LoadValues(*client, model));
-  ASSIGN_OR_RETURN(
-      const StepResult result,
-      model->ComputeGradients(prepared.batch,
-                              DropoutSeed(options_.config.train().seed(), step.ticket.step),
-                              absl::MakeSpan(gradients_), nullptr));
-  if (!std::isfinite(result.loss)) {
+  RETURN_IF_ERROR(LoadValues(client, model));
+  const absl::Duration loaded = clock_->Monotonic();
+  ASSIGN_OR_RETURN(const bool pushes, ComputeAndOffer(prepared, &step, client, model));
+  if (!pushes) {
     progress_.AddNonFiniteLoss();
     return absl::OkStatus();
   }
-  ClipGradients();
   const absl::Duration computed = clock_->Monotonic();
-  ASSIGN_OR_RETURN(const PushResult pushed, client->Push(step.ticket.step, gradients_));
-  step.loss = result.loss;
-  step.staleness = pushed.staleness;
-  step.push_retries = pushed.retries;
-  step.pull = pulled - start;
-  step.compute = computed - pulled;
-  step.push = clock_->Monotonic() - computed;
-  progress_.Finish(step);
+  step.pull = loaded - start;
+  step.compute = computed - loaded;
+  under_way_.push_back(step);
+  ASSIGN_OR_RETURN(const std::optional<PushResult> pushed, client->End());
+  values_from_ = clock_->Monotonic();
+  under_way_.back().push = values_from_ - computed;
+  Acknowledge(pushed);
   return absl::OkStatus();
 }
 
-absl::Status Worker::LoadValues(const ParameterClient& client, Model* model) {
-  for (size_t i = 0; i < client.values().size(); ++i) {
-    RETURN_IF_ERROR(model->SetVariable(static_cast<int>(i), client.values()[i].span()));
+absl::Status Worker::LoadValues(ParameterClient* client, Model* model) {
+  if (clock_->Monotonic() - values_from_ > kValuesAreOld) {
+    RETURN_IF_ERROR(Drain(client));
+    RETURN_IF_ERROR(client->Pull());
+  }
+  for (size_t i = 0; i < client->values().size(); ++i) {
+    RETURN_IF_ERROR(model->SetVariable(static_cast<int>(i), client->values()[i]));
   }
   return absl::OkStatus();
 }
 
-void Worker::ClipGradients() {
+absl::StatusOr<bool> Worker::ComputeAndOffer(const PreparedBatch& prepared, FinishedStep* step,
+                                             ParameterClient* client, Model* model) {
   const float max_norm = options_.config.optimizer().clip_global_norm();
-  if (max_norm <= 0) return;
-  std::vector<absl::Span<float>> spans;
-  for (Tensor& gradient : gradients_) spans.push_back(gradient.span());
-  ClipByGlobalNorm(spans, max_norm);
+  bool begun = false;
+  const auto begin = [&] {
+    if (!begun) client->Begin(step->ticket.step);
+    begun = true;
+  };
+  Model::GradientCallback offer;
+  if (max_norm <= 0) {
+    offer = [&](int variable) {
+      begin();
+      client->Offer(variable);
+    };
+  }
+  ASSIGN_OR_RETURN(
+      const StepResult result,
+      model->ComputeGradients(prepared.batch,
+                              DropoutSeed(options_.config.train().seed(), step->ticket.step),
+                              client->gradients(), offer));
+  if (!result.has_gradients) return false;
+  step->loss = result.loss;
+  if (max_norm > 0) ClipByGlobalNorm(client->gradients(), max_norm);
+  begin();
+  return true;
+}
+
+absl::Status Worker::Drain(ParameterClient* client) {
+  if (under_way_.empty()) return absl::OkStatus();
+  const absl::Duration start = clock_->Monotonic();
+  ASSIGN_OR_RETURN(const std::optional<PushResult> pushed, client->Drain());
+  under_way_.back().push += clock_->Monotonic() - start;
+  Acknowledge(pushed);
+  return absl::OkStatus();
+}
+
+void Worker::Acknowledge(const std::optional<PushResult>& pushed) {
+  if (!pushed.has_value()) return;
+  FinishedStep step = under_way_.front();
+  under_way_.pop_front();
+  step.staleness = pushed->staleness;
+  step.push_retries = pushed->retries;
+  step.bytes_pushed = pushed->bytes_pushed;
+  step.bytes_pulled = pushed->bytes_pulled;
+  step.waited_for_credit = pushed->waited_for_credit;
+  progress_.Finish(step);
 }
 
 }  // namespace keelson

@@ -1,14 +1,19 @@
 #include "worker/worker_role.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/available_cores.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/client/grpc_chief_service.h"
 #include "core/client/grpc_parameter_client.h"
 #include "core/client/grpc_parameter_service.h"
+#include "core/client/transfer_plan.h"
 #include "core/data/open_datasets.h"
 #include "core/device/device_factory.h"
 #include "core/model/model_spec.h"
@@ -50,32 +55,73 @@ absl::StatusOr<std::string> AskServersForChief(const RoleContext& context, const
   return found.address();
 }
 
+absl::string_view HostOf(absl::string_view address) {
+  return address.substr(0, address.rfind(':'));
+}
+
 }  // namespace
 
 void AddWorkerFlags(CLI::App* app, WorkerFlags* flags) {
   app->add_option("--device", flags->device, "cpu, cuda, or auto: CUDA where there is a usable GPU")
       ->capture_default_str();
   app->add_option("--compute_threads", flags->compute_threads,
-                  "Threads of the CPU device (default: one per core)");
+                  "Threads of the CPU device (default: one per core, shared with the other workers "
+                  "of this host)");
+  app->add_option("--bulk_connections", flags->bulk.connections,
+                  "Connections to each parameter server for gradients and values")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app->add_option("--bulk_socket", flags->bulk.local_route,
+                  "Socket to a parameter server on this host: unix, tcp, or auto: unix for up "
+                  "to 128 KiB of parameters")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, LocalRoute>{
+          {"auto", LocalRoute::kAuto}, {"unix", LocalRoute::kUnix}, {"tcp", LocalRoute::kTcp}}))
+      ->default_str("auto");
   app->add_option("--peer_timeout", flags->peer_timeout_seconds,
                   "Seconds to wait for a chief or server that does not answer")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
 }
 
+int ComputeThreads(const ClusterSpec& cluster, int available_cores) {
+  const std::string self = cluster.SelfAddress().value_or("");
+  const auto sharing =
+      std::count_if(cluster.workers.begin(), cluster.workers.end(),
+                    [&](const auto& w) { return HostOf(w.second) == HostOf(self); });
+  return std::max(1, available_cores / std::max(1, static_cast<int>(sharing)));
+}
+
+ShardedParameterClient::Options TransferOptions(const v1::TransferConfig& config,
+                                                absl::Span<const VariableSpec> variables,
+                                                const Placement& placement) {
+  ShardedParameterClient::Options options;
+  options.formats = ResolveTransferFormats(config, variables);
+  options.depth = static_cast<int>(config.depth());
+  int64_t largest_shard = 0;
+  for (int s = 0; s < placement.num_shards(); ++s) {
+    largest_shard = std::max(largest_shard, placement.ShardBytes(s));
+  }
+  options.background = options.depth > 1 || largest_shard > static_cast<int64_t>(kBulkPayloadBytes);
+  return options;
+}
+
 ParameterClientFactory GrpcParameterClients(const RoleContext& context, const WorkerFlags& flags,
                                             const StopSignal* stop) {
-  ShardedParameterClient::Options options;
-  options.self = context.self;
-  options.incarnation = context.incarnation;
-  options.retry = RetryOptionsFrom(flags);
-  return [=, own = Addresses(context.cluster.ps), model = context.config.model()](
-             const Placement& placement, const std::vector<std::string>& told)
+  return [&context, flags, stop](const Placement& placement, const std::vector<std::string>& told,
+                                 std::optional<ParameterMemory> memory)
              -> absl::StatusOr<std::unique_ptr<ParameterClient>> {
-    ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(model));
+    ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
+    ShardedParameterClient::Options options =
+        TransferOptions(context.config.transfer(), spec.variables, placement);
+    options.self = context.self;
+    options.incarnation = context.incarnation;
+    options.retry = RetryOptionsFrom(flags);
+    options.memory = std::move(memory);
+    const std::vector<std::string> own = Addresses(context.cluster.ps);
     const bool knows_all = own.size() == static_cast<size_t>(placement.num_shards());
-    return ConnectParameterClient(options, spec.variables, placement, knows_all ? own : told,
-                                  grpc::InsecureChannelCredentials(), Clock::Real(), stop);
+    return ConnectParameterClient(std::move(options), spec.variables, placement,
+                                  knows_all ? own : told, grpc::InsecureChannelCredentials(),
+                                  Clock::Real(), stop, flags.bulk);
   };
 }
 
@@ -84,6 +130,9 @@ absl::Status RunWorkerRole(const RoleContext& context, const WorkerFlags& flags,
                            StopSignal* stop) {
   DeviceOptions device_options;
   device_options.threads = flags.compute_threads;
+  if (flags.compute_threads == 0) {
+    device_options.threads = ComputeThreads(context.cluster, AvailableCores());
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
                    CreateDevice(flags.device, device_options));
   ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));

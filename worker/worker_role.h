@@ -10,6 +10,8 @@
 #include "absl/status/statusor.h"
 #include "core/base/stop_signal.h"
 #include "core/client/chief_service.h"
+#include "core/client/grpc_parameter_client.h"
+#include "core/client/sharded_parameter_client.h"
 #include "core/startup/role_program.h"
 #include "worker/worker.h"
 
@@ -17,14 +19,26 @@ namespace keelson {
 
 struct WorkerFlags {
   std::string device = "auto";
-  int compute_threads = 0;  // 0: one per core
+  int compute_threads = 0;  // 0: see ComputeThreads
   int peer_timeout_seconds = 600;
+  BulkConnectionOptions bulk;
 };
 
 void AddWorkerFlags(CLI::App* app, WorkerFlags* flags);
 
-// Clients over gRPC. A worker that knows the servers by itself goes by its own addresses; else by
-// those that the chief tells.
+// One thread per core, the cores shared evenly among the workers with this task's host: threads
+// beyond the cores would wait for one another in turns.
+int ComputeThreads(const ClusterSpec& cluster, int available_cores);
+
+// What a configuration says of a client: formats, depth, and input and output in the background
+// where there is something to gain: at depth 2, or when a shard's part of the model is several
+// messages, of which some can leave before the gradients are complete.
+ShardedParameterClient::Options TransferOptions(const v1::TransferConfig& config,
+                                                absl::Span<const VariableSpec> variables,
+                                                const Placement& placement);
+
+// Clients over gRPC; `context` outlives them. A worker that knows the servers by itself goes by its
+// own addresses; else by those that the chief tells.
 ParameterClientFactory GrpcParameterClients(const RoleContext& context, const WorkerFlags& flags,
                                             const StopSignal* stop);
 

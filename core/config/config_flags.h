@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "keelson/v1/train_config.pb.h"
 
@@ -20,12 +22,19 @@ struct ConfigOverrides {
   std::optional<std::string> model_dir;   // checkpoint.model_dir
   std::optional<std::string> data_dir;    // data.data_dir
   std::optional<uint64_t> seed;           // train.seed
+  std::optional<std::string> wire;        // transfer.groups: one for all variables, see WireNames
+  std::optional<int64_t> pipeline_depth;  // transfer.depth
 };
 
-void ApplyOverrides(const ConfigOverrides& overrides, v1::TrainConfig* config);
+// What --wire may be, in lower case: the formats of gradients. Values come back in the same one,
+// or where that is for gradients only (int8, top_k) in bfloat16.
+std::vector<std::string> WireNames();
+
+// INVALID_ARGUMENT: `wire` is none of WireNames.
+absl::Status ApplyOverrides(const ConfigOverrides& overrides, v1::TrainConfig* config);
 
 // The job's configuration: the file (empty path: the compiled-in default), then the overrides,
-// then FinalizeTrainConfig. Errors of LoadTrainConfig and FinalizeTrainConfig.
+// then FinalizeTrainConfig. Errors of LoadTrainConfig, ApplyOverrides and FinalizeTrainConfig.
 absl::StatusOr<v1::TrainConfig> ResolveTrainConfig(const std::string& config_path,
                                                    const ConfigOverrides& overrides);
 

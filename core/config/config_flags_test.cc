@@ -11,7 +11,7 @@ TEST(ConfigFlagsTest, AbsentOverridesChangeNothing) {
   v1::TrainConfig config;
   config.mutable_train()->set_epochs(3);
   const std::string before = config.SerializeAsString();
-  ApplyOverrides({}, &config);
+  EXPECT_TRUE(ApplyOverrides({}, &config).ok());
   EXPECT_EQ(config.SerializeAsString(), before);
 }
 
@@ -23,9 +23,11 @@ TEST(ConfigFlagsTest, EveryOverrideHasItsField) {
   overrides.model_dir = "models/a";
   overrides.data_dir = "data/b";
   overrides.seed = 7;
+  overrides.wire = "float16";
+  overrides.pipeline_depth = 2;
   v1::TrainConfig config;
   config.mutable_train()->set_epochs(3);
-  ApplyOverrides(overrides, &config);
+  EXPECT_TRUE(ApplyOverrides(overrides, &config).ok());
   EXPECT_EQ(config.train().batch_size(), 32);
   EXPECT_EQ(config.train().max_steps(), 1000);
   EXPECT_EQ(config.train().epochs(), 0);
@@ -33,6 +35,47 @@ TEST(ConfigFlagsTest, EveryOverrideHasItsField) {
   EXPECT_EQ(config.checkpoint().model_dir(), "models/a");
   EXPECT_EQ(config.data().data_dir(), "data/b");
   EXPECT_EQ(config.train().seed(), 7u);
+  EXPECT_EQ(config.transfer().groups_size(), 1);
+  EXPECT_EQ(config.transfer().depth(), 2);
+}
+
+TEST(ConfigFlagsTest, WireReplacesTheGroupsByOneForAllVariables) {
+  struct Case {
+    std::string wire;
+    v1::WireFormat push, pull;
+  };
+  const std::vector<Case> cases = {{"float32", v1::FLOAT32, v1::FLOAT32},
+                                   {"float16", v1::FLOAT16, v1::FLOAT16},
+                                   {"bfloat16", v1::BFLOAT16, v1::BFLOAT16},
+                                   {"int8", v1::INT8, v1::BFLOAT16},
+                                   {"top_k", v1::TOP_K, v1::BFLOAT16}};
+  std::vector<std::string> names;
+  for (const Case& c : cases) {
+    names.push_back(c.wire);
+    ConfigOverrides overrides;
+    overrides.wire = c.wire;
+    v1::TrainConfig config;
+    config.mutable_transfer()->add_groups()->set_variables("a");
+    config.mutable_transfer()->add_groups()->set_variables("b");
+    ASSERT_TRUE(ApplyOverrides(overrides, &config).ok());
+    ASSERT_EQ(config.transfer().groups_size(), 1) << c.wire;
+    EXPECT_EQ(config.transfer().groups(0).variables(), "*");
+    EXPECT_EQ(config.transfer().groups(0).push(), c.push) << c.wire;
+    EXPECT_EQ(config.transfer().groups(0).pull(), c.pull) << c.wire;
+  }
+  EXPECT_EQ(WireNames(), names);
+}
+
+TEST(ConfigFlagsTest, AnUnknownWireIsRefused) {
+  for (const std::string wire : {"float64", "FLOAT16", ""}) {
+    ConfigOverrides overrides;
+    overrides.wire = wire;
+    const absl::Status status = ResolveTrainConfig("", overrides).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(),
+              "--wire: expected one of float32, float16, bfloat16, int8, top_k, found " +
+                  (wire.empty() ? "\"\"" : wire));
+  }
 }
 
 TEST(ConfigFlagsTest, WithoutAFileTheDefaultIsUsed) {
@@ -59,6 +102,10 @@ TEST(ConfigFlagsTest, OverridesAreChecked) {
   overrides.batch_size = -3;
   const auto config = ResolveTrainConfig("", overrides);
   EXPECT_EQ(config.status().message(), "train.batch_size: expected > 0, found -3");
+  overrides = {};
+  overrides.pipeline_depth = 3;
+  EXPECT_EQ(ResolveTrainConfig("", overrides).status().message(),
+            "transfer.depth: expected 1 or 2, found 3");
 }
 
 }  // namespace

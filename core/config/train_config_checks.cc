@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/cluster/transfer_formats.h"
 #include "core/model/model_spec.h"
 
 namespace keelson {
@@ -203,7 +204,8 @@ absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   RETURN_IF_ERROR(CheckData(config.data()));
   RETURN_IF_ERROR(CheckTraining(config.train()));
   RETURN_IF_ERROR(CheckCheckpoint(config.checkpoint()));
-  return CheckEvaluation(config.evaluation(), model);
+  RETURN_IF_ERROR(CheckEvaluation(config.evaluation(), model));
+  return ValidateTransferConfig(config.transfer());
 }
 
 }  // namespace keelson

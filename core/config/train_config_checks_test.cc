@@ -139,6 +139,15 @@ const BadConfig kBadConfigs[] = {
      "evaluation { metrics { top_k { k: 1 } } }",
      "evaluation.metrics[0].top_k: expected a model with the loss SOFTMAX_CROSS_ENTROPY, found "
      "SIGMOID_CROSS_ENTROPY"},
+    {"Depth", "transfer { depth: 3 }", "transfer.depth: expected 1 or 2, found 3"},
+    {"GroupWithoutPattern", "transfer { groups { push: INT8 } }", "transfer.groups[0].variables"},
+    {"PullOfGradientsFormat",
+     "transfer { groups { variables: 'a' } groups { variables: '*' pull: INT8 } }",
+     "transfer.groups[1].pull"},
+    {"TopKFraction", "transfer { groups { variables: '*' push: TOP_K top_k_fraction: 1.5 } }",
+     "transfer.groups[0].top_k_fraction"},
+    {"MinElements", "transfer { groups { variables: '*' push: INT8 min_elements: -1 } }",
+     "transfer.groups[0].min_elements"},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, CheckTrainConfigTest, testing::ValuesIn(kBadConfigs),

@@ -106,6 +106,14 @@ void SetEvaluation(v1::LossConfig::Kind loss, v1::EvaluationConfig* evaluation) 
   if (classifies && evaluation->metrics().empty()) evaluation->add_metrics()->mutable_accuracy();
 }
 
+void SetTransfer(v1::TransferConfig* transfer) {
+  if (transfer->depth() == 0) transfer->set_depth(1);
+  for (v1::TransferConfig::Group& group : *transfer->mutable_groups()) {
+    if (group.top_k_fraction() == 0) group.set_top_k_fraction(0.01f);
+    if (group.min_elements() == 0) group.set_min_elements(1024);
+  }
+}
+
 }  // namespace
 
 void SetTrainConfigDefaults(v1::TrainConfig* config) {
@@ -119,6 +127,7 @@ void SetTrainConfigDefaults(v1::TrainConfig* config) {
   if (config->train().summary_steps() == 0) config->mutable_train()->set_summary_steps(100);
   SetCheckpoint(config->mutable_checkpoint());
   SetEvaluation(config->model().loss().kind(), config->mutable_evaluation());
+  SetTransfer(config->mutable_transfer());
 }
 
 }  // namespace keelson

@@ -97,6 +97,15 @@ TEST(FinalizeTrainConfigTest, FillsTheDefaultsThatTheProtoNames) {
   EXPECT_EQ(config.evaluation().final_timeout_seconds(), 600);
   ASSERT_EQ(config.evaluation().metrics_size(), 1);
   EXPECT_TRUE(config.evaluation().metrics(0).has_accuracy());
+  EXPECT_EQ(config.transfer().depth(), 1);
+}
+
+TEST(FinalizeTrainConfigTest, FillsTransferDefaults) {
+  const v1::TrainConfig config =
+      Finalized(std::string(kMinimal) + "transfer { groups { variables: '*' push: TOP_K } }");
+  EXPECT_FLOAT_EQ(config.transfer().groups(0).top_k_fraction(), 0.01f);
+  EXPECT_EQ(config.transfer().groups(0).min_elements(), 1024);
+  EXPECT_EQ(config.transfer().groups(0).pull(), v1::FLOAT32);
 }
 
 TEST(FinalizeTrainConfigTest, FillsOptimizerDefaults) {
@@ -163,6 +172,9 @@ TEST(ConfigHashTest, IgnoresTheDirectoriesAndNothingElse) {
   EXPECT_NE(ConfigHash(other), ConfigHash(base));
   other = base;
   other.mutable_checkpoint()->set_keep_max(2);
+  EXPECT_NE(ConfigHash(other), ConfigHash(base));
+  other = base;
+  other.mutable_transfer()->set_depth(2);
   EXPECT_NE(ConfigHash(other), ConfigHash(base));
 }
 

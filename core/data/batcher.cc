@@ -47,6 +47,11 @@ absl::StatusOr<std::optional<PreparedBatch>> Batcher::Next() {
   return prepared;
 }
 
+bool Batcher::Ready() const {
+  MutexLock lock(&mu_);
+  return cancelled_ || ended_ || !queue_.empty();
+}
+
 void Batcher::Recycle(Batch batch) {
   MutexLock lock(&mu_);
   if (recycled_.size() < Depth()) recycled_.push_back(std::move(batch));

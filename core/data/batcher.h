@@ -50,6 +50,9 @@ class Batcher {
   // Any other: what the source or the dataset reported.
   absl::StatusOr<std::optional<PreparedBatch>> Next();
 
+  // Whether Next would not wait.
+  bool Ready() const;
+
   // Gives a batch back, so that its memory serves another one.
   void Recycle(Batch batch);
 
@@ -74,7 +77,7 @@ class Batcher {
   // Used by the batcher's thread alone.
   std::vector<int64_t> records_;
 
-  Mutex mu_;
+  mutable Mutex mu_;
   CondVar changed_;
   std::deque<PreparedBatch> queue_ ABSL_GUARDED_BY(mu_);
   std::vector<Batch> recycled_ ABSL_GUARDED_BY(mu_);

@@ -125,6 +125,20 @@ TEST(BatcherTest, DeliversTheEpochsOrderTicketByTicket) {
   }
 }
 
+TEST(BatcherTest, IsReadyWithABatchAndAtTheEnd) {
+  const NumberDataset dataset(20);
+  FakeSource source(2, absl::OkStatus(), /*allowed=*/0);
+  Batcher batcher(&dataset, &source, {.depth = 2});
+  EXPECT_FALSE(batcher.Ready());
+  source.Allow(1);
+  ASSERT_TRUE(batcher.Next().ok());
+  EXPECT_FALSE(batcher.Ready()) << "the source waits";
+  source.Allow(2);
+  ASSERT_TRUE(batcher.Next().ok());
+  ASSERT_FALSE(batcher.Next()->has_value());
+  EXPECT_TRUE(batcher.Ready()) << "there is nothing to wait for";
+}
+
 TEST(BatcherTest, SequentialKeepsTheFileOrder) {
   const NumberDataset dataset(4);
   FakeSource source(2);

@@ -59,9 +59,13 @@ class Device {
 
   // Zeros. RESOURCE_EXHAUSTED: out of memory.
   virtual absl::StatusOr<std::unique_ptr<DeviceMemory>> Allocate(int64_t floats) = 0;
-  // Into the leading elements of `to`. `from` may be reused when the call returns.
+  // `memory` as the host's code can use it, while no operation that uses it is under way; empty
+  // where the host cannot (a GPU's memory).
+  virtual absl::Span<float> HostSpan(DeviceMemory* memory) = 0;
+  // Into the leading elements of `to`. `from` may be reused when the call returns. Nothing is
+  // copied when it is `to`'s own HostSpan.
   virtual void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) = 0;
-  // The leading elements of `from`; waits for them.
+  // The leading elements of `from`; waits for them. Nothing is copied into `from`'s own HostSpan.
   virtual absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) = 0;
   virtual void Fill(float value, int64_t n, DeviceMemory* x) = 0;
   // Waits for every operation so far.

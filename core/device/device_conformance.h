@@ -124,6 +124,21 @@ TEST_P(DeviceConformanceTest, MemoryStartsAsZeros) {
   EXPECT_EQ(Allocate(0)->size(), 0);
 }
 
+TEST_P(DeviceConformanceTest, HostSpanIsTheMemoryItselfOrEmpty) {
+  const Floats values = Random(100, 1);
+  const Memory memory = Upload(values);
+  const absl::Span<float> host = device_->HostSpan(memory.get());
+  if (host.empty()) GTEST_SKIP() << "skipped: the host cannot use this device's memory";
+  ASSERT_TRUE(device_->Synchronize().ok());
+  EXPECT_EQ(Floats(host.begin(), host.end()), values);
+  host[99] = 7;
+  EXPECT_EQ(Download(memory).back(), 7);
+  // Onto itself.
+  device_->CopyToDevice(host.subspan(0, 50), memory.get());
+  ASSERT_TRUE(device_->CopyToHost(*memory, host.subspan(0, 60)).ok());
+  EXPECT_EQ(Download(memory), Floats(host.begin(), host.end()));
+}
+
 TEST_P(DeviceConformanceTest, CopiesThereAndBack) {
   const Floats values = Random(777, 1);
   const Memory memory = Upload(values);

@@ -85,6 +85,18 @@ void Model::BuildStages() {
   first_trained_ = static_cast<size_t>(trained - stages_.begin());
 }
 
+std::vector<absl::Span<float>> Model::HostSpans(
+    std::unique_ptr<DeviceMemory> Variable::*memory) const {
+  std::vector<absl::Span<float>> spans;
+  for (const Variable& variable : variables_) {
+    DeviceMemory* const array = (variable.*memory).get();
+    const absl::Span<float> span = device_->HostSpan(array);
+    if (span.empty() && array->size() > 0) return {};
+    spans.push_back(span);
+  }
+  return spans;
+}
+
 absl::Status Model::SetVariable(int variable, absl::Span<const float> values) {
   if (variable < 0 || variable >= static_cast<int>(variables_.size())) {
     return absl::InvalidArgumentError(
@@ -101,7 +113,7 @@ absl::Status Model::SetVariable(int variable, absl::Span<const float> values) {
 }
 
 absl::StatusOr<StepResult> Model::ComputeGradients(const Batch& batch, uint64_t dropout_seed,
-                                                   absl::Span<Tensor> gradients,
+                                                   absl::Span<const absl::Span<float>> gradients,
                                                    const GradientCallback& on_gradient_ready) {
   RETURN_IF_ERROR(CheckBatch(batch));
   RETURN_IF_ERROR(CheckGradients(gradients));
@@ -110,9 +122,13 @@ absl::StatusOr<StepResult> Model::ComputeGradients(const Batch& batch, uint64_t 
   const Pass pass{batch.size(), /*training=*/true, dropout_seed};
   Forward(batch, pass);
   ComputeLoss(pass.batch, upstream_.get());
+  // On a GPU this waits for the forward pass, once a step: gradients leave during the backward
+  // pass, when it is too late to find the loss no number.
+  ASSIGN_OR_RETURN(const double sum, SumLosses(pass.batch));
+  const double loss = sum / static_cast<double>(pass.batch);
+  if (!std::isfinite(loss)) return StepResult{loss, false};
   RETURN_IF_ERROR(Backward(pass, gradients, on_gradient_ready));
-  ASSIGN_OR_RETURN(const double loss, SumLosses(pass.batch));
-  return StepResult{loss / static_cast<double>(pass.batch)};
+  return StepResult{loss, true};
 }
 
 absl::StatusOr<EvaluationSums> Model::Evaluate(const Batch& batch,
@@ -150,16 +166,18 @@ absl::Status Model::CheckBatch(const Batch& batch) const {
   return absl::OkStatus();
 }
 
-absl::Status Model::CheckGradients(absl::Span<const Tensor> gradients) const {
+absl::Status Model::CheckGradients(absl::Span<const absl::Span<float>> gradients) const {
   if (gradients.size() != variables_.size()) {
     return absl::InvalidArgumentError(absl::StrCat("gradients: expected ", variables_.size(),
-                                                   " tensors, found ", gradients.size()));
+                                                   " arrays, found ", gradients.size()));
   }
   for (size_t i = 0; i < gradients.size(); ++i) {
     const VariableSpec& spec = spec_.variables[i];
-    if (gradients[i].shape() != spec.shape) {
-      return Mismatch(absl::StrCat("gradient of ", spec.name), spec.shape, gradients[i].shape());
-    }
+    const auto found = static_cast<int64_t>(gradients[i].size());
+    if (found == spec.shape.num_elements()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("gradient of ", spec.name, ": expected ",
+                                                   spec.shape.num_elements(), " elements, found ",
+                                                   found));
   }
   return absl::OkStatus();
 }
@@ -209,7 +227,7 @@ void Model::ComputeLoss(int64_t batch, DeviceMemory* dscores) {
   }
 }
 
-absl::Status Model::Backward(const Pass& pass, absl::Span<Tensor> gradients,
+absl::Status Model::Backward(const Pass& pass, absl::Span<const absl::Span<float>> gradients,
                              const GradientCallback& on_gradient_ready) {
   for (size_t i = stages_.size(); i-- > first_trained_;) {
     const Layer& layer = *stages_[i].layer;
@@ -221,21 +239,22 @@ absl::Status Model::Backward(const Pass& pass, absl::Span<Tensor> gradients,
   return absl::OkStatus();
 }
 
-absl::Status Model::DeliverGradients(const Layer& layer, absl::Span<Tensor> gradients,
+absl::Status Model::DeliverGradients(const Layer& layer,
+                                     absl::Span<const absl::Span<float>> gradients,
                                      const GradientCallback& on_gradient_ready) {
   for (int variable : {layer.spec().bias, layer.spec().kernel}) {
     if (variable < 0) continue;
     const auto i = static_cast<size_t>(variable);
-    RETURN_IF_ERROR(device_->CopyToHost(*variables_[i].gradient, gradients[i].span()));
+    RETURN_IF_ERROR(device_->CopyToHost(*variables_[i].gradient, gradients[i]));
     if (on_gradient_ready) on_gradient_ready(variable);
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<double> Model::SumLosses(int64_t batch) {
-  Tensor losses(Shape({batch}));
-  RETURN_IF_ERROR(device_->CopyToHost(*losses_, losses.span()));
-  return std::accumulate(losses.data(), losses.data() + batch, 0.0);
+  host_losses_.resize(static_cast<size_t>(batch));
+  RETURN_IF_ERROR(device_->CopyToHost(*losses_, absl::MakeSpan(host_losses_)));
+  return std::accumulate(host_losses_.begin(), host_losses_.end(), 0.0);
 }
 
 }  // namespace keelson

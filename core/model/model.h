@@ -22,6 +22,8 @@ namespace keelson {
 
 struct StepResult {
   double loss = 0;  // mean over the batch
+  // False: the loss is not a finite number, so no gradient was computed.
+  bool has_gradients = false;
 };
 
 // Holds the variables' values on the device; where they come from is the caller's business: they
@@ -39,15 +41,23 @@ class Model {
   const ModelSpec& spec() const { return spec_; }
   const std::vector<VariableSpec>& variables() const { return spec_.variables; }
 
-  // Copies all elements of a variable to the device.
+  // The variables' values and gradients in the model's own memory, an array per variable; empty
+  // where the host cannot use the device's memory. The host may write values and read gradients
+  // while no call is under way, and within `on_gradient_ready` those of the variable it is told of.
+  std::vector<absl::Span<float>> HostValues() const { return HostSpans(&Variable::value); }
+  std::vector<absl::Span<float>> HostGradients() const { return HostSpans(&Variable::gradient); }
+
+  // Copies all elements of a variable to the device; those of HostValues are there already.
   absl::Status SetVariable(int variable, absl::Span<const float> values);
 
-  // Forward and backward pass. gradients[i] has variable i's shape and receives the gradient of the
-  // mean loss. `on_gradient_ready` (may be null) is called on this thread as soon as a gradient is
-  // complete, the last layer's first, while the other gradients are still undefined. What dropout
-  // drops depends on `dropout_seed` alone.
+  // Forward and backward pass. gradients[i] has variable i's elements and receives the gradient of
+  // the mean loss; HostGradients costs no copy. `on_gradient_ready` (may be null) is called on this
+  // thread as soon as a gradient is complete, the last layer's first, while the other gradients are
+  // still undefined; from then on the pass uses neither the variable's value nor its gradient. A
+  // loss that is not finite ends the pass before the first gradient. What dropout drops depends on
+  // `dropout_seed` alone.
   absl::StatusOr<StepResult> ComputeGradients(const Batch& batch, uint64_t dropout_seed,
-                                              absl::Span<Tensor> gradients,
+                                              absl::Span<const absl::Span<float>> gradients,
                                               const GradientCallback& on_gradient_ready);
 
   // Forward pass without dropout.
@@ -68,19 +78,20 @@ class Model {
   Model(ModelSpec spec, Device* device) : spec_(std::move(spec)), device_(device) {}
 
   absl::Status AllocateVariables();
+  std::vector<absl::Span<float>> HostSpans(std::unique_ptr<DeviceMemory> Variable::*memory) const;
   void BuildStages();
   absl::Status CheckBatch(const Batch& batch) const;
-  absl::Status CheckGradients(absl::Span<const Tensor> gradients) const;
+  absl::Status CheckGradients(absl::Span<const absl::Span<float>> gradients) const;
   // Makes room for batches of `batch` examples.
   absl::Status Reserve(int64_t batch);
   absl::Status ReserveBackward();
   // From the batch to the losses of its examples, and with `training` to their gradient.
   void Forward(const Batch& batch, const Pass& pass);
   void ComputeLoss(int64_t batch, DeviceMemory* dscores);
-  absl::Status Backward(const Pass& pass, absl::Span<Tensor> gradients,
+  absl::Status Backward(const Pass& pass, absl::Span<const absl::Span<float>> gradients,
                         const GradientCallback& on_gradient_ready);
   // Copies the gradients of a layer's variables to the host.
-  absl::Status DeliverGradients(const Layer& layer, absl::Span<Tensor> gradients,
+  absl::Status DeliverGradients(const Layer& layer, absl::Span<const absl::Span<float>> gradients,
                                 const GradientCallback& on_gradient_ready);
   absl::StatusOr<double> SumLosses(int64_t batch);
   const DeviceMemory& scores() const { return *stages_.back().output; }
@@ -98,6 +109,7 @@ class Model {
   std::unique_ptr<DeviceMemory> features_;
   std::unique_ptr<DeviceMemory> labels_;
   std::unique_ptr<DeviceMemory> losses_;
+  std::vector<float> host_losses_;
   // Gradients of a stage's output and input, in turns.
   std::unique_ptr<DeviceMemory> upstream_;
   std::unique_ptr<DeviceMemory> downstream_;

@@ -213,13 +213,67 @@ TEST(ModelTest, DeliversGradientsFromTheLastLayerAsTheyAreReady) {
   for (Tensor& g : test.gradients) std::fill_n(g.data(), g.size(), 0.0f);
   std::vector<int> order;
   const auto result =
-      test.model->ComputeGradients(batch, 0, absl::MakeSpan(test.gradients), [&](int variable) {
+      test.model->ComputeGradients(batch, 0, SpansOf(&test.gradients), [&](int variable) {
         order.push_back(variable);
         const auto i = static_cast<size_t>(variable);
         EXPECT_EQ(Copy(test.gradients)[i], expected[i]) << "at its callback";
       });
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(order, ElementsAre(5, 4, 3, 2, 1, 0));
+}
+
+TEST(ModelTest, ItsOwnMemoryServesAsValuesAndGradients) {
+  TestModel copied(kConvolutional);
+  const auto device = *CreateDevice("cpu", {.threads = 1});
+  const auto model = *Model::Create(ParseModel(kConvolutional), device.get());
+  const std::vector<absl::Span<float>> values = model->HostValues();
+  ASSERT_EQ(values.size(), copied.values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(values[i].size(), copied.values[i].span().size());
+    std::copy(copied.values[i].span().begin(), copied.values[i].span().end(), values[i].begin());
+    ASSERT_TRUE(model->SetVariable(static_cast<int>(i), values[i]).ok()) << "onto itself";
+  }
+  const Batch batch = RandomBatch(model->spec(), 8, 3, 8);
+  const std::vector<absl::Span<float>> gradients = model->HostGradients();
+  const auto result = model->ComputeGradients(batch, 1, gradients, nullptr);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->loss, copied.Step(batch, 1));
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    EXPECT_EQ(gradients[i], absl::Span<const float>(copied.gradients[i].span())) << i;
+  }
+}
+
+// What has been told may be overwritten at once: by the values that answer a push.
+TEST(ModelTest, AVariableIsNotUsedAfterItsGradientIsReady) {
+  TestModel test(kConvolutional);
+  const Batch batch = RandomBatch(test.model->spec(), 8, 3, 8);
+  test.Step(batch);
+  const auto expected = Copy(test.gradients);
+  const std::vector<absl::Span<float>> values = test.model->HostValues();
+  const auto result =
+      test.model->ComputeGradients(batch, 0, SpansOf(&test.gradients), [&](int variable) {
+        for (float& value : values[static_cast<size_t>(variable)]) {
+          value = std::numeric_limits<float>::quiet_NaN();
+        }
+      });
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(Copy(test.gradients), expected);
+}
+
+TEST(ModelTest, ALossThatIsNotFiniteEndsTheStepBeforeAGradient) {
+  TestModel test(kLinear);
+  Batch batch = RandomBatch(test.model->spec(), 4, 3, 8);
+  EXPECT_TRUE(
+      test.model->ComputeGradients(batch, 0, SpansOf(&test.gradients), nullptr)->has_gradients);
+  batch.features.data()[5] = std::numeric_limits<float>::quiet_NaN();
+  for (Tensor& g : test.gradients) std::fill_n(g.data(), g.size(), 7.0f);
+  const auto result =
+      test.model->ComputeGradients(batch, 0, SpansOf(&test.gradients),
+                                   [](int variable) { ADD_FAILURE() << "told of " << variable; });
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(std::isfinite(result->loss));
+  EXPECT_FALSE(result->has_gradients);
+  EXPECT_THAT(Copy(test.gradients)[0], testing::Each(7.0f));
 }
 
 TEST(ModelTest, TakesBatchesOfAnySize) {
@@ -270,12 +324,10 @@ TEST(ModelTest, RefusesBadGradients) {
   TestModel test(kLinear);
   const Batch batch = RandomBatch(test.model->spec(), 2, 3, 12);
   EXPECT_EQ(test.model->ComputeGradients(batch, 0, {}, nullptr).status(),
-            absl::InvalidArgumentError("gradients: expected 2 tensors, found 0"));
+            absl::InvalidArgumentError("gradients: expected 2 arrays, found 0"));
   std::swap(test.gradients[0], test.gradients[1]);
-  EXPECT_EQ(
-      test.model->ComputeGradients(batch, 0, absl::MakeSpan(test.gradients), nullptr).status(),
-      absl::InvalidArgumentError(
-          "gradient of scores/kernel: expected the shape [4, 3], found [3]"));
+  EXPECT_EQ(test.model->ComputeGradients(batch, 0, SpansOf(&test.gradients), nullptr).status(),
+            absl::InvalidArgumentError("gradient of scores/kernel: expected 12 elements, found 3"));
 }
 
 // The error of a batch with these shapes and labels.
@@ -284,9 +336,8 @@ absl::Status BatchError(TestModel* test, const Shape& features, const Shape& lab
   Batch batch{Tensor(features), Tensor(labels)};
   for (float& l : batch.labels.span()) l = label;
   const auto evaluated = test->model->Evaluate(batch, {});
-  EXPECT_EQ(
-      test->model->ComputeGradients(batch, 0, absl::MakeSpan(test->gradients), nullptr).status(),
-      evaluated.status());
+  EXPECT_EQ(test->model->ComputeGradients(batch, 0, SpansOf(&test->gradients), nullptr).status(),
+            evaluated.status());
   return evaluated.status();
 }
 

@@ -44,6 +44,12 @@ inline Batch RandomBatch(const ModelSpec& spec, int64_t size, int64_t classes, u
   return batch;
 }
 
+inline std::vector<absl::Span<float>> SpansOf(std::vector<Tensor>* tensors) {
+  std::vector<absl::Span<float>> spans;
+  for (Tensor& tensor : *tensors) spans.push_back(tensor.span());
+  return spans;
+}
+
 // A model on one thread, with the variables' values as the caller keeps them.
 struct TestModel {
   explicit TestModel(const std::string& text, uint64_t seed = 1) {
@@ -67,8 +73,7 @@ struct TestModel {
 
   // Computes `gradients`; returns the loss.
   double Step(const Batch& batch, uint64_t dropout_seed = 0) {
-    const auto result =
-        model->ComputeGradients(batch, dropout_seed, absl::MakeSpan(gradients), nullptr);
+    const auto result = model->ComputeGradients(batch, dropout_seed, SpansOf(&gradients), nullptr);
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? result->loss : 0;
   }

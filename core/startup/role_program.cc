@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/allocator.h"
 #include "core/base/exit_code.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
@@ -34,6 +36,12 @@ void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
                   "Overrides train.max_steps (and train.epochs)");
   app->add_option("--learning_rate", overrides->learning_rate, "Overrides learning_rate.base");
   app->add_option("--seed", overrides->seed, "Overrides train.seed");
+  app->add_option("--wire", overrides->wire,
+                  "Replaces transfer.groups: all gradients in this format, " +
+                      absl::StrJoin(WireNames(), ", ") +
+                      "; values in the same one, for int8 and top_k in bfloat16");
+  app->add_option("--pipeline_depth", overrides->pipeline_depth,
+                  "Overrides transfer.depth: steps of a worker under way at a time, 1 or 2");
   app->add_option("--model_dir", overrides->model_dir,
                   "Overrides checkpoint.model_dir: a directory that all roles share");
   app->add_option("--data_dir", overrides->data_dir,
@@ -102,6 +110,7 @@ std::optional<int> Parse(CLI::App* app, int argc, char** argv) {
 }  // namespace
 
 int RunRoleProgram(const RoleProgram& program, int argc, char** argv) {
+  TuneAllocator();
   SetLogName(RoleName(program.role));
   CLI::App app(program.description);
   CommonFlags flags;

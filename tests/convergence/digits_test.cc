@@ -66,6 +66,20 @@ INSTANTIATE_TEST_SUITE_P(Examples, RealDigitsTest,
                                          RealDigitsCase{"Cnn", "mnist_cnn.textproto", 0.98}),
                          [](const auto& info) { return info.param.name; });
 
+// One process computes the same at every run, so the difference is the format's, or the depth's.
+TEST(TransferTest, EveryFormatAndDepthReachesTheAccuracyOfFloat32) {
+  if (!FileExists(kRealDigits)) GTEST_SKIP() << "skipped: no ../shared/data";
+  const auto accuracy = [](const std::string& flag) {
+    return AccuracyAfter("MLP " + flag, kOneProcess, ConfigFile("mnist_mlp.textproto"),
+                         {absl::StrCat("--data_dir=", kRealDigits), flag});
+  };
+  const double float32 = accuracy("--wire=float32");
+  for (const char* flag :
+       {"--wire=bfloat16", "--wire=float16", "--wire=int8", "--wire=top_k", "--pipeline_depth=2"}) {
+    EXPECT_GE(accuracy(flag), float32 - 0.005) << flag;
+  }
+}
+
 constexpr char kLinearModel[] = R"pb(
   model {
     name: "linear"

@@ -19,6 +19,10 @@
 namespace keelson {
 namespace {
 
+// Below this many products, about a millisecond's on one core, waking threads costs more than they
+// save, and where other processes want the cores too, waiting for them costs many times more.
+constexpr int64_t kMinParallelProducts = int64_t{1} << 25;
+
 class CpuMemory : public DeviceMemory {
  public:
   explicit CpuMemory(AlignedBuffer buffer)
@@ -40,6 +44,7 @@ class CpuDevice : public Device {
 
   std::string name() const override;
   absl::StatusOr<std::unique_ptr<DeviceMemory>> Allocate(int64_t floats) override;
+  absl::Span<float> HostSpan(DeviceMemory* memory) override;
   void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) override;
   absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) override;
   void Fill(float value, int64_t n, DeviceMemory* x) override;
@@ -131,14 +136,22 @@ absl::StatusOr<std::unique_ptr<DeviceMemory>> CpuDevice::Allocate(int64_t floats
   }
 }
 
+absl::Span<float> CpuDevice::HostSpan(DeviceMemory* memory) {
+  return {memory->data(), static_cast<size_t>(memory->size())};
+}
+
 void CpuDevice::CopyToDevice(absl::Span<const float> from, DeviceMemory* to) {
   const auto size = static_cast<int64_t>(from.size());
-  Run("CopyToDevice", {{to, size}}, [&] { std::copy_n(from.data(), size, to->data()); });
+  Run("CopyToDevice", {{to, size}}, [&] {
+    if (from.data() != to->data()) std::copy_n(from.data(), size, to->data());
+  });
 }
 
 absl::Status CpuDevice::CopyToHost(const DeviceMemory& from, absl::Span<float> to) {
   const auto size = static_cast<int64_t>(to.size());
-  Run("CopyToHost", {{&from, size}}, [&] { std::copy_n(from.data(), size, to.data()); });
+  Run("CopyToHost", {{&from, size}}, [&] {
+    if (from.data() != to.data()) std::copy_n(from.data(), size, to.data());
+  });
   return status_;
 }
 
@@ -150,6 +163,7 @@ void CpuDevice::MatMul(const MatMulArgs& args, const DeviceMemory& a, const Devi
                        DeviceMemory* c) {
   const int64_t m = args.m, n = args.n, k = args.k;
   Run("MatMul", {{&a, m * k}, {&b, k * n}, {c, m * n}}, [&] {
+    if (m * n * k < kMinParallelProducts) omp_set_num_threads(1);
     const dnnl_status_t status = dnnl_sgemm(
         args.transpose_a ? 'T' : 'N', args.transpose_b ? 'T' : 'N', m, n, k, args.alpha, a.data(),
         args.transpose_a ? m : k, b.data(), args.transpose_b ? k : n, args.beta, c->data(), n);

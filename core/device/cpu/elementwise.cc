@@ -11,7 +11,7 @@ namespace keelson {
 namespace {
 
 // Below this many elements waking threads costs more than they save.
-constexpr int64_t kMinParallel = 16384;
+constexpr int64_t kMinParallel = 1 << 17;
 
 template <typename F>
 void Map(int64_t n, F f) {

@@ -7,7 +7,7 @@ namespace keelson {
 namespace {
 
 // Below this many scores waking threads costs more than they save.
-constexpr int64_t kMinParallel = 4096;
+constexpr int64_t kMinParallel = 1 << 15;
 
 }  // namespace
 
