@@ -6,11 +6,12 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build pkg-config
   libgrpc++-dev protobuf-compiler-grpc protobuf-compiler libprotobuf-dev libabsl-dev
-  libdnnl-dev libleveldb-dev libsnappy-dev libisal-dev zlib1g-dev nlohmann-json3-dev libcli11-dev
+  libdnnl-dev libleveldb-dev libsnappy-dev libisal-dev libhwy-dev zlib1g-dev nlohmann-json3-dev libcli11-dev
   libgtest-dev libgmock-dev
   python3 python3-yaml
 )
-dev_packages=(clang-format)
+# clang: the fuzz targets; Google Benchmark: bench/; grpcio: the interoperability test.
+dev_packages=(clang clang-format libclang-rt-14-dev libbenchmark-dev python3-grpcio python3-protobuf)
 
 case "${1:-}" in
   "") ;;

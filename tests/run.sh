@@ -4,10 +4,11 @@ set -uo pipefail
 
 usage() {
   cat << 'USAGE'
-usage: tests/run.sh [--preset release|asan|tsan]... [--label LABEL]
+usage: tests/run.sh [--preset release|asan|tsan|fuzz]... [--label LABEL]
   without flags: format, layers, the Python tests; every test of the release build; the unit and
-  integration tests under the address, undefined-behaviour and thread sanitizers
-  --preset P  only the C++ tests of this build (may be repeated)
+  integration tests under the address, undefined-behaviour and thread sanitizers; each fuzzer for
+  a minute
+  --preset P  only the tests of this build (may be repeated); fuzz: only the fuzzers
   --label L   only the C++ tests with this label: unit, integration, e2e, convergence, gpu
 The last line is "N passed, N failed[, N skipped]"; the exit code is 1 when anything failed.
 USAGE
@@ -28,8 +29,8 @@ while [[ $# -gt 0 ]]; do
     --preset=* | --label=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
     --preset)
       case "${2:-}" in
-        release | asan | tsan) presets+=("$2") ;;
-        *) echo "run.sh: --preset ${2:-}: expected release, asan or tsan" >&2; exit 2 ;;
+        release | asan | tsan | fuzz) presets+=("$2") ;;
+        *) echo "run.sh: --preset ${2:-}: expected release, asan, tsan or fuzz" >&2; exit 2 ;;
       esac
       shift 2 ;;
     --label)
@@ -91,7 +92,7 @@ add_counts() {
   fi
 }
 
-# build PRESET: 0 when everything was built; what can be built is built in any case.
+# build PRESET TARGET...: 0 when everything was built; what can be built is built in any case.
 build() {
   local log=build/$1-build.log
   mkdir -p build
@@ -99,7 +100,7 @@ build() {
     cat "$log"
     return 1
   fi
-  if ! ninja -C "build/$1" -j "$(nproc)" -k 0 >> "$log" 2>&1; then
+  if ! ninja -C "build/$1" -j "$(nproc)" -k 0 "${@:2}" >> "$log" 2>&1; then
     grep -E -A 12 'FAILED:|error:|ninja: ' "$log" | head -n 100
     return 1
   fi
@@ -125,6 +126,39 @@ cpp_tests() {
     "$("$python" tests/support/count_tests.py ctest "$results/ctest.junit" "$results")"
 }
 
+# fuzz_tests: all fuzzers side by side; each counts as one test. An input that fails stays in build/fuzz.
+fuzz_tests() {
+  local name folder=build/fuzz
+  local -A pids=()
+  check "build of fuzz" build fuzz fuzzers
+  for name in bulk_messages gradient_reader; do
+    mkdir -p "$TEST_TMPDIR/$name"
+    rm -f "$folder/$name-"*
+    "$folder/tests/${name}_fuzz" -max_total_time=60 -max_len=8192 -timeout=20 -artifact_prefix="$folder/$name-" \
+      "$TEST_TMPDIR/$name" > "$folder/$name.log" 2>&1 &
+    pids[$name]=$!
+  done
+  for name in "${!pids[@]}"; do
+    check "fuzz: $name" fuzz_result "${pids[$name]}" "$folder/$name.log"
+  done
+}
+
+# fuzz_result PID LOG
+fuzz_result() {
+  if wait "$1"; then
+    tail -n 1 "$2"
+  else
+    tail -n 50 "$2"
+    return 1
+  fi
+}
+
+# quick_benchmark: in bounded time, with a result for every scenario.
+quick_benchmark() {
+  timeout 120 build/release/bin/ps_bench --quick --json > "$TEST_TMPDIR/ps_bench.json" || return 1
+  "$python" bench/check_results.py "$TEST_TMPDIR/ps_bench.json"
+}
+
 headline "packages"
 if ! deploy/install_deps.sh --dev; then
   echo "0 passed, 1 failed"
@@ -137,6 +171,7 @@ if [[ ${#presets[@]} -eq 0 && -z $label ]]; then
   python_tests tools
   python_tests tests/launcher
   python_tests tests/support
+  python_tests bench
 fi
 if [[ ${#presets[@]} -eq 0 ]]; then
   if [[ -z $label || $label == unit || $label == integration ]]; then
@@ -144,12 +179,19 @@ if [[ ${#presets[@]} -eq 0 ]]; then
   else
     presets=(release)
   fi
+  if [[ -z $label ]]; then
+    presets+=(fuzz)
+  fi
 fi
 for preset in "${presets[@]}"; do
-  if [[ -n $label ]]; then
+  if [[ $preset == fuzz ]]; then
+    fuzz_tests
+  elif [[ -n $label ]]; then
     cpp_tests "$preset" "^$label\$"
   elif [[ $preset == release ]]; then
     cpp_tests release ""
+    check "ps_bench --quick" quick_benchmark
+    python_tests tests/interop
   else
     cpp_tests "$preset" '^(unit|integration)$'
   fi

@@ -1,0 +1,125 @@
+#include "bench/bare_parameter_service.h"
+
+#include <cstring>
+#include <utility>
+
+#include "core/base/status_macros.h"
+#include "core/optim/optimizer.h"
+#include "core/wire/value_codec.h"
+#include "ps_server/bulk_calls.h"
+#include "ps_server/shard_files.h"
+
+namespace keelson::bench {
+namespace {
+
+constexpr uint64_t kStoreId = 1;
+
+// values += gradient
+class SumOptimizer : public Optimizer {
+ public:
+  SumOptimizer() : Optimizer({}) {}
+
+  void Update(const UpdateArgs& args) const override {
+    if (args.gradient.format == WireFormat::kFloat32) {
+      Add(args.gradient.data, args);
+    } else {
+      AddDecoded(args);
+    }
+  }
+
+ private:
+  static void Add(const uint8_t* gradient, const UpdateArgs& args) {
+    const float* const in = args.values_in.data();
+    float* const out = args.values_out.data();
+    const size_t size = args.values_out.size();
+    for (size_t i = 0; i < size; ++i) {
+      float addend;  // at any address
+      std::memcpy(&addend, gradient + i * sizeof(float), sizeof(float));
+      out[i] = in[i] + addend;
+    }
+  }
+
+  static void AddDecoded(const UpdateArgs& args) {
+    std::vector<float> decoded(args.values_out.size());
+    const absl::Span<float> to = absl::MakeSpan(decoded);
+    if (args.gradient.format == WireFormat::kInt8) {
+      DecodeInt8Group(args.gradient.scale, args.gradient.data, to);
+    } else {
+      DecodeElements(args.gradient.format, args.gradient.data, to);
+    }
+    Add(reinterpret_cast<const uint8_t*>(decoded.data()), args);
+  }
+};
+
+// Pull's answer to a push: all blocks of its ranges, in the formats that it wants.
+BulkRequest PullOf(BulkRequest push) {
+  for (BlockRange& range : push.ranges) range.format = range.pull_format;
+  push.known_versions.clear();
+  return push;
+}
+
+absl::Status NotServed() { return absl::UnimplementedError("not a call of the benchmark"); }
+
+}  // namespace
+
+absl::Status BareParameterService::Initialize(const v1::InitializeShardRequest& request,
+                                              v1::InitializeShardResponse* response) {
+  ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(request.placement()));
+  v1::LearningRateConfig rate;
+  rate.set_base(1);
+  ASSIGN_OR_RETURN(LearningRateSchedule schedule, LearningRateSchedule::Create(rate, 0));
+  ASSIGN_OR_RETURN(std::unique_ptr<BlockStore> store,
+                   InitializeShard({std::move(placement), static_cast<int>(request.shard()),
+                                    std::make_unique<SumOptimizer>(), std::move(schedule)},
+                                   request.seed()));
+  const MutexLock lock(&mu_);
+  store_ = std::move(store);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ByteRope> BareParameterService::Bulk(BulkMethod method, ByteRope message) {
+  const std::shared_ptr<BlockStore> store = Store();
+  if (store == nullptr) return absl::UnavailableError("not initialised");
+  ByteCursor cursor(message);
+  BulkRequest request;
+  ASSIGN_OR_RETURN(const size_t payload_bytes, DecodeBulkRequest(&cursor, &request));
+  BulkResponse response;
+  response.store_id = kStoreId;
+  ValuePayload values;
+  if (method == BulkMethod::kPull) {
+    RETURN_IF_ERROR(PullBlocks(*store, request, payload_bytes, &response, &values));
+  } else if (on_push_ == OnPush::kSum) {
+    RETURN_IF_ERROR(PushBlocks(store.get(), request, {}, cursor, &response,
+                               method == BulkMethod::kPushPull ? &values : nullptr));
+  } else if (method == BulkMethod::kPushPull) {
+    RETURN_IF_ERROR(PullBlocks(*store, PullOf(request), 0, &response, &values));
+  }
+  std::string header = EncodeBulkResponse(response, values.size());
+  return std::move(values).Finish(std::move(header));
+}
+
+absl::Status BareParameterService::GetStatus(const v1::GetShardStatusRequest&,
+                                             v1::ShardStatus* response) {
+  response->set_state(Store() == nullptr ? v1::ShardStatus::EMPTY : v1::ShardStatus::READY);
+  return absl::OkStatus();
+}
+
+absl::Status BareParameterService::WriteSnapshot(const v1::WriteSnapshotRequest&,
+                                                 v1::WriteSnapshotResponse*) {
+  return NotServed();
+}
+
+absl::Status BareParameterService::FindChief(const v1::FindChiefRequest&, v1::FindChiefResponse*) {
+  return NotServed();
+}
+
+absl::Status BareParameterService::Finish(const v1::FinishShardRequest&, v1::FinishShardResponse*) {
+  return NotServed();
+}
+
+std::shared_ptr<BlockStore> BareParameterService::Store() {
+  const MutexLock lock(&mu_);
+  return store_;
+}
+
+}  // namespace keelson::bench

@@ -1,0 +1,109 @@
+#!/usr/bin/python3
+"""Training rates in one run: PyTorch's DistributedDataParallel over Gloo, and Keelson in float32 and bfloat16.
+
+usage: bench/compare_torch.py [--repeat N] [--steps N] [--bin_dir DIR] [--data_dir DIR]
+
+The same MLP of 2.7 MB (784-512-512-10), batch 32 and plain SGD everywhere; 2 processes of PyTorch with one thread
+each, 2 workers and 1 server of Keelson. The three take turns; medians with (min-max). A gradient is one worker's for
+one batch, so a step of PyTorch, in which both take part, counts as two. Needs PyTorch (Debian: python3-torch).
+"""
+
+import argparse
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from typing import Callable, Dict, List
+
+import train_rate
+
+PROCESSES = 2
+WARM_UP_STEPS = 50
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def train_rank(rank: int, port: int, steps: int) -> None:
+    """One process of the PyTorch job; rank 0 prints the steps per second."""
+    import torch
+    from torch import distributed, nn
+
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=PROCESSES)
+    layers = [nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)]
+    model = nn.parallel.DistributedDataParallel(nn.Sequential(*layers))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    loss = nn.CrossEntropyLoss()
+    images, labels = torch.rand(32, 784), torch.randint(0, 10, (32,))
+    for step in range(WARM_UP_STEPS + steps):
+        if step == WARM_UP_STEPS:
+            distributed.barrier()
+            began = time.monotonic()
+        optimizer.zero_grad()
+        loss(model(images), labels).backward()
+        optimizer.step()
+    if rank == 0:
+        print(steps / (time.monotonic() - began))
+    distributed.destroy_process_group()
+
+
+def measure_torch(steps: int) -> float:
+    """Gradients per second of the PyTorch job."""
+    port = str(free_port())
+    command = [sys.executable, os.path.abspath(__file__), "--rank"]
+    ranks = [
+        subprocess.Popen(command + [str(rank), "--port", port, "--steps", str(steps)], stdout=subprocess.PIPE)
+        for rank in range(PROCESSES)
+    ]
+    outputs = [rank.communicate()[0] for rank in ranks]
+    if any(rank.returncode != 0 for rank in ranks):
+        raise RuntimeError("the PyTorch job failed")
+    return PROCESSES * float(outputs[0])
+
+
+def compare(contenders: Dict[str, Callable[[], float]], repeat: int) -> Dict[str, List[float]]:
+    rates: Dict[str, List[float]] = {name: [] for name in contenders}
+    for _ in range(repeat):
+        for name, measure in contenders.items():
+            rates[name].append(measure())
+    return rates
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Training rates of PyTorch DDP over Gloo and of Keelson.")
+    parser.add_argument("--repeat", type=int, default=3, help="repetitions (default: 3)")
+    parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
+    train_rate.add_flags(parser)
+    flags = parser.parse_args()
+    if flags.rank is not None:
+        train_rank(flags.rank, flags.port, flags.steps)
+        return
+
+    def keelson(wire: str) -> Callable[[], float]:
+        return lambda: train_rate.measure(wire, flags.steps, flags.bin_dir, flags.data_dir)
+
+    contenders = {"keelson f32": keelson("f32"), "keelson bf16": keelson("bf16")}
+    try:
+        import torch  # noqa: F401
+
+        contenders["torch ddp gloo f32"] = lambda: measure_torch(max(200, flags.steps // 8))
+    except ImportError:
+        print("PyTorch is missing (apt-get install python3-torch): Keelson alone", file=sys.stderr)
+    try:
+        rates = compare(contenders, flags.repeat)
+    except RuntimeError as error:
+        parser.exit(1, f"compare_torch: {error}\n")
+    for name, values in rates.items():
+        print(f"{name}: {statistics.median(values):.0f} ({min(values):.0f}-{max(values):.0f}) gradients/s")
+
+
+if __name__ == "__main__":
+    main()

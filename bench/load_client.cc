@@ -1,0 +1,37 @@
+#include "bench/load_client.h"
+
+#include <utility>
+
+#include "bench/message_client.h"
+#include "bench/models.h"
+#include "bench/step_client.h"
+
+namespace keelson::bench {
+namespace {
+
+VariableFormats FormatsOf(Wire wire) {
+  VariableFormats formats;
+  if (wire == Wire::kFloat32) return formats;
+  formats.push = wire == Wire::kInt8 ? WireFormat::kInt8 : WireFormat::kBfloat16;
+  formats.pull = WireFormat::kBfloat16;
+  return formats;
+}
+
+}  // namespace
+
+LoadPlan PlanLoad(const Scenario& scenario, std::vector<std::string> addresses) {
+  LoadPlan plan;
+  plan.placement =
+      PlaceModel(scenario.model, scenario.message_bytes, static_cast<int>(addresses.size()));
+  plan.formats.assign(plan.placement.variables().size(), FormatsOf(scenario.wire));
+  plan.scenario = scenario;
+  plan.addresses = std::move(addresses);
+  return plan;
+}
+
+absl::StatusOr<std::unique_ptr<LoadClient>> MakeLoadClient(const LoadPlan& plan) {
+  if (plan.scenario.workload == Workload::kSteps) return StepClient::Create(plan);
+  return MakeMessageClient(plan);
+}
+
+}  // namespace keelson::bench

@@ -1,0 +1,83 @@
+// What one client measures within a window of time that all processes of a run share.
+#ifndef KEELSON_BENCH_METER_H_
+#define KEELSON_BENCH_METER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/statistics.h"
+#include "nlohmann/json.hpp"
+
+namespace keelson::bench {
+
+// Seconds of the system's monotonic clock, the same for all processes of a host.
+double MonotonicSeconds();
+
+// Seconds as MonotonicSeconds.
+struct Window {
+  double begin = 0;
+  double end = 0;
+  // Clients go on working until then, so that the last operations of others, which may end after
+  // the window, have the same company as all. Not before `end`.
+  double until = 0;
+};
+
+// What a client transferred, per second, and how long its calls took.
+struct ClientRates {
+  double calls = 0;  // RPCs
+  double pushed_bytes = 0;
+  double pulled_bytes = 0;
+};
+
+// The rates of a process's clients.
+struct ClientReport {
+  std::vector<ClientRates> clients;
+  LatencyHistogram latencies;
+  int64_t failures = 0;
+
+  void Add(const ClientReport& other);
+};
+
+nlohmann::json ToJson(const ClientReport& report);
+// Of what ToJson made.
+ClientReport ReportFromJson(const nlohmann::json& json);
+
+// Counts from the first operation that ends within the window to the first that ends after it, so
+// that whole operations are divided by the time that they took, however long one takes. What ends
+// before the window is warm-up, what ends later is company for others. Used by one thread.
+class Meter {
+ public:
+  explicit Meter(const Window& window) : window_(window) {}
+
+  struct Operation {
+    double started = 0;
+    double ended = 0;
+    int64_t calls = 1;
+    int64_t pushed_bytes = 0;
+    int64_t pulled_bytes = 0;
+  };
+
+  // False when the client may stop.
+  bool Count(const Operation& operation);
+  void CountFailure() { ++report_.failures; }
+  bool over() const { return over_; }
+
+  // Of one client.
+  ClientReport Report() const;
+
+ private:
+  const Window window_;
+  bool counting_ = false;
+  bool counted_ = false;
+  bool over_ = false;
+  double begin_ = 0;
+  double end_ = 0;
+  int64_t calls_ = 0;
+  int64_t pushed_bytes_ = 0;
+  int64_t pulled_bytes_ = 0;
+  ClientReport report_;
+};
+
+}  // namespace keelson::bench
+
+#endif  // KEELSON_BENCH_METER_H_

@@ -1,0 +1,68 @@
+#include "bench/parameter_server_role.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bench/bare_parameter_service.h"
+#include "bench/socket.h"
+#include "core/base/clock.h"
+#include "core/base/random.h"
+#include "core/base/status_macros.h"
+#include "ps_server/parameter_handler.h"
+
+namespace keelson::bench {
+namespace {
+
+using nlohmann::json;
+
+std::unique_ptr<ParameterService> MakeHandler(const std::string& name, StopSignal* end) {
+  using OnPush = BareParameterService::OnPush;
+  if (name == "discard") return std::make_unique<BareParameterService>(OnPush::kDiscard);
+  if (name == "sum") return std::make_unique<BareParameterService>(OnPush::kSum);
+  ParameterHandler::Options options;
+  options.incarnation = RandomId();
+  return std::make_unique<ParameterHandler>(options, Clock::Real(), end);
+}
+
+class ParameterServerRole : public PeerRole {
+ public:
+  ParameterServerRole(std::unique_ptr<ParameterServer> server, std::string address)
+      : server_(std::move(server)), address_(std::move(address)) {}
+
+  json Ready() const override { return {{"address", address_}}; }
+
+ private:
+  const std::unique_ptr<ParameterServer> server_;
+  const std::string address_;
+};
+
+}  // namespace
+
+ParameterServer::ParameterServer(const std::string& handler)
+    : handler_(MakeHandler(handler, &end_)), service_(handler_.get()) {}
+
+absl::StatusOr<std::unique_ptr<ParameterServer>> ParameterServer::Start(const Options& options) {
+  std::unique_ptr<ParameterServer> server(new ParameterServer(options.handler));
+  ASSIGN_OR_RETURN(
+      server->server_,
+      RpcServer::Start(options.listen_address, grpc::InsecureServerCredentials(),
+                       {&server->service_}, {server->service_.RawMethods(), options.io_threads}));
+  return server;
+}
+
+absl::StatusOr<std::unique_ptr<PeerRole>> MakeParameterServer(const json& spec) {
+  const bool local = TransportFromName(spec.at("transport").get<std::string>()) == Transport::kUnix;
+  ParameterServer::Options options;
+  options.listen_address =
+      local ? absl::StrCat("unix-abstract:keelson-bench-", getpid()) : "127.0.0.1:0";
+  options.handler = spec.at("handler").get<std::string>();
+  options.io_threads = spec.at("io_threads").get<int>();
+  ASSIGN_OR_RETURN(std::unique_ptr<ParameterServer> server, ParameterServer::Start(options));
+  const std::string address =
+      local ? options.listen_address : absl::StrCat("127.0.0.1:", server->port());
+  return std::make_unique<ParameterServerRole>(std::move(server), address);
+}
+
+}  // namespace keelson::bench

@@ -1,0 +1,27 @@
+#include "bench/roles.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "bench/baseline_roles.h"
+#include "bench/limit_roles.h"
+#include "bench/parameter_server_role.h"
+#include "bench/worker_role.h"
+#include "core/base/allocator.h"
+
+namespace keelson::bench {
+
+absl::StatusOr<std::unique_ptr<PeerRole>> MakeRole(const nlohmann::json& spec) {
+  const auto role = spec.value("role", "");
+  if (spec.value("tuned", true)) TuneAllocator();
+  if (role == "raw_receiver") return MakeRawReceiver(spec);
+  if (role == "raw_sender") return MakeRawSender(spec);
+  if (role == "memory_copier") return MakeMemoryCopier(spec);
+  if (role == "baseline_server") return MakeBaselineServer(spec);
+  if (role == "baseline_client") return MakeBaselineClient(spec);
+  if (role == "parameter_server") return MakeParameterServer(spec);
+  if (role == "worker") return MakeWorker(spec);
+  return absl::InvalidArgumentError(absl::StrCat("no role \"", role, "\""));
+}
+
+}  // namespace keelson::bench

@@ -1,0 +1,61 @@
+"""Of the scripts: what does not need a job."""
+
+import os
+import tempfile
+import unittest
+
+import check_results
+import plot_scaling
+import train_rate
+
+
+class TrainRateTest(unittest.TestCase):
+    def test_leaves_out_warm_up_and_the_last_step(self):
+        samples = [train_rate.Sample(*s) for s in ((0, 0), (9, 10), (10, 30), (11, 50), (12, 70), (90, 100))]
+        self.assertAlmostEqual(train_rate.rate_of(samples, steps=100), 20)
+
+    def test_too_short_a_job_is_an_error(self):
+        samples = [train_rate.Sample(0, 0), train_rate.Sample(1, 50), train_rate.Sample(2, 100)]
+        with self.assertRaisesRegex(RuntimeError, "too soon"):
+            train_rate.rate_of(samples, steps=100)
+
+    def test_a_status_that_is_not_there_yet_has_no_step(self):
+        self.assertIsNone(train_rate.read_step("/nonexistent/status.json"))
+
+
+class PlotScalingTest(unittest.TestCase):
+    def test_reads_what_ps_bench_writes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "scaling.csv")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(
+                    "servers,workers,direction,gbytes_per_s,min,max,cpu_s_per_gbyte,raw_socket_gbytes_per_s\n"
+                    "2,4,push,3.5,3,4,0.5,5\n"
+                    "2,1,push,2.5,2,3,0.5,5\n"
+                    "1,1,pull,1.5,1,2,0.5,5\n"
+                )
+            points = plot_scaling.read_points(path)
+        lines = plot_scaling.lines_of(points, "push")
+        self.assertEqual([(p.workers, p.goodput) for p in lines[2]], [(1, 2.5), (4, 3.5)])
+        self.assertNotIn(1, lines)
+
+
+class CheckResultsTest(unittest.TestCase):
+    def result(self, **changes):
+        result = {key: "x" for key in check_results.TEXTS}
+        result.update({key: 1.5 for key in check_results.NUMBERS})
+        result.update(changes)
+        return result
+
+    def test_complete_results_have_no_problems(self):
+        self.assertEqual(list(check_results.problems([self.result()])), [])
+
+    def test_names_what_is_wrong(self):
+        for changes, problem in (({"p50_us": 0}, "p50_us"), ({"wire": ""}, "wire"), ({"more": 1}, "more")):
+            (found,) = check_results.problems([self.result(**changes)])
+            self.assertIn(problem, found)
+        self.assertEqual(len(list(check_results.problems([]))), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

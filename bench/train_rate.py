@@ -1,0 +1,147 @@
+#!/usr/bin/python3
+"""How many gradients per second a small Keelson job applies: an MLP of 2.7 MB, batch 32, 2 workers and 1 server.
+
+usage: bench/train_rate.py [--wire f32|bf16] [--steps N] [--bin_dir DIR] [--data_dir DIR]
+
+Runs the job through deploy/tfjob_local.py and reads the steps that the chief writes to status.json twice a second;
+the first quarter of the steps is warm-up. A step is one gradient of one worker.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from typing import List, NamedTuple, Optional, Tuple
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+CONFIG = """
+model {{
+  name: "mlp"
+  input_shape: [28, 28, 1]
+  layers {{ flatten {{}} }}
+  layers {{ name: "hidden_1" dense {{ units: 512 }} }}
+  layers {{ relu {{}} }}
+  layers {{ name: "hidden_2" dense {{ units: 512 }} }}
+  layers {{ relu {{}} }}
+  layers {{ name: "scores" dense {{ units: 10 }} }}
+  loss {{ kind: SOFTMAX_CROSS_ENTROPY }}
+}}
+optimizer {{ sgd {{}} }}
+learning_rate {{ base: 0.01 }}
+train {{ batch_size: 32 max_steps: {steps} seed: 1 }}
+checkpoint {{ save_steps: {steps} }}
+{transfer}
+"""
+
+TRANSFER = {
+    "f32": "",
+    "bf16": 'transfer { groups { variables: "*" push: BFLOAT16 pull: BFLOAT16 } }',
+}
+
+REPLICAS = """    {kind}:
+      replicas: {count}
+      restartPolicy: Never
+      template:
+        spec:
+          containers:
+            - name: tensorflow
+              image: keelson
+              command: [{program}]
+              args: ["--config={config}"]
+"""
+
+
+class Sample(NamedTuple):
+    time: float
+    step: int
+
+
+def manifest(config: str) -> str:
+    """A chief, two workers and one server."""
+    head = "apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata:\n  name: train-rate\nspec:\n  tfReplicaSpecs:\n"
+    return (
+        head
+        + REPLICAS.format(kind="Chief", count=1, program="chief", config=config)
+        + REPLICAS.format(kind="PS", count=1, program="ps_server", config=config)
+        + REPLICAS.format(kind="Worker", count=2, program="worker", config=config)
+    )
+
+
+def read_step(path: str) -> Optional[int]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return int(json.load(file).get("step", 0))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+
+
+def rate_of(samples: List[Sample], steps: int) -> float:
+    """Steps per second between the first sample after a quarter of the steps and the last before the end."""
+    measured = [s for s in samples if steps / 4 <= s.step < steps]
+    if len(measured) < 2 or measured[-1].step == measured[0].step:
+        raise RuntimeError(f"the job was over too soon to measure: {len(measured)} samples; give it more --steps")
+    return (measured[-1].step - measured[0].step) / (measured[-1].time - measured[0].time)
+
+
+def watch(process: "subprocess.Popen[bytes]", status_path: str) -> List[Sample]:
+    """When each new step was seen, until the process ends."""
+    samples: List[Sample] = []
+    while process.poll() is None:
+        step = read_step(status_path)
+        if step is not None and (not samples or samples[-1].step != step):
+            samples.append(Sample(time.monotonic(), step))
+        time.sleep(0.02)
+    return samples
+
+
+def measure(wire: str, steps: int, bin_dir: str, data_dir: Optional[str]) -> float:
+    """Gradients per second of one job."""
+    with tempfile.TemporaryDirectory() as work:
+        config, job = os.path.join(work, "config.textproto"), os.path.join(work, "job.yaml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(CONFIG.format(steps=steps, transfer=TRANSFER[wire]))
+        with open(job, "w", encoding="utf-8") as file:
+            file.write(manifest(config))
+        model_dir = os.path.join(work, "model")
+        command = [sys.executable, os.path.join(REPOSITORY, "deploy", "tfjob_local.py")]
+        command += [f"--bin_dir={bin_dir}", f"--run_dir={work}/run", f"--model_dir={model_dir}"]
+        command += [f"--data_dir={data_dir}"] if data_dir else []
+        with open(os.path.join(work, "output"), "w+b") as output:
+            with subprocess.Popen(command + [job], stdout=output, stderr=subprocess.STDOUT) as process:
+                samples = watch(process, os.path.join(model_dir, "status.json"))
+            if process.returncode != 0:
+                output.seek(0)
+                raise RuntimeError("the job failed:\n" + output.read().decode())
+        return rate_of(samples, steps)
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--steps", type=int, default=4000, help="length of a job (default: 4000)")
+    parser.add_argument(
+        "--bin_dir", default=os.path.join(REPOSITORY, "build", "release", "bin"), help="where the programs are"
+    )
+    parser.add_argument("--data_dir", help="IDX files (default: generated digits)")
+
+
+def parse_flags() -> Tuple[argparse.ArgumentParser, argparse.Namespace]:
+    parser = argparse.ArgumentParser(description="Gradients per second of a small Keelson job.")
+    parser.add_argument("--wire", choices=sorted(TRANSFER), default="f32", help="format of gradients and values")
+    add_flags(parser)
+    return parser, parser.parse_args()
+
+
+def main() -> None:
+    parser, flags = parse_flags()
+    try:
+        rate = measure(flags.wire, flags.steps, flags.bin_dir, flags.data_dir)
+    except RuntimeError as error:
+        parser.exit(1, f"train_rate: {error}\n")
+    print(f"keelson {flags.wire}: {rate:.0f} gradients/s")
+
+
+if __name__ == "__main__":
+    main()

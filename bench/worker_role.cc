@@ -1,0 +1,121 @@
+#include "bench/worker_role.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bench/load_client.h"
+#include "bench/message_plan.h"
+#include "core/base/random.h"
+#include "core/base/status_macros.h"
+#include "core/base/thread_pool.h"
+#include "core/client/grpc_parameter_service.h"
+
+namespace keelson::bench {
+namespace {
+
+using nlohmann::json;
+
+// So small that values stay what they are, whatever is pushed how often.
+constexpr float kLearningRate = 1e-6f;
+
+size_t LargestMessage(const LoadPlan& plan) {
+  if (plan.scenario.workload == Workload::kKeyValues) {
+    return static_cast<size_t>(plan.scenario.message_bytes);
+  }
+  size_t largest = 0;
+  for (const auto& messages : PlanMessages(plan)) {
+    for (const PlannedMessage& message : messages) {
+      largest = std::max(largest, plan.scenario.direction == Direction::kPull ? message.pull_bytes
+                                                                              : message.push_bytes);
+    }
+  }
+  return largest;
+}
+
+v1::InitializeShardRequest RequestOf(const LoadPlan& plan) {
+  v1::InitializeShardRequest request;
+  request.mutable_header()->set_incarnation(RandomId());
+  *request.mutable_placement() = plan.placement.ToProto();
+  request.set_placement_fingerprint(plan.placement.Fingerprint());
+  if (plan.scenario.handler == Handler::kAdam) {
+    request.mutable_optimizer()->mutable_adam();
+  } else {
+    request.mutable_optimizer()->mutable_sgd();
+  }
+  request.mutable_learning_rate()->set_base(kLearningRate);
+  return request;
+}
+
+absl::Status InitializeServers(const LoadPlan& plan) {
+  v1::InitializeShardRequest request = RequestOf(plan);
+  for (size_t s = 0; s < plan.addresses.size(); ++s) {
+    const auto server = ConnectParameterService(absl::StrCat("ps-", s), plan.addresses[s],
+                                                grpc::InsecureChannelCredentials());
+    // A server that was started for a job insists on its configuration.
+    v1::ShardStatus status;
+    RETURN_IF_ERROR(server->GetStatus(v1::GetShardStatusRequest(), &status));
+    request.set_config_hash(status.config_hash());
+    request.set_shard(static_cast<uint32_t>(s));
+    v1::InitializeShardResponse response;
+    RETURN_IF_ERROR(server->Initialize(request, &response));
+  }
+  return absl::OkStatus();
+}
+
+class Worker : public PeerRole {
+ public:
+  Worker(LoadPlan plan, std::vector<std::unique_ptr<LoadClient>> clients)
+      : plan_(std::move(plan)),
+        clients_(std::move(clients)),
+        pool_(static_cast<int>(clients_.size()) - 1) {}
+
+  json Ready() const override { return {{"message_bytes", LargestMessage(plan_)}}; }
+
+  absl::StatusOr<json> Do(const json& command) override {
+    if (command.at("do").get<std::string>() == "run") return Run(WindowOf(command));
+    RETURN_IF_ERROR(InitializeServers(plan_));
+    return json::object();
+  }
+
+ private:
+  absl::StatusOr<json> Run(const Window& window) {
+    std::vector<absl::Status> statuses(clients_.size());
+    std::vector<ClientReport> reports(clients_.size());
+    pool_.RunAll(static_cast<int>(clients_.size()), [&](int i) {
+      const auto client = static_cast<size_t>(i);
+      auto report = clients_[client]->Run(window);
+      if (report.ok()) reports[client] = *std::move(report);
+      statuses[client] = report.status();
+    });
+    ClientReport total;
+    for (size_t c = 0; c < clients_.size(); ++c) {
+      total.Add(reports[c]);
+      if (statuses[c].ok()) continue;
+      // Of many, one may fail without the others.
+      if (clients_.size() == 1) return statuses[c];
+      ++total.failures;
+    }
+    return ToJson(total);
+  }
+
+  const LoadPlan plan_;
+  const std::vector<std::unique_ptr<LoadClient>> clients_;
+  ThreadPool pool_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PeerRole>> MakeWorker(const json& spec) {
+  LoadPlan plan = PlanLoad(ScenarioFromJson(spec.at("scenario")),
+                           spec.at("addresses").get<std::vector<std::string>>());
+  std::vector<std::unique_ptr<LoadClient>> clients;
+  for (int i = 0; i < plan.scenario.clients_per_worker; ++i) {
+    ASSIGN_OR_RETURN(clients.emplace_back(), MakeLoadClient(plan));
+  }
+  return std::make_unique<Worker>(std::move(plan), std::move(clients));
+}
+
+}  // namespace keelson::bench
