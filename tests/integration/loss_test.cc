@@ -86,6 +86,8 @@ TEST(LossTest, ARestartedChiefContinuesFromTheLastSnapshot) {
   cluster.KillChief();
   const int64_t snapshot_step = *VerifiedLatestStep(model_dir);
   cluster.StartChief();
+  // Who finds it only when the job is over would wait for it in vain.
+  cluster.WaitForWorkers(2);
   cluster.gate().Open();
   cluster.ExpectDone();
 

@@ -2,6 +2,8 @@
 
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "chief/chief_role.h"
@@ -228,6 +230,20 @@ void LocalCluster::WaitForStep(int64_t step) {
   const absl::Time deadline = absl::Now() + kProgressLimit;
   while (chief().coordinator()->GetStatus().step < step) {
     ASSERT_LT(absl::Now(), deadline) << "step " << step;
+    absl::SleepFor(kPollPause);
+  }
+}
+
+void LocalCluster::WaitForWorkers(int count) {
+  const absl::Time deadline = absl::Now() + kProgressLimit;
+  const auto alive = [this] {
+    const std::vector<keelson::Member> members = chief().coordinator()->GetStatus().members;
+    return std::count_if(members.begin(), members.end(), [](const keelson::Member& member) {
+      return member.task.role == Role::kWorker && member.state == keelson::Member::kAlive;
+    });
+  };
+  while (alive() < count) {
+    ASSERT_LT(absl::Now(), deadline) << count << " workers";
     absl::SleepFor(kPollPause);
   }
 }

@@ -71,6 +71,9 @@ class LocalCluster {
   // Waits until the chief counts at least `step` steps. Fails the test after 2 min.
   void WaitForStep(int64_t step);
 
+  // Waits until the chief counts `count` workers as alive. Fails the test after 2 min.
+  void WaitForWorkers(int count);
+
   WorkGate& gate() { return gate_; }
   Chief& chief() { return *chief_->chief; }
   SeverableChiefService& link_of_worker(int index) { return *workers_.at(index)->link; }
