@@ -6,7 +6,6 @@
 #include <grpcpp/security/credentials.h>
 
 #include <array>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,14 +15,6 @@
 #include "core/rpc/raw_client.h"
 
 namespace keelson {
-
-// Which socket leads to a server on the same host.
-enum class LocalRoute {
-  kAuto,  // kUnix for a shard of at most kUnixSocketBytes, else kTcp
-  kUnix,  // BulkAddress, where the server listens on a unix socket
-  kTcp,
-};
-inline constexpr int64_t kUnixSocketBytes = 128 * 1024;
 
 struct BulkServer {
   std::string address;  // "host:port"

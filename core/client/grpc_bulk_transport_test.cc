@@ -265,5 +265,12 @@ TEST_P(ConnectParameterClientTest, TrainsOverConnections) {
   }
 }
 
+TEST(UsesLocalSocketTest, AutoTakesItForSmallShards) {
+  EXPECT_TRUE(UsesLocalSocket(LocalRoute::kAuto, kUnixSocketBytes));
+  EXPECT_FALSE(UsesLocalSocket(LocalRoute::kAuto, kUnixSocketBytes + 1));
+  EXPECT_TRUE(UsesLocalSocket(LocalRoute::kUnix, int64_t{1} << 30));
+  EXPECT_FALSE(UsesLocalSocket(LocalRoute::kTcp, 1));
+}
+
 }  // namespace
 }  // namespace keelson

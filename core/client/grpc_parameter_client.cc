@@ -4,14 +4,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/client/grpc_bulk_transport.h"
+
 namespace keelson {
-namespace {
 
 bool UsesLocalSocket(LocalRoute route, int64_t shard_bytes) {
   return route == LocalRoute::kAuto ? shard_bytes <= kUnixSocketBytes : route == LocalRoute::kUnix;
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<ParameterClient>> ConnectParameterClient(
     ShardedParameterClient::Options options, absl::Span<const VariableSpec> variables,

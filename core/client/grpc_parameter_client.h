@@ -4,14 +4,25 @@
 
 #include <grpcpp/security/credentials.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "core/client/grpc_bulk_transport.h"
 #include "core/client/sharded_parameter_client.h"
 
 namespace keelson {
+
+// Which socket leads to a server on the same host.
+enum class LocalRoute {
+  kAuto,  // kUnix for a shard of at most kUnixSocketBytes, else kTcp
+  kUnix,  // BulkAddress, where the server listens on a unix socket
+  kTcp,
+};
+inline constexpr int64_t kUnixSocketBytes = 128 * 1024;
+
+// `shard_bytes`: of the shard's values in float32.
+bool UsesLocalSocket(LocalRoute route, int64_t shard_bytes);
 
 struct BulkConnectionOptions {
   int connections = 1;  // to each server
