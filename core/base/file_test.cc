@@ -36,7 +36,7 @@ TEST(FileTest, AtomicWriteIntoMissingDirectoryNamesThePath) {
 TEST(FileTest, ReadPastTheEndIsDataLoss) {
   const std::string path = JoinPath(FreshDirectory(), "short");
   ASSERT_TRUE(WriteFileAtomically(path, "abc").ok());
-  auto file = RandomAccessFile::Open(path);
+  auto file = FileSystem::Real()->OpenForRead(path);
   ASSERT_TRUE(file.ok());
   char buffer[4];
   EXPECT_TRUE((*file)->Read(1, 2, buffer).ok());
@@ -50,13 +50,13 @@ TEST(FileTest, ReadingADirectoryFails) { EXPECT_FALSE(ReadFile(FreshDirectory())
 TEST(FileTest, AppendContinuesOrTruncates) {
   const std::string path = JoinPath(FreshDirectory(), "log");
   for (const bool truncate : {true, false}) {
-    auto file = AppendFile::Open(path, truncate);
+    auto file = FileSystem::Real()->OpenForAppend(path, truncate);
     ASSERT_TRUE(file.ok());
     ASSERT_TRUE((*file)->Append("x").ok());
     ASSERT_TRUE((*file)->Close().ok());
   }
   EXPECT_EQ(*ReadFile(path), "xx");
-  ASSERT_TRUE(AppendFile::Open(path, true).ok());
+  ASSERT_TRUE(FileSystem::Real()->OpenForAppend(path, true).ok());
   EXPECT_EQ(*ReadFile(path), "");
 }
 

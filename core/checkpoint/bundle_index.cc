@@ -77,14 +77,14 @@ absl::StatusOr<IndexTable> MergeEntries(int num_data_shards,
 
 }  // namespace
 
-absl::Status WriteBundleIndex(const std::string& prefix, int num_data_shards,
-                              std::vector<BundleIndexEntry> entries) {
+absl::Status WriteBundleIndex(FileSystem* file_system, const std::string& prefix,
+                              int num_data_shards, std::vector<BundleIndexEntry> entries) {
   const std::string path = IndexPath(prefix);
   absl::StatusOr<IndexTable> table = MergeEntries(num_data_shards, std::move(entries));
   absl::Status status = table.status();
   if (status.ok()) status = ParseBundleContents(*table).status();
   if (!status.ok()) return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
-  return WriteIndexTable(path, *table);
+  return WriteIndexTable(file_system, path, *table);
 }
 
 }  // namespace keelson

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "core/base/file_system.h"
 #include "core/checkpoint/bundle_format.h"
 #include "keelson/v1/checkpoint.pb.h"
 
@@ -24,9 +25,9 @@ struct BundleIndexEntry {
 // entries are given in any order. Slices of one tensor, from whichever data files, are joined.
 // The index appears under its name complete and durable, or not at all. INVALID_ARGUMENT, naming
 // the tensor: in two data files; slices that overlap, leave a gap or disagree about the tensor;
-// no data for a slice; a data file outside 0 … num_data_shards-1. Otherwise as file.h.
-absl::Status WriteBundleIndex(const std::string& prefix, int num_data_shards,
-                              std::vector<BundleIndexEntry> entries);
+// no data for a slice; a data file outside 0 … num_data_shards-1. Otherwise as file_system.h.
+absl::Status WriteBundleIndex(FileSystem* file_system, const std::string& prefix,
+                              int num_data_shards, std::vector<BundleIndexEntry> entries);
 
 }  // namespace keelson
 

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/crc32c.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/element_conversion.h"
 #include "core/checkpoint/index_table.h"
+#include "core/checkpoint/slice_runs.h"
 #include "core/checkpoint/string_tensor.h"
 
 namespace keelson {
@@ -15,18 +19,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "values are read as they lie in memory");
 
 constexpr uint64_t kChunkBytes = 1 << 20;
-
-bool IsReadable(BundleDtype dtype) {
-  return dtype == BundleDtype::kFloat32 || dtype == BundleDtype::kInt64 ||
-         dtype == BundleDtype::kString;
-}
-
-absl::Status WrongType(const std::string& path, const StoredTensor& tensor, BundleDtype asked) {
-  const std::string text = absl::StrCat(path, ": tensor '", tensor.name, "' has type ",
-                                        DtypeName(tensor.dtype), ", expected ", DtypeName(asked));
-  return IsReadable(tensor.dtype) ? absl::InvalidArgumentError(text)
-                                  : absl::UnimplementedError(text);
-}
+constexpr size_t kConvertedElements = 1 << 18;
 
 absl::Status NotOneElement(const std::string& path, const StoredTensor& tensor) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": tensor '", tensor.name, "' has shape ",
@@ -34,11 +27,11 @@ absl::Status NotOneElement(const std::string& path, const StoredTensor& tensor) 
                                                  ", expected one element"));
 }
 
-absl::Status BadRows(const std::string& path, const StoredTensor& tensor, int64_t row_begin,
-                     int64_t row_end, size_t size) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ": tensor '", tensor.name, "' of shape ", tensor.shape.ToString(),
-                   ": rows [", row_begin, ", ", row_end, ") asked for, into ", size, " values"));
+absl::Status BadRange(const std::string& path, const StoredTensor& tensor, absl::string_view what,
+                      int64_t begin, int64_t end, size_t size) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": tensor '", tensor.name, "' of shape ",
+                                                 tensor.shape.ToString(), ": ", what, " [", begin,
+                                                 ", ", end, ") asked for, into ", size, " values"));
 }
 
 // Contradictions in an index are damage to whoever reads it.
@@ -48,55 +41,27 @@ absl::Status IndexError(const std::string& path, const absl::Status& status) {
                       absl::StrCat(path, ": ", status.message()));
 }
 
-// Whether the rows of the slice are the tensor's, in full width.
-bool SpansRows(const StoredSlice& slice, const Shape& shape) {
-  for (int i = 1; i < shape.rank(); ++i) {
-    if (slice.position.extents[static_cast<size_t>(i)].length != shape.dim(i)) return false;
-  }
-  return true;
-}
-
-// Copies a dense box to its place in `out`, which holds the rows of `shape` from `first_row` on.
-void CopyBox(const std::vector<float>& values, const TensorSliceSpec& box, const Shape& shape,
-             int64_t first_row, absl::Span<float> out) {
-  const int last = shape.rank() - 1;
-  const int64_t line_size = box.extents[static_cast<size_t>(last)].length;
-  const int64_t lines = line_size == 0 ? 0 : static_cast<int64_t>(values.size()) / line_size;
-  for (int64_t line = 0; line < lines; ++line) {
-    int64_t position = box.extents[static_cast<size_t>(last)].start;
-    int64_t stride = shape.dim(last);
-    int64_t rest = line;
-    for (int d = last - 1; d >= 0; --d) {
-      const TensorSliceSpec::Extent& extent = box.extents[static_cast<size_t>(d)];
-      const int64_t base = d == 0 ? extent.start - first_row : extent.start;
-      position += (base + rest % extent.length) * stride;
-      rest /= extent.length;
-      stride *= shape.dim(d);
-    }
-    std::copy_n(values.begin() + line * line_size, line_size, out.begin() + position);
-  }
-}
-
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<BundleReader>> BundleReader::Open(const std::string& prefix) {
+absl::StatusOr<std::unique_ptr<BundleReader>> BundleReader::Open(const std::string& prefix,
+                                                                 FileSystem* file_system) {
   const std::string path = IndexPath(prefix);
-  ASSIGN_OR_RETURN(const IndexTable index, ReadIndexTable(path));
+  ASSIGN_OR_RETURN(const IndexTable index, ReadIndexTable(file_system, path));
   absl::StatusOr<BundleContents> contents = ParseBundleContents(index);
   if (!contents.ok()) return IndexError(path, contents.status());
   std::unique_ptr<BundleReader> reader(new BundleReader(prefix, *std::move(contents)));
-  RETURN_IF_ERROR(reader->OpenDataFiles());
+  RETURN_IF_ERROR(reader->OpenDataFiles(file_system));
   return reader;
 }
 
-absl::Status BundleReader::OpenDataFiles() {
+absl::Status BundleReader::OpenDataFiles(FileSystem* file_system) {
   const int count = static_cast<int>(contents_.data_sizes.size());
   files_.resize(contents_.data_sizes.size());
   for (int i = 0; i < count; ++i) {
     const uint64_t expected = contents_.data_sizes[static_cast<size_t>(i)];
     if (expected == 0) continue;
     const std::string path = DataPath(prefix_, i, count);
-    ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, RandomAccessFile::Open(path));
+    ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, file_system->OpenForRead(path));
     if (file->size() != expected) {
       return absl::DataLossError(
           absl::StrCat(path, ": has ", file->size(), " bytes, expected ", expected));
@@ -118,38 +83,84 @@ bool BundleReader::Contains(absl::string_view name) const {
   return contents_.tensors.find(name) != contents_.tensors.end();
 }
 
+absl::StatusOr<TensorInfo> BundleReader::Info(absl::string_view name) const {
+  ASSIGN_OR_RETURN(const StoredTensor* tensor, Find(name));
+  return TensorInfo{tensor->name, tensor->dtype, tensor->shape};
+}
+
 absl::Status BundleReader::ReadRows(absl::string_view name, int64_t row_begin, int64_t row_end,
                                     absl::Span<float> out) const {
-  ASSIGN_OR_RETURN(const StoredTensor* tensor, FindTyped(name, BundleDtype::kFloat32));
+  ASSIGN_OR_RETURN(const StoredTensor* tensor, FindNumeric(name));
   const Shape& shape = tensor->shape;
   if (row_begin < 0 || row_end < row_begin || row_end > shape.rows() ||
       (row_end - row_begin) * shape.row_elements() != static_cast<int64_t>(out.size())) {
-    return BadRows(IndexPath(prefix_), *tensor, row_begin, row_end, out.size());
+    return BadRange(IndexPath(prefix_), *tensor, "rows", row_begin, row_end, out.size());
   }
-  if (out.empty()) return absl::OkStatus();
-  for (const StoredSlice& slice : tensor->slices) {
-    RETURN_IF_ERROR(ReadSliceRows(*tensor, slice, row_begin, row_end, out));
+  return ReadAsFloat(*tensor, row_begin * shape.row_elements(), out);
+}
+
+absl::Status BundleReader::ReadElements(absl::string_view name, int64_t first,
+                                        absl::Span<float> out) const {
+  ASSIGN_OR_RETURN(const StoredTensor* tensor, FindNumeric(name));
+  const int64_t size = static_cast<int64_t>(out.size());
+  const int64_t total = tensor->shape.num_elements();
+  if (first < 0 || first > total || size > total - first) {
+    return BadRange(IndexPath(prefix_), *tensor, "elements", first, first + size, out.size());
   }
-  return absl::OkStatus();
+  return ReadAsFloat(*tensor, first, out);
 }
 
 absl::StatusOr<Tensor> BundleReader::ReadTensor(absl::string_view name) const {
-  ASSIGN_OR_RETURN(const StoredTensor* stored, FindTyped(name, BundleDtype::kFloat32));
+  ASSIGN_OR_RETURN(const StoredTensor* stored, FindNumeric(name));
   Tensor tensor(stored->shape);
-  RETURN_IF_ERROR(ReadRows(name, 0, stored->shape.rows(), tensor.span()));
+  RETURN_IF_ERROR(ReadAsFloat(*stored, 0, tensor.span()));
   return tensor;
 }
 
+absl::StatusOr<std::string> BundleReader::ReadBytes(absl::string_view name) const {
+  ASSIGN_OR_RETURN(const StoredTensor* tensor, Find(name));
+  const int64_t element_size = DtypeSize(tensor->dtype);
+  if (element_size == 0) return WrongType(*tensor, "one of fixed size");
+  const int64_t count = tensor->shape.num_elements();
+  std::string bytes(static_cast<size_t>(count * element_size), '\0');
+  RETURN_IF_ERROR(ReadStored(*tensor, 0, count, bytes.data()));
+  return bytes;
+}
+
+absl::StatusOr<std::vector<std::string>> BundleReader::ReadStrings(absl::string_view name) const {
+  ASSIGN_OR_RETURN(const StoredTensor* tensor, Find(name));
+  if (tensor->dtype != BundleDtype::kString) return WrongType(*tensor, "string");
+  std::vector<std::vector<std::string>> parts;
+  for (const StoredSlice& slice : tensor->slices) {
+    ASSIGN_OR_RETURN(parts.emplace_back(), ReadSliceStrings(*tensor, slice));
+  }
+  const int64_t count = tensor->shape.num_elements();
+  std::vector<std::string> strings(static_cast<size_t>(count));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const SliceRuns runs(tensor->slices[i].position, tensor->shape);
+    runs.ForEach(0, count, [&](const SliceRuns::Run& run) {
+      std::move(parts[i].begin() + run.in_slice, parts[i].begin() + run.in_slice + run.length,
+                strings.begin() + run.in_tensor);
+    });
+  }
+  return strings;
+}
+
 absl::StatusOr<int64_t> BundleReader::ReadInt64(absl::string_view name) const {
-  ASSIGN_OR_RETURN(const StoredTensor* tensor, FindSingle(name, BundleDtype::kInt64));
-  int64_t value = 0;
-  RETURN_IF_ERROR(ReadWhole(*tensor, tensor->slices.front(), reinterpret_cast<char*>(&value)));
-  return value;
+  ASSIGN_OR_RETURN(const StoredTensor* tensor, Find(name));
+  const bool narrow = tensor->dtype == BundleDtype::kInt32;
+  if (!narrow && tensor->dtype != BundleDtype::kInt64) return WrongType(*tensor, "int64");
+  if (tensor->shape.num_elements() != 1) return NotOneElement(IndexPath(prefix_), *tensor);
+  int64_t wide = 0;
+  int32_t value = 0;
+  char* bytes = narrow ? reinterpret_cast<char*>(&value) : reinterpret_cast<char*>(&wide);
+  RETURN_IF_ERROR(ReadStored(*tensor, 0, 1, bytes));
+  return narrow ? value : wide;
 }
 
 absl::StatusOr<std::string> BundleReader::ReadString(absl::string_view name) const {
-  ASSIGN_OR_RETURN(const StoredTensor* tensor, FindSingle(name, BundleDtype::kString));
-  ASSIGN_OR_RETURN(std::vector<std::string> strings, ReadStrings(*tensor, tensor->slices.front()));
+  ASSIGN_OR_RETURN(std::vector<std::string> strings, ReadStrings(name));
+  if (strings.size() != 1) return NotOneElement(IndexPath(prefix_), **Find(name));
   return std::move(strings.front());
 }
 
@@ -170,20 +181,18 @@ absl::StatusOr<const StoredTensor*> BundleReader::Find(absl::string_view name) c
   return absl::NotFoundError(absl::StrCat(IndexPath(prefix_), ": no tensor '", name, "'"));
 }
 
-absl::StatusOr<const StoredTensor*> BundleReader::FindTyped(absl::string_view name,
-                                                            BundleDtype dtype) const {
+absl::StatusOr<const StoredTensor*> BundleReader::FindNumeric(absl::string_view name) const {
   ASSIGN_OR_RETURN(const StoredTensor* tensor, Find(name));
-  if (tensor->dtype != dtype) return WrongType(IndexPath(prefix_), *tensor, dtype);
+  if (!IsNumeric(tensor->dtype)) return WrongType(*tensor, "a number");
   return tensor;
 }
 
-absl::StatusOr<const StoredTensor*> BundleReader::FindSingle(absl::string_view name,
-                                                             BundleDtype dtype) const {
-  ASSIGN_OR_RETURN(const StoredTensor* tensor, FindTyped(name, dtype));
-  if (tensor->shape.num_elements() != 1 || tensor->slices.size() != 1) {
-    return NotOneElement(IndexPath(prefix_), *tensor);
-  }
-  return tensor;
+absl::Status BundleReader::WrongType(const StoredTensor& tensor, absl::string_view expected) const {
+  const std::string text =
+      absl::StrCat(IndexPath(prefix_), ": tensor '", tensor.name, "' has type ",
+                   DtypeName(tensor.dtype), ", expected ", expected);
+  const bool known = tensor.dtype == BundleDtype::kString || DtypeSize(tensor.dtype) != 0;
+  return known ? absl::InvalidArgumentError(text) : absl::UnimplementedError(text);
 }
 
 absl::Status BundleReader::DamagedTensor(const StoredTensor& tensor, const StoredSlice& slice,
@@ -203,8 +212,8 @@ absl::Status BundleReader::CheckCrc(const StoredTensor& tensor, const StoredSlic
   return absl::OkStatus();
 }
 
-absl::Status BundleReader::ReadRaw(const StoredTensor& tensor, const StoredSlice& slice,
-                                   uint64_t begin, uint64_t size, char* out) const {
+absl::Status BundleReader::ReadUnverified(const StoredTensor& tensor, const StoredSlice& slice,
+                                          uint64_t begin, uint64_t size, char* out) const {
   if (size == 0) return absl::OkStatus();
   const RandomAccessFile& file = *files_[static_cast<size_t>(slice.data_shard)];
   const absl::Status status = file.Read(slice.offset + begin, size, out);
@@ -221,7 +230,7 @@ absl::Status BundleReader::ReadWhole(const StoredTensor& tensor, const StoredSli
   for (uint64_t begin = 0; begin < slice.size; begin += kChunkBytes) {
     const uint64_t size = std::min(kChunkBytes, slice.size - begin);
     char* chunk = out == nullptr ? buffer.data() : out + begin;
-    RETURN_IF_ERROR(ReadRaw(tensor, slice, begin, size, chunk));
+    RETURN_IF_ERROR(ReadUnverified(tensor, slice, begin, size, chunk));
     crc = Crc32cExtend(crc, {chunk, size});
   }
   return CheckCrc(tensor, slice, crc);
@@ -236,39 +245,60 @@ absl::Status BundleReader::ReadPart(const StoredTensor& tensor, const StoredSlic
     verified = verified_.count(&slice) > 0;
   }
   if (!verified) RETURN_IF_ERROR(ReadWhole(tensor, slice, nullptr));
-  return ReadRaw(tensor, slice, begin, size, out);
+  return ReadUnverified(tensor, slice, begin, size, out);
 }
 
-absl::Status BundleReader::ReadSliceRows(const StoredTensor& tensor, const StoredSlice& slice,
-                                         int64_t row_begin, int64_t row_end,
-                                         absl::Span<float> out) const {
-  if (tensor.shape.rank() == 0) {
-    return ReadPart(tensor, slice, 0, out.size() * sizeof(float),
-                    reinterpret_cast<char*>(out.data()));
+absl::Status BundleReader::ReadStored(const StoredTensor& tensor, int64_t first, int64_t count,
+                                      char* out) const {
+  for (const StoredSlice& slice : tensor.slices) {
+    RETURN_IF_ERROR(ReadFromSlice(tensor, slice, first, count, out));
   }
-  TensorSliceSpec box = slice.position;
-  const TensorSliceSpec::Extent rows = box.extents[0];
-  const int64_t first = std::max(rows.start, row_begin);
-  const int64_t last = std::min(rows.end(), row_end);
-  if (first >= last) return absl::OkStatus();
-  const uint64_t row_bytes = slice.size / static_cast<uint64_t>(rows.length);
-  const uint64_t begin = static_cast<uint64_t>(first - rows.start) * row_bytes;
-  const uint64_t size = static_cast<uint64_t>(last - first) * row_bytes;
-  if (SpansRows(slice, tensor.shape)) {
-    float* place = out.data() + (first - row_begin) * tensor.shape.row_elements();
-    return ReadPart(tensor, slice, begin, size, reinterpret_cast<char*>(place));
-  }
-  std::vector<float> values(size / sizeof(float));
-  RETURN_IF_ERROR(ReadPart(tensor, slice, begin, size, reinterpret_cast<char*>(values.data())));
-  box.extents[0] = {first, last - first};
-  CopyBox(values, box, tensor.shape, row_begin, out);
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::string>> BundleReader::ReadStrings(const StoredTensor& tensor,
-                                                                   const StoredSlice& slice) const {
+absl::Status BundleReader::ReadFromSlice(const StoredTensor& tensor, const StoredSlice& slice,
+                                         int64_t first, int64_t count, char* out) const {
+  const SliceRuns runs(slice.position, tensor.shape);
+  const SliceRuns::Range part = runs.Within(first, first + count);
+  if (part.empty()) return absl::OkStatus();
+  const int64_t element_size = DtypeSize(tensor.dtype);
+  const auto offset = static_cast<uint64_t>(part.begin * element_size);
+  const auto size = static_cast<uint64_t>((part.end - part.begin) * element_size);
+  if (runs.IsOneRun(part)) {
+    char* place = out + (runs.InTensor(part.begin) - first) * element_size;
+    return ReadPart(tensor, slice, offset, size, place);
+  }
+  std::string bytes(size, '\0');
+  RETURN_IF_ERROR(ReadPart(tensor, slice, offset, size, bytes.data()));
+  runs.ForEach(first, first + count, [&](const SliceRuns::Run& run) {
+    std::memcpy(out + (run.in_tensor - first) * element_size,
+                bytes.data() + (run.in_slice - part.begin) * element_size,
+                static_cast<size_t>(run.length * element_size));
+  });
+  return absl::OkStatus();
+}
+
+absl::Status BundleReader::ReadAsFloat(const StoredTensor& tensor, int64_t first,
+                                       absl::Span<float> out) const {
+  if (tensor.dtype == BundleDtype::kFloat32) {
+    return ReadStored(tensor, first, static_cast<int64_t>(out.size()),
+                      reinterpret_cast<char*>(out.data()));
+  }
+  std::string buffer;
+  for (size_t done = 0; done < out.size(); done += kConvertedElements) {
+    const absl::Span<float> part = out.subspan(done, kConvertedElements);
+    buffer.resize(part.size() * static_cast<size_t>(DtypeSize(tensor.dtype)));
+    RETURN_IF_ERROR(ReadStored(tensor, first + static_cast<int64_t>(done),
+                               static_cast<int64_t>(part.size()), buffer.data()));
+    ConvertToFloat(tensor.dtype, buffer.data(), part);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> BundleReader::ReadSliceStrings(
+    const StoredTensor& tensor, const StoredSlice& slice) const {
   std::string bytes(slice.size, '\0');
-  RETURN_IF_ERROR(ReadRaw(tensor, slice, 0, slice.size, bytes.data()));
+  RETURN_IF_ERROR(ReadUnverified(tensor, slice, 0, slice.size, bytes.data()));
   absl::StatusOr<DecodedStrings> decoded =
       DecodeStringTensor(bytes, SliceShape(slice.position).num_elements());
   if (!decoded.ok()) return DamagedTensor(tensor, slice, decoded.status().message());
@@ -277,7 +307,7 @@ absl::StatusOr<std::vector<std::string>> BundleReader::ReadStrings(const StoredT
 }
 
 absl::Status BundleReader::Verify(const StoredTensor& tensor, const StoredSlice& slice) const {
-  if (tensor.dtype == BundleDtype::kString) return ReadStrings(tensor, slice).status();
+  if (tensor.dtype == BundleDtype::kString) return ReadSliceStrings(tensor, slice).status();
   if (DtypeSize(tensor.dtype) == 0) {
     return absl::UnimplementedError(absl::StrCat(DataPathOf(slice), ": tensor '", tensor.name,
                                                  "': checksum of ", DtypeName(tensor.dtype)));

@@ -1,5 +1,5 @@
-// Reads a TensorBundle, Keelson's or TensorFlow's, in any sharding: the caller asks for rows of a
-// tensor, the reader finds them in the slices that are stored.
+// Reads a TensorBundle, Keelson's or TensorFlow's, in any sharding: the caller asks for elements of
+// a tensor, the reader finds them in the slices that are stored.
 // Format: tensorflow/core/util/tensor_bundle/tensor_bundle.h.
 #ifndef KEELSON_CORE_CHECKPOINT_BUNDLE_READER_H_
 #define KEELSON_CORE_CHECKPOINT_BUNDLE_READER_H_
@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "core/base/file.h"
+#include "core/base/file_system.h"
 #include "core/base/mutex.h"
 #include "core/checkpoint/bundle_contents.h"
 #include "core/checkpoint/bundle_format.h"
@@ -34,27 +34,40 @@ struct TensorInfo {
 // those who opened it before.
 //
 // Errors of reading, each with the file and the tensor: NOT_FOUND: no such tensor. DATA_LOSS: a
-// checksum or a length is wrong. INVALID_ARGUMENT: the rows or the type asked for are not the
-// tensor's. UNIMPLEMENTED: a type of elements that cannot be read.
+// checksum or a length is wrong. INVALID_ARGUMENT: the elements or the type asked for are not the
+// tensor's. UNIMPLEMENTED: a type of elements whose size is not known (DtypeSize). The checksum of
+// every stored slice that is touched, as a whole, has been verified when a method returns OK.
 class BundleReader {
  public:
   // Reads and checks the index, opens all data files and checks their sizes.
   // NOT_FOUND: a file is missing. DATA_LOSS: the index is damaged or makes no sense, a data file
   // has not the size that follows from the index.
   // UNIMPLEMENTED: a big-endian bundle, or one for newer readers.
-  static absl::StatusOr<std::unique_ptr<BundleReader>> Open(const std::string& prefix);
+  static absl::StatusOr<std::unique_ptr<BundleReader>> Open(
+      const std::string& prefix, FileSystem* file_system = FileSystem::Real());
 
   // Sorted by name.
   std::vector<TensorInfo> List() const;
   bool Contains(absl::string_view name) const;
+  absl::StatusOr<TensorInfo> Info(absl::string_view name) const;
+  // Which tensors there are, and in which bytes of which data file.
+  const BundleContents& contents() const { return contents_; }
 
-  // Rows [row_begin, row_end) of a float32 tensor; a scalar has one row. `out` has exactly their
-  // size. The checksum of every stored slice that is touched, as a whole, has been verified when
-  // it returns OK.
+  // Any numeric type, as float32 (element_conversion.h). `out` has exactly the size of what is
+  // asked for.
+  // Rows [row_begin, row_end); a scalar has one row.
   absl::Status ReadRows(absl::string_view name, int64_t row_begin, int64_t row_end,
                         absl::Span<float> out) const;
+  // Elements [first, first + out.size()), row-major.
+  absl::Status ReadElements(absl::string_view name, int64_t first, absl::Span<float> out) const;
   absl::StatusOr<Tensor> ReadTensor(absl::string_view name) const;
-  // Tensors with one element.
+
+  // All elements of a type of fixed size as they are stored: little-endian, row-major.
+  absl::StatusOr<std::string> ReadBytes(absl::string_view name) const;
+  // All elements of a string tensor, row-major.
+  absl::StatusOr<std::vector<std::string>> ReadStrings(absl::string_view name) const;
+
+  // Tensors with one element; the integer may be an int32 too.
   absl::StatusOr<int64_t> ReadInt64(absl::string_view name) const;
   absl::StatusOr<std::string> ReadString(absl::string_view name) const;
 
@@ -67,29 +80,32 @@ class BundleReader {
   BundleReader(std::string prefix, BundleContents contents)
       : prefix_(std::move(prefix)), contents_(std::move(contents)) {}
 
-  absl::Status OpenDataFiles();
+  absl::Status OpenDataFiles(FileSystem* file_system);
   std::string DataPathOf(const StoredSlice& slice) const;
 
   absl::StatusOr<const StoredTensor*> Find(absl::string_view name) const;
-  absl::StatusOr<const StoredTensor*> FindTyped(absl::string_view name, BundleDtype dtype) const;
-  absl::StatusOr<const StoredTensor*> FindSingle(absl::string_view name, BundleDtype dtype) const;
-
+  absl::StatusOr<const StoredTensor*> FindNumeric(absl::string_view name) const;
+  absl::Status WrongType(const StoredTensor& tensor, absl::string_view expected) const;
   absl::Status DamagedTensor(const StoredTensor& tensor, const StoredSlice& slice,
                              absl::string_view what) const;
   absl::Status CheckCrc(const StoredTensor& tensor, const StoredSlice& slice, uint32_t crc) const;
   // Bytes of a slice, unverified.
-  absl::Status ReadRaw(const StoredTensor& tensor, const StoredSlice& slice, uint64_t begin,
-                       uint64_t size, char* out) const;
+  absl::Status ReadUnverified(const StoredTensor& tensor, const StoredSlice& slice, uint64_t begin,
+                              uint64_t size, char* out) const;
   // All bytes of a slice, verified; into `out` unless that is null.
   absl::Status ReadWhole(const StoredTensor& tensor, const StoredSlice& slice, char* out) const;
   // Bytes [begin, begin + size) of a verified slice; verifies it first where that is not done.
   absl::Status ReadPart(const StoredTensor& tensor, const StoredSlice& slice, uint64_t begin,
                         uint64_t size, char* out) const;
-  // The rows of `slice` that are in [row_begin, row_end), to their place in `out`.
-  absl::Status ReadSliceRows(const StoredTensor& tensor, const StoredSlice& slice,
-                             int64_t row_begin, int64_t row_end, absl::Span<float> out) const;
-  absl::StatusOr<std::vector<std::string>> ReadStrings(const StoredTensor& tensor,
-                                                       const StoredSlice& slice) const;
+  // Elements [first, first + count) of the tensor as they are stored; the second puts those that
+  // `slice` has to their place in `out`.
+  absl::Status ReadStored(const StoredTensor& tensor, int64_t first, int64_t count,
+                          char* out) const;
+  absl::Status ReadFromSlice(const StoredTensor& tensor, const StoredSlice& slice, int64_t first,
+                             int64_t count, char* out) const;
+  absl::Status ReadAsFloat(const StoredTensor& tensor, int64_t first, absl::Span<float> out) const;
+  absl::StatusOr<std::vector<std::string>> ReadSliceStrings(const StoredTensor& tensor,
+                                                            const StoredSlice& slice) const;
   absl::Status Verify(const StoredTensor& tensor, const StoredSlice& slice) const;
 
   const std::string prefix_;

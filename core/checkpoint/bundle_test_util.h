@@ -50,7 +50,8 @@ inline std::vector<float> Iota(int64_t count, float first = 0) {
 
 inline std::unique_ptr<BundleDataWriter> NewWriter(const std::string& prefix, int shard,
                                                    int num_shards) {
-  auto writer = BundleDataWriter::Create(DataPath(prefix, shard, num_shards), shard);
+  auto writer =
+      BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, shard, num_shards), shard);
   EXPECT_TRUE(writer.ok()) << writer.status();
   return *std::move(writer);
 }
@@ -87,7 +88,7 @@ inline void WriteSmallBundle(const std::string& prefix) {
   std::iota(bytes.begin(), bytes.end(), '\0');
   ASSERT_TRUE(second->AddString("state", bytes).ok());
   AppendEntries(second.get(), &entries);
-  const absl::Status status = WriteBundleIndex(prefix, 2, std::move(entries));
+  const absl::Status status = WriteBundleIndex(FileSystem::Real(), prefix, 2, std::move(entries));
   ASSERT_TRUE(status.ok()) << status;
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/crc32c.h"
+#include "core/base/file.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/index_table.h"
@@ -33,23 +34,35 @@ absl::string_view AsBytes(const T& value) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<BundleDataWriter>> BundleDataWriter::Create(std::string final_path,
+absl::StatusOr<std::unique_ptr<BundleDataWriter>> BundleDataWriter::Create(FileSystem* file_system,
+                                                                           std::string final_path,
                                                                            int data_shard) {
   std::string temporary = absl::StrCat(final_path, ".tempstate", RandomId());
-  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(temporary, true));
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
+                   file_system->OpenForAppend(temporary, /*truncate=*/true));
   return std::unique_ptr<BundleDataWriter>(new BundleDataWriter(
-      std::move(final_path), std::move(temporary), data_shard, std::move(file)));
+      file_system, std::move(final_path), std::move(temporary), data_shard, std::move(file)));
 }
 
-BundleDataWriter::BundleDataWriter(std::string final_path, std::string temporary_path,
-                                   int data_shard, std::unique_ptr<AppendFile> file)
-    : final_path_(std::move(final_path)),
+std::unique_ptr<BundleDataWriter> BundleDataWriter::CreateOn(std::unique_ptr<AppendFile> sink,
+                                                             int data_shard) {
+  return std::unique_ptr<BundleDataWriter>(new BundleDataWriter(
+      nullptr, absl::StrCat("data file ", data_shard), "", data_shard, std::move(sink)));
+}
+
+BundleDataWriter::BundleDataWriter(FileSystem* file_system, std::string final_path,
+                                   std::string temporary_path, int data_shard,
+                                   std::unique_ptr<AppendFile> file)
+    : file_system_(file_system),
+      final_path_(std::move(final_path)),
       temporary_path_(std::move(temporary_path)),
       data_shard_(data_shard),
       file_(std::move(file)) {}
 
 BundleDataWriter::~BundleDataWriter() {
-  if (file_ != nullptr) RemoveFile(temporary_path_).IgnoreError();
+  if (file_ != nullptr && file_system_ != nullptr) {
+    file_system_->Remove(temporary_path_).IgnoreError();
+  }
 }
 
 absl::Status BundleDataWriter::AddTensor(absl::string_view name, const Shape& shape,
@@ -233,9 +246,12 @@ v1::BundleEntry BundleDataWriter::MakeEntry(BundleDtype dtype, const Shape& shap
 
 absl::Status BundleDataWriter::DoFinish() {
   RETURN_IF_ERROR(file_->Close());
-  RETURN_IF_ERROR(RenameFile(temporary_path_, final_path_));
+  if (file_system_ != nullptr) {
+    RETURN_IF_ERROR(file_system_->Rename(temporary_path_, final_path_));
+  }
   file_.reset();
-  return SyncDirectory(DirectoryOf(final_path_));
+  if (file_system_ == nullptr) return absl::OkStatus();
+  return file_system_->SyncDirectory(DirectoryOf(final_path_));
 }
 
 }  // namespace keelson

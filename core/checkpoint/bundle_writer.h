@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "core/base/file.h"
+#include "core/base/file_system.h"
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/tensor_slice.h"
@@ -25,18 +25,22 @@
 
 namespace keelson {
 
-// Writes one data file under a temporary name beside `final_path` ("….tempstate<random>") and
-// gives it its name in Finish. A writer that is destroyed before removes what it wrote.
-// Not thread-safe.
+// Writes one data file, to a file or to a sink that carries its bytes elsewhere. Not thread-safe.
 //
 // All methods return INVALID_ARGUMENT for a name that is empty, begins with a zero byte or was
 // added before, and for values that do not fit the shape; otherwise the errors of file.h. The
 // first such error stays: all later calls return it. FAILED_PRECONDITION: a call out of order.
 class BundleDataWriter {
  public:
-  // `data_shard`: the number of the file within the bundle, from 0.
-  static absl::StatusOr<std::unique_ptr<BundleDataWriter>> Create(std::string final_path,
+  // A file: under a temporary name beside `final_path` ("….tempstate<random>"), which gets its name
+  // in Finish. A writer that is destroyed before removes what it wrote. `data_shard`: the number of
+  // the file within the bundle, from 0. `file_system` outlives the writer.
+  static absl::StatusOr<std::unique_ptr<BundleDataWriter>> Create(FileSystem* file_system,
+                                                                  std::string final_path,
                                                                   int data_shard);
+  // A sink: gets the bytes of the data file in order. Finish closes it.
+  static std::unique_ptr<BundleDataWriter> CreateOn(std::unique_ptr<AppendFile> sink,
+                                                    int data_shard);
   ~BundleDataWriter();
   BundleDataWriter(const BundleDataWriter&) = delete;
   BundleDataWriter& operator=(const BundleDataWriter&) = delete;
@@ -57,8 +61,8 @@ class BundleDataWriter {
   absl::Status AddFloatScalar(absl::string_view name, float value);
   absl::Status AddString(absl::string_view name, absl::string_view bytes);
 
-  // Makes the file durable under its final name, and returns its part of the index, sorted by
-  // key. The last call.
+  // Makes the file durable under its final name (closes the sink), and returns its part of the
+  // index, sorted by key. The last call.
   absl::StatusOr<std::vector<BundleIndexEntry>> Finish();
 
   int64_t bytes_written() const { return offset_; }
@@ -74,8 +78,8 @@ class BundleDataWriter {
     uint32_t crc = 0;
   };
 
-  BundleDataWriter(std::string final_path, std::string temporary_path, int data_shard,
-                   std::unique_ptr<AppendFile> file);
+  BundleDataWriter(FileSystem* file_system, std::string final_path, std::string temporary_path,
+                   int data_shard, std::unique_ptr<AppendFile> file);
 
   // Remembers the first error.
   absl::Status Record(absl::Status status);
@@ -94,7 +98,8 @@ class BundleDataWriter {
   v1::BundleEntry MakeEntry(BundleDtype dtype, const Shape& shape, int64_t start_offset,
                             uint32_t crc) const;
 
-  const std::string final_path_;
+  FileSystem* const file_system_;  // null: a sink
+  const std::string final_path_;   // of a sink: what errors call it
   const std::string temporary_path_;
   const int data_shard_;
   std::unique_ptr<AppendFile> file_;  // null once finished

@@ -49,11 +49,11 @@ TEST_F(BundleWriterTest, IndexRecordsAreTensorFlowsBytes) {
   ASSERT_TRUE(writer->AddInt64("global_step", 7).ok());
   std::vector<BundleIndexEntry> entries;
   AppendEntries(writer.get(), &entries);
-  ASSERT_TRUE(WriteBundleIndex(prefix_, 1, entries).ok());
+  ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix_, 1, entries).ok());
 
   const std::string data = ReadRawFile(DataPath(prefix_, 0, 1));
   ASSERT_EQ(data.size(), 128u);
-  const auto table = ReadIndexTable(IndexPath(prefix_));
+  const auto table = ReadIndexTable(FileSystem::Real(), IndexPath(prefix_));
   ASSERT_TRUE(table.ok());
   EXPECT_EQ(Hex(table->at("")), "08011a020801");
   EXPECT_EQ(Hex(table->at("w")),
@@ -82,9 +82,68 @@ TEST_F(BundleWriterTest, DataFileIsTheValuesBackToBack) {
             "feffffffffffffff");
 }
 
+// Keeps what it gets where the test can see it.
+class StringSink : public AppendFile {
+ public:
+  struct Target {
+    std::string bytes;
+    bool closed = false;
+    absl::Status answer;
+  };
+  explicit StringSink(Target* target) : target_(target) {}
+
+  absl::Status Append(absl::string_view data) override {
+    target_->bytes.append(data.data(), data.size());
+    return target_->answer;
+  }
+  absl::Status Sync() override { return target_->answer; }
+  absl::Status Close() override {
+    target_->closed = true;
+    return target_->answer;
+  }
+
+ private:
+  Target* const target_;
+};
+
+TEST_F(BundleWriterTest, ASinkGetsTheBytesOfTheFile) {
+  const auto fill = [](BundleDataWriter* writer) {
+    AddIotaRows(writer, "w", Shape({10, 3}), 2, 7);
+    ASSERT_TRUE(writer->AddString("state", "text").ok());
+  };
+  auto file = NewWriter(prefix_, 3, 4);
+  fill(file.get());
+  const auto file_entries = file->Finish();
+  StringSink::Target target;
+  const auto sink = BundleDataWriter::CreateOn(std::make_unique<StringSink>(&target), 3);
+  fill(sink.get());
+  EXPECT_FALSE(target.closed);
+  const auto sink_entries = sink->Finish();
+  ASSERT_TRUE(sink_entries.ok()) << sink_entries.status();
+  EXPECT_TRUE(target.closed);
+  EXPECT_EQ(target.bytes, ReadRawFile(DataPath(prefix_, 3, 4)));
+  EXPECT_EQ(sink->bytes_written(), static_cast<int64_t>(target.bytes.size()));
+  ASSERT_EQ(sink_entries->size(), file_entries->size());
+  for (size_t i = 0; i < sink_entries->size(); ++i) {
+    EXPECT_EQ((*sink_entries)[i].key, (*file_entries)[i].key);
+    EXPECT_EQ((*sink_entries)[i].entry.SerializeAsString(),
+              (*file_entries)[i].entry.SerializeAsString());
+  }
+}
+
+TEST_F(BundleWriterTest, ErrorsOfASinkComeOut) {
+  StringSink::Target target;
+  target.answer = absl::CancelledError("the caller has gone");
+  const auto writer = BundleDataWriter::CreateOn(std::make_unique<StringSink>(&target), 0);
+  EXPECT_EQ(writer->AddInt64("x", 1).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(writer->Finish().status().code(), absl::StatusCode::kCancelled);
+  const auto wrong = BundleDataWriter::CreateOn(std::make_unique<StringSink>(&target), 2);
+  ExpectInvalid(wrong->AddTensor("w", Shape({2}), Iota(3)), "data file 2: tensor 'w'");
+}
+
 TEST_F(BundleWriterTest, SlicesAreJoinedIntoAFullEntry) {
   WriteSmallBundle(prefix_);
-  const auto table = ReadIndexTable(IndexPath(prefix_));
+  const auto table = ReadIndexTable(FileSystem::Real(), IndexPath(prefix_));
   ASSERT_TRUE(table.ok());
   // float, [10, 3], slices "0,4:0,3" and "4,6:0,3"; no data of its own.
   EXPECT_EQ(Hex(table->at("w")),
@@ -112,10 +171,10 @@ TEST_F(BundleWriterTest, IndexDoesNotDependOnTheOrderOfParts) {
     AddIotaRows(writer.get(), "w", Shape({6, 2}), 2 * shard, 2 * shard + 2);
     AppendEntries(writer.get(), &entries);
   }
-  ASSERT_TRUE(WriteBundleIndex(prefix_, 3, entries).ok());
+  ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix_, 3, entries).ok());
   const std::string forward = ReadRawFile(IndexPath(prefix_));
   std::reverse(entries.begin(), entries.end());
-  ASSERT_TRUE(WriteBundleIndex(prefix_, 3, entries).ok());
+  ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix_, 3, entries).ok());
   EXPECT_EQ(ReadRawFile(IndexPath(prefix_)), forward);
 }
 
@@ -137,7 +196,7 @@ TEST_F(BundleWriterTest, SeveralSlicesOfOneTensorInOneFile) {
   AddIotaRows(writer.get(), "w", Shape({6}), 0, 3);
   std::vector<BundleIndexEntry> entries;
   AppendEntries(writer.get(), &entries);
-  ASSERT_TRUE(WriteBundleIndex(prefix_, 1, entries).ok());
+  ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix_, 1, entries).ok());
   const auto reader = BundleReader::Open(prefix_);
   ASSERT_TRUE(reader.ok()) << reader.status();
   const auto tensor = (*reader)->ReadTensor("w");
@@ -166,7 +225,8 @@ TEST_F(BundleWriterTest, AFailedFinishLeavesNoTemporaryFile) {
 }
 
 TEST_F(BundleWriterTest, MissingDirectoryIsNotFound) {
-  const absl::Status status = BundleDataWriter::Create("/nonexistent/part", 0).status();
+  const absl::Status status =
+      BundleDataWriter::Create(FileSystem::Real(), "/nonexistent/part", 0).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
 }
 
@@ -240,7 +300,9 @@ class WriteBundleIndexTest : public BundleWriterTest {
       ++num_shards_;
     }
   }
-  absl::Status Write() { return WriteBundleIndex(prefix_, num_shards_, entries_); }
+  absl::Status Write() {
+    return WriteBundleIndex(FileSystem::Real(), prefix_, num_shards_, entries_);
+  }
   void ExpectRefused(const std::string& text) {
     ExpectInvalid(Write(), text);
     EXPECT_FALSE(FileExists(IndexPath(prefix_)));

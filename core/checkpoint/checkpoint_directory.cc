@@ -1,9 +1,8 @@
 #include "core/checkpoint/checkpoint_directory.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_format.h"
+#include "core/checkpoint/snapshot_lease.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "keelson/v1/checkpoint.pb.h"
@@ -41,8 +41,8 @@ absl::Status BadState(absl::string_view path, absl::string_view what) {
   return absl::DataLossError(absl::StrCat(path, ": not a checkpoint state file: ", what));
 }
 
-absl::StatusOr<v1::CheckpointState> ParseState(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+absl::StatusOr<v1::CheckpointState> ParseState(FileSystem* file_system, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, file_system));
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
@@ -63,10 +63,8 @@ absl::Time FromSeconds(double seconds) {
 }
 
 // For state files without times, as TensorFlow 1 writes them.
-absl::Time ModificationTime(const std::string& path) {
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0) return absl::UnixEpoch();
-  return absl::TimeFromTimespec(info.st_mtim);
+absl::Time ModificationTime(FileSystem* file_system, const std::string& path) {
+  return file_system->ModificationTime(path).value_or(absl::UnixEpoch());
 }
 
 // "model.ckpt-100.data-00000-of-00001" -> "model.ckpt-100"; nothing for other files.
@@ -84,43 +82,66 @@ int64_t StepOfSnapshot(absl::string_view name) {
   return absl::SimpleAtoi(absl::StripPrefix(name, kSnapshotName), &step) ? step : -1;
 }
 
-// Takes the snapshots that `policy` does not keep out of `snapshots` (oldest first) and returns
-// those whose files are to be deleted.
+// Names of the snapshots in `directory` that are leased, each with a holder.
+absl::StatusOr<std::map<std::string, std::string>> LeasedSnapshots(FileSystem* file_system,
+                                                                   const std::string& directory,
+                                                                   absl::Time now) {
+  ASSIGN_OR_RETURN(const auto leases, ListLeases(file_system, directory));
+  std::map<std::string, std::string> leased;
+  for (const auto& [name, lease] : leases) {
+    if (lease.expires > now) leased.emplace(JoinPath(directory, lease.snapshot), lease.holder);
+  }
+  return leased;
+}
+
+// Takes the snapshots that neither `policy` nor a lease keeps out of `snapshots` (oldest first)
+// and returns those whose files are to be deleted.
 std::vector<SnapshotInfo> TakeSurplus(const RetentionPolicy& policy,
+                                      const std::map<std::string, std::string>& leased,
                                       std::vector<SnapshotInfo>* snapshots,
                                       absl::Time* last_preserved) {
   const size_t keep = static_cast<size_t>(std::max<int64_t>(policy.keep_max, 0));
   if (keep == 0 || snapshots->size() <= keep) return {};
   const auto end = snapshots->end() - static_cast<std::ptrdiff_t>(keep);
+  std::vector<SnapshotInfo> kept;
   std::vector<SnapshotInfo> surplus;
   for (auto it = snapshots->begin(); it != end; ++it) {
     const bool preserve = policy.keep_every_n_hours > 0 &&
                           it->time - absl::Hours(policy.keep_every_n_hours) >= *last_preserved;
-    if (preserve) {
+    if (const auto lease = leased.find(it->prefix); lease != leased.end()) {
+      LogInfo("snapshot ", it->prefix, " stays until ", lease->second, " has read it");
+      kept.push_back(*it);
+    } else if (preserve) {
       *last_preserved = it->time;
     } else {
       surplus.push_back(*it);
     }
   }
-  snapshots->erase(snapshots->begin(), end);
+  kept.insert(kept.end(), end, snapshots->end());
+  *snapshots = std::move(kept);
   return surplus;
 }
 
 }  // namespace
 
-CheckpointDirectory::CheckpointDirectory(std::string model_dir, const Clock* clock)
-    : model_dir_(std::move(model_dir)), clock_(clock) {}
+CheckpointDirectory::CheckpointDirectory(FileSystem* file_system, std::string model_dir,
+                                         const Clock* clock)
+    : file_system_(file_system), model_dir_(std::move(model_dir)), clock_(clock) {}
 
 std::string CheckpointDirectory::SnapshotPrefix(int64_t step) const {
   return JoinPath(model_dir_, absl::StrCat(kSnapshotName, step));
 }
 
-absl::StatusOr<std::vector<SnapshotInfo>> CheckpointDirectory::List() const {
+absl::StatusOr<std::vector<SnapshotInfo>> CheckpointDirectory::ListNamed() const {
   ASSIGN_OR_RETURN(std::optional<State> state, ReadState());
-  if (!state.has_value()) return std::vector<SnapshotInfo>();
+  return state.has_value() ? std::move(state->snapshots) : std::vector<SnapshotInfo>();
+}
+
+absl::StatusOr<std::vector<SnapshotInfo>> CheckpointDirectory::List() const {
+  ASSIGN_OR_RETURN(std::vector<SnapshotInfo> named, ListNamed());
   std::vector<SnapshotInfo> present;
-  for (SnapshotInfo& snapshot : state->snapshots) {
-    if (FileExists(IndexPath(snapshot.prefix))) present.push_back(std::move(snapshot));
+  for (SnapshotInfo& snapshot : named) {
+    if (file_system_->Exists(IndexPath(snapshot.prefix))) present.push_back(std::move(snapshot));
   }
   return present;
 }
@@ -133,7 +154,7 @@ absl::StatusOr<std::optional<SnapshotInfo>> CheckpointDirectory::Latest() const 
 
 absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& policy) {
   const std::string prefix = SnapshotPrefix(step);
-  if (!FileExists(IndexPath(prefix))) {
+  if (!file_system_->Exists(IndexPath(prefix))) {
     return absl::NotFoundError(absl::StrCat(IndexPath(prefix), ": no such file; cannot commit"));
   }
   const absl::Time now = clock_->Now();
@@ -147,7 +168,9 @@ absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& po
                                  [&](const SnapshotInfo& s) { return s.prefix == prefix; }),
                   snapshots.end());
   snapshots.push_back({step, prefix, now});
-  const std::vector<SnapshotInfo> surplus = TakeSurplus(policy, &snapshots, &state.last_preserved);
+  ASSIGN_OR_RETURN(const auto leased, LeasedSnapshots(file_system_, model_dir_, now));
+  const std::vector<SnapshotInfo> surplus =
+      TakeSurplus(policy, leased, &snapshots, &state.last_preserved);
   RETURN_IF_ERROR(WriteState(state));
   for (const SnapshotInfo& snapshot : surplus) {
     const absl::Status status = DeleteSnapshot(snapshot);
@@ -157,9 +180,10 @@ absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& po
 }
 
 absl::Status CheckpointDirectory::RemoveStaleFiles() {
-  if (!FileExists(model_dir_)) return absl::OkStatus();
+  if (!file_system_->Exists(model_dir_)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> committed, List());
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(model_dir_));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(model_dir_));
+  ASSIGN_OR_RETURN(const auto leases, ListLeases(file_system_, model_dir_));
   std::set<std::string> committed_prefixes;
   for (const SnapshotInfo& snapshot : committed) committed_prefixes.insert(snapshot.prefix);
   // Evaluated once for all files of a snapshot: its index may be removed before its data.
@@ -170,33 +194,35 @@ absl::Status CheckpointDirectory::RemoveStaleFiles() {
   }
   for (const std::string& name : names) {
     const std::optional<std::string> snapshot = SnapshotOfFile(name);
-    bool stale = absl::StrContains(name, ".tempstate");
+    const auto lease = leases.find(name);
+    bool stale = absl::StrContains(name, ".tempstate") ||
+                 (lease != leases.end() && lease->second.expires <= clock_->Now());
     if (snapshot.has_value() && committed_prefixes.count(JoinPath(model_dir_, *snapshot)) == 0) {
       const bool newer = !committed.empty() && StepOfSnapshot(*snapshot) > committed.back().step;
       stale = stale || newer || complete.count(*snapshot) == 0;
     }
-    if (stale) RETURN_IF_ERROR(RemoveFile(JoinPath(model_dir_, name)));
+    if (stale) RETURN_IF_ERROR(file_system_->Remove(JoinPath(model_dir_, name)));
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckpointDirectory::WriteDoneMarker(int64_t step, uint64_t config_hash) {
-  return keelson::WriteDoneMarker(model_dir_, {step, config_hash});
+  return keelson::WriteDoneMarker(file_system_, model_dir_, {step, config_hash});
 }
 
 absl::StatusOr<std::optional<DoneMarker>> CheckpointDirectory::ReadDoneMarker() const {
-  return keelson::ReadDoneMarker(model_dir_);
+  return keelson::ReadDoneMarker(model_dir_, file_system_);
 }
 
 absl::Status CheckpointDirectory::RemoveDoneMarker() {
-  return keelson::RemoveDoneMarker(model_dir_);
+  return keelson::RemoveDoneMarker(file_system_, model_dir_);
 }
 
 std::string CheckpointDirectory::StatePath() const { return JoinPath(model_dir_, kStateName); }
 
 absl::StatusOr<std::optional<CheckpointDirectory::State>> CheckpointDirectory::ReadState() const {
-  if (!FileExists(StatePath())) return std::nullopt;
-  ASSIGN_OR_RETURN(const v1::CheckpointState proto, ParseState(StatePath()));
+  if (!file_system_->Exists(StatePath())) return std::nullopt;
+  ASSIGN_OR_RETURN(const v1::CheckpointState proto, ParseState(file_system_, StatePath()));
   State state;
   // Absent where TensorFlow 1 wrote the file.
   const double last_preserved = proto.last_preserved_timestamp();
@@ -206,7 +232,7 @@ absl::StatusOr<std::optional<CheckpointDirectory::State>> CheckpointDirectory::R
   for (int i = 0; i < count; ++i) {
     ASSIGN_OR_RETURN(SnapshotInfo snapshot, ParseSnapshot(proto.all_model_checkpoint_paths(i)));
     snapshot.time = timed ? FromSeconds(proto.all_model_checkpoint_timestamps(i))
-                          : ModificationTime(IndexPath(snapshot.prefix));
+                          : ModificationTime(file_system_, IndexPath(snapshot.prefix));
     state.snapshots.push_back(std::move(snapshot));
   }
   return state;
@@ -234,17 +260,19 @@ absl::Status CheckpointDirectory::WriteState(const State& state) const {
   proto.set_last_preserved_timestamp(ToSeconds(state.last_preserved));
   std::string text;
   google::protobuf::TextFormat::PrintToString(proto, &text);
-  return WriteFileAtomically(StatePath(), text);
+  return WriteFileAtomically(StatePath(), text, file_system_);
 }
 
 // The index goes first: what an interruption leaves is no snapshot, and RemoveStaleFiles sees it.
 absl::Status CheckpointDirectory::DeleteSnapshot(const SnapshotInfo& snapshot) const {
-  RETURN_IF_ERROR(RemoveFile(IndexPath(snapshot.prefix)));
+  RETURN_IF_ERROR(file_system_->Remove(IndexPath(snapshot.prefix)));
   const std::string directory = DirectoryOf(snapshot.prefix);
+  RETURN_IF_ERROR(file_system_->SyncDirectory(directory));
   const std::string file_prefix = absl::StrCat(BaseName(snapshot.prefix), ".");
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(directory));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(directory));
   for (const std::string& name : names) {
-    if (absl::StartsWith(name, file_prefix)) RETURN_IF_ERROR(RemoveFile(JoinPath(directory, name)));
+    if (absl::StartsWith(name, file_prefix))
+      RETURN_IF_ERROR(file_system_->Remove(JoinPath(directory, name)));
   }
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
+#include "core/base/file_system.h"
 #include "core/checkpoint/done_marker.h"
 
 namespace keelson {
@@ -32,28 +33,33 @@ struct RetentionPolicy {
 };
 
 // Keeps nothing in memory. One process commits (the chief), any number may list.
-// Errors name the file: DATA_LOSS when its content is not what it should be, otherwise as file.h.
+// Errors name the file: DATA_LOSS when its content is not what it should be, otherwise as
+// file_system.h.
 class CheckpointDirectory {
  public:
-  // `clock` outlives the object.
-  CheckpointDirectory(std::string model_dir, const Clock* clock);
+  // Both pointers outlive the object.
+  CheckpointDirectory(FileSystem* file_system, std::string model_dir, const Clock* clock);
 
   const std::string& model_dir() const { return model_dir_; }
+  FileSystem* file_system() const { return file_system_; }
   std::string SnapshotPrefix(int64_t step) const;
 
   // Snapshots that the state file names and whose index is there, oldest first. No state file:
   // none.
   absl::StatusOr<std::vector<SnapshotInfo>> List() const;
+  // Also those whose index is missing.
+  absl::StatusOr<std::vector<SnapshotInfo>> ListNamed() const;
   absl::StatusOr<std::optional<SnapshotInfo>> Latest() const;
 
   // Makes the snapshot of `step`, whose files are complete, the latest; then deletes the
-  // snapshots that `policy` does not keep. A file that cannot be deleted is logged and left.
+  // snapshots that `policy` does not keep. One that a reader has leased (snapshot_lease.h) stays
+  // in the list until a later Commit. A file that cannot be deleted is logged and left.
   // NOT_FOUND: the snapshot has no index.
   absl::Status Commit(int64_t step, const RetentionPolicy& policy);
 
-  // Removes what an interrupted run left: temporary files, data files without an index, and
-  // snapshots newer than the latest that were never committed. Older ones may be there because
-  // of keep_every_n_hours and stay. Call it before anyone writes.
+  // Removes what an interrupted run left: temporary files, data files without an index, leases that
+  // have expired, and snapshots newer than the latest that were never committed. Older ones may be
+  // there because of keep_every_n_hours and stay. Call it before anyone writes.
   absl::Status RemoveStaleFiles();
 
   // done_marker.h, in this directory.
@@ -74,6 +80,7 @@ class CheckpointDirectory {
   absl::Status WriteState(const State& state) const;
   absl::Status DeleteSnapshot(const SnapshotInfo& snapshot) const;
 
+  FileSystem* const file_system_;
   const std::string model_dir_;
   const Clock* const clock_;
 };

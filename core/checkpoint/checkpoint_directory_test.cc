@@ -45,7 +45,7 @@ class CheckpointDirectoryTest : public testing::Test {
   ManualClock clock_;
   const std::string path_ = FreshDirectory();
   const std::string state_path_ = JoinPath(path_, "checkpoint");
-  CheckpointDirectory directory_{path_, &clock_};
+  CheckpointDirectory directory_{FileSystem::Real(), path_, &clock_};
 };
 
 TEST_F(CheckpointDirectoryTest, EmptyDirectoryHasNoSnapshots) {
@@ -180,7 +180,7 @@ TEST_F(CheckpointDirectoryTest, AClockThatWentBackStillPreserves) {
   const RetentionPolicy policy = {.keep_max = 1, .keep_every_n_hours = 1};
   WriteAndCommit(1, policy);
   ManualClock earlier(clock_.Now() - absl::Hours(1000));
-  CheckpointDirectory directory(path_, &earlier);
+  CheckpointDirectory directory(FileSystem::Real(), path_, &earlier);
   for (const int64_t step : {2, 3, 4, 5}) {
     WriteSnapshot(step);
     ASSERT_TRUE(directory.Commit(step, policy).ok());
@@ -213,7 +213,7 @@ TEST_F(CheckpointDirectoryTest, RemoveStaleFilesWithoutAStateKeepsCompleteSnapsh
 }
 
 TEST_F(CheckpointDirectoryTest, RemoveStaleFilesOfAMissingDirectory) {
-  CheckpointDirectory missing(JoinPath(path_, "none"), &clock_);
+  CheckpointDirectory missing(FileSystem::Real(), JoinPath(path_, "none"), &clock_);
   EXPECT_TRUE(missing.RemoveStaleFiles().ok());
 }
 

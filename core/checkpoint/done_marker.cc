@@ -26,16 +26,18 @@ absl::Status BadMarker(absl::string_view path) {
 
 }  // namespace
 
-absl::Status WriteDoneMarker(absl::string_view model_dir, const DoneMarker& marker) {
+absl::Status WriteDoneMarker(FileSystem* file_system, absl::string_view model_dir,
+                             const DoneMarker& marker) {
   const json object = {{kStepField, marker.step},
                        {kHashField, absl::StrFormat("%016x", marker.config_hash)}};
-  return WriteFileAtomically(MarkerPath(model_dir), absl::StrCat(object.dump(), "\n"));
+  return WriteFileAtomically(MarkerPath(model_dir), absl::StrCat(object.dump(), "\n"), file_system);
 }
 
-absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker(absl::string_view model_dir) {
+absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker(absl::string_view model_dir,
+                                                         FileSystem* file_system) {
   const std::string path = MarkerPath(model_dir);
-  if (!FileExists(path)) return std::nullopt;
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  if (!file_system->Exists(path)) return std::nullopt;
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, file_system));
   const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return BadMarker(path);
   const auto step = object.find(kStepField);
@@ -52,8 +54,8 @@ absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker(absl::string_view model
   return marker;
 }
 
-absl::Status RemoveDoneMarker(absl::string_view model_dir) {
-  return RemoveFile(MarkerPath(model_dir));
+absl::Status RemoveDoneMarker(FileSystem* file_system, absl::string_view model_dir) {
+  return file_system->Remove(MarkerPath(model_dir));
 }
 
 }  // namespace keelson

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/file_system.h"
 
 namespace keelson {
 
@@ -22,11 +23,13 @@ struct DoneMarker {
 };
 
 // Atomic and durable.
-absl::Status WriteDoneMarker(absl::string_view model_dir, const DoneMarker& marker);
+absl::Status WriteDoneMarker(FileSystem* file_system, absl::string_view model_dir,
+                             const DoneMarker& marker);
 // Nothing: the job is not done. DATA_LOSS: the file is not such a marker.
-absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker(absl::string_view model_dir);
+absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker(
+    absl::string_view model_dir, FileSystem* file_system = FileSystem::Real());
 // A missing marker is fine.
-absl::Status RemoveDoneMarker(absl::string_view model_dir);
+absl::Status RemoveDoneMarker(FileSystem* file_system, absl::string_view model_dir);
 
 }  // namespace keelson
 

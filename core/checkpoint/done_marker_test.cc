@@ -12,15 +12,15 @@ using ::testing::HasSubstr;
 TEST(DoneMarkerTest, ComesBackAndGoes) {
   const std::string directory = FreshDirectory();
   EXPECT_EQ(*ReadDoneMarker(directory), std::nullopt);
-  ASSERT_TRUE(WriteDoneMarker(directory, {1200, 0xf000000000000001}).ok());
+  ASSERT_TRUE(WriteDoneMarker(FileSystem::Real(), directory, {1200, 0xf000000000000001}).ok());
   EXPECT_EQ(ReadRawFile(JoinPath(directory, "DONE")),
             "{\"config_hash\":\"f000000000000001\",\"step\":1200}\n");
   const auto marker = ReadDoneMarker(directory);
   ASSERT_TRUE(marker.ok() && marker->has_value());
   EXPECT_EQ((*marker)->step, 1200);
   EXPECT_EQ((*marker)->config_hash, 0xf000000000000001);
-  EXPECT_TRUE(RemoveDoneMarker(directory).ok());
-  EXPECT_TRUE(RemoveDoneMarker(directory).ok());
+  EXPECT_TRUE(RemoveDoneMarker(FileSystem::Real(), directory).ok());
+  EXPECT_TRUE(RemoveDoneMarker(FileSystem::Real(), directory).ok());
   EXPECT_EQ(*ReadDoneMarker(directory), std::nullopt);
 }
 

@@ -9,7 +9,6 @@
 #include "absl/strings/string_view.h"
 #include "core/base/crc32c.h"
 #include "core/base/file.h"
-#include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/varint.h"
 #include "leveldb/env.h"
@@ -40,9 +39,7 @@ absl::Status DamagedIndex(const std::string& path, absl::string_view what) {
 
 absl::Status FromLeveldb(const leveldb::Status& status, const std::string& path) {
   if (status.ok()) return absl::OkStatus();
-  if (status.IsNotFound()) return absl::NotFoundError(absl::StrCat("cannot open ", path));
-  if (status.IsCorruption()) return DamagedIndex(path, status.ToString());
-  return absl::UnavailableError(absl::StrCat(path, ": ", status.ToString()));
+  return DamagedIndex(path, status.ToString());
 }
 
 bool ReadHandle(absl::string_view* in, uint64_t blocks_end, BlockHandle* handle) {
@@ -62,36 +59,66 @@ std::string EncodeHandles(const BlockHandle& metaindex, const BlockHandle& index
   return bytes;
 }
 
-absl::Status CheckBlock(const RandomAccessFile& file, const BlockHandle& handle) {
-  std::string block(handle.size + kTrailerBytes, '\0');
-  RETURN_IF_ERROR(file.Read(handle.offset, block.size(), block.data()));
+absl::Status CheckBlock(const std::string& path, absl::string_view content,
+                        const BlockHandle& handle) {
+  const absl::string_view block = content.substr(handle.offset, handle.size + kTrailerBytes);
   uint32_t stored;
   std::memcpy(&stored, block.data() + handle.size + 1, sizeof(stored));
-  block.resize(handle.size + 1);
-  if (MaskCrc32c(Crc32c(block)) == stored) return absl::OkStatus();
-  return DamagedIndex(file.path(), "block checksum mismatch");
+  if (MaskCrc32c(Crc32c(block.substr(0, handle.size + 1))) == stored) return absl::OkStatus();
+  return DamagedIndex(path, "block checksum mismatch");
 }
 
 // The footer has no checksum, and leveldb allocates what its handles say. It also never looks at
 // the metaindex block of a table without filters.
-absl::Status CheckFooter(const RandomAccessFile& file) {
-  if (file.size() < kFooterBytes) return DamagedIndex(file.path(), "too short for a footer");
-  const uint64_t blocks_end = file.size() - kFooterBytes;
-  std::string footer(kFooterBytes, '\0');
-  RETURN_IF_ERROR(file.Read(blocks_end, kFooterBytes, footer.data()));
+absl::Status CheckFooter(const std::string& path, absl::string_view content) {
+  if (content.size() < kFooterBytes) return DamagedIndex(path, "too short for a footer");
+  const uint64_t blocks_end = content.size() - kFooterBytes;
+  const absl::string_view footer = content.substr(blocks_end);
   if (std::memcmp(footer.data() + kHandleBytes, kMagic, kFooterBytes - kHandleBytes) != 0) {
-    return DamagedIndex(file.path(), "bad magic number");
+    return DamagedIndex(path, "bad magic number");
   }
-  footer.resize(kHandleBytes);
-  absl::string_view handles = footer;
+  absl::string_view handles = footer.substr(0, kHandleBytes);
   BlockHandle metaindex, index;
   if (!ReadHandle(&handles, blocks_end, &metaindex) || !ReadHandle(&handles, blocks_end, &index) ||
-      EncodeHandles(metaindex, index) != footer) {
-    return DamagedIndex(file.path(), "bad block handle in the footer");
+      EncodeHandles(metaindex, index) != footer.substr(0, kHandleBytes)) {
+    return DamagedIndex(path, "bad block handle in the footer");
   }
-  RETURN_IF_ERROR(CheckBlock(file, metaindex));
-  return CheckBlock(file, index);
+  RETURN_IF_ERROR(CheckBlock(path, content, metaindex));
+  return CheckBlock(path, content, index);
 }
+
+// What the builder of a table writes to.
+class StringFile : public leveldb::WritableFile {
+ public:
+  leveldb::Status Append(const leveldb::Slice& data) override {
+    content_.append(data.data(), data.size());
+    return leveldb::Status::OK();
+  }
+  leveldb::Status Close() override { return leveldb::Status::OK(); }
+  leveldb::Status Flush() override { return leveldb::Status::OK(); }
+  leveldb::Status Sync() override { return leveldb::Status::OK(); }
+  const std::string& content() const { return content_; }
+
+ private:
+  std::string content_;
+};
+
+// What a table is read from.
+class StringSource : public leveldb::RandomAccessFile {
+ public:
+  explicit StringSource(absl::string_view content) : content_(content) {}
+
+  leveldb::Status Read(uint64_t offset, size_t n, leveldb::Slice* result,
+                       char* scratch) const override {
+    if (offset > content_.size()) return leveldb::Status::Corruption("read beyond the end");
+    const absl::string_view part = content_.substr(offset, n);
+    *result = leveldb::Slice(part.data(), part.size());
+    return leveldb::Status::OK();
+  }
+
+ private:
+  const absl::string_view content_;
+};
 
 leveldb::Options TableOptions() {
   leveldb::Options options;
@@ -99,23 +126,6 @@ leveldb::Options TableOptions() {
   options.block_size = kBlockSize;
   options.paranoid_checks = true;
   return options;
-}
-
-leveldb::Status BuildTable(leveldb::WritableFile* file, const IndexTable& table) {
-  leveldb::TableBuilder builder(TableOptions(), file);
-  for (const auto& [key, value] : table) builder.Add(key, value);
-  return builder.Finish();
-}
-
-leveldb::Status WriteTableFile(const std::string& path, const IndexTable& table) {
-  leveldb::WritableFile* raw = nullptr;
-  leveldb::Status status = leveldb::Env::Default()->NewWritableFile(path, &raw);
-  if (!status.ok()) return status;
-  const std::unique_ptr<leveldb::WritableFile> file(raw);
-  status = BuildTable(file.get(), table);
-  if (status.ok()) status = file->Sync();
-  if (status.ok()) status = file->Close();
-  return status;
 }
 
 absl::StatusOr<IndexTable> ReadEntries(const leveldb::Table& table, const std::string& path) {
@@ -133,27 +143,23 @@ absl::StatusOr<IndexTable> ReadEntries(const leveldb::Table& table, const std::s
 
 }  // namespace
 
-absl::Status WriteIndexTable(const std::string& path, const IndexTable& table) {
-  const std::string temporary = absl::StrCat(path, ".tempstate", RandomId());
-  absl::Status status = FromLeveldb(WriteTableFile(temporary, table), temporary);
-  if (status.ok()) status = RenameFile(temporary, path);
-  if (!status.ok()) {
-    RemoveFile(temporary).IgnoreError();
-    return status;
-  }
-  return SyncDirectory(DirectoryOf(path));
+absl::Status WriteIndexTable(FileSystem* file_system, const std::string& path,
+                             const IndexTable& table) {
+  StringFile file;
+  leveldb::TableBuilder builder(TableOptions(), &file);
+  for (const auto& [key, value] : table) builder.Add(key, value);
+  RETURN_IF_ERROR(FromLeveldb(builder.Finish(), path));
+  return WriteFileAtomically(path, file.content(), file_system);
 }
 
-absl::StatusOr<IndexTable> ReadIndexTable(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> checked, RandomAccessFile::Open(path));
-  RETURN_IF_ERROR(CheckFooter(*checked));
-  leveldb::RandomAccessFile* raw_file = nullptr;
-  RETURN_IF_ERROR(FromLeveldb(leveldb::Env::Default()->NewRandomAccessFile(path, &raw_file), path));
-  const std::unique_ptr<leveldb::RandomAccessFile> file(raw_file);
-  leveldb::Table* raw_table = nullptr;
-  RETURN_IF_ERROR(FromLeveldb(
-      leveldb::Table::Open(TableOptions(), file.get(), checked->size(), &raw_table), path));
-  const std::unique_ptr<leveldb::Table> table(raw_table);
+absl::StatusOr<IndexTable> ReadIndexTable(FileSystem* file_system, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(path, file_system));
+  RETURN_IF_ERROR(CheckFooter(path, content));
+  StringSource source(content);
+  leveldb::Table* raw = nullptr;
+  RETURN_IF_ERROR(
+      FromLeveldb(leveldb::Table::Open(TableOptions(), &source, content.size(), &raw), path));
+  const std::unique_ptr<leveldb::Table> table(raw);
   return ReadEntries(*table, path);
 }
 

@@ -8,18 +8,21 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/base/file_system.h"
 
 namespace keelson {
 
 using IndexTable = std::map<std::string, std::string>;
 
 // Writes beside `path` under a temporary name, syncs, renames over `path`, syncs the directory.
-// Errors are those of file.h.
-absl::Status WriteIndexTable(const std::string& path, const IndexTable& table);
+// Errors are those of file_system.h.
+absl::Status WriteIndexTable(FileSystem* file_system, const std::string& path,
+                             const IndexTable& table);
 
 // NOT_FOUND: no such file. DATA_LOSS, naming the file: not such a table, or a byte of it has
 // changed; every block's checksum is verified.
-absl::StatusOr<IndexTable> ReadIndexTable(const std::string& path);
+// Blocks may be of any size and compressed by snappy.
+absl::StatusOr<IndexTable> ReadIndexTable(FileSystem* file_system, const std::string& path);
 
 }  // namespace keelson
 

@@ -17,6 +17,16 @@ struct Ticket {
   int64_t begin = 0;
   int64_t end = 0;
   uint64_t lease_id = 0;
+  // Synchronous mode, else 0: which try at the step this is; gradients of different tries are not
+  // added up.
+  uint32_t attempt = 0;
+  // The step takes fewer gradients than there are tickets for it: whether this one is wanted is
+  // asked before it is sent.
+  bool contested = false;
+  // To be computed from values that were fetched after the ticket was granted.
+  bool fresh_values = false;
+
+  friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 
 // Where tickets come from: the coordinator, or a fake.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "core/base/file.h"
 #include "core/base/status_macros.h"
 #include "core/summary/tf_record.h"
 
@@ -19,31 +20,26 @@ std::string HostName() {
   return name;
 }
 
-std::string UnusedPath(const std::string& directory, absl::Time now) {
+std::string UnusedPath(FileSystem* file_system, const std::string& directory, absl::Time now) {
   const std::string base = JoinPath(
       directory,
       absl::StrFormat("events.out.tfevents.%010d.%s", absl::ToUnixSeconds(now), HostName()));
   std::string path = base;
-  for (int i = 1; FileExists(path); ++i) path = absl::StrCat(base, ".", i);
+  for (int i = 1; file_system->Exists(path); ++i) path = absl::StrCat(base, ".", i);
   return path;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Create(const std::string& directory,
-                                                                 const Clock* clock) {
-  RETURN_IF_ERROR(CreateDirectories(directory));
-  std::string path = UnusedPath(directory, clock->Now());
-  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path, /*truncate=*/true));
-  std::unique_ptr<EventWriter> writer(new EventWriter(std::move(path), std::move(file), clock));
-  v1::Event version;
-  version.set_file_version(kFileVersion);
-  RETURN_IF_ERROR(writer->Write(std::move(version)));
+                                                                 const Clock* clock,
+                                                                 FileSystem* file_system) {
+  RETURN_IF_ERROR(file_system->CreateDirectories(directory));
+  std::unique_ptr<EventWriter> writer(new EventWriter(directory, clock, file_system));
+  MutexLock lock(&writer->mu_);
+  RETURN_IF_ERROR(writer->OpenFile());
   return writer;
 }
-
-EventWriter::EventWriter(std::string path, std::unique_ptr<AppendFile> file, const Clock* clock)
-    : path_(std::move(path)), clock_(clock), file_(std::move(file)) {}
 
 absl::Status EventWriter::AddScalars(int64_t step,
                                      absl::Span<const std::pair<std::string, double>> scalars) {
@@ -59,14 +55,38 @@ absl::Status EventWriter::AddScalars(int64_t step,
 
 absl::Status EventWriter::Flush() {
   MutexLock lock(&mu_);
-  return file_->Sync();
+  return file_ == nullptr ? absl::OkStatus() : file_->Sync();
+}
+
+std::string EventWriter::path() const {
+  MutexLock lock(&mu_);
+  return path_;
 }
 
 absl::Status EventWriter::Write(v1::Event event) {
-  event.set_wall_time(static_cast<double>(absl::ToUnixMicros(clock_->Now())) / 1e6);
-  const std::string record = EncodeTfRecord(event.SerializeAsString());
   MutexLock lock(&mu_);
-  return file_->Append(record);
+  if (file_ == nullptr || !file_system_->Exists(path_)) RETURN_IF_ERROR(OpenFile());
+  return Append(std::move(event));
+}
+
+absl::Status EventWriter::OpenFile() {
+  file_ = nullptr;
+  const std::string path = UnusedPath(file_system_, directory_, clock_->Now());
+  ASSIGN_OR_RETURN(file_, file_system_->OpenForAppend(path, /*truncate=*/true));
+  path_ = path;
+  v1::Event version;
+  version.set_file_version(kFileVersion);
+  const absl::Status status = Append(std::move(version));
+  // On a full disk each try would leave an empty file.
+  if (!status.ok()) file_system_->Remove(path).IgnoreError();
+  return status;
+}
+
+absl::Status EventWriter::Append(v1::Event event) {
+  event.set_wall_time(static_cast<double>(absl::ToUnixMicros(clock_->Now())) / 1e6);
+  absl::Status status = file_->Append(EncodeTfRecord(event.SerializeAsString()));
+  if (!status.ok()) file_ = nullptr;
+  return status;
 }
 
 }  // namespace keelson

@@ -12,37 +12,49 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "core/base/clock.h"
-#include "core/base/file.h"
+#include "core/base/file_system.h"
 #include "core/base/mutex.h"
 #include "keelson/v1/event.pb.h"
 
 namespace keelson {
 
 // Thread-safe. What was added is in the file at once, readable by others; Flush makes it durable.
-// Errors are those of file.h.
+// Errors are those of file_system.h. An event that cannot be written is dropped. After an error, or
+// when somebody has removed the file, the next event opens another file: readers take all that are
+// in the directory, and what follows half a record in a file is not readable.
 class EventWriter {
  public:
-  // Creates the directory, where it is missing, and a new file in it,
+  // Creates the directory, where it is missing, and a file in it,
   // "events.out.tfevents.<unix seconds>.<host>" (".1", ".2", … where that exists already), and
-  // writes the record that tells the version. `clock` outlives the writer.
-  static absl::StatusOr<std::unique_ptr<EventWriter>> Create(const std::string& directory,
-                                                             const Clock* clock);
+  // writes the record that tells the version. `clock` and `file_system` outlive the writer.
+  static absl::StatusOr<std::unique_ptr<EventWriter>> Create(
+      const std::string& directory, const Clock* clock,
+      FileSystem* file_system = FileSystem::Real());
 
-  // One event with all the (tag, value) pairs.
+  // One event with all the (tag, value) pairs. NOT_FOUND: the directory is gone; it is not created
+  // again.
   absl::Status AddScalars(int64_t step, absl::Span<const std::pair<std::string, double>> scalars);
   absl::Status Flush();
 
-  const std::string& path() const { return path_; }
+  // Of the newest file.
+  std::string path() const;
 
  private:
-  EventWriter(std::string path, std::unique_ptr<AppendFile> file, const Clock* clock);
+  EventWriter(std::string directory, const Clock* clock, FileSystem* file_system)
+      : directory_(std::move(directory)), clock_(clock), file_system_(file_system) {}
 
   absl::Status Write(v1::Event event);
+  absl::Status OpenFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status Append(v1::Event event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  const std::string path_;
+  const std::string directory_;
   const Clock* const clock_;
-  Mutex mu_;
-  const std::unique_ptr<AppendFile> file_ ABSL_PT_GUARDED_BY(mu_);
+  FileSystem* const file_system_;
+
+  mutable Mutex mu_;
+  std::string path_ ABSL_GUARDED_BY(mu_);
+  // Null after an error.
+  std::unique_ptr<AppendFile> file_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace keelson

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/file.h"
+#include "core/base/file_system_testing.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -14,6 +16,7 @@
 namespace keelson {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
@@ -103,6 +106,59 @@ TEST_F(EventWriterTest, ManyThreadsKeepRecordsWhole) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(ReadEvents(writer->path()).size(), 201u);
+}
+
+// In memory, so that the disk can fill up and the directory vanish.
+class EventWriterTroubleTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto writer = EventWriter::Create("/events", &clock_, &files_);
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    writer_ = *std::move(writer);
+  }
+  absl::Status Add(int64_t step) { return writer_->AddScalars(step, {{"x", 1.0}}); }
+  // Steps in the file, without the record that tells the version. What follows half a record cannot
+  // be read.
+  std::vector<int64_t> StepsIn(const std::string& path) {
+    const auto records = ReadTfRecords(path, &files_);
+    EXPECT_TRUE(records.ok()) << records.status();
+    std::vector<int64_t> steps;
+    for (size_t i = 1; records.ok() && i < records->size(); ++i) {
+      v1::Event event;
+      EXPECT_TRUE(event.ParseFromString((*records)[i]));
+      steps.push_back(event.step());
+    }
+    return steps;
+  }
+
+  ManualClock clock_;
+  MemoryFileSystem files_;
+  std::unique_ptr<EventWriter> writer_;
+};
+
+TEST_F(EventWriterTroubleTest, AFullDiskCostsTheEventsOfThatTimeOnly) {
+  ASSERT_TRUE(Add(1).ok());
+  const std::string first = writer_->path();
+  files_.SetCapacity(files_.used_bytes() + 3);
+  EXPECT_EQ(Add(2).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Add(3).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(writer_->Flush().ok());
+  EXPECT_EQ(files_.List("/events")->size(), 1u) << "no empty files";
+  files_.SetCapacity(1 << 20);
+  ASSERT_TRUE(Add(4).ok());
+  ASSERT_TRUE(Add(5).ok());
+  EXPECT_NE(writer_->path(), first);
+  EXPECT_THAT(StepsIn(writer_->path()), ElementsAre(4, 5));
+}
+
+TEST_F(EventWriterTroubleTest, ADirectoryThatComesBackIsWrittenAgain) {
+  ASSERT_TRUE(Add(1).ok());
+  files_.RemoveTree("/events");
+  EXPECT_EQ(Add(2).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Add(3).code(), absl::StatusCode::kNotFound) << "it is not created again";
+  ASSERT_TRUE(files_.CreateDirectories("/events").ok());
+  ASSERT_TRUE(Add(4).ok());
+  EXPECT_THAT(StepsIn(writer_->path()), ElementsAre(4));
 }
 
 TEST_F(EventWriterTest, UnwritableDirectoryNamesThePath) {

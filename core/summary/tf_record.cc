@@ -58,8 +58,9 @@ std::string EncodeTfRecord(absl::string_view data) {
   return absl::StrCat(AsBytes(length), AsBytes(length_crc), data, AsBytes(data_crc));
 }
 
-absl::StatusOr<std::vector<std::string>> ReadTfRecords(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string content, ReadFile(path));
+absl::StatusOr<std::vector<std::string>> ReadTfRecords(const std::string& path,
+                                                       FileSystem* file_system) {
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(path, file_system));
   std::vector<std::string> records;
   for (size_t offset = 0; offset < content.size();) {
     const absl::string_view rest = absl::string_view(content).substr(offset);

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/file_system.h"
 
 namespace keelson {
 
@@ -15,8 +16,9 @@ namespace keelson {
 std::string EncodeTfRecord(absl::string_view data);
 
 // All records of a file. DATA_LOSS, with the file and the offset of the record: a checksum is
-// wrong or the file ends within a record. Otherwise as file.h.
-absl::StatusOr<std::vector<std::string>> ReadTfRecords(const std::string& path);
+// wrong or the file ends within a record. Otherwise as file_system.h.
+absl::StatusOr<std::vector<std::string>> ReadTfRecords(
+    const std::string& path, FileSystem* file_system = FileSystem::Real());
 
 }  // namespace keelson
 

@@ -1,0 +1,83 @@
+// The file system as a dependency: what writes and reads files takes a FileSystem, tests give it
+// one that fails (file_system_testing.h). Errors name the path and the system's reason: NOT_FOUND,
+// PERMISSION_DENIED, RESOURCE_EXHAUSTED (disk full), ALREADY_EXISTS, otherwise UNAVAILABLE.
+#ifndef KEELSON_CORE_BASE_FILE_SYSTEM_H_
+#define KEELSON_CORE_BASE_FILE_SYSTEM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace keelson {
+
+// Appends to a file, or to anything that takes bytes in order. Not thread-safe. The destructor
+// closes; what was not synced by then may be lost.
+class AppendFile {
+ public:
+  virtual ~AppendFile() = default;
+
+  virtual absl::Status Append(absl::string_view data) = 0;
+  // Makes what was appended durable.
+  virtual absl::Status Sync() = 0;
+  // Sync and close; errors of the last writes surface here. The last call.
+  virtual absl::Status Close() = 0;
+};
+
+// Reads parts of a file at offsets. Thread-safe. A file that is removed stays readable.
+class RandomAccessFile {
+ public:
+  virtual ~RandomAccessFile() = default;
+
+  // Fills `buffer` with `size` bytes from `offset`. DATA_LOSS when the file ends before.
+  virtual absl::Status Read(uint64_t offset, size_t size, char* buffer) const = 0;
+
+  // Bytes of the file when it was opened.
+  uint64_t size() const { return size_; }
+  const std::string& path() const { return path_; }
+
+ protected:
+  RandomAccessFile(std::string path, uint64_t size) : path_(std::move(path)), size_(size) {}
+
+ private:
+  const std::string path_;
+  const uint64_t size_;
+};
+
+// Thread-safe.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  // Creates `path`, or continues it when `truncate` is false.
+  virtual absl::StatusOr<std::unique_ptr<AppendFile>> OpenForAppend(const std::string& path,
+                                                                    bool truncate) = 0;
+  virtual absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(
+      const std::string& path) = 0;
+  virtual bool Exists(const std::string& path) = 0;
+  virtual absl::StatusOr<absl::Time> ModificationTime(const std::string& path) = 0;
+  // Names (not paths) in a directory, sorted.
+  virtual absl::StatusOr<std::vector<std::string>> List(const std::string& path) = 0;
+  // With parents; an existing directory is fine. Durable.
+  virtual absl::Status CreateDirectories(const std::string& path) = 0;
+  // A missing file is fine.
+  virtual absl::Status Remove(const std::string& path) = 0;
+  // Replaces a file of the name `to` in one step.
+  virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
+  // Makes the names in a directory durable: files created, renamed and removed there.
+  virtual absl::Status SyncDirectory(const std::string& path) = 0;
+
+  // The process's real file system; lives for ever.
+  static FileSystem* Real();
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_BASE_FILE_SYSTEM_H_

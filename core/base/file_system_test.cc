@@ -1,0 +1,206 @@
+#include "core/base/file_system.h"
+
+#include "core/base/file.h"
+#include "core/base/file_system_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// What every file system does.
+class FileSystemTest : public testing::TestWithParam<bool> {
+ protected:
+  FileSystemTest() {
+    directory_ = "/job";
+    if (GetParam()) {
+      directory_ = testing::TempDir() + "/keelson_file_system_XXXXXX";
+      EXPECT_NE(mkdtemp(directory_.data()), nullptr);
+    }
+    EXPECT_EQ(files_->CreateDirectories(directory_), absl::OkStatus());
+  }
+  std::string Path(const std::string& name) { return JoinPath(directory_, name); }
+  void Write(const std::string& path, const std::string& content, bool truncate = true) {
+    const auto file = files_->OpenForAppend(path, truncate);
+    ASSERT_TRUE(file.ok()) << file.status();
+    ASSERT_EQ((*file)->Append(content), absl::OkStatus());
+    ASSERT_EQ((*file)->Close(), absl::OkStatus());
+  }
+
+  MemoryFileSystem memory_;
+  FileSystem* const files_ = GetParam() ? FileSystem::Real() : &memory_;
+  std::string directory_;
+};
+
+TEST_P(FileSystemTest, WritesAndReads) {
+  Write(Path("a"), "one");
+  EXPECT_EQ(*ReadFile(Path("a"), files_), "one");
+  Write(Path("a"), "two", /*truncate=*/false);
+  EXPECT_EQ(*ReadFile(Path("a"), files_), "onetwo");
+  Write(Path("a"), "3");
+  EXPECT_EQ(*ReadFile(Path("a"), files_), "3");
+  EXPECT_TRUE(files_->ModificationTime(Path("a")).ok());
+}
+
+TEST_P(FileSystemTest, RenameReplacesAndRemoveMayMiss) {
+  Write(Path("a"), "1");
+  Write(Path("b"), "2");
+  ASSERT_EQ(files_->Rename(Path("a"), Path("b")), absl::OkStatus());
+  EXPECT_THAT(*files_->List(directory_), ElementsAre("b"));
+  EXPECT_EQ(*ReadFile(Path("b"), files_), "1");
+  EXPECT_EQ(files_->Remove(Path("a")), absl::OkStatus());
+  EXPECT_EQ(files_->Remove(Path("b")), absl::OkStatus());
+  EXPECT_FALSE(files_->Exists(Path("b")));
+  EXPECT_EQ(files_->SyncDirectory(directory_), absl::OkStatus());
+}
+
+TEST_P(FileSystemTest, ARemovedFileStaysReadableToThoseWhoHaveIt) {
+  Write(Path("a"), "content");
+  const auto file = files_->OpenForRead(Path("a"));
+  ASSERT_TRUE(file.ok());
+  ASSERT_EQ(files_->Remove(Path("a")), absl::OkStatus());
+  char content[7];
+  EXPECT_EQ((*file)->Read(0, 7, content), absl::OkStatus());
+  const absl::Status status = (*file)->Read(5, 3, content);
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(Path("a")));
+}
+
+TEST_P(FileSystemTest, WhatIsMissingIsNotFoundAndNamed) {
+  const std::string missing = Path("none/a");
+  for (const absl::Status& status :
+       {files_->OpenForRead(missing).status(), files_->OpenForAppend(missing, true).status(),
+        files_->ModificationTime(missing).status(), files_->List(missing).status(),
+        files_->SyncDirectory(missing), files_->Rename(missing, Path("b"))}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(missing));
+  }
+  EXPECT_FALSE(files_->Exists(missing));
+}
+
+TEST_P(FileSystemTest, CreateDirectoriesMakesParents) {
+  EXPECT_EQ(files_->CreateDirectories(Path("x/y/z")), absl::OkStatus());
+  EXPECT_EQ(files_->CreateDirectories(Path("x/y/z")), absl::OkStatus());
+  Write(Path("x/y/z/a"), "1");
+  EXPECT_THAT(*files_->List(Path("x")), ElementsAre("y"));
+}
+
+INSTANTIATE_TEST_SUITE_P(RealAndInMemory, FileSystemTest, testing::Bool());
+
+TEST(RealFileSystemTest, ADirectoryIsNotMadeOverAFile) {
+  std::string path = testing::TempDir() + "/keelson_file_XXXXXX";
+  close(mkstemp(path.data()));
+  for (const std::string& directory : {path, path + "/below"}) {
+    const absl::Status status = FileSystem::Real()->CreateDirectories(directory);
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+  }
+}
+
+class MemoryFileSystemTest : public testing::Test {
+ protected:
+  MemoryFileSystemTest() { EXPECT_EQ(files_.CreateDirectories("/d"), absl::OkStatus()); }
+
+  // "/d/a": "synced" is durable, "+more" is not; "/d/b" has no durable name.
+  void WriteHalfDurably() {
+    files_.SetContent("/d/a", "");
+    file_ = *files_.OpenForAppend("/d/a", /*truncate=*/false);
+    ASSERT_EQ(file_->Append("synced"), absl::OkStatus());
+    ASSERT_EQ(file_->Sync(), absl::OkStatus());
+    ASSERT_EQ(file_->Append("+more"), absl::OkStatus());
+    const auto other = *files_.OpenForAppend("/d/b", true);
+    ASSERT_EQ(other->Append("b"), absl::OkStatus());
+  }
+
+  MemoryFileSystem files_;
+  std::unique_ptr<AppendFile> file_;
+};
+
+TEST_F(MemoryFileSystemTest, ACrashKeepsWhatWasSyncedAndWhatItIsTold) {
+  WriteHalfDurably();
+  files_.Restart(Unsynced::kLost);
+  EXPECT_EQ(*ReadFile("/d/a", &files_), "synced");
+  EXPECT_FALSE(files_.Exists("/d/b"));
+  WriteHalfDurably();
+  files_.Restart(Unsynced::kNamesKept);
+  EXPECT_EQ(*ReadFile("/d/a", &files_), "synced");
+  EXPECT_EQ(*ReadFile("/d/b", &files_), "");
+  ASSERT_EQ(files_.Remove("/d/b"), absl::OkStatus());
+  ASSERT_EQ(files_.SyncDirectory("/d"), absl::OkStatus());
+  WriteHalfDurably();
+  files_.Restart(Unsynced::kBytesKept);
+  EXPECT_EQ(*ReadFile("/d/a", &files_), "synced+more");
+  EXPECT_FALSE(files_.Exists("/d/b"));
+  WriteHalfDurably();
+  files_.Restart(Unsynced::kKept);
+  EXPECT_EQ(*ReadFile("/d/b", &files_), "b");
+}
+
+TEST_F(MemoryFileSystemTest, ACrashMayKeepALaterChangeOfNamesWithoutAnEarlierOne) {
+  for (const char* path : {"/d/a", "/d/b", "/d/c"}) files_.SetContent(path, path);
+  ASSERT_EQ(files_.Remove("/d/a"), absl::OkStatus());
+  ASSERT_EQ(files_.Remove("/d/b"), absl::OkStatus());
+  files_.Restart(Unsynced::kLastNameKept);
+  EXPECT_THAT(*files_.List("/d"), ElementsAre("a", "c"));
+  ASSERT_EQ(files_.Remove("/d/a"), absl::OkStatus());
+  ASSERT_EQ(files_.Rename("/d/c", "/d/e"), absl::OkStatus());
+  files_.Restart(Unsynced::kLastNameKept);
+  EXPECT_THAT(*files_.List("/d"), ElementsAre("a", "e"));
+  EXPECT_EQ(*ReadFile("/d/e", &files_), "/d/c");
+}
+
+TEST_F(MemoryFileSystemTest, ARestartEndsFilesThatAreOpen) {
+  WriteHalfDurably();
+  files_.Restart(Unsynced::kKept);
+  EXPECT_FALSE(file_->Append("x").ok());
+  EXPECT_EQ(*ReadFile("/d/a", &files_), "synced+more");
+}
+
+TEST_F(MemoryFileSystemTest, FromACrashOnEverythingFailsUntilTheRestart) {
+  WriteHalfDurably();
+  files_.CrashAt(files_.operations());
+  EXPECT_EQ(file_->Append("1234").code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(files_.crashed());
+  EXPECT_EQ(*ReadFile("/d/a", &files_), "synced+more12");
+  EXPECT_EQ(file_->Sync().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(files_.Remove("/d/a").code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(files_.OpenForAppend("/d/c", true).status().code(), absl::StatusCode::kUnavailable);
+  files_.Restart(Unsynced::kLost);
+  EXPECT_FALSE(files_.crashed());
+  EXPECT_EQ(files_.Remove("/d/a"), absl::OkStatus());
+}
+
+TEST_F(MemoryFileSystemTest, AFullDiskTakesWhatFits) {
+  files_.SetCapacity(4);
+  const auto file = *files_.OpenForAppend("/d/a", true);
+  EXPECT_EQ(file->Append("123"), absl::OkStatus());
+  EXPECT_EQ(file->Append("456").code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(*ReadFile("/d/a", &files_), "1234");
+  EXPECT_EQ(files_.used_bytes(), 4);
+  ASSERT_EQ(files_.Remove("/d/a"), absl::OkStatus());
+  EXPECT_EQ(files_.used_bytes(), 0);
+}
+
+TEST_F(MemoryFileSystemTest, AFaultIsReturnedInsteadOfTheOperation) {
+  files_.SetFault([](absl::string_view operation, const std::string&) {
+    return operation == "rename" ? absl::PermissionDeniedError("no") : absl::OkStatus();
+  });
+  EXPECT_EQ(WriteFileAtomically("/d/a", "1", &files_).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(*files_.List("/d"), IsEmpty());
+}
+
+TEST_F(MemoryFileSystemTest, AnAtomicWriteIsDurable) {
+  ASSERT_EQ(WriteFileAtomically("/d/a", "1", &files_), absl::OkStatus());
+  ASSERT_EQ(WriteFileAtomically("/d/a", "2", &files_), absl::OkStatus());
+  files_.Restart(Unsynced::kLost);
+  EXPECT_EQ(*ReadFile("/d/a", &files_), "2");
+  files_.RemoveTree("/d");
+  EXPECT_EQ(WriteFileAtomically("/d/a", "3", &files_).code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,90 @@
+// The blocks of a model out of a bundle, however it was sharded when it was written: for whoever
+// restores a shard.
+#ifndef KEELSON_CORE_CHECKPOINT_STORED_BLOCKS_H_
+#define KEELSON_CORE_CHECKPOINT_STORED_BLOCKS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/checkpoint/bundle_reader.h"
+#include "core/optim/optimizer.h"
+#include "core/tensor/variable.h"
+#include "keelson/v1/checkpoint.pb.h"
+
+namespace keelson {
+
+// The name of the string tensor with a shard's v1::ShardState: "_keelson/shard-0-of-2".
+std::string ShardStateName(int shard, int num_shards);
+// The name of a slot's tensor: "dense/kernel/Adam_1".
+std::string SlotTensorName(absl::string_view variable, absl::string_view slot);
+
+// What a block had beside its elements.
+struct StoredBlock {
+  uint64_t version = 1;
+  int64_t updates = 0;
+  std::vector<v1::ShardState::WorkerSequence> applied;
+};
+
+// Thread-safe. Holds the bundle's files open.
+class StoredBlocks {
+ public:
+  // Reads the index and the shards' states, and checks that every variable is there in its shape
+  // and numeric. A slot that the bundle lacks altogether (it is of another optimizer, or has none)
+  // starts with its initial value; that is logged, once, with their number.
+  // INVALID_ARGUMENT: a variable is missing, or a variable or slot has another shape or a type that
+  // is no number. DATA_LOSS: the state of a shard makes no sense. Errors of BundleReader::Open.
+  static absl::StatusOr<std::unique_ptr<StoredBlocks>> Open(
+      const std::string& prefix, std::vector<VariableSpec> variables, std::vector<SlotSpec> slots,
+      FileSystem* file_system = FileSystem::Real());
+
+  // Reads elements [first_element, first_element + values.size()) of variables[variable] and of its
+  // slots; `slots` has one array of that size for each slot. `state` gets version, updates and
+  // applied sequences of the stored block of just these elements; where the elements were in other
+  // blocks, the highest version and number of updates of those, and nothing as applied.
+  // Errors of BundleReader: DATA_LOSS names the file.
+  absl::Status Read(int variable, int64_t first_element, absl::Span<float> values,
+                    absl::Span<const absl::Span<float>> slots, StoredBlock* state) const;
+
+  // The highest of the shards.
+  int64_t shard_step() const { return shard_step_; }
+  const BundleReader& bundle() const { return *bundle_; }
+
+ private:
+  struct SlotArray {
+    std::string name;
+    float initial_value = 0;
+    bool stored = false;
+  };
+  // A variable with what is stored of it.
+  struct Variable {
+    VariableSpec spec;
+    std::vector<SlotArray> slots;
+    // By first element, disjoint.
+    std::vector<v1::ShardState::Block> blocks;
+  };
+
+  StoredBlocks(std::unique_ptr<BundleReader> bundle, std::vector<VariableSpec> variables,
+               const std::vector<SlotSpec>& slots);
+
+  absl::Status CheckArray(const std::string& name, const Shape& shape) const;
+  absl::Status FindArrays();
+  absl::Status ReadShardStates();
+  absl::Status AddShardState(const std::string& name, const v1::ShardState& state);
+  absl::Status SortBlocks();
+  static StoredBlock StateOf(const Variable& variable, int64_t begin, int64_t end);
+
+  const std::unique_ptr<BundleReader> bundle_;
+  std::vector<Variable> variables_;
+  int64_t shard_step_ = 0;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CHECKPOINT_STORED_BLOCKS_H_
