@@ -21,8 +21,8 @@ class DoneWatcherTest : public testing::Test {
   }
 
   void WriteMarker(int64_t step, uint64_t config_hash) {
-    const absl::Status written =
-        WriteDoneMarker(context_.config.checkpoint().model_dir(), {step, config_hash});
+    const absl::Status written = WriteDoneMarker(
+        FileSystem::Real(), context_.config.checkpoint().model_dir(), {step, config_hash});
     EXPECT_TRUE(written.ok()) << written;
   }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,8 @@
 #include "core/config/config_flags.h"
 #include "core/config/train_config.h"
 #include "core/startup/done_watcher.h"
+#include "core/startup/metrics_endpoint.h"
+#include "core/startup/task_metrics.h"
 
 namespace keelson {
 namespace {
@@ -24,6 +27,7 @@ struct CommonFlags {
   std::string config_path;
   ConfigOverrides overrides;
   ClusterFlags cluster;
+  std::optional<int> metrics_port;
 };
 
 void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
@@ -46,6 +50,10 @@ void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
                   "Overrides checkpoint.model_dir: a directory that all roles share");
   app->add_option("--data_dir", overrides->data_dir,
                   "Overrides data.data_dir: a directory with IDX files");
+  app->add_option("--metrics_port", flags->metrics_port,
+                  "Serves /metrics (Prometheus), /healthz and /readyz on this port; 0: any free "
+                  "one, which the log names (default: not served)")
+      ->check(CLI::Range(0, 65535));
   ClusterFlags* cluster = &flags->cluster;
   const char* const group = "Cluster (completes or replaces TF_CONFIG)";
   app->add_option("--job_name", cluster->job_name, "chief, ps, worker or evaluator")->group(group);
@@ -82,6 +90,15 @@ absl::StatusOr<RoleContext> ResolveContext(Role role, const CommonFlags& flags) 
   return context;
 }
 
+// Null: not wanted.
+absl::StatusOr<std::unique_ptr<MetricsEndpoint>> StartEndpoint(const std::optional<int>& port,
+                                                               const RoleContext& context) {
+  if (!port.has_value()) return nullptr;
+  MetricsEndpoint::Options options;
+  options.port = *port;
+  return MetricsEndpoint::Start(options, context.telemetry.get());
+}
+
 absl::Status Run(const RoleProgram& program, const CommonFlags& flags) {
   ASSIGN_OR_RETURN(const RoleContext context, ResolveContext(program.role, flags));
   LogInfo(context.cluster.ToString(), " config=", HashToString(context.config_hash),
@@ -92,6 +109,9 @@ absl::Status Run(const RoleProgram& program, const CommonFlags& flags) {
             " holds this job, done at step ", *done_step);
     return absl::OkStatus();
   }
+  const MetricRegistry::Registration metrics = AddTaskMetrics(context);
+  ASSIGN_OR_RETURN(const std::unique_ptr<MetricsEndpoint> endpoint,
+                   StartEndpoint(flags.metrics_port, context));
   return program.run(context);
 }
 

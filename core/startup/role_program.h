@@ -3,11 +3,13 @@
 #define KEELSON_CORE_STARTUP_ROLE_PROGRAM_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "core/cluster/cluster_spec.h"
+#include "core/startup/telemetry.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
@@ -22,6 +24,8 @@ struct RoleContext {
   v1::TrainConfig config;  // final
   uint64_t config_hash = 0;
   ClusterSpec cluster;
+  // The process's own, shared by the roles in it; never null.
+  std::shared_ptr<Telemetry> telemetry = std::make_shared<Telemetry>();
 };
 
 struct RoleProgram {
@@ -34,10 +38,11 @@ struct RoleProgram {
   std::function<absl::Status(const RoleContext&)> run;
 };
 
-// Parses the common flags (--config and its overrides, the cluster's flags, TF_CONFIG) and the
-// role's own, resolves configuration and cluster, prints one line with the resolved role and world,
-// ends at once when the model directory says that this job is done, else runs; returns the exit
-// code (core/base/exit_code.h). An error is logged as one line. A usage error exits with 2.
+// Parses the common flags (--config and its overrides, --metrics_port, the cluster's flags,
+// TF_CONFIG) and the role's own, resolves configuration and cluster, prints one line with the
+// resolved role and world, ends at once when the model directory says that this job is done, else
+// starts the metrics endpoint where one is wanted and runs; returns the exit code
+// (core/base/exit_code.h). An error is logged as one line. A usage error exits with 2.
 int RunRoleProgram(const RoleProgram& program, int argc, char** argv);
 
 }  // namespace keelson
