@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "core/tensor/aligned_buffer.h"
 #include "core/wire/byte_rope.h"
 #include "ps_server/gradient_reader.h"
+#include "ps_server/round_sum.h"
 
 namespace keelson {
 
@@ -107,28 +109,61 @@ struct PushIdentity {
   float learning_rate = 0;
 };
 
-// Thread-safe.
+enum class StageResult {
+  kAdded,
+  kDuplicate,  // this push or a later one of the same incarnation was taken before
+  kOutdated,   // the block has gone on to a newer attempt or round
+};
+
+// Thread-safe. Where the optimizer reads workers' values (delay compensation), the block remembers
+// for each incarnation the content that it was last given.
 class Block {
  public:
   explicit Block(BlockState state) : state_(std::move(state)) {}
 
   BlockContentRef Read() const;
+  // Read for `incarnation`, which is remembered.
+  BlockContentRef Give(uint64_t incarnation);
   BlockState ReadState() const;
 
   // Applies the gradient of all elements, of which CheckGradient has approved, straight from its
   // pieces, and leaves its cursor behind it. Returns false, and changes nothing, when this push or
   // a later one of the same incarnation has been applied already. `after`, where given, receives
-  // the content as this call leaves it.
+  // the content as this call leaves it, for the pusher.
   bool Apply(const Optimizer& optimizer, const PushIdentity& push, const WireGradient& gradient,
              BlockContentRef* after = nullptr);
 
+  // Adds weight * gradient to the sum of `round`, once per push, and leaves the gradient's cursor
+  // behind it; the sum of an older attempt or round is dropped. The content stays as it is.
+  StageResult Stage(const PushIdentity& push, const RoundId& round, float weight,
+                    const WireGradient& gradient);
+  // Pushes in the sum of `round`.
+  uint32_t Contributions(const RoundId& round) const;
+  // Applies the mean of the sum, and frees it. Only when there are contributions.
+  void CommitRound(const Optimizer& optimizer, float learning_rate);
+
+  // Forgets what it remembers of these incarnations, sorted; they do not come again.
+  void Forget(absl::Span<const uint64_t> incarnations);
+
  private:
+  struct Given {
+    uint64_t incarnation;
+    BlockContentRef content;
+  };
+
   bool MarkApplied(const PushIdentity& push) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Update(const Optimizer& optimizer, float learning_rate, const WireGradient& gradient)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Remember(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Null: not known.
+  const BlockContent* GivenTo(uint64_t incarnation) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Replaces the content by what `update(from, to)` makes of it; in place where nobody else holds
+  // it.
+  template <typename Update>
+  void Renew(Update update) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   mutable Mutex mu_;
   BlockState state_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<RoundSum> sum_ ABSL_GUARDED_BY(mu_);  // null: no round is open
+  std::vector<Given> given_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace keelson

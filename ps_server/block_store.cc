@@ -77,4 +77,65 @@ ShardCut BlockStore::Cut() const {
   return cut;
 }
 
+void BlockStore::Retire(absl::Span<const uint64_t> incarnations) {
+  std::vector<uint64_t> sorted(incarnations.begin(), incarnations.end());
+  std::sort(sorted.begin(), sorted.end());
+  WriterMutexLock lock(&cut_mu_);
+  retired_.insert(sorted.begin(), sorted.end());
+  for (const auto& blocks : blocks_) {
+    for (const auto& block : blocks) block->Forget(sorted);
+  }
+}
+
+absl::Status BlockStore::EnterRound(const RoundId& round) {
+  MutexLock lock(&round_mu_);
+  if (round.round <= committed_round()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        round.ToString(), ": round ", committed_round(), " has been committed already"));
+  }
+  if (round < open_round_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(round.ToString(), ": ", open_round_.ToString(), " has begun already"));
+  }
+  open_round_ = round;
+  return absl::OkStatus();
+}
+
+RoundId BlockStore::open_round() const {
+  MutexLock lock(&round_mu_);
+  return open_round_;
+}
+
+absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contributions,
+                                     ThreadPool* pool) {
+  if (contributions == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(round.ToString(), ": contributions: expected > 0, found 0"));
+  }
+  WriterMutexLock lock(&cut_mu_);
+  if (round.round <= committed_round()) return absl::OkStatus();
+  std::vector<Block*> all;
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    for (size_t b = 0; b < blocks_[i].size(); ++b) {
+      all.push_back(blocks_[i][b].get());
+      const uint32_t found = all.back()->Contributions(round);
+      if (found == contributions) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat(round.ToString(), ": ", NameOf(partitions_[i], b), ": expected ",
+                       contributions, " contributions, found ", found));
+    }
+  }
+  const float learning_rate = LearningRateAt(round.round);
+  pool->RunAll(static_cast<int>(all.size()), [&](int b) {
+    all[static_cast<size_t>(b)]->CommitRound(optimizer(), learning_rate);
+  });
+  committed_round_.store(round.round, std::memory_order_relaxed);
+  CountPush();
+  return absl::OkStatus();
+}
+
+std::string BlockStore::NameOf(int p, size_t block) const {
+  return absl::StrCat("variable ", options_.placement.VariableOf(p).name, ", block ", block);
+}
+
 }  // namespace keelson

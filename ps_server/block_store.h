@@ -5,11 +5,14 @@
 
 #include <atomic>
 #include <memory>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "core/base/mutex.h"
+#include "core/base/thread_pool.h"
 #include "core/cluster/placement.h"
 #include "core/optim/learning_rate.h"
 #include "core/optim/optimizer.h"
@@ -54,17 +57,46 @@ class BlockStore {
     return options_.placement.BlockElements(partition, block);
   }
 
-  // While it lives, no cut is taken: a push holds one over all blocks that it changes.
-  class PushScope {
+  // While it lives, no cut is taken, no round committed and no incarnation retired: a push holds
+  // one over all blocks that it changes.
+  class ABSL_SCOPED_LOCKABLE PushScope {
    public:
-    explicit PushScope(BlockStore* store) : lock_(&store->cut_mu_) {}
+    explicit PushScope(BlockStore* store) ABSL_SHARED_LOCK_FUNCTION(store->cut_mu_)
+        : store_(store) {
+      store_->cut_mu_.ReaderLock();
+    }
+    ~PushScope() ABSL_UNLOCK_FUNCTION() { store_->cut_mu_.ReaderUnlock(); }
+    PushScope(const PushScope&) = delete;
+    PushScope& operator=(const PushScope&) = delete;
 
    private:
-    ReaderMutexLock lock_;
+    BlockStore* const store_;
   };
 
-  // Waits for the pushes that hold a PushScope; new ones wait for it.
+  // Whether the incarnation's membership is over. In a PushScope: Retire has not returned yet when
+  // this is false.
+  bool IsRetired(uint64_t incarnation) const ABSL_SHARED_LOCKS_REQUIRED(cut_mu_) {
+    return !retired_.empty() && retired_.count(incarnation) != 0;
+  }
+  // In a PushScope: `round` is not older than what the shard has seen, and becomes its newest.
+  // FAILED_PRECONDITION: it is committed already, or a newer round or attempt has begun.
+  absl::Status EnterRound(const RoundId& round) ABSL_SHARED_LOCKS_REQUIRED(cut_mu_);
+
+  // These wait for the pushes that hold a PushScope; new ones wait for them.
   ShardCut Cut() const;
+  // Memberships that are over, in any order, those named before among them: blocks forget them.
+  void Retire(absl::Span<const uint64_t> incarnations);
+  // Applies the mean of the round's sums as one update of every block, at the rate of step
+  // `round.round`, and counts one push. A round that was committed before is a no-op. Nobody else
+  // uses `pool` meanwhile.
+  // FAILED_PRECONDITION, and nothing is applied: a block has not exactly so many contributions.
+  // INVALID_ARGUMENT: `contributions` is 0.
+  absl::Status CommitRound(const RoundId& round, uint32_t contributions, ThreadPool* pool);
+
+  // -1: none.
+  int64_t committed_round() const { return committed_round_.load(std::memory_order_relaxed); }
+  // The newest that EnterRound has seen; round -1: none.
+  RoundId open_round() const;
 
   // Counts a push as complete. Returns the number of pushes before it.
   int64_t CountPush() { return shard_step_.fetch_add(1, std::memory_order_relaxed); }
@@ -90,8 +122,17 @@ class BlockStore {
   std::vector<int> local_;
   std::vector<std::vector<std::unique_ptr<Block>>> blocks_;
 
-  mutable SharedMutex cut_mu_;
+  // "variable dense/kernel, block 2" of partition `p`.
+  std::string NameOf(int p, size_t block) const;
+
   std::atomic<int64_t> shard_step_{0};
+  std::atomic<int64_t> committed_round_{-1};
+
+  mutable SharedMutex cut_mu_;
+  std::unordered_set<uint64_t> retired_ ABSL_GUARDED_BY(cut_mu_);
+
+  mutable Mutex round_mu_;  // after cut_mu_
+  RoundId open_round_ ABSL_GUARDED_BY(round_mu_);
 };
 
 }  // namespace keelson

@@ -1,11 +1,13 @@
 #include "ps_server/bulk_calls.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/cluster/task_proto.h"
 #include "ps_server/addressed_blocks.h"
 #include "ps_server/gradient_reader.h"
 
@@ -49,11 +51,25 @@ absl::Status CheckPayloadEnds(const BlockStore& store, const Blocks& blocks, siz
                  absl::StrCat("expected the end of the payload after it, found ", left, " bytes"));
 }
 
+absl::Status CheckRound(const BulkRequest& request, bool with_values) {
+  if (request.attempt == 0) return absl::OkStatus();
+  if (with_values) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("attempt: expected 0 in a call that brings values, found ", request.attempt));
+  }
+  if (!(request.weight > 0) || !std::isfinite(request.weight)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("weight: expected a number > 0, found ", request.weight));
+  }
+  return CheckNotNegative("round", request.round);
+}
+
 absl::Status CheckPush(const BlockStore& store, const BulkRequest& request,
                        const PushOptions& options, const Blocks& blocks, bool with_values,
                        ByteCursor payload) {
   RETURN_IF_ERROR(CheckNotNegative("step", request.step));
   RETURN_IF_ERROR(CheckNotNegative("pulled_shard_step", request.pulled_shard_step));
+  RETURN_IF_ERROR(CheckRound(request, with_values));
   for (const AddressedBlock& block : blocks) {
     if (with_values) RETURN_IF_ERROR(CheckValueFormat(store, block, block.pull_format));
     const absl::Status gradient =
@@ -93,25 +109,90 @@ int64_t PushesBefore(BlockStore* store, bool last_part, bool applied) {
   return store->shard_step() - 1;  // it has been counted when it was applied
 }
 
+// Adds the blocks whose version the caller does not have. `read(block)` gives a block's content.
+template <typename ReadBlock>
+void AddAsked(const BulkRequest& request, const Blocks& blocks, ReadBlock read,
+              BulkResponse* response, ValuePayload* values) {
+  const bool conditional = !request.known_versions.empty();
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    BlockContentRef content = read(blocks[i].block);
+    if (conditional && content->version == request.known_versions[i]) continue;
+    AddValues(blocks[i], blocks[i].format, std::move(content), response, values);
+  }
+}
+
+int64_t StalenessOf(int64_t pushes_before, const BulkRequest& request) {
+  return std::max<int64_t>(0, pushes_before - request.pulled_shard_step);
+}
+
+PushIdentity IdentityOf(const BlockStore& store, const BulkRequest& request,
+                        const PushOptions& options) {
+  PushIdentity push = {request.incarnation, request.sequence, store.LearningRateAt(request.step)};
+  if (options.scale_learning_rate) {
+    push.learning_rate /= 1 + static_cast<float>(StalenessOf(store.shard_step(), request));
+  }
+  return push;
+}
+
+// Adds all blocks to their round's sums.
+absl::Status StageBlocks(const BulkRequest& request, const Blocks& blocks, ByteCursor payload,
+                         BulkResponse* response) {
+  const RoundId round = {request.round, request.attempt};
+  const PushIdentity push = {request.incarnation, request.sequence};
+  for (const AddressedBlock& block : blocks) {
+    switch (block.block->Stage(push, round, request.weight, {block.format, &payload})) {
+      case StageResult::kAdded:
+        break;
+      case StageResult::kDuplicate:
+        ++response->duplicate_blocks;
+        break;
+      case StageResult::kOutdated:
+        return absl::FailedPreconditionError(
+            absl::StrCat(round.ToString(), ": a newer one has begun"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::Status PullBlocks(const BlockStore& store, const BulkRequest& request, size_t payload_bytes,
+absl::StatusOr<Task> CallerOf(const BulkRequest& request) {
+  v1::TaskId id;
+  id.set_role(static_cast<v1::Role>(request.role));
+  id.set_index(request.task_index);
+  return TaskFromProto(id);
+}
+
+absl::Status MembershipOver(const BulkRequest& request) {
+  const absl::StatusOr<Task> task = CallerOf(request);
+  return absl::AbortedError(absl::StrCat("membership of ",
+                                         task.ok() ? task->ToString() : "an unknown task",
+                                         " is over: its calls are refused"));
+}
+
+absl::Status PullBlocks(BlockStore* store, const BulkRequest& request, size_t payload_bytes,
                         BulkResponse* response, ValuePayload* values) {
-  ASSIGN_OR_RETURN(const Blocks blocks, ResolveBlocks(store, request.ranges));
-  RETURN_IF_ERROR(CheckPull(store, request, blocks));
+  ASSIGN_OR_RETURN(const Blocks blocks, ResolveBlocks(*store, request.ranges));
+  RETURN_IF_ERROR(CheckPull(*store, request, blocks));
   if (payload_bytes != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected no payload, found ", payload_bytes, " bytes"));
   }
   // Read before the blocks: a push that lands meanwhile makes the values newer than said, never
   // older.
-  response->shard_step = store.shard_step();
-  const bool conditional = !request.known_versions.empty();
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    BlockContentRef content = blocks[i].block->Read();
-    if (conditional && content->version == request.known_versions[i]) continue;
-    AddValues(blocks[i], blocks[i].format, std::move(content), response, values);
+  response->shard_step = store->shard_step();
+  if (!store->optimizer().reads_worker_values()) {
+    AddAsked(
+        request, blocks, [](Block* block) { return block->Read(); }, response, values);
+    return absl::OkStatus();
   }
+  // So that nothing is remembered of who is retired meanwhile.
+  const BlockStore::PushScope scope(store);
+  if (store->IsRetired(request.incarnation)) return MembershipOver(request);
+  AddAsked(
+      request, blocks,
+      [incarnation = request.incarnation](Block* block) { return block->Give(incarnation); },
+      response, values);
   return absl::OkStatus();
 }
 
@@ -119,15 +200,20 @@ absl::Status PushBlocks(BlockStore* store, const BulkRequest& request, const Pus
                         ByteCursor payload, BulkResponse* response, ValuePayload* values) {
   ASSIGN_OR_RETURN(const Blocks blocks, ResolveBlocks(*store, request.ranges));
   RETURN_IF_ERROR(CheckPush(*store, request, options, blocks, values != nullptr, payload));
-  const PushIdentity push = {request.incarnation, request.sequence,
-                             store->LearningRateAt(request.step)};
   const BlockStore::PushScope scope(store);
+  if (store->IsRetired(request.incarnation)) return MembershipOver(request);
   // Likewise read before the blocks.
   const int64_t step_before = store->shard_step();
-  const bool applied = ApplyBlocks(store, push, blocks, payload, response, values);
+  if (request.attempt != 0) {
+    RETURN_IF_ERROR(store->EnterRound({request.round, request.attempt}));
+    response->shard_step = step_before;
+    response->staleness = StalenessOf(step_before, request);
+    return StageBlocks(request, blocks, payload, response);
+  }
+  const bool applied =
+      ApplyBlocks(store, IdentityOf(*store, request, options), blocks, payload, response, values);
   const bool last_part = request.last_part && !blocks.empty();
-  const int64_t pushes_before = PushesBefore(store, last_part, applied);
-  response->staleness = std::max<int64_t>(0, pushes_before - request.pulled_shard_step);
+  response->staleness = StalenessOf(PushesBefore(store, last_part, applied), request);
   response->shard_step = step_before + (last_part && applied ? 1 : 0);
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@
 #include "core/startup/role_program.h"
 #include "ps_server/parameter_grpc_service.h"
 #include "ps_server/parameter_handler.h"
+#include "ps_server/server_metrics.h"
 
 namespace keelson {
 namespace {
@@ -30,13 +31,18 @@ int DefaultIoThreads() { return std::clamp(AvailableCores() / 2, 1, 4); }
 absl::Status RunPsServer(const RoleContext& context, const Flags& flags) {
   StopSignal end;
   SignalWatcher watcher(&end);
-  ParameterHandler handler({context.incarnation, context.config_hash}, Clock::Real(), &end);
+  ParameterHandler::Options options = {context.incarnation, context.config_hash};
+  options.commit_threads = flags.io_threads;
+  ParameterHandler handler(options, Clock::Real(), &end);
+  const MetricRegistry::Registration metrics =
+      AddServerMetrics(&context.telemetry->metrics, &handler);
   ParameterGrpcService service(&handler);
   ASSIGN_OR_RETURN(
       const std::unique_ptr<RpcServer> server,
       RpcServer::Start(context.cluster.ListenAddress(), grpc::InsecureServerCredentials(),
                        {&service}, {service.RawMethods(), flags.io_threads}));
   LogInfo("listening on port ", server->port(), ", waiting for the chief");
+  context.telemetry->ready = true;
   const DoneWatcher done(context, &end);
   end.Wait();
   server->Shutdown(kShutdownGrace);
@@ -57,7 +63,8 @@ int main(int argc, char** argv) {
       "serves its values. Ends when the chief says that the job is over.";
   program.add_flags = [&](CLI::App* app) {
     app->add_option("--io_threads", flags.io_threads,
-                    "Threads that receive, apply and answer pushes and pulls")
+                    "Threads that receive, apply and answer pushes and pulls, and as many that "
+                    "apply a synchronous step")
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
   };

@@ -25,6 +25,16 @@ class ParameterGrpcService final
                           v1::InitializeShardResponse* response) override;
   grpc::Status WriteSnapshot(grpc::ServerContext* context, const v1::WriteSnapshotRequest* request,
                              v1::WriteSnapshotResponse* response) override;
+  grpc::Status StreamSnapshot(grpc::ServerContext* context,
+                              const v1::StreamSnapshotRequest* request,
+                              grpc::ServerWriter<v1::SnapshotChunk>* writer) override;
+  grpc::Status InitializeStreamed(grpc::ServerContext* context,
+                                  grpc::ServerReader<v1::InitializeChunk>* reader,
+                                  v1::InitializeShardResponse* response) override;
+  grpc::Status CommitRound(grpc::ServerContext* context, const v1::CommitRoundRequest* request,
+                           v1::CommitRoundResponse* response) override;
+  grpc::Status Attend(grpc::ServerContext* context, const v1::AttendRequest* request,
+                      v1::ShardStatus* response) override;
   grpc::Status GetStatus(grpc::ServerContext* context, const v1::GetShardStatusRequest* request,
                          v1::ShardStatus* response) override;
   grpc::Status FindChief(grpc::ServerContext* context, const v1::FindChiefRequest* request,

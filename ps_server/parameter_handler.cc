@@ -1,12 +1,13 @@
 #include "ps_server/parameter_handler.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
-#include "core/base/random.h"
 #include "core/base/status_macros.h"
-#include "core/config/train_config.h"
-#include "ps_server/shard_files.h"
 
 namespace keelson {
 namespace {
@@ -19,96 +20,31 @@ absl::Status OfMethod(BulkMethod method, const absl::Status& status) {
 
 }  // namespace
 
-absl::Status ParameterHandler::Initialize(const v1::InitializeShardRequest& request,
-                                          v1::InitializeShardResponse* response) {
-  if (request.config_hash() != options_.config_hash) {
-    const absl::Status mismatch =
-        ConfigMismatch(options_.config_hash, request.config_hash(), "the chief");
-    LogError(mismatch.message());
-    return mismatch;
-  }
-  MutexLock lock(&initialize_mu_);
-  RETURN_IF_ERROR(AdmitChief(request.header().incarnation()));
-  const Origin origin = {request.header().incarnation(), request.placement_fingerprint(),
-                         request.shard(), request.restore_prefix()};
-  if (origin_ != origin) {
-    origin_.reset();
-    RETURN_IF_ERROR(StartOver(request));
-    origin_ = origin;
-  }
-  FillStatus(response->mutable_status());
-  return absl::OkStatus();
-}
-
-absl::Status ParameterHandler::AdmitChief(uint64_t incarnation) {
-  if (replaced_chiefs_.count(incarnation) != 0) {
-    return absl::AbortedError("Initialize: another chief has taken the caller's place");
-  }
-  if (chief_.has_value() && *chief_ != incarnation) replaced_chiefs_.insert(*chief_);
-  chief_ = incarnation;
-  return absl::OkStatus();
-}
-
-absl::Status ParameterHandler::StartOver(const v1::InitializeShardRequest& request) {
-  {
-    // Gone before the new one is made: there may not be memory for both.
-    MutexLock lock(&mu_);
-    state_ = v1::ShardStatus::INITIALIZING;
-    shard_ = nullptr;
-  }
-  absl::StatusOr<std::unique_ptr<BlockStore>> store = MakeStore(request);
+absl::StatusOr<std::shared_ptr<const ParameterHandler::Shard>> ParameterHandler::CurrentShard()
+    const {
   MutexLock lock(&mu_);
-  if (!store.ok()) {
-    state_ = v1::ShardStatus::EMPTY;
-    return store.status();
-  }
-  shard_ =
-      std::make_shared<const Shard>(Shard{*std::move(store), request.placement_fingerprint(),
-                                          RandomId(), PushOptions{request.reject_non_finite()}});
-  state_ = v1::ShardStatus::READY;
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<BlockStore>> ParameterHandler::MakeStore(
-    const v1::InitializeShardRequest& request) {
-  ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(request.placement()));
-  if (placement.Fingerprint() != request.placement_fingerprint() ||
-      request.shard() >= static_cast<uint32_t>(placement.num_shards())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Initialize: shard ", request.shard(), " of ", placement.num_shards(),
-                     ": the placement does not fit its fingerprint or the shard"));
-  }
-  ASSIGN_OR_RETURN(std::unique_ptr<Optimizer> optimizer, CreateOptimizer(request.optimizer()));
-  ASSIGN_OR_RETURN(LearningRateSchedule learning_rate,
-                   LearningRateSchedule::Create(request.learning_rate(), request.max_steps()));
-  const absl::Duration start = clock_->Monotonic();
-  BlockStore::Options options = {std::move(placement), static_cast<int>(request.shard()),
-                                 std::move(optimizer), std::move(learning_rate)};
-  absl::StatusOr<std::unique_ptr<BlockStore>> store =
-      request.restore_prefix().empty() ? InitializeShard(std::move(options), request.seed())
-                                       : RestoreShard(std::move(options), request.restore_prefix());
-  RETURN_IF_ERROR(store.status());
-  LogInfo("shard ", request.shard(), " of ", request.placement().num_shards(),
-          " ready: ", (*store)->value_bytes(), " bytes of values, ", (*store)->slot_bytes(),
-          " of slots, ",
-          request.restore_prefix().empty() ? "initial values"
-                                           : absl::StrCat("from ", request.restore_prefix()),
-          ", ",
-          absl::FormatDuration(absl::Trunc(clock_->Monotonic() - start, absl::Milliseconds(1))));
-  return store;
+  if (shard_ == nullptr) return absl::UnavailableError("the shard is not initialised yet");
+  return shard_;
 }
 
 absl::StatusOr<std::shared_ptr<const ParameterHandler::Shard>> ParameterHandler::ReadyShard(
-    uint64_t placement_fingerprint) const {
+    const BulkRequest& request) {
   MutexLock lock(&mu_);
+  if (!retired_.empty() && retired_.count(request.incarnation) != 0) {
+    figures_.CountRefusedCall();
+    return MembershipOver(request);
+  }
   if (shard_ == nullptr) return absl::UnavailableError("the shard is not initialised yet");
-  if (placement_fingerprint != shard_->placement_fingerprint) {
+  if (request.placement_fingerprint != shard_->placement_fingerprint) {
     return absl::AbortedError("the request was made for another placement of the variables");
   }
   return shard_;
 }
 
+// ---- Workers' calls.
+
 absl::StatusOr<ByteRope> ParameterHandler::Bulk(BulkMethod method, ByteRope request) {
+  const FigureCounter::CallScope call(&figures_);
   absl::StatusOr<ByteRope> response = Serve(method, request);
   if (!response.ok()) return OfMethod(method, response.status());
   return response;
@@ -118,74 +54,33 @@ absl::StatusOr<ByteRope> ParameterHandler::Serve(BulkMethod method, const ByteRo
   ByteCursor cursor(message);
   BulkRequest request;
   ASSIGN_OR_RETURN(const size_t payload_bytes, DecodeBulkRequest(&cursor, &request));
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard,
-                   ReadyShard(request.placement_fingerprint));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard, ReadyShard(request));
   BulkResponse response;
   ValuePayload values;
+  RETURN_IF_ERROR(ServeBlocks(method, request, *shard, cursor, &response, &values));
+  const auto pulled_bytes = static_cast<int64_t>(values.size());
   if (method == BulkMethod::kPull) {
-    RETURN_IF_ERROR(PullBlocks(*shard->store, request, payload_bytes, &response, &values));
+    figures_.CountPull(pulled_bytes);
   } else {
-    RETURN_IF_ERROR(PushBlocks(shard->store.get(), request, shard->push, cursor, &response,
-                               method == BulkMethod::kPushPull ? &values : nullptr));
-    pushed_bytes_ += static_cast<int64_t>(payload_bytes);
+    figures_.CountPush(request, response, static_cast<int64_t>(payload_bytes), pulled_bytes);
   }
   response.store_id = shard->store_id;
   response.credits = credits_.Note(request.incarnation);
-  duplicate_blocks_ += response.duplicate_blocks;
-  pulled_bytes_ += static_cast<int64_t>(values.size());
   std::string header = EncodeBulkResponse(response, values.size());
   return std::move(values).Finish(std::move(header));
 }
 
-absl::Status ParameterHandler::WriteSnapshot(const v1::WriteSnapshotRequest& request,
-                                             v1::WriteSnapshotResponse* response) {
-  std::shared_ptr<const Shard> shard;
-  {
-    MutexLock lock(&mu_);
-    if (shard_ == nullptr) return absl::UnavailableError("the shard is not initialised yet");
-    shard = shard_;
-  }
-  const absl::Duration start = clock_->Monotonic();
-  const ShardCut cut = shard->store->Cut();
-  response->set_cut_microseconds(absl::ToInt64Microseconds(clock_->Monotonic() - start));
-  ASSIGN_OR_RETURN(WrittenShard written, WriteShard(*shard->store, cut, request.data_path(),
-                                                    static_cast<int>(request.data_shard())));
-  for (BundleIndexEntry& entry : written.entries) {
-    v1::WriteSnapshotResponse::Entry* out = response->add_entries();
-    out->set_key(std::move(entry.key));
-    *out->mutable_entry() = std::move(entry.entry);
-  }
-  response->set_shard_step(cut.shard_step);
-  response->set_bytes_written(written.bytes_written);
-  return absl::OkStatus();
-}
-
-absl::Status ParameterHandler::GetStatus(const v1::GetShardStatusRequest& request,
-                                         v1::ShardStatus* response) {
-  if (!request.chief_address().empty()) {
-    MutexLock lock(&mu_);
-    chief_address_ = request.chief_address();
-  }
-  FillStatus(response);
-  return absl::OkStatus();
-}
-
-void ParameterHandler::FillStatus(v1::ShardStatus* status) {
-  const CreditLedger::Share share = credits_.share();
-  status->set_active_clients(share.active_clients);
-  status->set_credits(share.credits);
-  status->set_incarnation(options_.incarnation);
-  status->set_config_hash(options_.config_hash);
-  status->set_pushed_bytes(pushed_bytes_);
-  status->set_pulled_bytes(pulled_bytes_);
-  status->set_duplicate_blocks(duplicate_blocks_);
-  MutexLock lock(&mu_);
-  status->set_state(state_);
-  if (shard_ == nullptr) return;
-  status->set_store_id(shard_->store_id);
-  status->set_shard_step(shard_->store->shard_step());
-  status->set_value_bytes(shard_->store->value_bytes());
-  status->set_slot_bytes(shard_->store->slot_bytes());
+absl::Status ParameterHandler::ServeBlocks(BulkMethod method, const BulkRequest& request,
+                                           const Shard& shard, ByteCursor payload,
+                                           BulkResponse* response, ValuePayload* values) {
+  const absl::Status status =
+      method == BulkMethod::kPull
+          ? PullBlocks(shard.store.get(), request, payload.remaining(), response, values)
+          : PushBlocks(shard.store.get(), request, shard.push, payload, response,
+                       method == BulkMethod::kPushPull ? values : nullptr);
+  if (status.code() == absl::StatusCode::kAborted) figures_.CountRefusedCall();
+  if (status.code() == absl::StatusCode::kFailedPrecondition) figures_.CountOutdatedPush();
+  return status;
 }
 
 absl::Status ParameterHandler::FindChief(const v1::FindChiefRequest& request,
@@ -195,12 +90,104 @@ absl::Status ParameterHandler::FindChief(const v1::FindChiefRequest& request,
   return absl::OkStatus();
 }
 
+// ---- The chief's.
+
+absl::Status ParameterHandler::Attend(const v1::AttendRequest& request, v1::ShardStatus* response) {
+  RETURN_IF_ERROR(chiefs_.Admit("Attend", request.header().incarnation()));
+  Retire(request.retired_incarnations());
+  {
+    MutexLock lock(&mu_);
+    if (!request.chief_address().empty()) chief_address_ = request.chief_address();
+    if (!request.memory().empty() && request.memory_version() >= memory_version_) {
+      memory_ = request.memory();
+      memory_version_ = request.memory_version();
+    }
+  }
+  FillStatus(response);
+  return absl::OkStatus();
+}
+
+void ParameterHandler::Retire(absl::Span<const uint64_t> incarnations) {
+  std::vector<uint64_t> over;
+  std::shared_ptr<const Shard> shard;
+  MutexLock retiring(&retire_mu_);
+  {
+    MutexLock lock(&mu_);
+    std::copy_if(incarnations.begin(), incarnations.end(), std::back_inserter(over),
+                 [this](uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+                   return retired_.insert(incarnation).second;
+                 });
+    shard = shard_;
+  }
+  if (shard != nullptr && !over.empty()) shard->store->Retire(over);
+}
+
+absl::Status ParameterHandler::CommitRound(const v1::CommitRoundRequest& request,
+                                           v1::CommitRoundResponse* response) {
+  RETURN_IF_ERROR(chiefs_.Admit("CommitRound", request.header().incarnation()));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard, CurrentShard());
+  MutexLock lock(&commit_mu_);
+  if (commit_pool_ == nullptr) {
+    commit_pool_ = std::make_unique<ThreadPool>(options_.commit_threads - 1);
+  }
+  const bool repeated = request.round() <= shard->store->committed_round();
+  RETURN_IF_ERROR(shard->store->CommitRound({request.round(), request.attempt()},
+                                            request.contributions(), commit_pool_.get()));
+  if (!repeated) figures_.CountCommittedRound();
+  response->set_shard_step(shard->store->shard_step());
+  return absl::OkStatus();
+}
+
 absl::Status ParameterHandler::Finish(const v1::FinishShardRequest& request,
                                       v1::FinishShardResponse* response) {
+  RETURN_IF_ERROR(chiefs_.Admit("Finish", request.header().incarnation()));
   LogInfo("the job is over");
   finished_ = true;
   end_->Raise();
   return absl::OkStatus();
+}
+
+// ---- Anyone's.
+
+absl::Status ParameterHandler::GetStatus(const v1::GetShardStatusRequest& request,
+                                         v1::ShardStatus* response) {
+  FillStatus(response);
+  if (request.with_memory()) {
+    MutexLock lock(&mu_);
+    response->set_memory(memory_);
+    response->set_memory_version(memory_version_);
+  }
+  return absl::OkStatus();
+}
+
+void ParameterHandler::FillStatus(v1::ShardStatus* status) {
+  const CreditLedger::Share share = credits_.share();
+  status->set_active_clients(share.active_clients);
+  status->set_credits(share.credits);
+  status->set_incarnation(options_.incarnation);
+  status->set_config_hash(options_.config_hash);
+  const ServerFigures figures = figures_.figures();
+  status->set_pushed_bytes(figures.pushed_bytes);
+  status->set_pulled_bytes(figures.pulled_bytes);
+  status->set_duplicate_blocks(figures.duplicate_blocks);
+  status->set_refused_pushes(figures.refused_calls);
+  status->set_committed_round(-1);
+  MutexLock lock(&mu_);
+  status->set_state(state_);
+  status->set_memory_version(memory_version_);
+  status->set_retired_incarnations(static_cast<int64_t>(retired_.size()));
+  if (shard_ == nullptr) return;
+  const BlockStore& store = *shard_->store;
+  status->set_store_id(shard_->store_id);
+  status->set_placement_fingerprint(shard_->placement_fingerprint);
+  status->set_shard(static_cast<uint32_t>(store.shard()));
+  status->set_shard_step(store.shard_step());
+  status->set_value_bytes(store.value_bytes());
+  status->set_slot_bytes(store.slot_bytes());
+  status->set_committed_round(store.committed_round());
+  const RoundId open = store.open_round();
+  status->set_open_round(open.round);
+  status->set_open_attempt(open.attempt);
 }
 
 }  // namespace keelson

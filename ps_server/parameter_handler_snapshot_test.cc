@@ -25,7 +25,8 @@ void WriteBundle(const TestServers& servers, const std::string& prefix) {
     EXPECT_GT(response.bytes_written(), 0);
     for (const auto& entry : response.entries()) entries.push_back({entry.key(), entry.entry()});
   }
-  const absl::Status status = WriteBundleIndex(prefix, files, std::move(entries));
+  const absl::Status status =
+      WriteBundleIndex(FileSystem::Real(), prefix, files, std::move(entries));
   ASSERT_TRUE(status.ok()) << status;
 }
 

@@ -1,6 +1,7 @@
 // What every ParameterService does, whether its caller is in the same process or behind gRPC.
 #include "core/client/parameter_service.h"
 
+#include "core/base/file.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "gmock/gmock.h"
@@ -154,7 +155,7 @@ TEST_P(ParameterServiceTest, SnapshotBecomesABundle) {
   ASSERT_TRUE(service()->WriteSnapshot(request, &response).ok());
   std::vector<BundleIndexEntry> entries;
   for (const auto& entry : response.entries()) entries.push_back({entry.key(), entry.entry()});
-  ASSERT_TRUE(WriteBundleIndex(prefix, 1, std::move(entries)).ok());
+  ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix, 1, std::move(entries)).ok());
   const auto bundle = BundleReader::Open(prefix);
   ASSERT_TRUE(bundle.ok()) << bundle.status();
   const auto bias = (*bundle)->ReadTensor("dense/bias");
@@ -163,11 +164,115 @@ TEST_P(ParameterServiceTest, SnapshotBecomesABundle) {
             std::vector<float>(17, 0.25f));
 }
 
+TEST_P(ParameterServiceTest, SnapshotStreamsTheBytesOfTheFile) {
+  Initialize();
+  ASSERT_TRUE(Push(PushOf(placement_, 0, 1, 1)).ok());
+  v1::WriteSnapshotRequest write;
+  write.set_data_path(NewTestDirectory() + "/data");
+  v1::WriteSnapshotResponse written;
+  ASSERT_TRUE(service()->WriteSnapshot(write, &written).ok());
+  std::string bytes;
+  v1::WriteSnapshotResponse streamed;
+  const absl::Status status = service()->StreamSnapshot(
+      {},
+      [&bytes](absl::string_view data) {
+        EXPECT_LE(data.size(), 1u << 20);
+        bytes.append(data.data(), data.size());
+        return absl::OkStatus();
+      },
+      &streamed);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(bytes, *ReadFile(write.data_path()));
+  EXPECT_EQ(streamed.shard_step(), 1);
+  EXPECT_EQ(streamed.bytes_written(), static_cast<int64_t>(bytes.size()));
+  ASSERT_EQ(streamed.entries_size(), written.entries_size());
+  for (int i = 0; i < written.entries_size(); ++i) {
+    EXPECT_EQ(streamed.entries(i).SerializeAsString(), written.entries(i).SerializeAsString());
+  }
+}
+
+TEST_P(ParameterServiceTest, SnapshotThatCannotBeTakenSaysSo) {
+  const auto take = [](absl::string_view) { return absl::ResourceExhaustedError("disk full"); };
+  v1::StreamSnapshotRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  v1::WriteSnapshotResponse response;
+  EXPECT_EQ(service()->StreamSnapshot(request, take, &response).code(),
+            absl::StatusCode::kUnavailable);
+  Initialize();
+  EXPECT_EQ(service()->StreamSnapshot(request, take, &response),
+            absl::ResourceExhaustedError("disk full"));
+}
+
+// Blocks of ones, without slots.
+TEST_P(ParameterServiceTest, ShardIsStreamedIn) {
+  v1::InitializeChunk first;
+  *first.mutable_start() = InitializeRequest(placement_, 0);
+  first.set_shard_step(7);
+  std::vector<v1::InitializeChunk> chunks;
+  for (const int p : placement_.PartitionsOf(0)) {
+    for (int64_t b = 0; b < placement_.NumBlocks(p); ++b) {
+      v1::InitializeChunk::Block* block = chunks.emplace_back().add_blocks();
+      block->set_version(3);
+      block->set_elements(
+          BytesOf(std::vector<float>(static_cast<size_t>(placement_.BlockElements(p, b)), 1.0f)));
+    }
+  }
+  size_t sent = 0;
+  const auto next = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+    if (sent == chunks.size()) return std::nullopt;
+    return chunks[sent++];
+  };
+  v1::InitializeShardResponse response;
+  const absl::Status status = service()->InitializeStreamed(first, next, &response);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(response.status().shard_step(), 7);
+  EXPECT_EQ(response.status().state(), v1::ShardStatus::READY);
+  for (const auto& [name, values] : Values()) EXPECT_THAT(values, testing::Each(1)) << name;
+}
+
+TEST_P(ParameterServiceTest, ShardThatIsNotWholeIsRefused) {
+  v1::InitializeChunk first;
+  *first.mutable_start() = InitializeRequest(placement_, 0);
+  const auto nothing = []() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+    return std::nullopt;
+  };
+  v1::InitializeShardResponse response;
+  absl::Status status = service()->InitializeStreamed(first, nothing, &response);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("expected the block"));
+  const auto damaged = []() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+    return absl::DataLossError("checksum");
+  };
+  EXPECT_EQ(service()->InitializeStreamed(first, damaged, &response),
+            absl::DataLossError("checksum"));
+  first.mutable_start()->set_config_hash(0x123);
+  EXPECT_EQ(service()->InitializeStreamed(first, nothing, &response).code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_P(ParameterServiceTest, RoundsAreStagedAndCommitted) {
+  Initialize();
+  const Arrays before = Values();
+  ASSERT_TRUE(Push(StagedPushOf(placement_, 0, 1, 1, {0, 1}, 2.5f, 1)).ok());
+  EXPECT_EQ(Values(), before);
+  EXPECT_EQ(CommitRound(service(), {0, 1}, 2).code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(CommitRound(service(), {0, 1}, 1).ok());
+  EXPECT_NE(Values(), before);
+  EXPECT_EQ(Push(StagedPushOf(placement_, 0, 1, 2, {0, 1}, 1, 1)).code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_P(ParameterServiceTest, RetiredIncarnationsAreAborted) {
+  Initialize();
+  Retire(service(), {1});
+  EXPECT_EQ(Push(PushOf(placement_, 0, 1, 1)).code(), absl::StatusCode::kAborted);
+}
+
 TEST_P(ParameterServiceTest, TellsItsStatusAndItsChief) {
-  v1::GetShardStatusRequest request;
+  v1::AttendRequest request;
   request.set_chief_address("chief-0:2222");
   v1::ShardStatus status;
-  ASSERT_TRUE(service()->GetStatus(request, &status).ok());
+  ASSERT_TRUE(service()->Attend(request, &status).ok());
   EXPECT_EQ(status.state(), v1::ShardStatus::EMPTY);
   EXPECT_EQ(status.config_hash(), kTestConfigHash);
   v1::FindChiefResponse found;

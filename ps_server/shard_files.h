@@ -7,24 +7,22 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/base/file_system.h"
 #include "core/checkpoint/bundle_writer.h"
 #include "ps_server/block_store.h"
 
 namespace keelson {
-
-// The name of the string tensor with a shard's v1::ShardState: "_keelson/shard-0-of-2".
-std::string ShardStateName(int shard, int num_shards);
 
 struct WrittenShard {
   std::vector<BundleIndexEntry> entries;
   int64_t bytes_written = 0;
 };
 
-// Writes a cut of `store` as data file `data_shard` at `data_path`: values under the variables'
-// names, slots as "<variable>/<Slot>", both as slices where the variable is partitioned; the
-// shard's state; and from shard 0 the optimizer's scalars. Errors of BundleDataWriter.
+// Writes a cut of `store` through `writer` and finishes it: values under the variables' names,
+// slots as "<variable>/<Slot>", both as slices where the variable is partitioned; the shard's state
+// (ShardStateName); and from shard 0 the optimizer's scalars. Errors of BundleDataWriter.
 absl::StatusOr<WrittenShard> WriteShard(const BlockStore& store, const ShardCut& cut,
-                                        const std::string& data_path, int data_shard);
+                                        BundleDataWriter* writer);
 
 // A shard with the initial values of `seed`.
 absl::StatusOr<std::unique_ptr<BlockStore>> InitializeShard(BlockStore::Options options,
@@ -33,10 +31,10 @@ absl::StatusOr<std::unique_ptr<BlockStore>> InitializeShard(BlockStore::Options 
 // A shard with the values and slots of the bundle at `prefix`, which may have been written by any
 // number of shards. Versions and applied sequences are kept where a block has the same elements as
 // before; otherwise a block continues with the highest number of updates of those it is made of.
-// INVALID_ARGUMENT: the bundle lacks a variable or has it in another shape. NOT_FOUND: it lacks a
-// slot. Errors of BundleReader.
-absl::StatusOr<std::unique_ptr<BlockStore>> RestoreShard(BlockStore::Options options,
-                                                         const std::string& prefix);
+// Errors of StoredBlocks.
+absl::StatusOr<std::unique_ptr<BlockStore>> RestoreShard(
+    BlockStore::Options options, const std::string& prefix,
+    FileSystem* file_system = FileSystem::Real());
 
 }  // namespace keelson
 

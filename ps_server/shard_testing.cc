@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/random.h"
+#include "core/base/status_macros.h"
 #include "core/wire/value_codec.h"
 #include "gtest/gtest.h"
 
@@ -224,6 +225,16 @@ TestRequest ConstantPushOf(const Placement& placement, int shard, uint64_t incar
   return request;
 }
 
+TestRequest StagedPushOf(const Placement& placement, int shard, uint64_t incarnation,
+                         uint64_t sequence, const RoundId& round, float weight, float gradient) {
+  TestRequest request = ConstantPushOf(placement, shard, incarnation, sequence, gradient);
+  request.header.step = round.round;
+  request.header.round = round.round;
+  request.header.attempt = round.attempt;
+  request.header.weight = weight;
+  return request;
+}
+
 void Receive(const Placement& placement, const TestResponse& response, Arrays* arrays) {
   const char* from = response.payload.data();
   for (const BlockHeader& block : response.header.blocks) {
@@ -270,6 +281,39 @@ Arrays PullAll(const Placement& placement, const TestServers& servers) {
     if (response.ok()) Receive(placement, *response, &arrays);
   }
   return arrays;
+}
+
+v1::RequestHeader HeaderOf(uint64_t incarnation) {
+  v1::RequestHeader header;
+  header.set_incarnation(incarnation);
+  return header;
+}
+
+v1::ShardStatus StatusOf(ParameterService* service) {
+  v1::ShardStatus status;
+  EXPECT_TRUE(service->GetStatus({}, &status).ok());
+  return status;
+}
+
+absl::Status CommitRound(ParameterService* service, const RoundId& round, uint32_t contributions) {
+  v1::CommitRoundRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  request.set_round(round.round);
+  request.set_attempt(round.attempt);
+  request.set_contributions(contributions);
+  v1::CommitRoundResponse response;
+  RETURN_IF_ERROR(service->CommitRound(request, &response));
+  EXPECT_EQ(response.shard_step(), StatusOf(service).shard_step());
+  return absl::OkStatus();
+}
+
+void Retire(ParameterService* service, const std::vector<uint64_t>& incarnations) {
+  v1::AttendRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  for (const uint64_t incarnation : incarnations) request.add_retired_incarnations(incarnation);
+  v1::ShardStatus response;
+  const absl::Status status = service->Attend(request, &response);
+  ASSERT_TRUE(status.ok()) << status;
 }
 
 void PushAll(const Placement& placement, const TestServers& servers, uint64_t incarnation,

@@ -79,6 +79,9 @@ TestRequest ConstantPushOf(const Placement& placement, int shard, uint64_t incar
 // PushOf with the blocks' gradients and values in these formats.
 TestRequest EncodedPushOf(const Placement& placement, int shard, uint64_t incarnation,
                           uint64_t sequence, WireFormat format, WireFormat pull_format);
+// ConstantPushOf for a round.
+TestRequest StagedPushOf(const Placement& placement, int shard, uint64_t incarnation,
+                         uint64_t sequence, const RoundId& round, float weight, float gradient);
 // Puts the blocks of an answer, float32, where they belong.
 void Receive(const Placement& placement, const TestResponse& response, Arrays* arrays);
 
@@ -95,6 +98,11 @@ TestServers NewServers(int count);
 TestServers StartServers(const Placement& placement, const std::string& optimizer,
                          const std::string& restore_prefix);
 Arrays PullAll(const Placement& placement, const TestServers& servers);
+v1::RequestHeader HeaderOf(uint64_t incarnation);
+v1::ShardStatus StatusOf(ParameterService* service);
+absl::Status CommitRound(ParameterService* service, const RoundId& round, uint32_t contributions);
+// Attend with these; fails when the chief is not admitted.
+void Retire(ParameterService* service, const std::vector<uint64_t>& incarnations);
 // PushOf to every shard; fails when any block has seen it before.
 void PushAll(const Placement& placement, const TestServers& servers, uint64_t incarnation,
              uint64_t sequence);

@@ -280,6 +280,55 @@ TEST_P(ShardedClientTest, AtDepthTwoEveryStepIsAppliedOnce) {
   ExpectShardSteps(6);
 }
 
+// K synchronous workers, each on a batch of its own size, are one worker on all of them, step by
+// step; in one of the steps a worker is lost after its push, so everyone computes again.
+TEST_P(ShardedClientTest, SynchronousWorkersAreOneWithTheWholeBatch) {
+  const std::vector<float> examples = {100, 100, 50};
+  std::vector<std::unique_ptr<ParameterClient>> workers;
+  for (size_t w = 0; w < examples.size(); ++w) {
+    Options options = DefaultOptions();
+    options.incarnation = 100 + w;
+    workers.push_back(NewClient(Handlers(), options));
+  }
+  const auto expected = StartServers(placement_, "momentum {}", "");
+  std::vector<ParameterService*> expected_services;
+  for (const auto& server : expected) expected_services.push_back(&server->handler);
+  const auto one = NewClient(expected_services);
+  for (int64_t round = 0; round < 6; ++round) {
+    const uint32_t attempt = round >= 3 ? 2 : 1;
+    if (round == 3) {
+      WriteGradients(workers[0].get(), 999);
+      workers[0]->Begin(round, Aggregation{round, 1, examples[0]});
+      ASSERT_TRUE(workers[0]->End().ok());
+    }
+    for (const absl::Span<float> sum : one->gradients()) std::fill(sum.begin(), sum.end(), 0.0f);
+    for (size_t w = 0; w < workers.size(); ++w) {
+      ASSERT_TRUE(workers[w]->Pull().ok());
+      WriteGradients(workers[w].get(), static_cast<uint64_t>(round) * 10 + w);
+      for (size_t v = 0; v < variables_.size(); ++v) {
+        const absl::Span<const float> gradient = workers[w]->gradients()[v];
+        const absl::Span<float> sum = one->gradients()[v];
+        for (size_t e = 0; e < sum.size(); ++e) sum[e] += gradient[e] * examples[w] / 250;
+      }
+      workers[w]->Begin(round, Aggregation{round, attempt, examples[w]});
+      workers[w]->Offer(2);
+      const auto result = workers[w]->End();
+      ASSERT_TRUE(result.ok() && result->has_value()) << result.status();
+      EXPECT_FALSE((*result)->refused);
+    }
+    for (const auto& server : servers_) {
+      ASSERT_TRUE(CommitRound(&server->handler, {round, attempt}, 3).ok());
+    }
+    one->Begin(round);
+    ASSERT_TRUE(one->End().ok());
+    const Arrays synchronous = PullAll(placement_, servers_);
+    for (const auto& [name, values] : PullAll(placement_, expected)) {
+      EXPECT_THAT(synchronous.at(name), testing::Pointwise(testing::FloatNear(1e-6f), values));
+    }
+  }
+  ExpectShardSteps(6);
+}
+
 TEST_P(ShardedClientTest, ConnectingToAnotherNumberOfServersIsRefused) {
   const auto client = ConnectParameterClient(DefaultOptions(), variables_, placement_, {},
                                              grpc::InsecureChannelCredentials(), &clock_, &stop_);

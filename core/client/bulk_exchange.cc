@@ -91,6 +91,7 @@ ExchangeStep* BulkExchange::Activate(int slot, BulkMethod method, State state) {
   step.rounds_done = 0;
   step.first_ready.reset();
   step.held_since.reset();
+  step.aggregation.reset();
   step.result = {};
   for (size_t s = 0; s < step.rounds.size(); ++s) {
     ShardRound& round = step.rounds[s];
@@ -105,8 +106,11 @@ ExchangeStep* BulkExchange::Activate(int slot, BulkMethod method, State state) {
   return &step;
 }
 
-void BulkExchange::BeginStep(int slot, int64_t step_number) {
-  ExchangeStep* const step = Activate(slot, BulkMethod::kPushPull, State::kIncomplete);
+void BulkExchange::BeginStep(int slot, int64_t step_number,
+                             std::optional<Aggregation> aggregation) {
+  const BulkMethod method = aggregation.has_value() ? BulkMethod::kPush : BulkMethod::kPushPull;
+  ExchangeStep* const step = Activate(slot, method, State::kIncomplete);
+  step->aggregation = aggregation;
   step->sequence = ++sequence_;
   step->result.step = step_number;
 }
@@ -131,6 +135,7 @@ bool BulkExchange::Done(int slot) const {
 PushResult BulkExchange::Publish(int slot) {
   ExchangeStep& step = steps_[static_cast<size_t>(slot)];
   step.active = false;
+  if (step.aggregation.has_value()) return step.result;  // no values came
   for (size_t s = 0; s < step.rounds.size(); ++s) {
     if (!step.rounds[s].calls.empty()) {
       servers_[s].shard_step = step.rounds[s].landed_shard_step;
@@ -180,7 +185,11 @@ const ExchangeStep* BulkExchange::OlderThan(const ExchangeStep& step) const {
 // ---- Driving.
 
 bool BulkExchange::Drive(absl::Duration timeout) {
-  if (status_.ok() && stop_->raised()) Fail(absl::CancelledError("asked to stop"));
+  if (status_.ok() && stop_->raised()) {
+    // The caller looks at the status before it waits for what may never come.
+    Fail(absl::CancelledError("asked to stop"));
+    return false;
+  }
   if (status_.ok()) {
     StartMessages();
     ReleaseGradients();
@@ -221,7 +230,8 @@ void BulkExchange::Fail(absl::Status status) { status_ = std::move(status); }
 // A failed call may go on reading gradients that a later attempt has delivered.
 void BulkExchange::ReleaseGradients() {
   for (ExchangeStep& step : steps_) {
-    if (!step.active || !step.landed || step.reset || step.result.retries == 0) continue;
+    const bool failed = step.result.retries > 0 || step.result.refused;
+    if (!step.active || !step.landed || step.reset || !failed) continue;
     step.reset = true;
     for (size_t s = 0; s < step.rounds.size(); ++s) {
       if (AnyHeld(step.rounds[s])) transport_->Reset(static_cast<int>(s));
@@ -334,8 +344,9 @@ void BulkExchange::Launch(int slot, int shard, int message) {
     call.first_start = clock_->Monotonic();
     call.pause = options_.retry.first_pause;
     if (!pull) {
-      call.push->Encode(step.sequence, step.result.step, round.pulled_shard_step,
-                        absl::MakeSpan(residuals_));
+      call.push->Encode(
+          {step.sequence, step.result.step, round.pulled_shard_step, step.aggregation},
+          absl::MakeSpan(residuals_));
     }
   }
   call.attempted = true;

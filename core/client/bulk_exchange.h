@@ -4,6 +4,7 @@
 #define KEELSON_CORE_CLIENT_BULK_EXCHANGE_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -43,8 +44,9 @@ class BulkExchange {
   BulkExchange(ExchangeOptions options, const ShardPlans* plans, ExchangeMemory* memory,
                BulkTransport* transport, const Clock* clock, const StopSignal* stop);
 
-  // The slot is free: its last user was published.
-  void BeginStep(int slot, int64_t step);
+  // The slot is free: its last user was published. With an aggregation the step's messages are
+  // pushed without bringing values.
+  void BeginStep(int slot, int64_t step, std::optional<Aggregation> aggregation = std::nullopt);
   // All gradients of the message are complete.
   void MessageReady(int slot, MessageId id);
   // Fetches what has changed, when no step is between BeginStep and Publish.
@@ -62,7 +64,7 @@ class BulkExchange {
 
   // The error that ended the exchange; nothing is sent any more. INTERNAL: a malformed answer.
   // CANCELLED: the stop signal. UNAVAILABLE, DEADLINE_EXCEEDED: the patience is over. Others: a
-  // server's.
+  // server's, but for FAILED_PRECONDITION of a step with an aggregation, which is its result.
   const absl::Status& status() const { return status_; }
 
   // Before the transport is destroyed: gives up what is under way, and waits until nothing reads
@@ -87,8 +89,9 @@ class BulkExchange {
   void Handle(BulkCompletion completion);
   void ScheduleRetry(int slot, int shard, int message, const absl::Status& status);
   absl::Status Receive(int slot, int shard, int message, const ByteRope& response);
+  absl::Status TakeAnswer(int slot, int shard, int message, ByteCursor* cursor);
   void NoteStore(int shard, uint64_t store_id);
-  void FinishMessage(ExchangeStep* step, int shard);
+  void FinishMessage(ExchangeStep* step, int shard, MessageCall* call);
   void CompleteStep(ExchangeStep* step);
   void ReleaseGradients();
   void CopyEarlyAnswers(const ExchangeStep& step);

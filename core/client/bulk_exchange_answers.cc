@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
+#include "core/base/status_macros.h"
 #include "core/client/bulk_exchange.h"
 #include "core/client/incoming_values.h"
 
@@ -34,8 +35,16 @@ void BulkExchange::Handle(BulkCompletion completion) {
     ScheduleRetry(id.slot, id.shard, id.message, status);
     return;
   }
-  if (status.ok()) status = Receive(id.slot, id.shard, id.message, completion.response);
-  if (!status.ok()) Fail(std::move(status));
+  ExchangeStep& step = steps_[static_cast<size_t>(id.slot)];
+  if (status.ok()) {
+    status = Receive(id.slot, id.shard, id.message, completion.response);
+  } else if (step.aggregation.has_value() &&
+             status.code() == absl::StatusCode::kFailedPrecondition) {
+    step.result.refused = true;
+    status = absl::OkStatus();
+  }
+  if (!status.ok()) return Fail(std::move(status));
+  FinishMessage(&step, id.shard, &CallOf(id.slot, id.shard, id.message));
 }
 
 void BulkExchange::ScheduleRetry(int slot, int shard, int message, const absl::Status& status) {
@@ -55,7 +64,7 @@ void BulkExchange::ScheduleRetry(int slot, int shard, int message, const absl::S
   ++steps_[static_cast<size_t>(slot)].result.retries;
   call.state = State::kPausing;
   call.retry_at = RealTime() + call.pause;
-  call.pause = std::min(call.pause * 2, options_.retry.longest_pause);
+  call.pause = NextPause(options_.retry, call.pause);
   pausing_.push_back(ToTag({slot, shard, message}));
 }
 
@@ -64,24 +73,17 @@ absl::Status BulkExchange::Receive(int slot, int shard, int message, const ByteR
   const auto m = static_cast<size_t>(message);
   ExchangeStep& step = steps_[static_cast<size_t>(slot)];
   ShardRound& round = step.rounds[s];
-  MessageCall& call = round.calls[m];
-  ServerState& server = servers_[s];
+  const MessageCall& call = round.calls[m];
   const bool pull = call.method == BulkMethod::kPull;
 
   ByteCursor cursor(response);
   answer_ = {};
   const absl::StatusOr<size_t> payload = DecodeBulkResponse(&cursor, &answer_);
   if (!payload.ok()) return Malformed(shard, call.method, payload.status().message());
-  server.credits = answer_.credits;
+  servers_[s].credits = answer_.credits;
   NoteStore(shard, answer_.store_id);
-  // A pull that was made for another store may leave out blocks that are new; it is repeated.
-  if (!pull || call.asked_store == 0 || call.asked_store == answer_.store_id) {
-    const absl::Status taken = TakeValues(
-        plans_[s][m], answer_, /*whole=*/!pull, &cursor,
-        slot == pull_slot() ? memory_->values() : memory_->landing(), &server.known_versions[m]);
-    if (!taken.ok()) return Malformed(shard, call.method, taken.message());
-    call.landed = true;
-  }
+  const absl::Status taken = TakeAnswer(slot, shard, message, &cursor);
+  if (!taken.ok()) return Malformed(shard, call.method, taken.message());
   // A push counts as a step with its last part; the other parts do not see it.
   const bool counted = pull || m + 1 == round.calls.size();
   round.landed_shard_step =
@@ -89,9 +91,27 @@ absl::Status BulkExchange::Receive(int slot, int shard, int message, const ByteR
   step.result.staleness = std::max(step.result.staleness, answer_.staleness);
   step.result.bytes_pulled += static_cast<int64_t>(response.size());
   if (!pull) step.result.bytes_pushed += static_cast<int64_t>(call.push->size());
-  call.state = State::kDone;
-  ++round.done;
-  FinishMessage(&step, shard);
+  return absl::OkStatus();
+}
+
+// The values of the answer, where its call brings any.
+absl::Status BulkExchange::TakeAnswer(int slot, int shard, int message, ByteCursor* cursor) {
+  const auto s = static_cast<size_t>(shard);
+  const auto m = static_cast<size_t>(message);
+  MessageCall& call = CallOf(slot, shard, message);
+  const bool pull = call.method == BulkMethod::kPull;
+  if (call.method == BulkMethod::kPush) {
+    if (answer_.blocks.empty() && cursor->remaining() == 0) return absl::OkStatus();
+    return absl::InternalError("expected no values");
+  }
+  // A pull that was made for another store may leave out blocks that are new; it is repeated.
+  if (pull && call.asked_store != 0 && call.asked_store != answer_.store_id) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(TakeValues(plans_[s][m], answer_, /*whole=*/!pull, cursor,
+                             slot == pull_slot() ? memory_->values() : memory_->landing(),
+                             &servers_[s].known_versions[m]));
+  call.landed = true;
   return absl::OkStatus();
 }
 
@@ -105,11 +125,12 @@ void BulkExchange::NoteStore(int shard, uint64_t store_id) {
   for (ExchangeStep& step : steps_) step.rounds[static_cast<size_t>(shard)].store_changed = true;
 }
 
-void BulkExchange::FinishMessage(ExchangeStep* step, int shard) {
+void BulkExchange::FinishMessage(ExchangeStep* step, int shard, MessageCall* call) {
+  call->state = State::kDone;
   ShardRound& round = step->rounds[static_cast<size_t>(shard)];
-  if (round.done < round.calls.size()) return;
+  if (++round.done < round.calls.size()) return;
   // What earlier answers brought from another store is replaced.
-  if (std::exchange(round.store_changed, false) &&
+  if (std::exchange(round.store_changed, false) && !step->aggregation.has_value() &&
       !AllKnown(servers_[static_cast<size_t>(shard)])) {
     round.pulling = true;
     StartRound(BulkMethod::kPull, State::kReady, &round);

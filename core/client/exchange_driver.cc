@@ -27,8 +27,8 @@ ExchangeDriver::~ExchangeDriver() {
   transport_.reset();
 }
 
-void ExchangeDriver::BeginStep(int slot, int64_t step) {
-  const Command command{Command::Kind::kBeginStep, slot, step, {}};
+void ExchangeDriver::BeginStep(int slot, int64_t step, std::optional<Aggregation> aggregation) {
+  const Command command{Command::Kind::kBeginStep, slot, {}, step, aggregation};
   if (!thread_.joinable()) return Execute(command);
   // The thread has nothing to do for it yet.
   MutexLock lock(&mu_);
@@ -46,14 +46,14 @@ void ExchangeDriver::Ready(int slot, absl::Span<const MessageId> messages) {
   {
     MutexLock lock(&mu_);
     for (const MessageId& id : messages) {
-      commands_.push_back({Command::Kind::kReady, slot, 0, id});
+      commands_.push_back({Command::Kind::kReady, slot, id});
     }
   }
   transport_->Wake();
 }
 
 void ExchangeDriver::BeginPull() {
-  const Command command{Command::Kind::kBeginPull, 0, 0, {}};
+  const Command command{Command::Kind::kBeginPull};
   if (!thread_.joinable()) return Execute(command);
   MutexLock lock(&mu_);
   commands_.push_back(command);
@@ -77,7 +77,7 @@ std::optional<absl::StatusOr<PushResult>> ExchangeDriver::TryFinish(int slot) {
 absl::StatusOr<PushResult> ExchangeDriver::FinishInBackground(int slot) {
   {
     MutexLock lock(&mu_);
-    commands_.push_back({Command::Kind::kFinish, slot, 0, {}});
+    commands_.push_back({Command::Kind::kFinish, slot});
   }
   transport_->Wake();
   MutexLock lock(&mu_);
@@ -88,7 +88,7 @@ absl::StatusOr<PushResult> ExchangeDriver::FinishInBackground(int slot) {
 void ExchangeDriver::Execute(const Command& command) {
   switch (command.kind) {
     case Command::Kind::kBeginStep:
-      return exchange_.BeginStep(command.slot, command.step);
+      return exchange_.BeginStep(command.slot, command.step, command.aggregation);
     case Command::Kind::kReady:
       return exchange_.MessageReady(command.slot, command.message);
     case Command::Kind::kBeginPull:

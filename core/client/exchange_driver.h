@@ -24,7 +24,7 @@ class ExchangeDriver {
   // Cancels what is under way.
   ~ExchangeDriver();
 
-  void BeginStep(int slot, int64_t step);
+  void BeginStep(int slot, int64_t step, std::optional<Aggregation> aggregation);
   void Ready(int slot, absl::Span<const MessageId> messages);
   void BeginPull();
   int pull_slot() const { return exchange_.pull_slot(); }
@@ -37,8 +37,9 @@ class ExchangeDriver {
     enum class Kind { kBeginStep, kReady, kBeginPull, kFinish };
     Kind kind;
     int slot = 0;
+    MessageId message = {};
     int64_t step = 0;
-    MessageId message;
+    std::optional<Aggregation> aggregation = {};
   };
 
   void Execute(const Command& command);

@@ -58,6 +58,7 @@ struct ExchangeStep {
   bool landed = false;  // all is answered
   bool reset = false;   // connections were given up for the sake of its gradients
   uint64_t sequence = 0;
+  std::optional<Aggregation> aggregation;
   std::vector<ShardRound> rounds;
   size_t rounds_done = 0;
   std::optional<absl::Duration> first_ready;

@@ -67,6 +67,16 @@ void FakeShard::SetValues(float value) {
   }
 }
 
+void FakeShard::CommitRound() {
+  for (auto& [position, block] : blocks_) {
+    for (size_t e = 0; e < block.sum.size(); ++e) block.values[e] -= block.sum[e] / block.weights;
+    ++block.version;
+    block.sum.clear();
+    block.weights = 0;
+  }
+  ++shard_step;
+}
+
 FakeShard::Block& FakeShard::BlockAt(uint32_t partition, uint32_t block) {
   Block& found = blocks_[{partition, block}];
   if (found.values.empty()) {
@@ -114,14 +124,25 @@ void FakeShard::Apply(const BulkRequest& request, ByteCursor* payload, BulkRespo
         ++response->duplicate_blocks;
         continue;
       }
-      block.sequence = request.sequence;
-      ++block.version;
       applied = true;
-      for (size_t e = 0; e < gradient.size(); ++e) block.values[e] -= gradient[e];
+      Update(request, gradient, &block);
     }
   }
   EXPECT_EQ(payload->remaining(), 0u);
-  if (request.last_part && applied) ++shard_step;
+  if (request.last_part && applied && request.attempt == 0) ++shard_step;
+}
+
+void FakeShard::Update(const BulkRequest& request, const std::vector<float>& gradient,
+                       Block* block) {
+  block->sequence = request.sequence;
+  if (request.attempt == 0) {
+    ++block->version;
+    for (size_t e = 0; e < gradient.size(); ++e) block->values[e] -= gradient[e];
+    return;
+  }
+  block->sum.resize(gradient.size());
+  block->weights += request.weight;
+  for (size_t e = 0; e < gradient.size(); ++e) block->sum[e] += request.weight * gradient[e];
 }
 
 void FakeShard::AddValues(BulkMethod method, const BulkRequest& request, BulkResponse* response,

@@ -15,8 +15,8 @@
 
 namespace keelson {
 
-// A push subtracts its gradients from the values, once per block and sequence. Notes the calls it
-// gets. Not thread-safe.
+// A push subtracts its gradients from the values, once per block and sequence; one with an attempt
+// is added up for CommitRound. Notes the calls it gets. Not thread-safe.
 class FakeShard : public ParameterService {
  public:
   struct Call {
@@ -32,6 +32,8 @@ class FakeShard : public ParameterService {
   void StartOver(float value);
   // One more version of every block, with `value` everywhere.
   void SetValues(float value);
+  // Subtracts the mean of what was added up.
+  void CommitRound();
 
   std::vector<Call> calls;
   int64_t shard_step = 0;
@@ -58,10 +60,13 @@ class FakeShard : public ParameterService {
     std::vector<float> values;
     uint64_t version = 1;
     uint64_t sequence = 0;
+    std::vector<float> sum;  // empty: nothing
+    float weights = 0;
   };
 
   Block& BlockAt(uint32_t partition, uint32_t block);
   void Apply(const BulkRequest& request, ByteCursor* payload, BulkResponse* response);
+  static void Update(const BulkRequest& request, const std::vector<float>& gradient, Block* block);
   void AddValues(BulkMethod method, const BulkRequest& request, BulkResponse* response,
                  std::string* payload);
 

@@ -4,6 +4,7 @@
 
 #include <grpcpp/client_context.h>
 
+#include <chrono>
 #include <string>
 
 #include "absl/status/status.h"
@@ -15,13 +16,17 @@
 
 namespace keelson {
 
+inline std::chrono::system_clock::time_point DeadlineAfter(absl::Duration timeout) {
+  return absl::ToChronoTime(absl::Now() + timeout);
+}
+
 // `method` is a member of the generated stub interface.
 template <typename Stub, typename Request, typename Response>
 absl::Status CallUnary(
     Stub* stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
     const Request& request, Response* response, absl::Duration timeout, const std::string& peer) {
   grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  context.set_deadline(DeadlineAfter(timeout));
   return FromGrpcStatus((stub->*method)(&context, request, response), peer);
 }
 

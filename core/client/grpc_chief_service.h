@@ -7,13 +7,15 @@
 #include <memory>
 #include <string>
 
+#include "absl/time/time.h"
 #include "core/client/chief_service.h"
 
 namespace keelson {
 
-// Deadlines: 5 s, and 5 s beyond `max_wait` for the calls that wait.
+// Deadlines: `timeout`, and `timeout` beyond `max_wait` for the calls that wait.
 std::unique_ptr<ChiefService> ConnectChiefService(
-    const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
+    const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+    absl::Duration timeout = absl::Seconds(5));
 
 }  // namespace keelson
 

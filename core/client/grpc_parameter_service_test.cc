@@ -55,6 +55,46 @@ class EchoService final : public v1::ParameterService::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status Attend(grpc::ServerContext*, const v1::AttendRequest* request,
+                      v1::ShardStatus* response) override {
+    response->set_memory_version(request->memory_version());
+    return grpc::Status::OK;
+  }
+  grpc::Status CommitRound(grpc::ServerContext*, const v1::CommitRoundRequest* request,
+                           v1::CommitRoundResponse* response) override {
+    response->set_shard_step(request->round() + 1);
+    return grpc::Status::OK;
+  }
+  // Three messages of bytes, then the end, which data_shard 1 does without.
+  grpc::Status StreamSnapshot(grpc::ServerContext*, const v1::StreamSnapshotRequest* request,
+                              grpc::ServerWriter<v1::SnapshotChunk>* writer) override {
+    for (const char* data : {"ab", "cd", "ef"}) {
+      v1::SnapshotChunk chunk;
+      chunk.set_data(data);
+      writer->Write(chunk);
+    }
+    v1::SnapshotChunk chunk;
+    chunk.mutable_end()->set_shard_step(5);
+    if (request->data_shard() == 0) writer->Write(chunk);
+    return request->data_shard() == 2 ? grpc::Status(grpc::StatusCode::ABORTED, "replaced")
+                                      : grpc::Status::OK;
+  }
+  // Counts the blocks; refuses what begins with a config hash.
+  grpc::Status InitializeStreamed(grpc::ServerContext*,
+                                  grpc::ServerReader<v1::InitializeChunk>* reader,
+                                  v1::InitializeShardResponse* response) override {
+    v1::InitializeChunk chunk;
+    int64_t blocks = 0;
+    while (reader->Read(&chunk)) {
+      if (chunk.start().config_hash() != 0) {
+        return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "another configuration");
+      }
+      blocks += chunk.blocks_size();
+    }
+    response->mutable_status()->set_shard_step(blocks);
+    return grpc::Status::OK;
+  }
+
   std::atomic<uint64_t> finished_by{0};
 };
 
@@ -121,6 +161,85 @@ TEST_F(GrpcParameterServiceTest, EveryCallReachesItsMethod) {
   v1::FinishShardResponse finished;
   ASSERT_TRUE(client_->Finish(finish, &finished).ok());
   EXPECT_EQ(echo_.finished_by, 56u);
+}
+
+TEST_F(GrpcParameterServiceTest, TheChiefsTurnAndCommitsReachTheirMethods) {
+  v1::AttendRequest attend;
+  attend.set_memory_version(7);
+  v1::ShardStatus status;
+  ASSERT_TRUE(client_->Attend(attend, &status).ok());
+  EXPECT_EQ(status.memory_version(), 7u);
+  v1::CommitRoundRequest commit;
+  commit.set_round(8);
+  v1::CommitRoundResponse committed;
+  ASSERT_TRUE(client_->CommitRound(commit, &committed).ok());
+  EXPECT_EQ(committed.shard_step(), 9);
+}
+
+TEST_F(GrpcParameterServiceTest, StreamsASnapshot) {
+  std::string bytes;
+  const auto take = [&bytes](absl::string_view data) {
+    bytes.append(data.data(), data.size());
+    return absl::OkStatus();
+  };
+  v1::WriteSnapshotResponse response;
+  ASSERT_TRUE(client_->StreamSnapshot({}, take, &response).ok());
+  EXPECT_EQ(bytes, "abcdef");
+  EXPECT_EQ(response.shard_step(), 5);
+
+  v1::StreamSnapshotRequest request;
+  request.set_data_shard(1);
+  absl::Status status = client_->StreamSnapshot(request, take, &response);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a snapshot without its end"));
+  request.set_data_shard(2);
+  EXPECT_EQ(client_->StreamSnapshot(request, take, &response), absl::AbortedError("replaced"));
+}
+
+TEST_F(GrpcParameterServiceTest, WhoTakesASnapshotMayEndIt) {
+  int taken = 0;
+  v1::WriteSnapshotResponse response;
+  const absl::Status status = client_->StreamSnapshot(
+      {},
+      [&taken](absl::string_view) {
+        return ++taken < 2 ? absl::OkStatus() : absl::ResourceExhaustedError("disk full");
+      },
+      &response);
+  EXPECT_EQ(status, absl::ResourceExhaustedError("disk full"));
+  EXPECT_EQ(taken, 2);
+}
+
+TEST_F(GrpcParameterServiceTest, StreamsAShardIn) {
+  v1::InitializeChunk first;
+  first.add_blocks();
+  int sent = 0;
+  const auto next = [&sent]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+    if (sent == 3) return std::nullopt;
+    v1::InitializeChunk chunk;
+    for (int i = 0; i <= sent; ++i) chunk.add_blocks();
+    ++sent;
+    return chunk;
+  };
+  v1::InitializeShardResponse response;
+  ASSERT_TRUE(client_->InitializeStreamed(first, next, &response).ok());
+  EXPECT_EQ(response.status().shard_step(), 7);
+
+  const auto damaged = []() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+    return absl::DataLossError("model.ckpt-3: checksum");
+  };
+  EXPECT_EQ(client_->InitializeStreamed(first, damaged, &response),
+            absl::DataLossError("model.ckpt-3: checksum"));
+}
+
+TEST_F(GrpcParameterServiceTest, AServerThatRefusesAShardGetsNoMoreOfIt) {
+  v1::InitializeChunk first;
+  first.mutable_start()->set_config_hash(1);
+  const auto endless = []() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+    return v1::InitializeChunk();
+  };
+  v1::InitializeShardResponse response;
+  EXPECT_EQ(client_->InitializeStreamed(first, endless, &response),
+            absl::FailedPreconditionError("another configuration"));
 }
 
 TEST_F(GrpcParameterServiceTest, ErrorsOfTheServerKeepCodeAndText) {

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
-#include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
 #include "core/client/chief_service.h"
 #include "core/client/retry.h"
@@ -17,7 +17,8 @@
 
 namespace keelson {
 
-// Thread-safe.
+// One membership, whose identity is its incarnation. Header may be called from any thread; Register
+// by one at a time.
 class MembershipClient {
  public:
   struct Options {
@@ -27,10 +28,13 @@ class MembershipClient {
     std::string peer;  // "host:pid"
     // For a chief that is away.
     RetryOptions retry;
-    // While another incarnation holds the task: how often to ask again, and for how long beyond the
-    // lease, which the chief tells.
-    absl::Duration held_pause = absl::Milliseconds(500);
+    // While another incarnation holds the task: how often to ask again, and for how long. A
+    // newcomer may be looking at its dead predecessor, so it asks for so long beyond the lease,
+    // which the chief tells; one that was a member before has been replaced, unless the chief was
+    // restarted and mistakes it for a newcomer.
+    absl::Duration held_pause = absl::Milliseconds(100);
     absl::Duration held_margin = absl::Seconds(5);
+    absl::Duration replaced_patience = absl::Seconds(3);
   };
 
   // All outlive the client. `stop` ends every wait.
@@ -40,20 +44,22 @@ class MembershipClient {
   // What stands first in every request.
   v1::RequestHeader Header() const;
 
-  // Registers, also again after the chief has lost or forgotten this task. One call at a time, the
-  // others wait. FAILED_PRECONDITION: another configuration. ALREADY_EXISTS: the task is held by
-  // a live process. ABORTED: another incarnation has replaced this one. UNAVAILABLE,
-  // DEADLINE_EXCEEDED: the chief was away for longer than `retry` allows. CANCELLED: stopped.
-  absl::Status Register();
+  // Registers, also again at a chief that does not know this member, then with what it holds.
+  // ABORTED: this membership is over; its incarnation is refused for good. ALREADY_EXISTS: a live
+  // process holds the task; the text names it. FAILED_PRECONDITION: another configuration.
+  // UNAVAILABLE, DEADLINE_EXCEEDED: the chief was away for longer than `retry` allows. CANCELLED:
+  // stopped.
+  absl::StatusOr<v1::RegisterResponse> Register(const std::vector<v1::HeldLease>& held = {});
 
  private:
-  absl::StatusOr<absl::Duration> AskLease();
+  absl::StatusOr<absl::Duration> PatienceWithHolder();
 
   const Options options_;
   ChiefService* const chief_;
   const Clock* const clock_;
   const StopSignal* const stop_;
-  Mutex register_mu_;
+  // Used by Register alone.
+  bool registered_before_ = false;
 };
 
 }  // namespace keelson

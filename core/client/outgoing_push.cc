@@ -73,11 +73,14 @@ void OutgoingPush::LayOut(absl::Span<const absl::Span<float>> gradients) {
   }
 }
 
-void OutgoingPush::Encode(uint64_t sequence, int64_t step, int64_t pulled_shard_step,
-                          absl::Span<std::vector<float>> residuals) {
-  request_.sequence = sequence;
-  request_.step = step;
-  request_.pulled_shard_step = pulled_shard_step;
+void OutgoingPush::Encode(const PushStamp& stamp, absl::Span<std::vector<float>> residuals) {
+  const Aggregation aggregation = stamp.aggregation.value_or(Aggregation());
+  request_.sequence = stamp.sequence;
+  request_.step = stamp.step;
+  request_.pulled_shard_step = stamp.pulled_shard_step;
+  request_.attempt = aggregation.attempt;
+  request_.round = aggregation.round;
+  request_.weight = aggregation.weight;
   header_ = EncodeBulkRequest(request_, plan_->push_bytes);
   for (const Copied& copied : copied_) EncodeBlock(copied, residuals);
 }

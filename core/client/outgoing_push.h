@@ -5,15 +5,25 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "core/client/parameter_client.h"
 #include "core/client/transfer_plan.h"
 #include "core/wire/bulk_messages.h"
 #include "core/wire/byte_rope.h"
 
 namespace keelson {
+
+// What a push says of itself, beside its blocks.
+struct PushStamp {
+  uint64_t sequence = 0;
+  int64_t step = 0;
+  int64_t pulled_shard_step = 0;
+  std::optional<Aggregation> aggregation;
+};
 
 // Large runs of float32 gradients are sent from where they are; small ones are copied together, and
 // other formats encoded, into a buffer that is reused from step to step.
@@ -31,8 +41,7 @@ class OutgoingPush {
 
   // Takes the gradients as they are now. `residuals`: per variable, as large as the variable where
   // its format has error feedback. Nothing is held().
-  void Encode(uint64_t sequence, int64_t step, int64_t pulled_shard_step,
-              absl::Span<std::vector<float>> residuals);
+  void Encode(const PushStamp& stamp, absl::Span<std::vector<float>> residuals);
 
   // What was encoded, as often as it is asked for.
   ByteRope Rope();

@@ -51,7 +51,8 @@ class OutgoingPushTest : public testing::Test {
     push_ = std::make_unique<OutgoingPush>(&plan_, request, spans_);
   }
   void Encode(uint64_t sequence = 1) {
-    push_->Encode(sequence, /*step=*/7, /*pulled_shard_step=*/5, absl::MakeSpan(residuals_));
+    push_->Encode({sequence, /*step=*/7, /*pulled_shard_step=*/5, aggregation_},
+                  absl::MakeSpan(residuals_));
   }
   // What a server finds in the rope.
   std::string Payload(const ByteRope& rope) {
@@ -67,6 +68,7 @@ class OutgoingPushTest : public testing::Test {
   std::vector<std::vector<float>> residuals_;
   std::vector<absl::Span<float>> spans_;
   std::unique_ptr<OutgoingPush> push_;
+  std::optional<Aggregation> aggregation_;
   BulkRequest request_;
 };
 
@@ -130,6 +132,22 @@ TEST_F(OutgoingPushTest, FeedbackIsAddedToTheNextStep) {
   float kept[2];
   std::memcpy(kept, payload.data() + 12, 8);
   EXPECT_THAT(kept, testing::ElementsAre(3, 4)) << "6 and 5 went first";
+}
+
+TEST_F(OutgoingPushTest, CarriesItsAggregationAndForgetsIt) {
+  Make({{3, kF32}});
+  aggregation_ = Aggregation{12, 3, 100};
+  Encode(1);
+  Payload(push_->Rope());
+  EXPECT_EQ(request_.round, 12);
+  EXPECT_EQ(request_.attempt, 3u);
+  EXPECT_EQ(request_.weight, 100);
+  aggregation_.reset();
+  Encode(2);
+  Payload(push_->Rope());
+  EXPECT_EQ(request_.round, 0);
+  EXPECT_EQ(request_.attempt, 0u);
+  EXPECT_EQ(request_.weight, 0);
 }
 
 }  // namespace

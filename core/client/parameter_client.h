@@ -21,12 +21,23 @@ struct ParameterMemory {
   std::vector<absl::Span<float>> gradients;
 };
 
+// A step whose gradients the servers add up, in synchronous mode, instead of applying them.
+struct Aggregation {
+  int64_t round = 0;
+  uint32_t attempt = 0;  // > 0
+  // Of this gradient in the round's mean; > 0.
+  float weight = 0;
+};
+
 // What a step's exchange with the servers was like.
 struct PushResult {
   int64_t step = 0;
   // Largest over the shards: pushes of others applied between the answer whose values the gradient
   // was computed from and this push; with depth 2 also the caller's own.
   int64_t staleness = 0;
+  // With an Aggregation: a server said that the round is over or has gone on to a newer attempt, so
+  // the gradient does not count.
+  bool refused = false;
   // Calls that had to be repeated.
   int64_t retries = 0;
   // Of the requests and the answers, headers too; a repeated request counts once.
@@ -47,6 +58,11 @@ struct PushResult {
 // A step's values come with the answers to its push. At depth 1, End returns when they are in
 // values(). At depth 2 it returns when those of the step before are; values() stays as it is until
 // the next End.
+//
+// With an Aggregation the servers keep the gradients until the round is committed, so no values
+// come back: whatever the depth, End returns when this step is acknowledged, values() stay as they
+// are, and the caller pulls before it computes the next one. At depth 2 it drains before such a
+// Begin.
 //
 // Used by one thread. Every call repeats what fails for lack of a server (see RetryOptions), and
 // returns CANCELLED when the owner's stop signal is raised meanwhile. Other errors, UNAVAILABLE
@@ -70,12 +86,12 @@ class ParameterClient {
   virtual absl::Status Pull() = 0;
 
   // Step ticket `step` was computed, or is being computed, from values().
-  virtual void Begin(int64_t step) = 0;
+  virtual void Begin(int64_t step, std::optional<Aggregation> aggregation = std::nullopt) = 0;
   // gradients()[variable] is complete and is not touched any more until the next gradients().
   virtual void Offer(int variable) = 0;
   // All gradients are complete. Returns the step that has been acknowledged: at depth 1 this one,
-  // at depth 2 the one before, or none after the first. Each is applied once, however often it had
-  // to be sent.
+  // at depth 2 the one before, or none after the first. Each is applied, or added to its round,
+  // once, however often it had to be sent; see PushResult::refused.
   virtual absl::StatusOr<std::optional<PushResult>> End() = 0;
 
   // Waits for the step that is still under way, if any: depth 2, before leaving.

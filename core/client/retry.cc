@@ -12,6 +12,11 @@ bool IsTransient(const absl::Status& status) {
          status.code() == absl::StatusCode::kDeadlineExceeded;
 }
 
+absl::Duration NextPause(const RetryOptions& options, absl::Duration pause) {
+  const absl::Duration growth = std::max(pause / 10, absl::Microseconds(1));
+  return std::min(pause + growth, options.longest_pause);
+}
+
 absl::Status CallWithRetries(const RetryOptions& options, absl::string_view what,
                              const Clock* clock, const StopSignal* stop,
                              absl::FunctionRef<absl::Status()> call) {
@@ -33,7 +38,7 @@ absl::Status CallWithRetries(const RetryOptions& options, absl::string_view what
       reported = now;
     }
     stop->WaitFor(pause);
-    pause = std::min(pause * 2, options.longest_pause);
+    pause = NextPause(options, pause);
   }
 }
 

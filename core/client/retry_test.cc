@@ -118,6 +118,25 @@ TEST_F(RetryTest, WarnsNowAndThenWhileItWaits) {
   EXPECT_THAT(log, testing::Not(HasSubstr("for 1m:")));
 }
 
+TEST(NextPauseTest, APauseIsAboutATenthOfTheTimeWaited) {
+  const RetryOptions options;
+  absl::Duration pause = options.first_pause;
+  absl::Duration waited;
+  while (waited < absl::Seconds(9)) {
+    waited += pause;
+    pause = NextPause(options, pause);
+    EXPECT_LE(pause, options.first_pause + 0.101 * waited);
+    EXPECT_GE(pause, 0.099 * waited);
+  }
+}
+
+TEST(NextPauseTest, NoPauseIsLongerThanTheLongest) {
+  RetryOptions options;
+  options.longest_pause = absl::Seconds(1);
+  EXPECT_EQ(NextPause(options, absl::Milliseconds(999)), absl::Seconds(1));
+  EXPECT_EQ(NextPause(options, absl::Seconds(1)), absl::Seconds(1));
+}
+
 TEST(IsTransientTest, OnlyWhatMayPass) {
   for (int code = 0; code <= 16; ++code) {
     const auto c = static_cast<absl::StatusCode>(code);

@@ -124,16 +124,17 @@ absl::Status ShardedParameterClient::Pull() {
   return driver_.Finish(driver_.pull_slot()).status();
 }
 
-void ShardedParameterClient::Begin(int64_t step) {
+void ShardedParameterClient::Begin(int64_t step, std::optional<Aggregation> aggregation) {
   offers_.Reset();
-  driver_.BeginStep(slot_, step);
+  aggregated_ = aggregation.has_value();
+  driver_.BeginStep(slot_, step, aggregation);
 }
 
 void ShardedParameterClient::Offer(int variable) { driver_.Ready(slot_, offers_.Offer(variable)); }
 
 absl::StatusOr<std::optional<PushResult>> ShardedParameterClient::End() {
   driver_.Ready(slot_, offers_.OfferRest());
-  if (depth() == 1) return driver_.Finish(slot_);
+  if (depth() == 1 || aggregated_) return driver_.Finish(slot_);
   absl::StatusOr<std::optional<PushResult>> before = FinishUnderWay();
   under_way_ = slot_;
   slot_ = 1 - slot_;

@@ -61,7 +61,7 @@ class ShardedParameterClient : public ParameterClient {
   }
   int depth() const override { return memory_.depth(); }
   absl::Status Pull() override;
-  void Begin(int64_t step) override;
+  void Begin(int64_t step, std::optional<Aggregation> aggregation = std::nullopt) override;
   void Offer(int variable) override;
   absl::StatusOr<std::optional<PushResult>> End() override;
   absl::StatusOr<std::optional<PushResult>> Drain() override;
@@ -78,6 +78,7 @@ class ShardedParameterClient : public ParameterClient {
   ExchangeDriver driver_;
   // Of the step that Begin began or will begin.
   int slot_ = 0;
+  bool aggregated_ = false;  // the step that Begin began
   // A step that is in the servers' hands.
   std::optional<int> under_way_;
   // Its result, when Pull had to wait for it.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/base/status_macros.h"
+#include "core/optim/delay_compensation.h"
 #include "core/optim/rules.h"
 #include "core/optim/update.h"
 #include "core/optim/validate.h"
@@ -152,6 +153,13 @@ absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(const v1::OptimizerCo
   }
   return absl::InvalidArgumentError(
       "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw, found none");
+}
+
+absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(
+    const v1::OptimizerConfig& config, const v1::StaleGradientConfig& stale_gradients) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Optimizer> rule, CreateOptimizer(config));
+  if (!stale_gradients.has_delay_compensation()) return rule;
+  return CompensateDelay(std::move(rule), stale_gradients.delay_compensation());
 }
 
 }  // namespace keelson

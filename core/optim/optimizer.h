@@ -11,6 +11,7 @@
 //   rmsprop   Tieleman and Hinton, Coursera lecture 6.5 (2012)
 //   adam      Kingma and Ba, ICLR 2015
 //   adamw     Loshchilov and Hutter, ICLR 2019
+// and before any of them, for stale gradients: DC-ASGD-a, Zheng et al., ICML 2017.
 #ifndef KEELSON_CORE_OPTIM_OPTIMIZER_H_
 #define KEELSON_CORE_OPTIM_OPTIMIZER_H_
 
@@ -57,19 +58,28 @@ struct UpdateArgs {
   absl::Span<float* const> slots_out;
   float learning_rate = 0;
   int64_t update = 0;  // updates that these elements have had before, from 0
+  // The values from which the gradient was computed; empty: not known, or as good as values_in.
+  absl::Span<const float> worker_values = {};
 };
 
 // Immutable; all methods are thread-safe and wait for nobody. A value or gradient that is not
 // finite spreads to its own element only; it is not detected here.
 class Optimizer {
  public:
+  // Two of a rule, and the mean square of delay compensation.
+  static constexpr size_t kMaxSlots = 3;
+
   virtual ~Optimizer() = default;
 
-  // At most two; empty for plain SGD.
+  // At most kMaxSlots; empty for plain SGD.
   const std::vector<SlotSpec>& slots() const { return slots_; }
 
-  // Clips the gradient's elements, adds L2, applies the rule: g = clip(gradient) + l2 * value.
+  // Clips the gradient's elements, adds L2, applies the rule: g = clip(gradient) + l2 * value. With
+  // delay compensation the gradient is corrected before.
   virtual void Update(const UpdateArgs& args) const = 0;
+
+  // Whether UpdateArgs::worker_values makes a difference: with delay compensation.
+  virtual bool reads_worker_values() const { return false; }
 
   // Scalars that TensorFlow stores beside the slots, after `updates` updates: for Adam and AdamW
   // "beta1_power" and "beta2_power", which start at beta1 and beta2; otherwise none.
@@ -85,6 +95,11 @@ class Optimizer {
 // INVALID_ARGUMENT: no kind is set, or a number is out of its range or not finite; the text starts
 // with the field: "optimizer.momentum.momentum: expected [0, 1), found 1.5".
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(const v1::OptimizerConfig& config);
+
+// With what a server does to stale gradients in the optimizer: delay compensation. INVALID_ARGUMENT
+// likewise: "consistency.stale_gradients.delay_compensation.lambda: expected >= 0, found -1".
+absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(
+    const v1::OptimizerConfig& config, const v1::StaleGradientConfig& stale_gradients);
 
 }  // namespace keelson
 

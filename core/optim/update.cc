@@ -8,8 +8,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/optim/update.cc"
 #include "hwy/foreach_target.h"
+#include "core/optim/gradient_format-inl.h"
 #include "core/optim/rules-inl.h"
-#include "core/wire/element_vectors-inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -49,18 +49,8 @@ void UpdateInFormat(Step step, GradientTransform transform, const UpdateArgs& ar
 
 template <class Step>
 void UpdateByRule(const Step& step, GradientTransform transform, const UpdateArgs& args) {
-  switch (args.gradient.format) {
-    case WireFormat::kFloat32:
-      return UpdateInFormat<WireFormat::kFloat32>(step, transform, args);
-    case WireFormat::kFloat16:
-      return UpdateInFormat<WireFormat::kFloat16>(step, transform, args);
-    case WireFormat::kBfloat16:
-      return UpdateInFormat<WireFormat::kBfloat16>(step, transform, args);
-    case WireFormat::kInt8:
-      return UpdateInFormat<WireFormat::kInt8>(step, transform, args);
-    case WireFormat::kTopK:
-      break;
-  }
+  ForFormat(args.gradient.format,
+            [&]<WireFormat kFormat>() HWY_ATTR { UpdateInFormat<kFormat>(step, transform, args); });
 }
 
 void UpdateBlock(const Step& step, GradientTransform transform, const UpdateArgs& args) {

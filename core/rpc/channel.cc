@@ -3,6 +3,8 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <utility>
+
 #include "core/rpc/grpc_library.h"
 
 namespace keelson {
@@ -24,6 +26,19 @@ std::shared_ptr<grpc::Channel> CreateChannel(
   // A proxy from the environment is for the world outside, not for the cluster.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(address, credentials, arguments);
+}
+
+Connection::Connection(std::string address, std::shared_ptr<grpc::ChannelCredentials> credentials)
+    : address_(std::move(address)),
+      credentials_(std::move(credentials)),
+      channel_(keelson::CreateChannel(address_, credentials_)) {}
+
+std::shared_ptr<grpc::Channel> Connection::channel() const {
+  MutexLock lock(&mu_);
+  if (channel_->GetState(/*try_to_connect=*/false) == GRPC_CHANNEL_TRANSIENT_FAILURE) {
+    channel_ = keelson::CreateChannel(address_, credentials_);
+  }
+  return channel_;
 }
 
 }  // namespace keelson

@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "core/base/mutex.h"
+
 namespace keelson {
 
 // Largest message that is sent or taken. Bulk senders keep to kBulkPayloadBytes
@@ -20,6 +22,23 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 // each other.
 std::shared_ptr<grpc::Channel> CreateChannel(
     const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
+
+// The channel to one peer, made anew once it has failed to connect. So the pace of the calls
+// decides how soon a peer is found that was away: each call tries to connect, and none fails with
+// the error of an earlier one, as a channel's calls do between its own attempts. Thread-safe.
+class Connection {
+ public:
+  Connection(std::string address, std::shared_ptr<grpc::ChannelCredentials> credentials);
+
+  // For one call, which keeps it alive.
+  std::shared_ptr<grpc::Channel> channel() const;
+
+ private:
+  const std::string address_;
+  const std::shared_ptr<grpc::ChannelCredentials> credentials_;
+  mutable Mutex mu_;
+  mutable std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mu_);
+};
 
 }  // namespace keelson
 

@@ -18,6 +18,9 @@ constexpr int kSequence = 5;
 constexpr int kStep = 6;
 constexpr int kPulledShardStep = 7;
 constexpr int kLastPart = 8;
+constexpr int kAttempt = 9;
+constexpr int kRound = 10;
+constexpr int kWeight = 11;
 }  // namespace request_field
 
 namespace response_field {
@@ -31,7 +34,7 @@ constexpr int kCredits = 6;
 
 // Upper bounds of the encoded sizes: of all single fields together with the payload's tag and size,
 // of a range or a block, of a known version.
-constexpr size_t kFixedBytes = 128;
+constexpr size_t kFixedBytes = 160;
 constexpr size_t kRangeBytes = 2 + 5 * 6;
 constexpr size_t kBlockBytes = 2 + 2 * 6 + 11;
 constexpr size_t kVersionBytes = 10;
@@ -158,6 +161,12 @@ void ReadField(MessageReader* reader, BulkRequest* request) {
       return reader->ReadInt64("pulled_shard_step", &request->pulled_shard_step);
     case request_field::kLastPart:
       return reader->ReadBool("last_part", &request->last_part);
+    case request_field::kAttempt:
+      return reader->ReadUint32("attempt", &request->attempt);
+    case request_field::kRound:
+      return reader->ReadInt64("round", &request->round);
+    case request_field::kWeight:
+      return reader->ReadFloat("weight", &request->weight);
     default:
       return reader->Skip();
   }
@@ -255,6 +264,9 @@ std::string EncodeBulkRequest(const BulkRequest& request, size_t payload_bytes) 
     writer->Varint(request_field::kPulledShardStep,
                    static_cast<uint64_t>(request.pulled_shard_step));
     writer->Varint(request_field::kLastPart, request.last_part ? 1 : 0);
+    writer->Varint(request_field::kAttempt, request.attempt);
+    writer->Varint(request_field::kRound, static_cast<uint64_t>(request.round));
+    writer->Float(request_field::kWeight, request.weight);
   });
 }
 

@@ -56,6 +56,9 @@ struct BulkRequest {
   int64_t step = 0;
   int64_t pulled_shard_step = 0;
   bool last_part = false;
+  uint32_t attempt = 0;  // 0: applied at once; otherwise added up for `round`
+  int64_t round = 0;
+  float weight = 0;
 
   friend bool operator==(const BulkRequest&, const BulkRequest&) = default;
 };

@@ -31,6 +31,10 @@ class RandomNumbers {
   uint32_t Next32() { return static_cast<uint32_t>(Next64()); }
   int64_t NextSigned() { return static_cast<int64_t>(Next64()); }
   int Below(int n) { return static_cast<int>(engine_() % static_cast<uint64_t>(n)); }
+  float Weight() {
+    constexpr float kWeights[] = {0, -0.0f, 1, 100, -0.1f, 1e-42f, 3e38f};
+    return kWeights[Below(7)];
+  }
   WireFormat Format() { return static_cast<WireFormat>(Below(kNumWireFormats)); }
 
  private:
@@ -64,6 +68,9 @@ BulkRequest RandomPush(RandomNumbers* random) {
   request.step = random->NextSigned();
   request.pulled_shard_step = random->NextSigned();
   request.last_part = random->Below(2) == 1;
+  request.attempt = random->Next32();
+  request.round = random->NextSigned();
+  request.weight = random->Weight();
   return request;
 }
 
@@ -114,6 +121,9 @@ v1::PushRequest PushProto(const BulkRequest& request) {
   proto.set_step(request.step);
   proto.set_pulled_shard_step(request.pulled_shard_step);
   proto.set_last_part(request.last_part);
+  proto.set_attempt(request.attempt);
+  proto.set_round(request.round);
+  proto.set_weight(request.weight);
   return proto;
 }
 
@@ -407,6 +417,9 @@ TEST(BulkMessagesTest, TruncationsAreErrorsOfTheField) {
   ExpectMalformed(RequestError(Bytes("22 02 01 80")), "field known_versions: the message ends");
   ExpectMalformed(RequestError(Bytes("80")), "a field's tag: the message ends within it");
   ExpectMalformed(RequestError(Bytes("1A 01 80")), "field ranges: a field's tag: the message");
+  ExpectMalformed(RequestError(Bytes("48 80")), "field attempt: the message ends within it");
+  ExpectMalformed(RequestError(Bytes("50 80")), "field round: the message ends within it");
+  ExpectMalformed(RequestError(Bytes("5D 00 00 80")), "field weight: the message ends within it");
   ExpectMalformed(RequestError(Bytes("7A")), "field payload: the message ends within it");
   ExpectMalformed(RequestError(Bytes("7A 03 01 02")), "field payload: the message ends within it");
   ExpectMalformed(RequestError(Bytes("A9 01 01 02")), "unknown field 21: the message ends");
@@ -450,6 +463,7 @@ TEST(BulkMessagesTest, NumbersOutOfRange) {
   ExpectMalformed(RequestError(Bytes("0A 08 0A 06 10") + two_to_32),
                   "field header.task.index: out");
   ExpectMalformed(RequestError(Bytes("0A 08 0A 06 08") + two_to_32), "field header.task.role: out");
+  ExpectMalformed(RequestError(Bytes("48") + two_to_32), "field attempt: out of range");
   ExpectMalformed(ResponseError(Bytes("1A 06 08") + two_to_32), "field blocks.partition: out of");
   ExpectMalformed(ResponseError(Bytes("1A 06 10") + two_to_32), "field blocks.block: out of");
   ExpectMalformed(ResponseError(Bytes("28") + two_to_32), "field duplicate_blocks: out of range");
@@ -481,6 +495,9 @@ TEST(BulkMessagesTest, WrongWireTypes) {
   ExpectMalformed(RequestError(Bytes("32 00")), "field step: wrong wire type");
   ExpectMalformed(RequestError(Bytes("3A 00")), "field pulled_shard_step: wrong wire type");
   ExpectMalformed(RequestError(Bytes("42 00")), "field last_part: wrong wire type");
+  ExpectMalformed(RequestError(Bytes("4A 00")), "field attempt: wrong wire type");
+  ExpectMalformed(RequestError(Bytes("52 00")), "field round: wrong wire type");
+  ExpectMalformed(RequestError(Bytes("58 01")), "field weight: wrong wire type");
   ExpectMalformed(RequestError(Bytes("78 01")), "field payload: wrong wire type");
   ExpectMalformed(RequestError(Bytes("0A 02 08 01")), "field header.task: wrong wire type");
   ExpectMalformed(RequestError(Bytes("0A 02 10 01")), "field header.incarnation: wrong wire type");

@@ -68,6 +68,10 @@ void MessageReader::ReadFixed64(const char* name, uint64_t* value) {
   if (Expect(name, kFixed64)) Bytes(name, value, sizeof(*value));
 }
 
+void MessageReader::ReadFloat(const char* name, float* value) {
+  if (Expect(name, kFixed32)) Bytes(name, value, sizeof(*value));
+}
+
 void MessageReader::ReadEnum(const char* name, int* value) {
   uint64_t number;
   if (!Expect(name, kVarint) || !Varint(name, &number)) return;

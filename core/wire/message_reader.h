@@ -47,6 +47,7 @@ class MessageReader {
   void ReadInt64(const char* name, int64_t* value);
   void ReadBool(const char* name, bool* value);
   void ReadFixed64(const char* name, uint64_t* value);
+  void ReadFloat(const char* name, float* value);
   // An enum without negative values.
   void ReadEnum(const char* name, int* value);
   void ReadFormat(const char* name, WireFormat* value);

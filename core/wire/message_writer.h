@@ -13,7 +13,7 @@
 namespace keelson {
 
 // Field numbers are 1 to 15, which makes a tag one byte. Bytes that each call needs at most: 11 for
-// Varint, 9 for Fixed64, 2 for a message, 11 for Bytes.
+// Varint, 9 for Fixed64, 5 for Float, 2 for a message, 11 for Bytes.
 class MessageWriter {
  public:
   explicit MessageWriter(void* to) : next_(static_cast<uint8_t*>(to)) {}
@@ -32,6 +32,15 @@ class MessageWriter {
     Tag(field, 1);
     std::memcpy(next_, &value, sizeof(value));
     next_ += sizeof(value);
+  }
+
+  // -0 is not the default.
+  void Float(int field, float value) {
+    const auto bits = std::bit_cast<uint32_t>(value);
+    if (bits == 0) return;
+    Tag(field, 5);
+    std::memcpy(next_, &bits, sizeof(bits));
+    next_ += sizeof(bits);
   }
 
   // A message of less than 128 bytes, in order: BeginMessage, its fields, EndMessage with what

@@ -1,0 +1,77 @@
+#include "core/optim/accumulate.h"
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/wire/simd_targets_testing.h"
+#include "core/wire/value_codec.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+std::vector<float> RandomVector(size_t n, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0, 1);
+  std::vector<float> x(n);
+  for (float& e : x) e = normal(random);
+  return x;
+}
+
+TEST(AccumulateTest, AddsTheWeightedGradient) {
+  std::vector<float> sum = {1, 2, -3};
+  const std::vector<float> gradient = {0.5f, -1, 8};
+  AddWeighted(EncodedGradient(gradient.data()), 10, absl::MakeSpan(sum));
+  EXPECT_THAT(sum, ElementsAre(6, -8, 77));
+}
+
+TEST(AccumulateTest, DividesEachElement) {
+  std::vector<float> x = {6, -9, 1};
+  DivideBy(3, absl::MakeSpan(x));
+  EXPECT_THAT(x, ElementsAre(2, -3, 1.0f / 3));
+}
+
+TEST(AccumulateTest, NothingIsNothing) {
+  AddWeighted(EncodedGradient(), 1, {});
+  DivideBy(2, {});
+}
+
+TEST(AccumulateTest, EveryFormatIsDecodingThenFloat32OnAllProcessors) {
+  for (const WireFormat format : {WireFormat::kFloat16, WireFormat::kBfloat16}) {
+    for (size_t n = 0; n <= 70; ++n) {
+      const std::vector<float> gradient = RandomVector(n, 1);
+      std::vector<uint8_t> bytes(n * 2);
+      EncodeElements(format, gradient, bytes.data());
+      std::vector<float> decoded(n);
+      DecodeElements(format, bytes.data(), absl::MakeSpan(decoded));
+      std::vector<float> expected = RandomVector(n, 2);
+      for (size_t i = 0; i < n; ++i) {
+        const volatile float product = 0.3f * decoded[i];  // rounded by itself
+        expected[i] += product;
+      }
+      ForEachInstructionSet([&] {
+        std::vector<float> sum = RandomVector(n, 2);
+        AddWeighted(EncodedGradient(format, bytes.data()), 0.3f, absl::MakeSpan(sum));
+        EXPECT_EQ(sum, expected) << n;
+      });
+    }
+  }
+}
+
+TEST(AccumulateTest, Int8HasItsScale) {
+  const std::vector<uint8_t> bytes(33, 4);
+  ForEachInstructionSet([&] {
+    std::vector<float> sum(33, 1);
+    AddWeighted(EncodedGradient(WireFormat::kInt8, bytes.data(), 0.5f), 3, absl::MakeSpan(sum));
+    EXPECT_THAT(sum, Each(7));
+  });
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,32 @@
+// The arithmetic of delay compensation on vectors of elements, chosen at run time for the
+// processor. Internal to core/optim.
+#ifndef KEELSON_CORE_OPTIM_COMPENSATE_H_
+#define KEELSON_CORE_OPTIM_COMPENSATE_H_
+
+#include "absl/types/span.h"
+#include "core/optim/optimizer.h"
+
+namespace keelson {
+
+struct DelayCompensationRule {
+  float lambda, decay, epsilon;
+};
+
+struct MeanSquareArrays {
+  const float* in = nullptr;
+  float* out = nullptr;  // may be `in`
+};
+
+// Takes the gradient into the mean of its squares.
+void UpdateMeanSquare(const DelayCompensationRule& rule, const EncodedGradient& gradient, size_t n,
+                      const MeanSquareArrays& mean_square);
+
+// Likewise, and writes the gradient as it would be at `values`, when it was computed from
+// `worker_values`, to `compensated`.
+void Compensate(const DelayCompensationRule& rule, const EncodedGradient& gradient,
+                const MeanSquareArrays& mean_square, const float* values,
+                const float* worker_values, absl::Span<float> compensated);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_OPTIM_COMPENSATE_H_
