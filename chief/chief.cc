@@ -1,10 +1,12 @@
 #include "chief/chief.h"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "core/base/file.h"
+#include "chief/save_schedule.h"
+#include "chief/trouble_log.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/config/train_config.h"
@@ -13,7 +15,9 @@ namespace keelson {
 namespace {
 
 constexpr absl::Duration kHousePause = absl::Milliseconds(100);
-constexpr absl::Duration kSupervisePause = absl::Seconds(1);
+constexpr absl::Duration kFencePause = absl::Milliseconds(20);
+constexpr absl::Duration kLongestRoundWait = absl::Milliseconds(100);
+constexpr absl::Duration kLongestSnapshotRetry = absl::Minutes(1);
 // How long members get to hear of the end before the chief's server goes.
 constexpr absl::Duration kFarewell = absl::Seconds(3);
 // An evaluator that is expected, but absent for so long after training, is given up.
@@ -24,11 +28,15 @@ constexpr absl::Duration kTrainingLook = absl::Seconds(1);
 int64_t MaxSteps(const ChiefOptions& options) {
   const v1::TrainingConfig& train = options.config.train();
   if (train.max_steps() > 0) return train.max_steps();
-  return WorkLedger::StepsFor(train.epochs(), options.train_records, train.batch_size());
+  // A synchronous step takes several batches.
+  const v1::ConsistencyMode& mode = options.config.consistency().mode();
+  const int64_t batches = mode.has_synchronous() ? mode.synchronous().replicas_to_aggregate() : 1;
+  return WorkLedger::StepsFor(train.epochs(), options.train_records, train.batch_size() * batches);
 }
 
-Coordinator::Options CoordinatorOptions(const ChiefOptions& options) {
+Coordinator::Options CoordinatorOptions(const ChiefOptions& options, const ConsistencyMode& mode) {
   Coordinator::Options out;
+  out.mode = mode;
   out.config_hash = options.config_hash;
   out.lease = options.lease;
   out.loss_interval = options.config.train().summary_steps();
@@ -51,6 +59,13 @@ std::vector<std::string> AddressesOf(const std::vector<ServerGroup::Server>& ser
   return addresses;
 }
 
+std::unique_ptr<ShardStorage> MakeStorage(const ChiefOptions& options) {
+  if (options.checkpoint_writer == CheckpointWriter::kServers) {
+    return std::make_unique<ServerStorage>();
+  }
+  return std::make_unique<ChiefStorage>(options.file_system);
+}
+
 absl::Status LossNotFinite(int64_t step) {
   return absl::InvalidArgumentError(
       absl::StrCat("the training loss is not finite near step ", step,
@@ -61,44 +76,62 @@ absl::Status LossNotFinite(int64_t step) {
 
 absl::StatusOr<std::unique_ptr<Chief>> Chief::Create(ChiefOptions options,
                                                      std::vector<ServerGroup::Server> servers,
-                                                     const Clock* clock, const StopSignal* stop) {
+                                                     const Clock* clock, StopSignal* stop) {
   RETURN_IF_ERROR(RequireModelDir(options.config));
   const std::string model_dir = options.config.checkpoint().model_dir();
-  RETURN_IF_ERROR(CreateDirectories(model_dir));
+  const absl::Status created = options.file_system->CreateDirectories(model_dir);
+  if (!created.ok()) {
+    return absl::Status(created.code(),
+                        absl::StrCat("checkpoint.model_dir ", model_dir, ": ", created.message()));
+  }
   const int64_t max_steps = MaxSteps(options);
   ASSIGN_OR_RETURN(LearningRateSchedule learning_rate,
                    LearningRateSchedule::Create(options.config.learning_rate(), max_steps));
+  ASSIGN_OR_RETURN(
+      const ConsistencyMode mode,
+      ConsistencyMode::FromProto(options.config.consistency().mode(), "consistency.mode"));
   std::unique_ptr<Chief> chief(
-      new Chief(std::move(options), std::move(servers), max_steps, clock, stop));
+      new Chief(std::move(options), std::move(servers), max_steps, mode, clock, stop));
+  Reporter::Options reports = {model_dir, std::move(learning_rate),
+                               [servers = &chief->servers_] { return servers->Missing(); },
+                               [snapshots = &chief->snapshotter_] { return snapshots->figures(); },
+                               chief->options_.file_system};
   ASSIGN_OR_RETURN(chief->reporter_,
-                   Reporter::Create({model_dir, std::move(learning_rate),
-                                     [servers = &chief->servers_] { return servers->Missing(); }},
-                                    clock, &chief->coordinator_));
+                   Reporter::Create(std::move(reports), clock, &chief->coordinator_));
   return chief;
 }
 
 Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int64_t max_steps,
-             const Clock* clock, const StopSignal* stop)
+             const ConsistencyMode& mode, const Clock* clock, StopSignal* stop)
     : options_(std::move(options)),
       max_steps_(max_steps),
+      mode_(mode),
       ps_addresses_(AddressesOf(servers)),
       clock_(clock),
       stop_(stop),
-      directory_(options_.config.checkpoint().model_dir(), clock),
-      coordinator_(CoordinatorOptions(options_), clock),
+      directory_(options_.file_system, options_.config.checkpoint().model_dir(), clock),
+      storage_(MakeStorage(options_)),
+      coordinator_(CoordinatorOptions(options_, mode), clock),
       handler_(&coordinator_),
-      servers_(ServerGroupOptions(options_), std::move(servers), clock, stop),
+      servers_(ServerGroupOptions(options_), std::move(servers), storage_.get(), clock, &stop_),
       snapshotter_(&directory_, &servers_,
                    {options_.config.checkpoint().keep_max(),
                     options_.config.checkpoint().keep_every_n_hours()},
-                   clock) {}
+                   clock),
+      supervisor_(&servers_, this, clock, options_.supervision) {}
 
 absl::Status Chief::Run() {
   // Before this process writes anything there itself.
   RETURN_IF_ERROR(directory_.RemoveStaleFiles());
   std::thread house([this] { KeepHouse(); });
-  const absl::Status status = RunJob();
-  if (!status.ok() && status.code() != absl::StatusCode::kCancelled) {
+  absl::Status status = RunJob();
+  if (status.code() == absl::StatusCode::kAborted) NoteReplaced(status);
+  // Its error is the consequence.
+  if (!replaced().ok()) status = replaced();
+  // What a restart of the chief mends does not end the members.
+  const bool fatal = !status.ok() && status.code() != absl::StatusCode::kUnavailable &&
+                     status.code() != absl::StatusCode::kCancelled && replaced().ok();
+  if (fatal) {
     coordinator_.Fail(status);
     coordinator_.WaitUntilAlone(kFarewell);
   }
@@ -112,99 +145,47 @@ absl::Status Chief::RunJob() {
   RETURN_IF_ERROR(directory_.RemoveDoneMarker());
   LogInfo("waiting for ", servers_.size(), " parameter servers");
   RETURN_IF_ERROR(servers_.WaitUntilReachable());
-  RETURN_IF_ERROR(StartOrRestore());
-  std::thread supervisor([this] { SuperviseServers(); });
+  RETURN_IF_ERROR(StartOrAdopt());
+  supervisor_.Start();
+  std::thread fence([this] { KeepFence(); });
+  std::thread rounds([this] { CommitRounds(); });
   absl::Status status = Train();
   if (status.ok()) status = FinishJob();
   helpers_stop_.Raise();
-  supervisor.join();
+  fence.join();
+  rounds.join();
+  supervisor_.Stop();
   return status;
 }
 
-absl::Status Chief::StartOrRestore() {
-  const Placement placement = Placement::Compute(options_.variables, servers_.size());
-  LogInfo("placement:");
-  std::printf("%s", placement.ToTable().c_str());
-  std::fflush(stdout);
-  const WorkOptions work = {max_steps_, options_.train_records,
-                            options_.config.train().batch_size(), options_.incarnation | 1};
-  v1::InitializeShardRequest request = InitializeRequest(placement);
-  ASSIGN_OR_RETURN(const Snapshotter::Restored restored,
-                   snapshotter_.RestoreLatest([&](const Snapshotter::Restored& candidate) {
-                     RETURN_IF_ERROR(WorkLedger::FromState(candidate.state, work).status());
-                     request.set_restore_prefix(candidate.prefix);
-                     return servers_.Initialize(request);
-                   }));
-  if (restored.prefix.empty()) {
-    request.clear_restore_prefix();
-    RETURN_IF_ERROR(servers_.Initialize(request));
-  }
-  ASSIGN_OR_RETURN(WorkLedger ledger, WorkLedger::FromState(restored.state, work));
-  const int64_t step = ledger.completed_steps();
-  LogInfo(restored.prefix.empty() ? "training from the start"
-                                  : absl::StrCat("continuing from ", restored.prefix),
-          ": step ", step, " of ", max_steps_, ", ", options_.train_records, " records");
-  coordinator_.SetSnapshotStep(step);
-  if (restored.prefix.empty()) {
-    // Before the first push, so that it holds the initial values and no steps.
-    v1::JobState state = ledger.ToState();
-    state.set_config_hash(options_.config_hash);
-    RETURN_IF_ERROR(WriteSnapshot(state));
-  }
-  coordinator_.StartTraining({placement, ps_addresses_}, std::move(ledger));
-  return absl::OkStatus();
-}
-
-v1::InitializeShardRequest Chief::InitializeRequest(const Placement& placement) const {
-  v1::InitializeShardRequest request;
-  *request.mutable_placement() = placement.ToProto();
-  request.set_placement_fingerprint(placement.Fingerprint());
-  *request.mutable_optimizer() = options_.config.optimizer();
-  *request.mutable_learning_rate() = options_.config.learning_rate();
-  request.set_max_steps(max_steps_);
-  request.set_seed(options_.config.train().seed());
-  request.set_reject_non_finite(options_.config.transfer().reject_non_finite());
-  return request;
-}
-
-int64_t Chief::NextSaveStep(int64_t saved_step) const {
-  const int64_t save_steps = options_.config.checkpoint().save_steps();
-  return save_steps > 0 ? std::min(max_steps_, saved_step + save_steps) : max_steps_;
-}
-
-bool Chief::SaveDue(int64_t step, int64_t saved_step, absl::Duration saved_at) const {
-  const v1::CheckpointConfig& checkpoint = options_.config.checkpoint();
-  if (step == saved_step) return false;
-  if (checkpoint.save_steps() > 0) return step >= NextSaveStep(saved_step);
-  return clock_->Monotonic() >= saved_at + absl::Seconds(checkpoint.save_seconds());
-}
-
 absl::Status Chief::Train() {
-  int64_t saved_step = coordinator_.GetStatus().snapshot_step;
-  absl::Duration saved_at = clock_->Monotonic();
-  absl::Duration not_before = saved_at;
+  SaveSchedule::Options saves;
+  saves.max_steps = max_steps_;
+  saves.save_steps = options_.config.checkpoint().save_steps();
+  saves.interval = absl::Seconds(options_.config.checkpoint().save_seconds());
+  saves.retry = RetryPause(options_.snapshot_retry, kLongestSnapshotRetry);
+  SaveSchedule schedule(saves, coordinator_.GetStatus().snapshot_step, saved_at_);
   while (true) {
     const absl::Duration now = clock_->Monotonic();
-    const int64_t target = now < not_before ? max_steps_ : NextSaveStep(saved_step);
-    const int64_t step = coordinator_.WaitForSteps(target, now + kTrainingLook, *stop_);
+    const int64_t step =
+        coordinator_.WaitForSteps(schedule.AwaitedStep(now), now + kTrainingLook, stop_);
     if (coordinator_.GetStatus().totals.non_finite_losses > 0) return LossNotFinite(step);
-    if (stop_->raised()) {
-      WriteSnapshot(coordinator_.LedgerState()).IgnoreError();  // logged
+    if (stop_.raised()) {
+      if (replaced().ok()) WriteSnapshot(coordinator_.LedgerState()).IgnoreError();  // logged
       return absl::CancelledError(absl::StrCat("by a signal at step ", step));
     }
     if (step >= max_steps_) return absl::OkStatus();
-    if (clock_->Monotonic() < not_before || !SaveDue(step, saved_step, saved_at)) continue;
+    if (!schedule.Due(step, clock_->Monotonic())) continue;
     if (WriteSnapshot(coordinator_.LedgerState()).ok()) {
-      saved_step = coordinator_.GetStatus().snapshot_step;
-      saved_at = clock_->Monotonic();
+      schedule.NoteSaved(coordinator_.GetStatus().snapshot_step, clock_->Monotonic());
     } else {
-      not_before = clock_->Monotonic() + options_.snapshot_retry;
+      schedule.NoteFailed(clock_->Monotonic());
     }
   }
 }
 
 absl::Status Chief::WriteSnapshot(const v1::JobState& state) {
-  const absl::Status status = snapshotter_.Write(state);
+  const absl::Status status = snapshotter_.Write(state, [this] { return ConfirmSnapshot(); });
   if (status.ok()) {
     coordinator_.SetSnapshotStep(state.global_step());
   } else {
@@ -213,26 +194,50 @@ absl::Status Chief::WriteSnapshot(const v1::JobState& state) {
   return status;
 }
 
+absl::Status Chief::ConfirmSnapshot() {
+  if (coordinator_.phase() == JobPhase::kWaitingForServers) return absl::OkStatus();
+  const absl::Status status = servers_.StoreMemory(coordinator_.Memory());
+  coordinator_.NoteStored(servers_.stored_version());
+  if (status.code() == absl::StatusCode::kAborted) {
+    NoteReplaced(status);
+    return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Chief::FinishJob() {
   coordinator_.SetPhase(JobPhase::kFinishing);
   const int64_t step = coordinator_.GetStatus().step;
   if (coordinator_.GetStatus().snapshot_step < step || snapshotter_.latest_prefix().empty()) {
-    // The result of the whole job: worth several tries.
-    absl::Status status = WriteSnapshot(coordinator_.LedgerState());
-    for (int i = 0; i < 3 && !status.ok() && !stop_->WaitFor(options_.snapshot_retry); ++i) {
-      status = WriteSnapshot(coordinator_.LedgerState());
-    }
-    RETURN_IF_ERROR(status);
+    RETURN_IF_ERROR(TryUntilStopped([this] { return WriteSnapshot(coordinator_.LedgerState()); }));
   }
   coordinator_.SetPhase(JobPhase::kEvaluating);
   AwaitFinalEvaluation(step);
-  if (stop_->raised()) return absl::CancelledError("by a signal before the final evaluation");
-  RETURN_IF_ERROR(directory_.WriteDoneMarker(step, options_.config_hash));
+  if (stop_.raised()) return absl::CancelledError("by a signal before the final evaluation");
+  RETURN_IF_ERROR(TryUntilStopped([&] {
+    const absl::Status status = directory_.WriteDoneMarker(step, options_.config_hash);
+    if (!status.ok()) LogError("the DONE marker: ", status.message());
+    return status;
+  }));
   coordinator_.SetPhase(JobPhase::kDone);
+  // From here on a server that does not answer has simply ended.
+  supervisor_.Stop();
   servers_.Finish();
   if (!coordinator_.WaitUntilAlone(kFarewell)) LogWarning("some members did not say good-bye");
   LogInfo("done: step ", step, ", model ", snapshotter_.latest_prefix());
   return absl::OkStatus();
+}
+
+absl::Status Chief::TryUntilStopped(absl::FunctionRef<absl::Status()> call) {
+  RetryPause pause(options_.snapshot_retry, kLongestSnapshotRetry);
+  while (true) {
+    const absl::Status status = call();
+    if (status.ok()) return status;
+    if (stop_.WaitFor(pause.Next())) {
+      return absl::CancelledError(absl::StrCat(
+          "by a signal, before the end of the job could be written: ", status.message()));
+    }
+  }
 }
 
 void Chief::AwaitFinalEvaluation(int64_t step) {
@@ -241,10 +246,10 @@ void Chief::AwaitFinalEvaluation(int64_t step) {
   const absl::Duration timeout =
       absl::Seconds(options_.config.evaluation().final_timeout_seconds());
   absl::Duration heard = start;
-  while (!coordinator_.WaitForEvaluation(step, absl::Seconds(1), *stop_)) {
+  while (!coordinator_.WaitForEvaluation(step, absl::Seconds(1), stop_)) {
     const absl::Duration now = clock_->Monotonic();
     if (coordinator_.AnyAlive(Role::kEvaluator)) heard = now;
-    if (stop_->raised()) return;
+    if (stop_.raised()) return;
     if (now - start >= timeout || now - heard >= kEvaluatorAbsence) {
       LogWarning("the evaluator has not scored step ", step, " within ",
                  absl::FormatDuration(now - start), ", ending without it");
@@ -260,12 +265,58 @@ void Chief::KeepHouse() {
   } while (!helpers_stop_.WaitFor(kHousePause));
 }
 
-void Chief::SuperviseServers() {
-  while (!helpers_stop_.WaitFor(kSupervisePause)) {
-    // Once done, a server that does not answer has simply ended.
-    if (coordinator_.phase() == JobPhase::kDone) return;
-    servers_.Supervise(snapshotter_.latest_prefix());
+void Chief::KeepFence() {
+  absl::Duration hurried = -absl::InfiniteDuration();
+  do {
+    const std::vector<uint64_t> retired = coordinator_.TakeRetired();
+    if (!retired.empty()) {
+      servers_.Retire(retired);
+      coordinator_.HandOn(retired);
+    }
+    const absl::Duration now = clock_->Monotonic();
+    if (coordinator_.MemoryUrgent() && now - hurried >= kHousePause) {
+      supervisor_.Hurry();
+      hurried = now;
+    }
+  } while (!helpers_stop_.WaitFor(kFencePause));
+}
+
+void Chief::CommitRounds() {
+  TroubleLog trouble("committing a step", clock_);
+  while (!helpers_stop_.raised()) {
+    const std::optional<Coordinator::Round> round =
+        coordinator_.WaitForRound(kLongestRoundWait, &helpers_stop_);
+    if (!round.has_value()) continue;
+    const absl::Status status =
+        servers_.CommitRound({round->step, round->attempt, round->contributions}, helpers_stop_);
+    if (status.ok()) {
+      coordinator_.RoundCommitted(*round);
+    } else if (status.code() == absl::StatusCode::kFailedPrecondition) {
+      LogWarning("step ", round->step, " is computed again: ", status.message());
+      coordinator_.RoundFailed(*round);
+    } else if (status.code() == absl::StatusCode::kAborted) {
+      NoteReplaced(status);
+      return;
+    } else if (status.code() != absl::StatusCode::kCancelled) {
+      trouble.Note(status);
+      helpers_stop_.WaitFor(kLongestRoundWait);
+    }
   }
+}
+
+void Chief::NoteReplaced(const absl::Status& status) {
+  {
+    MutexLock lock(&mu_);
+    if (!replaced_.ok()) return;
+    replaced_ = absl::AlreadyExistsError(
+        absl::StrCat("another chief has taken this one's place: ", status.message()));
+  }
+  stop_.Raise();
+}
+
+absl::Status Chief::replaced() const {
+  MutexLock lock(&mu_);
+  return replaced_;
 }
 
 }  // namespace keelson

@@ -6,20 +6,29 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "chief/adoption.h"
 #include "chief/chief_handler.h"
 #include "chief/coordinator.h"
 #include "chief/reporter.h"
 #include "chief/server_group.h"
+#include "chief/server_supervisor.h"
+#include "chief/shard_storage.h"
 #include "chief/snapshotter.h"
 #include "core/base/clock.h"
+#include "core/base/file_system.h"
+#include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/tensor/variable.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
+
+// Who moves the shards' parts of a snapshot to and from the model directory (ShardStorage).
+enum class CheckpointWriter { kServers, kChief };
 
 struct ChiefOptions {
   Task self;
@@ -34,26 +43,38 @@ struct ChiefOptions {
   std::string address;
   absl::Duration startup_timeout = absl::Minutes(10);
   absl::Duration lease = absl::Seconds(10);
-  // A snapshot that failed is tried again after this.
-  absl::Duration snapshot_retry = absl::Seconds(10);
+  CheckpointWriter checkpoint_writer = CheckpointWriter::kServers;
+  // After a snapshot that failed; the pause grows to a minute.
+  absl::Duration snapshot_retry = absl::Seconds(1);
+  ServerSupervisor::Pauses supervision;
+  // Of the model directory; outlives the chief.
+  FileSystem* file_system = FileSystem::Real();
 };
 
 // Owns the job's state. Serve service() to the members, then call Run once.
-class Chief {
+//
+// A chief that finds its job running at the servers adopts it (adoption.h); otherwise the servers
+// start over from the newest snapshot, or from initial values. While the job runs, a model
+// directory that cannot be written does not stop it: that is logged with each try.
+class Chief : private SupervisedJob {
  public:
   // `servers[s]` will hold shard s. Services, clock and `stop` outlive the chief.
-  // Errors: the model directory cannot be written; the schedule makes no sense.
+  // Errors: the model directory cannot be written; the schedule or the mode makes no sense.
   static absl::StatusOr<std::unique_ptr<Chief>> Create(ChiefOptions options,
                                                        std::vector<ServerGroup::Server> servers,
-                                                       const Clock* clock, const StopSignal* stop);
+                                                       const Clock* clock, StopSignal* stop);
 
   // Thread-safe, valid as long as the chief.
   ChiefService* service() { return &handler_; }
   Coordinator* coordinator() { return &coordinator_; }
+  // Thread-safe.
+  SnapshotFigures snapshot_figures() const { return snapshotter_.figures(); }
 
-  // From waiting for the servers to the DONE marker. On an error the job's phase is FAILED and
-  // the members have been given time to hear of it.
-  // CANCELLED: `stop` was raised; a snapshot has been written.
+  // From waiting for the servers to the DONE marker. On an error that no restart of the chief mends
+  // (all but UNAVAILABLE and CANCELLED) the job's phase is FAILED and the members have been given
+  // time to hear of it.
+  // CANCELLED: `stop` was raised; a snapshot has been tried.
+  // ALREADY_EXISTS: a newer chief has taken this one's place; the members are left to it.
   // DEADLINE_EXCEEDED: a server never appeared. DATA_LOSS: no snapshot of several is usable.
   // INVALID_ARGUMENT: the loss is not finite; a snapshot does not fit the model.
   // FAILED_PRECONDITION: a server has another configuration.
@@ -61,34 +82,74 @@ class Chief {
 
  private:
   Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int64_t max_steps,
-        const Clock* clock, const StopSignal* stop);
+        const ConsistencyMode& mode, const Clock* clock, StopSignal* stop);
 
   absl::Status RunJob();
-  absl::Status StartOrRestore();
+
+  // ---- The start (chief_start.cc).
+  absl::Status StartOrAdopt();
+  // Makes calls of all servers, again while one of them is away: it may be on its way back.
+  absl::Status CallServers(absl::FunctionRef<absl::Status()> call);
+  absl::Status Adopt(const Placement& placement, const Adoption& adoption,
+                     const std::vector<v1::ShardStatus>& shards);
+  absl::Status StartOver(const Placement& placement, const std::vector<v1::ShardStatus>& shards);
+  void FinishRounds(const Adoption& adoption, const std::vector<v1::ShardStatus>& shards);
+  v1::InitializeShardRequest ShardsOf(const Placement& placement) const;
+  WorkOptions Work() const;
+
+  // ---- The course of the job.
   absl::Status Train();
   absl::Status WriteSnapshot(const v1::JobState& state);
+  // Before a snapshot counts: its books are in the chief's memory, and this is still the chief.
+  absl::Status ConfirmSnapshot();
   absl::Status FinishJob();
+  // Repeats `call` until it succeeds, with growing pauses. CANCELLED: stopped.
+  absl::Status TryUntilStopped(absl::FunctionRef<absl::Status()> call);
   void AwaitFinalEvaluation(int64_t step);
-  // Loops of the two helper threads: leases and reports; restarted servers.
+
+  // ---- Loops of the helper threads.
+  // Leases and reports.
   void KeepHouse();
-  void SuperviseServers();
-  v1::InitializeShardRequest InitializeRequest(const Placement& placement) const;
-  int64_t NextSaveStep(int64_t saved_step) const;
-  bool SaveDue(int64_t step, int64_t saved_step, absl::Duration saved_at) const;
+  // Makes servers refuse whose membership is over, before others get the work.
+  void KeepFence();
+  // Commits the rounds of synchronous mode.
+  void CommitRounds();
+
+  // ---- For the supervisor.
+  v1::ChiefMemory Memory() override { return coordinator_.Memory(); }
+  void NoteStored(uint64_t version) override { coordinator_.NoteStored(version); }
+  std::vector<uint64_t> AllRetired() override { return coordinator_.AllRetired(); }
+  int64_t CompletedSteps() override { return coordinator_.GetStatus().step; }
+  absl::StatusOr<std::vector<SnapshotInfo>> Snapshots() override {
+    return snapshotter_.Snapshots();
+  }
+  void NoteReplaced(const absl::Status& status) override;
+  // OK: this is the chief.
+  absl::Status replaced() const;
 
   const ChiefOptions options_;
   const int64_t max_steps_;
+  const ConsistencyMode mode_;  // as configured
   const std::vector<std::string> ps_addresses_;
   const Clock* const clock_;
-  const StopSignal* const stop_;
+  // Raised from outside, or when another chief has taken the place.
+  StopSignal stop_;
 
   CheckpointDirectory directory_;
+  const std::unique_ptr<ShardStorage> storage_;
   Coordinator coordinator_;
   ChiefHandler handler_;
   ServerGroup servers_;
   Snapshotter snapshotter_;
+  ServerSupervisor supervisor_;
   std::unique_ptr<Reporter> reporter_;
   StopSignal helpers_stop_;
+
+  // When the newest snapshot was written, on the monotonic clock.
+  absl::Duration saved_at_;
+
+  mutable Mutex mu_;
+  absl::Status replaced_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace keelson

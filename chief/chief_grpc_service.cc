@@ -28,6 +28,17 @@ grpc::Status ChiefGrpcService::AcquireWork(grpc::ServerContext* context,
   return ToGrpcStatus(handler_->AcquireWork(*request, response));
 }
 
+grpc::Status ChiefGrpcService::Admit(grpc::ServerContext* context, const v1::AdmitRequest* request,
+                                     v1::AdmitResponse* response) {
+  return ToGrpcStatus(handler_->Admit(*request, response));
+}
+
+grpc::Status ChiefGrpcService::SetMode(grpc::ServerContext* context,
+                                       const v1::SetModeRequest* request,
+                                       v1::SetModeResponse* response) {
+  return ToGrpcStatus(handler_->SetMode(*request, response));
+}
+
 grpc::Status ChiefGrpcService::Leave(grpc::ServerContext* context, const v1::LeaveRequest* request,
                                      v1::LeaveResponse* response) {
   return ToGrpcStatus(handler_->Leave(*request, response));

@@ -20,6 +20,10 @@ class ChiefGrpcService final : public v1::ChiefService::Service {
                          v1::HeartbeatResponse* response) override;
   grpc::Status AcquireWork(grpc::ServerContext* context, const v1::AcquireWorkRequest* request,
                            v1::AcquireWorkResponse* response) override;
+  grpc::Status Admit(grpc::ServerContext* context, const v1::AdmitRequest* request,
+                     v1::AdmitResponse* response) override;
+  grpc::Status SetMode(grpc::ServerContext* context, const v1::SetModeRequest* request,
+                       v1::SetModeResponse* response) override;
   grpc::Status Leave(grpc::ServerContext* context, const v1::LeaveRequest* request,
                      v1::LeaveResponse* response) override;
   grpc::Status AcknowledgeEvaluation(grpc::ServerContext* context,

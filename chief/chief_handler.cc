@@ -39,12 +39,57 @@ WorkerReport ReportFromProto(const v1::WorkerProgress& progress) {
   return report;
 }
 
-v1::StepTicket TicketToProto(const WorkTicket& ticket) {
+v1::StepTicket TicketToProto(const WorkTicket& ticket, const WorkLease& lease) {
   v1::StepTicket proto;
   proto.set_step(ticket.step);
   proto.mutable_records()->set_epoch(ticket.epoch);
   proto.mutable_records()->set_begin(ticket.begin);
   proto.mutable_records()->set_end(ticket.end);
+  proto.set_attempt(lease.attempt);
+  proto.set_contested(lease.contested);
+  return proto;
+}
+
+HeldLease HeldLeaseFromProto(const v1::HeldLease& proto) {
+  HeldLease lease;
+  lease.id = proto.lease_id();
+  lease.completed = proto.completed_steps();
+  for (const v1::StepTicket& ticket : proto.tickets()) {
+    const v1::RecordRange& records = ticket.records();
+    lease.tickets.push_back({ticket.step(), records.epoch(), records.begin(), records.end()});
+    lease.attempt = ticket.attempt();
+  }
+  return lease;
+}
+
+v1::MemberStatus MemberToProto(const Member& member, const Coordinator::Status& status) {
+  v1::MemberStatus proto;
+  *proto.mutable_task() = TaskToProto(member.task);
+  proto.set_incarnation(member.incarnation);
+  proto.set_peer(member.peer);
+  proto.set_alive(member.state == Member::kAlive);
+  proto.set_state(std::string(MemberStateName(member.state)));
+  proto.set_restarts(member.restarts);
+  const auto worker = status.workers.find(member.task);
+  if (worker == status.workers.end()) return proto;
+  const WorkerReport& sums = worker->second;
+  proto.set_steps(sums.steps);
+  proto.set_examples(sums.examples);
+  proto.set_staleness_sum(sums.staleness_sum);
+  proto.set_staleness_max(sums.staleness_max);
+  proto.set_push_retries(sums.push_retries);
+  proto.set_pull_seconds(sums.pull_seconds);
+  proto.set_input_seconds(sums.input_seconds);
+  proto.set_compute_seconds(sums.compute_seconds);
+  proto.set_push_seconds(sums.push_seconds);
+  proto.set_credit_wait_seconds(sums.credit_wait_seconds);
+  return proto;
+}
+
+v1::BookVersions BooksToProto(const Coordinator::BookVersions& books) {
+  v1::BookVersions proto;
+  proto.set_current(books.current);
+  proto.set_stored(books.stored);
   return proto;
 }
 
@@ -71,8 +116,13 @@ v1::JobPhase JobPhaseToProto(JobPhase phase) {
 absl::Status ChiefHandler::Register(const v1::RegisterRequest& request,
                                     v1::RegisterResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
-  RETURN_IF_ERROR(coordinator_->Register(task, request.header().incarnation(),
-                                         request.config_hash(), request.peer()));
+  std::vector<HeldLease> held;
+  for (const v1::HeldLease& lease : request.leases()) held.push_back(HeldLeaseFromProto(lease));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> kept,
+                   coordinator_->Register(task, request.header().incarnation(),
+                                          request.config_hash(), request.peer(), held));
+  response->mutable_kept_leases()->Add(kept.begin(), kept.end());
+  *response->mutable_books() = BooksToProto(coordinator_->books());
   response->set_phase(JobPhaseToProto(coordinator_->phase()));
   return absl::OkStatus();
 }
@@ -98,6 +148,7 @@ absl::Status ChiefHandler::Heartbeat(const v1::HeartbeatRequest& request,
   const Coordinator::Status status = coordinator_->GetStatus();
   response->set_phase(JobPhaseToProto(status.phase));
   response->set_error(status.error);
+  *response->mutable_books() = BooksToProto(coordinator_->books());
   return absl::OkStatus();
 }
 
@@ -110,15 +161,36 @@ absl::Status ChiefHandler::AcquireWork(const v1::AcquireWorkRequest& request,
                                              BoundedWait(request.max_wait()), request.sequence()));
   if (lease.has_value()) {
     response->set_lease_id(lease->id);
-    for (const WorkTicket& ticket : lease->tickets)
-      *response->add_tickets() = TicketToProto(ticket);
+    for (const WorkTicket& ticket : lease->tickets) {
+      *response->add_tickets() = TicketToProto(ticket, *lease);
+    }
+    response->set_fresh_values(lease->fresh_values);
   }
+  *response->mutable_books() = BooksToProto(coordinator_->books());
   const Coordinator::Status status = coordinator_->GetStatus();
   // All steps done is the end of training for workers, also before the chief has noticed.
   const bool trained = status.max_steps > 0 && status.step >= status.max_steps;
   const bool still_training = status.phase == JobPhase::kTraining;
   response->set_phase(
       JobPhaseToProto(trained && still_training ? JobPhase::kFinishing : status.phase));
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) {
+  ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  ASSIGN_OR_RETURN(const bool admitted,
+                   coordinator_->Admit(task, request.header().incarnation(), request.lease_id(),
+                                       request.step(), request.attempt()));
+  response->set_admitted(admitted);
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::SetMode(const v1::SetModeRequest& request,
+                                   v1::SetModeResponse* response) {
+  ASSIGN_OR_RETURN(const ConsistencyMode mode, ConsistencyMode::FromProto(request.mode()));
+  const ConsistencyMode previous = coordinator_->mode();
+  RETURN_IF_ERROR(coordinator_->SetMode(mode));
+  *response->mutable_previous() = previous.ToProto();
   return absl::OkStatus();
 }
 
@@ -151,12 +223,10 @@ absl::Status ChiefHandler::GetJobStatus(const v1::GetJobStatusRequest& request,
       absl::ToInt64Seconds(absl::Ceil(coordinator_->lease(), absl::Seconds(1))));
   response->set_snapshot_step(status.snapshot_step);
   response->set_error(status.error);
+  *response->mutable_mode() = status.mode.ToProto();
+  if (status.next_mode.has_value()) *response->mutable_next_mode() = status.next_mode->ToProto();
   for (const Member& member : status.members) {
-    v1::MemberStatus* out = response->add_members();
-    *out->mutable_task() = TaskToProto(member.task);
-    out->set_incarnation(member.incarnation);
-    out->set_peer(member.peer);
-    out->set_alive(member.state == Member::kAlive);
+    *response->add_members() = MemberToProto(member, status);
   }
   return absl::OkStatus();
 }

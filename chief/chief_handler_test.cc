@@ -214,6 +214,128 @@ TEST_F(ChiefHandlerTest, AnyoneMayAskForTheStatus) {
   EXPECT_EQ(status.members(0).incarnation(), 7u);
   EXPECT_EQ(status.members(0).peer(), "host:1");
   EXPECT_TRUE(status.members(0).alive());
+  EXPECT_EQ(status.members(0).state(), "alive");
+  EXPECT_TRUE(status.mode().has_async());
+  EXPECT_FALSE(status.has_next_mode());
+}
+
+TEST_F(ChiefHandlerTest, TheStatusHasEachWorkersSums) {
+  Register();
+  StartTraining(10);
+  v1::HeartbeatRequest request;
+  *request.mutable_header() = Header();
+  v1::WorkerProgress* progress = request.mutable_progress();
+  progress->set_steps(1);
+  progress->set_examples(2);
+  progress->set_staleness_sum(5);
+  progress->set_staleness_max(6);
+  progress->set_pull_seconds(7);
+  progress->set_input_seconds(8);
+  progress->set_compute_seconds(9);
+  progress->set_push_seconds(10);
+  progress->set_push_retries(11);
+  progress->set_credit_wait_seconds(12);
+  v1::HeartbeatResponse response;
+  ASSERT_EQ(handler_.Heartbeat(request, &response), absl::OkStatus());
+  v1::JobStatus status;
+  ASSERT_EQ(handler_.GetJobStatus({}, &status), absl::OkStatus());
+  ASSERT_EQ(status.members_size(), 1);
+  const v1::MemberStatus& member = status.members(0);
+  EXPECT_EQ(member.steps(), 1);
+  EXPECT_EQ(member.examples(), 2);
+  EXPECT_EQ(member.staleness_sum(), 5);
+  EXPECT_EQ(member.staleness_max(), 6);
+  EXPECT_EQ(member.pull_seconds(), 7);
+  EXPECT_EQ(member.input_seconds(), 8);
+  EXPECT_EQ(member.compute_seconds(), 9);
+  EXPECT_EQ(member.push_seconds(), 10);
+  EXPECT_EQ(member.push_retries(), 11);
+  EXPECT_EQ(member.credit_wait_seconds(), 12);
+}
+
+TEST_F(ChiefHandlerTest, RegisterTellsWhichLeasesAreKept) {
+  Register();
+  StartTraining(10);
+  const v1::AcquireWorkResponse work = Acquire();
+  v1::RegisterRequest request;
+  *request.mutable_header() = Header();
+  request.set_config_hash(kHash);
+  v1::HeldLease* held = request.add_leases();
+  held->set_lease_id(work.lease_id());
+  *held->mutable_tickets() = work.tickets();
+  held->set_completed_steps(1);
+  request.add_leases()->set_lease_id(4711);
+  v1::RegisterResponse response;
+  ASSERT_EQ(handler_.Register(request, &response), absl::OkStatus());
+  ASSERT_EQ(response.kept_leases_size(), 1);
+  EXPECT_EQ(response.kept_leases(0), work.lease_id());
+  EXPECT_EQ(coordinator_.GetStatus().step, 1);
+}
+
+TEST_F(ChiefHandlerTest, AnswersTellTheVersionsOfTheBooks) {
+  Register();
+  StartTraining(10);
+  coordinator_.NoteStored(1);
+  const v1::AcquireWorkResponse work = Acquire();
+  EXPECT_EQ(work.books().current(), coordinator_.books().current);
+  EXPECT_GT(work.books().current(), 1u);
+  EXPECT_EQ(work.books().stored(), 1u);
+  v1::HeartbeatRequest request;
+  *request.mutable_header() = Header();
+  v1::HeartbeatResponse heartbeat;
+  ASSERT_EQ(handler_.Heartbeat(request, &heartbeat), absl::OkStatus());
+  EXPECT_EQ(heartbeat.books().stored(), 1u);
+  EXPECT_EQ(heartbeat.books().current(), coordinator_.books().current);
+  Register();
+  EXPECT_EQ(registered_.books().stored(), 1u);
+}
+
+TEST_F(ChiefHandlerTest, ASynchronousTicketSaysSo) {
+  Register();
+  StartTraining(10);
+  ASSERT_EQ(coordinator_.SetMode(ConsistencyMode::Parse("sync:1/2").value()), absl::OkStatus());
+  const v1::AcquireWorkResponse work = Acquire();
+  ASSERT_EQ(work.tickets_size(), 1);
+  EXPECT_TRUE(work.fresh_values());
+  EXPECT_TRUE(work.tickets(0).contested());
+  EXPECT_GT(work.tickets(0).attempt(), 0u);
+  v1::AdmitRequest request;
+  *request.mutable_header() = Header();
+  request.set_lease_id(work.lease_id());
+  request.set_step(0);
+  request.set_attempt(work.tickets(0).attempt());
+  v1::AdmitResponse response;
+  ASSERT_EQ(handler_.Admit(request, &response), absl::OkStatus());
+  EXPECT_TRUE(response.admitted());
+  request.set_attempt(work.tickets(0).attempt() + 1);
+  ASSERT_EQ(handler_.Admit(request, &response), absl::OkStatus());
+  EXPECT_FALSE(response.admitted());
+  request.mutable_header()->set_incarnation(8);
+  EXPECT_EQ(handler_.Admit(request, &response).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(handler_.Admit({}, &response).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ChiefHandlerTest, SetModeTellsThePreviousOne) {
+  v1::SetModeRequest request;
+  request.mutable_mode()->mutable_bounded_staleness()->set_staleness(3);
+  v1::SetModeResponse response;
+  EXPECT_EQ(handler_.SetMode(request, &response).code(), absl::StatusCode::kFailedPrecondition);
+  Register();
+  StartTraining(10);
+  ASSERT_EQ(handler_.SetMode(request, &response), absl::OkStatus());
+  EXPECT_TRUE(response.previous().has_async());
+  ASSERT_TRUE(Acquire().lease_id() != 0);
+  request.mutable_mode()->mutable_synchronous()->set_replicas_to_aggregate(2);
+  ASSERT_EQ(handler_.SetMode(request, &response), absl::OkStatus());
+  EXPECT_EQ(response.previous().bounded_staleness().staleness(), 3);
+  v1::JobStatus status;
+  ASSERT_EQ(handler_.GetJobStatus({}, &status), absl::OkStatus());
+  EXPECT_TRUE(status.mode().has_bounded_staleness());
+  EXPECT_EQ(status.next_mode().synchronous().total_replicas(), 2);
+  request.mutable_mode()->mutable_synchronous()->set_total_replicas(1);
+  EXPECT_EQ(handler_.SetMode(request, &response),
+            absl::InvalidArgumentError("mode.synchronous.total_replicas: expected 2 "
+                                       "(replicas_to_aggregate)..1048576, found 1"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "chief/chief_grpc_service.h"
+#include "chief/chief_metrics.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/client/grpc_parameter_service.h"
@@ -39,6 +40,11 @@ void AddChiefFlags(CLI::App* app, ChiefFlags* flags) {
                   "Seconds without a sign of life after which a member counts as lost")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  app->add_option("--checkpoint_writer", flags->checkpoint_writer,
+                  "Who writes and reads the parts of a snapshot: \"servers\", when all share the "
+                  "model directory, or \"chief\", which gets them over the network")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"servers", "chief"}));
 }
 
 absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
@@ -62,6 +68,7 @@ absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
   }
   options.startup_timeout = absl::Seconds(flags.startup_timeout_seconds);
   options.lease = absl::Seconds(flags.lease_seconds);
+  if (flags.checkpoint_writer == "chief") options.checkpoint_writer = CheckpointWriter::kChief;
   return Chief::Create(std::move(options), std::move(servers), Clock::Real(), stop);
 }
 
@@ -97,11 +104,14 @@ absl::Status RunChiefRole(const RoleContext& context, const ChiefFlags& flags,
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Chief> chief,
                    MakeChief(context, flags, std::move(servers), stop));
+  const MetricRegistry::Registration metrics =
+      AddChiefMetrics(&context.telemetry->metrics, chief.get());
   ChiefGrpcService service(chief->service());
   ASSIGN_OR_RETURN(const std::unique_ptr<RpcServer> server,
                    RpcServer::Start(context.cluster.ListenAddress(),
                                     grpc::InsecureServerCredentials(), {&service}));
   LogInfo("listening on port ", server->port());
+  context.telemetry->ready = true;
   const absl::Status status = RunChief(chief.get(), companions, stop);
   server->Shutdown(kShutdownGrace);
   return status;

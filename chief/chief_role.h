@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -18,6 +19,7 @@ namespace keelson {
 struct ChiefFlags {
   int startup_timeout_seconds = 600;
   int lease_seconds = 10;
+  std::string checkpoint_writer = "servers";  // or "chief"
 };
 
 void AddChiefFlags(CLI::App* app, ChiefFlags* flags);

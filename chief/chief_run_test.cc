@@ -1,15 +1,6 @@
-// Chief::Run from the servers' appearance to the DONE marker, with fake servers; the test plays the
-// worker and the evaluator.
-#include <atomic>
-#include <nlohmann/json.hpp>
-#include <thread>
-
-#include "chief/chief.h"
-#include "chief/fake_parameter_server.h"
-#include "core/base/log.h"
-#include "core/cluster/task_proto.h"
+// Chief::Run from the servers' appearance to the DONE marker.
+#include "chief/chief_run_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {
@@ -20,168 +11,6 @@ using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Le;
 using ::testing::Not;
-
-constexpr Task kWorker = {Role::kWorker, 0};
-constexpr Task kEvaluator = {Role::kEvaluator, 0};
-
-v1::RequestHeader HeaderOf(Task task) {
-  v1::RequestHeader header;
-  *header.mutable_task() = TaskToProto(task);
-  header.set_incarnation(100 + static_cast<uint64_t>(task.role));
-  return header;
-}
-
-void Join(ChiefService* chief, Task task) {
-  v1::RegisterRequest request;
-  *request.mutable_header() = HeaderOf(task);
-  request.set_config_hash(FakeParameterServer::kConfigHash);
-  v1::RegisterResponse response;
-  const absl::Status status = chief->Register(request, &response);
-  ASSERT_EQ(status, absl::OkStatus());
-}
-
-void Leave(ChiefService* chief, Task task) {
-  v1::LeaveRequest request;
-  *request.mutable_header() = HeaderOf(task);
-  v1::LeaveResponse response;
-  const absl::Status status = chief->Leave(request, &response);
-  EXPECT_EQ(status, absl::OkStatus());
-}
-
-v1::JobStatus StatusOf(ChiefService* chief) {
-  v1::JobStatus status;
-  EXPECT_EQ(chief->GetJobStatus({}, &status), absl::OkStatus());
-  return status;
-}
-
-void AwaitPhase(ChiefService* chief, v1::JobPhase phase) {
-  while (StatusOf(chief).phase() != phase) std::this_thread::yield();
-}
-
-v1::AcquireWorkResponse Acquire(ChiefService* chief, const v1::WorkerProgress& progress) {
-  v1::AcquireWorkRequest request;
-  *request.mutable_header() = HeaderOf(kWorker);
-  *request.mutable_progress() = progress;
-  request.mutable_max_wait()->set_seconds(1);
-  v1::AcquireWorkResponse response;
-  const absl::Status status = chief->AcquireWork(request, &response);
-  EXPECT_EQ(status, absl::OkStatus());
-  if (!status.ok()) response.set_phase(v1::FAILED);
-  return response;
-}
-
-v1::WorkerProgress Done(const v1::AcquireWorkResponse& lease) {
-  v1::WorkerProgress progress;
-  v1::LeaseProgress* done = progress.add_leases();
-  done->set_lease_id(lease.lease_id());
-  done->set_completed_steps(lease.tickets_size());
-  progress.set_steps(lease.tickets_size());
-  progress.set_loss_sum(0.5 * lease.tickets_size());
-  for (const v1::StepTicket& ticket : lease.tickets()) {
-    v1::StepLoss* loss = progress.add_losses();
-    loss->set_step(ticket.step());
-    loss->set_loss(0.5);
-  }
-  return progress;
-}
-
-// A joined worker trains until the chief says that it is over, or `until` says so between two
-// leases. Returns the last phase it was told.
-v1::JobPhase Work(
-    ChiefService* chief, const std::function<bool()>& until = [] { return false; }) {
-  v1::WorkerProgress progress;
-  while (true) {
-    const v1::AcquireWorkResponse lease = Acquire(chief, progress);
-    progress.Clear();
-    if (lease.lease_id() != 0) progress = Done(lease);
-    if (lease.lease_id() == 0 && lease.phase() > v1::TRAINING) return lease.phase();
-    if (until()) return lease.phase();
-  }
-}
-
-class ChiefRunTest : public testing::Test {
- protected:
-  void SetUp() override {
-    options_.incarnation = 1000;
-    options_.config_hash = FakeParameterServer::kConfigHash;
-    options_.variables = {{"w", Shape({4, 3}), {}}, {"b", Shape({3}), {}}};
-    options_.train_records = 100;
-    v1::TrainConfig& config = options_.config;
-    config.mutable_learning_rate()->set_base(0.1);
-    config.mutable_train()->set_batch_size(10);
-    config.mutable_train()->set_max_steps(10);
-    config.mutable_train()->set_summary_steps(5);
-    config.mutable_checkpoint()->set_model_dir(FreshModelDirectory());
-    config.mutable_checkpoint()->set_save_seconds(600);
-    config.mutable_checkpoint()->set_keep_max(5);
-    config.mutable_evaluation()->set_final_timeout_seconds(600);
-    options_.snapshot_retry = absl::ZeroDuration();
-  }
-  void TearDown() override {
-    if (!thread_.joinable()) return;
-    stop_.Raise();
-    thread_.join();
-  }
-
-  // Runs a new chief on its own thread, as a new process would.
-  void Start(const Clock* clock = Clock::Real()) {
-    ++options_.incarnation;
-    auto chief = Chief::Create(
-        options_, {{"ps-0", "a:1", &servers_[0]}, {"ps-1", "b:2", &servers_[1]}}, clock, &stop_);
-    ASSERT_TRUE(chief.ok()) << chief.status();
-    chief_ = *std::move(chief);
-    thread_ = std::thread([this] {
-      status_ = chief_->Run();
-      ended_ = true;
-    });
-  }
-  absl::Status Wait() {
-    thread_.join();
-    ended_ = false;
-    return status_;
-  }
-  ChiefService* service() { return chief_->service(); }
-  // A whole job with one worker.
-  void Complete() {
-    Start();
-    Join(service(), kWorker);
-    Work(service());
-    Leave(service(), kWorker);
-    const absl::Status status = Wait();
-    ASSERT_EQ(status, absl::OkStatus());
-  }
-  std::vector<int64_t> SnapshotSteps() {
-    std::vector<int64_t> steps;
-    const auto snapshots = directory().List();
-    EXPECT_TRUE(snapshots.ok()) << snapshots.status();
-    for (const SnapshotInfo& snapshot : *snapshots) steps.push_back(snapshot.step);
-    return steps;
-  }
-  CheckpointDirectory directory() {
-    return CheckpointDirectory(options_.config.checkpoint().model_dir(), Clock::Real());
-  }
-  std::string Prefix(int64_t step) { return directory().SnapshotPrefix(step); }
-  std::string LastRestore(int server) {
-    return servers_[server].initializations().back().restore_prefix();
-  }
-  nlohmann::json StatusFile() {
-    return nlohmann::json::parse(
-        *ReadFile(JoinPath(options_.config.checkpoint().model_dir(), "status.json")));
-  }
-  void AwaitStatusFile() {
-    const std::string path = JoinPath(options_.config.checkpoint().model_dir(), "status.json");
-    while (!FileExists(path)) std::this_thread::yield();
-  }
-
-  ChiefOptions options_;
-  FakeParameterServer servers_[2];
-  StopSignal stop_;
-  ManualClock clock_;
-  std::unique_ptr<Chief> chief_;
-  std::thread thread_;
-  absl::Status status_;
-  std::atomic<bool> ended_{false};
-};
 
 TEST_F(ChiefRunTest, TrainsFromTheFirstSnapshotToTheDoneMarker) {
   Start();
@@ -241,52 +70,8 @@ TEST_F(ChiefRunTest, SavesEverySoManySeconds) {
   EXPECT_GE(SnapshotSteps().size(), 3u);
 }
 
-TEST_F(ChiefRunTest, TrainingGoesOnWhileSnapshotsFail) {
-  options_.config.mutable_checkpoint()->clear_save_seconds();
-  options_.config.mutable_checkpoint()->set_save_steps(2);
-  Start();
-  Join(service(), kWorker);
-  while (SnapshotSteps().empty()) std::this_thread::yield();
-  servers_[1].FailSnapshots(2);
-  bool retried = false;
-  Work(service(), [&] {
-    if (retried || StatusOf(service()).step() < 2) return false;
-    servers_[1].AwaitSnapshots(4);
-    return !(retried = true);
-  });
-  Leave(service(), kWorker);
-  ASSERT_EQ(Wait(), absl::OkStatus());
-  EXPECT_TRUE(retried);
-  EXPECT_EQ(SnapshotSteps().back(), 10);
-}
-
-TEST_F(ChiefRunTest, TheFinalSnapshotIsTriedAgain) {
-  Start();
-  Join(service(), kWorker);
-  while (SnapshotSteps().empty()) std::this_thread::yield();
-  servers_[0].FailSnapshots(3);
-  Work(service());
-  Leave(service(), kWorker);
-  ASSERT_EQ(Wait(), absl::OkStatus());
-  EXPECT_THAT(SnapshotSteps(), ElementsAre(0, 10));
-}
-
-TEST_F(ChiefRunTest, WithoutAFinalSnapshotTheJobIsNotDone) {
-  Start();
-  Join(service(), kWorker);
-  while (SnapshotSteps().empty()) std::this_thread::yield();
-  servers_[0].FailSnapshots(100);
-  Work(service());
-  Leave(service(), kWorker);
-  const absl::Status status = Wait();
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("ps-0: no space left"));
-  EXPECT_FALSE((*directory().ReadDoneMarker()).has_value());
-  EXPECT_EQ(servers_[0].snapshots_asked(), 5);
-  EXPECT_EQ(StatusFile()["phase"], "FAILED");
-}
-
 TEST_F(ChiefRunTest, NamesTheServersThatNeverAppear) {
+  options_.lease = absl::InfiniteDuration();
   servers_[1].SetAway(true);
   Start(&clock_);
   Join(service(), kWorker);
@@ -296,8 +81,7 @@ TEST_F(ChiefRunTest, NamesTheServersThatNeverAppear) {
   EXPECT_THAT(StatusFile()["waiting_for"].dump(), HasSubstr("ps-1 at b:2"));
   clock_.Advance(absl::Minutes(10));
   AwaitPhase(service(), v1::FAILED);
-  // Members are told why; the one that was not heard of for the time of the lease is lost.
-  Join(service(), kWorker);
+  // Members are told why.
   v1::GetModelRequest request;
   *request.mutable_header() = HeaderOf(kWorker);
   v1::GetModelResponse model;
@@ -305,13 +89,25 @@ TEST_F(ChiefRunTest, NamesTheServersThatNeverAppear) {
   EXPECT_EQ(told.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(told.message()), HasSubstr("ps-1 at b:2"));
   Leave(service(), kWorker);
-  // Had the worker been lost, the farewell was over at once, or it ends with the lease.
   const absl::Status status = Wait();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("ps-1 at b:2"), Not(HasSubstr("ps-0"))));
   EXPECT_EQ(StatusFile()["phase"], "FAILED");
   EXPECT_THAT(StatusFile()["error"].get<std::string>(), HasSubstr("ps-1 at b:2"));
+}
+
+TEST_F(ChiefRunTest, WaitsForAServerThatGoesAwayDuringTheStart) {
+  servers_[1].BlockInitialize(true);
+  Start();
+  servers_[1].AwaitInitializations(1);
+  servers_[1].SetAway(true);
+  servers_[1].BlockInitialize(false);
+  servers_[1].AwaitProbes(2);
+  EXPECT_EQ(StatusOf(service()).phase(), v1::WAITING_FOR_SERVERS);
+  servers_[1].SetAway(false);
+  AwaitPhase(service(), v1::TRAINING);
+  EXPECT_GE(servers_[1].initializations().size(), 2u);
 }
 
 TEST_F(ChiefRunTest, RefusesAServerWithAnotherConfiguration) {
@@ -333,7 +129,7 @@ TEST_F(ChiefRunTest, ContinuesFromTheNewestSnapshot) {
   EXPECT_FALSE((*directory().ReadDoneMarker()).has_value());
   Acquire(service(), Done(lease));
   Leave(service(), kWorker);
-  stop_.Raise();
+  stop_->Raise();
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(LastRestore(0), Prefix(10));
   EXPECT_EQ(LastRestore(1), Prefix(10));
@@ -409,7 +205,7 @@ TEST_F(ChiefRunTest, StopTakesASnapshot) {
   while (SnapshotSteps().empty()) std::this_thread::yield();
   Work(service(), [&] { return StatusOf(service()).step() >= 3; });
   const int64_t step = StatusOf(service()).step();
-  stop_.Raise();
+  stop_->Raise();
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
   EXPECT_THAT(SnapshotSteps(), ElementsAre(0, step));
   EXPECT_FALSE((*directory().ReadDoneMarker()).has_value());
@@ -419,7 +215,7 @@ TEST_F(ChiefRunTest, StopEndsTheWaitForServers) {
   servers_[0].SetAway(true);
   Start(&clock_);
   servers_[0].AwaitProbes(1);
-  stop_.Raise();
+  stop_->Raise();
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
 }
 
@@ -483,14 +279,14 @@ TEST_F(ChiefRunTest, StopEndsTheWaitForTheEvaluatorWithoutTheMarker) {
   Work(service());
   Leave(service(), kWorker);
   AwaitPhase(service(), v1::EVALUATING);
-  stop_.Raise();
+  stop_->Raise();
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
   EXPECT_FALSE((*directory().ReadDoneMarker()).has_value());
 }
 
 TEST_F(ChiefRunTest, CreateRefusesABadDirectoryAndABadSchedule) {
   const auto create = [&] {
-    return Chief::Create(options_, {{"ps-0", "a:1", &servers_[0]}}, &clock_, &stop_).status();
+    return Chief::Create(options_, {{"ps-0", "a:1", &servers_[0]}}, &clock_, stop_.get()).status();
   };
   ChiefOptions good = options_;
   options_.config.mutable_learning_rate()->set_base(-1);

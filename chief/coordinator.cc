@@ -1,6 +1,8 @@
 #include "chief/coordinator.h"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
@@ -11,6 +13,24 @@ namespace keelson {
 namespace {
 
 constexpr absl::Duration kLongestWait = absl::Milliseconds(100);
+
+// Seconds since 2020: attempts of a later chief are greater than those of an earlier one.
+uint32_t FirstAttempt(const Clock* clock) {
+  const absl::Duration since = clock->Now() - absl::FromUnixSeconds(1'577'836'800);
+  return static_cast<uint32_t>(
+      std::clamp<int64_t>(absl::ToInt64Seconds(since), 1, std::numeric_limits<int32_t>::max()));
+}
+
+void LogEnd(const Member& member, absl::Duration lease) {
+  const std::string name = absl::StrCat(member.task.ToString(), " (", member.peer, ")");
+  if (member.state == Member::kLost) {
+    LogWarning("lost ", name, ": not heard of for ", absl::FormatDuration(lease));
+  } else if (member.state == Member::kReplaced) {
+    LogWarning(name, " was replaced by a new process");
+  } else {
+    LogInfo(member.task.ToString(), " left");
+  }
+}
 
 }  // namespace
 
@@ -32,10 +52,16 @@ void WorkerReport::AddSums(const WorkerReport& other) {
 }
 
 Coordinator::Coordinator(const Options& options, const Clock* clock)
-    : options_(options), clock_(clock), membership_(clock, options.lease) {}
+    : options_(options),
+      clock_(clock),
+      membership_(clock, options.lease, std::min(options.takeover_after, options.lease)),
+      first_attempt_(FirstAttempt(clock)) {
+  status_.mode = options.mode;
+}
 
-absl::Status Coordinator::Register(Task task, uint64_t incarnation, uint64_t config_hash,
-                                   std::string peer) {
+absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, uint64_t incarnation,
+                                                            uint64_t config_hash, std::string peer,
+                                                            absl::Span<const HeldLease> held) {
   if (config_hash != options_.config_hash) {
     const absl::Status mismatch = ConfigMismatch(options_.config_hash, config_hash,
                                                  absl::StrCat(task.ToString(), " (", peer, ")"));
@@ -43,13 +69,40 @@ absl::Status Coordinator::Register(Task task, uint64_t incarnation, uint64_t con
     return mismatch;
   }
   MutexLock lock(&mu_);
-  const Member* known = membership_.Find(task);
+  if (!held.empty() && status_.phase == JobPhase::kWaitingForServers) {
+    return absl::UnavailableError("the chief does not know yet how the job goes on; ask again");
+  }
+  const Member* const known = membership_.Find(task);
   const bool joins =
       known == nullptr || known->incarnation != incarnation || known->state != Member::kAlive;
-  RETURN_IF_ERROR(membership_.Register(task, incarnation, peer));
-  if (joins) LogInfo(task.ToString(), " joined (", peer, ")");
+  const absl::Status registered = membership_.Register(task, incarnation, peer);
+  NoticeEnds();
+  RETURN_IF_ERROR(registered);
+  std::vector<uint64_t> kept = ClaimLeases(task, incarnation, held);
+  if (joins) {
+    LogInfo(task.ToString(), " joined (", peer, ")",
+            held.empty() ? "" : absl::StrCat(" with ", kept.size(), " work leases"));
+    RequestMemory();
+  }
   changed_.NotifyAll();
-  return absl::OkStatus();
+  return kept;
+}
+
+std::vector<uint64_t> Coordinator::ClaimLeases(Task task, uint64_t incarnation,
+                                               absl::Span<const HeldLease> held) {
+  std::vector<uint64_t> kept;
+  if (!work_.has_value()) return kept;
+  std::vector<uint64_t> superseded;
+  for (const HeldLease& lease : held) {
+    if (work_->Claim(incarnation, lease, resumed_, &superseded)) kept.push_back(lease.id);
+  }
+  const int64_t unheard_of = work_->ReleaseUnconfirmed(incarnation);
+  if (unheard_of > 0) {
+    LogInfo(unheard_of, " steps never reached ", task.ToString(), " and go to others");
+  }
+  for (const uint64_t loser : superseded) membership_.Lose(loser);
+  NoticeEnds();
+  return kept;
 }
 
 absl::StatusOr<ModelLocation> Coordinator::WaitForModel(Task task, uint64_t incarnation,
@@ -77,14 +130,15 @@ absl::Status Coordinator::Heartbeat(Task task, uint64_t incarnation, const Worke
 absl::Status Coordinator::AcceptReport(Task task, uint64_t incarnation,
                                        const WorkerReport& report) {
   RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
-  if (!ledger_.has_value()) return absl::OkStatus();
+  if (!work_.has_value()) return absl::OkStatus();
   for (const WorkerReport::LeaseProgress& lease : report.leases) {
-    const absl::Status status = ledger_->Complete(incarnation, lease.lease_id, lease.completed);
+    const absl::Status status = work_->Complete(incarnation, lease.lease_id, lease.completed);
     // A lease that was taken back: its steps belong to others now.
     if (!status.ok() && status.code() != absl::StatusCode::kAborted) return status;
   }
   for (const WorkerReport::StepLoss& loss : report.losses) losses_->Add(loss.step, loss.loss);
   status_.totals.AddSums(report);
+  status_.workers[task].AddSums(report);
   changed_.NotifyAll();
   return absl::OkStatus();
 }
@@ -94,18 +148,18 @@ absl::StatusOr<std::optional<WorkLease>> Coordinator::AcquireWork(Task task, uin
                                                                   absl::Duration max_wait,
                                                                   uint64_t sequence) {
   MutexLock lock(&mu_);
-  Requests& requests = requests_[incarnation];
-  const bool repeated = sequence != 0 && sequence <= requests.newest;
+  RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
+  const bool repeated = sequence != 0 && sequence <= requests_[incarnation].newest;
   RETURN_IF_ERROR(AcceptReport(task, incarnation,
                                repeated ? WorkerReport{report.leases, report.losses} : report));
-  requests.newest = std::max(requests.newest, sequence);
+  requests_[incarnation].newest = std::max(requests_[incarnation].newest, sequence);
   const absl::Duration until = clock_->Monotonic() + max_wait;
   while (true) {
+    // Its membership may end while it waits, and what is known of its requests with it.
     RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
+    Requests& requests = requests_[incarnation];
     if (sequence < requests.newest) return std::nullopt;
-    if (status_.phase > JobPhase::kTraining || (ledger_.has_value() && ledger_->Done())) {
-      return std::nullopt;
-    }
+    if (status_.phase > JobPhase::kTraining || Trained()) return std::nullopt;
     if (sequence != 0 && sequence == requests.granted) return requests.lease;
     std::optional<WorkLease> lease = GrantLease(incarnation);
     if (lease.has_value()) {
@@ -119,12 +173,20 @@ absl::StatusOr<std::optional<WorkLease>> Coordinator::AcquireWork(Task task, uin
 }
 
 std::optional<WorkLease> Coordinator::GrantLease(uint64_t incarnation) {
-  if (!ledger_.has_value()) return std::nullopt;
-  std::optional<WorkLease> lease = ledger_->Acquire(incarnation, TicketsFor(incarnation));
+  if (!work_.has_value() || membership_.AnyAway(Role::kWorker)) return std::nullopt;
+  std::optional<WorkLease> lease =
+      work_->Grant(incarnation, TicketsFor(incarnation), membership_.NumAlive(Role::kWorker));
   if (lease.has_value()) {
     paces_[incarnation] = {clock_->Monotonic(), static_cast<int64_t>(lease->tickets.size())};
   }
   return lease;
+}
+
+absl::StatusOr<bool> Coordinator::Admit(Task task, uint64_t incarnation, uint64_t lease_id,
+                                        int64_t step, uint32_t attempt) {
+  MutexLock lock(&mu_);
+  RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
+  return work_.has_value() && work_->Admit(incarnation, lease_id, step, attempt);
 }
 
 int64_t Coordinator::TicketsFor(uint64_t incarnation) {
@@ -140,7 +202,8 @@ int64_t Coordinator::TicketsFor(uint64_t incarnation) {
   }
   // Towards the end in small portions, so that all finish together.
   const auto workers = static_cast<int64_t>(std::max<size_t>(1, paces_.size()));
-  const int64_t left = ledger_->options().max_steps - ledger_->completed_steps();
+  const WorkLedger& ledger = work_->ledger();
+  const int64_t left = ledger.options().max_steps - ledger.completed_steps();
   return std::clamp<int64_t>(std::min(tickets, left / (2 * workers)), 1,
                              options_.max_tickets_per_lease);
 }
@@ -149,9 +212,7 @@ absl::Status Coordinator::Leave(Task task, uint64_t incarnation, const WorkerRep
   MutexLock lock(&mu_);
   RETURN_IF_ERROR(AcceptReport(task, incarnation, report));
   RETURN_IF_ERROR(membership_.Leave(task, incarnation));
-  LogInfo(task.ToString(), " left");
-  TakeBackWork(*membership_.Find(task));
-  changed_.NotifyAll();
+  NoticeEnds();
   return absl::OkStatus();
 }
 
@@ -166,11 +227,57 @@ void Coordinator::AcknowledgeEvaluation(int64_t step,
 
 void Coordinator::StartTraining(ModelLocation model, WorkLedger ledger) {
   MutexLock lock(&mu_);
+  BeginTraining(std::move(model), std::move(ledger));
+}
+
+void Coordinator::BeginTraining(ModelLocation model, WorkLedger ledger) {
   model_ = std::move(model);
-  ledger_.emplace(std::move(ledger));
-  losses_.emplace(ledger_->completed_steps(), options_.loss_interval);
+  losses_.emplace(ledger.completed_steps(), options_.loss_interval);
+  const ConsistencyMode mode = ModeOf(ledger.origin());
+  work_.emplace(std::move(ledger), mode, first_attempt_);
   status_.phase = JobPhase::kTraining;
+  RequestMemory();
   changed_.NotifyAll();
+}
+
+std::optional<Coordinator::Round> Coordinator::WaitForRound(absl::Duration max_wait,
+                                                            const StopSignal* stop) {
+  MutexLock lock(&mu_);
+  const absl::Duration until = clock_->Monotonic() + max_wait;
+  while (true) {
+    if (work_.has_value() && work_->StagedRound().has_value()) return work_->StagedRound();
+    if (clock_->Monotonic() >= until || (stop != nullptr && stop->raised())) return std::nullopt;
+    WaitBriefly(until);
+  }
+}
+
+void Coordinator::RoundCommitted(const Round& round) {
+  MutexLock lock(&mu_);
+  if (work_.has_value() && work_->RoundCommitted(round)) changed_.NotifyAll();
+}
+
+void Coordinator::RoundFailed(const Round& round) {
+  MutexLock lock(&mu_);
+  if (!work_.has_value() || !work_->RoundFailed(round)) return;
+  LogWarning("step ", round.step, " is tried again: a server has lost its gradients");
+  changed_.NotifyAll();
+}
+
+absl::Status Coordinator::SetMode(const ConsistencyMode& mode) {
+  MutexLock lock(&mu_);
+  if (!work_.has_value() || status_.phase != JobPhase::kTraining) {
+    return absl::FailedPreconditionError("consistency mode: the job does not train");
+  }
+  LogInfo("consistency mode: from ", work_->mode().ToString(), " to ", mode.ToString());
+  work_->SetMode(mode);
+  RequestMemory();
+  changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
+ConsistencyMode Coordinator::mode() const {
+  MutexLock lock(&mu_);
+  return work_.has_value() ? work_->mode() : options_.mode;
 }
 
 void Coordinator::SetPhase(JobPhase phase) {
@@ -198,31 +305,34 @@ void Coordinator::Fail(const absl::Status& error) {
 
 void Coordinator::ExpireLeases() {
   MutexLock lock(&mu_);
-  for (const Member& member : membership_.ExpireLeases()) {
-    LogWarning("lost ", member.task.ToString(), " (", member.peer, "): not heard of for ",
-               absl::FormatDuration(options_.lease));
-    TakeBackWork(member);
+  membership_.ExpireLeases();
+  NoticeEnds();
+}
+
+void Coordinator::NoticeEnds() {
+  for (const Member& member : membership_.TakeEnded()) {
+    LogEnd(member, options_.lease);
+    paces_.erase(member.incarnation);
+    requests_.erase(member.incarnation);
+    newly_retired_.push_back(member.incarnation);
+    if (work_.has_value()) {
+      work_->Forget(member.incarnation);
+      work_->Touch();
+    }
     changed_.NotifyAll();
   }
 }
 
-void Coordinator::TakeBackWork(const Member& member) {
-  paces_.erase(member.incarnation);
-  Requests& requests = requests_[member.incarnation];
-  requests.granted = 0;
-  requests.lease.reset();
-  if (!ledger_.has_value()) return;
-  const int64_t tickets = ledger_->Release(member.incarnation);
-  if (tickets > 0) LogInfo(tickets, " steps of ", member.task.ToString(), " go to others");
-}
+bool Coordinator::Trained() const { return work_.has_value() && work_->ledger().Done(); }
 
 int64_t Coordinator::WaitForSteps(int64_t step, absl::Duration until, const StopSignal& stop) {
   MutexLock lock(&mu_);
-  while (ledger_->completed_steps() < step && status_.totals.non_finite_losses == 0 &&
+  const WorkLedger& ledger = work_->ledger();
+  while (ledger.completed_steps() < step && status_.totals.non_finite_losses == 0 &&
          clock_->Monotonic() < until && !stop.raised()) {
     WaitBriefly(until);
   }
-  return ledger_->completed_steps();
+  return ledger.completed_steps();
 }
 
 bool Coordinator::WaitForEvaluation(int64_t step, absl::Duration timeout, const StopSignal& stop) {
@@ -248,7 +358,7 @@ bool Coordinator::WaitUntilAlone(absl::Duration timeout) {
 bool Coordinator::EveryoneLeft() const {
   const std::vector<Member> members = membership_.Members();
   return std::none_of(members.begin(), members.end(),
-                      [](const Member& member) { return member.state == Member::kAlive; });
+                      [](const Member& member) { return !member.over(); });
 }
 
 void Coordinator::WaitBriefly(absl::Duration until) {
@@ -257,7 +367,8 @@ void Coordinator::WaitBriefly(absl::Duration until) {
 
 std::optional<LossCurve::Point> Coordinator::TakeLossPoint() {
   MutexLock lock(&mu_);
-  return losses_.has_value() ? losses_->TakeComplete() : std::nullopt;
+  if (!losses_.has_value()) return std::nullopt;
+  return losses_->TakeComplete(work_->ledger().FirstUnfinishedStep());
 }
 
 std::optional<LossCurve::Point> Coordinator::TakeLastLossPoint() {
@@ -267,7 +378,7 @@ std::optional<LossCurve::Point> Coordinator::TakeLastLossPoint() {
 
 v1::JobState Coordinator::LedgerState() const {
   MutexLock lock(&mu_);
-  v1::JobState state = ledger_->ToState();
+  v1::JobState state = work_->ToState();
   state.set_config_hash(options_.config_hash);
   return state;
 }
@@ -276,10 +387,12 @@ Coordinator::Status Coordinator::GetStatus() const {
   MutexLock lock(&mu_);
   Status status = status_;
   status.members = membership_.Members();
-  if (ledger_.has_value()) {
-    status.step = ledger_->completed_steps();
-    status.max_steps = ledger_->options().max_steps;
-    status.epoch = ledger_->epochs_completed();
+  if (work_.has_value()) {
+    status.step = work_->ledger().completed_steps();
+    status.max_steps = work_->ledger().options().max_steps;
+    status.epoch = work_->ledger().epochs_completed();
+    status.mode = work_->mode();
+    status.next_mode = work_->next_mode();
   }
   return status;
 }

@@ -14,6 +14,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Le;
 
 constexpr Task kWorker0 = {Role::kWorker, 0};
@@ -41,7 +42,7 @@ class CoordinatorTest : public testing::Test {
     coordinator_.StartTraining({Placement(), {"ps-0:1"}}, WorkLedger(work));
   }
   void Register(Task task, uint64_t incarnation) {
-    ASSERT_EQ(coordinator_.Register(task, incarnation, kHash, "host:1"), absl::OkStatus());
+    ASSERT_EQ(coordinator_.Register(task, incarnation, kHash, "host:1").status(), absl::OkStatus());
   }
   // A lease, or none.
   std::optional<WorkLease> Acquire(Task task, uint64_t incarnation, const WorkerReport& report = {},
@@ -50,10 +51,11 @@ class CoordinatorTest : public testing::Test {
     EXPECT_TRUE(lease.ok()) << lease.status();
     return lease.ok() ? *lease : std::nullopt;
   }
-  // Lets the leases of all members pass.
+  // Lets the leases of all members pass; the servers are told, and their work is handed on.
   void LoseEveryone() {
     clock_.Advance(kLease);
     coordinator_.ExpireLeases();
+    coordinator_.HandOn(coordinator_.TakeRetired());
   }
   Member::State StateOf(Task task) {
     for (const Member& member : coordinator_.GetStatus().members) {
@@ -69,7 +71,7 @@ class CoordinatorTest : public testing::Test {
 };
 
 TEST_F(CoordinatorTest, RefusesAnotherConfiguration) {
-  const absl::Status status = coordinator_.Register(kWorker0, 1, 0xdef, "host:1");
+  const absl::Status status = coordinator_.Register(kWorker0, 1, 0xdef, "host:1").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("worker-0"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("0000000000000abc"));
@@ -78,7 +80,7 @@ TEST_F(CoordinatorTest, RefusesAnotherConfiguration) {
 
 TEST_F(CoordinatorTest, RefusesASecondLifeOfATaskThatIsAlive) {
   Register(kWorker0, 1);
-  EXPECT_EQ(coordinator_.Register(kWorker0, 2, kHash, "host:2").code(),
+  EXPECT_EQ(coordinator_.Register(kWorker0, 2, kHash, "host:2").status().code(),
             absl::StatusCode::kAlreadyExists);
 }
 
@@ -183,32 +185,51 @@ TEST_F(CoordinatorTest, AWaitingWorkerGetsTheWorkOfALostOneAtOnce) {
   // Its own waiting keeps the second worker alive.
   clock_.Advance(kLease / 2);
   coordinator_.ExpireLeases();
+  coordinator_.HandOn(coordinator_.TakeRetired());
   waits.join();
   EXPECT_TRUE(taken.has_value());
 }
 
-TEST_F(CoordinatorTest, ALostWorkerMayJoinAgainWithoutItsLeases) {
+TEST_F(CoordinatorTest, WorkIsHandedOnOnlyAfterItsHolderWasFenced) {
+  StartTraining(1);
+  Register(kWorker0, 1);
+  ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
+  clock_.Advance(kLease);
+  coordinator_.ExpireLeases();
+  Register(kWorker1, 2);
+  EXPECT_FALSE(Acquire(kWorker1, 2).has_value());
+  EXPECT_THAT(coordinator_.TakeRetired(), ElementsAre(1u));
+  EXPECT_THAT(coordinator_.TakeRetired(), IsEmpty());
+  EXPECT_FALSE(Acquire(kWorker1, 2).has_value());
+  coordinator_.HandOn({1});
+  EXPECT_TRUE(Acquire(kWorker1, 2).has_value());
+  EXPECT_THAT(coordinator_.AllRetired(), ElementsAre(1u));
+}
+
+TEST_F(CoordinatorTest, ALostWorkerJoinsAnewAsAnother) {
   StartTraining(5);
   Register(kWorker0, 1);
   const auto old = Acquire(kWorker0, 1);
   LoseEveryone();
-  Register(kWorker0, 1);
+  EXPECT_EQ(coordinator_.Register(kWorker0, 1, kHash, "host:1").status().code(),
+            absl::StatusCode::kAborted);
+  Register(kWorker0, 2);
   EXPECT_EQ(StateOf(kWorker0), Member::kAlive);
-  const auto fresh = Acquire(kWorker0, 1, Completed(old->id, 1, 1));
+  const auto fresh = Acquire(kWorker0, 2, Completed(old->id, 1, 1));
   ASSERT_TRUE(fresh.has_value());
   EXPECT_NE(fresh->id, old->id);
   EXPECT_EQ(fresh->tickets, old->tickets);
-  EXPECT_EQ(coordinator_.GetStatus().step, 0) << "the old lease was taken back";
-  EXPECT_EQ(coordinator_.GetStatus().totals.steps, 1) << "but its loss was real";
+  EXPECT_EQ(coordinator_.GetStatus().step, 0) << "the old lease was another's";
 }
 
 TEST_F(CoordinatorTest, AReplacementTakesOverTheTaskAndFreesItsWork) {
   StartTraining(1);
   Register(kWorker0, 1);
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
-  clock_.Advance(kLease);
+  clock_.Advance(absl::Seconds(1));
   Register(kWorker0, 2);
-  coordinator_.ExpireLeases();
+  EXPECT_THAT(coordinator_.TakeRetired(), ElementsAre(1u));
+  coordinator_.HandOn({1});
   EXPECT_TRUE(Acquire(kWorker0, 2).has_value());
   EXPECT_EQ(coordinator_.Heartbeat(kWorker0, 1, {}).code(), absl::StatusCode::kAborted);
 }
@@ -222,6 +243,7 @@ TEST_F(CoordinatorTest, LeavingGivesWorkBackAndKeepsWhatIsDone) {
   ASSERT_EQ(coordinator_.Leave(kWorker0, 1, Completed(lease->id, 1, 2)), absl::OkStatus());
   EXPECT_EQ(coordinator_.GetStatus().step, 2);
   EXPECT_EQ(StateOf(kWorker0), Member::kLeft);
+  coordinator_.HandOn(coordinator_.TakeRetired());
   Register(kWorker1, 2);
   EXPECT_EQ(Acquire(kWorker1, 2)->tickets[0], lease->tickets[1]);
 }
@@ -247,15 +269,16 @@ TEST_F(CoordinatorTest, AnOvertakenRequestGetsNothing) {
   EXPECT_FALSE(Acquire(kWorker0, 1, {}, kNoWait, 1).has_value());
 }
 
-TEST_F(CoordinatorTest, ALeaseThatWasTakenBackIsNotGrantedByRepetition) {
-  StartTraining(10);
+TEST_F(CoordinatorTest, AWaitForWorkEndsWithTheMembership) {
+  StartTraining(1);
   Register(kWorker0, 1);
-  const auto lost = Acquire(kWorker0, 1, {}, kNoWait, 1);
+  Register(kWorker1, 2);
+  ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
+  absl::Status waited;
+  std::thread waits([&] { waited = coordinator_.AcquireWork(kWorker1, 2, {}, kLong, 1).status(); });
   LoseEveryone();
-  Register(kWorker0, 1);
-  const auto again = Acquire(kWorker0, 1, {}, kNoWait, 1);
-  ASSERT_TRUE(again.has_value());
-  EXPECT_NE(again->id, lost->id);
+  waits.join();
+  EXPECT_EQ(waited.code(), absl::StatusCode::kAborted);
 }
 
 TEST_F(CoordinatorTest, AReportOfMoreThanTheLeaseHasIsRefused) {
@@ -378,7 +401,8 @@ TEST_F(CoordinatorTest, SumsAddUpAndTheLargestStalenessStays) {
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(coordinator_.Heartbeat(kWorker0, 1, report), absl::OkStatus());
   }
-  const WorkerReport totals = coordinator_.GetStatus().totals;
+  const Coordinator::Status status = coordinator_.GetStatus();
+  const WorkerReport& totals = status.totals;
   EXPECT_EQ(totals.steps, 4);
   EXPECT_EQ(totals.examples, 40);
   EXPECT_EQ(totals.loss_sum, 3.0);
@@ -389,6 +413,22 @@ TEST_F(CoordinatorTest, SumsAddUpAndTheLargestStalenessStays) {
   EXPECT_EQ(totals.credit_wait_seconds, 0.5);
   EXPECT_EQ(totals.bytes_pushed, 200);
   EXPECT_EQ(totals.bytes_pulled, 400);
+  ASSERT_EQ(status.workers.size(), 1u);
+  EXPECT_EQ(status.workers.at(kWorker0).staleness_sum, 6);
+  EXPECT_EQ(status.workers.at(kWorker0).push_retries, 2);
+}
+
+TEST_F(CoordinatorTest, SumsOfAWorkerOutliveItsMemberships) {
+  StartTraining(10);
+  Register(kWorker0, 1);
+  Register(kWorker1, 2);
+  ASSERT_EQ(coordinator_.Heartbeat(kWorker1, 2, Completed(0, 0, 5)), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Leave(kWorker1, 2, Completed(0, 0, 1)), absl::OkStatus());
+  Register(kWorker1, 3);
+  ASSERT_EQ(coordinator_.Heartbeat(kWorker1, 3, Completed(0, 0, 3)), absl::OkStatus());
+  const Coordinator::Status status = coordinator_.GetStatus();
+  EXPECT_EQ(status.workers.at(kWorker1).steps, 9);
+  EXPECT_EQ(status.totals.steps, 9);
 }
 
 }  // namespace

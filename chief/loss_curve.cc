@@ -8,11 +8,14 @@ void LossCurve::Add(int64_t step, double loss) {
   if (step >= next_step_) losses_.emplace(step, loss);
 }
 
-std::optional<LossCurve::Point> LossCurve::TakeComplete() {
-  const int64_t end = EndOfInterval();
-  const auto reported = std::distance(losses_.begin(), losses_.lower_bound(end));
-  if (reported < end - next_step_) return std::nullopt;
-  return Take(end);
+std::optional<LossCurve::Point> LossCurve::TakeComplete(int64_t done_below) {
+  while (true) {
+    const int64_t end = EndOfInterval();
+    const auto reported = std::distance(losses_.begin(), losses_.lower_bound(end));
+    if (reported < end - next_step_ && end > done_below) return std::nullopt;
+    if (reported > 0) return Take(end);
+    next_step_ = end;
+  }
 }
 
 std::optional<LossCurve::Point> LossCurve::TakeRest() {

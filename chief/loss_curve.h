@@ -26,8 +26,10 @@ class LossCurve {
   // A step was done. One that is reported again changes nothing.
   void Add(int64_t step, double loss);
 
-  // The next interval of which every step was reported; nothing: not yet.
-  std::optional<Point> TakeComplete();
+  // The next interval of which every step was reported, or that ends at or below `done_below`: all
+  // steps below that are done, those of a predecessor's time without a report here. Nothing: not
+  // yet.
+  std::optional<Point> TakeComplete(int64_t done_below = 0);
 
   // What has been reported of the interval after the last complete one; for the end of a job.
   std::optional<Point> TakeRest();

@@ -43,6 +43,22 @@ TEST(LossCurveTest, AContinuedJobBeginsWithinAnInterval) {
   EXPECT_EQ(curve.TakeComplete()->step, 10);
 }
 
+TEST(LossCurveTest, StepsOfAPredecessorAreNotWaitedFor) {
+  LossCurve curve(2, 5);
+  for (const int64_t step : {4, 13, 14}) curve.Add(step, static_cast<double>(step));
+  EXPECT_FALSE(curve.TakeComplete(4).has_value());
+  const auto point = curve.TakeComplete(15);
+  ASSERT_TRUE(point.has_value());
+  EXPECT_EQ(point->step, 5);
+  EXPECT_EQ(point->loss, 4);
+  // Nothing is known of steps 5 to 9.
+  const auto next = curve.TakeComplete(15);
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(next->step, 15);
+  EXPECT_EQ(next->loss, 13.5);
+  EXPECT_FALSE(curve.TakeComplete(15).has_value());
+}
+
 TEST(LossCurveTest, TheRestIsWhatTheEndLeaves) {
   LossCurve curve(0, 10);
   EXPECT_FALSE(curve.TakeRest().has_value());

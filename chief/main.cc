@@ -28,8 +28,7 @@ absl::Status RunChiefProgram(const RoleContext& context, const Flags& flags) {
   if (flags.chief_trains) {
     companions.push_back([&](ChiefService* chief, StopSignal* companion_stop) {
       return RunWorkerRole(context, flags.worker, chief,
-                           GrpcParameterClients(context, flags.worker, companion_stop),
-                           companion_stop);
+                           GrpcParameterClients(context, flags.worker), companion_stop);
     });
   }
   return RunChiefRole(context, flags.chief, companions, &stop);

@@ -71,12 +71,23 @@ nlohmann::json MembersToJson(const std::vector<Member>& members) {
   return list;
 }
 
+nlohmann::json SnapshotsToJson(const SnapshotFigures& figures, absl::Time now) {
+  nlohmann::json json = {{"write_seconds", absl::ToDoubleSeconds(figures.write_time)},
+                         {"bytes", figures.bytes},
+                         {"cut_microseconds", figures.longest_cut_microseconds},
+                         {"written", figures.written},
+                         {"failures", figures.failures},
+                         {"error", figures.error}};
+  if (figures.step >= 0) json["age_seconds"] = absl::ToDoubleSeconds(now - figures.committed);
+  return json;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Reporter>> Reporter::Create(Options options, const Clock* clock,
                                                            Coordinator* coordinator) {
   ASSIGN_OR_RETURN(std::unique_ptr<EventWriter> events,
-                   EventWriter::Create(options.model_dir, clock));
+                   EventWriter::Create(options.model_dir, clock, options.file_system));
   return std::unique_ptr<Reporter>(
       new Reporter(std::move(options), std::move(events), clock, coordinator));
 }
@@ -86,7 +97,9 @@ Reporter::Reporter(Options options, std::unique_ptr<EventWriter> events, const C
     : options_(std::move(options)),
       events_(std::move(events)),
       clock_(clock),
-      coordinator_(coordinator) {}
+      coordinator_(coordinator),
+      event_trouble_("events", clock),
+      status_trouble_("status.json", clock) {}
 
 void Reporter::Update() {
   const Coordinator::Status status = coordinator_->GetStatus();
@@ -150,16 +163,23 @@ void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
   }
   std::fflush(stdout);
   written.Update(events_->Flush());
-  if (!written.ok()) LogWarning("events: ", written.message());
+  event_trouble_.Note(written);
   summary_ = {now, status.totals};
 }
 
 void Reporter::WriteStatusFile(const Coordinator::Status& status) {
   status_written_ = clock_->Monotonic();
-  nlohmann::json json = {{"phase", PhaseName(status.phase)},        {"step", status.step},
-                         {"max_steps", status.max_steps},           {"epoch", status.epoch},
-                         {"snapshot_step", status.snapshot_step},   {"error", status.error},
-                         {"members", MembersToJson(status.members)}};
+  nlohmann::json json = {{"phase", PhaseName(status.phase)},
+                         {"step", status.step},
+                         {"max_steps", status.max_steps},
+                         {"epoch", status.epoch},
+                         {"snapshot_step", status.snapshot_step},
+                         {"error", status.error},
+                         {"members", MembersToJson(status.members)},
+                         {"mode", coordinator_->mode().ToString()}};
+  if (options_.snapshots != nullptr) {
+    json["snapshot"] = SnapshotsToJson(options_.snapshots(), clock_->Now());
+  }
   if (status.phase == JobPhase::kWaitingForServers && options_.missing_servers != nullptr) {
     json["waiting_for"] = options_.missing_servers();
   }
@@ -182,11 +202,8 @@ void Reporter::WriteStatusFile(const Coordinator::Status& status) {
   }
   // A text that is not UTF-8 (an error with a file's name) must not end the chief.
   const std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  const absl::Status written =
-      WriteFileAtomically(JoinPath(options_.model_dir, "status.json"), text + "\n");
-  // Said once per kind of trouble, not twice a second.
-  if (!written.ok() && written.message() != last_error_) LogWarning(written.message());
-  last_error_ = std::string(written.message());
+  status_trouble_.Note(WriteFileAtomically(JoinPath(options_.model_dir, "status.json"), text + "\n",
+                                           options_.file_system));
 }
 
 }  // namespace keelson

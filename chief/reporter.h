@@ -12,13 +12,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/coordinator.h"
+#include "chief/snapshotter.h"
+#include "chief/trouble_log.h"
 #include "core/base/clock.h"
+#include "core/base/file_system.h"
 #include "core/optim/learning_rate.h"
 #include "core/summary/event_writer.h"
 
 namespace keelson {
 
-// Not thread-safe.
+// Not thread-safe. What cannot be written is logged now and then, and dropped.
 class Reporter {
  public:
   struct Options {
@@ -27,6 +30,10 @@ class Reporter {
     // "ps-1 at host:port" of servers that have not answered yet; asked while the job waits for
     // them. May be null. Must not block.
     std::function<std::vector<std::string>()> missing_servers;
+    // May be null. Must not block.
+    std::function<SnapshotFigures()> snapshots;
+    // Outlives the reporter.
+    FileSystem* file_system = FileSystem::Real();
   };
 
   // Creates the event file in the model directory. `clock` and `coordinator` outlive this.
@@ -39,6 +46,10 @@ class Reporter {
   // allowed no more in flight), pushed_bytes/sec and pulled_bytes/sec (payload). Twice a second:
   // status.json, replaced atomically. Its fields:
   //   phase, error              as in JobStatus; "error" is empty but for FAILED
+  //   mode                      as ConsistencyMode::ToString
+  //   snapshot                  see SnapshotFigures: {age_seconds, write_seconds, bytes,
+  //                             cut_microseconds, written, failures, error}; age_seconds is absent
+  //                             while there is none
   //   step, max_steps, epoch, snapshot_step
   //   loss, steps_per_second, examples_per_second, eta_seconds, staleness, credit_wait_seconds,
   //   pushed_bytes_per_second, pulled_bytes_per_second
@@ -73,7 +84,8 @@ class Reporter {
   std::optional<Mark> summary_;
   std::optional<Mark> figures_;
   absl::Duration status_written_ = -absl::InfiniteDuration();
-  std::string last_error_;
+  TroubleLog event_trouble_;
+  TroubleLog status_trouble_;
 };
 
 }  // namespace keelson

@@ -15,10 +15,12 @@ namespace keelson {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 constexpr Task kWorker = {Role::kWorker, 1};
 
@@ -28,7 +30,7 @@ class ReporterTest : public testing::Test {
     v1::LearningRateConfig rate;
     rate.set_base(0.5);
     Reporter::Options options = {directory_, *LearningRateSchedule::Create(rate, 100),
-                                 [this] { return missing_; }};
+                                 [this] { return missing_; }, [this] { return snapshots_; }};
     auto reporter = Reporter::Create(std::move(options), &clock_, &coordinator_);
     ASSERT_TRUE(reporter.ok()) << reporter.status();
     reporter_ = *std::move(reporter);
@@ -42,7 +44,7 @@ class ReporterTest : public testing::Test {
     work.num_records = 1000;
     work.batch_size = 10;
     coordinator_.StartTraining({}, *WorkLedger::FromState(state, work));
-    ASSERT_EQ(coordinator_.Register(kWorker, 1, 0, "host:7"), absl::OkStatus());
+    ASSERT_EQ(coordinator_.Register(kWorker, 1, 0, "host:7").status(), absl::OkStatus());
   }
   // One worker does `steps` steps of 10 examples in a second.
   void Train(int64_t steps, double loss) {
@@ -100,6 +102,7 @@ class ReporterTest : public testing::Test {
   const std::string directory_ = FreshModelDirectory();
   Coordinator coordinator_{{0, absl::Seconds(1000), absl::Nanoseconds(1), 64, 10}, &clock_};
   std::vector<std::string> missing_;
+  SnapshotFigures snapshots_;
   std::unique_ptr<Reporter> reporter_;
 };
 
@@ -250,13 +253,53 @@ TEST_F(ReporterTest, ARestoredJobReportsOnlyItsOwnSteps) {
       << lines[0];
 }
 
-TEST_F(ReporterTest, AMissingDirectoryDoesNotEndTheJob) {
-  ASSERT_EQ(RemoveFile(JoinPath(directory_, "status.json")), absl::OkStatus());
-  ASSERT_EQ(RenameFile(directory_, directory_ + ".moved"), absl::OkStatus());
+TEST_F(ReporterTest, StatusFileTellsHowSnapshotsGo) {
   reporter_->Update();
-  clock_.Advance(absl::Seconds(1));
+  EXPECT_FALSE(StatusFile()["snapshot"].contains("age_seconds"));
+  snapshots_.step = 15;
+  snapshots_.committed = clock_.Now() - absl::Seconds(30);
+  snapshots_.write_time = absl::Milliseconds(250);
+  snapshots_.bytes = 4096;
+  snapshots_.longest_cut_microseconds = 12;
+  snapshots_.written = 3;
+  snapshots_.failures = 1;
+  snapshots_.error = "disk full";
+  reporter_->Finish();
+  const nlohmann::json status = StatusFile();
+  EXPECT_EQ(status["mode"], "async");
+  EXPECT_EQ(status["snapshot"], nlohmann::json({{"age_seconds", 30.0},
+                                                {"write_seconds", 0.25},
+                                                {"bytes", 4096},
+                                                {"cut_microseconds", 12},
+                                                {"written", 3},
+                                                {"failures", 1},
+                                                {"error", "disk full"}}));
+}
+
+TEST_F(ReporterTest, AMissingDirectoryNeitherEndsTheJobNorFillsTheLog) {
+  const std::string moved = directory_ + ".moved";
+  StartTraining();
   reporter_->Update();
-  EXPECT_FALSE(FileExists(JoinPath(directory_, "status.json")));
+  ASSERT_EQ(RenameFile(directory_, moved), absl::OkStatus());
+  testing::internal::CaptureStderr();
+  LinesOf([&] {
+    for (int i = 0; i < 6; ++i) {
+      Train(10, 0.5);
+      reporter_->Update();
+    }
+  });
+  const std::vector<std::string> lines =
+      absl::StrSplit(testing::internal::GetCapturedStderr(), '\n', absl::SkipEmpty());
+  EXPECT_THAT(lines, UnorderedElementsAre(HasSubstr(" events: "), HasSubstr(" status.json: ")));
+  EXPECT_FALSE(FileExists(directory_));
+  ASSERT_EQ(RenameFile(moved, directory_), absl::OkStatus());
+  LinesOf([&] {
+    Train(10, 0.25);
+    reporter_->Finish();
+  });
+  EXPECT_EQ(StatusFile()["step"], 70);
+  const std::vector<v1::Event> events = Events();
+  EXPECT_EQ(events.back().step(), 70);
 }
 
 TEST(ReporterCreateTest, NeedsADirectoryThatCanBeWritten) {
@@ -264,7 +307,7 @@ TEST(ReporterCreateTest, NeedsADirectoryThatCanBeWritten) {
   ASSERT_EQ(WriteFileAtomically(file, ""), absl::OkStatus());
   v1::LearningRateConfig rate;
   rate.set_base(1);
-  EXPECT_FALSE(Reporter::Create({file, *LearningRateSchedule::Create(rate, 0), nullptr},
+  EXPECT_FALSE(Reporter::Create({file, *LearningRateSchedule::Create(rate, 0), nullptr, nullptr},
                                 Clock::Real(), nullptr)
                    .ok());
 }

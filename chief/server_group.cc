@@ -1,45 +1,57 @@
 #include "chief/server_group.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/config/train_config.h"
+#include "keelson/v1/checkpoint.pb.h"
 
 namespace keelson {
 namespace {
 
 constexpr absl::Duration kProbePause = absl::Milliseconds(100);
-
-absl::Status Named(const ServerGroup::Server& server, const absl::Status& status) {
-  if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat(server.name, ": ", status.message()));
-}
+constexpr absl::Duration kCommitPause = absl::Milliseconds(50);
 
 }  // namespace
 
-ServerGroup::ServerGroup(const Options& options, std::vector<Server> servers, const Clock* clock,
-                         const StopSignal* stop)
+ServerGroup::ServerGroup(const Options& options, std::vector<Server> servers, ShardStorage* storage,
+                         const Clock* clock, const StopSignal* stop)
     : options_(options),
       servers_(std::move(servers)),
+      storage_(storage),
       clock_(clock),
       stop_(stop),
-      pool_(static_cast<int>(servers_.size()) - 1),
-      reachable_(servers_.size()) {}
+      contacts_(servers_.size()),
+      rounds_pool_(static_cast<int>(servers_.size()) - 1) {}
+
+absl::Status ServerGroup::Named(int s, const absl::Status& status) const {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat(name(s), ": ", status.message()));
+}
 
 absl::Status ServerGroup::ForEach(absl::FunctionRef<absl::Status(int)> call) {
   std::vector<absl::Status> statuses(servers_.size());
-  pool_.RunAll(size(), [&](int s) { statuses[static_cast<size_t>(s)] = call(s); });
-  for (size_t s = 0; s < statuses.size(); ++s) RETURN_IF_ERROR(Named(servers_[s], statuses[s]));
+  ThreadPool pool(size() - 1);
+  pool.RunAll(size(), [&](int s) { statuses[static_cast<size_t>(s)] = Named(s, call(s)); });
+  // That another chief is there matters more than what else went wrong.
+  for (const absl::Status& status : statuses) {
+    if (status.code() == absl::StatusCode::kAborted) return status;
+  }
+  for (const absl::Status& status : statuses) RETURN_IF_ERROR(status);
   return absl::OkStatus();
 }
 
 absl::Status ServerGroup::WaitUntilReachable() {
-  MutexLock lock(&mu_);
   const absl::Duration start = clock_->Monotonic();
   absl::Duration reported = start;
+  // Who could not be made ready is asked anew.
+  for (Contact& contact : contacts_) {
+    if (contact.broken.exchange(false)) contact.answers = false;
+  }
   while (true) {
     RETURN_IF_ERROR(ForEach([this](int s) { return Probe(s); }));
     const std::vector<std::string> missing = Missing();
@@ -61,83 +73,122 @@ absl::Status ServerGroup::WaitUntilReachable() {
 }
 
 absl::Status ServerGroup::Probe(int s) {
-  if (reachable_[static_cast<size_t>(s)]) return absl::OkStatus();
-  v1::GetShardStatusRequest request;
-  *request.mutable_header() = options_.header;
-  request.set_chief_address(options_.chief_address);
+  if (contact(s).answers) return absl::OkStatus();
   v1::ShardStatus status;
-  const Server& server = servers_[static_cast<size_t>(s)];
-  if (!server.service->GetStatus(request, &status).ok()) return absl::OkStatus();
-  if (status.config_hash() != options_.config_hash) {
-    return ConfigMismatch(options_.config_hash, status.config_hash(), "the server");
-  }
-  reachable_[static_cast<size_t>(s)] = true;
-  return absl::OkStatus();
+  if (!Attend(s, {}, &status).ok()) return absl::OkStatus();
+  if (status.config_hash() == options_.config_hash) return absl::OkStatus();
+  return ConfigMismatch(options_.config_hash, status.config_hash(), "the server");
+}
+
+absl::StatusOr<std::vector<v1::ShardStatus>> ServerGroup::Survey() {
+  std::vector<v1::ShardStatus> shards(servers_.size());
+  v1::GetShardStatusRequest request;
+  request.set_with_memory(true);
+  RETURN_IF_ERROR(ForEach([&](int s) {
+    return server(s).service->GetStatus(request, &shards[static_cast<size_t>(s)]);
+  }));
+  return shards;
+}
+
+void ServerGroup::Describe(const v1::InitializeShardRequest& shards) {
+  MutexLock lock(&mu_);
+  shards_ = shards;
+  *shards_.mutable_header() = options_.header;
+  shards_.set_config_hash(options_.config_hash);
+}
+
+absl::Status ServerGroup::Initialize(const std::string& restore_prefix) {
+  return ForEach([&](int s) { return InitializeServer(s, restore_prefix, {}); });
 }
 
 std::vector<std::string> ServerGroup::Missing() const {
   std::vector<std::string> missing;
   for (size_t s = 0; s < servers_.size(); ++s) {
-    if (reachable_[s]) continue;
+    if (contacts_[s].answers && !contacts_[s].broken) continue;
     missing.push_back(absl::StrCat(servers_[s].name, " at ", servers_[s].address));
   }
   return missing;
 }
 
-absl::Status ServerGroup::Initialize(const v1::InitializeShardRequest& request) {
-  MutexLock lock(&mu_);
-  initialize_ = request;
-  *initialize_.mutable_header() = options_.header;
-  initialize_.set_config_hash(options_.config_hash);
-  return ForEach([&](int s) { return InitializeServer(s, request.restore_prefix()); });
-}
-
-absl::Status ServerGroup::InitializeServer(int s, const std::string& restore_prefix) {
-  v1::InitializeShardRequest request = initialize_;
-  request.set_shard(static_cast<uint32_t>(s));
-  request.set_restore_prefix(restore_prefix);
-  v1::InitializeShardResponse response;
-  return servers_[static_cast<size_t>(s)].service->Initialize(request, &response);
-}
-
-void ServerGroup::Supervise(const std::string& restore_prefix) {
-  MutexLock lock(&mu_);
-  if (finished_) return;
-  ForEach([&](int s) {
-    SuperviseServer(s, restore_prefix);
-    return absl::OkStatus();
-  }).IgnoreError();
-}
-
-void ServerGroup::SuperviseServer(int s, const std::string& restore_prefix) {
-  const Server& server = servers_[static_cast<size_t>(s)];
-  std::atomic<bool>& reachable = reachable_[static_cast<size_t>(s)];
-  v1::GetShardStatusRequest request;
+absl::Status ServerGroup::Attend(int s, v1::AttendRequest request, v1::ShardStatus* status) {
   *request.mutable_header() = options_.header;
   request.set_chief_address(options_.chief_address);
-  v1::ShardStatus shard;
-  absl::Status status = server.service->GetStatus(request, &shard);
-  if (status.ok() && shard.state() == v1::ShardStatus::EMPTY) {
-    LogWarning(server.name, " has been restarted, restoring its shard from ",
-               restore_prefix.empty() ? "its initial values" : restore_prefix);
-    status = InitializeServer(s, restore_prefix);
+  const absl::Status answered = server(s).service->Attend(request, status);
+  contact(s).answers = answered.ok();
+  if (!answered.ok()) {
+    contact(s).retired_owed = true;
+    return answered;
   }
-  if (!status.ok() && reachable) LogWarning("lost ", server.name, ": ", status.message());
-  if (status.ok() && !reachable) LogInfo(server.name, " is back");
-  reachable = status.ok();
+  if (!request.memory().empty()) {
+    contact(s).stored = request.memory_version();
+  } else if (status->state() == v1::ShardStatus::EMPTY) {
+    contact(s).stored = 0;
+  }
+  if (status->state() == v1::ShardStatus::READY) contact(s).broken = false;
+  return answered;
+}
+
+absl::Status ServerGroup::InitializeServer(int s, const std::string& restore_prefix,
+                                           absl::Span<const uint64_t> retired) {
+  v1::InitializeShardRequest request;
+  {
+    MutexLock lock(&mu_);
+    request = shards_;
+  }
+  request.set_shard(static_cast<uint32_t>(s));
+  request.set_restore_prefix(restore_prefix);
+  request.mutable_retired_incarnations()->Assign(retired.begin(), retired.end());
+  v1::InitializeShardResponse response;
+  const absl::Status status = storage_->Initialize(server(s).service, request, &response);
+  contact(s).broken = !status.ok();
+  return status;
+}
+
+absl::Status ServerGroup::StoreMemory(const v1::ChiefMemory& memory) {
+  v1::AttendRequest request;
+  request.set_memory(memory.SerializeAsString());
+  request.set_memory_version(memory.job().book_version());
+  return ForEach([&](int s) {
+    if (!contact(s).answers) return absl::OkStatus();
+    v1::ShardStatus status;
+    return Attend(s, request, &status);
+  });
+}
+
+uint64_t ServerGroup::stored_version() const {
+  std::optional<uint64_t> stored;
+  for (const Contact& contact : contacts_) {
+    if (contact.answers) stored = std::min(stored.value_or(contact.stored), contact.stored.load());
+  }
+  return stored.value_or(0);
+}
+
+void ServerGroup::Retire(absl::Span<const uint64_t> incarnations) {
+  v1::AttendRequest request;
+  request.mutable_retired_incarnations()->Assign(incarnations.begin(), incarnations.end());
+  const absl::Status status = ForEach([&](int s) {
+    if (!contact(s).answers) {
+      contact(s).retired_owed = true;
+      return absl::OkStatus();
+    }
+    v1::ShardStatus shard;
+    return Attend(s, request, &shard);
+  });
+  if (!status.ok()) LogWarning("could not tell a server who is lost: ", status.message());
 }
 
 absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(const std::string& prefix,
                                                                         int num_data_shards) {
-  MutexLock lock(&mu_);
   std::vector<v1::WriteSnapshotResponse> responses(servers_.size());
   RETURN_IF_ERROR(ForEach([&](int s) {
+    // A server that hangs is found out by a call that has a short deadline.
+    v1::ShardStatus status;
+    RETURN_IF_ERROR(server(s).service->GetStatus(v1::GetShardStatusRequest(), &status));
     v1::WriteSnapshotRequest request;
     *request.mutable_header() = options_.header;
     request.set_data_path(DataPath(prefix, s, num_data_shards));
     request.set_data_shard(static_cast<uint32_t>(s));
-    const auto i = static_cast<size_t>(s);
-    return servers_[i].service->WriteSnapshot(request, &responses[i]);
+    return storage_->Write(server(s).service, request, &responses[static_cast<size_t>(s)]);
   }));
   WrittenSnapshot written;
   for (v1::WriteSnapshotResponse& response : responses) {
@@ -152,14 +203,53 @@ absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(const st
   return written;
 }
 
+absl::Status ServerGroup::CommitRound(const Round& round, const StopSignal& stop) {
+  std::vector<absl::Status> statuses(servers_.size());
+  {
+    MutexLock lock(&rounds_mu_);
+    rounds_pool_.RunAll(size(), [&](int s) {
+      statuses[static_cast<size_t>(s)] = CommitRoundAt(s, round, absl::InfiniteDuration(), stop);
+    });
+  }
+  std::vector<absl::Status> refusals;
+  for (const absl::Status& status : statuses) {
+    if (status.code() != absl::StatusCode::kFailedPrecondition) {
+      RETURN_IF_ERROR(status);
+    } else {
+      refusals.push_back(status);
+    }
+  }
+  if (refusals.size() == servers_.size()) return refusals[0];
+  for (const absl::Status& refusal : refusals) {
+    LogWarning("step ", round.step, " is lost at ", refusal.message());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ServerGroup::CommitRoundAt(int s, const Round& round, absl::Duration patience,
+                                        const StopSignal& stop) {
+  const absl::Duration until = clock_->Monotonic() + patience;
+  v1::CommitRoundRequest request;
+  *request.mutable_header() = options_.header;
+  request.set_round(round.step);
+  request.set_attempt(round.attempt);
+  request.set_contributions(round.contributions);
+  while (true) {
+    v1::CommitRoundResponse response;
+    const absl::Status status = server(s).service->CommitRound(request, &response);
+    const bool unknown = status.code() == absl::StatusCode::kUnavailable ||
+                         status.code() == absl::StatusCode::kDeadlineExceeded;
+    if (!unknown || clock_->Monotonic() >= until) return Named(s, status);
+    if (stop.WaitFor(kCommitPause)) return absl::CancelledError("while a step was committed");
+  }
+}
+
 void ServerGroup::Finish() {
-  MutexLock lock(&mu_);
-  finished_ = true;
   const absl::Status status = ForEach([&](int s) {
     v1::FinishShardRequest request;
     *request.mutable_header() = options_.header;
     v1::FinishShardResponse response;
-    return servers_[static_cast<size_t>(s)].service->Finish(request, &response);
+    return server(s).service->Finish(request, &response);
   });
   if (!status.ok()) LogWarning("could not tell a server that the job is over: ", status.message());
 }

@@ -1,29 +1,29 @@
 #include "chief/single_process_main.h"
 
+#include "chief/chief_metrics.h"
 #include "core/base/status_macros.h"
 #include "core/client/sharded_parameter_client.h"
 #include "core/model/model_spec.h"
 #include "evaluator/evaluator_role.h"
 #include "ps_server/parameter_handler.h"
+#include "ps_server/server_metrics.h"
 
 namespace keelson {
 namespace {
 
-ParameterClientFactory InProcessClients(const RoleContext& context, ParameterService* server,
-                                        const StopSignal* stop) {
-  return [&context, server, stop](const Placement& placement, const std::vector<std::string>&,
-                                  std::optional<ParameterMemory> memory)
-             -> absl::StatusOr<std::unique_ptr<ParameterClient>> {
+ParameterClientFactory InProcessClients(const RoleContext& context, ParameterService* server) {
+  return [&context, server](
+             ParameterClientRequest request) -> absl::StatusOr<std::unique_ptr<ParameterClient>> {
     ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
     ShardedParameterClient::Options options =
-        TransferOptions(context.config.transfer(), spec.variables, placement);
+        TransferOptions(context.config.transfer(), spec.variables, request.placement);
     options.self = {Role::kWorker, 0};
-    options.incarnation = context.incarnation;
-    options.memory = std::move(memory);
+    options.incarnation = request.incarnation;
+    options.memory = std::move(request.memory);
     return ShardedParameterClient::Create(
-        std::move(options), spec.variables, placement,
+        std::move(options), spec.variables, request.placement,
         std::make_unique<InlineBulkTransport>(std::vector<ParameterService*>{server}),
-        Clock::Real(), stop);
+        Clock::Real(), request.stop);
   };
 }
 
@@ -35,11 +35,14 @@ absl::Status RunSingleProcess(const RoleContext& context, const ChiefFlags& chie
   ParameterHandler server({context.incarnation, context.config_hash}, Clock::Real(), &server_end);
   ASSIGN_OR_RETURN(const std::unique_ptr<Chief> chief,
                    MakeChief(context, chief_flags, {{"ps-0", "this process", &server}}, stop));
+  MetricRegistry* const metrics = &context.telemetry->metrics;
+  const MetricRegistry::Registration server_metrics = AddServerMetrics(metrics, &server);
+  const MetricRegistry::Registration chief_metrics = AddChiefMetrics(metrics, chief.get());
   const Companion work = [&](ChiefService* service, StopSignal* companion_stop) {
     RoleContext worker = context;
     worker.self = {Role::kWorker, 0};
-    return RunWorkerRole(worker, worker_flags, service,
-                         InProcessClients(context, &server, companion_stop), companion_stop);
+    return RunWorkerRole(worker, worker_flags, service, InProcessClients(context, &server),
+                         companion_stop);
   };
   const Companion evaluate = [&](ChiefService* service, StopSignal* companion_stop) {
     RoleContext evaluator = context;

@@ -10,6 +10,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 ServerGroup::Options GroupOptions() {
   ServerGroup::Options options;
@@ -55,10 +57,14 @@ class SnapshotterTest : public testing::Test {
 
   ManualClock clock_;
   StopSignal stop_;
-  CheckpointDirectory directory_{FreshModelDirectory(), &clock_};
+  CheckpointDirectory directory_{FileSystem::Real(), FreshModelDirectory(), &clock_};
   FakeParameterServer fakes_[2];
-  ServerGroup servers_{
-      GroupOptions(), {{"ps-0", "a:1", &fakes_[0]}, {"ps-1", "b:2", &fakes_[1]}}, &clock_, &stop_};
+  ServerStorage storage_;
+  ServerGroup servers_{GroupOptions(),
+                       {{"ps-0", "a:1", &fakes_[0]}, {"ps-1", "b:2", &fakes_[1]}},
+                       &storage_,
+                       &clock_,
+                       &stop_};
   Snapshotter snapshotter_{&directory_, &servers_, RetentionPolicy{2, 0}, &clock_};
   std::vector<int64_t> tried_;
 };
@@ -101,6 +107,83 @@ TEST_F(SnapshotterTest, ASavedStepIsNotWrittenOver) {
   Write(1);
   EXPECT_EQ(fakes_[0].snapshots_asked(), 1);
   EXPECT_TRUE(BundleReader::Open(directory_.SnapshotPrefix(1)).ok());
+}
+
+TEST_F(SnapshotterTest, WhatIsNotConfirmedDoesNotCount) {
+  Write(1);
+  const absl::Status status = snapshotter_.Write(StateOfStep(2), [&] {
+    EXPECT_TRUE(FileExists(IndexPath(directory_.SnapshotPrefix(2))));
+    return absl::AbortedError("another chief");
+  });
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(Steps(), ElementsAre(1));
+  EXPECT_FALSE(FileExists(IndexPath(directory_.SnapshotPrefix(2))));
+}
+
+TEST_F(SnapshotterTest, LeftoversOfAServerThatEndedAreRemoved) {
+  const std::string part = DataPath(directory_.SnapshotPrefix(2), 0, 3);
+  ASSERT_EQ(WriteFileAtomically(part + ".tempstate1", "half"), absl::OkStatus());
+  const std::string other = DataPath(directory_.SnapshotPrefix(22), 0, 3);
+  ASSERT_EQ(WriteFileAtomically(other, "another snapshot's"), absl::OkStatus());
+  fakes_[1].FailSnapshots(1);
+  EXPECT_FALSE(snapshotter_.Write(StateOfStep(2)).ok());
+  EXPECT_THAT(*ListDirectory(directory_.model_dir()), ElementsAre(BaseName(other)));
+}
+
+TEST_F(SnapshotterTest, AModelDirectoryThatIsGoneIsCreatedAgain) {
+  Write(1);
+  ASSERT_EQ(RenameFile(directory_.model_dir(), directory_.model_dir() + ".moved"),
+            absl::OkStatus());
+  EXPECT_THAT(*snapshotter_.Snapshots(), SizeIs(1)) << "there was one, so no initial values";
+  Write(2);
+  EXPECT_THAT(Steps(), ElementsAre(2));
+  EXPECT_TRUE(BundleReader::Open(directory_.SnapshotPrefix(2)).ok());
+}
+
+TEST_F(SnapshotterTest, FiguresSayHowItGoes) {
+  EXPECT_EQ(snapshotter_.figures().step, -1);
+  EXPECT_EQ(snapshotter_.figures().committed, absl::InfinitePast());
+  Write(1);
+  SnapshotFigures figures = snapshotter_.figures();
+  EXPECT_EQ(figures.step, 1);
+  EXPECT_EQ(figures.committed, clock_.Now());
+  EXPECT_EQ(figures.bytes, 24);
+  EXPECT_EQ(figures.longest_cut_microseconds, 7);
+  EXPECT_EQ(figures.written, 1);
+  fakes_[1].FailSnapshots(1);
+  EXPECT_FALSE(snapshotter_.Write(StateOfStep(2)).ok());
+  figures = snapshotter_.figures();
+  EXPECT_EQ(figures.step, 1);
+  EXPECT_EQ(figures.failures, 1);
+  EXPECT_THAT(figures.error, HasSubstr("no space left"));
+  Write(2);
+  EXPECT_EQ(snapshotter_.figures().error, "");
+  EXPECT_EQ(snapshotter_.figures().written, 2);
+}
+
+TEST_F(SnapshotterTest, FindsTheNewestWhoseStateCanBeRead) {
+  EXPECT_FALSE(snapshotter_.FindNewest()->has_value());
+  Write(1);
+  Write(2);
+  const std::unique_ptr<Snapshotter> next = NewSnapshotter();
+  auto newest = next->FindNewest();
+  ASSERT_TRUE(newest.ok() && newest->has_value());
+  EXPECT_EQ((*newest)->state.next_position(), 20);
+  EXPECT_EQ(next->figures().step, 2);
+  Damage(2);
+  newest = NewSnapshotter()->FindNewest();
+  EXPECT_EQ((*newest)->prefix, directory_.SnapshotPrefix(1));
+  Damage(1);
+  EXPECT_FALSE(NewSnapshotter()->FindNewest()->has_value());
+}
+
+TEST_F(SnapshotterTest, SnapshotsAreNewestFirst) {
+  EXPECT_THAT(*snapshotter_.Snapshots(), IsEmpty());
+  Write(1);
+  Write(2);
+  const auto snapshots = snapshotter_.Snapshots();
+  ASSERT_THAT(*snapshots, SizeIs(2));
+  EXPECT_EQ((*snapshots)[0].step, 2);
 }
 
 TEST_F(SnapshotterTest, NothingToRestore) {
@@ -160,10 +243,11 @@ TEST_F(SnapshotterTest, AnErrorThatIsNotDamageEndsTheSearch) {
 
 TEST_F(SnapshotterTest, ABundleWithoutJobStateContinuesAtItsGlobalStep) {
   const std::string prefix = directory_.SnapshotPrefix(100);
-  auto writer = BundleDataWriter::Create(DataPath(prefix, 0, 1), 0);
+  auto writer = BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, 0, 1), 0);
   ASSERT_TRUE(writer.ok()) << writer.status();
   ASSERT_EQ((*writer)->AddInt64("global_step", 100), absl::OkStatus());
-  ASSERT_EQ(WriteBundleIndex(prefix, 1, *(*writer)->Finish()), absl::OkStatus());
+  ASSERT_EQ(WriteBundleIndex(FileSystem::Real(), prefix, 1, *(*writer)->Finish()),
+            absl::OkStatus());
   ASSERT_EQ(directory_.Commit(100, {}), absl::OkStatus());
   const auto restored = Restore();
   ASSERT_TRUE(restored.ok()) << restored.status();
@@ -173,10 +257,11 @@ TEST_F(SnapshotterTest, ABundleWithoutJobStateContinuesAtItsGlobalStep) {
 TEST_F(SnapshotterTest, AJobStateThatIsNoneIsDamage) {
   Write(1);
   const std::string prefix = directory_.SnapshotPrefix(2);
-  auto writer = BundleDataWriter::Create(DataPath(prefix, 0, 1), 0);
+  auto writer = BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, 0, 1), 0);
   ASSERT_TRUE(writer.ok()) << writer.status();
   ASSERT_EQ((*writer)->AddString(kJobStateName, "\xff\xff"), absl::OkStatus());
-  ASSERT_EQ(WriteBundleIndex(prefix, 1, *(*writer)->Finish()), absl::OkStatus());
+  ASSERT_EQ(WriteBundleIndex(FileSystem::Real(), prefix, 1, *(*writer)->Finish()),
+            absl::OkStatus());
   ASSERT_EQ(directory_.Commit(2, {}), absl::OkStatus());
   const auto restored = Restore();
   ASSERT_TRUE(restored.ok()) << restored.status();

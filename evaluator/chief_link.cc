@@ -1,5 +1,7 @@
 #include "evaluator/chief_link.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
@@ -9,11 +11,6 @@ namespace {
 
 constexpr int64_t kNothing = -1;
 
-MembershipClient::Options WithoutEnd(MembershipClient::Options options) {
-  options.retry.give_up_after = absl::InfiniteDuration();
-  return options;
-}
-
 absl::Status GivenUp(absl::string_view reason) {
   return absl::FailedPreconditionError(absl::StrCat("the chief has given up: ", reason));
 }
@@ -21,10 +18,9 @@ absl::Status GivenUp(absl::string_view reason) {
 }  // namespace
 
 ChiefLink::ChiefLink(const Options& options, ChiefService* chief, const Clock* clock)
-    : options_(options),
-      chief_(chief),
-      membership_(WithoutEnd(options.membership), chief, clock, &left_) {
+    : options_(options), chief_(chief), clock_(clock) {
   newest_.set_step(kNothing);
+  BeginMembership();
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -57,10 +53,17 @@ void ChiefLink::Leave() {
   thread_.join();
   if (!View().reachable) return;
   v1::LeaveRequest request;
-  *request.mutable_header() = membership_.Header();
+  *request.mutable_header() = membership_->Header();
   v1::LeaveResponse response;
   const absl::Status status = chief_->Leave(request, &response);
   if (!status.ok()) LogInfo("leaving without the chief: ", status.message());
+}
+
+void ChiefLink::BeginMembership() {
+  MembershipClient::Options options = options_.membership;
+  options.incarnation = options_.new_incarnation();
+  options.retry.give_up_after = absl::InfiniteDuration();
+  membership_ = std::make_unique<MembershipClient>(std::move(options), chief_, clock_, &left_);
 }
 
 void ChiefLink::Loop() {
@@ -68,7 +71,6 @@ void ChiefLink::Loop() {
     const absl::Status status = Talk();
     if (left_.raised()) return;
     if (status.code() == absl::StatusCode::kAborted) {
-      LogWarning("the chief has lost this evaluator; joining again");
       registered_ = false;
       SetUnreachable();
     } else if (IsTransient(status)) {
@@ -81,21 +83,20 @@ void ChiefLink::Loop() {
 }
 
 absl::Status ChiefLink::Talk() {
-  if (!registered_) {
-    const absl::Status status = Register();
-    // Being refused is final; being lost later is not.
-    if (status.code() == absl::StatusCode::kAborted) {
-      return absl::AlreadyExistsError(status.message());
-    }
-    RETURN_IF_ERROR(status);
-  }
+  if (!registered_) RETURN_IF_ERROR(Register());
   RETURN_IF_ERROR(SendAcknowledgement());
   return SendHeartbeat();
 }
 
 absl::Status ChiefLink::Register() {
-  RETURN_IF_ERROR(membership_.Register());
+  const absl::Status status = membership_->Register().status();
+  if (status.code() == absl::StatusCode::kAborted) {
+    LogWarning("this membership is over, joining anew: ", status.message());
+    BeginMembership();
+  }
+  RETURN_IF_ERROR(status);
   registered_ = true;
+  if (registrations_++ > 0) LogInfo("the chief is there again: registered");
   MutexLock lock(&mu_);
   view_.reachable = true;
   unsent_ = newest_.step() != kNothing;
@@ -110,7 +111,7 @@ absl::Status ChiefLink::SendAcknowledgement() {
     unsent_ = false;
     request = newest_;
   }
-  *request.mutable_header() = membership_.Header();
+  *request.mutable_header() = membership_->Header();
   v1::AcknowledgeEvaluationResponse response;
   const absl::Status status = chief_->AcknowledgeEvaluation(request, &response);
   if (!status.ok()) {
@@ -122,7 +123,7 @@ absl::Status ChiefLink::SendAcknowledgement() {
 
 absl::Status ChiefLink::SendHeartbeat() {
   v1::HeartbeatRequest request;
-  *request.mutable_header() = membership_.Header();
+  *request.mutable_header() = membership_->Header();
   v1::HeartbeatResponse response;
   RETURN_IF_ERROR(chief_->Heartbeat(request, &response));
   if (response.phase() == v1::FAILED) return GivenUp(response.error());

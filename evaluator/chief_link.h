@@ -4,7 +4,9 @@
 #define KEELSON_EVALUATOR_CHIEF_LINK_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,6 +15,7 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "core/base/random.h"
 #include "core/base/stop_signal.h"
 #include "core/client/chief_service.h"
 #include "core/client/membership_client.h"
@@ -33,13 +36,16 @@ struct JobView {
 };
 
 // View and Acknowledge are thread-safe; the rest belongs to the owner. A thread of its own makes
-// all calls, so a long evaluation does not lose the lease.
+// all calls, so a long evaluation does not lose the lease. A membership that is over (the process
+// was frozen, the network cut) is followed by another one.
 class ChiefLink {
  public:
   struct Options {
-    // `retry.give_up_after` is ignored: a chief may stay away for any time.
+    // `retry.give_up_after` is ignored: a chief may stay away for any time. So is `incarnation`.
     MembershipClient::Options membership;
-    absl::Duration heartbeat_interval = absl::Seconds(1);
+    // Draws the identity of a membership.
+    std::function<uint64_t()> new_incarnation = RandomId;
+    absl::Duration heartbeat_interval = absl::Milliseconds(250);
     // From the end of training on.
     absl::Duration closing_interval = absl::Milliseconds(200);
   };
@@ -60,8 +66,9 @@ class ChiefLink {
 
  private:
   void Loop();
-  // Everything that is to say now. ABORTED: not a member (any more).
+  // Everything that is to say now. ABORTED: the chief does not know this member.
   absl::Status Talk();
+  void BeginMembership();
   absl::Status Register();
   absl::Status SendAcknowledgement();
   absl::Status SendHeartbeat();
@@ -73,9 +80,12 @@ class ChiefLink {
 
   const Options options_;
   ChiefService* const chief_;
+  const Clock* const clock_;
   StopSignal left_;
-  MembershipClient membership_;
-  bool registered_ = false;  // used by the thread alone
+  // Used by the thread, and by Leave after its end.
+  std::unique_ptr<MembershipClient> membership_;
+  bool registered_ = false;
+  int64_t registrations_ = 0;
 
   mutable Mutex mu_;
   CondVar changed_;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/client/chief_service_testing.h"
@@ -13,7 +14,7 @@ namespace {
 
 using absl::StatusCode;
 
-constexpr uint64_t kIncarnation = 5;
+constexpr uint64_t kFirstIncarnation = 5;
 
 // Keeps one member and what it acknowledges. Tests set how it answers and wait for what it hears.
 class Chief : public FakeChiefService {
@@ -23,6 +24,7 @@ class Chief : public FakeChiefService {
     ++registrations_;
     changed_.NotifyAll();
     if (away_) return absl::UnavailableError("away");
+    if (retired_ == request.header().incarnation()) return absl::AbortedError("lost");
     if (refusal_.ok()) member_ = request.header().incarnation();
     return refusal_;
   }
@@ -74,6 +76,13 @@ class Chief : public FakeChiefService {
     acknowledged_.clear();
   }
 
+  // The membership is over.
+  void Retire() {
+    MutexLock lock(&mu_);
+    retired_ = std::exchange(member_, std::nullopt);
+    acknowledged_.clear();
+  }
+
   // Waits for calls that begin after this one.
   void AwaitHeartbeats(int count) {
     MutexLock lock(&mu_);
@@ -106,6 +115,7 @@ class Chief : public FakeChiefService {
   absl::Status refusal_ ABSL_GUARDED_BY(mu_);
   v1::JobPhase phase_ ABSL_GUARDED_BY(mu_) = v1::TRAINING;
   std::optional<uint64_t> member_ ABSL_GUARDED_BY(mu_);
+  std::optional<uint64_t> retired_ ABSL_GUARDED_BY(mu_);
   int registrations_ ABSL_GUARDED_BY(mu_) = 0;
   int heartbeats_ ABSL_GUARDED_BY(mu_) = 0;
   int leaves_ ABSL_GUARDED_BY(mu_) = 0;
@@ -117,7 +127,7 @@ class ChiefLinkTest : public testing::Test {
   std::unique_ptr<ChiefLink> Join() {
     ChiefLink::Options options;
     options.membership.self = {Role::kEvaluator, 0};
-    options.membership.incarnation = kIncarnation;
+    options.new_incarnation = [this] { return next_incarnation_++; };
     options.membership.retry.first_pause = absl::Milliseconds(1);
     options.membership.retry.longest_pause = absl::Milliseconds(1);
     options.membership.held_pause = absl::Milliseconds(1);
@@ -139,6 +149,7 @@ class ChiefLinkTest : public testing::Test {
 
   ManualClock clock_;
   Chief chief_;
+  uint64_t next_incarnation_ = kFirstIncarnation;
 };
 
 TEST_F(ChiefLinkTest, HearsThePhaseAndLeavesOnce) {
@@ -174,8 +185,16 @@ TEST_F(ChiefLinkTest, RefusalsAreFinal) {
     chief_.SetRefusal(absl::Status(code, "no"));
     EXPECT_EQ(AwaitError(*Join()).code(), code);
   }
-  chief_.SetRefusal(absl::AbortedError("replaced"));
-  EXPECT_EQ(AwaitError(*Join()).code(), StatusCode::kAlreadyExists);
+}
+
+TEST_F(ChiefLinkTest, AMembershipThatIsOverIsFollowedByANewOne) {
+  const auto link = Join();
+  link->Acknowledge(200, {});
+  EXPECT_EQ(chief_.AwaitAcknowledgement(200).header().incarnation(), kFirstIncarnation);
+  chief_.Retire();
+  EXPECT_EQ(chief_.AwaitAcknowledgement(200).header().incarnation(), kFirstIncarnation + 1);
+  EXPECT_TRUE(ViewAfterHeartbeat(*link).reachable);
+  EXPECT_TRUE(link->View().error.ok());
 }
 
 TEST_F(ChiefLinkTest, AChiefThatIsAwayIsWaitedFor) {
@@ -186,7 +205,7 @@ TEST_F(ChiefLinkTest, AChiefThatIsAwayIsWaitedFor) {
   EXPECT_FALSE(link->View().reachable);
   chief_.SetAway(false);
   const v1::AcknowledgeEvaluationRequest acknowledged = chief_.AwaitAcknowledgement(100);
-  EXPECT_EQ(acknowledged.header().incarnation(), kIncarnation);
+  EXPECT_EQ(acknowledged.header().incarnation(), kFirstIncarnation);
   EXPECT_EQ(acknowledged.metrics().at("loss"), 0.5);
   EXPECT_TRUE(ViewAfterHeartbeat(*link).reachable);
 }

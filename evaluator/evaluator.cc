@@ -8,6 +8,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/snapshot_lease.h"
 #include "core/config/train_config.h"
 
 namespace keelson {
@@ -52,7 +53,7 @@ Evaluator::Evaluator(EvaluatorOptions options, ChiefService* chief, Device* devi
       eval_(eval),
       clock_(clock),
       stop_(stop),
-      directory_(options_.config.checkpoint().model_dir(), clock) {}
+      directory_(FileSystem::Real(), options_.config.checkpoint().model_dir(), clock) {}
 
 absl::Status Evaluator::Run() {
   RETURN_IF_ERROR(Prepare());
@@ -76,7 +77,7 @@ absl::Status Evaluator::Prepare() {
 void Evaluator::JoinChief() {
   ChiefLink::Options options;
   options.membership.self = options_.self;
-  options.membership.incarnation = options_.incarnation;
+  options.new_incarnation = options_.new_incarnation;
   options.membership.config_hash = options_.config_hash;
   options.membership.peer = options_.peer;
   options.heartbeat_interval = options_.heartbeat_interval;
@@ -157,12 +158,22 @@ absl::StatusOr<std::optional<SnapshotInfo>> Evaluator::NextSnapshot(const Ending
 }
 
 absl::Status Evaluator::ScoreSnapshot(const SnapshotInfo& snapshot, bool is_final) {
-  const absl::StatusOr<EvaluationRecord> record = scorer_->Score(snapshot);
+  const absl::StatusOr<EvaluationRecord> record = Score(snapshot);
   if (record.ok()) return Publish(*record);
   if (is_final || !MaySkip(record.status())) return record.status();
   LogWarning("skipping the snapshot of step ", snapshot.step, ": ", record.status().ToString());
   skipped_.insert(snapshot.step);
   return absl::OkStatus();
+}
+
+absl::StatusOr<EvaluationRecord> Evaluator::Score(const SnapshotInfo& snapshot) {
+  const auto lease =
+      SnapshotLease::Take(options_.lease_files, snapshot.prefix, options_.self.ToString(), clock_);
+  if (lease.ok()) return scorer_->Score(snapshot, lease->get());
+  if (absl::IsNotFound(lease.status())) return lease.status();
+  LogWarning("reading the snapshot of step ", snapshot.step,
+             " without a lease: ", lease.status().message());
+  return scorer_->Score(snapshot, nullptr);
 }
 
 absl::Status Evaluator::Publish(const EvaluationRecord& record) {

@@ -3,6 +3,7 @@
 #define KEELSON_EVALUATOR_EVALUATOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -12,6 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
+#include "core/base/file_system.h"
+#include "core/base/random.h"
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/client/chief_service.h"
@@ -28,13 +31,16 @@ namespace keelson {
 
 struct EvaluatorOptions {
   Task self;
-  uint64_t incarnation = 0;
   std::string peer;        // "host:pid"
   v1::TrainConfig config;  // final, with a model directory
   uint64_t config_hash = 0;
+  // Draws the identity of a membership.
+  std::function<uint64_t()> new_incarnation = RandomId;
+  // Where leases of snapshots are written.
+  FileSystem* lease_files = FileSystem::Real();
   // How often the model directory is looked at.
   absl::Duration poll_interval = absl::Milliseconds(200);
-  absl::Duration heartbeat_interval = absl::Seconds(1);
+  absl::Duration heartbeat_interval = absl::Milliseconds(250);
   // How long a finished job's final snapshot may take to become visible here.
   absl::Duration final_snapshot_patience = absl::Minutes(1);
 };
@@ -49,7 +55,8 @@ class Evaluator {
 
   // Scores the snapshots that are not in MODEL_DIR/eval/metrics.jsonl yet, the oldest first: adds
   // the metrics to that file and to an event file beside it, and acknowledges them to the chief.
-  // Snapshots that vanish or are damaged are skipped, except the final one.
+  // Snapshots that vanish or are damaged are skipped, except the final one. One that is being read
+  // is leased, where the model directory can be written to.
   //
   // Returns OK when the job is done, as the chief says or (if there is none or it is away) the
   // DONE marker of this configuration, and the final snapshot is scored. A chief that is away is
@@ -73,6 +80,7 @@ class Evaluator {
   absl::StatusOr<std::optional<int64_t>> DoneMarkerStep();
   absl::StatusOr<std::optional<SnapshotInfo>> NextSnapshot(const Ending& ending) const;
   absl::Status ScoreSnapshot(const SnapshotInfo& snapshot, bool is_final);
+  absl::StatusOr<EvaluationRecord> Score(const SnapshotInfo& snapshot);
   absl::Status Publish(const EvaluationRecord& record);
   // The newest snapshot that an earlier life has scored.
   absl::Status AcknowledgeEarlier();

@@ -31,11 +31,11 @@ absl::Status RunEvaluatorRole(const RoleContext& context, const EvaluatorFlags& 
   ASSIGN_OR_RETURN(const Datasets data,
                    OpenDatasets(context.config.data(), spec.input, spec.num_classes(),
                                 context.config.train().seed()));
+  context.telemetry->ready = true;
   LogInfo("evaluating ", context.config.checkpoint().model_dir(), " on ", data.eval->num_records(),
           " records, device ", device->name());
   EvaluatorOptions options;
   options.self = context.self;
-  options.incarnation = context.incarnation;
   options.peer = context.peer;
   options.config = context.config;
   options.config_hash = context.config_hash;

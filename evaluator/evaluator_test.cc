@@ -2,7 +2,9 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -10,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/base/file.h"
+#include "core/checkpoint/snapshot_lease.h"
 #include "core/client/chief_service_testing.h"
 #include "core/device/device_factory.h"
 #include "core/summary/tf_record.h"
@@ -24,6 +27,7 @@ namespace {
 using absl::StatusCode;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr uint64_t kConfigHash = 0xabc;
 
@@ -122,9 +126,9 @@ class EvaluatorTest : public testing::Test {
   EvaluatorTest()
       : device_(*CreateDevice("cpu", {.threads = 1})),
         model_dir_(FreshDirectory()),
-        directory_(model_dir_, &clock_) {
+        directory_(FileSystem::Real(), model_dir_, &clock_) {
     options_.self = {Role::kEvaluator, 0};
-    options_.incarnation = 3;
+    options_.new_incarnation = [] { return 3; };
     options_.config = TinyConfig(model_dir_);
     options_.config_hash = kConfigHash;
     options_.poll_interval = absl::Milliseconds(1);
@@ -255,6 +259,82 @@ TEST_F(EvaluatorTest, AFinalSnapshotThatIsMissingIsAnErrorInTheEnd) {
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("its final snapshot of step 300"));
   EXPECT_THAT(ScoredSteps(), ElementsAre(200));
+}
+
+// Looks for leases while it is read.
+class WatchingDataset : public Dataset {
+ public:
+  WatchingDataset(const Dataset* records, std::string model_dir)
+      : records_(records), model_dir_(std::move(model_dir)) {}
+
+  int64_t num_records() const override { return records_->num_records(); }
+  const Shape& example_shape() const override { return records_->example_shape(); }
+  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
+    const auto leases = ListLeases(FileSystem::Real(), model_dir_);
+    EXPECT_TRUE(leases.ok()) << leases.status();
+    for (const auto& [name, lease] : *leases) leased.insert(lease.holder + " " + lease.snapshot);
+    return records_->Read(records, batch);
+  }
+
+  mutable std::set<std::string> leased;
+
+ private:
+  const Dataset* const records_;
+  const std::string model_dir_;
+};
+
+TEST_F(EvaluatorTest, ASnapshotIsLeasedWhileItIsScored) {
+  Commit(100);
+  Commit(200);
+  MarkDone(200);
+  const WatchingDataset dataset(&records_, model_dir_);
+  Evaluator evaluator(options_, nullptr, device_.get(), &dataset, &clock_, &stop_);
+  ASSERT_TRUE(evaluator.Run().ok());
+  EXPECT_THAT(dataset.leased,
+              ElementsAre("evaluator-0 model.ckpt-100", "evaluator-0 model.ckpt-200"));
+  EXPECT_THAT(*ListLeases(FileSystem::Real(), model_dir_), IsEmpty());
+}
+
+TEST_F(EvaluatorTest, WhereNoLeaseCanBeWrittenItScoresWithout) {
+  class ReadOnly : public FileSystem {
+   public:
+    absl::StatusOr<std::unique_ptr<AppendFile>> OpenForAppend(const std::string& path,
+                                                              bool truncate) override {
+      return Denied(path);
+    }
+    absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(
+        const std::string& path) override {
+      return Real()->OpenForRead(path);
+    }
+    bool Exists(const std::string& path) override { return Real()->Exists(path); }
+    absl::StatusOr<absl::Time> ModificationTime(const std::string& path) override {
+      return Real()->ModificationTime(path);
+    }
+    absl::StatusOr<std::vector<std::string>> List(const std::string& path) override {
+      return Real()->List(path);
+    }
+    absl::Status CreateDirectories(const std::string& path) override { return Denied(path); }
+    absl::Status Remove(const std::string& path) override { return Denied(path); }
+    absl::Status Rename(const std::string& from, const std::string& to) override {
+      return Denied(to);
+    }
+    absl::Status SyncDirectory(const std::string& path) override { return Denied(path); }
+
+   private:
+    static absl::Status Denied(const std::string& path) {
+      return absl::PermissionDeniedError(path + ": read-only");
+    }
+  };
+  ReadOnly read_only;
+  options_.lease_files = &read_only;
+  Commit(100);
+  MarkDone(100);
+  testing::internal::CaptureStderr();
+  const absl::Status status = Run(nullptr);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("reading the snapshot of step 100 without a lease: "));
+  EXPECT_THAT(ScoredSteps(), ElementsAre(100));
 }
 
 TEST_F(EvaluatorTest, AcknowledgesUntilTheChiefIsDone) {

@@ -71,7 +71,7 @@ inline void WriteTinyBundle(const std::string& prefix, float scale) {
   ASSERT_TRUE(writer->AddTensor("scores/kernel", Shape({2, 2}), kernel).ok());
   ASSERT_TRUE(writer->AddTensor("scores/bias", Shape({2}), std::vector<float>{0, 0}).ok());
   AppendEntries(writer.get(), &entries);
-  const absl::Status status = WriteBundleIndex(prefix, 1, std::move(entries));
+  const absl::Status status = WriteBundleIndex(FileSystem::Real(), prefix, 1, std::move(entries));
   ASSERT_TRUE(status.ok()) << status;
 }
 

@@ -106,7 +106,8 @@ absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& 
       RETURN_IF_ERROR(WriteFileAtomically(path, text.substr(0, log.good_bytes)));
     }
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, AppendFile::Open(path, /*truncate=*/false));
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
+                   FileSystem::Real()->OpenForAppend(path, /*truncate=*/false));
   return std::unique_ptr<MetricsLog>(new MetricsLog(std::move(log.records), std::move(file)));
 }
 

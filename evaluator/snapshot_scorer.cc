@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "core/base/log.h"
 #include "core/base/status_macros.h"
 
 namespace keelson {
@@ -36,11 +37,12 @@ absl::StatusOr<std::unique_ptr<SnapshotScorer>> SnapshotScorer::Create(
       std::move(model), std::move(metrics), config.evaluation().batch_size(), eval, clock, stop));
 }
 
-absl::StatusOr<EvaluationRecord> SnapshotScorer::Score(const SnapshotInfo& snapshot) {
+absl::StatusOr<EvaluationRecord> SnapshotScorer::Score(const SnapshotInfo& snapshot,
+                                                       SnapshotLease* lease) {
   const absl::Duration start = clock_->Monotonic();
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle, BundleReader::Open(snapshot.prefix));
   RETURN_IF_ERROR(CheckVariables(*bundle));
-  RETURN_IF_ERROR(LoadVariables(*bundle));
+  RETURN_IF_ERROR(LoadVariables(*bundle, lease));
   ASSIGN_OR_RETURN(const EvaluationSums sums, Evaluate());
   EvaluationRecord record;
   record.step = snapshot.step;
@@ -66,12 +68,19 @@ absl::Status SnapshotScorer::CheckVariables(const BundleReader& bundle) const {
   return absl::OkStatus();
 }
 
-absl::Status SnapshotScorer::LoadVariables(const BundleReader& bundle) {
+absl::Status SnapshotScorer::LoadVariables(const BundleReader& bundle, SnapshotLease* lease) {
   for (size_t i = 0; i < model_->variables().size(); ++i) {
+    KeepUp(lease);
     ASSIGN_OR_RETURN(const Tensor values, bundle.ReadTensor(model_->variables()[i].name));
     RETURN_IF_ERROR(model_->SetVariable(static_cast<int>(i), values.span()));
   }
   return absl::OkStatus();
+}
+
+void SnapshotScorer::KeepUp(SnapshotLease* lease) const {
+  if (lease == nullptr || lease->expires() - clock_->Now() > SnapshotLease::kDuration / 2) return;
+  const absl::Status status = lease->Renew();
+  if (!status.ok()) LogWarning("the snapshot may be deleted: ", status.message());
 }
 
 absl::StatusOr<EvaluationSums> SnapshotScorer::Evaluate() {

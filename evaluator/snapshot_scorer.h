@@ -12,6 +12,7 @@
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/snapshot_lease.h"
 #include "core/data/dataset.h"
 #include "core/device/device.h"
 #include "core/model/metrics.h"
@@ -31,11 +32,13 @@ class SnapshotScorer {
                                                                 const Clock* clock,
                                                                 const StopSignal* stop);
 
-  // A snapshot that is deleted meanwhile does no harm. Errors, naming the file or the variable:
+  // `lease` (may be null) is kept up while the snapshot is read. One that is deleted meanwhile does
+  // no harm. Errors, naming the file or the variable:
   // NOT_FOUND: a file of the snapshot is missing. DATA_LOSS: it is damaged. INVALID_ARGUMENT: it
   // has not the model's variables, or the records do not fit the model. CANCELLED: stopped.
   // Otherwise the device's errors and those of file.h.
-  absl::StatusOr<EvaluationRecord> Score(const SnapshotInfo& snapshot);
+  absl::StatusOr<EvaluationRecord> Score(const SnapshotInfo& snapshot,
+                                         SnapshotLease* lease = nullptr);
 
  private:
   SnapshotScorer(std::unique_ptr<Model> model, std::vector<MetricSpec> metrics, int64_t batch_size,
@@ -48,7 +51,8 @@ class SnapshotScorer {
         stop_(stop) {}
 
   absl::Status CheckVariables(const BundleReader& bundle) const;
-  absl::Status LoadVariables(const BundleReader& bundle);
+  absl::Status LoadVariables(const BundleReader& bundle, SnapshotLease* lease);
+  void KeepUp(SnapshotLease* lease) const;
   absl::StatusOr<EvaluationSums> Evaluate();
 
   const std::unique_ptr<Model> model_;

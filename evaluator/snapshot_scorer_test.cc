@@ -33,7 +33,7 @@ class SnapshotScorerTest : public testing::Test {
       ASSERT_TRUE(writer->AddTensor(name, shape, zeros).ok());
     }
     AppendEntries(writer.get(), &entries);
-    ASSERT_TRUE(WriteBundleIndex(prefix_, 1, std::move(entries)).ok());
+    ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix_, 1, std::move(entries)).ok());
   }
 
   const std::unique_ptr<Device> device_;
@@ -64,6 +64,18 @@ TEST_F(SnapshotScorerTest, EachSnapshotHasItsOwnVariables) {
     ASSERT_TRUE(record.ok()) << record.status();
     EXPECT_NEAR(record->metrics.at("loss"), FiveRecordsLoss(scale), 1e-5);
   }
+}
+
+TEST_F(SnapshotScorerTest, KeepsItsLeaseUpWhileItReads) {
+  WriteTinyBundle(prefix_, 1);
+  const auto lease = SnapshotLease::Take(FileSystem::Real(), prefix_, "evaluator-0", &clock_);
+  ASSERT_TRUE(lease.ok()) << lease.status();
+  const absl::Time first_end = (*lease)->expires();
+  ASSERT_TRUE(Scorer(&records_)->Score({7, prefix_, absl::Time()}, lease->get()).ok());
+  EXPECT_EQ((*lease)->expires(), first_end) << "it is young";
+  clock_.Advance(SnapshotLease::kDuration / 2);
+  ASSERT_TRUE(Scorer(&records_)->Score({7, prefix_, absl::Time()}, lease->get()).ok());
+  EXPECT_EQ((*lease)->expires(), clock_.Now() + SnapshotLease::kDuration);
 }
 
 TEST_F(SnapshotScorerTest, NoRecords) {

@@ -1,5 +1,8 @@
 #include "worker/chief_session.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
@@ -8,6 +11,7 @@ namespace keelson {
 namespace {
 
 constexpr int64_t kLongPollSeconds = 1;
+constexpr char kWaiting[] = "waiting for the chief";
 
 MembershipClient::Options MembershipOptions(const ChiefSession::Options& options) {
   MembershipClient::Options out;
@@ -23,59 +27,119 @@ absl::Status GaveUp(absl::string_view reason) {
   return absl::FailedPreconditionError(absl::StrCat("the chief has given up: ", reason));
 }
 
+std::vector<Ticket> TicketsOf(const v1::AcquireWorkResponse& lease) {
+  std::vector<Ticket> tickets;
+  for (const v1::StepTicket& ticket : lease.tickets()) {
+    tickets.push_back({ticket.step(), ticket.records().epoch(), ticket.records().begin(),
+                       ticket.records().end(), lease.lease_id(), ticket.attempt(),
+                       ticket.contested(), lease.fresh_values() || ticket.attempt() != 0});
+  }
+  return tickets;
+}
+
 }  // namespace
 
 ChiefSession::ChiefSession(const Options& options, ChiefService* chief, Progress* progress,
-                           const Clock* clock, const StopSignal* stop)
+                           const Clock* clock, StopSignal* stop)
     : options_(options),
       chief_(chief),
       progress_(progress),
       clock_(clock),
-      stop_(stop),
-      membership_(MembershipOptions(options), chief, clock, stop) {}
+      ended_(stop),
+      membership_(MembershipOptions(options), chief, clock, &ended_) {}
 
 ChiefSession::~ChiefSession() { Leave(); }
 
 absl::Status ChiefSession::Join() {
-  RETURN_IF_ERROR(Register());
+  RETURN_IF_ERROR(Register(registrations()));
   heartbeats_ = std::thread([this] { HeartbeatLoop(); });
   return absl::OkStatus();
 }
 
-absl::Status ChiefSession::Register() {
-  RETURN_IF_ERROR(membership_.Register());
+absl::Status ChiefSession::Confirm() { return Register(registrations()); }
+
+absl::Status ChiefSession::Register(int64_t registrations) {
+  {
+    MutexLock lock(&mu_);
+    AwaitRegistration();
+    RETURN_IF_ERROR(status_);
+    if (registrations_ != registrations) return absl::OkStatus();
+    registering_ = true;
+  }
+  const std::vector<v1::HeldLease> held = progress_->Held();
+  const absl::StatusOr<v1::RegisterResponse> answer = membership_.Register(held);
   MutexLock lock(&mu_);
-  ++registrations_;
-  return absl::OkStatus();
+  registering_ = false;
+  registered_.NotifyAll();
+  if (answer.ok()) {
+    NoteRegistered(held, *answer);
+    return absl::OkStatus();
+  }
+  const bool goes_on =
+      IsTransient(answer.status()) || answer.status().code() == absl::StatusCode::kCancelled;
+  return goes_on ? answer.status() : End(answer.status());
 }
 
-absl::Status ChiefSession::Rejoin() {
-  LogWarning("the chief has lost this worker; joining again");
-  progress_->DropLeases();
-  return Register();
+void ChiefSession::NoteRegistered(const std::vector<v1::HeldLease>& held,
+                                  const v1::RegisterResponse& answer) {
+  progress_->Keep(held, answer);
+  const std::string absence = TakeAbsence();
+  if (registrations_++ == 0) return;
+  LogInfo("the chief is there again", absence, ": registered with ", held.size(),
+          " leases, of which it keeps ", answer.kept_leases_size());
+}
+
+void ChiefSession::AwaitRegistration() {
+  while (registering_) registered_.Wait(&mu_);
+}
+
+int64_t ChiefSession::registrations() const {
+  MutexLock lock(&mu_);
+  return registrations_;
+}
+
+absl::Status ChiefSession::status() const {
+  MutexLock lock(&mu_);
+  return status_;
+}
+
+absl::Status ChiefSession::End(const absl::Status& error) {
+  if (status_.ok()) status_ = error;
+  ended_.Raise();
+  return status_;
+}
+
+absl::Status ChiefSession::Call(absl::string_view what, absl::FunctionRef<absl::Status()> call) {
+  while (true) {
+    const int64_t registrations = this->registrations();
+    const absl::Status status = CallWithRetries(options_.retry, what, clock_, &ended_, call);
+    if (status.code() == absl::StatusCode::kAborted) {
+      RETURN_IF_ERROR(Register(registrations));
+      continue;
+    }
+    if (status.code() == absl::StatusCode::kCancelled) RETURN_IF_ERROR(this->status());
+    return status;
+  }
 }
 
 absl::StatusOr<v1::GetModelResponse> ChiefSession::WaitForModel() {
   v1::GetModelRequest request;
   *request.mutable_header() = membership_.Header();
   request.mutable_max_wait()->set_seconds(kLongPollSeconds);
-  while (true) {
-    v1::GetModelResponse response;
-    const absl::Status status =
-        CallWithRetries(options_.retry, "waiting for the parameter servers", clock_, stop_,
-                        [&] { return chief_->GetModel(request, &response); });
-    if (status.ok()) return response;
-    if (status.code() != absl::StatusCode::kAborted) return status;
-    RETURN_IF_ERROR(Rejoin());
-  }
+  v1::GetModelResponse response;
+  RETURN_IF_ERROR(Call("waiting for the parameter servers",
+                       [&] { return chief_->GetModel(request, &response); }));
+  return response;
 }
 
 absl::StatusOr<std::optional<Ticket>> ChiefSession::Next() {
-  RETURN_IF_ERROR(JobState());
-  if (tickets_.empty()) return AcquireLease();
-  const Ticket ticket = tickets_.front();
-  tickets_.pop_front();
-  return ticket;
+  RETURN_IF_ERROR(status());
+  while (!tickets_.empty()) {
+    const Ticket ticket = tickets_.front();
+    tickets_.pop_front();
+    if (progress_->IsValid(ticket)) return ticket;
+  }
+  return AcquireLease();
 }
 
 absl::StatusOr<std::optional<Ticket>> ChiefSession::AcquireLease() {
@@ -83,11 +147,7 @@ absl::StatusOr<std::optional<Ticket>> ChiefSession::AcquireLease() {
     v1::AcquireWorkResponse response;
     RETURN_IF_ERROR(Acquire(&response));
     if (response.lease_id() != 0) {
-      for (const v1::StepTicket& ticket : response.tickets()) {
-        tickets_.push_back({ticket.step(), ticket.records().epoch(), ticket.records().begin(),
-                            ticket.records().end(), response.lease_id()});
-      }
-      progress_->AddLease(response.lease_id(), response.tickets_size());
+      for (const Ticket& ticket : TicketsOf(response)) tickets_.push_back(ticket);
       return Next();
     }
     if (response.phase() == v1::FAILED) return ChiefGaveUp();
@@ -99,78 +159,120 @@ absl::Status ChiefSession::Acquire(v1::AcquireWorkResponse* response) {
   v1::AcquireWorkRequest request;
   *request.mutable_header() = membership_.Header();
   request.mutable_max_wait()->set_seconds(kLongPollSeconds);
-  while (true) {
-    *request.mutable_progress() = progress_->Take();
-    request.set_sequence(++sequence_);
-    const absl::Status status = CallWithRetries(options_.retry, "waiting for the chief", clock_,
-                                                stop_, [&]() -> absl::Status {
-                                                  RETURN_IF_ERROR(JobState());
-                                                  return chief_->AcquireWork(request, response);
-                                                });
-    if (status.ok()) return status;
-    progress_->Restore(request.progress());
-    if (status.code() != absl::StatusCode::kAborted) return status;
-    RETURN_IF_ERROR(Rejoin());
-  }
+  request.set_sequence(++sequence_);
+  *request.mutable_progress() = progress_->Take();
+  // With the same number also after a registration: where the answer was of the chief that is
+  // there, it gives the same lease again.
+  const absl::Status status = Call(kWaiting, [&]() -> absl::Status {
+    const int64_t registrations = this->registrations();
+    RETURN_IF_ERROR(chief_->AcquireWork(request, response));
+    if (Accept(registrations, request.progress(), *response)) return absl::OkStatus();
+    return absl::UnavailableError("the chief was restarted");
+  });
+  if (!status.ok()) progress_->Restore(request.progress());
+  return status;
+}
+
+bool ChiefSession::Accept(int64_t registrations, const v1::WorkerProgress& report,
+                          const v1::AcquireWorkResponse& response) {
+  MutexLock lock(&mu_);
+  AwaitRegistration();
+  if (registrations_ != registrations) return false;
+  progress_->Acknowledge(report, response.books());
+  if (response.lease_id() != 0) progress_->AddLease(response.lease_id(), TicketsOf(response));
+  return true;
+}
+
+absl::StatusOr<bool> ChiefSession::Admit(const Ticket& ticket) {
+  v1::AdmitRequest request;
+  *request.mutable_header() = membership_.Header();
+  request.set_lease_id(ticket.lease_id);
+  request.set_step(ticket.step);
+  request.set_attempt(ticket.attempt);
+  v1::AdmitResponse response;
+  RETURN_IF_ERROR(Call(kWaiting, [&] {
+    response.Clear();
+    return progress_->IsValid(ticket) ? chief_->Admit(request, &response) : absl::OkStatus();
+  }));
+  return response.admitted() && progress_->IsValid(ticket);
 }
 
 absl::Status ChiefSession::ChiefGaveUp() {
-  v1::GetJobStatusRequest request;
   v1::JobStatus job;
-  chief_->GetJobStatus(request, &job).IgnoreError();
-  return GaveUp(job.error());
-}
-
-absl::Status ChiefSession::JobState() const {
+  chief_->GetJobStatus(v1::GetJobStatusRequest(), &job).IgnoreError();
   MutexLock lock(&mu_);
-  return failure_.has_value() ? GaveUp(*failure_) : absl::OkStatus();
+  return End(GaveUp(job.error()));
 }
 
 void ChiefSession::HeartbeatLoop() {
-  while (!left_.raised()) {
-    SendHeartbeat();
-    progress_->WaitForUrgent(options_.heartbeat_interval);
+  absl::Duration pause = options_.retry.first_pause;
+  while (!ended_.raised()) {
+    if (SendHeartbeat().ok()) {
+      pause = options_.retry.first_pause;
+      progress_->WaitForUrgent(options_.heartbeat_interval);
+    } else {
+      ended_.WaitFor(pause);
+      pause = NextPause(options_.retry, pause);
+    }
   }
 }
 
-void ChiefSession::SendHeartbeat() {
-  int64_t registrations = 0;
-  {
-    MutexLock lock(&mu_);
-    registrations = registrations_;
-  }
+absl::Status ChiefSession::SendHeartbeat() {
+  const int64_t registrations = this->registrations();
   v1::HeartbeatRequest request;
   *request.mutable_header() = membership_.Header();
   *request.mutable_progress() = progress_->Take();
   v1::HeartbeatResponse response;
   const absl::Status status = chief_->Heartbeat(request, &response);
-  if (status.ok()) {
-    MutexLock lock(&mu_);
-    if (response.phase() == v1::FAILED) failure_ = response.error();
-    return;
+  if (!status.ok()) {
+    progress_->Restore(request.progress());
+    if (status.code() == absl::StatusCode::kAborted) return Register(registrations);
+    NoteUnreachable(status);
+    return status;
   }
-  progress_->Restore(request.progress());
-  if (status.code() == absl::StatusCode::kAborted) {
-    MutexLock lock(&mu_);
-    // Next joins again when it comes by; until then no work is done for tickets of others. Where it
-    // has joined already, the leases are of the new membership.
-    if (registrations_ == registrations) progress_->DropLeases();
+  MutexLock lock(&mu_);
+  AwaitRegistration();
+  if (registrations_ != registrations) {
+    // Told again: it may have been a chief that is gone.
+    v1::WorkerProgress leases;
+    *leases.mutable_leases() = request.progress().leases();
+    progress_->Restore(leases);
+    return status;
   }
-  // A chief that does not answer is not called in a hurry.
-  left_.WaitFor(absl::Milliseconds(200));
+  progress_->Acknowledge(request.progress(), response.books());
+  const std::string absence = TakeAbsence();
+  if (!absence.empty()) LogInfo("the chief is there again", absence);
+  if (response.phase() == v1::FAILED) return End(GaveUp(response.error()));
+  return status;
+}
+
+void ChiefSession::NoteUnreachable(const absl::Status& status) {
+  MutexLock lock(&mu_);
+  if (unreachable_since_.has_value() || ended_.raised()) return;
+  unreachable_since_ = clock_->Monotonic();
+  LogWarning("the chief does not answer: ", status.message());
+}
+
+std::string ChiefSession::TakeAbsence() {
+  const std::optional<absl::Duration> since = std::exchange(unreachable_since_, std::nullopt);
+  if (!since.has_value()) return "";
+  const absl::Duration absence = clock_->Monotonic() - *since;
+  return absl::StrCat(" after ", absl::FormatDuration(absl::Trunc(absence, absl::Milliseconds(1))));
 }
 
 void ChiefSession::Leave() {
   if (!heartbeats_.joinable()) return;
-  left_.Raise();
+  ended_.Raise();
   progress_->Wake();
   heartbeats_.join();
+  const absl::Status over = status();
+  if (absl::IsAborted(over) || absl::IsAlreadyExists(over)) return;
   v1::LeaveRequest request;
   *request.mutable_header() = membership_.Header();
   *request.mutable_progress() = progress_->Take();
   v1::LeaveResponse response;
-  const absl::Status status = chief_->Leave(request, &response);
-  if (!status.ok()) LogInfo("leaving without the chief: ", status.message());
+  const absl::Status left = chief_->Leave(request, &response);
+  if (!left.ok()) LogInfo("leaving without the chief: ", left.message());
 }
 
 }  // namespace keelson

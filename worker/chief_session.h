@@ -6,9 +6,12 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
@@ -21,8 +24,17 @@
 
 namespace keelson {
 
-// Joins in Join; then Next (on the batcher's thread), the heartbeats (on a thread of its own) and
-// Leave may run side by side. A chief that is away is waited for, as `retry` says.
+// One membership. Joins in Join; then Next (on the batcher's thread), Admit and Confirm (on the
+// trainer's), the heartbeats (on a thread of its own) and Leave may run side by side. A chief that
+// is away is waited for, as `retry` says. To a chief that does not know this worker, because it was
+// restarted, the session registers again with the leases that it holds; those that the chief keeps
+// go on as if nothing had happened.
+//
+// The session ends for good when the chief says so. Then every method returns that error:
+// ABORTED: the membership is over (its lease was lost); a new one may be begun. ALREADY_EXISTS: a
+// live process has replaced this one. FAILED_PRECONDITION: another configuration, or the chief has
+// given up; the text has its reason. Each returns CANCELLED when it is stopped, UNAVAILABLE or
+// DEADLINE_EXCEEDED when the chief was away for too long.
 class ChiefSession : public TicketSource {
  public:
   struct Options {
@@ -31,45 +43,68 @@ class ChiefSession : public TicketSource {
     uint64_t config_hash = 0;
     std::string peer;
     RetryOptions retry;
-    absl::Duration heartbeat_interval = absl::Seconds(1);
+    absl::Duration heartbeat_interval = absl::Milliseconds(250);
   };
 
-  // All outlive the session. `stop` ends every wait.
+  // All outlive the session. `progress` holds no lease. `stop` ends every wait.
   ChiefSession(const Options& options, ChiefService* chief, Progress* progress, const Clock* clock,
-               const StopSignal* stop);
+               StopSignal* stop);
   ~ChiefSession() override;
 
   // Registers and begins to send heartbeats. While another incarnation holds this task, tries
-  // again until its lease must have passed. FAILED_PRECONDITION: another configuration.
-  // ALREADY_EXISTS: the task is held by a live process. CANCELLED: stopped.
+  // again until its lease must have passed.
   absl::Status Join();
 
   // Waits until the servers hold the model.
   absl::StatusOr<v1::GetModelResponse> WaitForModel();
 
-  // The next ticket; nullopt when training is over. Registers again when the chief has lost or
-  // forgotten this worker. FAILED_PRECONDITION: the chief has given up; the text has its reason.
+  // The next ticket; nullopt when training is over.
   absl::StatusOr<std::optional<Ticket>> Next() override;
+
+  // Whether the gradient of a contested ticket still counts. False also when the ticket's lease is
+  // not held any more.
+  absl::StatusOr<bool> Admit(const Ticket& ticket);
+
+  // Asks whether this is still a member, when a server says that it is not.
+  absl::Status Confirm();
+
+  // Why the session has ended; OK while it has not.
+  absl::Status status() const;
+  // Raised when the session has ended, by Leave, or with `stop`.
+  StopSignal* ended() { return &ended_; }
 
   // Delivers the last progress, leaves, ends the heartbeats. Not an error when the chief is gone.
   void Leave();
 
  private:
-  absl::Status Register();
-  absl::Status Rejoin();
+  // Calls until the chief answers, and registers again where it does not know this worker.
+  absl::Status Call(absl::string_view what, absl::FunctionRef<absl::Status()> call);
+  int64_t registrations() const;
+  // Registers, unless that was done since there were `registrations` of them.
+  absl::Status Register(int64_t registrations);
+  void NoteRegistered(const std::vector<v1::HeldLease>& held, const v1::RegisterResponse& answer)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Nobody is registering: it is known whether an answer came before or after.
+  void AwaitRegistration() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::optional<Ticket>> AcquireLease();
   absl::Status Acquire(v1::AcquireWorkResponse* response);
+  // False: the answer may be of a chief that is gone, for this worker has registered meanwhile.
+  bool Accept(int64_t registrations, const v1::WorkerProgress& report,
+              const v1::AcquireWorkResponse& response);
   void HeartbeatLoop();
-  void SendHeartbeat();
+  absl::Status SendHeartbeat();
   absl::Status ChiefGaveUp();
-  // Not OK once a heartbeat was told that the job has failed.
-  absl::Status JobState() const;
+  // Returns the error with which the session has ended.
+  absl::Status End(const absl::Status& error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // " after 3s", if the chief did not answer heartbeats before.
+  std::string TakeAbsence() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteUnreachable(const absl::Status& status);
 
   const Options options_;
   ChiefService* const chief_;
   Progress* const progress_;
   const Clock* const clock_;
-  const StopSignal* const stop_;
+  StopSignal ended_;
   MembershipClient membership_;
 
   // Used by Next's thread alone.
@@ -77,11 +112,13 @@ class ChiefSession : public TicketSource {
   uint64_t sequence_ = 0;  // of the newest request for work
 
   mutable Mutex mu_;
-  // Memberships begun. An ABORTED that was sent for an earlier one says nothing of this one.
+  CondVar registered_;
+  bool registering_ ABSL_GUARDED_BY(mu_) = false;
+  // Answers to questions that were asked before the newest one may be of a chief that is gone.
   int64_t registrations_ ABSL_GUARDED_BY(mu_) = 0;
-  // The chief's reason, once a heartbeat has told that the job has failed.
-  std::optional<std::string> failure_ ABSL_GUARDED_BY(mu_);
-  StopSignal left_;
+  // When it was that heartbeats were not answered any more.
+  std::optional<absl::Duration> unreachable_since_ ABSL_GUARDED_BY(mu_);
+  absl::Status status_ ABSL_GUARDED_BY(mu_);
   std::thread heartbeats_;
 };
 

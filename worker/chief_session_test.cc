@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
@@ -115,9 +116,9 @@ TEST_F(ChiefSessionTest, WaitForModelAsksUntilItIsThere) {
   EXPECT_EQ(located->ps_addresses(0), "ps-0:1");
 }
 
-TEST_F(ChiefSessionTest, WaitForModelJoinsAgainWhenLost) {
+TEST_F(ChiefSessionTest, WaitForModelRegistersAgainAtARestartedChief) {
   Join();
-  chief_.Lose();
+  chief_.FailNext("GetModel", {absl::AbortedError("not a member")});
   EXPECT_TRUE(session_.WaitForModel().ok());
   EXPECT_THAT(chief_.registered(), SizeIs(2));
 }
@@ -174,47 +175,191 @@ TEST_F(ChiefSessionTest, ProgressOfAFailedHeartbeatIsToldLater) {
   EXPECT_EQ(chief_.sums().steps(), 2);
 }
 
-TEST_F(ChiefSessionTest, ALostWorkerDropsItsTicketsAndJoinsAgain) {
-  chief_.AddLease(50, 0, 1);
+TEST_F(ChiefSessionTest, ARestartedChiefIsToldWhatThisWorkerHolds) {
+  chief_.AddLease(50, 8, 2);
+  Join();
+  const Ticket first = NextTicket();
+  Finish(first);
+  chief_.Forget();
+  chief_.AwaitRegistrations(2);
+  const v1::RegisterRequest again = chief_.registered()[1];
+  EXPECT_EQ(again.header().incarnation(), 7u);
+  ASSERT_THAT(again.leases(), SizeIs(1));
+  EXPECT_EQ(again.leases(0).lease_id(), 50u);
+  EXPECT_EQ(again.leases(0).completed_steps(), 1);
+  ASSERT_THAT(again.leases(0).tickets(), SizeIs(2));
+  EXPECT_EQ(again.leases(0).tickets(1).step(), 9);
+  EXPECT_EQ(again.leases(0).tickets(1).records().begin(), 4);
+  EXPECT_EQ(again.leases(0).tickets(1).records().end(), 8);
+}
+
+TEST_F(ChiefSessionTest, LeasesThatARestartedChiefKeepsGoOn) {
+  chief_.AddLease(50, 0, 3);
+  Join();
+  const Ticket first = NextTicket();
+  chief_.Forget();
+  chief_.AwaitRegistrations(2);
+  chief_.AwaitHeartbeats(2);
+  EXPECT_TRUE(progress_.IsValid(first));
+  EXPECT_EQ(NextTicket().step, 1);
+  EXPECT_EQ(NextTicket().step, 2);
+  for (int i = 0; i < 3; ++i) Finish(first);
+  chief_.AwaitCompleted(50, 3);
+  EXPECT_EQ(session_.status(), absl::OkStatus());
+}
+
+TEST_F(ChiefSessionTest, LeasesThatARestartedChiefGaveToOthersAreDropped) {
+  chief_.AddLease(50, 0, 3);
+  chief_.AddLease(60, 0, 1);
   Join();
   const Ticket old = NextTicket();
-  chief_.Lose();
+  chief_.Forget({50});
+  while (progress_.IsValid(old)) chief_.AwaitHeartbeats(1);
+  EXPECT_EQ(NextTicket().lease_id, 60u) << "the queued tickets went too";
+}
+
+TEST_F(ChiefSessionTest, AFinishedLeaseIsRememberedUntilItIsStored) {
+  chief_.SetBooks(41, 40);
+  chief_.AddLease(50, 0, 1);
+  Join();
+  Finish(NextTicket());
+  chief_.AwaitCompleted(50, 1);
+  chief_.Forget();
+  chief_.AwaitRegistrations(2);
+  ASSERT_THAT(chief_.registered()[1].leases(), SizeIs(1));
+  EXPECT_EQ(chief_.registered()[1].leases(0).completed_steps(), 1);
+  chief_.SetBooks(42, 41);
+  chief_.AwaitHeartbeats(2);
+  chief_.Forget();
+  chief_.AwaitRegistrations(3);
+  EXPECT_THAT(chief_.registered()[2].leases(), IsEmpty());
+}
+
+// The chief that granted the lease is gone; the one that is there does not know it.
+TEST_F(ChiefSessionTest, ALeaseOfAChiefThatIsGoneIsAskedForAgain) {
+  chief_.AddLease(50, 0, 1);
   chief_.AddLease(60, 0, 1);
-  const Ticket fresh = NextTicket();
-  EXPECT_EQ(fresh.lease_id, 60u);
-  EXPECT_FALSE(progress_.IsValid(old));
-  EXPECT_TRUE(progress_.IsValid(fresh));
+  Join();
+  chief_.OnNextGrant([&] {
+    chief_.Forget();
+    chief_.AwaitRegistrations(2);
+  });
+  EXPECT_EQ(NextTicket().lease_id, 60u);
+  EXPECT_THAT(chief_.sequences(), ElementsAre(1, 1)) << "so that no lease is granted twice";
+  EXPECT_THAT(chief_.registered()[1].leases(), IsEmpty());
+}
+
+TEST_F(ChiefSessionTest, NextRegistersAgainAtARestartedChief) {
+  Join();
+  chief_.AddLease(50, 0, 1);
+  chief_.FailNext("AcquireWork", {absl::AbortedError("not a member")});
+  EXPECT_EQ(NextTicket().lease_id, 50u);
+  EXPECT_THAT(chief_.registered(), SizeIs(2));
+  EXPECT_THAT(chief_.sequences(), ElementsAre(1, 1));
+}
+
+TEST_F(ChiefSessionTest, ALateAbortedHeartbeatDoesNotRegisterOnceMore) {
+  chief_.AddLease(50, 0, 1);
+  Join();
+  // A heartbeat is refused, but before it is told so the worker has registered for its work.
+  StopSignal refused;
+  StopSignal granted;
+  chief_.Forget({}, [&] {
+    refused.Raise();
+    granted.Wait();
+  });
+  refused.Wait();
+  const Ticket ticket = NextTicket();
+  granted.Raise();
+  chief_.AwaitHeartbeats(2);
+  EXPECT_TRUE(progress_.IsValid(ticket));
   EXPECT_THAT(chief_.registered(), SizeIs(2));
 }
 
-TEST_F(ChiefSessionTest, AnAbortedHeartbeatDropsTheTickets) {
-  chief_.AddLease(50, 0, 1);
+TEST_F(ChiefSessionTest, ALostMembershipEndsTheSession) {
   Join();
-  const Ticket old = NextTicket();
   chief_.Lose();
-  while (progress_.IsValid(old)) chief_.AwaitHeartbeats(1);
-  // It is Next that joins again.
-  EXPECT_THAT(chief_.registered(), SizeIs(1));
+  session_.ended()->Wait();
+  EXPECT_EQ(session_.status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(session_.Next().status(), session_.status());
+  EXPECT_EQ(session_.WaitForModel().status(), session_.status());
+  EXPECT_EQ(session_.Confirm(), session_.status());
+  EXPECT_FALSE(stop_.raised()) << "the caller's signal is the caller's";
+  session_.Leave();
+  EXPECT_EQ(chief_.left(), 0) << "there is nothing to leave";
 }
 
-TEST_F(ChiefSessionTest, ALateAbortedHeartbeatDoesNotDropTheNewTickets) {
+TEST_F(ChiefSessionTest, AReplacedWorkerIsToldWhoHasItsTask) {
+  class Replacing : public FakeChief {
+   public:
+    explicit Replacing(ManualClock* clock) : clock_(clock) {}
+    absl::Status Register(const v1::RegisterRequest& request,
+                          v1::RegisterResponse* response) override {
+      clock_->Advance(absl::Seconds(2));
+      return FakeChief::Register(request, response);
+    }
+
+   private:
+    ManualClock* const clock_;
+  };
+  Replacing chief(&clock_);
+  ChiefSession session(MakeOptions(), &chief, &progress_, &clock_, &stop_);
+  ASSERT_EQ(session.Join(), absl::OkStatus());
+  chief.Replace("host:2");
+  session.ended()->Wait();
+  EXPECT_EQ(session.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(session.status().message()), HasSubstr("host:2"));
+}
+
+TEST_F(ChiefSessionTest, ConfirmAsksTheChief) {
   chief_.AddLease(50, 0, 1);
   Join();
-  NextTicket();
-  // A heartbeat is refused, but before it is told so the worker has joined and has new work.
-  StopSignal refused;
-  StopSignal joined;
-  chief_.Lose([&] {
-    refused.Raise();
-    joined.Wait();
-  });
-  chief_.AddLease(60, 0, 1);
-  refused.Wait();
-  const Ticket fresh = NextTicket();
-  joined.Raise();
-  chief_.AwaitHeartbeats(2);
-  EXPECT_TRUE(progress_.IsValid(fresh));
-  EXPECT_EQ(fresh.lease_id, 60u);
+  const Ticket ticket = NextTicket();
+  EXPECT_EQ(session_.Confirm(), absl::OkStatus());
+  EXPECT_THAT(chief_.registered(), SizeIs(2));
+  EXPECT_TRUE(progress_.IsValid(ticket));
+  chief_.Lose();
+  EXPECT_EQ(session_.Confirm().code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(ChiefSessionTest, AdmitAsksWhetherTheGradientCounts) {
+  chief_.AddSynchronousLease(50, 4, 3, true);
+  chief_.AddSynchronousLease(51, 4, 3, true);
+  chief_.DoNotAdmit(51);
+  Join();
+  const Ticket wanted = NextTicket();
+  EXPECT_EQ(wanted.attempt, 3u);
+  EXPECT_TRUE(wanted.contested);
+  EXPECT_TRUE(wanted.fresh_values);
+  chief_.FailNext("Admit", {Away(), absl::AbortedError("not a member")});
+  EXPECT_EQ(session_.Admit(wanted).value(), true);
+  EXPECT_EQ(session_.Admit(NextTicket()).value(), false);
+  const auto asked = chief_.asked();
+  ASSERT_THAT(asked, SizeIs(2));
+  EXPECT_EQ(asked[0].lease_id(), 50u);
+  EXPECT_EQ(asked[0].step(), 4);
+  EXPECT_EQ(asked[0].attempt(), 3u);
+}
+
+TEST_F(ChiefSessionTest, ATicketThatIsNotHeldIsNotAdmitted) {
+  chief_.AddSynchronousLease(50, 4, 3, true);
+  Join();
+  const Ticket ticket = NextTicket();
+  chief_.Forget({50});
+  while (progress_.IsValid(ticket)) chief_.AwaitHeartbeats(1);
+  EXPECT_EQ(session_.Admit(ticket).value(), false);
+  EXPECT_THAT(chief_.asked(), IsEmpty());
+}
+
+TEST_F(ChiefSessionTest, ALeaseMayWantFreshValues) {
+  v1::AcquireWorkResponse lease = FakeChief::MakeLease(50, 0, 1);
+  chief_.AddLease(lease);
+  lease.set_lease_id(51);
+  lease.set_fresh_values(true);
+  chief_.AddLease(lease);
+  Join();
+  EXPECT_FALSE(NextTicket().fresh_values);
+  EXPECT_TRUE(NextTicket().fresh_values);
 }
 
 TEST_F(ChiefSessionTest, NextTellsWhyTheChiefHasGivenUp) {
@@ -230,7 +375,7 @@ TEST_F(ChiefSessionTest, AHeartbeatThatTellsOfFailureEndsTheWork) {
   Join();
   NextTicket();
   chief_.SetPhase(v1::FAILED, "disk full");
-  chief_.AwaitHeartbeats(2);
+  session_.ended()->Wait();
   const auto next = session_.Next();
   EXPECT_EQ(next.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(next.status().message()), HasSubstr("disk full"));

@@ -6,11 +6,14 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/mutex.h"
+#include "core/base/status_macros.h"
 #include "core/client/chief_service.h"
 
 namespace keelson {
@@ -18,17 +21,26 @@ namespace keelson {
 // Thread-safe. AcquireWork does not wait: without a lease to give it tells the phase.
 class FakeChief : public ChiefService {
  public:
-  absl::Status Register(const v1::RegisterRequest& request, v1::RegisterResponse*) override {
+  absl::Status Register(const v1::RegisterRequest& request,
+                        v1::RegisterResponse* response) override {
     MutexLock lock(&mu_);
     registered_.push_back(request);
     changed_.NotifyAll();
-    const absl::Status status = NextError("Register");
-    if (status.ok()) member_ = true;
-    return status;
+    RETURN_IF_ERROR(NextError("Register"));
+    const uint64_t incarnation = request.header().incarnation();
+    if (!holder_.empty()) return absl::AlreadyExistsError("the task is held by " + holder_);
+    if (retired_.contains(incarnation)) return absl::AbortedError("its lease was lost");
+    member_ = incarnation;
+    for (const v1::HeldLease& lease : request.leases()) {
+      if (!disowned_.contains(lease.lease_id())) response->add_kept_leases(lease.lease_id());
+    }
+    *response->mutable_books() = books_;
+    return absl::OkStatus();
   }
-  absl::Status GetModel(const v1::GetModelRequest&, v1::GetModelResponse* response) override {
+  absl::Status GetModel(const v1::GetModelRequest& request,
+                        v1::GetModelResponse* response) override {
     MutexLock lock(&mu_);
-    const absl::Status status = MemberError("GetModel");
+    const absl::Status status = MemberError("GetModel", request.header());
     if (status.ok()) *response = model_;
     return status;
   }
@@ -39,10 +51,11 @@ class FakeChief : public ChiefService {
     {
       MutexLock lock(&mu_);
       ++heartbeats_;
-      status = MemberError("Heartbeat");
+      status = MemberError("Heartbeat", request.header());
       if (status.ok()) Accept(request.progress());
       response->set_phase(phase_);
       response->set_error(error_);
+      *response->mutable_books() = books_;
       std::swap(hook, heartbeat_hook_);
       changed_.NotifyAll();
     }
@@ -51,26 +64,32 @@ class FakeChief : public ChiefService {
   }
   absl::Status AcquireWork(const v1::AcquireWorkRequest& request,
                            v1::AcquireWorkResponse* response) override {
-    MutexLock lock(&mu_);
-    sequences_.push_back(request.sequence());
-    const absl::Status status = MemberError("AcquireWork");
-    if (!status.ok()) return status;
-    Accept(request.progress());
-    response->Clear();
-    response->set_phase(phase_);
-    if (phase_ != v1::TRAINING) return status;
-    if (!leases_.empty()) {
-      *response = leases_.front();
-      leases_.pop_front();
-    } else if (completed_ >= granted_ && !withheld_) {
-      response->set_phase(v1::FINISHING);
+    std::function<void()> hook;
+    {
+      MutexLock lock(&mu_);
+      sequences_.push_back(request.sequence());
+      RETURN_IF_ERROR(MemberError("AcquireWork", request.header()));
+      Accept(request.progress());
+      response->Clear();
+      Grant(response);
+      *response->mutable_books() = books_;
+      if (response->lease_id() != 0) std::swap(hook, grant_hook_);
     }
-    return status;
+    if (hook != nullptr) hook();
+    return absl::OkStatus();
+  }
+  absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) override {
+    MutexLock lock(&mu_);
+    RETURN_IF_ERROR(MemberError("Admit", request.header()));
+    asked_.push_back(request);
+    response->set_admitted(!unwanted_.contains(request.lease_id()));
+    if (!response->admitted()) --granted_;
+    return absl::OkStatus();
   }
   absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse*) override {
     MutexLock lock(&mu_);
     ++left_;
-    const absl::Status status = MemberError("Leave");
+    const absl::Status status = MemberError("Leave", request.header());
     if (status.ok()) Accept(request.progress());
     return status;
   }
@@ -87,9 +106,8 @@ class FakeChief : public ChiefService {
 
   // ---- What a test arranges.
 
-  // A lease of `tickets` steps from `step`, 4 records each. The job is over when all are done.
-  void AddLease(uint64_t id, int64_t step, int tickets) {
-    MutexLock lock(&mu_);
+  // A lease of `tickets` steps from `step`, 4 records each.
+  static v1::AcquireWorkResponse MakeLease(uint64_t id, int64_t step, int tickets) {
     v1::AcquireWorkResponse lease;
     lease.set_lease_id(id);
     lease.set_phase(v1::TRAINING);
@@ -99,8 +117,32 @@ class FakeChief : public ChiefService {
       ticket->mutable_records()->set_begin(4 * i % 32);
       ticket->mutable_records()->set_end(4 * i % 32 + 4);
     }
-    leases_.push_back(std::move(lease));
-    granted_ += tickets;
+    return lease;
+  }
+  // The job is over when all leases are done.
+  void AddLease(const v1::AcquireWorkResponse& lease) {
+    MutexLock lock(&mu_);
+    leases_.push_back(lease);
+    granted_ += lease.tickets_size();
+  }
+  void AddLease(uint64_t id, int64_t step, int tickets) { AddLease(MakeLease(id, step, tickets)); }
+  // Another try at a step, which takes fewer gradients than there are tickets when it is
+  // `contested`.
+  void AddSynchronousLease(uint64_t id, int64_t step, uint32_t attempt, bool contested) {
+    v1::AcquireWorkResponse lease = MakeLease(id, step, 1);
+    lease.mutable_tickets(0)->set_attempt(attempt);
+    lease.mutable_tickets(0)->set_contested(contested);
+    AddLease(lease);
+  }
+  // The lease's gradient will not be admitted.
+  void DoNotAdmit(uint64_t lease_id) {
+    MutexLock lock(&mu_);
+    unwanted_.insert(lease_id);
+  }
+  // So many tickets will not be completed.
+  void WriteOff(int tickets) {
+    MutexLock lock(&mu_);
+    granted_ -= tickets;
   }
   // While set, the job is not over when all leases are done: more will come.
   void Withhold(bool withheld) {
@@ -122,15 +164,40 @@ class FakeChief : public ChiefService {
     std::deque<absl::Status>& queue = errors_[method];
     queue.insert(queue.end(), errors.begin(), errors.end());
   }
-  // Calls are ABORTED until the worker registers again; what it holds is not expected any more.
-  // `refused` is called once, when the next heartbeat has been refused and before it is told so.
-  void Lose(std::function<void()> refused = nullptr) {
+  // In all answers.
+  void SetBooks(uint64_t current, uint64_t stored) {
     MutexLock lock(&mu_);
-    member_ = false;
+    books_.set_current(current);
+    books_.set_stored(stored);
+  }
+  // A chief that was restarted: calls are ABORTED until the worker registers again. It keeps the
+  // leases but for `disowned`. `refused` is called once, when the next heartbeat has been answered
+  // and before the worker hears it.
+  void Forget(std::set<uint64_t> disowned = {}, std::function<void()> refused = nullptr) {
+    MutexLock lock(&mu_);
+    member_.reset();
+    disowned_ = std::move(disowned);
+    heartbeat_hook_ = std::move(refused);
+  }
+  // The membership is over; what the worker holds is not expected any more.
+  void Lose() {
+    MutexLock lock(&mu_);
+    if (member_.has_value()) retired_.insert(*member_);
+    member_.reset();
     granted_ = 0;
     completed_ = 0;
     completed_by_lease_.clear();
-    heartbeat_hook_ = std::move(refused);
+  }
+  // Another process, `peer`, has the task.
+  void Replace(const std::string& peer) {
+    Lose();
+    MutexLock lock(&mu_);
+    holder_ = peer;
+  }
+  // `granted` is called once, when a lease has been granted and before the worker hears it.
+  void OnNextGrant(std::function<void()> granted) {
+    MutexLock lock(&mu_);
+    grant_hook_ = std::move(granted);
   }
 
   // ---- What a test looks at.
@@ -139,6 +206,10 @@ class FakeChief : public ChiefService {
     MutexLock lock(&mu_);
     const int count = heartbeats_ + more;
     while (heartbeats_ < count) changed_.Wait(&mu_);
+  }
+  void AwaitRegistrations(size_t count) {
+    MutexLock lock(&mu_);
+    while (registered_.size() < count) changed_.Wait(&mu_);
   }
   void AwaitCompleted(uint64_t lease_id, int64_t steps) {
     MutexLock lock(&mu_);
@@ -164,6 +235,10 @@ class FakeChief : public ChiefService {
     MutexLock lock(&mu_);
     return sequences_;
   }
+  std::vector<v1::AdmitRequest> asked() const {
+    MutexLock lock(&mu_);
+    return asked_;
+  }
   int left() const {
     MutexLock lock(&mu_);
     return left_;
@@ -177,10 +252,21 @@ class FakeChief : public ChiefService {
     queue.pop_front();
     return status;
   }
-  absl::Status MemberError(const std::string& method) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+  absl::Status MemberError(const std::string& method, const v1::RequestHeader& header)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     absl::Status status = NextError(method);
-    if (!status.ok() || member_) return status;
-    return absl::AbortedError("lost");
+    if (!status.ok() || member_ == header.incarnation()) return status;
+    return absl::AbortedError("not a member");
+  }
+  void Grant(v1::AcquireWorkResponse* response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    response->set_phase(phase_);
+    if (phase_ != v1::TRAINING) return;
+    if (!leases_.empty()) {
+      *response = leases_.front();
+      leases_.pop_front();
+    } else if (completed_ >= granted_ && !withheld_) {
+      response->set_phase(v1::FINISHING);
+    }
   }
   void Accept(const v1::WorkerProgress& progress) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     for (const v1::LeaseProgress& lease : progress.leases()) {
@@ -203,19 +289,26 @@ class FakeChief : public ChiefService {
 
   mutable Mutex mu_;
   CondVar changed_;
-  bool member_ ABSL_GUARDED_BY(mu_) = false;
+  std::optional<uint64_t> member_ ABSL_GUARDED_BY(mu_);
+  std::set<uint64_t> retired_ ABSL_GUARDED_BY(mu_);
+  std::string holder_ ABSL_GUARDED_BY(mu_);
+  std::set<uint64_t> disowned_ ABSL_GUARDED_BY(mu_);
+  std::set<uint64_t> unwanted_ ABSL_GUARDED_BY(mu_);
+  v1::BookVersions books_ ABSL_GUARDED_BY(mu_);
   v1::JobPhase phase_ ABSL_GUARDED_BY(mu_) = v1::TRAINING;
   std::string error_ ABSL_GUARDED_BY(mu_);
   v1::GetModelResponse model_ ABSL_GUARDED_BY(mu_);
   std::deque<v1::AcquireWorkResponse> leases_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, std::deque<absl::Status>> errors_ ABSL_GUARDED_BY(mu_);
   std::function<void()> heartbeat_hook_ ABSL_GUARDED_BY(mu_);
+  std::function<void()> grant_hook_ ABSL_GUARDED_BY(mu_);
   int64_t granted_ ABSL_GUARDED_BY(mu_) = 0;
   bool withheld_ ABSL_GUARDED_BY(mu_) = false;
   int64_t completed_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<uint64_t, int64_t> completed_by_lease_ ABSL_GUARDED_BY(mu_);
   v1::WorkerProgress sums_ ABSL_GUARDED_BY(mu_);
   std::vector<v1::RegisterRequest> registered_ ABSL_GUARDED_BY(mu_);
+  std::vector<v1::AdmitRequest> asked_ ABSL_GUARDED_BY(mu_);
   std::vector<uint64_t> sequences_ ABSL_GUARDED_BY(mu_);
   int heartbeats_ ABSL_GUARDED_BY(mu_) = 0;
   int left_ ABSL_GUARDED_BY(mu_) = 0;

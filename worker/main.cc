@@ -18,8 +18,7 @@ struct Flags {
 
 absl::Status RunLeadingWorker(const RoleContext& context, const Flags& flags, StopSignal* stop) {
   const Companion work = [&](ChiefService* chief, StopSignal* companion_stop) {
-    return RunWorkerRole(context, flags.worker, chief,
-                         GrpcParameterClients(context, flags.worker, companion_stop),
+    return RunWorkerRole(context, flags.worker, chief, GrpcParameterClients(context, flags.worker),
                          companion_stop);
   };
   return RunChiefRole(context, flags.chief, {work}, stop);
@@ -29,7 +28,7 @@ absl::Status RunLedWorker(const RoleContext& context, const Flags& flags, StopSi
   ASSIGN_OR_RETURN(const std::unique_ptr<ChiefService> chief,
                    ConnectToChief(context, flags.worker, stop));
   return RunWorkerRole(context, flags.worker, chief.get(),
-                       GrpcParameterClients(context, flags.worker, stop), stop);
+                       GrpcParameterClients(context, flags.worker), stop);
 }
 
 absl::Status RunWorker(const RoleContext& context, const Flags& flags) {

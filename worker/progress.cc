@@ -1,6 +1,8 @@
 #include "worker/progress.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace keelson {
 namespace {
@@ -44,46 +46,57 @@ v1::WorkerProgress SumsOf(const FinishedStep& step) {
   return sums;
 }
 
-void AddLeaseProgress(uint64_t lease_id, int64_t completed, v1::WorkerProgress* report) {
-  v1::LeaseProgress* progress = report->add_leases();
-  progress->set_lease_id(lease_id);
-  progress->set_completed_steps(completed);
+v1::StepTicket ToStepTicket(const Ticket& ticket) {
+  v1::StepTicket out;
+  out.set_step(ticket.step);
+  out.mutable_records()->set_epoch(ticket.epoch);
+  out.mutable_records()->set_begin(ticket.begin);
+  out.mutable_records()->set_end(ticket.end);
+  out.set_attempt(ticket.attempt);
+  out.set_contested(ticket.contested);
+  return out;
 }
 
 }  // namespace
 
-void Progress::AddLease(uint64_t lease_id, int64_t tickets) {
+void Progress::AddLease(uint64_t lease_id, std::vector<Ticket> tickets) {
   MutexLock lock(&mu_);
-  leases_[lease_id].tickets = tickets;
+  leases_[lease_id].tickets = std::move(tickets);
 }
 
-void Progress::DropLeases() {
+void Progress::Drop(const Ticket& ticket) {
   MutexLock lock(&mu_);
-  leases_.clear();
-  undelivered_.clear();
+  ++totals_.dropped_tickets;
+  const auto found = leases_.find(ticket.lease_id);
+  if (found == leases_.end() || found->second.finished()) return;
+  Lease& lease = found->second;
+  lease.tickets.resize(static_cast<size_t>(lease.completed));
+  // What is left is finished, and is told as such.
+  lease.reported = 0;
+  if (lease.tickets.empty()) leases_.erase(found);
 }
 
 bool Progress::IsValid(const Ticket& ticket) const {
   MutexLock lock(&mu_);
-  return leases_.contains(ticket.lease_id);
+  const auto found = leases_.find(ticket.lease_id);
+  return found != leases_.end() && !found->second.finished();
 }
 
 void Progress::Finish(const FinishedStep& step) {
   MutexLock lock(&mu_);
   AddSums(SumsOf(step), &sums_);
+  totals_.Add(step);
   const auto found = leases_.find(step.ticket.lease_id);
-  if (found == leases_.end()) return;
-  Lease& lease = found->second;
-  if (++lease.completed < lease.tickets) return;
-  urgent_ = true;
-  changed_.NotifyAll();
+  if (found == leases_.end() || found->second.finished()) return;
+  ++found->second.completed;
+  if (found->second.finished()) SetUrgent();
 }
 
 void Progress::AddNonFiniteLoss() {
   MutexLock lock(&mu_);
   sums_.set_non_finite_losses(sums_.non_finite_losses() + 1);
-  urgent_ = true;
-  changed_.NotifyAll();
+  ++totals_.non_finite_losses;
+  SetUrgent();
 }
 
 v1::WorkerProgress Progress::Take() {
@@ -91,13 +104,12 @@ v1::WorkerProgress Progress::Take() {
   v1::WorkerProgress report = std::move(sums_);
   sums_ = v1::WorkerProgress();
   urgent_ = false;
-  for (const auto& [id, completed] : undelivered_) AddLeaseProgress(id, completed, &report);
-  undelivered_.clear();
-  for (auto it = leases_.begin(); it != leases_.end();) {
-    Lease& lease = it->second;
-    if (lease.completed > lease.reported) AddLeaseProgress(it->first, lease.completed, &report);
+  for (auto& [id, lease] : leases_) {
+    if (lease.completed == lease.reported) continue;
+    v1::LeaseProgress* progress = report.add_leases();
+    progress->set_lease_id(id);
+    progress->set_completed_steps(lease.completed);
     lease.reported = lease.completed;
-    it = lease.completed == lease.tickets ? leases_.erase(it) : std::next(it);
   }
   return report;
 }
@@ -106,14 +118,74 @@ void Progress::Restore(const v1::WorkerProgress& undelivered) {
   MutexLock lock(&mu_);
   AddSums(undelivered, &sums_);
   for (const v1::LeaseProgress& progress : undelivered.leases()) {
-    const auto held = leases_.find(progress.lease_id());
-    if (held != leases_.end()) {
-      held->second.reported = 0;
-      continue;
-    }
-    int64_t& completed = undelivered_[progress.lease_id()];
-    completed = std::max(completed, progress.completed_steps());
+    const auto found = leases_.find(progress.lease_id());
+    if (found != leases_.end()) found->second.reported = 0;
   }
+}
+
+void Progress::Acknowledge(const v1::WorkerProgress& delivered, const v1::BookVersions& books) {
+  MutexLock lock(&mu_);
+  for (const v1::LeaseProgress& progress : delivered.leases()) {
+    const auto found = leases_.find(progress.lease_id());
+    if (found == leases_.end()) continue;
+    Lease& lease = found->second;
+    const bool all = progress.completed_steps() == static_cast<int64_t>(lease.tickets.size());
+    if (all && !lease.booked_at.has_value()) lease.booked_at = books.current();
+  }
+  ForgetStored(books.stored());
+}
+
+std::vector<v1::HeldLease> Progress::Held() const {
+  MutexLock lock(&mu_);
+  std::vector<v1::HeldLease> held;
+  for (const auto& [id, lease] : leases_) {
+    v1::HeldLease& claim = held.emplace_back();
+    claim.set_lease_id(id);
+    claim.set_completed_steps(lease.completed);
+    for (const Ticket& ticket : lease.tickets) *claim.add_tickets() = ToStepTicket(ticket);
+  }
+  return held;
+}
+
+void Progress::Keep(const std::vector<v1::HeldLease>& held, const v1::RegisterResponse& answer) {
+  MutexLock lock(&mu_);
+  std::set<uint64_t> finished;
+  for (const v1::HeldLease& claim : held) {
+    if (claim.completed_steps() == claim.tickets_size()) finished.insert(claim.lease_id());
+  }
+  const std::set<uint64_t> kept(answer.kept_leases().begin(), answer.kept_leases().end());
+  std::erase_if(leases_, [&](const auto& entry) {
+    return !kept.contains(entry.first) && !finished.contains(entry.first);
+  });
+  for (auto& [id, lease] : leases_) {
+    const bool told = finished.contains(id);
+    lease.reported = told ? lease.completed : 0;
+    lease.booked_at = told ? std::optional<uint64_t>(answer.books().current()) : std::nullopt;
+  }
+  ForgetStored(answer.books().stored());
+  SetUrgent();
+}
+
+void Progress::DropLeases() {
+  MutexLock lock(&mu_);
+  ++totals_.ended_memberships;
+  leases_.clear();
+}
+
+void Progress::ForgetStored(uint64_t stored) {
+  std::erase_if(leases_, [&](const auto& entry) {
+    return entry.second.booked_at.has_value() && *entry.second.booked_at <= stored;
+  });
+}
+
+void Progress::SetUrgent() {
+  urgent_ = true;
+  changed_.NotifyAll();
+}
+
+WorkerTotals Progress::totals() const {
+  MutexLock lock(&mu_);
+  return totals_;
 }
 
 void Progress::WaitForUrgent(absl::Duration timeout) {
@@ -123,8 +195,7 @@ void Progress::WaitForUrgent(absl::Duration timeout) {
 
 void Progress::Wake() {
   MutexLock lock(&mu_);
-  urgent_ = true;
-  changed_.NotifyAll();
+  SetUrgent();
 }
 
 }  // namespace keelson

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <thread>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -31,6 +32,31 @@ FinishedStep StepOf(uint64_t lease_id) {
 
 Ticket TicketOf(uint64_t lease_id) { return StepOf(lease_id).ticket; }
 
+std::vector<Ticket> Tickets(uint64_t lease_id, size_t count) {
+  return std::vector<Ticket>(count, TicketOf(lease_id));
+}
+
+v1::BookVersions Books(uint64_t current, uint64_t stored) {
+  v1::BookVersions books;
+  books.set_current(current);
+  books.set_stored(stored);
+  return books;
+}
+
+// The chief's answer to a registration.
+v1::RegisterResponse Keeping(const std::vector<uint64_t>& leases, v1::BookVersions books = {}) {
+  v1::RegisterResponse answer;
+  answer.mutable_kept_leases()->Add(leases.begin(), leases.end());
+  *answer.mutable_books() = books;
+  return answer;
+}
+
+std::vector<uint64_t> HeldLeases(const Progress& progress) {
+  std::vector<uint64_t> ids;
+  for (const v1::HeldLease& lease : progress.Held()) ids.push_back(lease.lease_id());
+  return ids;
+}
+
 std::map<uint64_t, int64_t> Leases(const v1::WorkerProgress& report) {
   std::map<uint64_t, int64_t> leases;
   for (const v1::LeaseProgress& lease : report.leases()) {
@@ -41,7 +67,7 @@ std::map<uint64_t, int64_t> Leases(const v1::WorkerProgress& report) {
 
 TEST(ProgressTest, TakeTellsWhatIsNewAndBeginsAnew) {
   Progress progress;
-  progress.AddLease(7, 3);
+  progress.AddLease(7, Tickets(7, 3));
   progress.Finish(StepOf(7));
   progress.Finish(StepOf(7));
   progress.AddNonFiniteLoss();
@@ -70,20 +96,19 @@ TEST(ProgressTest, TakeTellsWhatIsNewAndBeginsAnew) {
 TEST(ProgressTest, ATicketIsValidWhileItsLeaseIsHeld) {
   Progress progress;
   EXPECT_FALSE(progress.IsValid(TicketOf(7)));
-  progress.AddLease(7, 1);
+  progress.AddLease(7, Tickets(7, 1));
   EXPECT_TRUE(progress.IsValid(TicketOf(7)));
   progress.Finish(StepOf(7));
-  progress.Take();
-  EXPECT_FALSE(progress.IsValid(TicketOf(7))) << "all its tickets are done and told";
-  progress.AddLease(8, 1);
+  EXPECT_FALSE(progress.IsValid(TicketOf(7))) << "all its tickets are done";
+  progress.AddLease(8, Tickets(8, 1));
   progress.DropLeases();
   EXPECT_FALSE(progress.IsValid(TicketOf(8)));
 }
 
 TEST(ProgressTest, RestoredProgressIsTakenAgain) {
   Progress progress;
-  progress.AddLease(7, 1);
-  progress.AddLease(8, 3);
+  progress.AddLease(7, Tickets(7, 1));
+  progress.AddLease(8, Tickets(8, 3));
   progress.Finish(StepOf(7));
   progress.Finish(StepOf(8));
   progress.AddNonFiniteLoss();
@@ -102,7 +127,7 @@ TEST(ProgressTest, RestoredProgressIsTakenAgain) {
 
 TEST(ProgressTest, AnOlderReportThatComesBackDoesNotHideANewerOne) {
   Progress progress;
-  progress.AddLease(7, 3);
+  progress.AddLease(7, Tickets(7, 3));
   progress.Finish(StepOf(7));
   const v1::WorkerProgress older = progress.Take();
   progress.Finish(StepOf(7));
@@ -116,7 +141,7 @@ TEST(ProgressTest, AnOlderReportThatComesBackDoesNotHideANewerOne) {
 
 TEST(ProgressTest, ARestoredReportDoesNotBringBackADroppedLease) {
   Progress progress;
-  progress.AddLease(7, 3);
+  progress.AddLease(7, Tickets(7, 3));
   progress.Finish(StepOf(7));
   const v1::WorkerProgress report = progress.Take();
   progress.DropLeases();
@@ -127,7 +152,7 @@ TEST(ProgressTest, ARestoredReportDoesNotBringBackADroppedLease) {
 
 TEST(ProgressTest, AStepOfADroppedLeaseCountsInTheSumsOnly) {
   Progress progress;
-  progress.AddLease(7, 2);
+  progress.AddLease(7, Tickets(7, 2));
   progress.DropLeases();
   progress.Finish(StepOf(7));
   const v1::WorkerProgress report = progress.Take();
@@ -135,10 +160,120 @@ TEST(ProgressTest, AStepOfADroppedLeaseCountsInTheSumsOnly) {
   EXPECT_THAT(Leases(report), IsEmpty());
 }
 
+TEST(ProgressTest, AFinishedLeaseIsHeldUntilItIsStored) {
+  Progress progress;
+  progress.AddLease(7, Tickets(7, 2));
+  progress.Finish(StepOf(7));
+  progress.Acknowledge(progress.Take(), Books(20, 20));
+  EXPECT_THAT(HeldLeases(progress), ElementsAre(7)) << "it is not finished";
+  progress.Finish(StepOf(7));
+  progress.Acknowledge(progress.Take(), Books(21, 20));
+  EXPECT_THAT(HeldLeases(progress), ElementsAre(7));
+  EXPECT_THAT(Leases(progress.Take()), IsEmpty()) << "it was told";
+  progress.Acknowledge({}, Books(30, 20));
+  EXPECT_THAT(HeldLeases(progress), ElementsAre(7));
+  progress.Acknowledge({}, Books(31, 21));
+  EXPECT_THAT(HeldLeases(progress), IsEmpty());
+}
+
+TEST(ProgressTest, HeldTellsEverythingOfALease) {
+  Progress progress;
+  progress.AddLease(7, {{5, 1, 10, 14, 7, 3, true, true}, {6, 1, 14, 18, 7}});
+  progress.Finish(StepOf(7));
+  const std::vector<v1::HeldLease> held = progress.Held();
+  ASSERT_EQ(held.size(), 1u);
+  EXPECT_EQ(held[0].lease_id(), 7u);
+  EXPECT_EQ(held[0].completed_steps(), 1);
+  ASSERT_EQ(held[0].tickets_size(), 2);
+  EXPECT_EQ(held[0].tickets(0).step(), 5);
+  EXPECT_EQ(held[0].tickets(0).records().epoch(), 1);
+  EXPECT_EQ(held[0].tickets(0).records().begin(), 10);
+  EXPECT_EQ(held[0].tickets(0).records().end(), 14);
+  EXPECT_EQ(held[0].tickets(0).attempt(), 3u);
+  EXPECT_TRUE(held[0].tickets(0).contested());
+  EXPECT_EQ(held[0].tickets(1).step(), 6);
+  EXPECT_EQ(held[0].tickets(1).attempt(), 0u);
+}
+
+TEST(ProgressTest, KeepDropsWhatTheChiefDoesNotKeep) {
+  Progress progress;
+  for (const uint64_t id : {7, 8}) progress.AddLease(id, Tickets(id, 2));
+  const std::vector<v1::HeldLease> held = progress.Held();
+  progress.AddLease(9, Tickets(9, 2));
+  progress.Keep(held, Keeping({8, 77}));
+  EXPECT_THAT(HeldLeases(progress), ElementsAre(8));
+  EXPECT_FALSE(progress.IsValid(TicketOf(7)));
+  EXPECT_FALSE(progress.IsValid(TicketOf(9))) << "another chief's";
+}
+
+// The chief has booked it, so it is nobody's lease any more.
+TEST(ProgressTest, AFinishedLeaseIsRememberedAlsoWhenItIsNotKept) {
+  Progress progress;
+  progress.AddLease(7, Tickets(7, 1));
+  progress.Finish(StepOf(7));
+  progress.Keep(progress.Held(), Keeping({}, Books(92, 90)));
+  EXPECT_THAT(HeldLeases(progress), ElementsAre(7));
+  EXPECT_FALSE(progress.IsValid(TicketOf(7)));
+  progress.Acknowledge({}, Books(93, 92));
+  EXPECT_THAT(HeldLeases(progress), IsEmpty());
+}
+
+TEST(ProgressTest, AKeptLeaseIsToldFromItsBeginning) {
+  Progress progress;
+  progress.AddLease(7, Tickets(7, 3));
+  progress.Finish(StepOf(7));
+  progress.Take();
+  progress.Keep(progress.Held(), Keeping({7}));
+  EXPECT_THAT(Leases(progress.Take()), ElementsAre(Pair(7, 1)));
+}
+
+TEST(ProgressTest, AFinishedLeaseThatWasToldWhenRegisteringWaitsForThoseBooks) {
+  Progress progress;
+  progress.AddLease(7, Tickets(7, 1));
+  progress.Finish(StepOf(7));
+  progress.Acknowledge(progress.Take(), Books(95, 90));
+  // A successor that has read version 90 numbers on from there.
+  progress.Keep(progress.Held(), Keeping({7}, Books(92, 90)));
+  EXPECT_THAT(Leases(progress.Take()), IsEmpty()) << "it was told when registering";
+  progress.Acknowledge({}, Books(93, 91));
+  EXPECT_THAT(HeldLeases(progress), ElementsAre(7));
+  progress.Acknowledge({}, Books(94, 92));
+  EXPECT_THAT(HeldLeases(progress), IsEmpty());
+}
+
+TEST(ProgressTest, ALeaseThatIsFinishedWhileRegisteringIsToldAnew) {
+  Progress progress;
+  progress.AddLease(7, Tickets(7, 1));
+  const std::vector<v1::HeldLease> held = progress.Held();
+  progress.Finish(StepOf(7));
+  const v1::WorkerProgress lost = progress.Take();
+  progress.Keep(held, Keeping({7}, Books(5, 5)));
+  EXPECT_THAT(HeldLeases(progress), ElementsAre(7));
+  EXPECT_THAT(Leases(progress.Take()), ElementsAre(Pair(7, 1)));
+}
+
+TEST(ProgressTest, ADroppedTicketEndsItsLease) {
+  Progress progress;
+  progress.AddLease(7, Tickets(7, 3));
+  progress.AddLease(8, Tickets(8, 1));
+  progress.Finish(StepOf(7));
+  progress.Acknowledge(progress.Take(), Books(1, 1));
+  progress.Drop(TicketOf(7));
+  progress.Drop(TicketOf(8));
+  progress.Drop(TicketOf(9));
+  EXPECT_FALSE(progress.IsValid(TicketOf(7)));
+  EXPECT_FALSE(progress.IsValid(TicketOf(8)));
+  EXPECT_THAT(HeldLeases(progress), ElementsAre(7)) << "nothing is left of 8";
+  const v1::WorkerProgress report = progress.Take();
+  EXPECT_THAT(Leases(report), ElementsAre(Pair(7, 1))) << "what was done counts";
+  progress.Acknowledge(report, Books(2, 2));
+  EXPECT_THAT(HeldLeases(progress), IsEmpty());
+}
+
 // The waits below would last for an hour if nothing were urgent.
 TEST(ProgressTest, AFinishedLeaseIsUrgent) {
   Progress progress;
-  progress.AddLease(7, 2);
+  progress.AddLease(7, Tickets(7, 2));
   progress.Finish(StepOf(7));
   std::thread trains([&] { progress.Finish(StepOf(7)); });
   while (Leases(progress.Take())[7] != 2) progress.WaitForUrgent(absl::Hours(1));

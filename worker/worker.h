@@ -2,7 +2,7 @@
 #ifndef KEELSON_WORKER_WORKER_H_
 #define KEELSON_WORKER_WORKER_H_
 
-#include <deque>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,13 +12,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/clock.h"
+#include "core/base/random.h"
 #include "core/base/stop_signal.h"
 #include "core/client/chief_service.h"
 #include "core/client/parameter_client.h"
 #include "core/client/retry.h"
 #include "core/cluster/placement.h"
 #include "core/cluster/task.h"
-#include "core/data/batcher.h"
 #include "core/data/dataset.h"
 #include "core/device/device.h"
 #include "core/model/model.h"
@@ -28,19 +28,28 @@
 
 namespace keelson {
 
-// Makes the client for a model whose placement and servers the chief has told. `memory`, if any, is
-// the model's own and outlives the client, which works on it.
-using ParameterClientFactory = std::function<absl::StatusOr<std::unique_ptr<ParameterClient>>(
-    const Placement& placement, const std::vector<std::string>& ps_addresses,
-    std::optional<ParameterMemory> memory)>;
+// What a client is made for: a model whose placement and servers the chief has told, and a
+// membership of the worker.
+struct ParameterClientRequest {
+  Placement placement;
+  std::vector<std::string> ps_addresses;  // by shard
+  uint64_t incarnation = 0;
+  // The model's own, if any: outlives the client, which works on it.
+  std::optional<ParameterMemory> memory;
+  // Ends every wait of the client, and outlives it.
+  const StopSignal* stop = nullptr;
+};
+using ParameterClientFactory =
+    std::function<absl::StatusOr<std::unique_ptr<ParameterClient>>(ParameterClientRequest)>;
 
 struct WorkerOptions {
   Task self;
-  uint64_t incarnation = 0;
   std::string peer;
   v1::TrainConfig config;  // final
   uint64_t config_hash = 0;
   RetryOptions retry;
+  // Draws the identity of a membership.
+  std::function<uint64_t()> new_incarnation = RandomId;
 };
 
 // Lives on the thread that calls Run, with a thread for batches and one for heartbeats.
@@ -50,33 +59,26 @@ class Worker {
   Worker(WorkerOptions options, ChiefService* chief, ParameterClientFactory make_client,
          Device* device, const Dataset* dataset, const Clock* clock, StopSignal* stop);
 
-  // Joins the job, trains until the last step is done, leaves. A step: take a batch, load the
-  // values that came with the answer to the last push, compute; each gradient is handed to the
-  // client as soon as it is complete, or all of them at the end where they must be clipped first.
+  // Joins the job, trains until the last step is done, leaves. When its membership ends before (it
+  // was not heard of for too long, or a server does not know it any more) everything under way is
+  // dropped, and the worker joins anew with a new incarnation.
   // CANCELLED: `stop` was raised. UNAVAILABLE, DEADLINE_EXCEEDED: chief or servers were away for
-  // longer than the retry options allow. FAILED_PRECONDITION: another configuration, or the
-  // chief has given up. ALREADY_EXISTS: the task is held by a live process. INVALID_ARGUMENT: the
-  // model cannot be built or is not the one on the servers.
+  // longer than the retry options allow. ABORTED: for so long no membership has lasted for a step.
+  // FAILED_PRECONDITION: another configuration, or the chief has given up. ALREADY_EXISTS: a live
+  // process holds the task. INVALID_ARGUMENT: the model cannot be built or is not the one on the
+  // servers.
   absl::Status Run();
 
+  const Progress& progress() const { return progress_; }
+
  private:
-  absl::Status RunJoined();
+  // One membership. ABORTED: it is over.
+  absl::Status RunMembership(Model* model);
+  absl::Status RunJoined(ChiefSession* session, uint64_t incarnation, Model* model);
   // What the model lends to its client, so that neither copies: at depth 1 the memory that it
   // computes in, where that is the host's.
   std::optional<ParameterMemory> LentMemory(const Model& model) const;
-  absl::Status TrainUntilDone(ParameterClient* client, Model* model);
-  absl::Status TrainOnBatches(Batcher* batcher, ParameterClient* client, Model* model);
-  absl::Status TrainStep(const PreparedBatch& prepared, FinishedStep step, ParameterClient* client,
-                         Model* model);
-  // Brings the newest values to the model: fetches them anew when those of the last push are old.
-  absl::Status LoadValues(ParameterClient* client, Model* model);
-  // False: the loss is not finite, and nothing is pushed.
-  absl::StatusOr<bool> ComputeAndOffer(const PreparedBatch& prepared, FinishedStep* step,
-                                       ParameterClient* client, Model* model);
-  // Waits for the step that is still under way at depth 2.
-  absl::Status Drain(ParameterClient* client);
-  // Books a step that the servers have acknowledged, the oldest of those under way.
-  void Acknowledge(const std::optional<PushResult>& pushed);
+  absl::Status TrainUntilDone(ChiefSession* session, ParameterClient* client, Model* model);
 
   const WorkerOptions options_;
   ChiefService* const chief_;
@@ -84,15 +86,11 @@ class Worker {
   Device* const device_;
   const Dataset* const dataset_;
   const Clock* const clock_;
-  // Also raised when training ends on an error, to end the wait for work.
-  StopSignal stop_;
+  StopSignal* const stop_;
 
   Progress progress_;
-  ChiefSession session_;
-  // Given to the client and not acknowledged yet, the oldest first.
-  std::deque<FinishedStep> under_way_;
-  // When the values came that the model is going to use.
-  absl::Duration values_from_ = -absl::InfiniteDuration();
+  // Of all memberships.
+  int64_t finished_steps_ = 0;
 };
 
 }  // namespace keelson

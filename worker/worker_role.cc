@@ -105,23 +105,22 @@ ShardedParameterClient::Options TransferOptions(const v1::TransferConfig& config
   return options;
 }
 
-ParameterClientFactory GrpcParameterClients(const RoleContext& context, const WorkerFlags& flags,
-                                            const StopSignal* stop) {
-  return [&context, flags, stop](const Placement& placement, const std::vector<std::string>& told,
-                                 std::optional<ParameterMemory> memory)
-             -> absl::StatusOr<std::unique_ptr<ParameterClient>> {
+ParameterClientFactory GrpcParameterClients(const RoleContext& context, const WorkerFlags& flags) {
+  return [&context, flags](
+             ParameterClientRequest request) -> absl::StatusOr<std::unique_ptr<ParameterClient>> {
     ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
     ShardedParameterClient::Options options =
-        TransferOptions(context.config.transfer(), spec.variables, placement);
+        TransferOptions(context.config.transfer(), spec.variables, request.placement);
     options.self = context.self;
-    options.incarnation = context.incarnation;
+    options.incarnation = request.incarnation;
     options.retry = RetryOptionsFrom(flags);
-    options.memory = std::move(memory);
+    options.memory = std::move(request.memory);
     const std::vector<std::string> own = Addresses(context.cluster.ps);
-    const bool knows_all = own.size() == static_cast<size_t>(placement.num_shards());
-    return ConnectParameterClient(std::move(options), spec.variables, placement,
-                                  knows_all ? own : told, grpc::InsecureChannelCredentials(),
-                                  Clock::Real(), stop, flags.bulk);
+    const bool knows_all = own.size() == static_cast<size_t>(request.placement.num_shards());
+    return ConnectParameterClient(std::move(options), spec.variables, request.placement,
+                                  knows_all ? own : request.ps_addresses,
+                                  grpc::InsecureChannelCredentials(), Clock::Real(), request.stop,
+                                  flags.bulk);
   };
 }
 
@@ -139,10 +138,13 @@ absl::Status RunWorkerRole(const RoleContext& context, const WorkerFlags& flags,
   ASSIGN_OR_RETURN(const Datasets data,
                    OpenDatasets(context.config.data(), spec.input, spec.num_classes(),
                                 context.config.train().seed()));
-  WorkerOptions options = {context.self,   context.incarnation, context.peer,
-                           context.config, context.config_hash, RetryOptionsFrom(flags)};
+  WorkerOptions options = {context.self, context.peer, context.config, context.config_hash,
+                           RetryOptionsFrom(flags)};
   Worker worker(std::move(options), chief, std::move(make_client), device.get(), data.train.get(),
                 Clock::Real(), stop);
+  const MetricRegistry::Registration metrics = context.telemetry->metrics.Add(
+      [&worker](MetricPage* page) { CollectWorkerMetrics(worker.progress().totals(), page); });
+  context.telemetry->ready = true;
   return worker.Run();
 }
 

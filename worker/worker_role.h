@@ -39,8 +39,7 @@ ShardedParameterClient::Options TransferOptions(const v1::TransferConfig& config
 
 // Clients over gRPC; `context` outlives them. A worker that knows the servers by itself goes by its
 // own addresses; else by those that the chief tells.
-ParameterClientFactory GrpcParameterClients(const RoleContext& context, const WorkerFlags& flags,
-                                            const StopSignal* stop);
+ParameterClientFactory GrpcParameterClients(const RoleContext& context, const WorkerFlags& flags);
 
 // Opens data and device, then works for `chief` until training is over. INVALID_ARGUMENT,
 // NOT_FOUND, DATA_LOSS: the data; otherwise as Worker::Run.

@@ -22,127 +22,164 @@ absl::Status TaskIsTaken(const Member& holder, absl::string_view peer) {
       absl::StrCat(holder.task.ToString(), " at ", peer, ": the task is held by ", Name(holder)));
 }
 
-absl::Status Unknown(Task task, uint64_t incarnation) {
-  return absl::AbortedError(absl::StrCat(Name(task, incarnation, ""), " is unknown"));
+absl::Status Over(const std::string& name, absl::string_view how) {
+  return absl::AbortedError(absl::StrCat("membership of ", name, " is over: ", how));
 }
 
-absl::Status Replaced(Task task, uint64_t incarnation, const Member& by) {
-  return absl::AbortedError(
-      absl::StrCat(Name(task, incarnation, ""), " was replaced by ", Name(by)));
-}
-
-absl::Status Lost(const Member& member) {
-  return absl::AbortedError(absl::StrCat(Name(member), " lost its lease"));
-}
-
-absl::Status Left(const Member& member) {
-  return absl::AbortedError(absl::StrCat(Name(member), " has left"));
+absl::Status OverOf(const Member& member) {
+  return Over(Name(member), member.state == Member::kLeft ? "it has left" : "its lease was lost");
 }
 
 }  // namespace
 
 absl::string_view MemberStateName(Member::State state) {
   switch (state) {
+    case Member::kAway:
+      return "away";
     case Member::kAlive:
       return "alive";
     case Member::kLost:
       return "lost";
     case Member::kLeft:
       return "left";
+    case Member::kReplaced:
+      return "replaced";
   }
   return "";
 }
 
-bool Membership::LeasePassed(const Member& member) const {
-  return member.state == Member::kAlive && clock_->Monotonic() - member.last_heard >= lease_;
+bool Membership::Silent(const Member& member, absl::Duration silence) const {
+  return !member.over() && clock_->Monotonic() - member.last_heard >= silence;
 }
 
-void Membership::MarkLost(Member* member) {
-  member->state = Member::kLost;
-  newly_lost_.push_back(*member);
-}
-
-void Membership::TakeOver(Entry* entry, uint64_t incarnation, std::string peer) {
-  Member& member = entry->member;
-  if (LeasePassed(member)) MarkLost(&member);
-  entry->replaced.insert(member.incarnation);
-  member.incarnation = incarnation;
-  member.peer = std::move(peer);
-  member.state = Member::kAlive;
-  member.last_heard = clock_->Monotonic();
-  ++member.restarts;
+void Membership::End(Member* member, Member::State how) {
+  member->state = how;
+  retired_.insert(member->incarnation);
+  ended_.push_back(*member);
 }
 
 absl::Status Membership::Register(Task task, uint64_t incarnation, std::string peer) {
-  const auto [it, is_new] = entries_.try_emplace(task);
-  Entry& entry = it->second;
-  Member& member = entry.member;
+  if (retired_.contains(incarnation)) return RegisterRetired(task, incarnation, peer);
+  const auto [it, is_new] = members_.try_emplace(task);
+  Member& member = it->second;
   if (is_new) {
     member = {task, incarnation, std::move(peer), Member::kAlive, clock_->Monotonic(), 0};
     return absl::OkStatus();
   }
-  if (entry.replaced.contains(incarnation)) return Replaced(task, incarnation, member);
   if (member.incarnation != incarnation) {
-    if (member.state == Member::kAlive && !LeasePassed(member)) return TaskIsTaken(member, peer);
-    TakeOver(&entry, incarnation, std::move(peer));
-    return absl::OkStatus();
+    if (Silent(member, lease_)) {
+      End(&member, Member::kLost);
+    } else if (Silent(member, takeover_after_)) {
+      End(&member, Member::kReplaced);
+    } else if (!member.over()) {
+      return TaskIsTaken(member, peer);
+    }
+    ++member.restarts;
   }
-  if (member.state == Member::kLeft) return Left(member);
+  member.incarnation = incarnation;
   member.peer = std::move(peer);
   member.state = Member::kAlive;
   member.last_heard = clock_->Monotonic();
   return absl::OkStatus();
 }
 
-absl::Status Membership::FindCaller(Task task, uint64_t incarnation, Entry** entry) {
-  const auto it = entries_.find(task);
-  if (it == entries_.end()) return Unknown(task, incarnation);
-  *entry = &it->second;
-  if (it->second.member.incarnation == incarnation) return absl::OkStatus();
-  if (!it->second.replaced.contains(incarnation)) return Unknown(task, incarnation);
-  return Replaced(task, incarnation, it->second.member);
+absl::Status Membership::RegisterRetired(Task task, uint64_t incarnation,
+                                         absl::string_view peer) const {
+  const Member* const holder = Find(task);
+  if (holder != nullptr && !holder->over() && !Silent(*holder, takeover_after_)) {
+    return TaskIsTaken(*holder, peer);
+  }
+  return CheckAlive(task, incarnation);
+}
+
+absl::Status Membership::CheckAlive(Task task, uint64_t incarnation) const {
+  const Member* const holder = Find(task);
+  if (holder == nullptr || holder->incarnation != incarnation) {
+    const std::string name = Name(task, incarnation, "");
+    if (!retired_.contains(incarnation)) {
+      return absl::AbortedError(absl::StrCat(name, " is unknown"));
+    }
+    return Over(name, holder == nullptr ? "as an earlier chief knew"
+                                        : absl::StrCat("it was followed by ", Name(*holder)));
+  }
+  if (holder->over()) return OverOf(*holder);
+  if (holder->state == Member::kAway) {
+    return absl::AbortedError(
+        absl::StrCat(Name(*holder), " has not registered since the chief's restart"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Membership::Heartbeat(Task task, uint64_t incarnation) {
-  Entry* entry = nullptr;
-  RETURN_IF_ERROR(FindCaller(task, incarnation, &entry));
-  Member& member = entry->member;
-  if (member.state == Member::kLost) return Lost(member);
-  if (member.state == Member::kLeft) return Left(member);
-  member.last_heard = clock_->Monotonic();
+  RETURN_IF_ERROR(CheckAlive(task, incarnation));
+  members_.at(task).last_heard = clock_->Monotonic();
   return absl::OkStatus();
 }
 
 absl::Status Membership::Leave(Task task, uint64_t incarnation) {
-  Entry* entry = nullptr;
-  RETURN_IF_ERROR(FindCaller(task, incarnation, &entry));
-  entry->member.state = Member::kLeft;
+  const Member* const holder = Find(task);
+  const bool repeated =
+      holder != nullptr && holder->incarnation == incarnation && holder->state == Member::kLeft;
+  if (repeated) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckAlive(task, incarnation));
+  End(&members_.at(task), Member::kLeft);
   return absl::OkStatus();
 }
 
-std::vector<Member> Membership::ExpireLeases() {
-  for (auto& [task, entry] : entries_) {
-    if (LeasePassed(entry.member)) MarkLost(&entry.member);
-  }
-  return std::exchange(newly_lost_, {});
+void Membership::Expect(const Member& expected) {
+  Member member = expected;
+  member.state = Member::kAway;
+  member.last_heard = clock_->Monotonic();
+  const auto [it, is_new] = members_.try_emplace(member.task, member);
+  if (is_new || it->second.incarnation == member.incarnation) return;
+  End(&member, Member::kReplaced);
 }
+
+void Membership::Retire(absl::Span<const uint64_t> incarnations) {
+  for (const uint64_t incarnation : incarnations) {
+    Lose(incarnation);
+    retired_.insert(incarnation);
+  }
+}
+
+void Membership::Lose(uint64_t incarnation) {
+  for (auto& [task, member] : members_) {
+    if (member.incarnation == incarnation && !member.over()) End(&member, Member::kLost);
+  }
+}
+
+void Membership::ExpireLeases() {
+  for (auto& [task, member] : members_) {
+    if (Silent(member, lease_)) End(&member, Member::kLost);
+  }
+}
+
+std::vector<Member> Membership::TakeEnded() { return std::exchange(ended_, {}); }
 
 std::vector<Member> Membership::Members() const {
   std::vector<Member> members;
-  for (const auto& [task, entry] : entries_) members.push_back(entry.member);
+  for (const auto& [task, member] : members_) members.push_back(member);
   return members;
 }
 
-bool Membership::AnyAlive(Role role) const {
-  for (const auto& [task, entry] : entries_) {
-    if (task.role == role && entry.member.state == Member::kAlive) return true;
+int Membership::NumAlive(Role role) const {
+  int count = 0;
+  for (const auto& [task, member] : members_) {
+    if (task.role == role && member.state == Member::kAlive) ++count;
+  }
+  return count;
+}
+
+bool Membership::AnyAway(Role role) const {
+  for (const auto& [task, member] : members_) {
+    if (task.role == role && member.state == Member::kAway) return true;
   }
   return false;
 }
 
 const Member* Membership::Find(Task task) const {
-  const auto it = entries_.find(task);
-  return it == entries_.end() ? nullptr : &it->second.member;
+  const auto it = members_.find(task);
+  return it == members_.end() ? nullptr : &it->second;
 }
 
 }  // namespace keelson

@@ -1,14 +1,21 @@
 // Who takes part in the job: one member per task, kept alive by a lease that its calls renew.
+// An incarnation is the identity of one membership: once that is over it never comes back.
 //
-//            Register             lease passes             Register (same incarnation)
-//   (none) ────────────► alive ──────────────────► lost ─────────────────────────────► alive
-//                          │ Leave                   │ Leave
-//                          └──────────► left ◄───────┘
-// From lost and left, a new incarnation of the task may register and replaces the old one, which
-// is refused from then on.
+//            Register             lease passes
+//   (none) ────────────► alive ──────────────────► lost     ┐
+//                       ▲  │ Leave                           │
+//            Register   │  ├─────────────────────► left      ├ over: the incarnation is retired
+//   Expect              │  │ another incarnation             │
+//   ──────► away ───────┘  └─────────────────────► replaced  ┘
+//
+// Away is a member of a chief's predecessor that has not registered here yet; its lease passes, and
+// it is replaced, as if it were alive. A new incarnation of a task takes it at once when the old
+// one's membership is over, and replaces a member that has not been heard of for `takeover_after`,
+// which is less than the lease: a process that was killed is replaced soon, while one whose
+// messages are late keeps its place if nobody claims it.
 //
 // A pure state machine: no threads, no I/O, time comes from the clock. Not thread-safe. It keeps
-// one member per task, and 8 bytes per replaced incarnation.
+// one member per task, and every retired incarnation.
 #ifndef KEELSON_CORE_CLUSTER_MEMBERSHIP_H_
 #define KEELSON_CORE_CLUSTER_MEMBERSHIP_H_
 
@@ -21,74 +28,91 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "core/base/clock.h"
 #include "core/cluster/task.h"
 
 namespace keelson {
 
-// One task and the process life that holds it, or held it last.
+// One task and the membership that holds it, or held it last.
 struct Member {
-  enum State { kAlive, kLost, kLeft };
+  enum State { kAway, kAlive, kLost, kLeft, kReplaced };
 
   Task task;
   uint64_t incarnation = 0;
   std::string peer;  // "host:pid", for messages
   State state = kAlive;
   absl::Duration last_heard;  // Clock::Monotonic() of the last call that renewed the lease
-  int restarts = 0;           // incarnations of this task before this one
+  int restarts = 0;           // memberships of this task before this one
+
+  bool over() const { return state != kAway && state != kAlive; }
 };
 
-// "alive", "lost", "left"
+// "away", "alive", "lost", "left", "replaced"
 absl::string_view MemberStateName(Member::State state);
 
 class Membership {
  public:
   // A lease lasts until `lease` has passed since the member's last Register or Heartbeat. Whether
-  // it has passed is looked at in ExpireLeases and Register only: until then a late Heartbeat still
-  // renews it. `clock` must outlive this.
-  Membership(const Clock* clock, absl::Duration lease) : clock_(clock), lease_(lease) {}
+  // it has passed is looked at in ExpireLeases and in the Register of another incarnation: until
+  // then a late Heartbeat still renews it. `clock` outlives this.
+  Membership(const Clock* clock, absl::Duration lease, absl::Duration takeover_after)
+      : clock_(clock), lease_(lease), takeover_after_(takeover_after) {}
 
-  // OK: the task is the caller's; also when repeated, and for a lost incarnation whose task nobody
-  // took meanwhile.
-  // ALREADY_EXISTS: another incarnation holds the task and its lease has not passed.
-  // ABORTED: this incarnation was replaced, or has left.
+  // OK: the task is the caller's; also when repeated.
+  // ALREADY_EXISTS: another incarnation holds the task and was heard of within `takeover_after`;
+  // the text names it. Said to newcomers and to whom it has replaced. ABORTED: this incarnation's
+  // membership is over (the text says how), and its task is free.
   absl::Status Register(Task task, uint64_t incarnation, std::string peer);
 
-  // Renews the lease. ABORTED: the incarnation is unknown, lost, left or replaced (the text says
-  // which); nothing changes.
+  // Renews the lease. ABORTED: the incarnation has not registered here, or its membership is over;
+  // nothing changes.
   absl::Status Heartbeat(Task task, uint64_t incarnation);
 
-  // Ends the membership; repeating it is harmless. ABORTED: unknown or replaced.
+  // Ends the membership; repeating it is harmless. ABORTED: unknown, away, lost or replaced.
   absl::Status Leave(Task task, uint64_t incarnation);
 
-  // Marks as lost whose lease has passed. Returns the members lost since the last call, each once;
-  // among them those that a Register found expired and replaced.
-  std::vector<Member> ExpireLeases();
+  // A predecessor's member: away, its lease begins now. Where the task is taken already, the
+  // incarnation is the same one, or is over: replaced.
+  void Expect(const Member& member);
+  // Incarnations whose memberships a predecessor saw end. TakeEnded tells only those that have
+  // registered here all the same; they are lost.
+  void Retire(absl::Span<const uint64_t> incarnations);
+  // Ends the membership of this incarnation, if it has one, as lost.
+  void Lose(uint64_t incarnation);
+
+  // Ends those whose lease has passed.
+  void ExpireLeases();
+
+  // The memberships that are over since the last call, each once, in order.
+  std::vector<Member> TakeEnded();
 
   // Sorted by task.
   std::vector<Member> Members() const;
-  bool AnyAlive(Role role) const;
-  // Null when the task never registered. Valid until the next non-const call.
+  bool AnyAlive(Role role) const { return NumAlive(role) > 0; }
+  int NumAlive(Role role) const;
+  bool AnyAway(Role role) const;
+  // Null when the task is unknown. Valid until the next non-const call.
   const Member* Find(Task task) const;
+  // Every incarnation whose membership is over, sorted.
+  std::vector<uint64_t> Retired() const { return {retired_.begin(), retired_.end()}; }
 
   absl::Duration lease() const { return lease_; }
 
  private:
-  struct Entry {
-    Member member;
-    std::set<uint64_t> replaced;
-  };
-
-  bool LeasePassed(const Member& member) const;
-  void MarkLost(Member* member);
-  void TakeOver(Entry* entry, uint64_t incarnation, std::string peer);
-  // The caller's own entry. ABORTED: unknown or replaced.
-  absl::Status FindCaller(Task task, uint64_t incarnation, Entry** entry);
+  // Present, and silent for so long.
+  bool Silent(const Member& member, absl::Duration silence) const;
+  void End(Member* member, Member::State how);
+  absl::Status RegisterRetired(Task task, uint64_t incarnation, absl::string_view peer) const;
+  // Why a call of this incarnation is refused; OK when it is alive.
+  absl::Status CheckAlive(Task task, uint64_t incarnation) const;
 
   const Clock* const clock_;
   const absl::Duration lease_;
-  std::map<Task, Entry> entries_;
-  std::vector<Member> newly_lost_;
+  const absl::Duration takeover_after_;
+  std::map<Task, Member> members_;
+  std::set<uint64_t> retired_;
+  std::vector<Member> ended_;
 };
 
 }  // namespace keelson

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/cluster/consistency.h"
 #include "core/cluster/transfer_formats.h"
 #include "core/model/model_spec.h"
 
@@ -195,6 +196,20 @@ absl::Status CheckEvaluation(const v1::EvaluationConfig& evaluation, const Model
   return absl::OkStatus();
 }
 
+absl::Status CheckDelayCompensation(const v1::StaleGradientConfig::DelayCompensation& delay) {
+  const std::string path = "consistency.stale_gradients.delay_compensation";
+  RETURN_IF_ERROR(NotNegative(path + ".lambda", delay.lambda()));
+  RETURN_IF_ERROR(Fraction(path + ".decay", delay.decay()));
+  return Positive(path + ".epsilon", delay.epsilon());
+}
+
+absl::Status CheckConsistency(const v1::ConsistencyConfig& consistency) {
+  RETURN_IF_ERROR(ConsistencyMode::FromProto(consistency.mode(), "consistency.mode").status());
+  const v1::StaleGradientConfig& stale = consistency.stale_gradients();
+  if (!stale.has_delay_compensation()) return absl::OkStatus();
+  return CheckDelayCompensation(stale.delay_compensation());
+}
+
 }  // namespace
 
 absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
@@ -205,7 +220,8 @@ absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   RETURN_IF_ERROR(CheckTraining(config.train()));
   RETURN_IF_ERROR(CheckCheckpoint(config.checkpoint()));
   RETURN_IF_ERROR(CheckEvaluation(config.evaluation(), model));
-  return ValidateTransferConfig(config.transfer());
+  RETURN_IF_ERROR(ValidateTransferConfig(config.transfer()));
+  return CheckConsistency(config.consistency());
 }
 
 }  // namespace keelson

@@ -114,6 +114,22 @@ void SetTransfer(v1::TransferConfig* transfer) {
   }
 }
 
+void SetDelayCompensation(v1::StaleGradientConfig::DelayCompensation* delay) {
+  if (!delay->has_lambda()) delay->set_lambda(2);
+  if (!delay->has_decay()) delay->set_decay(0.95f);
+  if (!delay->has_epsilon()) delay->set_epsilon(1e-7f);
+}
+
+void SetConsistency(v1::ConsistencyConfig* consistency) {
+  v1::ConsistencyMode* mode = consistency->mutable_mode();
+  if (mode->mode_case() == v1::ConsistencyMode::MODE_NOT_SET) mode->mutable_async();
+  if (mode->has_synchronous() && mode->synchronous().total_replicas() == 0) {
+    mode->mutable_synchronous()->set_total_replicas(mode->synchronous().replicas_to_aggregate());
+  }
+  v1::StaleGradientConfig* stale = consistency->mutable_stale_gradients();
+  if (stale->has_delay_compensation()) SetDelayCompensation(stale->mutable_delay_compensation());
+}
+
 }  // namespace
 
 void SetTrainConfigDefaults(v1::TrainConfig* config) {
@@ -128,6 +144,7 @@ void SetTrainConfigDefaults(v1::TrainConfig* config) {
   SetCheckpoint(config->mutable_checkpoint());
   SetEvaluation(config->model().loss().kind(), config->mutable_evaluation());
   SetTransfer(config->mutable_transfer());
+  SetConsistency(config->mutable_consistency());
 }
 
 }  // namespace keelson

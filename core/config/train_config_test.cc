@@ -98,6 +98,20 @@ TEST(FinalizeTrainConfigTest, FillsTheDefaultsThatTheProtoNames) {
   ASSERT_EQ(config.evaluation().metrics_size(), 1);
   EXPECT_TRUE(config.evaluation().metrics(0).has_accuracy());
   EXPECT_EQ(config.transfer().depth(), 1);
+  EXPECT_TRUE(config.consistency().mode().has_async());
+  EXPECT_FALSE(config.consistency().stale_gradients().has_delay_compensation());
+}
+
+TEST(FinalizeTrainConfigTest, FillsConsistencyDefaults) {
+  const v1::TrainConfig config =
+      Finalized(std::string(kMinimal) +
+                "consistency { mode { synchronous { replicas_to_aggregate: 3 } } "
+                "stale_gradients { delay_compensation {} } }");
+  EXPECT_EQ(config.consistency().mode().synchronous().total_replicas(), 3);
+  const auto& delay = config.consistency().stale_gradients().delay_compensation();
+  EXPECT_FLOAT_EQ(delay.lambda(), 2);
+  EXPECT_FLOAT_EQ(delay.decay(), 0.95f);
+  EXPECT_FLOAT_EQ(delay.epsilon(), 1e-7f);
 }
 
 TEST(FinalizeTrainConfigTest, FillsTransferDefaults) {

@@ -1,0 +1,23 @@
+// What a chief exports; docs/metrics.md lists it.
+#ifndef KEELSON_CHIEF_CHIEF_METRICS_H_
+#define KEELSON_CHIEF_CHIEF_METRICS_H_
+
+#include "chief/coordinator.h"
+#include "chief/snapshotter.h"
+#include "core/metrics/metric_registry.h"
+
+namespace keelson {
+
+class Chief;
+
+// Adds the families keelson_chief_*. Values that are not known yet (rates before the first
+// interval, snapshots before the first one) are left out.
+void CollectChiefMetrics(const Coordinator::Status& status, const SnapshotFigures& snapshots,
+                         MetricPage* page);
+
+// `chief` outlives the registration.
+MetricRegistry::Registration AddChiefMetrics(MetricRegistry* registry, Chief* chief);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_CHIEF_METRICS_H_

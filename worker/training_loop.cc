@@ -1,0 +1,152 @@
+#include "worker/training_loop.h"
+
+#include <utility>
+
+#include "core/base/random.h"
+#include "core/base/status_macros.h"
+#include "core/optim/clip.h"
+
+namespace keelson {
+namespace {
+
+// Other workers go on while this one waits for work.
+constexpr absl::Duration kValuesAreOld = absl::Seconds(1);
+
+bool IsSynchronous(const Ticket& ticket) { return ticket.attempt != 0; }
+
+std::optional<Aggregation> AggregationOf(const Ticket& ticket) {
+  if (!IsSynchronous(ticket)) return std::nullopt;
+  return Aggregation{ticket.step, ticket.attempt, static_cast<float>(ticket.end - ticket.begin)};
+}
+
+// The same for every worker that takes the ticket. In synchronous mode the tickets of a step drop
+// different units.
+uint64_t DropoutSeed(uint64_t seed, const Ticket& ticket) {
+  const uint64_t part = IsSynchronous(ticket) ? static_cast<uint64_t>(ticket.begin) : 0;
+  const auto bits = Philox(seed, StableHash("dropout") + part, static_cast<uint64_t>(ticket.step));
+  return (static_cast<uint64_t>(bits[0]) << 32) | bits[1];
+}
+
+}  // namespace
+
+absl::Status TrainingLoop::Run(Batcher* batcher) {
+  const absl::Status status = TrainOnBatches(batcher);
+  const absl::Status drained = Drain();
+  return status.ok() ? drained : status;
+}
+
+absl::Status TrainingLoop::TrainOnBatches(Batcher* batcher) {
+  while (true) {
+    // The chief may be waiting for just that step before it gives out more.
+    if (!batcher->Ready()) RETURN_IF_ERROR(Drain());
+    const absl::Duration start = clock_->Monotonic();
+    ASSIGN_OR_RETURN(std::optional<PreparedBatch> prepared, batcher->Next());
+    if (!prepared.has_value()) return absl::OkStatus();
+    if (session_->ended()->raised()) return absl::CancelledError("by a signal");
+    if (progress_->IsValid(prepared->ticket)) {
+      FinishedStep step;
+      step.ticket = prepared->ticket;
+      step.input = clock_->Monotonic() - start;
+      RETURN_IF_ERROR(TrainStep(*prepared, step));
+    }
+    batcher->Recycle(std::move(prepared->batch));
+  }
+}
+
+absl::Status TrainingLoop::TrainStep(const PreparedBatch& prepared, FinishedStep step) {
+  const Ticket& ticket = prepared.ticket;
+  const absl::Duration start = clock_->Monotonic();
+  if (IsSynchronous(ticket)) RETURN_IF_ERROR(Drain());
+  RETURN_IF_ERROR(LoadValues(ticket));
+  const absl::Duration loaded = clock_->Monotonic();
+  ASSIGN_OR_RETURN(const bool computed, ComputeAndOffer(prepared, &step));
+  if (!computed) {
+    progress_->AddNonFiniteLoss();
+    return absl::OkStatus();
+  }
+  const absl::Duration offered = clock_->Monotonic();
+  step.pull = loaded - start;
+  step.compute = offered - loaded;
+  if (ticket.contested) {
+    ASSIGN_OR_RETURN(const bool admitted, session_->Admit(ticket));
+    if (!admitted) {
+      progress_->Drop(ticket);
+      return absl::OkStatus();
+    }
+    client_->Begin(ticket.step, AggregationOf(ticket));
+  }
+  under_way_.push_back(step);
+  ASSIGN_OR_RETURN(const std::optional<PushResult> pushed, client_->End());
+  const absl::Duration ended = clock_->Monotonic();
+  under_way_.back().push = ended - offered;
+  if (!IsSynchronous(ticket)) values_from_ = ended;
+  Acknowledge(pushed);
+  return absl::OkStatus();
+}
+
+absl::Status TrainingLoop::LoadValues(const Ticket& ticket) {
+  const bool wants_fresh = ticket.fresh_values && ticket.lease_id != fresh_lease_;
+  if (wants_fresh || clock_->Monotonic() - values_from_ > kValuesAreOld) {
+    RETURN_IF_ERROR(Drain());
+    RETURN_IF_ERROR(client_->Pull());
+    values_from_ = clock_->Monotonic();
+    if (ticket.fresh_values) fresh_lease_ = ticket.lease_id;
+  }
+  for (size_t i = 0; i < client_->values().size(); ++i) {
+    RETURN_IF_ERROR(model_->SetVariable(static_cast<int>(i), client_->values()[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> TrainingLoop::ComputeAndOffer(const PreparedBatch& prepared,
+                                                   FinishedStep* step) {
+  const Ticket& ticket = prepared.ticket;
+  const float max_norm = options_.clip_global_norm;
+  bool begun = false;
+  const auto begin = [&] {
+    if (!begun) client_->Begin(ticket.step, AggregationOf(ticket));
+    begun = true;
+  };
+  Model::GradientCallback offer;
+  if (max_norm <= 0 && !ticket.contested) {
+    offer = [&](int variable) {
+      begin();
+      client_->Offer(variable);
+    };
+  }
+  ASSIGN_OR_RETURN(const StepResult result,
+                   model_->ComputeGradients(prepared.batch, DropoutSeed(options_.seed, ticket),
+                                            client_->gradients(), offer));
+  if (!result.has_gradients) return false;
+  step->loss = result.loss;
+  if (max_norm > 0) ClipByGlobalNorm(client_->gradients(), max_norm);
+  if (!ticket.contested) begin();
+  return true;
+}
+
+absl::Status TrainingLoop::Drain() {
+  if (under_way_.empty()) return absl::OkStatus();
+  const absl::Duration start = clock_->Monotonic();
+  ASSIGN_OR_RETURN(const std::optional<PushResult> pushed, client_->Drain());
+  under_way_.back().push += clock_->Monotonic() - start;
+  Acknowledge(pushed);
+  return absl::OkStatus();
+}
+
+void TrainingLoop::Acknowledge(const std::optional<PushResult>& pushed) {
+  if (!pushed.has_value()) return;
+  FinishedStep step = under_way_.front();
+  under_way_.pop_front();
+  // The servers have gone on to another try at the step, for which the chief hands out its records
+  // again.
+  if (pushed->refused) return progress_->Drop(step.ticket);
+  ++finished_steps_;
+  step.staleness = pushed->staleness;
+  step.push_retries = pushed->retries;
+  step.bytes_pushed = pushed->bytes_pushed;
+  step.bytes_pulled = pushed->bytes_pulled;
+  step.waited_for_credit = pushed->waited_for_credit;
+  progress_->Finish(step);
+}
+
+}  // namespace keelson

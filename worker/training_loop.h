@@ -1,0 +1,82 @@
+// Steps: a batch, the newest values, gradients, and the exchange with the servers.
+#ifndef KEELSON_WORKER_TRAINING_LOOP_H_
+#define KEELSON_WORKER_TRAINING_LOOP_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/client/parameter_client.h"
+#include "core/data/batcher.h"
+#include "core/model/model.h"
+#include "worker/chief_session.h"
+#include "worker/progress.h"
+
+namespace keelson {
+
+// Of one membership. Used by one thread.
+//
+// A step: take a batch, load the values that came with the answer to the last push (or fetch them,
+// where they are old or the ticket wants them fresh), compute; each gradient is handed to the
+// client as soon as it is complete, or all of them at the end where they must be clipped first or
+// where the chief is asked whether they are still wanted. Steps of the synchronous mode are not
+// overlapped.
+class TrainingLoop {
+ public:
+  struct Options {
+    uint64_t seed = 0;
+    float clip_global_norm = 0;  // 0: not clipped
+  };
+
+  // All outlive the loop.
+  TrainingLoop(const Options& options, ChiefSession* session, Progress* progress,
+               ParameterClient* client, Model* model, const Clock* clock)
+      : options_(options),
+        session_(session),
+        progress_(progress),
+        client_(client),
+        model_(model),
+        clock_(clock) {}
+
+  // Until there are no more batches, or the session ends. A step that the servers have is counted,
+  // whatever ended the training. Errors are those of the batcher, the session, the client, and the
+  // model.
+  absl::Status Run(Batcher* batcher);
+
+  // Acknowledged by the servers.
+  int64_t finished_steps() const { return finished_steps_; }
+
+ private:
+  absl::Status TrainOnBatches(Batcher* batcher);
+  absl::Status TrainStep(const PreparedBatch& prepared, FinishedStep step);
+  absl::Status LoadValues(const Ticket& ticket);
+  // False: the loss is not finite, and nothing is pushed.
+  absl::StatusOr<bool> ComputeAndOffer(const PreparedBatch& prepared, FinishedStep* step);
+  // Waits for the step that is still under way at depth 2.
+  absl::Status Drain();
+  // Books a step that the servers have acknowledged, the oldest of those under way.
+  void Acknowledge(const std::optional<PushResult>& pushed);
+
+  const Options options_;
+  ChiefSession* const session_;
+  Progress* const progress_;
+  ParameterClient* const client_;
+  Model* const model_;
+  const Clock* const clock_;
+
+  // Given to the client and not acknowledged yet, the oldest first.
+  std::deque<FinishedStep> under_way_;
+  // When the values came that the model is going to use.
+  absl::Duration values_from_ = -absl::InfiniteDuration();
+  // The newest lease that wanted fresh values and has got them.
+  uint64_t fresh_lease_ = 0;
+  int64_t finished_steps_ = 0;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_WORKER_TRAINING_LOOP_H_

@@ -1,0 +1,44 @@
+// What a worker exports; docs/metrics.md lists it.
+#ifndef KEELSON_WORKER_WORKER_METRICS_H_
+#define KEELSON_WORKER_WORKER_METRICS_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "core/metrics/metric_page.h"
+
+namespace keelson {
+
+struct FinishedStep;
+
+// What a worker has done since its process began, in all of its memberships.
+struct WorkerTotals {
+  // Upper ends of the buckets of `staleness`.
+  static constexpr std::array<int64_t, 8> kStalenessBounds = {0, 1, 2, 4, 8, 16, 32, 64};
+
+  void Add(const FinishedStep& step);
+
+  int64_t steps = 0;
+  int64_t examples = 0;
+  int64_t push_retries = 0;
+  int64_t bytes_pushed = 0;
+  int64_t bytes_pulled = 0;
+  absl::Duration pull, input, compute, push, waited_for_credit;
+  // Steps by staleness; the last bucket is for what is above all bounds.
+  std::array<int64_t, kStalenessBounds.size() + 1> staleness = {};
+  int64_t staleness_sum = 0;
+  // Of the newest step.
+  double loss = 0;
+  int64_t non_finite_losses = 0;
+  // Tickets whose gradient was not wanted any more (synchronous mode).
+  int64_t dropped_tickets = 0;
+  int64_t ended_memberships = 0;
+};
+
+// Adds the families keelson_worker_*.
+void CollectWorkerMetrics(const WorkerTotals& totals, MetricPage* page);
+
+}  // namespace keelson
+
+#endif  // KEELSON_WORKER_WORKER_METRICS_H_

@@ -1,0 +1,235 @@
+// Surroundings of a worker for its tests: records, servers, a fixture.
+#ifndef KEELSON_WORKER_WORKER_TESTING_H_
+#define KEELSON_WORKER_WORKER_TESTING_H_
+
+#include <google/protobuf/text_format.h>
+
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "core/device/device_factory.h"
+#include "core/model/model_spec.h"
+#include "gtest/gtest.h"
+#include "worker/fake_chief.h"
+#include "worker/worker.h"
+
+namespace keelson {
+
+// Two seconds pass whenever somebody looks.
+class HurryingClock : public Clock {
+ public:
+  absl::Time Now() const override { return absl::UnixEpoch() + Monotonic(); }
+  absl::Duration Monotonic() const override { return absl::Seconds(2) * ++looks_; }
+
+ private:
+  mutable std::atomic<int64_t> looks_ = 0;
+};
+
+// 32 examples of 4 features; the class is the larger half.
+class FourFeatures : public Dataset {
+ public:
+  int64_t num_records() const override { return 32; }
+  const Shape& example_shape() const override { return shape_; }
+  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
+    const auto count = static_cast<int64_t>(records.size());
+    *batch = {Tensor(Shape({count, 4})), Tensor(Shape({count}))};
+    for (int64_t i = 0; i < count; ++i) {
+      const bool upper = records[static_cast<size_t>(i)] % 2 == 0;
+      for (int64_t j = 0; j < 4; ++j) {
+        batch->features.data()[4 * i + j] = (j < 2) == upper ? 1.0f : 0.0f;
+      }
+      batch->labels.data()[i] = upper ? 0.0f : 1.0f;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const Shape shape_ = Shape({4});
+};
+
+// What the worker asked of the servers.
+struct Exchanges {
+  std::vector<uint64_t> incarnations;  // of the clients
+  std::vector<int64_t> steps;
+  std::vector<Aggregation> aggregations;
+  std::vector<double> norms;
+  std::vector<std::vector<int>> offered;  // variables, by step
+  int pulls = 0;
+  int drains = 0;  // with a step under way
+  // Pushes with an aggregation that the servers refuse, counted from 1.
+  std::set<size_t> refused;
+};
+
+// Servers that apply plain gradient descent. With depth 2 a step is applied when the next one ends,
+// or in Drain. A step with an Aggregation is not applied.
+class FakeClient : public ParameterClient {
+ public:
+  FakeClient(const std::vector<VariableSpec>& variables, float initial, int depth,
+             std::optional<ParameterMemory> memory, Exchanges* exchanges)
+      : depth_(depth), initial_(initial), exchanges_(exchanges) {
+    for (const VariableSpec& variable : variables) {
+      owned_.emplace_back(variable.shape);
+      owned_.emplace_back(variable.shape);
+      values_.push_back(owned_[owned_.size() - 2].span());
+      gradients_.push_back(owned_.back().span());
+    }
+    if (!memory.has_value()) return;
+    values_ = memory->values;
+    gradients_ = memory->gradients;
+  }
+
+  absl::Span<const absl::Span<float>> values() const override { return values_; }
+  absl::Span<const absl::Span<float>> gradients() const override { return gradients_; }
+  int depth() const override { return depth_; }
+  absl::Status Pull() override {
+    EXPECT_FALSE(begun_ || under_way_);
+    if (exchanges_->pulls++ > 0) return absl::OkStatus();
+    for (const absl::Span<float> values : values_) absl::c_fill(values, initial_);
+    return absl::OkStatus();
+  }
+  void Begin(int64_t step, std::optional<Aggregation> aggregation) override {
+    EXPECT_GT(exchanges_->pulls, 0) << "trained on no values";
+    EXPECT_FALSE(begun_);
+    EXPECT_FALSE(aggregation.has_value() && under_way_.has_value());
+    begun_ = true;
+    aggregation_ = aggregation;
+    if (aggregation.has_value()) exchanges_->aggregations.push_back(*aggregation);
+    exchanges_->steps.push_back(step);
+    exchanges_->offered.emplace_back();
+  }
+  void Offer(int variable) override {
+    EXPECT_TRUE(begun_);
+    exchanges_->offered.back().push_back(variable);
+  }
+  absl::StatusOr<std::optional<PushResult>> End() override {
+    EXPECT_TRUE(begun_);
+    begun_ = false;
+    if (on_push) {
+      const absl::Status status = on_push();
+      if (!status.ok()) return status;
+    }
+    exchanges_->norms.push_back(Norm());
+    if (aggregation_.has_value()) return Result();
+    const std::optional<PushResult> before = std::exchange(under_way_, Apply());
+    return depth_ == 1 ? std::exchange(under_way_, std::nullopt) : before;
+  }
+  absl::StatusOr<std::optional<PushResult>> Drain() override {
+    if (under_way_.has_value()) ++exchanges_->drains;
+    return std::exchange(under_way_, std::nullopt);
+  }
+
+  std::function<absl::Status()> on_push;
+
+ private:
+  double Norm() const {
+    double sum = 0;
+    for (const absl::Span<float> gradients : gradients_) {
+      for (const float g : gradients) sum += static_cast<double>(g) * static_cast<double>(g);
+    }
+    return std::sqrt(sum);
+  }
+  PushResult Apply() {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      for (size_t j = 0; j < values_[i].size(); ++j) values_[i][j] -= 0.5f * gradients_[i][j];
+    }
+    return Result();
+  }
+  PushResult Result() const {
+    PushResult result;
+    result.refused = exchanges_->refused.contains(exchanges_->aggregations.size());
+    result.step = exchanges_->steps.back();
+    result.staleness = 3;
+    result.retries = 1;
+    result.bytes_pushed = 100;
+    result.bytes_pulled = 200;
+    result.waited_for_credit = absl::Milliseconds(250);
+    return result;
+  }
+
+  const int depth_;
+  const float initial_;
+  Exchanges* const exchanges_;
+  std::vector<Tensor> owned_;
+  std::vector<absl::Span<float>> values_;
+  std::vector<absl::Span<float>> gradients_;
+  bool begun_ = false;
+  std::optional<Aggregation> aggregation_;
+  std::optional<PushResult> under_way_;
+};
+
+class WorkerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        R"(model {
+             input_shape: 4
+             layers { name: "dense_1" dense { units: 2 } }
+             loss { kind: SOFTMAX_CROSS_ENTROPY }
+           }
+           train { batch_size: 4 }
+           transfer { depth: 1 })",
+        &options_.config));
+    options_.self = {Role::kWorker, 1};
+    options_.new_incarnation = [this] { return next_incarnation_++; };
+    options_.peer = "host:2";
+    options_.config_hash = 0xabc;
+    options_.retry.first_pause = absl::Nanoseconds(1);
+    options_.retry.longest_pause = absl::Nanoseconds(1);
+    const auto spec = InferModelSpec(options_.config.model());
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    variables_ = spec->variables;
+    v1::GetModelResponse model;
+    *model.mutable_placement() = Placement::Compute(variables_, 1).ToProto();
+    model.add_ps_addresses("ps-0:1");
+    chief_.SetModel(model);
+    auto device = CreateDevice("cpu", {.threads = 1});
+    ASSERT_TRUE(device.ok()) << device.status();
+    device_ = *std::move(device);
+  }
+  absl::Status Run() {
+    const int depth = static_cast<int>(options_.config.transfer().depth());
+    const ParameterClientFactory make_client =
+        [this, depth](
+            ParameterClientRequest request) -> absl::StatusOr<std::unique_ptr<ParameterClient>> {
+      EXPECT_EQ(request.placement.num_shards(), 1);
+      EXPECT_EQ(request.ps_addresses, std::vector<std::string>{"ps-0:1"});
+      if (!client_error_.ok()) return client_error_;
+      exchanges_.incarnations.push_back(request.incarnation);
+      client_stop_ = request.stop;
+      lent_ = request.memory.has_value();
+      auto client =
+          std::make_unique<FakeClient>(variables_, initial_, depth, request.memory, &exchanges_);
+      client->on_push = on_push_;
+      return client;
+    };
+    Worker worker(options_, &chief_, make_client, device_.get(), &dataset_, clock_, &stop_);
+    return worker.Run();
+  }
+
+  WorkerOptions options_;
+  std::vector<VariableSpec> variables_;
+  FakeChief chief_;
+  FourFeatures dataset_;
+  std::unique_ptr<Device> device_;
+  StopSignal stop_;
+  Exchanges exchanges_;
+  float initial_ = 0;
+  uint64_t next_incarnation_ = 9;
+  const StopSignal* client_stop_ = nullptr;
+  bool lent_ = false;
+  const Clock* clock_ = Clock::Real();
+  absl::Status client_error_;
+  std::function<absl::Status()> on_push_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_WORKER_WORKER_TESTING_H_
