@@ -1,0 +1,21 @@
+// The command of keelson_ckpt that compares two files of tensors.
+#ifndef KEELSON_CLI_CKPT_DIFF_H_
+#define KEELSON_CLI_CKPT_DIFF_H_
+
+#include <ostream>
+
+#include "absl/status/statusor.h"
+#include "cli/tensor_source.h"
+
+namespace keelson {
+
+// Prints a line for each tensor that only one of them has, or whose type, shape or elements differ,
+// with the largest difference, and a last line that counts. Elements a and b are equal when |a - b|
+// <= tolerance * max(1, |a|, |b|), or when both are NaN. False: something differs. Holds one
+// tensor of each in memory. Errors of TensorSource::Read.
+absl::StatusOr<bool> DiffTensors(TensorSource* a, TensorSource* b, double tolerance,
+                                 std::ostream* out);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CLI_CKPT_DIFF_H_

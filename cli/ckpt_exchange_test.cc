@@ -1,0 +1,317 @@
+// Export and import: tensors leave a snapshot and come back.
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cli/ckpt_diff.h"
+#include "cli/ckpt_export.h"
+#include "cli/ckpt_import.h"
+#include "cli/safetensors.h"
+#include "cli/snapshot_testing.h"
+#include "cli/tensor_source_testing.h"
+#include "core/base/file.h"
+#include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/stored_blocks.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using testing::HasSubstr;
+
+// Its variables: dense/kernel [4, 3] and dense/bias [3].
+constexpr char kConfig[] = R"pb(
+  model {
+    input_shape: [ 4 ]
+    layers {
+      name: "dense"
+      dense { units: 3 }
+    }
+    loss { kind: SOFTMAX_CROSS_ENTROPY }
+  }
+  optimizer { sgd {} }
+  learning_rate { base: 0.5 }
+  train { batch_size: 10 max_steps: 10 seed: 5 }
+)pb";
+
+class CkptExchangeTest : public testing::Test {
+ protected:
+  CkptExchangeTest() {
+    to_.source = directory_ + "/source";
+    to_.out = directory_ + "/model.safetensors";
+    to_.format = "safetensors";
+    from_.source = to_.out;
+    from_.model_dir = directory_ + "/new/model";
+    config_ = directory_ + "/config.textproto";
+    WriteRawFile(config_, kConfig);
+  }
+
+  void WriteSource() {
+    ASSERT_TRUE(CreateDirectories(to_.source).ok());
+    WriteTestSnapshot(to_.source, 100, 0.25f);
+  }
+  absl::Status Export() { return ExportTensors(to_, &out_); }
+  absl::Status Import() { return ImportTensors(from_, &out_); }
+  std::string Imported() const { return from_.model_dir + "/model.ckpt-0"; }
+
+  // A safetensors file to import.
+  void WriteTensors(MemoryTensors tensors) {
+    ASSERT_TRUE(WriteSafetensors(from_.source, tensors.List(), {}, &tensors).ok());
+  }
+  void ExpectRefused(absl::StatusCode code, const std::string& text) {
+    const absl::Status status = Import();
+    EXPECT_EQ(status.code(), code) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+  }
+
+  const std::string directory_ = FreshDirectory();
+  std::string config_;
+  ExportOptions to_;
+  ImportOptions from_;
+  std::ostringstream out_;
+};
+
+TEST_F(CkptExchangeTest, ValuesSurviveBothWays) {
+  WriteSource();
+  for (const char* format : {"safetensors", "npz"}) {
+    to_.format = format;
+    to_.out = directory_ + "/model." + format;
+    ASSERT_TRUE(Export().ok());
+    EXPECT_THAT(out_.str(), HasSubstr("2 of 6 tensors, 60 bytes in " + to_.source));
+    from_.source = to_.out;
+    from_.model_dir = directory_ + "/" + format;
+    const absl::Status status = Import();
+    ASSERT_TRUE(status.ok()) << status;
+    const auto a = BundleReader::Open(to_.source + "/model.ckpt-100");
+    const auto b = BundleReader::Open(Imported());
+    ASSERT_TRUE(a.ok() && b.ok()) << b.status();
+    for (const char* name : {"dense/kernel", "dense/bias"}) {
+      EXPECT_EQ(*(*a)->ReadBytes(name), *(*b)->ReadBytes(name)) << name;
+    }
+    EXPECT_EQ((*b)->List().size(), 3u);
+    EXPECT_EQ(*(*b)->ReadInt64("global_step"), 0);
+  }
+}
+
+TEST_F(CkptExchangeTest, SlotsAreExportedOnDemand) {
+  WriteSource();
+  to_.slots = true;
+  ASSERT_TRUE(Export().ok());
+  const auto a = OpenTensorSource(to_.source);
+  const auto b = OpenTensorSource(to_.out);
+  ASSERT_TRUE(a.ok() && b.ok());
+  const auto equal = DiffTensors(a->get(), b->get(), 0, &out_);
+  ASSERT_TRUE(equal.ok());
+  EXPECT_TRUE(*equal);
+  // They are known by their names when they come back.
+  ASSERT_TRUE(Import().ok());
+  EXPECT_THAT(out_.str(),
+              HasSubstr("imported: 2 (dense/bias, dense/kernel)\nleft out: 4 (beta1_power, "
+                        "dense/bias/Momentum, dense/kernel/Momentum, global_step)"));
+}
+
+TEST_F(CkptExchangeTest, AnExportReplacesNothingUnasked) {
+  WriteSource();
+  WriteRawFile(to_.out, "old");
+  const absl::Status status = Export();
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(to_.out + ": exists already; --force"));
+  EXPECT_EQ(ReadRawFile(to_.out), "old");
+  to_.force = true;
+  EXPECT_TRUE(Export().ok());
+  EXPECT_TRUE(SafetensorsFile::Open(to_.out).ok());
+}
+
+TEST_F(CkptExchangeTest, AnExportOfADamagedSnapshotFails) {
+  WriteSource();
+  const std::string data = DataPath(to_.source + "/model.ckpt-100", 0, 3);
+  WriteRawFile(data, Flipped(ReadRawFile(data), 0));
+  EXPECT_EQ(Export().code(), absl::StatusCode::kDataLoss);
+  EXPECT_FALSE(FileExists(to_.out));
+  to_.format = "hdf5";
+  EXPECT_THAT(std::string(Export().message()), HasSubstr("--format: expected safetensors or npz"));
+}
+
+TEST_F(CkptExchangeTest, AJobStartsFromTheImportedValues) {
+  WriteSource();
+  ASSERT_TRUE(Export().ok());
+  from_.step = 40;
+  ASSERT_TRUE(Import().ok());
+  const auto found =
+      CheckpointDirectory(FileSystem::Real(), from_.model_dir, Clock::Real()).Latest();
+  ASSERT_TRUE(found.ok() && found->has_value());
+  EXPECT_EQ((*found)->step, 40);
+  // As a server with an optimizer that has a slot restores it.
+  const auto blocks = StoredBlocks::Open(
+      (*found)->prefix, {{"dense/kernel", Shape({4, 3}), Initializer()}}, {{"Accumulator", 0.1f}});
+  ASSERT_TRUE(blocks.ok()) << blocks.status();
+  std::vector<float> values(12);
+  std::vector<float> slot(12);
+  const absl::Span<float> slots[] = {absl::MakeSpan(slot)};
+  StoredBlock state;
+  ASSERT_TRUE((*blocks)->Read(0, 0, absl::MakeSpan(values), slots, &state).ok());
+  EXPECT_EQ(values, Iota(12, 0.25f));
+  EXPECT_EQ(slot, std::vector<float>(12, 0.1f));
+  EXPECT_EQ(state.updates, 0);
+}
+
+TEST_F(CkptExchangeTest, OtherNumbersBecomeFloat32) {
+  MemoryTensors tensors;
+  tensors.AddValues<double>("d", BundleDtype::kFloat64, Shape({2}), {0.1, -2});
+  tensors.AddValues<uint16_t>("h", BundleDtype::kFloat16, Shape({1}), {0x3e00});
+  tensors.AddValues<uint16_t>("b", BundleDtype::kBfloat16, Shape(), {0xc040});
+  tensors.AddValues<int32_t>("i", BundleDtype::kInt32, Shape({1, 1}), {-7});
+  tensors.AddValues<float>("z", BundleDtype::kComplex64, Shape({1}), {1, 2});
+  tensors.AddValues<float>("none", BundleDtype::kFloat32, Shape({0, 2}), {});
+  WriteTensors(std::move(tensors));
+  const absl::Status status = Import();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(out_.str(), HasSubstr("converted to float32: 4 (b from bfloat16, d from float64, "
+                                    "h from float16, i from int32)\nleft out: 1 (z)\n"));
+  const auto bundle = BundleReader::Open(Imported());
+  ASSERT_TRUE(bundle.ok()) << bundle.status();
+  EXPECT_EQ((*bundle)->ReadTensor("d")->span()[0], 0.1f);
+  EXPECT_EQ((*bundle)->ReadTensor("h")->span()[0], 1.5f);
+  EXPECT_EQ((*bundle)->ReadTensor("b")->span()[0], -3.0f);
+  EXPECT_EQ((*bundle)->ReadTensor("i")->span()[0], -7.0f);
+  EXPECT_EQ((*bundle)->ReadTensor("none")->size(), 0);
+}
+
+TEST_F(CkptExchangeTest, ABundleOfAnotherWriterIsImported) {
+  from_.source = directory_ + "/model.ckpt";
+  WriteSmallBundle(from_.source);
+  from_.renames = {"b=bias"};
+  const absl::Status status = Import();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(out_.str(), HasSubstr("imported: 2 (bias, w)\nleft out: 1 (global_step)\n"));
+  const auto bundle = BundleReader::Open(Imported());
+  ASSERT_TRUE(bundle.ok()) << bundle.status();
+  EXPECT_EQ((*bundle)->ReadTensor("w")->span()[29], 29.0f);
+  EXPECT_EQ((*bundle)->ReadTensor("bias")->span()[3], 3.0f);
+  EXPECT_EQ(*(*bundle)->ReadInt64("global_step"), 0);
+}
+
+TEST_F(CkptExchangeTest, TensorsGetOtherNames) {
+  MemoryTensors tensors;
+  tensors.AddValues<float>("fc.weight", BundleDtype::kFloat32, Shape({4, 3}), Iota(12));
+  tensors.AddValues<float>("fc.bias", BundleDtype::kFloat32, Shape({3}), Iota(3));
+  tensors.AddValues<float>("other", BundleDtype::kFloat32, Shape({3}), Iota(3));
+  WriteTensors(std::move(tensors));
+  from_.config_path = config_;
+  from_.renames = {"fc.weight=dense/kernel", "fc.bias=dense/bias"};
+  const absl::Status status = Import();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(out_.str(),
+              HasSubstr("imported: 2 (dense/kernel, dense/bias)\nleft out: 1 (other)\n"));
+  const auto bundle = BundleReader::Open(Imported());
+  ASSERT_TRUE(bundle.ok());
+  EXPECT_EQ((*bundle)->ReadTensor("dense/kernel")->span()[11], 11.0f);
+}
+
+TEST_F(CkptExchangeTest, BadRenamesAreRefused) {
+  MemoryTensors tensors;
+  tensors.AddValues<float>("a", BundleDtype::kFloat32, Shape({1}), {1});
+  tensors.AddValues<float>("b", BundleDtype::kFloat32, Shape({1}), {1});
+  WriteTensors(std::move(tensors));
+  const struct {
+    std::vector<std::string> renames;
+    const char* text;
+  } cases[] = {
+      {{"a"}, "--map a: expected old=new"},
+      {{"=a"}, "--map =a: expected old=new"},
+      {{"a="}, "--map a=: expected old=new"},
+      {{"a=x", "a=y"}, "--map a=y: the tensor is renamed twice"},
+      {{"c=x"}, "--map c=x: the source has no numbers named 'c'"},
+      {{"a=b"}, "two tensors become 'b': 'a' and 'b'"},
+  };
+  for (const auto& c : cases) {
+    from_.renames = c.renames;
+    ExpectRefused(absl::StatusCode::kInvalidArgument, c.text);
+  }
+  EXPECT_FALSE(FileExists(from_.model_dir));
+}
+
+TEST_F(CkptExchangeTest, WhatDoesNotFitTheModelIsNamed) {
+  MemoryTensors tensors;
+  tensors.AddValues<float>("dense/kernel", BundleDtype::kFloat32, Shape({3, 4}), Iota(12));
+  WriteTensors(std::move(tensors));
+  from_.config_path = config_;
+  ExpectRefused(
+      absl::StatusCode::kInvalidArgument,
+      "dense/kernel expected float32 [4, 3], found float32 [3, 4]; dense/bias is missing");
+  from_.config_path = directory_ + "/none";
+  ExpectRefused(absl::StatusCode::kNotFound, directory_ + "/none");
+}
+
+TEST_F(CkptExchangeTest, MissingVariablesCanGetTheirInitialValues) {
+  MemoryTensors tensors;
+  tensors.AddValues<float>("dense/bias", BundleDtype::kFloat32, Shape({3}), {1, 2, 3});
+  WriteTensors(std::move(tensors));
+  from_.initialize_missing = true;
+  ExpectRefused(absl::StatusCode::kInvalidArgument, "--initialize_missing: expected --config");
+  from_.config_path = config_;
+  ASSERT_TRUE(Import().ok());
+  EXPECT_THAT(out_.str(),
+              HasSubstr("imported: 1 (dense/bias)\ninitial values: 1 (dense/kernel)\n"));
+  const auto bundle = BundleReader::Open(Imported());
+  ASSERT_TRUE(bundle.ok());
+  const auto kernel = (*bundle)->ReadTensor("dense/kernel");
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_NE(kernel->span()[0], 0.0f);
+  EXPECT_EQ((*bundle)->ReadTensor("dense/bias")->span()[2], 3.0f);
+}
+
+TEST_F(CkptExchangeTest, ADirectoryWithSnapshotsIsLeftAlone) {
+  WriteSource();
+  ASSERT_TRUE(Export().ok());
+  from_.model_dir = to_.source;
+  ExpectRefused(absl::StatusCode::kAlreadyExists, "expected no snapshots, found 1; --force");
+  from_.step = 100;
+  from_.force = true;
+  ExpectRefused(absl::StatusCode::kAlreadyExists, "model.ckpt-100: exists already; --step");
+  CheckpointDirectory directory(FileSystem::Real(), to_.source, Clock::Real());
+  ASSERT_TRUE(directory.WriteDoneMarker(100, 1).ok());
+  from_.step = 50;
+  ASSERT_TRUE(Import().ok());
+  const auto snapshots = directory.List();
+  ASSERT_TRUE(snapshots.ok());
+  ASSERT_EQ(snapshots->size(), 2u);
+  EXPECT_EQ(snapshots->back().step, 50);
+  EXPECT_FALSE(directory.ReadDoneMarker()->has_value());
+}
+
+TEST_F(CkptExchangeTest, AJobThatIsDoneIsNotForgottenUnasked) {
+  WriteSource();
+  ASSERT_TRUE(Export().ok());
+  ASSERT_TRUE(CreateDirectories(from_.model_dir).ok());
+  CheckpointDirectory directory(FileSystem::Real(), from_.model_dir, Clock::Real());
+  ASSERT_TRUE(directory.WriteDoneMarker(100, 1).ok());
+  ExpectRefused(absl::StatusCode::kAlreadyExists, "holds a job that is done; --force");
+  EXPECT_TRUE(directory.ReadDoneMarker()->has_value());
+}
+
+TEST_F(CkptExchangeTest, NothingStaysOfAnImportThatFails) {
+  WriteSource();
+  ASSERT_TRUE(Export().ok());
+  from_.step = -1;
+  ExpectRefused(absl::StatusCode::kInvalidArgument, "--step: expected >= 0, found -1");
+  from_.step = 0;
+  // The second tensor is damaged.
+  from_.source = to_.source;
+  const std::string data = DataPath(to_.source + "/model.ckpt-100", 1, 3);
+  WriteRawFile(data, Flipped(ReadRawFile(data), 0));
+  ExpectRefused(absl::StatusCode::kDataLoss, data + ": tensor 'dense/kernel'");
+  EXPECT_TRUE(ListDirectory(from_.model_dir)->empty());
+}
+
+TEST_F(CkptExchangeTest, NothingToImportIsAnError) {
+  MemoryTensors tensors;
+  tensors.AddValues<int64_t>("global_step", BundleDtype::kInt64, Shape(), {3});
+  WriteTensors(std::move(tensors));
+  ExpectRefused(absl::StatusCode::kInvalidArgument, "no variables to import");
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,31 @@
+// The command of keelson_ckpt that writes tensors for other programs.
+#ifndef KEELSON_CLI_CKPT_EXPORT_H_
+#define KEELSON_CLI_CKPT_EXPORT_H_
+
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace keelson {
+
+struct ExportOptions {
+  std::string source;  // as OpenTensorSource
+  std::string out;
+  // "safetensors" or "npz".
+  std::string format;
+  // All tensors of numbers: the optimizer's slots and counters too, and global_step.
+  bool slots = false;
+  // Replaces `out` if it exists.
+  bool force = false;
+};
+
+// Writes the model's variables, names and types as they are (but see WriteNpz about bfloat16), and
+// prints what was written. One tensor is in memory at a time. INVALID_ARGUMENT: an unknown format,
+// or no tensors. ALREADY_EXISTS: `out` is there. Otherwise as OpenTensorSource, WriteSafetensors
+// and WriteNpz.
+absl::Status ExportTensors(const ExportOptions& options, std::ostream* out);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CLI_CKPT_EXPORT_H_

@@ -1,0 +1,175 @@
+#include "cli/ckpt_import.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/import_plan.h"
+#include "cli/tensor_source.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/status_macros.h"
+#include "core/checkpoint/bundle_index.h"
+#include "core/checkpoint/bundle_writer.h"
+#include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/element_conversion.h"
+#include "core/config/config_flags.h"
+#include "core/model/model_spec.h"
+
+namespace keelson {
+namespace {
+
+constexpr int64_t kChunkElements = 1 << 18;
+constexpr size_t kShownNames = 8;
+
+absl::Status CheckOptions(const ImportOptions& options) {
+  if (options.step < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("--step: expected >= 0, found ", options.step));
+  }
+  if (options.initialize_missing && options.config_path.empty()) {
+    return absl::InvalidArgumentError(
+        "--initialize_missing: expected --config, which says what the model's variables are");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDirectory(const CheckpointDirectory& directory, const ImportOptions& options) {
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, directory.ListNamed());
+  ASSIGN_OR_RETURN(const std::optional<DoneMarker> done, directory.ReadDoneMarker());
+  if (FileExists(IndexPath(directory.SnapshotPrefix(options.step)))) {
+    return absl::AlreadyExistsError(absl::StrCat(directory.SnapshotPrefix(options.step),
+                                                 ": exists already; --step chooses another one"));
+  }
+  if (options.force) return absl::OkStatus();
+  if (!snapshots.empty()) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(options.model_dir, ": expected no snapshots, found ", snapshots.size(),
+                     "; --force adds one as the newest"));
+  }
+  if (done.has_value()) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        options.model_dir, ": holds a job that is done; --force starts from here once more"));
+  }
+  return absl::OkStatus();
+}
+
+struct Plan {
+  ImportPlan tensors;
+  uint64_t seed = 0;
+};
+
+absl::StatusOr<Plan> MakePlan(const ImportOptions& options, TensorSource* source) {
+  Plan plan;
+  if (options.config_path.empty()) {
+    ASSIGN_OR_RETURN(plan.tensors, PlanImport(source, options.renames));
+    return plan;
+  }
+  ASSIGN_OR_RETURN(const v1::TrainConfig config, ResolveTrainConfig(options.config_path, {}));
+  ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
+  plan.seed = config.train().seed();
+  ASSIGN_OR_RETURN(plan.tensors, PlanImportOf(model.variables, options.initialize_missing, source,
+                                              options.renames));
+  return plan;
+}
+
+// Calls `fill` for consecutive pieces of a variable, and writes them.
+template <typename Fill>
+absl::Status WriteVariable(const VariableSpec& spec, Fill fill, BundleDataWriter* writer) {
+  RETURN_IF_ERROR(writer->BeginSlice(spec.name, spec.shape, 0, spec.shape.rows()));
+  const int64_t count = spec.shape.num_elements();
+  std::vector<float> chunk;
+  for (int64_t first = 0; first < count; first += kChunkElements) {
+    chunk.resize(static_cast<size_t>(std::min(kChunkElements, count - first)));
+    fill(first, absl::MakeSpan(chunk));
+    RETURN_IF_ERROR(writer->AppendValues(chunk));
+  }
+  return writer->EndSlice();
+}
+
+absl::Status WriteImported(const ImportedVariable& variable, uint64_t seed, TensorSource* source,
+                           BundleDataWriter* writer) {
+  const VariableSpec& spec = variable.spec;
+  const TensorInfo& tensor = variable.source;
+  if (tensor.name.empty()) {
+    const auto initial = [&](int64_t first, absl::Span<float> values) {
+      FillInitialValues(spec, seed, first, values);
+    };
+    return WriteVariable(spec, initial, writer);
+  }
+  ASSIGN_OR_RETURN(const std::string bytes, source->Read(tensor.name));
+  const auto converted = [&](int64_t first, absl::Span<float> values) {
+    ConvertToFloat(tensor.dtype, bytes.data() + first * DtypeSize(tensor.dtype), values);
+  };
+  return WriteVariable(spec, converted, writer);
+}
+
+absl::Status WriteSnapshot(const std::string& prefix, int64_t step, const Plan& plan,
+                           TensorSource* source) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<BundleDataWriter> writer,
+                   BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, 0, 1), 0));
+  for (const ImportedVariable& variable : plan.tensors.variables) {
+    RETURN_IF_ERROR(WriteImported(variable, plan.seed, source, writer.get()));
+  }
+  RETURN_IF_ERROR(writer->AddInt64("global_step", step));
+  ASSIGN_OR_RETURN(std::vector<BundleIndexEntry> entries, writer->Finish());
+  return WriteBundleIndex(FileSystem::Real(), prefix, 1, std::move(entries));
+}
+
+absl::Status WriteAndCommit(const ImportOptions& options, const Plan& plan, TensorSource* source,
+                            CheckpointDirectory* directory) {
+  RetentionPolicy keep_all;
+  keep_all.keep_max = 0;
+  RETURN_IF_ERROR(
+      WriteSnapshot(directory->SnapshotPrefix(options.step), options.step, plan, source));
+  RETURN_IF_ERROR(directory->Commit(options.step, keep_all));
+  return options.force ? directory->RemoveDoneMarker() : absl::OkStatus();
+}
+
+std::string SomeOf(std::vector<std::string> names) {
+  const size_t count = names.size();
+  names.resize(std::min(count, kShownNames));
+  return absl::StrCat(count, " (", absl::StrJoin(names, ", "), count > kShownNames ? ", …" : "",
+                      ")");
+}
+
+void Report(const std::string& prefix, const ImportPlan& plan, std::ostream* out) {
+  std::vector<std::string> imported;
+  std::vector<std::string> initialized;
+  std::vector<std::string> converted;
+  for (const ImportedVariable& variable : plan.variables) {
+    const TensorInfo& tensor = variable.source;
+    (tensor.name.empty() ? initialized : imported).push_back(variable.spec.name);
+    if (!tensor.name.empty() && tensor.dtype != BundleDtype::kFloat32) {
+      converted.push_back(absl::StrCat(variable.spec.name, " from ", DtypeName(tensor.dtype)));
+    }
+  }
+  *out << "wrote " << prefix << "\n";
+  *out << "imported: " << SomeOf(imported) << "\n";
+  if (!initialized.empty()) *out << "initial values: " << SomeOf(initialized) << "\n";
+  if (!converted.empty()) *out << "converted to float32: " << SomeOf(converted) << "\n";
+  if (!plan.left_out.empty()) *out << "left out: " << SomeOf(plan.left_out) << "\n";
+}
+
+}  // namespace
+
+absl::Status ImportTensors(const ImportOptions& options, std::ostream* out) {
+  RETURN_IF_ERROR(CheckOptions(options));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> source, OpenTensorSource(options.source));
+  ASSIGN_OR_RETURN(const Plan plan, MakePlan(options, source.get()));
+  CheckpointDirectory directory(FileSystem::Real(), options.model_dir, Clock::Real());
+  RETURN_IF_ERROR(CheckDirectory(directory, options));
+  RETURN_IF_ERROR(CreateDirectories(options.model_dir));
+  const std::string prefix = directory.SnapshotPrefix(options.step);
+  const absl::Status status = WriteAndCommit(options, plan, source.get(), &directory);
+  if (!status.ok()) {
+    RemoveFile(IndexPath(prefix)).IgnoreError();
+    RemoveFile(DataPath(prefix, 0, 1)).IgnoreError();
+    return status;
+  }
+  Report(prefix, plan.tensors, out);
+  return absl::OkStatus();
+}
+
+}  // namespace keelson

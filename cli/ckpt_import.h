@@ -1,0 +1,46 @@
+// The command of keelson_ckpt that makes a snapshot of tensors from elsewhere, from which a job
+// starts: a warm start, or fine-tuning.
+#ifndef KEELSON_CLI_CKPT_IMPORT_H_
+#define KEELSON_CLI_CKPT_IMPORT_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace keelson {
+
+struct ImportOptions {
+  std::string source;  // as OpenTensorSource
+  std::string model_dir;
+  // "old=new": the tensor `old` becomes the variable `new`.
+  std::vector<std::string> renames;
+  int64_t step = 0;  // >= 0; the snapshot's, and where the job's count begins
+  // TrainConfig: takes just the variables of its model, and checks their shapes. Empty: takes all
+  // that TensorSource::Variables names.
+  std::string config_path;
+  // Variables of the model that the source lacks get their initial values (train.seed); needs
+  // `config_path`.
+  bool initialize_missing = false;
+  // Adds to a directory that holds snapshots, as their newest, and removes the marker of a job that
+  // is done.
+  bool force = false;
+};
+
+// Writes "model.ckpt-<step>" with one data file into `model_dir`, which is created, and commits it;
+// prints what was taken. Variables are float32: other numbers are rounded to it, which is said.
+// Slots are not taken: the optimizer starts anew; and there is no job state: the data starts from
+// the beginning. Holds one tensor in memory at a time. Not for a directory in which a job runs.
+//
+// INVALID_ARGUMENT: an option that makes no sense; a variable of the model is missing or has
+// another shape (all are named); nothing to import. ALREADY_EXISTS: the directory holds snapshots
+// or a job that is done, and `force` is not set; or it has a snapshot of that step in any case.
+// Otherwise as OpenTensorSource, TensorSource::Read, ResolveTrainConfig and
+// CheckpointDirectory::Commit. Nothing of the snapshot stays after an error.
+absl::Status ImportTensors(const ImportOptions& options, std::ostream* out);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CLI_CKPT_IMPORT_H_

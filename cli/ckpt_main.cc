@@ -1,0 +1,148 @@
+// keelson_ckpt: looks at snapshots, and exchanges tensors with other programs.
+
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "cli/ckpt_diff.h"
+#include "cli/ckpt_export.h"
+#include "cli/ckpt_import.h"
+#include "cli/ckpt_inspect.h"
+#include "cli/command_line.h"
+#include "cli/tensor_source.h"
+#include "core/base/exit_code.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+constexpr char kSnapshotHelp[] =
+    "A snapshot: DIR/model.ckpt-STEP, or a model directory for its newest";
+constexpr char kTensorsHelp[] = "A snapshot, a TensorFlow checkpoint, FILE.safetensors or FILE.npz";
+
+struct Flags {
+  std::string name;
+  std::string other;
+  std::string values;
+  int64_t limit = 1000;
+  double tolerance = 0;
+  ExportOptions to;
+  ImportOptions from;
+};
+
+absl::StatusOr<int> Done(const absl::Status& status) {
+  RETURN_IF_ERROR(status);
+  return kExitDone;
+}
+
+absl::StatusOr<int> Found(const absl::StatusOr<bool>& fine) {
+  RETURN_IF_ERROR(fine.status());
+  return *fine ? kExitDone : kExitFound;
+}
+
+absl::StatusOr<int> Diff(const Flags& flags) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> a, OpenTensorSource(flags.name));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> b, OpenTensorSource(flags.other));
+  return Found(DiffTensors(a.get(), b.get(), flags.tolerance, &std::cout));
+}
+
+absl::StatusOr<int> Export(ExportOptions options) {
+  if (options.format.empty()) {
+    options.format = absl::EndsWith(options.out, ".npz") ? "npz" : "safetensors";
+  }
+  return Done(ExportTensors(options, &std::cout));
+}
+
+void AddList(CLI::App* app, Flags* flags, Command* command) {
+  CLI::App* list = app->add_subcommand("list", "Lists the snapshots of a model directory");
+  list->add_option("DIR", flags->name, "Model directory")->required();
+  list->callback([=] { *command = [=] { return Done(ListSnapshots(flags->name, &std::cout)); }; });
+}
+
+void AddShow(CLI::App* app, Flags* flags, Command* command) {
+  CLI::App* show = app->add_subcommand("show", "Prints what a snapshot holds");
+  show->add_option("NAME", flags->name, kSnapshotHelp)->required();
+  show->add_option("--values", flags->values, "Prints the elements of this tensor instead");
+  show->add_option("--limit", flags->limit, "At most so many elements, default 1000; 0: all")
+      ->check(CLI::NonNegativeNumber);
+  show->callback([=] {
+    *command = [=] {
+      return Done(flags->values.empty()
+                      ? ShowSnapshot(flags->name, &std::cout)
+                      : ShowValues(flags->name, flags->values, flags->limit, &std::cout));
+    };
+  });
+}
+
+void AddVerify(CLI::App* app, Flags* flags, Command* command) {
+  CLI::App* verify = app->add_subcommand(
+      "verify", "Reads everything and compares the checksums; exits with 1 when there is damage");
+  verify->add_option("NAME", flags->name, "DIR/model.ckpt-STEP, or a model directory: all of its")
+      ->required();
+  verify->callback(
+      [=] { *command = [=] { return Found(VerifySnapshots(flags->name, &std::cout)); }; });
+}
+
+void AddDiff(CLI::App* app, Flags* flags, Command* command) {
+  CLI::App* diff = app->add_subcommand(
+      "diff", "Compares the tensors of two files; exits with 1 when they differ");
+  diff->add_option("A", flags->name, kTensorsHelp)->required();
+  diff->add_option("B", flags->other, "Likewise")->required();
+  diff->add_option("--tolerance", flags->tolerance,
+                   "a and b are equal when |a - b| <= tolerance * max(1, |a|, |b|), default 0")
+      ->check(CLI::NonNegativeNumber);
+  diff->callback([=] { *command = [=] { return Diff(*flags); }; });
+}
+
+void AddExport(CLI::App* app, Flags* flags, Command* command) {
+  CLI::App* to = app->add_subcommand("export", "Writes the model's variables for other programs");
+  ExportOptions* options = &flags->to;
+  to->add_option("NAME", options->source, kTensorsHelp)->required();
+  to->add_option("OUT", options->out, "File to write")->required();
+  to->add_option("--format", options->format,
+                 "safetensors or npz (default: npz when OUT ends so, else safetensors)");
+  to->add_flag("--slots", options->slots, "Also what the optimizer keeps, and global_step");
+  to->add_flag("--force", options->force, "Replaces OUT if it exists");
+  to->callback([=] { *command = [=] { return Export(*options); }; });
+}
+
+void AddImport(CLI::App* app, Flags* flags, Command* command) {
+  CLI::App* from = app->add_subcommand(
+      "import", "Makes a snapshot for a job to start from: values only, no optimizer's slots");
+  ImportOptions* options = &flags->from;
+  from->add_option("SOURCE", options->source, kTensorsHelp)->required();
+  from->add_option("MODEL_DIR", options->model_dir, "Where the job's snapshots will be")
+      ->required();
+  from->add_option("--map", options->renames, "old=new: another name for a tensor; repeatable")
+      ->expected(1)
+      ->take_all();
+  from->add_option("--step", options->step, "Where the count of steps begins, default 0");
+  from->add_option("--config", options->config_path,
+                   "TrainConfig: takes just the variables of its model, in their shapes");
+  from->add_flag("--initialize_missing", options->initialize_missing,
+                 "Variables that SOURCE lacks get the model's initial values; with --config");
+  from->add_flag("--force", options->force,
+                 "Into a directory with snapshots, as the newest; forgets that a job was done");
+  from->callback([=] { *command = [=] { return Done(ImportTensors(*options, &std::cout)); }; });
+}
+
+}  // namespace
+}  // namespace keelson
+
+int main(int argc, char** argv) {
+  keelson::SetLogName("keelson_ckpt");
+  CLI::App app("Looks at Keelson's snapshots, and exchanges tensors with other programs.");
+  app.require_subcommand(1);
+  keelson::Flags flags;
+  keelson::Command command;
+  keelson::AddList(&app, &flags, &command);
+  keelson::AddShow(&app, &flags, &command);
+  keelson::AddVerify(&app, &flags, &command);
+  keelson::AddDiff(&app, &flags, &command);
+  keelson::AddExport(&app, &flags, &command);
+  keelson::AddImport(&app, &flags, &command);
+  return keelson::RunCommandLine(&app, &command, argc, argv);
+}

@@ -1,0 +1,33 @@
+#include "cli/command_line.h"
+
+#include <optional>
+
+#include "core/base/exit_code.h"
+#include "core/base/log.h"
+
+namespace keelson {
+namespace {
+
+// CLI11 reports usage errors by exceptions; they end here.
+std::optional<int> Parse(CLI::App* app, int argc, const char* const* argv) {
+  try {
+    app->parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app->exit(error);  // --help
+    LogError(error.what(), "; see --help");
+    return kExitPermanent;
+  }
+}
+
+}  // namespace
+
+int RunCommandLine(CLI::App* app, const Command* command, int argc, const char* const* argv) {
+  if (const std::optional<int> exit_code = Parse(app, argc, argv)) return *exit_code;
+  const absl::StatusOr<int> exit_code = (*command)();
+  if (exit_code.ok()) return *exit_code;
+  LogError(exit_code.status().message());
+  return ExitCodeFor(exit_code.status());
+}
+
+}  // namespace keelson

@@ -1,0 +1,27 @@
+// What the command-line programs do around their commands.
+#ifndef KEELSON_CLI_COMMAND_LINE_H_
+#define KEELSON_CLI_COMMAND_LINE_H_
+
+#include <functional>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace keelson {
+
+// Exit code of a command that worked and found what should not be: damage, a difference.
+inline constexpr int kExitFound = 1;
+
+// Runs the command that was chosen; the value is the exit code.
+using Command = std::function<absl::StatusOr<int>()>;
+
+// Parses the arguments, then runs *command, which the callback of the chosen subcommand has set.
+// Returns the exit code: the command's, or that of core/base/exit_code.h for its error, which is
+// logged as one line. A usage error exits with 2.
+int RunCommandLine(CLI::App* app, const Command* command, int argc, const char* const* argv);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CLI_COMMAND_LINE_H_

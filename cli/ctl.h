@@ -1,0 +1,34 @@
+// keelson_ctl: asks a running job where it stands, and changes its mode.
+#ifndef KEELSON_CLI_CTL_H_
+#define KEELSON_CLI_CTL_H_
+
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/client/chief_service.h"
+
+namespace keelson {
+
+// Where the chief listens: --chief, else what TF_CONFIG says; worker 0 of a cluster without a
+// chief. INVALID_ARGUMENT: neither names it, or one of them is malformed.
+absl::StatusOr<std::string> FindChief(const std::string& chief_flag,
+                                      std::optional<std::string> tf_config);
+
+// The commands. `chief` waits for nobody; errors are those of its calls.
+
+absl::Status PrintStatus(ChiefService* chief, bool json, std::ostream* out);
+
+absl::Status PrintMode(ChiefService* chief, std::ostream* out);
+
+// `mode`: "async", "ssp:4", "sync:R", "sync:R/T" (core/cluster/consistency.h), or "sync": as many
+// replicas as there are workers alive. INVALID_ARGUMENT: none of these. FAILED_PRECONDITION: "sync"
+// and no worker is alive; or the job does not train.
+absl::Status ChangeMode(ChiefService* chief, absl::string_view mode, std::ostream* out);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CLI_CTL_H_

@@ -1,0 +1,96 @@
+// keelson_ctl: asks a running job where it stands, and changes its mode.
+
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "cli/command_line.h"
+#include "cli/ctl.h"
+#include "core/base/clock.h"
+#include "core/base/exit_code.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/base/stop_signal.h"
+#include "core/client/grpc_chief_service.h"
+#include "core/client/retry.h"
+
+namespace keelson {
+namespace {
+
+struct Flags {
+  std::string chief;
+  double timeout_seconds = 5;
+  bool json = false;
+  std::string mode;
+};
+
+std::optional<std::string> TfConfig() {
+  const char* text = std::getenv("TF_CONFIG");
+  if (text == nullptr) return std::nullopt;
+  return std::string(text);
+}
+
+// Repeats `call` until the chief answers or the time is up: every call is harmless twice.
+absl::StatusOr<int> AskChief(const Flags& flags,
+                             const std::function<absl::Status(ChiefService*)>& call) {
+  ASSIGN_OR_RETURN(const std::string address, FindChief(flags.chief, TfConfig()));
+  const absl::Duration timeout = absl::Seconds(flags.timeout_seconds);
+  const std::unique_ptr<ChiefService> chief =
+      ConnectChiefService(address, grpc::InsecureChannelCredentials(), timeout);
+  RetryOptions options;
+  options.give_up_after = timeout;
+  options.longest_pause = absl::Milliseconds(200);
+  const StopSignal never;
+  RETURN_IF_ERROR(CallWithRetries(options, absl::StrCat("no answer from the chief at ", address),
+                                  Clock::Real(), &never, [&] { return call(chief.get()); }));
+  return kExitDone;
+}
+
+void AddCommands(CLI::App* app, Flags* flags, Command* command) {
+  app->add_option(
+      "--chief,--chief_hosts", flags->chief,
+      "host:port of the chief, or of worker 0 where it leads (default: from TF_CONFIG)");
+  app->add_option("--timeout", flags->timeout_seconds, "Seconds to wait for an answer, default 5")
+      ->check(CLI::Range(0.001, 3600.0));
+  app->require_subcommand(1);
+
+  CLI::App* status = app->add_subcommand("status", "Prints where the job stands");
+  status->add_flag("--json", flags->json, "As one line of JSON: the message JobStatus");
+  status->callback([=] {
+    *command = [=] {
+      return AskChief(
+          *flags, [=](ChiefService* chief) { return PrintStatus(chief, flags->json, &std::cout); });
+    };
+  });
+
+  CLI::App* mode = app->add_subcommand(
+      "mode", "Prints how workers wait for each other, or changes it without a restart");
+  mode->add_option("MODE", flags->mode,
+                   "async: nobody waits; ssp:S: at most S steps ahead of the slowest; sync:R: a "
+                   "step is the mean of R gradients; sync:R/T: of the first R of T; sync: of as "
+                   "many as there are workers");
+  mode->callback([=] {
+    *command = [=] {
+      return AskChief(*flags, [=](ChiefService* chief) {
+        return flags->mode.empty() ? PrintMode(chief, &std::cout)
+                                   : ChangeMode(chief, flags->mode, &std::cout);
+      });
+    };
+  });
+}
+
+}  // namespace
+}  // namespace keelson
+
+int main(int argc, char** argv) {
+  keelson::SetLogName("keelson_ctl");
+  CLI::App app("Asks a running Keelson job where it stands, and changes its mode.");
+  keelson::Flags flags;
+  keelson::Command command;
+  keelson::AddCommands(&app, &flags, &command);
+  return keelson::RunCommandLine(&app, &command, argc, argv);
+}

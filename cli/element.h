@@ -1,0 +1,21 @@
+// Single elements of tensors, as they lie in files.
+#ifndef KEELSON_CLI_ELEMENT_H_
+#define KEELSON_CLI_ELEMENT_H_
+
+#include <string>
+
+#include "core/checkpoint/bundle_format.h"
+
+namespace keelson {
+
+// A numeric element (core/checkpoint/element_conversion.h), little-endian at `from`. Integers above
+// 2^53 are rounded.
+double ElementAsDouble(BundleDtype dtype, const char* from);
+
+// An element of a fixed size, in as many digits as its type has: "0.100000001", "-3", "true",
+// "(1, -2)" for a complex number.
+std::string ElementText(BundleDtype dtype, const char* from);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CLI_ELEMENT_H_

@@ -1,0 +1,104 @@
+#include "cli/job_status_text.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "cli/mode_text.h"
+#include "cli/text_table.h"
+#include "google/protobuf/util/json_util.h"
+
+namespace keelson {
+namespace {
+
+std::string TaskName(const v1::TaskId& task) {
+  const std::string role = v1::Role_Name(task.role());
+  return absl::StrCat(absl::AsciiStrToLower(absl::StripPrefix(role, "ROLE_")), "-", task.index());
+}
+
+std::string StepText(const v1::JobStatus& status) {
+  if (status.max_steps() <= 0) return absl::StrCat(status.step());
+  const double done =
+      100.0 * static_cast<double>(status.step()) / static_cast<double>(status.max_steps());
+  return absl::StrFormat("%d of %d (%.1f %%)", status.step(), status.max_steps(), done);
+}
+
+// "0.52 (3)": mean and maximum.
+std::string StalenessText(const v1::MemberStatus& member) {
+  if (member.steps() == 0) return "-";
+  const double mean =
+      static_cast<double>(member.staleness_sum()) / static_cast<double>(member.steps());
+  return absl::StrFormat("%.2f (%d)", mean, member.staleness_max());
+}
+
+std::vector<std::string> MemberRow(const v1::MemberStatus& member) {
+  const std::string name = TaskName(member.task());
+  const std::string incarnation = absl::StrFormat("%016x", member.incarnation());
+  const std::string restarts = absl::StrCat(member.restarts());
+  if (member.task().role() == v1::ROLE_EVALUATOR) {
+    return {name, member.state(), restarts, "-", "-", "-", "-", member.peer(), incarnation};
+  }
+  return {name,
+          member.state(),
+          restarts,
+          absl::StrCat(member.steps()),
+          absl::StrCat(member.examples()),
+          StalenessText(member),
+          absl::StrCat(member.push_retries()),
+          member.peer(),
+          incarnation};
+}
+
+void AddJob(const v1::JobStatus& status, TextTable* table) {
+  table->AddRow({"phase", v1::JobPhase_Name(status.phase())});
+  if (!status.error().empty()) table->AddRow({"error", status.error()});
+  table->AddRow({"step", StepText(status)});
+  table->AddRow({"epoch", absl::StrFormat("%.3f", status.epoch())});
+  table->AddRow({"loss", absl::StrFormat("%.6g", status.loss())});
+  table->AddRow(
+      {"speed", absl::StrFormat("%.1f steps/s, %.1f examples/s", status.steps_per_second(),
+                                status.examples_per_second())});
+  table->AddRow({"mode", ModeText(status)});
+  table->AddRow({"snapshot", absl::StrCat("of step ", status.snapshot_step())});
+}
+
+void AddMembers(const v1::JobStatus& status, TextTable* table) {
+  table->AddRow({"task", "state", "restarts", "steps", "examples", "staleness (max)", "retries",
+                 "peer", "incarnation"});
+  std::vector<const v1::MemberStatus*> members;
+  for (const v1::MemberStatus& member : status.members()) members.push_back(&member);
+  std::stable_sort(members.begin(), members.end(),
+                   [](const v1::MemberStatus* a, const v1::MemberStatus* b) {
+                     return std::make_pair(a->task().role(), a->task().index()) <
+                            std::make_pair(b->task().role(), b->task().index());
+                   });
+  for (const v1::MemberStatus* member : members) table->AddRow(MemberRow(*member));
+}
+
+}  // namespace
+
+std::string JobStatusText(const v1::JobStatus& status) {
+  TextTable job;
+  AddJob(status, &job);
+  if (status.members().empty()) return job.ToString();
+  TextTable members;
+  AddMembers(status, &members);
+  return absl::StrCat(job.ToString(), "\n", members.ToString());
+}
+
+std::string JobStatusJson(const v1::JobStatus& status) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  // Fails for messages of unknown types only.
+  google::protobuf::util::MessageToJsonString(status, &json, options);
+  return json;
+}
+
+}  // namespace keelson

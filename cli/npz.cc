@@ -1,0 +1,185 @@
+#include "cli/npz.h"
+
+#include <zip.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "cli/zip_status.h"
+#include "core/base/file_system.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::string_view kSuffix = ".npy";
+// deflate makes no more than 1032 bytes out of one.
+constexpr uint64_t kMaxExpansion = 1032;
+
+std::string Where(absl::string_view path, absl::string_view name) {
+  return absl::StrCat(path, ": array '", name, "'");
+}
+
+absl::Status At(absl::string_view where, const absl::Status& status) {
+  const bool damage = absl::IsInvalidArgument(status);
+  return absl::Status(damage ? absl::StatusCode::kDataLoss : status.code(),
+                      absl::StrCat(where, ": ", status.message()));
+}
+
+absl::Status ReadExactly(zip_file_t* file, const std::string& where, size_t size, char* out) {
+  size_t done = 0;
+  while (done < size) {
+    const zip_int64_t count = zip_fread(file, out + done, size - done);
+    if (count < 0) return ZipStatus(where, zip_file_get_error(file));
+    if (count == 0) {
+      return absl::DataLossError(
+          absl::StrCat(where, ": expected ", size, " bytes more, found ", done));
+    }
+    done += static_cast<size_t>(count);
+  }
+  return absl::OkStatus();
+}
+
+// libzip compares the checksum when the end is read.
+absl::Status ExpectEnd(zip_file_t* file, const std::string& where) {
+  char more;
+  const zip_int64_t count = zip_fread(file, &more, 1);
+  if (count < 0) return ZipStatus(where, zip_file_get_error(file));
+  if (count > 0) return absl::DataLossError(absl::StrCat(where, ": it goes on after its end"));
+  return absl::OkStatus();
+}
+
+struct FileCloser {
+  void operator()(zip_file_t* file) const { zip_fclose(file); }
+};
+using MemberFile = std::unique_ptr<zip_file_t, FileCloser>;
+
+absl::StatusOr<MemberFile> OpenMember(zip_t* archive, uint64_t index, const std::string& where) {
+  MemberFile file(zip_fopen_index(archive, index, 0));
+  if (file == nullptr) return ZipStatus(where, zip_get_error(archive));
+  return file;
+}
+
+// The elements of an array in Fortran order, row-major.
+std::string InRowOrder(const std::string& bytes, const Shape& shape, size_t element_bytes) {
+  std::vector<size_t> strides;  // of each dimension in `bytes`
+  size_t stride = element_bytes;
+  for (const int64_t dim : shape.dims()) {
+    strides.push_back(stride);
+    stride *= static_cast<size_t>(dim);
+  }
+  std::string ordered(bytes.size(), '\0');
+  std::vector<int64_t> position(strides.size(), 0);
+  size_t from = 0;
+  for (size_t to = 0; to < ordered.size(); to += element_bytes) {
+    std::memcpy(&ordered[to], &bytes[from], element_bytes);
+    for (size_t d = strides.size(); d-- > 0;) {
+      from += strides[d];
+      if (++position[d] < shape.dim(static_cast<int>(d))) break;
+      from -= strides[d] * static_cast<size_t>(position[d]);
+      position[d] = 0;
+    }
+  }
+  return ordered;
+}
+
+}  // namespace
+
+void NpzFile::Closer::operator()(zip_t* archive) const { zip_discard(archive); }
+
+absl::StatusOr<std::unique_ptr<NpzFile>> NpzFile::Open(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> file,
+                   FileSystem::Real()->OpenForRead(path));
+  int code = file->size() == 0 ? ZIP_ER_NOZIP : ZIP_ER_OK;
+  zip_t* archive = code == ZIP_ER_OK ? zip_open(path.c_str(), ZIP_RDONLY, &code) : nullptr;
+  if (archive == nullptr) {
+    zip_error_t error;
+    zip_error_init_with_code(&error, code);
+    return ZipStatus(path, &error);
+  }
+  std::unique_ptr<NpzFile> npz(
+      new NpzFile(path, file->size(), std::unique_ptr<zip_t, Closer>(archive)));
+  RETURN_IF_ERROR(npz->ReadDirectory());
+  return npz;
+}
+
+absl::Status NpzFile::ReadDirectory() {
+  const zip_int64_t members = zip_get_num_entries(archive_.get(), 0);
+  for (zip_int64_t i = 0; i < members; ++i) {
+    const auto index = static_cast<zip_uint64_t>(i);
+    zip_stat_t stat;
+    if (zip_stat_index(archive_.get(), index, 0, &stat) != 0) {
+      return ZipStatus(path_, zip_get_error(archive_.get()));
+    }
+    absl::string_view name = stat.name;
+    if (!absl::ConsumeSuffix(&name, kSuffix)) continue;
+    ASSIGN_OR_RETURN(Array array, ReadArrayHeader(index, name, stat.size));
+    if (!arrays_.emplace(name, std::move(array)).second) {
+      return absl::DataLossError(absl::StrCat(Where(path_, name), " is listed twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NpzFile::Array> NpzFile::ReadArrayHeader(uint64_t index, absl::string_view name,
+                                                        uint64_t member_bytes) {
+  const std::string where = Where(path_, name);
+  if (member_bytes / kMaxExpansion > file_bytes_) {
+    return absl::DataLossError(
+        absl::StrCat(where, ": ", member_bytes, " bytes in a file of ", file_bytes_));
+  }
+  ASSIGN_OR_RETURN(const MemberFile file, OpenMember(archive_.get(), index, where));
+  std::string bytes(kNpyPrefixBytes, '\0');
+  RETURN_IF_ERROR(ReadExactly(file.get(), where, bytes.size(), bytes.data()));
+  const absl::StatusOr<size_t> header_bytes = NpyHeaderSize(bytes);
+  if (!header_bytes.ok()) return At(where, header_bytes.status());
+  if (*header_bytes < bytes.size() || *header_bytes > member_bytes) {
+    return absl::DataLossError(absl::StrCat(where, ": a .npy header of ", *header_bytes,
+                                            " bytes in a member of ", member_bytes));
+  }
+  bytes.resize(*header_bytes);
+  RETURN_IF_ERROR(ReadExactly(file.get(), where, bytes.size() - kNpyPrefixBytes,
+                              bytes.data() + kNpyPrefixBytes));
+  absl::StatusOr<NpyHeader> header = DecodeNpyHeader(bytes);
+  if (!header.ok()) return At(where, header.status());
+  const auto expected =
+      static_cast<uint64_t>(header->shape.num_elements() * DtypeSize(header->dtype));
+  if (member_bytes - *header_bytes != expected) {
+    return absl::DataLossError(absl::StrCat(where, ": expected ", expected, " bytes for ",
+                                            DtypeName(header->dtype), " ", header->shape.ToString(),
+                                            ", found ", member_bytes - *header_bytes));
+  }
+  return Array{index, *header_bytes, *std::move(header)};
+}
+
+std::vector<TensorInfo> NpzFile::List() const {
+  std::vector<TensorInfo> tensors;
+  for (const auto& [name, array] : arrays_) {
+    tensors.push_back({name, array.header.dtype, array.header.shape});
+  }
+  return tensors;
+}
+
+absl::StatusOr<std::string> NpzFile::Read(absl::string_view name) {
+  const auto found = arrays_.find(name);
+  if (found == arrays_.end()) {
+    return absl::NotFoundError(absl::StrCat(path_, ": no array '", name, "'"));
+  }
+  const Array& array = found->second;
+  const std::string where = Where(path_, name);
+  ASSIGN_OR_RETURN(const MemberFile file, OpenMember(archive_.get(), array.index, where));
+  std::string header(array.header_bytes, '\0');
+  RETURN_IF_ERROR(ReadExactly(file.get(), where, header.size(), header.data()));
+  const auto element_bytes = static_cast<size_t>(DtypeSize(array.header.dtype));
+  std::string elements(static_cast<size_t>(array.header.shape.num_elements()) * element_bytes,
+                       '\0');
+  RETURN_IF_ERROR(ReadExactly(file.get(), where, elements.size(), elements.data()));
+  RETURN_IF_ERROR(ExpectEnd(file.get(), where));
+  if (!array.header.fortran_order) return elements;
+  return InRowOrder(elements, array.header.shape, element_bytes);
+}
+
+}  // namespace keelson

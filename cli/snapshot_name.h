@@ -1,0 +1,26 @@
+// How users name snapshots.
+#ifndef KEELSON_CLI_SNAPSHOT_NAME_H_
+#define KEELSON_CLI_SNAPSHOT_NAME_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/checkpoint/checkpoint_directory.h"
+
+namespace keelson {
+
+// The prefix of the snapshot, "DIR/model.ckpt-100". `name`: that, its index file, or a directory,
+// whose newest snapshot is meant. NOT_FOUND: nothing of the kind is there. Errors of
+// CheckpointDirectory::List.
+absl::StatusOr<std::string> ResolveSnapshot(const std::string& name);
+
+// Those of a directory, oldest first; at least one. NOT_FOUND: `directory` holds none.
+absl::StatusOr<std::vector<SnapshotInfo>> SnapshotsOf(const std::string& directory);
+
+// Whether `name` is a directory rather than a snapshot.
+bool IsDirectory(const std::string& name);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CLI_SNAPSHOT_NAME_H_

@@ -1,0 +1,58 @@
+#include "cli/tensor_source.h"
+
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+#include "cli/bundle_source.h"
+#include "cli/npz.h"
+#include "cli/safetensors.h"
+#include "cli/snapshot_name.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+// The last part of a name; object-based checkpoints of TensorFlow 2 add a suffix of their own.
+absl::string_view LastPart(absl::string_view name) {
+  name = absl::StripSuffix(name, "/.ATTRIBUTES/VARIABLE_VALUE");
+  return name.substr(name.rfind('/') + 1);  // npos + 1 is 0
+}
+
+bool IsBookkeeping(absl::string_view name) {
+  for (const absl::string_view known :
+       {"global_step", "save_counter", "beta1_power", "beta2_power"}) {
+    if (LastPart(name) == known) return true;
+  }
+  return absl::StrContains(name, "/.OPTIMIZER_SLOT/");
+}
+
+}  // namespace
+
+std::vector<TensorInfo> VariablesByName(const std::vector<TensorInfo>& tensors) {
+  std::map<absl::string_view, const Shape*> shapes;
+  for (const TensorInfo& tensor : tensors) shapes[tensor.name] = &tensor.shape;
+  std::vector<TensorInfo> variables;
+  for (const TensorInfo& tensor : tensors) {
+    const absl::string_view name = tensor.name;
+    const size_t slash = name.rfind('/');
+    const auto owner = shapes.find(name.substr(0, slash));
+    const bool is_slot =
+        slash != absl::string_view::npos && owner != shapes.end() && *owner->second == tensor.shape;
+    if (!is_slot && !IsBookkeeping(name)) variables.push_back(tensor);
+  }
+  return variables;
+}
+
+absl::StatusOr<std::vector<TensorInfo>> TensorSource::Variables() {
+  return VariablesByName(List());
+}
+
+absl::StatusOr<std::unique_ptr<TensorSource>> OpenTensorSource(const std::string& path) {
+  if (absl::EndsWith(path, ".safetensors")) return SafetensorsFile::Open(path);
+  if (absl::EndsWith(path, ".npz")) return NpzFile::Open(path);
+  ASSIGN_OR_RETURN(const std::string prefix, ResolveSnapshot(path));
+  return BundleSource::Open(prefix);
+}
+
+}  // namespace keelson

@@ -1,0 +1,44 @@
+// Files of named tensors, whatever their format: what is in them, and one tensor at a time.
+#ifndef KEELSON_CLI_TENSOR_SOURCE_H_
+#define KEELSON_CLI_TENSOR_SOURCE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/checkpoint/bundle_reader.h"
+
+namespace keelson {
+
+// Not thread-safe.
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+
+  // The tensors whose elements have a fixed size (no strings), sorted by name.
+  virtual std::vector<TensorInfo> List() const = 0;
+
+  // The elements of one of them, row-major and little-endian: DtypeSize bytes each.
+  // NOT_FOUND: no such tensor. DATA_LOSS: the file is damaged. Otherwise as
+  // core/base/file_system.h.
+  virtual absl::StatusOr<std::string> Read(absl::string_view name) = 0;
+
+  // Those of List that are variables of a model, as far as names tell: see VariablesByName.
+  virtual absl::StatusOr<std::vector<TensorInfo>> Variables();
+};
+
+// Tensors without what optimizers and training loops keep beside a model in TensorFlow's and
+// Keelson's checkpoints: "global_step", "save_counter", "beta1_power" and the like, and slots,
+// which are named "<variable>/<Slot>" and have the variable's shape.
+std::vector<TensorInfo> VariablesByName(const std::vector<TensorInfo>& tensors);
+
+// `path`: a snapshot or TensorFlow bundle (ResolveSnapshot), FILE.safetensors or FILE.npz.
+// INVALID_ARGUMENT: none of these. Otherwise the errors of ResolveSnapshot, BundleReader::Open,
+// SafetensorsFile::Open or NpzFile::Open.
+absl::StatusOr<std::unique_ptr<TensorSource>> OpenTensorSource(const std::string& path);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CLI_TENSOR_SOURCE_H_
