@@ -87,12 +87,12 @@ absl::StatusOr<ByteRope> BareParameterService::Bulk(BulkMethod method, ByteRope 
   response.store_id = kStoreId;
   ValuePayload values;
   if (method == BulkMethod::kPull) {
-    RETURN_IF_ERROR(PullBlocks(*store, request, payload_bytes, &response, &values));
+    RETURN_IF_ERROR(PullBlocks(store.get(), request, payload_bytes, &response, &values));
   } else if (on_push_ == OnPush::kSum) {
     RETURN_IF_ERROR(PushBlocks(store.get(), request, {}, cursor, &response,
                                method == BulkMethod::kPushPull ? &values : nullptr));
   } else if (method == BulkMethod::kPushPull) {
-    RETURN_IF_ERROR(PullBlocks(*store, PullOf(request), 0, &response, &values));
+    RETURN_IF_ERROR(PullBlocks(store.get(), PullOf(request), 0, &response, &values));
   }
   std::string header = EncodeBulkResponse(response, values.size());
   return std::move(values).Finish(std::move(header));

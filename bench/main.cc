@@ -99,10 +99,13 @@ std::string Tables(const Measurements& measurements, TableStyle style) {
   return text;
 }
 
+TableStyle StyleOf(MeasureCommand::Format format) {
+  return format == MeasureCommand::Format::kMarkdown ? TableStyle::kMarkdown : TableStyle::kText;
+}
+
 void Print(const Measurements& measurements, MeasureCommand::Format format) {
   using Format = MeasureCommand::Format;
-  const std::string tables =
-      Tables(measurements, format == Format::kMarkdown ? TableStyle::kMarkdown : TableStyle::kText);
+  const std::string tables = Tables(measurements, StyleOf(format));
   (format == Format::kJson ? std::cerr : std::cout) << tables;
   if (format == Format::kJson) std::cout << JsonReport(measurements.results).dump(2) << std::endl;
 }
@@ -124,6 +127,16 @@ absl::Status Measure(const MeasureCommand& command) {
   return measurements.status;
 }
 
+absl::Status MeasureSnapshotCost(const SnapshotCommand& command) {
+  ASSIGN_OR_RETURN(const std::vector<SnapshotCost> costs, MeasureSnapshots(command.options));
+  if (command.format == MeasureCommand::Format::kJson) {
+    std::cout << SnapshotJson(costs).dump(2) << std::endl;
+  } else {
+    std::cout << Render(SnapshotTable(costs), StyleOf(command.format));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Serve(const ServeCommand& command) {
   StopSignal stop;
   const SignalWatcher watcher(&stop);
@@ -139,6 +152,9 @@ int Run(int argc, char** argv) {
   if (const auto* exit = std::get_if<ExitCommand>(&command)) return exit->exit_code;
   absl::Status status;
   if (const auto* measure = std::get_if<MeasureCommand>(&command)) status = Measure(*measure);
+  if (const auto* snapshot = std::get_if<SnapshotCommand>(&command)) {
+    status = MeasureSnapshotCost(*snapshot);
+  }
   if (const auto* serve = std::get_if<ServeCommand>(&command)) status = Serve(*serve);
   if (!status.ok()) LogError(status.message());
   return ExitCodeFor(status);

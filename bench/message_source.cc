@@ -68,7 +68,10 @@ class PushSource : public MessageSource {
   ByteRope Request(int shard, size_t message) override {
     OutgoingPush* const push = shards_[static_cast<size_t>(shard)][message].get();
     const uint64_t sequence = ++sequences_[static_cast<size_t>(shard)][message];
-    push->Encode(sequence, static_cast<int64_t>(sequence), 0, absl::MakeSpan(residuals_));
+    PushStamp stamp;
+    stamp.sequence = sequence;
+    stamp.step = static_cast<int64_t>(sequence);
+    push->Encode(stamp, absl::MakeSpan(residuals_));
     return push->Rope();
   }
 

@@ -36,6 +36,8 @@ struct Flags {
   int baseline_threads = 1;
   bool baseline_tuned = false;
   ParameterServer::Options server;
+  SnapshotOptions snapshot;
+  std::string snapshot_handler = "adam";
 };
 
 void AddFlags(CLI::App* app, Flags* flags) {
@@ -80,6 +82,21 @@ CLI::App* AddServe(CLI::App* app, Flags* flags) {
   return serve;
 }
 
+CLI::App* AddSnapshot(CLI::App* app, Flags* flags) {
+  CLI::App* snapshot =
+      app->add_subcommand("snapshot", "Measures training while snapshots are written");
+  SnapshotOptions* options = &flags->snapshot;
+  snapshot->add_option("--directory", options->directory, "Where the data files go")->required();
+  snapshot->add_option("--models", options->models, "Any of 100MB and 1GB")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"100MB", "1GB"}));
+  snapshot->add_option("--handler", flags->snapshot_handler, "sgd or adam")
+      ->check(CLI::IsMember({"sgd", "adam"}));
+  snapshot->add_option("--repeat", options->repeat, "Repetitions")->check(CLI::PositiveNumber);
+  snapshot->add_option("--seconds", options->seconds, "Of a run")->check(CLI::PositiveNumber);
+  return snapshot;
+}
+
 std::vector<Scenario> ChooseScenarios(const Flags& flags, size_t attached) {
   std::vector<Scenario> scenarios = flags.scaling                            ? ScalingScenarios()
                                     : flags.quick && flags.scenarios.empty() ? QuickScenarios()
@@ -104,6 +121,11 @@ bool WantsIdle(const Flags& flags) {
   return std::find(names.begin(), names.end(), "idle") != names.end();
 }
 
+MeasureCommand::Format FormatOf(const Flags& flags) {
+  if (flags.json) return MeasureCommand::Format::kJson;
+  return flags.markdown ? MeasureCommand::Format::kMarkdown : MeasureCommand::Format::kText;
+}
+
 MeasureCommand MeasureOf(const Flags& flags) {
   const Preset& preset = flags.quick ? kQuick : kFull;
   MeasureCommand command;
@@ -116,9 +138,7 @@ MeasureCommand MeasureOf(const Flags& flags) {
   command.comparison.baseline_tuned = flags.baseline_tuned;
   command.comparison.addresses = absl::StrSplit(flags.addresses, ',', absl::SkipEmpty());
   command.scenarios = ChooseScenarios(flags, command.comparison.addresses.size());
-  command.format = flags.json       ? MeasureCommand::Format::kJson
-                   : flags.markdown ? MeasureCommand::Format::kMarkdown
-                                    : MeasureCommand::Format::kText;
+  command.format = FormatOf(flags);
   command.csv_path = flags.csv;
   command.idle_seconds = WantsIdle(flags) ? preset.idle_seconds : 0;
   return command;
@@ -126,14 +146,14 @@ MeasureCommand MeasureOf(const Flags& flags) {
 
 }  // namespace
 
-std::variant<MeasureCommand, ServeCommand, ExitCommand> ParseCommandLine(int argc,
-                                                                         const char* const* argv) {
+Command ParseCommandLine(int argc, const char* const* argv) {
   CLI::App app(
       "Measures Keelson's data path beside what the machine can do at most (a raw socket, memcpy, "
       "an empty RPC) and a parameter server of generated stubs, in one run.");
   Flags flags;
   AddFlags(&app, &flags);
   const CLI::App* serve = AddServe(&app, &flags);
+  const CLI::App* snapshot = AddSnapshot(&app, &flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -142,6 +162,10 @@ std::variant<MeasureCommand, ServeCommand, ExitCommand> ParseCommandLine(int arg
     return ExitCommand{kExitPermanent};
   }
   if (serve->parsed()) return ServeCommand{flags.server};
+  if (snapshot->parsed()) {
+    flags.snapshot.handler = flags.snapshot_handler == "sgd" ? Handler::kSgd : Handler::kAdam;
+    return SnapshotCommand{flags.snapshot, FormatOf(flags)};
+  }
   MeasureCommand command = MeasureOf(flags);
   if (command.scenarios.empty() && command.idle_seconds == 0) {
     LogError("no such scenario; see --help");

@@ -9,6 +9,7 @@
 #include "bench/comparison.h"
 #include "bench/parameter_server_role.h"
 #include "bench/scenario.h"
+#include "bench/snapshot_cost.h"
 
 namespace keelson::bench {
 
@@ -30,13 +31,20 @@ struct ServeCommand {
   ParameterServer::Options options;
 };
 
+// Measures what snapshots cost.
+struct SnapshotCommand {
+  SnapshotOptions options;
+  MeasureCommand::Format format = MeasureCommand::Format::kText;
+};
+
 // Nothing is to be done but to exit: help was printed, or a usage error.
 struct ExitCommand {
   int exit_code = 0;
 };
 
-std::variant<MeasureCommand, ServeCommand, ExitCommand> ParseCommandLine(int argc,
-                                                                         const char* const* argv);
+using Command = std::variant<MeasureCommand, ServeCommand, SnapshotCommand, ExitCommand>;
+
+Command ParseCommandLine(int argc, const char* const* argv);
 
 }  // namespace keelson::bench
 

@@ -67,6 +67,19 @@ TEST(OptionsTest, Serve) {
   EXPECT_EQ(std::get<ServeCommand>(command).options.handler, "discard");
 }
 
+TEST(OptionsTest, Snapshot) {
+  const auto command = Parse({"--markdown", "snapshot", "--directory=d", "--models=1GB,100MB",
+                              "--handler=sgd", "--seconds=2"});
+  ASSERT_TRUE(std::holds_alternative<SnapshotCommand>(command));
+  const auto& snapshot = std::get<SnapshotCommand>(command);
+  EXPECT_EQ(snapshot.options.directory, "d");
+  EXPECT_EQ(snapshot.options.models, (std::vector<std::string>{"1GB", "100MB"}));
+  EXPECT_EQ(snapshot.options.handler, Handler::kSgd);
+  EXPECT_EQ(snapshot.options.seconds, 2);
+  EXPECT_EQ(snapshot.format, MeasureCommand::Format::kMarkdown);
+  EXPECT_TRUE(std::holds_alternative<ExitCommand>(Parse({"snapshot"})));
+}
+
 TEST(OptionsTest, UsageErrorsExitWithTwo) {
   for (const char* argument : {"--transport=udp", "--scenarios=nothing", "--unknown"}) {
     const auto command = Parse({argument});

@@ -5,9 +5,9 @@ set -uo pipefail
 usage() {
   cat << 'USAGE'
 usage: tests/run.sh [--preset release|asan|tsan|fuzz]... [--label LABEL]
-  without flags: format, layers, the Python tests; every test of the release build; the unit and
-  integration tests under the address, undefined-behaviour and thread sanitizers; each fuzzer for
-  a minute
+  without flags: format, layers, the Python tests; every test of the release build; a soak of two
+  minutes; the unit and integration tests under the address, undefined-behaviour and thread
+  sanitizers; each fuzzer for a minute
   --preset P  only the tests of this build (may be repeated); fuzz: only the fuzzers
   --label L   only the C++ tests with this label: unit, integration, e2e, convergence, gpu
 The last line is "N passed, N failed[, N skipped]"; the exit code is 1 when anything failed.
@@ -191,6 +191,7 @@ for preset in "${presets[@]}"; do
   elif [[ $preset == release ]]; then
     cpp_tests release ""
     check "ps_bench --quick" quick_benchmark
+    check "soak of 2 minutes" tests/soak.sh 2
     python_tests tests/interop
   else
     cpp_tests "$preset" '^(unit|integration)$'

@@ -135,8 +135,23 @@ class CheckLayersTest(unittest.TestCase):
             self.assertEqual(len(self.check("core/model/conv.cc", f"#include <{header}>\n")), 1, header)
             self.assert_clean("core/device/cpu/conv.cc", f"#include <{header}>\n")
 
+    def test_cli_includes_no_role_not_even_in_a_main(self):
+        for path in ("cli/ckpt_main.cc", "cli/ctl.cc"):
+            self.assert_found(path, '#include "chief/chief.h"\n', f"{path}:1: cli may not include the role chief: chief/chief.h")
+        self.assertEqual(len(self.check("chief/main.cc", '#include "cli/ctl.h"\n')), 1)
+        self.assert_clean("cli/ctl.cc", '#include "core/client/chief_service.h"\n')
+
+    def test_libzip_stays_behind_npz(self):
+        self.assert_clean("cli/npz.cc", "#include <zip.h>\n")
+        self.assertEqual(len(self.check("cli/ckpt_export.cc", "#include <zip.h>\n")), 1)
+
+    def test_httplib_stays_behind_the_endpoint(self):
+        self.assert_clean("core/startup/metrics_endpoint.cc", "#include <httplib.h>\n")
+        for path in ("core/startup/role_program.cc", "ps_server/main.cc"):
+            self.assertEqual(len(self.check(path, "#include <httplib.h>\n")), 1, path)
+
     def test_tensors_know_no_protos(self):
-        for folder in ("core/base", "core/tensor", "core/device"):
+        for folder in ("core/base", "core/metrics", "core/tensor", "core/device"):
             self.assert_found(
                 f"{folder}/a.h",
                 '#include "keelson/v1/event.pb.h"\n',

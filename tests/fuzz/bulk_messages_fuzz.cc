@@ -42,8 +42,8 @@ void CheckRoundTrip(const Message& message, size_t payload_bytes) {
   Message again;
   const absl::StatusOr<size_t> decoded = Decode(&cursor, &again);
   Check(decoded.ok() && *decoded == payload_bytes, "what was encoded can be decoded");
-  Check(again == message, "decoding what was encoded gives the same message");
-  Check(Encode(again, payload_bytes) == header, "encoding is deterministic");
+  // Not ==, for a weight may be a NaN.
+  Check(Encode(again, payload_bytes) == header, "decoding what was encoded gives the same message");
 }
 
 template <typename Message>
@@ -63,7 +63,7 @@ void TestDecoder(absl::string_view bytes, size_t step) {
     Check(whole_cursor.remaining() == bytes.size(), "an error consumes nothing");
     return;
   }
-  Check(message == cut_message && *decoded == *cut_decoded, "nor does the message");
+  Check(Encode(message, *decoded) == Encode(cut_message, *cut_decoded), "nor does the message");
   Check(*decoded == whole_cursor.remaining(), "the payload is all that is left");
   CheckContents(message);
   CheckRoundTrip(message, *decoded);
@@ -86,6 +86,10 @@ std::vector<std::string> Seeds() {
   push.step = 12345;
   push.pulled_shard_step = -1;
   push.last_part = true;
+  BulkRequest staged = push;
+  staged.attempt = 300;
+  staged.round = 12345;
+  staged.weight = 100;
   const BulkResponse response = {.shard_step = 1000,
                                  .store_id = 99,
                                  .blocks = {{1, 2, 3}, {}},
@@ -94,6 +98,7 @@ std::vector<std::string> Seeds() {
                                  .credits = 4};
   return {Seed(kRequest, EncodeBulkRequest(pull, 0)),
           Seed(kRequest, EncodeBulkRequest(push, 8) + "gradient"),
+          Seed(kRequest, EncodeBulkRequest(staged, 8) + "gradient"),
           Seed(kResponse, EncodeBulkResponse(response, 6) + "values")};
 }
 

@@ -77,7 +77,7 @@ TEST(MembershipTest, WorkerWithAnotherConfigurationIsRefusedWithBothHashes) {
   flags.compute_threads = 1;
   StopSignal stop;
   const absl::Status refused =
-      RunWorkerRole(other, flags, chief.get(), GrpcParameterClients(other, flags, &stop), &stop);
+      RunWorkerRole(other, flags, chief.get(), GrpcParameterClients(other, flags), &stop);
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr(HashToString(expected)));
   EXPECT_THAT(std::string(refused.message()), HasSubstr(HashToString(other.config_hash)));

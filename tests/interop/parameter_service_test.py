@@ -363,6 +363,48 @@ class ParameterServiceTest(unittest.TestCase):
         request = self.pull_request().SerializeToString() + b"\xa0\x06\x01"
         self.assertEqual(service_pb2.PullResponse.FromString(self.call_raw("Pull", request)), self.pull())
 
+    def assert_status(self, code, method, request):
+        with self.assertRaises(grpc.RpcError) as caught:
+            self.call_raw(method, request.SerializeToString())
+        self.assertEqual(caught.exception.code(), code)
+
+    def test_pushes_of_a_round_wait_for_its_commit(self):
+        before = self.values()
+        request = self.push_request(as_float32(gradients()))
+        request.attempt, request.round, request.weight = 3, 0, 2.5
+        self.push(request)
+        self.assertEqual(self.values(), before)
+        commit = service_pb2.CommitRoundRequest(round=0, attempt=3, contributions=1)
+        commit.header.incarnation = self.incarnation
+        self.assertEqual(self.call("CommitRound", commit, service_pb2.CommitRoundResponse).shard_step, 1)
+        for value, expected in zip(self.values(), stepped(before, gradients())):
+            self.assertAlmostEqual(value, expected, places=6)
+        request.sequence += 1
+        self.assert_status(grpc.StatusCode.FAILED_PRECONDITION, "Push", request)
+
+    def test_a_membership_that_is_over_is_aborted(self):
+        request = self.push_request(as_float32(gradients()))
+        request.header.incarnation = 5000 + self.incarnation
+        self.push(request)
+        attend = service_pb2.AttendRequest(retired_incarnations=[request.header.incarnation])
+        attend.header.incarnation = self.incarnation
+        self.call("Attend", attend, service_pb2.ShardStatus)
+        request.sequence += 1
+        self.assert_status(grpc.StatusCode.ABORTED, "Push", request)
+
+    def test_snapshot_streams(self):
+        request = service_pb2.StreamSnapshotRequest()
+        request.header.incarnation = self.incarnation
+        stream = self.channel.unary_stream(
+            "/keelson.v1.ParameterService/StreamSnapshot",
+            response_deserializer=service_pb2.SnapshotChunk.FromString,
+        )(request.SerializeToString(), timeout=DEADLINE_SECONDS)
+        *chunks, last = stream
+        data = b"".join(chunk.data for chunk in chunks)
+        self.assertEqual(len(data), last.end.bytes_written)
+        self.assertEqual(floats(data[: 4 * 15]), self.values()[:15])
+        self.assertTrue(last.end.entries)
+
     def test_other_placement_is_aborted(self):
         request = self.pull_request()
         request.placement_fingerprint += 1

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
@@ -50,16 +49,6 @@ std::vector<ReportedStep> ReportedSteps(const std::string& log) {
   return steps;
 }
 
-// Polls: processes can only be watched from outside.
-bool WaitUntil(const std::function<bool()>& condition, absl::Duration limit) {
-  const absl::Time deadline = absl::Now() + limit;
-  while (!condition()) {
-    if (absl::Now() >= deadline) return false;
-    absl::SleepFor(kPollPause);
-  }
-  return true;
-}
-
 int PortCount(const Job::Layout& layout) { return layout.ps + layout.workers + 2; }
 
 }  // namespace
@@ -82,6 +71,20 @@ std::vector<std::string> ErrorLines(const std::string& log) {
 int64_t LastReportedStep(const std::string& log) {
   const std::vector<ReportedStep> steps = ReportedSteps(log);
   return steps.empty() ? -1 : steps.back().step;
+}
+
+int64_t FirstReportedStep(const std::string& log) {
+  const std::vector<ReportedStep> steps = ReportedSteps(log);
+  return steps.empty() ? -1 : steps.front().step;
+}
+
+bool WaitUntil(const std::function<bool()>& condition, absl::Duration limit) {
+  const absl::Time deadline = absl::Now() + limit;
+  while (!condition()) {
+    if (absl::Now() >= deadline) return false;
+    absl::SleepFor(kPollPause);
+  }
+  return true;
 }
 
 Job::Job(const Layout& layout, const std::string& config)
@@ -116,12 +119,27 @@ std::string Job::Address(const Task& task) const {
   return absl::StrCat("127.0.0.1:", port);
 }
 
+FaultProxy& Job::Link(const Task& from, const Task& to) {
+  std::unique_ptr<FaultProxy>& link = links_[{from, to}];
+  if (link == nullptr) {
+    const std::string address = Address(to);
+    int port = 0;
+    EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port)) << address;
+    auto started = FaultProxy::Start(port);
+    EXPECT_TRUE(started.ok()) << started.status();
+    link = *std::move(started);
+  }
+  return *link;
+}
+
 std::string Job::TfConfig(const Task& task) const {
   nlohmann::json cluster = nlohmann::json::object();
   for (const Role role : {Role::kChief, Role::kPs, Role::kWorker, Role::kEvaluator}) {
     if (role == Role::kEvaluator && layout_.evaluator != Evaluator::kListed) continue;
     for (const Task& member : TasksOf(role)) {
-      cluster[std::string(RoleName(role))].push_back(Address(member));
+      const auto link = links_.find({task, member});
+      cluster[std::string(RoleName(role))].push_back(
+          link == links_.end() ? Address(member) : link->second->address());
     }
   }
   const nlohmann::json self = {{"type", std::string(RoleName(task.role))}, {"index", task.index}};
@@ -166,7 +184,16 @@ void Job::ExpectExit(const Task& task, int code, absl::Duration hang_limit) {
   EXPECT_EQ(*found, code) << task.ToString() << "\n" << EndOfLog(task);
 }
 
-void Job::ExpectAllDone(absl::Duration hang_limit) {
+absl::Time Job::Kill(const Task& task) {
+  const absl::Time now = absl::Now();
+  process(task).Signal(SIGKILL);
+  ExpectExit(task, 128 + SIGKILL);
+  return now;
+}
+
+void Job::ExpectAllDone(absl::Duration hang_limit) { ExpectAllDoneBut({}, hang_limit); }
+
+void Job::ExpectAllDoneBut(const std::vector<Task>& killed, absl::Duration hang_limit) {
   // All are watched at once, so that each one's end is seen when it happens.
   WaitUntil(
       [this] {
@@ -175,7 +202,10 @@ void Job::ExpectAllDone(absl::Duration hang_limit) {
         return all;
       },
       hang_limit);
-  for (const auto& [task, process] : processes_) ExpectExit(task, 0, absl::ZeroDuration());
+  for (const auto& [task, process] : processes_) {
+    if (std::find(killed.begin(), killed.end(), task) != killed.end()) continue;
+    ExpectExit(task, 0, absl::ZeroDuration());
+  }
 }
 
 void Job::WaitForStep(const Task& leader, int64_t step) {
@@ -184,10 +214,12 @@ void Job::WaitForStep(const Task& leader, int64_t step) {
       << EndOfLog(leader);
 }
 
-void Job::WaitForLog(const Task& task, const std::string& text) {
-  EXPECT_TRUE(WaitUntil([&] { return absl::StrContains(Log(task), text); }, kProgressLimit))
-      << text << "\n"
-      << EndOfLog(task);
+void Job::WaitForLog(const Task& task, const std::string& text, int times) {
+  const auto found = [&] {
+    const std::vector<std::string> parts = absl::StrSplit(Log(task), text);
+    return static_cast<int>(parts.size()) > times;
+  };
+  EXPECT_TRUE(WaitUntil(found, kProgressLimit)) << text << "\n" << EndOfLog(task);
 }
 
 double Job::SecondsFromStepToEnd(const Task& leader, int64_t step) const {

@@ -3,6 +3,7 @@
 #define KEELSON_TESTS_SUPPORT_JOB_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "core/cluster/task.h"
+#include "tests/support/fault_proxy.h"
 #include "tests/support/ports.h"
 #include "tests/support/process.h"
 
@@ -53,7 +55,10 @@ class Job {
 
   const std::string& model_dir() const { return model_dir_; }
   std::string Address(const Task& task) const;
-  // TF_CONFIG of the task, the whole cluster listed.
+  // The way of one task to another, which the former takes from its next start on. Owned by the
+  // job.
+  FaultProxy& Link(const Task& from, const Task& to);
+  // TF_CONFIG of the task, the whole cluster listed; others at the ends of its links, if any.
   std::string TfConfig(const Task& task) const;
 
   // Starts the task, anew when it has been started before (its log is then another file).
@@ -67,16 +72,22 @@ class Job {
   Process& process(const Task& task) { return *processes_.at(task); }
   std::string Log(const Task& task) const { return processes_.at(task)->Log(); }
 
+  // kill -9; returns when the process has ended. Returns when it was killed.
+  absl::Time Kill(const Task& task);
+
   // Waits until all started tasks have ended; kills those that run after `hang_limit`. Fails the
   // test for each that did not exit with 0, with the end of its log.
   void ExpectAllDone(absl::Duration hang_limit = absl::Seconds(120));
+  // The same for the job's tasks but for those that were killed for good.
+  void ExpectAllDoneBut(const std::vector<Task>& killed,
+                        absl::Duration hang_limit = absl::Seconds(120));
   // The same for one task and code.
   void ExpectExit(const Task& task, int code, absl::Duration hang_limit = absl::Seconds(60));
 
   // Waits until the leader has reported a step of at least `step`. Fails the test after 60 s.
   void WaitForStep(const Task& leader, int64_t step);
-  // Waits until the task's log has the text. Fails the test after 60 s.
-  void WaitForLog(const Task& task, const std::string& text);
+  // Waits until the task's log has the text so often. Fails the test after 60 s.
+  void WaitForLog(const Task& task, const std::string& text, int times = 1);
 
   // Seconds from the leader's report of `step` to the end of the last process.
   double SecondsFromStepToEnd(const Task& leader, int64_t step) const;
@@ -91,12 +102,17 @@ class Job {
   const ReservedPorts ports_;
   std::vector<std::string> flags_;
   std::map<Role, std::vector<std::string>> role_flags_;
+  std::map<std::pair<Task, Task>, std::unique_ptr<FaultProxy>> links_;
   std::map<Task, std::unique_ptr<Process>> processes_;
   int starts_ = 0;
 };
 
-// The highest step of the metrics lines in a leader's log; -1: none.
+// The highest step of the metrics lines in a leader's log, and that of the first line; -1: none.
 int64_t LastReportedStep(const std::string& log);
+int64_t FirstReportedStep(const std::string& log);
+
+// Polls: processes can only be watched from outside. False after `limit`.
+bool WaitUntil(const std::function<bool()>& condition, absl::Duration limit);
 
 }  // namespace keelson
 

@@ -188,9 +188,9 @@ void LocalCluster::StartWorker(int index) {
   workers_[index] = MakeMember({Role::kWorker, index});
   Member* const member = workers_[index].get();
   member->thread = std::thread([member] {
-    member->status = RunWorkerRole(
-        member->context, OneThread(), member->link.get(),
-        GrpcParameterClients(member->context, OneThread(), &member->stop), &member->stop);
+    member->status =
+        RunWorkerRole(member->context, OneThread(), member->link.get(),
+                      GrpcParameterClients(member->context, OneThread()), &member->stop);
   });
 }
 

@@ -75,7 +75,7 @@ absl::StatusOr<ModelValues> ReadModelValues(const std::string& prefix) {
 
 absl::StatusOr<int64_t> VerifiedLatestStep(const std::string& model_dir) {
   ASSIGN_OR_RETURN(const std::optional<SnapshotInfo> latest,
-                   CheckpointDirectory(model_dir, Clock::Real()).Latest());
+                   CheckpointDirectory(FileSystem::Real(), model_dir, Clock::Real()).Latest());
   if (!latest.has_value()) return absl::NotFoundError(absl::StrCat("no snapshot in ", model_dir));
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> reader, BundleReader::Open(latest->prefix));
   RETURN_IF_ERROR(reader->VerifyAll());

@@ -37,6 +37,9 @@ class Process {
   std::optional<int> Wait(absl::Duration timeout);
   void Signal(int signal_number);
 
+  // Of the process, also once it has ended.
+  pid_t pid() const { return pid_; }
+
   // When Poll or Wait first saw the end. Infinite future: it runs.
   absl::Time ended_at() const { return ended_at_; }
   // What it has written so far.

@@ -86,12 +86,23 @@ absl::Status SeverableChiefService::AcquireWhenOpen(const v1::AcquireWorkRequest
     v1::HeartbeatResponse answer;
     RETURN_IF_ERROR(chief_->Heartbeat(heartbeat, &answer));
     response->set_phase(answer.phase());
+    *response->mutable_books() = answer.books();
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(chief_->AcquireWork(request, response));
   gate_->CountGranted(response->tickets_size());
   if (response->tickets_size() >= sever_after_) Sever();
   return absl::OkStatus();
+}
+
+absl::Status SeverableChiefService::Admit(const v1::AdmitRequest& request,
+                                          v1::AdmitResponse* response) {
+  return Call([&] { return chief_->Admit(request, response); });
+}
+
+absl::Status SeverableChiefService::SetMode(const v1::SetModeRequest& request,
+                                            v1::SetModeResponse* response) {
+  return Call([&] { return chief_->SetMode(request, response); });
 }
 
 absl::Status SeverableChiefService::Leave(const v1::LeaveRequest& request,
@@ -126,6 +137,28 @@ absl::StatusOr<ByteRope> SeverableParameterService::Bulk(BulkMethod method, Byte
 absl::Status SeverableParameterService::WriteSnapshot(const v1::WriteSnapshotRequest& request,
                                                       v1::WriteSnapshotResponse* response) {
   return Call([&] { return server_->WriteSnapshot(request, response); });
+}
+
+absl::Status SeverableParameterService::StreamSnapshot(const v1::StreamSnapshotRequest& request,
+                                                       ByteSink sink,
+                                                       v1::WriteSnapshotResponse* response) {
+  return Call([&] { return server_->StreamSnapshot(request, sink, response); });
+}
+
+absl::Status SeverableParameterService::InitializeStreamed(const v1::InitializeChunk& first,
+                                                           ChunkSource next,
+                                                           v1::InitializeShardResponse* response) {
+  return Call([&] { return server_->InitializeStreamed(first, next, response); });
+}
+
+absl::Status SeverableParameterService::Attend(const v1::AttendRequest& request,
+                                               v1::ShardStatus* response) {
+  return Call([&] { return server_->Attend(request, response); });
+}
+
+absl::Status SeverableParameterService::CommitRound(const v1::CommitRoundRequest& request,
+                                                    v1::CommitRoundResponse* response) {
+  return Call([&] { return server_->CommitRound(request, response); });
 }
 
 absl::Status SeverableParameterService::GetStatus(const v1::GetShardStatusRequest& request,

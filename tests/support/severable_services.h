@@ -56,6 +56,8 @@ class SeverableChiefService : public ChiefService {
                          v1::HeartbeatResponse* response) override;
   absl::Status AcquireWork(const v1::AcquireWorkRequest& request,
                            v1::AcquireWorkResponse* response) override;
+  absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) override;
+  absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse* response) override;
   absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) override;
   absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                      v1::AcknowledgeEvaluationResponse* response) override;
@@ -89,6 +91,13 @@ class SeverableParameterService : public ParameterService {
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override;
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override;
+  absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
+                              v1::WriteSnapshotResponse* response) override;
+  absl::Status InitializeStreamed(const v1::InitializeChunk& first, ChunkSource next,
+                                  v1::InitializeShardResponse* response) override;
+  absl::Status Attend(const v1::AttendRequest& request, v1::ShardStatus* response) override;
+  absl::Status CommitRound(const v1::CommitRoundRequest& request,
+                           v1::CommitRoundResponse* response) override;
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
                          v1::ShardStatus* response) override;
   absl::Status FindChief(const v1::FindChiefRequest& request,

@@ -1,0 +1,107 @@
+// Parameter servers that die or freeze (design §9).
+#include <signal.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/failure_testing.h"
+#include "tests/support/model_directory.h"
+
+namespace keelson {
+namespace {
+
+// Two shards of 105 MB; a step is little arithmetic and much traffic.
+std::string LargeConfig(int64_t max_steps) {
+  return absl::StrCat(R"(
+    model {
+      name: "large"
+      input_shape: [28, 28, 1]
+      layers { flatten {} }
+      layers { name: "hidden" dense { units: 67000 } }
+      layers { relu {} }
+      layers { name: "scores" dense { units: 10 } }
+      loss { kind: SOFTMAX_CROSS_ENTROPY }
+    }
+    optimizer { sgd {} }
+    learning_rate { base: 0.001 }
+    data { generated { train_records: 500 eval_records: 10 } }
+    train { batch_size: 2 seed: 3 summary_steps: 1 max_steps: )",
+                      max_steps, R"( }
+    checkpoint { save_steps: 12 keep_max: 2 }
+  )");
+}
+
+TEST(FailureServerTest, KilledWithAShardOf100Megabytes) {
+  Job job({.ps = 2, .workers = 1, .evaluator = Job::Evaluator::kNone}, LargeConfig(60));
+  job.StartAll();
+  const StepWatch killed(job.Address(PsTask(0)));
+  const StepWatch other(job.Address(PsTask(1)));
+  killed.WaitForStep(18);  // The snapshot of step 12 is there.
+  const absl::Time time = job.Kill(PsTask(0));
+  job.Start(PsTask(0));
+  const absl::Duration outage = killed.WaitForFullSpeed(time);
+  job.ExpectAllDone(absl::Minutes(3));
+  EXPECT_EQ(*DoneStep(job.model_dir()), 60);
+  EXPECT_EQ(*VerifiedLatestStep(job.model_dir()), 60);
+  EXPECT_EQ(killed.setbacks().new_stores, 1);
+  EXPECT_EQ(other.setbacks().new_stores, 0);
+  EXPECT_EQ(other.setbacks().falls, 0);
+  PrintFigure("ps with a shard of 105 MB killed and restarted",
+              absl::StrCat("from kill to full speed: ", Seconds(outage),
+                           ", steps lost on its shard: ", killed.setbacks().steps_lost));
+}
+
+TEST(FailureServerTest, KilledAndRestarted) {
+  constexpr int64_t kSaveSteps = 100;
+  PacedJob paced({.max_steps = 5000, .save_steps = kSaveSteps});
+  paced.StartAndWatch(450);
+  const absl::Time time = paced.job.Kill(PsTask(1));
+  paced.job.Start(PsTask(1));
+  const absl::Duration outage = paced.watches[1]->WaitForFullSpeed(time);
+  paced.Finish();
+
+  const StepWatch::Setbacks killed = paced.watches[1]->setbacks();
+  const StepWatch::Setbacks other = paced.watches[0]->setbacks();
+  EXPECT_EQ(killed.new_stores, 1);
+  EXPECT_EQ(other.falls, 0);
+  EXPECT_EQ(other.new_stores, 0);
+  // No worker died: the other shard has every step exactly once; this one lacks what was pushed
+  // since the snapshot, and nothing else.
+  const CountedSnapshot end = paced.FinalSnapshot();
+  ASSERT_EQ(end.updates.size(), 2u);
+  EXPECT_EQ(end.updates[0], 5000);
+  EXPECT_LE(end.updates[1], 5000);
+  EXPECT_GE(end.updates[1], 5000 - 3 * kSaveSteps);
+  EXPECT_GE(5000 - end.updates[1], killed.steps_lost);
+  PrintFigure("ps killed and restarted",
+              absl::StrCat("from kill to full speed: ", Seconds(outage),
+                           ", steps lost on its shard: ", 5000 - end.updates[1]));
+}
+
+// Longer than the lease, and than the chief's patience with a call.
+TEST(FailureServerTest, Frozen) {
+  PacedJob paced({.max_steps = 4000});
+  paced.StartAndWatch(300);
+  const absl::Time frozen = absl::Now();
+  paced.job.process(PsTask(1)).Signal(SIGSTOP);
+  paced.job.WaitForLog(kChiefTask, "lost ps-1");
+  paced.job.process(PsTask(1)).Signal(SIGCONT);
+  const absl::Time woken = absl::Now();
+  const absl::Duration outage = paced.watches[0]->WaitForFullSpeed(frozen);
+  paced.Finish();
+  // Nobody died, so nothing is lost and nothing is done twice.
+  paced.ExpectCounts(0);
+  for (const auto& watch : paced.watches) {
+    EXPECT_EQ(watch->setbacks().falls, 0);
+    EXPECT_EQ(watch->setbacks().new_stores, 0);
+  }
+  PrintFigure("ps frozen for " + Seconds(woken - frozen),
+              absl::StrCat("from its waking up to full speed: ",
+                           Seconds(std::max(frozen + outage - woken, absl::ZeroDuration())),
+                           ", steps lost: 0"));
+}
+
+}  // namespace
+}  // namespace keelson

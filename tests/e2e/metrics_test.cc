@@ -1,0 +1,106 @@
+// The metrics of a job's programs, scraped while it trains.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/file.h"
+#include "core/startup/http_testing.h"
+#include "core/startup/metrics_endpoint.h"
+#include "tests/e2e/job_config.h"
+#include "tests/support/job.h"
+#include "tests/support/model_directory.h"
+#include "tests/support/program_run.h"
+
+namespace keelson {
+namespace {
+
+// More steps than the test waits for.
+constexpr int kEndless = 100'000'000;
+
+// The port that a program has logged.
+int MetricsPort(Job* job, const Task& task) {
+  const std::string text = "metrics on port ";
+  job->WaitForLog(task, text);
+  const std::string log = job->Log(task);
+  const size_t begin = log.find(text) + text.size();
+  int port = 0;
+  EXPECT_TRUE(absl::SimpleAtoi(log.substr(begin, log.find('\n', begin) - begin), &port));
+  return port;
+}
+
+// docs/metrics.md has the metric's name.
+void ExpectDocumented(const std::string& name) {
+  const char* const root = std::getenv("KEELSON_SOURCE_DIR");
+  ASSERT_NE(root, nullptr);
+  const absl::StatusOr<std::string> text = ReadFile(JoinPath(root, "docs/metrics.md"));
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text, ::testing::HasSubstr(absl::StrCat("`", name, "`")));
+}
+
+std::map<std::string, double> ScrapeTask(Job* job, const Task& task) {
+  const absl::StatusOr<HttpResponse> response =
+      HttpRequest(MetricsPort(job, task), "GET", "/metrics");
+  EXPECT_TRUE(response.ok()) << response.status();
+  const absl::StatusOr<Exposition> page = ParseExposition(response->body);
+  EXPECT_TRUE(page.ok()) << task.ToString() << ": " << page.status();
+  for (const auto& [name, type] : page->types) ExpectDocumented(name);
+  return page->samples;
+}
+
+TEST(MetricsTest, EveryTaskOfAJobTellsItsOwn) {
+  Job job({.ps = 1, .workers = 1}, JobConfig(kEndless));
+  job.AddFlag("--metrics_port=0");
+  job.StartAll();
+  job.WaitForStep(kChiefTask, 50);
+  job.WaitForLog(kEvaluatorTask, "evaluating ");
+  for (const Task& task : {kChiefTask, PsTask(0), WorkerTask(0), kEvaluatorTask}) {
+    const int port = MetricsPort(&job, task);
+    for (const char* path : {"/healthz", "/readyz"}) {
+      const absl::StatusOr<HttpResponse> response = HttpRequest(port, "GET", path);
+      ASSERT_TRUE(response.ok()) << response.status();
+      EXPECT_EQ(response->status, 200) << task.ToString() << path;
+    }
+    EXPECT_GT(ScrapeTask(&job, task).at("process_resident_memory_bytes"), 0);
+  }
+  const std::map<std::string, double> chief = ScrapeTask(&job, kChiefTask);
+  EXPECT_GE(chief.at("keelson_chief_global_step"), 50);
+  EXPECT_EQ(chief.at("keelson_chief_phase{phase=\"training\"}"), 1);
+  EXPECT_EQ(chief.at("keelson_chief_mode{mode=\"async\"}"), 1);
+  EXPECT_EQ(chief.at("keelson_chief_members{role=\"worker\",state=\"alive\"}"), 1);
+  EXPECT_GE(chief.at("keelson_chief_worker_steps_total{task=\"worker-0\"}"), 50);
+  EXPECT_GE(chief.at("keelson_chief_snapshot_step"), 0);
+  const std::map<std::string, double> server = ScrapeTask(&job, PsTask(0));
+  EXPECT_EQ(server.at("keelson_ps_shard_ready"), 1);
+  EXPECT_GE(server.at("keelson_ps_shard_step"), 50);
+  EXPECT_GE(server.at("keelson_ps_pushes_total"), 50);
+  EXPECT_GE(server.at("keelson_ps_staleness_bucket{task=\"worker-0\",le=\"+Inf\"}"), 50);
+  EXPECT_GE(server.at("keelson_ps_snapshots_total"), 1);
+  const std::map<std::string, double> worker = ScrapeTask(&job, WorkerTask(0));
+  EXPECT_GE(worker.at("keelson_worker_steps_total"), 50);
+  EXPECT_GT(worker.at("keelson_worker_step_seconds_total{kind=\"compute\"}"), 0);
+}
+
+TEST(MetricsTest, APortInUseEndsTheProgram) {
+  const Telemetry telemetry;
+  const auto other = MetricsEndpoint::Start({}, &telemetry);
+  ASSERT_TRUE(other.ok()) << other.status();
+  const ProgramRun run =
+      RunProgram(Role::kChief, {"--model_dir=" + JoinPath(FreshDirectory(), "model"),
+                                absl::StrCat("--metrics_port=", (*other)->port())});
+  ExpectOneError(run, 2,
+                 {absl::StrCat("--metrics_port: cannot listen on port ", (*other)->port()),
+                  "Address already in use"});
+}
+
+TEST(MetricsTest, APortOutOfRangeIsAUsageError) {
+  const ProgramRun run = RunProgram(Role::kChief, {"--metrics_port=65536"});
+  ExpectOneError(run, 2, {"--metrics_port", "65536", "see --help"});
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,281 @@
+// Pushes count once: clients push to counting servers through links that break, while servers and
+// clients die and come back. Whatever happens, each block ends at the arithmetic truth.
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <ostream>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/clock.h"
+#include "core/base/random.h"
+#include "core/base/stop_signal.h"
+#include "core/client/grpc_parameter_client.h"
+#include "gtest/gtest.h"
+#include "tests/support/counting_servers.h"
+#include "tests/support/fault_proxy.h"
+
+namespace keelson {
+namespace {
+
+constexpr int kServers = 2;
+constexpr int kClients = 3;
+constexpr absl::Duration kProgressLimit = absl::Seconds(60);
+
+// Two messages for each server and step; "bias" is whole on one of them.
+std::vector<VariableSpec> Variables() {
+  return {{"weights", Shape({2200, 1000}), {}}, {"bias", Shape({1000}), {}}};
+}
+
+struct Scenario {
+  std::string name;
+  bool resets = false;
+  bool server_kills = false;
+  bool client_kills = false;
+};
+
+struct Case {
+  Scenario scenario;
+  int depth;
+  uint64_t seed;
+};
+
+std::string NameOf(const Case& c) {
+  return absl::StrCat(c.scenario.name, "Depth", c.depth, "Seed", c.seed);
+}
+
+void PrintTo(const Case& c, std::ostream* out) { *out << NameOf(c); }
+
+// A worker that does nothing but push -1 for every element, over links of its own.
+class CountingClient {
+ public:
+  CountingClient(const CountingServers& servers, int index, int depth, uint64_t seed)
+      : incarnation_(RandomId()) {
+    std::vector<std::string> addresses;
+    for (int s = 0; s < servers.size(); ++s) {
+      auto link = FaultProxy::Start(servers.port(s), seed * 1000 + static_cast<uint64_t>(s));
+      EXPECT_TRUE(link.ok()) << link.status();
+      links_.push_back(*std::move(link));
+      addresses.push_back(links_.back()->address());
+    }
+    ShardedParameterClient::Options options;
+    options.self = {Role::kWorker, index};
+    options.incarnation = incarnation_;
+    options.depth = depth;
+    options.background = true;
+    options.retry.first_pause = absl::Milliseconds(1);
+    options.retry.longest_pause = absl::Milliseconds(20);
+    options.call_timeout = absl::Seconds(5);
+    auto client = ConnectParameterClient(options, servers.variables(), servers.placement(),
+                                         addresses, grpc::InsecureChannelCredentials(),
+                                         Clock::Real(), &death_, {.local_route = LocalRoute::kTcp});
+    EXPECT_TRUE(client.ok()) << client.status();
+    client_ = *std::move(client);
+  }
+  ~CountingClient() {
+    if (thread_.joinable()) Die();
+  }
+
+  uint64_t incarnation() const { return incarnation_; }
+  FaultProxy& link(int server) { return *links_[static_cast<size_t>(server)]; }
+  // Steps that all servers have acknowledged.
+  int64_t acknowledged() const { return acknowledged_; }
+
+  void SetLinks(const LinkConditions& conditions) {
+    for (const auto& link : links_) link->Set(conditions);
+  }
+
+  void Start() {
+    thread_ = std::thread([this] { status_ = Run(); });
+  }
+  // Lets the steps under way end.
+  absl::Status Finish() {
+    finishing_ = true;
+    thread_.join();
+    return status_;
+  }
+  // As kill -9, wherever it is: half a push may be with the servers.
+  void Die() {
+    SetLinks({.flow = LinkConditions::Flow::kPartition});
+    for (const auto& link : links_) link->Reset();
+    death_.Raise();
+    thread_.join();
+    client_ = nullptr;
+  }
+
+ private:
+  absl::Status Run() {
+    absl::Status status = client_->Pull();
+    for (int64_t step = 0; status.ok() && !finishing_; ++step) {
+      client_->Begin(step);
+      for (size_t v = 0; v < client_->gradients().size(); ++v) {
+        const absl::Span<float> gradient = client_->gradients()[v];
+        std::fill(gradient.begin(), gradient.end(), -1);
+        client_->Offer(static_cast<int>(v));
+      }
+      status = Count(client_->End());
+    }
+    return status.ok() ? Count(client_->Drain()) : status;
+  }
+  absl::Status Count(const absl::StatusOr<std::optional<PushResult>>& result) {
+    if (result.ok() && result->has_value()) ++acknowledged_;
+    return result.status();
+  }
+
+  const uint64_t incarnation_;
+  StopSignal death_;
+  std::vector<std::unique_ptr<FaultProxy>> links_;
+  std::unique_ptr<ParameterClient> client_;
+  std::atomic<bool> finishing_{false};
+  std::atomic<int64_t> acknowledged_{0};
+  absl::Status status_;  // of Run, once the thread has ended
+  std::thread thread_;
+};
+
+class ExactlyOnceTest : public testing::TestWithParam<Case> {
+ protected:
+  ExactlyOnceTest() : random_(GetParam().seed) {
+    std::printf("seed %llu\n", static_cast<unsigned long long>(GetParam().seed));
+    for (int c = 0; c < kClients; ++c) clients_.push_back(NewClient(c));
+  }
+
+  // In [low, high].
+  int Draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+
+  std::unique_ptr<CountingClient> NewClient(int index) {
+    auto client = std::make_unique<CountingClient>(servers_, index, GetParam().depth, random_());
+    client->SetLinks(Conditions());
+    client->Start();
+    return client;
+  }
+  LinkConditions Conditions() const {
+    LinkConditions conditions;
+    if (GetParam().scenario.resets) conditions.mean_bytes_to_reset = 60'000'000;
+    return conditions;
+  }
+
+  void WaitForMessages(int count) {
+    const int64_t wanted = servers_.truth().messages() + count;
+    ASSERT_TRUE(servers_.truth().WaitForMessages(wanted, kProgressLimit));
+  }
+
+  void BreakALink() {
+    FaultProxy& link =
+        clients_[static_cast<size_t>(Draw(0, kClients - 1))]->link(Draw(0, kServers - 1));
+    if (Draw(0, 1) == 0) return link.Reset();
+    // Others go on meanwhile.
+    link.Set(
+        {.flow = Draw(0, 1) == 0 ? LinkConditions::Flow::kHold : LinkConditions::Flow::kPartition});
+    WaitForMessages(Draw(4, 12));
+    link.Set(Conditions());
+  }
+
+  void KillAServer() {
+    const int server = Draw(0, kServers - 1);
+    servers_.Kill(server);
+    servers_.Restore(server);
+  }
+
+  void KillAClient() {
+    const int index = Draw(0, kClients - 1);
+    std::unique_ptr<CountingClient>& client = clients_[static_cast<size_t>(index)];
+    client->Die();
+    // Sometimes the servers hear of it, sometimes they do not.
+    if (Draw(0, 1) == 0) servers_.Retire({client->incarnation()});
+    dead_.push_back(std::move(client));
+    client = NewClient(index);
+  }
+
+  void DoSomething() {
+    const Scenario& scenario = GetParam().scenario;
+    switch (Draw(0, 3)) {
+      case 0:
+        return servers_.TakeSnapshot();
+      case 1:
+        if (scenario.resets) BreakALink();
+        return;
+      case 2:
+        if (scenario.server_kills) KillAServer();
+        return;
+      default:
+        if (scenario.client_kills) KillAClient();
+    }
+  }
+
+  CountingServers servers_{Variables(), kServers};
+  std::mt19937_64 random_;
+  std::vector<std::unique_ptr<CountingClient>> clients_;
+  std::vector<std::unique_ptr<CountingClient>> dead_;
+};
+
+TEST_P(ExactlyOnceTest, EveryBlockEndsAtTheTruth) {
+  const int depth = GetParam().depth;
+  for (int event = 0; event < 16; ++event) {
+    WaitForMessages(Draw(5, 40));
+    if (HasFatalFailure()) return;
+    DoSomething();
+  }
+  int64_t resets = 0;
+  for (const auto& client : clients_) {
+    client->SetLinks({});
+    const absl::Status status = client->Finish();
+    EXPECT_TRUE(status.ok()) << status;
+    for (int s = 0; s < kServers; ++s) resets += client->link(s).resets();
+  }
+  servers_.ExpectTruth();
+
+  int64_t steps = 0;
+  const bool all_remembered = !GetParam().scenario.server_kills;
+  for (const auto& client : clients_) {
+    const auto [fewest, most] = servers_.truth().AcknowledgedOf(client->incarnation());
+    steps += client->acknowledged();
+    EXPECT_LE(most, client->acknowledged());
+    if (all_remembered) {
+      EXPECT_EQ(fewest, client->acknowledged());
+    }
+  }
+  for (const auto& client : dead_) {
+    // What it had sent last is there or not, block by block.
+    const auto [fewest, most] = servers_.truth().AcknowledgedOf(client->incarnation());
+    EXPECT_LE(most, client->acknowledged() + depth);
+    if (all_remembered) {
+      EXPECT_GE(fewest, client->acknowledged());
+    }
+  }
+  std::printf("%lld steps of the clients that live, %lld messages, %lld resets, %zu dead clients\n",
+              static_cast<long long>(steps), static_cast<long long>(servers_.truth().messages()),
+              static_cast<long long>(resets), dead_.size());
+}
+
+// Megabytes by the dozen are moved through the process three times.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSlowBuild = true;
+#else
+constexpr bool kSlowBuild = false;
+#endif
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  const std::vector<Scenario> scenarios = {{"Resets", true, false, false},
+                                           {"ServerKills", false, true, false},
+                                           {"ClientKills", false, false, true},
+                                           {"Everything", true, true, true}};
+  for (const int depth : {1, 2}) {
+    for (const uint64_t seed : {1, 2}) {
+      if (kSlowBuild) continue;
+      for (const Scenario& scenario : scenarios) cases.push_back({scenario, depth, seed});
+    }
+    cases.push_back({scenarios.back(), depth, 3});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ExactlyOnceTest, testing::ValuesIn(Cases()),
+                         [](const auto& c) { return NameOf(c.param); });
+
+}  // namespace
+}  // namespace keelson

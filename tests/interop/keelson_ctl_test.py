@@ -1,0 +1,93 @@
+"""Asks a chief with keelson_ctl.
+
+Needs the release build's programs, in $KEELSON_BINARY_DIR or build/release/bin.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import unittest
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARIES = os.environ.get("KEELSON_BINARY_DIR", os.path.join(REPOSITORY, "build", "release", "bin"))
+TIMEOUT_SECONDS = 60
+
+
+def free_address():
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return f"localhost:{listener.getsockname()[1]}"
+
+
+class KeelsonCtlTest(unittest.TestCase):
+    def run_tool(self, *arguments, exit_code=0, tf_config=None):
+        """Standard output, or standard error where it fails."""
+        environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
+        if tf_config is not None:
+            environment["TF_CONFIG"] = json.dumps(tf_config)
+        result = subprocess.run(
+            [os.path.join(BINARIES, "keelson_ctl"), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_SECONDS,
+            env=environment,
+        )
+        self.assertEqual(result.returncode, exit_code, result.stdout + result.stderr)
+        return result.stderr if exit_code != 0 else result.stdout
+
+    def start_chief(self):
+        """A chief that waits for a server which never comes; its address."""
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        chief, ps, worker = free_address(), free_address(), free_address()
+        process = subprocess.Popen(
+            [
+                os.path.join(BINARIES, "chief"),
+                f"--model_dir={directory.name}",
+                f"--chief_hosts={chief}",
+                f"--ps_hosts={ps}",
+                f"--worker_hosts={worker}",
+            ],
+            stderr=subprocess.DEVNULL,
+        )
+        self.addCleanup(process.wait, TIMEOUT_SECONDS)
+        self.addCleanup(process.kill)
+        return chief
+
+    def test_asks_a_chief(self):
+        chief = self.start_chief()
+        patience = f"--timeout={TIMEOUT_SECONDS}"
+        status = self.run_tool(f"--chief={chief}", patience, "status")
+        self.assertIn("WAITING_FOR_SERVERS", status)
+        cluster = {"chief": [chief], "ps": ["localhost:1"], "worker": ["localhost:2"]}
+        tf_config = {"cluster": cluster, "task": {"type": "worker", "index": 0}}
+        parsed = json.loads(self.run_tool("status", "--json", tf_config=tf_config))
+        self.assertEqual(parsed["phase"], "WAITING_FOR_SERVERS")
+        self.assertEqual(self.run_tool(f"--chief_hosts={chief}", "mode"), "async\n")
+        error = self.run_tool(f"--chief={chief}", "mode", "ssp:4", exit_code=2)
+        self.assertIn("the job does not train", error)
+        self.assertEqual(len(error.splitlines()), 1, error)
+        error = self.run_tool(f"--chief={chief}", "mode", "sync", exit_code=2)
+        self.assertIn("expected a worker that is alive", error)
+
+    def test_a_chief_that_does_not_answer_is_one_clear_line(self):
+        with socket.socket() as deaf:
+            deaf.bind(("localhost", 0))
+            address = f"localhost:{deaf.getsockname()[1]}"
+            error = self.run_tool(f"--chief={address}", "--timeout=0.5", "status", exit_code=138)
+            self.assertIn(f"no answer from the chief at {address} for ", error)
+            self.assertEqual(len(error.splitlines()), 1, error)
+
+    def test_usage_errors_are_one_line(self):
+        for arguments in ([], ["look"], ["--timeout=0", "status"], ["mode", "a", "b"]):
+            error = self.run_tool(*arguments, exit_code=2)
+            self.assertEqual(len(error.splitlines()), 1, error)
+            self.assertIn("see --help", error)
+        self.assertIn("--chief: expected the chief's host:port", self.run_tool("status", exit_code=2))
+        self.assertIn('found "fast"', self.run_tool("--chief=localhost:1", "mode", "fast", exit_code=2))
+
+
+if __name__ == "__main__":
+    unittest.main()

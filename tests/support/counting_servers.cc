@@ -1,0 +1,306 @@
+#include "tests/support/counting_servers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/random.h"
+#include "core/checkpoint/bundle_format.h"
+#include "core/checkpoint/bundle_index.h"
+#include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/stored_blocks.h"
+#include "gtest/gtest.h"
+#include "tests/support/model_directory.h"
+
+namespace keelson {
+namespace {
+
+constexpr uint64_t kConfigHash = 1;
+constexpr uint64_t kChiefIncarnation = 77;
+
+v1::RequestHeader ChiefHeader() {
+  v1::RequestHeader header;
+  header.mutable_task()->set_role(v1::ROLE_CHIEF);
+  header.set_incarnation(kChiefIncarnation);
+  return header;
+}
+
+// With a gradient of -1 each push adds 1.
+v1::InitializeShardRequest CountingShard(const Placement& placement, int shard) {
+  v1::InitializeShardRequest request;
+  *request.mutable_header() = ChiefHeader();
+  request.set_config_hash(kConfigHash);
+  request.set_shard(static_cast<uint32_t>(shard));
+  *request.mutable_placement() = placement.ToProto();
+  request.set_placement_fingerprint(placement.Fingerprint());
+  request.mutable_optimizer()->mutable_sgd();
+  request.mutable_learning_rate()->set_base(1);
+  return request;
+}
+
+}  // namespace
+
+CountingTruth::CountingTruth(const Placement* placement) : placement_(placement) {
+  for (size_t p = 0; p < placement->partitions().size(); ++p) {
+    blocks_.emplace_back(static_cast<size_t>(placement->NumBlocks(static_cast<int>(p))));
+  }
+}
+
+void CountingTruth::Acknowledge(const BulkRequest& push) {
+  MutexLock lock(&mu_);
+  ++messages_;
+  more_.NotifyAll();
+  for (const BlockRange& range : push.ranges) {
+    for (uint32_t b = 0; b < range.num_blocks; ++b) {
+      Block& block = blocks_.at(range.partition).at(range.first_block + b);
+      block.acknowledged_sequences[push.incarnation].insert(push.sequence);
+    }
+  }
+}
+
+void CountingTruth::Restore(int shard, const v1::ShardState& state) {
+  MutexLock lock(&mu_);
+  for (const int p : placement_->PartitionsOf(shard)) {
+    std::vector<Block>& blocks = blocks_[static_cast<size_t>(p)];
+    for (Block& block : blocks) block = Block();
+    for (const v1::ShardState::Block& stored : state.blocks()) {
+      if (state.variables(static_cast<int>(stored.variable())) != placement_->VariableOf(p).name) {
+        continue;
+      }
+      const int64_t element = stored.first_element() - placement_->PartitionFirstElement(p);
+      Block& block = blocks.at(static_cast<size_t>(element / placement_->block_elements()));
+      block.restored = stored.updates();
+      for (const v1::ShardState::WorkerSequence& applied : stored.applied()) {
+        block.restored_sequences[applied.incarnation()] = applied.sequence();
+      }
+    }
+  }
+}
+
+int64_t CountingTruth::Expected(int partition, int64_t block) const {
+  MutexLock lock(&mu_);
+  const Block& truth = blocks_.at(static_cast<size_t>(partition)).at(static_cast<size_t>(block));
+  int64_t expected = truth.restored;
+  for (const auto& [incarnation, sequences] : truth.acknowledged_sequences) {
+    const auto known = truth.restored_sequences.find(incarnation);
+    const uint64_t applied = known == truth.restored_sequences.end() ? 0 : known->second;
+    expected += std::distance(sequences.upper_bound(applied), sequences.end());
+  }
+  return expected;
+}
+
+CountingTruth::Extremes CountingTruth::AcknowledgedOf(uint64_t incarnation) const {
+  MutexLock lock(&mu_);
+  Extremes extremes = {INT64_MAX, 0};
+  for (const std::vector<Block>& blocks : blocks_) {
+    for (const Block& block : blocks) {
+      const auto found = block.acknowledged_sequences.find(incarnation);
+      const int64_t count = found == block.acknowledged_sequences.end()
+                                ? 0
+                                : static_cast<int64_t>(found->second.size());
+      extremes = {std::min(extremes.fewest, count), std::max(extremes.most, count)};
+    }
+  }
+  return extremes;
+}
+
+int64_t CountingTruth::messages() const {
+  MutexLock lock(&mu_);
+  return messages_;
+}
+
+bool CountingTruth::WaitForMessages(int64_t messages, absl::Duration limit) const {
+  const absl::Time deadline = absl::Now() + limit;
+  MutexLock lock(&mu_);
+  while (messages_ < messages) {
+    if (absl::Now() >= deadline) return false;
+    more_.WaitFor(&mu_, deadline - absl::Now());
+  }
+  return true;
+}
+
+class CountingServers::Witness : public ParameterService {
+ public:
+  Witness(ParameterService* handler, CountingTruth* truth) : handler_(handler), truth_(truth) {}
+
+  absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
+    BulkRequest header;
+    ByteCursor cursor(request);
+    const absl::Status decoded = DecodeBulkRequest(&cursor, &header).status();
+    EXPECT_TRUE(decoded.ok()) << decoded;
+    absl::StatusOr<ByteRope> response = handler_->Bulk(method, std::move(request));
+    if (response.ok() && method != BulkMethod::kPull) truth_->Acknowledge(header);
+    return response;
+  }
+
+  absl::Status Initialize(const v1::InitializeShardRequest& request,
+                          v1::InitializeShardResponse* response) override {
+    return handler_->Initialize(request, response);
+  }
+  absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
+                             v1::WriteSnapshotResponse* response) override {
+    return handler_->WriteSnapshot(request, response);
+  }
+  absl::Status GetStatus(const v1::GetShardStatusRequest& request,
+                         v1::ShardStatus* response) override {
+    return handler_->GetStatus(request, response);
+  }
+  absl::Status FindChief(const v1::FindChiefRequest& request,
+                         v1::FindChiefResponse* response) override {
+    return handler_->FindChief(request, response);
+  }
+  absl::Status Finish(const v1::FinishShardRequest& request,
+                      v1::FinishShardResponse* response) override {
+    return handler_->Finish(request, response);
+  }
+
+ private:
+  ParameterService* const handler_;
+  CountingTruth* const truth_;
+};
+
+CountingServers::Server::Server(CountingTruth* truth)
+    : handler({RandomId(), kConfigHash}, Clock::Real(), &end),
+      witness(std::make_unique<Witness>(&handler, truth)),
+      service(witness.get()) {}
+
+CountingServers::Server::~Server() {
+  if (rpc != nullptr) rpc->Shutdown(absl::ZeroDuration());
+}
+
+CountingServers::CountingServers(std::vector<VariableSpec> variables, int servers)
+    : variables_(std::move(variables)),
+      placement_(Placement::Compute(variables_, servers)),
+      directory_(FreshDirectory()),
+      ports_(servers),
+      truth_(&placement_),
+      servers_(static_cast<size_t>(servers)) {
+  for (int s = 0; s < servers; ++s) {
+    Start(s);
+    Initialize(s);
+  }
+}
+
+void CountingServers::Start(int server) {
+  auto started = std::make_unique<Server>(&truth_);
+  auto rpc = RpcServer::Start(absl::StrCat("127.0.0.1:", ports_[server]),
+                              grpc::InsecureServerCredentials(), {&started->service},
+                              {started->service.RawMethods()});
+  ASSERT_TRUE(rpc.ok()) << rpc.status();
+  started->rpc = *std::move(rpc);
+  servers_[static_cast<size_t>(server)] = std::move(started);
+}
+
+void CountingServers::Initialize(int server) {
+  v1::InitializeShardRequest request = CountingShard(placement_, server);
+  request.set_restore_prefix(newest_);
+  request.mutable_retired_incarnations()->Add(retired_.begin(), retired_.end());
+  v1::InitializeShardResponse response;
+  const absl::Status status =
+      servers_[static_cast<size_t>(server)]->handler.Initialize(request, &response);
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+void CountingServers::Kill(int server) { servers_[static_cast<size_t>(server)] = nullptr; }
+
+void CountingServers::Restore(int server) {
+  // Before the server takes its first push.
+  truth_.Restore(server, newest_.empty() ? v1::ShardState() : StateInSnapshot(server));
+  Start(server);
+  Initialize(server);
+}
+
+v1::ShardState CountingServers::StateInSnapshot(int server) const {
+  v1::ShardState state;
+  const auto reader = BundleReader::Open(newest_);
+  EXPECT_TRUE(reader.ok()) << reader.status();
+  if (!reader.ok()) return state;
+  const auto text = (*reader)->ReadString(ShardStateName(server, size()));
+  EXPECT_TRUE(text.ok() && state.ParseFromString(*text)) << text.status();
+  return state;
+}
+
+void CountingServers::TakeSnapshot() {
+  const std::string prefix = JoinPath(directory_, absl::StrCat("model.ckpt-", ++snapshots_));
+  std::vector<BundleIndexEntry> entries;
+  for (int s = 0; s < size(); ++s) {
+    v1::WriteSnapshotRequest request;
+    *request.mutable_header() = ChiefHeader();
+    request.set_data_path(DataPath(prefix, s, size()));
+    request.set_data_shard(static_cast<uint32_t>(s));
+    v1::WriteSnapshotResponse response;
+    const absl::Status status =
+        servers_[static_cast<size_t>(s)]->handler.WriteSnapshot(request, &response);
+    ASSERT_TRUE(status.ok()) << status;
+    for (auto& entry : *response.mutable_entries()) {
+      entries.push_back({std::move(*entry.mutable_key()), std::move(*entry.mutable_entry())});
+    }
+  }
+  const absl::Status status =
+      WriteBundleIndex(FileSystem::Real(), prefix, size(), std::move(entries));
+  ASSERT_TRUE(status.ok()) << status;
+  newest_ = prefix;
+}
+
+void CountingServers::Retire(absl::Span<const uint64_t> incarnations) {
+  retired_.insert(retired_.end(), incarnations.begin(), incarnations.end());
+  for (const auto& server : servers_) {
+    v1::AttendRequest request;
+    *request.mutable_header() = ChiefHeader();
+    request.mutable_retired_incarnations()->Add(incarnations.begin(), incarnations.end());
+    v1::ShardStatus status;
+    const absl::Status attended = server->handler.Attend(request, &status);
+    ASSERT_TRUE(attended.ok()) << attended;
+  }
+}
+
+void CountingServers::ExpectTruth() {
+  for (int s = 0; s < size(); ++s) ExpectTruthOf(s);
+}
+
+void CountingServers::ExpectTruthOf(int server) {
+  BulkRequest request;
+  request.placement_fingerprint = placement_.Fingerprint();
+  for (const int p : placement_.PartitionsOf(server)) {
+    request.ranges.push_back(
+        {static_cast<uint32_t>(p), 0, static_cast<uint32_t>(placement_.NumBlocks(p))});
+  }
+  ByteRope message;
+  message.AppendOwned(EncodeBulkRequest(request, 0));
+  const auto answer =
+      servers_[static_cast<size_t>(server)]->handler.Bulk(BulkMethod::kPull, std::move(message));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  ByteCursor cursor(*answer);
+  BulkResponse response;
+  ASSERT_TRUE(DecodeBulkResponse(&cursor, &response).ok());
+  for (const BlockHeader& header : response.blocks) {
+    const int p = static_cast<int>(header.partition);
+    std::vector<float> values(static_cast<size_t>(placement_.BlockElements(p, header.block)));
+    ASSERT_TRUE(cursor.Read(values.data(), values.size() * sizeof(float)));
+    const auto expected = static_cast<float>(truth_.Expected(p, header.block));
+    const auto wrong =
+        std::find_if(values.begin(), values.end(), [&](float value) { return value != expected; });
+    EXPECT_TRUE(wrong == values.end())
+        << "ps-" << server << ", " << placement_.VariableOf(p).name << ", block " << header.block
+        << ", element " << wrong - values.begin() << ": expected " << expected << " pushes, found "
+        << *wrong;
+  }
+}
+
+int64_t CountingServers::LongestAppliedTable() {
+  TakeSnapshot();
+  int64_t longest = 0;
+  for (int s = 0; s < size(); ++s) {
+    const v1::ShardState state = StateInSnapshot(s);
+    for (const v1::ShardState::Block& block : state.blocks()) {
+      longest = std::max<int64_t>(longest, block.applied_size());
+    }
+  }
+  return longest;
+}
+
+}  // namespace keelson

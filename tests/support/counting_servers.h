@@ -1,0 +1,126 @@
+// Parameter servers that count: a push adds 1 to every element of the blocks that it covers. So
+// each block says how many pushes it has applied, and this class knows how many it must have.
+#ifndef KEELSON_TESTS_SUPPORT_COUNTING_SERVERS_H_
+#define KEELSON_TESTS_SUPPORT_COUNTING_SERVERS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "core/base/mutex.h"
+#include "core/base/stop_signal.h"
+#include "core/client/parameter_service.h"
+#include "core/cluster/placement.h"
+#include "core/rpc/server.h"
+#include "core/tensor/variable.h"
+#include "ps_server/parameter_grpc_service.h"
+#include "ps_server/parameter_handler.h"
+#include "tests/support/ports.h"
+
+namespace keelson {
+
+// What a block must hold: what it was restored with, and every (incarnation, sequence) that its
+// server has acknowledged since. Thread-safe.
+class CountingTruth {
+ public:
+  explicit CountingTruth(const Placement* placement);
+
+  // A push was answered with OK.
+  void Acknowledge(const BulkRequest& push);
+  // The blocks of a shard are what they were in a snapshot; empty: nothing applied yet.
+  void Restore(int shard, const v1::ShardState& state);
+
+  int64_t Expected(int partition, int64_t block) const;
+  // Of an incarnation, by all blocks: the fewest and the most pushes that any has acknowledged
+  // since it was restored.
+  struct Extremes {
+    int64_t fewest = 0;
+    int64_t most = 0;
+  };
+  Extremes AcknowledgedOf(uint64_t incarnation) const;
+  // Messages, repeated ones too.
+  int64_t messages() const;
+  // Waits until there are so many; false after `limit`.
+  bool WaitForMessages(int64_t messages, absl::Duration limit) const;
+
+ private:
+  struct Block {
+    int64_t restored = 0;
+    std::map<uint64_t, uint64_t> restored_sequences;                // by incarnation
+    std::map<uint64_t, std::set<uint64_t>> acknowledged_sequences;  // by incarnation
+  };
+
+  const Placement* const placement_;
+  mutable Mutex mu_;
+  mutable CondVar more_;
+  // [partition][block]
+  std::vector<std::vector<Block>> blocks_ ABSL_GUARDED_BY(mu_);
+  int64_t messages_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+// Real handlers behind gRPC on the loopback interface, with initial values 0. Fails the test when
+// something cannot be done. Used by one thread.
+class CountingServers {
+ public:
+  // Files go to a directory of their own.
+  CountingServers(std::vector<VariableSpec> variables, int servers);
+
+  const std::vector<VariableSpec>& variables() const { return variables_; }
+  const Placement& placement() const { return placement_; }
+  const CountingTruth& truth() const { return truth_; }
+  int size() const { return static_cast<int>(servers_.size()); }
+  int port(int server) const { return ports_[server]; }
+
+  // Of all servers, which run; the one that servers are restored from.
+  void TakeSnapshot();
+  // At once; calls under way are cancelled.
+  void Kill(int server);
+  // A new server on the old one's port, with the newest snapshot (the initial values without one).
+  void Restore(int server);
+  // Pushes of these are refused from now on, by restored servers too.
+  void Retire(absl::Span<const uint64_t> incarnations);
+
+  // Fails unless every element of every block holds exactly what it must.
+  void ExpectTruth();
+  // The largest number of workers that any block remembers.
+  int64_t LongestAppliedTable();
+
+ private:
+  // The handler, and a note of what it acknowledges.
+  class Witness;
+  struct Server {
+    explicit Server(CountingTruth* truth);
+    ~Server();
+
+    StopSignal end;
+    ParameterHandler handler;
+    std::unique_ptr<Witness> witness;
+    ParameterGrpcService service;
+    std::unique_ptr<RpcServer> rpc;
+  };
+
+  void Start(int server);
+  void Initialize(int server);
+  // Of the newest snapshot.
+  v1::ShardState StateInSnapshot(int server) const;
+  void ExpectTruthOf(int server);
+
+  const std::vector<VariableSpec> variables_;
+  const Placement placement_;
+  const std::string directory_;
+  const ReservedPorts ports_;
+  CountingTruth truth_;
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<uint64_t> retired_;
+  std::string newest_;  // prefix; empty: no snapshot
+  int snapshots_ = 0;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_TESTS_SUPPORT_COUNTING_SERVERS_H_
