@@ -1,7 +1,7 @@
 #include "core/optim/compensate.h"
 
 #include <cstddef>
-#include <utility>
+#include <cstdint>
 
 // This file is compiled once per instruction set.
 // clang-format off
@@ -24,7 +24,8 @@ HWY_INLINE V NextMeanSquare(D d, const DelayCompensationRule& rule, V mean_squar
 
 void UpdateMeanSquareElements(const DelayCompensationRule& rule, const EncodedGradient& gradient,
                               size_t n, const MeanSquareArrays& mean_square) {
-  const auto [data, scale] = std::pair(gradient.data, gradient.scale);
+  const uint8_t* const data = gradient.data;
+  const float scale = gradient.scale;
   ForFormat(gradient.format, [=]<WireFormat kFormat>() HWY_ATTR {
     ForEachVector(n, [=](auto d, size_t i) HWY_ATTR {
       const auto g = LoadElements<kFormat>(d, data, i, scale);
@@ -37,7 +38,8 @@ void UpdateMeanSquareElements(const DelayCompensationRule& rule, const EncodedGr
 void CompensateElements(const DelayCompensationRule& rule, const EncodedGradient& gradient,
                         const MeanSquareArrays& mean_square, const float* values,
                         const float* worker_values, absl::Span<float> compensated) {
-  const auto [data, scale] = std::pair(gradient.data, gradient.scale);
+  const uint8_t* const data = gradient.data;
+  const float scale = gradient.scale;
   float* const out = compensated.data();
   ForFormat(gradient.format, [=, n = compensated.size()]<WireFormat kFormat>() HWY_ATTR {
     ForEachVector(n, [=](auto d, size_t i) HWY_ATTR {
