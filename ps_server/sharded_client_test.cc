@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "core/client/grpc_parameter_client.h"
+#include "core/client/parameter_service_testing.h"
 #include "core/client/sharded_parameter_client.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -14,41 +15,21 @@ namespace keelson {
 namespace {
 
 // Executes every call; every second bulk call is answered as if it had been lost.
-class LossyService : public ParameterService {
+class LossyService : public ForwardingParameterService {
  public:
-  explicit LossyService(ParameterService* service) : service_(service) {}
+  using ForwardingParameterService::ForwardingParameterService;
 
   int lost() const { return lost_; }
 
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
-    absl::StatusOr<ByteRope> response = service_->Bulk(method, std::move(request));
+    absl::StatusOr<ByteRope> response =
+        ForwardingParameterService::Bulk(method, std::move(request));
     if (++calls_ % 2 == 0) return response;
     ++lost_;
     return absl::UnavailableError("the answer was lost");
   }
-  absl::Status Initialize(const v1::InitializeShardRequest& request,
-                          v1::InitializeShardResponse* response) override {
-    return service_->Initialize(request, response);
-  }
-  absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
-                             v1::WriteSnapshotResponse* response) override {
-    return service_->WriteSnapshot(request, response);
-  }
-  absl::Status GetStatus(const v1::GetShardStatusRequest& request,
-                         v1::ShardStatus* response) override {
-    return service_->GetStatus(request, response);
-  }
-  absl::Status FindChief(const v1::FindChiefRequest& request,
-                         v1::FindChiefResponse* response) override {
-    return service_->FindChief(request, response);
-  }
-  absl::Status Finish(const v1::FinishShardRequest& request,
-                      v1::FinishShardResponse* response) override {
-    return service_->Finish(request, response);
-  }
 
  private:
-  ParameterService* const service_;
   std::atomic<int> calls_{0};
   std::atomic<int> lost_{0};
 };

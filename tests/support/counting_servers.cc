@@ -13,6 +13,7 @@
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/stored_blocks.h"
+#include "core/client/parameter_service_testing.h"
 #include "gtest/gtest.h"
 #include "tests/support/model_directory.h"
 
@@ -123,43 +124,23 @@ bool CountingTruth::WaitForMessages(int64_t messages, absl::Duration limit) cons
   return true;
 }
 
-class CountingServers::Witness : public ParameterService {
+class CountingServers::Witness : public ForwardingParameterService {
  public:
-  Witness(ParameterService* handler, CountingTruth* truth) : handler_(handler), truth_(truth) {}
+  Witness(ParameterService* handler, CountingTruth* truth)
+      : ForwardingParameterService(handler), truth_(truth) {}
 
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
     BulkRequest header;
     ByteCursor cursor(request);
     const absl::Status decoded = DecodeBulkRequest(&cursor, &header).status();
     EXPECT_TRUE(decoded.ok()) << decoded;
-    absl::StatusOr<ByteRope> response = handler_->Bulk(method, std::move(request));
+    absl::StatusOr<ByteRope> response =
+        ForwardingParameterService::Bulk(method, std::move(request));
     if (response.ok() && method != BulkMethod::kPull) truth_->Acknowledge(header);
     return response;
   }
 
-  absl::Status Initialize(const v1::InitializeShardRequest& request,
-                          v1::InitializeShardResponse* response) override {
-    return handler_->Initialize(request, response);
-  }
-  absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
-                             v1::WriteSnapshotResponse* response) override {
-    return handler_->WriteSnapshot(request, response);
-  }
-  absl::Status GetStatus(const v1::GetShardStatusRequest& request,
-                         v1::ShardStatus* response) override {
-    return handler_->GetStatus(request, response);
-  }
-  absl::Status FindChief(const v1::FindChiefRequest& request,
-                         v1::FindChiefResponse* response) override {
-    return handler_->FindChief(request, response);
-  }
-  absl::Status Finish(const v1::FinishShardRequest& request,
-                      v1::FinishShardResponse* response) override {
-    return handler_->Finish(request, response);
-  }
-
  private:
-  ParameterService* const handler_;
   CountingTruth* const truth_;
 };
 
