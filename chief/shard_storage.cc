@@ -69,10 +69,11 @@ class ShardBlocks {
     const auto elements = static_cast<size_t>(placement_.BlockElements(p, block_));
     v1::InitializeChunk::Block block;
     std::string& bytes = *block.mutable_elements();
-    bytes.resize(elements * (1 + num_slots_) * sizeof(float));
+    const size_t num_slots = placement_.VariableOf(p).trained() ? num_slots_ : 0;
+    bytes.resize(elements * (1 + num_slots) * sizeof(float));
     auto* const floats = reinterpret_cast<float*>(bytes.data());
     std::vector<absl::Span<float>> slots;
-    for (size_t i = 1; i <= num_slots_; ++i) slots.emplace_back(floats + i * elements, elements);
+    for (size_t i = 1; i <= num_slots; ++i) slots.emplace_back(floats + i * elements, elements);
     StoredBlock state;
     RETURN_IF_ERROR(
         stored_->Read(placement_.partition(p).variable,
@@ -92,7 +93,7 @@ class ShardBlocks {
 
   const Placement placement_;
   const std::vector<int> partitions_;
-  const size_t num_slots_;
+  const size_t num_slots_;  // of a trained variable
   const std::unique_ptr<StoredBlocks> stored_;
   // The next block.
   size_t partition_ = 0;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "cli/ckpt_diff.h"
 #include "cli/ckpt_export.h"
 #include "cli/ckpt_import.h"
@@ -261,6 +262,35 @@ TEST_F(CkptExchangeTest, MissingVariablesCanGetTheirInitialValues) {
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   EXPECT_NE(kernel->span()[0], 0.0f);
   EXPECT_EQ((*bundle)->ReadTensor("dense/bias")->span()[2], 3.0f);
+}
+
+TEST_F(CkptExchangeTest, MovingAveragesAreValuesLikeAnyOther) {
+  WriteRawFile(config_,
+               absl::StrReplaceAll(kConfig, {{"loss {", "layers { batch_norm {} } loss {"}}));
+  from_.config_path = config_;
+  const auto import_with = [this](const std::vector<std::string>& names) {
+    MemoryTensors tensors;
+    tensors.AddValues<float>("dense/kernel", BundleDtype::kFloat32, Shape({4, 3}), Iota(12));
+    for (const std::string& name : names) {
+      tensors.AddValues<float>(name, BundleDtype::kFloat32, Shape({3}), {5, 6, 7});
+    }
+    WriteTensors(std::move(tensors));
+    return Import();
+  };
+  EXPECT_THAT(
+      std::string(import_with({"dense/bias", "batch_norm_1/gamma", "batch_norm_1/beta"}).message()),
+      HasSubstr("batch_norm_1/moving_mean is missing; batch_norm_1/moving_variance"));
+  from_.initialize_missing = true;
+  const absl::Status status =
+      import_with({"dense/bias", "batch_norm_1/gamma", "batch_norm_1/gamma/Adam",
+                   "batch_norm_1/beta", "batch_norm_1/moving_mean"});
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(out_.str(), HasSubstr("initial values: 1 (batch_norm_1/moving_variance)\n"
+                                    "left out: 1 (batch_norm_1/gamma/Adam)\n"));
+  const auto bundle = BundleReader::Open(Imported());
+  ASSERT_TRUE(bundle.ok()) << bundle.status();
+  EXPECT_EQ((*bundle)->ReadTensor("batch_norm_1/moving_mean")->span()[2], 7.0f);
+  EXPECT_EQ((*bundle)->ReadTensor("batch_norm_1/moving_variance")->span()[2], 1.0f);
 }
 
 TEST_F(CkptExchangeTest, ADirectoryWithSnapshotsIsLeftAlone) {

@@ -22,7 +22,16 @@ BlockState NewBlock(const Optimizer& optimizer, int64_t elements) {
 BlockStore::BlockStore(Options options)
     : options_(std::move(options)),
       partitions_(options_.placement.PartitionsOf(options_.shard)),
-      local_(options_.placement.partitions().size(), -1) {}
+      local_(options_.placement.partitions().size(), -1) {
+  for (const VariableSpec& variable : placement().variables()) {
+    if (variable.trained()) {
+      optimizers_.push_back(options_.optimizer.get());
+    } else {
+      averages_.push_back(CreateMovingAverage(*variable.average_decay));
+      optimizers_.push_back(averages_.back().get());
+    }
+  }
+}
 
 absl::StatusOr<std::unique_ptr<BlockStore>> BlockStore::Create(Options options, int64_t shard_step,
                                                                FillBlock fill) {
@@ -37,7 +46,7 @@ absl::StatusOr<std::unique_ptr<BlockStore>> BlockStore::Create(Options options, 
           placement.partition(p).variable,
           placement.PartitionFirstElement(p) + b * placement.block_elements(),
           placement.BlockElements(p, b)};
-      BlockState state = NewBlock(store->optimizer(), position.num_elements);
+      BlockState state = NewBlock(store->OptimizerOf(p), position.num_elements);
       RETURN_IF_ERROR(fill(position, &state));
       blocks.push_back(std::make_unique<Block>(std::move(state)));
     }
@@ -114,11 +123,15 @@ absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contribution
   }
   WriterMutexLock lock(&cut_mu_);
   if (round.round <= committed_round()) return absl::OkStatus();
-  std::vector<Block*> all;
+  struct Update {
+    Block* block;
+    const Optimizer* optimizer;
+  };
+  std::vector<Update> updates;
   for (size_t i = 0; i < blocks_.size(); ++i) {
     for (size_t b = 0; b < blocks_[i].size(); ++b) {
-      all.push_back(blocks_[i][b].get());
-      const uint32_t found = all.back()->Contributions(round);
+      updates.push_back({blocks_[i][b].get(), &OptimizerOf(partitions_[i])});
+      const uint32_t found = updates.back().block->Contributions(round);
       if (found == contributions) continue;
       return absl::FailedPreconditionError(
           absl::StrCat(round.ToString(), ": ", NameOf(partitions_[i], b), ": expected ",
@@ -126,12 +139,22 @@ absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contribution
     }
   }
   const float learning_rate = LearningRateAt(round.round);
-  pool->RunAll(static_cast<int>(all.size()), [&](int b) {
-    all[static_cast<size_t>(b)]->CommitRound(optimizer(), learning_rate);
+  pool->RunAll(static_cast<int>(updates.size()), [&](int i) {
+    const Update& update = updates[static_cast<size_t>(i)];
+    update.block->CommitRound(*update.optimizer, learning_rate);
   });
   committed_round_.store(round.round, std::memory_order_relaxed);
   CountPush();
   return absl::OkStatus();
+}
+
+int64_t BlockStore::slot_bytes() const {
+  int64_t bytes = 0;
+  for (const int p : partitions_) {
+    bytes += placement().PartitionElements(p) * static_cast<int64_t>(sizeof(float)) *
+             static_cast<int64_t>(OptimizerOf(p).slots().size());
+  }
+  return bytes;
 }
 
 std::string BlockStore::NameOf(int p, size_t block) const {

@@ -34,6 +34,7 @@ class BlockStore {
   struct Options {
     Placement placement;
     int shard = 0;
+    // Of the variables that are trained. The others are moving averages of what is pushed.
     std::unique_ptr<Optimizer> optimizer;
     LearningRateSchedule learning_rate;
   };
@@ -106,18 +107,23 @@ class BlockStore {
   // Positions in the placement of this shard's partitions.
   const std::vector<int>& partitions() const { return partitions_; }
   int shard() const { return options_.shard; }
+  // Of the variables that are trained.
   const Optimizer& optimizer() const { return *options_.optimizer; }
+  // Of a partition of the placement.
+  const Optimizer& OptimizerOf(int partition) const {
+    return *optimizers_[static_cast<size_t>(placement().partition(partition).variable)];
+  }
   float LearningRateAt(int64_t step) const { return options_.learning_rate.At(step); }
   int64_t value_bytes() const { return options_.placement.ShardBytes(options_.shard); }
-  int64_t slot_bytes() const {
-    return value_bytes() * static_cast<int64_t>(optimizer().slots().size());
-  }
+  int64_t slot_bytes() const;
 
  private:
   explicit BlockStore(Options options);
 
   const Options options_;
   const std::vector<int> partitions_;
+  std::vector<std::unique_ptr<Optimizer>> averages_;
+  std::vector<const Optimizer*> optimizers_;  // by variable
   // Position in `blocks_` by partition of the placement; -1: another shard's.
   std::vector<int> local_;
   std::vector<std::vector<std::unique_ptr<Block>>> blocks_;

@@ -79,6 +79,10 @@ absl::Status CheckPush(const BlockStore& store, const BulkRequest& request,
   return CheckPayloadEnds(store, blocks, payload.remaining());
 }
 
+const Optimizer& OptimizerOf(const BlockStore& store, const AddressedBlock& block) {
+  return store.OptimizerOf(static_cast<int>(block.partition));
+}
+
 void AddValues(const AddressedBlock& block, WireFormat format, BlockContentRef content,
                BulkResponse* response, ValuePayload* values) {
   response->blocks.push_back({block.partition, block.index, content->version});
@@ -91,7 +95,7 @@ bool ApplyBlocks(BlockStore* store, const PushIdentity& push, const Blocks& bloc
   bool applied = false;
   for (const AddressedBlock& block : blocks) {
     BlockContentRef after;
-    applied = block.block->Apply(store->optimizer(), push, {block.format, &payload},
+    applied = block.block->Apply(OptimizerOf(*store, block), push, {block.format, &payload},
                                  values == nullptr ? nullptr : &after);
     if (!applied) ++response->duplicate_blocks;
     if (values != nullptr) {
@@ -109,13 +113,13 @@ int64_t PushesBefore(BlockStore* store, bool last_part, bool applied) {
   return store->shard_step() - 1;  // it has been counted when it was applied
 }
 
-// Adds the blocks whose version the caller does not have. `read(block)` gives a block's content.
+// Adds the blocks whose version the caller does not have. `read(block)` gives its content.
 template <typename ReadBlock>
 void AddAsked(const BulkRequest& request, const Blocks& blocks, ReadBlock read,
               BulkResponse* response, ValuePayload* values) {
   const bool conditional = !request.known_versions.empty();
   for (size_t i = 0; i < blocks.size(); ++i) {
-    BlockContentRef content = read(blocks[i].block);
+    BlockContentRef content = read(blocks[i]);
     if (conditional && content->version == request.known_versions[i]) continue;
     AddValues(blocks[i], blocks[i].format, std::move(content), response, values);
   }
@@ -183,7 +187,8 @@ absl::Status PullBlocks(BlockStore* store, const BulkRequest& request, size_t pa
   response->shard_step = store->shard_step();
   if (!store->optimizer().reads_worker_values()) {
     AddAsked(
-        request, blocks, [](Block* block) { return block->Read(); }, response, values);
+        request, blocks, [](const AddressedBlock& block) { return block.block->Read(); }, response,
+        values);
     return absl::OkStatus();
   }
   // So that nothing is remembered of who is retired meanwhile.
@@ -191,7 +196,11 @@ absl::Status PullBlocks(BlockStore* store, const BulkRequest& request, size_t pa
   if (store->IsRetired(request.incarnation)) return MembershipOver(request);
   AddAsked(
       request, blocks,
-      [incarnation = request.incarnation](Block* block) { return block->Give(incarnation); },
+      [&](const AddressedBlock& block) {
+        return OptimizerOf(*store, block).reads_worker_values()
+                   ? block.block->Give(request.incarnation)
+                   : block.block->Read();
+      },
       response, values);
   return absl::OkStatus();
 }

@@ -29,7 +29,7 @@ absl::Status WritePartition(const BlockStore& store, int p, const std::vector<Bl
   RETURN_IF_ERROR(WriteArray(
       store.placement(), p, variable.name, blocks,
       [](const BlockContent& content) -> const AlignedBuffer& { return content.values; }, writer));
-  const std::vector<SlotSpec>& slots = store.optimizer().slots();
+  const std::vector<SlotSpec>& slots = store.OptimizerOf(p).slots();
   for (size_t i = 0; i < slots.size(); ++i) {
     RETURN_IF_ERROR(WriteArray(
         store.placement(), p, SlotTensorName(variable.name, slots[i].name), blocks,

@@ -19,8 +19,9 @@ struct WrittenShard {
 };
 
 // Writes a cut of `store` through `writer` and finishes it: values under the variables' names,
-// slots as "<variable>/<Slot>", both as slices where the variable is partitioned; the shard's state
-// (ShardStateName); and from shard 0 the optimizer's scalars. Errors of BundleDataWriter.
+// slots as "<variable>/<Slot>" (moving averages have none), both as slices where the variable is
+// partitioned; the shard's state (ShardStateName); and from shard 0 the optimizer's scalars. Errors
+// of BundleDataWriter.
 absl::StatusOr<WrittenShard> WriteShard(const BlockStore& store, const ShardCut& cut,
                                         BundleDataWriter* writer);
 

@@ -45,8 +45,10 @@ StoredBlocks::StoredBlocks(std::unique_ptr<BundleReader> bundle,
     : bundle_(std::move(bundle)) {
   for (VariableSpec& spec : variables) {
     Variable variable;
-    for (const SlotSpec& slot : slots) {
-      variable.slots.push_back({SlotTensorName(spec.name, slot.name), slot.initial_value});
+    if (spec.trained()) {
+      for (const SlotSpec& slot : slots) {
+        variable.slots.push_back({SlotTensorName(spec.name, slot.name), slot.initial_value});
+      }
     }
     variable.spec = std::move(spec);
     variables_.push_back(std::move(variable));

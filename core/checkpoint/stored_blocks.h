@@ -35,6 +35,8 @@ struct StoredBlock {
 // Thread-safe. Holds the bundle's files open.
 class StoredBlocks {
  public:
+  // `slots`: of each variable that is trained; the others have none.
+  //
   // Reads the index and the shards' states, and checks that every variable is there in its shape
   // and numeric. A slot that the bundle lacks altogether (it is of another optimizer, or has none)
   // starts with its initial value; that is logged, once, with their number.
@@ -45,10 +47,10 @@ class StoredBlocks {
       FileSystem* file_system = FileSystem::Real());
 
   // Reads elements [first_element, first_element + values.size()) of variables[variable] and of its
-  // slots; `slots` has one array of that size for each slot. `state` gets version, updates and
-  // applied sequences of the stored block of just these elements; where the elements were in other
-  // blocks, the highest version and number of updates of those, and nothing as applied.
-  // Errors of BundleReader: DATA_LOSS names the file.
+  // slots; `slots` has one array of that size for each slot of the variable. `state` gets version,
+  // updates and applied sequences of the stored block of just these elements; where the elements
+  // were in other blocks, the highest version and number of updates of those, and nothing as
+  // applied. Errors of BundleReader: DATA_LOSS names the file.
   absl::Status Read(int variable, int64_t first_element, absl::Span<float> values,
                     absl::Span<const absl::Span<float>> slots, StoredBlock* state) const;
 

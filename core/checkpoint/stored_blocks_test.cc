@@ -131,6 +131,18 @@ TEST_F(StoredBlocksTest, AMissingSlotStartsWithItsInitialValue) {
   EXPECT_THAT(adagrad, Each(0.1f));
 }
 
+TEST_F(StoredBlocksTest, AVariableThatIsNotTrainedHasNoSlots) {
+  Write([](BundleDataWriter* writer) {
+    ASSERT_TRUE(writer->AddTensor("w", Shape({5, 4}), Iota(20)).ok());
+    // Of a model in which it was trained; it would not fit.
+    ASSERT_TRUE(writer->AddTensor("w/Momentum", Shape({4}), Iota(4)).ok());
+  });
+  const auto stored =
+      StoredBlocks::Open(kPrefix, {{"w", Shape({5, 4}), {}, 0.9f}}, {{"Momentum", 0}}, &files_);
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  StateOf(**stored, 5, 2);
+}
+
 TEST_F(StoredBlocksTest, WhatDoesNotFitTheModelIsRefused) {
   const auto invalid = absl::StatusCode::kInvalidArgument;
   Write([](BundleDataWriter* writer) { ASSERT_TRUE(writer->AddInt64("global_step", 1).ok()); });

@@ -74,8 +74,8 @@ class Placement {
   // Equal for equal placements, on every machine.
   uint64_t Fingerprint() const;
 
-  // The table that the chief prints: a line per partition (variable, shape, rows, shard, bytes),
-  // then the bytes of each shard and max/mean.
+  // The table that the chief prints: a line per partition (variable, shape, rows, shard, bytes, and
+  // how it is updated: "optimizer" or "average 0.99"), then the bytes of each shard and max/mean.
   std::string ToTable() const;
 
  private:

@@ -11,19 +11,25 @@
 namespace keelson {
 namespace {
 
-using Row = std::array<std::string, 5>;
+using Row = std::array<std::string, 6>;
+
+std::string UpdateOf(const VariableSpec& variable) {
+  return variable.trained() ? "optimizer" : absl::StrCat("average ", *variable.average_decay);
+}
 
 Row PartitionRow(const Placement& placement, int p) {
   const Partition& partition = placement.partition(p);
   const VariableSpec& variable = placement.VariableOf(p);
-  return {variable.name, variable.shape.ToString(),
+  return {variable.name,
+          variable.shape.ToString(),
           absl::StrCat(partition.row_begin, "..", partition.row_end - 1),
           absl::StrCat(partition.shard),
-          absl::StrCat(placement.PartitionElements(p) * static_cast<int64_t>(sizeof(float)))};
+          absl::StrCat(placement.PartitionElements(p) * static_cast<int64_t>(sizeof(float))),
+          UpdateOf(variable)};
 }
 
 std::string FormatRows(const std::vector<Row>& rows) {
-  std::array<int, 5> width = {};
+  std::array<int, 6> width = {};
   for (const Row& row : rows) {
     for (size_t i = 0; i < row.size(); ++i) {
       width[i] = std::max(width[i], static_cast<int>(row[i].size()));
@@ -31,8 +37,8 @@ std::string FormatRows(const std::vector<Row>& rows) {
   }
   std::string text;
   for (const Row& row : rows) {
-    absl::StrAppendFormat(&text, "%-*s  %-*s  %*s  %*s  %*s\n", width[0], row[0], width[1], row[1],
-                          width[2], row[2], width[3], row[3], width[4], row[4]);
+    absl::StrAppendFormat(&text, "%-*s  %-*s  %*s  %*s  %*s  %s\n", width[0], row[0], width[1],
+                          row[1], width[2], row[2], width[3], row[3], width[4], row[4], row[5]);
   }
   return text;
 }
@@ -53,7 +59,7 @@ std::string BalanceLine(const Placement& placement) {
 }  // namespace
 
 std::string Placement::ToTable() const {
-  std::vector<Row> rows = {{"variable", "shape", "rows", "shard", "bytes"}};
+  std::vector<Row> rows = {{"variable", "shape", "rows", "shard", "bytes", "update"}};
   for (size_t p = 0; p < partitions_.size(); ++p) {
     rows.push_back(PartitionRow(*this, static_cast<int>(p)));
   }

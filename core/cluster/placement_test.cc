@@ -211,16 +211,20 @@ TEST(PlacementTest, FingerprintFollowsEveryPart) {
   auto other_initializer = Mlp();
   other_initializer[0].initializer.b = 2;
   EXPECT_NE(Placement::Compute(other_initializer, 2).Fingerprint(), base);
+  auto average = Mlp();
+  average[0].average_decay = 0;
+  EXPECT_NE(Placement::Compute(average, 2).Fingerprint(), base);
 }
 
 TEST(PlacementTest, Table) {
-  const std::string table =
-      Placement::Compute({Variable("w", {20000, 2}), Variable("b", {10})}, 2).ToTable();
+  VariableSpec average = Variable("b", {10});
+  average.average_decay = 0.99f;
+  const std::string table = Placement::Compute({Variable("w", {20000, 2}), average}, 2).ToTable();
   EXPECT_EQ(table,
-            "variable  shape               rows  shard  bytes\n"
-            "b         [10]                0..9      0     40\n"
-            "w         [20000, 2]      0..10002      1  80024\n"
-            "w         [20000, 2]  10003..19999      0  79976\n"
+            "variable  shape               rows  shard  bytes  update\n"
+            "b         [10]                0..9      0     40  average 0.99\n"
+            "w         [20000, 2]      0..10002      1  80024  optimizer\n"
+            "w         [20000, 2]  10003..19999      0  79976  optimizer\n"
             "bytes per shard: 80016 80024; max/mean 1.000\n");
 }
 

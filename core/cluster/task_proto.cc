@@ -88,6 +88,11 @@ Initializer InitializerFromProto(const v1::Initializer& proto) {
   }
 }
 
+absl::Status BadDecay(absl::string_view name, float found) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("variable \"", name, "\": average_decay: expected >= 0 and < 1, found ", found));
+}
+
 }  // namespace
 
 v1::TaskId TaskToProto(const Task& task) {
@@ -112,6 +117,7 @@ v1::VariableSpec VariableSpecToProto(const VariableSpec& spec) {
   proto.set_name(spec.name);
   for (int64_t extent : spec.shape.dims()) proto.add_shape(extent);
   *proto.mutable_initializer() = InitializerToProto(spec.initializer);
+  if (spec.average_decay.has_value()) proto.set_average_decay(*spec.average_decay);
   return proto;
 }
 
@@ -122,8 +128,15 @@ absl::StatusOr<VariableSpec> VariableSpecFromProto(const v1::VariableSpec& proto
     if (extent < 1 || extent > kMaxElements / elements) return BadExtent(proto.name(), extent);
     elements *= extent;
   }
-  return VariableSpec{proto.name(), Shape({proto.shape().begin(), proto.shape().end()}),
-                      InitializerFromProto(proto.initializer())};
+  VariableSpec spec{proto.name(), Shape({proto.shape().begin(), proto.shape().end()}),
+                    InitializerFromProto(proto.initializer())};
+  if (!proto.has_average_decay()) return spec;
+  // Written so that not-a-number fails too.
+  if (!(proto.average_decay() >= 0 && proto.average_decay() < 1)) {
+    return BadDecay(proto.name(), proto.average_decay());
+  }
+  spec.average_decay = proto.average_decay();
+  return spec;
 }
 
 }  // namespace keelson

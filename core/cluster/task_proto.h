@@ -15,7 +15,7 @@ absl::StatusOr<Task> TaskFromProto(const v1::TaskId& proto);
 
 v1::VariableSpec VariableSpecToProto(const VariableSpec& spec);
 // A missing initializer is the constant 0. INVALID_ARGUMENT: no name, an extent below 1, more than
-// 2^60 elements.
+// 2^60 elements, an average_decay outside of [0, 1).
 absl::StatusOr<VariableSpec> VariableSpecFromProto(const v1::VariableSpec& proto);
 
 }  // namespace keelson

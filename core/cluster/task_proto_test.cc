@@ -1,5 +1,8 @@
 #include "core/cluster/task_proto.h"
 
+#include <limits>
+
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -67,6 +70,30 @@ TEST(VariableSpecProtoTest, RefusesNoNameAndBadShapes) {
   EXPECT_TRUE(VariableSpecFromProto(proto).ok());
   proto.add_shape(int64_t{1} << 40);
   EXPECT_EQ(VariableSpecFromProto(proto).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(VariableSpecProtoTest, KeepsTheDecayOfAnAverage) {
+  VariableSpec spec{"norm/moving_mean", Shape({3}), {}};
+  EXPECT_FALSE(VariableSpecToProto(spec).has_average_decay());
+  EXPECT_TRUE(VariableSpecFromProto(VariableSpecToProto(spec))->trained());
+  for (const float decay : {0.0f, 0.99f}) {
+    spec.average_decay = decay;
+    const auto back = VariableSpecFromProto(VariableSpecToProto(spec));
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_FALSE(back->trained());
+    EXPECT_EQ(back->average_decay, decay);
+  }
+}
+
+TEST(VariableSpecProtoTest, RefusesADecayThatIsNone) {
+  v1::VariableSpec proto;
+  proto.set_name("w");
+  for (const float decay : {-0.5f, 1.0f, std::numeric_limits<float>::quiet_NaN()}) {
+    proto.set_average_decay(decay);
+    EXPECT_EQ(VariableSpecFromProto(proto).status(),
+              absl::InvalidArgumentError(absl::StrCat(
+                  "variable \"w\": average_decay: expected >= 0 and < 1, found ", decay)));
+  }
 }
 
 }  // namespace

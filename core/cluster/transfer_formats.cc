@@ -44,8 +44,25 @@ absl::Status ValidateGroup(int i, const v1::TransferConfig::Group& group) {
   return absl::OkStatus();
 }
 
+bool IsFloat32(const v1::TransferConfig::Group& group) {
+  return group.push() == v1::FLOAT32 && group.pull() == v1::FLOAT32;
+}
+
+// Whether the group matches variables, and none of them is trained.
+bool MatchesAveragesAlone(const v1::TransferConfig::Group& group,
+                          absl::Span<const VariableSpec> variables) {
+  bool matches = false;
+  for (const VariableSpec& variable : variables) {
+    if (!MatchesPattern(group.variables(), variable.name)) continue;
+    if (variable.trained()) return false;
+    matches = true;
+  }
+  return matches;
+}
+
 VariableFormats FormatsOf(const v1::TransferConfig::Group& group, const VariableSpec& variable) {
   VariableFormats formats;
+  if (!variable.trained()) return formats;
   formats.push = static_cast<WireFormat>(group.push());
   formats.pull = static_cast<WireFormat>(group.pull());
   if (group.top_k_fraction() > 0) formats.top_k_fraction = group.top_k_fraction();
@@ -91,6 +108,19 @@ absl::Status ValidateTransferConfig(const v1::TransferConfig& config) {
   if (config.depth() < 0 || config.depth() > 2) {
     return absl::InvalidArgumentError(
         absl::StrCat("transfer.depth: expected 1 or 2, found ", config.depth()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTransferGroups(const v1::TransferConfig& config,
+                                 absl::Span<const VariableSpec> variables) {
+  for (int i = 0; i < config.groups_size(); ++i) {
+    const v1::TransferConfig::Group& group = config.groups(i);
+    if (IsFloat32(group) || !MatchesAveragesAlone(group, variables)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("transfer.groups[", i, "]: expected push and pull FLOAT32 for \"",
+                     group.variables(), "\", which matches moving averages alone, found push ",
+                     Name(group.push()), ", pull ", Name(group.pull())));
   }
   return absl::OkStatus();
 }

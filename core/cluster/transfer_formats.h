@@ -29,12 +29,18 @@ int64_t TopKCount(float fraction, int64_t elements);
 // Whether `name` is `pattern`, in which each "*" stands for any characters, also none.
 bool MatchesPattern(absl::string_view pattern, absl::string_view name);
 
-// INVALID_ARGUMENT, with the field ("transfer.groups[1].pull"): no pattern, a format that does not
-// exist or that values cannot have, a fraction outside of (0, 1], a negative count, a depth that is
-// neither 1 nor 2. Numbers that are 0 are defaults and pass.
+// Of the configuration by itself. INVALID_ARGUMENT, with the field ("transfer.groups[1].pull"): no
+// pattern, a format that does not exist or that values cannot have, a fraction outside of (0, 1], a
+// negative count, a depth that is neither 1 nor 2. Numbers that are 0 are defaults and pass.
 absl::Status ValidateTransferConfig(const v1::TransferConfig& config);
 
-// One entry per variable, in their order, of a valid configuration.
+// Of a configuration that is valid by itself, for a model. INVALID_ARGUMENT: a group asks for
+// another format than float32 and matches variables that are not trained (VariableSpec) alone.
+absl::Status CheckTransferGroups(const v1::TransferConfig& config,
+                                 absl::Span<const VariableSpec> variables);
+
+// One entry per variable, in their order, of a valid configuration. Variables that are not trained
+// always travel as float32.
 std::vector<VariableFormats> ResolveTransferFormats(const v1::TransferConfig& config,
                                                     absl::Span<const VariableSpec> variables);
 

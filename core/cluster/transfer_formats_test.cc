@@ -76,6 +76,37 @@ TEST(ResolveTransferFormatsTest, SmallVariablesAreNotPushedInFormatsThatLose) {
   EXPECT_THAT(push("push: BFLOAT16"), ElementsAre(WireFormat::kBfloat16, WireFormat::kBfloat16));
 }
 
+std::vector<VariableSpec> WithAverages() {
+  return {{"conv/kernel", Shape({5000}), {}},
+          {"norm/gamma", Shape({5000}), {}},
+          {"norm/moving_mean", Shape({5000}), {}, 0.9f},
+          {"norm/moving_variance", Shape({5000}), {}, 0.9f}};
+}
+
+TEST(ResolveTransferFormatsTest, AveragesAlwaysTravelAsFloat32) {
+  const auto formats = ResolveTransferFormats(
+      Parse("groups { variables: '*' push: TOP_K pull: BFLOAT16 top_k_fraction: 0.25 }"),
+      WithAverages());
+  const VariableFormats asked{WireFormat::kTopK, WireFormat::kBfloat16, 0.25f};
+  EXPECT_THAT(formats, ElementsAre(asked, asked, VariableFormats{}, VariableFormats{}));
+}
+
+TEST(CheckTransferGroupsTest, AFormatForAveragesAloneIsRefused) {
+  const auto check = [](const std::string& groups) {
+    return CheckTransferGroups(Parse(groups), WithAverages());
+  };
+  EXPECT_EQ(check("groups { variables: '*/gamma' push: INT8 }"
+                  "groups { variables: '*/moving_*' push: INT8 }"),
+            absl::InvalidArgumentError(
+                "transfer.groups[1]: expected push and pull FLOAT32 for \"*/moving_*\", which "
+                "matches moving averages alone, found push INT8, pull FLOAT32"));
+  EXPECT_EQ(check("groups { variables: 'norm/moving_mean' pull: FLOAT16 }").code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(check("groups { variables: 'norm/*' push: INT8 pull: FLOAT16 }").ok());
+  EXPECT_TRUE(check("groups { variables: '*/moving_*' }").ok()) << "it asks for float32";
+  EXPECT_TRUE(check("groups { variables: 'other/*' push: INT8 }").ok()) << "it matches nothing";
+}
+
 TEST(ValidateTransferConfigTest, DefaultsAndWholeConfigurationsPass) {
   EXPECT_TRUE(ValidateTransferConfig({}).ok());
   EXPECT_TRUE(ValidateTransferConfig(

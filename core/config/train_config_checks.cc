@@ -221,6 +221,7 @@ absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   RETURN_IF_ERROR(CheckCheckpoint(config.checkpoint()));
   RETURN_IF_ERROR(CheckEvaluation(config.evaluation(), model));
   RETURN_IF_ERROR(ValidateTransferConfig(config.transfer()));
+  RETURN_IF_ERROR(CheckTransferGroups(config.transfer(), model.variables));
   return CheckConsistency(config.consistency());
 }
 

@@ -160,6 +160,11 @@ const BadConfig kBadConfigs[] = {
      "consistency.stale_gradients.delay_compensation.decay: expected in [0, 1), found 1"},
     {"DelayEpsilon", "consistency { stale_gradients { delay_compensation { epsilon: 0 } } }",
      "consistency.stale_gradients.delay_compensation.epsilon: expected > 0, found 0"},
+    {"FormatOfAverages",
+     "model { layers { batch_norm {} } } "
+     "transfer { groups { variables: 'batch_norm_1/moving_mean' pull: BFLOAT16 } }",
+     "transfer.groups[0]: expected push and pull FLOAT32 for \"batch_norm_1/moving_mean\", which "
+     "matches moving averages alone, found push FLOAT32, pull BFLOAT16"},
     {"MinElements", "transfer { groups { variables: '*' push: INT8 min_elements: -1 } }",
      "transfer.groups[0].min_elements"},
 };

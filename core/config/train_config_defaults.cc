@@ -34,6 +34,11 @@ void SetConv2D(v1::Conv2D* conv2d) {
   conv2d->set_kernel_initializer(OrGlorotUniform(conv2d->kernel_initializer()));
 }
 
+void SetBatchNorm(v1::BatchNorm* batch_norm) {
+  if (!batch_norm->has_momentum()) batch_norm->set_momentum(0.99f);
+  if (!batch_norm->has_epsilon()) batch_norm->set_epsilon(1e-3f);
+}
+
 void SetLayer(v1::LayerConfig* layer) {
   if (layer->has_dense()) {
     v1::Dense* dense = layer->mutable_dense();
@@ -42,6 +47,7 @@ void SetLayer(v1::LayerConfig* layer) {
   if (layer->has_conv2d()) SetConv2D(layer->mutable_conv2d());
   if (layer->has_max_pool()) SetPool(layer->mutable_max_pool());
   if (layer->has_avg_pool()) SetPool(layer->mutable_avg_pool());
+  if (layer->has_batch_norm()) SetBatchNorm(layer->mutable_batch_norm());
 }
 
 void SetModel(v1::ModelConfig* model) {

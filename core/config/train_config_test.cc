@@ -67,7 +67,8 @@ TEST(LoadTrainConfigTest, ReadsAFileAndNamesAMissingOne) {
 
 TEST(DefaultTrainConfigTest, TheCompiledInTextAndTheExamplesAreComplete) {
   EXPECT_EQ(Finalized(DefaultTrainConfigText()).model().name(), "mnist_mlp");
-  for (const char* path : {"configs/mnist_mlp.textproto", "configs/mnist_cnn.textproto"}) {
+  for (const char* path : {"configs/mnist_mlp.textproto", "configs/mnist_cnn.textproto",
+                           "configs/mnist_cnn_batch_norm.textproto"}) {
     auto config = LoadTrainConfig(path);
     ASSERT_TRUE(config.ok()) << config.status();
     const absl::Status status = FinalizeTrainConfig(&*config);
@@ -138,6 +139,18 @@ TEST(FinalizeTrainConfigTest, FillsOptimizerDefaults) {
   EXPECT_FLOAT_EQ(optimizer("adam").adam().beta2(), 0.999f);
   EXPECT_FLOAT_EQ(optimizer("adamw").adamw().epsilon(), 1e-8f);
   EXPECT_FLOAT_EQ(optimizer("adamw").adamw().weight_decay(), 0.01f);
+}
+
+TEST(FinalizeTrainConfigTest, FillsBatchNormDefaults) {
+  std::string text = kMinimal;
+  text.replace(text.find("relu {}"), 7, "batch_norm { no_scale: true }");
+  const v1::LayerConfig layer = Finalized(text).model().layers(4);
+  EXPECT_EQ(layer.name(), "batch_norm_1");
+  EXPECT_FLOAT_EQ(layer.batch_norm().momentum(), 0.99f);
+  EXPECT_FLOAT_EQ(layer.batch_norm().epsilon(), 1e-3f);
+  text.replace(text.find("no_scale"), 8, "momentum: 0 epsilon: 0.5 no_scale");
+  EXPECT_EQ(Finalized(text).model().layers(4).batch_norm().momentum(), 0);
+  EXPECT_EQ(Finalized(text).model().layers(4).batch_norm().epsilon(), 0.5f);
 }
 
 TEST(FinalizeTrainConfigTest, KeepsWhatIsGiven) {

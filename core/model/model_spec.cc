@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -61,6 +62,8 @@ absl::StatusOr<LayerKind> ToLayerKind(Kind kind, const std::string& path) {
       return LayerKind::kSigmoid;
     case Kind::kDropout:
       return LayerKind::kDropout;
+    case Kind::kBatchNorm:
+      return LayerKind::kBatchNorm;
     case Kind::KIND_NOT_SET:
       break;
   }
@@ -135,8 +138,13 @@ class SpecBuilder {
   absl::Status InferWindow(v1::Padding padding, const std::string& path, int64_t channels,
                            LayerSpec* layer);
   absl::Status InferDropout(const v1::Dropout& config, const std::string& path, LayerSpec* layer);
-  absl::Status AddVariables(const std::string& path, Shape kernel, Initializer initializer,
-                            bool with_bias, LayerSpec* layer);
+  absl::Status InferBatchNorm(const v1::BatchNorm& config, const std::string& path,
+                              LayerSpec* layer);
+  absl::Status AddKernel(const std::string& path, Shape kernel, Initializer initializer,
+                         bool with_bias, LayerSpec* layer);
+  // "<layer>/<name>". Returns its position.
+  int AddVariable(const LayerSpec& layer, absl::string_view name, Shape shape,
+                  Initializer initializer, std::optional<float> average_decay = std::nullopt);
   absl::Status SetLoss(const v1::LossConfig& config);
 
   ModelSpec spec_;
@@ -151,8 +159,10 @@ absl::StatusOr<ModelSpec> SpecBuilder::Build(const v1::ModelConfig& config) {
   for (int i = 0; i < config.layers_size(); ++i) {
     RETURN_IF_ERROR(AddLayer(config.layers(i), absl::StrCat("model.layers[", i, "]")));
   }
-  if (spec_.variables.empty()) {
-    return Invalid("model.layers", "expected a dense or conv2d layer to train, found none");
+  if (std::none_of(spec_.variables.begin(), spec_.variables.end(),
+                   [](const VariableSpec& variable) { return variable.trained(); })) {
+    return Invalid("model.layers",
+                   "expected a layer to train (dense, conv2d or batch_norm), found none");
   }
   RETURN_IF_ERROR(SetLoss(config.loss()));
   return std::move(spec_);
@@ -221,6 +231,8 @@ absl::Status SpecBuilder::InferLayer(const v1::LayerConfig& config, const std::s
       return absl::OkStatus();
     case LayerKind::kDropout:
       return InferDropout(config.dropout(), path, layer);
+    case LayerKind::kBatchNorm:
+      return InferBatchNorm(config.batch_norm(), path, layer);
     case LayerKind::kRelu:
     case LayerKind::kTanh:
     case LayerKind::kSigmoid:
@@ -242,7 +254,7 @@ absl::Status SpecBuilder::InferDense(const v1::Dense& config, const std::string&
   ASSIGN_OR_RETURN(const Initializer initializer,
                    KernelInitializer(config.kernel_initializer(), path, inputs, units));
   layer->output = Shape({units});
-  return AddVariables(path, Shape({inputs, units}), initializer, !config.no_bias(), layer);
+  return AddKernel(path, Shape({inputs, units}), initializer, !config.no_bias(), layer);
 }
 
 absl::Status SpecBuilder::InferConv2D(const v1::Conv2D& config, const std::string& path,
@@ -258,7 +270,7 @@ absl::Status SpecBuilder::InferConv2D(const v1::Conv2D& config, const std::strin
   ASSIGN_OR_RETURN(const Initializer initializer,
                    KernelInitializer(config.kernel_initializer(), path, area * kernel.dim(2),
                                      area * kernel.dim(3)));
-  return AddVariables(path, kernel, initializer, !config.no_bias(), layer);
+  return AddKernel(path, kernel, initializer, !config.no_bias(), layer);
 }
 
 absl::Status SpecBuilder::InferPool(const v1::Pool& config, const std::string& path,
@@ -303,16 +315,45 @@ absl::Status SpecBuilder::InferDropout(const v1::Dropout& config, const std::str
   return absl::OkStatus();
 }
 
-absl::Status SpecBuilder::AddVariables(const std::string& path, Shape kernel,
-                                       Initializer initializer, bool with_bias, LayerSpec* layer) {
+absl::Status SpecBuilder::InferBatchNorm(const v1::BatchNorm& config, const std::string& path,
+                                         LayerSpec* layer) {
+  const float momentum = config.has_momentum() ? config.momentum() : 0.99f;
+  const float epsilon = config.has_epsilon() ? config.epsilon() : 1e-3f;
+  // Written so that not-a-number fails too.
+  if (!(momentum >= 0 && momentum < 1)) {
+    return Invalid(absl::StrCat(path, ".momentum"),
+                   absl::StrCat("expected >= 0 and < 1, found ", momentum));
+  }
+  if (!(epsilon > 0 && std::isfinite(epsilon))) {
+    return Invalid(absl::StrCat(path, ".epsilon"), absl::StrCat("expected > 0, found ", epsilon));
+  }
+  constexpr Initializer kZeros = {Initializer::Kind::kConstant, 0, 0};
+  constexpr Initializer kOnes = {Initializer::Kind::kConstant, 1, 0};
+  const Shape channels({layer->input.dims().back()});
+  if (!config.no_scale()) layer->gamma = AddVariable(*layer, "gamma", channels, kOnes);
+  if (!config.no_center()) layer->beta = AddVariable(*layer, "beta", channels, kZeros);
+  layer->moving_mean = AddVariable(*layer, "moving_mean", channels, kZeros, momentum);
+  layer->moving_variance = AddVariable(*layer, "moving_variance", channels, kOnes, momentum);
+  layer->batch_norm_epsilon = epsilon;
+  layer->output = layer->input;
+  return absl::OkStatus();
+}
+
+absl::Status SpecBuilder::AddKernel(const std::string& path, Shape kernel, Initializer initializer,
+                                    bool with_bias, LayerSpec* layer) {
   RETURN_IF_ERROR(CheckElements(path, "a kernel", kernel));
   const int64_t outputs = kernel.dims().back();
-  layer->kernel = static_cast<int>(spec_.variables.size());
-  spec_.variables.push_back({absl::StrCat(layer->name, "/kernel"), std::move(kernel), initializer});
-  if (!with_bias) return absl::OkStatus();
-  layer->bias = layer->kernel + 1;
-  spec_.variables.push_back({absl::StrCat(layer->name, "/bias"), Shape({outputs}), {}});
+  layer->kernel = AddVariable(*layer, "kernel", std::move(kernel), initializer);
+  if (with_bias) layer->bias = AddVariable(*layer, "bias", Shape({outputs}), {});
   return absl::OkStatus();
+}
+
+int SpecBuilder::AddVariable(const LayerSpec& layer, absl::string_view name, Shape shape,
+                             Initializer initializer, std::optional<float> average_decay) {
+  const auto position = static_cast<int>(spec_.variables.size());
+  spec_.variables.push_back(
+      {absl::StrCat(layer.name, "/", name), std::move(shape), initializer, average_decay});
+  return position;
 }
 
 absl::Status SpecBuilder::SetLoss(const v1::LossConfig& config) {
@@ -365,8 +406,18 @@ const char* LayerKindName(LayerKind kind) {
       return "sigmoid";
     case LayerKind::kDropout:
       return "dropout";
+    case LayerKind::kBatchNorm:
+      return "batch_norm";
   }
   return "";
+}
+
+std::vector<int> LayerSpec::variables() const {
+  std::vector<int> positions;
+  for (const int position : {kernel, bias, gamma, beta, moving_mean, moving_variance}) {
+    if (position >= 0) positions.push_back(position);
+  }
+  return positions;
 }
 
 int64_t ModelSpec::num_classes() const {

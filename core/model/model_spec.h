@@ -24,6 +24,7 @@ enum class LayerKind {
   kTanh,
   kSigmoid,
   kDropout,
+  kBatchNorm,
 };
 
 enum class LossKind { kSoftmaxCrossEntropy, kSigmoidCrossEntropy, kMeanSquaredError };
@@ -43,6 +44,10 @@ struct LayerSpec {
   // Positions in ModelSpec::variables; -1: none.
   int kernel = -1;
   int bias = -1;
+  int gamma = -1;
+  int beta = -1;
+  int moving_mean = -1;
+  int moving_variance = -1;
   // Of convolutions and pools: the window's extent, its stride, and the padding before the first
   // row and column. SAME is TensorFlow's: the output has ceil(input / stride) rows, and an odd
   // padding has its extra row at the end.
@@ -51,16 +56,22 @@ struct LayerSpec {
   int64_t pad_top = 0;
   int64_t pad_left = 0;
   float dropout_rate = 0;
+  float batch_norm_epsilon = 0;
+
+  // Positions of all the variables that the layer has, ascending.
+  std::vector<int> variables() const;
 };
 
 struct ModelSpec {
   std::string name;
   Shape input;  // of one example
   std::vector<LayerSpec> layers;
-  // "<layer>/kernel" ([inputs, units] or [kernel, kernel, channels, filters]) and "<layer>/bias"
-  // (zeros at first), in the order of the layers. Initial kernels: Glorot and Bengio,
-  // "Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010
-  // (uniform); He et al., "Delving deep into rectifiers", ICCV 2015 (normal).
+  // In the order of the layers: "<layer>/kernel" ([inputs, units] or [kernel, kernel, channels,
+  // filters]) and "<layer>/bias" (zeros at first); of batch norm, all [channels], "<layer>/gamma"
+  // (ones), "/beta" (zeros), and "/moving_mean" (zeros) and "/moving_variance" (ones), which are
+  // not trained. Initial kernels: Glorot and Bengio, "Understanding the difficulty of training deep
+  // feedforward neural networks", AISTATS 2010 (uniform); He et al., "Delving deep into
+  // rectifiers", ICCV 2015 (normal).
   std::vector<VariableSpec> variables;
   LossKind loss = LossKind::kSoftmaxCrossEntropy;
   // Scores of one example.

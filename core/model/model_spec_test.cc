@@ -10,6 +10,7 @@ namespace keelson {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 absl::StatusOr<ModelSpec> Infer(const std::string& text) {
   v1::ModelConfig config;
@@ -112,6 +113,59 @@ TEST(ModelSpecTest, InitializesByFanInAndFanOut) {
   }
 }
 
+TEST(ModelSpecTest, BatchNormHasVariablesPerChannel) {
+  const auto spec = InferLayers(R"(
+      layers { conv2d { filters: 8 kernel_size: 3 no_bias: true } }
+      layers { batch_norm {} } layers { relu {} } layers { flatten {} }
+      layers { dense { units: 10 } }
+      layers { name: "last" batch_norm { momentum: 0.5 epsilon: 0.25 no_scale: true } })");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_THAT(
+      Variables(*spec),
+      ElementsAre("conv2d_1/kernel[3, 3, 1, 8]", "batch_norm_1/gamma[8]", "batch_norm_1/beta[8]",
+                  "batch_norm_1/moving_mean[8]", "batch_norm_1/moving_variance[8]",
+                  "dense_1/kernel[5408, 10]", "dense_1/bias[10]", "last/beta[10]",
+                  "last/moving_mean[10]", "last/moving_variance[10]"));
+  const LayerSpec& image = spec->layers[1];
+  EXPECT_EQ(image.output, Shape({26, 26, 8}));
+  EXPECT_FLOAT_EQ(image.batch_norm_epsilon, 1e-3f);
+  EXPECT_THAT(image.variables(), ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(image.gamma, 1);
+  EXPECT_EQ(image.moving_variance, 4);
+  const LayerSpec& features = spec->layers[5];
+  EXPECT_EQ(features.output, Shape({10}));
+  EXPECT_EQ(features.batch_norm_epsilon, 0.25f);
+  EXPECT_EQ(features.gamma, -1);
+  EXPECT_THAT(features.variables(), ElementsAre(7, 8, 9));
+  EXPECT_THAT(spec->layers[4].variables(), ElementsAre(5, 6));
+  EXPECT_THAT(spec->layers[2].variables(), IsEmpty());
+
+  const std::vector<VariableSpec>& variables = spec->variables;
+  for (const int trained : {0, 1, 2, 5, 6, 7}) EXPECT_TRUE(variables[trained].trained()) << trained;
+  for (const int average : {3, 4}) EXPECT_EQ(variables[average].average_decay, 0.99f);
+  for (const int average : {8, 9}) EXPECT_EQ(variables[average].average_decay, 0.5f);
+  for (const int one : {1, 4, 9}) EXPECT_EQ(variables[one].initializer.a, 1) << one;
+  for (const int zero : {2, 3, 7, 8}) EXPECT_EQ(variables[zero].initializer.a, 0) << zero;
+}
+
+TEST(ModelSpecTest, BatchNormMayNormalizeAlone) {
+  const auto spec = InferLayers(
+      "layers { flatten {} } layers { batch_norm { no_scale: true no_center: true } } "
+      "layers { dense { units: 10 } }");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_THAT(spec->layers[1].variables(), ElementsAre(0, 1));
+  EXPECT_EQ(spec->variables[0].name, "batch_norm_1/moving_mean");
+}
+
+TEST(ModelSpecTest, AveragesAreNothingToTrain) {
+  EXPECT_EQ(InferLayers("layers { flatten {} } "
+                        "layers { batch_norm { no_scale: true no_center: true } }")
+                .status()
+                .message(),
+            "model.layers: expected a layer to train (dense, conv2d or batch_norm), found none");
+  EXPECT_TRUE(InferLayers("layers { flatten {} } layers { batch_norm { no_scale: true } }").ok());
+}
+
 TEST(ModelSpecTest, TakesTheOtherLosses) {
   for (const char* loss : {"SIGMOID_CROSS_ENTROPY", "MEAN_SQUARED_ERROR"}) {
     const auto spec = Infer(
@@ -147,7 +201,7 @@ TEST(ModelSpecTest, RefusesModels) {
   EXPECT_EQ(message("input_shape: 3 " + softmax),
             "model.layers: expected at least one, found none");
   EXPECT_EQ(message("input_shape: 3 layers { relu {} }" + softmax),
-            "model.layers: expected a dense or conv2d layer to train, found none");
+            "model.layers: expected a layer to train (dense, conv2d or batch_norm), found none");
   EXPECT_EQ(message("input_shape: 3 " + dense),
             "model.loss.kind: expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY or "
             "MEAN_SQUARED_ERROR, found none");
@@ -227,6 +281,14 @@ INSTANTIATE_TEST_SUITE_P(
                   "model.layers[0].dropout.rate: expected >= 0 and < 1, found -0.5"},
         ErrorCase{"layers { dropout { rate: nan } }",
                   "model.layers[0].dropout.rate: expected >= 0 and < 1, found nan"},
+        ErrorCase{"layers { batch_norm { momentum: 1 } }",
+                  "model.layers[0].batch_norm.momentum: expected >= 0 and < 1, found 1"},
+        ErrorCase{"layers { batch_norm { momentum: nan } }",
+                  "model.layers[0].batch_norm.momentum: expected >= 0 and < 1, found nan"},
+        ErrorCase{"layers { relu {} } layers { batch_norm { epsilon: 0 } }",
+                  "model.layers[1].batch_norm.epsilon: expected > 0, found 0"},
+        ErrorCase{"layers { batch_norm { epsilon: inf } }",
+                  "model.layers[0].batch_norm.epsilon: expected > 0, found inf"},
         ErrorCase{"layers { name: 'relu_2' flatten {} } layers { relu {} } layers { relu {} }",
                   "model.layers[2].name: another layer is already called \"relu_2\""},
         ErrorCase{"layers { name: 'a' relu {} } layers { name: 'a' flatten {} }",

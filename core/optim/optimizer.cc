@@ -118,11 +118,12 @@ absl::StatusOr<std::unique_ptr<Optimizer>> MakeAdam(absl::string_view field, Ada
   return std::make_unique<AdamOptimizer>(rule, transform);
 }
 
+constexpr float kNoLimit = std::numeric_limits<float>::infinity();
+
 absl::StatusOr<GradientTransform> MakeTransform(const v1::OptimizerConfig& config) {
   RETURN_IF_ERROR(ExpectNotNegative("optimizer.clip_global_norm", config.clip_global_norm()));
   RETURN_IF_ERROR(ExpectNotNegative("optimizer.clip_value", config.clip_value()));
   RETURN_IF_ERROR(ExpectNotNegative("optimizer.l2", config.l2()));
-  constexpr float kNoLimit = std::numeric_limits<float>::infinity();
   return GradientTransform{config.clip_value() > 0 ? config.clip_value() : kNoLimit, config.l2()};
 }
 
@@ -160,6 +161,10 @@ absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(
   ASSIGN_OR_RETURN(std::unique_ptr<Optimizer> rule, CreateOptimizer(config));
   if (!stale_gradients.has_delay_compensation()) return rule;
   return CompensateDelay(std::move(rule), stale_gradients.delay_compensation());
+}
+
+std::unique_ptr<Optimizer> CreateMovingAverage(float decay) {
+  return Make(MovingAverageRule{decay}, {.limit = kNoLimit, .l2 = 0});
 }
 
 }  // namespace keelson

@@ -101,6 +101,11 @@ absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(const v1::OptimizerCo
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(
     const v1::OptimizerConfig& config, const v1::StaleGradientConfig& stale_gradients);
 
+// For a variable that is not trained (VariableSpec::average_decay): value = decay * value +
+// (1 - decay) * gradient, the "gradient" being a sample. No slots; the learning rate makes no
+// difference. `decay` in [0, 1).
+std::unique_ptr<Optimizer> CreateMovingAverage(float decay);
+
 }  // namespace keelson
 
 #endif  // KEELSON_CORE_OPTIM_OPTIMIZER_H_

@@ -83,6 +83,11 @@ HWY_INLINE void Apply(D d, const AdamRule::Step& step, V g, V& value, V& m, V& v
   value = Sub(Mul(Set(d, step.keep), value), Div(Mul(Set(d, step.rate), m), divisor));
 }
 
+template <class D, class V>
+HWY_INLINE void Apply(D d, const MovingAverageRule::Step& step, V sample, V& value, V&, V&) {
+  value = Blend(d, step.decay, value, step.rest, sample);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace keelson
 HWY_AFTER_NAMESPACE();

@@ -101,8 +101,21 @@ struct AdamRule {
   }
 };
 
+// The "gradient" is a sample of what the values average.
+struct MovingAverageRule {
+  float decay;
+
+  struct Step {
+    static constexpr int kSlots = 0;
+    float decay, rest;
+  };
+
+  std::vector<SlotSpec> Slots() const { return {}; }
+  Step At(float, int64_t) const { return {decay, 1 - decay}; }
+};
+
 using Step = std::variant<SgdRule::Step, MomentumRule::Step, NesterovRule::Step, AdagradRule::Step,
-                          RmsPropRule::Step, AdamRule::Step>;
+                          RmsPropRule::Step, AdamRule::Step, MovingAverageRule::Step>;
 
 // g = clip(gradient) + l2 * value. A NaN stays a NaN.
 struct GradientTransform {

@@ -3,6 +3,7 @@
 #define KEELSON_CORE_TENSOR_VARIABLE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/types/span.h"
@@ -24,7 +25,11 @@ struct VariableSpec {
   std::string name;
   Shape shape;
   Initializer initializer;
+  // Set, in [0, 1): the variable is not trained. What workers push for it are samples, and a server
+  // updates it by value = average_decay * value + (1 - average_decay) * sample.
+  std::optional<float> average_decay = std::nullopt;
 
+  bool trained() const { return !average_decay.has_value(); }
   int64_t bytes() const { return shape.num_elements() * static_cast<int64_t>(sizeof(float)); }
 };
 
