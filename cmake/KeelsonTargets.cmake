@@ -12,10 +12,11 @@ function(keelson_library name)
   target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
 endfunction()
 
-# keelson_test(NAME SRCS ... DEPS ... [LABEL unit|integration|e2e|convergence|gpu] [TIMEOUT seconds]):
-# one GoogleTest program, run by CTest under its label (default: unit).
+# keelson_test(NAME SRCS ... DEPS ... [LABEL unit|integration|e2e|convergence|gpu] [TIMEOUT seconds]
+# [EMULATED_CUDA]): one GoogleTest program, run by CTest under its label (default: unit).
+# EMULATED_CUDA: its CUDA devices are those of core/device/cuda/emulation.
 function(keelson_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "EMULATED_CUDA" "LABEL;TIMEOUT" "SRCS;DEPS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -25,7 +26,8 @@ function(keelson_test name)
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} keelson_test_main)
   target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests KEELSON_EMULATED_CUDA ${ARG_EMULATED_CUDA})
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
     ENVIRONMENT "KEELSON_SOURCE_DIR=${PROJECT_SOURCE_DIR};KEELSON_BINARY_DIR=${PROJECT_BINARY_DIR}/bin;${KEELSON_SANITIZER_ENVIRONMENT}")

@@ -2,10 +2,22 @@
 #include "core/device/cuda/cuda_device.h"
 
 namespace keelson {
+namespace {
 
-absl::StatusOr<std::unique_ptr<Device>> CreateCudaDevice(int /*ordinal*/) {
+absl::Status NoCuda() {
   return absl::FailedPreconditionError(
-      "device cuda: this program was built without CUDA; use --device=cpu or --device=auto");
+      "device cuda: no CUDA device: this program was built without CUDA");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Device>> CreateCudaDevice(int /*ordinal*/, Precision /*precision*/) {
+  return NoCuda();
+}
+
+absl::StatusOr<std::unique_ptr<DeviceGroup>> CreateCudaGroup(absl::Span<const int> /*ordinals*/,
+                                                             Precision /*precision*/) {
+  return NoCuda();
 }
 
 }  // namespace keelson

@@ -1,17 +1,21 @@
-// The one interface between a model and the hardware that computes it: memory and about twenty
-// coarse operations on float32.
+// The one interface between a model and the hardware that computes it: memory, coarse operations on
+// float32, and the way of values and gradients between the device and the wire.
 #ifndef KEELSON_CORE_DEVICE_DEVICE_H_
 #define KEELSON_CORE_DEVICE_DEVICE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/device/geometry.h"
+#include "core/wire/wire_layout.h"
 
 namespace keelson {
 
@@ -35,8 +39,64 @@ class DeviceMemory {
   const int64_t size_;
 };
 
+// Bytes of the host that a device copies from and to by itself (page-locked, for a GPU), aligned to
+// 64 bytes. The Device must outlive them, and no copy from or to them may be under way when they
+// are destroyed. Any thread may read and write them.
+class HostMemory {
+ public:
+  virtual ~HostMemory() = default;
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+
+  absl::Span<uint8_t> bytes() const { return bytes_; }
+
+ protected:
+  explicit HostMemory(absl::Span<uint8_t> bytes) : bytes_(bytes) {}
+
+ private:
+  const absl::Span<uint8_t> bytes_;
+};
+
+// A point in a device's work, when it has been recorded; passed from the start. Belongs to one
+// device, which must outlive it.
+class DeviceEvent {
+ public:
+  virtual ~DeviceEvent() = default;
+
+ protected:
+  DeviceEvent() = default;
+};
+
+// What a device keeps to encode one variable's gradients, or to decode its values: error feedback
+// (zeros at first) and room for the bytes. Belongs to one device, which must outlive it.
+class GradientEncoder {
+ public:
+  virtual ~GradientEncoder() = default;
+
+ protected:
+  GradientEncoder() = default;
+};
+class ValueDecoder {
+ public:
+  virtual ~ValueDecoder() = default;
+
+ protected:
+  ValueDecoder() = default;
+};
+
+// What is done to each element of a product before it is stored: first the bias [columns] is added,
+// then the activation is applied.
+struct Epilogue {
+  const DeviceMemory* bias = nullptr;
+  std::optional<ActivationKind> activation = std::nullopt;
+};
+
 // Executes operations in the order of the calls. A call may return before its operation is done,
-// except CopyToHost and Synchronize. Used by one thread at a time.
+// except CopyToHost, Await and Synchronize. Used by one thread at a time.
+//
+// Upload and Download run beside the operations: a Download waits for the operations before it, and
+// an operation that needs what an Upload brings waits for its event. Copies in one direction are
+// executed in the order of their calls.
 //
 // Memory may be larger than an operation needs: operations touch the leading elements that their
 // extents name, so one allocation serves batches of several sizes. An output must not be an input
@@ -44,8 +104,8 @@ class DeviceMemory {
 // width, channels], filters [kernel, kernel, in_channels, out_channels].
 //
 // The first operation that fails leaves its Status behind; the operations after it may do nothing,
-// and CopyToHost and Synchronize return that Status from then on. INTERNAL: the device's library
-// failed, or a memory is smaller than the extents say. RESOURCE_EXHAUSTED: out of memory.
+// and CopyToHost, Await and Synchronize return that Status from then on. INTERNAL: the device's
+// library failed, or a memory is smaller than the extents say. RESOURCE_EXHAUSTED: out of memory.
 //
 // The same calls on the same device with the same options give bit-identical results.
 class Device {
@@ -54,11 +114,16 @@ class Device {
 
   // For logs: "cpu (oneDNN 2.6, 2 threads)".
   virtual std::string name() const = 0;
+  // Whether calls return before their operations are done. False: every event that was recorded has
+  // passed when Record returns.
+  virtual bool asynchronous() const = 0;
 
   // Memory.
 
   // Zeros. RESOURCE_EXHAUSTED: out of memory.
   virtual absl::StatusOr<std::unique_ptr<DeviceMemory>> Allocate(int64_t floats) = 0;
+  // Undefined content. RESOURCE_EXHAUSTED: out of memory.
+  virtual absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(size_t bytes) = 0;
   // `memory` as the host's code can use it, while no operation that uses it is under way; empty
   // where the host cannot (a GPU's memory).
   virtual absl::Span<float> HostSpan(DeviceMemory* memory) = 0;
@@ -68,16 +133,64 @@ class Device {
   // The leading elements of `from`; waits for them. Nothing is copied into `from`'s own HostSpan.
   virtual absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) = 0;
   virtual void Fill(float value, int64_t n, DeviceMemory* x) = 0;
-  // Waits for every operation so far.
+  // Waits for every operation and copy so far.
   virtual absl::Status Synchronize() = 0;
+  // The Status that an operation has left behind so far. Does not wait.
+  virtual absl::Status status() const = 0;
+
+  // Events.
+
+  virtual absl::StatusOr<std::unique_ptr<DeviceEvent>> NewEvent() = 0;
+  // `event` passes when the operations so far are done.
+  virtual void Record(DeviceEvent* event) = 0;
+  // The operations after this call wait until `event`, as it was recorded last, has passed.
+  virtual void WaitFor(const DeviceEvent& event) = 0;
+  // Whether `event`, as it was recorded last, has passed. Does not wait. After a failure: true.
+  virtual bool Passed(const DeviceEvent& event) = 0;
+  // Waits until it has passed.
+  virtual absl::Status Await(const DeviceEvent& event) = 0;
+  // From one event that has passed to another.
+  virtual double MillisecondsBetween(const DeviceEvent& from, const DeviceEvent& to) = 0;
+
+  // Between the device and the wire.
+
+  // RESOURCE_EXHAUSTED: out of memory.
+  virtual absl::StatusOr<std::unique_ptr<GradientEncoder>> NewGradientEncoder(
+      const WireLayout& layout) = 0;
+  virtual absl::StatusOr<std::unique_ptr<ValueDecoder>> NewValueDecoder(WireFormat format,
+                                                                        int64_t elements) = 0;
+  // Encodes the gradient, bit by bit as core/wire/value_codec.h does, into `to`, which is (a part
+  // of) a HostMemory, from a multiple of 4 bytes on, of as many bytes as the layout. `done` passes
+  // when the bytes are there and `gradient` may be written again. With a `gate` whose first element
+  // is not finite by then, `to` becomes undefined and error feedback stays as it is. `to` keeps
+  // still until `done`.
+  virtual void Download(const DeviceMemory& gradient, const DeviceMemory* gate,
+                        GradientEncoder* encoder, absl::Span<uint8_t> to, DeviceEvent* done) = 0;
+  // Decodes `from`, (a part of) a HostMemory. Begins when `after`, as it was recorded last, has
+  // passed; null: when the operations so far are done. Operations that need `to` wait for `done`.
+  // `from` keeps still until `done`.
+  virtual void Upload(absl::Span<const uint8_t> from, const DeviceEvent* after,
+                      ValueDecoder* decoder, DeviceMemory* to, DeviceEvent* done) = 0;
+
+  // Repetition.
+
+  // Calls `operations`, or repeats what it did when it was called last with this `key`. What it
+  // does depends on `key` alone, but for the contents of memories and the seed. It makes only calls
+  // that compute on this device alone, Fill, Record, WaitFor and Download. Whenever memory of this
+  // device is freed, all keys are forgotten.
+  virtual void Repeat(uint64_t key, absl::FunctionRef<void()> operations) = 0;
 
   // Linear algebra.
 
-  // c [m, n] = alpha * op(a) op(b) + beta * c. With beta 0 the old content of c is not read.
+  // c [m, n] = alpha * op(a) op(b) + beta * c, and the epilogue on it. With beta 0 the old content
+  // of c is not read.
   virtual void MatMul(const MatMulArgs& args, const DeviceMemory& a, const DeviceMemory& b,
-                      DeviceMemory* c) = 0;
-  // y [rows, cols] += bias [cols] in every row.
-  virtual void AddBias(int64_t rows, int64_t cols, const DeviceMemory& bias, DeviceMemory* y) = 0;
+                      const Epilogue& epilogue, DeviceMemory* c) = 0;
+  // The gradients of y = x kernel + bias: kernel_gradient [inputs, units] = x^T dy, and unless it
+  // is null bias_gradient [units] = sums of the columns of dy. x [rows, inputs], dy [rows, units].
+  virtual void DenseGradients(int64_t rows, int64_t inputs, int64_t units, const DeviceMemory& x,
+                              const DeviceMemory& dy, DeviceMemory* kernel_gradient,
+                              DeviceMemory* bias_gradient) = 0;
   // bias_gradient [cols] = sums of the columns of dy [rows, cols].
   virtual void BiasGradient(int64_t rows, int64_t cols, const DeviceMemory& dy,
                             DeviceMemory* bias_gradient) = 0;
@@ -85,11 +198,21 @@ class Device {
   virtual void Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) = 0;
   // x *= alpha
   virtual void Scale(float alpha, int64_t n, DeviceMemory* x) = 0;
+  // sum [1] = sum of the elements of x [n].
+  virtual void Sum(int64_t n, const DeviceMemory& x, DeviceMemory* sum) = 0;
+  // Scales all `gradients`, whole memories, by max_norm / norm when their joint Euclidean norm is
+  // greater than `max_norm`, which is > 0. A norm that is not finite leaves them as they are.
+  // Source: Pascanu, Mikolov and Bengio, "On the difficulty of training recurrent neural networks",
+  // ICML 2013.
+  virtual void ClipByGlobalNorm(float max_norm, absl::Span<DeviceMemory* const> gradients) = 0;
+  // y += x, which is memory of `peer`, another device of the same kind: after the peer's operations
+  // so far, and the peer's operations after this call wait for it.
+  virtual void AddFromPeer(Device* peer, int64_t n, const DeviceMemory& x, DeviceMemory* y) = 0;
 
   // Convolution (cross-correlation, as TensorFlow's conv2d).
 
   virtual void Conv2D(const ConvGeometry& geometry, const DeviceMemory& x,
-                      const DeviceMemory& filter, DeviceMemory* y) = 0;
+                      const DeviceMemory& filter, const Epilogue& epilogue, DeviceMemory* y) = 0;
   virtual void Conv2DBackwardData(const ConvGeometry& geometry, const DeviceMemory& filter,
                                   const DeviceMemory& dy, DeviceMemory* dx) = 0;
   virtual void Conv2DBackwardFilter(const ConvGeometry& geometry, const DeviceMemory& x,
@@ -112,26 +235,48 @@ class Device {
   // From the output `y` of Activate. ReLU's derivative at 0 is 0. dx may be dy.
   virtual void ActivateBackward(ActivationKind kind, int64_t n, const DeviceMemory& y,
                                 const DeviceMemory& dy, DeviceMemory* dx) = 0;
+  // The seed of the calls of Dropout after this one, also of those that are repeated.
+  virtual void SetSeed(uint64_t seed) = 0;
   // y[i] = x[i] / (1 - rate) where element i is kept, else 0. It is kept when
-  // UniformFloat(Philox(seed, 0, i / 4)[i % 4]) >= rate (core/base/random.h), so the backward pass
-  // is the same call on the gradients. `rate` in [0, 1). y may be x.
-  virtual void Dropout(float rate, uint64_t seed, int64_t n, const DeviceMemory& x,
+  // UniformFloat(Philox(seed, stream, i / 4)[i % 4]) >= rate (core/base/random.h), so the backward
+  // pass is the same call on the gradients. `rate` in [0, 1). y may be x.
+  virtual void Dropout(float rate, uint64_t stream, int64_t n, const DeviceMemory& x,
                        DeviceMemory* y) = 0;
 
-  // Losses: the loss of each example, and the gradient of their MEAN with respect to the scores,
-  // which is skipped when `dscores` is null.
+  // Batch normalization. Source: Ioffe and Szegedy, ICML 2015. x, y, dx, dy [rows, channels];
+  // gamma, beta and all statistics [channels]; gamma and beta may be null: 1 and 0.
+
+  // mean and variance of each channel over the rows, the variance unbiased (times rows / (rows -
+  // 1); 0 of one row): y = gamma * (x - mean) / sqrt(biased variance + epsilon) + beta.
+  virtual void BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                         const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
+                         DeviceMemory* variance, DeviceMemory* y) = 0;
+  // From mean and variance as BatchNorm gave them. dgamma and dbeta are skipped where they are
+  // null, and so is dx.
+  virtual void BatchNormBackward(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                                 const DeviceMemory* gamma, const DeviceMemory& mean,
+                                 const DeviceMemory& variance, const DeviceMemory& dy,
+                                 DeviceMemory* dgamma, DeviceMemory* dbeta, DeviceMemory* dx) = 0;
+  // y = gamma * (x - mean) / sqrt(variance + epsilon) + beta, with given statistics.
+  virtual void BatchNormInference(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                                  const DeviceMemory* gamma, const DeviceMemory* beta,
+                                  const DeviceMemory& mean, const DeviceMemory& variance,
+                                  DeviceMemory* y) = 0;
+
+  // Losses: the loss of each example, and the gradient of `weight` times their sum with respect to
+  // the scores, which is skipped when `dscores` is null.
 
   // scores [rows, classes]; labels [rows] are whole numbers in [0, classes), which the caller has
   // checked.
-  virtual void SoftmaxCrossEntropy(int64_t rows, int64_t classes, const DeviceMemory& scores,
-                                   const DeviceMemory& labels, DeviceMemory* losses,
-                                   DeviceMemory* dscores) = 0;
+  virtual void SoftmaxCrossEntropy(int64_t rows, int64_t classes, float weight,
+                                   const DeviceMemory& scores, const DeviceMemory& labels,
+                                   DeviceMemory* losses, DeviceMemory* dscores) = 0;
   // max(s, 0) - s * label + log(1 + exp(-|s|)); labels in [0, 1].
-  virtual void SigmoidCrossEntropy(int64_t rows, const DeviceMemory& scores,
+  virtual void SigmoidCrossEntropy(int64_t rows, float weight, const DeviceMemory& scores,
                                    const DeviceMemory& labels, DeviceMemory* losses,
                                    DeviceMemory* dscores) = 0;
   // (s - target)^2
-  virtual void MeanSquaredError(int64_t rows, const DeviceMemory& scores,
+  virtual void MeanSquaredError(int64_t rows, float weight, const DeviceMemory& scores,
                                 const DeviceMemory& targets, DeviceMemory* losses,
                                 DeviceMemory* dscores) = 0;
 };

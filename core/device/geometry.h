@@ -63,6 +63,12 @@ struct PoolGeometry {
   friend bool operator==(const PoolGeometry&, const PoolGeometry&) = default;
 };
 
+struct BatchNormGeometry {
+  int64_t rows = 0;
+  int64_t channels = 0;
+  float epsilon = 1e-3f;
+};
+
 }  // namespace keelson
 
 #endif  // KEELSON_CORE_DEVICE_GEOMETRY_H_

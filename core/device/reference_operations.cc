@@ -53,6 +53,36 @@ Doubles Zeros(int64_t n) { return Doubles(static_cast<size_t>(n), 0.0); }
 
 double Logistic(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
+double ParameterOf(const Floats& parameters, int64_t channel, double otherwise) {
+  return parameters.empty() ? otherwise : double{parameters[channel]};
+}
+
+// (x - mean) / sqrt(variance + epsilon), with biased variances.
+Doubles Normalized(const BatchNormGeometry& g, const Floats& x, const Statistics& statistics) {
+  Doubles normalized = Zeros(g.rows * g.channels);
+  for (int64_t i = 0; i < g.rows * g.channels; ++i) {
+    const int64_t c = i % g.channels;
+    normalized[i] =
+        (x[i] - statistics.mean[c]) / std::sqrt(statistics.variance[c] + double{g.epsilon});
+  }
+  return normalized;
+}
+
+Statistics BiasedStatistics(const BatchNormGeometry& g, const Floats& x) {
+  Statistics statistics = BatchStatistics(g, x);
+  for (double& variance : statistics.variance) variance *= double(g.rows - 1) / double(g.rows);
+  return statistics;
+}
+
+Doubles ScaledAndShifted(const BatchNormGeometry& g, Doubles normalized, const Floats& gamma,
+                         const Floats& beta) {
+  for (int64_t i = 0; i < g.rows * g.channels; ++i) {
+    const int64_t c = i % g.channels;
+    normalized[i] = ParameterOf(gamma, c, 1) * normalized[i] + ParameterOf(beta, c, 0);
+  }
+  return normalized;
+}
+
 }  // namespace
 
 Doubles MatMul(const MatMulArgs& args, const Floats& a, const Floats& b, const Floats& c) {
@@ -156,15 +186,16 @@ double ActivateDerivative(ActivationKind kind, double x) {
   return 0;
 }
 
-Doubles Dropout(float rate, uint64_t seed, const Floats& x) {
+Doubles Dropout(float rate, uint64_t seed, uint64_t stream, const Floats& x) {
   Doubles y(x.size(), 0.0);
   for (size_t i = 0; i < x.size(); ++i) {
-    if (UniformFloat(Philox(seed, 0, i / 4)[i % 4]) >= rate) y[i] = x[i] / (1.0 - rate);
+    if (UniformFloat(Philox(seed, stream, i / 4)[i % 4]) >= rate) y[i] = x[i] / (1.0 - rate);
   }
   return y;
 }
 
-Loss SoftmaxCrossEntropy(int64_t classes, const Floats& scores, const Floats& labels) {
+Loss SoftmaxCrossEntropy(int64_t classes, double weight, const Floats& scores,
+                         const Floats& labels) {
   Loss loss{Doubles(labels.size()), Doubles(scores.size())};
   for (size_t row = 0; row < labels.size(); ++row) {
     const float* s = scores.data() + row * classes;
@@ -175,32 +206,78 @@ Loss SoftmaxCrossEntropy(int64_t classes, const Floats& scores, const Floats& la
     loss.losses[row] = std::log(sum) + highest - s[label];
     for (int64_t c = 0; c < classes; ++c) {
       const double probability = std::exp(s[c] - highest) / sum;
-      loss.dscores[row * classes + c] = (probability - (c == label)) / double(labels.size());
+      loss.dscores[row * classes + c] = (probability - (c == label)) * weight;
     }
   }
   return loss;
 }
 
-Loss SigmoidCrossEntropy(const Floats& scores, const Floats& labels) {
+Loss SigmoidCrossEntropy(double weight, const Floats& scores, const Floats& labels) {
   Loss loss{Doubles(labels.size()), Doubles(labels.size())};
   for (size_t i = 0; i < labels.size(); ++i) {
     const double s = scores[i];
     // -label log(sigmoid(s)) - (1 - label) log(sigmoid(-s)), with log(sigmoid(s)) = -softplus(-s).
     const auto softplus = [](double x) { return x > 30 ? x : std::log1p(std::exp(x)); };
     loss.losses[i] = labels[i] * softplus(-s) + (1.0 - labels[i]) * softplus(s);
-    loss.dscores[i] = (Logistic(s) - labels[i]) / double(labels.size());
+    loss.dscores[i] = (Logistic(s) - labels[i]) * weight;
   }
   return loss;
 }
 
-Loss MeanSquaredError(const Floats& scores, const Floats& targets) {
+Loss MeanSquaredError(double weight, const Floats& scores, const Floats& targets) {
   Loss loss{Doubles(targets.size()), Doubles(targets.size())};
   for (size_t i = 0; i < targets.size(); ++i) {
     const double error = double{scores[i]} - targets[i];
     loss.losses[i] = error * error;
-    loss.dscores[i] = 2.0 * error / double(targets.size());
+    loss.dscores[i] = 2.0 * error * weight;
   }
   return loss;
+}
+
+Statistics BatchStatistics(const BatchNormGeometry& g, const Floats& x) {
+  Statistics statistics{Zeros(g.channels), Zeros(g.channels)};
+  const auto rows = static_cast<double>(g.rows);
+  for (int64_t i = 0; i < g.rows * g.channels; ++i) {
+    statistics.mean[i % g.channels] += x[i] / rows;
+  }
+  if (g.rows == 1) return statistics;
+  for (int64_t i = 0; i < g.rows * g.channels; ++i) {
+    const double difference = x[i] - statistics.mean[i % g.channels];
+    statistics.variance[i % g.channels] += difference * difference / (rows - 1);
+  }
+  return statistics;
+}
+
+Doubles BatchNorm(const BatchNormGeometry& g, const Floats& x, const Floats& gamma,
+                  const Floats& beta) {
+  return ScaledAndShifted(g, Normalized(g, x, BiasedStatistics(g, x)), gamma, beta);
+}
+
+Doubles BatchNormInference(const BatchNormGeometry& g, const Floats& x, const Floats& gamma,
+                           const Floats& beta, const Floats& mean, const Floats& variance) {
+  const Statistics statistics{Doubles(mean.begin(), mean.end()),
+                              Doubles(variance.begin(), variance.end())};
+  return ScaledAndShifted(g, Normalized(g, x, statistics), gamma, beta);
+}
+
+BatchNormGradients BatchNormBackward(const BatchNormGeometry& g, const Floats& x,
+                                     const Floats& gamma, const Floats& dy) {
+  const Statistics statistics = BiasedStatistics(g, x);
+  const Doubles normalized = Normalized(g, x, statistics);
+  BatchNormGradients out{Zeros(g.channels), Zeros(g.channels), Zeros(g.rows * g.channels)};
+  for (int64_t i = 0; i < g.rows * g.channels; ++i) {
+    out.dgamma[i % g.channels] += dy[i] * normalized[i];
+    out.dbeta[i % g.channels] += dy[i];
+  }
+  // Through the mean and the variance too: of the gradient of the normalized x, without its
+  // projections on 1 and on the normalized x.
+  for (int64_t i = 0; i < g.rows * g.channels; ++i) {
+    const int64_t c = i % g.channels;
+    const double deviation = std::sqrt(statistics.variance[c] + double{g.epsilon});
+    out.dx[i] = ParameterOf(gamma, c, 1) / deviation *
+                (dy[i] - (out.dbeta[c] + normalized[i] * out.dgamma[c]) / double(g.rows));
+  }
+  return out;
 }
 
 }  // namespace keelson::reference

@@ -28,15 +28,35 @@ double Activate(ActivationKind kind, double x);
 // Of the activation at x, not of its output.
 double ActivateDerivative(ActivationKind kind, double x);
 
-Doubles Dropout(float rate, uint64_t seed, const Floats& x);
+Doubles Dropout(float rate, uint64_t seed, uint64_t stream, const Floats& x);
 
 struct Loss {
   Doubles losses;
   Doubles dscores;
 };
-Loss SoftmaxCrossEntropy(int64_t classes, const Floats& scores, const Floats& labels);
-Loss SigmoidCrossEntropy(const Floats& scores, const Floats& labels);
-Loss MeanSquaredError(const Floats& scores, const Floats& targets);
+Loss SoftmaxCrossEntropy(int64_t classes, double weight, const Floats& scores,
+                         const Floats& labels);
+Loss SigmoidCrossEntropy(double weight, const Floats& scores, const Floats& labels);
+Loss MeanSquaredError(double weight, const Floats& scores, const Floats& targets);
+
+// Statistics of one channel each; the variance unbiased, 0 of one row.
+struct Statistics {
+  Doubles mean;
+  Doubles variance;
+};
+Statistics BatchStatistics(const BatchNormGeometry& geometry, const Floats& x);
+// gamma and beta may be empty: 1 and 0.
+Doubles BatchNorm(const BatchNormGeometry& geometry, const Floats& x, const Floats& gamma,
+                  const Floats& beta);
+Doubles BatchNormInference(const BatchNormGeometry& geometry, const Floats& x, const Floats& gamma,
+                           const Floats& beta, const Floats& mean, const Floats& variance);
+struct BatchNormGradients {
+  Doubles dgamma;
+  Doubles dbeta;
+  Doubles dx;
+};
+BatchNormGradients BatchNormBackward(const BatchNormGeometry& geometry, const Floats& x,
+                                     const Floats& gamma, const Floats& dy);
 
 }  // namespace keelson::reference
 

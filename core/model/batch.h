@@ -2,6 +2,8 @@
 #ifndef KEELSON_CORE_MODEL_BATCH_H_
 #define KEELSON_CORE_MODEL_BATCH_H_
 
+#include "absl/status/status.h"
+#include "core/model/model_spec.h"
 #include "core/tensor/tensor.h"
 
 namespace keelson {
@@ -12,6 +14,10 @@ struct Batch {
 
   int64_t size() const { return labels.size(); }
 };
+
+// INVALID_ARGUMENT: no example, shapes that are not the model's, or a label that the loss does not
+// take.
+absl::Status CheckBatch(const ModelSpec& spec, const Batch& batch);
 
 }  // namespace keelson
 

@@ -4,13 +4,34 @@
 
 namespace keelson {
 
-std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, int index, Parameter kernel,
-                                 Parameter bias) {
+std::optional<ActivationKind> ActivationOf(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::kRelu:
+      return ActivationKind::kRelu;
+    case LayerKind::kTanh:
+      return ActivationKind::kTanh;
+    case LayerKind::kSigmoid:
+      return ActivationKind::kSigmoid;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool TakesActivation(LayerKind kind) {
+  return kind == LayerKind::kDense || kind == LayerKind::kConv2D;
+}
+
+std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, int index,
+                                 absl::Span<const Parameter> parameters,
+                                 std::optional<ActivationKind> activation) {
+  const auto parameter = [parameters](int variable) {
+    return variable < 0 ? Parameter{} : parameters[static_cast<size_t>(variable)];
+  };
   switch (spec.kind) {
     case LayerKind::kDense:
-      return MakeDense(spec, kernel, bias);
+      return MakeDense(spec, parameter(spec.kernel), parameter(spec.bias), activation);
     case LayerKind::kConv2D:
-      return MakeConv2D(spec, kernel, bias);
+      return MakeConv2D(spec, parameter(spec.kernel), parameter(spec.bias), activation);
     case LayerKind::kMaxPool:
       return MakeMaxPool(spec);
     case LayerKind::kAvgPool:
@@ -18,13 +39,16 @@ std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, int index, Parameter ker
     case LayerKind::kFlatten:
       return nullptr;
     case LayerKind::kRelu:
-      return MakeActivation(spec, ActivationKind::kRelu);
     case LayerKind::kTanh:
-      return MakeActivation(spec, ActivationKind::kTanh);
     case LayerKind::kSigmoid:
-      return MakeActivation(spec, ActivationKind::kSigmoid);
+      return MakeActivation(spec, *ActivationOf(spec.kind));
     case LayerKind::kDropout:
       return MakeDropout(spec, index);
+    case LayerKind::kBatchNorm:
+      return MakeBatchNorm(spec, {.gamma = parameter(spec.gamma),
+                                  .beta = parameter(spec.beta),
+                                  .moving_mean = parameter(spec.moving_mean),
+                                  .moving_variance = parameter(spec.moving_variance)});
   }
   return nullptr;
 }

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "absl/types/span.h"
 #include "core/device/device.h"
 #include "core/model/model_spec.h"
 
@@ -14,7 +16,6 @@ namespace keelson {
 struct Pass {
   int64_t batch = 0;  // examples
   bool training = false;
-  uint64_t dropout_seed = 0;
 };
 
 // A variable of a layer on the device. Both are null where the layer has none.
@@ -30,14 +31,14 @@ class Layer {
   virtual ~Layer() = default;
 
   const LayerSpec& spec() const { return spec_; }
-  bool has_variables() const { return spec_.kernel >= 0; }
+  bool has_variables() const { return !spec_.variables().empty(); }
 
   virtual void Forward(Device* device, const Pass& pass, const DeviceMemory& x,
                        DeviceMemory* y) const = 0;
-  // From the output's gradient `dy` computes the variables' gradients, and the input's gradient
-  // unless `dx` is null.
+  // From the output's gradient `dy`, which is overwritten, computes the variables' gradients, and
+  // the input's gradient unless `dx` is null.
   virtual void Backward(Device* device, const Pass& pass, const DeviceMemory& x,
-                        const DeviceMemory& y, const DeviceMemory& dy, DeviceMemory* dx) const = 0;
+                        const DeviceMemory& y, DeviceMemory* dy, DeviceMemory* dx) const = 0;
 
  protected:
   explicit Layer(LayerSpec spec) : spec_(std::move(spec)) {}
@@ -46,10 +47,17 @@ class Layer {
   const LayerSpec spec_;
 };
 
-// The layer that `spec` describes; `index` is its position in the model, which keeps two dropout
-// layers apart. Null for flatten, which computes nothing.
-std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, int index, Parameter kernel,
-                                 Parameter bias);
+// The activation that a layer of this kind is.
+std::optional<ActivationKind> ActivationOf(LayerKind kind);
+// Whether the activation after a layer of this kind can be computed with it.
+bool TakesActivation(LayerKind kind);
+
+// The layer that `spec` describes, and after it `activation`, unless it is null, as one. `index` is
+// its position in the model, which keeps two dropout layers apart. `parameters` has one entry for
+// each of the model's variables, by its position. Null for flatten, which computes nothing.
+std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, int index,
+                                 absl::Span<const Parameter> parameters,
+                                 std::optional<ActivationKind> activation = std::nullopt);
 
 }  // namespace keelson
 

@@ -2,178 +2,118 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/random.h"
 #include "core/base/status_macros.h"
+#include "core/tensor/tensor.h"
 
 namespace keelson {
 namespace {
 
-absl::Status Mismatch(absl::string_view what, const Shape& expected, const Shape& found) {
-  return absl::InvalidArgumentError(absl::StrCat(what, ": expected the shape ", expected.ToString(),
-                                                 ", found ", found.ToString()));
+uint64_t SeedOfReplica(uint64_t seed, size_t replica) {
+  if (replica == 0) return seed;
+  const auto bits = Philox(seed, StableHash("replica"), replica);
+  return uint64_t{bits[0]} << 32 | bits[1];
 }
 
-Shape Batched(int64_t batch, const Shape& example) {
-  std::vector<int64_t> dims{batch};
-  dims.insert(dims.end(), example.dims().begin(), example.dims().end());
-  return Shape(std::move(dims));
-}
-
-absl::Status CheckLabel(const ModelSpec& spec, int64_t position, float label) {
-  std::string expected;
-  switch (spec.loss) {
-    case LossKind::kSoftmaxCrossEntropy:
-      // Written so that not-a-number fails too.
-      if (label >= 0 && label < static_cast<float>(spec.output_size) &&
-          label == std::floor(label)) {
-        return absl::OkStatus();
-      }
-      expected = absl::StrCat("a class from 0 to ", spec.output_size - 1);
-      break;
-    case LossKind::kSigmoidCrossEntropy:
-      if (label == 0 || label == 1) return absl::OkStatus();
-      expected = "0 or 1";
-      break;
-    case LossKind::kMeanSquaredError:
-      if (std::isfinite(label)) return absl::OkStatus();
-      expected = "a finite number";
-      break;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("batch: labels[", position, "]: expected ", expected, ", found ", label));
+absl::Span<const float> Rows(const Tensor& tensor, int64_t first, int64_t rows) {
+  const int64_t row = tensor.shape().row_elements();
+  return absl::MakeConstSpan(tensor.data() + first * row, static_cast<size_t>(rows * row));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Create(const v1::ModelConfig& config,
                                                      Device* device) {
+  return Create(config, nullptr, {device});
+}
+
+absl::StatusOr<std::unique_ptr<Model>> Model::Create(const v1::ModelConfig& config,
+                                                     DeviceGroup* group) {
+  std::vector<Device*> devices;
+  for (int i = 0; i < group->size(); ++i) devices.push_back(group->device(i));
+  return Create(config, group, devices);
+}
+
+absl::StatusOr<std::unique_ptr<Model>> Model::Create(const v1::ModelConfig& config,
+                                                     DeviceGroup* group,
+                                                     absl::Span<Device* const> devices) {
   ASSIGN_OR_RETURN(ModelSpec spec, InferModelSpec(config));
-  std::unique_ptr<Model> model(new Model(std::move(spec), device));
-  RETURN_IF_ERROR(model->AllocateVariables());
-  model->BuildStages();
+  std::unique_ptr<Model> model(new Model(std::move(spec), group));
+  RETURN_IF_ERROR(model->CreateReplicas(devices));
   return model;
 }
 
-absl::Status Model::AllocateVariables() {
-  for (const VariableSpec& spec : spec_.variables) {
-    Variable variable;
-    ASSIGN_OR_RETURN(variable.value, device_->Allocate(spec.shape.num_elements()));
-    ASSIGN_OR_RETURN(variable.gradient, device_->Allocate(spec.shape.num_elements()));
-    variables_.push_back(std::move(variable));
+absl::Status Model::CreateReplicas(absl::Span<Device* const> devices) {
+  for (Device* device : devices) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Replica> replica, Replica::Create(&spec_, device));
+    replicas_.push_back(std::move(replica));
+  }
+  ASSIGN_OR_RETURN(loss_, LossTransfer::Create(devices.front()));
+  for (size_t stage = first().num_stages(); stage-- > 0;) {
+    for (const int variable : first().variables_of(stage)) {
+      delivery_order_.push_back(variable);
+      if (!spec_.variables[static_cast<size_t>(variable)].trained()) continue;
+      trained_gradients_.push_back(first().gradient(variable));
+    }
   }
   return absl::OkStatus();
 }
 
-void Model::BuildStages() {
-  const auto parameter = [this](int variable) {
-    if (variable < 0) return Parameter{};
-    const Variable& v = variables_[static_cast<size_t>(variable)];
-    return Parameter{v.value.get(), v.gradient.get()};
-  };
-  for (size_t i = 0; i < spec_.layers.size(); ++i) {
-    const LayerSpec& spec = spec_.layers[i];
-    auto layer = MakeLayer(spec, static_cast<int>(i), parameter(spec.kernel), parameter(spec.bias));
-    if (layer == nullptr) continue;
-    stages_.push_back({std::move(layer), spec.output.num_elements(), nullptr});
+Model::~Model() {
+  // A copy that is under way uses host memory.
+  for (const std::unique_ptr<Replica>& replica : replicas_) {
+    replica->device()->Synchronize().IgnoreError();
   }
-  const auto trained = std::find_if(stages_.begin(), stages_.end(),
-                                    [](const Stage& s) { return s.layer->has_variables(); });
-  first_trained_ = static_cast<size_t>(trained - stages_.begin());
 }
 
 std::vector<absl::Span<float>> Model::HostSpans(
-    std::unique_ptr<DeviceMemory> Variable::*memory) const {
+    absl::FunctionRef<DeviceMemory*(int)> memory) const {
   std::vector<absl::Span<float>> spans;
-  for (const Variable& variable : variables_) {
-    DeviceMemory* const array = (variable.*memory).get();
-    const absl::Span<float> span = device_->HostSpan(array);
-    if (span.empty() && array->size() > 0) return {};
-    spans.push_back(span);
+  if (replicas_.size() > 1) return spans;
+  for (size_t i = 0; i < spec_.variables.size(); ++i) {
+    spans.push_back(first().device()->HostSpan(memory(static_cast<int>(i))));
+    if (spans.back().empty()) return {};
   }
   return spans;
 }
 
-absl::Status Model::SetVariable(int variable, absl::Span<const float> values) {
-  if (variable < 0 || variable >= static_cast<int>(variables_.size())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("variable: expected 0 to ", variables_.size() - 1, ", found ", variable));
-  }
-  const VariableSpec& spec = spec_.variables[static_cast<size_t>(variable)];
-  const int64_t elements = spec.shape.num_elements();
-  if (static_cast<int64_t>(values.size()) != elements) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(spec.name, ": expected ", elements, " elements, found ", values.size()));
-  }
-  device_->CopyToDevice(values, variables_[static_cast<size_t>(variable)].value.get());
-  return absl::OkStatus();
+std::vector<absl::Span<float>> Model::HostValues() const {
+  return HostSpans([this](int variable) { return first().value(variable); });
 }
 
-absl::StatusOr<StepResult> Model::ComputeGradients(const Batch& batch, uint64_t dropout_seed,
-                                                   absl::Span<const absl::Span<float>> gradients,
-                                                   const GradientCallback& on_gradient_ready) {
-  RETURN_IF_ERROR(CheckBatch(batch));
-  RETURN_IF_ERROR(CheckGradients(gradients));
-  RETURN_IF_ERROR(Reserve(batch.size()));
-  RETURN_IF_ERROR(ReserveBackward());
-  const Pass pass{batch.size(), /*training=*/true, dropout_seed};
-  Forward(batch, pass);
-  ComputeLoss(pass.batch, upstream_.get());
-  // On a GPU this waits for the forward pass, once a step: gradients leave during the backward
-  // pass, when it is too late to find the loss no number.
-  ASSIGN_OR_RETURN(const double sum, SumLosses(pass.batch));
-  const double loss = sum / static_cast<double>(pass.batch);
-  if (!std::isfinite(loss)) return StepResult{loss, false};
-  RETURN_IF_ERROR(Backward(pass, gradients, on_gradient_ready));
-  return StepResult{loss, true};
+std::vector<absl::Span<float>> Model::HostGradients() const {
+  return HostSpans([this](int variable) { return first().gradient(variable); });
 }
 
-absl::StatusOr<EvaluationSums> Model::Evaluate(const Batch& batch,
-                                               absl::Span<const MetricSpec> metrics) {
-  RETURN_IF_ERROR(CheckBatch(batch));
-  RETURN_IF_ERROR(Reserve(batch.size()));
-  Forward(batch, Pass{batch.size()});
-  ComputeLoss(batch.size(), nullptr);
-  EvaluationSums sums;
-  ASSIGN_OR_RETURN(sums.loss, SumLosses(batch.size()));
-  sums.examples = batch.size();
-  Tensor scores(Shape({batch.size(), spec_.output_size}));
-  RETURN_IF_ERROR(device_->CopyToHost(this->scores(), scores.span()));
-  for (const MetricSpec& metric : metrics) {
-    sums.correct.push_back(
-        CountCorrect(metric, spec_.output_size, scores.span(), batch.labels.span()));
+absl::Status Model::CheckVariable(int variable) const {
+  if (variable >= 0 && variable < static_cast<int>(spec_.variables.size())) {
+    return absl::OkStatus();
   }
-  return sums;
+  return absl::InvalidArgumentError(
+      absl::StrCat("variable: expected 0 to ", spec_.variables.size() - 1, ", found ", variable));
 }
 
-absl::Status Model::CheckBatch(const Batch& batch) const {
-  if (batch.size() == 0) {
-    return absl::InvalidArgumentError("batch: expected one example or more, found none");
+absl::Status Model::CheckWireSet(int set) const {
+  if (wire_ == nullptr) {
+    return absl::InvalidArgumentError("wire set: expected wire memory, found none");
   }
-  if (batch.labels.shape().rank() != 1) {
-    return Mismatch("batch: labels", Shape({batch.size()}), batch.labels.shape());
-  }
-  const Shape expected = Batched(batch.size(), spec_.input);
-  if (batch.features.shape() != expected) {
-    return Mismatch("batch: features", expected, batch.features.shape());
-  }
-  for (int64_t i = 0; i < batch.size(); ++i) {
-    RETURN_IF_ERROR(CheckLabel(spec_, i, batch.labels.data()[i]));
-  }
-  return absl::OkStatus();
+  if (set >= 0 && set < wire_->sets()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("wire set: expected 0 to ", wire_->sets() - 1, ", found ", set));
 }
 
-absl::Status Model::CheckGradients(absl::Span<const absl::Span<float>> gradients) const {
-  if (gradients.size() != variables_.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("gradients: expected ", variables_.size(),
-                                                   " arrays, found ", gradients.size()));
+absl::Status Model::CheckTarget(const GradientTarget& target) const {
+  if (wire_ != nullptr) return CheckWireSet(target.wire_set);
+  if (target.arrays.size() != spec_.variables.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("gradients: expected ", spec_.variables.size(),
+                                                   " arrays, found ", target.arrays.size()));
   }
-  for (size_t i = 0; i < gradients.size(); ++i) {
+  for (size_t i = 0; i < target.arrays.size(); ++i) {
     const VariableSpec& spec = spec_.variables[i];
-    const auto found = static_cast<int64_t>(gradients[i].size());
+    const auto found = static_cast<int64_t>(target.arrays[i].size());
     if (found == spec.shape.num_elements()) continue;
     return absl::InvalidArgumentError(absl::StrCat("gradient of ", spec.name, ": expected ",
                                                    spec.shape.num_elements(), " elements, found ",
@@ -182,79 +122,284 @@ absl::Status Model::CheckGradients(absl::Span<const absl::Span<float>> gradients
   return absl::OkStatus();
 }
 
-absl::Status Model::Reserve(int64_t batch) {
-  if (batch <= capacity_) return absl::OkStatus();
-  // Until all is there, the model has room for nothing.
-  capacity_ = 0;
-  upstream_.reset();
-  downstream_.reset();
-  ASSIGN_OR_RETURN(features_, device_->Allocate(batch * spec_.input.num_elements()));
-  ASSIGN_OR_RETURN(labels_, device_->Allocate(batch));
-  ASSIGN_OR_RETURN(losses_, device_->Allocate(batch));
-  for (Stage& stage : stages_) {
-    ASSIGN_OR_RETURN(stage.output, device_->Allocate(batch * stage.output_elements));
+absl::Status Model::SetVariable(int variable, absl::Span<const float> values) {
+  RETURN_IF_ERROR(CheckVariable(variable));
+  const VariableSpec& spec = spec_.variables[static_cast<size_t>(variable)];
+  const int64_t elements = spec.shape.num_elements();
+  if (static_cast<int64_t>(values.size()) != elements) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(spec.name, ": expected ", elements, " elements, found ", values.size()));
   }
-  capacity_ = batch;
-  return absl::OkStatus();
+  for (const std::unique_ptr<Replica>& replica : replicas_) replica->SetValue(variable, values);
+  return Failure();
 }
 
-absl::Status Model::ReserveBackward() {
-  if (downstream_ != nullptr) return absl::OkStatus();
-  int64_t largest = 0;
-  for (const Stage& stage : stages_) largest = std::max(largest, stage.output_elements);
-  ASSIGN_OR_RETURN(upstream_, device_->Allocate(capacity_ * largest));
-  ASSIGN_OR_RETURN(downstream_, device_->Allocate(capacity_ * largest));
-  return absl::OkStatus();
-}
-
-void Model::Forward(const Batch& batch, const Pass& pass) {
-  device_->CopyToDevice(batch.features.span(), features_.get());
-  device_->CopyToDevice(batch.labels.span(), labels_.get());
-  for (size_t i = 0; i < stages_.size(); ++i) {
-    stages_[i].layer->Forward(device_, pass, InputOf(i), stages_[i].output.get());
+absl::StatusOr<WireMemory> Model::PrepareWire(absl::Span<const VariableWire> wire, int sets) {
+  for (const std::unique_ptr<Replica>& replica : replicas_) {
+    RETURN_IF_ERROR(Explain(replica->device()->Synchronize()));
   }
+  ++generation_;
+  step_traced_ = false;
+  wire_.reset();
+  ASSIGN_OR_RETURN(wire_, WireTransfer::Create(&spec_, replicas_, wire, sets));
+  return wire_->memory();
 }
 
-void Model::ComputeLoss(int64_t batch, DeviceMemory* dscores) {
-  switch (spec_.loss) {
-    case LossKind::kSoftmaxCrossEntropy:
-      return device_->SoftmaxCrossEntropy(batch, spec_.output_size, scores(), *labels_,
-                                          losses_.get(), dscores);
-    case LossKind::kSigmoidCrossEntropy:
-      return device_->SigmoidCrossEntropy(batch, scores(), *labels_, losses_.get(), dscores);
-    case LossKind::kMeanSquaredError:
-      return device_->MeanSquaredError(batch, scores(), *labels_, losses_.get(), dscores);
+absl::Status Model::LoadWire(int variable, int set) {
+  RETURN_IF_ERROR(CheckVariable(variable));
+  RETURN_IF_ERROR(CheckWireSet(set));
+  if (trace_ != nullptr) trace_->UploadBegins(variable);
+  wire_->Upload(variable, set);
+  return Failure();
+}
+
+absl::StatusOr<StepResult> Model::ComputeGradients(const Batch& batch, const StepOptions& options,
+                                                   const GradientTarget& target,
+                                                   const GradientCallback& on_gradient_ready) {
+  RETURN_IF_ERROR(CheckBatch(spec_, batch));
+  if (options.deliver) RETURN_IF_ERROR(CheckTarget(target));
+  gradients_kept_ = false;
+  step_traced_ = false;
+  Divide(batch.size());
+  RETURN_IF_ERROR(Reserve());
+  LoadBatch(batch, options.dropout_seed);
+  const StepShape shape = {
+      .rows = batch.size(),
+      .wire_set = options.deliver && wire_ != nullptr ? target.wire_set : kNotSent,
+      .clip_global_norm = std::max(0.0f, options.clip_global_norm),
+      .generation = generation_};
+  const auto hand_over = [&](absl::Span<const int> variables) -> absl::Status {
+    if (!options.deliver) return absl::OkStatus();
+    return HandOver(variables, target, on_gradient_ready);
+  };
+  ASSIGN_OR_RETURN(const double loss_sum, first().device()->asynchronous()
+                                              ? ComputeAhead(shape, hand_over)
+                                              : ComputeInTurn(shape, hand_over));
+  RETURN_IF_ERROR(Failure());
+  const bool finite = std::isfinite(loss_sum);
+  gradients_kept_ = finite && !options.deliver;
+  step_traced_ = finite && trace_ != nullptr;
+  step_sent_ = shape.wire_set != kNotSent;
+  return StepResult{loss_sum / static_cast<double>(batch_rows_), finite};
+}
+
+absl::StatusOr<double> Model::ComputeInTurn(const StepShape& shape, HandOverFunction hand_over) {
+  Forward();
+  ASSIGN_OR_RETURN(const double loss_sum, AwaitLossSum());
+  if (trace_ != nullptr) trace_->LossArrives();
+  if (!std::isfinite(loss_sum)) return loss_sum;
+  absl::Status status;
+  Backward(shape, [&](absl::Span<const int> variables) {
+    if (status.ok()) status = hand_over(variables);
+  });
+  RETURN_IF_ERROR(status);
+  return loss_sum;
+}
+
+absl::StatusOr<double> Model::ComputeAhead(const StepShape& shape, HandOverFunction hand_over) {
+  const auto enqueue = [&] {
+    Forward();
+    Backward(shape, [](absl::Span<const int>) {});
+  };
+  if (replicas_.size() > 1) {
+    enqueue();
+  } else {
+    const StepShape* const key = &*shapes_.insert(shape).first;
+    first().device()->Repeat(reinterpret_cast<uintptr_t>(key), enqueue);
   }
-}
-
-absl::Status Model::Backward(const Pass& pass, absl::Span<const absl::Span<float>> gradients,
-                             const GradientCallback& on_gradient_ready) {
-  for (size_t i = stages_.size(); i-- > first_trained_;) {
-    const Layer& layer = *stages_[i].layer;
-    DeviceMemory* const dx = i == first_trained_ ? nullptr : downstream_.get();
-    layer.Backward(device_, pass, InputOf(i), *stages_[i].output, *upstream_, dx);
-    RETURN_IF_ERROR(DeliverGradients(layer, gradients, on_gradient_ready));
-    std::swap(upstream_, downstream_);
+  ASSIGN_OR_RETURN(const double loss_sum, AwaitLossSum());
+  if (trace_ != nullptr) trace_->LossArrives();
+  if (std::isfinite(loss_sum)) {
+    RETURN_IF_ERROR(hand_over(delivery_order_));
+  } else if (shape.wire_set != kNotSent) {
+    // The gate must keep its value as long as an encoder may read it.
+    for (const int variable : delivery_order_) RETURN_IF_ERROR(Explain(wire_->Await(variable)));
   }
-  return absl::OkStatus();
+  return loss_sum;
 }
 
-absl::Status Model::DeliverGradients(const Layer& layer,
-                                     absl::Span<const absl::Span<float>> gradients,
+absl::Status Model::DeliverGradients(const GradientTarget& target,
                                      const GradientCallback& on_gradient_ready) {
-  for (int variable : {layer.spec().bias, layer.spec().kernel}) {
-    if (variable < 0) continue;
-    const auto i = static_cast<size_t>(variable);
-    RETURN_IF_ERROR(device_->CopyToHost(*variables_[i].gradient, gradients[i]));
+  if (!gradients_kept_) {
+    return absl::FailedPreconditionError(
+        "gradients: expected a step that kept them, found none since the last delivery");
+  }
+  RETURN_IF_ERROR(CheckTarget(target));
+  gradients_kept_ = false;
+  if (wire_ != nullptr) Send(delivery_order_, target.wire_set);
+  step_sent_ = wire_ != nullptr;
+  return HandOver(delivery_order_, target, on_gradient_ready);
+}
+
+absl::StatusOr<EvaluationSums> Model::Evaluate(const Batch& batch,
+                                               absl::Span<const MetricSpec> metrics) {
+  RETURN_IF_ERROR(CheckBatch(spec_, batch));
+  gradients_kept_ = false;
+  RETURN_IF_ERROR(first().Reserve(batch.size(), /*training=*/false));
+  const Pass pass{batch.size(), /*training=*/false};
+  first().LoadBatch(batch.features.span(), batch.labels.span());
+  first().Forward(pass);
+  first().ComputeLoss(pass, /*weight=*/1);
+  loss_->Download(*first().loss_sum());
+  Tensor scores(Shape({batch.size(), spec_.output_size}));
+  RETURN_IF_ERROR(Explain(first().device()->CopyToHost(first().scores(), scores.span())));
+  EvaluationSums sums;
+  ASSIGN_OR_RETURN(sums.loss, AwaitLossSum());
+  sums.examples = batch.size();
+  for (const MetricSpec& metric : metrics) {
+    sums.correct.push_back(
+        CountCorrect(metric, spec_.output_size, scores.span(), batch.labels.span()));
+  }
+  return sums;
+}
+
+absl::Status Model::StartTrace(const Clock* clock) {
+  ++generation_;
+  step_traced_ = false;
+  ASSIGN_OR_RETURN(trace_, StepTrace::Create(first().device(), spec_.variables.size(), clock));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepTimes> Model::ReadTrace() const {
+  if (!step_traced_) {
+    return absl::FailedPreconditionError("trace: expected a step with gradients, found none");
+  }
+  std::vector<const DeviceEvent*> uploaded;
+  std::vector<const DeviceEvent*> downloaded;
+  for (size_t i = 0; i < spec_.variables.size(); ++i) {
+    uploaded.push_back(first().uploaded(static_cast<int>(i)));
+    if (step_sent_) downloaded.push_back(&wire_->downloaded(static_cast<int>(i)));
+  }
+  return trace_->Read(uploaded, downloaded, delivery_order_);
+}
+
+void Model::Divide(int64_t rows) {
+  const auto replicas = static_cast<int64_t>(replicas_.size());
+  passes_.clear();
+  for (int64_t r = 0; r < replicas; ++r) {
+    passes_.push_back({rows / replicas + (r < rows % replicas ? 1 : 0), /*training=*/true});
+  }
+  batch_rows_ = rows;
+}
+
+absl::Status Model::Reserve() {
+  for (size_t r = 0; r < replicas_.size(); ++r) {
+    RETURN_IF_ERROR(replicas_[r]->Reserve(passes_[r].batch, /*training=*/true));
+  }
+  return absl::OkStatus();
+}
+
+void Model::LoadBatch(const Batch& batch, uint64_t dropout_seed) {
+  if (trace_ != nullptr) {
+    trace_->StepBegins();
+    trace_->BatchBegins();
+  }
+  int64_t begin = 0;
+  for (size_t r = 0; r < replicas_.size(); ++r) {
+    const int64_t rows = passes_[r].batch;
+    replicas_[r]->LoadBatch(Rows(batch.features, begin, rows), Rows(batch.labels, begin, rows));
+    replicas_[r]->device()->SetSeed(SeedOfReplica(dropout_seed, r));
+    begin += rows;
+  }
+}
+
+void Model::Forward() {
+  if (trace_ != nullptr) trace_->ForwardBegins();
+  const float weight = 1.0f / static_cast<float>(batch_rows_);
+  std::vector<DeviceMemory*> sums;
+  for (size_t r = 0; r < replicas_.size(); ++r) {
+    if (passes_[r].batch == 0) {
+      replicas_[r]->ClearLossAndGradients();
+    } else {
+      replicas_[r]->Forward(passes_[r]);
+      replicas_[r]->ComputeLoss(passes_[r], weight);
+    }
+    sums.push_back(replicas_[r]->loss_sum());
+  }
+  if (sums.size() > 1) group_->ReduceToFirst(1, sums);
+  loss_->Download(*first().loss_sum());
+  if (trace_ != nullptr) trace_->BackwardBegins();
+}
+
+void Model::Backward(const StepShape& shape,
+                     absl::FunctionRef<void(absl::Span<const int>)> on_sent) {
+  const bool clips = shape.clip_global_norm > 0;
+  for (size_t stage = first().num_stages(); stage-- > first().first_trained();) {
+    for (size_t r = 0; r < replicas_.size(); ++r) {
+      if (passes_[r].batch > 0) replicas_[r]->Backward(passes_[r], stage);
+    }
+    const std::vector<int>& variables = first().variables_of(stage);
+    if (replicas_.size() > 1) Reduce(variables);
+    if (clips) continue;
+    Send(variables, shape.wire_set);
+    on_sent(variables);
+  }
+  if (clips) Clip(shape.clip_global_norm);
+  if (trace_ != nullptr) trace_->BackwardEnds();
+  if (!clips) return;
+  Send(delivery_order_, shape.wire_set);
+  on_sent(delivery_order_);
+}
+
+void Model::Reduce(absl::Span<const int> variables) {
+  for (const int variable : variables) {
+    const bool trained = spec_.variables[static_cast<size_t>(variable)].trained();
+    std::vector<DeviceMemory*> parts;
+    for (size_t r = 0; r < replicas_.size(); ++r) {
+      DeviceMemory* const part = replicas_[r]->gradient(variable);
+      parts.push_back(part);
+      if (trained) continue;
+      const double share = static_cast<double>(passes_[r].batch) / static_cast<double>(batch_rows_);
+      replicas_[r]->device()->Scale(static_cast<float>(share), part->size(), part);
+    }
+    group_->ReduceToFirst(parts.front()->size(), parts);
+  }
+}
+
+void Model::Clip(float max_norm) {
+  first().device()->ClipByGlobalNorm(max_norm, trained_gradients_);
+  first().NoteFailure("model", "clip_global_norm");
+}
+
+void Model::Send(absl::Span<const int> variables, int wire_set) {
+  if (wire_set == kNotSent) return;
+  for (const int variable : variables) {
+    if (trace_ != nullptr) trace_->DownloadReady(variable);
+    wire_->Download(variable, wire_set, *first().loss_sum());
+  }
+}
+
+absl::Status Model::HandOver(absl::Span<const int> variables, const GradientTarget& target,
+                             const GradientCallback& on_gradient_ready) {
+  for (const int variable : variables) {
+    if (wire_ != nullptr) {
+      RETURN_IF_ERROR(Explain(wire_->Await(variable)));
+    } else {
+      RETURN_IF_ERROR(Explain(first().device()->CopyToHost(
+          *first().gradient(variable), target.arrays[static_cast<size_t>(variable)])));
+    }
     if (on_gradient_ready) on_gradient_ready(variable);
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<double> Model::SumLosses(int64_t batch) {
-  host_losses_.resize(static_cast<size_t>(batch));
-  RETURN_IF_ERROR(device_->CopyToHost(*losses_, absl::MakeSpan(host_losses_)));
-  return std::accumulate(host_losses_.begin(), host_losses_.end(), 0.0);
+absl::StatusOr<double> Model::AwaitLossSum() {
+  const absl::StatusOr<float> sum = loss_->Await();
+  if (!sum.ok()) return Explain(sum.status());
+  return *sum;
+}
+
+absl::Status Model::Failure() const {
+  for (const std::unique_ptr<Replica>& replica : replicas_) {
+    if (!replica->failure().ok()) return replica->failure();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Model::Explain(absl::Status status) const {
+  if (status.ok()) return status;
+  if (Failure().ok()) first().SetFailure(std::move(status));
+  return Failure();
 }
 
 }  // namespace keelson

@@ -1,118 +1,208 @@
-// A feed-forward model on a device: gradients of the mean loss of a batch, and evaluation.
+// A feed-forward model on one device or several: gradients of the mean loss of a batch, and
+// evaluation.
 #ifndef KEELSON_CORE_MODEL_MODEL_H_
 #define KEELSON_CORE_MODEL_MODEL_H_
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "core/base/clock.h"
 #include "core/device/device.h"
+#include "core/device/device_group.h"
 #include "core/model/batch.h"
-#include "core/model/layer.h"
 #include "core/model/metrics.h"
 #include "core/model/model_spec.h"
-#include "core/tensor/tensor.h"
+#include "core/model/replica.h"
+#include "core/model/step_trace.h"
+#include "core/model/wire_transfer.h"
 #include "core/tensor/variable.h"
+#include "core/wire/wire_layout.h"
 
 namespace keelson {
 
+struct StepOptions {
+  // What dropout drops depends on this and on the number of devices.
+  uint64_t dropout_seed = 0;
+  // > 0: the gradients of the trained variables are scaled to at most this joint norm
+  // (Device::ClipByGlobalNorm). None leaves before all are known.
+  float clip_global_norm = 0;
+  // False: the gradients stay where they are until DeliverGradients.
+  bool deliver = true;
+};
+
+// Where gradients go to: wire memory when there is some, else `arrays`.
+struct GradientTarget {
+  // By variable, its elements.
+  absl::Span<const absl::Span<float>> arrays = {};
+  // Of WireMemory::gradients.
+  int wire_set = 0;
+};
+
 struct StepResult {
   double loss = 0;  // mean over the batch
-  // False: the loss is not a finite number, so no gradient was computed.
+  // False: the loss is not a finite number, and there are no gradients.
   bool has_gradients = false;
 };
 
-// Holds the variables' values on the device; where they come from is the caller's business: they
-// are zeros until SetVariable. Not thread-safe. Any call may return the device's error; a batch
-// that does not fit the model is INVALID_ARGUMENT.
+// Holds the variables' values on its devices; where they come from is the caller's business: they
+// are zeros until they are set. Not thread-safe.
+//
+// Any call may return the device's error, with the name of the layer or variable, and then every
+// later call does. A batch that does not fit the model is INVALID_ARGUMENT. A batch for which there
+// is no memory is RESOURCE_EXHAUSTED; smaller ones may be tried.
+//
+// Several devices compute nearly equal parts of each batch; the result is that of one device up to
+// rounding, but that each draws its own dropout, and normalizes by its own part's statistics, whose
+// means by rows are delivered.
 class Model {
  public:
-  // Called with a variable's position when its gradient is complete.
+  // Called with a variable's position when its gradient is in the target.
   using GradientCallback = std::function<void(int variable)>;
 
-  // `device` must outlive the model. Errors: InferModelSpec's, RESOURCE_EXHAUSTED.
+  // The device, or the group, must outlive the model. Errors: InferModelSpec's,
+  // RESOURCE_EXHAUSTED.
   static absl::StatusOr<std::unique_ptr<Model>> Create(const v1::ModelConfig& config,
                                                        Device* device);
+  static absl::StatusOr<std::unique_ptr<Model>> Create(const v1::ModelConfig& config,
+                                                       DeviceGroup* group);
+  ~Model();
 
   const ModelSpec& spec() const { return spec_; }
   const std::vector<VariableSpec>& variables() const { return spec_.variables; }
 
-  // The variables' values and gradients in the model's own memory, an array per variable; empty
-  // where the host cannot use the device's memory. The host may write values and read gradients
-  // while no call is under way, and within `on_gradient_ready` those of the variable it is told of.
-  std::vector<absl::Span<float>> HostValues() const { return HostSpans(&Variable::value); }
-  std::vector<absl::Span<float>> HostGradients() const { return HostSpans(&Variable::gradient); }
+  // The host cannot use the values' memory, or there are several replicas: values and gradients
+  // best go by wire memory.
+  bool uses_wire_memory() const { return HostValues().empty(); }
 
-  // Copies all elements of a variable to the device; those of HostValues are there already.
+  // The variables' values and gradients in the model's own memory, an array per variable; empty
+  // with uses_wire_memory. The host may write values and read gradients while no call is under way,
+  // and within `on_gradient_ready` those of the variable it is told of.
+  std::vector<absl::Span<float>> HostValues() const;
+  std::vector<absl::Span<float>> HostGradients() const;
+
+  // Copies all elements of a variable to the devices; those of HostValues are there already.
   absl::Status SetVariable(int variable, absl::Span<const float> values);
 
-  // Forward and backward pass. gradients[i] has variable i's elements and receives the gradient of
-  // the mean loss; HostGradients costs no copy. `on_gradient_ready` (may be null) is called on this
-  // thread as soon as a gradient is complete, the last layer's first, while the other gradients are
-  // still undefined; from then on the pass uses neither the variable's value nor its gradient. A
-  // loss that is not finite ends the pass before the first gradient. What dropout drops depends on
-  // `dropout_seed` alone.
-  absl::StatusOr<StepResult> ComputeGradients(const Batch& batch, uint64_t dropout_seed,
-                                              absl::Span<const absl::Span<float>> gradients,
-                                              const GradientCallback& on_gradient_ready);
+  // From here on values may come as bytes (LoadWire), and gradients leave as bytes, encoded on the
+  // device with error feedback, which is zeros at first. `wire` has one entry per variable. The
+  // memory is the device's for copies and lives as long as the model, or until the next call, which
+  // replaces it. INVALID_ARGUMENT: entries or elements that are not the model's, or `sets` < 1.
+  // After an error there is no wire memory.
+  absl::StatusOr<WireMemory> PrepareWire(absl::Span<const VariableWire> wire, int sets);
+  // Begins to copy the variable from values[set][variable] of the wire memory; the next pass waits
+  // for it on the device. What changes there before that pass has returned is to be loaded again.
+  // INVALID_ARGUMENT: there is no such array.
+  absl::Status LoadWire(int variable, int set);
 
-  // Forward pass without dropout.
+  // Forward and backward pass: the gradient of the mean loss, by variable, into `target`.
+  // `on_gradient_ready` (may be null) is called on this thread as soon as a gradient is there, the
+  // last layer's first; the other arrays are still undefined. From then on the pass uses neither
+  // the variable's value nor its gradient. A loss that is not finite delivers nothing, and leaves
+  // error feedback as it is. A variable that is not trained has the batch's sample instead of a
+  // gradient.
+  absl::StatusOr<StepResult> ComputeGradients(const Batch& batch, const StepOptions& options,
+                                              const GradientTarget& target,
+                                              const GradientCallback& on_gradient_ready);
+  // The gradients of the last step, which was computed with `deliver` = false: once, and before the
+  // next step or evaluation. FAILED_PRECONDITION: there are none.
+  absl::Status DeliverGradients(const GradientTarget& target,
+                                const GradientCallback& on_gradient_ready);
+
+  // Forward pass without dropout, on the first device.
   absl::StatusOr<EvaluationSums> Evaluate(const Batch& batch, absl::Span<const MetricSpec> metrics);
 
+  // From the next step on ReadTrace tells the times of the last one. The clock must outlive the
+  // model.
+  absl::Status StartTrace(const Clock* clock);
+  // FAILED_PRECONDITION: no step with gradients has been traced.
+  absl::StatusOr<StepTimes> ReadTrace() const;
+
  private:
-  struct Variable {
-    std::unique_ptr<DeviceMemory> value;
-    std::unique_ptr<DeviceMemory> gradient;
-  };
-  // A layer and its output. Flatten has none: it changes the shape only.
-  struct Stage {
-    std::unique_ptr<Layer> layer;
-    int64_t output_elements = 0;  // of one example
-    std::unique_ptr<DeviceMemory> output;
-  };
+  // StepShape::wire_set of a step whose gradients do not leave by wire memory.
+  static constexpr int kNotSent = -1;
 
-  Model(ModelSpec spec, Device* device) : spec_(std::move(spec)), device_(device) {}
+  // What a step's operations depend on, and are repeated by.
+  struct StepShape {
+    int64_t rows = 0;
+    int wire_set = kNotSent;
+    float clip_global_norm = 0;
+    // Of PrepareWire and StartTrace, which change what is recorded and where to.
+    uint64_t generation = 0;
 
-  absl::Status AllocateVariables();
-  std::vector<absl::Span<float>> HostSpans(std::unique_ptr<DeviceMemory> Variable::*memory) const;
-  void BuildStages();
-  absl::Status CheckBatch(const Batch& batch) const;
-  absl::Status CheckGradients(absl::Span<const absl::Span<float>> gradients) const;
-  // Makes room for batches of `batch` examples.
-  absl::Status Reserve(int64_t batch);
-  absl::Status ReserveBackward();
-  // From the batch to the losses of its examples, and with `training` to their gradient.
-  void Forward(const Batch& batch, const Pass& pass);
-  void ComputeLoss(int64_t batch, DeviceMemory* dscores);
-  absl::Status Backward(const Pass& pass, absl::Span<const absl::Span<float>> gradients,
+    auto operator<=>(const StepShape&) const = default;
+  };
+  // Tells of variables whose gradients are complete.
+  using HandOverFunction = absl::FunctionRef<absl::Status(absl::Span<const int>)>;
+
+  Model(ModelSpec spec, DeviceGroup* group) : spec_(std::move(spec)), group_(group) {}
+
+  static absl::StatusOr<std::unique_ptr<Model>> Create(const v1::ModelConfig& config,
+                                                       DeviceGroup* group,
+                                                       absl::Span<Device* const> devices);
+  absl::Status CreateReplicas(absl::Span<Device* const> devices);
+  std::vector<absl::Span<float>> HostSpans(absl::FunctionRef<DeviceMemory*(int)> memory) const;
+  absl::Status CheckVariable(int variable) const;
+  absl::Status CheckWireSet(int set) const;
+  absl::Status CheckTarget(const GradientTarget& target) const;
+
+  // A step. Both return the sum of the losses; with one that is not finite nothing is handed over.
+  // On a device whose calls return when they are done: the gradients of a layer are handed over
+  // before the next layer is computed.
+  absl::StatusOr<double> ComputeInTurn(const StepShape& shape, HandOverFunction hand_over);
+  // On another: the whole step is enqueued before anything is waited for.
+  absl::StatusOr<double> ComputeAhead(const StepShape& shape, HandOverFunction hand_over);
+  // Cuts a batch into passes_.
+  void Divide(int64_t rows);
+  absl::Status Reserve();
+  void LoadBatch(const Batch& batch, uint64_t dropout_seed);
+  // To the sum of the losses, on its way to the host.
+  void Forward();
+  // Calls `on_sent` with the variables of each layer whose gradients are complete, or with all of
+  // them at the end when they are clipped.
+  void Backward(const StepShape& shape, absl::FunctionRef<void(absl::Span<const int>)> on_sent);
+  // Makes the first replica's gradients those of all.
+  void Reduce(absl::Span<const int> variables);
+  void Clip(float max_norm);
+  // Begins to copy gradients to wire memory.
+  void Send(absl::Span<const int> variables, int wire_set);
+  // Waits for what Send began, or copies to the arrays, and tells the caller.
+  absl::Status HandOver(absl::Span<const int> variables, const GradientTarget& target,
                         const GradientCallback& on_gradient_ready);
-  // Copies the gradients of a layer's variables to the host.
-  absl::Status DeliverGradients(const Layer& layer, absl::Span<const absl::Span<float>> gradients,
-                                const GradientCallback& on_gradient_ready);
-  absl::StatusOr<double> SumLosses(int64_t batch);
-  const DeviceMemory& scores() const { return *stages_.back().output; }
-  const DeviceMemory& InputOf(size_t stage) const {
-    return stage == 0 ? *features_ : *stages_[stage - 1].output;
-  }
+  // Of the last Forward or evaluation.
+  absl::StatusOr<double> AwaitLossSum();
+  // The first error; OK: none.
+  absl::Status Failure() const;
+  // That one, which may have a name, instead of `status`, the device's.
+  absl::Status Explain(absl::Status status) const;
+  Replica& first() const { return *replicas_.front(); }
 
   const ModelSpec spec_;
-  Device* const device_;
-  std::vector<Variable> variables_;
-  std::vector<Stage> stages_;
-  // The first stage with variables; the backward pass ends there.
-  size_t first_trained_ = 0;
-  int64_t capacity_ = 0;  // examples
-  std::unique_ptr<DeviceMemory> features_;
-  std::unique_ptr<DeviceMemory> labels_;
-  std::unique_ptr<DeviceMemory> losses_;
-  std::vector<float> host_losses_;
-  // Gradients of a stage's output and input, in turns.
-  std::unique_ptr<DeviceMemory> upstream_;
-  std::unique_ptr<DeviceMemory> downstream_;
+  DeviceGroup* const group_;  // null: one device
+  std::vector<std::unique_ptr<Replica>> replicas_;
+  // Positions of all variables in the order in which their gradients are complete, and the first
+  // replica's gradients of those that are trained.
+  std::vector<int> delivery_order_;
+  std::vector<DeviceMemory*> trained_gradients_;
+  std::unique_ptr<LossTransfer> loss_;
+  std::unique_ptr<WireTransfer> wire_;
+  std::unique_ptr<StepTrace> trace_;
+  // The address of an entry, which no other living object has, is the key of its operations.
+  std::set<StepShape> shapes_;
+  uint64_t generation_ = 0;
+  // The last step: its parts, by replica; whether its gradients wait for DeliverGradients; whether
+  // it can be read from the trace, and its gradients left by wire memory.
+  std::vector<Pass> passes_;
+  int64_t batch_rows_ = 0;
+  bool gradients_kept_ = false;
+  bool step_traced_ = false;
+  bool step_sent_ = false;
 };
 
 }  // namespace keelson

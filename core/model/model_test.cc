@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/model/model_testing.h"
+#include "core/model/model_devices_testing.h"
 
 namespace keelson {
 namespace {
@@ -78,31 +78,37 @@ double LinearScore(const TestModel& test, const Batch& batch, int64_t n, int64_t
   return score;
 }
 
-TEST(ModelTest, RefusesABadConfiguration) {
-  const auto device = *CreateDevice("cpu", {.threads = 1});
+// By device: calls that are done when they return, calls that are not, a GPU's.
+class ModelTest : public ModelOnDevicesTest {
+ protected:
+  TestModel Make(const std::string& text) const { return TestModel(text, 1, NewDevice()); }
+};
+
+TEST_P(ModelTest, RefusesABadConfiguration) {
+  const auto device = NewDevice();
   const auto model = Model::Create(ParseModel("input_shape: 4"), device.get());
   EXPECT_EQ(model.status(),
             absl::InvalidArgumentError("model.layers: expected at least one, found none"));
 }
 
-TEST(ModelTest, ListsItsVariables) {
-  const TestModel test(kConvolutional);
+TEST_P(ModelTest, ListsItsVariables) {
+  const TestModel test = Make(kConvolutional);
   std::vector<std::string> names;
   for (const VariableSpec& v : test.model->variables()) names.push_back(v.name);
   EXPECT_THAT(names, ElementsAre("conv/kernel", "conv/bias", "hidden/kernel", "hidden/bias",
                                  "scores/kernel", "scores/bias"));
 }
 
-TEST(ModelTest, VariablesAreZerosUntilTheyAreSet) {
-  const auto device = *CreateDevice("cpu", {.threads = 1});
+TEST_P(ModelTest, VariablesAreZerosUntilTheyAreSet) {
+  const auto device = NewDevice();
   const auto model = *Model::Create(ParseModel(kLinear), device.get());
   const auto sums = model->Evaluate(RandomBatch(model->spec(), 5, 3, 1), {});
   ASSERT_TRUE(sums.ok()) << sums.status();
   EXPECT_NEAR(sums->loss, 5 * std::log(3.0), 1e-6);
 }
 
-TEST(ModelTest, SoftmaxCrossEntropyIsItsFormula) {
-  TestModel test(kLinear);
+TEST_P(ModelTest, SoftmaxCrossEntropyIsItsFormula) {
+  TestModel test = Make(kLinear);
   const Batch batch = RandomBatch(test.model->spec(), 9, 3, 2);
   double expected = 0;
   for (int64_t n = 0; n < 9; ++n) {
@@ -115,8 +121,8 @@ TEST(ModelTest, SoftmaxCrossEntropyIsItsFormula) {
   EXPECT_NEAR(test.model->Evaluate(batch, {})->loss, expected, 9e-6);
 }
 
-TEST(ModelTest, SigmoidCrossEntropyIsItsFormula) {
-  TestModel test(std::string(kOneScore) + "loss { kind: SIGMOID_CROSS_ENTROPY }");
+TEST_P(ModelTest, SigmoidCrossEntropyIsItsFormula) {
+  TestModel test = Make(std::string(kOneScore) + "loss { kind: SIGMOID_CROSS_ENTROPY }");
   const Batch batch = RandomBatch(test.model->spec(), 9, 2, 3);
   double expected = 0;
   int64_t correct = 0;
@@ -133,8 +139,8 @@ TEST(ModelTest, SigmoidCrossEntropyIsItsFormula) {
   EXPECT_THAT(sums->correct, ElementsAre(correct));
 }
 
-TEST(ModelTest, MeanSquaredErrorIsItsFormula) {
-  TestModel test(std::string(kOneScore) + "loss { kind: MEAN_SQUARED_ERROR }");
+TEST_P(ModelTest, MeanSquaredErrorIsItsFormula) {
+  TestModel test = Make(std::string(kOneScore) + "loss { kind: MEAN_SQUARED_ERROR }");
   const Batch batch = RandomBatch(test.model->spec(), 9, 0, 4);
   double expected = 0;
   for (int64_t n = 0; n < 9; ++n) {
@@ -143,24 +149,11 @@ TEST(ModelTest, MeanSquaredErrorIsItsFormula) {
   EXPECT_NEAR(test.Step(batch), expected / 9, 1e-6);
 }
 
-TEST(ModelTest, LearnsATinyBatchByHeart) {
-  TestModel test(kConvolutional);
-  const Batch batch = RandomBatch(test.model->spec(), 8, 3, 5);
-  for (uint64_t step = 0; step < 400; ++step) {
-    test.Step(batch, step);
-    test.Descend(0.1f);
-  }
-  const auto sums = test.model->Evaluate(batch, {kAccuracy});
-  ASSERT_TRUE(sums.ok()) << sums.status();
-  EXPECT_THAT(sums->correct, ElementsAre(8));
-  EXPECT_LT(sums->loss / 8, 0.05);
-}
-
-TEST(ModelTest, TwoRunsAreBitIdentical) {
+TEST_P(ModelTest, TwoRunsAreBitIdentical) {
   std::vector<double> losses[2];
   std::vector<std::vector<float>> gradients[2];
   for (int run = 0; run < 2; ++run) {
-    TestModel test(kConvolutional);
+    TestModel test = Make(kConvolutional);
     for (uint64_t step = 0; step < 10; ++step) {
       losses[run].push_back(test.Step(RandomBatch(test.model->spec(), 33, 3, step), step));
       test.Descend(0.05f);
@@ -171,19 +164,19 @@ TEST(ModelTest, TwoRunsAreBitIdentical) {
   EXPECT_EQ(gradients[0], gradients[1]);
 }
 
-TEST(ModelTest, DropoutFollowsItsSeed) {
-  TestModel test(kConvolutional);
+TEST_P(ModelTest, DropoutFollowsItsSeed) {
+  TestModel test = Make(kConvolutional);
   const Batch batch = RandomBatch(test.model->spec(), 16, 3, 6);
   const double loss = test.Step(batch, 1);
   EXPECT_NE(test.Step(batch, 2), loss);
   EXPECT_EQ(test.Step(batch, 1), loss);
 }
 
-TEST(ModelTest, EvaluationDropsNothing) {
-  TestModel with(kConvolutional);
+TEST_P(ModelTest, EvaluationDropsNothing) {
+  TestModel with = Make(kConvolutional);
   std::string text = kConvolutional;
   text.replace(text.find("0.25"), 4, "0.00");
-  TestModel without(text);
+  TestModel without = Make(text);
   const Batch batch = RandomBatch(with.model->spec(), 16, 3, 7);
   const double loss = with.model->Evaluate(batch, {})->loss;
   EXPECT_EQ(loss, without.model->Evaluate(batch, {})->loss);
@@ -191,12 +184,12 @@ TEST(ModelTest, EvaluationDropsNothing) {
   EXPECT_NE(loss / 16, with.Step(batch));
 }
 
-TEST(ModelTest, TwoDropoutLayersDropDifferentInputs) {
-  TestModel test(R"pb(input_shape: 4000
-                      layers { dropout { rate: 0.5 } }
-                      layers { dropout { rate: 0.5 } }
-                      layers { dense { units: 1 no_bias: true } }
-                      loss { kind: MEAN_SQUARED_ERROR })pb");
+TEST_P(ModelTest, TwoDropoutLayersDropDifferentInputs) {
+  TestModel test = Make(R"pb(input_shape: 4000
+                             layers { dropout { rate: 0.5 } }
+                             layers { dropout { rate: 0.5 } }
+                             layers { dense { units: 1 no_bias: true } }
+                             loss { kind: MEAN_SQUARED_ERROR })pb");
   std::fill_n(test.values[0].data(), 4000, 1.0f);
   test.Load(0);
   Batch batch{Tensor(Shape({1, 4000})), Tensor(Shape({1}))};
@@ -205,15 +198,16 @@ TEST(ModelTest, TwoDropoutLayersDropDifferentInputs) {
   EXPECT_NEAR(std::sqrt(test.Step(batch, 3)), 4000, 600);
 }
 
-TEST(ModelTest, DeliversGradientsFromTheLastLayerAsTheyAreReady) {
-  TestModel test(kConvolutional);
+TEST_P(ModelTest, DeliversGradientsFromTheLastLayerAsTheyAreReady) {
+  TestModel test = Make(kConvolutional);
   const Batch batch = RandomBatch(test.model->spec(), 8, 3, 8);
   test.Step(batch);
   const auto expected = Copy(test.gradients);
   for (Tensor& g : test.gradients) std::fill_n(g.data(), g.size(), 0.0f);
   std::vector<int> order;
+  const auto arrays = SpansOf(&test.gradients);
   const auto result =
-      test.model->ComputeGradients(batch, 0, SpansOf(&test.gradients), [&](int variable) {
+      test.model->ComputeGradients(batch, {}, {.arrays = arrays}, [&](int variable) {
         order.push_back(variable);
         const auto i = static_cast<size_t>(variable);
         EXPECT_EQ(Copy(test.gradients)[i], expected[i]) << "at its callback";
@@ -222,9 +216,22 @@ TEST(ModelTest, DeliversGradientsFromTheLastLayerAsTheyAreReady) {
   EXPECT_THAT(order, ElementsAre(5, 4, 3, 2, 1, 0));
 }
 
-TEST(ModelTest, ItsOwnMemoryServesAsValuesAndGradients) {
+TEST(ModelOnCpuTest, LearnsATinyBatchByHeart) {
+  TestModel test(kConvolutional);
+  const Batch batch = RandomBatch(test.model->spec(), 8, 3, 5);
+  for (uint64_t step = 0; step < 160; ++step) {
+    test.Step(batch, step);
+    test.Descend(0.25f);
+  }
+  const auto sums = test.model->Evaluate(batch, {kAccuracy});
+  ASSERT_TRUE(sums.ok()) << sums.status();
+  EXPECT_THAT(sums->correct, ElementsAre(8));
+  EXPECT_LT(sums->loss / 8, 0.05);
+}
+
+TEST(ModelOnCpuTest, ItsOwnMemoryServesAsValuesAndGradients) {
   TestModel copied(kConvolutional);
-  const auto device = *CreateDevice("cpu", {.threads = 1});
+  const auto device = MakeTestDevice("cpu");
   const auto model = *Model::Create(ParseModel(kConvolutional), device.get());
   const std::vector<absl::Span<float>> values = model->HostValues();
   ASSERT_EQ(values.size(), copied.values.size());
@@ -235,7 +242,8 @@ TEST(ModelTest, ItsOwnMemoryServesAsValuesAndGradients) {
   }
   const Batch batch = RandomBatch(model->spec(), 8, 3, 8);
   const std::vector<absl::Span<float>> gradients = model->HostGradients();
-  const auto result = model->ComputeGradients(batch, 1, gradients, nullptr);
+  const auto result =
+      model->ComputeGradients(batch, {.dropout_seed = 1}, {.arrays = gradients}, nullptr);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->loss, copied.Step(batch, 1));
   for (size_t i = 0; i < gradients.size(); ++i) {
@@ -244,14 +252,15 @@ TEST(ModelTest, ItsOwnMemoryServesAsValuesAndGradients) {
 }
 
 // What has been told may be overwritten at once: by the values that answer a push.
-TEST(ModelTest, AVariableIsNotUsedAfterItsGradientIsReady) {
+TEST(ModelOnCpuTest, AVariableIsNotUsedAfterItsGradientIsReady) {
   TestModel test(kConvolutional);
   const Batch batch = RandomBatch(test.model->spec(), 8, 3, 8);
   test.Step(batch);
   const auto expected = Copy(test.gradients);
   const std::vector<absl::Span<float>> values = test.model->HostValues();
+  const auto arrays = SpansOf(&test.gradients);
   const auto result =
-      test.model->ComputeGradients(batch, 0, SpansOf(&test.gradients), [&](int variable) {
+      test.model->ComputeGradients(batch, {}, {.arrays = arrays}, [&](int variable) {
         for (float& value : values[static_cast<size_t>(variable)]) {
           value = std::numeric_limits<float>::quiet_NaN();
         }
@@ -260,42 +269,71 @@ TEST(ModelTest, AVariableIsNotUsedAfterItsGradientIsReady) {
   EXPECT_EQ(Copy(test.gradients), expected);
 }
 
-TEST(ModelTest, ALossThatIsNotFiniteEndsTheStepBeforeAGradient) {
-  TestModel test(kLinear);
+TEST_P(ModelTest, ClipsTheTrainedVariablesByTheirJointNorm) {
+  TestModel test = Make(R"pb(input_shape: 4
+                             layers { dense { units: 5 } }
+                             layers { batch_norm {} }
+                             layers { dense { units: 3 } }
+                             loss { kind: SOFTMAX_CROSS_ENTROPY })pb");
+  const Batch batch = RandomBatch(test.model->spec(), 8, 3, 1);
+  test.Step(batch);
+  const auto whole = Copy(test.gradients);
+  const auto arrays = SpansOf(&test.gradients);
+  const auto clipped = [&](float max_norm) {
+    const auto result = test.model->ComputeGradients(batch, {.clip_global_norm = max_norm},
+                                                     {.arrays = arrays}, nullptr);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return Copy(test.gradients);
+  };
+  EXPECT_EQ(clipped(1000), whole);
+  const auto scaled = clipped(0.01f);
+  double squares = 0;
+  for (size_t v = 0; v < scaled.size(); ++v) {
+    if (!test.model->variables()[v].trained()) {
+      EXPECT_EQ(scaled[v], whole[v]) << "samples of statistics";
+      continue;
+    }
+    for (const float g : scaled[v]) squares += double{g} * g;
+  }
+  EXPECT_NEAR(std::sqrt(squares), 0.01, 1e-7);
+}
+
+TEST_P(ModelTest, ALossThatIsNotFiniteEndsTheStepBeforeAGradient) {
+  TestModel test = Make(kLinear);
   Batch batch = RandomBatch(test.model->spec(), 4, 3, 8);
-  EXPECT_TRUE(
-      test.model->ComputeGradients(batch, 0, SpansOf(&test.gradients), nullptr)->has_gradients);
+  const auto arrays = SpansOf(&test.gradients);
+  const GradientTarget target = {.arrays = arrays};
+  EXPECT_TRUE(test.model->ComputeGradients(batch, {}, target, nullptr)->has_gradients);
   batch.features.data()[5] = std::numeric_limits<float>::quiet_NaN();
   for (Tensor& g : test.gradients) std::fill_n(g.data(), g.size(), 7.0f);
-  const auto result =
-      test.model->ComputeGradients(batch, 0, SpansOf(&test.gradients),
-                                   [](int variable) { ADD_FAILURE() << "told of " << variable; });
+  const auto result = test.model->ComputeGradients(
+      batch, {}, target, [](int variable) { ADD_FAILURE() << "told of " << variable; });
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_FALSE(std::isfinite(result->loss));
   EXPECT_FALSE(result->has_gradients);
   EXPECT_THAT(Copy(test.gradients)[0], testing::Each(7.0f));
 }
 
-TEST(ModelTest, TakesBatchesOfAnySize) {
-  TestModel reused(kConvolutional);
+TEST_P(ModelTest, TakesBatchesOfAnySize) {
+  TestModel reused = Make(kConvolutional);
   for (int64_t size : {3, 7, 2, 7, 1}) {
-    TestModel fresh(kConvolutional);
+    TestModel fresh = Make(kConvolutional);
     const Batch batch = RandomBatch(fresh.model->spec(), size, 3, 9);
     EXPECT_EQ(reused.Step(batch, 1), fresh.Step(batch, 1));
     EXPECT_EQ(Copy(reused.gradients), Copy(fresh.gradients));
   }
 }
 
-TEST(ModelTest, EvaluatesLargerBatchesThanItTrainsOn) {
-  TestModel test(kConvolutional);
+TEST_P(ModelTest, EvaluatesLargerBatchesThanItTrainsOn) {
+  TestModel test = Make(kConvolutional);
   const Batch batch = RandomBatch(test.model->spec(), 30, 3, 10);
   const double loss = test.Step(Slice(batch, 0, 4), 1);
   ASSERT_TRUE(test.model->Evaluate(batch, {}).ok());
   EXPECT_EQ(test.Step(Slice(batch, 0, 4), 1), loss);
 }
 
-TEST(ModelTest, EvaluationSumsAddUpOverBatches) {
-  TestModel test(kConvolutional);
+TEST_P(ModelTest, EvaluationSumsAddUpOverBatches) {
+  TestModel test = Make(kConvolutional);
   const Batch batch = RandomBatch(test.model->spec(), 23, 3, 11);
   const std::vector<MetricSpec> metrics = {kAccuracy, {MetricSpec::Kind::kTopK, 2}};
   const EvaluationSums whole = *test.model->Evaluate(batch, metrics);
@@ -309,8 +347,8 @@ TEST(ModelTest, EvaluationSumsAddUpOverBatches) {
   EXPECT_LE(whole.correct[0], whole.correct[1]);
 }
 
-TEST(ModelTest, RefusesBadVariables) {
-  TestModel test(kLinear);
+TEST_P(ModelTest, RefusesBadVariables) {
+  TestModel test = Make(kLinear);
   const std::vector<float> values(12);
   EXPECT_EQ(test.model->SetVariable(2, values),
             absl::InvalidArgumentError("variable: expected 0 to 1, found 2"));
@@ -320,13 +358,14 @@ TEST(ModelTest, RefusesBadVariables) {
             absl::InvalidArgumentError("scores/bias: expected 3 elements, found 12"));
 }
 
-TEST(ModelTest, RefusesBadGradients) {
-  TestModel test(kLinear);
+TEST_P(ModelTest, RefusesBadGradients) {
+  TestModel test = Make(kLinear);
   const Batch batch = RandomBatch(test.model->spec(), 2, 3, 12);
-  EXPECT_EQ(test.model->ComputeGradients(batch, 0, {}, nullptr).status(),
+  EXPECT_EQ(test.model->ComputeGradients(batch, {}, {}, nullptr).status(),
             absl::InvalidArgumentError("gradients: expected 2 arrays, found 0"));
   std::swap(test.gradients[0], test.gradients[1]);
-  EXPECT_EQ(test.model->ComputeGradients(batch, 0, SpansOf(&test.gradients), nullptr).status(),
+  const auto arrays = SpansOf(&test.gradients);
+  EXPECT_EQ(test.model->ComputeGradients(batch, {}, {.arrays = arrays}, nullptr).status(),
             absl::InvalidArgumentError("gradient of scores/kernel: expected 12 elements, found 3"));
 }
 
@@ -336,13 +375,14 @@ absl::Status BatchError(TestModel* test, const Shape& features, const Shape& lab
   Batch batch{Tensor(features), Tensor(labels)};
   for (float& l : batch.labels.span()) l = label;
   const auto evaluated = test->model->Evaluate(batch, {});
-  EXPECT_EQ(test->model->ComputeGradients(batch, 0, SpansOf(&test->gradients), nullptr).status(),
+  const auto arrays = SpansOf(&test->gradients);
+  EXPECT_EQ(test->model->ComputeGradients(batch, {}, {.arrays = arrays}, nullptr).status(),
             evaluated.status());
   return evaluated.status();
 }
 
-TEST(ModelTest, RefusesBatchesOfTheWrongShape) {
-  TestModel test(kLinear);
+TEST_P(ModelTest, RefusesBatchesOfTheWrongShape) {
+  TestModel test = Make(kLinear);
   EXPECT_EQ(BatchError(&test, Shape({0, 4}), Shape({0})),
             absl::InvalidArgumentError("batch: expected one example or more, found none"));
   EXPECT_EQ(BatchError(&test, Shape({2, 5}), Shape({2})),
@@ -353,9 +393,9 @@ TEST(ModelTest, RefusesBatchesOfTheWrongShape) {
             absl::InvalidArgumentError("batch: labels: expected the shape [2], found [2, 1]"));
 }
 
-TEST(ModelTest, RefusesLabelsOutOfRange) {
+TEST_P(ModelTest, RefusesLabelsOutOfRange) {
   const Shape features({1, 4}), labels({1});
-  TestModel softmax(kLinear);
+  TestModel softmax = Make(kLinear);
   EXPECT_EQ(BatchError(&softmax, features, labels, 3),
             absl::InvalidArgumentError("batch: labels[0]: expected a class from 0 to 2, found 3"));
   EXPECT_EQ(BatchError(&softmax, features, labels, -1),
@@ -363,14 +403,16 @@ TEST(ModelTest, RefusesLabelsOutOfRange) {
   EXPECT_EQ(
       BatchError(&softmax, features, labels, 0.5f),
       absl::InvalidArgumentError("batch: labels[0]: expected a class from 0 to 2, found 0.5"));
-  TestModel sigmoid(std::string(kOneScore) + "loss { kind: SIGMOID_CROSS_ENTROPY }");
+  TestModel sigmoid = Make(std::string(kOneScore) + "loss { kind: SIGMOID_CROSS_ENTROPY }");
   EXPECT_EQ(BatchError(&sigmoid, features, labels, 2),
             absl::InvalidArgumentError("batch: labels[0]: expected 0 or 1, found 2"));
-  TestModel squared(std::string(kOneScore) + "loss { kind: MEAN_SQUARED_ERROR }");
+  TestModel squared = Make(std::string(kOneScore) + "loss { kind: MEAN_SQUARED_ERROR }");
   EXPECT_EQ(BatchError(&squared, features, labels, std::numeric_limits<float>::infinity()),
             absl::InvalidArgumentError("batch: labels[0]: expected a finite number, found inf"));
   EXPECT_TRUE(BatchError(&softmax, features, labels, 2).ok());
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, ModelTest, AllTestDevices(), TestDeviceName);
 
 }  // namespace
 }  // namespace keelson

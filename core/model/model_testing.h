@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/device/delayed_device_testing.h"
 #include "core/device/device_factory.h"
 #include "core/model/model.h"
 
@@ -50,10 +51,20 @@ inline std::vector<absl::Span<float>> SpansOf(std::vector<Tensor>* tensors) {
   return spans;
 }
 
-// A model on one thread, with the variables' values as the caller keeps them.
+// "delayed": a DelayedDevice on the CPU; else as CreateDevice has it, with one thread.
+inline std::unique_ptr<Device> MakeTestDevice(const std::string& name, uint64_t order_seed = 1) {
+  auto device = CreateDevice(name == "delayed" ? "cpu" : name, {.threads = 1});
+  EXPECT_TRUE(device.ok()) << device.status();
+  if (name != "delayed") return *std::move(device);
+  return std::make_unique<DelayedDevice>(*std::move(device), order_seed);
+}
+
+// A model on one device, with the variables' values as the caller keeps them.
 struct TestModel {
-  explicit TestModel(const std::string& text, uint64_t seed = 1) {
-    device = *CreateDevice("cpu", {.threads = 1});
+  explicit TestModel(const std::string& text, uint64_t seed = 1, const std::string& on = "cpu")
+      : TestModel(text, seed, MakeTestDevice(on)) {}
+  TestModel(const std::string& text, uint64_t seed, std::unique_ptr<Device> on)
+      : device(std::move(on)) {
     auto created = Model::Create(ParseModel(text), device.get());
     EXPECT_TRUE(created.ok()) << created.status();
     model = *std::move(created);
@@ -73,7 +84,9 @@ struct TestModel {
 
   // Computes `gradients`; returns the loss.
   double Step(const Batch& batch, uint64_t dropout_seed = 0) {
-    const auto result = model->ComputeGradients(batch, dropout_seed, SpansOf(&gradients), nullptr);
+    const std::vector<absl::Span<float>> arrays = SpansOf(&gradients);
+    const auto result =
+        model->ComputeGradients(batch, {.dropout_seed = dropout_seed}, {.arrays = arrays}, nullptr);
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? result->loss : 0;
   }

@@ -1,5 +1,6 @@
 #include "core/device/cpu/convolution.h"
 
+#include <algorithm>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -102,16 +103,22 @@ Convolution::~Convolution() = default;
 
 void Convolution::Forward(const ConvGeometry& geometry, const float* x, const float* filter,
                           float* y) {
+  if (geometry.batch == 0) return;
   Prepare(geometry, Direction::kForward)->Run(engine_->stream, x, filter, y);
 }
 
 void Convolution::BackwardData(const ConvGeometry& geometry, const float* dy, const float* filter,
                                float* dx) {
+  if (geometry.batch == 0) return;
   Prepare(geometry, Direction::kBackwardData)->Run(engine_->stream, dy, filter, dx);
 }
 
 void Convolution::BackwardFilter(const ConvGeometry& geometry, const float* x, const float* dy,
                                  float* dfilter) {
+  if (geometry.batch == 0) {
+    std::fill_n(dfilter, geometry.filter_size(), 0.0f);
+    return;
+  }
   Prepare(geometry, Direction::kBackwardFilter)->Run(engine_->stream, x, dy, dfilter);
 }
 

@@ -3,16 +3,22 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "core/base/available_cores.h"
+#include "core/base/clock.h"
+#include "core/device/cpu/batch_norm.h"
 #include "core/device/cpu/convolution.h"
 #include "core/device/cpu/elementwise.h"
 #include "core/device/cpu/losses.h"
 #include "core/device/cpu/pooling.h"
+#include "core/device/cpu/reductions.h"
+#include "core/device/cpu/wire_transfer.h"
 #include "core/tensor/aligned_buffer.h"
 #include "oneapi/dnnl/dnnl.hpp"
 
@@ -32,6 +38,22 @@ class CpuMemory : public DeviceMemory {
   const AlignedBuffer buffer_;
 };
 
+class CpuHostMemory : public HostMemory {
+ public:
+  // `buffer` holds `bytes` bytes, or a few more.
+  CpuHostMemory(AlignedBuffer buffer, size_t bytes)
+      : HostMemory({reinterpret_cast<uint8_t*>(buffer.data()), bytes}),
+        buffer_(std::move(buffer)) {}
+
+ private:
+  const AlignedBuffer buffer_;
+};
+
+struct CpuEvent : DeviceEvent {
+  // When it was recorded last, by Clock::Monotonic.
+  absl::Duration time;
+};
+
 // An operand and the elements that the operation touches.
 struct Extent {
   const DeviceMemory* memory;  // null: not used
@@ -43,21 +65,44 @@ class CpuDevice : public Device {
   explicit CpuDevice(int threads) : threads_(threads) {}
 
   std::string name() const override;
+  bool asynchronous() const override { return false; }
   absl::StatusOr<std::unique_ptr<DeviceMemory>> Allocate(int64_t floats) override;
+  absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(size_t bytes) override;
   absl::Span<float> HostSpan(DeviceMemory* memory) override;
   void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) override;
   absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) override;
   void Fill(float value, int64_t n, DeviceMemory* x) override;
+  absl::Status status() const override { return status_; }
   absl::Status Synchronize() override { return status_; }
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> NewEvent() override;
+  void Record(DeviceEvent* event) override;
+  void WaitFor(const DeviceEvent& /*event*/) override {}
+  bool Passed(const DeviceEvent& /*event*/) override { return true; }
+  absl::Status Await(const DeviceEvent& /*event*/) override { return status_; }
+  double MillisecondsBetween(const DeviceEvent& from, const DeviceEvent& to) override;
+  absl::StatusOr<std::unique_ptr<GradientEncoder>> NewGradientEncoder(
+      const WireLayout& layout) override;
+  absl::StatusOr<std::unique_ptr<ValueDecoder>> NewValueDecoder(WireFormat format,
+                                                                int64_t elements) override;
+  void Download(const DeviceMemory& gradient, const DeviceMemory* gate, GradientEncoder* encoder,
+                absl::Span<uint8_t> to, DeviceEvent* done) override;
+  void Upload(absl::Span<const uint8_t> from, const DeviceEvent* after, ValueDecoder* decoder,
+              DeviceMemory* to, DeviceEvent* done) override;
+  void Repeat(uint64_t /*key*/, absl::FunctionRef<void()> operations) override { operations(); }
   void MatMul(const MatMulArgs& args, const DeviceMemory& a, const DeviceMemory& b,
-              DeviceMemory* c) override;
-  void AddBias(int64_t rows, int64_t cols, const DeviceMemory& bias, DeviceMemory* y) override;
+              const Epilogue& epilogue, DeviceMemory* c) override;
+  void DenseGradients(int64_t rows, int64_t inputs, int64_t units, const DeviceMemory& x,
+                      const DeviceMemory& dy, DeviceMemory* kernel_gradient,
+                      DeviceMemory* bias_gradient) override;
   void BiasGradient(int64_t rows, int64_t cols, const DeviceMemory& dy,
                     DeviceMemory* bias_gradient) override;
   void Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
   void Scale(float alpha, int64_t n, DeviceMemory* x) override;
+  void Sum(int64_t n, const DeviceMemory& x, DeviceMemory* sum) override;
+  void ClipByGlobalNorm(float max_norm, absl::Span<DeviceMemory* const> gradients) override;
+  void AddFromPeer(Device* peer, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
   void Conv2D(const ConvGeometry& geometry, const DeviceMemory& x, const DeviceMemory& filter,
-              DeviceMemory* y) override;
+              const Epilogue& epilogue, DeviceMemory* y) override;
   void Conv2DBackwardData(const ConvGeometry& geometry, const DeviceMemory& filter,
                           const DeviceMemory& dy, DeviceMemory* dx) override;
   void Conv2DBackwardFilter(const ConvGeometry& geometry, const DeviceMemory& x,
@@ -71,15 +116,29 @@ class CpuDevice : public Device {
   void Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
   void ActivateBackward(ActivationKind kind, int64_t n, const DeviceMemory& y,
                         const DeviceMemory& dy, DeviceMemory* dx) override;
-  void Dropout(float rate, uint64_t seed, int64_t n, const DeviceMemory& x,
+  void SetSeed(uint64_t seed) override { seed_ = seed; }
+  void Dropout(float rate, uint64_t stream, int64_t n, const DeviceMemory& x,
                DeviceMemory* y) override;
-  void SoftmaxCrossEntropy(int64_t rows, int64_t classes, const DeviceMemory& scores,
+  void BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                 const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
+                 DeviceMemory* variance, DeviceMemory* y) override;
+  void BatchNormBackward(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                         const DeviceMemory* gamma, const DeviceMemory& mean,
+                         const DeviceMemory& variance, const DeviceMemory& dy, DeviceMemory* dgamma,
+                         DeviceMemory* dbeta, DeviceMemory* dx) override;
+  void BatchNormInference(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                          const DeviceMemory* gamma, const DeviceMemory* beta,
+                          const DeviceMemory& mean, const DeviceMemory& variance,
+                          DeviceMemory* y) override;
+  void SoftmaxCrossEntropy(int64_t rows, int64_t classes, float weight, const DeviceMemory& scores,
                            const DeviceMemory& labels, DeviceMemory* losses,
                            DeviceMemory* dscores) override;
-  void SigmoidCrossEntropy(int64_t rows, const DeviceMemory& scores, const DeviceMemory& labels,
-                           DeviceMemory* losses, DeviceMemory* dscores) override;
-  void MeanSquaredError(int64_t rows, const DeviceMemory& scores, const DeviceMemory& targets,
-                        DeviceMemory* losses, DeviceMemory* dscores) override;
+  void SigmoidCrossEntropy(int64_t rows, float weight, const DeviceMemory& scores,
+                           const DeviceMemory& labels, DeviceMemory* losses,
+                           DeviceMemory* dscores) override;
+  void MeanSquaredError(int64_t rows, float weight, const DeviceMemory& scores,
+                        const DeviceMemory& targets, DeviceMemory* losses,
+                        DeviceMemory* dscores) override;
 
  private:
   // Runs `f` with this device's threads, unless an earlier operation failed or an operand is too
@@ -87,13 +146,23 @@ class CpuDevice : public Device {
   template <typename F>
   void Run(const char* operation, std::initializer_list<Extent> extents, F f);
   bool Fits(const char* operation, std::initializer_list<Extent> extents);
+  // Whether `found` bytes of the host are enough; if not, that is the device's status.
+  bool FitsHost(const char* operation, size_t expected, size_t found);
+  void Multiply(const MatMulArgs& args, const float* a, const float* b, float* c);
 
   const int threads_;
+  uint64_t seed_ = 0;
   absl::Status status_;
   Convolution convolution_;
 };
 
-float* DataOrNull(DeviceMemory* memory) { return memory == nullptr ? nullptr : memory->data(); }
+float* DataOrNull(const DeviceMemory* memory) {
+  return memory == nullptr ? nullptr : memory->data();
+}
+
+absl::Status OutOfMemory(absl::string_view what) {
+  return absl::ResourceExhaustedError(absl::StrCat("device cpu: out of memory allocating ", what));
+}
 
 template <typename F>
 void CpuDevice::Run(const char* operation, std::initializer_list<Extent> extents, F f) {
@@ -121,6 +190,14 @@ bool CpuDevice::Fits(const char* operation, std::initializer_list<Extent> extent
   return true;
 }
 
+bool CpuDevice::FitsHost(const char* operation, size_t expected, size_t found) {
+  if (!status_.ok()) return false;
+  if (found >= expected) return true;
+  status_ = absl::InternalError(absl::StrCat("device cpu: ", operation, ": expected ", expected,
+                                             " bytes of the host, found ", found));
+  return false;
+}
+
 std::string CpuDevice::name() const {
   const dnnl_version_t* version = dnnl_version();
   return absl::StrCat("cpu (oneDNN ", version->major, ".", version->minor, ", ", threads_,
@@ -131,8 +208,16 @@ absl::StatusOr<std::unique_ptr<DeviceMemory>> CpuDevice::Allocate(int64_t floats
   try {
     return std::make_unique<CpuMemory>(AlignedBuffer(floats));
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("device cpu: out of memory allocating ", floats, " floats"));
+    return OutOfMemory(absl::StrCat(floats, " floats"));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<HostMemory>> CpuDevice::AllocateHost(size_t bytes) {
+  try {
+    const auto floats = static_cast<int64_t>((bytes + sizeof(float) - 1) / sizeof(float));
+    return std::make_unique<CpuHostMemory>(AlignedBuffer::Uninitialized(floats), bytes);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory(absl::StrCat(bytes, " bytes of the host"));
   }
 }
 
@@ -159,21 +244,96 @@ void CpuDevice::Fill(float value, int64_t n, DeviceMemory* x) {
   Run("Fill", {{x, n}}, [&] { std::fill_n(x->data(), n, value); });
 }
 
-void CpuDevice::MatMul(const MatMulArgs& args, const DeviceMemory& a, const DeviceMemory& b,
-                       DeviceMemory* c) {
+absl::StatusOr<std::unique_ptr<DeviceEvent>> CpuDevice::NewEvent() {
+  return std::make_unique<CpuEvent>();
+}
+
+void CpuDevice::Record(DeviceEvent* event) {
+  static_cast<CpuEvent*>(event)->time = Clock::Real()->Monotonic();
+}
+
+double CpuDevice::MillisecondsBetween(const DeviceEvent& from, const DeviceEvent& to) {
+  return absl::ToDoubleMilliseconds(static_cast<const CpuEvent&>(to).time -
+                                    static_cast<const CpuEvent&>(from).time);
+}
+
+absl::StatusOr<std::unique_ptr<GradientEncoder>> CpuDevice::NewGradientEncoder(
+    const WireLayout& layout) {
+  try {
+    return std::make_unique<CpuGradientEncoder>(layout);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory(absl::StrCat("the error feedback of ", layout.num_elements, " floats"));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<ValueDecoder>> CpuDevice::NewValueDecoder(WireFormat format,
+                                                                         int64_t elements) {
+  return std::make_unique<CpuValueDecoder>(format, elements);
+}
+
+void CpuDevice::Download(const DeviceMemory& gradient, const DeviceMemory* gate,
+                         GradientEncoder* encoder, absl::Span<uint8_t> to, DeviceEvent* done) {
+  auto& cpu_encoder = *static_cast<CpuGradientEncoder*>(encoder);
+  if (FitsHost("Download", cpu_encoder.layout().bytes, to.size())) {
+    Run("Download", {{&gradient, cpu_encoder.layout().num_elements}, {gate, 1}}, [&] {
+      if (gate != nullptr && !std::isfinite(*gate->data())) return;
+      cpu_encoder.Encode(gradient.data(), to.data());
+    });
+  }
+  Record(done);
+}
+
+void CpuDevice::Upload(absl::Span<const uint8_t> from, const DeviceEvent* /*after*/,
+                       ValueDecoder* decoder, DeviceMemory* to, DeviceEvent* done) {
+  const auto& cpu_decoder = *static_cast<const CpuValueDecoder*>(decoder);
+  if (FitsHost("Upload", cpu_decoder.bytes(), from.size())) {
+    Run("Upload", {{to, cpu_decoder.elements()}},
+        [&] { cpu_decoder.Decode(from.data(), to->data()); });
+  }
+  Record(done);
+}
+
+void CpuDevice::Multiply(const MatMulArgs& args, const float* a, const float* b, float* c) {
   const int64_t m = args.m, n = args.n, k = args.k;
-  Run("MatMul", {{&a, m * k}, {&b, k * n}, {c, m * n}}, [&] {
-    if (m * n * k < kMinParallelProducts) omp_set_num_threads(1);
-    const dnnl_status_t status = dnnl_sgemm(
-        args.transpose_a ? 'T' : 'N', args.transpose_b ? 'T' : 'N', m, n, k, args.alpha, a.data(),
-        args.transpose_a ? m : k, b.data(), args.transpose_b ? k : n, args.beta, c->data(), n);
-    if (status != dnnl_success) throw dnnl::error(status, "could not multiply matrices");
+  if (m == 0 || n == 0) return;
+  if (k == 0) {
+    if (args.beta == 0) {
+      std::fill_n(c, m * n, 0.0f);
+    } else {
+      ScaleBy(args.beta, m * n, c);
+    }
+    return;
+  }
+  if (m * n * k < kMinParallelProducts) omp_set_num_threads(1);
+  const dnnl_status_t status =
+      dnnl_sgemm(args.transpose_a ? 'T' : 'N', args.transpose_b ? 'T' : 'N', m, n, k, args.alpha, a,
+                 args.transpose_a ? m : k, b, args.transpose_b ? k : n, args.beta, c, n);
+  omp_set_num_threads(threads_);
+  if (status != dnnl_success) throw dnnl::error(status, "could not multiply matrices");
+}
+
+void CpuDevice::MatMul(const MatMulArgs& args, const DeviceMemory& a, const DeviceMemory& b,
+                       const Epilogue& epilogue, DeviceMemory* c) {
+  const int64_t m = args.m, n = args.n, k = args.k;
+  Run("MatMul", {{&a, m * k}, {&b, k * n}, {epilogue.bias, n}, {c, m * n}}, [&] {
+    Multiply(args, a.data(), b.data(), c->data());
+    AddBiasAndActivate(m, n, DataOrNull(epilogue.bias), epilogue.activation, c->data());
   });
 }
 
-void CpuDevice::AddBias(int64_t rows, int64_t cols, const DeviceMemory& bias, DeviceMemory* y) {
-  Run("AddBias", {{&bias, cols}, {y, rows * cols}},
-      [&] { AddBiasToRows(rows, cols, bias.data(), y->data()); });
+void CpuDevice::DenseGradients(int64_t rows, int64_t inputs, int64_t units, const DeviceMemory& x,
+                               const DeviceMemory& dy, DeviceMemory* kernel_gradient,
+                               DeviceMemory* bias_gradient) {
+  Run("DenseGradients",
+      {{&x, rows * inputs},
+       {&dy, rows * units},
+       {kernel_gradient, inputs * units},
+       {bias_gradient, units}},
+      [&] {
+        const MatMulArgs args{.m = inputs, .n = units, .k = rows, .transpose_a = true};
+        Multiply(args, x.data(), dy.data(), kernel_gradient->data());
+        if (bias_gradient != nullptr) SumRows(rows, units, dy.data(), bias_gradient->data());
+      });
 }
 
 void CpuDevice::BiasGradient(int64_t rows, int64_t cols, const DeviceMemory& dy,
@@ -190,11 +350,41 @@ void CpuDevice::Scale(float alpha, int64_t n, DeviceMemory* x) {
   Run("Scale", {{x, n}}, [&] { ScaleBy(alpha, n, x->data()); });
 }
 
+void CpuDevice::Sum(int64_t n, const DeviceMemory& x, DeviceMemory* sum) {
+  Run("Sum", {{&x, n}, {sum, 1}}, [&] { *sum->data() = static_cast<float>(SumOf(n, x.data())); });
+}
+
+void CpuDevice::ClipByGlobalNorm(float max_norm, absl::Span<DeviceMemory* const> gradients) {
+  Run("ClipByGlobalNorm", {}, [&] {
+    double squares = 0;
+    for (const DeviceMemory* gradient : gradients) {
+      squares += SumOfSquares(gradient->size(), gradient->data());
+    }
+    const double norm = std::sqrt(squares);
+    if (!std::isfinite(norm) || norm <= max_norm) return;
+    for (DeviceMemory* gradient : gradients) {
+      ScaleBy(static_cast<float>(max_norm / norm), gradient->size(), gradient->data());
+    }
+  });
+}
+
+void CpuDevice::AddFromPeer(Device* /*peer*/, int64_t n, const DeviceMemory& x, DeviceMemory* y) {
+  Run("AddFromPeer", {{&x, n}, {y, n}}, [&] { AddScaledTo(1, n, x.data(), y->data()); });
+}
+
 void CpuDevice::Conv2D(const ConvGeometry& geometry, const DeviceMemory& x,
-                       const DeviceMemory& filter, DeviceMemory* y) {
+                       const DeviceMemory& filter, const Epilogue& epilogue, DeviceMemory* y) {
   Run("Conv2D",
-      {{&x, geometry.in_size()}, {&filter, geometry.filter_size()}, {y, geometry.out_size()}},
-      [&] { convolution_.Forward(geometry, x.data(), filter.data(), y->data()); });
+      {{&x, geometry.in_size()},
+       {&filter, geometry.filter_size()},
+       {epilogue.bias, geometry.out_channels},
+       {y, geometry.out_size()}},
+      [&] {
+        convolution_.Forward(geometry, x.data(), filter.data(), y->data());
+        AddBiasAndActivate(geometry.batch * geometry.out_height * geometry.out_width,
+                           geometry.out_channels, DataOrNull(epilogue.bias), epilogue.activation,
+                           y->data());
+      });
 }
 
 void CpuDevice::Conv2DBackwardData(const ConvGeometry& geometry, const DeviceMemory& filter,
@@ -247,37 +437,93 @@ void CpuDevice::ActivateBackward(ActivationKind kind, int64_t n, const DeviceMem
       [&] { ActivationBackward(kind, n, y.data(), dy.data(), dx->data()); });
 }
 
-void CpuDevice::Dropout(float rate, uint64_t seed, int64_t n, const DeviceMemory& x,
+void CpuDevice::Dropout(float rate, uint64_t stream, int64_t n, const DeviceMemory& x,
                         DeviceMemory* y) {
-  Run("Dropout", {{&x, n}, {y, n}}, [&] { DropoutForward(rate, seed, n, x.data(), y->data()); });
+  Run("Dropout", {{&x, n}, {y, n}},
+      [&] { DropoutForward(rate, seed_, stream, n, x.data(), y->data()); });
 }
 
-void CpuDevice::SoftmaxCrossEntropy(int64_t rows, int64_t classes, const DeviceMemory& scores,
-                                    const DeviceMemory& labels, DeviceMemory* losses,
-                                    DeviceMemory* dscores) {
+void CpuDevice::BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                          const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
+                          DeviceMemory* variance, DeviceMemory* y) {
+  const int64_t channels = geometry.channels, size = geometry.rows * channels;
+  Run("BatchNorm",
+      {{&x, size},
+       {gamma, channels},
+       {beta, channels},
+       {mean, channels},
+       {variance, channels},
+       {y, size}},
+      [&] {
+        BatchNormForward(geometry, x.data(), DataOrNull(gamma), DataOrNull(beta), mean->data(),
+                         variance->data(), y->data());
+      });
+}
+
+void CpuDevice::BatchNormBackward(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                                  const DeviceMemory* gamma, const DeviceMemory& mean,
+                                  const DeviceMemory& variance, const DeviceMemory& dy,
+                                  DeviceMemory* dgamma, DeviceMemory* dbeta, DeviceMemory* dx) {
+  const int64_t channels = geometry.channels, size = geometry.rows * channels;
+  Run("BatchNormBackward",
+      {{&x, size},
+       {gamma, channels},
+       {&mean, channels},
+       {&variance, channels},
+       {&dy, size},
+       {dgamma, channels},
+       {dbeta, channels},
+       {dx, size}},
+      [&] {
+        BatchNormGradients(geometry, x.data(), DataOrNull(gamma), mean.data(), variance.data(),
+                           dy.data(), DataOrNull(dgamma), DataOrNull(dbeta), DataOrNull(dx));
+      });
+}
+
+void CpuDevice::BatchNormInference(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                                   const DeviceMemory* gamma, const DeviceMemory* beta,
+                                   const DeviceMemory& mean, const DeviceMemory& variance,
+                                   DeviceMemory* y) {
+  const int64_t channels = geometry.channels, size = geometry.rows * channels;
+  Run("BatchNormInference",
+      {{&x, size},
+       {gamma, channels},
+       {beta, channels},
+       {&mean, channels},
+       {&variance, channels},
+       {y, size}},
+      [&] {
+        BatchNormWithStatistics(geometry, x.data(), DataOrNull(gamma), DataOrNull(beta),
+                                mean.data(), variance.data(), y->data());
+      });
+}
+
+void CpuDevice::SoftmaxCrossEntropy(int64_t rows, int64_t classes, float weight,
+                                    const DeviceMemory& scores, const DeviceMemory& labels,
+                                    DeviceMemory* losses, DeviceMemory* dscores) {
   Run("SoftmaxCrossEntropy",
       {{&scores, rows * classes}, {&labels, rows}, {losses, rows}, {dscores, rows * classes}}, [&] {
-        SoftmaxCrossEntropyLoss(rows, classes, scores.data(), labels.data(), losses->data(),
+        SoftmaxCrossEntropyLoss(rows, classes, weight, scores.data(), labels.data(), losses->data(),
                                 DataOrNull(dscores));
       });
 }
 
-void CpuDevice::SigmoidCrossEntropy(int64_t rows, const DeviceMemory& scores,
+void CpuDevice::SigmoidCrossEntropy(int64_t rows, float weight, const DeviceMemory& scores,
                                     const DeviceMemory& labels, DeviceMemory* losses,
                                     DeviceMemory* dscores) {
   Run("SigmoidCrossEntropy", {{&scores, rows}, {&labels, rows}, {losses, rows}, {dscores, rows}},
       [&] {
-        SigmoidCrossEntropyLoss(rows, scores.data(), labels.data(), losses->data(),
+        SigmoidCrossEntropyLoss(rows, weight, scores.data(), labels.data(), losses->data(),
                                 DataOrNull(dscores));
       });
 }
 
-void CpuDevice::MeanSquaredError(int64_t rows, const DeviceMemory& scores,
+void CpuDevice::MeanSquaredError(int64_t rows, float weight, const DeviceMemory& scores,
                                  const DeviceMemory& targets, DeviceMemory* losses,
                                  DeviceMemory* dscores) {
   Run("MeanSquaredError", {{&scores, rows}, {&targets, rows}, {losses, rows}, {dscores, rows}},
       [&] {
-        MeanSquaredErrorLoss(rows, scores.data(), targets.data(), losses->data(),
+        MeanSquaredErrorLoss(rows, weight, scores.data(), targets.data(), losses->data(),
                              DataOrNull(dscores));
       });
 }

@@ -1,17 +1,22 @@
 #include "core/device/cpu/cpu_device.h"
 
+#include "absl/strings/str_cat.h"
 #include "core/device/device_conformance.h"
 
 namespace keelson {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Device>> OneThread() { return CreateCpuDevice(1); }
+ConformanceDevice WithThreads(int threads) {
+  return {absl::StrCat(threads, "_threads"), [threads](int) { return CreateCpuDevice(threads); }};
+}
 
-INSTANTIATE_TEST_SUITE_P(Cpu, DeviceConformanceTest, testing::Values(&OneThread));
-
-#if !defined(__SANITIZE_THREAD__)  // which does not see the synchronisation of OpenMP's threads
-absl::StatusOr<std::unique_ptr<Device>> TwoThreads() { return CreateCpuDevice(2); }
-INSTANTIATE_TEST_SUITE_P(CpuTwoThreads, DeviceConformanceTest, testing::Values(&TwoThreads));
+#if defined(__SANITIZE_THREAD__)  // which does not see the synchronisation of OpenMP's threads
+INSTANTIATE_TEST_SUITE_P(Cpu, DeviceConformanceTest, testing::Values(WithThreads(1)),
+                         ConformanceDevice::NameOf);
+#else
+INSTANTIATE_TEST_SUITE_P(Cpu, DeviceConformanceTest,
+                         testing::Values(WithThreads(1), WithThreads(2)),
+                         ConformanceDevice::NameOf);
 #endif
 
 TEST(CpuDeviceTest, NamesItsLibraryAndThreads) {
@@ -25,13 +30,32 @@ TEST(CpuDeviceTest, RefusesANegativeNumberOfThreads) {
   EXPECT_EQ(device.status().message(), "device cpu: threads: expected >= 0, found -1");
 }
 
+TEST(CpuDeviceTest, IsNotAsynchronous) { EXPECT_FALSE((*CreateCpuDevice(1))->asynchronous()); }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose allocators abort
+TEST(CpuDeviceTest, OutOfMemorySaysForWhatAndDoesNotLast) {
+  constexpr int64_t kFloats = int64_t{1} << 58;
+  const auto device = *CreateCpuDevice(1);
+  for (const auto& [status, what] : std::vector<std::pair<absl::Status, std::string>>{
+           {device->Allocate(kFloats).status(), "288230376151711744 floats"},
+           {device->AllocateHost(kFloats).status(), "288230376151711744 bytes of the host"},
+           {device->NewGradientEncoder(WholeArrayLayout(WireFormat::kInt8, kFloats)).status(),
+            "the error feedback of 288230376151711744 floats"}}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+    EXPECT_EQ(status.message(), absl::StrCat("device cpu: out of memory allocating ", what));
+  }
+  EXPECT_TRUE(device->Allocate(10).ok());
+  EXPECT_TRUE(device->Synchronize().ok());
+}
+#endif
+
 TEST(CpuDeviceTest, AnImpossibleConvolutionIsOneDnnsError) {
   const auto device = *CreateCpuDevice(1);
   const auto memory = *device->Allocate(1000);
   // A kernel of 3 does not fit 4 times into 3 rows.
   const ConvGeometry geometry{1, 3, 3, 1, 4, 4, 1, 3, 1, -5, -5};
   const auto y = *device->Allocate(1000);
-  device->Conv2D(geometry, *memory, *memory, y.get());
+  device->Conv2D(geometry, *memory, *memory, {}, y.get());
   EXPECT_EQ(device->Synchronize().code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(device->Synchronize().message()),
               testing::StartsWith("device cpu: Conv2D: oneDNN: "));
@@ -46,7 +70,7 @@ TEST(CpuDeviceTest, ForgetsTheOldestOfManyGeometries) {
   for (int round = 0; round < 2; ++round) {
     for (int64_t batch = 1; batch <= 100; ++batch) {
       device->Fill(0, 100, y.get());
-      device->Conv2D({batch, 3, 3, 1, 1, 1, 1, 3, 1, 0, 0}, *x, *filter, y.get());
+      device->Conv2D({batch, 3, 3, 1, 1, 1, 1, 3, 1, 0, 0}, *x, *filter, {}, y.get());
       std::vector<float> values(static_cast<size_t>(batch));
       ASSERT_TRUE(device->CopyToHost(*y, absl::MakeSpan(values)).ok());
       ASSERT_EQ(values, std::vector<float>(static_cast<size_t>(batch), 9.0f));

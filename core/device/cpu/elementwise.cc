@@ -31,12 +31,41 @@ float Sigmoid(float x) {
   return e / (1.0f + e);
 }
 
-}  // namespace
+// Calls f with the activation as a function of one element.
+template <typename F>
+void WithActivation(ActivationKind kind, F f) {
+  switch (kind) {
+    case ActivationKind::kRelu:
+      // Keeps not-a-number visible.
+      return f([](float x) { return x < 0 ? 0.0f : x; });
+    case ActivationKind::kTanh:
+      return f([](float x) { return std::tanh(x); });
+    case ActivationKind::kSigmoid:
+      return f(Sigmoid);
+  }
+}
 
-void AddBiasToRows(int64_t rows, int64_t cols, const float* bias, float* y) {
+// y = f(y + bias) of each row.
+template <typename F>
+void MapBiased(int64_t rows, int64_t cols, const float* bias, float* y, F f) {
 #pragma omp parallel for schedule(static) if (rows * cols >= kMinParallel)
   for (int64_t row = 0; row < rows; ++row) {
-    AddRow(cols, bias, y + row * cols);
+    float* out = y + row * cols;
+#pragma omp simd
+    for (int64_t col = 0; col < cols; ++col) out[col] = f(out[col] + bias[col]);
+  }
+}
+
+}  // namespace
+
+void AddBiasAndActivate(int64_t rows, int64_t cols, const float* bias,
+                        std::optional<ActivationKind> activation, float* y) {
+  if (bias == nullptr) {
+    if (activation.has_value()) ActivationForward(*activation, rows * cols, y, y);
+  } else if (activation.has_value()) {
+    WithActivation(*activation, [=](auto f) { MapBiased(rows, cols, bias, y, f); });
+  } else {
+    MapBiased(rows, cols, bias, y, [](float x) { return x; });
   }
 }
 
@@ -67,18 +96,7 @@ void ScaleBy(float alpha, int64_t n, float* x) {
 }
 
 void ActivationForward(ActivationKind kind, int64_t n, const float* x, float* y) {
-  switch (kind) {
-    case ActivationKind::kRelu:
-      // Keeps not-a-number visible.
-      return Map(n, [=](int64_t i) {
-        const float value = x[i];
-        y[i] = value < 0 ? 0.0f : value;
-      });
-    case ActivationKind::kTanh:
-      return Map(n, [=](int64_t i) { y[i] = std::tanh(x[i]); });
-    case ActivationKind::kSigmoid:
-      return Map(n, [=](int64_t i) { y[i] = Sigmoid(x[i]); });
-  }
+  WithActivation(kind, [=](auto f) { Map(n, [=](int64_t i) { y[i] = f(x[i]); }); });
 }
 
 void ActivationBackward(ActivationKind kind, int64_t n, const float* y, const float* dy,
@@ -96,12 +114,13 @@ void ActivationBackward(ActivationKind kind, int64_t n, const float* y, const fl
   }
 }
 
-void DropoutForward(float rate, uint64_t seed, int64_t n, const float* x, float* y) {
+void DropoutForward(float rate, uint64_t seed, uint64_t stream, int64_t n, const float* x,
+                    float* y) {
   const float scale = 1.0f / (1.0f - rate);
   const int64_t groups = (n + 3) / 4;
 #pragma omp parallel for schedule(static) if (n >= kMinParallel)
   for (int64_t group = 0; group < groups; ++group) {
-    const std::array<uint32_t, 4> bits = Philox(seed, 0, static_cast<uint64_t>(group));
+    const std::array<uint32_t, 4> bits = Philox(seed, stream, static_cast<uint64_t>(group));
     const int64_t first = group * 4;
     const int64_t count = std::min<int64_t>(4, n - first);
     for (int64_t i = 0; i < count; ++i) {

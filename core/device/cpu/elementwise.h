@@ -4,19 +4,24 @@
 #define KEELSON_CORE_DEVICE_CPU_ELEMENTWISE_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "core/device/geometry.h"
 
 namespace keelson {
 
-void AddBiasToRows(int64_t rows, int64_t cols, const float* bias, float* y);
+// Adds `bias` [cols], unless it is null, to each row of y [rows, cols], then applies the
+// activation.
+void AddBiasAndActivate(int64_t rows, int64_t cols, const float* bias,
+                        std::optional<ActivationKind> activation, float* y);
 // Sums blocks of rows, then the blocks: the order does not depend on the number of threads.
 void SumRows(int64_t rows, int64_t cols, const float* dy, float* sums);
 void AddScaledTo(float alpha, int64_t n, const float* x, float* y);
 void ScaleBy(float alpha, int64_t n, float* x);
 void ActivationForward(ActivationKind kind, int64_t n, const float* x, float* y);
 void ActivationBackward(ActivationKind kind, int64_t n, const float* y, const float* dy, float* dx);
-void DropoutForward(float rate, uint64_t seed, int64_t n, const float* x, float* y);
+void DropoutForward(float rate, uint64_t seed, uint64_t stream, int64_t n, const float* x,
+                    float* y);
 
 }  // namespace keelson
 

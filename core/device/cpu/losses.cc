@@ -11,9 +11,8 @@ constexpr int64_t kMinParallel = 1 << 15;
 
 }  // namespace
 
-void SoftmaxCrossEntropyLoss(int64_t rows, int64_t classes, const float* scores,
+void SoftmaxCrossEntropyLoss(int64_t rows, int64_t classes, float weight, const float* scores,
                              const float* labels, float* losses, float* dscores) {
-  const double scale = 1.0 / static_cast<double>(rows);
 #pragma omp parallel for schedule(static) if (rows * classes >= kMinParallel)
   for (int64_t row = 0; row < rows; ++row) {
     const float* s = scores + row * classes;
@@ -26,14 +25,13 @@ void SoftmaxCrossEntropyLoss(int64_t rows, int64_t classes, const float* scores,
     for (int64_t c = 0; c < classes; ++c) {
       const double probability = std::exp(s[c] - highest) / sum;
       dscores[row * classes + c] =
-          static_cast<float>((probability - (c == label ? 1.0 : 0.0)) * scale);
+          static_cast<float>((probability - (c == label ? 1.0 : 0.0)) * weight);
     }
   }
 }
 
-void SigmoidCrossEntropyLoss(int64_t rows, const float* scores, const float* labels, float* losses,
-                             float* dscores) {
-  const double scale = 1.0 / static_cast<double>(rows);
+void SigmoidCrossEntropyLoss(int64_t rows, float weight, const float* scores, const float* labels,
+                             float* losses, float* dscores) {
   for (int64_t row = 0; row < rows; ++row) {
     const double s = scores[row];
     const double label = labels[row];
@@ -41,17 +39,16 @@ void SigmoidCrossEntropyLoss(int64_t rows, const float* scores, const float* lab
     losses[row] = static_cast<float>(std::max(s, 0.0) - s * label + std::log1p(e));
     if (dscores == nullptr) continue;
     const double probability = (s >= 0 ? 1.0 : e) / (1.0 + e);
-    dscores[row] = static_cast<float>((probability - label) * scale);
+    dscores[row] = static_cast<float>((probability - label) * weight);
   }
 }
 
-void MeanSquaredErrorLoss(int64_t rows, const float* scores, const float* targets, float* losses,
-                          float* dscores) {
-  const double scale = 1.0 / static_cast<double>(rows);
+void MeanSquaredErrorLoss(int64_t rows, float weight, const float* scores, const float* targets,
+                          float* losses, float* dscores) {
   for (int64_t row = 0; row < rows; ++row) {
     const double error = static_cast<double>(scores[row]) - targets[row];
     losses[row] = static_cast<float>(error * error);
-    if (dscores != nullptr) dscores[row] = static_cast<float>(2.0 * error * scale);
+    if (dscores != nullptr) dscores[row] = static_cast<float>(2.0 * error * weight);
   }
 }
 

@@ -6,12 +6,12 @@
 
 namespace keelson {
 
-void SoftmaxCrossEntropyLoss(int64_t rows, int64_t classes, const float* scores,
+void SoftmaxCrossEntropyLoss(int64_t rows, int64_t classes, float weight, const float* scores,
                              const float* labels, float* losses, float* dscores);
-void SigmoidCrossEntropyLoss(int64_t rows, const float* scores, const float* labels, float* losses,
-                             float* dscores);
-void MeanSquaredErrorLoss(int64_t rows, const float* scores, const float* targets, float* losses,
-                          float* dscores);
+void SigmoidCrossEntropyLoss(int64_t rows, float weight, const float* scores, const float* labels,
+                             float* losses, float* dscores);
+void MeanSquaredErrorLoss(int64_t rows, float weight, const float* scores, const float* targets,
+                          float* losses, float* dscores);
 
 }  // namespace keelson
 

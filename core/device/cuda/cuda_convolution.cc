@@ -2,88 +2,108 @@
 
 #include <algorithm>
 
-#include "core/device/cuda/cuda_matmul.h"
 #include "core/device/cuda/kernels.h"
 
 namespace keelson {
 namespace {
 
-constexpr int64_t kColumnFloats = int64_t{128} << 20 >> 2;
-
 int64_t PixelsPerImage(const ConvGeometry& g) { return g.out_height * g.out_width; }
+int64_t Pixels(const ConvGeometry& g) { return g.batch * PixelsPerImage(g); }
 int64_t WindowSize(const ConvGeometry& g) { return g.kernel * g.kernel * g.in_channels; }
+int64_t ColumnFloats(const ConvGeometry& g) { return Pixels(g) * WindowSize(g); }
 
-// Some images of a batch, and where they begin in it.
-struct ImageChunk {
-  ConvGeometry geometry;
-  int64_t x_offset;
-  int64_t y_offset;
-
-  int64_t pixels() const { return geometry.batch * PixelsPerImage(geometry); }
-};
-
-// Calls at_chunk(chunk, columns) for all the images in order.
-template <typename F>
-void ForEachChunk(const ConvGeometry& g, CudaScratch* scratch, const CudaContext& context,
-                  F at_chunk) {
-  const int64_t floats_per_image = std::max<int64_t>(1, PixelsPerImage(g) * WindowSize(g));
-  const int64_t most =
-      std::clamp<int64_t>(kColumnFloats / floats_per_image, 1, std::max<int64_t>(1, g.batch));
-  float* const columns = scratch->Get(most * floats_per_image);
-  for (int64_t first = 0; first < g.batch && context.status().ok(); first += most) {
-    ImageChunk chunk{g, first * g.in_height * g.in_width * g.in_channels,
-                     first * PixelsPerImage(g) * g.out_channels};
-    chunk.geometry.batch = std::min(most, g.batch - first);
-    at_chunk(chunk, columns);
-  }
+bool IsPointwise(const ConvGeometry& g) {
+  return g.kernel == 1 && g.stride == 1 && g.pad_top == 0 && g.pad_left == 0 &&
+         g.in_height == g.out_height && g.in_width == g.out_width;
 }
 
 }  // namespace
 
-void CudaConvolve(const ConvGeometry& geometry, const float* x, const float* filter, float* y,
-                  CudaScratch* scratch, CudaContext* context) {
-  ForEachChunk(geometry, scratch, *context, [&](const ImageChunk& chunk, float* columns) {
-    context->Check(
-        "ImageToColumnsKernel",
-        cuda::LaunchImageToColumns(context->stream(), chunk.geometry, x + chunk.x_offset, columns));
+void CudaConvolution::ForEachChunk(const ConvGeometry& g,
+                                   absl::FunctionRef<void(const ImageChunk&)> at_chunk) {
+  int64_t most = std::max<int64_t>(1, g.batch);
+  if (!IsPointwise(g)) {
+    constexpr int64_t kFloatBytes = sizeof(float);
+    const int64_t image_bytes = PixelsPerImage(g) * WindowSize(g) * kFloatBytes;
+    most = std::max<int64_t>(1, column_bytes_ / std::max(kFloatBytes, image_bytes));
+  }
+  for (int64_t first = 0; first < g.batch && context_->status().ok(); first += most) {
+    ImageChunk chunk{g, first * g.in_height * g.in_width * g.in_channels,
+                     first * PixelsPerImage(g) * g.out_channels};
+    chunk.geometry.batch = std::min(most, g.batch - first);
+    at_chunk(chunk);
+  }
+}
+
+void CudaConvolution::MultiplyColumns(const ConvGeometry& chunk, const MatMulArgs& args,
+                                      const float* x, const float* b, const CudaEpilogue& epilogue,
+                                      float* c) {
+  if (IsPointwise(chunk)) return products_->MatMul(args, x, b, epilogue, c);
+  const cudaStream_t stream = context_->compute();
+  if (context_->precision() == Precision::kBfloat16) {
+    auto* const columns = columns_.Get<uint16_t>(ColumnFloats(chunk));
+    if (columns != nullptr &&
+        context_->Check("ImageToBfloat16ColumnsKernel",
+                        cuda::LaunchImageToBfloat16Columns(stream, chunk, x, columns))) {
+      products_->MatMul(args, columns, b, epilogue, c);
+    }
+    return;
+  }
+  auto* const columns = columns_.Get<float>(ColumnFloats(chunk));
+  if (columns != nullptr &&
+      context_->Check("ImageToColumnsKernel",
+                      cuda::LaunchImageToColumns(stream, chunk, x, columns))) {
+    products_->MatMul(args, columns, b, epilogue, c);
+  }
+}
+
+void CudaConvolution::Forward(const ConvGeometry& geometry, const float* x, const float* filter,
+                              const CudaEpilogue& epilogue, float* y) {
+  ForEachChunk(geometry, [&](const ImageChunk& chunk) {
     MatMulArgs args;
-    args.m = chunk.pixels();
+    args.m = Pixels(chunk.geometry);
     args.n = geometry.out_channels;
     args.k = WindowSize(geometry);
-    CudaMatMul(args, columns, filter, y + chunk.y_offset, context);
+    MultiplyColumns(chunk.geometry, args, x + chunk.x_offset, filter, epilogue, y + chunk.y_offset);
   });
 }
 
-void CudaConvolveBackwardData(const ConvGeometry& geometry, const float* filter, const float* dy,
-                              float* dx, CudaScratch* scratch, CudaContext* context) {
-  ForEachChunk(geometry, scratch, *context, [&](const ImageChunk& chunk, float* columns) {
+void CudaConvolution::BackwardData(const ConvGeometry& geometry, const float* filter,
+                                   const float* dy, float* dx) {
+  ForEachChunk(geometry, [&](const ImageChunk& chunk) {
     MatMulArgs args;
-    args.m = chunk.pixels();
+    args.m = Pixels(chunk.geometry);
     args.n = WindowSize(geometry);
     args.k = geometry.out_channels;
     args.transpose_b = true;
-    CudaMatMul(args, dy + chunk.y_offset, filter, columns, context);
-    context->Check("ColumnsToImageKernel",
-                   cuda::LaunchColumnsToImage(context->stream(), chunk.geometry, columns,
-                                              dx + chunk.x_offset));
+    float* const images = dx + chunk.x_offset;
+    if (IsPointwise(geometry)) {
+      return products_->MatMul(args, dy + chunk.y_offset, filter, {}, images);
+    }
+    auto* const columns = columns_.Get<float>(ColumnFloats(chunk.geometry));
+    if (columns == nullptr) return;
+    products_->MatMul(args, dy + chunk.y_offset, filter, {}, columns);
+    if (!context_->status().ok()) return;
+    context_->Check(
+        "ColumnsToImageKernel",
+        cuda::LaunchColumnsToImage(context_->compute(), chunk.geometry, columns, images));
   });
 }
 
-void CudaConvolveBackwardFilter(const ConvGeometry& geometry, const float* x, const float* dy,
-                                float* dfilter, CudaScratch* scratch, CudaContext* context) {
-  context->Check("FillKernel",
-                 cuda::LaunchFill(context->stream(), 0, geometry.filter_size(), dfilter));
-  ForEachChunk(geometry, scratch, *context, [&](const ImageChunk& chunk, float* columns) {
-    context->Check(
-        "ImageToColumnsKernel",
-        cuda::LaunchImageToColumns(context->stream(), chunk.geometry, x + chunk.x_offset, columns));
+void CudaConvolution::BackwardFilter(const ConvGeometry& geometry, const float* x, const float* dy,
+                                     float* dfilter) {
+  if (geometry.batch == 0) {
+    context_->Check("FillKernel",
+                    cuda::LaunchFill(context_->compute(), 0, geometry.filter_size(), dfilter));
+  }
+  ForEachChunk(geometry, [&](const ImageChunk& chunk) {
     MatMulArgs args;
     args.m = WindowSize(geometry);
     args.n = geometry.out_channels;
-    args.k = chunk.pixels();
+    args.k = Pixels(chunk.geometry);
     args.transpose_a = true;
-    args.beta = 1;
-    CudaMatMul(args, columns, dy + chunk.y_offset, dfilter, context);
+    args.beta = chunk.x_offset == 0 ? 0.0f : 1.0f;
+    MultiplyColumns(chunk.geometry, args, x + chunk.x_offset, dy + chunk.y_offset, {}, dfilter);
   });
 }
 

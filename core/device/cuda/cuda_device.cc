@@ -2,280 +2,176 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
-#include "core/device/cuda/cuda_context.h"
-#include "core/device/cuda/cuda_convolution.h"
-#include "core/device/cuda/cuda_matmul.h"
-#include "core/device/cuda/cuda_memory.h"
-#include "core/device/cuda/kernels.h"
+#include "core/device/cuda/cuda_device_impl.h"
+#include "core/device/cuda/cuda_event.h"
+#include "core/device/cuda/cuda_wire.h"
 
 namespace keelson {
 namespace {
 
-class CudaDevice : public Device {
- public:
-  explicit CudaDevice(std::unique_ptr<CudaContext> context)
-      : context_(std::move(context)), scratch_(context_.get()) {}
-
-  std::string name() const override { return context_->name(); }
-  absl::StatusOr<std::unique_ptr<DeviceMemory>> Allocate(int64_t floats) override;
-  absl::Span<float> HostSpan(DeviceMemory*) override { return {}; }
-  void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) override;
-  absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) override;
-  void Fill(float value, int64_t n, DeviceMemory* x) override;
-  absl::Status Synchronize() override;
-  void MatMul(const MatMulArgs& args, const DeviceMemory& a, const DeviceMemory& b,
-              DeviceMemory* c) override;
-  void AddBias(int64_t rows, int64_t cols, const DeviceMemory& bias, DeviceMemory* y) override;
-  void BiasGradient(int64_t rows, int64_t cols, const DeviceMemory& dy,
-                    DeviceMemory* bias_gradient) override;
-  void Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
-  void Scale(float alpha, int64_t n, DeviceMemory* x) override;
-  void Conv2D(const ConvGeometry& geometry, const DeviceMemory& x, const DeviceMemory& filter,
-              DeviceMemory* y) override;
-  void Conv2DBackwardData(const ConvGeometry& geometry, const DeviceMemory& filter,
-                          const DeviceMemory& dy, DeviceMemory* dx) override;
-  void Conv2DBackwardFilter(const ConvGeometry& geometry, const DeviceMemory& x,
-                            const DeviceMemory& dy, DeviceMemory* dfilter) override;
-  void MaxPool(const PoolGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) override;
-  void MaxPoolBackward(const PoolGeometry& geometry, const DeviceMemory& x, const DeviceMemory& y,
-                       const DeviceMemory& dy, DeviceMemory* dx) override;
-  void AvgPool(const PoolGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) override;
-  void AvgPoolBackward(const PoolGeometry& geometry, const DeviceMemory& dy,
-                       DeviceMemory* dx) override;
-  void Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
-  void ActivateBackward(ActivationKind kind, int64_t n, const DeviceMemory& y,
-                        const DeviceMemory& dy, DeviceMemory* dx) override;
-  void Dropout(float rate, uint64_t seed, int64_t n, const DeviceMemory& x,
-               DeviceMemory* y) override;
-  void SoftmaxCrossEntropy(int64_t rows, int64_t classes, const DeviceMemory& scores,
-                           const DeviceMemory& labels, DeviceMemory* losses,
-                           DeviceMemory* dscores) override;
-  void SigmoidCrossEntropy(int64_t rows, const DeviceMemory& scores, const DeviceMemory& labels,
-                           DeviceMemory* losses, DeviceMemory* dscores) override;
-  void MeanSquaredError(int64_t rows, const DeviceMemory& scores, const DeviceMemory& targets,
-                        DeviceMemory* losses, DeviceMemory* dscores) override;
-
- private:
-  cudaStream_t stream() const { return context_->stream(); }
-
-  const std::unique_ptr<CudaContext> context_;
-  CudaScratch scratch_;
-};
-
-size_t Bytes(size_t floats) { return floats * sizeof(float); }
-
-float* DataOrNull(DeviceMemory* memory) { return memory == nullptr ? nullptr : memory->data(); }
-
-absl::StatusOr<std::unique_ptr<DeviceMemory>> CudaDevice::Allocate(int64_t floats) {
-  if (!context_->Begin("Allocate")) return context_->status();
-  ASSIGN_OR_RETURN(auto memory, AllocateCudaMemory(floats, context_.get()));
-  if (floats > 0 &&
-      !context_->Check(
-          "cudaMemsetAsync",
-          cudaMemsetAsync(memory->data(), 0, Bytes(static_cast<size_t>(floats)), stream()))) {
-    return context_->status();
-  }
-  return memory;
-}
-
-void CudaDevice::CopyToDevice(absl::Span<const float> from, DeviceMemory* to) {
-  if (!context_->Begin("CopyToDevice", {{to, static_cast<int64_t>(from.size())}})) return;
-  if (from.empty()) return;
-  if (!context_->Check("cudaMemcpyAsync",
-                       cudaMemcpyAsync(to->data(), from.data(), Bytes(from.size()),
-                                       cudaMemcpyHostToDevice, stream()))) {
-    return;
-  }
-  // From pinned memory the copy would still be reading.
-  context_->Check("cudaStreamSynchronize", cudaStreamSynchronize(stream()));
-}
-
-absl::Status CudaDevice::CopyToHost(const DeviceMemory& from, absl::Span<float> to) {
-  if (!context_->Begin("CopyToHost", {{&from, static_cast<int64_t>(to.size())}})) {
-    return context_->status();
-  }
-  if (!to.empty()) {
-    context_->Check("cudaMemcpyAsync", cudaMemcpyAsync(to.data(), from.data(), Bytes(to.size()),
-                                                       cudaMemcpyDeviceToHost, stream()));
-  }
-  context_->Check("cudaStreamSynchronize", cudaStreamSynchronize(stream()));
-  return context_->status();
-}
-
-void CudaDevice::Fill(float value, int64_t n, DeviceMemory* x) {
-  if (!context_->Begin("Fill", {{x, n}})) return;
-  context_->Check("FillKernel", cuda::LaunchFill(stream(), value, n, x->data()));
-}
-
-absl::Status CudaDevice::Synchronize() {
-  if (context_->Begin("Synchronize")) {
-    context_->Check("cudaStreamSynchronize", cudaStreamSynchronize(stream()));
-  }
-  return context_->status();
-}
-
-void CudaDevice::MatMul(const MatMulArgs& args, const DeviceMemory& a, const DeviceMemory& b,
-                        DeviceMemory* c) {
-  if (!context_->Begin("MatMul",
-                       {{&a, args.m * args.k}, {&b, args.k * args.n}, {c, args.m * args.n}})) {
-    return;
-  }
-  CudaMatMul(args, a.data(), b.data(), c->data(), context_.get());
-}
-
-void CudaDevice::AddBias(int64_t rows, int64_t cols, const DeviceMemory& bias, DeviceMemory* y) {
-  if (!context_->Begin("AddBias", {{&bias, cols}, {y, rows * cols}})) return;
-  context_->Check("AddBiasKernel",
-                  cuda::LaunchAddBias(stream(), rows, cols, bias.data(), y->data()));
-}
-
-void CudaDevice::BiasGradient(int64_t rows, int64_t cols, const DeviceMemory& dy,
-                              DeviceMemory* bias_gradient) {
-  if (!context_->Begin("BiasGradient", {{&dy, rows * cols}, {bias_gradient, cols}})) return;
-  float* const partial = scratch_.Get(cuda::ColumnSumChunks(rows) * cols);
-  if (!context_->status().ok()) return;
-  context_->Check("ColumnSumsKernel", cuda::LaunchColumnSums(stream(), rows, cols, dy.data(),
-                                                             partial, bias_gradient->data()));
-}
-
-void CudaDevice::Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) {
-  if (!context_->Begin("Axpy", {{&x, n}, {y, n}})) return;
-  context_->Check("AxpyKernel", cuda::LaunchAxpy(stream(), alpha, n, x.data(), y->data()));
-}
-
-void CudaDevice::Scale(float alpha, int64_t n, DeviceMemory* x) {
-  if (!context_->Begin("Scale", {{x, n}})) return;
-  context_->Check("ScaleKernel", cuda::LaunchScale(stream(), alpha, n, x->data()));
-}
-
-void CudaDevice::Conv2D(const ConvGeometry& geometry, const DeviceMemory& x,
-                        const DeviceMemory& filter, DeviceMemory* y) {
-  if (!context_->Begin("Conv2D", {{&x, geometry.in_size()},
-                                  {&filter, geometry.filter_size()},
-                                  {y, geometry.out_size()}})) {
-    return;
-  }
-  CudaConvolve(geometry, x.data(), filter.data(), y->data(), &scratch_, context_.get());
-}
-
-void CudaDevice::Conv2DBackwardData(const ConvGeometry& geometry, const DeviceMemory& filter,
-                                    const DeviceMemory& dy, DeviceMemory* dx) {
-  if (!context_->Begin("Conv2DBackwardData", {{&filter, geometry.filter_size()},
-                                              {&dy, geometry.out_size()},
-                                              {dx, geometry.in_size()}})) {
-    return;
-  }
-  CudaConvolveBackwardData(geometry, filter.data(), dy.data(), dx->data(), &scratch_,
-                           context_.get());
-}
-
-void CudaDevice::Conv2DBackwardFilter(const ConvGeometry& geometry, const DeviceMemory& x,
-                                      const DeviceMemory& dy, DeviceMemory* dfilter) {
-  if (!context_->Begin("Conv2DBackwardFilter", {{&x, geometry.in_size()},
-                                                {&dy, geometry.out_size()},
-                                                {dfilter, geometry.filter_size()}})) {
-    return;
-  }
-  CudaConvolveBackwardFilter(geometry, x.data(), dy.data(), dfilter->data(), &scratch_,
-                             context_.get());
-}
-
-void CudaDevice::MaxPool(const PoolGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) {
-  if (!context_->Begin("MaxPool", {{&x, geometry.in_size()}, {y, geometry.out_size()}})) return;
-  context_->Check("MaxPoolKernel", cuda::LaunchMaxPool(stream(), geometry, x.data(), y->data()));
-}
-
-void CudaDevice::MaxPoolBackward(const PoolGeometry& geometry, const DeviceMemory& x,
-                                 const DeviceMemory& y, const DeviceMemory& dy, DeviceMemory* dx) {
-  if (!context_->Begin("MaxPoolBackward", {{&x, geometry.in_size()},
-                                           {&y, geometry.out_size()},
-                                           {&dy, geometry.out_size()},
-                                           {dx, geometry.in_size()}})) {
-    return;
-  }
-  context_->Check(
-      "MaxPoolBackwardKernel",
-      cuda::LaunchMaxPoolBackward(stream(), geometry, x.data(), y.data(), dy.data(), dx->data()));
-}
-
-void CudaDevice::AvgPool(const PoolGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) {
-  if (!context_->Begin("AvgPool", {{&x, geometry.in_size()}, {y, geometry.out_size()}})) return;
-  context_->Check("AvgPoolKernel", cuda::LaunchAvgPool(stream(), geometry, x.data(), y->data()));
-}
-
-void CudaDevice::AvgPoolBackward(const PoolGeometry& geometry, const DeviceMemory& dy,
-                                 DeviceMemory* dx) {
-  if (!context_->Begin("AvgPoolBackward", {{&dy, geometry.out_size()}, {dx, geometry.in_size()}})) {
-    return;
-  }
-  context_->Check("AvgPoolBackwardKernel",
-                  cuda::LaunchAvgPoolBackward(stream(), geometry, dy.data(), dx->data()));
-}
-
-void CudaDevice::Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) {
-  if (!context_->Begin("Activate", {{&x, n}, {y, n}})) return;
-  context_->Check("ActivateKernel", cuda::LaunchActivate(stream(), kind, n, x.data(), y->data()));
-}
-
-void CudaDevice::ActivateBackward(ActivationKind kind, int64_t n, const DeviceMemory& y,
-                                  const DeviceMemory& dy, DeviceMemory* dx) {
-  if (!context_->Begin("ActivateBackward", {{&y, n}, {&dy, n}, {dx, n}})) return;
-  context_->Check("ActivateBackwardKernel",
-                  cuda::LaunchActivateBackward(stream(), kind, n, y.data(), dy.data(), dx->data()));
-}
-
-void CudaDevice::Dropout(float rate, uint64_t seed, int64_t n, const DeviceMemory& x,
-                         DeviceMemory* y) {
-  if (!context_->Begin("Dropout", {{&x, n}, {y, n}})) return;
-  context_->Check("DropoutKernel",
-                  cuda::LaunchDropout(stream(), rate, seed, n, x.data(), y->data()));
-}
-
-void CudaDevice::SoftmaxCrossEntropy(int64_t rows, int64_t classes, const DeviceMemory& scores,
-                                     const DeviceMemory& labels, DeviceMemory* losses,
-                                     DeviceMemory* dscores) {
-  if (!context_->Begin("SoftmaxCrossEntropy", {{&scores, rows * classes},
-                                               {&labels, rows},
-                                               {losses, rows},
-                                               {dscores, rows * classes}})) {
-    return;
-  }
-  context_->Check(
-      "SoftmaxCrossEntropyKernel",
-      cuda::LaunchSoftmaxCrossEntropy(stream(), rows, classes, scores.data(), labels.data(),
-                                      losses->data(), DataOrNull(dscores)));
-}
-
-void CudaDevice::SigmoidCrossEntropy(int64_t rows, const DeviceMemory& scores,
-                                     const DeviceMemory& labels, DeviceMemory* losses,
-                                     DeviceMemory* dscores) {
-  if (!context_->Begin("SigmoidCrossEntropy",
-                       {{&scores, rows}, {&labels, rows}, {losses, rows}, {dscores, rows}})) {
-    return;
-  }
-  context_->Check("SigmoidCrossEntropyKernel",
-                  cuda::LaunchSigmoidCrossEntropy(stream(), rows, scores.data(), labels.data(),
-                                                  losses->data(), DataOrNull(dscores)));
-}
-
-void CudaDevice::MeanSquaredError(int64_t rows, const DeviceMemory& scores,
-                                  const DeviceMemory& targets, DeviceMemory* losses,
-                                  DeviceMemory* dscores) {
-  if (!context_->Begin("MeanSquaredError",
-                       {{&scores, rows}, {&targets, rows}, {losses, rows}, {dscores, rows}})) {
-    return;
-  }
-  context_->Check("MeanSquaredErrorKernel",
-                  cuda::LaunchMeanSquaredError(stream(), rows, scores.data(), targets.data(),
-                                               losses->data(), DataOrNull(dscores)));
-}
+const CudaEvent& Cuda(const DeviceEvent& event) { return static_cast<const CudaEvent&>(event); }
+CudaEvent* Cuda(DeviceEvent* event) { return static_cast<CudaEvent*>(event); }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Device>> CreateCudaDevice(int ordinal) {
-  ASSIGN_OR_RETURN(auto context, CudaContext::Create(ordinal));
-  return std::make_unique<CudaDevice>(std::move(context));
+absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(int ordinal, Precision precision) {
+  ASSIGN_OR_RETURN(auto context, CudaContext::Create(ordinal, precision));
+  auto device = std::make_unique<CudaDevice>(std::move(context));
+  RETURN_IF_ERROR(device->Open());
+  return device;
+}
+
+CudaDevice::CudaDevice(std::unique_ptr<CudaContext> context)
+    : context_(std::move(context)),
+      host_pool_(context_.get()),
+      staging_(context_.get(), &host_pool_),
+      scratch_(context_.get()),
+      encode_scratch_(context_.get()),
+      products_(context_.get()),
+      convolution_(context_.get(), &products_),
+      graphs_(context_.get()) {}
+
+CudaDevice::~CudaDevice() = default;
+
+absl::Status CudaDevice::Open() {
+  const auto open = [this]() -> absl::Status {
+    if (!context_->Begin("Open")) return context_->status();
+    RETURN_IF_ERROR(products_.Open());
+    ASSIGN_OR_RETURN(seed_, AllocateCudaZeros(sizeof(uint64_t), context_.get()));
+    return absl::OkStatus();
+  };
+  const absl::Status opened = open();
+  if (opened.ok()) return opened;
+  // A GPU without room even for this is not usable.
+  return absl::FailedPreconditionError(
+      absl::StrCat("device cuda: no CUDA device: ", opened.message()));
+}
+
+// Memory
+
+absl::StatusOr<std::unique_ptr<DeviceMemory>> CudaDevice::Allocate(int64_t floats) {
+  if (!context_->BeginUnrepeated("Allocate")) return context_->status();
+  ASSIGN_OR_RETURN(CudaBuffer zeros, AllocateCudaZeros(CudaFloatBytes(floats), context_.get()));
+  return std::make_unique<CudaMemory>(std::move(zeros), floats);
+}
+
+absl::StatusOr<std::unique_ptr<HostMemory>> CudaDevice::AllocateHost(size_t bytes) {
+  if (!context_->BeginUnrepeated("AllocateHost")) return context_->status();
+  return host_pool_.Allocate(bytes);
+}
+
+void CudaDevice::CopyToDevice(absl::Span<const float> from, DeviceMemory* to) {
+  const auto n = static_cast<int64_t>(from.size());
+  if (!context_->BeginUnrepeated("CopyToDevice", {{to, n}})) return;
+  staging_.CopyToDevice(from.data(), CudaFloatBytes(n), to->data());
+}
+
+absl::Status CudaDevice::CopyToHost(const DeviceMemory& from, absl::Span<float> to) {
+  const auto n = static_cast<int64_t>(to.size());
+  if (context_->BeginUnrepeated("CopyToHost", {{&from, n}})) {
+    staging_.CopyToHost(from.data(), CudaFloatBytes(n), to.data());
+  }
+  return context_->status();
+}
+
+absl::Status CudaDevice::Synchronize() {
+  if (context_->BeginUnrepeated("Synchronize")) context_->SynchronizeStreams();
+  return context_->status();
+}
+
+// Events
+
+absl::StatusOr<std::unique_ptr<DeviceEvent>> CudaDevice::NewEvent() {
+  if (!context_->BeginUnrepeated("NewEvent")) return context_->status();
+  return CudaEvent::Create(context_.get());
+}
+
+void CudaDevice::Record(DeviceEvent* event) {
+  if (context_->Begin("Record")) Cuda(event)->Record(context_->compute());
+}
+
+void CudaDevice::WaitFor(const DeviceEvent& event) {
+  if (context_->Begin("WaitFor")) Cuda(event).Delay(context_->compute());
+}
+
+bool CudaDevice::Passed(const DeviceEvent& event) {
+  if (!context_->BeginUnrepeated("Passed")) return true;
+  const cudaError_t result = cudaEventQuery(Cuda(event).handle());
+  if (result == cudaErrorNotReady) return false;
+  context_->Check("cudaEventQuery", result);
+  return true;
+}
+
+absl::Status CudaDevice::Await(const DeviceEvent& event) {
+  if (context_->BeginUnrepeated("Await")) {
+    context_->Check("cudaEventSynchronize", cudaEventSynchronize(Cuda(event).handle()));
+  }
+  return context_->status();
+}
+
+double CudaDevice::MillisecondsBetween(const DeviceEvent& from, const DeviceEvent& to) {
+  float milliseconds = 0;
+  if (context_->BeginUnrepeated("MillisecondsBetween") && Cuda(from).recorded() &&
+      Cuda(to).recorded()) {
+    context_->Check("cudaEventElapsedTime",
+                    cudaEventElapsedTime(&milliseconds, Cuda(from).handle(), Cuda(to).handle()));
+  }
+  return milliseconds;
+}
+
+// Between the device and the wire
+
+absl::StatusOr<std::unique_ptr<GradientEncoder>> CudaDevice::NewGradientEncoder(
+    const WireLayout& layout) {
+  if (!context_->BeginUnrepeated("NewGradientEncoder")) return context_->status();
+  return CudaGradientEncoder::Create(layout, &staging_, &encode_scratch_, context_.get());
+}
+
+absl::StatusOr<std::unique_ptr<ValueDecoder>> CudaDevice::NewValueDecoder(WireFormat format,
+                                                                          int64_t elements) {
+  if (!context_->BeginUnrepeated("NewValueDecoder")) return context_->status();
+  return CudaValueDecoder::Create(format, elements, context_.get());
+}
+
+bool CudaDevice::EnoughBytes(size_t bytes, size_t needed) {
+  if (bytes >= needed) return true;
+  context_->Fail(
+      context_->Error(absl::StrCat("expected ", needed, " bytes of the host, found ", bytes)));
+  return false;
+}
+
+void CudaDevice::Download(const DeviceMemory& gradient, const DeviceMemory* gate,
+                          GradientEncoder* encoder, absl::Span<uint8_t> to, DeviceEvent* done) {
+  auto* const cuda = static_cast<CudaGradientEncoder*>(encoder);
+  if (!context_->Begin("Download", {{&gradient, cuda->layout().num_elements}, {gate, 1}})) return;
+  if (!EnoughBytes(to.size(), cuda->layout().bytes)) return;
+  if (!context_->Order(context_->compute(), context_->download())) return;
+  cuda->Encode(gradient.data(), gate == nullptr ? nullptr : gate->data(), to.data());
+  if (context_->status().ok()) Cuda(done)->Record(context_->download());
+}
+
+void CudaDevice::Upload(absl::Span<const uint8_t> from, const DeviceEvent* after,
+                        ValueDecoder* decoder, DeviceMemory* to, DeviceEvent* done) {
+  auto* const cuda = static_cast<CudaValueDecoder*>(decoder);
+  if (!context_->BeginUnrepeated("Upload", {{to, cuda->elements()}})) return;
+  if (!EnoughBytes(from.size(), cuda->bytes())) return;
+  const cudaStream_t upload = context_->upload();
+  if (!(after == nullptr ? context_->Order(context_->compute(), upload)
+                         : Cuda(*after).Delay(upload))) {
+    return;
+  }
+  cuda->Decode(from.data(), to->data());
+  if (context_->status().ok()) Cuda(done)->Record(upload);
+}
+
+void CudaDevice::Repeat(uint64_t key, absl::FunctionRef<void()> operations) {
+  if (context_->BeginUnrepeated("Repeat")) graphs_.Repeat(key, operations);
+}
+
+absl::StatusOr<std::unique_ptr<Device>> CreateCudaDevice(int ordinal, Precision precision) {
+  return CudaDevice::Create(ordinal, precision);
 }
 
 }  // namespace keelson

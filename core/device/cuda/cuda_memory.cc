@@ -1,49 +1,41 @@
 #include "core/device/cuda/cuda_memory.h"
 
-#include <algorithm>
-#include <utility>
+#include "core/base/status_macros.h"
 
 namespace keelson {
-namespace {
 
-class CudaMemory : public DeviceMemory {
- public:
-  CudaMemory(float* data, int64_t size, CudaContext* context)
-      : DeviceMemory(data, size), context_(context) {}
-
-  // Also gives memory back when an operation has failed.
-  ~CudaMemory() override {
-    context_->Check("cudaSetDevice", cudaSetDevice(context_->ordinal()));
-    context_->Check("cudaStreamSynchronize", cudaStreamSynchronize(context_->stream()));
-    context_->Check("cudaFree", cudaFree(data()));
-  }
-
- private:
-  CudaContext* const context_;
-};
-
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<DeviceMemory>> AllocateCudaMemory(int64_t floats,
-                                                                 CudaContext* context) {
-  constexpr int64_t kBeyondAnyDevice = int64_t{1} << 60;
-  void* data = nullptr;
-  const size_t bytes = static_cast<size_t>(std::min(floats, kBeyondAnyDevice)) * sizeof(float);
-  const cudaError_t result = bytes == 0 ? cudaSuccess : cudaMalloc(&data, bytes);
-  if (result != cudaSuccess) return context->AllocationError(bytes, result);
-  return std::make_unique<CudaMemory>(static_cast<float*>(data), floats, context);
+void CudaFree::operator()(uint8_t* data) const {
+  context->BeginRelease();
+  context->SynchronizeStreams();
+  context->Check("cudaFree", cudaFree(data));
 }
 
-float* CudaScratch::Get(int64_t floats) {
-  if (memory_ != nullptr && memory_->size() >= floats) return memory_->data();
-  memory_.reset();
-  auto memory = AllocateCudaMemory(floats, context_);
-  if (!memory.ok()) {
-    context_->Fail(std::move(memory).status());
-    return nullptr;
+absl::StatusOr<CudaBuffer> AllocateCudaBuffer(size_t bytes, CudaContext* context) {
+  void* data = nullptr;
+  const cudaError_t result = bytes == 0 ? cudaSuccess : cudaMalloc(&data, bytes);
+  if (result != cudaSuccess) return context->AllocationError(bytes, result);
+  return CudaBuffer(static_cast<uint8_t*>(data), CudaFree{context});
+}
+
+absl::StatusOr<CudaBuffer> AllocateCudaZeros(size_t bytes, CudaContext* context) {
+  ASSIGN_OR_RETURN(CudaBuffer buffer, AllocateCudaBuffer(bytes, context));
+  if (bytes == 0) return buffer;
+  // All streams may use the memory at once, so the zeros must be there.
+  if (!context->Check("cudaMemsetAsync",
+                      cudaMemsetAsync(buffer.get(), 0, bytes, context->compute())) ||
+      !context->Check("cudaStreamSynchronize", cudaStreamSynchronize(context->compute()))) {
+    return context->status();
   }
-  memory_ = *std::move(memory);
-  return memory_->data();
+  return buffer;
+}
+
+absl::Status CudaScratch::Reserve(size_t bytes) {
+  if (bytes <= bytes_) return absl::OkStatus();
+  buffer_.reset();
+  bytes_ = 0;
+  ASSIGN_OR_RETURN(buffer_, AllocateCudaBuffer(bytes, context_));
+  bytes_ = bytes;
+  return absl::OkStatus();
 }
 
 }  // namespace keelson

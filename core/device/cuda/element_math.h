@@ -69,15 +69,16 @@ KEELSON_HOST_DEVICE inline float UniformAt(uint32_t bits) {
   return static_cast<float>(bits >> 8) * 0x1p-24f;
 }
 
-// Dropout of elements [4 * group, 4 * group + 4), those below n: one draw serves four elements.
-KEELSON_HOST_DEVICE inline void DropoutGroup(float rate, uint64_t seed, int64_t group, int64_t n,
-                                             const float* x, float* y) {
-  const PhiloxBits bits = PhiloxAt(seed, 0, static_cast<uint64_t>(group));
+// Dropout of elements [4 * group, 4 * group + 4): one draw serves four elements.
+KEELSON_HOST_DEVICE inline Pack<4> DroppedOut(float rate, uint64_t seed, uint64_t philox_stream,
+                                              int64_t group, Pack<4> x) {
+  const PhiloxBits bits = PhiloxAt(seed, philox_stream, static_cast<uint64_t>(group));
   const float scale = 1.0f / (1.0f - rate);
+  Pack<4> y;
   for (int j = 0; j < 4; ++j) {
-    const int64_t i = 4 * group + j;
-    if (i < n) y[i] = UniformAt(bits.word[j]) >= rate ? x[i] * scale : 0.0f;
+    y.lane[j] = UniformAt(bits.word[j]) >= rate ? x.lane[j] * scale : 0.0f;
   }
+  return y;
 }
 
 }  // namespace keelson::cuda

@@ -1,184 +1,191 @@
 // Windows of convolution and pooling: which input elements an output sees, and which outputs an
 // input element is seen by. Gradients are gathered per input element, so that no two threads write
-// to the same place and the order of every sum is fixed.
+// to the same place and the order of every sum is fixed. An Index is int32_t where all arrays are
+// small enough, else int64_t; kPack channels are taken at once.
 #ifndef KEELSON_CORE_DEVICE_CUDA_WINDOW_MATH_H_
 #define KEELSON_CORE_DEVICE_CUDA_WINDOW_MATH_H_
 
 #include <cstdint>
 
+#include "core/device/cuda/divisor.h"
 #include "core/device/cuda/host_device.h"
 #include "core/device/geometry.h"
 
 namespace keelson::cuda {
 
 // [begin, end) along one axis.
+template <typename Index>
 struct AxisRange {
-  int64_t begin;
-  int64_t end;
+  Index begin;
+  Index end;
 };
 
 // Inputs, padding left out, in the window of output `out`.
-KEELSON_HOST_DEVICE inline AxisRange InputsOf(int64_t out, int64_t size, int64_t stride,
-                                              int64_t pad, int64_t in_extent) {
-  const int64_t begin = out * stride - pad, end = begin + size;
+template <typename Index>
+KEELSON_HOST_DEVICE inline AxisRange<Index> InputsOf(Index out, Index size,
+                                                     const Divisor<Index>& stride, Index pad,
+                                                     Index in_extent) {
+  const Index begin = out * stride.value() - pad, end = begin + size;
   return {begin < 0 ? 0 : begin, end > in_extent ? in_extent : end};
 }
 
 // Outputs whose window holds input `in`.
-KEELSON_HOST_DEVICE inline AxisRange OutputsOf(int64_t in, int64_t size, int64_t stride,
-                                               int64_t pad, int64_t out_extent) {
-  const int64_t padded = in + pad, end = padded / stride + 1;
-  return {padded < size ? 0 : (padded - size) / stride + 1, end > out_extent ? out_extent : end};
+template <typename Index>
+KEELSON_HOST_DEVICE inline AxisRange<Index> OutputsOf(Index in, Index size,
+                                                      const Divisor<Index>& stride, Index pad,
+                                                      Index out_extent) {
+  const Index padded = in + pad, end = stride.Divide(padded) + 1;
+  return {padded < size ? 0 : stride.Divide(padded - size) + 1,
+          end > out_extent ? out_extent : end};
 }
 
-// A place in activations [batch, height, width, channels].
-struct Place {
-  int64_t image;
-  int64_t row;
-  int64_t column;
-  int64_t channel;
-};
-
-KEELSON_HOST_DEVICE inline Place PlaceOf(int64_t i, int64_t height, int64_t width,
-                                         int64_t channels) {
-  const int64_t pixel = i / channels, line = pixel / width;
-  return {line / height, line % height, pixel % width, i % channels};
-}
-
-KEELSON_HOST_DEVICE inline int64_t IndexOf(Place p, int64_t height, int64_t width,
-                                           int64_t channels) {
-  return ((p.image * height + p.row) * width + p.column) * channels + p.channel;
-}
-
-// Convolution as a product: the columns [batch * out_height * out_width, kernel * kernel *
-// in_channels] hold the window of each output pixel in one row, in the order of a filter.
-
-// Element `i` of the columns: 0 in the padding.
-KEELSON_HOST_DEVICE inline float ColumnsElement(const ConvGeometry& g, const float* x, int64_t i) {
-  const int64_t window = g.kernel * g.kernel * g.in_channels;
-  const Place out = PlaceOf(i / window, g.out_height, g.out_width, 1);
-  const Place tap = PlaceOf(i % window, g.kernel, g.kernel, g.in_channels);
-  const int64_t row = out.row * g.stride - g.pad_top + tap.row;
-  const int64_t column = out.column * g.stride - g.pad_left + tap.column;
-  if (row < 0 || row >= g.in_height || column < 0 || column >= g.in_width) return 0.0f;
-  return x[IndexOf({out.image, row, column, tap.channel}, g.in_height, g.in_width, g.in_channels)];
-}
-
-// Element `i` of the input's gradient: the sum of its copies in the columns' gradient.
-KEELSON_HOST_DEVICE inline float ColumnsGradient(const ConvGeometry& g, const float* dcolumns,
-                                                 int64_t i) {
-  const Place in = PlaceOf(i, g.in_height, g.in_width, g.in_channels);
-  const AxisRange rows = OutputsOf(in.row, g.kernel, g.stride, g.pad_top, g.out_height);
-  const AxisRange columns = OutputsOf(in.column, g.kernel, g.stride, g.pad_left, g.out_width);
-  float sum = 0.0f;
-  for (int64_t r = rows.begin; r < rows.end; ++r) {
-    for (int64_t c = columns.begin; c < columns.end; ++c) {
-      const int64_t pixel = IndexOf({in.image, r, c, 0}, g.out_height, g.out_width, 1);
-      const Place tap = {0, in.row + g.pad_top - r * g.stride,
-                         in.column + g.pad_left - c * g.stride, in.channel};
-      sum += dcolumns[pixel * g.kernel * g.kernel * g.in_channels +
-                      IndexOf(tap, g.kernel, g.kernel, g.in_channels)];
-    }
-  }
-  return sum;
-}
-
-// Inputs in the window of one pooled output.
-struct PoolWindow {
-  AxisRange rows;
-  AxisRange columns;
-  KEELSON_HOST_DEVICE int64_t size() const {
+template <typename Index>
+struct WindowRange {
+  AxisRange<Index> rows;
+  AxisRange<Index> columns;
+  KEELSON_HOST_DEVICE Index size() const {
     return (rows.end - rows.begin) * (columns.end - columns.begin);
   }
 };
 
-KEELSON_HOST_DEVICE inline PoolWindow PoolInputsOf(const PoolGeometry& g, int64_t out_row,
-                                                   int64_t out_column) {
-  return {InputsOf(out_row, g.size, g.stride, g.pad_top, g.in_height),
-          InputsOf(out_column, g.size, g.stride, g.pad_left, g.in_width)};
+// One side of windows, [batch, height, width, packs of channels].
+template <typename Index>
+struct Plane {
+  Divisor<Index> height;
+  Divisor<Index> width;
+  Divisor<Index> packs;
+};
+
+template <typename Index>
+struct Place {
+  Index image;
+  Index row;
+  Index column;
+  Index pack;
+};
+
+// Of pack `i`, as packs lie in memory.
+template <typename Index>
+KEELSON_HOST_DEVICE inline Place<Index> PlaceOf(const Plane<Index>& plane, Index i) {
+  const auto pixel = DivideBy(plane.packs, i);
+  const auto line = DivideBy(plane.width, pixel.quotient);
+  const auto image = DivideBy(plane.height, line.quotient);
+  return {image.quotient, image.remainder, line.remainder, pixel.remainder};
 }
 
-// Outputs whose window holds one input.
-KEELSON_HOST_DEVICE inline PoolWindow PoolOutputsOf(const PoolGeometry& g, int64_t in_row,
-                                                    int64_t in_column) {
-  return {OutputsOf(in_row, g.size, g.stride, g.pad_top, g.out_height),
-          OutputsOf(in_column, g.size, g.stride, g.pad_left, g.out_width)};
+// Of the place's first element.
+template <int kPack, typename Index>
+KEELSON_HOST_DEVICE inline Index OffsetOf(const Plane<Index>& plane, Place<Index> p) {
+  const Index line = p.image * plane.height.value() + p.row;
+  return ((line * plane.width.value() + p.column) * plane.packs.value() + p.pack) * kPack;
 }
 
-KEELSON_HOST_DEVICE inline int64_t PoolInputIndex(const PoolGeometry& g, Place p) {
-  return IndexOf(p, g.in_height, g.in_width, g.channels);
-}
+// Square windows from an input plane to an output plane.
+template <typename Index>
+struct Windows {
+  Plane<Index> in;
+  Plane<Index> out;
+  Index size;
+  Divisor<Index> stride;
+  Index pad_top;
+  Index pad_left;
 
-KEELSON_HOST_DEVICE inline int64_t PoolOutputIndex(const PoolGeometry& g, Place p) {
-  return IndexOf(p, g.out_height, g.out_width, g.channels);
-}
-
-// Element `i` of the maxima. Not-a-number wins, so that it stays visible.
-KEELSON_HOST_DEVICE inline float MaxPoolElement(const PoolGeometry& g, const float* x, int64_t i) {
-  const Place out = PlaceOf(i, g.out_height, g.out_width, g.channels);
-  const PoolWindow window = PoolInputsOf(g, out.row, out.column);
-  float largest =
-      x[PoolInputIndex(g, {out.image, window.rows.begin, window.columns.begin, out.channel})];
-  for (int64_t r = window.rows.begin; r < window.rows.end; ++r) {
-    for (int64_t c = window.columns.begin; c < window.columns.end; ++c) {
-      const float value = x[PoolInputIndex(g, {out.image, r, c, out.channel})];
-      if (value > largest || value != value) largest = value;
-    }
+  KEELSON_HOST_DEVICE WindowRange<Index> Inputs(Index out_row, Index out_column) const {
+    return {InputsOf(out_row, size, stride, pad_top, in.height.value()),
+            InputsOf(out_column, size, stride, pad_left, in.width.value())};
   }
-  return largest;
-}
-
-// Whether `in` is the first input of its window, row by row, that equals the maximum.
-KEELSON_HOST_DEVICE inline bool IsFirstMaximum(const PoolGeometry& g, const float* x, float maximum,
-                                               const PoolWindow& window, Place in) {
-  if (x[PoolInputIndex(g, in)] != maximum) return false;
-  for (int64_t r = window.rows.begin; r <= in.row; ++r) {
-    const int64_t end = r == in.row ? in.column : window.columns.end;
-    for (int64_t c = window.columns.begin; c < end; ++c) {
-      if (x[PoolInputIndex(g, {in.image, r, c, in.channel})] == maximum) return false;
-    }
+  KEELSON_HOST_DEVICE WindowRange<Index> Outputs(Index in_row, Index in_column) const {
+    return {OutputsOf(in_row, size, stride, pad_top, out.height.value()),
+            OutputsOf(in_column, size, stride, pad_left, out.width.value())};
   }
-  return true;
+};
+
+// A convolution as a product: the columns [batch * out_height * out_width, kernel * kernel *
+// in_channels] hold the window of each output pixel in one row, in the order of a filter.
+template <typename Index>
+struct ColumnWindows {
+  Windows<Index> windows;  // the output has one channel
+  Plane<Index> taps;       // [kernel, kernel, packs of in_channels]
+  Divisor<Index> row;      // packs in a row of the columns
+};
+
+template <typename Index>
+ColumnWindows<Index> ColumnWindowsOf(const ConvGeometry& g, int pack) {
+  const auto size = static_cast<Index>(g.kernel);
+  const Divisor<Index> packs(g.in_channels / pack), one(1), kernel(g.kernel);
+  return {{{Divisor<Index>(g.in_height), Divisor<Index>(g.in_width), packs},
+           {Divisor<Index>(g.out_height), Divisor<Index>(g.out_width), one},
+           size,
+           Divisor<Index>(g.stride),
+           static_cast<Index>(g.pad_top),
+           static_cast<Index>(g.pad_left)},
+          {kernel, kernel, packs},
+          Divisor<Index>(g.kernel * g.kernel * g.in_channels / pack)};
 }
 
-// Element `i` of the input's gradient.
-KEELSON_HOST_DEVICE inline float MaxPoolGradient(const PoolGeometry& g, const float* x,
-                                                 const float* y, const float* dy, int64_t i) {
-  const Place in = PlaceOf(i, g.in_height, g.in_width, g.channels);
-  const PoolWindow outputs = PoolOutputsOf(g, in.row, in.column);
-  float sum = 0.0f;
-  for (int64_t r = outputs.rows.begin; r < outputs.rows.end; ++r) {
-    for (int64_t c = outputs.columns.begin; c < outputs.columns.end; ++c) {
-      const int64_t out = PoolOutputIndex(g, {in.image, r, c, in.channel});
-      if (IsFirstMaximum(g, x, y[out], PoolInputsOf(g, r, c), in)) sum += dy[out];
-    }
+// A place in the columns.
+template <typename Index>
+struct ColumnPlace {
+  Place<Index> out;
+  Place<Index> tap;
+};
+
+// Of pack `i` of the columns.
+template <typename Index>
+KEELSON_HOST_DEVICE inline ColumnPlace<Index> ColumnPlaceOf(const ColumnWindows<Index>& c,
+                                                            Index i) {
+  const auto row = DivideBy(c.row, i);
+  return {PlaceOf(c.windows.out, row.quotient), PlaceOf(c.taps, row.remainder)};
+}
+
+// To the pack after it.
+template <typename Index>
+KEELSON_HOST_DEVICE inline void Advance(const ColumnWindows<Index>& c, ColumnPlace<Index>* place) {
+  Place<Index>& tap = place->tap;
+  Place<Index>& out = place->out;
+  if (++tap.pack < c.taps.packs.value()) return;
+  tap.pack = 0;
+  if (++tap.column < c.windows.size) return;
+  tap.column = 0;
+  if (++tap.row < c.windows.size) return;
+  tap.row = 0;
+  if (++out.column < c.windows.out.width.value()) return;
+  out.column = 0;
+  if (++out.row < c.windows.out.height.value()) return;
+  out.row = 0;
+  ++out.image;
+}
+
+// What the columns hold at `place`: 0 in the padding.
+template <int kPack, typename Index>
+KEELSON_HOST_DEVICE inline Pack<kPack> ColumnsPack(const ColumnWindows<Index>& c, const float* x,
+                                                   const ColumnPlace<Index>& place) {
+  const Windows<Index>& w = c.windows;
+  const Index row = place.out.row * w.stride.value() - w.pad_top + place.tap.row;
+  const Index column = place.out.column * w.stride.value() - w.pad_left + place.tap.column;
+  if (row < 0 || row >= w.in.height.value() || column < 0 || column >= w.in.width.value()) {
+    return Pack<kPack>{};
   }
-  return sum;
+  return LoadPack<kPack>(
+      x + OffsetOf<kPack>(w.in, Place<Index>{place.out.image, row, column, place.tap.pack}));
 }
 
-// Element `i` of the averages.
-KEELSON_HOST_DEVICE inline float AvgPoolElement(const PoolGeometry& g, const float* x, int64_t i) {
-  const Place out = PlaceOf(i, g.out_height, g.out_width, g.channels);
-  const PoolWindow window = PoolInputsOf(g, out.row, out.column);
-  float sum = 0.0f;
-  for (int64_t r = window.rows.begin; r < window.rows.end; ++r) {
-    for (int64_t c = window.columns.begin; c < window.columns.end; ++c) {
-      sum += x[PoolInputIndex(g, {out.image, r, c, out.channel})];
-    }
-  }
-  return sum / static_cast<float>(window.size());
-}
-
-// Element `i` of the input's gradient.
-KEELSON_HOST_DEVICE inline float AvgPoolGradient(const PoolGeometry& g, const float* dy,
-                                                 int64_t i) {
-  const Place in = PlaceOf(i, g.in_height, g.in_width, g.channels);
-  const PoolWindow outputs = PoolOutputsOf(g, in.row, in.column);
-  float sum = 0.0f;
-  for (int64_t r = outputs.rows.begin; r < outputs.rows.end; ++r) {
-    for (int64_t c = outputs.columns.begin; c < outputs.columns.end; ++c) {
-      sum += dy[PoolOutputIndex(g, {in.image, r, c, in.channel})] /
-             static_cast<float>(PoolInputsOf(g, r, c).size());
+// Pack `i` of the input's gradient: the sum of its copies in the columns' gradient.
+template <int kPack, typename Index>
+KEELSON_HOST_DEVICE inline Pack<kPack> ColumnsGradient(const ColumnWindows<Index>& c,
+                                                       const float* dcolumns, Index i) {
+  const Windows<Index>& w = c.windows;
+  const Place<Index> in = PlaceOf(w.in, i);
+  const WindowRange<Index> outputs = w.Outputs(in.row, in.column);
+  Pack<kPack> sum = {};
+  for (Index row = outputs.rows.begin; row < outputs.rows.end; ++row) {
+    for (Index column = outputs.columns.begin; column < outputs.columns.end; ++column) {
+      const Index pixel = OffsetOf<1>(w.out, Place<Index>{in.image, row, column, 0});
+      const Place<Index> tap = {0, in.row + w.pad_top - row * w.stride.value(),
+                                in.column + w.pad_left - column * w.stride.value(), in.pack};
+      const Pack<kPack> copy =
+          LoadPack<kPack>(dcolumns + pixel * c.row.value() * kPack + OffsetOf<kPack>(c.taps, tap));
+      for (int lane = 0; lane < kPack; ++lane) sum.lane[lane] += copy.lane[lane];
     }
   }
   return sum;

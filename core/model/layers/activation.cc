@@ -14,8 +14,8 @@ class Activation : public Layer {
   }
 
   void Backward(Device* device, const Pass& pass, const DeviceMemory& /*x*/, const DeviceMemory& y,
-                const DeviceMemory& dy, DeviceMemory* dx) const override {
-    if (dx != nullptr) device->ActivateBackward(kind_, pass.batch * elements_, y, dy, dx);
+                DeviceMemory* dy, DeviceMemory* dx) const override {
+    if (dx != nullptr) device->ActivateBackward(kind_, pass.batch * elements_, y, *dy, dx);
   }
 
  private:

@@ -5,25 +5,28 @@ namespace {
 
 class Conv2D : public Layer {
  public:
-  Conv2D(const LayerSpec& spec, Parameter kernel, Parameter bias)
-      : Layer(spec), kernel_(kernel), bias_(bias) {}
+  Conv2D(const LayerSpec& spec, Parameter kernel, Parameter bias,
+         std::optional<ActivationKind> activation)
+      : Layer(spec), kernel_(kernel), bias_(bias), activation_(activation) {}
 
   void Forward(Device* device, const Pass& pass, const DeviceMemory& x,
                DeviceMemory* y) const override {
-    const ConvGeometry geometry = Geometry(pass.batch);
-    device->Conv2D(geometry, x, *kernel_.value, y);
-    if (bias_.value == nullptr) return;
-    device->AddBias(Pixels(geometry), geometry.out_channels, *bias_.value, y);
+    device->Conv2D(Geometry(pass.batch), x, *kernel_.value,
+                   {.bias = bias_.value, .activation = activation_}, y);
   }
 
-  void Backward(Device* device, const Pass& pass, const DeviceMemory& x, const DeviceMemory& /*y*/,
-                const DeviceMemory& dy, DeviceMemory* dx) const override {
+  void Backward(Device* device, const Pass& pass, const DeviceMemory& x, const DeviceMemory& y,
+                DeviceMemory* dy, DeviceMemory* dx) const override {
     const ConvGeometry geometry = Geometry(pass.batch);
-    device->Conv2DBackwardFilter(geometry, x, dy, kernel_.gradient);
-    if (bias_.gradient != nullptr) {
-      device->BiasGradient(Pixels(geometry), geometry.out_channels, dy, bias_.gradient);
+    if (activation_.has_value()) {
+      device->ActivateBackward(*activation_, geometry.out_size(), y, *dy, dy);
     }
-    if (dx != nullptr) device->Conv2DBackwardData(geometry, *kernel_.value, dy, dx);
+    device->Conv2DBackwardFilter(geometry, x, *dy, kernel_.gradient);
+    if (bias_.gradient != nullptr) {
+      const int64_t pixels = geometry.batch * geometry.out_height * geometry.out_width;
+      device->BiasGradient(pixels, geometry.out_channels, *dy, bias_.gradient);
+    }
+    if (dx != nullptr) device->Conv2DBackwardData(geometry, *kernel_.value, *dy, dx);
   }
 
  private:
@@ -43,18 +46,16 @@ class Conv2D : public Layer {
             .pad_left = spec().pad_left};
   }
 
-  static int64_t Pixels(const ConvGeometry& geometry) {
-    return geometry.batch * geometry.out_height * geometry.out_width;
-  }
-
   const Parameter kernel_;
   const Parameter bias_;
+  const std::optional<ActivationKind> activation_;
 };
 
 }  // namespace
 
-std::unique_ptr<Layer> MakeConv2D(const LayerSpec& spec, Parameter kernel, Parameter bias) {
-  return std::make_unique<Conv2D>(spec, kernel, bias);
+std::unique_ptr<Layer> MakeConv2D(const LayerSpec& spec, Parameter kernel, Parameter bias,
+                                  std::optional<ActivationKind> activation) {
+  return std::make_unique<Conv2D>(spec, kernel, bias, activation);
 }
 
 }  // namespace keelson

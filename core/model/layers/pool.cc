@@ -26,8 +26,8 @@ class MaxPool : public Layer {
   }
 
   void Backward(Device* device, const Pass& pass, const DeviceMemory& x, const DeviceMemory& y,
-                const DeviceMemory& dy, DeviceMemory* dx) const override {
-    if (dx != nullptr) device->MaxPoolBackward(Geometry(spec(), pass.batch), x, y, dy, dx);
+                DeviceMemory* dy, DeviceMemory* dx) const override {
+    if (dx != nullptr) device->MaxPoolBackward(Geometry(spec(), pass.batch), x, y, *dy, dx);
   }
 };
 
@@ -41,9 +41,8 @@ class AvgPool : public Layer {
   }
 
   void Backward(Device* device, const Pass& pass, const DeviceMemory& /*x*/,
-                const DeviceMemory& /*y*/, const DeviceMemory& dy,
-                DeviceMemory* dx) const override {
-    if (dx != nullptr) device->AvgPoolBackward(Geometry(spec(), pass.batch), dy, dx);
+                const DeviceMemory& /*y*/, DeviceMemory* dy, DeviceMemory* dx) const override {
+    if (dx != nullptr) device->AvgPoolBackward(Geometry(spec(), pass.batch), *dy, dx);
   }
 };
 

@@ -1,0 +1,141 @@
+// The Device on one GPU.
+#ifndef KEELSON_CORE_DEVICE_CUDA_CUDA_DEVICE_IMPL_H_
+#define KEELSON_CORE_DEVICE_CUDA_CUDA_DEVICE_IMPL_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/device/cuda/cuda_context.h"
+#include "core/device/cuda/cuda_convolution.h"
+#include "core/device/cuda/cuda_graphs.h"
+#include "core/device/cuda/cuda_host_memory.h"
+#include "core/device/cuda/cuda_matmul.h"
+#include "core/device/cuda/cuda_memory.h"
+#include "core/device/cuda/cuda_staging.h"
+#include "core/device/device.h"
+
+namespace keelson {
+
+// Three streams: operations, copies to the GPU, copies from it.
+class CudaDevice : public Device {
+ public:
+  // FAILED_PRECONDITION: no usable GPU `ordinal`; "device cuda: no CUDA device: REASON".
+  static absl::StatusOr<std::unique_ptr<CudaDevice>> Create(int ordinal, Precision precision);
+  explicit CudaDevice(std::unique_ptr<CudaContext> context);
+  ~CudaDevice() override;
+
+  CudaContext* context() const { return context_.get(); }
+
+  std::string name() const override { return context_->name(); }
+  bool asynchronous() const override { return true; }
+
+  absl::StatusOr<std::unique_ptr<DeviceMemory>> Allocate(int64_t floats) override;
+  absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(size_t bytes) override;
+  absl::Span<float> HostSpan(DeviceMemory*) override { return {}; }
+  void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) override;
+  absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) override;
+  void Fill(float value, int64_t n, DeviceMemory* x) override;
+  absl::Status Synchronize() override;
+  absl::Status status() const override { return context_->status(); }
+
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> NewEvent() override;
+  void Record(DeviceEvent* event) override;
+  void WaitFor(const DeviceEvent& event) override;
+  bool Passed(const DeviceEvent& event) override;
+  absl::Status Await(const DeviceEvent& event) override;
+  double MillisecondsBetween(const DeviceEvent& from, const DeviceEvent& to) override;
+
+  absl::StatusOr<std::unique_ptr<GradientEncoder>> NewGradientEncoder(
+      const WireLayout& layout) override;
+  absl::StatusOr<std::unique_ptr<ValueDecoder>> NewValueDecoder(WireFormat format,
+                                                                int64_t elements) override;
+  void Download(const DeviceMemory& gradient, const DeviceMemory* gate, GradientEncoder* encoder,
+                absl::Span<uint8_t> to, DeviceEvent* done) override;
+  void Upload(absl::Span<const uint8_t> from, const DeviceEvent* after, ValueDecoder* decoder,
+              DeviceMemory* to, DeviceEvent* done) override;
+  void Repeat(uint64_t key, absl::FunctionRef<void()> operations) override;
+
+  void MatMul(const MatMulArgs& args, const DeviceMemory& a, const DeviceMemory& b,
+              const Epilogue& epilogue, DeviceMemory* c) override;
+  void DenseGradients(int64_t rows, int64_t inputs, int64_t units, const DeviceMemory& x,
+                      const DeviceMemory& dy, DeviceMemory* kernel_gradient,
+                      DeviceMemory* bias_gradient) override;
+  void BiasGradient(int64_t rows, int64_t cols, const DeviceMemory& dy,
+                    DeviceMemory* bias_gradient) override;
+  void Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
+  void Scale(float alpha, int64_t n, DeviceMemory* x) override;
+  void Sum(int64_t n, const DeviceMemory& x, DeviceMemory* sum) override;
+  void ClipByGlobalNorm(float max_norm, absl::Span<DeviceMemory* const> gradients) override;
+  void AddFromPeer(Device* peer, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
+
+  void Conv2D(const ConvGeometry& geometry, const DeviceMemory& x, const DeviceMemory& filter,
+              const Epilogue& epilogue, DeviceMemory* y) override;
+  void Conv2DBackwardData(const ConvGeometry& geometry, const DeviceMemory& filter,
+                          const DeviceMemory& dy, DeviceMemory* dx) override;
+  void Conv2DBackwardFilter(const ConvGeometry& geometry, const DeviceMemory& x,
+                            const DeviceMemory& dy, DeviceMemory* dfilter) override;
+
+  void MaxPool(const PoolGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) override;
+  void MaxPoolBackward(const PoolGeometry& geometry, const DeviceMemory& x, const DeviceMemory& y,
+                       const DeviceMemory& dy, DeviceMemory* dx) override;
+  void AvgPool(const PoolGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) override;
+  void AvgPoolBackward(const PoolGeometry& geometry, const DeviceMemory& dy,
+                       DeviceMemory* dx) override;
+
+  void Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
+  void ActivateBackward(ActivationKind kind, int64_t n, const DeviceMemory& y,
+                        const DeviceMemory& dy, DeviceMemory* dx) override;
+  void SetSeed(uint64_t seed) override;
+  void Dropout(float rate, uint64_t stream, int64_t n, const DeviceMemory& x,
+               DeviceMemory* y) override;
+
+  void BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                 const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
+                 DeviceMemory* variance, DeviceMemory* y) override;
+  void BatchNormBackward(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                         const DeviceMemory* gamma, const DeviceMemory& mean,
+                         const DeviceMemory& variance, const DeviceMemory& dy, DeviceMemory* dgamma,
+                         DeviceMemory* dbeta, DeviceMemory* dx) override;
+  void BatchNormInference(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                          const DeviceMemory* gamma, const DeviceMemory* beta,
+                          const DeviceMemory& mean, const DeviceMemory& variance,
+                          DeviceMemory* y) override;
+
+  void SoftmaxCrossEntropy(int64_t rows, int64_t classes, float weight, const DeviceMemory& scores,
+                           const DeviceMemory& labels, DeviceMemory* losses,
+                           DeviceMemory* dscores) override;
+  void SigmoidCrossEntropy(int64_t rows, float weight, const DeviceMemory& scores,
+                           const DeviceMemory& labels, DeviceMemory* losses,
+                           DeviceMemory* dscores) override;
+  void MeanSquaredError(int64_t rows, float weight, const DeviceMemory& scores,
+                        const DeviceMemory& targets, DeviceMemory* losses,
+                        DeviceMemory* dscores) override;
+
+ private:
+  absl::Status Open();
+  bool EnoughBytes(size_t bytes, size_t needed);
+  // Whether kernels here can read the memory of `peer`; asks once for each.
+  bool CanReach(const CudaContext& peer);
+
+  const std::unique_ptr<CudaContext> context_;
+  CudaHostPool host_pool_;
+  CudaStaging staging_;
+  CudaScratch scratch_;         // of the compute stream
+  CudaScratch encode_scratch_;  // of the download stream
+  CudaProducts products_;
+  CudaConvolution convolution_;
+  CudaGraphs graphs_;
+  // 8 bytes, which kernels of Dropout read.
+  CudaBuffer seed_;
+  std::map<int, bool> reachable_;  // by the GPU's number
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_DEVICE_CUDA_CUDA_DEVICE_IMPL_H_

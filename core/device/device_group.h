@@ -1,0 +1,44 @@
+// Devices of one process that compute replicas of one model.
+#ifndef KEELSON_CORE_DEVICE_DEVICE_GROUP_H_
+#define KEELSON_CORE_DEVICE_DEVICE_GROUP_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/device/device.h"
+
+namespace keelson {
+
+// Owns its devices, one or more of one kind. Used by one thread at a time.
+class DeviceGroup {
+ public:
+  virtual ~DeviceGroup() = default;
+
+  Device* first() const { return devices_.front().get(); }
+  int size() const { return static_cast<int>(devices_.size()); }
+  // `replica` from 0 to size() - 1.
+  Device* device(int replica) const { return devices_[static_cast<size_t>(replica)].get(); }
+  // Of all devices, joined by ", ".
+  std::string name() const;
+
+  // The `n` leading elements of memories[0] become the sums over the replicas, each of which gives
+  // one memory; those of the others become undefined. An operation on every device, in its order.
+  virtual void ReduceToFirst(int64_t n, absl::Span<DeviceMemory* const> memories) = 0;
+
+ protected:
+  explicit DeviceGroup(std::vector<std::unique_ptr<Device>> devices)
+      : devices_(std::move(devices)) {}
+
+ private:
+  const std::vector<std::unique_ptr<Device>> devices_;
+};
+
+// Sums by Device::AddFromPeer, in the order of the replicas.
+std::unique_ptr<DeviceGroup> MakePeerGroup(std::vector<std::unique_ptr<Device>> devices);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_DEVICE_DEVICE_GROUP_H_

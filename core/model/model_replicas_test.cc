@@ -1,0 +1,228 @@
+// A model on several devices, compared with the same model on one.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/model/model_devices_testing.h"
+#include "core/wire/value_codec.h"
+
+namespace keelson {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr char kNetwork[] = R"pb(
+  input_shape: [ 6, 6, 1 ]
+  layers { conv2d { filters: 3 kernel_size: 3 } }
+  layers { relu {} }
+  layers { max_pool { size: 2 } }
+  layers { flatten {} }
+  layers { dense { units: 9 } }
+  layers { tanh {} }
+  layers { dense { units: 3 } }
+  loss { kind: SOFTMAX_CROSS_ENTROPY })pb";
+
+constexpr char kNormalized[] = R"pb(
+  input_shape: 5
+  layers { batch_norm {} }
+  layers { dense { units: 2 } }
+  loss { kind: SOFTMAX_CROSS_ENTROPY })pb";
+
+constexpr char kDropout[] = R"pb(
+  input_shape: 400
+  layers { dropout { rate: 0.5 } }
+  layers { dense { units: 1 no_bias: true } }
+  loss { kind: MEAN_SQUARED_ERROR })pb";
+
+std::vector<std::vector<float>> Copy(const std::vector<Tensor>& tensors) {
+  std::vector<std::vector<float>> copy;
+  for (const Tensor& t : tensors) copy.emplace_back(t.data(), t.data() + t.size());
+  return copy;
+}
+
+// The same variables as a TestModel's of seed 1.
+struct GroupModel {
+  GroupModel(const std::string& text, std::unique_ptr<DeviceGroup> on) : group(std::move(on)) {
+    model = *Model::Create(ParseModel(text), group.get());
+    const TestModel one(text);
+    for (size_t v = 0; v < one.values.size(); ++v) {
+      gradients.emplace_back(one.values[v].shape());
+      const absl::Status set = model->SetVariable(static_cast<int>(v), one.values[v].span());
+      EXPECT_TRUE(set.ok()) << set;
+    }
+  }
+
+  absl::StatusOr<StepResult> Compute(const Batch& batch, const StepOptions& options = {}) {
+    const auto arrays = SpansOf(&gradients);
+    return model->ComputeGradients(batch, options, {.arrays = arrays}, nullptr);
+  }
+
+  std::unique_ptr<DeviceGroup> group;
+  std::unique_ptr<Model> model;
+  std::vector<Tensor> gradients;
+};
+
+// By kind of device.
+class ModelReplicasTest : public ModelOnDevicesTest {};
+
+void ExpectNear(const std::vector<Tensor>& found, const std::vector<Tensor>& expected) {
+  for (size_t v = 0; v < expected.size(); ++v) {
+    double difference = 0;
+    double norm = 0;
+    for (int64_t i = 0; i < expected[v].size(); ++i) {
+      difference += std::pow(found[v].data()[i] - expected[v].data()[i], 2);
+      norm += std::pow(expected[v].data()[i], 2);
+    }
+    EXPECT_LT(std::sqrt(difference), 1e-6 * std::sqrt(norm)) << v;
+  }
+}
+
+TEST_P(ModelReplicasTest, ComputeWhatOneComputes) {
+  TestModel one(kNetwork);
+  for (const int replicas : {1, 2, 3}) {
+    GroupModel several(kNetwork, NewGroup(replicas));
+    for (const int64_t rows : {12, 7, 3, 2, 1}) {
+      for (const float max_norm : {0.0f, 0.01f}) {
+        const Batch batch = RandomBatch(one.model->spec(), rows, 3, static_cast<uint64_t>(rows));
+        const StepOptions options = {.clip_global_norm = max_norm};
+        const auto arrays = SpansOf(&one.gradients);
+        const auto expected =
+            one.model->ComputeGradients(batch, options, {.arrays = arrays}, nullptr);
+        const auto found = several.Compute(batch, options);
+        ASSERT_TRUE(found.ok()) << found.status();
+        EXPECT_NEAR(found->loss, expected->loss, 1e-6 * expected->loss);
+        ExpectNear(several.gradients, one.gradients);
+        if (HasFailure()) FAIL() << replicas << " devices, " << rows << " rows";
+      }
+    }
+  }
+}
+
+TEST_P(ModelReplicasTest, EvaluateAsOne) {
+  TestModel one(kNetwork);
+  GroupModel several(kNetwork, NewGroup(2));
+  const Batch batch = RandomBatch(one.model->spec(), 9, 3, 1);
+  ASSERT_TRUE(several.Compute(batch).ok());
+  const MetricSpec accuracy{MetricSpec::Kind::kAccuracy, 1};
+  const auto expected = one.model->Evaluate(batch, {accuracy});
+  const auto found = several.model->Evaluate(batch, {accuracy});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->loss, expected->loss);
+  EXPECT_EQ(found->correct, expected->correct);
+}
+
+// The steps of one model by wire memory are those of the other by arrays.
+void ExpectSameByWire(GroupModel by_wire, GroupModel by_arrays) {
+  EXPECT_TRUE(by_wire.model->uses_wire_memory());
+  std::vector<VariableWire> wire;
+  for (const VariableSpec& variable : by_wire.model->variables()) {
+    wire.push_back({WholeArrayLayout(WireFormat::kFloat32, variable.shape.num_elements())});
+  }
+  const WireMemory memory = *by_wire.model->PrepareWire(wire, 1);
+  for (uint64_t step = 0; step < 3; ++step) {
+    for (size_t v = 0; v < wire.size(); ++v) {
+      std::vector<float> values(static_cast<size_t>(wire[v].gradient.num_elements));
+      FillRandom(step * 100 + v, 0.5f, absl::MakeSpan(values));
+      EncodeElements(WireFormat::kFloat32, values, memory.values[0][v].data());
+      ASSERT_TRUE(by_wire.model->LoadWire(static_cast<int>(v), 0).ok());
+      ASSERT_TRUE(by_arrays.model->SetVariable(static_cast<int>(v), values).ok());
+    }
+    const Batch batch = RandomBatch(by_wire.model->spec(), 8, 3, step);
+    const auto expected = by_arrays.Compute(batch);
+    const auto found = by_wire.model->ComputeGradients(batch, {}, {}, nullptr);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->loss, expected->loss);
+    for (size_t v = 0; v < wire.size(); ++v) {
+      std::vector<float> gradient(static_cast<size_t>(wire[v].gradient.num_elements));
+      DecodeElements(WireFormat::kFloat32, memory.gradients[0][v].data(), absl::MakeSpan(gradient));
+      EXPECT_EQ(absl::MakeConstSpan(gradient), absl::MakeConstSpan(by_arrays.gradients[v].span()))
+          << "variable " << v << ", step " << step;
+    }
+  }
+}
+
+TEST_P(ModelReplicasTest, TakeValuesAndGiveGradientsByWireMemory) {
+  for (const uint64_t order : Orders()) {
+    SetOrder(order);
+    ExpectSameByWire({kNetwork, NewGroup(3)}, {kNetwork, NewGroup(3)});
+    if (HasFailure()) FAIL() << "order " << order;
+  }
+}
+
+TEST_P(ModelReplicasTest, ALossThatIsNotFiniteOnAnyOfThemDeliversNothing) {
+  GroupModel several(kNetwork, NewGroup(3));
+  for (const size_t row : {0, 4, 8}) {
+    Batch batch = RandomBatch(several.model->spec(), 9, 3, 1);
+    batch.features.data()[row * 36] = std::numeric_limits<float>::quiet_NaN();
+    const auto result = several.Compute(batch);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_FALSE(result->has_gradients) << "row " << row;
+  }
+}
+
+TEST_P(ModelReplicasTest, SamplesOfStatisticsAreMeansByRows) {
+  GroupModel several(kNormalized, NewGroup(2));
+  const ModelSpec& spec = several.model->spec();
+  const Batch batch = RandomBatch(spec, 5, 2, 1);
+  ASSERT_TRUE(several.Compute(batch).ok());
+  // Rows 0 to 2 and 3 to 4.
+  for (int64_t channel = 0; channel < 5; ++channel) {
+    double mean = 0, variance = 0;
+    for (const auto& [begin, end] : {std::pair{0, 3}, std::pair{3, 5}}) {
+      const double rows = end - begin;
+      double sum = 0, squares = 0;
+      for (int64_t row = begin; row < end; ++row) sum += batch.features.data()[row * 5 + channel];
+      for (int64_t row = begin; row < end; ++row) {
+        squares += std::pow(batch.features.data()[row * 5 + channel] - sum / rows, 2);
+      }
+      mean += sum / 5;
+      variance += squares / (rows - 1) * rows / 5;
+    }
+    const auto at = [&](const char* name) {
+      for (size_t v = 0; v < spec.variables.size(); ++v) {
+        if (spec.variables[v].name == name) return several.gradients[v].data()[channel];
+      }
+      ADD_FAILURE() << "no variable " << name;
+      return 0.0f;
+    };
+    EXPECT_NEAR(at("batch_norm_1/moving_mean"), mean, 1e-6);
+    EXPECT_NEAR(at("batch_norm_1/moving_variance"), variance, 1e-6);
+  }
+}
+
+TEST_P(ModelReplicasTest, DropDifferentInputsAndTheSameOnesAgain) {
+  GroupModel several(kDropout, NewGroup(2));
+  Batch batch{Tensor(Shape({2, 400})), Tensor(Shape({2}))};
+  std::fill_n(batch.features.data(), 800, 1.0f);
+  ASSERT_TRUE(several.Compute(batch, {.dropout_seed = 1}).ok());
+  const auto first = Copy(several.gradients);
+  ASSERT_TRUE(several.Compute(batch, {.dropout_seed = 2}).ok());
+  EXPECT_NE(Copy(several.gradients), first);
+  ASSERT_TRUE(several.Compute(batch, {.dropout_seed = 1}).ok());
+  EXPECT_EQ(Copy(several.gradients), first);
+  // Inputs that both, one, or none of the devices have kept: a quarter, a half, a quarter.
+  const auto dropped = std::count(first[0].begin(), first[0].end(), 0.0f);
+  EXPECT_NEAR(static_cast<double>(dropped), 100, 40);
+}
+
+TEST_P(ModelReplicasTest, TellOfGradientsFromTheLastLayer) {
+  GroupModel several(kNetwork, NewGroup(2));
+  const auto arrays = SpansOf(&several.gradients);
+  std::vector<int> order;
+  const auto result = several.model->ComputeGradients(
+      RandomBatch(several.model->spec(), 4, 3, 1), {}, {.arrays = arrays},
+      [&](int variable) { order.push_back(variable); });
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(order, ElementsAre(5, 4, 3, 2, 1, 0));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ModelReplicasTest, AllTestDevices(), TestDeviceName);
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,82 @@
+// The way of a model's values and gradients between its devices and wire memory.
+#ifndef KEELSON_CORE_MODEL_WIRE_TRANSFER_H_
+#define KEELSON_CORE_MODEL_WIRE_TRANSFER_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/device/device.h"
+#include "core/model/model_spec.h"
+#include "core/model/replica.h"
+#include "core/wire/wire_layout.h"
+
+namespace keelson {
+
+// Owns the memory. Values go to all replicas, gradients come from the first. The replicas must
+// outlive it, and their devices be at rest when it is destroyed. Not thread-safe.
+class WireTransfer {
+ public:
+  // See Model::PrepareWire.
+  static absl::StatusOr<std::unique_ptr<WireTransfer>> Create(
+      const ModelSpec* spec, absl::Span<const std::unique_ptr<Replica>> replicas,
+      absl::Span<const VariableWire> wire, int sets);
+
+  const WireMemory& memory() const { return memory_; }
+  int sets() const { return static_cast<int>(memory_.values.size()); }
+
+  // Begins when the replica's operations so far do not use the value any more.
+  void Upload(int variable, int set);
+  // `gate`: see Device::Download.
+  void Download(int variable, int set, const DeviceMemory& gate);
+  // Waits for the variable's last Download.
+  absl::Status Await(int variable) const {
+    return first().device()->Await(*downloaded_[static_cast<size_t>(variable)]);
+  }
+  const DeviceEvent& downloaded(int variable) const {
+    return *downloaded_[static_cast<size_t>(variable)];
+  }
+
+ private:
+  WireTransfer(const ModelSpec* spec, absl::Span<const std::unique_ptr<Replica>> replicas)
+      : spec_(spec), replicas_(replicas) {}
+
+  absl::Status CreateCoders(absl::Span<const VariableWire> wire);
+  absl::Status AllocateSet(absl::Span<const VariableWire> wire);
+  absl::StatusOr<std::vector<absl::Span<uint8_t>>> AllocateArrays(
+      absl::Span<const size_t> array_bytes);
+  Replica& first() const { return *replicas_.front(); }
+
+  const ModelSpec* const spec_;
+  const absl::Span<const std::unique_ptr<Replica>> replicas_;
+  std::vector<std::unique_ptr<GradientEncoder>> encoders_;
+  std::vector<std::vector<std::unique_ptr<ValueDecoder>>> decoders_;  // [replica][variable]
+  std::vector<std::unique_ptr<DeviceEvent>> downloaded_;
+  std::vector<std::unique_ptr<HostMemory>> host_;
+  WireMemory memory_;
+};
+
+// Brings a replica's sum of losses to the host, beside the operations.
+class LossTransfer {
+ public:
+  // The device must outlive it, and be at rest when it is destroyed. RESOURCE_EXHAUSTED.
+  static absl::StatusOr<std::unique_ptr<LossTransfer>> Create(Device* device);
+
+  void Download(const DeviceMemory& loss_sum);
+  // Waits for the last Download.
+  absl::StatusOr<float> Await() const;
+
+ private:
+  explicit LossTransfer(Device* device) : device_(device) {}
+
+  Device* const device_;
+  std::unique_ptr<GradientEncoder> encoder_;
+  std::unique_ptr<HostMemory> host_;
+  std::unique_ptr<DeviceEvent> done_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_MODEL_WIRE_TRANSFER_H_
