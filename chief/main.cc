@@ -1,10 +1,14 @@
 // chief: forms the job, hands out work, takes snapshots and ends it. Without a cluster it trains
 // alone.
 
+#include <memory>
+#include <vector>
+
 #include "absl/synchronization/mutex.h"
 #include "chief/chief_role.h"
 #include "chief/single_process_main.h"
 #include "core/base/log.h"
+#include "core/base/status_macros.h"
 #include "core/startup/role_program.h"
 #include "worker/worker_role.h"
 
@@ -25,9 +29,11 @@ absl::Status RunChiefProgram(const RoleContext& context, const Flags& flags) {
     return RunSingleProcess(context, flags.chief, flags.worker, &stop);
   }
   std::vector<Companion> companions;
+  std::unique_ptr<DeviceGroup> devices;
   if (flags.chief_trains) {
+    ASSIGN_OR_RETURN(devices, OpenWorkerDevices(flags.worker, context.cluster));
     companions.push_back([&](ChiefService* chief, StopSignal* companion_stop) {
-      return RunWorkerRole(context, flags.worker, chief,
+      return RunWorkerRole(context, flags.worker, devices.get(), chief,
                            GrpcParameterClients(context, flags.worker), companion_stop);
     });
   }

@@ -138,6 +138,17 @@ TEST_F(ShardStorageTest, TheChiefSendsTheBlocksOfAShard) {
   EXPECT_EQ(chunks[1].blocks(1).applied(0).incarnation(), 9u);
 }
 
+TEST_F(ShardStorageTest, TheChiefSendsNoSlotsOfVariablesThatAreNotTrained) {
+  WriteBundle();
+  v1::InitializeShardRequest request = InitializeRequest(0, 1);
+  request.mutable_placement()->mutable_variables(0)->set_average_decay(0.9f);
+  v1::InitializeShardResponse response;
+  ASSERT_EQ(by_chief_.Initialize(&server_, request, &response), absl::OkStatus());
+  const std::vector<v1::InitializeChunk> chunks = server_.chunks();
+  ASSERT_THAT(chunks, SizeIs(2));
+  EXPECT_THAT(FloatsOf(chunks[1].blocks(1)), ElementsAre(4, 5, 6, 7));
+}
+
 TEST_F(ShardStorageTest, AnotherNumberOfServersIsServedToo) {
   WriteBundle();
   std::vector<float> values;

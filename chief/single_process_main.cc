@@ -1,5 +1,8 @@
 #include "chief/single_process_main.h"
 
+#include <memory>
+#include <string>
+
 #include "chief/chief_metrics.h"
 #include "core/base/status_macros.h"
 #include "core/client/sharded_parameter_client.h"
@@ -27,10 +30,15 @@ ParameterClientFactory InProcessClients(const RoleContext& context, ParameterSer
   };
 }
 
+// Of several, which share the training, the evaluation takes the first one.
+std::string FirstOf(const std::string& devices) { return devices.substr(0, devices.find(',')); }
+
 }  // namespace
 
 absl::Status RunSingleProcess(const RoleContext& context, const ChiefFlags& chief_flags,
                               const WorkerFlags& worker_flags, StopSignal* stop) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<DeviceGroup> devices,
+                   OpenWorkerDevices(worker_flags, context.cluster));
   StopSignal server_end(stop);
   ParameterHandler server({context.incarnation, context.config_hash}, Clock::Real(), &server_end);
   ASSIGN_OR_RETURN(const std::unique_ptr<Chief> chief,
@@ -41,14 +49,14 @@ absl::Status RunSingleProcess(const RoleContext& context, const ChiefFlags& chie
   const Companion work = [&](ChiefService* service, StopSignal* companion_stop) {
     RoleContext worker = context;
     worker.self = {Role::kWorker, 0};
-    return RunWorkerRole(worker, worker_flags, service, InProcessClients(context, &server),
-                         companion_stop);
+    return RunWorkerRole(worker, worker_flags, devices.get(), service,
+                         InProcessClients(context, &server), companion_stop);
   };
   const Companion evaluate = [&](ChiefService* service, StopSignal* companion_stop) {
     RoleContext evaluator = context;
     evaluator.self = {Role::kEvaluator, 0};
     EvaluatorFlags flags;
-    flags.device = worker_flags.device;
+    flags.device = FirstOf(worker_flags.device);
     flags.compute_threads = 1;
     return RunEvaluatorRole(evaluator, flags, service, companion_stop);
   };

@@ -14,7 +14,8 @@
 namespace keelson {
 
 void AddEvaluatorFlags(CLI::App* app, EvaluatorFlags* flags) {
-  app->add_option("--device", flags->device, "cpu, cuda, or auto: CUDA where there is a usable GPU")
+  app->add_option("--device", flags->device,
+                  "cpu; cuda, the first GPU; cuda:N; or auto: cuda where there is a usable GPU")
       ->capture_default_str();
   app->add_option("--compute_threads", flags->compute_threads,
                   "Threads of the CPU device (default: one per core)");

@@ -1,6 +1,8 @@
 // worker: computes gradients and pushes them to the parameter servers. In a cluster without a chief
 // worker 0 leads the job too.
 
+#include <memory>
+
 #include "absl/synchronization/mutex.h"
 #include "chief/chief_role.h"
 #include "core/base/status_macros.h"
@@ -16,27 +18,31 @@ struct Flags {
   ChiefFlags chief;
 };
 
-absl::Status RunLeadingWorker(const RoleContext& context, const Flags& flags, StopSignal* stop) {
+absl::Status RunLeadingWorker(const RoleContext& context, const Flags& flags, DeviceGroup* devices,
+                              StopSignal* stop) {
   const Companion work = [&](ChiefService* chief, StopSignal* companion_stop) {
-    return RunWorkerRole(context, flags.worker, chief, GrpcParameterClients(context, flags.worker),
-                         companion_stop);
+    return RunWorkerRole(context, flags.worker, devices, chief,
+                         GrpcParameterClients(context, flags.worker), companion_stop);
   };
   return RunChiefRole(context, flags.chief, {work}, stop);
 }
 
-absl::Status RunLedWorker(const RoleContext& context, const Flags& flags, StopSignal* stop) {
+absl::Status RunLedWorker(const RoleContext& context, const Flags& flags, DeviceGroup* devices,
+                          StopSignal* stop) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ChiefService> chief,
                    ConnectToChief(context, flags.worker, stop));
-  return RunWorkerRole(context, flags.worker, chief.get(),
+  return RunWorkerRole(context, flags.worker, devices, chief.get(),
                        GrpcParameterClients(context, flags.worker), stop);
 }
 
 absl::Status RunWorker(const RoleContext& context, const Flags& flags) {
   StopSignal stop;
   SignalWatcher watcher(&stop);
-  if (context.cluster.IsChief()) return RunLeadingWorker(context, flags, &stop);
+  ASSIGN_OR_RETURN(const std::unique_ptr<DeviceGroup> devices,
+                   OpenWorkerDevices(flags.worker, context.cluster));
+  if (context.cluster.IsChief()) return RunLeadingWorker(context, flags, devices.get(), &stop);
   const DoneWatcher done(context, &stop);
-  return done.Explain(RunLedWorker(context, flags, &stop));
+  return done.Explain(RunLedWorker(context, flags, devices.get(), &stop));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
-#include "core/optim/clip.h"
+#include "worker/device_status.h"
 
 namespace keelson {
 namespace {
@@ -57,7 +57,7 @@ absl::Status TrainingLoop::TrainStep(const PreparedBatch& prepared, FinishedStep
   const Ticket& ticket = prepared.ticket;
   const absl::Duration start = clock_->Monotonic();
   if (IsSynchronous(ticket)) RETURN_IF_ERROR(Drain());
-  RETURN_IF_ERROR(LoadValues(ticket));
+  RETURN_IF_ERROR(PrepareValues(ticket));
   const absl::Duration loaded = clock_->Monotonic();
   ASSIGN_OR_RETURN(const bool computed, ComputeAndOffer(prepared, &step));
   if (!computed) {
@@ -68,59 +68,90 @@ absl::Status TrainingLoop::TrainStep(const PreparedBatch& prepared, FinishedStep
   step.pull = loaded - start;
   step.compute = offered - loaded;
   if (ticket.contested) {
-    ASSIGN_OR_RETURN(const bool admitted, session_->Admit(ticket));
+    ASSIGN_OR_RETURN(const bool admitted, OfferContested(ticket));
     if (!admitted) {
       progress_->Drop(ticket);
       return absl::OkStatus();
     }
-    client_->Begin(ticket.step, AggregationOf(ticket));
   }
   under_way_.push_back(step);
+  // The step counts when the servers have it, whatever the device says.
+  const absl::Status loading = IsSynchronous(ticket) ? absl::OkStatus() : LoadArriving();
   ASSIGN_OR_RETURN(const std::optional<PushResult> pushed, client_->End());
   const absl::Duration ended = clock_->Monotonic();
   under_way_.back().push = ended - offered;
   if (!IsSynchronous(ticket)) values_from_ = ended;
   Acknowledge(pushed);
-  return absl::OkStatus();
+  return loading;
 }
 
-absl::Status TrainingLoop::LoadValues(const Ticket& ticket) {
+absl::Status TrainingLoop::PrepareValues(const Ticket& ticket) {
   const bool wants_fresh = ticket.fresh_values && ticket.lease_id != fresh_lease_;
   if (wants_fresh || clock_->Monotonic() - values_from_ > kValuesAreOld) {
     RETURN_IF_ERROR(Drain());
     RETURN_IF_ERROR(client_->Pull());
+    ValuesChange();
     values_from_ = clock_->Monotonic();
     if (ticket.fresh_values) fresh_lease_ = ticket.lease_id;
   }
-  for (size_t i = 0; i < client_->values().size(); ++i) {
-    RETURN_IF_ERROR(model_->SetVariable(static_cast<int>(i), client_->values()[i]));
+  return LoadValues();
+}
+
+absl::Status TrainingLoop::LoadValues() {
+  for (size_t v = 0; v < loaded_.size(); ++v) {
+    if (!loaded_[v]) RETURN_IF_ERROR(Load(static_cast<int>(v)));
   }
   return absl::OkStatus();
+}
+
+absl::Status TrainingLoop::LoadArriving() {
+  ValuesChange();
+  if (!uses_wire_memory_) return absl::OkStatus();
+  while (true) {
+    ASSIGN_OR_RETURN(const std::optional<int> variable, client_->NextValues());
+    if (!variable.has_value()) return absl::OkStatus();
+    RETURN_IF_ERROR(Load(*variable));
+  }
+}
+
+absl::Status TrainingLoop::Load(int variable) {
+  const auto v = static_cast<size_t>(variable);
+  loaded_[v] = true;
+  return DeviceStatus(uses_wire_memory_ ? model_->LoadWire(variable, client_->value_set())
+                                        : model_->SetVariable(variable, client_->values()[v]));
 }
 
 absl::StatusOr<bool> TrainingLoop::ComputeAndOffer(const PreparedBatch& prepared,
                                                    FinishedStep* step) {
   const Ticket& ticket = prepared.ticket;
-  const float max_norm = options_.clip_global_norm;
   bool begun = false;
   const auto begin = [&] {
     if (!begun) client_->Begin(ticket.step, AggregationOf(ticket));
     begun = true;
   };
-  Model::GradientCallback offer;
-  if (max_norm <= 0 && !ticket.contested) {
-    offer = [&](int variable) {
-      begin();
-      client_->Offer(variable);
-    };
-  }
-  ASSIGN_OR_RETURN(const StepResult result,
-                   model_->ComputeGradients(prepared.batch, DropoutSeed(options_.seed, ticket),
-                                            client_->gradients(), offer));
-  if (!result.has_gradients) return false;
-  step->loss = result.loss;
-  if (max_norm > 0) ClipByGlobalNorm(client_->gradients(), max_norm);
+  const auto offer = [&](int variable) {
+    begin();
+    client_->Offer(variable);
+  };
+  StepOptions options;
+  options.dropout_seed = DropoutSeed(options_.seed, ticket);
+  options.clip_global_norm = options_.clip_global_norm;
+  options.deliver = !ticket.contested;
+  const absl::StatusOr<StepResult> result =
+      model_->ComputeGradients(prepared.batch, options, Target(), offer);
+  if (!result.ok()) return DeviceStatus(result.status());
+  if (!result->has_gradients) return false;
+  step->loss = result->loss;
   if (!ticket.contested) begin();
+  return true;
+}
+
+absl::StatusOr<bool> TrainingLoop::OfferContested(const Ticket& ticket) {
+  ASSIGN_OR_RETURN(const bool admitted, session_->Admit(ticket));
+  if (!admitted) return false;
+  client_->Begin(ticket.step, AggregationOf(ticket));
+  RETURN_IF_ERROR(DeviceStatus(
+      model_->DeliverGradients(Target(), [this](int variable) { client_->Offer(variable); })));
   return true;
 }
 
@@ -128,6 +159,7 @@ absl::Status TrainingLoop::Drain() {
   if (under_way_.empty()) return absl::OkStatus();
   const absl::Duration start = clock_->Monotonic();
   ASSIGN_OR_RETURN(const std::optional<PushResult> pushed, client_->Drain());
+  ValuesChange();
   under_way_.back().push += clock_->Monotonic() - start;
   Acknowledge(pushed);
   return absl::OkStatus();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,8 +23,9 @@ namespace keelson {
 //
 // A step: take a batch, load the values that came with the answer to the last push (or fetch them,
 // where they are old or the ticket wants them fresh), compute; each gradient is handed to the
-// client as soon as it is complete, or all of them at the end where they must be clipped first or
-// where the chief is asked whether they are still wanted. Steps of the synchronous mode are not
+// client as soon as it is complete, or all of them at the end where they are clipped first or where
+// the chief is asked whether they are still wanted. A model that uses wire memory begins to load a
+// variable's new values as soon as they are there. Steps of the synchronous mode are not
 // overlapped.
 class TrainingLoop {
  public:
@@ -32,7 +34,7 @@ class TrainingLoop {
     float clip_global_norm = 0;  // 0: not clipped
   };
 
-  // All outlive the loop.
+  // All outlive the loop. The client works on the model's wire memory, where the model uses that.
   TrainingLoop(const Options& options, ChiefSession* session, Progress* progress,
                ParameterClient* client, Model* model, const Clock* clock)
       : options_(options),
@@ -40,11 +42,13 @@ class TrainingLoop {
         progress_(progress),
         client_(client),
         model_(model),
-        clock_(clock) {}
+        clock_(clock),
+        uses_wire_memory_(model->uses_wire_memory()),
+        loaded_(model->variables().size()) {}
 
   // Until there are no more batches, or the session ends. A step that the servers have is counted,
   // whatever ended the training. Errors are those of the batcher, the session, the client, and the
-  // model.
+  // model. FAILED_PRECONDITION: the device is out of memory.
   absl::Status Run(Batcher* batcher);
 
   // Acknowledged by the servers.
@@ -53,9 +57,20 @@ class TrainingLoop {
  private:
   absl::Status TrainOnBatches(Batcher* batcher);
   absl::Status TrainStep(const PreparedBatch& prepared, FinishedStep step);
-  absl::Status LoadValues(const Ticket& ticket);
-  // False: the loss is not finite, and nothing is pushed.
+  absl::Status PrepareValues(const Ticket& ticket);
+  // Loads what is not loaded.
+  absl::Status LoadValues();
+  // Loads variables as they arrive, while others are on their way.
+  absl::Status LoadArriving();
+  absl::Status Load(int variable);
+  // The client's values are others from here on.
+  void ValuesChange() { loaded_.assign(loaded_.size(), false); }
+  // False: the loss is not finite, and nothing is pushed. The gradients of a contested ticket are
+  // not offered.
   absl::StatusOr<bool> ComputeAndOffer(const PreparedBatch& prepared, FinishedStep* step);
+  // False: the chief does not want it.
+  absl::StatusOr<bool> OfferContested(const Ticket& ticket);
+  GradientTarget Target() const { return {client_->gradients(), client_->gradient_set()}; }
   // Waits for the step that is still under way at depth 2.
   absl::Status Drain();
   // Books a step that the servers have acknowledged, the oldest of those under way.
@@ -67,9 +82,12 @@ class TrainingLoop {
   ParameterClient* const client_;
   Model* const model_;
   const Clock* const clock_;
+  const bool uses_wire_memory_;
 
   // Given to the client and not acknowledged yet, the oldest first.
   std::deque<FinishedStep> under_way_;
+  // By variable: the model has what the client's values are.
+  std::vector<bool> loaded_;
   // When the values came that the model is going to use.
   absl::Duration values_from_ = -absl::InfiniteDuration();
   // The newest lease that wanted fresh values and has got them.

@@ -5,6 +5,9 @@
 #include "absl/cleanup/cleanup.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/client/wire_plan.h"
+#include "core/cluster/transfer_formats.h"
+#include "worker/device_status.h"
 #include "worker/training_loop.h"
 
 namespace keelson {
@@ -23,23 +26,23 @@ ChiefSession::Options SessionOptions(const WorkerOptions& options, uint64_t inca
 }  // namespace
 
 Worker::Worker(WorkerOptions options, ChiefService* chief, ParameterClientFactory make_client,
-               Device* device, const Dataset* dataset, const Clock* clock, StopSignal* stop)
+               DeviceGroup* devices, const Dataset* dataset, const Clock* clock, StopSignal* stop)
     : options_(std::move(options)),
       chief_(chief),
       make_client_(std::move(make_client)),
-      device_(device),
+      devices_(devices),
       dataset_(dataset),
       clock_(clock),
       stop_(stop) {}
 
 absl::Status Worker::Run() {
-  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
-                   Model::Create(options_.config.model(), device_));
+  absl::StatusOr<std::unique_ptr<Model>> model = Model::Create(options_.config.model(), devices_);
+  if (!model.ok()) return DeviceStatus(model.status());
   absl::Duration pause = options_.retry.first_pause;
   absl::Duration trained_at = clock_->Monotonic();
   while (true) {
     const int64_t steps = finished_steps_;
-    const absl::Status status = RunMembership(model.get());
+    const absl::Status status = RunMembership(model->get());
     if (!absl::IsAborted(status)) return status;
     const absl::Duration now = clock_->Monotonic();
     if (finished_steps_ > steps) {
@@ -68,21 +71,31 @@ absl::Status Worker::RunMembership(Model* model) {
 absl::Status Worker::RunJoined(ChiefSession* session, uint64_t incarnation, Model* model) {
   ASSIGN_OR_RETURN(const v1::GetModelResponse located, session->WaitForModel());
   ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(located.placement()));
+  ASSIGN_OR_RETURN(std::optional<ParameterMemory> memory, MemoryFor(placement, model));
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterClient> client,
                    make_client_({std::move(placement),
                                  {located.ps_addresses().begin(), located.ps_addresses().end()},
                                  incarnation,
-                                 LentMemory(*model),
+                                 std::move(memory),
                                  session->ended()}));
-  LogInfo("training on ", device_->name(), ", ", dataset_->num_records(), " records");
+  LogInfo("training on ", devices_->name(), ", ", dataset_->num_records(), " records");
   return TrainUntilDone(session, client.get(), model);
 }
 
-std::optional<ParameterMemory> Worker::LentMemory(const Model& model) const {
-  if (options_.config.transfer().depth() > 1) return std::nullopt;
-  ParameterMemory memory = {model.HostValues(), model.HostGradients()};
-  if (memory.values.empty()) return std::nullopt;
-  return memory;
+absl::StatusOr<std::optional<ParameterMemory>> Worker::MemoryFor(const Placement& placement,
+                                                                 Model* model) const {
+  const v1::TransferConfig& transfer = options_.config.transfer();
+  const int depth = static_cast<int>(transfer.depth());
+  if (model->uses_wire_memory()) {
+    ASSIGN_OR_RETURN(const std::vector<VariableWire> wire,
+                     WireOf(placement, model->variables(),
+                            ResolveTransferFormats(transfer, model->variables())));
+    absl::StatusOr<WireMemory> memory = model->PrepareWire(wire, depth);
+    if (!memory.ok()) return DeviceStatus(memory.status());
+    return ParameterMemory{{}, {}, *std::move(memory)};
+  }
+  if (depth > 1) return std::nullopt;
+  return ParameterMemory{model->HostValues(), model->HostGradients()};
 }
 
 absl::Status Worker::TrainUntilDone(ChiefSession* session, ParameterClient* client, Model* model) {

@@ -20,7 +20,7 @@
 #include "core/cluster/placement.h"
 #include "core/cluster/task.h"
 #include "core/data/dataset.h"
-#include "core/device/device.h"
+#include "core/device/device_group.h"
 #include "core/model/model.h"
 #include "keelson/v1/train_config.pb.h"
 #include "worker/chief_session.h"
@@ -34,7 +34,7 @@ struct ParameterClientRequest {
   Placement placement;
   std::vector<std::string> ps_addresses;  // by shard
   uint64_t incarnation = 0;
-  // The model's own, if any: outlives the client, which works on it.
+  // The model's own, or the devices' wire memory, if any: outlives the client, which works on it.
   std::optional<ParameterMemory> memory;
   // Ends every wait of the client, and outlives it.
   const StopSignal* stop = nullptr;
@@ -55,18 +55,18 @@ struct WorkerOptions {
 // Lives on the thread that calls Run, with a thread for batches and one for heartbeats.
 class Worker {
  public:
-  // All outlive the worker. `device` is used by Run's thread only.
+  // All outlive the worker. The devices are used by Run's thread only.
   Worker(WorkerOptions options, ChiefService* chief, ParameterClientFactory make_client,
-         Device* device, const Dataset* dataset, const Clock* clock, StopSignal* stop);
+         DeviceGroup* devices, const Dataset* dataset, const Clock* clock, StopSignal* stop);
 
   // Joins the job, trains until the last step is done, leaves. When its membership ends before (it
   // was not heard of for too long, or a server does not know it any more) everything under way is
   // dropped, and the worker joins anew with a new incarnation.
   // CANCELLED: `stop` was raised. UNAVAILABLE, DEADLINE_EXCEEDED: chief or servers were away for
   // longer than the retry options allow. ABORTED: for so long no membership has lasted for a step.
-  // FAILED_PRECONDITION: another configuration, or the chief has given up. ALREADY_EXISTS: a live
-  // process holds the task. INVALID_ARGUMENT: the model cannot be built or is not the one on the
-  // servers.
+  // FAILED_PRECONDITION: another configuration, the chief has given up, or a device has too little
+  // memory. ALREADY_EXISTS: a live process holds the task. INVALID_ARGUMENT: the model cannot be
+  // built or is not the one on the servers. INTERNAL: a device failed.
   absl::Status Run();
 
   const Progress& progress() const { return progress_; }
@@ -75,15 +75,16 @@ class Worker {
   // One membership. ABORTED: it is over.
   absl::Status RunMembership(Model* model);
   absl::Status RunJoined(ChiefSession* session, uint64_t incarnation, Model* model);
-  // What the model lends to its client, so that neither copies: at depth 1 the memory that it
-  // computes in, where that is the host's.
-  std::optional<ParameterMemory> LentMemory(const Model& model) const;
+  // What the client works on, so that as little as possible is copied: the devices' wire memory
+  // where the model uses that; at depth 1 what the model computes in; else the client's own.
+  absl::StatusOr<std::optional<ParameterMemory>> MemoryFor(const Placement& placement,
+                                                           Model* model) const;
   absl::Status TrainUntilDone(ChiefSession* session, ParameterClient* client, Model* model);
 
   const WorkerOptions options_;
   ChiefService* const chief_;
   const ParameterClientFactory make_client_;
-  Device* const device_;
+  DeviceGroup* const devices_;
   const Dataset* const dataset_;
   const Clock* const clock_;
   StopSignal* const stop_;

@@ -1,6 +1,7 @@
 #include "worker/worker_metrics.h"
 
 #include <algorithm>
+#include <string>
 
 #include "worker/progress.h"
 
@@ -49,6 +50,11 @@ void WorkerTotals::Add(const FinishedStep& step) {
   ++staleness[static_cast<size_t>(bucket - kStalenessBounds.begin())];
   staleness_sum += step.staleness;
   loss = step.loss;
+}
+
+void CollectWorkerDevice(absl::string_view device, MetricPage* page) {
+  page->Gauge("keelson_worker_device_info", "Always 1; what the worker computes on.")
+      .Add(1, {{"device", std::string(device)}});
 }
 
 void CollectWorkerMetrics(const WorkerTotals& totals, MetricPage* page) {

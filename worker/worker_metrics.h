@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/metrics/metric_page.h"
 
@@ -36,7 +37,10 @@ struct WorkerTotals {
   int64_t ended_memberships = 0;
 };
 
-// Adds the families keelson_worker_*.
+// Adds keelson_worker_device_info.
+void CollectWorkerDevice(absl::string_view device, MetricPage* page);
+
+// Adds the other families keelson_worker_*.
 void CollectWorkerMetrics(const WorkerTotals& totals, MetricPage* page);
 
 }  // namespace keelson

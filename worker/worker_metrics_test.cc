@@ -55,6 +55,16 @@ TEST(WorkerMetrics, SumFinishedSteps) {
   EXPECT_DOUBLE_EQ(samples.at("keelson_worker_credit_wait_seconds_total"), 0.009);
 }
 
+TEST(WorkerMetrics, TellWhatIsComputedOn) {
+  Telemetry telemetry;
+  const auto registration = telemetry.metrics.Add(
+      [](MetricPage* page) { CollectWorkerDevice("cuda:0 (H200), cuda:1 (H200)", page); });
+  const absl::StatusOr<Exposition> page = Scrape(telemetry);
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_EQ(page->samples.at("keelson_worker_device_info{device=\"cuda:0 (H200), cuda:1 (H200)\"}"),
+            1);
+}
+
 TEST(WorkerMetrics, StalenessIsInTheBucketOfItsSize) {
   Progress progress;
   for (const int64_t staleness : {0, 1, 2, 3, 4, 64, 65, 1000}) progress.Finish(Step(staleness));

@@ -16,6 +16,7 @@
 #include "core/client/transfer_plan.h"
 #include "core/data/open_datasets.h"
 #include "core/device/device_factory.h"
+#include "core/device/precision.h"
 #include "core/model/model_spec.h"
 
 namespace keelson {
@@ -62,7 +63,12 @@ absl::string_view HostOf(absl::string_view address) {
 }  // namespace
 
 void AddWorkerFlags(CLI::App* app, WorkerFlags* flags) {
-  app->add_option("--device", flags->device, "cpu, cuda, or auto: CUDA where there is a usable GPU")
+  app->add_option("--device", flags->device,
+                  "cpu; cuda, the first GPU; cuda:N; cuda:N,N,...: several GPUs that share each "
+                  "batch; or auto: cuda where there is a usable GPU")
+      ->capture_default_str();
+  app->add_option("--precision", flags->precision,
+                  "How GPUs multiply matrices: float32, tf32, or bfloat16 with sums in float32")
       ->capture_default_str();
   app->add_option("--compute_threads", flags->compute_threads,
                   "Threads of the CPU device (default: one per core, shared with the other workers "
@@ -124,26 +130,31 @@ ParameterClientFactory GrpcParameterClients(const RoleContext& context, const Wo
   };
 }
 
+absl::StatusOr<std::unique_ptr<DeviceGroup>> OpenWorkerDevices(const WorkerFlags& flags,
+                                                               const ClusterSpec& cluster) {
+  DeviceOptions options;
+  ASSIGN_OR_RETURN(options.precision, ParsePrecision(flags.precision));
+  options.threads = flags.compute_threads;
+  if (flags.compute_threads == 0) options.threads = ComputeThreads(cluster, AvailableCores());
+  return CreateDevices(flags.device, options);
+}
+
 absl::Status RunWorkerRole(const RoleContext& context, const WorkerFlags& flags,
-                           ChiefService* chief, ParameterClientFactory make_client,
-                           StopSignal* stop) {
-  DeviceOptions device_options;
-  device_options.threads = flags.compute_threads;
-  if (flags.compute_threads == 0) {
-    device_options.threads = ComputeThreads(context.cluster, AvailableCores());
-  }
-  ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
-                   CreateDevice(flags.device, device_options));
+                           DeviceGroup* devices, ChiefService* chief,
+                           ParameterClientFactory make_client, StopSignal* stop) {
   ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
   ASSIGN_OR_RETURN(const Datasets data,
                    OpenDatasets(context.config.data(), spec.input, spec.num_classes(),
                                 context.config.train().seed()));
   WorkerOptions options = {context.self, context.peer, context.config, context.config_hash,
                            RetryOptionsFrom(flags)};
-  Worker worker(std::move(options), chief, std::move(make_client), device.get(), data.train.get(),
+  Worker worker(std::move(options), chief, std::move(make_client), devices, data.train.get(),
                 Clock::Real(), stop);
-  const MetricRegistry::Registration metrics = context.telemetry->metrics.Add(
-      [&worker](MetricPage* page) { CollectWorkerMetrics(worker.progress().totals(), page); });
+  const MetricRegistry::Registration metrics =
+      context.telemetry->metrics.Add([&worker, device = devices->name()](MetricPage* page) {
+        CollectWorkerDevice(device, page);
+        CollectWorkerMetrics(worker.progress().totals(), page);
+      });
   context.telemetry->ready = true;
   return worker.Run();
 }

@@ -1,4 +1,4 @@
-// The worker's role as a main runs it: flags, device, data, and the worker itself.
+// The worker's role as a main runs it: flags, devices, data, and the worker itself.
 #ifndef KEELSON_WORKER_WORKER_ROLE_H_
 #define KEELSON_WORKER_WORKER_ROLE_H_
 
@@ -12,14 +12,16 @@
 #include "core/client/chief_service.h"
 #include "core/client/grpc_parameter_client.h"
 #include "core/client/sharded_parameter_client.h"
+#include "core/device/device_group.h"
 #include "core/startup/role_program.h"
 #include "worker/worker.h"
 
 namespace keelson {
 
 struct WorkerFlags {
-  std::string device = "auto";
-  int compute_threads = 0;  // 0: see ComputeThreads
+  std::string device = "auto";        // see CreateDevices
+  std::string precision = "float32";  // see ParsePrecision
+  int compute_threads = 0;            // 0: see ComputeThreads
   int peer_timeout_seconds = 600;
   BulkConnectionOptions bulk;
 };
@@ -41,11 +43,16 @@ ShardedParameterClient::Options TransferOptions(const v1::TransferConfig& config
 // own addresses; else by those that the chief tells.
 ParameterClientFactory GrpcParameterClients(const RoleContext& context, const WorkerFlags& flags);
 
-// Opens data and device, then works for `chief` until training is over. INVALID_ARGUMENT,
-// NOT_FOUND, DATA_LOSS: the data; otherwise as Worker::Run.
+// The devices of --device. A main opens them before all else, so that a program without them takes
+// part in nothing. Fails as CreateDevices and ParsePrecision do.
+absl::StatusOr<std::unique_ptr<DeviceGroup>> OpenWorkerDevices(const WorkerFlags& flags,
+                                                               const ClusterSpec& cluster);
+
+// Opens the data, then works for `chief` until training is over. INVALID_ARGUMENT, NOT_FOUND,
+// DATA_LOSS: the data; otherwise as Worker::Run.
 absl::Status RunWorkerRole(const RoleContext& context, const WorkerFlags& flags,
-                           ChiefService* chief, ParameterClientFactory make_client,
-                           StopSignal* stop);
+                           DeviceGroup* devices, ChiefService* chief,
+                           ParameterClientFactory make_client, StopSignal* stop);
 
 // A connection to the chief: at the address that the cluster names, else at the one that a
 // parameter server tells, once a chief has announced itself there.

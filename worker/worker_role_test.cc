@@ -17,6 +17,34 @@ TEST(ComputeThreadsTest, WorkersOfAHostShareItsCores) {
 
 TEST(ComputeThreadsTest, AloneItHasAllCores) { EXPECT_EQ(ComputeThreads({}, 4), 4); }
 
+class OpenWorkerDevicesTest : public testing::Test {
+ protected:
+  absl::Status Open() { return OpenWorkerDevices(flags_, {}).status(); }
+
+  WorkerFlags flags_;
+};
+
+TEST_F(OpenWorkerDevicesTest, OpensWhatTheFlagsName) {
+  flags_.device = "cpu";
+  flags_.compute_threads = 1;
+  const auto devices = OpenWorkerDevices(flags_, {});
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  EXPECT_EQ((*devices)->size(), 1);
+  EXPECT_NE((*devices)->name().find("1 thread"), std::string::npos) << (*devices)->name();
+}
+
+TEST_F(OpenWorkerDevicesTest, OtherNamesAreRefused) {
+  flags_.device = "abacus";
+  EXPECT_EQ(Open().code(), absl::StatusCode::kInvalidArgument);
+  flags_ = {};
+  flags_.device = "cpu";
+  flags_.precision = "half";
+  EXPECT_EQ(Open(), absl::InvalidArgumentError(
+                        "precision: expected float32, tf32 or bfloat16, found \"half\""));
+  flags_.precision = "tf32";
+  EXPECT_EQ(Open().code(), absl::StatusCode::kInvalidArgument) << "the CPU has one only";
+}
+
 class TransferOptionsTest : public testing::Test {
  protected:
   ShardedParameterClient::Options OptionsFor(int64_t elements, int64_t depth, int shards = 1) {

@@ -110,7 +110,7 @@ TEST_F(WorkerTest, ClipsTheWholeGradient) {
   ASSERT_EQ(Run(), absl::OkStatus());
   ASSERT_THAT(exchanges_.norms, SizeIs(2));
   EXPECT_NEAR(exchanges_.norms[0], 0.01, 1e-6);
-  EXPECT_THAT(exchanges_.offered, ElementsAre(IsEmpty(), IsEmpty())) << "before it is clipped";
+  EXPECT_THAT(exchanges_.offered, ElementsAre(SizeIs(2), SizeIs(2))) << "what is clipped";
 }
 
 TEST_F(WorkerTest, ALossThatIsNotFiniteIsToldAndNotPushed) {
@@ -176,7 +176,7 @@ TEST_F(WorkerTest, APositionBeyondTheDataIsAnError) {
       [this](ParameterClientRequest request) -> absl::StatusOr<std::unique_ptr<ParameterClient>> {
         return std::make_unique<FakeClient>(variables_, 0.0f, 1, request.memory, &exchanges_);
       },
-      device_.get(), &dataset, Clock::Real(), &stop_);
+      devices_.get(), &dataset, Clock::Real(), &stop_);
   EXPECT_EQ(worker.Run().code(), absl::StatusCode::kInvalidArgument);
 }
 

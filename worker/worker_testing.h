@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -62,6 +64,7 @@ struct Exchanges {
   std::vector<Aggregation> aggregations;
   std::vector<double> norms;
   std::vector<std::vector<int>> offered;  // variables, by step
+  std::vector<int> told;                  // by NextValues
   int pulls = 0;
   int drains = 0;  // with a step under way
   // Pushes with an aggregation that the servers refuse, counted from 1.
@@ -69,7 +72,8 @@ struct Exchanges {
 };
 
 // Servers that apply plain gradient descent. With depth 2 a step is applied when the next one ends,
-// or in Drain. A step with an Aggregation is not applied.
+// or in Drain. A step with an Aggregation is not applied. A wire memory is float32; its values are
+// NaN where the worker is not to look.
 class FakeClient : public ParameterClient {
  public:
   FakeClient(const std::vector<VariableSpec>& variables, float initial, int depth,
@@ -82,17 +86,27 @@ class FakeClient : public ParameterClient {
       gradients_.push_back(owned_.back().span());
     }
     if (!memory.has_value()) return;
+    if (memory->wire.has_value()) {
+      wire_ = *std::move(memory->wire);
+      return;
+    }
     values_ = memory->values;
     gradients_ = memory->gradients;
   }
 
-  absl::Span<const absl::Span<float>> values() const override { return values_; }
-  absl::Span<const absl::Span<float>> gradients() const override { return gradients_; }
+  absl::Span<const absl::Span<float>> values() const override { return Elements(values_); }
+  absl::Span<const absl::Span<float>> gradients() const override { return Elements(gradients_); }
+  int value_set() const override { return value_set_; }
+  int gradient_set() const override { return gradient_set_; }
   int depth() const override { return depth_; }
   absl::Status Pull() override {
     EXPECT_FALSE(begun_ || under_way_);
-    if (exchanges_->pulls++ > 0) return absl::OkStatus();
-    for (const absl::Span<float> values : values_) absl::c_fill(values, initial_);
+    ++exchanges_->pulls;
+    if (!pulled_) {
+      for (const absl::Span<float> values : values_) absl::c_fill(values, initial_);
+    }
+    pulled_ = true;
+    SendAll();
     return absl::OkStatus();
   }
   void Begin(int64_t step, std::optional<Aggregation> aggregation) override {
@@ -101,6 +115,9 @@ class FakeClient : public ParameterClient {
     EXPECT_FALSE(aggregation.has_value() && under_way_.has_value());
     begun_ = true;
     aggregation_ = aggregation;
+    applied_ = false;
+    untold_ = static_cast<int>(values_.size());
+    offered_.clear();
     if (aggregation.has_value()) exchanges_->aggregations.push_back(*aggregation);
     exchanges_->steps.push_back(step);
     exchanges_->offered.emplace_back();
@@ -108,6 +125,16 @@ class FakeClient : public ParameterClient {
   void Offer(int variable) override {
     EXPECT_TRUE(begun_);
     exchanges_->offered.back().push_back(variable);
+    offered_[variable] = GradientOf(variable);
+  }
+  absl::StatusOr<std::optional<int>> NextValues() override {
+    EXPECT_TRUE(begun_);
+    if (depth_ > 1 || aggregation_.has_value()) return std::nullopt;
+    if (!applied_) Apply();
+    if (untold_ == 0) return std::nullopt;
+    exchanges_->told.push_back(--untold_);
+    Send(untold_);
+    return untold_;
   }
   absl::StatusOr<std::optional<PushResult>> End() override {
     EXPECT_TRUE(begun_);
@@ -118,7 +145,13 @@ class FakeClient : public ParameterClient {
     }
     exchanges_->norms.push_back(Norm());
     if (aggregation_.has_value()) return Result();
-    const std::optional<PushResult> before = std::exchange(under_way_, Apply());
+    if (!applied_) Apply();
+    const std::optional<PushResult> before = std::exchange(under_way_, Result());
+    if (depth_ > 1) {
+      gradient_set_ = 1 - gradient_set_;
+      value_set_ = 1 - value_set_;
+    }
+    SendAll();
     return depth_ == 1 ? std::exchange(under_way_, std::nullopt) : before;
   }
   absl::StatusOr<std::optional<PushResult>> Drain() override {
@@ -129,18 +162,49 @@ class FakeClient : public ParameterClient {
   std::function<absl::Status()> on_push;
 
  private:
+  absl::Span<const absl::Span<float>> Elements(const std::vector<absl::Span<float>>& arrays) const {
+    if (wire_.has_value()) return {};
+    return arrays;
+  }
+  std::vector<float> GradientOf(int variable) const {
+    const auto v = static_cast<size_t>(variable);
+    std::vector<float> gradient(gradients_[v].begin(), gradients_[v].end());
+    if (wire_.has_value()) {
+      const auto& bytes = wire_->gradients.at(static_cast<size_t>(gradient_set_)).at(v);
+      EXPECT_EQ(bytes.size(), 4 * gradient.size());
+      std::memcpy(gradient.data(), bytes.data(), bytes.size());
+    }
+    return gradient;
+  }
+  void Send(int variable) {
+    const auto v = static_cast<size_t>(variable);
+    for (size_t set = 0; wire_.has_value() && set < wire_->values.size(); ++set) {
+      std::vector<float> values(values_[v].begin(), values_[v].end());
+      if (set != static_cast<size_t>(value_set_)) absl::c_fill(values, std::nanf(""));
+      std::memcpy(wire_->values[set].at(v).data(), values.data(), 4 * values.size());
+    }
+  }
+  void SendAll() {
+    for (int v = 0; v < static_cast<int>(values_.size()); ++v) Send(v);
+  }
   double Norm() const {
     double sum = 0;
-    for (const absl::Span<float> gradients : gradients_) {
-      for (const float g : gradients) sum += static_cast<double>(g) * static_cast<double>(g);
+    for (int v = 0; v < static_cast<int>(gradients_.size()); ++v) {
+      const std::vector<float> gradient = GradientOf(v);
+      const auto offered = offered_.find(v);
+      if (offered != offered_.end()) {
+        EXPECT_EQ(offered->second, gradient) << "variable " << v << " changed after its Offer";
+      }
+      for (const float g : gradient) sum += static_cast<double>(g) * static_cast<double>(g);
     }
     return std::sqrt(sum);
   }
-  PushResult Apply() {
+  void Apply() {
+    applied_ = true;
     for (size_t i = 0; i < values_.size(); ++i) {
-      for (size_t j = 0; j < values_[i].size(); ++j) values_[i][j] -= 0.5f * gradients_[i][j];
+      const std::vector<float> gradient = GradientOf(static_cast<int>(i));
+      for (size_t j = 0; j < values_[i].size(); ++j) values_[i][j] -= 0.5f * gradient[j];
     }
-    return Result();
   }
   PushResult Result() const {
     PushResult result;
@@ -160,7 +224,14 @@ class FakeClient : public ParameterClient {
   std::vector<Tensor> owned_;
   std::vector<absl::Span<float>> values_;
   std::vector<absl::Span<float>> gradients_;
+  std::optional<WireMemory> wire_;
+  int value_set_ = 0;
+  int gradient_set_ = 0;
+  bool pulled_ = false;
   bool begun_ = false;
+  bool applied_ = false;
+  int untold_ = 0;
+  std::map<int, std::vector<float>> offered_;
   std::optional<Aggregation> aggregation_;
   std::optional<PushResult> under_way_;
 };
@@ -190,9 +261,9 @@ class WorkerTest : public testing::Test {
     *model.mutable_placement() = Placement::Compute(variables_, 1).ToProto();
     model.add_ps_addresses("ps-0:1");
     chief_.SetModel(model);
-    auto device = CreateDevice("cpu", {.threads = 1});
-    ASSERT_TRUE(device.ok()) << device.status();
-    device_ = *std::move(device);
+    auto devices = CreateDevices("cpu", {.threads = 1});
+    ASSERT_TRUE(devices.ok()) << devices.status();
+    devices_ = *std::move(devices);
   }
   absl::Status Run() {
     const int depth = static_cast<int>(options_.config.transfer().depth());
@@ -205,12 +276,13 @@ class WorkerTest : public testing::Test {
       exchanges_.incarnations.push_back(request.incarnation);
       client_stop_ = request.stop;
       lent_ = request.memory.has_value();
+      wire_ = lent_ && request.memory->wire.has_value();
       auto client =
           std::make_unique<FakeClient>(variables_, initial_, depth, request.memory, &exchanges_);
       client->on_push = on_push_;
       return client;
     };
-    Worker worker(options_, &chief_, make_client, device_.get(), &dataset_, clock_, &stop_);
+    Worker worker(options_, &chief_, make_client, devices_.get(), &dataset_, clock_, &stop_);
     return worker.Run();
   }
 
@@ -218,13 +290,14 @@ class WorkerTest : public testing::Test {
   std::vector<VariableSpec> variables_;
   FakeChief chief_;
   FourFeatures dataset_;
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<DeviceGroup> devices_;
   StopSignal stop_;
   Exchanges exchanges_;
   float initial_ = 0;
   uint64_t next_incarnation_ = 9;
   const StopSignal* client_stop_ = nullptr;
   bool lent_ = false;
+  bool wire_ = false;
   const Clock* clock_ = Clock::Real();
   absl::Status client_error_;
   std::function<absl::Status()> on_push_;

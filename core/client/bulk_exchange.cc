@@ -30,9 +30,11 @@ BulkRequest CommonRequest(const ExchangeOptions& options) {
 
 bool HasFeedback(WireFormat format) { return !IsElementwise(format); }
 
+// Gradients that are bytes already have been encoded with the feedback of whoever did it.
 std::vector<std::vector<float>> MakeResiduals(const ShardPlans& plans,
                                               absl::Span<const absl::Span<float>> values) {
   std::vector<std::vector<float>> residuals(values.size());
+  if (values.empty()) return residuals;
   for (const auto& messages : plans) {
     for (const PlannedMessage& message : messages) {
       for (const PlannedBlock& block : message.blocks) {
@@ -54,7 +56,8 @@ BulkExchange::BulkExchange(ExchangeOptions options, const ShardPlans* plans, Exc
       transport_(transport),
       clock_(clock),
       stop_(stop),
-      residuals_(MakeResiduals(*plans, memory->values())),
+      residuals_(MakeResiduals(*plans, memory->values().elements)),
+      landings_(*plans, memory->num_variables()),
       steps_(static_cast<size_t>(memory->depth()) + 1),
       servers_(plans->size()) {
   const BulkRequest request = CommonRequest(options_);
@@ -112,6 +115,7 @@ void BulkExchange::BeginStep(int slot, int64_t step_number,
   ExchangeStep* const step = Activate(slot, method, State::kIncomplete);
   step->aggregation = aggregation;
   step->sequence = ++sequence_;
+  landings_.Reset();
   step->result.step = step_number;
 }
 
@@ -156,11 +160,7 @@ void BulkExchange::CopyEarlyAnswers(const ExchangeStep& step) {
   for (size_t s = 0; s < step.rounds.size(); ++s) {
     for (size_t m = 0; m < step.rounds[s].calls.size(); ++m) {
       if (!step.rounds[s].calls[m].landed) continue;
-      for (const PlannedBlock& block : plans_[s][m].blocks) {
-        const auto v = static_cast<size_t>(block.variable);
-        const float* from = memory_->values()[v].data() + block.first_element;
-        std::copy_n(from, block.num_elements, memory_->landing()[v].data() + block.first_element);
-      }
+      for (const PlannedBlock& block : plans_[s][m].blocks) memory_->CopyToLanding(block);
     }
   }
 }

@@ -14,6 +14,7 @@
 #include "core/client/bulk_transport.h"
 #include "core/client/exchange_memory.h"
 #include "core/client/exchange_state.h"
+#include "core/client/landing_tracker.h"
 #include "core/client/parameter_client.h"
 #include "core/client/retry.h"
 #include "core/client/transfer_plan.h"
@@ -56,6 +57,12 @@ class BulkExchange {
   // Sends what may be sent, waits up to `timeout` for something to happen, and handles it. False
   // when nothing did. Returns now and then before `timeout`.
   bool Drive(absl::Duration timeout);
+
+  // At depth 1: a variable whose values have arrived whole since the step began, and that was not
+  // taken since; see ParameterClient::NextValues.
+  std::optional<int> TakeLanded() { return landings_.Take(); }
+  // All answers of the slot's step have landed.
+  bool Landed(int slot) const { return steps_[static_cast<size_t>(slot)].landed; }
 
   // Everything is answered and has landed, and nothing reads the slot's gradients any more.
   bool Done(int slot) const;
@@ -110,8 +117,9 @@ class BulkExchange {
   BulkTransport* const transport_;
   const Clock* const clock_;
   const StopSignal* const stop_;
-  // Error feedback, per variable; empty where the format needs none.
+  // Error feedback, per variable; empty where nothing is encoded with it.
   std::vector<std::vector<float>> residuals_;
+  LandingTracker landings_;          // of depth 1
   std::vector<ExchangeStep> steps_;  // per slot
   std::vector<ServerState> servers_;
   std::vector<uint64_t> pausing_;  // tags of calls to be repeated

@@ -112,6 +112,8 @@ absl::Status BulkExchange::TakeAnswer(int slot, int shard, int message, ByteCurs
                              slot == pull_slot() ? memory_->values() : memory_->landing(),
                              &servers_[s].known_versions[m]));
   call.landed = true;
+  // A pull that brings nothing leaves what is there.
+  if (!answer_.blocks.empty()) landings_.Landed({shard, message});
   return absl::OkStatus();
 }
 
@@ -119,8 +121,10 @@ void BulkExchange::NoteStore(int shard, uint64_t store_id) {
   ServerState& server = servers_[static_cast<size_t>(shard)];
   if (store_id == server.store_id) return;
   server.store_id = store_id;
-  for (std::vector<uint64_t>& versions : server.known_versions) {
+  for (size_t m = 0; m < server.known_versions.size(); ++m) {
+    std::vector<uint64_t>& versions = server.known_versions[m];
     std::fill(versions.begin(), versions.end(), 0);
+    landings_.Void({shard, static_cast<int>(m)});
   }
   for (ExchangeStep& step : steps_) step.rounds[static_cast<size_t>(shard)].store_changed = true;
 }

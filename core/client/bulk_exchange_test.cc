@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/client/wire_memory_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -109,12 +110,25 @@ class BulkExchangeTest : public testing::Test {
       }
     }
     transport_ = std::make_unique<ScriptedTransport>(static_cast<int>(plans_.size()));
-    memory_ = std::make_unique<ExchangeMemory>(variables, depth);
+    memory_ = bytes_ ? MemoryOfBytes(variables.size(), depth)
+                     : std::make_unique<ExchangeMemory>(variables, depth);
     ExchangeOptions options;
     options.max_in_flight = max_in_flight;
     options.retry.first_pause = options.retry.longest_pause = absl::Nanoseconds(1);
     exchange_ = std::make_unique<BulkExchange>(options, &plans_, memory_.get(), transport_.get(),
                                                &clock_, &stop_);
+  }
+  std::unique_ptr<ExchangeMemory> MemoryOfBytes(size_t variables, int depth) {
+    const WireLayout array = WholeArrayLayout(WireFormat::kFloat32, ScriptedTransport::kElements);
+    wire_ = std::make_unique<HostWire>(
+        std::vector<VariableWire>(variables, {array, WireFormat::kFloat32}), depth);
+    return std::make_unique<ExchangeMemory>(ParameterMemory{{}, {}, wire_->memory()}, depth);
+  }
+  std::vector<int> TakeLanded() {
+    Settle();
+    std::vector<int> variables;
+    while (const std::optional<int> v = exchange_->TakeLanded()) variables.push_back(*v);
+    return variables;
   }
   void BeginStep(int slot, int64_t step) {
     exchange_->BeginStep(slot, step);
@@ -148,8 +162,23 @@ class BulkExchangeTest : public testing::Test {
     response.credits = credits;
     transport_->Answer(i, response, value);
   }
-  float Value(size_t variable) const { return memory_->values()[variable][0]; }
+  // The call that carries the variable.
+  void AnswerOf(uint32_t variable, float value) {
+    Settle();
+    const auto call = std::find_if(
+        transport_->started.begin(), transport_->started.end(),
+        [&](const auto& started) { return started.request.ranges.at(0).partition == variable; });
+    ASSERT_NE(call, transport_->started.end());
+    Answer(static_cast<size_t>(call - transport_->started.begin()), value);
+    Settle();
+  }
+  float Value(size_t variable) const {
+    if (bytes_) return wire_->Values(static_cast<int>(variable), memory_->value_set())[0];
+    return memory_->values().elements[variable][0];
+  }
 
+  bool bytes_ = false;  // wire memory
+  std::unique_ptr<HostWire> wire_;
   ShardPlans plans_;
   std::unique_ptr<ScriptedTransport> transport_;
   std::unique_ptr<ExchangeMemory> memory_;
@@ -259,7 +288,15 @@ TEST_F(BulkExchangeTest, MessageWaitsForItsPredecessorOfTheStepBefore) {
   EXPECT_EQ(exchange_->Publish(1).step, 11);
 }
 
-TEST_F(BulkExchangeTest, ValuesChangeOnlyWhenAStepIsPublished) {
+// In memory of elements and of bytes.
+class BothMemoriesTest : public BulkExchangeTest, public testing::WithParamInterface<bool> {
+ protected:
+  BothMemoriesTest() { bytes_ = GetParam(); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Bytes, BothMemoriesTest, testing::Bool());
+
+TEST_P(BothMemoriesTest, ValuesChangeOnlyWhenAStepIsPublished) {
   Make({2}, /*depth=*/2);
   BeginStep(0, 0);
   AnswerAll(1);
@@ -269,7 +306,7 @@ TEST_F(BulkExchangeTest, ValuesChangeOnlyWhenAStepIsPublished) {
   EXPECT_EQ(Value(1), 1);
 }
 
-TEST_F(BulkExchangeTest, AnswersBeforeThePredecessorIsPublishedAreNotLost) {
+TEST_P(BothMemoriesTest, AnswersBeforeThePredecessorIsPublishedAreNotLost) {
   Make({2}, /*depth=*/2);
   BeginStep(0, 0);
   BeginStep(1, 1);
@@ -343,6 +380,43 @@ TEST_F(BulkExchangeTest, AbandonReleasesEverything) {
   transport_->started.clear();
   exchange_->Abandon();
   EXPECT_THAT(transport_->resets, ElementsAre(0));
+}
+
+// ---- Variables whose values have landed.
+
+TEST_F(BulkExchangeTest, LandedVariablesAreTakenInTheOrderOfTheirAnswers) {
+  Make({2, 1});
+  exchange_->BeginPull();
+  AnswerAll(1);
+  exchange_->Publish(exchange_->pull_slot());
+  BeginStep(0, 0);
+  EXPECT_THAT(TakeLanded(), IsEmpty()) << "what a pull brought is not of the step";
+  AnswerOf(2, 1);
+  EXPECT_THAT(TakeLanded(), ElementsAre(2));
+  EXPECT_FALSE(exchange_->Landed(0));
+  AnswerOf(1, 1);
+  AnswerOf(0, 1);
+  EXPECT_THAT(TakeLanded(), ElementsAre(1, 0));
+  EXPECT_TRUE(exchange_->Landed(0));
+}
+
+TEST_F(BulkExchangeTest, VariablesOfAnotherStoreLandAgain) {
+  Make({3, 1});
+  BeginStep(0, 0);
+  AnswerOf(0, 1);
+  EXPECT_THAT(TakeLanded(), ElementsAre(0));
+  AnswerOf(1, 1);
+  answer_.store_id = 10;
+  AnswerOf(2, 2);  // of a new store
+  EXPECT_THAT(TakeLanded(), ElementsAre(2)) << "1 was not taken before it was void";
+  answer_.store_id = 9;
+  AnswerOf(3, 1);  // of the other shard
+  EXPECT_THAT(TakeLanded(), ElementsAre(3));
+  EXPECT_FALSE(exchange_->Landed(0)) << "the shard is pulled";
+  answer_.store_id = 10;
+  AnswerAll(3);  // with all blocks
+  EXPECT_THAT(TakeLanded(), ElementsAre(0, 1, 2));
+  EXPECT_TRUE(exchange_->Landed(0));
 }
 
 // ---- A server that was initialised anew.

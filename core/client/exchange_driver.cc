@@ -39,7 +39,9 @@ void ExchangeDriver::Ready(int slot, absl::Span<const MessageId> messages) {
   if (messages.empty()) return;
   if (!thread_.joinable()) {
     for (const MessageId& id : messages) exchange_.MessageReady(slot, id);
-    while (exchange_.Drive(absl::ZeroDuration())) {
+    // As often as there is something to send, and no more: a server that refuses would keep this
+    // busy with retries.
+    for (size_t i = 0; i <= messages.size() && exchange_.Drive(absl::ZeroDuration()); ++i) {
     }
     return;
   }
@@ -60,29 +62,46 @@ void ExchangeDriver::BeginPull() {
 }
 
 absl::StatusOr<PushResult> ExchangeDriver::Finish(int slot) {
-  if (thread_.joinable()) return FinishInBackground(slot);
+  const Outcome outcome = Await({Command::Kind::kFinish, slot});
+  if (!outcome.status.ok()) return outcome.status;
+  return outcome.result;
+}
+
+absl::StatusOr<std::optional<int>> ExchangeDriver::NextValues(int slot) {
+  const Outcome outcome = Await({Command::Kind::kNextValues, slot});
+  if (!outcome.status.ok()) return outcome.status;
+  return outcome.variable;
+}
+
+std::optional<ExchangeDriver::Outcome> ExchangeDriver::Try(const Command& awaited) {
+  if (!exchange_.status().ok()) return Outcome{exchange_.status()};
+  if (awaited.kind == Command::Kind::kFinish) {
+    if (!exchange_.Done(awaited.slot)) return std::nullopt;
+    return Outcome{absl::OkStatus(), exchange_.Publish(awaited.slot)};
+  }
+  const std::optional<int> variable = exchange_.TakeLanded();
+  if (!variable.has_value() && !exchange_.Landed(awaited.slot)) return std::nullopt;
+  return Outcome{absl::OkStatus(), {}, variable};
+}
+
+ExchangeDriver::Outcome ExchangeDriver::Await(const Command& awaited) {
+  if (thread_.joinable()) return AwaitInBackground(awaited);
   while (true) {
-    std::optional<absl::StatusOr<PushResult>> result = TryFinish(slot);
-    if (result.has_value()) return *std::move(result);
+    std::optional<Outcome> outcome = Try(awaited);
+    if (outcome.has_value()) return *std::move(outcome);
     exchange_.Drive(absl::InfiniteDuration());
   }
 }
 
-std::optional<absl::StatusOr<PushResult>> ExchangeDriver::TryFinish(int slot) {
-  if (!exchange_.status().ok()) return exchange_.status();
-  if (!exchange_.Done(slot)) return std::nullopt;
-  return exchange_.Publish(slot);
-}
-
-absl::StatusOr<PushResult> ExchangeDriver::FinishInBackground(int slot) {
+ExchangeDriver::Outcome ExchangeDriver::AwaitInBackground(const Command& awaited) {
   {
     MutexLock lock(&mu_);
-    commands_.push_back({Command::Kind::kFinish, slot});
+    commands_.push_back(awaited);
   }
   transport_->Wake();
   MutexLock lock(&mu_);
-  while (!result_.has_value()) finished_.Wait(&mu_);
-  return *std::exchange(result_, std::nullopt);
+  while (!outcome_.has_value()) finished_.Wait(&mu_);
+  return *std::exchange(outcome_, std::nullopt);
 }
 
 void ExchangeDriver::Execute(const Command& command) {
@@ -94,7 +113,8 @@ void ExchangeDriver::Execute(const Command& command) {
     case Command::Kind::kBeginPull:
       return exchange_.BeginPull();
     case Command::Kind::kFinish:
-      awaited_ = command.slot;
+    case Command::Kind::kNextValues:
+      awaited_ = command;
       return;
   }
 }
@@ -105,11 +125,11 @@ void ExchangeDriver::Run() {
     for (const Command& command : commands) Execute(command);
     commands.clear();
     if (awaited_.has_value()) {
-      std::optional<absl::StatusOr<PushResult>> result = TryFinish(*awaited_);
-      if (result.has_value()) {
+      std::optional<Outcome> outcome = Try(*awaited_);
+      if (outcome.has_value()) {
         awaited_.reset();
         MutexLock lock(&mu_);
-        result_ = std::move(result);
+        outcome_ = std::move(outcome);
         finished_.NotifyAll();
       }
     }

@@ -14,8 +14,8 @@
 namespace keelson {
 
 // Used by one thread; see BulkExchange for the order of calls and for slots. Without a thread of
-// its own, Ready sends what can be sent at once, and Finish drives the exchange. With it, both
-// only hand over.
+// its own, Ready sends what can be sent at once, and Finish and NextValues drive the exchange. With
+// it, all only hand over.
 class ExchangeDriver {
  public:
   ExchangeDriver(ExchangeOptions options, bool background, ShardPlans plans, ExchangeMemory* memory,
@@ -31,10 +31,13 @@ class ExchangeDriver {
 
   // Waits until the slot is done and publishes it. Or the error that ended the exchange.
   absl::StatusOr<PushResult> Finish(int slot);
+  // Waits for TakeLanded; nothing when the slot's step has landed and all was taken. Or the error
+  // that ended the exchange.
+  absl::StatusOr<std::optional<int>> NextValues(int slot);
 
  private:
   struct Command {
-    enum class Kind { kBeginStep, kReady, kBeginPull, kFinish };
+    enum class Kind { kBeginStep, kReady, kBeginPull, kFinish, kNextValues };
     Kind kind;
     int slot = 0;
     MessageId message = {};
@@ -42,9 +45,18 @@ class ExchangeDriver {
     std::optional<Aggregation> aggregation = {};
   };
 
+  // What Finish or NextValues returns.
+  struct Outcome {
+    absl::Status status;
+    PushResult result = {};
+    std::optional<int> variable = {};
+  };
+
   void Execute(const Command& command);
-  std::optional<absl::StatusOr<PushResult>> TryFinish(int slot);
-  absl::StatusOr<PushResult> FinishInBackground(int slot);
+  // Nothing: not yet.
+  std::optional<Outcome> Try(const Command& awaited);
+  Outcome Await(const Command& awaited);
+  Outcome AwaitInBackground(const Command& awaited);
   void Run();
   bool TakeCommands(std::vector<Command>* commands);
 
@@ -56,8 +68,8 @@ class ExchangeDriver {
   CondVar finished_;
   bool quit_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<Command> commands_ ABSL_GUARDED_BY(mu_);
-  std::optional<absl::StatusOr<PushResult>> result_ ABSL_GUARDED_BY(mu_);
-  std::optional<int> awaited_;  // the thread's: slot of a Finish
+  std::optional<Outcome> outcome_ ABSL_GUARDED_BY(mu_);
+  std::optional<Command> awaited_;  // the thread's: a kFinish or kNextValues
   std::thread thread_;
 };
 

@@ -2,48 +2,61 @@
 #ifndef KEELSON_CORE_CLIENT_EXCHANGE_MEMORY_H_
 #define KEELSON_CORE_CLIENT_EXCHANGE_MEMORY_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "core/client/parameter_client.h"
+#include "core/client/transfer_plan.h"
 #include "core/tensor/tensor.h"
 #include "core/tensor/variable.h"
 
 namespace keelson {
 
-// One array per variable and kind. Depth 1: values and gradients. Depth 2: two sets of gradients,
-// one per step under way, and a second set of values, where answers land while the caller reads the
-// first. Not thread-safe by itself; movable before use.
+// An array per variable of elements or, when that is empty, of bytes as they travel.
+struct ParameterArrays {
+  absl::Span<const absl::Span<float>> elements;
+  absl::Span<const absl::Span<uint8_t>> bytes;
+};
+
+// Sets of values and of gradients. Depth 1: one of each. Depth 2: two sets of gradients, one per
+// step under way, and two sets of values: answers land in one while the caller reads the other. Not
+// thread-safe by itself; movable before use.
 class ExchangeMemory {
  public:
   // Its own memory, zeros.
   ExchangeMemory(absl::Span<const VariableSpec> variables, int depth);
-  // The caller's; depth 1.
-  explicit ExchangeMemory(ParameterMemory memory);
+  // The caller's; its wire memory has `depth` sets, else the depth is 1.
+  ExchangeMemory(ParameterMemory memory, int depth);
 
-  int depth() const { return static_cast<int>(gradients_.size()); }
+  int depth() const { return depth_; }
+  int num_variables() const;
 
   // What the caller sees.
-  absl::Span<const absl::Span<float>> values() const { return values_; }
+  int value_set() const { return value_set_; }
+  ParameterArrays values() const { return ValuesOf(value_set_); }
   // Where answers go; the same as values() at depth 1.
-  absl::Span<const absl::Span<float>> landing() const {
-    return landing_.empty() ? values_ : landing_;
-  }
+  ParameterArrays landing() const { return ValuesOf(landing_set()); }
   // `slot` < depth().
-  absl::Span<const absl::Span<float>> gradients(int slot) const {
-    return gradients_[static_cast<size_t>(slot)];
-  }
+  ParameterArrays gradients(int slot) const;
 
   // Depth 2: what has landed becomes what the caller sees.
-  void SwapLanding() { values_.swap(landing_); }
+  void SwapLanding() { value_set_ = landing_set(); }
+  // Depth 2: copies a block's values to where answers go.
+  void CopyToLanding(const PlannedBlock& block);
 
  private:
   std::vector<absl::Span<float>> Allocate(absl::Span<const VariableSpec> variables);
+  int landing_set() const { return depth_ - 1 - value_set_; }
+  ParameterArrays ValuesOf(int set) const;
 
+  int depth_;
   std::vector<Tensor> owned_;
-  std::vector<absl::Span<float>> values_;
-  std::vector<absl::Span<float>> landing_;  // depth 2
+  // By set; empty with a wire memory.
+  std::vector<std::vector<absl::Span<float>>> values_;
   std::vector<std::vector<absl::Span<float>>> gradients_;
+  WireMemory wire_;
+  int value_set_ = 0;
 };
 
 }  // namespace keelson

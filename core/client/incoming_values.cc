@@ -41,7 +41,7 @@ absl::Status CheckAnswer(const PlannedMessage& plan, const BulkResponse& answer,
     ASSIGN_OR_RETURN(const size_t found, Find(plan, header, position));
     if (!skip_to(found)) return Malformed("a block that the caller does not have is missing");
     position = found + 1;
-    bytes += EncodedBytes(plan.blocks[found].pull, plan.blocks[found].num_elements);
+    bytes += PullBytes(plan.blocks[found]);
   }
   if (!skip_to(plan.blocks.size())) {
     return Malformed("a block that the caller does not have is missing");
@@ -78,20 +78,27 @@ void TakeElements(WireFormat format, ByteCursor* cursor, absl::Span<float> to) {
   }
 }
 
+void TakeBlock(const PlannedBlock& block, ByteCursor* cursor, const ParameterArrays& values) {
+  const auto v = static_cast<size_t>(block.variable);
+  if (values.elements.empty()) {
+    cursor->Read(values.bytes[v].data() + PullOffset(block), PullBytes(block));
+    return;
+  }
+  TakeElements(block.pull, cursor,
+               values.elements[v].subspan(static_cast<size_t>(block.first_element),
+                                          static_cast<size_t>(block.num_elements)));
+}
+
 }  // namespace
 
 absl::Status TakeValues(const PlannedMessage& plan, const BulkResponse& answer, bool whole,
-                        ByteCursor* cursor, absl::Span<const absl::Span<float>> values,
+                        ByteCursor* cursor, const ParameterArrays& values,
                         std::vector<uint64_t>* known_versions) {
   RETURN_IF_ERROR(CheckAnswer(plan, answer, whole, cursor->remaining(), *known_versions));
   size_t position = 0;
   for (const BlockHeader& header : answer.blocks) {
     ASSIGN_OR_RETURN(position, Find(plan, header, position));
-    const PlannedBlock& block = plan.blocks[position];
-    TakeElements(
-        block.pull, cursor,
-        values[static_cast<size_t>(block.variable)].subspan(
-            static_cast<size_t>(block.first_element), static_cast<size_t>(block.num_elements)));
+    TakeBlock(plan.blocks[position], cursor, values);
     (*known_versions)[position] = header.version;
     ++position;
   }

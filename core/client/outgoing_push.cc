@@ -39,13 +39,27 @@ bool InPlace(const PlannedMessage& plan, const Run& run) {
 }  // namespace
 
 OutgoingPush::OutgoingPush(const PlannedMessage* plan, BulkRequest request,
-                           absl::Span<const absl::Span<float>> gradients)
+                           const ParameterArrays& gradients)
     : plan_(plan), request_(std::move(request)) {
   request_.ranges = plan->ranges;
-  LayOut(gradients);
+  if (gradients.elements.empty()) {
+    LayOutBytes(gradients.bytes);
+  } else {
+    LayOutElements(gradients.elements);
+  }
 }
 
-void OutgoingPush::LayOut(absl::Span<const absl::Span<float>> gradients) {
+// Blocks without padding between them are one piece.
+void OutgoingPush::LayOutBytes(absl::Span<const absl::Span<uint8_t>> gradients) {
+  for (const PlannedBlock& block : plan_->blocks) {
+    const uint8_t* from = gradients[static_cast<size_t>(block.variable)].data() + block.push_offset;
+    const bool joins = !pieces_.empty() && pieces_.back().data + pieces_.back().size == from;
+    if (!joins) pieces_.push_back({from, 0});
+    pieces_.back().size += PushBytes(block);
+  }
+}
+
+void OutgoingPush::LayOutElements(absl::Span<const absl::Span<float>> gradients) {
   const std::vector<Run> runs = RunsOf(*plan_);
   size_t buffer_bytes = 0;
   for (const Run& run : runs) {

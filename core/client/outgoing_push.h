@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "core/client/exchange_memory.h"
 #include "core/client/parameter_client.h"
 #include "core/client/transfer_plan.h"
 #include "core/wire/bulk_messages.h"
@@ -25,22 +26,22 @@ struct PushStamp {
   std::optional<Aggregation> aggregation;
 };
 
-// Large runs of float32 gradients are sent from where they are; small ones are copied together, and
-// other formats encoded, into a buffer that is reused from step to step.
+// Of gradients as elements, large runs of float32 are sent from where they are; small ones are
+// copied together, and other formats encoded, into a buffer that is reused from step to step.
+// Gradients that are bytes already are sent from where they are.
 class OutgoingPush {
  public:
   // Runs of fewer bytes are copied.
   static constexpr size_t kSmallestInPlace = 16 * 1024;
 
   // `request` has all that is the same in each step but the ranges. `plan` and the gradients'
-  // memory (an array per variable of the model) outlive this.
-  OutgoingPush(const PlannedMessage* plan, BulkRequest request,
-               absl::Span<const absl::Span<float>> gradients);
+  // memory outlive this.
+  OutgoingPush(const PlannedMessage* plan, BulkRequest request, const ParameterArrays& gradients);
   OutgoingPush(const OutgoingPush&) = delete;
   OutgoingPush& operator=(const OutgoingPush&) = delete;
 
   // Takes the gradients as they are now. `residuals`: per variable, as large as the variable where
-  // its format has error feedback. Nothing is held().
+  // its elements are encoded with error feedback. Nothing is held().
   void Encode(const PushStamp& stamp, absl::Span<std::vector<float>> residuals);
 
   // What was encoded, as often as it is asked for.
@@ -62,7 +63,8 @@ class OutgoingPush {
     uint8_t* to;
   };
 
-  void LayOut(absl::Span<const absl::Span<float>> gradients);
+  void LayOutElements(absl::Span<const absl::Span<float>> gradients);
+  void LayOutBytes(absl::Span<const absl::Span<uint8_t>> gradients);
   void EncodeBlock(const Copied& copied, absl::Span<std::vector<float>> residuals);
   Fragment Hold(Piece piece);
 

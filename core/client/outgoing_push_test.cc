@@ -48,7 +48,7 @@ class OutgoingPushTest : public testing::Test {
     BulkRequest request;
     request.incarnation = 42;
     request.last_part = true;
-    push_ = std::make_unique<OutgoingPush>(&plan_, request, spans_);
+    push_ = std::make_unique<OutgoingPush>(&plan_, request, ParameterArrays{spans_, {}});
   }
   void Encode(uint64_t sequence = 1) {
     push_->Encode({sequence, /*step=*/7, /*pulled_shard_step=*/5, aggregation_},
@@ -132,6 +132,40 @@ TEST_F(OutgoingPushTest, FeedbackIsAddedToTheNextStep) {
   float kept[2];
   std::memcpy(kept, payload.data() + 12, 8);
   EXPECT_THAT(kept, testing::ElementsAre(3, 4)) << "6 and 5 went first";
+}
+
+TEST_F(OutgoingPushTest, BytesStayWhereTheyAreAndPaddingStaysThere) {
+  // Two blocks of 3 and 1 elements with padding behind the first one, then one of 2.
+  plan_ = PlanOf({{3, WireFormat::kFloat16}, {1, WireFormat::kFloat16}, {2, kF32}});
+  plan_.blocks[1].variable = 0;
+  plan_.blocks[1].push_offset = 8;
+  plan_.blocks[2].variable = 1;
+  std::string first = "abcdef__gh__", second = "ijklmnop";
+  const auto bytes = [](std::string* text) {
+    return absl::MakeSpan(reinterpret_cast<uint8_t*>(text->data()), text->size());
+  };
+  const std::vector<absl::Span<uint8_t>> gradients = {bytes(&first), bytes(&second)};
+  OutgoingPush push(&plan_, {}, {{}, gradients});
+  push.Encode({}, {});
+  const ByteRope rope = push.Rope();
+  EXPECT_EQ(Payload(rope), "abcdefghijklmnop");
+  ASSERT_EQ(rope.fragments().size(), 4u) << "header, the two blocks, the other variable";
+  EXPECT_EQ(rope.fragments()[2].data, gradients[0].data() + 8);
+  EXPECT_EQ(rope.fragments()[3].data, gradients[1].data());
+}
+
+TEST_F(OutgoingPushTest, BlocksWithoutPaddingBetweenThemAreOnePiece) {
+  plan_ = PlanOf({{2, kF32}, {1, kF32}});
+  plan_.blocks[1].variable = 0;
+  plan_.blocks[1].push_offset = 8;
+  std::string text = "abcdefghijkl";
+  const std::vector<absl::Span<uint8_t>> gradients = {
+      absl::MakeSpan(reinterpret_cast<uint8_t*>(text.data()), text.size())};
+  OutgoingPush push(&plan_, {}, {{}, gradients});
+  push.Encode({}, {});
+  const ByteRope rope = push.Rope();
+  EXPECT_EQ(Payload(rope), text);
+  EXPECT_EQ(rope.fragments().size(), 2u);
 }
 
 TEST_F(OutgoingPushTest, CarriesItsAggregationAndForgetsIt) {

@@ -10,15 +10,22 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "core/wire/wire_layout.h"
 
 namespace keelson {
 
-// Memory of the caller that a client works on instead of its own: one array per variable. `values`
-// is written in Pull and from Begin to End, `gradients` is read from Offer to End. A model whose
-// device computes in host memory lends its own, and nothing is copied. Only at depth 1.
+// Memory of the caller that a client works on instead of its own, in one of two forms.
 struct ParameterMemory {
+  // Arrays of elements, one per variable, only at depth 1: `values` is written in Pull and from
+  // Begin to End, `gradients` is read from Offer to End. A model whose device computes in host
+  // memory lends its own, and nothing is copied.
   std::vector<absl::Span<float>> values;
   std::vector<absl::Span<float>> gradients;
+  // Or bytes as they travel, as WireOf lays them out; as many sets as the depth. The client neither
+  // encodes nor decodes: it sends from wire->gradients[set], read from Offer to the End that
+  // acknowledges the step, and what arrives goes to wire->values[set] as it is. values() and
+  // gradients() are empty.
+  std::optional<WireMemory> wire = std::nullopt;
 };
 
 // A step whose gradients the servers add up, in synchronous mode, instead of applying them.
@@ -54,6 +61,7 @@ struct PushResult {
 //   Pull                       the first values
 //   Begin(step)
 //     Offer(variable)...       as gradients become complete, in any order; what is complete is sent
+//     NextValues()...          optional
 //   End()                      the rest is sent
 // A step's values come with the answers to its push. At depth 1, End returns when they are in
 // values(). At depth 2 it returns when those of the step before are; values() stays as it is until
@@ -79,6 +87,10 @@ class ParameterClient {
   // caller from the return of the last End (or from the start) to Offer of the variable, or End.
   virtual absl::Span<const absl::Span<float>> gradients() const = 0;
 
+  // Which set of a wire memory they are: that of values(), and that of gradients(). 0 at depth 1.
+  virtual int value_set() const = 0;
+  virtual int gradient_set() const = 0;
+
   // Steps under way at a time: 1 or 2.
   virtual int depth() const = 0;
 
@@ -89,6 +101,12 @@ class ParameterClient {
   virtual void Begin(int64_t step, std::optional<Aggregation> aggregation = std::nullopt) = 0;
   // gradients()[variable] is complete and is not touched any more until the next gradients().
   virtual void Offer(int variable) = 0;
+  // After the last Offer: all gradients are complete. At depth 1, without an Aggregation, waits
+  // until the step's values of another variable have arrived whole and returns its position, so
+  // that the caller can use them while others are on their way. A variable is returned again when
+  // its server was set up anew meanwhile: its array is written again, and what was read of it
+  // before is void. Nothing: all have arrived, or there is nothing to wait for.
+  virtual absl::StatusOr<std::optional<int>> NextValues() = 0;
   // All gradients are complete. Returns the step that has been acknowledged: at depth 1 this one,
   // at depth 2 the one before, or none after the first. Each is applied, or added to its round,
   // once, however often it had to be sent; see PushResult::refused.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/client/wire_plan.h"
 
 namespace keelson {
 namespace {
@@ -13,57 +14,68 @@ using Options = ShardedParameterClient::Options;
 
 absl::Status Invalid(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
-// Position in `ours` of each of the placement's variables.
-absl::StatusOr<std::vector<int>> MatchVariables(absl::Span<const VariableSpec> ours,
-                                                absl::Span<const VariableSpec> placed) {
-  std::vector<int> positions;
-  for (const VariableSpec& variable : placed) {
-    const auto found = std::find_if(ours.begin(), ours.end(), [&](const VariableSpec& candidate) {
-      return candidate.name == variable.name && candidate.shape == variable.shape;
-    });
-    if (found == ours.end()) {
-      return Invalid(absl::StrCat("placement: the model has no variable ", variable.name,
-                                  variable.shape.ToString()));
-    }
-    positions.push_back(static_cast<int>(found - ours.begin()));
-  }
-  if (placed.size() != ours.size()) {
-    return Invalid(
-        absl::StrCat("placement: expected ", ours.size(), " variables, found ", placed.size()));
-  }
-  return positions;
-}
-
-absl::Status CheckArrays(absl::string_view what, absl::Span<const VariableSpec> variables,
-                         absl::Span<const absl::Span<float>> arrays) {
+// `sizes`: by variable, in `unit`.
+template <typename T>
+absl::Status CheckArrays(absl::string_view what, absl::string_view unit,
+                         absl::Span<const VariableSpec> variables, absl::Span<const size_t> sizes,
+                         absl::Span<const absl::Span<T>> arrays) {
   if (arrays.size() != variables.size()) {
     return Invalid(absl::StrCat("memory: expected ", what, " of ", variables.size(),
                                 " variables, found ", arrays.size()));
   }
   for (size_t v = 0; v < variables.size(); ++v) {
-    const auto expected = static_cast<size_t>(variables[v].shape.num_elements());
-    if (arrays[v].size() == expected) continue;
+    if (arrays[v].size() == sizes[v]) continue;
     return Invalid(absl::StrCat("memory: ", what, " of ", variables[v].name, ": expected ",
-                                expected, " elements, found ", arrays[v].size()));
+                                sizes[v], " ", unit, ", found ", arrays[v].size()));
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckOptions(const Options& options, absl::Span<const VariableSpec> variables) {
+absl::Status CheckElements(absl::Span<const VariableSpec> variables,
+                           const ParameterMemory& memory) {
+  std::vector<size_t> sizes;
+  for (const VariableSpec& variable : variables) {
+    sizes.push_back(static_cast<size_t>(variable.shape.num_elements()));
+  }
+  RETURN_IF_ERROR(CheckArrays<float>("values", "elements", variables, sizes, memory.values));
+  return CheckArrays<float>("gradients", "elements", variables, sizes, memory.gradients);
+}
+
+absl::Status CheckWire(absl::Span<const VariableSpec> variables,
+                       absl::Span<const VariableWire> wire, int depth, const WireMemory& memory) {
+  const auto sets = static_cast<size_t>(depth);
+  if (memory.values.size() != sets || memory.gradients.size() != sets) {
+    return Invalid(absl::StrCat("memory: expected ", sets,
+                                " sets of values and of gradients, found ", memory.values.size(),
+                                " and ", memory.gradients.size()));
+  }
+  std::vector<size_t> values, gradients;
+  for (const VariableWire& variable : wire) {
+    values.push_back(EncodedBytes(variable.values, variable.gradient.num_elements));
+    gradients.push_back(variable.gradient.bytes);
+  }
+  for (size_t set = 0; set < sets; ++set) {
+    RETURN_IF_ERROR(CheckArrays<uint8_t>("values", "bytes", variables, values, memory.values[set]));
+    RETURN_IF_ERROR(
+        CheckArrays<uint8_t>("gradients", "bytes", variables, gradients, memory.gradients[set]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOptions(const Options& options, absl::Span<const VariableSpec> variables,
+                          absl::Span<const VariableWire> wire) {
   if (options.depth != 1 && options.depth != 2) {
     return Invalid(absl::StrCat("depth: expected 1 or 2, found ", options.depth));
   }
   if (options.depth == 2 && !options.background) {
     return Invalid("depth 2 needs a background thread");
   }
-  if (!options.formats.empty() && options.formats.size() != variables.size()) {
-    return Invalid(
-        absl::StrCat("formats: expected ", variables.size(), ", found ", options.formats.size()));
-  }
   if (!options.memory.has_value()) return absl::OkStatus();
-  if (options.depth == 2) return Invalid("depth 2 needs the client's own memory");
-  RETURN_IF_ERROR(CheckArrays("values", variables, options.memory->values));
-  return CheckArrays("gradients", variables, options.memory->gradients);
+  if (options.memory->wire.has_value()) {
+    return CheckWire(variables, wire, options.depth, *options.memory->wire);
+  }
+  if (options.depth == 2) return Invalid("depth 2 needs the client's own memory or wire memory");
+  return CheckElements(variables, *options.memory);
 }
 
 ShardPlans PlanAll(const Placement& placement, absl::Span<const int> positions,
@@ -92,15 +104,17 @@ ExchangeOptions ToExchangeOptions(const Options& options, uint64_t placement_fin
 absl::StatusOr<std::unique_ptr<ShardedParameterClient>> ShardedParameterClient::Create(
     Options options, absl::Span<const VariableSpec> variables, const Placement& placement,
     std::unique_ptr<BulkTransport> transport, const Clock* clock, const StopSignal* stop) {
-  ASSIGN_OR_RETURN(const std::vector<int> positions,
-                   MatchVariables(variables, placement.variables()));
+  ASSIGN_OR_RETURN(const std::vector<int> positions, MatchVariables(variables, placement));
+  ASSIGN_OR_RETURN(const std::vector<VariableWire> wire,
+                   WireOf(placement, variables, options.formats));
   if (transport->num_shards() != placement.num_shards()) {
     return Invalid(absl::StrCat("placement: expected ", transport->num_shards(), " shards, found ",
                                 placement.num_shards()));
   }
-  RETURN_IF_ERROR(CheckOptions(options, variables));
-  ExchangeMemory memory = options.memory.has_value() ? ExchangeMemory(*std::move(options.memory))
-                                                     : ExchangeMemory(variables, options.depth);
+  RETURN_IF_ERROR(CheckOptions(options, variables, wire));
+  ExchangeMemory memory = options.memory.has_value()
+                              ? ExchangeMemory(*std::move(options.memory), options.depth)
+                              : ExchangeMemory(variables, options.depth);
   return std::unique_ptr<ShardedParameterClient>(
       new ShardedParameterClient(std::move(memory), PlanAll(placement, positions, options.formats),
                                  ToExchangeOptions(options, placement.Fingerprint()),
@@ -112,7 +126,7 @@ ShardedParameterClient::ShardedParameterClient(ExchangeMemory memory, ShardPlans
                                                std::unique_ptr<BulkTransport> transport,
                                                const Clock* clock, const StopSignal* stop)
     : memory_(std::move(memory)),
-      offers_(plans, static_cast<int>(memory_.values().size())),
+      offers_(plans, memory_.num_variables()),
       driver_(std::move(options), background, std::move(plans), &memory_, std::move(transport),
               clock, stop) {}
 
@@ -131,6 +145,12 @@ void ShardedParameterClient::Begin(int64_t step, std::optional<Aggregation> aggr
 }
 
 void ShardedParameterClient::Offer(int variable) { driver_.Ready(slot_, offers_.Offer(variable)); }
+
+absl::StatusOr<std::optional<int>> ShardedParameterClient::NextValues() {
+  driver_.Ready(slot_, offers_.OfferRest());
+  if (depth() > 1 || aggregated_) return std::nullopt;
+  return driver_.NextValues(slot_);
+}
 
 absl::StatusOr<std::optional<PushResult>> ShardedParameterClient::End() {
   driver_.Ready(slot_, offers_.OfferRest());

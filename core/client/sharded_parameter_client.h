@@ -50,19 +50,23 @@ class ShardedParameterClient : public ParameterClient {
   // `variables` are the model's, in the caller's order; `transport` has as many shards as the
   // placement. Clock and stop signal outlive the client. INVALID_ARGUMENT: the placement is of
   // other variables, or of another number of shards; a depth other than 1 or 2; depth 2 without
-  // background or with memory; memory or formats that do not fit the variables.
+  // background or with memory of elements; memory or formats that do not fit the variables and the
+  // placement.
   static absl::StatusOr<std::unique_ptr<ShardedParameterClient>> Create(
       Options options, absl::Span<const VariableSpec> variables, const Placement& placement,
       std::unique_ptr<BulkTransport> transport, const Clock* clock, const StopSignal* stop);
 
-  absl::Span<const absl::Span<float>> values() const override { return memory_.values(); }
+  absl::Span<const absl::Span<float>> values() const override { return memory_.values().elements; }
   absl::Span<const absl::Span<float>> gradients() const override {
-    return memory_.gradients(slot_);
+    return memory_.gradients(slot_).elements;
   }
+  int value_set() const override { return memory_.value_set(); }
+  int gradient_set() const override { return slot_; }
   int depth() const override { return memory_.depth(); }
   absl::Status Pull() override;
   void Begin(int64_t step, std::optional<Aggregation> aggregation = std::nullopt) override;
   void Offer(int variable) override;
+  absl::StatusOr<std::optional<int>> NextValues() override;
   absl::StatusOr<std::optional<PushResult>> End() override;
   absl::StatusOr<std::optional<PushResult>> Drain() override;
 

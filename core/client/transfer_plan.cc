@@ -5,8 +5,6 @@
 namespace keelson {
 namespace {
 
-size_t PullBytes(const PlannedBlock& block) { return EncodedBytes(block.pull, block.num_elements); }
-
 void Append(const PlannedBlock& block, PlannedMessage* message) {
   if (message->blocks.empty() || message->blocks.back().partition != block.partition) {
     message->ranges.push_back({block.partition, block.block, 0, block.push, block.pull});
@@ -20,18 +18,6 @@ void Append(const PlannedBlock& block, PlannedMessage* message) {
 bool Fits(const PlannedMessage& message, const PlannedBlock& block) {
   return message.push_bytes + PushBytes(block) <= kBulkPayloadBytes &&
          message.pull_bytes + PullBytes(block) <= kBulkPayloadBytes;
-}
-
-// The shard's partitions, those of the model's last variable first.
-std::vector<int> BackwardPartitions(const Placement& placement, int shard,
-                                    absl::Span<const int> positions) {
-  std::vector<int> partitions = placement.PartitionsOf(shard);
-  const auto position = [&](int p) {
-    return positions[static_cast<size_t>(placement.partition(p).variable)];
-  };
-  std::stable_sort(partitions.begin(), partitions.end(),
-                   [&](int a, int b) { return position(a) > position(b); });
-  return partitions;
 }
 
 PlannedBlock PlanBlock(const Placement& placement, int p, int64_t b, int variable,
@@ -50,6 +36,8 @@ PlannedBlock PlanBlock(const Placement& placement, int p, int64_t b, int variabl
   return block;
 }
 
+size_t RoundUpTo4(size_t bytes) { return (bytes + 3) / 4 * 4; }
+
 }  // namespace
 
 size_t PushBytes(const PlannedBlock& block) {
@@ -57,18 +45,43 @@ size_t PushBytes(const PlannedBlock& block) {
                                          : EncodedBytes(block.push, block.num_elements);
 }
 
+size_t PullBytes(const PlannedBlock& block) { return EncodedBytes(block.pull, block.num_elements); }
+
+size_t PullOffset(const PlannedBlock& block) {
+  return EncodedBytes(block.pull, block.first_element);
+}
+
+std::vector<PlannedBlock> PlanBlocks(const Placement& placement, absl::Span<const int> positions,
+                                     absl::Span<const VariableFormats> formats) {
+  std::vector<PlannedBlock> blocks;
+  for (int p = 0; p < static_cast<int>(placement.partitions().size()); ++p) {
+    const int variable = positions[static_cast<size_t>(placement.partition(p).variable)];
+    for (int64_t b = 0; b < placement.NumBlocks(p); ++b) {
+      PlannedBlock block =
+          PlanBlock(placement, p, b, variable, formats[static_cast<size_t>(variable)]);
+      if (block.first_element > 0) {
+        block.push_offset = blocks.back().push_offset + RoundUpTo4(PushBytes(blocks.back()));
+      }
+      blocks.push_back(block);
+    }
+  }
+  return blocks;
+}
+
 std::vector<PlannedMessage> PlanTransfers(const Placement& placement, int shard,
                                           absl::Span<const int> positions,
                                           absl::Span<const VariableFormats> formats) {
+  std::vector<PlannedBlock> blocks = PlanBlocks(placement, positions, formats);
+  std::erase_if(blocks, [&](const PlannedBlock& block) {
+    return placement.partition(static_cast<int>(block.partition)).shard != shard;
+  });
+  std::stable_sort(blocks.begin(), blocks.end(), [](const PlannedBlock& a, const PlannedBlock& b) {
+    return a.variable > b.variable;
+  });
   std::vector<PlannedMessage> messages;
-  for (const int p : BackwardPartitions(placement, shard, positions)) {
-    const int variable = positions[static_cast<size_t>(placement.partition(p).variable)];
-    for (int64_t b = 0; b < placement.NumBlocks(p); ++b) {
-      const PlannedBlock block =
-          PlanBlock(placement, p, b, variable, formats[static_cast<size_t>(variable)]);
-      if (messages.empty() || !Fits(messages.back(), block)) messages.emplace_back();
-      Append(block, &messages.back());
-    }
+  for (const PlannedBlock& block : blocks) {
+    if (messages.empty() || !Fits(messages.back(), block)) messages.emplace_back();
+    Append(block, &messages.back());
   }
   return messages;
 }

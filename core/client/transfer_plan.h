@@ -27,6 +27,7 @@ struct PlannedBlock {
   WireFormat push = WireFormat::kFloat32;
   WireFormat pull = WireFormat::kFloat32;
   int64_t top_k_count = 0;  // elements of a kTopK push
+  size_t push_offset = 0;   // of its bytes in the variable's encoded gradient; see WireOf
 };
 
 struct PlannedMessage {
@@ -48,12 +49,21 @@ struct MessageId {
   friend bool operator==(const MessageId&, const MessageId&) = default;
 };
 
-// Bytes of the block in a push.
+// Bytes of the block in a push, and in an answer with values.
 size_t PushBytes(const PlannedBlock& block);
+size_t PullBytes(const PlannedBlock& block);
+// Of the block's first byte in the variable's encoded values, which are one array.
+size_t PullOffset(const PlannedBlock& block);
+
+// All blocks of the placement, partition by partition: those of a variable follow each other in
+// its elements. `positions[v]` is where the placement's variable v stands in the model, `formats`
+// are by that position.
+std::vector<PlannedBlock> PlanBlocks(const Placement& placement, absl::Span<const int> positions,
+                                     absl::Span<const VariableFormats> formats);
 
 // The messages that together carry every block of `shard` once. The last variable of the model
-// comes first, since backpropagation completes its gradient first. `positions[v]` is where the
-// placement's variable v stands in the model, `formats` are by that position.
+// comes first, since backpropagation completes its gradient first. `positions` and `formats` as
+// PlanBlocks has them.
 std::vector<PlannedMessage> PlanTransfers(const Placement& placement, int shard,
                                           absl::Span<const int> positions,
                                           absl::Span<const VariableFormats> formats);

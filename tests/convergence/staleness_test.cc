@@ -122,7 +122,8 @@ class ForcedStaleness {
     records_.clear();
     for (int64_t i = 0; i < batch; ++i) records_.push_back(order.Record(begin + i));
     ASSERT_TRUE(data_.train->Read(records_, &batch_).ok());
-    const auto result = model_->ComputeGradients(batch_, 0, client.gradients(), nullptr);
+    const auto result =
+        model_->ComputeGradients(batch_, {}, {.arrays = client.gradients()}, nullptr);
     ASSERT_TRUE(result.ok()) << result.status();
     diverged_ = !result->has_gradients;
     if (diverged_) return;

@@ -76,8 +76,10 @@ TEST(MembershipTest, WorkerWithAnotherConfigurationIsRefusedWithBothHashes) {
   flags.device = "cpu";
   flags.compute_threads = 1;
   StopSignal stop;
-  const absl::Status refused =
-      RunWorkerRole(other, flags, chief.get(), GrpcParameterClients(other, flags), &stop);
+  const auto devices = OpenWorkerDevices(flags, other.cluster);
+  ASSERT_TRUE(devices.ok()) << devices.status();
+  const absl::Status refused = RunWorkerRole(other, flags, devices->get(), chief.get(),
+                                             GrpcParameterClients(other, flags), &stop);
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr(HashToString(expected)));
   EXPECT_THAT(std::string(refused.message()), HasSubstr(HashToString(other.config_hash)));

@@ -53,11 +53,14 @@ int PortCount(const Job::Layout& layout) { return layout.ps + layout.workers + 2
 
 }  // namespace
 
-std::string ProgramOf(Role role) {
+std::string ProgramPath(const std::string& name) {
   const char* const folder = std::getenv("KEELSON_BINARY_DIR");
   EXPECT_NE(folder, nullptr) << "KEELSON_BINARY_DIR: expected the folder of the programs";
-  const std::string name = role == Role::kPs ? "ps_server" : std::string(RoleName(role));
   return JoinPath(folder == nullptr ? "." : folder, name);
+}
+
+std::string ProgramOf(Role role) {
+  return ProgramPath(role == Role::kPs ? "ps_server" : std::string(RoleName(role)));
 }
 
 std::vector<std::string> ErrorLines(const std::string& log) {
@@ -153,11 +156,19 @@ std::vector<std::string> Job::FlagsOf(Role role) const {
   return flags;
 }
 
+void Job::UseProgram(const Task& task, const std::string& name,
+                     const std::map<std::string, std::string>& environment) {
+  programs_[task] = {ProgramPath(name), environment};
+}
+
 void Job::Start(const Task& task, const std::vector<std::string>& flags,
                 const std::optional<std::string>& tf_config) {
+  const auto program = programs_.find(task);
   Process::Command command;
+  if (program != programs_.end()) command.environment = program->second.environment;
   command.argv = FlagsOf(task.role);
-  command.argv.insert(command.argv.begin(), ProgramOf(task.role));
+  command.argv.insert(command.argv.begin(),
+                      program == programs_.end() ? ProgramOf(task.role) : program->second.path);
   command.argv.insert(command.argv.end(), flags.begin(), flags.end());
   const std::string variable = tf_config.value_or(TfConfig(task));
   if (!variable.empty()) command.environment["TF_CONFIG"] = variable;

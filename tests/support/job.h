@@ -23,7 +23,8 @@ inline constexpr Task kEvaluatorTask = {Role::kEvaluator, 0};
 inline Task PsTask(int index) { return {Role::kPs, index}; }
 inline Task WorkerTask(int index) { return {Role::kWorker, index}; }
 
-// Path of a role's program.
+// Path of a program of KEELSON_BINARY_DIR, and of a role's.
+std::string ProgramPath(const std::string& name);
 std::string ProgramOf(Role role);
 
 // Records of severity E.
@@ -49,6 +50,11 @@ class Job {
   // Flags for every task, beside --config and --model_dir, and for the tasks of one role.
   void AddFlag(const std::string& flag) { flags_.push_back(flag); }
   void AddFlag(Role role, const std::string& flag) { role_flags_[role].push_back(flag); }
+
+  // The task is this program of KEELSON_BINARY_DIR instead of its role's, with these variables in
+  // its environment.
+  void UseProgram(const Task& task, const std::string& name,
+                  const std::map<std::string, std::string>& environment = {});
 
   // All flags that a task of this role is started with.
   std::vector<std::string> FlagsOf(Role role) const;
@@ -102,6 +108,11 @@ class Job {
   const ReservedPorts ports_;
   std::vector<std::string> flags_;
   std::map<Role, std::vector<std::string>> role_flags_;
+  struct Program {
+    std::string path;
+    std::map<std::string, std::string> environment;
+  };
+  std::map<Task, Program> programs_;  // that are not their role's
   std::map<std::pair<Task, Task>, std::unique_ptr<FaultProxy>> links_;
   std::map<Task, std::unique_ptr<Process>> processes_;
   int starts_ = 0;

@@ -184,14 +184,19 @@ absl::Status LocalCluster::Join(std::unique_ptr<Member>* member) {
   return status;
 }
 
+absl::Status LocalCluster::RunWorker(Member* member) const {
+  const auto devices = options_.open_devices
+                           ? options_.open_devices()
+                           : OpenWorkerDevices(OneThread(), member->context.cluster);
+  if (!devices.ok()) return devices.status();
+  return RunWorkerRole(member->context, OneThread(), devices->get(), member->link.get(),
+                       GrpcParameterClients(member->context, OneThread()), &member->stop);
+}
+
 void LocalCluster::StartWorker(int index) {
   workers_[index] = MakeMember({Role::kWorker, index});
   Member* const member = workers_[index].get();
-  member->thread = std::thread([member] {
-    member->status =
-        RunWorkerRole(member->context, OneThread(), member->link.get(),
-                      GrpcParameterClients(member->context, OneThread()), &member->stop);
-  });
+  member->thread = std::thread([this, member] { member->status = RunWorker(member); });
 }
 
 void LocalCluster::KillWorker(int index) {

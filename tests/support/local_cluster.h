@@ -4,15 +4,18 @@
 #define KEELSON_TESTS_SUPPORT_LOCAL_CLUSTER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "chief/chief.h"
 #include "chief/chief_grpc_service.h"
 #include "core/base/stop_signal.h"
+#include "core/device/device_group.h"
 #include "core/rpc/server.h"
 #include "core/startup/role_program.h"
 #include "ps_server/parameter_grpc_service.h"
@@ -34,6 +37,8 @@ class LocalCluster {
     bool evaluator = false;
     v1::TrainConfig config;  // final, with a model directory
     int lease_seconds = 3;
+    // Of each worker; empty: a CPU with one thread.
+    std::function<absl::StatusOr<std::unique_ptr<DeviceGroup>>()> open_devices = {};
   };
 
   // Starts nothing yet.
@@ -114,6 +119,7 @@ class LocalCluster {
 
   std::string ServerAddress(int index) const;
   std::unique_ptr<Member> MakeMember(Task task);
+  absl::Status RunWorker(Member* member) const;
   static absl::Status Join(std::unique_ptr<Member>* member);
 
   const Options options_;

@@ -1,0 +1,18 @@
+// How the errors of a worker's devices end it.
+#ifndef KEELSON_WORKER_DEVICE_STATUS_H_
+#define KEELSON_WORKER_DEVICE_STATUS_H_
+
+#include "absl/status/status.h"
+
+namespace keelson {
+
+// RESOURCE_EXHAUSTED of a device becomes FAILED_PRECONDITION: a step that needs more memory than
+// there is needs it after a restart too. Others stay as they are.
+inline absl::Status DeviceStatus(const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) return status;
+  return absl::FailedPreconditionError(status.message());
+}
+
+}  // namespace keelson
+
+#endif  // KEELSON_WORKER_DEVICE_STATUS_H_
