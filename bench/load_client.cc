@@ -7,7 +7,6 @@
 #include "bench/step_client.h"
 
 namespace keelson::bench {
-namespace {
 
 VariableFormats FormatsOf(Wire wire) {
   VariableFormats formats;
@@ -16,8 +15,6 @@ VariableFormats FormatsOf(Wire wire) {
   formats.pull = WireFormat::kBfloat16;
   return formats;
 }
-
-}  // namespace
 
 LoadPlan PlanLoad(const Scenario& scenario, std::vector<std::string> addresses) {
   LoadPlan plan;

@@ -31,6 +31,8 @@ struct LoadPlan {
   std::vector<VariableFormats> formats;  // per variable of the placement
 };
 
+VariableFormats FormatsOf(Wire wire);
+
 LoadPlan PlanLoad(const Scenario& scenario, std::vector<std::string> addresses);
 
 // With connections of its own, made at its first call. INVALID_ARGUMENT: see

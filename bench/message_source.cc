@@ -52,8 +52,8 @@ class PushSource : public MessageSource {
       for (const PlannedMessage& message : plans_[s]) {
         BulkRequest push = request;
         push.last_part = &message == &plans_[s].back();
-        shards_[s].push_back(
-            std::make_unique<OutgoingPush>(&message, std::move(push), gradients_.spans()));
+        shards_[s].push_back(std::make_unique<OutgoingPush>(
+            &message, std::move(push), ParameterArrays{gradients_.spans(), {}}));
       }
       sequences_.emplace_back(plans_[s].size());
     }
@@ -127,7 +127,7 @@ class PullSource : public MessageSource {
     ASSIGN_OR_RETURN(const size_t payload_bytes, DecodeBulkResponse(&cursor, &answer_));
     versions_.resize(plan.blocks.size());
     RETURN_IF_ERROR(
-        TakeValues(plan, answer_, /*whole=*/true, &cursor, values_.spans(), &versions_));
+        TakeValues(plan, answer_, /*whole=*/true, &cursor, {values_.spans(), {}}, &versions_));
     return payload_bytes;
   }
 

@@ -5,21 +5,16 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "bench/load_client.h"
 #include "bench/message_plan.h"
-#include "core/base/random.h"
+#include "bench/server_start.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread_pool.h"
-#include "core/client/grpc_parameter_service.h"
 
 namespace keelson::bench {
 namespace {
 
 using nlohmann::json;
-
-// So small that values stay what they are, whatever is pushed how often.
-constexpr float kLearningRate = 1e-6f;
 
 size_t LargestMessage(const LoadPlan& plan) {
   if (plan.scenario.workload == Workload::kKeyValues) {
@@ -33,36 +28,6 @@ size_t LargestMessage(const LoadPlan& plan) {
     }
   }
   return largest;
-}
-
-v1::InitializeShardRequest RequestOf(const LoadPlan& plan) {
-  v1::InitializeShardRequest request;
-  request.mutable_header()->set_incarnation(RandomId());
-  *request.mutable_placement() = plan.placement.ToProto();
-  request.set_placement_fingerprint(plan.placement.Fingerprint());
-  if (plan.scenario.handler == Handler::kAdam) {
-    request.mutable_optimizer()->mutable_adam();
-  } else {
-    request.mutable_optimizer()->mutable_sgd();
-  }
-  request.mutable_learning_rate()->set_base(kLearningRate);
-  return request;
-}
-
-absl::Status InitializeServers(const LoadPlan& plan) {
-  v1::InitializeShardRequest request = RequestOf(plan);
-  for (size_t s = 0; s < plan.addresses.size(); ++s) {
-    const auto server = ConnectParameterService(absl::StrCat("ps-", s), plan.addresses[s],
-                                                grpc::InsecureChannelCredentials());
-    // A server that was started for a job insists on its configuration.
-    v1::ShardStatus status;
-    RETURN_IF_ERROR(server->GetStatus(v1::GetShardStatusRequest(), &status));
-    request.set_config_hash(status.config_hash());
-    request.set_shard(static_cast<uint32_t>(s));
-    v1::InitializeShardResponse response;
-    RETURN_IF_ERROR(server->Initialize(request, &response));
-  }
-  return absl::OkStatus();
 }
 
 class Worker : public PeerRole {

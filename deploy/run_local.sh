@@ -11,6 +11,8 @@ usage: deploy/run_local.sh [flags] [-- flags for every role]
   --model_dir DIR     where snapshots and event files go (default: runs/JOB-TIME/model)
   --config FILE       a TrainConfig (default: the manifest's, configs/mnist_cnn.textproto)
   --training_steps N  steps to train in all (default: the config's)
+  --device DEVICE     what workers compute on: cpu, cuda, cuda:0,1, auto (default: auto)
+  --precision P       of their GPUs: float32, tf32, bfloat16 (default: float32)
   --manifest FILE     a TFJob manifest (default: deploy/tfjob/mnist.yaml)
   -h, --help          this text
 Paths are relative to the current directory; those after -- to the repository.
@@ -27,7 +29,7 @@ while [[ $# -gt 0 ]]; do
     -h | --help) usage; exit 0 ;;
     --) shift; role_flags=("$@"); break ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}"; continue ;;
-    --ps | --workers | --data_dir | --model_dir | --config | --training_steps | --manifest)
+    --ps | --workers | --data_dir | --model_dir | --config | --training_steps | --device | --precision | --manifest)
       if [[ $# -lt 2 ]]; then
         echo "run_local: $1 needs a value" >&2; usage >&2; exit 2
       fi

@@ -171,6 +171,7 @@ if [[ ${#presets[@]} -eq 0 && -z $label ]]; then
   python_tests tools
   python_tests tests/launcher
   python_tests tests/support
+  python_tests tests/gpu
   python_tests bench
 fi
 if [[ ${#presets[@]} -eq 0 ]]; then

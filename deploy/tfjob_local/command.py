@@ -38,6 +38,8 @@ class LocalSettings:
     cores: int
     # Flag name -> value, handed to every role in place of the manifest's.
     flags: Mapping[str, str] = field(default_factory=dict)
+    # The same for those who train: workers, or the chief that runs the whole job.
+    training_flags: Mapping[str, str] = field(default_factory=dict)
     # Handed to every role, after everything else.
     extra_args: Sequence[str] = ()
 
@@ -106,10 +108,13 @@ class CommandBuilder:
 
     def _arguments(self, spec: ReplicaSpec, args: List[str], volumes: VolumeMap) -> List[str]:
         """Each flag once: the programs refuse a repeated one."""
-        for flag in self._settings.flags:
+        flags = dict(self._settings.flags)
+        if spec.type == "Worker" or self._job.total_replicas() == 1:
+            flags.update(self._settings.training_flags)
+        for flag in flags:
             args = remove_flag(args, flag)
         args = [volumes.translate(argument) for argument in args]
-        args += [f"--{flag}={value}" for flag, value in self._settings.flags.items()]
+        args += [f"--{flag}={value}" for flag, value in flags.items()]
         for argument in self._settings.extra_args:
             flag = flag_name(argument)
             args = remove_flag(args, flag) if flag else args

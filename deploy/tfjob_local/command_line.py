@@ -111,6 +111,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model_dir", metavar="DIR", help="snapshots and event files; default: RUN_DIR/model")
     parser.add_argument("--config", metavar="FILE", help="TrainConfig, instead of the manifest's")
     parser.add_argument("--training_steps", type=_count, metavar="N", help="steps to train in all")
+    parser.add_argument("--device", metavar="DEVICE", help="what workers compute on: cpu, cuda, cuda:0,1, auto")
+    parser.add_argument("--precision", metavar="P", help="of their GPUs: float32, tf32, bfloat16")
     parser.add_argument(
         "--bin_dir",
         metavar="DIR",
@@ -178,12 +180,14 @@ def _settings(options: argparse.Namespace, extra: List[str], run_dir: RunDirecto
         flags["config"] = os.path.abspath(options.config)
     if options.training_steps is not None:
         flags["training_steps"] = str(options.training_steps)
+    training_flags = {"device": options.device, "precision": options.precision}
     return LocalSettings(
         bin_dir=os.path.abspath(options.bin_dir),
         volumes_dir=run_dir.volumes_dir,
         working_dir=_REPOSITORY,
         cores=len(os.sched_getaffinity(0)),
         flags=flags,
+        training_flags={flag: value for flag, value in training_flags.items() if value is not None},
         extra_args=tuple(extra),
     )
 

@@ -17,7 +17,7 @@ class CommandTest(support.TemporaryDirectoryTest):
         for name in support.PROGRAMS:
             os.chmod(self.write(f"bin/{name}", ""), 0o755)
 
-    def build(self, text, index=0, tf_config=None, flags=None, extra_args=(), cores=8):
+    def build(self, text, index=0, tf_config=None, flags=None, training_flags=None, extra_args=(), cores=8):
         """The command of one replica of the manifest's first type."""
         job = ManifestReader(self.write("job.yaml", text)).read()
         settings = LocalSettings(
@@ -26,6 +26,7 @@ class CommandTest(support.TemporaryDirectoryTest):
             working_dir="/work_dir",
             cores=cores,
             flags=flags or {},
+            training_flags=training_flags or {},
             extra_args=extra_args,
         )
         self.builder = CommandBuilder(job, settings)
@@ -73,6 +74,20 @@ class CommandTest(support.TemporaryDirectoryTest):
         self.assertEqual(
             command.argv, (self.program("ps_server"), "--seed=3", "--training_steps=500", "--model_dir=/m")
         )
+
+    def test_training_flags_are_for_those_who_train(self):
+        flags = {"training_flags": {"device": "cuda"}, "flags": {"seed": "1"}}
+        worker = replica("Worker", container="args: [--device=cpu, --compute_threads=1]")
+        self.assertEqual(
+            self.build(manifest(worker, replica("PS")), **flags).argv[1:],
+            ("--compute_threads=1", "--seed=1", "--device=cuda"),
+        )
+        for other in ("PS", "Chief", "Evaluator"):
+            command = self.build(manifest(replica(other), replica("Worker")), **flags)
+            self.assertEqual(command.argv[1:], ("--seed=1",))
+        # The whole job in one process.
+        alone = self.build(manifest(replica("Chief")), **flags)
+        self.assertEqual(alone.argv, (self.program("chief"), "--seed=1", "--device=cuda"))
 
     def test_extra_arguments_come_last_and_replace_too(self):
         text = manifest(replica("PS", container="args: [--seed=3]"), replica("Worker"))
@@ -228,6 +243,15 @@ class LaunchedTest(support.LauncherTest):
         for name in ("chief-0", "ps-0", "ps-1", "evaluator-0"):
             self.assertEqual(self.read("run", "logs", f"{name}.log").splitlines(), expected)
         self.assertFalse(os.path.exists(self.path("run", "logs", "worker-0.log")))
+
+    def test_the_device_reaches_the_workers(self):
+        for name in ("ps_server", "worker"):
+            self.set_program(name, 'echo "$@"')
+        text = manifest(replica("PS"), replica("Worker", container="args: [--compute_threads=1]"))
+        code, output = self.run_job(text, "--device=cuda:0,1", "--precision", "tf32")
+        self.assertEqual(code, 0, output)
+        self.assertIn(" --device=cuda:0,1 --precision=tf32", self.read("run", "logs", "worker-0.log"))
+        self.assertNotIn("--device", self.read("run", "logs", "ps-0.log"))
 
     def test_model_directory_of_its_own(self):
         self.set_program("chief", 'echo "$@"')

@@ -77,6 +77,12 @@ class RunLocalTest(support.TemporaryDirectoryTest):
             ],
         )
 
+    def test_the_device_reaches_the_workers(self):
+        result = self.run_local("--device", "cpu", "--precision=float32")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        run = os.listdir(self.path("repo", "runs"))[0]
+        self.assertIn("--device=cpu\n--precision=float32\n", self.read("repo", "runs", run, "logs", "worker-0.log"))
+
     def test_failed_build_shows_its_output(self):
         self.write_tool("ninja", "echo 'x.cc:1: error: no'; exit 1")
         result = self.run_local()

@@ -1,0 +1,46 @@
+#include "bench/server_start.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/base/random.h"
+#include "core/base/status_macros.h"
+#include "core/client/grpc_parameter_service.h"
+
+namespace keelson::bench {
+namespace {
+
+// So small that values stay what they are, whatever is pushed how often.
+constexpr float kLearningRate = 1e-6f;
+
+v1::InitializeShardRequest RequestOf(const LoadPlan& plan) {
+  v1::InitializeShardRequest request;
+  request.mutable_header()->set_incarnation(RandomId());
+  *request.mutable_placement() = plan.placement.ToProto();
+  request.set_placement_fingerprint(plan.placement.Fingerprint());
+  if (plan.scenario.handler == Handler::kAdam) {
+    request.mutable_optimizer()->mutable_adam();
+  } else {
+    request.mutable_optimizer()->mutable_sgd();
+  }
+  request.mutable_learning_rate()->set_base(kLearningRate);
+  return request;
+}
+
+}  // namespace
+
+absl::Status InitializeServers(const LoadPlan& plan) {
+  v1::InitializeShardRequest request = RequestOf(plan);
+  for (size_t s = 0; s < plan.addresses.size(); ++s) {
+    const auto server = ConnectParameterService(absl::StrCat("ps-", s), plan.addresses[s],
+                                                grpc::InsecureChannelCredentials());
+    // A server that was started for a job insists on its configuration.
+    v1::ShardStatus status;
+    RETURN_IF_ERROR(server->GetStatus(v1::GetShardStatusRequest(), &status));
+    request.set_config_hash(status.config_hash());
+    request.set_shard(static_cast<uint32_t>(s));
+    v1::InitializeShardResponse response;
+    RETURN_IF_ERROR(server->Initialize(request, &response));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace keelson::bench
