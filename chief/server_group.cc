@@ -113,6 +113,7 @@ std::vector<std::string> ServerGroup::Missing() const {
 absl::Status ServerGroup::Attend(int s, v1::AttendRequest request, v1::ShardStatus* status) {
   *request.mutable_header() = options_.header;
   request.set_chief_address(options_.chief_address);
+  request.set_stopping(stop_->raised());
   const absl::Status answered = server(s).service->Attend(request, status);
   contact(s).answers = answered.ok();
   if (!answered.ok()) {

@@ -159,6 +159,16 @@ TEST_F(ServerGroupTest, AMemoryIsStoredWhenAllHaveItThatAnswer) {
   EXPECT_EQ(group_.stored_version(), 0u) << "it was restarted, empty";
 }
 
+TEST_F(ServerGroupTest, ServersLearnThatTheChiefStops) {
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  v1::ShardStatus status;
+  ASSERT_EQ(group_.Attend(0, {}, &status), absl::OkStatus());
+  EXPECT_FALSE(servers_[0].last_attend().stopping());
+  stop_.Raise();
+  ASSERT_EQ(group_.Attend(0, {}, &status), absl::OkStatus());
+  EXPECT_TRUE(servers_[0].last_attend().stopping());
+}
+
 TEST_F(ServerGroupTest, AnotherChiefMattersMoreThanAServerThatIsAway) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   servers_[0].SetAway(true);

@@ -76,6 +76,25 @@ class AttendTest : public testing::Test {
   v1::ShardStatus attended_;
 };
 
+// ---- What the chief shows of itself.
+
+TEST_F(AttendTest, AServerKnowsWhetherTheChiefIsThereAndStays) {
+  EXPECT_EQ(server_.handler.chief_sign().silence, absl::InfiniteDuration());
+  v1::AttendRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  ASSERT_TRUE(Attend(request).ok());
+  EXPECT_FALSE(server_.handler.chief_sign().stopping);
+  server_.clock.Advance(absl::Seconds(2));
+  EXPECT_EQ(server_.handler.chief_sign().silence, absl::Seconds(2));
+  request.set_stopping(true);
+  ASSERT_TRUE(Attend(request).ok());
+  EXPECT_EQ(server_.handler.chief_sign().silence, absl::ZeroDuration());
+  EXPECT_TRUE(server_.handler.chief_sign().stopping);
+  request.set_stopping(false);
+  ASSERT_TRUE(Attend(request).ok());
+  EXPECT_FALSE(server_.handler.chief_sign().stopping) << "a restarted one, say";
+}
+
 // ---- Memberships that are over.
 
 TEST_F(AttendTest, CallsOfARetiredIncarnationAreRefusedForGood) {

@@ -10,6 +10,7 @@
 #include "core/rpc/server.h"
 #include "core/startup/done_watcher.h"
 #include "core/startup/role_program.h"
+#include "ps_server/departure.h"
 #include "ps_server/parameter_grpc_service.h"
 #include "ps_server/parameter_handler.h"
 #include "ps_server/server_metrics.h"
@@ -30,7 +31,8 @@ int DefaultIoThreads() { return std::clamp(AvailableCores() / 2, 1, 4); }
 
 absl::Status RunPsServer(const RoleContext& context, const Flags& flags) {
   StopSignal end;
-  SignalWatcher watcher(&end);
+  StopSignal asked(&end);
+  SignalWatcher watcher(&asked);
   ParameterHandler::Options options = {context.incarnation, context.config_hash};
   options.commit_threads = flags.io_threads;
   ParameterHandler handler(options, Clock::Real(), &end);
@@ -44,7 +46,8 @@ absl::Status RunPsServer(const RoleContext& context, const Flags& flags) {
   LogInfo("listening on port ", server->port(), ", waiting for the chief");
   context.telemetry->ready = true;
   const DoneWatcher done(context, &end);
-  end.Wait();
+  asked.Wait();
+  LingerForChief([&] { return handler.chief_sign(); }, {}, Clock::Real(), end);
   server->Shutdown(kShutdownGrace);
   return handler.finished() ? absl::OkStatus() : done.Explain(absl::CancelledError("by a signal"));
 }

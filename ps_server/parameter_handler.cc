@@ -94,6 +94,7 @@ absl::Status ParameterHandler::FindChief(const v1::FindChiefRequest& request,
 
 absl::Status ParameterHandler::Attend(const v1::AttendRequest& request, v1::ShardStatus* response) {
   RETURN_IF_ERROR(chiefs_.Admit("Attend", request.header().incarnation()));
+  chief_stopping_ = request.stopping();
   Retire(request.retired_incarnations());
   {
     MutexLock lock(&mu_);

@@ -18,6 +18,7 @@
 #include "ps_server/bulk_calls.h"
 #include "ps_server/chief_admission.h"
 #include "ps_server/credit_ledger.h"
+#include "ps_server/departure.h"
 #include "ps_server/server_figures.h"
 
 namespace keelson {
@@ -36,10 +37,17 @@ class ParameterHandler : public ParameterService {
 
   // `end` is raised by Finish. Both outlive the handler.
   ParameterHandler(const Options& options, const Clock* clock, StopSignal* end)
-      : options_(options), clock_(clock), end_(end), credits_(options.credits, clock) {}
+      : options_(options),
+        clock_(clock),
+        end_(end),
+        credits_(options.credits, clock),
+        chiefs_(clock) {}
 
   // The chief has said that the job is over.
   bool finished() const { return finished_; }
+
+  // What the chief shows of itself.
+  ChiefSign chief_sign() const { return {chiefs_.Silence(), chief_stopping_}; }
 
   ServerFigures figures() const { return figures_.figures(); }
 
@@ -115,6 +123,7 @@ class ParameterHandler : public ParameterService {
   CreditLedger credits_;
 
   std::atomic<bool> finished_{false};
+  std::atomic<bool> chief_stopping_{false};
   ChiefAdmission chiefs_;
   FigureCounter figures_;
 

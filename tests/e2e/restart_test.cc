@@ -73,6 +73,19 @@ TEST(RestartTest, WholeJobStoppedAndStartedAgain) {
   EXPECT_EQ(*DoneStep(job.model_dir()), kLongSteps);
 }
 
+// As when Kubernetes deletes or suspends a job, or Ctrl-C in a terminal.
+TEST(RestartTest, WholeJobStoppedAtOnceKeepsWhatItHasDone) {
+  Job job({}, JobConfig(kLongSteps));
+  job.StartAll();
+  job.WaitForStep(kChiefTask, 110);
+  const std::vector<Task> tasks = {PsTask(0),     PsTask(1),      WorkerTask(0),
+                                   WorkerTask(1), kEvaluatorTask, kChiefTask};
+  for (const Task& task : tasks) job.process(task).Signal(SIGTERM);
+  for (const Task& task : tasks) job.ExpectExit(task, 143);
+  EXPECT_GE(*VerifiedLatestStep(job.model_dir()), 110);
+  EXPECT_THAT(job.Log(PsTask(0)), HasSubstr("serving until the chief has taken its last snapshot"));
+}
+
 TEST(RestartTest, KilledWorkerDoesNotStopTheJob) {
   Job job({}, JobConfig(kLongSteps));
   job.AddFlag(Role::kChief, "--lease=3");
