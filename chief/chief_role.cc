@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <string>
 #include <thread>
 
@@ -27,6 +28,20 @@ std::string AnnouncedAddress(const RoleContext& context, int port) {
   char host[256] = "localhost";
   gethostname(host, sizeof(host) - 1);
   return absl::StrCat(host, ":", port);
+}
+
+// "done at step 1000; training: loss=0.02; evaluation: accuracy=0.98 loss=0.06", as far as known.
+std::string ResultOf(const Coordinator::Status& status) {
+  std::string text = absl::StrCat("done at step ", status.step);
+  if (status.newest.steps_per_second > 0 && std::isfinite(status.newest.loss)) {
+    absl::StrAppend(&text, "; training: loss=", status.newest.loss);
+  }
+  if (status.evaluated_step != status.step) return text;
+  absl::StrAppend(&text, "; evaluation:");
+  for (const auto& [name, value] : status.evaluation) {
+    absl::StrAppend(&text, " ", name, "=", value);
+  }
+  return text;
 }
 
 }  // namespace
@@ -72,7 +87,8 @@ absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
   return Chief::Create(std::move(options), std::move(servers), Clock::Real(), stop);
 }
 
-absl::Status RunChief(Chief* chief, const std::vector<Companion>& companions, StopSignal* stop) {
+absl::Status RunChief(const RoleContext& context, Chief* chief,
+                      const std::vector<Companion>& companions, StopSignal* stop) {
   std::vector<absl::Status> statuses(companions.size());
   std::vector<std::thread> threads;
   for (size_t i = 0; i < companions.size(); ++i) {
@@ -83,6 +99,7 @@ absl::Status RunChief(Chief* chief, const std::vector<Companion>& companions, St
   }
   const absl::Status status = chief->Run();
   if (!status.ok()) stop->Raise();
+  *context.result = ResultOf(chief->coordinator()->GetStatus());
   for (std::thread& thread : threads) thread.join();
   for (const absl::Status& companion : statuses) {
     // A companion's error is the cause when the chief was merely stopped.
@@ -112,7 +129,7 @@ absl::Status RunChiefRole(const RoleContext& context, const ChiefFlags& flags,
                                     grpc::InsecureServerCredentials(), {&service}));
   LogInfo("listening on port ", server->port());
   context.telemetry->ready = true;
-  const absl::Status status = RunChief(chief.get(), companions, stop);
+  const absl::Status status = RunChief(context, chief.get(), companions, stop);
   server->Shutdown(kShutdownGrace);
   return status;
 }

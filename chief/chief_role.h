@@ -34,8 +34,10 @@ absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
                                                  std::vector<ServerGroup::Server> servers,
                                                  StopSignal* stop);
 
-// Runs the chief with its companions. A companion that fails ends the job with its error.
-absl::Status RunChief(Chief* chief, const std::vector<Companion>& companions, StopSignal* stop);
+// Runs the chief with its companions. A companion that fails ends the job with its error. The
+// context gets the job's result.
+absl::Status RunChief(const RoleContext& context, Chief* chief,
+                      const std::vector<Companion>& companions, StopSignal* stop);
 
 // The whole role in a cluster: connects to the servers, serves on the own address, runs. `stop` is
 // raised when the job ends early.

@@ -60,7 +60,7 @@ absl::Status RunSingleProcess(const RoleContext& context, const ChiefFlags& chie
     flags.compute_threads = 1;
     return RunEvaluatorRole(evaluator, flags, service, companion_stop);
   };
-  return RunChief(chief.get(), {work, evaluate}, stop);
+  return RunChief(context, chief.get(), {work, evaluate}, stop);
 }
 
 }  // namespace keelson

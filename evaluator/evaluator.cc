@@ -70,6 +70,7 @@ absl::Status Evaluator::Prepare() {
   const std::string directory = JoinPath(directory_.model_dir(), kDirectory);
   RETURN_IF_ERROR(CreateDirectories(directory));
   ASSIGN_OR_RETURN(log_, MetricsLog::Open(JoinPath(directory, kMetricsFile)));
+  for (const auto& [step, record] : log_->records()) Show(record);
   ASSIGN_OR_RETURN(events_, EventWriter::Create(directory, clock_));
   return absl::OkStatus();
 }
@@ -181,8 +182,13 @@ absl::Status Evaluator::Publish(const EvaluationRecord& record) {
   RETURN_IF_ERROR(events_->Flush());
   RETURN_IF_ERROR(log_->Append(record));
   LogInfo(Describe(record));
+  Show(record);
   if (link_ != nullptr) link_->Acknowledge(record.step, record.metrics);
   return absl::OkStatus();
+}
+
+void Evaluator::Show(const EvaluationRecord& record) const {
+  if (options_.on_evaluation != nullptr) options_.on_evaluation(record);
 }
 
 absl::Status Evaluator::AwaitFinalSnapshot(int64_t step) {

@@ -36,6 +36,8 @@ struct EvaluatorOptions {
   uint64_t config_hash = 0;
   // Draws the identity of a membership.
   std::function<uint64_t()> new_incarnation = RandomId;
+  // Is given each evaluation, those of earlier lives first, on Run's thread. May be null.
+  std::function<void(const EvaluationRecord&)> on_evaluation;
   // Where leases of snapshots are written.
   FileSystem* lease_files = FileSystem::Real();
   // How often the model directory is looked at.
@@ -82,6 +84,7 @@ class Evaluator {
   absl::Status ScoreSnapshot(const SnapshotInfo& snapshot, bool is_final);
   absl::StatusOr<EvaluationRecord> Score(const SnapshotInfo& snapshot);
   absl::Status Publish(const EvaluationRecord& record);
+  void Show(const EvaluationRecord& record) const;
   // The newest snapshot that an earlier life has scored.
   absl::Status AcknowledgeEarlier();
   // NOT_FOUND once the final snapshot has been missing for too long.

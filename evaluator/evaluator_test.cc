@@ -220,6 +220,18 @@ TEST_F(EvaluatorTest, ResumesAfterWhatIsScored) {
   EXPECT_EQ(Events().size(), 3u);
 }
 
+TEST_F(EvaluatorTest, TellsOfEveryEvaluationAlsoOfEarlierLives) {
+  Commit(100);
+  MarkDone(100);
+  ASSERT_TRUE(Run(nullptr).ok());
+  Commit(200);
+  MarkDone(200);
+  std::vector<int64_t> told;
+  options_.on_evaluation = [&](const EvaluationRecord& record) { told.push_back(record.step); };
+  ASSERT_TRUE(Run(nullptr).ok());
+  EXPECT_THAT(told, ElementsAre(100, 200));
+}
+
 TEST_F(EvaluatorTest, SkipsDamagedAndVanishedSnapshots) {
   for (const int64_t step : {100, 200, 300, 400}) Commit(step);
   Damage(200);

@@ -43,6 +43,8 @@ class MetricsLog {
   bool Contains(int64_t step) const { return Find(step) != nullptr; }
   // Null: the step was not scored. Valid until the next Append.
   const EvaluationRecord* Find(int64_t step) const;
+  // By step.
+  const std::map<int64_t, EvaluationRecord>& records() const { return records_; }
 
  private:
   MetricsLog(std::map<int64_t, EvaluationRecord> records, std::unique_ptr<AppendFile> file)

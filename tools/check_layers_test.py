@@ -146,7 +146,7 @@ class CheckLayersTest(unittest.TestCase):
         self.assertEqual(len(self.check("cli/ckpt_export.cc", "#include <zip.h>\n")), 1)
 
     def test_httplib_stays_behind_the_endpoint(self):
-        self.assert_clean("core/startup/metrics_endpoint.cc", "#include <httplib.h>\n")
+        self.assert_clean("core/startup/http_endpoint.cc", "#include <httplib.h>\n")
         for path in ("core/startup/role_program.cc", "ps_server/main.cc"):
             self.assertEqual(len(self.check(path, "#include <httplib.h>\n")), 1, path)
 

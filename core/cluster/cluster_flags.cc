@@ -1,24 +1,26 @@
 #include "core/cluster/cluster_flags.h"
 
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "core/base/status_macros.h"
 #include "core/cluster/address.h"
+#include "core/cluster/host_pattern.h"
 #include "core/cluster/tf_config.h"
 
 namespace keelson {
 namespace {
 
 constexpr absl::string_view kTaskIndexFlag = "--task_index";
+constexpr char kCompletionIndex[] = "JOB_COMPLETION_INDEX";
 
 absl::Status NoCluster(Role role) {
   return absl::InvalidArgumentError(
       absl::StrCat("cluster: expected TF_CONFIG or --ps_hosts, --worker_hosts, --chief_hosts and "
-                   "--task_index for the ",
+                   "--task_index (or JOB_COMPLETION_INDEX) for the ",
                    RoleName(role), ", found neither (only the chief can run alone)"));
 }
 
@@ -37,6 +39,10 @@ absl::Status BadTaskIndex(absl::string_view source, absl::string_view expected,
                           absl::string_view found) {
   return absl::InvalidArgumentError(
       absl::StrCat(source, ": expected ", expected, ", found ", found));
+}
+
+absl::Status MissingTaskIndex() {
+  return BadTaskIndex(kTaskIndexFlag, absl::StrCat(">= 0 (or ", kCompletionIndex, ")"), "none");
 }
 
 absl::Status ConflictingTaskIndex(int flag, int tf_config) {
@@ -95,22 +101,37 @@ absl::string_view HostsFlagName(Role role) {
   return "";
 }
 
-// A ps needs no more than its index: it calls nobody.
-bool FormCluster(Role role, const ClusterFlags& flags) {
+// The index of this task without TF_CONFIG.
+struct OwnIndex {
+  std::optional<int> value;
+  absl::string_view source;  // for messages
+};
+
+absl::StatusOr<OwnIndex> FindOwnIndex(const ClusterFlags& flags,
+                                      const ClusterEnvironment& environment) {
+  if (flags.task_index != -1) return OwnIndex{flags.task_index, kTaskIndexFlag};
+  if (!environment.completion_index.has_value()) return OwnIndex{std::nullopt, kTaskIndexFlag};
+  int index = 0;
+  if (!absl::SimpleAtoi(*environment.completion_index, &index) || index < 0) {
+    return BadTaskIndex(kCompletionIndex, "an integer >= 0",
+                        absl::StrCat("\"", *environment.completion_index, "\""));
+  }
+  return OwnIndex{index, kCompletionIndex};
+}
+
+bool AnyHosts(const ClusterFlags& flags) {
   for (const HostsFlag& flag : HostsFlags(flags)) {
     if (!flag.value->empty()) return true;
   }
-  return role == Role::kPs && flags.task_index != -1;
+  return false;
 }
 
 absl::StatusOr<TaskAddresses> ParseHosts(const HostsFlag& flag) {
   TaskAddresses addresses;
-  if (flag.value->empty()) return addresses;
-  int index = 0;
-  for (absl::string_view piece : absl::StrSplit(*flag.value, ',')) {
-    const absl::string_view host = absl::StripAsciiWhitespace(piece);
-    RETURN_IF_ERROR(ParseAddress(absl::StrCat(flag.name, "[", index, "]"), host).status());
-    addresses[index++] = std::string(host);
+  ASSIGN_OR_RETURN(const std::vector<std::string> hosts, ExpandHosts(flag.name, *flag.value));
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    RETURN_IF_ERROR(ParseAddress(absl::StrCat(flag.name, "[", i, "]"), hosts[i]).status());
+    addresses[static_cast<int>(i)] = hosts[i];
   }
   if (flag.role == Role::kChief && addresses.size() > 1) return TooManyChiefHosts(*flag.value);
   return addresses;
@@ -147,14 +168,14 @@ absl::Status CheckJobName(Role binary_role, const std::string& job_name) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Task> SelfFromFlags(Role role, const ClusterFlags& flags) {
+absl::StatusOr<Task> SelfFromIndex(Role role, const OwnIndex& index) {
   const bool single = role == Role::kChief || role == Role::kEvaluator;
-  if (single && flags.task_index > 0) {
-    return BadTaskIndex(kTaskIndexFlag, absl::StrCat("0 for the ", RoleName(role)),
-                        absl::StrCat(flags.task_index));
+  if (single && index.value.value_or(0) > 0) {
+    return BadTaskIndex(index.source, absl::StrCat("0 for the ", RoleName(role)),
+                        absl::StrCat(*index.value));
   }
-  if (!single && flags.task_index == -1) return BadTaskIndex(kTaskIndexFlag, ">= 0", "none");
-  return Task{role, single ? 0 : flags.task_index};
+  if (!single && !index.value.has_value()) return MissingTaskIndex();
+  return Task{role, single ? 0 : *index.value};
 }
 
 // In a dense cluster every task but the evaluator finds itself in its job. `index_source` is where
@@ -172,13 +193,13 @@ absl::Status CheckSelfListed(const ClusterSpec& spec, absl::string_view index_so
                       absl::StrCat(spec.self.index));
 }
 
-absl::StatusOr<ClusterSpec> FromFlags(Role role, const ClusterFlags& flags) {
+absl::StatusOr<ClusterSpec> FromFlags(Role role, const ClusterFlags& flags, const OwnIndex& index) {
   ClusterSpec spec;
   spec.distributed = true;
   spec.sparse = flags.worker_hosts.empty();
-  ASSIGN_OR_RETURN(spec.self, SelfFromFlags(role, flags));
+  ASSIGN_OR_RETURN(spec.self, SelfFromIndex(role, index));
   for (const HostsFlag& flag : HostsFlags(flags)) RETURN_IF_ERROR(AddHosts(flag, &spec));
-  RETURN_IF_ERROR(CheckSelfListed(spec, kTaskIndexFlag));
+  RETURN_IF_ERROR(CheckSelfListed(spec, index.source));
   return spec;
 }
 
@@ -200,23 +221,36 @@ absl::StatusOr<ClusterSpec> WithoutCluster(Role role) {
 }
 
 absl::StatusOr<ClusterSpec> Resolve(Role role, const ClusterFlags& flags,
-                                    const std::string& tf_config) {
-  ASSIGN_OR_RETURN(ClusterSpec spec, ParseTfConfig(tf_config, role));
+                                    const ClusterEnvironment& environment) {
+  ASSIGN_OR_RETURN(ClusterSpec spec, ParseTfConfig(environment.tf_config.value_or(""), role));
   if (spec.distributed) return Complete(std::move(spec), flags);
-  if (FormCluster(role, flags)) return FromFlags(role, flags);
+  ASSIGN_OR_RETURN(const OwnIndex index, FindOwnIndex(flags, environment));
+  // A ps needs no more than its index: it calls nobody.
+  const bool lone_server = role == Role::kPs && index.value.has_value();
+  if (AnyHosts(flags) || lone_server) return FromFlags(role, flags, index);
   return WithoutCluster(role);
+}
+
+std::optional<std::string> Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  if (value == nullptr) return std::nullopt;
+  return std::string(value);
 }
 
 }  // namespace
 
+ClusterEnvironment ClusterEnvironment::OfProcess() {
+  return {Variable("TF_CONFIG"), Variable(kCompletionIndex)};
+}
+
 absl::StatusOr<ClusterSpec> ResolveCluster(Role binary_role, const ClusterFlags& flags,
-                                           std::optional<std::string> tf_config) {
+                                           const ClusterEnvironment& environment) {
   if (flags.port < 0 || flags.port > 65535) return PortOutOfRange(flags.port);
   if (flags.task_index < -1) {
     return BadTaskIndex(kTaskIndexFlag, ">= 0", absl::StrCat(flags.task_index));
   }
   RETURN_IF_ERROR(CheckJobName(binary_role, flags.job_name));
-  ASSIGN_OR_RETURN(ClusterSpec spec, Resolve(binary_role, flags, tf_config.value_or("")));
+  ASSIGN_OR_RETURN(ClusterSpec spec, Resolve(binary_role, flags, environment));
   spec.listen_port = flags.port;
   RETURN_IF_ERROR(spec.Validate());
   return spec;

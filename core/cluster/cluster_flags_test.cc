@@ -1,5 +1,6 @@
 #include "core/cluster/cluster_flags.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -17,6 +18,9 @@ constexpr char kSparseChief[] =
 constexpr char kDenseWorker[] =
     R"({"cluster":{"chief":["c:1"],"ps":["p:1","q:1"],"worker":["a:1","b:1"]},"task":{"type":"worker","index":1}})";
 
+Task WorkerTask(int index) { return {Role::kWorker, index}; }
+Task ServerTask(int index) { return {Role::kPs, index}; }
+
 ClusterFlags AllHosts() {
   ClusterFlags flags;
   flags.chief_hosts = "c:1";
@@ -27,14 +31,14 @@ ClusterFlags AllHosts() {
 
 ClusterSpec Resolve(Role role, const ClusterFlags& flags,
                     std::optional<std::string> tf_config = std::nullopt) {
-  const auto spec = ResolveCluster(role, flags, std::move(tf_config));
+  const auto spec = ResolveCluster(role, flags, {std::move(tf_config), std::nullopt});
   EXPECT_TRUE(spec.ok()) << spec.status();
   return spec.ok() ? *spec : ClusterSpec();
 }
 
 std::string Error(Role role, const ClusterFlags& flags,
                   std::optional<std::string> tf_config = std::nullopt) {
-  const auto spec = ResolveCluster(role, flags, std::move(tf_config));
+  const auto spec = ResolveCluster(role, flags, {std::move(tf_config), std::nullopt});
   EXPECT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(spec.status().message());
 }
@@ -132,6 +136,129 @@ TEST(ClusterFlagsTest, PortOverridesThePortListenedOn) {
   EXPECT_THAT(spec.ChiefAddress(), Optional(Eq("c:1")));
 }
 
+// --- Patterns ---
+
+TEST(ClusterFlagsPatternTest, ListEveryRole) {
+  ClusterFlags flags;
+  flags.ps_hosts = "j-ps-{0..2}.j:2222";
+  flags.worker_hosts = "j-worker-{0..1}.j:2222,spot-{00..01}:2223";
+  flags.chief_hosts = "j-chief-{0..0}.j:2222";
+  flags.evaluator_hosts = "j-evaluator-{0..0}.j:2222";
+  flags.task_index = 3;
+  const ClusterSpec spec = Resolve(Role::kWorker, flags);
+  EXPECT_THAT(spec.ps, ElementsAre(Pair(0, "j-ps-0.j:2222"), Pair(1, "j-ps-1.j:2222"),
+                                   Pair(2, "j-ps-2.j:2222")));
+  EXPECT_THAT(spec.workers, ElementsAre(Pair(0, "j-worker-0.j:2222"), Pair(1, "j-worker-1.j:2222"),
+                                        Pair(2, "spot-00:2223"), Pair(3, "spot-01:2223")));
+  EXPECT_THAT(spec.chief, ElementsAre(Pair(0, "j-chief-0.j:2222")));
+  EXPECT_THAT(spec.evaluators, ElementsAre(Pair(0, "j-evaluator-0.j:2222")));
+  EXPECT_THAT(spec.SelfAddress(), Optional(Eq("spot-01:2223")));
+}
+
+TEST(ClusterFlagsPatternTest, ErrorsNameTheFlag) {
+  ClusterFlags flags = AllHosts();
+  flags.ps_hosts = "p-{0..}:1";
+  EXPECT_THAT(Error(Role::kChief, flags), HasSubstr("--ps_hosts: expected {FIRST..LAST}"));
+  flags = AllHosts();
+  flags.worker_hosts = "w-{0..1:1";
+  EXPECT_THAT(Error(Role::kChief, flags), HasSubstr("--worker_hosts: expected { and } in pairs"));
+  flags = AllHosts();
+  flags.ps_hosts = "p-{0..1}";
+  EXPECT_THAT(Error(Role::kChief, flags), HasSubstr("--ps_hosts[0]: expected \"host:port\""));
+  flags = AllHosts();
+  flags.chief_hosts = "c-{0..1}:1";
+  EXPECT_EQ(Error(Role::kChief, flags),
+            "--chief_hosts: expected one address, found \"c-{0..1}:1\"");
+}
+
+// --- The index of an Indexed Job ---
+
+absl::StatusOr<ClusterSpec> ResolveIndexed(Role role, const ClusterFlags& flags,
+                                           const std::string& completion_index) {
+  return ResolveCluster(role, flags, {std::nullopt, completion_index});
+}
+
+TEST(CompletionIndexTest, StandsInForTheFlag) {
+  EXPECT_EQ(ResolveIndexed(Role::kWorker, AllHosts(), "1")->self, WorkerTask(1));
+  EXPECT_EQ(ResolveIndexed(Role::kPs, AllHosts(), "1")->self, ServerTask(1));
+  EXPECT_EQ(ResolveIndexed(Role::kPs, {}, "4")->self, ServerTask(4));
+}
+
+TEST(CompletionIndexTest, GivesWayToFlagAndTfConfig) {
+  ClusterFlags flags = AllHosts();
+  flags.task_index = 0;
+  EXPECT_EQ(ResolveIndexed(Role::kWorker, flags, "1")->self, WorkerTask(0));
+  EXPECT_EQ(ResolveIndexed(Role::kWorker, flags, "no index")->self, WorkerTask(0));
+  const auto spec = ResolveCluster(Role::kWorker, {}, {kDenseWorker, "0"});
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->self, WorkerTask(1));
+}
+
+TEST(CompletionIndexTest, IsZeroForChiefAndEvaluator) {
+  for (const Role role : {Role::kChief, Role::kEvaluator}) {
+    EXPECT_TRUE(ResolveIndexed(role, AllHosts(), "0").ok());
+    EXPECT_EQ(
+        ResolveIndexed(role, AllHosts(), "2").status().message(),
+        absl::StrCat("JOB_COMPLETION_INDEX: expected 0 for the ", RoleName(role), ", found 2"));
+    // Each pod runs a job of its own.
+    EXPECT_TRUE(ResolveIndexed(role, {}, "2").ok());
+  }
+}
+
+TEST(CompletionIndexTest, ErrorsNameIt) {
+  EXPECT_EQ(ResolveIndexed(Role::kWorker, AllHosts(), "2").status().message(),
+            "JOB_COMPLETION_INDEX: expected 0..1, found 2");
+  for (const std::string value : {"", "-1", "one", "1.5", "99999999999"}) {
+    const absl::Status status = ResolveIndexed(Role::kWorker, AllHosts(), value).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(
+        status.message(),
+        absl::StrCat("JOB_COMPLETION_INDEX: expected an integer >= 0, found \"", value, "\""));
+  }
+}
+
+// --- Dynamic workers: what the operator tells each role, completed by a pattern ---
+
+ClusterFlags ServerPattern() {
+  ClusterFlags flags;
+  flags.ps_hosts = "j-ps-{0..1}.ns.svc:2222";
+  return flags;
+}
+
+TEST(DynamicWorkersTest, ChiefAndEvaluatorLearnTheServersFromThePattern) {
+  for (const Role role : {Role::kChief, Role::kEvaluator}) {
+    const ClusterSpec spec =
+        Resolve(role, ServerPattern(),
+                absl::StrCat(R"({"cluster":{"worker":{},"ps":[]},"task":{"type":")", RoleName(role),
+                             R"(","index":0}})"));
+    EXPECT_EQ(spec.num_ps(), 2);
+    EXPECT_TRUE(spec.sparse);
+    EXPECT_EQ(spec.self, (Task{role, 0}));
+  }
+}
+
+TEST(DynamicWorkersTest, AServerStandsAtItsIndexInThePattern) {
+  const std::string tf_config =
+      R"({"cluster":{"worker":{},"ps":["j-ps-1.ns.svc:2222"]},"task":{"type":"ps","index":1}})";
+  const ClusterSpec spec = Resolve(Role::kPs, ServerPattern(), tf_config);
+  EXPECT_EQ(spec.self, ServerTask(1));
+  EXPECT_THAT(spec.SelfAddress(), Optional(Eq("j-ps-1.ns.svc:2222")));
+  ClusterFlags other = ServerPattern();
+  other.ps_hosts = "k-ps-{0..1}.ns.svc:2222";
+  EXPECT_EQ(Error(Role::kPs, other, tf_config),
+            "--ps_hosts: found \"k-ps-1.ns.svc:2222\" for task 1, but TF_CONFIG has "
+            "\"j-ps-1.ns.svc:2222\"");
+}
+
+TEST(DynamicWorkersTest, AWorkerMayBeGivenThePatternToo) {
+  const ClusterSpec spec = Resolve(
+      Role::kWorker, ServerPattern(),
+      R"({"cluster":{"worker":{"7":"j-worker-7.ns.svc:2222"},"ps":["j-ps-0.ns.svc:2222","j-ps-1.ns.svc:2222"]},"task":{"type":"worker","index":7}})");
+  EXPECT_EQ(spec.self, WorkerTask(7));
+  EXPECT_EQ(spec.num_ps(), 2);
+  EXPECT_TRUE(spec.sparse);
+}
+
 TEST(ClusterFlagsErrorTest, ConflictsWithTfConfigNameBothValues) {
   ClusterFlags flags;
   flags.ps_hosts = "p:1,x:1";
@@ -158,12 +285,13 @@ TEST(ClusterFlagsErrorTest, JobName) {
   EXPECT_EQ(Error(Role::kWorker, flags),
             "--job_name: expected \"worker\", the role of this program, found \"ps\"");
   flags.job_name = "master";
-  EXPECT_TRUE(ResolveCluster(Role::kChief, flags, std::nullopt).ok());
+  EXPECT_TRUE(ResolveCluster(Role::kChief, flags, {}).ok());
 }
 
 TEST(ClusterFlagsErrorTest, TaskIndex) {
   ClusterFlags flags = AllHosts();
-  EXPECT_EQ(Error(Role::kWorker, flags), "--task_index: expected >= 0, found none");
+  EXPECT_EQ(Error(Role::kWorker, flags),
+            "--task_index: expected >= 0 (or JOB_COMPLETION_INDEX), found none");
   flags.task_index = 5;
   EXPECT_EQ(Error(Role::kWorker, flags), "--task_index: expected 0..1, found 5");
   EXPECT_EQ(Error(Role::kEvaluator, flags), "--task_index: expected 0 for the evaluator, found 5");

@@ -21,6 +21,11 @@ std::shared_ptr<grpc::Channel> CreateChannel(
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 3000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
+  // A peer whose node is lost closes no connection, and its successor is found by a new one only.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20000);
+  // However long a call is silent.
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // Retries are ours: a push that may have been executed is repeated with its sequence number.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   // A proxy from the environment is for the world outside, not for the cluster.

@@ -18,8 +18,8 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 
 // A channel to "host:port" or a LocalSocket. It connects lazily, resolves the name again at every
 // reconnect, and retries at most a second apart, for a peer's address may change while its name
-// stays. Each channel has a connection of its own, so bulk and control traffic do not queue behind
-// each other.
+// stays. A connection with a call on it whose peer shows no sign of life for 30 s is given up. Each
+// channel has a connection of its own, so bulk and control traffic do not queue behind each other.
 std::shared_ptr<grpc::Channel> CreateChannel(
     const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 

@@ -58,6 +58,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   // Two servers must not share a port by accident.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Clients may ask for a sign of life as often as channel.cc has them.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   for (grpc::Service* service : services) builder.RegisterService(service);
   std::unique_ptr<RawServer> raw_server;
   const int local_port = LocalSocketPort(listen_address);

@@ -77,8 +77,8 @@ absl::StatusOr<HttpResponse> HttpRequest(int port, absl::string_view method,
 }
 
 absl::StatusOr<Exposition> Scrape(const Telemetry& telemetry) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<MetricsEndpoint> endpoint,
-                   MetricsEndpoint::Start({}, &telemetry));
+  ASSIGN_OR_RETURN(const std::unique_ptr<HttpEndpoint> endpoint,
+                   StartMetricsEndpoint(0, &telemetry));
   ASSIGN_OR_RETURN(const HttpResponse response, HttpRequest(endpoint->port(), "GET", "/metrics"));
   if (response.status != 200 || !absl::StrContains(response.head, kTextFormatContentType)) {
     return absl::InternalError(response.head);

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <memory>
 #include <optional>
 
@@ -19,6 +18,7 @@
 #include "core/startup/done_watcher.h"
 #include "core/startup/metrics_endpoint.h"
 #include "core/startup/task_metrics.h"
+#include "core/startup/termination_log.h"
 
 namespace keelson {
 namespace {
@@ -28,6 +28,7 @@ struct CommonFlags {
   ConfigOverrides overrides;
   ClusterFlags cluster;
   std::optional<int> metrics_port;
+  std::string termination_log = kTerminationLog;
 };
 
 void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
@@ -54,12 +55,24 @@ void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
                   "Serves /metrics (Prometheus), /healthz and /readyz on this port; 0: any free "
                   "one, which the log names (default: not served)")
       ->check(CLI::Range(0, 65535));
+  app->add_option("--termination_log", flags->termination_log,
+                  "Takes the program's last word (its error or result) if there is such a file, as "
+                  "Kubernetes makes it")
+      ->capture_default_str();
   ClusterFlags* cluster = &flags->cluster;
   const char* const group = "Cluster (completes or replaces TF_CONFIG)";
   app->add_option("--job_name", cluster->job_name, "chief, ps, worker or evaluator")->group(group);
-  app->add_option("--task_index", cluster->task_index, "Index within the role")->group(group);
-  app->add_option("--ps_hosts", cluster->ps_hosts, "host:port,host:port,…")->group(group);
-  app->add_option("--worker_hosts", cluster->worker_hosts, "host:port,…")->group(group);
+  app->add_option("--task_index", cluster->task_index,
+                  "Index within the role (default: JOB_COMPLETION_INDEX of the environment, as "
+                  "Kubernetes sets it in an Indexed Job)")
+      ->group(group);
+  app->add_option("--ps_hosts", cluster->ps_hosts,
+                  "host:port,host:port,… in order of the indexes; {0..3} in it stands for the "
+                  "numbers 0 to 3: 'mnist-ps-{0..3}.mnist:2222' are four hosts")
+      ->group(group);
+  app->add_option("--worker_hosts", cluster->worker_hosts,
+                  "Likewise; without them (dynamic workers) any number may come")
+      ->group(group);
   app->add_option("--chief_hosts", cluster->chief_hosts, "host:port")->group(group);
   app->add_option("--evaluator_hosts", cluster->evaluator_hosts, "host:port")->group(group);
   app->add_option("--port", cluster->port, "Port to listen on (default: the own address's)")
@@ -72,15 +85,10 @@ std::string PeerName() {
   return absl::StrCat(host, ":", getpid());
 }
 
-std::optional<std::string> TfConfigFromEnvironment() {
-  const char* text = std::getenv("TF_CONFIG");
-  if (text == nullptr) return std::nullopt;
-  return std::string(text);
-}
-
 absl::StatusOr<RoleContext> ResolveContext(Role role, const CommonFlags& flags) {
   RoleContext context;
-  ASSIGN_OR_RETURN(context.cluster, ResolveCluster(role, flags.cluster, TfConfigFromEnvironment()));
+  ASSIGN_OR_RETURN(context.cluster,
+                   ResolveCluster(role, flags.cluster, ClusterEnvironment::OfProcess()));
   context.self = context.cluster.self;
   SetLogName(context.self.ToString());
   ASSIGN_OR_RETURN(context.config, ResolveTrainConfig(flags.config_path, flags.overrides));
@@ -91,38 +99,42 @@ absl::StatusOr<RoleContext> ResolveContext(Role role, const CommonFlags& flags) 
 }
 
 // Null: not wanted.
-absl::StatusOr<std::unique_ptr<MetricsEndpoint>> StartEndpoint(const std::optional<int>& port,
-                                                               const RoleContext& context) {
+absl::StatusOr<std::unique_ptr<HttpEndpoint>> StartEndpoint(const std::optional<int>& port,
+                                                            const RoleContext& context) {
   if (!port.has_value()) return nullptr;
-  MetricsEndpoint::Options options;
-  options.port = *port;
-  return MetricsEndpoint::Start(options, context.telemetry.get());
+  return StartMetricsEndpoint(*port, context.telemetry.get());
 }
 
-absl::Status Run(const RoleProgram& program, const CommonFlags& flags) {
+// The result: what came of it in one line.
+absl::StatusOr<std::string> Run(const RoleProgram& program, const CommonFlags& flags) {
   ASSIGN_OR_RETURN(const RoleContext context, ResolveContext(program.role, flags));
   LogInfo(context.cluster.ToString(), " config=", HashToString(context.config_hash),
           " pid=", getpid());
   ASSIGN_OR_RETURN(const std::optional<int64_t> done_step, DoneStepOf(context));
   if (done_step.has_value()) {
-    LogInfo("nothing to do: ", context.config.checkpoint().model_dir(),
-            " holds this job, done at step ", *done_step);
-    return absl::OkStatus();
+    const std::string result =
+        absl::StrCat("nothing to do: ", context.config.checkpoint().model_dir(),
+                     " holds this job, done at step ", *done_step);
+    LogInfo(result);
+    return result;
   }
   const MetricRegistry::Registration metrics = AddTaskMetrics(context);
-  ASSIGN_OR_RETURN(const std::unique_ptr<MetricsEndpoint> endpoint,
+  ASSIGN_OR_RETURN(const std::unique_ptr<HttpEndpoint> endpoint,
                    StartEndpoint(flags.metrics_port, context));
-  return program.run(context);
+  RETURN_IF_ERROR(program.run(context));
+  return context.result->empty() ? "done" : *context.result;
 }
 
 // CLI11 reports usage errors by exceptions; they end here.
-std::optional<int> Parse(CLI::App* app, int argc, char** argv) {
+std::optional<int> Parse(CLI::App* app, int argc, char** argv, const std::string& termination_log) {
   try {
     app->parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app->exit(error);  // --help
-    LogError(error.what(), "; see --help");
+    const std::string message = absl::StrCat(error.what(), "; see --help");
+    LogError(message);
+    WriteTerminationLog(termination_log, message);
     return kExitPermanent;
   }
 }
@@ -136,13 +148,17 @@ int RunRoleProgram(const RoleProgram& program, int argc, char** argv) {
   CommonFlags flags;
   AddCommonFlags(&app, &flags);
   if (program.add_flags != nullptr) program.add_flags(&app);
-  if (const std::optional<int> exit_code = Parse(&app, argc, argv)) return *exit_code;
-  const absl::Status status = Run(program, flags);
+  if (const auto exit_code = Parse(&app, argc, argv, flags.termination_log)) return *exit_code;
+  const absl::StatusOr<std::string> result = Run(program, flags);
+  const absl::Status& status = result.status();
+  std::string last_word = result.ok() ? *result : std::string(status.message());
   if (status.code() == absl::StatusCode::kCancelled) {
-    LogInfo("stopped: ", status.message());
+    last_word = absl::StrCat("stopped: ", last_word);
+    LogInfo(last_word);
   } else if (!status.ok()) {
-    LogError(status.message());
+    LogError(last_word);
   }
+  WriteTerminationLog(flags.termination_log, last_word);
   return ExitCodeFor(status);
 }
 

@@ -26,6 +26,9 @@ struct RoleContext {
   ClusterSpec cluster;
   // The process's own, shared by the roles in it; never null.
   std::shared_ptr<Telemetry> telemetry = std::make_shared<Telemetry>();
+  // What came of it, one line, where there is more to say than "done". Set by the role at its end,
+  // on the thread that runs it; never null.
+  std::shared_ptr<std::string> result = std::make_shared<std::string>();
 };
 
 struct RoleProgram {
@@ -38,11 +41,12 @@ struct RoleProgram {
   std::function<absl::Status(const RoleContext&)> run;
 };
 
-// Parses the common flags (--config and its overrides, --metrics_port, the cluster's flags,
-// TF_CONFIG) and the role's own, resolves configuration and cluster, prints one line with the
+// Parses the common flags (--config and its overrides, --metrics_port, the cluster's flags and
+// environment) and the role's own, resolves configuration and cluster, prints one line with the
 // resolved role and world, ends at once when the model directory says that this job is done, else
 // starts the metrics endpoint where one is wanted and runs; returns the exit code
-// (core/base/exit_code.h). An error is logged as one line. A usage error exits with 2.
+// (core/base/exit_code.h). An error is logged as one line. A usage error exits with 2. What came of
+// it all goes to --termination_log too.
 int RunRoleProgram(const RoleProgram& program, int argc, char** argv);
 
 }  // namespace keelson

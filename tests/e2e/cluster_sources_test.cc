@@ -1,9 +1,15 @@
-// Where the programs learn of their cluster, beside a dense TF_CONFIG.
+// Where the programs learn of their cluster.
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/job.h"
 #include "tests/support/model_directory.h"
+#include "tests/support/ports.h"
 
 namespace keelson {
 namespace {
@@ -89,6 +95,89 @@ TEST(ClusterSourcesTest, CommonFlagsOverrideTheConfiguration) {
   job.ExpectAllDone();
   EXPECT_EQ(*DoneStep(job.model_dir()), 60);
 }
+
+// --- TF_CONFIG as operators write it, byte for byte ---
+
+struct Golden {
+  const char* name;
+  Task task;
+  const char* tf_config;
+  const char* world;  // as the program prints it
+  const char* flag = nullptr;
+};
+
+// How GoogleTest shows a case.
+void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
+
+class GoldenTfConfigTest : public testing::TestWithParam<Golden> {};
+
+TEST_P(GoldenTfConfigTest, IsUnderstood) {
+  const Golden& golden = GetParam();
+  Job job({.ps = 0, .workers = 0}, JobConfig(kSteps));
+  const ReservedPorts ports(1);
+  std::vector<std::string> flags = {absl::StrCat("--port=", ports[0])};
+  if (golden.flag != nullptr) flags.push_back(golden.flag);
+  job.Start(golden.task, flags, golden.tf_config);
+  job.WaitForLog(golden.task,
+                 absl::StrCat("role=", golden.task.ToString(), " ", golden.world, " config="));
+}
+
+#define KEELSON_DENSE                                                                           \
+  R"({"cluster":{"chief":["j-chief-0.ns.svc:2222"],"evaluator":["j-evaluator-0.ns.svc:2222"],)" \
+  R"("ps":["j-ps-0.ns.svc:2222","j-ps-1.ns.svc:2222"],"worker":["j-worker-0.ns.svc:2222"]},)"
+#define KEELSON_DENSE_WORLD \
+  "world: chief=1 ps=2 worker=1 evaluator=1 led by chief-0 at j-chief-0.ns.svc:2222"
+#define KEELSON_NOBODY R"({"cluster":{"worker":{},"ps":[]},)"
+#define KEELSON_SPARSE_LEADER " led by chief-0 at an address not yet known"
+
+const Golden kGoldens[] = {
+    {"Chief", kChiefTask,
+     KEELSON_DENSE R"("task":{"type":"chief","index":0},"environment":"cloud"})",
+     KEELSON_DENSE_WORLD},
+    {"Ps", PsTask(1), KEELSON_DENSE R"("task":{"type":"ps","index":1},"environment":"cloud"})",
+     KEELSON_DENSE_WORLD},
+    {"Worker", WorkerTask(0),
+     KEELSON_DENSE R"("task":{"type":"worker","index":0},"environment":"cloud"})",
+     KEELSON_DENSE_WORLD},
+    {"Evaluator", kEvaluatorTask,
+     KEELSON_DENSE R"("task":{"type":"evaluator","index":0},"environment":"cloud"})",
+     KEELSON_DENSE_WORLD},
+    {"EvaluatorOfAnOldOperator", kEvaluatorTask,
+     R"({"cluster":{"chief":["j-chief-0:2222"],"ps":["j-ps-0:2222"],"worker":["j-worker-0:2222"]},"task":{"type":"evaluator","index":0},"environment":"cloud"})",
+     "world: chief=1 ps=1 worker=1 evaluator=0 led by chief-0 at j-chief-0:2222"},
+    {"Master", kChiefTask,
+     R"({"cluster":{"master":["j-master-0.ns.svc:2222"],"ps":["j-ps-0.ns.svc:2222"],"worker":["j-worker-0.ns.svc:2222"]},"task":{"type":"master","index":0},"environment":"cloud"})",
+     "world: chief=1 ps=1 worker=1 evaluator=0 led by chief-0 at j-master-0.ns.svc:2222"},
+    {"WithoutChief", WorkerTask(0),
+     R"({"cluster":{"evaluator":["j-evaluator-0.ns3.svc:2222"],"ps":["j-ps-0.ns3.svc:2222"],"worker":["j-worker-0.ns3.svc:2222"]},"task":{"type":"worker","index":0},"environment":"cloud"})",
+     "world: chief=0 ps=1 worker=1 evaluator=1 led by worker-0 at j-worker-0.ns3.svc:2222"},
+    {"OwnPortsAndDomain", PsTask(0),
+     R"({"cluster":{"chief":["j-chief-0.ns.svc.cluster.local:22223"],"ps":["j-ps-0.ns.svc.cluster.local:22221"],"worker":["j-worker-0.ns.svc.cluster.local:22222"]},"task":{"type":"ps","index":0},"environment":"cloud"})",
+     "world: chief=1 ps=1 worker=1 evaluator=0 led by chief-0 at "
+     "j-chief-0.ns.svc.cluster.local:22223"},
+    {"DynamicWorker", WorkerTask(1),
+     R"({"cluster":{"worker":{"1":"j-worker-1.ns.svc:2222"},"ps":["j-ps-0.ns.svc:2222","j-ps-1.ns.svc:2222"]},"task":{"type":"worker","index":1}})",
+     "known world: chief=0 ps=2 worker=1 evaluator=0" KEELSON_SPARSE_LEADER},
+    {"DynamicWorkerOfAnOldOperator", WorkerTask(1),
+     R"({"sparseCluster":{"worker":{"1":"j-worker-1.ns.svc:2222"},"ps":["j-ps-0.ns.svc:2222"]},"task":{"type":"worker","index":1}})",
+     "known world: chief=0 ps=1 worker=1 evaluator=0" KEELSON_SPARSE_LEADER},
+    {"DynamicPs", PsTask(1),
+     R"({"cluster":{"worker":{},"ps":["j-ps-1.ns.svc:2222"]},"task":{"type":"ps","index":1}})",
+     "known world: chief=0 ps=1 worker=0 evaluator=0" KEELSON_SPARSE_LEADER},
+    {"DynamicChief", kChiefTask, KEELSON_NOBODY R"("task":{"type":"chief","index":0}})",
+     "known world: chief=0 ps=2 worker=0 evaluator=0" KEELSON_SPARSE_LEADER,
+     "--ps_hosts=j-ps-{0..1}.ns.svc:2222"},
+    {"DynamicEvaluator", kEvaluatorTask, KEELSON_NOBODY R"("task":{"type":"evaluator","index":0}})",
+     "known world: chief=0 ps=0 worker=0 evaluator=0" KEELSON_SPARSE_LEADER},
+};
+
+#undef KEELSON_DENSE
+#undef KEELSON_DENSE_WORLD
+#undef KEELSON_NOBODY
+#undef KEELSON_SPARSE_LEADER
+
+INSTANTIATE_TEST_SUITE_P(Golden, GoldenTfConfigTest, testing::ValuesIn(kGoldens),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace keelson

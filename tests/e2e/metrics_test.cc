@@ -1,4 +1,4 @@
-// The metrics of a job's programs, scraped while it trains.
+// What a job's programs serve over HTTP while it trains: metrics, and the evaluator's page.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,9 +22,9 @@ namespace {
 // More steps than the test waits for.
 constexpr int kEndless = 100'000'000;
 
-// The port that a program has logged.
-int MetricsPort(Job* job, const Task& task) {
-  const std::string text = "metrics on port ";
+// The port that a program has logged for its metrics, or for another page.
+int PortOf(Job* job, const Task& task, const std::string& page = "metrics") {
+  const std::string text = page + " on port ";
   job->WaitForLog(task, text);
   const std::string log = job->Log(task);
   const size_t begin = log.find(text) + text.size();
@@ -43,8 +43,7 @@ void ExpectDocumented(const std::string& name) {
 }
 
 std::map<std::string, double> ScrapeTask(Job* job, const Task& task) {
-  const absl::StatusOr<HttpResponse> response =
-      HttpRequest(MetricsPort(job, task), "GET", "/metrics");
+  const absl::StatusOr<HttpResponse> response = HttpRequest(PortOf(job, task), "GET", "/metrics");
   EXPECT_TRUE(response.ok()) << response.status();
   const absl::StatusOr<Exposition> page = ParseExposition(response->body);
   EXPECT_TRUE(page.ok()) << task.ToString() << ": " << page.status();
@@ -59,7 +58,7 @@ TEST(MetricsTest, EveryTaskOfAJobTellsItsOwn) {
   job.WaitForStep(kChiefTask, 50);
   job.WaitForLog(kEvaluatorTask, "evaluating ");
   for (const Task& task : {kChiefTask, PsTask(0), WorkerTask(0), kEvaluatorTask}) {
-    const int port = MetricsPort(&job, task);
+    const int port = PortOf(&job, task);
     for (const char* path : {"/healthz", "/readyz"}) {
       const absl::StatusOr<HttpResponse> response = HttpRequest(port, "GET", path);
       ASSERT_TRUE(response.ok()) << response.status();
@@ -85,9 +84,31 @@ TEST(MetricsTest, EveryTaskOfAJobTellsItsOwn) {
   EXPECT_GT(worker.at("keelson_worker_step_seconds_total{kind=\"compute\"}"), 0);
 }
 
+TEST(MetricsTest, TheEvaluatorsPageShowsItsLastEvaluation) {
+  Job job({.ps = 1, .workers = 1}, JobConfig(kEndless));
+  job.AddFlag(Role::kEvaluator, "--dashboard_port=0");
+  job.StartAll();
+  const int port = PortOf(&job, kEvaluatorTask, "dashboard");
+  job.WaitForLog(kEvaluatorTask, "step 0: loss=");
+  job.WaitForLog(kEvaluatorTask, " examples in ", 2);
+  const int64_t last = ReadEvaluations(job.model_dir())->back().step;
+  // The log's line is written before the page has the evaluation.
+  const auto shown = [&](const std::string& path, const std::string& text) {
+    const absl::StatusOr<HttpResponse> response = HttpRequest(port, "GET", path);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() && response->status == 200 &&
+           response->body.find(text) != std::string::npos;
+  };
+  EXPECT_GT(last, 0);
+  const absl::Duration limit = absl::Seconds(20);
+  EXPECT_TRUE(
+      WaitUntil([&] { return shown("/", absl::StrCat("<tr><td>", last, "</td>")); }, limit));
+  EXPECT_TRUE(shown("/api/v1/evaluations", absl::StrCat("{\"step\":", last, ",")));
+}
+
 TEST(MetricsTest, APortInUseEndsTheProgram) {
   const Telemetry telemetry;
-  const auto other = MetricsEndpoint::Start({}, &telemetry);
+  const auto other = StartMetricsEndpoint(0, &telemetry);
   ASSERT_TRUE(other.ok()) << other.status();
   const ProgramRun run =
       RunProgram(Role::kChief, {"--model_dir=" + JoinPath(FreshDirectory(), "model"),

@@ -166,10 +166,11 @@ void Job::Start(const Task& task, const std::vector<std::string>& flags,
   const auto program = programs_.find(task);
   Process::Command command;
   if (program != programs_.end()) command.environment = program->second.environment;
-  command.argv = FlagsOf(task.role);
-  command.argv.insert(command.argv.begin(),
-                      program == programs_.end() ? ProgramOf(task.role) : program->second.path);
-  command.argv.insert(command.argv.end(), flags.begin(), flags.end());
+  command.argv = wrapper_;
+  command.argv.push_back(program == programs_.end() ? ProgramOf(task.role) : program->second.path);
+  for (const std::vector<std::string>& part : {FlagsOf(task.role), flags}) {
+    command.argv.insert(command.argv.end(), part.begin(), part.end());
+  }
   const std::string variable = tf_config.value_or(TfConfig(task));
   if (!variable.empty()) command.environment["TF_CONFIG"] = variable;
   command.log_path =

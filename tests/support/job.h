@@ -56,6 +56,12 @@ class Job {
   void UseProgram(const Task& task, const std::string& name,
                   const std::map<std::string, std::string>& environment = {});
 
+  // Programs are started as arguments of this command, which becomes them.
+  void RunBehind(const std::vector<std::string>& wrapper) { wrapper_ = wrapper; }
+
+  // The tasks of the layout.
+  std::vector<Task> TasksOf(Role role) const;
+
   // All flags that a task of this role is started with.
   std::vector<std::string> FlagsOf(Role role) const;
 
@@ -99,13 +105,13 @@ class Job {
   double SecondsFromStepToEnd(const Task& leader, int64_t step) const;
 
  private:
-  std::vector<Task> TasksOf(Role role) const;
   std::string EndOfLog(const Task& task) const;
 
   const Layout layout_;
   const std::string directory_;
   const std::string model_dir_;
   const ReservedPorts ports_;
+  std::vector<std::string> wrapper_;
   std::vector<std::string> flags_;
   std::map<Role, std::vector<std::string>> role_flags_;
   struct Program {
