@@ -12,11 +12,15 @@ function(keelson_library name)
   target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
 endfunction()
 
+# All programs that CTest runs.
+add_custom_target(tests)
+
 # keelson_test(NAME SRCS ... DEPS ... [LABEL unit|integration|e2e|convergence|gpu] [TIMEOUT seconds]
-# [EMULATED_CUDA]): one GoogleTest program, run by CTest under its label (default: unit).
-# EMULATED_CUDA: its CUDA devices are those of core/device/cuda/emulation.
+# [EMULATED_CUDA] [SINGLE_THREADED]): one GoogleTest program, run by CTest under its label (default:
+# unit). EMULATED_CUDA: its CUDA devices are those of core/device/cuda/emulation. SINGLE_THREADED: the
+# thread sanitizer has nothing to see in it.
 function(keelson_test name)
-  cmake_parse_arguments(ARG "EMULATED_CUDA" "LABEL;TIMEOUT" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "EMULATED_CUDA;SINGLE_THREADED" "LABEL;TIMEOUT" "SRCS;DEPS" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -26,10 +30,22 @@ function(keelson_test name)
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} keelson_test_main)
   target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
+  # The work is in the libraries; the tests themselves take longest to compile.
+  if(KEELSON_SANITIZE STREQUAL "address")
+    target_compile_options(${name} PRIVATE -O0 -fno-sanitize=undefined)
+  elseif(NOT KEELSON_SANITIZE)
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests KEELSON_EMULATED_CUDA ${ARG_EMULATED_CUDA})
+  if(ARG_SINGLE_THREADED AND KEELSON_SANITIZE STREQUAL "thread")
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
+  add_dependencies(tests ${name})
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
+  # Those that may take longest start first, so that none of them is waited for at the end.
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT}
     ENVIRONMENT "KEELSON_SOURCE_DIR=${PROJECT_SOURCE_DIR};KEELSON_BINARY_DIR=${PROJECT_BINARY_DIR}/bin;${KEELSON_SANITIZER_ENVIRONMENT}")
 endfunction()
 
