@@ -14,7 +14,10 @@ usage: deploy/run_local.sh [flags] [-- flags for every role]
   --device DEVICE     what workers compute on: cpu, cuda, cuda:0,1, auto (default: auto)
   --precision P       of their GPUs: float32, tf32, bfloat16 (default: float32)
   --manifest FILE     a TFJob manifest (default: deploy/tfjob/mnist.yaml)
+  --follow WHO        show these logs: chief, worker-1, a role, all
   -h, --help          this text
+and all other flags of deploy/tfjob_local.py but --bin_dir; its --help explains them.
+From a second terminal: deploy/tfjob_local.py status, scale worker=4, kill worker-1, stop, ...
 Paths are relative to the current directory; those after -- to the repository.
 USAGE
 }
@@ -29,7 +32,9 @@ while [[ $# -gt 0 ]]; do
     -h | --help) usage; exit 0 ;;
     --) shift; role_flags=("$@"); break ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}"; continue ;;
-    --ps | --workers | --data_dir | --model_dir | --config | --training_steps | --device | --precision | --manifest)
+    --loopback_aliases | --strict_emulation | --dry_run) launcher_flags+=("$1"); shift ;;
+    --ps | --workers | --data_dir | --model_dir | --config | --training_steps | --device | --precision | --manifest | \
+      --param | --job | --image | --pvc | --run_dir | --gpus | --operator_version | --max_restarts | --follow | --color)
       if [[ $# -lt 2 ]]; then
         echo "run_local: $1 needs a value" >&2; usage >&2; exit 2
       fi

@@ -1,17 +1,35 @@
-"""The local launcher: what the TFJob operator does with pods, done with processes.
+"""The local launcher: a TFJob as processes of this machine, under an emulated operator and kubelet.
 
-job           the TFJob as data
-manifest      a TFJob v1 file, checked by the operator's admission rules -> TFJob
-fields        typed access to YAML values, errors with their path
-signals       signals as events
-console       lines and the redrawn status line
-addresses     a free local port for every replica
-tf_config     the TF_CONFIG string of a replica, byte for byte as the operator writes it
-volumes       container paths -> local directories
-command       replica -> program, arguments and environment
-replica       one replica's processes, attempt after attempt, and its restart policy
-supervisor    starts all replicas, restarts them, decides success or failure, ends all
-progress      the line that says how training is going
-summary       what is printed at the end
-command_line  the flags, and the objects put together
+The command:
+command_line     from the command line to what it asks for, errors to one line
+flags            the flags, with their help
+local_plan       the manifest and the flags, checked against each other and this machine
+addresses        a port or a 127.x.y.z for every replica
+gpus             which GPUs there are
+dry_run          what would run
+run_job          the objects that run the job, put together
+launcher         the loop around the operator and the kubelet, from the first process to the last
+signals          signals as events
+
+What the job is made of:
+pods             the pods, as operator and kubelet share them
+tfjob_operator   the TFJob operator; operator_*: its parts; exit_rules: what the end of a pod means
+kubelet          pods as processes (a package of its own)
+
+What the user sees:
+console          lines, colours, the status line that is redrawn in place
+live_output      events, conditions, log lines and progress while the job runs
+log_follower     which lines of the replicas' logs are shown
+progress         the line about the training
+summary          the end
+exit_text        exit codes in words
+run_directory    logs, volumes and state of one run
+
+From a second terminal:
+control          the launcher's end of its socket
+job_requests     what may be asked of a running job
+control_client   the other end of the socket
+remote_commands  the commands status, scale, kill, ...
+job_view         the state of the job as plain data, for the socket and for status.yaml
+status_view      that data as a table, YAML or JSON
 """

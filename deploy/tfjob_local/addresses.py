@@ -1,77 +1,155 @@
-"""A free port on this machine for every replica.
+"""Where every replica listens on this machine: a free port, or an address of its own.
 
 The ports lie below the range that the kernel gives to outgoing connections, so that no client takes
 one while its replica is being restarted. Launchers that run at the same time keep out of each other's
-way by a socket of that port's name in the abstract namespace; the kernel frees it with the launcher.
+way by a socket of that port's (or network's) name in the abstract namespace; the kernel frees it with
+the launcher.
 """
 
+import functools
+import itertools
 import random
 import socket
-from typing import List
+from typing import Callable, Dict, List, Optional, Protocol, Sequence, Tuple
 
-from .job import TFJob
-from .tf_config import Addresses
+from tfjob_api.model import TFJob
 
 HOST = "127.0.0.1"
 _LOWEST_PORT = 15000
+# Networks 127.x.y.0/24 that are tried before giving up; 127.0.0.0/24 is left to others.
+_NETWORK_TRIES = 64
+_HOSTS_PER_NETWORK = 254
 
 
-class PortsError(Exception):
-    """No free port was found."""
+class AddressesError(Exception):
+    """No free port or address was found; the text is one line."""
 
 
-class PortAllocator:
-    """Keeps its ports reserved against other launchers while it is open."""
+class Reservations:
+    """Names that no other launcher of this machine holds while this one does."""
 
     def __init__(self) -> None:
-        self._reservations: List[socket.socket] = []
+        self._sockets: List[socket.socket] = []
 
-    def __enter__(self) -> "PortAllocator":
+    def __enter__(self) -> "Reservations":
         return self
 
     def __exit__(self, *unused: object) -> None:
-        for reservation in self._reservations:
+        for reservation in self._sockets:
             reservation.close()
-        self._reservations.clear()
+        self._sockets.clear()
 
-    def allocate(self, count: int) -> List[int]:
-        candidates = list(range(_LOWEST_PORT, _first_ephemeral_port()))
-        random.shuffle(candidates)
-        ports: List[int] = []
-        for port in candidates:
-            if len(ports) == count:
-                break
-            if self._reserve(port):
-                ports.append(port)
-        if len(ports) < count:
-            raise PortsError(f"{len(ports)} free ports on {HOST}, {count} needed")
-        return ports
-
-    def _reserve(self, port: int) -> bool:
+    def take(self, name: str, usable: Callable[[], bool]) -> bool:
+        """False: another one holds the name, or what it stands for is not `usable`."""
         reservation = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            reservation.bind(f"\0keelson-port-{port}")
-            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-                probe.bind(("0.0.0.0", port))
+            reservation.bind(f"\0keelson-{name}")
         except OSError:
             reservation.close()
             return False
-        self._reservations.append(reservation)
+        if not usable():
+            reservation.close()
+            return False
+        self._sockets.append(reservation)
         return True
 
 
-def local_addresses(job: TFJob, allocator: PortAllocator) -> Addresses:
-    ports = iter(allocator.allocate(job.total_replicas()))
-    return {
-        replica_type: [f"{HOST}:{next(ports)}" for _ in range(spec.replicas)]
-        for replica_type, spec in job.replica_specs.items()
-    }
+class FreePorts:
+    """A port of 127.0.0.1 for every replica."""
+
+    def __init__(self, reservations: Reservations):
+        self._reservations = reservations
+
+    def allocate(self, wanted_ports: Sequence[int]) -> List[str]:
+        """One "host:port" for each of `wanted_ports`, whose numbers do not matter here."""
+        end = _first_ephemeral_port()
+        start = random.randrange(_LOWEST_PORT, end)
+        addresses: List[str] = []
+        for port in itertools.chain(range(start, end), range(_LOWEST_PORT, start)):
+            if len(addresses) == len(wanted_ports):
+                break
+            if self._reservations.take(f"port-{port}", functools.partial(_can_bind, "0.0.0.0", port)):
+                addresses.append(f"{HOST}:{port}")
+        if len(addresses) < len(wanted_ports):
+            raise AddressesError(f"{len(addresses)} free ports on {HOST}, {len(wanted_ports)} needed")
+        return addresses
+
+
+class LoopbackAliases:
+    """The manifest's own ports, each replica on its own 127.x.y.z."""
+
+    def __init__(self, reservations: Reservations):
+        self._reservations = reservations
+        # The addresses of the last network that was reserved and are not given out yet.
+        self._hosts: List[str] = []
+
+    def allocate(self, wanted_ports: Sequence[int]) -> List[str]:
+        addresses: List[str] = []
+        for port in wanted_ports:
+            while not (self._hosts and _can_bind(self._hosts[0], port)):
+                if len(self._hosts) > 1:
+                    del self._hosts[0]
+                else:
+                    self._hosts = self._reserve_network(port)
+            addresses.append(f"{self._hosts.pop(0)}:{port}")
+        return addresses
+
+    def _reserve_network(self, port: int) -> List[str]:
+        for _ in range(_NETWORK_TRIES):
+            network = f"127.{random.randint(1, 254)}.{random.randint(0, 255)}"
+            usable = functools.partial(_can_bind, f"{network}.1", port)
+            if self._reservations.take(f"network-{network}", usable):
+                return [f"{network}.{host}" for host in range(1, _HOSTS_PER_NETWORK + 1)]
+        raise AddressesError(
+            f"port {port} is not free on any 127.x.y.z that was tried: a program that listens on "
+            f"0.0.0.0:{port} takes it everywhere; without --loopback_aliases other ports are used"
+        )
+
+
+class AddressSource(Protocol):
+    def allocate(self, wanted_ports: Sequence[int]) -> List[str]:
+        ...
+
+
+class AddressBook:
+    """The addresses of one job's replicas: more with every scale-up, none ever changes."""
+
+    def __init__(self, source: AddressSource):
+        self._source = source
+        self._known: Dict[str, List[str]] = {}
+
+    def of(self, job: TFJob) -> Dict[str, List[str]]:
+        """Replica type -> address of each replica that `job` has now."""
+        wanted = self._missing(job)
+        for (replica_type, _), address in zip(wanted, self._source.allocate([port for _, port in wanted])):
+            self._known[replica_type].append(address)
+        return {
+            replica_type: self._known[replica_type][: spec.replicas]
+            for replica_type, spec in job.replica_specs.items()
+        }
+
+    def _missing(self, job: TFJob) -> List[Tuple[str, int]]:
+        missing = []
+        for replica_type, spec in job.replica_specs.items():
+            known = self._known.setdefault(replica_type, [])
+            missing += [(replica_type, spec.port)] * (spec.replicas - len(known))
+        return missing
+
+
+def _can_bind(host: str, port: int) -> bool:
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            probe.bind((host, port))
+    except OSError:
+        return False
+    return True
 
 
 def _first_ephemeral_port() -> int:
+    low: Optional[int] = None
     try:
         with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
             low = int(file.read().split()[0])
     except (OSError, ValueError):
-        low = 32768
-    return low if low > _LOWEST_PORT + 1000 else 32768
+        pass
+    return low if low is not None and low > _LOWEST_PORT + 1000 else 32768

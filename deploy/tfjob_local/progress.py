@@ -1,4 +1,7 @@
-"""The progress line: MODEL_DIR/status.json (the chief's) and MODEL_DIR/eval/metrics.jsonl (the evaluator's)."""
+"""The progress line, from what the job writes about itself.
+
+MODEL_DIR/status.json is the chief's, MODEL_DIR/eval/metrics.jsonl the evaluator's.
+"""
 
 import json
 import os
@@ -62,14 +65,20 @@ class Progress:
         self._console = console
         self._clock = clock
         self._interval = _REDRAW_SECONDS if console.is_terminal else _PLAIN_LINE_SECONDS
-        self._shown_at: Optional[float] = None
+        self._shown_at = float("-inf")
         self._shown = ""
+        self._instead = ""
 
-    def update(self) -> None:
+    def text(self) -> str:
+        return render(self._files.status(), self._files.last_evaluation())
+
+    def update(self, instead: str = "") -> None:
+        """`instead`: what is to be said in place of the job's own files; shown as soon as it changes."""
         now = self._clock()
-        if self._shown_at is not None and now - self._shown_at < self._interval:
+        if instead == self._instead and now - self._shown_at < self._interval:
             return
-        text = render(self._files.status(), self._files.last_evaluation())
+        self._instead = instead
+        text = instead or self.text()
         quiet = not self._console.is_terminal and text == self._shown
         if quiet and now - self._shown_at < _REPEAT_SECONDS:
             return

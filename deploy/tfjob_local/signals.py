@@ -16,7 +16,7 @@ class SignalQueue:
     def __init__(self) -> None:
         wanted = {s for s in STOP_SIGNALS if signal.getsignal(s) is not signal.SIG_IGN}
         self.watched: FrozenSet[signal.Signals] = frozenset({signal.SIGCHLD, *wanted})
-        self._old_mask: Optional[Set[signal.Signals]] = None
+        self._old_mask: Set[int] = set()
 
     def __enter__(self) -> "SignalQueue":
         # Ignored, it would let the kernel reap the children before anybody saw their exit codes.
@@ -25,7 +25,7 @@ class SignalQueue:
         return self
 
     def __exit__(self, *unused: object) -> None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, self._old_mask or set())
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._old_mask)
 
     def wait(self, timeout_seconds: float) -> Optional[int]:
         """The next signal; None after the timeout."""

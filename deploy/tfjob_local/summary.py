@@ -4,39 +4,41 @@ import os
 import re
 from typing import List, Optional, Sequence
 
-from .console import Console
-from .progress import TrainingFiles, describe_evaluation
-from .replica import Replica
-from .supervisor import Outcome
+from tfjob_api.text_table import render_table
+
+from .console import BOLD, RED, Console
+from .kubelet.kubelet import ReplicaRecord
+from .launcher import Result
+from .progress import TrainingFiles, describe_evaluation, duration
+from .run_directory import STATUS_FILE, RunDirectory
 
 
 class Summary:
-    def __init__(self, job_name: str, model_dir: str, log_dir: str, files: TrainingFiles):
+    def __init__(self, job_name: str, model_dir: str, run_dir: RunDirectory, files: TrainingFiles):
         self._job_name = job_name
         self._model_dir = model_dir
-        self._log_dir = log_dir
+        self._run_dir = run_dir
         self._files = files
 
-    def print(self, outcome: Outcome, replicas: Sequence[Replica], console: Console) -> None:
+    def print(
+        self, result: Result, records: Sequence[ReplicaRecord], seconds: float, console: Console
+    ) -> None:
         console.line()
-        for line in _table(replicas):
+        for line in _table(records):
             console.line(line)
         console.line()
-        for problem in outcome.problems:
+        for problem in result.problems:
             console.line(f"problem: {problem}")
-        if outcome.failed:
-            self._print_failure(outcome.failed, console)
-        console.line(self._result(outcome))
-        self._print_paths(console)
+        for record in records:
+            if record.name == result.failed:
+                _print_errors(record, console)
+        console.line(console.paint(self._result(result), BOLD if result.succeeded else RED))
+        console.line(f"elapsed      {duration(seconds)}")
+        self._print_paths(result, console)
 
-    def _print_failure(self, replica: Replica, console: Console) -> None:
-        console.line(f"{replica.log_path}:")
-        for line in replica.last_error_lines():
-            console.line(f"  {line}")
-
-    def _result(self, outcome: Outcome) -> str:
-        if not outcome.succeeded:
-            return f"job {self._job_name} failed: {outcome.reason}"
+    def _result(self, result: Result) -> str:
+        if not result.succeeded:
+            return f"job {self._job_name} failed: {result.reason}"
         status = self._files.status(also_old=True)
         parts = [f"job {self._job_name} succeeded"]
         if "step" in status:
@@ -46,11 +48,14 @@ class Summary:
         evaluation = describe_evaluation(self._files.last_evaluation())
         return ", ".join(parts + [evaluation] if evaluation else parts)
 
-    def _print_paths(self, console: Console) -> None:
+    def _print_paths(self, result: Result, console: Console) -> None:
         snapshot = latest_snapshot(self._model_dir)
         if snapshot:
             console.line(f"model        {snapshot}")
-        console.line(f"logs         {self._log_dir}")
+            if not result.succeeded:
+                console.line(f"to continue  --model_dir={self._model_dir}")
+        console.line(f"logs         {self._run_dir.log_dir}")
+        console.line(f"status       {os.path.join(self._run_dir.path, STATUS_FILE)}")
         if os.path.isdir(self._model_dir):
             console.line(f"TensorBoard  tensorboard --logdir {self._model_dir}")
 
@@ -65,15 +70,30 @@ def latest_snapshot(model_dir: str) -> Optional[str]:
     return os.path.join(model_dir, match.group(1)) if match else None
 
 
-def _table(replicas: Sequence[Replica]) -> List[str]:
-    rows = [["replica", "pid", "exit code", "restarts", "seconds"]]
-    for replica in replicas:
-        code = "-" if replica.exit_code is None else str(replica.exit_code)
-        if replica.killed:
+def last_error_lines(log_path: str, count: int = 5) -> List[str]:
+    """The last lines of a log that are errors ("E ..."); without any, its last lines."""
+    try:
+        with open(log_path, encoding="utf-8", errors="replace") as log:
+            lines = [line.rstrip("\n") for line in log if line.strip()]
+    except OSError:
+        return []
+    errors = [line for line in lines if line.startswith("E ")]
+    return (errors or lines)[-count:]
+
+
+def _print_errors(record: ReplicaRecord, console: Console) -> None:
+    console.line(f"{record.log_path}:")
+    for line in last_error_lines(record.log_path):
+        console.line(f"  {line}")
+
+
+def _table(records: Sequence[ReplicaRecord]) -> List[str]:
+    rows = []
+    for record in records:
+        code = "-" if record.exit_code is None else str(record.exit_code)
+        if record.killed:
             code += " (killed)"
-        pid = "-" if replica.pid is None else str(replica.pid)
-        rows.append([replica.name, pid, code, str(replica.restarts), f"{replica.seconds:.1f}"])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows
-    ]
+        pid = "-" if record.pid is None else str(record.pid)
+        log = os.path.basename(record.log_path)
+        rows.append((record.name, pid, code, str(record.restarts), f"{record.seconds:.1f}", log))
+    return render_table(("replica", "pid", "exit code", "restarts", "seconds", "log"), rows)

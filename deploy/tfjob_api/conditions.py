@@ -1,0 +1,54 @@
+"""The conditions of a TFJob document, as kubectl prints it."""
+
+from dataclasses import dataclass
+from typing import Any, List, Mapping, Optional, Sequence
+
+from .status import FAILED, SUCCEEDED
+
+
+@dataclass(frozen=True)
+class JobCondition:
+    """As in the resource; the fields are named as in the training SDK."""
+
+    type: str
+    # "True" or "False".
+    status: str
+    reason: str = ""
+    message: str = ""
+    # RFC 3339.
+    last_update_time: str = ""
+    last_transition_time: str = ""
+
+
+def read_conditions(job: Mapping[str, Any]) -> List[JobCondition]:
+    """Empty while the operator has not seen the job."""
+    status = job.get("status") or {}
+    return [
+        JobCondition(
+            type=str(condition.get("type", "")),
+            status=str(condition.get("status", "")),
+            reason=str(condition.get("reason", "")),
+            message=str(condition.get("message", "")),
+            last_update_time=str(condition.get("lastUpdateTime", "")),
+            last_transition_time=str(condition.get("lastTransitionTime", "")),
+        )
+        for condition in status.get("conditions") or []
+    ]
+
+
+def find_true(conditions: Sequence[JobCondition], kind: str) -> Optional[JobCondition]:
+    return next((c for c in conditions if c.type == kind and c.status == "True"), None)
+
+
+def find_end(conditions: Sequence[JobCondition]) -> Optional[JobCondition]:
+    """Failed or Succeeded; Failed where a job has both. None: it goes on."""
+    return find_true(conditions, FAILED) or find_true(conditions, SUCCEEDED)
+
+
+def state(job: Mapping[str, Any]) -> str:
+    """One word for a table; "" while the operator has not seen the job."""
+    conditions = read_conditions(job)
+    end = find_end(conditions)
+    if end:
+        return end.type
+    return next((c.type for c in reversed(conditions) if c.status == "True"), "")

@@ -1,0 +1,67 @@
+"""What deserves a warning: a job that the operator takes, and that does not do what its author thinks."""
+
+from typing import List
+
+from .admission import SPECS
+from .model import PORT_NAME, DEFAULT_PORT, ContainerPort, ReplicaSpec, TFJob
+from .operator_version import OperatorVersion
+
+
+def job_warnings(job: TFJob, version: OperatorVersion) -> List[str]:
+    """One line each, with the field's path."""
+    warnings = _policy_warnings(job, version)
+    for spec in job.replica_specs.values():
+        where = f"{SPECS}.{spec.type}"
+        if spec.restart_policy == "Always":
+            warnings.append(
+                f"{where}.restartPolicy: Always restarts after exit code 0 too: this {spec.type} never ends"
+            )
+        warnings.extend(_port_warnings(spec, f"{where}.template.spec.containers"))
+    if job.replicas("Evaluator") > 1:
+        warnings.append(
+            f"{SPECS}.Evaluator.replicas: {job.replicas('Evaluator')} evaluators score the same snapshots; "
+            "one is enough"
+        )
+    return warnings
+
+
+def _policy_warnings(job: TFJob, version: OperatorVersion) -> List[str]:
+    warnings = []
+    policy = job.run_policy
+    clean_pod_policy = policy.clean_pod_policy or version.default_clean_pod_policy
+    if job.replicas("PS") and clean_pod_policy == "None":
+        unset = "" if policy.clean_pod_policy else " (the default)"
+        warnings.append(
+            f"spec.runPolicy.cleanPodPolicy: None{unset} leaves a PS that does not end by itself running "
+            "after the job; Running is usual"
+        )
+    exit_code_types = [s.type for s in job.replica_specs.values() if s.restart_policy == "ExitCode"]
+    if policy.backoff_limit and exit_code_types:
+        warnings.append(
+            "spec.runPolicy.backoffLimit: the operator does not count the restarts of "
+            f"{', '.join(exit_code_types)} (restartPolicy ExitCode)"
+        )
+    if policy.active_deadline_seconds is not None and version.forgets_the_deadline:
+        warnings.append(
+            "spec.runPolicy.activeDeadlineSeconds: the operator notices the deadline only when a pod changes"
+        )
+    if job.success_policy and job.chief_type():
+        warnings.append(f"spec.successPolicy: no effect, the {job.chief_type()} decides")
+    return warnings
+
+
+def _port_warnings(spec: ReplicaSpec, where: str) -> List[str]:
+    """The replica's Service gets all ports of the container, and the operator's own."""
+    ports = list(spec.container.ports)
+    if all(port.name != PORT_NAME for port in ports):
+        ports.append(ContainerPort(DEFAULT_PORT, PORT_NAME))
+    problem = ""
+    if len(ports) > 1 and any(not port.name for port in ports):
+        problem = f"a port without a name beside {PORT_NAME}"
+    elif len({port.name for port in ports}) < len(ports):
+        problem = "two ports of one name"
+    elif len({port.port for port in ports}) < len(ports):
+        problem = f"one port under two names, {PORT_NAME} among them or added by the operator"
+    if not problem:
+        return []
+    return [f"{where}: ports: {problem}: the cluster refuses the replica's Service"]

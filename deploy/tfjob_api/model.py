@@ -1,0 +1,216 @@
+"""A TFJob and the objects beside it, whatever form its manifest had."""
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any, Mapping, Optional, Tuple
+
+from .operator_version import OperatorVersion
+
+API_GROUP = "kubeflow.org"
+KIND = "TFJob"
+REPLICA_TYPES = ("Chief", "Evaluator", "Master", "PS", "Worker")
+# One replica of one of these leads the job; without them worker 0 does.
+LEADER_TYPES = ("Chief", "Master")
+RESTART_POLICIES = ("Always", "OnFailure", "Never", "ExitCode")
+CLEAN_POD_POLICIES = ("All", "Running", "None")
+# The container that the operator gives TF_CONFIG to, and whose exit code counts.
+CONTAINER_NAME = "tensorflow"
+PORT_NAME = "tfjob-port"
+DEFAULT_PORT = 2222
+# Keelson's program of each replica type.
+PROGRAMS = {
+    "Chief": "chief",
+    "Evaluator": "evaluator",
+    "Master": "chief",
+    "PS": "ps_server",
+    "Worker": "worker",
+}
+# Of the environment, as the API server takes it.
+VARIABLE_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+
+
+@dataclass(frozen=True)
+class ObjectReference:
+    """One key of a ConfigMap or Secret, or the whole of it (key "")."""
+
+    # "ConfigMap" or "Secret".
+    kind: str
+    name: str
+    key: str = ""
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class EnvironmentVariable:
+    """`value`, unless one of the sources is given."""
+
+    name: str
+    value: str = ""
+    # "metadata.name" and so on; empty: none.
+    field_path: str = ""
+    # "limits.cpu" and so on, of the own container; empty: none.
+    resource: str = ""
+    reference: Optional[ObjectReference] = None
+
+
+@dataclass(frozen=True)
+class EnvironmentSource:
+    """An entry of envFrom: every key of an object becomes a variable named prefix + key."""
+
+    reference: ObjectReference
+    prefix: str = ""
+
+
+@dataclass(frozen=True)
+class VolumeMount:
+    volume: str
+    path: str
+    sub_path: str = ""
+    read_only: bool = False
+
+
+@dataclass(frozen=True)
+class VolumeFile:
+    """A key of a ConfigMap or Secret as a file of its volume."""
+
+    key: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Volume:
+    name: str
+    # "persistentVolumeClaim", "emptyDir", "hostPath", "configMap", "secret", or what else the
+    # manifest says.
+    kind: str
+    # The claim's, ConfigMap's or Secret's name, or the host's path.
+    source: str = ""
+    # configMap and secret: the keys to show; empty: all of them, under their own names.
+    items: Tuple[VolumeFile, ...] = ()
+    # configMap and secret: an absent object is an empty directory.
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class ContainerPort:
+    port: int
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Container:
+    name: str = CONTAINER_NAME
+    image: str = ""
+    # Empty: the image's own.
+    command: Tuple[str, ...] = ()
+    args: Tuple[str, ...] = ()
+    working_dir: str = ""
+    environment: Tuple[EnvironmentVariable, ...] = ()
+    environment_sources: Tuple[EnvironmentSource, ...] = ()
+    mounts: Tuple[VolumeMount, ...] = ()
+    ports: Tuple[ContainerPort, ...] = ()
+    # {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": "1"}; quantities as in the manifest.
+    requests: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReplicaSpec:
+    """One entry of tfReplicaSpecs, with its pod template."""
+
+    # Camel case as the operator rewrites it ("PS").
+    type: str
+    replicas: int
+    restart_policy: str
+    # The one named tensorflow.
+    container: Container
+    init_containers: Tuple[Container, ...] = ()
+    volumes: Tuple[Volume, ...] = ()
+    grace_seconds: float = 30.0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def port(self) -> int:
+        """Of the port named tfjob-port; 2222 without one."""
+        for port in self.container.ports:
+            if port.name == PORT_NAME:
+                return port.port
+        return DEFAULT_PORT
+
+
+@dataclass(frozen=True)
+class RunPolicy:
+    # None: not set; the operator's default depends on its version.
+    clean_pod_policy: Optional[str] = None
+    ttl_seconds_after_finished: Optional[int] = None
+    active_deadline_seconds: Optional[int] = None
+    # None: no limit.
+    backoff_limit: Optional[int] = None
+    suspend: bool = False
+    # Another controller's name: the operator leaves the job alone.
+    managed_by: str = ""
+
+
+@dataclass(frozen=True)
+class TFJob:
+    name: str
+    namespace: str
+    # By type ("PS"), in the manifest's order.
+    replica_specs: Mapping[str, ReplicaSpec]
+    run_policy: RunPolicy = RunPolicy()
+    success_policy: str = ""
+    dynamic_workers: bool = False
+
+    def replicas(self, replica_type: str) -> int:
+        spec = self.replica_specs.get(replica_type)
+        return spec.replicas if spec else 0
+
+    def total_replicas(self) -> int:
+        return sum(spec.replicas for spec in self.replica_specs.values())
+
+    def with_replicas(self, numbers: Mapping[str, int]) -> "TFJob":
+        """Of each replica type that `numbers` has, that many."""
+        specs = {
+            replica_type: replace(spec, replicas=numbers.get(replica_type, spec.replicas))
+            for replica_type, spec in self.replica_specs.items()
+        }
+        return replace(self, replica_specs=specs)
+
+    def chief_type(self) -> Optional[str]:
+        """"Chief" or "Master"; None where worker 0 leads the job."""
+        for replica_type in LEADER_TYPES:
+            if replica_type in self.replica_specs:
+                return replica_type
+        return None
+
+
+@dataclass(frozen=True)
+class ClusterObjects:
+    """What stands in the same files beside the job, by name."""
+
+    # name -> key -> content.
+    config_maps: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
+    secrets: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
+    claims: Tuple[str, ...] = ()
+    # Kinds that were read and have no meaning for one job ("Service mnist-dashboard").
+    others: Tuple[str, ...] = ()
+
+    def lookup(self, reference: ObjectReference) -> Optional[Mapping[str, bytes]]:
+        """All keys of the object; None: it is not there."""
+        objects = self.config_maps if reference.kind == "ConfigMap" else self.secrets
+        return objects.get(reference.name)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What reader.read_manifest returns."""
+
+    job: TFJob
+    # The operator that the job was read for.
+    version: OperatorVersion
+    objects: ClusterObjects
+    # What will not be as on a cluster, or not as the author may think; one line each.
+    warnings: Tuple[str, ...]
+    # The job as a v1 document: legacy forms moved, parameters filled in, defaults not.
+    document: Mapping[str, Any]

@@ -1,0 +1,96 @@
+"""What the operator calls things: pods, the Services of the same name, hosts, labels."""
+
+from typing import Dict, List, Mapping, Sequence, Tuple
+
+from .model import API_GROUP, LEADER_TYPES, REPLICA_TYPES, TFJob
+from .operator_version import NEWEST, OperatorVersion
+
+# Replica type ("PS") -> "host:port" per replica.
+Addresses = Mapping[str, Sequence[str]]
+
+_NEWEST = OperatorVersion.parse(NEWEST)
+# Of a regular expression: a replica type as names and labels have it.
+TYPE_PATTERN = f"(?:{'|'.join(replica_type.lower() for replica_type in REPLICA_TYPES)})"
+# Of the labels since 1.4.
+LABEL_PREFIX = "training.kubeflow.org/"
+_LABEL_PREFIXES = (LABEL_PREFIX, "", "tf-")
+
+
+def replica_name(replica_type: str, index: int) -> str:
+    """"worker-1": how users call a replica."""
+    return f"{replica_type.lower()}-{index}"
+
+
+def pod_name(job_name: str, replica_type: str, index: int) -> str:
+    """Also the name of the replica's Service."""
+    return f"{job_name}-{replica_name(replica_type, index)}"
+
+
+def replicas(job: TFJob) -> List[Tuple[str, int]]:
+    """Type and index of every replica, in the manifest's order."""
+    return [(t, index) for t, spec in job.replica_specs.items() for index in range(spec.replicas)]
+
+
+def replica_names(job: TFJob) -> List[str]:
+    return [replica_name(replica_type, index) for replica_type, index in replicas(job)]
+
+
+def replica_host(
+    job: TFJob, replica_type: str, index: int, domain: str = "", version: OperatorVersion = _NEWEST
+) -> str:
+    """`domain`: CUSTOM_CLUSTER_DOMAIN of the operator."""
+    name = pod_name(job.name, replica_type, index)
+    if not version.hosts_have_namespace:
+        return name
+    return f"{name}.{job.namespace}.svc" + (f".{domain}" if domain else "")
+
+
+def cluster_addresses(job: TFJob, domain: str = "", version: OperatorVersion = _NEWEST) -> Addresses:
+    return {
+        replica_type: [
+            f"{replica_host(job, replica_type, index, domain, version)}:{spec.port}"
+            for index in range(spec.replicas)
+        ]
+        for replica_type, spec in job.replica_specs.items()
+    }
+
+
+def is_leader(job: TFJob, replica_type: str, index: int) -> bool:
+    """The replica whose log is the job's, and whose pod has the label job-role=master."""
+    if job.chief_type() is not None:
+        return replica_type in LEADER_TYPES
+    return replica_type == "Worker" and index == 0
+
+
+def labels(job: TFJob, replica_type: str, index: int, version: OperatorVersion = _NEWEST) -> Dict[str, str]:
+    """What the operator adds to the labels of the pod template, and selects pods by."""
+    own = {"job-name": job.name, "replica-type": replica_type.lower(), "replica-index": str(index)}
+    if is_leader(job, replica_type, index):
+        own["job-role"] = "master"
+    result: Dict[str, str] = {}
+    if version.has_prefixed_labels:
+        prefixed = {"operator-name": "tfjob-controller", **own}
+        result.update({LABEL_PREFIX + key: value for key, value in prefixed.items()})
+    if version.has_plain_labels:
+        result.update({"group-name": API_GROUP, **own})
+    if version.has_tf_labels:
+        result.update({"group-name": API_GROUP, **{f"tf-{key}": value for key, value in own.items()}})
+    if version.has_underscore_labels:
+        result = {key if "replica" in key else key.replace("-", "_"): value for key, value in result.items()}
+    return result
+
+
+def job_selectors(job_name: str) -> List[str]:
+    """Each selects all pods of the job; the newest generation of labels first."""
+    return [
+        f"{LABEL_PREFIX}job-name={job_name}",
+        f"group-name={API_GROUP},job-name={job_name}",
+        f"group-name={API_GROUP},tf-job-name={job_name}",
+        f"group_name={API_GROUP},tf_job_name={job_name}",
+    ]
+
+
+def label(pod_labels: Mapping[str, str], name: str) -> str:
+    """"replica-type" and so on, whichever generation wrote it; "" where none did."""
+    names = [prefix + name for prefix in _LABEL_PREFIXES]
+    return next((pod_labels[full] for full in names if full in pod_labels), "")

@@ -1,0 +1,189 @@
+"""Manifest files -> Manifest: the TFJob, what stands beside it, and what there is to say about them."""
+
+import random
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from . import legacy, lint, schema
+from .admission import SPECS, Admission
+from .documents import Document, load_files, source_name, take_apart
+from .fields import FieldReader
+from .model import CLEAN_POD_POLICIES, RESTART_POLICIES, Manifest, ReplicaSpec, RunPolicy, TFJob
+from .objects import read_objects
+from .operator_version import OperatorVersion
+from .pod_template import PodTemplateReader
+from .selection import select_job
+from .template import expand_templates
+
+DEFAULT_NAMESPACE = "default"
+# What the API server makes a generated name of.
+_SUFFIX_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH = 5
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    # Of Templates.
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    # Replica type -> number, in place of the manifest's.
+    replicas: Mapping[str, int] = field(default_factory=dict)
+    # None: the newest that the manifest's apiVersion was made for.
+    version: Optional[OperatorVersion] = None
+    # Which TFJob, where the files have several; "": the only one.
+    job_name: str = ""
+    # Policies directly under spec count in v1 too; False: they are dropped, as operators from 1.2 on do.
+    honour_misplaced_policies: bool = True
+
+
+def read_manifest(paths: Sequence[str], options: ReadOptions = ReadOptions()) -> Manifest:
+    """The files as one; "-" is standard input. ManifestError."""
+    return _read(load_files(paths), source_name(paths[0]), options)
+
+
+def read_documents(documents: Sequence[Any], source: str, options: ReadOptions = ReadOptions()) -> Manifest:
+    """The same for documents in memory. `source`: what errors name in a file's place. ManifestError."""
+    return _read(take_apart(documents, source), source, options)
+
+
+def _read(documents: List[Document], source: str, options: ReadOptions) -> Manifest:
+    documents = expand_templates(documents, source, options.parameters)
+    chosen, others = select_job(documents, source, options.job_name)
+    fields = FieldReader(chosen.source)
+    api_version = legacy.read_api_version(fields, chosen.value)
+    version = options.version or OperatorVersion.for_api_version(api_version)
+    document = legacy.to_v1(fields, chosen.value, api_version, version, options.honour_misplaced_policies)
+    document = _with_name(fields, document)
+    admission = Admission(fields, version)
+    admission.check_document(document)
+    document = _with_replicas(fields, document, options.replicas)
+    job = _JobReader(fields, version).read(document)
+    admission.check_job(job)
+    fields.warnings.extend(lint.job_warnings(job, version))
+    objects = read_objects(others, job.namespace)
+    if objects.others:
+        fields.warnings.append(f"ignored locally: {', '.join(objects.others)}")
+    return Manifest(job, version, objects, tuple(fields.warnings), document)
+
+
+def _with_name(fields: FieldReader, document: Dict[str, Any]) -> Dict[str, Any]:
+    metadata = fields.mapping(document.get("metadata"), "metadata")
+    name = fields.text(metadata.get("name"), "metadata.name")
+    prefix = fields.text(metadata.get("generateName"), "metadata.generateName")
+    if not name and not prefix:
+        raise fields.error("metadata.name", "Required value: name or generateName is required")
+    if not name:
+        name = prefix + "".join(random.choices(_SUFFIX_CHARACTERS, k=_SUFFIX_LENGTH))
+    return {**document, "metadata": {**metadata, "name": name}}
+
+
+def _with_replicas(
+    fields: FieldReader, document: Dict[str, Any], replicas: Mapping[str, int]
+) -> Dict[str, Any]:
+    specs = dict(document["spec"]["tfReplicaSpecs"])
+    for replica_type, count in replicas.items():
+        if replica_type in specs:
+            specs[replica_type] = {**specs[replica_type], "replicas": count}
+        elif count > 0:
+            raise fields.error(
+                f"{SPECS}.{replica_type}", f"not in the manifest, but {count} replicas are asked for"
+            )
+    return {**document, "spec": {**document["spec"], "tfReplicaSpecs": specs}}
+
+
+class _JobReader:
+    """Reads a document that Admission.check_document has let through."""
+
+    def __init__(self, fields: FieldReader, version: OperatorVersion):
+        self._fields = fields
+        self._version = version
+
+    def read(self, document: Dict[str, Any]) -> TFJob:
+        fields = self._fields
+        metadata = document["metadata"]
+        spec = document["spec"]
+        fields.warn_unknown(spec, "spec", schema.JOB_SPEC)
+        job = TFJob(
+            name=metadata["name"],
+            namespace=metadata.get("namespace") or DEFAULT_NAMESPACE,
+            replica_specs={
+                replica_type: self._read_replica_spec(replica_type, value)
+                for replica_type, value in spec["tfReplicaSpecs"].items()
+            },
+            run_policy=self._read_run_policy(spec.get("runPolicy")),
+            success_policy=fields.choice(
+                spec.get("successPolicy"), "spec.successPolicy", ("", "AllWorkers"), ""
+            ),
+            dynamic_workers=self._read_switch(
+                spec, "spec", "enableDynamicWorker", self._version.knows_dynamic_workers
+            ),
+        )
+        return self._without_own_tf_config(job)
+
+    def _read_switch(self, value: Dict[str, Any], where: str, key: str, known: bool) -> bool:
+        result = self._fields.boolean(value.get(key), f"{where}.{key}")
+        if result and not known:
+            self._fields.warn(f"{where}.{key}", f"dropped, operator {self._version} does not know it")
+        return result and known
+
+    def _read_run_policy(self, value: Any) -> RunPolicy:
+        fields = self._fields
+        where = "spec.runPolicy"
+        policy = fields.mapping(value, where)
+        fields.warn_unknown(policy, where, schema.RUN_POLICY)
+
+        def count(key: str) -> Any:
+            return fields.count(policy.get(key), f"{where}.{key}")
+
+        clean_pod_policy = fields.choice(
+            policy.get("cleanPodPolicy"), f"{where}.cleanPodPolicy", CLEAN_POD_POLICIES, ""
+        )
+        return RunPolicy(
+            clean_pod_policy=clean_pod_policy or None,
+            ttl_seconds_after_finished=count("ttlSecondsAfterFinished"),
+            active_deadline_seconds=count("activeDeadlineSeconds"),
+            backoff_limit=count("backoffLimit"),
+            suspend=self._read_switch(policy, where, "suspend", self._version.knows_suspend),
+            managed_by=policy.get("managedBy") or "",
+        )
+
+    def _read_replica_spec(self, replica_type: str, value: Dict[str, Any]) -> ReplicaSpec:
+        fields = self._fields
+        where = f"{SPECS}.{replica_type}"
+        fields.warn_unknown(value, where, schema.REPLICA_SPEC)
+        replicas = fields.count(value.get("replicas"), f"{where}.replicas")
+        pod = PodTemplateReader(fields).read(value["template"], f"{where}.template")
+        policy = fields.choice(
+            value.get("restartPolicy"), f"{where}.restartPolicy", RESTART_POLICIES, "Never"
+        )
+        if pod.restart_policy and pod.restart_policy != policy:
+            unset = "" if value.get("restartPolicy") else f"; set {where}.restartPolicy"
+            fields.warn(
+                f"{where}.template.spec.restartPolicy",
+                f"the operator overwrites {pod.restart_policy} with {policy}{unset}",
+            )
+        return ReplicaSpec(
+            type=replica_type,
+            replicas=1 if replicas is None else replicas,
+            restart_policy=policy,
+            container=pod.container,
+            init_containers=pod.init_containers,
+            volumes=pod.volumes,
+            grace_seconds=pod.grace_seconds,
+            labels=pod.labels,
+            annotations=pod.annotations,
+        )
+
+    def _without_own_tf_config(self, job: TFJob) -> TFJob:
+        """A TF_CONFIG of the manifest's own counts only where the operator sets none."""
+        if job.total_replicas() == 1 and not self._version.single_replica_has_tf_config:
+            return job
+        specs = {}
+        for replica_type, spec in job.replica_specs.items():
+            environment = tuple(v for v in spec.container.environment if v.name != "TF_CONFIG")
+            if len(environment) != len(spec.container.environment):
+                self._fields.warn(
+                    f"{SPECS}.{replica_type}.template.spec.containers",
+                    "the operator's TF_CONFIG takes the place of the one in env",
+                )
+            specs[replica_type] = replace(spec, container=replace(spec.container, environment=environment))
+        return replace(job, replica_specs=specs)

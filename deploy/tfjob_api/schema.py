@@ -1,0 +1,52 @@
+"""The field names that the TFJob's resource definition (v1.9.4) has; the API server drops all others."""
+
+JOB_SPEC = ("tfReplicaSpecs", "runPolicy", "successPolicy", "enableDynamicWorker")
+
+RUN_POLICY = (
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "cleanPodPolicy",
+    "managedBy",
+    "schedulingPolicy",
+    "suspend",
+    "ttlSecondsAfterFinished",
+)
+
+REPLICA_SPEC = ("replicas", "restartPolicy", "template")
+
+POD_TEMPLATE = ("metadata", "spec")
+
+POD_SPEC = tuple(
+    """
+    activeDeadlineSeconds affinity automountServiceAccountToken containers dnsConfig dnsPolicy
+    enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers hostname
+    hostnameOverride imagePullSecrets initContainers nodeName nodeSelector os overhead preemptionPolicy
+    priority priorityClassName readinessGates resourceClaims resources restartPolicy runtimeClassName
+    schedulerName schedulingGates schedulingGroup securityContext serviceAccount serviceAccountName
+    setHostnameAsFQDN shareProcessNamespace subdomain terminationGracePeriodSeconds tolerations
+    topologySpreadConstraints volumes
+    """.split()
+)
+
+CONTAINER = tuple(
+    """
+    args command env envFrom image imagePullPolicy lifecycle livenessProbe name ports readinessProbe
+    resizePolicy resources restartPolicy restartPolicyRules securityContext startupProbe stdin stdinOnce
+    terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir
+    """.split()
+)
+
+ENVIRONMENT_VARIABLE = ("name", "value", "valueFrom")
+VALUE_SOURCE = ("configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef")
+ENVIRONMENT_SOURCE = ("configMapRef", "prefix", "secretRef")
+CONTAINER_PORT = ("containerPort", "hostIP", "hostPort", "name", "protocol")
+RESOURCES = ("claims", "limits", "requests")
+VOLUME_MOUNT = (
+    "mountPath",
+    "mountPropagation",
+    "name",
+    "readOnly",
+    "recursiveReadOnly",
+    "subPath",
+    "subPathExpr",
+)

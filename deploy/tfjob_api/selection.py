@@ -1,0 +1,68 @@
+"""Which of the documents is the TFJob; a clear refusal where there is none, or another kind of job."""
+
+from typing import Any, List, Sequence, Tuple
+
+from .documents import Document
+from .fields import ManifestError
+
+# The operator's first versions spelled it TfJob; legacy.py refuses those with a hint.
+_JOB_KINDS = ("TFJob", "TfJob")
+_OTHER_FRAMEWORKS = ("JAXJob", "MPIJob", "MXJob", "PaddleJob", "PyTorchJob", "XGBoostJob")
+_KUBERNETES_ONLY = ("ClusterTrainingRuntime", "Job", "JobSet", "StatefulSet", "TrainJob", "TrainingRuntime")
+
+
+def select_job(documents: Sequence[Document], source: str, job_name: str) -> Tuple[Document, List[Document]]:
+    """The TFJob and what stands beside it. ManifestError.
+
+    `source`: what an error names where there is no document at all. `job_name`: which one; "" where there
+    is one alone.
+    """
+    jobs = [document for document in documents if document.kind in _JOB_KINDS]
+    if not jobs:
+        raise _no_job(documents, source)
+    chosen = [job for job in jobs if not job_name or job.name == job_name]
+    if not chosen:
+        raise ManifestError(f'{jobs[0].source}: expected a TFJob named "{job_name}", found {_names(jobs)}')
+    if len(chosen) > 1:
+        hint = "" if len({job.name for job in chosen}) < len(chosen) else "; choose one with --job NAME"
+        raise ManifestError(f"{chosen[0].source}: expected one TFJob, found {_names(chosen)}{hint}")
+    return chosen[0], [document for document in documents if document.kind not in _JOB_KINDS]
+
+
+def _names(jobs: Sequence[Document]) -> str:
+    return ", ".join(job.name or "one without a name" for job in jobs)
+
+
+def _no_job(documents: Sequence[Document], source: str) -> ManifestError:
+    if not documents:
+        return ManifestError(f"{source}: expected a TFJob, found no document")
+    for document in documents:
+        hint = _hint(document)
+        if hint:
+            return ManifestError(f"{document.source}: expected a TFJob, found {document}: {hint}")
+    found = ", ".join(str(document) for document in documents)
+    return ManifestError(f"{documents[0].source}: expected a TFJob, found {found}")
+
+
+def _hint(document: Document) -> str:
+    if document.kind in _OTHER_FRAMEWORKS:
+        return "a job of another framework"
+    if document.kind in _KUBERNETES_ONLY:
+        return "it runs on Kubernetes alone; write the job as a TFJob"
+    if document.kind == "Experiment":
+        return _experiment_hint(document)
+    return ""
+
+
+def _experiment_hint(document: Document) -> str:
+    """Katib's Experiment has a TFJob within, with references to be filled in."""
+    parameters: Any = document.value
+    for key in ("spec", "trialTemplate", "trialParameters"):
+        parameters = parameters.get(key) if isinstance(parameters, dict) else None
+    names = [
+        f"${{trialParameters.{entry['name']}}}"
+        for entry in (parameters if isinstance(parameters, list) else [])
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str)
+    ]
+    values = f" and values for {', '.join(names)}" if names else ""
+    return f"to run one trial, put its spec.trialTemplate.trialSpec into a file, with a metadata.name{values}"

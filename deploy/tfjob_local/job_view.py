@@ -1,0 +1,121 @@
+"""The view of a running job, for other terminals and for the files in its run directory."""
+
+import copy
+import os
+import time
+from typing import Any, Callable, Dict, List, Mapping
+
+from tfjob_api.status import rfc3339
+
+from .kubelet.kubelet import Kubelet
+from .run_directory import RunDirectory
+from .status_view import replica_state
+from .tfjob_operator import Operator
+
+
+class JobView:
+    """build() makes the plain data that status_view renders."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        kubelet: Kubelet,
+        document: Mapping[str, Any],
+        run_dir: RunDirectory,
+        progress: Callable[[], str],
+        clock: Callable[[], float] = time.time,
+    ):
+        """`document`: the TFJob as the manifest has it."""
+        self._operator = operator
+        self._kubelet = kubelet
+        self._document = document
+        self._run_dir = run_dir
+        self._progress = progress
+        self._clock = clock
+        self._started_at = clock()
+
+    @property
+    def elapsed(self) -> float:
+        return self._clock() - self._started_at
+
+    def build(self, running: bool = True) -> Dict[str, Any]:
+        """`running`: the launcher has not done its work yet."""
+        job = self._operator.job
+        return {
+            "job": job.name,
+            "namespace": job.namespace,
+            "run_dir": self._run_dir.path,
+            "launcher": os.getpid(),
+            "running": running,
+            "started": rfc3339(self._started_at),
+            "elapsed": round(self.elapsed, 1),
+            "tfjob": self._resource(),
+            "replicas": self._replicas(),
+            "progress": self._progress(),
+        }
+
+    def news(self) -> Any:
+        """Differs from the last one when something happened to the job."""
+        replicas = [{**replica, "seconds": 0} for replica in self._replicas()]
+        return self._operator.job, self._operator.status.to_document(), replicas
+
+    def _resource(self) -> Dict[str, Any]:
+        """The manifest's job with what scale and suspend changed, and its status."""
+        job = self._operator.job
+        resource = copy.deepcopy(dict(self._document))
+        metadata = resource.setdefault("metadata", {})
+        metadata.update(name=job.name, namespace=job.namespace, creationTimestamp=rfc3339(self._started_at))
+        metadata.pop("generateName", None)
+        spec = resource["spec"]
+        for replica_type, replica in spec["tfReplicaSpecs"].items():
+            replica["replicas"] = job.replicas(replica_type)
+        if job.run_policy.suspend or "suspend" in (spec.get("runPolicy") or {}):
+            spec["runPolicy"] = {**(spec.get("runPolicy") or {}), "suspend": job.run_policy.suspend}
+        resource["status"] = self._operator.status.to_document()
+        return resource
+
+    def _replicas(self) -> List[Dict[str, Any]]:
+        pods = {pod.replica_name: pod for pod in self._kubelet.pods()}
+        return [
+            {
+                "name": record.name,
+                "state": replica_state(pods.get(record.name)),
+                "pid": record.pid,
+                "restarts": record.restarts,
+                "exit_code": record.exit_code,
+                "seconds": round(record.seconds, 1),
+                "log": record.log_path,
+            }
+            for record in self._kubelet.records()
+        ]
+
+
+class Journal:
+    """Keeps status.yaml and state.json of the run directory as the job is."""
+
+    def __init__(self, view: JobView, run_dir: RunDirectory, warn: Callable[[str], None]):
+        """`warn`: hears, once, that the files cannot be written; the job goes on."""
+        self._view = view
+        self._run_dir = run_dir
+        self._warn = warn
+        self._warned = False
+        self._written: Any = None
+
+    def update(self) -> None:
+        """Writes when something happened; time going by is nothing."""
+        news = self._view.news()
+        if news != self._written:
+            self._write(running=True)
+            self._written = news
+
+    def close(self) -> None:
+        """The last state, of a launcher that has ended."""
+        self._write(running=False)
+
+    def _write(self, running: bool) -> None:
+        try:
+            self._run_dir.write_state(self._view.build(running))
+        except OSError as error:
+            if not self._warned:
+                self._warn(f"{error.filename or self._run_dir.path}: {error.strerror}")
+            self._warned = True

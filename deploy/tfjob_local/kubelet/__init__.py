@@ -1,0 +1,23 @@
+"""The emulated kubelet: pods as processes of this machine.
+
+What a pod shall be (no processes yet):
+plan              the processes and directories of one pod
+environment       env and envFrom, with the objects that they refer to
+volumes           container paths -> local directories
+service_names     "mnist-ps-0.default.svc:2222" -> the local address
+command_words     a container's command, taken apart into program and arguments
+flag_translation  arguments of classic trainers -> flags of Keelson's programs
+programs          an image and its command -> a program of this machine
+gpu_dealer        GPU limits -> CUDA_VISIBLE_DEVICES
+local_ports       ports that replicas of one machine would share
+planner           all of them put together: a replica -> its plan
+
+What becomes of it:
+process           one container's process group and its log file
+backoff           how long a crashed container waits
+pod_run           one pod: its containers, one after another, restarts in place, its end
+history           one replica through all its pods: logs, restarts, exit codes
+kubelet           all pods of the job
+keeper            no process survives the launcher
+keeper_process    the keeper's own program
+"""

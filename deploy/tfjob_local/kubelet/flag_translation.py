@@ -1,0 +1,157 @@
+"""Arguments of classic trainers -> flags of Keelson's programs.
+
+A flag of the same name or the same meaning is kept, everything else dropped and said. Of several that
+mean the same, Keelson's own name wins, then the order of ALIASES, then the later one.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
+
+# Where a replica finds the others. A job of the operator has TF_CONFIG for that.
+_CLUSTER = frozenset(
+    {"job_name", "task_index", "ps_hosts", "worker_hosts", "chief_hosts", "evaluator_hosts", "port"}
+)
+_COMMON = _CLUSTER | {
+    "config",
+    "batch_size",
+    "training_steps",
+    "learning_rate",
+    "seed",
+    "wire",
+    "pipeline_depth",
+    "model_dir",
+    "data_dir",
+    "metrics_port",
+    "termination_log",
+}
+_COMPUTING = frozenset({"device", "compute_threads"})
+_LEADING = frozenset({"startup_timeout", "lease", "checkpoint_writer"})
+_TRAINING = _COMPUTING | {"precision", "bulk_connections", "bulk_socket", "peer_timeout"}
+# What every program takes; their --help is the source.
+FLAGS: Dict[str, FrozenSet[str]] = {
+    "ps_server": _COMMON | {"io_threads"},
+    "worker": _COMMON | _TRAINING | _LEADING,
+    "chief": _COMMON | _TRAINING | _LEADING | {"chief_trains"},
+    "evaluator": _COMMON | _COMPUTING | {"dashboard_port"},
+}
+PROGRAMS = frozenset(FLAGS)
+_WITHOUT_VALUE = frozenset({"chief_trains"})
+
+# Keelson's flag -> the names that trainers gave the same thing.
+ALIASES: Dict[str, Tuple[str, ...]] = {
+    "batch_size": ("train_batch_size", "training_batch_size", "batch"),
+    "training_steps": (
+        "train_steps",
+        "max_steps",
+        "num_steps",
+        "num_train_steps",
+        "max_train_steps",
+        "total_steps",
+        "steps",
+    ),
+    "learning_rate": ("lr", "initial_learning_rate", "base_lr", "base_learning_rate"),
+    "model_dir": (
+        "job_dir",
+        "output_dir",
+        "checkpoint_dir",
+        "save_dir",
+        "train_dir",
+        "log_dir",
+        "logdir",
+    ),
+    "data_dir": ("input_dir", "dataset_dir", "train_data_dir", "data_path"),
+    "seed": ("random_seed", "tf_random_seed"),
+}
+_OWN_NAME = {alias: flag for flag, aliases in ALIASES.items() for alias in aliases}
+
+
+@dataclass(frozen=True)
+class Translation:
+    args: Tuple[str, ...]
+    # As they were written, without values.
+    dropped: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Choice:
+    rank: int
+    word: str
+    text: str
+
+
+def translate_flags(args: Sequence[str], program: str) -> Translation:
+    """The arguments of a foreign trainer as those of `program`, each flag once."""
+    chosen: Dict[str, _Choice] = {}
+    dropped: List[str] = []
+    for word, value in _split(args):
+        name = (flag_name(word) or "").replace("-", "_")
+        own = _OWN_NAME.get(name, name)
+        if not _means_something(own, value):
+            dropped.append(word)
+        elif own in FLAGS[program]:
+            text = f"--{own}" if own in _WITHOUT_VALUE else f"--{own}={value}"
+            new = _Choice(0 if own == name else 1 + ALIASES[own].index(name), word, text)
+            old = chosen.get(own)
+            loser = new if old and old.rank < new.rank else old
+            if loser and old and old.word != new.word:
+                dropped.append(loser.word)
+            if loser is not new:
+                chosen[own] = new
+    return Translation(tuple(choice.text for choice in chosen.values()), tuple(dropped))
+
+
+def _means_something(flag: str, value: Optional[str]) -> bool:
+    """To one of the four programs: what a ps has no use for may be the worker's."""
+    known = any(flag in flags for flags in FLAGS.values()) and flag not in _CLUSTER
+    return known and (value is not None or flag in _WITHOUT_VALUE)
+
+
+def _split(args: Sequence[str]) -> List[Tuple[str, Optional[str]]]:
+    """Flags with their values; a word that belongs to no flag stands alone."""
+    result: List[Tuple[str, Optional[str]]] = []
+    takes_value = False
+    for argument in args:
+        if flag_name(argument):
+            name, separator, value = argument.partition("=")
+            result.append((name, value if separator else None))
+            takes_value = not separator and name.lstrip("-") not in _WITHOUT_VALUE
+        elif takes_value:
+            result[-1] = (result[-1][0], argument)
+            takes_value = False
+        else:
+            result.append((argument, None))
+    return result
+
+
+def has_flag(args: Sequence[str], name: str) -> bool:
+    return any(flag_name(argument) == name for argument in args)
+
+
+def remove_flag(args: Sequence[str], name: str) -> List[str]:
+    """`args` without --name=value, --name value and --name."""
+    kept: List[str] = []
+    may_be_value = False
+    for argument in args:
+        if flag_name(argument) == name:
+            may_be_value = "=" not in argument
+        elif not may_be_value or argument.startswith("--"):
+            kept.append(argument)
+            may_be_value = False
+        else:
+            may_be_value = False
+    return kept
+
+
+def flag_value(args: Sequence[str], name: str) -> Optional[str]:
+    """Of --name=value or --name value; None: the flag is not there."""
+    for i, argument in enumerate(args):
+        if flag_name(argument) == name:
+            _, separator, value = argument.partition("=")
+            return value if separator else next(iter(args[i + 1 : i + 2]), "")
+    return None
+
+
+def flag_name(argument: str) -> Optional[str]:
+    match = re.match(r"--?([A-Za-z][\w-]*)(=|$)", argument)
+    return match.group(1) if match else None

@@ -1,0 +1,43 @@
+"""What one pod will run: everything is decided and checked here, nothing started or written yet."""
+
+from dataclasses import dataclass, field
+from typing import Mapping, Tuple
+
+
+class PlanError(Exception):
+    """A replica cannot be run here; the text is one line: which one, what, expected, found."""
+
+
+@dataclass(frozen=True)
+class ProcessPlan:
+    # "tensorflow", or the init container's name.
+    container: str
+    argv: Tuple[str, ...]
+    # Added to the launcher's own environment.
+    environment: Mapping[str, str]
+    working_dir: str
+
+
+@dataclass(frozen=True)
+class LocalDirectory:
+    """A directory that is there before the pod's first process starts."""
+
+    path: str
+    # Emptied first: every new pod has its own emptyDir, ConfigMap and Secret volumes.
+    fresh: bool = False
+    # Path in the directory -> content.
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    # For the user's eyes only.
+    private: bool = False
+
+
+@dataclass(frozen=True)
+class PodPlan:
+    main: ProcessPlan
+    init: Tuple[ProcessPlan, ...]
+    # As in the manifest: Always, OnFailure, Never or ExitCode.
+    restart_policy: str
+    grace_seconds: float
+    directories: Tuple[LocalDirectory, ...] = ()
+    # Of the main container: its path -> the local one.
+    mounts: Mapping[str, str] = field(default_factory=dict)

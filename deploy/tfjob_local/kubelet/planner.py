@@ -1,0 +1,270 @@
+"""A replica of a TFJob -> what its pod runs on this machine."""
+
+import math
+import os
+import socket
+import uuid
+from dataclasses import dataclass, field
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+
+from tfjob_api.model import ClusterObjects, Container, ReplicaSpec, TFJob
+from tfjob_api.naming import Addresses, labels, pod_name, replica_name
+from tfjob_api.operator_version import OperatorVersion
+from tfjob_api.quantity import parse_quantity
+from tfjob_api.tf_config import TfConfig
+
+from .environment import EnvironmentBuilder, PodFacts, expand
+from .flag_translation import FLAGS, flag_name, has_flag, remove_flag
+from .gpu_dealer import GpuDealer
+from .local_ports import LocalPorts
+from .plan import PodPlan, ProcessPlan
+from .programs import ImageMap, ProgramResolver, ResolvedProgram
+from .service_names import ServiceNames
+from .volumes import Mounts, PodVolumes
+
+
+@dataclass(frozen=True)
+class LocalSettings:
+    """What the user of the launcher chose, beside the manifest."""
+
+    images: ImageMap
+    volumes_dir: str
+    working_dir: str
+    cores: int
+    # Of this machine, to be dealt out; None: CUDA_VISIBLE_DEVICES is left alone.
+    gpus: Optional[Tuple[str, ...]] = None
+    # Flag name -> value, handed to every one of Keelson's programs in place of the manifest's.
+    flags: Mapping[str, str] = field(default_factory=dict)
+    # The same for those who train: workers, or the chief that runs the whole job.
+    training_flags: Mapping[str, str] = field(default_factory=dict)
+    # Handed to them after everything else.
+    extra_args: Sequence[str] = ()
+    # Claim name -> directory, in place of VOLUMES_DIR/CLAIM.
+    claims: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Replica:
+    """What all steps of one plan need to know."""
+
+    job: TFJob
+    spec: ReplicaSpec
+    index: int
+    addresses: Addresses
+
+    @property
+    def name(self) -> str:
+        return replica_name(self.spec.type, self.index)
+
+    @property
+    def alone(self) -> bool:
+        return self.job.total_replicas() == 1
+
+    @property
+    def trains(self) -> bool:
+        return self.spec.type == "Worker" or self.alone
+
+
+class PodPlanner:
+    """Plans pods; `warnings` says, each thing once, what is not as on a cluster."""
+
+    def __init__(self, objects: ClusterObjects, settings: LocalSettings, version: OperatorVersion):
+        self._objects = objects
+        self._settings = settings
+        self._version = version
+        self.warnings: List[str] = []
+        self._programs = ProgramResolver(settings.images, self._warn)
+        self._gpus = GpuDealer(settings.gpus, self._warn)
+        self._ports = LocalPorts(self._warn)
+
+    def plan(self, job: TFJob, addresses: Addresses, replica_type: str, index: int) -> PodPlan:
+        """Starts and writes nothing. PlanError: the replica cannot be run here."""
+        spec = job.replica_specs[replica_type]
+        replica = _Replica(job, spec, index, addresses)
+        volumes = PodVolumes(
+            spec, replica.name, self._objects, self._settings.volumes_dir, self._settings.claims, self._warn
+        )
+        environment = EnvironmentBuilder(spec.type, self._objects, self._facts(replica), self._warn)
+        names = ServiceNames(job, addresses, self._warn)
+        init = [
+            self._plan_init(replica, container, volumes, environment, names)
+            for container in spec.init_containers
+        ]
+        main = self._plan_main(replica, volumes.mounts(spec.container), environment, names)
+        return PodPlan(
+            main=main,
+            init=tuple(process for process in init if process is not None),
+            restart_policy=spec.restart_policy,
+            grace_seconds=spec.grace_seconds,
+            # After the mounts: they add directories of their own.
+            directories=volumes.directories,
+            mounts=volumes.mounts(spec.container).pairs,
+        )
+
+    def _plan_main(
+        self, replica: _Replica, mounts: Mounts, builder: EnvironmentBuilder, names: ServiceNames
+    ) -> ProcessPlan:
+        spec = replica.spec
+        # The operator gives TF_CONFIG to this container alone.
+        tf_config = TfConfig(replica.job, replica.addresses, self._version).render(spec.type, replica.index)
+        variables = builder.build(spec.container, tf_config)
+        command, args = self._words(spec.type, spec.container, variables, mounts, names)
+        program = self._programs.main_program(spec, command, args, replica.alone)
+        arguments = list(program.args)
+        environment = self._localise(spec.type, variables, mounts, names)
+        if replica.alone and program.keelson == "chief" and tf_config is not None:
+            # Of an operator before 1.1; it would make the chief wait for others.
+            del environment["TF_CONFIG"]
+        if program.keelson:
+            arguments = self._keelson_arguments(replica, program.keelson, arguments)
+        else:
+            self._prepare_foreign(replica, environment)
+        self._add_limits(replica, program, arguments, environment)
+        return ProcessPlan(
+            container=spec.container.name,
+            argv=(program.path, *arguments),
+            environment=environment,
+            working_dir=self._working_dir(spec.type, spec.container, mounts, program),
+        )
+
+    def _plan_init(
+        self,
+        replica: _Replica,
+        container: Container,
+        volumes: PodVolumes,
+        builder: EnvironmentBuilder,
+        names: ServiceNames,
+    ) -> Optional[ProcessPlan]:
+        replica_type = replica.spec.type
+        variables = builder.build(container)
+        mounts = volumes.mounts(container)
+        command, args = self._words(replica_type, container, variables, mounts, names)
+        program = self._programs.init_program(replica_type, container, command, args)
+        if program is None:
+            return None
+        environment = self._localise(replica_type, variables, mounts, names)
+        self._add_own_path(environment)
+        return ProcessPlan(
+            container=container.name,
+            argv=(program.path, *program.args),
+            environment=environment,
+            working_dir=self._working_dir(replica_type, container, mounts, program),
+        )
+
+    @staticmethod
+    def _words(
+        replica_type: str,
+        container: Container,
+        variables: Mapping[str, str],
+        mounts: Mounts,
+        names: ServiceNames,
+    ) -> Tuple[List[str], List[str]]:
+        """command and args with their references resolved, in paths and names of this machine."""
+
+        def resolve(words: Sequence[str], what: str) -> List[str]:
+            where = f"{replica_type}: {what}"
+            return [names.translate(mounts.translate(expand(word, variables)), where) for word in words]
+
+        return resolve(container.command, "command"), resolve(container.args, "args")
+
+    @staticmethod
+    def _localise(
+        replica_type: str, variables: Mapping[str, str], mounts: Mounts, names: ServiceNames
+    ) -> Dict[str, str]:
+        """Paths and service names of this machine; TF_CONFIG has them already."""
+        return {
+            name: value
+            if name == "TF_CONFIG"
+            else names.translate(mounts.translate(value), f"{replica_type}: env {name}")
+            for name, value in variables.items()
+        }
+
+    def _keelson_arguments(self, replica: _Replica, program: str, args: List[str]) -> List[str]:
+        """Each flag once: the programs refuse a repeated one."""
+        flags = dict(self._settings.flags)
+        if replica.trains:
+            flags.update(self._settings.training_flags)
+        for flag in flags:
+            args = remove_flag(args, flag)
+        args += [f"--{flag}={value}" for flag, value in flags.items()]
+        for argument in self._settings.extra_args:
+            name = flag_name(argument)
+            args = remove_flag(args, name) if name else args
+        args += self._settings.extra_args
+        return self._ports.localise(replica.job, replica.spec, program, args, replica.addresses)
+
+    def _prepare_foreign(self, replica: _Replica, environment: Dict[str, str]) -> None:
+        self._add_own_path(environment)
+        if self._settings.extra_args:
+            self._warn(
+                f"{replica.spec.type}: runs the manifest's own command, "
+                f"without {' '.join(self._settings.extra_args)}"
+            )
+
+    def _add_own_path(self, environment: Dict[str, str]) -> None:
+        """A script of the manifest finds Keelson's programs as it does in the image."""
+        path = environment.get("PATH") or os.environ.get("PATH") or os.defpath
+        environment["PATH"] = os.pathsep.join([self._settings.images.bin_dir, path])
+
+    def _add_limits(
+        self, replica: _Replica, program: ResolvedProgram, arguments: List[str], environment: Dict[str, str]
+    ) -> None:
+        """Workers of one machine share its cores, and nobody exceeds its own limit."""
+        share = replica.trains and not replica.alone
+        limit = self._cpu_limit(replica.spec)
+        threads = max(1, self._settings.cores // max(1, replica.job.replicas("Worker"))) if share else None
+        if limit is not None:
+            threads = min(threads or self._settings.cores, limit)
+        if threads is not None:
+            takes_threads = program.keelson and "compute_threads" in FLAGS[program.keelson]
+            if takes_threads and not has_flag(arguments, "compute_threads"):
+                arguments.append(f"--compute_threads={threads}")
+            if "OMP_NUM_THREADS" not in os.environ:
+                environment.setdefault("OMP_NUM_THREADS", str(threads))
+        devices = self._gpus.visible_devices(replica.job, replica.spec.type, replica.index)
+        if devices is not None:
+            environment.setdefault("CUDA_VISIBLE_DEVICES", devices)
+
+    @staticmethod
+    def _cpu_limit(spec: ReplicaSpec) -> Optional[int]:
+        text = spec.container.limits.get("cpu")
+        return None if text is None else max(1, math.ceil(parse_quantity(text)))
+
+    def _working_dir(
+        self, replica_type: str, container: Container, mounts: Mounts, program: ResolvedProgram
+    ) -> str:
+        wanted = container.working_dir
+        local = mounts.translate(wanted)
+        if not wanted or local == wanted and program.keelson:
+            # Keelson's own lies in the image, with configs/ in it; here it is the repository.
+            return self._settings.working_dir
+        if local != wanted or os.path.isdir(wanted):
+            return local
+        instead = self._settings.working_dir
+        self._warn(f"{replica_type}: workingDir: no directory {wanted} here, {instead} instead")
+        return instead
+
+    def _facts(self, replica: _Replica) -> PodFacts:
+        job, spec = replica.job, replica.spec
+        own_address = replica.addresses[spec.type][replica.index]
+        ip = own_address.rpartition(":")[0]
+        return PodFacts(
+            fields={
+                "metadata.name": pod_name(job.name, spec.type, replica.index),
+                "metadata.namespace": job.namespace,
+                "metadata.uid": str(uuid.uuid4()),
+                "spec.nodeName": socket.gethostname(),
+                "spec.serviceAccountName": "default",
+                "status.hostIP": "127.0.0.1",
+                "status.podIP": ip,
+                "status.podIPs": ip,
+            },
+            labels={**spec.labels, **labels(job, spec.type, replica.index, self._version)},
+            annotations=spec.annotations,
+            cores=self._settings.cores,
+            memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        )
+
+    def _warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)

@@ -1,0 +1,154 @@
+"""An image and its command -> a program of this machine. An image itself cannot be run here."""
+
+import fnmatch
+import os
+import shutil
+from dataclasses import dataclass
+from typing import Callable, Optional, Sequence, Tuple
+
+from tfjob_api import model
+from tfjob_api.model import Container, ReplicaSpec
+
+from .command_words import find_program
+from .flag_translation import PROGRAMS, translate_flags
+from .plan import PlanError
+
+BY_ROLE = "role"
+AS_IS = "as-is"
+
+
+@dataclass(frozen=True)
+class ImageMap:
+    """What stands for an image: the first pattern that matches it decides, by role without one."""
+
+    # Keelson's programs.
+    bin_dir: str
+    # Pattern, and "role", "as-is" or a directory.
+    rules: Tuple[Tuple[str, str], ...] = ()
+
+    @classmethod
+    def parse(cls, texts: Sequence[str], bin_dir: str) -> "ImageMap":
+        """Of PATTERN=WHAT each. ValueError: one line."""
+        rules = []
+        for text in texts:
+            pattern, separator, what = text.partition("=")
+            if not separator or not pattern or not what:
+                expected = "PATTERN=WHAT, WHAT being role, as-is or a directory"
+                raise ValueError(f'expected {expected}, found "{text}"')
+            if what not in (BY_ROLE, AS_IS):
+                if not os.path.isdir(what):
+                    raise ValueError(f'"{text}": expected role, as-is or a directory, found "{what}"')
+                what = os.path.abspath(what)
+            rules.append((pattern, what))
+        return cls(os.path.abspath(bin_dir), tuple(rules))
+
+    def lookup(self, image: str) -> str:
+        for pattern, what in self.rules:
+            if fnmatch.fnmatchcase(image, pattern):
+                return what
+        return BY_ROLE
+
+
+@dataclass(frozen=True)
+class ResolvedProgram:
+    path: str
+    args: Tuple[str, ...]
+    # Which of Keelson's programs it is; None: another one, with arguments of its own.
+    keelson: Optional[str] = None
+
+
+class ProgramResolver:
+    def __init__(self, images: ImageMap, warn: Callable[[str], None]):
+        self._images = images
+        self._warn = warn
+
+    def main_program(
+        self, spec: ReplicaSpec, command: Sequence[str], args: Sequence[str], alone: bool
+    ) -> ResolvedProgram:
+        """`alone`: the only replica of its job. PlanError: there is no such program here."""
+        what = self._images.lookup(spec.container.image)
+        if what == AS_IS:
+            if not command:
+                raise PlanError(
+                    f"{spec.type}: --image {spec.container.image}=as-is: expected a command in the manifest, "
+                    "found none (the image's own is not known here)"
+                )
+            return self._own_command(spec.type, command, args, None)
+        if what != BY_ROLE:
+            name = os.path.basename(command[0]) if command else program_of(spec.type, alone)
+            path = self._executable(os.path.join(what, name), spec.type)
+            keelson = name if name in PROGRAMS else None
+            return ResolvedProgram(path, (*command[1:], *args), keelson)
+        return self._by_role(spec, command, args, alone)
+
+    def init_program(
+        self, replica_type: str, container: Container, command: Sequence[str], args: Sequence[str]
+    ) -> Optional[ResolvedProgram]:
+        """An init container has no role: its own command runs. None: it has none, and is skipped."""
+        where = f"{replica_type}: init container {container.name}"
+        if not command:
+            self._warn(f"{where}: skipped, the command of the image {container.image} is not known here")
+            return None
+        what = self._images.lookup(container.image)
+        return self._own_command(where, command, args, what if what not in (BY_ROLE, AS_IS) else None)
+
+    def _by_role(
+        self, spec: ReplicaSpec, command: Sequence[str], args: Sequence[str], alone: bool
+    ) -> ResolvedProgram:
+        words = [*command, *args]
+        if command and os.path.basename(command[0]) in PROGRAMS:
+            name = os.path.basename(command[0])
+            return ResolvedProgram(self._in_bin_dir(name), tuple(words[1:]), name)
+        if not words or words[0].startswith("-"):
+            # The image's own program, with these arguments.
+            return self._translated(program_of(spec.type, alone), words)
+        found = find_program(words, tuple(PROGRAMS))
+        if found.name in PROGRAMS:
+            return ResolvedProgram(self._in_bin_dir(found.name), found.arguments, found.name)
+        name = program_of(spec.type, alone)
+        shown = " ".join(command or words)
+        self._warn(f"{spec.type}: {name} runs in place of the command {_shorten(shown)}")
+        return self._translated(name, found.arguments)
+
+    def _translated(self, name: str, args: Sequence[str]) -> ResolvedProgram:
+        translation = translate_flags(args, name)
+        for word in translation.dropped:
+            self._warn(f"{word}: nothing in Keelson's programs means the same, left out")
+        return ResolvedProgram(self._in_bin_dir(name), translation.args, name)
+
+    def _own_command(
+        self, where: str, command: Sequence[str], args: Sequence[str], directory: Optional[str]
+    ) -> ResolvedProgram:
+        """Where the image has it, else by name: in `directory`, beside Keelson's programs, in PATH."""
+        wanted, name = command[0], os.path.basename(command[0])
+        places = [directory] if directory else []
+        if not directory and "/" in wanted and os.access(wanted, os.X_OK) and os.path.isfile(wanted):
+            path: Optional[str] = wanted
+        else:
+            search = os.pathsep.join([*places, self._images.bin_dir, os.environ.get("PATH", os.defpath)])
+            path = shutil.which(name, path=search)
+        if path is None:
+            raise PlanError(f'{where}: command: no program "{wanted}" on this machine')
+        if "/" in wanted and path != wanted:
+            self._warn(f"{where}: {path} runs in place of {wanted}")
+        return ResolvedProgram(path, (*command[1:], *args))
+
+    def _in_bin_dir(self, name: str) -> str:
+        return self._executable(os.path.join(self._images.bin_dir, name), "")
+
+    @staticmethod
+    def _executable(path: str, who: str) -> str:
+        if not os.path.isfile(path) or not os.access(path, os.X_OK):
+            hint = "" if who else "; deploy/run_local.sh builds it"
+            raise PlanError(f"{who + ': ' if who else ''}{path}: no such program{hint}")
+        return path
+
+
+def program_of(replica_type: str, alone: bool) -> str:
+    # Without a cluster there is nobody to serve: the chief runs the whole job in one process.
+    return "chief" if alone else model.PROGRAMS[replica_type]
+
+
+def _shorten(text: str, limit: int = 120) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 3] + "..."

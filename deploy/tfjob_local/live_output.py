@@ -1,0 +1,94 @@
+"""What the user sees while the job runs: events, conditions, log lines, the progress line."""
+
+from typing import Any, Callable, Dict, Mapping, Sequence, Set, Tuple
+
+from tfjob_api.status import SUSPENDED
+
+from .console import BOLD, Console
+from .log_follower import LogFollower
+from .pods import Pod
+from .progress import Progress
+
+_CONDITION_REASON = "TFJob"
+_POD_CREATED = "SuccessfulCreatePod"
+
+
+class LiveOutput:
+    def __init__(
+        self,
+        console: Console,
+        follower: LogFollower,
+        progress: Progress,
+        status: Callable[[], Mapping[str, Any]],
+        instead: Callable[[], str],
+    ):
+        """`status`: the TFJob's. `instead`: what is said in place of the progress, or nothing."""
+        self._console = console
+        self._follower = follower
+        self._progress = progress
+        self._status = status
+        self._instead = instead
+        self._conditions: Dict[str, str] = {}
+        # Reasons and messages that were shown since the last update().
+        self._told: Set[Tuple[str, str]] = set()
+        self._started = False
+
+    def event(self, text: str) -> None:
+        """Of the operator ("REASON message") or the kubelet. Not shown: that the first pods are created."""
+        event_reason, _, message = text.partition(" ")
+        if event_reason == _POD_CREATED and not self._started:
+            return
+        if event_reason.startswith(_CONDITION_REASON):
+            self._show_change(event_reason, message)
+        else:
+            self._console.line(text)
+
+    def init_failed(self, replica_name: str, container: str) -> None:
+        self._follower.show_init_failure(replica_name, container)
+
+    def update(self) -> None:
+        self._started = True
+        self._follower.show_new()
+        for condition in self._status().get("conditions") or []:
+            self._show_condition(condition)
+        self._told.clear()
+        self._progress.update(self._instead())
+
+    def stopping(self, pods: Sequence[Pod]) -> None:
+        if pods:
+            self._console.line(f"ending {_names(pods)}; a second time kills at once")
+
+    def ending(self, pods: Sequence[Pod]) -> None:
+        if pods:
+            self._console.line(f"ending {_names(pods)}")
+
+    def finished(self, pods: Sequence[Pod], strict: bool) -> None:
+        """`pods`: those that still run when the job has succeeded or failed."""
+        left = [pod for pod in pods if not pod.deleting]
+        if strict and left:
+            self._console.line(
+                f"cleanPodPolicy leaves {_names(left)} running, as on a cluster; Ctrl-C ends them"
+            )
+
+    def close(self) -> None:
+        """After the last process has ended."""
+        self._follower.show_rest()
+        self._console.end_status()
+
+    def _show_condition(self, condition: Mapping[str, Any]) -> None:
+        news = f"{condition['status']} {condition['reason']} {condition['message']}"
+        if self._conditions.get(condition["type"]) == news:
+            return
+        self._conditions[condition["type"]] = news
+        if condition["status"] == "True" or condition["type"] == SUSPENDED:
+            self._show_change(condition["reason"], condition["message"])
+
+    def _show_change(self, reason: str, message: str) -> None:
+        """Once, where both an event and a condition tell of it."""
+        if (reason, message) not in self._told:
+            self._told.add((reason, message))
+            self._console.line(f"{self._console.paint(reason, BOLD)}: {message}")
+
+
+def _names(pods: Sequence[Pod]) -> str:
+    return ", ".join(pod.replica_name for pod in pods)

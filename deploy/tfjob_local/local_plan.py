@@ -1,0 +1,184 @@
+"""The manifest and the flags, checked against each other and this machine: what each replica will be.
+
+Nothing is started or written here, so that bad input leaves nothing behind.
+"""
+
+import argparse
+import os
+from dataclasses import replace
+from typing import Dict, List, Mapping, Sequence, Tuple
+
+from tfjob_api.model import Manifest, TFJob
+from tfjob_api.naming import is_leader, replica_name, replicas
+from tfjob_api.operator_version import OperatorVersion
+from tfjob_api.reader import ReadOptions, read_manifest
+
+from .addresses import AddressBook, FreePorts, LoopbackAliases, Reservations
+from .flags import REPOSITORY
+from .gpus import detect_gpus
+from .kubelet.flag_translation import PROGRAMS
+from .kubelet.gpu_dealer import gpu_limit
+from .kubelet.plan import PodPlan
+from .kubelet.planner import LocalSettings, PodPlanner
+from .kubelet.programs import ImageMap
+from .run_directory import RunDirectory, fresh_run_path
+
+
+class InputError(Exception):
+    """A flag's value cannot be used; the text is one line."""
+
+
+class LocalPlan:
+    """ManifestError, InputError, PlanError, AddressesError: the job cannot be run as it is wanted."""
+
+    def __init__(self, options: argparse.Namespace, extra: Sequence[str], reservations: Reservations):
+        """`extra`: flags for every role."""
+        _check_paths(options)
+        self.manifest = _read(options)
+        self.job: TFJob = self.manifest.job
+        self.version: OperatorVersion = self.manifest.version
+        source = LoopbackAliases if options.loopback_aliases else FreePorts
+        self._addresses = AddressBook(source(reservations))
+        path = options.run_dir or fresh_run_path(os.path.join(REPOSITORY, "runs"), self.job.name)
+        self.run_dir = RunDirectory(os.path.abspath(path))
+        self._warnings = [*self.manifest.warnings, *_flag_warnings(options, self.job)]
+        settings = _settings(options, extra, self.manifest, self.run_dir)
+        self.model_dir = self._choose_model_dir(options, settings)
+        settings = replace(settings, flags={**settings.flags, "model_dir": self.model_dir})
+        self._planner = PodPlanner(self.manifest.objects, settings, self.version)
+        self._told_warnings = 0
+        self.check(self.job)
+
+    @property
+    def leader(self) -> str:
+        """"chief-0": whose log is the job's."""
+        return next((replica_name(t, i) for t, i in replicas(self.job) if is_leader(self.job, t, i)), "")
+
+    @property
+    def leader_is_keelsons(self) -> bool:
+        """Its files tell how training is going."""
+        return os.path.basename(self._leader_argv(self._planner)[0]) in PROGRAMS
+
+    def plan(self, job: TFJob, replica_type: str, index: int) -> PodPlan:
+        return self._planner.plan(job, self._addresses.of(job), replica_type, index)
+
+    def check(self, job: TFJob) -> None:
+        """Every replica of `job` can be run."""
+        for replica_type, index in replicas(job):
+            self.plan(job, replica_type, index)
+
+    def new_warnings(self) -> List[str]:
+        """Those that were not returned before."""
+        all_warnings = [*self._warnings, *self._planner.warnings]
+        new = all_warnings[self._told_warnings :]
+        self._told_warnings = len(all_warnings)
+        return new
+
+    def _choose_model_dir(self, options: argparse.Namespace, settings: LocalSettings) -> str:
+        """The user's; that of the manifest where it lies in a claim that the user gave; else the run's."""
+        if options.model_dir:
+            return os.path.abspath(options.model_dir)
+        planner = PodPlanner(self.manifest.objects, settings, self.version)
+        for argument in self._leader_argv(planner) if options.pvc else ():
+            flag, _, path = argument.partition("=")
+            if flag == "--model_dir" and any(_lies_in(path, claim) for claim in settings.claims.values()):
+                return path
+        return self.run_dir.model_dir
+
+    def _leader_argv(self, planner: PodPlanner) -> Tuple[str, ...]:
+        for replica_type, index in replicas(self.job):
+            if is_leader(self.job, replica_type, index):
+                return planner.plan(self.job, self._addresses.of(self.job), replica_type, index).main.argv
+        return ("",)
+
+
+def _check_paths(options: argparse.Namespace) -> None:
+    """What every role would find missing is said once, before any starts."""
+    if options.data_dir is not None and not os.path.isdir(options.data_dir):
+        raise InputError(f"--data_dir {options.data_dir}: no such directory")
+    if options.config is not None and not os.path.isfile(options.config):
+        raise InputError(f"--config {options.config}: no such file")
+    for flag in ("model_dir", "run_dir"):
+        path = getattr(options, flag)
+        if path and os.path.exists(path) and not os.path.isdir(path):
+            raise InputError(f"--{flag} {path}: expected a directory")
+
+
+def _read(options: argparse.Namespace) -> Manifest:
+    wanted = {"PS": options.ps, "Worker": options.workers}
+    return read_manifest(
+        options.manifests,
+        ReadOptions(
+            parameters=dict(options.param),
+            replicas={replica_type: count for replica_type, count in wanted.items() if count is not None},
+            version=options.operator_version,
+            job_name=options.job,
+            honour_misplaced_policies=not options.strict_emulation,
+        ),
+    )
+
+
+def _flag_warnings(options: argparse.Namespace, job: TFJob) -> List[str]:
+    if options.gpus is not None and not _wants_gpus(job):
+        return ["--gpus: no replica has a limit of nvidia.com/gpu, all see every GPU"]
+    return []
+
+
+def _settings(
+    options: argparse.Namespace, extra: Sequence[str], manifest: Manifest, run_dir: RunDirectory
+) -> LocalSettings:
+    flags: Dict[str, str] = {}
+    if options.data_dir is not None:
+        flags["data_dir"] = os.path.abspath(options.data_dir)
+    if options.config is not None:
+        flags["config"] = os.path.abspath(options.config)
+    if options.training_steps is not None:
+        flags["training_steps"] = str(options.training_steps)
+    training_flags = {"device": options.device, "precision": options.precision}
+    gpus = options.gpus
+    if gpus is None and _wants_gpus(manifest.job):
+        gpus = detect_gpus()
+    return LocalSettings(
+        images=_images(options),
+        volumes_dir=run_dir.volumes_dir,
+        working_dir=REPOSITORY,
+        cores=len(os.sched_getaffinity(0)),
+        gpus=gpus,
+        flags=flags,
+        training_flags={flag: value for flag, value in training_flags.items() if value is not None},
+        extra_args=tuple(extra),
+        claims=_claims(options, manifest),
+    )
+
+
+def _images(options: argparse.Namespace) -> ImageMap:
+    try:
+        return ImageMap.parse(options.image, options.bin_dir)
+    except ValueError as error:
+        raise InputError(f"--image: {error}") from error
+
+
+def _claims(options: argparse.Namespace, manifest: Manifest) -> Mapping[str, str]:
+    mounted = {
+        volume.source
+        for spec in manifest.job.replica_specs.values()
+        for volume in spec.volumes
+        if volume.kind == "persistentVolumeClaim"
+    }
+    claims = {}
+    for claim, directory in options.pvc:
+        if claim not in mounted:
+            known = f"expected one of {', '.join(sorted(mounted))}" if mounted else "there is none at all"
+            raise InputError(
+                f'--pvc {claim}={directory}: no replica has a volume of the claim "{claim}", {known}'
+            )
+        claims[claim] = os.path.abspath(directory)
+    return claims
+
+
+def _wants_gpus(job: TFJob) -> bool:
+    return any(gpu_limit(spec) for spec in job.replica_specs.values())
+
+
+def _lies_in(path: str, directory: str) -> bool:
+    return os.path.commonpath([os.path.abspath(path), directory]) == directory

@@ -1,0 +1,60 @@
+"""The pods of one job: what the operator and the kubelet know in common.
+
+The kubelet owns every Pod and alone changes it; the operator reads pods and asks PodControl for new
+ones or for their end. One thread.
+"""
+
+import enum
+from dataclasses import dataclass
+from typing import Optional, Protocol, Sequence
+
+from tfjob_api.naming import replica_name
+
+
+class Phase(enum.Enum):
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+    @property
+    def ended(self) -> bool:
+        return self in (Phase.SUCCEEDED, Phase.FAILED)
+
+
+@dataclass
+class Pod:
+    # "mnist-worker-1"
+    name: str
+    # "Worker"
+    replica_type: str
+    index: int
+    # Of this pod alone: the one that takes its place under the same name has another.
+    uid: int
+    # Pending: init containers run. Running also while a container waits to be restarted in place.
+    phase: Phase = Phase.PENDING
+    # Of the container tensorflow when it ended last, 128 + n after signal n. None: it has not ended,
+    # or the pod was lost (deleted from outside, evicted) and nobody saw it end.
+    exit_code: Optional[int] = None
+    # Restarts in place, of the main container and the init containers together.
+    restart_count: int = 0
+    # Its end was asked for; it is gone from pods() when its last process is.
+    deleting: bool = False
+
+    @property
+    def replica_name(self) -> str:
+        """"worker-1": how the user of the launcher calls it."""
+        return replica_name(self.replica_type, self.index)
+
+
+class PodControl(Protocol):
+    """What the operator may do. Implemented by Kubelet, and by fakes in the tests."""
+
+    def pods(self) -> Sequence[Pod]:
+        """All that exist, those being deleted included; by type, then index."""
+
+    def create(self, replica_type: str, index: int) -> None:
+        """There is no pod of this name any more, or an ended one that is being deleted."""
+
+    def delete(self, pod: Pod) -> None:
+        """Asks its processes to end: SIGTERM, the grace period, SIGKILL. Returns at once."""

@@ -1,0 +1,83 @@
+"""runs/JOB-TIME: the logs, the volumes, the model unless it lies elsewhere, and what became of the job.
+
+    logs/         one file per replica and attempt
+    volumes/      what the manifest mounts
+    model/        unless --model_dir says otherwise
+    status.yaml   the TFJob with its status, as `kubectl get -o yaml` shows it
+    state.json    what the command `status` shows: the replicas' processes, the progress line
+"""
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, Optional
+
+from tfjob_api.yaml_text import to_yaml
+
+STATUS_FILE = "status.yaml"
+STATE_FILE = "state.json"
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    path: str
+
+    @property
+    def log_dir(self) -> str:
+        return os.path.join(self.path, "logs")
+
+    @property
+    def volumes_dir(self) -> str:
+        return os.path.join(self.path, "volumes")
+
+    @property
+    def model_dir(self) -> str:
+        return os.path.join(self.path, "model")
+
+    def prepare(self) -> Optional[str]:
+        """Makes the directory. Logs of an earlier run in it keep their content under another name,
+        which is returned."""
+        moved = None
+        if os.path.isdir(self.log_dir) and os.listdir(self.log_dir):
+            moved = _unused_path(f"{self.log_dir}.")
+            os.rename(self.log_dir, moved)
+        os.makedirs(self.log_dir, exist_ok=True)
+        return moved
+
+    def write_state(self, view: Mapping[str, Any]) -> None:
+        """Readers find either the old state or the new one."""
+        _replace(os.path.join(self.path, STATUS_FILE), to_yaml([view["tfjob"]]))
+        _replace(os.path.join(self.path, STATE_FILE), json.dumps(view, indent=1) + "\n")
+
+    def read_state(self) -> Dict[str, Any]:
+        """FileNotFoundError: no job has run here. ValueError: damaged, one line."""
+        path = os.path.join(self.path, STATE_FILE)
+        with open(path, encoding="utf-8") as file:
+            try:
+                view = json.load(file)
+            except ValueError as error:
+                raise ValueError(f"{path}: expected the state of a job as JSON: {error}") from error
+        if not isinstance(view, dict) or "tfjob" not in view:
+            raise ValueError(f"{path}: expected the state of a job, found other JSON")
+        return view
+
+
+def fresh_run_path(runs_dir: str, job_name: str) -> str:
+    """runs/JOB-TIME, which does not exist yet."""
+    base = os.path.join(runs_dir, f"{job_name}-{time.strftime('%Y%m%d-%H%M%S')}")
+    return base if not os.path.exists(base) else _unused_path(f"{base}-", first=2)
+
+
+def _unused_path(prefix: str, first: int = 1) -> str:
+    number = first
+    while os.path.exists(f"{prefix}{number}"):
+        number += 1
+    return f"{prefix}{number}"
+
+
+def _replace(path: str, text: str) -> None:
+    temporary = f"{path}.new"
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(temporary, path)

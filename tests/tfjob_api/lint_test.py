@@ -1,0 +1,176 @@
+"""Warnings: one line each, with the field's path, and none where nothing is wrong."""
+
+import unittest
+
+from support import ManifestTest, manifest, replica
+
+SPECS = "spec.tfReplicaSpecs"
+PS_LEAK = (
+    "spec.runPolicy.cleanPodPolicy: None{0} leaves a PS that does not end by itself running after the job; "
+    "Running is usual"
+)
+
+
+class PolicyTest(ManifestTest):
+    def test_nothing_wrong(self):
+        self.assert_warnings(manifest(replica("Chief"), replica("Worker", 2), replica("Evaluator")))
+
+    def test_clean_pod_policy_none_with_a_ps(self):
+        text = manifest(replica("Worker"), replica("PS"))
+        self.assert_warnings(text, PS_LEAK.format(" (the default)"))
+        self.assert_warnings(text, version="1.5")
+        for policy, expected in (("None", [PS_LEAK.format("")]), ("Running", []), ("All", [])):
+            text = manifest(replica("Worker"), replica("PS"), spec=f"runPolicy: {{cleanPodPolicy: {policy}}}")
+            self.assert_warnings(text, *expected)
+        self.assert_warnings(manifest(replica("Worker"), replica("PS", 0)))
+
+    def test_restart_policy_always(self):
+        for replica_type in ("Chief", "PS", "Evaluator", "Worker"):
+            types = {
+                "Chief": "Never",
+                "PS": "Never",
+                "Worker": "Never",
+                "Evaluator": "Never",
+                replica_type: "Always",
+            }
+            self.assert_warnings(
+                manifest(
+                    *(replica(t, policy=policy) for t, policy in types.items()),
+                    spec="runPolicy: {cleanPodPolicy: All}",
+                ),
+                f"{SPECS}.{replica_type}.restartPolicy: Always restarts after exit code 0 too: this "
+                f"{replica_type} never ends",
+            )
+
+    def test_restart_policy_of_the_pod_template(self):
+        where = f"{SPECS}.Worker.template.spec.restartPolicy: the operator overwrites OnFailure with"
+        text = manifest(replica("Worker", pod="restartPolicy: OnFailure"))
+        self.assert_warnings(text, f"{where} Never")
+        self.assert_warnings(
+            text.replace("      restartPolicy: Never\n", "", 1),
+            f"{where} Never; set {SPECS}.Worker.restartPolicy",
+        )
+        self.assert_warnings(manifest(replica("Worker", policy="OnFailure", pod="restartPolicy: OnFailure")))
+
+    def test_backoff_limit_does_not_count_exit_code_restarts(self):
+        replicas = (
+            replica("Chief", policy="ExitCode"),
+            replica("Worker", policy="ExitCode"),
+            replica("Evaluator"),
+        )
+        self.assert_warnings(
+            manifest(*replicas, spec="runPolicy: {backoffLimit: 3}"),
+            "spec.runPolicy.backoffLimit: the operator does not count the restarts of Chief, Worker "
+            "(restartPolicy ExitCode)",
+        )
+        self.assert_warnings(manifest(*replicas, spec="runPolicy: {backoffLimit: 0}"))
+        self.assert_warnings(
+            manifest(replica("Worker", policy="OnFailure"), spec="runPolicy: {backoffLimit: 3}")
+        )
+
+    def test_deadline(self):
+        self.assert_warnings(
+            manifest(replica("Worker"), spec="runPolicy: {activeDeadlineSeconds: 60}"),
+            "spec.runPolicy.activeDeadlineSeconds: the operator notices the deadline only when a pod changes",
+        )
+        self.assert_warnings(
+            manifest(replica("Worker"), spec="runPolicy: {activeDeadlineSeconds: 5}"), version="1.2"
+        )
+
+    def test_success_policy_beside_a_chief(self):
+        self.assert_warnings(
+            manifest(replica("Master"), replica("Worker"), spec="successPolicy: AllWorkers"),
+            "spec.successPolicy: no effect, the Master decides",
+        )
+        self.assert_warnings(manifest(replica("Worker"), spec="successPolicy: AllWorkers"))
+
+    def test_evaluators(self):
+        self.assert_warnings(
+            manifest(replica("Worker"), replica("Evaluator", 2)),
+            f"{SPECS}.Evaluator.replicas: 2 evaluators score the same snapshots; one is enough",
+        )
+
+
+class PortTest(ManifestTest):
+    """A replica's Service gets all ports of the container: names and numbers must be unique."""
+
+    def assert_ports(self, ports, problem):
+        where = f"{SPECS}.Worker.template.spec.containers: ports"
+        expected = [f"{where}: {problem}: the cluster refuses the replica's Service"] if problem else []
+        self.assert_warnings(manifest(replica("Worker", container=f"ports: {ports}")), *expected)
+
+    def test_good_ones(self):
+        self.assert_ports("[]", "")
+        self.assert_ports("[{name: tfjob-port, containerPort: 2222}]", "")
+        self.assert_ports(
+            "[{name: tfjob-port, containerPort: 22223}, {name: metrics, containerPort: 9090}]", ""
+        )
+        self.assert_ports("[{name: metrics, containerPort: 9090}]", "")
+
+    def test_without_name(self):
+        problem = "a port without a name beside tfjob-port"
+        self.assert_ports("[{containerPort: 2222}]", problem)
+        self.assert_ports("[{name: tfjob-port, containerPort: 2222}, {containerPort: 9090}]", problem)
+
+    def test_one_name_twice(self):
+        self.assert_ports(
+            "[{name: tfjob-port, containerPort: 2222}, {name: tfjob-port, containerPort: 9090}]",
+            "two ports of one name",
+        )
+
+    def test_one_number_twice(self):
+        problem = "one port under two names, tfjob-port among them or added by the operator"
+        self.assert_ports("[{name: grpc, containerPort: 2222}]", problem)
+        self.assert_ports(
+            "[{name: tfjob-port, containerPort: 2222}, {name: grpc, containerPort: 2222}]", problem
+        )
+
+
+class UnknownFieldTest(ManifestTest):
+    """What the API server prunes."""
+
+    def assert_unknown(self, text, path, hint=""):
+        self.assert_warnings(text, f"{path}: unknown field, the API server drops it{hint}")
+
+    def test_every_level(self):
+        worker = f"{SPECS}.Worker"
+        pod = f"{worker}.template.spec"
+        for text, path, hint in (
+            (manifest(replica("Worker"), spec="cleanPods: All"), "spec.cleanPods", ""),
+            (manifest(replica("Worker"), spec="runPolicy: {ttl: 3}"), "spec.runPolicy.ttl", ""),
+            (
+                manifest(replica("Worker").replace("replicas:", "workers: 1\n      replicas:")),
+                f"{worker}.workers",
+                "",
+            ),
+            (manifest(replica("Worker", template="status: {}")), f"{worker}.template.status", ""),
+            (
+                manifest(replica("Worker", pod="nodeselector: {}")),
+                f"{pod}.nodeselector",
+                " (it knows nodeSelector)",
+            ),
+            (manifest(replica("Worker", container="envs: []")), f"{pod}.containers[0].envs", ""),
+            (
+                manifest(replica("Worker", container="env: [{name: A, val: b}]")),
+                f"{pod}.containers[0].env[0].val",
+                "",
+            ),
+            (
+                manifest(replica("Worker", container="resources: {limit: {}}")),
+                f"{pod}.containers[0].resources.limit",
+                "",
+            ),
+            (
+                manifest(
+                    replica("Worker", container="ports: [{name: tfjob-port, containerPort: 1, port: 2}]")
+                ),
+                f"{pod}.containers[0].ports[0].port",
+                "",
+            ),
+        ):
+            with self.subTest(path):
+                self.assert_unknown(text, path, hint)
+
+
+if __name__ == "__main__":
+    unittest.main()

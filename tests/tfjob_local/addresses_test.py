@@ -1,0 +1,126 @@
+"""Replicas listen where nobody else does, and keep their address."""
+
+import contextlib
+import socket
+import unittest
+from unittest import mock
+
+import support  # Sets the path that the next imports need.
+from tfjob_api.model import Container, ContainerPort, ReplicaSpec, TFJob
+from tfjob_local.addresses import AddressBook, AddressesError, FreePorts, LoopbackAliases, Reservations
+
+
+def job(ports=None, **replicas):
+    """job(PS=2, Worker=3); `ports`: replica type -> the manifest's port."""
+    specs = {}
+    for replica_type, count in replicas.items():
+        port = (ports or {}).get(replica_type)
+        container = Container(ports=(ContainerPort(port, "tfjob-port"),) if port else ())
+        specs[replica_type] = ReplicaSpec(replica_type, count, "Never", container)
+    return TFJob("j", "default", specs)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("0.0.0.0", 0))
+        return probe.getsockname()[1]
+
+
+class AddressTest(unittest.TestCase):
+    def setUp(self):
+        self.reservations = self.enterContext(Reservations())
+
+
+class FreePortsTest(AddressTest):
+    def test_each_replica_has_a_port_of_its_own_that_can_be_bound(self):
+        addresses = AddressBook(FreePorts(self.reservations)).of(job(PS=2, Worker=3))
+        self.assertEqual({t: len(a) for t, a in addresses.items()}, {"PS": 2, "Worker": 3})
+        everywhere = addresses["PS"] + addresses["Worker"]
+        self.assertEqual(len(set(everywhere)), 5)
+        for address in everywhere:
+            host, port = address.split(":")
+            self.assertEqual(host, "127.0.0.1")
+            with socket.socket() as server:
+                server.bind((host, int(port)))
+
+    def test_launchers_at_the_same_time_have_different_ports(self):
+        first = FreePorts(self.reservations).allocate([2222] * 200)
+        with Reservations() as other:
+            second = FreePorts(other).allocate([2222] * 200)
+        self.assertFalse(set(first) & set(second))
+
+    def test_a_name_is_free_again_when_its_holder_is_gone(self):
+        with Reservations() as other:
+            self.assertTrue(other.take("addresses-test", lambda: True))
+            self.assertFalse(self.reservations.take("addresses-test", lambda: True))
+        self.assertTrue(self.reservations.take("addresses-test", lambda: True))
+
+    def test_what_is_not_usable_is_not_kept(self):
+        self.assertFalse(self.reservations.take("addresses-test", lambda: False))
+        with Reservations() as other:
+            self.assertTrue(other.take("addresses-test", lambda: True))
+
+    def test_too_many_are_an_error(self):
+        with mock.patch("tfjob_local.addresses._first_ephemeral_port", return_value=15020):
+            with self.assertRaisesRegex(AddressesError, r"^\d+ free ports on 127\.0\.0\.1, 21 needed$"):
+                FreePorts(self.reservations).allocate([2222] * 21)
+
+
+class ScaleTest(AddressTest):
+    def test_addresses_of_replicas_never_change(self):
+        book = AddressBook(FreePorts(self.reservations))
+        small = job(PS=1, Worker=1)
+        before = book.of(small)
+        more = book.of(small.with_replicas({"Worker": 3}))
+        self.assertEqual(more["PS"], before["PS"])
+        self.assertEqual(more["Worker"][:1], before["Worker"])
+        self.assertEqual(len(set(more["Worker"])), 3)
+        self.assertEqual(book.of(small), before)
+        self.assertEqual(book.of(small.with_replicas({"Worker": 3})), more)
+
+
+class LoopbackAliasesTest(AddressTest):
+    def allocate(self, count, port):
+        return LoopbackAliases(self.reservations).allocate([port] * count)
+
+    def test_the_manifests_ports_on_addresses_of_one_network(self):
+        worker, ps = free_port(), free_port()
+        book = AddressBook(LoopbackAliases(self.reservations))
+        addresses = book.of(job(ports={"Worker": worker, "PS": ps}, PS=1, Worker=2))
+        self.assertEqual([a.split(":")[1] for a in addresses["Worker"]], [str(worker)] * 2)
+        self.assertEqual(addresses["PS"][0].split(":")[1], str(ps))
+        hosts = [a.split(":")[0] for a in addresses["Worker"] + addresses["PS"]]
+        self.assertEqual(len(set(hosts)), 3)
+        self.assertEqual(len({host.rpartition(".")[0] for host in hosts}), 1)
+        self.assertTrue(all(host.startswith("127.") and not host.startswith("127.0.0.") for host in hosts))
+
+    def test_more_than_a_networks_hosts(self):
+        addresses = self.allocate(300, free_port())
+        self.assertEqual(len(set(addresses)), 300)
+
+    def test_an_address_that_is_taken_is_left_out(self):
+        port = free_port()
+        source = LoopbackAliases(self.reservations)
+        first = source.allocate([port])[0].split(":")[0]
+        network = first.rpartition(".")[0]
+        with contextlib.closing(socket.socket()) as taken:
+            taken.bind((f"{network}.2", port))
+            self.assertEqual(source.allocate([port]), [f"{network}.3:{port}"])
+
+    def test_a_port_that_is_taken_everywhere_is_an_error(self):
+        with socket.socket() as everywhere:
+            everywhere.bind(("0.0.0.0", 0))
+            everywhere.listen()
+            port = everywhere.getsockname()[1]
+            with self.assertRaisesRegex(AddressesError, f"port {port} is not free on any 127.x.y.z"):
+                self.allocate(1, port)
+
+    def test_two_launchers_have_different_networks(self):
+        port = free_port()
+        first = self.allocate(1, port)[0].rpartition(".")[0]
+        with Reservations() as other:
+            self.assertFalse(other.take(f"network-{first}", lambda: True))
+
+
+if __name__ == "__main__":
+    unittest.main()

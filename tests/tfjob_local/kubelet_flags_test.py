@@ -1,0 +1,138 @@
+"""A foreign command leads to its arguments, and those to flags of Keelson's programs."""
+
+import os
+import re
+import subprocess
+import unittest
+
+import support
+from tfjob_local.kubelet.command_words import find_program
+from tfjob_local.kubelet.flag_translation import (
+    ALIASES,
+    FLAGS,
+    PROGRAMS,
+    flag_value,
+    has_flag,
+    remove_flag,
+    translate_flags,
+)
+
+BINARY_DIR = os.environ.get(
+    "KEELSON_BINARY_DIR", os.path.join(support.REPOSITORY, "build", "release", "bin")
+)
+
+
+class CommandWordsTest(unittest.TestCase):
+    def test_arguments_of_every_form(self):
+        for words, name, arguments in (
+            (["python", "-m", "trainer.task", "--lr=1"], "python", ["--lr=1"]),
+            (["python3.11", "-u", "-W", "ignore", "/opt/x.py", "--lr", "1"], "python3.11", ["--lr", "1"]),
+            (["/usr/bin/python", "-c", "import x", "--lr=1"], "python", ["--lr=1"]),
+            (["/usr/local/bin/worker", "--lr=1"], "worker", ["--lr=1"]),
+            (["train", "--lr=1"], "train", ["--lr=1"]),
+            (["env", "A=b", "python", "x.py", "--lr=1"], "python", ["--lr=1"]),
+            (["tini", "--", "worker", "--lr=1"], "worker", ["--lr=1"]),
+            (["sh", "-c", "exec python x.py --lr=1"], "python", ["--lr=1"]),
+            (["/bin/bash", "-ec", "cd /app && A=b python x.py --lr '1 2' 2>&1 | tee log"], "python",
+             ["--lr", "1 2"]),
+            (["sh", "-c", "pip install x; python a.py \\\n --lr=1 > out 2> err"], "python", ["--lr=1"]),
+            (["sh", "-c", "worker --lr 1 > out 2>err --name=a#b"], "worker", ["--lr", "1", "--name=a#b"]),
+            (["sh", "-c", "python prepare.py --x=1\nworker --lr=1"], "worker", ["--lr=1"]),
+            (["sh", "-c", "ls; train --lr=1"], "train", ["--lr=1"]),
+            (["bash", "/opt/run.sh", "--lr=1"], "run.sh", ["--lr=1"]),
+            (["bash", "-x", "run.sh", "--lr=1"], "run.sh", ["--lr=1"]),
+            (["sh", "-c", "echo 'unfinished"], "sh", []),
+            (["sh"], "sh", []),
+            ([], "", []),
+        ):
+            found = find_program(words, tuple(PROGRAMS))
+            self.assertEqual((found.name, list(found.arguments)), (name, arguments), words)
+
+
+class TranslationTest(unittest.TestCase):
+    def translate(self, *args, program="worker"):
+        translation = translate_flags(args, program)
+        return list(translation.args), list(translation.dropped)
+
+    def test_the_classic_command(self):
+        self.assertEqual(
+            self.translate("--batch_size=32", "--training_steps=1000"),
+            (["--batch_size=32", "--training_steps=1000"], []),
+        )
+
+    def test_every_alias(self):
+        for flag, aliases in ALIASES.items():
+            for alias in (flag, *aliases):
+                for written in (f"--{alias}", f"-{alias}", f"--{alias.replace('_', '-')}"):
+                    with self.subTest(written):
+                        self.assertEqual(self.translate(f"{written}=7"), ([f"--{flag}=7"], []))
+                        self.assertEqual(self.translate(written, "7"), ([f"--{flag}=7"], []))
+
+    def test_unknown_flags_are_dropped_with_their_values(self):
+        self.assertEqual(
+            self.translate("--beta", "0.9", "--lr", "-1", "--fake", "--gamma=1", "word", "--seed"),
+            (["--learning_rate=-1"], ["--beta", "--fake", "--gamma", "word", "--seed"]),
+        )
+
+    def test_flags_of_other_programs_are_no_loss(self):
+        translation = self.translate("--device=cpu", "--lr=1", program="ps_server")
+        self.assertEqual(translation, (["--learning_rate=1"], []))
+
+    def test_flags_without_value(self):
+        translation = self.translate("--chief_trains", "--seed=1", program="chief")
+        self.assertEqual(translation, (["--chief_trains", "--seed=1"], []))
+
+    def test_the_cluster_comes_from_tf_config(self):
+        hosts = ("--job_name=worker", "--task_index", "0", "--ps_hosts=a:1")
+        self.assertEqual(self.translate(*hosts), ([], ["--job_name", "--task_index", "--ps_hosts"]))
+
+    def test_own_name_wins_then_the_tables_order_then_the_later_one(self):
+        self.assertEqual(self.translate("--model_dir=a", "--log_dir=b"), (["--model_dir=a"], ["--log_dir"]))
+        self.assertEqual(self.translate("--log_dir=b", "--model_dir=a"), (["--model_dir=a"], ["--log_dir"]))
+        self.assertEqual(self.translate("--log_dir=b", "--job-dir=a"), (["--model_dir=a"], ["--log_dir"]))
+        self.assertEqual(self.translate("--lr=1", "--lr=2"), (["--learning_rate=2"], []))
+
+    def test_no_name_has_two_meanings(self):
+        names = [name for flag, aliases in ALIASES.items() for name in (flag, *aliases)]
+        self.assertEqual(len(names), len(set(names)))
+        known = frozenset().union(*FLAGS.values())
+        self.assertEqual(known & {alias for aliases in ALIASES.values() for alias in aliases}, frozenset())
+        self.assertLessEqual(set(ALIASES), known)
+
+    @unittest.skipUnless(
+        all(os.access(os.path.join(BINARY_DIR, name), os.X_OK) for name in PROGRAMS),
+        "the four programs are not built",
+    )
+    def test_the_table_is_what_the_programs_take(self):
+        for program in PROGRAMS:
+            result = subprocess.run(
+                [os.path.join(BINARY_DIR, program), "--help"],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True,
+            )
+            flags = set(re.findall(r"^  (?:-h,)?--([a-z_]+)", result.stdout, re.MULTILINE)) - {"help"}
+            self.assertEqual(FLAGS[program], flags, program)
+
+
+class FlagsTest(unittest.TestCase):
+    ARGS = ["--a=1", "--b", "2", "-c=3", "--verbose", "--b_more=4", "plain"]
+
+    def test_remove_flag(self):
+        self.assertEqual(remove_flag(self.ARGS, "b"), ["--a=1", "-c=3", "--verbose", "--b_more=4", "plain"])
+        self.assertEqual(remove_flag(self.ARGS, "a"), self.ARGS[1:])
+        self.assertEqual(remove_flag(self.ARGS, "c"), self.ARGS[:3] + self.ARGS[4:])
+        self.assertEqual(remove_flag(["--verbose", "--a=1"], "verbose"), ["--a=1"])
+
+    def test_has_flag(self):
+        self.assertTrue(has_flag(["--a=1"], "a"))
+        self.assertTrue(has_flag(["--a", "1"], "a"))
+        self.assertFalse(has_flag(["--ab=1", "a"], "a"))
+
+    def test_flag_value(self):
+        self.assertEqual(flag_value(self.ARGS, "a"), "1")
+        self.assertEqual(flag_value(self.ARGS, "b"), "2")
+        self.assertEqual(flag_value(["--b"], "b"), "")
+        self.assertIsNone(flag_value(self.ARGS, "plain"))
+
+
+if __name__ == "__main__":
+    unittest.main()

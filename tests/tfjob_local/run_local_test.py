@@ -1,0 +1,184 @@
+"""deploy/run_local.sh, in a copy of deploy/ with a ninja that writes shell scripts."""
+
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import support
+from tfjob_local.flags import run_parser
+
+
+class RunLocalTest(support.TemporaryDirectoryTest):
+    def setUp(self):
+        super().setUp()
+        shutil.copytree(os.path.join(support.REPOSITORY, "deploy"), self.path("repo", "deploy"))
+        self.write("repo/configs/mnist_cnn.textproto", "")
+        self.write("elsewhere/data/x", "")
+        self.write_tool("install_deps.sh", "exit 0", "repo/deploy")
+        self.write_tool(
+            "cmake",
+            'echo "-- CUDA: nvcc not found, building without --device=cuda"\n'
+            "mkdir -p build/release; touch build/release/build.ninja",
+        )
+        self.write_tool("program", 'pwd; for a in "$@"; do echo "$a"; done')
+        self.write_tool(
+            "ninja",
+            'echo "ninja $*"; mkdir -p "$2/bin"\n'
+            "for p in ps_server worker chief evaluator; do\n"
+            f"  cp '{self.path('tools', 'program')}' \"$2/bin/$p\"\n"
+            "done",
+        )
+
+    def write_tool(self, name, script, folder="tools"):
+        os.chmod(self.write(f"{folder}/{name}", f"#!/bin/sh\n{script}\n"), 0o755)
+
+    def run_local(self, *flags):
+        return subprocess.run(
+            [self.path("repo", "deploy", "run_local.sh"), *flags],
+            cwd=self.path("elsewhere"),
+            env={**os.environ, "PATH": f"{self.path('tools')}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            timeout=support.DEADLINE_SECONDS,
+            check=False,
+        )
+
+    def test_builds_and_runs_the_shipped_manifest(self):
+        result = self.run_local()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = result.stdout.splitlines()
+        self.assertEqual(lines[0], "configuring build/release")
+        self.assertEqual(lines[1], "CUDA: nvcc not found, building without --device=cuda")
+        self.assertIn("job mnist: 1 chief, 2 ps, 2 worker, 1 evaluator; logs in ", result.stdout)
+        self.assertIn("job mnist succeeded", result.stdout)
+        self.assertEqual(len(os.listdir(self.path("repo", "runs"))), 1)
+        self.assertIn("ps_server worker chief evaluator", self.read("repo", "build", "release-build.log"))
+        again = self.run_local()
+        self.assertNotIn("configuring", again.stdout)
+        self.assertEqual(again.returncode, 0)
+        self.assertEqual(len(os.listdir(self.path("repo", "runs"))), 2)
+
+    def test_flags_reach_the_programs(self):
+        result = self.run_local(
+            "--ps",
+            "1",
+            "--workers=3",
+            "--data_dir",
+            "data",
+            "--model_dir=m",
+            "--training_steps",
+            "5",
+            "--",
+            "--seed=1",
+        )
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("1 chief, 1 ps, 3 worker, 1 evaluator", result.stdout)
+        run = os.listdir(self.path("repo", "runs"))[0]
+        directory, *arguments = self.read("repo", "runs", run, "logs", "chief-0.log").splitlines()
+        self.assertEqual(directory, self.path("repo"))
+        for argument in (
+            f"--config={self.path('repo', 'runs', run, 'volumes', 'chief-0', 'config', 'job.textproto')}",
+            f"--model_dir={self.path('elsewhere', 'm')}",
+            f"--data_dir={self.path('elsewhere', 'data')}",
+            "--training_steps=5",
+            "--seed=1",
+        ):
+            self.assertEqual(arguments.count(argument), 1, (argument, arguments))
+
+    def test_the_device_reaches_the_workers(self):
+        result = self.run_local("--device", "cpu", "--precision=float32")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        run = os.listdir(self.path("repo", "runs"))[0]
+        self.assertIn(
+            "--device=cpu\n--precision=float32\n", self.read("repo", "runs", run, "logs", "worker-0.log")
+        )
+
+    def test_the_launchers_flags_are_known(self):
+        result = self.run_local("--follow=chief", "--strict_emulation", "--max_restarts", "3", "--dry_run")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("nothing is started", result.stdout)
+        script = self.read("repo", "deploy", "run_local.sh")
+        known = set(re.findall(r"--\w+(?= \||\))", script))
+        flags = {flag for action in run_parser()._actions for flag in action.option_strings if flag[1] == "-"}
+        # The launcher's own --help, and what run_local.sh has built.
+        self.assertEqual(flags - known, {"--bin_dir"})
+
+    def test_failed_build_shows_its_output(self):
+        self.write_tool("ninja", "echo 'x.cc:1: error: no'; exit 1")
+        result = self.run_local()
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("x.cc:1: error: no\nrun_local: build failed; this output is also in", result.stderr)
+        self.assertNotIn("job mnist", result.stdout)
+
+    def test_bad_flags(self):
+        for flags, expected in (
+            (["--gpu"], "run_local: unknown flag: --gpu"),
+            (["extra"], "run_local: unknown flag: extra"),
+            (["--ps"], "run_local: --ps needs a value"),
+        ):
+            result = self.run_local(*flags)
+            self.assertEqual(result.returncode, 2)
+            self.assertTrue(result.stderr.startswith(expected), result.stderr)
+            self.assertIn("usage: deploy/run_local.sh", result.stderr)
+            self.assertEqual(result.stdout, "")
+
+    def test_help(self):
+        result = self.run_local("--help")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("--training_steps N", result.stdout)
+
+
+class InstallDepsTest(support.TemporaryDirectoryTest):
+    SCRIPT = os.path.join(support.REPOSITORY, "deploy", "install_deps.sh")
+
+    def run_script(self, *flags, **tools):
+        for name, script in tools.items():
+            os.chmod(self.write(f"tools/{name.replace('_', '-')}", f"#!/bin/sh\n{script}\n"), 0o755)
+        return subprocess.run(
+            [self.SCRIPT, *flags],
+            env={**os.environ, "PATH": f"{self.path('tools')}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            timeout=support.DEADLINE_SECONDS,
+            check=False,
+        )
+
+    def test_nothing_missing_touches_nothing(self):
+        result = self.run_script(
+            dpkg_query='shift 2; for p in "$@"; do echo "installed $p"; done', apt_get="exit 9", sudo="exit 9"
+        )
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+
+    def test_installs_only_what_is_missing(self):
+        result = self.run_script(
+            dpkg_query='shift 2; for p in "$@"; do\n'
+            'case $p in cmake|zlib1g-dev) ;; *) echo "installed $p";; esac; done; exit 1',
+            apt_get=f'echo "$DEBIAN_FRONTEND $*" >> "{self.path("calls")}"',
+            sudo='exec "$@"',
+        )
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout, "installing cmake zlib1g-dev\n")
+        self.assertEqual(
+            [line.split(" -q ")[0] for line in self.read("calls").splitlines()],
+            ["noninteractive update", "noninteractive install --no-install-recommends cmake zlib1g-dev"],
+        )
+
+    def test_failure_of_apt_is_clear(self):
+        result = self.run_script(
+            dpkg_query="exit 1", apt_get="echo 'E: could not connect' >&2; exit 100", sudo='exec "$@"'
+        )
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("E: could not connect", result.stderr)
+        self.assertIn("install_deps: apt-get update failed; missing: g++ cmake", result.stderr)
+
+    def test_development_packages_and_unknown_flag(self):
+        tools = {"dpkg_query": "exit 1", "apt_get": "exit 0", "sudo": 'exec "$@"'}
+        self.assertIn("clang-format", self.run_script("--dev", **tools).stdout)
+        self.assertNotIn("clang-format", self.run_script(**tools).stdout)
+        self.assertEqual(self.run_script("--gpu", **tools).returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

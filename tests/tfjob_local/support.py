@@ -1,0 +1,144 @@
+"""What the launcher's tests share: fake programs, waiting for a condition."""
+
+import contextlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from unittest import mock
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LAUNCHER = os.path.join(REPOSITORY, "deploy", "tfjob_local.py")
+PROGRAMS = ("ps_server", "worker", "chief", "evaluator")
+# For what must happen soon; only a broken launcher waits this long.
+DEADLINE_SECONDS = 60.0
+
+sys.path[:0] = [os.path.join(REPOSITORY, "deploy"), os.path.join(REPOSITORY, "tests", "support")]
+
+import stop_signals  # noqa: E402  (needs the path above)
+from tfjob_local import command_line  # noqa: E402
+from tfjob_text import manifest, replica  # noqa: E402, F401  (for the tests)
+
+stop_signals.restore()
+
+
+def wait_until(condition, what):
+    """Polls `condition` until it is true; fails at the deadline."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {DEADLINE_SECONDS} s: {what}")
+        time.sleep(0.01)
+
+
+def process_exists(pid):
+    """False for a zombie too: it is dead, whoever has yet to reap it."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in ("Z", "X")
+    except (OSError, IndexError):
+        return False
+
+
+class TemporaryDirectoryTest(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.directory = temporary.name
+
+    def path(self, *parts):
+        return os.path.join(self.directory, *parts)
+
+    def write(self, name, text):
+        path = self.path(name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def read(self, *parts):
+        with open(self.path(*parts), encoding="utf-8") as file:
+            return file.read()
+
+
+class LauncherTest(TemporaryDirectoryTest):
+    """Runs the launcher with shell scripts in place of the four programs.
+
+    A script may use $OUT, the test's directory; unless set, a program exits with 0 at once. What other
+    terminals ask goes to the launchers of this test alone.
+    """
+
+    def setUp(self):
+        super().setUp()
+        for name in PROGRAMS:
+            self.set_program(name, "exit 0")
+
+    def set_program(self, name, script):
+        path = self.write(f"bin/{name}", f"#!/bin/sh\nOUT='{self.directory}'\n{script}\n")
+        os.chmod(path, 0o755)
+
+    def start(self, text, *flags, name="job.yaml"):
+        manifest_path = self.write(name, text)
+        command = [
+            LAUNCHER,
+            f"--bin_dir={self.path('bin')}",
+            f"--run_dir={self.path('run')}",
+            manifest_path,
+            *flags,
+        ]
+        launcher = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self.directory,
+            env=self.environment(),
+            # A background job of a script is started with SIGINT ignored.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        self.addCleanup(self._end, launcher)
+        return launcher
+
+    def environment(self):
+        return {**os.environ, "XDG_RUNTIME_DIR": self.directory}
+
+    def ask(self, *arguments):
+        """A command that starts nothing, in this process: exit code, standard output, standard error."""
+        output, errors = io.StringIO(), io.StringIO()
+        with (
+            mock.patch.dict(os.environ, self.environment()),
+            contextlib.redirect_stdout(output),
+            contextlib.redirect_stderr(errors),
+        ):
+            try:
+                code = command_line.main(arguments)
+            except SystemExit as end:
+                code = end.code
+        return code, output.getvalue(), errors.getvalue()
+
+    def run_job(self, text, *flags):
+        """The exit code and the output."""
+        launcher = self.start(text, *flags)
+        output, _ = launcher.communicate(timeout=DEADLINE_SECONDS)
+        return launcher.returncode, output
+
+    def wait_for_file(self, *parts):
+        wait_until(lambda: os.path.exists(self.path(*parts)), f"{parts} exists")
+
+    def wait_for_pid(self, *parts):
+        """The number in a file that a program writes its pid to, with a line break at its end."""
+        self.wait_for_file(*parts)
+        wait_until(lambda: self.read(*parts).endswith("\n"), f"{parts} is written")
+        return int(self.read(*parts))
+
+    @staticmethod
+    def _end(launcher):
+        if launcher.poll() is None:
+            launcher.kill()
+            launcher.wait()
+        launcher.stdout.close()
