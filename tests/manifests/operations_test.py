@@ -1,0 +1,118 @@
+"""docs/operations.md says nothing that is not there: files, links, flags, log lines."""
+
+import re
+import subprocess
+import sys
+import unittest
+from functools import lru_cache
+from typing import Iterator, List, Tuple
+
+from support import REPOSITORY
+
+PAGE = REPOSITORY / "docs" / "operations.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+# Folders of C++ sources that log.
+SOURCES = ("chief", "core", "evaluator", "ps_server", "worker")
+
+
+@lru_cache(maxsize=None)
+def logged_texts() -> str:
+    """All string literals of the programs; literals side by side are one."""
+    literals: List[str] = []
+    for folder in SOURCES:
+        for path in sorted((REPOSITORY / folder).rglob("*.cc")):
+            if not path.name.endswith("_test.cc"):
+                source = re.sub(r'"\s*\n\s*"', "", path.read_text(encoding="utf-8"))
+                literals += re.findall(r'"((?:[^"\\\n]|\\.)*)"', source)
+    return "\n".join(literals)
+
+
+def log_lines() -> List[str]:
+    """The first column of the table of log lines, and the sentences that quote one."""
+    section = TEXT.split("### Waiting for a peer")[1].split("### Restarts")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    lines = [code for row in rows for code in re.findall(r"`([^`]+)`", row.split("|")[1])]
+    lines += re.findall(r"(?:logs|says) `([^`]+)`", TEXT)
+    return lines
+
+
+def code_lines() -> Iterator[str]:
+    for block in re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL):
+        yield from (line.split(" #")[0].strip() for line in block.replace("\\\n", " ").splitlines())
+
+
+def own_commands() -> List[Tuple[str, List[str], List[str]]]:
+    """(script, the command's words before its first flag, its flags) of our own Python programs."""
+    found = []
+    for line in code_lines():
+        words = line.split()
+        if words and words[0] in ("deploy/tfjob_local.py", "deploy/keelson.py"):
+            flags = [word.split("=")[0] for word in words if word.startswith("-") and word != "--"]
+            found.append((words[0], words[1:2], flags))
+    return found
+
+
+@lru_cache(maxsize=None)
+def help_of(*command: str) -> str:
+    result = subprocess.run(
+        [sys.executable, REPOSITORY / command[0], *command[1:], "--help"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    return result.stdout
+
+
+class Operations(unittest.TestCase):
+    def test_files_that_it_names_are_there(self) -> None:
+        paths = set(re.findall(r"\b(?:deploy|configs|docs)/[\w./-]*\w", TEXT))
+        self.assertGreaterEqual(len(paths), 12)
+        for path in sorted(paths):
+            with self.subTest(path):
+                self.assertTrue((REPOSITORY / path).exists())
+
+    def test_every_manifest_is_named(self) -> None:
+        for folder in ("deploy/tfjob", "deploy/kubernetes", "deploy/openshift"):
+            for path in sorted((REPOSITORY / folder).glob("*.yaml")):
+                with self.subTest(path.name):
+                    self.assertIn(path.name, TEXT)
+
+    def test_links_lead_somewhere(self) -> None:
+        headings = {
+            re.sub(r"[^\w -]", "", title).strip().lower().replace(" ", "-")
+            for title in re.findall(r"^#+ (.*)$", TEXT, re.MULTILINE)
+        }
+        targets = re.findall(r"\]\(([^)]+)\)", TEXT)
+        self.assertGreaterEqual(len(targets), 8)
+        for target in targets:
+            with self.subTest(target):
+                file, _, anchor = target.partition("#")
+                if file:
+                    self.assertTrue((PAGE.parent / file).exists())
+                else:
+                    self.assertIn(anchor, headings)
+
+    def test_log_lines_are_the_programs(self) -> None:
+        lines = log_lines()
+        self.assertGreaterEqual(len(lines), 10)
+        for line in lines:
+            pieces = re.split(r" for …|…|ps-\d+|/model\S*|\d+|: $|: …", line)
+            pieces = [piece.strip(" ,:") for piece in pieces]
+            for piece in [piece for piece in pieces if len(piece) > 3]:
+                with self.subTest(line, piece=piece):
+                    self.assertIn(piece, logged_texts())
+
+    def test_flags_of_our_commands_exist(self) -> None:
+        commands = own_commands()
+        self.assertGreaterEqual(len(commands), 12)
+        for script, words, flags in commands:
+            is_command = bool(words) and re.fullmatch(r"[a-z]+", words[0]) is not None
+            text = help_of(script, *(words if is_command else []))
+            for flag in flags:
+                with self.subTest(script, words=words, flag=flag):
+                    self.assertRegex(text, rf"(?<![\w-]){re.escape(flag)}(?![\w-])")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,206 @@
+"""Every manifest under deploy/: its documents, and the roles with their pod templates."""
+
+import re
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+
+import yaml
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY / "deploy"))
+
+FOLDERS = ("deploy/tfjob", "deploy/kubernetes", "deploy/openshift")
+# Program -> role, as in `command`.
+ROLES = {"chief": "chief", "ps_server": "ps", "worker": "worker", "evaluator": "evaluator"}
+
+
+@dataclass(frozen=True)
+class Document:
+    # "deploy/tfjob/mnist.yaml: TFJob mnist", for messages.
+    name: str
+    # From the repository's root.
+    path: str
+    content: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        return str(self.content["kind"])
+
+    @property
+    def metadata_name(self) -> str:
+        return str(self.content["metadata"]["name"])
+
+
+@dataclass(frozen=True)
+class Role:
+    """The pods of one role of one job."""
+
+    # "deploy/tfjob/mnist.yaml: worker", for messages.
+    name: str
+    path: str
+    # Of the object that makes the pods: "TFJob", "JobSet", "StatefulSet", "Job", "ClusterTrainingRuntime".
+    kind: str
+    # "ps", "chief", "worker", "evaluator".
+    role: str
+    replicas: int
+    # What pods of the role are called in DNS, by index, from within the namespace.
+    hosts: Tuple[str, ...]
+    # What stands around the pod template: the ReplicaSpec, the Job's or the StatefulSet's spec.
+    owner: Mapping[str, Any]
+    template: Mapping[str, Any]
+    dynamic_workers: bool = False
+
+    @property
+    def pod(self) -> Mapping[str, Any]:
+        return self.template["spec"]
+
+    @property
+    def container(self) -> Mapping[str, Any]:
+        """The one that runs Keelson."""
+        (container,) = self.pod["containers"]
+        return container
+
+    def containers(self) -> List[Mapping[str, Any]]:
+        return [*self.pod.get("initContainers", ()), *self.pod["containers"]]
+
+    def flags(self) -> Dict[str, str]:
+        """Name -> value of `--name=value`; a flag without a value has "" here."""
+        flags: Dict[str, str] = {}
+        for argument in self.container["args"]:
+            name, _, value = argument.removeprefix("--").partition("=")
+            if name in flags:
+                raise AssertionError(f"{self.name}: --{name} is given twice")
+            flags[name] = value
+        return flags
+
+
+def manifest_paths() -> List[str]:
+    """From the repository's root."""
+    paths = [path for folder in FOLDERS for path in sorted((REPOSITORY / folder).glob("*.yaml"))]
+    return [str(path.relative_to(REPOSITORY)) for path in paths]
+
+
+def tfjob_paths() -> List[str]:
+    """Those that hold a TFJob."""
+    return [path for path in manifest_paths() if any(d.kind == "TFJob" for d in documents(path))]
+
+
+@lru_cache(maxsize=None)
+def raw_documents(path: str) -> Sequence[Document]:
+    """As they stand in the file, Templates included."""
+    text = (REPOSITORY / path).read_text(encoding="utf-8")
+    return [_document(path, content) for content in yaml.safe_load_all(text)]
+
+
+@lru_cache(maxsize=None)
+def documents(path: str) -> Sequence[Document]:
+    """What a cluster is given: Templates with their default values filled in. Shared: do not change."""
+    result: List[Document] = []
+    for document in raw_documents(path):
+        if document.kind == "Template":
+            result += [_document(path, content) for content in process_template(document.content)]
+        else:
+            result.append(document)
+    return result
+
+
+def all_documents() -> List[Document]:
+    return [document for path in manifest_paths() for document in documents(path)]
+
+
+def process_template(
+    template: Mapping[str, Any], values: Mapping[str, str] = {}
+) -> List[Dict[str, Any]]:
+    """The Template's objects as `oc process` prints them; `values` in place of the defaults."""
+    parameters = {p["name"]: values.get(p["name"], p["value"]) for p in template["parameters"]}
+    objects = [_substitute(content, parameters) for content in template["objects"]]
+    for content in objects:
+        content["metadata"].setdefault("labels", {}).update(template.get("labels", {}))
+    return objects
+
+
+def roles_of(path: str) -> List[Role]:
+    return [role for document in documents(path) for role in _roles(document)]
+
+
+def all_roles() -> List[Role]:
+    return [role for path in manifest_paths() for role in roles_of(path)]
+
+
+def expand_hosts(pattern: str) -> List[str]:
+    """"ps-{0..1}.mnist:2222,x:1" -> its addresses."""
+    addresses: List[str] = []
+    for part in pattern.split(","):
+        found = re.search(r"\{(\d+)\.\.(\d+)\}", part)
+        if not found:
+            addresses.append(part)
+            continue
+        numbers = range(int(found.group(1)), int(found.group(2)) + 1)
+        addresses += [part[: found.start()] + str(n) + part[found.end() :] for n in numbers]
+    return addresses
+
+
+def _document(path: str, content: Mapping[str, Any]) -> Document:
+    return Document(f"{path}: {content['kind']} {content['metadata']['name']}", path, content)
+
+
+def _substitute(value: Any, parameters: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _substitute(item, parameters) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_substitute(item, parameters) for item in value]
+    if not isinstance(value, str):
+        return value
+    raw = re.fullmatch(r"\$\{\{(\w+)\}\}", value)
+    if raw:
+        return yaml.safe_load(parameters[raw.group(1)])
+    return re.sub(r"\$\{(\w+)\}", lambda match: parameters[match.group(1)], value)
+
+
+def _roles(document: Document) -> Iterator[Role]:
+    spec = document.content.get("spec", {})
+    name = document.metadata_name
+    if document.kind == "TFJob":
+        for replica_type, replica in spec["tfReplicaSpecs"].items():
+            hosts = [f"{name}-{replica_type.lower()}-{i}" for i in range(replica["replicas"])]
+            yield _role(document, hosts, replica, spec.get("enableDynamicWorker", False))
+    elif document.kind == "JobSet":
+        yield from _jobset_roles(document, spec, name)
+    elif document.kind == "ClusterTrainingRuntime":
+        # The JobSet is named after the TrainJob, which the pods learn from a label.
+        yield from _jobset_roles(document, spec["template"]["spec"], "$(JOB_NAME)")
+    elif document.kind == "StatefulSet":
+        hosts = [f"{name}-{i}.{spec['serviceName']}" for i in range(spec["replicas"])]
+        yield _role(document, hosts, spec)
+    elif document.kind == "Job":
+        domain = spec["template"]["spec"]["subdomain"]
+        yield _role(document, [f"{name}-{i}.{domain}" for i in range(spec["completions"])], spec)
+
+
+def _jobset_roles(document: Document, spec: Mapping[str, Any], name: str) -> Iterator[Role]:
+    for replicated in spec["replicatedJobs"]:
+        job = replicated["template"]["spec"]
+        hosts = [f"{name}-{replicated['name']}-0-{i}.{name}" for i in range(job["completions"])]
+        yield _role(document, hosts, job)
+
+
+def _role(
+    document: Document, hosts: Sequence[str], owner: Mapping[str, Any], dynamic: bool = False
+) -> Role:
+    template = owner["template"]
+    (program,) = template["spec"]["containers"][0]["command"]
+    role = ROLES[program]
+    return Role(
+        name=f"{document.path}: {role}",
+        path=document.path,
+        kind=document.kind,
+        role=role,
+        replicas=len(hosts),
+        hosts=tuple(hosts),
+        owner=owner,
+        template=template,
+        dynamic_workers=dynamic,
+    )
