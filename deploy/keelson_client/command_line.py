@@ -1,0 +1,233 @@
+"""The flags of keelson.py."""
+
+import argparse
+from typing import TypeAlias
+
+from tfjob_api.command_flags import Parser, count
+from tfjob_api.model import CLEAN_POD_POLICIES, RESTART_POLICIES
+from tfjob_api.status import TYPES
+
+from .image_build import BUILDERS, VARIANTS
+from .settings import ROLES
+
+_Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+
+DESCRIPTION = "Trains on a Kubernetes cluster that has the TFJob operator."
+EXAMPLES = """\
+examples:
+  keelson.py build --image keelson:1 --registry registry.example.com/me --push
+  keelson.py submit --name mnist --image registry.example.com/me/keelson:1 --ps 2 --workers 4 \\
+      --config configs/mnist_cnn.textproto --pvc models:/model
+  keelson.py submit --name mnist --image keelson:1 --workers 4 --gpus 1 --dry_run
+  keelson.py submit --name mnist --local --workers 2 -- --learning_rate=0.01
+  keelson.py status mnist
+  keelson.py logs -f --name mnist worker 1
+  keelson.py scale --name mnist --workers 8
+  keelson.py delete mnist
+
+exit codes: 0 done; 1 the job failed or the cluster refused; 2 bad input, nothing was changed;
+124 not within --timeout; 130 interrupted: the job goes on"""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="keelson.py",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_submit(commands)
+    _add_status(commands)
+    _add_logs(commands)
+    _add_scale(commands)
+    _add_wait(commands)
+    _add_delete(commands)
+    _add_list(commands)
+    _add_build(commands)
+    return parser
+
+
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f'expected seconds > 0, found "{text}"')
+    return value
+
+
+def _add_command(commands: _Commands, name: str, what: str) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=what, description=what, allow_abbrev=False)
+    cluster = parser.add_argument_group("cluster")
+    cluster.add_argument("--namespace", "-n", metavar="NAME", default="", help="default: the context's")
+    cluster.add_argument("--context", metavar="NAME", default="", help="of the kubeconfig")
+    cluster.add_argument("--kubeconfig", metavar="FILE", default="", help="default: kubectl's")
+    cluster.add_argument("--kubectl", metavar="PATH", default="kubectl", help="the program to use")
+    return parser
+
+
+def _add_submit(commands: _Commands) -> None:
+    parser = _add_command(commands, "submit", "creates a job and follows its chief's log to the end")
+    parser.usage = "%(prog)s --name NAME --image IMAGE [flags] [-- flags for every role]"
+    _add_job_flags(parser.add_argument_group("job"))
+    _add_training_flags(parser.add_argument_group("training"))
+    _add_pod_flags(parser.add_argument_group("pods"))
+    _add_policy_flags(parser.add_argument_group("policies"))
+    what = parser.add_argument_group("what to do")
+    what.add_argument("--dry_run", action="store_true", help="prints the manifest and changes nothing")
+    what.add_argument("--local", action="store_true", help="runs it on this machine (tfjob_local.py)")
+    what.add_argument(
+        "--local_flag", metavar="FLAG", action="append", default=[], help="for it: --local_flag=--follow=all"
+    )
+    what.add_argument("--follow", action="store_true", default=None, help="the chief's log (default)")
+    what.add_argument("--no_follow", action="store_false", dest="follow", help="returns once it is created")
+    what.add_argument("--wait", metavar="CONDITION", choices=TYPES, help="waits for it, without the log")
+    _add_timeout(what)
+    what.add_argument("--delete_after", action="store_true", help="deletes the job when it has ended")
+
+
+def _add_job_flags(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--name", metavar="NAME", required=True, help="of the job")
+    group.add_argument("--image", metavar="IMAGE", default="", help="keelson.py build makes one")
+    group.add_argument("--ps", type=count, metavar="N", default=1, help="parameter servers (1)")
+    group.add_argument(
+        "--workers", type=count, metavar="N", default=1, help="workers (1); 0 and --ps 0: the chief alone"
+    )
+    group.add_argument("--gpus", type=count, metavar="N", default=0, help="of each worker (0)")
+    group.add_argument(
+        "--evaluator", action="store_true", default=None, help="scores the snapshots (default with --pvc)"
+    )
+    group.add_argument("--no_evaluator", action="store_false", dest="evaluator", help="nobody does")
+    group.add_argument("--dashboard", action="store_true", help="the evaluator's page, behind a Service")
+    group.add_argument(
+        "--dynamic_workers", action="store_true", help="workers may come and go (enableDynamicWorker)"
+    )
+
+
+def _add_training_flags(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--config", metavar="FILE", help="TrainConfig; default: an MLP on generated digits")
+    group.add_argument("--training_steps", type=count, metavar="N", help="instead of the config's")
+    group.add_argument("--pvc", metavar="CLAIM[:PATH]", help="for snapshots, ReadWriteMany; at /model")
+    group.add_argument("--data_pvc", metavar="CLAIM[:PATH]", help="with IDX files; at /data")
+    group.add_argument(
+        "--secret",
+        metavar="NAME[:PATH]",
+        action="append",
+        default=[],
+        help="its keys as files; at /secrets/NAME",
+    )
+    group.add_argument("--env", metavar="K=V", action="append", default=[], help="for every role")
+
+
+def _add_pod_flags(group: argparse._ArgumentGroup) -> None:
+    for role in ROLES:
+        group.add_argument(f"--{role}_cpu", metavar="Q", default="", help="such as 500m or 2")
+        group.add_argument(f"--{role}_memory", metavar="Q", default="", help="such as 4Gi")
+    group.add_argument("--node_selector", metavar="K=V", action="append", default=[], help="label of nodes")
+    group.add_argument(
+        "--toleration", metavar="K[=V][:EFFECT]", action="append", default=[], help="of a node's taint"
+    )
+    group.add_argument("--service_account", metavar="NAME", default="", help="of the pods")
+    group.add_argument(
+        "--image_pull_secret", metavar="NAME", action="append", default=[], help="for the registry"
+    )
+
+
+def _add_policy_flags(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--restart_policy",
+        choices=RESTART_POLICIES,
+        default="",
+        help="of every role (ExitCode; the evaluator's OnFailure)",
+    )
+    group.add_argument(
+        "--clean_pod_policy", choices=CLEAN_POD_POLICIES, default="Running", help="(%(default)s)"
+    )
+    group.add_argument(
+        "--ttl", type=count, metavar="S", default=86400, help="deletes the ended job after that (%(default)s)"
+    )
+    group.add_argument("--deadline", type=count, metavar="S", help="fails a job that takes longer")
+    group.add_argument("--backoff_limit", type=count, metavar="N", help="restarts before the job fails")
+
+
+def _add_timeout(group: argparse._ActionsContainer) -> None:
+    group.add_argument("--timeout", type=seconds, metavar="S", help="gives up waiting; the job goes on")
+
+
+def _add_optional_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", default="", help="default: the only job there is")
+
+
+def _add_name_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--name", metavar="NAME", default="", help="of the job; default: the only one there is"
+    )
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", choices=("table", "yaml", "json"), default="table")
+
+
+def _add_status(commands: _Commands) -> None:
+    parser = _add_command(commands, "status", "conditions, pods and progress of a job")
+    _add_optional_name(parser)
+    _add_output(parser)
+
+
+def _add_logs(commands: _Commands) -> None:
+    parser = _add_command(commands, "logs", "the log of one replica")
+    _add_name_flag(parser)
+    parser.add_argument("role", metavar="ROLE", help="chief, ps, worker, evaluator; or worker-1")
+    parser.add_argument("index", metavar="INDEX", type=count, nargs="?", default=0, help="(0)")
+    parser.add_argument("-f", "--follow", action="store_true", help="to the end of the job, over restarts")
+    parser.add_argument("--previous", action="store_true", help="of the run before its last restart in place")
+    parser.add_argument("--tail", type=count, metavar="N", help="the last N lines")
+    _add_timeout(parser)
+
+
+def _add_scale(commands: _Commands) -> None:
+    parser = _add_command(commands, "scale", "sets the number of workers of a running job")
+    _add_name_flag(parser)
+    parser.add_argument("--workers", type=count, metavar="N", required=True)
+
+
+def _add_wait(commands: _Commands) -> None:
+    parser = _add_command(commands, "wait", "waits for a condition of a job")
+    _add_optional_name(parser)
+    parser.add_argument(
+        "--for",
+        dest="conditions",
+        choices=TYPES,
+        action="append",
+        metavar="CONDITION",
+        help=f"any of those given (Succeeded); {', '.join(TYPES)}",
+    )
+    _add_timeout(parser)
+
+
+def _add_delete(commands: _Commands) -> None:
+    parser = _add_command(commands, "delete", "deletes a job with its pods and its config")
+    parser.add_argument("name", metavar="NAME")
+
+
+def _add_list(commands: _Commands) -> None:
+    _add_output(_add_command(commands, "list", "all TFJobs of the namespace"))
+
+
+def _add_build(commands: _Commands) -> None:
+    what = "builds the image from this repository"
+    parser = commands.add_parser("build", help=what, description=what, allow_abbrev=False)
+    parser.add_argument("--image", metavar="NAME[:TAG]", required=True)
+    parser.add_argument("--registry", metavar="HOST/PATH", default="", help="put before the image's name")
+    parser.add_argument(
+        "--builder", choices=BUILDERS, default="", help="default: the first that is installed"
+    )
+    parser.add_argument("--variant", choices=VARIANTS, default="cpu", help="(%(default)s)")
+    parser.add_argument(
+        "--base_image", metavar="IMAGE", default="", help="a Debian to compile on; default: the Dockerfile's"
+    )
+    parser.add_argument("--push", action="store_true", help="to the registry, when it is built")
+    parser.add_argument("--dry_run", action="store_true", help="prints the commands")

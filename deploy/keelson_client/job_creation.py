@@ -1,0 +1,98 @@
+"""Brings a TFJob and the objects beside it to the cluster, whole or not at all."""
+
+import json
+from typing import Any, Dict, Mapping, Sequence
+
+from tfjob_api.yaml_text import to_yaml
+
+from .errors import ClusterError, ErrorKind, InputError
+from .kubectl import RESOURCE, Kubectl, find_json, read_json
+from .manifest import MANAGED_BY, find_tfjob
+
+Document = Dict[str, Any]
+
+
+class JobCreation:
+    def __init__(self, kubectl: Kubectl, namespace: str):
+        self._kubectl = kubectl
+        self._namespace = namespace
+
+    def create(self, documents: Sequence[Document]) -> Document:
+        """The TFJob as it stands in the cluster, the owner of the others. InputError: a name is taken."""
+        tfjob = find_tfjob(documents)
+        companions = [document for document in documents if document is not tfjob]
+        self._refuse_taken_name(_name(tfjob))
+        for document in companions:
+            self._make_room(document)
+        created = self._create(tfjob, companions)
+        for document in companions:
+            self._set_owner(document, created)
+        return created
+
+    def _refuse_taken_name(self, name: str) -> None:
+        if find_json(self._kubectl, RESOURCE, name, self._namespace) is not None:
+            raise InputError(
+                f"job {name} exists already; give another --name, or delete it: keelson.py delete {name}"
+            )
+
+    def _make_room(self, document: Document) -> None:
+        """Deletes what an earlier job left: the cluster may be about to collect it, so that an update of
+        it could vanish."""
+        kind, name = document["kind"], _name(document)
+        found = find_json(self._kubectl, kind.lower(), name, self._namespace)
+        if found is None:
+            return
+        if not _is_ours(found):
+            raise InputError(f"{kind} {name} exists already, and was not made by keelson.py")
+        self._delete(document)
+
+    def _create(self, tfjob: Document, companions: Sequence[Document]) -> Document:
+        """Not `apply`: it would change what another user created under the same name a moment ago."""
+        command = ["create", "--filename=-"]
+        try:
+            if companions:
+                self._kubectl.run(command, self._namespace, to_yaml(companions))
+            return read_json(self._kubectl, command, self._namespace, to_yaml([tfjob]))
+        except ClusterError as error:
+            # What exists already is that user's.
+            if error.kind is not ErrorKind.EXISTS:
+                for document in companions:
+                    self._delete_quietly(document)
+            raise
+
+    def _delete_quietly(self, document: Document) -> None:
+        try:
+            self._delete(document)
+        except ClusterError:
+            # The error that led here is the one to tell.
+            pass
+
+    def _delete(self, document: Document) -> None:
+        kind = document["kind"].lower()
+        self._kubectl.run(["delete", kind, _name(document), "--ignore-not-found"], self._namespace)
+
+    def _set_owner(self, document: Document, owner: Document) -> None:
+        """The cluster deletes the object with the job, also after ttlSecondsAfterFinished."""
+        reference = {
+            "apiVersion": owner["apiVersion"],
+            "kind": owner["kind"],
+            "name": _name(owner),
+            "uid": owner["metadata"]["uid"],
+        }
+        patch = json.dumps({"metadata": {"ownerReferences": [reference]}})
+        arguments = ["patch", document["kind"].lower(), _name(document), "--type=merge", f"--patch={patch}"]
+        try:
+            self._kubectl.run(arguments, self._namespace)
+        except ClusterError as error:
+            # Who may create but not change leaves it behind; the next job of this name makes room.
+            if error.kind is not ErrorKind.FORBIDDEN:
+                raise
+
+
+def _name(document: Mapping[str, Any]) -> str:
+    return str(document["metadata"]["name"])
+
+
+def _is_ours(document: Mapping[str, Any]) -> bool:
+    labels = (document.get("metadata") or {}).get("labels") or {}
+    return all(labels.get(key) == value for key, value in MANAGED_BY.items())

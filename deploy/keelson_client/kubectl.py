@@ -1,0 +1,195 @@
+"""The one way to the cluster: runs kubectl and names its errors."""
+
+import json
+import os
+import re
+import selectors
+import subprocess
+import tempfile
+from typing import Any, Dict, List, Optional, Protocol, Sequence
+
+from tfjob_api.model import API_GROUP
+
+from .errors import ClusterError, ErrorKind
+
+RESOURCE = f"tfjobs.{API_GROUP}"
+# A request that the server does not answer within this time has failed.
+_REQUEST_TIMEOUT = "--request-timeout=30s"
+_STOP_SECONDS = 5.0
+
+# In this order; the first that matches what kubectl wrote decides.
+_KINDS = (
+    (r"no matches for kind \"TFJob\"|doesn't have a resource type \"tfjobs\"", ErrorKind.NO_OPERATOR),
+    (r"admission webhook", ErrorKind.INVALID),
+    (r"\(Forbidden\)|is forbidden:", ErrorKind.FORBIDDEN),
+    (r"\(Unauthorized\)|must be logged in|provide credentials", ErrorKind.UNAUTHORIZED),
+    (r"\(NotFound\)", ErrorKind.NOT_FOUND),
+    (r"\(AlreadyExists\)", ErrorKind.EXISTS),
+    (r"\(Invalid\)|error validating|strict decoding", ErrorKind.INVALID),
+    (
+        r"was refused|unable to connect|no such host|i/o timeout|timed out|timeout exceeded"
+        r"|no configuration has been provided|connection reset|unexpected EOF|\(ServiceUnavailable\)",
+        ErrorKind.NO_SERVER,
+    ),
+)
+# Lines that kubectl's library logs before it comes to the point ("E1122 07:45:41.873275 ...").
+_LOG_LINE = re.compile(r"[EWIF]\d{4} \d\d:\d\d:\d\d")
+
+
+class LineStream(Protocol):
+    """The output of a command that runs on."""
+
+    def read(self, timeout: float) -> Optional[List[str]]:
+        """The lines that came, without their ends; [] after `timeout` seconds; None: it has ended."""
+
+    def close(self) -> Optional[ClusterError]:
+        """Ends it where it still runs. The error it ended with by itself, if any; the same again later."""
+
+
+class Kubectl(Protocol):
+    """What the client needs of a cluster. Implemented by KubectlProgram, and by fakes in the tests."""
+
+    def run(self, arguments: Sequence[str], namespace: str = "", input_text: str = "") -> str:
+        """Its output. ClusterError."""
+
+    def stream(self, arguments: Sequence[str], namespace: str = "") -> LineStream:
+        """Its output while it runs."""
+
+
+def read_json(
+    kubectl: Kubectl, arguments: Sequence[str], namespace: str = "", input_text: str = ""
+) -> Dict[str, Any]:
+    """The object, or list of objects, that `kubectl ARGUMENTS -o json` prints."""
+    text = kubectl.run([*arguments, "-o", "json"], namespace, input_text)
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise ClusterError(ErrorKind.OTHER, f"kubectl {arguments[0]}: not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ClusterError(
+            ErrorKind.OTHER, f"kubectl {arguments[0]}: expected an object, found {text[:80]!r}"
+        )
+    return value
+
+
+def find_json(kubectl: Kubectl, kind: str, name: str, namespace: str = "") -> Optional[Dict[str, Any]]:
+    """None: there is no such object."""
+    try:
+        return read_json(kubectl, ["get", kind, name], namespace)
+    except ClusterError as error:
+        if error.kind is ErrorKind.NOT_FOUND:
+            return None
+        raise
+
+
+class KubectlProgram:
+    """The program, as it is found in PATH or at the given place."""
+
+    def __init__(self, program: str = "kubectl", context: str = "", kubeconfig: str = ""):
+        self._program = program
+        self._flags = [f"--context={context}"] if context else []
+        if kubeconfig:
+            self._flags.append(f"--kubeconfig={kubeconfig}")
+
+    def run(self, arguments: Sequence[str], namespace: str = "", input_text: str = "") -> str:
+        command = [*self._command(namespace), _REQUEST_TIMEOUT, *arguments]
+        try:
+            done = subprocess.run(
+                command,
+                input=input_text,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                check=False,
+            )
+        except OSError as error:
+            raise self._not_started(error) from error
+        if done.returncode != 0:
+            raise kubectl_error(done.stderr, done.returncode)
+        return done.stdout
+
+    def stream(self, arguments: Sequence[str], namespace: str = "") -> "ProcessStream":
+        try:
+            return ProcessStream([*self._command(namespace), *arguments])
+        except OSError as error:
+            raise self._not_started(error) from error
+
+    def _command(self, namespace: str) -> List[str]:
+        return [self._program, *self._flags, *([f"--namespace={namespace}"] if namespace else [])]
+
+    def _not_started(self, error: OSError) -> ClusterError:
+        text = f'kubectl: cannot run "{self._program}": {error.strerror}; install it or give --kubectl PATH'
+        return ClusterError(ErrorKind.NO_KUBECTL, text)
+
+
+class ProcessStream:
+    """A process and the lines it writes."""
+
+    def __init__(self, command: Sequence[str]):
+        self._errors = tempfile.TemporaryFile()
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self._errors
+            )
+        except OSError:
+            self._errors.close()
+            raise
+        assert self._process.stdout is not None
+        self._output = self._process.stdout
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._output, selectors.EVENT_READ)
+        self._rest = b""
+        self._ended = False
+        self._result: Optional[ClusterError] = None
+
+    def read(self, timeout: float) -> Optional[List[str]]:
+        if self._ended:
+            return None
+        if not self._selector.select(timeout):
+            return []
+        data = os.read(self._output.fileno(), 65536)
+        if not data:
+            self._ended = True
+            return [self._rest.decode("utf-8", "replace")] if self._rest else None
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return [line.decode("utf-8", "replace") for line in lines]
+
+    def close(self) -> Optional[ClusterError]:
+        if self._output.closed:
+            return self._result
+        stopped = not self._ended
+        if stopped:
+            self._process.terminate()
+        try:
+            code = self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        self._selector.close()
+        self._output.close()
+        self._errors.seek(0)
+        written = self._errors.read().decode("utf-8", "replace")
+        self._errors.close()
+        if not stopped and code != 0:
+            self._result = kubectl_error(written, code)
+        return self._result
+
+
+def kubectl_error(written: str, exit_code: int) -> ClusterError:
+    """What kubectl wrote to stderr, as one line with its kind."""
+    kind = next((k for pattern, k in _KINDS if re.search(pattern, written, re.I)), ErrorKind.OTHER)
+    if kind is ErrorKind.NO_OPERATOR:
+        text = (
+            f"the TFJob operator is not installed: the cluster does not know {RESOURCE}; "
+            "docs/operations.md says how to install it, or how to do without"
+        )
+        return ClusterError(kind, text, exit_code)
+    line = _message(written) or f"exit code {exit_code}"
+    return ClusterError(kind, f"kubectl: {line}", exit_code)
+
+
+def _message(written: str) -> str:
+    """All lines in one, without those that the library logged."""
+    lines = [line.strip() for line in written.splitlines()]
+    own = [line for line in lines if line and not _LOG_LINE.match(line)]
+    return " ".join(own or [line for line in lines if line][-1:])

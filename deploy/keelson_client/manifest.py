@@ -1,0 +1,111 @@
+"""Settings -> the objects that a cluster runs: a ConfigMap, the TFJob, and a Service for the dashboard."""
+
+from typing import Any, Dict, List, Sequence
+
+from tfjob_api.fields import ManifestError
+from tfjob_api.model import API_GROUP, KIND, Manifest
+from tfjob_api.naming import LABEL_PREFIX
+from tfjob_api.reader import ReadOptions, read_documents
+
+from .errors import InputError
+from .pod_template import CONFIG_FILE, DASHBOARD_PORT_NAME, config_map_name, render_template
+from .settings import JobSettings, check_settings
+
+MANAGED_BY = {"app.kubernetes.io/managed-by": "keelson"}
+
+
+def dashboard_name(job_name: str) -> str:
+    return f"{job_name}-dashboard"
+
+
+def render(settings: JobSettings) -> List[Dict[str, Any]]:
+    """The ConfigMap, the TFJob, the Service; what is not wanted is left out. InputError."""
+    check_settings(settings)
+    documents = [_config_map(settings)] if settings.config else []
+    documents.append(_tfjob(settings))
+    if settings.dashboard:
+        documents.append(_dashboard_service(settings))
+    return documents
+
+
+def check_documents(documents: Sequence[Any], source: str = "submit") -> Manifest:
+    """Refuses what the operator would refuse, or could never end. InputError."""
+    try:
+        return read_documents(documents, source, ReadOptions())
+    except ManifestError as error:
+        raise InputError(str(error)) from error
+
+
+def find_tfjob(documents: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+    return next(document for document in documents if document["kind"] == KIND)
+
+
+def _metadata(settings: JobSettings, name: str) -> Dict[str, Any]:
+    namespace = {"namespace": settings.namespace} if settings.namespace else {}
+    return {"name": name, **namespace, "labels": dict(MANAGED_BY)}
+
+
+def _config_map(settings: JobSettings) -> Dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": _metadata(settings, config_map_name(settings.name)),
+        "data": {CONFIG_FILE: settings.config},
+    }
+
+
+def _dashboard_service(settings: JobSettings) -> Dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(settings, dashboard_name(settings.name)),
+        "spec": {
+            "selector": {
+                f"{LABEL_PREFIX}job-name": settings.name,
+                f"{LABEL_PREFIX}replica-type": "evaluator",
+            },
+            "ports": [{"name": "http", "port": 80, "targetPort": DASHBOARD_PORT_NAME}],
+        },
+    }
+
+
+def _tfjob(settings: JobSettings) -> Dict[str, Any]:
+    replicas = {
+        "Chief": 1 if settings.chief else 0,
+        "PS": settings.ps,
+        "Worker": settings.workers,
+        "Evaluator": 1 if settings.has_evaluator else 0,
+    }
+    spec: Dict[str, Any] = {"runPolicy": _run_policy(settings)}
+    if settings.dynamic_workers:
+        spec["enableDynamicWorker"] = True
+    spec["tfReplicaSpecs"] = {
+        replica_type: _replica_spec(settings, replica_type, number)
+        for replica_type, number in replicas.items()
+        if number > 0
+    }
+    return {
+        "apiVersion": f"{API_GROUP}/v1",
+        "kind": KIND,
+        "metadata": _metadata(settings, settings.name),
+        "spec": spec,
+    }
+
+
+def _run_policy(settings: JobSettings) -> Dict[str, Any]:
+    limits = {
+        "ttlSecondsAfterFinished": settings.ttl_seconds,
+        "activeDeadlineSeconds": settings.deadline_seconds,
+        "backoffLimit": settings.backoff_limit,
+    }
+    set_limits = {name: value for name, value in limits.items() if value is not None}
+    return {"cleanPodPolicy": settings.clean_pod_policy, **set_limits}
+
+
+def _replica_spec(settings: JobSettings, replica_type: str, replicas: int) -> Dict[str, Any]:
+    default_policy = "OnFailure" if replica_type == "Evaluator" else "ExitCode"
+    return {
+        "replicas": replicas,
+        "restartPolicy": settings.restart_policy or default_policy,
+        "template": render_template(settings, replica_type),
+    }

@@ -1,0 +1,189 @@
+"""The pod of each role.
+
+It looks like those of deploy/tfjob/mnist.yaml, whose comments say why.
+"""
+
+from typing import Any, Dict, List
+
+from tfjob_api.model import CONTAINER_NAME, DEFAULT_PORT, PORT_NAME, PROGRAMS
+
+from .settings import CONFIG_DIR, JobSettings, Resources
+
+CONFIG_FILE = "job.textproto"
+METRICS_PORT = 9090
+DASHBOARD_PORT = 6006
+DASHBOARD_PORT_NAME = "dashboard"
+
+_RESOURCES = {
+    "chief": Resources("250m", "512Mi"),
+    "ps": Resources("250m", "512Mi"),
+    "worker": Resources("1", "1Gi"),
+    "evaluator": Resources("500m", "1Gi"),
+}
+_MODEL_DIR = "/model"
+# Longer than a snapshot takes.
+_GRACE_SECONDS = 120
+# The image's user; the group makes volumes writable for it.
+_USER = 65532
+
+
+def config_map_name(job_name: str) -> str:
+    return f"{job_name}-config"
+
+
+def render_template(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
+    """`replica_type` is "PS" and so on."""
+    return {
+        "metadata": {
+            "labels": {"app.kubernetes.io/name": "keelson"},
+            "annotations": {
+                "sidecar.istio.io/inject": "false",
+                "prometheus.io/scrape": "true",
+                "prometheus.io/port": str(METRICS_PORT),
+            },
+        },
+        "spec": _pod_spec(settings, replica_type),
+    }
+
+
+def _pod_spec(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
+    pod: Dict[str, Any] = {"terminationGracePeriodSeconds": _GRACE_SECONDS}
+    if settings.service_account:
+        pod["serviceAccountName"] = settings.service_account
+    if settings.image_pull_secrets:
+        pod["imagePullSecrets"] = [{"name": name} for name in settings.image_pull_secrets]
+    if settings.node_selector:
+        pod["nodeSelector"] = dict(settings.node_selector)
+    tolerations = _tolerations(settings, replica_type)
+    if tolerations:
+        pod["tolerations"] = tolerations
+    pod["securityContext"] = {
+        "runAsNonRoot": True,
+        "runAsUser": _USER,
+        "runAsGroup": _USER,
+        "fsGroup": _USER,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    pod["containers"] = [_container(settings, replica_type)]
+    pod["volumes"] = _volumes(settings)
+    return pod
+
+
+def _tolerations(settings: JobSettings, replica_type: str) -> List[Dict[str, Any]]:
+    result: List[Dict[str, Any]] = []
+    if replica_type == "Worker" and settings.gpus:
+        result.append({"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"})
+    for toleration in settings.tolerations:
+        entry = {"key": toleration.key, "operator": "Equal" if toleration.value else "Exists"}
+        if toleration.value:
+            entry["value"] = toleration.value
+        if toleration.effect:
+            entry["effect"] = toleration.effect
+        result.append(entry)
+    return result
+
+
+def _container(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
+    ports = [
+        {"name": PORT_NAME, "containerPort": DEFAULT_PORT},
+        {"name": "metrics", "containerPort": METRICS_PORT},
+    ]
+    if settings.dashboard and replica_type == "Evaluator":
+        ports.append({"name": DASHBOARD_PORT_NAME, "containerPort": DASHBOARD_PORT})
+    container: Dict[str, Any] = {
+        "name": CONTAINER_NAME,
+        "image": settings.image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": [PROGRAMS[replica_type]],
+        "args": _arguments(settings, replica_type),
+        "ports": ports,
+    }
+    if settings.environment:
+        container["env"] = [{"name": n, "value": v} for n, v in settings.environment.items()]
+    container["resources"] = _resources(settings, replica_type)
+    container["securityContext"] = {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+    container["volumeMounts"] = _mounts(settings)
+    return container
+
+
+def _arguments(settings: JobSettings, replica_type: str) -> List[str]:
+    leads = replica_type == ("Chief" if settings.chief else "Worker")
+    result = []
+    if settings.config:
+        result.append(f"--config={CONFIG_DIR}/{CONFIG_FILE}")
+    result.append(f"--model_dir={settings.model_claim.path if settings.model_claim else _MODEL_DIR}")
+    if settings.data_claim:
+        result.append(f"--data_dir={settings.data_claim.path}")
+    if settings.training_steps is not None:
+        result.append(f"--training_steps={settings.training_steps}")
+    if settings.model_claim is None and settings.ps and leads:
+        result.append("--checkpoint_writer=chief")
+    if settings.dynamic_workers:
+        result += _dynamic_hosts(settings, replica_type)
+    if replica_type == "Worker" and settings.gpus:
+        devices = ",".join(str(i) for i in range(settings.gpus))
+        # Not auto: a worker without its GPUs shall fail, not slow the others down.
+        result.append(f"--device=cuda:{devices}")
+    if settings.dashboard and replica_type == "Evaluator":
+        result.append(f"--dashboard_port={DASHBOARD_PORT}")
+    result.append(f"--metrics_port={METRICS_PORT}")
+    return result + list(settings.arguments)
+
+
+def _dynamic_hosts(settings: JobSettings, replica_type: str) -> List[str]:
+    """What a dynamic job's TF_CONFIG does not say: the chief's and the evaluator's names nobody."""
+    name = settings.name
+    chief = f"--chief_hosts={name}-chief-0:{DEFAULT_PORT}"
+    if replica_type == "Evaluator":
+        return [chief]
+    if replica_type != "Chief":
+        return []
+    servers = f"--ps_hosts={name}-ps-{{0..{settings.ps - 1}}}:{DEFAULT_PORT}"
+    evaluator = f"--evaluator_hosts={name}-evaluator-0:{DEFAULT_PORT}"
+    return [servers, chief, evaluator] if settings.has_evaluator else [servers, chief]
+
+
+def _resources(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
+    role = replica_type.lower()
+    given, default = settings.resources.get(role, Resources()), _RESOURCES[role]
+    cpu, memory = given.cpu or default.cpu, given.memory or default.memory
+    limits: Dict[str, Any] = {"memory": memory}
+    if replica_type == "Worker" and settings.gpus:
+        limits["nvidia.com/gpu"] = settings.gpus
+    elif replica_type == "Worker":
+        # As many threads compute.
+        limits["cpu"] = cpu
+    return {"requests": {"cpu": cpu, "memory": memory}, "limits": limits}
+
+
+def _mounts(settings: JobSettings) -> List[Dict[str, Any]]:
+    model_path = settings.model_claim.path if settings.model_claim else _MODEL_DIR
+    result: List[Dict[str, Any]] = [{"name": "model", "mountPath": model_path}]
+    if settings.config:
+        result.append({"name": "config", "mountPath": CONFIG_DIR, "readOnly": True})
+    if settings.data_claim:
+        result.append({"name": "data", "mountPath": settings.data_claim.path, "readOnly": True})
+    for i, secret in enumerate(settings.secrets):
+        result.append({"name": f"secret-{i}", "mountPath": secret.path, "readOnly": True})
+    return result
+
+
+def _volumes(settings: JobSettings) -> List[Dict[str, Any]]:
+    if settings.model_claim:
+        model: Dict[str, Any] = {"persistentVolumeClaim": {"claimName": settings.model_claim.name}}
+    else:
+        model = {"emptyDir": {}}
+    result: List[Dict[str, Any]] = [{"name": "model", **model}]
+    if settings.config:
+        result.append({"name": "config", "configMap": {"name": config_map_name(settings.name)}})
+    if settings.data_claim:
+        claim = {"claimName": settings.data_claim.name, "readOnly": True}
+        result.append({"name": "data", "persistentVolumeClaim": claim})
+    for i, secret in enumerate(settings.secrets):
+        result.append({"name": f"secret-{i}", "secret": {"secretName": secret.name}})
+    return result

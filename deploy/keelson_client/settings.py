@@ -1,0 +1,181 @@
+"""A job as its user describes it, and the rules that the cluster could not check."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Mapping, Optional, Tuple
+
+from tfjob_api.model import CLEAN_POD_POLICIES, RESTART_POLICIES, VARIABLE_NAME
+from tfjob_api.quantity import parse_quantity
+
+from .errors import InputError
+
+# Of the API server, for all the data of a ConfigMap.
+MAX_CONFIG_BYTES = 1024 * 1024
+# Where the ConfigMap is in every pod.
+CONFIG_DIR = "/etc/keelson"
+ROLES = ("chief", "ps", "worker", "evaluator")
+
+_OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A claim or a Secret, by name, as a directory of every role."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Of one role's pods, as Kubernetes writes them ("500m", "2Gi"); empty: the default.
+
+    The memory is limit and request; the cpu is a request, and the workers' limit too.
+    """
+
+    cpu: str = ""
+    memory: str = ""
+
+
+@dataclass(frozen=True)
+class Toleration:
+    key: str
+    # Empty: any.
+    value: str = ""
+    # Empty: all.
+    effect: str = ""
+
+
+@dataclass(frozen=True)
+class JobSettings:
+    name: str
+    image: str
+    # Empty: the one of kubectl's context.
+    namespace: str = ""
+    # Without one, worker 0 leads the job.
+    chief: bool = True
+    ps: int = 1
+    workers: int = 1
+    # None: where there is a claim to share the snapshots.
+    evaluator: Optional[bool] = None
+    # Of each worker.
+    gpus: int = 0
+    # A TrainConfig as a text proto; empty: the programs' default.
+    config: str = ""
+    # Where the snapshots go; None: into the chief's pod, lost with it.
+    model_claim: Optional[Mount] = None
+    # IDX files, read only; None: what the config says.
+    data_claim: Optional[Mount] = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    secrets: Tuple[Mount, ...] = ()
+    # By role ("ps"); for a role that is not here the defaults of the manifest.
+    resources: Mapping[str, Resources] = field(default_factory=dict)
+    training_steps: Optional[int] = None
+    dynamic_workers: bool = False
+    # Of all roles; empty: ExitCode, and OnFailure for the evaluator.
+    restart_policy: str = ""
+    clean_pod_policy: str = "Running"
+    # None: forever.
+    ttl_seconds: Optional[int] = 86400
+    # None: no limit.
+    deadline_seconds: Optional[int] = None
+    backoff_limit: Optional[int] = None
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: Tuple[Toleration, ...] = ()
+    service_account: str = ""
+    image_pull_secrets: Tuple[str, ...] = ()
+    # The evaluator serves its page, and a Service leads to it.
+    dashboard: bool = False
+    # For every role, after all others.
+    arguments: Tuple[str, ...] = ()
+
+    @property
+    def has_evaluator(self) -> bool:
+        return self.model_claim is not None and self.ps > 0 if self.evaluator is None else self.evaluator
+
+
+def check_settings(settings: JobSettings) -> None:
+    """InputError for what neither kubectl nor the reader of manifests would find, or not name as well."""
+    _check_replicas(settings)
+    _check_config(settings.config)
+    _check_mounts(settings)
+    for role, resources in settings.resources.items():
+        if role not in ROLES:
+            raise InputError(f'resources: expected one of {", ".join(ROLES)}, found "{role}"')
+        _check_quantity(f"--{role}_cpu", resources.cpu)
+        _check_quantity(f"--{role}_memory", resources.memory)
+    for name in settings.environment:
+        if not VARIABLE_NAME.fullmatch(name):
+            raise InputError(f'--env: expected the name of a variable, found "{name}"')
+        if name == "TF_CONFIG":
+            raise InputError("--env: TF_CONFIG is the operator's, it cannot be given")
+    for name in (settings.service_account, *settings.image_pull_secrets):
+        if name and not _OBJECT_NAME.fullmatch(name):
+            raise InputError(f'expected the name of a service account or pull secret, found "{name}"')
+    _check_choice("--restart_policy", settings.restart_policy or "ExitCode", RESTART_POLICIES)
+    _check_choice("--clean_pod_policy", settings.clean_pod_policy, CLEAN_POD_POLICIES)
+
+
+def _check_replicas(settings: JobSettings) -> None:
+    for flag, number in (("--ps", settings.ps), ("--workers", settings.workers), ("--gpus", settings.gpus)):
+        if number < 0:
+            raise InputError(f"{flag}: expected a whole number >= 0, found {number}")
+    alone = settings.ps == 0 and settings.workers == 0
+    if settings.ps == 0 and settings.workers > 0:
+        raise InputError(f"--ps: expected at least 1 for {settings.workers} workers, found 0")
+    if settings.ps > 0 and settings.workers == 0:
+        raise InputError(f"--workers: expected at least 1 beside {settings.ps} parameter servers, found 0")
+    if alone and not settings.chief:
+        raise InputError("no chief, no parameter servers and no workers: nothing would run")
+    if alone and settings.has_evaluator:
+        raise InputError("--evaluator: without parameter servers the chief evaluates by itself")
+    if settings.has_evaluator and settings.model_claim is None:
+        raise InputError("--evaluator: it reads snapshots from a directory that all share; give --pvc CLAIM")
+    if settings.dashboard and not settings.has_evaluator:
+        raise InputError("--dashboard: the evaluator serves it; give --evaluator and --pvc CLAIM")
+    if settings.dynamic_workers and not settings.chief:
+        raise InputError("--dynamic_workers: worker 0 cannot lead workers it does not know; give it a chief")
+    if settings.dynamic_workers and alone:
+        raise InputError("--dynamic_workers: expected parameter servers and workers, found none")
+    if settings.gpus and alone:
+        raise InputError("--gpus: of each worker; expected --workers of at least 1, found 0")
+
+
+def _check_config(config: str) -> None:
+    size = len(config.encode())
+    if size > MAX_CONFIG_BYTES:
+        raise InputError(f"--config: expected at most {MAX_CONFIG_BYTES} bytes for a ConfigMap, found {size}")
+
+
+def _check_mounts(settings: JobSettings) -> None:
+    claims = [("--pvc", settings.model_claim), ("--data_pvc", settings.data_claim)]
+    mounts = claims + [("--secret", secret) for secret in settings.secrets]
+    taken = {CONFIG_DIR: "the config"}
+    for flag, mount in mounts:
+        if mount is None:
+            continue
+        if not _OBJECT_NAME.fullmatch(mount.name):
+            raise InputError(f'{flag}: expected the name of an object in the cluster, found "{mount.name}"')
+        path = mount.path.rstrip("/")
+        if not path.startswith("/") or ":" in path:
+            raise InputError(f'{flag}: expected an absolute path in the pod, found "{mount.path}"')
+        for other, what in taken.items():
+            if f"{path}/".startswith(f"{other}/") or f"{other}/".startswith(f"{path}/"):
+                raise InputError(f"{flag}: {path} overlaps {other}, the place of {what}")
+        taken[path] = f"{flag} {mount.name}"
+
+
+def _check_quantity(flag: str, text: str) -> None:
+    if not text:
+        return
+    try:
+        quantity = parse_quantity(text)
+    except ValueError as error:
+        raise InputError(f"{flag}: {error}") from error
+    if quantity < 0:
+        raise InputError(f'{flag}: expected a quantity >= 0, found "{text}"')
+
+
+def _check_choice(flag: str, value: str, choices: Tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f'{flag}: expected one of {", ".join(choices)}, found "{value}"')

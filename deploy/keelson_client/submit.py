@@ -1,0 +1,118 @@
+"""keelson.py submit: creates a job, follows or awaits it, and says how it ended."""
+
+import argparse
+from typing import Callable, Optional
+
+from tfjob_api.conditions import JobCondition, find_end, read_conditions
+from tfjob_api.status import SUCCEEDED
+from tfjob_api.yaml_text import to_yaml
+
+from .errors import ClusterError, JobFailedError
+from .local_run import run_locally
+from .log_follower import POLLING_SECONDS, LogFollower
+from .manifest import check_documents, find_tfjob, render
+from .replica_pods import find_master
+from .settings import JobSettings
+from .status_view import describe_replicas
+from .submit_settings import settings_from
+from .training_client import TrainingClient
+
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+# What tfjob_api says about a run without a cluster.
+_LOCAL_WARNING = "ignored locally"
+
+
+class Submission:
+    def __init__(
+        self,
+        client: TrainingClient,
+        options: argparse.Namespace,
+        write: Callable[[str], None],
+        note: Callable[[str], None],
+        make_follower: Callable[[], LogFollower],
+    ):
+        self._client = client
+        self._options = options
+        self._write = write
+        self._note = note
+        self._make_follower = make_follower
+        self._name: str = options.name
+
+    def run(self) -> int:
+        settings = settings_from(self._options)
+        documents = render(settings)
+        for warning in check_documents(documents).warnings:
+            if not warning.startswith(_LOCAL_WARNING):
+                self._note(f"warning: {warning}")
+        if self._options.dry_run:
+            self._write(to_yaml(documents).rstrip("\n"))
+            return 0
+        if self._options.local:
+            run_locally(documents, self._options.local_flag)
+        self._warn_of_claims(settings)
+        self._client.create_objects(documents)
+        self._note(f"job {self._name} created: {describe_replicas(find_tfjob(documents))}")
+        if self._options.follow is False and self._options.wait is None:
+            return 0
+        try:
+            return self._await()
+        except KeyboardInterrupt:
+            self._note(
+                f"job {self._name} goes on; keelson.py logs -f --name {self._name} chief follows it again, "
+                f"keelson.py delete {self._name} ends it"
+            )
+            return EXIT_INTERRUPTED
+
+    def _warn_of_claims(self, settings: JobSettings) -> None:
+        if settings.model_claim is None:
+            self._note("warning: without --pvc the model is lost with the chief's pod")
+        for flag, mount in (("--pvc", settings.model_claim), ("--data_pvc", settings.data_claim)):
+            if mount is not None and not self._client.find_claim(mount.name):
+                self._note(f"warning: {flag}: there is no claim {mount.name} yet; the pods wait for it")
+
+    def _await(self) -> int:
+        if self._options.wait is None:
+            end = self._make_follower().follow(self._name, timeout=self._options.timeout)
+        else:
+            found = self._wait_for_condition()
+            if found is None:
+                return 0
+            end = found
+        self._report(end)
+        if self._options.delete_after:
+            self._client.delete_job(self._name)
+            self._note(f"job {self._name} deleted")
+        return 0 if end.type == (self._options.wait or SUCCEEDED) else EXIT_FAILED
+
+    def _wait_for_condition(self) -> Optional[JobCondition]:
+        """How the job ended; None: it goes on, with the condition that was waited for."""
+        try:
+            job = self._client.wait_for_job_conditions(
+                self._name,
+                expected_conditions={self._options.wait},
+                wait_timeout=self._options.timeout,
+                polling_interval=POLLING_SECONDS,
+                note=self._note,
+            )
+        except JobFailedError:
+            job = self._client.get_job(self._name)
+        end = find_end(read_conditions(job))
+        if end is None:
+            self._note(f"job {self._name}: {self._options.wait}")
+        return end
+
+    def _report(self, end: JobCondition) -> None:
+        self._note(f"job {self._name}: {end.type}: {end.message}")
+        try:
+            pods = self._client.get_replica_pods(self._name)
+        except ClusterError:
+            # What there is to tell more is not worth an error.
+            return
+        master = find_master(pods)
+        for pod in pods:
+            if pod.exit_code:
+                words = f": {pod.last_words}" if pod.last_words else ""
+                self._note(f"{pod.replica_name}: exit code {pod.exit_code}{words}")
+            elif pod is master and pod.last_words:
+                self._note(f"{pod.replica_name}: {pod.last_words}")

@@ -1,0 +1,382 @@
+"""The commands: what they write, their exit codes, and that bad input changes nothing."""
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+import yaml
+from support import CONFIG, PROGRAM, FakeClock, FakeKubectl, FakeStream, ended_pod, pod, tfjob
+
+from keelson_client import commands, local_run
+from keelson_client.errors import ClusterError, ErrorKind
+
+LINE = "2026-11-22T08:00:00.1Z hello"
+
+
+class CommandTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.clock = FakeClock()
+        self.kubectl = FakeKubectl()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.config = os.path.join(directory.name, "job.textproto")
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write(CONFIG)
+
+    def run_command(self, *argv):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                code = commands.main(argv, self.kubectl, self.clock, self.clock.sleep)
+            except SystemExit as exit_request:
+                code = exit_request.code
+        return code, out.getvalue(), err.getvalue()
+
+    def check(self, argv, code, out=None, err=None):
+        found = self.run_command(*argv)
+        self.assertEqual(found[0], code, found)
+        if out is not None:
+            self.assertEqual(found[1], out)
+        if err is not None:
+            self.assertEqual(found[2], err)
+        return found
+
+
+class SubmitTest(CommandTest):
+    SUBMIT = ("submit", "--name", "mnist", "--image", "keelson:1", "--ps", "2", "--workers", "3")
+
+    def ends(self, time, kind, *pods):
+        def end():
+            job = self.kubectl.objects["tfjob", "mnist"]
+            job["status"] = tfjob("Created", kind)["status"]
+            for value in pods:
+                self.kubectl.put(value, "pod")
+
+        self.clock.at(time, end)
+
+    def test_dry_run_prints_what_would_be_applied(self):
+        code, out, err = self.run_command(
+            *self.SUBMIT, "--config", self.config, "--pvc", "models", "--dry_run"
+        )
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual([d["kind"] for d in yaml.safe_load_all(out)], ["ConfigMap", "TFJob"])
+        self.assertEqual(self.kubectl.calls, [])
+
+    def test_what_only_concerns_a_laptop_is_not_told(self):
+        out = self.check([*self.SUBMIT, "--pvc", "models", "--dashboard", "--dry_run"], 0, err="")[1]
+        self.assertIn("kind: Service", out)
+
+    def test_every_flag_reaches_the_manifest(self):
+        flags = (
+            "--pvc models:/m --data_pvc digits:/d --secret token --env A=1 --gpus 2 --evaluator --dashboard "
+            "--chief_cpu 1 --chief_memory 1Gi --ps_cpu 2 --ps_memory 2Gi --worker_cpu 3 --worker_memory 3Gi "
+            "--evaluator_cpu 4 --evaluator_memory 4Gi --training_steps 7 --dynamic_workers "
+            "--restart_policy Never --clean_pod_policy All --ttl 1 --deadline 2 --backoff_limit 3 "
+            "--node_selector pool=a --toleration spot:NoExecute --service_account trainer "
+            "--image_pull_secret registry --namespace ml"
+        ).split()
+        argv = [*self.SUBMIT, "--config", self.config, *flags, "--dry_run", "--", "--seed=9"]
+        out = self.run_command(*argv)[1]
+        for expected in (
+            "namespace: ml",
+            "claimName: models",
+            "--model_dir=/m",
+            "claimName: digits",
+            "--data_dir=/d",
+            "secretName: token",
+            "mountPath: /secrets/token",
+            "name: A",
+            "nvidia.com/gpu: 2",
+            "mnist-dashboard",
+            "memory: 1Gi",
+            "memory: 2Gi",
+            "memory: 3Gi",
+            "memory: 4Gi",
+            "cpu: '4'",
+            "--training_steps=7",
+            "enableDynamicWorker: true",
+            "restartPolicy: Never",
+            "cleanPodPolicy: All",
+            "ttlSecondsAfterFinished: 1\n",
+            "activeDeadlineSeconds: 2\n",
+            "backoffLimit: 3\n",
+            "pool: a",
+            "key: spot",
+            "serviceAccountName: trainer",
+            "- name: registry",
+            "--seed=9",
+        ):
+            self.assertIn(expected, out)
+        self.assertNotIn(
+            "Evaluator:", self.run_command(*self.SUBMIT, "--pvc", "m", "--no_evaluator", "--dry_run")[1]
+        )
+
+    def test_no_follow_returns_at_once(self):
+        self.kubectl.put({"kind": "PersistentVolumeClaims", "metadata": {"name": "models"}})
+        created = "keelson: job mnist created: chief 1, ps 2, worker 3, evaluator 1\n"
+        self.check([*self.SUBMIT, "--pvc", "models", "--no_follow"], 0, "", created)
+
+    def test_warnings(self):
+        err = self.check([*self.SUBMIT, "--no_follow"], 0)[2]
+        self.assertIn("keelson: warning: without --pvc the model is lost with the chief's pod\n", err)
+        self.kubectl.objects.clear()
+        err = self.check([*self.SUBMIT, "--no_follow", "--pvc", "models", "--restart_policy", "Always"], 0)[2]
+        self.assertIn("keelson: warning: --pvc: there is no claim models yet; the pods wait for it\n", err)
+        self.assertIn("restartPolicy", err)
+
+    def test_follows_to_success(self):
+        self.ends(4, "Succeeded", ended_pod(message="done: step 50"))
+        self.kubectl.streams.append(FakeStream(self.clock, [[LINE]]))
+        _, out, err = self.check(self.SUBMIT, 0)
+        self.assertEqual(out, "hello\n")
+        self.assertEqual(
+            err.splitlines()[-3:],
+            [
+                "keelson: waiting for the operator to start the job",
+                "keelson: job mnist: Succeeded: succeeded",
+                "keelson: chief-0: done: step 50",
+            ],
+        )
+
+    def test_follows_to_failure(self):
+        self.ends(4, "Failed", ended_pod(exit_code=143), ended_pod("worker", 1, 2, "E bad data"))
+        self.kubectl.streams.append(FakeStream(self.clock, [[LINE]]))
+        err = self.check(self.SUBMIT, 1)[2]
+        self.assertEqual(
+            err.splitlines()[-3:],
+            [
+                "keelson: job mnist: Failed: failed",
+                "keelson: chief-0: exit code 143",
+                "keelson: worker-1: exit code 2: E bad data",
+            ],
+        )
+
+    def test_wait_for_a_condition(self):
+        self.ends(10, "Running")
+        err = self.check([*self.SUBMIT, "--wait", "Running"], 0)[2]
+        self.assertTrue(err.endswith("keelson: job mnist: Running\n"), err)
+
+    def test_wait_that_the_jobs_end_makes_vain(self):
+        self.ends(10, "Failed")
+        err = self.check([*self.SUBMIT, "--wait", "Running"], 1)[2]
+        self.assertIn("keelson: job mnist: Failed: failed\n", err)
+
+    def test_failure_that_was_waited_for(self):
+        self.ends(10, "Failed")
+        self.check([*self.SUBMIT, "--wait", "Failed"], 0)
+
+    def test_delete_after(self):
+        self.ends(4, "Failed")
+        err = self.check([*self.SUBMIT, "--delete_after"], 1)[2]
+        self.assertTrue(err.endswith("keelson: job mnist deleted\n"), err)
+        self.assertNotIn(("tfjob", "mnist"), self.kubectl.objects)
+
+    def test_timeout(self):
+        for flags in ((), ("--wait", "Succeeded")):
+            self.kubectl.objects.clear()
+            err = self.check([*self.SUBMIT, "--timeout", "30", "--delete_after", *flags], 124)[2]
+            self.assertIn("within 30 s; it goes on", err)
+            self.assertIn(("tfjob", "mnist"), self.kubectl.objects)
+
+    def test_interrupt_leaves_the_job(self):
+        def interrupt(_):
+            raise KeyboardInterrupt
+
+        self.clock.sleep = interrupt
+        err = self.check(self.SUBMIT, 130)[2]
+        self.assertIn("job mnist goes on; keelson.py logs -f --name mnist chief follows it again", err)
+        self.assertIn(("tfjob", "mnist"), self.kubectl.objects)
+
+    def test_bad_input_is_one_line_and_changes_nothing(self):
+        for flags, text in (
+            (("--config", "/nonexistent"), "--config: /nonexistent: No such file or directory"),
+            (("--ps", "0"), "--ps: expected at least 1 for 3 workers, found 0"),
+            (("--name", "Mnist"), 'submit: metadata.name: Invalid value: "Mnist"'),
+            (("--name", "a" * 60), "submit: metadata.name"),
+            (("--image", ""), "--image: expected an image that the cluster can pull, found none"),
+            (("--worker_memory", "x"), "--worker_memory: expected a quantity"),
+            (("--env", "A"), "--env: expected KEY=VALUE"),
+            (("--pvc", ":/x"), "--pvc: expected NAME or NAME:/path"),
+            (("--secret", "s:x"), "--secret: expected an absolute path"),
+            (("--toleration", "=x"), "--toleration: expected KEY"),
+            (("--follow", "--wait", "Running"), "--wait: not with --follow"),
+            (("--no_follow", "--timeout", "1"), "--timeout: nothing is waited for"),
+            (("--no_follow", "--delete_after"), "--delete_after: nothing is waited for"),
+            (("--wait", "Running", "--delete_after"), "--delete_after: the job has not ended"),
+            (("--local_flag=--follow",), "--local_flag: only with --local"),
+            (("--local", "--dry_run"), "--local: not with --dry_run"),
+        ):
+            with self.subTest(flags):
+                err = self.check([*self.SUBMIT, *flags], 2, "")[2]
+                self.assertTrue(err.startswith(f"keelson: {text}"), err)
+                self.assertEqual(err.count("\n"), 1, err)
+        self.assertEqual(self.kubectl.calls, [])
+
+    def test_usage(self):
+        for argv in (
+            (),
+            ("submit",),
+            (*self.SUBMIT, "--workers", "-1"),
+            (*self.SUBMIT, "--timeout", "0"),
+            (*self.SUBMIT, "--wait", "Done"),
+            ("list", "--", "--seed=1"),
+            ("scale", "--name", "mnist"),
+        ):
+            self.assertRegex(self.check(argv, 2)[2], r"^keelson: .*; --help lists the flags\n$")
+
+    def test_cluster_errors(self):
+        self.kubectl.errors["get tfjob"] = ClusterError(ErrorKind.FORBIDDEN, "kubectl: forbidden")
+        err = self.check(self.SUBMIT, 1)[2]
+        self.assertTrue(err.endswith("keelson: kubectl: forbidden\n"), err)
+
+    def test_local(self):
+        seen = []
+
+        def execute(program, argv):
+            with open(argv[2], encoding="utf-8") as file:
+                seen.append((argv[1], list(yaml.safe_load_all(file)), argv[3:]))
+            raise SystemExit(7)
+
+        with unittest.mock.patch.object(local_run.os, "execv", execute):
+            argv = ["submit", "--name", "mnist", "--local", "--config", self.config]
+            self.check([*argv, "--local_flag=--follow=all", "--local_flag=--ps=1"], 7)
+        ((launcher, documents, flags),) = seen
+        self.assertEqual(flags, ["--follow=all", "--ps=1"])
+        self.assertTrue(os.path.exists(launcher), launcher)
+        self.assertEqual([d["kind"] for d in documents], ["ConfigMap", "TFJob"])
+        self.assertEqual(self.kubectl.calls, [])
+
+
+class OtherCommandsTest(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.kubectl.put(tfjob("Running"))
+        self.kubectl.put(pod(), "pod")
+        self.kubectl.put(pod("worker", 1), "pod")
+
+    def test_status(self):
+        self.kubectl.logs["mnist-chief-0"] = "2026-11-22T08:00:00Z step=7 loss=0.5\n"
+        out = self.check(["status"], 0)[1]
+        self.assertIn("default/mnist  Running", out)
+        self.assertIn("progress: step=7 loss=0.5", out)
+        self.kubectl.put(ended_pod(message="done: step 50"), "pod")
+        self.assertIn("progress: done: step 50", self.check(["status", "mnist"], 0)[1])
+
+    def test_status_without_a_log(self):
+        self.kubectl.errors["logs pod"] = ClusterError(ErrorKind.FORBIDDEN, "kubectl: forbidden")
+        out = self.check(["status"], 0)[1]
+        self.assertNotIn("progress", out)
+        del self.kubectl.objects["pod", "mnist-chief-0"]
+        self.assertNotIn("progress", self.check(["status"], 0)[1])
+
+    def test_status_for_programs(self):
+        out = self.check(["status", "-o", "json"], 0)[1]
+        self.assertEqual(json.loads(out), self.kubectl.objects["tfjob", "mnist"])
+        out = self.check(["status", "-o", "yaml"], 0)[1]
+        self.assertEqual(yaml.safe_load(out), self.kubectl.objects["tfjob", "mnist"])
+
+    def test_list(self):
+        self.assertIn("mnist   Running", self.check(["list"], 0)[1])
+        listed = json.loads(self.check(["list", "-o", "json"], 0)[1])
+        self.assertEqual([job["metadata"]["name"] for job in listed["items"]], ["mnist"])
+        self.kubectl.objects.clear()
+        self.check(["list"], 0, "no TFJobs\n")
+
+    def test_the_only_job_needs_no_name(self):
+        self.kubectl.put(tfjob(name="other"))
+        expected = "keelson: expected the name of a job where there is not just one, found mnist, other\n"
+        self.check(["status"], 2, "", expected)
+        self.kubectl.objects.clear()
+        self.check(["scale", "--workers", "1"], 2, "", expected.replace("mnist, other", "none"))
+
+    def test_logs(self):
+        self.kubectl.streams.append(FakeStream(self.clock, [["one"], ["two"]]))
+        self.check(["logs", "worker", "1", "--tail", "5", "--previous"], 0, "one\ntwo\n", "")
+        call = self.kubectl.calls[-1][1]
+        self.assertEqual(call, ["logs", "mnist-worker-1", "--container=tensorflow", "--previous", "--tail=5"])
+
+    def test_logs_of_a_master(self):
+        self.kubectl.objects.clear()
+        self.kubectl.put(tfjob(replicas={"Master": 1}))
+        self.kubectl.put(pod("master"), "pod")
+        self.kubectl.streams.append(FakeStream(self.clock, [["one"]]))
+        self.check(["logs", "chief"], 0, "one\n")
+
+    def test_logs_of_nobody(self):
+        for argv, code, text in (
+            (["logs", "boss"], 2, 'expected chief, master, ps, worker or evaluator, found "boss"'),
+            (["logs", "evaluator"], 2, "expected one of chief, ps, worker, found evaluator"),
+            (["logs", "worker", "3"], 2, "expected a worker of 0..2, found 3"),
+            (["logs", "worker-2"], 1, "job mnist: there is no pod of worker-2 now"),
+            (["logs", "chief", "-f", "--tail", "1"], 2, "--follow: not with --previous or --tail"),
+            (["logs", "chief", "--timeout", "1"], 2, "--timeout: only with --follow"),
+        ):
+            with self.subTest(argv):
+                self.check(argv, code, "", f"keelson: {text}\n")
+        self.kubectl.put(tfjob(replicas={"Worker": 1}))
+        hint = "keelson: expected one of worker, found chief; worker 0 leads this job\n"
+        self.check(["logs", "chief"], 2, "", hint)
+
+    def test_logs_that_end_in_an_error(self):
+        error = ClusterError(ErrorKind.OTHER, "kubectl: gone")
+        self.kubectl.streams.append(FakeStream(self.clock, [["one"]], error))
+        self.check(["logs", "chief"], 1, "one\n", "keelson: kubectl: gone\n")
+
+    def test_logs_follow(self):
+        self.kubectl.put(tfjob("Failed"))
+        self.kubectl.put(ended_pod("worker", 1, 1), "pod")
+        self.kubectl.streams.append(FakeStream(self.clock, [[LINE]]))
+        self.check(["logs", "-f", "worker", "1"], 0, "hello\n", "keelson: job mnist: Failed: failed\n")
+
+    def test_scale(self):
+        self.check(["scale", "--workers", "5"], 0)
+        specs = self.kubectl.objects["tfjob", "mnist"]["spec"]["tfReplicaSpecs"]
+        self.assertEqual(specs["Worker"]["replicas"], 5)
+
+    def test_wait(self):
+        self.clock.at(9, lambda: self.kubectl.put(tfjob("Running", "Succeeded")))
+        self.check(["wait"], 0, "", "keelson: job mnist: Succeeded: succeeded\n")
+        self.check(["wait", "mnist", "--for", "Failed", "--for", "Running"], 0)
+        self.check(["wait", "--for", "Failed"], 1, "", "keelson: job mnist: Succeeded: succeeded\n")
+
+    def test_wait_gives_up(self):
+        self.check(
+            ["wait", "--timeout", "9"], 124, "", "keelson: job mnist: not Succeeded within 9 s; it goes on\n"
+        )
+
+    def test_delete(self):
+        self.check(["delete", "mnist"], 0, "", "keelson: job mnist deleted\n")
+        self.check(["delete", "mnist"], 1, "", "keelson: kubectl: tfjob mnist not found\n")
+
+    def test_interrupt(self):
+        def interrupt(_):
+            raise KeyboardInterrupt
+
+        self.clock.sleep = interrupt
+        self.check(["wait"], 130, "", "")
+
+    def test_a_reader_that_has_seen_enough(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "wb") as output:
+            done = subprocess.run(
+                [sys.executable, PROGRAM, "submit", "--name", "m", "--image", "i", "--dry_run"],
+                stdout=output,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                timeout=60,
+                check=False,
+            )
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()

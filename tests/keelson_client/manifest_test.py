@@ -1,0 +1,280 @@
+"""The objects that submit makes: what each setting becomes, and that the reader has no word against them."""
+
+import unittest
+
+import yaml
+from support import CONFIG, settings
+
+from keelson_client.errors import InputError
+from keelson_client.manifest import check_documents, render
+from keelson_client.settings import Mount, Resources, Toleration
+from tfjob_api.yaml_text import to_yaml
+
+
+def specs(documents):
+    job = next(document for document in documents if document["kind"] == "TFJob")
+    return job["spec"]["tfReplicaSpecs"]
+
+
+def pods(documents):
+    return {kind: spec["template"]["spec"] for kind, spec in specs(documents).items()}
+
+
+def containers(documents):
+    return {kind: spec["containers"][0] for kind, spec in pods(documents).items()}
+
+
+VARIANTS = {
+    "whole": settings(),
+    "alone": settings(ps=0, workers=0),
+    "no chief": settings(chief=False),
+    "no claim": settings(model_claim=None),
+    "no config": settings(config=""),
+    "dynamic": settings(dynamic_workers=True, namespace="ml"),
+    "everything": settings(
+        gpus=2,
+        data_claim=Mount("digits", "/data"),
+        secrets=(Mount("token", "/secrets/token"),),
+        environment={"A": "1"},
+        dashboard=True,
+        training_steps=7,
+        node_selector={"pool": "gpu"},
+        tolerations=(Toleration("spot", "yes", "NoSchedule"), Toleration("any")),
+        service_account="trainer",
+        image_pull_secrets=("registry",),
+        arguments=("--learning_rate=0.01",),
+    ),
+}
+
+
+class EveryVariantTest(unittest.TestCase):
+    """What must hold whatever the settings are."""
+
+    def check(self, check):
+        for name, variant in VARIANTS.items():
+            with self.subTest(name):
+                check(variant, render(variant))
+
+    def test_reader_accepts_it_without_a_warning(self):
+        def check(_, documents):
+            warnings = check_documents(documents).warnings
+            # The Service is for clusters only.
+            self.assertEqual([w for w in warnings if not w.startswith("ignored locally: Service")], [])
+
+        self.check(check)
+
+    def test_yaml_says_the_same(self):
+        def check(_, documents):
+            text = to_yaml(documents)
+            self.assertEqual(list(yaml.safe_load_all(text)), documents)
+            self.assertNotIn("&id", text)
+
+        self.check(check)
+
+    def test_mounts_have_volumes_and_volumes_are_mounted(self):
+        def check(_, documents):
+            for pod in pods(documents).values():
+                mounted = [mount["name"] for mount in pod["containers"][0]["volumeMounts"]]
+                self.assertEqual(sorted(mounted), sorted(volume["name"] for volume in pod["volumes"]))
+
+        self.check(check)
+
+    def test_pods_may_run_where_root_is_forbidden(self):
+        def check(_, documents):
+            for pod in pods(documents).values():
+                self.assertTrue(pod["securityContext"]["runAsNonRoot"])
+                security = pod["containers"][0]["securityContext"]
+                self.assertFalse(security["allowPrivilegeEscalation"])
+                self.assertTrue(security["readOnlyRootFilesystem"])
+                self.assertEqual(security["capabilities"], {"drop": ["ALL"]})
+
+        self.check(check)
+
+    def test_every_role_has_the_same_config_and_model(self):
+        def check(variant, documents):
+            for container in containers(documents).values():
+                has_config = "--config=/etc/keelson/job.textproto" in container["args"]
+                self.assertEqual(has_config, bool(variant.config))
+                self.assertIn("--model_dir=/model", container["args"])
+                self.assertEqual(container["ports"][0], {"name": "tfjob-port", "containerPort": 2222})
+
+        self.check(check)
+
+
+class GoldenTest(unittest.TestCase):
+    """A small job, whole."""
+
+    maxDiff = None
+
+    def test_chief_alone(self):
+        documents = render(settings(ps=0, workers=0, namespace="ml"))
+        config, job = documents
+        labels = {"app.kubernetes.io/managed-by": "keelson"}
+        self.assertEqual(
+            config,
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "mnist-config", "namespace": "ml", "labels": labels},
+                "data": {"job.textproto": CONFIG},
+            },
+        )
+        template = job["spec"]["tfReplicaSpecs"]["Chief"].pop("template")
+        self.assertEqual(
+            job,
+            {
+                "apiVersion": "kubeflow.org/v1",
+                "kind": "TFJob",
+                "metadata": {"name": "mnist", "namespace": "ml", "labels": labels},
+                "spec": {
+                    "runPolicy": {"cleanPodPolicy": "Running", "ttlSecondsAfterFinished": 86400},
+                    "tfReplicaSpecs": {"Chief": {"replicas": 1, "restartPolicy": "ExitCode"}},
+                },
+            },
+        )
+        self.assertEqual(
+            template["metadata"]["annotations"],
+            {
+                "sidecar.istio.io/inject": "false",
+                "prometheus.io/scrape": "true",
+                "prometheus.io/port": "9090",
+            },
+        )
+        container = template["spec"]["containers"][0]
+        self.assertEqual(container["name"], "tensorflow")
+        self.assertEqual(container["image"], "keelson:1")
+        self.assertEqual(container["command"], ["chief"])
+        self.assertEqual(
+            container["args"],
+            ["--config=/etc/keelson/job.textproto", "--model_dir=/model", "--metrics_port=9090"],
+        )
+        self.assertEqual(
+            template["spec"]["volumes"],
+            [
+                {"name": "model", "persistentVolumeClaim": {"claimName": "models"}},
+                {"name": "config", "configMap": {"name": "mnist-config"}},
+            ],
+        )
+
+
+class SettingTest(unittest.TestCase):
+    """Each setting has its effect, and only on the roles that it concerns."""
+
+    def test_programs_and_numbers(self):
+        documents = render(settings())
+        commands = {kind: container["command"] for kind, container in containers(documents).items()}
+        self.assertEqual(
+            commands,
+            {"Chief": ["chief"], "PS": ["ps_server"], "Worker": ["worker"], "Evaluator": ["evaluator"]},
+        )
+        numbers = {kind: spec["replicas"] for kind, spec in specs(documents).items()}
+        self.assertEqual(numbers, {"Chief": 1, "PS": 2, "Worker": 3, "Evaluator": 1})
+
+    def test_restart_policies(self):
+        def policies(**changes):
+            return {kind: spec["restartPolicy"] for kind, spec in specs(render(settings(**changes))).items()}
+
+        expected = {"Chief": "ExitCode", "PS": "ExitCode", "Worker": "ExitCode", "Evaluator": "OnFailure"}
+        self.assertEqual(policies(), expected)
+        self.assertEqual(set(policies(restart_policy="Never").values()), {"Never"})
+
+    def test_run_policy(self):
+        def policy(**changes):
+            return render(settings(**changes))[1]["spec"]["runPolicy"]
+
+        self.assertEqual(policy(ttl_seconds=None, clean_pod_policy="All"), {"cleanPodPolicy": "All"})
+        limits = policy(deadline_seconds=60, backoff_limit=0)
+        self.assertEqual((limits["activeDeadlineSeconds"], limits["backoffLimit"]), (60, 0))
+
+    def test_gpus_are_the_workers(self):
+        documents = render(settings(gpus=2))
+        for kind, pod in pods(documents).items():
+            works = kind == "Worker"
+            container = pod["containers"][0]
+            self.assertEqual(container["resources"]["limits"].get("nvidia.com/gpu"), 2 if works else None)
+            self.assertEqual("tolerations" in pod, works)
+            self.assertEqual("--device=cuda:0,1" in container["args"], works)
+
+    def test_resources_of_one_role(self):
+        documents = render(settings(resources={"ps": Resources("4", ""), "worker": Resources("3", "5Gi")}))
+        found = {kind: c["resources"] for kind, c in containers(documents).items()}
+        requests = {"cpu": "4", "memory": "512Mi"}
+        self.assertEqual(found["PS"], {"requests": requests, "limits": {"memory": "512Mi"}})
+        both = {"cpu": "3", "memory": "5Gi"}
+        self.assertEqual(found["Worker"], {"requests": both, "limits": both})
+        self.assertEqual(found["Chief"]["requests"], {"cpu": "250m", "memory": "512Mi"})
+
+    def test_there_is_time_for_a_last_snapshot(self):
+        for pod in pods(render(settings())).values():
+            self.assertGreater(pod["terminationGracePeriodSeconds"], 60)
+
+    def test_without_a_claim_the_chief_writes_the_snapshots(self):
+        def writers(**changes):
+            found = containers(render(settings(model_claim=None, **changes)))
+            return [kind for kind, c in found.items() if "--checkpoint_writer=chief" in c["args"]]
+
+        self.assertEqual(writers(), ["Chief"])
+        self.assertEqual(writers(chief=False), ["Worker"])
+        self.assertEqual(writers(ps=0, workers=0), [])
+        self.assertNotIn("Evaluator", specs(render(settings(model_claim=None))))
+
+    def test_dynamic_roles_find_each_other_by_name(self):
+        def hosts(**changes):
+            documents = render(settings(dynamic_workers=True, **changes))
+            self.assertIs(documents[1]["spec"]["enableDynamicWorker"], True)
+            return {
+                kind: [flag for flag in container["args"] if "_hosts=" in flag]
+                for kind, container in containers(documents).items()
+            }
+
+        servers, chief = "--ps_hosts=mnist-ps-{0..1}:2222", "--chief_hosts=mnist-chief-0:2222"
+        evaluator = "--evaluator_hosts=mnist-evaluator-0:2222"
+        expected = {"Chief": [servers, chief, evaluator], "PS": [], "Worker": [], "Evaluator": [chief]}
+        self.assertEqual(hosts(), expected)
+        self.assertEqual(hosts(evaluator=False)["Chief"], [servers, chief])
+
+    def test_dashboard(self):
+        documents = render(settings(dashboard=True))
+        service = documents[-1]
+        self.assertEqual(service["metadata"]["name"], "mnist-dashboard")
+        self.assertEqual(service["spec"]["ports"][0]["targetPort"], "dashboard")
+        for kind, container in containers(documents).items():
+            serves = kind == "Evaluator"
+            self.assertEqual("--dashboard_port=6006" in container["args"], serves)
+            self.assertEqual({"name": "dashboard", "containerPort": 6006} in container["ports"], serves)
+
+    def test_data_secrets_and_variables(self):
+        documents = render(VARIANTS["everything"])
+        for pod in pods(documents).values():
+            container = pod["containers"][0]
+            self.assertIn("--data_dir=/data", container["args"])
+            self.assertIn({"name": "data", "mountPath": "/data", "readOnly": True}, container["volumeMounts"])
+            self.assertIn({"name": "A", "value": "1"}, container["env"])
+            self.assertIn({"name": "secret-0", "secret": {"secretName": "token"}}, pod["volumes"])
+
+    def test_pods(self):
+        pod = pods(render(VARIANTS["everything"]))["PS"]
+        self.assertEqual(pod["nodeSelector"], {"pool": "gpu"})
+        self.assertEqual(pod["serviceAccountName"], "trainer")
+        self.assertEqual(pod["imagePullSecrets"], [{"name": "registry"}])
+        spot = {"key": "spot", "operator": "Equal", "value": "yes", "effect": "NoSchedule"}
+        self.assertEqual(pod["tolerations"], [spot, {"key": "any", "operator": "Exists"}])
+
+    def test_the_users_flags_come_last(self):
+        for container in containers(render(VARIANTS["everything"])).values():
+            self.assertEqual(container["args"][-1], "--learning_rate=0.01")
+            self.assertIn("--training_steps=7", container["args"])
+
+    def test_settings_are_checked(self):
+        with self.assertRaisesRegex(InputError, "--workers: expected at least 1"):
+            render(settings(workers=0))
+
+    def test_the_readers_errors_are_input_errors(self):
+        with self.assertRaisesRegex(InputError, "^submit: metadata.name: .*DNS-1035"):
+            check_documents(render(settings(name="Mnist")))
+        with self.assertRaisesRegex(InputError, "image"):
+            check_documents(render(settings(image="")))
+
+
+if __name__ == "__main__":
+    unittest.main()
