@@ -11,8 +11,13 @@ packages=(
   libgtest-dev libgmock-dev
   python3 python3-yaml
 )
-# clang: the fuzz targets; Google Benchmark: bench/; grpcio: the interoperability test.
-dev_packages=(clang clang-format libclang-rt-14-dev libbenchmark-dev python3-grpcio python3-protobuf)
+# clang: the fuzz targets; Google Benchmark: bench/; grpcio: the interoperability test; jsonschema: the manifests.
+dev_packages=(clang clang-format libclang-rt-14-dev libbenchmark-dev python3-grpcio python3-protobuf
+  python3-jsonschema)
+if ! command -v kubectl > /dev/null; then
+  # Only then: other packages of the same program exclude Debian's.
+  dev_packages+=(kubernetes-client)
+fi
 
 case "${1:-}" in
   "") ;;

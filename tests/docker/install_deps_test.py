@@ -1,0 +1,86 @@
+"""deploy/install_deps.sh, with apt and dpkg that only say how they were called."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import support
+
+
+class InstallDepsTest(unittest.TestCase):
+    """What is missing is installed; what another package has brought is left alone."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.log = os.path.join(self.folder, "log")
+        # The PATH is this folder alone: what the script calls, and nothing else that this machine has.
+        for name in ("bash", "env", "grep", "mktemp", "rm", "sed", "tail"):
+            os.symlink(shutil.which(name), os.path.join(self.folder, name))
+        self.tool("apt-get", 'echo "apt-get $*" >> "$LOG"')
+        self.tool("sudo", 'exec "$@"')
+        self.dpkg_query()
+
+    def tool(self, name: str, script: str) -> None:
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n{script}\n")
+        os.chmod(path, 0o755)
+
+    def dpkg_query(self, missing: str = "") -> None:
+        """All packages but `missing` are installed."""
+        self.tool("dpkg-query",
+                  f'shift 2; for name; do [ "$name" = "{missing}" ] || echo "installed $name"; done')
+
+    def install(self, *flags: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            ["/bin/bash", os.path.join(support.REPOSITORY, "deploy", "install_deps.sh"), *flags],
+            env={"PATH": self.folder, "LOG": self.log, "TMPDIR": self.folder},
+            capture_output=True, text=True, timeout=support.DEADLINE_SECONDS, check=False)
+
+    def calls(self):
+        if not os.path.exists(self.log):
+            return []
+        with open(self.log, encoding="utf-8") as file:
+            return file.read().splitlines()
+
+    def test_installs_nothing_where_nothing_is_missing(self):
+        run = self.install("--dev")
+        self.assertEqual((run.returncode, run.stdout, self.calls()), (0, "", []))
+
+    def test_installs_what_is_missing_and_no_more(self):
+        self.dpkg_query(missing="cmake")
+        run = self.install()
+        self.assertEqual((run.returncode, run.stdout), (0, "installing cmake\n"), run.stderr)
+        self.assertEqual([call.split()[1] for call in self.calls()], ["update", "install"])
+        self.assertTrue(self.calls()[1].split()[2:4] == ["--no-install-recommends", "cmake"], self.calls())
+
+    def test_kubectl_is_for_developers_that_have_none(self):
+        self.dpkg_query(missing="kubernetes-client")
+        self.assertEqual(self.install().stdout, "")
+        self.assertEqual(self.install("--dev").stdout, "installing kubernetes-client\n")
+
+    def test_a_kubectl_of_another_package_stays(self):
+        self.dpkg_query(missing="kubernetes-client")
+        self.tool("kubectl", "true")
+        run = self.install("--dev")
+        self.assertEqual((run.returncode, run.stdout, self.calls()), (0, "", []))
+
+    def test_a_failure_of_apt_is_shown_with_what_is_missing(self):
+        self.dpkg_query(missing="cmake")
+        self.tool("apt-get", 'echo "E: no network"; exit 100')
+        run = self.install()
+        self.assertEqual(run.returncode, 1)
+        self.assertEqual(run.stderr, "E: no network\ninstall_deps: apt-get update failed; missing: cmake\n")
+
+    def test_an_unknown_flag(self):
+        run = self.install("--all")
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("usage: deploy/install_deps.sh [--dev]", run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
