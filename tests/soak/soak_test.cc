@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -41,6 +43,8 @@ constexpr int64_t kMostStepsPerSecond = kWorkers * 50;
 // Of one worker between two reports to the chief, at full speed as after healing.
 constexpr int64_t kMostUnreportedSteps = 2000;
 constexpr absl::Duration kTick = absl::Milliseconds(50);
+// What a process still does at its start after it has said that it starts.
+constexpr absl::Duration kStartMargin = absl::Seconds(1);
 constexpr absl::Duration kEndLimit = absl::Minutes(2);
 
 // What a process holds of the machine.
@@ -112,6 +116,7 @@ class Soak {
       absl::SleepFor(kTick);
     }
     HealAll();
+    LeaveSynchronousMode();
     job_.ExpectAllDone(kEndLimit);
     CheckEnd();
   }
@@ -303,12 +308,36 @@ class Soak {
   // As when the file system that it is on goes away and comes back.
   void LoseModelDirectory() {
     if (!down_.empty() || directory_lost_) return;
+    // To a program that starts, a model directory that is none is bad configuration.
+    if (!absl::c_all_of(tasks_, [&](const Task& task) { return HasStarted(task); })) return;
     Note("model_dir is gone");
     const std::string& path = job_.model_dir();
     if (rename(path.c_str(), absl::StrCat(path, ".away").c_str()) != 0) return;
     EXPECT_TRUE(WriteFileAtomically(path, "not a directory").ok());
     directory_lost_ = true;
     Schedule(3000, [this] { ReturnModelDirectory(); });
+  }
+  // Whether the task's newest process has read what it reads of the model directory at its start.
+  bool HasStarted(const Task& task) const {
+    const auto watched = watched_.find(task);
+    if (watched == watched_.end() || absl::Now() < watched->second.started + kStartMargin) {
+      return false;
+    }
+    const auto says = [log = job_.Log(task)](absl::string_view text) {
+      return absl::StrContains(log, text);
+    };
+    switch (task.role) {
+      case Role::kChief:
+        return says(" training goes on: ") || says(" continuing from ") ||
+               says(" training from the start");
+      case Role::kPs:
+        return says(" listening on port ");
+      case Role::kWorker:
+        return says(" training on ");
+      case Role::kEvaluator:
+        return says(" evaluating ");
+    }
+    return false;
   }
   void ReturnModelDirectory() {
     if (!directory_lost_) return;
@@ -320,24 +349,29 @@ class Soak {
   }
 
   void SwitchMode() {
-    v1::SetModeRequest request;
-    v1::ConsistencyMode* const mode = request.mutable_mode();
+    v1::ConsistencyMode mode;
     switch (Draw(0, 2)) {
       case 0:
-        mode->mutable_async();
+        mode.mutable_async();
         break;
       case 1:
-        mode->mutable_bounded_staleness()->set_staleness(4);
+        mode.mutable_bounded_staleness()->set_staleness(4);
         break;
       default:
-        mode->mutable_synchronous()->set_replicas_to_aggregate(2);
-        mode->mutable_synchronous()->set_total_replicas(kWorkers);
+        mode.mutable_synchronous()->set_replicas_to_aggregate(2);
+        mode.mutable_synchronous()->set_total_replicas(kWorkers);
     }
+    SetMode(mode);
+  }
+  bool SetMode(const v1::ConsistencyMode& mode) {
+    v1::SetModeRequest request;
+    *request.mutable_mode() = mode;
     v1::SetModeResponse response;
     const absl::Status status =
         ConnectChiefService(job_.Address(kChiefTask), grpc::InsecureChannelCredentials())
             ->SetMode(request, &response);
-    Note(absl::StrCat("mode ", mode->ShortDebugString(), ": ", status.ToString()));
+    Note(absl::StrCat("mode ", mode.ShortDebugString(), ": ", status.ToString()));
+    return status.ok();
   }
 
   // ---- What must hold meanwhile.
@@ -394,6 +428,17 @@ class Soak {
       StartAgain(task);
     }
     later_.clear();
+  }
+
+  // Its steps take two batches each, so that the rest of the job could take longer than the limit.
+  void LeaveSynchronousMode() {
+    v1::ConsistencyMode mode;
+    mode.mutable_async();
+    const absl::Time limit = absl::Now() + kEndLimit;
+    Process& chief = job_.process(kChiefTask);
+    while (!chief.Poll().has_value() && absl::Now() < limit && !SetMode(mode)) {
+      absl::SleepFor(kTick);
+    }
   }
 
   void CheckEnd() {
