@@ -145,13 +145,13 @@ class CheckLayersTest(unittest.TestCase):
         self.assert_clean("cli/npz.cc", "#include <zip.h>\n")
         self.assertEqual(len(self.check("cli/ckpt_export.cc", "#include <zip.h>\n")), 1)
 
-    def test_httplib_stays_behind_the_endpoint(self):
-        self.assert_clean("core/startup/http_endpoint.cc", "#include <httplib.h>\n")
-        for path in ("core/startup/role_program.cc", "ps_server/main.cc"):
+    def test_httplib_stays_behind_the_exchange(self):
+        self.assert_clean("core/http/exchange.cc", "#include <httplib.h>\n")
+        for path in ("core/http/server.cc", "core/startup/role_program.cc", "evaluator/dashboard/api.cc", "ps_server/main.cc"):
             self.assertEqual(len(self.check(path, "#include <httplib.h>\n")), 1, path)
 
     def test_tensors_know_no_protos(self):
-        for folder in ("core/base", "core/metrics", "core/tensor", "core/device"):
+        for folder in ("core/base", "core/http", "core/metrics", "core/tensor", "core/device"):
             self.assert_found(
                 f"{folder}/a.h",
                 '#include "keelson/v1/event.pb.h"\n',

@@ -1,5 +1,6 @@
 #include "core/base/file.h"
 
+#include <limits>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +21,16 @@ absl::Status WriteDurably(const std::string& path, absl::string_view content,
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, FileSystem* file_system) {
+  return ReadBoundedFile(path, std::numeric_limits<uint64_t>::max(), file_system);
+}
+
+absl::StatusOr<std::string> ReadBoundedFile(const std::string& path, uint64_t max_bytes,
+                                            FileSystem* file_system) {
   ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> file, file_system->OpenForRead(path));
+  if (file->size() > max_bytes) {
+    return absl::DataLossError(
+        absl::StrCat(path, ": expected at most ", max_bytes, " bytes, found ", file->size()));
+  }
   std::string content(file->size(), '\0');
   RETURN_IF_ERROR(file->Read(0, content.size(), content.data()));
   return content;

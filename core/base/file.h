@@ -3,6 +3,7 @@
 #ifndef KEELSON_CORE_BASE_FILE_H_
 #define KEELSON_CORE_BASE_FILE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,11 @@ namespace keelson {
 
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      FileSystem* file_system = FileSystem::Real());
+
+// Of a file whose size somebody else decides. DATA_LOSS, before anything is read: it is larger than
+// `max_bytes`.
+absl::StatusOr<std::string> ReadBoundedFile(const std::string& path, uint64_t max_bytes,
+                                            FileSystem* file_system = FileSystem::Real());
 
 // Writes beside `path` under a temporary name ("….tempstate<random>"), syncs, renames over `path`,
 // syncs the directory: a reader sees the old content or the new, also after a power cut.

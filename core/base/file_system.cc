@@ -101,6 +101,11 @@ bool IsDirectory(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+// A pipe, a device or a directory, however it was found out.
+absl::Status NotRegular(absl::string_view path) {
+  return absl::FailedPreconditionError(absl::StrCat(path, ": not a regular file"));
+}
+
 class PosixFileSystem : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<AppendFile>> OpenForAppend(const std::string& path,
@@ -112,13 +117,20 @@ class PosixFileSystem : public FileSystem {
   }
 
   absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(const std::string& path) override {
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // A pipe that nobody writes to would otherwise block until somebody does.
+    const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    // Of a socket, or of a device that is not there.
+    if (fd < 0 && (errno == ENXIO || errno == ENODEV)) return NotRegular(path);
     if (fd < 0) return SystemError("cannot open", path, errno);
     struct stat info;
-    if (fstat(fd, &info) != 0 || S_ISDIR(info.st_mode)) {
-      const int error = S_ISDIR(info.st_mode) ? EISDIR : errno;
+    if (fstat(fd, &info) != 0) {
+      const int error = errno;
       close(fd);
       return SystemError("cannot read", path, error);
+    }
+    if (!S_ISREG(info.st_mode)) {
+      close(fd);
+      return NotRegular(path);
     }
     return std::make_unique<PosixRandomAccessFile>(path, fd, static_cast<uint64_t>(info.st_size));
   }

@@ -59,6 +59,8 @@ class FileSystem {
   // Creates `path`, or continues it when `truncate` is false.
   virtual absl::StatusOr<std::unique_ptr<AppendFile>> OpenForAppend(const std::string& path,
                                                                     bool truncate) = 0;
+  // Never waits for a writer. FAILED_PRECONDITION: it is not a regular file, but a directory, a
+  // pipe, a socket or a device.
   virtual absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(
       const std::string& path) = 0;
   virtual bool Exists(const std::string& path) = 0;

@@ -1,7 +1,13 @@
 #include "core/base/file.h"
 
+#include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -45,7 +51,43 @@ TEST(FileTest, ReadPastTheEndIsDataLoss) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(path));
 }
 
-TEST(FileTest, ReadingADirectoryFails) { EXPECT_FALSE(ReadFile(FreshDirectory()).ok()); }
+TEST(FileTest, WhatIsNoRegularFileIsRefusedWithoutWaitingForIt) {
+  const std::string directory = FreshDirectory();
+  const std::string pipe = JoinPath(directory, "pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string socket_path = JoinPath(directory, "socket");
+  sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
+  ASSERT_LT(socket_path.size(), sizeof(address.sun_path));
+  std::copy(socket_path.begin(), socket_path.end(), address.sun_path);
+  const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  for (const std::string& path : {directory, pipe, socket_path, std::string("/dev/null")}) {
+    EXPECT_EQ(ReadFile(path).status(),
+              absl::FailedPreconditionError(path + ": not a regular file"));
+  }
+  close(listener);
+}
+
+TEST(FileTest, WhatStandardInputAndProcAreOfCanBeRead) {
+  const std::string path = JoinPath(FreshDirectory(), "text");
+  ASSERT_TRUE(WriteFileAtomically(path, "abc").ok());
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  EXPECT_EQ(*ReadFile("/dev/fd/" + std::to_string(fd)), "abc");
+  close(fd);
+  EXPECT_TRUE(ReadFile("/proc/self/stat").ok());
+}
+
+TEST(FileTest, AFileAboveTheBoundIsNotRead) {
+  const std::string path = JoinPath(FreshDirectory(), "sparse");
+  ASSERT_TRUE(WriteFileAtomically(path, "abc").ok());
+  EXPECT_EQ(*ReadBoundedFile(path, 3), "abc");
+  EXPECT_EQ(ReadBoundedFile(path, 2).status(),
+            absl::DataLossError(path + ": expected at most 2 bytes, found 3"));
+  ASSERT_EQ(truncate(path.c_str(), off_t{1} << 40), 0);
+  EXPECT_EQ(ReadBoundedFile(path, 65536).status(),
+            absl::DataLossError(path + ": expected at most 65536 bytes, found 1099511627776"));
+  EXPECT_TRUE(absl::IsNotFound(ReadBoundedFile(path + "-none", 3).status()));
+}
 
 TEST(FileTest, AppendContinuesOrTruncates) {
   const std::string path = JoinPath(FreshDirectory(), "log");

@@ -24,6 +24,7 @@ namespace {
 
 constexpr char kStateName[] = "checkpoint";
 constexpr char kSnapshotName[] = "model.ckpt-";
+constexpr uint64_t kMaxStateBytes = uint64_t{16} << 20;
 
 // Keeps the first error of a text proto.
 class FirstError : public google::protobuf::io::ErrorCollector {
@@ -42,7 +43,7 @@ absl::Status BadState(absl::string_view path, absl::string_view what) {
 }
 
 absl::StatusOr<v1::CheckpointState> ParseState(FileSystem* file_system, const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, file_system));
+  ASSIGN_OR_RETURN(const std::string text, ReadBoundedFile(path, kMaxStateBytes, file_system));
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);

@@ -1,5 +1,7 @@
 #include "core/checkpoint/checkpoint_directory.h"
 
+#include <unistd.h>
+
 #include "absl/strings/str_cat.h"
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_test_util.h"
@@ -225,6 +227,14 @@ TEST_F(CheckpointDirectoryTest, DoneMarker) {
   EXPECT_EQ((*marker)->config_hash, 42u);
   ASSERT_TRUE(directory_.RemoveDoneMarker().ok());
   EXPECT_EQ(*directory_.ReadDoneMarker(), std::nullopt);
+}
+
+TEST_F(CheckpointDirectoryTest, AStateFileThatIsTooLargeIsNotRead) {
+  WriteAndCommit(100);
+  ASSERT_EQ(truncate(state_path_.c_str(), off_t{1} << 40), 0);
+  EXPECT_EQ(
+      directory_.List().status(),
+      absl::DataLossError(state_path_ + ": expected at most 16777216 bytes, found 1099511627776"));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ using nlohmann::json;
 
 constexpr char kStepField[] = "step";
 constexpr char kHashField[] = "config_hash";
+constexpr uint64_t kMaxMarkerBytes = uint64_t{64} << 10;
 
 std::string MarkerPath(absl::string_view model_dir) { return JoinPath(model_dir, "DONE"); }
 
@@ -37,7 +38,7 @@ absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker(absl::string_view model
                                                          FileSystem* file_system) {
   const std::string path = MarkerPath(model_dir);
   if (!file_system->Exists(path)) return std::nullopt;
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path, file_system));
+  ASSIGN_OR_RETURN(const std::string text, ReadBoundedFile(path, kMaxMarkerBytes, file_system));
   const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return BadMarker(path);
   const auto step = object.find(kStepField);

@@ -25,7 +25,7 @@ struct DoneMarker {
 // Atomic and durable.
 absl::Status WriteDoneMarker(FileSystem* file_system, absl::string_view model_dir,
                              const DoneMarker& marker);
-// Nothing: the job is not done. DATA_LOSS: the file is not such a marker.
+// Nothing: the job is not done. DATA_LOSS: the file is not such a marker, or above 64 KiB.
 absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker(
     absl::string_view model_dir, FileSystem* file_system = FileSystem::Real());
 // A missing marker is fine.

@@ -1,5 +1,8 @@
 #include "core/checkpoint/done_marker.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "core/checkpoint/bundle_test_util.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -36,6 +39,19 @@ TEST(DoneMarkerTest, GarbageIsDataLoss) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << text;
     EXPECT_THAT(std::string(status.message()), HasSubstr(path));
   }
+}
+
+TEST(DoneMarkerTest, WhatCannotBeAMarkerIsNotRead) {
+  const std::string directory = FreshDirectory();
+  const std::string path = JoinPath(directory, "DONE");
+  WriteRawFile(path, "");
+  ASSERT_EQ(truncate(path.c_str(), off_t{1} << 40), 0);
+  EXPECT_EQ(ReadDoneMarker(directory).status(),
+            absl::DataLossError(path + ": expected at most 65536 bytes, found 1099511627776"));
+  ASSERT_TRUE(RemoveFile(path).ok());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(ReadDoneMarker(directory).status(),
+            absl::FailedPreconditionError(path + ": not a regular file"));
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ constexpr size_t kHandleBytes = 40;
 constexpr char kMagic[] = "\x57\xfb\x80\x8b\x24\x75\x47\xdb";
 // Compression type and checksum, after each block.
 constexpr uint64_t kTrailerBytes = 5;
+constexpr uint64_t kMaxIndexBytes = uint64_t{1} << 30;
 
 struct BlockHandle {
   uint64_t offset = 0;
@@ -153,7 +154,7 @@ absl::Status WriteIndexTable(FileSystem* file_system, const std::string& path,
 }
 
 absl::StatusOr<IndexTable> ReadIndexTable(FileSystem* file_system, const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string content, ReadFile(path, file_system));
+  ASSIGN_OR_RETURN(const std::string content, ReadBoundedFile(path, kMaxIndexBytes, file_system));
   RETURN_IF_ERROR(CheckFooter(path, content));
   StringSource source(content);
   leveldb::Table* raw = nullptr;

@@ -20,8 +20,8 @@ absl::Status WriteIndexTable(FileSystem* file_system, const std::string& path,
                              const IndexTable& table);
 
 // NOT_FOUND: no such file. DATA_LOSS, naming the file: not such a table, or a byte of it has
-// changed; every block's checksum is verified.
-// Blocks may be of any size and compressed by snappy.
+// changed, or it is above 1 GiB (an entry takes about 100 bytes); every block's checksum is
+// verified. Blocks may be of any size and compressed by snappy.
 absl::StatusOr<IndexTable> ReadIndexTable(FileSystem* file_system, const std::string& path);
 
 }  // namespace keelson

@@ -1,5 +1,7 @@
 #include "core/checkpoint/index_table.h"
 
+#include <unistd.h>
+
 #include "absl/strings/str_cat.h"
 #include "core/checkpoint/bundle_test_util.h"
 #include "gmock/gmock.h"
@@ -42,6 +44,14 @@ TEST(IndexTableTest, MissingFileIsNotFound) {
   const absl::Status status = ReadIndexTable(FileSystem::Real(), path).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+}
+
+TEST(IndexTableTest, AnIndexThatIsTooLargeIsNotRead) {
+  const std::string path = JoinPath(FreshDirectory(), "m.index");
+  ASSERT_TRUE(WriteIndexTable(FileSystem::Real(), path, {{"", "v"}}).ok());
+  ASSERT_EQ(truncate(path.c_str(), off_t{1} << 40), 0);
+  EXPECT_EQ(ReadIndexTable(FileSystem::Real(), path).status(),
+            absl::DataLossError(path + ": expected at most 1073741824 bytes, found 1099511627776"));
 }
 
 TEST(IndexTableTest, UnwritableDirectoryIsAnError) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/file.h"
+#include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_format.h"
@@ -19,6 +20,7 @@ using nlohmann::json;
 constexpr absl::string_view kLeaseInfix = ".lease-";
 constexpr char kExpiresField[] = "expires";
 constexpr char kHolderField[] = "holder";
+constexpr uint64_t kMaxLeaseBytes = uint64_t{64} << 10;
 
 std::string FormatLease(absl::Time expires, const std::string& holder) {
   const json object = {
@@ -88,8 +90,13 @@ absl::StatusOr<std::map<std::string, LeaseFile>> ListLeases(FileSystem* file_sys
     if (infix == absl::string_view::npos || absl::StrContains(name, ".tempstate")) continue;
     LeaseFile lease;
     lease.snapshot = name.substr(0, infix);
-    const absl::StatusOr<std::string> text = ReadFile(JoinPath(directory, name), file_system);
-    if (text.ok()) ParseLease(*text, &lease);
+    const absl::StatusOr<std::string> text =
+        ReadBoundedFile(JoinPath(directory, name), kMaxLeaseBytes, file_system);
+    if (text.ok()) {
+      ParseLease(*text, &lease);
+    } else if (!absl::IsNotFound(text.status())) {
+      LogWarning("a lease that holds nothing: ", text.status().message());
+    }
     leases.emplace(name, std::move(lease));
   }
   return leases;

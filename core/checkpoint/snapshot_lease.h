@@ -53,7 +53,8 @@ class SnapshotLease {
   absl::Time expires_ = absl::InfinitePast();
 };
 
-// The leases in a directory, by the names of their files. One that is no lease has expired.
+// The leases in a directory, by the names of their files. One that is no lease has expired; one
+// that cannot be read, or is above 64 KiB, is also logged.
 struct LeaseFile {
   std::string snapshot;  // "model.ckpt-100"
   std::string holder;

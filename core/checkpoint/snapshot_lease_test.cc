@@ -178,5 +178,19 @@ TEST_F(SnapshotLeaseTest, ALeasedSnapshotIsPreservedLater) {
   EXPECT_TRUE(OnDisk(2));
 }
 
+TEST_F(SnapshotLeaseTest, ALeaseThatIsTooLargeHoldsNothingAndIsLogged) {
+  Commit(1);
+  const std::string lease = R"({"expires":"2100-01-01T00:00:00Z","holder":"x"})";
+  const std::string path = "/job/model.ckpt-1.lease-aa";
+  files_.SetContent(path, lease + std::string(65536 - lease.size(), ' '));
+  EXPECT_EQ(ListLeases(&files_, "/job")->begin()->second.holder, "x");
+  files_.SetContent(path, lease + std::string(65537 - lease.size(), ' '));
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(ListLeases(&files_, "/job")->begin()->second.expires, absl::InfinitePast());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("a lease that holds nothing: " + path +
+                        ": expected at most 65536 bytes, found 65537"));
+}
+
 }  // namespace
 }  // namespace keelson

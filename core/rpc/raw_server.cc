@@ -1,7 +1,9 @@
 #include "core/rpc/raw_server.h"
 
+#include <chrono>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "core/rpc/byte_buffer.h"
 #include "core/rpc/grpc_status.h"
 
@@ -33,8 +35,9 @@ struct RawServer::Call {
   RawMethod::Writer writer;
 };
 
-RawServer::RawServer(std::vector<RawMethod> methods, int threads, grpc::ServerBuilder* builder)
-    : methods_(std::move(methods)), queues_(AddQueues(threads, builder)) {}
+RawServer::RawServer(std::vector<RawMethod> methods, int threads, absl::Duration pause,
+                     grpc::ServerBuilder* builder)
+    : methods_(std::move(methods)), pause_(pause), queues_(AddQueues(threads, builder)) {}
 
 RawServer::~RawServer() { Shutdown(); }
 
@@ -66,7 +69,7 @@ void RawServer::Shutdown() {
 void RawServer::Serve(grpc::ServerCompletionQueue* queue) {
   void* tag = nullptr;
   bool ok = false;
-  while (queue->Next(&tag, &ok)) {
+  while (Next(queue, &tag, &ok)) {
     auto* call = static_cast<Call*>(tag);
     if (call->answered || !ok) {
       delete call;
@@ -74,6 +77,15 @@ void RawServer::Serve(grpc::ServerCompletionQueue* queue) {
     }
     Request(call->method, queue);
     Handle(call);
+  }
+}
+
+bool RawServer::Next(grpc::ServerCompletionQueue* queue, void** tag, bool* ok) const {
+  if (pause_ == absl::ZeroDuration()) return queue->Next(tag, ok);
+  while (true) {
+    const auto next = queue->AsyncNext(tag, ok, std::chrono::system_clock::time_point());
+    if (next != grpc::CompletionQueue::TIMEOUT) return next == grpc::CompletionQueue::GOT_EVENT;
+    absl::SleepFor(pause_);
   }
 }
 

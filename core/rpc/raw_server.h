@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "core/base/mutex.h"
 #include "core/wire/byte_rope.h"
 
@@ -36,8 +37,9 @@ struct RawMethod {
 // ending.
 class RawServer {
  public:
-  // Adds `threads` queues to the builder. Nothing is served before Start.
-  RawServer(std::vector<RawMethod> methods, int threads, grpc::ServerBuilder* builder);
+  // Adds `threads` queues to the builder. `pause`: see RawServing. Nothing is served before Start.
+  RawServer(std::vector<RawMethod> methods, int threads, absl::Duration pause,
+            grpc::ServerBuilder* builder);
   ~RawServer();
 
   // After the server was started.
@@ -49,10 +51,13 @@ class RawServer {
   struct Call;
 
   void Serve(grpc::ServerCompletionQueue* queue);
+  // False: the queue is shut down and empty.
+  bool Next(grpc::ServerCompletionQueue* queue, void** tag, bool* ok) const;
   void Request(const RawMethod* method, grpc::ServerCompletionQueue* queue);
   void Handle(Call* call);
 
   const std::vector<RawMethod> methods_;
+  const absl::Duration pause_;
   const std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::vector<std::thread> threads_;
 

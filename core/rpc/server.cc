@@ -62,15 +62,16 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   for (grpc::Service* service : services) builder.RegisterService(service);
   std::unique_ptr<RawServer> raw_server;
-  const int local_port = LocalSocketPort(listen_address);
-  if (!raw.methods.empty()) {
-    raw_server = std::make_unique<RawServer>(std::move(raw.methods), raw.threads, &builder);
-    if (local_port > 0) builder.AddListeningPort(LocalSocket(local_port), credentials);
+  const int local_port = raw.methods.empty() ? 0 : LocalSocketPort(listen_address);
+  if (local_port > 0) builder.AddListeningPort(LocalSocket(local_port), credentials);
+  if (!raw.methods.empty() || raw.pause > absl::ZeroDuration()) {
+    raw_server =
+        std::make_unique<RawServer>(std::move(raw.methods), raw.threads, raw.pause, &builder);
   }
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
     const std::optional<std::string> why = BindFailure(listen_address);
-    if (!why.has_value() && raw_server != nullptr && local_port > 0) {
+    if (!why.has_value() && local_port > 0) {
       return CannotListen(LocalSocket(local_port), "in use");
     }
     return CannotListen(listen_address, why.value_or("the address became free meanwhile"));

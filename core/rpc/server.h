@@ -15,21 +15,24 @@
 
 namespace keelson {
 
-// Methods that are served as bytes, beside the ordinary ones.
+// Methods that are served as bytes, beside the ordinary ones, and who does the input and output.
 struct RawServing {
   std::vector<RawMethod> methods;
   // Threads that receive, handle and answer; each has connections of its own.
   int threads = 1;
+  // Zero: the threads wait at the sockets. Else they look there every so often: a thread that waits
+  // takes the input of the process's other connections too, and hands it on to theirs.
+  absl::Duration pause = absl::ZeroDuration();
 };
 
 // Serves from construction to Shutdown or destruction. Thread-safe.
 class RpcServer {
  public:
   // `listen_address` is "host:port"; port 0 takes a free one. `services` has at least one; they
-  // outlive the server, and are the ones that the raw methods belong to. With raw methods all input
-  // and output is done by their threads, and the server also listens on the LocalSocket of its
-  // port (core/rpc/local_socket.h) where it has one. INVALID_ARGUMENT: the address
-  // cannot be used (taken, not ours, malformed); the text says why.
+  // outlive the server, and are the ones that the raw methods belong to. With raw methods or a
+  // pause all input and output is done by RawServing's threads. With raw methods the server also
+  // listens on the LocalSocket of its port (core/rpc/local_socket.h) where it has one.
+  // INVALID_ARGUMENT: the address cannot be used (taken, not ours, malformed); the text says why.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& listen_address,
       const std::shared_ptr<grpc::ServerCredentials>& credentials,
@@ -45,7 +48,7 @@ class RpcServer {
   RpcServer(std::unique_ptr<RawServer> raw, std::unique_ptr<grpc::Server> server, int port)
       : raw_(std::move(raw)), server_(std::move(server)), port_(port) {}
 
-  // Null without raw methods. Its queues are there until the server is gone.
+  // Null without raw methods and pause. Its queues are there until the server is gone.
   const std::unique_ptr<RawServer> raw_;
   const std::unique_ptr<grpc::Server> server_;
   const int port_;

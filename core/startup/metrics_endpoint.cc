@@ -1,5 +1,7 @@
 #include "core/startup/metrics_endpoint.h"
 
+#include <utility>
+
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/metrics/text_format.h"
@@ -7,29 +9,39 @@
 namespace keelson {
 namespace {
 
-HttpAnswer Answer(const Telemetry& telemetry, absl::string_view path) {
-  if (path == "/metrics") {
-    return {200, kTextFormatContentType, FormatAsText(telemetry.metrics.Collect()), {}};
-  }
-  if (path == "/healthz") return {200, kPlainText, "alive\n", {}};
-  if (path == "/readyz") {
-    const bool ready = telemetry.ready;
-    return {ready ? 200 : 503, kPlainText, ready ? "ready\n" : "not ready\n", {}};
-  }
-  return {404, kPlainText, "not found; try /metrics, /healthz or /readyz\n", {}};
+HttpResponse Text(int status, const char* content_type, std::string body) {
+  HttpResponse response;
+  response.status = status;
+  response.content_type = content_type;
+  response.body = std::move(body);
+  return response;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<HttpEndpoint>> StartMetricsEndpoint(int port,
-                                                                   const Telemetry* telemetry) {
-  HttpEndpoint::Options options;
+std::optional<HttpResponse> AnswerProbe(absl::string_view path, const Telemetry& telemetry) {
+  if (path == "/metrics") {
+    return Text(200, kTextFormatContentType, FormatAsText(telemetry.metrics.Collect()));
+  }
+  if (path == "/healthz") return Text(200, kPlainText, "alive\n");
+  if (path == "/readyz") {
+    const bool ready = telemetry.ready;
+    return Text(ready ? 200 : 503, kPlainText, ready ? "ready\n" : "not ready\n");
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::unique_ptr<HttpServer>> StartMetricsEndpoint(int port,
+                                                                 const Telemetry* telemetry) {
+  HttpServer::Options options;
   options.flag = "--metrics_port";
   options.port = port;
-  ASSIGN_OR_RETURN(std::unique_ptr<HttpEndpoint> endpoint,
-                   HttpEndpoint::Start(options, [telemetry](absl::string_view path) {
-                     return Answer(*telemetry, path);
-                   }));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<HttpServer> endpoint,
+      HttpServer::Start(options, [telemetry](const HttpRequest& request) {
+        return AnswerProbe(request.path, *telemetry)
+            .value_or(Text(404, kPlainText, "not found; try /metrics, /healthz or /readyz\n"));
+      }));
   LogInfo("metrics on port ", endpoint->port());
   return endpoint;
 }

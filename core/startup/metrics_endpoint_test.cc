@@ -5,24 +5,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/exit_code.h"
-#include "core/startup/http_testing.h"
+#include "core/startup/scrape_testing.h"
 
 namespace keelson {
 namespace {
 
 using ::testing::HasSubstr;
 
-std::unique_ptr<HttpEndpoint> StartOrDie(const Telemetry* telemetry) {
-  absl::StatusOr<std::unique_ptr<HttpEndpoint>> endpoint = StartMetricsEndpoint(0, telemetry);
+std::unique_ptr<HttpServer> StartOrDie(const Telemetry* telemetry) {
+  absl::StatusOr<std::unique_ptr<HttpServer>> endpoint = StartMetricsEndpoint(0, telemetry);
   EXPECT_TRUE(endpoint.ok()) << endpoint.status();
   return *std::move(endpoint);
 }
 
-HttpResponse Request(const HttpEndpoint& endpoint, absl::string_view method,
-                     absl::string_view path) {
-  const absl::StatusOr<HttpResponse> response = HttpRequest(endpoint.port(), method, path);
+HttpAnswer Request(const HttpServer& endpoint, absl::string_view method, absl::string_view path) {
+  const absl::StatusOr<HttpAnswer> response = AskHttp(endpoint.port(), method, path);
   EXPECT_TRUE(response.ok()) << response.status();
-  return response.value_or(HttpResponse());
+  return response.value_or(HttpAnswer());
 }
 
 TEST(MetricsEndpoint, ServesMetricsOfThisMoment) {
@@ -33,7 +32,7 @@ TEST(MetricsEndpoint, ServesMetricsOfThisMoment) {
   const auto endpoint = StartOrDie(&telemetry);
   EXPECT_THAT(Request(*endpoint, "GET", "/metrics").body, HasSubstr("answer 41\n"));
   value = 42;
-  const HttpResponse response = Request(*endpoint, "GET", "/metrics");
+  const HttpAnswer response = Request(*endpoint, "GET", "/metrics");
   EXPECT_EQ(response.status, 200);
   EXPECT_THAT(response.head, HasSubstr("Content-Type: text/plain; version=0.0.4"));
   EXPECT_EQ(response.body, "# HELP answer The answer.\n# TYPE answer gauge\nanswer 42\n");

@@ -85,12 +85,17 @@ std::string PeerName() {
   return absl::StrCat(host, ":", getpid());
 }
 
-absl::StatusOr<RoleContext> ResolveContext(Role role, const CommonFlags& flags) {
+absl::Status JoinCluster(Role role, const ClusterFlags& flags, RoleContext* context) {
+  ASSIGN_OR_RETURN(context->cluster, ResolveCluster(role, flags, ClusterEnvironment::OfProcess()));
+  context->self = context->cluster.self;
+  SetLogName(context->self.ToString());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RoleContext> ResolveContext(Role role, bool outside_job, const CommonFlags& flags) {
   RoleContext context;
-  ASSIGN_OR_RETURN(context.cluster,
-                   ResolveCluster(role, flags.cluster, ClusterEnvironment::OfProcess()));
-  context.self = context.cluster.self;
-  SetLogName(context.self.ToString());
+  context.self = {role, 0};
+  if (!outside_job) RETURN_IF_ERROR(JoinCluster(role, flags.cluster, &context));
   ASSIGN_OR_RETURN(context.config, ResolveTrainConfig(flags.config_path, flags.overrides));
   context.config_hash = ConfigHash(context.config);
   context.incarnation = RandomId();
@@ -99,27 +104,35 @@ absl::StatusOr<RoleContext> ResolveContext(Role role, const CommonFlags& flags) 
 }
 
 // Null: not wanted.
-absl::StatusOr<std::unique_ptr<HttpEndpoint>> StartEndpoint(const std::optional<int>& port,
-                                                            const RoleContext& context) {
+absl::StatusOr<std::unique_ptr<HttpServer>> StartEndpoint(const std::optional<int>& port,
+                                                          const RoleContext& context) {
   if (!port.has_value()) return nullptr;
   return StartMetricsEndpoint(*port, context.telemetry.get());
 }
 
+// "nothing to do: …"; nothing: the job is not done.
+absl::StatusOr<std::optional<std::string>> AlreadyDone(const RoleContext& context) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> done_step, DoneStepOf(context));
+  if (!done_step.has_value()) return std::nullopt;
+  return absl::StrCat("nothing to do: ", context.config.checkpoint().model_dir(),
+                      " holds this job, done at step ", *done_step);
+}
+
 // The result: what came of it in one line.
 absl::StatusOr<std::string> Run(const RoleProgram& program, const CommonFlags& flags) {
-  ASSIGN_OR_RETURN(const RoleContext context, ResolveContext(program.role, flags));
-  LogInfo(context.cluster.ToString(), " config=", HashToString(context.config_hash),
-          " pid=", getpid());
-  ASSIGN_OR_RETURN(const std::optional<int64_t> done_step, DoneStepOf(context));
-  if (done_step.has_value()) {
-    const std::string result =
-        absl::StrCat("nothing to do: ", context.config.checkpoint().model_dir(),
-                     " holds this job, done at step ", *done_step);
-    LogInfo(result);
-    return result;
+  const bool outside_job = program.outside_job != nullptr && program.outside_job();
+  ASSIGN_OR_RETURN(const RoleContext context, ResolveContext(program.role, outside_job, flags));
+  if (!outside_job) {
+    LogInfo(context.cluster.ToString(), " config=", HashToString(context.config_hash),
+            " pid=", getpid());
+    ASSIGN_OR_RETURN(const std::optional<std::string> done, AlreadyDone(context));
+    if (done.has_value()) {
+      LogInfo(*done);
+      return *done;
+    }
   }
   const MetricRegistry::Registration metrics = AddTaskMetrics(context);
-  ASSIGN_OR_RETURN(const std::unique_ptr<HttpEndpoint> endpoint,
+  ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> endpoint,
                    StartEndpoint(flags.metrics_port, context));
   RETURN_IF_ERROR(program.run(context));
   return context.result->empty() ? "done" : *context.result;

@@ -37,6 +37,10 @@ struct RoleProgram {
   std::string description;
   // Adds the role's own flags to the common ones. May be null.
   std::function<void(CLI::App*)> add_flags;
+  // The flags, which are parsed by then, ask for something outside of any job: neither the cluster
+  // nor the DONE marker is looked at. The context is then that of the role's task 0, without a
+  // cluster. May be null: never.
+  std::function<bool()> outside_job;
   // The work. CANCELLED when it was stopped by a signal.
   std::function<absl::Status(const RoleContext&)> run;
 };

@@ -1,0 +1,26 @@
+// The secret that those show who may change a job.
+#ifndef KEELSON_CORE_BASE_AUTH_TOKEN_H_
+#define KEELSON_CORE_BASE_AUTH_TOKEN_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace keelson {
+
+// The first line of the file that --auth_token_file names, without white space at its ends: 16 to
+// 4096 letters, digits and characters of "-._~+/=", what HTTP's "Authorization: Bearer" takes.
+// Warns in the log when other users can read the file.
+//
+// INVALID_ARGUMENT: the file cannot be read, or has another first line. The token itself is in no
+// message.
+absl::StatusOr<std::string> ReadAuthToken(const std::string& path);
+
+// Takes as long wherever the two differ, so that nobody finds out a token byte by byte. Their
+// lengths may be found out. Empty tokens are never the same.
+bool SameToken(absl::string_view a, absl::string_view b);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_BASE_AUTH_TOKEN_H_

@@ -1,0 +1,116 @@
+#include "core/http/connection.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/base/clock.h"
+
+namespace keelson {
+
+SocketStream::SocketStream(int fd, absl::Duration timeout) : fd_(fd), timeout_(timeout) {
+  fcntl(fd_, F_SETFL, fcntl(fd_, F_GETFL) | O_NONBLOCK);
+  // An event is to arrive when it is written, however small it is.
+  const int on = 1;
+  setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  RestartTimeout();
+}
+
+size_t SocketStream::Read(char* out, size_t size) {
+  const size_t count = Receive(out, size);
+  moved_ += static_cast<int64_t>(count);
+  return count;
+}
+
+size_t SocketStream::Receive(char* out, size_t size) {
+  while (WaitFor(POLLIN)) {
+    const ssize_t count = recv(fd_, out, size, 0);
+    if (count > 0) return static_cast<size_t>(count);
+    if (count == 0 || (errno != EAGAIN && errno != EINTR)) return 0;
+  }
+  return 0;
+}
+
+bool SocketStream::Write(absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count > 0) {
+      bytes.remove_prefix(static_cast<size_t>(count));
+      moved_ += count;
+    } else if ((errno != EAGAIN && errno != EINTR) || !WaitFor(POLLOUT)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void SocketStream::SetTimeout(absl::Duration from_now) {
+  deadline_ = Clock::Real()->Monotonic() + from_now;
+  progress_before_ = Progress();
+}
+
+void SocketStream::Finish() {
+  shutdown(fd_, SHUT_WR);
+  char dropped[4096];
+  while (Receive(dropped, sizeof(dropped)) > 0) continue;
+}
+
+bool SocketStream::ClientHasGone() {
+  char dropped[1024];
+  const ssize_t count = recv(fd_, dropped, sizeof(dropped), MSG_DONTWAIT);
+  return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+bool SocketStream::WaitFor(int16_t event) const {
+  while (true) {
+    const absl::Duration left = TimeLeft();
+    if (left <= absl::ZeroDuration()) return false;
+    pollfd state = {fd_, event, 0};
+    const int64_t milliseconds = absl::ToInt64Milliseconds(std::min(left, absl::Hours(1)));
+    const int ready = poll(&state, 1, static_cast<int>(milliseconds) + 1);
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+}
+
+absl::Duration SocketStream::TimeLeft() const {
+  const double seconds = static_cast<double>(Progress() - progress_before_) / kBytesPerSecond;
+  return deadline_ + absl::Seconds(seconds) - Clock::Real()->Monotonic();
+}
+
+int64_t SocketStream::Progress() const {
+  // What lies in our system's buffer, megabytes perhaps, the client has not taken yet.
+  int on_the_way = 0;
+  ioctl(fd_, SIOCOUTQ, &on_the_way);
+  return moved_ - on_the_way;
+}
+
+std::string PeerAddress(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "";
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.ss_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&address)->sin_addr, text,
+              sizeof(text));
+  } else if (address.ss_family == AF_INET6) {
+    const in6_addr& ip = reinterpret_cast<const sockaddr_in6*>(&address)->sin6_addr;
+    // An IPv4 client of a socket for both families.
+    if (IN6_IS_ADDR_V4MAPPED(&ip)) {
+      inet_ntop(AF_INET, ip.s6_addr + 12, text, sizeof(text));
+    } else {
+      inet_ntop(AF_INET6, &ip, text, sizeof(text));
+    }
+  }
+  return text;
+}
+
+}  // namespace keelson
