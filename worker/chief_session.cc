@@ -19,6 +19,7 @@ MembershipClient::Options MembershipOptions(const ChiefSession::Options& options
   out.incarnation = options.incarnation;
   out.config_hash = options.config_hash;
   out.peer = options.peer;
+  out.device = options.device;
   out.retry = options.retry;
   return out;
 }

@@ -42,6 +42,7 @@ class ChiefSession : public TicketSource {
     uint64_t incarnation = 0;
     uint64_t config_hash = 0;
     std::string peer;
+    std::string device;  // for people
     RetryOptions retry;
     absl::Duration heartbeat_interval = absl::Milliseconds(250);
   };

@@ -279,6 +279,13 @@ class FakeChief : public ChiefService {
     sums_.set_examples(sums_.examples() + progress.examples());
     sums_.set_loss_sum(sums_.loss_sum() + progress.loss_sum());
     sums_.set_staleness_sum(sums_.staleness_sum() + progress.staleness_sum());
+    const int buckets = progress.staleness_counts_size();
+    if (sums_.staleness_counts_size() < buckets) {
+      sums_.mutable_staleness_counts()->Resize(buckets, 0);
+    }
+    for (int i = 0; i < buckets; ++i) {
+      sums_.set_staleness_counts(i, sums_.staleness_counts(i) + progress.staleness_counts(i));
+    }
     sums_.set_push_retries(sums_.push_retries() + progress.push_retries());
     sums_.set_credit_wait_seconds(sums_.credit_wait_seconds() + progress.credit_wait_seconds());
     sums_.set_bytes_pushed(sums_.bytes_pushed() + progress.bytes_pushed());

@@ -7,6 +7,7 @@
 #include "chief/chief_role.h"
 #include "core/base/status_macros.h"
 #include "core/startup/done_watcher.h"
+#include "core/startup/health.h"
 #include "core/startup/role_program.h"
 #include "worker/worker_role.h"
 
@@ -29,6 +30,7 @@ absl::Status RunLeadingWorker(const RoleContext& context, const Flags& flags, De
 
 absl::Status RunLedWorker(const RoleContext& context, const Flags& flags, DeviceGroup* devices,
                           StopSignal* stop) {
+  const std::unique_ptr<HealthEndpoint> health = StartHealthEndpoint(context);
   ASSIGN_OR_RETURN(const std::unique_ptr<ChiefService> chief,
                    ConnectToChief(context, flags.worker, stop));
   return RunWorkerRole(context, flags.worker, devices, chief.get(),

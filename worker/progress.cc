@@ -7,6 +7,12 @@
 namespace keelson {
 namespace {
 
+void AddCounts(const google::protobuf::RepeatedField<int64_t>& from,
+               google::protobuf::RepeatedField<int64_t>* to) {
+  if (to->size() < from.size()) to->Resize(from.size(), 0);
+  for (int i = 0; i < from.size(); ++i) to->Set(i, to->Get(i) + from.Get(i));
+}
+
 void AddSums(const v1::WorkerProgress& from, v1::WorkerProgress* to) {
   to->set_steps(to->steps() + from.steps());
   to->set_examples(to->examples() + from.examples());
@@ -15,6 +21,7 @@ void AddSums(const v1::WorkerProgress& from, v1::WorkerProgress* to) {
   to->set_non_finite_losses(to->non_finite_losses() + from.non_finite_losses());
   to->set_staleness_sum(to->staleness_sum() + from.staleness_sum());
   to->set_staleness_max(std::max(to->staleness_max(), from.staleness_max()));
+  AddCounts(from.staleness_counts(), to->mutable_staleness_counts());
   to->set_pull_seconds(to->pull_seconds() + from.pull_seconds());
   to->set_input_seconds(to->input_seconds() + from.input_seconds());
   to->set_compute_seconds(to->compute_seconds() + from.compute_seconds());
@@ -35,6 +42,8 @@ v1::WorkerProgress SumsOf(const FinishedStep& step) {
   loss->set_loss(step.loss);
   sums.set_staleness_sum(step.staleness);
   sums.set_staleness_max(step.staleness);
+  sums.mutable_staleness_counts()->Resize(static_cast<int>(WorkerTotals().staleness.size()), 0);
+  sums.set_staleness_counts(static_cast<int>(WorkerTotals::StalenessBucket(step.staleness)), 1);
   sums.set_pull_seconds(absl::ToDoubleSeconds(step.pull));
   sums.set_input_seconds(absl::ToDoubleSeconds(step.input));
   sums.set_compute_seconds(absl::ToDoubleSeconds(step.compute));

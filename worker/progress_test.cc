@@ -80,6 +80,7 @@ TEST(ProgressTest, TakeTellsWhatIsNewAndBeginsAnew) {
   EXPECT_EQ(report.non_finite_losses(), 1);
   EXPECT_EQ(report.staleness_sum(), 4);
   EXPECT_EQ(report.staleness_max(), 2);
+  EXPECT_THAT(report.staleness_counts(), ElementsAre(0, 0, 2, 0, 0, 0, 0, 0, 0));
   EXPECT_EQ(report.pull_seconds(), 2);
   EXPECT_EQ(report.input_seconds(), 4);
   EXPECT_EQ(report.compute_seconds(), 6);
@@ -91,6 +92,19 @@ TEST(ProgressTest, TakeTellsWhatIsNewAndBeginsAnew) {
   const v1::WorkerProgress nothing = progress.Take();
   EXPECT_EQ(nothing.steps(), 0);
   EXPECT_THAT(Leases(nothing), IsEmpty());
+}
+
+TEST(ProgressTest, StepsAreCountedByTheirStaleness) {
+  Progress progress;
+  for (const int64_t staleness : {0, 0, 1, 3, 4, 5, 64, 65, 10000}) {
+    FinishedStep step = StepOf(7);
+    step.staleness = staleness;
+    progress.Finish(step);
+  }
+  const v1::WorkerProgress report = progress.Take();
+  EXPECT_THAT(report.staleness_counts(), ElementsAre(2, 1, 0, 2, 1, 0, 0, 1, 2));
+  EXPECT_EQ(report.staleness_max(), 10000);
+  EXPECT_THAT(progress.Take().staleness_counts(), IsEmpty());
 }
 
 TEST(ProgressTest, ATicketIsValidWhileItsLeaseIsHeld) {
@@ -122,6 +136,7 @@ TEST(ProgressTest, RestoredProgressIsTakenAgain) {
   EXPECT_EQ(again.losses_size(), again.steps());
   EXPECT_EQ(again.non_finite_losses(), 1);
   EXPECT_EQ(again.staleness_max(), 2);
+  EXPECT_THAT(again.staleness_counts(), ElementsAre(0, 0, 3, 0, 0, 0, 0, 0, 0));
   EXPECT_THAT(Leases(progress.Take()), IsEmpty());
 }
 

@@ -59,6 +59,7 @@ absl::Status TrainingLoop::TrainStep(const PreparedBatch& prepared, FinishedStep
   if (IsSynchronous(ticket)) RETURN_IF_ERROR(Drain());
   RETURN_IF_ERROR(PrepareValues(ticket));
   const absl::Duration loaded = clock_->Monotonic();
+  if (histograms_ != nullptr) histograms_->BeginStep();
   ASSIGN_OR_RETURN(const bool computed, ComputeAndOffer(prepared, &step));
   if (!computed) {
     progress_->AddNonFiniteLoss();
@@ -74,6 +75,7 @@ absl::Status TrainingLoop::TrainStep(const PreparedBatch& prepared, FinishedStep
       return absl::OkStatus();
     }
   }
+  if (histograms_ != nullptr) histograms_->EndStep(ticket.step + 1);
   under_way_.push_back(step);
   // The step counts when the servers have it, whatever the device says.
   const absl::Status loading = IsSynchronous(ticket) ? absl::OkStatus() : LoadArriving();
@@ -131,7 +133,7 @@ absl::StatusOr<bool> TrainingLoop::ComputeAndOffer(const PreparedBatch& prepared
   };
   const auto offer = [&](int variable) {
     begin();
-    client_->Offer(variable);
+    Offer(variable);
   };
   StepOptions options;
   options.dropout_seed = DropoutSeed(options_.seed, ticket);
@@ -150,9 +152,20 @@ absl::StatusOr<bool> TrainingLoop::OfferContested(const Ticket& ticket) {
   ASSIGN_OR_RETURN(const bool admitted, session_->Admit(ticket));
   if (!admitted) return false;
   client_->Begin(ticket.step, AggregationOf(ticket));
-  RETURN_IF_ERROR(DeviceStatus(
-      model_->DeliverGradients(Target(), [this](int variable) { client_->Offer(variable); })));
+  RETURN_IF_ERROR(
+      DeviceStatus(model_->DeliverGradients(Target(), [this](int variable) { Offer(variable); })));
   return true;
+}
+
+void TrainingLoop::Offer(int variable) {
+  if (histograms_ != nullptr && histograms_->wanted()) {
+    if (uses_wire_memory_) {
+      histograms_->AddEncoded(variable, client_->gradient_set());
+    } else {
+      histograms_->Add(variable, client_->gradients()[static_cast<size_t>(variable)]);
+    }
+  }
+  client_->Offer(variable);
 }
 
 absl::Status TrainingLoop::Drain() {

@@ -15,6 +15,7 @@
 #include "core/data/batcher.h"
 #include "core/model/model.h"
 #include "worker/chief_session.h"
+#include "worker/gradient_histograms.h"
 #include "worker/progress.h"
 
 namespace keelson {
@@ -34,14 +35,17 @@ class TrainingLoop {
     float clip_global_norm = 0;  // 0: not clipped
   };
 
-  // All outlive the loop. The client works on the model's wire memory, where the model uses that.
+  // All outlive the loop. The client works on the model's wire memory, where the model uses that;
+  // the histograms (null: none) know it.
   TrainingLoop(const Options& options, ChiefSession* session, Progress* progress,
-               ParameterClient* client, Model* model, const Clock* clock)
+               ParameterClient* client, Model* model, GradientHistograms* histograms,
+               const Clock* clock)
       : options_(options),
         session_(session),
         progress_(progress),
         client_(client),
         model_(model),
+        histograms_(histograms),
         clock_(clock),
         uses_wire_memory_(model->uses_wire_memory()),
         loaded_(model->variables().size()) {}
@@ -70,6 +74,8 @@ class TrainingLoop {
   absl::StatusOr<bool> ComputeAndOffer(const PreparedBatch& prepared, FinishedStep* step);
   // False: the chief does not want it.
   absl::StatusOr<bool> OfferContested(const Ticket& ticket);
+  // The variable's gradient is complete.
+  void Offer(int variable);
   GradientTarget Target() const { return {client_->gradients(), client_->gradient_set()}; }
   // Waits for the step that is still under way at depth 2.
   absl::Status Drain();
@@ -81,6 +87,7 @@ class TrainingLoop {
   Progress* const progress_;
   ParameterClient* const client_;
   Model* const model_;
+  GradientHistograms* const histograms_;
   const Clock* const clock_;
   const bool uses_wire_memory_;
 

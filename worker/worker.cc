@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/client/wire_plan.h"
@@ -13,12 +14,14 @@
 namespace keelson {
 namespace {
 
-ChiefSession::Options SessionOptions(const WorkerOptions& options, uint64_t incarnation) {
+ChiefSession::Options SessionOptions(const WorkerOptions& options, uint64_t incarnation,
+                                     const DeviceGroup& devices) {
   ChiefSession::Options out;
   out.self = options.self;
   out.incarnation = incarnation;
   out.config_hash = options.config_hash;
   out.peer = options.peer;
+  out.device = devices.name();
   out.retry = options.retry;
   return out;
 }
@@ -38,6 +41,7 @@ Worker::Worker(WorkerOptions options, ChiefService* chief, ParameterClientFactor
 absl::Status Worker::Run() {
   absl::StatusOr<std::unique_ptr<Model>> model = Model::Create(options_.config.model(), devices_);
   if (!model.ok()) return DeviceStatus(model.status());
+  histograms_ = MakeHistograms(**model);
   absl::Duration pause = options_.retry.first_pause;
   absl::Duration trained_at = clock_->Monotonic();
   while (true) {
@@ -57,9 +61,20 @@ absl::Status Worker::Run() {
   }
 }
 
+std::unique_ptr<GradientHistograms> Worker::MakeHistograms(const Model& model) const {
+  const int64_t every = options_.config.train().histogram_steps();
+  const std::string& model_dir = options_.config.checkpoint().model_dir();
+  const bool is_first = options_.self.role == Role::kWorker && options_.self.index == 0;
+  if (every == 0 || !is_first || model_dir.empty()) return nullptr;
+  return std::make_unique<GradientHistograms>(
+      GradientHistograms::Options{JoinPath(model_dir, "gradients"), every}, model.variables(),
+      clock_);
+}
+
 absl::Status Worker::RunMembership(Model* model) {
   const uint64_t incarnation = options_.new_incarnation();
-  ChiefSession session(SessionOptions(options_, incarnation), chief_, &progress_, clock_, stop_);
+  ChiefSession session(SessionOptions(options_, incarnation, *devices_), chief_, &progress_, clock_,
+                       stop_);
   RETURN_IF_ERROR(session.Join());
   const absl::Status status = RunJoined(&session, incarnation, model);
   session.Leave();
@@ -83,7 +98,7 @@ absl::Status Worker::RunJoined(ChiefSession* session, uint64_t incarnation, Mode
 }
 
 absl::StatusOr<std::optional<ParameterMemory>> Worker::MemoryFor(const Placement& placement,
-                                                                 Model* model) const {
+                                                                 Model* model) {
   const v1::TransferConfig& transfer = options_.config.transfer();
   const int depth = static_cast<int>(transfer.depth());
   if (model->uses_wire_memory()) {
@@ -92,6 +107,11 @@ absl::StatusOr<std::optional<ParameterMemory>> Worker::MemoryFor(const Placement
                             ResolveTransferFormats(transfer, model->variables())));
     absl::StatusOr<WireMemory> memory = model->PrepareWire(wire, depth);
     if (!memory.ok()) return DeviceStatus(memory.status());
+    if (histograms_ != nullptr) {
+      std::vector<WireLayout> layouts;
+      for (const VariableWire& variable : wire) layouts.push_back(variable.gradient);
+      histograms_->UseWireMemory(std::move(layouts), memory->gradients);
+    }
     return ParameterMemory{{}, {}, *std::move(memory)};
   }
   if (depth > 1) return std::nullopt;
@@ -101,7 +121,7 @@ absl::StatusOr<std::optional<ParameterMemory>> Worker::MemoryFor(const Placement
 absl::Status Worker::TrainUntilDone(ChiefSession* session, ParameterClient* client, Model* model) {
   TrainingLoop loop(
       {options_.config.train().seed(), options_.config.optimizer().clip_global_norm()}, session,
-      &progress_, client, model, clock_);
+      &progress_, client, model, histograms_.get(), clock_);
   Batcher batcher(dataset_, session,
                   {options_.config.train().seed(), options_.config.data().sequential()});
   const absl::Cleanup end_wait_for_work = [session] { session->ended()->Raise(); };

@@ -24,6 +24,7 @@
 #include "core/model/model.h"
 #include "keelson/v1/train_config.pb.h"
 #include "worker/chief_session.h"
+#include "worker/gradient_histograms.h"
 #include "worker/progress.h"
 
 namespace keelson {
@@ -78,8 +79,10 @@ class Worker {
   // What the client works on, so that as little as possible is copied: the devices' wire memory
   // where the model uses that; at depth 1 what the model computes in; else the client's own.
   absl::StatusOr<std::optional<ParameterMemory>> MemoryFor(const Placement& placement,
-                                                           Model* model) const;
+                                                           Model* model);
   absl::Status TrainUntilDone(ChiefSession* session, ParameterClient* client, Model* model);
+  // Null: not wanted.
+  std::unique_ptr<GradientHistograms> MakeHistograms(const Model& model) const;
 
   const WorkerOptions options_;
   ChiefService* const chief_;
@@ -90,6 +93,8 @@ class Worker {
   StopSignal* const stop_;
 
   Progress progress_;
+  // Worker 0's, of all memberships; null where none are wanted.
+  std::unique_ptr<GradientHistograms> histograms_;
   // Of all memberships.
   int64_t finished_steps_ = 0;
 };

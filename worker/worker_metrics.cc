@@ -34,6 +34,11 @@ void CollectStaleness(const WorkerTotals& totals, MetricPage* page) {
 
 }  // namespace
 
+size_t WorkerTotals::StalenessBucket(int64_t staleness) {
+  const auto bucket = std::lower_bound(kStalenessBounds.begin(), kStalenessBounds.end(), staleness);
+  return static_cast<size_t>(bucket - kStalenessBounds.begin());
+}
+
 void WorkerTotals::Add(const FinishedStep& step) {
   ++steps;
   examples += step.ticket.end - step.ticket.begin;
@@ -45,9 +50,7 @@ void WorkerTotals::Add(const FinishedStep& step) {
   compute += step.compute;
   push += step.push;
   waited_for_credit += step.waited_for_credit;
-  const auto bucket =
-      std::lower_bound(kStalenessBounds.begin(), kStalenessBounds.end(), step.staleness);
-  ++staleness[static_cast<size_t>(bucket - kStalenessBounds.begin())];
+  ++staleness[StalenessBucket(step.staleness)];
   staleness_sum += step.staleness;
   loss = step.loss;
 }

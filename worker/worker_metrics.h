@@ -17,6 +17,8 @@ struct FinishedStep;
 struct WorkerTotals {
   // Upper ends of the buckets of `staleness`.
   static constexpr std::array<int64_t, 8> kStalenessBounds = {0, 1, 2, 4, 8, 16, 32, 64};
+  // Position in `staleness` of a step.
+  static size_t StalenessBucket(int64_t staleness);
 
   void Add(const FinishedStep& step);
 

@@ -25,10 +25,12 @@ TEST_F(WorkerTest, TrainsOnItsTicketsInOrderAndLeaves) {
   EXPECT_EQ(chief_.left(), 1);
   EXPECT_THAT(chief_.registered(), SizeIs(1));
   EXPECT_EQ(chief_.registered()[0].peer(), "host:2");
+  EXPECT_EQ(chief_.registered()[0].device(), devices_->name());
   const v1::WorkerProgress sums = chief_.sums();
   EXPECT_EQ(sums.steps(), 5);
   EXPECT_EQ(sums.examples(), 20);
   EXPECT_EQ(sums.staleness_sum(), 15);
+  EXPECT_THAT(sums.staleness_counts(), ElementsAre(0, 0, 0, 5, 0, 0, 0, 0, 0));
   EXPECT_EQ(sums.push_retries(), 5);
   EXPECT_EQ(sums.bytes_pushed(), 500);
   EXPECT_EQ(sums.bytes_pulled(), 1000);

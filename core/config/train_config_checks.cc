@@ -1,12 +1,15 @@
 #include "core/config/train_config_checks.h"
 
 #include <cmath>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
 #include "core/cluster/consistency.h"
 #include "core/cluster/transfer_formats.h"
+#include "core/model/metrics.h"
 #include "core/model/model_spec.h"
 
 namespace keelson {
@@ -16,10 +19,6 @@ template <typename T>
 absl::Status FieldError(absl::string_view field, absl::string_view expected, const T& found) {
   return absl::InvalidArgumentError(
       absl::StrCat(field, ": expected ", expected, ", found ", found));
-}
-
-absl::Status NotWithLoss(absl::string_view field, absl::string_view expected, LossKind found) {
-  return FieldError(field, absl::StrCat("a model with the loss ", expected), LossKindName(found));
 }
 
 // Fractions are checked as doubles; not-a-number is in no range.
@@ -132,11 +131,32 @@ absl::Status CheckSubset(const std::string& path, const v1::DataConfig::Subset& 
                     subset.end());
 }
 
-absl::Status CheckData(const v1::DataConfig& data) {
+absl::Status CheckClassNames(const v1::DataConfig& data, const ModelSpec& model) {
+  if (data.class_names().empty()) return absl::OkStatus();
+  if (model.num_classes() == 0) {
+    return FieldError("data.class_names", "none (the model's labels are numbers)",
+                      data.class_names_size());
+  }
+  if (data.class_names_size() != model.num_classes()) {
+    return FieldError("data.class_names", absl::StrCat(model.num_classes(), " (the classes)"),
+                      data.class_names_size());
+  }
+  std::set<absl::string_view> names;
+  for (int i = 0; i < data.class_names_size(); ++i) {
+    const std::string& name = data.class_names(i);
+    if (!name.empty() && names.insert(name).second) continue;
+    return FieldError(absl::StrCat("data.class_names[", i, "]"), "a name of its own",
+                      absl::StrCat("'", name, "'"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckData(const v1::DataConfig& data, const ModelSpec& model) {
   RETURN_IF_ERROR(Positive("data.generated.train_records", data.generated().train_records()));
   RETURN_IF_ERROR(Positive("data.generated.eval_records", data.generated().eval_records()));
   RETURN_IF_ERROR(CheckSubset("data.train_subset", data.train_subset()));
-  return CheckSubset("data.eval_subset", data.eval_subset());
+  RETURN_IF_ERROR(CheckSubset("data.eval_subset", data.eval_subset()));
+  return CheckClassNames(data, model);
 }
 
 absl::Status CheckTraining(const v1::TrainingConfig& train) {
@@ -147,7 +167,8 @@ absl::Status CheckTraining(const v1::TrainingConfig& train) {
     return FieldError("train", "exactly one of max_steps and epochs",
                       train.epochs() > 0 ? "both" : "neither");
   }
-  return Positive("train.summary_steps", train.summary_steps());
+  RETURN_IF_ERROR(Positive("train.summary_steps", train.summary_steps()));
+  return NotNegative("train.histogram_steps", train.histogram_steps());
 }
 
 absl::Status CheckCheckpoint(const v1::CheckpointConfig& checkpoint) {
@@ -160,40 +181,67 @@ absl::Status CheckCheckpoint(const v1::CheckpointConfig& checkpoint) {
   return NotNegative("checkpoint.keep_every_n_hours", checkpoint.keep_every_n_hours());
 }
 
-absl::Status CheckTopK(const std::string& path, const v1::EvaluationConfig::TopK& top_k,
-                       const ModelSpec& model) {
-  if (model.loss != LossKind::kSoftmaxCrossEntropy) {
-    return NotWithLoss(path, "SOFTMAX_CROSS_ENTROPY", model.loss);
+absl::Status CheckMetricName(const std::string& field, const std::string& name,
+                             const std::vector<MetricSpec>& metrics) {
+  std::string expected = "\"loss\"";
+  if (name == "loss") return absl::OkStatus();
+  for (const MetricSpec& metric : metrics) {
+    if (name == metric.name()) return absl::OkStatus();
+    absl::StrAppend(&expected, ", \"", metric.name(), "\"");
   }
-  if (top_k.k() >= 1 && top_k.k() <= model.output_size) return absl::OkStatus();
-  return FieldError(path + ".k", absl::StrCat("1..", model.output_size, " (the classes)"),
-                    top_k.k());
+  return FieldError(field, absl::StrCat("one of ", expected, " (the metrics)"),
+                    absl::StrCat("\"", name, "\""));
 }
 
-absl::Status CheckMetric(const std::string& path, const v1::EvaluationConfig::Metric& metric,
-                         const ModelSpec& model) {
-  switch (metric.kind_case()) {
-    case v1::EvaluationConfig::Metric::kAccuracy:
-      if (model.loss != LossKind::kMeanSquaredError) return absl::OkStatus();
-      return NotWithLoss(path + ".accuracy", "SOFTMAX_CROSS_ENTROPY or SIGMOID_CROSS_ENTROPY",
-                         model.loss);
-    case v1::EvaluationConfig::Metric::kTopK:
-      return CheckTopK(path + ".top_k", metric.top_k(), model);
-    case v1::EvaluationConfig::Metric::KIND_NOT_SET:
+absl::Status CheckEarlyStopping(const v1::EvaluationConfig::EarlyStopping& stopping,
+                                const std::vector<MetricSpec>& metrics) {
+  const std::string path = "evaluation.early_stopping";
+  RETURN_IF_ERROR(Positive(path + ".patience", stopping.patience()));
+  RETURN_IF_ERROR(NotNegative(path + ".min_delta", stopping.min_delta()));
+  RETURN_IF_ERROR(NotNegative(path + ".min_steps", stopping.min_steps()));
+  return CheckMetricName(path + ".metric", stopping.metric(), metrics);
+}
+
+absl::Status CheckExporter(const std::string& path, const v1::EvaluationConfig::Exporter& exporter,
+                           const std::vector<MetricSpec>& metrics) {
+  switch (exporter.kind_case()) {
+    case v1::EvaluationConfig::Exporter::kFinalSnapshot:
+      return absl::OkStatus();
+    case v1::EvaluationConfig::Exporter::kLatest:
+      return Positive(path + ".latest.keep", exporter.latest().keep());
+    case v1::EvaluationConfig::Exporter::kBest:
+      RETURN_IF_ERROR(Positive(path + ".best.keep", exporter.best().keep()));
+      return CheckMetricName(path + ".best.metric", exporter.best().metric(), metrics);
+    case v1::EvaluationConfig::Exporter::KIND_NOT_SET:
       break;
   }
-  return FieldError(path, "accuracy or top_k", "none");
+  return FieldError(path, "one of final_snapshot, latest and best", "none");
+}
+
+absl::Status CheckExporters(const v1::EvaluationConfig& evaluation,
+                            const std::vector<MetricSpec>& metrics) {
+  std::set<v1::EvaluationConfig::Exporter::KindCase> kinds;
+  for (int i = 0; i < evaluation.exporters_size(); ++i) {
+    const std::string path = absl::StrCat("evaluation.exporters[", i, "]");
+    RETURN_IF_ERROR(CheckExporter(path, evaluation.exporters(i), metrics));
+    if (kinds.insert(evaluation.exporters(i).kind_case()).second) continue;
+    return FieldError(path, "at most one exporter of each kind", "another one of its kind");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckEvaluation(const v1::EvaluationConfig& evaluation, const ModelSpec& model) {
   RETURN_IF_ERROR(Positive("evaluation.batch_size", evaluation.batch_size()));
   RETURN_IF_ERROR(
       NotNegative("evaluation.final_timeout_seconds", evaluation.final_timeout_seconds()));
-  for (int i = 0; i < evaluation.metrics_size(); ++i) {
-    RETURN_IF_ERROR(
-        CheckMetric(absl::StrCat("evaluation.metrics[", i, "]"), evaluation.metrics(i), model));
+  RETURN_IF_ERROR(NotNegative("evaluation.steps", evaluation.steps()));
+  RETURN_IF_ERROR(NotNegative("evaluation.start_delay_seconds", evaluation.start_delay_seconds()));
+  RETURN_IF_ERROR(NotNegative("evaluation.throttle_seconds", evaluation.throttle_seconds()));
+  ASSIGN_OR_RETURN(const std::vector<MetricSpec> metrics, InferMetrics(evaluation, model));
+  if (evaluation.has_early_stopping()) {
+    RETURN_IF_ERROR(CheckEarlyStopping(evaluation.early_stopping(), metrics));
   }
-  return absl::OkStatus();
+  return CheckExporters(evaluation, metrics);
 }
 
 absl::Status CheckDelayCompensation(const v1::StaleGradientConfig::DelayCompensation& delay) {
@@ -216,7 +264,7 @@ absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
   RETURN_IF_ERROR(CheckOptimizer(config.optimizer()));
   RETURN_IF_ERROR(CheckLearningRate(config.learning_rate()));
-  RETURN_IF_ERROR(CheckData(config.data()));
+  RETURN_IF_ERROR(CheckData(config.data(), model));
   RETURN_IF_ERROR(CheckTraining(config.train()));
   RETURN_IF_ERROR(CheckCheckpoint(config.checkpoint()));
   RETURN_IF_ERROR(CheckEvaluation(config.evaluation(), model));

@@ -104,12 +104,28 @@ void SetCheckpoint(v1::CheckpointConfig* checkpoint) {
   if (!checkpoint->has_keep_max()) checkpoint->set_keep_max(5);
 }
 
+void SetExporter(v1::EvaluationConfig::Exporter* exporter) {
+  if (exporter->has_latest() && exporter->latest().keep() == 0) {
+    exporter->mutable_latest()->set_keep(5);
+  }
+  if (!exporter->has_best()) return;
+  v1::EvaluationConfig::Exporter::Best* best = exporter->mutable_best();
+  if (best->metric().empty()) best->set_metric("loss");
+  if (best->keep() == 0) best->set_keep(1);
+}
+
 void SetEvaluation(v1::LossConfig::Kind loss, v1::EvaluationConfig* evaluation) {
   if (evaluation->batch_size() == 0) evaluation->set_batch_size(500);
   if (evaluation->final_timeout_seconds() == 0) evaluation->set_final_timeout_seconds(600);
   const bool classifies = loss == v1::LossConfig::SOFTMAX_CROSS_ENTROPY ||
                           loss == v1::LossConfig::SIGMOID_CROSS_ENTROPY;
   if (classifies && evaluation->metrics().empty()) evaluation->add_metrics()->mutable_accuracy();
+  if (evaluation->has_early_stopping() && evaluation->early_stopping().metric().empty()) {
+    evaluation->mutable_early_stopping()->set_metric("loss");
+  }
+  for (v1::EvaluationConfig::Exporter& exporter : *evaluation->mutable_exporters()) {
+    SetExporter(&exporter);
+  }
 }
 
 void SetTransfer(v1::TransferConfig* transfer) {

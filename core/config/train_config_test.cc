@@ -67,8 +67,9 @@ TEST(LoadTrainConfigTest, ReadsAFileAndNamesAMissingOne) {
 
 TEST(DefaultTrainConfigTest, TheCompiledInTextAndTheExamplesAreComplete) {
   EXPECT_EQ(Finalized(DefaultTrainConfigText()).model().name(), "mnist_mlp");
-  for (const char* path : {"configs/mnist_mlp.textproto", "configs/mnist_cnn.textproto",
-                           "configs/mnist_cnn_batch_norm.textproto"}) {
+  for (const char* path :
+       {"configs/mnist_mlp.textproto", "configs/mnist_cnn.textproto",
+        "configs/mnist_cnn_batch_norm.textproto", "configs/mnist_early_stopping.textproto"}) {
     auto config = LoadTrainConfig(path);
     ASSERT_TRUE(config.ok()) << config.status();
     const absl::Status status = FinalizeTrainConfig(&*config);
@@ -101,6 +102,21 @@ TEST(FinalizeTrainConfigTest, FillsTheDefaultsThatTheProtoNames) {
   EXPECT_EQ(config.transfer().depth(), 1);
   EXPECT_TRUE(config.consistency().mode().has_async());
   EXPECT_FALSE(config.consistency().stale_gradients().has_delay_compensation());
+}
+
+TEST(FinalizeTrainConfigTest, FillsEvaluationDefaults) {
+  v1::TrainConfig config = Finalized(DefaultTrainConfigText());
+  v1::EvaluationConfig* evaluation = config.mutable_evaluation();
+  EXPECT_FALSE(evaluation->has_early_stopping());
+  evaluation->mutable_early_stopping()->set_patience(3);
+  evaluation->add_exporters()->mutable_final_snapshot();
+  evaluation->add_exporters()->mutable_latest();
+  evaluation->add_exporters()->mutable_best();
+  ASSERT_TRUE(FinalizeTrainConfig(&config).ok());
+  EXPECT_EQ(evaluation->early_stopping().metric(), "loss");
+  EXPECT_EQ(evaluation->exporters(1).latest().keep(), 5);
+  EXPECT_EQ(evaluation->exporters(2).best().metric(), "loss");
+  EXPECT_EQ(evaluation->exporters(2).best().keep(), 1);
 }
 
 TEST(FinalizeTrainConfigTest, FillsConsistencyDefaults) {

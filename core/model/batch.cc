@@ -46,19 +46,29 @@ absl::Status CheckLabel(const ModelSpec& spec, int64_t position, float label) {
       absl::StrCat("batch: labels[", position, "]: expected ", expected, ", found ", label));
 }
 
+absl::Status NoExample() {
+  return absl::InvalidArgumentError("batch: expected one example or more, found none");
+}
+
+absl::Status CheckFeatures(const ModelSpec& spec, int64_t examples, const Tensor& features) {
+  const Shape expected = Batched(examples, spec.input);
+  if (features.shape() == expected) return absl::OkStatus();
+  return Mismatch("batch: features", expected, features.shape());
+}
+
 }  // namespace
 
+absl::Status CheckFeatures(const ModelSpec& spec, const Tensor& features) {
+  if (features.shape().rank() == 0 || features.size() == 0) return NoExample();
+  return CheckFeatures(spec, features.shape().dim(0), features);
+}
+
 absl::Status CheckBatch(const ModelSpec& spec, const Batch& batch) {
-  if (batch.size() == 0) {
-    return absl::InvalidArgumentError("batch: expected one example or more, found none");
-  }
+  if (batch.size() == 0) return NoExample();
   if (batch.labels.shape().rank() != 1) {
     return Mismatch("batch: labels", Shape({batch.size()}), batch.labels.shape());
   }
-  const Shape expected = Batched(batch.size(), spec.input);
-  if (batch.features.shape() != expected) {
-    return Mismatch("batch: features", expected, batch.features.shape());
-  }
+  RETURN_IF_ERROR(CheckFeatures(spec, batch.size(), batch.features));
   for (int64_t i = 0; i < batch.size(); ++i) {
     RETURN_IF_ERROR(CheckLabel(spec, i, batch.labels.data()[i]));
   }

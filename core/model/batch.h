@@ -18,6 +18,8 @@ struct Batch {
 // INVALID_ARGUMENT: no example, shapes that are not the model's, or a label that the loss does not
 // take.
 absl::Status CheckBatch(const ModelSpec& spec, const Batch& batch);
+// Likewise of features alone.
+absl::Status CheckFeatures(const ModelSpec& spec, const Tensor& features);
 
 }  // namespace keelson
 

@@ -3,47 +3,101 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/base/status_macros.h"
 
 namespace keelson {
 namespace {
 
-absl::Status Invalid(absl::string_view path, absl::string_view text) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", text));
+using Metric = v1::EvaluationConfig::Metric;
+using Kind = MetricSpec::Kind;
+
+absl::Status Expected(absl::string_view path, absl::string_view expected, absl::string_view found) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": expected ", expected, ", found ", found));
 }
 
-absl::Status RefuseLoss(absl::string_view path, const MetricSpec& metric, const ModelSpec& model) {
-  return Invalid(
-      path, absl::StrCat(metric.name(), " does not go with the loss ", LossKindName(model.loss)));
+absl::StatusOr<MetricSpec> InferTopK(int64_t k, const std::string& path, const ModelSpec& model) {
+  if (k >= 1 && k <= model.output_size) return MetricSpec{Kind::kTopK, k};
+  return Expected(path + ".k", absl::StrCat("1..", model.output_size, " (the classes)"),
+                  absl::StrCat(k));
 }
 
-absl::StatusOr<MetricSpec> InferAccuracy(const std::string& path, const ModelSpec& model) {
-  const MetricSpec metric{MetricSpec::Kind::kAccuracy, 1};
-  if (model.loss == LossKind::kMeanSquaredError) return RefuseLoss(path, metric, model);
-  return metric;
+absl::StatusOr<MetricSpec> InferAuc(v1::EvaluationConfig::Auc::Curve curve,
+                                    const std::string& path) {
+  switch (curve) {
+    case v1::EvaluationConfig::Auc::CURVE_UNSPECIFIED:
+    case v1::EvaluationConfig::Auc::ROC:
+      return MetricSpec{Kind::kAuc};
+    case v1::EvaluationConfig::Auc::PRECISION_RECALL:
+      return MetricSpec{Kind::kAucPrecisionRecall};
+    default:
+      return Expected(path + ".curve", "ROC or PRECISION_RECALL",
+                      absl::StrCat(static_cast<int>(curve)));
+  }
 }
 
-absl::StatusOr<MetricSpec> InferTopK(const v1::EvaluationConfig::TopK& config,
-                                     const std::string& path, const ModelSpec& model) {
-  const MetricSpec metric{MetricSpec::Kind::kTopK, config.k()};
-  if (model.loss != LossKind::kSoftmaxCrossEntropy) return RefuseLoss(path, metric, model);
-  if (config.k() >= 1 && config.k() <= model.output_size) return metric;
-  return Invalid(absl::StrCat(path, ".k"),
-                 absl::StrCat("expected 1 to ", model.output_size, ", found ", config.k()));
-}
-
-absl::StatusOr<MetricSpec> InferMetric(const v1::EvaluationConfig::Metric& config,
-                                       const std::string& path, const ModelSpec& model) {
-  switch (config.kind_case()) {
-    case v1::EvaluationConfig::Metric::kAccuracy:
-      return InferAccuracy(absl::StrCat(path, ".accuracy"), model);
-    case v1::EvaluationConfig::Metric::kTopK:
-      return InferTopK(config.top_k(), absl::StrCat(path, ".top_k"), model);
-    case v1::EvaluationConfig::Metric::KIND_NOT_SET:
+// What the loss must be for the metric to mean something.
+std::vector<LossKind> LossesOf(Metric::KindCase kind) {
+  switch (kind) {
+    case Metric::kTopK:
+      return {LossKind::kSoftmaxCrossEntropy};
+    case Metric::kAuc:
+      return {LossKind::kSigmoidCrossEntropy};
+    case Metric::kMeanSquaredError:
+    case Metric::kMeanAbsoluteError:
+      return {LossKind::kMeanSquaredError, LossKind::kSigmoidCrossEntropy};
+    case Metric::kAccuracy:
+    case Metric::kPrecision:
+    case Metric::kRecall:
+    case Metric::KIND_NOT_SET:
       break;
   }
-  return Invalid(path, "expected accuracy or top_k, found none");
+  return {LossKind::kSoftmaxCrossEntropy, LossKind::kSigmoidCrossEntropy};
 }
+
+absl::Status CheckLoss(const std::string& path, Metric::KindCase kind, LossKind loss) {
+  std::vector<std::string> names;
+  for (const LossKind possible : LossesOf(kind)) {
+    if (possible == loss) return absl::OkStatus();
+    names.push_back(LossKindName(possible));
+  }
+  return Expected(path, absl::StrCat("a model with the loss ", absl::StrJoin(names, " or ")),
+                  LossKindName(loss));
+}
+
+absl::StatusOr<MetricSpec> InferMetric(const Metric& config, const std::string& path,
+                                       const ModelSpec& model) {
+  const auto* const field = config.GetReflection()->GetOneofFieldDescriptor(
+      config, config.GetDescriptor()->FindOneofByName("kind"));
+  if (field == nullptr) {
+    return Expected(path,
+                    "accuracy, top_k, auc, precision, recall, mean_squared_error or "
+                    "mean_absolute_error",
+                    "none");
+  }
+  const std::string of_kind = absl::StrCat(path, ".", field->name());
+  RETURN_IF_ERROR(CheckLoss(of_kind, config.kind_case(), model.loss));
+  switch (config.kind_case()) {
+    case Metric::kTopK:
+      return InferTopK(config.top_k().k(), of_kind, model);
+    case Metric::kAuc:
+      return InferAuc(config.auc().curve(), of_kind);
+    case Metric::kPrecision:
+      return MetricSpec{Kind::kPrecision};
+    case Metric::kRecall:
+      return MetricSpec{Kind::kRecall};
+    case Metric::kMeanSquaredError:
+      return MetricSpec{Kind::kMeanSquaredError};
+    case Metric::kMeanAbsoluteError:
+      return MetricSpec{Kind::kMeanAbsoluteError};
+    case Metric::kAccuracy:
+    case Metric::KIND_NOT_SET:
+      break;
+  }
+  return MetricSpec{Kind::kAccuracy};
+}
+
+bool IsRightSide(float score, float label) { return label > 0.5f ? score > 0 : score <= 0; }
 
 // Whether fewer than k scores stand before the label's.
 bool InTopK(absl::Span<const float> scores, size_t label, int64_t k) {
@@ -58,14 +112,32 @@ bool InTopK(absl::Span<const float> scores, size_t label, int64_t k) {
 }  // namespace
 
 std::string MetricSpec::name() const {
-  return kind == Kind::kAccuracy ? "accuracy" : absl::StrCat("top_", k);
+  switch (kind) {
+    case Kind::kAccuracy:
+      return "accuracy";
+    case Kind::kTopK:
+      return absl::StrCat("top_", k);
+    case Kind::kAuc:
+      return "auc";
+    case Kind::kAucPrecisionRecall:
+      return "auc_pr";
+    case Kind::kPrecision:
+      return "precision";
+    case Kind::kRecall:
+      return "recall";
+    case Kind::kMeanSquaredError:
+      return "mean_squared_error";
+    case Kind::kMeanAbsoluteError:
+      return "mean_absolute_error";
+  }
+  return "";
 }
 
 absl::StatusOr<std::vector<MetricSpec>> InferMetrics(const v1::EvaluationConfig& config,
                                                      const ModelSpec& model) {
   std::vector<MetricSpec> metrics;
   if (config.metrics().empty() && model.loss != LossKind::kMeanSquaredError) {
-    metrics.push_back({MetricSpec::Kind::kAccuracy, 1});
+    metrics.push_back({Kind::kAccuracy});
   }
   for (int i = 0; i < config.metrics_size(); ++i) {
     const std::string path = absl::StrCat("evaluation.metrics[", i, "]");
@@ -73,7 +145,9 @@ absl::StatusOr<std::vector<MetricSpec>> InferMetrics(const v1::EvaluationConfig&
     const bool repeated = std::any_of(metrics.begin(), metrics.end(), [&](const MetricSpec& other) {
       return other.name() == metric.name();
     });
-    if (repeated) return Invalid(path, absl::StrCat(metric.name(), " is there twice"));
+    if (repeated) {
+      return Expected(path, "each metric once", absl::StrCat(metric.name(), " again"));
+    }
     metrics.push_back(metric);
   }
   return metrics;
@@ -92,7 +166,7 @@ int64_t CountCorrect(const MetricSpec& metric, int64_t output_size, absl::Span<c
   int64_t correct = 0;
   for (size_t row = 0; row < labels.size(); ++row) {
     const absl::Span<const float> of_row = scores.subspan(row * width, width);
-    const bool right = width == 1 ? (of_row[0] > 0) == (labels[row] > 0.5f)
+    const bool right = width == 1 ? IsRightSide(of_row[0], labels[row])
                                   : InTopK(of_row, static_cast<size_t>(labels[row]), metric.k);
     correct += right ? 1 : 0;
   }
@@ -104,6 +178,7 @@ std::map<std::string, double> MetricValues(const EvaluationSums& sums,
   const auto examples = static_cast<double>(sums.examples);
   std::map<std::string, double> values{{"loss", sums.loss / examples}};
   for (size_t i = 0; i < metrics.size(); ++i) {
+    if (!metrics[i].counts_examples()) continue;
     const double correct = i < sums.correct.size() ? static_cast<double>(sums.correct[i]) : 0.0;
     values[metrics[i].name()] = correct / examples;
   }

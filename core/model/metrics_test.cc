@@ -51,6 +51,21 @@ TEST(InferMetricsTest, KeepsTheOrder) {
   EXPECT_THAT(Names(*metrics), ElementsAre("top_5", "accuracy", "top_3"));
 }
 
+TEST(InferMetricsTest, EachByItsName) {
+  EXPECT_THAT(Names(*Infer("metrics { auc {} } metrics { auc { curve: PRECISION_RECALL } }"
+                           "metrics { precision {} } metrics { recall {} }"
+                           "metrics { mean_squared_error {} } metrics { mean_absolute_error {} }",
+                           ModelWith(LossKind::kSigmoidCrossEntropy, 1))),
+              ElementsAre("auc", "auc_pr", "precision", "recall", "mean_squared_error",
+                          "mean_absolute_error"));
+  EXPECT_THAT(Names(*Infer("metrics { precision {} } metrics { recall {} }",
+                           ModelWith(LossKind::kSoftmaxCrossEntropy, 10))),
+              ElementsAre("precision", "recall"));
+  EXPECT_THAT(Names(*Infer("metrics { mean_absolute_error {} }",
+                           ModelWith(LossKind::kMeanSquaredError, 1))),
+              ElementsAre("mean_absolute_error"));
+}
+
 TEST(InferMetricsTest, Refuses) {
   const ModelSpec softmax = ModelWith(LossKind::kSoftmaxCrossEntropy, 10);
   const ModelSpec sigmoid = ModelWith(LossKind::kSigmoidCrossEntropy, 1);
@@ -61,21 +76,43 @@ TEST(InferMetricsTest, Refuses) {
     const char* message;
   };
   for (const Case& c : std::vector<Case>{
-           {"metrics {}", softmax, "evaluation.metrics[0]: expected accuracy or top_k, found none"},
+           {"metrics {}", softmax,
+            "evaluation.metrics[0]: expected accuracy, top_k, auc, precision, recall, "
+            "mean_squared_error or mean_absolute_error, found none"},
            {"metrics { top_k {} }", softmax,
-            "evaluation.metrics[0].top_k.k: expected 1 to 10, found 0"},
+            "evaluation.metrics[0].top_k.k: expected 1..10 (the classes), found 0"},
            {"metrics { accuracy {} } metrics { top_k { k: 11 } }", softmax,
-            "evaluation.metrics[1].top_k.k: expected 1 to 10, found 11"},
+            "evaluation.metrics[1].top_k.k: expected 1..10 (the classes), found 11"},
            {"metrics { accuracy {} } metrics { accuracy {} }", softmax,
-            "evaluation.metrics[1]: accuracy is there twice"},
+            "evaluation.metrics[1]: expected each metric once, found accuracy again"},
+           {"metrics { auc {} } metrics { auc { curve: ROC } }", sigmoid,
+            "evaluation.metrics[1]: expected each metric once, found auc again"},
+           {"metrics { auc {} }", softmax,
+            "evaluation.metrics[0].auc: expected a model with the loss SIGMOID_CROSS_ENTROPY, "
+            "found SOFTMAX_CROSS_ENTROPY"},
+           {"metrics { mean_squared_error {} }", softmax,
+            "evaluation.metrics[0].mean_squared_error: expected a model with the loss "
+            "MEAN_SQUARED_ERROR or SIGMOID_CROSS_ENTROPY, found SOFTMAX_CROSS_ENTROPY"},
+           {"metrics { recall {} }", squared,
+            "evaluation.metrics[0].recall: expected a model with the loss SOFTMAX_CROSS_ENTROPY "
+            "or SIGMOID_CROSS_ENTROPY, found MEAN_SQUARED_ERROR"},
            {"metrics { top_k { k: 1 } }", sigmoid,
-            "evaluation.metrics[0].top_k: top_1 does not go with the loss SIGMOID_CROSS_ENTROPY"},
+            "evaluation.metrics[0].top_k: expected a model with the loss SOFTMAX_CROSS_ENTROPY, "
+            "found SIGMOID_CROSS_ENTROPY"},
            {"metrics { accuracy {} }", squared,
-            "evaluation.metrics[0].accuracy: accuracy does not go with the loss "
-            "MEAN_SQUARED_ERROR"}}) {
+            "evaluation.metrics[0].accuracy: expected a model with the loss "
+            "SOFTMAX_CROSS_ENTROPY or SIGMOID_CROSS_ENTROPY, found MEAN_SQUARED_ERROR"}}) {
     const auto metrics = Infer(c.config, c.model);
     EXPECT_EQ(metrics.status(), absl::InvalidArgumentError(c.message)) << c.config;
   }
+}
+
+TEST(InferMetricsTest, ACurveThatIsNone) {
+  v1::EvaluationConfig config;
+  config.add_metrics()->mutable_auc()->set_curve(static_cast<v1::EvaluationConfig::Auc::Curve>(7));
+  EXPECT_EQ(InferMetrics(config, ModelWith(LossKind::kSigmoidCrossEntropy, 1)).status(),
+            absl::InvalidArgumentError(
+                "evaluation.metrics[0].auc.curve: expected ROC or PRECISION_RECALL, found 7"));
 }
 
 TEST(CountCorrectTest, Accuracy) {
@@ -126,6 +163,12 @@ TEST(EvaluationSumsTest, AddsUpToMeans) {
   const std::vector<MetricSpec> metrics = {kAccuracy, TopK(5)};
   EXPECT_THAT(MetricValues(total, metrics),
               ElementsAre(Pair("accuracy", 0.6), Pair("loss", 0.8), Pair("top_5", 1.0)));
+}
+
+TEST(EvaluationSumsTest, TellsOnlyOfMetricsThatCountExamples) {
+  const std::vector<MetricSpec> metrics = {{MetricSpec::Kind::kAuc}, kAccuracy};
+  EXPECT_THAT(MetricValues({2, 4, {0, 3}}, metrics),
+              ElementsAre(Pair("accuracy", 0.75), Pair("loss", 0.5)));
 }
 
 TEST(EvaluationSumsTest, WithoutExamplesThereIsNoMean) {

@@ -232,25 +232,47 @@ absl::Status Model::DeliverGradients(const GradientTarget& target,
 }
 
 absl::StatusOr<EvaluationSums> Model::Evaluate(const Batch& batch,
-                                               absl::Span<const MetricSpec> metrics) {
+                                               absl::Span<const MetricSpec> metrics,
+                                               std::vector<float>* scores) {
   RETURN_IF_ERROR(CheckBatch(spec_, batch));
-  gradients_kept_ = false;
-  RETURN_IF_ERROR(first().Reserve(batch.size(), /*training=*/false));
   const Pass pass{batch.size(), /*training=*/false};
-  first().LoadBatch(batch.features.span(), batch.labels.span());
-  first().Forward(pass);
-  first().ComputeLoss(pass, /*weight=*/1);
-  loss_->Download(*first().loss_sum());
-  Tensor scores(Shape({batch.size(), spec_.output_size}));
-  RETURN_IF_ERROR(Explain(first().device()->CopyToHost(first().scores(), scores.span())));
+  RETURN_IF_ERROR(EnqueueEvaluation(pass, batch, batch.labels.span()));
+  std::vector<float> own_scores;
+  if (scores == nullptr) scores = &own_scores;
+  RETURN_IF_ERROR(DownloadScores(pass, scores));
   EvaluationSums sums;
   ASSIGN_OR_RETURN(sums.loss, AwaitLossSum());
   sums.examples = batch.size();
   for (const MetricSpec& metric : metrics) {
-    sums.correct.push_back(
-        CountCorrect(metric, spec_.output_size, scores.span(), batch.labels.span()));
+    sums.correct.push_back(metric.counts_examples() ? CountCorrect(metric, spec_.output_size,
+                                                                   *scores, batch.labels.span())
+                                                    : 0);
   }
   return sums;
+}
+
+absl::Status Model::Predict(const Batch& batch, std::vector<float>* scores) {
+  RETURN_IF_ERROR(CheckFeatures(spec_, batch.features));
+  const Pass pass{batch.features.shape().dim(0), /*training=*/false};
+  RETURN_IF_ERROR(EnqueueEvaluation(pass, batch, /*labels=*/{}));
+  return DownloadScores(pass, scores);
+}
+
+absl::Status Model::EnqueueEvaluation(const Pass& pass, const Batch& batch,
+                                      absl::Span<const float> labels) {
+  gradients_kept_ = false;
+  RETURN_IF_ERROR(first().Reserve(pass.batch, pass.training));
+  first().LoadBatch(batch.features.span(), labels);
+  first().Forward(pass);
+  if (labels.empty()) return absl::OkStatus();
+  first().ComputeLoss(pass, /*weight=*/1);
+  loss_->Download(*first().loss_sum());
+  return absl::OkStatus();
+}
+
+absl::Status Model::DownloadScores(const Pass& pass, std::vector<float>* scores) {
+  scores->resize(static_cast<size_t>(pass.batch * spec_.output_size));
+  return Explain(first().device()->CopyToHost(first().scores(), absl::MakeSpan(*scores)));
 }
 
 absl::Status Model::StartTrace(const Clock* clock) {

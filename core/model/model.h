@@ -115,8 +115,13 @@ class Model {
   absl::Status DeliverGradients(const GradientTarget& target,
                                 const GradientCallback& on_gradient_ready);
 
-  // Forward pass without dropout, on the first device.
-  absl::StatusOr<EvaluationSums> Evaluate(const Batch& batch, absl::Span<const MetricSpec> metrics);
+  // Forward pass without dropout, on the first device. `scores` (may be null) becomes the scores
+  // themselves, as Predict's.
+  absl::StatusOr<EvaluationSums> Evaluate(const Batch& batch, absl::Span<const MetricSpec> metrics,
+                                          std::vector<float>* scores = nullptr);
+  // Likewise without a loss: `scores` becomes the scores of the features, [rows, output_size]
+  // row-major. The batch's labels are not looked at.
+  absl::Status Predict(const Batch& batch, std::vector<float>* scores);
 
   // From the next step on ReadTrace tells the times of the last one. The clock must outlive the
   // model.
@@ -182,6 +187,11 @@ class Model {
   // That one, which may have a name, instead of `status`, the device's.
   absl::Status Explain(absl::Status status) const;
   Replica& first() const { return *replicas_.front(); }
+  // Enqueues a forward pass without dropout on the first device. Empty labels: it has no loss.
+  absl::Status EnqueueEvaluation(const Pass& pass, const Batch& batch,
+                                 absl::Span<const float> labels);
+  // Waits for the scores of that pass.
+  absl::Status DownloadScores(const Pass& pass, std::vector<float>* scores);
 
   const ModelSpec spec_;
   DeviceGroup* const group_;  // null: one device

@@ -347,6 +347,32 @@ TEST_P(ModelTest, EvaluationSumsAddUpOverBatches) {
   EXPECT_LE(whole.correct[0], whole.correct[1]);
 }
 
+TEST_P(ModelTest, PredictsTheScoresThatItEvaluates) {
+  TestModel test = Make(kConvolutional);
+  Batch batch = RandomBatch(test.model->spec(), 23, 3, 12);
+  std::vector<float> evaluated;
+  ASSERT_TRUE(test.model->Evaluate(batch, {}, &evaluated).ok());
+  EXPECT_EQ(evaluated.size(), 23u * 3);
+  batch.labels = Tensor();
+  std::vector<float> predicted = {1, 2, 3};
+  const absl::Status status = test.model->Predict(batch, &predicted);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(predicted, evaluated);
+}
+
+TEST_P(ModelTest, PredictsNothingOfBadFeatures) {
+  TestModel test = Make(kLinear);
+  std::vector<float> scores;
+  EXPECT_EQ(test.model->Predict(Batch(), &scores),
+            absl::InvalidArgumentError("batch: expected one example or more, found none"));
+  const int64_t inputs = test.model->spec().input.dim(0);
+  const Shape expected = {2, inputs};
+  const Shape wrong = {2, inputs + 1};
+  EXPECT_EQ(test.model->Predict({Tensor(wrong), Tensor()}, &scores),
+            absl::InvalidArgumentError("batch: features: expected the shape " +
+                                       expected.ToString() + ", found " + wrong.ToString()));
+}
+
 TEST_P(ModelTest, RefusesBadVariables) {
   TestModel test = Make(kLinear);
   const std::vector<float> values(12);

@@ -53,6 +53,36 @@ absl::Status EventWriter::AddScalars(int64_t step,
   return Write(std::move(event));
 }
 
+absl::Status EventWriter::AddHistograms(
+    int64_t step, absl::Span<const std::pair<std::string, Histogram>> histograms) {
+  v1::Event event;
+  event.set_step(step);
+  for (const auto& [tag, histogram] : histograms) {
+    v1::Summary::Value* out = event.mutable_summary()->add_value();
+    out->set_tag(tag);
+    *out->mutable_histo() = histogram.ToProto();
+  }
+  return Write(std::move(event));
+}
+
+absl::Status EventWriter::AddText(absl::string_view tag, absl::string_view text) {
+  v1::Event event;
+  v1::Summary::Value* out = event.mutable_summary()->add_value();
+  out->set_tag(std::string(tag));
+  out->mutable_tensor()->set_dtype(v1::TensorProto::DT_STRING);
+  out->mutable_tensor()->mutable_tensor_shape();
+  out->mutable_tensor()->add_string_val(std::string(text));
+  out->mutable_metadata()->set_data_class(v1::SummaryMetadata::DATA_CLASS_TENSOR);
+  out->mutable_metadata()->mutable_plugin_data()->set_plugin_name("text");
+  return Write(std::move(event));
+}
+
+absl::Status EventWriter::AddHparams(const Hparams& hparams) {
+  v1::Event event;
+  *event.mutable_summary() = HparamsSummary(hparams, clock_->Now());
+  return Write(std::move(event));
+}
+
 absl::Status EventWriter::Flush() {
   MutexLock lock(&mu_);
   return file_ == nullptr ? absl::OkStatus() : file_->Sync();

@@ -10,10 +10,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
 #include "core/base/mutex.h"
+#include "core/summary/histogram.h"
+#include "core/summary/hparams.h"
 #include "keelson/v1/event.pb.h"
 
 namespace keelson {
@@ -34,6 +37,13 @@ class EventWriter {
   // One event with all the (tag, value) pairs. NOT_FOUND: the directory is gone; it is not created
   // again.
   absl::Status AddScalars(int64_t step, absl::Span<const std::pair<std::string, double>> scalars);
+  // Likewise, with histograms.
+  absl::Status AddHistograms(int64_t step,
+                             absl::Span<const std::pair<std::string, Histogram>> histograms);
+  // A text about the whole run, shown as Markdown.
+  absl::Status AddText(absl::string_view tag, absl::string_view text);
+  // The run's settings; it begins now.
+  absl::Status AddHparams(const Hparams& hparams);
   absl::Status Flush();
 
   // Of the newest file.

@@ -88,6 +88,47 @@ TEST_F(EventWriterTest, BytesOfAnEvent) {
                                          14));
 }
 
+TEST_F(EventWriterTest, Histograms) {
+  const auto writer = NewWriter();
+  Histogram kernel, bias;
+  kernel.Add({0.5f, 0.25f});
+  bias.Add({-1.0f});
+  ASSERT_TRUE(writer->AddHistograms(7, {{"dense/kernel", kernel}, {"dense/bias", bias}}).ok());
+  const v1::Event event = ReadEvents(writer->path()).at(1);
+  EXPECT_EQ(event.step(), 7);
+  ASSERT_EQ(event.summary().value_size(), 2);
+  EXPECT_EQ(event.summary().value(0).tag(), "dense/kernel");
+  EXPECT_EQ(event.summary().value(0).histo().num(), 2);
+  EXPECT_EQ(event.summary().value(1).histo().max(), -1);
+}
+
+TEST_F(EventWriterTest, TextIsAStringTensorOfRankZero) {
+  const auto writer = NewWriter();
+  ASSERT_TRUE(writer->AddText("config", "train {}").ok());
+  const v1::Event event = ReadEvents(writer->path()).at(1);
+  EXPECT_EQ(event.step(), 0);
+  ASSERT_EQ(event.summary().value_size(), 1);
+  const v1::Summary::Value& value = event.summary().value(0);
+  EXPECT_EQ(value.tag(), "config");
+  EXPECT_EQ(value.metadata().plugin_data().plugin_name(), "text");
+  EXPECT_EQ(value.tensor().dtype(), v1::TensorProto::DT_STRING);
+  EXPECT_EQ(value.tensor().tensor_shape().dim_size(), 0);
+  ASSERT_EQ(value.tensor().string_val_size(), 1);
+  EXPECT_EQ(value.tensor().string_val(0), "train {}");
+}
+
+TEST_F(EventWriterTest, HparamsBeginNow) {
+  const auto writer = NewWriter();
+  Hparams hparams;
+  hparams.values = {{"optimizer", "adam"}};
+  ASSERT_TRUE(writer->AddHparams(hparams).ok());
+  const v1::Event event = ReadEvents(writer->path()).at(1);
+  ASSERT_EQ(event.summary().value_size(), 2);
+  v1::HParamsPluginData data;
+  ASSERT_TRUE(data.ParseFromString(event.summary().value(1).metadata().plugin_data().content()));
+  EXPECT_EQ(data.session_start_info().start_time_secs(), 1'700'000'000.25);
+}
+
 TEST_F(EventWriterTest, TwoInOneSecondDoNotShareAFile) {
   const auto first = NewWriter();
   const auto second = NewWriter();

@@ -37,7 +37,13 @@ class KeelsonCtlTest(unittest.TestCase):
         self.assertEqual(result.returncode, exit_code, result.stdout + result.stderr)
         return result.stderr if exit_code != 0 else result.stdout
 
-    def start_chief(self):
+    def token_file(self, token):
+        with tempfile.NamedTemporaryFile("w", suffix=".token", delete=False) as file:
+            file.write(token + "\n")
+        self.addCleanup(os.remove, file.name)
+        return file.name
+
+    def start_chief(self, *flags):
         """A chief that waits for a server which never comes; its address."""
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
@@ -49,6 +55,7 @@ class KeelsonCtlTest(unittest.TestCase):
                 f"--chief_hosts={chief}",
                 f"--ps_hosts={ps}",
                 f"--worker_hosts={worker}",
+                *flags,
             ],
             stderr=subprocess.DEVNULL,
         )
@@ -71,6 +78,28 @@ class KeelsonCtlTest(unittest.TestCase):
         self.assertEqual(len(error.splitlines()), 1, error)
         error = self.run_tool(f"--chief={chief}", "mode", "sync", exit_code=2)
         self.assertIn("expected a worker that is alive", error)
+
+    def test_without_a_token_only_members_end_the_training(self):
+        chief = self.start_chief()
+        patience = f"--timeout={TIMEOUT_SECONDS}"
+        error = self.run_tool(f"--chief={chief}", patience, "end", exit_code=2)
+        self.assertIn("needs --auth_token_file", error)
+        self.assertEqual(len(error.splitlines()), 1, error)
+
+    def test_changes_need_the_jobs_token(self):
+        token = self.token_file("0123456789abcdef")
+        ask = (f"--chief={self.start_chief(f'--auth_token_file={token}')}", f"--timeout={TIMEOUT_SECONDS}")
+        wrong = self.token_file("fedcba9876543210")
+        self.assertIn("WAITING_FOR_SERVERS", self.run_tool(*ask, "status"))
+        for command in (("end", "--reason=good enough"), ("mode", "ssp:4")):
+            self.assertIn("the call has none", self.run_tool(*ask, *command, exit_code=2))
+            error = self.run_tool(*ask, f"--auth_token_file={wrong}", *command, exit_code=2)
+            self.assertIn("not that of the job", error)
+            self.assertEqual(len(error.splitlines()), 1, error)
+            allowed = self.run_tool(*ask, f"--auth_token_file={token}", *command, exit_code=2)
+            self.assertIn("the job does not train", allowed)
+        error = self.run_tool(*ask, "--auth_token_file=/nonexistent", "end", exit_code=2)
+        self.assertIn("/nonexistent", error)
 
     def test_a_chief_that_does_not_answer_is_one_clear_line(self):
         with socket.socket() as deaf:

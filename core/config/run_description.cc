@@ -1,0 +1,89 @@
+#include "core/config/run_description.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "core/base/status_macros.h"
+#include "core/cluster/consistency.h"
+#include "core/model/metrics.h"
+#include "core/model/model_spec.h"
+
+namespace keelson {
+namespace {
+
+// Of the field that is set in the oneof; empty without one.
+std::string ChoiceIn(const google::protobuf::Message& message, const std::string& oneof) {
+  const google::protobuf::FieldDescriptor* const field =
+      message.GetReflection()->GetOneofFieldDescriptor(
+          message, message.GetDescriptor()->FindOneofByName(oneof));
+  return field == nullptr ? "" : field->name();
+}
+
+// As Markdown that is shown as it is.
+std::string AsCode(const std::string& text) {
+  return absl::StrCat("    ", absl::StrReplaceAll(text, {{"\n", "\n    "}}));
+}
+
+// A table in Markdown: a row for each layer.
+std::string DescribeModel(const ModelSpec& model) {
+  std::string text = absl::StrCat("| layer | kind | output | parameters |\n|---|---|---|---:|\n",
+                                  "| input | | ", model.input.ToString(), " | |\n");
+  int64_t all = 0;
+  for (const LayerSpec& layer : model.layers) {
+    int64_t parameters = 0;
+    for (const int variable : layer.variables()) {
+      parameters += model.variables[static_cast<size_t>(variable)].shape.num_elements();
+    }
+    all += parameters;
+    absl::StrAppend(&text, "| `", layer.name, "` | ", LayerKindName(layer.kind), " | ",
+                    layer.output.ToString(), " | ", parameters, " |\n");
+  }
+  absl::StrAppend(&text, "\n", all, " parameters, loss ", LossKindName(model.loss), "\n");
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<Hparams> DescribeHparams(const v1::TrainConfig& config) {
+  ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
+  ASSIGN_OR_RETURN(const std::vector<MetricSpec> metrics, InferMetrics(config.evaluation(), model));
+  ASSIGN_OR_RETURN(const ConsistencyMode mode,
+                   ConsistencyMode::FromProto(config.consistency().mode()));
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  Hparams out;
+  out.values = {
+      {"model", config.model().name()},
+      {"loss", LossKindName(model.loss)},
+      {"optimizer", ChoiceIn(config.optimizer(), "kind")},
+      {"clip_global_norm", number(config.optimizer().clip_global_norm())},
+      {"l2", number(config.optimizer().l2())},
+      {"learning_rate", number(config.learning_rate().base())},
+      {"learning_rate_schedule", ChoiceIn(config.learning_rate(), "schedule")},
+      {"warmup_steps", number(config.learning_rate().warmup_steps())},
+      {"batch_size", number(config.train().batch_size())},
+      {"max_steps", number(config.train().max_steps())},
+      {"epochs", number(config.train().epochs())},
+      {"seed", number(config.train().seed())},
+      {"mode", mode.ToString()},
+      {"pipeline_depth", number(config.transfer().depth())},
+  };
+  out.metrics = {{"", "loss"}, {"eval", "loss"}};
+  for (const MetricSpec& metric : metrics) out.metrics.push_back({"eval", metric.name()});
+  return out;
+}
+
+absl::Status WriteRunDescription(const v1::TrainConfig& config, EventWriter* writer) {
+  ASSIGN_OR_RETURN(const Hparams hparams, DescribeHparams(config));
+  ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
+  RETURN_IF_ERROR(writer->AddText("model", DescribeModel(model)));
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(config, &text);
+  RETURN_IF_ERROR(writer->AddText("config", AsCode(text)));
+  return writer->AddHparams(hparams);
+}
+
+}  // namespace keelson

@@ -1,0 +1,165 @@
+#include "core/scoring/evaluation_tally.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/scoring/probabilities.h"
+
+namespace keelson {
+namespace {
+
+std::vector<std::string> NamesOr(std::vector<std::string> names, int64_t classes) {
+  if (!names.empty()) return names;
+  for (int64_t i = 0; i < classes; ++i) names.push_back(absl::StrCat(i));
+  return names;
+}
+
+}  // namespace
+
+EvaluationTally::EvaluationTally(const ModelSpec* model, const std::vector<MetricSpec>* metrics,
+                                 std::vector<std::string> class_names)
+    : model_(*model),
+      metrics_(*metrics),
+      class_names_(NamesOr(std::move(class_names), model->num_classes())),
+      counts_(model->num_classes()) {}
+
+void EvaluationTally::Add(int64_t first_record, const Batch& batch, const EvaluationSums& sums,
+                          absl::Span<float> scores) {
+  sums_.Add(sums);
+  const auto outputs = static_cast<size_t>(model_.output_size);
+  const auto inputs = static_cast<size_t>(batch.features.shape().row_elements());
+  for (size_t row = 0; row < static_cast<size_t>(batch.size()); ++row) {
+    const int64_t record = first_record + static_cast<int64_t>(row);
+    const float label = batch.labels.span()[row];
+    const absl::Span<float> of_row = scores.subspan(row * outputs, outputs);
+    const auto features = batch.features.span().subspan(row * inputs, inputs);
+    switch (model_.loss) {
+      case LossKind::kSoftmaxCrossEntropy:
+        AddClasses(record, label, of_row, features);
+        break;
+      case LossKind::kSigmoidCrossEntropy:
+        AddBinary(record, label, of_row.data(), features);
+        break;
+      case LossKind::kMeanSquaredError:
+        AddRegression(record, label, of_row[0], features);
+        break;
+    }
+  }
+}
+
+void EvaluationTally::AddClasses(int64_t record, float label, absl::Span<float> scores,
+                                 absl::Span<const float> features) {
+  const int64_t predicted = PredictedClass(scores);
+  ScoresToProbabilities(model_.loss, model_.output_size, scores);
+  const auto label_class = static_cast<int64_t>(label);
+  const float confidence = predicted < 0 ? std::numeric_limits<float>::quiet_NaN()
+                                         : scores[static_cast<size_t>(predicted)];
+  counts_.Add(label_class, predicted);
+  calibration_.Add(confidence, predicted == label_class);
+  AddWrong(record, label, predicted, confidence, scores[static_cast<size_t>(label_class)],
+           features);
+}
+
+void EvaluationTally::AddBinary(int64_t record, float label, float* score,
+                                absl::Span<const float> features) {
+  const bool positive = label > 0.5f;
+  ranking_.Add(*score, positive);
+  const int64_t predicted = std::isnan(*score) ? -1 : (*score > 0 ? 1 : 0);
+  ScoresToProbabilities(model_.loss, 1, absl::MakeSpan(score, 1));
+  const float probability = *score;
+  counts_.Add(positive ? 1 : 0, predicted);
+  calibration_.Add(probability, positive);
+  errors_.Add(label, probability);
+  AddWrong(record, label, predicted, predicted == 1 ? probability : 1 - probability,
+           positive ? probability : 1 - probability, features);
+}
+
+void EvaluationTally::AddRegression(int64_t record, float target, float prediction,
+                                    absl::Span<const float> features) {
+  errors_.Add(target, prediction);
+  pairs_.Add(record, target, prediction);
+  if (prediction == target) return;
+  worst_.Add({.record = record,
+              .badness = std::abs(static_cast<double>(prediction) - target),
+              .label = target,
+              .prediction = prediction,
+              .input = {}},
+             features);
+}
+
+void EvaluationTally::AddWrong(int64_t record, float label, int64_t predicted, float confidence,
+                               float label_probability, absl::Span<const float> features) {
+  if (predicted == static_cast<int64_t>(label)) return;
+  worst_.Add({.record = record,
+              .badness = -static_cast<double>(label_probability),
+              .label = label,
+              .prediction = static_cast<float>(predicted),
+              .confidence = confidence,
+              .label_probability = label_probability,
+              .input = {}},
+             features);
+}
+
+EvaluationOutcome EvaluationTally::Finish() const {
+  EvaluationOutcome outcome;
+  outcome.report = Report();
+  outcome.metrics = MetricValues(sums_, metrics_);
+  for (const MetricSpec& metric : metrics_) {
+    if (metric.counts_examples()) continue;
+    outcome.metrics[metric.name()] = Value(metric, outcome.report);
+  }
+  return outcome;
+}
+
+EvaluationReport EvaluationTally::Report() const {
+  EvaluationReport report;
+  report.loss = model_.loss;
+  report.examples = sums_.examples;
+  report.wrong = worst_.worst();
+  report.input_shape = model_.input;
+  if (model_.loss != LossKind::kSoftmaxCrossEntropy) {
+    report.mean_squared_error = errors_.MeanSquared();
+    report.mean_absolute_error = errors_.MeanAbsolute();
+  }
+  if (model_.loss == LossKind::kSigmoidCrossEntropy) report.ranking = ranking_.Curves();
+  if (model_.loss == LossKind::kMeanSquaredError) {
+    report.pairs = pairs_.Pairs();
+    return report;
+  }
+  report.classes = class_names_;
+  report.accuracy = counts_.Accuracy();
+  report.confusion = counts_.Confusion();
+  report.per_class = counts_.Qualities();
+  report.calibration = calibration_.Bins();
+  report.calibration_error = calibration_.Error();
+  return report;
+}
+
+double EvaluationTally::Value(const MetricSpec& metric, const EvaluationReport& report) const {
+  // Of binary labels those of label 1 count, otherwise the mean of the classes.
+  const auto quality = [&] {
+    return model_.output_size == 1 ? report.per_class[1] : MeanOfClasses(report.per_class);
+  };
+  switch (metric.kind) {
+    case MetricSpec::Kind::kAuc:
+      return report.ranking->auc;
+    case MetricSpec::Kind::kAucPrecisionRecall:
+      return report.ranking->auc_pr;
+    case MetricSpec::Kind::kPrecision:
+      return quality().precision;
+    case MetricSpec::Kind::kRecall:
+      return quality().recall;
+    case MetricSpec::Kind::kMeanSquaredError:
+      return report.mean_squared_error;
+    case MetricSpec::Kind::kMeanAbsoluteError:
+      return report.mean_absolute_error;
+    case MetricSpec::Kind::kAccuracy:
+    case MetricSpec::Kind::kTopK:
+      break;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace keelson

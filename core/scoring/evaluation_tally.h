@@ -1,0 +1,75 @@
+// Adds an evaluation up, batch by batch: its metrics, and the report of what is wrong.
+#ifndef KEELSON_CORE_SCORING_EVALUATION_TALLY_H_
+#define KEELSON_CORE_SCORING_EVALUATION_TALLY_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/model/batch.h"
+#include "core/model/metrics.h"
+#include "core/model/model_spec.h"
+#include "core/scoring/binary_ranking.h"
+#include "core/scoring/calibration.h"
+#include "core/scoring/class_counts.h"
+#include "core/scoring/prediction_errors.h"
+#include "core/scoring/report.h"
+#include "core/scoring/worst_examples.h"
+
+namespace keelson {
+
+struct EvaluationOutcome {
+  // "loss" and the other metrics by their names.
+  std::map<std::string, double> metrics;
+  // Without a step and a time.
+  EvaluationReport report;
+};
+
+// Memory does not grow with the examples, beyond 4 MiB for the scores of binary labels and then
+// 16 MiB (BinaryRanking). Not thread-safe.
+class EvaluationTally {
+ public:
+  // Both outlive the tally. `class_names` are empty or one for each class of the model.
+  EvaluationTally(const ModelSpec* model, const std::vector<MetricSpec>* metrics,
+                  std::vector<std::string> class_names);
+
+  // `sums`, of the tally's metrics, and `scores` are Model::Evaluate's of the batch, whose records
+  // are numbered on from `first_record`. `scores` become probabilities.
+  void Add(int64_t first_record, const Batch& batch, const EvaluationSums& sums,
+           absl::Span<float> scores);
+
+  // Of all that were added. Metrics without a value, such as auc where all labels are the same, are
+  // not-a-number; precision and recall without predictions or examples are 0.
+  EvaluationOutcome Finish() const;
+
+ private:
+  void AddClasses(int64_t record, float label, absl::Span<float> scores,
+                  absl::Span<const float> features);
+  void AddBinary(int64_t record, float label, float* score, absl::Span<const float> features);
+  void AddRegression(int64_t record, float target, float prediction,
+                     absl::Span<const float> features);
+  void AddWrong(int64_t record, float label, int64_t predicted, float confidence,
+                float label_probability, absl::Span<const float> features);
+  EvaluationReport Report() const;
+  double Value(const MetricSpec& metric, const EvaluationReport& report) const;
+
+  const ModelSpec& model_;
+  const std::vector<MetricSpec>& metrics_;
+  const std::vector<std::string> class_names_;
+  EvaluationSums sums_;
+  WorstExamples worst_;
+  // Of classes and binary labels.
+  ClassCounts counts_;
+  Calibration calibration_;
+  BinaryRanking ranking_;
+  // Of regression, and of the probability of binary labels.
+  PredictionErrors errors_;
+  PairSample pairs_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_SCORING_EVALUATION_TALLY_H_

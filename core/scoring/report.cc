@@ -1,0 +1,115 @@
+#include "core/scoring/report.h"
+
+#include <nlohmann/json.hpp>
+
+namespace keelson {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json Points(const std::vector<CurvePoint>& points) {
+  Json json = Json::array();
+  for (const CurvePoint& point : points) json.push_back({point.x, point.y});
+  return json;
+}
+
+Json PerClass(const std::vector<ClassQuality>& qualities) {
+  Json json = Json::array();
+  for (const ClassQuality& quality : qualities) {
+    json.push_back({{"precision", quality.precision},
+                    {"recall", quality.recall},
+                    {"f1", quality.f1},
+                    {"support", quality.support}});
+  }
+  return json;
+}
+
+Json Bins(const std::vector<CalibrationBin>& bins) {
+  Json json = Json::array();
+  for (const CalibrationBin& bin : bins) {
+    json.push_back({{"from", bin.from},
+                    {"to", bin.to},
+                    {"count", bin.count},
+                    {"confidence", bin.confidence},
+                    {"accuracy", bin.accuracy}});
+  }
+  return json;
+}
+
+Json WrongClass(const WrongExample& example) {
+  Json json = {{"record", example.record}, {"label", static_cast<int64_t>(example.label)}};
+  json["predicted"] = nullptr;
+  if (example.prediction >= 0) json["predicted"] = static_cast<int64_t>(example.prediction);
+  json["confidence"] = example.confidence;
+  json["label_probability"] = example.label_probability;
+  return json;
+}
+
+Json WrongNumber(const WrongExample& example) {
+  return {
+      {"record", example.record}, {"target", example.label}, {"prediction", example.prediction}};
+}
+
+Json Wrong(const EvaluationReport& report) {
+  Json json = Json::array();
+  const bool classes = report.loss != LossKind::kMeanSquaredError;
+  for (const WrongExample& example : report.wrong) {
+    json.push_back(classes ? WrongClass(example) : WrongNumber(example));
+    if (example.input.empty()) continue;
+    json.back()["input"] = {{"shape", report.input_shape.dims()}, {"values", example.input}};
+  }
+  return json;
+}
+
+void AddClasses(const EvaluationReport& report, Json* json) {
+  (*json)["classes"] = report.classes;
+  (*json)["accuracy"] = report.accuracy;
+  if (!report.confusion.empty()) (*json)["confusion"] = report.confusion;
+  (*json)["per_class"] = PerClass(report.per_class);
+  (*json)["calibration"] = Bins(report.calibration);
+  (*json)["calibration_error"] = report.calibration_error;
+}
+
+void AddRanking(const RankingCurves& ranking, Json* json) {
+  (*json)["roc"] = Points(ranking.roc);
+  (*json)["auc"] = ranking.auc;
+  (*json)["precision_recall"] = Points(ranking.precision_recall);
+  (*json)["auc_pr"] = ranking.auc_pr;
+}
+
+void AddRegression(const EvaluationReport& report, Json* json) {
+  (*json)["mean_squared_error"] = report.mean_squared_error;
+  (*json)["mean_absolute_error"] = report.mean_absolute_error;
+  (*json)["pairs"] = report.pairs;
+}
+
+}  // namespace
+
+const char* ReportKind(LossKind loss) {
+  switch (loss) {
+    case LossKind::kSoftmaxCrossEntropy:
+      return "classification";
+    case LossKind::kSigmoidCrossEntropy:
+      return "binary";
+    case LossKind::kMeanSquaredError:
+      return "regression";
+  }
+  return "";
+}
+
+std::string FormatReport(const EvaluationReport& report) {
+  Json json = {{"step", report.step},
+               {"time", static_cast<double>(absl::ToUnixMicros(report.time)) / 1e6},
+               {"kind", ReportKind(report.loss)},
+               {"examples", report.examples}};
+  if (report.loss == LossKind::kMeanSquaredError) {
+    AddRegression(report, &json);
+  } else {
+    AddClasses(report, &json);
+  }
+  if (report.ranking.has_value()) AddRanking(*report.ranking, &json);
+  json["wrong"] = Wrong(report);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace keelson

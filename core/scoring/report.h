@@ -1,0 +1,58 @@
+// What an evaluation tells beyond its metrics: what the model gets wrong, and how sure it was.
+#ifndef KEELSON_CORE_SCORING_REPORT_H_
+#define KEELSON_CORE_SCORING_REPORT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "core/model/model_spec.h"
+#include "core/scoring/binary_ranking.h"
+#include "core/scoring/calibration.h"
+#include "core/scoring/class_counts.h"
+#include "core/scoring/worst_examples.h"
+#include "core/tensor/shape.h"
+
+namespace keelson {
+
+struct EvaluationReport {
+  int64_t step = 0;
+  absl::Time time;
+  LossKind loss = LossKind::kSoftmaxCrossEntropy;
+  int64_t examples = 0;
+  // The worst first. Of classes only those whose label was not predicted, by the label's
+  // probability; otherwise by the distance from the target.
+  std::vector<WrongExample> wrong;
+  Shape input_shape;
+
+  // Of classes, for binary labels 0 and 1.
+  std::vector<std::string> classes;
+  double accuracy = 0;
+  std::vector<std::vector<int64_t>> confusion;  // as ClassCounts::Confusion
+  std::vector<ClassQuality> per_class;
+  // Of the predicted class's probability; for binary labels of that of label 1.
+  std::vector<CalibrationBin> calibration;
+  double calibration_error = 0;
+
+  // Of binary labels.
+  std::optional<RankingCurves> ranking;
+
+  // Otherwise.
+  double mean_squared_error = 0;
+  double mean_absolute_error = 0;
+  std::vector<std::pair<float, float>> pairs;  // a sample of (target, prediction)
+};
+
+// "classification", "binary" or "regression".
+const char* ReportKind(LossKind loss);
+
+// As JSON on one line, with a line break: the `report` of docs/dashboard-api.md without "run" and
+// "steps". Numbers that are not finite, and a prediction that is none, are null.
+std::string FormatReport(const EvaluationReport& report);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_SCORING_REPORT_H_

@@ -1,0 +1,51 @@
+// How values are distributed, as TensorBoard shows it.
+// Format: tsl/lib/histogram/histogram.h, with its default buckets.
+#ifndef KEELSON_CORE_SUMMARY_HISTOGRAM_H_
+#define KEELSON_CORE_SUMMARY_HISTOGRAM_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "keelson/v1/event.pb.h"
+
+namespace keelson {
+
+// Values that are not finite are counted apart and take no part in anything else. 12 KiB. Not
+// thread-safe.
+class Histogram {
+ public:
+  Histogram();
+
+  void Add(absl::Span<const float> values);
+
+  // Of the finite values. Without any, the least is the largest double and the greatest its
+  // negative, as TensorFlow has it.
+  double min() const { return min_; }
+  double max() const { return max_; }
+  double sum() const { return sum_; }
+  double sum_squares() const { return sum_squares_; }
+  int64_t num() const { return num_; }
+  int64_t non_finite() const { return non_finite_; }
+
+  // counts()[i] values are in [BucketLimits()[i - 1], BucketLimits()[i]).
+  absl::Span<const int64_t> counts() const { return counts_; }
+  // 0, and to both sides 1e-12 growing by a tenth up to 1e20, and the largest double.
+  static absl::Span<const double> BucketLimits();
+
+  // Empty buckets in a row become one.
+  v1::HistogramProto ToProto() const;
+
+ private:
+  std::vector<int64_t> counts_;
+  double min_;
+  double max_;
+  double sum_ = 0;
+  double sum_squares_ = 0;
+  int64_t num_ = 0;
+  int64_t non_finite_ = 0;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_SUMMARY_HISTOGRAM_H_

@@ -1,0 +1,61 @@
+#include "worker/gradient_histograms.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "worker/gradient_decoding.h"
+
+namespace keelson {
+
+GradientHistograms::GradientHistograms(Options options, std::vector<VariableSpec> variables,
+                                       const Clock* clock, FileSystem* file_system)
+    : options_(std::move(options)),
+      variables_(std::move(variables)),
+      clock_(clock),
+      file_system_(file_system) {}
+
+void GradientHistograms::UseWireMemory(std::vector<WireLayout> layouts,
+                                       std::vector<std::vector<absl::Span<uint8_t>>> gradients) {
+  layouts_ = std::move(layouts);
+  encoded_ = std::move(gradients);
+}
+
+void GradientHistograms::BeginStep() {
+  wanted_ = steps_++ % options_.every == 0;
+  histograms_.clear();
+}
+
+void GradientHistograms::Add(int variable, absl::Span<const float> gradient) {
+  const VariableSpec& spec = variables_[static_cast<size_t>(variable)];
+  if (!spec.trained()) return;
+  histograms_.emplace_back(absl::StrCat("gradients/", spec.name), Histogram());
+  histograms_.back().second.Add(gradient);
+}
+
+void GradientHistograms::AddEncoded(int variable, int set) {
+  const auto v = static_cast<size_t>(variable);
+  DecodeGradient(layouts_[v], encoded_[static_cast<size_t>(set)][v].data(), &decoded_);
+  Add(variable, decoded_);
+}
+
+void GradientHistograms::EndStep(int64_t step) {
+  if (!wanted_) return;
+  wanted_ = false;
+  const absl::Status status = Write(step);
+  if (!status.ok() && !failing_) {
+    LogWarning("no histograms of gradients until this works: ", status.message());
+  }
+  failing_ = !status.ok();
+}
+
+absl::Status GradientHistograms::Write(int64_t step) {
+  if (writer_ == nullptr) {
+    ASSIGN_OR_RETURN(writer_, EventWriter::Create(options_.directory, clock_, file_system_));
+  }
+  int64_t non_finite = 0;
+  for (const auto& [tag, histogram] : histograms_) non_finite += histogram.non_finite();
+  RETURN_IF_ERROR(writer_->AddHistograms(step, histograms_));
+  return writer_->AddScalars(step, {{"gradients/non_finite", static_cast<double>(non_finite)}});
+}
+
+}  // namespace keelson
