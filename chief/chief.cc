@@ -25,13 +25,17 @@ constexpr absl::Duration kEvaluatorAbsence = absl::Seconds(30);
 // While training, the clock is looked at this often.
 constexpr absl::Duration kTrainingLook = absl::Seconds(1);
 
+// A synchronous step takes several.
+int64_t BatchesPerStep(const v1::TrainConfig& config) {
+  const v1::ConsistencyMode& mode = config.consistency().mode();
+  return mode.has_synchronous() ? mode.synchronous().replicas_to_aggregate() : 1;
+}
+
 int64_t MaxSteps(const ChiefOptions& options) {
   const v1::TrainingConfig& train = options.config.train();
   if (train.max_steps() > 0) return train.max_steps();
-  // A synchronous step takes several batches.
-  const v1::ConsistencyMode& mode = options.config.consistency().mode();
-  const int64_t batches = mode.has_synchronous() ? mode.synchronous().replicas_to_aggregate() : 1;
-  return WorkLedger::StepsFor(train.epochs(), options.train_records, train.batch_size() * batches);
+  return WorkLedger::StepsFor(train.epochs(), options.train_records,
+                              train.batch_size() * BatchesPerStep(options.config));
 }
 
 Coordinator::Options CoordinatorOptions(const ChiefOptions& options, const ConsistencyMode& mode) {
@@ -72,6 +76,12 @@ absl::Status LossNotFinite(int64_t step) {
                    "; lower learning_rate.base or set optimizer.clip_global_norm"));
 }
 
+void LogEarlyEnd(const Coordinator::Status& job) {
+  if (job.step >= job.max_steps) return;
+  LogInfo("training has ended early at step ", job.step, " of ", job.max_steps, ": ",
+          job.end_reason);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Chief>> Chief::Create(ChiefOptions options,
@@ -92,12 +102,8 @@ absl::StatusOr<std::unique_ptr<Chief>> Chief::Create(ChiefOptions options,
       ConsistencyMode::FromProto(options.config.consistency().mode(), "consistency.mode"));
   std::unique_ptr<Chief> chief(
       new Chief(std::move(options), std::move(servers), max_steps, mode, clock, stop));
-  Reporter::Options reports = {model_dir, std::move(learning_rate),
-                               [servers = &chief->servers_] { return servers->Missing(); },
-                               [snapshots = &chief->snapshotter_] { return snapshots->figures(); },
-                               chief->options_.file_system};
-  ASSIGN_OR_RETURN(chief->reporter_,
-                   Reporter::Create(std::move(reports), clock, &chief->coordinator_));
+  ASSIGN_OR_RETURN(chief->reporter_, Reporter::Create(chief->ReporterOptions(learning_rate), clock,
+                                                      &chief->coordinator_));
   return chief;
 }
 
@@ -112,13 +118,28 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
       directory_(options_.file_system, options_.config.checkpoint().model_dir(), clock),
       storage_(MakeStorage(options_)),
       coordinator_(CoordinatorOptions(options_, mode), clock),
-      handler_(&coordinator_),
+      handler_(&coordinator_, [this] { return servers_.States(); }),
       servers_(ServerGroupOptions(options_), std::move(servers), storage_.get(), clock, &stop_),
       snapshotter_(&directory_, &servers_,
                    {options_.config.checkpoint().keep_max(),
                     options_.config.checkpoint().keep_every_n_hours()},
                    clock),
       supervisor_(&servers_, this, clock, options_.supervision) {}
+
+Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_rate) {
+  Reporter::Options out = {options_.config.checkpoint().model_dir(), learning_rate};
+  out.missing_servers = [this] { return servers_.Missing(); };
+  out.snapshots = [this] { return snapshotter_.figures(); };
+  out.servers = [this] { return servers_.States(); };
+  out.chief.task = options_.self;
+  out.chief.peer = options_.peer;
+  out.chief.incarnation = options_.incarnation;
+  out.expected_members = options_.expected_members;
+  const int64_t batch = options_.config.train().batch_size() * BatchesPerStep(options_.config);
+  out.steps_per_epoch = static_cast<double>(options_.train_records) / static_cast<double>(batch);
+  out.file_system = options_.file_system;
+  return out;
+}
 
 absl::Status Chief::Run() {
   // Before this process writes anything there itself.
@@ -169,12 +190,12 @@ absl::Status Chief::Train() {
     const absl::Duration now = clock_->Monotonic();
     const int64_t step =
         coordinator_.WaitForSteps(schedule.AwaitedStep(now), now + kTrainingLook, stop_);
-    if (coordinator_.GetStatus().totals.non_finite_losses > 0) return LossNotFinite(step);
-    if (stop_.raised()) {
-      if (replaced().ok()) WriteSnapshot(coordinator_.LedgerState()).IgnoreError();  // logged
-      return absl::CancelledError(absl::StrCat("by a signal at step ", step));
+    const Coordinator::Status job = coordinator_.GetStatus();
+    RETURN_IF_ERROR(CheckTraining(job));
+    if (job.trained) {
+      LogEarlyEnd(job);
+      return absl::OkStatus();
     }
-    if (step >= max_steps_) return absl::OkStatus();
     if (!schedule.Due(step, clock_->Monotonic())) continue;
     if (WriteSnapshot(coordinator_.LedgerState()).ok()) {
       schedule.NoteSaved(coordinator_.GetStatus().snapshot_step, clock_->Monotonic());
@@ -182,6 +203,13 @@ absl::Status Chief::Train() {
       schedule.NoteFailed(clock_->Monotonic());
     }
   }
+}
+
+absl::Status Chief::CheckTraining(const Coordinator::Status& job) {
+  if (job.totals.non_finite_losses > 0) return LossNotFinite(job.step);
+  if (!stop_.raised()) return absl::OkStatus();
+  if (replaced().ok()) WriteSnapshot(coordinator_.LedgerState()).IgnoreError();  // logged
+  return absl::CancelledError(absl::StrCat("by a signal at step ", job.step));
 }
 
 absl::Status Chief::WriteSnapshot(const v1::JobState& state) {

@@ -39,8 +39,12 @@ struct ChiefOptions {
   int64_t train_records = 0;
   // An evaluator belongs to the job: the end waits for it even if it has not been heard of yet.
   bool expects_evaluator = false;
+  // Workers and evaluators that the cluster's description names, for people.
+  std::vector<Task> expected_members;
   // The chief's own "host:port", announced to the servers. May be empty.
   std::string address;
+  // "host:pid" of this process, for people.
+  std::string peer;
   absl::Duration startup_timeout = absl::Minutes(10);
   absl::Duration lease = absl::Seconds(10);
   CheckpointWriter checkpoint_writer = CheckpointWriter::kServers;
@@ -84,10 +88,12 @@ class Chief : private SupervisedJob {
   Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int64_t max_steps,
         const ConsistencyMode& mode, const Clock* clock, StopSignal* stop);
 
+  Reporter::Options ReporterOptions(const LearningRateSchedule& learning_rate);
   absl::Status RunJob();
 
   // ---- The start (chief_start.cc).
   absl::Status StartOrAdopt();
+  void DescribeRun(const Placement& placement);
   // Makes calls of all servers, again while one of them is away: it may be on its way back.
   absl::Status CallServers(absl::FunctionRef<absl::Status()> call);
   absl::Status Adopt(const Placement& placement, const Adoption& adoption,
@@ -99,6 +105,8 @@ class Chief : private SupervisedJob {
 
   // ---- The course of the job.
   absl::Status Train();
+  // What ends training before its steps are done: an error, or `stop`.
+  absl::Status CheckTraining(const Coordinator::Status& job);
   absl::Status WriteSnapshot(const v1::JobState& state);
   // Before a snapshot counts: its books are in the chief's memory, and this is still the chief.
   absl::Status ConfirmSnapshot();

@@ -2,15 +2,19 @@
 #ifndef KEELSON_CHIEF_CHIEF_GRPC_SERVICE_H_
 #define KEELSON_CHIEF_CHIEF_GRPC_SERVICE_H_
 
+#include <utility>
+
+#include "chief/access_policy.h"
 #include "core/client/chief_service.h"
 #include "keelson/v1/chief_service.grpc.pb.h"
 
 namespace keelson {
 
-// `handler` outlives the service.
+// `handler` outlives the service; calls that change the job need what `policy` asks for.
 class ChiefGrpcService final : public v1::ChiefService::Service {
  public:
-  explicit ChiefGrpcService(ChiefService* handler) : handler_(handler) {}
+  explicit ChiefGrpcService(ChiefService* handler, AccessPolicy policy = AccessPolicy())
+      : handler_(handler), policy_(std::move(policy)) {}
 
   grpc::Status Register(grpc::ServerContext* context, const v1::RegisterRequest* request,
                         v1::RegisterResponse* response) override;
@@ -24,6 +28,8 @@ class ChiefGrpcService final : public v1::ChiefService::Service {
                      v1::AdmitResponse* response) override;
   grpc::Status SetMode(grpc::ServerContext* context, const v1::SetModeRequest* request,
                        v1::SetModeResponse* response) override;
+  grpc::Status EndTraining(grpc::ServerContext* context, const v1::EndTrainingRequest* request,
+                           v1::EndTrainingResponse* response) override;
   grpc::Status Leave(grpc::ServerContext* context, const v1::LeaveRequest* request,
                      v1::LeaveResponse* response) override;
   grpc::Status AcknowledgeEvaluation(grpc::ServerContext* context,
@@ -34,6 +40,7 @@ class ChiefGrpcService final : public v1::ChiefService::Service {
 
  private:
   ChiefService* const handler_;
+  const AccessPolicy policy_;
 };
 
 }  // namespace keelson

@@ -1,7 +1,11 @@
 #include "chief/chief_handler.h"
 
 #include <algorithm>
+#include <string>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/cluster/task_proto.h"
 
@@ -9,9 +13,26 @@ namespace keelson {
 namespace {
 
 constexpr absl::Duration kLongestWait = absl::Seconds(20);
+// Until the servers hold what a successor must not miss.
+constexpr absl::Duration kStoreWait = absl::Seconds(2);
+constexpr size_t kLongestReason = 1000;
 
 absl::Duration BoundedWait(const google::protobuf::Duration& wait) {
   return std::min(absl::Seconds(wait.seconds()) + absl::Nanoseconds(wait.nanos()), kLongestWait);
+}
+
+double SecondsOf(absl::Time time) { return absl::ToDoubleSeconds(time - absl::UnixEpoch()); }
+
+// One line that a log and a page can take.
+absl::StatusOr<std::string> ReasonOf(const v1::EndTrainingRequest& request) {
+  const std::string& reason = request.reason();
+  if (reason.empty()) return "no reason was given";
+  const bool one_line =
+      std::none_of(reason.begin(), reason.end(), [](char c) { return absl::ascii_iscntrl(c); });
+  if (one_line && reason.size() <= kLongestReason) return reason;
+  return absl::InvalidArgumentError(absl::StrCat("reason: expected one line of at most ",
+                                                 kLongestReason, " bytes, found ", reason.size(),
+                                                 one_line ? "" : " with control characters"));
 }
 
 WorkerReport ReportFromProto(const v1::WorkerProgress& progress) {
@@ -36,6 +57,9 @@ WorkerReport ReportFromProto(const v1::WorkerProgress& progress) {
   report.credit_wait_seconds = progress.credit_wait_seconds();
   report.bytes_pushed = progress.bytes_pushed();
   report.bytes_pulled = progress.bytes_pulled();
+  const size_t counts = std::min(report.staleness_counts.size(),
+                                 static_cast<size_t>(progress.staleness_counts_size()));
+  std::copy_n(progress.staleness_counts().begin(), counts, report.staleness_counts.begin());
   return report;
 }
 
@@ -70,6 +94,8 @@ v1::MemberStatus MemberToProto(const Member& member, const Coordinator::Status& 
   proto.set_alive(member.state == Member::kAlive);
   proto.set_state(std::string(MemberStateName(member.state)));
   proto.set_restarts(member.restarts);
+  proto.set_device(member.device);
+  proto.set_since(SecondsOf(member.since));
   const auto worker = status.workers.find(member.task);
   if (worker == status.workers.end()) return proto;
   const WorkerReport& sums = worker->second;
@@ -83,6 +109,26 @@ v1::MemberStatus MemberToProto(const Member& member, const Coordinator::Status& 
   proto.set_compute_seconds(sums.compute_seconds);
   proto.set_push_seconds(sums.push_seconds);
   proto.set_credit_wait_seconds(sums.credit_wait_seconds);
+  proto.set_bytes_pushed(sums.bytes_pushed);
+  proto.set_bytes_pulled(sums.bytes_pulled);
+  proto.mutable_staleness_counts()->Add(sums.staleness_counts.begin(), sums.staleness_counts.end());
+  return proto;
+}
+
+v1::ServerStatus ServerToProto(const ServerView& server) {
+  v1::ServerStatus proto;
+  *proto.mutable_task() = TaskToProto(server.task);
+  proto.set_incarnation(server.incarnation);
+  proto.set_address(server.address);
+  proto.set_state(std::string(ServerKindName(server.kind)));
+  proto.set_since(SecondsOf(server.since));
+  proto.set_restarts(server.restarts);
+  proto.set_shard_step(server.shard_step);
+  proto.set_value_bytes(server.value_bytes);
+  proto.set_slot_bytes(server.slot_bytes);
+  proto.set_pushed_bytes(server.pushed_bytes);
+  proto.set_pulled_bytes(server.pulled_bytes);
+  proto.set_clients(server.clients);
   return proto;
 }
 
@@ -118,9 +164,10 @@ absl::Status ChiefHandler::Register(const v1::RegisterRequest& request,
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
   std::vector<HeldLease> held;
   for (const v1::HeldLease& lease : request.leases()) held.push_back(HeldLeaseFromProto(lease));
-  ASSIGN_OR_RETURN(const std::vector<uint64_t> kept,
-                   coordinator_->Register(task, request.header().incarnation(),
-                                          request.config_hash(), request.peer(), held));
+  ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> kept,
+      coordinator_->Register(task, request.header().incarnation(), request.config_hash(),
+                             request.peer(), held, request.device()));
   response->mutable_kept_leases()->Add(kept.begin(), kept.end());
   *response->mutable_books() = BooksToProto(coordinator_->books());
   response->set_phase(JobPhaseToProto(coordinator_->phase()));
@@ -168,11 +215,9 @@ absl::Status ChiefHandler::AcquireWork(const v1::AcquireWorkRequest& request,
   }
   *response->mutable_books() = BooksToProto(coordinator_->books());
   const Coordinator::Status status = coordinator_->GetStatus();
-  // All steps done is the end of training for workers, also before the chief has noticed.
-  const bool trained = status.max_steps > 0 && status.step >= status.max_steps;
-  const bool still_training = status.phase == JobPhase::kTraining;
-  response->set_phase(
-      JobPhaseToProto(trained && still_training ? JobPhase::kFinishing : status.phase));
+  // It is the end of training for workers also before the chief has noticed.
+  const bool unnoticed = status.trained && status.phase == JobPhase::kTraining;
+  response->set_phase(JobPhaseToProto(unnoticed ? JobPhase::kFinishing : status.phase));
   return absl::OkStatus();
 }
 
@@ -191,6 +236,21 @@ absl::Status ChiefHandler::SetMode(const v1::SetModeRequest& request,
   const ConsistencyMode previous = coordinator_->mode();
   RETURN_IF_ERROR(coordinator_->SetMode(mode));
   *response->mutable_previous() = previous.ToProto();
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::EndTraining(const v1::EndTrainingRequest& request,
+                                       v1::EndTrainingResponse* response) {
+  if (request.has_header()) {
+    ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+    RETURN_IF_ERROR(coordinator_->Heartbeat(task, request.header().incarnation(), WorkerReport()));
+  }
+  ASSIGN_OR_RETURN(const std::string reason, ReasonOf(request));
+  RETURN_IF_ERROR(coordinator_->EndTraining(reason));
+  // A chief that is killed after the answer is followed by one that knows.
+  if (!coordinator_->WaitUntilStored(kStoreWait)) {
+    LogWarning("the servers do not hold yet that training ends early");
+  }
   return absl::OkStatus();
 }
 
@@ -225,6 +285,10 @@ absl::Status ChiefHandler::GetJobStatus(const v1::GetJobStatusRequest& request,
   response->set_error(status.error);
   *response->mutable_mode() = status.mode.ToProto();
   if (status.next_mode.has_value()) *response->mutable_next_mode() = status.next_mode->ToProto();
+  response->set_end_reason(status.end_reason);
+  if (servers_ != nullptr) {
+    for (const ServerView& server : servers_()) *response->add_servers() = ServerToProto(server);
+  }
   for (const Member& member : status.members) {
     *response->add_members() = MemberToProto(member, status);
   }

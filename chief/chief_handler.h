@@ -3,7 +3,12 @@
 #ifndef KEELSON_CHIEF_CHIEF_HANDLER_H_
 #define KEELSON_CHIEF_CHIEF_HANDLER_H_
 
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "chief/coordinator.h"
+#include "chief/server_state.h"
 #include "core/client/chief_service.h"
 
 namespace keelson {
@@ -13,8 +18,11 @@ v1::JobPhase JobPhaseToProto(JobPhase phase);
 // Thread-safe. Converts; the coordinator decides. Calls that wait do so for 20 s at most.
 class ChiefHandler : public ChiefService {
  public:
-  // `coordinator` outlives the handler.
-  explicit ChiefHandler(Coordinator* coordinator) : coordinator_(coordinator) {}
+  // `coordinator` outlives the handler. `servers` tells of the job's servers at any time; it may be
+  // null.
+  explicit ChiefHandler(Coordinator* coordinator,
+                        std::function<std::vector<ServerView>()> servers = nullptr)
+      : coordinator_(coordinator), servers_(std::move(servers)) {}
 
   absl::Status Register(const v1::RegisterRequest& request,
                         v1::RegisterResponse* response) override;
@@ -26,6 +34,9 @@ class ChiefHandler : public ChiefService {
                            v1::AcquireWorkResponse* response) override;
   absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) override;
   absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse* response) override;
+  // In this process everyone may; see AccessPolicy for others.
+  absl::Status EndTraining(const v1::EndTrainingRequest& request,
+                           v1::EndTrainingResponse* response) override;
   absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) override;
   absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                      v1::AcknowledgeEvaluationResponse* response) override;
@@ -34,6 +45,7 @@ class ChiefHandler : public ChiefService {
 
  private:
   Coordinator* const coordinator_;
+  const std::function<std::vector<ServerView>()> servers_;
 };
 
 }  // namespace keelson

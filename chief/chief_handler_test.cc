@@ -24,6 +24,7 @@ class ChiefHandlerTest : public testing::Test {
     *request.mutable_header() = Header();
     request.set_config_hash(kHash);
     request.set_peer("host:1");
+    request.set_device("cpu, 2 threads");
     ASSERT_EQ(handler_.Register(request, &registered_), absl::OkStatus());
   }
   void StartTraining(int64_t max_steps) {
@@ -215,8 +216,46 @@ TEST_F(ChiefHandlerTest, AnyoneMayAskForTheStatus) {
   EXPECT_EQ(status.members(0).peer(), "host:1");
   EXPECT_TRUE(status.members(0).alive());
   EXPECT_EQ(status.members(0).state(), "alive");
+  EXPECT_EQ(status.members(0).device(), "cpu, 2 threads");
+  EXPECT_EQ(status.members(0).since(), absl::ToDoubleSeconds(clock_.Now() - absl::UnixEpoch()));
+  EXPECT_EQ(status.servers_size(), 0);
   EXPECT_TRUE(status.mode().has_async());
   EXPECT_FALSE(status.has_next_mode());
+}
+
+TEST_F(ChiefHandlerTest, TheStatusHasTheServers) {
+  ServerView server;
+  server.task.index = 2;
+  server.address = "host:3";
+  server.since = clock_.Now();
+  v1::ShardStatus answer;
+  answer.set_state(v1::ShardStatus::READY);
+  answer.set_incarnation(5);
+  answer.set_shard_step(6);
+  answer.set_value_bytes(7);
+  answer.set_slot_bytes(8);
+  answer.set_pushed_bytes(9);
+  answer.set_pulled_bytes(10);
+  answer.set_active_clients(11);
+  server.NoteAnswer(answer, clock_.Now());
+  ChiefHandler handler(&coordinator_, [&] { return std::vector<ServerView>{server}; });
+  v1::JobStatus status;
+  ASSERT_EQ(handler.GetJobStatus({}, &status), absl::OkStatus());
+  ASSERT_EQ(status.servers_size(), 1);
+  const v1::ServerStatus& told = status.servers(0);
+  EXPECT_EQ(told.task().role(), v1::ROLE_PS);
+  EXPECT_EQ(told.task().index(), 2u);
+  EXPECT_EQ(told.address(), "host:3");
+  EXPECT_EQ(told.state(), "alive");
+  EXPECT_EQ(told.since(), absl::ToDoubleSeconds(clock_.Now() - absl::UnixEpoch()));
+  EXPECT_EQ(told.incarnation(), 5u);
+  EXPECT_EQ(told.restarts(), 0);
+  EXPECT_EQ(told.shard_step(), 6);
+  EXPECT_EQ(told.value_bytes(), 7);
+  EXPECT_EQ(told.slot_bytes(), 8);
+  EXPECT_EQ(told.pushed_bytes(), 9);
+  EXPECT_EQ(told.pulled_bytes(), 10);
+  EXPECT_EQ(told.clients(), 11);
 }
 
 TEST_F(ChiefHandlerTest, TheStatusHasEachWorkersSums) {
@@ -235,6 +274,10 @@ TEST_F(ChiefHandlerTest, TheStatusHasEachWorkersSums) {
   progress->set_push_seconds(10);
   progress->set_push_retries(11);
   progress->set_credit_wait_seconds(12);
+  progress->set_bytes_pushed(13);
+  progress->set_bytes_pulled(14);
+  // One more than this chief knows of.
+  for (int64_t count = 0; count < 10; ++count) progress->add_staleness_counts(count);
   v1::HeartbeatResponse response;
   ASSERT_EQ(handler_.Heartbeat(request, &response), absl::OkStatus());
   v1::JobStatus status;
@@ -251,6 +294,9 @@ TEST_F(ChiefHandlerTest, TheStatusHasEachWorkersSums) {
   EXPECT_EQ(member.push_seconds(), 10);
   EXPECT_EQ(member.push_retries(), 11);
   EXPECT_EQ(member.credit_wait_seconds(), 12);
+  EXPECT_EQ(member.bytes_pushed(), 13);
+  EXPECT_EQ(member.bytes_pulled(), 14);
+  EXPECT_THAT(member.staleness_counts(), testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8));
 }
 
 TEST_F(ChiefHandlerTest, RegisterTellsWhichLeasesAreKept) {

@@ -36,6 +36,11 @@ void CollectJob(const Coordinator::Status& status, MetricPage* page) {
   }
   page->Gauge("keelson_chief_mode", "Always 1; the label is the mode in force.")
       .Add(1, {{"mode", status.mode.ToString()}});
+  if (status.mode.kind == ConsistencyMode::kBoundedStaleness) {
+    AddGauge("keelson_chief_staleness_bound",
+             "Steps that a worker may be ahead of the slowest one.",
+             static_cast<double>(status.mode.staleness), page);
+  }
   AddGauge("keelson_chief_global_step", "Steps that are completed.",
            static_cast<double>(status.step), page);
   AddGauge("keelson_chief_max_steps", "Steps at which the job is done.",
@@ -69,6 +74,8 @@ void CollectWorkers(const std::map<Task, WorkerReport>& workers, MetricPage* pag
       &WorkerReport::staleness_sum);
   add("keelson_chief_worker_push_retries_total", "Calls to servers that had to be repeated.",
       &WorkerReport::push_retries);
+  add("keelson_chief_worker_non_finite_losses_total", "Steps not pushed: their loss is not finite.",
+      &WorkerReport::non_finite_losses);
   add("keelson_chief_worker_pushed_bytes_total", "Requests with gradients.",
       &WorkerReport::bytes_pushed);
   add("keelson_chief_worker_pulled_bytes_total", "Answers with values.",
@@ -148,9 +155,21 @@ void CollectChiefMetrics(const Coordinator::Status& status, const SnapshotFigure
   CollectSnapshots(snapshots, page);
 }
 
-MetricRegistry::Registration AddChiefMetrics(MetricRegistry* registry, Chief* chief) {
-  return registry->Add([chief](MetricPage* page) {
+void CollectSnapshotInterval(const v1::CheckpointConfig& checkpoint, MetricPage* page) {
+  if (checkpoint.save_steps() > 0) {
+    AddGauge("keelson_chief_snapshot_interval_steps", "A snapshot is due each time after so many.",
+             static_cast<double>(checkpoint.save_steps()), page);
+  } else {
+    AddGauge("keelson_chief_snapshot_interval_seconds", "A snapshot is due so often.",
+             static_cast<double>(checkpoint.save_seconds()), page);
+  }
+}
+
+MetricRegistry::Registration AddChiefMetrics(MetricRegistry* registry, Chief* chief,
+                                             const v1::CheckpointConfig& checkpoint) {
+  return registry->Add([chief, checkpoint](MetricPage* page) {
     CollectChiefMetrics(chief->coordinator()->GetStatus(), chief->snapshot_figures(), page);
+    CollectSnapshotInterval(checkpoint, page);
   });
 }
 

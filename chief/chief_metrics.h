@@ -5,6 +5,7 @@
 #include "chief/coordinator.h"
 #include "chief/snapshotter.h"
 #include "core/metrics/metric_registry.h"
+#include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
 
@@ -15,8 +16,12 @@ class Chief;
 void CollectChiefMetrics(const Coordinator::Status& status, const SnapshotFigures& snapshots,
                          MetricPage* page);
 
+// Adds how often a snapshot is due; `checkpoint` is final.
+void CollectSnapshotInterval(const v1::CheckpointConfig& checkpoint, MetricPage* page);
+
 // `chief` outlives the registration.
-MetricRegistry::Registration AddChiefMetrics(MetricRegistry* registry, Chief* chief);
+MetricRegistry::Registration AddChiefMetrics(MetricRegistry* registry, Chief* chief,
+                                             const v1::CheckpointConfig& checkpoint);
 
 }  // namespace keelson
 

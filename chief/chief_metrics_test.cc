@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/startup/http_testing.h"
+#include "core/startup/scrape_testing.h"
 
 namespace keelson {
 namespace {
@@ -33,6 +33,7 @@ TEST(ChiefMetrics, SayWhereTheJobIs) {
   EXPECT_EQ(samples.at("keelson_chief_phase{phase=\"training\"}"), 1);
   EXPECT_EQ(samples.at("keelson_chief_phase{phase=\"finishing\"}"), 0);
   EXPECT_EQ(samples.at("keelson_chief_mode{mode=\"ssp:4\"}"), 1);
+  EXPECT_EQ(samples.at("keelson_chief_staleness_bound"), 4);
   EXPECT_EQ(samples.at("keelson_chief_global_step"), 120);
   EXPECT_EQ(samples.at("keelson_chief_max_steps"), 1000);
   EXPECT_EQ(samples.at("keelson_chief_epoch"), 1.5);
@@ -44,9 +45,9 @@ TEST(ChiefMetrics, LeaveOutWhatIsNotKnownYet) {
   const std::map<std::string, double> samples = Samples({});
   EXPECT_EQ(samples.at("keelson_chief_phase{phase=\"waiting_for_servers\"}"), 1);
   for (const char* name :
-       {"keelson_chief_loss", "keelson_chief_steps_per_second", "keelson_chief_evaluated_step",
-        "keelson_chief_snapshot_step", "keelson_chief_snapshot_timestamp_seconds",
-        "keelson_chief_snapshot_write_seconds"}) {
+       {"keelson_chief_staleness_bound", "keelson_chief_loss", "keelson_chief_steps_per_second",
+        "keelson_chief_evaluated_step", "keelson_chief_snapshot_step",
+        "keelson_chief_snapshot_timestamp_seconds", "keelson_chief_snapshot_write_seconds"}) {
     EXPECT_EQ(samples.count(name), 0) << name;
   }
 }
@@ -77,6 +78,7 @@ TEST(ChiefMetrics, TellWhatEachWorkerReported) {
   report.compute_seconds = 2.5;
   report.push_seconds = 3.5;
   report.credit_wait_seconds = 4.5;
+  report.non_finite_losses = 8;
   status.workers[{Role::kWorker, 1}].steps = 7;
   status.workers[{Role::kEvaluator, 0}] = {};
   const std::map<std::string, double> samples = Samples(status);
@@ -91,6 +93,7 @@ TEST(ChiefMetrics, TellWhatEachWorkerReported) {
   EXPECT_EQ(sample("pushed_bytes_total"), 5);
   EXPECT_EQ(sample("pulled_bytes_total"), 6);
   EXPECT_EQ(sample("credit_wait_seconds_total"), 4.5);
+  EXPECT_EQ(sample("non_finite_losses_total"), 8);
   const auto seconds = [&](const std::string& kind) {
     return samples.at("keelson_chief_worker_step_seconds_total{task=\"worker-0\",kind=\"" + kind +
                       "\"}");
@@ -144,6 +147,28 @@ TEST(ChiefMetrics, DescribeSnapshots) {
   EXPECT_DOUBLE_EQ(samples.at("keelson_chief_snapshot_cut_seconds"), 12e-6);
   snapshots.error.clear();
   EXPECT_EQ(Samples({}, snapshots).at("keelson_chief_snapshot_failing"), 0);
+}
+
+std::map<std::string, double> IntervalSamples(const v1::CheckpointConfig& checkpoint) {
+  Telemetry telemetry;
+  const auto registration =
+      telemetry.metrics.Add([&](MetricPage* page) { CollectSnapshotInterval(checkpoint, page); });
+  const absl::StatusOr<Exposition> page = Scrape(telemetry);
+  EXPECT_TRUE(page.ok()) << page.status();
+  return page->samples;
+}
+
+TEST(ChiefMetrics, SayHowOftenASnapshotIsDue) {
+  using ::testing::ElementsAre;
+  using ::testing::Pair;
+  v1::CheckpointConfig checkpoint;
+  checkpoint.set_save_seconds(600);
+  EXPECT_THAT(IntervalSamples(checkpoint),
+              ElementsAre(Pair("keelson_chief_snapshot_interval_seconds", 600)));
+  checkpoint.set_save_seconds(0);
+  checkpoint.set_save_steps(500);
+  EXPECT_THAT(IntervalSamples(checkpoint),
+              ElementsAre(Pair("keelson_chief_snapshot_interval_steps", 500)));
 }
 
 }  // namespace

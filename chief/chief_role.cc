@@ -9,11 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "chief/chief_grpc_service.h"
 #include "chief/chief_metrics.h"
+#include "core/base/auth_token.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/client/grpc_parameter_service.h"
 #include "core/data/open_datasets.h"
 #include "core/model/model_spec.h"
+#include "core/rpc/health_service.h"
 #include "core/rpc/server.h"
 
 namespace keelson {
@@ -30,9 +32,28 @@ std::string AnnouncedAddress(const RoleContext& context, int port) {
   return absl::StrCat(host, ":", port);
 }
 
+std::vector<Task> ExpectedMembers(const ClusterSpec& cluster) {
+  std::vector<Task> members;
+  for (const auto& [index, address] : cluster.workers) members.push_back({Role::kWorker, index});
+  for (const auto& [index, address] : cluster.evaluators) {
+    members.push_back({Role::kEvaluator, index});
+  }
+  return members;
+}
+
+// What the chief has been given to protect the job; empty: nothing.
+absl::StatusOr<std::string> TokenOf(const ChiefFlags& flags) {
+  if (flags.auth_token_file.empty()) return "";
+  return ReadAuthToken(flags.auth_token_file);
+}
+
 // "done at step 1000; training: loss=0.02; evaluation: accuracy=0.98 loss=0.06", as far as known.
 std::string ResultOf(const Coordinator::Status& status) {
   std::string text = absl::StrCat("done at step ", status.step);
+  if (status.step < status.max_steps && !status.end_reason.empty()) {
+    text = absl::StrCat("ended early at step ", status.step, " of ", status.max_steps, ": ",
+                        status.end_reason);
+  }
   if (status.newest.steps_per_second > 0 && std::isfinite(status.newest.loss)) {
     absl::StrAppend(&text, "; training: loss=", status.newest.loss);
   }
@@ -60,6 +81,9 @@ void AddChiefFlags(CLI::App* app, ChiefFlags* flags) {
                   "model directory, or \"chief\", which gets them over the network")
       ->capture_default_str()
       ->check(CLI::IsMember({"servers", "chief"}));
+  app->add_option("--auth_token_file", flags->auth_token_file,
+                  "File with the job's token, which others need to change the mode and to end the "
+                  "training (default: the mode is open to all, the end to members only)");
 }
 
 absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
@@ -78,10 +102,12 @@ absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
   options.variables = spec.variables;
   options.train_records = data.train->num_records();
   options.expects_evaluator = !context.cluster.evaluators.empty();
+  options.expected_members = ExpectedMembers(context.cluster);
   if (context.cluster.distributed) {
     options.address = AnnouncedAddress(context, context.cluster.listen_port);
   }
   options.startup_timeout = absl::Seconds(flags.startup_timeout_seconds);
+  options.peer = context.peer;
   options.lease = absl::Seconds(flags.lease_seconds);
   if (flags.checkpoint_writer == "chief") options.checkpoint_writer = CheckpointWriter::kChief;
   return Chief::Create(std::move(options), std::move(servers), Clock::Real(), stop);
@@ -111,6 +137,7 @@ absl::Status RunChief(const RoleContext& context, Chief* chief,
 
 absl::Status RunChiefRole(const RoleContext& context, const ChiefFlags& flags,
                           const std::vector<Companion>& companions, StopSignal* stop) {
+  ASSIGN_OR_RETURN(const std::string token, TokenOf(flags));
   std::vector<std::unique_ptr<ParameterService>> connections;
   std::vector<ServerGroup::Server> servers;
   for (const auto& [index, address] : context.cluster.ps) {
@@ -122,14 +149,17 @@ absl::Status RunChiefRole(const RoleContext& context, const ChiefFlags& flags,
   ASSIGN_OR_RETURN(const std::unique_ptr<Chief> chief,
                    MakeChief(context, flags, std::move(servers), stop));
   const MetricRegistry::Registration metrics =
-      AddChiefMetrics(&context.telemetry->metrics, chief.get());
-  ChiefGrpcService service(chief->service());
+      AddChiefMetrics(&context.telemetry->metrics, chief.get(), context.config.checkpoint());
+  ChiefGrpcService service(chief->service(), AccessPolicy(token));
+  HealthService health(&context.telemetry->ready, {v1::ChiefService::service_full_name()});
   ASSIGN_OR_RETURN(const std::unique_ptr<RpcServer> server,
                    RpcServer::Start(context.cluster.ListenAddress(),
-                                    grpc::InsecureServerCredentials(), {&service}));
+                                    grpc::InsecureServerCredentials(), {&service, &health}));
   LogInfo("listening on port ", server->port());
   context.telemetry->ready = true;
   const absl::Status status = RunChief(context, chief.get(), companions, stop);
+  context.telemetry->ready = false;
+  health.Stop();
   server->Shutdown(kShutdownGrace);
   return status;
 }

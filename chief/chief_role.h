@@ -20,6 +20,7 @@ struct ChiefFlags {
   int startup_timeout_seconds = 600;
   int lease_seconds = 10;
   std::string checkpoint_writer = "servers";  // or "chief"
+  std::string auth_token_file;                // empty: the job has no token
 };
 
 void AddChiefFlags(CLI::App* app, ChiefFlags* flags);

@@ -181,6 +181,26 @@ TEST_F(ChiefRunTest, ARestartedServerIsRestoredFromTheNewestSnapshot) {
   EXPECT_EQ(Wait(), absl::OkStatus());
 }
 
+TEST_F(ChiefRunTest, TheStatusFileTellsWhichServerIsLost) {
+  Start();
+  AwaitStatusFile();
+  const auto await_states = [&](const nlohmann::json& expected) {
+    nlohmann::json states;
+    while (states != expected) {
+      std::this_thread::yield();
+      states = nlohmann::json::array();
+      const nlohmann::json status = StatusFile();
+      for (const nlohmann::json& server : status["servers"]) states.push_back(server["state"]);
+    }
+  };
+  await_states({"alive", "alive"});
+  servers_[1].SetAway(true);
+  await_states({"alive", "lost"});
+  servers_[1].SetAway(false);
+  await_states({"alive", "alive"});
+  EXPECT_EQ(StatusFile()["servers"][1]["restarts"], 0);
+}
+
 TEST_F(ChiefRunTest, ALossThatIsNotFiniteEndsTheJob) {
   Start();
   Join(service(), kWorker);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "chief/chief.h"
+#include "chief/run_files.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/client/retry.h"
@@ -30,6 +31,7 @@ absl::Status Chief::StartOrAdopt() {
   std::printf("%s", placement.ToTable().c_str());
   std::fflush(stdout);
   servers_.Describe(ShardsOf(placement));
+  DescribeRun(placement);
   std::vector<v1::ShardStatus> shards;
   RETURN_IF_ERROR(CallServers([&]() -> absl::Status {
     ASSIGN_OR_RETURN(shards, servers_.Survey());
@@ -50,6 +52,13 @@ absl::Status Chief::StartOrAdopt() {
     LogError("cannot adopt the running job: ", status.message());
   }
   return StartOver(placement, shards);
+}
+
+void Chief::DescribeRun(const Placement& placement) {
+  absl::Status written =
+      WriteRunFiles(options_.config, placement, servers_.States(), options_.file_system);
+  written.Update(reporter_->DescribeRun(options_.config));
+  if (!written.ok()) LogError("the run's description: ", written.message());
 }
 
 absl::Status Chief::CallServers(absl::FunctionRef<absl::Status()> call) {

@@ -34,23 +34,6 @@ void LogEnd(const Member& member, absl::Duration lease) {
 
 }  // namespace
 
-void WorkerReport::AddSums(const WorkerReport& other) {
-  steps += other.steps;
-  examples += other.examples;
-  loss_sum += other.loss_sum;
-  non_finite_losses += other.non_finite_losses;
-  staleness_sum += other.staleness_sum;
-  staleness_max = std::max(staleness_max, other.staleness_max);
-  pull_seconds += other.pull_seconds;
-  input_seconds += other.input_seconds;
-  compute_seconds += other.compute_seconds;
-  push_seconds += other.push_seconds;
-  push_retries += other.push_retries;
-  credit_wait_seconds += other.credit_wait_seconds;
-  bytes_pushed += other.bytes_pushed;
-  bytes_pulled += other.bytes_pulled;
-}
-
 Coordinator::Coordinator(const Options& options, const Clock* clock)
     : options_(options),
       clock_(clock),
@@ -61,7 +44,8 @@ Coordinator::Coordinator(const Options& options, const Clock* clock)
 
 absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, uint64_t incarnation,
                                                             uint64_t config_hash, std::string peer,
-                                                            absl::Span<const HeldLease> held) {
+                                                            absl::Span<const HeldLease> held,
+                                                            std::string device) {
   if (config_hash != options_.config_hash) {
     const absl::Status mismatch = ConfigMismatch(options_.config_hash, config_hash,
                                                  absl::StrCat(task.ToString(), " (", peer, ")"));
@@ -75,7 +59,7 @@ absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, uint64_t 
   const Member* const known = membership_.Find(task);
   const bool joins =
       known == nullptr || known->incarnation != incarnation || known->state != Member::kAlive;
-  const absl::Status registered = membership_.Register(task, incarnation, peer);
+  const absl::Status registered = membership_.Register(task, incarnation, peer, std::move(device));
   NoticeEnds();
   RETURN_IF_ERROR(registered);
   std::vector<uint64_t> kept = ClaimLeases(task, incarnation, held);
@@ -216,6 +200,21 @@ absl::Status Coordinator::Leave(Task task, uint64_t incarnation, const WorkerRep
   return absl::OkStatus();
 }
 
+absl::Status Coordinator::EndTraining(std::string reason) {
+  MutexLock lock(&mu_);
+  if (work_.has_value() && !work_->end_reason().empty()) return absl::OkStatus();
+  if (!work_.has_value() || status_.phase != JobPhase::kTraining || Trained()) {
+    return absl::FailedPreconditionError("end of training: the job does not train");
+  }
+  const WorkLedger& ledger = work_->ledger();
+  LogInfo("training is to end early, after ", ledger.completed_steps(), " of ",
+          ledger.options().max_steps, " steps: ", reason);
+  work_->EndEarly(std::move(reason));
+  RequestMemory();
+  changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
 void Coordinator::AcknowledgeEvaluation(int64_t step,
                                         const std::map<std::string, double>& metrics) {
   MutexLock lock(&mu_);
@@ -234,7 +233,9 @@ void Coordinator::BeginTraining(ModelLocation model, WorkLedger ledger) {
   model_ = std::move(model);
   losses_.emplace(ledger.completed_steps(), options_.loss_interval);
   const ConsistencyMode mode = ModeOf(ledger.origin());
+  const std::string end_reason = EndReasonOf(ledger.origin());
   work_.emplace(std::move(ledger), mode, first_attempt_);
+  if (!end_reason.empty()) work_->EndEarly(end_reason);
   status_.phase = JobPhase::kTraining;
   RequestMemory();
   changed_.NotifyAll();
@@ -323,12 +324,16 @@ void Coordinator::NoticeEnds() {
   }
 }
 
-bool Coordinator::Trained() const { return work_.has_value() && work_->ledger().Done(); }
+bool Coordinator::Trained() const {
+  if (!work_.has_value() || !work_->Done()) return false;
+  // Those that are expected back may hold steps of which these books know nothing.
+  return work_->ledger().Done() || !membership_.AnyAway(Role::kWorker);
+}
 
 int64_t Coordinator::WaitForSteps(int64_t step, absl::Duration until, const StopSignal& stop) {
   MutexLock lock(&mu_);
   const WorkLedger& ledger = work_->ledger();
-  while (ledger.completed_steps() < step && status_.totals.non_finite_losses == 0 &&
+  while (ledger.completed_steps() < step && !Trained() && status_.totals.non_finite_losses == 0 &&
          clock_->Monotonic() < until && !stop.raised()) {
     WaitBriefly(until);
   }
@@ -387,14 +392,18 @@ Coordinator::Status Coordinator::GetStatus() const {
   MutexLock lock(&mu_);
   Status status = status_;
   status.members = membership_.Members();
-  if (work_.has_value()) {
-    status.step = work_->ledger().completed_steps();
-    status.max_steps = work_->ledger().options().max_steps;
-    status.epoch = work_->ledger().epochs_completed();
-    status.mode = work_->mode();
-    status.next_mode = work_->next_mode();
-  }
+  if (work_.has_value()) FillWork(&status);
   return status;
+}
+
+void Coordinator::FillWork(Status* status) const {
+  status->trained = Trained();
+  status->end_reason = work_->end_reason();
+  status->step = work_->ledger().completed_steps();
+  status->max_steps = work_->ledger().options().max_steps;
+  status->epoch = work_->ledger().epochs_completed();
+  status->mode = work_->mode();
+  status->next_mode = work_->next_mode();
 }
 
 JobPhase Coordinator::phase() const {

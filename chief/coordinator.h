@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "chief/loss_curve.h"
+#include "chief/worker_report.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
@@ -33,37 +34,6 @@ struct ModelLocation {
   std::vector<std::string> ps_addresses;  // by shard
 };
 
-// What a worker says of its work since the last time.
-struct WorkerReport {
-  struct LeaseProgress {
-    uint64_t lease_id = 0;
-    int64_t completed = 0;
-  };
-  struct StepLoss {
-    int64_t step = 0;
-    double loss = 0;
-  };
-  std::vector<LeaseProgress> leases;
-  std::vector<StepLoss> losses;  // of each of the steps
-  int64_t steps = 0;
-  int64_t examples = 0;
-  double loss_sum = 0;
-  int64_t non_finite_losses = 0;
-  int64_t staleness_sum = 0;
-  int64_t staleness_max = 0;
-  double pull_seconds = 0;
-  double input_seconds = 0;
-  double compute_seconds = 0;
-  double push_seconds = 0;
-  int64_t push_retries = 0;
-  double credit_wait_seconds = 0;
-  int64_t bytes_pushed = 0;
-  int64_t bytes_pulled = 0;
-
-  // Adds the sums; the lists stay.
-  void AddSums(const WorkerReport& other);
-};
-
 // Thread-safe.
 class Coordinator {
  public:
@@ -82,26 +52,16 @@ class Coordinator {
     ConsistencyMode mode = {};
   };
 
-  // Means over the newest reporting interval.
-  struct Figures {
-    double loss = 0;
-    double steps_per_second = 0;
-    double examples_per_second = 0;
-    double staleness = 0;
-    // Payload of gradients and values, over all workers.
-    double pushed_bytes_per_second = 0;
-    double pulled_bytes_per_second = 0;
-    // Of a step: how long its messages were held back because the servers allowed no more.
-    double credit_wait_seconds = 0;
-    // Of a step: where the worker's loop spent its time.
-    double input_seconds = 0;
-    double pull_seconds = 0;
-    double compute_seconds = 0;
-    double push_seconds = 0;
-  };
+  // Over the newest reporting interval.
+  using Figures = TrainingFigures;
+
   struct Status {
     JobPhase phase = JobPhase::kWaitingForServers;
     std::string error;
+    // Training is over: no step is under way, and none is to come.
+    bool trained = false;
+    // Why training ends early; empty: it does not.
+    std::string end_reason;
     int64_t step = 0;
     int64_t max_steps = 0;
     double epoch = 0;
@@ -137,7 +97,8 @@ class Coordinator {
   // UNAVAILABLE: it is not known yet how the job goes on, and with it what becomes of `held`.
   absl::StatusOr<std::vector<uint64_t>> Register(Task task, uint64_t incarnation,
                                                  uint64_t config_hash, std::string peer,
-                                                 absl::Span<const HeldLease> held = {});
+                                                 absl::Span<const HeldLease> held = {},
+                                                 std::string device = "");
 
   // DEADLINE_EXCEEDED: not known within `max_wait`. ABORTED: not a member. FAILED_PRECONDITION:
   // the job has failed; the text has the reason.
@@ -162,6 +123,11 @@ class Coordinator {
 
   // ABORTED: not a member.
   absl::Status Leave(Task task, uint64_t incarnation, const WorkerReport& report);
+
+  // Nothing more is handed out, and training is over with the steps under way. The first `reason`
+  // (not empty) stays; once training ends early, another call changes nothing.
+  // FAILED_PRECONDITION: the job does not train.
+  absl::Status EndTraining(std::string reason);
 
   void AcknowledgeEvaluation(int64_t step, const std::map<std::string, double>& metrics);
 
@@ -197,6 +163,9 @@ class Coordinator {
   // Something happened that a successor must not miss (a member joined, the mode was changed) and
   // is in no stored memory (NoteStored): store one at once.
   bool MemoryUrgent() const;
+  // Waits until the servers hold what a successor must not miss. False: not within `longest`, of
+  // real time.
+  bool WaitUntilStored(absl::Duration longest);
 
   // Memberships that ended since the last call, each once. The servers are to refuse their pushes
   // from then on; then HandOn gives their work to others, and not before.
@@ -231,9 +200,9 @@ class Coordinator {
   // Loses the members whose lease has passed. Their work stays theirs until HandOn.
   void ExpireLeases();
 
-  // Waits until `step` steps are completed, or a loss is reported that is not finite, or `until` on
-  // the clock's monotonic time, or `stop`; looks at `stop` and the clock at least every 100 ms of
-  // real time. Returns completed steps. Call after StartTraining.
+  // Waits until `step` steps are completed, or training is over, or a loss is reported that is not
+  // finite, or `until` on the clock's monotonic time, or `stop`; looks at `stop` and the clock at
+  // least every 100 ms of real time. Returns completed steps. Call after StartTraining.
   int64_t WaitForSteps(int64_t step, absl::Duration until, const StopSignal& stop);
 
   // Waits for an acknowledgement of `step`. False: not within `timeout`, or `stop` was raised.
@@ -280,9 +249,13 @@ class Coordinator {
   int64_t TicketsFor(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Follows up on memberships that are over.
   void NoticeEnds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The steps, with the rest of the status that comes from the books.
+  void FillWork(Status* status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RaiseAttemptBeyond(uint32_t known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void BeginTraining(ModelLocation model, WorkLedger ledger) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   ConsistencyMode ModeOf(const v1::JobState& origin) const;
+  // The books' reason to end training, if they are of this configuration.
+  std::string EndReasonOf(const v1::JobState& origin) const;
   // A successor must not miss what has just changed.
   void RequestMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Trained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -18,6 +18,7 @@ void FillMember(const Member& member, v1::ChiefMemory::Member* out) {
   out->set_incarnation(member.incarnation);
   out->set_peer(member.peer);
   out->set_restarts(member.restarts);
+  out->set_device(member.device);
 }
 
 }  // namespace
@@ -35,7 +36,7 @@ void Coordinator::Resume(ModelLocation model, WorkLedger ledger, const v1::Chief
     if (!task.ok()) continue;
     members.insert(entry.incarnation());
     membership_.Expect({*task, entry.incarnation(), entry.peer(), Member::kAway,
-                        absl::ZeroDuration(), entry.restarts()});
+                        absl::ZeroDuration(), entry.restarts(), absl::Time(), entry.device()});
   }
   // Whose membership was over, but whose work was not handed on.
   for (const v1::ChiefMemory::Lease& lease : memory.leases()) {
@@ -58,6 +59,10 @@ ConsistencyMode Coordinator::ModeOf(const v1::JobState& origin) const {
   if (!origin.has_mode() || origin.config_hash() != options_.config_hash) return options_.mode;
   const absl::StatusOr<ConsistencyMode> mode = ConsistencyMode::FromProto(origin.mode());
   return mode.ok() ? *mode : options_.mode;
+}
+
+std::string Coordinator::EndReasonOf(const v1::JobState& origin) const {
+  return origin.config_hash() == options_.config_hash ? origin.end_reason() : "";
 }
 
 void Coordinator::RaiseAttempt(uint32_t at_least) {
@@ -94,6 +99,18 @@ v1::ChiefMemory Coordinator::Memory() const {
 void Coordinator::NoteStored(uint64_t version) {
   MutexLock lock(&mu_);
   stored_version_ = std::max(stored_version_, version);
+  changed_.NotifyAll();
+}
+
+bool Coordinator::WaitUntilStored(absl::Duration longest) {
+  const absl::Duration until = Clock::Real()->Monotonic() + longest;
+  MutexLock lock(&mu_);
+  while (urgent_version_ > stored_version_) {
+    const absl::Duration rest = until - Clock::Real()->Monotonic();
+    if (rest <= absl::ZeroDuration()) return false;
+    changed_.WaitFor(&mu_, std::min(rest, absl::Milliseconds(100)));
+  }
+  return true;
 }
 
 bool Coordinator::MemoryUrgent() const {

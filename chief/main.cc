@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/startup/role_program.h"
+#include "evaluator/dashboard_flags.h"
 #include "worker/worker_role.h"
 
 namespace keelson {
@@ -19,6 +20,7 @@ struct Flags {
   ChiefFlags chief;
   WorkerFlags worker;
   bool chief_trains = false;
+  DashboardFlags dashboard;
 };
 
 absl::Status RunChiefProgram(const RoleContext& context, const Flags& flags) {
@@ -26,7 +28,11 @@ absl::Status RunChiefProgram(const RoleContext& context, const Flags& flags) {
   SignalWatcher watcher(&stop);
   if (!context.cluster.distributed) {
     LogInfo("no cluster: all roles run in this process");
-    return RunSingleProcess(context, flags.chief, flags.worker, &stop);
+    return RunSingleProcess(context, flags.chief, flags.worker, flags.dashboard, &stop);
+  }
+  if (flags.dashboard.port.has_value()) {
+    return absl::InvalidArgumentError(
+        "--dashboard_port: expected no cluster, in which the evaluator serves the dashboard");
   }
   std::vector<Companion> companions;
   std::unique_ptr<DeviceGroup> devices;
@@ -54,6 +60,7 @@ int main(int argc, char** argv) {
   program.add_flags = [&](CLI::App* app) {
     keelson::AddChiefFlags(app, &flags.chief);
     keelson::AddWorkerFlags(app, &flags.worker);
+    keelson::AddJobDashboardFlags(app, &flags.dashboard);
     app->add_flag("--chief_trains", flags.chief_trains, "The chief is a worker too");
   };
   program.run = [&](const keelson::RoleContext& context) {

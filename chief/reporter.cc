@@ -1,86 +1,25 @@
 #include "chief/reporter.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/file.h"
-#include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/config/run_description.h"
 #include "core/summary/metrics_line.h"
 
 namespace keelson {
 namespace {
 
+constexpr char kStatusFile[] = "status.json";
 constexpr absl::Duration kStatusInterval = absl::Milliseconds(500);
 constexpr absl::Duration kFiguresInterval = absl::Seconds(2);
 
-const char* PhaseName(JobPhase phase) {
-  switch (phase) {
-    case JobPhase::kWaitingForServers:
-      return "WAITING_FOR_SERVERS";
-    case JobPhase::kTraining:
-      return "TRAINING";
-    case JobPhase::kFinishing:
-      return "FINISHING";
-    case JobPhase::kEvaluating:
-      return "EVALUATING";
-    case JobPhase::kDone:
-      return "DONE";
-    case JobPhase::kFailed:
-      return "FAILED";
-  }
-  return "";
-}
-
-// Means and rates of what lies between two reports; means are not a number without steps.
-Coordinator::Figures FiguresOf(const WorkerReport& older, const WorkerReport& newer,
-                               absl::Duration interval) {
-  const double seconds = absl::ToDoubleSeconds(interval);
-  const auto steps = static_cast<double>(newer.steps - older.steps);
-  const auto mean = [&](double sum) { return steps == 0 ? std::nan("") : sum / steps; };
-  Coordinator::Figures figures;
-  figures.loss = mean(newer.loss_sum - older.loss_sum);
-  figures.steps_per_second = steps / seconds;
-  figures.examples_per_second = static_cast<double>(newer.examples - older.examples) / seconds;
-  figures.staleness = mean(static_cast<double>(newer.staleness_sum - older.staleness_sum));
-  figures.credit_wait_seconds = mean(newer.credit_wait_seconds - older.credit_wait_seconds);
-  figures.input_seconds = mean(newer.input_seconds - older.input_seconds);
-  figures.pull_seconds = mean(newer.pull_seconds - older.pull_seconds);
-  figures.compute_seconds = mean(newer.compute_seconds - older.compute_seconds);
-  figures.push_seconds = mean(newer.push_seconds - older.push_seconds);
-  figures.pushed_bytes_per_second =
-      static_cast<double>(newer.bytes_pushed - older.bytes_pushed) / seconds;
-  figures.pulled_bytes_per_second =
-      static_cast<double>(newer.bytes_pulled - older.bytes_pulled) / seconds;
-  return figures;
-}
-
-nlohmann::json MembersToJson(const std::vector<Member>& members) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const Member& member : members) {
-    list.push_back({{"task", member.task.ToString()},
-                    {"peer", member.peer},
-                    {"state", std::string(MemberStateName(member.state))},
-                    {"restarts", member.restarts}});
-  }
-  return list;
-}
-
-nlohmann::json SnapshotsToJson(const SnapshotFigures& figures, absl::Time now) {
-  nlohmann::json json = {{"write_seconds", absl::ToDoubleSeconds(figures.write_time)},
-                         {"bytes", figures.bytes},
-                         {"cut_microseconds", figures.longest_cut_microseconds},
-                         {"written", figures.written},
-                         {"failures", figures.failures},
-                         {"error", figures.error}};
-  if (figures.step >= 0) json["age_seconds"] = absl::ToDoubleSeconds(now - figures.committed);
-  return json;
-}
+// A worker that does no step for so long has stopped, whatever its steps take.
+constexpr absl::Duration kWorkerPatience = absl::Seconds(10);
+constexpr uint64_t kMaxStatusBytes = uint64_t{16} << 20;
 
 }  // namespace
 
@@ -88,6 +27,11 @@ absl::StatusOr<std::unique_ptr<Reporter>> Reporter::Create(Options options, cons
                                                            Coordinator* coordinator) {
   ASSIGN_OR_RETURN(std::unique_ptr<EventWriter> events,
                    EventWriter::Create(options.model_dir, clock, options.file_system));
+  options.chief.since = clock->Now();
+  // Without one, or with one that cannot be read, the job begins here.
+  const absl::StatusOr<std::string> predecessor = ReadBoundedFile(
+      JoinPath(options.model_dir, kStatusFile), kMaxStatusBytes, options.file_system);
+  options.chief = AfterPredecessor(options.chief, predecessor.value_or(""));
   return std::unique_ptr<Reporter>(
       new Reporter(std::move(options), std::move(events), clock, coordinator));
 }
@@ -98,11 +42,20 @@ Reporter::Reporter(Options options, std::unique_ptr<EventWriter> events, const C
       events_(std::move(events)),
       clock_(clock),
       coordinator_(coordinator),
+      tasks_(kFiguresInterval, kWorkerPatience),
+      history_(options_.model_dir, clock, options_.file_system),
       event_trouble_("events", clock),
+      history_trouble_("tasks/events", clock),
       status_trouble_("status.json", clock) {}
+
+absl::Status Reporter::DescribeRun(const v1::TrainConfig& config) {
+  RETURN_IF_ERROR(WriteRunDescription(config, events_.get()));
+  return events_->Flush();
+}
 
 void Reporter::Update() {
   const Coordinator::Status status = coordinator_->GetStatus();
+  const std::vector<ServerView> servers = Servers();
   // Until the first step is done only the marks are set: a restored job does not start at step 0,
   // and the time until the workers are there is not training time.
   if (status.max_steps > 0 && (!summary_.has_value() || status.totals.steps == 0)) {
@@ -111,34 +64,46 @@ void Reporter::Update() {
   }
   if (summary_.has_value()) {
     MeasureFigures(status);
-    std::vector<LossCurve::Point> points;
-    while (const auto point = coordinator_->TakeLossPoint()) points.push_back(*point);
-    if (!points.empty()) WriteSummary(points, status);
+    WriteLossPoints(status);
+    history_trouble_.Note(history_.Update(status, servers));
   }
-  if (clock_->Monotonic() - status_written_ >= kStatusInterval) WriteStatusFile(status);
+  tasks_.Update(clock_->Monotonic(), status.workers, servers);
+  if (clock_->Monotonic() - status_written_ >= kStatusInterval) WriteStatusFile(status, servers);
 }
 
 void Reporter::Finish() {
   Update();
   const Coordinator::Status status = coordinator_->GetStatus();
+  const std::vector<ServerView> servers = Servers();
   const std::optional<LossCurve::Point> rest = coordinator_->TakeLastLossPoint();
   if (summary_.has_value() && rest.has_value()) WriteSummary({*rest}, status);
-  WriteStatusFile(status);
+  history_trouble_.Note(history_.Finish(status, servers));
+  WriteStatusFile(status, servers);
+}
+
+std::vector<ServerView> Reporter::Servers() const {
+  return options_.servers == nullptr ? std::vector<ServerView>() : options_.servers();
 }
 
 void Reporter::MeasureFigures(const Coordinator::Status& status) {
   const absl::Duration now = clock_->Monotonic();
   const bool steps = status.totals.steps > figures_->totals.steps;
   if (now - figures_->time < kFiguresInterval || !steps) return;
-  coordinator_->SetFigures(FiguresOf(figures_->totals, status.totals, now - figures_->time));
+  coordinator_->SetFigures(FiguresBetween(figures_->totals, status.totals, now - figures_->time));
   figures_ = {now, status.totals};
+}
+
+void Reporter::WriteLossPoints(const Coordinator::Status& status) {
+  std::vector<LossCurve::Point> points;
+  while (const auto point = coordinator_->TakeLossPoint()) points.push_back(*point);
+  if (!points.empty()) WriteSummary(points, status);
 }
 
 void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
                             const Coordinator::Status& status) {
   const absl::Duration now = clock_->Monotonic();
   const Coordinator::Figures figures =
-      FiguresOf(summary_->totals, status.totals, now - summary_->time);
+      FiguresBetween(summary_->totals, status.totals, now - summary_->time);
   absl::Status written;
   for (const LossCurve::Point& point : points) {
     const double rate = options_.learning_rate.At(point.step - 1);
@@ -167,43 +132,20 @@ void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
   summary_ = {now, status.totals};
 }
 
-void Reporter::WriteStatusFile(const Coordinator::Status& status) {
+void Reporter::WriteStatusFile(const Coordinator::Status& status,
+                               const std::vector<ServerView>& servers) {
   status_written_ = clock_->Monotonic();
-  nlohmann::json json = {{"phase", PhaseName(status.phase)},
-                         {"step", status.step},
-                         {"max_steps", status.max_steps},
-                         {"epoch", status.epoch},
-                         {"snapshot_step", status.snapshot_step},
-                         {"error", status.error},
-                         {"members", MembersToJson(status.members)},
-                         {"mode", coordinator_->mode().ToString()}};
-  if (options_.snapshots != nullptr) {
-    json["snapshot"] = SnapshotsToJson(options_.snapshots(), clock_->Now());
-  }
+  const SnapshotFigures snapshots =
+      options_.snapshots == nullptr ? SnapshotFigures() : options_.snapshots();
+  StatusReport report = {clock_->Now(), options_.chief, status, tasks_, servers, snapshots, {}};
   if (status.phase == JobPhase::kWaitingForServers && options_.missing_servers != nullptr) {
-    json["waiting_for"] = options_.missing_servers();
+    report.missing_servers = options_.missing_servers();
   }
-  const Coordinator::Figures& newest = status.newest;
-  if (newest.steps_per_second > 0) {
-    if (std::isfinite(newest.loss)) json["loss"] = newest.loss;
-    json["steps_per_second"] = newest.steps_per_second;
-    json["examples_per_second"] = newest.examples_per_second;
-    json["staleness"] = newest.staleness;
-    json["credit_wait_seconds"] = newest.credit_wait_seconds;
-    json["step_seconds"] = {{"input", newest.input_seconds},
-                            {"pull", newest.pull_seconds},
-                            {"compute", newest.compute_seconds},
-                            {"push", newest.push_seconds}};
-    json["pushed_bytes_per_second"] = newest.pushed_bytes_per_second;
-    json["pulled_bytes_per_second"] = newest.pulled_bytes_per_second;
-    json["eta_seconds"] =
-        static_cast<double>(std::max<int64_t>(status.max_steps - status.step, 0)) /
-        newest.steps_per_second;
-  }
-  // A text that is not UTF-8 (an error with a file's name) must not end the chief.
-  const std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  status_trouble_.Note(WriteFileAtomically(JoinPath(options_.model_dir, "status.json"), text + "\n",
-                                           options_.file_system));
+  report.learning_rate = options_.learning_rate.At(std::max<int64_t>(status.step - 1, 0));
+  report.steps_per_epoch = options_.steps_per_epoch;
+  report.expected_members = options_.expected_members;
+  status_trouble_.Note(WriteFileAtomically(JoinPath(options_.model_dir, kStatusFile),
+                                           StatusJson(report) + "\n", options_.file_system));
 }
 
 }  // namespace keelson

@@ -12,12 +12,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/coordinator.h"
+#include "chief/server_state.h"
 #include "chief/snapshotter.h"
+#include "chief/status_file.h"
+#include "chief/task_figures.h"
+#include "chief/task_history.h"
 #include "chief/trouble_log.h"
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
 #include "core/optim/learning_rate.h"
 #include "core/summary/event_writer.h"
+#include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
 
@@ -28,35 +33,36 @@ class Reporter {
     std::string model_dir;
     LearningRateSchedule learning_rate;
     // "ps-1 at host:port" of servers that have not answered yet; asked while the job waits for
-    // them. May be null. Must not block.
-    std::function<std::vector<std::string>()> missing_servers;
-    // May be null. Must not block.
-    std::function<SnapshotFigures()> snapshots;
+    // them. May be null. Must not block, and neither must the next two.
+    std::function<std::vector<std::string>()> missing_servers = nullptr;
+    // May be null.
+    std::function<SnapshotFigures()> snapshots = nullptr;
+    // May be null.
+    std::function<std::vector<ServerView>()> servers = nullptr;
+    // Task, peer and incarnation; the rest is found out.
+    ChiefIdentity chief = {};
+    // Workers and evaluators that the cluster's description names.
+    std::vector<Task> expected_members = {};
+    double steps_per_epoch = 0;  // 0: unknown
     // Outlives the reporter.
     FileSystem* file_system = FileSystem::Real();
   };
 
-  // Creates the event file in the model directory. `clock` and `coordinator` outlive this.
+  // Creates the event file in the model directory, and reads there what a predecessor's status file
+  // says. `clock` and `coordinator` outlive this.
   static absl::StatusOr<std::unique_ptr<Reporter>> Create(Options options, const Clock* clock,
                                                           Coordinator* coordinator);
+
+  // Adds what TensorBoard tells of the run beside its curves, and its errors
+  // (core/config/run_description.h). Another thread may be in another call.
+  absl::Status DescribeRun(const v1::TrainConfig& config);
 
   // Call some times a second. For each new point of the loss curve: one metrics line in
   // Katib's text format and the scalars loss, learning_rate, global_step/sec, examples/sec,
   // staleness, credit_wait_seconds (how long a step's messages were held back because the servers
-  // allowed no more in flight), pushed_bytes/sec and pulled_bytes/sec (payload). Twice a second:
-  // status.json, replaced atomically. Its fields:
-  //   phase, error              as in JobStatus; "error" is empty but for FAILED
-  //   mode                      as ConsistencyMode::ToString
-  //   snapshot                  see SnapshotFigures: {age_seconds, write_seconds, bytes,
-  //                             cut_microseconds, written, failures, error}; age_seconds is absent
-  //                             while there is none
-  //   step, max_steps, epoch, snapshot_step
-  //   loss, steps_per_second, examples_per_second, eta_seconds, staleness, credit_wait_seconds,
-  //   pushed_bytes_per_second, pulled_bytes_per_second
-  //                             means of the newest interval; absent before the first
-  //   step_seconds              likewise: where a step's time went, {input, pull, compute, push}
-  //   members                   list of {task, peer, state, restarts}; see Member
-  //   waiting_for               list of missing servers; only while WAITING_FOR_SERVERS
+  // allowed no more in flight), pushed_bytes/sec and pulled_bytes/sec (payload). Every half minute
+  // the tasks' history (task_history.h). Twice a second status.json (status_file.h), replaced
+  // atomically.
   void Update();
 
   // The last state, whatever the interval.
@@ -66,10 +72,12 @@ class Reporter {
   Reporter(Options options, std::unique_ptr<EventWriter> events, const Clock* clock,
            Coordinator* coordinator);
 
+  std::vector<ServerView> Servers() const;
   void MeasureFigures(const Coordinator::Status& status);
+  void WriteLossPoints(const Coordinator::Status& status);
   // `points`, with the rates since the last summary.
   void WriteSummary(const std::vector<LossCurve::Point>& points, const Coordinator::Status& status);
-  void WriteStatusFile(const Coordinator::Status& status);
+  void WriteStatusFile(const Coordinator::Status& status, const std::vector<ServerView>& servers);
 
   const Options options_;
   const std::unique_ptr<EventWriter> events_;
@@ -83,8 +91,11 @@ class Reporter {
   };
   std::optional<Mark> summary_;
   std::optional<Mark> figures_;
+  TaskFigures tasks_;
+  TaskHistory history_;
   absl::Duration status_written_ = -absl::InfiniteDuration();
   TroubleLog event_trouble_;
+  TroubleLog history_trouble_;
   TroubleLog status_trouble_;
 };
 

@@ -26,7 +26,25 @@ ServerGroup::ServerGroup(const Options& options, std::vector<Server> servers, Sh
       clock_(clock),
       stop_(stop),
       contacts_(servers_.size()),
-      rounds_pool_(static_cast<int>(servers_.size()) - 1) {}
+      rounds_pool_(static_cast<int>(servers_.size()) - 1) {
+  for (const Server& server : servers_) {
+    ServerView state;
+    state.task = ServerTask(server.name);
+    state.address = server.address;
+    state.since = clock->Now();
+    states_.push_back(std::move(state));
+  }
+}
+
+std::vector<ServerView> ServerGroup::States() const {
+  MutexLock lock(&mu_);
+  return states_;
+}
+
+void ServerGroup::NoteState(int s, absl::FunctionRef<void(ServerView*)> note) {
+  MutexLock lock(&mu_);
+  note(&states_[static_cast<size_t>(s)]);
+}
 
 absl::Status ServerGroup::Named(int s, const absl::Status& status) const {
   if (status.ok()) return status;
@@ -116,6 +134,10 @@ absl::Status ServerGroup::Attend(int s, v1::AttendRequest request, v1::ShardStat
   request.set_stopping(stop_->raised());
   const absl::Status answered = server(s).service->Attend(request, status);
   contact(s).answers = answered.ok();
+  const absl::Time now = clock_->Now();
+  NoteState(s, [&](ServerView* state) {
+    answered.ok() ? state->NoteAnswer(*status, now) : state->NoteSilence(now);
+  });
   if (!answered.ok()) {
     contact(s).retired_owed = true;
     return answered;
@@ -142,6 +164,7 @@ absl::Status ServerGroup::InitializeServer(int s, const std::string& restore_pre
   v1::InitializeShardResponse response;
   const absl::Status status = storage_->Initialize(server(s).service, request, &response);
   contact(s).broken = !status.ok();
+  if (status.ok()) NoteState(s, [&](ServerView* state) { state->NoteReady(clock_->Now()); });
   return status;
 }
 
@@ -250,7 +273,9 @@ void ServerGroup::Finish() {
     v1::FinishShardRequest request;
     *request.mutable_header() = options_.header;
     v1::FinishShardResponse response;
-    return server(s).service->Finish(request, &response);
+    const absl::Status status = server(s).service->Finish(request, &response);
+    if (status.ok()) NoteState(s, [&](ServerView* state) { state->NoteEnd(clock_->Now()); });
+    return status;
   });
   if (!status.ok()) LogWarning("could not tell a server that the job is over: ", status.message());
 }

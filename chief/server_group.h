@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "chief/server_state.h"
 #include "chief/shard_storage.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
@@ -82,6 +83,9 @@ class ServerGroup {
   // could not be restored. Never waits.
   std::vector<std::string> Missing() const;
 
+  // Each server as the newest of these calls found it. Never waits.
+  std::vector<ServerView> States() const;
+
   // One server's turn. The header and the chief's address are added to `request`.
   absl::Status Attend(int s, v1::AttendRequest request, v1::ShardStatus* status);
 
@@ -136,6 +140,7 @@ class ServerGroup {
   absl::Status ForEach(absl::FunctionRef<absl::Status(int)> call);
   absl::Status Named(int s, const absl::Status& status) const;
   absl::Status Probe(int s);
+  void NoteState(int s, absl::FunctionRef<void(ServerView*)> note);
 
   const Options options_;
   const std::vector<Server> servers_;
@@ -147,6 +152,7 @@ class ServerGroup {
 
   mutable Mutex mu_;
   v1::InitializeShardRequest shards_ ABSL_GUARDED_BY(mu_);
+  std::vector<ServerView> states_ ABSL_GUARDED_BY(mu_);  // by server
 
   Mutex rounds_mu_;
   ThreadPool rounds_pool_ ABSL_GUARDED_BY(rounds_mu_);

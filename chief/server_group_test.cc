@@ -288,6 +288,27 @@ TEST_F(ServerGroupTest, WriteSnapshotReportsWhoCouldNot) {
   EXPECT_THAT(std::string(written.status().message()), HasSubstr("ps-0: no space"));
 }
 
+TEST_F(ServerGroupTest, StatesFollowTheCalls) {
+  const auto states = [&] {
+    std::vector<std::string> names;
+    for (const ServerView& state : group_.States()) {
+      names.push_back(absl::StrCat(state.task.ToString(), " ", ServerKindName(state.kind)));
+    }
+    return names;
+  };
+  EXPECT_THAT(states(), ElementsAre("ps-0 waiting", "ps-1 waiting"));
+  EXPECT_EQ(group_.States()[1].address, "b:2");
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  EXPECT_THAT(states(), ElementsAre("ps-0 restoring", "ps-1 restoring"));
+  ASSERT_EQ(group_.Initialize(""), absl::OkStatus());
+  EXPECT_THAT(states(), ElementsAre("ps-0 alive", "ps-1 alive"));
+  servers_[1].SetAway(true);
+  EXPECT_FALSE(Store(1).ok());
+  EXPECT_THAT(states(), ElementsAre("ps-0 alive", "ps-1 lost"));
+  group_.Finish();
+  EXPECT_THAT(states(), ElementsAre("ps-0 left", "ps-1 lost"));
+}
+
 TEST_F(ServerGroupTest, FinishTellsEveryone) {
   servers_[0].SetAway(true);
   group_.Finish();

@@ -3,10 +3,12 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "chief/chief_metrics.h"
 #include "core/base/status_macros.h"
 #include "core/client/sharded_parameter_client.h"
 #include "core/model/model_spec.h"
+#include "evaluator/dashboard/assets.h"
 #include "evaluator/evaluator_role.h"
 #include "ps_server/parameter_handler.h"
 #include "ps_server/server_metrics.h"
@@ -33,10 +35,19 @@ ParameterClientFactory InProcessClients(const RoleContext& context, ParameterSer
 // Of several, which share the training, the evaluation takes the first one.
 std::string FirstOf(const std::string& devices) { return devices.substr(0, devices.find(',')); }
 
+absl::Status RefuseToken(const ChiefFlags& flags) {
+  if (flags.auth_token_file.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--auth_token_file ", flags.auth_token_file,
+      ": expected a cluster, found none: a job in one process takes no calls that need a token"));
+}
+
 }  // namespace
 
 absl::Status RunSingleProcess(const RoleContext& context, const ChiefFlags& chief_flags,
-                              const WorkerFlags& worker_flags, StopSignal* stop) {
+                              const WorkerFlags& worker_flags, const DashboardFlags& dashboard,
+                              StopSignal* stop) {
+  RETURN_IF_ERROR(RefuseToken(chief_flags));
   ASSIGN_OR_RETURN(const std::unique_ptr<DeviceGroup> devices,
                    OpenWorkerDevices(worker_flags, context.cluster));
   StopSignal server_end(stop);
@@ -45,7 +56,8 @@ absl::Status RunSingleProcess(const RoleContext& context, const ChiefFlags& chie
                    MakeChief(context, chief_flags, {{"ps-0", "this process", &server}}, stop));
   MetricRegistry* const metrics = &context.telemetry->metrics;
   const MetricRegistry::Registration server_metrics = AddServerMetrics(metrics, &server);
-  const MetricRegistry::Registration chief_metrics = AddChiefMetrics(metrics, chief.get());
+  const MetricRegistry::Registration chief_metrics =
+      AddChiefMetrics(metrics, chief.get(), context.config.checkpoint());
   const Companion work = [&](ChiefService* service, StopSignal* companion_stop) {
     RoleContext worker = context;
     worker.self = {Role::kWorker, 0};
@@ -58,7 +70,9 @@ absl::Status RunSingleProcess(const RoleContext& context, const ChiefFlags& chie
     EvaluatorFlags flags;
     flags.device = FirstOf(worker_flags.device);
     flags.compute_threads = 1;
-    return RunEvaluatorRole(evaluator, flags, service, companion_stop);
+    flags.dashboard = dashboard;
+    return RunEvaluatorRole(evaluator, flags, service, companion_stop,
+                            {EmbeddedDashboardAssets(), /*token=*/""});
   };
   return RunChief(context, chief.get(), {work, evaluate}, stop);
 }

@@ -5,14 +5,18 @@
 #include "absl/status/status.h"
 #include "chief/chief_role.h"
 #include "core/startup/role_program.h"
+#include "evaluator/dashboard_flags.h"
 #include "worker/worker_role.h"
 
 namespace keelson {
 
-// One shard, one worker, one evaluator. With the same seed and number of compute threads, two runs
-// have bit-identical losses.
+// One shard, one worker, one evaluator, which serves the dashboard where a port is given; of
+// `dashboard` only port and address count. With the same seed and number of compute threads, two
+// runs have bit-identical losses. INVALID_ARGUMENT: an --auth_token_file, for nobody calls such a
+// job; otherwise as Chief::Run and its companions.
 absl::Status RunSingleProcess(const RoleContext& context, const ChiefFlags& chief_flags,
-                              const WorkerFlags& worker_flags, StopSignal* stop);
+                              const WorkerFlags& worker_flags, const DashboardFlags& dashboard,
+                              StopSignal* stop);
 
 }  // namespace keelson
 

@@ -77,4 +77,14 @@ absl::Status ChangeMode(ChiefService* chief, absl::string_view text, std::ostrea
   return absl::OkStatus();
 }
 
+absl::Status EndTraining(ChiefService* chief, const std::string& reason, std::ostream* out) {
+  v1::EndTrainingRequest request;
+  request.set_reason(reason);
+  v1::EndTrainingResponse response;
+  RETURN_IF_ERROR(chief->EndTraining(request, &response));
+  ASSIGN_OR_RETURN(const v1::JobStatus status, GetStatus(chief));
+  *out << "training ends early: " << status.end_reason() << "\n";
+  return absl::OkStatus();
+}
+
 }  // namespace keelson

@@ -1,4 +1,4 @@
-// keelson_ctl: asks a running job where it stands, and changes its mode.
+// keelson_ctl: asks a running job where it stands, changes its mode, and ends its training.
 #ifndef KEELSON_CLI_CTL_H_
 #define KEELSON_CLI_CTL_H_
 
@@ -28,6 +28,11 @@ absl::Status PrintMode(ChiefService* chief, std::ostream* out);
 // replicas as there are workers alive. INVALID_ARGUMENT: none of these. FAILED_PRECONDITION: "sync"
 // and no worker is alive; or the job does not train.
 absl::Status ChangeMode(ChiefService* chief, absl::string_view mode, std::ostream* out);
+
+// Ends the training before its last step. Prints the reason that counts: the first one that the
+// chief was given. FAILED_PRECONDITION: the job does not train. PERMISSION_DENIED: it takes the
+// job's token.
+absl::Status EndTraining(ChiefService* chief, const std::string& reason, std::ostream* out);
 
 }  // namespace keelson
 

@@ -1,4 +1,4 @@
-// keelson_ctl: asks a running job where it stands, and changes its mode.
+// keelson_ctl: asks a running job where it stands, changes its mode, and ends its training.
 
 #include <cstdlib>
 #include <functional>
@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "cli/command_line.h"
 #include "cli/ctl.h"
+#include "core/base/auth_token.h"
 #include "core/base/clock.h"
 #include "core/base/exit_code.h"
 #include "core/base/log.h"
@@ -24,8 +25,10 @@ namespace {
 struct Flags {
   std::string chief;
   double timeout_seconds = 5;
+  std::string auth_token_file;
   bool json = false;
   std::string mode;
+  std::string reason = "keelson_ctl end";
 };
 
 std::optional<std::string> TfConfig() {
@@ -34,13 +37,19 @@ std::optional<std::string> TfConfig() {
   return std::string(text);
 }
 
+absl::StatusOr<std::string> TokenOf(const Flags& flags) {
+  if (flags.auth_token_file.empty()) return "";
+  return ReadAuthToken(flags.auth_token_file);
+}
+
 // Repeats `call` until the chief answers or the time is up: every call is harmless twice.
 absl::StatusOr<int> AskChief(const Flags& flags,
                              const std::function<absl::Status(ChiefService*)>& call) {
   ASSIGN_OR_RETURN(const std::string address, FindChief(flags.chief, TfConfig()));
+  ASSIGN_OR_RETURN(const std::string token, TokenOf(flags));
   const absl::Duration timeout = absl::Seconds(flags.timeout_seconds);
   const std::unique_ptr<ChiefService> chief =
-      ConnectChiefService(address, grpc::InsecureChannelCredentials(), timeout);
+      ConnectChiefService(address, grpc::InsecureChannelCredentials(), token, timeout);
   RetryOptions options;
   options.give_up_after = timeout;
   options.longest_pause = absl::Milliseconds(200);
@@ -56,6 +65,8 @@ void AddCommands(CLI::App* app, Flags* flags, Command* command) {
       "host:port of the chief, or of worker 0 where it leads (default: from TF_CONFIG)");
   app->add_option("--timeout", flags->timeout_seconds, "Seconds to wait for an answer, default 5")
       ->check(CLI::Range(0.001, 3600.0));
+  app->add_option("--auth_token_file", flags->auth_token_file,
+                  "File with the job's token, for commands that change something");
   app->require_subcommand(1);
 
   CLI::App* status = app->add_subcommand("status", "Prints where the job stands");
@@ -81,6 +92,20 @@ void AddCommands(CLI::App* app, Flags* flags, Command* command) {
       });
     };
   });
+
+  CLI::App* end = app->add_subcommand(
+      "end",
+      "Ends the training before its last step: the steps under way are done, then the job "
+      "finishes with a snapshot of them. Needs --auth_token_file");
+  end->add_option("--reason", flags->reason, "Why, for the log and the dashboard")
+      ->capture_default_str();
+  end->callback([=] {
+    *command = [=] {
+      return AskChief(*flags, [=](ChiefService* chief) {
+        return EndTraining(chief, flags->reason, &std::cout);
+      });
+    };
+  });
 }
 
 }  // namespace
@@ -88,7 +113,8 @@ void AddCommands(CLI::App* app, Flags* flags, Command* command) {
 
 int main(int argc, char** argv) {
   keelson::SetLogName("keelson_ctl");
-  CLI::App app("Asks a running Keelson job where it stands, and changes its mode.");
+  CLI::App app(
+      "Asks a running Keelson job where it stands, changes its mode, and ends its training.");
   keelson::Flags flags;
   keelson::Command command;
   keelson::AddCommands(&app, &flags, &command);

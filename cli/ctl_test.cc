@@ -26,6 +26,11 @@ class FakeChief : public FakeChiefService {
     *status.mutable_mode() = request.mode();
     return error;
   }
+  absl::Status EndTraining(const v1::EndTrainingRequest& request,
+                           v1::EndTrainingResponse*) override {
+    if (status.end_reason().empty()) status.set_end_reason(request.reason());
+    return error;
+  }
 
   v1::JobStatus status;
   absl::Status error;
@@ -60,6 +65,7 @@ class CtlTest : public testing::Test {
       member->set_staleness_sum(20);
       member->set_staleness_max(3);
       member->set_push_retries(5);
+      member->set_device("cpu");
     }
     member->set_incarnation(0xabc);
     member->set_peer("host:1");
@@ -81,13 +87,39 @@ TEST_F(CtlTest, StatusIsReadable) {
   EXPECT_THAT(text, HasSubstr("mode      ssp:4\n"));
   EXPECT_THAT(text, HasSubstr("snapshot  of step 200\n"));
   EXPECT_THAT(text, HasSubstr("worker-0     alive  2         40     2560      0.50 (3)         "
-                              "5        host:1  0000000000000abc\n"));
+                              "5        cpu     host:1  0000000000000abc\n"));
   EXPECT_THAT(text, HasSubstr("worker-2     lost   2         0      0         -                "
-                              "0        host:1  0000000000000abc\n"));
+                              "0        -       host:1  0000000000000abc\n"));
   EXPECT_THAT(text, HasSubstr("evaluator-0  alive  2         -      -         -                "
-                              "-        host:1  0000000000000abc\n"));
+                              "-        -       host:1  0000000000000abc\n"));
   EXPECT_LT(text.find("worker-0"), text.find("worker-1"));
   EXPECT_EQ(text.find("error"), std::string::npos);
+}
+
+TEST_F(CtlTest, StatusTellsOfTheServers) {
+  v1::ServerStatus* server = chief_.status.add_servers();
+  server->mutable_task()->set_role(v1::ROLE_PS);
+  server->set_state("restoring");
+  server->set_restarts(1);
+  server->set_shard_step(250);
+  server->set_value_bytes(3 << 20);
+  server->set_slot_bytes(3 << 19);
+  server->set_clients(2);
+  server->set_address("ps-0:2222");
+  server->set_incarnation(0xb);
+  ASSERT_TRUE(PrintStatus(&chief_, /*json=*/false, &out_).ok());
+  EXPECT_THAT(out_.str(),
+              HasSubstr("ps-0  restoring  1         250   3.0 MiB  1.5 MiB  2        ps-0:2222  "
+                        "000000000000000b\n"));
+}
+
+TEST_F(CtlTest, TheEndIsTheFirstOneThatWasAskedFor) {
+  ASSERT_TRUE(EndTraining(&chief_, "good enough", &out_).ok());
+  ASSERT_TRUE(EndTraining(&chief_, "another reason", &out_).ok());
+  EXPECT_EQ(out_.str(), "training ends early: good enough\ntraining ends early: good enough\n");
+  out_.str("");
+  ASSERT_TRUE(PrintStatus(&chief_, /*json=*/false, &out_).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("ends early  good enough\n"));
 }
 
 TEST_F(CtlTest, StatusOfAJobThatFailed) {
@@ -161,6 +193,7 @@ TEST_F(CtlTest, ErrorsOfTheChiefArePassedOn) {
   EXPECT_EQ(PrintMode(&chief_, &out_), chief_.error);
   EXPECT_EQ(ChangeMode(&chief_, "async", &out_), chief_.error);
   EXPECT_EQ(ChangeMode(&chief_, "sync", &out_), chief_.error);
+  EXPECT_EQ(EndTraining(&chief_, "x", &out_), chief_.error);
   EXPECT_EQ(out_.str(), "");
 }
 

@@ -36,12 +36,22 @@ std::string StalenessText(const v1::MemberStatus& member) {
   return absl::StrFormat("%.2f (%d)", mean, member.staleness_max());
 }
 
+std::string DeviceText(const v1::MemberStatus& member) {
+  return member.device().empty() ? "-" : member.device();
+}
+
+// "1.5 MiB"
+std::string BytesText(int64_t bytes) {
+  return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
 std::vector<std::string> MemberRow(const v1::MemberStatus& member) {
   const std::string name = TaskName(member.task());
   const std::string incarnation = absl::StrFormat("%016x", member.incarnation());
   const std::string restarts = absl::StrCat(member.restarts());
   if (member.task().role() == v1::ROLE_EVALUATOR) {
-    return {name, member.state(), restarts, "-", "-", "-", "-", member.peer(), incarnation};
+    return {name, member.state(),     restarts,      "-",        "-", "-",
+            "-",  DeviceText(member), member.peer(), incarnation};
   }
   return {name,
           member.state(),
@@ -50,6 +60,7 @@ std::vector<std::string> MemberRow(const v1::MemberStatus& member) {
           absl::StrCat(member.examples()),
           StalenessText(member),
           absl::StrCat(member.push_retries()),
+          DeviceText(member),
           member.peer(),
           incarnation};
 }
@@ -64,12 +75,13 @@ void AddJob(const v1::JobStatus& status, TextTable* table) {
       {"speed", absl::StrFormat("%.1f steps/s, %.1f examples/s", status.steps_per_second(),
                                 status.examples_per_second())});
   table->AddRow({"mode", ModeText(status)});
+  if (!status.end_reason().empty()) table->AddRow({"ends early", status.end_reason()});
   table->AddRow({"snapshot", absl::StrCat("of step ", status.snapshot_step())});
 }
 
 void AddMembers(const v1::JobStatus& status, TextTable* table) {
   table->AddRow({"task", "state", "restarts", "steps", "examples", "staleness (max)", "retries",
-                 "peer", "incarnation"});
+                 "device", "peer", "incarnation"});
   std::vector<const v1::MemberStatus*> members;
   for (const v1::MemberStatus& member : status.members()) members.push_back(&member);
   std::stable_sort(members.begin(), members.end(),
@@ -80,15 +92,34 @@ void AddMembers(const v1::JobStatus& status, TextTable* table) {
   for (const v1::MemberStatus* member : members) table->AddRow(MemberRow(*member));
 }
 
+void AddServers(const v1::JobStatus& status, TextTable* table) {
+  table->AddRow({"task", "state", "restarts", "step", "values", "slots", "clients", "address",
+                 "incarnation"});
+  for (const v1::ServerStatus& server : status.servers()) {
+    table->AddRow({TaskName(server.task()), server.state(), absl::StrCat(server.restarts()),
+                   absl::StrCat(server.shard_step()), BytesText(server.value_bytes()),
+                   BytesText(server.slot_bytes()), absl::StrCat(server.clients()), server.address(),
+                   absl::StrFormat("%016x", server.incarnation())});
+  }
+}
+
 }  // namespace
 
 std::string JobStatusText(const v1::JobStatus& status) {
   TextTable job;
   AddJob(status, &job);
-  if (status.members().empty()) return job.ToString();
-  TextTable members;
-  AddMembers(status, &members);
-  return absl::StrCat(job.ToString(), "\n", members.ToString());
+  std::string text = job.ToString();
+  if (!status.members().empty()) {
+    TextTable members;
+    AddMembers(status, &members);
+    absl::StrAppend(&text, "\n", members.ToString());
+  }
+  if (!status.servers().empty()) {
+    TextTable servers;
+    AddServers(status, &servers);
+    absl::StrAppend(&text, "\n", servers.ToString());
+  }
+  return text;
 }
 
 std::string JobStatusJson(const v1::JobStatus& status) {

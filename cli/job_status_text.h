@@ -8,7 +8,7 @@
 
 namespace keelson {
 
-// Lines "name  value", then a table of the members. Ends with a line break.
+// Lines "name  value", then a table of the members and one of the servers. Ends with a line break.
 std::string JobStatusText(const v1::JobStatus& status);
 
 // One line of JSON with the names of the proto's fields, those with their default value included.

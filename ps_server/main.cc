@@ -7,6 +7,7 @@
 #include "core/base/available_cores.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/rpc/health_service.h"
 #include "core/rpc/server.h"
 #include "core/startup/done_watcher.h"
 #include "core/startup/role_program.h"
@@ -39,15 +40,18 @@ absl::Status RunPsServer(const RoleContext& context, const Flags& flags) {
   const MetricRegistry::Registration metrics =
       AddServerMetrics(&context.telemetry->metrics, &handler);
   ParameterGrpcService service(&handler);
+  HealthService health(&context.telemetry->ready, {v1::ParameterService::service_full_name()});
   ASSIGN_OR_RETURN(
       const std::unique_ptr<RpcServer> server,
       RpcServer::Start(context.cluster.ListenAddress(), grpc::InsecureServerCredentials(),
-                       {&service}, {service.RawMethods(), flags.io_threads}));
+                       {&service, &health}, {service.RawMethods(), flags.io_threads}));
   LogInfo("listening on port ", server->port(), ", waiting for the chief");
   context.telemetry->ready = true;
   const DoneWatcher done(context, &end);
   asked.Wait();
   LingerForChief([&] { return handler.chief_sign(); }, {}, Clock::Real(), end);
+  context.telemetry->ready = false;
+  health.Stop();
   server->Shutdown(kShutdownGrace);
   return handler.finished() ? absl::OkStatus() : done.Explain(absl::CancelledError("by a signal"));
 }

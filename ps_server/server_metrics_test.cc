@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/startup/http_testing.h"
+#include "core/startup/scrape_testing.h"
 
 namespace keelson {
 namespace {

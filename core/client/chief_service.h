@@ -30,6 +30,10 @@ class ChiefService {
   virtual absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse* response) {
     return absl::UnimplementedError("SetMode");
   }
+  virtual absl::Status EndTraining(const v1::EndTrainingRequest& request,
+                                   v1::EndTrainingResponse* response) {
+    return absl::UnimplementedError("EndTraining");
+  }
   virtual absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) = 0;
   virtual absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                              v1::AcknowledgeEvaluationResponse* response) = 0;

@@ -21,6 +21,9 @@ class FakeChiefService : public ChiefService {
   absl::Status AcquireWork(const v1::AcquireWorkRequest&, v1::AcquireWorkResponse*) override {
     return absl::OkStatus();
   }
+  absl::Status EndTraining(const v1::EndTrainingRequest&, v1::EndTrainingResponse*) override {
+    return absl::OkStatus();
+  }
   absl::Status Leave(const v1::LeaveRequest&, v1::LeaveResponse*) override {
     return absl::OkStatus();
   }

@@ -12,10 +12,11 @@
 
 namespace keelson {
 
-// Deadlines: `timeout`, and `timeout` beyond `max_wait` for the calls that wait.
+// Deadlines: `timeout`, and `timeout` beyond `max_wait` for the calls that wait. `token` is the
+// job's (core/base/auth_token.h), which goes with every call; empty: none.
 std::unique_ptr<ChiefService> ConnectChiefService(
     const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
-    absl::Duration timeout = absl::Seconds(5));
+    const std::string& token = "", absl::Duration timeout = absl::Seconds(5));
 
 }  // namespace keelson
 

@@ -48,6 +48,14 @@ class EchoService final : public v1::ChiefService::Service {
     response->set_phase(v1::DONE);
     return grpc::Status::OK;
   }
+  grpc::Status EndTraining(grpc::ServerContext* context, const v1::EndTrainingRequest*,
+                           v1::EndTrainingResponse*) override {
+    const auto found = context->client_metadata().find("authorization");
+    if (found == context->client_metadata().end()) return grpc::Status::OK;
+    // Back to the caller, who is to see what was sent.
+    return grpc::Status(grpc::StatusCode::PERMISSION_DENIED,
+                        std::string(found->second.data(), found->second.size()));
+  }
   grpc::Status GetJobStatus(grpc::ServerContext*, const v1::GetJobStatusRequest*,
                             v1::JobStatus* response) override {
     response->set_step(99);
@@ -106,6 +114,15 @@ TEST_F(GrpcChiefServiceTest, EveryCallReachesItsMethod) {
   v1::JobStatus status;
   ASSERT_TRUE(client_->GetJobStatus({}, &status).ok());
   EXPECT_EQ(status.step(), 99);
+}
+
+TEST_F(GrpcChiefServiceTest, TheTokenGoesWithACall) {
+  v1::EndTrainingResponse response;
+  EXPECT_EQ(client_->EndTraining({}, &response), absl::OkStatus());
+  const auto with_token =
+      ConnectChiefService(address_, grpc::InsecureChannelCredentials(), "0123456789abcdef");
+  EXPECT_EQ(with_token->EndTraining({}, &response),
+            absl::PermissionDeniedError("Bearer 0123456789abcdef"));
 }
 
 TEST_F(GrpcChiefServiceTest, CallsThatWaitHaveTheirTimeAndSomeMore) {

@@ -25,6 +25,7 @@ absl::StatusOr<v1::RegisterResponse> MembershipClient::Register(
   *request.mutable_header() = Header();
   request.set_config_hash(options_.config_hash);
   request.set_peer(options_.peer);
+  request.set_device(options_.device);
   request.mutable_leases()->Add(held.begin(), held.end());
   std::optional<absl::Duration> give_up;
   while (true) {

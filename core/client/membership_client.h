@@ -26,6 +26,8 @@ class MembershipClient {
     uint64_t incarnation = 0;
     uint64_t config_hash = 0;
     std::string peer;  // "host:pid"
+    // What the task computes on, for people; empty: nothing to tell.
+    std::string device;
     // For a chief that is away.
     RetryOptions retry;
     // While another incarnation holds the task: how often to ask again, and for how long. A

@@ -169,20 +169,20 @@ absl::Status CheckJobName(Role binary_role, const std::string& job_name) {
 }
 
 absl::StatusOr<Task> SelfFromIndex(Role role, const OwnIndex& index) {
-  const bool single = role == Role::kChief || role == Role::kEvaluator;
-  if (single && index.value.value_or(0) > 0) {
+  if (role == Role::kChief && index.value.value_or(0) > 0) {
     return BadTaskIndex(index.source, absl::StrCat("0 for the ", RoleName(role)),
                         absl::StrCat(*index.value));
   }
-  if (!single && !index.value.has_value()) return MissingTaskIndex();
-  return Task{role, single ? 0 : *index.value};
+  const bool mostly_alone = role == Role::kChief || role == Role::kEvaluator;
+  if (!mostly_alone && !index.value.has_value()) return MissingTaskIndex();
+  return Task{role, index.value.value_or(0)};
 }
 
-// In a dense cluster every task but the evaluator finds itself in its job. `index_source` is where
-// the own index comes from, for the message.
+// In a dense cluster every task finds itself in its job; evaluators need not be in any, for nobody
+// calls them. `index_source` is where the own index comes from, for the message.
 absl::Status CheckSelfListed(const ClusterSpec& spec, absl::string_view index_source) {
   const TaskAddresses& peers = spec.addresses(spec.self.role);
-  if (spec.self.role == Role::kEvaluator) return absl::OkStatus();
+  if (peers.empty() && spec.self.role == Role::kEvaluator) return absl::OkStatus();
   if (peers.empty()) {
     return spec.sparse ? absl::OkStatus()
                        : OwnRoleNotListed(spec.self, HostsFlagName(spec.self.role));

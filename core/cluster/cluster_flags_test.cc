@@ -194,15 +194,17 @@ TEST(CompletionIndexTest, GivesWayToFlagAndTfConfig) {
   EXPECT_EQ(spec->self, WorkerTask(1));
 }
 
-TEST(CompletionIndexTest, IsZeroForChiefAndEvaluator) {
-  for (const Role role : {Role::kChief, Role::kEvaluator}) {
-    EXPECT_TRUE(ResolveIndexed(role, AllHosts(), "0").ok());
-    EXPECT_EQ(
-        ResolveIndexed(role, AllHosts(), "2").status().message(),
-        absl::StrCat("JOB_COMPLETION_INDEX: expected 0 for the ", RoleName(role), ", found 2"));
-    // Each pod runs a job of its own.
-    EXPECT_TRUE(ResolveIndexed(role, {}, "2").ok());
-  }
+TEST(CompletionIndexTest, IsZeroForTheChief) {
+  EXPECT_TRUE(ResolveIndexed(Role::kChief, AllHosts(), "0").ok());
+  EXPECT_EQ(ResolveIndexed(Role::kChief, AllHosts(), "2").status().message(),
+            "JOB_COMPLETION_INDEX: expected 0 for the chief, found 2");
+  // Each pod runs a job of its own.
+  EXPECT_TRUE(ResolveIndexed(Role::kChief, {}, "2").ok());
+}
+
+TEST(CompletionIndexTest, EvaluatorsThatAreNotListedMayBeMany) {
+  EXPECT_EQ(ResolveIndexed(Role::kEvaluator, AllHosts(), "2")->self, (Task{Role::kEvaluator, 2}));
+  EXPECT_TRUE(ResolveIndexed(Role::kEvaluator, {}, "2").ok());
 }
 
 TEST(CompletionIndexTest, ErrorsNameIt) {
@@ -294,7 +296,9 @@ TEST(ClusterFlagsErrorTest, TaskIndex) {
             "--task_index: expected >= 0 (or JOB_COMPLETION_INDEX), found none");
   flags.task_index = 5;
   EXPECT_EQ(Error(Role::kWorker, flags), "--task_index: expected 0..1, found 5");
-  EXPECT_EQ(Error(Role::kEvaluator, flags), "--task_index: expected 0 for the evaluator, found 5");
+  EXPECT_EQ(Resolve(Role::kEvaluator, flags).self, (Task{Role::kEvaluator, 5}));
+  flags.evaluator_hosts = "e:1,f:1";
+  EXPECT_EQ(Error(Role::kEvaluator, flags), "--task_index: expected 0..1, found 5");
   flags.task_index = -2;
   EXPECT_EQ(Error(Role::kWorker, flags), "--task_index: expected >= 0, found -2");
 }

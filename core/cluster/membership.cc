@@ -52,21 +52,25 @@ bool Membership::Silent(const Member& member, absl::Duration silence) const {
   return !member.over() && clock_->Monotonic() - member.last_heard >= silence;
 }
 
+void Membership::Enter(Member* member, Member::State state) {
+  member->state = state;
+  member->since = clock_->Now();
+}
+
 void Membership::End(Member* member, Member::State how) {
-  member->state = how;
+  Enter(member, how);
   retired_.insert(member->incarnation);
   ended_.push_back(*member);
 }
 
-absl::Status Membership::Register(Task task, uint64_t incarnation, std::string peer) {
+absl::Status Membership::Register(Task task, uint64_t incarnation, std::string peer,
+                                  std::string device) {
   if (retired_.contains(incarnation)) return RegisterRetired(task, incarnation, peer);
   const auto [it, is_new] = members_.try_emplace(task);
   Member& member = it->second;
   if (is_new) {
-    member = {task, incarnation, std::move(peer), Member::kAlive, clock_->Monotonic(), 0};
-    return absl::OkStatus();
-  }
-  if (member.incarnation != incarnation) {
+    member.task = task;
+  } else if (member.incarnation != incarnation) {
     if (Silent(member, lease_)) {
       End(&member, Member::kLost);
     } else if (Silent(member, takeover_after_)) {
@@ -76,9 +80,11 @@ absl::Status Membership::Register(Task task, uint64_t incarnation, std::string p
     }
     ++member.restarts;
   }
+  const bool joins = is_new || member.incarnation != incarnation || member.state != Member::kAlive;
+  if (joins) Enter(&member, Member::kAlive);
   member.incarnation = incarnation;
   member.peer = std::move(peer);
-  member.state = Member::kAlive;
+  member.device = std::move(device);
   member.last_heard = clock_->Monotonic();
   return absl::OkStatus();
 }
@@ -128,7 +134,7 @@ absl::Status Membership::Leave(Task task, uint64_t incarnation) {
 
 void Membership::Expect(const Member& expected) {
   Member member = expected;
-  member.state = Member::kAway;
+  Enter(&member, Member::kAway);
   member.last_heard = clock_->Monotonic();
   const auto [it, is_new] = members_.try_emplace(member.task, member);
   if (is_new || it->second.incarnation == member.incarnation) return;

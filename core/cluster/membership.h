@@ -44,6 +44,8 @@ struct Member {
   State state = kAlive;
   absl::Duration last_heard;  // Clock::Monotonic() of the last call that renewed the lease
   int restarts = 0;           // memberships of this task before this one
+  absl::Time since = {};      // Clock::Now() when it came into this state
+  std::string device = {};    // what it computes on, for people; may be empty
 
   bool over() const { return state != kAway && state != kAlive; }
 };
@@ -63,7 +65,7 @@ class Membership {
   // ALREADY_EXISTS: another incarnation holds the task and was heard of within `takeover_after`;
   // the text names it. Said to newcomers and to whom it has replaced. ABORTED: this incarnation's
   // membership is over (the text says how), and its task is free.
-  absl::Status Register(Task task, uint64_t incarnation, std::string peer);
+  absl::Status Register(Task task, uint64_t incarnation, std::string peer, std::string device = "");
 
   // Renews the lease. ABORTED: the incarnation has not registered here, or its membership is over;
   // nothing changes.
@@ -102,6 +104,7 @@ class Membership {
  private:
   // Present, and silent for so long.
   bool Silent(const Member& member, absl::Duration silence) const;
+  void Enter(Member* member, Member::State state);
   void End(Member* member, Member::State how);
   absl::Status RegisterRetired(Task task, uint64_t incarnation, absl::string_view peer) const;
   // Why a call of this incarnation is refused; OK when it is alive.

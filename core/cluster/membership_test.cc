@@ -54,6 +54,25 @@ TEST_F(MembershipTest, RegisterMakesAMember) {
   EXPECT_EQ(member->restarts, 0);
 }
 
+TEST_F(MembershipTest, AMemberTellsItsDeviceAndSinceWhenItIsInItsState) {
+  const absl::Time start = clock_.Now();
+  ASSERT_EQ(membership_.Register(kWorker0, 7, "host:1", "cpu, 2 threads"), absl::OkStatus());
+  EXPECT_EQ(membership_.Find(kWorker0)->device, "cpu, 2 threads");
+  EXPECT_EQ(membership_.Find(kWorker0)->since, start);
+  clock_.Advance(absl::Seconds(1));
+  ASSERT_EQ(membership_.Heartbeat(kWorker0, 7), absl::OkStatus());
+  Register(kWorker0, 7);
+  EXPECT_EQ(membership_.Find(kWorker0)->since, start);
+  Lose(kWorker0, 7);
+  EXPECT_EQ(membership_.Find(kWorker0)->since, start + absl::Seconds(1) + kLease);
+  clock_.Advance(absl::Seconds(1));
+  Register(kWorker0, 8);
+  EXPECT_EQ(membership_.Find(kWorker0)->since, clock_.Now());
+  clock_.Advance(kTakeover);
+  Register(kWorker0, 9);
+  EXPECT_EQ(membership_.Find(kWorker0)->since, clock_.Now()) << "another process";
+}
+
 TEST_F(MembershipTest, RegisterMayBeRepeatedAndRenews) {
   Register(kWorker0, 7);
   clock_.Advance(kLease - absl::Seconds(1));
@@ -255,6 +274,7 @@ TEST_F(AwayMemberTest, RegistersAgainWithTheSameIncarnation) {
   clock_.Advance(absl::Seconds(100));
   Expect(kWorker0, 7);
   EXPECT_EQ(State(kWorker0), Member::kAway);
+  EXPECT_EQ(membership_.Find(kWorker0)->since, clock_.Now());
   EXPECT_TRUE(membership_.AnyAway(Role::kWorker));
   EXPECT_FALSE(membership_.AnyAway(Role::kEvaluator));
   EXPECT_FALSE(membership_.AnyAlive(Role::kWorker));

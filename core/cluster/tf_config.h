@@ -25,7 +25,7 @@ namespace keelson {
 // found 5"): malformed JSON (with the byte); a value of the wrong type; a malformed address;
 // `master` beside `chief` or with an evaluator task; no chief and no worker; more than one chief;
 // task.type missing, unknown or not the program's role; task.index missing, negative, not an
-// integer or outside the job; an evaluator with an index above 0; a task that needs a cluster
+// integer or outside the job (of evaluators: where they are listed); a task that needs a cluster
 // without one; `cluster` beside `sparseCluster`.
 absl::StatusOr<ClusterSpec> ParseTfConfig(absl::string_view json,
                                           std::optional<Role> expected_role);

@@ -50,6 +50,18 @@ TEST(TfConfigGoldenTest, DenseWithEvaluatorAsTheEvaluator) {
   EXPECT_THAT(spec.SelfAddress(), Optional(Eq("j-evaluator-0.ns.svc:2222")));
 }
 
+TEST(TfConfigTest, SeveralEvaluatorsListedOrNot) {
+  const ClusterSpec listed = Parse(
+      R"({"cluster":{"chief":["c:1"],"evaluator":["e:1","f:1"],"ps":["p:1"]},"task":{"type":"evaluator","index":1}})",
+      Role::kEvaluator);
+  EXPECT_EQ(listed.self, (Task{Role::kEvaluator, 1}));
+  EXPECT_THAT(listed.SelfAddress(), Optional(Eq("f:1")));
+  const ClusterSpec unlisted = Parse(
+      R"({"cluster":{"chief":["c:1"],"ps":["p:1"],"worker":["w:1"]},"task":{"type":"evaluator","index":3}})",
+      Role::kEvaluator);
+  EXPECT_EQ(unlisted.self, (Task{Role::kEvaluator, 3}));
+}
+
 TEST(TfConfigGoldenTest, DenseWithoutEvaluatorAsTheEvaluator) {
   const ClusterSpec spec = Parse(
       R"({"cluster":{"chief":["j-chief-0.ns.svc:2222"],"ps":["j-ps-0.ns.svc:2222"],"worker":["j-worker-0.ns.svc:2222"]},"task":{"type":"evaluator","index":0},"environment":"cloud"})",
@@ -258,8 +270,9 @@ const BadConfig kBadConfigs[] = {
      "task.index: expected 0..1, found 5"},
     {"ChiefIndex", "{" KEELSON_CLUSTER R"(,"task":{"type":"chief","index":1}})",
      "task.index: expected 0 for the chief, found 1", Role::kChief},
-    {"EvaluatorIndex", "{" KEELSON_CLUSTER R"(,"task":{"type":"evaluator","index":1}})",
-     "task.index: expected 0 for the evaluator, found 1", Role::kEvaluator},
+    {"EvaluatorIndex",
+     R"({"cluster":{"chief":["c:1"],"evaluator":["e:1"],"ps":["p:1"]},"task":{"type":"evaluator","index":1}})",
+     "task.index: expected 0, found 1", Role::kEvaluator},
     {"SparseIndexOutside",
      R"({"cluster":{"worker":{"1":"a:1","4":"b:1"}},"task":{"type":"worker","index":2}})",
      "task.index: expected 1, 4, found 2"},

@@ -18,7 +18,7 @@ WorkDispatcher::WorkDispatcher(WorkLedger ledger, const ConsistencyMode& mode,
 bool WorkDispatcher::MayGrant() const {
   if (ledger_.Done()) return false;
   // A round that some work on already is brought to its end.
-  return !next_mode_.has_value() || (mode_.synchronous() && rounds_.open());
+  return (!next_mode_.has_value() && !ends_early()) || (mode_.synchronous() && rounds_.open());
 }
 
 std::optional<WorkLease> WorkDispatcher::Grant(uint64_t worker, int64_t max_tickets,
@@ -139,18 +139,32 @@ void WorkDispatcher::SetMode(const ConsistencyMode& mode) {
   Settle();
 }
 
+void WorkDispatcher::EndEarly(std::string reason) {
+  if (ends_early()) return;
+  end_reason_ = std::move(reason);
+  ledger_.Touch();
+  Settle();
+}
+
+bool WorkDispatcher::Done() const {
+  return ledger_.Done() || (ends_early() && !rounds_.open() && !ledger_.AnyLeased());
+}
+
 void WorkDispatcher::Settle() {
   // Rounds beyond books that had leases: the memory is older than a change of the mode.
   if (!rounds_.open() && !ledger_.AnyLeased()) SkipCommittedRounds(/*batches_known=*/false);
+  if (ends_early() || next_mode_.has_value()) DropIdleRound();
   ApplyNextMode();
 }
 
+void WorkDispatcher::DropIdleRound() {
+  if (!rounds_.open() || rounds_.AnyGranted()) return;
+  rounds_.Close();
+  ledger_.AbandonRound();
+}
+
 void WorkDispatcher::ApplyNextMode() {
-  if (!next_mode_.has_value() || rounds_.AnyGranted()) return;
-  if (rounds_.open()) {
-    rounds_.Close();
-    ledger_.AbandonRound();
-  }
+  if (!next_mode_.has_value() || rounds_.open()) return;
   if (next_mode_->synchronous() && ledger_.AnyLeased()) return;
   EnterMode(*std::exchange(next_mode_, std::nullopt));
 }
@@ -163,6 +177,7 @@ void WorkDispatcher::EnterMode(const ConsistencyMode& mode) {
 
 v1::JobState WorkDispatcher::ToState() const {
   v1::JobState state = ledger_.ToState();
+  state.set_end_reason(end_reason_);
   *state.mutable_mode() = next_mode_.value_or(mode_).ToProto();
   return state;
 }
@@ -171,6 +186,7 @@ void WorkDispatcher::ToMemory(v1::ChiefMemory* memory) const {
   ledger_.ToMemory(memory);
   memory->set_mode_pending(next_mode_.has_value());
   memory->set_attempt(attempt_);
+  memory->mutable_job()->set_end_reason(end_reason_);
   *memory->mutable_job()->mutable_mode() = next_mode_.value_or(mode_).ToProto();
 }
 

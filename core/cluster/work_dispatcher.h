@@ -1,6 +1,9 @@
 // Who gets which work next, in the job's consistency mode. The ledger keeps the books; the modes
 // are small state machines above it (StalenessBound, SyncRounds).
 //
+// Training may end early: then nothing more is handed out but what a round under way needs, and the
+// work is done with the steps under way.
+//
 // A change of the mode waits until the steps under way are done: nothing else is handed out
 // meanwhile. Between async and bounded staleness there is nothing to wait for.
 //
@@ -10,6 +13,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -71,21 +75,33 @@ class WorkDispatcher {
   const ConsistencyMode& mode() const { return mode_; }
   const std::optional<ConsistencyMode>& next_mode() const { return next_mode_; }
 
+  // ---- The end.
+
+  // Training ends early, for this reason (not empty). The first reason stays.
+  void EndEarly(std::string reason);
+  // Empty: training does not end early.
+  const std::string& end_reason() const { return end_reason_; }
+  // All steps are done; or training ends early and nothing is under way.
+  bool Done() const;
+
   // ---- Books.
 
   const WorkLedger& ledger() const { return ledger_; }
   void Touch() { ledger_.Touch(); }
-  // WorkLedger's, with the mode: the next one, if there is one.
+  // WorkLedger's, with the reason to end and the mode: the next one, if there is one.
   v1::JobState ToState() const;
   void ToMemory(v1::ChiefMemory* memory) const;
 
  private:
   std::optional<WorkLease> GrantOfRound(uint64_t worker, int64_t alive_workers);
   bool MayGrant() const;
+  bool ends_early() const { return !end_reason_.empty(); }
   // Counts the steps of rounds that were committed before this chief's time.
   void SkipCommittedRounds(bool batches_known);
   // After each change: what had to wait until nothing is under way.
   void Settle();
+  // A round that nobody works on is not begun.
+  void DropIdleRound();
   // The next mode comes into force if nothing is under way.
   void ApplyNextMode();
   void EnterMode(const ConsistencyMode& mode);
@@ -93,6 +109,7 @@ class WorkDispatcher {
   WorkLedger ledger_;
   ConsistencyMode mode_;
   std::optional<ConsistencyMode> next_mode_;
+  std::string end_reason_;
   StalenessBound bound_;
   SyncRounds rounds_;
   uint32_t attempt_;

@@ -222,6 +222,83 @@ TEST(ModeSwitchTest, TheOldModeAgainChangesNothing) {
 
 // ---- Succession.
 
+TEST(EarlyEndTest, WhatIsLeasedIsDoneAndNothingElse) {
+  for (const char* mode : {"async", "ssp:2"}) {
+    WorkDispatcher work = Dispatcher(mode);
+    const auto lease = work.Grant(kAlice, 2, 1);
+    ASSERT_TRUE(lease.has_value());
+    const uint64_t version = work.ledger().version();
+    work.EndEarly("good enough");
+    work.EndEarly("another reason");
+    EXPECT_GT(work.ledger().version(), version) << "the books have changed";
+    EXPECT_EQ(work.end_reason(), "good enough");
+    EXPECT_EQ(work.Grant(kBob, 1, 2), std::nullopt);
+    EXPECT_FALSE(work.Done());
+    ASSERT_EQ(work.Complete(kAlice, lease->id, 1), absl::OkStatus());
+    EXPECT_FALSE(work.Done());
+    EXPECT_EQ(work.Release(kAlice), 1);
+    EXPECT_TRUE(work.Done()) << mode;
+    EXPECT_EQ(work.Grant(kBob, 1, 2), std::nullopt);
+    EXPECT_EQ(work.ledger().completed_steps(), 1);
+    EXPECT_EQ(work.ToState().end_reason(), "good enough");
+    v1::ChiefMemory memory;
+    work.ToMemory(&memory);
+    EXPECT_EQ(memory.job().end_reason(), "good enough");
+  }
+}
+
+TEST(EarlyEndTest, ARoundUnderWayIsBroughtToItsEnd) {
+  WorkDispatcher work = Dispatcher("sync:2");
+  StageOne(&work, kAlice);
+  work.EndEarly("good enough");
+  EXPECT_FALSE(work.Done());
+  StageOne(&work, kBob);
+  const auto round = work.StagedRound();
+  ASSERT_TRUE(round.has_value());
+  ASSERT_TRUE(work.RoundCommitted(*round));
+  EXPECT_TRUE(work.Done());
+  EXPECT_EQ(work.ledger().completed_steps(), 1);
+  EXPECT_EQ(work.Grant(kAlice, 1, 2), std::nullopt);
+}
+
+TEST(EarlyEndTest, ARoundThatFailsIsNotTriedAgain) {
+  WorkDispatcher work = Dispatcher("sync:1");
+  StageOne(&work, kAlice, 1);
+  work.EndEarly("good enough");
+  ASSERT_TRUE(work.RoundFailed(*work.StagedRound()));
+  EXPECT_TRUE(work.Done());
+  EXPECT_EQ(work.ledger().completed_steps(), 0);
+  EXPECT_EQ(work.ToState().unfinished_size(), 1) << "its records are not trained on";
+}
+
+TEST(EarlyEndTest, ALostWorkersRoundIsDropped) {
+  WorkDispatcher work = Dispatcher("sync:2");
+  ASSERT_TRUE(work.Grant(kAlice, 1, 2).has_value());
+  work.EndEarly("good enough");
+  work.Forget(kAlice);
+  work.Release(kAlice);
+  EXPECT_TRUE(work.Done());
+}
+
+TEST(EarlyEndTest, AModeToComeDoesNotHinderIt) {
+  WorkDispatcher work = Dispatcher("async");
+  const auto lease = work.Grant(kAlice, 1, 2);
+  work.SetMode(ConsistencyMode::Parse("sync:2").value());
+  work.EndEarly("good enough");
+  EXPECT_FALSE(work.Done());
+  ASSERT_EQ(work.Complete(kAlice, lease->id, 1), absl::OkStatus());
+  EXPECT_TRUE(work.Done());
+  EXPECT_EQ(work.Grant(kAlice, 1, 2), std::nullopt);
+}
+
+TEST(EarlyEndTest, CommittedRoundsOfAPredecessorCount) {
+  WorkDispatcher work = Dispatcher("sync:1");
+  work.EndEarly("good enough");
+  work.NoteCommittedRounds(2, /*same_mode=*/true);
+  EXPECT_TRUE(work.Done());
+  EXPECT_EQ(work.ledger().completed_steps(), 3);
+}
+
 TEST(SuccessionTest, CommittedRoundsAreDone) {
   WorkDispatcher work = Dispatcher("sync:2");
   work.NoteCommittedRounds(2, /*same_mode=*/true);

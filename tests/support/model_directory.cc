@@ -25,10 +25,10 @@ absl::Status NotAnEvaluation(absl::string_view line) {
   return absl::DataLossError(absl::StrCat("not an evaluation: ", line));
 }
 
-absl::StatusOr<Evaluation> ParseEvaluation(absl::string_view line) {
+absl::StatusOr<EvaluationLine> ParseEvaluation(absl::string_view line) {
   const nlohmann::json json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("step")) return NotAnEvaluation(line);
-  Evaluation evaluation;
+  EvaluationLine evaluation;
   evaluation.step = json["step"].get<int64_t>();
   for (const auto& [key, value] : json.items()) {
     if (value.is_number()) evaluation.metrics[key] = value.get<double>();
@@ -87,11 +87,11 @@ absl::StatusOr<int64_t> DoneStep(const std::string& model_dir) {
   return marker.has_value() ? marker->step : -1;
 }
 
-absl::StatusOr<std::vector<Evaluation>> ReadEvaluations(const std::string& model_dir) {
+absl::StatusOr<std::vector<EvaluationLine>> ReadEvaluations(const std::string& model_dir) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(JoinPath(model_dir, "eval/metrics.jsonl")));
-  std::vector<Evaluation> evaluations;
+  std::vector<EvaluationLine> evaluations;
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
-    ASSIGN_OR_RETURN(Evaluation evaluation, ParseEvaluation(line));
+    ASSIGN_OR_RETURN(EvaluationLine evaluation, ParseEvaluation(line));
     evaluations.push_back(std::move(evaluation));
   }
   return evaluations;

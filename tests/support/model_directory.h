@@ -28,11 +28,11 @@ absl::StatusOr<int64_t> VerifiedLatestStep(const std::string& model_dir);
 absl::StatusOr<int64_t> DoneStep(const std::string& model_dir);
 
 // One evaluation of eval/metrics.jsonl.
-struct Evaluation {
+struct EvaluationLine {
   int64_t step = 0;
   std::map<std::string, double> metrics;
 };
-absl::StatusOr<std::vector<Evaluation>> ReadEvaluations(const std::string& model_dir);
+absl::StatusOr<std::vector<EvaluationLine>> ReadEvaluations(const std::string& model_dir);
 
 // All events of the event files in a directory, file after file in the order of their names.
 absl::StatusOr<std::vector<v1::Event>> ReadEvents(const std::string& directory);

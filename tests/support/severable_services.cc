@@ -105,6 +105,11 @@ absl::Status SeverableChiefService::SetMode(const v1::SetModeRequest& request,
   return Call([&] { return chief_->SetMode(request, response); });
 }
 
+absl::Status SeverableChiefService::EndTraining(const v1::EndTrainingRequest& request,
+                                                v1::EndTrainingResponse* response) {
+  return Call([&] { return chief_->EndTraining(request, response); });
+}
+
 absl::Status SeverableChiefService::Leave(const v1::LeaveRequest& request,
                                           v1::LeaveResponse* response) {
   return Call([&] { return chief_->Leave(request, response); });

@@ -58,6 +58,8 @@ class SeverableChiefService : public ChiefService {
                            v1::AcquireWorkResponse* response) override;
   absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) override;
   absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse* response) override;
+  absl::Status EndTraining(const v1::EndTrainingRequest& request,
+                           v1::EndTrainingResponse* response) override;
   absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) override;
   absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                      v1::AcknowledgeEvaluationResponse* response) override;
