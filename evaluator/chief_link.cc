@@ -42,6 +42,15 @@ void ChiefLink::Acknowledge(int64_t step, const std::map<std::string, double>& m
   changed_.NotifyAll();
 }
 
+void ChiefLink::EndTraining(const std::string& reason) {
+  MutexLock lock(&mu_);
+  if (!end_reason_.empty()) return;
+  end_reason_ = reason;
+  end_unsent_ = true;
+  hurry_ = true;
+  changed_.NotifyAll();
+}
+
 void ChiefLink::Leave() {
   if (!thread_.joinable()) return;
   left_.Raise();
@@ -85,7 +94,8 @@ void ChiefLink::Loop() {
 absl::Status ChiefLink::Talk() {
   if (!registered_) RETURN_IF_ERROR(Register());
   RETURN_IF_ERROR(SendAcknowledgement());
-  return SendHeartbeat();
+  RETURN_IF_ERROR(SendHeartbeat());
+  return SendEndOfTraining();
 }
 
 absl::Status ChiefLink::Register() {
@@ -100,6 +110,7 @@ absl::Status ChiefLink::Register() {
   MutexLock lock(&mu_);
   view_.reachable = true;
   unsent_ = newest_.step() != kNothing;
+  end_unsent_ = !end_reason_.empty();
   return absl::OkStatus();
 }
 
@@ -128,6 +139,25 @@ absl::Status ChiefLink::SendHeartbeat() {
   RETURN_IF_ERROR(chief_->Heartbeat(request, &response));
   if (response.phase() == v1::FAILED) return GivenUp(response.error());
   return TakePhase(response.phase());
+}
+
+absl::Status ChiefLink::SendEndOfTraining() {
+  v1::EndTrainingRequest request;
+  {
+    MutexLock lock(&mu_);
+    if (!end_unsent_ || view_.phase != v1::TRAINING) return absl::OkStatus();
+    request.set_reason(end_reason_);
+  }
+  *request.mutable_header() = membership_->Header();
+  v1::EndTrainingResponse response;
+  const absl::Status status = chief_->EndTraining(request, &response);
+  // Training may have ended at this moment; the next heartbeat tells.
+  if (absl::IsFailedPrecondition(status)) return absl::OkStatus();
+  if (IsTransient(status) || absl::IsAborted(status)) return status;
+  if (!status.ok()) LogWarning("the chief does not end training: ", status.ToString());
+  MutexLock lock(&mu_);
+  end_unsent_ = false;
+  return absl::OkStatus();
 }
 
 absl::Status ChiefLink::TakePhase(v1::JobPhase phase) {

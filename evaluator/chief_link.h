@@ -35,9 +35,9 @@ struct JobView {
   absl::Status error;
 };
 
-// View and Acknowledge are thread-safe; the rest belongs to the owner. A thread of its own makes
-// all calls, so a long evaluation does not lose the lease. A membership that is over (the process
-// was frozen, the network cut) is followed by another one.
+// View, Acknowledge and EndTraining are thread-safe; the rest belongs to the owner. A thread of its
+// own makes all calls, so a long evaluation does not lose the lease. A membership that is over (the
+// process was frozen, the network cut) is followed by another one.
 class ChiefLink {
  public:
   struct Options {
@@ -61,6 +61,11 @@ class ChiefLink {
   // that was restarted has forgotten it. Only the highest step counts.
   void Acknowledge(int64_t step, const std::map<std::string, double>& metrics);
 
+  // Asks the chief to end training early, for this reason (for people): now or as soon as it
+  // trains, until it has taken that, and again after each registration. Nothing more is asked once
+  // training is over, or by a chief that refuses, which is logged. The first reason counts.
+  void EndTraining(const std::string& reason);
+
   // Ends the thread, and leaves if the chief is there. Repeating it does nothing. The view stays.
   void Leave();
 
@@ -72,6 +77,7 @@ class ChiefLink {
   absl::Status Register();
   absl::Status SendAcknowledgement();
   absl::Status SendHeartbeat();
+  absl::Status SendEndOfTraining();
   // Asks for the final step, once there is one.
   absl::Status TakePhase(v1::JobPhase phase);
   void SetUnreachable();
@@ -93,6 +99,9 @@ class ChiefLink {
   // The newest acknowledgement; the header is empty.
   v1::AcknowledgeEvaluationRequest newest_ ABSL_GUARDED_BY(mu_);
   bool unsent_ ABSL_GUARDED_BY(mu_) = false;
+  // Why training is to end; empty: it is not.
+  std::string end_reason_ ABSL_GUARDED_BY(mu_);
+  bool end_unsent_ ABSL_GUARDED_BY(mu_) = false;
   bool hurry_ ABSL_GUARDED_BY(mu_) = false;
 
   std::thread thread_;

@@ -47,6 +47,13 @@ class Chief : public FakeChiefService {
     changed_.NotifyAll();
     return absl::OkStatus();
   }
+  absl::Status EndTraining(const v1::EndTrainingRequest& request,
+                           v1::EndTrainingResponse*) override {
+    MutexLock lock(&mu_);
+    ends_.push_back(request);
+    changed_.NotifyAll();
+    return end_refusal_;
+  }
   absl::Status GetJobStatus(const v1::GetJobStatusRequest&, v1::JobStatus* response) override {
     response->set_snapshot_step(300);
     return absl::OkStatus();
@@ -64,6 +71,10 @@ class Chief : public FakeChiefService {
   void SetRefusal(absl::Status refusal) {
     MutexLock lock(&mu_);
     refusal_ = refusal;
+  }
+  void SetEndRefusal(absl::Status refusal) {
+    MutexLock lock(&mu_);
+    end_refusal_ = refusal;
   }
   void SetPhase(v1::JobPhase phase) {
     MutexLock lock(&mu_);
@@ -99,6 +110,16 @@ class Chief : public FakeChiefService {
     while (acknowledged_.empty() || acknowledged_.back().step() != step) changed_.Wait(&mu_);
     return acknowledged_.back();
   }
+  // The newest of at least `count` requests.
+  v1::EndTrainingRequest AwaitEnds(size_t count) {
+    MutexLock lock(&mu_);
+    while (ends_.size() < count) changed_.Wait(&mu_);
+    return ends_.back();
+  }
+  size_t ends() {
+    MutexLock lock(&mu_);
+    return ends_.size();
+  }
   int leaves() {
     MutexLock lock(&mu_);
     return leaves_;
@@ -113,6 +134,8 @@ class Chief : public FakeChiefService {
   CondVar changed_;
   bool away_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status refusal_ ABSL_GUARDED_BY(mu_);
+  absl::Status end_refusal_ ABSL_GUARDED_BY(mu_);
+  std::vector<v1::EndTrainingRequest> ends_ ABSL_GUARDED_BY(mu_);
   v1::JobPhase phase_ ABSL_GUARDED_BY(mu_) = v1::TRAINING;
   std::optional<uint64_t> member_ ABSL_GUARDED_BY(mu_);
   std::optional<uint64_t> retired_ ABSL_GUARDED_BY(mu_);
@@ -235,6 +258,53 @@ TEST_F(ChiefLinkTest, AcknowledgesOnceAndNeverAnOlderStep) {
   link->Acknowledge(100, {});
   chief_.AwaitHeartbeats(3);
   EXPECT_EQ(chief_.acknowledgements(), 1u);
+}
+
+TEST_F(ChiefLinkTest, AsksOnceForTheEndOfTraining) {
+  const auto link = Join();
+  link->EndTraining("enough");
+  link->EndTraining("another reason");
+  const v1::EndTrainingRequest request = chief_.AwaitEnds(1);
+  EXPECT_EQ(request.reason(), "enough");
+  EXPECT_EQ(request.header().incarnation(), kFirstIncarnation);
+  EXPECT_EQ(request.header().task().role(), v1::ROLE_EVALUATOR);
+  chief_.AwaitHeartbeats(3);
+  EXPECT_EQ(chief_.ends(), 1u);
+}
+
+TEST_F(ChiefLinkTest, AsksWhenTheJobTrains) {
+  chief_.SetPhase(v1::WAITING_FOR_SERVERS);
+  const auto link = Join();
+  link->EndTraining("enough");
+  chief_.AwaitHeartbeats(3);
+  EXPECT_EQ(chief_.ends(), 0u);
+  chief_.SetPhase(v1::TRAINING);
+  chief_.AwaitEnds(1);
+}
+
+TEST_F(ChiefLinkTest, AsksAgainWhereItIsNotKnownToBeTaken) {
+  const auto link = Join();
+  for (const StatusCode code : {StatusCode::kUnavailable, StatusCode::kFailedPrecondition}) {
+    chief_.SetEndRefusal(absl::Status(code, "not now"));
+    link->EndTraining("enough");
+    chief_.AwaitEnds(chief_.ends() + 2);
+  }
+  chief_.SetEndRefusal(absl::OkStatus());
+  chief_.AwaitHeartbeats(3);
+  // A chief that has forgotten its members may have forgotten that too.
+  const size_t asked = chief_.ends();
+  chief_.Forget();
+  EXPECT_EQ(chief_.AwaitEnds(asked + 1).reason(), "enough");
+}
+
+TEST_F(ChiefLinkTest, AChiefThatRefusesIsNotAskedAgain) {
+  chief_.SetEndRefusal(absl::UnimplementedError("an older chief"));
+  const auto link = Join();
+  link->EndTraining("enough");
+  chief_.AwaitEnds(1);
+  chief_.AwaitHeartbeats(3);
+  EXPECT_EQ(chief_.ends(), 1u);
+  EXPECT_TRUE(link->View().error.ok());
 }
 
 TEST_F(ChiefLinkTest, EndsWhileTheChiefIsAway) {

@@ -1,8 +1,8 @@
 #include "evaluator/evaluator.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
@@ -10,32 +10,21 @@
 #include "core/base/status_macros.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/config/train_config.h"
+#include "core/model/model_spec.h"
+#include "evaluator/early_stopping.h"
 
 namespace keelson {
 namespace {
 
-constexpr char kDirectory[] = "eval";
-constexpr char kMetricsFile[] = "metrics.jsonl";
-constexpr char kLoss[] = "loss";
-
-// The loss first.
-std::vector<std::pair<std::string, double>> Scalars(const EvaluationRecord& record) {
-  std::vector<std::pair<std::string, double>> scalars(record.metrics.begin(), record.metrics.end());
-  std::stable_partition(scalars.begin(), scalars.end(),
-                        [](const auto& scalar) { return scalar.first == kLoss; });
-  return scalars;
-}
-
-std::string Describe(const EvaluationRecord& record) {
-  std::string text = absl::StrCat("step ", record.step, ":");
-  for (const auto& [name, value] : Scalars(record)) absl::StrAppend(&text, " ", name, "=", value);
-  absl::StrAppend(&text, " (", record.examples, " examples in ", record.seconds, " s)");
-  return text;
-}
+constexpr char kClaimsDirectory[] = "eval/claims";
 
 bool MaySkip(const absl::Status& status) {
   return status.code() == absl::StatusCode::kNotFound ||
          status.code() == absl::StatusCode::kDataLoss;
+}
+
+absl::Time StartOf(const EvaluationRecord& record) {
+  return record.wall_time - absl::Seconds(record.seconds);
 }
 
 absl::Status FinalSnapshotMissing(const std::string& model_dir, int64_t step) {
@@ -53,12 +42,16 @@ Evaluator::Evaluator(EvaluatorOptions options, ChiefService* chief, Device* devi
       eval_(eval),
       clock_(clock),
       stop_(stop),
-      directory_(FileSystem::Real(), options_.config.checkpoint().model_dir(), clock) {}
+      directory_(FileSystem::Real(), options_.config.checkpoint().model_dir(), clock),
+      schedule_(options_.config.evaluation(), clock),
+      claims_(JoinPath(directory_.model_dir(), kClaimsDirectory), options_.self.ToString(), clock) {
+}
 
 absl::Status Evaluator::Run() {
   RETURN_IF_ERROR(Prepare());
   if (chief_ != nullptr) JoinChief();
-  RETURN_IF_ERROR(AcknowledgeEarlier());
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, directory_.List());
+  AcknowledgeEarlier(snapshots);
   const absl::Status status = Watch();
   if (link_ != nullptr) link_->Leave();
   return status;
@@ -67,11 +60,20 @@ absl::Status Evaluator::Run() {
 absl::Status Evaluator::Prepare() {
   RETURN_IF_ERROR(RequireModelDir(options_.config));
   ASSIGN_OR_RETURN(scorer_, SnapshotScorer::Create(options_.config, device_, eval_, clock_, stop_));
-  const std::string directory = JoinPath(directory_.model_dir(), kDirectory);
-  RETURN_IF_ERROR(CreateDirectories(directory));
-  ASSIGN_OR_RETURN(log_, MetricsLog::Open(JoinPath(directory, kMetricsFile)));
-  for (const auto& [step, record] : log_->records()) Show(record);
-  ASSIGN_OR_RETURN(events_, EventWriter::Create(directory, clock_));
+  ASSIGN_OR_RETURN(ModelSpec spec, InferModelSpec(options_.config.model()));
+  EvaluationOutputs::Options outputs;
+  outputs.self = options_.self;
+  outputs.config = options_.config;
+  outputs.variables = std::move(spec.variables);
+  outputs.export_files = options_.export_files;
+  outputs.lease_files = options_.lease_files;
+  ASSIGN_OR_RETURN(outputs_, EvaluationOutputs::Open(std::move(outputs), &directory_, clock_));
+  for (const auto& [step, record] : outputs_->records()) {
+    schedule_.Begun(StartOf(record));
+    Show(record, /*scored_here=*/false);
+  }
+  const absl::Status cleaned = claims_.RemoveStale();
+  if (!cleaned.ok()) LogWarning("claims of snapshots: ", cleaned.message());
   return absl::OkStatus();
 }
 
@@ -81,38 +83,46 @@ void Evaluator::JoinChief() {
   options.new_incarnation = options_.new_incarnation;
   options.membership.config_hash = options_.config_hash;
   options.membership.peer = options_.peer;
+  options.membership.device = device_->name();
   options.heartbeat_interval = options_.heartbeat_interval;
   options.closing_interval = std::min(options_.heartbeat_interval, options_.poll_interval);
   link_ = std::make_unique<ChiefLink>(options, chief_, clock_);
 }
 
-absl::Status Evaluator::AcknowledgeEarlier() {
-  if (link_ == nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, directory_.List());
+void Evaluator::AcknowledgeEarlier(const std::vector<SnapshotInfo>& snapshots) {
   for (auto snapshot = snapshots.rbegin(); snapshot != snapshots.rend(); ++snapshot) {
-    const EvaluationRecord* record = log_->Find(snapshot->step);
+    const EvaluationRecord* record = outputs_->Find(snapshot->step);
     if (record == nullptr) continue;
-    link_->Acknowledge(record->step, record->metrics);
-    break;
+    return Acknowledge(*record);
   }
-  return absl::OkStatus();
 }
 
 absl::Status Evaluator::Watch() {
   while (!stop_->raised()) {
-    ASSIGN_OR_RETURN(const Ending ending, LookForEnding());
-    ASSIGN_OR_RETURN(const std::optional<SnapshotInfo> next, NextSnapshot(ending));
-    if (next.has_value()) {
-      RETURN_IF_ERROR(ScoreSnapshot(*next, next->step == ending.final_step));
-      continue;
-    }
-    if (ending.done) {
-      if (log_->Contains(*ending.final_step)) return absl::OkStatus();
-      RETURN_IF_ERROR(AwaitFinalSnapshot(*ending.final_step));
-    }
-    stop_->WaitFor(options_.poll_interval);
+    ASSIGN_OR_RETURN(const bool finished, WatchOnce());
+    if (finished) return absl::OkStatus();
   }
   return absl::CancelledError("by a signal");
+}
+
+absl::StatusOr<bool> Evaluator::WatchOnce() {
+  ASSIGN_OR_RETURN(const Ending ending, LookForEnding());
+  RETURN_IF_ERROR(TakeOthersRecords());
+  ConsiderStopping(ending);
+  TakeFinal(ending);
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, directory_.List());
+  RETURN_IF_ERROR(CheckForeignMarker(ending, snapshots));
+  ASSIGN_OR_RETURN(const std::optional<SnapshotInfo> next, NextSnapshot(snapshots, ending));
+  if (next.has_value()) {
+    ASSIGN_OR_RETURN(const bool scored, ScoreSnapshot(*next, next->step == ending.final_step));
+    if (scored) return false;
+  }
+  if (ending.done) {
+    ASSIGN_OR_RETURN(const bool finished, Finished(*ending.final_step));
+    if (finished) return true;
+  }
+  stop_->WaitFor(options_.poll_interval);
+  return false;
 }
 
 absl::StatusOr<Evaluator::Ending> Evaluator::LookForEnding() {
@@ -122,80 +132,187 @@ absl::StatusOr<Evaluator::Ending> Evaluator::LookForEnding() {
     RETURN_IF_ERROR(view.error);
     ending.done = dismissed_ = view.phase == v1::DONE;
     ending.final_step = view.final_step;
-    // The chief waits for its members to leave, also if the final snapshot is yet to be scored.
-    if (dismissed_) link_->Leave();
     if (dismissed_ || view.reachable) return ending;
   }
-  ASSIGN_OR_RETURN(const std::optional<int64_t> marked, DoneMarkerStep());
-  if (marked.has_value()) ending = {true, *marked};
+  const absl::StatusOr<std::optional<DoneMarker>> marker = directory_.ReadDoneMarker();
+  // Removed just now, by a chief that goes on.
+  if (marker.status().code() == absl::StatusCode::kNotFound) return ending;
+  RETURN_IF_ERROR(marker.status());
+  if (!marker->has_value()) return ending;
+  if ((*marker)->config_hash == options_.config_hash) {
+    ending.done = true;
+    ending.final_step = (*marker)->step;
+  } else {
+    ending.foreign_hash = (*marker)->config_hash;
+  }
   return ending;
 }
 
-absl::StatusOr<std::optional<int64_t>> Evaluator::DoneMarkerStep() {
-  const absl::StatusOr<std::optional<DoneMarker>> marker = directory_.ReadDoneMarker();
-  // Removed just now, by a chief that goes on.
-  if (marker.status().code() == absl::StatusCode::kNotFound) return std::nullopt;
-  RETURN_IF_ERROR(marker.status());
-  if (!marker->has_value()) return std::nullopt;
-  if ((*marker)->config_hash == options_.config_hash) return (*marker)->step;
-  if (!foreign_marker_reported_) {
-    LogInfo(directory_.model_dir(), ": the DONE marker is of configuration ",
-            HashToString((*marker)->config_hash), ", this is ", HashToString(options_.config_hash),
-            ": waiting for the end of this job");
-    foreign_marker_reported_ = true;
+absl::Status Evaluator::TakeOthersRecords() {
+  // Before the records: whoever gives a claim back has written the record by then.
+  const absl::StatusOr<std::map<int64_t, ClaimInfo>> held = claims_.HeldByOthers();
+  ASSIGN_OR_RETURN(const auto others, outputs_->TakeOthers());
+  for (const auto& [step, record] : others) {
+    schedule_.Begun(StartOf(record));
+    Show(record, /*scored_here=*/false);
   }
-  return std::nullopt;
+  claimed_by_others_.clear();
+  if (!held.ok()) return absl::OkStatus();
+  for (const auto& [step, claim] : *held) {
+    if (outputs_->Find(step) != nullptr) continue;
+    schedule_.Begun(claim.begun);
+    claimed_by_others_.emplace(step, claim);
+  }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<SnapshotInfo>> Evaluator::NextSnapshot(const Ending& ending) const {
-  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, directory_.List());
+void Evaluator::ConsiderStopping(const Ending& ending) {
+  const v1::EvaluationConfig& evaluation = options_.config.evaluation();
+  const bool over = ending.done || ending.final_step.has_value();
+  if (stopping_ || over || options_.self.index != 0 || !evaluation.has_early_stopping()) return;
+  const int64_t end = claimed_by_others_.empty() ? std::numeric_limits<int64_t>::max()
+                                                 : claimed_by_others_.begin()->first;
+  const std::optional<EarlyStop> stop =
+      JudgeEarlyStopping(evaluation.early_stopping(), outputs_->records(), end);
+  if (!stop.has_value()) return;
+  stopping_ = true;
+  LogInfo(stop->reason, ", as of step ", stop->step,
+          link_ == nullptr ? "; there is no chief to end training" : "; asking the chief to end");
+  if (link_ != nullptr) link_->EndTraining(stop->reason);
+}
+
+void Evaluator::TakeFinal(const Ending& ending) {
+  if (ending.final_step.has_value()) {
+    const EvaluationRecord* record = outputs_->Find(*ending.final_step);
+    if (record != nullptr) {
+      outputs_->TakeFinal(record->step);
+      // Whoever has scored it may have died before the chief heard of it.
+      Acknowledge(*record);
+    }
+  }
+  // The chief waits for its members to leave, also if the final snapshot is yet to be scored.
+  if (dismissed_) link_->Leave();
+}
+
+absl::StatusOr<bool> Evaluator::Finished(int64_t final_step) {
+  if (outputs_->Find(final_step) != nullptr) {
+    const bool others_at_work = options_.self.index == 0 && !claimed_by_others_.empty();
+    return !others_at_work || PatienceIsOver(&others_awaited_since_);
+  }
+  if (claimed_by_others_.count(final_step) > 0) {
+    final_awaited_since_.reset();
+  } else if (PatienceIsOver(&final_awaited_since_)) {
+    return FinalSnapshotMissing(directory_.model_dir(), final_step);
+  }
+  return false;
+}
+
+absl::Status Evaluator::CheckForeignMarker(const Ending& ending,
+                                           const std::vector<SnapshotInfo>& snapshots) {
+  if (!ending.foreign_hash.has_value()) {
+    unchanged_since_.reset();
+    return absl::OkStatus();
+  }
+  Progress progress;
+  progress.foreign_hash = *ending.foreign_hash;
+  for (const SnapshotInfo& snapshot : snapshots) progress.snapshots.push_back(snapshot.step);
+  progress.records = outputs_->records().size();
+  if (progress != last_progress_ || !unchanged_since_.has_value()) {
+    unchanged_since_.reset();
+    last_progress_ = std::move(progress);
+  }
+  if (!PatienceIsOver(&unchanged_since_)) return absl::OkStatus();
+  return ConfigMismatch(
+      options_.config_hash, *ending.foreign_hash,
+      absl::StrCat("the finished job in ", directory_.model_dir(), " (no chief answers)"));
+}
+
+bool Evaluator::PatienceIsOver(std::optional<absl::Duration>* since) const {
+  const absl::Duration now = clock_->Monotonic();
+  if (!since->has_value()) *since = now;
+  return now - **since >= options_.final_snapshot_patience;
+}
+
+absl::StatusOr<std::optional<SnapshotInfo>> Evaluator::NextSnapshot(
+    const std::vector<SnapshotInfo>& snapshots, const Ending& ending) {
+  std::map<int64_t, SnapshotInfo> by_step;
+  std::vector<Candidate> candidates;
   for (const SnapshotInfo& snapshot : snapshots) {
-    if (log_->Contains(snapshot.step)) continue;
     const bool is_final = snapshot.step == ending.final_step;
-    const bool optional = dismissed_ || skipped_.count(snapshot.step) > 0;
-    if (is_final || !optional) return snapshot;
+    const bool unwanted = dismissed_ || skipped_.count(snapshot.step) > 0;
+    if (unwanted && !is_final) continue;
+    const bool taken =
+        outputs_->Find(snapshot.step) != nullptr || claimed_by_others_.count(snapshot.step) > 0;
+    candidates.push_back({snapshot.step, taken});
+    by_step[snapshot.step] = snapshot;
   }
-  return std::nullopt;
+  const std::optional<int64_t> step = schedule_.Next(candidates, ending.final_step);
+  if (!step.has_value()) return std::nullopt;
+  return by_step.at(*step);
 }
 
-absl::Status Evaluator::ScoreSnapshot(const SnapshotInfo& snapshot, bool is_final) {
-  const absl::StatusOr<EvaluationRecord> record = Score(snapshot);
-  if (record.ok()) return Publish(*record);
-  if (is_final || !MaySkip(record.status())) return record.status();
-  LogWarning("skipping the snapshot of step ", snapshot.step, ": ", record.status().ToString());
+absl::StatusOr<bool> Evaluator::ScoreSnapshot(const SnapshotInfo& snapshot, bool is_final) {
+  const auto claim = claims_.Take(snapshot.step);
+  if (absl::IsAlreadyExists(claim.status())) return false;
+  if (!claim.ok() && !unclaimed_reported_) {
+    LogWarning("scoring without claims, so other evaluators may score the same snapshots: ",
+               claim.status().message());
+    unclaimed_reported_ = true;
+  }
+  // Another evaluator may have scored it until a moment ago.
+  RETURN_IF_ERROR(TakeOthersRecords());
+  if (outputs_->Find(snapshot.step) != nullptr) return true;
+  RETURN_IF_ERROR(ScoreClaimed(snapshot, is_final));
+  return true;
+}
+
+absl::Status Evaluator::ScoreClaimed(const SnapshotInfo& snapshot, bool is_final) {
+  const auto lease =
+      SnapshotLease::Take(options_.lease_files, snapshot.prefix, options_.self.ToString(), clock_);
+  absl::Status status = lease.status();
+  if (!status.ok() && !absl::IsNotFound(status)) {
+    LogWarning("reading the snapshot of step ", snapshot.step,
+               " without a lease: ", status.message());
+  }
+  if (!absl::IsNotFound(status)) {
+    WeightHistograms histograms;
+    SnapshotScorer::VariableCallback on_variable;
+    if (options_.config.train().histogram_steps() > 0) {
+      on_variable = [&histograms](const VariableSpec& variable, absl::Span<const float> values) {
+        histograms.emplace_back(absl::StrCat("weights/", variable.name), Histogram());
+        histograms.back().second.Add(values);
+      };
+    }
+    const absl::StatusOr<ScoredSnapshot> scored =
+        scorer_->Score(snapshot, lease.ok() ? lease->get() : nullptr, on_variable);
+    if (scored.ok()) return Publish(snapshot, *scored, histograms, is_final);
+    status = scored.status();
+  }
+  if (is_final || !MaySkip(status)) return status;
+  LogWarning("skipping the snapshot of step ", snapshot.step, ": ", status.ToString());
   skipped_.insert(snapshot.step);
   return absl::OkStatus();
 }
 
-absl::StatusOr<EvaluationRecord> Evaluator::Score(const SnapshotInfo& snapshot) {
-  const auto lease =
-      SnapshotLease::Take(options_.lease_files, snapshot.prefix, options_.self.ToString(), clock_);
-  if (lease.ok()) return scorer_->Score(snapshot, lease->get());
-  if (absl::IsNotFound(lease.status())) return lease.status();
-  LogWarning("reading the snapshot of step ", snapshot.step,
-             " without a lease: ", lease.status().message());
-  return scorer_->Score(snapshot, nullptr);
-}
-
-absl::Status Evaluator::Publish(const EvaluationRecord& record) {
-  RETURN_IF_ERROR(events_->AddScalars(record.step, Scalars(record)));
-  RETURN_IF_ERROR(events_->Flush());
-  RETURN_IF_ERROR(log_->Append(record));
-  LogInfo(Describe(record));
-  Show(record);
-  if (link_ != nullptr) link_->Acknowledge(record.step, record.metrics);
+absl::Status Evaluator::Publish(const SnapshotInfo& snapshot, const ScoredSnapshot& scored,
+                                const WeightHistograms& histograms, bool is_final) {
+  RETURN_IF_ERROR(outputs_->Publish(snapshot, scored, histograms));
+  schedule_.Begun(StartOf(scored.record));
+  Show(scored.record, /*scored_here=*/true);
+  // Before the chief ends the job.
+  if (is_final) outputs_->TakeFinal(snapshot.step);
+  Acknowledge(scored.record);
   return absl::OkStatus();
 }
 
-void Evaluator::Show(const EvaluationRecord& record) const {
-  if (options_.on_evaluation != nullptr) options_.on_evaluation(record);
+void Evaluator::Show(const EvaluationRecord& record, bool scored_here) const {
+  if (options_.on_evaluation != nullptr) options_.on_evaluation(record, scored_here);
 }
 
-absl::Status Evaluator::AwaitFinalSnapshot(int64_t step) {
-  const absl::Duration now = clock_->Monotonic();
-  if (!final_awaited_since_.has_value()) final_awaited_since_ = now;
-  if (now - *final_awaited_since_ < options_.final_snapshot_patience) return absl::OkStatus();
-  return FinalSnapshotMissing(directory_.model_dir(), step);
+void Evaluator::Acknowledge(const EvaluationRecord& record) {
+  if (link_ == nullptr || record.step == acknowledged_) return;
+  link_->Acknowledge(record.step, record.metrics);
+  acknowledged_ = record.step;
 }
 
 }  // namespace keelson

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,9 +23,10 @@
 #include "core/cluster/task.h"
 #include "core/data/dataset.h"
 #include "core/device/device.h"
-#include "core/summary/event_writer.h"
 #include "evaluator/chief_link.h"
-#include "evaluator/metrics_log.h"
+#include "evaluator/evaluation_outputs.h"
+#include "evaluator/schedule.h"
+#include "evaluator/snapshot_claims.h"
 #include "evaluator/snapshot_scorer.h"
 #include "keelson/v1/train_config.pb.h"
 
@@ -36,18 +39,22 @@ struct EvaluatorOptions {
   uint64_t config_hash = 0;
   // Draws the identity of a membership.
   std::function<uint64_t()> new_incarnation = RandomId;
-  // Is given each evaluation, those of earlier lives first, on Run's thread. May be null.
-  std::function<void(const EvaluationRecord&)> on_evaluation;
-  // Where leases of snapshots are written.
+  // Is given each evaluation of the job, those of earlier lives first, on Run's thread;
+  // `scored_here`: this object has made it. May be null.
+  std::function<void(const EvaluationRecord&, bool scored_here)> on_evaluation;
+  // Where leases of snapshots are written, and exports.
   FileSystem* lease_files = FileSystem::Real();
+  FileSystem* export_files = FileSystem::Real();
   // How often the model directory is looked at.
   absl::Duration poll_interval = absl::Milliseconds(200);
   absl::Duration heartbeat_interval = absl::Milliseconds(250);
-  // How long a finished job's final snapshot may take to become visible here.
+  // How long a finished job's final snapshot may take to become visible here; and other
+  // evaluators, to finish what they are scoring.
   absl::Duration final_snapshot_patience = absl::Minutes(1);
 };
 
-// Lives on the thread that calls Run, with a thread for the chief.
+// Lives on the thread that calls Run, with a thread for the chief, and one for the claim of the
+// snapshot that is being scored.
 class Evaluator {
  public:
   // `chief` may be null: then only the model directory is watched. All outlive the evaluator;
@@ -55,17 +62,20 @@ class Evaluator {
   Evaluator(EvaluatorOptions options, ChiefService* chief, Device* device, const Dataset* eval,
             const Clock* clock, const StopSignal* stop);
 
-  // Scores the snapshots that are not in MODEL_DIR/eval/metrics.jsonl yet, the oldest first: adds
-  // the metrics to that file and to an event file beside it, and acknowledges them to the chief.
-  // Snapshots that vanish or are damaged are skipped, except the final one. One that is being read
-  // is leased, where the model directory can be written to.
+  // Scores the snapshots that no evaluator of the job has scored yet, as the schedule says
+  // (schedule.h), puts the results into MODEL_DIR/eval (evaluation_outputs.h), and acknowledges
+  // them to the chief. Snapshots that vanish or are damaged are skipped, except the final one. One
+  // that is being scored is claimed (snapshot_claims.h) and leased, where the model directory can
+  // be written to. Evaluator 0 asks the chief to end training when early stopping says so.
   //
   // Returns OK when the job is done, as the chief says or (if there is none or it is away) the
   // DONE marker of this configuration, and the final snapshot is scored. A chief that is away is
-  // waited for without end.
-  // CANCELLED: stopped. FAILED_PRECONDITION, ALREADY_EXISTS: JobView::error. DATA_LOSS,
-  // NOT_FOUND: the final snapshot, or one of the files in the model directory, is damaged or
-  // missing. INVALID_ARGUMENT: no evaluation records, or a snapshot of another model.
+  // waited for without end, unless the job in the directory is done and was another one.
+  // CANCELLED: stopped. FAILED_PRECONDITION, ALREADY_EXISTS: JobView::error. FAILED_PRECONDITION:
+  // the DONE marker is of another configuration, the chief cannot be reached, and for
+  // `final_snapshot_patience` nothing has changed. DATA_LOSS, NOT_FOUND: the final snapshot, or one
+  // of the files in the model directory, is damaged or missing. INVALID_ARGUMENT: no evaluation
+  // records, or a snapshot of another model.
   absl::Status Run();
 
  private:
@@ -73,22 +83,45 @@ class Evaluator {
   struct Ending {
     bool done = false;
     std::optional<int64_t> final_step;  // known when done
+    // Of the DONE marker of another configuration; looked at while no chief answers.
+    std::optional<uint64_t> foreign_hash;
+  };
+  // What would change if the job went on.
+  struct Progress {
+    uint64_t foreign_hash = 0;
+    std::vector<int64_t> snapshots;
+    size_t records = 0;
+
+    bool operator==(const Progress&) const = default;
   };
 
   absl::Status Prepare();
   void JoinChief();
   absl::Status Watch();
+  // What there is to do now. True: the job is done, and so is everything.
+  absl::StatusOr<bool> WatchOnce();
   absl::StatusOr<Ending> LookForEnding();
-  absl::StatusOr<std::optional<int64_t>> DoneMarkerStep();
-  absl::StatusOr<std::optional<SnapshotInfo>> NextSnapshot(const Ending& ending) const;
-  absl::Status ScoreSnapshot(const SnapshotInfo& snapshot, bool is_final);
-  absl::StatusOr<EvaluationRecord> Score(const SnapshotInfo& snapshot);
-  absl::Status Publish(const EvaluationRecord& record);
-  void Show(const EvaluationRecord& record) const;
-  // The newest snapshot that an earlier life has scored.
-  absl::Status AcknowledgeEarlier();
-  // NOT_FOUND once the final snapshot has been missing for too long.
-  absl::Status AwaitFinalSnapshot(int64_t step);
+  absl::Status TakeOthersRecords();
+  absl::StatusOr<std::optional<SnapshotInfo>> NextSnapshot(
+      const std::vector<SnapshotInfo>& snapshots, const Ending& ending);
+  // False: another evaluator is scoring it.
+  absl::StatusOr<bool> ScoreSnapshot(const SnapshotInfo& snapshot, bool is_final);
+  absl::Status ScoreClaimed(const SnapshotInfo& snapshot, bool is_final);
+  absl::Status Publish(const SnapshotInfo& snapshot, const ScoredSnapshot& scored,
+                       const WeightHistograms& histograms, bool is_final);
+  void Show(const EvaluationRecord& record, bool scored_here) const;
+  void Acknowledge(const EvaluationRecord& record);
+  // The newest snapshot that was scored before this life.
+  void AcknowledgeEarlier(const std::vector<SnapshotInfo>& snapshots);
+  void ConsiderStopping(const Ending& ending);
+  // Once the final snapshot is known and scored; and the chief is left, once it is done.
+  void TakeFinal(const Ending& ending);
+  // Of a job that is done. NOT_FOUND once the final snapshot has been missing for too long.
+  absl::StatusOr<bool> Finished(int64_t final_step);
+  // FAILED_PRECONDITION once nothing has changed for too long.
+  absl::Status CheckForeignMarker(const Ending& ending, const std::vector<SnapshotInfo>& snapshots);
+  // final_snapshot_patience has passed since `since`, which begins now where it has not.
+  bool PatienceIsOver(std::optional<absl::Duration>* since) const;
 
   const EvaluatorOptions options_;
   ChiefService* const chief_;
@@ -98,15 +131,23 @@ class Evaluator {
   const StopSignal* const stop_;
   const CheckpointDirectory directory_;
 
+  EvaluationSchedule schedule_;
+  SnapshotClaims claims_;
   std::unique_ptr<SnapshotScorer> scorer_;
-  std::unique_ptr<MetricsLog> log_;
-  std::unique_ptr<EventWriter> events_;
+  std::unique_ptr<EvaluationOutputs> outputs_;
   std::unique_ptr<ChiefLink> link_;  // null: no chief
   // The chief has said that the job is done; it waits for no one any more.
   bool dismissed_ = false;
   std::set<int64_t> skipped_;  // steps
-  bool foreign_marker_reported_ = false;
+  // Of the last look.
+  std::map<int64_t, ClaimInfo> claimed_by_others_;
+  bool unclaimed_reported_ = false;
+  std::optional<int64_t> acknowledged_;  // the last step
+  bool stopping_ = false;
   std::optional<absl::Duration> final_awaited_since_;
+  std::optional<absl::Duration> others_awaited_since_;
+  Progress last_progress_;
+  std::optional<absl::Duration> unchanged_since_;
 };
 
 }  // namespace keelson

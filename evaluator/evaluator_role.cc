@@ -9,20 +9,11 @@
 #include "core/data/open_datasets.h"
 #include "core/device/device_factory.h"
 #include "core/model/model_spec.h"
-#include "evaluator/dashboard.h"
 #include "evaluator/evaluator.h"
+#include "evaluator/evaluator_metrics.h"
+#include "evaluator/job_dashboard.h"
 
 namespace keelson {
-namespace {
-
-// Null: not wanted.
-absl::StatusOr<std::unique_ptr<Dashboard>> StartDashboard(const EvaluatorFlags& flags,
-                                                          const v1::TrainConfig& config) {
-  if (!flags.dashboard_port.has_value()) return nullptr;
-  return Dashboard::Start(*flags.dashboard_port, config.checkpoint().model_dir());
-}
-
-}  // namespace
 
 void AddEvaluatorFlags(CLI::App* app, EvaluatorFlags* flags) {
   app->add_option("--device", flags->device,
@@ -30,17 +21,15 @@ void AddEvaluatorFlags(CLI::App* app, EvaluatorFlags* flags) {
       ->capture_default_str();
   app->add_option("--compute_threads", flags->compute_threads,
                   "Threads of the CPU device (default: one per core)");
-  app->add_option("--dashboard_port", flags->dashboard_port,
-                  "Serves a page with all evaluations on this port; 0: any free one, which the log "
-                  "names (default: not served)")
-      ->check(CLI::Range(0, 65535));
+  AddDashboardFlags(app, &flags->dashboard);
 }
 
 absl::Status RunEvaluatorRole(const RoleContext& context, const EvaluatorFlags& flags,
-                              ChiefService* chief, StopSignal* stop) {
+                              ChiefService* chief, StopSignal* stop, DashboardParts parts) {
   RETURN_IF_ERROR(RequireModelDir(context.config));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Dashboard> dashboard,
-                   StartDashboard(flags, context.config));
+  ASSIGN_OR_RETURN(
+      const JobDashboard dashboard,
+      StartJobDashboard(context, flags.dashboard, parts.token, std::move(parts.assets), chief));
   DeviceOptions device_options;
   device_options.threads = flags.compute_threads;
   ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
@@ -52,14 +41,18 @@ absl::Status RunEvaluatorRole(const RoleContext& context, const EvaluatorFlags& 
   context.telemetry->ready = true;
   LogInfo("evaluating ", context.config.checkpoint().model_dir(), " on ", data.eval->num_records(),
           " records, device ", device->name());
+  EvaluatorMetrics metrics;
+  metrics.SetDevice(device->name());
+  const MetricRegistry::Registration registration =
+      context.telemetry->metrics.Add([&metrics](MetricPage* page) { metrics.Collect(page); });
   EvaluatorOptions options;
   options.self = context.self;
   options.peer = context.peer;
   options.config = context.config;
   options.config_hash = context.config_hash;
-  if (dashboard != nullptr) {
-    options.on_evaluation = [&](const EvaluationRecord& record) { dashboard->Add(record); };
-  }
+  options.on_evaluation = [&metrics](const EvaluationRecord& record, bool scored_here) {
+    metrics.Add(record, scored_here);
+  };
   Evaluator evaluator(std::move(options), chief, device.get(), data.eval.get(), Clock::Real(),
                       stop);
   return evaluator.Run();

@@ -1,8 +1,7 @@
-// The evaluator's role as a main runs it: flags, device, data, and the evaluator itself.
+// The evaluator's role as a main runs it: flags, device, data, dashboard, and the evaluator itself.
 #ifndef KEELSON_EVALUATOR_EVALUATOR_ROLE_H_
 #define KEELSON_EVALUATOR_EVALUATOR_ROLE_H_
 
-#include <optional>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -10,22 +9,32 @@
 #include "core/base/stop_signal.h"
 #include "core/client/chief_service.h"
 #include "core/startup/role_program.h"
+#include "evaluator/dashboard/assets.h"
+#include "evaluator/dashboard_flags.h"
 
 namespace keelson {
 
 struct EvaluatorFlags {
   std::string device = "auto";
-  int compute_threads = 0;            // 0: one per core
-  std::optional<int> dashboard_port;  // nothing: not served
+  int compute_threads = 0;  // 0: one per core
+  DashboardFlags dashboard;
 };
 
+// As AddDashboardFlags.
 void AddEvaluatorFlags(CLI::App* app, EvaluatorFlags* flags);
 
-// Opens data and device, then scores the snapshots in the model directory until the job is over.
-// `chief` may be null: then only the directory is watched. INVALID_ARGUMENT: no model directory, no
-// such port; INVALID_ARGUMENT, NOT_FOUND, DATA_LOSS: the data; otherwise as Evaluator::Run.
+// What only a dashboard needs.
+struct DashboardParts {
+  AssetTable assets;  // as Dashboard::Options
+  std::string token;  // ReadDashboardToken's
+};
+
+// Serves the dashboard where one is wanted, opens data and device, then scores the snapshots in the
+// model directory until the job is over. `chief` may be null: then only the directory is watched.
+// INVALID_ARGUMENT: no model directory, no such port; INVALID_ARGUMENT, NOT_FOUND, DATA_LOSS: the
+// data; otherwise as StartJobDashboard and Evaluator::Run.
 absl::Status RunEvaluatorRole(const RoleContext& context, const EvaluatorFlags& flags,
-                              ChiefService* chief, StopSignal* stop);
+                              ChiefService* chief, StopSignal* stop, DashboardParts parts = {});
 
 }  // namespace keelson
 

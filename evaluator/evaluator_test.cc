@@ -1,17 +1,21 @@
 #include "evaluator/evaluator.h"
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/base/file.h"
+#include "core/base/mutex.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/client/chief_service_testing.h"
 #include "core/device/device_factory.h"
@@ -39,6 +43,12 @@ class Chief : public FakeChiefService {
     MutexLock lock(&mu_);
     if (away_) return absl::UnavailableError("away");
     hash_ = request.config_hash();
+    device_ = request.device();
+    return absl::OkStatus();
+  }
+  absl::Status EndTraining(const v1::EndTrainingRequest& request,
+                           v1::EndTrainingResponse*) override {
+    if (on_end_training) on_end_training(request.reason());
     return absl::OkStatus();
   }
   absl::Status Heartbeat(const v1::HeartbeatRequest&, v1::HeartbeatResponse* response) override {
@@ -88,6 +98,10 @@ class Chief : public FakeChiefService {
     MutexLock lock(&mu_);
     return hash_;
   }
+  std::string device() {
+    MutexLock lock(&mu_);
+    return device_;
+  }
   int leaves() {
     MutexLock lock(&mu_);
     return leaves_;
@@ -97,6 +111,7 @@ class Chief : public FakeChiefService {
   std::function<void()> on_register;
   std::function<void()> on_heartbeat;
   std::function<void(int64_t step)> on_acknowledge;
+  std::function<void(const std::string& reason)> on_end_training;
 
  private:
   Mutex mu_;
@@ -104,6 +119,7 @@ class Chief : public FakeChiefService {
   v1::JobPhase phase_ ABSL_GUARDED_BY(mu_) = v1::TRAINING;
   int64_t snapshot_step_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t hash_ ABSL_GUARDED_BY(mu_) = 0;
+  std::string device_ ABSL_GUARDED_BY(mu_);
   int leaves_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<v1::AcknowledgeEvaluationRequest> acknowledged_ ABSL_GUARDED_BY(mu_);
 };
@@ -209,6 +225,23 @@ TEST_F(EvaluatorTest, WritesScalarsAndALine) {
   EXPECT_FLOAT_EQ(events[1].summary().value(1).simple_value(), 0.8f);
 }
 
+TEST_F(EvaluatorTest, WritesHistogramsOfTheWeightsWhereTheyAreWanted) {
+  options_.config.mutable_train()->set_histogram_steps(100);
+  Commit(100, 3);
+  MarkDone(100);
+  ASSERT_TRUE(Run(nullptr).ok());
+  const std::vector<v1::Event> events = Events();
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[2].step(), 100);
+  ASSERT_EQ(events[2].summary().value_size(), 2);
+  std::set<std::string> tags;
+  for (const auto& value : events[2].summary().value()) {
+    tags.insert(value.tag());
+    EXPECT_TRUE(value.has_histo()) << value.tag();
+  }
+  EXPECT_THAT(tags, ElementsAre("weights/scores/bias", "weights/scores/kernel"));
+}
+
 TEST_F(EvaluatorTest, ResumesAfterWhatIsScored) {
   for (const int64_t step : {100, 200, 300}) Commit(step);
   MarkDone(300);
@@ -227,9 +260,14 @@ TEST_F(EvaluatorTest, TellsOfEveryEvaluationAlsoOfEarlierLives) {
   Commit(200);
   MarkDone(200);
   std::vector<int64_t> told;
-  options_.on_evaluation = [&](const EvaluationRecord& record) { told.push_back(record.step); };
+  std::vector<int64_t> scored;
+  options_.on_evaluation = [&](const EvaluationRecord& record, bool scored_here) {
+    told.push_back(record.step);
+    if (scored_here) scored.push_back(record.step);
+  };
   ASSERT_TRUE(Run(nullptr).ok());
   EXPECT_THAT(told, ElementsAre(100, 200));
+  EXPECT_THAT(scored, ElementsAre(200));
 }
 
 TEST_F(EvaluatorTest, SkipsDamagedAndVanishedSnapshots) {
@@ -308,36 +346,8 @@ TEST_F(EvaluatorTest, ASnapshotIsLeasedWhileItIsScored) {
 }
 
 TEST_F(EvaluatorTest, WhereNoLeaseCanBeWrittenItScoresWithout) {
-  class ReadOnly : public FileSystem {
-   public:
-    absl::StatusOr<std::unique_ptr<AppendFile>> OpenForAppend(const std::string& path,
-                                                              bool truncate) override {
-      return Denied(path);
-    }
-    absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(
-        const std::string& path) override {
-      return Real()->OpenForRead(path);
-    }
-    bool Exists(const std::string& path) override { return Real()->Exists(path); }
-    absl::StatusOr<absl::Time> ModificationTime(const std::string& path) override {
-      return Real()->ModificationTime(path);
-    }
-    absl::StatusOr<std::vector<std::string>> List(const std::string& path) override {
-      return Real()->List(path);
-    }
-    absl::Status CreateDirectories(const std::string& path) override { return Denied(path); }
-    absl::Status Remove(const std::string& path) override { return Denied(path); }
-    absl::Status Rename(const std::string& from, const std::string& to) override {
-      return Denied(to);
-    }
-    absl::Status SyncDirectory(const std::string& path) override { return Denied(path); }
-
-   private:
-    static absl::Status Denied(const std::string& path) {
-      return absl::PermissionDeniedError(path + ": read-only");
-    }
-  };
-  ReadOnly read_only;
+  FailingFileSystem read_only;
+  read_only.FailFrom(0);
   options_.lease_files = &read_only;
   Commit(100);
   MarkDone(100);
@@ -419,6 +429,175 @@ TEST_F(EvaluatorTest, TheMarkerOfAnotherConfigurationEndsNothing) {
   };
   ASSERT_TRUE(Run(&chief_).ok());
   EXPECT_THAT(ScoredSteps(), ElementsAre(100, 200));
+}
+
+TEST_F(EvaluatorTest, TellsTheChiefItsDevice) {
+  Commit(100);
+  chief_.SetPhase(v1::DONE, 100);
+  ASSERT_TRUE(Run(&chief_).ok());
+  EXPECT_EQ(chief_.device(), device_->name());
+}
+
+TEST_F(EvaluatorTest, TheMarkerOfAnotherConfigurationEndsItOnceNothingChanges) {
+  Commit(100);
+  MarkDone(100, kConfigHash + 1);
+  chief_.GoAway();
+  const TickingClock clock;
+  const absl::Status status = Run(&chief_, &clock);
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(model_dir_));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no chief answers"));
+  EXPECT_THAT(ScoredSteps(), ElementsAre(100));
+}
+
+TEST_F(EvaluatorTest, AThrottledOneScoresTheFinalSnapshotAtOnce) {
+  options_.config.mutable_evaluation()->set_start_delay_seconds(3600);
+  options_.config.mutable_evaluation()->set_throttle_seconds(3600);
+  for (const int64_t step : {100, 200, 300}) Commit(step);
+  MarkDone(300);
+  // The clock stands still.
+  ASSERT_TRUE(Run(nullptr).ok());
+  EXPECT_THAT(ScoredSteps(), ElementsAre(300));
+}
+
+TEST_F(EvaluatorTest, EarlyStoppingAsksTheChiefToEndTraining) {
+  auto* stopping = options_.config.mutable_evaluation()->mutable_early_stopping();
+  stopping->set_metric("loss");
+  stopping->set_patience(2);
+  // The loss grows with the scale.
+  for (const int64_t step : {100, 200, 300}) Commit(step, static_cast<float>(step));
+  std::string asked;
+  chief_.on_end_training = [&](const std::string& reason) {
+    asked = reason;
+    Commit(400, 1);
+    chief_.SetPhase(v1::EVALUATING, 400);
+  };
+  chief_.on_acknowledge = [&](int64_t step) {
+    if (step == 400) chief_.SetPhase(v1::DONE, 400);
+  };
+  const absl::Status status = Run(&chief_);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(asked, HasSubstr("early stopping: loss has not become better than "));
+  EXPECT_THAT(asked, HasSubstr("(step 100) in 2 evaluations"));
+  EXPECT_THAT(ScoredSteps(), ElementsAre(100, 200, 300, 400));
+}
+
+TEST_F(EvaluatorTest, EarlyStoppingIsTheFirstEvaluatorsBusiness) {
+  auto* stopping = options_.config.mutable_evaluation()->mutable_early_stopping();
+  stopping->set_metric("loss");
+  stopping->set_patience(1);
+  options_.self.index = 1;
+  for (const int64_t step : {100, 200, 300}) Commit(step, static_cast<float>(step));
+  int heartbeats_after = 0;
+  bool asked = false;
+  chief_.on_end_training = [&](const std::string& reason) { asked = true; };
+  chief_.on_heartbeat = [&] {
+    if (!chief_.acknowledged().empty() && chief_.acknowledged().back().step() == 300 &&
+        ++heartbeats_after == 5) {
+      chief_.SetPhase(v1::DONE, 300);
+    }
+  };
+  ASSERT_TRUE(Run(&chief_).ok());
+  EXPECT_FALSE(asked);
+}
+
+// Nobody reads before two have come to do so.
+class MeetingDataset : public Dataset {
+ public:
+  explicit MeetingDataset(const Dataset* records) : records_(records) {}
+
+  int64_t num_records() const override { return records_->num_records(); }
+  const Shape& example_shape() const override { return records_->example_shape(); }
+  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
+    {
+      MutexLock lock(&mu_);
+      readers_.insert(std::this_thread::get_id());
+      arrived_.NotifyAll();
+      while (readers_.size() < 2) arrived_.Wait(&mu_);
+    }
+    return records_->Read(records, batch);
+  }
+
+ private:
+  const Dataset* const records_;
+  mutable Mutex mu_;
+  mutable CondVar arrived_;
+  mutable std::set<std::thread::id> readers_ ABSL_GUARDED_BY(mu_);
+};
+
+TEST_F(EvaluatorTest, TwoShareTheSnapshotsOfAJob) {
+  std::vector<int64_t> steps;
+  for (int64_t step = 100; step <= 1200; step += 100) {
+    WriteTinyBundle(directory_.SnapshotPrefix(step), 1);
+    ASSERT_TRUE(directory_.Commit(step, {.keep_max = 0}).ok());
+    steps.push_back(step);
+  }
+  MarkDone(1200);
+  const MeetingDataset records(&records_);
+  std::vector<int64_t> scored[2];
+  absl::Status statuses[2];
+  std::vector<std::thread> evaluators;
+  for (int i = 0; i < 2; ++i) {
+    evaluators.emplace_back([&, i, options = options_]() mutable {
+      options.self.index = i;
+      options.on_evaluation = [&scored, i](const EvaluationRecord& record, bool scored_here) {
+        if (scored_here) scored[i].push_back(record.step);
+      };
+      const auto device = *CreateDevice("cpu", {.threads = 1});
+      statuses[i] = Evaluator(options, nullptr, device.get(), &records, &clock_, &stop_).Run();
+    });
+  }
+  for (std::thread& evaluator : evaluators) evaluator.join();
+  std::vector<int64_t> all;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(statuses[i].ok()) << statuses[i];
+    EXPECT_FALSE(scored[i].empty()) << i;
+    all.insert(all.end(), scored[i].begin(), scored[i].end());
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, steps) << "each snapshot once";
+  std::vector<int64_t> lines = ScoredSteps();
+  std::sort(lines.begin(), lines.end());
+  EXPECT_EQ(lines, steps);
+}
+
+TEST_F(EvaluatorTest, ADeadEvaluatorsSnapshotIsScoredWhenItsClaimHasEnded) {
+  for (const int64_t step : {100, 200}) Commit(step);
+  MarkDone(200);
+  ASSERT_TRUE(CreateDirectories(model_dir_ + "/eval/claims").ok());
+  WriteRawFile(model_dir_ + "/eval/claims/200.1",
+               absl::StrCat("{\"begun\":\"", absl::FormatTime(clock_.Now()), "\",\"expires\":\"",
+                            absl::FormatTime(clock_.Now() + absl::Seconds(30)),
+                            "\",\"holder\":\"evaluator-1\",\"id\":7}\n"));
+  // Looking moves it.
+  const TickingClock clock;
+  options_.final_snapshot_patience = absl::Hours(1);
+  testing::internal::CaptureStderr();
+  const absl::Status status = Run(nullptr, &clock);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("step 200: taking over from evaluator-1"));
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(ScoredSteps(), ElementsAre(100, 200));
+}
+
+TEST_F(EvaluatorTest, ExportsAsConfiguredBeforeTheJobEnds) {
+  auto* evaluation = options_.config.mutable_evaluation();
+  evaluation->add_exporters()->mutable_final_snapshot();
+  auto* best = evaluation->add_exporters()->mutable_best();
+  best->set_metric("loss");
+  best->set_keep(1);
+  Commit(100, 1);
+  Commit(200, 50);
+  chief_.SetPhase(v1::EVALUATING, 200);
+  bool exported = false;
+  chief_.on_acknowledge = [&](int64_t step) {
+    if (step != 200) return;
+    exported = FileExists(model_dir_ + "/export/final/200/export.json");
+    chief_.SetPhase(v1::DONE, 200);
+  };
+  ASSERT_TRUE(Run(&chief_).ok());
+  EXPECT_TRUE(exported) << "when the chief hears of the final step the job may end";
+  EXPECT_THAT(*ListDirectory(model_dir_ + "/export/best"), ElementsAre("100"));
 }
 
 TEST_F(EvaluatorTest, EndsWithTheChiefsReason) {

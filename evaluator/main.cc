@@ -3,12 +3,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/synchronization/mutex.h"
 #include "core/base/log.h"
+#include "core/base/status_macros.h"
 #include "core/client/grpc_chief_service.h"
+#include "core/startup/health.h"
 #include "core/startup/role_program.h"
+#include "evaluator/dashboard/assets.h"
+#include "evaluator/dashboard_flags.h"
 #include "evaluator/evaluator_role.h"
+#include "evaluator/job_dashboard.h"
 
 namespace keelson {
 namespace {
@@ -16,14 +22,21 @@ namespace {
 absl::Status RunEvaluator(const RoleContext& context, const EvaluatorFlags& flags) {
   StopSignal stop;
   SignalWatcher watcher(&stop);
+  const std::unique_ptr<HealthEndpoint> health = StartHealthEndpoint(context);
+  DashboardParts parts;
+  parts.assets = EmbeddedDashboardAssets();
+  if (flags.dashboard.serve_only) {
+    return ServeRuns(context, flags.dashboard, std::move(parts.assets), &stop);
+  }
+  ASSIGN_OR_RETURN(parts.token, ReadDashboardToken(flags.dashboard));
   std::unique_ptr<ChiefService> chief;
   const std::optional<std::string> address = context.cluster.ChiefAddress();
   if (address.has_value()) {
-    chief = ConnectChiefService(*address, grpc::InsecureChannelCredentials());
+    chief = ConnectChiefService(*address, grpc::InsecureChannelCredentials(), parts.token);
   } else {
     LogInfo("no chief is known: watching the model directory only");
   }
-  return RunEvaluatorRole(context, flags, chief.get(), &stop);
+  return RunEvaluatorRole(context, flags, chief.get(), &stop, std::move(parts));
 }
 
 }  // namespace
@@ -36,8 +49,10 @@ int main(int argc, char** argv) {
   program.role = keelson::Role::kEvaluator;
   program.description =
       "Keelson's evaluator: scores every snapshot in the model directory on the evaluation "
-      "records. Ends when the job is over and its final snapshot is scored.";
+      "records, and serves the dashboard. Ends when the job is over and its final snapshot is "
+      "scored.";
   program.add_flags = [&](CLI::App* app) { keelson::AddEvaluatorFlags(app, &flags); };
+  program.outside_job = [&] { return flags.dashboard.serve_only; };
   program.run = [&](const keelson::RoleContext& context) {
     return keelson::RunEvaluator(context, flags);
   };

@@ -40,28 +40,6 @@ double NumberOr(const Json& value, double otherwise) {
   return value.is_number() ? value.get<double>() : otherwise;
 }
 
-std::optional<EvaluationRecord> ParseRecord(absl::string_view line) {
-  const Json object = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return std::nullopt;
-  const auto step = object.find(kStep);
-  if (step == object.end() || !step->is_number_integer()) return std::nullopt;
-  EvaluationRecord record;
-  record.step = step->get<int64_t>();
-  for (const auto& [key, value] : object.items()) {
-    if (!value.is_number() && !value.is_null()) continue;
-    if (key == kWallTime) {
-      record.wall_time = absl::FromUnixMicros(std::llround(NumberOr(value, 0) * 1e6));
-    } else if (key == kExamples) {
-      record.examples = value.is_number_integer() ? value.get<int64_t>() : 0;
-    } else if (key == kSeconds) {
-      record.seconds = NumberOr(value, 0);
-    } else if (IsMetric(key)) {
-      record.metrics[key] = NumberOr(value, std::numeric_limits<double>::quiet_NaN());
-    }
-  }
-  return record;
-}
-
 absl::StatusOr<ParsedLog> ParseLog(const std::string& path, absl::string_view text) {
   ParsedLog log;
   int64_t line_number = 0;
@@ -70,7 +48,7 @@ absl::StatusOr<ParsedLog> ParseLog(const std::string& path, absl::string_view te
     const absl::string_view rest = text.substr(log.good_bytes);
     const size_t length = rest.find('\n');
     if (length == absl::string_view::npos) return log;
-    std::optional<EvaluationRecord> record = ParseRecord(rest.substr(0, length));
+    std::optional<EvaluationRecord> record = ParseEvaluationRecord(rest.substr(0, length));
     if (!record.has_value()) {
       const bool last = length + 1 == rest.size();
       if (last) return log;
@@ -94,6 +72,28 @@ std::string FormatEvaluationRecord(const EvaluationRecord& record) {
   object[kExamples] = record.examples;
   object[kSeconds] = record.seconds;
   return absl::StrCat(object.dump(), "\n");
+}
+
+std::optional<EvaluationRecord> ParseEvaluationRecord(absl::string_view line) {
+  const Json object = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return std::nullopt;
+  const auto step = object.find(kStep);
+  if (step == object.end() || !step->is_number_integer()) return std::nullopt;
+  EvaluationRecord record;
+  record.step = step->get<int64_t>();
+  for (const auto& [key, value] : object.items()) {
+    if (!value.is_number() && !value.is_null()) continue;
+    if (key == kWallTime) {
+      record.wall_time = absl::FromUnixMicros(std::llround(NumberOr(value, 0) * 1e6));
+    } else if (key == kExamples) {
+      record.examples = value.is_number_integer() ? value.get<int64_t>() : 0;
+    } else if (key == kSeconds) {
+      record.seconds = NumberOr(value, 0);
+    } else if (IsMetric(key)) {
+      record.metrics[key] = NumberOr(value, std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+  return record;
 }
 
 absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& path) {

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/file.h"
 
@@ -28,6 +30,8 @@ struct EvaluationRecord {
 
 // One line, with its line break.
 std::string FormatEvaluationRecord(const EvaluationRecord& record);
+// Of a line without its line break. Nothing: it is not such a record.
+std::optional<EvaluationRecord> ParseEvaluationRecord(absl::string_view line);
 
 // What has been scored, also by earlier lives of the evaluator. Not thread-safe. One process
 // writes, any number may read.

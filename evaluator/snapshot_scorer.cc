@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/scoring/report.h"
 
 namespace keelson {
 namespace {
@@ -33,24 +34,26 @@ absl::StatusOr<std::unique_ptr<SnapshotScorer>> SnapshotScorer::Create(
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::Create(config.model(), device));
   ASSIGN_OR_RETURN(std::vector<MetricSpec> metrics,
                    InferMetrics(config.evaluation(), model->spec()));
-  return std::unique_ptr<SnapshotScorer>(new SnapshotScorer(
-      std::move(model), std::move(metrics), config.evaluation().batch_size(), eval, clock, stop));
+  return std::unique_ptr<SnapshotScorer>(
+      new SnapshotScorer(std::move(model), std::move(metrics), config, eval, clock, stop));
 }
 
-absl::StatusOr<EvaluationRecord> SnapshotScorer::Score(const SnapshotInfo& snapshot,
-                                                       SnapshotLease* lease) {
+absl::StatusOr<ScoredSnapshot> SnapshotScorer::Score(const SnapshotInfo& snapshot,
+                                                     SnapshotLease* lease,
+                                                     const VariableCallback& on_variable) {
   const absl::Duration start = clock_->Monotonic();
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle, BundleReader::Open(snapshot.prefix));
   RETURN_IF_ERROR(CheckVariables(*bundle));
-  RETURN_IF_ERROR(LoadVariables(*bundle, lease));
-  ASSIGN_OR_RETURN(const EvaluationSums sums, Evaluate());
-  EvaluationRecord record;
-  record.step = snapshot.step;
-  record.wall_time = clock_->Now();
-  record.metrics = MetricValues(sums, metrics_);
-  record.examples = sums.examples;
-  record.seconds = absl::ToDoubleSeconds(clock_->Monotonic() - start);
-  return record;
+  RETURN_IF_ERROR(LoadVariables(*bundle, lease, on_variable));
+  ASSIGN_OR_RETURN(EvaluationOutcome outcome, Evaluate());
+  ScoredSnapshot scored;
+  scored.record.step = outcome.report.step = snapshot.step;
+  scored.record.wall_time = outcome.report.time = clock_->Now();
+  scored.record.metrics = std::move(outcome.metrics);
+  scored.record.examples = outcome.report.examples;
+  scored.report = FormatReport(outcome.report);
+  scored.record.seconds = absl::ToDoubleSeconds(clock_->Monotonic() - start);
+  return scored;
 }
 
 absl::Status SnapshotScorer::CheckVariables(const BundleReader& bundle) const {
@@ -68,10 +71,13 @@ absl::Status SnapshotScorer::CheckVariables(const BundleReader& bundle) const {
   return absl::OkStatus();
 }
 
-absl::Status SnapshotScorer::LoadVariables(const BundleReader& bundle, SnapshotLease* lease) {
+absl::Status SnapshotScorer::LoadVariables(const BundleReader& bundle, SnapshotLease* lease,
+                                           const VariableCallback& on_variable) {
   for (size_t i = 0; i < model_->variables().size(); ++i) {
     KeepUp(lease);
-    ASSIGN_OR_RETURN(const Tensor values, bundle.ReadTensor(model_->variables()[i].name));
+    const VariableSpec& variable = model_->variables()[i];
+    ASSIGN_OR_RETURN(const Tensor values, bundle.ReadTensor(variable.name));
+    if (on_variable != nullptr) on_variable(variable, values.span());
     RETURN_IF_ERROR(model_->SetVariable(static_cast<int>(i), values.span()));
   }
   return absl::OkStatus();
@@ -83,18 +89,26 @@ void SnapshotScorer::KeepUp(SnapshotLease* lease) const {
   if (!status.ok()) LogWarning("the snapshot may be deleted: ", status.message());
 }
 
-absl::StatusOr<EvaluationSums> SnapshotScorer::Evaluate() {
-  EvaluationSums sums;
+int64_t SnapshotScorer::NumRecords() const {
+  const int64_t all = eval_->num_records();
+  // Not by a product, which may overflow.
+  const int64_t batches = (all + batch_size_ - 1) / batch_size_;
+  return max_batches_ == 0 || max_batches_ >= batches ? all : max_batches_ * batch_size_;
+}
+
+absl::StatusOr<EvaluationOutcome> SnapshotScorer::Evaluate() {
+  EvaluationTally tally(&model_->spec(), &metrics_, class_names_);
+  const int64_t end = NumRecords();
   std::vector<int64_t> records;
-  for (int64_t begin = 0; begin < eval_->num_records(); begin += batch_size_) {
+  for (int64_t begin = 0; begin < end; begin += batch_size_) {
     if (stop_->raised()) return absl::CancelledError("while scoring a snapshot");
-    records.resize(static_cast<size_t>(std::min(batch_size_, eval_->num_records() - begin)));
+    records.resize(static_cast<size_t>(std::min(batch_size_, end - begin)));
     std::iota(records.begin(), records.end(), begin);
     RETURN_IF_ERROR(eval_->Read(records, &batch_));
-    ASSIGN_OR_RETURN(const EvaluationSums batch_sums, model_->Evaluate(batch_, metrics_));
-    sums.Add(batch_sums);
+    ASSIGN_OR_RETURN(const EvaluationSums sums, model_->Evaluate(batch_, metrics_, &scores_));
+    tally.Add(begin, batch_, sums, absl::MakeSpan(scores_));
   }
-  return sums;
+  return tally.Finish();
 }
 
 }  // namespace keelson

@@ -1,13 +1,17 @@
-// Scores one snapshot: its variables, on all evaluation records.
+// Scores one snapshot: its variables, on the evaluation records.
 #ifndef KEELSON_EVALUATOR_SNAPSHOT_SCORER_H_
 #define KEELSON_EVALUATOR_SNAPSHOT_SCORER_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "core/base/clock.h"
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/bundle_reader.h"
@@ -17,14 +21,27 @@
 #include "core/device/device.h"
 #include "core/model/metrics.h"
 #include "core/model/model.h"
+#include "core/scoring/evaluation_tally.h"
+#include "core/tensor/variable.h"
 #include "evaluator/metrics_log.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
 
+struct ScoredSnapshot {
+  EvaluationRecord record;
+  // What WriteReport takes: FormatReport's text.
+  std::string report;
+};
+
 // Not thread-safe.
 class SnapshotScorer {
  public:
+  // Is given each variable with its values, in the model's order, while a snapshot is read. They
+  // are valid during the call.
+  using VariableCallback =
+      std::function<void(const VariableSpec& variable, absl::Span<const float> values)>;
+
   // `config` is final. All outlive the scorer. INVALID_ARGUMENT: there are no evaluation records
   // (`eval` is null or empty), or the errors of Model::Create and InferMetrics.
   static absl::StatusOr<std::unique_ptr<SnapshotScorer>> Create(const v1::TrainConfig& config,
@@ -32,36 +49,46 @@ class SnapshotScorer {
                                                                 const Clock* clock,
                                                                 const StopSignal* stop);
 
-  // `lease` (may be null) is kept up while the snapshot is read. One that is deleted meanwhile does
-  // no harm. Errors, naming the file or the variable:
+  // Scores the first evaluation.steps batches, or all. `lease` (may be null) is kept up while the
+  // snapshot is read. One that is deleted meanwhile does no harm. `on_variable` may be null.
+  // Errors, naming the file or the variable:
   // NOT_FOUND: a file of the snapshot is missing. DATA_LOSS: it is damaged. INVALID_ARGUMENT: it
   // has not the model's variables, or the records do not fit the model. CANCELLED: stopped.
   // Otherwise the device's errors and those of file.h.
-  absl::StatusOr<EvaluationRecord> Score(const SnapshotInfo& snapshot,
-                                         SnapshotLease* lease = nullptr);
+  absl::StatusOr<ScoredSnapshot> Score(const SnapshotInfo& snapshot, SnapshotLease* lease = nullptr,
+                                       const VariableCallback& on_variable = nullptr);
 
  private:
-  SnapshotScorer(std::unique_ptr<Model> model, std::vector<MetricSpec> metrics, int64_t batch_size,
-                 const Dataset* eval, const Clock* clock, const StopSignal* stop)
+  SnapshotScorer(std::unique_ptr<Model> model, std::vector<MetricSpec> metrics,
+                 const v1::TrainConfig& config, const Dataset* eval, const Clock* clock,
+                 const StopSignal* stop)
       : model_(std::move(model)),
         metrics_(std::move(metrics)),
-        batch_size_(batch_size),
+        class_names_(config.data().class_names().begin(), config.data().class_names().end()),
+        batch_size_(config.evaluation().batch_size()),
+        max_batches_(config.evaluation().steps()),
         eval_(eval),
         clock_(clock),
         stop_(stop) {}
 
   absl::Status CheckVariables(const BundleReader& bundle) const;
-  absl::Status LoadVariables(const BundleReader& bundle, SnapshotLease* lease);
+  absl::Status LoadVariables(const BundleReader& bundle, SnapshotLease* lease,
+                             const VariableCallback& on_variable);
   void KeepUp(SnapshotLease* lease) const;
-  absl::StatusOr<EvaluationSums> Evaluate();
+  int64_t NumRecords() const;
+  absl::StatusOr<EvaluationOutcome> Evaluate();
 
   const std::unique_ptr<Model> model_;
   const std::vector<MetricSpec> metrics_;
+  const std::vector<std::string> class_names_;
   const int64_t batch_size_;
+  const int64_t max_batches_;  // 0: all
   const Dataset* const eval_;
   const Clock* const clock_;
   const StopSignal* const stop_;
+  // Reused.
   Batch batch_;
+  std::vector<float> scores_;
 };
 
 }  // namespace keelson

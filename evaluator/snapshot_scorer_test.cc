@@ -1,5 +1,12 @@
 #include "evaluator/snapshot_scorer.h"
 
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "core/device/device_factory.h"
 #include "evaluator/evaluator_testing.h"
 #include "gtest/gtest.h"
@@ -21,7 +28,7 @@ class SnapshotScorerTest : public testing::Test {
     EXPECT_TRUE(scorer.ok()) << scorer.status();
     return *std::move(scorer);
   }
-  absl::StatusOr<EvaluationRecord> Score() {
+  absl::StatusOr<ScoredSnapshot> Score() {
     return Scorer(&records_)->Score({7, prefix_, absl::Time()});
   }
   // A bundle with only these tensors, all zeros.
@@ -45,24 +52,77 @@ class SnapshotScorerTest : public testing::Test {
 
 TEST_F(SnapshotScorerTest, ScoresAllRecords) {
   WriteTinyBundle(prefix_, 3);
-  const auto record = Score();
-  ASSERT_TRUE(record.ok()) << record.status();
-  EXPECT_EQ(record->step, 7);
-  EXPECT_EQ(record->wall_time, clock_.Now());
-  EXPECT_EQ(record->examples, 5);
-  EXPECT_EQ(record->seconds, 0);
-  ASSERT_EQ(record->metrics.size(), 2u);
-  EXPECT_DOUBLE_EQ(record->metrics.at("accuracy"), 0.8);
-  EXPECT_NEAR(record->metrics.at("loss"), FiveRecordsLoss(3), 1e-5);
+  const auto scored = Score();
+  ASSERT_TRUE(scored.ok()) << scored.status();
+  const EvaluationRecord& record = scored->record;
+  EXPECT_EQ(record.step, 7);
+  EXPECT_EQ(record.wall_time, clock_.Now());
+  EXPECT_EQ(record.examples, 5);
+  EXPECT_EQ(record.seconds, 0);
+  ASSERT_EQ(record.metrics.size(), 2u);
+  EXPECT_DOUBLE_EQ(record.metrics.at("accuracy"), 0.8);
+  EXPECT_NEAR(record.metrics.at("loss"), FiveRecordsLoss(3), 1e-5);
+}
+
+TEST_F(SnapshotScorerTest, ReportsWhatIsWrong) {
+  WriteTinyBundle(prefix_, 3);
+  v1::TrainConfig config = TinyConfig("unused");
+  config.mutable_data()->add_class_names("sound");
+  config.mutable_data()->add_class_names("broken");
+  const auto scorer = SnapshotScorer::Create(config, device_.get(), &records_, &clock_, &stop_);
+  ASSERT_TRUE(scorer.ok()) << scorer.status();
+  const auto scored = (*scorer)->Score({7, prefix_, absl::Time()});
+  ASSERT_TRUE(scored.ok()) << scored.status();
+  const auto json = nlohmann::json::parse(scored->report);
+  EXPECT_EQ(json["step"], 7);
+  EXPECT_EQ(json["time"], absl::ToDoubleSeconds(clock_.Now() - absl::UnixEpoch()));
+  EXPECT_EQ(json["examples"], 5);
+  EXPECT_EQ(json["classes"], nlohmann::json::parse(R"(["sound", "broken"])"));
+  EXPECT_EQ(json["confusion"], nlohmann::json::parse("[[4, 0], [1, 0]]"));
+  ASSERT_EQ(json["wrong"].size(), 1u);
+  EXPECT_EQ(json["wrong"][0]["record"], 2);
+  EXPECT_EQ(json["wrong"][0]["input"],
+            nlohmann::json::parse(R"({"shape": [2], "values": [255, 0]})"));
+}
+
+TEST_F(SnapshotScorerTest, ScoresAsManyBatchesAsItMay) {
+  WriteTinyBundle(prefix_, 3);
+  v1::TrainConfig config = TinyConfig("unused");
+  for (const auto& [steps, examples] : std::vector<std::pair<int64_t, int64_t>>{
+           {1, 2}, {2, 4}, {3, 5}, {4, 5}, {std::numeric_limits<int64_t>::max(), 5}, {0, 5}}) {
+    config.mutable_evaluation()->set_steps(steps);
+    const auto scorer = SnapshotScorer::Create(config, device_.get(), &records_, &clock_, &stop_);
+    ASSERT_TRUE(scorer.ok()) << scorer.status();
+    const auto scored = (*scorer)->Score({7, prefix_, absl::Time()});
+    ASSERT_TRUE(scored.ok()) << scored.status();
+    EXPECT_EQ(scored->record.examples, examples) << steps;
+    EXPECT_DOUBLE_EQ(scored->record.metrics.at("accuracy"), steps == 1   ? 1
+                                                            : steps == 2 ? 0.75
+                                                                         : 0.8);
+  }
+}
+
+TEST_F(SnapshotScorerTest, ShowsTheVariables) {
+  WriteTinyBundle(prefix_, 3);
+  std::map<std::string, std::vector<float>> shown;
+  const auto scored =
+      Scorer(&records_)->Score({7, prefix_, absl::Time()}, nullptr,
+                               [&](const VariableSpec& variable, absl::Span<const float> values) {
+                                 shown[variable.name].assign(values.begin(), values.end());
+                               });
+  ASSERT_TRUE(scored.ok()) << scored.status();
+  const std::map<std::string, std::vector<float>> expected = {{"scores/kernel", {3, 0, 0, 3}},
+                                                              {"scores/bias", {0, 0}}};
+  EXPECT_EQ(shown, expected);
 }
 
 TEST_F(SnapshotScorerTest, EachSnapshotHasItsOwnVariables) {
   const auto scorer = Scorer(&records_);
   for (const float scale : {2.0f, -2.0f}) {
     WriteTinyBundle(prefix_, scale);
-    const auto record = scorer->Score({7, prefix_, absl::Time()});
-    ASSERT_TRUE(record.ok()) << record.status();
-    EXPECT_NEAR(record->metrics.at("loss"), FiveRecordsLoss(scale), 1e-5);
+    const auto scored = scorer->Score({7, prefix_, absl::Time()});
+    ASSERT_TRUE(scored.ok()) << scored.status();
+    EXPECT_NEAR(scored->record.metrics.at("loss"), FiveRecordsLoss(scale), 1e-5);
   }
 }
 

@@ -32,7 +32,7 @@ constexpr char kConfigPath[] = "configs/mnist_cnn_batch_norm.textproto";
 constexpr Job::Layout kCluster = {};
 
 // Runs the job to its end; its last evaluation.
-std::optional<Evaluation> Train(const std::string& what, Job* job) {
+std::optional<EvaluationLine> Train(const std::string& what, Job* job) {
   // Two passes over the data: after more, both networks are as good as 8000 records let them be.
   job->AddFlag("--training_steps=250");
   job->AddFlag(absl::StrCat("--data_dir=", kRealDigits));
@@ -41,7 +41,7 @@ std::optional<Evaluation> Train(const std::string& what, Job* job) {
   const auto evaluations = ReadEvaluations(job->model_dir());
   EXPECT_TRUE(evaluations.ok()) << evaluations.status();
   if (!evaluations.ok()) return std::nullopt;
-  const Evaluation& last = evaluations->back();
+  const EvaluationLine& last = evaluations->back();
   EXPECT_EQ(last.step, *DoneStep(job->model_dir()));
   std::printf("%s: accuracy %.4f, loss %.4f, step %ld\n", what.c_str(), last.metrics.at("accuracy"),
               last.metrics.at("loss"), static_cast<long>(last.step));

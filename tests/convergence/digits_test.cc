@@ -34,7 +34,7 @@ double AccuracyAfter(const std::string& what, const Job::Layout& layout, const s
   const auto evaluations = ReadEvaluations(job.model_dir());
   EXPECT_TRUE(evaluations.ok()) << evaluations.status();
   if (!evaluations.ok()) return 0;
-  const Evaluation& last = evaluations->back();
+  const EvaluationLine& last = evaluations->back();
   EXPECT_EQ(last.step, *DoneStep(job.model_dir()));
   std::printf("%s: accuracy %.4f, loss %.4f, step %ld\n", what.c_str(), last.metrics.at("accuracy"),
               last.metrics.at("loss"), static_cast<long>(last.step));

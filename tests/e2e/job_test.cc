@@ -28,7 +28,7 @@ void ExpectFinalEvaluation(const std::string& model_dir, int64_t step) {
   const auto evaluations = ReadEvaluations(model_dir);
   ASSERT_TRUE(evaluations.ok()) << evaluations.status();
   ASSERT_FALSE(evaluations->empty());
-  const Evaluation& last = evaluations->back();
+  const EvaluationLine& last = evaluations->back();
   EXPECT_EQ(last.step, step);
   for (const char* metric : {"wall_time", "loss", "accuracy"}) {
     EXPECT_TRUE(last.metrics.contains(metric)) << metric;

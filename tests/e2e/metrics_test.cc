@@ -1,16 +1,20 @@
-// What a job's programs serve over HTTP while it trains: metrics, and the evaluator's page.
+// What a job's programs tell those who watch it: metrics, probes, health, the dashboard.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/base/file.h"
-#include "core/startup/http_testing.h"
+#include "core/rpc/channel.h"
 #include "core/startup/metrics_endpoint.h"
+#include "core/startup/scrape_testing.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/job.h"
 #include "tests/support/model_directory.h"
@@ -43,7 +47,7 @@ void ExpectDocumented(const std::string& name) {
 }
 
 std::map<std::string, double> ScrapeTask(Job* job, const Task& task) {
-  const absl::StatusOr<HttpResponse> response = HttpRequest(PortOf(job, task), "GET", "/metrics");
+  const absl::StatusOr<HttpAnswer> response = AskHttp(PortOf(job, task), "GET", "/metrics");
   EXPECT_TRUE(response.ok()) << response.status();
   const absl::StatusOr<Exposition> page = ParseExposition(response->body);
   EXPECT_TRUE(page.ok()) << task.ToString() << ": " << page.status();
@@ -51,21 +55,42 @@ std::map<std::string, double> ScrapeTask(Job* job, const Task& task) {
   return page->samples;
 }
 
+// What the task's gRPC health service says of `service`.
+grpc::health::v1::HealthCheckResponse::ServingStatus HealthOf(const Job& job, const Task& task,
+                                                              const std::string& service = "") {
+  const auto stub = grpc::health::v1::Health::NewStub(
+      CreateChannel(job.Address(task), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(20)));
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service(service);
+  grpc::health::v1::HealthCheckResponse response;
+  const grpc::Status status = stub->Check(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << task.ToString() << ": " << status.error_message();
+  return response.status();
+}
+
 TEST(MetricsTest, EveryTaskOfAJobTellsItsOwn) {
   Job job({.ps = 1, .workers = 1}, JobConfig(kEndless));
   job.AddFlag("--metrics_port=0");
   job.StartAll();
   job.WaitForStep(kChiefTask, 50);
-  job.WaitForLog(kEvaluatorTask, "evaluating ");
+  // The first evaluation counts by the time that the second one is logged.
+  job.WaitForLog(kEvaluatorTask, " examples in ", 2);
   for (const Task& task : {kChiefTask, PsTask(0), WorkerTask(0), kEvaluatorTask}) {
     const int port = PortOf(&job, task);
     for (const char* path : {"/healthz", "/readyz"}) {
-      const absl::StatusOr<HttpResponse> response = HttpRequest(port, "GET", path);
+      const absl::StatusOr<HttpAnswer> response = AskHttp(port, "GET", path);
       ASSERT_TRUE(response.ok()) << response.status();
       EXPECT_EQ(response->status, 200) << task.ToString() << path;
     }
+    EXPECT_EQ(HealthOf(job, task), grpc::health::v1::HealthCheckResponse::SERVING);
     EXPECT_GT(ScrapeTask(&job, task).at("process_resident_memory_bytes"), 0);
   }
+  EXPECT_EQ(HealthOf(job, PsTask(0), "keelson.v1.ParameterService"),
+            grpc::health::v1::HealthCheckResponse::SERVING);
+  EXPECT_EQ(HealthOf(job, kChiefTask, "keelson.v1.ChiefService"),
+            grpc::health::v1::HealthCheckResponse::SERVING);
   const std::map<std::string, double> chief = ScrapeTask(&job, kChiefTask);
   EXPECT_GE(chief.at("keelson_chief_global_step"), 50);
   EXPECT_EQ(chief.at("keelson_chief_phase{phase=\"training\"}"), 1);
@@ -73,6 +98,7 @@ TEST(MetricsTest, EveryTaskOfAJobTellsItsOwn) {
   EXPECT_EQ(chief.at("keelson_chief_members{role=\"worker\",state=\"alive\"}"), 1);
   EXPECT_GE(chief.at("keelson_chief_worker_steps_total{task=\"worker-0\"}"), 50);
   EXPECT_GE(chief.at("keelson_chief_snapshot_step"), 0);
+  EXPECT_EQ(chief.at("keelson_chief_snapshot_interval_steps"), 100);
   const std::map<std::string, double> server = ScrapeTask(&job, PsTask(0));
   EXPECT_EQ(server.at("keelson_ps_shard_ready"), 1);
   EXPECT_GE(server.at("keelson_ps_shard_step"), 50);
@@ -82,28 +108,44 @@ TEST(MetricsTest, EveryTaskOfAJobTellsItsOwn) {
   const std::map<std::string, double> worker = ScrapeTask(&job, WorkerTask(0));
   EXPECT_GE(worker.at("keelson_worker_steps_total"), 50);
   EXPECT_GT(worker.at("keelson_worker_step_seconds_total{kind=\"compute\"}"), 0);
+  const std::map<std::string, double> evaluator = ScrapeTask(&job, kEvaluatorTask);
+  EXPECT_GE(evaluator.at("keelson_evaluator_evaluations_total"), 1);
+  EXPECT_GE(evaluator.at("keelson_evaluator_evaluated_step"), 0);
+  EXPECT_GT(evaluator.at("keelson_evaluator_evaluation{metric=\"loss\"}"), 0);
 }
 
-TEST(MetricsTest, TheEvaluatorsPageShowsItsLastEvaluation) {
+// The answer of the evaluator's dashboard; null: none, or another status than 200.
+nlohmann::json AskDashboard(int port, const std::string& path) {
+  const absl::StatusOr<HttpAnswer> response = AskHttp(port, "GET", path);
+  EXPECT_TRUE(response.ok()) << response.status();
+  if (!response.ok() || response->status != 200) return nullptr;
+  return nlohmann::json::parse(response->body, nullptr, /*allow_exceptions=*/false);
+}
+
+// The newest snapshot that the dashboard shows as evaluated; -1: none.
+int64_t LastEvaluationShown(int port) {
+  const nlohmann::json answer = AskDashboard(port, "/api/v1/runs/model/snapshots");
+  if (!answer.is_object()) return -1;
+  for (const nlohmann::json& snapshot : answer.at("snapshots")) {
+    if (snapshot.contains("evaluated")) return snapshot.at("step").get<int64_t>();
+  }
+  return -1;
+}
+
+TEST(MetricsTest, TheDashboardShowsTheLastEvaluation) {
   Job job({.ps = 1, .workers = 1}, JobConfig(kEndless));
   job.AddFlag(Role::kEvaluator, "--dashboard_port=0");
   job.StartAll();
   const int port = PortOf(&job, kEvaluatorTask, "dashboard");
-  job.WaitForLog(kEvaluatorTask, "step 0: loss=");
   job.WaitForLog(kEvaluatorTask, " examples in ", 2);
   const int64_t last = ReadEvaluations(job.model_dir())->back().step;
-  // The log's line is written before the page has the evaluation.
-  const auto shown = [&](const std::string& path, const std::string& text) {
-    const absl::StatusOr<HttpResponse> response = HttpRequest(port, "GET", path);
-    EXPECT_TRUE(response.ok()) << response.status();
-    return response.ok() && response->status == 200 &&
-           response->body.find(text) != std::string::npos;
-  };
   EXPECT_GT(last, 0);
-  const absl::Duration limit = absl::Seconds(20);
-  EXPECT_TRUE(
-      WaitUntil([&] { return shown("/", absl::StrCat("<tr><td>", last, "</td>")); }, limit));
-  EXPECT_TRUE(shown("/api/v1/evaluations", absl::StrCat("{\"step\":", last, ",")));
+  EXPECT_TRUE(WaitUntil([&] { return LastEvaluationShown(port) >= last; }, absl::Seconds(20)));
+  for (const char* path : {"/metrics", "/healthz", "/readyz"}) {
+    const absl::StatusOr<HttpAnswer> response = AskHttp(port, "GET", path);
+    ASSERT_TRUE(response.ok()) << response.status();
+    EXPECT_EQ(response->status, 200) << path;
+  }
 }
 
 TEST(MetricsTest, APortInUseEndsTheProgram) {

@@ -237,5 +237,18 @@ TEST(FileErrorsTest, UnknownDevice) {
   ExpectOneError(RunProgram(Role::kChief, flags), kPermanent, {"abacus"});
 }
 
+TEST(FileErrorsTest, TokenThatCannotBeUsed) {
+  std::vector<std::string> flags = FlagsFor(JobConfig(10));
+  flags.push_back("--auth_token_file=/no/such/token");
+  ExpectOneError(RunProgram(Role::kChief, flags), kPermanent,
+                 {"/no/such/token", "expected a cluster"});
+  for (const char* hosts :
+       {"--chief_hosts=localhost:1", "--ps_hosts=localhost:2", "--worker_hosts=localhost:3"}) {
+    flags.push_back(hosts);
+  }
+  ExpectOneError(RunProgram(Role::kChief, flags), kPermanent,
+                 {"--auth_token_file /no/such/token", "No such file"});
+}
+
 }  // namespace
 }  // namespace keelson

@@ -1,0 +1,79 @@
+// What has been scored in a job, whoever did it: MODEL_DIR/eval/metrics.jsonl is the file of
+// evaluator 0, which copies into it what the others write into theirs, metrics-<index>.jsonl.
+#ifndef KEELSON_EVALUATOR_EVALUATION_RECORDS_H_
+#define KEELSON_EVALUATOR_EVALUATION_RECORDS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "evaluator/metrics_log.h"
+
+namespace keelson {
+
+// A file that another process appends to. Not thread-safe.
+class FollowedLog {
+ public:
+  explicit FollowedLog(std::string path) : path_(std::move(path)) {}
+
+  // The records that have come since the last call. A line that is not complete yet waits. A line
+  // that is no record, and a file that cannot be read, are logged once and left.
+  std::vector<EvaluationRecord> ReadNew();
+
+ private:
+  void Complain(absl::string_view what);
+
+  const std::string path_;
+  uint64_t offset_ = 0;
+  bool complained_ = false;
+};
+
+// Not thread-safe.
+class EvaluationRecords {
+ public:
+  // Reads all files in `directory` (MODEL_DIR/eval), which exists. `index`: of this evaluator.
+  // Errors of MetricsLog::Open, of its own file.
+  static absl::StatusOr<std::unique_ptr<EvaluationRecords>> Open(const std::string& directory,
+                                                                 int index);
+
+  // Reads what other evaluators have added, and returns what is new, by step; evaluator 0 copies
+  // that. Where a step has several records, the one that was known first counts. A directory that
+  // cannot be listed has nothing new: it is looked at again by the next call. Errors of
+  // MetricsLog::Append.
+  absl::StatusOr<std::map<int64_t, EvaluationRecord>> Refresh();
+
+  // Of this evaluator; durable when it returns. Errors of MetricsLog::Append.
+  absl::Status Add(const EvaluationRecord& record);
+
+  bool Contains(int64_t step) const { return records_.count(step) > 0; }
+  // Null: the step was not scored. Valid until the next Refresh or Add.
+  const EvaluationRecord* Find(int64_t step) const;
+  // By step.
+  const std::map<int64_t, EvaluationRecord>& records() const { return records_; }
+
+ private:
+  EvaluationRecords(std::string directory, int index, std::unique_ptr<MetricsLog> log)
+      : directory_(std::move(directory)),
+        index_(index),
+        log_(std::move(log)),
+        records_(log_->records()) {}
+
+  // Of the other evaluators.
+  void FindFiles();
+
+  const std::string directory_;
+  const int index_;
+  const std::unique_ptr<MetricsLog> log_;
+  std::map<std::string, FollowedLog> others_;  // by name
+  bool directory_lost_ = false;
+  std::map<int64_t, EvaluationRecord> records_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_EVALUATOR_EVALUATION_RECORDS_H_

@@ -1,0 +1,29 @@
+// The files MODEL_DIR/eval/reports/<step>.json: what the model of a snapshot gets wrong
+// (core/scoring/report.h).
+#ifndef KEELSON_EVALUATOR_REPORT_FILE_H_
+#define KEELSON_EVALUATOR_REPORT_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace keelson {
+
+// Of so many steps, the highest, reports are kept.
+inline constexpr size_t kKeptReports = 20;
+
+std::string ReportPath(absl::string_view model_dir, int64_t step);
+
+// Writes the report of a step, atomically, and removes those of old steps but this one and the
+// steps of `keep`. Several processes may do so at once. One that cannot be removed is logged.
+// Errors of file.h: the report is not written.
+absl::Status WriteReport(absl::string_view model_dir, int64_t step, absl::string_view json,
+                         const std::set<int64_t>& keep = {});
+
+}  // namespace keelson
+
+#endif  // KEELSON_EVALUATOR_REPORT_FILE_H_

@@ -1,0 +1,103 @@
+// How several evaluators share the snapshots of a job: who scores one claims it before, by a file
+// MODEL_DIR/eval/claims/<step>.<n>. It names a time at which it ends unless it is renewed, so that
+// an evaluator that dies holds nothing up for long; who takes the snapshot over then writes <n>
+// + 1. One line of JSON:
+// {"begun":"2026-11-21T19:39:30.5+00:00","expires":"2026-11-21T19:40:00.5+00:00",
+//  "holder":"evaluator-1","id":123}
+#ifndef KEELSON_EVALUATOR_SNAPSHOT_CLAIMS_H_
+#define KEELSON_EVALUATOR_SNAPSHOT_CLAIMS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/base/stop_signal.h"
+
+namespace keelson {
+
+struct ClaimInfo {
+  // "evaluator-1"
+  std::string holder;
+  // The times of the holder's clock.
+  absl::Time begun;
+  absl::Time expires;
+  // Tells processes apart that have been the same task.
+  uint64_t id = 0;
+};
+
+// A claim that is held. The destructor gives it back; a file that cannot be removed expires.
+class SnapshotClaim {
+ public:
+  // Machines' clocks have to agree to within a fraction of it.
+  static constexpr absl::Duration kDuration = absl::Seconds(30);
+
+  ~SnapshotClaim();
+  SnapshotClaim(const SnapshotClaim&) = delete;
+  SnapshotClaim& operator=(const SnapshotClaim&) = delete;
+
+ private:
+  friend class SnapshotClaims;
+
+  SnapshotClaim(std::string path, ClaimInfo info, const Clock* clock,
+                absl::Duration renewal_interval);
+
+  // Until it is given back.
+  void KeepRenewing();
+  // ABORTED: it has expired and was taken over, or removed. Otherwise as file_system.h.
+  absl::Status Renew();
+  bool IsMine() const;
+
+  const std::string path_;
+  const Clock* const clock_;
+  const absl::Duration renewal_interval_;
+  StopSignal returned_;
+  // Used by the thread alone.
+  ClaimInfo info_;
+  std::thread thread_;
+};
+
+// Not thread-safe. Several processes may use one directory.
+class SnapshotClaims {
+ public:
+  // `directory` is created by the first claim. `holder` is this task, of which there is one process
+  // at a time: what it claimed in an earlier life binds nobody. A claim that is held is renewed
+  // every `renewal_interval`. `clock` outlives this and the claims.
+  SnapshotClaims(std::string directory, std::string holder, const Clock* clock,
+                 absl::Duration renewal_interval = SnapshotClaim::kDuration / 3);
+
+  // What others hold now, by step. No directory: nothing.
+  absl::StatusOr<std::map<int64_t, ClaimInfo>> HeldByOthers() const;
+
+  // The snapshot may have been scored between the caller's last look and this call: look again.
+  // ALREADY_EXISTS: another one holds it. Otherwise as file_system.h.
+  absl::StatusOr<std::unique_ptr<SnapshotClaim>> Take(int64_t step);
+
+  // Removes claims that have expired long ago, and this task's of an earlier life.
+  absl::Status RemoveStale();
+
+ private:
+  struct ClaimFile {
+    std::string name;
+    int64_t generation = 0;
+    ClaimInfo info;
+  };
+
+  // The newest claim of each step.
+  absl::StatusOr<std::map<int64_t, ClaimFile>> Newest() const;
+  bool Binds(const ClaimInfo& claim) const;
+
+  const std::string directory_;
+  const std::string holder_;
+  const Clock* const clock_;
+  const absl::Duration renewal_interval_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_EVALUATOR_SNAPSHOT_CLAIMS_H_
