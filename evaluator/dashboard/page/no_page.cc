@@ -1,0 +1,7 @@
+#include "evaluator/dashboard/assets.h"
+
+namespace keelson {
+
+AssetTable EmbeddedDashboardAssets() { return {}; }
+
+}  // namespace keelson

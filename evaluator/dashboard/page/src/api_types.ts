@@ -1,0 +1,252 @@
+// The JSON of docs/dashboard-api.md. Times are seconds since the epoch, durations seconds, sizes bytes;
+// null is a number that is not finite, an absent field one that does not apply.
+
+export type Value = number | null;
+
+export interface RunSummary {
+  id: string;
+  name: string;
+  model_dir: string;
+  live: boolean;
+  state: RunState;
+}
+
+export interface Runs {
+  runs: RunSummary[];
+  read_only: boolean;
+  version: string;
+  time: number;
+}
+
+export type RunState =
+  "waiting" | "running" | "restarting" | "stopped" | "finishing" | "evaluating" | "done" | "failed";
+
+export interface MetricAt {
+  step: number;
+  value: Value;
+}
+
+export interface RunMetric {
+  name: string;
+  higher_is_better: boolean;
+  last?: MetricAt;
+  best?: MetricAt;
+}
+
+export type TaskKind = "classification" | "binary" | "regression";
+
+export interface ModelTask {
+  kind: TaskKind;
+  classes?: string[];
+  input_shape: number[];
+  parameters: number;
+}
+
+export interface RunStatus {
+  run: string;
+  name: string;
+  model_dir: string;
+  live: boolean;
+  state: RunState;
+  state_text: string;
+  error: string;
+  end_reason: string;
+  updated?: number;
+  started?: number;
+  step?: number;
+  max_steps?: number;
+  epoch?: Value;
+  steps_per_epoch?: Value;
+  mode?: string;
+  loss?: Value;
+  learning_rate?: Value;
+  steps_per_second?: Value;
+  examples_per_second?: Value;
+  staleness?: Value;
+  eta_seconds?: Value;
+  best?: {metric: string; value: Value; step: number; exists: boolean};
+  metrics?: RunMetric[];
+  snapshot?: {
+    step?: number;
+    age_seconds?: Value;
+    bytes?: number;
+    write_seconds?: Value;
+    failures?: number;
+    error?: string;
+  };
+  task?: ModelTask;
+}
+
+export interface SeriesEntry {
+  name: string;
+  points: number;
+  last?: {step: number; time: number; value: Value};
+}
+
+export interface SeriesList {
+  run: string;
+  series: SeriesEntry[];
+}
+
+// Equally long columns, in the order of steps.
+export interface SeriesPoints {
+  name: string;
+  total?: number;
+  step: number[];
+  time: number[];
+  value: Value[];
+}
+
+export interface SeriesData {
+  run: string;
+  x?: "step" | "time";
+  series: SeriesPoints[];
+}
+
+export interface Snapshot {
+  step: number;
+  time?: number;
+  bytes?: number;
+  exists: boolean;
+  evaluated?: number;
+  evaluation_seconds?: number;
+  examples?: number;
+  metrics?: Record<string, Value>;
+  best?: string[];
+  exported?: string[];
+}
+
+export interface Snapshots {
+  run: string;
+  total: number; // also those that are left out
+  snapshots: Snapshot[];
+}
+
+export interface SnapshotComparison {
+  run: string;
+  a: number;
+  b: number;
+  metrics: {name: string; a: Value; b: Value; change: Value}[];
+  error?: string; // why there are no variables, where a snapshot cannot be read
+  variables?: {
+    name: string;
+    shape: number[];
+    norm_a: Value;
+    norm_b: Value;
+    norm_change: Value;
+    max_change: Value;
+    relative_change: Value;
+  }[];
+}
+
+export type TaskState = "waiting" | "alive" | "away" | "restoring" | "lost" | "left" | "down";
+export type TaskRole = "chief" | "ps" | "worker" | "evaluator";
+
+export interface ClusterTask {
+  task: string;
+  role: TaskRole;
+  index: number;
+  state: TaskState;
+  since?: number;
+  incarnation?: string;
+  restarts?: number;
+  peer?: string;
+  address?: string;
+  device?: string;
+  shard_step?: number;
+  value_bytes?: number;
+  slot_bytes?: number;
+  clients?: number;
+  steps?: number;
+  examples?: number;
+  steps_per_second?: Value;
+  examples_per_second?: Value;
+  pushed_bytes_per_second?: Value;
+  pulled_bytes_per_second?: Value;
+  staleness?: {mean: Value; max: Value; bounds: number[]; counts: number[]};
+  step_seconds?: {input: Value; pull: Value; compute: Value; push: Value};
+  credit_wait_seconds?: Value;
+  push_retries?: number;
+  remarks?: {kind: "straggler" | "skew" | "stale" | "waiting"; text: string}[];
+}
+
+export interface Cluster {
+  run: string;
+  updated?: number;
+  stale: boolean;
+  tasks: ClusterTask[];
+}
+
+export interface Placement {
+  run: string;
+  balance: Value;
+  shards: {task: string; bytes: number}[];
+  variables: {
+    name: string;
+    shape: number[];
+    bytes: number;
+    partitions: {shard: number; row_begin: number; row_end: number; bytes: number}[];
+  }[];
+}
+
+export interface WrongExample {
+  record: number;
+  label?: number;
+  predicted?: number;
+  confidence?: Value;
+  label_probability?: Value;
+  target?: Value;
+  prediction?: Value;
+  input?: {shape: number[]; values: number[]};
+}
+
+export interface Report {
+  run: string;
+  steps: number[];
+  step: number;
+  time: number;
+  kind: TaskKind;
+  examples: number;
+  classes?: string[];
+  accuracy?: Value;
+  confusion?: number[][];
+  per_class?: {precision: Value; recall: Value; f1: Value; support: number}[];
+  calibration?: {from: number; to: number; count: number; confidence: Value; accuracy: Value}[];
+  calibration_error?: Value;
+  roc?: [number, number][];
+  auc?: Value;
+  precision_recall?: [number, number][];
+  auc_pr?: Value;
+  mean_squared_error?: Value;
+  mean_absolute_error?: Value;
+  pairs?: [Value, Value][];
+  wrong: WrongExample[];
+}
+
+export interface Model {
+  run: string;
+  name: string;
+  parameters: number;
+  layers: {name: string; kind: string; output_shape: number[]; parameters: number}[];
+  config: string;
+}
+
+export interface Prediction {
+  run: string;
+  step: number;
+  kind: TaskKind;
+  predicted?: number;
+  class?: string;
+  probabilities?: Value[];
+  prediction?: Value;
+  seconds: number;
+}
+
+// What the stream of /api/v1/events sends.
+export interface StreamEvents {
+  hello: {time: number};
+  status: RunStatus;
+  cluster: Cluster;
+  series: SeriesData;
+  snapshots: Snapshots;
+}

@@ -1,0 +1,12 @@
+import "./style/base.css";
+import "./style/shell.css";
+import {Page} from "./page";
+import {startTheme} from "./theme";
+import {classification} from "./views/classification";
+import {cluster} from "./views/cluster";
+import {curves} from "./views/curves";
+import {snapshots} from "./views/snapshots";
+import {tryIt} from "./views/try_it";
+
+startTheme();
+new Page([curves, snapshots, cluster, classification, tryIt]).start(document.body);

@@ -1,0 +1,64 @@
+// What a report says, without a page: shares, order, the scale of a plot.
+
+import type {Report, Value} from "../api";
+
+export type PerClass = NonNullable<Report["per_class"]>[number];
+
+// A class's name, or its number where the run has no names.
+export function className(classes: readonly string[] | undefined, index: number | undefined): string {
+  return index === undefined ? "–" : classes?.[index] ?? String(index);
+}
+
+// Each row as shares of its sum; the row of a label that no example has is zeros.
+export function rowShares(confusion: readonly (readonly number[])[]): number[][] {
+  return confusion.map((row) => {
+    const sum = row.reduce((total, count) => total + count, 0);
+    return row.map((count) => (sum > 0 ? count / sum : 0));
+  });
+}
+
+export interface Confused {
+  label: number;
+  predicted: number;
+  count: number;
+  share: number;  // of the label's examples
+}
+
+// The most frequent mistakes first.
+export function topConfusions(confusion: readonly (readonly number[])[], most: number): Confused[] {
+  const shares = rowShares(confusion);
+  const found: Confused[] = [];
+  confusion.forEach((row, label) => row.forEach((count, predicted) => {
+    if (label !== predicted && count > 0) {
+      found.push({label, predicted, count, share: shares[label]![predicted]!});
+    }
+  }));
+  return found.sort((a, b) => b.count - a.count || b.share - a.share).slice(0, most);
+}
+
+// Round numbers within [low, high], about `count` of them.
+export function ticks(low: number, high: number, count: number): number[] {
+  if (!(high > low)) {
+    return [low];
+  }
+  const raw = (high - low) / count;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw * (1 - 1e-9)) ?? raw;
+  const result: number[] = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i) {
+    result.push(Number((i * step).toPrecision(12)));
+  }
+  return result;
+}
+
+// A range that has all values and a little room; never empty.
+export function rangeOf(values: readonly Value[]): [number, number] {
+  const finite = values.filter((value): value is number => value !== null && Number.isFinite(value));
+  if (finite.length === 0) {
+    return [0, 1];
+  }
+  const low = finite.reduce((a, b) => Math.min(a, b));
+  const high = finite.reduce((a, b) => Math.max(a, b));
+  const margin = (high - low) * 0.04 || Math.abs(high) * 0.1 || 1;
+  return [low - margin, high + margin];
+}

@@ -1,0 +1,144 @@
+// From what somebody draws, uploads or pastes to the features that a model takes.
+
+// Grey values of [0, 1], rows first; 0 is the background.
+export interface GreyImage {
+  width: number;
+  height: number;
+  values: Float32Array;
+}
+
+interface Box {
+  left: number;
+  top: number;
+  right: number;   // exclusive
+  bottom: number;  // exclusive
+}
+
+// The longer side of MNIST's digits has 20 of 28 pixels.
+const FILL = 20 / 28;
+// Less than this is background.
+const INK = 0.02;
+
+// As MNIST's digits were made: the drawing's box is scaled, keeping its proportions, so that its longer side fills 20/28
+// of the image, and the drawing's centre of mass becomes the image's centre. Null: nothing is drawn.
+export function normalizeDigit(drawing: GreyImage, width: number, height: number): GreyImage | null {
+  const box = inkBox(drawing);
+  if (box === null) {
+    return null;
+  }
+  const scale = FILL * Math.min(width / (box.right - box.left), height / (box.bottom - box.top));
+  const mass = centreOfMass(drawing, box);
+  const values = new Float32Array(width * height);
+  for (let y = 0; y < height; ++y) {
+    const top = (y - height / 2) / scale + mass.y;
+    for (let x = 0; x < width; ++x) {
+      values[y * width + x] = areaMean(drawing, (x - width / 2) / scale + mass.x, top, 1 / scale);
+    }
+  }
+  return {width, height, values};
+}
+
+// Each channel gets the grey value.
+export function greyFeatures(image: GreyImage, channels: number): number[] {
+  return [...image.values].flatMap((value) => new Array<number>(channels).fill(value));
+}
+
+// The bytes of a canvas (RGBA) as features: transparent pixels are 0; with one channel grey (by the eye's sensitivity),
+// else red, green and blue. `invert`: dark on bright becomes bright on dark.
+export function rgbaFeatures(rgba: ArrayLike<number>, channels: number, invert: boolean): number[] {
+  const features: number[] = [];
+  for (let i = 0; i < rgba.length; i += 4) {
+    const light = (c: number) => {
+      const value = rgba[i + c]! / 255;
+      return rgba[i + 3]! / 255 * (invert ? 1 - value : value);
+    };
+    if (channels === 1) {
+      features.push(0.299 * light(0) + 0.587 * light(1) + 0.114 * light(2));
+    } else {
+      features.push(light(0), light(1), light(2));
+    }
+  }
+  return features;
+}
+
+// Values of an image of 1 or 3 channels, of which `full` is the brightest, as the bytes of a canvas.
+export function imageRgba(values: ArrayLike<number>, channels: number, full: number): Uint8ClampedArray<ArrayBuffer> {
+  const pixels = Math.floor(values.length / channels);
+  const rgba = new Uint8ClampedArray(pixels * 4);
+  for (let i = 0; i < pixels; ++i) {
+    for (let c = 0; c < 3; ++c) {
+      rgba[4 * i + c] = 255 / full * values[i * channels + Math.min(c, channels - 1)]!;
+    }
+    rgba[4 * i + 3] = 255;
+  }
+  return rgba;
+}
+
+// Whether an input of this shape can be shown and drawn: [height, width, 1 or 3].
+export function isImage(shape: readonly number[]): boolean {
+  return shape.length === 3 && (shape[2] === 1 || shape[2] === 3);
+}
+
+export interface PastedRow {
+  features: number[];
+  divided: boolean;  // they were an image's bytes, 0 to 255, and became 0 to 1
+}
+
+// A row of numbers with commas, semicolons or blanks between them. Fails with an Error that names the word that is none.
+export function parseRow(text: string, image: boolean): PastedRow {
+  const words = text.replace(/[[\]]/g, " ").split(/[\s,;]+/).filter((word) => word !== "");
+  const features = words.map((word, i) => {
+    const value = Number(word);
+    if (!Number.isFinite(value)) {
+      throw new Error(`value ${i + 1}: expected a number, found "${word.slice(0, 20)}"`);
+    }
+    return value;
+  });
+  const bytes = features.every((value) => Number.isInteger(value) && value >= 0 && value <= 255);
+  const divided = image && bytes && features.some((value) => value > 1);
+  return {features: divided ? features.map((value) => value / 255) : features, divided};
+}
+
+function inkBox({width, height, values}: GreyImage): Box | null {
+  const box: Box = {left: width, top: height, right: 0, bottom: 0};
+  for (let y = 0; y < height; ++y) {
+    for (let x = 0; x < width; ++x) {
+      if (values[y * width + x]! >= INK) {
+        box.left = Math.min(box.left, x);
+        box.right = Math.max(box.right, x + 1);
+        box.top = Math.min(box.top, y);
+        box.bottom = y + 1;
+      }
+    }
+  }
+  return box.right > box.left ? box : null;
+}
+
+function centreOfMass({width, values}: GreyImage, box: Box): {x: number; y: number} {
+  let total = 0;
+  let sumX = 0;
+  let sumY = 0;
+  for (let y = box.top; y < box.bottom; ++y) {
+    for (let x = box.left; x < box.right; ++x) {
+      const value = values[y * width + x]!;
+      total += value;
+      sumX += value * (x + 0.5);
+      sumY += value * (y + 0.5);
+    }
+  }
+  return {x: sumX / total, y: sumY / total};
+}
+
+// The mean over a square with this corner; what lies outside is background.
+function areaMean({width, height, values}: GreyImage, left: number, top: number, side: number): number {
+  const right = left + side;
+  const bottom = top + side;
+  let sum = 0;
+  for (let y = Math.max(0, Math.floor(top)); y < Math.min(height, Math.ceil(bottom)); ++y) {
+    const tall = Math.min(y + 1, bottom) - Math.max(y, top);
+    for (let x = Math.max(0, Math.floor(left)); x < Math.min(width, Math.ceil(right)); ++x) {
+      sum += tall * (Math.min(x + 1, right) - Math.max(x, left)) * values[y * width + x]!;
+    }
+  }
+  return sum / (side * side);
+}

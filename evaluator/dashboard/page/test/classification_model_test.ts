@@ -1,0 +1,37 @@
+import {deepEqual, equal, ok} from "node:assert/strict";
+import {test} from "node:test";
+import {className, rangeOf, rowShares, ticks, topConfusions} from "../src/views/classification_model";
+
+test("classes without a name are called by their number", () => {
+  equal(className(["cat", "dog"], 1), "dog");
+  equal(className(["cat", "dog"], 2), "2");
+  equal(className(undefined, 7), "7");
+  equal(className(["cat"], undefined), "–");
+});
+
+test("rows become shares of their label", () => {
+  deepEqual(rowShares([[3, 1], [0, 0]]), [[0.75, 0.25], [0, 0]]);
+});
+
+test("the most frequent mistakes come first, of two as frequent the larger share", () => {
+  const confusion = [[90, 5, 0], [5, 5, 2], [0, 0, 10]];
+  deepEqual(topConfusions(confusion, 2), [
+    {label: 1, predicted: 0, count: 5, share: 5 / 12}, {label: 0, predicted: 1, count: 5, share: 5 / 95}]);
+  equal(topConfusions(confusion, 10).length, 3);
+  deepEqual(topConfusions([[4, 0], [0, 4]], 5), []);
+});
+
+test("ticks are round numbers within the range", () => {
+  deepEqual(ticks(0, 1, 5), [0, 0.2, 0.4, 0.6, 0.8, 1]);
+  deepEqual(ticks(-3, 12, 5), [0, 5, 10]);
+  deepEqual(ticks(1e-6, 5e-6, 4), [1e-6, 2e-6, 3e-6, 4e-6, 5e-6]);
+  deepEqual(ticks(3, 3, 5), [3]);
+});
+
+test("a range has all finite values and is never empty", () => {
+  const [low, high] = rangeOf([1, null, 3, Infinity]);
+  ok(low < 1 && low > 0.8 && high > 3 && high < 3.2);
+  deepEqual(rangeOf([5, 5]), [4.5, 5.5]);
+  deepEqual(rangeOf([0]), [-1, 1]);
+  deepEqual(rangeOf([null]), [0, 1]);
+});

@@ -1,0 +1,107 @@
+// What the page shows afterwards, from the files alone.
+
+import assert from "node:assert/strict";
+import {appendFileSync} from "node:fs";
+import {join} from "node:path";
+import {byId, draw, ONE, openPage, showView} from "./browser.mjs";
+import {check, json} from "./checks.mjs";
+import {evaluationsOf, freePorts, until} from "./job.mjs";
+
+// Markup wherever a run's files and flags can have text. An element made of it would also speak up, as a dialog or an
+// error. (A name of --runs ends at the first "=".)
+const HOSTILE = "<img onerror>";
+const HOSTILE_METRIC = "<img src=x onerror=alert(1)>";
+
+export async function afterwards(processes, browser, job, second, screenshots) {
+  plantMarkup(second.modelDir);
+  const [port] = await freePorts(1);
+  const origin = `http://127.0.0.1:${port}`;
+  const server = processes.start("serve-only", "evaluator",
+    ["--serve_only", `--dashboard_port=${port}`, `--runs=${HOSTILE}=${job.modelDir}`, `--runs=second=${second.modelDir}`]);
+  await until("the page of --serve_only", async () => (await fetch(`${origin}/api/v1/runs`)).ok);
+  const opened = await openPage(browser, origin);
+  const {page} = opened;
+  const runs = (await json(`${origin}/api/v1/runs`)).body.runs;
+  const hostile = runs.find((run) => run.name === HOSTILE);
+  const other = runs.find((run) => run !== hostile);
+
+  await check("serve_only: both runs, markup in a name is text", async () => {
+    assert.equal(runs.length, 2);
+    assert.ok(hostile !== undefined, `names: ${runs.map((run) => run.name).join(", ")}`);
+    await page.goto(`${origin}/#/${encodeURIComponent(hostile.id)}/curves`);
+    await byId(page, "run-select").waitFor();
+    assert.ok((await byId(page, "run-select").textContent()).includes(HOSTILE));
+    await until("the run's title", async () => (await page.title()).includes(HOSTILE));
+    assert.equal(await page.locator("img, [onerror]").count(), 0);
+    await until("the job's end", async () => await byId(page, "state").textContent() === "done");
+  });
+  await check("serve_only: markup in a metric's name is text", async () => {
+    await page.goto(`${origin}/#/${encodeURIComponent(other.id)}/snapshots`);
+    await byId(page, "snapshots").getByText(HOSTILE_METRIC).first().waitFor();
+    await showView(page, "curves");
+    await byId(page, "curves").getByText(HOSTILE_METRIC).first().waitFor();
+    assert.equal(await page.locator("img, [onerror]").count(), 0);
+    await page.goto(`${origin}/#/${encodeURIComponent(hostile.id)}/curves`);
+  });
+  await check("serve_only: how long ago a run has ended", async () => {
+    const {time} = (await json(`${origin}/api/v1/runs`)).body;
+    const {tasks} = (await json(`${origin}/api/v1/runs/${encodeURIComponent(other.id)}/cluster`)).body;
+    await page.goto(`${origin}/#/${encodeURIComponent(other.id)}/cluster`);
+    const chief = byId(page, "task-chief-0");
+    await chief.waitFor();
+    const [, minutes = 0, seconds = 0] = (await chief.textContent()).match(/since (?:(\d+) min)? ?(?:(\d+) s)?/);
+    const least = Math.floor(time - tasks.find((task) => task.task === "chief-0").since) - 1;
+    assert.ok(60 * Number(minutes) + Number(seconds) >= least, `${minutes} min ${seconds} s, at least ${least} s were expected`);
+    await page.goto(`${origin}/#/${encodeURIComponent(hostile.id)}/curves`);
+  });
+  await check("serve_only: ROC, precision and recall, and calibration of a binary run", async () => {
+    await page.goto(`${origin}/#/${encodeURIComponent(other.id)}/classification`);
+    const step = Number(await page.locator(".report-head[data-step]").getAttribute("data-step"));
+    const {auc} = evaluationsOf(second.modelDir).find((evaluation) => evaluation.step === step);
+    assert.ok(auc > 0.5 && auc < 1, `AUC ${auc}`);
+    const shown = Number(await byId(page, "report-AUC").textContent());
+    assert.ok(Math.abs(shown - auc) < 0.01, `AUC: the page says ${shown}, metrics.jsonl ${auc}`);
+    for (const plot of ["roc", "precision-recall", "calibration"]) {
+      await byId(page, plot).locator(".plot-line").waitFor({state: "attached"});
+    }
+    await screenshots.take(page, "binary", {fullPage: true});
+    await page.goto(`${origin}/#/${encodeURIComponent(hostile.id)}/curves`);
+  });
+  await check("serve_only: two runs side by side", async () => {
+    await showView(page, "curves");
+    await byId(page, `compare-${other.id}`).check();
+    await until("both curves", async () => await page.locator('[data-testid^="chart-accuracy-last-"][data-value]').count() === 2);
+    const last = job.evaluations().at(-1);
+    assert.equal(Number(await byId(page, "chart-accuracy-last-eval/accuracy").getAttribute("data-value")), last.accuracy);
+    await screenshots.take(page, "compare");
+  });
+  await check("serve_only: cluster, report and predictions are still there", async () => {
+    await showView(page, "cluster");
+    await byId(page, "task-worker-0").waitFor();
+    await showView(page, "classification");
+    await byId(page, "confusion").waitFor();
+    await showView(page, "try");
+    await draw(page, ONE);
+    await until("the drawn 1 is taken for a 1", async () => await byId(page, "prediction").textContent() === "1");
+  });
+  await check("serve_only: nothing can be changed", async () => {
+    const answer = await json(`${origin}/api/v1/runs/${encodeURIComponent(hostile.id)}/actions/end_training`, {
+      method: "POST", headers: {"Content-Type": "application/json", "Authorization": `Bearer ${job.token}`}, body: "{}"});
+    assert.equal(answer.status, 403);
+  });
+  await check("serve_only: no console errors, no request to another host", () => {
+    assert.deepEqual(opened.problems, []);
+    assert.deepEqual(opened.foreign, []);
+  });
+  await opened.close();
+  await check("serve_only: ends when asked to", async () => {
+    server.child.kill("SIGTERM");
+    assert.equal(await server.exit, 0);
+  });
+}
+
+// An evaluation with one more metric.
+function plantMarkup(modelDir) {
+  const last = evaluationsOf(modelDir).at(-1);
+  appendFileSync(join(modelDir, "eval", "metrics.jsonl"), `${JSON.stringify({...last, step: last.step + 1, [HOSTILE_METRIC]: 0.5})}\n`);
+}
