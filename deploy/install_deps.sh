@@ -11,9 +11,20 @@ packages=(
   libgtest-dev libgmock-dev
   python3 python3-yaml
 )
-# clang: the fuzz targets; Google Benchmark: bench/; grpcio: the interoperability test; jsonschema: the manifests.
+# For the dashboard's page. Only where they are missing or too old: Node of another origin excludes Debian's npm.
+node_version=$(node --version 2> /dev/null || true)
+node_major=${node_version#v}
+node_major=${node_major%%.*}
+if ! [[ $node_major =~ ^[0-9]+$ && $node_major -ge 18 ]]; then
+  packages+=(nodejs)
+fi
+if ! command -v npm > /dev/null; then
+  packages+=(npm)
+fi
+# clang: the fuzz targets; Google Benchmark: bench/; grpcio: the interoperability test; jsonschema: the manifests;
+# chromium: the dashboard.
 dev_packages=(clang clang-format libclang-rt-14-dev libbenchmark-dev python3-grpcio python3-protobuf
-  python3-jsonschema)
+  python3-jsonschema chromium)
 if ! command -v kubectl > /dev/null; then
   # Only then: other packages of the same program exclude Debian's.
   dev_packages+=(kubernetes-client)

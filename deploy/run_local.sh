@@ -14,6 +14,7 @@ usage: deploy/run_local.sh [flags] [-- flags for every role]
   --device DEVICE     what workers compute on: cpu, cuda, cuda:0,1, auto (default: auto)
   --precision P       of their GPUs: float32, tf32, bfloat16 (default: float32)
   --manifest FILE     a TFJob manifest (default: deploy/tfjob/mnist.yaml)
+  --dashboard_port P  of the evaluator's page; 0: any free one; none (default: 6006, or the next free one)
   --follow WHO        show these logs: chief, worker-1, a role, all
   -h, --help          this text
 and all other flags of deploy/tfjob_local.py but --bin_dir; its --help explains them.
@@ -34,7 +35,8 @@ while [[ $# -gt 0 ]]; do
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}"; continue ;;
     --loopback_aliases | --strict_emulation | --dry_run) launcher_flags+=("$1"); shift ;;
     --ps | --workers | --data_dir | --model_dir | --config | --training_steps | --device | --precision | --manifest | \
-      --param | --job | --image | --pvc | --run_dir | --gpus | --operator_version | --max_restarts | --follow | --color)
+      --param | --job | --image | --pvc | --run_dir | --gpus | --operator_version | --max_restarts | --follow | --color | \
+      --dashboard_port | --auth_token_file)
       if [[ $# -lt 2 ]]; then
         echo "run_local: $1 needs a value" >&2; usage >&2; exit 2
       fi

@@ -13,6 +13,8 @@ job_watch        looks at a job over times when the cluster does not answer
 condition_wait   waits for conditions
 training_client  TrainingClient: create, get, wait, logs, scale, delete, in the words of the training SDK
 log_follower     a replica's log from its first pod to the end of the job
+dashboard_forward
+                 the evaluator's page on a port of this machine, over its restarts
 status_view      tables for people
 image_build      docker, podman or buildah on deploy/docker/Dockerfile
 local_run        the same job on this machine, by deploy/tfjob_local.py

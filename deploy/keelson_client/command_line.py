@@ -21,6 +21,7 @@ examples:
   keelson.py submit --name mnist --image keelson:1 --workers 4 --gpus 1 --dry_run
   keelson.py submit --name mnist --local --workers 2 -- --learning_rate=0.01
   keelson.py status mnist
+  keelson.py dashboard mnist
   keelson.py logs -f --name mnist worker 1
   keelson.py scale --name mnist --workers 8
   keelson.py delete mnist
@@ -41,6 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_submit(commands)
     _add_status(commands)
     _add_logs(commands)
+    _add_dashboard(commands)
     _add_scale(commands)
     _add_wait(commands)
     _add_delete(commands)
@@ -57,6 +59,12 @@ def seconds(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f'expected seconds > 0, found "{text}"')
     return value
+
+
+def port(text: str) -> int:
+    if text.isdecimal() and int(text) < 65536:
+        return int(text)
+    raise argparse.ArgumentTypeError(f'expected a port of 0..65535, found "{text}"')
 
 
 def _add_command(commands: _Commands, name: str, what: str) -> argparse.ArgumentParser:
@@ -102,6 +110,12 @@ def _add_job_flags(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--no_evaluator", action="store_false", dest="evaluator", help="nobody does")
     group.add_argument("--dashboard", action="store_true", help="the evaluator's page, behind a Service")
+    group.add_argument(
+        "--auth_secret",
+        metavar="NAME",
+        default="",
+        help="with the job's token as the key token: who has it may change the running job",
+    )
     group.add_argument(
         "--dynamic_workers", action="store_true", help="workers may come and go (enableDynamicWorker)"
     )
@@ -186,6 +200,16 @@ def _add_logs(commands: _Commands) -> None:
     parser.add_argument("--previous", action="store_true", help="of the run before its last restart in place")
     parser.add_argument("--tail", type=count, metavar="N", help="the last N lines")
     _add_timeout(parser)
+
+
+def _add_dashboard(commands: _Commands) -> None:
+    what = "brings the evaluator's page to this machine, as long as the job runs"
+    parser = _add_command(commands, "dashboard", what)
+    _add_optional_name(parser)
+    parser.add_argument(
+        "--port", type=port, metavar="N", help="of this machine; 0: any (6006, or any where that is taken)"
+    )
+    parser.add_argument("--index", type=count, metavar="N", default=0, help="which evaluator (0)")
 
 
 def _add_scale(commands: _Commands) -> None:

@@ -14,6 +14,7 @@ from tfjob_api.conditions import read_conditions
 from tfjob_api.yaml_text import to_yaml
 
 from .command_line import make_parser
+from .dashboard_forward import DashboardForward, is_free
 from .errors import ClusterError, ErrorKind, InputError, JobFailedError
 from .image_build import BuildSettings, plan_build, run_commands
 from .kubectl import Kubectl, KubectlProgram
@@ -152,6 +153,14 @@ class Commands:
         if error is not None:
             raise error
 
+    def _dashboard(self) -> int:
+        name = self._choose_job()
+        evaluator = find_replica(self._client.get_job(name), "evaluator", self._options.index)
+        forward = DashboardForward(self._client, _write, _note, self._clock, self._sleep, is_free)
+        end = forward.run(name, evaluator, self._options.port)
+        _note(f"job {name}: {end.type}: {end.message}")
+        return 0
+
     def _scale(self) -> int:
         name = self._choose_job()
         self._client.scale(name, self._options.workers)
@@ -232,7 +241,8 @@ def find_replica(job: Mapping[str, Any], role: str, index: int) -> Tuple[str, in
         hint = "; worker 0 leads this job" if role in ("chief", "master") else ""
         raise InputError(f"expected one of {', '.join(sorted(replicas))}, found {role}{hint}")
     if index >= replicas[role]:
-        raise InputError(f"expected a {role} of 0..{replicas[role] - 1}, found {index}")
+        article = "an" if role == "evaluator" else "a"
+        raise InputError(f"expected {article} {role} of 0..{replicas[role] - 1}, found {index}")
     return role, index
 
 

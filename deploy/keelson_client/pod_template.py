@@ -7,12 +7,13 @@ from typing import Any, Dict, List
 
 from tfjob_api.model import CONTAINER_NAME, DEFAULT_PORT, PORT_NAME, PROGRAMS
 
-from .settings import CONFIG_DIR, JobSettings, Resources
+from .settings import CONFIG_DIR, TOKEN_DIR, JobSettings, Resources
 
 CONFIG_FILE = "job.textproto"
 METRICS_PORT = 9090
 DASHBOARD_PORT = 6006
 DASHBOARD_PORT_NAME = "dashboard"
+TOKEN_KEY = "token"
 
 _RESOURCES = {
     "chief": Resources("250m", "512Mi"),
@@ -66,7 +67,7 @@ def _pod_spec(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
         "seccompProfile": {"type": "RuntimeDefault"},
     }
     pod["containers"] = [_container(settings, replica_type)]
-    pod["volumes"] = _volumes(settings)
+    pod["volumes"] = _volumes(settings, replica_type)
     return pod
 
 
@@ -107,12 +108,12 @@ def _container(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
         "capabilities": {"drop": ["ALL"]},
         "readOnlyRootFilesystem": True,
     }
-    container["volumeMounts"] = _mounts(settings)
+    container["volumeMounts"] = _mounts(settings, replica_type)
     return container
 
 
 def _arguments(settings: JobSettings, replica_type: str) -> List[str]:
-    leads = replica_type == ("Chief" if settings.chief else "Worker")
+    leads = _leads(settings, replica_type)
     result = []
     if settings.config:
         result.append(f"--config={CONFIG_DIR}/{CONFIG_FILE}")
@@ -131,8 +132,20 @@ def _arguments(settings: JobSettings, replica_type: str) -> List[str]:
         result.append(f"--device=cuda:{devices}")
     if settings.dashboard and replica_type == "Evaluator":
         result.append(f"--dashboard_port={DASHBOARD_PORT}")
+    if _asks_for_token(settings, replica_type):
+        result.append(f"--auth_token_file={TOKEN_DIR}/{TOKEN_KEY}")
     result.append(f"--metrics_port={METRICS_PORT}")
     return result + list(settings.arguments)
+
+
+def _leads(settings: JobSettings, replica_type: str) -> bool:
+    return replica_type == ("Chief" if settings.chief else "Worker")
+
+
+def _asks_for_token(settings: JobSettings, replica_type: str) -> bool:
+    """Who takes orders: the leader, and the page that hands them on."""
+    serves = settings.dashboard and replica_type == "Evaluator"
+    return bool(settings.auth_secret) and (serves or _leads(settings, replica_type))
 
 
 def _dynamic_hosts(settings: JobSettings, replica_type: str) -> List[str]:
@@ -161,7 +174,7 @@ def _resources(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
     return {"requests": {"cpu": cpu, "memory": memory}, "limits": limits}
 
 
-def _mounts(settings: JobSettings) -> List[Dict[str, Any]]:
+def _mounts(settings: JobSettings, replica_type: str) -> List[Dict[str, Any]]:
     model_path = settings.model_claim.path if settings.model_claim else _MODEL_DIR
     result: List[Dict[str, Any]] = [{"name": "model", "mountPath": model_path}]
     if settings.config:
@@ -170,10 +183,12 @@ def _mounts(settings: JobSettings) -> List[Dict[str, Any]]:
         result.append({"name": "data", "mountPath": settings.data_claim.path, "readOnly": True})
     for i, secret in enumerate(settings.secrets):
         result.append({"name": f"secret-{i}", "mountPath": secret.path, "readOnly": True})
+    if _asks_for_token(settings, replica_type):
+        result.append({"name": "token", "mountPath": TOKEN_DIR, "readOnly": True})
     return result
 
 
-def _volumes(settings: JobSettings) -> List[Dict[str, Any]]:
+def _volumes(settings: JobSettings, replica_type: str) -> List[Dict[str, Any]]:
     if settings.model_claim:
         model: Dict[str, Any] = {"persistentVolumeClaim": {"claimName": settings.model_claim.name}}
     else:
@@ -186,4 +201,7 @@ def _volumes(settings: JobSettings) -> List[Dict[str, Any]]:
         result.append({"name": "data", "persistentVolumeClaim": claim})
     for i, secret in enumerate(settings.secrets):
         result.append({"name": f"secret-{i}", "secret": {"secretName": secret.name}})
+    if _asks_for_token(settings, replica_type):
+        secret_volume = {"secretName": settings.auth_secret, "defaultMode": 0o440}
+        result.append({"name": "token", "secret": secret_volume})
     return result

@@ -13,6 +13,8 @@ from .errors import InputError
 MAX_CONFIG_BYTES = 1024 * 1024
 # Where the ConfigMap is in every pod.
 CONFIG_DIR = "/etc/keelson"
+# Where the Secret with the token is, in the pods that ask for it.
+TOKEN_DIR = "/etc/keelson-token"
 ROLES = ("chief", "ps", "worker", "evaluator")
 
 _OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
@@ -86,6 +88,8 @@ class JobSettings:
     image_pull_secrets: Tuple[str, ...] = ()
     # The evaluator serves its page, and a Service leads to it.
     dashboard: bool = False
+    # A Secret with the job's token under the key "token": who has it may change the running job.
+    auth_secret: str = ""
     # For every role, after all others.
     arguments: Tuple[str, ...] = ()
 
@@ -112,6 +116,8 @@ def check_settings(settings: JobSettings) -> None:
     for name in (settings.service_account, *settings.image_pull_secrets):
         if name and not _OBJECT_NAME.fullmatch(name):
             raise InputError(f'expected the name of a service account or pull secret, found "{name}"')
+    if settings.auth_secret and not _OBJECT_NAME.fullmatch(settings.auth_secret):
+        raise InputError(f'--auth_secret: expected the name of a Secret, found "{settings.auth_secret}"')
     _check_choice("--restart_policy", settings.restart_policy or "ExitCode", RESTART_POLICIES)
     _check_choice("--clean_pod_policy", settings.clean_pod_policy, CLEAN_POD_POLICIES)
 
@@ -150,7 +156,7 @@ def _check_config(config: str) -> None:
 def _check_mounts(settings: JobSettings) -> None:
     claims = [("--pvc", settings.model_claim), ("--data_pvc", settings.data_claim)]
     mounts = claims + [("--secret", secret) for secret in settings.secrets]
-    taken = {CONFIG_DIR: "the config"}
+    taken = {CONFIG_DIR: "the config", TOKEN_DIR: "the job's token"}
     for flag, mount in mounts:
         if mount is None:
             continue

@@ -41,6 +41,7 @@ def settings_from(options: argparse.Namespace) -> JobSettings:
         service_account=options.service_account,
         image_pull_secrets=tuple(options.image_pull_secret),
         dashboard=options.dashboard,
+        auth_secret=options.auth_secret,
         arguments=tuple(options.role_arguments),
     )
 

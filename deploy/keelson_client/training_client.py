@@ -218,6 +218,11 @@ class TrainingClient:
         """The same, line by line as it comes."""
         return self.kubectl.stream(_log_arguments(pod_name, flags), self._namespace(namespace))
 
+    def forward_port(self, pod_name: str, port: int, pods_port: int, namespace: str = "") -> LineStream:
+        """127.0.0.1:`port` of this machine leads to the pod's; 0: any free port, which the lines name."""
+        arguments = ["port-forward", f"pod/{pod_name}", "--address=127.0.0.1", f"{port}:{pods_port}"]
+        return self.kubectl.stream(arguments, self._namespace(namespace))
+
     def get_job_events(self, name: str, namespace: str = "") -> Dict[str, List[str]]:
         """Of the job and of its pods, by object; "Warning FailedScheduling: ...", the oldest first."""
         items = read_json(self.kubectl, ["get", "events"], self._namespace(namespace)).get("items") or []

@@ -4,7 +4,7 @@ The command:
 command_line     from the command line to what it asks for, errors to one line
 flags            the flags, with their help
 local_plan       the manifest and the flags, checked against each other and this machine
-addresses        a port or a 127.x.y.z for every replica
+addresses        a port or a 127.x.y.z for every replica, a port for every page
 gpus             which GPUs there are
 dry_run          what would run
 run_job          the objects that run the job, put together
@@ -19,6 +19,7 @@ kubelet          pods as processes (a package of its own)
 What the user sees:
 console          lines, colours, the status line that is redrawn in place
 live_output      events, conditions, log lines and progress while the job runs
+dashboard_links  where the evaluators' pages are, once they answer
 log_follower     which lines of the replicas' logs are shown
 progress         the line about the training
 summary          the end

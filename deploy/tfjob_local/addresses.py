@@ -10,7 +10,7 @@ import functools
 import itertools
 import random
 import socket
-from typing import Callable, Dict, List, Optional, Protocol, Sequence, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 from tfjob_api.model import TFJob
 
@@ -19,6 +19,9 @@ _LOWEST_PORT = 15000
 # Networks 127.x.y.0/24 that are tried before giving up; 127.0.0.0/24 is left to others.
 _NETWORK_TRIES = 64
 _HOSTS_PER_NETWORK = 254
+# For the first evaluator's page, and how many ports from there on are tried.
+DASHBOARD_PORT = 6006
+_DASHBOARD_TRIES = 100
 
 
 class AddressesError(Exception):
@@ -106,6 +109,46 @@ class LoopbackAliases:
         )
 
 
+class DashboardPorts:
+    """A port for the page of each evaluator: the one that is wanted, else the next one that is free."""
+
+    def __init__(self, reservations: Reservations, chosen: Optional[int] = None):
+        """`chosen`: by the user, in place of the manifest's; 0: any free one."""
+        self._reservations = reservations
+        self._chosen = chosen
+        self._known: Dict[str, int] = {}
+
+    @property
+    def known(self) -> Mapping[str, int]:
+        """Replica name ("evaluator-0") -> its port, of all that were asked for."""
+        return self._known
+
+    def of(self, replica_name: str, manifests: Optional[int]) -> int:
+        """The same for each restart. AddressesError: the user's choice is taken, or all are."""
+        if replica_name not in self._known:
+            self._known[replica_name] = self._find(manifests)
+        return self._known[replica_name]
+
+    def _find(self, manifests: Optional[int]) -> int:
+        wanted = next((port for port in (self._chosen, manifests) if port is not None), DASHBOARD_PORT)
+        if wanted == 0:
+            return int(FreePorts(self._reservations).allocate([0])[0].rpartition(":")[2])
+        if wanted == self._chosen and not self._known:
+            if not self._take(wanted):
+                raise AddressesError(f"--dashboard_port {wanted}: the port is taken")
+            return wanted
+        last = min(wanted + _DASHBOARD_TRIES - 1, 65535)
+        for port in range(wanted, last + 1):
+            if self._take(port):
+                return port
+        raise AddressesError(
+            f"no free port for the dashboard from {wanted} to {last}; --dashboard_port=0 takes any"
+        )
+
+    def _take(self, port: int) -> bool:
+        return self._reservations.take(f"port-{port}", functools.partial(can_listen, port))
+
+
 class AddressSource(Protocol):
     def allocate(self, wanted_ports: Sequence[int]) -> List[str]:
         ...
@@ -134,6 +177,17 @@ class AddressBook:
             known = self._known.setdefault(replica_type, [])
             missing += [(replica_type, spec.port)] * (spec.replicas - len(known))
         return missing
+
+
+def can_listen(port: int) -> bool:
+    """As a server does: connections that are over, but linger, do not keep it from the port."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("0.0.0.0", port))
+        except OSError:
+            return False
+    return True
 
 
 def _can_bind(host: str, port: int) -> bool:

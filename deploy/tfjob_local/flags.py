@@ -7,11 +7,14 @@ from typing import Tuple
 from tfjob_api.command_flags import Parser, count
 from tfjob_api.operator_version import NEWEST, OperatorVersion
 
+from .addresses import DASHBOARD_PORT
 from .gpus import parse_gpus
 from .operator_rules import MAX_RESTARTS
 from .status_view import FORMATS
 
 PROGRAM = "tfjob_local.py"
+# The value of --dashboard_port without a page.
+NO_DASHBOARD = -1
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 _RUN_DESCRIPTION = """\
@@ -156,6 +159,19 @@ def _add_machine_flags(group: "argparse._ArgumentGroup") -> None:
         help="each replica has a 127.x.y.z of its own and keeps the manifest's port",
     )
 
+    group.add_argument(
+        "--dashboard_port",
+        metavar="PORT",
+        type=_dashboard_port,
+        help="of the evaluator's page: a number, 0 for any free one, or none (default: the manifest's, else "
+        f"{DASHBOARD_PORT}, or the next one that is free)",
+    )
+    group.add_argument(
+        "--auth_token_file",
+        metavar="FILE",
+        help="with the job's token: who has it may change the job in the page and with keelson_ctl",
+    )
+
 
 def _add_operator_flags(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
@@ -202,6 +218,14 @@ def _pair(text: str) -> Tuple[str, str]:
     if not separator or not name:
         raise argparse.ArgumentTypeError(f'expected NAME=VALUE, found "{text}"')
     return name, value
+
+
+def _dashboard_port(text: str) -> int:
+    if text == "none":
+        return NO_DASHBOARD
+    if text.isdecimal() and int(text) < 65536:
+        return int(text)
+    raise argparse.ArgumentTypeError(f'expected a port of 0..65535 or none, found "{text}"')
 
 
 def _role_count(text: str) -> Tuple[str, int]:

@@ -3,7 +3,7 @@
 import copy
 import os
 import time
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from tfjob_api.status import rfc3339
 
@@ -23,14 +23,16 @@ class JobView:
         document: Mapping[str, Any],
         run_dir: RunDirectory,
         progress: Callable[[], str],
+        dashboards: Callable[[], Sequence[str]],
         clock: Callable[[], float] = time.time,
     ):
-        """`document`: the TFJob as the manifest has it."""
+        """`document`: the TFJob as the manifest has it. `dashboards`: URLs."""
         self._operator = operator
         self._kubelet = kubelet
         self._document = document
         self._run_dir = run_dir
         self._progress = progress
+        self._dashboards = dashboards
         self._clock = clock
         self._started_at = clock()
 
@@ -52,12 +54,13 @@ class JobView:
             "tfjob": self._resource(),
             "replicas": self._replicas(),
             "progress": self._progress(),
+            "dashboards": list(self._dashboards()),
         }
 
     def news(self) -> Any:
         """Differs from the last one when something happened to the job."""
         replicas = [{**replica, "seconds": 0} for replica in self._replicas()]
-        return self._operator.job, self._operator.status.to_document(), replicas
+        return self._operator.job, self._operator.status.to_document(), replicas, list(self._dashboards())
 
     def _resource(self) -> Dict[str, Any]:
         """The manifest's job with what scale and suspend changed, and its status."""

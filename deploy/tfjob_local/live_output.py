@@ -1,10 +1,11 @@
-"""What the user sees while the job runs: events, conditions, log lines, the progress line."""
+"""What the user sees while the job runs: events, conditions, log lines, pages, the progress line."""
 
 from typing import Any, Callable, Dict, Mapping, Sequence, Set, Tuple
 
 from tfjob_api.status import SUSPENDED
 
 from .console import BOLD, Console
+from .dashboard_links import DashboardLinks
 from .log_follower import LogFollower
 from .pods import Pod
 from .progress import Progress
@@ -18,6 +19,7 @@ class LiveOutput:
         self,
         console: Console,
         follower: LogFollower,
+        links: DashboardLinks,
         progress: Progress,
         status: Callable[[], Mapping[str, Any]],
         instead: Callable[[], str],
@@ -25,6 +27,7 @@ class LiveOutput:
         """`status`: the TFJob's. `instead`: what is said in place of the progress, or nothing."""
         self._console = console
         self._follower = follower
+        self._links = links
         self._progress = progress
         self._status = status
         self._instead = instead
@@ -52,6 +55,7 @@ class LiveOutput:
         for condition in self._status().get("conditions") or []:
             self._show_condition(condition)
         self._told.clear()
+        self._links.update()
         self._progress.update(self._instead())
 
     def stopping(self, pods: Sequence[Pod]) -> None:

@@ -6,15 +6,15 @@ Nothing is started or written here, so that bad input leaves nothing behind.
 import argparse
 import os
 from dataclasses import replace
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from tfjob_api.model import Manifest, TFJob
 from tfjob_api.naming import is_leader, replica_name, replicas
 from tfjob_api.operator_version import OperatorVersion
 from tfjob_api.reader import ReadOptions, read_manifest
 
-from .addresses import AddressBook, FreePorts, LoopbackAliases, Reservations
-from .flags import REPOSITORY
+from .addresses import AddressBook, DashboardPorts, FreePorts, LoopbackAliases, Reservations
+from .flags import NO_DASHBOARD, REPOSITORY
 from .gpus import detect_gpus
 from .kubelet.flag_translation import PROGRAMS
 from .kubelet.gpu_dealer import gpu_limit
@@ -39,15 +39,26 @@ class LocalPlan:
         self.version: OperatorVersion = self.manifest.version
         source = LoopbackAliases if options.loopback_aliases else FreePorts
         self._addresses = AddressBook(source(reservations))
+        self._pages = _pages(options, reservations)
+        self.bin_dir = os.path.abspath(options.bin_dir)
         path = options.run_dir or fresh_run_path(os.path.join(REPOSITORY, "runs"), self.job.name)
         self.run_dir = RunDirectory(os.path.abspath(path))
         self._warnings = [*self.manifest.warnings, *_flag_warnings(options, self.job)]
         settings = _settings(options, extra, self.manifest, self.run_dir)
         self.model_dir = self._choose_model_dir(options, settings)
         settings = replace(settings, flags={**settings.flags, "model_dir": self.model_dir})
-        self._planner = PodPlanner(self.manifest.objects, settings, self.version)
+        self._planner = PodPlanner(self.manifest.objects, settings, self.version, self._pages)
         self._told_warnings = 0
         self.check(self.job)
+        if options.dashboard_port is not None and self._pages is not None and not self._pages.known:
+            self._warnings.append(
+                "--dashboard_port: no evaluator of Keelson's is there to serve the dashboard"
+            )
+
+    @property
+    def dashboard_ports(self) -> Mapping[str, int]:
+        """Replica name -> port of its page; grows with the job."""
+        return {} if self._pages is None else self._pages.known
 
     @property
     def leader(self) -> str:
@@ -98,6 +109,8 @@ def _check_paths(options: argparse.Namespace) -> None:
         raise InputError(f"--data_dir {options.data_dir}: no such directory")
     if options.config is not None and not os.path.isfile(options.config):
         raise InputError(f"--config {options.config}: no such file")
+    if options.auth_token_file is not None and not os.path.isfile(options.auth_token_file):
+        raise InputError(f"--auth_token_file {options.auth_token_file}: no such file")
     for flag in ("model_dir", "run_dir"):
         path = getattr(options, flag)
         if path and os.path.exists(path) and not os.path.isdir(path):
@@ -132,6 +145,8 @@ def _settings(
         flags["data_dir"] = os.path.abspath(options.data_dir)
     if options.config is not None:
         flags["config"] = os.path.abspath(options.config)
+    if options.auth_token_file is not None:
+        flags["auth_token_file"] = os.path.abspath(options.auth_token_file)
     if options.training_steps is not None:
         flags["training_steps"] = str(options.training_steps)
     training_flags = {"device": options.device, "precision": options.precision}
@@ -149,6 +164,13 @@ def _settings(
         extra_args=tuple(extra),
         claims=_claims(options, manifest),
     )
+
+
+def _pages(options: argparse.Namespace, reservations: Reservations) -> Optional[DashboardPorts]:
+    """None: nobody shall serve one."""
+    if options.dashboard_port == NO_DASHBOARD:
+        return None
+    return DashboardPorts(reservations, options.dashboard_port)
 
 
 def _images(options: argparse.Namespace) -> ImageMap:

@@ -12,8 +12,9 @@ from tfjob_api.naming import replica_names, replicas
 from tfjob_api.status import SUSPENDED
 
 from .addresses import Reservations
-from .console import YELLOW, Console
+from .console import BOLD, YELLOW, Console
 from .control import ControlDirectory, ControlError, ControlServer
+from .dashboard_links import DashboardLinks, page_answers
 from .dry_run import describe_job, describe_plan
 from .flags import PROGRAM
 from .job_requests import JobRequests
@@ -83,9 +84,11 @@ class _Run:
         rules = Rules.strict() if strict else Rules.lenient(options.max_restarts)
         self._operator = Operator(plan.job, self._kubelet, time.time, plan.version, rules, self._event)
         self._progress = Progress(self._files, console, time.monotonic)
+        links = self._dashboard_links()
         self._output = LiveOutput(
             console,
             LogFollower(plan.run_dir.log_dir, selection, replica_names(plan.job), console, time.monotonic),
+            links,
             self._progress,
             lambda: self._operator.status.to_document(),
             self._instead_of_progress,
@@ -96,6 +99,7 @@ class _Run:
             plan.manifest.document,
             plan.run_dir,
             lambda: self._instead_of_progress() or self._progress.text(),
+            links.urls,
         )
         self._journal = Journal(self._view, plan.run_dir, self._warn)
         self._launcher = Launcher(
@@ -109,7 +113,9 @@ class _Run:
         result = self._launcher.run()
         self._output.close()
         self._journal.close()
-        summary = Summary(self._plan.job.name, self._plan.model_dir, self._plan.run_dir, self._files)
+        summary = Summary(
+            self._plan.job.name, self._plan.model_dir, self._plan.run_dir, self._files, self._plan.bin_dir
+        )
         summary.print(result, self._kubelet.records(), self._view.elapsed, self._console)
         return result.exit_code
 
@@ -122,6 +128,15 @@ class _Run:
             os.makedirs(plan.model_dir, exist_ok=True)
         counts = ", ".join(f"{spec.replicas} {t.lower()}" for t, spec in plan.job.replica_specs.items())
         self._console.line(f"job {plan.job.name}: {counts}; logs in {plan.run_dir.log_dir}")
+
+    def _dashboard_links(self) -> DashboardLinks:
+        return DashboardLinks(
+            self._plan.dashboard_ports,
+            lambda: [record.name for record in self._kubelet.records() if record.running],
+            lambda text: self._console.line(self._console.paint(text, BOLD)),
+            time.monotonic,
+            page_answers,
+        )
 
     def _open_control(self, stack: contextlib.ExitStack) -> Optional[ControlServer]:
         requests = JobRequests(

@@ -6,6 +6,7 @@ A view is plain data, so that it can go through the control socket and into a fi
     tfjob       the resource, with `status:`
     replicas    name, state, pid, restarts, exit_code, seconds, log
     progress    the line about the training
+    dashboards  URLs of the pages that can be looked at
 """
 
 import json
@@ -40,7 +41,10 @@ def render(view: Mapping[str, Any], output_format: str) -> str:
 
 
 def _table(view: Mapping[str, Any]) -> List[str]:
-    lines = [_head(view), f"run directory {view['run_dir']}", ""]
+    lines = [_head(view), f"run directory {view['run_dir']}"]
+    # A state that an older launcher wrote has none.
+    lines += [f"dashboard {url}" for url in view.get("dashboards", ())]
+    lines.append("")
     lines += render_table(_HEADINGS, [_row(replica) for replica in view["replicas"]])
     lines.append("")
     lines += render_table(

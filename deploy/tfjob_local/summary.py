@@ -2,23 +2,30 @@
 
 import os
 import re
+import shlex
 from typing import List, Optional, Sequence
 
 from tfjob_api.text_table import render_table
 
+from .addresses import DASHBOARD_PORT
 from .console import BOLD, RED, Console
 from .kubelet.kubelet import ReplicaRecord
+from .kubelet.local_ports import LOCAL_ADDRESS
 from .launcher import Result
 from .progress import TrainingFiles, describe_evaluation, duration
 from .run_directory import STATUS_FILE, RunDirectory
 
 
 class Summary:
-    def __init__(self, job_name: str, model_dir: str, run_dir: RunDirectory, files: TrainingFiles):
+    def __init__(
+        self, job_name: str, model_dir: str, run_dir: RunDirectory, files: TrainingFiles, bin_dir: str
+    ):
+        """`bin_dir`: of the programs, one of which shows the run from now on."""
         self._job_name = job_name
         self._model_dir = model_dir
         self._run_dir = run_dir
         self._files = files
+        self._bin_dir = bin_dir
 
     def print(
         self, result: Result, records: Sequence[ReplicaRecord], seconds: float, console: Console
@@ -57,7 +64,14 @@ class Summary:
         console.line(f"logs         {self._run_dir.log_dir}")
         console.line(f"status       {os.path.join(self._run_dir.path, STATUS_FILE)}")
         if os.path.isdir(self._model_dir):
+            console.line(f"dashboard    {shlex.join(self._dashboard_command())}")
             console.line(f"TensorBoard  tensorboard --logdir {self._model_dir}")
+
+    def _dashboard_command(self) -> List[str]:
+        program = os.path.join(self._bin_dir, "evaluator")
+        run = f"--model_dir={self._model_dir}"
+        page = [f"--dashboard_port={DASHBOARD_PORT}", f"--dashboard_address={LOCAL_ADDRESS}"]
+        return [program, "--serve_only", run, *page]
 
 
 def latest_snapshot(model_dir: str) -> Optional[str]:

@@ -11,6 +11,8 @@ import support
 
 # Every test of a service concerns all of them.
 SERVICES: Dict[str, Dict] = support.compose("compose.yaml")["services"]
+# What `up` starts: the job.
+CLUSTER = {name: service for name, service in SERVICES.items() if "profiles" not in service}
 
 
 def words(service: Dict) -> List[str]:
@@ -22,8 +24,8 @@ def program(service: Dict) -> str:
 
 
 def flags(service: Dict) -> Dict[str, str]:
-    """Of "--name=value" each."""
-    return dict(re.fullmatch(r"--(\w+)=(.*)", word).groups() for word in words(service)[1:])
+    """Of "--name=value" each, or "--name"."""
+    return dict(re.fullmatch(r"--(\w+)(?:=(.*))?", word).groups() for word in words(service)[1:])
 
 
 def expand(hosts: str) -> List[str]:
@@ -39,7 +41,7 @@ class ClusterTest(unittest.TestCase):
     """The members of the cluster know each other, and mean the same job."""
 
     def members(self, name: str) -> List[str]:
-        return [service for service in SERVICES if program(SERVICES[service]) == name]
+        return [service for service in CLUSTER if program(CLUSTER[service]) == name]
 
     def test_every_role_is_there(self):
         self.assertEqual(len(self.members("chief")), 1)
@@ -48,38 +50,50 @@ class ClusterTest(unittest.TestCase):
         self.assertGreaterEqual(len(self.members("worker")), 2)
 
     def test_hosts_are_services_in_the_order_of_their_index(self):
-        by_index = {flags(SERVICES[name])["task_index"]: name for name in self.members("ps_server")}
+        by_index = {flags(CLUSTER[name])["task_index"]: name for name in self.members("ps_server")}
         expected = [f"{by_index[str(index)]}:2222" for index in range(len(by_index))]
-        for name, service in SERVICES.items():
+        for name, service in CLUSTER.items():
             with self.subTest(name):
                 self.assertEqual(expand(flags(service)["ps_hosts"]), expected)
                 self.assertEqual(expand(flags(service)["chief_hosts"]), [f"{self.members('chief')[0]}:2222"])
 
     def test_workers_have_an_index_each(self):
-        indices = sorted(flags(SERVICES[name])["task_index"] for name in self.members("worker"))
+        indices = sorted(flags(CLUSTER[name])["task_index"] for name in self.members("worker"))
         self.assertEqual(indices, [str(index) for index in range(len(indices))])
 
     def test_workers_are_named_nowhere_so_that_more_can_join(self):
-        for name, service in SERVICES.items():
+        for name, service in CLUSTER.items():
             self.assertNotIn("worker_hosts", flags(service), name)
 
     def test_all_have_the_same_config_and_model_directory(self):
         for flag in ("config", "model_dir"):
-            values = {flags(service)[flag] for service in SERVICES.values()}
+            values = {flags(service)[flag] for service in CLUSTER.values()}
             self.assertEqual(len(values), 1, flag)
-        config = flags(SERVICES["chief"])["config"]
+        config = flags(CLUSTER["chief"])["config"]
         self.assertTrue(os.path.isfile(os.path.join(support.REPOSITORY, config)), config)
 
     def test_the_model_directory_is_a_shared_volume(self):
         volumes = support.compose("compose.yaml")["volumes"]
-        for name, service in SERVICES.items():
+        for name, service in CLUSTER.items():
             with self.subTest(name):
                 mounts = dict(mount.split(":")[::-1] for mount in service["volumes"])
                 self.assertIn(mounts[flags(service)["model_dir"]], volumes)
 
+    def test_the_page_of_a_job_that_is_over(self):
+        (name,) = set(SERVICES) - set(CLUSTER)
+        service, evaluator = SERVICES[name], CLUSTER["evaluator"]
+        self.assertEqual(program(service), "evaluator")
+        found = flags(service)
+        # It takes part in no job: other flags would be refused.
+        self.assertEqual(set(found), {"serve_only", "model_dir", "dashboard_port"})
+        for flag in ("model_dir", "dashboard_port"):
+            self.assertEqual(found[flag], flags(evaluator)[flag])
+        for key in ("volumes", "ports", "image"):
+            self.assertEqual(service[key], evaluator[key])
+
     def test_the_dashboard_is_published_on_this_host_only(self):
-        port = flags(SERVICES["evaluator"])["dashboard_port"]
-        self.assertEqual(SERVICES["evaluator"]["ports"], [f"127.0.0.1:{port}:{port}"])
+        port = flags(CLUSTER["evaluator"])["dashboard_port"]
+        self.assertEqual(CLUSTER["evaluator"]["ports"], [f"127.0.0.1:{port}:{port}"])
 
 
 class ServiceTest(unittest.TestCase):

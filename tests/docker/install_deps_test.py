@@ -58,6 +58,22 @@ class InstallDepsTest(unittest.TestCase):
         self.assertEqual([call.split()[1] for call in self.calls()], ["update", "install"])
         self.assertTrue(self.calls()[1].split()[2:4] == ["--no-install-recommends", "cmake"], self.calls())
 
+    def test_node_is_installed_where_it_is_missing_or_too_old(self):
+        self.dpkg_query(missing="nodejs")
+        self.assertEqual(self.install().stdout, "installing nodejs\n")
+        self.tool("node", "echo v16.20.0")
+        self.assertEqual(self.install().stdout, "installing nodejs\n")
+        self.dpkg_query(missing="npm")
+        self.assertEqual(self.install().stdout, "installing npm\n")
+
+    def test_node_and_npm_of_another_origin_stay(self):
+        self.dpkg_query(missing="nodejs")
+        self.tool("node", "echo v20.20.2")
+        self.assertEqual(self.install().stdout, "")
+        self.dpkg_query(missing="npm")
+        self.tool("npm", "true")
+        self.assertEqual(self.install().stdout, "")
+
     def test_kubectl_is_for_developers_that_have_none(self):
         self.dpkg_query(missing="kubernetes-client")
         self.assertEqual(self.install().stdout, "")

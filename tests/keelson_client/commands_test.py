@@ -77,6 +77,7 @@ class SubmitTest(CommandTest):
     def test_every_flag_reaches_the_manifest(self):
         flags = (
             "--pvc models:/m --data_pvc digits:/d --secret token --env A=1 --gpus 2 --evaluator --dashboard "
+            "--auth_secret mnist-token "
             "--chief_cpu 1 --chief_memory 1Gi --ps_cpu 2 --ps_memory 2Gi --worker_cpu 3 --worker_memory 3Gi "
             "--evaluator_cpu 4 --evaluator_memory 4Gi --training_steps 7 --dynamic_workers "
             "--restart_policy Never --clean_pod_policy All --ttl 1 --deadline 2 --backoff_limit 3 "
@@ -96,6 +97,8 @@ class SubmitTest(CommandTest):
             "name: A",
             "nvidia.com/gpu: 2",
             "mnist-dashboard",
+            "secretName: mnist-token",
+            "--auth_token_file=/etc/keelson-token/token",
             "memory: 1Gi",
             "memory: 2Gi",
             "memory: 3Gi",
@@ -206,6 +209,8 @@ class SubmitTest(CommandTest):
             (("--env", "A"), "--env: expected KEY=VALUE"),
             (("--pvc", ":/x"), "--pvc: expected NAME or NAME:/path"),
             (("--secret", "s:x"), "--secret: expected an absolute path"),
+            (("--auth_secret", "My token"), "--auth_secret: expected the name of a Secret"),
+            (("--secret", "s:/etc/keelson-token"), "--secret: /etc/keelson-token overlaps"),
             (("--toleration", "=x"), "--toleration: expected KEY"),
             (("--follow", "--wait", "Running"), "--wait: not with --follow"),
             (("--no_follow", "--timeout", "1"), "--timeout: nothing is waited for"),
@@ -335,6 +340,38 @@ class OtherCommandsTest(CommandTest):
         self.kubectl.put(ended_pod("worker", 1, 1), "pod")
         self.kubectl.streams.append(FakeStream(self.clock, [[LINE]]))
         self.check(["logs", "-f", "worker", "1"], 0, "hello\n", "keelson: job mnist: Failed: failed\n")
+
+    def put_evaluator(self, *args):
+        self.kubectl.put(tfjob("Running", replicas={"Chief": 1, "Evaluator": 1}))
+        value = pod("evaluator")
+        value["spec"]["containers"] = [{"name": "tensorflow", "command": ["evaluator"], "args": list(args)}]
+        self.kubectl.put(value, "pod")
+
+    def test_dashboard(self):
+        self.put_evaluator("--dashboard_port=6006")
+        self.clock.at(3, lambda: self.kubectl.put(tfjob("Succeeded", replicas={"Evaluator": 1})))
+        lines = ["Forwarding from 127.0.0.1:7001 -> 6006", "Handling connection for 7001"]
+        self.kubectl.streams.append(FakeStream(self.clock, [lines, 60.0]))
+        self.check(
+            ["dashboard", "mnist", "--port", "7001"],
+            0,
+            "dashboard: http://127.0.0.1:7001/\n",
+            "keelson: job mnist: Succeeded: succeeded\n",
+        )
+        forward = [call for _, call in self.kubectl.calls if call[0] == "port-forward"]
+        expected = ["port-forward", "pod/mnist-evaluator-0", "--address=127.0.0.1", "7001:6006"]
+        self.assertEqual(forward, [expected])
+
+    def test_dashboard_of_nobody(self):
+        missing = "keelson: expected one of chief, ps, worker, found evaluator\n"
+        self.check(["dashboard"], 2, "", missing)
+        self.put_evaluator("--metrics_port=9090")
+        err = self.check(["dashboard"], 2, "")[2]
+        found = "expected an evaluator with --dashboard_port=N, found none; submit has --dashboard"
+        self.assertEqual(err, f"keelson: pod mnist-evaluator-0: {found}\n")
+        self.check(["dashboard", "--index", "1"], 2, "", "keelson: expected an evaluator of 0..0, found 1\n")
+        for port in ("x", "65536"):
+            self.assertIn("expected a port of 0..65535", self.check(["dashboard", "--port", port], 2)[2])
 
     def test_scale(self):
         self.check(["scale", "--workers", "5"], 0)

@@ -37,6 +37,7 @@ VARIANTS = {
         secrets=(Mount("token", "/secrets/token"),),
         environment={"A": "1"},
         dashboard=True,
+        auth_secret="mnist-token",
         training_steps=7,
         node_selector={"pool": "gpu"},
         tolerations=(Toleration("spot", "yes", "NoSchedule"), Toleration("any")),
@@ -242,6 +243,25 @@ class SettingTest(unittest.TestCase):
             serves = kind == "Evaluator"
             self.assertEqual("--dashboard_port=6006" in container["args"], serves)
             self.assertEqual({"name": "dashboard", "containerPort": 6006} in container["ports"], serves)
+
+    def test_token_is_for_those_who_take_orders(self):
+        def asking(**changes):
+            documents = render(settings(auth_secret="t", **changes))
+            volume = {"name": "token", "secret": {"secretName": "t", "defaultMode": 0o440}}
+            mount = {"name": "token", "mountPath": "/etc/keelson-token", "readOnly": True}
+            found = []
+            for kind, pod in pods(documents).items():
+                (container,) = pod["containers"]
+                asks = "--auth_token_file=/etc/keelson-token/token" in container["args"]
+                self.assertEqual(volume in pod["volumes"], asks)
+                self.assertEqual(mount in container["volumeMounts"], asks)
+                found += [kind] if asks else []
+            return found
+
+        self.assertEqual(asking(dashboard=True), ["Chief", "Evaluator"])
+        # Without a page the evaluator would refuse the flag.
+        self.assertEqual(asking(), ["Chief"])
+        self.assertEqual(asking(chief=False), ["Worker"])
 
     def test_data_secrets_and_variables(self):
         documents = render(VARIANTS["everything"])

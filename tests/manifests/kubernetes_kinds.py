@@ -260,6 +260,13 @@ def kinds() -> Mapping[Tuple[str, str], Schema]:
                 template=pod_template,
             ),
         ),
+        _object(
+            "apps/v1",
+            "Deployment",
+            spec=fields(
+                ["selector", "template"], replicas=COUNT, selector=_SELECTOR, template=pod_template
+            ),
+        ),
         _object("jobset.x-k8s.io/v1alpha2", "JobSet", spec=_jobset_spec(pod_template)),
         _object(
             "trainer.kubeflow.org/v1alpha1",

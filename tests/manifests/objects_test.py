@@ -7,6 +7,7 @@ from typing import Any, Iterator, Mapping, Set, Tuple
 from support import REPOSITORY, Document, Role, all_documents, documents, manifest_paths, roles_of
 
 from tfjob_api.naming import labels
+from tfjob_local.kubelet.flag_translation import FLAGS
 from tfjob_api.reader import read_manifest
 
 DASHBOARD = "deploy/kubernetes/dashboard.yaml"
@@ -127,6 +128,63 @@ class Dashboard(unittest.TestCase):
         self.assertIn(backend["port"]["name"], ports)
 
 
+class RunDashboard(unittest.TestCase):
+    """run_dashboard.yaml: an evaluator that only serves, beside any job."""
+
+    PATH = "deploy/kubernetes/run_dashboard.yaml"
+
+    def setUp(self) -> None:
+        (deployment,) = [d for d in documents(self.PATH) if d.kind == "Deployment"]
+        self.spec = deployment.content["spec"]
+        self.pod = self.spec["template"]["spec"]
+        (self.container,) = self.pod["containers"]
+        (self.service,) = [d for d in documents(self.PATH) if d.kind == "Service"]
+        (self.evaluator,) = [r for r in roles_of("deploy/tfjob/mnist.yaml") if r.role == "evaluator"]
+
+    def test_serves_the_runs_that_are_mounted(self) -> None:
+        self.assertEqual(self.container["command"], ["evaluator"])
+        flags = self.container["args"]
+        self.assertEqual(flags[:2], ["--serve_only", "--runs=/runs"])
+        mounted = {mount["name"]: mount for mount in self.container["volumeMounts"]}
+        self.assertEqual(set(mounted), {volume["name"] for volume in self.pod["volumes"]})
+        for name, mount in mounted.items():
+            self.assertEqual(mount, {"name": name, "mountPath": f"/runs/{name}", "readOnly": True})
+
+    def test_shows_what_the_mnist_job_made(self) -> None:
+        claims = [volume["persistentVolumeClaim"]["claimName"] for volume in self.pod["volumes"]]
+        there = {(d.kind, d.metadata_name) for d in documents("deploy/tfjob/mnist.yaml")}
+        for claim in claims:
+            self.assertIn(("PersistentVolumeClaim", claim), there)
+
+    def test_is_as_the_evaluator_is(self) -> None:
+        for name in ("image", "imagePullPolicy", "securityContext"):
+            self.assertEqual(self.container[name], self.evaluator.container[name], name)
+        self.assertEqual(self.pod["securityContext"], self.evaluator.pod["securityContext"])
+
+    def test_ports_are_those_of_the_flags(self) -> None:
+        ports = {port["name"]: port["containerPort"] for port in self.container["ports"]}
+        for name in ("dashboard", "metrics"):
+            self.assertIn(f"--{name}_port={ports[name]}", self.container["args"])
+        annotations = self.spec["template"]["metadata"]["annotations"]
+        self.assertEqual(annotations["prometheus.io/port"], str(ports["metrics"]))
+        self.assertIn(self.container["readinessProbe"]["httpGet"]["port"], ports)
+        (port,) = self.service.content["spec"]["ports"]
+        self.assertEqual(port["targetPort"], "dashboard")
+
+    def test_selects_its_own_pod_alone(self) -> None:
+        labels = self.spec["template"]["metadata"]["labels"]
+        selector = self.spec["selector"]["matchLabels"]
+        self.assertEqual(selector, labels)
+        self.assertEqual(self.service.content["spec"]["selector"], labels)
+        for path in manifest_paths():
+            for role in roles_of(path):
+                self.assertFalse(selector.items() <= role.template["metadata"]["labels"].items(), role.name)
+
+    def test_flags_are_the_evaluators(self) -> None:
+        names = {flag.removeprefix("--").partition("=")[0] for flag in self.container["args"]}
+        self.assertLessEqual(names, FLAGS["evaluator"])
+
+
 class ModelShell(unittest.TestCase):
     def test_looks_at_what_the_mnist_job_made(self) -> None:
         (shell,) = documents("deploy/kubernetes/model_shell.yaml")
@@ -144,6 +202,16 @@ class ModelShell(unittest.TestCase):
 
 
 class PodMonitor(unittest.TestCase):
+    def test_selects_the_pod_of_run_dashboard_too(self) -> None:
+        (monitor,) = [d for d in all_documents() if d.kind == "PodMonitor"]
+        (deployment,) = [d for d in all_documents() if d.kind == "Deployment"]
+        template = deployment.content["spec"]["template"]
+        selector = monitor.content["spec"]["selector"]["matchLabels"]
+        self.assertLessEqual(selector.items(), template["metadata"]["labels"].items())
+        (endpoint,) = monitor.content["spec"]["podMetricsEndpoints"]
+        (container,) = template["spec"]["containers"]
+        self.assertIn(endpoint["port"], [port["name"] for port in container["ports"]])
+
     def test_selects_every_pod_and_scrapes_its_metrics_port(self) -> None:
         (monitor,) = [d for d in all_documents() if d.kind == "PodMonitor"]
         spec = monitor.content["spec"]

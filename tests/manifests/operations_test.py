@@ -1,13 +1,20 @@
 """docs/operations.md says nothing that is not there: files, links, flags, log lines."""
 
+import copy
 import re
 import subprocess
 import sys
 import unittest
 from functools import lru_cache
-from typing import Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
-from support import REPOSITORY
+import yaml
+from kubernetes_kinds import kinds
+from strict_schema import CRD_PATH, errors, has_crd
+from support import REPOSITORY, documents
+
+from tfjob_api.reader import ReadOptions, read_documents
+from tfjob_local.kubelet.flag_translation import FLAGS
 
 PAGE = REPOSITORY / "docs" / "operations.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -112,6 +119,50 @@ class Operations(unittest.TestCase):
             for flag in flags:
                 with self.subTest(script, words=words, flag=flag):
                     self.assertRegex(text, rf"(?<![\w-]){re.escape(flag)}(?![\w-])")
+
+
+class Token(unittest.TestCase):
+    """The part of a pod with the job's token: what a manifest becomes with it."""
+
+    def setUp(self) -> None:
+        (block,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+        self.part = yaml.safe_load(block)
+
+    def job_with_token(self) -> Dict[str, Any]:
+        (document,) = [d for d in documents("deploy/tfjob/mnist.yaml") if d.kind == "TFJob"]
+        job = copy.deepcopy(dict(document.content))
+        for replica_type in ("Chief", "Evaluator"):
+            pod = job["spec"]["tfReplicaSpecs"][replica_type]["template"]["spec"]
+            pod["volumes"] += self.part["volumes"]
+            (own,), (added,) = pod["containers"], self.part["containers"]
+            self.assertEqual(added["name"], own["name"])
+            own["args"] += added["args"]
+            own["volumeMounts"] += added["volumeMounts"]
+        return job
+
+    def test_programs_take_the_flag_and_find_the_file(self) -> None:
+        (container,), (volume,) = self.part["containers"], self.part["volumes"]
+        (argument,), (mount,) = container["args"], container["volumeMounts"]
+        flag, _, path = argument.removeprefix("--").partition("=")
+        for program in ("chief", "evaluator"):
+            self.assertIn(flag, FLAGS[program])
+        self.assertEqual(mount["name"], volume["name"])
+        (created,) = re.findall(r"kubectl create secret generic (\S+) --from-literal=(\w+)=", TEXT)
+        self.assertEqual(volume["secret"]["secretName"], created[0])
+        self.assertEqual(path, f"{mount['mountPath']}/{created[1]}")
+        # The pod's group may read it, others may not.
+        self.assertEqual(volume["secret"]["defaultMode"], 0o440)
+
+    def test_reader_takes_the_job(self) -> None:
+        others = [dict(d.content) for d in documents("deploy/tfjob/mnist.yaml") if d.kind != "TFJob"]
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mnist-token"}}
+        secret["stringData"] = {"token": "0123456789abcdef"}
+        manifest = read_documents([*others, secret, self.job_with_token()], "page", ReadOptions())
+        self.assertEqual(manifest.warnings, ())
+
+    @unittest.skipUnless(has_crd(), f"the operator's CRD is not at {CRD_PATH}")
+    def test_job_fits_the_schema(self) -> None:
+        self.assertEqual(errors(kinds()["kubeflow.org/v1", "TFJob"], self.job_with_token()), [])
 
 
 if __name__ == "__main__":

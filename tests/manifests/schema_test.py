@@ -123,6 +123,7 @@ class TheSchemasRefuse(unittest.TestCase):
 
         self.refuse("deploy/kubernetes/statefulset.yaml", "Job", job)
         self.refuse("deploy/kubernetes/statefulset.yaml", "StatefulSet", job)
+        self.refuse("deploy/kubernetes/run_dashboard.yaml", "Deployment", job)
         self.refuse("deploy/kubernetes/jobset.yaml", "JobSet", jobset)
         self.refuse("deploy/kubernetes/trainer_v2.yaml", "ClusterTrainingRuntime", runtime)
 
@@ -142,8 +143,8 @@ class TheSchemasRefuse(unittest.TestCase):
 
     def test_kind_without_a_schema(self) -> None:
         self.assertEqual(
-            violations({"apiVersion": "apps/v1", "kind": "Deployment"}),
-            ["no schema for apps/v1 Deployment"],
+            violations({"apiVersion": "apps/v1", "kind": "DaemonSet"}),
+            ["no schema for apps/v1 DaemonSet"],
         )
 
 

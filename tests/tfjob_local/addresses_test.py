@@ -7,7 +7,16 @@ from unittest import mock
 
 import support  # Sets the path that the next imports need.
 from tfjob_api.model import Container, ContainerPort, ReplicaSpec, TFJob
-from tfjob_local.addresses import AddressBook, AddressesError, FreePorts, LoopbackAliases, Reservations
+from tfjob_local import addresses
+from tfjob_local.addresses import (
+    DASHBOARD_PORT,
+    AddressBook,
+    AddressesError,
+    DashboardPorts,
+    FreePorts,
+    LoopbackAliases,
+    Reservations,
+)
 
 
 def job(ports=None, **replicas):
@@ -33,9 +42,9 @@ class AddressTest(unittest.TestCase):
 
 class FreePortsTest(AddressTest):
     def test_each_replica_has_a_port_of_its_own_that_can_be_bound(self):
-        addresses = AddressBook(FreePorts(self.reservations)).of(job(PS=2, Worker=3))
-        self.assertEqual({t: len(a) for t, a in addresses.items()}, {"PS": 2, "Worker": 3})
-        everywhere = addresses["PS"] + addresses["Worker"]
+        found = AddressBook(FreePorts(self.reservations)).of(job(PS=2, Worker=3))
+        self.assertEqual({t: len(a) for t, a in found.items()}, {"PS": 2, "Worker": 3})
+        everywhere = found["PS"] + found["Worker"]
         self.assertEqual(len(set(everywhere)), 5)
         for address in everywhere:
             host, port = address.split(":")
@@ -64,6 +73,83 @@ class FreePortsTest(AddressTest):
         with mock.patch("tfjob_local.addresses._first_ephemeral_port", return_value=15020):
             with self.assertRaisesRegex(AddressesError, r"^\d+ free ports on 127\.0\.0\.1, 21 needed$"):
                 FreePorts(self.reservations).allocate([2222] * 21)
+
+
+class DashboardPortsTest(AddressTest):
+    """The machine's own ports, in a range that is free."""
+
+    def setUp(self):
+        super().setUp()
+        self.taken = set()
+        patch = mock.patch("tfjob_local.addresses.can_listen", lambda port: port not in self.taken)
+        patch.start()
+        self.addCleanup(patch.stop)
+        # Of another process' test at the same time the names are taken.
+        self.first = int(FreePorts(self.reservations).allocate([0])[0].split(":")[1]) + 1
+        self.enterContext(mock.patch("tfjob_local.addresses.DASHBOARD_PORT", self.first))
+
+    def ports(self, chosen=None):
+        return DashboardPorts(self.reservations, chosen)
+
+    def test_the_default_is_tensorboards(self):
+        self.assertEqual(DASHBOARD_PORT, 6006)
+
+    def test_default_manifest_and_choice(self):
+        self.assertEqual(self.ports().of("evaluator-0", None), self.first)
+        self.assertEqual(self.ports().of("evaluator-0", self.first + 10), self.first + 10)
+        self.assertEqual(self.ports(self.first + 20).of("evaluator-0", self.first), self.first + 20)
+
+    def test_the_next_one_that_is_free(self):
+        self.taken = {self.first, self.first + 1}
+        ports = self.ports()
+        self.assertEqual(ports.of("evaluator-0", None), self.first + 2)
+        self.assertEqual(ports.of("evaluator-1", None), self.first + 3)
+        # Known from then on, whoever listens there.
+        self.taken.add(self.first + 2)
+        self.assertEqual(ports.of("evaluator-0", None), self.first + 2)
+        self.assertEqual(ports.known, {"evaluator-0": self.first + 2, "evaluator-1": self.first + 3})
+
+    def test_launchers_at_the_same_time_have_different_ports(self):
+        with Reservations() as other:
+            self.assertEqual(DashboardPorts(other).of("evaluator-0", None), self.first)
+            self.assertEqual(self.ports().of("evaluator-0", None), self.first + 1)
+
+    def test_the_users_choice_is_not_replaced(self):
+        self.taken = {self.first}
+        with self.assertRaisesRegex(AddressesError, f"^--dashboard_port {self.first}: the port is taken$"):
+            self.ports(self.first).of("evaluator-0", None)
+
+    def test_the_users_choice_is_of_the_first_evaluator(self):
+        self.taken = {self.first + 1}
+        ports = self.ports(self.first)
+        self.assertEqual([ports.of(f"evaluator-{i}", None) for i in (0, 1)], [self.first, self.first + 2])
+
+    def test_any_port(self):
+        for ports, manifests in ((self.ports(0), self.first), (self.ports(), 0)):
+            found = ports.of("evaluator-0", manifests)
+            self.assertNotIn(found, (0, self.first))
+            self.assertEqual(ports.of("evaluator-0", manifests), found)
+
+    def test_none_is_free(self):
+        self.taken = set(range(65536))
+        with self.assertRaisesRegex(AddressesError, "^no free port for the dashboard from 65530 to 65535; "):
+            self.ports().of("evaluator-0", 65530)
+
+
+class CanListenTest(unittest.TestCase):
+    def test_whom_it_hinders(self):
+        with socket.socket() as server:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            server.bind(("127.0.0.1", 0))
+            port = server.getsockname()[1]
+            server.listen()
+            self.assertFalse(addresses.can_listen(port))
+            client = socket.create_connection(("127.0.0.1", port))
+            connection, _ = server.accept()
+        # What the server closes first lingers, and is in nobody's way.
+        connection.close()
+        client.close()
+        self.assertTrue(addresses.can_listen(port))
 
 
 class ScaleTest(AddressTest):

@@ -86,6 +86,10 @@ class TranslationTest(unittest.TestCase):
         hosts = ("--job_name=worker", "--task_index", "0", "--ps_hosts=a:1")
         self.assertEqual(self.translate(*hosts), ([], ["--job_name", "--task_index", "--ps_hosts"]))
 
+    def test_what_serves_other_runs_is_not_of_a_job(self):
+        translation = self.translate("--runs=3", "--serve_only", "--seed=1", program="evaluator")
+        self.assertEqual(translation, (["--seed=1"], ["--runs", "--serve_only"]))
+
     def test_own_name_wins_then_the_tables_order_then_the_later_one(self):
         self.assertEqual(self.translate("--model_dir=a", "--log_dir=b"), (["--model_dir=a"], ["--log_dir"]))
         self.assertEqual(self.translate("--log_dir=b", "--model_dir=a"), (["--model_dir=a"], ["--log_dir"]))

@@ -14,6 +14,21 @@ from tfjob_local.kubelet.planner import LocalSettings, PodPlanner
 from tfjob_local.kubelet.programs import ImageMap
 
 
+# This machine alone.
+LOCAL_PAGE = "--dashboard_address=127.0.0.1"
+
+
+class FakePages:
+    """Every page has port 7001."""
+
+    def __init__(self):
+        self.asked = []
+
+    def of(self, replica_name, manifests):
+        self.asked.append((replica_name, manifests))
+        return 7001
+
+
 class PlannerTest(support.TemporaryDirectoryTest):
     def setUp(self):
         super().setUp()
@@ -24,7 +39,7 @@ class PlannerTest(support.TemporaryDirectoryTest):
         patch.start()
         self.addCleanup(patch.stop)
 
-    def planner(self, version=NEWEST, images=(), objects=ClusterObjects(), cores=8, **settings):
+    def planner(self, version=NEWEST, images=(), objects=ClusterObjects(), cores=8, pages=None, **settings):
         return PodPlanner(
             objects,
             LocalSettings(
@@ -35,6 +50,7 @@ class PlannerTest(support.TemporaryDirectoryTest):
                 **settings,
             ),
             OperatorVersion.parse(version),
+            pages,
         )
 
     def plan(self, *specs, index=0, planner=None, **settings):
@@ -204,25 +220,79 @@ class MachineTest(PlannerTest):
             listener.bind(("0.0.0.0", 0))
             listener.listen()
             port = listener.getsockname()[1]
-            evaluator = spec("Evaluator", command=("evaluator",), args=(f"--dashboard_port={port}",))
-            self.assertEqual(self.args(evaluator), ["--dashboard_port=0"])
+            alone = spec("Worker", args=(f"--metrics_port={port}",))
+            self.assertEqual(self.args(alone), ["--metrics_port=0"])
             self.assertEqual(
                 self.used.warnings,
                 [
-                    f"--dashboard_port={port} becomes --dashboard_port=0, port {port} is taken: "
+                    f"--metrics_port={port} becomes --metrics_port=0, port {port} is taken: "
                     "the log names the port"
                 ],
             )
         planner = self.planner()
-        self.assertEqual(self.args(evaluator, planner=planner), [f"--dashboard_port={port}"])
+        self.assertEqual(self.args(alone, planner=planner), [f"--metrics_port={port}"])
         # Planned once more while it runs, as before another replica is added.
         with socket.socket() as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(("0.0.0.0", port))
             listener.listen()
-            self.assertEqual(self.args(evaluator, planner=planner), [f"--dashboard_port={port}"])
+            self.assertEqual(self.args(alone, planner=planner), [f"--metrics_port={port}"])
         any_port = ("--metrics_port=0",)
         self.assertEqual(self.args(spec("Chief", command=("chief",), args=any_port)), list(any_port))
+
+    def test_every_evaluator_serves_its_page(self):
+        pages = FakePages()
+        for args, manifests in (
+            ((), None),
+            (("--dashboard_port=7000",), 7000),
+            (("--dashboard_port", "7000"), 7000),
+            (("--dashboard_port=0",), 0),
+        ):
+            evaluator = spec("Evaluator", 2, command=("evaluator",), args=("--seed=1", *args))
+            found = self.args(evaluator, spec("Worker"), index=1, planner=self.planner(pages=pages))
+            self.assertEqual(found, ["--seed=1", "--dashboard_port=7001", LOCAL_PAGE])
+            self.assertEqual(pages.asked.pop(), ("evaluator-1", manifests))
+        translated = spec("Evaluator", command=("python", "-m", "trainer.task"), args=("--lr=1",))
+        self.assertEqual(
+            self.args(translated, planner=self.planner(pages=pages)),
+            ["--learning_rate=1", "--dashboard_port=7001", LOCAL_PAGE],
+        )
+        wide = spec("Evaluator", command=("evaluator",), args=("--dashboard_address=0.0.0.0",))
+        self.assertEqual(
+            self.args(wide, planner=self.planner(pages=pages)),
+            ["--dashboard_address=0.0.0.0", "--dashboard_port=7001"],
+        )
+        # The whole job in one process.
+        alone = spec("Worker", args=("--seed=1",))
+        found = self.args(alone, planner=self.planner(pages=pages))
+        self.assertEqual(found, ["--seed=1", "--dashboard_port=7001", LOCAL_PAGE])
+        pages.asked.clear()
+        for other in ("PS", "Chief"):
+            self.assertEqual(self.args(spec(other), planner=self.planner(pages=pages)), [])
+        self.assertEqual(pages.asked, [])
+
+    def test_what_is_no_port_is_left_to_the_program(self):
+        for word in ("many", "65536", "-1"):
+            evaluator = spec("Evaluator", command=("evaluator",), args=(f"--dashboard_port={word}",))
+            found = self.args(evaluator, planner=self.planner(pages=FakePages()))
+            self.assertEqual(found, [f"--dashboard_port={word}"])
+
+    def test_no_page_where_none_is_wanted(self):
+        page = ("--dashboard_port=6006", "--dashboard_address=::1", "--auth_token_file=/t")
+        args = ("--seed=1", *page, "--runs", "a=/b")
+        evaluator = spec("Evaluator", command=("evaluator",), args=args)
+        self.assertEqual(self.args(evaluator, planner=self.planner(pages=None)), ["--seed=1"])
+        alone = spec("Chief", command=("chief",), args=("--dashboard_port=6006", "--dashboard_address=::1", "--seed=1"))
+        tfjob = job(alone)
+        plan = self.planner(pages=None).plan(tfjob, addresses(tfjob), "Chief", 0)
+        self.assertEqual(plan.main.argv[1:], ("--seed=1",))
+
+    def test_flags_reach_the_programs_that_take_them(self):
+        settings = {"flags": {"auth_token_file": "/t", "seed": "1"}, "pages": FakePages()}
+        for replica_type, takes in (("PS", False), ("Chief", True), ("Worker", True), ("Evaluator", True)):
+            found = self.args(spec(replica_type, 2), spec("Master"), **settings)
+            self.assertEqual("--auth_token_file=/t" in found, takes, replica_type)
+            self.assertIn("--seed=1", found)
 
     def test_chief_of_dynamic_workers_learns_its_address(self):
         tfjob = job(spec("Chief"), spec("PS"), spec("Worker"), dynamic_workers=True)

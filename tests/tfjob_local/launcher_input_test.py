@@ -1,6 +1,7 @@
 """Bad input: one line that says what is wrong, exit code 2, nothing started and nothing written."""
 
 import os
+import socket
 import unittest
 from unittest import mock
 
@@ -117,6 +118,14 @@ class FlagTest(InputTest):
             ),
             ("--gpus=first", 'argument --gpus: expected GPUs such as 0,1 or none, found "first"'),
             ("--gpus=0,0", 'argument --gpus: expected each GPU once, found "0,0"'),
+            (
+                "--dashboard_port=page",
+                'argument --dashboard_port: expected a port of 0..65535 or none, found "page"',
+            ),
+            (
+                "--dashboard_port=65536",
+                'argument --dashboard_port: expected a port of 0..65535 or none, found "65536"',
+            ),
             ("--param=x", 'argument --param: expected NAME=VALUE, found "x"'),
             ("--work=1", "unrecognized arguments: --work=1"),
             (
@@ -131,6 +140,7 @@ class FlagTest(InputTest):
         for flag, expected in (
             ("--data_dir=/none", "--data_dir /none: no such directory"),
             ("--config=/none", "--config /none: no such file"),
+            ("--auth_token_file=/none", "--auth_token_file /none: no such file"),
             (f"--model_dir={file}", f"--model_dir {file}: expected a directory"),
             (
                 "--pvc=models=/x",
@@ -138,6 +148,15 @@ class FlagTest(InputTest):
             ),
         ):
             self.assertEqual(self.refused(self.text, flag), expected)
+
+    def test_port_of_the_page_that_is_taken(self):
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            port = listener.getsockname()[1]
+            text = manifest(replica("Chief"), replica("Evaluator"))
+            line = self.refused(text, f"--dashboard_port={port}")
+        self.assertEqual(line, f"--dashboard_port {port}: the port is taken")
 
     def test_programs(self):
         self.assertEqual(
@@ -224,6 +243,7 @@ class DryRunTest(support.LauncherTest):
             "--dry_run",
             f"--pvc=digits={self.path('d')}",
             "--training_steps=7",
+            f"--auth_token_file={self.write('token', '')}",
             "--",
             "--seed=3",
         )
@@ -233,6 +253,7 @@ class DryRunTest(support.LauncherTest):
         self.assertIn(f"  argument   --data_dir={self.path('d')}\n", worker)
         self.assertIn("  argument   --training_steps=7\n", worker)
         self.assertIn("  argument   --seed=3\n", worker)
+        self.assertIn(f"  argument   --auth_token_file={self.path('token')}\n", worker)
         self.assertIn('  env        TF_CONFIG={"cluster":{"chief":["127.0.0.1:', worker)
         self.assertIn(f"  mount      /data -> {self.path('d')}\n", worker)
         self.assertFalse(os.path.exists(self.path("d")))

@@ -151,6 +151,7 @@ class LiveOutputTest(unittest.TestCase):
         self.output = LiveOutput(
             Console(self.out),
             SimpleNamespace(show_new=lambda: None, show_rest=lambda: None),
+            SimpleNamespace(update=lambda: self.said.append("pages")),
             SimpleNamespace(update=self.said.append),
             lambda: {"conditions": self.conditions},
             lambda: self.instead,
@@ -206,7 +207,7 @@ class LiveOutputTest(unittest.TestCase):
         self.output.update()
         self.instead = "suspended"
         self.output.update()
-        self.assertEqual(self.said, ["", "suspended"])
+        self.assertEqual(self.said, ["pages", "", "pages", "suspended"])
 
     def test_the_end(self):
         pods = [Pod("j-ps-0", "PS", 0, 1), Pod("j-ps-1", "PS", 1, 2, deleting=True)]

@@ -154,6 +154,7 @@ class FlagsTest(support.LauncherTest):
         self.write("my.textproto", "")
         roles = (replica("Chief"), replica("PS"), replica("Worker"), replica("Evaluator"))
         given = ("--data_dir=data", "--config=my.textproto", "--training_steps=7", "--model_dir=m")
+        given += ("--dashboard_port=none",)
         extra = ("--seed=1", "--note=a b")
         code, output = self.run_job(manifest(*roles), "--ps=2", "--workers=0", *given, "--", *extra)
         self.assertEqual(code, 0, output)

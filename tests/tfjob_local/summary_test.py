@@ -50,6 +50,8 @@ class SummaryTest(support.LauncherTest):
         self.assertIn(f"logs         {self.path('run', 'logs')}", lines)
         self.assertIn(f"status       {self.path('run', 'status.yaml')}", lines)
         self.assertRegex(output, r"(?m)^elapsed      0:\d\d$")
+        page = f"{self.path('bin', 'evaluator')} --serve_only --model_dir={model} --dashboard_port=6006"
+        self.assertIn(f"dashboard    {page} --dashboard_address=127.0.0.1", lines)
         self.assertIn(f"TensorBoard  tensorboard --logdir {model}", lines)
 
     def test_progress_without_a_terminal(self):

@@ -26,17 +26,21 @@ _COMMON = _CLUSTER | {
     "termination_log",
 }
 _COMPUTING = frozenset({"device", "compute_threads"})
-_LEADING = frozenset({"startup_timeout", "lease", "checkpoint_writer"})
+_LEADING = frozenset({"startup_timeout", "lease", "checkpoint_writer", "auth_token_file"})
+# Where the dashboard is.
+_PAGE = frozenset({"dashboard_port", "dashboard_address"})
+# Of an evaluator beside any job.
+_SERVING = frozenset({"serve_only", "runs"})
 _TRAINING = _COMPUTING | {"precision", "bulk_connections", "bulk_socket", "peer_timeout"}
 # What every program takes; their --help is the source.
 FLAGS: Dict[str, FrozenSet[str]] = {
     "ps_server": _COMMON | {"io_threads"},
     "worker": _COMMON | _TRAINING | _LEADING,
-    "chief": _COMMON | _TRAINING | _LEADING | {"chief_trains"},
-    "evaluator": _COMMON | _COMPUTING | {"dashboard_port"},
+    "chief": _COMMON | _TRAINING | _LEADING | {"chief_trains"} | _PAGE,
+    "evaluator": _COMMON | _COMPUTING | _SERVING | _PAGE | {"auth_token_file"},
 }
 PROGRAMS = frozenset(FLAGS)
-_WITHOUT_VALUE = frozenset({"chief_trains"})
+_WITHOUT_VALUE = frozenset({"chief_trains", "serve_only"})
 
 # Keelson's flag -> the names that trainers gave the same thing.
 ALIASES: Dict[str, Tuple[str, ...]] = {
@@ -103,7 +107,7 @@ def translate_flags(args: Sequence[str], program: str) -> Translation:
 
 def _means_something(flag: str, value: Optional[str]) -> bool:
     """To one of the four programs: what a ps has no use for may be the worker's."""
-    known = any(flag in flags for flags in FLAGS.values()) and flag not in _CLUSTER
+    known = any(flag in flags for flags in FLAGS.values()) and flag not in _CLUSTER | _SERVING
     return known and (value is not None or flag in _WITHOUT_VALUE)
 
 

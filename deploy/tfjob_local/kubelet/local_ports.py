@@ -1,28 +1,53 @@
 """Ports that replicas listen on beside tfjob-port: each has a machine of its own on a cluster, not here."""
 
-import socket
-from typing import Callable, Dict, List, Tuple
+from typing import Callable, Dict, List, Optional, Protocol, Tuple
 
 from tfjob_api.model import ReplicaSpec, TFJob
 from tfjob_api.naming import Addresses
 
+from ..addresses import can_listen
 from .flag_translation import flag_value, has_flag, remove_flag
 
-_SERVICE_FLAGS = ("metrics_port", "dashboard_port")
+# Of those who serve a page: the evaluator, which refuses the others without the first, and the chief that
+# is the whole job.
+_PAGE_FLAGS = {
+    "evaluator": ("dashboard_port", "dashboard_address", "auth_token_file", "runs"),
+    "chief": ("dashboard_port", "dashboard_address"),
+}
+
+
+# Only this machine reaches it.
+LOCAL_ADDRESS = "127.0.0.1"
+
+
+class PageAddresses(Protocol):
+    """Implemented by addresses.DashboardPorts."""
+
+    def of(self, replica_name: str, manifests: Optional[int]) -> int:
+        """The port of that replica's page; `manifests`: what its own arguments say."""
 
 
 class LocalPorts:
-    def __init__(self, warn: Callable[[str], None]):
+    def __init__(self, pages: Optional[PageAddresses], warn: Callable[[str], None]):
+        """`pages`: None: none is served."""
+        self._pages = pages
         self._warn = warn
-        # (replica type, flag, port): is it free? Asked before the replica takes it itself.
-        self._free: Dict[Tuple[str, str, int], bool] = {}
+        # (replica type, port): is it free? Asked before the replica takes it itself.
+        self._free: Dict[Tuple[str, int], bool] = {}
 
     def localise(
-        self, job: TFJob, spec: ReplicaSpec, program: str, args: List[str], addresses: Addresses
+        self,
+        job: TFJob,
+        spec: ReplicaSpec,
+        replica_name: str,
+        program: str,
+        args: List[str],
+        addresses: Addresses,
     ) -> List[str]:
         """The arguments of one of Keelson's programs, with ports that are free here."""
-        for flag in _SERVICE_FLAGS:
-            args = self._service_port(job, spec, flag, args)
+        args = self._metrics_port(job, spec, args)
+        if program == "evaluator" or program == "chief" and job.total_replicas() == 1:
+            args = self._dashboard(replica_name, program, args)
         # The port to serve on stands in the local address.
         args = remove_flag(args, "port")
         if job.dynamic_workers and program == "chief" and not has_flag(args, "chief_hosts"):
@@ -30,24 +55,33 @@ class LocalPorts:
             args.append(f"--chief_hosts={addresses[spec.type][0]}")
         return args
 
-    def _service_port(self, job: TFJob, spec: ReplicaSpec, flag: str, args: List[str]) -> List[str]:
+    def _metrics_port(self, job: TFJob, spec: ReplicaSpec, args: List[str]) -> List[str]:
         """0, which means any free port, where others want the same one."""
-        value = flag_value(args, flag)
-        if value is None or not value.isdecimal() or int(value) == 0:
+        port = _port(args, "metrics_port")
+        if not port:
             return args
-        sharers = job.total_replicas() if flag == "metrics_port" else spec.replicas
-        if sharers <= 1:
-            if self._free.setdefault((spec.type, flag, int(value)), _is_free(int(value))):
+        if job.total_replicas() <= 1:
+            if self._free.setdefault((spec.type, port), can_listen(port)):
                 return args
-            self._warn(f"--{flag}={value} becomes --{flag}=0, port {value} is taken: the log names the port")
-        return remove_flag(args, flag) + [f"--{flag}=0"]
+            self._warn(
+                f"--metrics_port={port} becomes --metrics_port=0, port {port} is taken: "
+                "the log names the port"
+            )
+        return remove_flag(args, "metrics_port") + ["--metrics_port=0"]
+
+    def _dashboard(self, replica_name: str, program: str, args: List[str]) -> List[str]:
+        """A port of this run's, and this machine alone, where the manifest does not say otherwise."""
+        if self._pages is None:
+            for flag in _PAGE_FLAGS[program]:
+                args = remove_flag(args, flag)
+            return args
+        if flag_value(args, "dashboard_port") is not None and _port(args, "dashboard_port") is None:
+            return args  # No port: the program says so.
+        port = self._pages.of(replica_name, _port(args, "dashboard_port"))
+        args = remove_flag(args, "dashboard_port") + [f"--dashboard_port={port}"]
+        return args if has_flag(args, "dashboard_address") else args + [f"--dashboard_address={LOCAL_ADDRESS}"]
 
 
-def _is_free(port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("0.0.0.0", port))
-        except OSError:
-            return False
-    return True
+def _port(args: List[str], flag: str) -> Optional[int]:
+    value = flag_value(args, flag)
+    return int(value) if value is not None and value.isdecimal() and int(value) < 65536 else None

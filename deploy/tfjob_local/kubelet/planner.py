@@ -16,7 +16,7 @@ from tfjob_api.tf_config import TfConfig
 from .environment import EnvironmentBuilder, PodFacts, expand
 from .flag_translation import FLAGS, flag_name, has_flag, remove_flag
 from .gpu_dealer import GpuDealer
-from .local_ports import LocalPorts
+from .local_ports import LocalPorts, PageAddresses
 from .plan import PodPlan, ProcessPlan
 from .programs import ImageMap, ProgramResolver, ResolvedProgram
 from .service_names import ServiceNames
@@ -33,7 +33,7 @@ class LocalSettings:
     cores: int
     # Of this machine, to be dealt out; None: CUDA_VISIBLE_DEVICES is left alone.
     gpus: Optional[Tuple[str, ...]] = None
-    # Flag name -> value, handed to every one of Keelson's programs in place of the manifest's.
+    # Flag name -> value, handed to those of Keelson's programs that take it, in place of the manifest's.
     flags: Mapping[str, str] = field(default_factory=dict)
     # The same for those who train: workers, or the chief that runs the whole job.
     training_flags: Mapping[str, str] = field(default_factory=dict)
@@ -68,14 +68,21 @@ class _Replica:
 class PodPlanner:
     """Plans pods; `warnings` says, each thing once, what is not as on a cluster."""
 
-    def __init__(self, objects: ClusterObjects, settings: LocalSettings, version: OperatorVersion):
+    def __init__(
+        self,
+        objects: ClusterObjects,
+        settings: LocalSettings,
+        version: OperatorVersion,
+        pages: Optional[PageAddresses] = None,
+    ):
+        """`pages`: the ports of the dashboards; None: none is served."""
         self._objects = objects
         self._settings = settings
         self._version = version
         self.warnings: List[str] = []
         self._programs = ProgramResolver(settings.images, self._warn)
         self._gpus = GpuDealer(settings.gpus, self._warn)
-        self._ports = LocalPorts(self._warn)
+        self._ports = LocalPorts(pages, self._warn)
 
     def plan(self, job: TFJob, addresses: Addresses, replica_type: str, index: int) -> PodPlan:
         """Starts and writes nothing. PlanError: the replica cannot be run here."""
@@ -181,7 +188,7 @@ class PodPlanner:
 
     def _keelson_arguments(self, replica: _Replica, program: str, args: List[str]) -> List[str]:
         """Each flag once: the programs refuse a repeated one."""
-        flags = dict(self._settings.flags)
+        flags = {flag: value for flag, value in self._settings.flags.items() if flag in FLAGS[program]}
         if replica.trains:
             flags.update(self._settings.training_flags)
         for flag in flags:
@@ -191,7 +198,9 @@ class PodPlanner:
             name = flag_name(argument)
             args = remove_flag(args, name) if name else args
         args += self._settings.extra_args
-        return self._ports.localise(replica.job, replica.spec, program, args, replica.addresses)
+        return self._ports.localise(
+            replica.job, replica.spec, replica.name, program, args, replica.addresses
+        )
 
     def _prepare_foreign(self, replica: _Replica, environment: Dict[str, str]) -> None:
         self._add_own_path(environment)
