@@ -2,6 +2,11 @@
 set(KEELSON_WARNINGS -Wall -Wextra -Wno-unused-parameter -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND KEELSON_WARNINGS -Wno-restrict)
+  if(KEELSON_PRECOMPILE)
+    # Likewise what the optimizer makes of templates out of a precompiled header.
+    list(APPEND KEELSON_WARNINGS -Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow
+      -Wno-stringop-overread)
+  endif()
 endif()
 
 # keelson_library(NAME SRCS ... DEPS ...): one static library for a folder.
@@ -10,10 +15,19 @@ function(keelson_library name)
   add_library(${name} STATIC ${ARG_SRCS})
   target_link_libraries(${name} PUBLIC ${ARG_DEPS})
   target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
+  keelson_use_precompiled_headers(${name} keelson_library_headers)
 endfunction()
 
 # All programs that CTest runs.
 add_custom_target(tests)
+
+# The work is in the libraries; the tests themselves take longest to compile.
+set(KEELSON_TEST_OPTIONS)
+if(KEELSON_SANITIZE STREQUAL "address")
+  set(KEELSON_TEST_OPTIONS -O0 -fno-sanitize=undefined)
+elseif(NOT KEELSON_SANITIZE)
+  set(KEELSON_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
+endif()
 
 # keelson_test(NAME SRCS ... DEPS ... [LABEL unit|integration|e2e|convergence|gpu] [TIMEOUT seconds]
 # [EMULATED_CUDA] [SINGLE_THREADED]): one GoogleTest program, run by CTest under its label (default:
@@ -29,13 +43,8 @@ function(keelson_test name)
   endif()
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} keelson_test_main)
-  target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
-  # The work is in the libraries; the tests themselves take longest to compile.
-  if(KEELSON_SANITIZE STREQUAL "address")
-    target_compile_options(${name} PRIVATE -O0 -fno-sanitize=undefined)
-  elseif(NOT KEELSON_SANITIZE)
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-  endif()
+  target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS} ${KEELSON_TEST_OPTIONS})
+  keelson_use_precompiled_headers(${name} keelson_test_headers)
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests KEELSON_EMULATED_CUDA ${ARG_EMULATED_CUDA})
   if(ARG_SINGLE_THREADED AND KEELSON_SANITIZE STREQUAL "thread")

@@ -6,8 +6,8 @@ usage() {
   cat << 'USAGE'
 usage: tests/run.sh [--preset release|asan|tsan|fuzz]... [--label LABEL]
   without flags: format, layers, the Python tests; every test of the release build; a soak of two
-  minutes; the unit and integration tests under the address, undefined-behaviour and thread
-  sanitizers; each fuzzer for a minute
+  minutes; the dashboard in a browser (screenshots: build/dashboard); the unit and integration
+  tests under the address, undefined-behaviour and thread sanitizers; each fuzzer for a minute
   --preset P  only the tests of this build (may be repeated); fuzz: only the fuzzers
   --label L   only the C++ tests with this label: unit, integration, e2e, convergence, gpu
 The last line is "N passed, N failed[, N skipped]"; the exit code is 1 when anything failed.
@@ -79,6 +79,18 @@ python_tests() {
   add_counts "$name" "$counts"
 }
 
+# dashboard_tests: a browser on a real job; its screenshots are in build/dashboard.
+dashboard_tests() {
+  local name="dashboard in a browser" report passed_here failed_here skipped_here
+  headline "$name"
+  report=$(mktemp)
+  tests/dashboard/run.sh 2>&1 | tee "$report"
+  read -r passed_here _ failed_here _ skipped_here _ <<< "$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$report" | tail -n 1)"
+  rm -f "$report"
+  # Without its closing line it did not get to its end.
+  add_counts "$name" "${passed_here:-0} ${failed_here:-1} ${skipped_here:-0}"
+}
+
 # add_counts NAME "PASSED FAILED SKIPPED"
 add_counts() {
   local -a numbers
@@ -137,7 +149,7 @@ fuzz_tests() {
   local name folder=build/fuzz
   local -A pids=()
   check "build of fuzz" build fuzz fuzzers
-  for name in bulk_messages gradient_reader; do
+  for name in bulk_messages gradient_reader http_requests; do
     mkdir -p "$TEST_TMPDIR/$name"
     rm -f "$folder/$name-"*
     "$folder/tests/${name}_fuzz" -max_total_time=60 -max_len=8192 -timeout=20 -artifact_prefix="$folder/$name-" \
@@ -179,6 +191,7 @@ if [[ ${#presets[@]} -eq 0 && -z $label ]]; then
   python_tests tests/docker
   python_tests tests/support
   python_tests tests/gpu
+  python_tests tests/monitoring
   python_tests bench
 fi
 if [[ ${#presets[@]} -eq 0 ]]; then
@@ -200,6 +213,7 @@ for preset in "${presets[@]}"; do
     cpp_tests release ""
     check "ps_bench --quick" quick_benchmark
     check "soak of 2 minutes" tests/soak.sh 2
+    dashboard_tests
     # With the programs: their flags are compared with what manifests and launcher say.
     python_tests tests/interop
     python_tests tests/keelson_client
