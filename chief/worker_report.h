@@ -2,18 +2,14 @@
 #ifndef KEELSON_CHIEF_WORKER_REPORT_H_
 #define KEELSON_CHIEF_WORKER_REPORT_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "core/cluster/staleness_buckets.h"
 
 namespace keelson {
-
-// Steps by their staleness: at most the bound, and beyond the last one.
-inline constexpr std::array<int64_t, 8> kStalenessBounds = {0, 1, 2, 4, 8, 16, 32, 64};
-using StalenessCounts = std::array<int64_t, kStalenessBounds.size() + 1>;
 
 // See WorkerProgress in chief_service.proto.
 struct WorkerReport {

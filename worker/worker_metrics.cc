@@ -22,8 +22,7 @@ void CollectSeconds(const WorkerTotals& totals, MetricPage* page) {
 
 void CollectStaleness(const WorkerTotals& totals, MetricPage* page) {
   HistogramCounts counts;
-  counts.bounds.assign(WorkerTotals::kStalenessBounds.begin(),
-                       WorkerTotals::kStalenessBounds.end());
+  counts.bounds.assign(kStalenessBounds.begin(), kStalenessBounds.end());
   counts.counts.assign(totals.staleness.begin(), totals.staleness.end());
   counts.sum = static_cast<double>(totals.staleness_sum);
   page->Histogram(

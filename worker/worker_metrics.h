@@ -2,11 +2,12 @@
 #ifndef KEELSON_WORKER_WORKER_METRICS_H_
 #define KEELSON_WORKER_WORKER_METRICS_H_
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/cluster/staleness_buckets.h"
 #include "core/metrics/metric_page.h"
 
 namespace keelson {
@@ -15,8 +16,6 @@ struct FinishedStep;
 
 // What a worker has done since its process began, in all of its memberships.
 struct WorkerTotals {
-  // Upper ends of the buckets of `staleness`.
-  static constexpr std::array<int64_t, 8> kStalenessBounds = {0, 1, 2, 4, 8, 16, 32, 64};
   // Position in `staleness` of a step.
   static size_t StalenessBucket(int64_t staleness);
 
@@ -28,8 +27,7 @@ struct WorkerTotals {
   int64_t bytes_pushed = 0;
   int64_t bytes_pulled = 0;
   absl::Duration pull, input, compute, push, waited_for_credit;
-  // Steps by staleness; the last bucket is for what is above all bounds.
-  std::array<int64_t, kStalenessBounds.size() + 1> staleness = {};
+  StalenessCounts staleness = {};
   int64_t staleness_sum = 0;
   // Of the newest step.
   double loss = 0;
