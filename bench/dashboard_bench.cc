@@ -24,8 +24,8 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/http/http_testing.h"
-#include "evaluator/dashboard/dashboard.h"
-#include "evaluator/dashboard/model_predictor.h"
+#include "dashboard/api/model_predictor.h"
+#include "dashboard/dashboard.h"
 
 namespace keelson::bench {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/startup/role_program.h"
-#include "evaluator/dashboard_flags.h"
+#include "dashboard/dashboard_flags.h"
 #include "worker/worker_role.h"
 
 namespace keelson {

@@ -8,7 +8,7 @@
 #include "core/base/status_macros.h"
 #include "core/client/sharded_parameter_client.h"
 #include "core/model/model_spec.h"
-#include "evaluator/dashboard/assets.h"
+#include "dashboard/assets.h"
 #include "evaluator/evaluator_role.h"
 #include "ps_server/parameter_handler.h"
 #include "ps_server/server_metrics.h"

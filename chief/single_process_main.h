@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "chief/chief_role.h"
 #include "core/startup/role_program.h"
-#include "evaluator/dashboard_flags.h"
+#include "dashboard/dashboard_flags.h"
 #include "worker/worker_role.h"
 
 namespace keelson {

@@ -13,7 +13,7 @@
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/model/model_spec.h"
 #include "core/summary/tf_record.h"
-#include "evaluator/dashboard/evaluations.h"
+#include "dashboard/runs/evaluations.h"
 #include "evaluator/evaluator_testing.h"
 #include "evaluator/report_file.h"
 #include "gmock/gmock.h"

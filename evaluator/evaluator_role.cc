@@ -9,9 +9,9 @@
 #include "core/data/open_datasets.h"
 #include "core/device/device_factory.h"
 #include "core/model/model_spec.h"
+#include "dashboard/job_dashboard.h"
 #include "evaluator/evaluator.h"
 #include "evaluator/evaluator_metrics.h"
-#include "evaluator/job_dashboard.h"
 
 namespace keelson {
 

@@ -9,8 +9,8 @@
 #include "core/base/stop_signal.h"
 #include "core/client/chief_service.h"
 #include "core/startup/role_program.h"
-#include "evaluator/dashboard/assets.h"
-#include "evaluator/dashboard_flags.h"
+#include "dashboard/assets.h"
+#include "dashboard/dashboard_flags.h"
 
 namespace keelson {
 

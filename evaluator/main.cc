@@ -11,10 +11,10 @@
 #include "core/client/grpc_chief_service.h"
 #include "core/startup/health.h"
 #include "core/startup/role_program.h"
-#include "evaluator/dashboard/assets.h"
-#include "evaluator/dashboard_flags.h"
+#include "dashboard/assets.h"
+#include "dashboard/dashboard_flags.h"
+#include "dashboard/job_dashboard.h"
 #include "evaluator/evaluator_role.h"
-#include "evaluator/job_dashboard.h"
 
 namespace keelson {
 namespace {

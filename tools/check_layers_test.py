@@ -147,7 +147,7 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_httplib_stays_behind_the_exchange(self):
         self.assert_clean("core/http/exchange.cc", "#include <httplib.h>\n")
-        for path in ("core/http/server.cc", "core/startup/role_program.cc", "evaluator/dashboard/api.cc", "ps_server/main.cc"):
+        for path in ("core/http/server.cc", "core/startup/role_program.cc", "dashboard/api/api.cc", "ps_server/main.cc"):
             self.assertEqual(len(self.check(path, "#include <httplib.h>\n")), 1, path)
 
     def test_tensors_know_no_protos(self):

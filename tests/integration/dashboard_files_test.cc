@@ -11,7 +11,7 @@
 #include "core/cluster/placement.h"
 #include "core/device/device_factory.h"
 #include "core/model/model_spec.h"
-#include "evaluator/dashboard/api.h"
+#include "dashboard/api/api.h"
 #include "evaluator/evaluation_outputs.h"
 #include "evaluator/evaluator_testing.h"
 #include "gmock/gmock.h"

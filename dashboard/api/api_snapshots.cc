@@ -1,0 +1,156 @@
+// The API's handlers for snapshots and reports.
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "dashboard/api/api.h"
+#include "dashboard/api/api_request.h"
+#include "dashboard/api/run_view.h"
+#include "dashboard/runs/changed_file.h"
+#include "dashboard/runs/file_shapes.h"
+#include "dashboard/runs/snapshot_comparison.h"
+
+namespace keelson {
+namespace {
+
+constexpr uint64_t kMaxReportBytes = uint64_t{64} << 20;
+constexpr size_t kKeptComparisons = 8;
+constexpr int kComparisonsAtATime = 1;
+
+absl::StatusOr<int64_t> StepParameter(const HttpRequest& request, absl::string_view name) {
+  const auto step = IntegerParameter(request, name, 0, std::numeric_limits<int64_t>::max());
+  if (!step.ok()) return step.status();
+  if (step->has_value()) return **step;
+  return absl::InvalidArgumentError(absl::StrCat(name, ": expected a step, found none"));
+}
+
+// What is known of one of the two.
+struct Side {
+  int64_t step = 0;
+  bool known = false;
+  StoredSnapshot snapshot;
+  std::map<std::string, double> metrics;
+};
+
+Side SideOf(const RunData& data, int64_t step) {
+  Side side;
+  side.step = step;
+  const auto snapshot = data.snapshots.find(step);
+  if (snapshot != data.snapshots.end()) side.snapshot = snapshot->second;
+  const auto evaluation = data.evaluations.find(step);
+  if (evaluation != data.evaluations.end()) side.metrics = evaluation->second.metrics;
+  side.known = snapshot != data.snapshots.end() || evaluation != data.evaluations.end();
+  return side;
+}
+
+Json MetricChanges(const Side& a, const Side& b) {
+  Json list = Json::array();
+  for (const auto& [name, value] : a.metrics) {
+    const auto other = b.metrics.find(name);
+    if (other == b.metrics.end()) continue;
+    list.push_back(
+        {{"name", name}, {"a", value}, {"b", other->second}, {"change", other->second - value}});
+  }
+  return list;
+}
+
+Json VariablesJson(const std::vector<VariableChange>& changes) {
+  Json list = Json::array();
+  for (const VariableChange& change : changes) {
+    list.push_back({{"name", change.name},
+                    {"shape", change.shape.dims()},
+                    {"norm_a", change.norm_a},
+                    {"norm_b", change.norm_b},
+                    {"norm_change", change.norm_change},
+                    {"max_change", change.max_change},
+                    {"relative_change", change.relative_change}});
+  }
+  return list;
+}
+
+std::string KeyOf(const Run& run, const Side& a, const Side& b) {
+  return absl::StrCat(run.id(), " ", a.step, " ", a.snapshot.time, " ", b.step, " ",
+                      b.snapshot.time);
+}
+
+}  // namespace
+
+HttpResponse DashboardApi::Snapshots(const HttpRequest&, const Run& run) {
+  Json json;
+  run.Read([&](const RunData& data) { json = SnapshotsJson(run, data); });
+  return JsonAnswer(json);
+}
+
+HttpResponse DashboardApi::Compare(const HttpRequest& request, const Run& run) {
+  const absl::StatusOr<int64_t> step_a = StepParameter(request, "a");
+  if (!step_a.ok()) return ErrorAnswer(step_a.status());
+  const absl::StatusOr<int64_t> step_b = StepParameter(request, "b");
+  if (!step_b.ok()) return ErrorAnswer(step_b.status());
+  Side a;
+  Side b;
+  run.Read([&](const RunData& data) {
+    a = SideOf(data, *step_a);
+    b = SideOf(data, *step_b);
+  });
+  if (!a.known || !b.known) return JsonError(404, "no such snapshot; …/snapshots lists them");
+  Json json = {{"run", run.id()}, {"a", a.step}, {"b", b.step}, {"metrics", MetricChanges(a, b)}};
+  if (!a.snapshot.exists || !b.snapshot.exists) return JsonAnswer(json);
+  const std::string key = KeyOf(run, a, b);
+  {
+    MutexLock lock(&mu_);
+    for (const Comparison& comparison : compared_) {
+      if (comparison.key != key) continue;
+      json["variables"] = comparison.variables;
+      return JsonAnswer(json);
+    }
+  }
+  const Turnstile turnstile(&comparisons_, kComparisonsAtATime);
+  if (!turnstile.passed()) return BusyAnswer("another comparison");
+  const auto changes = CompareSnapshots(a.snapshot.prefix, b.snapshot.prefix, run.file_system());
+  if (!changes.ok()) {
+    json["error"] = std::string(changes.status().message());
+    return JsonAnswer(json);
+  }
+  json["variables"] = VariablesJson(*changes);
+  MutexLock lock(&mu_);
+  compared_.push_front({key, json["variables"]});
+  if (compared_.size() > kKeptComparisons) compared_.pop_back();
+  return JsonAnswer(json);
+}
+
+HttpResponse DashboardApi::Report(const HttpRequest& request, const Run& run) {
+  std::set<int64_t> steps;
+  run.Read([&](const RunData& data) { steps = data.reports; });
+  const auto asked = IntegerParameter(request, "step", 0, std::numeric_limits<int64_t>::max());
+  if (!asked.ok()) return ErrorAnswer(asked.status());
+  if (steps.empty()) return JsonError(404, "there is no report yet");
+  const int64_t step = asked->value_or(*steps.rbegin());
+  if (!steps.contains(step))
+    return JsonError(404, absl::StrCat("there is no report of step ", step));
+  const auto text =
+      ReadBoundedFile(ReportFilePath(run.model_dir(), step), kMaxReportBytes, run.file_system());
+  std::optional<Json> json = text.ok() ? ParseJson(*text) : std::nullopt;
+  if (!json.has_value() || !json->is_object()) {
+    return JsonError(404,
+                     absl::StrCat("the report of step ", step, " cannot be read: ",
+                                  text.ok() ? "it is no object of JSON" : text.status().message()));
+  }
+  const absl::Status shape = CheckReportShape(*json);
+  if (!shape.ok()) {
+    return JsonError(
+        404, absl::StrCat("the report of step ", step, " cannot be shown: ", shape.message()));
+  }
+  (*json)["run"] = run.id();
+  (*json)["step"] = step;
+  (*json)["steps"] = steps;
+  return JsonAnswer(*json);
+}
+
+}  // namespace keelson

@@ -1,0 +1,282 @@
+// ClusterJson of run_view.h.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "dashboard/api/run_view.h"
+
+namespace keelson {
+namespace {
+
+constexpr double kStragglerSpeed = 0.7;
+constexpr double kSkew = 1.25;
+constexpr double kStaleness = 2;
+constexpr double kWaitingShare = 0.5;
+// Less than this of traffic or staleness says nothing about who has too much of it.
+constexpr double kLeastTraffic = 1 << 20;
+constexpr double kLeastStaleness = 1;
+
+constexpr const char* kTexts[] = {"state", "incarnation", "peer", "address", "device"};
+constexpr const char* kNumbers[] = {"since",
+                                    "restarts",
+                                    "steps",
+                                    "examples",
+                                    "steps_per_second",
+                                    "examples_per_second",
+                                    "pushed_bytes_per_second",
+                                    "pulled_bytes_per_second",
+                                    "credit_wait_seconds",
+                                    "push_retries",
+                                    "shard_step",
+                                    "value_bytes",
+                                    "slot_bytes",
+                                    "clients"};
+constexpr const char* kStates[] = {"waiting", "alive", "away", "restoring", "lost", "left", "down"};
+constexpr std::array<const char*, 4> kRoles = {"chief", "ps", "worker", "evaluator"};
+constexpr const char* kStepParts[] = {"input", "pull", "compute", "push"};
+
+void CopyNumbers(const Json& from, Json* to) {
+  for (const char* const key : kNumbers) {
+    if (const auto integer = IntegerAt(from, key)) {
+      (*to)[key] = *integer;
+    } else if (const auto number = NumberAt(from, key)) {
+      (*to)[key] = *number;
+    }
+  }
+}
+
+Json NumbersOf(const Json& list) {
+  Json numbers = Json::array();
+  for (const Json& value : list) {
+    if (value.is_number()) numbers.push_back(value);
+  }
+  return numbers;
+}
+
+void CopyStaleness(const Json& from, Json* to) {
+  const Json* const staleness = ObjectAt(from, "staleness");
+  if (staleness == nullptr) return;
+  Json json = Json::object();
+  for (const char* const key : {"mean", "max"}) {
+    if (const auto value = NumberAt(*staleness, key)) json[key] = *value;
+  }
+  const Json* const bounds = ListAt(*staleness, "bounds");
+  const Json* const counts = ListAt(*staleness, "counts");
+  if (bounds != nullptr && counts != nullptr && counts->size() == bounds->size() + 1) {
+    json["bounds"] = NumbersOf(*bounds);
+    json["counts"] = NumbersOf(*counts);
+  }
+  (*to)["staleness"] = std::move(json);
+}
+
+void CopyStepSeconds(const Json& from, Json* to) {
+  const Json* const seconds = ObjectAt(from, "step_seconds");
+  if (seconds == nullptr) return;
+  Json json = Json::object();
+  for (const char* const key : kStepParts) json[key] = NumberAt(*seconds, key).value_or(0);
+  (*to)["step_seconds"] = std::move(json);
+}
+
+// Null: it has no task that can be.
+Json TaskJson(const Json& entry) {
+  const std::string task = TextAt(entry, "task").value_or("");
+  const std::vector<std::string> parts = absl::StrSplit(task, absl::MaxSplits('-', 1));
+  int index = 0;
+  if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &index) || index < 0) return nullptr;
+  if (std::find(kRoles.begin(), kRoles.end(), parts[0]) == kRoles.end()) return nullptr;
+  Json json = {{"task", task}, {"role", parts[0]}, {"index", index}, {"state", "waiting"}};
+  for (const char* const key : kTexts) {
+    if (auto text = TextAt(entry, key)) json[key] = *std::move(text);
+  }
+  const std::string state = json["state"].get<std::string>();
+  if (std::find(std::begin(kStates), std::end(kStates), state) == std::end(kStates)) {
+    json["state"] = "waiting";
+  }
+  CopyNumbers(entry, &json);
+  CopyStaleness(entry, &json);
+  CopyStepSeconds(entry, &json);
+  return json;
+}
+
+void Change(Json* task, const char* state, const std::optional<double>& since) {
+  (*task)["state"] = state;
+  if (since.has_value()) (*task)["since"] = *since;
+}
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+bool IsServer(const Json& task) { return task["role"] == "ps"; }
+
+// A worker, or a chief that trains too.
+bool Trains(const Json& task) { return task["role"] == "worker" || task.contains("steps"); }
+
+// The tasks of a kind that are alive, and a figure of each.
+class Peers {
+ public:
+  Peers(Json* tasks, bool (*are_peers)(const Json& task)) {
+    for (Json& task : *tasks) {
+      if (are_peers(task) && task["state"] == "alive") members_.push_back(&task);
+    }
+  }
+
+  // `figure` returns nullopt for those that do not count; `judge` is given those that do, with the
+  // figures of all, when there are several.
+  template <typename Figure, typename Judge>
+  void Compare(const Figure& figure, const Judge& judge) const {
+    std::vector<std::pair<Json*, double>> figures;
+    std::vector<double> values;
+    for (Json* const member : members_) {
+      const std::optional<double> value = figure(*member);
+      if (!value.has_value()) continue;
+      figures.emplace_back(member, *value);
+      values.push_back(*value);
+    }
+    if (values.size() < 2) return;
+    for (const auto& entry : figures) judge(entry.first, entry.second, values);
+  }
+
+ private:
+  std::vector<Json*> members_;
+};
+
+void Remark(Json* task, const char* kind, std::string text) {
+  (*task)["remarks"].push_back({{"kind", kind}, {"text", std::move(text)}});
+}
+
+double Sum(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum;
+}
+
+// Workers that are slow, or far behind.
+void RemarkWorkers(Json* tasks) {
+  const Peers workers(tasks, Trains);
+  workers.Compare([](const Json& task) { return NumberAt(task, "steps_per_second"); },
+                  [](Json* task, double speed, const std::vector<double>& all) {
+                    const double median = Median(all);
+                    if (median <= 0 || speed >= kStragglerSpeed * median) return;
+                    Remark(
+                        task, "straggler",
+                        absl::StrFormat("%.2g of the median speed of the workers", speed / median));
+                  });
+  workers.Compare(
+      [](const Json& task) {
+        const Json* const staleness = ObjectAt(task, "staleness");
+        return staleness == nullptr ? std::nullopt : NumberAt(*staleness, "mean");
+      },
+      [](Json* task, double staleness, const std::vector<double>& all) {
+        const double median = Median(all);
+        if (staleness < kLeastStaleness || staleness <= kStaleness * median) return;
+        Remark(
+            task, "stale",
+            absl::StrFormat("mean staleness %.1f, the workers' median is %.1f", staleness, median));
+      });
+}
+
+void RemarkWaiting(Json* tasks) {
+  for (Json& task : *tasks) {
+    const Json* const seconds = ObjectAt(task, "step_seconds");
+    if (seconds == nullptr || task["state"] != "alive") continue;
+    const auto part = [&](const char* key) { return NumberAt(*seconds, key).value_or(0); };
+    const double waiting = part("input") + part("pull") + part("push");
+    const double step = waiting + part("compute");
+    if (step <= 0 || waiting <= kWaitingShare * step) continue;
+    Remark(&task, "waiting", absl::StrFormat("waits for %.0f%% of its step", 100 * waiting / step));
+  }
+}
+
+// Servers that hold or move more than their share.
+void RemarkServers(Json* tasks) {
+  const Peers servers(tasks, IsServer);
+  const auto judge = [](const char* what, double least) {
+    return [what, least](Json* task, double value, const std::vector<double>& all) {
+      const double mean = Sum(all) / static_cast<double>(all.size());
+      if (mean <= least || value <= kSkew * mean) return;
+      Remark(task, "skew", absl::StrFormat("%.2g times the servers' mean %s", value / mean, what));
+    };
+  };
+  const auto sum_of = [](const char* a, const char* b) {
+    return [a, b](const Json& task) -> std::optional<double> {
+      const auto first = NumberAt(task, a);
+      const auto second = NumberAt(task, b);
+      if (!first.has_value() && !second.has_value()) return std::nullopt;
+      return first.value_or(0) + second.value_or(0);
+    };
+  };
+  servers.Compare(sum_of("value_bytes", "slot_bytes"), judge("bytes", 0));
+  servers.Compare(sum_of("pushed_bytes_per_second", "pulled_bytes_per_second"),
+                  judge("traffic", kLeastTraffic));
+}
+
+size_t RoleRank(const Json& task) {
+  const auto role = std::find(kRoles.begin(), kRoles.end(), task["role"].get<std::string>());
+  return static_cast<size_t>(role - kRoles.begin());
+}
+
+Json ChiefEntry(const Json& status) {
+  const Json* const chief = ObjectAt(status, "chief");
+  Json entry = chief == nullptr ? Json::object() : *chief;
+  if (!TextAt(entry, "task").has_value()) entry["task"] = "chief-0";
+  entry["state"] = "alive";
+  return entry;
+}
+
+}  // namespace
+
+Json ClusterJson(const Run& run, const RunData& data) {
+  const RunState& state = data.state;
+  const std::optional<double> updated = NumberAt(data.status, "time");
+  Json tasks = Json::array();
+  const auto add = [&](const Json& entry) {
+    Json task = TaskJson(entry);
+    if (task.is_null()) return;
+    // The last word was the chief's at the end of the job.
+    if (state.over() && task["state"] == "alive") Change(&task, "left", updated);
+    tasks.push_back(std::move(task));
+  };
+  if (data.status.is_object()) {
+    add(ChiefEntry(data.status));
+    if (state.chief_away && !tasks.empty()) Change(&tasks[0], "down", updated);
+  }
+  for (const char* const key : {"servers", "members"}) {
+    const Json* const list = ListAt(data.status, key);
+    if (list == nullptr) continue;
+    for (const Json& entry : *list) {
+      const std::string task = TextAt(entry, "task").value_or("");
+      if (tasks.empty() || tasks[0]["task"] != task) {
+        add(entry);
+        continue;
+      }
+      // A chief that trains is a member of its own.
+      Json work = TaskJson(entry);
+      work.update(tasks[0]);
+      tasks[0] = std::move(work);
+    }
+  }
+  RemarkWorkers(&tasks);
+  RemarkWaiting(&tasks);
+  RemarkServers(&tasks);
+  std::vector<Json> sorted(std::make_move_iterator(tasks.begin()),
+                           std::make_move_iterator(tasks.end()));
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Json& a, const Json& b) {
+    return std::make_pair(RoleRank(a), a["index"].get<int>()) <
+           std::make_pair(RoleRank(b), b["index"].get<int>());
+  });
+  Json json = {{"run", run.id()}, {"stale", state.chief_away}, {"tasks", std::move(sorted)}};
+  if (updated.has_value()) json["updated"] = *updated;
+  return json;
+}
+
+}  // namespace keelson

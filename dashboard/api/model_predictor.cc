@@ -1,0 +1,136 @@
+#include "dashboard/api/model_predictor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/checkpoint/bundle_reader.h"
+#include "core/device/device_factory.h"
+#include "core/scoring/probabilities.h"
+
+namespace keelson {
+namespace {
+
+// Before memory is taken for the model: the snapshot has it all.
+absl::Status CheckVariables(const ModelSpec& spec, const BundleReader& bundle) {
+  for (const VariableSpec& variable : spec.variables) {
+    ASSIGN_OR_RETURN(const TensorInfo tensor, bundle.Info(variable.name));
+    if (tensor.shape == variable.shape) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(bundle.prefix(), ": variable '", variable.name, "': the model expects ",
+                     variable.shape.ToString(), ", found ", tensor.shape.ToString()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFeatures(const ModelSpec& spec, absl::Span<const float> features) {
+  const auto expected = static_cast<size_t>(spec.input.num_elements());
+  if (features.size() != expected) {
+    return absl::InvalidArgumentError(absl::StrCat("features: expected ", expected, " numbers for ",
+                                                   spec.input.ToString(), ", found ",
+                                                   features.size()));
+  }
+  for (size_t i = 0; i < features.size(); ++i) {
+    if (std::isfinite(features[i])) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("features[", i, "]: expected a finite number, found ", features[i]));
+  }
+  return absl::OkStatus();
+}
+
+Batch BatchOf(const ModelSpec& spec, absl::Span<const float> features) {
+  std::vector<int64_t> dims = {1};
+  dims.insert(dims.end(), spec.input.dims().begin(), spec.input.dims().end());
+  Batch batch;
+  batch.features = Tensor(Shape(std::move(dims)));
+  std::copy(features.begin(), features.end(), batch.features.data());
+  return batch;
+}
+
+}  // namespace
+
+ModelPredictor::ModelPredictor(std::string model_dir, int threads, const Clock* clock)
+    : directory_(FileSystem::Real(), std::move(model_dir), clock),
+      threads_(threads),
+      clock_(clock) {}
+
+absl::StatusOr<Prediction> ModelPredictor::Predict(const v1::ModelConfig& model,
+                                                   absl::Span<const float> features) {
+  ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(model));
+  RETURN_IF_ERROR(CheckFeatures(spec, features));
+  MutexLock lock(&mu_);
+  RETURN_IF_ERROR(LoadNewest(model));
+  const absl::Duration start = clock_->Monotonic();
+  Prediction prediction;
+  const absl::Status computed = model_->Predict(BatchOf(spec, features), &prediction.outputs);
+  if (!computed.ok()) {
+    // A device that has failed once goes on failing.
+    model_ = nullptr;
+    return computed;
+  }
+  ScoresToProbabilities(spec.loss, spec.output_size, absl::MakeSpan(prediction.outputs));
+  prediction.seconds = absl::ToDoubleSeconds(clock_->Monotonic() - start);
+  prediction.step = loaded_->step;
+  return prediction;
+}
+
+absl::Status ModelPredictor::LoadNewest(const v1::ModelConfig& config) {
+  const std::string bytes = config.SerializeAsString();
+  if (bytes != config_) {
+    model_ = nullptr;
+    config_ = bytes;
+    unreadable_.clear();
+  }
+  if (model_ == nullptr) loaded_ = std::nullopt;
+  ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(config));
+  ASSIGN_OR_RETURN(std::vector<SnapshotInfo> snapshots, directory_.List());
+  absl::Status newest_trouble;
+  for (auto snapshot = snapshots.rbegin(); snapshot != snapshots.rend(); ++snapshot) {
+    if (loaded_.has_value() && loaded_->prefix == snapshot->prefix &&
+        loaded_->time == snapshot->time) {
+      return absl::OkStatus();
+    }
+    if (unreadable_.contains(snapshot->prefix)) continue;
+    const absl::Status status = Load(config, spec, *snapshot);
+    if (status.ok()) return status;
+    LogWarning("no prediction from this snapshot: ", status.message());
+    unreadable_.insert(snapshot->prefix);
+    newest_trouble.Update(status);
+  }
+  // Those that were deleted since can still serve.
+  if (loaded_.has_value()) return absl::OkStatus();
+  if (!newest_trouble.ok()) return absl::NotFoundError(newest_trouble.message());
+  return absl::NotFoundError("there is no snapshot yet that can be read");
+}
+
+absl::Status ModelPredictor::Load(const v1::ModelConfig& config, const ModelSpec& spec,
+                                  const SnapshotInfo& snapshot) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle, BundleReader::Open(snapshot.prefix));
+  RETURN_IF_ERROR(CheckVariables(spec, *bundle));
+  RETURN_IF_ERROR(MakeModel(config));
+  for (size_t i = 0; i < spec.variables.size(); ++i) {
+    const absl::StatusOr<Tensor> values = bundle->ReadTensor(spec.variables[i].name);
+    const absl::Status set =
+        values.ok() ? model_->SetVariable(static_cast<int>(i), values->span()) : values.status();
+    if (set.ok()) continue;
+    // Half of it is another snapshot's.
+    loaded_ = std::nullopt;
+    return set;
+  }
+  loaded_ = snapshot;
+  return absl::OkStatus();
+}
+
+absl::Status ModelPredictor::MakeModel(const v1::ModelConfig& config) {
+  if (model_ != nullptr) return absl::OkStatus();
+  DeviceOptions options;
+  options.threads = threads_;
+  ASSIGN_OR_RETURN(device_, CreateDevice("cpu", options));
+  ASSIGN_OR_RETURN(model_, Model::Create(config, device_.get()));
+  return absl::OkStatus();
+}
+
+}  // namespace keelson

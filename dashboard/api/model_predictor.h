@@ -1,0 +1,56 @@
+// Predictions by the newest snapshot in a model directory.
+#ifndef KEELSON_DASHBOARD_API_MODEL_PREDICTOR_H_
+#define KEELSON_DASHBOARD_API_MODEL_PREDICTOR_H_
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "core/checkpoint/checkpoint_directory.h"
+#include "core/device/device.h"
+#include "core/model/model.h"
+#include "dashboard/api/predictor.h"
+
+namespace keelson {
+
+// Computes on a CPU device of its own, one example at a time. The model is loaded with the first
+// request, and again when a request finds a newer snapshot; one that cannot be read is passed over.
+class ModelPredictor : public Predictor {
+ public:
+  // `threads` of the device; 0: one per core. `clock` outlives the predictor.
+  ModelPredictor(std::string model_dir, int threads, const Clock* clock);
+
+  absl::StatusOr<Prediction> Predict(const v1::ModelConfig& model,
+                                     absl::Span<const float> features) override;
+
+ private:
+  absl::Status LoadNewest(const v1::ModelConfig& config) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status Load(const v1::ModelConfig& config, const ModelSpec& spec,
+                    const SnapshotInfo& snapshot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status MakeModel(const v1::ModelConfig& config) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const CheckpointDirectory directory_;
+  const int threads_;
+  const Clock* const clock_;
+
+  Mutex mu_;
+  std::unique_ptr<Device> device_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<Model> model_ ABSL_GUARDED_BY(mu_);
+  // Of the model, as bytes.
+  std::string config_ ABSL_GUARDED_BY(mu_);
+  // Whose values the model has; nullopt: none's.
+  std::optional<SnapshotInfo> loaded_ ABSL_GUARDED_BY(mu_);
+  // Files of snapshots that could not be read; only those that are listed.
+  std::set<std::string> unreadable_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_DASHBOARD_API_MODEL_PREDICTOR_H_

@@ -1,0 +1,25 @@
+// What the API tells of a run (docs/dashboard-api.md), from what its files say.
+#ifndef KEELSON_DASHBOARD_API_RUN_VIEW_H_
+#define KEELSON_DASHBOARD_API_RUN_VIEW_H_
+
+#include "dashboard/runs/json.h"
+#include "dashboard/runs/run.h"
+
+namespace keelson {
+
+// An element of `runs` in GET /api/v1/runs.
+Json RunEntryJson(const Run& run, const RunData& data);
+// GET /api/v1/runs/{run}
+Json RunJson(const Run& run, const RunData& data);
+// GET /api/v1/runs/{run}/snapshots
+Json SnapshotsJson(const Run& run, const RunData& data);
+// GET /api/v1/runs/{run}/cluster
+Json ClusterJson(const Run& run, const RunData& data);
+// GET /api/v1/runs/{run}/placement; null: there is none.
+Json PlacementJson(const Run& run, const RunData& data);
+// GET /api/v1/runs/{run}/model; null: the configuration is not known.
+Json ModelJson(const Run& run, const RunData& data);
+
+}  // namespace keelson
+
+#endif  // KEELSON_DASHBOARD_API_RUN_VIEW_H_

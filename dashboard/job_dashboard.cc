@@ -1,0 +1,104 @@
+#include "dashboard/job_dashboard.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "dashboard/api/model_predictor.h"
+#include "google/protobuf/text_format.h"
+
+namespace keelson {
+namespace {
+
+// Of one example at a time; the rest of the machine is the evaluation's.
+constexpr int kPredictionThreads = 1;
+// The chief's name of old in a TFJob.
+constexpr char kMaster[] = "master";
+
+Dashboard::Options CommonOptions(const RoleContext& context, const DashboardFlags& flags,
+                                 AssetTable assets) {
+  Dashboard::Options options;
+  options.port = flags.port.value_or(kDefaultDashboardPort);
+  options.address = flags.address;
+  options.runs.model_dir = context.config.checkpoint().model_dir();
+  options.runs.runs = flags.runs;
+  options.telemetry = context.telemetry.get();
+  options.assets = std::move(assets);
+  options.new_predictor = [](const std::string& model_dir) {
+    return std::make_unique<ModelPredictor>(model_dir, kPredictionThreads, Clock::Real());
+  };
+  return options;
+}
+
+// Empty: the address has another form.
+std::string JobOfAddress(const std::string& address, absl::Span<const std::string> roles,
+                         int index) {
+  const absl::string_view host = absl::string_view(address).substr(0, address.find_first_of(".:"));
+  for (const std::string& role : roles) {
+    absl::string_view job = host;
+    if (absl::ConsumeSuffix(&job, absl::StrCat("-", role, "-", index)) && !job.empty()) {
+      return std::string(job);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string JobNameOf(const ClusterSpec& cluster) {
+  const auto of_task = [&](Role role, int index) -> std::string {
+    const TaskAddresses& addresses = cluster.addresses(role);
+    const auto found = addresses.find(index);
+    if (found == addresses.end()) return "";
+    std::vector<std::string> roles = {std::string(RoleName(role))};
+    if (role == Role::kChief) roles.push_back(kMaster);
+    return JobOfAddress(found->second, roles, index);
+  };
+  std::string name = of_task(cluster.self.role, cluster.self.index);
+  for (const Role role : {Role::kChief, Role::kPs, Role::kWorker, Role::kEvaluator}) {
+    for (const auto& entry : cluster.addresses(role)) {
+      if (!name.empty()) return name;
+      name = of_task(role, entry.first);
+    }
+  }
+  return name;
+}
+
+absl::StatusOr<JobDashboard> StartJobDashboard(const RoleContext& context,
+                                               const DashboardFlags& flags,
+                                               const std::string& token, AssetTable assets,
+                                               ChiefService* chief) {
+  JobDashboard job;
+  if (!flags.port.has_value()) return job;
+  if (chief != nullptr) job.actions = ChiefActions(chief);
+  Dashboard::Options options = CommonOptions(context, flags, std::move(assets));
+  options.runs.live = true;
+  options.runs.job_name = JobNameOf(context.cluster);
+  google::protobuf::TextFormat::PrintToString(context.config, &options.runs.config_text);
+  options.actions = job.actions.get();
+  options.token = token;
+  ASSIGN_OR_RETURN(job.dashboard, Dashboard::Start(std::move(options)));
+  return job;
+}
+
+absl::Status ServeRuns(const RoleContext& context, const DashboardFlags& flags, AssetTable assets,
+                       const StopSignal* stop) {
+  if (context.config.checkpoint().model_dir().empty() && flags.runs.empty()) {
+    return absl::InvalidArgumentError(
+        "--serve_only: expected --model_dir or --runs, found neither");
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<Dashboard> dashboard,
+                   Dashboard::Start(CommonOptions(context, flags, std::move(assets))));
+  context.telemetry->ready = true;
+  stop->Wait();
+  *context.result = "stopped";
+  LogInfo("stopped by a signal");
+  return absl::OkStatus();
+}
+
+}  // namespace keelson

@@ -1,0 +1,46 @@
+// The dashboards that a process of the evaluator serves: of its job, or of runs alone.
+#ifndef KEELSON_DASHBOARD_JOB_DASHBOARD_H_
+#define KEELSON_DASHBOARD_JOB_DASHBOARD_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/base/stop_signal.h"
+#include "core/client/chief_service.h"
+#include "core/cluster/cluster_spec.h"
+#include "core/startup/role_program.h"
+#include "dashboard/api/actions.h"
+#include "dashboard/assets.h"
+#include "dashboard/dashboard.h"
+#include "dashboard/dashboard_flags.h"
+
+namespace keelson {
+
+// A dashboard with what it stands on.
+struct JobDashboard {
+  std::unique_ptr<JobActions> actions;
+  std::unique_ptr<Dashboard> dashboard;  // null: not wanted
+};
+
+// The job's name where an address of the cluster has the form of the operator,
+// "JOB-ROLE-INDEX.NAMESPACE.svc:2222" with that task's role and index, the own one first: "JOB".
+// Empty: none has.
+std::string JobNameOf(const ClusterSpec& cluster);
+
+// The dashboard of the job that the process is part of. `chief` may be null; it and the context's
+// telemetry outlive the dashboard. `token`: ReadDashboardToken's. Errors of Dashboard::Start.
+absl::StatusOr<JobDashboard> StartJobDashboard(const RoleContext& context,
+                                               const DashboardFlags& flags,
+                                               const std::string& token, AssetTable assets,
+                                               ChiefService* chief);
+
+// Shows the runs in the model directory and in flags.runs until it is stopped, which is its proper
+// end: OK. INVALID_ARGUMENT: neither was given. Otherwise the errors of Dashboard::Start.
+absl::Status ServeRuns(const RoleContext& context, const DashboardFlags& flags, AssetTable assets,
+                       const StopSignal* stop);
+
+}  // namespace keelson
+
+#endif  // KEELSON_DASHBOARD_JOB_DASHBOARD_H_

@@ -1,0 +1,170 @@
+#include "dashboard/job_dashboard.h"
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/client/chief_service_testing.h"
+#include "core/startup/scrape_testing.h"
+#include "evaluator/evaluator_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kToken[] = "0123456789abcdef";
+
+class EndingChief : public FakeChiefService {
+ public:
+  absl::Status EndTraining(const v1::EndTrainingRequest& request,
+                           v1::EndTrainingResponse*) override {
+    reason = request.reason();
+    return absl::OkStatus();
+  }
+
+  std::string reason;
+};
+
+class JobDashboardTest : public testing::Test {
+ protected:
+  JobDashboardTest() {
+    context_.self = {Role::kEvaluator, 0};
+    context_.config = TinyConfig(FreshDirectory());
+    flags_.port = 0;
+  }
+
+  static nlohmann::json Get(int port, const std::string& target) {
+    const absl::StatusOr<HttpAnswer> answer = AskHttp(port, "GET", target);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->status, 200) << target;
+    return nlohmann::json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
+  }
+  static int EndTraining(int port, const std::string& run, const std::string& token) {
+    const absl::StatusOr<HttpAnswer> answer = AskHttp(
+        port, "POST", "/api/v1/runs/" + run + "/actions/end_training",
+        absl::StrCat("Content-Type: application/json\r\nAuthorization: Bearer ", token, "\r\n"),
+        "{\"reason\":\"good enough\"}");
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer->status;
+  }
+
+  RoleContext context_;
+  DashboardFlags flags_;
+  EndingChief chief_;
+};
+
+TEST_F(JobDashboardTest, WithoutAPortThereIsNone) {
+  flags_.port.reset();
+  const auto job = StartJobDashboard(context_, flags_, kToken, {}, &chief_);
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->dashboard, nullptr);
+}
+
+TEST_F(JobDashboardTest, ShowsTheJobAndFurtherRuns) {
+  flags_.runs = {"before=" + FreshDirectory()};
+  const auto job = StartJobDashboard(context_, flags_, "", {}, &chief_);
+  ASSERT_TRUE(job.ok()) << job.status();
+  const absl::Time limit = absl::Now() + absl::Seconds(20);
+  while (!job->dashboard->loaded() && absl::Now() < limit) std::this_thread::yield();
+  ASSERT_TRUE(job->dashboard->loaded());
+  const nlohmann::json runs = Get(job->dashboard->port(), "/api/v1/runs");
+  ASSERT_TRUE(runs.is_object());
+  EXPECT_EQ(runs.at("read_only"), true);
+  ASSERT_GE(runs.at("runs").size(), 1u);
+  const nlohmann::json& own = runs.at("runs").at(0);
+  EXPECT_EQ(own.at("live"), true);
+  EXPECT_EQ(own.at("model_dir"), context_.config.checkpoint().model_dir());
+  // From this process, for the chief has not written any file yet.
+  const nlohmann::json run =
+      Get(job->dashboard->port(), "/api/v1/runs/" + own.at("id").get<std::string>());
+  EXPECT_EQ(run.at("task").at("kind"), "classification");
+}
+
+TEST_F(JobDashboardTest, TheTokenLetsOthersEndTheTraining) {
+  const auto job = StartJobDashboard(context_, flags_, kToken, {}, &chief_);
+  ASSERT_TRUE(job.ok()) << job.status();
+  const int port = job->dashboard->port();
+  const std::string run = Get(port, "/api/v1/runs").at("runs").at(0).at("id");
+  EXPECT_EQ(EndTraining(port, run, "fedcba9876543210"), 401);
+  EXPECT_EQ(chief_.reason, "");
+  EXPECT_EQ(EndTraining(port, run, kToken), 202);
+  EXPECT_EQ(chief_.reason, "good enough");
+}
+
+TEST_F(JobDashboardTest, WithoutATokenNothingCanBeChanged) {
+  const auto job = StartJobDashboard(context_, flags_, "", {}, &chief_);
+  ASSERT_TRUE(job.ok()) << job.status();
+  const int port = job->dashboard->port();
+  const std::string run = Get(port, "/api/v1/runs").at("runs").at(0).at("id");
+  EXPECT_EQ(EndTraining(port, run, kToken), 403);
+  EXPECT_EQ(chief_.reason, "");
+}
+
+TEST(JobNameOf, IsThatOfTheOperatorsAddresses) {
+  ClusterSpec cluster;
+  cluster.self = {Role::kEvaluator, 0};
+  EXPECT_EQ(JobNameOf(cluster), "");
+  cluster.ps = {{0, "127.0.0.1:2222"}, {1, "my-mnist-ps-1:2222"}};
+  EXPECT_EQ(JobNameOf(cluster), "my-mnist");
+  cluster.chief = {{0, "old-master-0.kubeflow.svc.cluster.local:2222"}};
+  EXPECT_EQ(JobNameOf(cluster), "old");
+  cluster.evaluators = {{0, "mnist-evaluator-0.kubeflow.svc:2222"}};
+  EXPECT_EQ(JobNameOf(cluster), "mnist");
+}
+
+TEST(JobNameOf, OtherAddressesHaveNone) {
+  for (const char* const address :
+       {"", "host", "host:2222", "mnist-ps-1:2222", "mnist-chief-1:2222", "-chief-0:2222",
+        "chief-0:2222", "mnist-chief-00:2222", "a.mnist-chief-0:2222", "[::1]:2222"}) {
+    ClusterSpec cluster;
+    cluster.self = {Role::kWorker, 0};
+    cluster.chief = {{0, address}};
+    EXPECT_EQ(JobNameOf(cluster), "") << address;
+  }
+}
+
+TEST_F(JobDashboardTest, NamesTheRunByTheJob) {
+  context_.config.mutable_checkpoint()->set_model_dir(FreshDirectory() + "/model");
+  context_.cluster.self = context_.self;
+  context_.cluster.evaluators = {{0, "mnist-evaluator-0.kubeflow.svc:2222"}};
+  const auto job = StartJobDashboard(context_, flags_, "", {}, &chief_);
+  ASSERT_TRUE(job.ok()) << job.status();
+  const nlohmann::json own = Get(job->dashboard->port(), "/api/v1/runs").at("runs").at(0);
+  EXPECT_EQ(own.at("id"), "model");
+  EXPECT_EQ(own.at("name"), "mnist");
+}
+
+TEST_F(JobDashboardTest, ServesUntilItIsStopped) {
+  StopSignal stop;
+  testing::internal::CaptureStderr();
+  absl::Status status = absl::UnknownError("not ended");
+  std::thread server([&] { status = ServeRuns(context_, flags_, {}, &stop); });
+  while (!context_.telemetry->ready) std::this_thread::yield();
+  stop.Raise();
+  server.join();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("dashboard on port "));
+}
+
+TEST_F(JobDashboardTest, NothingToServeIsAnError) {
+  context_.config.mutable_checkpoint()->clear_model_dir();
+  const StopSignal stop;
+  const absl::Status status = ServeRuns(context_, flags_, {}, &stop);
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_EQ(status.message(), "--serve_only: expected --model_dir or --runs, found neither");
+}
+
+TEST_F(JobDashboardTest, ADirectoryThatIsNotThereIsAnError) {
+  const StopSignal stop;
+  flags_.runs = {"a=/no/such/run"};
+  const absl::Status status = ServeRuns(context_, flags_, {}, &stop);
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/no/such/run"));
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,7 @@
+#include "dashboard/assets.h"
+
+namespace keelson {
+
+AssetTable EmbeddedDashboardAssets() { return {}; }
+
+}  // namespace keelson

@@ -1,0 +1,39 @@
+// What a run trains: its configuration, read from train_config.textproto, and the model in it.
+#ifndef KEELSON_DASHBOARD_RUNS_RUN_MODEL_H_
+#define KEELSON_DASHBOARD_RUNS_RUN_MODEL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/model/model_spec.h"
+#include "keelson/v1/train_config.pb.h"
+
+namespace keelson {
+
+struct RunModel {
+  v1::TrainConfig config;
+  std::string text;  // of the file
+  ModelSpec spec;
+  // Class names; empty for a regression.
+  std::vector<std::string> classes;
+
+  // "classification", "binary" or "regression"
+  const char* kind() const;
+  int64_t num_parameters() const;
+  // Those that the job itself judges by: early stopping's, then that of the best exports.
+  std::vector<std::string> judged_metrics() const;
+};
+
+// `source_name` stands for the file in messages. INVALID_ARGUMENT: as ParseTrainConfig and
+// InferModelSpec. What has no bearing on the model is not checked: an older or newer program may
+// have written it.
+absl::StatusOr<RunModel> ParseRunModel(const std::string& text, const std::string& source_name);
+
+// MODEL_DIR/train_config.textproto
+std::string RunConfigPath(const std::string& model_dir);
+
+}  // namespace keelson
+
+#endif  // KEELSON_DASHBOARD_RUNS_RUN_MODEL_H_

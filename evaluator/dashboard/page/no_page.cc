@@ -1,7 +1,0 @@
-#include "evaluator/dashboard/assets.h"
-
-namespace keelson {
-
-AssetTable EmbeddedDashboardAssets() { return {}; }
-
-}  // namespace keelson
