@@ -104,7 +104,7 @@ class CheckLayersTest(unittest.TestCase):
         )
         self.assertEqual(len(self.check("worker/worker_test.cc", text)), 1)
         self.assertEqual(len(self.check("worker/domain.cc", text)), 1)
-        self.assert_clean("worker/main.cc", text)
+        self.assert_clean("programs/worker_main.cc", text)
         self.assert_clean("worker/single_process_main.cc", text)
 
     def test_grpc_stays_at_the_edge(self):
@@ -120,7 +120,7 @@ class CheckLayersTest(unittest.TestCase):
                 "core/rpc/channel.cc",
                 "core/client/grpc_chief_client.h",
                 "chief/chief_service.cc",
-                "chief/main.cc",
+                "programs/chief_main.cc",
                 "tests/integration/a_test.cc",
                 "bench/ps_bench.cc",
             ):
@@ -136,9 +136,9 @@ class CheckLayersTest(unittest.TestCase):
             self.assert_clean("core/device/cpu/conv.cc", f"#include <{header}>\n")
 
     def test_cli_includes_no_role_not_even_in_a_main(self):
-        for path in ("cli/ckpt_main.cc", "cli/ctl.cc"):
+        for path in ("programs/keelson_ckpt_main.cc", "cli/ctl.cc"):
             self.assert_found(path, '#include "chief/chief.h"\n', f"{path}:1: cli may not include the role chief: chief/chief.h")
-        self.assertEqual(len(self.check("chief/main.cc", '#include "cli/ctl.h"\n')), 1)
+        self.assertEqual(len(self.check("programs/chief_main.cc", '#include "cli/ctl.h"\n')), 1)
         self.assert_clean("cli/ctl.cc", '#include "core/client/chief_service.h"\n')
 
     def test_libzip_stays_behind_npz(self):
@@ -147,7 +147,7 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_httplib_stays_behind_the_exchange(self):
         self.assert_clean("core/http/exchange.cc", "#include <httplib.h>\n")
-        for path in ("core/http/server.cc", "core/startup/role_program.cc", "dashboard/api/api.cc", "ps_server/main.cc"):
+        for path in ("core/http/server.cc", "core/startup/role_program.cc", "dashboard/api/api.cc", "programs/ps_server_main.cc"):
             self.assertEqual(len(self.check(path, "#include <httplib.h>\n")), 1, path)
 
     def test_tensors_know_no_protos(self):
@@ -166,7 +166,7 @@ class CheckLayersTest(unittest.TestCase):
             self.assertIn("worker/a.cc:2: locks come from core/base/mutex.h", found[0])
             self.assert_clean("core/base/mutex.h", f"{code}\n")
         self.assertEqual(len(self.check("worker/a.cc", '#include "absl/synchronization/mutex.h"\n')), 1)
-        self.assert_clean("worker/main.cc", '#include "absl/synchronization/mutex.h"\n')
+        self.assert_clean("programs/worker_main.cc", '#include "absl/synchronization/mutex.h"\n')
 
     def test_comments_and_strings_are_no_code(self):
         self.assert_clean("worker/a.cc", '// Not absl::Mutex.\nLog("std::mutex");\n')

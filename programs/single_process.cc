@@ -1,4 +1,4 @@
-#include "chief/single_process_main.h"
+#include "programs/single_process.h"
 
 #include <memory>
 #include <string>

@@ -6,11 +6,11 @@
 
 #include "absl/synchronization/mutex.h"
 #include "chief/chief_role.h"
-#include "chief/single_process_main.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/startup/role_program.h"
 #include "dashboard/dashboard_flags.h"
+#include "programs/single_process.h"
 #include "worker/worker_role.h"
 
 namespace keelson {

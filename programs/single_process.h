@@ -1,6 +1,6 @@
 // A job without a cluster: all four roles in this process, over in-process clients.
-#ifndef KEELSON_CHIEF_SINGLE_PROCESS_MAIN_H_
-#define KEELSON_CHIEF_SINGLE_PROCESS_MAIN_H_
+#ifndef KEELSON_PROGRAMS_SINGLE_PROCESS_H_
+#define KEELSON_PROGRAMS_SINGLE_PROCESS_H_
 
 #include "absl/status/status.h"
 #include "chief/chief_role.h"
@@ -20,4 +20,4 @@ absl::Status RunSingleProcess(const RoleContext& context, const ChiefFlags& chie
 
 }  // namespace keelson
 
-#endif  // KEELSON_CHIEF_SINGLE_PROCESS_MAIN_H_
+#endif  // KEELSON_PROGRAMS_SINGLE_PROCESS_H_
