@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "chief/chief_role.h"
+#include "chief/lifecycle/chief_role.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/startup/role_program.h"

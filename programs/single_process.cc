@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "chief/chief_metrics.h"
+#include "chief/lifecycle/chief_metrics.h"
 #include "core/base/status_macros.h"
 #include "core/client/sharded_parameter_client.h"
 #include "core/model/model_spec.h"

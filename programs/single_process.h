@@ -3,7 +3,7 @@
 #define KEELSON_PROGRAMS_SINGLE_PROCESS_H_
 
 #include "absl/status/status.h"
-#include "chief/chief_role.h"
+#include "chief/lifecycle/chief_role.h"
 #include "core/startup/role_program.h"
 #include "dashboard/dashboard_flags.h"
 #include "worker/worker_role.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "absl/synchronization/mutex.h"
-#include "chief/chief_role.h"
+#include "chief/lifecycle/chief_role.h"
 #include "core/base/status_macros.h"
 #include "core/startup/done_watcher.h"
 #include "core/startup/health.h"

@@ -55,7 +55,7 @@ class CheckLayersTest(unittest.TestCase):
             '#include "core/base/log.h"\n#include "core/tensor/tensor.h"\n#include "core/device/device.h"\n'
             '#include "keelson/v1/train_config.pb.h"\n',
         )
-        self.assert_clean("tests/e2e/job_test.cc", '#include "worker/worker.h"\n#include "chief/chief.h"\n')
+        self.assert_clean("tests/e2e/job_test.cc", '#include "worker/worker.h"\n#include "chief/lifecycle/chief.h"\n')
 
     def test_upward_include_with_its_line(self):
         self.assert_found(
@@ -98,9 +98,9 @@ class CheckLayersTest(unittest.TestCase):
         self.assertIn("core/cluster/c.h:2: core/cluster and core/checkpoint include each other", rules[1])
 
     def test_roles_keep_apart_but_for_mains(self):
-        text = '#include "chief/chief.h"\n'
+        text = '#include "chief/lifecycle/chief.h"\n'
         self.assert_found(
-            "worker/worker.h", text, "worker/worker.h:1: the role worker may not include the role chief: chief/chief.h"
+            "worker/worker.h", text, "worker/worker.h:1: the role worker may not include the role chief: chief/lifecycle/chief.h"
         )
         self.assertEqual(len(self.check("worker/worker_test.cc", text)), 1)
         self.assertEqual(len(self.check("worker/domain.cc", text)), 1)
@@ -110,7 +110,7 @@ class CheckLayersTest(unittest.TestCase):
     def test_grpc_stays_at_the_edge(self):
         for text in ("#include <grpcpp/server.h>\n", '#include "keelson/v1/chief_service.grpc.pb.h"\n'):
             for path in (
-                "chief/coordinator.h",
+                "chief/coordination/coordinator.h",
                 "core/client/parameter_client.h",
                 "core/cluster/a.cc",
                 "worker/a_test.cc",
@@ -137,7 +137,7 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_cli_includes_no_role_not_even_in_a_main(self):
         for path in ("programs/keelson_ckpt_main.cc", "cli/ctl.cc"):
-            self.assert_found(path, '#include "chief/chief.h"\n', f"{path}:1: cli may not include the role chief: chief/chief.h")
+            self.assert_found(path, '#include "chief/lifecycle/chief.h"\n', f"{path}:1: cli may not include the role chief: chief/lifecycle/chief.h")
         self.assertEqual(len(self.check("programs/chief_main.cc", '#include "cli/ctl.h"\n')), 1)
         self.assert_clean("cli/ctl.cc", '#include "core/client/chief_service.h"\n')
 

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "chief/coordinator.h"
-#include "chief/reporter.h"
-#include "chief/run_files.h"
+#include "chief/coordination/coordinator.h"
+#include "chief/reporting/reporter.h"
+#include "chief/reporting/run_files.h"
 #include "core/cluster/placement.h"
 #include "core/device/device_factory.h"
 #include "core/model/model_spec.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "chief/chief_role.h"
+#include "chief/lifecycle/chief_role.h"
 #include "core/base/random.h"
 #include "core/client/grpc_chief_service.h"
 #include "core/client/grpc_parameter_service.h"

@@ -12,8 +12,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "chief/chief.h"
-#include "chief/chief_grpc_service.h"
+#include "chief/lifecycle/chief.h"
+#include "chief/service/chief_grpc_service.h"
 #include "core/base/stop_signal.h"
 #include "core/device/device_group.h"
 #include "core/rpc/server.h"

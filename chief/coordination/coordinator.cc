@@ -1,0 +1,419 @@
+#include "chief/coordination/coordinator.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/config/train_config.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::Duration kLongestWait = absl::Milliseconds(100);
+
+// Seconds since 2020: attempts of a later chief are greater than those of an earlier one.
+uint32_t FirstAttempt(const Clock* clock) {
+  const absl::Duration since = clock->Now() - absl::FromUnixSeconds(1'577'836'800);
+  return static_cast<uint32_t>(
+      std::clamp<int64_t>(absl::ToInt64Seconds(since), 1, std::numeric_limits<int32_t>::max()));
+}
+
+void LogEnd(const Member& member, absl::Duration lease) {
+  const std::string name = absl::StrCat(member.task.ToString(), " (", member.peer, ")");
+  if (member.state == Member::kLost) {
+    LogWarning("lost ", name, ": not heard of for ", absl::FormatDuration(lease));
+  } else if (member.state == Member::kReplaced) {
+    LogWarning(name, " was replaced by a new process");
+  } else {
+    LogInfo(member.task.ToString(), " left");
+  }
+}
+
+}  // namespace
+
+Coordinator::Coordinator(const Options& options, const Clock* clock)
+    : options_(options),
+      clock_(clock),
+      membership_(clock, options.lease, std::min(options.takeover_after, options.lease)),
+      first_attempt_(FirstAttempt(clock)) {
+  status_.mode = options.mode;
+}
+
+absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, uint64_t incarnation,
+                                                            uint64_t config_hash, std::string peer,
+                                                            absl::Span<const HeldLease> held,
+                                                            std::string device) {
+  if (config_hash != options_.config_hash) {
+    const absl::Status mismatch = ConfigMismatch(options_.config_hash, config_hash,
+                                                 absl::StrCat(task.ToString(), " (", peer, ")"));
+    LogError("refused: ", mismatch.message());
+    return mismatch;
+  }
+  MutexLock lock(&mu_);
+  if (!held.empty() && status_.phase == JobPhase::kWaitingForServers) {
+    return absl::UnavailableError("the chief does not know yet how the job goes on; ask again");
+  }
+  const Member* const known = membership_.Find(task);
+  const bool joins =
+      known == nullptr || known->incarnation != incarnation || known->state != Member::kAlive;
+  const absl::Status registered = membership_.Register(task, incarnation, peer, std::move(device));
+  NoticeEnds();
+  RETURN_IF_ERROR(registered);
+  std::vector<uint64_t> kept = ClaimLeases(task, incarnation, held);
+  if (joins) {
+    LogInfo(task.ToString(), " joined (", peer, ")",
+            held.empty() ? "" : absl::StrCat(" with ", kept.size(), " work leases"));
+    RequestMemory();
+  }
+  changed_.NotifyAll();
+  return kept;
+}
+
+std::vector<uint64_t> Coordinator::ClaimLeases(Task task, uint64_t incarnation,
+                                               absl::Span<const HeldLease> held) {
+  std::vector<uint64_t> kept;
+  if (!work_.has_value()) return kept;
+  std::vector<uint64_t> superseded;
+  for (const HeldLease& lease : held) {
+    if (work_->Claim(incarnation, lease, resumed_, &superseded)) kept.push_back(lease.id);
+  }
+  const int64_t unheard_of = work_->ReleaseUnconfirmed(incarnation);
+  if (unheard_of > 0) {
+    LogInfo(unheard_of, " steps never reached ", task.ToString(), " and go to others");
+  }
+  for (const uint64_t loser : superseded) membership_.Lose(loser);
+  NoticeEnds();
+  return kept;
+}
+
+absl::StatusOr<ModelLocation> Coordinator::WaitForModel(Task task, uint64_t incarnation,
+                                                        absl::Duration max_wait) {
+  MutexLock lock(&mu_);
+  const absl::Duration until = clock_->Monotonic() + max_wait;
+  while (true) {
+    RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
+    if (status_.phase == JobPhase::kFailed) {
+      return absl::FailedPreconditionError(absl::StrCat("the chief has given up: ", status_.error));
+    }
+    if (model_.has_value()) return *model_;
+    if (clock_->Monotonic() >= until) {
+      return absl::DeadlineExceededError("the servers do not hold the model yet");
+    }
+    WaitBriefly(until);
+  }
+}
+
+absl::Status Coordinator::Heartbeat(Task task, uint64_t incarnation, const WorkerReport& report) {
+  MutexLock lock(&mu_);
+  return AcceptReport(task, incarnation, report);
+}
+
+absl::Status Coordinator::AcceptReport(Task task, uint64_t incarnation,
+                                       const WorkerReport& report) {
+  RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
+  if (!work_.has_value()) return absl::OkStatus();
+  for (const WorkerReport::LeaseProgress& lease : report.leases) {
+    const absl::Status status = work_->Complete(incarnation, lease.lease_id, lease.completed);
+    // A lease that was taken back: its steps belong to others now.
+    if (!status.ok() && status.code() != absl::StatusCode::kAborted) return status;
+  }
+  for (const WorkerReport::StepLoss& loss : report.losses) losses_->Add(loss.step, loss.loss);
+  status_.totals.AddSums(report);
+  status_.workers[task].AddSums(report);
+  changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<WorkLease>> Coordinator::AcquireWork(Task task, uint64_t incarnation,
+                                                                  const WorkerReport& report,
+                                                                  absl::Duration max_wait,
+                                                                  uint64_t sequence) {
+  MutexLock lock(&mu_);
+  RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
+  const bool repeated = sequence != 0 && sequence <= requests_[incarnation].newest;
+  RETURN_IF_ERROR(AcceptReport(task, incarnation,
+                               repeated ? WorkerReport{report.leases, report.losses} : report));
+  requests_[incarnation].newest = std::max(requests_[incarnation].newest, sequence);
+  const absl::Duration until = clock_->Monotonic() + max_wait;
+  while (true) {
+    // Its membership may end while it waits, and what is known of its requests with it.
+    RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
+    Requests& requests = requests_[incarnation];
+    if (sequence < requests.newest) return std::nullopt;
+    if (status_.phase > JobPhase::kTraining || Trained()) return std::nullopt;
+    if (sequence != 0 && sequence == requests.granted) return requests.lease;
+    std::optional<WorkLease> lease = GrantLease(incarnation);
+    if (lease.has_value()) {
+      requests.granted = sequence;
+      requests.lease = lease;
+      return lease;
+    }
+    if (clock_->Monotonic() >= until) return std::nullopt;
+    WaitBriefly(until);
+  }
+}
+
+std::optional<WorkLease> Coordinator::GrantLease(uint64_t incarnation) {
+  if (!work_.has_value() || membership_.AnyAway(Role::kWorker)) return std::nullopt;
+  std::optional<WorkLease> lease =
+      work_->Grant(incarnation, TicketsFor(incarnation), membership_.NumAlive(Role::kWorker));
+  if (lease.has_value()) {
+    paces_[incarnation] = {clock_->Monotonic(), static_cast<int64_t>(lease->tickets.size())};
+  }
+  return lease;
+}
+
+absl::StatusOr<bool> Coordinator::Admit(Task task, uint64_t incarnation, uint64_t lease_id,
+                                        int64_t step, uint32_t attempt) {
+  MutexLock lock(&mu_);
+  RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
+  return work_.has_value() && work_->Admit(incarnation, lease_id, step, attempt);
+}
+
+int64_t Coordinator::TicketsFor(uint64_t incarnation) {
+  int64_t tickets = 1;
+  const auto pace = paces_.find(incarnation);
+  if (pace != paces_.end()) {
+    const double took = absl::ToDoubleSeconds(clock_->Monotonic() - pace->second.granted_at);
+    const double wanted = absl::ToDoubleSeconds(options_.work_per_lease);
+    tickets = static_cast<int64_t>(static_cast<double>(pace->second.tickets) * wanted /
+                                   std::max(took, 1e-3));
+    // At most a doubling: the batcher asks ahead, so the first times measured are too short.
+    tickets = std::min(tickets, pace->second.tickets * 2);
+  }
+  // Towards the end in small portions, so that all finish together.
+  const auto workers = static_cast<int64_t>(std::max<size_t>(1, paces_.size()));
+  const WorkLedger& ledger = work_->ledger();
+  const int64_t left = ledger.options().max_steps - ledger.completed_steps();
+  return std::clamp<int64_t>(std::min(tickets, left / (2 * workers)), 1,
+                             options_.max_tickets_per_lease);
+}
+
+absl::Status Coordinator::Leave(Task task, uint64_t incarnation, const WorkerReport& report) {
+  MutexLock lock(&mu_);
+  RETURN_IF_ERROR(AcceptReport(task, incarnation, report));
+  RETURN_IF_ERROR(membership_.Leave(task, incarnation));
+  NoticeEnds();
+  return absl::OkStatus();
+}
+
+absl::Status Coordinator::EndTraining(std::string reason) {
+  MutexLock lock(&mu_);
+  if (work_.has_value() && !work_->end_reason().empty()) return absl::OkStatus();
+  if (!work_.has_value() || status_.phase != JobPhase::kTraining || Trained()) {
+    return absl::FailedPreconditionError("end of training: the job does not train");
+  }
+  const WorkLedger& ledger = work_->ledger();
+  LogInfo("training is to end early, after ", ledger.completed_steps(), " of ",
+          ledger.options().max_steps, " steps: ", reason);
+  work_->EndEarly(std::move(reason));
+  RequestMemory();
+  changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
+void Coordinator::AcknowledgeEvaluation(int64_t step,
+                                        const std::map<std::string, double>& metrics) {
+  MutexLock lock(&mu_);
+  if (step < status_.evaluated_step) return;
+  status_.evaluated_step = step;
+  status_.evaluation = metrics;
+  changed_.NotifyAll();
+}
+
+void Coordinator::StartTraining(ModelLocation model, WorkLedger ledger) {
+  MutexLock lock(&mu_);
+  BeginTraining(std::move(model), std::move(ledger));
+}
+
+void Coordinator::BeginTraining(ModelLocation model, WorkLedger ledger) {
+  model_ = std::move(model);
+  losses_.emplace(ledger.completed_steps(), options_.loss_interval);
+  const ConsistencyMode mode = ModeOf(ledger.origin());
+  const std::string end_reason = EndReasonOf(ledger.origin());
+  work_.emplace(std::move(ledger), mode, first_attempt_);
+  if (!end_reason.empty()) work_->EndEarly(end_reason);
+  status_.phase = JobPhase::kTraining;
+  RequestMemory();
+  changed_.NotifyAll();
+}
+
+std::optional<Coordinator::Round> Coordinator::WaitForRound(absl::Duration max_wait,
+                                                            const StopSignal* stop) {
+  MutexLock lock(&mu_);
+  const absl::Duration until = clock_->Monotonic() + max_wait;
+  while (true) {
+    if (work_.has_value() && work_->StagedRound().has_value()) return work_->StagedRound();
+    if (clock_->Monotonic() >= until || (stop != nullptr && stop->raised())) return std::nullopt;
+    WaitBriefly(until);
+  }
+}
+
+void Coordinator::RoundCommitted(const Round& round) {
+  MutexLock lock(&mu_);
+  if (work_.has_value() && work_->RoundCommitted(round)) changed_.NotifyAll();
+}
+
+void Coordinator::RoundFailed(const Round& round) {
+  MutexLock lock(&mu_);
+  if (!work_.has_value() || !work_->RoundFailed(round)) return;
+  LogWarning("step ", round.step, " is tried again: a server has lost its gradients");
+  changed_.NotifyAll();
+}
+
+absl::Status Coordinator::SetMode(const ConsistencyMode& mode) {
+  MutexLock lock(&mu_);
+  if (!work_.has_value() || status_.phase != JobPhase::kTraining) {
+    return absl::FailedPreconditionError("consistency mode: the job does not train");
+  }
+  LogInfo("consistency mode: from ", work_->mode().ToString(), " to ", mode.ToString());
+  work_->SetMode(mode);
+  RequestMemory();
+  changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
+ConsistencyMode Coordinator::mode() const {
+  MutexLock lock(&mu_);
+  return work_.has_value() ? work_->mode() : options_.mode;
+}
+
+void Coordinator::SetPhase(JobPhase phase) {
+  MutexLock lock(&mu_);
+  status_.phase = phase;
+  changed_.NotifyAll();
+}
+
+void Coordinator::SetSnapshotStep(int64_t step) {
+  MutexLock lock(&mu_);
+  status_.snapshot_step = step;
+}
+
+void Coordinator::SetFigures(const Figures& newest) {
+  MutexLock lock(&mu_);
+  status_.newest = newest;
+}
+
+void Coordinator::Fail(const absl::Status& error) {
+  MutexLock lock(&mu_);
+  status_.phase = JobPhase::kFailed;
+  status_.error = std::string(error.message());
+  changed_.NotifyAll();
+}
+
+void Coordinator::ExpireLeases() {
+  MutexLock lock(&mu_);
+  membership_.ExpireLeases();
+  NoticeEnds();
+}
+
+void Coordinator::NoticeEnds() {
+  for (const Member& member : membership_.TakeEnded()) {
+    LogEnd(member, options_.lease);
+    paces_.erase(member.incarnation);
+    requests_.erase(member.incarnation);
+    newly_retired_.push_back(member.incarnation);
+    if (work_.has_value()) {
+      work_->Forget(member.incarnation);
+      work_->Touch();
+    }
+    changed_.NotifyAll();
+  }
+}
+
+bool Coordinator::Trained() const {
+  if (!work_.has_value() || !work_->Done()) return false;
+  // Those that are expected back may hold steps of which these books know nothing.
+  return work_->ledger().Done() || !membership_.AnyAway(Role::kWorker);
+}
+
+int64_t Coordinator::WaitForSteps(int64_t step, absl::Duration until, const StopSignal& stop) {
+  MutexLock lock(&mu_);
+  const WorkLedger& ledger = work_->ledger();
+  while (ledger.completed_steps() < step && !Trained() && status_.totals.non_finite_losses == 0 &&
+         clock_->Monotonic() < until && !stop.raised()) {
+    WaitBriefly(until);
+  }
+  return ledger.completed_steps();
+}
+
+bool Coordinator::WaitForEvaluation(int64_t step, absl::Duration timeout, const StopSignal& stop) {
+  MutexLock lock(&mu_);
+  const absl::Duration until = clock_->Monotonic() + timeout;
+  while (status_.evaluated_step < step) {
+    if (clock_->Monotonic() >= until || stop.raised()) return false;
+    WaitBriefly(until);
+  }
+  return true;
+}
+
+bool Coordinator::WaitUntilAlone(absl::Duration timeout) {
+  MutexLock lock(&mu_);
+  const absl::Duration until = clock_->Monotonic() + timeout;
+  while (!EveryoneLeft()) {
+    if (clock_->Monotonic() >= until) return false;
+    WaitBriefly(until);
+  }
+  return true;
+}
+
+bool Coordinator::EveryoneLeft() const {
+  const std::vector<Member> members = membership_.Members();
+  return std::none_of(members.begin(), members.end(),
+                      [](const Member& member) { return !member.over(); });
+}
+
+void Coordinator::WaitBriefly(absl::Duration until) {
+  changed_.WaitFor(&mu_, std::min(kLongestWait, until - clock_->Monotonic()));
+}
+
+std::optional<LossCurve::Point> Coordinator::TakeLossPoint() {
+  MutexLock lock(&mu_);
+  if (!losses_.has_value()) return std::nullopt;
+  return losses_->TakeComplete(work_->ledger().FirstUnfinishedStep());
+}
+
+std::optional<LossCurve::Point> Coordinator::TakeLastLossPoint() {
+  MutexLock lock(&mu_);
+  return losses_.has_value() ? losses_->TakeRest() : std::nullopt;
+}
+
+v1::JobState Coordinator::LedgerState() const {
+  MutexLock lock(&mu_);
+  v1::JobState state = work_->ToState();
+  state.set_config_hash(options_.config_hash);
+  return state;
+}
+
+Coordinator::Status Coordinator::GetStatus() const {
+  MutexLock lock(&mu_);
+  Status status = status_;
+  status.members = membership_.Members();
+  if (work_.has_value()) FillWork(&status);
+  return status;
+}
+
+void Coordinator::FillWork(Status* status) const {
+  status->trained = Trained();
+  status->end_reason = work_->end_reason();
+  status->step = work_->ledger().completed_steps();
+  status->max_steps = work_->ledger().options().max_steps;
+  status->epoch = work_->ledger().epochs_completed();
+  status->mode = work_->mode();
+  status->next_mode = work_->next_mode();
+}
+
+JobPhase Coordinator::phase() const {
+  MutexLock lock(&mu_);
+  return status_.phase;
+}
+
+bool Coordinator::AnyAlive(Role role) const {
+  MutexLock lock(&mu_);
+  return membership_.AnyAlive(role);
+}
+
+}  // namespace keelson

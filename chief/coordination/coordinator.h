@@ -1,0 +1,292 @@
+// The state of the job: who takes part, what work is out, how far training is. The one place that
+// decides; knows neither messages nor transport.
+#ifndef KEELSON_CHIEF_COORDINATION_COORDINATOR_H_
+#define KEELSON_CHIEF_COORDINATION_COORDINATOR_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "chief/coordination/loss_curve.h"
+#include "chief/coordination/membership.h"
+#include "chief/coordination/work_dispatcher.h"
+#include "chief/coordination/work_ledger.h"
+#include "chief/coordination/worker_report.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "core/base/stop_signal.h"
+#include "core/cluster/consistency.h"
+#include "core/cluster/placement.h"
+#include "keelson/v1/checkpoint.pb.h"
+
+namespace keelson {
+
+// See JobPhase in chief_service.proto.
+enum class JobPhase { kWaitingForServers, kTraining, kFinishing, kEvaluating, kDone, kFailed };
+
+// Where the variables live.
+struct ModelLocation {
+  Placement placement;
+  std::vector<std::string> ps_addresses;  // by shard
+};
+
+// Thread-safe.
+class Coordinator {
+ public:
+  struct Options {
+    uint64_t config_hash = 0;
+    // A member that has not been heard of for so long is lost.
+    absl::Duration lease = absl::Seconds(10);
+    // Work is leased for about this long at the worker's newest speed.
+    absl::Duration work_per_lease = absl::Milliseconds(500);
+    int64_t max_tickets_per_lease = 64;
+    // Steps between two points of the loss curve.
+    int64_t loss_interval = 100;
+    // A new process of a task may replace one that has not been heard of for so long.
+    absl::Duration takeover_after = absl::Seconds(1);
+    // As configured (TrainConfig.consistency.mode).
+    ConsistencyMode mode = {};
+  };
+
+  // Over the newest reporting interval.
+  using Figures = TrainingFigures;
+
+  struct Status {
+    JobPhase phase = JobPhase::kWaitingForServers;
+    std::string error;
+    // Training is over: no step is under way, and none is to come.
+    bool trained = false;
+    // Why training ends early; empty: it does not.
+    std::string end_reason;
+    int64_t step = 0;
+    int64_t max_steps = 0;
+    double epoch = 0;
+    int64_t snapshot_step = 0;
+    // Sums since the start of this process, in all and of each worker.
+    WorkerReport totals;
+    std::map<Task, WorkerReport> workers;
+    // The mode in force, and the one that waits for the steps under way.
+    ConsistencyMode mode = {};
+    std::optional<ConsistencyMode> next_mode;
+    Figures newest;
+    std::vector<Member> members;
+    int64_t evaluated_step = -1;
+    std::map<std::string, double> evaluation;
+  };
+
+  // A step of synchronous mode whose gradients are to be applied: {step, attempt, contributions}.
+  using Round = SyncRounds::Round;
+
+  // See BookVersions in chief_service.proto.
+  struct BookVersions {
+    uint64_t current = 0;
+    uint64_t stored = 0;
+  };
+
+  Coordinator(const Options& options, const Clock* clock);
+
+  // ---- What members ask for.
+
+  // Joins, or joins again with what the caller still holds, also of a predecessor's leases. Returns
+  // which of these leases are still the caller's.
+  // FAILED_PRECONDITION: another configuration. ALREADY_EXISTS, ABORTED: see Membership.
+  // UNAVAILABLE: it is not known yet how the job goes on, and with it what becomes of `held`.
+  absl::StatusOr<std::vector<uint64_t>> Register(Task task, uint64_t incarnation,
+                                                 uint64_t config_hash, std::string peer,
+                                                 absl::Span<const HeldLease> held = {},
+                                                 std::string device = "");
+
+  // DEADLINE_EXCEEDED: not known within `max_wait`. ABORTED: not a member. FAILED_PRECONDITION:
+  // the job has failed; the text has the reason.
+  absl::StatusOr<ModelLocation> WaitForModel(Task task, uint64_t incarnation,
+                                             absl::Duration max_wait);
+
+  // ABORTED: not a member; see Membership.
+  absl::Status Heartbeat(Task task, uint64_t incarnation, const WorkerReport& report);
+
+  // Nothing: no work within `max_wait`, or none left; see phase(). ABORTED as in Heartbeat.
+  // A `sequence` that is not 0 rises with each new request of an incarnation. A request that comes
+  // again gets the lease that the first one was granted, and its sums are not counted again; one
+  // that has been overtaken by a newer gets nothing. So no work is leased to nobody.
+  absl::StatusOr<std::optional<WorkLease>> AcquireWork(Task task, uint64_t incarnation,
+                                                       const WorkerReport& report,
+                                                       absl::Duration max_wait,
+                                                       uint64_t sequence = 0);
+
+  // Whether the gradient of a synchronous ticket counts. ABORTED as in Heartbeat.
+  absl::StatusOr<bool> Admit(Task task, uint64_t incarnation, uint64_t lease_id, int64_t step,
+                             uint32_t attempt);
+
+  // ABORTED: not a member.
+  absl::Status Leave(Task task, uint64_t incarnation, const WorkerReport& report);
+
+  // Nothing more is handed out, and training is over with the steps under way. The first `reason`
+  // (not empty) stays; once training ends early, another call changes nothing.
+  // FAILED_PRECONDITION: the job does not train.
+  absl::Status EndTraining(std::string reason);
+
+  void AcknowledgeEvaluation(int64_t step, const std::map<std::string, double>& metrics);
+
+  // ---- What the chief does.
+
+  // Begins to hand out work. The mode is the ledger's, if its books are of this configuration and
+  // name one, else the configured one.
+  void StartTraining(ModelLocation model, WorkLedger ledger);
+
+  // Goes on where a predecessor was. `ledger` has its books (WorkLedger::FromMemory; FromState
+  // where a snapshot is newer than every memory). The memory's members are expected back with their
+  // leases; nothing is handed out until each has registered or is lost. What else the memory has is
+  // taken over: retired memberships, the newest snapshot, the newest evaluation.
+  // Call RaiseAttempt and NoteCommittedRounds before it.
+  void Resume(ModelLocation model, WorkLedger ledger, const v1::ChiefMemory& memory);
+
+  // A predecessor's rounds are known to have come as far as this attempt
+  // (ShardStatus.open_attempt): the attempts from here on are far greater, so that none comes again
+  // which nobody has heard of. Where nothing is known they begin with the seconds since 2020.
+  void RaiseAttempt(uint32_t at_least);
+
+  // The newest round that a server has committed (ShardStatus.committed_round). The memory may be
+  // older; rounds up to this one are done. Servers that hold the round's pushes without having
+  // committed it (open_round is it) are to be told to (CommitRound with the mode's
+  // replicas_to_aggregate) before training goes on.
+  void NoteCommittedRounds(int64_t newest);
+
+  // What to leave at the servers, with version `job.book_version`. Before training: nothing but
+  // members.
+  v1::ChiefMemory Memory() const;
+  // The servers hold the memory of this version.
+  void NoteStored(uint64_t version);
+  // Something happened that a successor must not miss (a member joined, the mode was changed) and
+  // is in no stored memory (NoteStored): store one at once.
+  bool MemoryUrgent() const;
+  // Waits until the servers hold what a successor must not miss. False: not within `longest`, of
+  // real time.
+  bool WaitUntilStored(absl::Duration longest);
+
+  // Memberships that ended since the last call, each once. The servers are to refuse their pushes
+  // from then on; then HandOn gives their work to others, and not before.
+  std::vector<uint64_t> TakeRetired();
+  void HandOn(absl::Span<const uint64_t> incarnations);
+  // All memberships that are over, for a server that was restarted; also those of a predecessor.
+  std::vector<uint64_t> AllRetired() const;
+
+  // Synchronous mode: a round whose pushes are all at the servers, to be committed there. The same
+  // one is returned until it is reported as committed or failed, so pause before trying it again.
+  // Nothing: there is none within `max_wait`, or until `stop` (may be null), which is
+  // looked at as by WaitForSteps.
+  std::optional<Round> WaitForRound(absl::Duration max_wait, const StopSignal* stop = nullptr);
+  // At least one server has applied it; one that could not was restarted, and lacks it as it lacks
+  // all since its snapshot. Counts the step.
+  void RoundCommitted(const Round& round);
+  // No server has applied it, and one cannot: its pushes are asked for again as a new attempt.
+  void RoundFailed(const Round& round);
+
+  // Takes effect when the steps under way are done; between async and bounded staleness at once.
+  // FAILED_PRECONDITION: the job does not train.
+  absl::Status SetMode(const ConsistencyMode& mode);
+  // The one in force.
+  ConsistencyMode mode() const;
+
+  void SetPhase(JobPhase phase);
+  void SetSnapshotStep(int64_t step);
+  void SetFigures(const Figures& newest);
+  // Ends the job for everybody with this reason.
+  void Fail(const absl::Status& error);
+
+  // Loses the members whose lease has passed. Their work stays theirs until HandOn.
+  void ExpireLeases();
+
+  // Waits until `step` steps are completed, or training is over, or a loss is reported that is not
+  // finite, or `until` on the clock's monotonic time, or `stop`; looks at `stop` and the clock at
+  // least every 100 ms of real time. Returns completed steps. Call after StartTraining.
+  int64_t WaitForSteps(int64_t step, absl::Duration until, const StopSignal& stop);
+
+  // Waits for an acknowledgement of `step`. False: not within `timeout`, or `stop` was raised.
+  bool WaitForEvaluation(int64_t step, absl::Duration timeout, const StopSignal& stop);
+
+  // Waits until no member is alive. False: not within `timeout`.
+  bool WaitUntilAlone(absl::Duration timeout);
+
+  // The next point of the loss curve; nothing: not yet. See LossCurve.
+  std::optional<LossCurve::Point> TakeLossPoint();
+  std::optional<LossCurve::Point> TakeLastLossPoint();
+
+  // For a snapshot: the books of the work, with the configuration's hash and the mode.
+  v1::JobState LedgerState() const;
+
+  // ---- What anyone may look at.
+
+  Status GetStatus() const;
+  JobPhase phase() const;
+  bool AnyAlive(Role role) const;
+  BookVersions books() const;
+  absl::Duration lease() const { return options_.lease; }
+
+ private:
+  // How fast a worker has been, for the size of its next lease.
+  struct Pace {
+    absl::Duration granted_at;
+    int64_t tickets = 0;
+  };
+  // What an incarnation has asked for: its newest request, and the lease that answered `granted`.
+  struct Requests {
+    uint64_t newest = 0;
+    uint64_t granted = 0;
+    std::optional<WorkLease> lease;
+  };
+
+  absl::Status AcceptReport(Task task, uint64_t incarnation, const WorkerReport& report)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What `held` and the books say of each other; returns the leases that are the member's.
+  std::vector<uint64_t> ClaimLeases(Task task, uint64_t incarnation,
+                                    absl::Span<const HeldLease> held)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::optional<WorkLease> GrantLease(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  int64_t TicketsFor(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Follows up on memberships that are over.
+  void NoticeEnds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The steps, with the rest of the status that comes from the books.
+  void FillWork(Status* status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RaiseAttemptBeyond(uint32_t known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void BeginTraining(ModelLocation model, WorkLedger ledger) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  ConsistencyMode ModeOf(const v1::JobState& origin) const;
+  // The books' reason to end training, if they are of this configuration.
+  std::string EndReasonOf(const v1::JobState& origin) const;
+  // A successor must not miss what has just changed.
+  void RequestMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Trained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool EveryoneLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // One wait of at most 100 ms, and not beyond `until`.
+  void WaitBriefly(absl::Duration until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const Options options_;
+  const Clock* const clock_;
+
+  mutable Mutex mu_;
+  CondVar changed_;
+  Membership membership_ ABSL_GUARDED_BY(mu_);
+  std::optional<ModelLocation> model_ ABSL_GUARDED_BY(mu_);
+  // From the start of training on.
+  std::optional<WorkDispatcher> work_ ABSL_GUARDED_BY(mu_);
+  std::optional<LossCurve> losses_ ABSL_GUARDED_BY(mu_);
+  // By incarnation, of members.
+  std::map<uint64_t, Pace> paces_ ABSL_GUARDED_BY(mu_);
+  std::map<uint64_t, Requests> requests_ ABSL_GUARDED_BY(mu_);
+  // Memberships that are over and were not told by TakeRetired.
+  std::vector<uint64_t> newly_retired_ ABSL_GUARDED_BY(mu_);
+  // Training goes on where a predecessor was.
+  bool resumed_ ABSL_GUARDED_BY(mu_) = false;
+  uint32_t first_attempt_ ABSL_GUARDED_BY(mu_);
+  int64_t committed_rounds_ ABSL_GUARDED_BY(mu_) = -1;
+  uint64_t stored_version_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t urgent_version_ ABSL_GUARDED_BY(mu_) = 0;
+  Status status_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_COORDINATION_COORDINATOR_H_

@@ -1,0 +1,151 @@
+// What outlives a chief: its memory, and who may work on once it is followed by another.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "chief/coordination/coordinator.h"
+#include "core/base/log.h"
+#include "core/cluster/task_proto.h"
+
+namespace keelson {
+namespace {
+
+// More than a chief may have had beyond those that are in its memory or at a server.
+constexpr uint32_t kUnheardOfAttempts = 1000;
+
+void FillMember(const Member& member, v1::ChiefMemory::Member* out) {
+  *out->mutable_task() = TaskToProto(member.task);
+  out->set_incarnation(member.incarnation);
+  out->set_peer(member.peer);
+  out->set_restarts(member.restarts);
+  out->set_device(member.device);
+}
+
+}  // namespace
+
+void Coordinator::Resume(ModelLocation model, WorkLedger ledger, const v1::ChiefMemory& memory) {
+  MutexLock lock(&mu_);
+  resumed_ = true;
+  RaiseAttemptBeyond(memory.attempt());
+  const auto& retired = memory.retired_incarnations();
+  membership_.Retire(std::vector<uint64_t>(retired.begin(), retired.end()));
+  std::set<uint64_t> members;
+  for (const v1::ChiefMemory::Member& entry : memory.members()) {
+    // A task that is none of this job's is nobody to wait for.
+    const absl::StatusOr<Task> task = TaskFromProto(entry.task());
+    if (!task.ok()) continue;
+    members.insert(entry.incarnation());
+    membership_.Expect({*task, entry.incarnation(), entry.peer(), Member::kAway,
+                        absl::ZeroDuration(), entry.restarts(), absl::Time(), entry.device()});
+  }
+  // Whose membership was over, but whose work was not handed on.
+  for (const v1::ChiefMemory::Lease& lease : memory.leases()) {
+    if (members.insert(lease.worker()).second) newly_retired_.push_back(lease.worker());
+  }
+  membership_.Retire(newly_retired_);
+  status_.snapshot_step = std::max(status_.snapshot_step, memory.snapshot_step());
+  status_.evaluated_step = std::max(status_.evaluated_step, memory.evaluated_step());
+  BeginTraining(std::move(model), std::move(ledger));
+  work_->NoteCommittedRounds(committed_rounds_, /*same_mode=*/!memory.mode_pending());
+  NoticeEnds();
+  // Those that registered before this was known hold nothing: what they had, they would have
+  // claimed.
+  for (const Member& member : membership_.Members()) {
+    if (member.state == Member::kAlive) ClaimLeases(member.task, member.incarnation, {});
+  }
+}
+
+ConsistencyMode Coordinator::ModeOf(const v1::JobState& origin) const {
+  if (!origin.has_mode() || origin.config_hash() != options_.config_hash) return options_.mode;
+  const absl::StatusOr<ConsistencyMode> mode = ConsistencyMode::FromProto(origin.mode());
+  return mode.ok() ? *mode : options_.mode;
+}
+
+std::string Coordinator::EndReasonOf(const v1::JobState& origin) const {
+  return origin.config_hash() == options_.config_hash ? origin.end_reason() : "";
+}
+
+void Coordinator::RaiseAttempt(uint32_t at_least) {
+  MutexLock lock(&mu_);
+  RaiseAttemptBeyond(at_least);
+}
+
+void Coordinator::RaiseAttemptBeyond(uint32_t known) {
+  first_attempt_ = std::max(first_attempt_, known + kUnheardOfAttempts);
+}
+
+void Coordinator::NoteCommittedRounds(int64_t newest) {
+  MutexLock lock(&mu_);
+  committed_rounds_ = std::max(committed_rounds_, newest);
+}
+
+v1::ChiefMemory Coordinator::Memory() const {
+  MutexLock lock(&mu_);
+  v1::ChiefMemory memory;
+  if (!work_.has_value()) return memory;
+  work_->ToMemory(&memory);
+  memory.mutable_job()->set_config_hash(options_.config_hash);
+  for (const Member& member : membership_.Members()) {
+    if (!member.over()) FillMember(member, memory.add_members());
+  }
+  for (const uint64_t incarnation : membership_.Retired()) {
+    memory.add_retired_incarnations(incarnation);
+  }
+  memory.set_snapshot_step(status_.snapshot_step);
+  memory.set_evaluated_step(status_.evaluated_step);
+  return memory;
+}
+
+void Coordinator::NoteStored(uint64_t version) {
+  MutexLock lock(&mu_);
+  stored_version_ = std::max(stored_version_, version);
+  changed_.NotifyAll();
+}
+
+bool Coordinator::WaitUntilStored(absl::Duration longest) {
+  const absl::Duration until = Clock::Real()->Monotonic() + longest;
+  MutexLock lock(&mu_);
+  while (urgent_version_ > stored_version_) {
+    const absl::Duration rest = until - Clock::Real()->Monotonic();
+    if (rest <= absl::ZeroDuration()) return false;
+    changed_.WaitFor(&mu_, std::min(rest, absl::Milliseconds(100)));
+  }
+  return true;
+}
+
+bool Coordinator::MemoryUrgent() const {
+  MutexLock lock(&mu_);
+  return urgent_version_ > stored_version_;
+}
+
+void Coordinator::RequestMemory() {
+  if (!work_.has_value()) return;
+  work_->Touch();
+  urgent_version_ = work_->ledger().version();
+}
+
+Coordinator::BookVersions Coordinator::books() const {
+  MutexLock lock(&mu_);
+  return {work_.has_value() ? work_->ledger().version() : 0, stored_version_};
+}
+
+std::vector<uint64_t> Coordinator::TakeRetired() {
+  MutexLock lock(&mu_);
+  return std::exchange(newly_retired_, {});
+}
+
+void Coordinator::HandOn(absl::Span<const uint64_t> incarnations) {
+  MutexLock lock(&mu_);
+  if (!work_.has_value()) return;
+  int64_t tickets = 0;
+  for (const uint64_t incarnation : incarnations) tickets += work_->Release(incarnation);
+  if (tickets > 0) LogInfo(tickets, " steps go to others");
+  changed_.NotifyAll();
+}
+
+std::vector<uint64_t> Coordinator::AllRetired() const {
+  MutexLock lock(&mu_);
+  return membership_.Retired();
+}
+
+}  // namespace keelson

@@ -1,0 +1,433 @@
+// Coordinators that take over from a predecessor, and the modes in which workers wait for each
+// other.
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "chief/coordination/coordinator.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+constexpr Task kWorker0 = {Role::kWorker, 0};
+constexpr Task kWorker1 = {Role::kWorker, 1};
+constexpr Task kEvaluator = {Role::kEvaluator, 0};
+constexpr uint64_t kHash = 0xabc;
+constexpr absl::Duration kLease = absl::Seconds(10);
+constexpr absl::Duration kNoWait = absl::ZeroDuration();
+constexpr absl::Duration kLong = absl::Hours(1);
+
+WorkOptions Work(uint64_t first_lease_id) { return {40, 1000, 10, first_lease_id, 77}; }
+
+WorkerReport Completed(uint64_t lease_id, int64_t completed) {
+  WorkerReport report;
+  report.leases = {{lease_id, completed}};
+  return report;
+}
+
+// One chief after the other, on one clock.
+class SuccessionTest : public testing::Test {
+ protected:
+  SuccessionTest() { NewChief(); }
+
+  void NewChief() {
+    Coordinator::Options options;
+    options.config_hash = kHash;
+    options.lease = kLease;
+    options.mode = mode_;
+    chief_.emplace(options, &clock_);
+    first_lease_id_ += 1'000'000;
+  }
+  void StartTraining() { chief_->StartTraining({}, WorkLedger(Work(first_lease_id_))); }
+  // The chief dies; another goes on with what it has left at the servers.
+  void Succeed(const v1::ChiefMemory& memory) {
+    NewChief();
+    Resume(memory);
+  }
+  void Resume(const v1::ChiefMemory& memory) {
+    auto ledger = WorkLedger::FromMemory(memory, Work(first_lease_id_));
+    ASSERT_EQ(ledger.status(), absl::OkStatus());
+    chief_->Resume({Placement(), {"ps-0:1"}}, *std::move(ledger), memory);
+  }
+  absl::StatusOr<std::vector<uint64_t>> Register(Task task, uint64_t incarnation,
+                                                 const std::vector<HeldLease>& held = {}) {
+    return chief_->Register(task, incarnation, kHash, "host:1", held);
+  }
+  std::optional<WorkLease> Acquire(Task task, uint64_t incarnation,
+                                   const WorkerReport& report = {}) {
+    const auto lease = chief_->AcquireWork(task, incarnation, report, kNoWait);
+    EXPECT_TRUE(lease.ok()) << lease.status();
+    return lease.ok() ? *lease : std::nullopt;
+  }
+  // Grants and completes single tickets until the worker's lease has `size` of them.
+  WorkLease AcquireSome(Task task, uint64_t incarnation, size_t size) {
+    std::optional<WorkLease> lease = Acquire(task, incarnation);
+    while (lease.has_value() && lease->tickets.size() < size) {
+      lease = Acquire(task, incarnation,
+                      Completed(lease->id, static_cast<int64_t>(lease->tickets.size())));
+    }
+    EXPECT_TRUE(lease.has_value());
+    return lease.value_or(WorkLease());
+  }
+  static HeldLease Held(const WorkLease& lease, int64_t completed) {
+    return {lease.id, lease.tickets, completed, lease.attempt};
+  }
+  int64_t step() { return chief_->GetStatus().step; }
+
+  ConsistencyMode mode_;
+  ManualClock clock_;
+  uint64_t first_lease_id_ = 0;
+  std::optional<Coordinator> chief_;
+};
+
+TEST_F(SuccessionTest, WorkersGoOnWhereTheyWere) {
+  StartTraining();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  ASSERT_TRUE(Register(kWorker1, 2).ok());
+  const WorkLease first = AcquireSome(kWorker0, 1, 2);
+  const WorkLease second = AcquireSome(kWorker1, 2, 2);
+  const int64_t before = step();
+  Succeed(chief_->Memory());
+  EXPECT_EQ(step(), before);
+  EXPECT_EQ(chief_->phase(), JobPhase::kTraining);
+  EXPECT_EQ(chief_->Heartbeat(kWorker0, 1, {}).code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(Register(kWorker0, 1, {Held(first, 1)}).value(), ElementsAre(first.id));
+  EXPECT_EQ(step(), before + 1);
+  EXPECT_FALSE(Acquire(kWorker0, 1).has_value()) << "the other is not back";
+  EXPECT_THAT(Register(kWorker1, 2, {Held(second, 0)}).value(), ElementsAre(second.id));
+  const auto next = Acquire(kWorker0, 1, Completed(first.id, 2));
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(next->tickets[0].step, second.tickets.back().step + 1);
+  EXPECT_EQ(step(), before + 2);
+}
+
+TEST_F(SuccessionTest, WhatWasGrantedAfterTheMemoryIsTakenOn) {
+  StartTraining();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  const v1::ChiefMemory memory = chief_->Memory();
+  const WorkLease first = *Acquire(kWorker0, 1);
+  const WorkLease second = *Acquire(kWorker0, 1, Completed(first.id, 1));
+  ASSERT_EQ(step(), 1);
+  Succeed(memory);
+  EXPECT_THAT(Register(kWorker0, 1, {Held(first, 1), Held(second, 1)}).value(),
+              UnorderedElementsAre(first.id, second.id));
+  EXPECT_EQ(step(), 2);
+}
+
+TEST_F(SuccessionTest, WhoDoesNotComeBackIsLostAndFenced) {
+  StartTraining();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  ASSERT_TRUE(Register(kWorker1, 2).ok());
+  const WorkLease lost = *Acquire(kWorker0, 1);
+  Succeed(chief_->Memory());
+  ASSERT_TRUE(Register(kWorker1, 2).ok());
+  clock_.Advance(kLease / 2);
+  ASSERT_EQ(chief_->Heartbeat(kWorker1, 2, {}), absl::OkStatus());
+  EXPECT_FALSE(Acquire(kWorker1, 2).has_value());
+  clock_.Advance(kLease / 2);
+  chief_->ExpireLeases();
+  EXPECT_NE(Acquire(kWorker1, 2)->tickets, lost.tickets);
+  EXPECT_THAT(chief_->TakeRetired(), ElementsAre(1u));
+  chief_->HandOn({1});
+  EXPECT_EQ(Acquire(kWorker1, 2)->tickets[0], lost.tickets[0]);
+  EXPECT_EQ(Register(kWorker0, 1, {Held(lost, 1)}).status().code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(SuccessionTest, AnEvaluatorIsNotWaitedFor) {
+  StartTraining();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  ASSERT_TRUE(Register(kEvaluator, 2).ok());
+  Succeed(chief_->Memory());
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  EXPECT_TRUE(Acquire(kWorker0, 1).has_value());
+  EXPECT_FALSE(chief_->WaitUntilAlone(kNoWait));
+}
+
+TEST_F(SuccessionTest, WorkOfTheRetiredIsFencedAgain) {
+  StartTraining();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  const WorkLease lease = *Acquire(kWorker0, 1);
+  clock_.Advance(kLease);
+  chief_->ExpireLeases();
+  ASSERT_THAT(chief_->TakeRetired(), ElementsAre(1u));
+  // It dies before the servers are told.
+  Succeed(chief_->Memory());
+  EXPECT_THAT(chief_->AllRetired(), ElementsAre(1u));
+  EXPECT_EQ(Register(kWorker0, 1, {Held(lease, 1)}).status().code(), absl::StatusCode::kAborted);
+  ASSERT_TRUE(Register(kWorker1, 2).ok());
+  EXPECT_NE(Acquire(kWorker1, 2)->tickets, lease.tickets);
+  EXPECT_THAT(chief_->TakeRetired(), ElementsAre(1u));
+  chief_->HandOn({1});
+  EXPECT_EQ(Acquire(kWorker1, 2)->tickets[0], lease.tickets[0]);
+}
+
+TEST_F(SuccessionTest, ALaterLeaseOnTheSameWorkEndsTheOlderHolder) {
+  StartTraining();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  ASSERT_TRUE(Register(kWorker1, 2).ok());
+  const WorkLease lost = *Acquire(kWorker0, 1);
+  const v1::ChiefMemory memory = chief_->Memory();
+  // The predecessor fences worker-0 after that, and hands its work on.
+  clock_.Advance(kLease);
+  ASSERT_EQ(chief_->Heartbeat(kWorker1, 2, {}), absl::OkStatus());
+  chief_->ExpireLeases();
+  chief_->HandOn(chief_->TakeRetired());
+  const WorkLease taken = *Acquire(kWorker1, 2);
+  ASSERT_EQ(taken.tickets, lost.tickets);
+  Succeed(memory);
+  EXPECT_THAT(Register(kWorker1, 2, {Held(taken, 0)}).value(), ElementsAre(taken.id));
+  EXPECT_THAT(chief_->TakeRetired(), ElementsAre(1u));
+  EXPECT_EQ(Register(kWorker0, 1, {Held(lost, 1)}).status().code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(step(), 0);
+}
+
+TEST_F(SuccessionTest, AClaimWaitsUntilItIsKnownHowTheJobGoesOn) {
+  StartTraining();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  const WorkLease lease = *Acquire(kWorker0, 1);
+  const v1::ChiefMemory memory = chief_->Memory();
+  NewChief();
+  EXPECT_EQ(Register(kWorker0, 1, {Held(lease, 1)}).status().code(),
+            absl::StatusCode::kUnavailable);
+  Resume(memory);
+  EXPECT_THAT(Register(kWorker0, 1, {Held(lease, 1)}).value(), ElementsAre(lease.id));
+}
+
+TEST_F(SuccessionTest, WhoRegistersEarlyHoldsNothing) {
+  StartTraining();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  const WorkLease lost = *Acquire(kWorker0, 1);  // the answer never arrives
+  const v1::ChiefMemory memory = chief_->Memory();
+  NewChief();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  Resume(memory);
+  EXPECT_EQ(Acquire(kWorker0, 1)->tickets, lost.tickets);
+}
+
+TEST_F(SuccessionTest, AJobThatStartsOverKnowsNoOldLeases) {
+  StartTraining();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  const WorkLease lease = *Acquire(kWorker0, 1);
+  NewChief();
+  StartTraining();
+  EXPECT_THAT(Register(kWorker0, 1, {Held(lease, 1)}).value(), IsEmpty());
+  EXPECT_EQ(step(), 0);
+}
+
+TEST_F(SuccessionTest, MemoryTellsWhatASuccessorNeeds) {
+  StartTraining();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  ASSERT_TRUE(Register(kWorker1, 2).ok());
+  ASSERT_EQ(chief_->Leave(kWorker1, 2, {}), absl::OkStatus());
+  ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
+  chief_->SetSnapshotStep(5);
+  chief_->AcknowledgeEvaluation(4, {});
+  const v1::ChiefMemory memory = chief_->Memory();
+  EXPECT_EQ(memory.job().config_hash(), kHash);
+  EXPECT_EQ(memory.job().job_id(), 77u);
+  EXPECT_EQ(memory.job().book_version(), chief_->books().current);
+  EXPECT_TRUE(memory.job().mode().has_async());
+  ASSERT_EQ(memory.members_size(), 1);
+  EXPECT_EQ(memory.members(0).incarnation(), 1u);
+  EXPECT_EQ(memory.members(0).peer(), "host:1");
+  EXPECT_EQ(memory.leases_size(), 1);
+  EXPECT_THAT(memory.retired_incarnations(), ElementsAre(2u));
+  EXPECT_GT(memory.attempt(), 0u);
+  EXPECT_FALSE(memory.mode_pending());
+  Succeed(memory);
+  EXPECT_EQ(chief_->GetStatus().snapshot_step, 5);
+  EXPECT_EQ(chief_->GetStatus().evaluated_step, 4);
+  EXPECT_GT(chief_->books().current, memory.job().book_version());
+}
+
+TEST_F(SuccessionTest, BeforeTrainingThereIsNoMemory) {
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  EXPECT_EQ(chief_->Memory().ByteSizeLong(), 0u);
+  EXPECT_FALSE(chief_->MemoryUrgent());
+  EXPECT_EQ(chief_->books().current, 0u);
+}
+
+TEST_F(SuccessionTest, AJoinIsStoredAtOnce) {
+  StartTraining();
+  EXPECT_TRUE(chief_->MemoryUrgent());
+  chief_->NoteStored(chief_->Memory().job().book_version());
+  EXPECT_FALSE(chief_->MemoryUrgent());
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  EXPECT_TRUE(chief_->MemoryUrgent());
+  const v1::ChiefMemory memory = chief_->Memory();
+  ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
+  chief_->NoteStored(memory.job().book_version());
+  EXPECT_FALSE(chief_->MemoryUrgent()) << "work alone is not urgent";
+  EXPECT_EQ(chief_->books().stored, memory.job().book_version());
+  EXPECT_GT(chief_->books().current, chief_->books().stored);
+  chief_->NoteStored(1);
+  EXPECT_EQ(chief_->books().stored, memory.job().book_version());
+}
+
+// ---- Modes.
+
+class SyncCoordinatorTest : public SuccessionTest {
+ protected:
+  SyncCoordinatorTest() {
+    mode_ = ConsistencyMode::Parse("sync:2").value();
+    NewChief();
+    StartTraining();
+    EXPECT_TRUE(Register(kWorker0, 1).ok());
+    EXPECT_TRUE(Register(kWorker1, 2).ok());
+  }
+  void Stage(Task task, uint64_t incarnation, const WorkLease& lease) {
+    ASSERT_EQ(chief_->Heartbeat(task, incarnation, Completed(lease.id, 1)), absl::OkStatus());
+  }
+};
+
+TEST_F(SyncCoordinatorTest, AStepIsARound) {
+  const WorkLease first = *Acquire(kWorker0, 1);
+  const WorkLease second = *Acquire(kWorker1, 2);
+  EXPECT_EQ(first.tickets[0].step, second.tickets[0].step);
+  EXPECT_GT(first.attempt, 0u);
+  EXPECT_TRUE(chief_->Admit(kWorker0, 1, first.id, 0, first.attempt).value());
+  EXPECT_FALSE(chief_->Admit(kWorker0, 1, second.id, 0, first.attempt).value());
+  EXPECT_EQ(chief_->Admit(kWorker0, 9, first.id, 0, first.attempt).status().code(),
+            absl::StatusCode::kAborted);
+  Stage(kWorker0, 1, first);
+  EXPECT_EQ(chief_->WaitForRound(kNoWait), std::nullopt);
+  std::optional<Coordinator::Round> round;
+  std::thread commits([&] { round = chief_->WaitForRound(kLong); });
+  Stage(kWorker1, 2, second);
+  commits.join();
+  ASSERT_TRUE(round.has_value());
+  EXPECT_EQ(*round, (Coordinator::Round{0, first.attempt, 2}));
+  EXPECT_EQ(step(), 0);
+  const v1::JobState state = chief_->LedgerState();
+  EXPECT_EQ(state.unfinished_size(), 2);
+  EXPECT_EQ(state.next_position(), 20);
+  chief_->RoundCommitted(*round);
+  EXPECT_EQ(step(), 1);
+  EXPECT_EQ(Acquire(kWorker0, 1)->tickets[0].step, 1);
+}
+
+TEST_F(SyncCoordinatorTest, AFailedRoundIsTriedAgain) {
+  const WorkLease first = *Acquire(kWorker0, 1);
+  Stage(kWorker0, 1, first);
+  Stage(kWorker1, 2, *Acquire(kWorker1, 2));
+  const auto round = chief_->WaitForRound(kNoWait);
+  ASSERT_TRUE(round.has_value());
+  EXPECT_EQ(chief_->WaitForRound(kNoWait), round) << "until it is reported";
+  chief_->RoundFailed(*round);
+  EXPECT_EQ(chief_->WaitForRound(kNoWait), std::nullopt);
+  const WorkLease again = *Acquire(kWorker1, 2);
+  EXPECT_EQ(again.tickets, first.tickets);
+  EXPECT_GT(again.attempt, first.attempt);
+}
+
+TEST_F(SyncCoordinatorTest, AWorkerThatDiesDoesNotStallTheStep) {
+  ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
+  const WorkLease old = *Acquire(kWorker1, 2);
+  Stage(kWorker1, 2, old);
+  clock_.Advance(kLease);
+  ASSERT_EQ(chief_->Heartbeat(kWorker1, 2, {}), absl::OkStatus());
+  chief_->ExpireLeases();
+  chief_->HandOn(chief_->TakeRetired());
+  // Alone, it computes both gradients of the new attempt.
+  const WorkLease first = *Acquire(kWorker1, 2);
+  const WorkLease second = *Acquire(kWorker1, 2);
+  EXPECT_GT(first.attempt, old.attempt);
+  EXPECT_FALSE(Acquire(kWorker1, 2).has_value());
+  Stage(kWorker1, 2, first);
+  Stage(kWorker1, 2, second);
+  EXPECT_TRUE(chief_->WaitForRound(kNoWait).has_value());
+}
+
+TEST_F(SyncCoordinatorTest, ASuccessorBeginsANewAttempt) {
+  const WorkLease first = *Acquire(kWorker0, 1);
+  const v1::ChiefMemory memory = chief_->Memory();
+  NewChief();
+  chief_->RaiseAttempt(first.attempt + 7);
+  chief_->NoteCommittedRounds(3);
+  Resume(memory);
+  EXPECT_EQ(step(), 4);
+  EXPECT_EQ(chief_->mode().ToString(), "sync:2");
+  EXPECT_THAT(Register(kWorker0, 1, {Held(first, 1)}).value(), IsEmpty());
+  EXPECT_FALSE(Acquire(kWorker0, 1).has_value());
+  ASSERT_TRUE(Register(kWorker1, 2).ok());
+  const WorkLease again = *Acquire(kWorker0, 1);
+  EXPECT_GT(again.attempt, first.attempt + 8);
+  EXPECT_EQ(again.tickets[0], (WorkTicket{4, 0, 80, 90}));
+}
+
+TEST_F(SyncCoordinatorTest, AttemptsThatNobodyHasHeardOfDoNotComeAgain) {
+  const v1::ChiefMemory memory = chief_->Memory();
+  WorkLease newest = *Acquire(kWorker0, 1);
+  for (int i = 0; i < 3; ++i) {
+    Stage(kWorker0, 1, newest);
+    Stage(kWorker1, 2, *Acquire(kWorker1, 2));
+    chief_->RoundFailed(*chief_->WaitForRound(kNoWait));
+    newest = *Acquire(kWorker0, 1);
+  }
+  Succeed(memory);
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  ASSERT_TRUE(Register(kWorker1, 2).ok());
+  EXPECT_GT(Acquire(kWorker0, 1)->attempt, newest.attempt);
+}
+
+TEST_F(SyncCoordinatorTest, AttemptsOfALaterChiefAreGreater) {
+  const WorkLease first = *Acquire(kWorker0, 1);
+  clock_.Advance(absl::Seconds(2));
+  NewChief();
+  StartTraining();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  EXPECT_GT(Acquire(kWorker0, 1)->attempt, first.attempt);
+}
+
+TEST_F(SuccessionTest, TheModeIsChangedWhileTheJobTrains) {
+  const ConsistencyMode bounded = ConsistencyMode::Parse("ssp:3").value();
+  EXPECT_EQ(chief_->SetMode(bounded),
+            absl::FailedPreconditionError("consistency mode: the job does not train"));
+  StartTraining();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  EXPECT_EQ(chief_->mode(), ConsistencyMode());
+  chief_->NoteStored(chief_->books().current);
+  EXPECT_EQ(chief_->SetMode(bounded), absl::OkStatus());
+  EXPECT_TRUE(chief_->MemoryUrgent());
+  EXPECT_EQ(chief_->mode(), bounded);
+  const WorkLease lease = *Acquire(kWorker0, 1);
+  EXPECT_TRUE(lease.fresh_values);
+  EXPECT_EQ(chief_->SetMode(ConsistencyMode::Parse("sync:1").value()), absl::OkStatus());
+  EXPECT_EQ(chief_->mode(), bounded);
+  EXPECT_EQ(chief_->GetStatus().next_mode->ToString(), "sync:1");
+  EXPECT_FALSE(Acquire(kWorker0, 1).has_value());
+  EXPECT_TRUE(Acquire(kWorker0, 1, Completed(lease.id, 1)).has_value());
+  EXPECT_EQ(chief_->GetStatus().mode.ToString(), "sync:1");
+  EXPECT_EQ(chief_->GetStatus().next_mode, std::nullopt);
+  chief_->SetPhase(JobPhase::kFinishing);
+  EXPECT_EQ(chief_->SetMode(bounded).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(SuccessionTest, TheModeOutlivesTheChiefButNotTheConfiguration) {
+  StartTraining();
+  ASSERT_EQ(chief_->SetMode(ConsistencyMode::Parse("ssp:3").value()), absl::OkStatus());
+  v1::JobState state = chief_->LedgerState();
+  NewChief();
+  chief_->StartTraining({}, WorkLedger::FromState(state, Work(1)).value());
+  EXPECT_EQ(chief_->mode().ToString(), "ssp:3");
+  state.set_config_hash(kHash + 1);
+  NewChief();
+  chief_->StartTraining({}, WorkLedger::FromState(state, Work(1)).value());
+  EXPECT_EQ(chief_->mode().ToString(), "async");
+  // A mode that makes no sense is not taken on.
+  state.set_config_hash(kHash);
+  state.mutable_mode()->mutable_bounded_staleness()->set_staleness(-1);
+  NewChief();
+  chief_->StartTraining({}, WorkLedger::FromState(state, Work(1)).value());
+  EXPECT_EQ(chief_->mode().ToString(), "async");
+}
+
+}  // namespace
+}  // namespace keelson

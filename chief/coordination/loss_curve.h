@@ -1,0 +1,48 @@
+// The training loss over steps: means over fixed intervals, whoever computed the steps and in
+// whatever order they are reported.
+#ifndef KEELSON_CHIEF_COORDINATION_LOSS_CURVE_H_
+#define KEELSON_CHIEF_COORDINATION_LOSS_CURVE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace keelson {
+
+// One worker's steps come in order, so a job with one worker and one seed has the same points, to
+// the last bit, in every run. Not thread-safe. Keeps the losses of intervals that are not complete.
+class LossCurve {
+ public:
+  // Mean loss of the steps since the point before, up to `step` completed steps.
+  struct Point {
+    int64_t step = 0;
+    double loss = 0;
+  };
+
+  // Intervals end at the multiples of `interval` (> 0). Steps below `first_step` were done before.
+  LossCurve(int64_t first_step, int64_t interval) : next_step_(first_step), interval_(interval) {}
+
+  // A step was done. One that is reported again changes nothing.
+  void Add(int64_t step, double loss);
+
+  // The next interval of which every step was reported, or that ends at or below `done_below`: all
+  // steps below that are done, those of a predecessor's time without a report here. Nothing: not
+  // yet.
+  std::optional<Point> TakeComplete(int64_t done_below = 0);
+
+  // What has been reported of the interval after the last complete one; for the end of a job.
+  std::optional<Point> TakeRest();
+
+ private:
+  int64_t EndOfInterval() const { return (next_step_ / interval_ + 1) * interval_; }
+  std::optional<Point> Take(int64_t end);
+
+  int64_t next_step_;  // first step that no point covers
+  const int64_t interval_;
+  std::map<int64_t, double> losses_;  // by step, from next_step_
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_COORDINATION_LOSS_CURVE_H_

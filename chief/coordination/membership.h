@@ -1,0 +1,123 @@
+// Who takes part in the job: one member per task, kept alive by a lease that its calls renew.
+// An incarnation is the identity of one membership: once that is over it never comes back.
+//
+//            Register             lease passes
+//   (none) ────────────► alive ──────────────────► lost     ┐
+//                       ▲  │ Leave                           │
+//            Register   │  ├─────────────────────► left      ├ over: the incarnation is retired
+//   Expect              │  │ another incarnation             │
+//   ──────► away ───────┘  └─────────────────────► replaced  ┘
+//
+// Away is a member of a chief's predecessor that has not registered here yet; its lease passes, and
+// it is replaced, as if it were alive. A new incarnation of a task takes it at once when the old
+// one's membership is over, and replaces a member that has not been heard of for `takeover_after`,
+// which is less than the lease: a process that was killed is replaced soon, while one whose
+// messages are late keeps its place if nobody claims it.
+//
+// A pure state machine: no threads, no I/O, time comes from the clock. Not thread-safe. It keeps
+// one member per task, and every retired incarnation.
+#ifndef KEELSON_CHIEF_COORDINATION_MEMBERSHIP_H_
+#define KEELSON_CHIEF_COORDINATION_MEMBERSHIP_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "core/base/clock.h"
+#include "core/cluster/task.h"
+
+namespace keelson {
+
+// One task and the membership that holds it, or held it last.
+struct Member {
+  enum State { kAway, kAlive, kLost, kLeft, kReplaced };
+
+  Task task;
+  uint64_t incarnation = 0;
+  std::string peer;  // "host:pid", for messages
+  State state = kAlive;
+  absl::Duration last_heard;  // Clock::Monotonic() of the last call that renewed the lease
+  int restarts = 0;           // memberships of this task before this one
+  absl::Time since = {};      // Clock::Now() when it came into this state
+  std::string device = {};    // what it computes on, for people; may be empty
+
+  bool over() const { return state != kAway && state != kAlive; }
+};
+
+// "away", "alive", "lost", "left", "replaced"
+absl::string_view MemberStateName(Member::State state);
+
+class Membership {
+ public:
+  // A lease lasts until `lease` has passed since the member's last Register or Heartbeat. Whether
+  // it has passed is looked at in ExpireLeases and in the Register of another incarnation: until
+  // then a late Heartbeat still renews it. `clock` outlives this.
+  Membership(const Clock* clock, absl::Duration lease, absl::Duration takeover_after)
+      : clock_(clock), lease_(lease), takeover_after_(takeover_after) {}
+
+  // OK: the task is the caller's; also when repeated.
+  // ALREADY_EXISTS: another incarnation holds the task and was heard of within `takeover_after`;
+  // the text names it. Said to newcomers and to whom it has replaced. ABORTED: this incarnation's
+  // membership is over (the text says how), and its task is free.
+  absl::Status Register(Task task, uint64_t incarnation, std::string peer, std::string device = "");
+
+  // Renews the lease. ABORTED: the incarnation has not registered here, or its membership is over;
+  // nothing changes.
+  absl::Status Heartbeat(Task task, uint64_t incarnation);
+
+  // Ends the membership; repeating it is harmless. ABORTED: unknown, away, lost or replaced.
+  absl::Status Leave(Task task, uint64_t incarnation);
+
+  // A predecessor's member: away, its lease begins now. Where the task is taken already, the
+  // incarnation is the same one, or is over: replaced.
+  void Expect(const Member& member);
+  // Incarnations whose memberships a predecessor saw end. TakeEnded tells only those that have
+  // registered here all the same; they are lost.
+  void Retire(absl::Span<const uint64_t> incarnations);
+  // Ends the membership of this incarnation, if it has one, as lost.
+  void Lose(uint64_t incarnation);
+
+  // Ends those whose lease has passed.
+  void ExpireLeases();
+
+  // The memberships that are over since the last call, each once, in order.
+  std::vector<Member> TakeEnded();
+
+  // Sorted by task.
+  std::vector<Member> Members() const;
+  bool AnyAlive(Role role) const { return NumAlive(role) > 0; }
+  int NumAlive(Role role) const;
+  bool AnyAway(Role role) const;
+  // Null when the task is unknown. Valid until the next non-const call.
+  const Member* Find(Task task) const;
+  // Every incarnation whose membership is over, sorted.
+  std::vector<uint64_t> Retired() const { return {retired_.begin(), retired_.end()}; }
+
+  absl::Duration lease() const { return lease_; }
+
+ private:
+  // Present, and silent for so long.
+  bool Silent(const Member& member, absl::Duration silence) const;
+  void Enter(Member* member, Member::State state);
+  void End(Member* member, Member::State how);
+  absl::Status RegisterRetired(Task task, uint64_t incarnation, absl::string_view peer) const;
+  // Why a call of this incarnation is refused; OK when it is alive.
+  absl::Status CheckAlive(Task task, uint64_t incarnation) const;
+
+  const Clock* const clock_;
+  const absl::Duration lease_;
+  const absl::Duration takeover_after_;
+  std::map<Task, Member> members_;
+  std::set<uint64_t> retired_;
+  std::vector<Member> ended_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_COORDINATION_MEMBERSHIP_H_

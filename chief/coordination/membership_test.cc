@@ -1,0 +1,365 @@
+#include "chief/coordination/membership.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr absl::Duration kLease = absl::Seconds(10);
+constexpr absl::Duration kTakeover = absl::Seconds(1);
+constexpr Task kWorker0 = {Role::kWorker, 0};
+constexpr Task kWorker1 = {Role::kWorker, 1};
+constexpr Task kPs0 = {Role::kPs, 0};
+
+class MembershipTest : public testing::Test {
+ protected:
+  void Register(Task task, uint64_t incarnation) {
+    ASSERT_EQ(membership_.Register(task, incarnation, "host:1"), absl::OkStatus());
+  }
+  // Lets the member's lease pass and be noticed.
+  void Lose(Task task, uint64_t incarnation) {
+    clock_.Advance(kLease);
+    ASSERT_THAT(Expire(), ElementsAre(Field(&Member::incarnation, incarnation)));
+    ASSERT_EQ(State(task), Member::kLost);
+  }
+  std::vector<Member> Expire() {
+    membership_.ExpireLeases();
+    return membership_.TakeEnded();
+  }
+  Member::State State(Task task) const { return membership_.Find(task)->state; }
+
+  ManualClock clock_;
+  Membership membership_{&clock_, kLease, kTakeover};
+};
+
+TEST_F(MembershipTest, RegisterMakesAMember) {
+  EXPECT_EQ(membership_.Find(kWorker0), nullptr);
+  clock_.Advance(absl::Seconds(3));
+  ASSERT_EQ(membership_.Register(kWorker0, 7, "host:1"), absl::OkStatus());
+  const Member* member = membership_.Find(kWorker0);
+  ASSERT_NE(member, nullptr);
+  EXPECT_EQ(member->task, kWorker0);
+  EXPECT_EQ(member->incarnation, 7u);
+  EXPECT_EQ(member->peer, "host:1");
+  EXPECT_EQ(member->state, Member::kAlive);
+  EXPECT_EQ(member->last_heard, absl::Seconds(3));
+  EXPECT_EQ(member->restarts, 0);
+}
+
+TEST_F(MembershipTest, AMemberTellsItsDeviceAndSinceWhenItIsInItsState) {
+  const absl::Time start = clock_.Now();
+  ASSERT_EQ(membership_.Register(kWorker0, 7, "host:1", "cpu, 2 threads"), absl::OkStatus());
+  EXPECT_EQ(membership_.Find(kWorker0)->device, "cpu, 2 threads");
+  EXPECT_EQ(membership_.Find(kWorker0)->since, start);
+  clock_.Advance(absl::Seconds(1));
+  ASSERT_EQ(membership_.Heartbeat(kWorker0, 7), absl::OkStatus());
+  Register(kWorker0, 7);
+  EXPECT_EQ(membership_.Find(kWorker0)->since, start);
+  Lose(kWorker0, 7);
+  EXPECT_EQ(membership_.Find(kWorker0)->since, start + absl::Seconds(1) + kLease);
+  clock_.Advance(absl::Seconds(1));
+  Register(kWorker0, 8);
+  EXPECT_EQ(membership_.Find(kWorker0)->since, clock_.Now());
+  clock_.Advance(kTakeover);
+  Register(kWorker0, 9);
+  EXPECT_EQ(membership_.Find(kWorker0)->since, clock_.Now()) << "another process";
+}
+
+TEST_F(MembershipTest, RegisterMayBeRepeatedAndRenews) {
+  Register(kWorker0, 7);
+  clock_.Advance(kLease - absl::Seconds(1));
+  Register(kWorker0, 7);
+  clock_.Advance(absl::Seconds(2));
+  EXPECT_THAT(Expire(), IsEmpty());
+  EXPECT_EQ(membership_.Find(kWorker0)->restarts, 0);
+}
+
+TEST_F(MembershipTest, ASecondProcessOfATaskIsRefused) {
+  ASSERT_EQ(membership_.Register(kWorker0, 0xabc, "alpha:12"), absl::OkStatus());
+  clock_.Advance(kTakeover - absl::Milliseconds(1));
+  EXPECT_EQ(membership_.Register(kWorker0, 0xdef, "beta:34"),
+            absl::AlreadyExistsError("worker-0 at beta:34: the task is held by worker-0 "
+                                     "incarnation 0000000000000abc at alpha:12"));
+  EXPECT_EQ(membership_.Find(kWorker0)->incarnation, 0xabcu);
+  EXPECT_THAT(Expire(), IsEmpty());
+}
+
+TEST_F(MembershipTest, TheRefusedProcessDoesNotRenewTheHoldersLease) {
+  Register(kWorker0, 7);
+  clock_.Advance(kTakeover / 2);
+  EXPECT_FALSE(membership_.Register(kWorker0, 8, "").ok());
+  clock_.Advance(kLease - kTakeover / 2);
+  EXPECT_EQ(Expire().size(), 1u);
+}
+
+TEST_F(MembershipTest, ASilentMemberIsReplacedBeforeItsLeasePasses) {
+  Register(kWorker0, 7);
+  clock_.Advance(kTakeover);
+  Register(kWorker0, 8);
+  EXPECT_EQ(membership_.Find(kWorker0)->incarnation, 8u);
+  EXPECT_EQ(membership_.Find(kWorker0)->restarts, 1);
+  const std::vector<Member> ended = Expire();
+  ASSERT_THAT(ended, ElementsAre(Field(&Member::incarnation, 7u)));
+  EXPECT_EQ(ended[0].state, Member::kReplaced);
+  EXPECT_THAT(membership_.Retired(), ElementsAre(7u));
+}
+
+TEST_F(MembershipTest, SilenceAloneEndsNothing) {
+  Register(kWorker0, 7);
+  clock_.Advance(kLease - absl::Milliseconds(1));
+  EXPECT_THAT(Expire(), IsEmpty());
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), absl::OkStatus());
+}
+
+TEST_F(MembershipTest, HeartbeatRenews) {
+  Register(kWorker0, 7);
+  for (int i = 0; i < 5; ++i) {
+    clock_.Advance(kLease - absl::Milliseconds(1));
+    EXPECT_THAT(Expire(), IsEmpty());
+    EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), absl::OkStatus());
+  }
+  EXPECT_EQ(membership_.Find(kWorker0)->last_heard, clock_.Monotonic());
+}
+
+TEST_F(MembershipTest, ExpiryIsNotNoticedByHeartbeat) {
+  Register(kWorker0, 7);
+  clock_.Advance(2 * kLease);
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), absl::OkStatus());
+  EXPECT_THAT(Expire(), IsEmpty());
+}
+
+TEST_F(MembershipTest, ExpireReturnsEachLostMemberOnce) {
+  Register(kWorker0, 1);
+  Register(kWorker1, 2);
+  clock_.Advance(absl::Seconds(5));
+  Register(kPs0, 3);
+  clock_.Advance(absl::Seconds(5));
+  EXPECT_THAT(Expire(),
+              ElementsAre(Field(&Member::incarnation, 1u), Field(&Member::incarnation, 2u)));
+  EXPECT_THAT(Expire(), IsEmpty());
+  EXPECT_EQ(State(kWorker0), Member::kLost);
+  EXPECT_EQ(State(kPs0), Member::kAlive);
+}
+
+TEST_F(MembershipTest, ALostIncarnationStaysLost) {
+  Register(kWorker0, 7);
+  Lose(kWorker0, 7);
+  const absl::Status over = absl::AbortedError(
+      "membership of worker-0 incarnation 0000000000000007 at host:1 is over: its lease was lost");
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), over);
+  EXPECT_EQ(membership_.Leave(kWorker0, 7), over);
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"), over);
+  EXPECT_EQ(State(kWorker0), Member::kLost);
+  EXPECT_THAT(membership_.Retired(), ElementsAre(7u));
+}
+
+TEST_F(MembershipTest, ANewIncarnationTakesALostTask) {
+  Register(kWorker0, 7);
+  Lose(kWorker0, 7);
+  Register(kWorker0, 8);
+  EXPECT_EQ(membership_.Find(kWorker0)->incarnation, 8u);
+  EXPECT_EQ(membership_.Find(kWorker0)->restarts, 1);
+  EXPECT_THAT(Expire(), IsEmpty());
+}
+
+TEST_F(MembershipTest, AReplacedIncarnationIsToldWhoHoldsItsTask) {
+  Register(kWorker0, 7);
+  Lose(kWorker0, 7);
+  ASSERT_EQ(membership_.Register(kWorker0, 8, "host:2"), absl::OkStatus());
+  const absl::Status over = absl::AbortedError(
+      "membership of worker-0 incarnation 0000000000000007 is over: it was followed by "
+      "worker-0 incarnation 0000000000000008 at host:2");
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), over);
+  EXPECT_EQ(membership_.Leave(kWorker0, 7), over);
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"),
+            absl::AlreadyExistsError("worker-0 at host:1: the task is held by worker-0 "
+                                     "incarnation 0000000000000008 at host:2"));
+  // Once that one is silent the task may be had, but not by an incarnation that is over.
+  clock_.Advance(kTakeover);
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"), over);
+  Lose(kWorker0, 8);
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"), over);
+  EXPECT_THAT(membership_.Retired(), ElementsAre(7u, 8u));
+}
+
+TEST_F(MembershipTest, RegisterNoticesAnExpiredHolder) {
+  Register(kWorker0, 7);
+  clock_.Advance(kLease);
+  Register(kWorker0, 8);
+  EXPECT_EQ(membership_.Find(kWorker0)->incarnation, 8u);
+  // The owner still learns of the loss.
+  const std::vector<Member> lost = Expire();
+  ASSERT_THAT(lost, ElementsAre(Field(&Member::incarnation, 7u)));
+  EXPECT_EQ(lost[0].state, Member::kLost);
+  EXPECT_EQ(lost[0].task, kWorker0);
+  EXPECT_EQ(State(kWorker0), Member::kAlive);
+}
+
+TEST_F(MembershipTest, LeaveEndsTheMembership) {
+  Register(kWorker0, 7);
+  EXPECT_EQ(membership_.Leave(kWorker0, 7), absl::OkStatus());
+  EXPECT_EQ(membership_.Leave(kWorker0, 7), absl::OkStatus());
+  EXPECT_EQ(State(kWorker0), Member::kLeft);
+  const absl::Status left = absl::AbortedError(
+      "membership of worker-0 incarnation 0000000000000007 at host:1 is over: it has left");
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), left);
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"), left);
+  clock_.Advance(2 * kLease);
+  // It is told once, as having left.
+  const std::vector<Member> ended = Expire();
+  ASSERT_THAT(ended, ElementsAre(Field(&Member::incarnation, 7u)));
+  EXPECT_EQ(ended[0].state, Member::kLeft);
+  EXPECT_THAT(Expire(), IsEmpty());
+}
+
+TEST_F(MembershipTest, ANewIncarnationTakesALeftTaskAtOnce) {
+  Register(kWorker0, 7);
+  ASSERT_EQ(membership_.Leave(kWorker0, 7), absl::OkStatus());
+  Register(kWorker0, 8);
+  EXPECT_EQ(State(kWorker0), Member::kAlive);
+  EXPECT_EQ(membership_.Find(kWorker0)->restarts, 1);
+}
+
+TEST_F(MembershipTest, StrangersAreRefused) {
+  const absl::Status unknown =
+      absl::AbortedError("worker-0 incarnation 0000000000000009 is unknown");
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 9), unknown);
+  EXPECT_EQ(membership_.Leave(kWorker0, 9), unknown);
+  Register(kWorker0, 7);
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 9), unknown);
+  EXPECT_EQ(membership_.Leave(kWorker0, 9), unknown);
+  EXPECT_EQ(State(kWorker0), Member::kAlive);
+}
+
+TEST_F(MembershipTest, MembersAreSortedByTask) {
+  Register(kWorker1, 1);
+  Register(kPs0, 2);
+  Register(kWorker0, 3);
+  EXPECT_THAT(membership_.Members(),
+              ElementsAre(Field(&Member::task, kPs0), Field(&Member::task, kWorker0),
+                          Field(&Member::task, kWorker1)));
+}
+
+TEST_F(MembershipTest, AnyAliveLooksAtTheRole) {
+  EXPECT_FALSE(membership_.AnyAlive(Role::kWorker));
+  Register(kWorker0, 1);
+  Register(kWorker1, 2);
+  EXPECT_TRUE(membership_.AnyAlive(Role::kWorker));
+  EXPECT_FALSE(membership_.AnyAlive(Role::kPs));
+  ASSERT_EQ(membership_.Leave(kWorker0, 1), absl::OkStatus());
+  EXPECT_THAT(Expire(), SizeIs(1));
+  EXPECT_TRUE(membership_.AnyAlive(Role::kWorker));
+  Lose(kWorker1, 2);
+  EXPECT_FALSE(membership_.AnyAlive(Role::kWorker));
+}
+
+// ---- Members of a chief's predecessor.
+
+class AwayMemberTest : public MembershipTest {
+ protected:
+  void Expect(Task task, uint64_t incarnation) {
+    membership_.Expect({task, incarnation, "old:1", Member::kAlive, absl::Hours(5), 3});
+  }
+};
+
+TEST_F(AwayMemberTest, RegistersAgainWithTheSameIncarnation) {
+  clock_.Advance(absl::Seconds(100));
+  Expect(kWorker0, 7);
+  EXPECT_EQ(State(kWorker0), Member::kAway);
+  EXPECT_EQ(membership_.Find(kWorker0)->since, clock_.Now());
+  EXPECT_TRUE(membership_.AnyAway(Role::kWorker));
+  EXPECT_FALSE(membership_.AnyAway(Role::kEvaluator));
+  EXPECT_FALSE(membership_.AnyAlive(Role::kWorker));
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7),
+            absl::AbortedError("worker-0 incarnation 0000000000000007 at old:1 has not registered "
+                               "since the chief's restart"));
+  EXPECT_EQ(membership_.Leave(kWorker0, 7).code(), absl::StatusCode::kAborted);
+  Register(kWorker0, 7);
+  EXPECT_EQ(State(kWorker0), Member::kAlive);
+  EXPECT_EQ(membership_.Find(kWorker0)->restarts, 3);
+  EXPECT_FALSE(membership_.AnyAway(Role::kWorker));
+  EXPECT_THAT(Expire(), IsEmpty());
+}
+
+TEST_F(AwayMemberTest, IsLostWhenItsLeasePasses) {
+  clock_.Advance(absl::Seconds(100));
+  Expect(kWorker0, 7);
+  clock_.Advance(kLease - absl::Milliseconds(1));
+  EXPECT_THAT(Expire(), IsEmpty());
+  clock_.Advance(absl::Milliseconds(1));
+  EXPECT_THAT(Expire(), ElementsAre(Field(&Member::incarnation, 7u)));
+  EXPECT_EQ(State(kWorker0), Member::kLost);
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "old:1").code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(AwayMemberTest, ANewProcessMustGiveItTheChanceToComeBack) {
+  Expect(kWorker0, 7);
+  EXPECT_EQ(membership_.Register(kWorker0, 8, "host:2").code(), absl::StatusCode::kAlreadyExists);
+  clock_.Advance(kTakeover);
+  Register(kWorker0, 8);
+  EXPECT_THAT(Expire(), ElementsAre(Field(&Member::incarnation, 7u)));
+  EXPECT_EQ(membership_.Find(kWorker0)->restarts, 4);
+}
+
+TEST_F(AwayMemberTest, WhoRegisteredBeforeItWasExpectedIsAlive) {
+  Register(kWorker0, 7);
+  Expect(kWorker0, 7);
+  EXPECT_EQ(State(kWorker0), Member::kAlive);
+  // Its task was taken before it was known of.
+  Register(kWorker1, 9);
+  Expect(kWorker1, 8);
+  EXPECT_EQ(membership_.Find(kWorker1)->incarnation, 9u);
+  const std::vector<Member> ended = Expire();
+  ASSERT_THAT(ended, ElementsAre(Field(&Member::incarnation, 8u)));
+  EXPECT_EQ(ended[0].state, Member::kReplaced);
+}
+
+TEST_F(AwayMemberTest, WhoseMembershipAPredecessorSawEndIsRefused) {
+  Register(kWorker1, 9);
+  membership_.Retire({7, 9});
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"),
+            absl::AbortedError("membership of worker-0 incarnation 0000000000000007 is over: as an "
+                               "earlier chief knew"));
+  EXPECT_THAT(membership_.Retired(), ElementsAre(7u, 9u));
+  // It had registered here before that was known.
+  EXPECT_THAT(Expire(), ElementsAre(Field(&Member::incarnation, 9u)));
+  EXPECT_EQ(membership_.Heartbeat(kWorker1, 9).code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(MembershipTest, LoseEndsAMembershipAtOnce) {
+  Register(kWorker0, 7);
+  membership_.Lose(8);
+  EXPECT_THAT(Expire(), IsEmpty());
+  membership_.Lose(7);
+  membership_.Lose(7);
+  EXPECT_THAT(Expire(), ElementsAre(Field(&Member::incarnation, 7u)));
+  EXPECT_EQ(State(kWorker0), Member::kLost);
+}
+
+TEST_F(MembershipTest, CountsTheLivingOfARole) {
+  Register(kWorker0, 1);
+  Register(kWorker1, 2);
+  Register(kPs0, 3);
+  EXPECT_EQ(membership_.NumAlive(Role::kWorker), 2);
+  ASSERT_EQ(membership_.Leave(kWorker0, 1), absl::OkStatus());
+  EXPECT_EQ(membership_.NumAlive(Role::kWorker), 1);
+}
+
+TEST(MemberStateNameTest, Names) {
+  EXPECT_EQ(MemberStateName(Member::kAway), "away");
+  EXPECT_EQ(MemberStateName(Member::kReplaced), "replaced");
+  EXPECT_EQ(MemberStateName(Member::kAlive), "alive");
+  EXPECT_EQ(MemberStateName(Member::kLost), "lost");
+  EXPECT_EQ(MemberStateName(Member::kLeft), "left");
+}
+
+}  // namespace
+}  // namespace keelson

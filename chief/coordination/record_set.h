@@ -1,0 +1,55 @@
+// Sets of record positions, kept as the ranges in which they were added.
+#ifndef KEELSON_CHIEF_COORDINATION_RECORD_SET_H_
+#define KEELSON_CHIEF_COORDINATION_RECORD_SET_H_
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace keelson {
+
+// Positions [begin, end) in the shuffled order of one epoch; begin <= end.
+struct RecordRange {
+  int64_t epoch = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  int64_t size() const { return end - begin; }
+  friend auto operator<=>(const RecordRange&, const RecordRange&) = default;
+};
+
+// Disjoint ranges in order of epoch and position. Neighbours stay apart: what was added as two
+// batches comes out as two. Not thread-safe.
+class RecordSet {
+ public:
+  bool empty() const { return ends_.empty(); }
+  // In records.
+  int64_t size() const;
+
+  // False: a part of it is in the set already; nothing is added. An empty range is nothing.
+  bool Add(const RecordRange& range);
+  // What is not in the set is ignored; a range that is cut leaves its rest.
+  void Remove(const RecordRange& range);
+  // The set holds some of the range.
+  bool Intersects(const RecordRange& range) const;
+  // The set holds all of the range.
+  bool Covers(const RecordRange& range) const;
+  // Takes out the first range; the set is not empty.
+  RecordRange TakeFirst();
+  std::vector<RecordRange> ranges() const;
+
+ private:
+  using Start = std::pair<int64_t, int64_t>;  // epoch, begin
+  using Ends = std::map<Start, int64_t>;
+
+  // The first range that ends behind the beginning of `range`.
+  Ends::const_iterator FirstBehind(const RecordRange& range) const;
+
+  Ends ends_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_COORDINATION_RECORD_SET_H_

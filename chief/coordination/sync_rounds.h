@@ -1,0 +1,101 @@
+// Synchronous steps with backup workers.
+// Source: Chen et al., "Revisiting Distributed Synchronous SGD", 2016.
+//
+// A round is one step on several batches, its tickets. Of these `replicas_to_aggregate` count;
+// where there are more, the round is contested: whose gradient counts is decided before it is sent,
+// for all servers at once, by who asks first. A ticket:
+//
+//            Grant         Admit             Stage
+//   waiting ──────► held ────────► admitted ───────► staged
+//      ▲   its worker is lost │
+//      └──────────────────────┘    (an uncontested ticket is admitted when it is granted)
+//
+// When enough are staged, the round can be committed. A worker that is lost with an admitted ticket
+// may have sent a part of its gradient: the round is then begun again as a newer attempt, and what
+// was sent for the older one counts nowhere. One that is lost with a staged ticket has done its
+// part.
+//
+// A pure state machine: no threads, no I/O, no time. Not thread-safe.
+#ifndef KEELSON_CHIEF_COORDINATION_SYNC_ROUNDS_H_
+#define KEELSON_CHIEF_COORDINATION_SYNC_ROUNDS_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "chief/coordination/record_set.h"
+
+namespace keelson {
+
+class SyncRounds {
+ public:
+  // What the servers are to commit: so many pushes per block.
+  struct Round {
+    int64_t step = 0;
+    uint32_t attempt = 0;
+    uint32_t contributions = 0;
+
+    friend bool operator==(const Round&, const Round&) = default;
+  };
+
+  explicit SyncRounds(int64_t replicas_to_aggregate) : wanted_(replicas_to_aggregate) {}
+
+  // A round with a ticket for each of `batches`, at least replicas_to_aggregate. None is open.
+  void Open(int64_t step, uint32_t attempt, std::vector<RecordRange> batches);
+  // All tickets are waiting again.
+  void Restart(uint32_t attempt);
+  void Close() { tickets_.clear(); }
+
+  bool open() const { return !tickets_.empty(); }
+  bool contested() const { return num_tickets() > wanted_; }
+  bool AnyGranted() const;
+  int64_t step() const { return step_; }
+  uint32_t attempt() const { return attempt_; }
+
+  // A ticket's records, leased to `worker` as `lease_id`. Nothing: all that are wanted are out, or
+  // the worker has its share. As many are wanted as there are workers, within
+  // [replicas_to_aggregate, all]; a worker has more than one only when there are fewer workers than
+  // that.
+  std::optional<RecordRange> Grant(uint64_t worker, uint64_t lease_id, int64_t alive_workers);
+
+  // Whether the gradient of this ticket counts; the same when asked again. False for a ticket that
+  // is not the worker's, or of an older attempt.
+  bool Admit(uint64_t worker, uint64_t lease_id, uint32_t attempt);
+
+  bool Holds(uint64_t worker, uint64_t lease_id) const;
+  // The gradient is at all servers. False: the ticket is not the worker's or was not admitted.
+  bool Stage(uint64_t worker, uint64_t lease_id);
+
+  // The worker is lost. False: with it the attempt; Restart.
+  bool Lose(uint64_t worker);
+
+  // Nothing: not all that count are staged.
+  std::optional<Round> Staged() const;
+  // The batches that count.
+  std::vector<RecordRange> StagedBatches() const;
+
+ private:
+  enum State { kWaiting, kHeld, kAdmitted, kStaged };
+  struct Ticket {
+    RecordRange records;
+    State state = kWaiting;
+    uint64_t worker = 0;
+    uint64_t lease_id = 0;
+  };
+
+  int64_t num_tickets() const { return static_cast<int64_t>(tickets_.size()); }
+  // Tickets that are at least so far.
+  int64_t Count(State state) const;
+  int64_t CountOf(uint64_t worker) const;
+  const Ticket* Find(uint64_t worker, uint64_t lease_id) const;
+  Ticket* Find(uint64_t worker, uint64_t lease_id);
+
+  int64_t wanted_;
+  int64_t step_ = 0;
+  uint32_t attempt_ = 0;
+  std::vector<Ticket> tickets_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_COORDINATION_SYNC_ROUNDS_H_

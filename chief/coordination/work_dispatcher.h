@@ -1,0 +1,121 @@
+// Who gets which work next, in the job's consistency mode. The ledger keeps the books; the modes
+// are small state machines above it (StalenessBound, SyncRounds).
+//
+// Training may end early: then nothing more is handed out but what a round under way needs, and the
+// work is done with the steps under way.
+//
+// A change of the mode waits until the steps under way are done: nothing else is handed out
+// meanwhile. Between async and bounded staleness there is nothing to wait for.
+//
+// A pure state machine: no threads, no I/O, no time. Not thread-safe.
+#ifndef KEELSON_CHIEF_COORDINATION_WORK_DISPATCHER_H_
+#define KEELSON_CHIEF_COORDINATION_WORK_DISPATCHER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "chief/coordination/staleness_bound.h"
+#include "chief/coordination/sync_rounds.h"
+#include "chief/coordination/work_ledger.h"
+#include "core/cluster/consistency.h"
+
+namespace keelson {
+
+class WorkDispatcher {
+ public:
+  // The attempts of rounds begin with `first_attempt`, at least 1: greater than all that the job
+  // has had, and they only rise.
+  WorkDispatcher(WorkLedger ledger, const ConsistencyMode& mode, uint32_t first_attempt);
+
+  // A lease of at most `max_tickets` tickets, or one ticket of the round. Nothing: there is no
+  // work, or the worker has to wait for others; any other call may change that. `alive_workers` may
+  // take part in a round.
+  std::optional<WorkLease> Grant(uint64_t worker, int64_t max_tickets, int64_t alive_workers);
+
+  // The first `completed` tickets of the lease are done; for a ticket of a round: its gradient is
+  // at all servers, and the step counts when the round is committed. Errors:
+  // WorkLedger::Complete's; INVALID_ARGUMENT also: the ticket is contested and was not admitted.
+  absl::Status Complete(uint64_t worker, uint64_t lease_id, int64_t completed);
+
+  // Whether the gradient of a round's ticket counts; false also for one of an older attempt.
+  bool Admit(uint64_t worker, uint64_t lease_id, int64_t step, uint32_t attempt);
+
+  // The worker's membership is over: nobody waits for it. Its work stays its own until Release.
+  void Forget(uint64_t worker);
+  // The worker's unfinished work goes to others. Returns how many tickets that is.
+  int64_t Release(uint64_t worker);
+
+  // What a worker holds of an earlier registration. True: it is the worker's still. With
+  // `may_adopt`, leases that only a predecessor knew are taken on, unless they are tickets of a
+  // round; see WorkLedger::Adopt.
+  bool Claim(uint64_t worker, const HeldLease& lease, bool may_adopt,
+             std::vector<uint64_t>* superseded);
+  // The worker has claimed all that it holds.
+  int64_t ReleaseUnconfirmed(uint64_t worker);
+
+  // ---- Rounds; see Coordinator.
+
+  std::optional<SyncRounds::Round> StagedRound() const { return rounds_.Staged(); }
+  // False: it is not the staged round, and nothing happens.
+  bool RoundCommitted(const SyncRounds::Round& round);
+  bool RoundFailed(const SyncRounds::Round& round);
+  // The servers have committed rounds up to this one; if the books do not know of the last of them,
+  // these steps are done. Their records are done, too, if the rounds were of this `same_mode` and
+  // not contested; otherwise it is not known which were used, and they are handed out again. Before
+  // any Grant.
+  void NoteCommittedRounds(int64_t newest, bool same_mode);
+
+  // ---- Mode.
+
+  void SetMode(const ConsistencyMode& mode);
+  // The one in force, and the one that is waited for.
+  const ConsistencyMode& mode() const { return mode_; }
+  const std::optional<ConsistencyMode>& next_mode() const { return next_mode_; }
+
+  // ---- The end.
+
+  // Training ends early, for this reason (not empty). The first reason stays.
+  void EndEarly(std::string reason);
+  // Empty: training does not end early.
+  const std::string& end_reason() const { return end_reason_; }
+  // All steps are done; or training ends early and nothing is under way.
+  bool Done() const;
+
+  // ---- Books.
+
+  const WorkLedger& ledger() const { return ledger_; }
+  void Touch() { ledger_.Touch(); }
+  // WorkLedger's, with the reason to end and the mode: the next one, if there is one.
+  v1::JobState ToState() const;
+  void ToMemory(v1::ChiefMemory* memory) const;
+
+ private:
+  std::optional<WorkLease> GrantOfRound(uint64_t worker, int64_t alive_workers);
+  bool MayGrant() const;
+  bool ends_early() const { return !end_reason_.empty(); }
+  // Counts the steps of rounds that were committed before this chief's time.
+  void SkipCommittedRounds(bool batches_known);
+  // After each change: what had to wait until nothing is under way.
+  void Settle();
+  // A round that nobody works on is not begun.
+  void DropIdleRound();
+  // The next mode comes into force if nothing is under way.
+  void ApplyNextMode();
+  void EnterMode(const ConsistencyMode& mode);
+
+  WorkLedger ledger_;
+  ConsistencyMode mode_;
+  std::optional<ConsistencyMode> next_mode_;
+  std::string end_reason_;
+  StalenessBound bound_;
+  SyncRounds rounds_;
+  uint32_t attempt_;
+  int64_t committed_rounds_ = -1;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_COORDINATION_WORK_DISPATCHER_H_

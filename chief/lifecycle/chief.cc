@@ -1,0 +1,350 @@
+#include "chief/lifecycle/chief.h"
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "chief/lifecycle/save_schedule.h"
+#include "chief/servers/trouble_log.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/config/train_config.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::Duration kHousePause = absl::Milliseconds(100);
+constexpr absl::Duration kFencePause = absl::Milliseconds(20);
+constexpr absl::Duration kLongestRoundWait = absl::Milliseconds(100);
+constexpr absl::Duration kLongestSnapshotRetry = absl::Minutes(1);
+// How long members get to hear of the end before the chief's server goes.
+constexpr absl::Duration kFarewell = absl::Seconds(3);
+// An evaluator that is expected, but absent for so long after training, is given up.
+constexpr absl::Duration kEvaluatorAbsence = absl::Seconds(30);
+// While training, the clock is looked at this often.
+constexpr absl::Duration kTrainingLook = absl::Seconds(1);
+
+// A synchronous step takes several.
+int64_t BatchesPerStep(const v1::TrainConfig& config) {
+  const v1::ConsistencyMode& mode = config.consistency().mode();
+  return mode.has_synchronous() ? mode.synchronous().replicas_to_aggregate() : 1;
+}
+
+int64_t MaxSteps(const ChiefOptions& options) {
+  const v1::TrainingConfig& train = options.config.train();
+  if (train.max_steps() > 0) return train.max_steps();
+  return WorkLedger::StepsFor(train.epochs(), options.train_records,
+                              train.batch_size() * BatchesPerStep(options.config));
+}
+
+Coordinator::Options CoordinatorOptions(const ChiefOptions& options, const ConsistencyMode& mode) {
+  Coordinator::Options out;
+  out.mode = mode;
+  out.config_hash = options.config_hash;
+  out.lease = options.lease;
+  out.loss_interval = options.config.train().summary_steps();
+  return out;
+}
+
+ServerGroup::Options ServerGroupOptions(const ChiefOptions& options) {
+  ServerGroup::Options out;
+  out.header.mutable_task()->set_role(v1::ROLE_CHIEF);
+  out.header.set_incarnation(options.incarnation);
+  out.config_hash = options.config_hash;
+  out.chief_address = options.address;
+  out.startup_timeout = options.startup_timeout;
+  return out;
+}
+
+std::vector<std::string> AddressesOf(const std::vector<ServerGroup::Server>& servers) {
+  std::vector<std::string> addresses;
+  for (const ServerGroup::Server& server : servers) addresses.push_back(server.address);
+  return addresses;
+}
+
+std::unique_ptr<ShardStorage> MakeStorage(const ChiefOptions& options) {
+  if (options.checkpoint_writer == CheckpointWriter::kServers) {
+    return std::make_unique<ServerStorage>();
+  }
+  return std::make_unique<ChiefStorage>(options.file_system);
+}
+
+absl::Status LossNotFinite(int64_t step) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the training loss is not finite near step ", step,
+                   "; lower learning_rate.base or set optimizer.clip_global_norm"));
+}
+
+void LogEarlyEnd(const Coordinator::Status& job) {
+  if (job.step >= job.max_steps) return;
+  LogInfo("training has ended early at step ", job.step, " of ", job.max_steps, ": ",
+          job.end_reason);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Chief>> Chief::Create(ChiefOptions options,
+                                                     std::vector<ServerGroup::Server> servers,
+                                                     const Clock* clock, StopSignal* stop) {
+  RETURN_IF_ERROR(RequireModelDir(options.config));
+  const std::string model_dir = options.config.checkpoint().model_dir();
+  const absl::Status created = options.file_system->CreateDirectories(model_dir);
+  if (!created.ok()) {
+    return absl::Status(created.code(),
+                        absl::StrCat("checkpoint.model_dir ", model_dir, ": ", created.message()));
+  }
+  const int64_t max_steps = MaxSteps(options);
+  ASSIGN_OR_RETURN(LearningRateSchedule learning_rate,
+                   LearningRateSchedule::Create(options.config.learning_rate(), max_steps));
+  ASSIGN_OR_RETURN(
+      const ConsistencyMode mode,
+      ConsistencyMode::FromProto(options.config.consistency().mode(), "consistency.mode"));
+  std::unique_ptr<Chief> chief(
+      new Chief(std::move(options), std::move(servers), max_steps, mode, clock, stop));
+  ASSIGN_OR_RETURN(chief->reporter_, Reporter::Create(chief->ReporterOptions(learning_rate), clock,
+                                                      &chief->coordinator_));
+  return chief;
+}
+
+Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int64_t max_steps,
+             const ConsistencyMode& mode, const Clock* clock, StopSignal* stop)
+    : options_(std::move(options)),
+      max_steps_(max_steps),
+      mode_(mode),
+      ps_addresses_(AddressesOf(servers)),
+      clock_(clock),
+      stop_(stop),
+      directory_(options_.file_system, options_.config.checkpoint().model_dir(), clock),
+      storage_(MakeStorage(options_)),
+      coordinator_(CoordinatorOptions(options_, mode), clock),
+      handler_(&coordinator_, [this] { return servers_.States(); }),
+      servers_(ServerGroupOptions(options_), std::move(servers), storage_.get(), clock, &stop_),
+      snapshotter_(&directory_, &servers_,
+                   {options_.config.checkpoint().keep_max(),
+                    options_.config.checkpoint().keep_every_n_hours()},
+                   clock),
+      supervisor_(&servers_, this, clock, options_.supervision) {}
+
+Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_rate) {
+  Reporter::Options out = {options_.config.checkpoint().model_dir(), learning_rate};
+  out.missing_servers = [this] { return servers_.Missing(); };
+  out.snapshots = [this] { return snapshotter_.figures(); };
+  out.servers = [this] { return servers_.States(); };
+  out.chief.task = options_.self;
+  out.chief.peer = options_.peer;
+  out.chief.incarnation = options_.incarnation;
+  out.expected_members = options_.expected_members;
+  const int64_t batch = options_.config.train().batch_size() * BatchesPerStep(options_.config);
+  out.steps_per_epoch = static_cast<double>(options_.train_records) / static_cast<double>(batch);
+  out.file_system = options_.file_system;
+  return out;
+}
+
+absl::Status Chief::Run() {
+  // Before this process writes anything there itself.
+  RETURN_IF_ERROR(directory_.RemoveStaleFiles());
+  std::thread house([this] { KeepHouse(); });
+  absl::Status status = RunJob();
+  if (status.code() == absl::StatusCode::kAborted) NoteReplaced(status);
+  // Its error is the consequence.
+  if (!replaced().ok()) status = replaced();
+  // What a restart of the chief mends does not end the members.
+  const bool fatal = !status.ok() && status.code() != absl::StatusCode::kUnavailable &&
+                     status.code() != absl::StatusCode::kCancelled && replaced().ok();
+  if (fatal) {
+    coordinator_.Fail(status);
+    coordinator_.WaitUntilAlone(kFarewell);
+  }
+  helpers_stop_.Raise();
+  house.join();
+  reporter_->Finish();
+  return status;
+}
+
+absl::Status Chief::RunJob() {
+  RETURN_IF_ERROR(directory_.RemoveDoneMarker());
+  LogInfo("waiting for ", servers_.size(), " parameter servers");
+  RETURN_IF_ERROR(servers_.WaitUntilReachable());
+  RETURN_IF_ERROR(StartOrAdopt());
+  supervisor_.Start();
+  std::thread fence([this] { KeepFence(); });
+  std::thread rounds([this] { CommitRounds(); });
+  absl::Status status = Train();
+  if (status.ok()) status = FinishJob();
+  helpers_stop_.Raise();
+  fence.join();
+  rounds.join();
+  supervisor_.Stop();
+  return status;
+}
+
+absl::Status Chief::Train() {
+  SaveSchedule::Options saves;
+  saves.max_steps = max_steps_;
+  saves.save_steps = options_.config.checkpoint().save_steps();
+  saves.interval = absl::Seconds(options_.config.checkpoint().save_seconds());
+  saves.retry = RetryPause(options_.snapshot_retry, kLongestSnapshotRetry);
+  SaveSchedule schedule(saves, coordinator_.GetStatus().snapshot_step, saved_at_);
+  while (true) {
+    const absl::Duration now = clock_->Monotonic();
+    const int64_t step =
+        coordinator_.WaitForSteps(schedule.AwaitedStep(now), now + kTrainingLook, stop_);
+    const Coordinator::Status job = coordinator_.GetStatus();
+    RETURN_IF_ERROR(CheckTraining(job));
+    if (job.trained) {
+      LogEarlyEnd(job);
+      return absl::OkStatus();
+    }
+    if (!schedule.Due(step, clock_->Monotonic())) continue;
+    if (WriteSnapshot(coordinator_.LedgerState()).ok()) {
+      schedule.NoteSaved(coordinator_.GetStatus().snapshot_step, clock_->Monotonic());
+    } else {
+      schedule.NoteFailed(clock_->Monotonic());
+    }
+  }
+}
+
+absl::Status Chief::CheckTraining(const Coordinator::Status& job) {
+  if (job.totals.non_finite_losses > 0) return LossNotFinite(job.step);
+  if (!stop_.raised()) return absl::OkStatus();
+  if (replaced().ok()) WriteSnapshot(coordinator_.LedgerState()).IgnoreError();  // logged
+  return absl::CancelledError(absl::StrCat("by a signal at step ", job.step));
+}
+
+absl::Status Chief::WriteSnapshot(const v1::JobState& state) {
+  const absl::Status status = snapshotter_.Write(state, [this] { return ConfirmSnapshot(); });
+  if (status.ok()) {
+    coordinator_.SetSnapshotStep(state.global_step());
+  } else {
+    LogError("the snapshot of step ", state.global_step(), " failed: ", status.message());
+  }
+  return status;
+}
+
+absl::Status Chief::ConfirmSnapshot() {
+  if (coordinator_.phase() == JobPhase::kWaitingForServers) return absl::OkStatus();
+  const absl::Status status = servers_.StoreMemory(coordinator_.Memory());
+  coordinator_.NoteStored(servers_.stored_version());
+  if (status.code() == absl::StatusCode::kAborted) {
+    NoteReplaced(status);
+    return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Chief::FinishJob() {
+  coordinator_.SetPhase(JobPhase::kFinishing);
+  const int64_t step = coordinator_.GetStatus().step;
+  if (coordinator_.GetStatus().snapshot_step < step || snapshotter_.latest_prefix().empty()) {
+    RETURN_IF_ERROR(TryUntilStopped([this] { return WriteSnapshot(coordinator_.LedgerState()); }));
+  }
+  coordinator_.SetPhase(JobPhase::kEvaluating);
+  AwaitFinalEvaluation(step);
+  if (stop_.raised()) return absl::CancelledError("by a signal before the final evaluation");
+  RETURN_IF_ERROR(TryUntilStopped([&] {
+    const absl::Status status = directory_.WriteDoneMarker(step, options_.config_hash);
+    if (!status.ok()) LogError("the DONE marker: ", status.message());
+    return status;
+  }));
+  coordinator_.SetPhase(JobPhase::kDone);
+  // From here on a server that does not answer has simply ended.
+  supervisor_.Stop();
+  servers_.Finish();
+  if (!coordinator_.WaitUntilAlone(kFarewell)) LogWarning("some members did not say good-bye");
+  LogInfo("done: step ", step, ", model ", snapshotter_.latest_prefix());
+  return absl::OkStatus();
+}
+
+absl::Status Chief::TryUntilStopped(absl::FunctionRef<absl::Status()> call) {
+  RetryPause pause(options_.snapshot_retry, kLongestSnapshotRetry);
+  while (true) {
+    const absl::Status status = call();
+    if (status.ok()) return status;
+    if (stop_.WaitFor(pause.Next())) {
+      return absl::CancelledError(absl::StrCat(
+          "by a signal, before the end of the job could be written: ", status.message()));
+    }
+  }
+}
+
+void Chief::AwaitFinalEvaluation(int64_t step) {
+  if (!options_.expects_evaluator && !coordinator_.AnyAlive(Role::kEvaluator)) return;
+  const absl::Duration start = clock_->Monotonic();
+  const absl::Duration timeout =
+      absl::Seconds(options_.config.evaluation().final_timeout_seconds());
+  absl::Duration heard = start;
+  while (!coordinator_.WaitForEvaluation(step, absl::Seconds(1), stop_)) {
+    const absl::Duration now = clock_->Monotonic();
+    if (coordinator_.AnyAlive(Role::kEvaluator)) heard = now;
+    if (stop_.raised()) return;
+    if (now - start >= timeout || now - heard >= kEvaluatorAbsence) {
+      LogWarning("the evaluator has not scored step ", step, " within ",
+                 absl::FormatDuration(now - start), ", ending without it");
+      return;
+    }
+  }
+}
+
+void Chief::KeepHouse() {
+  do {
+    coordinator_.ExpireLeases();
+    reporter_->Update();
+  } while (!helpers_stop_.WaitFor(kHousePause));
+}
+
+void Chief::KeepFence() {
+  absl::Duration hurried = -absl::InfiniteDuration();
+  do {
+    const std::vector<uint64_t> retired = coordinator_.TakeRetired();
+    if (!retired.empty()) {
+      servers_.Retire(retired);
+      coordinator_.HandOn(retired);
+    }
+    const absl::Duration now = clock_->Monotonic();
+    if (coordinator_.MemoryUrgent() && now - hurried >= kHousePause) {
+      supervisor_.Hurry();
+      hurried = now;
+    }
+  } while (!helpers_stop_.WaitFor(kFencePause));
+}
+
+void Chief::CommitRounds() {
+  TroubleLog trouble("committing a step", clock_);
+  while (!helpers_stop_.raised()) {
+    const std::optional<Coordinator::Round> round =
+        coordinator_.WaitForRound(kLongestRoundWait, &helpers_stop_);
+    if (!round.has_value()) continue;
+    const absl::Status status =
+        servers_.CommitRound({round->step, round->attempt, round->contributions}, helpers_stop_);
+    if (status.ok()) {
+      coordinator_.RoundCommitted(*round);
+    } else if (status.code() == absl::StatusCode::kFailedPrecondition) {
+      LogWarning("step ", round->step, " is computed again: ", status.message());
+      coordinator_.RoundFailed(*round);
+    } else if (status.code() == absl::StatusCode::kAborted) {
+      NoteReplaced(status);
+      return;
+    } else if (status.code() != absl::StatusCode::kCancelled) {
+      trouble.Note(status);
+      helpers_stop_.WaitFor(kLongestRoundWait);
+    }
+  }
+}
+
+void Chief::NoteReplaced(const absl::Status& status) {
+  {
+    MutexLock lock(&mu_);
+    if (!replaced_.ok()) return;
+    replaced_ = absl::AlreadyExistsError(
+        absl::StrCat("another chief has taken this one's place: ", status.message()));
+  }
+  stop_.Raise();
+}
+
+absl::Status Chief::replaced() const {
+  MutexLock lock(&mu_);
+  return replaced_;
+}
+
+}  // namespace keelson

@@ -1,0 +1,165 @@
+// The chief: forms the job, starts or continues training, takes snapshots, ends it.
+#ifndef KEELSON_CHIEF_LIFECYCLE_CHIEF_H_
+#define KEELSON_CHIEF_LIFECYCLE_CHIEF_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "chief/coordination/coordinator.h"
+#include "chief/reporting/reporter.h"
+#include "chief/servers/adoption.h"
+#include "chief/servers/server_group.h"
+#include "chief/servers/server_supervisor.h"
+#include "chief/servers/shard_storage.h"
+#include "chief/servers/snapshotter.h"
+#include "chief/service/chief_handler.h"
+#include "core/base/clock.h"
+#include "core/base/file_system.h"
+#include "core/base/mutex.h"
+#include "core/base/stop_signal.h"
+#include "core/checkpoint/checkpoint_directory.h"
+#include "core/tensor/variable.h"
+#include "keelson/v1/train_config.pb.h"
+
+namespace keelson {
+
+// Who moves the shards' parts of a snapshot to and from the model directory (ShardStorage).
+enum class CheckpointWriter { kServers, kChief };
+
+struct ChiefOptions {
+  Task self;
+  uint64_t incarnation = 0;
+  v1::TrainConfig config;  // final, with a model directory
+  uint64_t config_hash = 0;
+  std::vector<VariableSpec> variables;
+  int64_t train_records = 0;
+  // An evaluator belongs to the job: the end waits for it even if it has not been heard of yet.
+  bool expects_evaluator = false;
+  // Workers and evaluators that the cluster's description names, for people.
+  std::vector<Task> expected_members;
+  // The chief's own "host:port", announced to the servers. May be empty.
+  std::string address;
+  // "host:pid" of this process, for people.
+  std::string peer;
+  absl::Duration startup_timeout = absl::Minutes(10);
+  absl::Duration lease = absl::Seconds(10);
+  CheckpointWriter checkpoint_writer = CheckpointWriter::kServers;
+  // After a snapshot that failed; the pause grows to a minute.
+  absl::Duration snapshot_retry = absl::Seconds(1);
+  ServerSupervisor::Pauses supervision;
+  // Of the model directory; outlives the chief.
+  FileSystem* file_system = FileSystem::Real();
+};
+
+// Owns the job's state. Serve service() to the members, then call Run once.
+//
+// A chief that finds its job running at the servers adopts it (adoption.h); otherwise the servers
+// start over from the newest snapshot, or from initial values. While the job runs, a model
+// directory that cannot be written does not stop it: that is logged with each try.
+class Chief : private SupervisedJob {
+ public:
+  // `servers[s]` will hold shard s. Services, clock and `stop` outlive the chief.
+  // Errors: the model directory cannot be written; the schedule or the mode makes no sense.
+  static absl::StatusOr<std::unique_ptr<Chief>> Create(ChiefOptions options,
+                                                       std::vector<ServerGroup::Server> servers,
+                                                       const Clock* clock, StopSignal* stop);
+
+  // Thread-safe, valid as long as the chief.
+  ChiefService* service() { return &handler_; }
+  Coordinator* coordinator() { return &coordinator_; }
+  // Thread-safe.
+  SnapshotFigures snapshot_figures() const { return snapshotter_.figures(); }
+
+  // From waiting for the servers to the DONE marker. On an error that no restart of the chief mends
+  // (all but UNAVAILABLE and CANCELLED) the job's phase is FAILED and the members have been given
+  // time to hear of it.
+  // CANCELLED: `stop` was raised; a snapshot has been tried.
+  // ALREADY_EXISTS: a newer chief has taken this one's place; the members are left to it.
+  // DEADLINE_EXCEEDED: a server never appeared. DATA_LOSS: no snapshot of several is usable.
+  // INVALID_ARGUMENT: the loss is not finite; a snapshot does not fit the model.
+  // FAILED_PRECONDITION: a server has another configuration.
+  absl::Status Run();
+
+ private:
+  Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int64_t max_steps,
+        const ConsistencyMode& mode, const Clock* clock, StopSignal* stop);
+
+  Reporter::Options ReporterOptions(const LearningRateSchedule& learning_rate);
+  absl::Status RunJob();
+
+  // ---- The start (chief_start.cc).
+  absl::Status StartOrAdopt();
+  void DescribeRun(const Placement& placement);
+  // Makes calls of all servers, again while one of them is away: it may be on its way back.
+  absl::Status CallServers(absl::FunctionRef<absl::Status()> call);
+  absl::Status Adopt(const Placement& placement, const Adoption& adoption,
+                     const std::vector<v1::ShardStatus>& shards);
+  absl::Status StartOver(const Placement& placement, const std::vector<v1::ShardStatus>& shards);
+  void FinishRounds(const Adoption& adoption, const std::vector<v1::ShardStatus>& shards);
+  v1::InitializeShardRequest ShardsOf(const Placement& placement) const;
+  WorkOptions Work() const;
+
+  // ---- The course of the job.
+  absl::Status Train();
+  // What ends training before its steps are done: an error, or `stop`.
+  absl::Status CheckTraining(const Coordinator::Status& job);
+  absl::Status WriteSnapshot(const v1::JobState& state);
+  // Before a snapshot counts: its books are in the chief's memory, and this is still the chief.
+  absl::Status ConfirmSnapshot();
+  absl::Status FinishJob();
+  // Repeats `call` until it succeeds, with growing pauses. CANCELLED: stopped.
+  absl::Status TryUntilStopped(absl::FunctionRef<absl::Status()> call);
+  void AwaitFinalEvaluation(int64_t step);
+
+  // ---- Loops of the helper threads.
+  // Leases and reports.
+  void KeepHouse();
+  // Makes servers refuse whose membership is over, before others get the work.
+  void KeepFence();
+  // Commits the rounds of synchronous mode.
+  void CommitRounds();
+
+  // ---- For the supervisor.
+  v1::ChiefMemory Memory() override { return coordinator_.Memory(); }
+  void NoteStored(uint64_t version) override { coordinator_.NoteStored(version); }
+  std::vector<uint64_t> AllRetired() override { return coordinator_.AllRetired(); }
+  int64_t CompletedSteps() override { return coordinator_.GetStatus().step; }
+  absl::StatusOr<std::vector<SnapshotInfo>> Snapshots() override {
+    return snapshotter_.Snapshots();
+  }
+  void NoteReplaced(const absl::Status& status) override;
+  // OK: this is the chief.
+  absl::Status replaced() const;
+
+  const ChiefOptions options_;
+  const int64_t max_steps_;
+  const ConsistencyMode mode_;  // as configured
+  const std::vector<std::string> ps_addresses_;
+  const Clock* const clock_;
+  // Raised from outside, or when another chief has taken the place.
+  StopSignal stop_;
+
+  CheckpointDirectory directory_;
+  const std::unique_ptr<ShardStorage> storage_;
+  Coordinator coordinator_;
+  ChiefHandler handler_;
+  ServerGroup servers_;
+  Snapshotter snapshotter_;
+  ServerSupervisor supervisor_;
+  std::unique_ptr<Reporter> reporter_;
+  StopSignal helpers_stop_;
+
+  // When the newest snapshot was written, on the monotonic clock.
+  absl::Duration saved_at_;
+
+  mutable Mutex mu_;
+  absl::Status replaced_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_LIFECYCLE_CHIEF_H_

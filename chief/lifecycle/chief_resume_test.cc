@@ -1,0 +1,208 @@
+// Chief::Run when servers and members of a predecessor are there: adoption, lost members, rounds,
+// another chief.
+#include <set>
+
+#include "chief/lifecycle/chief_run_testing.h"
+#include "gmock/gmock.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+std::vector<int64_t> StepsOf(const v1::AcquireWorkResponse& lease) {
+  std::vector<int64_t> steps;
+  for (const v1::StepTicket& ticket : lease.tickets()) steps.push_back(ticket.step());
+  return steps;
+}
+
+TEST_F(ChiefRunTest, ARestartedChiefAdoptsTheRunningCluster) {
+  Start();
+  Join(service(), kWorker);
+  const v1::AcquireWorkResponse done = Acquire(service(), {});
+  const v1::AcquireWorkResponse held = Acquire(service(), Done(done));
+  ASSERT_THAT(held.tickets(), SizeIs(Gt(0)));
+  const int64_t step = StatusOf(service()).step();
+  AwaitMemory();
+  Kill();
+
+  Start();
+  AwaitPhase(service(), v1::TRAINING);
+  EXPECT_EQ(StatusOf(service()).step(), step);
+  EXPECT_THAT(Join(service(), kWorker, {held}).kept_leases(), ElementsAre(held.lease_id()));
+  const v1::AcquireWorkResponse next = Acquire(service(), {});
+  ASSERT_THAT(next.tickets(), SizeIs(Gt(0)));
+  EXPECT_THAT(StepsOf(next), Each(Gt(StepsOf(held).back()))) << "no ticket twice";
+  for (int s = 0; s < 2; ++s) EXPECT_EQ(servers_[s].initializations().size(), 1u);
+  Report(service(), Done(held));
+  Report(service(), Done(next));
+  Work(service());
+  Leave(service(), kWorker);
+  ASSERT_EQ(Wait(), absl::OkStatus());
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0, 10)) << "none is repeated";
+}
+
+TEST_F(ChiefRunTest, AServerThatWasRestartedWithTheChiefIsRestored) {
+  Start();
+  Join(service(), kWorker);
+  const v1::AcquireWorkResponse held = Acquire(service(), {});
+  AwaitMemory();
+  Kill();
+  servers_[1].Restart();
+  Start();
+  const auto requests = servers_[1].AwaitInitializations(2);
+  EXPECT_EQ(requests[1].restore_prefix(), Prefix(0));
+  EXPECT_EQ(servers_[0].initializations().size(), 1u);
+  Join(service(), kWorker, {held});
+  Report(service(), Done(held));
+  Work(service());
+  Leave(service(), kWorker);
+  EXPECT_EQ(Wait(), absl::OkStatus());
+}
+
+TEST_F(ChiefRunTest, AnotherNumberOfServersStartsOver) {
+  Start();
+  Join(service(), kWorker);
+  Report(service(), Done(Acquire(service(), {})));
+  AwaitMemory();
+  Kill();
+  ++options_.incarnation;
+  auto chief = Chief::Create(options_, {{"ps-0", "a:1", &servers_[0]}}, Clock::Real(), stop_.get());
+  ASSERT_TRUE(chief.ok()) << chief.status();
+  chief_ = *std::move(chief);
+  thread_ = std::thread([this] { status_ = chief_->Run(); });
+  AwaitPhase(service(), v1::TRAINING);
+  EXPECT_EQ(StatusOf(service()).step(), 0);
+  EXPECT_EQ(LastRestore(0), Prefix(0));
+  const uint64_t old_version = servers_[1].shard().memory_version();
+  EXPECT_GT(chief_->coordinator()->Memory().job().book_version(), old_version)
+      << "servers would ignore it";
+  stop_->Raise();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(ChiefRunTest, AMemoryThatContradictsItselfStartsOver) {
+  Start();
+  Join(service(), kWorker);
+  Report(service(), Done(Acquire(service(), {})));
+  AwaitMemory();
+  Kill();
+  for (FakeParameterServer& server : servers_) {
+    server.EditStatus([](v1::ShardStatus* shard) {
+      v1::ChiefMemory memory;
+      ASSERT_TRUE(memory.ParseFromString(shard->memory()));
+      memory.mutable_job()->set_next_position(-1);
+      shard->set_memory(memory.SerializeAsString());
+    });
+  }
+  Start();
+  AwaitPhase(service(), v1::TRAINING);
+  EXPECT_EQ(StatusOf(service()).step(), 0);
+  EXPECT_EQ(LastRestore(1), Prefix(0));
+  stop_->Raise();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(ChiefRunTest, ALostWorkerIsRefusedByTheServersBeforeOthersGetItsWork) {
+  options_.lease = absl::Seconds(10);
+  Start(&clock_);
+  Join(service(), kWorker);
+  ASSERT_EQ(Acquire(service(), {}).tickets(0).step(), 0);
+  while (servers_[1].retired().empty()) {
+    clock_.Advance(absl::Seconds(1));
+    std::this_thread::yield();
+  }
+  servers_[0].AwaitRetired(HeaderOf(kWorker).incarnation());
+  servers_[1].AwaitRetired(HeaderOf(kWorker).incarnation());
+  // Another one gets step 0, as soon as that is handed on.
+  v1::RegisterRequest request;
+  *request.mutable_header() = HeaderOf({Role::kWorker, 1});
+  request.mutable_header()->set_incarnation(555);
+  request.set_config_hash(FakeParameterServer::kConfigHash);
+  v1::RegisterResponse response;
+  ASSERT_EQ(service()->Register(request, &response), absl::OkStatus());
+  std::set<int64_t> steps;
+  while (!steps.contains(0)) {
+    v1::AcquireWorkRequest acquire;
+    *acquire.mutable_header() = request.header();
+    v1::AcquireWorkResponse lease;
+    ASSERT_EQ(service()->AcquireWork(acquire, &lease), absl::OkStatus());
+    for (const int64_t step : StepsOf(lease)) steps.insert(step);
+  }
+  stop_->Raise();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(ChiefRunTest, SynchronousRoundsAreCommittedByTheChief) {
+  options_.config.mutable_consistency()
+      ->mutable_mode()
+      ->mutable_synchronous()
+      ->set_replicas_to_aggregate(1);
+  Start();
+  Join(service(), kWorker);
+  // The first commit fails as after a restart of the servers, and the round is done again.
+  for (FakeParameterServer& server : servers_) {
+    server.FailCommits({absl::FailedPreconditionError("0 of 1 pushes")});
+  }
+  Work(service());
+  Leave(service(), kWorker);
+  ASSERT_EQ(Wait(), absl::OkStatus());
+  for (const FakeParameterServer& server : servers_) {
+    const std::vector<v1::CommitRoundRequest> commits = server.commits();
+    ASSERT_THAT(commits, SizeIs(11));
+    EXPECT_EQ(commits[0].round(), 0);
+    EXPECT_EQ(commits[1].round(), 0);
+    EXPECT_GT(commits[1].attempt(), commits[0].attempt());
+    EXPECT_EQ(commits[10].round(), 9);
+    EXPECT_EQ(commits[10].contributions(), 1u);
+  }
+}
+
+TEST_F(ChiefRunTest, AServerThatMissedACommitIsToldByTheNextChief) {
+  options_.config.mutable_consistency()
+      ->mutable_mode()
+      ->mutable_synchronous()
+      ->set_replicas_to_aggregate(1);
+  Start();
+  Join(service(), kWorker);
+  Report(service(), Done(Acquire(service(), {})));
+  while (StatusOf(service()).step() < 1) std::this_thread::yield();
+  AwaitMemory();
+  Kill();
+  // As if the chief had died between the two servers, with its memory of the step before.
+  servers_[0].EditStatus([](v1::ShardStatus* shard) { shard->set_committed_round(1); });
+  servers_[1].EditStatus([](v1::ShardStatus* shard) {
+    shard->set_open_round(1);
+    shard->set_open_attempt(2'000'000'000);
+  });
+  const size_t before = servers_[1].commits().size();
+  Start();
+  AwaitPhase(service(), v1::TRAINING);
+  const std::vector<v1::CommitRoundRequest> commits = servers_[1].commits();
+  ASSERT_EQ(commits.size(), before + 1);
+  EXPECT_EQ(commits.back().round(), 1);
+  EXPECT_EQ(commits.back().attempt(), 2'000'000'000u);
+  EXPECT_EQ(StatusOf(service()).step(), 2);
+  stop_->Raise();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(ChiefRunTest, AReplacedChiefEndsWithoutHarm) {
+  Start();
+  Join(service(), kWorker);
+  Report(service(), Done(Acquire(service(), {})));
+  const int asked = servers_[0].snapshots_asked();
+  servers_[1].Replace();
+  const absl::Status status = Wait();
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("another chief has taken this one's place"));
+  EXPECT_EQ(servers_[0].snapshots_asked(), asked);
+  EXPECT_NE(StatusOf(service()).phase(), v1::FAILED) << "the members are the other chief's";
+}
+
+}  // namespace
+}  // namespace keelson

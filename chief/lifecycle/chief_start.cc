@@ -1,0 +1,164 @@
+// How a chief's job begins: it adopts the cluster that is running, or starts the servers over.
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "chief/lifecycle/chief.h"
+#include "chief/reporting/run_files.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/client/retry.h"
+
+namespace keelson {
+namespace {
+
+// A server that dies now is restored once the job goes on.
+constexpr absl::Duration kRoundPatience = absl::Seconds(5);
+
+// Before a server that did not answer is asked again.
+constexpr absl::Duration kServerPause = absl::Milliseconds(200);
+
+// On the monotonic clock, of a time that is not in the future.
+absl::Duration MonotonicOf(absl::Time time, const Clock* clock) {
+  return clock->Monotonic() - std::max(clock->Now() - time, absl::ZeroDuration());
+}
+
+}  // namespace
+
+absl::Status Chief::StartOrAdopt() {
+  const Placement placement = Placement::Compute(options_.variables, servers_.size());
+  LogInfo("placement:");
+  std::printf("%s", placement.ToTable().c_str());
+  std::fflush(stdout);
+  servers_.Describe(ShardsOf(placement));
+  DescribeRun(placement);
+  std::vector<v1::ShardStatus> shards;
+  RETURN_IF_ERROR(CallServers([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(shards, servers_.Survey());
+    return absl::OkStatus();
+  }));
+  uint32_t attempt = 0;
+  for (const v1::ShardStatus& shard : shards) attempt = std::max(attempt, shard.open_attempt());
+  coordinator_.RaiseAttempt(attempt);
+  ASSIGN_OR_RETURN(const std::optional<Snapshotter::Restored> newest, snapshotter_.FindNewest());
+  const Adoption adoption =
+      DecideAdoption({options_.config_hash, placement.Fingerprint()}, shards,
+                     newest.has_value() ? std::make_optional(newest->state) : std::nullopt);
+  LogInfo(adoption.reason);
+  if (adoption.adopted) {
+    const absl::Status status = Adopt(placement, adoption, shards);
+    // The memory contradicts itself.
+    if (status.code() != absl::StatusCode::kDataLoss) return status;
+    LogError("cannot adopt the running job: ", status.message());
+  }
+  return StartOver(placement, shards);
+}
+
+void Chief::DescribeRun(const Placement& placement) {
+  absl::Status written =
+      WriteRunFiles(options_.config, placement, servers_.States(), options_.file_system);
+  written.Update(reporter_->DescribeRun(options_.config));
+  if (!written.ok()) LogError("the run's description: ", written.message());
+}
+
+absl::Status Chief::CallServers(absl::FunctionRef<absl::Status()> call) {
+  const absl::Duration until = clock_->Monotonic() + options_.startup_timeout;
+  while (true) {
+    const absl::Status status = call();
+    if (!IsTransient(status) || clock_->Monotonic() >= until) return status;
+    LogWarning("asking again: ", status.message());
+    if (stop_.WaitFor(kServerPause)) return absl::CancelledError("while starting the servers");
+    RETURN_IF_ERROR(servers_.WaitUntilReachable());
+  }
+}
+
+absl::Status Chief::Adopt(const Placement& placement, const Adoption& adoption,
+                          const std::vector<v1::ShardStatus>& shards) {
+  ASSIGN_OR_RETURN(WorkLedger ledger, adoption.from_snapshot
+                                          ? WorkLedger::FromState(adoption.memory.job(), Work())
+                                          : WorkLedger::FromMemory(adoption.memory, Work()));
+  FinishRounds(adoption, shards);
+  coordinator_.Resume({placement, ps_addresses_}, std::move(ledger), adoption.memory);
+  LogInfo("training goes on: step ", coordinator_.GetStatus().step, " of ", max_steps_);
+  const SnapshotFigures newest = snapshotter_.figures();
+  if (newest.step >= 0) coordinator_.SetSnapshotStep(newest.step);
+  saved_at_ = MonotonicOf(newest.committed, clock_);
+  for (size_t s = 0; s < adoption.keeps.size(); ++s) {
+    if (!adoption.keeps[s]) supervisor_.RestoreFirst(static_cast<int>(s));
+  }
+  return absl::OkStatus();
+}
+
+// What the predecessor had begun to commit is committed everywhere.
+void Chief::FinishRounds(const Adoption& adoption, const std::vector<v1::ShardStatus>& shards) {
+  int64_t newest = -1;
+  for (size_t s = 0; s < shards.size(); ++s) {
+    if (adoption.keeps[s]) newest = std::max(newest, shards[s].committed_round());
+  }
+  if (newest < 0) return;
+  coordinator_.NoteCommittedRounds(newest);
+  const absl::StatusOr<ConsistencyMode> mode =
+      adoption.memory.job().has_mode() ? ConsistencyMode::FromProto(adoption.memory.job().mode())
+                                       : mode_;
+  for (size_t s = 0; s < shards.size(); ++s) {
+    const v1::ShardStatus& shard = shards[s];
+    const bool behind = adoption.keeps[s] && shard.committed_round() < newest;
+    if (!behind || !mode.ok() || shard.open_round() != newest) continue;
+    const absl::Status status = servers_.CommitRoundAt(
+        static_cast<int>(s),
+        {newest, shard.open_attempt(), static_cast<uint32_t>(mode->replicas_to_aggregate)},
+        kRoundPatience, stop_);
+    if (!status.ok()) LogWarning("step ", newest, " is lost at ", status.message());
+  }
+}
+
+absl::Status Chief::StartOver(const Placement& placement,
+                              const std::vector<v1::ShardStatus>& shards) {
+  ASSIGN_OR_RETURN(Snapshotter::Restored restored,
+                   snapshotter_.RestoreLatest([&](const Snapshotter::Restored& candidate) {
+                     RETURN_IF_ERROR(WorkLedger::FromState(candidate.state, Work()).status());
+                     return CallServers([&] { return servers_.Initialize(candidate.prefix); });
+                   }));
+  if (restored.prefix.empty()) {
+    RETURN_IF_ERROR(CallServers([&] { return servers_.Initialize(""); }));
+  }
+  // Servers keep the newest memory that they have seen, and these books are what counts.
+  uint64_t version = restored.state.book_version();
+  for (const v1::ShardStatus& shard : shards) version = std::max(version, shard.memory_version());
+  restored.state.set_book_version(version + 1);
+  ASSIGN_OR_RETURN(WorkLedger ledger, WorkLedger::FromState(restored.state, Work()));
+  const int64_t step = ledger.completed_steps();
+  LogInfo(restored.prefix.empty() ? "training from the start"
+                                  : absl::StrCat("continuing from ", restored.prefix),
+          ": step ", step, " of ", max_steps_, ", ", options_.train_records, " records");
+  coordinator_.SetSnapshotStep(step);
+  saved_at_ = clock_->Monotonic();
+  if (restored.prefix.empty()) {
+    // Before the first push, so that it holds the initial values and no steps.
+    v1::JobState state = ledger.ToState();
+    state.set_config_hash(options_.config_hash);
+    RETURN_IF_ERROR(WriteSnapshot(state));
+  }
+  coordinator_.StartTraining({placement, ps_addresses_}, std::move(ledger));
+  return absl::OkStatus();
+}
+
+v1::InitializeShardRequest Chief::ShardsOf(const Placement& placement) const {
+  v1::InitializeShardRequest request;
+  *request.mutable_placement() = placement.ToProto();
+  request.set_placement_fingerprint(placement.Fingerprint());
+  *request.mutable_optimizer() = options_.config.optimizer();
+  *request.mutable_learning_rate() = options_.config.learning_rate();
+  request.set_max_steps(max_steps_);
+  request.set_seed(options_.config.train().seed());
+  request.set_reject_non_finite(options_.config.transfer().reject_non_finite());
+  *request.mutable_stale_gradients() = options_.config.consistency().stale_gradients();
+  return request;
+}
+
+WorkOptions Chief::Work() const {
+  return {max_steps_, options_.train_records, options_.config.train().batch_size(),
+          options_.incarnation | 1};
+}
+
+}  // namespace keelson

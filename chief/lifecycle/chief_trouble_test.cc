@@ -1,0 +1,145 @@
+// Chief::Run when the model directory or its disk fails.
+#include "chief/lifecycle/chief_run_testing.h"
+#include "core/base/file_system_testing.h"
+#include "gmock/gmock.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST_F(ChiefRunTest, TrainingGoesOnWhileSnapshotsFail) {
+  options_.config.mutable_checkpoint()->clear_save_seconds();
+  options_.config.mutable_checkpoint()->set_save_steps(2);
+  Start();
+  Join(service(), kWorker);
+  while (SnapshotSteps().empty()) std::this_thread::yield();
+  servers_[1].FailSnapshots(2);
+  bool retried = false;
+  Work(service(), [&] {
+    if (retried || StatusOf(service()).step() < 2) return false;
+    servers_[1].AwaitSnapshots(4);
+    return !(retried = true);
+  });
+  Leave(service(), kWorker);
+  ASSERT_EQ(Wait(), absl::OkStatus());
+  EXPECT_TRUE(retried);
+  EXPECT_EQ(SnapshotSteps().back(), 10);
+}
+
+TEST_F(ChiefRunTest, TheFinalSnapshotIsTriedAgain) {
+  Start();
+  Join(service(), kWorker);
+  while (SnapshotSteps().empty()) std::this_thread::yield();
+  servers_[0].FailSnapshots(3);
+  Work(service());
+  Leave(service(), kWorker);
+  ASSERT_EQ(Wait(), absl::OkStatus());
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0, 10));
+}
+
+TEST_F(ChiefRunTest, WithoutAFinalSnapshotTheJobIsNotDone) {
+  Start();
+  Join(service(), kWorker);
+  while (SnapshotSteps().empty()) std::this_thread::yield();
+  servers_[0].FailSnapshots(1'000'000);
+  Work(service());
+  Leave(service(), kWorker);
+  servers_[0].AwaitSnapshots(8);
+  EXPECT_EQ(StatusOf(service()).phase(), v1::FINISHING);
+  EXPECT_GE(chief_->snapshot_figures().failures, 5);
+  stop_->Raise();
+  const absl::Status status = Wait();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("ps-0: no space left"));
+  EXPECT_FALSE((*directory().ReadDoneMarker()).has_value());
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0));
+}
+
+TEST_F(ChiefRunTest, AModelDirectoryThatVanishesStopsNothing) {
+  options_.config.mutable_checkpoint()->clear_save_seconds();
+  options_.config.mutable_checkpoint()->set_save_steps(2);
+  const std::string model_dir = options_.config.checkpoint().model_dir();
+  Start();
+  Join(service(), kWorker);
+  while (SnapshotSteps().empty()) std::this_thread::yield();
+  ASSERT_EQ(RenameFile(model_dir, model_dir + ".moved"), absl::OkStatus());
+  Work(service());
+  Leave(service(), kWorker);
+  ASSERT_EQ(Wait(), absl::OkStatus());
+  EXPECT_EQ(SnapshotSteps().back(), 10);
+  EXPECT_TRUE((*directory().ReadDoneMarker()).has_value());
+}
+
+TEST_F(ChiefRunTest, AModelDirectoryThatCannotBeUsedIsWaitedFor) {
+  const std::string model_dir = options_.config.checkpoint().model_dir();
+  Start();
+  Join(service(), kWorker);
+  while (SnapshotSteps().empty()) std::this_thread::yield();
+  ASSERT_EQ(RenameFile(model_dir, model_dir + ".moved"), absl::OkStatus());
+  ASSERT_EQ(WriteFileAtomically(model_dir, "a file"), absl::OkStatus());
+  Work(service());
+  Leave(service(), kWorker);
+  while (chief_->snapshot_figures().failures < 3) std::this_thread::yield();
+  EXPECT_EQ(StatusOf(service()).phase(), v1::FINISHING);
+  ASSERT_EQ(RemoveFile(model_dir), absl::OkStatus());
+  ASSERT_EQ(Wait(), absl::OkStatus());
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(10)) << "the directory was created again";
+}
+
+// All files in memory, so that the disk can fill up.
+class FullDiskTest : public ChiefRunTest {
+ protected:
+  void SetUp() override {
+    ChiefRunTest::SetUp();
+    options_.file_system = &files_;
+    options_.config.mutable_checkpoint()->set_model_dir("/model");
+    options_.config.mutable_checkpoint()->set_save_steps(2);
+  }
+  void Start() {
+    auto chief = Chief::Create(options_, {{"ps-0", "a:1", &server_}}, Clock::Real(), stop_.get());
+    ASSERT_TRUE(chief.ok()) << chief.status();
+    chief_ = *std::move(chief);
+    thread_ = std::thread([this] { status_ = chief_->Run(); });
+  }
+  std::optional<SnapshotInfo> Latest() {
+    return *CheckpointDirectory(&files_, "/model", Clock::Real()).Latest();
+  }
+
+  MemoryFileSystem files_;
+  FakeParameterServer server_{&files_};
+};
+
+TEST_F(FullDiskTest, TrainingGoesOnAndTheJobEndsWhenThereIsRoom) {
+  Start();
+  Join(service(), kWorker);
+  AwaitPhase(service(), v1::TRAINING);
+  files_.SetCapacity(files_.used_bytes() + 100);
+  Work(service());
+  Leave(service(), kWorker);
+  while (chief_->snapshot_figures().failures < 3) std::this_thread::yield();
+  EXPECT_EQ(StatusOf(service()).phase(), v1::FINISHING);
+  EXPECT_EQ(Latest()->step, 0);
+  EXPECT_FALSE(files_.Exists("/model/DONE"));
+  files_.SetCapacity(1 << 20);
+  ASSERT_EQ(Wait(), absl::OkStatus());
+  EXPECT_EQ(Latest()->step, 10);
+  EXPECT_TRUE(files_.Exists("/model/DONE"));
+  const std::vector<std::string> names = *files_.List("/model");
+  for (const std::string& name : names) {
+    EXPECT_THAT(name, Not(HasSubstr("tempstate")));
+  }
+}
+
+TEST_F(ChiefRunTest, AtTheStartAModelDirectoryThatCannotBeUsedIsAnError) {
+  const std::string file = JoinPath(options_.config.checkpoint().model_dir(), "file");
+  ASSERT_EQ(WriteFileAtomically(file, ""), absl::OkStatus());
+  options_.config.mutable_checkpoint()->set_model_dir(JoinPath(file, "model"));
+  const auto chief = Chief::Create(options_, {{"ps-0", "a:1", &servers_[0]}}, &clock_, stop_.get());
+  EXPECT_THAT(std::string(chief.status().message()), HasSubstr(file));
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,151 @@
+#include "chief/reporting/reporter.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "core/base/file.h"
+#include "core/base/status_macros.h"
+#include "core/config/run_description.h"
+#include "core/summary/metrics_line.h"
+
+namespace keelson {
+namespace {
+
+constexpr char kStatusFile[] = "status.json";
+constexpr absl::Duration kStatusInterval = absl::Milliseconds(500);
+constexpr absl::Duration kFiguresInterval = absl::Seconds(2);
+
+// A worker that does no step for so long has stopped, whatever its steps take.
+constexpr absl::Duration kWorkerPatience = absl::Seconds(10);
+constexpr uint64_t kMaxStatusBytes = uint64_t{16} << 20;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Reporter>> Reporter::Create(Options options, const Clock* clock,
+                                                           Coordinator* coordinator) {
+  ASSIGN_OR_RETURN(std::unique_ptr<EventWriter> events,
+                   EventWriter::Create(options.model_dir, clock, options.file_system));
+  options.chief.since = clock->Now();
+  // Without one, or with one that cannot be read, the job begins here.
+  const absl::StatusOr<std::string> predecessor = ReadBoundedFile(
+      JoinPath(options.model_dir, kStatusFile), kMaxStatusBytes, options.file_system);
+  options.chief = AfterPredecessor(options.chief, predecessor.value_or(""));
+  return std::unique_ptr<Reporter>(
+      new Reporter(std::move(options), std::move(events), clock, coordinator));
+}
+
+Reporter::Reporter(Options options, std::unique_ptr<EventWriter> events, const Clock* clock,
+                   Coordinator* coordinator)
+    : options_(std::move(options)),
+      events_(std::move(events)),
+      clock_(clock),
+      coordinator_(coordinator),
+      tasks_(kFiguresInterval, kWorkerPatience),
+      history_(options_.model_dir, clock, options_.file_system),
+      event_trouble_("events", clock),
+      history_trouble_("tasks/events", clock),
+      status_trouble_("status.json", clock) {}
+
+absl::Status Reporter::DescribeRun(const v1::TrainConfig& config) {
+  RETURN_IF_ERROR(WriteRunDescription(config, events_.get()));
+  return events_->Flush();
+}
+
+void Reporter::Update() {
+  const Coordinator::Status status = coordinator_->GetStatus();
+  const std::vector<ServerView> servers = Servers();
+  // Until the first step is done only the marks are set: a restored job does not start at step 0,
+  // and the time until the workers are there is not training time.
+  if (status.max_steps > 0 && (!summary_.has_value() || status.totals.steps == 0)) {
+    summary_ = {clock_->Monotonic(), status.totals};
+    figures_ = summary_;
+  }
+  if (summary_.has_value()) {
+    MeasureFigures(status);
+    WriteLossPoints(status);
+    history_trouble_.Note(history_.Update(status, servers));
+  }
+  tasks_.Update(clock_->Monotonic(), status.workers, servers);
+  if (clock_->Monotonic() - status_written_ >= kStatusInterval) WriteStatusFile(status, servers);
+}
+
+void Reporter::Finish() {
+  Update();
+  const Coordinator::Status status = coordinator_->GetStatus();
+  const std::vector<ServerView> servers = Servers();
+  const std::optional<LossCurve::Point> rest = coordinator_->TakeLastLossPoint();
+  if (summary_.has_value() && rest.has_value()) WriteSummary({*rest}, status);
+  history_trouble_.Note(history_.Finish(status, servers));
+  WriteStatusFile(status, servers);
+}
+
+std::vector<ServerView> Reporter::Servers() const {
+  return options_.servers == nullptr ? std::vector<ServerView>() : options_.servers();
+}
+
+void Reporter::MeasureFigures(const Coordinator::Status& status) {
+  const absl::Duration now = clock_->Monotonic();
+  const bool steps = status.totals.steps > figures_->totals.steps;
+  if (now - figures_->time < kFiguresInterval || !steps) return;
+  coordinator_->SetFigures(FiguresBetween(figures_->totals, status.totals, now - figures_->time));
+  figures_ = {now, status.totals};
+}
+
+void Reporter::WriteLossPoints(const Coordinator::Status& status) {
+  std::vector<LossCurve::Point> points;
+  while (const auto point = coordinator_->TakeLossPoint()) points.push_back(*point);
+  if (!points.empty()) WriteSummary(points, status);
+}
+
+void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
+                            const Coordinator::Status& status) {
+  const absl::Duration now = clock_->Monotonic();
+  const Coordinator::Figures figures =
+      FiguresBetween(summary_->totals, status.totals, now - summary_->time);
+  absl::Status written;
+  for (const LossCurve::Point& point : points) {
+    const double rate = options_.learning_rate.At(point.step - 1);
+    const std::string line =
+        FormatMetricsLine(clock_->Now(), {{"step", static_cast<double>(point.step)},
+                                          {"loss", point.loss},
+                                          {"learning_rate", rate},
+                                          {"steps_per_second", figures.steps_per_second},
+                                          {"examples_per_second", figures.examples_per_second},
+                                          {"staleness", figures.staleness},
+                                          {"credit_wait_seconds", figures.credit_wait_seconds}});
+    std::printf("%s\n", line.c_str());
+    written.Update(
+        events_->AddScalars(point.step, {{"loss", point.loss},
+                                         {"learning_rate", rate},
+                                         {"global_step/sec", figures.steps_per_second},
+                                         {"examples/sec", figures.examples_per_second},
+                                         {"staleness", figures.staleness},
+                                         {"credit_wait_seconds", figures.credit_wait_seconds},
+                                         {"pushed_bytes/sec", figures.pushed_bytes_per_second},
+                                         {"pulled_bytes/sec", figures.pulled_bytes_per_second}}));
+  }
+  std::fflush(stdout);
+  written.Update(events_->Flush());
+  event_trouble_.Note(written);
+  summary_ = {now, status.totals};
+}
+
+void Reporter::WriteStatusFile(const Coordinator::Status& status,
+                               const std::vector<ServerView>& servers) {
+  status_written_ = clock_->Monotonic();
+  const SnapshotFigures snapshots =
+      options_.snapshots == nullptr ? SnapshotFigures() : options_.snapshots();
+  StatusReport report = {clock_->Now(), options_.chief, status, tasks_, servers, snapshots, {}};
+  if (status.phase == JobPhase::kWaitingForServers && options_.missing_servers != nullptr) {
+    report.missing_servers = options_.missing_servers();
+  }
+  report.learning_rate = options_.learning_rate.At(std::max<int64_t>(status.step - 1, 0));
+  report.steps_per_epoch = options_.steps_per_epoch;
+  report.expected_members = options_.expected_members;
+  status_trouble_.Note(WriteFileAtomically(JoinPath(options_.model_dir, kStatusFile),
+                                           StatusJson(report) + "\n", options_.file_system));
+}
+
+}  // namespace keelson

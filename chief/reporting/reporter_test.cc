@@ -1,0 +1,316 @@
+#include "chief/reporting/reporter.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "chief/servers/fake_parameter_server.h"
+#include "core/summary/tf_record.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "keelson/v1/event.pb.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
+
+constexpr Task kWorker = {Role::kWorker, 1};
+
+class ReporterTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    v1::LearningRateConfig rate;
+    rate.set_base(0.5);
+    Reporter::Options options = {directory_, *LearningRateSchedule::Create(rate, 100),
+                                 [this] { return missing_; }, [this] { return snapshots_; }};
+    auto reporter = Reporter::Create(std::move(options), &clock_, &coordinator_);
+    ASSERT_TRUE(reporter.ok()) << reporter.status();
+    reporter_ = *std::move(reporter);
+  }
+  void StartTraining(int64_t restored_step = 0) {
+    v1::JobState state;
+    state.set_global_step(restored_step);
+    state.set_num_records(1000);
+    WorkOptions work;
+    work.max_steps = 100;
+    work.num_records = 1000;
+    work.batch_size = 10;
+    coordinator_.StartTraining({}, *WorkLedger::FromState(state, work));
+    ASSERT_EQ(coordinator_.Register(kWorker, 1, 0, "host:7").status(), absl::OkStatus());
+  }
+  // One worker does `steps` steps of 10 examples in a second.
+  void Train(int64_t steps, double loss) {
+    for (int64_t i = 0; i < steps; ++i) {
+      const auto lease = coordinator_.AcquireWork(kWorker, 1, {}, absl::ZeroDuration());
+      ASSERT_TRUE(lease.ok() && lease->has_value());
+      const auto size = static_cast<int64_t>((*lease)->tickets.size());
+      ASSERT_EQ(size, 1) << "the clock stands, so leases must be small";
+      WorkerReport report;
+      report.leases = {{(*lease)->id, size}};
+      report.losses = {{(*lease)->tickets[0].step, loss}};
+      report.steps = 1;
+      report.examples = 10;
+      report.loss_sum = loss;
+      report.staleness_sum = 2;
+      report.credit_wait_seconds = 0.25;
+      report.input_seconds = 1;
+      report.pull_seconds = 2;
+      report.compute_seconds = 3;
+      report.push_seconds = 4;
+      report.bytes_pushed = 1000;
+      report.bytes_pulled = 2000;
+      ASSERT_EQ(coordinator_.Heartbeat(kWorker, 1, report), absl::OkStatus());
+      clock_.Advance(absl::Seconds(1) / steps);
+    }
+  }
+  std::vector<std::string> LinesOf(const std::function<void()>& call) {
+    testing::internal::CaptureStdout();
+    call();
+    return absl::StrSplit(testing::internal::GetCapturedStdout(), '\n', absl::SkipEmpty());
+  }
+  nlohmann::json StatusFile() {
+    const auto text = ReadFile(JoinPath(directory_, "status.json"));
+    EXPECT_TRUE(text.ok()) << text.status();
+    return nlohmann::json::parse(text.ok() ? *text : "null");
+  }
+  // Events beyond the first, which tells the version.
+  std::vector<v1::Event> Events() {
+    std::vector<v1::Event> events;
+    const std::vector<std::string> names = *ListDirectory(directory_);
+    for (const std::string& name : names) {
+      if (!absl::StartsWith(name, "events.out.tfevents.")) continue;
+      const auto records = ReadTfRecords(JoinPath(directory_, name));
+      EXPECT_TRUE(records.ok()) << records.status();
+      for (const std::string& record : *records) {
+        EXPECT_TRUE(events.emplace_back().ParseFromString(record));
+      }
+    }
+    EXPECT_EQ(events.at(0).file_version(), "brain.Event:2");
+    events.erase(events.begin());
+    return events;
+  }
+
+  ManualClock clock_;
+  const std::string directory_ = FreshModelDirectory();
+  Coordinator coordinator_{{0, absl::Seconds(1000), absl::Nanoseconds(1), 64, 10}, &clock_};
+  std::vector<std::string> missing_;
+  SnapshotFigures snapshots_;
+  std::unique_ptr<Reporter> reporter_;
+};
+
+TEST_F(ReporterTest, SaysWhomTheJobWaitsFor) {
+  missing_ = {"ps-1 at host:2222"};
+  reporter_->Update();
+  const nlohmann::json status = StatusFile();
+  EXPECT_EQ(status["phase"], "WAITING_FOR_SERVERS");
+  EXPECT_EQ(status["waiting_for"], nlohmann::json({"ps-1 at host:2222"}));
+  EXPECT_EQ(status["step"], 0);
+  EXPECT_FALSE(status.contains("loss"));
+  StartTraining();
+  reporter_->Finish();
+  EXPECT_FALSE(StatusFile().contains("waiting_for"));
+}
+
+TEST_F(ReporterTest, StatusFileTellsHowTrainingGoes) {
+  StartTraining();
+  LinesOf([&] {
+    reporter_->Update();
+    Train(10, 0.25);
+    Train(10, 0.75);
+    reporter_->Update();
+    coordinator_.SetSnapshotStep(15);
+    reporter_->Finish();
+  });
+  const nlohmann::json status = StatusFile();
+  EXPECT_EQ(status["phase"], "TRAINING");
+  EXPECT_EQ(status["step"], 20);
+  EXPECT_EQ(status["max_steps"], 100);
+  EXPECT_EQ(status["snapshot_step"], 15);
+  EXPECT_EQ(status["error"], "");
+  EXPECT_DOUBLE_EQ(status["epoch"], 0.2);
+  EXPECT_DOUBLE_EQ(status["loss"], 0.5);
+  EXPECT_DOUBLE_EQ(status["steps_per_second"], 10);
+  EXPECT_DOUBLE_EQ(status["examples_per_second"], 100);
+  EXPECT_DOUBLE_EQ(status["eta_seconds"], 8);
+  EXPECT_DOUBLE_EQ(status["staleness"], 2);
+  EXPECT_DOUBLE_EQ(status["credit_wait_seconds"], 0.25);
+  EXPECT_EQ(status["step_seconds"],
+            nlohmann::json({{"input", 1.0}, {"pull", 2.0}, {"compute", 3.0}, {"push", 4.0}}));
+  EXPECT_DOUBLE_EQ(status["pushed_bytes_per_second"], 10000);
+  EXPECT_DOUBLE_EQ(status["pulled_bytes_per_second"], 20000);
+  ASSERT_THAT(status["members"], SizeIs(1));
+  EXPECT_EQ(status["members"][0]["task"], "worker-1");
+  EXPECT_EQ(status["members"][0]["peer"], "host:7");
+  EXPECT_EQ(status["members"][0]["state"], "alive");
+  EXPECT_EQ(status["members"][0]["restarts"], 0);
+}
+
+TEST_F(ReporterTest, StatusFileIsWrittenTwiceASecond) {
+  reporter_->Update();
+  StartTraining();
+  clock_.Advance(absl::Milliseconds(499));
+  reporter_->Update();
+  EXPECT_EQ(StatusFile()["phase"], "WAITING_FOR_SERVERS");
+  clock_.Advance(absl::Milliseconds(1));
+  reporter_->Update();
+  EXPECT_EQ(StatusFile()["phase"], "TRAINING");
+}
+
+TEST_F(ReporterTest, StatusFileHasTheErrorEvenIfItIsNotUtf8) {
+  coordinator_.Fail(absl::DataLossError("bad file \xff"));
+  reporter_->Finish();
+  const nlohmann::json status = StatusFile();
+  EXPECT_EQ(status["phase"], "FAILED");
+  EXPECT_THAT(status["error"].get<std::string>(), StartsWith("bad file "));
+}
+
+TEST_F(ReporterTest, OneMetricsLinePerInterval) {
+  StartTraining();
+  reporter_->Update();
+  EXPECT_THAT(LinesOf([&] {
+                Train(9, 0.5);
+                reporter_->Update();
+              }),
+              IsEmpty());
+  const std::vector<std::string> lines = LinesOf([&] {
+    Train(1, 1.5);
+    reporter_->Update();
+    reporter_->Update();
+  });
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_THAT(lines[0],
+              MatchesRegex("2023-11-14T22:13:2[0-9].[0-9]+Z step=10 loss=0.6 "
+                           "learning_rate=0.5 steps_per_second=5 "
+                           "examples_per_second=50 staleness=2 credit_wait_seconds=0.25"));
+}
+
+TEST_F(ReporterTest, TheWaitForWorkersIsNotTrainingTime) {
+  StartTraining();
+  reporter_->Update();
+  clock_.Advance(absl::Seconds(100));
+  reporter_->Update();
+  const std::vector<std::string> lines = LinesOf([&] {
+    Train(10, 0.5);
+    reporter_->Update();
+  });
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_TRUE(absl::StrContains(lines[0], " steps_per_second=10 ")) << lines[0];
+}
+
+TEST_F(ReporterTest, EventsHoldTheSameFigures) {
+  StartTraining();
+  LinesOf([&] {
+    reporter_->Update();
+    Train(10, 0.5);
+    reporter_->Update();
+    Train(10, 0.25);
+    reporter_->Update();
+  });
+  const std::vector<v1::Event> events = Events();
+  ASSERT_THAT(events, SizeIs(2));
+  EXPECT_EQ(events[0].step(), 10);
+  EXPECT_EQ(events[1].step(), 20);
+  std::vector<std::string> scalars;
+  for (const v1::Summary::Value& value : events[1].summary().value()) {
+    scalars.push_back(absl::StrCat(value.tag(), "=", value.simple_value()));
+  }
+  EXPECT_THAT(scalars, ElementsAre("loss=0.25", "learning_rate=0.5", "global_step/sec=10",
+                                   "examples/sec=100", "staleness=2", "credit_wait_seconds=0.25",
+                                   "pushed_bytes/sec=10000", "pulled_bytes/sec=20000"));
+}
+
+TEST_F(ReporterTest, FinishReportsTheRest) {
+  StartTraining();
+  reporter_->Update();
+  const std::vector<std::string> lines = LinesOf([&] {
+    Train(3, 0.5);
+    reporter_->Finish();
+    reporter_->Finish();
+  });
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_TRUE(absl::StrContains(lines[0], " step=3 ")) << lines[0];
+}
+
+TEST_F(ReporterTest, ARestoredJobReportsOnlyItsOwnSteps) {
+  StartTraining(40);
+  const std::vector<std::string> lines = LinesOf([&] {
+    reporter_->Update();
+    reporter_->Update();
+    Train(10, 0.5);
+    reporter_->Update();
+  });
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_TRUE(
+      absl::StrContains(lines[0], " step=50 loss=0.5 learning_rate=0.5 steps_per_second=10 "))
+      << lines[0];
+}
+
+TEST_F(ReporterTest, StatusFileTellsHowSnapshotsGo) {
+  reporter_->Update();
+  EXPECT_FALSE(StatusFile()["snapshot"].contains("age_seconds"));
+  snapshots_.step = 15;
+  snapshots_.committed = clock_.Now() - absl::Seconds(30);
+  snapshots_.write_time = absl::Milliseconds(250);
+  snapshots_.bytes = 4096;
+  snapshots_.longest_cut_microseconds = 12;
+  snapshots_.written = 3;
+  snapshots_.failures = 1;
+  snapshots_.error = "disk full";
+  reporter_->Finish();
+  const nlohmann::json status = StatusFile();
+  EXPECT_EQ(status["mode"], "async");
+  EXPECT_EQ(status["snapshot"], nlohmann::json({{"age_seconds", 30.0},
+                                                {"write_seconds", 0.25},
+                                                {"bytes", 4096},
+                                                {"cut_microseconds", 12},
+                                                {"written", 3},
+                                                {"failures", 1},
+                                                {"error", "disk full"}}));
+}
+
+TEST_F(ReporterTest, AMissingDirectoryNeitherEndsTheJobNorFillsTheLog) {
+  const std::string moved = directory_ + ".moved";
+  StartTraining();
+  reporter_->Update();
+  ASSERT_EQ(RenameFile(directory_, moved), absl::OkStatus());
+  testing::internal::CaptureStderr();
+  LinesOf([&] {
+    for (int i = 0; i < 6; ++i) {
+      Train(10, 0.5);
+      reporter_->Update();
+    }
+  });
+  const std::vector<std::string> lines =
+      absl::StrSplit(testing::internal::GetCapturedStderr(), '\n', absl::SkipEmpty());
+  EXPECT_THAT(lines, UnorderedElementsAre(HasSubstr(" events: "), HasSubstr(" status.json: ")));
+  EXPECT_FALSE(FileExists(directory_));
+  ASSERT_EQ(RenameFile(moved, directory_), absl::OkStatus());
+  LinesOf([&] {
+    Train(10, 0.25);
+    reporter_->Finish();
+  });
+  EXPECT_EQ(StatusFile()["step"], 70);
+  const std::vector<v1::Event> events = Events();
+  EXPECT_EQ(events.back().step(), 70);
+}
+
+TEST(ReporterCreateTest, NeedsADirectoryThatCanBeWritten) {
+  const std::string file = JoinPath(FreshModelDirectory(), "file");
+  ASSERT_EQ(WriteFileAtomically(file, ""), absl::OkStatus());
+  v1::LearningRateConfig rate;
+  rate.set_base(1);
+  EXPECT_FALSE(Reporter::Create({file, *LearningRateSchedule::Create(rate, 0), nullptr, nullptr},
+                                Clock::Real(), nullptr)
+                   .ok());
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,71 @@
+#include "chief/reporting/run_files.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/base/file.h"
+#include "google/protobuf/text_format.h"
+
+namespace keelson {
+namespace {
+
+using Json = nlohmann::json;
+
+int64_t BytesOf(const Placement& placement, int p) {
+  return placement.PartitionElements(p) * static_cast<int64_t>(sizeof(float));
+}
+
+Json VariableJson(const VariableSpec& variable) {
+  Json shape = Json::array();
+  for (int axis = 0; axis < variable.shape.rank(); ++axis)
+    shape.push_back(variable.shape.dim(axis));
+  return {{"name", variable.name},
+          {"shape", shape},
+          {"bytes", variable.bytes()},
+          {"partitions", Json::array()}};
+}
+
+}  // namespace
+
+std::string PlacementJson(const Placement& placement, const std::vector<ServerView>& servers) {
+  Json shards = Json::array();
+  int64_t total = 0;
+  int64_t largest = 0;
+  for (int s = 0; s < placement.num_shards(); ++s) {
+    const int64_t bytes = placement.ShardBytes(s);
+    total += bytes;
+    largest = std::max(largest, bytes);
+    shards.push_back({{"task", servers[static_cast<size_t>(s)].task.ToString()}, {"bytes", bytes}});
+  }
+  const double mean = static_cast<double>(total) / static_cast<double>(placement.num_shards());
+  Json variables = Json::array();
+  for (const VariableSpec& variable : placement.variables()) {
+    variables.push_back(VariableJson(variable));
+  }
+  for (int p = 0; p < static_cast<int>(placement.partitions().size()); ++p) {
+    const Partition& partition = placement.partition(p);
+    variables[static_cast<size_t>(partition.variable)]["partitions"].push_back(
+        {{"shard", partition.shard},
+         {"row_begin", partition.row_begin},
+         {"row_end", partition.row_end},
+         {"bytes", BytesOf(placement, p)}});
+  }
+  const Json json = {{"balance", total > 0 ? static_cast<double>(largest) / mean : 1.0},
+                     {"shards", shards},
+                     {"variables", variables}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+absl::Status WriteRunFiles(const v1::TrainConfig& config, const Placement& placement,
+                           const std::vector<ServerView>& servers, FileSystem* file_system) {
+  const std::string& model_dir = config.checkpoint().model_dir();
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(config, &text);
+  absl::Status status = WriteFileAtomically(JoinPath(model_dir, "placement.json"),
+                                            PlacementJson(placement, servers) + "\n", file_system);
+  status.Update(
+      WriteFileAtomically(JoinPath(model_dir, "train_config.textproto"), text, file_system));
+  return status;
+}
+
+}  // namespace keelson

@@ -1,0 +1,86 @@
+// The text of MODEL_DIR/status.json: where the job stands and how its tasks do, for programs and
+// for the dashboard.
+#ifndef KEELSON_CHIEF_REPORTING_STATUS_FILE_H_
+#define KEELSON_CHIEF_REPORTING_STATUS_FILE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "chief/coordination/coordinator.h"
+#include "chief/reporting/task_figures.h"
+#include "chief/servers/server_state.h"
+#include "chief/servers/snapshotter.h"
+
+namespace keelson {
+
+// The process that writes the file, and those before it.
+struct ChiefIdentity {
+  Task task;
+  std::string peer;  // "host:pid"
+  uint64_t incarnation = 0;
+  absl::Time since;    // when this process began
+  int restarts = 0;    // chiefs before this one
+  absl::Time started;  // when the first of them began
+};
+
+// What the file tells. References are valid during the call.
+struct StatusReport {
+  absl::Time now;
+  const ChiefIdentity& chief;
+  const Coordinator::Status& job;
+  const TaskFigures& tasks;
+  const std::vector<ServerView>& servers;
+  const SnapshotFigures& snapshots;
+  // "ps-1 at host:port" of servers that have not answered yet.
+  std::vector<std::string> missing_servers;
+  // Workers and evaluators that the cluster's description names.
+  std::vector<Task> expected_members = {};
+  double learning_rate = 0;    // at the job's step
+  double steps_per_epoch = 0;  // 0: unknown
+};
+
+// One line of JSON. Times are seconds since the epoch; a number that is not finite is null. Fields:
+//   time                      when it was written
+//   started                   when the job's first chief began
+//   phase, error              as in JobStatus; "error" is empty but for FAILED
+//   mode                      as ConsistencyMode::ToString
+//   end_reason                why training ends early; empty: it does not
+//   step, max_steps, epoch, snapshot_step, learning_rate, steps_per_epoch
+//   snapshot                  see SnapshotFigures: {age_seconds, write_seconds, bytes,
+//                             cut_microseconds, written, failures, error}; age_seconds is absent
+//                             while there is none
+//   loss, steps_per_second, examples_per_second, eta_seconds, staleness, credit_wait_seconds,
+//   pushed_bytes_per_second, pulled_bytes_per_second
+//                             means of the newest interval; absent before the first. The end in
+//                             eta_seconds is max_steps, whatever end_reason says
+//   step_seconds              likewise: where a step's time went, {input, pull, compute, push}
+//   chief                     {task, peer, incarnation, since, restarts}; restarts: chiefs before
+//   members                   list of {task, role, index, peer, state, since, restarts,
+//   incarnation,
+//                             device}; state as MemberStateName, since when it has it, incarnation
+//                             as 16 hex digits, device where the member told it. A worker that has
+//                             worked for this chief: steps, examples, push_retries (sums) and
+//                             staleness {mean, max, bounds, counts}; counts (sums) has one more
+//                             than bounds. While it is alive, of its newest interval:
+//                             steps_per_second, examples_per_second, pushed_bytes_per_second,
+//                             pulled_bytes_per_second, step_seconds, credit_wait_seconds, and
+//                             staleness.mean. An expected one that never registered with this
+//                             chief or those before has {task, role, index, state, since, restarts}
+//                             only, its state is "waiting", and since is when this chief began
+//   servers                   list of {task, address, state, since, restarts}, and once it has
+//                             answered: incarnation, shard_step, value_bytes, slot_bytes, clients,
+//                             while it is alive pushed_bytes_per_second, pulled_bytes_per_second;
+//                             state as ServerKindName, restarts as this chief has seen them
+//   waiting_for               list of missing servers; only while WAITING_FOR_SERVERS
+std::string StatusJson(const StatusReport& report);
+
+// What a status file says of the chiefs before, for the next one: `started`, and one restart more.
+// Of a text that is no status file: as if there had been none.
+ChiefIdentity AfterPredecessor(ChiefIdentity chief, absl::string_view predecessor_status);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_REPORTING_STATUS_FILE_H_

@@ -1,0 +1,68 @@
+// How fast each worker and each server has been of late.
+#ifndef KEELSON_CHIEF_REPORTING_TASK_FIGURES_H_
+#define KEELSON_CHIEF_REPORTING_TASK_FIGURES_H_
+
+#include <map>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "chief/coordination/worker_report.h"
+#include "chief/servers/server_state.h"
+#include "core/cluster/task.h"
+
+namespace keelson {
+
+// Payload of gradients and values at one server.
+struct ServerRates {
+  double pushed_bytes_per_second = 0;
+  double pulled_bytes_per_second = 0;
+};
+
+// Not thread-safe. Times are of Clock::Monotonic.
+class TaskFigures {
+ public:
+  // Measures every `interval`. A worker that has done no step in an interval keeps its figures, and
+  // the next ones cover that time too, until it has been still for `patience`, and for four of its
+  // steps: then its rates are zero and its means not a number.
+  TaskFigures(absl::Duration interval, absl::Duration patience)
+      : interval_(interval), patience_(patience) {}
+
+  // Call several times per interval, with all sums since the start. Whether it has measured.
+  bool Update(absl::Duration now, const std::map<Task, WorkerReport>& workers,
+              const std::vector<ServerView>& servers);
+  // Measures at once what lies behind, however long it is.
+  void Measure(absl::Duration now, const std::map<Task, WorkerReport>& workers,
+               const std::vector<ServerView>& servers);
+
+  // By task; those of whom nothing is known yet are absent.
+  const std::map<Task, TrainingFigures>& workers() const { return worker_figures_; }
+  const std::map<Task, ServerRates>& servers() const { return server_rates_; }
+
+ private:
+  struct WorkerMark {
+    absl::Duration time;
+    WorkerReport sums;
+  };
+  struct ServerMark {
+    absl::Duration time;
+    ServerView state;
+  };
+
+  void SetMarks(absl::Duration now, const std::map<Task, WorkerReport>& workers,
+                const std::vector<ServerView>& servers);
+  void MeasureWorker(absl::Duration now, Task task, const WorkerReport& sums);
+  void MeasureServer(absl::Duration now, const ServerView& state);
+  bool Still(absl::Duration silence, Task task) const;
+
+  const absl::Duration interval_;
+  const absl::Duration patience_;
+  absl::Duration measured_ = -absl::InfiniteDuration();
+  std::map<Task, WorkerMark> worker_marks_;
+  std::map<Task, ServerMark> server_marks_;
+  std::map<Task, TrainingFigures> worker_figures_;
+  std::map<Task, ServerRates> server_rates_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_REPORTING_TASK_FIGURES_H_

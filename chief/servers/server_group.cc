@@ -1,0 +1,283 @@
+#include "chief/servers/server_group.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/config/train_config.h"
+#include "keelson/v1/checkpoint.pb.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::Duration kProbePause = absl::Milliseconds(100);
+constexpr absl::Duration kCommitPause = absl::Milliseconds(50);
+
+}  // namespace
+
+ServerGroup::ServerGroup(const Options& options, std::vector<Server> servers, ShardStorage* storage,
+                         const Clock* clock, const StopSignal* stop)
+    : options_(options),
+      servers_(std::move(servers)),
+      storage_(storage),
+      clock_(clock),
+      stop_(stop),
+      contacts_(servers_.size()),
+      rounds_pool_(static_cast<int>(servers_.size()) - 1) {
+  for (const Server& server : servers_) {
+    ServerView state;
+    state.task = ServerTask(server.name);
+    state.address = server.address;
+    state.since = clock->Now();
+    states_.push_back(std::move(state));
+  }
+}
+
+std::vector<ServerView> ServerGroup::States() const {
+  MutexLock lock(&mu_);
+  return states_;
+}
+
+void ServerGroup::NoteState(int s, absl::FunctionRef<void(ServerView*)> note) {
+  MutexLock lock(&mu_);
+  note(&states_[static_cast<size_t>(s)]);
+}
+
+absl::Status ServerGroup::Named(int s, const absl::Status& status) const {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat(name(s), ": ", status.message()));
+}
+
+absl::Status ServerGroup::ForEach(absl::FunctionRef<absl::Status(int)> call) {
+  std::vector<absl::Status> statuses(servers_.size());
+  ThreadPool pool(size() - 1);
+  pool.RunAll(size(), [&](int s) { statuses[static_cast<size_t>(s)] = Named(s, call(s)); });
+  // That another chief is there matters more than what else went wrong.
+  for (const absl::Status& status : statuses) {
+    if (status.code() == absl::StatusCode::kAborted) return status;
+  }
+  for (const absl::Status& status : statuses) RETURN_IF_ERROR(status);
+  return absl::OkStatus();
+}
+
+absl::Status ServerGroup::WaitUntilReachable() {
+  const absl::Duration start = clock_->Monotonic();
+  absl::Duration reported = start;
+  // Who could not be made ready is asked anew.
+  for (Contact& contact : contacts_) {
+    if (contact.broken.exchange(false)) contact.answers = false;
+  }
+  while (true) {
+    RETURN_IF_ERROR(ForEach([this](int s) { return Probe(s); }));
+    const std::vector<std::string> missing = Missing();
+    if (missing.empty()) return absl::OkStatus();
+    const absl::Duration now = clock_->Monotonic();
+    if (now - start >= options_.startup_timeout) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("no answer within ", absl::FormatDuration(options_.startup_timeout),
+                       " from ", absl::StrJoin(missing, ", ")));
+    }
+    if (now - reported >= options_.report_every) {
+      LogWarning("still waiting for ", absl::StrJoin(missing, ", "));
+      reported = now;
+    }
+    if (stop_->WaitFor(kProbePause)) {
+      return absl::CancelledError("while waiting for the parameter servers");
+    }
+  }
+}
+
+absl::Status ServerGroup::Probe(int s) {
+  if (contact(s).answers) return absl::OkStatus();
+  v1::ShardStatus status;
+  if (!Attend(s, {}, &status).ok()) return absl::OkStatus();
+  if (status.config_hash() == options_.config_hash) return absl::OkStatus();
+  return ConfigMismatch(options_.config_hash, status.config_hash(), "the server");
+}
+
+absl::StatusOr<std::vector<v1::ShardStatus>> ServerGroup::Survey() {
+  std::vector<v1::ShardStatus> shards(servers_.size());
+  v1::GetShardStatusRequest request;
+  request.set_with_memory(true);
+  RETURN_IF_ERROR(ForEach([&](int s) {
+    return server(s).service->GetStatus(request, &shards[static_cast<size_t>(s)]);
+  }));
+  return shards;
+}
+
+void ServerGroup::Describe(const v1::InitializeShardRequest& shards) {
+  MutexLock lock(&mu_);
+  shards_ = shards;
+  *shards_.mutable_header() = options_.header;
+  shards_.set_config_hash(options_.config_hash);
+}
+
+absl::Status ServerGroup::Initialize(const std::string& restore_prefix) {
+  return ForEach([&](int s) { return InitializeServer(s, restore_prefix, {}); });
+}
+
+std::vector<std::string> ServerGroup::Missing() const {
+  std::vector<std::string> missing;
+  for (size_t s = 0; s < servers_.size(); ++s) {
+    if (contacts_[s].answers && !contacts_[s].broken) continue;
+    missing.push_back(absl::StrCat(servers_[s].name, " at ", servers_[s].address));
+  }
+  return missing;
+}
+
+absl::Status ServerGroup::Attend(int s, v1::AttendRequest request, v1::ShardStatus* status) {
+  *request.mutable_header() = options_.header;
+  request.set_chief_address(options_.chief_address);
+  request.set_stopping(stop_->raised());
+  const absl::Status answered = server(s).service->Attend(request, status);
+  contact(s).answers = answered.ok();
+  const absl::Time now = clock_->Now();
+  NoteState(s, [&](ServerView* state) {
+    answered.ok() ? state->NoteAnswer(*status, now) : state->NoteSilence(now);
+  });
+  if (!answered.ok()) {
+    contact(s).retired_owed = true;
+    return answered;
+  }
+  if (!request.memory().empty()) {
+    contact(s).stored = request.memory_version();
+  } else if (status->state() == v1::ShardStatus::EMPTY) {
+    contact(s).stored = 0;
+  }
+  if (status->state() == v1::ShardStatus::READY) contact(s).broken = false;
+  return answered;
+}
+
+absl::Status ServerGroup::InitializeServer(int s, const std::string& restore_prefix,
+                                           absl::Span<const uint64_t> retired) {
+  v1::InitializeShardRequest request;
+  {
+    MutexLock lock(&mu_);
+    request = shards_;
+  }
+  request.set_shard(static_cast<uint32_t>(s));
+  request.set_restore_prefix(restore_prefix);
+  request.mutable_retired_incarnations()->Assign(retired.begin(), retired.end());
+  v1::InitializeShardResponse response;
+  const absl::Status status = storage_->Initialize(server(s).service, request, &response);
+  contact(s).broken = !status.ok();
+  if (status.ok()) NoteState(s, [&](ServerView* state) { state->NoteReady(clock_->Now()); });
+  return status;
+}
+
+absl::Status ServerGroup::StoreMemory(const v1::ChiefMemory& memory) {
+  v1::AttendRequest request;
+  request.set_memory(memory.SerializeAsString());
+  request.set_memory_version(memory.job().book_version());
+  return ForEach([&](int s) {
+    if (!contact(s).answers) return absl::OkStatus();
+    v1::ShardStatus status;
+    return Attend(s, request, &status);
+  });
+}
+
+uint64_t ServerGroup::stored_version() const {
+  std::optional<uint64_t> stored;
+  for (const Contact& contact : contacts_) {
+    if (contact.answers) stored = std::min(stored.value_or(contact.stored), contact.stored.load());
+  }
+  return stored.value_or(0);
+}
+
+void ServerGroup::Retire(absl::Span<const uint64_t> incarnations) {
+  v1::AttendRequest request;
+  request.mutable_retired_incarnations()->Assign(incarnations.begin(), incarnations.end());
+  const absl::Status status = ForEach([&](int s) {
+    if (!contact(s).answers) {
+      contact(s).retired_owed = true;
+      return absl::OkStatus();
+    }
+    v1::ShardStatus shard;
+    return Attend(s, request, &shard);
+  });
+  if (!status.ok()) LogWarning("could not tell a server who is lost: ", status.message());
+}
+
+absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(const std::string& prefix,
+                                                                        int num_data_shards) {
+  std::vector<v1::WriteSnapshotResponse> responses(servers_.size());
+  RETURN_IF_ERROR(ForEach([&](int s) {
+    // A server that hangs is found out by a call that has a short deadline.
+    v1::ShardStatus status;
+    RETURN_IF_ERROR(server(s).service->GetStatus(v1::GetShardStatusRequest(), &status));
+    v1::WriteSnapshotRequest request;
+    *request.mutable_header() = options_.header;
+    request.set_data_path(DataPath(prefix, s, num_data_shards));
+    request.set_data_shard(static_cast<uint32_t>(s));
+    return storage_->Write(server(s).service, request, &responses[static_cast<size_t>(s)]);
+  }));
+  WrittenSnapshot written;
+  for (v1::WriteSnapshotResponse& response : responses) {
+    written.bytes += response.bytes_written();
+    written.longest_cut_microseconds =
+        std::max(written.longest_cut_microseconds, response.cut_microseconds());
+    for (auto& entry : *response.mutable_entries()) {
+      written.entries.push_back(
+          {std::move(*entry.mutable_key()), std::move(*entry.mutable_entry())});
+    }
+  }
+  return written;
+}
+
+absl::Status ServerGroup::CommitRound(const Round& round, const StopSignal& stop) {
+  std::vector<absl::Status> statuses(servers_.size());
+  {
+    MutexLock lock(&rounds_mu_);
+    rounds_pool_.RunAll(size(), [&](int s) {
+      statuses[static_cast<size_t>(s)] = CommitRoundAt(s, round, absl::InfiniteDuration(), stop);
+    });
+  }
+  std::vector<absl::Status> refusals;
+  for (const absl::Status& status : statuses) {
+    if (status.code() != absl::StatusCode::kFailedPrecondition) {
+      RETURN_IF_ERROR(status);
+    } else {
+      refusals.push_back(status);
+    }
+  }
+  if (refusals.size() == servers_.size()) return refusals[0];
+  for (const absl::Status& refusal : refusals) {
+    LogWarning("step ", round.step, " is lost at ", refusal.message());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ServerGroup::CommitRoundAt(int s, const Round& round, absl::Duration patience,
+                                        const StopSignal& stop) {
+  const absl::Duration until = clock_->Monotonic() + patience;
+  v1::CommitRoundRequest request;
+  *request.mutable_header() = options_.header;
+  request.set_round(round.step);
+  request.set_attempt(round.attempt);
+  request.set_contributions(round.contributions);
+  while (true) {
+    v1::CommitRoundResponse response;
+    const absl::Status status = server(s).service->CommitRound(request, &response);
+    const bool unknown = status.code() == absl::StatusCode::kUnavailable ||
+                         status.code() == absl::StatusCode::kDeadlineExceeded;
+    if (!unknown || clock_->Monotonic() >= until) return Named(s, status);
+    if (stop.WaitFor(kCommitPause)) return absl::CancelledError("while a step was committed");
+  }
+}
+
+void ServerGroup::Finish() {
+  const absl::Status status = ForEach([&](int s) {
+    v1::FinishShardRequest request;
+    *request.mutable_header() = options_.header;
+    v1::FinishShardResponse response;
+    const absl::Status status = server(s).service->Finish(request, &response);
+    if (status.ok()) NoteState(s, [&](ServerView* state) { state->NoteEnd(clock_->Now()); });
+    return status;
+  });
+  if (!status.ok()) LogWarning("could not tell a server that the job is over: ", status.message());
+}
+
+}  // namespace keelson

@@ -1,0 +1,163 @@
+// The job's parameter servers as the chief calls them: all at once, or one of them.
+#ifndef KEELSON_CHIEF_SERVERS_SERVER_GROUP_H_
+#define KEELSON_CHIEF_SERVERS_SERVER_GROUP_H_
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "chief/servers/server_state.h"
+#include "chief/servers/shard_storage.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "core/base/stop_signal.h"
+#include "core/base/thread_pool.h"
+#include "core/checkpoint/bundle_index.h"
+#include "core/client/parameter_service.h"
+
+namespace keelson {
+
+// Thread-safe. Calls of different threads do not wait for each other, but for those of CommitRound:
+// a server that writes a snapshot, is restored or hangs delays nobody else.
+// Errors of a server begin with its name. ABORTED: a newer chief has called the server.
+class ServerGroup {
+ public:
+  struct Options {
+    v1::RequestHeader header;  // the chief's
+    uint64_t config_hash = 0;
+    // Told to the servers, for workers that look for the chief. May be empty.
+    std::string chief_address;
+    // How long a server may take to appear, and how often the missing are named meanwhile.
+    absl::Duration startup_timeout = absl::Minutes(10);
+    absl::Duration report_every = absl::Seconds(30);
+  };
+  struct Server {
+    std::string name;     // "ps-0"
+    std::string address;  // for messages
+    ParameterService* service;
+  };
+  struct WrittenSnapshot {
+    std::vector<BundleIndexEntry> entries;
+    int64_t bytes = 0;
+    int64_t longest_cut_microseconds = 0;
+  };
+  // See CommitRoundRequest.
+  struct Round {
+    int64_t step = 0;
+    uint32_t attempt = 0;
+    uint32_t contributions = 0;
+  };
+
+  // `servers[s]` will hold shard s. Services, `storage`, clock and `stop` outlive this.
+  ServerGroup(const Options& options, std::vector<Server> servers, ShardStorage* storage,
+              const Clock* clock, const StopSignal* stop);
+
+  int size() const { return static_cast<int>(servers_.size()); }
+  const std::string& name(int s) const { return servers_[static_cast<size_t>(s)].name; }
+
+  // ---- At the start.
+
+  // Waits until every server answers, and makes the chief known to it. DEADLINE_EXCEEDED: names
+  // those that did not. CANCELLED: stopped. FAILED_PRECONDITION: a server has another
+  // configuration.
+  absl::Status WaitUntilReachable();
+
+  // What each server holds, with the memory that a chief left there.
+  absl::StatusOr<std::vector<v1::ShardStatus>> Survey();
+
+  // What shards are made of from now on: all of InitializeShardRequest but header, hash, shard
+  // number, prefix and retired incarnations. Before Initialize.
+  void Describe(const v1::InitializeShardRequest& shards);
+
+  // Makes every shard ready, from the snapshot `restore_prefix` (empty: initial values).
+  absl::Status Initialize(const std::string& restore_prefix);
+
+  // ---- While the job runs.
+
+  // "ps-1 at host:port" of each server that has not answered yet, does not answer any more, or
+  // could not be restored. Never waits.
+  std::vector<std::string> Missing() const;
+
+  // Each server as the newest of these calls found it. Never waits.
+  std::vector<ServerView> States() const;
+
+  // One server's turn. The header and the chief's address are added to `request`.
+  absl::Status Attend(int s, v1::AttendRequest request, v1::ShardStatus* status);
+
+  // Whether the server may not know of all memberships that are over, because it was away. Whoever
+  // is told so gives it the whole list in the next Attend; if that fails it is owed again.
+  bool TakeRetiredOwed(int s) { return contact(s).retired_owed.exchange(false); }
+
+  // Makes one shard ready, with the memberships that are over.
+  absl::Status InitializeServer(int s, const std::string& restore_prefix,
+                                absl::Span<const uint64_t> retired);
+
+  // Leaves `memory` at every server that answered its last call. The first error.
+  absl::Status StoreMemory(const v1::ChiefMemory& memory);
+
+  // The newest memory that all servers have that answer; 0: none. Never falls.
+  uint64_t stored_version() const;
+
+  // Has these memberships refused by every server that answered its last call. The others are owed
+  // the list, and so are those that do not answer this one.
+  void Retire(absl::Span<const uint64_t> incarnations);
+
+  // Has every server write its part of the bundle `prefix` of `num_data_shards` data files.
+  absl::StatusOr<WrittenSnapshot> WriteSnapshot(const std::string& prefix, int num_data_shards);
+
+  // Commits a round of which all pushes were acknowledged by all servers. Calls that fail are
+  // repeated until the server answers, or `stop`.
+  // OK: committed. A server that was restarted since the pushes has lost this step with those
+  // before it; that is logged. FAILED_PRECONDITION: no server has the pushes, nothing is committed.
+  // CANCELLED: stopped. ABORTED: another chief.
+  absl::Status CommitRound(const Round& round, const StopSignal& stop);
+  // At one server, for at most `patience` (on the clock). FAILED_PRECONDITION: it has not the
+  // pushes. UNAVAILABLE, DEADLINE_EXCEEDED: no answer.
+  absl::Status CommitRoundAt(int s, const Round& round, absl::Duration patience,
+                             const StopSignal& stop);
+
+  // Tells every server that the job is over. Those that do not answer are logged.
+  void Finish();
+
+ private:
+  // What the newest calls said of a server.
+  struct Contact {
+    std::atomic<bool> answers{false};
+    // Its shard cannot be made ready.
+    std::atomic<bool> broken{false};
+    std::atomic<bool> retired_owed{true};
+    std::atomic<uint64_t> stored{0};
+  };
+
+  Contact& contact(int s) { return contacts_[static_cast<size_t>(s)]; }
+  const Server& server(int s) const { return servers_[static_cast<size_t>(s)]; }
+  // Calls all servers side by side; the first error, after the server's name.
+  absl::Status ForEach(absl::FunctionRef<absl::Status(int)> call);
+  absl::Status Named(int s, const absl::Status& status) const;
+  absl::Status Probe(int s);
+  void NoteState(int s, absl::FunctionRef<void(ServerView*)> note);
+
+  const Options options_;
+  const std::vector<Server> servers_;
+  ShardStorage* const storage_;
+  const Clock* const clock_;
+  const StopSignal* const stop_;
+
+  std::vector<Contact> contacts_;  // by server
+
+  mutable Mutex mu_;
+  v1::InitializeShardRequest shards_ ABSL_GUARDED_BY(mu_);
+  std::vector<ServerView> states_ ABSL_GUARDED_BY(mu_);  // by server
+
+  Mutex rounds_mu_;
+  ThreadPool rounds_pool_ ABSL_GUARDED_BY(rounds_mu_);
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_SERVERS_SERVER_GROUP_H_

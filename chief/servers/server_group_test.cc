@@ -1,0 +1,320 @@
+#include "chief/servers/server_group.h"
+
+#include <thread>
+
+#include "chief/servers/fake_parameter_server.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "keelson/v1/checkpoint.pb.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class ServerGroupTest : public testing::Test {
+ protected:
+  static ServerGroup::Options MakeOptions() {
+    ServerGroup::Options options;
+    options.header.set_incarnation(42);
+    options.config_hash = FakeParameterServer::kConfigHash;
+    options.chief_address = "chief:2222";
+    return options;
+  }
+  absl::Status Store(uint64_t version) {
+    v1::ChiefMemory memory;
+    memory.mutable_job()->set_book_version(version);
+    return group_.StoreMemory(memory);
+  }
+  ServerGroupTest() {
+    v1::InitializeShardRequest shards;
+    shards.set_seed(5);
+    group_.Describe(shards);
+  }
+
+  ManualClock clock_;
+  StopSignal stop_;
+  FakeParameterServer servers_[2];
+  ServerStorage storage_;
+  ServerGroup group_{MakeOptions(),
+                     {{"ps-0", "a:1", &servers_[0]}, {"ps-1", "b:2", &servers_[1]}},
+                     &storage_,
+                     &clock_,
+                     &stop_};
+};
+
+TEST_F(ServerGroupTest, EveryoneIsMissingUntilHeardOf) {
+  EXPECT_THAT(group_.Missing(), ElementsAre("ps-0 at a:1", "ps-1 at b:2"));
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  EXPECT_THAT(group_.Missing(), IsEmpty());
+  EXPECT_EQ(servers_[0].chief_address(), "chief:2222");
+}
+
+TEST_F(ServerGroupTest, WaitsForAServerThatComesLate) {
+  servers_[1].SetAway(true);
+  std::thread starts([&] {
+    servers_[1].AwaitProbes(1);
+    EXPECT_THAT(group_.Missing(), testing::Contains("ps-1 at b:2")) << "must not wait";
+    servers_[1].SetAway(false);
+  });
+  EXPECT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  starts.join();
+  EXPECT_EQ(servers_[0].probes(), 1) << "who has answered is not asked again";
+}
+
+TEST_F(ServerGroupTest, NamesTheServerThatNeverCame) {
+  servers_[1].SetAway(true);
+  std::thread waits([&] {
+    servers_[1].AwaitProbes(1);
+    clock_.Advance(absl::Minutes(10));
+  });
+  const absl::Status status = group_.WaitUntilReachable();
+  waits.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("10m"), HasSubstr("ps-1 at b:2"), Not(HasSubstr("ps-0"))));
+}
+
+TEST_F(ServerGroupTest, StopEndsTheWait) {
+  servers_[0].SetAway(true);
+  stop_.Raise();
+  EXPECT_EQ(group_.WaitUntilReachable().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(ServerGroupTest, RefusesAServerWithAnotherConfiguration) {
+  servers_[1].SetConfigHash(0xdef);
+  const absl::Status status = group_.WaitUntilReachable();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("ps-1"), HasSubstr("0000000000000abc"),
+                                                   HasSubstr("0000000000000def")));
+}
+
+TEST_F(ServerGroupTest, EveryServerGetsItsShard) {
+  ASSERT_EQ(group_.Initialize("p"), absl::OkStatus());
+  for (uint32_t s = 0; s < 2; ++s) {
+    const auto requests = servers_[s].initializations();
+    ASSERT_EQ(requests.size(), 1u);
+    EXPECT_EQ(requests[0].shard(), s);
+    EXPECT_EQ(requests[0].seed(), 5u);
+    EXPECT_EQ(requests[0].restore_prefix(), "p");
+    EXPECT_EQ(requests[0].config_hash(), FakeParameterServer::kConfigHash);
+    EXPECT_EQ(requests[0].header().incarnation(), 42u);
+  }
+}
+
+TEST_F(ServerGroupTest, AnErrorNamesTheServer) {
+  servers_[1].Damage("p");
+  const absl::Status status = group_.Initialize("p");
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(status.message(), "ps-1: p: bad checksum");
+}
+
+TEST_F(ServerGroupTest, OneServerIsMadeReadyWithTheMembershipsThatAreOver) {
+  ASSERT_EQ(group_.InitializeServer(1, "p", {7, 8}), absl::OkStatus());
+  EXPECT_THAT(servers_[0].initializations(), IsEmpty());
+  EXPECT_THAT(servers_[1].initializations().at(0).retired_incarnations(), ElementsAre(7, 8));
+}
+
+TEST_F(ServerGroupTest, AServerThatCannotBeMadeReadyIsMissing) {
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  servers_[1].Damage("p");
+  EXPECT_FALSE(group_.InitializeServer(1, "p", {}).ok());
+  EXPECT_THAT(group_.Missing(), ElementsAre("ps-1 at b:2"));
+  EXPECT_EQ(group_.InitializeServer(1, "older", {}), absl::OkStatus());
+  EXPECT_THAT(group_.Missing(), IsEmpty());
+}
+
+TEST_F(ServerGroupTest, SurveySaysWhatEachServerHolds) {
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  ASSERT_EQ(group_.InitializeServer(1, "", {}), absl::OkStatus());
+  ASSERT_EQ(Store(3), absl::OkStatus());
+  const auto shards = group_.Survey();
+  ASSERT_TRUE(shards.ok()) << shards.status();
+  EXPECT_EQ((*shards)[0].state(), v1::ShardStatus::EMPTY);
+  EXPECT_EQ((*shards)[1].state(), v1::ShardStatus::READY);
+  EXPECT_EQ((*shards)[1].memory_version(), 3u);
+  EXPECT_FALSE((*shards)[1].memory().empty());
+  servers_[0].SetAway(true);
+  EXPECT_THAT(std::string(group_.Survey().status().message()), HasSubstr("ps-0: "));
+}
+
+TEST_F(ServerGroupTest, AMemoryIsStoredWhenAllHaveItThatAnswer) {
+  EXPECT_EQ(group_.stored_version(), 0u);
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  ASSERT_EQ(Store(3), absl::OkStatus());
+  EXPECT_EQ(group_.stored_version(), 3u);
+  servers_[1].SetAway(true);
+  EXPECT_EQ(Store(4).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(group_.stored_version(), 4u) << "who is away does not count";
+  const int probes = servers_[1].probes();
+  ASSERT_EQ(Store(5), absl::OkStatus());
+  EXPECT_EQ(servers_[1].probes(), probes) << "nor is it waited for";
+  servers_[1].SetAway(false);
+  v1::ShardStatus status;
+  ASSERT_EQ(group_.Attend(1, {}, &status), absl::OkStatus());
+  EXPECT_EQ(group_.stored_version(), 0u) << "it was restarted, empty";
+}
+
+TEST_F(ServerGroupTest, ServersLearnThatTheChiefStops) {
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  v1::ShardStatus status;
+  ASSERT_EQ(group_.Attend(0, {}, &status), absl::OkStatus());
+  EXPECT_FALSE(servers_[0].last_attend().stopping());
+  stop_.Raise();
+  ASSERT_EQ(group_.Attend(0, {}, &status), absl::OkStatus());
+  EXPECT_TRUE(servers_[0].last_attend().stopping());
+}
+
+TEST_F(ServerGroupTest, AnotherChiefMattersMoreThanAServerThatIsAway) {
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  servers_[0].SetAway(true);
+  servers_[1].Replace();
+  EXPECT_EQ(Store(3).code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(ServerGroupTest, RetireTellsWhoAnswersAndOwesItToTheOthers) {
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  EXPECT_TRUE(group_.TakeRetiredOwed(0)) << "until told, nobody knows the list";
+  EXPECT_FALSE(group_.TakeRetiredOwed(0));
+  EXPECT_TRUE(group_.TakeRetiredOwed(1));
+  group_.Retire({7});
+  EXPECT_THAT(servers_[0].retired(), ElementsAre(7));
+  EXPECT_FALSE(group_.TakeRetiredOwed(0));
+  servers_[1].SetAway(true);
+  group_.Retire({8});
+  EXPECT_THAT(servers_[0].retired(), ElementsAre(7, 8));
+  EXPECT_TRUE(group_.TakeRetiredOwed(1));
+  const int probes = servers_[1].probes();
+  group_.Retire({9});
+  EXPECT_EQ(servers_[1].probes(), probes) << "one try is enough";
+  EXPECT_TRUE(group_.TakeRetiredOwed(1));
+}
+
+TEST_F(ServerGroupTest, ASlowSnapshotDelaysNobody) {
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  servers_[0].BlockSnapshots(true);
+  std::thread writes([&] {
+    EXPECT_TRUE(group_.WriteSnapshot(JoinPath(FreshModelDirectory(), "model.ckpt-0"), 3).ok());
+  });
+  servers_[0].AwaitSnapshots(1);
+  EXPECT_EQ(Store(3), absl::OkStatus());
+  group_.Retire({7});
+  EXPECT_EQ(group_.InitializeServer(1, "", {}), absl::OkStatus());
+  EXPECT_EQ(group_.CommitRound({1, 1, 1}, stop_), absl::OkStatus());
+  servers_[0].BlockSnapshots(false);
+  writes.join();
+}
+
+TEST_F(ServerGroupTest, ARoundIsCommittedEverywhere) {
+  ASSERT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
+  for (const FakeParameterServer& server : servers_) {
+    ASSERT_EQ(server.commits().size(), 1u);
+    EXPECT_EQ(server.commits()[0].header().incarnation(), 42u);
+    EXPECT_EQ(server.commits()[0].round(), 12);
+    EXPECT_EQ(server.commits()[0].attempt(), 3u);
+    EXPECT_EQ(server.commits()[0].contributions(), 4u);
+  }
+}
+
+TEST_F(ServerGroupTest, ACommitIsRepeatedUntilItIsAnswered) {
+  servers_[1].FailCommits(
+      {absl::UnavailableError("restarting"), absl::DeadlineExceededError("slow")});
+  ASSERT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
+  EXPECT_EQ(servers_[0].commits().size(), 1u);
+  EXPECT_EQ(servers_[1].commits().size(), 3u);
+}
+
+TEST_F(ServerGroupTest, ARoundIsCommittedThoughARestartedServerLostIt) {
+  servers_[1].FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});
+  EXPECT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
+}
+
+TEST_F(ServerGroupTest, ARoundThatNobodyHasIsNotCommitted) {
+  for (FakeParameterServer& server : servers_) {
+    server.FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});
+  }
+  const absl::Status status = group_.CommitRound({12, 3, 4}, stop_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(), "ps-0: 1 of 4 pushes");
+}
+
+TEST_F(ServerGroupTest, AnErrorOfACommitIsTold) {
+  servers_[0].FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});
+  servers_[1].FailCommits({absl::AbortedError("another chief")});
+  EXPECT_EQ(group_.CommitRound({12, 3, 4}, stop_).code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(ServerGroupTest, ACommitAtOneServerHasItsPatience) {
+  servers_[1].FailCommits(std::vector<absl::Status>(100, absl::UnavailableError("gone")));
+  EXPECT_EQ(group_.CommitRoundAt(1, {12, 3, 4}, absl::ZeroDuration(), stop_).code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(servers_[0].commits().empty());
+}
+
+TEST_F(ServerGroupTest, StopEndsARepeatedCommit) {
+  servers_[1].FailCommits(std::vector<absl::Status>(100, absl::UnavailableError("gone")));
+  stop_.Raise();
+  EXPECT_EQ(group_.CommitRound({12, 3, 4}, stop_).code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(ServerGroupTest, WriteSnapshotJoinsTheParts) {
+  const std::string prefix = JoinPath(FreshModelDirectory(), "model.ckpt-0");
+  const auto written = group_.WriteSnapshot(prefix, 3);
+  ASSERT_TRUE(written.ok()) << written.status();
+  ASSERT_EQ(written->entries.size(), 2u);
+  EXPECT_EQ(written->entries[0].key, "v0");
+  EXPECT_EQ(written->entries[1].entry.shard_id(), 1);
+  EXPECT_EQ(written->bytes, 24);
+  EXPECT_EQ(written->longest_cut_microseconds, 7);
+  EXPECT_TRUE(FileExists(DataPath(prefix, 1, 3)));
+}
+
+TEST_F(ServerGroupTest, AServerThatDoesNotAnswerIsNotAskedToWrite) {
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  servers_[1].SetAway(true);
+  const auto written = group_.WriteSnapshot(JoinPath(FreshModelDirectory(), "model.ckpt-0"), 3);
+  EXPECT_EQ(written.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(servers_[1].snapshots_asked(), 0);
+}
+
+TEST_F(ServerGroupTest, WriteSnapshotReportsWhoCouldNot) {
+  servers_[0].FailSnapshots(1);
+  const auto written = group_.WriteSnapshot(JoinPath(FreshModelDirectory(), "model.ckpt-0"), 3);
+  EXPECT_EQ(written.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(written.status().message()), HasSubstr("ps-0: no space"));
+}
+
+TEST_F(ServerGroupTest, StatesFollowTheCalls) {
+  const auto states = [&] {
+    std::vector<std::string> names;
+    for (const ServerView& state : group_.States()) {
+      names.push_back(absl::StrCat(state.task.ToString(), " ", ServerKindName(state.kind)));
+    }
+    return names;
+  };
+  EXPECT_THAT(states(), ElementsAre("ps-0 waiting", "ps-1 waiting"));
+  EXPECT_EQ(group_.States()[1].address, "b:2");
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  EXPECT_THAT(states(), ElementsAre("ps-0 restoring", "ps-1 restoring"));
+  ASSERT_EQ(group_.Initialize(""), absl::OkStatus());
+  EXPECT_THAT(states(), ElementsAre("ps-0 alive", "ps-1 alive"));
+  servers_[1].SetAway(true);
+  EXPECT_FALSE(Store(1).ok());
+  EXPECT_THAT(states(), ElementsAre("ps-0 alive", "ps-1 lost"));
+  group_.Finish();
+  EXPECT_THAT(states(), ElementsAre("ps-0 left", "ps-1 lost"));
+}
+
+TEST_F(ServerGroupTest, FinishTellsEveryone) {
+  servers_[0].SetAway(true);
+  group_.Finish();
+  EXPECT_EQ(servers_[0].finished(), 1);
+  EXPECT_EQ(servers_[1].finished(), 1);
+}
+
+}  // namespace
+}  // namespace keelson

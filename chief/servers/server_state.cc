@@ -1,0 +1,59 @@
+#include "chief/servers/server_state.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
+
+namespace keelson {
+namespace {
+
+void Enter(ServerView* state, ServerView::Kind kind, absl::Time now) {
+  if (state->kind == kind) return;
+  state->kind = kind;
+  state->since = now;
+}
+
+}  // namespace
+
+void ServerView::NoteAnswer(const v1::ShardStatus& answer, absl::Time now) {
+  if (incarnation != 0 && answer.incarnation() != incarnation) ++restarts;
+  incarnation = answer.incarnation();
+  shard_step = answer.shard_step();
+  value_bytes = answer.value_bytes();
+  slot_bytes = answer.slot_bytes();
+  pushed_bytes = answer.pushed_bytes();
+  pulled_bytes = answer.pulled_bytes();
+  clients = answer.active_clients();
+  Enter(this, answer.state() == v1::ShardStatus::READY ? kAlive : kRestoring, now);
+}
+
+void ServerView::NoteSilence(absl::Time now) {
+  if (kind == kAlive || kind == kRestoring) Enter(this, kLost, now);
+}
+
+void ServerView::NoteReady(absl::Time now) { Enter(this, kAlive, now); }
+
+void ServerView::NoteEnd(absl::Time now) { Enter(this, kLeft, now); }
+
+absl::string_view ServerKindName(ServerView::Kind kind) {
+  switch (kind) {
+    case ServerView::kWaiting:
+      return "waiting";
+    case ServerView::kAlive:
+      return "alive";
+    case ServerView::kRestoring:
+      return "restoring";
+    case ServerView::kLost:
+      return "lost";
+    case ServerView::kLeft:
+      return "left";
+  }
+  return "";
+}
+
+Task ServerTask(absl::string_view name) {
+  Task task = {Role::kPs, 0};
+  if (!absl::ConsumePrefix(&name, "ps-") || !absl::SimpleAtoi(name, &task.index)) task.index = 0;
+  return task;
+}
+
+}  // namespace keelson

@@ -1,0 +1,54 @@
+// What the chief knows of one parameter server from the calls it makes there anyway.
+#ifndef KEELSON_CHIEF_SERVERS_SERVER_STATE_H_
+#define KEELSON_CHIEF_SERVERS_SERVER_STATE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "core/cluster/task.h"
+#include "keelson/v1/parameter_service.pb.h"
+
+namespace keelson {
+
+struct ServerView {
+  // Not heard of yet; holds its shard; answers without its shard; does not answer any more; was
+  // told that the job is over.
+  enum Kind { kWaiting, kAlive, kRestoring, kLost, kLeft };
+
+  Task task = {Role::kPs, 0};
+  std::string address;
+  Kind kind = kWaiting;
+  absl::Time since;  // wall time
+  // Of the newest answer.
+  uint64_t incarnation = 0;
+  int64_t shard_step = 0;
+  int64_t value_bytes = 0;
+  int64_t slot_bytes = 0;
+  // Payload in the life of this process.
+  int64_t pushed_bytes = 0;
+  int64_t pulled_bytes = 0;
+  int clients = 0;
+  // Processes of the task before this one, as far as this chief has seen them.
+  int restarts = 0;
+
+  // The server has answered.
+  void NoteAnswer(const v1::ShardStatus& answer, absl::Time now);
+  // Its shard has been made ready.
+  void NoteReady(absl::Time now);
+  // It has not answered.
+  void NoteSilence(absl::Time now);
+  // It was told that the job is over.
+  void NoteEnd(absl::Time now);
+};
+
+// "waiting", "alive", "restoring", "lost", "left"
+absl::string_view ServerKindName(ServerView::Kind kind);
+
+// The task with the name "ps-3". Index 0 where the name has none.
+Task ServerTask(absl::string_view name);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_SERVERS_SERVER_STATE_H_

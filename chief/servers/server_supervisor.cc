@@ -1,0 +1,152 @@
+#include "chief/servers/server_supervisor.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "chief/servers/snapshotter.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+std::string Seconds(absl::Duration duration) {
+  return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(10)));
+}
+
+}  // namespace
+
+ServerSupervisor::ServerSupervisor(ServerGroup* servers, SupervisedJob* job, const Clock* clock,
+                                   const Pauses& pauses)
+    : servers_(servers), job_(job), clock_(clock), pauses_(pauses) {
+  for (int s = 0; s < servers->size(); ++s) {
+    watches_.emplace_back(servers->name(s), clock).heard = clock->Monotonic();
+  }
+}
+
+ServerSupervisor::~ServerSupervisor() { Stop(); }
+
+void ServerSupervisor::Start() {
+  for (int s = 0; s < servers_->size(); ++s) threads_.emplace_back([this, s] { Run(s); });
+}
+
+void ServerSupervisor::Stop() {
+  {
+    MutexLock lock(&mu_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void ServerSupervisor::Hurry() {
+  MutexLock lock(&mu_);
+  ++hurried_;
+  changed_.NotifyAll();
+}
+
+uint64_t ServerSupervisor::hurried() const {
+  MutexLock lock(&mu_);
+  return hurried_;
+}
+
+void ServerSupervisor::Run(int s) {
+  while (WaitForTurn(s, Visit(s))) {
+  }
+}
+
+// False: stopped.
+bool ServerSupervisor::WaitForTurn(int s, absl::Duration pause) {
+  // Threads pause in real time, whatever clock the job has.
+  const absl::Duration until = Clock::Real()->Monotonic() + pause;
+  MutexLock lock(&mu_);
+  while (!stopping_ && hurried_ == watches_[static_cast<size_t>(s)].hurried) {
+    const absl::Duration rest = until - Clock::Real()->Monotonic();
+    if (rest <= absl::ZeroDuration()) break;
+    changed_.WaitFor(&mu_, rest);
+  }
+  return !stopping_;
+}
+
+absl::Duration ServerSupervisor::Visit(int s) {
+  Watch& watch = watches_[static_cast<size_t>(s)];
+  const absl::Duration now = clock_->Monotonic();
+  const uint64_t hurried = this->hurried();
+  v1::AttendRequest request;
+  const bool stores = watch.away || now >= watch.memory_due || hurried != watch.hurried;
+  watch.hurried = hurried;
+  if (stores) {
+    const v1::ChiefMemory memory = job_->Memory();
+    request.set_memory(memory.SerializeAsString());
+    request.set_memory_version(memory.job().book_version());
+  }
+  if (servers_->TakeRetiredOwed(s)) {
+    const std::vector<uint64_t> retired = job_->AllRetired();
+    request.mutable_retired_incarnations()->Assign(retired.begin(), retired.end());
+  }
+  v1::ShardStatus shard;
+  absl::Status status = servers_->Attend(s, std::move(request), &shard);
+  if (status.ok() && stores) {
+    watch.memory_due = now + pauses_.memory;
+    job_->NoteStored(servers_->stored_version());
+  }
+  const bool answered = status.ok();
+  const bool empty = answered && (watch.foreign || shard.state() == v1::ShardStatus::EMPTY);
+  if (empty) status = Restore(s, &watch);
+  if (status.code() == absl::StatusCode::kAborted) {
+    job_->NoteReplaced(status);
+    return pauses_.restore;
+  }
+  if (!answered && !watch.away) LogWarning("lost ", servers_->name(s), ": ", status.message());
+  if (answered && watch.away) LogInfo(servers_->name(s), " is back");
+  watch.away = !answered;
+  if (!answered) return pauses_.away;
+  if (!status.ok()) return pauses_.restore;
+  if (!empty && shard.state() == v1::ShardStatus::INITIALIZING) return pauses_.away;
+  watch.heard = clock_->Monotonic();
+  return pauses_.visit;
+}
+
+absl::Status ServerSupervisor::Restore(int s, Watch* watch) {
+  const absl::StatusOr<std::optional<SnapshotInfo>> used = RestoreNewest(s);
+  if (used.status().code() != absl::StatusCode::kAborted) watch->restores.Note(used.status());
+  RETURN_IF_ERROR(used.status());
+  watch->foreign = false;
+  SayRestored(s, *watch, *used);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<SnapshotInfo>> ServerSupervisor::RestoreNewest(int s) {
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, job_->Snapshots());
+  if (snapshots.empty()) {
+    RETURN_IF_ERROR(servers_->InitializeServer(s, "", job_->AllRetired()));
+    return std::nullopt;
+  }
+  std::vector<std::string> damages;
+  for (const SnapshotInfo& snapshot : snapshots) {
+    const absl::Status status = servers_->InitializeServer(s, snapshot.prefix, job_->AllRetired());
+    if (status.ok()) {
+      for (const std::string& damage : damages) {
+        LogError(servers_->name(s), ": a snapshot cannot be used, one before it is: ", damage);
+      }
+      return snapshot;
+    }
+    if (!IsDamagedSnapshot(status)) return status;
+    damages.emplace_back(status.message());
+  }
+  return absl::DataLossError(
+      absl::StrCat("none of ", snapshots.size(), " snapshots can be used: ", damages[0]));
+}
+
+void ServerSupervisor::SayRestored(int s, const Watch& watch,
+                                   const std::optional<SnapshotInfo>& snapshot) {
+  const int64_t step = job_->CompletedSteps();
+  const int64_t from = snapshot.has_value() ? snapshot->step : 0;
+  LogWarning(servers_->name(s), " has been restarted and restored from ",
+             snapshot.has_value() ? snapshot->prefix : "its initial values", ": lost steps ", from,
+             " to ", step, " of its shard, was away for ",
+             Seconds(clock_->Monotonic() - watch.heard));
+}
+
+}  // namespace keelson

@@ -1,0 +1,234 @@
+#include "chief/servers/server_supervisor.h"
+
+#include "chief/servers/fake_parameter_server.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Thread-safe.
+class FakeJob : public SupervisedJob {
+ public:
+  v1::ChiefMemory Memory() override {
+    MutexLock lock(&mu_);
+    v1::ChiefMemory memory;
+    memory.mutable_job()->set_book_version(version_);
+    return memory;
+  }
+  void NoteStored(uint64_t version) override {
+    MutexLock lock(&mu_);
+    stored_ = version;
+  }
+  std::vector<uint64_t> AllRetired() override { return {7, 8}; }
+  int64_t CompletedSteps() override { return 412; }
+  absl::StatusOr<std::vector<SnapshotInfo>> Snapshots() override {
+    MutexLock lock(&mu_);
+    return snapshots_;
+  }
+  void NoteReplaced(const absl::Status& status) override {
+    MutexLock lock(&mu_);
+    replaced_ = status;
+  }
+
+  void SetVersion(uint64_t version) {
+    MutexLock lock(&mu_);
+    version_ = version;
+  }
+  void SetSnapshots(absl::StatusOr<std::vector<SnapshotInfo>> snapshots) {
+    MutexLock lock(&mu_);
+    snapshots_ = std::move(snapshots);
+  }
+  uint64_t stored() const {
+    MutexLock lock(&mu_);
+    return stored_;
+  }
+  absl::Status replaced() const {
+    MutexLock lock(&mu_);
+    return replaced_;
+  }
+
+ private:
+  mutable Mutex mu_;
+  uint64_t version_ ABSL_GUARDED_BY(mu_) = 1;
+  uint64_t stored_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::StatusOr<std::vector<SnapshotInfo>> snapshots_ ABSL_GUARDED_BY(mu_) =
+      std::vector<SnapshotInfo>{{300, "newest", {}}, {200, "older", {}}};
+  absl::Status replaced_ ABSL_GUARDED_BY(mu_);
+};
+
+class ServerSupervisorTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+    ASSERT_EQ(group_.Initialize(""), absl::OkStatus());
+  }
+  static ServerGroup::Options GroupOptions() {
+    ServerGroup::Options options;
+    options.config_hash = FakeParameterServer::kConfigHash;
+    return options;
+  }
+  std::string PrefixOf(int s) { return servers_[s].initializations().back().restore_prefix(); }
+  std::string LogOfVisit(int s) {
+    testing::internal::CaptureStderr();
+    supervisor_.Visit(s);
+    return testing::internal::GetCapturedStderr();
+  }
+
+  const ServerSupervisor::Pauses pauses_;
+  ManualClock clock_;
+  StopSignal stop_;
+  FakeJob job_;
+  FakeParameterServer servers_[2];
+  ServerStorage storage_;
+  ServerGroup group_{GroupOptions(),
+                     {{"ps-0", "a:1", &servers_[0]}, {"ps-1", "b:2", &servers_[1]}},
+                     &storage_,
+                     &clock_,
+                     &stop_};
+  ServerSupervisor supervisor_{&group_, &job_, &clock_, pauses_};
+};
+
+TEST_F(ServerSupervisorTest, LeavesTheMemoryOnceASecond) {
+  EXPECT_EQ(supervisor_.Visit(0), pauses_.visit);
+  EXPECT_EQ(servers_[0].memories(), 1);
+  EXPECT_EQ(job_.stored(), 0u) << "the other one does not have it yet";
+  supervisor_.Visit(1);
+  EXPECT_EQ(job_.stored(), 1u);
+  job_.SetVersion(2);
+  clock_.Advance(absl::Milliseconds(999));
+  supervisor_.Visit(0);
+  EXPECT_EQ(servers_[0].memories(), 1);
+  clock_.Advance(absl::Milliseconds(1));
+  supervisor_.Visit(0);
+  supervisor_.Visit(1);
+  EXPECT_EQ(servers_[0].shard().memory_version(), 2u);
+  EXPECT_EQ(job_.stored(), 2u);
+}
+
+TEST_F(ServerSupervisorTest, HurryLeavesTheMemoryAtOnce) {
+  supervisor_.Visit(0);
+  supervisor_.Hurry();
+  supervisor_.Visit(0);
+  EXPECT_EQ(servers_[0].memories(), 2);
+  supervisor_.Visit(0);
+  EXPECT_EQ(servers_[0].memories(), 2);
+}
+
+TEST_F(ServerSupervisorTest, TheWholeListOfRetiredGoesToWhomItIsOwed) {
+  supervisor_.Visit(0);
+  EXPECT_THAT(servers_[0].last_attend().retired_incarnations(), ElementsAre(7, 8));
+  supervisor_.Visit(0);
+  EXPECT_THAT(servers_[0].last_attend().retired_incarnations(), IsEmpty());
+  servers_[0].SetAway(true);
+  supervisor_.Visit(0);
+  servers_[0].SetAway(false);
+  supervisor_.Visit(0);
+  EXPECT_THAT(servers_[0].last_attend().retired_incarnations(), ElementsAre(7, 8));
+}
+
+TEST_F(ServerSupervisorTest, ARestartedServerIsRestoredAndOnlyThat) {
+  supervisor_.Visit(0);
+  supervisor_.Visit(1);
+  servers_[1].Restart();
+  clock_.Advance(absl::Milliseconds(2340));
+  EXPECT_THAT(LogOfVisit(1),
+              AllOf(HasSubstr("ps-1 has been restarted and restored from newest"),
+                    HasSubstr("lost steps 300 to 412 of its shard"), HasSubstr("away for 2.34s")));
+  const auto requests = servers_[1].initializations();
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[1].restore_prefix(), "newest");
+  EXPECT_EQ(requests[1].shard(), 1u);
+  EXPECT_THAT(requests[1].retired_incarnations(), ElementsAre(7, 8));
+  supervisor_.Visit(0);
+  supervisor_.Visit(1);
+  EXPECT_EQ(servers_[0].initializations().size(), 1u);
+  EXPECT_EQ(servers_[1].initializations().size(), 2u);
+}
+
+TEST_F(ServerSupervisorTest, ADamagedSnapshotIsPassedOver) {
+  servers_[1].Restart();
+  servers_[1].Damage("newest");
+  EXPECT_THAT(LogOfVisit(1), AllOf(HasSubstr("newest: bad checksum"), HasSubstr("from older")));
+  EXPECT_EQ(PrefixOf(1), "older");
+  EXPECT_THAT(group_.Missing(), IsEmpty());
+}
+
+TEST_F(ServerSupervisorTest, WithoutAUsableSnapshotItIsTriedAgain) {
+  servers_[1].Restart();
+  servers_[1].Damage("newest");
+  servers_[1].Damage("older");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(supervisor_.Visit(1), pauses_.restore);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("restoring ps-1: none of 2 snapshots can be used: newest: bad checksum"));
+  EXPECT_THAT(group_.Missing(), ElementsAre("ps-1 at b:2"));
+  EXPECT_EQ(LogOfVisit(1), "") << "said once per interval";
+  job_.SetSnapshots(std::vector<SnapshotInfo>{{400, "newer", {}}});
+  EXPECT_EQ(supervisor_.Visit(1), pauses_.visit);
+  EXPECT_EQ(PrefixOf(1), "newer");
+  EXPECT_THAT(group_.Missing(), IsEmpty());
+}
+
+TEST_F(ServerSupervisorTest, ADirectoryThatCannotBeReadIsNoReasonForInitialValues) {
+  servers_[1].Restart();
+  job_.SetSnapshots(absl::UnavailableError("cannot list"));
+  EXPECT_EQ(supervisor_.Visit(1), pauses_.restore);
+  EXPECT_EQ(servers_[1].initializations().size(), 1u);
+  job_.SetSnapshots(std::vector<SnapshotInfo>{});
+  EXPECT_EQ(supervisor_.Visit(1), pauses_.visit);
+  EXPECT_EQ(PrefixOf(1), "") << "there never was one";
+}
+
+TEST_F(ServerSupervisorTest, AServerThatIsAwayIsAskedOftenAndLoggedOnce) {
+  supervisor_.Visit(0);
+  servers_[0].SetAway(true);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(supervisor_.Visit(0), pauses_.away);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("lost ps-0: connection refused"));
+  EXPECT_EQ(LogOfVisit(0), "");
+  EXPECT_THAT(group_.Missing(), ElementsAre("ps-0 at a:1"));
+  servers_[0].SetAway(false);
+  EXPECT_THAT(LogOfVisit(0), HasSubstr("ps-0 is back"));
+  EXPECT_THAT(group_.Missing(), IsEmpty());
+  EXPECT_EQ(servers_[0].memories(), 2) << "with the newest memory";
+}
+
+TEST_F(ServerSupervisorTest, AServerWithAForeignShardIsRestoredFirst) {
+  supervisor_.RestoreFirst(1);
+  supervisor_.Visit(0);
+  supervisor_.Visit(1);
+  supervisor_.Visit(1);
+  EXPECT_EQ(servers_[0].initializations().size(), 1u);
+  EXPECT_EQ(servers_[1].initializations().size(), 2u);
+  EXPECT_EQ(PrefixOf(1), "newest");
+}
+
+TEST_F(ServerSupervisorTest, TheJobIsToldOfAnotherChief) {
+  servers_[0].Replace();
+  supervisor_.Visit(0);
+  EXPECT_EQ(job_.replaced().code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(ServerSupervisorTest, AServerThatIsBeingRestoredDelaysNoOther) {
+  supervisor_.Start();
+  servers_[0].BlockInitialize(true);
+  servers_[0].Restart();
+  servers_[0].AwaitInitializations(2);
+  servers_[1].Restart();
+  servers_[1].AwaitInitializations(2);
+  const int probes = servers_[1].probes();
+  supervisor_.Hurry();
+  servers_[1].AwaitProbes(probes + 1);
+  servers_[0].BlockInitialize(false);
+  supervisor_.Stop();
+  EXPECT_EQ(servers_[0].shard().state(), v1::ShardStatus::READY);
+}
+
+}  // namespace
+}  // namespace keelson

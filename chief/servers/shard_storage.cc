@@ -1,0 +1,164 @@
+#include "chief/servers/shard_storage.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/config.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/file.h"
+#include "core/base/random.h"
+#include "core/base/status_macros.h"
+#include "core/checkpoint/stored_blocks.h"
+#include "core/cluster/placement.h"
+#include "core/optim/optimizer.h"
+
+namespace keelson {
+namespace {
+
+#ifndef ABSL_IS_LITTLE_ENDIAN
+#error "InitializeChunk.Block.elements is little-endian"
+#endif
+
+constexpr size_t kChunkBytes = 4 << 20;
+
+// A shard's blocks out of a snapshot, in the order of the placement.
+class ShardBlocks {
+ public:
+  static absl::StatusOr<std::unique_ptr<ShardBlocks>> Open(
+      const v1::InitializeShardRequest& request, FileSystem* file_system) {
+    ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(request.placement()));
+    ASSIGN_OR_RETURN(const std::unique_ptr<Optimizer> optimizer,
+                     CreateOptimizer(request.optimizer(), request.stale_gradients()));
+    ASSIGN_OR_RETURN(std::unique_ptr<StoredBlocks> stored,
+                     StoredBlocks::Open(request.restore_prefix(), placement.variables(),
+                                        optimizer->slots(), file_system));
+    return std::unique_ptr<ShardBlocks>(
+        new ShardBlocks(std::move(placement), static_cast<int>(request.shard()),
+                        optimizer->slots().size(), std::move(stored)));
+  }
+
+  int64_t shard_step() const { return stored_->shard_step(); }
+
+  // Nothing: all have been read.
+  absl::StatusOr<std::optional<v1::InitializeChunk>> Next() {
+    v1::InitializeChunk chunk;
+    size_t bytes = 0;
+    while (bytes < kChunkBytes && partition_ < partitions_.size()) {
+      ASSIGN_OR_RETURN(*chunk.add_blocks(), ReadBlock());
+      bytes += chunk.blocks().rbegin()->elements().size();
+      Advance();
+    }
+    if (chunk.blocks().empty()) return std::nullopt;
+    return chunk;
+  }
+
+ private:
+  ShardBlocks(Placement placement, int shard, size_t num_slots,
+              std::unique_ptr<StoredBlocks> stored)
+      : placement_(std::move(placement)),
+        partitions_(placement_.PartitionsOf(shard)),
+        num_slots_(num_slots),
+        stored_(std::move(stored)) {}
+
+  absl::StatusOr<v1::InitializeChunk::Block> ReadBlock() const {
+    const int p = partitions_[partition_];
+    const auto elements = static_cast<size_t>(placement_.BlockElements(p, block_));
+    v1::InitializeChunk::Block block;
+    std::string& bytes = *block.mutable_elements();
+    const size_t num_slots = placement_.VariableOf(p).trained() ? num_slots_ : 0;
+    bytes.resize(elements * (1 + num_slots) * sizeof(float));
+    auto* const floats = reinterpret_cast<float*>(bytes.data());
+    std::vector<absl::Span<float>> slots;
+    for (size_t i = 1; i <= num_slots; ++i) slots.emplace_back(floats + i * elements, elements);
+    StoredBlock state;
+    RETURN_IF_ERROR(
+        stored_->Read(placement_.partition(p).variable,
+                      placement_.PartitionFirstElement(p) + block_ * placement_.block_elements(),
+                      absl::MakeSpan(floats, elements), slots, &state));
+    block.set_version(state.version);
+    block.set_updates(state.updates);
+    block.mutable_applied()->Add(state.applied.begin(), state.applied.end());
+    return block;
+  }
+
+  void Advance() {
+    if (++block_ < placement_.NumBlocks(partitions_[partition_])) return;
+    block_ = 0;
+    ++partition_;
+  }
+
+  const Placement placement_;
+  const std::vector<int> partitions_;
+  const size_t num_slots_;  // of a trained variable
+  const std::unique_ptr<StoredBlocks> stored_;
+  // The next block.
+  size_t partition_ = 0;
+  int64_t block_ = 0;
+};
+
+absl::Status Receive(ParameterService* server, const v1::WriteSnapshotRequest& request,
+                     AppendFile* file, v1::WriteSnapshotResponse* response) {
+  v1::StreamSnapshotRequest stream;
+  *stream.mutable_header() = request.header();
+  stream.set_data_shard(request.data_shard());
+  int64_t received = 0;
+  RETURN_IF_ERROR(server->StreamSnapshot(
+      stream,
+      [&](absl::string_view bytes) {
+        received += static_cast<int64_t>(bytes.size());
+        return file->Append(bytes);
+      },
+      response));
+  if (received != response->bytes_written()) {
+    return absl::DataLossError(absl::StrCat(request.data_path(), ": expected ",
+                                            response->bytes_written(), " bytes, found ", received));
+  }
+  return file->Close();
+}
+
+}  // namespace
+
+absl::Status ServerStorage::Write(ParameterService* server, const v1::WriteSnapshotRequest& request,
+                                  v1::WriteSnapshotResponse* response) {
+  return server->WriteSnapshot(request, response);
+}
+
+absl::Status ServerStorage::Initialize(ParameterService* server,
+                                       const v1::InitializeShardRequest& request,
+                                       v1::InitializeShardResponse* response) {
+  return server->Initialize(request, response);
+}
+
+absl::Status ChiefStorage::Write(ParameterService* server, const v1::WriteSnapshotRequest& request,
+                                 v1::WriteSnapshotResponse* response) {
+  const std::string& path = request.data_path();
+  const std::string temporary = absl::StrCat(path, ".tempstate", RandomId());
+  ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file,
+                   file_system_->OpenForAppend(temporary, /*truncate=*/true));
+  absl::Status status = Receive(server, request, file.get(), response);
+  if (status.ok()) status = file_system_->Rename(temporary, path);
+  if (!status.ok()) {
+    file_system_->Remove(temporary).IgnoreError();
+    return status;
+  }
+  return file_system_->SyncDirectory(DirectoryOf(path));
+}
+
+absl::Status ChiefStorage::Initialize(ParameterService* server,
+                                      const v1::InitializeShardRequest& request,
+                                      v1::InitializeShardResponse* response) {
+  if (request.restore_prefix().empty()) return server->Initialize(request, response);
+  ASSIGN_OR_RETURN(const std::unique_ptr<ShardBlocks> blocks,
+                   ShardBlocks::Open(request, file_system_));
+  v1::InitializeChunk first;
+  *first.mutable_start() = request;
+  first.set_shard_step(blocks->shard_step());
+  return server->InitializeStreamed(
+      first, [&] { return blocks->Next(); }, response);
+}
+
+}  // namespace keelson

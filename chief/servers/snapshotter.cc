@@ -1,0 +1,173 @@
+#include "chief/servers/snapshotter.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/bundle_writer.h"
+
+namespace keelson {
+namespace {
+
+absl::StatusOr<v1::JobState> ReadJobState(const std::string& prefix, FileSystem* file_system) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle,
+                   BundleReader::Open(prefix, file_system));
+  v1::JobState state;
+  if (bundle->Contains(kJobStateName)) {
+    ASSIGN_OR_RETURN(const std::string bytes, bundle->ReadString(kJobStateName));
+    if (!state.ParseFromString(bytes)) {
+      return absl::DataLossError(absl::StrCat(prefix, ": ", kJobStateName, ": not a JobState"));
+    }
+    return state;
+  }
+  ASSIGN_OR_RETURN(const int64_t step, bundle->ReadInt64("global_step"));
+  state.set_global_step(step);
+  return state;
+}
+
+}  // namespace
+
+bool IsDamagedSnapshot(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kDataLoss ||
+         status.code() == absl::StatusCode::kNotFound;
+}
+
+absl::Status Snapshotter::Write(const v1::JobState& state,
+                                absl::FunctionRef<absl::Status()> confirm) {
+  const std::string prefix = directory_->SnapshotPrefix(state.global_step());
+  // Not a second time over its own files: an interruption would damage what is good.
+  if (prefix == latest_prefix()) return absl::OkStatus();
+  absl::Status status = EnsureDirectory();
+  if (status.ok()) status = WriteParts(prefix, state, confirm);
+  if (status.ok()) SetLatest({state.global_step(), prefix, clock_->Now()});
+  if (!status.ok()) RemoveParts(prefix);
+  MutexLock lock(&mu_);
+  ++(status.ok() ? figures_.written : figures_.failures);
+  figures_.error = std::string(status.message());
+  return status;
+}
+
+absl::Status Snapshotter::EnsureDirectory() {
+  const std::string& model_dir = directory_->model_dir();
+  if (directory_->file_system()->Exists(model_dir)) return absl::OkStatus();
+  LogWarning(model_dir, " is gone; creating it again");
+  return directory_->file_system()->CreateDirectories(model_dir);
+}
+
+// Also the temporary files of servers that ended while they wrote.
+void Snapshotter::RemoveParts(const std::string& prefix) {
+  const auto names = directory_->file_system()->List(directory_->model_dir());
+  if (!names.ok()) return;
+  const std::string file_prefix = absl::StrCat(BaseName(prefix), ".");
+  for (const std::string& name : *names) {
+    if (!absl::StartsWith(name, file_prefix)) continue;
+    directory_->file_system()->Remove(JoinPath(directory_->model_dir(), name)).IgnoreError();
+  }
+}
+
+absl::Status Snapshotter::WriteParts(const std::string& prefix, const v1::JobState& state,
+                                     absl::FunctionRef<absl::Status()> confirm) {
+  const absl::Duration start = clock_->Monotonic();
+  const int num_data_shards = servers_->size() + 1;
+  ASSIGN_OR_RETURN(ServerGroup::WrittenSnapshot written,
+                   servers_->WriteSnapshot(prefix, num_data_shards));
+  ASSIGN_OR_RETURN(std::vector<BundleIndexEntry> own,
+                   WriteChiefPart(prefix, servers_->size(), num_data_shards, state));
+  std::move(own.begin(), own.end(), std::back_inserter(written.entries));
+  RETURN_IF_ERROR(WriteBundleIndex(directory_->file_system(), prefix, num_data_shards,
+                                   std::move(written.entries)));
+  RETURN_IF_ERROR(confirm());
+  RETURN_IF_ERROR(directory_->Commit(state.global_step(), retention_));
+  const absl::Duration took = clock_->Monotonic() - start;
+  LogInfo("snapshot of step ", state.global_step(), ": ", written.bytes, " bytes in ",
+          absl::FormatDuration(absl::Trunc(took, absl::Milliseconds(1))),
+          ", pushes waited at most ", written.longest_cut_microseconds, " us, ", prefix);
+  MutexLock lock(&mu_);
+  figures_.write_time = took;
+  figures_.bytes = written.bytes;
+  figures_.longest_cut_microseconds = written.longest_cut_microseconds;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<BundleIndexEntry>> Snapshotter::WriteChiefPart(
+    const std::string& prefix, int data_shard, int num_data_shards, const v1::JobState& state) {
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<BundleDataWriter> writer,
+      BundleDataWriter::Create(directory_->file_system(),
+                               DataPath(prefix, data_shard, num_data_shards), data_shard));
+  RETURN_IF_ERROR(writer->AddInt64("global_step", state.global_step()));
+  RETURN_IF_ERROR(writer->AddString(kJobStateName, state.SerializeAsString()));
+  return writer->Finish();
+}
+
+absl::StatusOr<std::optional<Snapshotter::Restored>> Snapshotter::FindNewest() {
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, Snapshots());
+  for (const SnapshotInfo& snapshot : snapshots) {
+    absl::StatusOr<v1::JobState> state = ReadJobState(snapshot.prefix, directory_->file_system());
+    if (state.ok()) {
+      SetLatest(snapshot);
+      return Restored{snapshot.prefix, *std::move(state)};
+    }
+    if (!IsDamagedSnapshot(state.status())) return state.status();
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Snapshotter::Restored> Snapshotter::RestoreLatest(
+    absl::FunctionRef<absl::Status(const Restored&)> restore) {
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, Snapshots());
+  for (const SnapshotInfo& snapshot : snapshots) {
+    absl::StatusOr<v1::JobState> state = ReadJobState(snapshot.prefix, directory_->file_system());
+    absl::Status status = state.status();
+    if (status.ok()) {
+      const Restored restored = {snapshot.prefix, *std::move(state)};
+      status = restore(restored);
+      if (status.ok()) {
+        SetLatest(snapshot);
+        return restored;
+      }
+    }
+    if (!IsDamagedSnapshot(status)) return status;
+    LogError("snapshot ", snapshot.prefix,
+             " cannot be used, trying the one before: ", status.message());
+  }
+  if (snapshots.empty()) return Restored();
+  return absl::DataLossError(absl::StrCat(directory_->model_dir(), ": none of its ",
+                                          snapshots.size(), " snapshots can be used"));
+}
+
+absl::StatusOr<std::vector<SnapshotInfo>> Snapshotter::Snapshots() const {
+  absl::StatusOr<std::vector<SnapshotInfo>> snapshots = directory_->List();
+  MutexLock lock(&mu_);
+  // The directory or its state file may be away for a while.
+  const bool none = !snapshots.ok() || snapshots->empty();
+  if (none && latest_.has_value()) return std::vector<SnapshotInfo>{*latest_};
+  if (snapshots.ok()) std::reverse(snapshots->begin(), snapshots->end());
+  return snapshots;
+}
+
+std::string Snapshotter::latest_prefix() const {
+  MutexLock lock(&mu_);
+  return latest_.has_value() ? latest_->prefix : "";
+}
+
+SnapshotFigures Snapshotter::figures() const {
+  MutexLock lock(&mu_);
+  SnapshotFigures figures = figures_;
+  if (latest_.has_value()) {
+    figures.step = latest_->step;
+    figures.committed = latest_->time;
+  }
+  return figures;
+}
+
+void Snapshotter::SetLatest(const SnapshotInfo& snapshot) {
+  MutexLock lock(&mu_);
+  latest_ = snapshot;
+}
+
+}  // namespace keelson

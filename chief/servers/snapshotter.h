@@ -1,0 +1,104 @@
+// Writes snapshots of the whole job, and finds the one to continue from.
+#ifndef KEELSON_CHIEF_SERVERS_SNAPSHOTTER_H_
+#define KEELSON_CHIEF_SERVERS_SNAPSHOTTER_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "chief/servers/server_group.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "core/checkpoint/checkpoint_directory.h"
+#include "keelson/v1/checkpoint.pb.h"
+
+namespace keelson {
+
+// Name of the string tensor that holds the v1::JobState.
+inline constexpr char kJobStateName[] = "_keelson/job";
+
+// Whether an error of reading a snapshot says that another one may do: DATA_LOSS, NOT_FOUND.
+bool IsDamagedSnapshot(const absl::Status& status);
+
+// How snapshots go, for metrics and status.json.
+struct SnapshotFigures {
+  // Of the newest snapshot, whoever wrote it; -1 and InfinitePast: none.
+  int64_t step = -1;
+  absl::Time committed = absl::InfinitePast();
+  // Of the last one that this process wrote.
+  absl::Duration write_time;
+  int64_t bytes = 0;
+  int64_t longest_cut_microseconds = 0;
+  // Since the start of this process.
+  int64_t written = 0;
+  int64_t failures = 0;
+  // Of the last try; empty: it succeeded.
+  std::string error;
+};
+
+// Thread-safe, but one Write at a time.
+class Snapshotter {
+ public:
+  // Both outlive this.
+  Snapshotter(CheckpointDirectory* directory, ServerGroup* servers, RetentionPolicy retention,
+              const Clock* clock)
+      : directory_(directory), servers_(servers), retention_(retention), clock_(clock) {}
+
+  // Writes a snapshot of step `state.global_step()`: the servers' parts side by side, then the
+  // chief's own part (global_step, job state), the index, and last the state file. `state` must
+  // have been taken before, so that no step counts as done whose push is not in the servers' cuts.
+  // `confirm` is asked when all but the state file is there; its error is the snapshot's.
+  // When that step is the latest snapshot's, that one stays as it is. A model directory that is
+  // gone is created again. On an error the parts are removed and the latest snapshot is what it
+  // was.
+  absl::Status Write(
+      const v1::JobState& state,
+      absl::FunctionRef<absl::Status()> confirm = [] { return absl::OkStatus(); });
+
+  struct Restored {
+    std::string prefix;  // empty: no snapshot
+    v1::JobState state;
+  };
+
+  // The newest snapshot whose job state can be read, which becomes the latest; nothing: none can.
+  absl::StatusOr<std::optional<Restored>> FindNewest();
+
+  // Tries the snapshots of the directory, newest first: reads the job state and lets `restore` use
+  // the prefix. A damaged one (DATA_LOSS, NOT_FOUND) is logged and the one before is tried. Returns
+  // an empty prefix when there are none. DATA_LOSS: there are, but none is usable.
+  absl::StatusOr<Restored> RestoreLatest(absl::FunctionRef<absl::Status(const Restored&)> restore);
+
+  // The snapshots, newest first, to restore a server from. The latest is among them as long as this
+  // lives, so none means that there never was one.
+  absl::StatusOr<std::vector<SnapshotInfo>> Snapshots() const;
+
+  // Prefix of the newest snapshot; empty: none.
+  std::string latest_prefix() const;
+  SnapshotFigures figures() const;
+
+ private:
+  absl::StatusOr<std::vector<BundleIndexEntry>> WriteChiefPart(const std::string& prefix,
+                                                               int data_shard, int num_data_shards,
+                                                               const v1::JobState& state);
+  absl::Status WriteParts(const std::string& prefix, const v1::JobState& state,
+                          absl::FunctionRef<absl::Status()> confirm);
+  absl::Status EnsureDirectory();
+  void RemoveParts(const std::string& prefix);
+  void SetLatest(const SnapshotInfo& snapshot);
+
+  CheckpointDirectory* const directory_;
+  ServerGroup* const servers_;
+  const RetentionPolicy retention_;
+  const Clock* const clock_;
+
+  mutable Mutex mu_;
+  std::optional<SnapshotInfo> latest_ ABSL_GUARDED_BY(mu_);
+  SnapshotFigures figures_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_SERVERS_SNAPSHOTTER_H_

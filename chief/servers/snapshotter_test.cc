@@ -1,0 +1,272 @@
+#include "chief/servers/snapshotter.h"
+
+#include "chief/servers/fake_parameter_server.h"
+#include "core/checkpoint/bundle_reader.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+ServerGroup::Options GroupOptions() {
+  ServerGroup::Options options;
+  options.config_hash = FakeParameterServer::kConfigHash;
+  return options;
+}
+
+v1::JobState StateOfStep(int64_t step) {
+  v1::JobState state;
+  state.set_global_step(step);
+  state.set_next_position(step * 10);
+  state.set_num_records(1000);
+  return state;
+}
+
+class SnapshotterTest : public testing::Test {
+ protected:
+  void Write(int64_t step) { ASSERT_EQ(snapshotter_.Write(StateOfStep(step)), absl::OkStatus()); }
+  std::vector<int64_t> Steps() {
+    std::vector<int64_t> steps;
+    const auto snapshots = directory_.List();
+    EXPECT_TRUE(snapshots.ok()) << snapshots.status();
+    for (const SnapshotInfo& snapshot : *snapshots) steps.push_back(snapshot.step);
+    return steps;
+  }
+  // The index of the snapshot becomes unreadable.
+  void Damage(int64_t step) {
+    ASSERT_EQ(WriteFileAtomically(IndexPath(directory_.SnapshotPrefix(step)), "no index"),
+              absl::OkStatus());
+  }
+  // Steps that a restore was tried with; `fails` says how.
+  absl::StatusOr<Snapshotter::Restored> Restore(const std::map<int64_t, absl::Status>& fails = {}) {
+    return NewSnapshotter()->RestoreLatest([&](const Snapshotter::Restored& candidate) {
+      tried_.push_back(candidate.state.global_step());
+      EXPECT_EQ(candidate.prefix, directory_.SnapshotPrefix(tried_.back()));
+      const auto found = fails.find(tried_.back());
+      return found == fails.end() ? absl::OkStatus() : found->second;
+    });
+  }
+  std::unique_ptr<Snapshotter> NewSnapshotter() {
+    return std::make_unique<Snapshotter>(&directory_, &servers_, RetentionPolicy{2, 0}, &clock_);
+  }
+
+  ManualClock clock_;
+  StopSignal stop_;
+  CheckpointDirectory directory_{FileSystem::Real(), FreshModelDirectory(), &clock_};
+  FakeParameterServer fakes_[2];
+  ServerStorage storage_;
+  ServerGroup servers_{GroupOptions(),
+                       {{"ps-0", "a:1", &fakes_[0]}, {"ps-1", "b:2", &fakes_[1]}},
+                       &storage_,
+                       &clock_,
+                       &stop_};
+  Snapshotter snapshotter_{&directory_, &servers_, RetentionPolicy{2, 0}, &clock_};
+  std::vector<int64_t> tried_;
+};
+
+TEST_F(SnapshotterTest, WritesOneBundleOfAllParts) {
+  EXPECT_EQ(snapshotter_.latest_prefix(), "");
+  Write(7);
+  const std::string prefix = directory_.SnapshotPrefix(7);
+  EXPECT_EQ(snapshotter_.latest_prefix(), prefix);
+  const auto bundle = BundleReader::Open(prefix);
+  ASSERT_TRUE(bundle.ok()) << bundle.status();
+  EXPECT_EQ((*bundle)->VerifyAll(), absl::OkStatus());
+  EXPECT_EQ(*(*bundle)->ReadInt64("global_step"), 7);
+  EXPECT_THAT((*bundle)->ReadTensor("v0")->span(), ElementsAre(1, 2, 3));
+  EXPECT_THAT((*bundle)->ReadTensor("v1")->span(), ElementsAre(1, 2, 3));
+  v1::JobState state;
+  ASSERT_TRUE(state.ParseFromString(*(*bundle)->ReadString(kJobStateName)));
+  EXPECT_EQ(state.next_position(), 70);
+}
+
+TEST_F(SnapshotterTest, KeepsAsManyAsThePolicySays) {
+  for (const int64_t step : {1, 2, 3}) Write(step);
+  EXPECT_THAT(Steps(), ElementsAre(2, 3));
+}
+
+TEST_F(SnapshotterTest, AFailureLeavesNothingBehind) {
+  Write(1);
+  const auto before = ListDirectory(directory_.model_dir());
+  fakes_[1].FailSnapshots(1);
+  EXPECT_EQ(snapshotter_.Write(StateOfStep(2)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(*ListDirectory(directory_.model_dir()), *before);
+  EXPECT_EQ(snapshotter_.latest_prefix(), directory_.SnapshotPrefix(1));
+  Write(2);
+  EXPECT_THAT(Steps(), ElementsAre(1, 2));
+}
+
+TEST_F(SnapshotterTest, ASavedStepIsNotWrittenOver) {
+  Write(1);
+  fakes_[0].FailSnapshots(1);
+  Write(1);
+  EXPECT_EQ(fakes_[0].snapshots_asked(), 1);
+  EXPECT_TRUE(BundleReader::Open(directory_.SnapshotPrefix(1)).ok());
+}
+
+TEST_F(SnapshotterTest, WhatIsNotConfirmedDoesNotCount) {
+  Write(1);
+  const absl::Status status = snapshotter_.Write(StateOfStep(2), [&] {
+    EXPECT_TRUE(FileExists(IndexPath(directory_.SnapshotPrefix(2))));
+    return absl::AbortedError("another chief");
+  });
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(Steps(), ElementsAre(1));
+  EXPECT_FALSE(FileExists(IndexPath(directory_.SnapshotPrefix(2))));
+}
+
+TEST_F(SnapshotterTest, LeftoversOfAServerThatEndedAreRemoved) {
+  const std::string part = DataPath(directory_.SnapshotPrefix(2), 0, 3);
+  ASSERT_EQ(WriteFileAtomically(part + ".tempstate1", "half"), absl::OkStatus());
+  const std::string other = DataPath(directory_.SnapshotPrefix(22), 0, 3);
+  ASSERT_EQ(WriteFileAtomically(other, "another snapshot's"), absl::OkStatus());
+  fakes_[1].FailSnapshots(1);
+  EXPECT_FALSE(snapshotter_.Write(StateOfStep(2)).ok());
+  EXPECT_THAT(*ListDirectory(directory_.model_dir()), ElementsAre(BaseName(other)));
+}
+
+TEST_F(SnapshotterTest, AModelDirectoryThatIsGoneIsCreatedAgain) {
+  Write(1);
+  ASSERT_EQ(RenameFile(directory_.model_dir(), directory_.model_dir() + ".moved"),
+            absl::OkStatus());
+  EXPECT_THAT(*snapshotter_.Snapshots(), SizeIs(1)) << "there was one, so no initial values";
+  Write(2);
+  EXPECT_THAT(Steps(), ElementsAre(2));
+  EXPECT_TRUE(BundleReader::Open(directory_.SnapshotPrefix(2)).ok());
+}
+
+TEST_F(SnapshotterTest, FiguresSayHowItGoes) {
+  EXPECT_EQ(snapshotter_.figures().step, -1);
+  EXPECT_EQ(snapshotter_.figures().committed, absl::InfinitePast());
+  Write(1);
+  SnapshotFigures figures = snapshotter_.figures();
+  EXPECT_EQ(figures.step, 1);
+  EXPECT_EQ(figures.committed, clock_.Now());
+  EXPECT_EQ(figures.bytes, 24);
+  EXPECT_EQ(figures.longest_cut_microseconds, 7);
+  EXPECT_EQ(figures.written, 1);
+  fakes_[1].FailSnapshots(1);
+  EXPECT_FALSE(snapshotter_.Write(StateOfStep(2)).ok());
+  figures = snapshotter_.figures();
+  EXPECT_EQ(figures.step, 1);
+  EXPECT_EQ(figures.failures, 1);
+  EXPECT_THAT(figures.error, HasSubstr("no space left"));
+  Write(2);
+  EXPECT_EQ(snapshotter_.figures().error, "");
+  EXPECT_EQ(snapshotter_.figures().written, 2);
+}
+
+TEST_F(SnapshotterTest, FindsTheNewestWhoseStateCanBeRead) {
+  EXPECT_FALSE(snapshotter_.FindNewest()->has_value());
+  Write(1);
+  Write(2);
+  const std::unique_ptr<Snapshotter> next = NewSnapshotter();
+  auto newest = next->FindNewest();
+  ASSERT_TRUE(newest.ok() && newest->has_value());
+  EXPECT_EQ((*newest)->state.next_position(), 20);
+  EXPECT_EQ(next->figures().step, 2);
+  Damage(2);
+  newest = NewSnapshotter()->FindNewest();
+  EXPECT_EQ((*newest)->prefix, directory_.SnapshotPrefix(1));
+  Damage(1);
+  EXPECT_FALSE(NewSnapshotter()->FindNewest()->has_value());
+}
+
+TEST_F(SnapshotterTest, SnapshotsAreNewestFirst) {
+  EXPECT_THAT(*snapshotter_.Snapshots(), IsEmpty());
+  Write(1);
+  Write(2);
+  const auto snapshots = snapshotter_.Snapshots();
+  ASSERT_THAT(*snapshots, SizeIs(2));
+  EXPECT_EQ((*snapshots)[0].step, 2);
+}
+
+TEST_F(SnapshotterTest, NothingToRestore) {
+  const auto restored = Restore();
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->prefix, "");
+  EXPECT_EQ(restored->state.global_step(), 0);
+}
+
+TEST_F(SnapshotterTest, RestoresTheNewest) {
+  Write(1);
+  Write(2);
+  const std::unique_ptr<Snapshotter> next = NewSnapshotter();
+  const auto restored =
+      next->RestoreLatest([](const Snapshotter::Restored&) { return absl::OkStatus(); });
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->state.next_position(), 20);
+  EXPECT_EQ(next->latest_prefix(), directory_.SnapshotPrefix(2));
+}
+
+TEST_F(SnapshotterTest, AnUnreadableSnapshotIsPassedOver) {
+  Write(1);
+  Write(2);
+  Damage(2);
+  const auto restored = Restore();
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->state.global_step(), 1);
+  EXPECT_THAT(tried_, ElementsAre(1));
+}
+
+TEST_F(SnapshotterTest, ASnapshotThatAServerCannotReadIsPassedOver) {
+  Write(1);
+  Write(2);
+  const auto restored = Restore({{2, absl::DataLossError("ps-1: bad checksum")}});
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->state.global_step(), 1);
+  EXPECT_THAT(tried_, ElementsAre(2, 1));
+}
+
+TEST_F(SnapshotterTest, NoUsableSnapshotIsDataLoss) {
+  Write(1);
+  Write(2);
+  Damage(2);
+  const auto restored = Restore({{1, absl::NotFoundError("gone")}});
+  EXPECT_EQ(restored.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(restored.status().message()), HasSubstr(directory_.model_dir()));
+  EXPECT_THAT(std::string(restored.status().message()), HasSubstr("2 snapshots"));
+}
+
+TEST_F(SnapshotterTest, AnErrorThatIsNotDamageEndsTheSearch) {
+  Write(1);
+  Write(2);
+  const auto restored = Restore({{2, absl::InvalidArgumentError("another model")}});
+  EXPECT_EQ(restored.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(tried_, ElementsAre(2));
+}
+
+TEST_F(SnapshotterTest, ABundleWithoutJobStateContinuesAtItsGlobalStep) {
+  const std::string prefix = directory_.SnapshotPrefix(100);
+  auto writer = BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, 0, 1), 0);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_EQ((*writer)->AddInt64("global_step", 100), absl::OkStatus());
+  ASSERT_EQ(WriteBundleIndex(FileSystem::Real(), prefix, 1, *(*writer)->Finish()),
+            absl::OkStatus());
+  ASSERT_EQ(directory_.Commit(100, {}), absl::OkStatus());
+  const auto restored = Restore();
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->state.global_step(), 100);
+}
+
+TEST_F(SnapshotterTest, AJobStateThatIsNoneIsDamage) {
+  Write(1);
+  const std::string prefix = directory_.SnapshotPrefix(2);
+  auto writer = BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, 0, 1), 0);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_EQ((*writer)->AddString(kJobStateName, "\xff\xff"), absl::OkStatus());
+  ASSERT_EQ(WriteBundleIndex(FileSystem::Real(), prefix, 1, *(*writer)->Finish()),
+            absl::OkStatus());
+  ASSERT_EQ(directory_.Commit(2, {}), absl::OkStatus());
+  const auto restored = Restore();
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->state.global_step(), 1);
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,40 @@
+// Who may change the job: members, and whoever has the job's token.
+#ifndef KEELSON_CHIEF_SERVICE_ACCESS_POLICY_H_
+#define KEELSON_CHIEF_SERVICE_ACCESS_POLICY_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace keelson {
+
+// Who makes a call, as far as the transport can tell.
+struct Caller {
+  // The call's metadata "authorization"; empty: none.
+  std::string authorization;
+};
+
+// Immutable and thread-safe. The errors are PERMISSION_DENIED and say what is missing; none has a
+// token in it.
+class AccessPolicy {
+ public:
+  // Empty: the job has no token.
+  explicit AccessPolicy(std::string token = "") : token_(std::move(token)) {}
+
+  // For everyone where the job has no token.
+  absl::Status CheckSetMode(const Caller& caller) const;
+  // `names_member`: the request says which member makes it; whether it is one, the coordinator
+  // knows. For nobody else where the job has no token.
+  absl::Status CheckEndTraining(const Caller& caller, bool names_member) const;
+
+ private:
+  absl::Status CheckToken(const Caller& caller) const;
+
+  const std::string token_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_SERVICE_ACCESS_POLICY_H_

@@ -1,0 +1,48 @@
+// The gRPC shell around the chief's handler.
+#ifndef KEELSON_CHIEF_SERVICE_CHIEF_GRPC_SERVICE_H_
+#define KEELSON_CHIEF_SERVICE_CHIEF_GRPC_SERVICE_H_
+
+#include <utility>
+
+#include "chief/service/access_policy.h"
+#include "core/client/chief_service.h"
+#include "keelson/v1/chief_service.grpc.pb.h"
+
+namespace keelson {
+
+// `handler` outlives the service; calls that change the job need what `policy` asks for.
+class ChiefGrpcService final : public v1::ChiefService::Service {
+ public:
+  explicit ChiefGrpcService(ChiefService* handler, AccessPolicy policy = AccessPolicy())
+      : handler_(handler), policy_(std::move(policy)) {}
+
+  grpc::Status Register(grpc::ServerContext* context, const v1::RegisterRequest* request,
+                        v1::RegisterResponse* response) override;
+  grpc::Status GetModel(grpc::ServerContext* context, const v1::GetModelRequest* request,
+                        v1::GetModelResponse* response) override;
+  grpc::Status Heartbeat(grpc::ServerContext* context, const v1::HeartbeatRequest* request,
+                         v1::HeartbeatResponse* response) override;
+  grpc::Status AcquireWork(grpc::ServerContext* context, const v1::AcquireWorkRequest* request,
+                           v1::AcquireWorkResponse* response) override;
+  grpc::Status Admit(grpc::ServerContext* context, const v1::AdmitRequest* request,
+                     v1::AdmitResponse* response) override;
+  grpc::Status SetMode(grpc::ServerContext* context, const v1::SetModeRequest* request,
+                       v1::SetModeResponse* response) override;
+  grpc::Status EndTraining(grpc::ServerContext* context, const v1::EndTrainingRequest* request,
+                           v1::EndTrainingResponse* response) override;
+  grpc::Status Leave(grpc::ServerContext* context, const v1::LeaveRequest* request,
+                     v1::LeaveResponse* response) override;
+  grpc::Status AcknowledgeEvaluation(grpc::ServerContext* context,
+                                     const v1::AcknowledgeEvaluationRequest* request,
+                                     v1::AcknowledgeEvaluationResponse* response) override;
+  grpc::Status GetJobStatus(grpc::ServerContext* context, const v1::GetJobStatusRequest* request,
+                            v1::JobStatus* response) override;
+
+ private:
+  ChiefService* const handler_;
+  const AccessPolicy policy_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_SERVICE_CHIEF_GRPC_SERVICE_H_

@@ -1,0 +1,298 @@
+#include "chief/service/chief_handler.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/cluster/task_proto.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::Duration kLongestWait = absl::Seconds(20);
+// Until the servers hold what a successor must not miss.
+constexpr absl::Duration kStoreWait = absl::Seconds(2);
+constexpr size_t kLongestReason = 1000;
+
+absl::Duration BoundedWait(const google::protobuf::Duration& wait) {
+  return std::min(absl::Seconds(wait.seconds()) + absl::Nanoseconds(wait.nanos()), kLongestWait);
+}
+
+double SecondsOf(absl::Time time) { return absl::ToDoubleSeconds(time - absl::UnixEpoch()); }
+
+// One line that a log and a page can take.
+absl::StatusOr<std::string> ReasonOf(const v1::EndTrainingRequest& request) {
+  const std::string& reason = request.reason();
+  if (reason.empty()) return "no reason was given";
+  const bool one_line =
+      std::none_of(reason.begin(), reason.end(), [](char c) { return absl::ascii_iscntrl(c); });
+  if (one_line && reason.size() <= kLongestReason) return reason;
+  return absl::InvalidArgumentError(absl::StrCat("reason: expected one line of at most ",
+                                                 kLongestReason, " bytes, found ", reason.size(),
+                                                 one_line ? "" : " with control characters"));
+}
+
+WorkerReport ReportFromProto(const v1::WorkerProgress& progress) {
+  WorkerReport report;
+  for (const v1::LeaseProgress& lease : progress.leases()) {
+    report.leases.push_back({lease.lease_id(), lease.completed_steps()});
+  }
+  report.steps = progress.steps();
+  report.examples = progress.examples();
+  report.loss_sum = progress.loss_sum();
+  for (const v1::StepLoss& loss : progress.losses()) {
+    report.losses.push_back({loss.step(), loss.loss()});
+  }
+  report.non_finite_losses = progress.non_finite_losses();
+  report.staleness_sum = progress.staleness_sum();
+  report.staleness_max = progress.staleness_max();
+  report.pull_seconds = progress.pull_seconds();
+  report.input_seconds = progress.input_seconds();
+  report.compute_seconds = progress.compute_seconds();
+  report.push_seconds = progress.push_seconds();
+  report.push_retries = progress.push_retries();
+  report.credit_wait_seconds = progress.credit_wait_seconds();
+  report.bytes_pushed = progress.bytes_pushed();
+  report.bytes_pulled = progress.bytes_pulled();
+  const size_t counts = std::min(report.staleness_counts.size(),
+                                 static_cast<size_t>(progress.staleness_counts_size()));
+  std::copy_n(progress.staleness_counts().begin(), counts, report.staleness_counts.begin());
+  return report;
+}
+
+v1::StepTicket TicketToProto(const WorkTicket& ticket, const WorkLease& lease) {
+  v1::StepTicket proto;
+  proto.set_step(ticket.step);
+  proto.mutable_records()->set_epoch(ticket.epoch);
+  proto.mutable_records()->set_begin(ticket.begin);
+  proto.mutable_records()->set_end(ticket.end);
+  proto.set_attempt(lease.attempt);
+  proto.set_contested(lease.contested);
+  return proto;
+}
+
+HeldLease HeldLeaseFromProto(const v1::HeldLease& proto) {
+  HeldLease lease;
+  lease.id = proto.lease_id();
+  lease.completed = proto.completed_steps();
+  for (const v1::StepTicket& ticket : proto.tickets()) {
+    const v1::RecordRange& records = ticket.records();
+    lease.tickets.push_back({ticket.step(), records.epoch(), records.begin(), records.end()});
+    lease.attempt = ticket.attempt();
+  }
+  return lease;
+}
+
+v1::MemberStatus MemberToProto(const Member& member, const Coordinator::Status& status) {
+  v1::MemberStatus proto;
+  *proto.mutable_task() = TaskToProto(member.task);
+  proto.set_incarnation(member.incarnation);
+  proto.set_peer(member.peer);
+  proto.set_alive(member.state == Member::kAlive);
+  proto.set_state(std::string(MemberStateName(member.state)));
+  proto.set_restarts(member.restarts);
+  proto.set_device(member.device);
+  proto.set_since(SecondsOf(member.since));
+  const auto worker = status.workers.find(member.task);
+  if (worker == status.workers.end()) return proto;
+  const WorkerReport& sums = worker->second;
+  proto.set_steps(sums.steps);
+  proto.set_examples(sums.examples);
+  proto.set_staleness_sum(sums.staleness_sum);
+  proto.set_staleness_max(sums.staleness_max);
+  proto.set_push_retries(sums.push_retries);
+  proto.set_pull_seconds(sums.pull_seconds);
+  proto.set_input_seconds(sums.input_seconds);
+  proto.set_compute_seconds(sums.compute_seconds);
+  proto.set_push_seconds(sums.push_seconds);
+  proto.set_credit_wait_seconds(sums.credit_wait_seconds);
+  proto.set_bytes_pushed(sums.bytes_pushed);
+  proto.set_bytes_pulled(sums.bytes_pulled);
+  proto.mutable_staleness_counts()->Add(sums.staleness_counts.begin(), sums.staleness_counts.end());
+  return proto;
+}
+
+v1::ServerStatus ServerToProto(const ServerView& server) {
+  v1::ServerStatus proto;
+  *proto.mutable_task() = TaskToProto(server.task);
+  proto.set_incarnation(server.incarnation);
+  proto.set_address(server.address);
+  proto.set_state(std::string(ServerKindName(server.kind)));
+  proto.set_since(SecondsOf(server.since));
+  proto.set_restarts(server.restarts);
+  proto.set_shard_step(server.shard_step);
+  proto.set_value_bytes(server.value_bytes);
+  proto.set_slot_bytes(server.slot_bytes);
+  proto.set_pushed_bytes(server.pushed_bytes);
+  proto.set_pulled_bytes(server.pulled_bytes);
+  proto.set_clients(server.clients);
+  return proto;
+}
+
+v1::BookVersions BooksToProto(const Coordinator::BookVersions& books) {
+  v1::BookVersions proto;
+  proto.set_current(books.current);
+  proto.set_stored(books.stored);
+  return proto;
+}
+
+}  // namespace
+
+v1::JobPhase JobPhaseToProto(JobPhase phase) {
+  switch (phase) {
+    case JobPhase::kWaitingForServers:
+      return v1::WAITING_FOR_SERVERS;
+    case JobPhase::kTraining:
+      return v1::TRAINING;
+    case JobPhase::kFinishing:
+      return v1::FINISHING;
+    case JobPhase::kEvaluating:
+      return v1::EVALUATING;
+    case JobPhase::kDone:
+      return v1::DONE;
+    case JobPhase::kFailed:
+      return v1::FAILED;
+  }
+  return v1::JOB_PHASE_UNSPECIFIED;
+}
+
+absl::Status ChiefHandler::Register(const v1::RegisterRequest& request,
+                                    v1::RegisterResponse* response) {
+  ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  std::vector<HeldLease> held;
+  for (const v1::HeldLease& lease : request.leases()) held.push_back(HeldLeaseFromProto(lease));
+  ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> kept,
+      coordinator_->Register(task, request.header().incarnation(), request.config_hash(),
+                             request.peer(), held, request.device()));
+  response->mutable_kept_leases()->Add(kept.begin(), kept.end());
+  *response->mutable_books() = BooksToProto(coordinator_->books());
+  response->set_phase(JobPhaseToProto(coordinator_->phase()));
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::GetModel(const v1::GetModelRequest& request,
+                                    v1::GetModelResponse* response) {
+  ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  ASSIGN_OR_RETURN(const ModelLocation model,
+                   coordinator_->WaitForModel(task, request.header().incarnation(),
+                                              BoundedWait(request.max_wait())));
+  *response->mutable_placement() = model.placement.ToProto();
+  response->set_placement_fingerprint(model.placement.Fingerprint());
+  for (const std::string& address : model.ps_addresses) response->add_ps_addresses(address);
+  response->set_phase(JobPhaseToProto(coordinator_->phase()));
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::Heartbeat(const v1::HeartbeatRequest& request,
+                                     v1::HeartbeatResponse* response) {
+  ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  RETURN_IF_ERROR(coordinator_->Heartbeat(task, request.header().incarnation(),
+                                          ReportFromProto(request.progress())));
+  const Coordinator::Status status = coordinator_->GetStatus();
+  response->set_phase(JobPhaseToProto(status.phase));
+  response->set_error(status.error);
+  *response->mutable_books() = BooksToProto(coordinator_->books());
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::AcquireWork(const v1::AcquireWorkRequest& request,
+                                       v1::AcquireWorkResponse* response) {
+  ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  ASSIGN_OR_RETURN(const std::optional<WorkLease> lease,
+                   coordinator_->AcquireWork(task, request.header().incarnation(),
+                                             ReportFromProto(request.progress()),
+                                             BoundedWait(request.max_wait()), request.sequence()));
+  if (lease.has_value()) {
+    response->set_lease_id(lease->id);
+    for (const WorkTicket& ticket : lease->tickets) {
+      *response->add_tickets() = TicketToProto(ticket, *lease);
+    }
+    response->set_fresh_values(lease->fresh_values);
+  }
+  *response->mutable_books() = BooksToProto(coordinator_->books());
+  const Coordinator::Status status = coordinator_->GetStatus();
+  // It is the end of training for workers also before the chief has noticed.
+  const bool unnoticed = status.trained && status.phase == JobPhase::kTraining;
+  response->set_phase(JobPhaseToProto(unnoticed ? JobPhase::kFinishing : status.phase));
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) {
+  ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  ASSIGN_OR_RETURN(const bool admitted,
+                   coordinator_->Admit(task, request.header().incarnation(), request.lease_id(),
+                                       request.step(), request.attempt()));
+  response->set_admitted(admitted);
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::SetMode(const v1::SetModeRequest& request,
+                                   v1::SetModeResponse* response) {
+  ASSIGN_OR_RETURN(const ConsistencyMode mode, ConsistencyMode::FromProto(request.mode()));
+  const ConsistencyMode previous = coordinator_->mode();
+  RETURN_IF_ERROR(coordinator_->SetMode(mode));
+  *response->mutable_previous() = previous.ToProto();
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::EndTraining(const v1::EndTrainingRequest& request,
+                                       v1::EndTrainingResponse* response) {
+  if (request.has_header()) {
+    ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+    RETURN_IF_ERROR(coordinator_->Heartbeat(task, request.header().incarnation(), WorkerReport()));
+  }
+  ASSIGN_OR_RETURN(const std::string reason, ReasonOf(request));
+  RETURN_IF_ERROR(coordinator_->EndTraining(reason));
+  // A chief that is killed after the answer is followed by one that knows.
+  if (!coordinator_->WaitUntilStored(kStoreWait)) {
+    LogWarning("the servers do not hold yet that training ends early");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) {
+  ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  return coordinator_->Leave(task, request.header().incarnation(),
+                             ReportFromProto(request.progress()));
+}
+
+absl::Status ChiefHandler::AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
+                                                 v1::AcknowledgeEvaluationResponse* response) {
+  coordinator_->AcknowledgeEvaluation(
+      request.step(),
+      std::map<std::string, double>(request.metrics().begin(), request.metrics().end()));
+  response->set_phase(JobPhaseToProto(coordinator_->phase()));
+  return absl::OkStatus();
+}
+
+absl::Status ChiefHandler::GetJobStatus(const v1::GetJobStatusRequest& request,
+                                        v1::JobStatus* response) {
+  const Coordinator::Status status = coordinator_->GetStatus();
+  response->set_phase(JobPhaseToProto(status.phase));
+  response->set_step(status.step);
+  response->set_max_steps(status.max_steps);
+  response->set_epoch(status.epoch);
+  response->set_loss(status.newest.loss);
+  response->set_steps_per_second(status.newest.steps_per_second);
+  response->set_examples_per_second(status.newest.examples_per_second);
+  response->mutable_lease()->set_seconds(
+      absl::ToInt64Seconds(absl::Ceil(coordinator_->lease(), absl::Seconds(1))));
+  response->set_snapshot_step(status.snapshot_step);
+  response->set_error(status.error);
+  *response->mutable_mode() = status.mode.ToProto();
+  if (status.next_mode.has_value()) *response->mutable_next_mode() = status.next_mode->ToProto();
+  response->set_end_reason(status.end_reason);
+  if (servers_ != nullptr) {
+    for (const ServerView& server : servers_()) *response->add_servers() = ServerToProto(server);
+  }
+  for (const Member& member : status.members) {
+    *response->add_members() = MemberToProto(member, status);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace keelson

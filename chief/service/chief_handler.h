@@ -1,0 +1,53 @@
+// The chief's calls, message in, message out; no transport. Callers in the same process use it
+// directly.
+#ifndef KEELSON_CHIEF_SERVICE_CHIEF_HANDLER_H_
+#define KEELSON_CHIEF_SERVICE_CHIEF_HANDLER_H_
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "chief/coordination/coordinator.h"
+#include "chief/servers/server_state.h"
+#include "core/client/chief_service.h"
+
+namespace keelson {
+
+v1::JobPhase JobPhaseToProto(JobPhase phase);
+
+// Thread-safe. Converts; the coordinator decides. Calls that wait do so for 20 s at most.
+class ChiefHandler : public ChiefService {
+ public:
+  // `coordinator` outlives the handler. `servers` tells of the job's servers at any time; it may be
+  // null.
+  explicit ChiefHandler(Coordinator* coordinator,
+                        std::function<std::vector<ServerView>()> servers = nullptr)
+      : coordinator_(coordinator), servers_(std::move(servers)) {}
+
+  absl::Status Register(const v1::RegisterRequest& request,
+                        v1::RegisterResponse* response) override;
+  absl::Status GetModel(const v1::GetModelRequest& request,
+                        v1::GetModelResponse* response) override;
+  absl::Status Heartbeat(const v1::HeartbeatRequest& request,
+                         v1::HeartbeatResponse* response) override;
+  absl::Status AcquireWork(const v1::AcquireWorkRequest& request,
+                           v1::AcquireWorkResponse* response) override;
+  absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) override;
+  absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse* response) override;
+  // In this process everyone may; see AccessPolicy for others.
+  absl::Status EndTraining(const v1::EndTrainingRequest& request,
+                           v1::EndTrainingResponse* response) override;
+  absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) override;
+  absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
+                                     v1::AcknowledgeEvaluationResponse* response) override;
+  absl::Status GetJobStatus(const v1::GetJobStatusRequest& request,
+                            v1::JobStatus* response) override;
+
+ private:
+  Coordinator* const coordinator_;
+  const std::function<std::vector<ServerView>()> servers_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_SERVICE_CHIEF_HANDLER_H_

@@ -1,0 +1,388 @@
+#include "chief/service/chief_handler.h"
+
+#include "core/cluster/task_proto.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+constexpr uint64_t kHash = 0xabc;
+
+v1::RequestHeader HeaderOf(Task task, uint64_t incarnation) {
+  v1::RequestHeader header;
+  *header.mutable_task() = TaskToProto(task);
+  header.set_incarnation(incarnation);
+  return header;
+}
+
+class ChiefHandlerTest : public testing::Test {
+ protected:
+  v1::RequestHeader Header() { return HeaderOf({Role::kWorker, 3}, 7); }
+  void Register() {
+    v1::RegisterRequest request;
+    *request.mutable_header() = Header();
+    request.set_config_hash(kHash);
+    request.set_peer("host:1");
+    request.set_device("cpu, 2 threads");
+    ASSERT_EQ(handler_.Register(request, &registered_), absl::OkStatus());
+  }
+  void StartTraining(int64_t max_steps) {
+    WorkOptions work;
+    work.max_steps = max_steps;
+    work.num_records = 25;
+    work.batch_size = 10;
+    work.first_lease_id = 50;
+    coordinator_.StartTraining({Placement(), {"a:1", "b:2"}}, WorkLedger(work));
+  }
+  v1::AcquireWorkResponse Acquire(const v1::WorkerProgress& progress = {}, uint64_t sequence = 0) {
+    v1::AcquireWorkRequest request;
+    *request.mutable_header() = Header();
+    *request.mutable_progress() = progress;
+    request.set_sequence(sequence);
+    v1::AcquireWorkResponse response;
+    EXPECT_EQ(handler_.AcquireWork(request, &response), absl::OkStatus());
+    return response;
+  }
+
+  ManualClock clock_;
+  Coordinator coordinator_{{kHash, absl::Seconds(10)}, &clock_};
+  ChiefHandler handler_{&coordinator_};
+  v1::RegisterResponse registered_;
+};
+
+TEST_F(ChiefHandlerTest, EveryPhaseHasItsCounterpart) {
+  EXPECT_EQ(JobPhaseToProto(JobPhase::kWaitingForServers), v1::WAITING_FOR_SERVERS);
+  EXPECT_EQ(JobPhaseToProto(JobPhase::kTraining), v1::TRAINING);
+  EXPECT_EQ(JobPhaseToProto(JobPhase::kFinishing), v1::FINISHING);
+  EXPECT_EQ(JobPhaseToProto(JobPhase::kEvaluating), v1::EVALUATING);
+  EXPECT_EQ(JobPhaseToProto(JobPhase::kDone), v1::DONE);
+  EXPECT_EQ(JobPhaseToProto(JobPhase::kFailed), v1::FAILED);
+}
+
+TEST_F(ChiefHandlerTest, RegisterTellsThePhase) {
+  Register();
+  EXPECT_EQ(registered_.phase(), v1::WAITING_FOR_SERVERS);
+}
+
+TEST_F(ChiefHandlerTest, ARequestWithoutATaskIsRefused) {
+  v1::RegisterResponse registered;
+  EXPECT_EQ(handler_.Register({}, &registered).code(), absl::StatusCode::kInvalidArgument);
+  v1::GetModelResponse model;
+  EXPECT_EQ(handler_.GetModel({}, &model).code(), absl::StatusCode::kInvalidArgument);
+  v1::HeartbeatResponse heartbeat;
+  EXPECT_EQ(handler_.Heartbeat({}, &heartbeat).code(), absl::StatusCode::kInvalidArgument);
+  v1::AcquireWorkResponse work;
+  EXPECT_EQ(handler_.AcquireWork({}, &work).code(), absl::StatusCode::kInvalidArgument);
+  v1::LeaveResponse leave;
+  EXPECT_EQ(handler_.Leave({}, &leave).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ChiefHandlerTest, GetModelTellsPlacementAndAddresses) {
+  Register();
+  v1::GetModelRequest request;
+  *request.mutable_header() = Header();
+  v1::GetModelResponse response;
+  EXPECT_EQ(handler_.GetModel(request, &response).code(), absl::StatusCode::kDeadlineExceeded);
+  StartTraining(1);
+  ASSERT_EQ(handler_.GetModel(request, &response), absl::OkStatus());
+  EXPECT_EQ(response.placement_fingerprint(), Placement().Fingerprint());
+  ASSERT_EQ(response.ps_addresses_size(), 2);
+  EXPECT_EQ(response.ps_addresses(1), "b:2");
+  EXPECT_EQ(response.phase(), v1::TRAINING);
+}
+
+TEST_F(ChiefHandlerTest, AcquireWorkHandsOutTicketsWithRecords) {
+  Register();
+  StartTraining(10);
+  const v1::AcquireWorkResponse first = Acquire();
+  EXPECT_EQ(first.lease_id(), 50u);
+  EXPECT_EQ(first.phase(), v1::TRAINING);
+  ASSERT_EQ(first.tickets_size(), 1);
+  v1::WorkerProgress done;
+  v1::LeaseProgress* lease = done.add_leases();
+  lease->set_lease_id(50);
+  lease->set_completed_steps(1);
+  const v1::AcquireWorkResponse second = Acquire(done);
+  ASSERT_EQ(second.tickets_size(), 2);
+  EXPECT_EQ(second.tickets(1).step(), 2);
+  EXPECT_EQ(second.tickets(1).records().epoch(), 0);
+  EXPECT_EQ(second.tickets(1).records().begin(), 20);
+  EXPECT_EQ(second.tickets(1).records().end(), 25);
+}
+
+TEST_F(ChiefHandlerTest, ARepeatedRequestForWorkGetsTheSameLease) {
+  Register();
+  StartTraining(10);
+  EXPECT_EQ(Acquire({}, 1).lease_id(), 50u);
+  EXPECT_EQ(Acquire({}, 1).lease_id(), 50u);
+  EXPECT_EQ(Acquire({}, 2).lease_id(), 51u);
+}
+
+TEST_F(ChiefHandlerTest, AllStepsDoneIsTheEndBeforeTheChiefHasNoticed) {
+  Register();
+  StartTraining(1);
+  v1::WorkerProgress done;
+  v1::LeaseProgress* lease = done.add_leases();
+  lease->set_lease_id(Acquire().lease_id());
+  lease->set_completed_steps(1);
+  const v1::AcquireWorkResponse response = Acquire(done);
+  EXPECT_EQ(response.lease_id(), 0u);
+  EXPECT_EQ(response.phase(), v1::FINISHING);
+  ASSERT_EQ(coordinator_.phase(), JobPhase::kTraining);
+}
+
+TEST_F(ChiefHandlerTest, HeartbeatDeliversProgressAndTellsTheError) {
+  Register();
+  StartTraining(10);
+  v1::HeartbeatRequest request;
+  *request.mutable_header() = Header();
+  v1::WorkerProgress* progress = request.mutable_progress();
+  progress->set_steps(1);
+  progress->set_examples(2);
+  progress->set_loss_sum(3);
+  v1::StepLoss* loss = progress->add_losses();
+  loss->set_step(0);
+  loss->set_loss(3);
+  progress->set_non_finite_losses(4);
+  progress->set_staleness_sum(5);
+  progress->set_staleness_max(6);
+  progress->set_pull_seconds(7);
+  progress->set_input_seconds(8);
+  progress->set_compute_seconds(9);
+  progress->set_push_seconds(10);
+  progress->set_push_retries(11);
+  progress->set_credit_wait_seconds(12);
+  progress->set_bytes_pushed(13);
+  progress->set_bytes_pulled(14);
+  v1::HeartbeatResponse response;
+  ASSERT_EQ(handler_.Heartbeat(request, &response), absl::OkStatus());
+  EXPECT_EQ(response.phase(), v1::TRAINING);
+  const WorkerReport totals = coordinator_.GetStatus().totals;
+  EXPECT_EQ(totals.steps, 1);
+  EXPECT_EQ(totals.examples, 2);
+  EXPECT_EQ(totals.loss_sum, 3);
+  EXPECT_EQ(totals.non_finite_losses, 4);
+  EXPECT_EQ(totals.staleness_sum, 5);
+  EXPECT_EQ(totals.staleness_max, 6);
+  EXPECT_EQ(totals.pull_seconds, 7);
+  EXPECT_EQ(totals.input_seconds, 8);
+  EXPECT_EQ(totals.compute_seconds, 9);
+  EXPECT_EQ(totals.push_seconds, 10);
+  EXPECT_EQ(totals.push_retries, 11);
+  EXPECT_EQ(totals.credit_wait_seconds, 12);
+  EXPECT_EQ(totals.bytes_pushed, 13);
+  EXPECT_EQ(totals.bytes_pulled, 14);
+  coordinator_.Fail(absl::DataLossError("broken"));
+  ASSERT_EQ(handler_.Heartbeat(request, &response), absl::OkStatus());
+  EXPECT_EQ(response.phase(), v1::FAILED);
+  EXPECT_EQ(response.error(), "broken");
+}
+
+TEST_F(ChiefHandlerTest, LeaveAndAcknowledge) {
+  Register();
+  v1::LeaveRequest leave;
+  *leave.mutable_header() = Header();
+  v1::LeaveResponse left;
+  EXPECT_EQ(handler_.Leave(leave, &left), absl::OkStatus());
+  EXPECT_FALSE(coordinator_.AnyAlive(Role::kWorker));
+  v1::AcknowledgeEvaluationRequest acknowledge;
+  acknowledge.set_step(12);
+  (*acknowledge.mutable_metrics())["accuracy"] = 0.9;
+  v1::AcknowledgeEvaluationResponse response;
+  EXPECT_EQ(handler_.AcknowledgeEvaluation(acknowledge, &response), absl::OkStatus());
+  EXPECT_EQ(response.phase(), v1::WAITING_FOR_SERVERS);
+  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, 12);
+  EXPECT_EQ(coordinator_.GetStatus().evaluation.at("accuracy"), 0.9);
+}
+
+TEST_F(ChiefHandlerTest, AnyoneMayAskForTheStatus) {
+  Register();
+  StartTraining(10);
+  coordinator_.SetFigures({0.5, 20, 200});
+  coordinator_.SetSnapshotStep(4);
+  v1::JobStatus status;
+  ASSERT_EQ(handler_.GetJobStatus({}, &status), absl::OkStatus());
+  EXPECT_EQ(status.lease().seconds(), 10);
+  EXPECT_EQ(status.phase(), v1::TRAINING);
+  EXPECT_EQ(status.max_steps(), 10);
+  EXPECT_EQ(status.loss(), 0.5);
+  EXPECT_EQ(status.steps_per_second(), 20);
+  EXPECT_EQ(status.examples_per_second(), 200);
+  EXPECT_EQ(status.snapshot_step(), 4);
+  ASSERT_EQ(status.members_size(), 1);
+  EXPECT_EQ(status.members(0).task().index(), 3u);
+  EXPECT_EQ(status.members(0).incarnation(), 7u);
+  EXPECT_EQ(status.members(0).peer(), "host:1");
+  EXPECT_TRUE(status.members(0).alive());
+  EXPECT_EQ(status.members(0).state(), "alive");
+  EXPECT_EQ(status.members(0).device(), "cpu, 2 threads");
+  EXPECT_EQ(status.members(0).since(), absl::ToDoubleSeconds(clock_.Now() - absl::UnixEpoch()));
+  EXPECT_EQ(status.servers_size(), 0);
+  EXPECT_TRUE(status.mode().has_async());
+  EXPECT_FALSE(status.has_next_mode());
+}
+
+TEST_F(ChiefHandlerTest, TheStatusHasTheServers) {
+  ServerView server;
+  server.task.index = 2;
+  server.address = "host:3";
+  server.since = clock_.Now();
+  v1::ShardStatus answer;
+  answer.set_state(v1::ShardStatus::READY);
+  answer.set_incarnation(5);
+  answer.set_shard_step(6);
+  answer.set_value_bytes(7);
+  answer.set_slot_bytes(8);
+  answer.set_pushed_bytes(9);
+  answer.set_pulled_bytes(10);
+  answer.set_active_clients(11);
+  server.NoteAnswer(answer, clock_.Now());
+  ChiefHandler handler(&coordinator_, [&] { return std::vector<ServerView>{server}; });
+  v1::JobStatus status;
+  ASSERT_EQ(handler.GetJobStatus({}, &status), absl::OkStatus());
+  ASSERT_EQ(status.servers_size(), 1);
+  const v1::ServerStatus& told = status.servers(0);
+  EXPECT_EQ(told.task().role(), v1::ROLE_PS);
+  EXPECT_EQ(told.task().index(), 2u);
+  EXPECT_EQ(told.address(), "host:3");
+  EXPECT_EQ(told.state(), "alive");
+  EXPECT_EQ(told.since(), absl::ToDoubleSeconds(clock_.Now() - absl::UnixEpoch()));
+  EXPECT_EQ(told.incarnation(), 5u);
+  EXPECT_EQ(told.restarts(), 0);
+  EXPECT_EQ(told.shard_step(), 6);
+  EXPECT_EQ(told.value_bytes(), 7);
+  EXPECT_EQ(told.slot_bytes(), 8);
+  EXPECT_EQ(told.pushed_bytes(), 9);
+  EXPECT_EQ(told.pulled_bytes(), 10);
+  EXPECT_EQ(told.clients(), 11);
+}
+
+TEST_F(ChiefHandlerTest, TheStatusHasEachWorkersSums) {
+  Register();
+  StartTraining(10);
+  v1::HeartbeatRequest request;
+  *request.mutable_header() = Header();
+  v1::WorkerProgress* progress = request.mutable_progress();
+  progress->set_steps(1);
+  progress->set_examples(2);
+  progress->set_staleness_sum(5);
+  progress->set_staleness_max(6);
+  progress->set_pull_seconds(7);
+  progress->set_input_seconds(8);
+  progress->set_compute_seconds(9);
+  progress->set_push_seconds(10);
+  progress->set_push_retries(11);
+  progress->set_credit_wait_seconds(12);
+  progress->set_bytes_pushed(13);
+  progress->set_bytes_pulled(14);
+  // One more than this chief knows of.
+  for (int64_t count = 0; count < 10; ++count) progress->add_staleness_counts(count);
+  v1::HeartbeatResponse response;
+  ASSERT_EQ(handler_.Heartbeat(request, &response), absl::OkStatus());
+  v1::JobStatus status;
+  ASSERT_EQ(handler_.GetJobStatus({}, &status), absl::OkStatus());
+  ASSERT_EQ(status.members_size(), 1);
+  const v1::MemberStatus& member = status.members(0);
+  EXPECT_EQ(member.steps(), 1);
+  EXPECT_EQ(member.examples(), 2);
+  EXPECT_EQ(member.staleness_sum(), 5);
+  EXPECT_EQ(member.staleness_max(), 6);
+  EXPECT_EQ(member.pull_seconds(), 7);
+  EXPECT_EQ(member.input_seconds(), 8);
+  EXPECT_EQ(member.compute_seconds(), 9);
+  EXPECT_EQ(member.push_seconds(), 10);
+  EXPECT_EQ(member.push_retries(), 11);
+  EXPECT_EQ(member.credit_wait_seconds(), 12);
+  EXPECT_EQ(member.bytes_pushed(), 13);
+  EXPECT_EQ(member.bytes_pulled(), 14);
+  EXPECT_THAT(member.staleness_counts(), testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8));
+}
+
+TEST_F(ChiefHandlerTest, RegisterTellsWhichLeasesAreKept) {
+  Register();
+  StartTraining(10);
+  const v1::AcquireWorkResponse work = Acquire();
+  v1::RegisterRequest request;
+  *request.mutable_header() = Header();
+  request.set_config_hash(kHash);
+  v1::HeldLease* held = request.add_leases();
+  held->set_lease_id(work.lease_id());
+  *held->mutable_tickets() = work.tickets();
+  held->set_completed_steps(1);
+  request.add_leases()->set_lease_id(4711);
+  v1::RegisterResponse response;
+  ASSERT_EQ(handler_.Register(request, &response), absl::OkStatus());
+  ASSERT_EQ(response.kept_leases_size(), 1);
+  EXPECT_EQ(response.kept_leases(0), work.lease_id());
+  EXPECT_EQ(coordinator_.GetStatus().step, 1);
+}
+
+TEST_F(ChiefHandlerTest, AnswersTellTheVersionsOfTheBooks) {
+  Register();
+  StartTraining(10);
+  coordinator_.NoteStored(1);
+  const v1::AcquireWorkResponse work = Acquire();
+  EXPECT_EQ(work.books().current(), coordinator_.books().current);
+  EXPECT_GT(work.books().current(), 1u);
+  EXPECT_EQ(work.books().stored(), 1u);
+  v1::HeartbeatRequest request;
+  *request.mutable_header() = Header();
+  v1::HeartbeatResponse heartbeat;
+  ASSERT_EQ(handler_.Heartbeat(request, &heartbeat), absl::OkStatus());
+  EXPECT_EQ(heartbeat.books().stored(), 1u);
+  EXPECT_EQ(heartbeat.books().current(), coordinator_.books().current);
+  Register();
+  EXPECT_EQ(registered_.books().stored(), 1u);
+}
+
+TEST_F(ChiefHandlerTest, ASynchronousTicketSaysSo) {
+  Register();
+  StartTraining(10);
+  ASSERT_EQ(coordinator_.SetMode(ConsistencyMode::Parse("sync:1/2").value()), absl::OkStatus());
+  const v1::AcquireWorkResponse work = Acquire();
+  ASSERT_EQ(work.tickets_size(), 1);
+  EXPECT_TRUE(work.fresh_values());
+  EXPECT_TRUE(work.tickets(0).contested());
+  EXPECT_GT(work.tickets(0).attempt(), 0u);
+  v1::AdmitRequest request;
+  *request.mutable_header() = Header();
+  request.set_lease_id(work.lease_id());
+  request.set_step(0);
+  request.set_attempt(work.tickets(0).attempt());
+  v1::AdmitResponse response;
+  ASSERT_EQ(handler_.Admit(request, &response), absl::OkStatus());
+  EXPECT_TRUE(response.admitted());
+  request.set_attempt(work.tickets(0).attempt() + 1);
+  ASSERT_EQ(handler_.Admit(request, &response), absl::OkStatus());
+  EXPECT_FALSE(response.admitted());
+  request.mutable_header()->set_incarnation(8);
+  EXPECT_EQ(handler_.Admit(request, &response).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(handler_.Admit({}, &response).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ChiefHandlerTest, SetModeTellsThePreviousOne) {
+  v1::SetModeRequest request;
+  request.mutable_mode()->mutable_bounded_staleness()->set_staleness(3);
+  v1::SetModeResponse response;
+  EXPECT_EQ(handler_.SetMode(request, &response).code(), absl::StatusCode::kFailedPrecondition);
+  Register();
+  StartTraining(10);
+  ASSERT_EQ(handler_.SetMode(request, &response), absl::OkStatus());
+  EXPECT_TRUE(response.previous().has_async());
+  ASSERT_TRUE(Acquire().lease_id() != 0);
+  request.mutable_mode()->mutable_synchronous()->set_replicas_to_aggregate(2);
+  ASSERT_EQ(handler_.SetMode(request, &response), absl::OkStatus());
+  EXPECT_EQ(response.previous().bounded_staleness().staleness(), 3);
+  v1::JobStatus status;
+  ASSERT_EQ(handler_.GetJobStatus({}, &status), absl::OkStatus());
+  EXPECT_TRUE(status.mode().has_bounded_staleness());
+  EXPECT_EQ(status.next_mode().synchronous().total_replicas(), 2);
+  request.mutable_mode()->mutable_synchronous()->set_total_replicas(1);
+  EXPECT_EQ(handler_.SetMode(request, &response),
+            absl::InvalidArgumentError("mode.synchronous.total_replicas: expected 2 "
+                                       "(replicas_to_aggregate)..1048576, found 1"));
+}
+
+}  // namespace
+}  // namespace keelson
