@@ -6,8 +6,8 @@
 #include "core/base/status_macros.h"
 #include "core/optim/optimizer.h"
 #include "core/wire/value_codec.h"
-#include "ps_server/bulk_calls.h"
-#include "ps_server/shard_files.h"
+#include "ps_server/service/bulk_calls.h"
+#include "ps_server/snapshots/shard_files.h"
 
 namespace keelson::bench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/base/mutex.h"
 #include "core/client/parameter_service.h"
-#include "ps_server/block_store.h"
+#include "ps_server/units/block_store.h"
 
 namespace keelson::bench {
 

@@ -10,7 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
-#include "ps_server/parameter_handler.h"
+#include "ps_server/service/parameter_handler.h"
 
 namespace keelson::bench {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/base/stop_signal.h"
 #include "core/client/parameter_service.h"
 #include "core/rpc/server.h"
-#include "ps_server/parameter_grpc_service.h"
+#include "ps_server/service/parameter_grpc_service.h"
 
 namespace keelson::bench {
 

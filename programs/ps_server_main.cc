@@ -11,10 +11,10 @@
 #include "core/rpc/server.h"
 #include "core/startup/done_watcher.h"
 #include "core/startup/role_program.h"
-#include "ps_server/departure.h"
-#include "ps_server/parameter_grpc_service.h"
-#include "ps_server/parameter_handler.h"
-#include "ps_server/server_metrics.h"
+#include "ps_server/service/departure.h"
+#include "ps_server/service/parameter_grpc_service.h"
+#include "ps_server/service/parameter_handler.h"
+#include "ps_server/service/server_metrics.h"
 
 namespace keelson {
 namespace {

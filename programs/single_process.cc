@@ -10,8 +10,8 @@
 #include "core/model/model_spec.h"
 #include "dashboard/assets.h"
 #include "evaluator/evaluator_role.h"
-#include "ps_server/parameter_handler.h"
-#include "ps_server/server_metrics.h"
+#include "ps_server/service/parameter_handler.h"
+#include "ps_server/service/server_metrics.h"
 
 namespace keelson {
 namespace {

@@ -15,7 +15,7 @@
 #include "core/device/device_factory.h"
 #include "core/model/model.h"
 #include "gtest/gtest.h"
-#include "ps_server/parameter_handler.h"
+#include "ps_server/service/parameter_handler.h"
 
 namespace keelson {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core/wire/value_codec.h"
-#include "ps_server/gradient_reader.h"
+#include "ps_server/units/gradient_reader.h"
 #include "tests/fuzz/fuzzing.h"
 
 namespace keelson {

@@ -18,8 +18,8 @@
 #include "core/cluster/placement.h"
 #include "core/rpc/server.h"
 #include "core/tensor/variable.h"
-#include "ps_server/parameter_grpc_service.h"
-#include "ps_server/parameter_handler.h"
+#include "ps_server/service/parameter_grpc_service.h"
+#include "ps_server/service/parameter_handler.h"
 #include "tests/support/ports.h"
 
 namespace keelson {

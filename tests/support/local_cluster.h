@@ -18,8 +18,8 @@
 #include "core/device/device_group.h"
 #include "core/rpc/server.h"
 #include "core/startup/role_program.h"
-#include "ps_server/parameter_grpc_service.h"
-#include "ps_server/parameter_handler.h"
+#include "ps_server/service/parameter_grpc_service.h"
+#include "ps_server/service/parameter_handler.h"
 #include "tests/support/ports.h"
 #include "tests/support/severable_services.h"
 

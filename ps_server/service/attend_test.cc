@@ -1,0 +1,332 @@
+// What a chief tells a server, and which chief it obeys.
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/checkpoint/bundle_index.h"
+#include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/stored_blocks.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ps_server/service/parameter_handler.h"
+#include "ps_server/service/shard_testing.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class AttendTest : public testing::Test {
+ protected:
+  absl::Status Initialize(const v1::InitializeShardRequest& request) {
+    v1::InitializeShardResponse response;
+    return server_.handler.Initialize(request, &response);
+  }
+  void Initialize() { ASSERT_TRUE(Initialize(InitializeRequest(placement_, 0)).ok()); }
+  absl::Status Attend(const v1::AttendRequest& request) {
+    attended_.Clear();
+    return server_.handler.Attend(request, &attended_);
+  }
+  absl::Status Call(BulkMethod method, TestRequest request) {
+    request.header.role = v1::ROLE_WORKER;
+    request.header.task_index = 1;
+    return CallBulk(&server_.handler, method, request).status();
+  }
+  absl::Status Push(uint64_t incarnation, uint64_t sequence) {
+    return Call(BulkMethod::kPush, ConstantPushOf(placement_, 0, incarnation, sequence, 1));
+  }
+  float Value() {
+    const auto response = CallBulk(&server_.handler, BulkMethod::kPull, PullOf(placement_, 0));
+    Arrays arrays;
+    if (response.ok()) Receive(placement_, *response, &arrays);
+    return arrays["scale"].at(0);
+  }
+  void Snapshot(const std::string& prefix) {
+    v1::WriteSnapshotRequest request;
+    *request.mutable_header() = HeaderOf(kTestChief);
+    request.set_data_path(DataPath(prefix, 0, 1));
+    v1::WriteSnapshotResponse response;
+    ASSERT_TRUE(server_.handler.WriteSnapshot(request, &response).ok());
+    std::vector<BundleIndexEntry> entries;
+    for (const auto& entry : response.entries()) entries.push_back({entry.key(), entry.entry()});
+    ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix, 1, std::move(entries)).ok());
+  }
+  // The incarnations that each block has applied something of.
+  std::vector<std::vector<uint64_t>> Applied() {
+    const std::string prefix = NewTestDirectory() + "/model.ckpt-0";
+    Snapshot(prefix);
+    const auto bundle = BundleReader::Open(prefix);
+    const auto bytes = (*bundle)->ReadString(ShardStateName(0, 1));
+    v1::ShardState state;
+    EXPECT_TRUE(bytes.ok() && state.ParseFromString(*bytes));
+    std::vector<std::vector<uint64_t>> applied;
+    for (const v1::ShardState::Block& block : state.blocks()) {
+      applied.emplace_back();
+      for (const auto& entry : block.applied()) applied.back().push_back(entry.incarnation());
+    }
+    return applied;
+  }
+
+  const Placement placement_ = TestPlacement(1);
+  TestServer server_;
+  v1::ShardStatus attended_;
+};
+
+// ---- What the chief shows of itself.
+
+TEST_F(AttendTest, AServerKnowsWhetherTheChiefIsThereAndStays) {
+  EXPECT_EQ(server_.handler.chief_sign().silence, absl::InfiniteDuration());
+  v1::AttendRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  ASSERT_TRUE(Attend(request).ok());
+  EXPECT_FALSE(server_.handler.chief_sign().stopping);
+  server_.clock.Advance(absl::Seconds(2));
+  EXPECT_EQ(server_.handler.chief_sign().silence, absl::Seconds(2));
+  request.set_stopping(true);
+  ASSERT_TRUE(Attend(request).ok());
+  EXPECT_EQ(server_.handler.chief_sign().silence, absl::ZeroDuration());
+  EXPECT_TRUE(server_.handler.chief_sign().stopping);
+  request.set_stopping(false);
+  ASSERT_TRUE(Attend(request).ok());
+  EXPECT_FALSE(server_.handler.chief_sign().stopping) << "a restarted one, say";
+}
+
+// ---- Memberships that are over.
+
+TEST_F(AttendTest, CallsOfARetiredIncarnationAreRefusedForGood) {
+  Initialize();
+  ASSERT_TRUE(Push(5, 1).ok());
+  const float before = Value();
+  Retire(&server_.handler, {5});
+  const absl::Status over =
+      absl::AbortedError("membership of worker-1 is over: its calls are refused");
+  EXPECT_EQ(Push(5, 1), over);
+  EXPECT_EQ(Push(5, 2), over);
+  EXPECT_EQ(Call(BulkMethod::kPushPull, ConstantPushOf(placement_, 0, 5, 2, 1)), over);
+  EXPECT_EQ(Call(BulkMethod::kPush, StagedPushOf(placement_, 0, 5, 2, {0, 1}, 1, 1)), over);
+  TestRequest pull = PullOf(placement_, 0);
+  pull.header.incarnation = 5;
+  EXPECT_EQ(Call(BulkMethod::kPull, pull), over);
+  EXPECT_EQ(Value(), before);
+  const v1::ShardStatus status = StatusOf(&server_.handler);
+  EXPECT_EQ(status.retired_incarnations(), 1);
+  EXPECT_EQ(status.refused_pushes(), 5);
+  EXPECT_TRUE(Push(6, 1).ok()) << "others go on";
+}
+
+TEST_F(AttendTest, AnEmptyServerRemembersThemForItsShard) {
+  Retire(&server_.handler, {5, 6});
+  EXPECT_EQ(Push(5, 1).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(Push(7, 1).code(), absl::StatusCode::kUnavailable);
+  Initialize();
+  EXPECT_EQ(Push(5, 1).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(Push(6, 1).code(), absl::StatusCode::kAborted);
+  EXPECT_TRUE(Push(7, 1).ok());
+}
+
+TEST_F(AttendTest, InitializeNamesThemToo) {
+  v1::InitializeShardRequest request = InitializeRequest(placement_, 0);
+  request.add_retired_incarnations(5);
+  ASSERT_TRUE(Initialize(request).ok());
+  EXPECT_EQ(Push(5, 1).code(), absl::StatusCode::kAborted);
+  ASSERT_TRUE(Push(6, 1).ok());
+  request.add_retired_incarnations(6);
+  ASSERT_TRUE(Initialize(request).ok());
+  EXPECT_EQ(Push(6, 2).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(StatusOf(&server_.handler).shard_step(), 1) << "the shard is the same as before";
+}
+
+TEST_F(AttendTest, BlocksForgetThem) {
+  Initialize();
+  for (uint64_t incarnation = 1; incarnation <= 4; ++incarnation) {
+    ASSERT_TRUE(Push(incarnation, 1).ok());
+  }
+  for (const auto& applied : Applied()) EXPECT_THAT(applied, UnorderedElementsAre(1, 2, 3, 4));
+  Retire(&server_.handler, {3, 1, 99});
+  Retire(&server_.handler, {3});
+  for (const auto& applied : Applied()) EXPECT_THAT(applied, UnorderedElementsAre(2, 4));
+}
+
+TEST_F(AttendTest, ARestoredShardForgetsThem) {
+  Initialize();
+  ASSERT_TRUE(Push(1, 1).ok());
+  ASSERT_TRUE(Push(2, 1).ok());
+  const std::string prefix = NewTestDirectory() + "/model.ckpt-0";
+  Snapshot(prefix);
+  Retire(&server_.handler, {2});
+  v1::InitializeShardRequest request = InitializeRequest(placement_, 0);
+  request.set_restore_prefix(prefix);
+  ASSERT_TRUE(Initialize(request).ok());
+  for (const auto& applied : Applied()) EXPECT_THAT(applied, ElementsAre(1));
+  EXPECT_EQ(Push(2, 2).code(), absl::StatusCode::kAborted);
+}
+
+// The fence: what a retired worker has under way is applied before Attend returns, or never.
+TEST_F(AttendTest, NothingOfARetiredIncarnationIsAppliedAfterwards) {
+  Initialize();
+  for (uint64_t incarnation = 1; incarnation <= 20; ++incarnation) {
+    std::atomic<bool> pushing{false};
+    std::vector<std::thread> workers;
+    for (uint64_t w = 0; w < 3; ++w) {
+      workers.emplace_back([&, w] {
+        for (uint64_t sequence = 1;; ++sequence) {
+          const absl::Status status = Push(incarnation * 10 + w, sequence);
+          pushing = true;
+          if (status.ok()) continue;
+          EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+          return;
+        }
+      });
+    }
+    while (!pushing) std::this_thread::yield();
+    Retire(&server_.handler, {incarnation * 10, incarnation * 10 + 1, incarnation * 10 + 2});
+    const float fenced = Value();
+    for (std::thread& worker : workers) worker.join();
+    EXPECT_EQ(Value(), fenced);
+  }
+  for (const auto& applied : Applied()) EXPECT_THAT(applied, IsEmpty());
+}
+
+// ---- Memory and status.
+
+TEST_F(AttendTest, KeepsTheNewestMemory) {
+  const auto memory = [this] {
+    v1::GetShardStatusRequest request;
+    request.set_with_memory(true);
+    v1::ShardStatus status;
+    EXPECT_TRUE(server_.handler.GetStatus(request, &status).ok());
+    return status.memory();
+  };
+  EXPECT_EQ(memory(), "");
+  v1::AttendRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  request.set_memory("books");
+  request.set_memory_version(5);
+  ASSERT_TRUE(Attend(request).ok());
+  EXPECT_EQ(attended_.memory(), "") << "only GetStatus gives it back";
+  EXPECT_EQ(attended_.memory_version(), 5u);
+  EXPECT_EQ(memory(), "books");
+
+  request.set_memory("older");
+  request.set_memory_version(4);
+  ASSERT_TRUE(Attend(request).ok());
+  EXPECT_EQ(memory(), "books");
+  EXPECT_EQ(attended_.memory_version(), 5u);
+
+  request.clear_memory();
+  request.set_memory_version(6);
+  ASSERT_TRUE(Attend(request).ok());
+  EXPECT_EQ(memory(), "books");
+  EXPECT_EQ(attended_.memory_version(), 5u);
+
+  request.set_memory("newer");
+  ASSERT_TRUE(Attend(request).ok());
+  EXPECT_EQ(memory(), "newer");
+  Initialize();
+  EXPECT_EQ(memory(), "newer") << "it is not the shard's";
+}
+
+TEST_F(AttendTest, StatusSaysWhichShard) {
+  const Placement placement = TestPlacement(3);
+  ASSERT_TRUE(Initialize(InitializeRequest(placement, 2)).ok());
+  const v1::ShardStatus status = StatusOf(&server_.handler);
+  EXPECT_EQ(status.placement_fingerprint(), placement.Fingerprint());
+  EXPECT_EQ(status.shard(), 2u);
+}
+
+TEST_F(AttendTest, DoesNotWaitForAShardThatIsBeingMade) {
+  v1::InitializeChunk first;
+  *first.mutable_start() = InitializeRequest(placement_, 0);
+  v1::AttendRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  request.add_retired_incarnations(5);
+  const auto next = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+    EXPECT_TRUE(Attend(request).ok());
+    EXPECT_EQ(attended_.state(), v1::ShardStatus::INITIALIZING);
+    return absl::DataLossError("the snapshot is damaged");
+  };
+  v1::InitializeShardResponse response;
+  EXPECT_EQ(server_.handler.InitializeStreamed(first, next, &response),
+            absl::DataLossError("the snapshot is damaged"));
+  EXPECT_EQ(StatusOf(&server_.handler).state(), v1::ShardStatus::EMPTY);
+}
+
+// ---- Chiefs.
+
+struct ChiefCall {
+  std::string name;
+  std::function<absl::Status(ParameterService*, const v1::RequestHeader&)> call;
+};
+
+void PrintTo(const ChiefCall& call, std::ostream* out) { *out << call.name; }
+
+template <typename Request, typename Response>
+ChiefCall CallOf(const std::string& name,
+                 absl::Status (ParameterService::*method)(const Request&, Response*)) {
+  return {name, [method](ParameterService* service, const v1::RequestHeader& header) {
+            Request request;
+            *request.mutable_header() = header;
+            if constexpr (std::is_same_v<Request, v1::InitializeShardRequest>) {
+              request.set_config_hash(kTestConfigHash);
+            }
+            Response response;
+            return (service->*method)(request, &response);
+          }};
+}
+
+std::vector<ChiefCall> ChiefCalls() {
+  return {CallOf("Initialize", &ParameterService::Initialize),
+          CallOf("WriteSnapshot", &ParameterService::WriteSnapshot),
+          CallOf("Attend", &ParameterService::Attend),
+          CallOf("CommitRound", &ParameterService::CommitRound),
+          CallOf("Finish", &ParameterService::Finish),
+          {"StreamSnapshot",
+           [](ParameterService* service, const v1::RequestHeader& header) {
+             v1::StreamSnapshotRequest request;
+             *request.mutable_header() = header;
+             v1::WriteSnapshotResponse response;
+             return service->StreamSnapshot(
+                 request, [](absl::string_view) { return absl::OkStatus(); }, &response);
+           }},
+          {"InitializeStreamed", [](ParameterService* service, const v1::RequestHeader& header) {
+             v1::InitializeChunk first;
+             *first.mutable_start()->mutable_header() = header;
+             first.mutable_start()->set_config_hash(kTestConfigHash);
+             v1::InitializeShardResponse response;
+             return service->InitializeStreamed(
+                 first, [] { return std::optional<v1::InitializeChunk>(); }, &response);
+           }}};
+}
+
+class ChiefCallTest : public AttendTest, public testing::WithParamInterface<ChiefCall> {};
+
+INSTANTIATE_TEST_SUITE_P(Calls, ChiefCallTest, testing::ValuesIn(ChiefCalls()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(ChiefCallTest, AReplacedChiefIsRefused) {
+  Initialize();
+  v1::AttendRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief + 1);
+  ASSERT_TRUE(Attend(request).ok());
+  const uint64_t store_id = attended_.store_id();
+  EXPECT_EQ(GetParam().call(&server_.handler, HeaderOf(kTestChief)),
+            absl::AbortedError(GetParam().name + ": another chief has taken the caller's place"));
+  EXPECT_FALSE(server_.end.raised());
+  EXPECT_EQ(StatusOf(&server_.handler).store_id(), store_id);
+  EXPECT_TRUE(Attend(request).ok()) << "the newer one still is the chief";
+}
+
+TEST_P(ChiefCallTest, ANewChiefTakesThePlaceWithAnyCall) {
+  Initialize();
+  GetParam().call(&server_.handler, HeaderOf(kTestChief + 1)).IgnoreError();
+  v1::AttendRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  EXPECT_EQ(Attend(request).code(), absl::StatusCode::kAborted);
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,230 @@
+#include "ps_server/service/bulk_calls.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+#include "core/cluster/task_proto.h"
+#include "ps_server/units/addressed_blocks.h"
+#include "ps_server/units/gradient_reader.h"
+
+namespace keelson {
+namespace {
+
+using Blocks = std::vector<AddressedBlock>;
+
+absl::Status CheckValueFormat(const BlockStore& store, const AddressedBlock& block,
+                              WireFormat format) {
+  if (IsElementwise(format)) return absl::OkStatus();
+  return ErrorAt(store, block,
+                 absl::StrCat("expected values as float32, float16 or bfloat16, found ",
+                              WireFormatName(format)));
+}
+
+absl::Status CheckPull(const BlockStore& store, const BulkRequest& request, const Blocks& blocks) {
+  const size_t known = request.known_versions.size();
+  if (known != 0 && known != blocks.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected ", blocks.size(), " known versions, found ", known));
+  }
+  for (const AddressedBlock& block : blocks) {
+    RETURN_IF_ERROR(CheckValueFormat(store, block, block.format));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNotNegative(absl::string_view field, int64_t value) {
+  if (value >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, ": expected at least 0, found ", value));
+}
+
+absl::Status CheckPayloadEnds(const BlockStore& store, const Blocks& blocks, size_t left) {
+  if (left == 0) return absl::OkStatus();
+  if (blocks.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected no payload without blocks, found ", left, " bytes"));
+  }
+  return ErrorAt(store, blocks.back(),
+                 absl::StrCat("expected the end of the payload after it, found ", left, " bytes"));
+}
+
+absl::Status CheckRound(const BulkRequest& request, bool with_values) {
+  if (request.attempt == 0) return absl::OkStatus();
+  if (with_values) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("attempt: expected 0 in a call that brings values, found ", request.attempt));
+  }
+  if (!(request.weight > 0) || !std::isfinite(request.weight)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("weight: expected a number > 0, found ", request.weight));
+  }
+  return CheckNotNegative("round", request.round);
+}
+
+absl::Status CheckPush(const BlockStore& store, const BulkRequest& request,
+                       const PushOptions& options, const Blocks& blocks, bool with_values,
+                       ByteCursor payload) {
+  RETURN_IF_ERROR(CheckNotNegative("step", request.step));
+  RETURN_IF_ERROR(CheckNotNegative("pulled_shard_step", request.pulled_shard_step));
+  RETURN_IF_ERROR(CheckRound(request, with_values));
+  for (const AddressedBlock& block : blocks) {
+    if (with_values) RETURN_IF_ERROR(CheckValueFormat(store, block, block.pull_format));
+    const absl::Status gradient =
+        CheckGradient({block.format, &payload}, block.elements, options.reject_non_finite);
+    if (!gradient.ok()) return ErrorAt(store, block, gradient.message());
+  }
+  return CheckPayloadEnds(store, blocks, payload.remaining());
+}
+
+const Optimizer& OptimizerOf(const BlockStore& store, const AddressedBlock& block) {
+  return store.OptimizerOf(static_cast<int>(block.partition));
+}
+
+void AddValues(const AddressedBlock& block, WireFormat format, BlockContentRef content,
+               BulkResponse* response, ValuePayload* values) {
+  response->blocks.push_back({block.partition, block.index, content->version});
+  values->Add(std::move(content), format);
+}
+
+// Applies all blocks. Returns whether the last one was applied here, which stands for the message.
+bool ApplyBlocks(BlockStore* store, const PushIdentity& push, const Blocks& blocks,
+                 ByteCursor payload, BulkResponse* response, ValuePayload* values) {
+  bool applied = false;
+  for (const AddressedBlock& block : blocks) {
+    BlockContentRef after;
+    applied = block.block->Apply(OptimizerOf(*store, block), push, {block.format, &payload},
+                                 values == nullptr ? nullptr : &after);
+    if (!applied) ++response->duplicate_blocks;
+    if (values != nullptr) {
+      AddValues(block, block.pull_format, std::move(after), response, values);
+    }
+  }
+  return applied;
+}
+
+// Pushes that the shard had counted before this one. Counts this one when it is `applied` here: of
+// several calls with the same push, also when they run side by side, that is one.
+int64_t PushesBefore(BlockStore* store, bool last_part, bool applied) {
+  if (!last_part) return store->shard_step();
+  if (applied) return store->CountPush();
+  return store->shard_step() - 1;  // it has been counted when it was applied
+}
+
+// Adds the blocks whose version the caller does not have. `read(block)` gives its content.
+template <typename ReadBlock>
+void AddAsked(const BulkRequest& request, const Blocks& blocks, ReadBlock read,
+              BulkResponse* response, ValuePayload* values) {
+  const bool conditional = !request.known_versions.empty();
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    BlockContentRef content = read(blocks[i]);
+    if (conditional && content->version == request.known_versions[i]) continue;
+    AddValues(blocks[i], blocks[i].format, std::move(content), response, values);
+  }
+}
+
+int64_t StalenessOf(int64_t pushes_before, const BulkRequest& request) {
+  return std::max<int64_t>(0, pushes_before - request.pulled_shard_step);
+}
+
+PushIdentity IdentityOf(const BlockStore& store, const BulkRequest& request,
+                        const PushOptions& options) {
+  PushIdentity push = {request.incarnation, request.sequence, store.LearningRateAt(request.step)};
+  if (options.scale_learning_rate) {
+    push.learning_rate /= 1 + static_cast<float>(StalenessOf(store.shard_step(), request));
+  }
+  return push;
+}
+
+// Adds all blocks to their round's sums.
+absl::Status StageBlocks(const BulkRequest& request, const Blocks& blocks, ByteCursor payload,
+                         BulkResponse* response) {
+  const RoundId round = {request.round, request.attempt};
+  const PushIdentity push = {request.incarnation, request.sequence};
+  for (const AddressedBlock& block : blocks) {
+    switch (block.block->Stage(push, round, request.weight, {block.format, &payload})) {
+      case StageResult::kAdded:
+        break;
+      case StageResult::kDuplicate:
+        ++response->duplicate_blocks;
+        break;
+      case StageResult::kOutdated:
+        return absl::FailedPreconditionError(
+            absl::StrCat(round.ToString(), ": a newer one has begun"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Task> CallerOf(const BulkRequest& request) {
+  v1::TaskId id;
+  id.set_role(static_cast<v1::Role>(request.role));
+  id.set_index(request.task_index);
+  return TaskFromProto(id);
+}
+
+absl::Status MembershipOver(const BulkRequest& request) {
+  const absl::StatusOr<Task> task = CallerOf(request);
+  return absl::AbortedError(absl::StrCat("membership of ",
+                                         task.ok() ? task->ToString() : "an unknown task",
+                                         " is over: its calls are refused"));
+}
+
+absl::Status PullBlocks(BlockStore* store, const BulkRequest& request, size_t payload_bytes,
+                        BulkResponse* response, ValuePayload* values) {
+  ASSIGN_OR_RETURN(const Blocks blocks, ResolveBlocks(*store, request.ranges));
+  RETURN_IF_ERROR(CheckPull(*store, request, blocks));
+  if (payload_bytes != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected no payload, found ", payload_bytes, " bytes"));
+  }
+  // Read before the blocks: a push that lands meanwhile makes the values newer than said, never
+  // older.
+  response->shard_step = store->shard_step();
+  if (!store->optimizer().reads_worker_values()) {
+    AddAsked(
+        request, blocks, [](const AddressedBlock& block) { return block.block->Read(); }, response,
+        values);
+    return absl::OkStatus();
+  }
+  // So that nothing is remembered of who is retired meanwhile.
+  const BlockStore::PushScope scope(store);
+  if (store->IsRetired(request.incarnation)) return MembershipOver(request);
+  AddAsked(
+      request, blocks,
+      [&](const AddressedBlock& block) {
+        return OptimizerOf(*store, block).reads_worker_values()
+                   ? block.block->Give(request.incarnation)
+                   : block.block->Read();
+      },
+      response, values);
+  return absl::OkStatus();
+}
+
+absl::Status PushBlocks(BlockStore* store, const BulkRequest& request, const PushOptions& options,
+                        ByteCursor payload, BulkResponse* response, ValuePayload* values) {
+  ASSIGN_OR_RETURN(const Blocks blocks, ResolveBlocks(*store, request.ranges));
+  RETURN_IF_ERROR(CheckPush(*store, request, options, blocks, values != nullptr, payload));
+  const BlockStore::PushScope scope(store);
+  if (store->IsRetired(request.incarnation)) return MembershipOver(request);
+  // Likewise read before the blocks.
+  const int64_t step_before = store->shard_step();
+  if (request.attempt != 0) {
+    RETURN_IF_ERROR(store->EnterRound({request.round, request.attempt}));
+    response->shard_step = step_before;
+    response->staleness = StalenessOf(step_before, request);
+    return StageBlocks(request, blocks, payload, response);
+  }
+  const bool applied =
+      ApplyBlocks(store, IdentityOf(*store, request, options), blocks, payload, response, values);
+  const bool last_part = request.last_part && !blocks.empty();
+  response->staleness = StalenessOf(PushesBefore(store, last_part, applied), request);
+  response->shard_step = step_before + (last_part && applied ? 1 : 0);
+  return absl::OkStatus();
+}
+
+}  // namespace keelson

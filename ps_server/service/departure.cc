@@ -1,0 +1,28 @@
+#include "ps_server/service/departure.h"
+
+#include "core/base/log.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::Duration kLook = absl::Milliseconds(50);
+
+}  // namespace
+
+bool MustLinger(const ChiefSign& chief, absl::Duration waited, const DepartureLimits& limits) {
+  if (chief.silence >= limits.silence || waited >= limits.longest) return false;
+  return chief.stopping || waited < limits.announcement;
+}
+
+void LingerForChief(const std::function<ChiefSign()>& chief, const DepartureLimits& limits,
+                    const Clock* clock, const StopSignal& end) {
+  const absl::Duration start = clock->Monotonic();
+  bool said = false;
+  while (!end.raised() && MustLinger(chief(), clock->Monotonic() - start, limits)) {
+    if (!said) LogInfo("asked to stop, serving until the chief has taken its last snapshot");
+    said = true;
+    end.WaitFor(kLook);
+  }
+}
+
+}  // namespace keelson

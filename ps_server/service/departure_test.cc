@@ -1,0 +1,55 @@
+#include "ps_server/service/departure.h"
+
+#include <thread>
+
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::Duration kCalling = absl::Milliseconds(250);
+
+TEST(DepartureTest, NoChiefNobodyToWaitFor) {
+  EXPECT_FALSE(MustLinger({}, absl::ZeroDuration(), {}));
+  EXPECT_FALSE(MustLinger({absl::Seconds(1), true}, absl::ZeroDuration(), {}));
+}
+
+TEST(DepartureTest, ServesAChiefThatStopsUntilItIsSilent) {
+  EXPECT_TRUE(MustLinger({kCalling, true}, absl::Seconds(19), {}));
+  EXPECT_FALSE(MustLinger({absl::Seconds(1), true}, absl::Seconds(5), {}));
+}
+
+TEST(DepartureTest, AChiefThatStaysIsLeftSoon) {
+  EXPECT_TRUE(MustLinger({kCalling, false}, absl::Seconds(2.9), {}));
+  EXPECT_FALSE(MustLinger({kCalling, false}, absl::Seconds(3), {}));
+}
+
+TEST(DepartureTest, GoesWhateverTheChiefDoes) {
+  EXPECT_FALSE(MustLinger({kCalling, true}, absl::Seconds(20), {}));
+}
+
+TEST(DepartureTest, WaitsForTheSilence) {
+  const StopSignal end;
+  int looks = 0;
+  LingerForChief(
+      [&] {
+        return ++looks < 3 ? ChiefSign{kCalling, true} : ChiefSign{};
+      },
+      {}, Clock::Real(), end);
+  EXPECT_EQ(looks, 3);
+}
+
+TEST(DepartureTest, TheEndOfTheJobEndsTheWaiting) {
+  StopSignal end;
+  std::thread job;
+  LingerForChief(
+      [&] {
+        if (!job.joinable()) job = std::thread([&] { end.Raise(); });
+        return ChiefSign{kCalling, true};
+      },
+      {.longest = absl::InfiniteDuration()}, Clock::Real(), end);
+  job.join();
+}
+
+}  // namespace
+}  // namespace keelson

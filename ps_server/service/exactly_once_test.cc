@@ -1,0 +1,244 @@
+// The proof by counting: with SGD, rate 1 and gradients of -1, every push adds 1 to every element,
+// so a block's values say how many pushes it has applied. Whatever happens to messages and servers,
+// a push that reached a shard counts once there, however often it came; a shard that is restored
+// has what its snapshot had, and what is pushed from then on.
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/checkpoint/bundle_index.h"
+#include "gtest/gtest.h"
+#include "ps_server/service/parameter_handler.h"
+#include "ps_server/service/shard_testing.h"
+
+namespace keelson {
+namespace {
+
+constexpr int kShards = 3;
+constexpr int kWorkers = 4;
+// The messages of a push at each shard.
+constexpr int kMessages = 2;
+
+// Zeros; on every shard there is more than one partition, or more than one block.
+std::vector<VariableSpec> Variables() {
+  return {{"kernel", Shape({60, 10}), {}},
+          {"bias", Shape({30}), {}},
+          {"other", Shape({90, 5}), {}},
+          {"more", Shape({300}), {}}};
+}
+
+// By message of a shard: the pushes that have reached it.
+using PushId = std::pair<uint64_t, uint64_t>;  // incarnation, sequence
+using Truth = std::map<int, std::set<PushId>>;
+
+struct ShardUnderTest {
+  std::unique_ptr<TestServer> server;
+  Truth truth;
+};
+
+struct StoredSnapshot {
+  std::string prefix;
+  std::vector<Truth> truths;  // of the shards
+};
+
+// A message that a worker repeats until it is answered.
+struct Message {
+  int shard = 0;
+  int message = 0;
+  TestRequest request;
+};
+
+class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
+ protected:
+  ExactlyOnceTest() {
+    for (int s = 0; s < kShards; ++s) Start(s, "");
+    for (size_t w = 0; w < kWorkers; ++w) incarnations_.push_back(100 + w);
+    sequences_.resize(kWorkers);
+    unanswered_.resize(kWorkers);
+  }
+
+  bool Chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
+  size_t Below(size_t n) { return random_() % n; }
+  ShardUnderTest& At(int shard) { return shards_[static_cast<size_t>(shard)]; }
+
+  v1::InitializeShardRequest InitializeOf(int shard, const std::string& prefix) {
+    v1::InitializeShardRequest request = InitializeRequest(placement_, shard);
+    request.mutable_learning_rate()->set_base(1);
+    request.set_restore_prefix(prefix);
+    for (const uint64_t incarnation : retired_) request.add_retired_incarnations(incarnation);
+    return request;
+  }
+  // A new process in the place of the old one.
+  void Start(int shard, const std::string& prefix) {
+    At(shard).server = std::make_unique<TestServer>();
+    v1::InitializeShardResponse response;
+    const absl::Status status =
+        At(shard).server->handler.Initialize(InitializeOf(shard, prefix), &response);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  void WriteSnapshot() {
+    StoredSnapshot& snapshot = snapshots_.emplace_back();
+    snapshot.prefix = absl::StrCat(directory_, "/model.ckpt-", snapshots_.size());
+    std::vector<BundleIndexEntry> entries;
+    for (int s = 0; s < kShards; ++s) {
+      v1::WriteSnapshotRequest request;
+      *request.mutable_header() = HeaderOf(kTestChief);
+      request.set_data_path(DataPath(snapshot.prefix, s, kShards));
+      request.set_data_shard(static_cast<uint32_t>(s));
+      v1::WriteSnapshotResponse response;
+      ASSERT_TRUE(At(s).server->handler.WriteSnapshot(request, &response).ok());
+      for (const auto& entry : response.entries()) entries.push_back({entry.key(), entry.entry()});
+      snapshot.truths.push_back(At(s).truth);
+    }
+    ASSERT_TRUE(
+        WriteBundleIndex(FileSystem::Real(), snapshot.prefix, kShards, std::move(entries)).ok());
+  }
+
+  // The partitions of the shard, dealt out to the messages.
+  std::vector<BlockRange> RangesOf(int shard, int message) const {
+    std::vector<BlockRange> ranges;
+    for (const BlockRange& range : PullOf(placement_, shard).header.ranges) {
+      for (uint32_t b = 0; b < range.num_blocks; ++b) {
+        if ((range.partition + b) % kMessages != static_cast<uint32_t>(message)) continue;
+        ranges.push_back({range.partition, b, 1});
+      }
+    }
+    return ranges;
+  }
+  TestRequest RequestOf(int shard, int message, const PushId& push) const {
+    TestRequest request =
+        ConstantPushOf(placement_, shard, push.first, push.second, /*gradient=*/-1);
+    request.header.ranges = RangesOf(shard, message);
+    request.header.last_part = message + 1 == kMessages;
+    int64_t elements = 0;
+    for (const BlockRange& range : request.header.ranges) {
+      elements += placement_.BlockElements(static_cast<int>(range.partition), range.first_block);
+    }
+    request.payload.resize(static_cast<size_t>(elements) * sizeof(float));
+    return request;
+  }
+  void BeginPush(size_t worker) {
+    const PushId push = {incarnations_[worker], ++sequences_[worker]};
+    for (int s = 0; s < kShards; ++s) {
+      for (int m = 0; m < kMessages; ++m) {
+        unanswered_[worker].push_back({s, m, RequestOf(s, m, push)});
+      }
+    }
+  }
+  // Sends one of the worker's messages; now and then nobody hears of it, or the network keeps a
+  // copy that arrives later.
+  void SendOne(size_t worker, bool reliable) {
+    std::vector<Message>& all = unanswered_[worker];
+    const size_t chosen = Below(all.size());
+    if (!reliable && Chance(20)) return;  // lost on the way
+    const Message message = all[chosen];
+    const auto method = Chance(50) ? BulkMethod::kPush : BulkMethod::kPushPull;
+    const auto response = CallBulk(&At(message.shard).server->handler, method, message.request);
+    ASSERT_TRUE(response.ok()) << response.status();
+    At(message.shard)
+        .truth[message.message]
+        .insert({message.request.header.incarnation, message.request.header.sequence});
+    if (!reliable && Chance(20)) copies_.push_back(message);
+    if (!reliable && Chance(30)) return;  // the answer is lost
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(chosen));
+  }
+  // Copies arrive late and in any order. They do not outlive the process that they were sent to,
+  // for they come over its connections.
+  void DeliverCopy() {
+    if (copies_.empty()) return;
+    const size_t chosen = Below(copies_.size());
+    const Message copy = copies_[chosen];
+    copies_.erase(copies_.begin() + static_cast<std::ptrdiff_t>(chosen));
+    const auto response =
+        CallBulk(&At(copy.shard).server->handler, BulkMethod::kPush, copy.request);
+    if (retired_.count(copy.request.header.incarnation) != 0) {
+      EXPECT_EQ(response.status().code(), absl::StatusCode::kAborted);
+    } else {
+      EXPECT_TRUE(response.ok() && response->header.duplicate_blocks > 0);
+    }
+  }
+  void KillServer() {
+    if (snapshots_.empty()) return;
+    const int shard = static_cast<int>(Below(kShards));
+    const StoredSnapshot& from = snapshots_[Below(snapshots_.size())];
+    std::erase_if(copies_, [shard](const Message& copy) { return copy.shard == shard; });
+    Start(shard, from.prefix);
+    At(shard).truth = from.truths[static_cast<size_t>(shard)];
+  }
+  void KillWorker(size_t worker) {
+    retired_.insert(incarnations_[worker]);
+    for (int s = 0; s < kShards; ++s) {
+      Retire(&At(s).server->handler, {incarnations_[worker]});
+    }
+    unanswered_[worker].clear();
+    incarnations_[worker] = next_incarnation_++;
+    sequences_[worker] = 0;
+  }
+
+  void ExpectTruth() {
+    for (int s = 0; s < kShards; ++s) {
+      const auto response =
+          CallBulk(&At(s).server->handler, BulkMethod::kPull, PullOf(placement_, s));
+      ASSERT_TRUE(response.ok()) << response.status();
+      const auto* value = reinterpret_cast<const float*>(response->payload.data());
+      for (const BlockHeader& block : response->header.blocks) {
+        const auto message = static_cast<int>((block.partition + block.block) % kMessages);
+        const auto expected = static_cast<float>(At(s).truth[message].size());
+        const int64_t elements =
+            placement_.BlockElements(static_cast<int>(block.partition), block.block);
+        for (int64_t e = 0; e < elements; ++e) {
+          ASSERT_EQ(*value++, expected) << "shard " << s << ", partition " << block.partition
+                                        << ", block " << block.block << ", element " << e;
+        }
+      }
+    }
+  }
+
+  const Placement placement_ = Placement::Compute(Variables(), kShards, /*block_elements=*/40);
+  const std::string directory_ = NewTestDirectory();
+  std::mt19937 random_{GetParam()};
+  std::vector<ShardUnderTest> shards_{kShards};
+  std::vector<StoredSnapshot> snapshots_;
+  std::vector<uint64_t> incarnations_;
+  std::vector<uint64_t> sequences_;
+  std::vector<std::vector<Message>> unanswered_;  // of each worker
+  std::vector<Message> copies_;
+  std::set<uint64_t> retired_;
+  uint64_t next_incarnation_ = 1000;
+};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ExactlyOnceTest, testing::Range(1u, 9u));
+
+TEST_P(ExactlyOnceTest, EveryPushThatArrivesCountsOnce) {
+  for (int event = 0; event < 1500; ++event) {
+    const size_t worker = Below(kWorkers);
+    const size_t kind = Below(100);
+    if (kind == 0) {
+      KillServer();
+    } else if (kind == 1) {
+      KillWorker(worker);
+    } else if (kind < 5) {
+      WriteSnapshot();
+    } else if (kind < 20) {
+      DeliverCopy();
+    } else if (unanswered_[worker].empty()) {
+      BeginPush(worker);
+    } else {
+      SendOne(worker, /*reliable=*/false);
+    }
+    ASSERT_FALSE(HasFatalFailure()) << "event " << event;
+  }
+  // Nothing stays lost.
+  for (size_t worker = 0; worker < kWorkers; ++worker) {
+    while (!unanswered_[worker].empty()) SendOne(worker, /*reliable=*/true);
+  }
+  ExpectTruth();
+}
+
+}  // namespace
+}  // namespace keelson

@@ -1,0 +1,135 @@
+#include "ps_server/service/parameter_grpc_service.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/base/status_macros.h"
+#include "core/rpc/grpc_status.h"
+
+namespace keelson {
+namespace {
+
+constexpr size_t kChunkBytes = 1 << 20;
+
+// The bytes of a data file as messages of kChunkBytes.
+class ChunkStream {
+ public:
+  explicit ChunkStream(grpc::ServerWriter<v1::SnapshotChunk>* writer) : writer_(writer) {}
+
+  absl::Status Append(absl::string_view bytes) {
+    std::string* data = chunk_.mutable_data();
+    while (!bytes.empty()) {
+      const absl::string_view part = bytes.substr(0, kChunkBytes - data->size());
+      data->append(part.data(), part.size());
+      bytes.remove_prefix(part.size());
+      if (data->size() == kChunkBytes) RETURN_IF_ERROR(Send());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status End(v1::WriteSnapshotResponse response) {
+    if (!chunk_.data().empty()) RETURN_IF_ERROR(Send());
+    *chunk_.mutable_end() = std::move(response);
+    return Send();
+  }
+
+ private:
+  absl::Status Send() {
+    if (!writer_->Write(chunk_)) return absl::CancelledError("the caller has gone");
+    chunk_.Clear();
+    return absl::OkStatus();
+  }
+
+  grpc::ServerWriter<v1::SnapshotChunk>* const writer_;
+  v1::SnapshotChunk chunk_;
+};
+
+absl::Status SendSnapshot(ParameterService* handler, const v1::StreamSnapshotRequest& request,
+                          grpc::ServerWriter<v1::SnapshotChunk>* writer) {
+  ChunkStream stream(writer);
+  v1::WriteSnapshotResponse response;
+  RETURN_IF_ERROR(handler->StreamSnapshot(
+      request, [&stream](absl::string_view bytes) { return stream.Append(bytes); }, &response));
+  return stream.End(std::move(response));
+}
+
+}  // namespace
+
+std::vector<RawMethod> ParameterGrpcService::RawMethods() {
+  const auto handle = [this](BulkMethod method) {
+    return [this, method](ByteRope request) { return handler_->Bulk(method, std::move(request)); };
+  };
+  // A raw service's RequestX is a template of nothing but its name, hence the three lines.
+  return {
+      {[this](auto... call) { RequestPull(call...); }, handle(BulkMethod::kPull)},
+      {[this](auto... call) { RequestPush(call...); }, handle(BulkMethod::kPush)},
+      {[this](auto... call) { RequestPushPull(call...); }, handle(BulkMethod::kPushPull)},
+  };
+}
+
+grpc::Status ParameterGrpcService::Initialize(grpc::ServerContext* context,
+                                              const v1::InitializeShardRequest* request,
+                                              v1::InitializeShardResponse* response) {
+  return ToGrpcStatus(handler_->Initialize(*request, response));
+}
+
+grpc::Status ParameterGrpcService::WriteSnapshot(grpc::ServerContext* context,
+                                                 const v1::WriteSnapshotRequest* request,
+                                                 v1::WriteSnapshotResponse* response) {
+  return ToGrpcStatus(handler_->WriteSnapshot(*request, response));
+}
+
+grpc::Status ParameterGrpcService::StreamSnapshot(grpc::ServerContext* context,
+                                                  const v1::StreamSnapshotRequest* request,
+                                                  grpc::ServerWriter<v1::SnapshotChunk>* writer) {
+  return ToGrpcStatus(SendSnapshot(handler_, *request, writer));
+}
+
+grpc::Status ParameterGrpcService::InitializeStreamed(
+    grpc::ServerContext* context, grpc::ServerReader<v1::InitializeChunk>* reader,
+    v1::InitializeShardResponse* response) {
+  const auto next = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+    v1::InitializeChunk chunk;
+    if (reader->Read(&chunk)) return chunk;
+    if (context->IsCancelled()) return absl::CancelledError("the caller has gone");
+    return std::nullopt;
+  };
+  v1::InitializeChunk first;
+  if (!reader->Read(&first)) {
+    return ToGrpcStatus(absl::InvalidArgumentError("expected a first message, found none"));
+  }
+  return ToGrpcStatus(handler_->InitializeStreamed(first, next, response));
+}
+
+grpc::Status ParameterGrpcService::CommitRound(grpc::ServerContext* context,
+                                               const v1::CommitRoundRequest* request,
+                                               v1::CommitRoundResponse* response) {
+  return ToGrpcStatus(handler_->CommitRound(*request, response));
+}
+
+grpc::Status ParameterGrpcService::Attend(grpc::ServerContext* context,
+                                          const v1::AttendRequest* request,
+                                          v1::ShardStatus* response) {
+  return ToGrpcStatus(handler_->Attend(*request, response));
+}
+
+grpc::Status ParameterGrpcService::GetStatus(grpc::ServerContext* context,
+                                             const v1::GetShardStatusRequest* request,
+                                             v1::ShardStatus* response) {
+  return ToGrpcStatus(handler_->GetStatus(*request, response));
+}
+
+grpc::Status ParameterGrpcService::FindChief(grpc::ServerContext* context,
+                                             const v1::FindChiefRequest* request,
+                                             v1::FindChiefResponse* response) {
+  return ToGrpcStatus(handler_->FindChief(*request, response));
+}
+
+grpc::Status ParameterGrpcService::Finish(grpc::ServerContext* context,
+                                          const v1::FinishShardRequest* request,
+                                          v1::FinishShardResponse* response) {
+  return ToGrpcStatus(handler_->Finish(*request, response));
+}
+
+}  // namespace keelson

@@ -1,0 +1,51 @@
+// The gRPC shell around a parameter server's handler: control calls through the generated code,
+// bulk calls as bytes.
+#ifndef KEELSON_PS_SERVER_SERVICE_PARAMETER_GRPC_SERVICE_H_
+#define KEELSON_PS_SERVER_SERVICE_PARAMETER_GRPC_SERVICE_H_
+
+#include <vector>
+
+#include "core/client/parameter_service.h"
+#include "core/rpc/raw_server.h"
+#include "keelson/v1/parameter_service.grpc.pb.h"
+
+namespace keelson {
+
+// `handler` outlives the service. RpcServer::Start takes the service and its raw methods.
+class ParameterGrpcService final
+    : public v1::ParameterService::WithRawMethod_Pull<v1::ParameterService::WithRawMethod_Push<
+          v1::ParameterService::WithRawMethod_PushPull<v1::ParameterService::Service>>> {
+ public:
+  explicit ParameterGrpcService(ParameterService* handler) : handler_(handler) {}
+
+  // Pull, Push and PushPull. The service outlives the server that they are given to.
+  std::vector<RawMethod> RawMethods();
+
+  grpc::Status Initialize(grpc::ServerContext* context, const v1::InitializeShardRequest* request,
+                          v1::InitializeShardResponse* response) override;
+  grpc::Status WriteSnapshot(grpc::ServerContext* context, const v1::WriteSnapshotRequest* request,
+                             v1::WriteSnapshotResponse* response) override;
+  grpc::Status StreamSnapshot(grpc::ServerContext* context,
+                              const v1::StreamSnapshotRequest* request,
+                              grpc::ServerWriter<v1::SnapshotChunk>* writer) override;
+  grpc::Status InitializeStreamed(grpc::ServerContext* context,
+                                  grpc::ServerReader<v1::InitializeChunk>* reader,
+                                  v1::InitializeShardResponse* response) override;
+  grpc::Status CommitRound(grpc::ServerContext* context, const v1::CommitRoundRequest* request,
+                           v1::CommitRoundResponse* response) override;
+  grpc::Status Attend(grpc::ServerContext* context, const v1::AttendRequest* request,
+                      v1::ShardStatus* response) override;
+  grpc::Status GetStatus(grpc::ServerContext* context, const v1::GetShardStatusRequest* request,
+                         v1::ShardStatus* response) override;
+  grpc::Status FindChief(grpc::ServerContext* context, const v1::FindChiefRequest* request,
+                         v1::FindChiefResponse* response) override;
+  grpc::Status Finish(grpc::ServerContext* context, const v1::FinishShardRequest* request,
+                      v1::FinishShardResponse* response) override;
+
+ private:
+  ParameterService* const handler_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_PS_SERVER_SERVICE_PARAMETER_GRPC_SERVICE_H_

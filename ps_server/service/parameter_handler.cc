@@ -1,0 +1,194 @@
+#include "ps_server/service/parameter_handler.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+absl::Status OfMethod(BulkMethod method, const absl::Status& status) {
+  if (status.code() != absl::StatusCode::kInvalidArgument) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat(absl::AsciiStrToLower(BulkMethodName(method)), ": ", status.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const ParameterHandler::Shard>> ParameterHandler::CurrentShard()
+    const {
+  MutexLock lock(&mu_);
+  if (shard_ == nullptr) return absl::UnavailableError("the shard is not initialised yet");
+  return shard_;
+}
+
+absl::StatusOr<std::shared_ptr<const ParameterHandler::Shard>> ParameterHandler::ReadyShard(
+    const BulkRequest& request) {
+  MutexLock lock(&mu_);
+  if (!retired_.empty() && retired_.count(request.incarnation) != 0) {
+    figures_.CountRefusedCall();
+    return MembershipOver(request);
+  }
+  if (shard_ == nullptr) return absl::UnavailableError("the shard is not initialised yet");
+  if (request.placement_fingerprint != shard_->placement_fingerprint) {
+    return absl::AbortedError("the request was made for another placement of the variables");
+  }
+  return shard_;
+}
+
+// ---- Workers' calls.
+
+absl::StatusOr<ByteRope> ParameterHandler::Bulk(BulkMethod method, ByteRope request) {
+  const FigureCounter::CallScope call(&figures_);
+  absl::StatusOr<ByteRope> response = Serve(method, request);
+  if (!response.ok()) return OfMethod(method, response.status());
+  return response;
+}
+
+absl::StatusOr<ByteRope> ParameterHandler::Serve(BulkMethod method, const ByteRope& message) {
+  ByteCursor cursor(message);
+  BulkRequest request;
+  ASSIGN_OR_RETURN(const size_t payload_bytes, DecodeBulkRequest(&cursor, &request));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard, ReadyShard(request));
+  BulkResponse response;
+  ValuePayload values;
+  RETURN_IF_ERROR(ServeBlocks(method, request, *shard, cursor, &response, &values));
+  const auto pulled_bytes = static_cast<int64_t>(values.size());
+  if (method == BulkMethod::kPull) {
+    figures_.CountPull(pulled_bytes);
+  } else {
+    figures_.CountPush(request, response, static_cast<int64_t>(payload_bytes), pulled_bytes);
+  }
+  response.store_id = shard->store_id;
+  response.credits = credits_.Note(request.incarnation);
+  std::string header = EncodeBulkResponse(response, values.size());
+  return std::move(values).Finish(std::move(header));
+}
+
+absl::Status ParameterHandler::ServeBlocks(BulkMethod method, const BulkRequest& request,
+                                           const Shard& shard, ByteCursor payload,
+                                           BulkResponse* response, ValuePayload* values) {
+  const absl::Status status =
+      method == BulkMethod::kPull
+          ? PullBlocks(shard.store.get(), request, payload.remaining(), response, values)
+          : PushBlocks(shard.store.get(), request, shard.push, payload, response,
+                       method == BulkMethod::kPushPull ? values : nullptr);
+  if (status.code() == absl::StatusCode::kAborted) figures_.CountRefusedCall();
+  if (status.code() == absl::StatusCode::kFailedPrecondition) figures_.CountOutdatedPush();
+  return status;
+}
+
+absl::Status ParameterHandler::FindChief(const v1::FindChiefRequest& request,
+                                         v1::FindChiefResponse* response) {
+  MutexLock lock(&mu_);
+  response->set_address(chief_address_);
+  return absl::OkStatus();
+}
+
+// ---- The chief's.
+
+absl::Status ParameterHandler::Attend(const v1::AttendRequest& request, v1::ShardStatus* response) {
+  RETURN_IF_ERROR(chiefs_.Admit("Attend", request.header().incarnation()));
+  chief_stopping_ = request.stopping();
+  Retire(request.retired_incarnations());
+  {
+    MutexLock lock(&mu_);
+    if (!request.chief_address().empty()) chief_address_ = request.chief_address();
+    if (!request.memory().empty() && request.memory_version() >= memory_version_) {
+      memory_ = request.memory();
+      memory_version_ = request.memory_version();
+    }
+  }
+  FillStatus(response);
+  return absl::OkStatus();
+}
+
+void ParameterHandler::Retire(absl::Span<const uint64_t> incarnations) {
+  std::vector<uint64_t> over;
+  std::shared_ptr<const Shard> shard;
+  MutexLock retiring(&retire_mu_);
+  {
+    MutexLock lock(&mu_);
+    std::copy_if(incarnations.begin(), incarnations.end(), std::back_inserter(over),
+                 [this](uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+                   return retired_.insert(incarnation).second;
+                 });
+    shard = shard_;
+  }
+  if (shard != nullptr && !over.empty()) shard->store->Retire(over);
+}
+
+absl::Status ParameterHandler::CommitRound(const v1::CommitRoundRequest& request,
+                                           v1::CommitRoundResponse* response) {
+  RETURN_IF_ERROR(chiefs_.Admit("CommitRound", request.header().incarnation()));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard, CurrentShard());
+  MutexLock lock(&commit_mu_);
+  if (commit_pool_ == nullptr) {
+    commit_pool_ = std::make_unique<ThreadPool>(options_.commit_threads - 1);
+  }
+  const bool repeated = request.round() <= shard->store->committed_round();
+  RETURN_IF_ERROR(shard->store->CommitRound({request.round(), request.attempt()},
+                                            request.contributions(), commit_pool_.get()));
+  if (!repeated) figures_.CountCommittedRound();
+  response->set_shard_step(shard->store->shard_step());
+  return absl::OkStatus();
+}
+
+absl::Status ParameterHandler::Finish(const v1::FinishShardRequest& request,
+                                      v1::FinishShardResponse* response) {
+  RETURN_IF_ERROR(chiefs_.Admit("Finish", request.header().incarnation()));
+  LogInfo("the job is over");
+  finished_ = true;
+  end_->Raise();
+  return absl::OkStatus();
+}
+
+// ---- Anyone's.
+
+absl::Status ParameterHandler::GetStatus(const v1::GetShardStatusRequest& request,
+                                         v1::ShardStatus* response) {
+  FillStatus(response);
+  if (request.with_memory()) {
+    MutexLock lock(&mu_);
+    response->set_memory(memory_);
+    response->set_memory_version(memory_version_);
+  }
+  return absl::OkStatus();
+}
+
+void ParameterHandler::FillStatus(v1::ShardStatus* status) {
+  const CreditLedger::Share share = credits_.share();
+  status->set_active_clients(share.active_clients);
+  status->set_credits(share.credits);
+  status->set_incarnation(options_.incarnation);
+  status->set_config_hash(options_.config_hash);
+  const ServerFigures figures = figures_.figures();
+  status->set_pushed_bytes(figures.pushed_bytes);
+  status->set_pulled_bytes(figures.pulled_bytes);
+  status->set_duplicate_blocks(figures.duplicate_blocks);
+  status->set_refused_pushes(figures.refused_calls);
+  status->set_committed_round(-1);
+  MutexLock lock(&mu_);
+  status->set_state(state_);
+  status->set_memory_version(memory_version_);
+  status->set_retired_incarnations(static_cast<int64_t>(retired_.size()));
+  if (shard_ == nullptr) return;
+  const BlockStore& store = *shard_->store;
+  status->set_store_id(shard_->store_id);
+  status->set_placement_fingerprint(shard_->placement_fingerprint);
+  status->set_shard(static_cast<uint32_t>(store.shard()));
+  status->set_shard_step(store.shard_step());
+  status->set_value_bytes(store.value_bytes());
+  status->set_slot_bytes(store.slot_bytes());
+  status->set_committed_round(store.committed_round());
+  const RoundId open = store.open_round();
+  status->set_open_round(open.round);
+  status->set_open_attempt(open.attempt);
+}
+
+}  // namespace keelson

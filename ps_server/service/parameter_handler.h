@@ -1,0 +1,156 @@
+// The parameter server's calls, message in, message out; no transport. Callers in the same process
+// use it directly.
+#ifndef KEELSON_PS_SERVER_SERVICE_PARAMETER_HANDLER_H_
+#define KEELSON_PS_SERVER_SERVICE_PARAMETER_HANDLER_H_
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+
+#include "core/base/clock.h"
+#include "core/base/stop_signal.h"
+#include "core/base/thread_pool.h"
+#include "core/checkpoint/bundle_writer.h"
+#include "core/client/parameter_service.h"
+#include "ps_server/service/bulk_calls.h"
+#include "ps_server/service/chief_admission.h"
+#include "ps_server/service/credit_ledger.h"
+#include "ps_server/service/departure.h"
+#include "ps_server/service/server_figures.h"
+#include "ps_server/units/block_store.h"
+
+namespace keelson {
+
+// Thread-safe. Starts empty; Initialize makes the shard. What a chief leaves by Attend outlives
+// shards, but not the process.
+class ParameterHandler : public ParameterService {
+ public:
+  struct Options {
+    uint64_t incarnation = 0;
+    uint64_t config_hash = 0;
+    CreditLedger::Options credits = {};
+    // That share the commit of a synchronous round; at least 1.
+    int commit_threads = 1;
+  };
+
+  // `end` is raised by Finish. Both outlive the handler.
+  ParameterHandler(const Options& options, const Clock* clock, StopSignal* end)
+      : options_(options),
+        clock_(clock),
+        end_(end),
+        credits_(options.credits, clock),
+        chiefs_(clock) {}
+
+  // The chief has said that the job is over.
+  bool finished() const { return finished_; }
+
+  // What the chief shows of itself.
+  ChiefSign chief_sign() const { return {chiefs_.Silence(), chief_stopping_}; }
+
+  ServerFigures figures() const { return figures_.figures(); }
+
+  absl::Status Initialize(const v1::InitializeShardRequest& request,
+                          v1::InitializeShardResponse* response) override;
+  // INVALID_ARGUMENT: bulk_calls.h and DecodeBulkRequest say which; the text starts with the call:
+  // "push: variable dense/kernel, block 2: expected 1048576 bytes, found 1000 left".
+  absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override;
+  absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
+                             v1::WriteSnapshotResponse* response) override;
+  absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
+                              v1::WriteSnapshotResponse* response) override;
+  absl::Status InitializeStreamed(const v1::InitializeChunk& first, ChunkSource next,
+                                  v1::InitializeShardResponse* response) override;
+  absl::Status Attend(const v1::AttendRequest& request, v1::ShardStatus* response) override;
+  absl::Status CommitRound(const v1::CommitRoundRequest& request,
+                           v1::CommitRoundResponse* response) override;
+  absl::Status GetStatus(const v1::GetShardStatusRequest& request,
+                         v1::ShardStatus* response) override;
+  absl::Status FindChief(const v1::FindChiefRequest& request,
+                         v1::FindChiefResponse* response) override;
+  absl::Status Finish(const v1::FinishShardRequest& request,
+                      v1::FinishShardResponse* response) override;
+
+ private:
+  // A store with what tells it from others. Immutable; calls in flight keep it while a new one
+  // takes its place.
+  struct Shard {
+    std::unique_ptr<BlockStore> store;
+    uint64_t placement_fingerprint = 0;
+    uint64_t store_id = 0;
+    PushOptions push;
+  };
+  using FillStore =
+      absl::FunctionRef<absl::StatusOr<std::unique_ptr<BlockStore>>(BlockStore::Options)>;
+  using OpenWriter = absl::FunctionRef<absl::StatusOr<std::unique_ptr<BundleDataWriter>>()>;
+
+  // What a store was made from: the same again needs no new store.
+  struct Origin {
+    uint64_t chief_incarnation = 0;
+    uint64_t placement_fingerprint = 0;
+    uint32_t shard = 0;
+    std::string restore_prefix;
+
+    friend bool operator==(const Origin&, const Origin&) = default;
+  };
+
+  absl::Status InitializeFrom(absl::string_view call, const v1::InitializeShardRequest& request,
+                              FillStore fill, v1::InitializeShardResponse* response);
+  // Replaces the store. On an error there is none.
+  absl::Status StartOver(const v1::InitializeShardRequest& request, FillStore fill)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(initialize_mu_);
+  absl::StatusOr<std::unique_ptr<BlockStore>> MakeStore(const v1::InitializeShardRequest& request,
+                                                        FillStore fill);
+  absl::Status Snapshot(absl::string_view call, const v1::RequestHeader& header, OpenWriter open,
+                        v1::WriteSnapshotResponse* response);
+  absl::Status WriteCut(const BlockStore& store, OpenWriter open,
+                        v1::WriteSnapshotResponse* response);
+  // UNAVAILABLE: not initialised.
+  absl::StatusOr<std::shared_ptr<const Shard>> CurrentShard() const;
+  // Likewise. ABORTED: made for another placement, or MembershipOver.
+  absl::StatusOr<std::shared_ptr<const Shard>> ReadyShard(const BulkRequest& request);
+  // When it returns, no push of them is applied any more.
+  void Retire(absl::Span<const uint64_t> incarnations);
+  absl::StatusOr<ByteRope> Serve(BulkMethod method, const ByteRope& message);
+  absl::Status ServeBlocks(BulkMethod method, const BulkRequest& request, const Shard& shard,
+                           ByteCursor payload, BulkResponse* response, ValuePayload* values);
+  void FillStatus(v1::ShardStatus* status);
+
+  const Options options_;
+  const Clock* const clock_;
+  StopSignal* const end_;
+  CreditLedger credits_;
+
+  std::atomic<bool> finished_{false};
+  std::atomic<bool> chief_stopping_{false};
+  ChiefAdmission chiefs_;
+  FigureCounter figures_;
+
+  // Held while a store is made, so that one is made at a time.
+  Mutex initialize_mu_;
+  std::optional<Origin> origin_ ABSL_GUARDED_BY(initialize_mu_);  // of the store; none without
+
+  // Held while a snapshot is written: one that a chief has left behind ends before its successor's
+  // of the same name begins.
+  Mutex snapshot_mu_;
+
+  // Held until the shard knows whom `retired_` has got.
+  Mutex retire_mu_;
+
+  // Held while a round is committed.
+  Mutex commit_mu_;
+  std::unique_ptr<ThreadPool> commit_pool_ ABSL_GUARDED_BY(commit_mu_);  // from the first one on
+
+  mutable Mutex mu_;
+  v1::ShardStatus::State state_ ABSL_GUARDED_BY(mu_) = v1::ShardStatus::EMPTY;
+  std::shared_ptr<const Shard> shard_ ABSL_GUARDED_BY(mu_);
+  std::string chief_address_ ABSL_GUARDED_BY(mu_);
+  std::string memory_ ABSL_GUARDED_BY(mu_);
+  uint64_t memory_version_ ABSL_GUARDED_BY(mu_) = 0;
+  std::unordered_set<uint64_t> retired_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_PS_SERVER_SERVICE_PARAMETER_HANDLER_H_

@@ -1,0 +1,112 @@
+#include "ps_server/service/server_metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/startup/scrape_testing.h"
+
+namespace keelson {
+namespace {
+
+// The server's page, over HTTP.
+std::map<std::string, double> Samples(const v1::ShardStatus& shard, const ServerFigures& figures) {
+  Telemetry telemetry;
+  const auto registration =
+      telemetry.metrics.Add([&](MetricPage* page) { CollectServerMetrics(shard, figures, page); });
+  const absl::StatusOr<Exposition> page = Scrape(telemetry);
+  EXPECT_TRUE(page.ok()) << page.status();
+  return page->samples;
+}
+
+TEST(ServerMetrics, TellFiguresUnderTheirNames) {
+  ServerFigures figures;
+  figures.pulls = 1;
+  figures.pushes = 2;
+  figures.committed_rounds = 3;
+  figures.pushed_bytes = 4;
+  figures.pulled_bytes = 5;
+  figures.repeated_pushes = 6;
+  figures.duplicate_blocks = 7;
+  figures.refused_calls = 8;
+  figures.outdated_pushes = 9;
+  figures.calls_in_progress = 10;
+  figures.snapshots = 11;
+  figures.failed_snapshots = 12;
+  figures.snapshot_bytes = 13;
+  figures.snapshot_time = absl::Milliseconds(1400);
+  figures.cut_time = absl::Microseconds(150);
+  figures.longest_cut = absl::Microseconds(16);
+  const std::map<std::string, double> samples = Samples(v1::ShardStatus(), figures);
+  EXPECT_EQ(samples.at("keelson_ps_pulls_total"), 1);
+  EXPECT_EQ(samples.at("keelson_ps_pushes_total"), 2);
+  EXPECT_EQ(samples.at("keelson_ps_committed_rounds_total"), 3);
+  EXPECT_EQ(samples.at("keelson_ps_pushed_bytes_total"), 4);
+  EXPECT_EQ(samples.at("keelson_ps_pulled_bytes_total"), 5);
+  EXPECT_EQ(samples.at("keelson_ps_repeated_pushes_total"), 6);
+  EXPECT_EQ(samples.at("keelson_ps_duplicate_blocks_total"), 7);
+  EXPECT_EQ(samples.at("keelson_ps_refused_calls_total"), 8);
+  EXPECT_EQ(samples.at("keelson_ps_outdated_pushes_total"), 9);
+  EXPECT_EQ(samples.at("keelson_ps_calls_in_progress"), 10);
+  EXPECT_EQ(samples.at("keelson_ps_snapshots_total"), 11);
+  EXPECT_EQ(samples.at("keelson_ps_snapshot_failures_total"), 12);
+  EXPECT_EQ(samples.at("keelson_ps_snapshot_bytes_total"), 13);
+  EXPECT_DOUBLE_EQ(samples.at("keelson_ps_snapshot_seconds_total"), 1.4);
+  EXPECT_DOUBLE_EQ(samples.at("keelson_ps_snapshot_cut_seconds_total"), 0.00015);
+  EXPECT_DOUBLE_EQ(samples.at("keelson_ps_snapshot_longest_cut_seconds"), 0.000016);
+}
+
+TEST(ServerMetrics, DescribeTheShardOnceItIsThere) {
+  v1::ShardStatus shard;
+  shard.set_state(v1::ShardStatus::INITIALIZING);
+  shard.set_retired_incarnations(3);
+  std::map<std::string, double> samples = Samples(shard, {});
+  EXPECT_EQ(samples.at("keelson_ps_shard_ready"), 0);
+  EXPECT_EQ(samples.at("keelson_ps_retired_memberships"), 3);
+  EXPECT_EQ(samples.count("keelson_ps_shard_step"), 0);
+
+  shard.set_state(v1::ShardStatus::READY);
+  shard.set_shard_step(17);
+  shard.set_value_bytes(4096);
+  shard.set_slot_bytes(8192);
+  shard.set_active_clients(2);
+  shard.set_credits(8);
+  samples = Samples(shard, {});
+  EXPECT_EQ(samples.at("keelson_ps_shard_ready"), 1);
+  EXPECT_EQ(samples.at("keelson_ps_shard_step"), 17);
+  EXPECT_EQ(samples.at("keelson_ps_value_bytes"), 4096);
+  EXPECT_EQ(samples.at("keelson_ps_slot_bytes"), 8192);
+  EXPECT_EQ(samples.at("keelson_ps_clients"), 2);
+  EXPECT_EQ(samples.at("keelson_ps_credits"), 8);
+}
+
+TEST(ServerMetrics, AskTheHandler) {
+  StopSignal end;
+  ParameterHandler handler({}, Clock::Real(), &end);
+  Telemetry telemetry;
+  const auto registration = AddServerMetrics(&telemetry.metrics, &handler);
+  const absl::StatusOr<Exposition> page = Scrape(telemetry);
+  ASSERT_TRUE(page.ok()) << page.status();
+  EXPECT_EQ(page->samples.at("keelson_ps_shard_ready"), 0);
+  EXPECT_EQ(page->samples.at("keelson_ps_pushes_total"), 0);
+}
+
+TEST(ServerMetrics, StalenessIsByTask) {
+  ServerFigures figures;
+  figures.staleness.resize(2);
+  figures.staleness[0] = {{Role::kWorker, 0}, {5, 0, 1}, 2};
+  figures.staleness[1] = {{Role::kWorker, 1}, {0, 0, 0, 0, 0, 0, 0, 0, 2}, 300};
+  const std::map<std::string, double> samples = Samples(v1::ShardStatus(), figures);
+  const auto bucket = [&](const std::string& task, const std::string& bound) {
+    return samples.at("keelson_ps_staleness_bucket{task=\"" + task + "\",le=\"" + bound + "\"}");
+  };
+  EXPECT_EQ(bucket("worker-0", "0"), 5);
+  EXPECT_EQ(bucket("worker-0", "1"), 5);
+  EXPECT_EQ(bucket("worker-0", "2"), 6);
+  EXPECT_EQ(bucket("worker-0", "+Inf"), 6);
+  EXPECT_EQ(bucket("worker-1", "64"), 0);
+  EXPECT_EQ(bucket("worker-1", "+Inf"), 2);
+  EXPECT_EQ(samples.at("keelson_ps_staleness_sum{task=\"worker-1\"}"), 300);
+}
+
+}  // namespace
+}  // namespace keelson

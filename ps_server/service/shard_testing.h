@@ -1,0 +1,114 @@
+// A small model, its placements, and the messages to servers that hold it, for tests.
+#ifndef KEELSON_PS_SERVER_SERVICE_SHARD_TESTING_H_
+#define KEELSON_PS_SERVER_SERVICE_SHARD_TESTING_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/base/clock.h"
+#include "core/base/stop_signal.h"
+#include "core/wire/bulk_messages.h"
+#include "core/wire/byte_rope.h"
+#include "ps_server/service/parameter_handler.h"
+#include "ps_server/units/block_store.h"
+
+namespace keelson {
+
+// Elements of whole arrays by name: a variable, or "<variable>/<Slot>".
+using Arrays = std::map<std::string, std::vector<float>>;
+
+inline constexpr uint64_t kTestConfigHash = 0xabc;
+inline constexpr uint64_t kTestChief = 77;
+inline constexpr uint64_t kTestSeed = 5;
+inline constexpr float kTestLearningRate = 0.5f;
+
+// Two variables that are split over shards, and three that are not.
+std::vector<VariableSpec> TestVariables();
+// Blocks begin and end within rows.
+Placement TestPlacement(int num_shards);
+v1::OptimizerConfig OptimizerFromText(const std::string& text);
+BlockStore::Options StoreOptions(Placement placement, int shard, const std::string& optimizer);
+
+// The gradient of element `element` in push `sequence`: anything, but always the same.
+float TestGradient(int variable, int64_t element, uint64_t sequence);
+std::string BytesOf(const std::vector<float>& values);
+
+// The payload of one block.
+std::string EncodeGradient(WireFormat format, const std::vector<float>& gradient);
+// What it means: decoded first, as an update with it would have to be.
+std::vector<float> DecodeGradient(WireFormat format, const std::string& bytes, int64_t elements);
+
+// The same bytes in fragments of 1..longest bytes, each with memory of its own.
+ByteRope Fragmented(absl::string_view bytes, size_t longest, uint64_t seed);
+
+// Applies a float32 gradient.
+bool ApplyTo(Block* block, const Optimizer& optimizer, const PushIdentity& push,
+             const std::vector<float>& gradient);
+
+// A bulk message with its payload.
+struct TestRequest {
+  BulkRequest header;
+  std::string payload;
+};
+struct TestResponse {
+  BulkResponse header;
+  std::string payload;
+};
+
+ByteRope MessageOf(const TestRequest& request);
+TestResponse ParseResponse(const ByteRope& message);
+absl::StatusOr<TestResponse> CallBulk(ParameterService* service, BulkMethod method,
+                                      const TestRequest& request);
+
+// From kTestChief, for initial values.
+v1::InitializeShardRequest InitializeRequest(const Placement& placement, int shard,
+                                             const std::string& optimizer = "sgd {}");
+// Asks for every block of the shard.
+TestRequest PullOf(const Placement& placement, int shard);
+// One message with TestGradient for every block of the shard.
+TestRequest PushOf(const Placement& placement, int shard, uint64_t incarnation, uint64_t sequence);
+// The same with one value for all elements.
+TestRequest ConstantPushOf(const Placement& placement, int shard, uint64_t incarnation,
+                           uint64_t sequence, float gradient);
+// PushOf with the blocks' gradients and values in these formats.
+TestRequest EncodedPushOf(const Placement& placement, int shard, uint64_t incarnation,
+                          uint64_t sequence, WireFormat format, WireFormat pull_format);
+// ConstantPushOf for a round.
+TestRequest StagedPushOf(const Placement& placement, int shard, uint64_t incarnation,
+                         uint64_t sequence, const RoundId& round, float weight, float gradient);
+// Puts the blocks of an answer, float32, where they belong.
+void Receive(const Placement& placement, const TestResponse& response, Arrays* arrays);
+
+// A server without a transport.
+struct TestServer {
+  ManualClock clock;
+  StopSignal end;
+  ParameterHandler handler{{/*incarnation=*/9, kTestConfigHash}, &clock, &end};
+};
+using TestServers = std::vector<std::unique_ptr<TestServer>>;
+
+TestServers NewServers(int count);
+// One initialised server per shard; with initial values when `restore_prefix` is empty.
+TestServers StartServers(const Placement& placement, const std::string& optimizer,
+                         const std::string& restore_prefix);
+Arrays PullAll(const Placement& placement, const TestServers& servers);
+v1::RequestHeader HeaderOf(uint64_t incarnation);
+v1::ShardStatus StatusOf(ParameterService* service);
+absl::Status CommitRound(ParameterService* service, const RoundId& round, uint32_t contributions);
+// Attend with these; fails when the chief is not admitted.
+void Retire(ParameterService* service, const std::vector<uint64_t>& incarnations);
+// PushOf to every shard; fails when any block has seen it before.
+void PushAll(const Placement& placement, const TestServers& servers, uint64_t incarnation,
+             uint64_t sequence);
+
+std::string NewTestDirectory();
+
+}  // namespace keelson
+
+#endif  // KEELSON_PS_SERVER_SERVICE_SHARD_TESTING_H_

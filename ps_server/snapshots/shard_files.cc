@@ -1,0 +1,131 @@
+#include "ps_server/snapshots/shard_files.h"
+
+#include <algorithm>
+
+#include "core/base/status_macros.h"
+#include "core/checkpoint/stored_blocks.h"
+#include "keelson/v1/checkpoint.pb.h"
+
+namespace keelson {
+namespace {
+
+// One array (the values, or a slot) of a partition, block after block.
+template <typename SelectArray>
+absl::Status WriteArray(const Placement& placement, int p, const std::string& name,
+                        const std::vector<BlockState>& blocks, SelectArray select,
+                        BundleDataWriter* writer) {
+  const Partition& partition = placement.partition(p);
+  RETURN_IF_ERROR(writer->BeginSlice(name, placement.VariableOf(p).shape, partition.row_begin,
+                                     partition.row_end));
+  for (const BlockState& block : blocks) {
+    RETURN_IF_ERROR(writer->AppendValues(select(*block.content).span()));
+  }
+  return writer->EndSlice();
+}
+
+absl::Status WritePartition(const BlockStore& store, int p, const std::vector<BlockState>& blocks,
+                            BundleDataWriter* writer) {
+  const VariableSpec& variable = store.placement().VariableOf(p);
+  RETURN_IF_ERROR(WriteArray(
+      store.placement(), p, variable.name, blocks,
+      [](const BlockContent& content) -> const AlignedBuffer& { return content.values; }, writer));
+  const std::vector<SlotSpec>& slots = store.OptimizerOf(p).slots();
+  for (size_t i = 0; i < slots.size(); ++i) {
+    RETURN_IF_ERROR(WriteArray(
+        store.placement(), p, SlotTensorName(variable.name, slots[i].name), blocks,
+        [i](const BlockContent& content) -> const AlignedBuffer& { return content.slots[i]; },
+        writer));
+  }
+  return absl::OkStatus();
+}
+
+v1::ShardState StateOf(const BlockStore& store, const ShardCut& cut) {
+  const Placement& placement = store.placement();
+  v1::ShardState state;
+  state.set_shard_step(cut.shard_step);
+  for (const VariableSpec& variable : placement.variables()) state.add_variables(variable.name);
+  for (size_t i = 0; i < cut.partitions.size(); ++i) {
+    const int p = store.partitions()[i];
+    for (size_t b = 0; b < cut.partitions[i].size(); ++b) {
+      const BlockState& from = cut.partitions[i][b];
+      v1::ShardState::Block* block = state.add_blocks();
+      block->set_variable(static_cast<uint32_t>(placement.partition(p).variable));
+      block->set_first_element(placement.PartitionFirstElement(p) +
+                               static_cast<int64_t>(b) * placement.block_elements());
+      block->set_num_elements(from.content->values.size());
+      block->set_version(from.content->version);
+      block->set_updates(from.content->updates);
+      for (const AppliedSequence& applied : from.applied) {
+        v1::ShardState::WorkerSequence* sequence = block->add_applied();
+        sequence->set_incarnation(applied.incarnation);
+        sequence->set_sequence(applied.sequence);
+      }
+    }
+  }
+  return state;
+}
+
+int64_t MaxUpdates(const ShardCut& cut) {
+  int64_t updates = 0;
+  for (const auto& blocks : cut.partitions) {
+    for (const BlockState& block : blocks) updates = std::max(updates, block.content->updates);
+  }
+  return updates;
+}
+
+}  // namespace
+
+absl::StatusOr<WrittenShard> WriteShard(const BlockStore& store, const ShardCut& cut,
+                                        BundleDataWriter* writer) {
+  for (size_t i = 0; i < cut.partitions.size(); ++i) {
+    RETURN_IF_ERROR(WritePartition(store, store.partitions()[i], cut.partitions[i], writer));
+  }
+  RETURN_IF_ERROR(writer->AddString(ShardStateName(store.shard(), store.placement().num_shards()),
+                                    StateOf(store, cut).SerializeAsString()));
+  if (store.shard() == 0) {
+    for (const auto& [name, value] : store.optimizer().ScalarState(MaxUpdates(cut))) {
+      RETURN_IF_ERROR(writer->AddFloatScalar(name, value));
+    }
+  }
+  WrittenShard written;
+  written.bytes_written = writer->bytes_written();
+  ASSIGN_OR_RETURN(written.entries, writer->Finish());
+  return written;
+}
+
+absl::StatusOr<std::unique_ptr<BlockStore>> InitializeShard(BlockStore::Options options,
+                                                            uint64_t seed) {
+  const std::vector<VariableSpec> variables = options.placement.variables();
+  return BlockStore::Create(
+      std::move(options), 0, [&](const BlockStore::BlockPosition& position, BlockState* state) {
+        FillInitialValues(variables[static_cast<size_t>(position.variable)], seed,
+                          position.first_element, state->content.Mutable()->values.span());
+        return absl::OkStatus();
+      });
+}
+
+absl::StatusOr<std::unique_ptr<BlockStore>> RestoreShard(BlockStore::Options options,
+                                                         const std::string& prefix,
+                                                         FileSystem* file_system) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<StoredBlocks> stored,
+                   StoredBlocks::Open(prefix, options.placement.variables(),
+                                      options.optimizer->slots(), file_system));
+  return BlockStore::Create(
+      std::move(options), stored->shard_step(),
+      [&](const BlockStore::BlockPosition& position, BlockState* state) -> absl::Status {
+        BlockContent* content = state->content.Mutable();
+        std::vector<absl::Span<float>> slots;
+        for (AlignedBuffer& slot : content->slots) slots.push_back(slot.span());
+        StoredBlock block;
+        RETURN_IF_ERROR(stored->Read(position.variable, position.first_element,
+                                     content->values.span(), slots, &block));
+        content->version = block.version;
+        content->updates = block.updates;
+        for (const v1::ShardState::WorkerSequence& applied : block.applied) {
+          state->applied.push_back({applied.incarnation(), applied.sequence()});
+        }
+        return absl::OkStatus();
+      });
+}
+
+}  // namespace keelson

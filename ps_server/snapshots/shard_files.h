@@ -1,0 +1,42 @@
+// A shard's way to and from a TensorBundle.
+#ifndef KEELSON_PS_SERVER_SNAPSHOTS_SHARD_FILES_H_
+#define KEELSON_PS_SERVER_SNAPSHOTS_SHARD_FILES_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/file_system.h"
+#include "core/checkpoint/bundle_writer.h"
+#include "ps_server/units/block_store.h"
+
+namespace keelson {
+
+struct WrittenShard {
+  std::vector<BundleIndexEntry> entries;
+  int64_t bytes_written = 0;
+};
+
+// Writes a cut of `store` through `writer` and finishes it: values under the variables' names,
+// slots as "<variable>/<Slot>" (moving averages have none), both as slices where the variable is
+// partitioned; the shard's state (ShardStateName); and from shard 0 the optimizer's scalars. Errors
+// of BundleDataWriter.
+absl::StatusOr<WrittenShard> WriteShard(const BlockStore& store, const ShardCut& cut,
+                                        BundleDataWriter* writer);
+
+// A shard with the initial values of `seed`.
+absl::StatusOr<std::unique_ptr<BlockStore>> InitializeShard(BlockStore::Options options,
+                                                            uint64_t seed);
+
+// A shard with the values and slots of the bundle at `prefix`, which may have been written by any
+// number of shards. Versions and applied sequences are kept where a block has the same elements as
+// before; otherwise a block continues with the highest number of updates of those it is made of.
+// Errors of StoredBlocks.
+absl::StatusOr<std::unique_ptr<BlockStore>> RestoreShard(
+    BlockStore::Options options, const std::string& prefix,
+    FileSystem* file_system = FileSystem::Real());
+
+}  // namespace keelson
+
+#endif  // KEELSON_PS_SERVER_SNAPSHOTS_SHARD_FILES_H_

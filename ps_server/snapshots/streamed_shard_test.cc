@@ -1,0 +1,259 @@
+#include "ps_server/snapshots/streamed_shard.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ps_server/service/shard_testing.h"
+#include "ps_server/snapshots/shard_files.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kOptimizer[] = "adam {}";
+
+using Chunks = std::vector<v1::InitializeChunk>;
+
+// The messages after the first, one after another.
+class Source {
+ public:
+  explicit Source(Chunks chunks) : chunks_(std::move(chunks)) {}
+
+  absl::StatusOr<std::optional<v1::InitializeChunk>> Next() {
+    ++asked;
+    if (next_ == chunks_.size()) return std::nullopt;
+    return chunks_[next_++];
+  }
+
+  // As a ChunkSource.
+  auto Function() {
+    return [this] { return Next(); };
+  }
+
+  int asked = 0;
+
+ private:
+  const Chunks chunks_;
+  size_t next_ = 0;
+};
+
+void Append(const AlignedBuffer& array, std::string* to) {
+  to->append(reinterpret_cast<const char*>(array.data()),
+             static_cast<size_t>(array.size()) * sizeof(float));
+}
+
+v1::InitializeChunk::Block BlockOf(const BlockState& state) {
+  v1::InitializeChunk::Block block;
+  block.set_version(state.content->version);
+  block.set_updates(state.content->updates);
+  for (const AppliedSequence& applied : state.applied) {
+    v1::ShardState::WorkerSequence* sequence = block.add_applied();
+    sequence->set_incarnation(applied.incarnation);
+    sequence->set_sequence(applied.sequence);
+  }
+  Append(state.content->values, block.mutable_elements());
+  for (const AlignedBuffer& slot : state.content->slots) Append(slot, block.mutable_elements());
+  return block;
+}
+
+void ExpectSame(const BlockState& a, const BlockState& b) {
+  EXPECT_EQ(BlockOf(a).SerializeAsString(), BlockOf(b).SerializeAsString());
+}
+
+class StreamedShardTest : public testing::Test {
+ protected:
+  // A shard that has gone some steps.
+  StreamedShardTest() {
+    source_ = *InitializeShard(Options(), kTestSeed);
+    for (const int p : source_->partitions()) {
+      for (int64_t b = 0; b < placement_.NumBlocks(p); ++b) {
+        Block* block = *source_->Find(p, b);
+        const auto n = static_cast<size_t>(placement_.BlockElements(p, b));
+        for (uint64_t sequence = 1; sequence <= 2 + static_cast<uint64_t>(b % 3); ++sequence) {
+          ApplyTo(block, source_->optimizer(), {7, sequence, 0.1f},
+                  std::vector<float>(n, static_cast<float>(sequence)));
+        }
+      }
+    }
+    for (int i = 0; i < 5; ++i) source_->CountPush();
+    for (const auto& partition : source_->Cut().partitions) {
+      for (const BlockState& state : partition) blocks_.push_back(BlockOf(state));
+    }
+    *first_.mutable_start() = InitializeRequest(placement_, 1, kOptimizer);
+    first_.mutable_start()->set_restore_prefix("/models/model.ckpt-5");
+    first_.set_shard_step(5);
+  }
+
+  BlockStore::Options Options() const { return StoreOptions(placement_, 1, kOptimizer); }
+  // So many blocks each.
+  Chunks InChunksOf(int blocks) const {
+    Chunks chunks;
+    for (const auto& block : blocks_) {
+      if (chunks.empty() || chunks.back().blocks_size() == blocks) chunks.emplace_back();
+      *chunks.back().add_blocks() = block;
+    }
+    return chunks;
+  }
+  void ExpectLikeSource(const BlockStore& store) {
+    const ShardCut cut = store.Cut(), expected = source_->Cut();
+    EXPECT_EQ(cut.shard_step, 5);
+    ASSERT_EQ(cut.partitions.size(), expected.partitions.size());
+    for (size_t p = 0; p < cut.partitions.size(); ++p) {
+      ASSERT_EQ(cut.partitions[p].size(), expected.partitions[p].size());
+      for (size_t b = 0; b < cut.partitions[p].size(); ++b) {
+        ExpectSame(cut.partitions[p][b], expected.partitions[p][b]);
+      }
+    }
+  }
+  absl::Status ReceiveStatus(Chunks chunks) {
+    Source source(std::move(chunks));
+    return ReceiveShard(Options(), first_, source.Function()).status();
+  }
+
+  const Placement placement_ = TestPlacement(2);
+  std::unique_ptr<BlockStore> source_;
+  std::vector<v1::InitializeChunk::Block> blocks_;
+  v1::InitializeChunk first_;
+};
+
+TEST_F(StreamedShardTest, IsWhatWasSentHoweverItIsCut) {
+  ASSERT_GT(blocks_.size(), 5u);
+  for (const int blocks : {1, 2, 1000}) {
+    Source source(InChunksOf(blocks));
+    const auto store = ReceiveShard(Options(), first_, source.Function());
+    ASSERT_TRUE(store.ok()) << store.status();
+    ExpectLikeSource(**store);
+  }
+}
+
+TEST_F(StreamedShardTest, BlocksMayBeInTheFirstMessageAndMessagesEmpty) {
+  Chunks chunks = InChunksOf(2);
+  *first_.mutable_blocks() = chunks.front().blocks();
+  chunks.front().clear_blocks();
+  chunks.emplace_back();
+  Source source(chunks);
+  const auto store = ReceiveShard(Options(), first_, source.Function());
+  ASSERT_TRUE(store.ok()) << store.status();
+  ExpectLikeSource(**store);
+}
+
+TEST_F(StreamedShardTest, AMissingBlockIsNamed) {
+  blocks_.pop_back();
+  const absl::Status status = ReceiveStatus(InChunksOf(3));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(": expected the block, found the end of the stream"));
+}
+
+TEST_F(StreamedShardTest, OneBlockTooMuchIsRefused) {
+  blocks_.push_back(blocks_.back());
+  const absl::Status status = ReceiveStatus(InChunksOf(3));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("found another block"));
+}
+
+TEST_F(StreamedShardTest, ABlockOfAnotherSizeIsNamed) {
+  blocks_[1].mutable_elements()->pop_back();
+  const absl::Status status = ReceiveStatus(InChunksOf(1));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(absl::StrCat("expected ", blocks_[2].elements().size(),
+                                     " bytes of values and slots, found ",
+                                     blocks_[2].elements().size() - 1)));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("variable "));
+}
+
+TEST_F(StreamedShardTest, ErrorsOfTheSourceEndIt) {
+  const auto damaged = []() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+    return absl::DataLossError("checksum");
+  };
+  EXPECT_EQ(ReceiveShard(Options(), first_, damaged).status(), absl::DataLossError("checksum"));
+}
+
+// ---- As calls of a server.
+
+class StreamedCallsTest : public StreamedShardTest {
+ protected:
+  absl::Status Initialize(Source* source) {
+    return server_.handler.InitializeStreamed(first_, source->Function(), &response_);
+  }
+
+  TestServer server_;
+  v1::InitializeShardResponse response_;
+};
+
+TEST_F(StreamedCallsTest, MakesTheShardOnce) {
+  Source source(InChunksOf(2));
+  ASSERT_TRUE(Initialize(&source).ok());
+  EXPECT_EQ(response_.status().state(), v1::ShardStatus::READY);
+  EXPECT_EQ(response_.status().shard_step(), 5);
+  const uint64_t store_id = response_.status().store_id();
+  Source again(InChunksOf(2));
+  ASSERT_TRUE(Initialize(&again).ok());
+  EXPECT_EQ(response_.status().store_id(), store_id);
+  EXPECT_EQ(again.asked, 0);
+}
+
+TEST_F(StreamedCallsTest, AFailureLeavesTheServerEmptyAndMayBeRepeated) {
+  blocks_.pop_back();
+  Source damaged(InChunksOf(2));
+  EXPECT_EQ(Initialize(&damaged).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(StatusOf(&server_.handler).state(), v1::ShardStatus::EMPTY);
+  blocks_.push_back(BlockOf(source_->Cut().partitions.back().back()));
+  Source source(InChunksOf(2));
+  EXPECT_TRUE(Initialize(&source).ok());
+}
+
+TEST_F(StreamedCallsTest, OtherConfigurationIsRefused) {
+  first_.mutable_start()->set_config_hash(0xdef);
+  Source source(InChunksOf(2));
+  EXPECT_EQ(Initialize(&source).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(source.asked, 0);
+}
+
+TEST_F(StreamedCallsTest, ASnapshotGoesToTheSink) {
+  Source source(InChunksOf(2));
+  ASSERT_TRUE(Initialize(&source).ok());
+  v1::StreamSnapshotRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  request.set_data_shard(3);
+  size_t bytes = 0;
+  v1::WriteSnapshotResponse response;
+  const auto count = [&bytes](absl::string_view data) {
+    bytes += data.size();
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(server_.handler.StreamSnapshot(request, count, &response).ok());
+  EXPECT_EQ(bytes, static_cast<size_t>(response.bytes_written()));
+  EXPECT_EQ(response.shard_step(), 5);
+  ASSERT_GT(response.entries_size(), 0);
+}
+
+TEST_F(StreamedCallsTest, ASinkThatFailsEndsTheSnapshot) {
+  Source source(InChunksOf(2));
+  ASSERT_TRUE(Initialize(&source).ok());
+  v1::StreamSnapshotRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  v1::WriteSnapshotResponse response;
+  const auto full = [](absl::string_view) { return absl::ResourceExhaustedError("disk full"); };
+  EXPECT_EQ(server_.handler.StreamSnapshot(request, full, &response),
+            absl::ResourceExhaustedError("disk full"));
+  EXPECT_EQ(server_.handler.figures().failed_snapshots, 1);
+  EXPECT_EQ(server_.handler.figures().snapshots, 0);
+}
+
+TEST_F(StreamedCallsTest, AnEmptyServerHasNoSnapshot) {
+  v1::WriteSnapshotResponse response;
+  EXPECT_EQ(server_.handler
+                .StreamSnapshot(
+                    {}, [](absl::string_view) { return absl::OkStatus(); }, &response)
+                .code(),
+            absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace keelson

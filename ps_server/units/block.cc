@@ -1,0 +1,186 @@
+#include "ps_server/units/block.h"
+
+#include <algorithm>
+#include <array>
+
+namespace keelson {
+namespace {
+
+// An update but for its elements: what stays the same over the pieces of a gradient.
+struct BlockUpdate {
+  const Optimizer& optimizer;
+  float learning_rate;
+  const BlockContent& from;
+  const BlockContent* worker_content;  // null: not known
+  BlockContent* to;
+};
+
+absl::Span<const float> Part(const AlignedBuffer& buffer, int64_t first, int64_t count) {
+  return {buffer.data() + first, static_cast<size_t>(count)};
+}
+
+// Elements [first, first + count) of a block.
+void UpdateElements(const BlockUpdate& block, int64_t first, int64_t count,
+                    const EncodedGradient& gradient) {
+  std::array<const float*, Optimizer::kMaxSlots> slots_in{};
+  std::array<float*, Optimizer::kMaxSlots> slots_out{};
+  const size_t num_slots = block.from.slots.size();
+  for (size_t i = 0; i < num_slots; ++i) {
+    slots_in[i] = block.from.slots[i].data() + first;
+    slots_out[i] = block.to->slots[i].data() + first;
+  }
+  UpdateArgs args;
+  args.values_in = Part(block.from.values, first, count);
+  args.slots_in = {slots_in.data(), num_slots};
+  args.gradient = gradient;
+  args.values_out = {block.to->values.data() + first, static_cast<size_t>(count)};
+  args.slots_out = {slots_out.data(), num_slots};
+  args.learning_rate = block.learning_rate;
+  args.update = block.from.updates;
+  if (block.worker_content != nullptr) {
+    args.worker_values = Part(block.worker_content->values, first, count);
+  }
+  block.optimizer.Update(args);
+}
+
+void CountUpdate(const BlockContent& from, BlockContent* to) {
+  to->version = from.version + 1;
+  to->updates = from.updates + 1;
+}
+
+}  // namespace
+
+BlockContent* BlockContent::NewLike(const BlockContent& other) {
+  auto* content = new BlockContent();
+  content->values = AlignedBuffer::Uninitialized(other.values.size());
+  content->slots.reserve(other.slots.size());
+  for (const AlignedBuffer& slot : other.slots) {
+    content->slots.push_back(AlignedBuffer::Uninitialized(slot.size()));
+  }
+  return content;
+}
+
+BlockContentRef Block::Read() const {
+  MutexLock lock(&mu_);
+  return state_.content;
+}
+
+BlockState Block::ReadState() const {
+  MutexLock lock(&mu_);
+  return state_;
+}
+
+BlockContentRef Block::Give(uint64_t incarnation) {
+  MutexLock lock(&mu_);
+  Remember(incarnation);
+  return state_.content;
+}
+
+bool Block::Apply(const Optimizer& optimizer, const PushIdentity& push,
+                  const WireGradient& gradient, BlockContentRef* after) {
+  MutexLock lock(&mu_);
+  const bool remembers = optimizer.reads_worker_values();
+  const bool applies = MarkApplied(push);
+  if (applies) {
+    const BlockContent* given = remembers ? GivenTo(push.incarnation) : nullptr;
+    Renew([&](const BlockContent& from, BlockContent* to) {
+      const BlockUpdate update = {optimizer, push.learning_rate, from, given, to};
+      ReadGradient(gradient, from.values.size(),
+                   [&update](int64_t first, int64_t count, const EncodedGradient& piece) {
+                     UpdateElements(update, first, count, piece);
+                   });
+    });
+  } else {
+    SkipGradient(gradient, state_.content->values.size());
+  }
+  if (after != nullptr) {
+    if (remembers) Remember(push.incarnation);
+    *after = state_.content;
+  }
+  return applies;
+}
+
+StageResult Block::Stage(const PushIdentity& push, const RoundId& round, float weight,
+                         const WireGradient& gradient) {
+  MutexLock lock(&mu_);
+  const int64_t elements = state_.content->values.size();
+  if (sum_ != nullptr && round < sum_->id()) {
+    SkipGradient(gradient, elements);
+    return StageResult::kOutdated;
+  }
+  if (!MarkApplied(push)) {
+    SkipGradient(gradient, elements);
+    return StageResult::kDuplicate;
+  }
+  if (sum_ == nullptr || sum_->id() != round) {
+    sum_ = nullptr;  // before there are two
+    sum_ = std::make_unique<RoundSum>(round, elements);
+  }
+  sum_->Add(gradient, weight);
+  return StageResult::kAdded;
+}
+
+uint32_t Block::Contributions(const RoundId& round) const {
+  MutexLock lock(&mu_);
+  return sum_ != nullptr && sum_->id() == round ? sum_->contributions() : 0;
+}
+
+void Block::CommitRound(const Optimizer& optimizer, float learning_rate) {
+  MutexLock lock(&mu_);
+  const EncodedGradient mean = sum_->TakeMean();
+  Renew([&](const BlockContent& from, BlockContent* to) {
+    UpdateElements({optimizer, learning_rate, from, nullptr, to}, 0, from.values.size(), mean);
+  });
+  sum_ = nullptr;
+}
+
+void Block::Forget(absl::Span<const uint64_t> incarnations) {
+  const auto is_among = [incarnations](const auto& entry) {
+    return std::binary_search(incarnations.begin(), incarnations.end(), entry.incarnation);
+  };
+  MutexLock lock(&mu_);
+  std::erase_if(state_.applied, is_among);
+  std::erase_if(given_, is_among);
+}
+
+template <typename Update>
+void Block::Renew(Update update) {
+  if (BlockContent* sole = state_.content.Mutable()) {
+    update(*sole, sole);
+    CountUpdate(*sole, sole);
+    return;
+  }
+  BlockContentRef next(BlockContent::NewLike(*state_.content));
+  update(*state_.content, next.Mutable());
+  CountUpdate(*state_.content, next.Mutable());
+  state_.content = std::move(next);
+}
+
+void Block::Remember(uint64_t incarnation) {
+  for (Given& given : given_) {
+    if (given.incarnation != incarnation) continue;
+    given.content = state_.content;
+    return;
+  }
+  given_.push_back({incarnation, state_.content});
+}
+
+const BlockContent* Block::GivenTo(uint64_t incarnation) const {
+  for (const Given& given : given_) {
+    if (given.incarnation == incarnation) return &*given.content;
+  }
+  return nullptr;
+}
+
+bool Block::MarkApplied(const PushIdentity& push) {
+  for (AppliedSequence& known : state_.applied) {
+    if (known.incarnation != push.incarnation) continue;
+    if (push.sequence <= known.sequence) return false;
+    known.sequence = push.sequence;
+    return true;
+  }
+  state_.applied.push_back({push.incarnation, push.sequence});
+  return true;
+}
+
+}  // namespace keelson

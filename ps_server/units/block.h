@@ -1,0 +1,171 @@
+// A block: up to 1 MiB of a variable with its optimizer slots. The unit of locking, versioning,
+// transfer and snapshot.
+//
+// The content of a block is immutable once someone beside the block holds it. An update under the
+// block's lock changes it in place when the block is its sole holder; otherwise it writes the new
+// version out of place. So a pull or a snapshot takes a reference and reads without a lock, and no
+// update ever waits for them.
+#ifndef KEELSON_PS_SERVER_UNITS_BLOCK_H_
+#define KEELSON_PS_SERVER_UNITS_BLOCK_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/base/mutex.h"
+#include "core/optim/optimizer.h"
+#include "core/tensor/aligned_buffer.h"
+#include "core/wire/byte_rope.h"
+#include "ps_server/units/gradient_reader.h"
+#include "ps_server/units/round_sum.h"
+
+namespace keelson {
+
+// One version of a block's content. Counts its holders: the last one deletes it.
+class BlockContent {
+ public:
+  // Zeros.
+  BlockContent(int64_t elements, size_t num_slots) : values(elements) {
+    for (size_t i = 0; i < num_slots; ++i) slots.emplace_back(elements);
+  }
+
+  // Of the size of `other`, elements not set: the next version of it, before its update.
+  static BlockContent* NewLike(const BlockContent& other);
+
+  AlignedBuffer values;
+  std::vector<AlignedBuffer> slots;
+  uint64_t version = 1;  // rises with every update
+  int64_t updates = 0;   // since the initial values
+
+ private:
+  friend class BlockContentRef;
+  BlockContent() = default;
+
+  std::atomic<int> holders_{0};
+};
+
+// Holds a BlockContent alive.
+class BlockContentRef {
+ public:
+  BlockContentRef() = default;
+  explicit BlockContentRef(BlockContent* content) : content_(content) { Acquire(); }
+  BlockContentRef(const BlockContentRef& other) : content_(other.content_) { Acquire(); }
+  BlockContentRef(BlockContentRef&& other) noexcept
+      : content_(std::exchange(other.content_, nullptr)) {}
+  BlockContentRef& operator=(BlockContentRef other) {
+    std::swap(content_, other.content_);
+    return *this;
+  }
+  ~BlockContentRef() { Release(content_); }
+
+  const BlockContent& operator*() const { return *content_; }
+  const BlockContent* operator->() const { return content_; }
+
+  // The same reference as a Pin, for bytes of the content on their way through a transport.
+  Pin IntoPin() && {
+    return Pin([](void* content) { Release(static_cast<BlockContent*>(content)); },
+               std::exchange(content_, nullptr));
+  }
+
+  // The content for writing, or null when others hold it too. The caller prevents that anyone
+  // copies this reference meanwhile (the block's lock does). Acquire pairs with the release in
+  // the destructor: what former holders read is read before what the caller writes.
+  BlockContent* Mutable() {
+    return content_->holders_.load(std::memory_order_acquire) == 1 ? content_ : nullptr;
+  }
+
+ private:
+  void Acquire() {
+    if (content_ != nullptr) content_->holders_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  static void Release(BlockContent* content) {
+    if (content != nullptr && content->holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      delete content;
+    }
+  }
+
+  BlockContent* content_ = nullptr;
+};
+
+// The newest push that a block has applied from one life of a worker.
+struct AppliedSequence {
+  uint64_t incarnation = 0;
+  uint64_t sequence = 0;
+};
+
+// A block with what it has applied, at one instant.
+struct BlockState {
+  BlockContentRef content;
+  std::vector<AppliedSequence> applied;
+};
+
+// Who pushes, and with what rate to apply it.
+struct PushIdentity {
+  uint64_t incarnation = 0;
+  uint64_t sequence = 0;
+  float learning_rate = 0;
+};
+
+enum class StageResult {
+  kAdded,
+  kDuplicate,  // this push or a later one of the same incarnation was taken before
+  kOutdated,   // the block has gone on to a newer attempt or round
+};
+
+// Thread-safe. Where the optimizer reads workers' values (delay compensation), the block remembers
+// for each incarnation the content that it was last given.
+class Block {
+ public:
+  explicit Block(BlockState state) : state_(std::move(state)) {}
+
+  BlockContentRef Read() const;
+  // Read for `incarnation`, which is remembered.
+  BlockContentRef Give(uint64_t incarnation);
+  BlockState ReadState() const;
+
+  // Applies the gradient of all elements, of which CheckGradient has approved, straight from its
+  // pieces, and leaves its cursor behind it. Returns false, and changes nothing, when this push or
+  // a later one of the same incarnation has been applied already. `after`, where given, receives
+  // the content as this call leaves it, for the pusher.
+  bool Apply(const Optimizer& optimizer, const PushIdentity& push, const WireGradient& gradient,
+             BlockContentRef* after = nullptr);
+
+  // Adds weight * gradient to the sum of `round`, once per push, and leaves the gradient's cursor
+  // behind it; the sum of an older attempt or round is dropped. The content stays as it is.
+  StageResult Stage(const PushIdentity& push, const RoundId& round, float weight,
+                    const WireGradient& gradient);
+  // Pushes in the sum of `round`.
+  uint32_t Contributions(const RoundId& round) const;
+  // Applies the mean of the sum, and frees it. Only when there are contributions.
+  void CommitRound(const Optimizer& optimizer, float learning_rate);
+
+  // Forgets what it remembers of these incarnations, sorted; they do not come again.
+  void Forget(absl::Span<const uint64_t> incarnations);
+
+ private:
+  struct Given {
+    uint64_t incarnation;
+    BlockContentRef content;
+  };
+
+  bool MarkApplied(const PushIdentity& push) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Remember(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Null: not known.
+  const BlockContent* GivenTo(uint64_t incarnation) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Replaces the content by what `update(from, to)` makes of it; in place where nobody else holds
+  // it.
+  template <typename Update>
+  void Renew(Update update) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  mutable Mutex mu_;
+  BlockState state_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<RoundSum> sum_ ABSL_GUARDED_BY(mu_);  // null: no round is open
+  std::vector<Given> given_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_PS_SERVER_UNITS_BLOCK_H_

@@ -1,0 +1,164 @@
+#include "ps_server/units/block_store.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+BlockState NewBlock(const Optimizer& optimizer, int64_t elements) {
+  auto* content = new BlockContent(elements, optimizer.slots().size());
+  for (size_t i = 0; i < content->slots.size(); ++i) {
+    const absl::Span<float> slot = content->slots[i].span();
+    std::fill(slot.begin(), slot.end(), optimizer.slots()[i].initial_value);
+  }
+  return {BlockContentRef(content), {}};
+}
+
+}  // namespace
+
+BlockStore::BlockStore(Options options)
+    : options_(std::move(options)),
+      partitions_(options_.placement.PartitionsOf(options_.shard)),
+      local_(options_.placement.partitions().size(), -1) {
+  for (const VariableSpec& variable : placement().variables()) {
+    if (variable.trained()) {
+      optimizers_.push_back(options_.optimizer.get());
+    } else {
+      averages_.push_back(CreateMovingAverage(*variable.average_decay));
+      optimizers_.push_back(averages_.back().get());
+    }
+  }
+}
+
+absl::StatusOr<std::unique_ptr<BlockStore>> BlockStore::Create(Options options, int64_t shard_step,
+                                                               FillBlock fill) {
+  std::unique_ptr<BlockStore> store(new BlockStore(std::move(options)));
+  store->shard_step_ = shard_step;
+  const Placement& placement = store->placement();
+  for (const int p : store->partitions_) {
+    store->local_[static_cast<size_t>(p)] = static_cast<int>(store->blocks_.size());
+    auto& blocks = store->blocks_.emplace_back();
+    for (int64_t b = 0; b < placement.NumBlocks(p); ++b) {
+      const BlockPosition position = {
+          placement.partition(p).variable,
+          placement.PartitionFirstElement(p) + b * placement.block_elements(),
+          placement.BlockElements(p, b)};
+      BlockState state = NewBlock(store->OptimizerOf(p), position.num_elements);
+      RETURN_IF_ERROR(fill(position, &state));
+      blocks.push_back(std::make_unique<Block>(std::move(state)));
+    }
+  }
+  return store;
+}
+
+absl::StatusOr<Block*> BlockStore::Find(int partition, int64_t block) const {
+  if (partition < 0 || static_cast<size_t>(partition) >= local_.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("partition ", partition, ": expected 0..", local_.size() - 1));
+  }
+  if (local_[static_cast<size_t>(partition)] < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("variable ", options_.placement.VariableOf(partition).name, ", partition ",
+                     partition, ": expected a partition of shard ", options_.shard,
+                     ", found one of shard ", options_.placement.partition(partition).shard));
+  }
+  const auto& blocks = blocks_[static_cast<size_t>(local_[static_cast<size_t>(partition)])];
+  if (block < 0 || static_cast<size_t>(block) >= blocks.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "variable ", options_.placement.VariableOf(partition).name, ", partition ", partition,
+        ": expected blocks 0..", blocks.size() - 1, ", found block ", block));
+  }
+  return blocks[static_cast<size_t>(block)].get();
+}
+
+ShardCut BlockStore::Cut() const {
+  WriterMutexLock lock(&cut_mu_);
+  ShardCut cut;
+  cut.shard_step = shard_step();
+  for (const auto& blocks : blocks_) {
+    auto& states = cut.partitions.emplace_back();
+    states.reserve(blocks.size());
+    for (const auto& block : blocks) states.push_back(block->ReadState());
+  }
+  return cut;
+}
+
+void BlockStore::Retire(absl::Span<const uint64_t> incarnations) {
+  std::vector<uint64_t> sorted(incarnations.begin(), incarnations.end());
+  std::sort(sorted.begin(), sorted.end());
+  WriterMutexLock lock(&cut_mu_);
+  retired_.insert(sorted.begin(), sorted.end());
+  for (const auto& blocks : blocks_) {
+    for (const auto& block : blocks) block->Forget(sorted);
+  }
+}
+
+absl::Status BlockStore::EnterRound(const RoundId& round) {
+  MutexLock lock(&round_mu_);
+  if (round.round <= committed_round()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        round.ToString(), ": round ", committed_round(), " has been committed already"));
+  }
+  if (round < open_round_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(round.ToString(), ": ", open_round_.ToString(), " has begun already"));
+  }
+  open_round_ = round;
+  return absl::OkStatus();
+}
+
+RoundId BlockStore::open_round() const {
+  MutexLock lock(&round_mu_);
+  return open_round_;
+}
+
+absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contributions,
+                                     ThreadPool* pool) {
+  if (contributions == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(round.ToString(), ": contributions: expected > 0, found 0"));
+  }
+  WriterMutexLock lock(&cut_mu_);
+  if (round.round <= committed_round()) return absl::OkStatus();
+  struct Update {
+    Block* block;
+    const Optimizer* optimizer;
+  };
+  std::vector<Update> updates;
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    for (size_t b = 0; b < blocks_[i].size(); ++b) {
+      updates.push_back({blocks_[i][b].get(), &OptimizerOf(partitions_[i])});
+      const uint32_t found = updates.back().block->Contributions(round);
+      if (found == contributions) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat(round.ToString(), ": ", NameOf(partitions_[i], b), ": expected ",
+                       contributions, " contributions, found ", found));
+    }
+  }
+  const float learning_rate = LearningRateAt(round.round);
+  pool->RunAll(static_cast<int>(updates.size()), [&](int i) {
+    const Update& update = updates[static_cast<size_t>(i)];
+    update.block->CommitRound(*update.optimizer, learning_rate);
+  });
+  committed_round_.store(round.round, std::memory_order_relaxed);
+  CountPush();
+  return absl::OkStatus();
+}
+
+int64_t BlockStore::slot_bytes() const {
+  int64_t bytes = 0;
+  for (const int p : partitions_) {
+    bytes += placement().PartitionElements(p) * static_cast<int64_t>(sizeof(float)) *
+             static_cast<int64_t>(OptimizerOf(p).slots().size());
+  }
+  return bytes;
+}
+
+std::string BlockStore::NameOf(int p, size_t block) const {
+  return absl::StrCat("variable ", options_.placement.VariableOf(p).name, ", block ", block);
+}
+
+}  // namespace keelson

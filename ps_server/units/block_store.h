@@ -1,0 +1,146 @@
+// One shard of a model: the blocks of its partitions, and how they are filled, updated, read and
+// cut. Knows neither messages nor files; shard_files.h moves it to and from disk.
+#ifndef KEELSON_PS_SERVER_UNITS_BLOCK_STORE_H_
+#define KEELSON_PS_SERVER_UNITS_BLOCK_STORE_H_
+
+#include <atomic>
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/base/mutex.h"
+#include "core/base/thread_pool.h"
+#include "core/cluster/placement.h"
+#include "core/optim/learning_rate.h"
+#include "core/optim/optimizer.h"
+#include "ps_server/units/block.h"
+
+namespace keelson {
+
+// All blocks of a shard at one instant, no message of a push half applied. Holds the contents
+// alive.
+struct ShardCut {
+  int64_t shard_step = 0;
+  // [partition of the shard][block]
+  std::vector<std::vector<BlockState>> partitions;
+};
+
+// Thread-safe.
+class BlockStore {
+ public:
+  struct Options {
+    Placement placement;
+    int shard = 0;
+    // Of the variables that are trained. The others are moving averages of what is pushed.
+    std::unique_ptr<Optimizer> optimizer;
+    LearningRateSchedule learning_rate;
+  };
+  // What a block starts with: element positions are within the variable.
+  struct BlockPosition {
+    int variable = 0;
+    int64_t first_element = 0;
+    int64_t num_elements = 0;
+  };
+  using FillBlock = absl::FunctionRef<absl::Status(const BlockPosition&, BlockState*)>;
+
+  // A shard whose blocks `fill` completes: it gets a block of zero values and initial slots, and
+  // may replace all that the state holds. Returns the first error of `fill`.
+  static absl::StatusOr<std::unique_ptr<BlockStore>> Create(Options options, int64_t shard_step,
+                                                            FillBlock fill);
+
+  // INVALID_ARGUMENT: no such block on this shard.
+  absl::StatusOr<Block*> Find(int partition, int64_t block) const;
+  // Elements of a block that Find knows.
+  int64_t BlockElements(int partition, int64_t block) const {
+    return options_.placement.BlockElements(partition, block);
+  }
+
+  // While it lives, no cut is taken, no round committed and no incarnation retired: a push holds
+  // one over all blocks that it changes.
+  class ABSL_SCOPED_LOCKABLE PushScope {
+   public:
+    explicit PushScope(BlockStore* store) ABSL_SHARED_LOCK_FUNCTION(store->cut_mu_)
+        : store_(store) {
+      store_->cut_mu_.ReaderLock();
+    }
+    ~PushScope() ABSL_UNLOCK_FUNCTION() { store_->cut_mu_.ReaderUnlock(); }
+    PushScope(const PushScope&) = delete;
+    PushScope& operator=(const PushScope&) = delete;
+
+   private:
+    BlockStore* const store_;
+  };
+
+  // Whether the incarnation's membership is over. In a PushScope: Retire has not returned yet when
+  // this is false.
+  bool IsRetired(uint64_t incarnation) const ABSL_SHARED_LOCKS_REQUIRED(cut_mu_) {
+    return !retired_.empty() && retired_.count(incarnation) != 0;
+  }
+  // In a PushScope: `round` is not older than what the shard has seen, and becomes its newest.
+  // FAILED_PRECONDITION: it is committed already, or a newer round or attempt has begun.
+  absl::Status EnterRound(const RoundId& round) ABSL_SHARED_LOCKS_REQUIRED(cut_mu_);
+
+  // These wait for the pushes that hold a PushScope; new ones wait for them.
+  ShardCut Cut() const;
+  // Memberships that are over, in any order, those named before among them: blocks forget them.
+  void Retire(absl::Span<const uint64_t> incarnations);
+  // Applies the mean of the round's sums as one update of every block, at the rate of step
+  // `round.round`, and counts one push. A round that was committed before is a no-op. Nobody else
+  // uses `pool` meanwhile.
+  // FAILED_PRECONDITION, and nothing is applied: a block has not exactly so many contributions.
+  // INVALID_ARGUMENT: `contributions` is 0.
+  absl::Status CommitRound(const RoundId& round, uint32_t contributions, ThreadPool* pool);
+
+  // -1: none.
+  int64_t committed_round() const { return committed_round_.load(std::memory_order_relaxed); }
+  // The newest that EnterRound has seen; round -1: none.
+  RoundId open_round() const;
+
+  // Counts a push as complete. Returns the number of pushes before it.
+  int64_t CountPush() { return shard_step_.fetch_add(1, std::memory_order_relaxed); }
+  int64_t shard_step() const { return shard_step_.load(std::memory_order_relaxed); }
+
+  const Placement& placement() const { return options_.placement; }
+  // Positions in the placement of this shard's partitions.
+  const std::vector<int>& partitions() const { return partitions_; }
+  int shard() const { return options_.shard; }
+  // Of the variables that are trained.
+  const Optimizer& optimizer() const { return *options_.optimizer; }
+  // Of a partition of the placement.
+  const Optimizer& OptimizerOf(int partition) const {
+    return *optimizers_[static_cast<size_t>(placement().partition(partition).variable)];
+  }
+  float LearningRateAt(int64_t step) const { return options_.learning_rate.At(step); }
+  int64_t value_bytes() const { return options_.placement.ShardBytes(options_.shard); }
+  int64_t slot_bytes() const;
+
+ private:
+  explicit BlockStore(Options options);
+
+  const Options options_;
+  const std::vector<int> partitions_;
+  std::vector<std::unique_ptr<Optimizer>> averages_;
+  std::vector<const Optimizer*> optimizers_;  // by variable
+  // Position in `blocks_` by partition of the placement; -1: another shard's.
+  std::vector<int> local_;
+  std::vector<std::vector<std::unique_ptr<Block>>> blocks_;
+
+  // "variable dense/kernel, block 2" of partition `p`.
+  std::string NameOf(int p, size_t block) const;
+
+  std::atomic<int64_t> shard_step_{0};
+  std::atomic<int64_t> committed_round_{-1};
+
+  mutable SharedMutex cut_mu_;
+  std::unordered_set<uint64_t> retired_ ABSL_GUARDED_BY(cut_mu_);
+
+  mutable Mutex round_mu_;  // after cut_mu_
+  RoundId open_round_ ABSL_GUARDED_BY(round_mu_);
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_PS_SERVER_UNITS_BLOCK_STORE_H_
