@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "core/base/mutex.h"
-#include "core/client/parameter_service.h"
+#include "core/client/services/parameter_service.h"
 #include "ps_server/units/block_store.h"
 
 namespace keelson::bench {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/status_macros.h"
-#include "core/client/grpc_bulk_transport.h"
+#include "core/client/transport/grpc_bulk_transport.h"
 
 namespace keelson::bench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "bench/load_client.h"
 #include "bench/message_source.h"
-#include "core/client/bulk_transport.h"
+#include "core/client/transport/bulk_transport.h"
 
 namespace keelson::bench {
 

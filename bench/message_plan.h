@@ -3,7 +3,7 @@
 #define KEELSON_BENCH_MESSAGE_PLAN_H_
 
 #include "bench/load_client.h"
-#include "core/client/transfer_plan.h"
+#include "core/client/plan/transfer_plan.h"
 
 namespace keelson::bench {
 

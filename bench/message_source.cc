@@ -9,7 +9,7 @@
 #include "bench/message_plan.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
-#include "core/client/incoming_values.h"
+#include "core/client/exchange/incoming_values.h"
 #include "core/cluster/task_proto.h"
 #include "core/tensor/aligned_buffer.h"
 

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "bench/peer_role.h"
 #include "core/base/stop_signal.h"
-#include "core/client/parameter_service.h"
+#include "core/client/services/parameter_service.h"
 #include "core/rpc/server.h"
 #include "ps_server/service/parameter_grpc_service.h"
 

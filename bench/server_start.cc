@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
-#include "core/client/grpc_parameter_service.h"
+#include "core/client/services/grpc_parameter_service.h"
 
 namespace keelson::bench {
 namespace {

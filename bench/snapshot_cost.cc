@@ -15,7 +15,7 @@
 #include "core/base/file_system.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
-#include "core/client/grpc_parameter_service.h"
+#include "core/client/services/grpc_parameter_service.h"
 
 namespace keelson::bench {
 namespace {

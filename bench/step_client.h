@@ -6,7 +6,7 @@
 
 #include "bench/load_client.h"
 #include "core/base/stop_signal.h"
-#include "core/client/parameter_client.h"
+#include "core/client/services/parameter_client.h"
 
 namespace keelson::bench {
 

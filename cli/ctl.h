@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/client/chief_service.h"
+#include "core/client/services/chief_service.h"
 
 namespace keelson {
 

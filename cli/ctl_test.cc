@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/job_status_text.h"
-#include "core/client/chief_service_testing.h"
+#include "core/client/services/chief_service_testing.h"
 #include "core/cluster/consistency.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/stop_signal.h"
-#include "core/client/chief_service.h"
+#include "core/client/services/chief_service.h"
 #include "core/cluster/cluster_spec.h"
 #include "core/startup/role_program.h"
 #include "dashboard/api/actions.h"

@@ -17,8 +17,8 @@
 #include "core/base/mutex.h"
 #include "core/base/random.h"
 #include "core/base/stop_signal.h"
-#include "core/client/chief_service.h"
-#include "core/client/membership_client.h"
+#include "core/client/services/chief_service.h"
+#include "core/client/services/membership_client.h"
 
 namespace keelson {
 

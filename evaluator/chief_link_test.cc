@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/client/chief_service_testing.h"
+#include "core/client/services/chief_service_testing.h"
 #include "gtest/gtest.h"
 
 namespace keelson {

@@ -19,7 +19,7 @@
 #include "core/base/random.h"
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/checkpoint_directory.h"
-#include "core/client/chief_service.h"
+#include "core/client/services/chief_service.h"
 #include "core/cluster/task.h"
 #include "core/data/dataset.h"
 #include "core/device/device.h"

@@ -7,7 +7,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "core/base/stop_signal.h"
-#include "core/client/chief_service.h"
+#include "core/client/services/chief_service.h"
 #include "core/startup/role_program.h"
 #include "dashboard/assets.h"
 #include "dashboard/dashboard_flags.h"

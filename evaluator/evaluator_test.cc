@@ -17,7 +17,7 @@
 #include "core/base/file.h"
 #include "core/base/mutex.h"
 #include "core/checkpoint/snapshot_lease.h"
-#include "core/client/chief_service_testing.h"
+#include "core/client/services/chief_service_testing.h"
 #include "core/device/device_factory.h"
 #include "core/summary/tf_record.h"
 #include "evaluator/evaluator_testing.h"

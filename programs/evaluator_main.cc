@@ -8,7 +8,7 @@
 #include "absl/synchronization/mutex.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
-#include "core/client/grpc_chief_service.h"
+#include "core/client/services/grpc_chief_service.h"
 #include "core/startup/health.h"
 #include "core/startup/role_program.h"
 #include "dashboard/assets.h"

@@ -16,8 +16,8 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/base/stop_signal.h"
-#include "core/client/grpc_chief_service.h"
-#include "core/client/retry.h"
+#include "core/client/services/grpc_chief_service.h"
+#include "core/client/services/retry.h"
 
 namespace keelson {
 namespace {

@@ -111,7 +111,7 @@ class CheckLayersTest(unittest.TestCase):
         for text in ("#include <grpcpp/server.h>\n", '#include "keelson/v1/chief_service.grpc.pb.h"\n'):
             for path in (
                 "chief/coordination/coordinator.h",
-                "core/client/parameter_client.h",
+                "core/client/services/parameter_client.h",
                 "core/cluster/a.cc",
                 "worker/a_test.cc",
             ):
@@ -139,7 +139,7 @@ class CheckLayersTest(unittest.TestCase):
         for path in ("programs/keelson_ckpt_main.cc", "cli/ctl.cc"):
             self.assert_found(path, '#include "chief/lifecycle/chief.h"\n', f"{path}:1: cli may not include the role chief: chief/lifecycle/chief.h")
         self.assertEqual(len(self.check("programs/chief_main.cc", '#include "cli/ctl.h"\n')), 1)
-        self.assert_clean("cli/ctl.cc", '#include "core/client/chief_service.h"\n')
+        self.assert_clean("cli/ctl.cc", '#include "core/client/services/chief_service.h"\n')
 
     def test_libzip_stays_behind_npz(self):
         self.assert_clean("cli/npz.cc", "#include <zip.h>\n")

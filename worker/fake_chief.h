@@ -14,7 +14,7 @@
 
 #include "core/base/mutex.h"
 #include "core/base/status_macros.h"
-#include "core/client/chief_service.h"
+#include "core/client/services/chief_service.h"
 
 namespace keelson {
 

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
-#include "core/client/parameter_client.h"
+#include "core/client/services/parameter_client.h"
 #include "core/data/batcher.h"
 #include "core/model/model.h"
 #include "worker/chief_session.h"

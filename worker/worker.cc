@@ -6,7 +6,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
-#include "core/client/wire_plan.h"
+#include "core/client/plan/wire_plan.h"
 #include "core/cluster/transfer_formats.h"
 #include "worker/device_status.h"
 #include "worker/training_loop.h"

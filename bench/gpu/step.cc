@@ -18,7 +18,7 @@
 #include "core/base/status_macros.h"
 #include "core/base/stop_signal.h"
 #include "core/client/grpc_parameter_client.h"
-#include "core/client/wire_plan.h"
+#include "core/client/plan/wire_plan.h"
 #include "core/device/device_factory.h"
 #include "core/model/model.h"
 

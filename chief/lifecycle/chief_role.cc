@@ -12,7 +12,7 @@
 #include "core/base/auth_token.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
-#include "core/client/grpc_parameter_service.h"
+#include "core/client/services/grpc_parameter_service.h"
 #include "core/data/open_datasets.h"
 #include "core/model/model_spec.h"
 #include "core/rpc/health_service.h"

@@ -7,7 +7,7 @@
 #include "chief/reporting/run_files.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
-#include "core/client/retry.h"
+#include "core/client/services/retry.h"
 
 namespace keelson {
 namespace {

@@ -16,7 +16,7 @@
 #include "core/base/mutex.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_writer.h"
-#include "core/client/parameter_service.h"
+#include "core/client/services/parameter_service.h"
 #include "gtest/gtest.h"
 
 namespace keelson {

@@ -18,7 +18,7 @@
 #include "core/base/stop_signal.h"
 #include "core/base/thread_pool.h"
 #include "core/checkpoint/bundle_index.h"
-#include "core/client/parameter_service.h"
+#include "core/client/services/parameter_service.h"
 
 namespace keelson {
 

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "core/base/file_system.h"
-#include "core/client/parameter_service.h"
+#include "core/client/services/parameter_service.h"
 
 namespace keelson {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "chief/service/access_policy.h"
-#include "core/client/chief_service.h"
+#include "core/client/services/chief_service.h"
 #include "keelson/v1/chief_service.grpc.pb.h"
 
 namespace keelson {

@@ -9,7 +9,7 @@
 
 #include "chief/coordination/coordinator.h"
 #include "chief/servers/server_state.h"
-#include "core/client/chief_service.h"
+#include "core/client/services/chief_service.h"
 
 namespace keelson {
 

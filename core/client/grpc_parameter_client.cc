@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/client/grpc_bulk_transport.h"
+#include "core/client/transport/grpc_bulk_transport.h"
 
 namespace keelson {
 

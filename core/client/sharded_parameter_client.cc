@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
-#include "core/client/wire_plan.h"
+#include "core/client/plan/wire_plan.h"
 
 namespace keelson {
 namespace {

@@ -6,7 +6,7 @@
 #include <ostream>
 #include <string>
 
-#include "core/client/fake_shard_testing.h"
+#include "core/client/exchange/fake_shard_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

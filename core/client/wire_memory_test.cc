@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/client/fake_shard_testing.h"
+#include "core/client/exchange/fake_shard_testing.h"
+#include "core/client/plan/wire_plan.h"
 #include "core/client/sharded_parameter_client.h"
 #include "core/client/wire_memory_testing.h"
-#include "core/client/wire_plan.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -13,7 +13,8 @@
 namespace keelson {
 
 // Largest message that is sent or taken. Bulk senders keep to kBulkPayloadBytes
-// (core/client/transfer_plan.h); the rest is room for headers and for placements of large models.
+// (core/client/plan/transfer_plan.h); the rest is room for headers and for placements of large
+// models.
 inline constexpr int kMaxMessageBytes = 64 << 20;
 
 // A channel to "host:port" or a LocalSocket. It connects lazily, resolves the name again at every

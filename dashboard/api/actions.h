@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "core/client/chief_service.h"
+#include "core/client/services/chief_service.h"
 
 namespace keelson {
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/stop_signal.h"
-#include "core/client/chief_service_testing.h"
+#include "core/client/services/chief_service_testing.h"
 #include "core/cluster/consistency.h"
 #include "dashboard/dashboard_testing.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "core/client/grpc_parameter_service.h"
+#include "core/client/services/grpc_parameter_service.h"
 #include "core/rpc/server.h"
 #include "gtest/gtest.h"
 #include "ps_server/service/parameter_grpc_service.h"

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "core/client/parameter_service.h"
+#include "core/client/services/parameter_service.h"
 #include "core/rpc/raw_server.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 

@@ -13,7 +13,7 @@
 #include "core/base/stop_signal.h"
 #include "core/base/thread_pool.h"
 #include "core/checkpoint/bundle_writer.h"
-#include "core/client/parameter_service.h"
+#include "core/client/services/parameter_service.h"
 #include "ps_server/service/bulk_calls.h"
 #include "ps_server/service/chief_admission.h"
 #include "ps_server/service/credit_ledger.h"

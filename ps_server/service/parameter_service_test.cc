@@ -1,5 +1,5 @@
 // What every ParameterService does, whether its caller is in the same process or behind gRPC.
-#include "core/client/parameter_service.h"
+#include "core/client/services/parameter_service.h"
 
 #include "core/base/file.h"
 #include "core/checkpoint/bundle_index.h"

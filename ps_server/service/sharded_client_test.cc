@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "core/client/grpc_parameter_client.h"
-#include "core/client/parameter_service_testing.h"
+#include "core/client/services/parameter_service_testing.h"
 #include "core/client/sharded_parameter_client.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/file_system.h"
-#include "core/client/parameter_service.h"
+#include "core/client/services/parameter_service.h"
 #include "ps_server/units/block_store.h"
 
 namespace keelson {

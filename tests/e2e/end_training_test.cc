@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
-#include "core/client/grpc_chief_service.h"
+#include "core/client/services/grpc_chief_service.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/failure_testing.h"

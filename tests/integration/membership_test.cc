@@ -1,5 +1,5 @@
 // Members that do not belong.
-#include "core/client/grpc_chief_service.h"
+#include "core/client/services/grpc_chief_service.h"
 #include "core/config/train_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

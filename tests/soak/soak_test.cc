@@ -25,7 +25,7 @@
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/checkpoint/checkpoint_directory.h"
-#include "core/client/grpc_chief_service.h"
+#include "core/client/services/grpc_chief_service.h"
 #include "gtest/gtest.h"
 #include "tests/support/counting_job.h"
 #include "tests/support/job.h"

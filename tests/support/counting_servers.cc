@@ -13,7 +13,7 @@
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/stored_blocks.h"
-#include "core/client/parameter_service_testing.h"
+#include "core/client/services/parameter_service_testing.h"
 #include "gtest/gtest.h"
 #include "tests/support/model_directory.h"
 

@@ -8,8 +8,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "core/base/mutex.h"
-#include "core/client/chief_service.h"
-#include "core/client/parameter_service.h"
+#include "core/client/services/chief_service.h"
+#include "core/client/services/parameter_service.h"
 
 namespace keelson {
 

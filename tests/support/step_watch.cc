@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "absl/time/clock.h"
-#include "core/client/grpc_parameter_service.h"
+#include "core/client/services/grpc_parameter_service.h"
 #include "gtest/gtest.h"
 
 namespace keelson {

@@ -1,0 +1,375 @@
+#include "core/client/exchange/bulk_exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/cluster/task_proto.h"
+
+namespace keelson {
+namespace {
+
+using State = MessageCall::State;
+
+// Where the server does not say how many messages it takes.
+constexpr uint32_t kUnknownCredits = 4;
+// How often the stop signal is looked at while something is under way.
+constexpr absl::Duration kStopPoll = absl::Milliseconds(100);
+// How often it is looked whether a transport has let go of gradients.
+constexpr absl::Duration kReleasePoll = absl::Milliseconds(1);
+constexpr int kMostReleasePolls = 5000;
+
+BulkRequest CommonRequest(const ExchangeOptions& options) {
+  BulkRequest request;
+  const v1::TaskId task = TaskToProto(options.self);
+  request.role = task.role();
+  request.task_index = task.index();
+  request.incarnation = options.incarnation;
+  request.placement_fingerprint = options.placement_fingerprint;
+  return request;
+}
+
+bool HasFeedback(WireFormat format) { return !IsElementwise(format); }
+
+// Gradients that are bytes already have been encoded with the feedback of whoever did it.
+std::vector<std::vector<float>> MakeResiduals(const ShardPlans& plans,
+                                              absl::Span<const absl::Span<float>> values) {
+  std::vector<std::vector<float>> residuals(values.size());
+  if (values.empty()) return residuals;
+  for (const auto& messages : plans) {
+    for (const PlannedMessage& message : messages) {
+      for (const PlannedBlock& block : message.blocks) {
+        const auto v = static_cast<size_t>(block.variable);
+        if (HasFeedback(block.push)) residuals[v].resize(values[v].size());
+      }
+    }
+  }
+  return residuals;
+}
+
+}  // namespace
+
+BulkExchange::BulkExchange(ExchangeOptions options, const ShardPlans* plans, ExchangeMemory* memory,
+                           BulkTransport* transport, const Clock* clock, const StopSignal* stop)
+    : options_(std::move(options)),
+      plans_(*plans),
+      memory_(memory),
+      transport_(transport),
+      clock_(clock),
+      stop_(stop),
+      residuals_(MakeResiduals(*plans, memory->values().elements)),
+      landings_(*plans, memory->num_variables()),
+      steps_(static_cast<size_t>(memory->depth()) + 1),
+      servers_(plans->size()) {
+  const BulkRequest request = CommonRequest(options_);
+  for (int slot = 0; slot <= memory->depth(); ++slot) {
+    ExchangeStep& step = steps_[static_cast<size_t>(slot)];
+    step.slot = slot;
+    for (const auto& messages : plans_) {
+      ShardRound& round = step.rounds.emplace_back();
+      round.calls.resize(messages.size());
+      if (slot == pull_slot()) continue;
+      for (size_t m = 0; m < messages.size(); ++m) {
+        BulkRequest push = request;
+        push.last_part = m + 1 == messages.size();
+        round.calls[m].push =
+            std::make_unique<OutgoingPush>(&messages[m], std::move(push), memory->gradients(slot));
+      }
+    }
+  }
+  for (size_t s = 0; s < plans_.size(); ++s) {
+    for (const PlannedMessage& message : plans_[s]) {
+      servers_[s].known_versions.emplace_back(message.blocks.size());
+    }
+  }
+}
+
+// ---- Steps.
+
+ExchangeStep* BulkExchange::Activate(int slot, BulkMethod method, State state) {
+  ExchangeStep& step = steps_[static_cast<size_t>(slot)];
+  step.active = true;
+  step.landed = false;
+  step.reset = false;
+  step.sequence = 0;
+  step.rounds_done = 0;
+  step.first_ready.reset();
+  step.held_since.reset();
+  step.aggregation.reset();
+  step.result = {};
+  for (size_t s = 0; s < step.rounds.size(); ++s) {
+    ShardRound& round = step.rounds[s];
+    StartRound(method, state, &round);
+    round.pulling = false;
+    round.store_changed = false;
+    round.pulled_shard_step = servers_[s].shard_step;
+    for (MessageCall& call : round.calls) call.landed = false;
+    if (round.calls.empty()) ++step.rounds_done;
+  }
+  if (step.rounds_done == step.rounds.size()) CompleteStep(&step);
+  return &step;
+}
+
+void BulkExchange::BeginStep(int slot, int64_t step_number,
+                             std::optional<Aggregation> aggregation) {
+  const BulkMethod method = aggregation.has_value() ? BulkMethod::kPush : BulkMethod::kPushPull;
+  ExchangeStep* const step = Activate(slot, method, State::kIncomplete);
+  step->aggregation = aggregation;
+  step->sequence = ++sequence_;
+  landings_.Reset();
+  step->result.step = step_number;
+}
+
+void BulkExchange::BeginPull() {
+  ExchangeStep* const step = Activate(pull_slot(), BulkMethod::kPull, State::kReady);
+  step->first_ready = clock_->Monotonic();
+}
+
+void BulkExchange::MessageReady(int slot, MessageId id) {
+  ExchangeStep& step = steps_[static_cast<size_t>(slot)];
+  if (!step.first_ready.has_value()) step.first_ready = clock_->Monotonic();
+  step.rounds[static_cast<size_t>(id.shard)].calls[static_cast<size_t>(id.message)].state =
+      State::kReady;
+}
+
+bool BulkExchange::Done(int slot) const {
+  const ExchangeStep& step = steps_[static_cast<size_t>(slot)];
+  return step.landed && !AnyHeld(step);
+}
+
+PushResult BulkExchange::Publish(int slot) {
+  ExchangeStep& step = steps_[static_cast<size_t>(slot)];
+  step.active = false;
+  if (step.aggregation.has_value()) return step.result;  // no values came
+  for (size_t s = 0; s < step.rounds.size(); ++s) {
+    if (!step.rounds[s].calls.empty()) {
+      servers_[s].shard_step = step.rounds[s].landed_shard_step;
+    }
+  }
+  if (slot != pull_slot() && memory_->depth() > 1) {
+    memory_->SwapLanding();
+    for (const ExchangeStep& other : steps_) {
+      if (other.active) CopyEarlyAnswers(other);
+    }
+  }
+  return step.result;
+}
+
+// Answers of the step after the published one that have landed already are now in values(), and
+// are missing where that step's other answers will land.
+void BulkExchange::CopyEarlyAnswers(const ExchangeStep& step) {
+  for (size_t s = 0; s < step.rounds.size(); ++s) {
+    for (size_t m = 0; m < step.rounds[s].calls.size(); ++m) {
+      if (!step.rounds[s].calls[m].landed) continue;
+      for (const PlannedBlock& block : plans_[s][m].blocks) memory_->CopyToLanding(block);
+    }
+  }
+}
+
+void BulkExchange::CompleteStep(ExchangeStep* step) {
+  step->landed = true;
+  const absl::Duration now = clock_->Monotonic();
+  if (step->held_since.has_value()) {
+    step->result.waited_for_credit += now - *step->held_since;
+    step->held_since.reset();
+  }
+  step->result.duration = now - step->first_ready.value_or(now);
+}
+
+const ExchangeStep* BulkExchange::OlderThan(const ExchangeStep& step) const {
+  for (const ExchangeStep& other : steps_) {
+    if (other.active && !other.landed && other.sequence < step.sequence) return &other;
+  }
+  return nullptr;
+}
+
+// ---- Driving.
+
+bool BulkExchange::Drive(absl::Duration timeout) {
+  if (status_.ok() && stop_->raised()) {
+    // The caller looks at the status before it waits for what may never come.
+    Fail(absl::CancelledError("asked to stop"));
+    return false;
+  }
+  if (status_.ok()) {
+    StartMessages();
+    ReleaseGradients();
+  }
+  if (in_flight_ == 0 && timeout <= absl::ZeroDuration()) return false;
+  std::optional<BulkCompletion> completion = transport_->Next(WaitLimit(timeout));
+  if (!completion.has_value()) return false;
+  Handle(*std::move(completion));
+  return true;
+}
+
+absl::Duration BulkExchange::WaitLimit(absl::Duration timeout) const {
+  if (!status_.ok()) return timeout;
+  if (in_flight_ > 0 || !pausing_.empty()) timeout = std::min(timeout, kStopPoll);
+  for (const uint64_t tag : pausing_) {
+    const CallId id = FromTag(tag);
+    const absl::Duration left = CallOf(id.slot, id.shard, id.message).retry_at - RealTime();
+    timeout = std::clamp(left, absl::ZeroDuration(), timeout);
+  }
+  for (const ExchangeStep& step : steps_) {
+    if (step.active && step.landed && AnyHeld(step)) timeout = std::min(timeout, kReleasePoll);
+  }
+  return timeout;
+}
+
+const MessageCall& BulkExchange::CallOf(int slot, int shard, int message) const {
+  return steps_[static_cast<size_t>(slot)]
+      .rounds[static_cast<size_t>(shard)]
+      .calls[static_cast<size_t>(message)];
+}
+
+MessageCall& BulkExchange::CallOf(int slot, int shard, int message) {
+  return const_cast<MessageCall&>(std::as_const(*this).CallOf(slot, shard, message));
+}
+
+void BulkExchange::Fail(absl::Status status) { status_ = std::move(status); }
+
+// A failed call may go on reading gradients that a later attempt has delivered.
+void BulkExchange::ReleaseGradients() {
+  for (ExchangeStep& step : steps_) {
+    const bool failed = step.result.retries > 0 || step.result.refused;
+    if (!step.active || !step.landed || step.reset || !failed) continue;
+    step.reset = true;
+    for (size_t s = 0; s < step.rounds.size(); ++s) {
+      if (AnyHeld(step.rounds[s])) transport_->Reset(static_cast<int>(s));
+    }
+  }
+}
+
+void BulkExchange::Abandon() {
+  for (int s = 0; s < static_cast<int>(servers_.size()); ++s) {
+    const bool held = std::any_of(steps_.begin(), steps_.end(), [s](const ExchangeStep& step) {
+      return AnyHeld(step.rounds[static_cast<size_t>(s)]);
+    });
+    if (held) transport_->Reset(s);
+  }
+  const auto held = [this] {
+    return std::any_of(steps_.begin(), steps_.end(),
+                       [](const ExchangeStep& step) { return AnyHeld(step); });
+  };
+  for (int i = 0; i < kMostReleasePolls && held(); ++i) transport_->Next(kReleasePoll);
+}
+
+// ---- Sending.
+
+void BulkExchange::StartMessages() {
+  RetryDue();
+  ExchangeStep* held = nullptr;
+  bool started = true;
+  // In turn, so that no server waits for the others' messages to be written.
+  while (started) {
+    started = false;
+    held = nullptr;
+    for (int s = 0; s < static_cast<int>(servers_.size()); ++s) started |= StartNext(s, &held);
+  }
+  NoteHeldBack(held);
+}
+
+bool BulkExchange::StartNext(int shard, ExchangeStep** held) {
+  ExchangeStep* const step = NextAt(shard);
+  if (step == nullptr) return false;
+  const ServerState& server = servers_[static_cast<size_t>(shard)];
+  if (server.in_flight >= InFlightLimit(server)) {
+    if (InFlightLimit(server) < options_.max_in_flight) *held = step;
+    return false;
+  }
+  ShardRound& round = step->rounds[static_cast<size_t>(shard)];
+  Launch(step->slot, shard, static_cast<int>(round.next++));
+  return true;
+}
+
+// The oldest step that has a message for the shard.
+ExchangeStep* BulkExchange::NextAt(int shard) {
+  ExchangeStep* oldest = nullptr;
+  for (ExchangeStep& step : steps_) {
+    if (!step.active || step.landed) continue;
+    if (oldest != nullptr && oldest->sequence < step.sequence) continue;
+    if (MayStart(step, shard)) oldest = &step;
+  }
+  return oldest;
+}
+
+bool BulkExchange::MayStart(const ExchangeStep& step, int shard) const {
+  const auto s = static_cast<size_t>(shard);
+  const ShardRound& round = step.rounds[s];
+  if (round.next == round.calls.size() || round.calls[round.next].state != State::kReady) {
+    return false;
+  }
+  const ExchangeStep* const older = OlderThan(step);
+  return older == nullptr ||
+         (older->rounds[s].calls[round.next].state == State::kDone && !older->rounds[s].pulling);
+}
+
+int BulkExchange::InFlightLimit(const ServerState& server) const {
+  const uint32_t credits = server.credits == 0 ? kUnknownCredits : server.credits;
+  return static_cast<int>(std::min(static_cast<uint32_t>(options_.max_in_flight), credits));
+}
+
+void BulkExchange::NoteHeldBack(ExchangeStep* held) {
+  for (ExchangeStep& step : steps_) {
+    if (&step == held && !step.held_since.has_value()) {
+      step.held_since = clock_->Monotonic();
+    } else if (&step != held && step.held_since.has_value()) {
+      step.result.waited_for_credit += clock_->Monotonic() - *step.held_since;
+      step.held_since.reset();
+    }
+  }
+}
+
+void BulkExchange::RetryDue() {
+  if (pausing_.empty()) return;
+  const absl::Duration now = RealTime();
+  for (const uint64_t tag : std::exchange(pausing_, {})) {
+    const CallId id = FromTag(tag);
+    const ServerState& server = servers_[static_cast<size_t>(id.shard)];
+    if (CallOf(id.slot, id.shard, id.message).retry_at <= now &&
+        server.in_flight < InFlightLimit(server)) {
+      Launch(id.slot, id.shard, id.message);
+    } else {
+      pausing_.push_back(tag);
+    }
+  }
+}
+
+void BulkExchange::Launch(int slot, int shard, int message) {
+  ExchangeStep& step = steps_[static_cast<size_t>(slot)];
+  const ShardRound& round = step.rounds[static_cast<size_t>(shard)];
+  MessageCall& call = CallOf(slot, shard, message);
+  ServerState& server = servers_[static_cast<size_t>(shard)];
+  const bool pull = call.method == BulkMethod::kPull;
+  if (!call.attempted) {
+    call.first_start = clock_->Monotonic();
+    call.pause = options_.retry.first_pause;
+    if (!pull) {
+      call.push->Encode(
+          {step.sequence, step.result.step, round.pulled_shard_step, step.aggregation},
+          absl::MakeSpan(residuals_));
+    }
+  }
+  call.attempted = true;
+  call.state = State::kInFlight;
+  call.asked_store = server.store_id;
+  ++server.in_flight;
+  ++in_flight_;
+  transport_->Start(shard, call.method, pull ? EncodePull(shard, message) : call.push->Rope(),
+                    options_.call_timeout, ToTag({slot, shard, message}));
+}
+
+ByteRope BulkExchange::EncodePull(int shard, int message) const {
+  const auto s = static_cast<size_t>(shard);
+  const auto m = static_cast<size_t>(message);
+  BulkRequest request = CommonRequest(options_);
+  request.ranges = plans_[s][m].ranges;
+  for (BlockRange& range : request.ranges) {
+    range.format = std::exchange(range.pull_format, WireFormat::kFloat32);
+  }
+  request.known_versions = servers_[s].known_versions[m];
+  ByteRope rope;
+  rope.AppendOwned(EncodeBulkRequest(request, 0));
+  return rope;
+}
+
+}  // namespace keelson

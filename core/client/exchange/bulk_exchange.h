@@ -1,0 +1,134 @@
+// The exchange of gradients and values with all servers: which message is sent when, repeated
+// until it is answered, and where its answer goes.
+#ifndef KEELSON_CORE_CLIENT_EXCHANGE_BULK_EXCHANGE_H_
+#define KEELSON_CORE_CLIENT_EXCHANGE_BULK_EXCHANGE_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/base/stop_signal.h"
+#include "core/client/exchange/exchange_memory.h"
+#include "core/client/exchange/exchange_state.h"
+#include "core/client/exchange/landing_tracker.h"
+#include "core/client/plan/transfer_plan.h"
+#include "core/client/services/parameter_client.h"
+#include "core/client/services/retry.h"
+#include "core/client/transport/bulk_transport.h"
+#include "core/cluster/task.h"
+
+namespace keelson {
+
+struct ExchangeOptions {
+  Task self;
+  uint64_t incarnation = 0;
+  uint64_t placement_fingerprint = 0;
+  RetryOptions retry;
+  int max_in_flight = 4;
+  absl::Duration call_timeout = absl::Seconds(60);
+};
+
+// A state machine over a BulkTransport, used by one thread. Steps have slots: 0 at depth 1, 0 and 1
+// in turn at depth 2; a pull has slot depth.
+//
+// A shard's messages are sent in the order of the plan, and a message only after its predecessor
+// of the step before has been answered: the server takes the sequence numbers of a block in
+// ascending order. At each server at most min(max_in_flight, its credits) are in flight. A call
+// that fails for lack of a server is repeated with the same bytes after a pause, which is real
+// time; the patience of RetryOptions is counted from the message's first attempt.
+class BulkExchange {
+ public:
+  // All outlive the exchange; `memory` is read and written from BeginStep or BeginPull to Publish.
+  BulkExchange(ExchangeOptions options, const ShardPlans* plans, ExchangeMemory* memory,
+               BulkTransport* transport, const Clock* clock, const StopSignal* stop);
+
+  // The slot is free: its last user was published. With an aggregation the step's messages are
+  // pushed without bringing values.
+  void BeginStep(int slot, int64_t step, std::optional<Aggregation> aggregation = std::nullopt);
+  // All gradients of the message are complete.
+  void MessageReady(int slot, MessageId id);
+  // Fetches what has changed, when no step is between BeginStep and Publish.
+  void BeginPull();
+  int pull_slot() const { return memory_->depth(); }
+
+  // Sends what may be sent, waits up to `timeout` for something to happen, and handles it. False
+  // when nothing did. Returns now and then before `timeout`.
+  bool Drive(absl::Duration timeout);
+
+  // At depth 1: a variable whose values have arrived whole since the step began, and that was not
+  // taken since; see ParameterClient::NextValues.
+  std::optional<int> TakeLanded() { return landings_.Take(); }
+  // All answers of the slot's step have landed.
+  bool Landed(int slot) const { return steps_[static_cast<size_t>(slot)].landed; }
+
+  // Everything is answered and has landed, and nothing reads the slot's gradients any more.
+  bool Done(int slot) const;
+  // Makes the values of a slot that is done the caller's, and frees the slot.
+  PushResult Publish(int slot);
+
+  // The error that ended the exchange; nothing is sent any more. INTERNAL: a malformed answer.
+  // CANCELLED: the stop signal. UNAVAILABLE, DEADLINE_EXCEEDED: the patience is over. Others: a
+  // server's, but for FAILED_PRECONDITION of a step with an aggregation, which is its result.
+  const absl::Status& status() const { return status_; }
+
+  // Before the transport is destroyed: gives up what is under way, and waits until nothing reads
+  // gradients any more.
+  void Abandon();
+
+ private:
+  ExchangeStep* Activate(int slot, BulkMethod method, MessageCall::State state);
+
+  // Sending.
+  void StartMessages();
+  bool StartNext(int shard, ExchangeStep** held);
+  void RetryDue();
+  void Launch(int slot, int shard, int message);
+  ByteRope EncodePull(int shard, int message) const;
+  ExchangeStep* NextAt(int shard);
+  bool MayStart(const ExchangeStep& step, int shard) const;
+  int InFlightLimit(const ServerState& server) const;
+  void NoteHeldBack(ExchangeStep* held);
+
+  // Receiving.
+  void Handle(BulkCompletion completion);
+  void ScheduleRetry(int slot, int shard, int message, const absl::Status& status);
+  absl::Status Receive(int slot, int shard, int message, const ByteRope& response);
+  absl::Status TakeAnswer(int slot, int shard, int message, ByteCursor* cursor);
+  void NoteStore(int shard, uint64_t store_id);
+  void FinishMessage(ExchangeStep* step, int shard, MessageCall* call);
+  void CompleteStep(ExchangeStep* step);
+  void ReleaseGradients();
+  void CopyEarlyAnswers(const ExchangeStep& step);
+
+  const ExchangeStep* OlderThan(const ExchangeStep& step) const;
+  const MessageCall& CallOf(int slot, int shard, int message) const;
+  MessageCall& CallOf(int slot, int shard, int message);
+  absl::Duration WaitLimit(absl::Duration timeout) const;
+  // For pauses, also under a clock that a test moves.
+  static absl::Duration RealTime() { return Clock::Real()->Monotonic(); }
+  void Fail(absl::Status status);
+
+  const ExchangeOptions options_;
+  const ShardPlans& plans_;
+  ExchangeMemory* const memory_;
+  BulkTransport* const transport_;
+  const Clock* const clock_;
+  const StopSignal* const stop_;
+  // Error feedback, per variable; empty where nothing is encoded with it.
+  std::vector<std::vector<float>> residuals_;
+  LandingTracker landings_;          // of depth 1
+  std::vector<ExchangeStep> steps_;  // per slot
+  std::vector<ServerState> servers_;
+  std::vector<uint64_t> pausing_;  // tags of calls to be repeated
+  BulkResponse answer_;            // reused
+  int in_flight_ = 0;              // at all servers
+  uint64_t sequence_ = 0;
+  absl::Status status_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLIENT_EXCHANGE_BULK_EXCHANGE_H_

@@ -1,0 +1,147 @@
+// What a BulkExchange does with the end of a call.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/client/exchange/bulk_exchange.h"
+#include "core/client/exchange/incoming_values.h"
+
+namespace keelson {
+namespace {
+
+using State = MessageCall::State;
+
+absl::Status Malformed(int shard, BulkMethod method, absl::string_view what) {
+  return absl::InternalError(
+      absl::StrCat("ps-", shard, ": malformed answer to ", BulkMethodName(method), ": ", what));
+}
+
+std::string WaitingFor(BulkMethod method, int shard) {
+  return absl::StrCat(method == BulkMethod::kPull ? "pulling from" : "pushing to", " ps-", shard);
+}
+
+}  // namespace
+
+void BulkExchange::Handle(BulkCompletion completion) {
+  const CallId id = FromTag(completion.tag);
+  --in_flight_;
+  --servers_[static_cast<size_t>(id.shard)].in_flight;
+  if (!status_.ok()) return;
+  absl::Status status = completion.status;
+  if (IsTransient(status)) {
+    ScheduleRetry(id.slot, id.shard, id.message, status);
+    return;
+  }
+  ExchangeStep& step = steps_[static_cast<size_t>(id.slot)];
+  if (status.ok()) {
+    status = Receive(id.slot, id.shard, id.message, completion.response);
+  } else if (step.aggregation.has_value() &&
+             status.code() == absl::StatusCode::kFailedPrecondition) {
+    step.result.refused = true;
+    status = absl::OkStatus();
+  }
+  if (!status.ok()) return Fail(std::move(status));
+  FinishMessage(&step, id.shard, &CallOf(id.slot, id.shard, id.message));
+}
+
+void BulkExchange::ScheduleRetry(int slot, int shard, int message, const absl::Status& status) {
+  MessageCall& call = CallOf(slot, shard, message);
+  ServerState& server = servers_[static_cast<size_t>(shard)];
+  const absl::Duration now = clock_->Monotonic();
+  const absl::Duration waited = now - call.first_start;
+  const auto text = [&] {
+    return absl::StrCat(WaitingFor(call.method, shard), " for ", absl::FormatDuration(waited), ": ",
+                        status.message());
+  };
+  if (waited >= options_.retry.give_up_after) return Fail(absl::Status(status.code(), text()));
+  if (now - std::max(call.first_start, server.reported) >= options_.retry.report_every) {
+    LogWarning(text());
+    server.reported = now;
+  }
+  ++steps_[static_cast<size_t>(slot)].result.retries;
+  call.state = State::kPausing;
+  call.retry_at = RealTime() + call.pause;
+  call.pause = NextPause(options_.retry, call.pause);
+  pausing_.push_back(ToTag({slot, shard, message}));
+}
+
+absl::Status BulkExchange::Receive(int slot, int shard, int message, const ByteRope& response) {
+  const auto s = static_cast<size_t>(shard);
+  const auto m = static_cast<size_t>(message);
+  ExchangeStep& step = steps_[static_cast<size_t>(slot)];
+  ShardRound& round = step.rounds[s];
+  const MessageCall& call = round.calls[m];
+  const bool pull = call.method == BulkMethod::kPull;
+
+  ByteCursor cursor(response);
+  answer_ = {};
+  const absl::StatusOr<size_t> payload = DecodeBulkResponse(&cursor, &answer_);
+  if (!payload.ok()) return Malformed(shard, call.method, payload.status().message());
+  servers_[s].credits = answer_.credits;
+  NoteStore(shard, answer_.store_id);
+  const absl::Status taken = TakeAnswer(slot, shard, message, &cursor);
+  if (!taken.ok()) return Malformed(shard, call.method, taken.message());
+  // A push counts as a step with its last part; the other parts do not see it.
+  const bool counted = pull || m + 1 == round.calls.size();
+  round.landed_shard_step =
+      std::min(round.landed_shard_step, answer_.shard_step + (counted ? 0 : 1));
+  step.result.staleness = std::max(step.result.staleness, answer_.staleness);
+  step.result.bytes_pulled += static_cast<int64_t>(response.size());
+  if (!pull) step.result.bytes_pushed += static_cast<int64_t>(call.push->size());
+  return absl::OkStatus();
+}
+
+// The values of the answer, where its call brings any.
+absl::Status BulkExchange::TakeAnswer(int slot, int shard, int message, ByteCursor* cursor) {
+  const auto s = static_cast<size_t>(shard);
+  const auto m = static_cast<size_t>(message);
+  MessageCall& call = CallOf(slot, shard, message);
+  const bool pull = call.method == BulkMethod::kPull;
+  if (call.method == BulkMethod::kPush) {
+    if (answer_.blocks.empty() && cursor->remaining() == 0) return absl::OkStatus();
+    return absl::InternalError("expected no values");
+  }
+  // A pull that was made for another store may leave out blocks that are new; it is repeated.
+  if (pull && call.asked_store != 0 && call.asked_store != answer_.store_id) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(TakeValues(plans_[s][m], answer_, /*whole=*/!pull, cursor,
+                             slot == pull_slot() ? memory_->values() : memory_->landing(),
+                             &servers_[s].known_versions[m]));
+  call.landed = true;
+  // A pull that brings nothing leaves what is there.
+  if (!answer_.blocks.empty()) landings_.Landed({shard, message});
+  return absl::OkStatus();
+}
+
+void BulkExchange::NoteStore(int shard, uint64_t store_id) {
+  ServerState& server = servers_[static_cast<size_t>(shard)];
+  if (store_id == server.store_id) return;
+  server.store_id = store_id;
+  for (size_t m = 0; m < server.known_versions.size(); ++m) {
+    std::vector<uint64_t>& versions = server.known_versions[m];
+    std::fill(versions.begin(), versions.end(), 0);
+    landings_.Void({shard, static_cast<int>(m)});
+  }
+  for (ExchangeStep& step : steps_) step.rounds[static_cast<size_t>(shard)].store_changed = true;
+}
+
+void BulkExchange::FinishMessage(ExchangeStep* step, int shard, MessageCall* call) {
+  call->state = State::kDone;
+  ShardRound& round = step->rounds[static_cast<size_t>(shard)];
+  if (++round.done < round.calls.size()) return;
+  // What earlier answers brought from another store is replaced.
+  if (std::exchange(round.store_changed, false) && !step->aggregation.has_value() &&
+      !AllKnown(servers_[static_cast<size_t>(shard)])) {
+    round.pulling = true;
+    StartRound(BulkMethod::kPull, State::kReady, &round);
+    return;
+  }
+  round.pulling = false;
+  if (++step->rounds_done == step->rounds.size()) CompleteStep(step);
+}
+
+}  // namespace keelson

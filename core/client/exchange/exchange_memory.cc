@@ -1,0 +1,69 @@
+#include "core/client/exchange/exchange_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace keelson {
+namespace {
+
+template <typename T>
+void CopyRange(absl::Span<const absl::Span<T>> from, absl::Span<const absl::Span<T>> to, size_t v,
+               size_t first, size_t count) {
+  std::copy_n(from[v].data() + first, count, to[v].data() + first);
+}
+
+}  // namespace
+
+ExchangeMemory::ExchangeMemory(absl::Span<const VariableSpec> variables, int depth)
+    : depth_(depth) {
+  for (int set = 0; set < depth; ++set) {
+    values_.push_back(Allocate(variables));
+    gradients_.push_back(Allocate(variables));
+  }
+}
+
+ExchangeMemory::ExchangeMemory(ParameterMemory memory, int depth) : depth_(depth) {
+  if (memory.wire.has_value()) {
+    wire_ = *std::move(memory.wire);
+    return;
+  }
+  values_.push_back(std::move(memory.values));
+  gradients_.push_back(std::move(memory.gradients));
+}
+
+std::vector<absl::Span<float>> ExchangeMemory::Allocate(absl::Span<const VariableSpec> variables) {
+  std::vector<absl::Span<float>> arrays;
+  for (const VariableSpec& variable : variables) {
+    arrays.push_back(owned_.emplace_back(variable.shape).span());
+  }
+  return arrays;
+}
+
+int ExchangeMemory::num_variables() const {
+  return static_cast<int>(values_.empty() ? wire_.values[0].size() : values_[0].size());
+}
+
+ParameterArrays ExchangeMemory::ValuesOf(int set) const {
+  const auto s = static_cast<size_t>(set);
+  if (!values_.empty()) return {values_[s], {}};
+  return {{}, wire_.values[s]};
+}
+
+ParameterArrays ExchangeMemory::gradients(int slot) const {
+  const auto s = static_cast<size_t>(slot);
+  if (!gradients_.empty()) return {gradients_[s], {}};
+  return {{}, wire_.gradients[s]};
+}
+
+void ExchangeMemory::CopyToLanding(const PlannedBlock& block) {
+  const auto v = static_cast<size_t>(block.variable);
+  const ParameterArrays from = values(), to = landing();
+  if (!from.elements.empty()) {
+    CopyRange(from.elements, to.elements, v, static_cast<size_t>(block.first_element),
+              static_cast<size_t>(block.num_elements));
+  } else {
+    CopyRange(from.bytes, to.bytes, v, PullOffset(block), PullBytes(block));
+  }
+}
+
+}  // namespace keelson

@@ -1,0 +1,80 @@
+// A parameter server for tests of clients: real bytes, simple arithmetic.
+#ifndef KEELSON_CORE_CLIENT_EXCHANGE_FAKE_SHARD_TESTING_H_
+#define KEELSON_CORE_CLIENT_EXCHANGE_FAKE_SHARD_TESTING_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/client/services/parameter_service.h"
+#include "core/cluster/placement.h"
+
+namespace keelson {
+
+// A push subtracts its gradients from the values, once per block and sequence; one with an attempt
+// is added up for CommitRound. Notes the calls it gets. Not thread-safe.
+class FakeShard : public ParameterService {
+ public:
+  struct Call {
+    BulkMethod method;
+    BulkRequest request;
+    std::string bytes;  // the whole message
+  };
+
+  // Every value is `value`. `placement` outlives the shard.
+  explicit FakeShard(const Placement* placement, float value = 1);
+
+  // As if the process had been replaced: another store, versions from 1 on.
+  void StartOver(float value);
+  // One more version of every block, with `value` everywhere.
+  void SetValues(float value);
+  // Subtracts the mean of what was added up.
+  void CommitRound();
+
+  std::vector<Call> calls;
+  int64_t shard_step = 0;
+  uint32_t credits = 0;
+  uint64_t store_id = 100;
+  // Answers come in fragments of so many bytes.
+  size_t fragment_bytes = SIZE_MAX;
+  // A test may refuse a call before it is executed, or change or replace its answer.
+  std::function<absl::Status()> before = [] { return absl::OkStatus(); };
+  std::function<absl::Status(BulkResponse*, std::string* payload)> after = [](auto*, auto*) {
+    return absl::OkStatus();
+  };
+
+  absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override;
+
+  absl::Status Initialize(const v1::InitializeShardRequest&, v1::InitializeShardResponse*) override;
+  absl::Status WriteSnapshot(const v1::WriteSnapshotRequest&, v1::WriteSnapshotResponse*) override;
+  absl::Status GetStatus(const v1::GetShardStatusRequest&, v1::ShardStatus*) override;
+  absl::Status FindChief(const v1::FindChiefRequest&, v1::FindChiefResponse*) override;
+  absl::Status Finish(const v1::FinishShardRequest&, v1::FinishShardResponse*) override;
+
+ private:
+  struct Block {
+    std::vector<float> values;
+    uint64_t version = 1;
+    uint64_t sequence = 0;
+    std::vector<float> sum;  // empty: nothing
+    float weights = 0;
+  };
+
+  Block& BlockAt(uint32_t partition, uint32_t block);
+  void Apply(const BulkRequest& request, ByteCursor* payload, BulkResponse* response);
+  static void Update(const BulkRequest& request, const std::vector<float>& gradient, Block* block);
+  void AddValues(BulkMethod method, const BulkRequest& request, BulkResponse* response,
+                 std::string* payload);
+
+  const Placement& placement_;
+  float initial_;
+  std::map<std::pair<uint32_t, uint32_t>, Block> blocks_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLIENT_EXCHANGE_FAKE_SHARD_TESTING_H_

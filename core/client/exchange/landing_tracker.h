@@ -1,0 +1,45 @@
+// Which variables' values have arrived whole within a step.
+#ifndef KEELSON_CORE_CLIENT_EXCHANGE_LANDING_TRACKER_H_
+#define KEELSON_CORE_CLIENT_EXCHANGE_LANDING_TRACKER_H_
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "core/client/plan/transfer_plan.h"
+
+namespace keelson {
+
+// Not thread-safe.
+class LandingTracker {
+ public:
+  LandingTracker(const ShardPlans& plans, int num_variables);
+
+  // A new step: nothing has landed.
+  void Reset();
+
+  // The values of a message are there; again: they have changed since.
+  void Landed(MessageId id);
+  // They are not to be used: others will follow.
+  void Void(MessageId id);
+
+  // A variable whose messages have all landed, and that was not taken since the last of them did;
+  // in the order in which they became complete.
+  std::optional<int> Take();
+
+ private:
+  struct Tracked {
+    std::vector<int> variables;  // different ones
+    bool landed = false;
+  };
+  Tracked& At(MessageId id);
+
+  std::vector<std::vector<Tracked>> messages_;  // by shard
+  std::vector<int> num_messages_;               // per variable
+  std::vector<int> missing_;                    // of them
+  std::deque<int> complete_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLIENT_EXCHANGE_LANDING_TRACKER_H_

@@ -1,0 +1,137 @@
+#include "core/client/exchange/outgoing_push.h"
+
+#include <cstring>
+#include <utility>
+
+#include "core/wire/value_codec.h"
+
+namespace keelson {
+namespace {
+
+void ReleaseOne(void* user) {
+  static_cast<std::atomic<int>*>(user)->fetch_sub(1, std::memory_order_acq_rel);
+}
+
+// Blocks [begin, end) of the plan, those of one range.
+struct Run {
+  size_t begin;
+  size_t end;
+  size_t bytes = 0;
+};
+
+std::vector<Run> RunsOf(const PlannedMessage& plan) {
+  std::vector<Run> runs;
+  size_t begin = 0;
+  for (const BlockRange& range : plan.ranges) {
+    Run run{begin, begin + range.num_blocks};
+    for (size_t b = run.begin; b < run.end; ++b) run.bytes += PushBytes(plan.blocks[b]);
+    begin = run.end;
+    runs.push_back(run);
+  }
+  return runs;
+}
+
+bool InPlace(const PlannedMessage& plan, const Run& run) {
+  return plan.blocks[run.begin].push == WireFormat::kFloat32 &&
+         run.bytes >= OutgoingPush::kSmallestInPlace;
+}
+
+}  // namespace
+
+OutgoingPush::OutgoingPush(const PlannedMessage* plan, BulkRequest request,
+                           const ParameterArrays& gradients)
+    : plan_(plan), request_(std::move(request)) {
+  request_.ranges = plan->ranges;
+  if (gradients.elements.empty()) {
+    LayOutBytes(gradients.bytes);
+  } else {
+    LayOutElements(gradients.elements);
+  }
+}
+
+// Blocks without padding between them are one piece.
+void OutgoingPush::LayOutBytes(absl::Span<const absl::Span<uint8_t>> gradients) {
+  for (const PlannedBlock& block : plan_->blocks) {
+    const uint8_t* from = gradients[static_cast<size_t>(block.variable)].data() + block.push_offset;
+    const bool joins = !pieces_.empty() && pieces_.back().data + pieces_.back().size == from;
+    if (!joins) pieces_.push_back({from, 0});
+    pieces_.back().size += PushBytes(block);
+  }
+}
+
+void OutgoingPush::LayOutElements(absl::Span<const absl::Span<float>> gradients) {
+  const std::vector<Run> runs = RunsOf(*plan_);
+  size_t buffer_bytes = 0;
+  for (const Run& run : runs) {
+    if (!InPlace(*plan_, run)) buffer_bytes += run.bytes;
+  }
+  buffer_.reset(new uint8_t[buffer_bytes]);
+  uint8_t* to = buffer_.get();
+  bool joins = false;  // the last piece ends at `to`
+  for (const Run& run : runs) {
+    const PlannedBlock& first = plan_->blocks[run.begin];
+    const float* array = gradients[static_cast<size_t>(first.variable)].data();
+    if (InPlace(*plan_, run)) {
+      pieces_.push_back({reinterpret_cast<const uint8_t*>(array + first.first_element), run.bytes});
+      joins = false;
+      continue;
+    }
+    if (!joins) pieces_.push_back({to, 0});
+    pieces_.back().size += run.bytes;
+    joins = true;
+    for (size_t b = run.begin; b < run.end; ++b) {
+      const PlannedBlock& block = plan_->blocks[b];
+      copied_.push_back({&block, array + block.first_element, to});
+      to += PushBytes(block);
+    }
+  }
+}
+
+void OutgoingPush::Encode(const PushStamp& stamp, absl::Span<std::vector<float>> residuals) {
+  const Aggregation aggregation = stamp.aggregation.value_or(Aggregation());
+  request_.sequence = stamp.sequence;
+  request_.step = stamp.step;
+  request_.pulled_shard_step = stamp.pulled_shard_step;
+  request_.attempt = aggregation.attempt;
+  request_.round = aggregation.round;
+  request_.weight = aggregation.weight;
+  header_ = EncodeBulkRequest(request_, plan_->push_bytes);
+  for (const Copied& copied : copied_) EncodeBlock(copied, residuals);
+}
+
+void OutgoingPush::EncodeBlock(const Copied& copied, absl::Span<std::vector<float>> residuals) {
+  const PlannedBlock& block = *copied.block;
+  const auto size = static_cast<size_t>(block.num_elements);
+  const absl::Span<const float> from(copied.from, size);
+  if (block.push == WireFormat::kFloat32) {
+    std::memcpy(copied.to, copied.from, size * sizeof(float));
+    return;
+  }
+  if (IsElementwise(block.push)) {
+    EncodeElements(block.push, from, copied.to);
+    return;
+  }
+  std::vector<float>& all = residuals[static_cast<size_t>(block.variable)];
+  const absl::Span<float> residual(all.data() + block.first_element, size);
+  if (block.push == WireFormat::kInt8) {
+    EncodeInt8(from, residual, copied.to);
+    return;
+  }
+  top_k_.clear();
+  EncodeTopK(from, block.top_k_count, residual, &top_k_);
+  std::memcpy(copied.to, top_k_.data(), top_k_.size());
+}
+
+ByteRope OutgoingPush::Rope() {
+  ByteRope rope;
+  rope.Append(Hold({reinterpret_cast<const uint8_t*>(header_.data()), header_.size()}));
+  for (const Piece& piece : pieces_) rope.Append(Hold(piece));
+  return rope;
+}
+
+Fragment OutgoingPush::Hold(Piece piece) {
+  held_.fetch_add(1, std::memory_order_relaxed);
+  return {piece.data, piece.size, Pin(ReleaseOne, &held_)};
+}
+
+}  // namespace keelson

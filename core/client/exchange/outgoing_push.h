@@ -1,0 +1,83 @@
+// One message of a push on its way.
+#ifndef KEELSON_CORE_CLIENT_EXCHANGE_OUTGOING_PUSH_H_
+#define KEELSON_CORE_CLIENT_EXCHANGE_OUTGOING_PUSH_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/client/exchange/exchange_memory.h"
+#include "core/client/plan/transfer_plan.h"
+#include "core/client/services/parameter_client.h"
+#include "core/wire/bulk_messages.h"
+#include "core/wire/byte_rope.h"
+
+namespace keelson {
+
+// What a push says of itself, beside its blocks.
+struct PushStamp {
+  uint64_t sequence = 0;
+  int64_t step = 0;
+  int64_t pulled_shard_step = 0;
+  std::optional<Aggregation> aggregation;
+};
+
+// Of gradients as elements, large runs of float32 are sent from where they are; small ones are
+// copied together, and other formats encoded, into a buffer that is reused from step to step.
+// Gradients that are bytes already are sent from where they are.
+class OutgoingPush {
+ public:
+  // Runs of fewer bytes are copied.
+  static constexpr size_t kSmallestInPlace = 16 * 1024;
+
+  // `request` has all that is the same in each step but the ranges. `plan` and the gradients'
+  // memory outlive this.
+  OutgoingPush(const PlannedMessage* plan, BulkRequest request, const ParameterArrays& gradients);
+  OutgoingPush(const OutgoingPush&) = delete;
+  OutgoingPush& operator=(const OutgoingPush&) = delete;
+
+  // Takes the gradients as they are now. `residuals`: per variable, as large as the variable where
+  // its elements are encoded with error feedback. Nothing is held().
+  void Encode(const PushStamp& stamp, absl::Span<std::vector<float>> residuals);
+
+  // What was encoded, as often as it is asked for.
+  ByteRope Rope();
+  size_t size() const { return header_.size() + plan_->push_bytes; }
+
+  // Whether a fragment of a rope is still in use. Thread-safe.
+  bool held() const { return held_.load(std::memory_order_acquire) > 0; }
+
+ private:
+  struct Piece {
+    const uint8_t* data;
+    size_t size;
+  };
+  // A block that goes through the buffer.
+  struct Copied {
+    const PlannedBlock* block;
+    const float* from;
+    uint8_t* to;
+  };
+
+  void LayOutElements(absl::Span<const absl::Span<float>> gradients);
+  void LayOutBytes(absl::Span<const absl::Span<uint8_t>> gradients);
+  void EncodeBlock(const Copied& copied, absl::Span<std::vector<float>> residuals);
+  Fragment Hold(Piece piece);
+
+  const PlannedMessage* const plan_;
+  BulkRequest request_;
+  std::string header_;
+  std::unique_ptr<uint8_t[]> buffer_;
+  std::vector<Copied> copied_;
+  std::vector<Piece> pieces_;  // of the payload
+  std::string top_k_;          // reused
+  std::atomic<int> held_{0};
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLIENT_EXCHANGE_OUTGOING_PUSH_H_

@@ -1,0 +1,40 @@
+// One blocking unary call with a deadline, status converted; the names of raw ones.
+#ifndef KEELSON_CORE_CLIENT_SERVICES_GRPC_CALL_H_
+#define KEELSON_CORE_CLIENT_SERVICES_GRPC_CALL_H_
+
+#include <grpcpp/client_context.h>
+
+#include <chrono>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "core/rpc/grpc_status.h"
+#include "core/wire/bulk_messages.h"
+
+namespace keelson {
+
+inline std::chrono::system_clock::time_point DeadlineAfter(absl::Duration timeout) {
+  return absl::ToChronoTime(absl::Now() + timeout);
+}
+
+// `method` is a member of the generated stub interface.
+template <typename Stub, typename Request, typename Response>
+absl::Status CallUnary(
+    Stub* stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+    const Request& request, Response* response, absl::Duration timeout, const std::string& peer) {
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineAfter(timeout));
+  return FromGrpcStatus((stub->*method)(&context, request, response), peer);
+}
+
+// The full name of a bulk call: "/keelson.v1.ParameterService/Push".
+inline std::string BulkMethodPath(BulkMethod method) {
+  return absl::StrCat("/keelson.v1.ParameterService/", BulkMethodName(method));
+}
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLIENT_SERVICES_GRPC_CALL_H_

@@ -1,0 +1,101 @@
+#include "core/client/services/grpc_chief_service.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/client/services/grpc_call.h"
+#include "core/rpc/channel.h"
+#include "keelson/v1/chief_service.grpc.pb.h"
+
+namespace keelson {
+namespace {
+
+using Stub = v1::ChiefService::StubInterface;
+
+absl::Status NotAChief(absl::string_view address) {
+  return absl::UnimplementedError(
+      absl::StrCat(address, " is not a chief: it does not offer keelson.v1.ChiefService"));
+}
+
+class GrpcChiefService : public ChiefService {
+ public:
+  GrpcChiefService(const std::string& address,
+                   const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                   const std::string& token, absl::Duration timeout)
+      : address_(address),
+        peer_(absl::StrCat("chief at ", address)),
+        connection_(address, credentials),
+        authorization_(token.empty() ? "" : absl::StrCat("Bearer ", token)),
+        timeout_(timeout) {}
+
+  absl::Status Register(const v1::RegisterRequest& request,
+                        v1::RegisterResponse* response) override {
+    return Call(&Stub::Register, request, response, timeout_);
+  }
+  absl::Status GetModel(const v1::GetModelRequest& request,
+                        v1::GetModelResponse* response) override {
+    return Call(&Stub::GetModel, request, response, TimeoutBeyond(request.max_wait()));
+  }
+  absl::Status Heartbeat(const v1::HeartbeatRequest& request,
+                         v1::HeartbeatResponse* response) override {
+    return Call(&Stub::Heartbeat, request, response, timeout_);
+  }
+  absl::Status AcquireWork(const v1::AcquireWorkRequest& request,
+                           v1::AcquireWorkResponse* response) override {
+    return Call(&Stub::AcquireWork, request, response, TimeoutBeyond(request.max_wait()));
+  }
+  absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) override {
+    return Call(&Stub::Admit, request, response, timeout_);
+  }
+  absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse* response) override {
+    return Call(&Stub::SetMode, request, response, timeout_);
+  }
+  absl::Status EndTraining(const v1::EndTrainingRequest& request,
+                           v1::EndTrainingResponse* response) override {
+    return Call(&Stub::EndTraining, request, response, timeout_);
+  }
+  absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) override {
+    return Call(&Stub::Leave, request, response, timeout_);
+  }
+  absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
+                                     v1::AcknowledgeEvaluationResponse* response) override {
+    return Call(&Stub::AcknowledgeEvaluation, request, response, timeout_);
+  }
+  absl::Status GetJobStatus(const v1::GetJobStatusRequest& request,
+                            v1::JobStatus* response) override {
+    return Call(&Stub::GetJobStatus, request, response, timeout_);
+  }
+
+ private:
+  template <typename Request, typename Response>
+  absl::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                    const Request& request, Response* response, absl::Duration timeout) const {
+    grpc::ClientContext context;
+    context.set_deadline(DeadlineAfter(timeout));
+    if (!authorization_.empty()) context.AddMetadata("authorization", authorization_);
+    const std::unique_ptr<Stub> stub = v1::ChiefService::NewStub(connection_.channel());
+    const grpc::Status status = ((*stub).*method)(&context, request, response);
+    // Without a text: from gRPC itself, for a server without the service.
+    if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty()) {
+      return NotAChief(address_);
+    }
+    return FromGrpcStatus(status, peer_);
+  }
+  absl::Duration TimeoutBeyond(const google::protobuf::Duration& wait) const {
+    return timeout_ + absl::Seconds(wait.seconds()) + absl::Nanoseconds(wait.nanos());
+  }
+
+  const std::string address_;
+  const std::string peer_;
+  const Connection connection_;
+  const std::string authorization_;  // empty: none
+  const absl::Duration timeout_;
+};
+
+}  // namespace
+
+std::unique_ptr<ChiefService> ConnectChiefService(
+    const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+    const std::string& token, absl::Duration timeout) {
+  return std::make_unique<GrpcChiefService>(address, credentials, token, timeout);
+}
+
+}  // namespace keelson

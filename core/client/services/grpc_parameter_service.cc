@@ -1,0 +1,133 @@
+#include "core/client/services/grpc_parameter_service.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+#include "core/client/services/grpc_call.h"
+#include "core/rpc/channel.h"
+#include "core/rpc/raw_client.h"
+#include "keelson/v1/parameter_service.grpc.pb.h"
+
+namespace keelson {
+namespace {
+
+using Stub = v1::ParameterService::StubInterface;
+
+constexpr absl::Duration kControlTimeout = absl::Seconds(5);
+constexpr absl::Duration kBulkTimeout = absl::Seconds(60);
+constexpr absl::Duration kCommitTimeout = absl::Seconds(60);
+constexpr absl::Duration kFileTimeout = absl::Minutes(30);
+
+class GrpcParameterService : public ParameterService {
+ public:
+  GrpcParameterService(const std::string& peer, const std::string& address,
+                       const std::shared_ptr<grpc::ChannelCredentials>& credentials)
+      : peer_(absl::StrCat(peer, " at ", address)),
+        control_(address, credentials),
+        bulk_(address, credentials) {}
+
+  absl::Status Initialize(const v1::InitializeShardRequest& request,
+                          v1::InitializeShardResponse* response) override {
+    return CallUnary(stub().get(), &Stub::Initialize, request, response, kFileTimeout, peer_);
+  }
+  absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
+    // A queue of its own, so that threads do not wait for one another.
+    RawCallQueue calls;
+    calls.Start(bulk_.channel(), BulkMethodPath(method), std::move(request), kBulkTimeout,
+                /*tag=*/0);
+    std::optional<RawCallQueue::Completion> ended;
+    while (!ended.has_value()) ended = calls.Next(kBulkTimeout);
+    RETURN_IF_ERROR(FromGrpcStatus(ended->status, peer_));
+    return std::move(ended->response);
+  }
+  absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
+                             v1::WriteSnapshotResponse* response) override {
+    return CallUnary(stub().get(), &Stub::WriteSnapshot, request, response, kFileTimeout, peer_);
+  }
+  absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
+                              v1::WriteSnapshotResponse* response) override {
+    grpc::ClientContext context;
+    context.set_deadline(DeadlineAfter(kFileTimeout));
+    const std::unique_ptr<Stub> stub = this->stub();
+    const auto reader = stub->StreamSnapshot(&context, request);
+    v1::SnapshotChunk chunk;
+    bool ended = false;
+    absl::Status taken;
+    while (taken.ok() && reader->Read(&chunk)) {
+      ended = chunk.has_end();
+      if (ended) {
+        *response = std::move(*chunk.mutable_end());
+      } else {
+        taken = sink(chunk.data());
+      }
+    }
+    if (!taken.ok()) context.TryCancel();
+    const absl::Status status = FromGrpcStatus(reader->Finish(), peer_);
+    RETURN_IF_ERROR(taken);
+    RETURN_IF_ERROR(status);
+    if (!ended) return absl::InternalError(absl::StrCat(peer_, ": a snapshot without its end"));
+    return absl::OkStatus();
+  }
+  absl::Status InitializeStreamed(const v1::InitializeChunk& first, ChunkSource next,
+                                  v1::InitializeShardResponse* response) override {
+    grpc::ClientContext context;
+    context.set_deadline(DeadlineAfter(kFileTimeout));
+    const std::unique_ptr<Stub> stub = this->stub();
+    const auto writer = stub->InitializeStreamed(&context, response);
+    const absl::Status sent = SendChunks(first, next, writer.get());
+    if (!sent.ok()) context.TryCancel();
+    const absl::Status status = FromGrpcStatus(writer->Finish(), peer_);
+    return sent.ok() ? status : sent;
+  }
+  absl::Status CommitRound(const v1::CommitRoundRequest& request,
+                           v1::CommitRoundResponse* response) override {
+    return CallUnary(stub().get(), &Stub::CommitRound, request, response, kCommitTimeout, peer_);
+  }
+  absl::Status Attend(const v1::AttendRequest& request, v1::ShardStatus* response) override {
+    return CallUnary(stub().get(), &Stub::Attend, request, response, kControlTimeout, peer_);
+  }
+  absl::Status GetStatus(const v1::GetShardStatusRequest& request,
+                         v1::ShardStatus* response) override {
+    return CallUnary(stub().get(), &Stub::GetStatus, request, response, kControlTimeout, peer_);
+  }
+  absl::Status FindChief(const v1::FindChiefRequest& request,
+                         v1::FindChiefResponse* response) override {
+    return CallUnary(stub().get(), &Stub::FindChief, request, response, kControlTimeout, peer_);
+  }
+  absl::Status Finish(const v1::FinishShardRequest& request,
+                      v1::FinishShardResponse* response) override {
+    return CallUnary(stub().get(), &Stub::Finish, request, response, kControlTimeout, peer_);
+  }
+
+ private:
+  std::unique_ptr<Stub> stub() const { return v1::ParameterService::NewStub(control_.channel()); }
+
+  // Errors of `next`. A server that answers before the end gets no more.
+  static absl::Status SendChunks(const v1::InitializeChunk& first, ChunkSource next,
+                                 grpc::ClientWriterInterface<v1::InitializeChunk>* writer) {
+    bool open = writer->Write(first);
+    while (open) {
+      ASSIGN_OR_RETURN(const std::optional<v1::InitializeChunk> chunk, next());
+      if (!chunk.has_value()) break;
+      open = writer->Write(*chunk);
+    }
+    writer->WritesDone();
+    return absl::OkStatus();
+  }
+
+  const std::string peer_;
+  const Connection control_;
+  const Connection bulk_;
+};
+
+}  // namespace
+
+std::unique_ptr<ParameterService> ConnectParameterService(
+    const std::string& peer, const std::string& address,
+    const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+  return std::make_unique<GrpcParameterService>(peer, address, credentials);
+}
+
+}  // namespace keelson

@@ -1,0 +1,69 @@
+// How a task becomes a member of the job: it registers with the chief, and is patient.
+#ifndef KEELSON_CORE_CLIENT_SERVICES_MEMBERSHIP_CLIENT_H_
+#define KEELSON_CORE_CLIENT_SERVICES_MEMBERSHIP_CLIENT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/base/stop_signal.h"
+#include "core/client/services/chief_service.h"
+#include "core/client/services/retry.h"
+#include "core/cluster/task.h"
+
+namespace keelson {
+
+// One membership, whose identity is its incarnation. Header may be called from any thread; Register
+// by one at a time.
+class MembershipClient {
+ public:
+  struct Options {
+    Task self;
+    uint64_t incarnation = 0;
+    uint64_t config_hash = 0;
+    std::string peer;  // "host:pid"
+    // What the task computes on, for people; empty: nothing to tell.
+    std::string device;
+    // For a chief that is away.
+    RetryOptions retry;
+    // While another incarnation holds the task: how often to ask again, and for how long. A
+    // newcomer may be looking at its dead predecessor, so it asks for so long beyond the lease,
+    // which the chief tells; one that was a member before has been replaced, unless the chief was
+    // restarted and mistakes it for a newcomer.
+    absl::Duration held_pause = absl::Milliseconds(100);
+    absl::Duration held_margin = absl::Seconds(5);
+    absl::Duration replaced_patience = absl::Seconds(3);
+  };
+
+  // All outlive the client. `stop` ends every wait.
+  MembershipClient(Options options, ChiefService* chief, const Clock* clock,
+                   const StopSignal* stop);
+
+  // What stands first in every request.
+  v1::RequestHeader Header() const;
+
+  // Registers, also again at a chief that does not know this member, then with what it holds.
+  // ABORTED: this membership is over; its incarnation is refused for good. ALREADY_EXISTS: a live
+  // process holds the task; the text names it. FAILED_PRECONDITION: another configuration.
+  // UNAVAILABLE, DEADLINE_EXCEEDED: the chief was away for longer than `retry` allows. CANCELLED:
+  // stopped.
+  absl::StatusOr<v1::RegisterResponse> Register(const std::vector<v1::HeldLease>& held = {});
+
+ private:
+  absl::StatusOr<absl::Duration> PatienceWithHolder();
+
+  const Options options_;
+  ChiefService* const chief_;
+  const Clock* const clock_;
+  const StopSignal* const stop_;
+  // Used by Register alone.
+  bool registered_before_ = false;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLIENT_SERVICES_MEMBERSHIP_CLIENT_H_

@@ -1,0 +1,78 @@
+// Bulk calls to all servers of a job, several under way at a time.
+#ifndef KEELSON_CORE_CLIENT_TRANSPORT_BULK_TRANSPORT_H_
+#define KEELSON_CORE_CLIENT_TRANSPORT_BULK_TRANSPORT_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "core/base/mutex.h"
+#include "core/client/services/parameter_service.h"
+#include "core/wire/bulk_messages.h"
+#include "core/wire/byte_rope.h"
+
+namespace keelson {
+
+struct BulkCompletion {
+  uint64_t tag = 0;
+  // As ParameterService::Bulk's.
+  absl::Status status;
+  ByteRope response;  // when `status` is OK
+};
+
+// Used by one thread at a time, but for Wake. The thread that waits in Next does the input and
+// output of all calls; between calls of Next little moves.
+class BulkTransport {
+ public:
+  // Cancels what is under way and waits for it: all requests are released.
+  virtual ~BulkTransport() = default;
+
+  virtual int num_shards() const = 0;
+
+  // Starts a call to the server of `shard`; Next returns `tag` with its end. The fragments of
+  // `request` are released when the transport needs them no more. That is before the completion
+  // when the call succeeds; after a failure it may be later, until Reset.
+  virtual void Start(int shard, BulkMethod method, ByteRope request, absl::Duration timeout,
+                     uint64_t tag) = 0;
+
+  // The next call that ended, in any order; nothing after `timeout`, or when another thread called
+  // Wake, or at once when nothing is under way and `timeout` is zero.
+  virtual std::optional<BulkCompletion> Next(absl::Duration timeout) = 0;
+
+  // Ends a wait in Next, or the next one. Thread-safe.
+  virtual void Wake() = 0;
+
+  // Gives up the connections to a shard and makes new ones. Calls under way fail with UNAVAILABLE,
+  // and nothing holds their requests after their completion.
+  virtual void Reset(int shard) = 0;
+};
+
+// Over services in the same process: a call runs within Start.
+class InlineBulkTransport : public BulkTransport {
+ public:
+  // `shards[s]` serves shard s and outlives the transport.
+  explicit InlineBulkTransport(std::vector<ParameterService*> shards)
+      : shards_(std::move(shards)) {}
+
+  int num_shards() const override { return static_cast<int>(shards_.size()); }
+  void Start(int shard, BulkMethod method, ByteRope request, absl::Duration timeout,
+             uint64_t tag) override;
+  std::optional<BulkCompletion> Next(absl::Duration timeout) override;
+  void Wake() override;
+  void Reset(int shard) override {}
+
+ private:
+  const std::vector<ParameterService*> shards_;
+
+  Mutex mu_;
+  CondVar changed_;
+  bool woken_ ABSL_GUARDED_BY(mu_) = false;
+  std::deque<BulkCompletion> completed_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLIENT_TRANSPORT_BULK_TRANSPORT_H_

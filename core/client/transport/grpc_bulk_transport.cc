@@ -1,0 +1,77 @@
+#include "core/client/transport/grpc_bulk_transport.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/client/services/grpc_call.h"
+#include "core/rpc/channel.h"
+#include "core/rpc/grpc_status.h"
+#include "core/rpc/local_socket.h"
+
+namespace keelson {
+
+GrpcBulkTransport::GrpcBulkTransport(std::vector<BulkServer> servers,
+                                     std::shared_ptr<grpc::ChannelCredentials> credentials,
+                                     int connections)
+    : credentials_(std::move(credentials)),
+      connections_(std::max(1, connections)),
+      paths_{BulkMethodPath(BulkMethod::kPull), BulkMethodPath(BulkMethod::kPush),
+             BulkMethodPath(BulkMethod::kPushPull)} {
+  for (size_t s = 0; s < servers.size(); ++s) {
+    Shard& shard = shards_.emplace_back();
+    shard.peer = absl::StrCat("ps-", s, " at ", servers[s].address);
+    shard.server = std::move(servers[s]);
+  }
+}
+
+void GrpcBulkTransport::Connect(Shard* shard) const {
+  const BulkServer& server = shard->server;
+  const std::string address = server.local_socket ? BulkAddress(server.address) : server.address;
+  for (int c = 0; c < connections_; ++c) {
+    shard->channels.push_back(CreateChannel(address, credentials_));
+  }
+}
+
+void GrpcBulkTransport::Start(int shard, BulkMethod method, ByteRope request,
+                              absl::Duration timeout, uint64_t tag) {
+  Shard& peer = shards_[static_cast<size_t>(shard)];
+  if (peer.channels.empty()) Connect(&peer);
+  under_way_.push_back({tag, shard});
+  const size_t channel = peer.next_channel++ % peer.channels.size();
+  calls_.Start(peer.channels[channel], paths_[static_cast<size_t>(method)], std::move(request),
+               timeout, tag);
+}
+
+std::optional<BulkCompletion> GrpcBulkTransport::Next(absl::Duration timeout) {
+  std::optional<RawCallQueue::Completion> ended = calls_.Next(timeout);
+  if (!ended.has_value()) return std::nullopt;
+  const int shard = TakeShardOf(ended->tag);
+  Shard& peer = shards_[static_cast<size_t>(shard)];
+  const absl::Status status = FromGrpcStatus(ended->status, peer.peer);
+  // The next call connects anew: a server that has just started may listen on a local socket now.
+  if (absl::IsUnavailable(status) && !AnyUnderWay(shard)) peer.channels.clear();
+  return BulkCompletion{ended->tag, status, std::move(ended->response)};
+}
+
+int GrpcBulkTransport::TakeShardOf(uint64_t tag) {
+  const auto found = std::find_if(under_way_.begin(), under_way_.end(),
+                                  [tag](const UnderWay& call) { return call.tag == tag; });
+  const int shard = found->shard;
+  *found = under_way_.back();
+  under_way_.pop_back();
+  return shard;
+}
+
+bool GrpcBulkTransport::AnyUnderWay(int shard) const {
+  return std::any_of(under_way_.begin(), under_way_.end(),
+                     [shard](const UnderWay& call) { return call.shard == shard; });
+}
+
+void GrpcBulkTransport::Reset(int shard) {
+  Shard& peer = shards_[static_cast<size_t>(shard)];
+  for (const auto& channel : peer.channels) calls_.Cancel(channel.get());
+  peer.channels.clear();
+}
+
+}  // namespace keelson

@@ -1,0 +1,66 @@
+// Bulk calls to remote servers.
+#ifndef KEELSON_CORE_CLIENT_TRANSPORT_GRPC_BULK_TRANSPORT_H_
+#define KEELSON_CORE_CLIENT_TRANSPORT_GRPC_BULK_TRANSPORT_H_
+
+#include <grpcpp/channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/client/transport/bulk_transport.h"
+#include "core/rpc/raw_client.h"
+
+namespace keelson {
+
+struct BulkServer {
+  std::string address;  // "host:port"
+  // Reached as BulkAddress says, which is asked again after a failure.
+  bool local_socket = true;
+};
+
+// The thread in Next does the input and output of all connections.
+class GrpcBulkTransport : public BulkTransport {
+ public:
+  // `servers[s]` has shard s. Each server gets `connections` >= 1 of them, and a shard's calls take
+  // turns on them.
+  GrpcBulkTransport(std::vector<BulkServer> servers,
+                    std::shared_ptr<grpc::ChannelCredentials> credentials, int connections);
+
+  int num_shards() const override { return static_cast<int>(shards_.size()); }
+  void Start(int shard, BulkMethod method, ByteRope request, absl::Duration timeout,
+             uint64_t tag) override;
+  std::optional<BulkCompletion> Next(absl::Duration timeout) override;
+  void Wake() override { calls_.Wake(); }
+  void Reset(int shard) override;
+
+ private:
+  struct Shard {
+    BulkServer server;
+    std::string peer;  // for error texts
+    std::vector<std::shared_ptr<grpc::Channel>> channels;
+    size_t next_channel = 0;
+  };
+  struct UnderWay {
+    uint64_t tag;
+    int shard;
+  };
+
+  void Connect(Shard* shard) const;
+  int TakeShardOf(uint64_t tag);
+  bool AnyUnderWay(int shard) const;
+
+  const std::shared_ptr<grpc::ChannelCredentials> credentials_;
+  const int connections_;
+  const std::array<std::string, kNumBulkMethods> paths_;
+  std::vector<Shard> shards_;
+  std::vector<UnderWay> under_way_;
+  RawCallQueue calls_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLIENT_TRANSPORT_GRPC_BULK_TRANSPORT_H_
