@@ -3,9 +3,9 @@
 #include <limits>
 #include <thread>
 
-#include "core/device/device_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "testing/device/device_testing.h"
 #include "worker/worker_testing.h"
 
 namespace keelson {

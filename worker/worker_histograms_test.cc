@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <tuple>
 
-#include "core/device/device_testing.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "keelson/v1/event.pb.h"
+#include "testing/device/device_testing.h"
 #include "worker/worker_testing.h"
 
 namespace keelson {

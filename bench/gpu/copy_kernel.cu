@@ -1,5 +1,5 @@
 #include "bench/gpu/copy_kernel.h"
-#include "core/device/cuda/launch.h"
+#include "core/device/cuda/kernels/launch.h"
 
 namespace keelson::bench {
 namespace {

@@ -10,8 +10,8 @@
 #include "bench/gpu/cuda_handles.h"
 #include "bench/gpu/random_memory.h"
 #include "core/base/status_macros.h"
-#include "core/device/cuda/kernels.h"
-#include "core/device/cuda/wire_tables.h"
+#include "core/device/cuda/kernels/kernels.h"
+#include "core/device/cuda/kernels/wire_tables.h"
 #include "core/wire/wire_format.h"
 #include "core/wire/wire_layout.h"
 

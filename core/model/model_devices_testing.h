@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/cuda/emulation/emulation.h"
 #include "core/device/device_group.h"
 #include "core/model/model_testing.h"
+#include "testing/device/cuda_emulation/emulation.h"
 
 namespace keelson {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/device_testing.h"
 #include "core/model/model_devices_testing.h"
+#include "testing/device/device_testing.h"
 
 namespace keelson {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/reference_operations.h"
 #include "core/model/model_testing.h"
 #include "gtest/gtest.h"
+#include "testing/device/reference_operations.h"
 
 namespace keelson {
 namespace {

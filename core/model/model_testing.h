@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/device/delayed_device_testing.h"
 #include "core/device/device_factory.h"
 #include "core/model/model.h"
+#include "testing/device/delayed_device_testing.h"
 
 namespace keelson {
 

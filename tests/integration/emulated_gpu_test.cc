@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "core/device/cuda/emulation/emulation.h"
 #include "core/device/device_factory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "testing/device/cuda_emulation/emulation.h"
 #include "tests/support/local_cluster.h"
 #include "tests/support/model_directory.h"
 

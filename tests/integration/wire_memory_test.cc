@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/device/device_factory.h"
-#include "core/device/device_testing.h"
 #include "gtest/gtest.h"
+#include "testing/device/device_testing.h"
 #include "tests/support/local_cluster.h"
 #include "tests/support/model_directory.h"
 

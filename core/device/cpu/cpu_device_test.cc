@@ -1,7 +1,7 @@
 #include "core/device/cpu/cpu_device.h"
 
 #include "absl/strings/str_cat.h"
-#include "core/device/device_conformance.h"
+#include "testing/device/conformance/device_conformance.h"
 
 namespace keelson {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
-#include "core/device/cuda/kernels.h"
+#include "core/device/cuda/kernels/kernels.h"
 
 namespace keelson {
 namespace {

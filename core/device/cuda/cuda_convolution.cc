@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/device/cuda/kernels.h"
+#include "core/device/cuda/kernels/kernels.h"
 
 namespace keelson {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/device/device_conformance.h"
+#include "testing/device/conformance/device_conformance.h"
 
 namespace keelson {
 namespace {

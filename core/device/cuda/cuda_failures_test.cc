@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
-#include "core/device/cuda/emulated_gpu_testing.h"
+#include "testing/device/emulated_gpu_testing.h"
 
 namespace keelson {
 namespace {

@@ -1,7 +1,7 @@
 // Device::Repeat as CUDA graphs.
 #include <functional>
 
-#include "core/device/cuda/emulated_gpu_testing.h"
+#include "testing/device/emulated_gpu_testing.h"
 
 namespace keelson {
 namespace {

@@ -2,9 +2,9 @@
 #include <nccl.h>
 
 #include "absl/strings/str_cat.h"
-#include "core/device/cuda/emulated_gpu_testing.h"
 #include "core/device/device_factory.h"
 #include "core/device/device_group.h"
+#include "testing/device/emulated_gpu_testing.h"
 
 namespace keelson {
 namespace {

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "core/device/cuda/cuda_device_impl.h"
-#include "core/device/cuda/kernels.h"
+#include "core/device/cuda/kernels/kernels.h"
 
 namespace keelson {
 namespace {

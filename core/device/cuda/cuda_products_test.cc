@@ -8,8 +8,8 @@
 #include "core/base/random.h"
 #include "core/device/cuda/cuda_convolution.h"
 #include "core/device/cuda/cuda_matmul.h"
-#include "core/device/cuda/emulated_gpu_testing.h"
-#include "core/device/reference_operations.h"
+#include "testing/device/emulated_gpu_testing.h"
+#include "testing/device/reference_operations.h"
 
 namespace keelson {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/device/cuda/emulated_gpu_testing.h"
+#include "testing/device/emulated_gpu_testing.h"
 
 namespace keelson {
 namespace {

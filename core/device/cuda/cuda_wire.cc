@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/status_macros.h"
-#include "core/device/cuda/wire_tables.h"
+#include "core/device/cuda/kernels/wire_tables.h"
 
 namespace keelson {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/device/cuda/cuda_context.h"
 #include "core/device/cuda/cuda_memory.h"
 #include "core/device/cuda/cuda_staging.h"
-#include "core/device/cuda/kernels.h"
+#include "core/device/cuda/kernels/kernels.h"
 #include "core/device/device.h"
 #include "core/wire/wire_layout.h"
 

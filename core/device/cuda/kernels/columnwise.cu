@@ -1,0 +1,107 @@
+#include "core/device/cuda/kernels/columnwise.h"
+#include "core/device/cuda/kernels/element_math.h"
+#include "core/device/cuda/kernels/kernels.h"
+
+namespace keelson::cuda {
+namespace {
+
+struct Identity {
+  __device__ float operator()(float x) const { return x; }
+};
+
+template <ActivationKind kKind>
+struct Activation {
+  __device__ float operator()(float x) const { return Activated(kKind, x); }
+};
+
+template <typename Function>
+struct BiasOperation {
+  static constexpr int kOperands = 1;
+  struct Constants {
+    float bias;
+  };
+  const float* bias;  // may be null
+
+  __device__ Constants Load(int64_t column) const {
+    return {bias == nullptr ? 0.0f : bias[column]};
+  }
+  __device__ float operator()(Constants constants, float x, float) const {
+    return Function()(x + constants.bias);
+  }
+};
+
+// Eight rows at a time in float32, those sums in float64.
+struct SumOperation {
+  struct Partial {
+    double sum;
+  };
+  const float* x;
+
+  __device__ static Partial Merge(Partial a, Partial b) { return {a.sum + b.sum}; }
+
+  template <int kPack>
+  __device__ void Add(const ColumnTiling& tiling, int64_t column, int64_t first, int step,
+                      int64_t end, Partial (&sums)[kPack]) const {
+    for (int64_t row = first; row < end; row += static_cast<int64_t>(kRowsAtOnce) * step) {
+      Pack<kPack> rows[kRowsAtOnce] = {};
+#pragma unroll
+      for (int k = 0; k < kRowsAtOnce; ++k) {
+        const int64_t at = row + static_cast<int64_t>(k) * step;
+        if (at < end) rows[k] = LoadPack<kPack>(x + at * tiling.cols + column);
+      }
+#pragma unroll
+      for (int lane = 0; lane < kPack; ++lane) {
+        float sum = 0.0f;
+#pragma unroll
+        for (int k = 0; k < kRowsAtOnce; ++k) sum += rows[k].lane[lane];
+        sums[lane].sum += sum;
+      }
+    }
+  }
+};
+
+struct SumSink {
+  float* sums;
+  __device__ void operator()(int64_t, int64_t column, SumOperation::Partial partial) const {
+    sums[column] = static_cast<float>(partial.sum);
+  }
+};
+
+}  // namespace
+
+cudaError_t LaunchBiasActivation(cudaStream_t stream, int64_t rows, int64_t cols, const float* bias,
+                                 std::optional<ActivationKind> activation, float* y) {
+  if (bias == nullptr) {
+    return activation ? LaunchActivate(stream, *activation, rows * cols, y, y) : cudaSuccess;
+  }
+  if (rows == 0 || cols == 0) return cudaSuccess;
+  if (!activation) {
+    return LaunchMapColumns(stream, rows, cols, BiasOperation<Identity>{bias}, y, y, y);
+  }
+  switch (*activation) {
+    case ActivationKind::kRelu:
+      return LaunchMapColumns(stream, rows, cols,
+                              BiasOperation<Activation<ActivationKind::kRelu>>{bias}, y, y, y);
+    case ActivationKind::kTanh:
+      return LaunchMapColumns(stream, rows, cols,
+                              BiasOperation<Activation<ActivationKind::kTanh>>{bias}, y, y, y);
+    case ActivationKind::kSigmoid:
+      return LaunchMapColumns(stream, rows, cols,
+                              BiasOperation<Activation<ActivationKind::kSigmoid>>{bias}, y, y, y);
+  }
+  return cudaErrorInvalidValue;
+}
+
+int64_t ColumnSumsScratch(int64_t rows, int64_t cols) {
+  return ReduceColumnsScratch<SumOperation::Partial>(rows, cols);
+}
+
+cudaError_t LaunchColumnSums(cudaStream_t stream, int64_t rows, int64_t cols, const float* x,
+                             float* scratch, float* sums) {
+  if (cols == 0) return cudaSuccess;
+  if (rows == 0) return LaunchFill(stream, 0.0f, cols, sums);
+  return LaunchReduceColumns(stream, rows, cols, IsAligned(x, 16), SumOperation{x}, scratch,
+                             SumSink{sums});
+}
+
+}  // namespace keelson::cuda

@@ -1,0 +1,103 @@
+// The tests that every Device passes: of the library keelson_device_conformance. A test program
+// links it and instantiates the suite for its devices:
+//
+//   INSTANTIATE_TEST_SUITE_P(
+//       Cpu, DeviceConformanceTest,
+//       testing::Values(ConformanceDevice{"one_thread", [](int) { return CreateCpuDevice(1); }}),
+//       ConformanceDevice::NameOf);
+//
+// Nothing is assumed of when a device does its work but what device.h says.
+#ifndef KEELSON_TESTING_DEVICE_CONFORMANCE_DEVICE_CONFORMANCE_H_
+#define KEELSON_TESTING_DEVICE_CONFORMANCE_DEVICE_CONFORMANCE_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/device/device.h"
+#include "core/device/precision.h"
+#include "testing/device/reference_operations.h"
+
+namespace keelson {
+
+// A device to be tested.
+struct ConformanceDevice {
+  // Of letters, digits and underscores.
+  std::string name;
+  // Makes a device. `peer` 0: the one under test; 1: another of the same kind, for the tests of
+  // peers. FAILED_PRECONDITION, there is no such hardware here, skips the tests that need it.
+  std::function<absl::StatusOr<std::unique_ptr<Device>>(int peer)> create;
+  Precision precision = Precision::kFloat32;
+
+  static std::string NameOf(const testing::TestParamInfo<ConformanceDevice>& info) {
+    return info.param.name;
+  }
+  friend void PrintTo(const ConformanceDevice& device, std::ostream* out) { *out << device.name; }
+};
+
+class DeviceConformanceTest : public testing::TestWithParam<ConformanceDevice> {
+ protected:
+  using Floats = reference::Floats;
+  using Doubles = reference::Doubles;
+  using Memory = std::unique_ptr<DeviceMemory>;
+
+  // What an operation writes. Behind its elements are more, which the operation has to leave alone.
+  class Output {
+   public:
+    Output(Memory memory, int64_t size) : memory_(std::move(memory)), size_(size) {}
+    DeviceMemory* get() const { return memory_.get(); }
+    DeviceMemory& operator*() const { return *memory_; }
+    int64_t size() const { return size_; }
+
+   private:
+    Memory memory_;
+    int64_t size_;
+  };
+
+  void SetUp() override;
+
+  // Uniform in [-1, 1).
+  static Floats Random(int64_t n, uint64_t seed);
+  // `n` floats, each of them not a number.
+  static Floats NotNumbers(int64_t n);
+
+  // Zeros.
+  Memory Allocate(int64_t n);
+  // Memory of these elements alone.
+  Memory Exact(const Floats& values);
+  // What an operation reads: `values`, and behind them not-a-numbers.
+  Memory Input(const Floats& values);
+  // What an operation has to overwrite: `n` times not-a-number.
+  Output Garbage(int64_t n) { return InOut(NotNumbers(n)); }
+  // What an operation reads and writes.
+  Output InOut(const Floats& values);
+
+  Floats Read(const DeviceMemory& memory);
+  // The elements; fails the test when those behind them were touched.
+  Floats Read(const Output& output);
+
+  // What rounding may do to a sum of `terms` products of numbers up to 1, that is, of the natural
+  // scale sqrt(terms): relative to it 1e-5 in float32, 2e-3 in TF32, 1e-2 in bfloat16.
+  double ProductTolerance(int64_t terms) const;
+  // The same of a sum of `terms` float32 numbers up to 1.
+  static double SumTolerance(int64_t terms);
+
+  // Each element within tolerance * (1 + |expected|); not a number where that is expected.
+  static void ExpectNear(const Floats& actual, const Doubles& expected, double tolerance = 2e-6);
+  void ExpectNear(const Output& actual, const Doubles& expected, double tolerance = 2e-6) {
+    ExpectNear(Read(actual), expected, tolerance);
+  }
+
+  std::unique_ptr<Device> device_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_TESTING_DEVICE_CONFORMANCE_DEVICE_CONFORMANCE_H_

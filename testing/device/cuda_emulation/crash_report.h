@@ -1,0 +1,13 @@
+// Says what it means when a program dies of touching a GPU's memory.
+#ifndef KEELSON_TESTING_DEVICE_CUDA_EMULATION_CRASH_REPORT_H_
+#define KEELSON_TESTING_DEVICE_CUDA_EMULATION_CRASH_REPORT_H_
+
+namespace keelson::cuda_emulation {
+
+// From now on an invalid access is explained on stderr, in a line, before the program goes the way
+// that it would have gone.
+void ReportCrashes();
+
+}  // namespace keelson::cuda_emulation
+
+#endif  // KEELSON_TESTING_DEVICE_CUDA_EMULATION_CRASH_REPORT_H_

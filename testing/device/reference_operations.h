@@ -1,0 +1,63 @@
+// A Device's operations in plain double-precision loops: what its tests compare with.
+#ifndef KEELSON_TESTING_DEVICE_REFERENCE_OPERATIONS_H_
+#define KEELSON_TESTING_DEVICE_REFERENCE_OPERATIONS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/device/geometry.h"
+
+namespace keelson::reference {
+
+using Floats = std::vector<float>;
+using Doubles = std::vector<double>;
+
+Doubles MatMul(const MatMulArgs& args, const Floats& a, const Floats& b, const Floats& c);
+Doubles ColumnSums(int64_t rows, int64_t cols, const Floats& dy);
+
+Doubles Conv2D(const ConvGeometry& geometry, const Floats& x, const Floats& filter);
+Doubles Conv2DBackwardData(const ConvGeometry& geometry, const Floats& filter, const Floats& dy);
+Doubles Conv2DBackwardFilter(const ConvGeometry& geometry, const Floats& x, const Floats& dy);
+
+Doubles MaxPool(const PoolGeometry& geometry, const Floats& x);
+Doubles MaxPoolBackward(const PoolGeometry& geometry, const Floats& x, const Floats& dy);
+Doubles AvgPool(const PoolGeometry& geometry, const Floats& x);
+Doubles AvgPoolBackward(const PoolGeometry& geometry, const Floats& dy);
+
+double Activate(ActivationKind kind, double x);
+// Of the activation at x, not of its output.
+double ActivateDerivative(ActivationKind kind, double x);
+
+Doubles Dropout(float rate, uint64_t seed, uint64_t stream, const Floats& x);
+
+struct Loss {
+  Doubles losses;
+  Doubles dscores;
+};
+Loss SoftmaxCrossEntropy(int64_t classes, double weight, const Floats& scores,
+                         const Floats& labels);
+Loss SigmoidCrossEntropy(double weight, const Floats& scores, const Floats& labels);
+Loss MeanSquaredError(double weight, const Floats& scores, const Floats& targets);
+
+// Statistics of one channel each; the variance unbiased, 0 of one row.
+struct Statistics {
+  Doubles mean;
+  Doubles variance;
+};
+Statistics BatchStatistics(const BatchNormGeometry& geometry, const Floats& x);
+// gamma and beta may be empty: 1 and 0.
+Doubles BatchNorm(const BatchNormGeometry& geometry, const Floats& x, const Floats& gamma,
+                  const Floats& beta);
+Doubles BatchNormInference(const BatchNormGeometry& geometry, const Floats& x, const Floats& gamma,
+                           const Floats& beta, const Floats& mean, const Floats& variance);
+struct BatchNormGradients {
+  Doubles dgamma;
+  Doubles dbeta;
+  Doubles dx;
+};
+BatchNormGradients BatchNormBackward(const BatchNormGeometry& geometry, const Floats& x,
+                                     const Floats& gamma, const Floats& dy);
+
+}  // namespace keelson::reference
+
+#endif  // KEELSON_TESTING_DEVICE_REFERENCE_OPERATIONS_H_
