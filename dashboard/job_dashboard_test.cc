@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/client/services/chief_service_testing.h"
 #include "core/startup/scrape_testing.h"
-#include "evaluator/evaluator_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "testing/tiny_model.h"
 
 namespace keelson {
 namespace {

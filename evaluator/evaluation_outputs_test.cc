@@ -14,11 +14,11 @@
 #include "core/model/model_spec.h"
 #include "core/summary/tf_record.h"
 #include "dashboard/runs/evaluations.h"
-#include "evaluator/evaluator_testing.h"
 #include "evaluator/report_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "keelson/v1/event.pb.h"
+#include "testing/tiny_model.h"
 
 namespace keelson {
 namespace {

@@ -20,10 +20,10 @@
 #include "core/client/services/chief_service_testing.h"
 #include "core/device/device_factory.h"
 #include "core/summary/tf_record.h"
-#include "evaluator/evaluator_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "keelson/v1/event.pb.h"
+#include "testing/tiny_model.h"
 
 namespace keelson {
 namespace {

@@ -13,10 +13,10 @@
 #include "core/checkpoint/bundle_reader.h"
 #include "core/config/train_config.h"
 #include "core/model/model_spec.h"
-#include "evaluator/evaluator_testing.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "testing/tiny_model.h"
 
 namespace keelson {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/device/device_factory.h"
-#include "evaluator/evaluator_testing.h"
 #include "gtest/gtest.h"
+#include "testing/tiny_model.h"
 
 namespace keelson {
 namespace {

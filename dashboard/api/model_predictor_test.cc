@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "evaluator/evaluator_testing.h"
+#include "testing/tiny_model.h"
 
 namespace keelson {
 namespace {

@@ -13,9 +13,9 @@
 #include "core/model/model_spec.h"
 #include "dashboard/api/api.h"
 #include "evaluator/evaluation_outputs.h"
-#include "evaluator/evaluator_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "testing/tiny_model.h"
 
 namespace keelson {
 namespace {

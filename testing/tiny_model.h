@@ -1,6 +1,6 @@
 // A job's model directory for tests: a tiny model, records to score it on, snapshots of it.
-#ifndef KEELSON_EVALUATOR_EVALUATOR_TESTING_H_
-#define KEELSON_EVALUATOR_EVALUATOR_TESTING_H_
+#ifndef KEELSON_TESTING_TINY_MODEL_H_
+#define KEELSON_TESTING_TINY_MODEL_H_
 
 #include <google/protobuf/text_format.h>
 
@@ -146,4 +146,4 @@ class FailingFileSystem : public FileSystem {
 
 }  // namespace keelson
 
-#endif  // KEELSON_EVALUATOR_EVALUATOR_TESTING_H_
+#endif  // KEELSON_TESTING_TINY_MODEL_H_
