@@ -109,7 +109,8 @@ build() {
   local log=build/$1-build.log settings=()
   mkdir -p build
   if [[ ${CI:-} == true ]]; then
-    settings=(-DCMAKE_CUDA_ARCHITECTURES=80-real)  # Nobody takes these programs to a GPU.
+    # Nobody takes these programs to a GPU.
+    settings=(-DCMAKE_CUDA_ARCHITECTURES=80-real -DCMAKE_COMPILE_WARNING_AS_ERROR=ON)
   fi
   if ! cmake --preset "$1" "${settings[@]}" > "$log" 2>&1; then
     cat "$log"
