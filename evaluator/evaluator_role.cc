@@ -7,7 +7,7 @@
 #include "core/base/status_macros.h"
 #include "core/config/train_config.h"
 #include "core/data/open_datasets.h"
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 #include "core/model/model_spec.h"
 #include "dashboard/job_dashboard.h"
 #include "evaluator/evaluator.h"

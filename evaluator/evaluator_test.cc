@@ -18,7 +18,7 @@
 #include "core/base/mutex.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/client/services/chief_service_testing.h"
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

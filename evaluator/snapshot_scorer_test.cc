@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 #include "gtest/gtest.h"
 #include "testing/tiny_model.h"
 

@@ -15,7 +15,7 @@
 #include "core/client/services/grpc_chief_service.h"
 #include "core/client/services/grpc_parameter_service.h"
 #include "core/data/open_datasets.h"
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 #include "core/device/precision.h"
 #include "core/model/model_spec.h"
 

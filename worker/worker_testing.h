@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 #include "core/model/model_spec.h"
 #include "gtest/gtest.h"
 #include "worker/fake_chief.h"

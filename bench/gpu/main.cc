@@ -26,7 +26,7 @@
 #include "core/base/exit_code.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 
 namespace keelson::bench {
 namespace {

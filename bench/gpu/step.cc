@@ -19,7 +19,7 @@
 #include "core/base/stop_signal.h"
 #include "core/client/grpc_parameter_client.h"
 #include "core/client/plan/wire_plan.h"
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 #include "core/model/model.h"
 
 namespace keelson::bench {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 #include "gtest/gtest.h"
 
 namespace keelson::bench {

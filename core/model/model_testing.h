@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 #include "core/model/model.h"
 #include "testing/device/delayed_device_testing.h"
 

@@ -8,7 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_reader.h"
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 #include "core/scoring/probabilities.h"
 
 namespace keelson {

@@ -17,7 +17,7 @@
 #include "core/checkpoint/bundle_reader.h"
 #include "core/config/config_flags.h"
 #include "core/data/open_datasets.h"
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 #include "core/model/model.h"
 #include "gtest/gtest.h"
 #include "tests/support/job.h"

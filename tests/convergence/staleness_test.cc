@@ -12,7 +12,7 @@
 #include "core/config/config_flags.h"
 #include "core/data/open_datasets.h"
 #include "core/data/record_order.h"
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 #include "core/model/model.h"
 #include "gtest/gtest.h"
 #include "ps_server/service/parameter_handler.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/device/cuda_emulation/emulation.h"

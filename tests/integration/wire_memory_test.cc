@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 #include "gtest/gtest.h"
 #include "testing/device/device_testing.h"
 #include "tests/support/local_cluster.h"

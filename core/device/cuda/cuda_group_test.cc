@@ -2,8 +2,8 @@
 #include <nccl.h>
 
 #include "absl/strings/str_cat.h"
-#include "core/device/device_factory.h"
 #include "core/device/device_group.h"
+#include "core/device/factory/device_factory.h"
 #include "testing/device/emulated_gpu_testing.h"
 
 namespace keelson {

@@ -1,6 +1,6 @@
 // Makes the devices that a flag names.
-#ifndef KEELSON_CORE_DEVICE_DEVICE_FACTORY_H_
-#define KEELSON_CORE_DEVICE_DEVICE_FACTORY_H_
+#ifndef KEELSON_CORE_DEVICE_FACTORY_DEVICE_FACTORY_H_
+#define KEELSON_CORE_DEVICE_FACTORY_DEVICE_FACTORY_H_
 
 #include <memory>
 
@@ -34,4 +34,4 @@ absl::StatusOr<std::unique_ptr<DeviceGroup>> CreateDevices(absl::string_view nam
 
 }  // namespace keelson
 
-#endif  // KEELSON_CORE_DEVICE_DEVICE_FACTORY_H_
+#endif  // KEELSON_CORE_DEVICE_FACTORY_DEVICE_FACTORY_H_

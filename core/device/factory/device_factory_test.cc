@@ -1,4 +1,4 @@
-#include "core/device/device_factory.h"
+#include "core/device/factory/device_factory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
