@@ -16,7 +16,7 @@
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/element_conversion.h"
 #include "core/config/config_flags.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 
 namespace keelson {
 namespace {

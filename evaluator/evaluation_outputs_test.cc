@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/file.h"
 #include "core/checkpoint/snapshot_lease.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 #include "core/summary/tf_record.h"
 #include "dashboard/runs/evaluations.h"
 #include "evaluator/report_file.h"

@@ -10,7 +10,7 @@
 #include "core/base/status_macros.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/config/train_config.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 #include "evaluator/early_stopping.h"
 
 namespace keelson {

@@ -8,7 +8,7 @@
 #include "core/config/train_config.h"
 #include "core/data/open_datasets.h"
 #include "core/device/factory/device_factory.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 #include "dashboard/job_dashboard.h"
 #include "evaluator/evaluator.h"
 #include "evaluator/evaluator_metrics.h"

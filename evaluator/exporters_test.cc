@@ -12,7 +12,7 @@
 #include "core/base/file.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/config/train_config.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"

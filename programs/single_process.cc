@@ -7,7 +7,7 @@
 #include "chief/lifecycle/chief_metrics.h"
 #include "core/base/status_macros.h"
 #include "core/client/sharded_parameter_client.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 #include "dashboard/assets.h"
 #include "evaluator/evaluator_role.h"
 #include "ps_server/service/parameter_handler.h"

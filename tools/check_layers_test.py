@@ -86,7 +86,7 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_sub_folders_belong_to_their_folder(self):
         self.assert_clean("core/device/cpu/a.cc", '#include "core/device/device.h"\n')
-        self.assertEqual(len(self.check("core/device/cpu/a.cc", '#include "core/model/layer.h"\n')), 1)
+        self.assertEqual(len(self.check("core/device/cpu/a.cc", '#include "core/model/layers/layer.h"\n')), 1)
 
     def test_neighbours_in_one_direction_only(self):
         self.write("core/checkpoint/a.h", '#include "core/cluster/b.h"\n')

@@ -17,7 +17,7 @@
 #include "core/data/open_datasets.h"
 #include "core/device/factory/device_factory.h"
 #include "core/device/precision.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 
 namespace keelson {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/device/factory/device_factory.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 #include "gtest/gtest.h"
 #include "worker/fake_chief.h"
 #include "worker/worker.h"

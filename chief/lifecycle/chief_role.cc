@@ -14,7 +14,7 @@
 #include "core/base/status_macros.h"
 #include "core/client/services/grpc_parameter_service.h"
 #include "core/data/open_datasets.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 #include "core/rpc/health_service.h"
 #include "core/rpc/server.h"
 

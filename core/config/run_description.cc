@@ -9,8 +9,8 @@
 #include "absl/strings/str_replace.h"
 #include "core/base/status_macros.h"
 #include "core/cluster/consistency.h"
-#include "core/model/metrics.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/metrics.h"
+#include "core/model/spec/model_spec.h"
 
 namespace keelson {
 namespace {

@@ -9,8 +9,8 @@
 #include "core/base/status_macros.h"
 #include "core/cluster/consistency.h"
 #include "core/cluster/transfer_formats.h"
-#include "core/model/metrics.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/metrics.h"
+#include "core/model/spec/model_spec.h"
 
 namespace keelson {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "core/model/batch.h"
+#include "core/model/spec/batch.h"
 #include "core/tensor/shape.h"
 
 namespace keelson {

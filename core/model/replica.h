@@ -12,8 +12,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/device/device.h"
-#include "core/model/layer.h"
-#include "core/model/model_spec.h"
+#include "core/model/layers/layer.h"
+#include "core/model/spec/model_spec.h"
 
 namespace keelson {
 

@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "core/device/device.h"
-#include "core/model/model_spec.h"
 #include "core/model/replica.h"
+#include "core/model/spec/model_spec.h"
 #include "core/wire/wire_layout.h"
 
 namespace keelson {

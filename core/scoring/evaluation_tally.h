@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/model/batch.h"
-#include "core/model/metrics.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/batch.h"
+#include "core/model/spec/metrics.h"
+#include "core/model/spec/model_spec.h"
 #include "core/scoring/binary_ranking.h"
 #include "core/scoring/calibration.h"
 #include "core/scoring/class_counts.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {

@@ -10,7 +10,7 @@
 #include "chief/reporting/run_files.h"
 #include "core/cluster/placement.h"
 #include "core/device/factory/device_factory.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 #include "dashboard/api/api.h"
 #include "evaluator/evaluation_outputs.h"
 #include "gmock/gmock.h"

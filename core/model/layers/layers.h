@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/device/geometry.h"
-#include "core/model/layer.h"
+#include "core/model/layers/layer.h"
 
 namespace keelson {
 

@@ -1,4 +1,4 @@
-#include "core/model/batch.h"
+#include "core/model/spec/batch.h"
 
 #include <cmath>
 #include <string>

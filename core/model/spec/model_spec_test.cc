@@ -1,4 +1,4 @@
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>

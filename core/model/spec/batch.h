@@ -1,9 +1,9 @@
 // A batch of examples as the model takes it.
-#ifndef KEELSON_CORE_MODEL_BATCH_H_
-#define KEELSON_CORE_MODEL_BATCH_H_
+#ifndef KEELSON_CORE_MODEL_SPEC_BATCH_H_
+#define KEELSON_CORE_MODEL_SPEC_BATCH_H_
 
 #include "absl/status/status.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 #include "core/tensor/tensor.h"
 
 namespace keelson {
@@ -23,4 +23,4 @@ absl::Status CheckFeatures(const ModelSpec& spec, const Tensor& features);
 
 }  // namespace keelson
 
-#endif  // KEELSON_CORE_MODEL_BATCH_H_
+#endif  // KEELSON_CORE_MODEL_SPEC_BATCH_H_

@@ -1,7 +1,7 @@
 // What a model configuration means: its layers with their shapes, and its variables. Shape
 // inference only: no device, no values.
-#ifndef KEELSON_CORE_MODEL_MODEL_SPEC_H_
-#define KEELSON_CORE_MODEL_MODEL_SPEC_H_
+#ifndef KEELSON_CORE_MODEL_SPEC_MODEL_SPEC_H_
+#define KEELSON_CORE_MODEL_SPEC_MODEL_SPEC_H_
 
 #include <cstdint>
 #include <string>
@@ -89,4 +89,4 @@ absl::StatusOr<ModelSpec> InferModelSpec(const v1::ModelConfig& config);
 
 }  // namespace keelson
 
-#endif  // KEELSON_CORE_MODEL_MODEL_SPEC_H_
+#endif  // KEELSON_CORE_MODEL_SPEC_MODEL_SPEC_H_

@@ -1,6 +1,6 @@
 // One step of a model's forward and backward pass.
-#ifndef KEELSON_CORE_MODEL_LAYER_H_
-#define KEELSON_CORE_MODEL_LAYER_H_
+#ifndef KEELSON_CORE_MODEL_LAYERS_LAYER_H_
+#define KEELSON_CORE_MODEL_LAYERS_LAYER_H_
 
 #include <cstdint>
 #include <memory>
@@ -8,7 +8,7 @@
 
 #include "absl/types/span.h"
 #include "core/device/device.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 
 namespace keelson {
 
@@ -61,4 +61,4 @@ std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, int index,
 
 }  // namespace keelson
 
-#endif  // KEELSON_CORE_MODEL_LAYER_H_
+#endif  // KEELSON_CORE_MODEL_LAYERS_LAYER_H_

@@ -1,7 +1,7 @@
 // Which metrics an evaluation has, and those that count examples, as sums that can be added over
 // batches. core/scoring computes the others.
-#ifndef KEELSON_CORE_MODEL_METRICS_H_
-#define KEELSON_CORE_MODEL_METRICS_H_
+#ifndef KEELSON_CORE_MODEL_SPEC_METRICS_H_
+#define KEELSON_CORE_MODEL_SPEC_METRICS_H_
 
 #include <cstdint>
 #include <map>
@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
@@ -67,4 +67,4 @@ std::map<std::string, double> MetricValues(const EvaluationSums& sums,
 
 }  // namespace keelson
 
-#endif  // KEELSON_CORE_MODEL_METRICS_H_
+#endif  // KEELSON_CORE_MODEL_SPEC_METRICS_H_

@@ -1,4 +1,4 @@
-#include "core/model/model_spec.h"
+#include "core/model/spec/model_spec.h"
 
 #include <algorithm>
 #include <cmath>

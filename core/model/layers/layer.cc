@@ -1,4 +1,4 @@
-#include "core/model/layer.h"
+#include "core/model/layers/layer.h"
 
 #include "core/model/layers/layers.h"
 

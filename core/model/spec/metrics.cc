@@ -1,4 +1,4 @@
-#include "core/model/metrics.h"
+#include "core/model/spec/metrics.h"
 
 #include <algorithm>
 
