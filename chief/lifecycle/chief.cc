@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "chief/lifecycle/save_schedule.h"
-#include "chief/servers/trouble_log.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/base/trouble_log.h"
 #include "core/config/train_config.h"
 
 namespace keelson {

@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "chief/servers/server_group.h"
-#include "chief/servers/trouble_log.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "core/base/trouble_log.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "keelson/v1/checkpoint.pb.h"
 

@@ -1,6 +1,6 @@
 // Says that something goes wrong again and again, without filling the log.
-#ifndef KEELSON_CHIEF_SERVERS_TROUBLE_LOG_H_
-#define KEELSON_CHIEF_SERVERS_TROUBLE_LOG_H_
+#ifndef KEELSON_CORE_BASE_TROUBLE_LOG_H_
+#define KEELSON_CORE_BASE_TROUBLE_LOG_H_
 
 #include <string>
 
@@ -32,4 +32,4 @@ class TroubleLog {
 
 }  // namespace keelson
 
-#endif  // KEELSON_CHIEF_SERVERS_TROUBLE_LOG_H_
+#endif  // KEELSON_CORE_BASE_TROUBLE_LOG_H_

@@ -1,4 +1,4 @@
-#include "chief/servers/trouble_log.h"
+#include "core/base/trouble_log.h"
 
 #include "core/base/log.h"
 
