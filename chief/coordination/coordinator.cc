@@ -1,3 +1,8 @@
+// One lock guards membership, ledger, rounds and loss curve, because most decisions span them: when
+// a membership ends, for example, its work may be handed on only after the servers refuse its
+// pushes. The lock is never held across a call to a server. What needs one (retiring memberships,
+// committing a round, persisting the state) is taken out under the lock (TakeRetired, WaitForRound,
+// Memory), done by a thread of the chief, and reported back (HandOn, RoundCommitted, NoteStored).
 #include "chief/coordination/coordinator.h"
 
 #include <algorithm>
@@ -14,7 +19,8 @@ namespace {
 
 constexpr absl::Duration kLongestWait = absl::Milliseconds(100);
 
-// Seconds since 2020: attempts of a later chief are greater than those of an earlier one.
+// The first attempt number is the seconds since 2020, so a later chief's attempts are greater than
+// those of an earlier one.
 uint32_t FirstAttempt(const Clock* clock) {
   const absl::Duration since = clock->Now() - absl::FromUnixSeconds(1'577'836'800);
   return static_cast<uint32_t>(
@@ -117,7 +123,7 @@ absl::Status Coordinator::AcceptReport(Task task, uint64_t incarnation,
   if (!work_.has_value()) return absl::OkStatus();
   for (const WorkerReport::LeaseProgress& lease : report.leases) {
     const absl::Status status = work_->Complete(incarnation, lease.lease_id, lease.completed);
-    // A lease that was taken back: its steps belong to others now.
+    // kAborted: the lease was taken back, and its steps belong to other workers now.
     if (!status.ok() && status.code() != absl::StatusCode::kAborted) return status;
   }
   for (const WorkerReport::StepLoss& loss : report.losses) losses_->Add(loss.step, loss.loss);
@@ -139,7 +145,7 @@ absl::StatusOr<std::optional<WorkLease>> Coordinator::AcquireWork(Task task, uin
   requests_[incarnation].newest = std::max(requests_[incarnation].newest, sequence);
   const absl::Duration until = clock_->Monotonic() + max_wait;
   while (true) {
-    // Its membership may end while it waits, and what is known of its requests with it.
+    // The membership may end during the wait, and the entry in `requests_` goes with it.
     RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
     Requests& requests = requests_[incarnation];
     if (sequence < requests.newest) return std::nullopt;
@@ -181,10 +187,11 @@ int64_t Coordinator::TicketsFor(uint64_t incarnation) {
     const double wanted = absl::ToDoubleSeconds(options_.work_per_lease);
     tickets = static_cast<int64_t>(static_cast<double>(pace->second.tickets) * wanted /
                                    std::max(took, 1e-3));
-    // At most a doubling: the batcher asks ahead, so the first times measured are too short.
+    // A lease grows at most twofold: the batcher asks ahead, so the first measured times are too
+    // short.
     tickets = std::min(tickets, pace->second.tickets * 2);
   }
-  // Towards the end in small portions, so that all finish together.
+  // Leases get smaller towards the end, so that all workers finish together.
   const auto workers = static_cast<int64_t>(std::max<size_t>(1, paces_.size()));
   const WorkLedger& ledger = work_->ledger();
   const int64_t left = ledger.options().max_steps - ledger.completed_steps();
@@ -326,7 +333,7 @@ void Coordinator::NoticeEnds() {
 
 bool Coordinator::Trained() const {
   if (!work_.has_value() || !work_->Done()) return false;
-  // Those that are expected back may hold steps of which these books know nothing.
+  // Workers that are expected back may hold steps that this ledger does not know of.
   return work_->ledger().Done() || !membership_.AnyAway(Role::kWorker);
 }
 

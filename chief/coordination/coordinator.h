@@ -1,5 +1,5 @@
-// The state of the job: who takes part, what work is out, how far training is. The one place that
-// decides; knows neither messages nor transport.
+// The state of the job: who takes part, which work is leased, how far training is. All decisions
+// are made here, without messages or transport.
 #ifndef KEELSON_CHIEF_COORDINATION_COORDINATOR_H_
 #define KEELSON_CHIEF_COORDINATION_COORDINATOR_H_
 
@@ -28,7 +28,7 @@ namespace keelson {
 // See JobPhase in chief_service.proto.
 enum class JobPhase { kWaitingForServers, kTraining, kFinishing, kEvaluating, kDone, kFailed };
 
-// Where the variables live.
+// The place of every variable: its shard and the shards' addresses.
 struct ModelLocation {
   Placement placement;
   std::vector<std::string> ps_addresses;  // by shard
@@ -39,20 +39,20 @@ class Coordinator {
  public:
   struct Options {
     uint64_t config_hash = 0;
-    // A member that has not been heard of for so long is lost.
+    // A member that has sent no heartbeat for this long is lost.
     absl::Duration lease = absl::Seconds(10);
     // Work is leased for about this long at the worker's newest speed.
     absl::Duration work_per_lease = absl::Milliseconds(500);
     int64_t max_tickets_per_lease = 64;
     // Steps between two points of the loss curve.
     int64_t loss_interval = 100;
-    // A new process of a task may replace one that has not been heard of for so long.
+    // A new process of a task may replace one that has sent nothing for this long.
     absl::Duration takeover_after = absl::Seconds(1);
     // As configured (TrainConfig.consistency.mode).
     ConsistencyMode mode = {};
   };
 
-  // Over the newest reporting interval.
+  // Means and rates over the newest reporting interval.
   using Figures = TrainingFigures;
 
   struct Status {
@@ -69,7 +69,7 @@ class Coordinator {
     // Sums since the start of this process, in all and of each worker.
     WorkerReport totals;
     std::map<Task, WorkerReport> workers;
-    // The mode in force, and the one that waits for the steps under way.
+    // The mode in force, and the next one, which waits until the steps under way are done.
     ConsistencyMode mode = {};
     std::optional<ConsistencyMode> next_mode;
     Figures newest;
@@ -89,12 +89,12 @@ class Coordinator {
 
   Coordinator(const Options& options, const Clock* clock);
 
-  // ---- What members ask for.
+  // ---- Calls of members.
 
-  // Joins, or joins again with what the caller still holds, also of a predecessor's leases. Returns
-  // which of these leases are still the caller's.
+  // Joins, or joins again with the leases that the caller still holds (also those that a
+  // predecessor granted). Returns which of these leases are still the caller's.
   // FAILED_PRECONDITION: another configuration. ALREADY_EXISTS, ABORTED: see Membership.
-  // UNAVAILABLE: it is not known yet how the job goes on, and with it what becomes of `held`.
+  // UNAVAILABLE: the chief has not yet decided how the job goes on, and so what becomes of `held`.
   absl::StatusOr<std::vector<uint64_t>> Register(Task task, uint64_t incarnation,
                                                  uint64_t config_hash, std::string peer,
                                                  absl::Span<const HeldLease> held = {},
@@ -108,10 +108,11 @@ class Coordinator {
   // ABORTED: not a member; see Membership.
   absl::Status Heartbeat(Task task, uint64_t incarnation, const WorkerReport& report);
 
-  // Nothing: no work within `max_wait`, or none left; see phase(). ABORTED as in Heartbeat.
-  // A `sequence` that is not 0 rises with each new request of an incarnation. A request that comes
-  // again gets the lease that the first one was granted, and its sums are not counted again; one
-  // that has been overtaken by a newer gets nothing. So no work is leased to nobody.
+  // Returns nothing when there was no work within `max_wait`, or none is left; see phase(). ABORTED
+  // as in Heartbeat. A `sequence` that is not 0 rises with each new request of an incarnation. A
+  // request that comes again gets the lease that the first one was granted, and its sums are not
+  // counted again; one that a newer request has overtaken gets nothing. So no lease is granted that
+  // nobody receives.
   absl::StatusOr<std::optional<WorkLease>> AcquireWork(Task task, uint64_t incarnation,
                                                        const WorkerReport& report,
                                                        absl::Duration max_wait,
@@ -131,56 +132,57 @@ class Coordinator {
 
   void AcknowledgeEvaluation(int64_t step, const std::map<std::string, double>& metrics);
 
-  // ---- What the chief does.
+  // ---- Calls of the chief.
 
-  // Begins to hand out work. The mode is the ledger's, if its books are of this configuration and
-  // name one, else the configured one.
+  // Begins to hand out work. The mode is the ledger's, if its state was written with this
+  // configuration and names one; otherwise it is the configured one.
   void StartTraining(ModelLocation model, WorkLedger ledger);
 
-  // Goes on where a predecessor was. `ledger` has its books (WorkLedger::FromMemory; FromState
-  // where a snapshot is newer than every memory). The memory's members are expected back with their
-  // leases; nothing is handed out until each has registered or is lost. What else the memory has is
-  // taken over: retired memberships, the newest snapshot, the newest evaluation.
-  // Call RaiseAttempt and NoteCommittedRounds before it.
+  // Continues where a predecessor was. `ledger` was restored from the job state persisted at the
+  // servers (WorkLedger::FromMemory), or from a snapshot that is newer than it (FromState).
+  // `memory` is that persisted state: its members are expected back with their leases, and nothing
+  // is handed out until each has registered or is lost. Its retired memberships, newest snapshot
+  // and newest evaluation are taken over. Call RaiseAttempt and NoteCommittedRounds before it.
   void Resume(ModelLocation model, WorkLedger ledger, const v1::ChiefMemory& memory);
 
-  // A predecessor's rounds are known to have come as far as this attempt
-  // (ShardStatus.open_attempt): the attempts from here on are far greater, so that none comes again
-  // which nobody has heard of. Where nothing is known they begin with the seconds since 2020.
+  // A predecessor's rounds have reached at least this attempt (ShardStatus.open_attempt). Later
+  // attempts are far greater, so that none is used twice, not even one that no server has seen.
+  // Without this call attempts begin with the seconds since 2020.
   void RaiseAttempt(uint32_t at_least);
 
-  // The newest round that a server has committed (ShardStatus.committed_round). The memory may be
-  // older; rounds up to this one are done. Servers that hold the round's pushes without having
-  // committed it (open_round is it) are to be told to (CommitRound with the mode's
-  // replicas_to_aggregate) before training goes on.
+  // The newest round that a server has committed (ShardStatus.committed_round). The persisted job
+  // state may be older; rounds up to this one are done. Before training goes on, the caller must
+  // commit the round (CommitRound with the mode's replicas_to_aggregate) at every server that holds
+  // its pushes uncommitted (whose open_round it is).
   void NoteCommittedRounds(int64_t newest);
 
-  // What to leave at the servers, with version `job.book_version`. Before training: nothing but
-  // members.
+  // The job state to persist at the servers, with version `job.book_version`. Before training it
+  // has the members only.
   v1::ChiefMemory Memory() const;
-  // The servers hold the memory of this version.
+  // The servers hold the persisted job state of this version.
   void NoteStored(uint64_t version);
-  // Something happened that a successor must not miss (a member joined, the mode was changed) and
-  // is in no stored memory (NoteStored): store one at once.
+  // True: something that a successor must know (a member joined, the mode was changed) is not yet
+  // persisted at the servers (NoteStored), so that the state should be stored at once.
   bool MemoryUrgent() const;
-  // Waits until the servers hold what a successor must not miss. False: not within `longest`, of
-  // real time.
+  // Waits until the servers hold all that a successor must know. False: that took longer than
+  // `longest` (real time).
   bool WaitUntilStored(absl::Duration longest);
 
-  // Memberships that ended since the last call, each once. The servers are to refuse their pushes
-  // from then on; then HandOn gives their work to others, and not before.
+  // Memberships that ended since the last call, each once. The caller has the servers refuse their
+  // pushes; only then may HandOn give their work to others.
   std::vector<uint64_t> TakeRetired();
   void HandOn(absl::Span<const uint64_t> incarnations);
-  // All memberships that are over, for a server that was restarted; also those of a predecessor.
+  // All memberships that are over, including those of a predecessor's time; for a server that was
+  // restarted.
   std::vector<uint64_t> AllRetired() const;
 
   // Synchronous mode: a round whose pushes are all at the servers, to be committed there. The same
   // one is returned until it is reported as committed or failed, so pause before trying it again.
-  // Nothing: there is none within `max_wait`, or until `stop` (may be null), which is
-  // looked at as by WaitForSteps.
+  // Returns nothing when there is none within `max_wait`, or when `stop` (may be null) is raised,
+  // which is checked as by WaitForSteps.
   std::optional<Round> WaitForRound(absl::Duration max_wait, const StopSignal* stop = nullptr);
-  // At least one server has applied it; one that could not was restarted, and lacks it as it lacks
-  // all since its snapshot. Counts the step.
+  // At least one server has applied the round, and its step counts. A server that could not was
+  // restarted and lacks this step like all others since its snapshot.
   void RoundCommitted(const Round& round);
   // No server has applied it, and one cannot: its pushes are asked for again as a new attempt.
   void RoundFailed(const Round& round);
@@ -188,21 +190,21 @@ class Coordinator {
   // Takes effect when the steps under way are done; between async and bounded staleness at once.
   // FAILED_PRECONDITION: the job does not train.
   absl::Status SetMode(const ConsistencyMode& mode);
-  // The one in force.
+  // The mode in force.
   ConsistencyMode mode() const;
 
   void SetPhase(JobPhase phase);
   void SetSnapshotStep(int64_t step);
   void SetFigures(const Figures& newest);
-  // Ends the job for everybody with this reason.
+  // Ends the job for all members with this reason.
   void Fail(const absl::Status& error);
 
   // Loses the members whose lease has passed. Their work stays theirs until HandOn.
   void ExpireLeases();
 
-  // Waits until `step` steps are completed, or training is over, or a loss is reported that is not
-  // finite, or `until` on the clock's monotonic time, or `stop`; looks at `stop` and the clock at
-  // least every 100 ms of real time. Returns completed steps. Call after StartTraining.
+  // Waits until `step` steps are completed, training is over, a loss is reported that is not
+  // finite, the clock's monotonic time reaches `until`, or `stop` is raised. Checks `stop` and the
+  // clock at least every 100 ms of real time. Returns completed steps. Call after StartTraining.
   int64_t WaitForSteps(int64_t step, absl::Duration until, const StopSignal& stop);
 
   // Waits for an acknowledgement of `step`. False: not within `timeout`, or `stop` was raised.
@@ -211,14 +213,14 @@ class Coordinator {
   // Waits until no member is alive. False: not within `timeout`.
   bool WaitUntilAlone(absl::Duration timeout);
 
-  // The next point of the loss curve; nothing: not yet. See LossCurve.
+  // The next point of the loss curve, or nothing while it is not complete. See LossCurve.
   std::optional<LossCurve::Point> TakeLossPoint();
   std::optional<LossCurve::Point> TakeLastLossPoint();
 
-  // For a snapshot: the books of the work, with the configuration's hash and the mode.
+  // The ledger's state for a snapshot, with the configuration's hash and the mode.
   v1::JobState LedgerState() const;
 
-  // ---- What anyone may look at.
+  // ---- Queries.
 
   Status GetStatus() const;
   JobPhase phase() const;
@@ -227,12 +229,12 @@ class Coordinator {
   absl::Duration lease() const { return options_.lease; }
 
  private:
-  // How fast a worker has been, for the size of its next lease.
+  // The size and time of a worker's newest lease, from which the size of its next one follows.
   struct Pace {
     absl::Duration granted_at;
     int64_t tickets = 0;
   };
-  // What an incarnation has asked for: its newest request, and the lease that answered `granted`.
+  // The newest request of an incarnation, and the lease that answered request `granted`.
   struct Requests {
     uint64_t newest = 0;
     uint64_t granted = 0;
@@ -241,7 +243,7 @@ class Coordinator {
 
   absl::Status AcceptReport(Task task, uint64_t incarnation, const WorkerReport& report)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // What `held` and the books say of each other; returns the leases that are the member's.
+  // Reconciles `held` with the ledger; returns the leases that remain the member's.
   std::vector<uint64_t> ClaimLeases(Task task, uint64_t incarnation,
                                     absl::Span<const HeldLease> held)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -249,18 +251,19 @@ class Coordinator {
   int64_t TicketsFor(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Follows up on memberships that are over.
   void NoticeEnds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The steps, with the rest of the status that comes from the books.
+  // Fills in the steps and the other fields that come from the ledger.
   void FillWork(Status* status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RaiseAttemptBeyond(uint32_t known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void BeginTraining(ModelLocation model, WorkLedger ledger) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   ConsistencyMode ModeOf(const v1::JobState& origin) const;
-  // The books' reason to end training, if they are of this configuration.
+  // The reason to end training in a predecessor's state, if that was written with this
+  // configuration.
   std::string EndReasonOf(const v1::JobState& origin) const;
-  // A successor must not miss what has just changed.
+  // Requests that the job state be persisted: a successor must know what has just changed.
   void RequestMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Trained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool EveryoneLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // One wait of at most 100 ms, and not beyond `until`.
+  // Waits for a change once, for at most 100 ms and not beyond `until`.
   void WaitBriefly(absl::Duration until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
@@ -270,15 +273,15 @@ class Coordinator {
   CondVar changed_;
   Membership membership_ ABSL_GUARDED_BY(mu_);
   std::optional<ModelLocation> model_ ABSL_GUARDED_BY(mu_);
-  // From the start of training on.
+  // Set when training starts.
   std::optional<WorkDispatcher> work_ ABSL_GUARDED_BY(mu_);
   std::optional<LossCurve> losses_ ABSL_GUARDED_BY(mu_);
-  // By incarnation, of members.
+  // Of each member, by incarnation.
   std::map<uint64_t, Pace> paces_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, Requests> requests_ ABSL_GUARDED_BY(mu_);
-  // Memberships that are over and were not told by TakeRetired.
+  // Memberships that are over and were not yet returned by TakeRetired.
   std::vector<uint64_t> newly_retired_ ABSL_GUARDED_BY(mu_);
-  // Training goes on where a predecessor was.
+  // True: training continues where a predecessor was.
   bool resumed_ ABSL_GUARDED_BY(mu_) = false;
   uint32_t first_attempt_ ABSL_GUARDED_BY(mu_);
   int64_t committed_rounds_ ABSL_GUARDED_BY(mu_) = -1;

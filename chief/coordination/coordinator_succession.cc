@@ -1,4 +1,5 @@
-// What outlives a chief: its memory, and who may work on once it is followed by another.
+// Succession of chiefs: the job state that is persisted at the servers, and how the next chief
+// takes the members and leases over from it.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -10,7 +11,8 @@
 namespace keelson {
 namespace {
 
-// More than a chief may have had beyond those that are in its memory or at a server.
+// More attempts than a chief can have begun beyond those that it persisted or that a server has
+// seen.
 constexpr uint32_t kUnheardOfAttempts = 1000;
 
 void FillMember(const Member& member, v1::ChiefMemory::Member* out) {
@@ -31,14 +33,14 @@ void Coordinator::Resume(ModelLocation model, WorkLedger ledger, const v1::Chief
   membership_.Retire(std::vector<uint64_t>(retired.begin(), retired.end()));
   std::set<uint64_t> members;
   for (const v1::ChiefMemory::Member& entry : memory.members()) {
-    // A task that is none of this job's is nobody to wait for.
+    // There is no waiting for a task that is not part of this job.
     const absl::StatusOr<Task> task = TaskFromProto(entry.task());
     if (!task.ok()) continue;
     members.insert(entry.incarnation());
     membership_.Expect({*task, entry.incarnation(), entry.peer(), Member::kAway,
                         absl::ZeroDuration(), entry.restarts(), absl::Time(), entry.device()});
   }
-  // Whose membership was over, but whose work was not handed on.
+  // The membership of this lease's worker was over, but its work was not handed on.
   for (const v1::ChiefMemory::Lease& lease : memory.leases()) {
     if (members.insert(lease.worker()).second) newly_retired_.push_back(lease.worker());
   }
@@ -48,8 +50,8 @@ void Coordinator::Resume(ModelLocation model, WorkLedger ledger, const v1::Chief
   BeginTraining(std::move(model), std::move(ledger));
   work_->NoteCommittedRounds(committed_rounds_, /*same_mode=*/!memory.mode_pending());
   NoticeEnds();
-  // Those that registered before this was known hold nothing: what they had, they would have
-  // claimed.
+  // Members that registered before this call hold no leases; otherwise they would have claimed
+  // them.
   for (const Member& member : membership_.Members()) {
     if (member.state == Member::kAlive) ClaimLeases(member.task, member.incarnation, {});
   }

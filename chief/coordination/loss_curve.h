@@ -1,5 +1,5 @@
-// The training loss over steps: means over fixed intervals, whoever computed the steps and in
-// whatever order they are reported.
+// The training loss over steps: means over fixed intervals. They do not depend on which workers
+// computed the steps or on the order of the reports.
 #ifndef KEELSON_CHIEF_COORDINATION_LOSS_CURVE_H_
 #define KEELSON_CHIEF_COORDINATION_LOSS_CURVE_H_
 
@@ -27,11 +27,11 @@ class LossCurve {
   void Add(int64_t step, double loss);
 
   // The next interval of which every step was reported, or that ends at or below `done_below`: all
-  // steps below that are done, those of a predecessor's time without a report here. Nothing: not
-  // yet.
+  // steps below that are done, although those of a predecessor's time are not reported here.
+  // Returns nothing while there is no such interval.
   std::optional<Point> TakeComplete(int64_t done_below = 0);
 
-  // What has been reported of the interval after the last complete one; for the end of a job.
+  // The mean of what was reported after the last complete interval; for the end of a job.
   std::optional<Point> TakeRest();
 
  private:

@@ -8,11 +8,11 @@
 //   Expect              │  │ another incarnation             │
 //   ──────► away ───────┘  └─────────────────────► replaced  ┘
 //
-// Away is a member of a chief's predecessor that has not registered here yet; its lease passes, and
-// it is replaced, as if it were alive. A new incarnation of a task takes it at once when the old
-// one's membership is over, and replaces a member that has not been heard of for `takeover_after`,
-// which is less than the lease: a process that was killed is replaced soon, while one whose
-// messages are late keeps its place if nobody claims it.
+// A member of a predecessor is away until it registers here; its lease passes, and it is replaced,
+// as if it were alive. A new incarnation of a task takes it at once when the old one's membership
+// is over, and replaces a member that has sent nothing for `takeover_after`, which is less than the
+// lease. So a process that was killed is replaced soon, while one whose messages are late keeps its
+// place unless another claims it.
 //
 // A pure state machine: no threads, no I/O, time comes from the clock. Not thread-safe. It keeps
 // one member per task, and every retired incarnation.
@@ -55,16 +55,16 @@ absl::string_view MemberStateName(Member::State state);
 
 class Membership {
  public:
-  // A lease lasts until `lease` has passed since the member's last Register or Heartbeat. Whether
-  // it has passed is looked at in ExpireLeases and in the Register of another incarnation: until
-  // then a late Heartbeat still renews it. `clock` outlives this.
+  // A lease lasts until `lease` has passed since the member's last Register or Heartbeat. Only
+  // ExpireLeases and the Register of another incarnation check whether it has passed: until then a
+  // late Heartbeat still renews it. `clock` outlives this.
   Membership(const Clock* clock, absl::Duration lease, absl::Duration takeover_after)
       : clock_(clock), lease_(lease), takeover_after_(takeover_after) {}
 
-  // OK: the task is the caller's; also when repeated.
-  // ALREADY_EXISTS: another incarnation holds the task and was heard of within `takeover_after`;
-  // the text names it. Said to newcomers and to whom it has replaced. ABORTED: this incarnation's
-  // membership is over (the text says how), and its task is free.
+  // OK: the task is the caller's; also when repeated. ALREADY_EXISTS: another incarnation holds the
+  // task and was heard of within `takeover_after`; the text names it. Newcomers get this error, and
+  // so does the incarnation that was replaced. ABORTED: this incarnation's membership is over (the
+  // text says how), and its task is free.
   absl::Status Register(Task task, uint64_t incarnation, std::string peer, std::string device = "");
 
   // Renews the lease. ABORTED: the incarnation has not registered here, or its membership is over;
@@ -74,19 +74,19 @@ class Membership {
   // Ends the membership; repeating it is harmless. ABORTED: unknown, away, lost or replaced.
   absl::Status Leave(Task task, uint64_t incarnation);
 
-  // A predecessor's member: away, its lease begins now. Where the task is taken already, the
-  // incarnation is the same one, or is over: replaced.
+  // Adds a predecessor's member as away; its lease begins now. If the task has been taken already,
+  // its incarnation is either the same one, or is over as replaced.
   void Expect(const Member& member);
-  // Incarnations whose memberships a predecessor saw end. TakeEnded tells only those that have
-  // registered here all the same; they are lost.
+  // Adds incarnations whose memberships ended in a predecessor's time. Those that have registered
+  // here all the same are lost; TakeEnded returns only these.
   void Retire(absl::Span<const uint64_t> incarnations);
   // Ends the membership of this incarnation, if it has one, as lost.
   void Lose(uint64_t incarnation);
 
-  // Ends those whose lease has passed.
+  // Ends the memberships whose lease has passed.
   void ExpireLeases();
 
-  // The memberships that are over since the last call, each once, in order.
+  // The memberships that ended since the last call, each once, in order.
   std::vector<Member> TakeEnded();
 
   // Sorted by task.
@@ -102,12 +102,12 @@ class Membership {
   absl::Duration lease() const { return lease_; }
 
  private:
-  // Present, and silent for so long.
+  // Whether the member is present and has sent nothing for `silence`.
   bool Silent(const Member& member, absl::Duration silence) const;
   void Enter(Member* member, Member::State state);
   void End(Member* member, Member::State how);
   absl::Status RegisterRetired(Task task, uint64_t incarnation, absl::string_view peer) const;
-  // Why a call of this incarnation is refused; OK when it is alive.
+  // The error with which a call of this incarnation is refused; OK when it is alive.
   absl::Status CheckAlive(Task task, uint64_t incarnation) const;
 
   const Clock* const clock_;

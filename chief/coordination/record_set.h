@@ -20,17 +20,18 @@ struct RecordRange {
   friend auto operator<=>(const RecordRange&, const RecordRange&) = default;
 };
 
-// Disjoint ranges in order of epoch and position. Neighbours stay apart: what was added as two
-// batches comes out as two. Not thread-safe.
+// Disjoint ranges in order of epoch and position. Adjacent ranges are not merged: two batches that
+// were added come out as two. Not thread-safe.
 class RecordSet {
  public:
   bool empty() const { return ends_.empty(); }
-  // In records.
+  // The number of records in the set.
   int64_t size() const;
 
-  // False: a part of it is in the set already; nothing is added. An empty range is nothing.
+  // False: a part of the range is in the set already, and nothing is added. Adding an empty range
+  // does nothing.
   bool Add(const RecordRange& range);
-  // What is not in the set is ignored; a range that is cut leaves its rest.
+  // Removes the part of `range` that is in the set; the rest of a range that this cuts stays.
   void Remove(const RecordRange& range);
   // The set holds some of the range.
   bool Intersects(const RecordRange& range) const;

@@ -3,8 +3,8 @@
 // Server", NIPS 2013.
 //
 // A worker's clock counts its completed tickets. With a bound of s, a worker may be granted tickets
-// until it has s + 1 more than the slowest worker has completed: s = 0 is lockstep. Whoever is not
-// asking for work yet (Join) holds nobody up.
+// until it has s + 1 more than the slowest worker has completed: s = 0 is lockstep. A worker that
+// has not yet asked for work (Join) is not waited for.
 //
 // A pure state machine: no threads, no I/O, no time. Not thread-safe.
 #ifndef KEELSON_CHIEF_COORDINATION_STALENESS_BOUND_H_

@@ -12,8 +12,8 @@
 //
 // When enough are staged, the round can be committed. A worker that is lost with an admitted ticket
 // may have sent a part of its gradient: the round is then begun again as a newer attempt, and what
-// was sent for the older one counts nowhere. One that is lost with a staged ticket has done its
-// part.
+// was sent for the older one counts nowhere. A worker that is lost with a staged ticket leaves a
+// complete gradient, which counts.
 //
 // A pure state machine: no threads, no I/O, no time. Not thread-safe.
 #ifndef KEELSON_CHIEF_COORDINATION_SYNC_ROUNDS_H_
@@ -29,7 +29,7 @@ namespace keelson {
 
 class SyncRounds {
  public:
-  // What the servers are to commit: so many pushes per block.
+  // A round to be committed by the servers, with the number of pushes that each block must have.
   struct Round {
     int64_t step = 0;
     uint32_t attempt = 0;
@@ -40,9 +40,10 @@ class SyncRounds {
 
   explicit SyncRounds(int64_t replicas_to_aggregate) : wanted_(replicas_to_aggregate) {}
 
-  // A round with a ticket for each of `batches`, at least replicas_to_aggregate. None is open.
+  // Opens a round with a ticket for each of `batches`, which are at least replicas_to_aggregate. No
+  // round may be open.
   void Open(int64_t step, uint32_t attempt, std::vector<RecordRange> batches);
-  // All tickets are waiting again.
+  // Begins the round again as this attempt: all tickets are waiting.
   void Restart(uint32_t attempt);
   void Close() { tickets_.clear(); }
 
@@ -52,10 +53,10 @@ class SyncRounds {
   int64_t step() const { return step_; }
   uint32_t attempt() const { return attempt_; }
 
-  // A ticket's records, leased to `worker` as `lease_id`. Nothing: all that are wanted are out, or
-  // the worker has its share. As many are wanted as there are workers, within
-  // [replicas_to_aggregate, all]; a worker has more than one only when there are fewer workers than
-  // that.
+  // A ticket's records, leased to `worker` as `lease_id`. Returns nothing when enough tickets are
+  // out, or the worker has its share. As many tickets are wanted as there are workers, clamped to
+  // [replicas_to_aggregate, all]; a worker gets more than one only when there are fewer workers
+  // than that.
   std::optional<RecordRange> Grant(uint64_t worker, uint64_t lease_id, int64_t alive_workers);
 
   // Whether the gradient of this ticket counts; the same when asked again. False for a ticket that
@@ -66,10 +67,10 @@ class SyncRounds {
   // The gradient is at all servers. False: the ticket is not the worker's or was not admitted.
   bool Stage(uint64_t worker, uint64_t lease_id);
 
-  // The worker is lost. False: with it the attempt; Restart.
+  // The worker is lost. False: the attempt is lost with it, and the caller must call Restart.
   bool Lose(uint64_t worker);
 
-  // Nothing: not all that count are staged.
+  // The round to commit, or nothing while too few tickets are staged.
   std::optional<Round> Staged() const;
   // The batches that count.
   std::vector<RecordRange> StagedBatches() const;
@@ -84,7 +85,7 @@ class SyncRounds {
   };
 
   int64_t num_tickets() const { return static_cast<int64_t>(tickets_.size()); }
-  // Tickets that are at least so far.
+  // The number of tickets that have reached at least `state`.
   int64_t Count(State state) const;
   int64_t CountOf(uint64_t worker) const;
   const Ticket* Find(uint64_t worker, uint64_t lease_id) const;

@@ -17,7 +17,7 @@ WorkDispatcher::WorkDispatcher(WorkLedger ledger, const ConsistencyMode& mode,
 
 bool WorkDispatcher::MayGrant() const {
   if (ledger_.Done()) return false;
-  // A round that some work on already is brought to its end.
+  // A round that workers have begun is completed first.
   return (!next_mode_.has_value() && !ends_early()) || (mode_.synchronous() && rounds_.open());
 }
 
@@ -151,7 +151,7 @@ bool WorkDispatcher::Done() const {
 }
 
 void WorkDispatcher::Settle() {
-  // Rounds beyond books that had leases: the memory is older than a change of the mode.
+  // If the ledger had leases beside committed rounds, its state is older than a change of the mode.
   if (!rounds_.open() && !ledger_.AnyLeased()) SkipCommittedRounds(/*batches_known=*/false);
   if (ends_early() || next_mode_.has_value()) DropIdleRound();
   ApplyNextMode();

@@ -1,8 +1,8 @@
-// Who gets which work next, in the job's consistency mode. The ledger keeps the books; the modes
-// are small state machines above it (StalenessBound, SyncRounds).
+// Decides which worker gets which work next, in the job's consistency mode. The ledger (WorkLedger)
+// records the work; the modes are small state machines above it (StalenessBound, SyncRounds).
 //
-// Training may end early: then nothing more is handed out but what a round under way needs, and the
-// work is done with the steps under way.
+// Training may end early: then work is handed out only to complete a round under way, and training
+// is done when the steps under way are.
 //
 // A change of the mode waits until the steps under way are done: nothing else is handed out
 // meanwhile. Between async and bounded staleness there is nothing to wait for.
@@ -26,13 +26,13 @@ namespace keelson {
 
 class WorkDispatcher {
  public:
-  // The attempts of rounds begin with `first_attempt`, at least 1: greater than all that the job
-  // has had, and they only rise.
+  // Attempts of rounds begin with `first_attempt` (at least 1, greater than all that the job has
+  // had) and only rise.
   WorkDispatcher(WorkLedger ledger, const ConsistencyMode& mode, uint32_t first_attempt);
 
-  // A lease of at most `max_tickets` tickets, or one ticket of the round. Nothing: there is no
-  // work, or the worker has to wait for others; any other call may change that. `alive_workers` may
-  // take part in a round.
+  // A lease of at most `max_tickets` tickets, or one ticket of the round. Returns nothing when
+  // there is no work, or the worker has to wait for others; any other call may change that. A round
+  // is for `alive_workers` workers.
   std::optional<WorkLease> Grant(uint64_t worker, int64_t max_tickets, int64_t alive_workers);
 
   // The first `completed` tickets of the lease are done; for a ticket of a round: its gradient is
@@ -43,14 +43,14 @@ class WorkDispatcher {
   // Whether the gradient of a round's ticket counts; false also for one of an older attempt.
   bool Admit(uint64_t worker, uint64_t lease_id, int64_t step, uint32_t attempt);
 
-  // The worker's membership is over: nobody waits for it. Its work stays its own until Release.
+  // The worker's membership is over: no other waits for it. Its leases remain until Release.
   void Forget(uint64_t worker);
-  // The worker's unfinished work goes to others. Returns how many tickets that is.
+  // Takes the worker's unfinished work back for others. Returns the number of tickets.
   int64_t Release(uint64_t worker);
 
-  // What a worker holds of an earlier registration. True: it is the worker's still. With
-  // `may_adopt`, leases that only a predecessor knew are taken on, unless they are tickets of a
-  // round; see WorkLedger::Adopt.
+  // Reconciles a lease that a worker holds from an earlier registration. True: it is still the
+  // worker's. With `may_adopt`, leases that only a predecessor knew are taken on, unless they are
+  // tickets of a round; see WorkLedger::Adopt.
   bool Claim(uint64_t worker, const HeldLease& lease, bool may_adopt,
              std::vector<uint64_t>* superseded);
   // The worker has claimed all that it holds.
@@ -59,23 +59,23 @@ class WorkDispatcher {
   // ---- Rounds; see Coordinator.
 
   std::optional<SyncRounds::Round> StagedRound() const { return rounds_.Staged(); }
-  // False: it is not the staged round, and nothing happens.
+  // False: `round` is not the staged round, and nothing happens.
   bool RoundCommitted(const SyncRounds::Round& round);
   bool RoundFailed(const SyncRounds::Round& round);
-  // The servers have committed rounds up to this one; if the books do not know of the last of them,
-  // these steps are done. Their records are done, too, if the rounds were of this `same_mode` and
-  // not contested; otherwise it is not known which were used, and they are handed out again. Before
-  // any Grant.
+  // The servers have committed all rounds up to this one. Steps of them that the ledger lacks count
+  // as done. Their records count as done, too, if the rounds were of the same mode (`same_mode`)
+  // and not contested; otherwise it is unknown which were used, and they are handed out again. Call
+  // before any Grant.
   void NoteCommittedRounds(int64_t newest, bool same_mode);
 
   // ---- Mode.
 
   void SetMode(const ConsistencyMode& mode);
-  // The one in force, and the one that is waited for.
+  // The mode in force, and the next one, which waits for the steps under way.
   const ConsistencyMode& mode() const { return mode_; }
   const std::optional<ConsistencyMode>& next_mode() const { return next_mode_; }
 
-  // ---- The end.
+  // ---- End of training.
 
   // Training ends early, for this reason (not empty). The first reason stays.
   void EndEarly(std::string reason);
@@ -84,11 +84,11 @@ class WorkDispatcher {
   // All steps are done; or training ends early and nothing is under way.
   bool Done() const;
 
-  // ---- Books.
+  // ---- State of the work.
 
   const WorkLedger& ledger() const { return ledger_; }
   void Touch() { ledger_.Touch(); }
-  // WorkLedger's, with the reason to end and the mode: the next one, if there is one.
+  // The ledger's state, with the reason to end and the mode (the next one, if there is one).
   v1::JobState ToState() const;
   void ToMemory(v1::ChiefMemory* memory) const;
 
@@ -98,11 +98,11 @@ class WorkDispatcher {
   bool ends_early() const { return !end_reason_.empty(); }
   // Counts the steps of rounds that were committed before this chief's time.
   void SkipCommittedRounds(bool batches_known);
-  // After each change: what had to wait until nothing is under way.
+  // Does what had to wait until nothing is under way; called after each change.
   void Settle();
-  // A round that nobody works on is not begun.
+  // Abandons a round of which no ticket is held.
   void DropIdleRound();
-  // The next mode comes into force if nothing is under way.
+  // Brings the next mode into force if nothing is under way.
   void ApplyNextMode();
   void EnterMode(const ConsistencyMode& mode);
 

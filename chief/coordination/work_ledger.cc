@@ -1,3 +1,8 @@
+// Steps and records come back separately, because they promise different things: any free number
+// does for a step, since only their count matters (max_steps), but each range of records must be
+// used once per epoch, also after the batch size or the mode has changed. A worker's report of its
+// lease counts more than state persisted by a predecessor (Adopt): that state may be a second old,
+// and a worker that holds a lease was certainly granted it (ADR 0003, ADR 0010).
 #include "chief/coordination/work_ledger.h"
 
 #include <algorithm>
@@ -10,8 +15,9 @@
 namespace keelson {
 namespace {
 
-// Steps or batches by which a lease may lie beyond the books. Work of a second or so; the limit
-// keeps a damaged message from filling the memory.
+// The number of steps or batches by which an adopted lease may lie beyond the ledger's cursor. Real
+// gaps are about a second of work; the limit keeps a damaged message from exhausting this process's
+// memory.
 constexpr int64_t kLongestGap = 1 << 20;
 
 absl::Status NotTheWorkers(uint64_t worker, uint64_t lease_id) {
@@ -77,7 +83,8 @@ bool WorkLedger::WasGranted(uint64_t lease_id) const {
 absl::Status WorkLedger::Complete(uint64_t worker, uint64_t lease_id, int64_t completed) {
   const auto it = leases_.find(lease_id);
   if (it == leases_.end()) {
-    // Granted, not held, not taken back: it was completed, and this is a repetition.
+    // A lease that was granted, is not held and was not taken back is complete: this report is a
+    // repetition.
     if (WasGranted(lease_id) && !taken_back_.contains(lease_id)) return absl::OkStatus();
     return NotTheWorkers(worker, lease_id);
   }
@@ -241,7 +248,7 @@ bool WorkLedger::Adopt(uint64_t worker, const HeldLease& lease, std::vector<uint
 
 std::vector<RecordRange> WorkLedger::OpenRound(int64_t tickets) {
   assert(leases_.empty() && round_.empty());
-  // Steps that came back lose their numbers: the next one is simply the next.
+  // The numbers of steps that came back are dropped: rounds number steps without gaps.
   free_steps_.clear();
   next_step_ = completed_steps_;
   for (int64_t wanted = tickets; wanted > 0; --wanted) {

@@ -1,19 +1,19 @@
-// The books of the training work: which steps and records are handed out, to whom, and what is
+// The ledger of the training work: which steps and records are handed out, to whom, and which are
 // done.
 //
 // A ticket is one step and the records of its batch, as positions in the epoch's shuffled order.
 // Tickets walk through the epochs in order; a batch never crosses the end of an epoch, the last
-// one is smaller. Tickets are leased; those of a lost worker come back, their steps and their
-// records apart, and go to the next one who asks. A round is one step on several batches at once
-// (sync_rounds.h), without leases. So each step is completed exactly once, and each record of an
-// epoch once: at least once where a lost worker had trained on it without reporting.
+// one is smaller. Tickets are leased. Those of a lost worker come back, steps and records
+// separately, and go to the next worker that asks. A round is one step on several batches at once
+// (sync_rounds.h), without leases. So each step is completed exactly once, and each record is used
+// once per epoch (or more than once, if a lost worker had trained on it without reporting).
 //
-// The books outlive a chief in two forms: a snapshot's JobState, which belongs to values that are
-// rolled back to it, and a ChiefMemory, which may be older than what the workers do meanwhile. They
-// know the rest (Adopt).
+// The ledger outlives a chief in two forms: the JobState of a snapshot, to which the values are
+// rolled back, and the ChiefMemory that is persisted at the servers, which may be older than the
+// workers' progress. The workers then report the rest (Adopt).
 //
-// A pure state machine: no threads, no I/O, no time. Not thread-safe. It keeps what is handed
-// out and not done, and 8 bytes per lease that was taken back.
+// A pure state machine: no threads, no I/O, no time. Not thread-safe. It stores the work that is
+// handed out and not done, and 8 bytes per lease that was taken back.
 #ifndef KEELSON_CHIEF_COORDINATION_WORK_LEDGER_H_
 #define KEELSON_CHIEF_COORDINATION_WORK_LEDGER_H_
 
@@ -36,10 +36,10 @@ struct WorkOptions {
   int64_t max_steps = 0;    // >= 0
   int64_t num_records = 0;  // > 0
   int64_t batch_size = 0;   // > 0; may be greater than num_records
-  // Leases are numbered from here. A random start tells the leases of a restarted chief from
-  // those of its predecessor. Not 0, which means "no lease" on the wire.
+  // The number of the first lease. A random start tells the leases of a restarted chief from those
+  // of its predecessor. Not 0, which means "no lease" on the wire.
   uint64_t first_lease_id = 1;
-  // Of a job that has none yet; 0: drawn.
+  // The id of a job that has none yet; 0: a random one.
   uint64_t job_id = 0;
 };
 
@@ -58,13 +58,13 @@ struct WorkTicket {
 struct WorkLease {
   uint64_t id = 0;
   std::vector<WorkTicket> tickets;
-  // What the worker is to do about them; see StepTicket and AcquireWorkResponse.
+  // How the worker is to handle them; see StepTicket and AcquireWorkResponse.
   uint32_t attempt = 0;
   bool contested = false;
   bool fresh_values = false;
 };
 
-// What a worker says that it holds.
+// A lease as a worker reports that it holds it.
 struct HeldLease {
   uint64_t id = 0;
   std::vector<WorkTicket> tickets;
@@ -79,7 +79,7 @@ class WorkLedger {
 
   // Continues from a snapshot. Its unfinished records are handed out first; steps are numbered on
   // from `global_step`. A global_step of max_steps or more is a job that is done. An empty state is
-  // a new job. What changed since the snapshot:
+  // a new job. Options that changed since the snapshot:
   //   batch_size   positions keep their meaning: goes on at the same place in the new size;
   //                unfinished ranges are cut to it.
   //   num_records  positions mean nothing any more: goes on at the beginning of the next epoch (of
@@ -88,21 +88,22 @@ class WorkLedger {
   // DATA_LOSS: the state contradicts itself; the text starts with "_keelson/job" and the field.
   static absl::StatusOr<WorkLedger> FromState(const v1::JobState& state, WorkOptions options);
 
-  // Continues where a predecessor's memory stands; its leases are held by their workers still.
-  // DATA_LOSS: the memory contradicts itself or is another job's (records or batch size); the text
-  // starts with "memory" and the field.
+  // Continues from the job state that a predecessor persisted; its leases are still held by their
+  // workers. DATA_LOSS: the state contradicts itself or is another job's (records or batch size);
+  // the text starts with "memory" and the field.
   static absl::StatusOr<WorkLedger> FromMemory(const v1::ChiefMemory& memory, WorkOptions options);
 
-  // Where the job stands: what is leased or in a round counts as unfinished. `config_hash` and
-  // `mode` are left to the caller.
+  // The ledger's state for a snapshot: what is leased or in a round counts as unfinished.
+  // `config_hash` and `mode` are left to the caller.
   v1::JobState ToState() const;
-  // The same for a successor: job, leases, returned and next_step.
+  // The ledger's state for a successor: fills in job, leases, returned and next_step.
   void ToMemory(v1::ChiefMemory* memory) const;
 
   // ---- Leases.
 
-  // Leases up to `max_tickets` tickets to `worker` (its incarnation): what came back first. Nothing
-  // when AllHandedOut() or max_tickets is not positive. No round is open.
+  // Leases up to `max_tickets` tickets to `worker` (its incarnation); work that came back goes
+  // first. Returns nothing when AllHandedOut() or max_tickets is not positive. No round may be
+  // open.
   std::optional<WorkLease> Acquire(uint64_t worker, int64_t max_tickets);
 
   // The first `completed` tickets of the lease are done. Repeating it, or reporting less
@@ -112,41 +113,42 @@ class WorkLedger {
   absl::Status Complete(uint64_t worker, uint64_t lease_id, int64_t completed);
 
   // Takes back all leases of `worker`; its unfinished tickets will be handed out again. Returns
-  // how many those are.
+  // their number.
   int64_t Release(uint64_t worker);
 
   // ---- Leases of a predecessor.
 
-  // Books what `worker` says of a lease that these books know as its own. False: they do not.
+  // Records what `worker` reports of a lease that this ledger knows as its own. False: it does not.
   bool Confirm(uint64_t worker, const HeldLease& lease);
 
-  // The same of a lease that the predecessor granted after its memory was taken. What the worker
-  // has completed is booked, the rest is its lease from now on. False: some of that is done or
-  // someone else's, or `lease` makes no sense; then only the completed part is booked. A worker
-  // that holds some of it according to the memory alone cannot have it any more: the predecessor
-  // must have taken it back. All leases of that worker are released, and its incarnation is added
-  // to `superseded`.
+  // The same for a lease that the predecessor granted after it last persisted its state. What the
+  // worker has completed is recorded, the rest is its lease from now on. False: a part of the rest
+  // is done or another worker's, or `lease` is malformed; then only the completed part is recorded.
+  // If only the persisted state gives a part of it to another worker, the predecessor must have
+  // taken that back: all leases of that worker are released, and its incarnation is added to
+  // `superseded`.
   bool Adopt(uint64_t worker, const HeldLease& lease, std::vector<uint64_t>* superseded);
 
-  // Takes back those of the worker's leases that come from a memory and were not confirmed: it
-  // never heard of them. Returns their unfinished tickets.
+  // Takes back the worker's leases that come from persisted state and were not confirmed: the
+  // worker never received them. Returns the number of their unfinished tickets.
   int64_t ReleaseUnconfirmed(uint64_t worker);
 
   // ---- Rounds: step completed_steps() on `tickets` batches. No leases are out.
 
-  // Batches of records, what came back first. Where an epoch has less left than `tickets` batches,
-  // the rest is shared out evenly, so that R batches of B records are what one of R*B would be.
+  // Opens a round and returns its batches of records; those that came back go first. Where an epoch
+  // has less left than `tickets` batches, the rest is shared out evenly, so that R batches of B
+  // records are what one of R*B would be.
   std::vector<RecordRange> OpenRound(int64_t tickets);
-  // The step is done, with these of the round's batches; the others come back.
+  // The step is done with the batches `used`; the round's other batches come back.
   void CompleteRound(absl::Span<const RecordRange> used);
-  // All batches come back.
+  // Closes the round; all its batches come back.
   void AbandonRound();
   bool round_open() const { return !round_.empty(); }
 
   // ---- Figures.
 
   int64_t completed_steps() const { return completed_steps_; }
-  // No step to lease now; what is leased may still come back.
+  // No step is left to lease now; leased ones may still come back.
   bool AllHandedOut() const { return free_steps_.empty() && next_step_ >= options_.max_steps; }
   bool Done() const { return completed_steps_ >= options_.max_steps; }
   bool AnyLeased() const { return !leases_.empty(); }
@@ -154,25 +156,25 @@ class WorkLedger {
   int64_t FirstUnfinishedStep() const;
   // Tickets that the worker holds and has not completed.
   int64_t Outstanding(uint64_t worker) const;
-  // Records done, as a multiple of the records of an epoch.
+  // The number of records that are done, in epochs.
   double epochs_completed() const;
   const WorkOptions& options() const { return options_; }
 
-  // Rises with every change; Touch is for changes of what the caller stores beside these books. Far
-  // above a predecessor's, so that none of its versions comes again.
+  // Rises with every change; Touch raises it for changes of what the caller stores beside the
+  // ledger. It starts far above a predecessor's, so that no version is used twice.
   uint64_t version() const { return version_; }
   void Touch() { ++version_; }
   // A lease number that was never used.
   uint64_t NewLeaseId() { return next_lease_id_++; }
-  // What was continued from, without its ranges; empty for a new job.
+  // The state from which this ledger continues, without its ranges; empty for a new job.
   const v1::JobState& origin() const { return origin_; }
 
-  // Steps of `epochs` whole epochs.
+  // The number of steps in `epochs` whole epochs.
   static int64_t StepsFor(int64_t epochs, int64_t num_records, int64_t batch_size);
 
  private:
   struct Lease {
-    // Inherited is what a memory told, and its worker has not confirmed yet.
+    // An inherited lease comes from persisted state, and its worker has not confirmed it yet.
     enum Origin { kGranted, kInherited, kConfirmed, kAdopted };
 
     uint64_t worker = 0;
@@ -190,21 +192,21 @@ class WorkLedger {
 
   void TakeOrigin(const v1::JobState& state);
   void AdoptCursor(const v1::JobState& state);
-  // Cut to batches. False: some of it is there already.
+  // Adds `records`, cut into batches. False: a part of them is there already.
   bool AddReturned(const RecordRange& records);
   absl::Status AdoptReturned(const v1::ChiefMemory& memory);
   absl::Status AdoptLeases(const v1::ChiefMemory& memory);
 
   int64_t TakeStep();
   RecordRange TakeRecords();
-  // The next `size` records that were never handed out, or what the epoch has left.
+  // Returns the next `size` records that were never handed out, or what is left of the epoch.
   RecordRange AdvanceCursor(int64_t size);
 
   bool WasGranted(uint64_t lease_id) const;
   void GiveBack(absl::Span<const WorkTicket> tickets);
   int64_t ReleaseIf(absl::FunctionRef<bool(const Lease&)> condition);
   bool IsSane(const HeldLease& lease) const;
-  // Never handed out, or come back.
+  // True: `records` were never handed out, or came back.
   bool IsFree(const RecordRange& records) const;
   // Takes free records, and a step for them: the ticket's if that is free, else another, which the
   // ticket then has. False: no step is left; nothing is taken.
@@ -215,7 +217,7 @@ class WorkLedger {
   void ReleaseSuperseded(uint64_t worker, const HeldLease& lease,
                          std::vector<uint64_t>* superseded);
 
-  // Records handed out or come back, and not done.
+  // Records that are not done and were handed out or came back.
   RecordSet Unfinished() const;
 
   WorkOptions options_;
@@ -223,7 +225,7 @@ class WorkLedger {
   uint64_t version_ = 1;
   int64_t completed_steps_ = 0;
   // The first step, and the first record position, that was never handed out. A step below
-  // `next_step_` is done unless it is free or leased; so with records below the cursor.
+  // `next_step_` is done unless it is free or leased; the same holds for records below the cursor.
   int64_t next_step_ = 0;
   int64_t next_epoch_ = 0;
   int64_t next_position_ = 0;

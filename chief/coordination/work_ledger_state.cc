@@ -1,4 +1,4 @@
-// The forms in which the books outlive a chief: JobState and ChiefMemory.
+// Writes and reads the two forms in which the ledger outlives a chief: JobState and ChiefMemory.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -10,14 +10,14 @@
 namespace keelson {
 namespace {
 
-// More changes than a chief makes between two memories.
+// More changes than a chief makes between two stores of its state.
 constexpr uint64_t kVersionsPerChief = uint64_t{1} << 32;
 absl::Status StateError(absl::string_view field, absl::string_view expected, int64_t found) {
   return absl::DataLossError(
       absl::StrCat("_keelson/job: ", field, ": expected ", expected, ", found ", found));
 }
 
-// A range lies before the cursor, within its epoch.
+// Checks that a range lies before the cursor, within its epoch.
 absl::Status CheckRange(const v1::JobState& state, int index) {
   const v1::JobState::Range& range = state.unfinished(index);
   const std::string field = absl::StrCat("unfinished[", index, "]");
@@ -69,7 +69,7 @@ absl::Status MemoryError(absl::string_view field, absl::string_view expected, in
       absl::StrCat("memory: ", field, ": expected ", expected, ", found ", found));
 }
 
-// Positions mean something only in the same records and batches.
+// Positions are valid only for the same number of records and the same batch size.
 absl::Status CheckMemoryOptions(const v1::JobState& job, const WorkOptions& options) {
   if (job.num_records() != options.num_records) {
     return MemoryError("job.num_records", absl::StrCat(options.num_records), job.num_records());
@@ -80,7 +80,8 @@ absl::Status CheckMemoryOptions(const v1::JobState& job, const WorkOptions& opti
   return absl::OkStatus();
 }
 
-// A ticket lies before the cursor, within its epoch; it has records unless `may_be_empty`.
+// Checks that a ticket lies before the cursor, within its epoch, and has records unless
+// `may_be_empty`.
 absl::Status CheckMemoryTicket(const std::string& field, const v1::ChiefMemory& memory,
                                const v1::ChiefMemory::Ticket& ticket, bool may_be_empty) {
   const v1::JobState& job = memory.job();

@@ -1,4 +1,4 @@
-// What a worker says of its work, and what follows from two such sums.
+// A worker's report of its work, and the rates that follow from two such reports.
 #ifndef KEELSON_CHIEF_COORDINATION_WORKER_REPORT_H_
 #define KEELSON_CHIEF_COORDINATION_WORKER_REPORT_H_
 
@@ -46,7 +46,7 @@ struct WorkerReport {
 
 // Means and rates over an interval.
 struct TrainingFigures {
-  // Of a step; not a number without steps.
+  // Mean of the steps; not a number without steps.
   double loss = 0;
   double steps_per_second = 0;
   double examples_per_second = 0;
@@ -54,16 +54,16 @@ struct TrainingFigures {
   // Payload of gradients and values.
   double pushed_bytes_per_second = 0;
   double pulled_bytes_per_second = 0;
-  // Of a step: how long its messages were held back because the servers allowed no more.
+  // How long a step's messages were held back because the servers granted no more credits.
   double credit_wait_seconds = 0;
-  // Of a step: where the worker's loop spent its time.
+  // Where the worker's loop spent a step's time.
   double input_seconds = 0;
   double pull_seconds = 0;
   double compute_seconds = 0;
   double push_seconds = 0;
 };
 
-// Of what lies between two sums, `interval` (> 0) apart.
+// The figures of the work between two sums, `interval` (> 0) apart.
 TrainingFigures FiguresBetween(const WorkerReport& older, const WorkerReport& newer,
                                absl::Duration interval);
 
