@@ -18,14 +18,14 @@ constexpr absl::Duration kHousePause = absl::Milliseconds(100);
 constexpr absl::Duration kFencePause = absl::Milliseconds(20);
 constexpr absl::Duration kLongestRoundWait = absl::Milliseconds(100);
 constexpr absl::Duration kLongestSnapshotRetry = absl::Minutes(1);
-// How long members get to hear of the end before the chief's server goes.
+// How long members have to learn that the job has ended before the chief's server stops.
 constexpr absl::Duration kFarewell = absl::Seconds(3);
-// An evaluator that is expected, but absent for so long after training, is given up.
+// The chief no longer waits for an expected evaluator that is absent for this long after training.
 constexpr absl::Duration kEvaluatorAbsence = absl::Seconds(30);
-// While training, the clock is looked at this often.
+// How often the clock is checked while training.
 constexpr absl::Duration kTrainingLook = absl::Seconds(1);
 
-// A synchronous step takes several.
+// A synchronous step takes several batches.
 int64_t BatchesPerStep(const v1::TrainConfig& config) {
   const v1::ConsistencyMode& mode = config.consistency().mode();
   return mode.has_synchronous() ? mode.synchronous().replicas_to_aggregate() : 1;
@@ -142,14 +142,14 @@ Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_ra
 }
 
 absl::Status Chief::Run() {
-  // Before this process writes anything there itself.
+  // Stale files go before this process writes files of its own.
   RETURN_IF_ERROR(directory_.RemoveStaleFiles());
   std::thread house([this] { KeepHouse(); });
   absl::Status status = RunJob();
   if (status.code() == absl::StatusCode::kAborted) NoteReplaced(status);
-  // Its error is the consequence.
+  // The other error is a consequence of the replacement.
   if (!replaced().ok()) status = replaced();
-  // What a restart of the chief mends does not end the members.
+  // An error that a restart of the chief mends does not end the members.
   const bool fatal = !status.ok() && status.code() != absl::StatusCode::kUnavailable &&
                      status.code() != absl::StatusCode::kCancelled && replaced().ok();
   if (fatal) {
@@ -248,7 +248,7 @@ absl::Status Chief::FinishJob() {
     return status;
   }));
   coordinator_.SetPhase(JobPhase::kDone);
-  // From here on a server that does not answer has simply ended.
+  // From here on a server that does not answer has ended as it should.
   supervisor_.Stop();
   servers_.Finish();
   if (!coordinator_.WaitUntilAlone(kFarewell)) LogWarning("some members did not say good-bye");

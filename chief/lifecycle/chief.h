@@ -27,7 +27,7 @@
 
 namespace keelson {
 
-// Who moves the shards' parts of a snapshot to and from the model directory (ShardStorage).
+// Which side moves the shards' parts of a snapshot to and from the model directory (ShardStorage).
 enum class CheckpointWriter { kServers, kChief };
 
 struct ChiefOptions {
@@ -39,19 +39,19 @@ struct ChiefOptions {
   int64_t train_records = 0;
   // An evaluator belongs to the job: the end waits for it even if it has not been heard of yet.
   bool expects_evaluator = false;
-  // Workers and evaluators that the cluster's description names, for people.
+  // Workers and evaluators that the cluster's description names; only displayed.
   std::vector<Task> expected_members;
   // The chief's own "host:port", announced to the servers. May be empty.
   std::string address;
-  // "host:pid" of this process, for people.
+  // "host:pid" of this process; only displayed.
   std::string peer;
   absl::Duration startup_timeout = absl::Minutes(10);
   absl::Duration lease = absl::Seconds(10);
   CheckpointWriter checkpoint_writer = CheckpointWriter::kServers;
-  // After a snapshot that failed; the pause grows to a minute.
+  // The pause after a failed snapshot; it grows to a minute.
   absl::Duration snapshot_retry = absl::Seconds(1);
   ServerSupervisor::Pauses supervision;
-  // Of the model directory; outlives the chief.
+  // Holds the model directory; outlives the chief.
   FileSystem* file_system = FileSystem::Real();
 };
 
@@ -74,14 +74,13 @@ class Chief : private SupervisedJob {
   // Thread-safe.
   SnapshotFigures snapshot_figures() const { return snapshotter_.figures(); }
 
-  // From waiting for the servers to the DONE marker. On an error that no restart of the chief mends
-  // (all but UNAVAILABLE and CANCELLED) the job's phase is FAILED and the members have been given
-  // time to hear of it.
-  // CANCELLED: `stop` was raised; a snapshot has been tried.
-  // ALREADY_EXISTS: a newer chief has taken this one's place; the members are left to it.
-  // DEADLINE_EXCEEDED: a server never appeared. DATA_LOSS: no snapshot of several is usable.
-  // INVALID_ARGUMENT: the loss is not finite; a snapshot does not fit the model.
-  // FAILED_PRECONDITION: a server has another configuration.
+  // Runs the job from waiting for the servers to the DONE marker. After an error that no restart of
+  // the chief mends (all but UNAVAILABLE and CANCELLED) the job's phase is FAILED, and members have
+  // had time to learn it. CANCELLED: `stop` was raised; a snapshot has been tried. ALREADY_EXISTS:
+  // a newer chief has taken this one's place; the members are left to it. DEADLINE_EXCEEDED: a
+  // server never appeared. DATA_LOSS: no snapshot of several is usable. INVALID_ARGUMENT: the loss
+  // is not finite; a snapshot does not fit the model. FAILED_PRECONDITION: a server has another
+  // configuration.
   absl::Status Run();
 
  private:
@@ -94,7 +93,7 @@ class Chief : private SupervisedJob {
   // ---- The start (chief_start.cc).
   absl::Status StartOrAdopt();
   void DescribeRun(const Placement& placement);
-  // Makes calls of all servers, again while one of them is away: it may be on its way back.
+  // Runs `call`, which calls all servers; repeats it while one of them is away and may come back.
   absl::Status CallServers(absl::FunctionRef<absl::Status()> call);
   absl::Status Adopt(const Placement& placement, const Adoption& adoption,
                      const std::vector<v1::ShardStatus>& shards);
@@ -105,25 +104,25 @@ class Chief : private SupervisedJob {
 
   // ---- The course of the job.
   absl::Status Train();
-  // What ends training before its steps are done: an error, or `stop`.
+  // Returns what ends training before its steps are done: an error, or `stop`.
   absl::Status CheckTraining(const Coordinator::Status& job);
   absl::Status WriteSnapshot(const v1::JobState& state);
-  // Before a snapshot counts: its books are in the chief's memory, and this is still the chief.
+  // Confirms a snapshot before it becomes valid: its ledger state is persisted at the servers, and
+  // this is still the chief.
   absl::Status ConfirmSnapshot();
   absl::Status FinishJob();
   // Repeats `call` until it succeeds, with growing pauses. CANCELLED: stopped.
   absl::Status TryUntilStopped(absl::FunctionRef<absl::Status()> call);
   void AwaitFinalEvaluation(int64_t step);
 
-  // ---- Loops of the helper threads.
-  // Leases and reports.
+  // ---- Loops of the helper threads. The maintenance loop: leases and reports.
   void KeepHouse();
-  // Makes servers refuse whose membership is over, before others get the work.
+  // Has the servers refuse memberships that are over, before others get their work.
   void KeepFence();
   // Commits the rounds of synchronous mode.
   void CommitRounds();
 
-  // ---- For the supervisor.
+  // ---- Calls of the supervisor.
   v1::ChiefMemory Memory() override { return coordinator_.Memory(); }
   void NoteStored(uint64_t version) override { coordinator_.NoteStored(version); }
   std::vector<uint64_t> AllRetired() override { return coordinator_.AllRetired(); }

@@ -23,7 +23,8 @@ namespace {
 
 constexpr absl::Duration kShutdownGrace = absl::Milliseconds(200);
 
-// Where others reach this chief: the address that the cluster gives it, else host and port.
+// The address at which others reach this chief: the one that the cluster gives it, else host and
+// port.
 std::string AnnouncedAddress(const RoleContext& context, int port) {
   const std::optional<std::string> self = context.cluster.SelfAddress();
   if (self.has_value() && context.cluster.listen_port == 0) return *self;
@@ -41,7 +42,7 @@ std::vector<Task> ExpectedMembers(const ClusterSpec& cluster) {
   return members;
 }
 
-// What the chief has been given to protect the job; empty: nothing.
+// The job's token; empty: the job has none.
 absl::StatusOr<std::string> TokenOf(const ChiefFlags& flags) {
   if (flags.auth_token_file.empty()) return "";
   return ReadAuthToken(flags.auth_token_file);

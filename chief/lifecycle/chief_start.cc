@@ -12,13 +12,13 @@
 namespace keelson {
 namespace {
 
-// A server that dies now is restored once the job goes on.
+// The limit for one server's commit: a server that ends now is restored once the job goes on.
 constexpr absl::Duration kRoundPatience = absl::Seconds(5);
 
-// Before a server that did not answer is asked again.
+// The pause before a server that did not answer is asked again.
 constexpr absl::Duration kServerPause = absl::Milliseconds(200);
 
-// On the monotonic clock, of a time that is not in the future.
+// The monotonic time of a wall time that is not in the future.
 absl::Duration MonotonicOf(absl::Time time, const Clock* clock) {
   return clock->Monotonic() - std::max(clock->Now() - time, absl::ZeroDuration());
 }
@@ -47,7 +47,7 @@ absl::Status Chief::StartOrAdopt() {
   LogInfo(adoption.reason);
   if (adoption.adopted) {
     const absl::Status status = Adopt(placement, adoption, shards);
-    // The memory contradicts itself.
+    // DATA_LOSS: the persisted job state contradicts itself.
     if (status.code() != absl::StatusCode::kDataLoss) return status;
     LogError("cannot adopt the running job: ", status.message());
   }
@@ -89,7 +89,7 @@ absl::Status Chief::Adopt(const Placement& placement, const Adoption& adoption,
   return absl::OkStatus();
 }
 
-// What the predecessor had begun to commit is committed everywhere.
+// Commits at all servers the rounds that the predecessor had begun to commit.
 void Chief::FinishRounds(const Adoption& adoption, const std::vector<v1::ShardStatus>& shards) {
   int64_t newest = -1;
   for (size_t s = 0; s < shards.size(); ++s) {
@@ -122,7 +122,7 @@ absl::Status Chief::StartOver(const Placement& placement,
   if (restored.prefix.empty()) {
     RETURN_IF_ERROR(CallServers([&] { return servers_.Initialize(""); }));
   }
-  // Servers keep the newest memory that they have seen, and these books are what counts.
+  // Servers keep the newest version that they have seen, so this ledger's must be higher.
   uint64_t version = restored.state.book_version();
   for (const v1::ShardStatus& shard : shards) version = std::max(version, shard.memory_version());
   restored.state.set_book_version(version + 1);
@@ -134,7 +134,8 @@ absl::Status Chief::StartOver(const Placement& placement,
   coordinator_.SetSnapshotStep(step);
   saved_at_ = clock_->Monotonic();
   if (restored.prefix.empty()) {
-    // Before the first push, so that it holds the initial values and no steps.
+    // Snapshot 0 is written before the first push, so that it holds the initial values and no
+    // steps.
     v1::JobState state = ledger.ToState();
     state.set_config_hash(options_.config_hash);
     RETURN_IF_ERROR(WriteSnapshot(state));

@@ -37,7 +37,7 @@ class SaveSchedule {
   // The newest snapshot has `saved_step` and was written at `saved_at`.
   SaveSchedule(Options options, int64_t saved_step, absl::Duration saved_at);
 
-  // Steps for which it is worth to wait: with them a snapshot is due, or the job is done.
+  // The number of steps to wait for: when they are done, a snapshot is due, or the job is done.
   int64_t AwaitedStep(absl::Duration now) const;
 
   bool Due(int64_t step, absl::Duration now) const;

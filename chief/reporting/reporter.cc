@@ -17,7 +17,7 @@ constexpr char kStatusFile[] = "status.json";
 constexpr absl::Duration kStatusInterval = absl::Milliseconds(500);
 constexpr absl::Duration kFiguresInterval = absl::Seconds(2);
 
-// A worker that does no step for so long has stopped, whatever its steps take.
+// A worker that completes no step for this long counts as stopped, however long its steps take.
 constexpr absl::Duration kWorkerPatience = absl::Seconds(10);
 constexpr uint64_t kMaxStatusBytes = uint64_t{16} << 20;
 
@@ -28,7 +28,7 @@ absl::StatusOr<std::unique_ptr<Reporter>> Reporter::Create(Options options, cons
   ASSIGN_OR_RETURN(std::unique_ptr<EventWriter> events,
                    EventWriter::Create(options.model_dir, clock, options.file_system));
   options.chief.since = clock->Now();
-  // Without one, or with one that cannot be read, the job begins here.
+  // Without a readable status file of a predecessor, the job begins here.
   const absl::StatusOr<std::string> predecessor = ReadBoundedFile(
       JoinPath(options.model_dir, kStatusFile), kMaxStatusBytes, options.file_system);
   options.chief = AfterPredecessor(options.chief, predecessor.value_or(""));
@@ -57,7 +57,7 @@ void Reporter::Update() {
   const Coordinator::Status status = coordinator_->GetStatus();
   const std::vector<ServerView> servers = Servers();
   // Until the first step is done only the marks are set: a restored job does not start at step 0,
-  // and the time until the workers are there is not training time.
+  // and the time until the workers have joined is not training time.
   if (status.max_steps > 0 && (!summary_.has_value() || status.totals.steps == 0)) {
     summary_ = {clock_->Monotonic(), status.totals};
     figures_ = summary_;

@@ -1,4 +1,4 @@
-// Tells the world how training goes: metrics lines on standard output, TensorBoard events, and
+// Reports how training goes: metrics lines on standard output, TensorBoard events, and
 // MODEL_DIR/status.json.
 #ifndef KEELSON_CHIEF_REPORTING_REPORTER_H_
 #define KEELSON_CHIEF_REPORTING_REPORTER_H_
@@ -26,7 +26,7 @@
 
 namespace keelson {
 
-// Not thread-safe. What cannot be written is logged now and then, and dropped.
+// Not thread-safe. Output that cannot be written is dropped, and logged now and then.
 class Reporter {
  public:
   struct Options {
@@ -39,7 +39,7 @@ class Reporter {
     std::function<SnapshotFigures()> snapshots = nullptr;
     // May be null.
     std::function<std::vector<ServerView>()> servers = nullptr;
-    // Task, peer and incarnation; the rest is found out.
+    // Task, peer and incarnation; Create fills in the rest.
     ChiefIdentity chief = {};
     // Workers and evaluators that the cluster's description names.
     std::vector<Task> expected_members = {};
@@ -48,13 +48,13 @@ class Reporter {
     FileSystem* file_system = FileSystem::Real();
   };
 
-  // Creates the event file in the model directory, and reads there what a predecessor's status file
-  // says. `clock` and `coordinator` outlive this.
+  // Creates the event file in the model directory, and reads a predecessor's status file there.
+  // `clock` and `coordinator` outlive this.
   static absl::StatusOr<std::unique_ptr<Reporter>> Create(Options options, const Clock* clock,
                                                           Coordinator* coordinator);
 
-  // Adds what TensorBoard tells of the run beside its curves, and its errors
-  // (core/config/run_description.h). Another thread may be in another call.
+  // Writes what TensorBoard shows of the run beside its curves (core/config/run_description.h);
+  // errors are those of writing. Other threads may be in other calls meanwhile.
   absl::Status DescribeRun(const v1::TrainConfig& config);
 
   // Call some times a second. For each new point of the loss curve: one metrics line in
@@ -75,7 +75,7 @@ class Reporter {
   std::vector<ServerView> Servers() const;
   void MeasureFigures(const Coordinator::Status& status);
   void WriteLossPoints(const Coordinator::Status& status);
-  // `points`, with the rates since the last summary.
+  // Writes `points`, with the rates since the last summary.
   void WriteSummary(const std::vector<LossCurve::Point>& points, const Coordinator::Status& status);
   void WriteStatusFile(const Coordinator::Status& status, const std::vector<ServerView>& servers);
 
@@ -84,7 +84,7 @@ class Reporter {
   const Clock* const clock_;
   Coordinator* const coordinator_;
 
-  // Where the last summary and the last measurement stand.
+  // The sums at the last summary and at the last measurement.
   struct Mark {
     absl::Duration time;
     WorkerReport totals;

@@ -1,5 +1,5 @@
-// What the chief leaves in the model directory at the start of training, for the dashboard and for
-// whoever looks at the run afterwards.
+// The files that the chief writes into the model directory at the start of training, for the
+// dashboard and for later readers.
 #ifndef KEELSON_CHIEF_REPORTING_RUN_FILES_H_
 #define KEELSON_CHIEF_REPORTING_RUN_FILES_H_
 

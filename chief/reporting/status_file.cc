@@ -39,7 +39,7 @@ Json StepSeconds(const TrainingFigures& figures) {
           {"push", figures.push_seconds}};
 }
 
-// What the job and a worker have in common.
+// Adds the rates, which the job and each worker have.
 void AddRates(const TrainingFigures& figures, Json* json) {
   (*json)["steps_per_second"] = figures.steps_per_second;
   (*json)["examples_per_second"] = figures.examples_per_second;

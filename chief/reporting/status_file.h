@@ -1,5 +1,5 @@
-// The text of MODEL_DIR/status.json: where the job stands and how its tasks do, for programs and
-// for the dashboard.
+// The text of MODEL_DIR/status.json: the state of the job and its tasks, for programs and for the
+// dashboard.
 #ifndef KEELSON_CHIEF_REPORTING_STATUS_FILE_H_
 #define KEELSON_CHIEF_REPORTING_STATUS_FILE_H_
 
@@ -26,7 +26,7 @@ struct ChiefIdentity {
   absl::Time started;  // when the first of them began
 };
 
-// What the file tells. References are valid during the call.
+// The content of the file. References are valid during the call.
 struct StatusReport {
   absl::Time now;
   const ChiefIdentity& chief;
@@ -77,8 +77,8 @@ struct StatusReport {
 //   waiting_for               list of missing servers; only while WAITING_FOR_SERVERS
 std::string StatusJson(const StatusReport& report);
 
-// What a status file says of the chiefs before, for the next one: `started`, and one restart more.
-// Of a text that is no status file: as if there had been none.
+// Adds what a predecessor's status file says: `started`, and one restart more. Changes nothing if
+// the text is no status file.
 ChiefIdentity AfterPredecessor(ChiefIdentity chief, absl::string_view predecessor_status);
 
 }  // namespace keelson

@@ -5,7 +5,7 @@
 namespace keelson {
 namespace {
 
-// Steps that a worker may be late before it counts as still.
+// The number of step times without a step after which a worker counts as idle.
 constexpr double kLateSteps = 4;
 
 // Evaluators report too, but never work.
@@ -25,7 +25,7 @@ bool TaskFigures::Update(absl::Duration now, const std::map<Task, WorkerReport>&
 void TaskFigures::SetMarks(absl::Duration now, const std::map<Task, WorkerReport>& workers,
                            const std::vector<ServerView>& servers) {
   for (const auto& [task, sums] : workers) {
-    // Until the first step it waits for the job to begin.
+    // Until its first step a worker waits for the job to begin.
     if (Works(task) && (sums.steps == 0 || !worker_marks_.contains(task))) {
       worker_marks_[task] = {now, sums};
     }

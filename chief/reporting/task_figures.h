@@ -1,4 +1,4 @@
-// How fast each worker and each server has been of late.
+// The current speed of each worker and each server.
 #ifndef KEELSON_CHIEF_REPORTING_TASK_FIGURES_H_
 #define KEELSON_CHIEF_REPORTING_TASK_FIGURES_H_
 
@@ -21,20 +21,21 @@ struct ServerRates {
 // Not thread-safe. Times are of Clock::Monotonic.
 class TaskFigures {
  public:
-  // Measures every `interval`. A worker that has done no step in an interval keeps its figures, and
-  // the next ones cover that time too, until it has been still for `patience`, and for four of its
-  // steps: then its rates are zero and its means not a number.
+  // Measures every `interval`. A worker that has completed no step in an interval keeps its
+  // figures, and the next ones cover that time, too. When it has been idle for `patience` and for
+  // four times its step time, its rates are zero and its means not a number.
   TaskFigures(absl::Duration interval, absl::Duration patience)
       : interval_(interval), patience_(patience) {}
 
-  // Call several times per interval, with all sums since the start. Whether it has measured.
+  // Call several times per interval, with all sums since the start. Returns whether it has
+  // measured.
   bool Update(absl::Duration now, const std::map<Task, WorkerReport>& workers,
               const std::vector<ServerView>& servers);
-  // Measures at once what lies behind, however long it is.
+  // Measures the time since the last measurement now, however long it is.
   void Measure(absl::Duration now, const std::map<Task, WorkerReport>& workers,
                const std::vector<ServerView>& servers);
 
-  // By task; those of whom nothing is known yet are absent.
+  // By task; tasks without a report so far are absent.
   const std::map<Task, TrainingFigures>& workers() const { return worker_figures_; }
   const std::map<Task, ServerRates>& servers() const { return server_rates_; }
 

@@ -25,9 +25,9 @@ class TaskHistory {
   // Both outlive this. The file is begun with the first event.
   TaskHistory(std::string model_dir, const Clock* clock, FileSystem* file_system);
 
-  // Call often. An error of an event that was due and was dropped.
+  // Call often. Returns the error of an event that was due and was dropped.
   absl::Status Update(const Coordinator::Status& status, const std::vector<ServerView>& servers);
-  // What has come since the last event.
+  // Writes what has come since the last event.
   absl::Status Finish(const Coordinator::Status& status, const std::vector<ServerView>& servers);
 
  private:

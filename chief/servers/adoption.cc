@@ -18,7 +18,7 @@ bool HoldsShard(const ExpectedShards& expected, const v1::ShardStatus& server, s
          server.placement_fingerprint() == expected.placement_fingerprint && server.shard() == s;
 }
 
-// Nothing: there is none, or it is not readable.
+// The job state persisted at `server`; nothing if there is none, or it is not readable.
 std::optional<v1::ChiefMemory> MemoryOf(const v1::ShardStatus& server) {
   v1::ChiefMemory memory;
   if (server.memory().empty() || !memory.ParseFromString(server.memory())) return std::nullopt;
@@ -31,7 +31,7 @@ bool FitsSnapshot(const v1::ChiefMemory& memory, const v1::JobState& snapshot) {
   return memory.job().job_id() == snapshot.job_id();
 }
 
-// The snapshot was taken by the chief that left the memory, or by one after it.
+// The snapshot was taken by the chief that persisted `memory`, or by a later one.
 void TakeBooksOf(const v1::JobState& snapshot, v1::ChiefMemory* memory) {
   *memory->mutable_job() = snapshot;
   memory->clear_leases();

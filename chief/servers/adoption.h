@@ -1,5 +1,5 @@
-// What a chief does when it starts and the servers are there already: adopt the cluster that is
-// running, or start over from the newest snapshot.
+// Decides what a chief does when it starts and finds servers: adopt the cluster that is running, or
+// start over from the newest snapshot (ADR 0010).
 #ifndef KEELSON_CHIEF_SERVERS_ADOPTION_H_
 #define KEELSON_CHIEF_SERVERS_ADOPTION_H_
 
@@ -13,7 +13,7 @@
 
 namespace keelson {
 
-// What the shards of this job look like.
+// The properties by which shards of this job are recognised.
 struct ExpectedShards {
   uint64_t config_hash = 0;
   uint64_t placement_fingerprint = 0;
@@ -21,29 +21,28 @@ struct ExpectedShards {
 
 struct Adoption {
   bool adopted = false;
-  // One line for the log: why not, or what is adopted.
+  // One line for the log: what is adopted, or why nothing is.
   std::string reason;
 
-  // ---- When adopted.
-  // The books to go on with.
+  // ---- Set when adopted. The job state from which to continue.
   v1::ChiefMemory memory;
-  // The books' job state is that of the snapshot.
+  // True: `memory.job` was replaced by the job state of the snapshot.
   bool from_snapshot = false;
   // By server: its shard stays as it is. The others are restored.
   std::vector<bool> keeps;
 };
 
-// A cluster is adopted when at least one server holds its shard of this job and some chief's memory
-// of it is left. It is this job's when its job_id is that of the newest snapshot. A snapshot
-// without job_id, which is none of ours, fits when the memory says that the job went on from its
-// step; where there is no snapshot, the servers alone say which job it is.
+// A cluster is adopted when at least one server holds its shard of this job and at least one holds
+// a chief's persisted job state. It is this job's when its job_id is that of the newest snapshot. A
+// snapshot without job_id, which Keelson did not write, fits when the persisted state says that the
+// job continued from its step; without a snapshot the servers alone determine the job.
 //
-// The newest memory becomes the books, whichever server has it. When `snapshot` is newer still (it
-// was taken after the last memory was left), its job state takes the place of the memory's, and the
-// leases, which it has as unfinished ranges, are left to the workers to claim.
+// The newest persisted state counts, whichever server has it. When `snapshot` is newer still, its
+// job state replaces the persisted one, and the leases, which a snapshot has as unfinished ranges,
+// are claimed by their workers.
 //
-// `servers[s]` is what server s said (GetStatus with memory); `snapshot` the state of the newest
-// snapshot that can be read. A pure function.
+// `servers[s]` is the answer of server s (GetStatus with memory); `snapshot` is the state of the
+// newest snapshot that can be read. A pure function.
 Adoption DecideAdoption(const ExpectedShards& expected, const std::vector<v1::ShardStatus>& servers,
                         const std::optional<v1::JobState>& snapshot);
 

@@ -32,7 +32,7 @@ class FakeParameterServer : public ParameterService {
  public:
   static constexpr uint64_t kConfigHash = 0xabc;
 
-  // Where it writes its parts of snapshots.
+  // The fake writes its parts of snapshots there.
   explicit FakeParameterServer(FileSystem* file_system = FileSystem::Real())
       : file_system_(file_system) {}
 
@@ -130,7 +130,7 @@ class FakeParameterServer : public ParameterService {
     return status;
   }
 
-  // The process ends, and whoever asks next finds another one.
+  // The process ends; the next call reaches another one.
   absl::Status Finish(const v1::FinishShardRequest& request,
                       v1::FinishShardResponse* response) override {
     MutexLock lock(&mu_);
@@ -145,7 +145,7 @@ class FakeParameterServer : public ParameterService {
     return NotForChiefs();
   }
 
-  // ---- What a test arranges.
+  // ---- Faults that a test arranges.
 
   void SetAway(bool away) {
     MutexLock lock(&mu_);
@@ -159,17 +159,17 @@ class FakeParameterServer : public ParameterService {
     MutexLock lock(&mu_);
     failing_snapshots_ = count;
   }
-  // The next commits end so, before they succeed.
+  // The next commits return these statuses, before commits succeed again.
   void FailCommits(const std::vector<absl::Status>& statuses) {
     MutexLock lock(&mu_);
     failing_commits_ = statuses;
   }
-  // A stream of a snapshot lacks so many of its bytes.
+  // Streams of a snapshot lack this many of their bytes.
   void LoseBytes(int64_t count) {
     MutexLock lock(&mu_);
     unsent_bytes_ = count;
   }
-  // Calls do not return until they are let.
+  // Calls of Initialize do not return while `blocked`.
   void BlockInitialize(bool blocked) {
     MutexLock lock(&mu_);
     initialize_blocked_ = blocked;
@@ -190,18 +190,18 @@ class FakeParameterServer : public ParameterService {
     MutexLock lock(&mu_);
     StartAnew();
   }
-  // Another chief has called: this one is refused.
+  // Another chief has called: the first one is refused from now on.
   void Replace() {
     MutexLock lock(&mu_);
     replaced_ = true;
   }
-  // What the server holds, as far as it is not what its calls made it.
+  // Edits the server's status beyond what calls have made it.
   void EditStatus(const std::function<void(v1::ShardStatus*)>& edit) {
     MutexLock lock(&mu_);
     edit(&shard_);
   }
 
-  // ---- What a test looks at. The first ones wait for as many.
+  // ---- Queries of a test. The first ones wait for that many.
 
   void AwaitProbes(int count) {
     MutexLock lock(&mu_);
@@ -248,7 +248,7 @@ class FakeParameterServer : public ParameterService {
     MutexLock lock(&mu_);
     return commits_;
   }
-  // Of the last InitializeStreamed.
+  // The chunks of the last InitializeStreamed.
   std::vector<v1::InitializeChunk> chunks() const {
     MutexLock lock(&mu_);
     return chunks_;

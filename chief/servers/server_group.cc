@@ -55,7 +55,7 @@ absl::Status ServerGroup::ForEach(absl::FunctionRef<absl::Status(int)> call) {
   std::vector<absl::Status> statuses(servers_.size());
   ThreadPool pool(size() - 1);
   pool.RunAll(size(), [&](int s) { statuses[static_cast<size_t>(s)] = Named(s, call(s)); });
-  // That another chief is there matters more than what else went wrong.
+  // ABORTED (another chief is there) takes precedence over all other errors.
   for (const absl::Status& status : statuses) {
     if (status.code() == absl::StatusCode::kAborted) return status;
   }
@@ -66,7 +66,7 @@ absl::Status ServerGroup::ForEach(absl::FunctionRef<absl::Status(int)> call) {
 absl::Status ServerGroup::WaitUntilReachable() {
   const absl::Duration start = clock_->Monotonic();
   absl::Duration reported = start;
-  // Who could not be made ready is asked anew.
+  // Servers that could not be made ready are tried again.
   for (Contact& contact : contacts_) {
     if (contact.broken.exchange(false)) contact.answers = false;
   }
@@ -205,7 +205,7 @@ absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(const st
                                                                         int num_data_shards) {
   std::vector<v1::WriteSnapshotResponse> responses(servers_.size());
   RETURN_IF_ERROR(ForEach([&](int s) {
-    // A server that hangs is found out by a call that has a short deadline.
+    // A call with a short deadline first: it detects a server that hangs.
     v1::ShardStatus status;
     RETURN_IF_ERROR(server(s).service->GetStatus(v1::GetShardStatusRequest(), &status));
     v1::WriteSnapshotRequest request;

@@ -22,9 +22,9 @@
 
 namespace keelson {
 
-// Thread-safe. Calls of different threads do not wait for each other, but for those of CommitRound:
-// a server that writes a snapshot, is restored or hangs delays nobody else.
-// Errors of a server begin with its name. ABORTED: a newer chief has called the server.
+// Thread-safe. Calls of different threads do not wait for each other, except those of CommitRound:
+// a server that writes a snapshot, is restored or hangs does not delay calls of the others. Errors
+// of a server begin with its name. ABORTED: a newer chief has called the server.
 class ServerGroup {
  public:
   struct Options {
@@ -32,7 +32,7 @@ class ServerGroup {
     uint64_t config_hash = 0;
     // Told to the servers, for workers that look for the chief. May be empty.
     std::string chief_address;
-    // How long a server may take to appear, and how often the missing are named meanwhile.
+    // How long a server may take to appear, and how often missing ones are logged meanwhile.
     absl::Duration startup_timeout = absl::Minutes(10);
     absl::Duration report_every = absl::Seconds(30);
   };
@@ -60,24 +60,25 @@ class ServerGroup {
   int size() const { return static_cast<int>(servers_.size()); }
   const std::string& name(int s) const { return servers_[static_cast<size_t>(s)].name; }
 
-  // ---- At the start.
+  // ---- Calls at the start.
 
   // Waits until every server answers, and makes the chief known to it. DEADLINE_EXCEEDED: names
   // those that did not. CANCELLED: stopped. FAILED_PRECONDITION: a server has another
   // configuration.
   absl::Status WaitUntilReachable();
 
-  // What each server holds, with the memory that a chief left there.
+  // The status of each server, with the job state that a chief persisted there.
   absl::StatusOr<std::vector<v1::ShardStatus>> Survey();
 
-  // What shards are made of from now on: all of InitializeShardRequest but header, hash, shard
-  // number, prefix and retired incarnations. Before Initialize.
+  // Sets the description with which shards are initialized from now on: all of
+  // InitializeShardRequest but header, hash, shard number, prefix and retired incarnations. Before
+  // Initialize.
   void Describe(const v1::InitializeShardRequest& shards);
 
   // Makes every shard ready, from the snapshot `restore_prefix` (empty: initial values).
   absl::Status Initialize(const std::string& restore_prefix);
 
-  // ---- While the job runs.
+  // ---- Calls while the job runs.
 
   // "ps-1 at host:port" of each server that has not answered yet, does not answer any more, or
   // could not be restored. Never waits.
@@ -86,38 +87,39 @@ class ServerGroup {
   // Each server as the newest of these calls found it. Never waits.
   std::vector<ServerView> States() const;
 
-  // One server's turn. The header and the chief's address are added to `request`.
+  // Sends the heartbeat `request` to one server, with the header and the chief's address added.
   absl::Status Attend(int s, v1::AttendRequest request, v1::ShardStatus* status);
 
-  // Whether the server may not know of all memberships that are over, because it was away. Whoever
-  // is told so gives it the whole list in the next Attend; if that fails it is owed again.
+  // True: the server was away and may not know of all memberships that are over. The caller then
+  // sends the whole list with the next Attend; if that fails, the list is owed again.
   bool TakeRetiredOwed(int s) { return contact(s).retired_owed.exchange(false); }
 
   // Makes one shard ready, with the memberships that are over.
   absl::Status InitializeServer(int s, const std::string& restore_prefix,
                                 absl::Span<const uint64_t> retired);
 
-  // Leaves `memory` at every server that answered its last call. The first error.
+  // Persists `memory` at every server that answered its last call. Returns the first error.
   absl::Status StoreMemory(const v1::ChiefMemory& memory);
 
-  // The newest memory that all servers have that answer; 0: none. Never falls.
+  // The newest version of persisted job state that all answering servers have; 0: none. Never
+  // falls.
   uint64_t stored_version() const;
 
-  // Has these memberships refused by every server that answered its last call. The others are owed
-  // the list, and so are those that do not answer this one.
+  // Makes every server that answered its last call refuse these memberships. The list is owed to
+  // the others and to those that do not answer this call.
   void Retire(absl::Span<const uint64_t> incarnations);
 
   // Has every server write its part of the bundle `prefix` of `num_data_shards` data files.
   absl::StatusOr<WrittenSnapshot> WriteSnapshot(const std::string& prefix, int num_data_shards);
 
-  // Commits a round of which all pushes were acknowledged by all servers. Calls that fail are
-  // repeated until the server answers, or `stop`.
-  // OK: committed. A server that was restarted since the pushes has lost this step with those
-  // before it; that is logged. FAILED_PRECONDITION: no server has the pushes, nothing is committed.
-  // CANCELLED: stopped. ABORTED: another chief.
+  // Commits a round whose pushes were all acknowledged by all servers. Failed calls are repeated
+  // until the server answers, or `stop` is raised. OK: committed. A server that was restarted since
+  // the pushes has lost this step with those before it; that is logged. FAILED_PRECONDITION: no
+  // server has the pushes, nothing is committed. CANCELLED: stopped. ABORTED: another chief.
   absl::Status CommitRound(const Round& round, const StopSignal& stop);
-  // At one server, for at most `patience` (on the clock). FAILED_PRECONDITION: it has not the
-  // pushes. UNAVAILABLE, DEADLINE_EXCEEDED: no answer.
+  // Commits a round at one server, trying for at most `patience` (on the clock).
+  // FAILED_PRECONDITION: the server does not have the pushes. UNAVAILABLE, DEADLINE_EXCEEDED: no
+  // answer.
   absl::Status CommitRoundAt(int s, const Round& round, absl::Duration patience,
                              const StopSignal& stop);
 
@@ -125,10 +127,10 @@ class ServerGroup {
   void Finish();
 
  private:
-  // What the newest calls said of a server.
+  // The results of the newest calls of a server.
   struct Contact {
     std::atomic<bool> answers{false};
-    // Its shard cannot be made ready.
+    // The server's shard could not be made ready.
     std::atomic<bool> broken{false};
     std::atomic<bool> retired_owed{true};
     std::atomic<uint64_t> stored{0};
@@ -136,7 +138,7 @@ class ServerGroup {
 
   Contact& contact(int s) { return contacts_[static_cast<size_t>(s)]; }
   const Server& server(int s) const { return servers_[static_cast<size_t>(s)]; }
-  // Calls all servers side by side; the first error, after the server's name.
+  // Calls all servers side by side; returns the first error, after the server's name.
   absl::Status ForEach(absl::FunctionRef<absl::Status(int)> call);
   absl::Status Named(int s, const absl::Status& status) const;
   absl::Status Probe(int s);

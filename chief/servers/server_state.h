@@ -1,4 +1,4 @@
-// What the chief knows of one parameter server from the calls it makes there anyway.
+// The state of one parameter server, as the chief knows it from its other calls.
 #ifndef KEELSON_CHIEF_SERVERS_SERVER_STATE_H_
 #define KEELSON_CHIEF_SERVERS_SERVER_STATE_H_
 
@@ -13,24 +13,24 @@
 namespace keelson {
 
 struct ServerView {
-  // Not heard of yet; holds its shard; answers without its shard; does not answer any more; was
-  // told that the job is over.
+  // In this order: no answer yet; holds its shard; answers without its shard; does not answer any
+  // more; was told that the job is over.
   enum Kind { kWaiting, kAlive, kRestoring, kLost, kLeft };
 
   Task task = {Role::kPs, 0};
   std::string address;
   Kind kind = kWaiting;
   absl::Time since;  // wall time
-  // Of the newest answer.
+  // From the newest answer.
   uint64_t incarnation = 0;
   int64_t shard_step = 0;
   int64_t value_bytes = 0;
   int64_t slot_bytes = 0;
-  // Payload in the life of this process.
+  // Payload since the start of this process.
   int64_t pushed_bytes = 0;
   int64_t pulled_bytes = 0;
   int clients = 0;
-  // Processes of the task before this one, as far as this chief has seen them.
+  // The number of earlier processes of the task that this chief has seen.
   int restarts = 0;
 
   // The server has answered.

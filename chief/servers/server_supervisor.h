@@ -1,6 +1,6 @@
-// Looks after the parameter servers while the job runs: leaves the chief's memory there, notices
-// who is away, and makes servers that were restarted ready again. Each server on a thread of its
-// own, so that one that hangs or is being restored delays no other.
+// Supervises the parameter servers while the job runs: persists the chief's job state there,
+// notices servers that are away, and makes restarted ones ready again. Each server has a thread of
+// its own, so that one that hangs or is being restored delays no other.
 #ifndef KEELSON_CHIEF_SERVERS_SERVER_SUPERVISOR_H_
 #define KEELSON_CHIEF_SERVERS_SERVER_SUPERVISOR_H_
 
@@ -22,19 +22,19 @@
 
 namespace keelson {
 
-// What the supervisor needs to know of the job. Thread-safe.
+// The job as the supervisor sees it. Thread-safe.
 class SupervisedJob {
  public:
   virtual ~SupervisedJob() = default;
 
   virtual v1::ChiefMemory Memory() = 0;
-  // All servers that answer have the memory of this version.
+  // All servers that answer hold the persisted job state of this version.
   virtual void NoteStored(uint64_t version) = 0;
   virtual std::vector<uint64_t> AllRetired() = 0;
   virtual int64_t CompletedSteps() = 0;
-  // Newest first. Empty: there never was one, so shards start with initial values.
+  // The snapshots, newest first. Empty: there never was one, so shards start with initial values.
   virtual absl::StatusOr<std::vector<SnapshotInfo>> Snapshots() = 0;
-  // A newer chief has called a server: this one has to end.
+  // A newer chief has called a server, so this one must end.
   virtual void NoteReplaced(const absl::Status& status) = 0;
 };
 
@@ -42,42 +42,42 @@ class SupervisedJob {
 class ServerSupervisor {
  public:
   struct Pauses {
-    // Between two calls of a server that answers, and of one that does not.
+    // The pause between two calls of a server that answers, and of one that does not.
     absl::Duration visit = absl::Milliseconds(250);
     absl::Duration away = absl::Milliseconds(100);
-    // Between two memories left at a server.
+    // The time between two stores of the job state at a server.
     absl::Duration memory = absl::Seconds(1);
-    // After a restore that failed.
+    // The pause after a restore that failed.
     absl::Duration restore = absl::Seconds(1);
   };
 
-  // Servers are ready, or will be when they are found empty. All outlive this.
+  // Servers are ready, or become so once they are found empty. All arguments outlive this.
   ServerSupervisor(ServerGroup* servers, SupervisedJob* job, const Clock* clock,
                    const Pauses& pauses);
   ~ServerSupervisor();
 
-  // Has the shard of `s` made anew in its first turn, whatever the server holds. Before Start.
+  // Has the shard of `s` restored in its first visit, whatever the server holds. Before Start.
   void RestoreFirst(int s) { watches_[static_cast<size_t>(s)].foreign = true; }
 
   void Start();
-  // Returns when the calls under way have ended. Also in the destructor.
+  // Returns when the calls under way have ended. The destructor calls it, too.
   void Stop();
 
-  // Visits every server now, with the newest memory. Does not wait for it.
+  // Makes all threads visit their servers now, with the newest job state, without waiting for them.
   void Hurry();
 
-  // One turn of one server; returns the pause until the next. Start's threads call it; for tests.
-  // One thread at a time per server.
+  // Visits one server once; returns the pause until the next visit. Public for tests; Start's
+  // threads call it. One thread at a time per server.
   absl::Duration Visit(int s);
 
  private:
-  // What is known of a server; used by its thread only.
+  // The state of a server's supervision; used by its thread only.
   struct Watch {
     Watch(const std::string& name, const Clock* clock)
         : restores("restoring " + name, clock, absl::Seconds(30)) {}
 
     bool away = false;
-    bool foreign = false;  // holds what is not this job's
+    bool foreign = false;  // its shard is not this job's
     absl::Duration heard;  // when it was ready the last time
     absl::Duration memory_due = -absl::InfiniteDuration();
     uint64_t hurried = 0;
@@ -87,7 +87,7 @@ class ServerSupervisor {
   void Run(int s);
   bool WaitForTurn(int s, absl::Duration pause);
   absl::Status Restore(int s, Watch* watch);
-  // Which snapshot it took; nothing: the initial values.
+  // Returns the snapshot that was restored, or nothing for the initial values.
   absl::StatusOr<std::optional<SnapshotInfo>> RestoreNewest(int s);
   void SayRestored(int s, const Watch& watch, const std::optional<SnapshotInfo>& snapshot);
   uint64_t hurried() const;

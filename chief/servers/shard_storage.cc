@@ -25,7 +25,7 @@ namespace {
 
 constexpr size_t kChunkBytes = 4 << 20;
 
-// A shard's blocks out of a snapshot, in the order of the placement.
+// Reads a shard's blocks from a snapshot, in the order of the placement.
 class ShardBlocks {
  public:
   static absl::StatusOr<std::unique_ptr<ShardBlocks>> Open(
@@ -43,7 +43,7 @@ class ShardBlocks {
 
   int64_t shard_step() const { return stored_->shard_step(); }
 
-  // Nothing: all have been read.
+  // The next chunk, or nothing after the last one.
   absl::StatusOr<std::optional<v1::InitializeChunk>> Next() {
     v1::InitializeChunk chunk;
     size_t bytes = 0;
@@ -95,7 +95,7 @@ class ShardBlocks {
   const std::vector<int> partitions_;
   const size_t num_slots_;  // of a trained variable
   const std::unique_ptr<StoredBlocks> stored_;
-  // The next block.
+  // The position of the next block.
   size_t partition_ = 0;
   int64_t block_ = 0;
 };

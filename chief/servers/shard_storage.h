@@ -1,5 +1,5 @@
-// Who writes and reads the shards' parts of a snapshot: the servers, where all roles share the
-// model directory, or the chief, which moves the bytes over the wire (--checkpoint_writer).
+// Writes and reads the shards' parts of a snapshot (--checkpoint_writer): the servers do it where
+// all roles share the model directory; otherwise the chief does, and the bytes are streamed.
 #ifndef KEELSON_CHIEF_SERVERS_SHARD_STORAGE_H_
 #define KEELSON_CHIEF_SERVERS_SHARD_STORAGE_H_
 
@@ -26,7 +26,7 @@ class ShardStorage {
                                   v1::InitializeShardResponse* response) = 0;
 };
 
-// The servers do it.
+// The servers access the model directory.
 class ServerStorage : public ShardStorage {
  public:
   absl::Status Write(ParameterService* server, const v1::WriteSnapshotRequest& request,
@@ -35,7 +35,7 @@ class ServerStorage : public ShardStorage {
                           v1::InitializeShardResponse* response) override;
 };
 
-// This process does it, in memory of a few MiB per server.
+// This process accesses the model directory, with buffers of a few MiB per server.
 class ChiefStorage : public ShardStorage {
  public:
   // `file_system` outlives this.
@@ -44,7 +44,7 @@ class ChiefStorage : public ShardStorage {
   // DATA_LOSS: other bytes came than the server says it sent.
   absl::Status Write(ParameterService* server, const v1::WriteSnapshotRequest& request,
                      v1::WriteSnapshotResponse* response) override;
-  // Errors of StoredBlocks too.
+  // Errors are also those of StoredBlocks.
   absl::Status Initialize(ParameterService* server, const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override;
 

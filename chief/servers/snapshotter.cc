@@ -39,7 +39,7 @@ bool IsDamagedSnapshot(const absl::Status& status) {
 absl::Status Snapshotter::Write(const v1::JobState& state,
                                 absl::FunctionRef<absl::Status()> confirm) {
   const std::string prefix = directory_->SnapshotPrefix(state.global_step());
-  // Not a second time over its own files: an interruption would damage what is good.
+  // A snapshot's files are not written a second time: an interruption would damage a good snapshot.
   if (prefix == latest_prefix()) return absl::OkStatus();
   absl::Status status = EnsureDirectory();
   if (status.ok()) status = WriteParts(prefix, state, confirm);
@@ -58,7 +58,7 @@ absl::Status Snapshotter::EnsureDirectory() {
   return directory_->file_system()->CreateDirectories(model_dir);
 }
 
-// Also the temporary files of servers that ended while they wrote.
+// Removes the temporary files of servers that ended while they wrote, too.
 void Snapshotter::RemoveParts(const std::string& prefix) {
   const auto names = directory_->file_system()->List(directory_->model_dir());
   if (!names.ok()) return;

@@ -20,22 +20,22 @@ namespace keelson {
 // Name of the string tensor that holds the v1::JobState.
 inline constexpr char kJobStateName[] = "_keelson/job";
 
-// Whether an error of reading a snapshot says that another one may do: DATA_LOSS, NOT_FOUND.
+// Whether a reading error (DATA_LOSS, NOT_FOUND) means that another snapshot may be readable.
 bool IsDamagedSnapshot(const absl::Status& status);
 
-// How snapshots go, for metrics and status.json.
+// Figures on snapshots for metrics and status.json.
 struct SnapshotFigures {
-  // Of the newest snapshot, whoever wrote it; -1 and InfinitePast: none.
+  // Step and time of the newest snapshot, also one of a predecessor; -1 and InfinitePast: none.
   int64_t step = -1;
   absl::Time committed = absl::InfinitePast();
-  // Of the last one that this process wrote.
+  // Figures of the last snapshot that this process wrote.
   absl::Duration write_time;
   int64_t bytes = 0;
   int64_t longest_cut_microseconds = 0;
-  // Since the start of this process.
+  // Counts since the start of this process.
   int64_t written = 0;
   int64_t failures = 0;
-  // Of the last try; empty: it succeeded.
+  // The error of the last try; empty: it succeeded.
   std::string error;
 };
 
@@ -50,10 +50,9 @@ class Snapshotter {
   // Writes a snapshot of step `state.global_step()`: the servers' parts side by side, then the
   // chief's own part (global_step, job state), the index, and last the state file. `state` must
   // have been taken before, so that no step counts as done whose push is not in the servers' cuts.
-  // `confirm` is asked when all but the state file is there; its error is the snapshot's.
-  // When that step is the latest snapshot's, that one stays as it is. A model directory that is
-  // gone is created again. On an error the parts are removed and the latest snapshot is what it
-  // was.
+  // `confirm` is called when all but the state file is written; its error becomes the snapshot's.
+  // If the latest snapshot has that step already, nothing is written. A missing model directory is
+  // created again. On an error the parts are removed and the latest snapshot is what it was.
   absl::Status Write(
       const v1::JobState& state,
       absl::FunctionRef<absl::Status()> confirm = [] { return absl::OkStatus(); });
@@ -71,8 +70,8 @@ class Snapshotter {
   // an empty prefix when there are none. DATA_LOSS: there are, but none is usable.
   absl::StatusOr<Restored> RestoreLatest(absl::FunctionRef<absl::Status(const Restored&)> restore);
 
-  // The snapshots, newest first, to restore a server from. The latest is among them as long as this
-  // lives, so none means that there never was one.
+  // The snapshots, newest first, to restore a server from. The latest one is never deleted while
+  // this object lives, so an empty list means that there never was one.
   absl::StatusOr<std::vector<SnapshotInfo>> Snapshots() const;
 
   // Prefix of the newest snapshot; empty: none.

@@ -1,4 +1,4 @@
-// Who may change the job: members, and whoever has the job's token.
+// Decides which callers may change the job: members, and callers with the job's token.
 #ifndef KEELSON_CHIEF_SERVICE_ACCESS_POLICY_H_
 #define KEELSON_CHIEF_SERVICE_ACCESS_POLICY_H_
 
@@ -10,7 +10,7 @@
 
 namespace keelson {
 
-// Who makes a call, as far as the transport can tell.
+// The caller of an RPC, as far as the transport identifies it.
 struct Caller {
   // The call's metadata "authorization"; empty: none.
   std::string authorization;
@@ -23,10 +23,10 @@ class AccessPolicy {
   // Empty: the job has no token.
   explicit AccessPolicy(std::string token = "") : token_(std::move(token)) {}
 
-  // For everyone where the job has no token.
+  // Allows every caller if the job has no token.
   absl::Status CheckSetMode(const Caller& caller) const;
-  // `names_member`: the request says which member makes it; whether it is one, the coordinator
-  // knows. For nobody else where the job has no token.
+  // `names_member`: the request names the member that makes it; the coordinator checks that it is
+  // one. If the job has no token, only such requests are allowed.
   absl::Status CheckEndTraining(const Caller& caller, bool names_member) const;
 
  private:

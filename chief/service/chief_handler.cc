@@ -13,7 +13,7 @@ namespace keelson {
 namespace {
 
 constexpr absl::Duration kLongestWait = absl::Seconds(20);
-// Until the servers hold what a successor must not miss.
+// The longest wait until the servers hold what a successor must know.
 constexpr absl::Duration kStoreWait = absl::Seconds(2);
 constexpr size_t kLongestReason = 1000;
 
@@ -23,7 +23,7 @@ absl::Duration BoundedWait(const google::protobuf::Duration& wait) {
 
 double SecondsOf(absl::Time time) { return absl::ToDoubleSeconds(time - absl::UnixEpoch()); }
 
-// One line that a log and a page can take.
+// The reason as one line, fit for logs and the dashboard.
 absl::StatusOr<std::string> ReasonOf(const v1::EndTrainingRequest& request) {
   const std::string& reason = request.reason();
   if (reason.empty()) return "no reason was given";
@@ -215,7 +215,7 @@ absl::Status ChiefHandler::AcquireWork(const v1::AcquireWorkRequest& request,
   }
   *response->mutable_books() = BooksToProto(coordinator_->books());
   const Coordinator::Status status = coordinator_->GetStatus();
-  // It is the end of training for workers also before the chief has noticed.
+  // For workers training is over even before the chief has noticed.
   const bool unnoticed = status.trained && status.phase == JobPhase::kTraining;
   response->set_phase(JobPhaseToProto(unnoticed ? JobPhase::kFinishing : status.phase));
   return absl::OkStatus();
@@ -247,7 +247,8 @@ absl::Status ChiefHandler::EndTraining(const v1::EndTrainingRequest& request,
   }
   ASSIGN_OR_RETURN(const std::string reason, ReasonOf(request));
   RETURN_IF_ERROR(coordinator_->EndTraining(reason));
-  // A chief that is killed after the answer is followed by one that knows.
+  // Only then is the answer sent: if this chief is killed afterwards, its successor knows of the
+  // end.
   if (!coordinator_->WaitUntilStored(kStoreWait)) {
     LogWarning("the servers do not hold yet that training ends early");
   }

@@ -18,8 +18,8 @@ v1::JobPhase JobPhaseToProto(JobPhase phase);
 // Thread-safe. Converts; the coordinator decides. Calls that wait do so for 20 s at most.
 class ChiefHandler : public ChiefService {
  public:
-  // `coordinator` outlives the handler. `servers` tells of the job's servers at any time; it may be
-  // null.
+  // `coordinator` outlives the handler. `servers` returns the state of the job's servers at any
+  // time; it may be null.
   explicit ChiefHandler(Coordinator* coordinator,
                         std::function<std::vector<ServerView>()> servers = nullptr)
       : coordinator_(coordinator), servers_(std::move(servers)) {}
@@ -34,7 +34,7 @@ class ChiefHandler : public ChiefService {
                            v1::AcquireWorkResponse* response) override;
   absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) override;
   absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse* response) override;
-  // In this process everyone may; see AccessPolicy for others.
+  // Callers in this process always may; AccessPolicy decides for others.
   absl::Status EndTraining(const v1::EndTrainingRequest& request,
                            v1::EndTrainingResponse* response) override;
   absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) override;

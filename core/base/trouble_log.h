@@ -1,4 +1,4 @@
-// Says that something goes wrong again and again, without filling the log.
+// Logs a failure that repeats, without filling the log.
 #ifndef KEELSON_CORE_BASE_TROUBLE_LOG_H_
 #define KEELSON_CORE_BASE_TROUBLE_LOG_H_
 
