@@ -12,8 +12,11 @@ launcher         the loop around the operator and the kubelet, from the first pr
 signals          signals as events
 
 What the job is made of:
-pods             the pods, as operator and kubelet share them
-tfjob_operator   the TFJob operator; operator_*: its parts; exit_rules: what the end of a pod means
+pods             the pods, as operator and kubelet share them; exit codes in words
+tfjob_operator   the TFJob operator; its parts:
+operator_rules   how faithful it is, what the end of a pod means, a job's limits
+operator_pods    the job's pods, counted and handled
+operator_conditions  what they mean for the job as a whole
 kubelet          pods as processes (a package of its own)
 
 What the user sees:
@@ -23,7 +26,6 @@ dashboard_links  where the evaluators' pages are, once they answer
 log_follower     which lines of the replicas' logs are shown
 progress         the line about the training
 summary          the end
-exit_text        exit codes in words
 run_directory    logs, volumes and state of one run
 
 From a second terminal:

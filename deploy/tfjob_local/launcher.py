@@ -7,12 +7,11 @@ from typing import Callable, List, Optional, Set, Tuple
 from tfjob_api.naming import replica_names
 
 from .control import ControlServer
-from .exit_text import describe_exit
 from .job_view import Journal
 from .kubelet.kubelet import Kubelet
 from .live_output import LiveOutput
 from .operator_pods import ending_first
-from .pods import Pod
+from .pods import Pod, describe_exit
 from .signals import STOP_SIGNALS, SignalQueue
 from .tfjob_operator import JobOutcome, Operator
 

@@ -18,16 +18,15 @@ from tfjob_api.status import (
     reason,
 )
 
-from .exit_rules import Verdict, judge
-from .operator_counts import (
+from .operator_pods import (
+    FailedPod,
     is_terminating,
     job_has_succeeded,
     job_is_running,
     leading_type,
     of_type,
 )
-from .operator_restarts import FailedPod
-from .operator_rules import Rules
+from .operator_rules import Rules, Verdict, judge
 from .pods import Phase, Pod
 
 

@@ -5,10 +5,14 @@ ones or for their end. One thread.
 """
 
 import enum
+import signal
 from dataclasses import dataclass
 from typing import Optional, Protocol, Sequence
 
 from tfjob_api.naming import replica_name
+
+# The operator's "user-defined retryable" code; by its number alone it would be SIGUSR1.
+_ASKS_FOR_RESTART = 138
 
 
 class Phase(enum.Enum):
@@ -58,3 +62,15 @@ class PodControl(Protocol):
 
     def delete(self, pod: Pod) -> None:
         """Asks its processes to end: SIGTERM, the grace period, SIGKILL. Returns at once."""
+
+
+def describe_exit(exit_code: Optional[int]) -> str:
+    """"exit code 2", "signal SIGKILL (exit code 137)", "no exit code"."""
+    if exit_code is None:
+        return "no exit code"
+    if exit_code > 128 and exit_code != _ASKS_FOR_RESTART:
+        try:
+            return f"signal {signal.Signals(exit_code - 128).name} (exit code {exit_code})"
+        except ValueError:
+            pass
+    return f"exit code {exit_code}"

@@ -8,13 +8,17 @@ from tfjob_api.model import ReplicaSpec, TFJob
 from tfjob_api.operator_version import OperatorVersion
 from tfjob_api.status import FAILED, SUCCEEDED, JobStatus, ReplicaStatus
 
-from .exit_rules import Verdict, judge
 from .operator_conditions import ConditionWriter
-from .operator_counts import count_pods, job_has_succeeded, of_type
-from .operator_limits import past_deadline, reached_backoff_limit
-from .operator_pods import JobPods, ending_first
-from .operator_restarts import FailedPod, RestartLedger
-from .operator_rules import Rules
+from .operator_pods import (
+    FailedPod,
+    JobPods,
+    RestartLedger,
+    count_pods,
+    ending_first,
+    job_has_succeeded,
+    of_type,
+)
+from .operator_rules import Rules, Verdict, judge, past_deadline, reached_backoff_limit
 from .pods import Pod, PodControl
 
 # What a pass changes wakes the operator again at once. Bounded, as Running and Restarting take turns

@@ -4,9 +4,8 @@ import unittest
 
 from operator_fakes import START, World, make_job
 from tfjob_api.status import JobStatus, ReplicaStatus
-from tfjob_local.operator_limits import reached_backoff_limit
-from tfjob_local.operator_restarts import RestartLedger
-from tfjob_local.operator_rules import Rules
+from tfjob_local.operator_pods import RestartLedger
+from tfjob_local.operator_rules import Rules, reached_backoff_limit
 from tfjob_local.pods import Phase, Pod
 
 BACKOFF_MESSAGE = "Job mnist has failed because it has reached the specified backoff limit"

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Callable, List, Optional, Protocol
 
-from ..exit_text import describe_exit
-from ..pods import Phase, Pod
+from ..pods import Phase, Pod, describe_exit
 from .backoff import Backoff
 from .plan import PodPlan, ProcessPlan
 

@@ -4,7 +4,7 @@ import unittest
 
 import support  # Puts deploy/ on sys.path.
 from tfjob_api.operator_version import OperatorVersion
-from tfjob_local.exit_rules import Verdict, is_retryable, judge
+from tfjob_local.operator_rules import Verdict, is_retryable, judge
 from tfjob_local.pods import Phase, Pod
 
 assert support.REPOSITORY
