@@ -162,8 +162,8 @@ absl::Status ChiefSession::Acquire(v1::AcquireWorkResponse* response) {
   request.mutable_max_wait()->set_seconds(kLongPollSeconds);
   request.set_sequence(++sequence_);
   *request.mutable_progress() = progress_->Take();
-  // With the same number also after a registration: where the answer was of the chief that is
-  // there, it gives the same lease again.
+  // The sequence number stays the same across a registration: if the answer came from the current
+  // chief, it grants the same lease again.
   const absl::Status status = Call(kWaiting, [&]() -> absl::Status {
     const int64_t registrations = this->registrations();
     RETURN_IF_ERROR(chief_->AcquireWork(request, response));
@@ -234,7 +234,7 @@ absl::Status ChiefSession::SendHeartbeat() {
   MutexLock lock(&mu_);
   AwaitRegistration();
   if (registrations_ != registrations) {
-    // Told again: it may have been a chief that is gone.
+    // The report is sent again: the answer may be that of a chief that is gone.
     v1::WorkerProgress leases;
     *leases.mutable_leases() = request.progress().leases();
     progress_->Restore(leases);

@@ -1,4 +1,4 @@
-// A worker's relation to the chief: it joins, stays in touch, fetches work, and leaves.
+// A worker's session with the chief: it joins, sends heartbeats, fetches work, and leaves.
 #ifndef KEELSON_WORKER_CHIEF_SESSION_H_
 #define KEELSON_WORKER_CHIEF_SESSION_H_
 
@@ -25,10 +25,10 @@
 namespace keelson {
 
 // One membership. Joins in Join; then Next (on the batcher's thread), Admit and Confirm (on the
-// trainer's), the heartbeats (on a thread of its own) and Leave may run side by side. A chief that
-// is away is waited for, as `retry` says. To a chief that does not know this worker, because it was
-// restarted, the session registers again with the leases that it holds; those that the chief keeps
-// go on as if nothing had happened.
+// trainer's), the heartbeats (on a thread of its own) and Leave may run side by side. Calls to a
+// chief that is away are repeated as `retry` says. With a chief that was restarted and does not
+// know this worker, the session registers again with the leases that it holds; work on those that
+// the chief keeps continues.
 //
 // The session ends for good when the chief says so. Then every method returns that error:
 // ABORTED: the membership is over (its lease was lost); a new one may be begun. ALREADY_EXISTS: a
@@ -42,7 +42,7 @@ class ChiefSession : public TicketSource {
     uint64_t incarnation = 0;
     uint64_t config_hash = 0;
     std::string peer;
-    std::string device;  // for people
+    std::string device;  // only displayed
     RetryOptions retry;
     absl::Duration heartbeat_interval = absl::Milliseconds(250);
   };
@@ -52,8 +52,8 @@ class ChiefSession : public TicketSource {
                StopSignal* stop);
   ~ChiefSession() override;
 
-  // Registers and begins to send heartbeats. While another incarnation holds this task, tries
-  // again until its lease must have passed.
+  // Registers and begins to send heartbeats. While another incarnation holds this task, Join tries
+  // again until that lease must have passed.
   absl::Status Join();
 
   // Waits until the servers hold the model.
@@ -66,12 +66,12 @@ class ChiefSession : public TicketSource {
   // not held any more.
   absl::StatusOr<bool> Admit(const Ticket& ticket);
 
-  // Asks whether this is still a member, when a server says that it is not.
+  // Asks the chief whether this is still a member, after a server said that it is not.
   absl::Status Confirm();
 
-  // Why the session has ended; OK while it has not.
+  // The error with which the session ended; OK while it has not.
   absl::Status status() const;
-  // Raised when the session has ended, by Leave, or with `stop`.
+  // The signal that is raised when the session ends, by Leave, or with `stop`.
   StopSignal* ended() { return &ended_; }
 
   // Delivers the last progress, leaves, ends the heartbeats. Not an error when the chief is gone.
@@ -85,7 +85,8 @@ class ChiefSession : public TicketSource {
   absl::Status Register(int64_t registrations);
   void NoteRegistered(const std::vector<v1::HeldLease>& held, const v1::RegisterResponse& answer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Nobody is registering: it is known whether an answer came before or after.
+  // Waits until no thread is registering, so that an answer came either before or after a
+  // registration.
   void AwaitRegistration() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::optional<Ticket>> AcquireLease();
   absl::Status Acquire(v1::AcquireWorkResponse* response);
@@ -95,7 +96,7 @@ class ChiefSession : public TicketSource {
   void HeartbeatLoop();
   absl::Status SendHeartbeat();
   absl::Status ChiefGaveUp();
-  // Returns the error with which the session has ended.
+  // Ends the session, if it has not ended, and returns the error with which it did.
   absl::Status End(const absl::Status& error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // " after 3s", if the chief did not answer heartbeats before.
   std::string TakeAbsence() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -115,9 +116,9 @@ class ChiefSession : public TicketSource {
   mutable Mutex mu_;
   CondVar registered_;
   bool registering_ ABSL_GUARDED_BY(mu_) = false;
-  // Answers to questions that were asked before the newest one may be of a chief that is gone.
+  // Answers to requests from before the newest registration may be those of a chief that is gone.
   int64_t registrations_ ABSL_GUARDED_BY(mu_) = 0;
-  // When it was that heartbeats were not answered any more.
+  // Since when heartbeats are not answered.
   std::optional<absl::Duration> unreachable_since_ ABSL_GUARDED_BY(mu_);
   absl::Status status_ ABSL_GUARDED_BY(mu_);
   std::thread heartbeats_;

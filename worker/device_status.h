@@ -1,4 +1,4 @@
-// How the errors of a worker's devices end it.
+// Maps errors of a worker's devices to the statuses with which it ends.
 #ifndef KEELSON_WORKER_DEVICE_STATUS_H_
 #define KEELSON_WORKER_DEVICE_STATUS_H_
 
@@ -7,7 +7,7 @@
 namespace keelson {
 
 // RESOURCE_EXHAUSTED of a device becomes FAILED_PRECONDITION: a step that needs more memory than
-// there is needs it after a restart too. Others stay as they are.
+// there is also needs it after a restart. Other errors are unchanged.
 inline absl::Status DeviceStatus(const absl::Status& status) {
   if (!absl::IsResourceExhausted(status)) return status;
   return absl::FailedPreconditionError(status.message());

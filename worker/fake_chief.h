@@ -1,5 +1,5 @@
-// A chief for the worker's tests: it hands out the leases that the test has prepared, keeps what it
-// is told, and fails on request.
+// A chief for the worker's tests: it hands out the leases that the test has prepared, records the
+// reports it gets, and fails on request.
 #ifndef KEELSON_WORKER_FAKE_CHIEF_H_
 #define KEELSON_WORKER_FAKE_CHIEF_H_
 
@@ -18,7 +18,7 @@
 
 namespace keelson {
 
-// Thread-safe. AcquireWork does not wait: without a lease to give it tells the phase.
+// Thread-safe. AcquireWork does not wait: without a lease it returns the phase.
 class FakeChief : public ChiefService {
  public:
   absl::Status Register(const v1::RegisterRequest& request,
@@ -104,7 +104,7 @@ class FakeChief : public ChiefService {
     return absl::OkStatus();
   }
 
-  // ---- What a test arranges.
+  // ---- Faults and leases that a test arranges.
 
   // A lease of `tickets` steps from `step`, 4 records each.
   static v1::AcquireWorkResponse MakeLease(uint64_t id, int64_t step, int tickets) {
@@ -126,8 +126,8 @@ class FakeChief : public ChiefService {
     granted_ += lease.tickets_size();
   }
   void AddLease(uint64_t id, int64_t step, int tickets) { AddLease(MakeLease(id, step, tickets)); }
-  // Another try at a step, which takes fewer gradients than there are tickets when it is
-  // `contested`.
+  // Adds a lease for an attempt at a step; a `contested` one takes fewer gradients than it has
+  // tickets.
   void AddSynchronousLease(uint64_t id, int64_t step, uint32_t attempt, bool contested) {
     v1::AcquireWorkResponse lease = MakeLease(id, step, 1);
     lease.mutable_tickets(0)->set_attempt(attempt);
@@ -139,7 +139,7 @@ class FakeChief : public ChiefService {
     MutexLock lock(&mu_);
     unwanted_.insert(lease_id);
   }
-  // So many tickets will not be completed.
+  // This many tickets will not be completed.
   void WriteOff(int tickets) {
     MutexLock lock(&mu_);
     granted_ -= tickets;
@@ -158,28 +158,28 @@ class FakeChief : public ChiefService {
     phase_ = phase;
     error_ = error;
   }
-  // The next calls of `method` fail with these, one after the other, before they do anything.
+  // The next calls of `method` fail with these statuses, one after the other, and do nothing.
   void FailNext(const std::string& method, const std::vector<absl::Status>& errors) {
     MutexLock lock(&mu_);
     std::deque<absl::Status>& queue = errors_[method];
     queue.insert(queue.end(), errors.begin(), errors.end());
   }
-  // In all answers.
+  // Sets the BookVersions of all answers.
   void SetBooks(uint64_t current, uint64_t stored) {
     MutexLock lock(&mu_);
     books_.set_current(current);
     books_.set_stored(stored);
   }
   // A chief that was restarted: calls are ABORTED until the worker registers again. It keeps the
-  // leases but for `disowned`. `refused` is called once, when the next heartbeat has been answered
-  // and before the worker hears it.
+  // leases but for `disowned`. `refused` is called once, after the next heartbeat was answered and
+  // before the worker gets the answer.
   void Forget(std::set<uint64_t> disowned = {}, std::function<void()> refused = nullptr) {
     MutexLock lock(&mu_);
     member_.reset();
     disowned_ = std::move(disowned);
     heartbeat_hook_ = std::move(refused);
   }
-  // The membership is over; what the worker holds is not expected any more.
+  // The membership is over; leases that the worker holds need not be completed.
   void Lose() {
     MutexLock lock(&mu_);
     if (member_.has_value()) retired_.insert(*member_);
@@ -194,13 +194,13 @@ class FakeChief : public ChiefService {
     MutexLock lock(&mu_);
     holder_ = peer;
   }
-  // `granted` is called once, when a lease has been granted and before the worker hears it.
+  // `granted` is called once, after a lease was granted and before the worker gets it.
   void OnNextGrant(std::function<void()> granted) {
     MutexLock lock(&mu_);
     grant_hook_ = std::move(granted);
   }
 
-  // ---- What a test looks at.
+  // ---- Queries of a test.
 
   void AwaitHeartbeats(int more) {
     MutexLock lock(&mu_);

@@ -1,4 +1,4 @@
-// Gradients as they travel, back to elements.
+// Decodes gradients from their wire format to elements.
 #ifndef KEELSON_WORKER_GRADIENT_DECODING_H_
 #define KEELSON_WORKER_GRADIENT_DECODING_H_
 
@@ -10,7 +10,7 @@
 namespace keelson {
 
 // `bytes` has layout.bytes bytes, as an encoder has written them. `elements` becomes
-// layout.num_elements long; what TOP_K has left out is zero.
+// layout.num_elements long; elements that TOP_K left out are zero.
 void DecodeGradient(const WireLayout& layout, const uint8_t* bytes, std::vector<float>* elements);
 
 }  // namespace keelson

@@ -19,13 +19,13 @@
 
 namespace keelson {
 
-// Of the trained variables, every so many steps of the worker, the first one included: an event
-// with a histogram "gradients/<variable>" each, and the scalar "gradients/non_finite", the number
-// of elements that are in none of them because they are not finite. The gradients are those that
-// are pushed: clipped, and where devices encode them (wire memory) what the encoding has left.
+// Writes an event at the worker's first step and every `every` steps after it. It has a histogram
+// "gradients/<variable>" for each trained variable, and the scalar "gradients/non_finite", the
+// number of elements that are not finite and in no histogram. The gradients are those that are
+// pushed: clipped and, where devices encode them (wire memory), as encoded.
 //
-// What goes wrong with the file is logged, once until it works again, and costs those histograms
-// only. Used by one thread.
+// An error of the file is logged once until writing works again, and only those histograms are
+// lost. Used by one thread.
 class GradientHistograms {
  public:
   struct Options {
@@ -37,16 +37,16 @@ class GradientHistograms {
   GradientHistograms(Options options, std::vector<VariableSpec> variables, const Clock* clock,
                      FileSystem* file_system = FileSystem::Real());
 
-  // From here on gradients may come from `gradients` ([set][variable]), laid out as `layouts` (by
-  // variable) say. The memory outlives this, or the next call.
+  // From now on gradients may come from `gradients` ([set][variable]), laid out as in `layouts` (by
+  // variable). The memory outlives this object or the next call.
   void UseWireMemory(std::vector<WireLayout> layouts,
                      std::vector<std::vector<absl::Span<uint8_t>>> gradients);
 
-  // A step begins. What is left of the one before is dropped.
+  // Begins a step and drops the gradients of one that was not ended.
   void BeginStep();
-  // Whether the step's gradients are wanted: all of them, or the variables that are added.
+  // Whether histograms of this step are written, so that its gradients must be added.
   bool wanted() const { return wanted_; }
-  // Once for each variable of a step that is wanted, when its gradient is complete.
+  // Call once for each variable of a wanted step, when its gradient is complete.
   void Add(int variable, absl::Span<const float> gradient);
   void AddEncoded(int variable, int set);
   // The step is pushed; `step` are the steps of the job that are completed with it. A no-op when it

@@ -80,7 +80,7 @@ void Progress::Drop(const Ticket& ticket) {
   if (found == leases_.end() || found->second.finished()) return;
   Lease& lease = found->second;
   lease.tickets.resize(static_cast<size_t>(lease.completed));
-  // What is left is finished, and is told as such.
+  // The finished part of the lease remains, and is reported again.
   lease.reported = 0;
   if (lease.tickets.empty()) leases_.erase(found);
 }

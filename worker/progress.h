@@ -1,4 +1,4 @@
-// What a worker holds of the chief's work, and what it has done since it last told the chief.
+// The leases that a worker holds, and the work that it has done since its last report to the chief.
 #ifndef KEELSON_WORKER_PROGRESS_H_
 #define KEELSON_WORKER_PROGRESS_H_
 
@@ -24,25 +24,25 @@ struct FinishedStep {
   int64_t bytes_pushed = 0;
   int64_t bytes_pulled = 0;
   absl::Duration pull, input, compute, push;
-  // Of `push`: the servers allowed no more messages in flight.
+  // The part of `push` in which the servers granted no more credits.
   absl::Duration waited_for_credit;
 };
 
-// The books between the training loop, which finishes steps, and whoever reports to the chief.
+// Connects the training loop, which finishes steps, with the threads that report to the chief.
 //
-// A lease is held from AddLease until it is finished and the chief has not only heard of that but
-// stored it (Acknowledge): a chief that is restarted may remember less than it has answered, and is
-// told again what its worker holds (Held). Thread-safe.
+// A lease is held from AddLease until it is finished and the chief has persisted that
+// (Acknowledge): a restarted chief may have persisted less than it had answered, and its worker
+// then reports the leases again (Held). Thread-safe.
 class Progress {
  public:
   // A lease was granted; its tickets are done in order.
   void AddLease(uint64_t lease_id, std::vector<Ticket> tickets);
 
-  // The chief has closed the ticket's lease at this ticket: it goes to someone else, with those
-  // that follow it in the lease. What was done of the lease before still counts.
+  // The chief has closed the lease at this ticket, which goes to another worker with those after
+  // it. The tickets before it still count.
   void Drop(const Ticket& ticket);
 
-  // Whether the ticket is still this worker's to work on.
+  // Whether the ticket still belongs to this worker.
   bool IsValid(const Ticket& ticket) const;
 
   // A step whose lease is not held counts in the sums only.
@@ -51,30 +51,30 @@ class Progress {
   // A loss that is not a finite number; the step was not pushed.
   void AddNonFiniteLoss();
 
-  // What is new; begins a new report. It is followed by Acknowledge when it was answered, else by
-  // Restore, so that nothing is lost. It may have been delivered all the same, only the answer was
-  // lost: the progress of leases may be told any number of times, but sums are then counted twice
-  // at the chief. They are figures for people; no decision hangs on them.
+  // Returns the progress since the last report. Call Acknowledge when the chief has answered, else
+  // Restore, so that nothing is lost. If only the answer was lost, the sums count twice at the
+  // chief, which is tolerable: they are only displayed. The progress of leases may be reported any
+  // number of times.
   v1::WorkerProgress Take();
   void Restore(const v1::WorkerProgress& undelivered);
-  // `books`: of the answer.
+  // `books` are those of the answer.
   void Acknowledge(const v1::WorkerProgress& delivered, const v1::BookVersions& books);
 
-  // What RegisterRequest.leases wants to know.
+  // The leases for RegisterRequest.leases.
   std::vector<v1::HeldLease> Held() const;
-  // A chief that was told `held` keeps only some of it. Everything else is dropped, also what was
-  // added meanwhile. But what it was told to be finished is remembered until that is stored, for
-  // the chief may be restarted once more.
+  // A chief to which `held` was reported keeps some of these leases. All others are dropped, also
+  // those added meanwhile. Leases reported as finished are kept until that is persisted, for the
+  // chief may be restarted once more.
   void Keep(const std::vector<v1::HeldLease>& held, const v1::RegisterResponse& answer);
 
   // The membership is over: no lease is held. The sums stay.
   void DropLeases();
 
-  // Of the whole life of this worker.
+  // Totals since this worker's start.
   WorkerTotals totals() const;
 
-  // Waits until there is something to tell at once (a lease is used up, a loss is not finite), or
-  // Wake, or `timeout`.
+  // Waits until something must be reported at once (a lease is used up, a loss is not finite),
+  // until Wake, or for `timeout`.
   void WaitForUrgent(absl::Duration timeout);
   void Wake();
 
@@ -83,7 +83,8 @@ class Progress {
     std::vector<Ticket> tickets;
     int64_t completed = 0;
     int64_t reported = 0;
-    // Finished, and the chief said so: the version of its books that has it.
+    // Set when the chief has acknowledged the finished lease: the version of the job state that has
+    // it.
     std::optional<uint64_t> booked_at;
 
     bool finished() const { return completed == static_cast<int64_t>(tickets.size()); }

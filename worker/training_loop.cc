@@ -1,3 +1,8 @@
+// A step is one round trip: values come with the answer to a push, so the loop pulls only when they
+// are old (kValuesAreOld) or the ticket wants fresh ones. At depth 2 the next step computes while
+// the last one is at the servers; whatever needs all of them acknowledged (a pull, a synchronous
+// step, waiting for work, the end) drains first. A step counts only when the servers have
+// acknowledged it, so that a ticket is reported as done after its gradient, never before.
 #include "worker/training_loop.h"
 
 #include <utility>
@@ -9,7 +14,7 @@
 namespace keelson {
 namespace {
 
-// Other workers go on while this one waits for work.
+// Values are fetched again at this age: other workers push while this one waits for work.
 constexpr absl::Duration kValuesAreOld = absl::Seconds(1);
 
 bool IsSynchronous(const Ticket& ticket) { return ticket.attempt != 0; }
@@ -19,8 +24,8 @@ std::optional<Aggregation> AggregationOf(const Ticket& ticket) {
   return Aggregation{ticket.step, ticket.attempt, static_cast<float>(ticket.end - ticket.begin)};
 }
 
-// The same for every worker that takes the ticket. In synchronous mode the tickets of a step drop
-// different units.
+// The seed is the same for every worker that takes the ticket. In synchronous mode the tickets of a
+// step drop different units.
 uint64_t DropoutSeed(uint64_t seed, const Ticket& ticket) {
   const uint64_t part = IsSynchronous(ticket) ? static_cast<uint64_t>(ticket.begin) : 0;
   const auto bits = Philox(seed, StableHash("dropout") + part, static_cast<uint64_t>(ticket.step));
@@ -37,7 +42,7 @@ absl::Status TrainingLoop::Run(Batcher* batcher) {
 
 absl::Status TrainingLoop::TrainOnBatches(Batcher* batcher) {
   while (true) {
-    // The chief may be waiting for just that step before it gives out more.
+    // The chief may be waiting for the step under way before it grants more work.
     if (!batcher->Ready()) RETURN_IF_ERROR(Drain());
     const absl::Duration start = clock_->Monotonic();
     ASSIGN_OR_RETURN(std::optional<PreparedBatch> prepared, batcher->Next());
@@ -77,7 +82,7 @@ absl::Status TrainingLoop::TrainStep(const PreparedBatch& prepared, FinishedStep
   }
   if (histograms_ != nullptr) histograms_->EndStep(ticket.step + 1);
   under_way_.push_back(step);
-  // The step counts when the servers have it, whatever the device says.
+  // The step counts once the servers have it, even if the device fails here.
   const absl::Status loading = IsSynchronous(ticket) ? absl::OkStatus() : LoadArriving();
   ASSIGN_OR_RETURN(const std::optional<PushResult> pushed, client_->End());
   const absl::Duration ended = clock_->Monotonic();
@@ -182,8 +187,8 @@ void TrainingLoop::Acknowledge(const std::optional<PushResult>& pushed) {
   if (!pushed.has_value()) return;
   FinishedStep step = under_way_.front();
   under_way_.pop_front();
-  // The servers have gone on to another try at the step, for which the chief hands out its records
-  // again.
+  // The servers have moved on to another attempt at the step, for which the chief hands out its
+  // records again.
   if (pushed->refused) return progress_->Drop(step.ticket);
   ++finished_steps_;
   step.staleness = pushed->staleness;

@@ -1,4 +1,5 @@
-// Steps: a batch, the newest values, gradients, and the exchange with the servers.
+// Trains step by step: takes a batch and the newest values, computes gradients, exchanges them with
+// the servers.
 #ifndef KEELSON_WORKER_TRAINING_LOOP_H_
 #define KEELSON_WORKER_TRAINING_LOOP_H_
 
@@ -20,14 +21,13 @@
 
 namespace keelson {
 
-// Of one membership. Used by one thread.
+// The loop of one membership. Used by one thread.
 //
-// A step: take a batch, load the values that came with the answer to the last push (or fetch them,
-// where they are old or the ticket wants them fresh), compute; each gradient is handed to the
-// client as soon as it is complete, or all of them at the end where they are clipped first or where
-// the chief is asked whether they are still wanted. A model that uses wire memory begins to load a
-// variable's new values as soon as they are there. Steps of the synchronous mode are not
-// overlapped.
+// A step takes a batch, loads the values that came with the answer to the last push (or pulls them,
+// if they are old or the ticket wants fresh ones), and computes. Each gradient is given to the
+// client as soon as it is complete; or all are given at the end, if they are clipped first or the
+// ticket is contested. A model that uses wire memory begins to load a variable's new values as soon
+// as they arrive. Steps of the synchronous mode are not overlapped.
 class TrainingLoop {
  public:
   struct Options {
@@ -36,7 +36,7 @@ class TrainingLoop {
   };
 
   // All outlive the loop. The client works on the model's wire memory, where the model uses that;
-  // the histograms (null: none) know it.
+  // the histograms (null: none) read it.
   TrainingLoop(const Options& options, ChiefSession* session, Progress* progress,
                ParameterClient* client, Model* model, GradientHistograms* histograms,
                const Clock* clock)
@@ -50,36 +50,36 @@ class TrainingLoop {
         uses_wire_memory_(model->uses_wire_memory()),
         loaded_(model->variables().size()) {}
 
-  // Until there are no more batches, or the session ends. A step that the servers have is counted,
-  // whatever ended the training. Errors are those of the batcher, the session, the client, and the
-  // model. FAILED_PRECONDITION: the device is out of memory.
+  // Trains until there are no more batches, or the session ends. A step that the servers have
+  // counts, whatever ended the training. Errors are those of the batcher, the session, the client,
+  // and the model. FAILED_PRECONDITION: the device is out of memory.
   absl::Status Run(Batcher* batcher);
 
-  // Acknowledged by the servers.
+  // The number of steps that the servers have acknowledged.
   int64_t finished_steps() const { return finished_steps_; }
 
  private:
   absl::Status TrainOnBatches(Batcher* batcher);
   absl::Status TrainStep(const PreparedBatch& prepared, FinishedStep step);
   absl::Status PrepareValues(const Ticket& ticket);
-  // Loads what is not loaded.
+  // Loads the variables that are not loaded.
   absl::Status LoadValues();
   // Loads variables as they arrive, while others are on their way.
   absl::Status LoadArriving();
   absl::Status Load(int variable);
-  // The client's values are others from here on.
+  // Marks all variables as not loaded, because the client's values change.
   void ValuesChange() { loaded_.assign(loaded_.size(), false); }
   // False: the loss is not finite, and nothing is pushed. The gradients of a contested ticket are
   // not offered.
   absl::StatusOr<bool> ComputeAndOffer(const PreparedBatch& prepared, FinishedStep* step);
-  // False: the chief does not want it.
+  // False: the chief no longer wants the gradient.
   absl::StatusOr<bool> OfferContested(const Ticket& ticket);
   // The variable's gradient is complete.
   void Offer(int variable);
   GradientTarget Target() const { return {client_->gradients(), client_->gradient_set()}; }
   // Waits for the step that is still under way at depth 2.
   absl::Status Drain();
-  // Books a step that the servers have acknowledged, the oldest of those under way.
+  // Records the oldest step under way as acknowledged by the servers.
   void Acknowledge(const std::optional<PushResult>& pushed);
 
   const Options options_;
@@ -91,13 +91,13 @@ class TrainingLoop {
   const Clock* const clock_;
   const bool uses_wire_memory_;
 
-  // Given to the client and not acknowledged yet, the oldest first.
+  // Steps given to the client and not acknowledged yet, the oldest first.
   std::deque<FinishedStep> under_way_;
-  // By variable: the model has what the client's values are.
+  // By variable: the model holds the client's current values.
   std::vector<bool> loaded_;
-  // When the values came that the model is going to use.
+  // When the values arrived that the model uses next.
   absl::Duration values_from_ = -absl::InfiniteDuration();
-  // The newest lease that wanted fresh values and has got them.
+  // The newest lease for which fresh values were pulled.
   uint64_t fresh_lease_ = 0;
   int64_t finished_steps_ = 0;
 };

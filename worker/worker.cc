@@ -78,7 +78,7 @@ absl::Status Worker::RunMembership(Model* model) {
   RETURN_IF_ERROR(session.Join());
   const absl::Status status = RunJoined(&session, incarnation, model);
   session.Leave();
-  // What the end of the session does to a call under way is not what ended it.
+  // The session's error takes precedence: the calls that its end cancels are only consequences.
   const absl::Status over = session.status();
   return status.ok() || over.ok() ? status : over;
 }
@@ -127,7 +127,7 @@ absl::Status Worker::TrainUntilDone(ChiefSession* session, ParameterClient* clie
   const absl::Cleanup end_wait_for_work = [session] { session->ended()->Raise(); };
   const absl::Status status = loop.Run(&batcher);
   finished_steps_ += loop.finished_steps();
-  // A server refuses a membership that is over; the chief knows whether somebody else took the
+  // A server refuses a membership that is over; the chief tells whether another process took the
   // task.
   if (absl::IsAborted(status)) session->Confirm().IgnoreError();
   return status;

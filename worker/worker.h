@@ -29,13 +29,14 @@
 
 namespace keelson {
 
-// What a client is made for: a model whose placement and servers the chief has told, and a
+// The arguments for a client: the model, with the placement and servers from the chief, and a
 // membership of the worker.
 struct ParameterClientRequest {
   Placement placement;
   std::vector<std::string> ps_addresses;  // by shard
   uint64_t incarnation = 0;
-  // The model's own, or the devices' wire memory, if any: outlives the client, which works on it.
+  // The memory that the client works on, if not its own: the model's, or the devices' wire memory.
+  // Outlives the client.
   std::optional<ParameterMemory> memory;
   // Ends every wait of the client, and outlives it.
   const StopSignal* stop = nullptr;
@@ -49,39 +50,40 @@ struct WorkerOptions {
   v1::TrainConfig config;  // final
   uint64_t config_hash = 0;
   RetryOptions retry;
-  // Draws the identity of a membership.
+  // Returns a random identity for a membership.
   std::function<uint64_t()> new_incarnation = RandomId;
 };
 
-// Lives on the thread that calls Run, with a thread for batches and one for heartbeats.
+// Runs on the thread that calls Run, with a thread for batches and one for heartbeats.
 class Worker {
  public:
   // All outlive the worker. The devices are used by Run's thread only.
   Worker(WorkerOptions options, ChiefService* chief, ParameterClientFactory make_client,
          DeviceGroup* devices, const Dataset* dataset, const Clock* clock, StopSignal* stop);
 
-  // Joins the job, trains until the last step is done, leaves. When its membership ends before (it
-  // was not heard of for too long, or a server does not know it any more) everything under way is
-  // dropped, and the worker joins anew with a new incarnation.
-  // CANCELLED: `stop` was raised. UNAVAILABLE, DEADLINE_EXCEEDED: chief or servers were away for
-  // longer than the retry options allow. ABORTED: for so long no membership has lasted for a step.
-  // FAILED_PRECONDITION: another configuration, the chief has given up, or a device has too little
-  // memory. ALREADY_EXISTS: a live process holds the task. INVALID_ARGUMENT: the model cannot be
-  // built or is not the one on the servers. INTERNAL: a device failed.
+  // Joins the job, trains until the last step is done, leaves. When its membership ends earlier
+  // (its lease has passed, or a server refuses it) the work under way is dropped, and the worker
+  // joins again with a new incarnation. CANCELLED: `stop` was raised. UNAVAILABLE,
+  // DEADLINE_EXCEEDED: chief or servers were away for longer than the retry options allow. ABORTED:
+  // no membership has lasted for a step for that long. FAILED_PRECONDITION: another configuration,
+  // the chief has given up, or a device has too little memory. ALREADY_EXISTS: a live process holds
+  // the task. INVALID_ARGUMENT: the model cannot be built or is not the one on the servers.
+  // INTERNAL: a device failed.
   absl::Status Run();
 
   const Progress& progress() const { return progress_; }
 
  private:
-  // One membership. ABORTED: it is over.
+  // Trains for one membership. ABORTED: the membership is over.
   absl::Status RunMembership(Model* model);
   absl::Status RunJoined(ChiefSession* session, uint64_t incarnation, Model* model);
-  // What the client works on, so that as little as possible is copied: the devices' wire memory
-  // where the model uses that; at depth 1 what the model computes in; else the client's own.
+  // Returns the memory that saves most copies: the devices' wire memory where the model uses that;
+  // at depth 1 the memory in which the model computes; otherwise nothing, and the client uses its
+  // own.
   absl::StatusOr<std::optional<ParameterMemory>> MemoryFor(const Placement& placement,
                                                            Model* model);
   absl::Status TrainUntilDone(ChiefSession* session, ParameterClient* client, Model* model);
-  // Null: not wanted.
+  // Null if the configuration wants no histograms.
   std::unique_ptr<GradientHistograms> MakeHistograms(const Model& model) const;
 
   const WorkerOptions options_;
@@ -93,9 +95,9 @@ class Worker {
   StopSignal* const stop_;
 
   Progress progress_;
-  // Worker 0's, of all memberships; null where none are wanted.
+  // Histograms of worker 0, for all memberships; null where none are wanted.
   std::unique_ptr<GradientHistograms> histograms_;
-  // Of all memberships.
+  // Finished steps of all memberships.
   int64_t finished_steps_ = 0;
 };
 

@@ -14,9 +14,9 @@ namespace keelson {
 
 struct FinishedStep;
 
-// What a worker has done since its process began, in all of its memberships.
+// A worker's totals since its process began, in all of its memberships.
 struct WorkerTotals {
-  // Position in `staleness` of a step.
+  // The position in `staleness` at which a step counts.
   static size_t StalenessBucket(int64_t staleness);
 
   void Add(const FinishedStep& step);
@@ -29,10 +29,10 @@ struct WorkerTotals {
   absl::Duration pull, input, compute, push, waited_for_credit;
   StalenessCounts staleness = {};
   int64_t staleness_sum = 0;
-  // Of the newest step.
+  // The loss of the newest step.
   double loss = 0;
   int64_t non_finite_losses = 0;
-  // Tickets whose gradient was not wanted any more (synchronous mode).
+  // Tickets whose gradient came too late for the round (synchronous mode).
   int64_t dropped_tickets = 0;
   int64_t ended_memberships = 0;
 };

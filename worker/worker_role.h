@@ -28,23 +28,23 @@ struct WorkerFlags {
 
 void AddWorkerFlags(CLI::App* app, WorkerFlags* flags);
 
-// One thread per core, the cores shared evenly among the workers with this task's host: threads
-// beyond the cores would wait for one another in turns.
+// One thread per core, with the cores shared evenly among the workers on this task's host; more
+// threads than cores would only wait for one another.
 int ComputeThreads(const ClusterSpec& cluster, int available_cores);
 
-// What a configuration says of a client: formats, depth, and input and output in the background
-// where there is something to gain: at depth 2, or when a shard's part of the model is several
-// messages, of which some can leave before the gradients are complete.
+// The options of a client for a configuration: formats, depth, and whether input and output run in
+// the background. They do at depth 2, and when a shard's part of the model is several messages, of
+// which some can be sent before all gradients are complete.
 ShardedParameterClient::Options TransferOptions(const v1::TransferConfig& config,
                                                 absl::Span<const VariableSpec> variables,
                                                 const Placement& placement);
 
-// Clients over gRPC; `context` outlives them. A worker that knows the servers by itself goes by its
-// own addresses; else by those that the chief tells.
+// Clients over gRPC; `context` outlives them. A worker whose cluster description names the servers
+// uses those addresses; otherwise the chief's.
 ParameterClientFactory GrpcParameterClients(const RoleContext& context, const WorkerFlags& flags);
 
-// The devices of --device. A main opens them before all else, so that a program without them takes
-// part in nothing. Fails as CreateDevices and ParsePrecision do.
+// The devices of --device. A main opens them first, so that a program without its devices never
+// joins a job. Errors are those of CreateDevices and ParsePrecision.
 absl::StatusOr<std::unique_ptr<DeviceGroup>> OpenWorkerDevices(const WorkerFlags& flags,
                                                                const ClusterSpec& cluster);
 
@@ -54,9 +54,9 @@ absl::Status RunWorkerRole(const RoleContext& context, const WorkerFlags& flags,
                            DeviceGroup* devices, ChiefService* chief,
                            ParameterClientFactory make_client, StopSignal* stop);
 
-// A connection to the chief: at the address that the cluster names, else at the one that a
-// parameter server tells, once a chief has announced itself there.
-// CANCELLED: stopped. UNAVAILABLE: no chief within --peer_timeout.
+// A connection to the chief: at the address that the cluster names, otherwise at the one that a
+// parameter server returns once a chief has announced itself there. CANCELLED: stopped.
+// UNAVAILABLE: no chief within --peer_timeout.
 absl::StatusOr<std::unique_ptr<ChiefService>> ConnectToChief(const RoleContext& context,
                                                              const WorkerFlags& flags,
                                                              const StopSignal* stop);

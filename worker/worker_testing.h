@@ -1,4 +1,4 @@
-// Surroundings of a worker for its tests: records, servers, a fixture.
+// The environment of a worker in tests: records, servers, a fixture.
 #ifndef KEELSON_WORKER_WORKER_TESTING_H_
 #define KEELSON_WORKER_WORKER_TESTING_H_
 
@@ -25,7 +25,7 @@
 
 namespace keelson {
 
-// Two seconds pass whenever somebody looks.
+// Each reading of this clock advances it by two seconds.
 class HurryingClock : public Clock {
  public:
   absl::Time Now() const override { return absl::UnixEpoch() + Monotonic(); }
@@ -57,7 +57,7 @@ class FourFeatures : public Dataset {
   const Shape shape_ = Shape({4});
 };
 
-// What the worker asked of the servers.
+// The calls that the worker made of its client.
 struct Exchanges {
   std::vector<uint64_t> incarnations;  // of the clients
   std::vector<int64_t> steps;
@@ -73,7 +73,7 @@ struct Exchanges {
 
 // Servers that apply plain gradient descent. With depth 2 a step is applied when the next one ends,
 // or in Drain. A step with an Aggregation is not applied. A wire memory is float32; its values are
-// NaN where the worker is not to look.
+// NaN where the worker must not read.
 class FakeClient : public ParameterClient {
  public:
   FakeClient(const std::vector<VariableSpec>& variables, float initial, int depth,
