@@ -60,52 +60,92 @@ class CheckLayersTest(unittest.TestCase):
     def test_upward_include_with_its_line(self):
         self.assert_found(
             "core/tensor/tensor.h",
-            "#include <vector>\n\n#include \"core/device/device.h\"\n",
-            "core/tensor/tensor.h:3: core/tensor may not include core/device, which comes after it: "
+            '#include <vector>\n\n#include "core/device/device.h"\n',
+            "core/tensor/tensor.h:3: core/tensor may not include core/device, which is not below it: "
             "core/device/device.h",
         )
 
-    def test_every_step_is_above_the_one_before(self):
-        folders = [step[0] for step in check_layers.STEPS]
-        for lower, upper in zip(folders, folders[1:]):
-            self.assertEqual(len(self.check(f"{lower}/a.h", f'#include "{upper}/b.h"\n')), 1, (lower, upper))
-            self.assert_clean(f"{upper}/a.h", f'#include "{lower}/b.h"\n')
+    def test_the_order_lists_each_folder_before_those_below_it(self):
+        order = list(check_layers.BELOW)
+        for folder, below in check_layers.BELOW.items():
+            for target in below:
+                self.assertLess(order.index(folder), order.index(target), (folder, target))
+
+    def test_every_folder_may_include_what_is_below_it_and_nothing_else(self):
+        targets = sorted(check_layers.BELOW)
+        headers = [f"{t}/b.h" if t != "proto" else "keelson/v1/b.pb.h" for t in targets]
+        text = "".join(f'#include "{h}"\n' for h in headers)
+        for folder in targets:
+            allowed = (folder, *check_layers.all_below(folder))
+            path = f"{folder}/a.h"
+            expected = [
+                f"{path}:{line}: {folder} may not include {target}, which is not below it: {header}"
+                for line, (target, header) in enumerate(zip(targets, headers), start=1)
+                if target not in allowed
+            ]
+            self.assertEqual(self.check(path, text), expected)
+
+    def test_production_code_includes_no_apparatus(self):
+        apparatus = '#include "testing/b.h"\n#include "tests/b.h"\n#include "bench/b.h"\n'
+        for folder in check_layers.BELOW:
+            self.assertEqual(len(self.check(f"{folder}/a.h", apparatus)), 3, folder)
+        everything = "".join(f'#include "{folder}/b.h"\n' for folder in check_layers.BELOW)
+        for folder in ("testing", "tests/e2e", "bench/gpu"):
+            self.assert_clean(f"{folder}/a.h", everything)
 
     def test_core_never_includes_a_role(self):
-        for role in check_layers.ROLES:
-            self.assertEqual(len(self.check("core/client/a.cc", f'#include "{role}/b.h"\n')), 1)
+        for role in ("ps_server/service", "worker", "chief/servers", "evaluator", "dashboard", "cli"):
+            for path in ("core/client/a.cc", "core/client/a_test.cc", "core/client/a_testing.h"):
+                self.assertEqual(len(self.check(path, f'#include "{role}/b.h"\n')), 1)
 
     def test_relative_include_is_seen_through(self):
         self.write("core/device/device.h", "")
         self.assert_found(
             "core/tensor/tensor.h",
             '#include "../device/device.h"\n',
-            "core/tensor/tensor.h:1: core/tensor may not include core/device, which comes after it: "
+            "core/tensor/tensor.h:1: core/tensor may not include core/device, which is not below it: "
             "core/device/device.h",
         )
 
-    def test_sub_folders_belong_to_their_folder(self):
-        self.assert_clean("core/device/cpu/a.cc", '#include "core/device/device.h"\n')
-        self.assertEqual(len(self.check("core/device/cpu/a.cc", '#include "core/model/layers/layer.h"\n')), 1)
+    def test_a_folder_without_a_place_of_its_own_belongs_to_the_one_around_it(self):
+        self.assert_clean("core/device/cuda/emulation/a.cc", '#include "core/device/cuda/kernels/device.h"\n')
+        self.assertEqual(len(self.check("core/device/cuda/emulation/a.cc", '#include "core/device/cpu/b.h"\n')), 1)
 
-    def test_neighbours_in_one_direction_only(self):
-        self.write("core/checkpoint/a.h", '#include "core/cluster/b.h"\n')
+    def test_rooms_of_a_role_are_ordered(self):
+        text = '#include "chief/reporting/reporter.h"\n'
+        self.assert_clean("chief/lifecycle/a.cc", text)
+        self.assert_found(
+            "chief/servers/a.cc",
+            text,
+            "chief/servers/a.cc:1: chief/servers may not include chief/reporting, which is not below it: "
+            "chief/reporting/reporter.h",
+        )
+
+    def test_a_test_sees_testing_its_own_role_and_what_core_lists_further_down(self):
+        text = '#include "testing/tiny_model.h"\n#include "chief/reporting/reporter.h"\n#include "core/scoring/a.h"\n'
+        for name in ("a_test.cc", "a_testing.h", "a_testing.cc", "fake_a.h"):
+            self.assert_clean(f"chief/servers/{name}", text)
+        for header in ("worker/worker.h", "tests/support/a.h", "programs/a.h", "dashboard/runs/run.h"):
+            self.assertEqual(len(self.check("chief/servers/a_test.cc", f'#include "{header}"\n')), 1, header)
+        self.assertEqual(len(self.check("core/optim/a_test.cc", '#include "core/model/model.h"\n')), 1)
+
+    def test_apparatus_includes_one_another_in_one_direction_only(self):
+        self.write("bench/a.h", '#include "tests/support/b.h"\n')
         self.assertEqual(self.violations(), [])
-        self.write("core/cluster/c.h", '\n#include "core/checkpoint/d.h"\n')
+        self.write("tests/c.h", '\n#include "bench/d.h"\n')
         rules = self.violations()
         self.assertEqual(len(rules), 2)
-        self.assertIn("core/checkpoint/a.h:1: core/checkpoint and core/cluster include each other", rules[0])
-        self.assertIn("core/cluster/c.h:2: core/cluster and core/checkpoint include each other", rules[1])
+        self.assertIn("bench/a.h:1: bench and tests include each other", rules[0])
+        self.assertIn("tests/c.h:2: tests and bench include each other", rules[1])
 
-    def test_roles_keep_apart_but_for_mains(self):
+    def test_only_programs_composes_several_roles(self):
         text = '#include "chief/lifecycle/chief.h"\n'
-        self.assert_found(
-            "worker/worker.h", text, "worker/worker.h:1: the role worker may not include the role chief: chief/lifecycle/chief.h"
-        )
-        self.assertEqual(len(self.check("worker/worker_test.cc", text)), 1)
-        self.assertEqual(len(self.check("worker/domain.cc", text)), 1)
+        for name in ("worker.h", "worker_test.cc", "domain.cc", "main.cc", "single_process_main.cc"):
+            path = f"worker/{name}"
+            rule = "worker may not include chief/lifecycle, which is not below it"
+            self.assert_found(path, text, f"{path}:1: {rule}: chief/lifecycle/chief.h")
         self.assert_clean("programs/worker_main.cc", text)
-        self.assert_clean("worker/single_process_main.cc", text)
+        self.assert_clean("programs/single_process.h", text)
 
     def test_grpc_stays_at_the_edge(self):
         for text in ("#include <grpcpp/server.h>\n", '#include "keelson/v1/chief_service.grpc.pb.h"\n'):
@@ -119,7 +159,7 @@ class CheckLayersTest(unittest.TestCase):
             for path in (
                 "core/rpc/channel.cc",
                 "core/client/grpc_chief_client.h",
-                "chief/chief_service.cc",
+                "chief/service/chief_grpc_service.cc",
                 "programs/chief_main.cc",
                 "tests/integration/a_test.cc",
                 "bench/ps_bench.cc",
@@ -136,8 +176,10 @@ class CheckLayersTest(unittest.TestCase):
             self.assert_clean("core/device/cpu/conv.cc", f"#include <{header}>\n")
 
     def test_cli_includes_no_role_not_even_in_a_main(self):
-        for path in ("programs/keelson_ckpt_main.cc", "cli/ctl.cc"):
-            self.assert_found(path, '#include "chief/lifecycle/chief.h"\n', f"{path}:1: cli may not include the role chief: chief/lifecycle/chief.h")
+        for path in ("programs/keelson_ckpt_main.cc", "programs/keelson_ctl_main.cc", "cli/ctl.cc"):
+            rule = "cli may not include chief/lifecycle, which is not below it"
+            found = f"{path}:1: {rule}: chief/lifecycle/chief.h"
+            self.assert_found(path, '#include "chief/lifecycle/chief.h"\n', found)
         self.assertEqual(len(self.check("programs/chief_main.cc", '#include "cli/ctl.h"\n')), 1)
         self.assert_clean("cli/ctl.cc", '#include "core/client/services/chief_service.h"\n')
 
@@ -147,15 +189,20 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_httplib_stays_behind_the_exchange(self):
         self.assert_clean("core/http/exchange.cc", "#include <httplib.h>\n")
-        for path in ("core/http/server.cc", "core/startup/role_program.cc", "dashboard/api/api.cc", "programs/ps_server_main.cc"):
+        for path in (
+            "core/http/server.cc",
+            "core/startup/role_program.cc",
+            "dashboard/api/api.cc",
+            "programs/ps_server_main.cc",
+        ):
             self.assertEqual(len(self.check(path, "#include <httplib.h>\n")), 1, path)
 
     def test_tensors_know_no_protos(self):
-        for folder in ("core/base", "core/http", "core/metrics", "core/tensor", "core/device"):
+        for folder in ("core/base", "core/http", "core/metrics", "core/tensor", "core/wire", "core/device"):
             self.assert_found(
                 f"{folder}/a.h",
                 '#include "keelson/v1/event.pb.h"\n',
-                f"{folder}/a.h:1: {folder} knows no protos: keelson/v1/event.pb.h",
+                f"{folder}/a.h:1: {folder} may not include proto, which is not below it: keelson/v1/event.pb.h",
             )
         self.assert_clean("core/optim/a.h", '#include "keelson/v1/event.pb.h"\n')
 
@@ -167,6 +214,7 @@ class CheckLayersTest(unittest.TestCase):
             self.assert_clean("core/base/mutex.h", f"{code}\n")
         self.assertEqual(len(self.check("worker/a.cc", '#include "absl/synchronization/mutex.h"\n')), 1)
         self.assert_clean("programs/worker_main.cc", '#include "absl/synchronization/mutex.h"\n')
+        self.assertEqual(len(self.check("worker/a_main.cc", '#include "absl/synchronization/mutex.h"\n')), 1)
 
     def test_comments_and_strings_are_no_code(self):
         self.assert_clean("worker/a.cc", '// Not absl::Mutex.\nLog("std::mutex");\n')
@@ -180,17 +228,75 @@ class CheckLayersTest(unittest.TestCase):
         for path in ("build/release/a.cc", "runs/x/a.h", ".git/a.h"):
             self.assert_clean(path, "std::mutex m;\n")
 
-    def test_program(self):
-        def run():
-            return subprocess.run([_PATH, "--root", self.root], capture_output=True, text=True, check=False)
+    def run_program(self, *arguments):
+        command = [_PATH, "--root", self.root, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
 
+    def draw(self, picture):
+        self.write("ARCHITECTURE.md", f"# A\n\n{check_layers.PICTURE_MARK}\n```\n{picture}```\n")
+
+    def test_program(self):
         self.write("core/base/a.h", "")
-        good = run()
+        self.draw(self.run_program("--picture").stdout)
+        good = self.run_program()
         self.assertEqual((good.returncode, good.stdout), (0, "check_layers: 1 files, 0 violations\n"))
         self.write("core/base/b.h", '#include "worker/worker.h"\n')
-        bad = run()
-        self.assertEqual(bad.returncode, 1)
-        self.assertIn("core/base/b.h:1: core/base may not include worker, which comes after it", bad.stdout)
+        for arguments in ((), ("--picture",)):
+            bad = self.run_program(*arguments)
+            self.assertEqual(bad.returncode, 1)
+            self.assertIn("core/base/b.h:1: core/base may not include worker, which is not below it", bad.stdout)
+        self.assertEqual(self.run_program("--unknown").returncode, 2)
+
+    def test_picture_leaves_out_what_the_rest_implies_and_what_tests_include(self):
+        self.write("core/optim/a.h", '#include "core/base/b.h"\n')
+        self.write("core/checkpoint/a.h", '#include "core/optim/a.h"\n#include "core/base/b.h"\n')
+        self.write("core/http/a_test.cc", '#include "core/base/b.h"\n')
+        picture = self.run_program("--picture").stdout.split("\n")
+        self.assertIn("  core/checkpoint          → core/optim", picture)
+        self.assertIn("  core/optim               → core/base", picture)
+        self.assertIn("  core/http", picture)
+        self.assertEqual(len([line for line in picture if "→" in line]), 2)
+
+    def test_picture_is_compared_with_the_includes(self):
+        self.write("core/http/a.h", '#include "core/base/b.h"\n')
+        self.write("core/optim/a.h", '#include "core/base/b.h"\n')
+        self.write("core/checkpoint/a.h", '#include "core/optim/a.h"\n#include "core/base/b.h"\n')
+        picture = self.run_program("--picture").stdout
+        self.draw(picture)
+        self.assertEqual(self.run_program().returncode, 0)
+        line = "  core/http                → core/base\n"
+        number = 5 + picture[: picture.index(line)].count("\n")
+        optim = "core/checkpoint          → core/optim"
+        above = 5 + picture[: picture.index(optim)].count("\n")
+        for drawn, found in (
+            (picture.replace(line, "  core/http\n"), "5: the picture lacks an edge: core/http → core/base"),
+            (
+                picture.replace(line, line.replace("core/base", "core/base  core/wire")),
+                f"{number}: the picture shows an edge that no include has: core/http → core/wire",
+            ),
+            (
+                picture.replace(optim, optim + "  core/base"),
+                f"{above}: the picture shows an edge that others imply: core/checkpoint → core/base",
+            ),
+            (
+                picture.replace("foundations", "basement"),
+                "5: the picture shows the right edges, but not as it is written: tools/check_layers --picture prints it",
+            ),
+        ):
+            self.assertNotEqual(drawn, picture)
+            self.draw(drawn)
+            bad = self.run_program()
+            self.assertEqual(bad.returncode, 1)
+            self.assertEqual(bad.stdout.split("\n")[0], f"ARCHITECTURE.md:{found}")
+
+    def test_missing_picture(self):
+        self.write("core/base/a.h", "")
+        for text in (None, "# A\n"):
+            if text:
+                self.write("ARCHITECTURE.md", text)
+            bad = self.run_program()
+            self.assertEqual(bad.returncode, 1)
+            self.assertIn("ARCHITECTURE.md:1: the picture is missing", bad.stdout)
 
 
 if __name__ == "__main__":
