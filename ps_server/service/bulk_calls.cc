@@ -89,7 +89,8 @@ void AddValues(const AddressedBlock& block, WireFormat format, BlockContentRef c
   values->Add(std::move(content), format);
 }
 
-// Applies all blocks. Returns whether the last one was applied here, which stands for the message.
+// Applies all blocks. Returns whether the last one was applied here; it is the one by which
+// messages are counted.
 bool ApplyBlocks(BlockStore* store, const PushIdentity& push, const Blocks& blocks,
                  ByteCursor payload, BulkResponse* response, ValuePayload* values) {
   bool applied = false;
@@ -105,8 +106,9 @@ bool ApplyBlocks(BlockStore* store, const PushIdentity& push, const Blocks& bloc
   return applied;
 }
 
-// Pushes that the shard had counted before this one. Counts this one when it is `applied` here: of
-// several calls with the same push, also when they run side by side, that is one.
+// Returns the number of pushes that the shard had counted before this one. Counts this one when it
+// is `applied` here: among several calls with the same push, even concurrent ones, that is true of
+// one.
 int64_t PushesBefore(BlockStore* store, bool last_part, bool applied) {
   if (!last_part) return store->shard_step();
   if (applied) return store->CountPush();
@@ -182,8 +184,8 @@ absl::Status PullBlocks(BlockStore* store, const BulkRequest& request, size_t pa
     return absl::InvalidArgumentError(
         absl::StrCat("expected no payload, found ", payload_bytes, " bytes"));
   }
-  // Read before the blocks: a push that lands meanwhile makes the values newer than said, never
-  // older.
+  // The step is read before the blocks: a push that lands meanwhile makes the values newer than
+  // reported, never older.
   response->shard_step = store->shard_step();
   if (!store->optimizer().reads_worker_values()) {
     AddAsked(
@@ -191,7 +193,8 @@ absl::Status PullBlocks(BlockStore* store, const BulkRequest& request, size_t pa
         values);
     return absl::OkStatus();
   }
-  // So that nothing is remembered of who is retired meanwhile.
+  // The scope keeps a concurrent Retire from missing what this call would remember of the
+  // incarnation.
   const BlockStore::PushScope scope(store);
   if (store->IsRetired(request.incarnation)) return MembershipOver(request);
   AddAsked(
@@ -211,7 +214,7 @@ absl::Status PushBlocks(BlockStore* store, const BulkRequest& request, const Pus
   RETURN_IF_ERROR(CheckPush(*store, request, options, blocks, values != nullptr, payload));
   const BlockStore::PushScope scope(store);
   if (store->IsRetired(request.incarnation)) return MembershipOver(request);
-  // Likewise read before the blocks.
+  // The step is again read before the blocks.
   const int64_t step_before = store->shard_step();
   if (request.attempt != 0) {
     RETURN_IF_ERROR(store->EnterRound({request.round, request.attempt}));

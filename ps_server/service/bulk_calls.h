@@ -1,4 +1,4 @@
-// What the bulk calls do to a shard. A message is checked as a whole before anything is applied.
+// Executes the bulk calls on a shard. A message is checked as a whole before anything is applied.
 #ifndef KEELSON_PS_SERVER_SERVICE_BULK_CALLS_H_
 #define KEELSON_PS_SERVER_SERVICE_BULK_CALLS_H_
 
@@ -12,8 +12,8 @@
 
 namespace keelson {
 
-// Adds the asked blocks, but for those whose version the caller has; a version that is ahead of the
-// block's is another store's. `payload_bytes` is what follows the request.
+// Adds the requested blocks except those whose version the caller has; a version ahead of the
+// block's belongs to another store. `payload_bytes` is the size of what follows the request.
 // INVALID_ARGUMENT: no such block, a block is listed twice, not one known version per block, a
 // format that values do not have, or a payload. ABORTED: MembershipOver.
 absl::Status PullBlocks(BlockStore* store, const BulkRequest& request, size_t payload_bytes,
@@ -30,9 +30,9 @@ struct PushOptions {
 // INVALID_ARGUMENT, nothing applied: Pull's, a payload that is not that of the blocks, a gradient
 // that CheckGradient refuses, a negative step; for a round: values are asked for, too, the round is
 // negative, or the weight is not a positive number. A `pulled_shard_step` ahead of the shard's is
-// none: the shard may have been restored since. ABORTED: MembershipOver. FAILED_PRECONDITION: the
-// round has been committed, or a newer one or a newer attempt has begun; what was added before that
-// showed is of a sum that is dropped.
+// ignored: the shard may have been restored since. ABORTED: MembershipOver. FAILED_PRECONDITION:
+// the round has been committed, or a newer round or attempt has begun; gradients that were added
+// before this was noticed belong to a sum that is dropped.
 absl::Status PushBlocks(BlockStore* store, const BulkRequest& request, const PushOptions& options,
                         ByteCursor payload, BulkResponse* response, ValuePayload* values);
 

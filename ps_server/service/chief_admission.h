@@ -1,4 +1,4 @@
-// Which chief a server obeys.
+// Decides which chief's calls a server accepts.
 #ifndef KEELSON_PS_SERVER_SERVICE_CHIEF_ADMISSION_H_
 #define KEELSON_PS_SERVER_SERVICE_CHIEF_ADMISSION_H_
 
@@ -14,7 +14,8 @@
 
 namespace keelson {
 
-// The newest incarnation that has called; the one before it is refused from then on. Thread-safe.
+// Admits the newest incarnation that has called; the one before it is refused from then on.
+// Thread-safe.
 class ChiefAdmission {
  public:
   // `clock` outlives this.
@@ -23,7 +24,7 @@ class ChiefAdmission {
   // ABORTED: "Attend: another chief has taken the caller's place".
   absl::Status Admit(absl::string_view call, uint64_t incarnation);
 
-  // Since the last call that was admitted; infinite when there was none.
+  // The time since the last admitted call; infinite when there was none.
   absl::Duration Silence() const;
 
  private:

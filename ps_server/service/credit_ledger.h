@@ -1,5 +1,5 @@
-// How many bulk messages each client may have in flight, so that together they fit into the memory
-// that the server sets aside for them.
+// Computes the number of bulk messages that each client may have in flight, so that all of them fit
+// into the memory that the server reserves for them.
 #ifndef KEELSON_PS_SERVER_SERVICE_CREDIT_LEDGER_H_
 #define KEELSON_PS_SERVER_SERVICE_CREDIT_LEDGER_H_
 
@@ -19,17 +19,17 @@ class CreditLedger {
  public:
   struct Options {
     int64_t receive_budget_bytes = 256 << 20;
-    // Largest payload that senders keep to.
+    // The largest payload that senders use.
     int64_t message_bytes = kBulkPayloadBytes;
-    // More in flight than this do not make a client faster.
+    // More messages in flight than this do not make a client faster.
     uint32_t max_credits = 8;
-    // A client counts for so long after its last call.
+    // A client counts for this long after its last call.
     absl::Duration active_for = absl::Seconds(10);
   };
 
   struct Share {
     int active_clients = 0;
-    // Of each of them: budget / (clients * message), at least 1, at most max_credits.
+    // The credits of each client: budget / (clients * message), at least 1, at most max_credits.
     uint32_t credits = 0;
   };
 
@@ -42,7 +42,8 @@ class CreditLedger {
   Share share();
 
  private:
-  // Forgets who has been silent. Note does it once a second, so that it costs little.
+  // Forgets clients that have not called for `active_for`. Note calls it once a second, so that it
+  // costs little.
   void Forget(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint32_t Credits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 

@@ -1,4 +1,4 @@
-// When a server that was told to stop may go.
+// Decides when a server that was asked to stop may exit.
 //
 // A whole job is often told to stop at once: Kubernetes ends all pods of a job that is deleted or
 // suspended, and so does Ctrl-C in a terminal. The chief then needs the servers once more, for its
@@ -14,28 +14,27 @@
 
 namespace keelson {
 
-// What a server knows of the chief's intentions.
+// A server's knowledge of the chief's intentions.
 struct ChiefSign {
-  // Since its last call; infinite when it never called.
+  // The time since its last call; infinite when it never called.
   absl::Duration silence = absl::InfiniteDuration();
-  // It said that it was told to stop, too.
+  // The chief has announced that it was asked to stop, too.
   bool stopping = false;
 };
 
 struct DepartureLimits {
-  // A chief that calls less often than this has ended; it calls four times a second.
+  // A chief that has not called for this long has ended; it calls four times a second.
   absl::Duration silence = absl::Seconds(1);
-  // A chief that has not said by then that it stops stays: this server alone was told to.
+  // A chief that has not announced its own stop by then stays: only this server was asked to stop.
   absl::Duration announcement = absl::Seconds(3);
-  // The server goes whatever the chief does: somebody waits with SIGKILL.
+  // The server exits after this long in any case, before SIGKILL comes.
   absl::Duration longest = absl::Seconds(20);
 };
 
-// `waited`: since the server was told to stop.
+// `waited` is the time since the server was asked to stop.
 bool MustLinger(const ChiefSign& chief, absl::Duration waited, const DepartureLimits& limits);
 
-// Returns when the server may go, at once when `end` is raised. `chief` is asked some times a
-// second.
+// Returns when the server may exit, or `end` is raised. Calls `chief` several times a second.
 void LingerForChief(const std::function<ChiefSign()>& chief, const DepartureLimits& limits,
                     const Clock* clock, const StopSignal& end);
 

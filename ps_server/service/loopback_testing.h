@@ -16,7 +16,7 @@ namespace keelson {
 // Serves `handler`, which outlives it.
 class LoopbackServer {
  public:
-  // `threads` do the bulk calls.
+  // `threads` threads execute the bulk calls.
   explicit LoopbackServer(ParameterService* handler, int threads = 1) : service_(handler) {
     auto server = RpcServer::Start("127.0.0.1:0", grpc::InsecureServerCredentials(), {&service_},
                                    {service_.RawMethods(), threads});

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kChunkBytes = 1 << 20;
 
-// The bytes of a data file as messages of kChunkBytes.
+// Sends the bytes of a data file as messages of kChunkBytes.
 class ChunkStream {
  public:
   explicit ChunkStream(grpc::ServerWriter<v1::SnapshotChunk>* writer) : writer_(writer) {}
@@ -60,7 +60,8 @@ std::vector<RawMethod> ParameterGrpcService::RawMethods() {
   const auto handle = [this](BulkMethod method) {
     return [this, method](ByteRope request) { return handler_->Bulk(method, std::move(request)); };
   };
-  // A raw service's RequestX is a template of nothing but its name, hence the three lines.
+  // The RequestX methods of a raw service have no common form but their names, hence the three
+  // lines.
   return {
       {[this](auto... call) { RequestPull(call...); }, handle(BulkMethod::kPull)},
       {[this](auto... call) { RequestPush(call...); }, handle(BulkMethod::kPush)},

@@ -41,7 +41,7 @@ absl::StatusOr<std::shared_ptr<const ParameterHandler::Shard>> ParameterHandler:
   return shard_;
 }
 
-// ---- Workers' calls.
+// ---- Calls of workers.
 
 absl::StatusOr<ByteRope> ParameterHandler::Bulk(BulkMethod method, ByteRope request) {
   const FigureCounter::CallScope call(&figures_);
@@ -90,7 +90,7 @@ absl::Status ParameterHandler::FindChief(const v1::FindChiefRequest& request,
   return absl::OkStatus();
 }
 
-// ---- The chief's.
+// ---- Calls of the chief.
 
 absl::Status ParameterHandler::Attend(const v1::AttendRequest& request, v1::ShardStatus* response) {
   RETURN_IF_ERROR(chiefs_.Admit("Attend", request.header().incarnation()));
@@ -148,7 +148,7 @@ absl::Status ParameterHandler::Finish(const v1::FinishShardRequest& request,
   return absl::OkStatus();
 }
 
-// ---- Anyone's.
+// ---- Calls of any client.
 
 absl::Status ParameterHandler::GetStatus(const v1::GetShardStatusRequest& request,
                                          v1::ShardStatus* response) {

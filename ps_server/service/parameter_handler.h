@@ -23,15 +23,15 @@
 
 namespace keelson {
 
-// Thread-safe. Starts empty; Initialize makes the shard. What a chief leaves by Attend outlives
-// shards, but not the process.
+// Thread-safe. Starts empty; Initialize makes the shard. The job state that a chief persists here
+// (Attend) outlives shards, but not the process.
 class ParameterHandler : public ParameterService {
  public:
   struct Options {
     uint64_t incarnation = 0;
     uint64_t config_hash = 0;
     CreditLedger::Options credits = {};
-    // That share the commit of a synchronous round; at least 1.
+    // The number of threads that share the commit of a synchronous round; at least 1.
     int commit_threads = 1;
   };
 
@@ -46,15 +46,15 @@ class ParameterHandler : public ParameterService {
   // The chief has said that the job is over.
   bool finished() const { return finished_; }
 
-  // What the chief shows of itself.
+  // What this server knows of the chief's intentions.
   ChiefSign chief_sign() const { return {chiefs_.Silence(), chief_stopping_}; }
 
   ServerFigures figures() const { return figures_.figures(); }
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override;
-  // INVALID_ARGUMENT: bulk_calls.h and DecodeBulkRequest say which; the text starts with the call:
-  // "push: variable dense/kernel, block 2: expected 1048576 bytes, found 1000 left".
+  // INVALID_ARGUMENT: see bulk_calls.h and DecodeBulkRequest; the text starts with the call: "push:
+  // variable dense/kernel, block 2: expected 1048576 bytes, found 1000 left".
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override;
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override;
@@ -73,8 +73,7 @@ class ParameterHandler : public ParameterService {
                       v1::FinishShardResponse* response) override;
 
  private:
-  // A store with what tells it from others. Immutable; calls in flight keep it while a new one
-  // takes its place.
+  // A store and what identifies it. Immutable; calls in flight hold it while a new one replaces it.
   struct Shard {
     std::unique_ptr<BlockStore> store;
     uint64_t placement_fingerprint = 0;
@@ -85,7 +84,7 @@ class ParameterHandler : public ParameterService {
       absl::FunctionRef<absl::StatusOr<std::unique_ptr<BlockStore>>(BlockStore::Options)>;
   using OpenWriter = absl::FunctionRef<absl::StatusOr<std::unique_ptr<BundleDataWriter>>()>;
 
-  // What a store was made from: the same again needs no new store.
+  // The origin of a store: a request with the same origin needs no new store.
   struct Origin {
     uint64_t chief_incarnation = 0;
     uint64_t placement_fingerprint = 0;
@@ -106,11 +105,12 @@ class ParameterHandler : public ParameterService {
                         v1::WriteSnapshotResponse* response);
   absl::Status WriteCut(const BlockStore& store, OpenWriter open,
                         v1::WriteSnapshotResponse* response);
-  // UNAVAILABLE: not initialised.
+  // The current shard. UNAVAILABLE: not initialised.
   absl::StatusOr<std::shared_ptr<const Shard>> CurrentShard() const;
-  // Likewise. ABORTED: made for another placement, or MembershipOver.
+  // The shard for a worker's request. UNAVAILABLE: not initialised. ABORTED: made for another
+  // placement, or MembershipOver.
   absl::StatusOr<std::shared_ptr<const Shard>> ReadyShard(const BulkRequest& request);
-  // When it returns, no push of them is applied any more.
+  // After it has returned, no push of these incarnations is applied.
   void Retire(absl::Span<const uint64_t> incarnations);
   absl::StatusOr<ByteRope> Serve(BulkMethod method, const ByteRope& message);
   absl::Status ServeBlocks(BulkMethod method, const BulkRequest& request, const Shard& shard,
@@ -131,16 +131,17 @@ class ParameterHandler : public ParameterService {
   Mutex initialize_mu_;
   std::optional<Origin> origin_ ABSL_GUARDED_BY(initialize_mu_);  // of the store; none without
 
-  // Held while a snapshot is written: one that a chief has left behind ends before its successor's
-  // of the same name begins.
+  // Held while a snapshot is written, so that one that an earlier chief began ends before its
+  // successor's of the same name begins.
   Mutex snapshot_mu_;
 
-  // Held until the shard knows whom `retired_` has got.
+  // Held until the shard knows of the additions to `retired_`.
   Mutex retire_mu_;
 
   // Held while a round is committed.
   Mutex commit_mu_;
-  std::unique_ptr<ThreadPool> commit_pool_ ABSL_GUARDED_BY(commit_mu_);  // from the first one on
+  std::unique_ptr<ThreadPool> commit_pool_
+      ABSL_GUARDED_BY(commit_mu_);  // made for the first commit
 
   mutable Mutex mu_;
   v1::ShardStatus::State state_ ABSL_GUARDED_BY(mu_) = v1::ShardStatus::EMPTY;

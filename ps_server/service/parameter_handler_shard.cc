@@ -1,4 +1,4 @@
-// The calls by which a chief makes a shard, and has it written.
+// The chief's calls that initialize a shard and write its snapshots.
 #include <utility>
 #include <vector>
 
@@ -48,7 +48,7 @@ absl::Status ParameterHandler::InitializeFrom(absl::string_view call,
   const uint64_t chief = request.header().incarnation();
   RETURN_IF_ERROR(chiefs_.Admit(call, chief));
   MutexLock lock(&initialize_mu_);
-  // Another one may have called meanwhile.
+  // Another chief may have called meanwhile.
   RETURN_IF_ERROR(chiefs_.Admit(call, chief));
   Retire(request.retired_incarnations());
   const Origin origin = {chief, request.placement_fingerprint(), request.shard(),
@@ -65,7 +65,7 @@ absl::Status ParameterHandler::InitializeFrom(absl::string_view call,
 absl::Status ParameterHandler::StartOver(const v1::InitializeShardRequest& request,
                                          FillStore fill) {
   {
-    // Gone before the new one is made: there may not be memory for both.
+    // The old shard is released before the new one is made: there may not be memory for both.
     MutexLock lock(&mu_);
     state_ = v1::ShardStatus::INITIALIZING;
     shard_ = nullptr;
@@ -138,7 +138,7 @@ absl::Status ParameterHandler::Snapshot(absl::string_view call, const v1::Reques
                                         OpenWriter open, v1::WriteSnapshotResponse* response) {
   RETURN_IF_ERROR(chiefs_.Admit(call, header.incarnation()));
   MutexLock lock(&snapshot_mu_);
-  // While it waited, another chief may have come.
+  // Another chief may have called during the wait.
   RETURN_IF_ERROR(chiefs_.Admit(call, header.incarnation()));
   ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard, CurrentShard());
   const absl::Status status = WriteCut(*shard->store, open, response);

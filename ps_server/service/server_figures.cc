@@ -40,7 +40,7 @@ void FigureCounter::CountStaleness(const BulkRequest& request, int64_t staleness
   auto found = staleness_.find(key);
   if (found == staleness_.end()) {
     const absl::StatusOr<Task> task = CallerOf(request);
-    if (!task.ok()) return;  // whoever it is, it is none of the job's tasks
+    if (!task.ok()) return;  // not a task of the job
     found = staleness_.emplace(key, StalenessHistogram{*task}).first;
   }
   ++found->second.counts[BucketOf(staleness)];

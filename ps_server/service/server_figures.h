@@ -1,4 +1,4 @@
-// What a parameter server counts, for metrics.
+// The counters of a parameter server, for metrics.
 #ifndef KEELSON_PS_SERVER_SERVICE_SERVER_FIGURES_H_
 #define KEELSON_PS_SERVER_SERVICE_SERVER_FIGURES_H_
 
@@ -15,10 +15,10 @@
 
 namespace keelson {
 
-// Staleness of the pushes of one task, whatever its incarnation.
+// The staleness of one task's pushes, over all of its incarnations.
 struct StalenessHistogram {
-  // Bucket i counts what is at most kBounds[i] and above the bound before it; the last one, what is
-  // above all bounds.
+  // Bucket i counts values that are at most kBounds[i] and above the bound before it; the last one
+  // counts values above all bounds.
   static constexpr std::array<int64_t, 8> kBounds = {0, 1, 2, 4, 8, 16, 32, 64};
 
   Task task;
@@ -26,20 +26,20 @@ struct StalenessHistogram {
   int64_t sum = 0;
 };
 
-// Since the start of the process, but where it says otherwise.
+// Counts since the start of the process, unless stated otherwise.
 struct ServerFigures {
-  // Answered calls. A push of several messages counts with its last one; so does one of a round.
+  // Answered calls. A push of several messages counts with its last one, also in a round.
   int64_t pulls = 0;
   int64_t pushes = 0;
   int64_t committed_rounds = 0;
-  // Payloads.
+  // Sums of payloads.
   int64_t pushed_bytes = 0;
   int64_t pulled_bytes = 0;
-  // Messages with a block that had been applied before: repetitions whose answer was lost; and
+  // Messages with blocks that had been applied before (their answer was lost), and the number of
   // those blocks.
   int64_t repeated_pushes = 0;
   int64_t duplicate_blocks = 0;
-  // Calls of memberships that are over, and pushes for rounds that are.
+  // Calls of memberships that are over, and pushes for rounds that are over.
   int64_t refused_calls = 0;
   int64_t outdated_pushes = 0;
   // Bulk calls that are being executed at this moment.
@@ -57,7 +57,7 @@ struct ServerFigures {
   std::vector<StalenessHistogram> staleness;
 };
 
-// Counts them. Thread-safe.
+// Counts the ServerFigures. Thread-safe.
 class FigureCounter {
  public:
   // A bulk call that is being executed.
@@ -106,7 +106,7 @@ class FigureCounter {
 
   mutable Mutex mu_;
   std::map<TaskKey, StalenessHistogram> staleness_ ABSL_GUARDED_BY(mu_);
-  ServerFigures snapshots_ ABSL_GUARDED_BY(mu_);  // only what is about them
+  ServerFigures snapshots_ ABSL_GUARDED_BY(mu_);  // its other fields are unused
 };
 
 }  // namespace keelson

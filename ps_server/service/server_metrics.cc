@@ -90,7 +90,7 @@ void CollectServerMetrics(const v1::ShardStatus& shard, const ServerFigures& fig
 MetricRegistry::Registration AddServerMetrics(MetricRegistry* registry, ParameterHandler* handler) {
   return registry->Add([handler](MetricPage* page) {
     v1::ShardStatus shard;
-    // Anyone may ask at any time.
+    // GetStatus is allowed to every caller at any time.
     handler->GetStatus(v1::GetShardStatusRequest(), &shard).IgnoreError();
     CollectServerMetrics(shard, handler->figures(), page);
   });

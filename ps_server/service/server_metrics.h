@@ -1,4 +1,4 @@
-// What a parameter server exports; docs/metrics.md lists it.
+// The metrics that a parameter server exports; docs/metrics.md lists them.
 #ifndef KEELSON_PS_SERVER_SERVICE_SERVER_METRICS_H_
 #define KEELSON_PS_SERVER_SERVICE_SERVER_METRICS_H_
 

@@ -23,7 +23,7 @@ std::vector<BlockRange> AllBlocks(const Placement& placement, int shard) {
   return ranges;
 }
 
-// `select(variable, element)` for each element of the ranges, in their format.
+// Encodes `select(variable, element)` for each element of the ranges, in their format.
 std::string Payload(const Placement& placement, const std::vector<BlockRange>& ranges,
                     absl::FunctionRef<float(int, int64_t)> select) {
   std::string payload;

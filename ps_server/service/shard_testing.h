@@ -20,7 +20,7 @@
 
 namespace keelson {
 
-// Elements of whole arrays by name: a variable, or "<variable>/<Slot>".
+// The elements of whole arrays, by name: a variable's, or "<variable>/<Slot>".
 using Arrays = std::map<std::string, std::vector<float>>;
 
 inline constexpr uint64_t kTestConfigHash = 0xabc;
@@ -35,16 +35,16 @@ Placement TestPlacement(int num_shards);
 v1::OptimizerConfig OptimizerFromText(const std::string& text);
 BlockStore::Options StoreOptions(Placement placement, int shard, const std::string& optimizer);
 
-// The gradient of element `element` in push `sequence`: anything, but always the same.
+// The gradient of element `element` in push `sequence`: an arbitrary value, always the same.
 float TestGradient(int variable, int64_t element, uint64_t sequence);
 std::string BytesOf(const std::vector<float>& values);
 
 // The payload of one block.
 std::string EncodeGradient(WireFormat format, const std::vector<float>& gradient);
-// What it means: decoded first, as an update with it would have to be.
+// The elements that the payload stands for, as an update must decode them.
 std::vector<float> DecodeGradient(WireFormat format, const std::string& bytes, int64_t elements);
 
-// The same bytes in fragments of 1..longest bytes, each with memory of its own.
+// `bytes` in fragments of 1..longest bytes, each in its own allocation.
 ByteRope Fragmented(absl::string_view bytes, size_t longest, uint64_t seed);
 
 // Applies a float32 gradient.
@@ -66,14 +66,14 @@ TestResponse ParseResponse(const ByteRope& message);
 absl::StatusOr<TestResponse> CallBulk(ParameterService* service, BulkMethod method,
                                       const TestRequest& request);
 
-// From kTestChief, for initial values.
+// A request of kTestChief for initial values.
 v1::InitializeShardRequest InitializeRequest(const Placement& placement, int shard,
                                              const std::string& optimizer = "sgd {}");
-// Asks for every block of the shard.
+// A pull of every block of the shard.
 TestRequest PullOf(const Placement& placement, int shard);
 // One message with TestGradient for every block of the shard.
 TestRequest PushOf(const Placement& placement, int shard, uint64_t incarnation, uint64_t sequence);
-// The same with one value for all elements.
+// PushOf with one value for all elements.
 TestRequest ConstantPushOf(const Placement& placement, int shard, uint64_t incarnation,
                            uint64_t sequence, float gradient);
 // PushOf with the blocks' gradients and values in these formats.
@@ -82,7 +82,7 @@ TestRequest EncodedPushOf(const Placement& placement, int shard, uint64_t incarn
 // ConstantPushOf for a round.
 TestRequest StagedPushOf(const Placement& placement, int shard, uint64_t incarnation,
                          uint64_t sequence, const RoundId& round, float weight, float gradient);
-// Puts the blocks of an answer, float32, where they belong.
+// Copies the float32 blocks of an answer into the variables' arrays.
 void Receive(const Placement& placement, const TestResponse& response, Arrays* arrays);
 
 // A server without a transport.
@@ -101,7 +101,7 @@ Arrays PullAll(const Placement& placement, const TestServers& servers);
 v1::RequestHeader HeaderOf(uint64_t incarnation);
 v1::ShardStatus StatusOf(ParameterService* service);
 absl::Status CommitRound(ParameterService* service, const RoundId& round, uint32_t contributions);
-// Attend with these; fails when the chief is not admitted.
+// Retires these incarnations through Attend; fails when the chief is not admitted.
 void Retire(ParameterService* service, const std::vector<uint64_t>& incarnations);
 // PushOf to every shard; fails when any block has seen it before.
 void PushAll(const Placement& placement, const TestServers& servers, uint64_t incarnation,

@@ -9,7 +9,7 @@
 namespace keelson {
 namespace {
 
-// One array (the values, or a slot) of a partition, block after block.
+// Writes one array (the values, or a slot) of a partition, block after block.
 template <typename SelectArray>
 absl::Status WriteArray(const Placement& placement, int p, const std::string& name,
                         const std::vector<BlockState>& blocks, SelectArray select,

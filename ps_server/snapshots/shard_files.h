@@ -1,4 +1,4 @@
-// A shard's way to and from a TensorBundle.
+// Writes a shard to a TensorBundle and restores it from one.
 #ifndef KEELSON_PS_SERVER_SNAPSHOTS_SHARD_FILES_H_
 #define KEELSON_PS_SERVER_SNAPSHOTS_SHARD_FILES_H_
 
@@ -25,13 +25,13 @@ struct WrittenShard {
 absl::StatusOr<WrittenShard> WriteShard(const BlockStore& store, const ShardCut& cut,
                                         BundleDataWriter* writer);
 
-// A shard with the initial values of `seed`.
+// Makes a shard with the initial values of `seed`.
 absl::StatusOr<std::unique_ptr<BlockStore>> InitializeShard(BlockStore::Options options,
                                                             uint64_t seed);
 
-// A shard with the values and slots of the bundle at `prefix`, which may have been written by any
-// number of shards. Versions and applied sequences are kept where a block has the same elements as
-// before; otherwise a block continues with the highest number of updates of those it is made of.
+// Makes a shard with the values and slots of the bundle at `prefix`, which may have been written by
+// any number of shards. Versions and applied sequences are kept where a block has the same elements
+// as before; otherwise a block continues with the highest number of updates of those it is made of.
 // Errors of StoredBlocks.
 absl::StatusOr<std::unique_ptr<BlockStore>> RestoreShard(
     BlockStore::Options options, const std::string& prefix,

@@ -13,7 +13,7 @@ namespace {
 
 using Chunk = v1::InitializeChunk;
 
-// The blocks of a stream, one after another.
+// Reads the blocks of a stream, one after another.
 class BlockStream {
  public:
   BlockStream(const Chunk* first, ParameterService::ChunkSource next)
@@ -44,7 +44,7 @@ std::string NameOf(const std::vector<VariableSpec>& variables,
                       position.first_element + position.num_elements);
 }
 
-// Values, then each slot.
+// Takes the values, then each slot.
 absl::Status TakeElements(const std::string& elements, const std::string& name,
                           BlockContent* content) {
   const size_t array_bytes = static_cast<size_t>(content->values.size()) * sizeof(float);

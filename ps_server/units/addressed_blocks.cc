@@ -44,7 +44,7 @@ absl::Status CheckListedOnce(const BlockStore& store, absl::Span<const BlockRang
 
 absl::StatusOr<std::vector<AddressedBlock>> ResolveBlocks(const BlockStore& store,
                                                           absl::Span<const BlockRange> ranges) {
-  // First, so that a message cannot ask for more than the shard has.
+  // This check comes first, so that a message cannot request more than the shard has.
   RETURN_IF_ERROR(CheckListedOnce(store, ranges));
   std::vector<AddressedBlock> blocks;
   blocks.reserve(ranges.size());

@@ -1,4 +1,4 @@
-// The blocks that a bulk message is about.
+// Finds the blocks that a bulk message addresses.
 #ifndef KEELSON_PS_SERVER_UNITS_ADDRESSED_BLOCKS_H_
 #define KEELSON_PS_SERVER_UNITS_ADDRESSED_BLOCKS_H_
 

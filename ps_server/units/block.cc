@@ -1,3 +1,7 @@
+// A push that is repeated because its answer was lost must not count twice. So each block has the
+// newest sequence per incarnation beside its content, under the same lock, and snapshots keep both:
+// a block that was restored still skips what its values contain. A push that Stage finds outdated
+// is not marked as applied, because its gradient is in no sum.
 #include "ps_server/units/block.h"
 
 #include <algorithm>
@@ -6,12 +10,12 @@
 namespace keelson {
 namespace {
 
-// An update but for its elements: what stays the same over the pieces of a gradient.
+// The arguments of an update that are the same for all pieces of a gradient.
 struct BlockUpdate {
   const Optimizer& optimizer;
   float learning_rate;
   const BlockContent& from;
-  const BlockContent* worker_content;  // null: not known
+  const BlockContent* worker_content;  // null if unknown
   BlockContent* to;
 };
 
@@ -19,7 +23,7 @@ absl::Span<const float> Part(const AlignedBuffer& buffer, int64_t first, int64_t
   return {buffer.data() + first, static_cast<size_t>(count)};
 }
 
-// Elements [first, first + count) of a block.
+// Updates the elements [first, first + count) of a block.
 void UpdateElements(const BlockUpdate& block, int64_t first, int64_t count,
                     const EncodedGradient& gradient) {
   std::array<const float*, Optimizer::kMaxSlots> slots_in{};

@@ -1,7 +1,7 @@
 // A block: up to 1 MiB of a variable with its optimizer slots. The unit of locking, versioning,
 // transfer and snapshot.
 //
-// The content of a block is immutable once someone beside the block holds it. An update under the
+// The content of a block is immutable while anything beside the block holds it. An update under the
 // block's lock changes it in place when the block is its sole holder; otherwise it writes the new
 // version out of place. So a pull or a snapshot takes a reference and reads without a lock, and no
 // update ever waits for them.
@@ -23,15 +23,15 @@
 
 namespace keelson {
 
-// One version of a block's content. Counts its holders: the last one deletes it.
+// One version of a block's content, with a reference count: the last holder deletes it.
 class BlockContent {
  public:
-  // Zeros.
+  // Content of zeros.
   BlockContent(int64_t elements, size_t num_slots) : values(elements) {
     for (size_t i = 0; i < num_slots; ++i) slots.emplace_back(elements);
   }
 
-  // Of the size of `other`, elements not set: the next version of it, before its update.
+  // Content of the size of `other` with elements not set: its next version before the update.
   static BlockContent* NewLike(const BlockContent& other);
 
   AlignedBuffer values;
@@ -46,7 +46,7 @@ class BlockContent {
   std::atomic<int> holders_{0};
 };
 
-// Holds a BlockContent alive.
+// A counted reference to a BlockContent.
 class BlockContentRef {
  public:
   BlockContentRef() = default;
@@ -63,7 +63,7 @@ class BlockContentRef {
   const BlockContent& operator*() const { return *content_; }
   const BlockContent* operator->() const { return content_; }
 
-  // The same reference as a Pin, for bytes of the content on their way through a transport.
+  // Turns the reference into a Pin, for bytes of the content that a transport is sending.
   Pin IntoPin() && {
     return Pin([](void* content) { Release(static_cast<BlockContent*>(content)); },
                std::exchange(content_, nullptr));
@@ -90,19 +90,19 @@ class BlockContentRef {
   BlockContent* content_ = nullptr;
 };
 
-// The newest push that a block has applied from one life of a worker.
+// The newest push of one incarnation that a block has applied.
 struct AppliedSequence {
   uint64_t incarnation = 0;
   uint64_t sequence = 0;
 };
 
-// A block with what it has applied, at one instant.
+// A block's content and the pushes that it has applied, at one instant.
 struct BlockState {
   BlockContentRef content;
   std::vector<AppliedSequence> applied;
 };
 
-// Who pushes, and with what rate to apply it.
+// The identity of a push, and the rate at which to apply it.
 struct PushIdentity {
   uint64_t incarnation = 0;
   uint64_t sequence = 0;
@@ -112,37 +112,37 @@ struct PushIdentity {
 enum class StageResult {
   kAdded,
   kDuplicate,  // this push or a later one of the same incarnation was taken before
-  kOutdated,   // the block has gone on to a newer attempt or round
+  kOutdated,   // the block has moved on to a newer attempt or round
 };
 
 // Thread-safe. Where the optimizer reads workers' values (delay compensation), the block remembers
-// for each incarnation the content that it was last given.
+// the content that each incarnation was last given.
 class Block {
  public:
   explicit Block(BlockState state) : state_(std::move(state)) {}
 
   BlockContentRef Read() const;
-  // Read for `incarnation`, which is remembered.
+  // Reads the content for `incarnation` and remembers that it was given.
   BlockContentRef Give(uint64_t incarnation);
   BlockState ReadState() const;
 
-  // Applies the gradient of all elements, of which CheckGradient has approved, straight from its
-  // pieces, and leaves its cursor behind it. Returns false, and changes nothing, when this push or
-  // a later one of the same incarnation has been applied already. `after`, where given, receives
-  // the content as this call leaves it, for the pusher.
+  // Applies the gradient of all elements, which CheckGradient has approved, directly from its
+  // pieces, and moves its cursor behind it. Returns false, and changes nothing, when this push or a
+  // later one of the same incarnation has been applied already. `after`, if not null, receives the
+  // content after this call, for the pusher.
   bool Apply(const Optimizer& optimizer, const PushIdentity& push, const WireGradient& gradient,
              BlockContentRef* after = nullptr);
 
-  // Adds weight * gradient to the sum of `round`, once per push, and leaves the gradient's cursor
-  // behind it; the sum of an older attempt or round is dropped. The content stays as it is.
+  // Adds weight * gradient to the sum of `round`, once per push, and moves the gradient's cursor
+  // behind it; the sum of an older attempt or round is dropped. The content does not change.
   StageResult Stage(const PushIdentity& push, const RoundId& round, float weight,
                     const WireGradient& gradient);
-  // Pushes in the sum of `round`.
+  // The number of pushes in the sum of `round`.
   uint32_t Contributions(const RoundId& round) const;
-  // Applies the mean of the sum, and frees it. Only when there are contributions.
+  // Applies the mean of the sum, and frees it. There must be contributions.
   void CommitRound(const Optimizer& optimizer, float learning_rate);
 
-  // Forgets what it remembers of these incarnations, sorted; they do not come again.
+  // Forgets these incarnations (sorted), which never push again.
   void Forget(absl::Span<const uint64_t> incarnations);
 
  private:
@@ -153,16 +153,16 @@ class Block {
 
   bool MarkApplied(const PushIdentity& push) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Remember(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Null: not known.
+  // Null if unknown.
   const BlockContent* GivenTo(uint64_t incarnation) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Replaces the content by what `update(from, to)` makes of it; in place where nobody else holds
-  // it.
+  // Replaces the content by the result of `update(from, to)`, in place if the block is its only
+  // holder.
   template <typename Update>
   void Renew(Update update) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   mutable Mutex mu_;
   BlockState state_ ABSL_GUARDED_BY(mu_);
-  std::unique_ptr<RoundSum> sum_ ABSL_GUARDED_BY(mu_);  // null: no round is open
+  std::unique_ptr<RoundSum> sum_ ABSL_GUARDED_BY(mu_);  // null if no round is open
   std::vector<Given> given_ ABSL_GUARDED_BY(mu_);
 };
 

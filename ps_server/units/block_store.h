@@ -1,5 +1,5 @@
-// One shard of a model: the blocks of its partitions, and how they are filled, updated, read and
-// cut. Knows neither messages nor files; shard_files.h moves it to and from disk.
+// One shard of a model: the blocks of its partitions; fills, updates, reads and cuts them.
+// Independent of messages and files; shard_files.h writes and restores it.
 #ifndef KEELSON_PS_SERVER_UNITS_BLOCK_STORE_H_
 #define KEELSON_PS_SERVER_UNITS_BLOCK_STORE_H_
 
@@ -20,8 +20,8 @@
 
 namespace keelson {
 
-// All blocks of a shard at one instant, no message of a push half applied. Holds the contents
-// alive.
+// All blocks of a shard at one instant, at which no message of a push is partly applied. Holds the
+// contents.
 struct ShardCut {
   int64_t shard_step = 0;
   // [partition of the shard][block]
@@ -34,11 +34,11 @@ class BlockStore {
   struct Options {
     Placement placement;
     int shard = 0;
-    // Of the variables that are trained. The others are moving averages of what is pushed.
+    // The optimizer of trained variables. The others are moving averages of the pushed values.
     std::unique_ptr<Optimizer> optimizer;
     LearningRateSchedule learning_rate;
   };
-  // What a block starts with: element positions are within the variable.
+  // The position of a block; element positions are within the variable.
   struct BlockPosition {
     int variable = 0;
     int64_t first_element = 0;
@@ -46,20 +46,20 @@ class BlockStore {
   };
   using FillBlock = absl::FunctionRef<absl::Status(const BlockPosition&, BlockState*)>;
 
-  // A shard whose blocks `fill` completes: it gets a block of zero values and initial slots, and
-  // may replace all that the state holds. Returns the first error of `fill`.
+  // Makes a shard whose blocks `fill` completes: it gets each block with zero values and initial
+  // slots, and may replace all of its state. Returns the first error of `fill`.
   static absl::StatusOr<std::unique_ptr<BlockStore>> Create(Options options, int64_t shard_step,
                                                             FillBlock fill);
 
   // INVALID_ARGUMENT: no such block on this shard.
   absl::StatusOr<Block*> Find(int partition, int64_t block) const;
-  // Elements of a block that Find knows.
+  // The number of elements of a block that Find finds.
   int64_t BlockElements(int partition, int64_t block) const {
     return options_.placement.BlockElements(partition, block);
   }
 
-  // While it lives, no cut is taken, no round committed and no incarnation retired: a push holds
-  // one over all blocks that it changes.
+  // While a PushScope exists, no cut is taken, no round committed and no incarnation retired. A
+  // push holds one while it changes blocks.
   class ABSL_SCOPED_LOCKABLE PushScope {
    public:
     explicit PushScope(BlockStore* store) ABSL_SHARED_LOCK_FUNCTION(store->cut_mu_)
@@ -74,29 +74,30 @@ class BlockStore {
     BlockStore* const store_;
   };
 
-  // Whether the incarnation's membership is over. In a PushScope: Retire has not returned yet when
-  // this is false.
+  // Whether the incarnation's membership is over. Call in a PushScope: while this is false there,
+  // Retire has not returned yet.
   bool IsRetired(uint64_t incarnation) const ABSL_SHARED_LOCKS_REQUIRED(cut_mu_) {
     return !retired_.empty() && retired_.count(incarnation) != 0;
   }
-  // In a PushScope: `round` is not older than what the shard has seen, and becomes its newest.
-  // FAILED_PRECONDITION: it is committed already, or a newer round or attempt has begun.
+  // Makes `round`, which must not be older than the newest, the shard's newest round. Call in a
+  // PushScope. FAILED_PRECONDITION: the round is committed already, or a newer round or attempt has
+  // begun.
   absl::Status EnterRound(const RoundId& round) ABSL_SHARED_LOCKS_REQUIRED(cut_mu_);
 
-  // These wait for the pushes that hold a PushScope; new ones wait for them.
+  // The next three wait for the pushes that hold a PushScope; new pushes wait for them.
   ShardCut Cut() const;
-  // Memberships that are over, in any order, those named before among them: blocks forget them.
+  // Retires all memberships that are over, in any order and with those of earlier calls: blocks
+  // forget them.
   void Retire(absl::Span<const uint64_t> incarnations);
   // Applies the mean of the round's sums as one update of every block, at the rate of step
-  // `round.round`, and counts one push. A round that was committed before is a no-op. Nobody else
-  // uses `pool` meanwhile.
-  // FAILED_PRECONDITION, and nothing is applied: a block has not exactly so many contributions.
-  // INVALID_ARGUMENT: `contributions` is 0.
+  // `round.round`, and counts one push. A round that was committed before is a no-op. No other
+  // thread uses `pool` meanwhile. FAILED_PRECONDITION, and nothing is applied: a block does not
+  // have exactly `contributions` pushes. INVALID_ARGUMENT: `contributions` is 0.
   absl::Status CommitRound(const RoundId& round, uint32_t contributions, ThreadPool* pool);
 
-  // -1: none.
+  // The newest committed round; -1 if there was none.
   int64_t committed_round() const { return committed_round_.load(std::memory_order_relaxed); }
-  // The newest that EnterRound has seen; round -1: none.
+  // The newest round that EnterRound has seen; its round is -1 if there was none.
   RoundId open_round() const;
 
   // Counts a push as complete. Returns the number of pushes before it.
@@ -107,9 +108,9 @@ class BlockStore {
   // Positions in the placement of this shard's partitions.
   const std::vector<int>& partitions() const { return partitions_; }
   int shard() const { return options_.shard; }
-  // Of the variables that are trained.
+  // The optimizer of trained variables.
   const Optimizer& optimizer() const { return *options_.optimizer; }
-  // Of a partition of the placement.
+  // The optimizer of a partition of the placement.
   const Optimizer& OptimizerOf(int partition) const {
     return *optimizers_[static_cast<size_t>(placement().partition(partition).variable)];
   }

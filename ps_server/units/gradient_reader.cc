@@ -13,7 +13,7 @@
 namespace keelson {
 namespace {
 
-// Elements of a top-k gradient that are made dense at a time.
+// The number of elements of a top-k gradient that are made dense at a time.
 constexpr int64_t kDenseElements = 4096;
 // The largest magnitude of an int8 element before its scale.
 constexpr float kInt8Magnitude = 128;
@@ -27,11 +27,11 @@ absl::Status NotFinite() {
   return absl::InvalidArgumentError("expected finite elements, found one that is not");
 }
 
-// Reads float32 and uint32 words ahead of their use, for they may be cut by fragment borders.
+// Reads float32 and uint32 words that may lie across the border of two fragments.
 template <typename Word>
 class WordReader {
  public:
-  // `words` words from `cursor` on, which it copies.
+  // Reads `words` words from a copy of `cursor` on.
   WordReader(const ByteCursor& cursor, size_t words) : cursor_(cursor), left_(words) {}
 
   bool done() const { return left_ == 0; }

@@ -1,4 +1,4 @@
-// What the pushes of a synchronous round have added up for one block.
+// The sum of the gradients that were pushed for one block in a synchronous round.
 #ifndef KEELSON_PS_SERVER_UNITS_ROUND_SUM_H_
 #define KEELSON_PS_SERVER_UNITS_ROUND_SUM_H_
 
@@ -13,9 +13,8 @@
 
 namespace keelson {
 
-// One synchronous step, and a try at it. Later attempts are greater, and later rounds of an
-// attempt: attempts rise over the whole life of a job, while a chief with old books may go back to
-// a round.
+// An attempt at a synchronous step. Ordered by attempt, then by round: attempts only rise over the
+// life of a job, while a chief that restored older state may go back to an earlier round.
 struct RoundId {
   int64_t round = -1;
   uint32_t attempt = 0;
@@ -32,17 +31,17 @@ struct RoundId {
 // Not thread-safe.
 class RoundSum {
  public:
-  // Nothing yet, of a block of `elements` elements.
+  // An empty sum for a block of `elements` elements.
   RoundSum(const RoundId& id, int64_t elements) : id_(id), sum_(elements) {}
 
   const RoundId& id() const { return id_; }
   uint32_t contributions() const { return contributions_; }
 
-  // Adds weight * gradient, of which CheckGradient has approved, and moves its cursor behind it.
+  // Adds weight * gradient, which CheckGradient has approved, and moves its cursor behind it.
   void Add(const WireGradient& gradient, float weight);
 
-  // The sum divided by the sum of the weights. Only after Add, and the last call; the elements
-  // belong to this.
+  // The sum divided by the sum of the weights. Call after Add and as the last method; the elements
+  // belong to this object.
   EncodedGradient TakeMean();
 
  private:

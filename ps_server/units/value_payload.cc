@@ -7,9 +7,9 @@
 namespace keelson {
 namespace {
 
-// Below, a copy costs less than a piece of its own on the way to the socket.
+// Below this size, a copy costs less than sending a separate piece.
 constexpr size_t kSmallBytes = 16 * 1024;
-// Up to this size, values that are a message's only piece join its header.
+// Up to this size, values that are a message's only piece are copied behind its header.
 constexpr size_t kJoinBytes = 64 * 1024;
 
 Fragment InPlace(BlockContentRef content, size_t bytes) {

@@ -1,4 +1,4 @@
-// The values in an answer, without a copy where they are large and stay as they are.
+// The values in an answer; large ones in float32 are not copied.
 #ifndef KEELSON_PS_SERVER_UNITS_VALUE_PAYLOAD_H_
 #define KEELSON_PS_SERVER_UNITS_VALUE_PAYLOAD_H_
 
@@ -14,17 +14,17 @@ namespace keelson {
 // been sent; those in other formats are encoded, and small ones are gathered into one piece.
 class ValuePayload {
  public:
-  // Elementwise formats only.
+  // Adds a block's values. Elementwise formats only.
   void Add(BlockContentRef content, WireFormat format);
 
   size_t size() const { return pieces_.size() + gathered_.size(); }
 
-  // The message that starts with `header`.
+  // Returns the message that starts with `header`.
   ByteRope Finish(std::string header) &&;
 
  private:
   void Gather(const BlockContent& content, WireFormat format, size_t bytes);
-  // What has been gathered becomes a piece.
+  // Makes a piece of the gathered values.
   void Close();
 
   ByteRope pieces_;
