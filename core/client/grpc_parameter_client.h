@@ -1,4 +1,4 @@
-// A ParameterClient over remote servers, with its connections.
+// A ParameterClient for remote servers that owns its connections.
 #ifndef KEELSON_CORE_CLIENT_GRPC_PARAMETER_CLIENT_H_
 #define KEELSON_CORE_CLIENT_GRPC_PARAMETER_CLIENT_H_
 
@@ -13,7 +13,7 @@
 
 namespace keelson {
 
-// Which socket leads to a server on the same host.
+// The kind of socket used for a server on the same host.
 enum class LocalRoute {
   kAuto,  // kUnix for a shard of at most kUnixSocketBytes, else kTcp
   kUnix,  // BulkAddress, where the server listens on a unix socket

@@ -14,7 +14,7 @@ using Options = ShardedParameterClient::Options;
 
 absl::Status Invalid(absl::string_view what) { return absl::InvalidArgumentError(what); }
 
-// `sizes`: by variable, in `unit`.
+// `sizes` are by variable, in `unit`.
 template <typename T>
 absl::Status CheckArrays(absl::string_view what, absl::string_view unit,
                          absl::Span<const VariableSpec> variables, absl::Span<const size_t> sizes,

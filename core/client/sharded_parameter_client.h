@@ -20,10 +20,10 @@
 
 namespace keelson {
 
-// Talks to all shards at a time, from one thread. A step is one PushPull per message; a message is
+// Calls all shards concurrently, from one thread. A step is one PushPull per message; a message is
 // sent when the gradients of all its variables have been offered, so at depth 1 its answer may be
-// written to values() of those variables before End is called. A shard that was initialised anew
-// (its store id differs) is fetched whole before End returns.
+// written to values() of those variables before End is called. A shard that was initialised again
+// (its store id differs) is pulled completely before End returns.
 //
 // An error ends the client: all later calls return it, and the transport may hold `memory` until
 // the client is destroyed.
@@ -36,12 +36,12 @@ class ShardedParameterClient : public ParameterClient {
     // Per variable, in the caller's order; empty: float32.
     std::vector<VariableFormats> formats;
     int depth = 1;
-    // With a thread of its own for input and output, so that they go on while the caller computes;
-    // depth 2 needs it. Without: the calls of the client do it, Offer what does not wait.
+    // True: input and output have a thread of their own and continue while the caller computes;
+    // depth 2 needs it. False: they are done within the client's calls (Offer does not wait).
     bool background = false;
-    // Messages in flight at each server, where it does not allow less.
+    // The most messages in flight at each server, which may grant fewer.
     int max_in_flight = 4;
-    // Of one attempt.
+    // The deadline of one attempt.
     absl::Duration call_timeout = absl::Seconds(60);
     // The caller's memory instead of the client's own; outlives the client.
     std::optional<ParameterMemory> memory;
@@ -80,12 +80,12 @@ class ShardedParameterClient : public ParameterClient {
   ExchangeMemory memory_;
   OfferTracker offers_;
   ExchangeDriver driver_;
-  // Of the step that Begin began or will begin.
+  // The slot of the current or next step.
   int slot_ = 0;
   bool aggregated_ = false;  // the step that Begin began
-  // A step that is in the servers' hands.
+  // The slot of a step that was sent and is not acknowledged.
   std::optional<int> under_way_;
-  // Its result, when Pull had to wait for it.
+  // The result of that step, if Pull had to wait for it.
   std::optional<PushResult> finished_;
 };
 

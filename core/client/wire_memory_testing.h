@@ -18,9 +18,9 @@ class HostWire {
   HostWire& operator=(const HostWire&) = delete;
 
   const WireMemory& memory() const { return memory_; }
-  // Into the set's bytes, with error feedback.
+  // Encodes a gradient into the set's bytes, with error feedback.
   void Encode(int variable, absl::Span<const float> gradient, int set);
-  // From the set's bytes.
+  // Decodes the values in the set's bytes.
   std::vector<float> Values(int variable, int set) const;
 
  private:

@@ -1,3 +1,8 @@
+// A step is done only when every shard has acknowledged every message, and a server may die between
+// any two of them. So a message is encoded once and repeated with the same bytes and sequence until
+// it is answered: the server's blocks skip what they have applied. Error feedback forces this too,
+// because encoding changes the residual. Gradients are sent in place, so a slot is reusable only
+// when the transport has released them, which may be after the answer (ReleaseGradients).
 #include "core/client/exchange/bulk_exchange.h"
 
 #include <algorithm>
@@ -10,11 +15,11 @@ namespace {
 
 using State = MessageCall::State;
 
-// Where the server does not say how many messages it takes.
+// The credits of a server that has not yet granted any.
 constexpr uint32_t kUnknownCredits = 4;
-// How often the stop signal is looked at while something is under way.
+// How often the stop signal is checked while calls are under way.
 constexpr absl::Duration kStopPoll = absl::Milliseconds(100);
-// How often it is looked whether a transport has let go of gradients.
+// How often it is checked whether a transport still holds gradients.
 constexpr absl::Duration kReleasePoll = absl::Milliseconds(1);
 constexpr int kMostReleasePolls = 5000;
 
@@ -30,7 +35,7 @@ BulkRequest CommonRequest(const ExchangeOptions& options) {
 
 bool HasFeedback(WireFormat format) { return !IsElementwise(format); }
 
-// Gradients that are bytes already have been encoded with the feedback of whoever did it.
+// Gradients that are bytes already were encoded with the encoder's own error feedback.
 std::vector<std::vector<float>> MakeResiduals(const ShardPlans& plans,
                                               absl::Span<const absl::Span<float>> values) {
   std::vector<std::vector<float>> residuals(values.size());
@@ -139,7 +144,7 @@ bool BulkExchange::Done(int slot) const {
 PushResult BulkExchange::Publish(int slot) {
   ExchangeStep& step = steps_[static_cast<size_t>(slot)];
   step.active = false;
-  if (step.aggregation.has_value()) return step.result;  // no values came
+  if (step.aggregation.has_value()) return step.result;  // no values were sent
   for (size_t s = 0; s < step.rounds.size(); ++s) {
     if (!step.rounds[s].calls.empty()) {
       servers_[s].shard_step = step.rounds[s].landed_shard_step;
@@ -154,8 +159,8 @@ PushResult BulkExchange::Publish(int slot) {
   return step.result;
 }
 
-// Answers of the step after the published one that have landed already are now in values(), and
-// are missing where that step's other answers will land.
+// Answers of the next step that landed before this one was published are now in values(), and are
+// missing in the set where that step's other answers will land.
 void BulkExchange::CopyEarlyAnswers(const ExchangeStep& step) {
   for (size_t s = 0; s < step.rounds.size(); ++s) {
     for (size_t m = 0; m < step.rounds[s].calls.size(); ++m) {
@@ -186,7 +191,7 @@ const ExchangeStep* BulkExchange::OlderThan(const ExchangeStep& step) const {
 
 bool BulkExchange::Drive(absl::Duration timeout) {
   if (status_.ok() && stop_->raised()) {
-    // The caller looks at the status before it waits for what may never come.
+    // Returning false makes the caller check the status before it waits again.
     Fail(absl::CancelledError("asked to stop"));
     return false;
   }
@@ -227,7 +232,7 @@ MessageCall& BulkExchange::CallOf(int slot, int shard, int message) {
 
 void BulkExchange::Fail(absl::Status status) { status_ = std::move(status); }
 
-// A failed call may go on reading gradients that a later attempt has delivered.
+// A failed call may still be reading gradients although a later attempt has delivered them.
 void BulkExchange::ReleaseGradients() {
   for (ExchangeStep& step : steps_) {
     const bool failed = step.result.retries > 0 || step.result.refused;
@@ -259,7 +264,7 @@ void BulkExchange::StartMessages() {
   RetryDue();
   ExchangeStep* held = nullptr;
   bool started = true;
-  // In turn, so that no server waits for the others' messages to be written.
+  // Servers take turns, so that none waits until all messages of another are written.
   while (started) {
     started = false;
     held = nullptr;

@@ -1,4 +1,4 @@
-// The exchange of gradients and values with all servers: which message is sent when, repeated
+// The exchange of gradients and values with all servers: when each message is sent, its repetition
 // until it is answered, and where its answer goes.
 #ifndef KEELSON_CORE_CLIENT_EXCHANGE_BULK_EXCHANGE_H_
 #define KEELSON_CORE_CLIENT_EXCHANGE_BULK_EXCHANGE_H_
@@ -34,28 +34,28 @@ struct ExchangeOptions {
 // A state machine over a BulkTransport, used by one thread. Steps have slots: 0 at depth 1, 0 and 1
 // in turn at depth 2; a pull has slot depth.
 //
-// A shard's messages are sent in the order of the plan, and a message only after its predecessor
-// of the step before has been answered: the server takes the sequence numbers of a block in
-// ascending order. At each server at most min(max_in_flight, its credits) are in flight. A call
-// that fails for lack of a server is repeated with the same bytes after a pause, which is real
-// time; the patience of RetryOptions is counted from the message's first attempt.
+// A shard's messages are sent in the order of the plan, and a message only after its predecessor of
+// the step before was answered: a server takes the sequence numbers of a block in ascending order
+// only. At each server at most min(max_in_flight, its credits) are in flight. A call that fails
+// because the server is unreachable is repeated with the same bytes after a pause in real time;
+// RetryOptions::give_up_after counts from the message's first attempt.
 class BulkExchange {
  public:
   // All outlive the exchange; `memory` is read and written from BeginStep or BeginPull to Publish.
   BulkExchange(ExchangeOptions options, const ShardPlans* plans, ExchangeMemory* memory,
                BulkTransport* transport, const Clock* clock, const StopSignal* stop);
 
-  // The slot is free: its last user was published. With an aggregation the step's messages are
-  // pushed without bringing values.
+  // The slot must be free: its last step was published. With an aggregation the messages are pushed
+  // and their answers have no values.
   void BeginStep(int slot, int64_t step, std::optional<Aggregation> aggregation = std::nullopt);
   // All gradients of the message are complete.
   void MessageReady(int slot, MessageId id);
-  // Fetches what has changed, when no step is between BeginStep and Publish.
+  // Fetches blocks that have changed. No step may be between BeginStep and Publish.
   void BeginPull();
   int pull_slot() const { return memory_->depth(); }
 
-  // Sends what may be sent, waits up to `timeout` for something to happen, and handles it. False
-  // when nothing did. Returns now and then before `timeout`.
+  // Sends what may be sent, waits up to `timeout` for a call to end, and handles it. False when
+  // none did. May return before `timeout`.
   bool Drive(absl::Duration timeout);
 
   // At depth 1: a variable whose values have arrived whole since the step began, and that was not
@@ -64,18 +64,19 @@ class BulkExchange {
   // All answers of the slot's step have landed.
   bool Landed(int slot) const { return steps_[static_cast<size_t>(slot)].landed; }
 
-  // Everything is answered and has landed, and nothing reads the slot's gradients any more.
+  // All answers of the slot's step have landed, and nothing reads its gradients any more.
   bool Done(int slot) const;
-  // Makes the values of a slot that is done the caller's, and frees the slot.
+  // Hands the values of a slot that is Done to the caller, and frees the slot.
   PushResult Publish(int slot);
 
   // The error that ended the exchange; nothing is sent any more. INTERNAL: a malformed answer.
-  // CANCELLED: the stop signal. UNAVAILABLE, DEADLINE_EXCEEDED: the patience is over. Others: a
-  // server's, but for FAILED_PRECONDITION of a step with an aggregation, which is its result.
+  // CANCELLED: the stop signal. UNAVAILABLE, DEADLINE_EXCEEDED: a server was unreachable for
+  // RetryOptions::give_up_after. Other errors are a server's; but FAILED_PRECONDITION for a step
+  // with an aggregation is no error but its result (refused).
   const absl::Status& status() const { return status_; }
 
-  // Before the transport is destroyed: gives up what is under way, and waits until nothing reads
-  // gradients any more.
+  // Call before the transport is destroyed: gives up the calls under way, and waits until nothing
+  // reads gradients.
   void Abandon();
 
  private:
@@ -107,7 +108,7 @@ class BulkExchange {
   const MessageCall& CallOf(int slot, int shard, int message) const;
   MessageCall& CallOf(int slot, int shard, int message);
   absl::Duration WaitLimit(absl::Duration timeout) const;
-  // For pauses, also under a clock that a test moves.
+  // The time for pauses, which is real even when a test moves the clock.
   static absl::Duration RealTime() { return Clock::Real()->Monotonic(); }
   void Fail(absl::Status status);
 
@@ -117,7 +118,7 @@ class BulkExchange {
   BulkTransport* const transport_;
   const Clock* const clock_;
   const StopSignal* const stop_;
-  // Error feedback, per variable; empty where nothing is encoded with it.
+  // Error feedback, per variable; empty for variables that are encoded without it.
   std::vector<std::vector<float>> residuals_;
   LandingTracker landings_;          // of depth 1
   std::vector<ExchangeStep> steps_;  // per slot

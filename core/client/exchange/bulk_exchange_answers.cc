@@ -1,4 +1,4 @@
-// What a BulkExchange does with the end of a call.
+// The part of BulkExchange that handles the end of a call.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -84,7 +84,8 @@ absl::Status BulkExchange::Receive(int slot, int shard, int message, const ByteR
   NoteStore(shard, answer_.store_id);
   const absl::Status taken = TakeAnswer(slot, shard, message, &cursor);
   if (!taken.ok()) return Malformed(shard, call.method, taken.message());
-  // A push counts as a step with its last part; the other parts do not see it.
+  // The server counts a step with the last part of its push; the answers to other parts do not
+  // include it.
   const bool counted = pull || m + 1 == round.calls.size();
   round.landed_shard_step =
       std::min(round.landed_shard_step, answer_.shard_step + (counted ? 0 : 1));
@@ -94,7 +95,7 @@ absl::Status BulkExchange::Receive(int slot, int shard, int message, const ByteR
   return absl::OkStatus();
 }
 
-// The values of the answer, where its call brings any.
+// Takes the values of the answer, if its call has any.
 absl::Status BulkExchange::TakeAnswer(int slot, int shard, int message, ByteCursor* cursor) {
   const auto s = static_cast<size_t>(shard);
   const auto m = static_cast<size_t>(message);
@@ -104,7 +105,7 @@ absl::Status BulkExchange::TakeAnswer(int slot, int shard, int message, ByteCurs
     if (answer_.blocks.empty() && cursor->remaining() == 0) return absl::OkStatus();
     return absl::InternalError("expected no values");
   }
-  // A pull that was made for another store may leave out blocks that are new; it is repeated.
+  // A pull that was made for another store may lack blocks that are new, so it is repeated.
   if (pull && call.asked_store != 0 && call.asked_store != answer_.store_id) {
     return absl::OkStatus();
   }
@@ -112,7 +113,7 @@ absl::Status BulkExchange::TakeAnswer(int slot, int shard, int message, ByteCurs
                              slot == pull_slot() ? memory_->values() : memory_->landing(),
                              &servers_[s].known_versions[m]));
   call.landed = true;
-  // A pull that brings nothing leaves what is there.
+  // A pull without blocks leaves the values as they are.
   if (!answer_.blocks.empty()) landings_.Landed({shard, message});
   return absl::OkStatus();
 }
@@ -133,7 +134,7 @@ void BulkExchange::FinishMessage(ExchangeStep* step, int shard, MessageCall* cal
   call->state = State::kDone;
   ShardRound& round = step->rounds[static_cast<size_t>(shard)];
   if (++round.done < round.calls.size()) return;
-  // What earlier answers brought from another store is replaced.
+  // The values of earlier answers, which came from another store, are replaced.
   if (std::exchange(round.store_changed, false) && !step->aggregation.has_value() &&
       !AllKnown(servers_[static_cast<size_t>(shard)])) {
     round.pulling = true;

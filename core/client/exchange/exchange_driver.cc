@@ -22,7 +22,7 @@ ExchangeDriver::~ExchangeDriver() {
     transport_->Wake();
     thread_.join();
   }
-  // Its requests lie in the exchange's memory.
+  // The transport's requests lie in the exchange's memory.
   exchange_.Abandon();
   transport_.reset();
 }
@@ -30,7 +30,7 @@ ExchangeDriver::~ExchangeDriver() {
 void ExchangeDriver::BeginStep(int slot, int64_t step, std::optional<Aggregation> aggregation) {
   const Command command{Command::Kind::kBeginStep, slot, {}, step, aggregation};
   if (!thread_.joinable()) return Execute(command);
-  // The thread has nothing to do for it yet.
+  // The thread has nothing to do for this command yet.
   MutexLock lock(&mu_);
   commands_.push_back(command);
 }
@@ -39,8 +39,7 @@ void ExchangeDriver::Ready(int slot, absl::Span<const MessageId> messages) {
   if (messages.empty()) return;
   if (!thread_.joinable()) {
     for (const MessageId& id : messages) exchange_.MessageReady(slot, id);
-    // As often as there is something to send, and no more: a server that refuses would keep this
-    // busy with retries.
+    // The number of rounds is limited: retries at a server that refuses would keep this loop busy.
     for (size_t i = 0; i <= messages.size() && exchange_.Drive(absl::ZeroDuration()); ++i) {
     }
     return;

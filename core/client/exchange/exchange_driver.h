@@ -1,4 +1,4 @@
-// Who runs a BulkExchange: the caller's thread, or one of its own.
+// Runs a BulkExchange on the caller's thread, or on a thread of its own.
 #ifndef KEELSON_CORE_CLIENT_EXCHANGE_EXCHANGE_DRIVER_H_
 #define KEELSON_CORE_CLIENT_EXCHANGE_EXCHANGE_DRIVER_H_
 
@@ -15,13 +15,13 @@ namespace keelson {
 
 // Used by one thread; see BulkExchange for the order of calls and for slots. Without a thread of
 // its own, Ready sends what can be sent at once, and Finish and NextValues drive the exchange. With
-// it, all only hand over.
+// it, the calls only pass commands to that thread.
 class ExchangeDriver {
  public:
   ExchangeDriver(ExchangeOptions options, bool background, ShardPlans plans, ExchangeMemory* memory,
                  std::unique_ptr<BulkTransport> transport, const Clock* clock,
                  const StopSignal* stop);
-  // Cancels what is under way.
+  // Cancels the calls under way.
   ~ExchangeDriver();
 
   void BeginStep(int slot, int64_t step, std::optional<Aggregation> aggregation);
@@ -29,10 +29,10 @@ class ExchangeDriver {
   void BeginPull();
   int pull_slot() const { return exchange_.pull_slot(); }
 
-  // Waits until the slot is done and publishes it. Or the error that ended the exchange.
+  // Waits until the slot is done and publishes it. Errors are those that end the exchange.
   absl::StatusOr<PushResult> Finish(int slot);
-  // Waits for TakeLanded; nothing when the slot's step has landed and all was taken. Or the error
-  // that ended the exchange.
+  // Waits for BulkExchange::TakeLanded; returns nothing when the slot's step has landed and all was
+  // taken. Errors are those that end the exchange.
   absl::StatusOr<std::optional<int>> NextValues(int slot);
 
  private:
@@ -45,7 +45,7 @@ class ExchangeDriver {
     std::optional<Aggregation> aggregation = {};
   };
 
-  // What Finish or NextValues returns.
+  // The result of Finish or NextValues.
   struct Outcome {
     absl::Status status;
     PushResult result = {};
@@ -53,7 +53,7 @@ class ExchangeDriver {
   };
 
   void Execute(const Command& command);
-  // Nothing: not yet.
+  // The outcome of `awaited`, or nothing while there is none.
   std::optional<Outcome> Try(const Command& awaited);
   Outcome Await(const Command& awaited);
   Outcome AwaitInBackground(const Command& awaited);

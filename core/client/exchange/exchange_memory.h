@@ -13,7 +13,7 @@
 
 namespace keelson {
 
-// An array per variable of elements or, when that is empty, of bytes as they travel.
+// An array per variable: of elements or, when that is empty, of bytes in wire format.
 struct ParameterArrays {
   absl::Span<const absl::Span<float>> elements;
   absl::Span<const absl::Span<uint8_t>> bytes;
@@ -24,25 +24,25 @@ struct ParameterArrays {
 // thread-safe by itself; movable before use.
 class ExchangeMemory {
  public:
-  // Its own memory, zeros.
+  // Allocates arrays of zeros.
   ExchangeMemory(absl::Span<const VariableSpec> variables, int depth);
-  // The caller's; its wire memory has `depth` sets, else the depth is 1.
+  // Uses the caller's memory. Wire memory has `depth` sets; with memory of elements the depth is 1.
   ExchangeMemory(ParameterMemory memory, int depth);
 
   int depth() const { return depth_; }
   int num_variables() const;
 
-  // What the caller sees.
+  // The set of values that the caller reads.
   int value_set() const { return value_set_; }
   ParameterArrays values() const { return ValuesOf(value_set_); }
-  // Where answers go; the same as values() at depth 1.
+  // The set into which answers are written; the same as values() at depth 1.
   ParameterArrays landing() const { return ValuesOf(landing_set()); }
   // `slot` < depth().
   ParameterArrays gradients(int slot) const;
 
-  // Depth 2: what has landed becomes what the caller sees.
+  // Depth 2: makes the landed values the caller's.
   void SwapLanding() { value_set_ = landing_set(); }
-  // Depth 2: copies a block's values to where answers go.
+  // Depth 2: copies a block from values() to landing().
   void CopyToLanding(const PlannedBlock& block);
 
  private:
@@ -52,7 +52,7 @@ class ExchangeMemory {
 
   int depth_;
   std::vector<Tensor> owned_;
-  // By set; empty with a wire memory.
+  // By set; empty with wire memory.
   std::vector<std::vector<absl::Span<float>>> values_;
   std::vector<std::vector<absl::Span<float>>> gradients_;
   WireMemory wire_;

@@ -1,4 +1,4 @@
-// What a BulkExchange remembers of its steps and servers.
+// The state that a BulkExchange keeps of its steps and servers.
 #ifndef KEELSON_CORE_CLIENT_EXCHANGE_EXCHANGE_STATE_H_
 #define KEELSON_CORE_CLIENT_EXCHANGE_EXCHANGE_STATE_H_
 
@@ -32,7 +32,7 @@ struct MessageCall {
   bool attempted = false;
   // Its values have been written to the landing memory in this step.
   bool landed = false;
-  // The server's store that a pull's known versions are of.
+  // The id of the server's store to which a pull's known versions belong.
   uint64_t asked_store = 0;
   absl::Duration first_start;  // of the clock
   absl::Duration pause;
@@ -44,10 +44,11 @@ struct ShardRound {
   std::vector<MessageCall> calls;
   size_t next = 0;  // first one that was never sent
   size_t done = 0;
-  // The messages are pulled, after the server was initialised anew within the step.
+  // The messages are pulled, because the server was initialised again during the step.
   bool pulling = false;
   bool store_changed = false;
-  // Of the values that the step was computed from, and of those that it brought.
+  // The shard's step of the values from which the step was computed, and of those that its answers
+  // brought.
   int64_t pulled_shard_step = 0;
   int64_t landed_shard_step = std::numeric_limits<int64_t>::max();
 };
@@ -55,8 +56,8 @@ struct ShardRound {
 struct ExchangeStep {
   int slot = 0;
   bool active = false;  // from BeginStep or BeginPull to Publish
-  bool landed = false;  // all is answered
-  bool reset = false;   // connections were given up for the sake of its gradients
+  bool landed = false;  // all messages are answered
+  bool reset = false;   // connections were reset to release its gradients
   uint64_t sequence = 0;
   std::optional<Aggregation> aggregation;
   std::vector<ShardRound> rounds;
@@ -68,16 +69,16 @@ struct ExchangeStep {
 
 struct ServerState {
   uint64_t store_id = 0;
-  // Per message and block, of that store; 0: not known.
+  // The known version in that store, per message and block; 0 if unknown.
   std::vector<std::vector<uint64_t>> known_versions;
-  // Of the values that the caller sees.
+  // The shard's step of the values that the caller reads.
   int64_t shard_step = 0;
   uint32_t credits = 0;
   int in_flight = 0;
   absl::Duration reported;
 };
 
-// What a tag of the transport stands for.
+// The call that a tag of the transport identifies.
 struct CallId {
   int slot = 0;
   int shard = 0;
@@ -86,14 +87,14 @@ struct CallId {
 uint64_t ToTag(CallId id);
 CallId FromTag(uint64_t tag);
 
-// All messages from the start, by `method`.
+// Prepares all messages to be sent by `method`.
 void StartRound(BulkMethod method, MessageCall::State state, ShardRound* round);
 
 // Whether a transport holds gradients.
 bool AnyHeld(const ShardRound& round);
 bool AnyHeld(const ExchangeStep& step);
 
-// Whether all blocks of the shard are known.
+// Whether a version of every block of the shard is known.
 bool AllKnown(const ServerState& server);
 
 }  // namespace keelson

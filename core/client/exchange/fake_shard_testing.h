@@ -16,7 +16,7 @@
 namespace keelson {
 
 // A push subtracts its gradients from the values, once per block and sequence; one with an attempt
-// is added up for CommitRound. Notes the calls it gets. Not thread-safe.
+// is summed for CommitRound. Records its calls. Not thread-safe.
 class FakeShard : public ParameterService {
  public:
   struct Call {
@@ -32,14 +32,14 @@ class FakeShard : public ParameterService {
   void StartOver(float value);
   // One more version of every block, with `value` everywhere.
   void SetValues(float value);
-  // Subtracts the mean of what was added up.
+  // Subtracts the mean of the summed gradients.
   void CommitRound();
 
   std::vector<Call> calls;
   int64_t shard_step = 0;
   uint32_t credits = 0;
   uint64_t store_id = 100;
-  // Answers come in fragments of so many bytes.
+  // Answers come in fragments of this many bytes.
   size_t fragment_bytes = SIZE_MAX;
   // A test may refuse a call before it is executed, or change or replace its answer.
   std::function<absl::Status()> before = [] { return absl::OkStatus(); };

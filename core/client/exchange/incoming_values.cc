@@ -12,8 +12,8 @@ namespace {
 
 absl::Status Malformed(absl::string_view what) { return absl::InternalError(what); }
 
-// Position of the header's block in the plan, from `position` on, for headers come in the order
-// asked for.
+// Returns the position of the header's block in the plan. The search starts at `position`, since
+// headers come in the requested order.
 absl::StatusOr<size_t> Find(const PlannedMessage& plan, const BlockHeader& header,
                             size_t position) {
   const auto& blocks = plan.blocks;
@@ -56,7 +56,8 @@ absl::Status CheckAnswer(const PlannedMessage& plan, const BulkResponse& answer,
   return absl::OkStatus();
 }
 
-// Fills `to`, whose bytes are there; an element may lie across a fragment's border.
+// Fills `to`, for which the cursor has enough bytes; an element may lie across the border of two
+// fragments.
 void TakeElements(WireFormat format, ByteCursor* cursor, absl::Span<float> to) {
   if (format == WireFormat::kFloat32) {
     cursor->Read(to.data(), to.size() * sizeof(float));

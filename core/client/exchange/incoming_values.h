@@ -1,4 +1,4 @@
-// The values of a server's answer, into the arrays where they belong.
+// Writes the values of a server's answer into the variables' arrays.
 #ifndef KEELSON_CORE_CLIENT_EXCHANGE_INCOMING_VALUES_H_
 #define KEELSON_CORE_CLIENT_EXCHANGE_INCOMING_VALUES_H_
 
@@ -13,11 +13,11 @@
 
 namespace keelson {
 
-// `cursor` stands at the payload, the rest of the rope, which holds the blocks of `answer`. They
-// are decoded into arrays of elements, and copied into arrays of bytes. `known_versions` (per block
-// of `plan`) become the answer's. INTERNAL, and nothing is written: a block that was not asked for
-// or stands in another order, a payload of another size than its blocks, a block missing although
-// the caller does not know it (version 0) or, with `whole`, missing at all.
+// `cursor` is at the payload (the rest of the rope), which has the blocks of `answer`. They are
+// decoded into arrays of elements, or copied into arrays of bytes. `known_versions` (per block of
+// `plan`) become the answer's. INTERNAL, and nothing is written: a block was not requested or is
+// out of order, the payload has not the size of its blocks, or a block is missing (with `whole` any
+// block, otherwise one of which the caller knows no version).
 absl::Status TakeValues(const PlannedMessage& plan, const BulkResponse& answer, bool whole,
                         ByteCursor* cursor, const ParameterArrays& values,
                         std::vector<uint64_t>* known_versions);

@@ -1,4 +1,4 @@
-// Which variables' values have arrived whole within a step.
+// Tracks which variables' values have arrived completely within a step.
 #ifndef KEELSON_CORE_CLIENT_EXCHANGE_LANDING_TRACKER_H_
 #define KEELSON_CORE_CLIENT_EXCHANGE_LANDING_TRACKER_H_
 
@@ -15,12 +15,12 @@ class LandingTracker {
  public:
   LandingTracker(const ShardPlans& plans, int num_variables);
 
-  // A new step: nothing has landed.
+  // Begins a step: nothing has landed.
   void Reset();
 
-  // The values of a message are there; again: they have changed since.
+  // The values of a message have arrived; a repeated call says that they have changed since.
   void Landed(MessageId id);
-  // They are not to be used: others will follow.
+  // The values of a message must not be used: others will follow.
   void Void(MessageId id);
 
   // A variable whose messages have all landed, and that was not taken since the last of them did;

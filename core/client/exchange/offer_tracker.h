@@ -1,4 +1,4 @@
-// Which messages of a step have all their gradients.
+// Tracks which messages of a step have all their gradients.
 #ifndef KEELSON_CORE_CLIENT_EXCHANGE_OFFER_TRACKER_H_
 #define KEELSON_CORE_CLIENT_EXCHANGE_OFFER_TRACKER_H_
 
@@ -13,13 +13,13 @@ class OfferTracker {
  public:
   OfferTracker(const ShardPlans& plans, int num_variables);
 
-  // A new step: nothing is complete.
+  // Begins a step: nothing is complete.
   void Reset();
 
   // The messages that the variable's gradient completes, by shard and then in plan order. A
   // variable that was offered before completes nothing. Valid until the next call.
   const std::vector<MessageId>& Offer(int variable);
-  // All variables that have not been offered.
+  // Offers all variables that have not been offered.
   const std::vector<MessageId>& OfferRest();
 
  private:

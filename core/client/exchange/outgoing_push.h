@@ -1,4 +1,4 @@
-// One message of a push on its way.
+// One message of a push, encoded and ready to be sent repeatedly.
 #ifndef KEELSON_CORE_CLIENT_EXCHANGE_OUTGOING_PUSH_H_
 #define KEELSON_CORE_CLIENT_EXCHANGE_OUTGOING_PUSH_H_
 
@@ -18,7 +18,7 @@
 
 namespace keelson {
 
-// What a push says of itself, beside its blocks.
+// The fields of a push that describe it, beside its blocks.
 struct PushStamp {
   uint64_t sequence = 0;
   int64_t step = 0;
@@ -26,16 +26,16 @@ struct PushStamp {
   std::optional<Aggregation> aggregation;
 };
 
-// Of gradients as elements, large runs of float32 are sent from where they are; small ones are
-// copied together, and other formats encoded, into a buffer that is reused from step to step.
-// Gradients that are bytes already are sent from where they are.
+// Large runs of float32 elements are sent in place; small ones are copied, and other formats
+// encoded, into a buffer that is reused from step to step. Gradients that are bytes already are
+// sent in place.
 class OutgoingPush {
  public:
   // Runs of fewer bytes are copied.
   static constexpr size_t kSmallestInPlace = 16 * 1024;
 
-  // `request` has all that is the same in each step but the ranges. `plan` and the gradients'
-  // memory outlive this.
+  // `request` has the fields that are the same in each step, without the ranges. `plan` and the
+  // gradients' memory outlive this.
   OutgoingPush(const PlannedMessage* plan, BulkRequest request, const ParameterArrays& gradients);
   OutgoingPush(const OutgoingPush&) = delete;
   OutgoingPush& operator=(const OutgoingPush&) = delete;
@@ -44,7 +44,7 @@ class OutgoingPush {
   // its elements are encoded with error feedback. Nothing is held().
   void Encode(const PushStamp& stamp, absl::Span<std::vector<float>> residuals);
 
-  // What was encoded, as often as it is asked for.
+  // Returns the encoded message, any number of times.
   ByteRope Rope();
   size_t size() const { return header_.size() + plan_->push_bytes; }
 
@@ -56,7 +56,7 @@ class OutgoingPush {
     const uint8_t* data;
     size_t size;
   };
-  // A block that goes through the buffer.
+  // A block that is copied or encoded into the buffer.
   struct Copied {
     const PlannedBlock* block;
     const float* from;

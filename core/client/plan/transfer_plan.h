@@ -1,4 +1,4 @@
-// How the blocks of a shard are grouped into messages. Computed once per placement.
+// Groups the blocks of a shard into messages. Computed once per placement.
 #ifndef KEELSON_CORE_CLIENT_PLAN_TRANSFER_PLAN_H_
 #define KEELSON_CORE_CLIENT_PLAN_TRANSFER_PLAN_H_
 
@@ -13,11 +13,11 @@
 
 namespace keelson {
 
-// Payload that senders keep to, in bytes of the wire: four default blocks of float32 and room for
-// small ones beside them. A block is never divided, so a message holds at least one.
+// The largest payload that senders use, in wire bytes: four default blocks of float32 and some
+// small ones. A block is never divided, so a message holds at least one.
 inline constexpr size_t kBulkPayloadBytes = (4 << 20) + (64 << 10);
 
-// One block: where it lies in the worker's arrays, and how it travels.
+// One block: its position in the worker's arrays, and its wire formats.
 struct PlannedBlock {
   uint32_t partition = 0;
   uint32_t block = 0;
@@ -52,7 +52,7 @@ struct MessageId {
 // Bytes of the block in a push, and in an answer with values.
 size_t PushBytes(const PlannedBlock& block);
 size_t PullBytes(const PlannedBlock& block);
-// Of the block's first byte in the variable's encoded values, which are one array.
+// The offset of the block's first byte in the variable's encoded values, which are one array.
 size_t PullOffset(const PlannedBlock& block);
 
 // All blocks of the placement, partition by partition: those of a variable follow each other in

@@ -1,5 +1,5 @@
-// How the variables of a model travel to and from the servers of a placement: what a device has to
-// know to encode gradients and decode values by itself.
+// The wire layout of a model's variables for a placement: what a device needs to encode gradients
+// and decode values by itself.
 #ifndef KEELSON_CORE_CLIENT_PLAN_WIRE_PLAN_H_
 #define KEELSON_CORE_CLIENT_PLAN_WIRE_PLAN_H_
 
@@ -14,14 +14,14 @@
 
 namespace keelson {
 
-// Where each of the placement's variables stands in `variables`, the model's. INVALID_ARGUMENT: the
-// two are not the same variables.
+// The position of each of the placement's variables in `variables`, the model's. INVALID_ARGUMENT:
+// the two are not the same variables.
 absl::StatusOr<std::vector<int>> MatchVariables(absl::Span<const VariableSpec> variables,
                                                 const Placement& placement);
 
-// By `variables`, the model's, in its order: the blocks of all shards in one layout. `formats` are
-// in the same order; empty: float32. INVALID_ARGUMENT: the placement is of other variables, or
-// another number of formats.
+// The layouts in the order of `variables`, the model's; each has the blocks of all shards.
+// `formats` are in the same order; empty: float32. INVALID_ARGUMENT: the placement has other
+// variables, or the number of formats differs.
 absl::StatusOr<std::vector<VariableWire>> WireOf(const Placement& placement,
                                                  absl::Span<const VariableSpec> variables,
                                                  absl::Span<const VariableFormats> formats);

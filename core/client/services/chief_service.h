@@ -9,8 +9,8 @@
 
 namespace keelson {
 
-// Thread-safe. Calls block; none blocks for ever: those that wait have `max_wait`, and remote ones
-// end with DEADLINE_EXCEEDED some time after it. Those with a body here are not served by every
+// Thread-safe. Calls block, but not for ever: those that wait have `max_wait`, and remote ones end
+// with DEADLINE_EXCEEDED some time after it. Those with a body here are not served by every
 // implementation: UNIMPLEMENTED.
 class ChiefService {
  public:

@@ -6,7 +6,7 @@
 
 namespace keelson {
 
-// Says OK to everything, with empty responses.
+// Returns OK from every call, with empty responses.
 class FakeChiefService : public ChiefService {
  public:
   absl::Status Register(const v1::RegisterRequest&, v1::RegisterResponse*) override {

@@ -1,4 +1,4 @@
-// One blocking unary call with a deadline, status converted; the names of raw ones.
+// Makes a blocking unary call with a deadline and converts its status; the names of raw calls.
 #ifndef KEELSON_CORE_CLIENT_SERVICES_GRPC_CALL_H_
 #define KEELSON_CORE_CLIENT_SERVICES_GRPC_CALL_H_
 

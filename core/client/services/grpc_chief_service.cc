@@ -73,7 +73,7 @@ class GrpcChiefService : public ChiefService {
     if (!authorization_.empty()) context.AddMetadata("authorization", authorization_);
     const std::unique_ptr<Stub> stub = v1::ChiefService::NewStub(connection_.channel());
     const grpc::Status status = ((*stub).*method)(&context, request, response);
-    // Without a text: from gRPC itself, for a server without the service.
+    // UNIMPLEMENTED without a text comes from gRPC itself: the server does not have the service.
     if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty()) {
       return NotAChief(address_);
     }

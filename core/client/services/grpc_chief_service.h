@@ -12,8 +12,8 @@
 
 namespace keelson {
 
-// Deadlines: `timeout`, and `timeout` beyond `max_wait` for the calls that wait. `token` is the
-// job's (core/base/auth_token.h), which goes with every call; empty: none.
+// The deadline of a call is `timeout`, and `timeout` beyond `max_wait` for calls that wait. Each
+// call carries `token`, the job's (core/base/auth_token.h); empty: none.
 std::unique_ptr<ChiefService> ConnectChiefService(
     const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
     const std::string& token = "", absl::Duration timeout = absl::Seconds(5));

@@ -33,7 +33,7 @@ class GrpcParameterService : public ParameterService {
     return CallUnary(stub().get(), &Stub::Initialize, request, response, kFileTimeout, peer_);
   }
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
-    // A queue of its own, so that threads do not wait for one another.
+    // Each call has its own queue, so that threads do not wait for one another.
     RawCallQueue calls;
     calls.Start(bulk_.channel(), BulkMethodPath(method), std::move(request), kBulkTimeout,
                 /*tag=*/0);
@@ -104,7 +104,7 @@ class GrpcParameterService : public ParameterService {
  private:
   std::unique_ptr<Stub> stub() const { return v1::ParameterService::NewStub(control_.channel()); }
 
-  // Errors of `next`. A server that answers before the end gets no more.
+  // Returns errors of `next`. A server that answers before the end gets no more chunks.
   static absl::Status SendChunks(const v1::InitializeChunk& first, ChunkSource next,
                                  grpc::ClientWriterInterface<v1::InitializeChunk>* writer) {
     bool open = writer->Write(first);

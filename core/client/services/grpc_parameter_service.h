@@ -12,8 +12,8 @@
 namespace keelson {
 
 // `peer` is its name in error texts, "ps-1". Bulk calls use one connection, one at a time per
-// calling thread, the others a second. Deadlines: Bulk 60 s, GetStatus, FindChief and Finish 5 s,
-// Initialize and WriteSnapshot 30 min, for they read and write files.
+// calling thread; the others use a second one. Deadlines: Bulk 60 s; GetStatus, FindChief and
+// Finish 5 s; Initialize and WriteSnapshot, which access files, 30 min.
 std::unique_ptr<ParameterService> ConnectParameterService(
     const std::string& peer, const std::string& address,
     const std::shared_ptr<grpc::ChannelCredentials>& credentials);

@@ -1,4 +1,5 @@
-// How a task becomes a member of the job: it registers with the chief, and is patient.
+// Makes a task a member of the job: registers it with the chief, and retries as long as that is
+// sensible.
 #ifndef KEELSON_CORE_CLIENT_SERVICES_MEMBERSHIP_CLIENT_H_
 #define KEELSON_CORE_CLIENT_SERVICES_MEMBERSHIP_CLIENT_H_
 
@@ -26,14 +27,14 @@ class MembershipClient {
     uint64_t incarnation = 0;
     uint64_t config_hash = 0;
     std::string peer;  // "host:pid"
-    // What the task computes on, for people; empty: nothing to tell.
+    // The task's device, only displayed; empty: none.
     std::string device;
-    // For a chief that is away.
+    // Retries while the chief is away.
     RetryOptions retry;
-    // While another incarnation holds the task: how often to ask again, and for how long. A
-    // newcomer may be looking at its dead predecessor, so it asks for so long beyond the lease,
-    // which the chief tells; one that was a member before has been replaced, unless the chief was
-    // restarted and mistakes it for a newcomer.
+    // Retries while another incarnation holds the task. The holder may be the caller's dead
+    // predecessor, so a new process retries for this long beyond the lease (which the chief tells).
+    // One that was a member before was replaced, unless the chief was restarted and takes it for a
+    // new one.
     absl::Duration held_pause = absl::Milliseconds(100);
     absl::Duration held_margin = absl::Seconds(5);
     absl::Duration replaced_patience = absl::Seconds(3);
@@ -43,10 +44,10 @@ class MembershipClient {
   MembershipClient(Options options, ChiefService* chief, const Clock* clock,
                    const StopSignal* stop);
 
-  // What stands first in every request.
+  // The header of every request.
   v1::RequestHeader Header() const;
 
-  // Registers, also again at a chief that does not know this member, then with what it holds.
+  // Registers; also again, with the leases it holds, at a chief that does not know this member.
   // ABORTED: this membership is over; its incarnation is refused for good. ALREADY_EXISTS: a live
   // process holds the task; the text names it. FAILED_PRECONDITION: another configuration.
   // UNAVAILABLE, DEADLINE_EXCEEDED: the chief was away for longer than `retry` allows. CANCELLED:

@@ -1,4 +1,5 @@
-// The model's variables as a worker sees them: whole arrays, wherever their parts live.
+// The model's variables as a worker sees them: whole arrays, however they are divided among
+// servers.
 #ifndef KEELSON_CORE_CLIENT_SERVICES_PARAMETER_CLIENT_H_
 #define KEELSON_CORE_CLIENT_SERVICES_PARAMETER_CLIENT_H_
 
@@ -14,17 +15,17 @@
 
 namespace keelson {
 
-// Memory of the caller that a client works on instead of its own, in one of two forms.
+// Memory of the caller that a client uses instead of its own, in one of two forms.
 struct ParameterMemory {
   // Arrays of elements, one per variable, only at depth 1: `values` is written in Pull and from
   // Begin to End, `gradients` is read from Offer to End. A model whose device computes in host
   // memory lends its own, and nothing is copied.
   std::vector<absl::Span<float>> values;
   std::vector<absl::Span<float>> gradients;
-  // Or bytes as they travel, as WireOf lays them out; as many sets as the depth. The client neither
-  // encodes nor decodes: it sends from wire->gradients[set], read from Offer to the End that
-  // acknowledges the step, and what arrives goes to wire->values[set] as it is. values() and
-  // gradients() are empty.
+  // Or bytes in wire format, laid out by WireOf; as many sets as the depth. The client neither
+  // encodes nor decodes: it sends from wire->gradients[set], which it reads from Offer to the End
+  // that acknowledges the step, and writes answers to wire->values[set]. values() and gradients()
+  // are empty.
   std::optional<WireMemory> wire = std::nullopt;
 };
 
@@ -32,11 +33,11 @@ struct ParameterMemory {
 struct Aggregation {
   int64_t round = 0;
   uint32_t attempt = 0;  // > 0
-  // Of this gradient in the round's mean; > 0.
+  // The weight of this gradient in the round's mean; > 0.
   float weight = 0;
 };
 
-// What a step's exchange with the servers was like.
+// The result of a step's exchange with the servers.
 struct PushResult {
   int64_t step = 0;
   // Largest over the shards: pushes of others applied between the answer whose values the gradient
@@ -47,13 +48,13 @@ struct PushResult {
   bool refused = false;
   // Calls that had to be repeated.
   int64_t retries = 0;
-  // Of the requests and the answers, headers too; a repeated request counts once.
+  // The bytes of requests and of answers, with headers; a repeated request counts once.
   int64_t bytes_pushed = 0;
   int64_t bytes_pulled = 0;
   // From the first message that could have been sent to the last answer.
   absl::Duration duration;
-  // Of that: how long a message was ready and held back because the servers allowed no more in
-  // flight.
+  // The part of `duration` in which a message was ready but held back, because the servers granted
+  // no more credits.
   absl::Duration waited_for_credit;
 };
 
@@ -72,47 +73,48 @@ struct PushResult {
 // are, and the caller pulls before it computes the next one. At depth 2 it drains before such a
 // Begin.
 //
-// Used by one thread. Every call repeats what fails for lack of a server (see RetryOptions), and
-// returns CANCELLED when the owner's stop signal is raised meanwhile. Other errors, UNAVAILABLE
-// after the patience among them, are final.
+// Used by one thread. Every call retries while a server is unreachable (see RetryOptions), and
+// returns CANCELLED when the owner's stop signal is raised meanwhile. Other errors, and UNAVAILABLE
+// after the last retry, are final.
 class ParameterClient {
  public:
   virtual ~ParameterClient() = default;
 
   // One array per variable, in the model's order; as of the last Pull or End, zeros before. At
-  // depth 1 a variable's array is not to be read between its Offer and End.
+  // depth 1 a variable's array must not be read between its Offer and End.
   virtual absl::Span<const absl::Span<float>> values() const = 0;
 
-  // Where the gradients of the step go that Begin began, or that it will begin. Belongs to the
-  // caller from the return of the last End (or from the start) to Offer of the variable, or End.
+  // The arrays for the gradients of the current or next step. They belong to the caller from the
+  // return of the last End (or from the start) until it offers the variable or calls End.
   virtual absl::Span<const absl::Span<float>> gradients() const = 0;
 
-  // Which set of a wire memory they are: that of values(), and that of gradients(). 0 at depth 1.
+  // The sets of the wire memory that are values() and gradients(); 0 at depth 1.
   virtual int value_set() const = 0;
   virtual int gradient_set() const = 0;
 
   // Steps under way at a time: 1 or 2.
   virtual int depth() const = 0;
 
-  // Fetches what has changed since the last Pull or End. Not between Begin and End.
+  // Fetches the blocks that have changed since the last Pull or End. Not to be called between Begin
+  // and End.
   virtual absl::Status Pull() = 0;
 
-  // Step ticket `step` was computed, or is being computed, from values().
+  // Begins a step: the gradients of ticket `step` are computed from values().
   virtual void Begin(int64_t step, std::optional<Aggregation> aggregation = std::nullopt) = 0;
-  // gradients()[variable] is complete and is not touched any more until the next gradients().
+  // gradients()[variable] is complete and will not be modified before the next gradients().
   virtual void Offer(int variable) = 0;
   // After the last Offer: all gradients are complete. At depth 1, without an Aggregation, waits
   // until the step's values of another variable have arrived whole and returns its position, so
   // that the caller can use them while others are on their way. A variable is returned again when
-  // its server was set up anew meanwhile: its array is written again, and what was read of it
-  // before is void. Nothing: all have arrived, or there is nothing to wait for.
+  // its server was initialised again meanwhile: its array was rewritten, and values read before are
+  // invalid. Returns nothing when all have arrived, or there is nothing to wait for.
   virtual absl::StatusOr<std::optional<int>> NextValues() = 0;
   // All gradients are complete. Returns the step that has been acknowledged: at depth 1 this one,
-  // at depth 2 the one before, or none after the first. Each is applied, or added to its round,
-  // once, however often it had to be sent; see PushResult::refused.
+  // at depth 2 the one before, or none after the first. A step is applied, or added to its round,
+  // exactly once, however often it was sent; see PushResult::refused.
   virtual absl::StatusOr<std::optional<PushResult>> End() = 0;
 
-  // Waits for the step that is still under way, if any: depth 2, before leaving.
+  // Waits for the step that is still under way at depth 2, if any; for example before leaving.
   virtual absl::StatusOr<std::optional<PushResult>> Drain() = 0;
 };
 

@@ -26,9 +26,8 @@ class ParameterService {
                                   v1::InitializeShardResponse* response) = 0;
 
   // Pull, Push or PushPull: the bytes of a request (EncodeBulkRequest and the payload) for those of
-  // the response. The response may hold the server's blocks in place: drop it soon, for a block
-  // that is held is copied at its next update. Whoever has several calls under way at a time uses a
-  // BulkTransport.
+  // the response. The response may reference the server's blocks: drop it soon, because a
+  // referenced block is copied at its next update. For several calls at a time use a BulkTransport.
   virtual absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) = 0;
 
   virtual absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,

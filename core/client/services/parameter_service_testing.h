@@ -1,4 +1,4 @@
-// A parameter server for tests that stands before another one, to be overridden call by call.
+// A parameter server for tests that forwards to another one, to be overridden call by call.
 #ifndef KEELSON_CORE_CLIENT_SERVICES_PARAMETER_SERVICE_TESTING_H_
 #define KEELSON_CORE_CLIENT_SERVICES_PARAMETER_SERVICE_TESTING_H_
 
@@ -8,7 +8,7 @@
 
 namespace keelson {
 
-// Hands every call on.
+// Forwards every call.
 class ForwardingParameterService : public ParameterService {
  public:
   // `service` outlives this.

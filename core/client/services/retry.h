@@ -1,4 +1,4 @@
-// Patience with peers that are away.
+// Retries of calls to peers that are away.
 #ifndef KEELSON_CORE_CLIENT_SERVICES_RETRY_H_
 #define KEELSON_CORE_CLIENT_SERVICES_RETRY_H_
 
@@ -14,15 +14,15 @@ namespace keelson {
 struct RetryOptions {
   absl::Duration give_up_after = absl::Minutes(10);
   // Pauses grow by a tenth each, from the first to the longest. So a pause is about a tenth of the
-  // time waited so far: a peer that was away briefly is found soon after it is back, and one that
-  // stays away is asked once per longest pause.
+  // time waited so far: a peer that was away briefly is reached soon after its return, and one that
+  // stays away is called once per longest pause.
   absl::Duration first_pause = absl::Milliseconds(20);
   absl::Duration longest_pause = absl::Seconds(1);
   // While waiting, a warning with the newest error is logged this often.
   absl::Duration report_every = absl::Seconds(30);
 };
 
-// UNAVAILABLE and DEADLINE_EXCEEDED: the peer may answer next time. They never mean that the call
+// UNAVAILABLE and DEADLINE_EXCEEDED: the peer may answer the next call. Neither says that the call
 // was not executed.
 bool IsTransient(const absl::Status& status);
 

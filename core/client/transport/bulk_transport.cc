@@ -22,7 +22,7 @@ std::optional<BulkCompletion> InlineBulkTransport::Next(absl::Duration timeout) 
     return completion;
   }
   MutexLock lock(&mu_);
-  // An infinite timeout would overflow the clock's type; to return early does no harm.
+  // An infinite timeout would overflow the clock's type; an early return is harmless.
   if (!woken_ && timeout > absl::ZeroDuration()) {
     changed_.WaitFor(&mu_, std::min(timeout, absl::Hours(1)));
   }

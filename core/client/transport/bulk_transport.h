@@ -23,18 +23,18 @@ struct BulkCompletion {
   ByteRope response;  // when `status` is OK
 };
 
-// Used by one thread at a time, but for Wake. The thread that waits in Next does the input and
-// output of all calls; between calls of Next little moves.
+// Used by one thread at a time, except Wake. The thread that waits in Next does the input and
+// output of all calls, which hardly progress between calls of Next.
 class BulkTransport {
  public:
-  // Cancels what is under way and waits for it: all requests are released.
+  // Cancels the calls under way and waits for them: all requests are released.
   virtual ~BulkTransport() = default;
 
   virtual int num_shards() const = 0;
 
-  // Starts a call to the server of `shard`; Next returns `tag` with its end. The fragments of
-  // `request` are released when the transport needs them no more. That is before the completion
-  // when the call succeeds; after a failure it may be later, until Reset.
+  // Starts a call to the server of `shard`; Next returns `tag` when it ends. The transport releases
+  // the fragments of `request` before the completion of a call that succeeds; after a failure it
+  // may hold them until Reset.
   virtual void Start(int shard, BulkMethod method, ByteRope request, absl::Duration timeout,
                      uint64_t tag) = 0;
 
@@ -50,7 +50,7 @@ class BulkTransport {
   virtual void Reset(int shard) = 0;
 };
 
-// Over services in the same process: a call runs within Start.
+// A transport to services in the same process: a call runs within Start.
 class InlineBulkTransport : public BulkTransport {
  public:
   // `shards[s]` serves shard s and outlives the transport.

@@ -49,7 +49,7 @@ std::optional<BulkCompletion> GrpcBulkTransport::Next(absl::Duration timeout) {
   const int shard = TakeShardOf(ended->tag);
   Shard& peer = shards_[static_cast<size_t>(shard)];
   const absl::Status status = FromGrpcStatus(ended->status, peer.peer);
-  // The next call connects anew: a server that has just started may listen on a local socket now.
+  // The next call connects again: a server that has just started may listen on a local socket now.
   if (absl::IsUnavailable(status) && !AnyUnderWay(shard)) peer.channels.clear();
   return BulkCompletion{ended->tag, status, std::move(ended->response)};
 }

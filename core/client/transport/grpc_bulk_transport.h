@@ -18,7 +18,7 @@ namespace keelson {
 
 struct BulkServer {
   std::string address;  // "host:port"
-  // Reached as BulkAddress says, which is asked again after a failure.
+  // Connect to the address that BulkAddress returns, which is called again after a failure.
   bool local_socket = true;
 };
 
