@@ -10,11 +10,12 @@ namespace keelson {
 
 void TuneAllocator() {
 #ifdef __GLIBC__
-  // The largest mmap threshold that glibc takes: below it memory comes from the heap and stays.
+  // This is the largest mmap threshold that glibc accepts: smaller allocations come from the heap,
+  // which keeps them.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   mallopt(M_TOP_PAD, 16 << 20);
-  // One thread receives what another one frees.
+  // Threads share few arenas, since one thread often frees what another one allocated.
   mallopt(M_ARENA_MAX, 2);
 #endif
 }

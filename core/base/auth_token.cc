@@ -27,7 +27,7 @@ bool IsTokenCharacter(char c) {
 
 void WarnWhenOthersCanRead(const std::string& path) {
   struct stat state {};
-  // Not of a group: Kubernetes gives a Secret's files to the pod's group.
+  // Access by the group is not reported: Kubernetes gives a Secret's files to the pod's group.
   if (stat(path.c_str(), &state) == 0 && (state.st_mode & S_IROTH) != 0) {
     LogWarning("--auth_token_file ", path,
                ": every user of this machine can read it; chmod o= helps");

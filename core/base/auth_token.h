@@ -1,4 +1,4 @@
-// The secret that those show who may change a job.
+// The secret that authorizes a caller to change a job.
 #ifndef KEELSON_CORE_BASE_AUTH_TOKEN_H_
 #define KEELSON_CORE_BASE_AUTH_TOKEN_H_
 
@@ -17,8 +17,8 @@ namespace keelson {
 // message.
 absl::StatusOr<std::string> ReadAuthToken(const std::string& path);
 
-// Takes as long wherever the two differ, so that nobody finds out a token byte by byte. Their
-// lengths may be found out. Empty tokens are never the same.
+// Compares in constant time, so that a token cannot be guessed byte by byte; only its length can be
+// measured. Empty tokens are never the same.
 bool SameToken(absl::string_view a, absl::string_view b);
 
 }  // namespace keelson

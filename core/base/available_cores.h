@@ -1,4 +1,4 @@
-// How many cores this process may use.
+// The number of cores that this process may use.
 #ifndef KEELSON_CORE_BASE_AVAILABLE_CORES_H_
 #define KEELSON_CORE_BASE_AVAILABLE_CORES_H_
 

@@ -1,4 +1,4 @@
-// Work that gives way to everything else on the machine.
+// Runs work at a low priority.
 #ifndef KEELSON_CORE_BASE_BACKGROUND_H_
 #define KEELSON_CORE_BASE_BACKGROUND_H_
 

@@ -1,4 +1,4 @@
-// How a program's final status becomes its exit code; the operator decides on a restart by it.
+// Maps a program's final status to its exit code, by which the operator decides on a restart.
 #ifndef KEELSON_CORE_BASE_EXIT_CODE_H_
 #define KEELSON_CORE_BASE_EXIT_CODE_H_
 

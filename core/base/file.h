@@ -17,7 +17,7 @@ namespace keelson {
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      FileSystem* file_system = FileSystem::Real());
 
-// Of a file whose size somebody else decides. DATA_LOSS, before anything is read: it is larger than
+// Reads a file whose size is not trusted. DATA_LOSS, before anything is read: it is larger than
 // `max_bytes`.
 absl::StatusOr<std::string> ReadBoundedFile(const std::string& path, uint64_t max_bytes,
                                             FileSystem* file_system = FileSystem::Real());
@@ -27,7 +27,7 @@ absl::StatusOr<std::string> ReadBoundedFile(const std::string& path, uint64_t ma
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content,
                                  FileSystem* file_system = FileSystem::Real());
 
-// Of the real file system.
+// Whether a file exists in the real file system.
 bool FileExists(const std::string& path);
 absl::Status CreateDirectories(const std::string& path);
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);

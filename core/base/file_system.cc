@@ -101,7 +101,7 @@ bool IsDirectory(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// A pipe, a device or a directory, however it was found out.
+// The error for a pipe, a device or a directory.
 absl::Status NotRegular(absl::string_view path) {
   return absl::FailedPreconditionError(absl::StrCat(path, ": not a regular file"));
 }
@@ -117,9 +117,9 @@ class PosixFileSystem : public FileSystem {
   }
 
   absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(const std::string& path) override {
-    // A pipe that nobody writes to would otherwise block until somebody does.
+    // Without this flag, opening a pipe blocks until a writer opens it.
     const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    // Of a socket, or of a device that is not there.
+    // These are the errors for a socket, or for a device that is absent.
     if (fd < 0 && (errno == ENXIO || errno == ENODEV)) return NotRegular(path);
     if (fd < 0) return SystemError("cannot open", path, errno);
     struct stat info;

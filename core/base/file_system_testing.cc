@@ -11,7 +11,7 @@
 
 namespace keelson {
 
-// Shared by the names and those who have it open. Guarded by the file system's mutex.
+// Shared by the names and the open handles of the file. Guarded by the file system's mutex.
 struct MemoryFileSystem::File {
   std::string bytes;
   std::string durable;

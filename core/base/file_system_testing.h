@@ -1,4 +1,4 @@
-// A file system in memory that fails, fills up and crashes where a test says so.
+// A file system in memory that fails, fills up and crashes where a test requests it.
 //
 // Like a real one it remembers what is durable: a file's bytes since their last Sync, a directory's
 // names since its last SyncDirectory. A crash keeps that, and of the rest what Unsynced says.
@@ -19,8 +19,8 @@
 
 namespace keelson {
 
-// What a crash leaves of bytes and names that were not synced. Systems differ, and may do any of
-// these.
+// The bytes and names that survive a crash although they were not synced. Real systems may behave
+// in any of these ways.
 enum class Unsynced {
   kLost,
   kKept,
@@ -54,7 +54,7 @@ class MemoryFileSystem : public FileSystem {
   // Bytes of all files; an append beyond it writes what fits, then RESOURCE_EXHAUSTED.
   void SetCapacity(int64_t bytes);
   int64_t used_bytes() const;
-  // By all who have read so far.
+  // The number of bytes that all readers have read so far.
   int64_t bytes_read() const { return bytes_read_.load(); }
   void SetFault(Fault fault);
   // A directory with all that is in it vanishes, durably.
@@ -83,7 +83,7 @@ class MemoryFileSystem : public FileSystem {
     Names durable;
   };
 
-  // Counts an operation, and fails where a test wants that.
+  // Counts an operation, and fails if a test requested that.
   absl::Status Begin(absl::string_view operation, const std::string& path)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<Directory*> DirectoryOfFile(const std::string& path)
@@ -103,7 +103,7 @@ class MemoryFileSystem : public FileSystem {
   std::optional<int64_t> capacity_ ABSL_GUARDED_BY(mu_);
   // Paths of the last change of names.
   std::vector<std::string> last_change_ ABSL_GUARDED_BY(mu_);
-  // Of files that were opened; a restart makes the older ones useless.
+  // The generation of open files; handles from before a restart are invalid.
   int64_t generation_ ABSL_GUARDED_BY(mu_) = 0;
   Fault fault_ ABSL_GUARDED_BY(mu_);
 };

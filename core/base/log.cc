@@ -24,7 +24,7 @@ void Log(LogSeverity severity, absl::string_view text) {
       absl::StrCat(kLetters.substr(static_cast<size_t>(severity), 1), " ",
                    absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone()), " ",
                    *LogName(), " ", absl::StrReplaceAll(text, {{"\n", " | "}}), "\n");
-  // One write, so that records of threads and processes that share a file do not mix.
+  // A record is one write, so that records of threads and processes that share a file do not mix.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, record.data(), record.size());
 }
 

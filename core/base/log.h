@@ -12,7 +12,7 @@ namespace keelson {
 
 enum class LogSeverity { kInfo, kWarning, kError };
 
-// Stands in every record of this process, "worker-1". Call before threads are started.
+// Sets the name in every record of this process, "worker-1". Call before threads are started.
 void SetLogName(absl::string_view name);
 
 // Writes one record; line breaks in `text` become " | ".

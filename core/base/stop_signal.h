@@ -14,7 +14,7 @@ namespace keelson {
 class StopSignal {
  public:
   StopSignal() = default;
-  // A signal that is raised with `parent`, or by itself before. `parent` must outlive it.
+  // A signal that is raised with `parent`, or on its own earlier. `parent` must outlive it.
   explicit StopSignal(StopSignal* parent);
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;

@@ -10,7 +10,7 @@
 
 namespace keelson {
 
-// RunAll may be called by one thread at a time; the rest is internal. Joins in the destructor.
+// RunAll may be called by one thread at a time. The destructor joins the threads.
 class ThreadPool {
  public:
   // `threads` helpers beside the calling thread; 0 runs everything in the caller.

@@ -1,4 +1,4 @@
-// A thread that leaves signals to others.
+// A thread that receives no signals.
 #ifndef KEELSON_CORE_BASE_THREAD_WITHOUT_SIGNALS_H_
 #define KEELSON_CORE_BASE_THREAD_WITHOUT_SIGNALS_H_
 
@@ -9,8 +9,8 @@
 
 namespace keelson {
 
-// Starts a thread that no signal is delivered to, nor to those that it starts: they are the
-// SignalWatcher's, which may be started later. Throws std::system_error where the system has no
+// Starts a thread that blocks all signals, as do threads that it starts: signals belong to the
+// SignalWatcher, which may be started later. Throws std::system_error where the system has no
 // thread left, as std::thread does.
 template <typename Body>
 std::thread ThreadWithoutSignals(Body body) {
@@ -18,7 +18,7 @@ std::thread ThreadWithoutSignals(Body body) {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  // Puts the mask back, also when std::thread throws.
+  // Restores the mask, also when std::thread throws.
   struct Restore {
     const sigset_t& mask;
     ~Restore() { pthread_sigmask(SIG_SETMASK, &mask, nullptr); }

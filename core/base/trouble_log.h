@@ -17,9 +17,10 @@ class TroubleLog {
   TroubleLog(std::string what, const Clock* clock, absl::Duration repeat = absl::Minutes(1))
       : what_(std::move(what)), clock_(clock), repeat_(repeat) {}
 
-  // The outcome of another try. A failure is logged when it is the first one, when its code differs
-  // from the one before (the texts of one trouble may differ), or when `repeat` has passed since
-  // the last line; and so is the first success after it. Returns whether it logged.
+  // Notes the outcome of an attempt. A failure is logged when it is the first one, when its code
+  // differs from the last one's (texts of the same failure may differ), or when `repeat` has passed
+  // since the last line. The first success after failures is logged, too. Returns whether it
+  // logged.
   bool Note(const absl::Status& outcome);
 
  private:

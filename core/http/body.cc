@@ -11,7 +11,7 @@
 namespace keelson {
 namespace {
 
-// Of a chunk's size with its extensions, or of a trailer.
+// The longest line with a chunk's size and extensions, or with a trailer.
 constexpr size_t kMaxLineBytes = 256;
 constexpr int kMaxTrailers = 16;
 
@@ -19,7 +19,7 @@ bool IsDigits(absl::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
 
-// 200, or 400 for a body that ends early.
+// Returns 200, or 400 for a body that ends early.
 int ReadExactly(int64_t count, HttpStream* stream, std::string* body) {
   char buffer[4096];
   while (count > 0) {
@@ -32,7 +32,7 @@ int ReadExactly(int64_t count, HttpStream* stream, std::string* body) {
   return 200;
 }
 
-// Without its end, "\r\n". nullopt: it has none within kMaxLineBytes.
+// Returns a line without its end, "\r\n". nullopt: it has none within kMaxLineBytes.
 std::optional<std::string> ReadLine(HttpStream* stream) {
   std::string line;
   char byte = 0;
@@ -82,7 +82,7 @@ int ReadChunks(int64_t max_bytes, HttpStream* stream, std::string* body) {
 
 int FrameBody(const BodyHeaders& headers, int64_t max_bytes, BodyFraming* framing) {
   if (!headers.transfer_encoding.empty()) {
-    // Both would let a proxy in between see another request's end than we do.
+    // With both headers, a proxy in between might see another end of the request than this server.
     if (!headers.content_length.empty()) return 400;
     if (headers.transfer_encoding.size() > 1 ||
         !absl::EqualsIgnoreCase(headers.transfer_encoding[0], "chunked")) {

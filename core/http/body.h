@@ -10,7 +10,7 @@
 
 namespace keelson {
 
-// The values of the headers that say how a body is sent, all of them.
+// All values of the headers that say how a body is sent.
 struct BodyHeaders {
   std::vector<std::string> content_length;
   std::vector<std::string> transfer_encoding;
@@ -21,7 +21,7 @@ struct BodyFraming {
   int64_t length = 0;  // where it is not chunked
 };
 
-// Statuses of HTTP: 200, or what the request is to be refused with.
+// These return HTTP statuses: 200, or the one with which the request must be refused.
 
 // 400: lengths that are no number, differ, or stand beside a transfer coding; 413: longer than
 // `max_bytes`; 501: another coding than chunked.

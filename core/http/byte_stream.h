@@ -1,4 +1,4 @@
-// The bytes of a connection, as those who speak HTTP over it see them.
+// The bytes of a connection over which HTTP is spoken.
 #ifndef KEELSON_CORE_HTTP_BYTE_STREAM_H_
 #define KEELSON_CORE_HTTP_BYTE_STREAM_H_
 
@@ -14,14 +14,14 @@ class HttpStream {
  public:
   virtual ~HttpStream() = default;
 
-  // Waits for bytes and writes at most `size` of them to `out`; how many. 0: no more will come, or
-  // not in time.
+  // Waits for bytes, writes at most `size` of them to `out`, and returns their number. 0: no more
+  // will come, or not in time.
   virtual size_t Read(char* out, size_t size) = 0;
 
-  // All of them. False: the client has gone, or has not taken them in time.
+  // Writes all bytes. False: the client has gone, or has not taken them in time.
   virtual bool Write(absl::string_view bytes) = 0;
 
-  // Another part of the exchange begins: the client gets its time anew.
+  // Another part of the exchange begins: the client's timeout starts again.
   virtual void RestartTimeout() {}
 };
 
@@ -49,7 +49,7 @@ class BufferedStream : public HttpStream {
  private:
   HttpStream* const stream_;
   char buffer_[4096];
-  size_t begin_ = 0;  // of what was read ahead and not asked for yet
+  size_t begin_ = 0;  // of the bytes that were read ahead and not yet consumed
   size_t end_ = 0;
 };
 

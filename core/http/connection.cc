@@ -18,7 +18,7 @@ namespace keelson {
 
 SocketStream::SocketStream(int fd, absl::Duration timeout) : fd_(fd), timeout_(timeout) {
   fcntl(fd_, F_SETFL, fcntl(fd_, F_GETFL) | O_NONBLOCK);
-  // An event is to arrive when it is written, however small it is.
+  // Without this option a small event would not be sent at once.
   const int on = 1;
   setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   RestartTimeout();
@@ -87,7 +87,7 @@ absl::Duration SocketStream::TimeLeft() const {
 }
 
 int64_t SocketStream::Progress() const {
-  // What lies in our system's buffer, megabytes perhaps, the client has not taken yet.
+  // The client has not yet received the bytes in the system's send buffer, which may be megabytes.
   int on_the_way = 0;
   ioctl(fd_, SIOCOUTQ, &on_the_way);
   return moved_ - on_the_way;
@@ -103,7 +103,7 @@ std::string PeerAddress(int fd) {
               sizeof(text));
   } else if (address.ss_family == AF_INET6) {
     const in6_addr& ip = reinterpret_cast<const sockaddr_in6*>(&address)->sin6_addr;
-    // An IPv4 client of a socket for both families.
+    // This is an IPv4 client of a socket for both families.
     if (IN6_IS_ADDR_V4MAPPED(&ip)) {
       inet_ntop(AF_INET, ip.s6_addr + 12, text, sizeof(text));
     } else {

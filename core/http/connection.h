@@ -12,13 +12,13 @@
 
 namespace keelson {
 
-// One deadline for all that is read and written until it is set anew: a timeout for each read would
-// never meet a client that sends a byte now and then. It moves on with what the client sends and
-// takes, by a second for kBytesPerSecond, so that a transfer may last while it makes progress. For
-// one thread.
+// One deadline holds for all reads and writes until it is set again: with a timeout for each read,
+// a client that sends single bytes would never time out. Each kBytesPerSecond that the client sends
+// or takes extends it by a second, so that a transfer may last while it makes progress. For one
+// thread.
 class SocketStream : public HttpStream {
  public:
-  // What a client that is not cut off sends or takes at least.
+  // The rate below which a client is cut off.
   static constexpr int64_t kBytesPerSecond = 64 * 1024;
 
   // Does not own the socket, which is set to not blocking.
@@ -27,26 +27,27 @@ class SocketStream : public HttpStream {
   size_t Read(char* out, size_t size) override;
   bool Write(absl::string_view bytes) override;
 
-  // To the constructor's.
+  // Restores the constructor's timeout.
   void RestartTimeout() override { SetTimeout(timeout_); }
   // Sets the deadline.
   void SetTimeout(absl::Duration from_now);
 
-  // Ends our side and reads what the client has still to say, so that it gets the answer: to close
-  // a socket with bytes unread makes the client's system forget what it has received. What is read
-  // here does not move the deadline.
+  // Closes the sending side and reads the client's remaining bytes, so that it gets the answer:
+  // closing a socket with unread bytes makes the client's system discard what it has received.
+  // Bytes that are read here do not extend the deadline.
   void Finish();
 
-  // True: the client has closed the connection. What it says otherwise is dropped. Does not wait.
+  // True: the client has closed the connection. Drops bytes that the client has sent. Does not
+  // wait.
   bool ClientHasGone();
 
  private:
-  // Read, without counting.
+  // Reads like Read, without counting.
   size_t Receive(char* out, size_t size);
   // False: the deadline has passed.
   bool WaitFor(int16_t event) const;
   absl::Duration TimeLeft() const;
-  // Bytes that the client has sent and taken; from an unknown start.
+  // The number of bytes that the client has sent and taken, from an arbitrary start.
   int64_t Progress() const;
 
   const int fd_;

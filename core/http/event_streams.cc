@@ -13,7 +13,7 @@
 namespace keelson {
 namespace {
 
-// How long a source is waited for at a time; then the client is looked after.
+// The longest wait for a source; then the client is checked.
 constexpr absl::Duration kSlice = absl::Milliseconds(100);
 constexpr char kPing[] = ": ping\n\n";
 
@@ -26,7 +26,7 @@ EventStreams::~EventStreams() {
   std::list<Stream> streams;
   {
     MutexLock lock(&mu_);
-    // The elements stay where they are.
+    // splice leaves the elements in place.
     streams.splice(streams.end(), streams_);
   }
   for (Stream& stream : streams) stream.thread.join();

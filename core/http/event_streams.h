@@ -13,23 +13,23 @@
 
 namespace keelson {
 
-// Writes what each source tells to its client, on a thread for each of them, until the source ends,
-// the client goes or all are cut off. Thread-safe.
+// Writes the events of each source to its client, on one thread per stream, until the source ends,
+// the client leaves or all are cut off. Thread-safe.
 class EventStreams {
  public:
-  // `sockets` outlives this. `ping_interval`: HttpServer::Options tells.
+  // `sockets` outlives this. `ping_interval`: see HttpServer::Options.
   EventStreams(int max_streams, absl::Duration ping_interval, ClientSockets* sockets);
 
-  // Waits for the streams' ends, which come soon where their sockets are cut off.
+  // Waits for the streams to end, which they do soon after their sockets are cut off.
   ~EventStreams();
 
   // Takes one of `max_streams` places. False: there is none.
   bool Reserve();
-  // Gives back a place without a stream.
+  // Returns a reserved place without a stream.
   void Release();
 
-  // Goes on with the client's open answer, on a place that was taken. Closes the socket and gives
-  // the place back at the end.
+  // Continues the client's open answer, on a reserved place. Closes the socket and returns the
+  // place at the end.
   void Start(int fd, std::shared_ptr<EventSource> source);
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kEventStream[] = "text/event-stream";
 
-// What the library reads the request's head from and writes the answer to.
+// The stream from which the library reads the request's head and to which it writes the answer.
 class HeadStream : public httplib::Stream {
  public:
   explicit HeadStream(HttpStream* stream) : stream_(stream) {}
@@ -41,19 +41,19 @@ class HeadStream : public httplib::Stream {
     return stream_.Write({bytes, size}) ? static_cast<ssize_t>(size) : -1;
   }
 
-  // Nobody asks; the library only copies them into the request.
+  // These are unused; the library only copies them into the request.
   void get_remote_ip_and_port(std::string& ip, int& port) const override {}
   void get_local_ip_and_port(std::string& ip, int& port) const override {}
   socket_t socket() const override { return INVALID_SOCKET; }
 
-  // The head has been read. The client gets its time anew for the body, and for the answer: what
-  // handling the request and packing the answer take in between is not the client's.
+  // The head has been read. The client's timeout starts again for the body, and for the answer: the
+  // time of handling the request and compressing the answer does not count.
   void EndHead() {
     stream_.RestartTimeout();
     restart_with_answer_ = true;
   }
 
-  // Where the body follows once the head has been read.
+  // The stream of the body, which follows the head.
   HttpStream* body() { return &stream_; }
   bool too_long() const { return received_ >= kMaxHeadBytes; }
   bool written() const { return written_; }
@@ -134,7 +134,8 @@ class Library : private httplib::Server {
     bool closed = false;
     process_request(stream_, /*close_connection=*/true, closed, [this](httplib::Request& request) {
       request_ = &request;
-      // Answers come whole: the library would cut them, whatever their status.
+      // Answers are complete: the library would otherwise cut them to ranges, whatever their
+      // status.
       request.ranges.clear();
     });
     // The library has no answer to a line without an end.
@@ -210,7 +211,7 @@ class Library : private httplib::Server {
     });
   }
 
-  // Of those that the library has only gzip: its Brotli takes a second for a megabyte.
+  // Only gzip is used of the library's codings: its Brotli takes a second for a megabyte.
   void ChooseCoding(const HttpResponse& response) {
     const bool gzip = absl::StrContains(request_->get_header_value("Accept-Encoding"), "gzip") &&
                       !response.HasHeader("Content-Encoding");
@@ -218,7 +219,7 @@ class Library : private httplib::Server {
     if (gzip) request_->set_header("Accept-Encoding", "gzip");
   }
 
-  // True: the body says now why the request was refused.
+  // Writes the reason of a refusal into the body. True: there was one.
   bool Explain(httplib::Response* to) const {
     if (handled_) return false;
     if (to->status == 400 && stream_.too_long()) to->status = 431;
@@ -237,11 +238,11 @@ class Library : private httplib::Server {
   const std::string& client_;
   const int64_t max_body_bytes_;
   const AskHandler& handler_;
-  // The library's, while it serves.
+  // The library's request while it serves.
   httplib::Request* request_ = nullptr;
   int64_t body_limit_ = 0;
   BodyFraming framing_;
-  // The answer is the handler's.
+  // True: the answer is the handler's.
   bool handled_ = false;
   Exchange exchange_;
 };
@@ -250,7 +251,7 @@ class Library : private httplib::Server {
 
 Exchange ServeRequest(HttpStream* stream, const std::string& client, int64_t max_body_bytes,
                       const std::function<HttpResponse(const HttpRequest&)>& handler) {
-  // The library throws, the standard library too; the process must not end for it.
+  // The library and the standard library throw; that must not end the process.
   try {
     return Library(stream, client, max_body_bytes, handler).Serve();
   } catch (const std::exception& error) {

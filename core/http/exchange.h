@@ -12,20 +12,20 @@
 
 namespace keelson {
 
-// Of a request line with its headers.
+// The longest request line with its headers.
 inline constexpr int64_t kMaxHeadBytes = 16 * 1024;
 
 struct Exchange {
-  // Not null: the answer's head has been written, this one tells the rest.
+  // Not null: the answer's head has been written, and this source yields the rest.
   std::shared_ptr<EventSource> events;
-  // The request was read to its end. Otherwise the client may be sending still.
+  // The request was read to its end. Otherwise the client may still be sending.
   bool complete = false;
 };
 
-// Reads a request from `stream`, asks the handler and writes its answer. What it refuses without
-// the handler (HttpServer tells) is answered with JsonError. Compresses answers of text for clients
-// that accept gzip, unless they have a Content-Encoding already. Writes nothing to a client that
-// has sent nothing.
+// Reads a request from `stream`, calls the handler and writes its answer. Requests that are refused
+// without the handler (see HttpServer) are answered with JsonError. Compresses answers of text for
+// clients that accept gzip, unless they have a Content-Encoding already. Writes nothing to a client
+// that has sent nothing.
 //
 // `client`: its numeric address. `max_body_bytes`: 0: requests have no body, and only GET and HEAD
 // are answered. The handler is called once at most; what it throws is answered with 500 and logged.

@@ -1,4 +1,4 @@
-// Requests that careless handlers stumble over, for tests by the thousand.
+// Generates malformed requests for tests of handlers.
 #ifndef KEELSON_CORE_HTTP_HTTP_FUZZ_TESTING_H_
 #define KEELSON_CORE_HTTP_HTTP_FUZZ_TESTING_H_
 
@@ -11,7 +11,7 @@
 
 namespace keelson {
 
-// A request that makes sense, of which nasty ones are made.
+// A valid request from which malformed ones are made.
 struct HttpSample {
   std::string method = "GET";
   std::string path;
@@ -20,10 +20,10 @@ struct HttpSample {
   std::string body;
 };
 
-// Makes the same requests for the same seed: a sample in which one to three things are spoilt.
-// Parts of the path become forms of "..", absolute paths, empty or huge; parameters get values of
-// the wrong kind or size, are dropped, repeated or invented; bodies become broken, deep or huge
-// JSON; methods and headers change. For one thread.
+// Makes the same requests for the same seed: a sample with one to three defects. Parts of the path
+// become forms of "..", absolute paths, empty or huge; parameters get values of the wrong kind or
+// size, are dropped, repeated or invented; bodies become broken, deep or huge JSON; methods and
+// headers change. For one thread.
 class NastyRequests {
  public:
   // `samples`: at least one.
@@ -44,8 +44,8 @@ class NastyRequests {
   std::mt19937_64 random_;
 };
 
-// The request as a client sends it: the path and the query escaped, its headers, Content-Length
-// where it has a body.
+// Returns the request as a client sends it: path and query escaped, its headers, Content-Length if
+// it has a body.
 std::string RequestBytes(const HttpRequest& request);
 
 }  // namespace keelson

@@ -12,22 +12,22 @@ namespace keelson {
 // A connection to 127.0.0.1:port. Every wait ends after 20 s.
 class HttpConnection {
  public:
-  // UNAVAILABLE: nobody listens.
+  // UNAVAILABLE: no server listens there.
   static absl::StatusOr<HttpConnection> To(int port);
-  // As a client that takes little at a time: with a receive buffer of the smallest size.
+  // Connects with the smallest receive buffer, so that the client takes little at a time.
   static absl::StatusOr<HttpConnection> SlowlyTo(int port);
   HttpConnection(HttpConnection&& other) noexcept;
   ~HttpConnection();
 
   // False: the server has closed the connection, and nothing is left to read. Does not wait.
   bool open() const;
-  // At most `size` bytes, the first that come; empty: the server has closed the connection, or 20 s
+  // Returns the next bytes, at most `size`; empty: the server has closed the connection, or 20 s
   // are over.
   std::string Receive(size_t size) const;
   void Send(absl::string_view bytes) const;
-  // What comes until the server closes the connection, or after 20 s.
+  // Returns all bytes until the server closes the connection, or for 20 s.
   std::string ReceiveAll() const;
-  // What comes until it has `text` in it, which the result ends with; shorter: the server has
+  // Returns all bytes up to the first `text`, which ends the result; without it: the server has
   // closed the connection, or 20 s are over.
   std::string ReceiveUntil(absl::string_view text) const;
 
@@ -44,7 +44,7 @@ struct HttpAnswer {
   std::string body;
 };
 
-// UNAVAILABLE: nobody listens. DATA_LOSS: no complete answer.
+// UNAVAILABLE: no server listens there. DATA_LOSS: no complete answer.
 absl::StatusOr<HttpAnswer> AskHttp(int port, absl::string_view method, absl::string_view target);
 
 // Likewise, with these headers ("Name: value\r\n…") and this body.

@@ -12,7 +12,7 @@
 namespace keelson {
 namespace {
 
-// Without its port; what is no port stays, and is no name then.
+// Returns the host without its port; an invalid port stays, so that the result is no valid name.
 absl::string_view WithoutPort(absl::string_view host) {
   const size_t colon = host.rfind(':');
   if (colon == absl::string_view::npos) return host;
@@ -26,7 +26,7 @@ absl::string_view WithoutPort(absl::string_view host) {
 }  // namespace
 
 bool IsLocalHost(absl::string_view host) {
-  // The last colon of "[::1]" has no port behind it.
+  // The last colon of "[::1]" does not begin a port.
   const absl::string_view name = WithoutPort(host);
   if (absl::EqualsIgnoreCase(name, "localhost") || name == "[::1]") return true;
   in_addr ip{};

@@ -1,4 +1,4 @@
-// Whom a request was meant for, as a server on a loopback address asks it.
+// Checks that a request to a server on a loopback address was meant for this machine.
 #ifndef KEELSON_CORE_HTTP_LOCAL_HOST_H_
 #define KEELSON_CORE_HTTP_LOCAL_HOST_H_
 
@@ -6,8 +6,9 @@
 
 namespace keelson {
 
-// Is the value of a Host header this machine itself: localhost, 127.x.y.z or [::1], with any port
-// or none? A page from elsewhere whose name was made to mean 127.0.0.1 sends its own name.
+// Whether the value of a Host header names this machine: localhost, 127.x.y.z or [::1], with or
+// without a port. A foreign page whose name resolves to 127.0.0.1 (DNS rebinding) sends its own
+// name.
 bool IsLocalHost(absl::string_view host);
 
 }  // namespace keelson

@@ -29,18 +29,18 @@ struct HttpRequest {
   // Names in lower case. Of a repeated header: the first.
   std::map<std::string, std::string> headers;
   std::string body;
-  // The client's numeric address; behind a proxy the proxy's.
+  // The client's numeric address, or that of its proxy.
   std::string client;
 
-  // The first of this name; nullopt: there is none.
+  // The first parameter of this name; nullopt: there is none.
   std::optional<std::string> Parameter(absl::string_view name) const;
-  // All of this name, in order.
+  // All parameters of this name, in order.
   std::vector<std::string> Parameters(absl::string_view name) const;
-  // Of a name in lower case; empty: there is none.
+  // The header of this name, in lower case; empty: there is none.
   std::string Header(absl::string_view name) const;
 };
 
-// What an open response goes on to tell, as server-sent events. Called by one thread.
+// The source of an open response's server-sent events. Called by one thread.
 class EventSource {
  public:
   virtual ~EventSource() = default;
@@ -59,8 +59,8 @@ struct HttpResponse {
   // Name and value; beside those that the server sets itself: Content-Type, Content-Length and
   // Connection.
   std::vector<std::pair<std::string, std::string>> headers;
-  // Not null: the body stays open and has what this one tells, as "text/event-stream"; `body` and
-  // `content_type` do not count. Let go when the client has gone, the source has ended or the
+  // Not null: the body stays open and gets this source's events, as "text/event-stream"; `body` and
+  // `content_type` are ignored. Released when the client has gone, the source has ended or the
   // server ends.
   std::shared_ptr<EventSource> events;
 };

@@ -1,4 +1,4 @@
-// How often each client may ask.
+// Limits the rate of each client's requests.
 #ifndef KEELSON_CORE_HTTP_RATE_LIMITER_H_
 #define KEELSON_CORE_HTTP_RATE_LIMITER_H_
 
@@ -22,8 +22,8 @@ class RateLimiter {
   // `clock` outlives this.
   RateLimiter(double per_second, double burst, const Clock* clock);
 
-  // Takes a token of the client's. Zero: it may go on; else how long it has to wait for the next
-  // one.
+  // Takes one of the client's tokens. Zero: the request is allowed; otherwise the time until the
+  // next token.
   absl::Duration Take(const std::string& client);
 
  private:

@@ -1,5 +1,4 @@
-// A small HTTP server beside a task's work, for those who watch it: Prometheus, Kubernetes' probes,
-// a browser.
+// A small HTTP server for monitoring a task: Prometheus, Kubernetes' probes, a browser.
 #ifndef KEELSON_CORE_HTTP_SERVER_H_
 #define KEELSON_CORE_HTTP_SERVER_H_
 
@@ -17,49 +16,52 @@ namespace keelson {
 
 // Answers GET and HEAD, and POST where bodies are allowed. One request per connection.
 //
-// Refused before the handler is asked: what is no request (400), a target of more than 8 KiB (414),
+// Refused without calling the handler: what is no request (400), a target of more than 8 KiB (414),
 // a head of more than 16 KiB (400, 431), too long a body (413), another transfer coding than
 // chunked (501), another method (405), too many requests of a client (429 with Retry-After) and
-// streams (503), and what was meant for another host (403; Options::address).
+// streams (503), and requests that were meant for another host (403; Options::address).
 //
 // Has Options::threads threads, which take one connection at a time and call the handler, and one
 // for each open stream. They block all signals, so it may be started before a SignalWatcher.
 class HttpServer {
  public:
   struct Options {
-    // That the port comes from, for messages: "--metrics_port".
+    // The flag that sets the port, for messages: "--metrics_port".
     std::string flag;
-    // To listen on; 0: any free one.
+    // The port to listen on; 0: any free one.
     int port = 0;
-    // That the address comes from, for messages: "--dashboard_address".
+    // The flag that sets the address, for messages: "--dashboard_address".
     std::string address_flag;
-    // To listen on, numeric; empty: all of the host's. On a loopback address requests whose Host
-    // header names another machine are refused (403).
+    // The numeric address to listen on; empty: all of the host's. On a loopback address requests
+    // whose Host header names another machine are refused (403).
     std::string address;
-    // Requests that are served at a time, streams not counted. Connections without one take none.
+    // The number of requests served at a time, without streams. Connections without a request take
+    // no thread.
     int threads = 1;
     // Open responses (EventSource) at a time; beyond: 503. Each has a thread.
     int max_streams = 0;
-    // Of a request; more: 413. 0: requests have no body, and only GET and HEAD are answered.
+    // The largest body of a request; beyond it: 413. 0: requests have no body, and only GET and
+    // HEAD are answered.
     int64_t max_body_bytes = 0;
-    // Of one client address, with a burst of twice as many, at least 20; more: 429. 0: no limit.
+    // The rate of one client address, with a burst of twice as many, at least 20; beyond it: 429.
+    // 0: no limit.
     double requests_per_second = 0;
-    // A client is cut off that has said nothing for so long, or has not sent its request's body, or
-    // not taken the answer by then; each may last longer as long as 64 KiB a second come through.
-    // The time of the handler and of packing the answer does not count.
+    // A client is cut off that sends nothing for this long, or that has not sent its request's body
+    // or taken the answer within it; a transfer may take longer while it moves 64 KiB a second. The
+    // time of the handler and of compressing the answer does not count.
     absl::Duration connection_timeout = absl::Seconds(1);
     // From a request's first bytes to its head's end, where connection_timeout is not shorter: a
     // client holds a thread meanwhile.
     absl::Duration head_timeout = absl::Seconds(1);
-    // A stream that has been silent for so long gets a comment; a client that does not take what a
-    // stream tells for so long is cut off.
+    // A stream that has been silent for this long gets a comment; a client that takes nothing of a
+    // stream for this long is cut off.
     absl::Duration ping_interval = absl::Seconds(10);
-    // For the rate of requests. Outlives the server.
+    // The clock for the rate of requests. Outlives the server.
     Clock* clock = Clock::Real();
   };
 
-  // Called by several threads at a time where Options::threads is not 1. What it throws is answered
-  // with 500 and logged.
+  // Called by several threads at a time unless Options::threads is 1. Exceptions are answered with
+  // 500 and logged.
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
   // INVALID_ARGUMENT: the port is in use, or not allowed; the address is none, or not the host's.

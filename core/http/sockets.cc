@@ -45,7 +45,7 @@ Address AddressOf(int fd) {
 }
 
 int PortOf(const Address& address) {
-  // At the same place in both families' addresses.
+  // The port is at the same place in both families' addresses.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address.bytes)->sin_port);
 }
 
@@ -59,7 +59,7 @@ bool IsLoopback(const Address& address) {
 }
 
 bool Bind(int fd, Address address, int port) {
-  // But not SO_REUSEPORT: two processes would share the port without a word.
+  // SO_REUSEPORT is not set: two processes would share the port unnoticed.
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (address.bytes.ss_family == AF_INET6) {
@@ -71,7 +71,7 @@ bool Bind(int fd, Address address, int port) {
          listen(fd, kWaitingConnections) == 0;
 }
 
-// -1: refused, and errno says why.
+// Returns a listening socket; -1: refused, and errno says why.
 int Listen(const Address& address, int port) {
   const int fd = socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0 || Bind(fd, address, port)) return fd;

@@ -1,4 +1,4 @@
-// The sockets of a server: the one that it listens on, and those of its clients.
+// The sockets of a server: its listening socket, and those of its clients.
 #ifndef KEELSON_CORE_HTTP_SOCKETS_H_
 #define KEELSON_CORE_HTTP_SOCKETS_H_
 
@@ -27,10 +27,11 @@ class ListeningSocket {
 
   int fd() const { return fd_; }
   int port() const { return port_; }
-  // Only this machine itself reaches it.
+  // Whether only this machine can reach it.
   bool loopback() const { return loopback_; }
 
-  // A client's socket, which is the caller's; -1: none waits, or errno says why. Does not wait.
+  // Returns a client's socket, which the caller owns; -1: no client waits, or errno says why. Does
+  // not wait.
   int Accept() const;
 
  private:
@@ -44,11 +45,11 @@ class ListeningSocket {
 // The sockets of clients that are served, so that all can be cut off. Thread-safe.
 class ClientSockets {
  public:
-  // False: all have been cut off, and so is this one; close it all the same.
+  // False: all have been cut off, including this one; the caller must still close it.
   bool Add(int fd);
   // Closes a socket that was added.
   void Close(int fd);
-  // Cuts off all of them, and those to come. Their owners notice, and close them.
+  // Cuts off all sockets, and those added later. Their owners notice, and close them.
   void CutOff();
   bool cut_off() const;
 

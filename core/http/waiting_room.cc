@@ -40,7 +40,8 @@ WaitingRoom::~WaitingRoom() {
 int WaitingRoom::Next() {
   while (true) {
     epoll_event event{};
-    if (epoll_wait(epoll_fd_, &event, 1, CloseSilent()) <= 0) continue;  // by a signal, or in vain
+    if (epoll_wait(epoll_fd_, &event, 1, CloseSilent()) <= 0)
+      continue;  // interrupted by a signal, or nothing is ready
     if (event.data.u64 == kInterrupt) return -1;
     if (event.data.u64 == kListening) {
       Admit();
@@ -72,7 +73,7 @@ void WaitingRoom::Admit() {
   }
   const bool no_room = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
   if (!no_room || CloseOldest()) return;
-  // The connection stays, and epoll_wait() would return at once.
+  // The connection is still waiting, so epoll_wait() would return at once.
   pollfd interrupt = {interrupt_fd_, POLLIN, 0};
   poll(&interrupt, 1, kPauseMilliseconds);
 }

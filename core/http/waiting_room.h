@@ -1,4 +1,4 @@
-// Where connections wait until their clients say something.
+// Holds connections until their clients send something.
 #ifndef KEELSON_CORE_HTTP_WAITING_ROOM_H_
 #define KEELSON_CORE_HTTP_WAITING_ROOM_H_
 
@@ -21,7 +21,7 @@ class WaitingRoom {
   static constexpr size_t kMaxWaiting = 128;
 
   WaitingRoom(std::unique_ptr<ListeningSocket> socket, absl::Duration patience);
-  // Closes those that wait.
+  // Closes the waiting connections.
   ~WaitingRoom();
   WaitingRoom(const WaitingRoom&) = delete;
   WaitingRoom& operator=(const WaitingRoom&) = delete;
@@ -32,7 +32,7 @@ class WaitingRoom {
   // socket, which is the caller's; -1: interrupted.
   int Next();
 
-  // Ends all calls of Next, those to come too.
+  // Ends all calls of Next, including later ones.
   void Interrupt();
 
  private:
@@ -43,13 +43,14 @@ class WaitingRoom {
 
   // Wakes Next with `id` when `fd` has something to read; clients once only.
   void Watch(int fd, uint64_t id, uint32_t events);
-  // Takes in one connection, if there is one.
+  // Accepts one connection, if there is one.
   void Admit();
-  // The socket of a client that has spoken; -1: it was closed meanwhile.
+  // Takes the socket of a client that has sent something; -1: it was closed meanwhile.
   int Take(uint64_t id);
-  // Closes those that have been silent too long. Milliseconds until the next one is due; -1: none.
+  // Closes connections that have been silent too long. Returns the milliseconds until the next one
+  // is due; -1: none.
   int CloseSilent();
-  // False: none waits.
+  // Closes the connection that has waited longest. False: none waits.
   bool CloseOldest();
   void CloseFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 

@@ -10,7 +10,7 @@
 
 namespace keelson {
 
-// What a page says: families with their types, samples as "name{label="value",…}".
+// The content of a page: families with their types, samples as "name{label="value",…}".
 struct Exposition {
   std::map<std::string, std::string> types;
   std::map<std::string, double> samples;

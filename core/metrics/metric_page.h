@@ -19,13 +19,13 @@ enum class MetricType { kCounter, kGauge, kHistogram };
 // Names ("role") with values ("worker"). Values are UTF-8, any characters.
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 
-// How many observations were how large.
+// A histogram: the number of observations per bucket, and their sum.
 struct HistogramCounts {
-  // Ascending: bucket i holds what is above bounds[i - 1] and at most bounds[i].
+  // Ascending: bucket i counts values above bounds[i - 1] and at most bounds[i].
   std::vector<double> bounds;
-  // One more than bounds, the last for what is above all of them. Not cumulative.
+  // One more than bounds; the last counts values above all of them. Not cumulative.
   std::vector<int64_t> counts;
-  // Of all observations.
+  // The sum of all observations.
   double sum = 0;
 };
 
@@ -43,9 +43,9 @@ class MetricFamily {
 
   MetricFamily(MetricType type, absl::string_view help) : type_(type), help_(help) {}
 
-  // Of a counter or a gauge. No two samples of a family have the same labels.
+  // Adds a sample of a counter or a gauge. No two samples of a family have the same labels.
   MetricFamily& Add(double value, MetricLabels labels = {});
-  // Of a histogram.
+  // Adds a sample of a histogram.
   MetricFamily& Add(HistogramCounts counts, MetricLabels labels = {});
 
   MetricType type() const { return type_; }

@@ -1,4 +1,4 @@
-// Where the parts of a process leave what they can tell, for whoever exports it.
+// The registry of a process's metrics: its parts register collectors, exporters collect.
 #ifndef KEELSON_CORE_METRICS_METRIC_REGISTRY_H_
 #define KEELSON_CORE_METRICS_METRIC_REGISTRY_H_
 
@@ -15,12 +15,13 @@ namespace keelson {
 // Thread-safe.
 class MetricRegistry {
  public:
-  // Adds the present values. Called by one thread at a time, of any thread, about once in some
-  // seconds; does not block for long, and does not use the registry.
+  // Adds the present values. Called on any thread, but one at a time, every few seconds; must not
+  // block for long or use the registry.
   using Collector = std::function<void(MetricPage*)>;
 
-  // Keeps a collector registered as long as it lives; goes before the registry. Its end waits for a
-  // collection that is under way, so what the collector uses may go after it.
+  // Keeps a collector registered during its lifetime, which ends before the registry's. The
+  // destructor waits for a collection under way, so the collector's objects may be destroyed after
+  // it.
   class ABSL_MUST_USE_RESULT Registration {
    public:
     Registration() = default;
@@ -42,7 +43,7 @@ class MetricRegistry {
 
   Registration Add(Collector collector);
 
-  // What all collectors tell now.
+  // The present values of all collectors.
   MetricPage Collect() const;
 
  private:

@@ -34,7 +34,7 @@ std::string ReadProcFile(const char* path) {
 // Empty: not readable.
 std::vector<double> ReadStatFields() {
   const std::string stat = ReadProcFile("/proc/self/stat");
-  // The name stands in brackets and may hold some itself.
+  // The name is in brackets and may contain brackets itself.
   const size_t name_end = stat.rfind(") ");
   if (name_end == std::string::npos) return {};
   std::vector<double> fields;
@@ -64,7 +64,7 @@ void CollectFileDescriptors(MetricPage* page) {
     int entries = 0;
     while (readdir(directory) != nullptr) ++entries;
     closedir(directory);
-    // Without ".", ".." and the descriptor that reads them.
+    // ".", ".." and the descriptor that reads the directory do not count.
     page->Gauge("process_open_fds", "Open file descriptors.").Add(entries - 3);
   }
   rlimit limit{};

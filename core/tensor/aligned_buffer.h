@@ -12,7 +12,7 @@
 
 namespace keelson {
 
-// Owns `size` floats, 64-byte aligned. Movable; copies only when asked (Clone).
+// Owns `size` floats, 64-byte aligned. Movable; copied only by Clone.
 class AlignedBuffer {
  public:
   static constexpr size_t kAlignment = 64;

@@ -1,4 +1,4 @@
-// What a variable is, and its initial values.
+// Describes a variable and computes its initial values.
 #ifndef KEELSON_CORE_TENSOR_VARIABLE_H_
 #define KEELSON_CORE_TENSOR_VARIABLE_H_
 
@@ -25,8 +25,8 @@ struct VariableSpec {
   std::string name;
   Shape shape;
   Initializer initializer;
-  // Set, in [0, 1): the variable is not trained. What workers push for it are samples, and a server
-  // updates it by value = average_decay * value + (1 - average_decay) * sample.
+  // Set, in [0, 1): the variable is not trained. Workers push samples for it, and a server updates
+  // it by value = average_decay * value + (1 - average_decay) * sample.
   std::optional<float> average_decay = std::nullopt;
 
   bool trained() const { return !average_decay.has_value(); }

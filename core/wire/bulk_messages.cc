@@ -32,8 +32,8 @@ constexpr int kDuplicateBlocks = 5;
 constexpr int kCredits = 6;
 }  // namespace response_field
 
-// Upper bounds of the encoded sizes: of all single fields together with the payload's tag and size,
-// of a range or a block, of a known version.
+// Upper bounds of encoded sizes: all single fields with the payload's tag and size; a range or a
+// block; a known version.
 constexpr size_t kFixedBytes = 160;
 constexpr size_t kRangeBytes = 2 + 5 * 6;
 constexpr size_t kBlockBytes = 2 + 2 * 6 + 11;

@@ -26,9 +26,9 @@ struct BlockRange {
   uint32_t partition = 0;
   uint32_t first_block = 0;
   uint32_t num_blocks = 0;
-  // Push: of the gradients in the payload. Pull: of the values wanted.
+  // Push: the format of the gradients in the payload. Pull: that of the requested values.
   WireFormat format = WireFormat::kFloat32;
-  // PushPull: of the values wanted.
+  // PushPull: the format of the requested values.
   WireFormat pull_format = WireFormat::kFloat32;
 
   friend bool operator==(const BlockRange&, const BlockRange&) = default;

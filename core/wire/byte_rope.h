@@ -1,5 +1,5 @@
-// Bytes in several pieces, each kept alive by whoever owns it. What the data path hands from the
-// socket to the optimizer and back, so that no layer in between copies.
+// Bytes in several pieces, each kept alive by its owner. The data path passes ropes from the socket
+// to the optimizer and back, so that no layer in between copies.
 #ifndef KEELSON_CORE_WIRE_BYTE_ROPE_H_
 #define KEELSON_CORE_WIRE_BYTE_ROPE_H_
 
@@ -14,9 +14,9 @@
 
 namespace keelson {
 
-// Keeps something alive: calls `release(user)` once, when it is destroyed. Movable. A rope that was
-// given to a transport is released on any of the transport's threads, so `release` only drops a
-// reference or counts.
+// Keeps an object alive: calls `release(user)` once, when the pin is destroyed. Movable. A rope
+// that was given to a transport is released on any of the transport's threads, so `release` only
+// drops a reference or counts.
 class Pin {
  public:
   using Release = void (*)(void* user);
@@ -42,7 +42,7 @@ class Pin {
 struct Fragment {
   const uint8_t* data = nullptr;
   size_t size = 0;
-  // Empty: the bytes live at least as long as the rope and whoever it was given to.
+  // Empty: the bytes outlive the rope and all of its receivers.
   Pin pin;
 };
 
@@ -82,7 +82,7 @@ class ByteCursor {
 
   size_t remaining() const { return left_; }
 
-  // The next bytes that lie together, at most `max`; empty at the end.
+  // The next contiguous bytes, at most `max`; empty at the end.
   absl::Span<const uint8_t> Next(size_t max);
 
   // False, and nothing consumed, when fewer than `size` bytes remain.

@@ -145,7 +145,7 @@ HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> ToBfloat16(D d, hn::Vec<D> v) {
                         hn::ShiftRight<16>(hn::IfThenElse(is_nan, nan, rounded)));
 }
 
-// Element i and those after it. `scale` is for kInt8, of whose group `from` is.
+// Loads element i and those after it. `scale` is that of the group, for kInt8.
 template <WireFormat kFormat, class D>
 HWY_INLINE hn::Vec<D> LoadElements(D d, const uint8_t* from, size_t i, float scale) {
   if constexpr (kFormat == WireFormat::kInt8) {

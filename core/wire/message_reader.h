@@ -15,7 +15,7 @@
 
 namespace keelson {
 
-// What a message stumbled over first; shared by its reader and those of the messages within.
+// The first error of a message; shared by its reader and those of the messages within.
 struct ReadError {
   const char* field = nullptr;    // the name given to the reading call; null: a tag, or unknown
   const char* within = nullptr;   // the message that has the field; null: the outermost
@@ -28,16 +28,16 @@ struct ReadError {
 };
 
 // Calls Next, then exactly one of the reading calls (or Skip) according to field(), and so on.
-// After an error Next is false and the reading calls do nothing. Reads from fragments wherever they
-// are cut; what lies together is read in place.
+// After an error Next is false and the reading calls do nothing. Fields may lie across fragments;
+// contiguous contents are read in place.
 class MessageReader {
  public:
-  // The whole rest of `source`, which moves ahead of what was read by the rest of a fragment:
-  // consumed() says how far the reader got. Both outlive the reader.
+  // Reads the whole rest of `source`, which moves ahead by whole fragments: consumed() says how far
+  // the reader got. Both outlive the reader.
   MessageReader(ByteCursor* source, ReadError* error)
       : source_(source), total_(source->remaining()), error_(error) {}
 
-  // To the next field; false at the end and after an error.
+  // Moves to the next field; false at the end and after an error.
   bool Next();
   uint32_t field() const { return field_; }
 
@@ -57,7 +57,7 @@ class MessageReader {
   MessageReader Message(const char* name);
   // Consumes a bytes field's tag and size; the bytes must be all that is left.
   size_t TakeRest(const char* name);
-  // Unknown fields. Groups, which proto3 does not have, are an error.
+  // Skips an unknown field. Groups, which proto3 does not have, are an error.
   void Skip();
 
   size_t consumed() const { return total_ - remaining(); }
@@ -82,7 +82,7 @@ class MessageReader {
   bool LongVarint(const char* name, uint64_t* value);
   bool Bytes(const char* name, void* to, size_t size);
   bool SkipBytes(const char* name, uint64_t size);
-  // A length-delimited field's contents in one piece, if need be in scratch_.
+  // A length-delimited field's contents in one piece, copied to scratch_ if necessary.
   absl::Span<const uint8_t> Contents(const char* name);
 
   const char* name_ = nullptr;    // null: the outermost message

@@ -44,7 +44,7 @@ void CollectMagnitudes(const float* x, size_t n, int32_t mask, int32_t bits, int
   });
 }
 
-// Likewise the positions, counted from `first`, of magnitudes above `limit`; returns their number.
+// Writes the positions, counted from `first`, of magnitudes above `limit`; returns their number.
 size_t CollectPositions(const float* x, size_t n, int32_t limit, int32_t first, int32_t* to) {
   size_t count = 0;
   ForEachVector(n, [&](auto d, size_t i) HWY_ATTR {
@@ -79,7 +79,8 @@ constexpr int kBucketShift = 20;
 constexpr int32_t kBucketMask = int32_t{0x7fffffff} >> kBucketShift << kBucketShift;
 constexpr size_t kNumBuckets = size_t{1} << (31 - kBucketShift);
 
-// What is kept: all magnitudes above `threshold`, and the first `ties` of those equal to it.
+// The elements to keep: all magnitudes above `threshold`, and the first `ties` of those equal to
+// it.
 struct Selection {
   int32_t threshold;
   size_t ties;

@@ -1,4 +1,4 @@
-// How the elements of a block are written in a payload, little-endian.
+// The formats in which the elements of a block are written in a payload, little-endian.
 //
 //   float32, float16, bfloat16   n elements
 //   int8                         groups of 1024 elements (the last one the rest): a float32 scale,

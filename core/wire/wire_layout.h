@@ -1,5 +1,5 @@
-// Where the blocks of an encoded array lie in its bytes: what whoever encodes a gradient, a device
-// or a client, has to know of its way to the servers.
+// The positions of the blocks in the bytes of an encoded array, which devices and clients need to
+// encode gradients for the servers.
 #ifndef KEELSON_CORE_WIRE_WIRE_LAYOUT_H_
 #define KEELSON_CORE_WIRE_WIRE_LAYOUT_H_
 
@@ -15,7 +15,7 @@ namespace keelson {
 struct WireBlock {
   int64_t first_element = 0;
   int64_t num_elements = 0;  // > 0
-  size_t offset = 0;         // of its first byte; a multiple of 4
+  size_t offset = 0;         // of the block's first byte; a multiple of 4
   int64_t top_k_count = 0;   // kTopK: elements that are sent, from 1 to num_elements
 
   friend bool operator==(const WireBlock&, const WireBlock&) = default;
@@ -35,17 +35,16 @@ struct WireLayout {
 // A layout of one block of every element. Not for kTopK.
 WireLayout WholeArrayLayout(WireFormat format, int64_t num_elements);
 
-// How one variable travels: its gradient in blocks, its values as one array of an elementwise
-// format.
+// The wire layout of one variable: its gradient in blocks, its values as one array of an
+// elementwise format.
 struct VariableWire {
   WireLayout gradient;
   WireFormat values = WireFormat::kFloat32;
 };
 
-// Bytes in which a model's values arrive and its gradients leave, as they travel: an array per
-// variable, and one set of them for each step under way at a time ([set][variable]). Of
-// VariableWire w, a gradient has w.gradient.bytes, values have EncodedBytes(w.values,
-// w.gradient.num_elements).
+// Memory for a model's values and gradients in wire format: an array per variable, and one set of
+// arrays for each step that may be under way ([set][variable]). Of VariableWire w, a gradient has
+// w.gradient.bytes, values have EncodedBytes(w.values, w.gradient.num_elements).
 struct WireMemory {
   std::vector<std::vector<absl::Span<uint8_t>>> values;
   std::vector<std::vector<absl::Span<uint8_t>>> gradients;
