@@ -86,12 +86,14 @@ absl::Status Worker::RunMembership(Model* model) {
 absl::Status Worker::RunJoined(ChiefSession* session, uint64_t incarnation, Model* model) {
   ASSIGN_OR_RETURN(const v1::GetModelResponse located, session->WaitForModel());
   ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(located.placement()));
-  ASSIGN_OR_RETURN(std::optional<ParameterMemory> memory, MemoryFor(placement, model));
+  // Not ASSIGN_OR_RETURN: GCC 14 would take the optional for uninitialised.
+  absl::StatusOr<std::optional<ParameterMemory>> memory = MemoryFor(placement, model);
+  RETURN_IF_ERROR(memory.status());
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterClient> client,
                    make_client_({std::move(placement),
                                  {located.ps_addresses().begin(), located.ps_addresses().end()},
                                  incarnation,
-                                 std::move(memory),
+                                 *std::move(memory),
                                  session->ended()}));
   LogInfo("training on ", devices_->name(), ", ", dataset_->num_records(), " records");
   return TrainUntilDone(session, client.get(), model);

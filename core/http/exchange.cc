@@ -131,8 +131,7 @@ class Library : private httplib::Server {
   }
 
   Exchange Serve() {
-    bool closed = false;
-    process_request(stream_, /*close_connection=*/true, closed, [this](httplib::Request& request) {
+    Process([this](httplib::Request& request) {
       request_ = &request;
       // Answers are complete: the library would otherwise cut them to ranges, whatever their
       // status.
@@ -144,6 +143,18 @@ class Library : private httplib::Server {
   }
 
  private:
+  // Newer versions of the library want to be told both ends' addresses, which nobody asks for here.
+  template <typename Setup>
+  void Process(const Setup& setup) {
+    constexpr bool kClose = true;
+    bool closed = false;
+    if constexpr (requires { process_request(stream_, kClose, closed, setup); }) {
+      process_request(stream_, kClose, closed, setup);
+    } else {
+      process_request(stream_, "", 0, "", 0, kClose, closed, setup);
+    }
+  }
+
   // The status that the request is to be refused with, or 200.
   int CheckHead(const httplib::Request& request, httplib::Response* to) {
     const bool post = request.method == "POST" && max_body_bytes_ > 0;

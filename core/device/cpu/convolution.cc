@@ -36,6 +36,29 @@ struct Descriptors {
   memory::dims strides, pad_start, pad_end;
 };
 
+// The two functions below are all that differs between versions of oneDNN: before 3.0, what
+// describes an operation is an object apart from the engine.
+dnnl::convolution_forward::primitive_desc DescribeForward(const dnnl::engine& engine,
+                                                          const Descriptors& d) {
+  constexpr auto kTraining = dnnl::prop_kind::forward_training;
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, kTraining, kDirect, d.x, d.any_filter, d.y, d.strides, d.pad_start, d.pad_end};
+#else
+  return {{kTraining, kDirect, d.x, d.any_filter, d.y, d.strides, d.pad_start, d.pad_end}, engine};
+#endif
+}
+
+template <typename Backward>
+typename Backward::primitive_desc DescribeBackward(
+    const dnnl::engine& engine, const Descriptors& d,
+    const dnnl::convolution_forward::primitive_desc& forward) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, kDirect, d.x, d.any_filter, d.y, d.strides, d.pad_start, d.pad_end, forward};
+#else
+  return {{kDirect, d.x, d.any_filter, d.y, d.strides, d.pad_start, d.pad_end}, engine, forward};
+#endif
+}
+
 // An operand of a primitive: the caller's array, and a copy where the primitive's layout differs.
 class Operand {
  public:
@@ -137,10 +160,7 @@ std::unique_ptr<Convolution::Prepared> Convolution::Build(const ConvGeometry& ge
                                                           Direction direction) const {
   const dnnl::engine& engine = engine_->engine;
   const Descriptors d(geometry);
-  const dnnl::convolution_forward::primitive_desc forward(
-      {dnnl::prop_kind::forward_training, kDirect, d.x, d.any_filter, d.y, d.strides, d.pad_start,
-       d.pad_end},
-      engine);
+  const auto forward = DescribeForward(engine, d);
   if (direction == Direction::kForward) {
     return std::make_unique<Prepared>(
         dnnl::convolution_forward(forward), Operand(DNNL_ARG_SRC, d.x, forward.src_desc(), engine),
@@ -148,16 +168,14 @@ std::unique_ptr<Convolution::Prepared> Convolution::Build(const ConvGeometry& ge
         Operand(DNNL_ARG_DST, d.y, forward.dst_desc(), engine));
   }
   if (direction == Direction::kBackwardData) {
-    const dnnl::convolution_backward_data::primitive_desc backward(
-        {kDirect, d.x, d.any_filter, d.y, d.strides, d.pad_start, d.pad_end}, engine, forward);
+    const auto backward = DescribeBackward<dnnl::convolution_backward_data>(engine, d, forward);
     return std::make_unique<Prepared>(
         dnnl::convolution_backward_data(backward),
         Operand(DNNL_ARG_DIFF_DST, d.y, backward.diff_dst_desc(), engine),
         Operand(DNNL_ARG_WEIGHTS, d.filter, backward.weights_desc(), engine),
         Operand(DNNL_ARG_DIFF_SRC, d.x, backward.diff_src_desc(), engine));
   }
-  const dnnl::convolution_backward_weights::primitive_desc backward(
-      {kDirect, d.x, d.any_filter, d.y, d.strides, d.pad_start, d.pad_end}, engine, forward);
+  const auto backward = DescribeBackward<dnnl::convolution_backward_weights>(engine, d, forward);
   return std::make_unique<Prepared>(
       dnnl::convolution_backward_weights(backward),
       Operand(DNNL_ARG_SRC, d.x, backward.src_desc(), engine),
