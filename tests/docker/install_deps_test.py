@@ -23,6 +23,13 @@ class InstallDepsTest(unittest.TestCase):
         self.tool("apt-get", 'echo "apt-get $*" >> "$LOG"')
         self.tool("sudo", 'exec "$@"')
         self.dpkg_query()
+        self.os_release = os.path.join(self.folder, "os-release")
+        self.system("ID=debian\nVERSION_ID=\"13\"")
+
+    def system(self, os_release: str) -> None:
+        """Which one it is."""
+        with open(self.os_release, "w", encoding="utf-8") as file:
+            file.write(os_release + "\n")
 
     def tool(self, name: str, script: str) -> None:
         path = os.path.join(self.folder, name)
@@ -38,7 +45,7 @@ class InstallDepsTest(unittest.TestCase):
     def install(self, *flags: str) -> subprocess.CompletedProcess:
         return subprocess.run(
             ["/bin/bash", os.path.join(support.REPOSITORY, "deploy", "install_deps.sh"), *flags],
-            env={"PATH": self.folder, "LOG": self.log, "TMPDIR": self.folder},
+            env={"PATH": self.folder, "LOG": self.log, "TMPDIR": self.folder, "OS_RELEASE": self.os_release},
             capture_output=True, text=True, timeout=support.DEADLINE_SECONDS, check=False)
 
     def calls(self):
@@ -91,6 +98,31 @@ class InstallDepsTest(unittest.TestCase):
         run = self.install()
         self.assertEqual(run.returncode, 1)
         self.assertEqual(run.stderr, "E: no network\ninstall_deps: apt-get update failed; missing: cmake\n")
+
+    def test_debian_12_and_13_have_the_packages(self):
+        self.dpkg_query(missing="cmake")
+        for version in ("12", "13"):
+            self.system(f'ID=debian\nVERSION_ID="{version}"')
+            self.assertEqual(self.install().returncode, 0, version)
+
+    def test_another_system_gets_one_line_that_says_what_is_needed(self):
+        self.dpkg_query(missing="cmake")
+        for os_release, found in (('ID=debian\nVERSION_ID="11"', "debian 11"), ("ID=debian", "debian without a version"),
+                                  ('ID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"', "ubuntu 24.04"), ("", "unknown")):
+            self.system(os_release)
+            run = self.install()
+            self.assertEqual((run.returncode, run.stdout, run.stderr), (
+                1, "", f"install_deps: expected Debian 12 or 13, found {found}: "
+                "install by hand what Debian has as cmake\n"))
+        os.remove(os.path.join(self.folder, "dpkg-query"))
+        os.remove(self.os_release)
+        run = self.install()
+        self.assertRegex(run.stderr, r"\Ainstall_deps: .* found unknown: .* as g\+\+ cmake .*\n\Z")
+        self.assertEqual((run.returncode, self.calls()), (1, []))
+
+    def test_another_system_that_has_everything_is_served(self):
+        self.system('ID=ubuntu\nVERSION_ID="24.04"')
+        self.assertEqual(self.install("--dev").returncode, 0)
 
     def test_an_unknown_flag(self):
         run = self.install("--all")
