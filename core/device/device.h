@@ -1,5 +1,5 @@
 // The one interface between a model and the hardware that computes it: memory, coarse operations on
-// float32, and the way of values and gradients between the device and the wire.
+// float32, and the transfer of values and gradients between the device and the wire.
 #ifndef KEELSON_CORE_DEVICE_DEVICE_H_
 #define KEELSON_CORE_DEVICE_DEVICE_H_
 
@@ -57,8 +57,8 @@ class HostMemory {
   const absl::Span<uint8_t> bytes_;
 };
 
-// A point in a device's work, when it has been recorded; passed from the start. Belongs to one
-// device, which must outlive it.
+// A point in a device's work at which the event was recorded; one never recorded has passed.
+// Belongs to one device, which must outlive it.
 class DeviceEvent {
  public:
   virtual ~DeviceEvent() = default;
@@ -67,8 +67,8 @@ class DeviceEvent {
   DeviceEvent() = default;
 };
 
-// What a device keeps to encode one variable's gradients, or to decode its values: error feedback
-// (zeros at first) and room for the bytes. Belongs to one device, which must outlive it.
+// A device's state to encode one variable's gradients, or to decode its values: error feedback
+// (zeros at first) and memory for the bytes. Belongs to one device, which must outlive it.
 class GradientEncoder {
  public:
   virtual ~GradientEncoder() = default;
@@ -84,8 +84,8 @@ class ValueDecoder {
   ValueDecoder() = default;
 };
 
-// What is done to each element of a product before it is stored: first the bias [columns] is added,
-// then the activation is applied.
+// The operations on each element of a product before it is stored: first the bias [columns] is
+// added, then the activation is applied.
 struct Epilogue {
   const DeviceMemory* bias = nullptr;
   std::optional<ActivationKind> activation = std::nullopt;
@@ -95,7 +95,7 @@ struct Epilogue {
 // except CopyToHost, Await and Synchronize. Used by one thread at a time.
 //
 // Upload and Download run beside the operations: a Download waits for the operations before it, and
-// an operation that needs what an Upload brings waits for its event. Copies in one direction are
+// an operation that needs uploaded data waits for the Upload's event. Copies in one direction are
 // executed in the order of their calls.
 //
 // Memory may be larger than an operation needs: operations touch the leading elements that their
@@ -103,7 +103,7 @@ struct Epilogue {
 // too, unless the operation says that it may. Matrices are row-major, activations [batch, height,
 // width, channels], filters [kernel, kernel, in_channels, out_channels].
 //
-// The first operation that fails leaves its Status behind; the operations after it may do nothing,
+// The first operation that fails sets the device's Status; the operations after it may do nothing,
 // and CopyToHost, Await and Synchronize return that Status from then on. INTERNAL: the device's
 // library failed, or a memory is smaller than the extents say. RESOURCE_EXHAUSTED: out of memory.
 //
@@ -127,15 +127,16 @@ class Device {
   // `memory` as the host's code can use it, while no operation that uses it is under way; empty
   // where the host cannot (a GPU's memory).
   virtual absl::Span<float> HostSpan(DeviceMemory* memory) = 0;
-  // Into the leading elements of `to`. `from` may be reused when the call returns. Nothing is
+  // Copies to the leading elements of `to`. `from` may be reused when the call returns. Nothing is
   // copied when it is `to`'s own HostSpan.
   virtual void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) = 0;
-  // The leading elements of `from`; waits for them. Nothing is copied into `from`'s own HostSpan.
+  // Copies the leading elements of `from`; waits for them. Nothing is copied into `from`'s own
+  // HostSpan.
   virtual absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) = 0;
   virtual void Fill(float value, int64_t n, DeviceMemory* x) = 0;
   // Waits for every operation and copy so far.
   virtual absl::Status Synchronize() = 0;
-  // The Status that an operation has left behind so far. Does not wait.
+  // The Status of the first operation that has failed so far. Does not wait.
   virtual absl::Status status() const = 0;
 
   // Events.
@@ -149,7 +150,7 @@ class Device {
   virtual bool Passed(const DeviceEvent& event) = 0;
   // Waits until it has passed.
   virtual absl::Status Await(const DeviceEvent& event) = 0;
-  // From one event that has passed to another.
+  // The time from one event to another, both of which have passed.
   virtual double MillisecondsBetween(const DeviceEvent& from, const DeviceEvent& to) = 0;
 
   // Between the device and the wire.
@@ -161,22 +162,22 @@ class Device {
                                                                         int64_t elements) = 0;
   // Encodes the gradient, bit by bit as core/wire/value_codec.h does, into `to`, which is (a part
   // of) a HostMemory, from a multiple of 4 bytes on, of as many bytes as the layout. `done` passes
-  // when the bytes are there and `gradient` may be written again. With a `gate` whose first element
-  // is not finite by then, `to` becomes undefined and error feedback stays as it is. `to` keeps
-  // still until `done`.
+  // when the bytes are written and `gradient` may be modified again. With a `gate` whose first
+  // element is not finite by then, `to` becomes undefined and error feedback does not change. `to`
+  // must not be modified until `done`.
   virtual void Download(const DeviceMemory& gradient, const DeviceMemory* gate,
                         GradientEncoder* encoder, absl::Span<uint8_t> to, DeviceEvent* done) = 0;
   // Decodes `from`, (a part of) a HostMemory. Begins when `after`, as it was recorded last, has
   // passed; null: when the operations so far are done. Operations that need `to` wait for `done`.
-  // `from` keeps still until `done`.
+  // `from` must not be modified until `done`.
   virtual void Upload(absl::Span<const uint8_t> from, const DeviceEvent* after,
                       ValueDecoder* decoder, DeviceMemory* to, DeviceEvent* done) = 0;
 
   // Repetition.
 
-  // Calls `operations`, or repeats what it did when it was called last with this `key`. What it
-  // does depends on `key` alone, but for the contents of memories and the seed. It makes only calls
-  // that compute on this device alone, Fill, Record, WaitFor and Download. Whenever memory of this
+  // Calls `operations`, or repeats the calls that it made the last time with this `key`. Its calls
+  // must depend on nothing but `key`, the contents of memories and the seed; they may only be
+  // computations on this device alone, Fill, Record, WaitFor and Download. Whenever memory of this
   // device is freed, all keys are forgotten.
   virtual void Repeat(uint64_t key, absl::FunctionRef<void()> operations) = 0;
 
@@ -232,10 +233,10 @@ class Device {
 
   // y may be x.
   virtual void Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) = 0;
-  // From the output `y` of Activate. ReLU's derivative at 0 is 0. dx may be dy.
+  // Computes dx from the output `y` of Activate. ReLU's derivative at 0 is 0. dx may be dy.
   virtual void ActivateBackward(ActivationKind kind, int64_t n, const DeviceMemory& y,
                                 const DeviceMemory& dy, DeviceMemory* dx) = 0;
-  // The seed of the calls of Dropout after this one, also of those that are repeated.
+  // Sets the seed of later calls of Dropout, including repeated ones.
   virtual void SetSeed(uint64_t seed) = 0;
   // y[i] = x[i] / (1 - rate) where element i is kept, else 0. It is kept when
   // UniformFloat(Philox(seed, stream, i / 4)[i % 4]) >= rate (core/base/random.h), so the backward
@@ -251,7 +252,7 @@ class Device {
   virtual void BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,
                          const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
                          DeviceMemory* variance, DeviceMemory* y) = 0;
-  // From mean and variance as BatchNorm gave them. dgamma and dbeta are skipped where they are
+  // Uses mean and variance as BatchNorm computed them. dgamma and dbeta are skipped where they are
   // null, and so is dx.
   virtual void BatchNormBackward(const BatchNormGeometry& geometry, const DeviceMemory& x,
                                  const DeviceMemory* gamma, const DeviceMemory& mean,

@@ -21,11 +21,12 @@ class DeviceGroup {
   int size() const { return static_cast<int>(devices_.size()); }
   // `replica` from 0 to size() - 1.
   Device* device(int replica) const { return devices_[static_cast<size_t>(replica)].get(); }
-  // Of all devices, joined by ", ".
+  // The names of all devices, joined by ", ".
   std::string name() const;
 
   // The `n` leading elements of memories[0] become the sums over the replicas, each of which gives
-  // one memory; those of the others become undefined. An operation on every device, in its order.
+  // one memory; those of the others become undefined. This is an operation on every device, in its
+  // order of calls.
   virtual void ReduceToFirst(int64_t n, absl::Span<DeviceMemory* const> memories) = 0;
 
  protected:

@@ -63,7 +63,7 @@ absl::Status Model::CreateReplicas(absl::Span<Device* const> devices) {
 }
 
 Model::~Model() {
-  // A copy that is under way uses host memory.
+  // Copies under way use host memory, so they must end first.
   for (const std::unique_ptr<Replica>& replica : replicas_) {
     replica->device()->Synchronize().IgnoreError();
   }

@@ -28,20 +28,20 @@
 namespace keelson {
 
 struct StepOptions {
-  // What dropout drops depends on this and on the number of devices.
+  // Dropout's random choices depend on this seed and on the number of devices.
   uint64_t dropout_seed = 0;
   // > 0: the gradients of the trained variables are scaled to at most this joint norm
-  // (Device::ClipByGlobalNorm). None leaves before all are known.
+  // (Device::ClipByGlobalNorm). None is delivered before all are known.
   float clip_global_norm = 0;
-  // False: the gradients stay where they are until DeliverGradients.
+  // False: the gradients are not delivered before DeliverGradients.
   bool deliver = true;
 };
 
-// Where gradients go to: wire memory when there is some, else `arrays`.
+// The destination of gradients: wire memory when there is some, else `arrays`.
 struct GradientTarget {
-  // By variable, its elements.
+  // The elements of each variable.
   absl::Span<const absl::Span<float>> arrays = {};
-  // Of WireMemory::gradients.
+  // The set of WireMemory::gradients.
   int wire_set = 0;
 };
 
@@ -51,16 +51,16 @@ struct StepResult {
   bool has_gradients = false;
 };
 
-// Holds the variables' values on its devices; where they come from is the caller's business: they
-// are zeros until they are set. Not thread-safe.
+// Holds the variables' values on its devices; they are zeros until the caller sets them. Not
+// thread-safe.
 //
 // Any call may return the device's error, with the name of the layer or variable, and then every
 // later call does. A batch that does not fit the model is INVALID_ARGUMENT. A batch for which there
 // is no memory is RESOURCE_EXHAUSTED; smaller ones may be tried.
 //
 // Several devices compute nearly equal parts of each batch; the result is that of one device up to
-// rounding, but that each draws its own dropout, and normalizes by its own part's statistics, whose
-// means by rows are delivered.
+// rounding, except that each device draws its own dropout and normalizes by the statistics of its
+// own part; the delivered statistics are the means over the parts, weighted by rows.
 class Model {
  public:
   // Called with a variable's position when its gradient is in the target.
@@ -77,8 +77,8 @@ class Model {
   const ModelSpec& spec() const { return spec_; }
   const std::vector<VariableSpec>& variables() const { return spec_.variables; }
 
-  // The host cannot use the values' memory, or there are several replicas: values and gradients
-  // best go by wire memory.
+  // The host cannot use the values' memory, or there are several replicas: wire memory is best for
+  // values and gradients.
   bool uses_wire_memory() const { return HostValues().empty(); }
 
   // The variables' values and gradients in the model's own memory, an array per variable; empty
@@ -90,15 +90,15 @@ class Model {
   // Copies all elements of a variable to the devices; those of HostValues are there already.
   absl::Status SetVariable(int variable, absl::Span<const float> values);
 
-  // From here on values may come as bytes (LoadWire), and gradients leave as bytes, encoded on the
-  // device with error feedback, which is zeros at first. `wire` has one entry per variable. The
-  // memory is the device's for copies and lives as long as the model, or until the next call, which
-  // replaces it. INVALID_ARGUMENT: entries or elements that are not the model's, or `sets` < 1.
-  // After an error there is no wire memory.
+  // From now on values may be loaded as bytes (LoadWire), and gradients are delivered as bytes,
+  // encoded on the device with error feedback, which is zeros at first. `wire` has one entry per
+  // variable. The memory is the device's for copies and lives as long as the model, or until the
+  // next call, which replaces it. INVALID_ARGUMENT: entries or elements that are not the model's,
+  // or `sets` < 1. After an error there is no wire memory.
   absl::StatusOr<WireMemory> PrepareWire(absl::Span<const VariableWire> wire, int sets);
   // Begins to copy the variable from values[set][variable] of the wire memory; the next pass waits
-  // for it on the device. What changes there before that pass has returned is to be loaded again.
-  // INVALID_ARGUMENT: there is no such array.
+  // for it on the device. If the array changes before that pass has returned, it must be loaded
+  // again. INVALID_ARGUMENT: there is no such array.
   absl::Status LoadWire(int variable, int set);
 
   // Forward and backward pass: the gradient of the mean loss, by variable, into `target`.
@@ -110,8 +110,8 @@ class Model {
   absl::StatusOr<StepResult> ComputeGradients(const Batch& batch, const StepOptions& options,
                                               const GradientTarget& target,
                                               const GradientCallback& on_gradient_ready);
-  // The gradients of the last step, which was computed with `deliver` = false: once, and before the
-  // next step or evaluation. FAILED_PRECONDITION: there are none.
+  // Delivers the gradients of the last step, which was computed with `deliver` = false. Call once,
+  // and before the next step or evaluation. FAILED_PRECONDITION: there are none.
   absl::Status DeliverGradients(const GradientTarget& target,
                                 const GradientCallback& on_gradient_ready);
 
@@ -119,31 +119,31 @@ class Model {
   // themselves, as Predict's.
   absl::StatusOr<EvaluationSums> Evaluate(const Batch& batch, absl::Span<const MetricSpec> metrics,
                                           std::vector<float>* scores = nullptr);
-  // Likewise without a loss: `scores` becomes the scores of the features, [rows, output_size]
-  // row-major. The batch's labels are not looked at.
+  // Evaluates without a loss: `scores` becomes the scores of the features, [rows, output_size]
+  // row-major. The batch's labels are ignored.
   absl::Status Predict(const Batch& batch, std::vector<float>* scores);
 
-  // From the next step on ReadTrace tells the times of the last one. The clock must outlive the
+  // From the next step on ReadTrace returns the times of the last step. The clock must outlive the
   // model.
   absl::Status StartTrace(const Clock* clock);
   // FAILED_PRECONDITION: no step with gradients has been traced.
   absl::StatusOr<StepTimes> ReadTrace() const;
 
  private:
-  // StepShape::wire_set of a step whose gradients do not leave by wire memory.
+  // StepShape::wire_set of a step whose gradients are not delivered to wire memory.
   static constexpr int kNotSent = -1;
 
-  // What a step's operations depend on, and are repeated by.
+  // The properties on which a step's operations depend, and by which they are repeated.
   struct StepShape {
     int64_t rows = 0;
     int wire_set = kNotSent;
     float clip_global_norm = 0;
-    // Of PrepareWire and StartTrace, which change what is recorded and where to.
+    // Counts calls of PrepareWire and StartTrace, which change the operations.
     uint64_t generation = 0;
 
     auto operator<=>(const StepShape&) const = default;
   };
-  // Tells of variables whose gradients are complete.
+  // Called with variables whose gradients are complete.
   using HandOverFunction = absl::FunctionRef<absl::Status(absl::Span<const int>)>;
 
   Model(ModelSpec spec, DeviceGroup* group) : spec_(std::move(spec)), group_(group) {}
@@ -157,34 +157,35 @@ class Model {
   absl::Status CheckWireSet(int set) const;
   absl::Status CheckTarget(const GradientTarget& target) const;
 
-  // A step. Both return the sum of the losses; with one that is not finite nothing is handed over.
-  // On a device whose calls return when they are done: the gradients of a layer are handed over
-  // before the next layer is computed.
+  // Computes a step on a device whose calls return when they are done: the gradients of a layer are
+  // handed over before the next layer is computed. This and the next method return the sum of the
+  // losses; if it is not finite, nothing is handed over.
   absl::StatusOr<double> ComputeInTurn(const StepShape& shape, HandOverFunction hand_over);
-  // On another: the whole step is enqueued before anything is waited for.
+  // Computes a step on an asynchronous device: the whole step is enqueued before anything is waited
+  // for.
   absl::StatusOr<double> ComputeAhead(const StepShape& shape, HandOverFunction hand_over);
   // Cuts a batch into passes_.
   void Divide(int64_t rows);
   absl::Status Reserve();
   void LoadBatch(const Batch& batch, uint64_t dropout_seed);
-  // To the sum of the losses, on its way to the host.
+  // Enqueues the forward pass up to the copy of the sum of the losses to the host.
   void Forward();
   // Calls `on_sent` with the variables of each layer whose gradients are complete, or with all of
   // them at the end when they are clipped.
   void Backward(const StepShape& shape, absl::FunctionRef<void(absl::Span<const int>)> on_sent);
-  // Makes the first replica's gradients those of all.
+  // Reduces all replicas' gradients to the first replica's.
   void Reduce(absl::Span<const int> variables);
   void Clip(float max_norm);
   // Begins to copy gradients to wire memory.
   void Send(absl::Span<const int> variables, int wire_set);
-  // Waits for what Send began, or copies to the arrays, and tells the caller.
+  // Waits for the copies that Send began, or copies to the arrays, and calls the callback.
   absl::Status HandOver(absl::Span<const int> variables, const GradientTarget& target,
                         const GradientCallback& on_gradient_ready);
-  // Of the last Forward or evaluation.
+  // Waits for the sum of the losses of the last Forward or evaluation.
   absl::StatusOr<double> AwaitLossSum();
   // The first error; OK: none.
   absl::Status Failure() const;
-  // That one, which may have a name, instead of `status`, the device's.
+  // Returns Failure(), which may name a layer or variable, in place of the device's `status`.
   absl::Status Explain(absl::Status status) const;
   Replica& first() const { return *replicas_.front(); }
   // Enqueues a forward pass without dropout on the first device. Empty labels: it has no loss.

@@ -1,4 +1,4 @@
-// What the tests of models on several kinds of devices share; for programs with the emulated GPU.
+// Shared code of tests of models on several kinds of devices; for programs with the emulated GPU.
 #ifndef KEELSON_CORE_MODEL_MODEL_DEVICES_TESTING_H_
 #define KEELSON_CORE_MODEL_MODEL_DEVICES_TESTING_H_
 
@@ -16,8 +16,8 @@
 
 namespace keelson {
 
-// The parameter is MakeTestDevice's `name`. Each test, and what follows SetOrder, has new emulated
-// GPUs; nothing may be left on them at the end, and nothing have been done that no program may do.
+// The parameter is MakeTestDevice's `name`. Each test, and its part after SetOrder, has new
+// emulated GPUs; at the end they must hold nothing, and must have seen no illegal call.
 class ModelOnDevicesTest : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override { SetOrder(1); }
@@ -26,12 +26,12 @@ class ModelOnDevicesTest : public testing::TestWithParam<const char*> {
     EXPECT_THAT(cuda_emulation::Complaints(), testing::IsEmpty());
   }
 
-  // Enough to find what is not waited for; the emulated GPU takes its time.
+  // Enough seeds to find missing waits; more would be slow on the emulated GPU.
   static std::vector<uint64_t> Orders() {
     if (std::string(GetParam()) == "cuda") return {1, 2, 3};
     return {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
   }
-  // Of the work that does not wait for each other. No device may exist.
+  // Sets the order of independent work. No device may exist.
   void SetOrder(uint64_t seed) {
     order_ = seed;
     cuda_emulation::Options options;

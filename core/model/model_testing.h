@@ -1,4 +1,4 @@
-// What the tests of models share: configurations from text, random variables and batches.
+// Shared code of tests of models: configurations from text, random variables and batches.
 #ifndef KEELSON_CORE_MODEL_MODEL_TESTING_H_
 #define KEELSON_CORE_MODEL_MODEL_TESTING_H_
 
@@ -59,7 +59,7 @@ inline std::unique_ptr<Device> MakeTestDevice(const std::string& name, uint64_t 
   return std::make_unique<DelayedDevice>(*std::move(device), order_seed);
 }
 
-// A model on one device, with the variables' values as the caller keeps them.
+// A model on one device, with the variables' values on the caller's side.
 struct TestModel {
   explicit TestModel(const std::string& text, uint64_t seed = 1, const std::string& on = "cpu")
       : TestModel(text, seed, MakeTestDevice(on)) {}

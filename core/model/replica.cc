@@ -66,7 +66,7 @@ absl::Status Replica::AddStage(std::unique_ptr<Layer> layer) {
     variables_[static_cast<size_t>(variable)].stage = stages_.size();
   }
   ASSIGN_OR_RETURN(stage.variables_unused, device_->NewEvent());
-  // After the zeros that the variables begin with.
+  // Recorded after the zeros with which the variables begin.
   device_->Record(stage.variables_unused.get());
   stage.layer = std::move(layer);
   stages_.push_back(std::move(stage));
@@ -167,7 +167,7 @@ void Replica::Backward(const Pass& pass, size_t stage) {
   const Stage& s = stages_[stage];
   DeviceMemory* const dx = stage == first_trained_ ? nullptr : OutputGradient(stage - 1);
   s.layer->Backward(device_, pass, InputOf(stage), *s.output, OutputGradient(stage), dx);
-  // Before the gradients leave: whoever has one may load the next value.
+  // Recorded before the gradients are delivered: a caller that has one may load the next value.
   if (!s.variables.empty()) device_->Record(s.variables_unused.get());
   NoteFailure("layer", s.layer->spec().name);
 }

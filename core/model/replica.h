@@ -17,8 +17,8 @@
 
 namespace keelson {
 
-// Enqueues operations and waits for none. What an operation leaves behind as the device's error is
-// found here, with the name of its layer. Not thread-safe.
+// Enqueues operations and waits for none. Errors that operations set on the device are returned
+// here, with the name of the layer. Not thread-safe.
 //
 // A pass: Reserve, LoadBatch, Forward, ComputeLoss, and in training Backward of each stage from the
 // last to first_trained(). A stage is a layer, or one with the activation that follows it.
@@ -37,7 +37,7 @@ class Replica {
   const DeviceEvent& unused(int variable) const {
     return *stages_[At(variable).stage].variables_unused;
   }
-  // Forward waits for it; whoever uploads the value lets it be recorded.
+  // Forward waits for this event, which the uploader of the value records.
   DeviceEvent* uploaded(int variable) const { return At(variable).uploaded.get(); }
   void SetValue(int variable, absl::Span<const float> values);
 
@@ -58,14 +58,15 @@ class Replica {
   // times the sum.
   void ComputeLoss(const Pass& pass, float weight);
   void Backward(const Pass& pass, size_t stage);
-  // Instead of a pass, for a replica that has no part in the batch: zeros.
+  // In place of a pass, for a replica without a part of the batch: sets loss and gradients to
+  // zeros.
   void ClearLossAndGradients();
 
   const DeviceMemory& scores() const { return *stages_.back().output; }
   DeviceMemory* loss_sum() const { return loss_sum_.get(); }  // [1]
 
-  // To be called after an operation of `kind` `name` ("layer", "conv2d_1"): what fails first gets
-  // its name.
+  // Call after an operation of `kind` `name` ("layer", "conv2d_1"): the first failure gets its
+  // name.
   void NoteFailure(absl::string_view kind, absl::string_view name);
   // The device's first error, with the name of what failed where that is known; OK: none is known.
   const absl::Status& failure() const { return failure_; }

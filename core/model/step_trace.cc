@@ -43,7 +43,7 @@ absl::StatusOr<StepTimes> StepTrace::Read(absl::Span<const DeviceEvent* const> u
   times.backward = {backward_begin, Milliseconds(*backward_end_)};
   times.uploads.resize(download_ready_.size());
   times.downloads.resize(download_ready_.size());
-  // Copies in one direction follow each other.
+  // Copies in one direction run one after the other.
   const StepTimes::Interval* previous = nullptr;
   const auto set = [&previous](StepTimes::Interval* interval, double begin, double end) {
     *interval = {previous == nullptr ? begin : std::max(begin, previous->end), end};

@@ -1,4 +1,4 @@
-// When the parts of a training step took place on a device, for benchmarks.
+// The times of a training step's parts on a device, for benchmarks.
 #ifndef KEELSON_CORE_MODEL_STEP_TRACE_H_
 #define KEELSON_CORE_MODEL_STEP_TRACE_H_
 
@@ -24,26 +24,27 @@ struct StepTimes {
   Interval batch;     // features and labels, to the device
   Interval forward;   // to the sum of the losses, with the waits for uploads
   Interval backward;  // to the last gradient, and clipping
-  // By variable: the copy of the values that LoadWire began last before this step, and of the
-  // gradient that left in it. Both ends are 0 where nothing was copied. The begin of an upload is
-  // taken from the host's clock: it is exact to some 10 microseconds.
+  // By variable: the last copy of values that LoadWire began before this step, and the copy of its
+  // gradient. Both ends are 0 where nothing was copied. The begin of an upload is taken from the
+  // host's clock: it is exact to some 10 microseconds.
   std::vector<Interval> uploads;
   std::vector<Interval> downloads;
 };
 
-// A model's own: it calls this at each point of its steps, Read after a step. Not thread-safe.
+// Used by a model, which calls it at each point of its steps, and Read after a step. Not
+// thread-safe.
 class StepTrace {
  public:
   // The device and the clock must outlive it. RESOURCE_EXHAUSTED: no memory for the events.
   static absl::StatusOr<std::unique_ptr<StepTrace>> Create(Device* device, size_t variables,
                                                            const Clock* clock);
 
-  // On the host, in this order, once a step; UploadBegins between two steps.
+  // Called on the host in this order, once a step; UploadBegins between two steps.
   void StepBegins();
   void LossArrives() { loss_arrived_ = clock_->Monotonic(); }
   void UploadBegins(int variable) { next_uploads_.push_back({variable, clock_->Monotonic()}); }
 
-  // In the order of the device's operations.
+  // Called in the order of the device's operations.
   void BatchBegins() { device_->Record(batch_begin_.get()); }
   void ForwardBegins() { device_->Record(forward_begin_.get()); }
   void BackwardBegins() { device_->Record(backward_begin_.get()); }
@@ -53,8 +54,8 @@ class StepTrace {
     device_->Record(download_ready_[static_cast<size_t>(variable)].get());
   }
 
-  // Of the last step, which had gradients. `uploaded` and `downloaded` pass when a variable's copy
-  // is done; none: nothing is copied. `order` is that of the downloads.
+  // Returns the times of the last step, which had gradients. `uploaded` and `downloaded` pass when
+  // a variable's copy is done; none: nothing is copied. `order` is that of the downloads.
   absl::StatusOr<StepTimes> Read(absl::Span<const DeviceEvent* const> uploaded,
                                  absl::Span<const DeviceEvent* const> downloaded,
                                  absl::Span<const int> order) const;
@@ -80,7 +81,7 @@ class StepTrace {
   std::unique_ptr<DeviceEvent> backward_end_;
   std::vector<std::unique_ptr<DeviceEvent>> download_ready_;
   absl::Duration loss_arrived_;
-  // Of the last step, and of the next, in the order of the calls.
+  // Uploads for the last step and for the next one, in the order of the calls.
   std::vector<Upload> uploads_;
   std::vector<Upload> next_uploads_;
 };

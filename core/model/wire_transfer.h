@@ -1,4 +1,4 @@
-// The way of a model's values and gradients between its devices and wire memory.
+// Moves a model's values and gradients between its devices and wire memory.
 #ifndef KEELSON_CORE_MODEL_WIRE_TRANSFER_H_
 #define KEELSON_CORE_MODEL_WIRE_TRANSFER_H_
 
@@ -16,7 +16,7 @@
 namespace keelson {
 
 // Owns the memory. Values go to all replicas, gradients come from the first. The replicas must
-// outlive it, and their devices be at rest when it is destroyed. Not thread-safe.
+// outlive it, and their devices must be idle when it is destroyed. Not thread-safe.
 class WireTransfer {
  public:
   // See Model::PrepareWire.
@@ -27,7 +27,7 @@ class WireTransfer {
   const WireMemory& memory() const { return memory_; }
   int sets() const { return static_cast<int>(memory_.values.size()); }
 
-  // Begins when the replica's operations so far do not use the value any more.
+  // Uploads a value once the replica's operations so far no longer use it.
   void Upload(int variable, int set);
   // `gate`: see Device::Download.
   void Download(int variable, int set, const DeviceMemory& gate);
@@ -58,10 +58,10 @@ class WireTransfer {
   WireMemory memory_;
 };
 
-// Brings a replica's sum of losses to the host, beside the operations.
+// Copies a replica's sum of losses to the host, beside the operations.
 class LossTransfer {
  public:
-  // The device must outlive it, and be at rest when it is destroyed. RESOURCE_EXHAUSTED.
+  // The device must outlive it, and must be idle when it is destroyed. RESOURCE_EXHAUSTED.
   static absl::StatusOr<std::unique_ptr<LossTransfer>> Create(Device* device);
 
   void Download(const DeviceMemory& loss_sum);

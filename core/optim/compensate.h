@@ -17,12 +17,12 @@ struct MeanSquareArrays {
   float* out = nullptr;  // may be `in`
 };
 
-// Takes the gradient into the mean of its squares.
+// Updates the mean of the gradient's squares.
 void UpdateMeanSquare(const DelayCompensationRule& rule, const EncodedGradient& gradient, size_t n,
                       const MeanSquareArrays& mean_square);
 
-// Likewise, and writes the gradient as it would be at `values`, when it was computed from
-// `worker_values`, to `compensated`.
+// Also updates it, and writes to `compensated` the gradient as it would be at `values`, given one
+// that was computed from `worker_values`.
 void Compensate(const DelayCompensationRule& rule, const EncodedGradient& gradient,
                 const MeanSquareArrays& mean_square, const float* values,
                 const float* worker_values, absl::Span<float> compensated);

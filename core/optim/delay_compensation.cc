@@ -11,7 +11,8 @@
 namespace keelson {
 namespace {
 
-// Corrected at a time: they stay in the processor's first cache until the rule reads them.
+// The number of elements corrected at a time: they stay in the first-level cache until the rule
+// reads them.
 constexpr size_t kChunkElements = 2048;
 constexpr size_t kMaxRuleSlots = 2;
 

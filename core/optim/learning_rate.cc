@@ -59,7 +59,7 @@ absl::StatusOr<int64_t> DefaultDecaySteps(int64_t warmup_steps, int64_t max_step
     return absl::InvalidArgumentError(
         "learning_rate.cosine.decay_steps: expected > 0 as max_steps is unknown, found 0");
   }
-  // A job that ends within its warm-up never comes to the cosine.
+  // A job that ends within its warm-up never reaches the cosine.
   return std::max<int64_t>(1, max_steps - warmup_steps);
 }
 

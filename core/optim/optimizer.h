@@ -1,9 +1,9 @@
 // Optimizers as pure arithmetic on spans of float32: given values, slots and a gradient, the values
-// and slots after one update. Who owns the memory, its blocks and its locks is the caller's affair.
-// A rule works on each element alone, so an update of a block is the same bits as that part of
-// an update of the whole, on any number of shards. It is SIMD code chosen at run time for the
-// processor, and decodes the gradient on the way; the bits depend on neither: decoding first and
-// updating with float32 gives the same, and so does every processor.
+// and slots after one update. The caller owns the memory, its blocks and its locks. A rule works on
+// each element alone, so an update of a block is the same bits as that part of an update of the
+// whole, on any number of shards. It is SIMD code chosen at run time for the processor, and decodes
+// the gradient on the way; the bits depend on neither: decoding first and updating with float32
+// gives the same, and so does every processor.
 //
 // Sources of the rules (the formulas stand in train_config.proto):
 //   momentum  Polyak (1964); the Nesterov form of Sutskever et al., ICML 2013
@@ -34,7 +34,7 @@ struct SlotSpec {
   float initial_value = 0;
 };
 
-// The gradient as it came over the wire: as many elements as the update has, at any address.
+// The gradient in wire format: as many elements as the update has, at any address.
 struct EncodedGradient {
   EncodedGradient() = default;
   EncodedGradient(WireFormat wire_format, const uint8_t* bytes, float int8_scale = 1)
@@ -58,15 +58,15 @@ struct UpdateArgs {
   absl::Span<float* const> slots_out;
   float learning_rate = 0;
   int64_t update = 0;  // updates that these elements have had before, from 0
-  // The values from which the gradient was computed; empty: not known, or as good as values_in.
+  // The values from which the gradient was computed; empty: unknown, or the same as values_in.
   absl::Span<const float> worker_values = {};
 };
 
-// Immutable; all methods are thread-safe and wait for nobody. A value or gradient that is not
-// finite spreads to its own element only; it is not detected here.
+// Immutable; all methods are thread-safe and never block. A value or gradient that is not finite
+// spreads to its own element only; it is not detected here.
 class Optimizer {
  public:
-  // Two of a rule, and the mean square of delay compensation.
+  // Two slots of a rule, and the mean square of delay compensation.
   static constexpr size_t kMaxSlots = 3;
 
   virtual ~Optimizer() = default;
@@ -96,13 +96,14 @@ class Optimizer {
 // with the field: "optimizer.momentum.momentum: expected [0, 1), found 1.5".
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(const v1::OptimizerConfig& config);
 
-// With what a server does to stale gradients in the optimizer: delay compensation. INVALID_ARGUMENT
-// likewise: "consistency.stale_gradients.delay_compensation.lambda: expected >= 0, found -1".
+// Creates an optimizer with the configured handling of stale gradients (delay compensation).
+// INVALID_ARGUMENT, for example: "consistency.stale_gradients.delay_compensation.lambda: expected
+// >= 0, found -1".
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(
     const v1::OptimizerConfig& config, const v1::StaleGradientConfig& stale_gradients);
 
-// For a variable that is not trained (VariableSpec::average_decay): value = decay * value +
-// (1 - decay) * gradient, the "gradient" being a sample. No slots; the learning rate makes no
+// The update of a variable that is not trained (VariableSpec::average_decay): value = decay * value
+// + (1 - decay) * gradient, the "gradient" being a sample. No slots; the learning rate makes no
 // difference. `decay` in [0, 1).
 std::unique_ptr<Optimizer> CreateMovingAverage(float decay);
 

@@ -1,6 +1,6 @@
 // The update rules, one small struct each: their settings, slots and the arithmetic that is the
-// same for every element. Internal to core/optim; what a rule does to an element stands in
-// rules-inl.h.
+// same for every element. Internal to core/optim; rules-inl.h has the arithmetic of single
+// elements.
 //
 // At(learning_rate, update) computes in double precision and returns a Step: the factors of one
 // update.
@@ -101,7 +101,7 @@ struct AdamRule {
   }
 };
 
-// The "gradient" is a sample of what the values average.
+// The "gradient" is a sample whose moving average the values are.
 struct MovingAverageRule {
   float decay;
 

@@ -1,4 +1,4 @@
-// The loop that takes a rule over a block, as SIMD code chosen at run time for the processor and
+// The loop that applies a rule to a block, as SIMD code chosen at run time for the processor and
 // fused with the decoding of the gradient. Internal to optimizer.cc.
 #ifndef KEELSON_CORE_OPTIM_UPDATE_H_
 #define KEELSON_CORE_OPTIM_UPDATE_H_

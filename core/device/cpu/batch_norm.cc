@@ -85,7 +85,8 @@ float ScaleOf(const float* gamma, size_t channel, double inverse_deviation) {
 
 void BatchNormForward(const BatchNormGeometry& g, const float* x, const float* gamma,
                       const float* beta, float* mean, float* variance, float* y) {
-  // Of the differences from the first row, so that a large mean does not hide the variance.
+  // The sums are of differences from the first row, so that a large mean does not hide the
+  // variance.
   const Sums sums = SumOverRows(g, [&](int64_t row, double* sum, double* squares) {
     const float* in = x + row * g.channels;
 #pragma omp simd
@@ -110,7 +111,7 @@ void BatchNormForward(const BatchNormGeometry& g, const float* x, const float* g
 void BatchNormGradients(const BatchNormGeometry& g, const float* x, const float* gamma,
                         const float* mean, const float* variance, const float* dy, float* dgamma,
                         float* dbeta, float* dx) {
-  // Of dy, and of dy * (x - mean).
+  // The sums of dy, and of dy * (x - mean).
   const Sums sums = SumOverRows(g, [&](int64_t row, double* sum, double* products) {
     const float* in = x + row * g.channels;
     const float* gradient = dy + row * g.channels;

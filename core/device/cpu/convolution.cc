@@ -31,7 +31,7 @@ struct Descriptors {
   }
 
   memory::desc x, y, filter;
-  // Activations stay as they are; the filter is small and takes the layout that is fastest.
+  // Activations keep their layout; the filter is small and takes the fastest one.
   memory::desc any_filter;
   memory::dims strides, pad_start, pad_end;
 };

@@ -14,8 +14,8 @@ namespace keelson {
 // dnnl::error when oneDNN fails.
 class Convolution {
  public:
-  // Geometries that stay prepared; beyond, the one unused for longest goes. A job has a few per
-  // convolution: its batch size, the evaluation's, and the last batch of each.
+  // The number of geometries that stay prepared; beyond it the least recently used one is dropped.
+  // A job has a few per convolution: its batch size, the evaluation's, and the last batch of each.
   static constexpr size_t kMaxPrepared = 64;
 
   Convolution();

@@ -50,7 +50,7 @@ class CpuHostMemory : public HostMemory {
 };
 
 struct CpuEvent : DeviceEvent {
-  // When it was recorded last, by Clock::Monotonic.
+  // When the event was recorded last, by Clock::Monotonic.
   absl::Duration time;
 };
 
@@ -146,7 +146,7 @@ class CpuDevice : public Device {
   template <typename F>
   void Run(const char* operation, std::initializer_list<Extent> extents, F f);
   bool Fits(const char* operation, std::initializer_list<Extent> extents);
-  // Whether `found` bytes of the host are enough; if not, that is the device's status.
+  // Whether `found` bytes of the host are enough; if not, sets the device's status.
   bool FitsHost(const char* operation, size_t expected, size_t found);
   void Multiply(const MatMulArgs& args, const float* a, const float* b, float* c);
 

@@ -57,7 +57,7 @@ void ClearExample(const PoolGeometry& g, int64_t example, float* dx) {
   std::fill_n(dx + example * size, size, 0.0f);
 }
 
-// Not-a-number wins, so that it stays visible.
+// Not-a-number counts as the maximum, so that it stays visible.
 void MaxInto(int64_t n, const float* x, float* y) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] <= y[i] || y[i] != y[i] ? y[i] : x[i];
@@ -68,7 +68,7 @@ void AddScaled(int64_t n, float scale, const float* x, float* y) {
   for (int64_t i = 0; i < n; ++i) y[i] += scale * x[i];
 }
 
-// Where the output's gradient is still to be given away and x is the maximum, gives it to dx.
+// Passes the output's gradient to dx where x is the maximum and it has not been passed yet.
 void Route(int64_t n, const float* x, const float* y, float* rest, float* dx) {
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) {

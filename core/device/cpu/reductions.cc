@@ -7,12 +7,13 @@
 namespace keelson {
 namespace {
 
-// What one thread sums at a time. Waking threads for less costs more than they save.
+// The number of elements that one thread sums at a time. For fewer, waking threads costs more than
+// they save.
 constexpr int64_t kBlock = 1 << 16;
 
 template <typename F>
 double SumOfBlock(int64_t n, const float* x, F term) {
-  // The additions of several sums do not wait for each other.
+  // The number of sums that are added side by side, so that additions do not wait for each other.
   constexpr int64_t kSums = 16;
   double sums[kSums] = {};
   int64_t i = 0;

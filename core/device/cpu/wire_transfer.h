@@ -1,4 +1,4 @@
-// Between host arrays and the wire, by core/wire/value_codec.h.
+// Encodes and decodes host arrays with core/wire/value_codec.h.
 #ifndef KEELSON_CORE_DEVICE_CPU_WIRE_TRANSFER_H_
 #define KEELSON_CORE_DEVICE_CPU_WIRE_TRANSFER_H_
 

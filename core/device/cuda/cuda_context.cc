@@ -22,7 +22,8 @@ absl::Status NoDeviceError(absl::string_view reason) {
   return absl::FailedPreconditionError(absl::StrCat("device cuda: no CUDA device: ", reason));
 }
 
-// The runtime also keeps an error until it is read: it must not come back as a later launch's.
+// The runtime keeps an error until it is read; reading it here keeps it from being taken for a
+// later launch's.
 void ForgetLastError() { static_cast<void>(cudaGetLastError()); }
 
 absl::Status Usable(const char* call, cudaError_t error) {
@@ -102,7 +103,7 @@ absl::Status CudaContext::Describe() {
 }
 
 CudaContext::~CudaContext() {
-  // Nobody is left to hear of a failure here.
+  // A failure here cannot be reported to anyone.
   static_cast<void>(cudaSetDevice(ordinal_));
   for (cudaStream_t stream : {compute_, upload_, download_}) CloseStream(stream);
   if (order_ != nullptr) static_cast<void>(cudaEventDestroy(order_));

@@ -1,5 +1,5 @@
-// What the operations of a CUDA device share: the GPU, its streams, its cuBLASLt handle and the
-// first failure.
+// The state that the operations of a CUDA device share: the GPU, its streams, its cuBLASLt handle
+// and the first failure.
 #ifndef KEELSON_CORE_DEVICE_CUDA_CUDA_CONTEXT_H_
 #define KEELSON_CORE_DEVICE_CUDA_CUDA_CONTEXT_H_
 
@@ -51,14 +51,14 @@ class CudaContext {
   // Starts `operation` (a literal, for error texts): makes the GPU the calling thread's. False
   // after an earlier failure and when an operand is too small: then the caller does nothing more.
   bool Begin(const char* operation, std::initializer_list<CudaExtent> extents = {});
-  // The same for what Device::Repeat must not do: false within one.
+  // The same for operations that must not be repeated: also false within Device::Repeat.
   bool BeginUnrepeated(const char* operation, std::initializer_list<CudaExtent> extents = {});
-  // The same for what gives memory back, which it does after a failure too.
+  // The same for operations that free memory, which also run after a failure.
   void BeginRelease();
   // Whether the call named `call` succeeded; a failure becomes the status.
   bool Check(const char* call, cudaError_t result);
   bool Check(const char* call, cublasStatus_t result);
-  // Becomes the status unless there is a failure already.
+  // Sets the status unless there is a failure already.
   void Fail(absl::Status status);
   // INTERNAL, "device cuda:0: OPERATION: TEXT".
   absl::Status Error(absl::string_view text) const { return absl::InternalError(InContext(text)); }
@@ -67,7 +67,7 @@ class CudaContext {
   absl::Status AllocationError(size_t bytes, cudaError_t result) const;
   absl::Status HostAllocationError(size_t bytes, cudaError_t result) const;
 
-  // What is put on `later` after this call waits for what is on `earlier` so far.
+  // Work put on `later` after this call waits for the work on `earlier` so far.
   bool Order(cudaStream_t earlier, cudaStream_t later);
   // Operations after this call wait for those of `peer` so far.
   bool WaitForPeer(CudaContext* peer);
@@ -79,7 +79,7 @@ class CudaContext {
   void BeginRepeat(bool captured);
   void EndRepeat();
   int64_t capture() const { return capture_; }
-  // Counts what has been freed: a graph that was captured before may use it.
+  // Counts freed memory: a graph that was captured before may use it.
   void CountFree() { ++frees_; }
   int64_t frees() const { return frees_; }
 

@@ -14,9 +14,10 @@
 
 namespace keelson {
 
-// All on device addresses, within an operation begun on the context, which takes a failure. The
-// columns of as many images at a time as fit `column_bytes` in float32, and of one at least, lie in
-// scratch memory; those of a 1 x 1 convolution are the images themselves.
+// All pointers are device addresses; all calls are made within an operation begun on the context,
+// which keeps failures. The columns of as many images at a time as fit `column_bytes` in float32,
+// and of one at least, lie in scratch memory; those of a 1 x 1 convolution are the images
+// themselves.
 class CudaConvolution {
  public:
   static constexpr int64_t kColumnBytes = int64_t{128} << 20;
@@ -32,7 +33,7 @@ class CudaConvolution {
                       float* dfilter);
 
  private:
-  // Some images of a batch, and where they begin in it.
+  // Some images of a batch, and their position in it.
   struct ImageChunk {
     ConvGeometry geometry;
     int64_t x_offset;

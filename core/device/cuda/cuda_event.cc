@@ -36,9 +36,8 @@ bool CudaEvent::Delay(cudaStream_t stream) const {
   };
   if (context_->capture() == 0) return wait(event_, cudaEventWaitDefault);
   if (capture_ == context_->capture()) return wait(inner_, cudaEventWaitDefault);
-  // A graph is launched after all that the compute and download streams have got, so events of
-  // theirs have passed. A node that waits for an event which the same graph records might wait for
-  // itself.
+  // A graph is launched after all work of the compute and download streams, so their events have
+  // passed. A node that waits for an event which the same graph records might wait for itself.
   if (recorded_ && !recorded_by_upload_) return true;
   return wait(event_, cudaEventWaitExternal);
 }

@@ -20,10 +20,11 @@ class CudaEvent : public DeviceEvent {
   static absl::StatusOr<std::unique_ptr<CudaEvent>> Create(CudaContext* context);
   ~CudaEvent() override;
 
-  // Passes when what is on `stream` so far is done. Within a capture: at every launch of the graph,
-  // from the launch on.
+  // The event passes when the work on `stream` so far is done. Within a capture it is recorded at
+  // every launch of the graph.
   bool Record(cudaStream_t stream);
-  // What is put on `stream` after this call waits for it. Within a capture, of the compute stream.
+  // Work put on `stream` (within a capture, on the compute stream) after this call waits for the
+  // event.
   bool Delay(cudaStream_t stream) const;
 
   cudaEvent_t handle() const { return event_; }
@@ -34,8 +35,8 @@ class CudaEvent : public DeviceEvent {
 
   CudaContext* const context_;
   cudaEvent_t event_ = nullptr;
-  // Stands for event_ between the streams of the capture that records it: a graph does not wait for
-  // itself as for something outside.
+  // Used in place of event_ between the streams of the capture that records it, since a graph
+  // cannot wait for itself as for an external event.
   cudaEvent_t inner_ = nullptr;
   int64_t capture_ = 0;  // which recorded it last
   bool recorded_ = false;

@@ -1,3 +1,7 @@
+// A step is many small kernels, and launching each costs the host about as long as it runs. A graph
+// is one launch. Only the second run is captured: the first one may load kernels and grow scratch
+// memory, which a capture does not allow. A graph has addresses in it, so all graphs are dropped
+// when memory was freed.
 #include "core/device/cuda/cuda_graphs.h"
 
 namespace keelson {
@@ -27,7 +31,7 @@ void CudaGraphs::Repeat(uint64_t key, absl::FunctionRef<void()> operations) {
   if (found == graphs_.end()) return Run(key, operations);
   if (found->second == nullptr) found->second = Capture(operations);
   if (found->second == nullptr) return;
-  // Copies that were put on the download stream directly come before the graph's.
+  // Copies that were put on the download stream directly are executed before the graph's.
   if (!context_->Order(context_->download(), context_->compute())) return;
   context_->Check("cudaGraphLaunch", cudaGraphLaunch(found->second, context_->compute()));
 }
@@ -36,7 +40,7 @@ void CudaGraphs::Run(uint64_t key, absl::FunctionRef<void()> operations) {
   context_->BeginRepeat(/*captured=*/false);
   operations();
   context_->EndRepeat();
-  // Scratch memory that has grown was freed, and graphs used it.
+  // Memory was freed (scratch memory that has grown, for example) which the graphs may use.
   if (frees_ != context_->frees()) Clear();
   frees_ = context_->frees();
   if (graphs_.size() < kMostGraphs) graphs_.emplace(key, nullptr);
@@ -51,7 +55,7 @@ cudaGraphExec_t CudaGraphs::Capture(absl::FunctionRef<void()> operations) {
   context_->BeginRepeat(/*captured=*/true);
   context_->Order(compute, download);
   operations();
-  // The capture ends where it began, after everything that has come to be part of it.
+  // The capture ends on the stream where it began, after all work that was captured.
   context_->Order(download, compute);
   context_->EndRepeat();
   cudaGraph_t graph = nullptr;

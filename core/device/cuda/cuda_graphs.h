@@ -1,4 +1,4 @@
-// Work that is repeated, as CUDA graphs.
+// Repeats work as CUDA graphs.
 #ifndef KEELSON_CORE_DEVICE_CUDA_CUDA_GRAPHS_H_
 #define KEELSON_CORE_DEVICE_CUDA_CUDA_GRAPHS_H_
 
@@ -33,7 +33,7 @@ class CudaGraphs {
   cudaGraphExec_t Capture(absl::FunctionRef<void()> operations);
 
   CudaContext* const context_;
-  // Null: has run once.
+  // Null: the operations have run once and were not captured yet.
   std::map<uint64_t, cudaGraphExec_t> graphs_;
   int64_t frees_ = 0;  // of the context, when `graphs_` were captured
 };

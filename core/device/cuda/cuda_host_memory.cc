@@ -5,7 +5,8 @@
 namespace keelson {
 namespace {
 
-// A power of two and three quarters between it and the next, from one page.
+// Sizes are rounded to a power of two or one of three steps between it and the next, from one page
+// on.
 size_t RoundedUp(size_t bytes) {
   constexpr size_t kPage = 4096;
   if (bytes <= kPage) return kPage;
@@ -43,7 +44,7 @@ absl::StatusOr<std::unique_ptr<HostMemory>> CudaHostPool::Allocate(size_t bytes)
   std::vector<uint8_t*>& unused = unused_[rounded];
   if (unused.empty()) {
     void* data = nullptr;
-    // Portable: for every GPU of the process.
+    // "Portable" memory is page-locked for every GPU of the process.
     const cudaError_t result = cudaHostAlloc(&data, rounded, cudaHostAllocPortable);
     if (result != cudaSuccess) return context_->HostAllocationError(rounded, result);
     unused.push_back(static_cast<uint8_t*>(data));

@@ -1,4 +1,4 @@
-// Page-locked memory of the host, which a GPU copies from and to by itself.
+// Page-locked memory of the host, which a GPU accesses without the CPU.
 #ifndef KEELSON_CORE_DEVICE_CUDA_CUDA_HOST_MEMORY_H_
 #define KEELSON_CORE_DEVICE_CUDA_CUDA_HOST_MEMORY_H_
 
@@ -24,8 +24,8 @@ class CudaHostPool {
   CudaHostPool(const CudaHostPool&) = delete;
   CudaHostPool& operator=(const CudaHostPool&) = delete;
 
-  // Of undefined content, within an operation begun on the context. The pool must outlive it.
-  // RESOURCE_EXHAUSTED: out of memory.
+  // Allocates memory with undefined content, within an operation begun on the context. The pool
+  // must outlive it. RESOURCE_EXHAUSTED: out of memory.
   absl::StatusOr<std::unique_ptr<HostMemory>> Allocate(size_t bytes);
 
  private:

@@ -33,8 +33,8 @@ cublasLtEpilogue_t FusedEpilogue(const CudaEpilogue& epilogue) {
 
 }  // namespace
 
-// cuBLASLt reads column by column. A row-major matrix read so is its transpose, and the transpose
-// of c is op(b)^T op(a)^T: the operands change places, and nothing moves.
+// cuBLASLt reads column by column. To it a row-major matrix is its transpose, and the transpose of
+// c is op(b)^T op(a)^T: so the operands are swapped, and nothing is copied.
 struct CudaProducts::Plan {
   explicit Plan(CudaContext* context) : context(context) {}
   Plan(const Plan&) = delete;
@@ -96,7 +96,7 @@ void CudaProducts::MultiplyOperands(const MatMulArgs& args, const void* a, const
   const cudaStream_t stream = context_->compute();
   CudaEpilogue left = epilogue;
   if (args.k == 0) {
-    // The product of no terms is 0.
+    // An empty product is 0.
     const int64_t n = args.m * args.n;
     context_->Check("FillKernel", args.beta == 0 ? cuda::LaunchFill(stream, 0, n, c)
                                                  : cuda::LaunchScale(stream, args.beta, n, c));
@@ -222,7 +222,7 @@ bool CudaProducts::ChooseAlgorithm(const PlanKey& key, Plan* plan) {
     const cublasStatus_t status =
         cublasLtMatmulAlgoGetHeuristic(context_->blas(), plan->product, plan->first, plan->second,
                                        plan->result, plan->result, preference, 1, &result, &found);
-    // What cuBLASLt has not got, or, of an epilogue, does not even know.
+    // cuBLASLt does not support this product, or does not know the epilogue.
     const bool refused =
         status == CUBLAS_STATUS_NOT_SUPPORTED ||
         (status == CUBLAS_STATUS_INVALID_VALUE && key.epilogue != CUBLASLT_EPILOGUE_DEFAULT);

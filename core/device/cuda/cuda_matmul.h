@@ -17,7 +17,8 @@
 
 namespace keelson {
 
-// What is done to each element of a product: the bias [columns] is added, then the activation.
+// The operations on each element of a product: the bias [columns] is added, then the activation is
+// applied.
 struct CudaEpilogue {
   const float* bias = nullptr;
   std::optional<ActivationKind> activation = std::nullopt;
@@ -53,18 +54,18 @@ class CudaProducts {
   void ColumnSums(int64_t rows, int64_t cols, const float* x, float* sums);
 
  private:
-  // What cuBLASLt's choice of an algorithm depends on.
+  // The properties on which cuBLASLt's choice of an algorithm depends.
   struct PlanKey {
     int64_t m, n, k;
     bool transpose_a, transpose_b;
     cublasLtEpilogue_t epilogue;
-    // Of the addresses, in bytes, at most 256.
+    // The addresses' alignments in bytes, at most 256.
     uint32_t alignment_a, alignment_b, alignment_c, alignment_vector;
 
     friend auto operator<=>(const PlanKey&, const PlanKey&) = default;
   };
   struct Plan;
-  // One product as cuBLASLt is asked for it.
+  // The arguments of one product for cuBLASLt.
   struct Call {
     MatMulArgs args;
     const void* a;
@@ -75,11 +76,11 @@ class CudaProducts {
   };
 
   bool bfloat16() const { return context_->precision() == Precision::kBfloat16; }
-  // `x` as operands are read; the result is valid until the next call with the same scratch.
+  // Returns `x` in the precision of operands; valid until the next call with the same scratch.
   const void* Operand(const float* x, int64_t n, CudaScratch* scratch);
   void MultiplyOperands(const MatMulArgs& args, const void* a, const void* b,
                         const CudaEpilogue& epilogue, float* c);
-  // False: cuBLASLt has not got the epilogue for this product, and nothing was done.
+  // False: cuBLASLt does not support the epilogue for this product, and nothing was done.
   bool Try(const Call& call);
   Plan* PlanFor(const Call& call);
   std::unique_ptr<Plan> MakePlan(const Call& call, const PlanKey& key);

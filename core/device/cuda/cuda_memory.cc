@@ -20,7 +20,7 @@ absl::StatusOr<CudaBuffer> AllocateCudaBuffer(size_t bytes, CudaContext* context
 absl::StatusOr<CudaBuffer> AllocateCudaZeros(size_t bytes, CudaContext* context) {
   ASSIGN_OR_RETURN(CudaBuffer buffer, AllocateCudaBuffer(bytes, context));
   if (bytes == 0) return buffer;
-  // All streams may use the memory at once, so the zeros must be there.
+  // All streams may use the memory at once, so the zeros must be written before this returns.
   if (!context->Check("cudaMemsetAsync",
                       cudaMemsetAsync(buffer.get(), 0, bytes, context->compute())) ||
       !context->Check("cudaStreamSynchronize", cudaStreamSynchronize(context->compute()))) {

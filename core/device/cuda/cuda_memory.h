@@ -14,17 +14,17 @@
 
 namespace keelson {
 
-// Bytes on the device, aligned to 256. Giving them back waits for all of the device's work.
+// Frees bytes on the device (aligned to 256), which waits for all of the device's work.
 struct CudaFree {
   void operator()(uint8_t* data) const;
   CudaContext* context = nullptr;  // must outlive the buffer
 };
 using CudaBuffer = std::unique_ptr<uint8_t, CudaFree>;
 
-// Of undefined content, within an operation begun on `context`; null: no bytes.
+// Allocates memory with undefined content, within an operation begun on `context`; null: no bytes.
 // RESOURCE_EXHAUSTED: out of memory; says how much was asked for and how much is free.
 absl::StatusOr<CudaBuffer> AllocateCudaBuffer(size_t bytes, CudaContext* context);
-// The same of zeros, which are there when the call returns.
+// The same with zeros, which are written when the call returns.
 absl::StatusOr<CudaBuffer> AllocateCudaZeros(size_t bytes, CudaContext* context);
 
 class CudaMemory : public DeviceMemory {
@@ -36,14 +36,14 @@ class CudaMemory : public DeviceMemory {
   const CudaBuffer buffer_;
 };
 
-// Bytes of so many floats; more than any device has when there is no such number.
+// The bytes of `floats` floats; more than any device has if the number overflows.
 inline size_t CudaFloatBytes(int64_t floats) {
   constexpr int64_t kBeyondAnyDevice = int64_t{1} << 60;
   return static_cast<size_t>(std::min(floats, kBeyondAnyDevice)) * sizeof(float);
 }
 
-// Memory that operations of one stream use one after the other for what lies between two of their
-// steps. It grows, and lives as long as this object.
+// Temporary memory of one stream, used by one operation after the other. It grows, and lives as
+// long as this object.
 class CudaScratch {
  public:
   // `context` must outlive this object.

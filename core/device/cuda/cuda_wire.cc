@@ -48,7 +48,7 @@ absl::Status CudaGradientEncoder::Allocate(CudaStaging* staging) {
   if (layout_.format == WireFormat::kTopK) {
     RETURN_IF_ERROR(scratch_->Reserve(static_cast<size_t>(cuda::EncodeTopKScratch(tables_))));
   }
-  // The tables, too, are there from here on for every stream.
+  // From here on every stream may use the tables, too.
   context_->SynchronizeStreams();
   return context_->status();
 }

@@ -1,4 +1,4 @@
-// The way of gradients from a GPU to page-locked memory and of values back, in their wire formats.
+// Moves gradients from a GPU to page-locked memory and values back, in their wire formats.
 #ifndef KEELSON_CORE_DEVICE_CUDA_CUDA_WIRE_H_
 #define KEELSON_CORE_DEVICE_CUDA_CUDA_WIRE_H_
 

@@ -1,4 +1,4 @@
-// Makes the devices that a flag names.
+// Creates the devices that a flag names.
 #ifndef KEELSON_CORE_DEVICE_FACTORY_DEVICE_FACTORY_H_
 #define KEELSON_CORE_DEVICE_FACTORY_DEVICE_FACTORY_H_
 

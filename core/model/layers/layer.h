@@ -12,7 +12,7 @@
 
 namespace keelson {
 
-// What all layers are told about a pass.
+// The properties of a pass that all layers get.
 struct Pass {
   int64_t batch = 0;  // examples
   bool training = false;
@@ -52,9 +52,10 @@ std::optional<ActivationKind> ActivationOf(LayerKind kind);
 // Whether the activation after a layer of this kind can be computed with it.
 bool TakesActivation(LayerKind kind);
 
-// The layer that `spec` describes, and after it `activation`, unless it is null, as one. `index` is
-// its position in the model, which keeps two dropout layers apart. `parameters` has one entry for
-// each of the model's variables, by its position. Null for flatten, which computes nothing.
+// Makes the layer that `spec` describes, with `activation` after it unless that is null, as one
+// layer. `index` is its position in the model, which keeps two dropout layers apart. `parameters`
+// has one entry for each of the model's variables, by its position. Null for flatten, which
+// computes nothing.
 std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, int index,
                                  absl::Span<const Parameter> parameters,
                                  std::optional<ActivationKind> activation = std::nullopt);

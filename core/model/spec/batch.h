@@ -1,4 +1,4 @@
-// A batch of examples as the model takes it.
+// A batch of examples, the input of a model.
 #ifndef KEELSON_CORE_MODEL_SPEC_BATCH_H_
 #define KEELSON_CORE_MODEL_SPEC_BATCH_H_
 
@@ -18,7 +18,7 @@ struct Batch {
 // INVALID_ARGUMENT: no example, shapes that are not the model's, or a label that the loss does not
 // take.
 absl::Status CheckBatch(const ModelSpec& spec, const Batch& batch);
-// Likewise of features alone.
+// The same for features alone.
 absl::Status CheckFeatures(const ModelSpec& spec, const Tensor& features);
 
 }  // namespace keelson

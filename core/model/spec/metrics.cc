@@ -36,7 +36,7 @@ absl::StatusOr<MetricSpec> InferAuc(v1::EvaluationConfig::Auc::Curve curve,
   }
 }
 
-// What the loss must be for the metric to mean something.
+// The losses for which the metric is defined.
 std::vector<LossKind> LossesOf(Metric::KindCase kind) {
   switch (kind) {
     case Metric::kTopK:

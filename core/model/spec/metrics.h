@@ -1,5 +1,5 @@
-// Which metrics an evaluation has, and those that count examples, as sums that can be added over
-// batches. core/scoring computes the others.
+// The metrics of an evaluation; those that count examples are sums that can be added over batches.
+// core/scoring computes the others.
 #ifndef KEELSON_CORE_MODEL_SPEC_METRICS_H_
 #define KEELSON_CORE_MODEL_SPEC_METRICS_H_
 
@@ -36,10 +36,10 @@ struct MetricSpec {
   bool counts_examples() const { return kind == Kind::kAccuracy || kind == Kind::kTopK; }
 };
 
-// The metrics that the configuration asks for, beside the loss; by default accuracy for the
-// cross-entropies and none for the mean squared error.
-// INVALID_ARGUMENT, beginning with the field's path: a metric without a kind, one that the loss
-// does not have, the same one twice, a `k` outside [1, scores], or a curve that is none.
+// The configured metrics, beside the loss; by default accuracy for the cross-entropies and none for
+// the mean squared error. INVALID_ARGUMENT, beginning with the field's path: a metric without a
+// kind, one that the loss does not have, the same one twice, a `k` outside [1, scores], or a curve
+// that is none.
 absl::StatusOr<std::vector<MetricSpec>> InferMetrics(const v1::EvaluationConfig& config,
                                                      const ModelSpec& model);
 

@@ -1,5 +1,5 @@
-// What a model configuration means: its layers with their shapes, and its variables. Shape
-// inference only: no device, no values.
+// The meaning of a model configuration: layers with their shapes, and variables. Shape inference
+// only: no device, no values.
 #ifndef KEELSON_CORE_MODEL_SPEC_MODEL_SPEC_H_
 #define KEELSON_CORE_MODEL_SPEC_MODEL_SPEC_H_
 
@@ -38,7 +38,7 @@ struct LayerSpec {
   LayerKind kind = LayerKind::kFlatten;
   // Default: the kind and its number from 1 among the layers of this kind, "dense_1".
   std::string name;
-  // Of one example, without the batch.
+  // The shape of one example, without the batch.
   Shape input;
   Shape output;
   // Positions in ModelSpec::variables; -1: none.
@@ -48,7 +48,7 @@ struct LayerSpec {
   int beta = -1;
   int moving_mean = -1;
   int moving_variance = -1;
-  // Of convolutions and pools: the window's extent, its stride, and the padding before the first
+  // For convolutions and pools: the window's extent, its stride, and the padding before the first
   // row and column. SAME is TensorFlow's: the output has ceil(input / stride) rows, and an odd
   // padding has its extra row at the end.
   int64_t window = 0;
@@ -74,7 +74,7 @@ struct ModelSpec {
   // rectifiers", ICCV 2015 (normal).
   std::vector<VariableSpec> variables;
   LossKind loss = LossKind::kSoftmaxCrossEntropy;
-  // Scores of one example.
+  // The number of scores of one example.
   int64_t output_size = 0;
 
   // Labels are below this; 0: labels are any numbers.

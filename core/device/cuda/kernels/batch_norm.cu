@@ -17,13 +17,13 @@ struct MomentsOperation {
   __device__ static Partial Merge(Partial a, Partial b) {
     if (b.count == 0.0) return a;
     const double count = a.count + b.count, delta = b.mean - a.mean;
-    // The weights' rounding moves a result by a part of its distance alone.
+    // Rounding of the weights changes a result only by a fraction of its distance.
     const double weight = static_cast<float>(b.count) / static_cast<float>(count);
     return {a.mean + delta * weight, a.deviations + b.deviations + delta * delta * weight * a.count,
             count};
   }
 
-  // Of a few values, by two passes over them.
+  // The moments of a few values, by two passes over them.
   template <int kPack>
   __device__ static Partial MomentsOf(const Pack<kPack> (&rows)[kRowsAtOnce], int count, int lane) {
     float sum = 0.0f;
@@ -205,7 +205,7 @@ struct InputGradientOperation {
   }
 };
 
-// From the unbiased variance to the biased one.
+// The factor from the unbiased variance to the biased one.
 float BiasCorrection(const BatchNormGeometry& geometry) {
   return static_cast<float>(static_cast<double>(geometry.rows - 1) /
                             static_cast<double>(geometry.rows));

@@ -1,4 +1,4 @@
-// Results of all threads of a warp or a block, in a fixed order; for .cu files.
+// Reductions over the threads of a warp or a block, in a fixed order; for .cu files.
 #ifndef KEELSON_CORE_DEVICE_CUDA_KERNELS_BLOCK_REDUCE_H_
 #define KEELSON_CORE_DEVICE_CUDA_KERNELS_BLOCK_REDUCE_H_
 
@@ -24,7 +24,7 @@ struct Maximum {
   __device__ uint32_t operator()(uint32_t a, uint32_t b) const { return a > b ? a : b; }
 };
 
-// Of the values of a warp's threads; every thread gets it. All of them call it.
+// Combines the values of a warp's threads; all of them call it and get the result.
 template <typename T, typename Combine>
 __device__ T WarpReduce(T value, Combine combine) {
 #pragma unroll
@@ -34,8 +34,8 @@ __device__ T WarpReduce(T value, Combine combine) {
   return value;
 }
 
-// Of the values of a block's kThreads threads; every thread gets it. All of them call it. `shared`
-// is of this call alone until the next __syncthreads().
+// Combines the values of a block's kThreads threads; all of them call it and get the result.
+// `shared` is reserved for this call until the next __syncthreads().
 template <typename T, typename Combine>
 __device__ T BlockReduce(T value, T (&shared)[kWarps], Combine combine) {
   value = WarpReduce(value, combine);

@@ -1,5 +1,5 @@
-// Kernels over matrices [rows, cols] whose columns mean something; for .cu files. A thread stays
-// with its columns, so that nothing is divided on the way, and walks down some of their rows.
+// Kernels over the columns of matrices [rows, cols]; for .cu files. A thread keeps its columns, so
+// that its loop needs no divisions, and processes some of their rows.
 #ifndef KEELSON_CORE_DEVICE_CUDA_KERNELS_COLUMNWISE_H_
 #define KEELSON_CORE_DEVICE_CUDA_KERNELS_COLUMNWISE_H_
 

@@ -11,13 +11,13 @@ namespace {
 // Packs that a thread reads before it uses the first of them.
 constexpr int kUnroll = 4;
 
-// How n elements are taken: `head` alone, then packs of four, then the rest alone.
+// The division of n elements: `head` single ones, then packs of four, then single ones.
 struct Split {
   int64_t head;
   int64_t packs;
 };
 
-// All alone when the operands are not equally far from a multiple of 16 bytes.
+// All elements are single ones if the operands' distances from a multiple of 16 bytes differ.
 Split SplitOf(int64_t n, std::initializer_list<const float*> operands) {
   const auto first = reinterpret_cast<uintptr_t>(*operands.begin()) % sizeof(Pack<4>);
   for (const float* operand : operands) {
@@ -109,7 +109,7 @@ template <typename Operation>
 cudaError_t LaunchMap(cudaStream_t stream, const Operation& operation, int64_t n, const float* a,
                       const float* b, float* out) {
   if (n == 0) return cudaSuccess;
-  // Fewer blocks, which unroll, where they still fill a large GPU.
+  // Unrolling needs fewer blocks; it is used where they still fill a large GPU.
   constexpr int64_t kPerBlock = kThreads * kUnroll, kManyBlocks = 512;
   const Split split = SplitOf(n, {a, b, out});
   const int64_t alone = split.packs > 0 ? split.packs : n;

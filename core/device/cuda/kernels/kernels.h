@@ -1,11 +1,11 @@
 // Starts the kernels of a CUDA device. Each call puts its work on `stream` and returns without
 // waiting: the result is that of the launches. Pointers are device addresses, aligned as their type
 // demands; from multiples of 16 on, kernels are faster. Extents and formulas are those of
-// core/device/device.h. An extent of 0 launches nothing, unless it says more. `scratch` is device
-// memory from a multiple of 16 on, whose content is undefined before and after; the function named
-// ...Scratch says how much. Every sum is taken in an order that depends on the extents and the
-// alignment alone. All calls may be captured into a graph: what they read of the host's memory,
-// they read before they return.
+// core/device/device.h. An extent of 0 launches nothing, unless stated otherwise. `scratch` is
+// device memory from a multiple of 16 on, whose content is undefined before and after; the function
+// named ...Scratch says how much. Every sum is taken in an order that depends on the extents and
+// the alignment alone. All calls may be captured into a graph: they read the host's memory only
+// before they return.
 #ifndef KEELSON_CORE_DEVICE_CUDA_KERNELS_KERNELS_H_
 #define KEELSON_CORE_DEVICE_CUDA_KERNELS_KERNELS_H_
 
@@ -122,7 +122,7 @@ cudaError_t LaunchMeanSquaredError(cudaStream_t stream, int64_t rows, float weig
 // core/wire/value_codec.h writes and reads them. wire_tables.h makes the tables of a WireLayout.
 // Bytes on the device begin at a multiple of 16.
 
-// Part of a block: what a thread block encodes at a time.
+// The part of a block that a thread block encodes at a time.
 constexpr int64_t kWireTileElements = 1024;  // at most
 struct WireTile {
   int64_t first_element;  // of the array
@@ -141,7 +141,7 @@ struct WireTopKBlock {
   int64_t num_tiles;
 };
 
-// On the device.
+// Tables on the device.
 struct WireTables {
   const WireTile* tiles;
   int64_t num_tiles;
@@ -161,7 +161,7 @@ cudaError_t LaunchEncodeInt8(cudaStream_t stream, const WireTables& tables, cons
 int64_t EncodeTopKScratch(const WireTables& tables);
 cudaError_t LaunchEncodeTopK(cudaStream_t stream, const WireTables& tables, const float* gradient,
                              const float* gate, void* scratch, float* residual, uint8_t* to);
-// One array of n elements.
+// Decodes one array of n elements.
 cudaError_t LaunchDecodeFloat16(cudaStream_t stream, int64_t n, const uint8_t* from, float* to);
 cudaError_t LaunchDecodeBfloat16(cudaStream_t stream, int64_t n, const uint8_t* from, float* to);
 

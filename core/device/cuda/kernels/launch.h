@@ -1,4 +1,4 @@
-// Launches of kernels, and what kernels ask about theirs; for .cu files.
+// Launches kernels, and tells kernels their positions; for .cu files.
 #ifndef KEELSON_CORE_DEVICE_CUDA_KERNELS_LAUNCH_H_
 #define KEELSON_CORE_DEVICE_CUDA_KERNELS_LAUNCH_H_
 
@@ -19,9 +19,8 @@ inline unsigned BlocksFor(int64_t n, int64_t per_block = kThreads) {
   return static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks);
 }
 
-// Puts `kernel` on `stream`, in `blocks` blocks of `threads` threads. Through the typed call of the
-// runtime instead of <<<>>>, so that the emulation (core/device/cuda/emulation) can stand in for
-// it.
+// Puts `kernel` on `stream`, in `blocks` blocks of `threads` threads. Uses the runtime's typed call
+// instead of <<<>>>, so that the emulation (testing/device) can replace it.
 template <typename... Parameters, typename... Arguments>
 cudaError_t LaunchWith(int threads, void (*kernel)(Parameters...), dim3 blocks, cudaStream_t stream,
                        Arguments... arguments) {

@@ -19,7 +19,7 @@ Windows<Index> PoolWindowsOf(const PoolGeometry& g, int pack) {
           static_cast<Index>(g.pad_left)};
 }
 
-// Pack `i` of the maxima. Not-a-number wins, so that it stays visible.
+// Pack `i` of the maxima. Not-a-number counts as the maximum, so that it stays visible.
 template <int kPack, typename Index>
 KEELSON_HOST_DEVICE inline Pack<kPack> MaxPoolPack(const Windows<Index>& w, const float* x,
                                                    Index i) {

@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// In one block.
+// Sums an array in one block.
 __global__ void __launch_bounds__(kThreads) SumKernel(int64_t n, const float* x, float* sum) {
   __shared__ double shared[kWarps];
   const double total = BlockReduce(ThreadSum(Itself(), n, x), shared, Plus());

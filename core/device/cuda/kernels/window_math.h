@@ -1,7 +1,7 @@
-// Windows of convolution and pooling: which input elements an output sees, and which outputs an
-// input element is seen by. Gradients are gathered per input element, so that no two threads write
-// to the same place and the order of every sum is fixed. An Index is int32_t where all arrays are
-// small enough, else int64_t; kPack channels are taken at once.
+// Windows of convolution and pooling: the input elements of an output, and the outputs of an input
+// element. Gradients are gathered per input element, so that no two threads write to the same place
+// and the order of every sum is fixed. An Index is int32_t where all arrays are small enough, else
+// int64_t; kPack channels are taken at once.
 #ifndef KEELSON_CORE_DEVICE_CUDA_KERNELS_WINDOW_MATH_H_
 #define KEELSON_CORE_DEVICE_CUDA_KERNELS_WINDOW_MATH_H_
 
@@ -64,7 +64,7 @@ struct Place {
   Index pack;
 };
 
-// Of pack `i`, as packs lie in memory.
+// The place of pack `i`, in the order of memory.
 template <typename Index>
 KEELSON_HOST_DEVICE inline Place<Index> PlaceOf(const Plane<Index>& plane, Index i) {
   const auto pixel = DivideBy(plane.packs, i);
@@ -73,7 +73,7 @@ KEELSON_HOST_DEVICE inline Place<Index> PlaceOf(const Plane<Index>& plane, Index
   return {image.quotient, image.remainder, line.remainder, pixel.remainder};
 }
 
-// Of the place's first element.
+// The index of the place's first element.
 template <int kPack, typename Index>
 KEELSON_HOST_DEVICE inline Index OffsetOf(const Plane<Index>& plane, Place<Index> p) {
   const Index line = p.image * plane.height.value() + p.row;
@@ -130,7 +130,7 @@ struct ColumnPlace {
   Place<Index> tap;
 };
 
-// Of pack `i` of the columns.
+// The place of pack `i` of the columns.
 template <typename Index>
 KEELSON_HOST_DEVICE inline ColumnPlace<Index> ColumnPlaceOf(const ColumnWindows<Index>& c,
                                                             Index i) {
@@ -138,7 +138,7 @@ KEELSON_HOST_DEVICE inline ColumnPlace<Index> ColumnPlaceOf(const ColumnWindows<
   return {PlaceOf(c.windows.out, row.quotient), PlaceOf(c.taps, row.remainder)};
 }
 
-// To the pack after it.
+// Moves to the next pack.
 template <typename Index>
 KEELSON_HOST_DEVICE inline void Advance(const ColumnWindows<Index>& c, ColumnPlace<Index>* place) {
   Place<Index>& tap = place->tap;
@@ -156,7 +156,7 @@ KEELSON_HOST_DEVICE inline void Advance(const ColumnWindows<Index>& c, ColumnPla
   ++out.image;
 }
 
-// What the columns hold at `place`: 0 in the padding.
+// The element of the columns at `place`: 0 in the padding.
 template <int kPack, typename Index>
 KEELSON_HOST_DEVICE inline Pack<kPack> ColumnsPack(const ColumnWindows<Index>& c, const float* x,
                                                    const ColumnPlace<Index>& place) {

@@ -93,7 +93,7 @@ struct Int8Element {
   float residual;
 };
 
-// Of a group with this scale: what is sent of `x`, and what the encoding loses.
+// Encodes `x` in a group with this scale; returns the byte, and the encoding's loss.
 KEELSON_HOST_DEVICE inline Int8Element ToInt8(float x, float scale) {
   if (!(scale > 0.0f)) return {0, IsNan(scale) ? 0.0f : x};
   float ratio = RoundedQuotient(x, scale);

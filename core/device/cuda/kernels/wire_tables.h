@@ -16,7 +16,7 @@ struct WireTableContents {
   std::vector<WireTopKBlock> blocks;  // of kTopK only
 };
 
-// Empty for kFloat32, which needs no kernel: it travels as it lies.
+// Empty for kFloat32, which is sent unchanged and needs no kernel.
 WireTableContents MakeWireTables(const WireLayout& layout);
 
 }  // namespace keelson::cuda

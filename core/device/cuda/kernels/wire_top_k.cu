@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// From the tiles' counts to their starts, one thread block for each block.
+// Computes the tiles' starts from their counts, one thread block for each block.
 __global__ void __launch_bounds__(kThreads)
     FindStartsKernel(WireTables tables, const float* gate, Scratch scratch) {
   __shared__ uint32_t of_above[kWarps];
@@ -254,7 +254,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Of small blocks, whose levels one thread block takes one after the other.
+// For small blocks: one thread block processes all levels, one after the other.
 template <int kLevel>
 __device__ void FindBitsAlone(const WireTables& tables, const WireTopKBlock& block,
                               const float* gradient, float* residual, uint32_t* bins,
