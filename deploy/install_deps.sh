@@ -1,6 +1,7 @@
 #!/bin/bash
 # Installs what building and running Keelson needs on Debian 12 or 13, where it is missing.
-# usage: deploy/install_deps.sh [--dev]   (--dev: also what tests/run.sh needs)
+# usage: deploy/install_deps.sh [--dev] [--cuda]
+#   --dev: also what tests/run.sh needs; --cuda: also CUDA's compiler and libraries (install_cuda.sh says where)
 set -euo pipefail
 
 packages=(
@@ -30,11 +31,23 @@ if ! command -v kubectl > /dev/null; then
   dev_packages+=(kubernetes-client)
 fi
 
-case "${1:-}" in
-  "") ;;
-  --dev) packages+=("${dev_packages[@]}") ;;
-  *) sed -n '2,3s/^# //p' "$0" >&2; exit 2 ;;
-esac
+cuda=no
+for flag in "$@"; do
+  case "$flag" in
+    --dev) packages+=("${dev_packages[@]}") ;;
+    --cuda) cuda=yes ;;
+    *) sed -n '2,4s/^# //p' "$0" >&2; exit 2 ;;
+  esac
+done
+if [[ $cuda == yes ]] && ! python3 -m pip --version > /dev/null 2>&1; then
+  packages+=(python3-pip)
+fi
+
+install_cuda() {
+  if [[ $cuda == yes ]]; then
+    "$(dirname "${BASH_SOURCE[0]}")/install_cuda.sh"
+  fi
+}
 
 installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${packages[@]}" 2> /dev/null || true)
 missing=()
@@ -44,6 +57,7 @@ for package in "${packages[@]}"; do
   fi
 done
 if [[ ${#missing[@]} -eq 0 ]]; then
+  install_cuda
   exit 0
 fi
 
@@ -82,3 +96,4 @@ apt() {
 echo "installing ${missing[*]}"
 apt update
 apt install --no-install-recommends "${missing[@]}"
+install_cuda

@@ -1,11 +1,22 @@
-"""deploy/docker/install_cuda.sh, with apt, dpkg and curl that only say how they were called."""
+"""deploy/install_cuda.sh, with a pip that only says how it was called and makes what it would install."""
 
 import os
+import re
+import shutil
 import subprocess
 import tempfile
 import unittest
 
 import support
+
+REQUIREMENTS = os.path.join(support.REPOSITORY, "deploy", "cuda_requirements.txt")
+
+# What the wheels have, as pip leaves it.
+INSTALLS = '''while [ "$1" != --target ]; do shift; done
+root=$2/nvidia
+mkdir -p "$root/cu13/bin" "$root/cu13/include" "$root/cu13/lib" "$root/nccl/include" "$root/nccl/lib" "$2/nvidia_nccl.dist-info"
+: > "$root/cu13/bin/nvcc"; chmod +x "$root/cu13/bin/nvcc"
+: > "$root/cu13/lib/libcudart.so.13"; : > "$root/nccl/lib/libnccl.so.2"; : > "$root/nccl/include/nccl.h"'''
 
 
 class InstallCudaTest(unittest.TestCase):
@@ -14,26 +25,34 @@ class InstallCudaTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.log = os.path.join(self.folder, "log")
-        self.tool("apt-get", 'echo "apt-get $*" >> "$LOG"')
-        self.tool("curl", 'echo "curl $*" >> "$LOG"; while [ "$1" != --output ]; do shift; done; : > "$2"')
-        self.dpkg("amd64")
+        self.toolkit = os.path.join(self.folder, "cache", "keelson", "cuda")
+        # The PATH is one folder: this machine may have CUDA.
+        for name in ("bash", "chmod", "cmp", "cp", "dirname", "grep", "ln", "mkdir", "mktemp", "mv", "rm", "tail"):
+            self.link(name)
+        self.tool("uname", "echo x86_64")
+        self.pip(INSTALLS)
 
-    def tool(self, name: str, script: str) -> None:
-        path = os.path.join(self.folder, name)
+    def link(self, name: str) -> None:
+        os.makedirs(os.path.join(self.folder, "bin"), exist_ok=True)
+        os.symlink(shutil.which(name), os.path.join(self.folder, "bin", name))
+
+    def tool(self, name: str, script: str, folder: str = "bin") -> None:
+        path = os.path.join(self.folder, folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             file.write(f"#!/bin/sh\n{script}\n")
         os.chmod(path, 0o755)
 
-    def dpkg(self, architecture: str) -> None:
-        self.tool("dpkg",
-                  f'[ "$1" = --print-architecture ] && echo {architecture} || echo "dpkg $*" >> "$LOG"')
+    def pip(self, install: str) -> None:
+        self.tool("python3", f'[ "$3" = --version ] && exit 0; echo "$*" >> "$LOG"\n{install}')
 
-    def install(self) -> subprocess.CompletedProcess:
-        environment = {"PATH": self.folder + ":/usr/bin:/bin", "LOG": self.log, "TMPDIR": self.folder,
-                       "CUDA_HOME": os.path.join(self.folder, "cuda")}
-        return subprocess.run([os.path.join(support.FOLDER, "install_cuda.sh")], env=environment,
-                              capture_output=True, text=True, timeout=support.DEADLINE_SECONDS, check=False)
+    def install(self, *arguments: str) -> subprocess.CompletedProcess:
+        environment = {"PATH": os.path.join(self.folder, "bin"), "LOG": self.log,
+                       "XDG_CACHE_HOME": os.path.join(self.folder, "cache"),
+                       "CUDA_HOME": os.path.join(self.folder, "installed")}
+        return subprocess.run(
+            ["/bin/bash", os.path.join(support.REPOSITORY, "deploy", "install_cuda.sh"), *arguments],
+            env=environment, capture_output=True, text=True, timeout=support.DEADLINE_SECONDS, check=False)
 
     def calls(self):
         if not os.path.exists(self.log):
@@ -41,42 +60,84 @@ class InstallCudaTest(unittest.TestCase):
         with open(self.log, encoding="utf-8") as file:
             return file.read().splitlines()
 
-    def test_trusts_the_repository_before_it_installs_from_it(self):
+    def expect_failure(self, line: str) -> None:
+        """One line, and nothing is left behind."""
         run = self.install()
-        self.assertEqual(run.returncode, 0, run.stderr)
-        calls = self.calls()
-        self.assertEqual([" ".join(call.split()[:2]) for call in calls],
-                         ["apt-get update", "apt-get install", "curl --fail", "dpkg --install",
-                          "apt-get update", "apt-get install"])
-        self.assertIn("/repos/debian12/x86_64/cuda-keyring_", calls[2])
-        for package in ("cuda-nvcc-13-0", "cuda-cudart-dev-13-0", "libcublas-dev-13-0", "libnccl2=*+cuda13.0",
-                        "libnccl-dev=*+cuda13.0"):
-            self.assertIn(package, calls[-1].split())
-        for call in calls:
-            if call.startswith("apt-get install"):
-                self.assertIn("--no-install-recommends", call)
+        self.assertEqual((run.returncode, run.stderr), (1, line + "\n"))
+        parent = os.path.dirname(self.toolkit)
+        self.assertEqual(os.listdir(parent) if os.path.isdir(parent) else [], [])
 
-    def test_leaves_a_build_image_with_cuda_as_it_is(self):
-        self.tool("cuda/bin/nvcc", "true")
+    def test_what_it_makes_is_laid_out_as_an_installed_toolkit(self):
         run = self.install()
-        self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertEqual(run.stdout, f"install_cuda: {self.folder}/cuda is in the build image\n")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertIn(f"installing CUDA into {self.toolkit} ", run.stdout)
+        for path in ("bin/nvcc", "include/nccl.h", "lib64/libcudart.so", "lib/libcudart.so.13", "lib/libnccl.so.2",
+                     "nvidia_nccl.dist-info"):
+            self.assertTrue(os.path.exists(os.path.join(self.toolkit, path)), path)
+        self.assertEqual(os.listdir(os.path.dirname(self.toolkit)), ["cuda"])
+
+    def test_pip_takes_the_pinned_files_alone(self):
+        self.install()
+        self.assertEqual(len(self.calls()), 1)
+        for flag in ("--require-hashes", "--no-deps", "--only-binary :all:", f"--requirement {REQUIREMENTS}"):
+            self.assertIn(flag, self.calls()[0])
+
+    def test_every_requirement_is_pinned_with_its_hash(self):
+        with open(REQUIREMENTS, encoding="utf-8") as file:
+            text = re.sub(r"^#.*\n", "", file.read(), flags=re.MULTILINE).replace("\\\n", "")
+        lines = text.splitlines()
+        self.assertGreaterEqual(len(lines), 6)
+        for line in lines:
+            self.assertRegex(line, r"^nvidia-[a-z0-9-]+==[0-9.]+ +--hash=sha256:[0-9a-f]{64}$")
+
+    def test_a_second_time_does_nothing(self):
+        self.install()
+        run = self.install()
+        self.assertEqual((run.returncode, run.stdout, run.stderr, len(self.calls())), (0, "", "", 1))
+
+    def test_other_versions_replace_it(self):
+        self.install()
+        with open(os.path.join(self.toolkit, "requirements.txt"), "a", encoding="utf-8") as file:
+            file.write("# older\n")
+        leftover = os.path.join(self.toolkit, "leftover")
+        os.mkdir(leftover)
+        self.assertEqual(self.install().returncode, 0)
+        self.assertEqual(len(self.calls()), 2)
+        self.assertFalse(os.path.exists(leftover))
+
+    def test_an_installed_toolkit_is_preferred(self):
+        for folder in ("installed/bin", "bin"):
+            self.tool("nvcc", "true", folder)
+            run = self.install()
+            self.assertEqual((run.returncode, run.stdout),
+                             (0, f"install_cuda: {self.folder}/{folder}/nvcc is there already\n"), run.stderr)
         self.assertEqual(self.calls(), [])
 
-    def test_refuses_an_architecture_without_packages(self):
-        self.dpkg("arm64")
-        run = self.install()
-        self.assertEqual(run.returncode, 1)
-        self.assertEqual(run.stderr,
-                         "install_cuda: expected amd64, found arm64: use a BUILD_IMAGE that has CUDA\n")
+    def test_a_folder_of_somebody_else_is_left_alone(self):
+        mine = os.path.join(self.folder, "mine")
+        os.mkdir(mine)
+        run = self.install(mine)
+        self.assertEqual((run.returncode, run.stderr),
+                         (1, f"install_cuda: {mine} is there already and was not made by this script\n"))
+        self.assertEqual((os.listdir(mine), self.calls()), ([], []))
+
+    def test_another_architecture(self):
+        self.tool("uname", "echo aarch64")
+        self.expect_failure("install_cuda: expected x86_64, found aarch64: install CUDA 13 by hand")
         self.assertEqual(self.calls(), [])
 
-    def test_a_failed_download_ends_it(self):
-        self.tool("curl", 'echo "curl: no route" >&2; exit 7')
-        run = self.install()
-        self.assertEqual(run.returncode, 7)
-        self.assertEqual(run.stderr, "curl: no route\n")
-        self.assertFalse(any(call.startswith("dpkg") for call in self.calls()))
+    def test_no_pip(self):
+        self.tool("python3", 'echo "No module named pip" >&2; exit 1')
+        self.expect_failure("install_cuda: python3 has no pip: apt-get install python3-pip")
+
+    def test_no_network(self):
+        self.pip('echo "WARNING: Retrying (Retry(total=0)) after connection broken by \'NewConnectionError(: no route)\'"\n'
+                 'echo "ERROR: No matching distribution found for nvidia-cublas"; exit 1')
+        self.expect_failure("install_cuda: pip cannot reach the package index: NewConnectionError(: no route)'")
+
+    def test_a_wheel_with_another_hash(self):
+        self.pip('echo Collecting; echo "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES"; echo more; exit 1')
+        self.expect_failure("install_cuda: pip failed: ERROR: THESE PACKAGES DO NOT MATCH THE HASHES")
 
 
 if __name__ == "__main__":

@@ -124,6 +124,25 @@ class InstallDepsTest(unittest.TestCase):
         self.system('ID=ubuntu\nVERSION_ID="24.04"')
         self.assertEqual(self.install("--dev").returncode, 0)
 
+    def cuda(self, pip: str) -> subprocess.CompletedProcess:
+        """With an nvcc, so that nothing is fetched."""
+        os.symlink(shutil.which("dirname"), os.path.join(self.folder, "dirname"))
+        self.tool("cmp", "exit 1")
+        self.tool("nvcc", "true")
+        self.tool("python3", pip)
+        return self.install("--cuda")
+
+    def test_cuda_is_looked_for_when_it_is_asked_for(self):
+        run = self.cuda(pip="true")
+        self.assertEqual((run.returncode, run.stdout), (0, f"install_cuda: {self.folder}/nvcc is there already\n"),
+                         run.stderr)
+
+    def test_cuda_comes_after_the_packages_that_it_needs(self):
+        self.dpkg_query(missing="python3-pip")
+        run = self.cuda(pip='exit 1')
+        self.assertEqual((run.returncode, run.stdout.splitlines()),
+                         (0, ["installing python3-pip", f"install_cuda: {self.folder}/nvcc is there already"]), run.stderr)
+
     def test_an_unknown_flag(self):
         run = self.install("--all")
         self.assertEqual(run.returncode, 2)
