@@ -8,7 +8,6 @@ jobs=${2:-$(nproc)}
 with_cuda=OFF
 if [[ $variant == cuda ]]; then
   with_cuda=AUTO
-  export PATH=${CUDA_HOME:-/usr/local/cuda}/bin:$PATH
 fi
 
 cmake --preset release -DKEELSON_WITH_CUDA="$with_cuda"

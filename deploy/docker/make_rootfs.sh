@@ -66,16 +66,28 @@ add_programs() {
   cp -r configs "$root/opt/keelson/configs"
 }
 
-# Loaded at run time: `ldd` does not show it.
+# Loaded at run time: `ldd` does not show it. It is beside cuBLAS, or where the loader finds it.
 add_nccl() {
-  local path
-  path=$(ldconfig -p | awk '$1 == "libnccl.so.2" && !seen++ { print $NF }')
+  local path=$cuda_libraries/libnccl.so.2
+  if [[ ! -e $path ]]; then
+    path=$(ldconfig -p | awk '$1 == "libnccl.so.2" && !seen++ { print $NF }')
+  fi
   if [[ -z $path ]]; then
     echo "make_rootfs: note: no libnccl.so.2: several GPUs of a worker are summed by copies between them"
     return
   fi
   add_library libnccl.so.2 "$path"
   add_libraries_of "$path"
+}
+
+# The licences of what deploy/install_cuda.sh has installed.
+add_cuda_records() {
+  local record
+  for record in "$cuda_libraries"/../nvidia_{cublas,nccl}*.dist-info; do
+    if [[ -d $record ]]; then
+      cp -r "$record" "$root/usr/share/doc/"
+    fi
+  done
 }
 
 add_shell() {
@@ -113,7 +125,9 @@ make_folders
 add_programs
 add_loader
 if [[ $variant == cuda ]]; then
+  cuda_libraries=$(ldd "$bin_dir/worker" | awk '$1 ~ /^libcublasLt/ { sub("/[^/]*$", "", $3); print $3 }')
   add_nccl
+  add_cuda_records
 fi
 add_shell
 add_system_files

@@ -125,13 +125,13 @@ class VariantTest(unittest.TestCase):
 
     def install(self, variant: str) -> subprocess.CompletedProcess:
         commands = [run.arguments for run in support.dockerfile().stages["build"].all("RUN")
-                    if "install_cuda.sh" in run.arguments]
+                    if "--cuda" in run.arguments]
         self.assertEqual(len(commands), 1)
         with tempfile.TemporaryDirectory() as folder:
-            script = os.path.join(folder, "deploy", "docker", "install_cuda.sh")
+            script = os.path.join(folder, "deploy", "install_deps.sh")
             os.makedirs(os.path.dirname(script))
             with open(script, "w", encoding="utf-8") as file:
-                file.write("#!/bin/sh\necho fetches CUDA\n")
+                file.write("#!/bin/sh\necho fetches $*\n")
             os.chmod(script, 0o755)
             return subprocess.run(
                 ["/bin/sh", "-c", commands[0]], cwd=folder, env={**os.environ, "VARIANT": variant},
@@ -143,7 +143,7 @@ class VariantTest(unittest.TestCase):
 
     def test_cuda(self):
         run = self.install("cuda")
-        self.assertEqual((run.returncode, run.stdout), (0, "fetches CUDA\n"))
+        self.assertEqual((run.returncode, run.stdout), (0, "fetches --cuda\n"))
 
     def test_another_is_refused(self):
         run = self.install("gpu")

@@ -130,6 +130,24 @@ class NcclTest(unittest.TestCase):
         self.assertNotIn("NCCL", self.make("cuda", listed).stdout)
         self.assertTrue(self.carried())
 
+    def test_that_of_the_wheels_is_carried_with_its_licence(self):
+        toolkit = os.path.join(self.maker.folder, "cuda")
+        os.makedirs(os.path.join(toolkit, "lib"))
+        os.makedirs(os.path.join(toolkit, "nvidia_nccl-2.dist-info"))
+        for name in ("libcublasLt.so.13", "libnccl.so.2"):
+            subprocess.run(["gcc", "-shared", "-x", "c", "/dev/null", f"-Wl,-soname,{name}",
+                            "-o", os.path.join(toolkit, "lib", name)],
+                           timeout=support.DEADLINE_SECONDS, check=True)
+        source = os.path.join(self.maker.folder, "x.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("int main(void) { return 0; }\n")
+        subprocess.run(["gcc", source, "-o", os.path.join(self.maker.programs, "worker"), "-Wl,--no-as-needed",
+                        os.path.join(toolkit, "lib", "libcublasLt.so.13"), f"-Wl,-rpath,{toolkit}/lib"],
+                       timeout=support.DEADLINE_SECONDS, check=True)
+        self.assertNotIn("NCCL", self.make("cuda", "").stdout)
+        self.assertTrue(self.carried())
+        self.assertTrue(os.path.isdir(os.path.join(self.maker.root, "usr/share/doc/nvidia_nccl-2.dist-info")))
+
     def test_absent(self):
         self.assertIn("make_rootfs: note: no libnccl.so.2: ", self.make("cuda", "").stdout)
         self.assertFalse(self.carried())
