@@ -107,8 +107,8 @@ class ServiceTest(unittest.TestCase):
         for name, service in SERVICES.items():
             for flag in flags(service):
                 with self.subTest(f"{name} --{flag}"):
-                    folder = "ps_server" if program(service) == "ps_server" else program(service)
-                    self.assertTrue(defines(flag, "core/startup") or defines(flag, folder))
+                    folders = ("core/startup", "dashboard", program(service))
+                    self.assertTrue(any(defines(flag, folder) for folder in folders))
 
     def test_a_failure_is_restarted_and_an_end_is_not(self):
         for name, service in SERVICES.items():
