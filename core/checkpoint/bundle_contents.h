@@ -1,4 +1,4 @@
-// What a bundle's index says: which tensors there are, and where their bytes lie.
+// The content of a bundle's index: its tensors, and the positions of their bytes.
 #ifndef KEELSON_CORE_CHECKPOINT_BUNDLE_CONTENTS_H_
 #define KEELSON_CORE_CHECKPOINT_BUNDLE_CONTENTS_H_
 
@@ -19,7 +19,8 @@ namespace keelson {
 // Key of the header's record; the first of every index.
 inline constexpr char kHeaderKey[] = "";
 
-// A run of bytes in a data file, of the size that its shape asks for: a whole tensor or a slice.
+// A run of bytes in a data file, of the size that follows from its shape: a whole tensor or a
+// slice.
 struct StoredSlice {
   TensorSliceSpec position;  // resolved
   int data_shard = 0;
@@ -32,7 +33,7 @@ struct StoredTensor {
   std::string name;
   BundleDtype dtype;
   Shape shape;
-  // Disjoint, and together the tensor. One for a tensor that is stored whole.
+  // Disjoint slices that cover the tensor; a single one if it is stored whole.
   std::vector<StoredSlice> slices;
 };
 

@@ -1,4 +1,4 @@
-// What the writer and the reader of a TensorBundle agree on: element types and file names.
+// The definitions shared by writer and reader of a TensorBundle: element types and file names.
 // Format: tensorflow/core/util/tensor_bundle/{naming,tensor_bundle}.h, framework/types.proto.
 #ifndef KEELSON_CORE_CHECKPOINT_BUNDLE_FORMAT_H_
 #define KEELSON_CORE_CHECKPOINT_BUNDLE_FORMAT_H_
@@ -10,7 +10,7 @@
 
 namespace keelson {
 
-// TensorFlow's numbers of the types of elements. Others may occur in a file (DtypeName tells).
+// TensorFlow's numbers of element types. Others may occur in a file (see DtypeName).
 enum class BundleDtype : int32_t {
   kFloat32 = 1,
   kFloat64 = 2,

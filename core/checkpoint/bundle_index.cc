@@ -35,7 +35,7 @@ absl::Status Join(const BundleIndexEntry& from, v1::BundleEntry* to) {
   return absl::OkStatus();
 }
 
-// So that the file does not depend on the order in which servers answered.
+// Sorting makes the file independent of the order in which servers answered.
 void SortSlices(v1::BundleEntry* entry) {
   std::stable_sort(entry->mutable_slices()->begin(), entry->mutable_slices()->end(),
                    [](const v1::TensorSlice& a, const v1::TensorSlice& b) {

@@ -34,7 +34,7 @@ absl::Status BadRange(const std::string& path, const StoredTensor& tensor, absl:
                                                  ", ", end, ") asked for, into ", size, " values"));
 }
 
-// Contradictions in an index are damage to whoever reads it.
+// For a reader, a contradiction in an index is damage.
 absl::Status IndexError(const std::string& path, const absl::Status& status) {
   const bool damage = status.code() == absl::StatusCode::kInvalidArgument;
   return absl::Status(damage ? absl::StatusCode::kDataLoss : status.code(),

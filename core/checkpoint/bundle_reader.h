@@ -30,8 +30,8 @@ struct TensorInfo {
   Shape shape;
 };
 
-// Thread-safe. Holds all files of the bundle open: a bundle that is deleted stays readable for
-// those who opened it before.
+// Thread-safe. Holds all files of the bundle open: a bundle that is deleted meanwhile stays
+// readable.
 //
 // Errors of reading, each with the file and the tensor: NOT_FOUND: no such tensor. DATA_LOSS: a
 // checksum or a length is wrong. INVALID_ARGUMENT: the elements or the type asked for are not the
@@ -50,11 +50,10 @@ class BundleReader {
   std::vector<TensorInfo> List() const;
   bool Contains(absl::string_view name) const;
   absl::StatusOr<TensorInfo> Info(absl::string_view name) const;
-  // Which tensors there are, and in which bytes of which data file.
+  // The tensors, and their positions in the data files.
   const BundleContents& contents() const { return contents_; }
 
-  // Any numeric type, as float32 (element_conversion.h). `out` has exactly the size of what is
-  // asked for.
+  // Reads any numeric type as float32 (element_conversion.h). `out` has exactly the requested size.
   // Rows [row_begin, row_end); a scalar has one row.
   absl::Status ReadRows(absl::string_view name, int64_t row_begin, int64_t row_end,
                         absl::Span<float> out) const;
@@ -62,12 +61,12 @@ class BundleReader {
   absl::Status ReadElements(absl::string_view name, int64_t first, absl::Span<float> out) const;
   absl::StatusOr<Tensor> ReadTensor(absl::string_view name) const;
 
-  // All elements of a type of fixed size as they are stored: little-endian, row-major.
+  // Reads all elements of a type of fixed size as stored: little-endian, row-major.
   absl::StatusOr<std::string> ReadBytes(absl::string_view name) const;
-  // All elements of a string tensor, row-major.
+  // Reads all elements of a string tensor, row-major.
   absl::StatusOr<std::vector<std::string>> ReadStrings(absl::string_view name) const;
 
-  // Tensors with one element; the integer may be an int32 too.
+  // Reads a tensor with one element; the integer may be an int32 too.
   absl::StatusOr<int64_t> ReadInt64(absl::string_view name) const;
   absl::StatusOr<std::string> ReadString(absl::string_view name) const;
 
@@ -89,16 +88,16 @@ class BundleReader {
   absl::Status DamagedTensor(const StoredTensor& tensor, const StoredSlice& slice,
                              absl::string_view what) const;
   absl::Status CheckCrc(const StoredTensor& tensor, const StoredSlice& slice, uint32_t crc) const;
-  // Bytes of a slice, unverified.
+  // Reads bytes of a slice without verifying them.
   absl::Status ReadUnverified(const StoredTensor& tensor, const StoredSlice& slice, uint64_t begin,
                               uint64_t size, char* out) const;
-  // All bytes of a slice, verified; into `out` unless that is null.
+  // Reads and verifies all bytes of a slice; into `out` unless that is null.
   absl::Status ReadWhole(const StoredTensor& tensor, const StoredSlice& slice, char* out) const;
-  // Bytes [begin, begin + size) of a verified slice; verifies it first where that is not done.
+  // Reads the bytes [begin, begin + size) of a slice, which it verifies first if that was not done.
   absl::Status ReadPart(const StoredTensor& tensor, const StoredSlice& slice, uint64_t begin,
                         uint64_t size, char* out) const;
-  // Elements [first, first + count) of the tensor as they are stored; the second puts those that
-  // `slice` has to their place in `out`.
+  // Read the elements [first, first + count) of the tensor as stored; the second method copies
+  // those in `slice` to their place in `out`.
   absl::Status ReadStored(const StoredTensor& tensor, int64_t first, int64_t count,
                           char* out) const;
   absl::Status ReadFromSlice(const StoredTensor& tensor, const StoredSlice& slice, int64_t first,
@@ -112,7 +111,7 @@ class BundleReader {
   const BundleContents contents_;
   std::vector<std::unique_ptr<RandomAccessFile>> files_;  // null: holds nothing
   mutable Mutex mu_;
-  // Slices whose checksum was found right.
+  // Slices whose checksum was verified.
   mutable std::set<const StoredSlice*> verified_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -25,7 +25,7 @@ inline std::string FreshDirectory() {
   return path;
 }
 
-// Not through file.h: tests damage files, which nothing in file.h would do.
+// Does not use file.h, because tests write damaged files.
 inline void WriteRawFile(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }

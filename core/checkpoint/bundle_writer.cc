@@ -195,7 +195,7 @@ absl::Status BundleDataWriter::DoEndSlice() {
   return AddSliceOf(slice, RowSlice(slice.full_shape, slice.row_begin, slice.row_end));
 }
 
-// The data under the slice's key, and the slice in the list of the tensor's own entry.
+// The data is under the slice's key, and the slice is in the list of the tensor's own entry.
 absl::Status BundleDataWriter::AddSliceOf(const OpenSlice& slice, const TensorSliceSpec& spec) {
   RETURN_IF_ERROR(
       AddEntry(EncodeSliceKey(slice.name, spec), slice.name,

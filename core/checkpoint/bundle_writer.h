@@ -28,17 +28,17 @@ namespace keelson {
 // Writes one data file, to a file or to a sink that carries its bytes elsewhere. Not thread-safe.
 //
 // All methods return INVALID_ARGUMENT for a name that is empty, begins with a zero byte or was
-// added before, and for values that do not fit the shape; otherwise the errors of file.h. The
-// first such error stays: all later calls return it. FAILED_PRECONDITION: a call out of order.
+// added before, and for values that do not fit the shape; otherwise the errors of file.h. After an
+// error, all later calls return it. FAILED_PRECONDITION: a call out of order.
 class BundleDataWriter {
  public:
-  // A file: under a temporary name beside `final_path` ("….tempstate<random>"), which gets its name
-  // in Finish. A writer that is destroyed before removes what it wrote. `data_shard`: the number of
-  // the file within the bundle, from 0. `file_system` outlives the writer.
+  // Writes to a file with a temporary name beside `final_path` ("….tempstate<random>"), which is
+  // renamed in Finish. A writer that is destroyed before removes the file. `data_shard`: the number
+  // of the file within the bundle, from 0. `file_system` outlives the writer.
   static absl::StatusOr<std::unique_ptr<BundleDataWriter>> Create(FileSystem* file_system,
                                                                   std::string final_path,
                                                                   int data_shard);
-  // A sink: gets the bytes of the data file in order. Finish closes it.
+  // Writes the bytes of the data file in order to a sink. Finish closes it.
   static std::unique_ptr<BundleDataWriter> CreateOn(std::unique_ptr<AppendFile> sink,
                                                     int data_shard);
   ~BundleDataWriter();
@@ -48,9 +48,10 @@ class BundleDataWriter {
   absl::Status AddTensor(absl::string_view name, const Shape& shape,
                          absl::Span<const float> values);
 
-  // Rows [row_begin, row_end) of a float32 tensor, values in pieces of any size. Rows that are the
-  // whole tensor become a plain entry. Several slices of one tensor may be added one after the
-  // other, each with the same `full_shape`. No other call may stand between Begin and End.
+  // Begins rows [row_begin, row_end) of a float32 tensor, whose values follow in pieces of any
+  // size. Rows that are the whole tensor become a plain entry. Several slices of one tensor may be
+  // added one after the other, each with the same `full_shape`. No other call may stand between
+  // Begin and End.
   absl::Status BeginSlice(absl::string_view name, const Shape& full_shape, int64_t row_begin,
                           int64_t row_end);
   absl::Status AppendValues(absl::Span<const float> values);
@@ -99,7 +100,7 @@ class BundleDataWriter {
                             uint32_t crc) const;
 
   FileSystem* const file_system_;  // null: a sink
-  const std::string final_path_;   // of a sink: what errors call it
+  const std::string final_path_;   // of a sink: its name in errors
   const std::string temporary_path_;
   const int data_shard_;
   std::unique_ptr<AppendFile> file_;  // null once finished

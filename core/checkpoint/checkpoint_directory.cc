@@ -95,8 +95,8 @@ absl::StatusOr<std::map<std::string, std::string>> LeasedSnapshots(FileSystem* f
   return leased;
 }
 
-// Takes the snapshots that neither `policy` nor a lease keeps out of `snapshots` (oldest first)
-// and returns those whose files are to be deleted.
+// Removes the snapshots that neither `policy` nor a lease keeps from `snapshots` (oldest first) and
+// returns those whose files must be deleted.
 std::vector<SnapshotInfo> TakeSurplus(const RetentionPolicy& policy,
                                       const std::map<std::string, std::string>& leased,
                                       std::vector<SnapshotInfo>* snapshots,
@@ -162,7 +162,7 @@ absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& po
   State state;
   ASSIGN_OR_RETURN(std::optional<State> old, ReadState());
   ASSIGN_OR_RETURN(state.snapshots, List());
-  // A clock that went back must not stop the preserving for as long as it went.
+  // A clock that was set back must not suspend preserving for that time.
   state.last_preserved = old.has_value() ? std::min(old->last_preserved, now) : now;
   std::vector<SnapshotInfo>& snapshots = state.snapshots;
   snapshots.erase(std::remove_if(snapshots.begin(), snapshots.end(),
@@ -264,7 +264,8 @@ absl::Status CheckpointDirectory::WriteState(const State& state) const {
   return WriteFileAtomically(StatePath(), text, file_system_);
 }
 
-// The index goes first: what an interruption leaves is no snapshot, and RemoveStaleFiles sees it.
+// The index is deleted first: the rest after an interruption is no snapshot, and RemoveStaleFiles
+// removes it.
 absl::Status CheckpointDirectory::DeleteSnapshot(const SnapshotInfo& snapshot) const {
   RETURN_IF_ERROR(file_system_->Remove(IndexPath(snapshot.prefix)));
   const std::string directory = DirectoryOf(snapshot.prefix);

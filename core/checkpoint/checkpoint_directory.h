@@ -25,10 +25,10 @@ struct SnapshotInfo {
 };
 
 struct RetentionPolicy {
-  // The newest so many snapshots stay; 0: all.
+  // The number of newest snapshots that are kept; 0: all.
   int64_t keep_max = 5;
-  // A snapshot that falls out stays on disk, though not in the state file, when it is so many
-  // hours younger than the last one that stayed (at first: than the first commit); 0: none does.
+  // A snapshot that is dropped stays on disk (not in the state file) if it is this many hours
+  // younger than the last one that stayed (at first: than the first commit); 0: none stays.
   double keep_every_n_hours = 0;
 };
 
@@ -47,7 +47,7 @@ class CheckpointDirectory {
   // Snapshots that the state file names and whose index is there, oldest first. No state file:
   // none.
   absl::StatusOr<std::vector<SnapshotInfo>> List() const;
-  // Also those whose index is missing.
+  // The same with those whose index is missing.
   absl::StatusOr<std::vector<SnapshotInfo>> ListNamed() const;
   absl::StatusOr<std::optional<SnapshotInfo>> Latest() const;
 
@@ -57,9 +57,9 @@ class CheckpointDirectory {
   // NOT_FOUND: the snapshot has no index.
   absl::Status Commit(int64_t step, const RetentionPolicy& policy);
 
-  // Removes what an interrupted run left: temporary files, data files without an index, leases that
-  // have expired, and snapshots newer than the latest that were never committed. Older ones may be
-  // there because of keep_every_n_hours and stay. Call it before anyone writes.
+  // Removes the remains of an interrupted run: temporary files, data files without an index, leases
+  // that have expired, and snapshots newer than the latest that were never committed. Older ones
+  // may be there because of keep_every_n_hours and stay. Call it before any process writes.
   absl::Status RemoveStaleFiles();
 
   // done_marker.h, in this directory.
@@ -74,7 +74,7 @@ class CheckpointDirectory {
   };
 
   std::string StatePath() const;
-  // Nothing: no state file.
+  // The content of the state file, or nothing if there is none.
   absl::StatusOr<std::optional<State>> ReadState() const;
   absl::StatusOr<SnapshotInfo> ParseSnapshot(const std::string& path) const;
   absl::Status WriteState(const State& state) const;

@@ -1,5 +1,5 @@
-// The file `DONE` in the model directory: whoever starts and finds it exits at once. One line of
-// JSON: {"config_hash":"<16 hex digits>","step":100}
+// The file `DONE` in the model directory: a program that finds it at its start exits at once. One
+// line of JSON: {"config_hash":"<16 hex digits>","step":100}
 #ifndef KEELSON_CORE_CHECKPOINT_DONE_MARKER_H_
 #define KEELSON_CORE_CHECKPOINT_DONE_MARKER_H_
 
@@ -25,7 +25,8 @@ struct DoneMarker {
 // Atomic and durable.
 absl::Status WriteDoneMarker(FileSystem* file_system, absl::string_view model_dir,
                              const DoneMarker& marker);
-// Nothing: the job is not done. DATA_LOSS: the file is not such a marker, or above 64 KiB.
+// Returns nothing if the job is not done. DATA_LOSS: the file is not such a marker, or above 64
+// KiB.
 absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker(
     absl::string_view model_dir, FileSystem* file_system = FileSystem::Real());
 // A missing marker is fine.

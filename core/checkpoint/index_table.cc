@@ -49,7 +49,7 @@ bool ReadHandle(absl::string_view* in, uint64_t blocks_end, BlockHandle* handle)
          kTrailerBytes <= blocks_end - handle->offset - handle->size;
 }
 
-// As it stands in a footer, padded.
+// The handles as in a footer, padded.
 std::string EncodeHandles(const BlockHandle& metaindex, const BlockHandle& index) {
   std::string bytes;
   for (const BlockHandle& handle : {metaindex, index}) {
@@ -88,7 +88,7 @@ absl::Status CheckFooter(const std::string& path, absl::string_view content) {
   return CheckBlock(path, content, index);
 }
 
-// What the builder of a table writes to.
+// The file to which leveldb's table builder writes.
 class StringFile : public leveldb::WritableFile {
  public:
   leveldb::Status Append(const leveldb::Slice& data) override {
@@ -104,7 +104,7 @@ class StringFile : public leveldb::WritableFile {
   std::string content_;
 };
 
-// What a table is read from.
+// The file from which leveldb reads a table.
 class StringSource : public leveldb::RandomAccessFile {
  public:
   explicit StringSource(absl::string_view content) : content_(content) {}

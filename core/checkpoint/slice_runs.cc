@@ -28,7 +28,8 @@ SliceRuns::Range SliceRuns::Within(int64_t begin, int64_t end) const {
   const auto position = [&](int64_t run, int64_t in_tensor) {
     return run * length_ + std::clamp<int64_t>(in_tensor - RunInTensor(run), 0, length_);
   };
-  // The last run that begins before `end` is the first that ends at or after it, or none does.
+  // The last run that begins before `end` is the first one that ends at or after `end`, if there is
+  // one.
   int64_t last = std::min(FirstEndingAfter(end - 1), count_ - 1);
   if (RunInTensor(last) >= end) --last;
   return {position(first, begin), position(last, end)};

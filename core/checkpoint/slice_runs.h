@@ -1,5 +1,5 @@
-// How the elements of a slice lie in its tensor: as runs, contiguous in both, of equal length and
-// in the same order. All positions count elements, row-major.
+// Maps the elements of a slice to its tensor: as runs that are contiguous in both, of equal length
+// and in the same order. All positions count elements, row-major.
 #ifndef KEELSON_CORE_CHECKPOINT_SLICE_RUNS_H_
 #define KEELSON_CORE_CHECKPOINT_SLICE_RUNS_H_
 
@@ -29,7 +29,7 @@ class SliceRuns {
   // `slice` is resolved, and lies within `shape`.
   SliceRuns(const TensorSliceSpec& slice, const Shape& shape);
 
-  // Which elements of the slice are those of the tensor in [begin, end).
+  // The elements of the slice that are the tensor's in [begin, end).
   Range Within(int64_t begin, int64_t end) const;
   // Whether a range of the slice that is not empty is contiguous in the tensor too.
   bool IsOneRun(const Range& in_slice) const {

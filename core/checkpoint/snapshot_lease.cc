@@ -73,7 +73,8 @@ SnapshotLease::~SnapshotLease() { file_system_->Remove(path_).IgnoreError(); }
 absl::Status SnapshotLease::Renew() {
   const absl::Time expires = clock_->Now() + kDuration;
   RETURN_IF_ERROR(WriteFileAtomically(path_, FormatLease(expires, holder_), file_system_));
-  // After the write: a snapshot that is there now was not deleted before the lease could be seen.
+  // Checked after the write: a snapshot that exists now was not deleted before the lease could be
+  // seen.
   if (!file_system_->Exists(IndexPath(prefix_))) {
     return absl::NotFoundError(absl::StrCat(IndexPath(prefix_), ": no such file; cannot lease"));
   }

@@ -1,6 +1,6 @@
 // A reader's claim to a snapshot: as long as it lasts, CheckpointDirectory::Commit does not delete
 // it. A small file beside the snapshot, "<prefix>.lease-<random>", with the time at which it ends
-// unless it is renewed, so that a reader that dies holds nothing up for long. One line of JSON:
+// unless it is renewed, so that a reader that crashes does not keep it for long. One line of JSON:
 // {"expires":"2026-11-21T19:40:00.5+00:00","holder":"evaluator-0"}
 #ifndef KEELSON_CORE_CHECKPOINT_SNAPSHOT_LEASE_H_
 #define KEELSON_CORE_CHECKPOINT_SNAPSHOT_LEASE_H_
@@ -17,14 +17,14 @@
 
 namespace keelson {
 
-// Not thread-safe. The destructor gives the lease back; a file that cannot be removed expires.
+// Not thread-safe. The destructor releases the lease; a file that cannot be removed expires.
 class SnapshotLease {
  public:
-  // Readers renew well before this is over. Times are compared across machines, whose clocks have
-  // to agree to within a fraction of it.
+  // A lease lasts this long; readers renew it well before. Times are compared across machines,
+  // whose clocks have to agree to within a fraction of it.
   static constexpr absl::Duration kDuration = absl::Minutes(2);
 
-  // Claims the snapshot at `prefix`. `holder` is for people. Both pointers outlive the lease.
+  // Claims the snapshot at `prefix`. `holder` is only displayed. Both pointers outlive the lease.
   // NOT_FOUND: there is no such snapshot (it may just have been deleted: take a newer one).
   // Otherwise as file_system.h. A snapshot whose deletion has begun at this moment may still
   // vanish, which the reader sees when it opens it; the latest is never one.
@@ -36,7 +36,7 @@ class SnapshotLease {
   SnapshotLease(const SnapshotLease&) = delete;
   SnapshotLease& operator=(const SnapshotLease&) = delete;
 
-  // From now on for kDuration again. Errors of Take; the lease then lasts until expires().
+  // Extends the lease to kDuration from now. Errors of Take; the lease then lasts until expires().
   absl::Status Renew();
 
   absl::Time expires() const { return expires_; }

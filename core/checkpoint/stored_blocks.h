@@ -1,5 +1,5 @@
-// The blocks of a model out of a bundle, however it was sharded when it was written: for whoever
-// restores a shard.
+// Reads the blocks of a model from a bundle, however it was sharded when it was written, to restore
+// a shard.
 #ifndef KEELSON_CORE_CHECKPOINT_STORED_BLOCKS_H_
 #define KEELSON_CORE_CHECKPOINT_STORED_BLOCKS_H_
 
@@ -25,7 +25,7 @@ std::string ShardStateName(int shard, int num_shards);
 // The name of a slot's tensor: "dense/kernel/Adam_1".
 std::string SlotTensorName(absl::string_view variable, absl::string_view slot);
 
-// What a block had beside its elements.
+// The state of a block beside its elements.
 struct StoredBlock {
   uint64_t version = 1;
   int64_t updates = 0;
@@ -35,7 +35,7 @@ struct StoredBlock {
 // Thread-safe. Holds the bundle's files open.
 class StoredBlocks {
  public:
-  // `slots`: of each variable that is trained; the others have none.
+  // `slots` are those of each trained variable; the others have none.
   //
   // Reads the index and the shards' states, and checks that every variable is there in its shape
   // and numeric. A slot that the bundle lacks altogether (it is of another optimizer, or has none)
@@ -54,7 +54,7 @@ class StoredBlocks {
   absl::Status Read(int variable, int64_t first_element, absl::Span<float> values,
                     absl::Span<const absl::Span<float>> slots, StoredBlock* state) const;
 
-  // The highest of the shards.
+  // The highest step of the shards.
   int64_t shard_step() const { return shard_step_; }
   const BundleReader& bundle() const { return *bundle_; }
 
@@ -64,11 +64,11 @@ class StoredBlocks {
     float initial_value = 0;
     bool stored = false;
   };
-  // A variable with what is stored of it.
+  // A variable with its stored blocks.
   struct Variable {
     VariableSpec spec;
     std::vector<SlotArray> slots;
-    // By first element, disjoint.
+    // Disjoint blocks, ordered by first element.
     std::vector<v1::ShardState::Block> blocks;
   };
 

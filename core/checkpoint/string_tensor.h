@@ -1,7 +1,7 @@
-// How a bundle stores strings: their lengths as varints, the masked CRC-32C of the lengths, then
-// the strings. The checksums run over the lengths as little-endian integers of 4 bytes (8 where
-// needed), not over their varints.
-// Format: tensorflow/core/util/tensor_bundle/tensor_bundle.cc, WriteStringTensor.
+// The format in which a bundle stores strings: their lengths as varints, the masked CRC-32C of the
+// lengths, then the strings. The checksums run over the lengths as little-endian integers of 4
+// bytes (8 where needed), not over their varints. Format:
+// tensorflow/core/util/tensor_bundle/tensor_bundle.cc, WriteStringTensor.
 #ifndef KEELSON_CORE_CHECKPOINT_STRING_TENSOR_H_
 #define KEELSON_CORE_CHECKPOINT_STRING_TENSOR_H_
 
@@ -14,7 +14,7 @@
 
 namespace keelson {
 
-// What stands before the bytes of a single string.
+// The bytes before those of a single string.
 struct StringTensorPrefix {
   std::string bytes;
   // The entry's checksum so far, to be extended by the string; unmasked.

@@ -50,7 +50,7 @@ bool Before(const TensorSliceSpec& a, const TensorSliceSpec& b) {
 absl::Status CheckDisjoint(const std::vector<TensorSliceSpec>& sorted) {
   for (size_t i = 0; i < sorted.size(); ++i) {
     for (size_t j = i + 1; j < sorted.size(); ++j) {
-      // Sorted by axis 0: none of those that follow can reach back.
+      // The slices are sorted by axis 0, so no later one can overlap.
       if (sorted[j].extents[0].start >= sorted[i].extents[0].end()) break;
       if (Overlap(sorted[i], sorted[j])) return OverlapError(sorted[i], sorted[j]);
     }

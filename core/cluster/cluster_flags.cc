@@ -178,8 +178,8 @@ absl::StatusOr<Task> SelfFromIndex(Role role, const OwnIndex& index) {
   return Task{role, index.value.value_or(0)};
 }
 
-// In a dense cluster every task finds itself in its job; evaluators need not be in any, for nobody
-// calls them. `index_source` is where the own index comes from, for the message.
+// Checks that a dense cluster lists this task in its job; evaluators need not be listed, since no
+// task calls them. `index_source` says where the own index comes from, for the message.
 absl::Status CheckSelfListed(const ClusterSpec& spec, absl::string_view index_source) {
   const TaskAddresses& peers = spec.addresses(spec.self.role);
   if (peers.empty() && spec.self.role == Role::kEvaluator) return absl::OkStatus();
@@ -225,7 +225,7 @@ absl::StatusOr<ClusterSpec> Resolve(Role role, const ClusterFlags& flags,
   ASSIGN_OR_RETURN(ClusterSpec spec, ParseTfConfig(environment.tf_config.value_or(""), role));
   if (spec.distributed) return Complete(std::move(spec), flags);
   ASSIGN_OR_RETURN(const OwnIndex index, FindOwnIndex(flags, environment));
-  // A ps needs no more than its index: it calls nobody.
+  // A ps needs only its index, since it calls no other task.
   const bool lone_server = role == Role::kPs && index.value.has_value();
   if (AnyHosts(flags) || lone_server) return FromFlags(role, flags, index);
   return WithoutCluster(role);

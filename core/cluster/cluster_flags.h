@@ -33,11 +33,11 @@ struct ClusterEnvironment {
 
 // The cluster as the program of role `binary_role` sees it, validated.
 //
-// Flags complete a TF_CONFIG that lacks addresses; where both speak they must agree. Flags that do
+// Flags complete a TF_CONFIG that lacks addresses; values given in both must agree. Flags that do
 // not list the workers give a sparse cluster. Where TF_CONFIG gives no cluster, the index is that
 // of --task_index, else JOB_COMPLETION_INDEX; the chief has index 0, an evaluator without one too.
-// A ps needs no more than its index. With no hosts given at all the chief runs alone and the
-// evaluator watches its model directory (`distributed` false).
+// A ps needs only its index. With no hosts given at all the chief runs alone and the evaluator
+// watches its model directory (`distributed` false).
 //
 // INVALID_ARGUMENT: every error of ParseTfConfig, ExpandHosts and ClusterSpec::Validate; a flag
 // that contradicts TF_CONFIG (the text has both values); a malformed address; --job_name,

@@ -1,5 +1,5 @@
-// Who takes part in a job, as one task sees it: the one form that TF_CONFIG, flags and a job
-// without a cluster all become.
+// The tasks of a job, as one task sees them: the common form of TF_CONFIG, flags and a job without
+// a cluster.
 #ifndef KEELSON_CORE_CLUSTER_CLUSTER_SPEC_H_
 #define KEELSON_CORE_CLUSTER_CLUSTER_SPEC_H_
 
@@ -32,7 +32,7 @@ struct ClusterSpec {
   // listing the workers by flag makes it an ordinary cluster, led by worker 0 if no chief is named.
   bool sparse = false;
 
-  // Port to listen on in place of the own address's; 0: none given.
+  // The port to listen on instead of the own address's; 0: none given.
   int listen_port = 0;
 
   // Worker 0 leads, because the cluster has no chief.
@@ -42,7 +42,7 @@ struct ClusterSpec {
 
   // The leader's address; none when it is not known (sparse) or there is no cluster.
   std::optional<std::string> ChiefAddress() const;
-  // This task's own entry, else the sole entry of its role.
+  // This task's own entry, or the only entry of its role.
   std::optional<std::string> SelfAddress() const;
   // Where this task's server binds: 0.0.0.0 and the port of SelfAddress (2222 without one). The
   // host is kept when it is a number or localhost; a name may not resolve yet at start.
@@ -57,8 +57,8 @@ struct ClusterSpec {
   // "role=worker-1 world: chief=1 ps=2 worker=2 evaluator=1 led by chief-0 at host:2222".
   std::string ToString() const;
 
-  // What this task needs of the cluster. INVALID_ARGUMENT: the chief or a worker knows no ps; the
-  // ps are not numbered 0..n-1; an address is malformed or given to two tasks.
+  // Checks that the cluster has what this task needs. INVALID_ARGUMENT: the chief or a worker knows
+  // no ps; the ps are not numbered 0..n-1; an address is malformed or given to two tasks.
   absl::Status Validate() const;
 };
 

@@ -32,7 +32,7 @@ bool ParseReplicas(absl::string_view text, v1::ConsistencyMode::Synchronous* syn
   const size_t slash = text.find('/');
   if (!absl::SimpleAtoi(text.substr(0, slash), &aggregate)) return false;
   if (slash != absl::string_view::npos) {
-    // In a text, a total that is written is meant: 0 is not "as many as".
+    // A total that is given in the text counts: 0 does not mean "as many as".
     if (!absl::SimpleAtoi(text.substr(slash + 1), &total) || total == 0) return false;
   }
   synchronous->set_replicas_to_aggregate(aggregate);

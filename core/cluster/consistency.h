@@ -1,4 +1,4 @@
-// How the workers of a job wait for each other, as a value.
+// A job's consistency mode (how its workers wait for each other) as a value.
 #ifndef KEELSON_CORE_CLUSTER_CONSISTENCY_H_
 #define KEELSON_CORE_CLUSTER_CONSISTENCY_H_
 
@@ -12,8 +12,8 @@
 namespace keelson {
 
 // v1::ConsistencyMode with its defaults filled in; train_config.proto says what the modes do. Made
-// by the functions below, so it is always valid. As text, for people:
-//   async      nobody waits
+// by the functions below, so it is always valid. As text:
+// async no worker waits
 //   ssp:4      stale synchronous parallel: at most 4 steps ahead of the slowest
 //   sync:3     a step is the mean of 3 gradients
 //   sync:3/5   5 are computed, the first 3 count

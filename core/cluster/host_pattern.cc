@@ -105,7 +105,7 @@ absl::Status Expand(absl::string_view flag, absl::string_view entry,
   return absl::OkStatus();
 }
 
-// At the commas outside of braces, so that a message shows what is between a pair.
+// Splits at commas outside of braces, so that a message shows the text between braces.
 std::vector<absl::string_view> SplitEntries(absl::string_view list) {
   std::vector<absl::string_view> entries;
   size_t begin = 0;

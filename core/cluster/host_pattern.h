@@ -1,4 +1,4 @@
-// Lists of hosts in short: the names that a StatefulSet, an Indexed Job or Slurm gives its tasks.
+// Short forms of lists of hosts, as a StatefulSet, an Indexed Job or Slurm names its tasks.
 #ifndef KEELSON_CORE_CLUSTER_HOST_PATTERN_H_
 #define KEELSON_CORE_CLUSTER_HOST_PATTERN_H_
 
@@ -16,7 +16,7 @@ inline constexpr int kMaxPatternHosts = 100'000;
 // "mnist-ps-{0..1}.mnist:2222,other:2222" are three hosts. Where an entry has several, the last
 // one runs fastest. A leading zero in FIRST or LAST gives all numbers the width of the longer, as
 // in bash: "{08..10}" is 08, 09, 10. Spaces around an entry are dropped. An empty list has no
-// hosts. The hosts themselves are not looked at.
+// hosts. The hosts themselves are not checked.
 //
 // `flag` names where the text stands, for the message: "--ps_hosts".
 // INVALID_ARGUMENT: braces that do not pair, or hold something else; more than kMaxPatternHosts.

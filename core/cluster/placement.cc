@@ -77,7 +77,8 @@ class Balancer {
     return whole ? spec(variable).bytes() : row_bytes(variable);
   }
 
-  // What is hard to place goes first, so that finer parts can even out what it leaves.
+  // Variables that are hard to divide are placed first, so that finer parts can even out the
+  // shards.
   std::vector<int> CoarsestFirst() const {
     std::vector<int> order(variables_.size());
     std::iota(order.begin(), order.end(), 0);
@@ -109,8 +110,8 @@ class Balancer {
     }
   }
 
-  // How many of the remaining rows the shard takes: all when they fit, else up to the mean and the
-  // row that crosses it, so that what is left always fits on the shards to come.
+  // The number of the remaining rows that the shard takes: all when they fit, else up to and
+  // including the row that crosses the mean, so that the rest always fits on the remaining shards.
   int64_t RowsFor(int variable, int shard, int64_t remaining) const {
     const int64_t space = mean() - load_[static_cast<size_t>(shard)];
     const int64_t slack = mean() / 64;

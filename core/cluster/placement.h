@@ -1,4 +1,4 @@
-// Which rows of which variable live on which shard.
+// The assignment of the variables' rows to shards.
 #ifndef KEELSON_CORE_CLUSTER_PLACEMENT_H_
 #define KEELSON_CORE_CLUSTER_PLACEMENT_H_
 

@@ -1,4 +1,4 @@
-// Tasks and variables as they travel.
+// Converts tasks and variables from and to protobuf messages.
 #ifndef KEELSON_CORE_CLUSTER_TASK_PROTO_H_
 #define KEELSON_CORE_CLUSTER_TASK_PROTO_H_
 

@@ -94,7 +94,7 @@ absl::Status NeedsCluster(absl::string_view type) {
 
 // --- JSON ---
 
-// Builds the document and keeps the first syntax error in place of throwing it.
+// Builds the document and stores the first syntax error instead of throwing it.
 class DocumentBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
  public:
   explicit DocumentBuilder(Json* document) : json_sax_dom_parser(*document, false) {}
@@ -277,7 +277,7 @@ absl::Status CheckMembership(const Json& cluster, absl::string_view type, const 
     return IndexOutside(absl::StrCat("0 for the ", RoleName(self.role)), self.index);
   }
   const TaskAddresses& peers = spec.addresses(self.role);
-  // Nobody calls evaluators, so they may be left out.
+  // No task calls evaluators, so they may be omitted.
   if (self.role == Role::kEvaluator && peers.empty()) return absl::OkStatus();
   if (peers.empty()) return spec.sparse ? absl::OkStatus() : NotInCluster(type, cluster);
   if (!peers.contains(self.index)) return IndexOutside(IndexesText(peers), self.index);

@@ -17,9 +17,9 @@ namespace keelson {
 // Empty text, or a TF_CONFIG without a cluster, gives a spec with `distributed` false.
 // `expected_role` is the role of the running program.
 //
-// A sparse cluster may lack the chief, the servers or the task itself: the operator tells a
-// dynamic job's chief and evaluator nobody, and a ps only itself, at list position 0.
-// ClusterSpec::Validate says whether enough is known; call it after flags have been added.
+// A sparse cluster may lack the chief, the servers or the task itself: the operator gives the chief
+// and the evaluator of a dynamic job no addresses, and a ps only its own, at list position 0.
+// ClusterSpec::Validate checks whether enough is known; call it after flags have been added.
 //
 // INVALID_ARGUMENT, with the key and the value found ("TF_CONFIG: task.index: expected 0..1,
 // found 5"): malformed JSON (with the byte); a value of the wrong type; a malformed address;

@@ -81,7 +81,7 @@ int64_t TopKCount(float fraction, int64_t elements) {
 }
 
 bool MatchesPattern(absl::string_view pattern, absl::string_view name) {
-  // Where to go on when the characters taken by the last "*" were too few.
+  // Where to continue when the last "*" matched too few characters.
   size_t star = absl::string_view::npos, after_star = 0;
   size_t p = 0, n = 0;
   while (n < name.size()) {

@@ -1,4 +1,4 @@
-// Which variable travels in which wire format: TransferConfig of train_config.proto, resolved.
+// The wire formats of each variable: TransferConfig of train_config.proto, resolved.
 #ifndef KEELSON_CORE_CLUSTER_TRANSFER_FORMATS_H_
 #define KEELSON_CORE_CLUSTER_TRANSFER_FORMATS_H_
 
@@ -23,19 +23,20 @@ struct VariableFormats {
   friend bool operator==(const VariableFormats&, const VariableFormats&) = default;
 };
 
-// How many of a block's `elements` a kTopK push sends: the fraction rounded up, at least one.
+// The number of a block's `elements` that a kTopK push sends: the fraction, rounded up, at least
+// one.
 int64_t TopKCount(float fraction, int64_t elements);
 
 // Whether `name` is `pattern`, in which each "*" stands for any characters, also none.
 bool MatchesPattern(absl::string_view pattern, absl::string_view name);
 
-// Of the configuration by itself. INVALID_ARGUMENT, with the field ("transfer.groups[1].pull"): no
-// pattern, a format that does not exist or that values cannot have, a fraction outside of (0, 1], a
-// negative count, a depth that is neither 1 nor 2. Numbers that are 0 are defaults and pass.
+// Checks the configuration by itself. INVALID_ARGUMENT, with the field ("transfer.groups[1].pull"):
+// no pattern, a format that does not exist or that values cannot have, a fraction outside of (0,
+// 1], a negative count, a depth that is neither 1 nor 2. Numbers that are 0 are defaults and pass.
 absl::Status ValidateTransferConfig(const v1::TransferConfig& config);
 
-// Of a configuration that is valid by itself, for a model. INVALID_ARGUMENT: a group asks for
-// another format than float32 and matches variables that are not trained (VariableSpec) alone.
+// Checks a configuration that is valid by itself against a model. INVALID_ARGUMENT: a group with
+// another format than float32 matches only variables that are not trained (VariableSpec).
 absl::Status CheckTransferGroups(const v1::TransferConfig& config,
                                  absl::Span<const VariableSpec> variables);
 

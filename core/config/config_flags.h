@@ -26,8 +26,8 @@ struct ConfigOverrides {
   std::optional<int64_t> pipeline_depth;  // transfer.depth
 };
 
-// What --wire may be, in lower case: the formats of gradients. Values come back in the same one,
-// or where that is for gradients only (int8, top_k) in bfloat16.
+// The values of --wire, in lower case: the formats of gradients. Values are sent in the same one,
+// or in bfloat16 if it is for gradients only (int8, top_k).
 std::vector<std::string> WireNames();
 
 // INVALID_ARGUMENT: `wire` is none of WireNames.

@@ -15,7 +15,7 @@
 namespace keelson {
 namespace {
 
-// Of the field that is set in the oneof; empty without one.
+// The name of the field that is set in the oneof; empty if none is.
 std::string ChoiceIn(const google::protobuf::Message& message, const std::string& oneof) {
   const google::protobuf::FieldDescriptor* const field =
       message.GetReflection()->GetOneofFieldDescriptor(
@@ -23,7 +23,7 @@ std::string ChoiceIn(const google::protobuf::Message& message, const std::string
   return field == nullptr ? "" : field->name();
 }
 
-// As Markdown that is shown as it is.
+// Returns the text as Markdown that is shown verbatim.
 std::string AsCode(const std::string& text) {
   return absl::StrCat("    ", absl::StrReplaceAll(text, {{"\n", "\n    "}}));
 }

@@ -1,4 +1,4 @@
-// What TensorBoard tells of a run beside its curves.
+// The description of a run in TensorBoard, beside its curves.
 #ifndef KEELSON_CORE_CONFIG_RUN_DESCRIPTION_H_
 #define KEELSON_CORE_CONFIG_RUN_DESCRIPTION_H_
 

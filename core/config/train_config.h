@@ -24,18 +24,17 @@ absl::StatusOr<v1::TrainConfig> ParseTrainConfig(absl::string_view text,
 std::string DefaultTrainConfigText();
 
 // Gives every absent field the default that the proto names, then checks everything that can be
-// checked without data. Doing it twice changes nothing. One default stays open because it depends
-// on the data: learning_rate.cosine.decay_steps (0: the rest of max_steps).
-// INVALID_ARGUMENT: the text begins with the field's path, "train.batch_size: expected > 0, found
-// -3".
+// checked without data. A second call changes nothing. One default is not set because it depends on
+// the data: learning_rate.cosine.decay_steps (0: the rest of max_steps). INVALID_ARGUMENT: the text
+// begins with the field's path, "train.batch_size: expected > 0, found -3".
 absl::Status FinalizeTrainConfig(v1::TrainConfig* config);
 
 // Call for a role that writes to or reads from the model directory.
 // INVALID_ARGUMENT: checkpoint.model_dir is empty.
 absl::Status RequireModelDir(const v1::TrainConfig& config);
 
-// Over everything but data.data_dir and checkpoint.model_dir, which may differ between machines.
-// Of a finalized config; the same on every machine.
+// A hash of a finalized config without data.data_dir and checkpoint.model_dir, which may differ
+// between machines. The same on every machine.
 uint64_t ConfigHash(const v1::TrainConfig& config);
 
 // 16 hexadecimal digits.

@@ -6,7 +6,7 @@
 
 namespace keelson {
 
-// Of a config whose defaults are set. INVALID_ARGUMENT: the first field that is missing, out of
+// Checks a config whose defaults are set. INVALID_ARGUMENT: the first field that is missing, out of
 // range, or does not fit the others; the text begins with its path.
 absl::Status CheckTrainConfig(const v1::TrainConfig& config);
 

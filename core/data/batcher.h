@@ -17,7 +17,7 @@
 namespace keelson {
 
 struct BatcherOptions {
-  // Of the record order; the same for all tasks of a job.
+  // The seed of the record order; the same for all tasks of a job.
   uint64_t seed = 0;
   bool sequential = false;
   // Tickets held at most beyond those the consumer has taken; at least 1.
@@ -56,17 +56,18 @@ class Batcher {
   // Gives a batch back, so that its memory serves another one.
   void Recycle(Batch batch);
 
-  // Ends preparation and every Next, those that wait and those to come. May be called repeatedly.
+  // Ends preparation and every call of Next, waiting and later ones. May be called repeatedly.
   void Cancel();
 
  private:
   void Run();
-  // Before a ticket is taken, so that none is held without need. False once cancelled.
+  // Waits for room in the queue before a ticket is taken, so that none is held needlessly. False
+  // once cancelled.
   bool WaitForRoom();
   absl::StatusOr<std::optional<PreparedBatch>> Prepare();
   absl::Status ReadTicket(const Ticket& ticket, Batch* batch);
   Batch TakeRecycled();
-  // What Next returns once the queue is empty.
+  // Sets the status that Next returns once the queue is empty.
   void End(absl::Status status);
   size_t Depth() const;
 

@@ -1,4 +1,4 @@
-// A file's content front to back, plain or gzip (RFC 1952), in bounded memory.
+// Reads a file's content from front to back, plain or gzip (RFC 1952), in bounded memory.
 #ifndef KEELSON_CORE_DATA_BYTE_STREAM_H_
 #define KEELSON_CORE_DATA_BYTE_STREAM_H_
 
@@ -21,8 +21,8 @@ class ByteStream {
   // content ends or is cut off. DATA_LOSS: what is there cannot be decoded.
   virtual absl::StatusOr<size_t> Read(size_t size, char* buffer) = 0;
 
-  // To be called when all expected bytes were read. DATA_LOSS: there are more, or a gzip stream
-  // lacks its end or has the wrong checksum or length.
+  // Call when all expected bytes were read. DATA_LOSS: there are more, or a gzip stream lacks its
+  // end or has the wrong checksum or length.
   virtual absl::Status Finish() = 0;
 };
 

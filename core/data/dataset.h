@@ -12,7 +12,7 @@
 
 namespace keelson {
 
-// Does not change while it lives; any number of threads may read it together.
+// Immutable; any number of threads may read it together.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -27,7 +27,7 @@ class Dataset {
   virtual absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const = 0;
 };
 
-// What a job trains on and what it is scored on.
+// The data on which a job trains and on which it is scored.
 struct Datasets {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> eval;

@@ -1,4 +1,4 @@
-// How digits are written: the pen's path of each, in several styles.
+// The pen's paths of handwritten digits, in several styles.
 #ifndef KEELSON_CORE_DATA_DIGIT_STROKES_H_
 #define KEELSON_CORE_DATA_DIGIT_STROKES_H_
 

@@ -168,7 +168,7 @@ void DrawStrayMarks(Random* random, Canvas* canvas) {
   }
 }
 
-// Draws each record once, whoever reads it first.
+// Draws each record once, when it is first read.
 class GeneratedDigits : public ImageDataset {
  public:
   GeneratedDigits(uint64_t seed, DigitSplit split, int64_t begin, int64_t end,

@@ -84,7 +84,7 @@ class IdxReader {
     if (!Multiply(array->dims, &expected)) return ImpossibleExtents(path_, array->dims);
     uint64_t done = 0;
     while (done < expected) {
-      // Doubling, so that neither a false header nor a true one costs much more than the file.
+      // The buffer doubles, so that no header, false or true, costs much more memory than the file.
       const uint64_t end = std::min(expected, std::max(kFirstPiece, 2 * done));
       array->values.reserve(end);
       array->values.resize(end);

@@ -13,8 +13,8 @@
 
 namespace keelson {
 
-// Converts bytes to features on Read: 0 to 0.0, 255 to 1.0. Where the bytes come from is up to the
-// derived class, whose methods must be thread-safe.
+// Converts bytes to features on Read: 0 to 0.0, 255 to 1.0. The derived class provides the bytes;
+// its methods must be thread-safe.
 class ImageDataset : public Dataset {
  public:
   // `example_shape` holds the pixels of one image, in row-major order.
@@ -26,7 +26,7 @@ class ImageDataset : public Dataset {
   absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override;
 
  private:
-  // Of a record in [0, num_records()).
+  // The pixels of a record in [0, num_records()).
   virtual const uint8_t* Pixels(int64_t record) const = 0;
   virtual int Label(int64_t record) const = 0;
 

@@ -62,7 +62,7 @@ absl::Status TooFewClasses(int64_t num_classes) {
                    " classes, found ", num_classes));
 }
 
-// What `subset` selects of the records in `all`.
+// The records in `all` that `subset` selects.
 absl::StatusOr<Range> Select(const v1::DataConfig::Subset& subset, absl::string_view field,
                              const std::string& where, Range all) {
   const int64_t size = all.end - all.begin;
@@ -86,7 +86,7 @@ absl::Status CheckLabels(const std::string& path, const std::vector<uint8_t>& la
 absl::StatusOr<std::shared_ptr<const ImageSet>> ReadPair(const IdxPair& files,
                                                          const Shape& example_shape,
                                                          int64_t num_classes) {
-  // The labels first: they are small, and many mistakes show there.
+  // The labels are read first: they are small, and many mistakes show there.
   ASSIGN_OR_RETURN(IdxArray labels, ReadIdxFile(files.labels, 1));
   RETURN_IF_ERROR(CheckLabels(files.labels, labels.values, num_classes));
   ASSIGN_OR_RETURN(IdxArray images, ReadIdxFile(files.images, 3));

@@ -17,19 +17,19 @@ struct Ticket {
   int64_t begin = 0;
   int64_t end = 0;
   uint64_t lease_id = 0;
-  // Synchronous mode, else 0: which try at the step this is; gradients of different tries are not
-  // added up.
+  // In synchronous mode (otherwise 0) the number of the attempt at the step; gradients of different
+  // attempts are not added up.
   uint32_t attempt = 0;
-  // The step takes fewer gradients than there are tickets for it: whether this one is wanted is
-  // asked before it is sent.
+  // The step takes fewer gradients than it has tickets: before a gradient is sent, the chief is
+  // asked whether it counts.
   bool contested = false;
-  // To be computed from values that were fetched after the ticket was granted.
+  // The gradient must be computed from values that were pulled after the ticket was granted.
   bool fresh_values = false;
 
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 
-// Where tickets come from: the coordinator, or a fake.
+// A source of tickets: the coordinator, or a fake.
 class TicketSource {
  public:
   virtual ~TicketSource() = default;

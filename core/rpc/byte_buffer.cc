@@ -15,7 +15,7 @@ constexpr size_t kSmallestInPlace = 16 * 1024;
 
 using Slices = std::vector<grpc::Slice>;
 
-// Received slices, deleted with the last fragment that lies in them.
+// Received slices, deleted with the last fragment in them.
 struct Received {
   Slices slices;
   std::atomic<size_t> fragments;
@@ -26,8 +26,8 @@ struct Received {
   }
 };
 
-// A pin on its way through gRPC, which may release it on another thread. gRPC's locks order that
-// after the hand-over; the flag says so to whoever, as the thread sanitizer, does not see them.
+// A pin held by gRPC, which may release it on another thread. gRPC's locks order that after the
+// hand-over; the flag makes this visible to the thread sanitizer, which does not see them.
 struct Sent {
   explicit Sent(Pin held) : pin(std::move(held)) {
     handed_over.store(true, std::memory_order_release);
@@ -92,7 +92,7 @@ grpc::ByteBuffer MakeByteBuffer(ByteRope rope) {
     if (end < fragments.size()) slices.push_back(InPlace(std::move(fragments[end++])));
     i = end;
   }
-  // A buffer of no slices would be no message at all.
+  // A buffer without slices would not be a message.
   if (slices.empty()) slices.emplace_back();
   return grpc::ByteBuffer(slices.data(), slices.size());
 }

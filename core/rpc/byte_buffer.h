@@ -1,4 +1,4 @@
-// Between ByteRope and gRPC's byte buffers, without copying what is large.
+// Converts between ByteRope and gRPC's byte buffers, without copying large fragments.
 #ifndef KEELSON_CORE_RPC_BYTE_BUFFER_H_
 #define KEELSON_CORE_RPC_BYTE_BUFFER_H_
 
@@ -8,11 +8,11 @@
 
 namespace keelson {
 
-// The bytes stay where gRPC received them. Leaves `buffer` empty.
+// The bytes are not copied. Leaves `buffer` empty.
 ByteRope TakeByteBuffer(grpc::ByteBuffer* buffer);
 
-// Fragments of 16 KiB and more are sent from where they are, and their pins released when gRPC
-// needs them no more; smaller ones are copied together.
+// Fragments of 16 KiB and more are sent in place, and their pins released when gRPC no longer needs
+// them; smaller ones are copied together.
 grpc::ByteBuffer MakeByteBuffer(ByteRope rope);
 
 }  // namespace keelson

@@ -17,18 +17,19 @@ std::shared_ptr<grpc::Channel> CreateChannel(
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // How long an attempt may take: a busy server needs its time to answer.
+  // The time for an attempt: a busy server answers late.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 3000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 1000);
-  // A peer whose node is lost closes no connection, and its successor is found by a new one only.
+  // A peer whose node is lost closes no connection, and only a new one reaches its successor.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20000);
-  // However long a call is silent.
+  // Pings are not limited, however long a call is silent.
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // Retries are ours: a push that may have been executed is repeated with its sequence number.
+  // Keelson retries by itself: a push that may have been executed is repeated with its sequence
+  // number.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
-  // A proxy from the environment is for the world outside, not for the cluster.
+  // A proxy from the environment is not meant for connections within the cluster.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(address, credentials, arguments);
 }

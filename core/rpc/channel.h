@@ -1,4 +1,4 @@
-// Channels to other tasks, set up alike everywhere.
+// Creates channels to other tasks, with the same options everywhere.
 #ifndef KEELSON_CORE_RPC_CHANNEL_H_
 #define KEELSON_CORE_RPC_CHANNEL_H_
 
@@ -12,9 +12,8 @@
 
 namespace keelson {
 
-// Largest message that is sent or taken. Bulk senders keep to kBulkPayloadBytes
-// (core/client/plan/transfer_plan.h); the rest is room for headers and for placements of large
-// models.
+// The largest message that is sent or received. Bulk senders use at most kBulkPayloadBytes
+// (core/client/plan/transfer_plan.h); the rest is for headers and for placements of large models.
 inline constexpr int kMaxMessageBytes = 64 << 20;
 
 // A channel to "host:port" or a LocalSocket. It connects lazily, resolves the name again at every
@@ -24,14 +23,14 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 std::shared_ptr<grpc::Channel> CreateChannel(
     const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials);
 
-// The channel to one peer, made anew once it has failed to connect. So the pace of the calls
-// decides how soon a peer is found that was away: each call tries to connect, and none fails with
-// the error of an earlier one, as a channel's calls do between its own attempts. Thread-safe.
+// The channel to one peer, replaced after it has failed to connect. So each call tries to connect,
+// and how soon a peer that was away is reached depends on the calls only; a single channel would
+// fail calls between its own attempts with the error of the last one. Thread-safe.
 class Connection {
  public:
   Connection(std::string address, std::shared_ptr<grpc::ChannelCredentials> credentials);
 
-  // For one call, which keeps it alive.
+  // The channel for one call, which keeps it alive.
   std::shared_ptr<grpc::Channel> channel() const;
 
  private:

@@ -1,4 +1,4 @@
-// The life of the gRPC library in the process.
+// Keeps the gRPC library initialized in the process.
 #ifndef KEELSON_CORE_RPC_GRPC_LIBRARY_H_
 #define KEELSON_CORE_RPC_GRPC_LIBRARY_H_
 
@@ -6,7 +6,7 @@ namespace keelson {
 
 // Starts gRPC and keeps it until the process ends. Otherwise the destructor of the last channel,
 // queue or server shuts it down, and waits for up to 10 seconds for a thread that polls a
-// connection whose writes once filled the socket. Whatever makes gRPC objects calls it first.
+// connection whose writes once filled the socket. Code that makes gRPC objects calls it first.
 // Thread-safe.
 void KeepGrpcRunning();
 

@@ -1,4 +1,4 @@
-// The one place where statuses cross between abseil and gRPC.
+// Converts statuses between abseil and gRPC.
 #ifndef KEELSON_CORE_RPC_GRPC_STATUS_H_
 #define KEELSON_CORE_RPC_GRPC_STATUS_H_
 
@@ -14,7 +14,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status);
 
 // A call that the other side cancelled, as a server does that shuts down, is UNAVAILABLE.
 // `peer` ("ps-1 at host:2222") is put before the text of transport errors (UNAVAILABLE,
-// DEADLINE_EXCEEDED), which do not say whom they concern.
+// DEADLINE_EXCEEDED), which do not name the peer.
 absl::Status FromGrpcStatus(const grpc::Status& status, absl::string_view peer);
 
 }  // namespace keelson

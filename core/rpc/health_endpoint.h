@@ -1,4 +1,4 @@
-// gRPC's health service on a port of its own, for tasks that serve nothing else.
+// gRPC's health service on its own port, for tasks that serve nothing else.
 #ifndef KEELSON_CORE_RPC_HEALTH_ENDPOINT_H_
 #define KEELSON_CORE_RPC_HEALTH_ENDPOINT_H_
 
@@ -13,8 +13,8 @@ namespace keelson {
 class HealthService;
 class RpcServer;
 
-// Serves from Start to destruction. No thread of it waits at the sockets, where it would take the
-// input of the process's other connections; it looks 50 times a second, and answers that late.
+// Serves from Start to destruction. Its threads do not block on the sockets, where they would take
+// input of the process's other connections; they poll 50 times a second, which delays answers.
 class HealthEndpoint {
  public:
   // `listen_address` is "host:port"; port 0 takes a free one. SERVING while `ready` is set, which

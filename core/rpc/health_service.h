@@ -1,4 +1,4 @@
-// gRPC's health service: whether a task is able to take part.
+// gRPC's health service: reports whether a task is ready.
 #ifndef KEELSON_CORE_RPC_HEALTH_SERVICE_H_
 #define KEELSON_CORE_RPC_HEALTH_SERVICE_H_
 
@@ -16,11 +16,11 @@ namespace keelson {
 class HealthService final : public grpc::health::v1::Health::Service {
  public:
   // `ready` outlives the service. `services` are the full names of the services that the process
-  // has beside this one, "keelson.v1.ParameterService"; all of them are as healthy as the process.
+  // has beside this one, "keelson.v1.ParameterService"; all of them have the status of the process.
   explicit HealthService(const std::atomic<bool>* ready, std::set<std::string> services = {});
 
-  // The process is about to stop serving: watchers hear of it, and their calls end. Call it before
-  // the server is shut down, which would wait for them.
+  // The process is about to stop serving: watchers are notified, and their calls end. Call it
+  // before the server is shut down, which would wait for them.
   void Stop() { stopped_.Raise(); }
 
   // NOT_FOUND: no such service.
@@ -28,8 +28,8 @@ class HealthService final : public grpc::health::v1::Health::Service {
                      const grpc::health::v1::HealthCheckRequest* request,
                      grpc::health::v1::HealthCheckResponse* response) override;
 
-  // A first answer at once, then one for each change, at most 0.1 s late. Each call has a thread.
-  // UNAVAILABLE: stopped. RESOURCE_EXHAUSTED: 32 calls are watching already.
+  // Sends a first answer at once, then one for each change, at most 0.1 s late. Each call has a
+  // thread. UNAVAILABLE: stopped. RESOURCE_EXHAUSTED: 32 calls are watching already.
   grpc::Status Watch(grpc::ServerContext* context,
                      const grpc::health::v1::HealthCheckRequest* request,
                      grpc::ServerWriter<grpc::health::v1::HealthCheckResponse>* writer) override;

@@ -1,9 +1,9 @@
-// The unix socket that stands beside a server's TCP port, for clients on the same host: a small
-// message is there sooner than through TCP's loopback. A large one is not, for the kernel holds no
-// more than 208 KiB of it (net.core.wmem_default) and both ends take turns.
+// The unix socket beside a server's TCP port, for clients on the same host: it is faster than TCP's
+// loopback for small messages. For large ones it is not, since the kernel buffers no more than 208
+// KiB (net.core.wmem_default) and both ends take turns.
 //
 // It is an abstract socket named after the port. Like the port it exists once in a network
-// namespace, whoever may reach the one may reach the other, and no file is left behind.
+// namespace, the same processes can reach both, and no file is left behind.
 #ifndef KEELSON_CORE_RPC_LOCAL_SOCKET_H_
 #define KEELSON_CORE_RPC_LOCAL_SOCKET_H_
 
@@ -19,7 +19,7 @@ std::string LocalSocket(int port);
 // is 0, 0.
 int LocalSocketPort(const std::string& listen_address);
 
-// Whether anyone listens on LocalSocket(port) now.
+// Whether a process listens on LocalSocket(port) now.
 bool LocalSocketListens(int port);
 
 // Where to send bulk traffic for the server at "host:port": its LocalSocket when the host is

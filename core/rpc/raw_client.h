@@ -1,4 +1,4 @@
-// Unary calls whose messages are bytes, many under way at a time, driven by one thread.
+// Unary calls whose messages are bytes; one thread drives many calls at a time.
 #ifndef KEELSON_CORE_RPC_RAW_CLIENT_H_
 #define KEELSON_CORE_RPC_RAW_CLIENT_H_
 
@@ -19,7 +19,7 @@
 
 namespace keelson {
 
-// Used by one thread at a time, but for Wake. The thread in Next does the connections' input and
+// Used by one thread at a time, except Wake. The thread in Next does the connections' input and
 // output: no other thread is involved in a call.
 class RawCallQueue {
  public:
@@ -30,7 +30,7 @@ class RawCallQueue {
   };
 
   RawCallQueue();
-  // Cancels what is under way and waits for it.
+  // Cancels the calls under way and waits for them.
   ~RawCallQueue();
 
   // `method` is a full name: "/keelson.v1.ParameterService/Pull". The channel is kept alive until
@@ -38,10 +38,10 @@ class RawCallQueue {
   void Start(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
              ByteRope request, absl::Duration timeout, uint64_t tag);
 
-  // The channel's calls under way end soon, as CANCELLED where they have not ended yet.
+  // Cancels the channel's calls under way, which then end soon.
   void Cancel(const grpc::Channel* channel);
 
-  // The next call that ended. Nothing after `timeout` or Wake.
+  // The next call that ended; nothing after `timeout` or Wake.
   std::optional<Completion> Next(absl::Duration timeout);
 
   // Ends a wait in Next, or the next one. Thread-safe.

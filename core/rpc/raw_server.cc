@@ -10,7 +10,7 @@
 namespace keelson {
 namespace {
 
-// Calls of a method that a queue is ready to take before the thread comes round to ask for more.
+// The number of calls of a method that a queue accepts before its thread requests more.
 constexpr int kRequestsAhead = 4;
 
 std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> AddQueues(int count,
@@ -22,7 +22,7 @@ std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> AddQueues(int count,
 
 }  // namespace
 
-// First in the queue as a request that came, then as an answer that was sent.
+// A call is first in the queue as a received request, then as a sent answer.
 struct RawServer::Call {
   explicit Call(const RawMethod* called, grpc::ServerCompletionQueue* on)
       : method(called), queue(on), writer(&context) {}
@@ -58,7 +58,7 @@ void RawServer::Shutdown() {
   }
   for (const auto& queue : queues_) queue->Shutdown();
   for (std::thread& thread : threads_) thread.join();
-  // A queue is destroyed empty, also one that nobody served.
+  // A queue must be empty when it is destroyed, even if no thread served it.
   void* tag = nullptr;
   bool ok = false;
   for (const auto& queue : queues_) {

@@ -29,12 +29,12 @@ struct RawMethod {
   std::function<void(grpc::ServerContext*, grpc::ByteBuffer*, Writer*, grpc::CompletionQueue*,
                      grpc::ServerCompletionQueue*, void* tag)>
       request;
-  // Called on the serving threads; what it takes, the connections of its thread wait.
+  // Called on the serving threads; while it runs, the connections of its thread wait.
   std::function<absl::StatusOr<ByteRope>(ByteRope)> handle;
 };
 
-// The threads and queues of raw methods. RpcServer owns one and knows the order of starting and
-// ending.
+// The threads and queues of raw methods. RpcServer owns one and starts and ends it in the right
+// order.
 class RawServer {
  public:
   // Adds `threads` queues to the builder. `pause`: see RawServing. Nothing is served before Start.
@@ -42,9 +42,9 @@ class RawServer {
             grpc::ServerBuilder* builder);
   ~RawServer();
 
-  // After the server was started.
+  // Call after the server was started.
   void Start();
-  // After the server was shut down: its calls have ended. Joins the threads.
+  // Call after the server was shut down and its calls have ended. Joins the threads.
   void Shutdown();
 
  private:

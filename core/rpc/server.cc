@@ -20,7 +20,8 @@
 namespace keelson {
 namespace {
 
-// gRPC only says that it could not bind; asking the system once more tells why. Nothing: it could.
+// gRPC only says that it could not bind; binding once more gives the system's reason. Returns
+// nothing if that succeeds.
 std::optional<std::string> BindFailure(const std::string& address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos) return "not of the form host:port";
@@ -58,7 +59,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   // Two servers must not share a port by accident.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Clients may ask for a sign of life as often as channel.cc has them.
+  // Clients may send keepalive pings as often as channel.cc lets them.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   for (grpc::Service* service : services) builder.RegisterService(service);
   std::unique_ptr<RawServer> raw_server;

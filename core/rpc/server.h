@@ -15,13 +15,15 @@
 
 namespace keelson {
 
-// Methods that are served as bytes, beside the ordinary ones, and who does the input and output.
+// Methods that are served as bytes, beside the ordinary ones, and the threads that do the input and
+// output.
 struct RawServing {
   std::vector<RawMethod> methods;
-  // Threads that receive, handle and answer; each has connections of its own.
+  // The number of threads that receive, handle and answer; each has its own connections.
   int threads = 1;
-  // Zero: the threads wait at the sockets. Else they look there every so often: a thread that waits
-  // takes the input of the process's other connections too, and hands it on to theirs.
+  // Zero: the threads block on the sockets. Otherwise they poll at this interval: a thread that
+  // blocks also takes input of the process's other connections, and has to pass it to their
+  // threads.
   absl::Duration pause = absl::ZeroDuration();
 };
 
@@ -29,10 +31,10 @@ struct RawServing {
 class RpcServer {
  public:
   // `listen_address` is "host:port"; port 0 takes a free one. `services` has at least one; they
-  // outlive the server, and are the ones that the raw methods belong to. With raw methods or a
-  // pause all input and output is done by RawServing's threads. With raw methods the server also
-  // listens on the LocalSocket of its port (core/rpc/local_socket.h) where it has one.
-  // INVALID_ARGUMENT: the address cannot be used (taken, not ours, malformed); the text says why.
+  // outlive the server and contain the raw methods. With raw methods or a pause all input and
+  // output is done by RawServing's threads. With raw methods the server also listens on the
+  // LocalSocket of its port (core/rpc/local_socket.h) where it has one. INVALID_ARGUMENT: the
+  // address cannot be used (taken, not ours, malformed); the text says why.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& listen_address,
       const std::shared_ptr<grpc::ServerCredentials>& credentials,

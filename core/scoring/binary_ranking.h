@@ -1,4 +1,4 @@
-// How well scores put the examples of label 1 before those of label 0.
+// Measures how well scores rank the examples of label 1 above those of label 0.
 #ifndef KEELSON_CORE_SCORING_BINARY_RANKING_H_
 #define KEELSON_CORE_SCORING_BINARY_RANKING_H_
 
@@ -36,7 +36,7 @@ class BinaryRanking {
  public:
   static constexpr int64_t kExactScores = int64_t{1} << 20;
 
-  // A higher score speaks for the label 1.
+  // A higher score means that the label 1 is more likely.
   void Add(float score, bool positive);
 
   // Not-a-number and no points without examples of both labels, or when a score was not a number.
@@ -51,7 +51,7 @@ class BinaryRanking {
 
   void AddToBin(float score, bool positive);
   void MoveToBins();
-  // How many have each score, the highest first.
+  // The counts for each score, the highest first.
   std::vector<Counts> CountsByScore() const;
   std::vector<Counts> ExactCounts() const;
 

@@ -1,4 +1,4 @@
-// Whether probabilities are what they say: of the examples that are given 0.8, do 0.8 come true?
+// Calibration of probabilities: do 80 % of the examples come true that are given 0.8?
 #ifndef KEELSON_CORE_SCORING_CALIBRATION_H_
 #define KEELSON_CORE_SCORING_CALIBRATION_H_
 
@@ -24,7 +24,7 @@ class Calibration {
   // `probability` in [0, 1]; not-a-number is left out.
   void Add(double probability, bool came_true);
 
-  // Those with examples, ascending.
+  // The bins with examples, ascending.
   std::vector<CalibrationBin> Bins() const;
   // The expected calibration error: the mean over the examples of their bin's distance between
   // confidence and accuracy. Not-a-number without examples.

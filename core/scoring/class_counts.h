@@ -1,4 +1,4 @@
-// How often each class was predicted, for which labels.
+// Counts predicted classes by label.
 #ifndef KEELSON_CORE_SCORING_CLASS_COUNTS_H_
 #define KEELSON_CORE_SCORING_CLASS_COUNTS_H_
 
@@ -17,7 +17,7 @@ struct ClassQuality {
 
 class ClassCounts {
  public:
-  // Beyond so many classes there is no confusion matrix.
+  // With more classes than this there is no confusion matrix.
   static constexpr int64_t kMaxConfusionClasses = 200;
 
   explicit ClassCounts(int64_t classes);
@@ -47,7 +47,7 @@ class ClassCounts {
   int64_t right_ = 0;
 };
 
-// Of all classes that have examples, the mean of each measure; `support` is their sum. Zeros when
+// The mean of each measure over all classes that have examples; `support` is their sum. Zeros when
 // there are none.
 ClassQuality MeanOfClasses(const std::vector<ClassQuality>& qualities);
 

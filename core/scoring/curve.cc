@@ -42,7 +42,7 @@ Segment Measure(absl::Span<const CurvePoint> points, size_t begin, size_t end) {
 
 std::vector<CurvePoint> ThinCurve(absl::Span<const CurvePoint> points, size_t max_points) {
   if (points.size() <= 2) return {points.begin(), points.end()};
-  // Of the unit square; what is less is due to rounding.
+  // A fraction of the unit square; smaller areas are due to rounding.
   constexpr double kNoArea = 1e-12;
   std::set<size_t> kept = {0, points.size() - 1};
   std::priority_queue<Segment> segments;

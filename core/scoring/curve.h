@@ -14,15 +14,15 @@ struct CurvePoint {
   double y = 0;
 };
 
-// At most `max_points` (>= 2) of the points, the first and the last among them: those that the
-// curve bends at. Points on straight lines between others go first. x never falls.
+// Returns at most `max_points` (>= 2) of the points: the first, the last, and those at which the
+// curve bends. Points on straight lines between others go first. x never falls.
 //
 // The polyline is refined where the area between it and the curve is largest, at the point farthest
 // from it (as Douglas and Peucker do), so that 200 points keep the area under a curve in the unit
 // square to less than 1e-3.
 std::vector<CurvePoint> ThinCurve(absl::Span<const CurvePoint> points, size_t max_points);
 
-// By trapezoids.
+// The area by the trapezoidal rule.
 double AreaUnder(absl::Span<const CurvePoint> points);
 
 }  // namespace keelson

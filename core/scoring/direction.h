@@ -8,20 +8,21 @@
 
 namespace keelson {
 
-// Of a metric by its name in an evaluation: less is better for "loss", "mean_squared_error" and
-// "mean_absolute_error", more for all others.
+// Whether higher values of a metric (by its name in an evaluation) are better: less is better for
+// "loss", "mean_squared_error" and "mean_absolute_error", more for all others.
 bool HigherIsBetter(absl::string_view metric);
 
-// What the best of a metric is, wherever it is shown, reported or exported: a value that is not
-// finite is worse than any that is (files keep it as null); of equally good ones neither is better.
+// Compares two values of a metric, wherever the best is shown, reported or exported: a value that
+// is not finite is worse than any finite one (files have it as null); of equal ones neither is
+// better.
 bool IsBetter(absl::string_view metric, double value, double than);
 
 struct BestValue {
   int64_t step = 0;
   double value = 0;
 };
-// Puts the value of a step into `best` if it is finite and better than what is there. Told in the
-// order of the steps, the first of equally good ones stays; nothing: none was finite.
+// Puts the value of a step into `best` if it is finite and better than what is there. When called
+// in the order of the steps, the first of equal ones stays. `best` is empty if none was finite.
 void TakeIfBest(absl::string_view metric, int64_t step, double value,
                 std::optional<BestValue>* best);
 

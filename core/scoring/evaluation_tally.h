@@ -1,4 +1,4 @@
-// Adds an evaluation up, batch by batch: its metrics, and the report of what is wrong.
+// Accumulates an evaluation batch by batch: its metrics, and the report of its errors.
 #ifndef KEELSON_CORE_SCORING_EVALUATION_TALLY_H_
 #define KEELSON_CORE_SCORING_EVALUATION_TALLY_H_
 
@@ -41,8 +41,9 @@ class EvaluationTally {
   void Add(int64_t first_record, const Batch& batch, const EvaluationSums& sums,
            absl::Span<float> scores);
 
-  // Of all that were added. Metrics without a value, such as auc where all labels are the same, are
-  // not-a-number; precision and recall without predictions or examples are 0.
+  // The outcome of all batches that were added. Metrics without a value, such as auc where all
+  // labels are the same, are not-a-number; precision and recall without predictions or examples are
+  // 0.
   EvaluationOutcome Finish() const;
 
  private:
@@ -61,11 +62,11 @@ class EvaluationTally {
   const std::vector<std::string> class_names_;
   EvaluationSums sums_;
   WorstExamples worst_;
-  // Of classes and binary labels.
+  // For classes and binary labels.
   ClassCounts counts_;
   Calibration calibration_;
   BinaryRanking ranking_;
-  // Of regression, and of the probability of binary labels.
+  // For regression, and for the probability of binary labels.
   PredictionErrors errors_;
   PairSample pairs_;
 };

@@ -1,4 +1,4 @@
-// How far predictions are from their targets.
+// Measures the distance of predictions from their targets.
 #ifndef KEELSON_CORE_SCORING_PREDICTION_ERRORS_H_
 #define KEELSON_CORE_SCORING_PREDICTION_ERRORS_H_
 
@@ -29,10 +29,10 @@ class PairSample {
  public:
   static constexpr size_t kPairs = 500;
 
-  // A record at most once.
+  // Add each record at most once.
   void Add(int64_t record, float target, float prediction);
 
-  // By record.
+  // The sampled pairs, ordered by record.
   std::vector<std::pair<float, float>> Pairs() const;
 
  private:

@@ -1,4 +1,4 @@
-// What a model's scores say: probabilities, and the class that is predicted.
+// Converts a model's scores to probabilities and to the predicted class.
 #ifndef KEELSON_CORE_SCORING_PROBABILITIES_H_
 #define KEELSON_CORE_SCORING_PROBABILITIES_H_
 

@@ -1,4 +1,4 @@
-// What an evaluation tells beyond its metrics: what the model gets wrong, and how sure it was.
+// The report of an evaluation beyond its metrics: the model's errors, and its confidence in them.
 #ifndef KEELSON_CORE_SCORING_REPORT_H_
 #define KEELSON_CORE_SCORING_REPORT_H_
 
@@ -23,24 +23,24 @@ struct EvaluationReport {
   absl::Time time;
   LossKind loss = LossKind::kSoftmaxCrossEntropy;
   int64_t examples = 0;
-  // The worst first. Of classes only those whose label was not predicted, by the label's
-  // probability; otherwise by the distance from the target.
+  // The worst examples first. With classes, only those whose label was not predicted, ordered by
+  // the label's probability; otherwise ordered by the distance from the target.
   std::vector<WrongExample> wrong;
   Shape input_shape;
 
-  // Of classes, for binary labels 0 and 1.
+  // The names of the classes; with binary labels 0 and 1.
   std::vector<std::string> classes;
   double accuracy = 0;
   std::vector<std::vector<int64_t>> confusion;  // as ClassCounts::Confusion
   std::vector<ClassQuality> per_class;
-  // Of the predicted class's probability; for binary labels of that of label 1.
+  // Bins of the predicted class's probability; with binary labels, of that of label 1.
   std::vector<CalibrationBin> calibration;
   double calibration_error = 0;
 
-  // Of binary labels.
+  // For binary labels only.
   std::optional<RankingCurves> ranking;
 
-  // Otherwise.
+  // For regression only.
   double mean_squared_error = 0;
   double mean_absolute_error = 0;
   std::vector<std::pair<float, float>> pairs;  // a sample of (target, prediction)

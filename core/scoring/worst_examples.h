@@ -1,4 +1,4 @@
-// The examples that a model gets most wrong, with what it was shown.
+// The examples with the largest errors of a model, with their features.
 #ifndef KEELSON_CORE_SCORING_WORST_EXAMPLES_H_
 #define KEELSON_CORE_SCORING_WORST_EXAMPLES_H_
 
@@ -12,15 +12,15 @@ namespace keelson {
 
 struct WrongExample {
   int64_t record = 0;
-  // How wrong it is, by which the worst are chosen.
+  // The size of the error, by which the worst are chosen.
   double badness = 0;
-  // Of classes: their numbers, a prediction of -1 being none. Otherwise target and prediction.
+  // With classes, their numbers (a prediction of -1 is none); otherwise target and prediction.
   float label = 0;
   float prediction = 0;
-  // Of classes: what the predicted class and the label were given.
+  // With classes, the probabilities of the predicted class and of the label.
   float confidence = 0;
   float label_probability = 0;
-  // The features, [0, 1] as 0 to 255; what is beyond is cut. Empty: there are more than
+  // The features, [0, 1] as 0 to 255 with clipping. Empty: there are more than
   // WorstExamples::kMaxInputBytes of them.
   std::vector<uint8_t> input;
 };

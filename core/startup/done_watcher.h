@@ -15,17 +15,17 @@
 
 namespace keelson {
 
-// The step at which the model directory says that this job is done; nothing: it does not. A job
-// is done when its marker was written for this configuration, or for at least as many steps.
+// The step at which this job is done according to the model directory; nothing: it is not done. A
+// job is done when its marker was written for this configuration, or for at least as many steps.
 // DATA_LOSS: the marker is damaged.
 absl::StatusOr<std::optional<int64_t>> DoneStepOf(const RoleContext& context);
 
-// A task learns of the end from the chief. One that was late, or was being restarted just then,
-// finds no chief any more: it learns of the end here. Has a thread of its own.
+// A task learns of the job's end from the chief. One that was late, or was being restarted, no
+// longer finds a chief; it learns of the end from the marker. Has a thread of its own.
 class DoneWatcher {
  public:
-  // Raises `stop` when the marker is there and still there `interval` later, which is time enough
-  // for the chief to say it. Both outlive the watcher.
+  // Raises `stop` when the marker exists and still exists `interval` later, which gives the chief
+  // time to announce the end first. Both outlive the watcher.
   DoneWatcher(const RoleContext& context, StopSignal* stop,
               absl::Duration interval = absl::Seconds(1));
   ~DoneWatcher();

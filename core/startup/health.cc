@@ -10,7 +10,7 @@ namespace keelson {
 
 std::unique_ptr<HealthEndpoint> StartHealthEndpoint(const RoleContext& context) {
   const ClusterSpec& cluster = context.cluster;
-  // The default port would be a guess, and may be another task's.
+  // The default port may be another task's.
   if (cluster.listen_port == 0 && !cluster.SelfAddress().has_value()) return nullptr;
   absl::StatusOr<std::unique_ptr<HealthEndpoint>> endpoint =
       HealthEndpoint::Start(cluster.ListenAddress(), &context.telemetry->ready);

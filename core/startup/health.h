@@ -10,8 +10,8 @@
 namespace keelson {
 
 // Serves it at ClusterSpec::ListenAddress, SERVING while Telemetry::ready is set. Null: the task
-// has no address of its own and no --port; or the address cannot be used, which the log warns of
-// and which is no reason not to train. `context` outlives the endpoint.
+// has no address of its own and no --port; or the address cannot be used, which is logged as a
+// warning and does not prevent training. `context` outlives the endpoint.
 std::unique_ptr<HealthEndpoint> StartHealthEndpoint(const RoleContext& context);
 
 }  // namespace keelson

@@ -118,7 +118,7 @@ absl::StatusOr<std::optional<std::string>> AlreadyDone(const RoleContext& contex
                       " holds this job, done at step ", *done_step);
 }
 
-// The result: what came of it in one line.
+// Runs the role; returns the result in one line.
 absl::StatusOr<std::string> Run(const RoleProgram& program, const CommonFlags& flags) {
   const bool outside_job = program.outside_job != nullptr && program.outside_job();
   ASSIGN_OR_RETURN(const RoleContext context, ResolveContext(program.role, outside_job, flags));

@@ -1,4 +1,4 @@
-// What a task's endpoint tells Prometheus, for tests.
+// Scrapes a task's metrics endpoint, for tests.
 #ifndef KEELSON_CORE_STARTUP_SCRAPE_TESTING_H_
 #define KEELSON_CORE_STARTUP_SCRAPE_TESTING_H_
 

@@ -1,4 +1,4 @@
-// What every task tells of itself, whatever its role.
+// The metrics that every task exports, whatever its role.
 #ifndef KEELSON_CORE_STARTUP_TASK_METRICS_H_
 #define KEELSON_CORE_STARTUP_TASK_METRICS_H_
 
@@ -7,7 +7,7 @@
 
 namespace keelson {
 
-// keelson_task_info with who the task is, and those of the process
+// Adds keelson_task_info, which identifies the task, and the metrics of the process
 // (core/metrics/process_metrics.h). Registers at the context's own registry.
 MetricRegistry::Registration AddTaskMetrics(const RoleContext& context);
 

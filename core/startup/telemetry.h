@@ -1,4 +1,4 @@
-// What a task lets others see of it.
+// The observable state of a task.
 #ifndef KEELSON_CORE_STARTUP_TELEMETRY_H_
 #define KEELSON_CORE_STARTUP_TELEMETRY_H_
 

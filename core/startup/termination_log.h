@@ -1,4 +1,4 @@
-// The last word of a container, which Kubernetes keeps in the Pod's status.
+// Writes a container's termination message, which Kubernetes keeps in the Pod's status.
 #ifndef KEELSON_CORE_STARTUP_TERMINATION_LOG_H_
 #define KEELSON_CORE_STARTUP_TERMINATION_LOG_H_
 
@@ -8,7 +8,7 @@
 
 namespace keelson {
 
-// Kubernetes' default, and the most that it reads.
+// Kubernetes' default path, and the largest message that it reads.
 inline constexpr char kTerminationLog[] = "/dev/termination-log";
 inline constexpr size_t kMaxTerminationBytes = 4096;
 

@@ -21,10 +21,10 @@
 
 namespace keelson {
 
-// Thread-safe. What was added is in the file at once, readable by others; Flush makes it durable.
+// Thread-safe. Added events are in the file at once, readable by others; Flush makes them durable.
 // Errors are those of file_system.h. An event that cannot be written is dropped. After an error, or
-// when somebody has removed the file, the next event opens another file: readers take all that are
-// in the directory, and what follows half a record in a file is not readable.
+// when somebody has removed the file, the next event opens another file: readers read all files in
+// the directory, and nothing after half a record in a file is readable.
 class EventWriter {
  public:
   // Creates the directory, where it is missing, and a file in it,
@@ -34,19 +34,19 @@ class EventWriter {
       const std::string& directory, const Clock* clock,
       FileSystem* file_system = FileSystem::Real());
 
-  // One event with all the (tag, value) pairs. NOT_FOUND: the directory is gone; it is not created
-  // again.
+  // Writes one event with all the (tag, value) pairs. NOT_FOUND: the directory is gone; it is not
+  // created again.
   absl::Status AddScalars(int64_t step, absl::Span<const std::pair<std::string, double>> scalars);
-  // Likewise, with histograms.
+  // Writes one event with histograms.
   absl::Status AddHistograms(int64_t step,
                              absl::Span<const std::pair<std::string, Histogram>> histograms);
-  // A text about the whole run, shown as Markdown.
+  // Writes a text about the whole run, shown as Markdown.
   absl::Status AddText(absl::string_view tag, absl::string_view text);
-  // The run's settings; it begins now.
+  // Writes the run's settings, with the present time as its start.
   absl::Status AddHparams(const Hparams& hparams);
   absl::Status Flush();
 
-  // Of the newest file.
+  // The path of the newest file.
   std::string path() const;
 
  private:

@@ -26,7 +26,8 @@ std::vector<double> MakeBucketLimits() {
 constexpr int kPrefixBits = 1 + 8 + 4;
 constexpr int kRestBits = 32 - kPrefixBits;
 
-// By prefix, the bucket of the lowest float that begins so. Of floats that are not finite: any.
+// By prefix, the bucket of the lowest float with that prefix; arbitrary for floats that are not
+// finite.
 std::vector<uint16_t> MakeFirstBuckets(absl::Span<const double> limits) {
   std::vector<uint16_t> buckets(size_t{1} << kPrefixBits);
   for (uint32_t prefix = 0; prefix < buckets.size(); ++prefix) {

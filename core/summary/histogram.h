@@ -1,5 +1,5 @@
-// How values are distributed, as TensorBoard shows it.
-// Format: tsl/lib/histogram/histogram.h, with its default buckets.
+// The distribution of values, as TensorBoard shows it. Format: tsl/lib/histogram/histogram.h, with
+// its default buckets.
 #ifndef KEELSON_CORE_SUMMARY_HISTOGRAM_H_
 #define KEELSON_CORE_SUMMARY_HISTOGRAM_H_
 
@@ -11,7 +11,7 @@
 
 namespace keelson {
 
-// Values that are not finite are counted apart and take no part in anything else. 12 KiB. Not
+// Values that are not finite are only counted, separately from all others. Size: 12 KiB. Not
 // thread-safe.
 class Histogram {
  public:
@@ -19,8 +19,8 @@ class Histogram {
 
   void Add(absl::Span<const float> values);
 
-  // Of the finite values. Without any, the least is the largest double and the greatest its
-  // negative, as TensorFlow has it.
+  // The extremes of the finite values. Without any, the minimum is the largest double and the
+  // maximum its negative, as in TensorFlow.
   double min() const { return min_; }
   double max() const { return max_; }
   double sum() const { return sum_; }

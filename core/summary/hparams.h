@@ -1,4 +1,4 @@
-// What TensorBoard compares runs by: settings of a run, and where its results are.
+// The data by which TensorBoard compares runs: settings of a run, and the place of its results.
 #ifndef KEELSON_CORE_SUMMARY_HPARAMS_H_
 #define KEELSON_CORE_SUMMARY_HPARAMS_H_
 
@@ -26,8 +26,8 @@ struct Hparams {
   std::vector<Metric> metrics;
 };
 
-// What the plugin "hparams" takes for an experiment with such runs, and for a run that starts
-// `now`.
+// The summary that the plugin "hparams" expects for an experiment with such runs, and for a run
+// that starts `now`.
 v1::Summary HparamsSummary(const Hparams& hparams, absl::Time now);
 
 }  // namespace keelson

@@ -34,7 +34,7 @@ absl::Status BadRecord(absl::string_view path, size_t offset, absl::string_view 
   return absl::DataLossError(absl::StrCat(path, ": record at byte ", offset, ": ", what));
 }
 
-// The length that a record's header tells, checked against what is left of the file.
+// Returns the length in a record's header, checked against the rest of the file.
 absl::StatusOr<size_t> ParseHeader(absl::string_view rest, absl::string_view path, size_t offset) {
   if (rest.size() < kHeaderBytes) return BadRecord(path, offset, "the file ends within its length");
   const absl::string_view length_bytes = rest.substr(0, sizeof(uint64_t));
