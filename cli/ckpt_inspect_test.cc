@@ -1,5 +1,6 @@
 #include "cli/ckpt_inspect.h"
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 

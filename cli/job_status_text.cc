@@ -1,6 +1,7 @@
 #include "cli/job_status_text.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/client/services/chief_service_testing.h"
 #include "core/startup/scrape_testing.h"
 #include "gmock/gmock.h"

@@ -1,5 +1,6 @@
 #include "evaluator/evaluation_outputs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>

@@ -1,5 +1,7 @@
 #include "evaluator/evaluation_records.h"
 
+#include <algorithm>
+
 #include "core/base/file.h"
 #include "core/checkpoint/bundle_test_util.h"
 #include "gmock/gmock.h"

@@ -3,6 +3,7 @@
 #ifndef KEELSON_WORKER_FAKE_CHIEF_H_
 #define KEELSON_WORKER_FAKE_CHIEF_H_
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "chief/coordination/work_ledger.h"
 #include "core/base/status_macros.h"
 

@@ -1,5 +1,6 @@
 // Books that go from one chief to the next.
 #include <ostream>
+#include <string>
 #include <utility>
 #include <vector>
 

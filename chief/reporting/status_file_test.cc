@@ -2,6 +2,8 @@
 // history.
 #include "chief/reporting/status_file.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,6 @@
 #include "chief/servers/shard_storage.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "chief/servers/fake_parameter_server.h"

@@ -1,6 +1,7 @@
 #include "chief/servers/snapshotter.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

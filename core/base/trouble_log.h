@@ -3,6 +3,7 @@
 #define KEELSON_CORE_BASE_TROUBLE_LOG_H_
 
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"

@@ -1,5 +1,7 @@
 #include "core/checkpoint/string_tensor.h"
 
+#include <utility>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/crc32c.h"

@@ -1,6 +1,7 @@
 #include "core/cluster/address.h"
 
 #include <arpa/inet.h>
+#include <sys/socket.h>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"

@@ -1,5 +1,7 @@
 #include "core/cluster/cluster_flags.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/base/exit_code.h"
 #include "core/base/stop_signal.h"
 #include "core/http/http_testing.h"

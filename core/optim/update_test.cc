@@ -1,5 +1,6 @@
 // Optimizers on every wire format and instruction set; optimizer_test.cc holds what the rules
 // compute.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -7,6 +8,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/optim/optimizer.h"

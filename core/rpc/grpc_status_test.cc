@@ -1,5 +1,7 @@
 #include "core/rpc/grpc_status.h"
 
+#include <string>
+
 #include "gtest/gtest.h"
 
 namespace keelson {

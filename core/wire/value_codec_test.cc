@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <ios>
 #include <limits>
 #include <string>
 #include <vector>

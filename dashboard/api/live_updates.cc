@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/base/log.h"
 #include "core/base/thread_without_signals.h"
 #include "dashboard/api/run_view.h"

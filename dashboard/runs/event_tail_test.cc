@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/file_system_testing.h"
 #include "core/summary/event_writer.h"
 #include "core/summary/tf_record.h"

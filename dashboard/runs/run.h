@@ -3,6 +3,7 @@
 #define KEELSON_DASHBOARD_RUNS_RUN_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>

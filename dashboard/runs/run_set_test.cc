@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "absl/strings/str_cat.h"
 #include "dashboard/dashboard_testing.h"
 
 namespace keelson {

@@ -1,8 +1,10 @@
 // What a chief tells a server, and which chief it obeys.
 #include <atomic>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "core/checkpoint/bundle_index.h"

@@ -1,6 +1,7 @@
 #include "ps_server/service/parameter_handler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 

@@ -1,6 +1,7 @@
 // What stale gradients cost on real digits, and what the servers' remedies win back. Staleness is
 // forced: `staleness` + 1 workers take turns, so every gradient is exactly so many pushes old. All
 // in one thread, the same at every run. Prints the accuracies.
+#include <algorithm>
 #include <cstdio>
 #include <numeric>
 

@@ -1,6 +1,7 @@
 // Jobs whose workers wait for each other, and jobs that change how they do.
 #include "core/cluster/consistency.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 

@@ -14,6 +14,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/algorithm/container.h"

@@ -1,5 +1,6 @@
 #include "core/client/exchange/outgoing_push.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>

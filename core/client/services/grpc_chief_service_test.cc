@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/rpc/server.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

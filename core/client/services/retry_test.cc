@@ -1,5 +1,7 @@
 #include "core/client/services/retry.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,5 +1,7 @@
 #include "core/device/cpu/cpu_device.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "testing/device/conformance/device_conformance.h"
 

@@ -1,6 +1,8 @@
 // Several GPUs in one process.
 #include <nccl.h>
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "core/device/device_group.h"
 #include "core/device/factory/device_factory.h"

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "testing/device/conformance/device_conformance.h"
 

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "core/device/cuda/kernels/kernels.h"
