@@ -19,7 +19,7 @@ class BundleSource : public TensorSource {
 
   std::vector<TensorInfo> List() const override;
   absl::StatusOr<std::string> Read(absl::string_view name) override;
-  // Of a snapshot: what its servers wrote down as the model's variables.
+  // For a snapshot: the tensors that its servers recorded as the model's variables.
   absl::StatusOr<std::vector<TensorInfo>> Variables() override;
 
  private:

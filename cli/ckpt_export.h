@@ -20,10 +20,10 @@ struct ExportOptions {
   bool force = false;
 };
 
-// Writes the model's variables, names and types as they are (but see WriteNpz about bfloat16), and
-// prints what was written. One tensor is in memory at a time. INVALID_ARGUMENT: an unknown format,
-// or no tensors. ALREADY_EXISTS: `out` is there. Otherwise as OpenTensorSource, WriteSafetensors
-// and WriteNpz.
+// Writes the model's variables with unchanged names and types (but see WriteNpz about bfloat16),
+// and prints what was written. One tensor is in memory at a time. INVALID_ARGUMENT: an unknown
+// format, or no tensors. ALREADY_EXISTS: `out` exists. Otherwise as OpenTensorSource,
+// WriteSafetensors and WriteNpz.
 absl::Status ExportTensors(const ExportOptions& options, std::ostream* out);
 
 }  // namespace keelson

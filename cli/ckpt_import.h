@@ -1,5 +1,5 @@
-// The command of keelson_ckpt that makes a snapshot of tensors from elsewhere, from which a job
-// starts: a warm start, or fine-tuning.
+// The command of keelson_ckpt that makes a snapshot from imported tensors, from which a job starts:
+// a warm start, or fine-tuning.
 #ifndef KEELSON_CLI_CKPT_IMPORT_H_
 #define KEELSON_CLI_CKPT_IMPORT_H_
 
@@ -18,8 +18,8 @@ struct ImportOptions {
   // "old=new": the tensor `old` becomes the variable `new`.
   std::vector<std::string> renames;
   int64_t step = 0;  // >= 0; the snapshot's, and where the job's count begins
-  // TrainConfig: takes just the variables of its model, and checks their shapes. Empty: takes all
-  // that TensorSource::Variables names.
+  // A TrainConfig file: imports only the variables of its model, and checks their shapes. Empty:
+  // imports all that TensorSource::Variables returns.
   std::string config_path;
   // Variables of the model that the source lacks get their initial values (train.seed); needs
   // `config_path`.
@@ -30,9 +30,10 @@ struct ImportOptions {
 };
 
 // Writes "model.ckpt-<step>" with one data file into `model_dir`, which is created, and commits it;
-// prints what was taken. Variables are float32: other numbers are rounded to it, which is said.
-// Slots are not taken: the optimizer starts anew; and there is no job state: the data starts from
-// the beginning. Holds one tensor in memory at a time. Not for a directory in which a job runs.
+// prints what was imported. Variables are float32: other numbers are rounded to it, which is
+// printed. Slots are not imported, so the optimizer starts from its initial state; and there is no
+// job state, so the data starts from the beginning. Holds one tensor in memory at a time. Not for a
+// directory in which a job runs.
 //
 // INVALID_ARGUMENT: an option that makes no sense; a variable of the model is missing or has
 // another shape (all are named); nothing to import. ALREADY_EXISTS: the directory holds snapshots

@@ -16,11 +16,11 @@ namespace keelson {
 // (checksums of tensors are not compared). Errors of SnapshotsOf.
 absl::Status ListSnapshots(const std::string& directory, std::ostream* out);
 
-// What a snapshot holds: where the job stood, and each tensor with its type, shape, size and place.
-// Errors of ResolveSnapshot, BundleReader::Open and ReadKeelsonState.
+// Prints the content of a snapshot: the job's state, and each tensor with its type, shape, size and
+// place. Errors of ResolveSnapshot, BundleReader::Open and ReadKeelsonState.
 absl::Status ShowSnapshot(const std::string& name, std::ostream* out);
 
-// The elements of a tensor, the last dimension in a line; at most `limit`, 0: all. Errors of
+// Prints the elements of a tensor, the last dimension in a line; at most `limit`, 0: all. Errors of
 // ResolveSnapshot and BundleReader.
 absl::Status ShowValues(const std::string& name, const std::string& tensor, int64_t limit,
                         std::ostream* out);

@@ -1,4 +1,4 @@
-// What the command-line programs do around their commands.
+// The common part of the command-line programs.
 #ifndef KEELSON_CLI_COMMAND_LINE_H_
 #define KEELSON_CLI_COMMAND_LINE_H_
 
@@ -11,7 +11,7 @@
 
 namespace keelson {
 
-// Exit code of a command that worked and found what should not be: damage, a difference.
+// Exit code of a command that succeeded and found damage or a difference.
 inline constexpr int kExitFound = 1;
 
 // Runs the command that was chosen; the value is the exit code.

@@ -18,7 +18,7 @@ absl::StatusOr<v1::JobStatus> GetStatus(ChiefService* chief) {
   return status;
 }
 
-// A chief that trains counts.
+// A chief that trains counts as a worker.
 int64_t WorkersAlive(const v1::JobStatus& status) {
   int64_t count = 0;
   for (const v1::MemberStatus& member : status.members()) {

@@ -1,4 +1,4 @@
-// keelson_ctl: asks a running job where it stands, changes its mode, and ends its training.
+// keelson_ctl: prints a running job's status, changes its mode, and ends its training.
 #ifndef KEELSON_CLI_CTL_H_
 #define KEELSON_CLI_CTL_H_
 
@@ -13,12 +13,12 @@
 
 namespace keelson {
 
-// Where the chief listens: --chief, else what TF_CONFIG says; worker 0 of a cluster without a
-// chief. INVALID_ARGUMENT: neither names it, or one of them is malformed.
+// The chief's address: --chief, or the one in TF_CONFIG; worker 0 of a cluster without a chief.
+// INVALID_ARGUMENT: neither names it, or one of them is malformed.
 absl::StatusOr<std::string> FindChief(const std::string& chief_flag,
                                       std::optional<std::string> tf_config);
 
-// The commands. `chief` waits for nobody; errors are those of its calls.
+// The commands. Calls of `chief` do not wait; errors are those of its calls.
 
 absl::Status PrintStatus(ChiefService* chief, bool json, std::ostream* out);
 
@@ -30,8 +30,8 @@ absl::Status PrintMode(ChiefService* chief, std::ostream* out);
 absl::Status ChangeMode(ChiefService* chief, absl::string_view mode, std::ostream* out);
 
 // Ends the training before its last step. Prints the reason that counts: the first one that the
-// chief was given. FAILED_PRECONDITION: the job does not train. PERMISSION_DENIED: it takes the
-// job's token.
+// chief was given. FAILED_PRECONDITION: the job does not train. PERMISSION_DENIED: the call needs
+// the job's token.
 absl::Status EndTraining(ChiefService* chief, const std::string& reason, std::ostream* out);
 
 }  // namespace keelson

@@ -1,4 +1,4 @@
-// Which tensor of a source becomes which variable of a snapshot.
+// Maps the tensors of a source to the variables of a snapshot.
 #ifndef KEELSON_CLI_IMPORT_PLAN_H_
 #define KEELSON_CLI_IMPORT_PLAN_H_
 
@@ -12,7 +12,7 @@
 namespace keelson {
 
 struct ImportedVariable {
-  // Also with the initial values, where `source` is empty.
+  // The variable; with its initializer where `source` is empty.
   VariableSpec spec;
   // The tensor with its values; no name: none.
   TensorInfo source;
@@ -23,13 +23,13 @@ struct ImportPlan {
   std::vector<std::string> left_out;  // tensors of the source
 };
 
-// `renames`: "old=new". Takes the tensors that the source names as a model's variables, those that
-// are renamed, and no complex numbers. INVALID_ARGUMENT: a rename that is malformed, of a tensor
+// `renames`: "old=new". Imports the tensors that the source names as a model's variables, and
+// renamed ones, without complex numbers. INVALID_ARGUMENT: a rename that is malformed, of a tensor
 // that the source lacks, or to a name that another tensor has; nothing to take.
 absl::StatusOr<ImportPlan> PlanImport(TensorSource* source,
                                       const std::vector<std::string>& renames);
 
-// Takes just the variables of a model. INVALID_ARGUMENT, too: variables that are missing (unless
+// Imports only the variables of a model. INVALID_ARGUMENT, too: variables that are missing (unless
 // `initialize_missing`) or whose tensors have another shape; all are named.
 absl::StatusOr<ImportPlan> PlanImportOf(const std::vector<VariableSpec>& model,
                                         bool initialize_missing, TensorSource* source,

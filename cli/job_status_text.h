@@ -1,4 +1,4 @@
-// JobStatus for people and for programs.
+// Formats JobStatus as text and as JSON.
 #ifndef KEELSON_CLI_JOB_STATUS_TEXT_H_
 #define KEELSON_CLI_JOB_STATUS_TEXT_H_
 

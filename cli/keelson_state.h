@@ -1,4 +1,4 @@
-// What a snapshot holds beside tensors: where the job and its servers stood.
+// The content of a snapshot beside tensors: the state of the job and its servers.
 #ifndef KEELSON_CLI_KEELSON_STATE_H_
 #define KEELSON_CLI_KEELSON_STATE_H_
 

@@ -1,4 +1,4 @@
-// A consistency mode as people write it.
+// A consistency mode as text.
 #ifndef KEELSON_CLI_MODE_TEXT_H_
 #define KEELSON_CLI_MODE_TEXT_H_
 
@@ -9,7 +9,7 @@
 
 namespace keelson {
 
-// As ConsistencyMode::ToString; a mode that this program does not know as its proto's text.
+// As ConsistencyMode::ToString; the proto's text for a mode that this program does not know.
 std::string ModeText(const v1::ConsistencyMode& proto);
 
 // A job's: "async", or "async, then sync:2" while the steps of the old mode are under way.

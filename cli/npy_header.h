@@ -30,7 +30,7 @@ std::string EncodeNpyHeader(const NpyHeader& header);
 
 // Enough bytes for NpyHeaderSize.
 inline constexpr size_t kNpyPrefixBytes = 12;
-// How many bytes of a file stand before its elements. INVALID_ARGUMENT: `prefix`, the first
+// The number of bytes before the elements of a file. INVALID_ARGUMENT: `prefix`, the first
 // kNpyPrefixBytes bytes, is not the beginning of such a file.
 absl::StatusOr<size_t> NpyHeaderSize(absl::string_view prefix);
 

@@ -29,7 +29,7 @@ std::string Widened(absl::string_view bfloat16) {
   return float32;
 }
 
-// One array on its way into an archive: libzip asks for its bytes while it closes the archive.
+// The source of one array: libzip requests its bytes when it closes the archive.
 class ArraySource {
  public:
   ArraySource(const TensorInfo* tensor, TensorSource* source) : tensor_(tensor), source_(source) {

@@ -1,4 +1,4 @@
-// An output file that is seen complete or not at all.
+// An output file that becomes visible only when it is complete.
 #ifndef KEELSON_CLI_PENDING_FILE_H_
 #define KEELSON_CLI_PENDING_FILE_H_
 
@@ -8,8 +8,8 @@
 
 namespace keelson {
 
-// A name beside `path` to write under, and the step that gives the file its own name. Destroyed
-// before Commit succeeded, it removes what was written.
+// Has a temporary name beside `path`, which Commit renames to `path`. If destroyed before Commit
+// has succeeded, it removes the file.
 class PendingFile {
  public:
   explicit PendingFile(std::string path);

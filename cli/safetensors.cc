@@ -141,7 +141,7 @@ absl::StatusOr<SafetensorsFile::Entry> ParseEntry(const std::string& path, const
                                 static_cast<uint64_t>(size)};
 }
 
-// One after the other, from 0 to `data_bytes`.
+// Checks that the entries cover 0 to `data_bytes` one after the other.
 absl::Status CheckCover(const std::string& path, const Entries& entries, uint64_t data_bytes) {
   std::vector<std::tuple<uint64_t, uint64_t, const std::string*>> places;
   for (const auto& [name, entry] : entries) places.push_back({entry.begin, entry.size, &name});

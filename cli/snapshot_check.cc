@@ -53,7 +53,7 @@ class Checker {
     contents_ = *std::move(contents);
     OpenDataFiles();
     for (const auto& [name, tensor] : contents_.tensors) CheckTensor(tensor);
-    // Checks the data files itself, so it tells no more where one is damaged.
+    // The reader checks the data files itself, so it adds nothing where one is damaged.
     if (check_.problems.empty()) CheckState();
     return std::move(check_);
   }
@@ -105,7 +105,8 @@ class Checker {
       return absl::UnimplementedError(absl::StrCat("checksum of ", DtypeName(tensor.dtype)));
     }
     const RandomAccessFile* file = files_[static_cast<size_t>(slice.data_shard)].get();
-    if (file == nullptr && slice.size > 0) return absl::OkStatus();  // A problem of the file's.
+    if (file == nullptr && slice.size > 0)
+      return absl::OkStatus();  // Reported as the file's problem.
     uint32_t crc = 0;
     if (slice.size > 0) {
       ASSIGN_OR_RETURN(crc, strings ? StringsCrc(*file, slice) : NumbersCrc(*file, slice));
@@ -123,7 +124,7 @@ class Checker {
 
   const std::string prefix_;
   BundleContents contents_;
-  // Null: holds nothing, or is not as it should be.
+  // Null: the file is empty or damaged.
   std::vector<std::unique_ptr<RandomAccessFile>> files_;
   SnapshotCheck check_;
 };

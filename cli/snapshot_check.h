@@ -1,4 +1,4 @@
-// Looks for damage in a snapshot, everywhere rather than up to the first.
+// Finds all damage in a snapshot, not only the first.
 #ifndef KEELSON_CLI_SNAPSHOT_CHECK_H_
 #define KEELSON_CLI_SNAPSHOT_CHECK_H_
 

@@ -1,4 +1,4 @@
-// How users name snapshots.
+// Resolves names of snapshots as users give them.
 #ifndef KEELSON_CLI_SNAPSHOT_NAME_H_
 #define KEELSON_CLI_SNAPSHOT_NAME_H_
 
@@ -11,11 +11,11 @@
 namespace keelson {
 
 // The prefix of the snapshot, "DIR/model.ckpt-100". `name`: that, its index file, or a directory,
-// whose newest snapshot is meant. NOT_FOUND: nothing of the kind is there. Errors of
+// whose newest snapshot is meant. NOT_FOUND: there is no such snapshot. Errors of
 // CheckpointDirectory::List.
 absl::StatusOr<std::string> ResolveSnapshot(const std::string& name);
 
-// Those of a directory, oldest first; at least one. NOT_FOUND: `directory` holds none.
+// The snapshots of a directory, oldest first; at least one. NOT_FOUND: `directory` holds none.
 absl::StatusOr<std::vector<SnapshotInfo>> SnapshotsOf(const std::string& directory);
 
 // Whether `name` is a directory rather than a snapshot.

@@ -1,4 +1,4 @@
-// Files of named tensors, whatever their format: what is in them, and one tensor at a time.
+// Reads files of named tensors in several formats: lists the tensors, and reads one at a time.
 #ifndef KEELSON_CLI_TENSOR_SOURCE_H_
 #define KEELSON_CLI_TENSOR_SOURCE_H_
 
@@ -29,8 +29,8 @@ class TensorSource {
   virtual absl::StatusOr<std::vector<TensorInfo>> Variables();
 };
 
-// Tensors without what optimizers and training loops keep beside a model in TensorFlow's and
-// Keelson's checkpoints: "global_step", "save_counter", "beta1_power" and the like, and slots,
+// The tensors without those that optimizers and training loops keep beside a model in TensorFlow's
+// and Keelson's checkpoints: "global_step", "save_counter", "beta1_power" and the like, and slots,
 // which are named "<variable>/<Slot>" and have the variable's shape.
 std::vector<TensorInfo> VariablesByName(const std::vector<TensorInfo>& tensors);
 

@@ -1,4 +1,4 @@
-// Tensors in memory, for tests of what reads and writes files of tensors.
+// Tensors in memory, for tests of code that reads and writes files of tensors.
 #ifndef KEELSON_CLI_TENSOR_SOURCE_TESTING_H_
 #define KEELSON_CLI_TENSOR_SOURCE_TESTING_H_
 
@@ -65,7 +65,7 @@ inline MemoryTensors OneOfEachType() {
   return tensors;
 }
 
-// Another file under the same name. File systems flush one that is truncated and written anew,
+// Replaces the file by a new one. Some file systems flush a file that is truncated and rewritten,
 // which takes milliseconds.
 inline void ReplaceRawFile(const std::string& path, const std::string& content) {
   EXPECT_TRUE(RemoveFile(path).ok());

@@ -37,7 +37,7 @@ bool TakesGzip(const std::string& accept_encoding) {
   return false;
 }
 
-// nullopt: it is not gzip.
+// The unpacked bytes; nullopt: `bytes` are not gzip.
 std::optional<std::string> Unpack(const std::string& bytes) {
   z_stream stream = {};
   if (inflateInit2(&stream, kGzipWindow) != Z_OK) return std::nullopt;
@@ -63,7 +63,7 @@ std::string TagOf(const Asset& asset) {
   return absl::StrFormat("W/\"%08x-%x\"", Crc32c(asset.bytes), asset.bytes.size());
 }
 
-// What the page loads has another name when it is another file.
+// The files that the page loads are named after their content.
 std::string CacheControl(const std::string& path) {
   return absl::StartsWith(path, "/assets/") ? "max-age=31536000, immutable" : "no-cache";
 }

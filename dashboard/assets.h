@@ -13,8 +13,8 @@ struct Asset {
   bool gzipped = false;  // what `bytes` are
 };
 
-// By path: "/" is the page, "/assets/…" is what it loads; another content has another name there,
-// for browsers keep it.
+// By path: "/" is the page, "/assets/…" are the files that it loads, which are named after their
+// content, since browsers cache them.
 using AssetTable = std::map<std::string, Asset>;
 
 // The page that was built in (library keelson_dashboard_page); empty when KEELSON_DASHBOARD_PAGE is

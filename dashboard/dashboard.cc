@@ -15,7 +15,7 @@ constexpr int kThreads = 4;
 constexpr int kStreams = 16;
 constexpr int64_t kMaxBodyBytes = int64_t{1} << 20;
 constexpr double kRequestsPerSecond = 50;
-// Also of a phone that fetches the page from afar.
+// Long enough for a phone with a slow connection.
 constexpr absl::Duration kConnectionTimeout = absl::Seconds(5);
 
 // A browser loads nothing from elsewhere and runs no script but the page's own, whatever a run's

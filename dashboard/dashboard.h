@@ -36,7 +36,7 @@ class Dashboard {
     JobActions* actions = nullptr;  // null: there is no job that runs
     Clock* clock = Clock::Real();
     PredictorFactory new_predictor;  // null: nothing is predicted
-    // Of the job; empty: nothing can be changed.
+    // The job's token; empty: nothing can be changed.
     std::string token;
     // Empty: PlainDashboardAssets.
     AssetTable assets;
@@ -49,7 +49,7 @@ class Dashboard {
 
   // The port that it listens on.
   int port() const { return server_->port(); }
-  // Everything that was there at the start has been read.
+  // Whether the files that existed at the start have been read.
   bool loaded() const { return poller_->loaded(); }
 
  private:
@@ -67,8 +67,8 @@ class Dashboard {
   std::unique_ptr<HttpServer> server_;
 };
 
-// What `request` gets of an asset: as it is, unpacked for a client that does not take gzip, or 304
-// for one that has it.
+// The answer for an asset: its bytes, unpacked for a client that does not accept gzip, or 304 for
+// one that has it.
 HttpResponse AnswerAsset(const HttpRequest& request, const Asset& asset);
 
 }  // namespace keelson

@@ -12,7 +12,7 @@ constexpr char kServeOnly[] = "--serve_only";
 constexpr char kRuns[] = "--runs";
 constexpr char kAuthTokenFile[] = "--auth_token_file";
 
-// What matters to --serve_only.
+// The flags that apply to --serve_only.
 constexpr const char* kServing[] = {"--help", "--config",       "--model_dir",
                                     kPort,    kAddress,         kServeOnly,
                                     kRuns,    "--metrics_port", "--termination_log"};
@@ -24,7 +24,7 @@ bool MattersToServing(const CLI::Option& option) {
   return false;
 }
 
-// CLI11 takes what is wrong with flags as an exception.
+// Reports wrong flags as CLI11 expects them, by exceptions.
 void CheckDashboardFlags(const CLI::App& app, const DashboardFlags& flags) {
   if (flags.serve_only) {
     for (const CLI::Option* option : app.get_options()) {

@@ -11,7 +11,7 @@
 
 namespace keelson {
 
-// Of --serve_only without a port.
+// The port of --serve_only if none is given.
 inline constexpr int kDefaultDashboardPort = 6006;
 
 struct DashboardFlags {
@@ -26,8 +26,8 @@ struct DashboardFlags {
 // (RunRoleProgram); it and `flags` are used while it parses.
 void AddDashboardFlags(CLI::App* app, DashboardFlags* flags);
 
-// Those of a program that serves the dashboard only as the whole job: --dashboard_port and
-// --dashboard_address.
+// The flags of a program that serves the dashboard only when it is the whole job: --dashboard_port
+// and --dashboard_address.
 void AddJobDashboardFlags(CLI::App* app, DashboardFlags* flags);
 
 // The token of --auth_token_file; empty: the flag was not given. Errors of ReadAuthToken.

@@ -60,23 +60,23 @@ class DashboardApiTest : public testing::Test {
 
   DashboardApiTest();
 
-  // Of the run "/jobs/mnist", the process's own job.
+  // The files of the run "/jobs/mnist", the process's own job.
   RunFiles files() { return RunFiles(&memory_, "/jobs/mnist"); }
 
-  // Before the first request.
+  // Set these before the first request.
   RunSet::Options run_options_;
   DashboardApi::Options api_options_;
 
-  // Reads all that is in the files.
+  // Reads the files completely.
   void Poll();
-  // `target` as in a request line; a body is said to be JSON.
+  // `target` is as in a request line; a body has the content type of JSON.
   HttpResponse Ask(const std::string& method, const std::string& target,
                    const std::string& body = "", const std::string& authorization = "");
   // Expects 200 and JSON. `path` below /api/v1.
   Json Get(const std::string& path);
-  // Expects this status and {"error": …}; the error.
+  // Expects this status and {"error": …}; returns the error.
   std::string Error(int status, const HttpResponse& response);
-  // After Poll.
+  // Valid after Poll.
   RunSet& runs() { return *runs_; }
   DashboardApi& api();
   LiveUpdates& updates();

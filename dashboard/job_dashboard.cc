@@ -15,9 +15,9 @@
 namespace keelson {
 namespace {
 
-// Of one example at a time; the rest of the machine is the evaluation's.
+// Predictions are for one example at a time; the other cores are for evaluations.
 constexpr int kPredictionThreads = 1;
-// The chief's name of old in a TFJob.
+// The chief's former name in a TFJob.
 constexpr char kMaster[] = "master";
 
 Dashboard::Options CommonOptions(const RoleContext& context, const DashboardFlags& flags,

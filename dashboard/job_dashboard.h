@@ -1,4 +1,4 @@
-// The dashboards that a process of the evaluator serves: of its job, or of runs alone.
+// The dashboards that a process of the evaluator serves: that of its job, or of finished runs.
 #ifndef KEELSON_DASHBOARD_JOB_DASHBOARD_H_
 #define KEELSON_DASHBOARD_JOB_DASHBOARD_H_
 
@@ -18,7 +18,7 @@
 
 namespace keelson {
 
-// A dashboard with what it stands on.
+// A dashboard with the objects that it uses.
 struct JobDashboard {
   std::unique_ptr<JobActions> actions;
   std::unique_ptr<Dashboard> dashboard;  // null: not wanted
@@ -36,8 +36,8 @@ absl::StatusOr<JobDashboard> StartJobDashboard(const RoleContext& context,
                                                const std::string& token, AssetTable assets,
                                                ChiefService* chief);
 
-// Shows the runs in the model directory and in flags.runs until it is stopped, which is its proper
-// end: OK. INVALID_ARGUMENT: neither was given. Otherwise the errors of Dashboard::Start.
+// Shows the runs in the model directory and in flags.runs until it is stopped, then returns OK.
+// INVALID_ARGUMENT: neither was given. Otherwise the errors of Dashboard::Start.
 absl::Status ServeRuns(const RoleContext& context, const DashboardFlags& flags, AssetTable assets,
                        const StopSignal* stop);
 

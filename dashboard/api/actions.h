@@ -1,4 +1,4 @@
-// What can be changed in a running job from its dashboard.
+// The changes that a dashboard can make to a running job.
 #ifndef KEELSON_DASHBOARD_API_ACTIONS_H_
 #define KEELSON_DASHBOARD_API_ACTIONS_H_
 
@@ -11,20 +11,20 @@
 
 namespace keelson {
 
-// Thread-safe. Errors: INVALID_ARGUMENT: it makes no sense. FAILED_PRECONDITION: not in this state
-// of the job. PERMISSION_DENIED, UNAUTHENTICATED: the chief does not take our token. UNAVAILABLE,
+// Thread-safe. Errors: INVALID_ARGUMENT: the argument is invalid. FAILED_PRECONDITION: not in this
+// state of the job. PERMISSION_DENIED, UNAUTHENTICATED: the chief rejects the token. UNAVAILABLE,
 // DEADLINE_EXCEEDED: the chief is away.
 class JobActions {
  public:
   virtual ~JobActions() = default;
 
-  // Training ends before its last step. `reason`: one line, for people.
+  // Ends training before its last step. `reason`: one line, which is only displayed.
   virtual absl::Status EndTraining(absl::string_view reason) = 0;
   // `mode`: "async", "ssp:N", "sync:N" or "sync:N/M".
   virtual absl::Status SetMode(absl::string_view mode) = 0;
 };
 
-// Asks the chief, which outlives the actions. Its calls carry the job's token where the chief wants
+// Actions through the chief, which outlives them. Calls carry the job's token if the chief needs
 // one.
 std::unique_ptr<JobActions> ChiefActions(ChiefService* chief);
 

@@ -12,7 +12,7 @@ namespace {
 constexpr char kVersion[] = KEELSON_VERSION;
 constexpr size_t kMaxNames = 64;
 constexpr int64_t kMaxPoints = 20000;
-// A file to save is made in memory.
+// A file for download is made in memory.
 constexpr size_t kMaxFilePoints = TimeSeries::kMaxPoints;
 
 HttpResponse NotFound() {

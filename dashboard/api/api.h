@@ -36,13 +36,13 @@ class DashboardApi {
     JobActions* actions = nullptr;  // null: there is no job that runs
     const Clock* clock = Clock::Real();
     PredictorFactory new_predictor;  // null: nothing is predicted
-    // Whoever has it may change something; empty: nobody may.
+    // The token that authorizes changes; empty: no changes are allowed.
     std::string token;
   };
 
   explicit DashboardApi(Options options);
 
-  // Of any path; one that is not the API's is answered with 404.
+  // Answers a request for any path; one that is not the API's gets 404.
   HttpResponse Handle(const HttpRequest& request);
 
  private:
@@ -84,11 +84,11 @@ class DashboardApi {
   HttpResponse SetMode(const HttpRequest& request, const Run& run);
 
   std::shared_ptr<Predictor> PredictorOf(const Run& run);
-  // nullopt: this request may change this run. Otherwise why not.
+  // Returns nullopt if this request may change this run, otherwise the refusal.
   std::optional<HttpResponse> Refuse(const HttpRequest& request, const Run& run);
 
   const Options options_;
-  // Of warnings about wrong tokens, by client.
+  // Limits warnings about wrong tokens, by client.
   RateLimiter warnings_;
   // Predictions and comparisons under way: they may take long, and the threads are few.
   std::atomic<int> predictions_{0};

@@ -1,4 +1,4 @@
-// The API's handlers for what is POSTed: predictions and changes of the job.
+// The API's handlers of POST requests: predictions and changes of the job.
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
@@ -15,9 +15,9 @@ namespace keelson {
 namespace {
 
 constexpr int kPredictionsAtATime = 2;
-// Each holds a model in memory.
+// Each predictor holds a model in memory.
 constexpr size_t kKeptPredictors = 4;
-// About the tokens of one client.
+// The rate of warnings about the tokens of one client.
 constexpr double kWarningsPerSecond = 1.0 / 60;
 constexpr size_t kMaxReasonBytes = 200;
 constexpr size_t kMaxModeBytes = 40;
@@ -62,7 +62,7 @@ Json PredictionJson(const RunModel& model, const Prediction& prediction) {
   return json;
 }
 
-// It is written to logs and shown to people.
+// The reason is written to logs and displayed, so it must be a single line.
 bool IsLine(absl::string_view text, size_t max_bytes) {
   return !text.empty() && text.size() <= max_bytes &&
          std::none_of(text.begin(), text.end(),

@@ -31,7 +31,7 @@ absl::StatusOr<int64_t> StepParameter(const HttpRequest& request, absl::string_v
   return absl::InvalidArgumentError(absl::StrCat(name, ": expected a step, found none"));
 }
 
-// What is known of one of the two.
+// One of the two snapshots of a comparison.
 struct Side {
   int64_t step = 0;
   bool known = false;

@@ -19,7 +19,7 @@ constexpr double kStragglerSpeed = 0.7;
 constexpr double kSkew = 1.25;
 constexpr double kStaleness = 2;
 constexpr double kWaitingShare = 0.5;
-// Less than this of traffic or staleness says nothing about who has too much of it.
+// With less traffic or staleness than this, differences between tasks mean nothing.
 constexpr double kLeastTraffic = 1 << 20;
 constexpr double kLeastStaleness = 1;
 
@@ -84,7 +84,7 @@ void CopyStepSeconds(const Json& from, Json* to) {
   (*to)["step_seconds"] = std::move(json);
 }
 
-// Null: it has no task that can be.
+// The task's JSON; null if the entry has no valid task.
 Json TaskJson(const Json& entry) {
   const std::string task = TextAt(entry, "task").value_or("");
   const std::vector<std::string> parts = absl::StrSplit(task, absl::MaxSplits('-', 1));
@@ -243,7 +243,7 @@ Json ClusterJson(const Run& run, const RunData& data) {
   const auto add = [&](const Json& entry) {
     Json task = TaskJson(entry);
     if (task.is_null()) return;
-    // The last word was the chief's at the end of the job.
+    // The chief wrote the last status at the end of the job.
     if (state.over() && task["state"] == "alive") Change(&task, "left", updated);
     tasks.push_back(std::move(task));
   };

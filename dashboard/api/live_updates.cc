@@ -21,7 +21,7 @@ std::string FormatEvent(absl::string_view name, absl::string_view data) {
   return absl::StrCat("event: ", name, "\ndata: ", data, "\n\n");
 }
 
-// What a stream has told of a run.
+// The state of a run that a stream has sent.
 struct Told {
   uint64_t status = 0;
   uint64_t snapshots = 0;
@@ -97,7 +97,7 @@ class LiveStream : public EventSource {
     return runs;
   }
 
-  // nullopt: the end.
+  // The next events; nullopt at the end.
   std::optional<std::string> Tell() {
     {
       MutexLock lock(&updates_->mu_);
@@ -135,7 +135,7 @@ class LiveStream : public EventSource {
   const std::vector<std::string> run_ids_;
   std::map<std::string, Told> told_;  // by run's id
   bool greeted_ = false;
-  // Of LiveUpdates when the runs were looked at.
+  // The round of LiveUpdates when the runs were read.
   uint64_t round_ = 0;
   absl::Duration next_due_ = absl::InfiniteDuration();
 };

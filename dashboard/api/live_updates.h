@@ -1,4 +1,4 @@
-// Tells streams of server-sent events what is new in the runs.
+// Sends changes of the runs as server-sent events.
 #ifndef KEELSON_DASHBOARD_API_LIVE_UPDATES_H_
 #define KEELSON_DASHBOARD_API_LIVE_UPDATES_H_
 
@@ -17,23 +17,24 @@
 
 namespace keelson {
 
-// Thread-safe. Streams that were opened must be gone before it.
+// Thread-safe. Streams must be destroyed before it.
 class LiveUpdates {
  public:
-  // Of one kind of event of a run there is at most one in this time.
+  // In this time at most one event of a kind is sent per run.
   static constexpr absl::Duration kInterval = absl::Seconds(1);
 
   // Both outlive this.
   LiveUpdates(const RunSet* runs, const Clock* clock) : runs_(runs), clock_(clock) {}
 
-  // What is new in these runs (ids; none: all runs, also those that come later), from now on:
-  // docs/dashboard-api.md, "Live updates". A stream keeps no queue: it compares what it has told
-  // with what there is, so a slow reader gets the newest state and misses what lay between.
+  // Opens a stream of changes in these runs (ids; none: all runs, including later ones) from now
+  // on: docs/dashboard-api.md, "Live updates". A stream keeps no queue: it compares the state that
+  // it has sent with the present one, so a slow reader gets the newest state and skips those
+  // between.
   std::shared_ptr<EventSource> Open(std::vector<std::string> run_ids);
 
-  // There may be something new.
+  // Notifies the streams that runs may have changed.
   void Notify();
-  // Streams end.
+  // Ends the streams.
   void Close();
 
  private:
@@ -47,7 +48,7 @@ class LiveUpdates {
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
 };
 
-// Has a thread that reads the runs' files, and tells the streams.
+// Has a thread that reads the runs' files, and notifies the streams.
 class RunPoller {
  public:
   // Both outlive the poller.
@@ -59,7 +60,8 @@ class RunPoller {
 
  private:
   void Loop();
-  // RunSet::Poll. An exception (no memory) is logged, the first time, and there is no more to read.
+  // Calls RunSet::Poll. An exception (out of memory) is logged the first time, and counts as
+  // nothing more to read.
   bool PollRuns();
 
   RunSet* const runs_;
@@ -67,7 +69,7 @@ class RunPoller {
   const absl::Duration interval_;
   StopSignal stop_;
   StopSignal loaded_;
-  // Of the thread.
+  // Used by the thread.
   bool failed_ = false;
   std::thread thread_;
 };

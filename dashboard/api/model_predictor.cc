@@ -14,7 +14,7 @@
 namespace keelson {
 namespace {
 
-// Before memory is taken for the model: the snapshot has it all.
+// Checks that the snapshot has all variables before memory for the model is allocated.
 absl::Status CheckVariables(const ModelSpec& spec, const BundleReader& bundle) {
   for (const VariableSpec& variable : spec.variables) {
     ASSIGN_OR_RETURN(const TensorInfo tensor, bundle.Info(variable.name));
@@ -67,7 +67,7 @@ absl::StatusOr<Prediction> ModelPredictor::Predict(const v1::ModelConfig& model,
   Prediction prediction;
   const absl::Status computed = model_->Predict(BatchOf(spec, features), &prediction.outputs);
   if (!computed.ok()) {
-    // A device that has failed once goes on failing.
+    // A device that has failed once keeps failing.
     model_ = nullptr;
     return computed;
   }
@@ -100,7 +100,7 @@ absl::Status ModelPredictor::LoadNewest(const v1::ModelConfig& config) {
     unreadable_.insert(snapshot->prefix);
     newest_trouble.Update(status);
   }
-  // Those that were deleted since can still serve.
+  // A model of a snapshot that was deleted since is still used.
   if (loaded_.has_value()) return absl::OkStatus();
   if (!newest_trouble.ok()) return absl::NotFoundError(newest_trouble.message());
   return absl::NotFoundError("there is no snapshot yet that can be read");
@@ -116,7 +116,7 @@ absl::Status ModelPredictor::Load(const v1::ModelConfig& config, const ModelSpec
     const absl::Status set =
         values.ok() ? model_->SetVariable(static_cast<int>(i), values->span()) : values.status();
     if (set.ok()) continue;
-    // Half of it is another snapshot's.
+    // A part of the values is now those of another snapshot.
     loaded_ = std::nullopt;
     return set;
   }

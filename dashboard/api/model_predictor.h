@@ -1,4 +1,4 @@
-// Predictions by the newest snapshot in a model directory.
+// Makes predictions with the newest snapshot in a model directory.
 #ifndef KEELSON_DASHBOARD_API_MODEL_PREDICTOR_H_
 #define KEELSON_DASHBOARD_API_MODEL_PREDICTOR_H_
 
@@ -21,7 +21,7 @@
 namespace keelson {
 
 // Computes on a CPU device of its own, one example at a time. The model is loaded with the first
-// request, and again when a request finds a newer snapshot; one that cannot be read is passed over.
+// request, and again when a request finds a newer snapshot; one that cannot be read is skipped.
 class ModelPredictor : public Predictor {
  public:
   // `threads` of the device; 0: one per core. `clock` outlives the predictor.
@@ -43,9 +43,9 @@ class ModelPredictor : public Predictor {
   Mutex mu_;
   std::unique_ptr<Device> device_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Model> model_ ABSL_GUARDED_BY(mu_);
-  // Of the model, as bytes.
+  // The model's configuration, as bytes.
   std::string config_ ABSL_GUARDED_BY(mu_);
-  // Whose values the model has; nullopt: none's.
+  // The snapshot whose values the model has; nullopt: none.
   std::optional<SnapshotInfo> loaded_ ABSL_GUARDED_BY(mu_);
   // Files of snapshots that could not be read; only those that are listed.
   std::set<std::string> unreadable_ ABSL_GUARDED_BY(mu_);

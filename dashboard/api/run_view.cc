@@ -11,18 +11,19 @@
 namespace keelson {
 namespace {
 
-// Figures of the newest interval: of a job that runs.
+// Figures of the newest interval, shown for running jobs.
 constexpr const char* kRates[] = {"steps_per_second", "examples_per_second", "staleness",
                                   "eta_seconds"};
 constexpr const char* kValues[] = {"loss", "learning_rate", "epoch", "steps_per_epoch"};
-// Of all snapshots that were deleted and neither the best nor exported, these of the newest.
+// The number of newest snapshots listed of those that were deleted and are neither the best nor
+// exported.
 constexpr size_t kListedSnapshots = 500;
 
 void CopyNumber(const Json& from, const char* key, Json* to) {
   if (const auto value = NumberAt(from, key)) (*to)[key] = *value;
 }
 
-// Null, too: a number that is not finite.
+// Copies a value; a number that is not finite becomes null.
 void CopyValue(const Json& from, const char* key, Json* to) {
   CopyNumber(from, key, to);
   if (from.is_object() && from.contains(key) && from[key].is_null()) (*to)[key] = nullptr;
@@ -81,7 +82,7 @@ Json TaskJson(const RunModel& model) {
   return json;
 }
 
-// Of the files of a run without a chief that tells.
+// The newest step in the files of a run, for a run without a status of a chief.
 int64_t NewestStep(const RunData& data) {
   int64_t step = 0;
   if (!data.snapshots.empty()) step = data.snapshots.rbegin()->first;
@@ -89,7 +90,7 @@ int64_t NewestStep(const RunData& data) {
   return step;
 }
 
-// The metrics of which a step is the best.
+// The metrics in which a step is the best, by step.
 using BestSteps = std::map<int64_t, std::vector<std::string>>;
 
 BestSteps BestStepsOf(const RunData& data) {

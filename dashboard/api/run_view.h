@@ -1,4 +1,4 @@
-// What the API tells of a run (docs/dashboard-api.md), from what its files say.
+// The API's JSON of a run (docs/dashboard-api.md), from the run's files.
 #ifndef KEELSON_DASHBOARD_API_RUN_VIEW_H_
 #define KEELSON_DASHBOARD_API_RUN_VIEW_H_
 

@@ -11,7 +11,7 @@ namespace keelson {
 namespace {
 
 constexpr size_t kStreamedPoints = 2000;
-// Of a number with its comma.
+// The size of a number with its comma.
 constexpr size_t kNumberBytes = 16;
 
 // `"key":[…]`

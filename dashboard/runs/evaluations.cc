@@ -109,7 +109,7 @@ bool EvaluationTail::TakeLines(std::vector<Evaluation>* evaluations) {
       ++bad_lines_;
     }
   }
-  // Whatever this is, it is no line of ours.
+  // A line this long was not written by Keelson.
   if (text.size() - consumed > kMaxLineBytes) consumed = text.size();
   tail_.Consume(consumed);
   return true;

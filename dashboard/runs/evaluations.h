@@ -26,10 +26,11 @@ struct Evaluation {
   std::map<std::string, double> metrics;  // may be not finite
 };
 
-// A line of the file: FormatEvaluationRecord (evaluator/metrics_log.h). nullopt: it is none.
+// Parses a line of the file, as FormatEvaluationRecord (evaluator/metrics_log.h) writes it.
+// nullopt: it is not such a line.
 std::optional<Evaluation> ParseEvaluation(absl::string_view line);
 
-// What there is of a metric in a run's evaluations.
+// Figures of a metric over a run's evaluations.
 struct MetricFigure {
   int64_t last_step = 0;
   double last = 0;                // may be not finite
@@ -37,37 +38,36 @@ struct MetricFigure {
 };
 using MetricFigures = std::map<std::string, MetricFigure>;  // by the metric's name
 
-// Adds those of an evaluation, whose step is beyond all that were added.
+// Adds the metrics of an evaluation whose step is beyond all that were added.
 void TakeMetrics(const Evaluation& evaluation, MetricFigures* figures);
 
-// The metric that says how good the model is: the first of `preferred` that the newest evaluation
-// has; else the first that is not the loss, in order of their names; the loss where there is no
-// other; empty where there is none.
+// The metric by which the model is judged: the first of `preferred` that the newest evaluation has;
+// else the first that is not the loss, in order of their names; the loss where there is no other;
+// empty where there is none.
 std::string PrimaryMetric(const std::map<int64_t, Evaluation>& evaluations,
                           const std::vector<std::string>& preferred);
 
-// Follows the file. Not thread-safe. A last line that is not complete is waited for; lines that are
-// no evaluations are left out.
+// Follows the file. Not thread-safe. An incomplete last line is read later; lines that are no
+// evaluations are skipped.
 class EvaluationTail {
  public:
   EvaluationTail(FileSystem* file_system, std::string path) : tail_(file_system, std::move(path)) {}
 
-  // Adds what is new, about `max_bytes` of it. True: there is more. A file that was replaced may be
-  // told again.
+  // Adds new evaluations, from about `max_bytes`. True: there is more. Evaluations of a file that
+  // was replaced may be added again.
   bool Poll(size_t max_bytes, std::vector<Evaluation>* evaluations);
 
-  // DATA_LOSS: lines that make no sense; or as file_system.h. A file that is not there is fine.
+  // DATA_LOSS: malformed lines; or as file_system.h. A missing file is OK.
   const absl::Status& trouble() const { return trouble_; }
 
  private:
-  // False: a line makes no sense, which may come of a file that was replaced: all is to be read
-  // again.
+  // False: a line is malformed, perhaps because the file was replaced: the file must be read again.
   bool TakeLines(std::vector<Evaluation>* evaluations);
 
   FileTail tail_;
   int64_t lines_ = 0;
   int64_t bad_lines_ = 0;
-  // All is being read again.
+  // The file is being read again.
   bool restarted_ = false;
   absl::Status trouble_;
 };

@@ -21,7 +21,7 @@ constexpr size_t kLengthBytes = sizeof(uint64_t);
 constexpr size_t kCrcBytes = sizeof(uint32_t);
 constexpr size_t kHeaderBytes = kLengthBytes + kCrcBytes;
 constexpr uint64_t kMaxRecordBytes = uint64_t{64} << 20;
-// On a network's file system zeros may be seen before what was written.
+// On a network file system zeros may be visible before the written bytes.
 constexpr int kAttempts = 10;
 
 template <typename T>
@@ -92,7 +92,7 @@ bool EventTail::PollFile(size_t max_bytes, File* file, TakeScalar take) {
   while (TakeRecord(file, &consumed, take)) {
   }
   file->tail.Consume(consumed);
-  // A record that is read anew is read when the writer has had some time.
+  // A record is read again only after the writer has had some time.
   if (file->failures > 0) file->tail.ReadAgain();
   return *more && file->failures == 0;
 }

@@ -16,8 +16,8 @@
 
 namespace keelson {
 
-// Not thread-safe. A record that is not complete yet is waited for. What follows a damaged record
-// in a file is not read; the other files are.
+// Not thread-safe. An incomplete record is read later. The rest of a file after a damaged record is
+// not read; other files are.
 class EventTail {
  public:
   using TakeScalar = absl::FunctionRef<void(absl::string_view tag, const SeriesPoint& point)>;
@@ -25,18 +25,18 @@ class EventTail {
   EventTail(FileSystem* file_system, std::string directory)
       : file_system_(file_system), directory_(std::move(directory)) {}
 
-  // Reads about `max_bytes` of what is new, the oldest file first, and hands on the scalars. True:
+  // Reads about `max_bytes` of new records, the oldest file first, and passes on the scalars. True:
   // there is more.
   bool Poll(size_t max_bytes, TakeScalar take);
 
-  // What could not be read: DATA_LOSS with file and offset, or as file_system.h. A directory that
-  // is not there is fine.
+  // The error of the newest read: DATA_LOSS with file and offset, or as file_system.h. A missing
+  // directory is OK.
   const absl::Status& trouble() const { return trouble_; }
 
  private:
   struct File {
     FileTail tail;
-    int failures = 0;  // of the record that is next
+    int failures = 0;  // of the next record
     bool damaged = false;
   };
 

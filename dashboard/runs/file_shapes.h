@@ -1,5 +1,5 @@
-// Whether the JSON of a run's files has the form that docs/dashboard-api.md promises of it: what is
-// passed on as it is was written by anyone.
+// Checks that the JSON of a run's files has the form that docs/dashboard-api.md promises, since
+// files from any writer are passed on unchanged.
 #ifndef KEELSON_DASHBOARD_RUNS_FILE_SHAPES_H_
 #define KEELSON_DASHBOARD_RUNS_FILE_SHAPES_H_
 
@@ -8,11 +8,12 @@
 
 namespace keelson {
 
-// Of placement.json. INVALID_ARGUMENT: a field is absent or of another form, "shards: expected a
-// list of {task, bytes}". Fields that are not known are fine.
+// Checks placement.json. INVALID_ARGUMENT: a field is absent or of another form, "shards: expected
+// a list of {task, bytes}". Unknown fields are allowed.
 absl::Status CheckPlacementShape(const Json& placement);
 
-// Of eval/reports/<step>.json, likewise. Fields that apply to one kind of task only may be absent.
+// Checks eval/reports/<step>.json in the same way. Fields that apply to one kind of task only may
+// be absent.
 absl::Status CheckReportShape(const Json& report);
 
 }  // namespace keelson

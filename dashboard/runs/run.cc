@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kMaxStatusBytes = uint64_t{16} << 20;
 constexpr uint64_t kMaxPlacementBytes = uint64_t{64} << 20;
 constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 20;
-// Read at a time: some tenths of a second.
+// The amount read at a time, which takes some tenths of a second.
 constexpr size_t kChunkBytes = size_t{8} << 20;
 constexpr size_t kMaxSeries = 4096;
 constexpr size_t kMaxTagBytes = 200;
@@ -22,7 +22,7 @@ absl::Status NotAnObject(const std::string& path) {
   return absl::DataLossError(absl::StrCat(path, ": expected an object of JSON"));
 }
 
-// Null where there is none; `trouble` says why, but for a file that is not there.
+// The object in a file, or null; `trouble` has the reason, unless the file is missing.
 Json ObjectOf(const std::string& path, const absl::StatusOr<std::string>& content,
               absl::Status* trouble) {
   *trouble = absl::IsNotFound(content.status()) ? absl::OkStatus() : content.status();
@@ -70,7 +70,7 @@ void Run::PollStatus() {
   Json status = ObjectOf(status_file_.path(), *content, &status_trouble_);
   if (status.is_object()) status_age_.Note(status);
   WriterMutexLock lock(&mu_);
-  // The last word stays.
+  // The last status is kept.
   if (status.is_null() && !data_.status.is_null()) return;
   data_.status = std::move(status);
   ++data_.status_revision;
@@ -125,7 +125,7 @@ void Run::PollSnapshots() {
 }
 
 void Run::PollState() {
-  // One that cannot be read is there.
+  // A marker that cannot be read exists, too.
   const auto marker = ReadDoneMarker(options_.model_dir, options_.file_system);
   const bool done = !marker.ok() ? absl::IsDataLoss(marker.status()) : marker->has_value();
   const absl::Duration age = status_age_.Get();

@@ -1,4 +1,4 @@
-// One run: what is known of a model directory, read from its files as they grow.
+// One run: the state of a model directory, read from its files as they grow.
 #ifndef KEELSON_DASHBOARD_RUNS_RUN_H_
 #define KEELSON_DASHBOARD_RUNS_RUN_H_
 
@@ -26,11 +26,12 @@
 
 namespace keelson {
 
-// What the files say. Whatever could not be read is absent, and in `troubles`.
+// The content of the files. Files that could not be read are absent, with their errors in
+// `troubles`.
 struct RunData {
   Json status;                    // status.json; null: none
   Json placement;                 // placement.json; null: none
-  std::string placement_trouble;  // why that is none; empty: there is no file
+  std::string placement_trouble;  // why it is null; empty: there is no file
   RunState state;
   std::optional<RunModel> model;
   std::map<int64_t, Evaluation> evaluations;
@@ -42,13 +43,13 @@ struct RunData {
   std::map<std::string, TimeSeries> series;
   std::vector<std::string> troubles;
 
-  // Each grows when what it is of is another.
+  // Each of these grows when its part of the data has changed.
   uint64_t status_revision = 0;
   uint64_t snapshots_revision = 0;
   uint64_t series_revision = 0;
 };
 
-// Thread-safe but for Poll, which one thread calls.
+// Thread-safe except Poll, which one thread calls.
 class Run {
  public:
   struct Options {
@@ -72,7 +73,7 @@ class Run {
   const Clock* clock() const { return options_.clock; }
   FileSystem* file_system() const { return options_.file_system; }
 
-  // Reads what is new, a bounded part of it. True: there is more to read.
+  // Reads new data, a bounded part at a time. True: there is more to read.
   bool Poll();
 
   // `look` must not call the run.
@@ -92,7 +93,7 @@ class Run {
 
   const Options options_;
 
-  // Of the thread that polls.
+  // Used by the thread that polls.
   ChangedFile status_file_;
   ChangedFile placement_file_;
   ChangedFile model_file_;

@@ -8,9 +8,9 @@
 namespace keelson {
 namespace {
 
-// A regression has none, and a model of more has no use for their names.
+// With more classes than this, their names are of no use.
 constexpr int64_t kMaxClasses = 100000;
-// Of early stopping and of the best exports, where they name none.
+// The metric of early stopping and of the best exports, if they name none.
 constexpr char kDefaultMetric[] = "loss";
 
 std::vector<std::string> ClassNames(const v1::TrainConfig& config, int64_t num_classes) {

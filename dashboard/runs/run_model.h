@@ -1,4 +1,4 @@
-// What a run trains: its configuration, read from train_config.textproto, and the model in it.
+// The model of a run and its configuration, read from train_config.textproto.
 #ifndef KEELSON_DASHBOARD_RUNS_RUN_MODEL_H_
 #define KEELSON_DASHBOARD_RUNS_RUN_MODEL_H_
 
@@ -22,13 +22,13 @@ struct RunModel {
   // "classification", "binary" or "regression"
   const char* kind() const;
   int64_t num_parameters() const;
-  // Those that the job itself judges by: early stopping's, then that of the best exports.
+  // The metrics by which the job itself judges: early stopping's, then that of the best exports.
   std::vector<std::string> judged_metrics() const;
 };
 
 // `source_name` stands for the file in messages. INVALID_ARGUMENT: as ParseTrainConfig and
-// InferModelSpec. What has no bearing on the model is not checked: an older or newer program may
-// have written it.
+// InferModelSpec. Only the parts that concern the model are checked: an older or newer program may
+// have written the rest.
 absl::StatusOr<RunModel> ParseRunModel(const std::string& text, const std::string& source_name);
 
 // MODEL_DIR/train_config.textproto

@@ -27,10 +27,10 @@ std::string WithoutSlash(std::string path) {
 
 std::string NameOf(const std::string& path) { return BaseName(WithoutSlash(path)); }
 
-// Where the launcher of local jobs and the manifests of a cluster have the model directory.
+// The name of the model directory with the local launcher and the cluster manifests.
 constexpr char kModel[] = "model";
 
-// "model" says nothing: the directory around it has the name.
+// The name "model" is not specific: the parent directory's name is shown.
 std::string ShownName(const std::string& path, const std::string& job_name) {
   const std::string name = NameOf(path);
   if (name != kModel) return name;
@@ -117,7 +117,7 @@ std::string RunSet::IdOf(absl::string_view name) const {
   for (char& c : id) {
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '.') c = '-';
   }
-  // A browser takes "." and ".." out of an address.
+  // A browser removes "." and ".." from an address.
   if (id.find_first_not_of('.') == std::string::npos) id = "run";
   const auto taken = [&](const std::string& candidate) {
     for (const std::shared_ptr<Run>& run : runs_) {

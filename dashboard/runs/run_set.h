@@ -19,21 +19,21 @@
 
 namespace keelson {
 
-// Thread-safe but for Poll, which one thread calls.
+// Thread-safe except Poll, which one thread calls.
 class RunSet {
  public:
   struct Options {
     // Shown first; empty: none. It need not exist yet when it is live.
     std::string model_dir;
-    // `model_dir` is of the process's own job.
+    // `model_dir` is that of the process's own job.
     bool live = false;
     // The job's name, shown where `model_dir` is called "model"; empty: not known.
     std::string job_name;
     // Run::Options::config_text of `model_dir`.
     std::string config_text;
-    // As in the flag --runs: "NAME=DIR" or "DIR". A directory that is no run is one of runs: its
-    // children that are runs count, also those that come later; a child that has its run in
-    // CHILD/model is the run CHILD. One that becomes a run itself later counts from then on.
+    // As in the flag --runs: "NAME=DIR" or "DIR". A directory that is not a run contains runs: its
+    // children that are runs, including later ones, are shown; a child with its run in CHILD/model
+    // is the run CHILD. A directory that becomes a run later is shown from then on.
     std::vector<std::string> runs;
     FileSystem* file_system = FileSystem::Real();
     const Clock* clock = Clock::Real();
@@ -42,12 +42,12 @@ class RunSet {
   // NOT_FOUND: no such directory. INVALID_ARGUMENT: "NAME=" without a directory.
   static absl::StatusOr<std::unique_ptr<RunSet>> Create(Options options);
 
-  // Reads what is new: of a run that is over only now and then. True: there is more to read.
+  // Reads new data; that of finished runs only now and then. True: there is more to read.
   bool Poll();
 
-  // In the order in which they came.
+  // All runs, in the order in which they were found.
   std::vector<std::shared_ptr<Run>> All() const;
-  // Null: there is none of this id.
+  // The run with this id; null: there is none.
   std::shared_ptr<Run> Find(absl::string_view id) const;
 
  private:
@@ -60,23 +60,23 @@ class RunSet {
 
   absl::Status AddFlag(const std::string& flag);
   bool IsRun(const std::string& path) const;
-  // Its id comes of `id_name`. A directory that is known already is left out.
+  // Adds a run with an id made of `id_name`, unless the directory is known already.
   void Add(const std::string& id_name, const std::string& name, const std::string& path, bool live);
   void ScanFolders();
   void ScanFolder(const Folder& folder);
   bool Due(const Run& run);
-  // Unused so far.
+  // Returns an unused id.
   std::string IdOf(absl::string_view name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
   std::vector<Folder> folders_;
-  // Of the thread that polls.
+  // Used by the thread that polls.
   std::optional<absl::Duration> scanned_;
   std::map<std::string, absl::Duration> polled_;  // by id
 
   mutable Mutex mu_;
   std::vector<std::shared_ptr<Run>> runs_ ABSL_GUARDED_BY(mu_);
-  bool full_ ABSL_GUARDED_BY(mu_) = false;  // and that was said
+  bool full_ ABSL_GUARDED_BY(mu_) = false;  // and that was logged
 };
 
 }  // namespace keelson

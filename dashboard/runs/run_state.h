@@ -1,4 +1,4 @@
-// In which state a run is, by what its files say.
+// Derives the state of a run from its files.
 #ifndef KEELSON_DASHBOARD_RUNS_RUN_STATE_H_
 #define KEELSON_DASHBOARD_RUNS_RUN_STATE_H_
 
@@ -12,17 +12,17 @@
 
 namespace keelson {
 
-// A chief writes its status twice a second. After kAwayAfter it is taken for away, after kGoneAfter
-// for gone.
+// A chief writes its status twice a second. After kAwayAfter it counts as away, after kGoneAfter as
+// gone.
 inline constexpr absl::Duration kAwayAfter = absl::Seconds(5);
 inline constexpr absl::Duration kGoneAfter = absl::Minutes(2);
 
 struct RunState {
   // "waiting", "running", "restarting", "stopped", "finishing", "evaluating", "done" or "failed"
   std::string state = "waiting";
-  std::string text;        // for people
+  std::string text;        // only displayed
   std::string error = {};  // why it failed
-  // The job is not over, and its chief is not heard of.
+  // The job is not over, and its chief writes no status.
   bool chief_away = false;
 
   bool over() const { return state == "done" || state == "failed"; }
@@ -34,14 +34,14 @@ struct RunState {
 // is a DONE marker.
 RunState DeriveRunState(const Json& status, absl::Duration age, bool done);
 
-// How old status.json is. Not thread-safe. As long as it does not change, it is as old as its
-// own time says, which another machine's clock may have written, but not younger than for how long
-// it has been looked at; from the first change on only the own clock counts.
+// How old status.json is. Not thread-safe. Until it changes, its age is that of its own time (from
+// another machine's clock, perhaps), and at least the time since it was first read; from the first
+// change on only the own clock counts.
 class StatusAge {
  public:
   explicit StatusAge(const Clock* clock) : clock_(clock) {}
 
-  // There is a status, the first or another one.
+  // Notes a status: the first, or a changed one.
   void Note(const Json& status);
   absl::Duration Get() const;
 

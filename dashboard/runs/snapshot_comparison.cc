@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<VariableChange>> CompareSnapshots(const std::string& 
     ASSIGN_OR_RETURN(VariableChange change, Compare(*a, *b, tensor));
     changes.push_back(std::move(change));
   }
-  // What is not a number sorts first, as what is infinite does.
+  // Values that are not a number sort first, like infinite ones.
   const auto rank = [](const VariableChange& change) {
     return std::isnan(change.relative_change) ? std::numeric_limits<double>::infinity()
                                               : change.relative_change;

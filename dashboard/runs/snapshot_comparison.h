@@ -1,4 +1,4 @@
-// How far the variables of two snapshots are apart.
+// The distances between the variables of two snapshots.
 #ifndef KEELSON_DASHBOARD_RUNS_SNAPSHOT_COMPARISON_H_
 #define KEELSON_DASHBOARD_RUNS_SNAPSHOT_COMPARISON_H_
 
@@ -23,8 +23,8 @@ struct VariableChange {
   double relative_change = 0;
 };
 
-// Of the float32 variables that both have with the same shape, the largest relative change first;
-// optimizer slots and the job's books do not count. Reads all of both, a part at a time. Errors of
+// Compares the float32 variables that both have with the same shape, the largest relative change
+// first; without optimizer slots and job state. Reads all of both, a part at a time. Errors of
 // BundleReader.
 absl::StatusOr<std::vector<VariableChange>> CompareSnapshots(const std::string& prefix_a,
                                                              const std::string& prefix_b,

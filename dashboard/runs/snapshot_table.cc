@@ -53,7 +53,7 @@ void SnapshotTable::PollSnapshots(StoredSnapshots* snapshots) {
   for (const SnapshotInfo& info : *listed) {
     StoredSnapshot& snapshot = (*snapshots)[info.step];
     const double time = ToSeconds(info.time);
-    // One of an earlier run may have been replaced.
+    // A snapshot of an earlier run may have been replaced.
     const bool known =
         snapshot.prefix == info.prefix && snapshot.time == time && snapshot.bytes > 0;
     snapshot.exists = true;

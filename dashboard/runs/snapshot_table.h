@@ -1,4 +1,4 @@
-// Which snapshots and exports a model directory has.
+// The snapshots and exports of a model directory.
 #ifndef KEELSON_DASHBOARD_RUNS_SNAPSHOT_TABLE_H_
 #define KEELSON_DASHBOARD_RUNS_SNAPSHOT_TABLE_H_
 
@@ -24,7 +24,7 @@ struct StoredSnapshot {
   friend bool operator==(const StoredSnapshot&, const StoredSnapshot&) = default;
 };
 
-// By step; those that were seen once and are deleted too.
+// By step; with those that were seen earlier and are deleted.
 using StoredSnapshots = std::map<int64_t, StoredSnapshot>;
 // The kinds of exports of a step: "best", "final", "latest".
 using Exports = std::map<int64_t, std::set<std::string>>;
@@ -36,12 +36,12 @@ class SnapshotTable {
   SnapshotTable(FileSystem* file_system, const std::string& model_dir, const Clock* clock)
       : file_system_(file_system), directory_(file_system, model_dir, clock) {}
 
-  // Looks at the directory. True: something is another.
+  // Reads the directory. True: something has changed.
   bool Poll();
 
   const StoredSnapshots& snapshots() const { return snapshots_; }
   const Exports& exports() const { return exports_; }
-  // Steps of eval/reports.
+  // The steps with a file in eval/reports.
   const std::set<int64_t>& reports() const { return reports_; }
   // As CheckpointDirectory::List.
   const absl::Status& trouble() const { return trouble_; }

@@ -15,7 +15,7 @@ constexpr double kLatestTime = 1e12;
 // The first, the lowest, the highest and the last.
 constexpr size_t kPointsOfPart = 4;
 
-// What stays of one part of a curve.
+// Selects the points that stay of one part of a curve.
 class PartSummary {
  public:
   void Take(uint32_t position, double value) {
@@ -35,8 +35,8 @@ class PartSummary {
     }
   }
 
-  // Adds what stays to `positions`, in the order in which it was taken, and begins anew. `rank`:
-  // the order.
+  // Adds the selected points to `positions`, in the order in which they were added, and begins a
+  // new part. `rank`: the order.
   template <typename Rank>
   void Flush(const Rank& rank, std::vector<uint32_t>* positions) {
     if (!first_.has_value()) return;

@@ -1,4 +1,4 @@
-// A curve of a run: values by step, each with the time at which it was written.
+// A curve of a run: values by step, each with its time.
 #ifndef KEELSON_DASHBOARD_RUNS_TIME_SERIES_H_
 #define KEELSON_DASHBOARD_RUNS_TIME_SERIES_H_
 
@@ -20,35 +20,36 @@ struct SeriesPoint {
 
 enum class CurveAxis { kStep, kTime };
 
-// Both ends belong to it.
+// A range that includes both ends.
 struct CurveRange {
   std::optional<double> from;
   std::optional<double> to;
 };
 
-// Ordered by step, a step once: the newest of its points, by time, and of two of one time the one
-// that came later. Not thread-safe. A point takes 24 bytes; a curve that has become longer than
+// Ordered by step, with one point per step: the newest by time, and of two with the same time the
+// one added later. Not thread-safe. A point takes 24 bytes; a curve that has become longer than
 // kMaxPoints is thinned to half of that, extremes stay.
 class TimeSeries {
  public:
   static constexpr size_t kMaxPoints = size_t{1} << 21;
 
-  // What is added is seen after the next Commit. A time that is none is not taken.
+  // Adds a point, which becomes visible with the next Commit. A point with an invalid time is
+  // ignored.
   void Add(const SeriesPoint& point);
   // `revision` grows from call to call.
   void Commit(uint64_t revision);
 
   size_t size() const { return steps_.size(); }
   SeriesPoint at(size_t i) const { return {steps_[i], times_[i], values_[i]}; }
-  // Of the last Commit that had points; 0: none.
+  // The revision of the last Commit that had points; 0: none.
   uint64_t revision() const { return changes_.empty() ? 0 : changes_.back().revision; }
-  // All points that came after `revision` have this step or a later one, as may some that came
-  // before.
+  // A step such that all points added after `revision` have it or a later one; earlier points may,
+  // too.
   int64_t ChangedFrom(uint64_t revision) const;
 
-  // Positions of the points in a range, in the order of `axis`: all of them while they are at most
-  // `max_points`; else the range is cut into equal parts along the axis, and of each part the
-  // first, the lowest, the highest and the last point stay, and the first value that is not finite.
+  // Positions of the points in a range, in the order of `axis`: all of them if they are at most
+  // `max_points`; otherwise the range is divided into equal parts along the axis, and each part
+  // keeps its first, lowest, highest and last point, and its first value that is not finite.
   // `total`: how many are in the range.
   std::vector<uint32_t> Select(CurveAxis axis, const CurveRange& range, size_t max_points,
                                size_t* total) const;
@@ -59,7 +60,7 @@ class TimeSeries {
     int64_t from_step = 0;
   };
 
-  // False: its time is before that of a point that is there.
+  // False: its time is before that of the last point.
   bool Append(const SeriesPoint& point);
   // `added_` is sorted, a step once.
   void Merge();
@@ -67,9 +68,9 @@ class TimeSeries {
   void OrderByTime();
   void Thin();
   double Coordinate(CurveAxis axis, uint32_t position) const;
-  // Of the n-th point along the axis.
+  // The position of the n-th point along the axis.
   uint32_t PositionOf(CurveAxis axis, size_t n) const;
-  // How many points lie before `bound`, or at most at it.
+  // The number of points before `bound`, or up to it.
   size_t CountBelow(CurveAxis axis, double bound, bool inclusive) const;
 
   std::vector<int64_t> steps_;
