@@ -151,7 +151,7 @@ absl::Status ChiefLink::SendEndOfTraining() {
   *request.mutable_header() = membership_->Header();
   v1::EndTrainingResponse response;
   const absl::Status status = chief_->EndTraining(request, &response);
-  // Training may have ended at this moment; the next heartbeat tells.
+  // Training may just have ended; the next heartbeat tells whether it has.
   if (absl::IsFailedPrecondition(status)) return absl::OkStatus();
   if (IsTransient(status) || absl::IsAborted(status)) return status;
   if (!status.ok()) LogWarning("the chief does not end training: ", status.ToString());

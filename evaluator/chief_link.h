@@ -1,5 +1,5 @@
-// The evaluator's relation to the chief: it is a member, hears how the job stands, and reports what
-// it has scored. A chief that is away changes nothing for the caller.
+// The evaluator's connection to the chief: a membership with heartbeats, which bring the job's
+// state, and reports of evaluations. A chief that is away changes nothing for the caller.
 #ifndef KEELSON_EVALUATOR_CHIEF_LINK_H_
 #define KEELSON_EVALUATOR_CHIEF_LINK_H_
 
@@ -22,12 +22,12 @@
 
 namespace keelson {
 
-// How the job stands, as far as is known.
+// The state of the job, as far as it is known.
 struct JobView {
   // The chief answered the newest call.
   bool reachable = false;
   v1::JobPhase phase = v1::JOB_PHASE_UNSPECIFIED;
-  // Of the final snapshot; from the phase EVALUATING on.
+  // The step of the final snapshot; known from the phase EVALUATING on.
   std::optional<int64_t> final_step;
   // Not OK: the link has ended. FAILED_PRECONDITION: the chief has given up, or has another
   // configuration. ALREADY_EXISTS: another process is this evaluator. Or what else the chief
@@ -43,27 +43,27 @@ class ChiefLink {
   struct Options {
     // `retry.give_up_after` is ignored: a chief may stay away for any time. So is `incarnation`.
     MembershipClient::Options membership;
-    // Draws the identity of a membership.
+    // Returns a random identity for a membership.
     std::function<uint64_t()> new_incarnation = RandomId;
     absl::Duration heartbeat_interval = absl::Milliseconds(250);
-    // From the end of training on.
+    // The interval of heartbeats after the end of training.
     absl::Duration closing_interval = absl::Milliseconds(200);
   };
 
   // Begins to register. Both outlive the link.
   ChiefLink(const Options& options, ChiefService* chief, const Clock* clock);
-  // As Leave.
+  // Calls Leave.
   ~ChiefLink();
 
   JobView View() const;
 
-  // Tells the chief, now or when it is there again; also after each registration, since a chief
-  // that was restarted has forgotten it. Only the highest step counts.
+  // Reports an evaluation to the chief, at once or when it is back, and again after each
+  // registration, since a restarted chief may not know it. Only the highest step counts.
   void Acknowledge(int64_t step, const std::map<std::string, double>& metrics);
 
-  // Asks the chief to end training early, for this reason (for people): now or as soon as it
-  // trains, until it has taken that, and again after each registration. Nothing more is asked once
-  // training is over, or by a chief that refuses, which is logged. The first reason counts.
+  // Asks the chief to end training early, for this reason (only displayed): now or as soon as it
+  // trains, until it has accepted, and again after each registration. The request ends once
+  // training is over, or the chief has refused it, which is logged. The first reason counts.
   void EndTraining(const std::string& reason);
 
   // Ends the thread, and leaves if the chief is there. Repeating it does nothing. The view stays.
@@ -71,14 +71,14 @@ class ChiefLink {
 
  private:
   void Loop();
-  // Everything that is to say now. ABORTED: the chief does not know this member.
+  // Makes all calls that are due. ABORTED: the chief does not know this member.
   absl::Status Talk();
   void BeginMembership();
   absl::Status Register();
   absl::Status SendAcknowledgement();
   absl::Status SendHeartbeat();
   absl::Status SendEndOfTraining();
-  // Asks for the final step, once there is one.
+  // Gets the final step, once there is one.
   absl::Status TakePhase(v1::JobPhase phase);
   void SetUnreachable();
   void End(const absl::Status& error);
@@ -99,7 +99,7 @@ class ChiefLink {
   // The newest acknowledgement; the header is empty.
   v1::AcknowledgeEvaluationRequest newest_ ABSL_GUARDED_BY(mu_);
   bool unsent_ ABSL_GUARDED_BY(mu_) = false;
-  // Why training is to end; empty: it is not.
+  // The reason to end training; empty: there is none.
   std::string end_reason_ ABSL_GUARDED_BY(mu_);
   bool end_unsent_ ABSL_GUARDED_BY(mu_) = false;
   bool hurry_ ABSL_GUARDED_BY(mu_) = false;

@@ -17,7 +17,7 @@ namespace {
 constexpr char kDirectory[] = "eval";
 constexpr char kLoss[] = "loss";
 
-// The loss first.
+// Lists the loss first.
 std::vector<std::pair<std::string, double>> Scalars(const EvaluationRecord& record) {
   std::vector<std::pair<std::string, double>> scalars(record.metrics.begin(), record.metrics.end());
   std::stable_partition(scalars.begin(), scalars.end(),
@@ -85,7 +85,7 @@ absl::StatusOr<std::map<int64_t, EvaluationRecord>> EvaluationOutputs::TakeOther
 absl::Status EvaluationOutputs::Publish(const SnapshotInfo& snapshot, const ScoredSnapshot& scored,
                                         const WeightHistograms& histograms) {
   const EvaluationRecord& record = scored.record;
-  // Before the line that readers wait for.
+  // The report is written before the line for which readers wait.
   WriteReportOf(scored);
   RETURN_IF_ERROR(WriteScalars(record));
   RETURN_IF_ERROR(records_->Add(record));
@@ -135,7 +135,7 @@ void EvaluationOutputs::OfferScored(const std::map<int64_t, EvaluationRecord>& r
   for (const SnapshotInfo& snapshot : *snapshots) {
     const auto record = records.find(snapshot.step);
     if (record == records.end()) continue;
-    // Until the export is written, where the model directory can be written to.
+    // The lease lasts until the export is written; it needs a writable model directory.
     const auto lease = SnapshotLease::Take(options_.lease_files, snapshot.prefix,
                                            options_.self.ToString(), clock_);
     exporters_->Offer(snapshot, record->second);

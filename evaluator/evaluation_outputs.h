@@ -1,7 +1,6 @@
-// What becomes of an evaluation in the model directory: a line in eval/metrics.jsonl, an event in
-// eval/, a report, and perhaps an exported model. Evaluator 0 sees to the metrics file, to the
-// scalars and to the exports of what the other evaluators of the job have scored, too; their own
-// event files are in eval/evaluator-<index>.
+// Writes an evaluation to the model directory: a line in eval/metrics.jsonl, an event in eval/, a
+// report, and perhaps an exported model. Evaluator 0 also writes the lines, scalars and exports of
+// the other evaluators' evaluations; their own event files are in eval/evaluator-<index>.
 #ifndef KEELSON_EVALUATOR_EVALUATION_OUTPUTS_H_
 #define KEELSON_EVALUATOR_EVALUATION_OUTPUTS_H_
 
@@ -32,39 +31,39 @@ namespace keelson {
 // By the variables' names.
 using WeightHistograms = std::vector<std::pair<std::string, Histogram>>;
 
-// Not thread-safe. What is nobody's only copy of something (reports, weight histograms, exports) is
-// logged and left out where it cannot be written; what the methods return is about metrics files
-// and scalars.
+// Not thread-safe. Reports, weight histograms and exports are not essential: one that cannot be
+// written is logged and left out. Returned errors are those of metrics files and scalars.
 class EvaluationOutputs {
  public:
   struct Options {
     Task self;
     v1::TrainConfig config;  // final, with a model directory
     std::vector<VariableSpec> variables;
-    // Of exports (as ExportDirectory's), and of leases of the snapshots that they are made of.
+    // The file system for exports (as ExportDirectory's), and for leases of their snapshots.
     FileSystem* export_files = FileSystem::Real();
     FileSystem* lease_files = FileSystem::Real();
   };
 
-  // Creates MODEL_DIR/eval. Snapshots that earlier lives have scored are offered to the exporters
-  // again, since their end may have come in between. `directory` and `clock` outlive the object.
-  // Errors of EvaluationRecords::Open and EventWriter::Create.
+  // Creates MODEL_DIR/eval. Snapshots that earlier processes have scored are offered to the
+  // exporters again, since such a process may have ended before exporting. `directory` and `clock`
+  // outlive the object. Errors of EvaluationRecords::Open and EventWriter::Create.
   static absl::StatusOr<std::unique_ptr<EvaluationOutputs>> Open(
       Options options, const CheckpointDirectory* directory, const Clock* clock);
 
-  // Of all evaluators, by step.
+  // The records of all evaluators, by step.
   const std::map<int64_t, EvaluationRecord>& records() const { return records_->records(); }
   const EvaluationRecord* Find(int64_t step) const { return records_->Find(step); }
 
-  // Takes what other evaluators have scored since the last call, and returns it, by step.
+  // Takes the evaluations that other evaluators have made since the last call, and returns them by
+  // step.
   absl::StatusOr<std::map<int64_t, EvaluationRecord>> TakeOthers();
 
-  // The snapshot can still be read. The histograms may be empty.
+  // Writes an evaluation. The snapshot must still be readable. The histograms may be empty.
   absl::Status Publish(const SnapshotInfo& snapshot, const ScoredSnapshot& scored,
                        const WeightHistograms& histograms);
 
-  // The job's final snapshot, which has been scored, is exported where that is wanted. Repeating it
-  // does nothing.
+  // Exports the job's final snapshot, which has been scored, if the configuration says so.
+  // Repeating it does nothing.
   void TakeFinal(int64_t step);
 
  private:
@@ -75,7 +74,7 @@ class EvaluationOutputs {
   absl::Status WriteScalars(const EvaluationRecord& record);
   void WriteWeights(int64_t step, const WeightHistograms& histograms);
   void WriteReportOf(const ScoredSnapshot& scored);
-  // Offers the snapshots of the records to the exporters, where they are still there.
+  // Offers the snapshots of the records, as far as they still exist, to the exporters.
   void OfferScored(const std::map<int64_t, EvaluationRecord>& records);
   std::optional<SnapshotInfo> FindSnapshot(int64_t step) const;
 
@@ -84,7 +83,7 @@ class EvaluationOutputs {
   const Clock* const clock_;
   std::unique_ptr<EvaluationRecords> records_;
   std::unique_ptr<EventWriter> events_;
-  std::unique_ptr<Exporters> exporters_;  // null: another evaluator's business
+  std::unique_ptr<Exporters> exporters_;  // null: another evaluator exports
   bool final_taken_ = false;
 };
 

@@ -28,10 +28,10 @@ bool IsMetricsFile(absl::string_view name) {
          name.find_first_not_of("0123456789") == absl::string_view::npos;
 }
 
-// What `path` has from `offset` on.
+// Reads the content of `path` from `offset` on.
 absl::StatusOr<std::string> ReadFrom(const std::string& path, uint64_t* offset) {
   ASSIGN_OR_RETURN(const auto file, FileSystem::Real()->OpenForRead(path));
-  // Written anew, by somebody who has dropped a torn line.
+  // The file was rewritten by a process that dropped a torn line.
   if (file->size() < *offset) *offset = 0;
   std::string text(file->size() - *offset, '\0');
   RETURN_IF_ERROR(file->Read(*offset, text.size(), text.data()));

@@ -1,5 +1,6 @@
-// What has been scored in a job, whoever did it: MODEL_DIR/eval/metrics.jsonl is the file of
-// evaluator 0, which copies into it what the others write into theirs, metrics-<index>.jsonl.
+// The evaluations of a job by all of its evaluators: MODEL_DIR/eval/metrics.jsonl is the file of
+// evaluator 0, which copies into it the lines that the others write to theirs,
+// metrics-<index>.jsonl.
 #ifndef KEELSON_EVALUATOR_EVALUATION_RECORDS_H_
 #define KEELSON_EVALUATOR_EVALUATION_RECORDS_H_
 
@@ -21,8 +22,8 @@ class FollowedLog {
  public:
   explicit FollowedLog(std::string path) : path_(std::move(path)) {}
 
-  // The records that have come since the last call. A line that is not complete yet waits. A line
-  // that is no record, and a file that cannot be read, are logged once and left.
+  // The records that have come since the last call. An incomplete line is read later. A line that
+  // is no record, and a file that cannot be read, are logged once and skipped.
   std::vector<EvaluationRecord> ReadNew();
 
  private:
@@ -36,18 +37,18 @@ class FollowedLog {
 // Not thread-safe.
 class EvaluationRecords {
  public:
-  // Reads all files in `directory` (MODEL_DIR/eval), which exists. `index`: of this evaluator.
-  // Errors of MetricsLog::Open, of its own file.
+  // Reads all files in `directory` (MODEL_DIR/eval), which exists. `index` is this evaluator's.
+  // Errors of MetricsLog::Open for its own file.
   static absl::StatusOr<std::unique_ptr<EvaluationRecords>> Open(const std::string& directory,
                                                                  int index);
 
-  // Reads what other evaluators have added, and returns what is new, by step; evaluator 0 copies
-  // that. Where a step has several records, the one that was known first counts. A directory that
-  // cannot be listed has nothing new: it is looked at again by the next call. Errors of
-  // MetricsLog::Append.
+  // Reads the records that other evaluators have added, and returns new ones by step; evaluator 0
+  // copies them. If a step has several records, the one that was known first counts. A directory
+  // that cannot be listed has nothing new until the next call. Errors of MetricsLog::Append.
   absl::StatusOr<std::map<int64_t, EvaluationRecord>> Refresh();
 
-  // Of this evaluator; durable when it returns. Errors of MetricsLog::Append.
+  // Adds a record of this evaluator, which is durable when Add returns. Errors of
+  // MetricsLog::Append.
   absl::Status Add(const EvaluationRecord& record);
 
   bool Contains(int64_t step) const { return records_.count(step) > 0; }
@@ -63,7 +64,7 @@ class EvaluationRecords {
         log_(std::move(log)),
         records_(log_->records()) {}
 
-  // Of the other evaluators.
+  // Finds the files of the other evaluators.
   void FindFiles();
 
   const std::string directory_;

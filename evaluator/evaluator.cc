@@ -135,7 +135,7 @@ absl::StatusOr<Evaluator::Ending> Evaluator::LookForEnding() {
     if (dismissed_ || view.reachable) return ending;
   }
   const absl::StatusOr<std::optional<DoneMarker>> marker = directory_.ReadDoneMarker();
-  // Removed just now, by a chief that goes on.
+  // The marker was just removed, by a chief that continues the job.
   if (marker.status().code() == absl::StatusCode::kNotFound) return ending;
   RETURN_IF_ERROR(marker.status());
   if (!marker->has_value()) return ending;
@@ -149,7 +149,8 @@ absl::StatusOr<Evaluator::Ending> Evaluator::LookForEnding() {
 }
 
 absl::Status Evaluator::TakeOthersRecords() {
-  // Before the records: whoever gives a claim back has written the record by then.
+  // Claims are read before the records: an evaluator writes its record before it releases its
+  // claim.
   const absl::StatusOr<std::map<int64_t, ClaimInfo>> held = claims_.HeldByOthers();
   ASSIGN_OR_RETURN(const auto others, outputs_->TakeOthers());
   for (const auto& [step, record] : others) {
@@ -186,11 +187,11 @@ void Evaluator::TakeFinal(const Ending& ending) {
     const EvaluationRecord* record = outputs_->Find(*ending.final_step);
     if (record != nullptr) {
       outputs_->TakeFinal(record->step);
-      // Whoever has scored it may have died before the chief heard of it.
+      // The evaluator that scored it may have crashed before it told the chief.
       Acknowledge(*record);
     }
   }
-  // The chief waits for its members to leave, also if the final snapshot is yet to be scored.
+  // The chief waits for its members to leave, even if the final snapshot is not scored yet.
   if (dismissed_) link_->Leave();
 }
 
@@ -259,7 +260,7 @@ absl::StatusOr<bool> Evaluator::ScoreSnapshot(const SnapshotInfo& snapshot, bool
                claim.status().message());
     unclaimed_reported_ = true;
   }
-  // Another evaluator may have scored it until a moment ago.
+  // Another evaluator may just have scored it.
   RETURN_IF_ERROR(TakeOthersRecords());
   if (outputs_->Find(snapshot.step) != nullptr) return true;
   RETURN_IF_ERROR(ScoreClaimed(snapshot, is_final));
@@ -299,7 +300,7 @@ absl::Status Evaluator::Publish(const SnapshotInfo& snapshot, const ScoredSnapsh
   RETURN_IF_ERROR(outputs_->Publish(snapshot, scored, histograms));
   schedule_.Begun(StartOf(scored.record));
   Show(scored.record, /*scored_here=*/true);
-  // Before the chief ends the job.
+  // The final export is written before the chief ends the job.
   if (is_final) outputs_->TakeFinal(snapshot.step);
   Acknowledge(scored.record);
   return absl::OkStatus();

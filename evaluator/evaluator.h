@@ -37,23 +37,23 @@ struct EvaluatorOptions {
   std::string peer;        // "host:pid"
   v1::TrainConfig config;  // final, with a model directory
   uint64_t config_hash = 0;
-  // Draws the identity of a membership.
+  // Returns a random identity for a membership.
   std::function<uint64_t()> new_incarnation = RandomId;
-  // Is given each evaluation of the job, those of earlier lives first, on Run's thread;
+  // Called on Run's thread with each evaluation of the job, those of earlier processes first;
   // `scored_here`: this object has made it. May be null.
   std::function<void(const EvaluationRecord&, bool scored_here)> on_evaluation;
-  // Where leases of snapshots are written, and exports.
+  // The file system for leases of snapshots and for exports.
   FileSystem* lease_files = FileSystem::Real();
   FileSystem* export_files = FileSystem::Real();
-  // How often the model directory is looked at.
+  // How often the model directory is read.
   absl::Duration poll_interval = absl::Milliseconds(200);
   absl::Duration heartbeat_interval = absl::Milliseconds(250);
-  // How long a finished job's final snapshot may take to become visible here; and other
-  // evaluators, to finish what they are scoring.
+  // The time that a finished job's final snapshot may take to become visible here, and that other
+  // evaluators may take to finish their evaluations.
   absl::Duration final_snapshot_patience = absl::Minutes(1);
 };
 
-// Lives on the thread that calls Run, with a thread for the chief, and one for the claim of the
+// Runs on the thread that calls Run, with a thread for the chief, and one for the claim of the
 // snapshot that is being scored.
 class Evaluator {
  public:
@@ -63,10 +63,10 @@ class Evaluator {
             const Clock* clock, const StopSignal* stop);
 
   // Scores the snapshots that no evaluator of the job has scored yet, as the schedule says
-  // (schedule.h), puts the results into MODEL_DIR/eval (evaluation_outputs.h), and acknowledges
+  // (schedule.h), writes the results to MODEL_DIR/eval (evaluation_outputs.h), and acknowledges
   // them to the chief. Snapshots that vanish or are damaged are skipped, except the final one. One
-  // that is being scored is claimed (snapshot_claims.h) and leased, where the model directory can
-  // be written to. Evaluator 0 asks the chief to end training when early stopping says so.
+  // that is being scored is claimed (snapshot_claims.h) and leased, if the model directory is
+  // writable. Evaluator 0 asks the chief to end training when early stopping decides so.
   //
   // Returns OK when the job is done, as the chief says or (if there is none or it is away) the
   // DONE marker of this configuration, and the final snapshot is scored. A chief that is away is
@@ -79,14 +79,14 @@ class Evaluator {
   absl::Status Run();
 
  private:
-  // What is known of the end of the job.
+  // The known facts about the end of the job.
   struct Ending {
     bool done = false;
     std::optional<int64_t> final_step;  // known when done
-    // Of the DONE marker of another configuration; looked at while no chief answers.
+    // The hash in a DONE marker of another configuration; read while no chief answers.
     std::optional<uint64_t> foreign_hash;
   };
-  // What would change if the job went on.
+  // The state that changes while the job goes on.
   struct Progress {
     uint64_t foreign_hash = 0;
     std::vector<int64_t> snapshots;
@@ -98,7 +98,7 @@ class Evaluator {
   absl::Status Prepare();
   void JoinChief();
   absl::Status Watch();
-  // What there is to do now. True: the job is done, and so is everything.
+  // Does the work that is due. True: the job is done, and so is all work.
   absl::StatusOr<bool> WatchOnce();
   absl::StatusOr<Ending> LookForEnding();
   absl::Status TakeOthersRecords();
@@ -111,16 +111,18 @@ class Evaluator {
                        const WeightHistograms& histograms, bool is_final);
   void Show(const EvaluationRecord& record, bool scored_here) const;
   void Acknowledge(const EvaluationRecord& record);
-  // The newest snapshot that was scored before this life.
+  // Acknowledges the newest snapshot that was scored before this process.
   void AcknowledgeEarlier(const std::vector<SnapshotInfo>& snapshots);
   void ConsiderStopping(const Ending& ending);
-  // Once the final snapshot is known and scored; and the chief is left, once it is done.
+  // Acknowledges the final snapshot once it is known and scored; and leaves the chief once it is
+  // done.
   void TakeFinal(const Ending& ending);
-  // Of a job that is done. NOT_FOUND once the final snapshot has been missing for too long.
+  // Whether all work for a job that is done is finished. NOT_FOUND once the final snapshot has been
+  // missing for too long.
   absl::StatusOr<bool> Finished(int64_t final_step);
   // FAILED_PRECONDITION once nothing has changed for too long.
   absl::Status CheckForeignMarker(const Ending& ending, const std::vector<SnapshotInfo>& snapshots);
-  // final_snapshot_patience has passed since `since`, which begins now where it has not.
+  // Whether final_snapshot_patience has passed since `since`, which is set to now if it is empty.
   bool PatienceIsOver(std::optional<absl::Duration>* since) const;
 
   const EvaluatorOptions options_;
@@ -136,10 +138,10 @@ class Evaluator {
   std::unique_ptr<SnapshotScorer> scorer_;
   std::unique_ptr<EvaluationOutputs> outputs_;
   std::unique_ptr<ChiefLink> link_;  // null: no chief
-  // The chief has said that the job is done; it waits for no one any more.
+  // The chief has said that the job is done, and no longer waits for this member.
   bool dismissed_ = false;
   std::set<int64_t> skipped_;  // steps
-  // Of the last look.
+  // The claims at the last look.
   std::map<int64_t, ClaimInfo> claimed_by_others_;
   bool unclaimed_reported_ = false;
   std::optional<int64_t> acknowledged_;  // the last step

@@ -15,10 +15,11 @@ namespace keelson {
 // Thread-safe.
 class EvaluatorMetrics {
  public:
-  // What the evaluator computes on.
+  // Sets the evaluator's device.
   void SetDevice(const std::string& device);
 
-  // An evaluation of the job; `scored_here`: by this process. That of the highest step is shown.
+  // Adds an evaluation of the job; `scored_here`: this process made it. The one of the highest step
+  // is shown.
   void Add(const EvaluationRecord& record, bool scored_here);
 
   // Adds the families keelson_evaluator_*.
@@ -28,7 +29,7 @@ class EvaluatorMetrics {
   mutable Mutex mu_;
   std::string device_ ABSL_GUARDED_BY(mu_);
   std::optional<EvaluationRecord> newest_ ABSL_GUARDED_BY(mu_);
-  // Of this process.
+  // Evaluations of this process.
   int64_t evaluations_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t examples_ ABSL_GUARDED_BY(mu_) = 0;
   double seconds_ ABSL_GUARDED_BY(mu_) = 0;

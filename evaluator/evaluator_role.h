@@ -20,10 +20,10 @@ struct EvaluatorFlags {
   DashboardFlags dashboard;
 };
 
-// As AddDashboardFlags.
+// Adds the flags; see AddDashboardFlags.
 void AddEvaluatorFlags(CLI::App* app, EvaluatorFlags* flags);
 
-// What only a dashboard needs.
+// The parts that only a dashboard needs.
 struct DashboardParts {
   AssetTable assets;  // as Dashboard::Options
   std::string token;  // ReadDashboardToken's

@@ -68,7 +68,7 @@ absl::Status Exporters::ExportLatest(const SnapshotInfo& snapshot, const Evaluat
     RETURN_IF_ERROR(Export(&latest_, snapshot, record));
     exports[record.step] = ModelExport();
   }
-  // Also what an earlier call could not remove.
+  // Removes also exports that an earlier call could not remove.
   while (exports.size() > latest_keep_) {
     RETURN_IF_ERROR(latest_.Remove(exports.begin()->first));
     exports.erase(exports.begin());
@@ -109,7 +109,7 @@ int64_t Exporters::WorstStep(const Exports& exports) const {
   auto worst = exports.begin();
   for (auto each = exports.begin(); each != exports.end(); ++each) {
     const double value = ValueOf(each->second.metrics, best_metric_);
-    // Of equal ones the newest is the worst: who comes later has to be better.
+    // Of equal ones the newest is the worst: a later one has to be better.
     if (!Better(value, ValueOf(worst->second.metrics, best_metric_))) worst = each;
   }
   return worst->first;

@@ -1,5 +1,5 @@
-// Which evaluated snapshots are kept as models (EvaluationConfig.exporters): the final one, the
-// newest, and the best by a metric.
+// Keeps evaluated snapshots as models (EvaluationConfig.exporters): the final one, the newest, and
+// the best by a metric.
 #ifndef KEELSON_EVALUATOR_EXPORTERS_H_
 #define KEELSON_EVALUATOR_EXPORTERS_H_
 
@@ -19,7 +19,7 @@
 
 namespace keelson {
 
-// Not thread-safe. What counts is what is in the directories, so it goes on where an earlier life
+// Not thread-safe. The state is that of the directories, so it continues where an earlier process
 // ended, and offering a snapshot again changes nothing. An export that fails (a full disk, a
 // directory that cannot be written to) is logged and left out.
 class Exporters {
@@ -29,11 +29,11 @@ class Exporters {
   Exporters(const v1::TrainConfig& config, std::vector<VariableSpec> variables,
             FileSystem* file_system, const Clock* clock);
 
-  // Some exporter takes snapshots that are not final.
+  // Whether some exporter takes snapshots that are not final.
   bool TakesAny() const { return latest_keep_ > 0 || best_keep_ > 0; }
   bool TakesFinal() const { return takes_final_; }
 
-  // A snapshot that can be read, and its evaluation.
+  // Offers a readable snapshot with its evaluation.
   void Offer(const SnapshotInfo& snapshot, const EvaluationRecord& record);
   void OfferFinal(const SnapshotInfo& snapshot, const EvaluationRecord& record);
 
@@ -45,7 +45,7 @@ class Exporters {
   absl::Status Export(ExportDirectory* directory, const SnapshotInfo& snapshot,
                       const EvaluationRecord& record);
   bool AmongBest(const Exports& exports, const EvaluationRecord& record) const;
-  // Of the exports' values of the metric; the worst one's step.
+  // The step of the export with the worst value of the metric.
   int64_t WorstStep(const Exports& exports) const;
   // As IsBetter (core/scoring/direction.h) by the metric.
   bool Better(double a, double b) const;

@@ -23,7 +23,7 @@ constexpr char kSeconds[] = "seconds";
 
 struct ParsedLog {
   std::map<int64_t, EvaluationRecord> records;
-  // Length of the whole lines; what follows is torn.
+  // The length of the complete lines; the rest is torn.
   size_t good_bytes = 0;
 };
 

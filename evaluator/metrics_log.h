@@ -25,23 +25,24 @@ struct EvaluationRecord {
   // not finite are null.
   std::map<std::string, double> metrics;
   int64_t examples = 0;
-  double seconds = 0;  // that the evaluation took
+  double seconds = 0;  // duration of the evaluation
 };
 
 // One line, with its line break.
 std::string FormatEvaluationRecord(const EvaluationRecord& record);
-// Of a line without its line break. Nothing: it is not such a record.
+// Parses a line without its line break. Returns nothing if it is not such a record.
 std::optional<EvaluationRecord> ParseEvaluationRecord(absl::string_view line);
 
-// What has been scored, also by earlier lives of the evaluator. Not thread-safe. One process
+// The evaluations, with those of earlier processes of the evaluator. Not thread-safe. One process
 // writes, any number may read.
 class MetricsLog {
  public:
-  // Reads what is there, and drops a last line that is torn. DATA_LOSS: another line is not such a
-  // record. Otherwise as file.h.
+  // Reads the file, and drops a torn last line. DATA_LOSS: another line is not such a record.
+  // Otherwise as file.h.
   static absl::StatusOr<std::unique_ptr<MetricsLog>> Open(const std::string& path);
 
-  // Durable when it returns. Of two records of one step the later counts.
+  // Appends a record, which is durable when Append returns. Of two records of one step the later
+  // counts.
   absl::Status Append(const EvaluationRecord& record);
 
   bool Contains(int64_t step) const { return Find(step) != nullptr; }

@@ -164,7 +164,7 @@ absl::Status ExportDirectory::Fill(const std::string& path, const SnapshotInfo& 
 
 absl::Status ExportDirectory::Remove(int64_t step) {
   if (!file_system_->Exists(PathOf(step))) return absl::OkStatus();
-  // At once, so that nobody sees a part of it.
+  // Removed in one step, so that no reader sees a part of it.
   const std::string temporary = TemporaryPath(step);
   RETURN_IF_ERROR(file_system_->Rename(PathOf(step), temporary));
   return RemoveTree(temporary);

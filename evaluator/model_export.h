@@ -1,5 +1,5 @@
-// A model for use elsewhere: the values of a snapshot, without what the optimizer and the job keep,
-// in a directory of its own, MODEL_DIR/export/<kind>/<step>:
+// A model for use elsewhere: the values of a snapshot, without the state of optimizer and job, in
+// its own directory, MODEL_DIR/export/<kind>/<step>:
 //   model.ckpt-<step>.index, .data-00000-of-00001, checkpoint   the variables and global_step, as
 //                                                              any snapshot (TensorBundle)
 //   train_config.textproto                                     of the job
@@ -26,7 +26,7 @@
 
 namespace keelson {
 
-// What export.json says.
+// The content of export.json.
 struct ModelExport {
   int64_t step = 0;
   // When it was written.
@@ -38,23 +38,23 @@ struct ModelExport {
 // The exports of one kind. Not thread-safe. One process writes.
 class ExportDirectory {
  public:
-  // `path` is MODEL_DIR/export/<kind>. All that are given outlive the object. `file_system` is the
-  // real one, or does as it does except where it fails.
+  // `path` is MODEL_DIR/export/<kind>. All arguments outlive the object. `file_system` is the real
+  // one, or one that differs only by failing.
   ExportDirectory(FileSystem* file_system, std::string path, const Clock* clock);
 
-  // The complete ones, by step. No directory: none. Errors of file_system.h.
+  // The complete exports, by step; none if there is no directory. Errors of file_system.h.
   absl::StatusOr<std::map<int64_t, ModelExport>> List() const;
 
   // Removes what an interrupted Write or Remove has left. Errors of file_system.h.
   absl::Status RemoveHalfWritten();
 
   // Copies `variables` from the snapshot, a part of one at a time. The directory appears under its
-  // name complete and durable, or not at all; one that is there stays as it is.
-  // Errors of BundleReader and file_system.h.
+  // name complete and durable, or not at all; an existing one is not changed. Errors of
+  // BundleReader and file_system.h.
   absl::Status Write(const SnapshotInfo& snapshot, const std::vector<VariableSpec>& variables,
                      const v1::TrainConfig& config, const EvaluationRecord& record);
 
-  // One that is not there is fine.
+  // A missing export is OK.
   absl::Status Remove(int64_t step);
 
   std::string PathOf(int64_t step) const;

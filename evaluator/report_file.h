@@ -1,4 +1,4 @@
-// The files MODEL_DIR/eval/reports/<step>.json: what the model of a snapshot gets wrong
+// The files MODEL_DIR/eval/reports/<step>.json: the errors of a snapshot's model
 // (core/scoring/report.h).
 #ifndef KEELSON_EVALUATOR_REPORT_FILE_H_
 #define KEELSON_EVALUATOR_REPORT_FILE_H_
@@ -13,7 +13,7 @@
 
 namespace keelson {
 
-// Of so many steps, the highest, reports are kept.
+// Reports are kept for this many of the highest steps.
 inline constexpr size_t kKeptReports = 20;
 
 std::string ReportPath(absl::string_view model_dir, int64_t step);

@@ -67,8 +67,8 @@ std::optional<ClaimInfo> ParseClaim(const std::string& text) {
   return ClaimInfo{holder->get<std::string>(), *begun, *expires, id->get<uint64_t>()};
 }
 
-// Nothing: the file has just gone. One without content is being written at this moment, or its
-// writer has died.
+// Returns nothing if the file has just gone. A file without content is being written, or its writer
+// has crashed.
 std::optional<ClaimInfo> ReadClaim(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadBoundedFile(path, kMaxClaimBytes);
   if (text.ok()) {
@@ -84,7 +84,7 @@ absl::Status Taken(int64_t step, absl::string_view holder) {
   return absl::AlreadyExistsError(absl::StrCat("step ", step, " is being scored by ", holder));
 }
 
-// ALREADY_EXISTS: there is such a file. Unlike a rename, which replaces one.
+// Unlike a rename, this does not replace a file. ALREADY_EXISTS: there is such a file.
 absl::Status CreateExclusively(const std::string& path, absl::string_view content) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0) {

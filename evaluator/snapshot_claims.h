@@ -1,7 +1,7 @@
-// How several evaluators share the snapshots of a job: who scores one claims it before, by a file
-// MODEL_DIR/eval/claims/<step>.<n>. It names a time at which it ends unless it is renewed, so that
-// an evaluator that dies holds nothing up for long; who takes the snapshot over then writes <n>
-// + 1. One line of JSON:
+// Shares the snapshots of a job among several evaluators: an evaluator claims one before it scores
+// it, by a file MODEL_DIR/eval/claims/<step>.<n>. It names a time at which it ends unless it is
+// renewed, so that an evaluator that crashes does not block it for long; the one that takes the
+// snapshot over writes <n> + 1. One line of JSON:
 // {"begun":"2026-11-21T19:39:30.5+00:00","expires":"2026-11-21T19:40:00.5+00:00",
 //  "holder":"evaluator-1","id":123}
 #ifndef KEELSON_EVALUATOR_SNAPSHOT_CLAIMS_H_
@@ -27,11 +27,11 @@ struct ClaimInfo {
   // The times of the holder's clock.
   absl::Time begun;
   absl::Time expires;
-  // Tells processes apart that have been the same task.
+  // Distinguishes processes that have been the same task.
   uint64_t id = 0;
 };
 
-// A claim that is held. The destructor gives it back; a file that cannot be removed expires.
+// A claim that is held. The destructor releases it; a file that cannot be removed expires.
 class SnapshotClaim {
  public:
   // Machines' clocks have to agree to within a fraction of it.
@@ -47,7 +47,7 @@ class SnapshotClaim {
   SnapshotClaim(std::string path, ClaimInfo info, const Clock* clock,
                 absl::Duration renewal_interval);
 
-  // Until it is given back.
+  // Renews the claim until it is released.
   void KeepRenewing();
   // ABORTED: it has expired and was taken over, or removed. Otherwise as file_system.h.
   absl::Status Renew();
@@ -65,20 +65,20 @@ class SnapshotClaim {
 // Not thread-safe. Several processes may use one directory.
 class SnapshotClaims {
  public:
-  // `directory` is created by the first claim. `holder` is this task, of which there is one process
-  // at a time: what it claimed in an earlier life binds nobody. A claim that is held is renewed
-  // every `renewal_interval`. `clock` outlives this and the claims.
+  // `directory` is created by the first claim. `holder` is this task, which has one process at a
+  // time: claims of an earlier process are void. A claim that is held is renewed every
+  // `renewal_interval`. `clock` outlives this and the claims.
   SnapshotClaims(std::string directory, std::string holder, const Clock* clock,
                  absl::Duration renewal_interval = SnapshotClaim::kDuration / 3);
 
-  // What others hold now, by step. No directory: nothing.
+  // The claims that others hold now, by step; none if there is no directory.
   absl::StatusOr<std::map<int64_t, ClaimInfo>> HeldByOthers() const;
 
-  // The snapshot may have been scored between the caller's last look and this call: look again.
-  // ALREADY_EXISTS: another one holds it. Otherwise as file_system.h.
+  // Claims a snapshot, which may have been scored between the caller's last look and this call, so
+  // look again. ALREADY_EXISTS: another evaluator holds it. Otherwise as file_system.h.
   absl::StatusOr<std::unique_ptr<SnapshotClaim>> Take(int64_t step);
 
-  // Removes claims that have expired long ago, and this task's of an earlier life.
+  // Removes claims that have expired long ago, and those of this task's earlier processes.
   absl::Status RemoveStale();
 
  private:

@@ -91,7 +91,7 @@ void SnapshotScorer::KeepUp(SnapshotLease* lease) const {
 
 int64_t SnapshotScorer::NumRecords() const {
   const int64_t all = eval_->num_records();
-  // Not by a product, which may overflow.
+  // Uses no product, which may overflow.
   const int64_t batches = (all + batch_size_ - 1) / batch_size_;
   return max_batches_ == 0 || max_batches_ >= batches ? all : max_batches_ * batch_size_;
 }

@@ -30,14 +30,14 @@ namespace keelson {
 
 struct ScoredSnapshot {
   EvaluationRecord record;
-  // What WriteReport takes: FormatReport's text.
+  // The text of FormatReport, for WriteReport.
   std::string report;
 };
 
 // Not thread-safe.
 class SnapshotScorer {
  public:
-  // Is given each variable with its values, in the model's order, while a snapshot is read. They
+  // Called with each variable and its values, in the model's order, while a snapshot is read. They
   // are valid during the call.
   using VariableCallback =
       std::function<void(const VariableSpec& variable, absl::Span<const float> values)>;
@@ -49,12 +49,11 @@ class SnapshotScorer {
                                                                 const Clock* clock,
                                                                 const StopSignal* stop);
 
-  // Scores the first evaluation.steps batches, or all. `lease` (may be null) is kept up while the
-  // snapshot is read. One that is deleted meanwhile does no harm. `on_variable` may be null.
-  // Errors, naming the file or the variable:
-  // NOT_FOUND: a file of the snapshot is missing. DATA_LOSS: it is damaged. INVALID_ARGUMENT: it
-  // has not the model's variables, or the records do not fit the model. CANCELLED: stopped.
-  // Otherwise the device's errors and those of file.h.
+  // Scores the first evaluation.steps batches, or all. `lease` (may be null) is renewed while the
+  // snapshot is read. A snapshot that is deleted meanwhile stays readable. `on_variable` may be
+  // null. Errors, naming the file or the variable: NOT_FOUND: a file of the snapshot is missing.
+  // DATA_LOSS: it is damaged. INVALID_ARGUMENT: it has not the model's variables, or the records do
+  // not fit the model. CANCELLED: stopped. Otherwise the device's errors and those of file.h.
   absl::StatusOr<ScoredSnapshot> Score(const SnapshotInfo& snapshot, SnapshotLease* lease = nullptr,
                                        const VariableCallback& on_variable = nullptr);
 

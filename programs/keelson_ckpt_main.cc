@@ -1,4 +1,4 @@
-// keelson_ckpt: looks at snapshots, and exchanges tensors with other programs.
+// keelson_ckpt: inspects snapshots, and exchanges tensors with other programs.
 
 #include <cstdint>
 #include <iostream>

@@ -1,4 +1,4 @@
-// keelson_ctl: asks a running job where it stands, changes its mode, and ends its training.
+// keelson_ctl: prints a running job's status, changes its mode, and ends its training.
 
 #include <cstdlib>
 #include <functional>
@@ -42,7 +42,7 @@ absl::StatusOr<std::string> TokenOf(const Flags& flags) {
   return ReadAuthToken(flags.auth_token_file);
 }
 
-// Repeats `call` until the chief answers or the time is up: every call is harmless twice.
+// Repeats `call` until the chief answers or the time is up: all calls are idempotent.
 absl::StatusOr<int> AskChief(const Flags& flags,
                              const std::function<absl::Status(ChiefService*)>& call) {
   ASSIGN_OR_RETURN(const std::string address, FindChief(flags.chief, TfConfig()));

@@ -19,15 +19,15 @@
 namespace keelson {
 namespace {
 
-// Answers Finish before the connection goes.
+// The time to answer Finish before the connection is closed.
 constexpr absl::Duration kShutdownGrace = absl::Milliseconds(500);
 
 struct Flags {
   int io_threads = 1;
 };
 
-// One thread receives, applies and answers at the speed of the socket; more than half of the cores
-// would only take them from the kernel and the workers.
+// One thread receives, applies and answers at the speed of the socket; using more than half of the
+// cores would take them from the kernel and the workers.
 int DefaultIoThreads() { return std::clamp(AvailableCores() / 2, 1, 4); }
 
 absl::Status RunPsServer(const RoleContext& context, const Flags& flags) {

@@ -32,7 +32,7 @@ ParameterClientFactory InProcessClients(const RoleContext& context, ParameterSer
   };
 }
 
-// Of several, which share the training, the evaluation takes the first one.
+// Several devices share the training; the evaluation uses the first one.
 std::string FirstOf(const std::string& devices) { return devices.substr(0, devices.find(',')); }
 
 absl::Status RefuseToken(const ChiefFlags& flags) {

@@ -10,10 +10,10 @@
 
 namespace keelson {
 
-// One shard, one worker, one evaluator, which serves the dashboard where a port is given; of
-// `dashboard` only port and address count. With the same seed and number of compute threads, two
-// runs have bit-identical losses. INVALID_ARGUMENT: an --auth_token_file, for nobody calls such a
-// job; otherwise as Chief::Run and its companions.
+// Runs a job with one shard, one worker and one evaluator, which serves the dashboard if a port is
+// given; of `dashboard` only port and address are used. With the same seed and number of compute
+// threads, two runs have bit-identical losses. INVALID_ARGUMENT: an --auth_token_file, since no
+// client calls such a job; otherwise as Chief::Run and its companions.
 absl::Status RunSingleProcess(const RoleContext& context, const ChiefFlags& chief_flags,
                               const WorkerFlags& worker_flags, const DashboardFlags& dashboard,
                               StopSignal* stop);
