@@ -1,6 +1,6 @@
 """The pod of each role.
 
-It looks like those of deploy/tfjob/mnist.yaml, whose comments say why.
+The manifests below deploy/ have it too, with comments that say why: tools/render_manifests puts it there.
 """
 
 from typing import Any, Dict, List
@@ -105,8 +105,8 @@ def _container(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
     container["resources"] = _resources(settings, replica_type)
     container["securityContext"] = {
         "allowPrivilegeEscalation": False,
-        "capabilities": {"drop": ["ALL"]},
         "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
     }
     container["volumeMounts"] = _mounts(settings, replica_type)
     return container
@@ -170,15 +170,16 @@ def _resources(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
         limits["nvidia.com/gpu"] = settings.gpus
     elif replica_type == "Worker":
         # As many threads compute.
-        limits["cpu"] = cpu
+        limits = {"cpu": cpu, **limits}
     return {"requests": {"cpu": cpu, "memory": memory}, "limits": limits}
 
 
 def _mounts(settings: JobSettings, replica_type: str) -> List[Dict[str, Any]]:
     model_path = settings.model_claim.path if settings.model_claim else _MODEL_DIR
-    result: List[Dict[str, Any]] = [{"name": "model", "mountPath": model_path}]
+    result: List[Dict[str, Any]] = []
     if settings.config:
         result.append({"name": "config", "mountPath": CONFIG_DIR, "readOnly": True})
+    result.append({"name": "model", "mountPath": model_path})
     if settings.data_claim:
         result.append({"name": "data", "mountPath": settings.data_claim.path, "readOnly": True})
     for i, secret in enumerate(settings.secrets):
@@ -193,9 +194,10 @@ def _volumes(settings: JobSettings, replica_type: str) -> List[Dict[str, Any]]:
         model: Dict[str, Any] = {"persistentVolumeClaim": {"claimName": settings.model_claim.name}}
     else:
         model = {"emptyDir": {}}
-    result: List[Dict[str, Any]] = [{"name": "model", **model}]
+    result: List[Dict[str, Any]] = []
     if settings.config:
         result.append({"name": "config", "configMap": {"name": config_map_name(settings.name)}})
+    result.append({"name": "model", **model})
     if settings.data_claim:
         claim = {"claimName": settings.data_claim.name, "readOnly": True}
         result.append({"name": "data", "persistentVolumeClaim": claim})

@@ -5,7 +5,7 @@ from typing import Any, Mapping, Sequence
 import yaml
 
 
-class _Dumper(yaml.SafeDumper):
+class Dumper(yaml.SafeDumper):
     """Indents lists under their keys, and knows no anchors: the documents share values."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
@@ -19,11 +19,11 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
-_Dumper.add_representer(str, _represent_text)
+Dumper.add_representer(str, _represent_text)
 
 
 def to_yaml(documents: Sequence[Mapping[str, Any]]) -> str:
     return "---\n".join(
-        yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+        yaml.dump(document, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)
         for document in documents
     )

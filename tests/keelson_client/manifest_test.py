@@ -152,8 +152,8 @@ class GoldenTest(unittest.TestCase):
         self.assertEqual(
             template["spec"]["volumes"],
             [
-                {"name": "model", "persistentVolumeClaim": {"claimName": "models"}},
                 {"name": "config", "configMap": {"name": "mnist-config"}},
+                {"name": "model", "persistentVolumeClaim": {"claimName": "models"}},
             ],
         )
 
