@@ -20,7 +20,7 @@ class InstallDepsTest(unittest.TestCase):
         # The PATH is this folder alone: what the script calls, and nothing else that this machine has.
         for name in ("bash", "env", "grep", "mktemp", "rm", "sed", "tail"):
             os.symlink(shutil.which(name), os.path.join(self.folder, name))
-        self.tool("apt-get", 'echo "apt-get $*" >> "$LOG"')
+        self.tool("apt-get", 'echo "$DEBIAN_FRONTEND $*" >> "$LOG"')
         self.tool("sudo", 'exec "$@"')
         self.dpkg_query()
         self.os_release = os.path.join(self.folder, "os-release")
@@ -62,7 +62,8 @@ class InstallDepsTest(unittest.TestCase):
         self.dpkg_query(missing="cmake")
         run = self.install()
         self.assertEqual((run.returncode, run.stdout), (0, "installing cmake\n"), run.stderr)
-        self.assertEqual([call.split()[1] for call in self.calls()], ["update", "install"])
+        self.assertEqual([call.split()[:2] for call in self.calls()],
+                         [["noninteractive", "update"], ["noninteractive", "install"]])
         self.assertTrue(self.calls()[1].split()[2:4] == ["--no-install-recommends", "cmake"], self.calls())
 
     def test_node_is_installed_where_it_is_missing_or_too_old(self):

@@ -130,55 +130,5 @@ class RunLocalTest(support.TemporaryDirectoryTest):
         self.assertIn("--training_steps N", result.stdout)
 
 
-class InstallDepsTest(support.TemporaryDirectoryTest):
-    SCRIPT = os.path.join(support.REPOSITORY, "deploy", "install_deps.sh")
-
-    def run_script(self, *flags, **tools):
-        for name, script in tools.items():
-            os.chmod(self.write(f"tools/{name.replace('_', '-')}", f"#!/bin/sh\n{script}\n"), 0o755)
-        return subprocess.run(
-            [self.SCRIPT, *flags],
-            env={**os.environ, "PATH": f"{self.path('tools')}:{os.environ['PATH']}"},
-            capture_output=True,
-            text=True,
-            timeout=support.DEADLINE_SECONDS,
-            check=False,
-        )
-
-    def test_nothing_missing_touches_nothing(self):
-        result = self.run_script(
-            dpkg_query='shift 2; for p in "$@"; do echo "installed $p"; done', apt_get="exit 9", sudo="exit 9"
-        )
-        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
-
-    def test_installs_only_what_is_missing(self):
-        result = self.run_script(
-            dpkg_query='shift 2; for p in "$@"; do\n'
-            'case $p in cmake|zlib1g-dev) ;; *) echo "installed $p";; esac; done; exit 1',
-            apt_get=f'echo "$DEBIAN_FRONTEND $*" >> "{self.path("calls")}"',
-            sudo='exec "$@"',
-        )
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(result.stdout, "installing cmake zlib1g-dev\n")
-        self.assertEqual(
-            [line.split(" -q ")[0] for line in self.read("calls").splitlines()],
-            ["noninteractive update", "noninteractive install --no-install-recommends cmake zlib1g-dev"],
-        )
-
-    def test_failure_of_apt_is_clear(self):
-        result = self.run_script(
-            dpkg_query="exit 1", apt_get="echo 'E: could not connect' >&2; exit 100", sudo='exec "$@"'
-        )
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("E: could not connect", result.stderr)
-        self.assertIn("install_deps: apt-get update failed; missing: g++ cmake", result.stderr)
-
-    def test_development_packages_and_unknown_flag(self):
-        tools = {"dpkg_query": "exit 1", "apt_get": "exit 0", "sudo": 'exec "$@"'}
-        self.assertIn("clang-format", self.run_script("--dev", **tools).stdout)
-        self.assertNotIn("clang-format", self.run_script(**tools).stdout)
-        self.assertEqual(self.run_script("--gpu", **tools).returncode, 2)
-
-
 if __name__ == "__main__":
     unittest.main()
