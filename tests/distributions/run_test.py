@@ -1,0 +1,122 @@
+"""tests/distributions/run.sh, with a debootstrap and a chroot that only say how they were called."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run.sh")
+DEADLINE_SECONDS = 60
+
+
+class RunTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.roots = os.path.join(self.folder, "roots")
+        self.log = os.path.join(self.folder, "log")
+        os.makedirs(self.roots)
+        self.tool("id", "echo 0")
+        self.tool("apt-get", 'echo "http://mirror/debian-security bookworm-security"\n'
+                             'echo "http://mirror/debian bookworm-updates"\n'
+                             'echo "http://mirror/debian bookworm"\n')
+        self.tool("apt-config", """echo 'Acquire::http::Proxy "http://proxy";'; echo 'Acquire::Languages "";'""")
+        self.tool("debootstrap", 'echo "debootstrap $3 $5" >> "$LOG"\n'
+                                 'mkdir -p "$4/etc/apt/apt.conf.d" "$4/srv" "$4/usr/local/share"')
+        self.tool("git", 'echo "git $*" >> "$LOG"')
+        # The last argument is what runs in the root.
+        self.tool("unshare", 'for last; do :; done; echo "root $last" >> "$LOG"; [ "$last" != "$FAILS" ]')
+
+    def tool(self, name: str, script: str) -> None:
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n{script}\n")
+        os.chmod(path, 0o755)
+
+    def run_script(self, *arguments: str, fails: str = "", path: str = "/usr/bin:/bin") -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [SCRIPT, *arguments],
+            env={"PATH": f"{self.folder}:{path}", "LOG": self.log, "TMPDIR": self.roots, "FAILS": fails},
+            capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
+
+    def calls(self):
+        with open(self.log, encoding="utf-8") as file:
+            return file.read().splitlines()
+
+    def refused(self, code: int, reason: str, *arguments: str) -> None:
+        run = self.run_script(*arguments)
+        self.assertEqual((run.returncode, run.stdout), (code, ""))
+        self.assertIn(reason, run.stderr)
+        self.assertFalse(os.path.exists(self.log))
+        self.assertEqual(os.listdir(self.roots), [])
+
+    def test_help(self):
+        run = self.run_script("--help")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertIn("usage: tests/distributions/run.sh [--tests] [--keep] bookworm|trixie", run.stdout)
+
+    def test_arguments_are_checked(self):
+        self.refused(2, "usage: tests/distributions/run.sh")
+        self.refused(2, "unknown argument: sid: expected --tests, --keep, bookworm or trixie", "sid")
+        self.refused(2, "unknown argument: --all: expected", "trixie", "--all")
+        self.refused(2, "expected one release, found trixie and bookworm", "trixie", "bookworm")
+
+    def test_what_is_missing_is_named(self):
+        self.tool("apt-get", "true")
+        self.refused(1, "apt knows no mirror of Debian: apt-get update", "trixie")
+        self.tool("id", "echo 1000")
+        self.refused(1, "expected root", "trixie")
+
+    def test_without_debootstrap(self):
+        os.remove(os.path.join(self.folder, "debootstrap"))
+        bare = os.path.join(self.folder, "bare")
+        os.makedirs(bare)
+        for name in ("bash", "cat", "env"):
+            os.symlink(f"/bin/{name}", os.path.join(bare, name))
+        run = self.run_script("trixie", path=bare)
+        self.assertEqual((run.returncode, run.stderr.split(": ", 1)[1]),
+                         (1, "debootstrap is missing: apt-get install debootstrap\n"))
+
+    def test_the_two_commands_run_in_a_clone_and_nothing_stays(self):
+        run = self.run_script("--tests", "trixie")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        calls = self.calls()
+        self.assertEqual(calls[0], "debootstrap trixie http://mirror/debian")
+        self.assertTrue(calls[2].startswith("git clone "), calls)
+        self.assertEqual(calls[3:], ["root git clone --quiet /srv/keelson.git /root/keelson",
+                                     "root cd /root/keelson && deploy/run_local.sh",
+                                     "root cd /root/keelson && tests/run.sh"])
+        self.assertEqual(os.listdir(self.roots), [])
+
+    def test_the_tests_run_when_they_are_asked_for_and_the_root_stays_too(self):
+        run = self.run_script("--keep", "bookworm")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertNotIn("root cd /root/keelson && tests/run.sh", self.calls())
+        (root,) = os.listdir(self.roots)
+        self.assertEqual(run.stdout.splitlines()[-1], f"the root is in {os.path.join(self.roots, root)}")
+        etc = os.path.join(self.roots, root, "etc", "apt")
+        with open(os.path.join(etc, "sources.list"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "deb http://mirror/debian bookworm main\n"
+                                          "deb http://mirror/debian bookworm-updates main\n"
+                                          "deb http://mirror/debian-security bookworm-security main\n")
+        with open(os.path.join(etc, "apt.conf.d", "90machine"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), 'Acquire::http::Proxy "http://proxy";\n')
+
+    def test_a_command_that_fails_ends_it(self):
+        run = self.run_script("--tests", "trixie", fails="cd /root/keelson && deploy/run_local.sh")
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("run.sh: trixie: deploy/run_local.sh failed\n", run.stderr)
+        self.assertEqual(self.calls()[-1], "root cd /root/keelson && deploy/run_local.sh")
+        self.assertEqual(os.listdir(self.roots), [])
+
+    def test_debootstrap_that_fails_says_why(self):
+        self.tool("debootstrap", "echo 'E: no such release' >&2; exit 1")
+        run = self.run_script("trixie")
+        self.assertEqual(run.returncode, 1)
+        self.assertEqual(run.stderr.splitlines()[0], "E: no such release")
+        self.assertEqual(os.listdir(self.roots), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
