@@ -23,7 +23,7 @@ struct Difference {
   int64_t count = 0;  // elements that differ
   double largest = 0;
   double largest_relative = 0;
-  // Of the largest.
+  // The position of the largest difference.
   int64_t position = 0;
   std::string text;  // "1 and 2"
 };

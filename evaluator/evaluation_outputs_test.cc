@@ -63,7 +63,7 @@ class EvaluationOutputsTest : public testing::Test {
     EXPECT_TRUE(status.ok()) << status;
   }
 
-  // Of the summaries, "step tag"; in the order of the file.
+  // The tags of the summaries as "step tag", in the order of the file.
   std::vector<std::string> Tags(const std::string& directory) const {
     std::vector<std::string> tags;
     const std::vector<std::string> names = *ListDirectory(model_dir_ + "/" + directory);
@@ -181,7 +181,7 @@ TEST_F(EvaluationOutputsTest, TheBestThatIsShownHasAReportAndIsExported) {
   const auto outputs = Open();
   const int64_t last = 100 * (static_cast<int64_t>(kKeptReports) + 5);
   for (int64_t step = 100; step <= last; step += 100) {
-    // Of the first, both metrics are beyond all others, and not finite.
+    // Both metrics of the first evaluation are beyond all others, and not finite.
     const double loss = step == 100 ? -INFINITY : step == 200 ? 0.1 : 0.5;
     Publish(outputs.get(), Commit(step), loss);
   }

@@ -82,7 +82,7 @@ TEST_F(EvaluationRecordsTest, ALineThatIsNotCompleteWaits) {
   EXPECT_THAT(Refreshed(first.get()), IsEmpty());
   WriteRawFile(path, line);
   EXPECT_THAT(Refreshed(first.get()), ElementsAre(100));
-  // Written anew after a torn line.
+  // The file is rewritten after a torn line.
   WriteRawFile(path, line + "{\"step\":2");
   EXPECT_THAT(Refreshed(first.get()), IsEmpty());
   WriteRawFile(path, line + FormatEvaluationRecord(Record(200, 2)));

@@ -124,7 +124,7 @@ class Chief : public FakeChiefService {
   std::vector<v1::AcknowledgeEvaluationRequest> acknowledged_ ABSL_GUARDED_BY(mu_);
 };
 
-// Time passes whenever somebody looks.
+// Each reading of this clock advances it.
 class TickingClock : public Clock {
  public:
   absl::Time Now() const override { return clock_.Now(); }
@@ -501,7 +501,7 @@ TEST_F(EvaluatorTest, EarlyStoppingIsTheFirstEvaluatorsBusiness) {
   EXPECT_FALSE(asked);
 }
 
-// Nobody reads before two have come to do so.
+// No read returns before two threads are reading.
 class MeetingDataset : public Dataset {
  public:
   explicit MeetingDataset(const Dataset* records) : records_(records) {}

@@ -15,7 +15,7 @@ class ScheduleTest : public testing::Test {
     config.set_throttle_seconds(throttle);
     return EvaluationSchedule(config, &clock_);
   }
-  // Of untaken snapshots.
+  // Candidates of untaken snapshots.
   static std::vector<Candidate> Fresh(const std::vector<int64_t>& steps) {
     std::vector<Candidate> candidates;
     for (const int64_t step : steps) candidates.push_back({step, false});

@@ -221,7 +221,7 @@ TEST(ProgressTest, KeepDropsWhatTheChiefDoesNotKeep) {
   EXPECT_FALSE(progress.IsValid(TicketOf(9))) << "another chief's";
 }
 
-// The chief has booked it, so it is nobody's lease any more.
+// The chief has recorded it as finished, so it is no longer a lease.
 TEST(ProgressTest, AFinishedLeaseIsRememberedAlsoWhenItIsNotKept) {
   Progress progress;
   progress.AddLease(7, Tickets(7, 1));

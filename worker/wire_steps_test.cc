@@ -50,7 +50,7 @@ class WireStepsTest : public WorkerTest, public testing::WithParamInterface<int>
     devices.push_back(std::move(device));
     devices_ = MakePeerGroup(std::move(devices));
   }
-  // Of all steps, here and on the CPU with the same work, under other lease ids.
+  // Compares the norms of all steps here and on the CPU with the same work, under other lease ids.
   void ExpectNormsOfTheCpu(const std::function<void(uint64_t first_id)>& add_leases) {
     add_leases(50);
     ASSERT_EQ(Run(), absl::OkStatus());

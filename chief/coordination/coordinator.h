@@ -112,7 +112,7 @@ class Coordinator {
   // as in Heartbeat. A `sequence` that is not 0 rises with each new request of an incarnation. A
   // request that comes again gets the lease that the first one was granted, and its sums are not
   // counted again; one that a newer request has overtaken gets nothing. So no lease is granted that
-  // nobody receives.
+  // no worker receives.
   absl::StatusOr<std::optional<WorkLease>> AcquireWork(Task task, uint64_t incarnation,
                                                        const WorkerReport& report,
                                                        absl::Duration max_wait,

@@ -223,7 +223,7 @@ class Job {
 
   // ---- A worker.
 
-  // Whoever dies takes along the knowledge of what it has done and what is in no memory.
+  // A process that crashes loses what it has done and has not persisted or reported.
   void NoteDeath() {
     ++deaths_since_memory_;
     expected_step_ = 0;

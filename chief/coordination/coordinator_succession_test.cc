@@ -46,7 +46,7 @@ class SuccessionTest : public testing::Test {
     first_lease_id_ += 1'000'000;
   }
   void StartTraining() { chief_->StartTraining({}, WorkLedger(Work(first_lease_id_))); }
-  // The chief dies; another goes on with what it has left at the servers.
+  // The chief crashes; another one continues from the job state persisted at the servers.
   void Succeed(const v1::ChiefMemory& memory) {
     NewChief();
     Resume(memory);
@@ -157,7 +157,7 @@ TEST_F(SuccessionTest, WorkOfTheRetiredIsFencedAgain) {
   clock_.Advance(kLease);
   chief_->ExpireLeases();
   ASSERT_THAT(chief_->TakeRetired(), ElementsAre(1u));
-  // It dies before the servers are told.
+  // The chief crashes before the servers are told.
   Succeed(chief_->Memory());
   EXPECT_THAT(chief_->AllRetired(), ElementsAre(1u));
   EXPECT_EQ(Register(kWorker0, 1, {Held(lease, 1)}).status().code(), absl::StatusCode::kAborted);
@@ -174,7 +174,7 @@ TEST_F(SuccessionTest, ALaterLeaseOnTheSameWorkEndsTheOlderHolder) {
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   const WorkLease lost = *Acquire(kWorker0, 1);
   const v1::ChiefMemory memory = chief_->Memory();
-  // The predecessor fences worker-0 after that, and hands its work on.
+  // Afterwards the predecessor retires worker-0's membership, and hands its work on.
   clock_.Advance(kLease);
   ASSERT_EQ(chief_->Heartbeat(kWorker1, 2, {}), absl::OkStatus());
   chief_->ExpireLeases();

@@ -2,8 +2,8 @@
 // Source: Chen et al., "Revisiting Distributed Synchronous SGD", 2016.
 //
 // A round is one step on several batches, its tickets. Of these `replicas_to_aggregate` count;
-// where there are more, the round is contested: whose gradient counts is decided before it is sent,
-// for all servers at once, by who asks first. A ticket:
+// where there are more, the round is contested: the workers that ask first are admitted, before
+// they send, for all servers at once. A ticket:
 //
 //            Grant         Admit             Stage
 //   waiting ──────► held ────────► admitted ───────► staged

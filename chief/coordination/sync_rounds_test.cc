@@ -66,7 +66,7 @@ TEST_F(ContestedRoundTest, AWorkerHasOneTicket) {
 }
 
 TEST_F(ContestedRoundTest, FewWorkersShareWhatCounts) {
-  // Two of the three tickets are enough, and nobody is there for the third.
+  // Two of the three tickets are enough, and there is no worker for the third.
   ASSERT_TRUE(rounds_.Grant(kAlice, 1, 1).has_value());
   ASSERT_TRUE(rounds_.Grant(kAlice, 2, 1).has_value());
   EXPECT_EQ(rounds_.Grant(kAlice, 3, 1), std::nullopt);

@@ -1,4 +1,4 @@
-// Books that go from one chief to the next.
+// Tests of the ledger's state when it passes from one chief to the next.
 #include <ostream>
 #include <string>
 #include <utility>
@@ -273,7 +273,7 @@ TEST_F(AdoptTest, OfALeaseThatIsRefusedTheCompletedPartCounts) {
 }
 
 TEST_F(AdoptTest, AStepThatIsTakenIsReplaced) {
-  // From a snapshot: its steps are numbered anew.
+  // The ledger of a snapshot numbers its steps again.
   v1::JobState state = first_.ToState();
   state.set_global_step(3);
   state.set_next_position(50);

@@ -154,7 +154,7 @@ class ChiefRunTest : public testing::Test {
     ended_ = false;
     return status_;
   }
-  // The chief dies without another snapshot.
+  // The chief ends without another snapshot.
   void Kill() {
     servers_[0].FailSnapshots(1'000'000);
     stop_->Raise();

@@ -40,7 +40,7 @@ class AuthTokenTest : public testing::Test {
   }
 
   std::string path_;
-  // Of the last Read.
+  // The log of the last Read.
   std::string log_;
 };
 

@@ -134,7 +134,7 @@ TEST_F(StoredBlocksTest, AMissingSlotStartsWithItsInitialValue) {
 TEST_F(StoredBlocksTest, AVariableThatIsNotTrainedHasNoSlots) {
   Write([](BundleDataWriter* writer) {
     ASSERT_TRUE(writer->AddTensor("w", Shape({5, 4}), Iota(20)).ok());
-    // Of a model in which it was trained; it would not fit.
+    // The slot of a model in which "w" was trained; it would not fit.
     ASSERT_TRUE(writer->AddTensor("w/Momentum", Shape({4}), Iota(4)).ok());
   });
   const auto stored =

@@ -135,7 +135,7 @@ TEST_P(ModesTest, CallsThatFailAreRepeatedWithTheSameBytes) {
   ASSERT_TRUE(client->Pull().ok());
   shard_.calls.clear();
   int calls = 0;
-  // The first is not executed, the second and third are, and nobody hears of it.
+  // The first call is not executed; the second and third are, but their answers are lost.
   shard_.before = [&] { return calls++ == 0 ? absl::UnavailableError("away") : absl::OkStatus(); };
   shard_.after = [&](auto*, auto*) {
     return calls <= 3 ? absl::DeadlineExceededError("slow") : absl::OkStatus();

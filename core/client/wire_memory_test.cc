@@ -183,7 +183,7 @@ TEST_P(SameBytesTest, RepeatedRequests) {
   Side bytes(mode_, formats_, true);
   FakeShard& shard = bytes.shard(0);
   shard.calls.clear();
-  // The first is not executed, the second is, and nobody hears of it.
+  // The first call is not executed; the second is, but its answer is lost.
   int calls = 0;
   shard.before = [&] { return calls++ == 0 ? absl::UnavailableError("away") : absl::OkStatus(); };
   shard.after = [&](auto*, auto*) {

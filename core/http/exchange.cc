@@ -143,7 +143,7 @@ class Library : private httplib::Server {
   }
 
  private:
-  // Newer versions of the library want to be told both ends' addresses, which nobody asks for here.
+  // Newer versions of the library need both ends' addresses, which are unused here.
   template <typename Setup>
   void Process(const Setup& setup) {
     constexpr bool kClose = true;

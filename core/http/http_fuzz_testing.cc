@@ -199,7 +199,7 @@ void NastyRequests::SpoilPath(HttpRequest* request) {
 void NastyRequests::SpoilQuery(HttpRequest* request) {
   auto* const query = &request->query;
   if (query->empty() || Choose(4) == 0) {
-    // Of this sample's or another one's parameters, or one that nobody knows.
+    // A parameter of this sample or of another one, or an unknown one.
     const HttpSample& sample = samples_[Choose(samples_.size())];
     std::string name =
         sample.query.empty() ? NastyText() : sample.query[Choose(sample.query.size())].first;

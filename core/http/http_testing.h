@@ -47,7 +47,7 @@ struct HttpAnswer {
 // UNAVAILABLE: no server listens there. DATA_LOSS: no complete answer.
 absl::StatusOr<HttpAnswer> AskHttp(int port, absl::string_view method, absl::string_view target);
 
-// Likewise, with these headers ("Name: value\r\n…") and this body.
+// Sends a request with these headers ("Name: value\r\n…") and this body.
 absl::StatusOr<HttpAnswer> AskHttp(int port, absl::string_view method, absl::string_view target,
                                    absl::string_view headers, absl::string_view body);
 

@@ -26,7 +26,7 @@ struct HttpRequest {
   std::string path;
   // Decoded, in order; what has no '=' has an empty value.
   std::vector<std::pair<std::string, std::string>> query;
-  // Names in lower case. Of a repeated header: the first.
+  // Names in lower case. If a header is repeated, the first one counts.
   std::map<std::string, std::string> headers;
   std::string body;
   // The client's numeric address, or that of its proxy.

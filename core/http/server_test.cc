@@ -108,7 +108,7 @@ class Gate {
 // Tells what it is given.
 class Told : public EventSource {
  public:
-  // `gone` is opened when nobody holds this any more.
+  // `gone` is opened when this is destroyed.
   explicit Told(std::shared_ptr<Gate> gone = nullptr) : gone_(std::move(gone)) {}
   ~Told() override {
     if (gone_ != nullptr) gone_->Open();
@@ -434,7 +434,7 @@ TEST(HttpServer, SaysWhatIsWrongWithAnAddress) {
               absl::StrCat("--address_flag: expected an address such as 127.0.0.1 or ::, found ",
                            address));
   }
-  // Of documentation, and nobody's.
+  // An address of the range for documentation, which no host has.
   const absl::Status status = HttpServer::Start(At("192.0.2.1"), Echo).status();
   EXPECT_EQ(ExitCodeFor(status), kExitPermanent);
   EXPECT_EQ(status.message(),

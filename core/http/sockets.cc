@@ -82,7 +82,7 @@ int Listen(const Address& address, int port) {
   return -1;
 }
 
-// Likewise.
+// The same for all addresses of the host.
 int ListenOnAll(int port) {
   const int fd = Listen(AnyAddress(AF_INET6), port);
   if (fd >= 0 || errno == EADDRINUSE || errno == EACCES) return fd;

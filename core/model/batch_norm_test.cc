@@ -83,7 +83,7 @@ class BatchNormTest : public testing::TestWithParam<const char*> {
     }
     return y;
   }
-  // Of the input's channels; the variance biased.
+  // The statistics of the input's channels, with the biased variance.
   void Statistics(std::vector<double>* mean, std::vector<double>* variance) const {
     const auto channels = static_cast<size_t>(channels_);
     const double rows = static_cast<double>(input_.size() / channels);

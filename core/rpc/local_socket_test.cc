@@ -70,7 +70,7 @@ TEST(LocalSocketTest, IsGoneWithItsServer) {
 
 TEST(LocalSocketTest, InUseSaysSo) {
   const int port = FreePort();
-  // Somebody else has the name, but not the port.
+  // Another process has the name, but not the port.
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   ASSERT_GE(fd, 0);
   const std::string name = absl::StrCat("keelson-", port);

@@ -170,7 +170,7 @@ TEST(RawCallsTest, ADeadlinePasses) {
 }
 
 TEST(RawCallsTest, DestructionCancelsWhatIsUnderWay) {
-  // Nobody serves this address.
+  // No server listens at this address.
   RawCallQueue calls;
   calls.Start(CreateChannel("127.0.0.1:1", grpc::InsecureChannelCredentials()), kPush, Rope("x"),
               kLong, 1);

@@ -34,7 +34,7 @@ class RpcServer {
   // outlive the server and contain the raw methods. With raw methods or a pause all input and
   // output is done by RawServing's threads. With raw methods the server also listens on the
   // LocalSocket of its port (core/rpc/local_socket.h) where it has one. INVALID_ARGUMENT: the
-  // address cannot be used (taken, not ours, malformed); the text says why.
+  // address cannot be used (taken, not this host's, malformed); the text says why.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& listen_address,
       const std::shared_ptr<grpc::ServerCredentials>& credentials,

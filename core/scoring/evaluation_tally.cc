@@ -138,7 +138,7 @@ EvaluationReport EvaluationTally::Report() const {
 }
 
 double EvaluationTally::Value(const MetricSpec& metric, const EvaluationReport& report) const {
-  // Of binary labels those of label 1 count, otherwise the mean of the classes.
+  // With binary labels those of label 1 count, otherwise the mean of the classes.
   const auto quality = [&] {
     return model_.output_size == 1 ? report.per_class[1] : MeanOfClasses(report.per_class);
   };

@@ -148,7 +148,7 @@ TEST(PairSampleTest, IsTheSameInAnyOrder) {
   ASSERT_THAT(pairs, SizeIs(PairSample::kPairs));
   EXPECT_EQ(pairs, backwards.Pairs());
   EXPECT_TRUE(std::is_sorted(pairs.begin(), pairs.end()));
-  // Of all parts of the records.
+  // The sample has pairs of all parts of the records.
   const auto late = std::count_if(pairs.begin(), pairs.end(),
                                   [](const auto& pair) { return pair.first >= kRecords / 2; });
   EXPECT_NEAR(static_cast<double>(late), 250, 50);
@@ -387,7 +387,7 @@ TEST(EvaluationTallyTest, BinaryLabelsByHand) {
   EXPECT_EQ(json["auc_pr"], 0.5);
   EXPECT_EQ(json["roc"], Json::parse("[[0.0, 0.0], [0.5, 0.0], [0.5, 0.5], [1.0, 1.0]]"));
   EXPECT_EQ(json["precision_recall"].front(), Json::parse("[0.0, 1.0]"));
-  // Of the probability of label 1: 0.25, 0.25 | 0.75 | 0.9.
+  // The bins of the probability of label 1: 0.25, 0.25 | 0.75 | 0.9.
   ASSERT_THAT(json["calibration"], SizeIs(3));
   EXPECT_EQ(json["calibration"][0]["count"], 2);
   EXPECT_EQ(json["calibration"][0]["accuracy"], 0.5);

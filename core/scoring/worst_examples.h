@@ -30,8 +30,8 @@ class WorstExamples {
   static constexpr size_t kExamples = 24;
   static constexpr size_t kMaxInputBytes = 64 * 1024;
 
-  // Takes the example if it is among the worst so far; `example.input` is made of `features`. Of
-  // equally bad ones the lowest record comes first. Badness that is not a number is the worst.
+  // Takes the example if it is among the worst so far; `example.input` is made of `features`.
+  // Equally bad ones are ordered by record. Badness that is not a number is the worst.
   void Add(WrongExample example, absl::Span<const float> features);
 
   // The worst first.

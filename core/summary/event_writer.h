@@ -23,8 +23,8 @@ namespace keelson {
 
 // Thread-safe. Added events are in the file at once, readable by others; Flush makes them durable.
 // Errors are those of file_system.h. An event that cannot be written is dropped. After an error, or
-// when somebody has removed the file, the next event opens another file: readers read all files in
-// the directory, and nothing after half a record in a file is readable.
+// when the file was removed, the next event opens another file: readers read all files in the
+// directory, and nothing after half a record in a file is readable.
 class EventWriter {
  public:
   // Creates the directory, where it is missing, and a file in it,

@@ -164,7 +164,7 @@ ByteRope Cut(absl::string_view bytes, const std::vector<size_t>& cuts) {
   ByteRope rope;
   size_t begin = 0;
   for (const size_t cut : cuts) {
-    // Of its own, so that the address sanitizer sees what reads beyond it.
+    // Each fragment has its own allocation, so that the address sanitizer detects reads beyond it.
     rope.AppendCopy(bytes.substr(begin, cut - begin));
     begin = cut;
   }

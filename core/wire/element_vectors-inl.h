@@ -160,7 +160,7 @@ HWY_INLINE hn::Vec<D> LoadElements(D d, const uint8_t* from, size_t i, float sca
   }
 }
 
-// Of float16 and bfloat16.
+// For float16 and bfloat16.
 template <WireFormat kFormat, class D>
 HWY_INLINE void StoreElements(D d, hn::Vec<D> v, uint8_t* to, size_t i) {
   const auto halves = kFormat == WireFormat::kFloat16 ? ToHalf(d, v) : ToBfloat16(d, v);

@@ -284,7 +284,7 @@ TEST_F(PredictTest, ModelsOfManyRunsDoNotFillTheMemory) {
   }
   for (int i = 0; i < 6; ++i) EXPECT_EQ(Post(kFeatures, absl::StrCat(i)).status, 200);
   EXPECT_EQ(made_.size(), 6u);
-  // The newest ones are kept, the oldest are made anew.
+  // The newest ones are kept, the oldest are made again.
   Post(kFeatures, "5");
   EXPECT_EQ(made_.size(), 6u);
   Post(kFeatures, "0");

@@ -27,7 +27,7 @@ class NoActions : public JobActions {
   }
 };
 
-// Of the model that it is asked about it knows no snapshot.
+// Has no snapshot of any model.
 class NoPredictor : public Predictor {
  public:
   absl::StatusOr<Prediction> Predict(const v1::ModelConfig&, absl::Span<const float>) override {

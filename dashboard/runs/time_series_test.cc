@@ -62,7 +62,7 @@ TEST(TimeSeriesTest, OfAStepTheNewestPointCounts) {
   ASSERT_EQ(series.size(), 2u);
   EXPECT_EQ(series.at(0).value, 0.5);
   EXPECT_EQ(series.at(1).value, 0.4);
-  // Of one time the one that came later.
+  // Of two points with the same time the later one counts.
   series.Add({2, 12, 0.7});
   series.Commit(3);
   EXPECT_EQ(series.at(1).value, 0.7);
@@ -86,7 +86,7 @@ TEST(TimeSeriesTest, TellsFromWhichStepItChanged) {
     series.Add({100 + i, 4.0 + i, 0});
     series.Commit(static_cast<uint64_t>(5 + i));
   }
-  // Of long ago it may tell too much, never too little.
+  // For an old revision it may return too much, never too little.
   EXPECT_LE(series.ChangedFrom(1), 15);
   EXPECT_EQ(series.ChangedFrom(103), 199);
 }

@@ -167,7 +167,7 @@ TEST_F(AttendTest, ARestoredShardForgetsThem) {
   EXPECT_EQ(Push(2, 2).code(), absl::StatusCode::kAborted);
 }
 
-// The fence: what a retired worker has under way is applied before Attend returns, or never.
+// The pushes of a retired worker that are under way are applied before Attend returns, or never.
 TEST_F(AttendTest, NothingOfARetiredIncarnationIsAppliedAfterwards) {
   Initialize();
   for (uint64_t incarnation = 1; incarnation <= 20; ++incarnation) {

@@ -39,7 +39,7 @@ class BulkRefusalsTest : public testing::Test {
     Receive(placement_, *response, &arrays);
     return arrays;
   }
-  // A push that nobody has sent yet.
+  // A push that no worker has sent yet.
   TestRequest Push(WireFormat format = WireFormat::kFloat32) const {
     return EncodedPushOf(placement_, 0, incarnation_ + 1, 1, format, WireFormat::kFloat32);
   }
@@ -214,7 +214,7 @@ TEST_F(BulkRefusalsTest, DamagedMessagesNeverApplyInPart) {
   const std::string sound = MessageOf(Push()).ToString();
   for (uint64_t i = 0; i < 200; ++i) {
     const Arrays before = Values();
-    // Of the header, for other values in the payload are as good.
+    // Only bytes of the header are damaged, since any bytes are a valid payload.
     std::string damaged = sound;
     const size_t position = Philox(1, 1, i)[0] % 60;
     damaged[position] = static_cast<char>(damaged[position] ^ (1 << (i % 8)));

@@ -130,7 +130,7 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
       }
     }
   }
-  // Sends one of the worker's messages; now and then nobody hears of it, or the network keeps a
+  // Sends one of the worker's messages; now and then its answer is lost, or the network keeps a
   // copy that arrives later.
   void SendOne(size_t worker, bool reliable) {
     std::vector<Message>& all = unanswered_[worker];

@@ -16,7 +16,7 @@ namespace {
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-// Of the variable "scale", one element that starts as 0.25; all gradients are constants.
+// Tests with the variable "scale", one element that starts as 0.25; all gradients are constants.
 class StaleGradientsTest : public testing::Test {
  protected:
   absl::Status Initialize(const std::string& stale, const std::string& optimizer = "sgd {}",
@@ -47,7 +47,7 @@ class StaleGradientsTest : public testing::Test {
     Receive(placement_, *response, &arrays);
     return arrays;
   }
-  // As nobody in particular.
+  // Pulls with an incarnation of no worker.
   float Value() { return Pull(0).at("scale").at(0); }
 
   const Placement placement_ = TestPlacement(1);
@@ -80,7 +80,7 @@ constexpr char kCompensation[] = "delay_compensation { lambda: 1 decay: 0 epsilo
 TEST_F(StaleGradientsTest, CorrectsFromTheValuesThatTheWorkerPulled) {
   ASSERT_TRUE(Initialize(kCompensation).ok());
   Pull(1);
-  Push(BulkMethod::kPush, 2, 1, 0);  // of whom nothing is known
+  Push(BulkMethod::kPush, 2, 1, 0);  // an unknown worker
   EXPECT_FLOAT_EQ(Value(), -0.25f);
   Push(BulkMethod::kPush, 1, 2, 0);  // 2 + 2 * (-0.25 - 0.25) = 1
   EXPECT_FLOAT_EQ(Value(), -0.75f);
@@ -146,7 +146,8 @@ TEST_F(StaleGradientsTest, MeanSquaresAreInTheSnapshot) {
   ASSERT_TRUE(mean_square.ok()) << mean_square.status();
   EXPECT_THAT(mean_square->span(), Each(testing::FloatEq(0.05f * 4)));
 
-  // Both go on alike; what workers had is not known any more, so nobody is corrected at first.
+  // Both continue in the same way; the workers' values are no longer known, so no gradient is
+  // corrected at first.
   const auto restored = NewServers(1);
   v1::InitializeShardRequest request = InitializeRequest(placement_, 0, "momentum {}");
   request.mutable_stale_gradients()->mutable_delay_compensation();

@@ -25,7 +25,7 @@ void PrintTo(const Mode& mode, std::ostream* out) { *out << mode.name; }
 // "w" is two messages.
 std::vector<VariableSpec> Variables() { return {{"w", Shape({2000, 1000}), {}}}; }
 
-// Of millions of values: a matcher would take seconds.
+// Compares millions of values, for which a matcher would take seconds.
 bool AllAre(absl::Span<const float> values, float expected) {
   return std::all_of(values.begin(), values.end(), [=](float value) { return value == expected; });
 }

@@ -419,7 +419,7 @@ TEST_F(BulkExchangeTest, VariablesOfAnotherStoreLandAgain) {
   EXPECT_TRUE(exchange_->Landed(0));
 }
 
-// ---- A server that was initialised anew.
+// ---- A server that was initialised again.
 
 TEST_F(BulkExchangeTest, ShardIsPulledAgainWhenItsStoreChangesWithinAStep) {
   Make({2, 1});

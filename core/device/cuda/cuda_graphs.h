@@ -14,7 +14,7 @@ namespace keelson {
 
 // Implements Device::Repeat: operations run directly the first time (libraries load their kernels
 // then, and scratch memory grows), are captured the second time, and from then on their graph is
-// launched. Of more than 8 keys, the later ones always run directly.
+// launched. With more than 8 keys, the later ones always run directly.
 class CudaGraphs {
  public:
   // `context` must outlive this object.

@@ -158,7 +158,7 @@ TEST_F(CudaStreamsTest, PageLockedMemoryIsUsedAgain) {
   EXPECT_NE(other->bytes().data(), data);
   const int64_t allocations = Now().allocations;
   first.reset();
-  // Of the same class of sizes.
+  // The next size is in the same class of sizes.
   first = *device_->AllocateHost(101000);
   EXPECT_EQ(first->bytes().data(), data);
   EXPECT_EQ(first->bytes().size(), 101000u);

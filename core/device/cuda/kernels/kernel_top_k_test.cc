@@ -72,7 +72,7 @@ Floats WithNans(Floats x) {
   return x;
 }
 
-// Of few values, so that many are equal to the threshold.
+// Rounds to few values, so that many are equal to the threshold.
 Floats Rounded(Floats x) {
   for (float& value : x) value = std::round(2 * value) / 2;
   return x;

@@ -37,7 +37,7 @@ std::vector<PoolGeometry> Pools() {
   };
 }
 
-// Of few values, so that windows have equal maxima.
+// Returns few different values, so that windows have equal maxima.
 Floats FewValues(int64_t n, uint64_t seed) {
   Floats values = RandomFloats(n, seed);
   for (float& value : values) value = std::floor(4 * value);

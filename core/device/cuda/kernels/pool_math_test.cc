@@ -27,7 +27,7 @@ std::vector<PoolGeometry> Pools() {
   };
 }
 
-// Of few values, so that windows have equal maxima.
+// Returns few different values, so that windows have equal maxima.
 Floats Random(int64_t n, uint64_t seed) {
   Floats values;
   for (int64_t i = 0; i < n; ++i) {

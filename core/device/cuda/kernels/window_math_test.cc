@@ -27,7 +27,7 @@ std::vector<ConvGeometry> Convolutions() {
   };
 }
 
-// Of few values, whose sums are exact.
+// Returns few different values, whose sums are exact.
 Floats Random(int64_t n, uint64_t seed) {
   Floats values;
   for (int64_t i = 0; i < n; ++i) {

@@ -7,7 +7,7 @@ namespace {
 
 static_assert(kWireTileElements == kInt8GroupElements, "a tile of int8 is a group");
 
-// Of the codes of `elements` whole tiles' elements.
+// The size of the codes of `elements` elements in whole tiles.
 int64_t CodeBytes(WireFormat format, int64_t elements) {
   if (format == WireFormat::kTopK) return 0;
   return static_cast<int64_t>(EncodedBytes(format, elements));
