@@ -11,13 +11,13 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/client/grpc_parameter_client.h"
-#include "core/client/plan/transfer_plan.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "core/client/services/grpc_parameter_service.h"
 #include "core/data/open_datasets.h"
 #include "core/device/factory/device_factory.h"
 #include "core/device/precision.h"
 #include "core/model/spec/model_spec.h"
+#include "core/wire/bulk_messages.h"
 
 namespace keelson {
 namespace {

@@ -5,6 +5,7 @@
 #ifndef KEELSON_CORE_WIRE_BULK_MESSAGES_H_
 #define KEELSON_CORE_WIRE_BULK_MESSAGES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@
 #include "core/wire/wire_format.h"
 
 namespace keelson {
+
+// The largest payload that senders use, in wire bytes: four default blocks of float32 and some
+// small ones. A block is never divided, so a message holds at least one.
+inline constexpr size_t kBulkPayloadBytes = (4 << 20) + (64 << 10);
 
 enum class BulkMethod : uint8_t { kPull = 0, kPush = 1, kPushPull = 2 };
 inline constexpr int kNumBulkMethods = 3;

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
-#include "core/client/plan/transfer_plan.h"
+#include "core/wire/bulk_messages.h"
 
 namespace keelson {
 

@@ -13,10 +13,6 @@
 
 namespace keelson {
 
-// The largest payload that senders use, in wire bytes: four default blocks of float32 and some
-// small ones. A block is never divided, so a message holds at least one.
-inline constexpr size_t kBulkPayloadBytes = (4 << 20) + (64 << 10);
-
 // One block: its position in the worker's arrays, and its wire formats.
 struct PlannedBlock {
   uint32_t partition = 0;
