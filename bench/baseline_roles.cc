@@ -18,7 +18,6 @@
 #include "core/base/status_macros.h"
 #include "core/rpc/channel.h"
 #include "core/rpc/grpc_status.h"
-#include "core/rpc/server.h"
 
 namespace keelson::bench {
 namespace {

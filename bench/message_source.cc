@@ -10,6 +10,7 @@
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/client/exchange/incoming_values.h"
+#include "core/client/exchange/outgoing_push.h"
 #include "core/cluster/task_proto.h"
 #include "core/tensor/aligned_buffer.h"
 

@@ -8,8 +8,6 @@
 
 #include "absl/status/statusor.h"
 #include "bench/load_client.h"
-#include "core/client/exchange/outgoing_push.h"
-#include "core/client/plan/transfer_plan.h"
 #include "core/wire/bulk_messages.h"
 #include "core/wire/byte_rope.h"
 

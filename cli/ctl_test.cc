@@ -3,7 +3,6 @@
 #include <sstream>
 #include <string>
 
-#include "cli/job_status_text.h"
 #include "core/client/services/chief_service_testing.h"
 #include "core/cluster/consistency.h"
 #include "gmock/gmock.h"

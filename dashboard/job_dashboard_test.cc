@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/client/services/chief_service_testing.h"
-#include "core/startup/scrape_testing.h"
+#include "core/http/http_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/tiny_model.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/base/file.h"
 #include "core/checkpoint/bundle_test_util.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

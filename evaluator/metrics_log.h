@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "core/base/file.h"
+#include "core/base/file_system.h"
 
 namespace keelson {
 

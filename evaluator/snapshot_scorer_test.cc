@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/file.h"
 #include "core/device/factory/device_factory.h"
 #include "gtest/gtest.h"
 #include "testing/tiny_model.h"

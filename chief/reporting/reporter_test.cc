@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "chief/servers/fake_parameter_server.h"
+#include "core/base/file.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

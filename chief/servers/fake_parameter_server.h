@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/base/file.h"
 #include "core/base/mutex.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_writer.h"

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/bundle_format.h"
 #include "core/config/train_config.h"
 #include "keelson/v1/checkpoint.pb.h"
 

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "chief/servers/fake_parameter_server.h"
+#include "core/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "keelson/v1/checkpoint.pb.h"

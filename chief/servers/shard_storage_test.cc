@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "chief/servers/fake_parameter_server.h"
+#include "core/base/file.h"
 #include "core/checkpoint/bundle_index.h"
-#include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/stored_blocks.h"
 #include "core/cluster/placement.h"
 #include "gmock/gmock.h"

@@ -1,6 +1,7 @@
 #include "chief/servers/snapshotter.h"
 
 #include "chief/servers/fake_parameter_server.h"
+#include "core/base/file.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -9,7 +9,6 @@
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_contents.h"
 #include "core/checkpoint/index_table.h"
-#include "core/checkpoint/tensor_slice.h"
 
 namespace keelson {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "absl/status/status.h"
 #include "core/base/file_system.h"
-#include "core/checkpoint/bundle_format.h"
 #include "keelson/v1/checkpoint.pb.h"
 
 namespace keelson {

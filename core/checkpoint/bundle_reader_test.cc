@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "core/base/crc32c.h"
+#include "core/base/file.h"
 #include "core/checkpoint/bundle_test_util.h"
 #include "core/checkpoint/index_table.h"
 #include "core/checkpoint/ordered_code.h"

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/file.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_writer.h"
 #include "gtest/gtest.h"

@@ -9,7 +9,6 @@
 #include "core/base/file.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
-#include "core/checkpoint/index_table.h"
 #include "core/checkpoint/ordered_code.h"
 #include "core/checkpoint/string_tensor.h"
 

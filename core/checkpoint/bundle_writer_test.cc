@@ -4,6 +4,7 @@
 
 #include "absl/strings/escaping.h"
 #include "core/base/crc32c.h"
+#include "core/base/file.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/bundle_test_util.h"
 #include "core/checkpoint/index_table.h"

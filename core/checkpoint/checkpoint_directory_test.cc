@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/file.h"
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_test_util.h"
 #include "gmock/gmock.h"

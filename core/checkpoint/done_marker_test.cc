@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/file.h"
 #include "core/checkpoint/bundle_test_util.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

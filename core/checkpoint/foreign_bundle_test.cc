@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "core/base/file.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/bundle_test_util.h"
 #include "gmock/gmock.h"

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/file.h"
 #include "core/checkpoint/bundle_test_util.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -2,10 +2,12 @@
 // before it stay readable, and the next one can be written.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/file.h"
 #include "core/base/file_system_testing.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
-#include "core/checkpoint/bundle_test_util.h"
+#include "core/checkpoint/bundle_writer.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

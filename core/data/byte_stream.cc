@@ -8,7 +8,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/file.h"
+#include "absl/strings/string_view.h"
+#include "core/base/file_system.h"
 #include "core/base/status_macros.h"
 
 namespace keelson {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/exit_code.h"
-#include "core/startup/scrape_testing.h"
+#include "core/http/http_testing.h"
 
 namespace keelson {
 namespace {

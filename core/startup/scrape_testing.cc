@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "core/base/status_macros.h"
+#include "core/http/http_testing.h"
 #include "core/metrics/text_format.h"
 #include "core/startup/metrics_endpoint.h"
 

@@ -3,7 +3,6 @@
 #define KEELSON_CORE_STARTUP_SCRAPE_TESTING_H_
 
 #include "absl/status/statusor.h"
-#include "core/http/http_testing.h"
 #include "core/metrics/exposition_testing.h"
 #include "core/startup/telemetry.h"
 

@@ -6,7 +6,6 @@
 #include "absl/strings/strip.h"
 #include "core/base/auth_token.h"
 #include "core/base/log.h"
-#include "core/base/status_macros.h"
 #include "core/scoring/probabilities.h"
 #include "dashboard/api/api.h"
 #include "dashboard/api/api_request.h"

@@ -9,11 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
-#include "core/base/log.h"
 #include "dashboard/api/api.h"
 #include "dashboard/api/api_request.h"
 #include "dashboard/api/run_view.h"
-#include "dashboard/runs/changed_file.h"
 #include "dashboard/runs/file_shapes.h"
 #include "dashboard/runs/snapshot_comparison.h"
 

@@ -7,7 +7,6 @@
 #include "core/base/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ps_server/service/bulk_calls.h"
 #include "ps_server/service/shard_testing.h"
 
 namespace keelson {

@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/checkpoint/bundle_index.h"
 #include "gtest/gtest.h"
-#include "ps_server/service/parameter_handler.h"
 #include "ps_server/service/shard_testing.h"
 
 namespace keelson {

@@ -5,7 +5,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ps_server/service/parameter_handler.h"
 #include "ps_server/service/shard_testing.h"
 
 namespace keelson {

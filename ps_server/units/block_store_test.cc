@@ -7,7 +7,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ps_server/service/shard_testing.h"
-#include "ps_server/snapshots/shard_files.h"
 
 namespace keelson {
 namespace {

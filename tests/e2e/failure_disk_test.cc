@@ -16,7 +16,6 @@
 #include "core/base/file.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/failure_testing.h"
-#include "tests/support/model_directory.h"
 
 namespace keelson {
 namespace {

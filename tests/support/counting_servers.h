@@ -14,7 +14,6 @@
 #include "absl/types/span.h"
 #include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
-#include "core/client/services/parameter_service.h"
 #include "core/cluster/placement.h"
 #include "core/rpc/server.h"
 #include "core/tensor/variable.h"

@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/cuda/kernels/element_math.h"
 #include "core/device/cuda/kernels/kernels.h"
 #include "core/device/cuda/kernels/wire_math.h"
 #include "testing/device/kernel_testing.h"

@@ -1,7 +1,6 @@
 #include "core/device/cuda/kernels/block_reduce.h"
 #include "core/device/cuda/kernels/host_device.h"
 #include "core/device/cuda/kernels/kernels.h"
-#include "core/device/cuda/kernels/wire_math.h"
 
 namespace keelson::cuda {
 namespace {
