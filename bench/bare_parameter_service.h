@@ -20,7 +20,7 @@ class BareParameterService : public ParameterService {
   };
   explicit BareParameterService(OnPush on_push) : on_push_(on_push) {}
 
-  // Of the request only the placement and the shard count.
+  // Only the request's placement and shard are used.
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override;
   // A discarded push is answered; the values of a fused one are as they always were. UNAVAILABLE:

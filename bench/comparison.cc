@@ -21,7 +21,7 @@ struct Entry {
   std::vector<RunResult> runs;
 };
 
-// Of one comparison.
+// The entries of one comparison.
 struct Entries {
   Entry raw_socket;
   Entry memory_copy;

@@ -54,7 +54,7 @@ struct Endpoint {
 
 double Milliseconds(absl::Duration duration) { return absl::ToDoubleMilliseconds(duration); }
 
-// Of this process.
+// The resident memory of this process.
 double ResidentMegabytes() {
   std::ifstream statm("/proc/self/statm");
   int64_t size = 0;

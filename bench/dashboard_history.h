@@ -10,13 +10,13 @@
 
 namespace keelson::bench {
 
-// Of a job that still runs: one chief, the rest servers, workers and an evaluator.
+// The history of a job that still runs: one chief, the rest servers, workers and an evaluator.
 struct DashboardHistory {
   double hours = 24;
   int servers = 4;
   int workers = 14;
-  // Of each of the curves train/loss, train/learning_rate and train/global_step/sec, spread over
-  // the hours.
+  // The points of each of the curves train/loss, train/learning_rate and train/global_step/sec,
+  // spread over the hours.
   int64_t points = 1'000'000;
   // Evaluations, spread over the hours; the newest five have snapshots, the newest twenty reports.
   int64_t evaluations = 288;

@@ -33,7 +33,7 @@ namespace {
 struct Measurements {
   std::vector<Result> results;
   std::optional<IdleCpu> idle;
-  // Of the first comparison that failed; the others are here all the same.
+  // The error of the first comparison that failed; the results of the others are kept.
   absl::Status status;
 };
 
@@ -76,7 +76,7 @@ Measurements MeasureAll(const MeasureCommand& command) {
     if (status.ok()) return;
     LogError(name, ": ", status.message());
     measurements.status.Update(status);
-    // Whose processes may be in the middle of something.
+    // Its processes may be in the middle of a run.
     comparer = std::make_unique<Comparer>(command.comparison);
   };
   for (const std::vector<Scenario>& scenarios : ComparisonsOf(command)) {

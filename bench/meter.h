@@ -39,7 +39,7 @@ struct ClientReport {
 };
 
 nlohmann::json ToJson(const ClientReport& report);
-// Of what ToJson made.
+// Reads the JSON that ToJson wrote.
 ClientReport ReportFromJson(const nlohmann::json& json);
 
 // Counts from the first operation that ends within the window to the first that ends after it, so
@@ -62,7 +62,7 @@ class Meter {
   void CountFailure() { ++report_.failures; }
   bool over() const { return over_; }
 
-  // Of one client.
+  // The report of one client.
   ClientReport Report() const;
 
  private:

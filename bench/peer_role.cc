@@ -23,7 +23,7 @@ void Answer(const absl::StatusOr<json>& answer) {
 }  // namespace
 
 int RunPeer(const char* spec_text, PeerRoleFactory make_role) {
-  // Should the parent be killed, nobody would close the input of its other children's.
+  // If the parent is killed, no process closes the input of its other children.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const json spec = json::parse(spec_text, nullptr, /*allow_exceptions=*/false);
   if (!spec.is_object()) {

@@ -11,11 +11,11 @@
 
 namespace keelson::bench {
 
-// Of one contender. Bytes are payload on the wire; GB are 1e9 bytes.
+// The measurements of one contender. Bytes are payload on the wire; GB are 1e9 bytes.
 struct Measured {
   Spread push;  // GB/s
   Spread pull;
-  // Of the directions that the contender uses: what each carries.
+  // The payload rate of each direction that the contender uses.
   Spread goodput;
   Spread calls;       // per second
   Spread client_cpu;  // processor seconds per GB, both directions together
@@ -40,7 +40,7 @@ struct MeasuredLimits {
 };
 
 struct Memory {
-  // Of all servers, of the largest worker.
+  // The resident memory of all servers, and of the largest worker.
   int64_t server_resident = 0;
   int64_t worker_resident = 0;
   // What the model needs at least: values and slots.

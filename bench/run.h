@@ -20,7 +20,7 @@ struct RunTiming {
 // What works together, and what it is told. The peers outlive it.
 struct Contender {
   std::vector<Peer*> clients;
-  // Whose processor time is measured beside.
+  // The servers, whose processor time is measured, too.
   std::vector<Peer*> servers;
   // To the clients; the window is added.
   nlohmann::json command;

@@ -45,14 +45,14 @@ struct Scenario {
   int workers = 1;             // processes
   int clients_per_worker = 1;  // simulated workers in each
   int in_flight = 4;           // messages, at each server
-  // Of a run: so long that each of many clients has its turns.
+  // The least duration of a run, so that each of many clients has its turns.
   double least_seconds = 0;
 
   friend bool operator==(const Scenario&, const Scenario&) = default;
 };
 
 nlohmann::json ToJson(const Scenario& scenario);
-// Of what ToJson made.
+// Reads the JSON that ToJson wrote.
 Scenario ScenarioFromJson(const nlohmann::json& json);
 
 // Each handler, direction and wire at each message size, each model, key-values, 100 simulated

@@ -33,11 +33,11 @@ struct SnapshotCost {
   Spread steps_during;  // per second
   Spread ratio;         // of a repetition's two runs
   Spread write;         // GB/s of snapshots
-  // Of a file of the same size, nothing else running: what the disk takes at most.
+  // The rate of writing a file of the same size with nothing else running, which bounds the disk's.
   Spread plain_write;
   int64_t longest_cut_microseconds = 0;
   int snapshots = 0;
-  // Of the server: at most before the first snapshot, and beyond it afterwards.
+  // The server's memory: its maximum before the first snapshot, and the increase after it.
   int64_t resident = 0;
   int64_t more_resident = 0;
 };

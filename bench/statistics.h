@@ -9,7 +9,7 @@
 
 namespace keelson::bench {
 
-// Of the repetitions of one measurement; zeros without any.
+// The spread of the repetitions of one measurement; zeros without any.
 struct Spread {
   double median = 0;
   double min = 0;

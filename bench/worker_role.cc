@@ -59,7 +59,7 @@ class Worker : public PeerRole {
     for (size_t c = 0; c < clients_.size(); ++c) {
       total.Add(reports[c]);
       if (statuses[c].ok()) continue;
-      // Of many, one may fail without the others.
+      // One of many clients may fail without the others.
       if (clients_.size() == 1) return statuses[c];
       ++total.failures;
     }

@@ -100,7 +100,7 @@ class GpuEvent {
   cudaEvent_t event_ = nullptr;
 };
 
-// Of a stream, and of what `failure` has seen.
+// Measures work of a stream; errors are those that `failure` has seen.
 class StreamTimer : public GpuTimer {
  public:
   StreamTimer(cudaStream_t stream, FirstFailure* failure) : stream_(stream), failure_(failure) {}

@@ -14,7 +14,7 @@ namespace keelson::bench {
 // The same for every call with the same `n`; from -1 to 1.
 std::vector<float> RandomNumbers(int64_t n);
 
-// Of `n` such numbers. RESOURCE_EXHAUSTED: out of memory.
+// Memory with `n` such numbers. RESOURCE_EXHAUSTED: out of memory.
 absl::StatusOr<std::unique_ptr<DeviceMemory>> RandomMemory(Device* device, int64_t n);
 
 }  // namespace keelson::bench

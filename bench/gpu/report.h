@@ -34,7 +34,7 @@ struct GpuLimits {
 
 // Empty: that part was not measured.
 struct GpuResults {
-  // Of sizes that say nothing: no goal is checked.
+  // The sizes are too small to mean anything: no goal is checked.
   bool smoke = false;
   GpuDescription gpu;
   std::optional<GpuLimits> limits;
@@ -43,8 +43,8 @@ struct GpuResults {
   std::vector<StepMeasurement> steps;
 };
 
-// Of docs/gpu.md, those that what was measured has anything to say about. That for steps is of
-// depth 2 and of the batch of 4096; that for an idle GPU of steps that compute for longer than they
+// Checks those goals of docs/gpu.md for which there are measurements. The goal for steps is for
+// depth 2 and a batch of 4096; that for an idle GPU is for steps that compute for longer than they
 // transfer.
 std::vector<GoalOutcome> CheckGpuGoals(const GpuResults& results);
 

@@ -272,7 +272,7 @@ class StepBench {
   std::unique_ptr<Model> model_;
   std::unique_ptr<ParameterClient> client_;  // goes before the model, whose memory it uses
   int64_t step_ = 0;
-  // Of the last whole step, in milliseconds.
+  // The wait in the last whole step, in milliseconds.
   double waited_ = 0;
   double push_ = 0;
 };

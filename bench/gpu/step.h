@@ -38,10 +38,10 @@ struct StepBenchOptions {
 // Milliseconds; medians where it is no spread.
 struct StepMeasurement {
   StepCase step_case;
-  // Of whole steps, one after the other.
+  // The time of whole steps, one after the other.
   Spread step;
-  // Of steps without the exchange, and of exchanges without a step beside them: gradients from the
-  // GPU, to the servers, values back and onto the GPU.
+  // The times of steps without the exchange, and of exchanges without a step beside them: gradients
+  // from the GPU to the servers, values back and onto the GPU.
   Spread compute;
   Spread transfer;
 
@@ -55,7 +55,7 @@ struct StepMeasurement {
   double backward = 0;
   // From the first gradient that could be sent to the last answer.
   double push = 0;
-  // Of forward and backward when nothing goes on beside them: how long the GPU has to compute.
+  // The time of forward and backward with nothing beside them, which the GPU needs to compute.
   double busy = 0;
 
   // Part of the transfer that costs no time, in [0, 1].

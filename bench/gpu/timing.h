@@ -14,7 +14,7 @@ namespace keelson::bench {
 
 struct TimingOptions {
   int repetitions = 15;
-  // Of one repetition, at least: it makes the call so often.
+  // The least duration of one repetition, which makes the call as often as that takes.
   double milliseconds = 10;
 };
 
@@ -30,7 +30,7 @@ class GpuTimer {
   virtual absl::StatusOr<double> Milliseconds() = 0;
 };
 
-// Of the operations of `device`, which outlives the timer.
+// A timer of the operations of `device`, which outlives it.
 absl::StatusOr<std::unique_ptr<GpuTimer>> NewDeviceTimer(Device* device);
 
 // Milliseconds of one call of `work`, which starts something on the GPU and does not wait; after

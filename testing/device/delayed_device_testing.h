@@ -20,9 +20,9 @@ namespace keelson {
 
 // Computes as `inner`, the CPU's device, but like a GPU: calls return before their operations are
 // done, the host cannot use its memory, and Repeat repeats the recorded calls. Nothing is done
-// before somebody waits for it, and then operations, uploads and downloads take turns in an order
-// that `seed` chooses among those that device.h allows. A call that device.h forbids within Repeat,
-// or a wait that would never end, aborts the program.
+// before it is waited for, and then operations, uploads and downloads take turns in an order that
+// `seed` chooses among those that device.h allows. A call that device.h forbids within Repeat, or a
+// wait that would never end, aborts the program.
 class DelayedDevice : public Device {
  public:
   DelayedDevice(std::unique_ptr<Device> inner, uint64_t seed)
@@ -134,7 +134,7 @@ class DelayedDevice : public Device {
   void Call(Action call);
   // Enqueues an operation.
   void Compute(Action operation);
-  // Of calls that Repeat does not allow.
+  // Aborts the program for a call that Repeat does not allow.
   void RefuseInRepeat(const char* call) const;
   static void Push(Stream* stream, Condition ready, Action action);
   // When the operations so far are done.

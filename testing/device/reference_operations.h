@@ -25,7 +25,7 @@ Doubles AvgPool(const PoolGeometry& geometry, const Floats& x);
 Doubles AvgPoolBackward(const PoolGeometry& geometry, const Floats& dy);
 
 double Activate(ActivationKind kind, double x);
-// Of the activation at x, not of its output.
+// The derivative as a function of the input x, not of the output.
 double ActivateDerivative(ActivationKind kind, double x);
 
 Doubles Dropout(float rate, uint64_t seed, uint64_t stream, const Floats& x);

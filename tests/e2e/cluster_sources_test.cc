@@ -45,7 +45,7 @@ TEST(ClusterSourcesTest, SparseWorkersFindTheChiefThroughAServer) {
   job.Start(WorkerTask(1), {}, SparseWorker(job, "sparseCluster", 1));
   job.Start(PsTask(0), {}, SparseServer(job, 0));
   job.Start(PsTask(1), {}, SparseServer(job, 1));
-  // The operator tells a dynamic job's chief nobody.
+  // The operator gives the chief of a dynamic job no addresses.
   job.Start(kChiefTask,
             {ServersAsFlag(job), absl::StrCat("--chief_hosts=", job.Address(kChiefTask))},
             R"({"cluster":{"worker":{},"ps":[]},"task":{"type":"chief","index":0}})");

@@ -127,7 +127,7 @@ TEST_F(EmulatedGpuTest, AutoFallsBackToTheCpuAndSaysWhy) {
   EXPECT_THAT(job.Log(WorkerTask(0)), HasSubstr("training on cpu"));
 }
 
-// ---- Workers without the GPU that they are to use: they wait for nobody.
+// ---- Workers without the GPU that they must use: they end at once.
 
 struct MissingGpuCase {
   const char* name;

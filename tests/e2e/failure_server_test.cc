@@ -91,7 +91,7 @@ TEST(FailureServerTest, Frozen) {
   const absl::Time woken = absl::Now();
   const absl::Duration outage = paced.watches[0]->WaitForFullSpeed(frozen);
   paced.Finish();
-  // Nobody died, so nothing is lost and nothing is done twice.
+  // No process crashed, so nothing is lost and nothing is done twice.
   paced.ExpectCounts(0);
   for (const auto& watch : paced.watches) {
     EXPECT_EQ(watch->setbacks().falls, 0);

@@ -19,8 +19,8 @@ namespace keelson {
 // round trips, whatever else the machine does, and that a job of some 1000 steps takes some
 // seconds.
 inline constexpr absl::Duration kPaceDelay = absl::Milliseconds(2);
-// About the most steps that a worker does at that pace between two reports to the chief: so many
-// tickets may be done twice when it dies.
+// The most steps, about, that a worker does at that pace between two reports to the chief: so many
+// tickets may be done twice when it crashes.
 inline constexpr int64_t kMostUnreportedSteps = 400;
 
 // A counting job on two servers, without an evaluator, whose workers are held to the pace; all the
@@ -42,7 +42,7 @@ struct PacedJob {
   const CountingJobOptions counting;
   const int workers;
   Job job;
-  // Of ps-0 and ps-1, once StartAndWatch was called.
+  // The watches of ps-0 and ps-1, once StartAndWatch was called.
   std::vector<std::unique_ptr<StepWatch>> watches;
 
   // Starts all, and watches the servers until they have counted `step`.

@@ -1,5 +1,5 @@
-// A parameter server that comes back under its name, but at another address, as a pod does that
-// Kubernetes has made anew.
+// A parameter server that comes back under its name, but at another address, like a pod that
+// Kubernetes has recreated.
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,7 +45,7 @@ int PortOf(const std::string& address) {
   return port;
 }
 
-// Nobody closes the connections to the server that was there.
+// The connections to the former server are not closed.
 TEST_F(MovedServerTest, IsFoundWhenItsNodeFellSilent) {
   NamedJob named({}, JobConfig(kSteps));
   Job& job = named.job();

@@ -47,7 +47,7 @@ TEST(SnapshotKillTest, EveryCommittedSnapshotVerifies) {
     for (const Task& task : victims) paced.job.process(task).Signal(SIGKILL);
     for (const Task& task : victims) paced.job.ExpectExit(task, 128 + SIGKILL);
     ++kills;
-    // Nobody has repaired anything yet.
+    // No process has repaired anything yet.
     const std::vector<SnapshotInfo> committed = Committed(paced.job.model_dir());
     for (; verified < committed.size(); ++verified) {
       const auto snapshot = ReadCountedSnapshot(committed[verified].prefix);

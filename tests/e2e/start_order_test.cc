@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class LatePeersTest : public StartOrderTest {};
 
-// The task has said so often whom it waits for; it does so each 30 s.
+// Waits until the task has logged this often which tasks it waits for, which it does every 30 s.
 void WaitForWarnings(Job* job, const Task& task, const std::string& text, int times) {
   const auto warnings = [&] {
     int count = 0;
@@ -116,7 +116,7 @@ TEST_F(JobEndTest, EverybodyFollowsTheChiefAndStaysDone) {
   for (const Task& task : all) {
     EXPECT_LT(job.process(task).ended_at() - end, absl::Seconds(10)) << task.ToString();
   }
-  // A worker whose pod is made anew finds none of the others, whatever the names say.
+  // A worker whose pod is recreated finds none of the others, whatever the names resolve to.
   const std::string final_model = absl::StrCat(job.model_dir(), "/model.ckpt-", kSteps);
   const auto before = ReadModelValues(final_model);
   named.Move(WorkerTask(1));

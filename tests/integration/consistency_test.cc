@@ -137,7 +137,7 @@ TEST(SynchronousTest, AWorkerThatDiesMidStepDoesNotStallOrPoisonIt) {
   cluster.ExpectDone();
   EXPECT_EQ(*DoneStep(config.checkpoint().model_dir()), 40);
   for (int s = 0; s < 2; ++s) EXPECT_EQ(cluster.ShardStatus(s).shard_step(), 40);
-  // What the rounds held is what one worker would have trained on, whoever computed it.
+  // The records of the rounds are those on which a single worker would have trained.
   v1::TrainConfig alone = EvenConfig(3 * kBatch, 40);
   ASSERT_TRUE(FinalizeTrainConfig(&alone).ok());
   RunToTheEnd({1, 1, false, alone});

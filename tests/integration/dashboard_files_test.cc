@@ -112,7 +112,7 @@ class DashboardFilesTest : public testing::Test {
     ASSERT_TRUE(published.ok()) << published;
   }
 
-  // Of the run, by a dashboard that is started now.
+  // Gets JSON of the run from a dashboard that is started now.
   Json Get(const std::string& target) {
     RunSet::Options options;
     options.model_dir = model_dir_;

@@ -41,7 +41,7 @@ constexpr int kWorkers = 3;
 // as long as it is meant to.
 constexpr absl::Duration kPaceDelay = absl::Milliseconds(10);
 constexpr int64_t kMostStepsPerSecond = kWorkers * 50;
-// Of one worker between two reports to the chief, at full speed as after healing.
+// The most steps of one worker between two reports to the chief, at full speed, as after healing.
 constexpr int64_t kMostUnreportedSteps = 2000;
 constexpr absl::Duration kTick = absl::Milliseconds(50);
 // What a process still does at its start after it has said that it starts.
@@ -175,7 +175,7 @@ class Soak {
   void Schedule(int most, std::function<void()> action) {
     later_.push_back({absl::Now() + absl::Milliseconds(Draw(0, most)), std::move(action)});
   }
-  // What is scheduled anew meanwhile waits for the next time.
+  // Events that are scheduled meanwhile wait for the next call.
   void DoDue(absl::Time now) {
     std::vector<Later> due;
     for (size_t i = 0; i < later_.size();) {
@@ -253,7 +253,7 @@ class Soak {
     job_.Start(task);
   }
 
-  // A death after which reports of pushes may be missing, or a server's steps.
+  // Counts a crash after which reports of pushes may be missing, or a server's steps.
   void Count(const Task& task) {
     if (task.role == Role::kWorker) ++worker_losses_;
     if (task.role == Role::kPs) killed_servers_.insert(task.index);

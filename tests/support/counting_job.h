@@ -40,7 +40,7 @@ struct CountedSnapshot {
 // found.
 absl::StatusOr<CountedSnapshot> ReadCountedSnapshot(const std::string& prefix);
 
-// Of the newest snapshot in a model directory.
+// Reads the newest snapshot in a model directory.
 absl::StatusOr<CountedSnapshot> ReadLatestCounted(const std::string& model_dir);
 
 }  // namespace keelson

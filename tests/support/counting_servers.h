@@ -35,8 +35,8 @@ class CountingTruth {
   void Restore(int shard, const v1::ShardState& state);
 
   int64_t Expected(int partition, int64_t block) const;
-  // Of an incarnation, by all blocks: the fewest and the most pushes that any has acknowledged
-  // since it was restored.
+  // For an incarnation, the fewest and the most pushes that any block has acknowledged since it was
+  // restored.
   struct Extremes {
     int64_t fewest = 0;
     int64_t most = 0;
@@ -75,7 +75,7 @@ class CountingServers {
   int size() const { return static_cast<int>(servers_.size()); }
   int port(int server) const { return ports_[server]; }
 
-  // Of all servers, which run; the one that servers are restored from.
+  // Takes the snapshot of all servers, which must run, from which servers are restored.
   void TakeSnapshot();
   // At once; calls under way are cancelled.
   void Kill(int server);
@@ -105,7 +105,7 @@ class CountingServers {
 
   void Start(int server);
   void Initialize(int server);
-  // Of the newest snapshot.
+  // The state of a server in the newest snapshot.
   v1::ShardState StateInSnapshot(int server) const;
   void ExpectTruthOf(int server);
 

@@ -27,7 +27,7 @@ struct LinkConditions {
   Flow flow = Flow::kForward;
   // Each byte arrives so much later, in each direction.
   absl::Duration delay = absl::ZeroDuration();
-  // Of each connection in each direction; 0: as fast as can be.
+  // The rate of each connection in each direction; 0: unlimited.
   int64_t bytes_per_second = 0;
   // A connection is reset after a random number of bytes, both directions together, whose mean this
   // is (exponential); in the middle of a message, therefore. Counted from when the condition was

@@ -73,14 +73,14 @@ class Job {
   // TF_CONFIG of the task, the whole cluster listed; others at the ends of its links, if any.
   std::string TfConfig(const Task& task) const;
 
-  // Starts the task, anew when it has been started before (its log is then another file).
-  // `tf_config` replaces TfConfig; an empty text leaves the variable out.
+  // Starts the task, or starts it again (with another log file). `tf_config` replaces TfConfig; an
+  // empty text leaves the variable out.
   void Start(const Task& task, const std::vector<std::string>& flags = {},
              const std::optional<std::string>& tf_config = std::nullopt);
   // Servers and chief first; then workers and evaluator.
   void StartAll();
 
-  // Of the last start.
+  // The process of the last start.
   Process& process(const Task& task) { return *processes_.at(task); }
   std::string Log(const Task& task) const { return processes_.at(task)->Log(); }
 

@@ -37,7 +37,7 @@ class LocalCluster {
     bool evaluator = false;
     v1::TrainConfig config;  // final, with a model directory
     int lease_seconds = 3;
-    // Of each worker; empty: a CPU with one thread.
+    // The device of each worker; empty: a CPU with one thread.
     std::function<absl::StatusOr<std::unique_ptr<DeviceGroup>>()> open_devices = {};
   };
 

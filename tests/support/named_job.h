@@ -29,7 +29,7 @@ class NamedJob {
   void Publish(const Task& task) { Publish(task, Host(task)); }
   void Publish(const Task& task, const std::string& host) { names_.Set(Name(task), host); }
   void Withdraw(const Task& task) { names_.Remove(Name(task)); }
-  // The next start of the task listens on an address that nobody had before.
+  // The next start of the task listens on an address that was never used before.
   void Move(const Task& task) { hosts_[task] = FreshHost(); }
 
   // The operator's, but for the task's own address: there stands the number, for all pods share one

@@ -38,7 +38,7 @@ bool PrivateNames::Permitted() {
 }
 
 PrivateNames::PrivateNames() : directory_(FreshDirectory()) {
-  // c-ares, which is gRPC's resolver, then asks no name server; glibc's finds nobody there.
+  // c-ares, gRPC's resolver, then asks no name server; glibc's finds none at this address.
   Overwrite(JoinPath(directory_, "resolv.conf"), "lookup file\nnameserver 127.0.0.1\n");
   Write();
 }

@@ -15,7 +15,7 @@ class PrivateNames {
   // Whether this user may make such a namespace here.
   static bool Permitted();
 
-  // Nobody is known but localhost.
+  // Only localhost is known.
   PrivateNames();
 
   // What goes before a program's argv.

@@ -16,7 +16,7 @@
 
 namespace keelson {
 
-// Not thread-safe. The child dies with this object, and with the thread that started it.
+// Not thread-safe. The child is killed with this object, and with the thread that started it.
 class Process {
  public:
   struct Command {
@@ -38,7 +38,7 @@ class Process {
   std::optional<int> Wait(absl::Duration timeout);
   void Signal(int signal_number);
 
-  // Of the process, also once it has ended.
+  // The process's id, also after its end.
   pid_t pid() const { return pid_; }
 
   // When Poll or Wait first saw the end. Infinite future: it runs.

@@ -44,7 +44,7 @@ class SeverableChiefService : public ChiefService {
   // From now on no call reaches the chief: UNAVAILABLE.
   void Sever();
   // Severs as soon as a lease of at least `tickets` tickets has been granted: the worker trains on
-  // it, and nobody hears of it.
+  // it, and cannot report it.
   void SeverAfterLeaseOf(int64_t tickets) { sever_after_ = tickets; }
   void WaitUntilSevered();
 

@@ -18,7 +18,7 @@ constexpr absl::Duration kSpeedTime = absl::Seconds(1);
 // What counts as several steps: so much time at the old speed, and not fewer than so many.
 constexpr absl::Duration kSeveralStepsTime = absl::Milliseconds(300);
 constexpr int64_t kSeveralSteps = 3;
-// Of the old speed.
+// The fraction of the old speed that counts as full speed.
 constexpr double kFullSpeed = 0.8;
 
 }  // namespace

@@ -30,7 +30,7 @@ namespace keelson {
 
 // A device to be tested.
 struct ConformanceDevice {
-  // Of letters, digits and underscores.
+  // A name of letters, digits and underscores.
   std::string name;
   // Makes a device. `peer` 0: the one under test; 1: another of the same kind, for the tests of
   // peers. FAILED_PRECONDITION, there is no such hardware here, skips the tests that need it.

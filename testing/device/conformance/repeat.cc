@@ -114,7 +114,7 @@ TEST_P(DeviceConformanceTest, ARepetitionFollowsItsInputsAndTheSeed) {
     device_->Repeat(17, [&] { repeated.Run(); });
     EXPECT_EQ(repeated.Results(), expected);
   }
-  // Of the seed alone.
+  // The result depends on the seed alone.
   device_->SetSeed(5);
   device_->Repeat(17, [&] { repeated.Run(); });
   EXPECT_NE(repeated.Results()[Step::kDropped], before[Step::kDropped]);

@@ -22,7 +22,7 @@ const WireFormat kFormats[] = {WireFormat::kFloat32, WireFormat::kFloat16, WireF
 const WireFormat kValueFormats[] = {WireFormat::kFloat32, WireFormat::kFloat16,
                                     WireFormat::kBfloat16};
 
-// Of blocks of these sizes, of which top-k sends a tenth, the first one whole.
+// A layout of blocks of these sizes; top-k sends a tenth of each, and all of the first.
 WireLayout LayoutOf(WireFormat format, const std::vector<int64_t>& sizes) {
   WireLayout layout{format, {}, 0, 0};
   for (const int64_t size : sizes) {
@@ -89,8 +89,8 @@ class HostEncoder {
   Floats residual_;
 };
 
-// Of the float32 words among the bytes of a block that are not numbers, the sums make what the
-// processor makes of them: all become the same one.
+// Replaces each NaN among a block's float32 words by the same one, since the NaN that a sum yields
+// depends on the processor.
 Bytes WithOneNan(WireFormat format, Bytes bytes) {
   if (IsElementwise(format)) return bytes;
   const size_t first = format == WireFormat::kInt8 ? 0 : sizeof(uint32_t);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kReserved = size_t{64} << 30;
 constexpr size_t kPage = 4096;
-// Of an allocation's begin; the page behind it begins as closely after its end as this allows.
+// The alignment of an allocation's begin; its end is as close to the next page as this allows.
 constexpr size_t kAlignment = 256;
 constexpr size_t kPatternBytes = size_t{2} << 20;
 

@@ -17,7 +17,7 @@ namespace keelson::cuda_emulation {
 namespace {
 
 constexpr int kLanes = 32;
-// What a lane gets that nobody gave anything; a NaN in the lower half and in the whole.
+// The value that a lane gets if no lane gave it one: a NaN in the lower half and in the whole.
 constexpr uint64_t kNothing = ~uint64_t{0};
 
 // The `i`-th of `n` in an order of choice: forwards, backwards, from the middle on.

@@ -36,7 +36,7 @@ class BlockExecutor {
   // block are chosen by `order`. Returns what is wrong with the kernel; "" when nothing is.
   std::string Run(dim3 grid, dim3 block, uint64_t order, const std::function<void()>& thread);
 
-  // From an emulated thread: waits for the others; the bits that it gets.
+  // Called from an emulated thread: waits for the others, and returns the bits that it gets.
   uint64_t Arrive(const Arrival& arrival);
 
  private:
@@ -51,13 +51,13 @@ class BlockExecutor {
 
   std::string RunBlock();
   void ResetThreads();
-  // What a fiber does: threads that have not begun, one after the other.
+  // The body of a fiber: runs threads that have not begun, one after the other.
   void RunNewThreads(Fiber* fiber);
   Fiber* IdleFiber();
-  // The next that can go on; -1: none.
+  // The next thread that can continue; -1: none.
   int NextThread();
   void Begin(int number);
-  // Lets go on whoever waited for `number`, which has just arrived.
+  // Lets the threads continue that waited for `number`, which has just arrived.
   void Complete(int number);
   void CompleteBlock(const char* call);
   void CompleteWarp(int warp, const Arrival& arrival);
@@ -67,9 +67,9 @@ class BlockExecutor {
   const std::function<void()>* body_ = nullptr;
   uint64_t order_ = 0;
   std::vector<Thread> threads_;
-  // Numbers of the threads that can go on.
+  // Numbers of the threads that can continue.
   std::deque<int> ready_;
-  // Of each warp, how many lanes wait for others of it.
+  // The number of lanes of each warp that wait for others of it.
   std::vector<int> waiting_;
   int current_ = -1;
   int arrived_ = 0;  // at the block's barrier

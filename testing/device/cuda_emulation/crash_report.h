@@ -1,4 +1,4 @@
-// Says what it means when a program dies of touching a GPU's memory.
+// Explains a crash that was caused by accessing a GPU's memory.
 #ifndef KEELSON_TESTING_DEVICE_CUDA_EMULATION_CRASH_REPORT_H_
 #define KEELSON_TESTING_DEVICE_CUDA_EMULATION_CRASH_REPORT_H_
 

@@ -35,7 +35,7 @@ constexpr char kDescriptions[] = "cuBLASLt descriptions";
 constexpr uint64_t kAlgorithmMark = 0x656d756c61746564;
 // What an algorithm uses where it may have that much.
 constexpr uint64_t kWorkspaceBytes = 4096;
-// Of the vector of an epilogue; without it the emulation has no algorithm.
+// The required alignment of an epilogue's vector; without it the emulation has no algorithm.
 constexpr uintptr_t kVectorAlignment = 16;
 
 template <typename T>

@@ -34,7 +34,7 @@ struct Options {
   int gpus = 1;
   // False: as on a machine without NVIDIA's driver.
   bool driver = true;
-  // Of each GPU. An allocation beyond it fails with cudaErrorMemoryAllocation.
+  // The memory of each GPU. An allocation beyond it fails with cudaErrorMemoryAllocation.
   size_t memory_bytes = size_t{4} << 30;
   bool peer_access = true;
   // 0: the order of the calls. Odd: work is done as late as the calls that wait allow. Even: some

@@ -69,7 +69,7 @@ class Machine {
   void AddCallFault(absl::string_view name, int64_t count, int error);
   void AddExecutionFault(int64_t count, int error);
   int pending_faults() const;
-  // The fault that this call of `name` meets; 0: none.
+  // The fault to inject into this call of `name`; 0: none.
   int FaultOf(absl::string_view name);
 
   // Addresses.
@@ -81,7 +81,7 @@ class Machine {
   int OwnerOf(const void* pointer) const;
   bool PageLocked(const void* pointer, size_t bytes) const;
   std::map<char*, size_t>& page_locked() { return page_locked_; }
-  // What was allocated there, to be freed by free().
+  // Memory allocated on the host, to be freed by free().
   std::set<void*>& host_allocations() { return host_allocations_; }
 
   // Work.
@@ -111,7 +111,7 @@ class Machine {
   cudaError_t EndCapture(CUstream_st* stream, cudaGraph_t* graph);
   // For a call that a capture forbids to the thread; makes the capture invalid.
   bool ForbiddenByCapture();
-  // `stream` goes on after the nodes of `event`, which was recorded within a capture.
+  // `stream` continues after the nodes of `event`, which was recorded within a capture.
   cudaError_t JoinCapture(CUstream_st* stream, const EventState& event);
   Node* AddNode(CUstream_st* stream);
 

@@ -33,7 +33,7 @@ struct Part {
   cudaStream_t stream;
 };
 
-// Of the calling thread, as with NCCL.
+// Per thread, as in NCCL.
 thread_local int group_depth = 0;
 thread_local std::vector<Part> group;
 

@@ -242,7 +242,7 @@ class NcclTest : public EmulationTest {
   }
 };
 
-// Of one GPU: a stream, and a float that a kernel writes on it.
+// The objects of one GPU: a stream, and a float that a kernel writes on it.
 struct Rank {
   explicit Rank(int gpu) : gpu(gpu), x({0}) {}
   int gpu;

@@ -85,7 +85,7 @@ TEST_F(RulesTest, AWriteBehindAnAllocationIsFoundWhenItIsFreed) {
 
 using RulesDeathTest = RulesTest;
 
-#if !defined(__SANITIZE_THREAD__)  // dies of it in a way of its own
+#if !defined(__SANITIZE_THREAD__)  // reports it in its own way
 TEST_F(RulesDeathTest, TheHostCannotTouchAGpusMemory) {
   GpuFloats x({1});
   EXPECT_DEATH(*static_cast<volatile float*>(x.data()) = 2,

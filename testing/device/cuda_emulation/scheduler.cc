@@ -1,3 +1,7 @@
+// A real GPU may run independent work in any order, and a missing wait shows only in some of them.
+// A random order per operation would stay close to the order of the calls, so a lane keeps a random
+// priority for a while: then one stream runs far ahead of another, and work that is not waited for
+// is as late as the dependencies allow. A seed reproduces the order; half of the seeds are eager.
 #include "testing/device/cuda_emulation/scheduler.h"
 
 #include <algorithm>
@@ -13,7 +17,7 @@ bool Ready(const Work& work) {
                      [](const WorkPointer& before) { return before->done; });
 }
 
-// What `target` needs that is not done, itself included, sorted by address.
+// The work that must be done for `target` and is not, including itself, sorted by address.
 std::vector<const Work*> NeededBy(const Work* target) {
   std::vector<const Work*> found, open = {target};
   while (!open.empty()) {
@@ -49,7 +53,7 @@ void Scheduler::Add(uint64_t lane, WorkPointer work) {
 }
 
 void Scheduler::RunUntil(const WorkPointer& target) {
-  // Half of the times nothing is done that is not needed: what nobody waits for comes late.
+  // In half of the cases only needed work is done, so that work without a waiter is late.
   const bool only_needed = seed_ != 0 && Chance(2) == 0;
   if (only_needed) {
     const std::vector<const Work*> needed = NeededBy(target.get());

@@ -1,4 +1,4 @@
-// The order in which the emulated GPUs do their work.
+// Chooses the order in which the emulated GPUs do their work.
 #ifndef KEELSON_TESTING_DEVICE_CUDA_EMULATION_SCHEDULER_H_
 #define KEELSON_TESTING_DEVICE_CUDA_EMULATION_SCHEDULER_H_
 
@@ -12,14 +12,14 @@
 
 namespace keelson::cuda_emulation {
 
-// Something that a GPU does at one time: a kernel, a copy; or a point in its work.
+// A unit of a GPU's work: a kernel, a copy; or a point in its work.
 struct Work {
   int gpu = 0;
   // The GPUs whose memory it uses, as bits.
   unsigned memories = 0;
   // Null for a mere point. Returns a cudaError_t.
   std::function<int()> run;
-  // What must be done before it; forgotten when it is.
+  // The work that must be done before it; cleared when it is done.
   std::vector<std::shared_ptr<Work>> after;
 
   uint64_t number = 0;  // in the order of Scheduler::Add
@@ -28,23 +28,24 @@ struct Work {
 };
 using WorkPointer = std::shared_ptr<Work>;
 
-// Keeps work and executes it in an order that its dependencies allow: that of the calls with seed
-// 0, else one by chance that favours one lane (a stream, or a branch of a graph) for a while, then
-// another. Not thread-safe.
+// Queues work and executes it in an order that its dependencies allow: with seed 0 that of the
+// calls, else a random one that favours one lane (a stream, or a branch of a graph) for a while,
+// then another. Not thread-safe.
 class Scheduler {
  public:
   // `execute` does the work and sets `done`. Called for one at a time.
   Scheduler(uint64_t seed, std::function<void(Work*)> execute);
 
-  // The work of one lane is executed in the order of Add: whoever adds it says so in `after`.
+  // The work of one lane is executed in the order of Add, which the caller also expresses in
+  // `after`.
   void Add(uint64_t lane, WorkPointer work);
-  // Executes `target` and what it needs; perhaps more.
+  // Executes `target` and the work before it; perhaps more.
   void RunUntil(const WorkPointer& target);
-  // Executes a little of what `target` needs; for those who ask again and again.
+  // Executes a little of the work before `target`; for callers that poll.
   void Nudge(const WorkPointer& target);
   void RunAll();
 
-  // A number by chance, from 0 to bound - 1; 0 with seed 0.
+  // A random number from 0 to bound - 1; 0 with seed 0.
   uint64_t Chance(uint64_t bound);
 
  private:

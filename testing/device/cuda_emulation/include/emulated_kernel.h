@@ -22,7 +22,7 @@
 #define __restrict__ __restrict
 #endif
 
-// Of the emulated thread that is being executed.
+// Indices of the emulated thread that is being executed.
 extern uint3 threadIdx;
 extern uint3 blockIdx;
 extern dim3 blockDim;
