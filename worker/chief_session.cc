@@ -1,3 +1,7 @@
+// Three threads call the chief, and any of them may be the first to learn that it was restarted
+// (ABORTED). One of them registers; the others wait and then repeat their calls. Registrations are
+// counted, so that an answer that was requested before the newest one is recognised: it may be that
+// of the former chief, whose leases the current one may not know (Accept).
 #include "worker/chief_session.h"
 
 #include <algorithm>

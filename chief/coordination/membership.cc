@@ -1,3 +1,7 @@
+// Every call of a member names its incarnation, and one that is over is never admitted again, so a
+// process that wakes up late cannot act in place of its successor (ADR 0011). That is why retired
+// incarnations are kept for the whole job (8 bytes each). A process that is only slow should not
+// lose its place, so a late heartbeat still counts while no other process claims the task.
 #include "chief/coordination/membership.h"
 
 #include <utility>

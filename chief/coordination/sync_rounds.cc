@@ -1,3 +1,7 @@
+// The same gradients must count at every server. So whether a gradient counts is decided here,
+// before it is sent (Admit), never by the servers, which would see them in different orders. A
+// gradient that may have reached only some servers cannot be taken back there, so its loss costs
+// the whole attempt: values have not changed, and the gradients are computed again (ADR 0012).
 #include "chief/coordination/sync_rounds.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Leases and rounds exclude each other: a round's step is completed_steps(), which is the next step
+// only when no lease is out. So a change of the mode, and the first round, wait until nothing is
+// under way (Settle), and committed rounds of a predecessor are counted only then, too.
 #include "chief/coordination/work_dispatcher.h"
 
 #include <algorithm>

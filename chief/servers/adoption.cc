@@ -1,3 +1,8 @@
+// The servers, not the snapshot, say how far the job is: their values are newer, and rolling back
+// the healthy ones would lose steps for a crash of the chief (ADR 0010). The two passes below first
+// choose the job, by servers that hold their shard, and then its newest state from any server: one
+// that was restarted has an empty shard but may hold the newest state. When the snapshot is newer
+// still, only its ledger is used; the servers keep their values.
 #include "chief/servers/adoption.h"
 
 #include <utility>

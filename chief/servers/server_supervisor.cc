@@ -1,3 +1,7 @@
+// One heartbeat serves three purposes: it persists the job state, it tells a server that was away
+// which memberships are over, and its answer shows whether the server lost its shard. A restored
+// server must know the retired memberships before it takes pushes, so Initialize carries them, too.
+// Job state is sent only when it is due, since it may be large and servers are visited often.
 #include "chief/servers/server_supervisor.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// A restore asks for elements in the new sharding, while checksums cover whole slices in the old
+// one. So a slice is verified once, in pieces that need little memory, before any part of it is
+// returned, and verified slices are remembered: many small reads of one slice cost one checksum.
+// All files stay open, so that a snapshot that is deleted meanwhile stays readable.
 #include "core/checkpoint/bundle_reader.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Blocks have their own locks; cut_mu_ makes a message with several blocks atomic. Pushes hold it
+// shared (PushScope), so they run side by side; Cut, Retire and CommitRound hold it exclusively, so
+// each of them sees a push in all of its blocks or in none. The exclusive part of a snapshot is
+// short, because a cut copies references, not values.
 #include "ps_server/units/block_store.h"
 
 #include <algorithm>
