@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr absl::Duration kCallTimeout = absl::Seconds(30);
+constexpr absl::Duration kStubTimeout = absl::Seconds(30);
 constexpr absl::Duration kConnectTimeout = absl::Seconds(10);
 
 // Server and client of one message size.
@@ -120,7 +120,7 @@ class BaselineCaller {
  private:
   grpc::Status Call(const std::string& method, Meter::Operation* call) {
     grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
+    context.set_deadline(absl::ToChronoTime(absl::Now() + kStubTimeout));
     const auto bytes = static_cast<int64_t>(memory_.message_bytes());
     if (method == "empty") return Empty(&context);
     if (method != "pull") call->pushed_bytes = bytes;

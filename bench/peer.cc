@@ -30,10 +30,6 @@ using nlohmann::json;
 constexpr absl::Duration kStartTimeout = absl::Seconds(30);
 constexpr absl::Duration kEndTimeout = absl::Seconds(5);
 
-absl::Status SystemError(absl::string_view what) {
-  return absl::InternalError(absl::StrCat(what, ": ", std::strerror(errno)));
-}
-
 struct Pipe {
   int read = -1;
   int write = -1;
@@ -41,7 +37,7 @@ struct Pipe {
 
 absl::StatusOr<Pipe> MakePipe() {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return SystemError("pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe");
   return Pipe{ends[0], ends[1]};
 }
 
@@ -91,7 +87,7 @@ Peer::~Peer() {
 absl::Status Peer::Send(const json& command) {
   const std::string line = command.dump() + "\n";
   if (write(to_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    return SystemError(absl::StrCat("writing to the process ", role_));
+    return absl::ErrnoToStatus(errno, absl::StrCat("writing to the process ", role_));
   }
   return absl::OkStatus();
 }

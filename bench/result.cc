@@ -15,7 +15,7 @@ double Unfairness(const RunResult& run) {
   return slowest->calls > 0 ? fastest->calls / slowest->calls : 0;
 }
 
-double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
+double Quotient(double a, double b) { return b > 0 ? a / b : 0; }
 
 }  // namespace
 
@@ -28,10 +28,10 @@ Measured Summarize(const std::vector<RunResult>& runs) {
     const int directions = (pushed > 0) + (pulled > 0);
     push.push_back(pushed);
     pull.push_back(pulled);
-    goodput.push_back(Ratio(pushed + pulled, directions));
+    goodput.push_back(Quotient(pushed + pulled, directions));
     calls.push_back(run.Calls());
-    client_cpu.push_back(Ratio(run.client_cpu, pushed + pulled));
-    server_cpu.push_back(Ratio(run.server_cpu, pushed + pulled));
+    client_cpu.push_back(Quotient(run.client_cpu, pushed + pulled));
+    server_cpu.push_back(Quotient(run.server_cpu, pushed + pulled));
     unfairness.push_back(Unfairness(run));
     latencies.Add(run.report.latencies);
     measured.failures += run.report.failures;

@@ -29,10 +29,6 @@ struct SocketAddress {
   socklen_t size = 0;
 };
 
-absl::Status SystemError(absl::string_view what) {
-  return absl::InternalError(absl::StrCat(what, ": ", std::strerror(errno)));
-}
-
 SocketAddress LoopbackAddress(int port) {
   SocketAddress address;
   auto* inet = reinterpret_cast<sockaddr_in*>(&address.storage);
@@ -65,7 +61,7 @@ absl::StatusOr<SocketAddress> ParseAddress(absl::string_view text) {
 
 absl::StatusOr<Socket> Open(int family) {
   Socket socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (socket.descriptor() < 0) return SystemError("socket");
+  if (socket.descriptor() < 0) return absl::ErrnoToStatus(errno, "socket");
   return socket;
 }
 
@@ -116,7 +112,7 @@ absl::StatusOr<Socket> Listen(Transport transport) {
   if (bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(&address.storage),
            address.size) != 0 ||
       listen(socket.descriptor(), SOMAXCONN) != 0) {
-    return SystemError("listen");
+    return absl::ErrnoToStatus(errno, "listen");
   }
   return socket;
 }
@@ -136,7 +132,7 @@ std::string AddressOf(const Socket& listener) {
 
 absl::StatusOr<Socket> Accept(const Socket& listener) {
   Socket socket(accept4(listener.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (socket.descriptor() < 0) return SystemError("accept");
+  if (socket.descriptor() < 0) return absl::ErrnoToStatus(errno, "accept");
   SendAtOnce(socket);
   return socket;
 }
@@ -146,7 +142,7 @@ absl::StatusOr<Socket> Connect(const std::string& text) {
   ASSIGN_OR_RETURN(Socket socket, Open(address.storage.ss_family));
   if (connect(socket.descriptor(), reinterpret_cast<const sockaddr*>(&address.storage),
               address.size) != 0) {
-    return SystemError(absl::StrCat("connect to ", text));
+    return absl::ErrnoToStatus(errno, absl::StrCat("connect to ", text));
   }
   SendAtOnce(socket);
   return socket;

@@ -82,10 +82,6 @@ std::string PositionText(const Shape& shape, int64_t element) {
   return absl::StrCat("[", absl::StrJoin(position, ", "), "]");
 }
 
-std::string Text(const TensorInfo& tensor) {
-  return absl::StrCat(DtypeName(tensor.dtype), " ", tensor.shape.ToString());
-}
-
 class Differ {
  public:
   Differ(TensorSource* a, TensorSource* b, double tolerance, std::ostream* out)
@@ -97,9 +93,9 @@ class Differ {
     for (TensorInfo& tensor : b_->List()) all[tensor.name].second = tensor;
     for (const auto& [name, tensors] : all) {
       if (!tensors.second.has_value()) {
-        Report(name, absl::StrCat("only in the first, ", Text(*tensors.first)));
+        Report(name, absl::StrCat("only in the first, ", TypeAndShape(*tensors.first)));
       } else if (!tensors.first.has_value()) {
-        Report(name, absl::StrCat("only in the second, ", Text(*tensors.second)));
+        Report(name, absl::StrCat("only in the second, ", TypeAndShape(*tensors.second)));
       } else {
         RETURN_IF_ERROR(CompareTensors(*tensors.first, *tensors.second));
       }
@@ -117,7 +113,7 @@ class Differ {
 
   absl::Status CompareTensors(const TensorInfo& a, const TensorInfo& b) {
     if (a.shape != b.shape) {
-      Report(a.name, absl::StrCat("shapes differ, ", Text(a), " and ", Text(b)));
+      Report(a.name, absl::StrCat("shapes differ, ", TypeAndShape(a), " and ", TypeAndShape(b)));
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(std::string a_bytes, a_->Read(a.name));
@@ -126,7 +122,7 @@ class Differ {
     const Elements right(b.dtype, std::move(b_bytes));
     if (a.dtype == b.dtype && left.bytes() == right.bytes()) return absl::OkStatus();
     if (!IsNumeric(a.dtype) || !IsNumeric(b.dtype)) {
-      Report(a.name, absl::StrCat("elements differ, ", Text(a), " and ", Text(b)));
+      Report(a.name, absl::StrCat("elements differ, ", TypeAndShape(a), " and ", TypeAndShape(b)));
       return absl::OkStatus();
     }
     ReportDifference(a, b, Compare(left, right, a.shape.num_elements(), tolerance_));

@@ -63,10 +63,6 @@ void ListLeftOut(const std::vector<TensorInfo>& tensors, ImportPlan* plan) {
   }
 }
 
-std::string Text(const TensorInfo& tensor) {
-  return absl::StrCat(DtypeName(tensor.dtype), " ", tensor.shape.ToString());
-}
-
 }  // namespace
 
 absl::StatusOr<ImportPlan> PlanImport(TensorSource* source,
@@ -109,7 +105,7 @@ absl::StatusOr<ImportPlan> PlanImportOf(const std::vector<VariableSpec>& model,
     const TensorInfo& tensor = found->second;
     if (tensor.shape != variable.shape || !IsNumeric(tensor.dtype)) {
       problems.push_back(absl::StrCat(variable.name, " expected float32 ",
-                                      variable.shape.ToString(), ", found ", Text(tensor)));
+                                      variable.shape.ToString(), ", found ", TypeAndShape(tensor)));
     }
     plan.variables.push_back({variable, tensor});
   }

@@ -22,27 +22,27 @@ namespace {
 constexpr absl::string_view kMagic = "\x93NUMPY";
 constexpr size_t kAlignment = 64;
 
-struct TypeName {
+struct NpyType {
   absl::string_view descr;
   BundleDtype dtype;
 };
-constexpr std::array<TypeName, 14> kTypeNames = {{{"<f4", BundleDtype::kFloat32},
-                                                  {"<f8", BundleDtype::kFloat64},
-                                                  {"<f2", BundleDtype::kFloat16},
-                                                  {"|b1", BundleDtype::kBool},
-                                                  {"|i1", BundleDtype::kInt8},
-                                                  {"<i2", BundleDtype::kInt16},
-                                                  {"<i4", BundleDtype::kInt32},
-                                                  {"<i8", BundleDtype::kInt64},
-                                                  {"|u1", BundleDtype::kUint8},
-                                                  {"<u2", BundleDtype::kUint16},
-                                                  {"<u4", BundleDtype::kUint32},
-                                                  {"<u8", BundleDtype::kUint64},
-                                                  {"<c8", BundleDtype::kComplex64},
-                                                  {"<c16", BundleDtype::kComplex128}}};
+constexpr std::array<NpyType, 14> kNpyTypes = {{{"<f4", BundleDtype::kFloat32},
+                                                {"<f8", BundleDtype::kFloat64},
+                                                {"<f2", BundleDtype::kFloat16},
+                                                {"|b1", BundleDtype::kBool},
+                                                {"|i1", BundleDtype::kInt8},
+                                                {"<i2", BundleDtype::kInt16},
+                                                {"<i4", BundleDtype::kInt32},
+                                                {"<i8", BundleDtype::kInt64},
+                                                {"|u1", BundleDtype::kUint8},
+                                                {"<u2", BundleDtype::kUint16},
+                                                {"<u4", BundleDtype::kUint32},
+                                                {"<u8", BundleDtype::kUint64},
+                                                {"<c8", BundleDtype::kComplex64},
+                                                {"<c16", BundleDtype::kComplex128}}};
 
-const TypeName* FindType(BundleDtype dtype) {
-  for (const TypeName& type : kTypeNames) {
+const NpyType* FindType(BundleDtype dtype) {
+  for (const NpyType& type : kNpyTypes) {
     if (type.dtype == dtype) return &type;
   }
   return nullptr;
@@ -117,7 +117,7 @@ class DictReader {
   absl::Status Dtype() {
     if (Peek("[")) return absl::UnimplementedError("elements that are structures");
     ASSIGN_OR_RETURN(const std::string descr, String());
-    for (const TypeName& type : kTypeNames) {
+    for (const NpyType& type : kNpyTypes) {
       if (type.descr != descr) continue;
       header_.dtype = type.dtype;
       has_dtype_ = true;

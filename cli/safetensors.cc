@@ -28,34 +28,34 @@ constexpr size_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr char kMetadataKey[] = "__metadata__";
 
-struct TypeName {
+struct SafetensorsType {
   absl::string_view name;
   BundleDtype dtype;
 };
-constexpr std::array<TypeName, 14> kTypeNames = {{{"F32", BundleDtype::kFloat32},
-                                                  {"F64", BundleDtype::kFloat64},
-                                                  {"F16", BundleDtype::kFloat16},
-                                                  {"BF16", BundleDtype::kBfloat16},
-                                                  {"I8", BundleDtype::kInt8},
-                                                  {"I16", BundleDtype::kInt16},
-                                                  {"I32", BundleDtype::kInt32},
-                                                  {"I64", BundleDtype::kInt64},
-                                                  {"U8", BundleDtype::kUint8},
-                                                  {"U16", BundleDtype::kUint16},
-                                                  {"U32", BundleDtype::kUint32},
-                                                  {"U64", BundleDtype::kUint64},
-                                                  {"BOOL", BundleDtype::kBool},
-                                                  {"C64", BundleDtype::kComplex64}}};
+constexpr std::array<SafetensorsType, 14> kSafetensorsTypes = {{{"F32", BundleDtype::kFloat32},
+                                                                {"F64", BundleDtype::kFloat64},
+                                                                {"F16", BundleDtype::kFloat16},
+                                                                {"BF16", BundleDtype::kBfloat16},
+                                                                {"I8", BundleDtype::kInt8},
+                                                                {"I16", BundleDtype::kInt16},
+                                                                {"I32", BundleDtype::kInt32},
+                                                                {"I64", BundleDtype::kInt64},
+                                                                {"U8", BundleDtype::kUint8},
+                                                                {"U16", BundleDtype::kUint16},
+                                                                {"U32", BundleDtype::kUint32},
+                                                                {"U64", BundleDtype::kUint64},
+                                                                {"BOOL", BundleDtype::kBool},
+                                                                {"C64", BundleDtype::kComplex64}}};
 
 std::optional<BundleDtype> DtypeOf(absl::string_view name) {
-  for (const TypeName& type : kTypeNames) {
+  for (const SafetensorsType& type : kSafetensorsTypes) {
     if (type.name == name) return type.dtype;
   }
   return std::nullopt;
 }
 
 std::optional<absl::string_view> NameOf(BundleDtype dtype) {
-  for (const TypeName& type : kTypeNames) {
+  for (const SafetensorsType& type : kSafetensorsTypes) {
     if (type.dtype == dtype) return type.name;
   }
   return std::nullopt;

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "cli/bundle_source.h"
 #include "cli/npz.h"
@@ -28,6 +29,10 @@ bool IsBookkeeping(absl::string_view name) {
 }
 
 }  // namespace
+
+std::string TypeAndShape(const TensorInfo& tensor) {
+  return absl::StrCat(DtypeName(tensor.dtype), " ", tensor.shape.ToString());
+}
 
 std::vector<TensorInfo> VariablesByName(const std::vector<TensorInfo>& tensors) {
   std::map<absl::string_view, const Shape*> shapes;

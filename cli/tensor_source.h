@@ -34,6 +34,9 @@ class TensorSource {
 // which are named "<variable>/<Slot>" and have the variable's shape.
 std::vector<TensorInfo> VariablesByName(const std::vector<TensorInfo>& tensors);
 
+// "float32 [3, 2]".
+std::string TypeAndShape(const TensorInfo& tensor);
+
 // `path`: a snapshot or TensorFlow bundle (ResolveSnapshot), FILE.safetensors or FILE.npz.
 // INVALID_ARGUMENT: none of these. Otherwise the errors of ResolveSnapshot, BundleReader::Open,
 // SafetensorsFile::Open or NpzFile::Open.

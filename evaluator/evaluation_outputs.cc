@@ -15,13 +15,13 @@ namespace keelson {
 namespace {
 
 constexpr char kDirectory[] = "eval";
-constexpr char kLoss[] = "loss";
+constexpr char kLossMetric[] = "loss";
 
 // Lists the loss first.
 std::vector<std::pair<std::string, double>> Scalars(const EvaluationRecord& record) {
   std::vector<std::pair<std::string, double>> scalars(record.metrics.begin(), record.metrics.end());
   std::stable_partition(scalars.begin(), scalars.end(),
-                        [](const auto& scalar) { return scalar.first == kLoss; });
+                        [](const auto& scalar) { return scalar.first == kLossMetric; });
   return scalars;
 }
 

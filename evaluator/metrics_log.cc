@@ -15,7 +15,7 @@
 namespace keelson {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr char kStep[] = "step";
 constexpr char kWallTime[] = "wall_time";
@@ -38,7 +38,7 @@ bool IsMetric(absl::string_view key) {
   return key != kStep && key != kWallTime && key != kExamples && key != kSeconds;
 }
 
-double NumberOr(const Json& value, double otherwise) {
+double NumberOr(const OrderedJson& value, double otherwise) {
   return value.is_number() ? value.get<double>() : otherwise;
 }
 
@@ -65,7 +65,7 @@ absl::StatusOr<ParsedLog> ParseLog(const std::string& path, absl::string_view te
 }  // namespace
 
 std::string FormatEvaluationRecord(const EvaluationRecord& record) {
-  Json object;
+  OrderedJson object;
   object[kStep] = record.step;
   object[kWallTime] = static_cast<double>(absl::ToUnixMicros(record.wall_time)) / 1e6;
   const auto loss = record.metrics.find(kLoss);
@@ -77,7 +77,8 @@ std::string FormatEvaluationRecord(const EvaluationRecord& record) {
 }
 
 std::optional<EvaluationRecord> ParseEvaluationRecord(absl::string_view line) {
-  const Json object = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+  const OrderedJson object =
+      OrderedJson::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return std::nullopt;
   const auto step = object.find(kStep);
   if (step == object.end() || !step->is_number_integer()) return std::nullopt;

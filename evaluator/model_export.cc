@@ -24,7 +24,7 @@
 namespace keelson {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr char kExportFile[] = "export.json";
 constexpr char kConfigFile[] = "train_config.textproto";
@@ -41,7 +41,7 @@ absl::Status RemoveTree(const std::string& path) {
 }
 
 std::optional<ModelExport> ParseExport(const std::string& text) {
-  const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const OrderedJson object = OrderedJson::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return std::nullopt;
   const auto step = object.find("step");
   const auto time = object.find("time");
@@ -62,13 +62,13 @@ std::optional<ModelExport> ParseExport(const std::string& text) {
 
 std::string FormatExport(const EvaluationRecord& record, absl::Time time, absl::string_view kind,
                          const std::string& source) {
-  Json object;
+  OrderedJson object;
   object["step"] = record.step;
   object["time"] = static_cast<double>(absl::ToUnixMicros(time)) / 1e6;
   object["kind"] = kind;
   object["metrics"] = record.metrics;
   object["source"] = source;
-  return absl::StrCat(object.dump(2, ' ', false, Json::error_handler_t::replace), "\n");
+  return absl::StrCat(object.dump(2, ' ', false, OrderedJson::error_handler_t::replace), "\n");
 }
 
 absl::Status CopyVariable(const BundleReader& reader, const VariableSpec& variable,

@@ -11,7 +11,7 @@
 namespace keelson {
 namespace {
 
-constexpr char kSuffix[] = ".json";
+constexpr char kReportSuffix[] = ".json";
 
 std::string ReportDirectory(absl::string_view model_dir) {
   return JoinPath(model_dir, "eval/reports");
@@ -22,7 +22,8 @@ absl::StatusOr<std::set<int64_t>> StepsWithReports(const std::string& directory)
   std::set<int64_t> steps;
   for (absl::string_view name : names) {
     int64_t step = 0;
-    if (absl::ConsumeSuffix(&name, kSuffix) && absl::SimpleAtoi(name, &step)) steps.insert(step);
+    if (absl::ConsumeSuffix(&name, kReportSuffix) && absl::SimpleAtoi(name, &step))
+      steps.insert(step);
   }
   return steps;
 }
@@ -42,7 +43,7 @@ absl::Status RemoveOldReports(absl::string_view model_dir, const std::set<int64_
 }  // namespace
 
 std::string ReportPath(absl::string_view model_dir, int64_t step) {
-  return JoinPath(ReportDirectory(model_dir), absl::StrCat(step, kSuffix));
+  return JoinPath(ReportDirectory(model_dir), absl::StrCat(step, kReportSuffix));
 }
 
 absl::Status WriteReport(absl::string_view model_dir, int64_t step, absl::string_view json,

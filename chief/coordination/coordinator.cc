@@ -17,7 +17,7 @@
 namespace keelson {
 namespace {
 
-constexpr absl::Duration kLongestWait = absl::Milliseconds(100);
+constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
 
 // The first attempt number is the seconds since 2020, so a later chief's attempts are greater than
 // those of an earlier one.
@@ -374,7 +374,7 @@ bool Coordinator::EveryoneLeft() const {
 }
 
 void Coordinator::WaitBriefly(absl::Duration until) {
-  changed_.WaitFor(&mu_, std::min(kLongestWait, until - clock_->Monotonic()));
+  changed_.WaitFor(&mu_, std::min(kLongestSleep, until - clock_->Monotonic()));
 }
 
 std::optional<LossCurve::Point> Coordinator::TakeLossPoint() {

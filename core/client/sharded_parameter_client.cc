@@ -12,21 +12,20 @@ namespace {
 
 using Options = ShardedParameterClient::Options;
 
-absl::Status Invalid(absl::string_view what) { return absl::InvalidArgumentError(what); }
-
 // `sizes` are by variable, in `unit`.
 template <typename T>
 absl::Status CheckArrays(absl::string_view what, absl::string_view unit,
                          absl::Span<const VariableSpec> variables, absl::Span<const size_t> sizes,
                          absl::Span<const absl::Span<T>> arrays) {
   if (arrays.size() != variables.size()) {
-    return Invalid(absl::StrCat("memory: expected ", what, " of ", variables.size(),
-                                " variables, found ", arrays.size()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "memory: expected ", what, " of ", variables.size(), " variables, found ", arrays.size()));
   }
   for (size_t v = 0; v < variables.size(); ++v) {
     if (arrays[v].size() == sizes[v]) continue;
-    return Invalid(absl::StrCat("memory: ", what, " of ", variables[v].name, ": expected ",
-                                sizes[v], " ", unit, ", found ", arrays[v].size()));
+    return absl::InvalidArgumentError(absl::StrCat("memory: ", what, " of ", variables[v].name,
+                                                   ": expected ", sizes[v], " ", unit, ", found ",
+                                                   arrays[v].size()));
   }
   return absl::OkStatus();
 }
@@ -45,9 +44,9 @@ absl::Status CheckWire(absl::Span<const VariableSpec> variables,
                        absl::Span<const VariableWire> wire, int depth, const WireMemory& memory) {
   const auto sets = static_cast<size_t>(depth);
   if (memory.values.size() != sets || memory.gradients.size() != sets) {
-    return Invalid(absl::StrCat("memory: expected ", sets,
-                                " sets of values and of gradients, found ", memory.values.size(),
-                                " and ", memory.gradients.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("memory: expected ", sets, " sets of values and of gradients, found ",
+                     memory.values.size(), " and ", memory.gradients.size()));
   }
   std::vector<size_t> values, gradients;
   for (const VariableWire& variable : wire) {
@@ -65,16 +64,18 @@ absl::Status CheckWire(absl::Span<const VariableSpec> variables,
 absl::Status CheckOptions(const Options& options, absl::Span<const VariableSpec> variables,
                           absl::Span<const VariableWire> wire) {
   if (options.depth != 1 && options.depth != 2) {
-    return Invalid(absl::StrCat("depth: expected 1 or 2, found ", options.depth));
+    return absl::InvalidArgumentError(
+        absl::StrCat("depth: expected 1 or 2, found ", options.depth));
   }
   if (options.depth == 2 && !options.background) {
-    return Invalid("depth 2 needs a background thread");
+    return absl::InvalidArgumentError("depth 2 needs a background thread");
   }
   if (!options.memory.has_value()) return absl::OkStatus();
   if (options.memory->wire.has_value()) {
     return CheckWire(variables, wire, options.depth, *options.memory->wire);
   }
-  if (options.depth == 2) return Invalid("depth 2 needs the client's own memory or wire memory");
+  if (options.depth == 2)
+    return absl::InvalidArgumentError("depth 2 needs the client's own memory or wire memory");
   return CheckElements(variables, *options.memory);
 }
 
@@ -108,8 +109,8 @@ absl::StatusOr<std::unique_ptr<ShardedParameterClient>> ShardedParameterClient::
   ASSIGN_OR_RETURN(const std::vector<VariableWire> wire,
                    WireOf(placement, variables, options.formats));
   if (transport->num_shards() != placement.num_shards()) {
-    return Invalid(absl::StrCat("placement: expected ", transport->num_shards(), " shards, found ",
-                                placement.num_shards()));
+    return absl::InvalidArgumentError(absl::StrCat("placement: expected ", transport->num_shards(),
+                                                   " shards, found ", placement.num_shards()));
   }
   RETURN_IF_ERROR(CheckOptions(options, variables, wire));
   ExchangeMemory memory = options.memory.has_value()

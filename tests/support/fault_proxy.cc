@@ -26,10 +26,6 @@ constexpr size_t kReadBytes = 64 * 1024;
 // A stream holds no more; its sender waits, as it would on a long line.
 constexpr size_t kLineBytes = 8 << 20;
 
-absl::Status SystemError(const std::string& what) {
-  return absl::UnavailableError(absl::StrCat(what, ": ", strerror(errno)));
-}
-
 sockaddr_in LoopbackAddress(int port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -88,7 +84,7 @@ struct FaultProxy::Connection {
 absl::StatusOr<std::unique_ptr<FaultProxy>> FaultProxy::Start(int target_port, uint64_t seed,
                                                               int listen_port) {
   const int listener = NewSocket();
-  if (listener < 0) return SystemError("a proxy's socket");
+  if (listener < 0) return absl::ErrnoToStatus(errno, "a proxy's socket");
   const int on = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   sockaddr_in address = LoopbackAddress(listen_port);
@@ -96,14 +92,15 @@ absl::StatusOr<std::unique_ptr<FaultProxy>> FaultProxy::Start(int target_port, u
   if (bind(listener, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
       listen(listener, kBacklog) != 0 ||
       getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    const absl::Status status = SystemError(absl::StrCat("a proxy's port ", listen_port));
+    const absl::Status status =
+        absl::ErrnoToStatus(errno, absl::StrCat("a proxy's port ", listen_port));
     close(listener);
     return status;
   }
   const int wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (wake < 0) {
     close(listener);
-    return SystemError("a proxy's eventfd");
+    return absl::ErrnoToStatus(errno, "a proxy's eventfd");
   }
   std::unique_ptr<FaultProxy> proxy(
       new FaultProxy(target_port, seed, listener, ntohs(address.sin_port), wake));

@@ -16,12 +16,8 @@
 namespace keelson {
 namespace {
 
-constexpr absl::Duration kPollPause = absl::Milliseconds(10);
+constexpr absl::Duration kProcessPollPause = absl::Milliseconds(10);
 constexpr int kExitNotRun = 127;
-
-absl::Status SystemError(const std::string& what) {
-  return absl::UnavailableError(absl::StrCat(what, ": ", strerror(errno)));
-}
 
 std::vector<std::string> ChildEnvironment(const std::map<std::string, std::string>& changes) {
   std::vector<std::string> environment;
@@ -54,7 +50,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
 
 absl::StatusOr<std::unique_ptr<Process>> Process::Start(const Command& command) {
   const int log = open(command.log_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (log < 0) return SystemError(command.log_path);
+  if (log < 0) return absl::ErrnoToStatus(errno, command.log_path);
   const std::vector<std::string> environment = ChildEnvironment(command.environment);
   const std::vector<char*> argv = Pointers(command.argv);
   const std::vector<char*> envp = Pointers(environment);
@@ -62,7 +58,7 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Start(const Command& command) 
   const pid_t pid = fork();
   if (pid == 0) RunChild(argv.data(), envp.data(), log, parent);
   close(log);
-  if (pid < 0) return SystemError("fork");
+  if (pid < 0) return absl::ErrnoToStatus(errno, "fork");
   return std::unique_ptr<Process>(new Process(pid, command.log_path));
 }
 
@@ -82,7 +78,7 @@ std::optional<int> Process::Poll() {
 
 std::optional<int> Process::Wait(absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
-  while (!Poll().has_value() && absl::Now() < deadline) absl::SleepFor(kPollPause);
+  while (!Poll().has_value() && absl::Now() < deadline) absl::SleepFor(kProcessPollPause);
   return exit_code_;
 }
 

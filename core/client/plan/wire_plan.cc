@@ -9,8 +9,6 @@
 namespace keelson {
 namespace {
 
-absl::Status Invalid(absl::string_view what) { return absl::InvalidArgumentError(what); }
-
 std::vector<VariableWire> JoinBlocks(absl::Span<const PlannedBlock> blocks, size_t num_variables) {
   std::vector<VariableWire> wire(num_variables);
   for (const PlannedBlock& block : blocks) {
@@ -37,14 +35,14 @@ absl::StatusOr<std::vector<int>> MatchVariables(absl::Span<const VariableSpec> v
           return ours.name == placed.name && ours.shape == placed.shape;
         });
     if (found == variables.end()) {
-      return Invalid(absl::StrCat("placement: the model has no variable ", placed.name,
-                                  placed.shape.ToString()));
+      return absl::InvalidArgumentError(absl::StrCat("placement: the model has no variable ",
+                                                     placed.name, placed.shape.ToString()));
     }
     positions.push_back(static_cast<int>(found - variables.begin()));
   }
   if (positions.size() != variables.size()) {
-    return Invalid(absl::StrCat("placement: expected ", variables.size(), " variables, found ",
-                                positions.size()));
+    return absl::InvalidArgumentError(absl::StrCat("placement: expected ", variables.size(),
+                                                   " variables, found ", positions.size()));
   }
   return positions;
 }
@@ -56,7 +54,8 @@ absl::StatusOr<std::vector<VariableWire>> WireOf(const Placement& placement,
   std::vector<VariableFormats> all(formats.begin(), formats.end());
   if (all.empty()) all.resize(variables.size());
   if (all.size() != variables.size()) {
-    return Invalid(absl::StrCat("formats: expected ", variables.size(), ", found ", all.size()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("formats: expected ", variables.size(), ", found ", all.size()));
   }
   return JoinBlocks(PlanBlocks(placement, positions, all), variables.size());
 }

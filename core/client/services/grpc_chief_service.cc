@@ -8,7 +8,7 @@
 namespace keelson {
 namespace {
 
-using Stub = v1::ChiefService::StubInterface;
+using ChiefStub = v1::ChiefService::StubInterface;
 
 absl::Status NotAChief(absl::string_view address) {
   return absl::UnimplementedError(
@@ -28,50 +28,51 @@ class GrpcChiefService : public ChiefService {
 
   absl::Status Register(const v1::RegisterRequest& request,
                         v1::RegisterResponse* response) override {
-    return Call(&Stub::Register, request, response, timeout_);
+    return Call(&ChiefStub::Register, request, response, timeout_);
   }
   absl::Status GetModel(const v1::GetModelRequest& request,
                         v1::GetModelResponse* response) override {
-    return Call(&Stub::GetModel, request, response, TimeoutBeyond(request.max_wait()));
+    return Call(&ChiefStub::GetModel, request, response, TimeoutBeyond(request.max_wait()));
   }
   absl::Status Heartbeat(const v1::HeartbeatRequest& request,
                          v1::HeartbeatResponse* response) override {
-    return Call(&Stub::Heartbeat, request, response, timeout_);
+    return Call(&ChiefStub::Heartbeat, request, response, timeout_);
   }
   absl::Status AcquireWork(const v1::AcquireWorkRequest& request,
                            v1::AcquireWorkResponse* response) override {
-    return Call(&Stub::AcquireWork, request, response, TimeoutBeyond(request.max_wait()));
+    return Call(&ChiefStub::AcquireWork, request, response, TimeoutBeyond(request.max_wait()));
   }
   absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) override {
-    return Call(&Stub::Admit, request, response, timeout_);
+    return Call(&ChiefStub::Admit, request, response, timeout_);
   }
   absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse* response) override {
-    return Call(&Stub::SetMode, request, response, timeout_);
+    return Call(&ChiefStub::SetMode, request, response, timeout_);
   }
   absl::Status EndTraining(const v1::EndTrainingRequest& request,
                            v1::EndTrainingResponse* response) override {
-    return Call(&Stub::EndTraining, request, response, timeout_);
+    return Call(&ChiefStub::EndTraining, request, response, timeout_);
   }
   absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) override {
-    return Call(&Stub::Leave, request, response, timeout_);
+    return Call(&ChiefStub::Leave, request, response, timeout_);
   }
   absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                      v1::AcknowledgeEvaluationResponse* response) override {
-    return Call(&Stub::AcknowledgeEvaluation, request, response, timeout_);
+    return Call(&ChiefStub::AcknowledgeEvaluation, request, response, timeout_);
   }
   absl::Status GetJobStatus(const v1::GetJobStatusRequest& request,
                             v1::JobStatus* response) override {
-    return Call(&Stub::GetJobStatus, request, response, timeout_);
+    return Call(&ChiefStub::GetJobStatus, request, response, timeout_);
   }
 
  private:
   template <typename Request, typename Response>
-  absl::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+  absl::Status Call(grpc::Status (ChiefStub::*method)(grpc::ClientContext*, const Request&,
+                                                      Response*),
                     const Request& request, Response* response, absl::Duration timeout) const {
     grpc::ClientContext context;
     context.set_deadline(DeadlineAfter(timeout));
     if (!authorization_.empty()) context.AddMetadata("authorization", authorization_);
-    const std::unique_ptr<Stub> stub = v1::ChiefService::NewStub(connection_.channel());
+    const std::unique_ptr<ChiefStub> stub = v1::ChiefService::NewStub(connection_.channel());
     const grpc::Status status = ((*stub).*method)(&context, request, response);
     // UNIMPLEMENTED without a text comes from gRPC itself: the server does not have the service.
     if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty()) {

@@ -13,7 +13,7 @@
 namespace keelson {
 namespace {
 
-using Stub = v1::ParameterService::StubInterface;
+using ParameterStub = v1::ParameterService::StubInterface;
 
 constexpr absl::Duration kControlTimeout = absl::Seconds(5);
 constexpr absl::Duration kBulkTimeout = absl::Seconds(60);
@@ -30,7 +30,8 @@ class GrpcParameterService : public ParameterService {
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override {
-    return CallUnary(stub().get(), &Stub::Initialize, request, response, kFileTimeout, peer_);
+    return CallUnary(stub().get(), &ParameterStub::Initialize, request, response, kFileTimeout,
+                     peer_);
   }
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
     // Each call has its own queue, so that threads do not wait for one another.
@@ -44,13 +45,14 @@ class GrpcParameterService : public ParameterService {
   }
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override {
-    return CallUnary(stub().get(), &Stub::WriteSnapshot, request, response, kFileTimeout, peer_);
+    return CallUnary(stub().get(), &ParameterStub::WriteSnapshot, request, response, kFileTimeout,
+                     peer_);
   }
   absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
                               v1::WriteSnapshotResponse* response) override {
     grpc::ClientContext context;
     context.set_deadline(DeadlineAfter(kFileTimeout));
-    const std::unique_ptr<Stub> stub = this->stub();
+    const std::unique_ptr<ParameterStub> stub = this->stub();
     const auto reader = stub->StreamSnapshot(&context, request);
     v1::SnapshotChunk chunk;
     bool ended = false;
@@ -74,7 +76,7 @@ class GrpcParameterService : public ParameterService {
                                   v1::InitializeShardResponse* response) override {
     grpc::ClientContext context;
     context.set_deadline(DeadlineAfter(kFileTimeout));
-    const std::unique_ptr<Stub> stub = this->stub();
+    const std::unique_ptr<ParameterStub> stub = this->stub();
     const auto writer = stub->InitializeStreamed(&context, response);
     const absl::Status sent = SendChunks(first, next, writer.get());
     if (!sent.ok()) context.TryCancel();
@@ -83,26 +85,33 @@ class GrpcParameterService : public ParameterService {
   }
   absl::Status CommitRound(const v1::CommitRoundRequest& request,
                            v1::CommitRoundResponse* response) override {
-    return CallUnary(stub().get(), &Stub::CommitRound, request, response, kCommitTimeout, peer_);
+    return CallUnary(stub().get(), &ParameterStub::CommitRound, request, response, kCommitTimeout,
+                     peer_);
   }
   absl::Status Attend(const v1::AttendRequest& request, v1::ShardStatus* response) override {
-    return CallUnary(stub().get(), &Stub::Attend, request, response, kControlTimeout, peer_);
+    return CallUnary(stub().get(), &ParameterStub::Attend, request, response, kControlTimeout,
+                     peer_);
   }
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
                          v1::ShardStatus* response) override {
-    return CallUnary(stub().get(), &Stub::GetStatus, request, response, kControlTimeout, peer_);
+    return CallUnary(stub().get(), &ParameterStub::GetStatus, request, response, kControlTimeout,
+                     peer_);
   }
   absl::Status FindChief(const v1::FindChiefRequest& request,
                          v1::FindChiefResponse* response) override {
-    return CallUnary(stub().get(), &Stub::FindChief, request, response, kControlTimeout, peer_);
+    return CallUnary(stub().get(), &ParameterStub::FindChief, request, response, kControlTimeout,
+                     peer_);
   }
   absl::Status Finish(const v1::FinishShardRequest& request,
                       v1::FinishShardResponse* response) override {
-    return CallUnary(stub().get(), &Stub::Finish, request, response, kControlTimeout, peer_);
+    return CallUnary(stub().get(), &ParameterStub::Finish, request, response, kControlTimeout,
+                     peer_);
   }
 
  private:
-  std::unique_ptr<Stub> stub() const { return v1::ParameterService::NewStub(control_.channel()); }
+  std::unique_ptr<ParameterStub> stub() const {
+    return v1::ParameterService::NewStub(control_.channel());
+  }
 
   // Returns errors of `next`. A server that answers before the end gets no more chunks.
   static absl::Status SendChunks(const v1::InitializeChunk& first, ChunkSource next,

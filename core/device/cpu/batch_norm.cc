@@ -11,9 +11,9 @@ namespace {
 using Doubles = std::vector<double>;
 
 // Below this many elements waking threads costs more than they save.
-constexpr int64_t kMinParallel = 1 << 17;
+constexpr int64_t kMinParallelElements = 1 << 17;
 
-bool Parallel(const BatchNormGeometry& g) { return g.rows * g.channels >= kMinParallel; }
+bool Parallel(const BatchNormGeometry& g) { return g.rows * g.channels >= kMinParallelElements; }
 
 // Two sums of each channel.
 struct Sums {

@@ -7,13 +7,13 @@ namespace keelson {
 namespace {
 
 // Below this many scores waking threads costs more than they save.
-constexpr int64_t kMinParallel = 1 << 15;
+constexpr int64_t kMinParallelScores = 1 << 15;
 
 }  // namespace
 
 void SoftmaxCrossEntropyLoss(int64_t rows, int64_t classes, float weight, const float* scores,
                              const float* labels, float* losses, float* dscores) {
-#pragma omp parallel for schedule(static) if (rows * classes >= kMinParallel)
+#pragma omp parallel for schedule(static) if (rows * classes >= kMinParallelScores)
   for (int64_t row = 0; row < rows; ++row) {
     const float* s = scores + row * classes;
     const double highest = *std::max_element(s, s + classes);

@@ -16,7 +16,7 @@
 namespace keelson {
 namespace {
 
-using Kind = v1::LayerConfig::KindCase;
+using LayerCase = v1::LayerConfig::KindCase;
 
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
 
@@ -43,29 +43,29 @@ absl::Status CheckElements(absl::string_view path, absl::string_view what, const
   return absl::OkStatus();
 }
 
-absl::StatusOr<LayerKind> ToLayerKind(Kind kind, const std::string& path) {
+absl::StatusOr<LayerKind> ToLayerKind(LayerCase kind, const std::string& path) {
   switch (kind) {
-    case Kind::kDense:
+    case LayerCase::kDense:
       return LayerKind::kDense;
-    case Kind::kConv2D:
+    case LayerCase::kConv2D:
       return LayerKind::kConv2D;
-    case Kind::kMaxPool:
+    case LayerCase::kMaxPool:
       return LayerKind::kMaxPool;
-    case Kind::kAvgPool:
+    case LayerCase::kAvgPool:
       return LayerKind::kAvgPool;
-    case Kind::kFlatten:
+    case LayerCase::kFlatten:
       return LayerKind::kFlatten;
-    case Kind::kRelu:
+    case LayerCase::kRelu:
       return LayerKind::kRelu;
-    case Kind::kTanh:
+    case LayerCase::kTanh:
       return LayerKind::kTanh;
-    case Kind::kSigmoid:
+    case LayerCase::kSigmoid:
       return LayerKind::kSigmoid;
-    case Kind::kDropout:
+    case LayerCase::kDropout:
       return LayerKind::kDropout;
-    case Kind::kBatchNorm:
+    case LayerCase::kBatchNorm:
       return LayerKind::kBatchNorm;
-    case Kind::KIND_NOT_SET:
+    case LayerCase::KIND_NOT_SET:
       break;
   }
   return Invalid(path, "expected a kind of layer (dense, conv2d, max_pool, ...), found none");

@@ -30,7 +30,7 @@ struct cublasLtMatmulPreferenceOpaque_t {
 namespace keelson::cuda_emulation {
 namespace {
 
-constexpr char kHandles[] = "cuBLASLt handles";
+constexpr char kLtHandles[] = "cuBLASLt handles";
 constexpr char kDescriptions[] = "cuBLASLt descriptions";
 constexpr uint64_t kAlgorithmMark = 0x656d756c61746564;
 // What an algorithm uses where it may have that much.
@@ -133,7 +133,7 @@ const char* cublasLtGetStatusString(cublasStatus_t status) { return cublasGetSta
 size_t cublasLtGetVersion() { return 130000; }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
-  return emulation::Create("cublasLtCreate", emulation::kHandles,
+  return emulation::Create("cublasLtCreate", emulation::kLtHandles,
                            cublasLtContext{emulation::CurrentGpu()}, handle);
 }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {

@@ -21,17 +21,17 @@ constexpr size_t kStackBytes = size_t{256} << 10;
 #else
 constexpr size_t kStackBytes = size_t{64} << 10;
 #endif
-constexpr size_t kPage = 4096;
+constexpr size_t kGuardPage = 4096;
 
 // With a page below that catches what overflows.
 char* NewStack() {
-  void* const stack = mmap(nullptr, kPage + kStackBytes, PROT_READ | PROT_WRITE,
+  void* const stack = mmap(nullptr, kGuardPage + kStackBytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (stack == MAP_FAILED || mprotect(stack, kPage, PROT_NONE) != 0) {
+  if (stack == MAP_FAILED || mprotect(stack, kGuardPage, PROT_NONE) != 0) {
     perror("a fiber's stack");
     abort();
   }
-  return static_cast<char*>(stack) + kPage;
+  return static_cast<char*>(stack) + kGuardPage;
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ Fiber::~Fiber() {
 #if defined(__SANITIZE_THREAD__)
   __tsan_destroy_fiber(own_thread_);
 #endif
-  munmap(stack_ - kPage, kPage + kStackBytes);
+  munmap(stack_ - kGuardPage, kGuardPage + kStackBytes);
 }
 
 void Fiber::Start() {
