@@ -1,13 +1,30 @@
+# KEELSON_UNITY: the compiler gets the sources of a target ten at a time, so that it parses their headers
+# once: half of the build's time. The preset dev is without it; tools/check_includes finds the headers that
+# a source uses and does not include.
+option(KEELSON_UNITY "Compile several sources of a target at a time" OFF)
+set(KEELSON_UNITY_SOURCES 10)
+
 # What our own code is compiled with. GCC 12 reports -Wrestrict falsely for std::string (GCC bug 105651).
 set(KEELSON_WARNINGS -Wall -Wextra -Wno-unused-parameter)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND KEELSON_WARNINGS -Wno-restrict)
+  if(KEELSON_UNITY)
+    # GCC takes a source that another one includes for a header, whose types other sources would see.
+    list(APPEND KEELSON_WARNINGS -Wno-subobject-linkage)
+  endif()
   if(KEELSON_PRECOMPILE)
     # Likewise what the optimizer makes of templates out of a precompiled header.
     list(APPEND KEELSON_WARNINGS -Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow
       -Wno-stringop-overread)
   endif()
 endif()
+
+# keelson_unity(TARGET): after the target has its sources. A source that must be compiled by itself sets
+# SKIP_UNITY_BUILD_INCLUSION.
+function(keelson_unity target)
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD ${KEELSON_UNITY} UNITY_BUILD_BATCH_SIZE ${KEELSON_UNITY_SOURCES})
+endfunction()
 
 # keelson_library(NAME SRCS ... DEPS ...): one static library for a folder.
 function(keelson_library name)
@@ -16,6 +33,7 @@ function(keelson_library name)
   target_link_libraries(${name} PUBLIC ${ARG_DEPS})
   target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS})
   keelson_use_precompiled_headers(${name} keelson_library_headers)
+  keelson_unity(${name})
 endfunction()
 
 # All programs that CTest runs.
