@@ -3,6 +3,7 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -31,6 +32,7 @@ class HeadStream : public httplib::Stream {
     if (left <= 0) return -1;
     const size_t count = stream_.Read(out, std::min(size, static_cast<size_t>(left)));
     received_ += static_cast<int64_t>(count);
+    has_line_end_ = has_line_end_ || std::memchr(out, '\n', count) != nullptr;
     return count > 0 ? static_cast<ssize_t>(count) : -1;
   }
 
@@ -56,11 +58,13 @@ class HeadStream : public httplib::Stream {
   // The stream of the body, which follows the head.
   HttpStream* body() { return &stream_; }
   bool too_long() const { return received_ >= kMaxHeadBytes; }
+  bool has_line_end() const { return has_line_end_; }
   bool written() const { return written_; }
 
  private:
   BufferedStream stream_;
   int64_t received_ = 0;
+  bool has_line_end_ = false;
   bool written_ = false;
   bool restart_with_answer_ = false;
 };
@@ -93,11 +97,22 @@ std::vector<std::string> HeaderValues(const httplib::Request& request, const cha
   return values;
 }
 
-std::map<std::string, std::string> HeadersOf(const httplib::Request& request) {
-  std::map<std::string, std::string> headers;
-  for (const auto& [name, value] : request.headers) {
-    headers.emplace(absl::AsciiStrToLower(name), value);
+// The headers by their names in lower case; of a repeated one the first that was sent. Newer
+// versions of the library keep the headers in a hash table, where libstdc++ reverses those of one
+// name.
+template <typename Headers>
+std::map<std::string, std::string> FirstOfEach(const Headers& sent) {
+  constexpr bool kReversed = requires { sent.bucket_count(); };
+  std::map<std::string, std::string> first;
+  for (const auto& [name, value] : sent) {
+    const auto [entry, is_new] = first.emplace(absl::AsciiStrToLower(name), value);
+    if (kReversed && !is_new) entry->second = value;
   }
+  return first;
+}
+
+std::map<std::string, std::string> HeadersOf(const httplib::Request& request) {
+  std::map<std::string, std::string> headers = FirstOfEach(request.headers);
   // The library's own additions.
   for (const char* name : {"local_addr", "local_port", "remote_addr", "remote_port"}) {
     headers.erase(name);
@@ -137,8 +152,12 @@ class Library : private httplib::Server {
       // status.
       request.ranges.clear();
     });
-    // The library has no answer to a line without an end.
-    if (!stream_.written() && stream_.too_long()) RefuseLongLine();
+    // The library has no answer to a first line without an end; newer versions want CRLF there.
+    if (!stream_.written() && stream_.too_long()) {
+      RefuseFirstLine("414 URI Too Long", 414);
+    } else if (!stream_.written() && stream_.has_line_end()) {
+      RefuseFirstLine("400 Bad Request", 400);
+    }
     return std::move(exchange_);
   }
 
@@ -238,9 +257,9 @@ class Library : private httplib::Server {
     return true;
   }
 
-  void RefuseLongLine() {
-    const std::string body = JsonError(414, ReasonFor(414)).body;
-    stream_.body()->Write(absl::StrCat("HTTP/1.1 414 URI Too Long\r\nConnection: close\r\n",
+  void RefuseFirstLine(absl::string_view status_line, int status) {
+    const std::string body = JsonError(status, ReasonFor(status)).body;
+    stream_.body()->Write(absl::StrCat("HTTP/1.1 ", status_line, "\r\nConnection: close\r\n",
                                        "Content-Type: ", kJson, "\r\nContent-Length: ", body.size(),
                                        "\r\n\r\n", body));
   }

@@ -126,11 +126,11 @@ TEST(ServeRequest, RefusesMethods) {
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"}) {
     const Outcome outcome = Exchanged(absl::StrCat(method, " / HTTP/1.1\r\n\r\n"));
     ExpectRefused(outcome, 405);
-    EXPECT_THAT(outcome.answer().head, HasSubstr("Allow: GET, HEAD\r\n"));
+    EXPECT_THAT(outcome.answer().head, testing::ContainsRegex("Allow: GET, HEAD(\r|$)"));
   }
   const Outcome outcome = Exchanged("PUT / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}", 10);
   ExpectRefused(outcome, 405);
-  EXPECT_THAT(outcome.answer().head, HasSubstr("Allow: GET, HEAD, POST\r\n"));
+  EXPECT_THAT(outcome.answer().head, testing::ContainsRegex("Allow: GET, HEAD, POST(\r|$)"));
 }
 
 TEST(ServeRequest, RefusesWhatIsNoRequest) {
@@ -144,11 +144,13 @@ TEST(ServeRequest, RefusesWhatIsNoRequest) {
 }
 
 TEST(ServeRequest, BoundsTheHead) {
-  const std::string padding = "X-Padding: aaaaaaaaaaaaaaaaaaaa\r\n";
+  // Newer versions of the library take 100 headers.
+  const std::string padding = absl::StrCat("X-Padding: ", std::string(200, 'a'), "\r\n");
   std::string request = "GET / HTTP/1.1\r\n";
-  while (request.size() + padding.size() + 2 < 16 * 1024) request += padding;
-  EXPECT_EQ(Exchanged(request + "\r\n").answer().status, 200);
-  const Outcome outcome = Exchanged(request + padding + "\r\n");
+  while (request.size() + padding.size() + 4 <= 16 * 1024) request += padding;
+  request += absl::StrCat("X:", std::string(16 * 1024 - request.size() - 6, 'a'));
+  EXPECT_EQ(Exchanged(request + "\r\n\r\n").answer().status, 200);
+  const Outcome outcome = Exchanged(request + "a\r\n\r\n");
   ExpectRefused(outcome, 431);
   EXPECT_FALSE(outcome.exchange.complete);
   ExpectRefused(Exchanged("GET /" + std::string(9000, 'a') + " HTTP/1.1\r\n\r\n"), 414);
