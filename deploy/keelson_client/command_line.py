@@ -1,4 +1,4 @@
-"""The flags of keelson.py."""
+"""Defines the flags of keelson.py."""
 
 import argparse
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""What each sub-command does."""
+"""Implements the sub-commands."""
 
 import argparse
 import datetime
@@ -205,7 +205,7 @@ class Commands:
         return EXIT_FAILED if run_commands(commands, _note) else 0
 
     def _choose_job(self) -> str:
-        """The one that was named, or the only one of the namespace."""
+        """Returns the named job, or the only one of the namespace."""
         if self._options.name:
             return str(self._options.name)
         names = [str(job["metadata"]["name"]) for job in self._client.list_jobs()]
@@ -215,7 +215,7 @@ class Commands:
         return names[0]
 
     def _find_progress(self, pods: Sequence[ReplicaPod]) -> str:
-        """What the leader said at its end, or reports now."""
+        """Returns the leader's last or current report."""
         master = find_master(list(pods))
         if master is None or not master.started:
             return ""
@@ -224,7 +224,7 @@ class Commands:
         try:
             return find_progress(self._client.read_log(master.name, flags=[f"--tail={_PROGRESS_LINES}"]))
         except ClusterError:
-            # The pod may be gone, or its log not be the user's to see; the rest of the status is there.
+            # The pod may be gone, or the user may not read its log; the rest of the status is available.
             return ""
 
     def _make_follower(self) -> LogFollower:
@@ -232,7 +232,7 @@ class Commands:
 
 
 def find_replica(job: Mapping[str, Any], role: str, index: int) -> Tuple[str, int]:
-    """The replica as the pods' labels name it; "chief" is also a job's master. InputError."""
+    """Returns the replica as the pods' labels name it; "chief" is also a job's master. InputError."""
     specs = (job.get("spec") or {}).get("tfReplicaSpecs") or {}
     replicas = {kind.lower(): int((spec or {}).get("replicas", 1)) for kind, spec in specs.items()}
     if role == "chief" and "chief" not in replicas and "master" in replicas:

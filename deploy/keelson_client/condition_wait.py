@@ -1,4 +1,4 @@
-"""Waits until a job has one of several conditions, or can have none of them any more."""
+"""Waits until a job has one of several conditions, or can no longer get any of them."""
 
 from typing import Callable, Collection, Optional
 
@@ -13,7 +13,7 @@ class ConditionWait:
     def __init__(
         self, name: str, expected: Collection[str], timeout: Optional[float], polling_interval: float
     ):
-        """`timeout` in seconds; None: for ever. InputError for conditions that there are not."""
+        """`timeout` in seconds; None: for ever. InputError for unknown conditions."""
         unknown = [kind for kind in expected if kind not in TYPES]
         if unknown or not expected:
             found = ", ".join(unknown) or "none"
@@ -30,7 +30,7 @@ class ConditionWait:
         clock: Callable[[], float],
         sleep: Callable[[float], None],
     ) -> JobDocument:
-        """The job with the condition. JobFailedError, TimeoutError."""
+        """Returns the job with the condition. JobFailedError, TimeoutError."""
         deadline = None if self._timeout is None else clock() + self._timeout
         while True:
             job = watch.look()

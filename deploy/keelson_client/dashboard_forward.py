@@ -1,4 +1,4 @@
-"""The evaluator's page on a port of this machine, over restarts, to the end of the job."""
+"""Forwards the evaluator's page to a port of this machine, over restarts, until the end of the job."""
 
 import re
 import socket
@@ -16,14 +16,14 @@ from .replica_pods import ReplicaPod
 
 HOST = "127.0.0.1"
 
-# Trying again helps with everything else that port-forward says about a pod.
+# All other errors of port-forward about a pod are retried.
 _FATAL_KINDS = (ErrorKind.FORBIDDEN, ErrorKind.UNAUTHORIZED, ErrorKind.NO_KUBECTL)
 _NO_LISTENER = "unable to listen|unable to create listener"
 _FORWARDING = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+) -> \d+")
 
 
 class ForwardingCluster(Protocol):
-    """What of TrainingClient is needed."""
+    """The methods of TrainingClient that are used here."""
 
     def get_job(self, name: str, namespace: str = "") -> Dict[str, Any]:
         ...
@@ -45,8 +45,8 @@ class DashboardForward:
         sleep: Callable[[float], None],
         is_free: Callable[[int], bool],
     ):
-        """`write` gets the page's URL, `note` lines about what is waited for. `is_free`: can this port of
-        the machine be listened on?"""
+        """`write` gets the page's URL, `note` lines about what is awaited. `is_free`: whether a program can
+        listen on this port of the machine."""
         self._cluster = cluster
         self._write = write
         self._note = note
@@ -54,11 +54,11 @@ class DashboardForward:
         self._sleep = sleep
         self._is_free = is_free
         self._noted = ""
-        # Of this machine; 0 until one is known.
+        # The port of this machine; 0 until it is known.
         self._port = 0
 
     def run(self, name: str, evaluator: Tuple[str, int], port: Optional[int] = None) -> JobCondition:
-        """Returns Succeeded or Failed when the job has it: its evaluator has gone then.
+        """Returns Succeeded or Failed when the job has that condition: then its evaluator has ended.
 
         `evaluator` is ("evaluator", 0). `port`: 0 for any; None: 6006, or any where that is taken.
         InputError: the evaluator serves no page. ClusterError: also a port that is taken.
@@ -80,7 +80,7 @@ class DashboardForward:
             self._sleep(POLLING_SECONDS)
 
     def _forward(self, pod: ReplicaPod, watch: JobWatch) -> None:
-        """Until the pod, the job or the connection ends."""
+        """Forwards until the pod, the job or the connection ends."""
         stream = self._cluster.forward_port(pod.name, self._port, page_port(pod.document))
         try:
             self._watch(stream, watch)
@@ -104,10 +104,10 @@ class DashboardForward:
                     return
 
     def _tell(self, line: str) -> None:
-        """Of each connection kubectl writes a line too, which is nobody's news."""
+        """Writes the URL. kubectl's lines about each connection are ignored."""
         forwarding = _FORWARDING.match(line)
         if forwarding:
-            # The same one when the pod comes back: the open page finds it again.
+            # The port stays the same when the pod comes back, so that the open page reconnects.
             self._port = int(forwarding.group(1))
             self._noted = ""
             self._write(f"dashboard: http://{HOST}:{self._port}/")

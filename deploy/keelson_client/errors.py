@@ -1,4 +1,4 @@
-"""What the client raises; the text of each is one line that can be shown as it is."""
+"""The client's exceptions; the text of each is one line for the user."""
 
 import enum
 
@@ -8,7 +8,7 @@ class InputError(ValueError):
 
 
 class ErrorKind(enum.Enum):
-    """Why kubectl failed."""
+    """The reason for which kubectl failed."""
 
     NO_KUBECTL = "kubectl is missing"
     NO_SERVER = "no answer from the cluster"
@@ -32,4 +32,4 @@ class ClusterError(RuntimeError):
 
 
 class JobFailedError(RuntimeError):
-    """The job ended with the condition Failed, and nobody had asked for that."""
+    """The job ended with the condition Failed, which was not among the awaited ones."""

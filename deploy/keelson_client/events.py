@@ -1,4 +1,4 @@
-"""What the cluster reports about a job and its pods."""
+"""Reads the cluster's events about a job and its pods."""
 
 import re
 from typing import Any, Dict, List, Mapping, Sequence
@@ -7,7 +7,8 @@ from tfjob_api.naming import TYPE_PATTERN
 
 
 def read_events(items: Sequence[Mapping[str, Any]], job_name: str) -> Dict[str, List[str]]:
-    """Those of the job and of its pods, by object: "Warning FailedMount: ...", the oldest first."""
+    """Returns the events of the job and of its pods, by object: "Warning FailedMount: ...", the oldest
+    first."""
     own = re.compile(rf"{re.escape(job_name)}(-{TYPE_PATTERN}-\d+)?")
     events: Dict[str, List[str]] = {}
     for item in sorted(items, key=_time):

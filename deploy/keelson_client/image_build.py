@@ -36,7 +36,7 @@ class BuildSettings:
 def plan_build(
     settings: BuildSettings, find_program: Callable[[str], Optional[str]] = shutil.which
 ) -> List[List[str]]:
-    """The commands, in their order. InputError: no builder."""
+    """Returns the commands in order. InputError: no builder."""
     builder = settings.builder or next((b for b in BUILDERS if find_program(b)), "")
     if not builder:
         raise InputError(f"--builder: expected one of {', '.join(BUILDERS)} in PATH, found none")
@@ -55,7 +55,7 @@ def plan_build(
 
 
 def run_commands(commands: Sequence[Sequence[str]], note: Callable[[str], None]) -> int:
-    """0, or the exit code of the first that failed; their output is the user's."""
+    """Returns 0, or the exit code of the first command that failed; their output goes to the user."""
     for command in commands:
         note(" ".join(command))
         code = subprocess.run(command, check=False).returncode

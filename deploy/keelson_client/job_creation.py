@@ -1,4 +1,4 @@
-"""Brings a TFJob and the objects beside it to the cluster, whole or not at all."""
+"""Creates a TFJob and the objects beside it on the cluster, all or none."""
 
 import json
 from typing import Any, Dict, Mapping, Sequence
@@ -18,7 +18,8 @@ class JobCreation:
         self._namespace = namespace
 
     def create(self, documents: Sequence[Document]) -> Document:
-        """The TFJob as it stands in the cluster, the owner of the others. InputError: a name is taken."""
+        """Returns the TFJob as created on the cluster; it owns the other objects. InputError: a name is
+        taken."""
         tfjob = find_tfjob(documents)
         companions = [document for document in documents if document is not tfjob]
         self._refuse_taken_name(_name(tfjob))
@@ -36,8 +37,8 @@ class JobCreation:
             )
 
     def _make_room(self, document: Document) -> None:
-        """Deletes what an earlier job left: the cluster may be about to collect it, so that an update of
-        it could vanish."""
+        """Deletes objects of an earlier job: the cluster may be about to collect them, so that an update of
+        them could be lost."""
         kind, name = document["kind"], _name(document)
         found = find_json(self._kubectl, kind.lower(), name, self._namespace)
         if found is None:
@@ -47,14 +48,15 @@ class JobCreation:
         self._delete(document)
 
     def _create(self, tfjob: Document, companions: Sequence[Document]) -> Document:
-        """Not `apply`: it would change what another user created under the same name a moment ago."""
+        """Creates the objects without `apply`, which would change an object that another user has just
+        created."""
         command = ["create", "--filename=-"]
         try:
             if companions:
                 self._kubectl.run(command, self._namespace, to_yaml(companions))
             return read_json(self._kubectl, command, self._namespace, to_yaml([tfjob]))
         except ClusterError as error:
-            # What exists already is that user's.
+            # An object that exists already belongs to that user.
             if error.kind is not ErrorKind.EXISTS:
                 for document in companions:
                     self._delete_quietly(document)
@@ -64,7 +66,7 @@ class JobCreation:
         try:
             self._delete(document)
         except ClusterError:
-            # The error that led here is the one to tell.
+            # The original error is the one to report.
             pass
 
     def _delete(self, document: Document) -> None:
@@ -84,7 +86,8 @@ class JobCreation:
         try:
             self._kubectl.run(arguments, self._namespace)
         except ClusterError as error:
-            # Who may create but not change leaves it behind; the next job of this name makes room.
+            # A user that may create but not change objects leaves it behind; the next job of this name
+            # deletes it.
             if error.kind is not ErrorKind.FORBIDDEN:
                 raise
 

@@ -1,4 +1,4 @@
-"""Looks at one job again and again, over times when the cluster does not answer."""
+"""Polls one job, also over times in which the cluster does not answer."""
 
 from typing import Any, Callable, Dict, Optional, TypeVar
 
@@ -7,7 +7,7 @@ from .errors import ClusterError, ErrorKind
 Result = TypeVar("Result")
 JobDocument = Dict[str, Any]
 
-# A training of days survives that the API server, or the way to it, is away for so long.
+# The API server may be unreachable for this long without ending a wait.
 PATIENCE_SECONDS = 300.0
 
 
@@ -23,11 +23,11 @@ class JobWatch:
         self._silent_since: Optional[float] = None
 
     def look(self) -> Optional[JobDocument]:
-        """The job; None: no answer now. ClusterError: no answer at all, or too long, or another answer."""
+        """Returns the job; None: no answer now. ClusterError: no answer for too long, or another error."""
         return self.attempt(self._read)
 
     def attempt(self, read: Callable[[], Result]) -> Optional[Result]:
-        """The same for something else of the same cluster."""
+        """Does the same for another request to the cluster."""
         try:
             result = read()
         except ClusterError as error:

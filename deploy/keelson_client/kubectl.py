@@ -1,4 +1,4 @@
-"""The one way to the cluster: runs kubectl and names its errors."""
+"""Runs kubectl, the only access to the cluster, and classifies its errors."""
 
 import json
 import os
@@ -17,7 +17,7 @@ RESOURCE = f"tfjobs.{API_GROUP}"
 _REQUEST_TIMEOUT = "--request-timeout=30s"
 _STOP_SECONDS = 5.0
 
-# In this order; the first that matches what kubectl wrote decides.
+# The first pattern that matches kubectl's output decides.
 _KINDS = (
     (r"no matches for kind \"TFJob\"|doesn't have a resource type \"tfjobs\"", ErrorKind.NO_OPERATOR),
     (r"admission webhook", ErrorKind.INVALID),
@@ -32,22 +32,24 @@ _KINDS = (
         ErrorKind.NO_SERVER,
     ),
 )
-# Lines that kubectl's library logs before it comes to the point ("E1122 07:45:41.873275 ...").
+# Lines that kubectl's library logs before the error ("E1122 07:45:41.873275 ...").
 _LOG_LINE = re.compile(r"[EWIF]\d{4} \d\d:\d\d:\d\d")
 
 
 class LineStream(Protocol):
-    """The output of a command that runs on."""
+    """The output of a running command."""
 
     def read(self, timeout: float) -> Optional[List[str]]:
-        """The lines that came, without their ends; [] after `timeout` seconds; None: it has ended."""
+        """Returns the lines received, without their ends; [] after `timeout` seconds; None: the command has
+        ended."""
 
     def close(self) -> Optional[ClusterError]:
-        """Ends it where it still runs. The error it ended with by itself, if any; the same again later."""
+        """Ends the command if it still runs. Returns the error with which it ended by itself, if any; also
+        when called again."""
 
 
 class Kubectl(Protocol):
-    """What the client needs of a cluster. Implemented by KubectlProgram, and by fakes in the tests."""
+    """The client's access to a cluster. Implemented by KubectlProgram, and by fakes in the tests."""
 
     def run(self, arguments: Sequence[str], namespace: str = "", input_text: str = "") -> str:
         """Its output. ClusterError."""
@@ -176,7 +178,7 @@ class ProcessStream:
 
 
 def kubectl_error(written: str, exit_code: int) -> ClusterError:
-    """What kubectl wrote to stderr, as one line with its kind."""
+    """Converts kubectl's stderr to an error of one line with its kind."""
     kind = next((k for pattern, k in _KINDS if re.search(pattern, written, re.I)), ErrorKind.OTHER)
     if kind is ErrorKind.NO_OPERATOR:
         text = (
@@ -189,7 +191,7 @@ def kubectl_error(written: str, exit_code: int) -> ClusterError:
 
 
 def _message(written: str) -> str:
-    """All lines in one, without those that the library logged."""
+    """Joins the lines, without those that the library logged."""
     lines = [line.strip() for line in written.splitlines()]
     own = [line for line in lines if line and not _LOG_LINE.match(line)]
     return " ".join(own or [line for line in lines if line][-1:])

@@ -1,4 +1,5 @@
-"""One replica's log from its first pod to the end of the job: over waiting, restarts, and new pods."""
+"""Follows one replica's log from its first pod to the end of the job, over waiting, restarts, and new
+pods."""
 
 import re
 from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
@@ -11,17 +12,17 @@ from .kubectl import LineStream
 from .replica_pods import ReplicaPod, find_master
 
 POLLING_SECONDS = 2.0
-# For the rest of a log after the job's end; a pod that never ends by itself is not waited for.
+# The time to read the rest of a log after the job's end; a pod that never ends by itself is not awaited.
 DRAIN_SECONDS = 5.0
 
-# Anything else may be said about a pod that is about to start, or to go.
+# Other errors may concern a pod that is about to start, or to end.
 _FATAL_KINDS = (ErrorKind.FORBIDDEN, ErrorKind.UNAUTHORIZED, ErrorKind.NO_KUBECTL)
-# What kubectl logs --timestamps begins a line with.
+# The begin of each line of kubectl logs --timestamps.
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\S+) ?")
 
 
 class FollowedCluster(Protocol):
-    """What of TrainingClient is needed."""
+    """The methods of TrainingClient that are used here."""
 
     def get_job(self, name: str, namespace: str = "") -> Dict[str, Any]:
         ...
@@ -43,7 +44,7 @@ class LogFollower:
         sleep: Callable[[float], None],
         polling_seconds: float = POLLING_SECONDS,
     ):
-        """`write` gets the log's lines, `note` lines about what is waited for."""
+        """`write` gets the log's lines, `note` lines about what is awaited."""
         self._cluster = cluster
         self._write = write
         self._note = note
@@ -64,9 +65,9 @@ class LogFollower:
         replica: Optional[Tuple[str, int]] = None,
         timeout: Optional[float] = None,
     ) -> JobCondition:
-        """Returns Succeeded or Failed when the job has it and the log is written.
+        """Returns Succeeded or Failed when the job has that condition and the log is written.
 
-        `replica` is ("worker", 1); None: whoever leads the job. TimeoutError; ClusterError, NOT_FOUND
+        `replica` is ("worker", 1); None: the replica that leads the job. TimeoutError; ClusterError, NOT_FOUND
         when the job was deleted.
         """
         deadline = None if timeout is None else self._clock() + timeout
@@ -99,7 +100,7 @@ class LogFollower:
         return next((pod for pod in pods if (pod.replica_type, pod.index) == replica), None)
 
     def _read_pod(self, pod: ReplicaPod, namespace: str, watch: JobWatch, deadline: Optional[float]) -> bool:
-        """Writes what the pod logs until its container, the job, or the connection ends.
+        """Writes the pod's log until its container, the job, or the connection ends.
 
         True: there will be no more of this run.
         """

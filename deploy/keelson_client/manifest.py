@@ -19,7 +19,7 @@ def dashboard_name(job_name: str) -> str:
 
 
 def render(settings: JobSettings) -> List[Dict[str, Any]]:
-    """The ConfigMap, the TFJob, the Service; what is not wanted is left out. InputError."""
+    """Returns the ConfigMap, the TFJob, the Service; objects that are not wanted are left out. InputError."""
     check_settings(settings)
     documents = [_config_map(settings)] if settings.config else []
     documents.append(_tfjob(settings))
@@ -29,7 +29,7 @@ def render(settings: JobSettings) -> List[Dict[str, Any]]:
 
 
 def check_documents(documents: Sequence[Any], source: str = "submit") -> Manifest:
-    """Refuses what the operator would refuse, or could never end. InputError."""
+    """Refuses a job that the operator would refuse, or that could never end. InputError."""
     try:
         return read_documents(documents, source, ReadOptions())
     except ManifestError as error:

@@ -1,4 +1,4 @@
-"""What users write -> values of settings. InputError: what was expected, what was found."""
+"""Converts users' texts to values of settings. InputError says what was expected and what was found."""
 
 import re
 from typing import Any, Dict, Mapping, Sequence, Tuple

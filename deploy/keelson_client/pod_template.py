@@ -128,7 +128,7 @@ def _arguments(settings: JobSettings, replica_type: str) -> List[str]:
         result += _dynamic_hosts(settings, replica_type)
     if replica_type == "Worker" and settings.gpus:
         devices = ",".join(str(i) for i in range(settings.gpus))
-        # Not auto: a worker without its GPUs shall fail, not slow the others down.
+        # The device is not "auto": a worker without its GPUs must fail instead of slowing the others down.
         result.append(f"--device=cuda:{devices}")
     if settings.dashboard and replica_type == "Evaluator":
         result.append(f"--dashboard_port={DASHBOARD_PORT}")
@@ -143,13 +143,13 @@ def _leads(settings: JobSettings, replica_type: str) -> bool:
 
 
 def _asks_for_token(settings: JobSettings, replica_type: str) -> bool:
-    """Who takes orders: the leader, and the page that hands them on."""
+    """Whether the role accepts changes of the job: the leader, and the dashboard, which forwards them."""
     serves = settings.dashboard and replica_type == "Evaluator"
     return bool(settings.auth_secret) and (serves or _leads(settings, replica_type))
 
 
 def _dynamic_hosts(settings: JobSettings, replica_type: str) -> List[str]:
-    """What a dynamic job's TF_CONFIG does not say: the chief's and the evaluator's names nobody."""
+    """Adds the hosts that a dynamic job's TF_CONFIG lacks: the chief's and the evaluator's has none."""
     name = settings.name
     chief = f"--chief_hosts={name}-chief-0:{DEFAULT_PORT}"
     if replica_type == "Evaluator":
@@ -169,7 +169,7 @@ def _resources(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
     if replica_type == "Worker" and settings.gpus:
         limits["nvidia.com/gpu"] = settings.gpus
     elif replica_type == "Worker":
-        # As many threads compute.
+        # The limit is also the number of compute threads.
         limits = {"cpu": cpu, **limits}
     return {"requests": {"cpu": cpu, "memory": memory}, "limits": limits}
 

@@ -23,13 +23,13 @@ class ReplicaPod:
     is_master: bool
     # Kubernetes' word: Pending, Running, Succeeded, Failed, Unknown.
     phase: str
-    # Of all containers, in this pod.
+    # Restarts of all containers in this pod.
     restarts: int = 0
-    # Of the container tensorflow. None: it has not ended.
+    # The exit code of the container tensorflow. None: it has not ended.
     exit_code: Optional[int] = None
-    # What the container left in its termination message; of the run before while it runs again.
+    # The container's termination message; that of the last run while it runs again.
     last_words: str = ""
-    # It has run, or runs: there is a log.
+    # True: the container has run, or runs, so that there is a log.
     started: bool = False
     # Why it does not run: "ImagePullBackOff: ...", "0/3 nodes are available: ..."; "" where it does.
     waiting_for: str = ""
@@ -49,7 +49,7 @@ class ReplicaPod:
 
     @property
     def state(self) -> str:
-        """One word for a table: why it waits, else the phase."""
+        """One word for a table: the reason of waiting, or the phase."""
         reason = self.waiting_for.partition(":")[0]
         return reason if reason and " " not in reason else self.phase
 

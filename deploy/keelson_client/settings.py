@@ -1,4 +1,4 @@
-"""A job as its user describes it, and the rules that the cluster could not check."""
+"""A job as its user describes it, and rules that the cluster does not check."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from tfjob_api.quantity import parse_quantity
 
 from .errors import InputError
 
-# Of the API server, for all the data of a ConfigMap.
+# The API server's limit for all the data of a ConfigMap.
 MAX_CONFIG_BYTES = 1024 * 1024
 # Where the ConfigMap is in every pod.
 CONFIG_DIR = "/etc/keelson"
@@ -30,7 +30,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class Resources:
-    """Of one role's pods, as Kubernetes writes them ("500m", "2Gi"); empty: the default.
+    """The resources of one role's pods, as Kubernetes writes them ("500m", "2Gi"); empty: the default.
 
     The memory is limit and request; the cpu is a request, and the workers' limit too.
     """
@@ -60,13 +60,13 @@ class JobSettings:
     workers: int = 1
     # None: where there is a claim to share the snapshots.
     evaluator: Optional[bool] = None
-    # Of each worker.
+    # The number of GPUs of each worker.
     gpus: int = 0
     # A TrainConfig as a text proto; empty: the programs' default.
     config: str = ""
-    # Where the snapshots go; None: into the chief's pod, lost with it.
+    # The claim for snapshots; None: they are in the chief's pod, and lost with it.
     model_claim: Optional[Mount] = None
-    # IDX files, read only; None: what the config says.
+    # The claim with IDX files, read only; None: the config's data.
     data_claim: Optional[Mount] = None
     environment: Mapping[str, str] = field(default_factory=dict)
     secrets: Tuple[Mount, ...] = ()
@@ -74,7 +74,7 @@ class JobSettings:
     resources: Mapping[str, Resources] = field(default_factory=dict)
     training_steps: Optional[int] = None
     dynamic_workers: bool = False
-    # Of all roles; empty: ExitCode, and OnFailure for the evaluator.
+    # The restart policy of all roles; empty: ExitCode, and OnFailure for the evaluator.
     restart_policy: str = ""
     clean_pod_policy: str = "Running"
     # None: forever.
@@ -88,7 +88,7 @@ class JobSettings:
     image_pull_secrets: Tuple[str, ...] = ()
     # The evaluator serves its page, and a Service leads to it.
     dashboard: bool = False
-    # A Secret with the job's token under the key "token": who has it may change the running job.
+    # A Secret with the job's token under the key "token", which authorizes changes of the running job.
     auth_secret: str = ""
     # For every role, after all others.
     arguments: Tuple[str, ...] = ()
@@ -99,7 +99,8 @@ class JobSettings:
 
 
 def check_settings(settings: JobSettings) -> None:
-    """InputError for what neither kubectl nor the reader of manifests would find, or not name as well."""
+    """Raises InputError for mistakes that neither kubectl nor the reader of manifests finds, or names as
+    well."""
     _check_replicas(settings)
     _check_config(settings.config)
     _check_mounts(settings)

@@ -1,4 +1,4 @@
-"""Tables for people: one job, or all of a namespace."""
+"""Tables of one job, or of all jobs of a namespace."""
 
 import datetime
 import re
@@ -30,7 +30,7 @@ def render_job(
     events: Mapping[str, Sequence[str]],
     now: datetime.datetime,
 ) -> str:
-    """Conditions, pods, how far it is, and what the cluster warns of."""
+    """Shows conditions, pods, progress, and the cluster's warnings."""
     metadata = job.get("metadata") or {}
     age = render_age(str(metadata.get("creationTimestamp", "")), now)
     name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"

@@ -19,7 +19,7 @@ from .training_client import TrainingClient
 
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
-# What tfjob_api says about a run without a cluster.
+# The text of tfjob_api's warnings about a run without a cluster.
 _LOCAL_WARNING = "ignored locally"
 
 
@@ -86,7 +86,7 @@ class Submission:
         return 0 if end.type == (self._options.wait or SUCCEEDED) else EXIT_FAILED
 
     def _wait_for_condition(self) -> Optional[JobCondition]:
-        """How the job ended; None: it goes on, with the condition that was waited for."""
+        """Returns how the job ended; None: it goes on, with the awaited condition."""
         try:
             job = self._client.wait_for_job_conditions(
                 self._name,
@@ -107,7 +107,7 @@ class Submission:
         try:
             pods = self._client.get_replica_pods(self._name)
         except ClusterError:
-            # What there is to tell more is not worth an error.
+            # Further information is not worth an error.
             return
         master = find_master(pods)
         for pod in pods:

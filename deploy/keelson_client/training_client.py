@@ -1,8 +1,7 @@
 """TrainingClient: TFJobs on a cluster, in the words of Kubeflow's training SDK, through kubectl.
 
-Jobs and pods are the documents that the cluster has, as dicts. Raises InputError (a ValueError) for
-what can be known without the cluster, ClusterError (a RuntimeError) for what the cluster says.
-"""
+Jobs and pods are the documents that the cluster has, as dicts. Raises InputError (a ValueError) for errors
+found without the cluster, ClusterError (a RuntimeError) for errors of the cluster. """
 
 import json
 import sys
@@ -93,7 +92,7 @@ class TrainingClient:
         return self.create_objects(render(settings), namespace)
 
     def create_objects(self, documents: Sequence[JobDocument], namespace: str = "") -> JobDocument:
-        """Creates a TFJob and what belongs to it. InputError also when the job's name is taken."""
+        """Creates a TFJob and its other objects. InputError also when the job's name is taken."""
         check_documents(documents)
         metadata = find_tfjob(documents).get("metadata") or {}
         if not metadata.get("name"):
@@ -110,7 +109,7 @@ class TrainingClient:
     def get_job_conditions(
         self, name: str = "", namespace: str = "", job: Optional[JobDocument] = None
     ) -> List[JobCondition]:
-        """Of `job`, or of the job with this name."""
+        """Returns the conditions of `job`, or of the job with this name."""
         return read_conditions(self.get_job(name, namespace) if job is None else job)
 
     def is_job_created(self, name: str = "", namespace: str = "", job: Optional[JobDocument] = None) -> bool:
@@ -153,7 +152,7 @@ class TrainingClient:
         return wait.run(watch, callback, self._clock, self._sleep)
 
     def get_replica_pods(self, name: str, namespace: str = "") -> List[ReplicaPod]:
-        """All of the job, as far as they are there."""
+        """Returns all existing pods of the job."""
         for selector in job_selectors(name):
             arguments = ["get", "pods", "--selector", selector]
             items = read_json(self.kubectl, arguments, self._namespace(namespace)).get("items") or []
@@ -211,11 +210,11 @@ class TrainingClient:
         return logs, {key: texts for key, texts in events.items() if key in names}
 
     def read_log(self, pod_name: str, namespace: str = "", flags: Sequence[str] = ()) -> str:
-        """Of the container tensorflow; `flags` are those of kubectl logs."""
+        """Returns the log of the container tensorflow; `flags` are those of kubectl logs."""
         return self.kubectl.run(_log_arguments(pod_name, flags), self._namespace(namespace))
 
     def stream_log(self, pod_name: str, namespace: str = "", flags: Sequence[str] = ()) -> LineStream:
-        """The same, line by line as it comes."""
+        """Returns the same log, line by line as it is written."""
         return self.kubectl.stream(_log_arguments(pod_name, flags), self._namespace(namespace))
 
     def forward_port(self, pod_name: str, port: int, pods_port: int, namespace: str = "") -> LineStream:
@@ -224,7 +223,8 @@ class TrainingClient:
         return self.kubectl.stream(arguments, self._namespace(namespace))
 
     def get_job_events(self, name: str, namespace: str = "") -> Dict[str, List[str]]:
-        """Of the job and of its pods, by object; "Warning FailedScheduling: ...", the oldest first."""
+        """Returns the events of the job and of its pods, by object; "Warning FailedScheduling: ...", the
+        oldest first."""
         items = read_json(self.kubectl, ["get", "events"], self._namespace(namespace)).get("items") or []
         return read_events(items, name)
 
@@ -261,7 +261,7 @@ class TrainingClient:
             self._wait_until_gone(name, namespace, wait_timeout)
 
     def find_claim(self, name: str, namespace: str = "") -> bool:
-        """False: there is none of this name. True also where it may not be looked at."""
+        """False: there is none of this name. True also if the user may not read it."""
         try:
             self.kubectl.run(
                 ["get", "persistentvolumeclaims", name, "-o", "name"], self._namespace(namespace)

@@ -1,4 +1,5 @@
-"""What is refused: by the operator's admission webhook, with its words, and what could never end well.
+"""Refuses jobs: those that the operator's admission webhook refuses, with its words, and those that could
+never end well.
 
 The webhook came with operator 1.8; before it the controller made the same checks with other words and
 failed the job. Beyond both, the operator takes jobs here refused that no one can want: those that nothing
@@ -55,7 +56,7 @@ class Admission:
             broken.append(_LABEL_RULE)
         if not broken:
             return
-        # Of old operators that looked at no name the Services would be refused, by the same rule.
+        # Old operators check no name; there the Services would be refused by the same rule.
         if self._version.has_webhook or not self._version.wants_dns_1035_name:
             what = f'Invalid value: "{name}": should match: {",".join(broken)}'
         else:

@@ -1,4 +1,4 @@
-"""What the flags of all commands here have in common."""
+"""Shared code for the flags of all commands here."""
 
 import argparse
 from typing import List, NoReturn, Sequence, Tuple

@@ -60,7 +60,7 @@ def load_files(paths: Sequence[str]) -> List[Document]:
 
 
 def source_name(path: str) -> str:
-    """What errors call a file."""
+    """Returns a file's name for errors."""
     return "standard input" if path == STANDARD_INPUT else path
 
 
@@ -160,7 +160,7 @@ def _syntax_error(error: _SyntaxError, text: str, source: str) -> ManifestError:
 
 
 def _rendering_hint(text: str) -> str:
-    """What to do with a file that is made into YAML by another program; "" for any other."""
+    """Returns a hint for a file that another program renders to YAML; "" for any other."""
     if re.search(r"(?<!\$)\{\{.*\}\}", text):
         return (
             "expected rendered YAML, this is a template ({{ ... }}): render it first, as with helm template"

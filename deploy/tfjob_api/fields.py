@@ -3,7 +3,7 @@
 import json
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-# Of a value that an error shows.
+# The number of characters of a value that an error shows.
 _SHOWN_CHARACTERS = 60
 
 

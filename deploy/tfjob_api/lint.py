@@ -1,4 +1,4 @@
-"""What deserves a warning: a job that the operator takes, and that does not do what its author thinks."""
+"""Warns of jobs that the operator accepts, and that do not do what their authors expect."""
 
 from typing import List
 

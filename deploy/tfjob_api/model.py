@@ -25,7 +25,7 @@ PROGRAMS = {
     "PS": "ps_server",
     "Worker": "worker",
 }
-# Of the environment, as the API server takes it.
+# The names of environment variables that the API server accepts.
 VARIABLE_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 
@@ -132,7 +132,7 @@ class ReplicaSpec:
 
     @property
     def port(self) -> int:
-        """Of the port named tfjob-port; 2222 without one."""
+        """The number of the port named tfjob-port; 2222 without one."""
         for port in self.container.ports:
             if port.name == PORT_NAME:
                 return port.port
@@ -170,7 +170,7 @@ class TFJob:
         return sum(spec.replicas for spec in self.replica_specs.values())
 
     def with_replicas(self, numbers: Mapping[str, int]) -> "TFJob":
-        """Of each replica type that `numbers` has, that many."""
+        """Returns the job with the number of replicas that `numbers` has for each replica type."""
         specs = {
             replica_type: replace(spec, replicas=numbers.get(replica_type, spec.replicas))
             for replica_type, spec in self.replica_specs.items()
@@ -187,7 +187,7 @@ class TFJob:
 
 @dataclass(frozen=True)
 class ClusterObjects:
-    """What stands in the same files beside the job, by name."""
+    """The other objects in the job's files, by name."""
 
     # name -> key -> content.
     config_maps: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
@@ -204,13 +204,13 @@ class ClusterObjects:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What reader.read_manifest returns."""
+    """The result of reader.read_manifest."""
 
     job: TFJob
     # The operator that the job was read for.
     version: OperatorVersion
     objects: ClusterObjects
-    # What will not be as on a cluster, or not as the author may think; one line each.
+    # Differences from a cluster, or from what the author may expect; one line each.
     warnings: Tuple[str, ...]
     # The job as a v1 document: legacy forms moved, parameters filled in, defaults not.
     document: Mapping[str, Any]

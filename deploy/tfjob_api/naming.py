@@ -1,4 +1,4 @@
-"""What the operator calls things: pods, the Services of the same name, hosts, labels."""
+"""The operator's names: pods, the Services of the same name, hosts, labels."""
 
 from typing import Dict, List, Mapping, Sequence, Tuple
 
@@ -9,9 +9,9 @@ from .operator_version import NEWEST, OperatorVersion
 Addresses = Mapping[str, Sequence[str]]
 
 _NEWEST = OperatorVersion.parse(NEWEST)
-# Of a regular expression: a replica type as names and labels have it.
+# A regular expression for a replica type in names and labels.
 TYPE_PATTERN = f"(?:{'|'.join(replica_type.lower() for replica_type in REPLICA_TYPES)})"
-# Of the labels since 1.4.
+# The prefix of labels since 1.4.
 LABEL_PREFIX = "training.kubeflow.org/"
 _LABEL_PREFIXES = (LABEL_PREFIX, "", "tf-")
 
@@ -63,7 +63,7 @@ def is_leader(job: TFJob, replica_type: str, index: int) -> bool:
 
 
 def labels(job: TFJob, replica_type: str, index: int, version: OperatorVersion = _NEWEST) -> Dict[str, str]:
-    """What the operator adds to the labels of the pod template, and selects pods by."""
+    """The labels that the operator adds to those of the pod template, and by which it selects pods."""
     own = {"job-name": job.name, "replica-type": replica_type.lower(), "replica-index": str(index)}
     if is_leader(job, replica_type, index):
         own["job-role"] = "master"

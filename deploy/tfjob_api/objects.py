@@ -1,4 +1,4 @@
-"""What stands beside the TFJob: ConfigMaps, Secrets, claims; the rest by name."""
+"""Reads the objects beside the TFJob: ConfigMaps, Secrets, claims; of others only the name."""
 
 import base64
 import binascii
@@ -12,7 +12,7 @@ Contents = Dict[str, bytes]
 
 
 def read_objects(documents: Sequence[Document], namespace: str) -> ClusterObjects:
-    """ManifestError. `namespace`: the job's; what is put into another is out of its reach."""
+    """ManifestError. `namespace`: the job's; objects in other namespaces are not available to it."""
     config_maps: Dict[str, Contents] = {}
     secrets: Dict[str, Contents] = {}
     claims: List[str] = []

@@ -1,4 +1,4 @@
-"""What differs between the generations of the TFJob operator, as values that others ask for.
+"""The differences between the generations of the TFJob operator, as properties.
 
 Source: the tags of kubeflow/trainer (training-operator, tf-operator) and kubeflow/common; each
 property names the first version that behaves as its value says.
@@ -53,7 +53,7 @@ class OperatorVersion:
     def _since(self, *numbers: int) -> bool:
         return self.numbers >= numbers
 
-    # What a replica is told.
+    # The environment of a replica.
 
     @property
     def evaluator_in_cluster(self) -> bool:

@@ -1,4 +1,4 @@
-"""A replica's pod template: its containers and volumes, and what they need of each other."""
+"""Reads a replica's pod template: its containers and volumes, and the references between them."""
 
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
@@ -31,7 +31,7 @@ class PodTemplate:
 
 
 class PodTemplateReader:
-    """Reads what admission.check_document has let through."""
+    """Reads a template that admission.check_document has accepted."""
 
     def __init__(self, fields: FieldReader):
         self._fields = fields

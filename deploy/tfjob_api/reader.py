@@ -16,32 +16,32 @@ from .selection import select_job
 from .template import expand_templates
 
 DEFAULT_NAMESPACE = "default"
-# What the API server makes a generated name of.
+# The characters of which the API server makes generated names.
 _SUFFIX_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    # Of Templates.
+    # The parameters of Templates.
     parameters: Mapping[str, str] = field(default_factory=dict)
     # Replica type -> number, in place of the manifest's.
     replicas: Mapping[str, int] = field(default_factory=dict)
     # None: the newest that the manifest's apiVersion was made for.
     version: Optional[OperatorVersion] = None
-    # Which TFJob, where the files have several; "": the only one.
+    # The name of the TFJob, if the files have several; "": the only one.
     job_name: str = ""
     # Policies directly under spec count in v1 too; False: they are dropped, as operators from 1.2 on do.
     honour_misplaced_policies: bool = True
 
 
 def read_manifest(paths: Sequence[str], options: ReadOptions = ReadOptions()) -> Manifest:
-    """The files as one; "-" is standard input. ManifestError."""
+    """Reads the files as one; "-" is standard input. ManifestError."""
     return _read(load_files(paths), source_name(paths[0]), options)
 
 
 def read_documents(documents: Sequence[Any], source: str, options: ReadOptions = ReadOptions()) -> Manifest:
-    """The same for documents in memory. `source`: what errors name in a file's place. ManifestError."""
+    """The same for documents in memory. `source` is named in errors instead of a file. ManifestError."""
     return _read(take_apart(documents, source), source, options)
 
 
@@ -91,7 +91,7 @@ def _with_replicas(
 
 
 class _JobReader:
-    """Reads a document that Admission.check_document has let through."""
+    """Reads a document that Admission.check_document has accepted."""
 
     def __init__(self, fields: FieldReader, version: OperatorVersion):
         self._fields = fields

@@ -1,4 +1,4 @@
-"""Which of the documents is the TFJob; a clear refusal where there is none, or another kind of job."""
+"""Selects the TFJob among the documents; refuses clearly if there is none, or another kind of job."""
 
 from typing import Any, List, Sequence, Tuple
 

@@ -34,13 +34,13 @@ class Condition:
     message: str
     # Seconds since the epoch.
     last_update_time: float
-    # Of `status`.
+    # The time of the last change of `status`.
     last_transition_time: float
 
 
 @dataclass
 class ReplicaStatus:
-    """How many pods of one replica type are how far."""
+    """The number of pods of one replica type in each state."""
 
     active: int = 0
     succeeded: int = 0
@@ -85,7 +85,7 @@ class JobStatus:
         status: bool = True,
         reason_name: str = "",
     ) -> bool:
-        """Writes a condition as the operator does; False: it had nothing to change.
+        """Writes a condition as the operator does; False: nothing changed.
 
         Nothing is written after Failed. Running and Restarting take each other's place; Succeeded and
         Failed end Running, which stays in the list.

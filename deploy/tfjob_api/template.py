@@ -165,7 +165,7 @@ def _unquoted(text: str) -> Any:
 
 
 def _without_fixed_namespace(item: Dict[str, Any]) -> Dict[str, Any]:
-    """A Template's objects go into the namespace of who applies it, unless a parameter names one."""
+    """A Template's objects go into the namespace of the user who applies it, unless a parameter names one."""
     metadata = item.get("metadata")
     if not isinstance(metadata, dict) or "namespace" not in metadata:
         return item

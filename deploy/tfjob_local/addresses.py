@@ -1,4 +1,4 @@
-"""Where every replica listens on this machine: a free port, or an address of its own.
+"""Chooses the address on which each replica listens on this machine: a free port, or an address of its own.
 
 The ports lie below the range that the kernel gives to outgoing connections, so that no client takes
 one while its replica is being restarted. Launchers that run at the same time keep out of each other's
@@ -43,7 +43,7 @@ class Reservations:
         self._sockets.clear()
 
     def take(self, name: str, usable: Callable[[], bool]) -> bool:
-        """False: another one holds the name, or what it stands for is not `usable`."""
+        """False: another launcher holds the name, or the port or network is not `usable`."""
         reservation = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             reservation.bind(f"\0keelson-{name}")
@@ -110,7 +110,7 @@ class LoopbackAliases:
 
 
 class DashboardPorts:
-    """A port for the page of each evaluator: the one that is wanted, else the next one that is free."""
+    """A port for the page of each evaluator: the requested one, or the next free one."""
 
     def __init__(self, reservations: Reservations, chosen: Optional[int] = None):
         """`chosen`: by the user, in place of the manifest's; 0: any free one."""
@@ -120,7 +120,7 @@ class DashboardPorts:
 
     @property
     def known(self) -> Mapping[str, int]:
-        """Replica name ("evaluator-0") -> its port, of all that were asked for."""
+        """Replica name ("evaluator-0") -> its port, for all that were requested."""
         return self._known
 
     def of(self, replica_name: str, manifests: Optional[int]) -> int:
@@ -180,7 +180,7 @@ class AddressBook:
 
 
 def can_listen(port: int) -> bool:
-    """As a server does: connections that are over, but linger, do not keep it from the port."""
+    """Binds like a server: ended connections that linger do not block the port."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,4 @@
-"""From the command line to what it asks for, and from any error to one line."""
+"""Runs the requested command, and turns any error into one line."""
 
 import signal
 import sys

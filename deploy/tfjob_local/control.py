@@ -2,8 +2,7 @@
 
 A request is one line, {"command": "scale", ...}; the reply is one line, {"ok": true, ...} or {"ok":
 false, "error": "..."}. Sockets lie in a directory of the user, one per launcher, named by its pid.
-Nothing here waits: what a slow client has not sent or taken is left for the next call.
-"""
+Nothing here waits: data that a slow client has not sent or taken is handled by the next call. """
 
 import json
 import os
@@ -64,7 +63,7 @@ class ControlDirectory:
         return sorted(name for name in os.listdir(self._descriptor) if name.endswith(_SUFFIX))
 
     def address(self, name: str) -> str:
-        """Short whatever the directory is called: the kernel takes 107 bytes."""
+        """The address is short, whatever the directory's name: the kernel accepts 107 bytes."""
         return f"/proc/self/fd/{self._descriptor}/{name}"
 
     def remove(self, name: str) -> None:
@@ -108,7 +107,7 @@ class ControlServer:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.setblocking(False)
         directory.remove_dead()
-        # Under its final name it answers from the first moment: others remove what does not.
+        # It answers as soon as it has its final name, since others remove sockets that do not.
         unfinished = f"{os.getpid()}.new"
         directory.remove(unfinished)
         self._listener.bind(directory.address(unfinished))
@@ -123,7 +122,7 @@ class ControlServer:
         self._listener.close()
 
     def poll(self) -> None:
-        """Serves what can be served without waiting."""
+        """Serves all requests that can be served without waiting."""
         self._accept()
         for client in self._clients:
             request = client.receive()

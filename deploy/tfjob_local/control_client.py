@@ -1,4 +1,4 @@
-"""The second terminal's end of the control socket: finds the running job, asks it, prints the answer."""
+"""The client of the control socket: finds the running job, sends a request, prints the answer."""
 
 import json
 import os
@@ -80,7 +80,7 @@ def ask(directory: ControlDirectory, socket_name: str, request: Mapping[str, Any
 
 
 def finished_view(run_dir: str) -> Optional[Mapping[str, Any]]:
-    """What the launcher of that directory wrote last; None: there is nothing. ValueError: damaged."""
+    """The last state that the launcher of that directory wrote; None: there is none. ValueError: damaged."""
     try:
         return RunDirectory(os.path.abspath(run_dir)).read_state()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Where the evaluators' pages are: told once they answer."""
+"""Reports the addresses of the evaluators' pages once they answer."""
 
 import http.client
 import json
@@ -7,12 +7,12 @@ from typing import Callable, Dict, Iterable, List, Mapping
 from .addresses import HOST
 
 _RETRY_SECONDS = 0.5
-# The loop around it waits so long for a page that is accepted, but not answered.
+# How long the calling loop may wait for a page that accepts a connection but does not answer.
 _ANSWER_SECONDS = 0.25
 
 
 class DashboardLinks:
-    """Call update() often; each page is told of once, and not when its evaluator comes back."""
+    """Call update() often; each page is reported once, and not again when its evaluator comes back."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class DashboardLinks:
         self._asked_at = float("-inf")
 
     def urls(self) -> List[str]:
-        """Of the pages that have answered and whose evaluators run."""
+        """The URLs of the pages that have answered and whose evaluators run."""
         return [self._told[name] for name in self._running() if name in self._told]
 
     def update(self) -> None:
@@ -50,7 +50,7 @@ class DashboardLinks:
 
 
 def page_answers(port: int) -> bool:
-    """A Keelson dashboard does, and not whatever else may listen there."""
+    """Whether a Keelson dashboard, and not another program, answers there."""
     connection = http.client.HTTPConnection(HOST, port, timeout=_ANSWER_SECONDS)
     try:
         connection.request("GET", "/api/v1/runs")

@@ -1,4 +1,4 @@
-"""What --dry_run prints of a replica."""
+"""Prints a replica for --dry_run."""
 
 from typing import List
 

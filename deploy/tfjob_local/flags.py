@@ -61,7 +61,7 @@ def run_parser() -> argparse.ArgumentParser:
 
 
 def command_parser(command: str) -> argparse.ArgumentParser:
-    """Of a command for a second terminal."""
+    """Returns the parser of a command for a second terminal."""
     parser = Parser(prog=f"{PROGRAM} {command}", description=_COMMANDS[command], allow_abbrev=False)
     if command == "scale":
         parser.add_argument(

@@ -1,4 +1,4 @@
-"""Which GPUs this machine has, by the numbers that CUDA_VISIBLE_DEVICES takes."""
+"""Finds this machine's GPUs, by the numbers that CUDA_VISIBLE_DEVICES takes."""
 
 import os
 import re
@@ -21,7 +21,7 @@ def parse_gpus(text: str) -> Tuple[str, ...]:
 
 
 def detect_gpus() -> Tuple[str, ...]:
-    """Those that the launcher's own CUDA_VISIBLE_DEVICES leaves, or all that the driver shows."""
+    """Returns the GPUs in the launcher's own CUDA_VISIBLE_DEVICES, or all that the driver lists."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         gpus = tuple(part.strip() for part in visible.split(",") if part.strip())

@@ -1,4 +1,4 @@
-"""What other terminals may ask of a running job."""
+"""The requests that other terminals may make of a running job."""
 
 from typing import Any, Callable, Dict, Mapping
 

@@ -58,7 +58,7 @@ class JobView:
         }
 
     def news(self) -> Any:
-        """Differs from the last one when something happened to the job."""
+        """A value that differs from the last one when something happened to the job."""
         replicas = [{**replica, "seconds": 0} for replica in self._replicas()]
         return self._operator.job, self._operator.status.to_document(), replicas, list(self._dashboards())
 
@@ -97,7 +97,7 @@ class Journal:
     """Keeps status.yaml and state.json of the run directory as the job is."""
 
     def __init__(self, view: JobView, run_dir: RunDirectory, warn: Callable[[str], None]):
-        """`warn`: hears, once, that the files cannot be written; the job goes on."""
+        """`warn` is called once if the files cannot be written; the job goes on."""
         self._view = view
         self._run_dir = run_dir
         self._warn = warn
@@ -105,7 +105,7 @@ class Journal:
         self._written: Any = None
 
     def update(self) -> None:
-        """Writes when something happened; time going by is nothing."""
+        """Writes if something happened; passing time does not count."""
         news = self._view.news()
         if news != self._written:
             self._write(running=True)

@@ -23,7 +23,7 @@ _TICK_SECONDS = 0.1
 
 @dataclass
 class Result:
-    """How it ended, as far as the launcher's user is concerned."""
+    """The result for the launcher's user."""
 
     succeeded: bool
     exit_code: int
@@ -31,7 +31,7 @@ class Result:
     reason: str = ""
     # The replica whose end failed the job ("worker-1").
     failed: str = ""
-    # What did not end as it should, one line each.
+    # Replicas that did not end as they should, one line each.
     problems: List[str] = field(default_factory=list)
 
 
@@ -126,7 +126,7 @@ class Launcher:
         return [pod for pod in self._kubelet.pods() if not pod.phase.ended]
 
     def _after_finish(self, outcome: JobOutcome) -> None:
-        """Whoever runs on is given time to end by itself, then ended and reported."""
+        """Replicas that still run get time to end by themselves, then are ended and reported."""
         if self._finished_at is None:
             self._finished_at = self._clock()
             self._output.finished(self._alive(), self._strict)
@@ -138,7 +138,7 @@ class Launcher:
         running = {record.name for record in self._kubelet.records() if record.running}
         for pod in self._alive():
             if pod.replica_name not in running:
-                # It waits for its restart, which nobody needs any more.
+                # It waits for a restart that is no longer needed.
                 self._kubelet.delete(pod)
         waited = self._clock() - self._finished_at
         if waited >= END_SECONDS:
@@ -171,7 +171,7 @@ class Launcher:
         return Result(True, 0, problems=self._problems)
 
     def _bad_ends(self) -> List[str]:
-        """Of replicas that the job still has, and that nobody ended."""
+        """Lists bad ends of replicas that the job still has and that were not ended on purpose."""
         names = set(replica_names(self._operator.job)) - self._overdue
         return [
             f"{record.name} ended with {describe_exit(record.exit_code)}"

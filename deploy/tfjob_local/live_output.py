@@ -1,4 +1,4 @@
-"""What the user sees while the job runs: events, conditions, log lines, pages, the progress line."""
+"""Shows events, conditions, log lines, pages and the progress line while the job runs."""
 
 from typing import Any, Callable, Dict, Mapping, Sequence, Set, Tuple
 
@@ -37,7 +37,8 @@ class LiveOutput:
         self._started = False
 
     def event(self, text: str) -> None:
-        """Of the operator ("REASON message") or the kubelet. Not shown: that the first pods are created."""
+        """Shows an event of the operator ("REASON message") or the kubelet, except the creation of the first
+        pods."""
         event_reason, _, message = text.partition(" ")
         if event_reason == _POD_CREATED and not self._started:
             return
@@ -88,7 +89,7 @@ class LiveOutput:
             self._show_change(condition["reason"], condition["message"])
 
     def _show_change(self, reason: str, message: str) -> None:
-        """Once, where both an event and a condition tell of it."""
+        """Shows a change once, even if both an event and a condition report it."""
         if (reason, message) not in self._told:
             self._told.add((reason, message))
             self._console.line(f"{self._console.paint(reason, BOLD)}: {message}")

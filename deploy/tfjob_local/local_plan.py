@@ -1,4 +1,4 @@
-"""The manifest and the flags, checked against each other and this machine: what each replica will be.
+"""Plans each replica: checks the manifest and the flags against each other and this machine.
 
 Nothing is started or written here, so that bad input leaves nothing behind.
 """
@@ -62,12 +62,12 @@ class LocalPlan:
 
     @property
     def leader(self) -> str:
-        """"chief-0": whose log is the job's."""
+        """"chief-0": the replica whose log is the job's."""
         return next((replica_name(t, i) for t, i in replicas(self.job) if is_leader(self.job, t, i)), "")
 
     @property
     def leader_is_keelsons(self) -> bool:
-        """Its files tell how training is going."""
+        """Whether the leader is Keelson's, so that its files show the progress of training."""
         return os.path.basename(self._leader_argv(self._planner)[0]) in PROGRAMS
 
     def plan(self, job: TFJob, replica_type: str, index: int) -> PodPlan:
@@ -79,14 +79,15 @@ class LocalPlan:
             self.plan(job, replica_type, index)
 
     def new_warnings(self) -> List[str]:
-        """Those that were not returned before."""
+        """The warnings that were not returned before."""
         all_warnings = [*self._warnings, *self._planner.warnings]
         new = all_warnings[self._told_warnings :]
         self._told_warnings = len(all_warnings)
         return new
 
     def _choose_model_dir(self, options: argparse.Namespace, settings: LocalSettings) -> str:
-        """The user's; that of the manifest where it lies in a claim that the user gave; else the run's."""
+        """The user's directory; the manifest's if it is in a claim that the user gave; otherwise the
+        run's."""
         if options.model_dir:
             return os.path.abspath(options.model_dir)
         planner = PodPlanner(self.manifest.objects, settings, self.version)
@@ -104,7 +105,7 @@ class LocalPlan:
 
 
 def _check_paths(options: argparse.Namespace) -> None:
-    """What every role would find missing is said once, before any starts."""
+    """Reports files that every role would miss once, before any starts."""
     if options.data_dir is not None and not os.path.isdir(options.data_dir):
         raise InputError(f"--data_dir {options.data_dir}: no such directory")
     if options.config is not None and not os.path.isfile(options.config):
@@ -167,7 +168,7 @@ def _settings(
 
 
 def _pages(options: argparse.Namespace, reservations: Reservations) -> Optional[DashboardPorts]:
-    """None: nobody shall serve one."""
+    """The ports of the pages; None: no page is served."""
     if options.dashboard_port == NO_DASHBOARD:
         return None
     return DashboardPorts(reservations, options.dashboard_port)

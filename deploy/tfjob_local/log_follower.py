@@ -1,4 +1,4 @@
-"""Shows what the replicas write, from their log files: complete in the files, selected here.
+"""Shows a selection of the replicas' log files, which themselves are complete.
 
 The replicas that the user follows are shown line by line, each line with its replica's name before it.
 Of all others only errors ("E ...") and warnings ("W ...") are shown, and of these only so many that
@@ -17,19 +17,19 @@ _LOG_NAME = re.compile(r"([a-z]+-\d+)(?:\.init-(.+?))?(?:\.restart-(\d+))?\.log"
 _ANNOUNCED = re.compile(r"([EWF]) ")
 # Colours and the like, and what else would move the cursor.
 _CONTROL_CHARACTERS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
-# What one look reads of one file, and how far behind a follower may be before it skips.
+# The bytes read of a file at a time, and how far behind a follower may be before it skips.
 _READ_BYTES = 64 * 1024
 _LONGEST_LAG_BYTES = 1024 * 1024
 _LONGEST_LINE_BYTES = 16 * 1024
 # Errors and warnings of replicas that are not followed: this many at once, then so many a second.
 _BURST_LINES = 20
 _LINES_PER_SECOND = 1.0
-# Of a failed init container whose replica is not followed.
+# The number of lines shown of a failed init container whose replica is not followed.
 _LAST_LINES = 5
 
 
 class Selection:
-    """Whom the user wants to see: "chief" (the replica that leads), "worker", "worker-1", "all"."""
+    """The replicas that the user selected: "chief" (the replica that leads), "worker", "worker-1", "all"."""
 
     def __init__(self, words: Iterable[str], known: Sequence[str], leader: str):
         """`known`: the replicas' names. ValueError: a word that names none of them."""
@@ -108,7 +108,7 @@ class LogFollower:
         return [self._files[name] for name in names if name in self._files]
 
     def _show_all(self, tail: "_Tail") -> None:
-        """What is left of a log that nobody writes any more."""
+        """Shows the rest of a log that is no longer written."""
         while True:
             lines = tail.read()
             if not lines:

@@ -1,4 +1,4 @@
-"""Writes the job's conditions: what its pods mean for the job as a whole."""
+"""Writes the job's conditions, which follow from its pods."""
 
 from typing import Callable, List, Optional, Sequence
 
@@ -46,7 +46,7 @@ class ConditionWriter:
         self._version = version
         self._rules = rules
         self._on_event = on_event
-        # Whose end failed the job.
+        # The pod whose end failed the job.
         self.failed_pod: Optional[FailedPod] = None
 
     def created(self, job: TFJob) -> None:
@@ -60,7 +60,7 @@ class ConditionWriter:
             self._tell(SUSPENDED, message)
 
     def resumed(self, job: TFJob) -> None:
-        """Does nothing for a job that was not suspended. Its deadline starts anew."""
+        """Does nothing for a job that was not suspended. Its deadline starts again."""
         if not self._status.is_true(SUSPENDED):
             return
         message = f"TFJob {job.name} is resumed."
@@ -86,7 +86,7 @@ class ConditionWriter:
         return judge(pod, restart_policy, self._version) is Verdict.FAIL
 
     def permanent_failure(self, job: TFJob, pod: Pod) -> None:
-        """Of a pod under ExitCode. It alone sets no completion time."""
+        """The failure of a pod under ExitCode. Only this one sets no completion time."""
         message = f'job "{job.name}" is failing because "{pod.replica_type}" replica(s) failed.'
         self._fail(message, FailedPod.of(pod))
 
@@ -94,7 +94,7 @@ class ConditionWriter:
         """By the pods, which the status' replica_statuses count already."""
         if self._status.start_time is None:
             self._status.start_time = self._clock()
-        # As it was: Running, written below, takes it away.
+        # Read before Running is written below, which removes it.
         restarting = self._status.condition(RESTARTING)
         types = [t for t in REPLICA_TYPES if t in job.replica_specs]
         if self._rules.known_bugs:
@@ -149,7 +149,7 @@ class ConditionWriter:
         return pod.replica_type == "Worker" and (self._rules.known_bugs or not decides)
 
     def _failed(self, job: TFJob, replica_type: str, pods: Sequence[Pod]) -> List[Pod]:
-        """Those that will not be replaced; with the known bugs, every one that has failed."""
+        """The number of pods that will not be replaced; with the known bugs, of all that have failed."""
         own = of_type(pods, replica_type)
         if self._rules.known_bugs:
             terminating = self._version.counts_terminating_as_failed

@@ -14,12 +14,12 @@ def of_type(pods: Sequence[Pod], replica_type: str) -> List[Pod]:
 
 
 def is_terminating(pod: Pod) -> bool:
-    """It runs, and its end was asked for."""
+    """True: the pod runs, and its end was requested."""
     return pod.phase is Phase.RUNNING and pod.deleting
 
 
 def leading_type(job: TFJob) -> str:
-    """Whose pods decide about success."""
+    """The replica type whose pods decide about success."""
     return job.chief_type() or "Worker"
 
 
@@ -69,7 +69,7 @@ class JobPods:
         self._job_name = job.name
         self._namespace = job.namespace
         self._on_event = on_event
-        # The uids of pods whose end was told.
+        # The uids of pods whose end was reported.
         self._told: Set[int] = set()
 
     def look(self) -> List[Pod]:
@@ -89,7 +89,7 @@ class JobPods:
         self._on_event(f"SuccessfulCreatePod Created pod: {name}")
 
     def delete(self, pods: Iterable[Pod]) -> None:
-        """Those whose end was asked for already are left alone."""
+        """Deletes pods, except those whose end was requested already."""
         for pod in pods:
             if not pod.deleting:
                 self._control.delete(pod)
@@ -99,7 +99,7 @@ class JobPods:
 class FailedPod(NamedTuple):
     # "worker-1"
     replica_name: str
-    # None: nobody saw it end.
+    # None: its end was not observed.
     exit_code: Optional[int]
 
     @classmethod

@@ -1,4 +1,5 @@
-"""What the operator goes by: how faithful it is, what the end of a pod means, the limits of a job."""
+"""The operator's rules: how faithful the emulation is, the consequence of a pod's end, the limits of a
+job."""
 
 import enum
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from .pods import Phase, Pod
 MAX_RESTARTS = 10
 # Keelson's programs end with it on bad configuration or data; the next attempt would end the same way.
 EXIT_PERMANENT = 2
-# What the operator takes for the exit code of a pod whose container nobody saw end.
+# The exit code that the operator assumes for a pod whose container's end was not observed.
 UNKNOWN_EXIT_CODE = 0xBEEF
 _FIRST_RETRYABLE_CODE = 128
 # What operators before 1.5 retry: SIGINT, SIGKILL, "restart me", SIGTERM.
@@ -31,8 +32,8 @@ class Rules:
     # - a dynamic job goes on for ever when a worker has failed without whom it cannot succeed;
     # - the pods of a suspended job end all at once, so that the chief's last snapshot finds no servers.
     known_bugs: bool
-    # cleanPodPolicy and ttlSecondsAfterFinished are applied. Otherwise who runs the operator ends
-    # the pods, having given them time to end by themselves.
+    # cleanPodPolicy and ttlSecondsAfterFinished are applied. Otherwise the launcher ends the pods, after a
+    # time to end by themselves.
     cleans_up: bool
     # Restarts of one replica, whatever backoffLimit says; None: no limit.
     max_restarts: Optional[int] = None
@@ -41,12 +42,12 @@ class Rules:
 
     @classmethod
     def strict(cls) -> "Rules":
-        """What the operator of the given version does, its known bugs included."""
+        """The behaviour of the operator of the given version, with its known bugs."""
         return cls(known_bugs=True, cleans_up=True)
 
     @classmethod
     def lenient(cls, max_restarts: int = MAX_RESTARTS) -> "Rules":
-        """What its users want."""
+        """The behaviour that its users want."""
         return cls(
             known_bugs=False,
             cleans_up=False,

@@ -1,4 +1,4 @@
-"""The pods of one job: what the operator and the kubelet know in common.
+"""The pods of one job, shared by the operator and the kubelet.
 
 The kubelet owns every Pod and alone changes it; the operator reads pods and asks PodControl for new
 ones or for their end. One thread.
@@ -33,16 +33,16 @@ class Pod:
     # "Worker"
     replica_type: str
     index: int
-    # Of this pod alone: the one that takes its place under the same name has another.
+    # The id of this pod alone: the one that replaces it under the same name has another.
     uid: int
     # Pending: init containers run. Running also while a container waits to be restarted in place.
     phase: Phase = Phase.PENDING
-    # Of the container tensorflow when it ended last, 128 + n after signal n. None: it has not ended,
-    # or the pod was lost (deleted from outside, evicted) and nobody saw it end.
+    # The exit code of the container tensorflow when it ended last, 128 + n after signal n. None: it has not
+    # ended, or the pod was lost (deleted from outside, evicted) and its end was not observed.
     exit_code: Optional[int] = None
     # Restarts in place, of the main container and the init containers together.
     restart_count: int = 0
-    # Its end was asked for; it is gone from pods() when its last process is.
+    # Its end was requested; it is gone from pods() when its last process has ended.
     deleting: bool = False
 
     @property
@@ -52,7 +52,7 @@ class Pod:
 
 
 class PodControl(Protocol):
-    """What the operator may do. Implemented by Kubelet, and by fakes in the tests."""
+    """The operator's access to pods. Implemented by Kubelet, and by fakes in the tests."""
 
     def pods(self) -> Sequence[Pod]:
         """All that exist, those being deleted included; by type, then index."""

@@ -24,7 +24,7 @@ def run_command(command: str, options: argparse.Namespace) -> None:
 
 
 def _view(options: argparse.Namespace) -> Mapping[str, Any]:
-    """Of the running job; of one that has ended where its directory is named."""
+    """Returns the view of the running job, or of one that has ended if its directory is named."""
     try:
         with ControlDirectory() as directory:
             return find_job(directory, options.job, options.run_dir).view

@@ -1,4 +1,4 @@
-"""runs/JOB-TIME: the logs, the volumes, the model unless it lies elsewhere, and what became of the job.
+"""runs/JOB-TIME: the logs, the volumes, the model unless it is elsewhere, and the state of the job.
 
     logs/         one file per replica and attempt
     volumes/      what the manifest mounts

@@ -32,7 +32,7 @@ from .signals import SignalQueue
 from .summary import Summary
 from .tfjob_operator import Operator
 
-# What the command `stop` ends with: as if by SIGTERM.
+# The exit code after the command `stop`: as after SIGTERM.
 _EXIT_STOPPED = 143
 
 
@@ -160,7 +160,7 @@ class _Run:
         _print_warnings(self._plan, self._console)
 
     def _instead_of_progress(self) -> str:
-        """Of a job that is not training, or does not say how."""
+        """Returns the line for a job that is not training, or does not report its progress."""
         if self._operator.status.is_true(SUSPENDED):
             return f"suspended; goes on after: {sys.argv[0] or PROGRAM} resume --job {self._plan.job.name}"
         if not self._leader_is_keelsons:

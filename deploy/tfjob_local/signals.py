@@ -19,7 +19,7 @@ class SignalQueue:
         self._old_mask: Set[int] = set()
 
     def __enter__(self) -> "SignalQueue":
-        # Ignored, it would let the kernel reap the children before anybody saw their exit codes.
+        # If it were ignored, the kernel would reap the children before their exit codes are read.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.watched)
         return self

@@ -31,7 +31,7 @@ class JobOutcome:
     succeeded: bool
     # The message of the condition that ended the job.
     reason: str
-    # Whose end failed the job; None: it succeeded, or ran out of time.
+    # The pod whose end failed the job; None: the job succeeded, or ran out of time.
     failed_pod: Optional[FailedPod] = None
 
 
@@ -61,7 +61,7 @@ class Operator:
         self._on_event = on_event
         self._conditions = ConditionWriter(self.status, clock, version, rules, on_event)
         self._ledger = RestartLedger()
-        # What the last pass looked at; None: it changed something, and another one is due.
+        # The state that the last pass saw; None: it changed something, and another pass is due.
         self._seen: Optional[Tuple[object, ...]] = None
         self._conditions.created(job)
 
@@ -71,7 +71,7 @@ class Operator:
 
     @property
     def outcome(self) -> Optional[JobOutcome]:
-        """None until the job has finished. One that did both has failed, as its state says."""
+        """None until the job has finished. One that both succeeded and failed has failed."""
         failed, succeeded = self.status.condition(FAILED), self.status.condition(SUCCEEDED)
         if failed is not None and failed.status:
             return JobOutcome(False, failed.message, self._conditions.failed_pod)
@@ -104,8 +104,8 @@ class Operator:
         self._set_suspend(False)
 
     def reconcile(self) -> None:
-        """Looks at everything. To be called after every change and, for the limits of time, now and
-        then; the strict operator sleeps through calls that nothing but time caused."""
+        """Reconciles the job. Call it after every change and, for time limits, now and then; the strict
+        operator sleeps through calls that nothing but time caused."""
         if not self._is_woken():
             return
         for _ in range(_MOST_PASSES):
@@ -171,7 +171,7 @@ class Operator:
         return True
 
     def _exceeded_limit(self, pods: Sequence[Pod]) -> Optional[Tuple[str, Optional[FailedPod]]]:
-        """The message, and who failed last; None: the job is within its limits."""
+        """Returns the message and the pod that failed last; None: the job is within its limits."""
         name = self.job.name
         if self._past_backoff_limit(pods):
             message = f"Job {name} has failed because it has reached the specified backoff limit"
@@ -203,7 +203,7 @@ class Operator:
         self._conditions.update(self.job, pods)
 
     def _reconcile_pods(self, spec: ReplicaSpec, pods: Sequence[Pod]) -> None:
-        """Also a pod that had succeeded is made anew when it is gone."""
+        """Recreates missing pods, even those that had succeeded."""
         present = {pod.index for pod in pods}
         for index in range(spec.replicas):
             if index not in present:

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Backoff:
-    # After the first end in a row.
+    # The delay after the first end in a row.
     initial_seconds: float
-    # After the second one; doubles from there.
+    # The delay after the second end; it doubles from there.
     second_seconds: float
     longest_seconds: float
-    # An attempt that lasted this long starts the row anew.
+    # An attempt that lasted this long resets the count.
     healthy_seconds: float
-    # The pod that takes a failed one's place waits too; on a cluster nothing delays it.
+    # The pod that replaces a failed one waits, too; on a cluster nothing delays it.
     delays_new_pods: bool
-    # A restart in place counts as soon as it is sure to come; on a cluster when it begins.
+    # A restart in place counts as soon as it is certain; on a cluster when it begins.
     counts_early: bool
 
     @classmethod
@@ -24,7 +24,7 @@ class Backoff:
 
     @classmethod
     def lenient(cls) -> "Backoff":
-        """For somebody who watches: 0.25 s, 0.5 s, ... 10 s."""
+        """Short delays for interactive use: 0.25 s, 0.5 s, ... 10 s."""
         return cls(0.25, 0.5, 10.0, 60.0, delays_new_pods=True, counts_early=True)
 
     def delay(self, ends_in_a_row: int) -> float:

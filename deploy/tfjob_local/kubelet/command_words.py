@@ -28,7 +28,7 @@ class Program:
 
 
 def find_program(words: Sequence[str], preferred: Sequence[str]) -> Program:
-    """Of a shell's script the first command that is one of `preferred`, else Python, else the last."""
+    """In a shell's script, finds the first command that is one of `preferred`, else Python, else the last."""
     words = _without_wrappers(words)
     if not words:
         return Program("", ())
@@ -48,7 +48,7 @@ def _of_shell(words: Sequence[str], preferred: Sequence[str]) -> Program:
         if re.fullmatch(r"-\w*c", word) and i + 1 < len(words):
             return _of_script(words[i + 1], shell, preferred)
         if not word.startswith("-"):
-            # A script's file: it hands its arguments on, as far as one can know.
+            # A script's file is assumed to pass its arguments on.
             return Program(os.path.basename(word), tuple(words[i + 1 :]))
     return Program(shell, ())
 

@@ -24,13 +24,13 @@ _RESOURCES = ("limits.cpu", "limits.memory", "requests.cpu", "requests.memory")
 
 @dataclass(frozen=True)
 class PodFacts:
-    """What the downward API tells a container about its pod and its node."""
+    """The facts about pod and node that the downward API gives a container."""
 
     # "metadata.name" and so on -> value.
     fields: Mapping[str, str]
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
-    # Of the machine: what a container without limits may use.
+    # The machine's resources, which a container without limits may use.
     cores: int
     memory_bytes: int
 

@@ -1,14 +1,13 @@
 """Arguments of classic trainers -> flags of Keelson's programs.
 
-A flag of the same name or the same meaning is kept, everything else dropped and said. Of several that
-mean the same, Keelson's own name wins, then the order of ALIASES, then the later one.
-"""
+A flag of the same name or the same meaning is kept, everything else is dropped with a warning. Of several
+flags with the same meaning, Keelson's own name wins, then the order of ALIASES, then the later one. """
 
 import re
 from dataclasses import dataclass
 from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
 
-# Where a replica finds the others. A job of the operator has TF_CONFIG for that.
+# Flags with the addresses of other replicas, for which a job of the operator has TF_CONFIG.
 _CLUSTER = frozenset(
     {"job_name", "task_index", "ps_hosts", "worker_hosts", "chief_hosts", "evaluator_hosts", "port"}
 )
@@ -27,12 +26,12 @@ _COMMON = _CLUSTER | {
 }
 _COMPUTING = frozenset({"device", "compute_threads"})
 _LEADING = frozenset({"startup_timeout", "lease", "checkpoint_writer", "auth_token_file"})
-# Where the dashboard is.
+# Flags with the address of the dashboard.
 _PAGE = frozenset({"dashboard_port", "dashboard_address"})
-# Of an evaluator beside any job.
+# Flags of an evaluator without a job.
 _SERVING = frozenset({"serve_only", "runs"})
 _TRAINING = _COMPUTING | {"precision", "bulk_connections", "bulk_socket", "peer_timeout"}
-# What every program takes; their --help is the source.
+# The flags of each program; their --help is the source.
 FLAGS: Dict[str, FrozenSet[str]] = {
     "ps_server": _COMMON | {"io_threads"},
     "worker": _COMMON | _TRAINING | _LEADING,
@@ -106,7 +105,7 @@ def translate_flags(args: Sequence[str], program: str) -> Translation:
 
 
 def _means_something(flag: str, value: Optional[str]) -> bool:
-    """To one of the four programs: what a ps has no use for may be the worker's."""
+    """Whether one of the four programs has the flag: one that a ps does not have may be the worker's."""
     known = any(flag in flags for flags in FLAGS.values()) and flag not in _CLUSTER | _SERVING
     return known and (value is not None or flag in _WITHOUT_VALUE)
 
@@ -148,7 +147,7 @@ def remove_flag(args: Sequence[str], name: str) -> List[str]:
 
 
 def flag_value(args: Sequence[str], name: str) -> Optional[str]:
-    """Of --name=value or --name value; None: the flag is not there."""
+    """Returns the value of --name=value or --name value; None: the flag is absent."""
     for i, argument in enumerate(args):
         if flag_name(argument) == name:
             _, separator, value = argument.partition("=")

@@ -10,7 +10,7 @@ RESOURCE = "nvidia.com/gpu"
 
 
 class GpuDealer:
-    """Deals the machine's GPUs out to pods; a pod that is made anew gets its own ones again."""
+    """Assigns the machine's GPUs to pods; a recreated pod gets the same ones again."""
 
     def __init__(self, gpus: Optional[Sequence[str]], warn: Callable[[str], None]):
         """`gpus`: None leaves CUDA_VISIBLE_DEVICES alone."""

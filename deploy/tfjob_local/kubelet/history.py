@@ -11,19 +11,19 @@ from .process import ContainerProcess
 
 @dataclass(frozen=True)
 class ReplicaRecord:
-    """What became of one replica so far."""
+    """The history of one replica so far."""
 
     # "worker-1"
     name: str
-    # Of the newest process, whether it runs or not.
+    # The pid of the newest process, whether it runs or not.
     pid: Optional[int]
-    # Of the process that ended last, 128 + n after signal n; None: none has ended.
+    # The exit code of the process that ended last, 128 + n after signal n; None: none has ended.
     exit_code: Optional[int]
-    # That have begun, in place and by a new pod.
+    # Restarts that have begun, in place and by a new pod.
     restarts: int
-    # In all attempts together.
+    # The time of all attempts together.
     seconds: float
-    # Of the newest attempt.
+    # The log of the newest attempt.
     log_path: str
     # The launcher ended the newest process by SIGKILL.
     killed: bool
@@ -48,8 +48,8 @@ class ReplicaHistory:
         self._unblocked_signals = unblocked_signals
         # It has started nothing yet.
         self._pod_is_new = False
-        # Of the processes that were started, how many took the place of another, in its pod or by a new
-        # one; -1: there was none yet.
+        # The number of started processes that replaced another one, in its pod or by a new one; -1: none was
+        # started yet.
         self._restarts = -1
         # Container -> how often it was started; "" is the main one.
         self._starts: Dict[str, int] = {}

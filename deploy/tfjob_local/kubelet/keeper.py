@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import Callable, Optional, Set
 
-# A stop signal to everything of the user or the terminal must not take the keeper along.
+# A stop signal to all processes of the user or the terminal must not end the keeper.
 _IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP, signal.SIGPIPE)
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keeper_process.py")
 
@@ -50,7 +50,7 @@ class Keeper:
         self._tell(f"-{group}\n")
 
     def check(self) -> None:
-        """Starts another one where somebody has ended it."""
+        """Starts another keeper if it was ended."""
         if self._process is not None and self._process.poll() is not None:
             dead = self._process
             dead.stdin.close()
@@ -58,10 +58,10 @@ class Keeper:
             self._on_event(f"the keeper (process {dead.pid}) was killed, another one has taken its place")
 
     def close(self) -> None:
-        """Ends it, and by it what is left of the run; returns when that is done."""
+        """Ends the keeper, which ends the remaining processes of the run; returns when that is done."""
         if self._process is None:
             return
-        # A dead one could not end anything any more.
+        # A keeper that has ended could not end anything.
         self.check()
         process, self._process = self._process, None
         process.stdin.close()
@@ -69,7 +69,7 @@ class Keeper:
 
     def _start(self) -> None:
         self._process = subprocess.Popen(
-            # -I: neither the user's environment nor the current directory have a say.
+            # -I: neither the user's environment nor the current directory has an effect.
             [
                 sys.executable,
                 "-I",
@@ -91,7 +91,7 @@ class Keeper:
 
     def _tell(self, line: str) -> None:
         try:
-            # Straight into the pipe: nothing may wait in a buffer when the launcher dies.
+            # Written directly to the pipe: nothing may be in a buffer when the launcher crashes.
             os.write(self._process.stdin.fileno(), line.encode())
         except BrokenPipeError:
             self.check()

@@ -7,8 +7,7 @@ one that has ended, a line each. The end of the input is the end of the launcher
 left of the groups, and whatever carries the run's mark in its environment, gets SIGTERM, and after
 GRACE_SECONDS SIGKILL, until nothing is left. LOG_FILE is written only if there was something to end.
 
-It stands for itself, without the package around it: nothing of the launcher shall be needed.
-"""
+It does not import the package, so that it needs nothing of the launcher. """
 
 import os
 import signal
@@ -20,7 +19,7 @@ from typing import Callable, Iterable, List, Optional, Set
 # The environment variable that all processes of a run carry: RUN_ID/CONTAINER/NUMBER.
 MARKER = "KEELSON_RUN"
 _POLL_SECONDS = 0.05
-# What cannot be killed (a process in a hung file system) is not waited for any longer.
+# The longest wait for a process that cannot be killed (in a hung file system).
 _GIVE_UP_SECONDS = 60.0
 
 

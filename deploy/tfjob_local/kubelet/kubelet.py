@@ -32,7 +32,7 @@ class Kubelet(PodControl):
         on_init_failure: Callable[[str, str], None] = lambda replica_name, container: None,
     ):
         """`clock`: as time.monotonic. `plan`: replica type and index -> what its next pod runs.
-        `on_init_failure`: hears replica and container, when the container's log is complete.
+        `on_init_failure` is called with replica and container when the container's log is complete.
 
         `unblocked_signals`: what the launcher blocks for itself and a child must not inherit.
         """
@@ -48,7 +48,7 @@ class Kubelet(PodControl):
         self._last_uid = 0
         # In the order in which they were created.
         self._runs: List[PodRun] = []
-        # By type and index, of all replicas that there ever were.
+        # The histories of all replicas that ever existed, by type and index.
         self._histories: Dict[Tuple[str, int], ReplicaHistory] = {}
         # By the replica's name.
         self._failures_in_a_row: Dict[str, int] = {}
@@ -80,7 +80,7 @@ class Kubelet(PodControl):
     # For the launcher.
 
     def poll(self) -> bool:
-        """Looks at the processes, starts what is due, ends what has outlived its grace period.
+        """Polls the processes, starts those that are due, kills those beyond their grace period.
 
         True: a pod has changed."""
         self._keeper.check()
@@ -109,7 +109,7 @@ class Kubelet(PodControl):
         self._drop_gone()
 
     def records(self) -> Sequence[ReplicaRecord]:
-        """Of every replica that there ever was, in the order of pods()."""
+        """Returns the record of every replica that ever existed, in the order of pods()."""
         return [history.record() for _, history in sorted(self._histories.items(), key=lambda item: item[0])]
 
     def end_all(self) -> None:
@@ -119,7 +119,7 @@ class Kubelet(PodControl):
         self._drop_gone()
 
     def kill_all(self) -> None:
-        """SIGKILL to all that runs, and nothing is started any more. Returns at once."""
+        """Sends SIGKILL to all processes and starts no others. Returns at once."""
         self.end_all()
         for run in self._runs:
             run.kill()
@@ -153,7 +153,7 @@ class Kubelet(PodControl):
         self._failures_in_a_row[name] = 1 if healthy else self._failures_in_a_row.get(name, 0) + 1
 
     def _delay_of_new_pod(self, pod: Pod) -> float:
-        """After a failure; 0 without one, and where the operator's new pods wait for nothing."""
+        """The delay after a failure; 0 without one, and if the operator's new pods start at once."""
         failures = self._failures_in_a_row.get(pod.replica_name, 0)
         if not failures or not self._backoff.delays_new_pods:
             return 0.0

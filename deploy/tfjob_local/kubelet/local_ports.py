@@ -8,8 +8,8 @@ from tfjob_api.naming import Addresses
 from ..addresses import can_listen
 from .flag_translation import flag_value, has_flag, remove_flag
 
-# Of those who serve a page: the evaluator, which refuses the others without the first, and the chief that
-# is the whole job.
+# The flags of programs that serve a page: the evaluator, which refuses the others without the first, and the
+# chief that is the whole job.
 _PAGE_FLAGS = {
     "evaluator": ("dashboard_port", "dashboard_address", "auth_token_file", "runs"),
     "chief": ("dashboard_port", "dashboard_address"),
@@ -51,7 +51,7 @@ class LocalPorts:
         # The port to serve on stands in the local address.
         args = remove_flag(args, "port")
         if job.dynamic_workers and program == "chief" and not has_flag(args, "chief_hosts"):
-            # Its sparse TF_CONFIG does not say where it listens itself.
+            # Its sparse TF_CONFIG does not have its own address.
             args.append(f"--chief_hosts={addresses[spec.type][0]}")
         return args
 

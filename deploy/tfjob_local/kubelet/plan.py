@@ -1,4 +1,4 @@
-"""What one pod will run: everything is decided and checked here, nothing started or written yet."""
+"""The plan of one pod: everything is decided and checked, nothing is started or written yet."""
 
 from dataclasses import dataclass, field
 from typing import Mapping, Tuple
@@ -27,7 +27,7 @@ class LocalDirectory:
     fresh: bool = False
     # Path in the directory -> content.
     files: Mapping[str, bytes] = field(default_factory=dict)
-    # For the user's eyes only.
+    # Readable by the user only.
     private: bool = False
 
 
@@ -39,5 +39,5 @@ class PodPlan:
     restart_policy: str
     grace_seconds: float
     directories: Tuple[LocalDirectory, ...] = ()
-    # Of the main container: its path -> the local one.
+    # Mounts of the main container: its path -> the local one.
     mounts: Mapping[str, str] = field(default_factory=dict)

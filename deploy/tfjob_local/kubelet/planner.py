@@ -25,17 +25,17 @@ from .volumes import Mounts, PodVolumes
 
 @dataclass(frozen=True)
 class LocalSettings:
-    """What the user of the launcher chose, beside the manifest."""
+    """The choices of the launcher's user, beside the manifest."""
 
     images: ImageMap
     volumes_dir: str
     working_dir: str
     cores: int
-    # Of this machine, to be dealt out; None: CUDA_VISIBLE_DEVICES is left alone.
+    # The GPUs of this machine to assign; None: CUDA_VISIBLE_DEVICES is not changed.
     gpus: Optional[Tuple[str, ...]] = None
     # Flag name -> value, handed to those of Keelson's programs that take it, in place of the manifest's.
     flags: Mapping[str, str] = field(default_factory=dict)
-    # The same for those who train: workers, or the chief that runs the whole job.
+    # The same for programs that train: workers, or the chief that runs the whole job.
     training_flags: Mapping[str, str] = field(default_factory=dict)
     # Handed to them after everything else.
     extra_args: Sequence[str] = ()
@@ -45,7 +45,7 @@ class LocalSettings:
 
 @dataclass(frozen=True)
 class _Replica:
-    """What all steps of one plan need to know."""
+    """The data that all steps of one plan use."""
 
     job: TFJob
     spec: ReplicaSpec
@@ -66,7 +66,7 @@ class _Replica:
 
 
 class PodPlanner:
-    """Plans pods; `warnings` says, each thing once, what is not as on a cluster."""
+    """Plans pods; `warnings` has each difference from a cluster once."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class PodPlanner:
         arguments = list(program.args)
         environment = self._localise(spec.type, variables, mounts, names)
         if replica.alone and program.keelson == "chief" and tf_config is not None:
-            # Of an operator before 1.1; it would make the chief wait for others.
+            # Operators before 1.1 set it; it would make the chief wait for others.
             del environment["TF_CONFIG"]
         if program.keelson:
             arguments = self._keelson_arguments(replica, program.keelson, arguments)
@@ -218,7 +218,7 @@ class PodPlanner:
     def _add_limits(
         self, replica: _Replica, program: ResolvedProgram, arguments: List[str], environment: Dict[str, str]
     ) -> None:
-        """Workers of one machine share its cores, and nobody exceeds its own limit."""
+        """Workers of one machine share its cores, and none exceeds its own limit."""
         share = replica.trains and not replica.alone
         limit = self._cpu_limit(replica.spec)
         threads = max(1, self._settings.cores // max(1, replica.job.replicas("Worker"))) if share else None

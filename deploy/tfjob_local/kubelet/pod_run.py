@@ -28,7 +28,7 @@ class StartContainer(Protocol):
 
 @dataclass(frozen=True)
 class PodTools:
-    """What a pod shares with the others of its job."""
+    """The objects that a pod shares with the others of its job."""
 
     clock: Callable[[], float]
     backoff: Backoff
@@ -43,7 +43,7 @@ class PodRun:
     def __init__(self, pod: Pod, plan: PodPlan, start: StartContainer, tools: PodTools, start_at: float):
         self.pod = pod
         self.plan = plan
-        # Its last process has ended and it is wanted no more.
+        # Its last process has ended and it is no longer needed.
         self.gone = False
         # When the next container is to be started; None: one runs, or the pod has ended.
         self.start_at: Optional[float] = start_at
@@ -66,7 +66,7 @@ class PodRun:
 
     @property
     def seconds(self) -> float:
-        """Since its newest container was started."""
+        """The time since its newest container was started."""
         return self._tools.clock() - self._started_at
 
     def next_due(self) -> Optional[float]:

@@ -9,7 +9,7 @@ from typing import Callable, FrozenSet, Iterable, Optional
 from .keeper_process import MARKER, marked_processes, send
 from .plan import ProcessPlan
 
-# As a shell has it.
+# The shell's exit code.
 _EXIT_NOT_EXECUTABLE = 126
 _EXIT_NOT_FOUND = 127
 # They would tell a program that it belongs to another job than this one.
@@ -62,7 +62,7 @@ class ContainerProcess:
         """The exit code, or None; when the first process has ended, all its others are ended too."""
         if self.exit_code is not None or self._process is None:
             return self.exit_code
-        # Looked at first and reaped last: until then nobody else can get this group's id.
+        # The process is checked first and reaped last: until then no other process can get this group's id.
         ended = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         if ended is None:
             return None

@@ -19,7 +19,7 @@ AS_IS = "as-is"
 
 @dataclass(frozen=True)
 class ImageMap:
-    """What stands for an image: the first pattern that matches it decides, by role without one."""
+    """Maps images to programs: the first pattern that matches decides; without one, the role does."""
 
     # Keelson's programs.
     bin_dir: str
@@ -28,7 +28,7 @@ class ImageMap:
 
     @classmethod
     def parse(cls, texts: Sequence[str], bin_dir: str) -> "ImageMap":
-        """Of PATTERN=WHAT each. ValueError: one line."""
+        """Parses texts of the form PATTERN=WHAT. ValueError: one line."""
         rules = []
         for text in texts:
             pattern, separator, what = text.partition("=")
@@ -145,7 +145,7 @@ class ProgramResolver:
 
 
 def program_of(replica_type: str, alone: bool) -> str:
-    # Without a cluster there is nobody to serve: the chief runs the whole job in one process.
+    # Without a cluster there is no client: the chief runs the whole job in one process.
     return "chief" if alone else model.PROGRAMS[replica_type]
 
 

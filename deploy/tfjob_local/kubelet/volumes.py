@@ -45,7 +45,7 @@ class PodVolumes:
 
     @property
     def directories(self) -> Tuple[LocalDirectory, ...]:
-        """What has to be there before the pod starts, outer before inner."""
+        """The directories that must exist before the pod starts, outer before inner."""
         return tuple(self._directories.values())
 
     def mounts(self, container: Container) -> "Mounts":
