@@ -9,7 +9,7 @@ import {basename, extname, join} from "node:path";
 import {gzipSync} from "node:zlib";
 
 const MAX_GZIPPED_BYTES = 200 * 1000;
-// Short enough for every compiler's idea of a line.
+// Lines are short enough for every compiler.
 const BYTES_PER_LINE = 64;
 const TYPES = {
   ".html": "text/html; charset=utf-8",

@@ -3,7 +3,8 @@ import {h, setAttribute, setText} from "./dom";
 
 const CHANGEABLE: readonly RunState[] = ["waiting", "running", "restarting"];
 
-// The dialog that changes a running job, where the evaluator allows that. The token is kept by nothing but the dialog.
+// The dialog that changes a running job, where the evaluator allows that. Only the dialog keeps the
+// token.
 export class Actions {
   readonly button = h("button", {type: "button", hidden: true, testid: "change", on: {click: () => this.dialog.showModal()}}, "Change…");
   readonly dialog: HTMLDialogElement;

@@ -6,7 +6,7 @@ import type {
 export type * from "./api_types";
 export {EventStream, type Connection} from "./event_stream";
 
-// What the server answered instead of what was asked for; status 0: it did not answer.
+// An error that the server answered; status 0: it did not answer.
 export class ApiError extends Error {
   constructor(readonly status: number, message: string) {
     super(message);
@@ -48,7 +48,7 @@ export class Api {
     return {run, series: (await Promise.all(parts)).flatMap((part) => part.series)};
   }
 
-  // Where the points of these series can be saved from.
+  // The address from which the points of these series can be saved.
   seriesCsvUrl(run: string, names: string[]): string {
     return url(path(run, "series.csv"), names.map((name) => ["name", name]));
   }
@@ -103,17 +103,17 @@ export class Api {
   }
 }
 
-// Whether a request was given up by who made it.
+// Whether the caller aborted the request.
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
 }
 
-// Whether what the server answered was not of the shape that it should have.
+// Whether the server's answer had an unexpected form.
 export function isMisshapen(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError;
 }
 
-// One line for who reads the page.
+// One line for the page's reader.
 export function errorText(error: unknown): string {
   if (isMisshapen(error)) {
     return "This cannot be shown: what the dashboard answered is not as expected";

@@ -242,7 +242,7 @@ export interface Prediction {
   seconds: number;
 }
 
-// What the stream of /api/v1/events sends.
+// The events of the stream /api/v1/events.
 export interface StreamEvents {
   hello: {time: number};
   status: RunStatus;

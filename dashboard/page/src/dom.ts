@@ -39,7 +39,7 @@ export function append(parent: Element, children: Child[]): void {
   }
 }
 
-// Replaces what is in `parent`.
+// Replaces the content of `parent`.
 export function fill(parent: Element, ...children: Child[]): void {
   parent.replaceChildren();
   append(parent, children);

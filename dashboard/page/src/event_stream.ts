@@ -9,9 +9,9 @@ const EVENTS: readonly (keyof StreamEvents)[] = ["hello", "status", "cluster", "
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 5000;
 
-// The server-sent events of all runs, opened again whenever they end. After each `hello` what came before is to be
-// fetched: while there is no stream but the server answers, a `hello` comes every few seconds, so that views that do
-// that go on.
+// The server-sent events of all runs, opened again whenever they end. After each `hello` earlier
+// data must be fetched. While there is no stream but the server answers, a `hello` comes every few
+// seconds, so that views that fetch then stay up to date.
 export class EventStream {
   private readonly handlers = new Map<keyof StreamEvents, Set<(data: never) => void>>();
   private readonly watchers = new Set<(connection: Connection) => void>();
@@ -49,7 +49,7 @@ export class EventStream {
     this.source = undefined;
   }
 
-  // Returns what ends it.
+  // Returns a function that removes the listener.
   on<K extends keyof StreamEvents>(event: K, handler: Handler<K>): () => void {
     const handlers = this.handlers.get(event) ?? new Set();
     this.handlers.set(event, handlers);

@@ -1,4 +1,4 @@
-// Numbers as text. What is not there, or not finite, is a dash, but for formatFinite.
+// Numbers as text. A value that is absent or not finite is a dash, except in formatFinite.
 
 import type {Value} from "./api_types";
 
@@ -29,7 +29,7 @@ export function formatNumber(value: Maybe, digits = 4): string {
   return String(Number(value.toPrecision(digits)));
 }
 
-// As `format`, but null, a number that is not finite, is told from one that is not there.
+// As `format`, but null (a number that is not finite) differs from an absent one.
 export function formatFinite(value: Maybe, format: (value: Maybe) => string = formatNumber): string {
   return value === null ? NOT_FINITE : format(value);
 }
@@ -44,7 +44,7 @@ export function formatFixed(value: Maybe, digits = 4): string {
     ? value.toExponential(Math.max(digits - 2, 0)).replace("e+", "e") : value.toFixed(digits);
 }
 
-// All digits that tell a double from its neighbours.
+// All digits that distinguish a double from its neighbours.
 export function formatExact(value: Maybe): string {
   return isNumber(value) ? String(value) : NOTHING;
 }
@@ -54,7 +54,7 @@ export function formatPercent(value: Maybe, decimals = 1): string {
   return isNumber(value) ? `${(100 * value).toFixed(decimals)} %` : NOTHING;
 }
 
-// Of 1000, with three digits: 41.2 MB.
+// Bytes in units of 1000, with three digits: 41.2 MB.
 export function formatBytes(value: Maybe): string {
   if (!isNumber(value)) {
     return NOTHING;

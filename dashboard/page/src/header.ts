@@ -29,7 +29,8 @@ class Figure {
   }
 }
 
-// What the page always shows: the run, its state, how far it is and how good. `onRun` is told which run was chosen.
+// The part that the page always shows: the run, its state, progress and quality. `onRun` is called
+// with the chosen run.
 export class Header {
   readonly element: HTMLElement;
   private readonly connection = h("div", {class: "banner", role: "alert", testid: "connection", hidden: true});
@@ -47,7 +48,7 @@ export class Header {
   private readonly speed = new Figure("Throughput", "throughput");
   private readonly snapshot = new Figure("Newest snapshot", "snapshot");
   private status: RunStatus | undefined;
-  // When `status` was heard of, in milliseconds.
+  // When `status` was received, in milliseconds.
   private heard = 0;
 
   constructor(onRun: (run: string) => void, actions: Node) {
@@ -109,7 +110,7 @@ export class Header {
     this.trouble.hidden = error === "" && !away;
     setAttribute(this.trouble, "data-tone", status?.state === "restarting" ? undefined : "bad");
     setText(this.trouble, error || (status?.state_text ?? ""));
-    // Once is enough.
+    // The same text is not shown twice.
     setText(this.stateText, text === state || (away && text === this.trouble.textContent) ? "" : text);
   }
 

@@ -17,7 +17,7 @@ export class Page {
   private readonly header = new Header((run) => this.go(run, this.shown?.view.id), this.actions.button);
   private readonly tabs: Tabs;
   private runs: RunSummary[] = [];
-  private asking = false;  // which runs there are, after one that is not known
+  private asking = false;  // for the list of runs, because of an unknown one
   private readonly runsWatchers = new Set<() => void>();
   private readonly statuses = new Map<string, RunStatus>();
   private shown: {run: string; view: View; end: () => void} | undefined;
@@ -71,7 +71,7 @@ export class Page {
     }
   }
 
-  // After a gap in the stream.
+  // Fetches everything again after a gap in the stream.
   private async refresh(): Promise<void> {
     const run = this.shown?.run;
     if (run === undefined) {
@@ -80,11 +80,11 @@ export class Page {
     try {
       this.setStatus(await this.api.status(run));
     } catch {
-      // The stream says when the server is away, and comes back here afterwards.
+      // The stream reports when the server is away, and calls this again afterwards.
     }
   }
 
-  // Of a run that has come since, perhaps.
+  // Takes a status, perhaps that of a new run.
   private heardOf(status: RunStatus): void {
     this.setStatus(status);
     if (!this.runs.some((run) => run.id === status.run) && !this.asking) {

@@ -9,7 +9,7 @@ export interface Points {
 
 export const NO_POINTS: Points = {step: [], time: [], value: []};
 
-// Both together; where they have the same step, `newer` counts. Neither is changed.
+// Merges both; where they have the same step, `newer` counts. Neither is changed.
 export function mergePoints(older: Points, newer: Points): Points {
   const last = older.step.at(-1);
   const first = newer.step[0];

@@ -1,4 +1,4 @@
-// What is shown, as the part of the address after "#": #/RUN/VIEW.
+// The shown run and view, as the part of the address after "#": #/RUN/VIEW.
 
 export interface Route {
   run: string | undefined;

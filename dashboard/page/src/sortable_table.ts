@@ -5,9 +5,10 @@ export interface Column<Row> {
   title: string;
   // Numbers are at the right, and sorted downwards first.
   number?: boolean;
-  // What the column is sorted by; absent: it cannot be sorted. What is missing (null, undefined) comes last.
+  // The value by which the column is sorted; absent: it cannot be sorted. Missing values (null,
+  // undefined) come last.
   sort?: (row: Row) => number | string | null | undefined;
-  // The cell: text, or nodes that are made anew when the cell's text or `version` changes.
+  // The cell: text, or nodes that are recreated when the cell's text or `version` changes.
   cell: (row: Row) => Child | Child[];
   // Changes when the nodes that `cell` returns would.
   version?: (row: Row) => string;

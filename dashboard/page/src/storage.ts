@@ -1,9 +1,9 @@
-// What the reader has chosen, kept by the browser; where it keeps nothing, as long as the page is open.
+// The reader's choices, kept by the browser; if it keeps nothing, as long as the page is open.
 
 const PREFIX = "keelson.";
 const memory = new Map<string, string>();
 
-// Undefined where nothing of the kind is kept; `check` says whether it is.
+// The stored value, or undefined if there is none that `check` accepts.
 export function load<T>(key: string, check: (value: unknown) => value is T): T | undefined {
   try {
     const text = memory.get(key) ?? localStorage.getItem(PREFIX + key);

@@ -19,7 +19,7 @@ export function setTheme(chosen: Theme): void {
   show();
 }
 
-// Calls back after a change; returns what ends it.
+// Calls back after a change; returns a function that ends this.
 export function onTheme(callback: () => void): () => void {
   callbacks.add(callback);
   return () => callbacks.delete(callback);

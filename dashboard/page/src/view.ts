@@ -2,24 +2,25 @@ import type {Api, EventStream, RunStatus, RunSummary} from "./api";
 
 export type Theme = "light" | "dark";
 
-// What a view is mounted with; it holds until unmount.
+// The context with which a view is mounted; valid until unmount.
 export interface Context {
   readonly run: string;
   readonly api: Api;
   readonly stream: EventStream;
   theme(): Theme;
-  // Calls back after the theme has changed; returns what ends it.
+  // Calls back after the theme has changed; returns a function that ends this.
   onTheme(callback: () => void): () => void;
-  // All runs that the server has, as last heard of.
+  // All runs of the server, as last received.
   runs(): RunSummary[];
-  // Calls back after others have come or gone; returns what ends it.
+  // Calls back after runs were added or removed; returns a function that ends this.
   onRuns(callback: () => void): () => void;
-  // Of `run`, as last heard of; undefined before the first answer.
+  // The status of `run`, as last received; undefined before the first answer.
   status(): RunStatus | undefined;
 }
 
-// One tab of the page. It is mounted into an empty element, at most once at a time; at unmount it ends whatever it has
-// started (subscriptions, timers, requests), and the element is emptied by who mounted it.
+// One tab of the page. It is mounted into an empty element, at most once at a time; at unmount it
+// ends all that it has started (subscriptions, timers, requests), and the caller empties the
+// element.
 export interface View {
   readonly id: string;
   readonly title: string;

@@ -1,7 +1,7 @@
 import type {Value} from "../api_types";
 import {formatCount, formatDuration, formatNumber, formatTime} from "../format";
 
-// What is along x: a count, seconds since the epoch, or seconds since the start.
+// The kind of x: a count, seconds since the epoch, or seconds since the start.
 export type AxisKind = "count" | "time" | "duration";
 
 export function formatX(kind: AxisKind, x: number): string {
@@ -27,7 +27,7 @@ export function xTicks(kind: AxisKind, marks: readonly number[], distance: numbe
   }
 }
 
-// With as many decimals as `distance` needs, and k, M, G for thousands.
+// Formats a mark with as many decimals as `distance` needs, and k, M, G for thousands.
 export function formatTick(mark: number, distance: number): string {
   const size = Math.abs(mark);
   if (size === 0) {
@@ -42,8 +42,8 @@ export function formatTick(mark: number, distance: number): string {
   return size < 1e-4 ? mark.toExponential().replace("e+", "e") : mark.toFixed(decimalsFor(distance));
 }
 
-// The texts of a logarithmic axis: of powers of ten, and where there is but one of them, of marks that are far enough
-// from each other.
+// The texts of a logarithmic axis: at powers of ten, and if there is only one of them, at marks
+// that are far enough from each other.
 export function logTicks(marks: readonly Value[]): string[] {
   const wanted = marks.filter((mark) => mark !== null && leadingDigit(mark) === 1).length >= 2 ? [1] : [1, 2, 3, 5];
   return marks.map((mark) => mark === null || !wanted.includes(leadingDigit(mark)) ? ""

@@ -1,6 +1,6 @@
 import type {Value} from "../api_types";
 
-// What a chart draws. `x` ascends and is as long as `y`; null is a gap.
+// A curve of a chart. `x` ascends and is as long as `y`; null is a gap.
 export interface Curve {
   // Stays the same over updates; the chart's data-testids have it.
   id: string;
@@ -18,7 +18,7 @@ export interface Curve {
 export const COLOURS = 8;
 export const DASHES = 3;
 
-// How the nth of many curves is told from the others.
+// The style by which the nth of many curves differs from the others.
 export function curveStyle(n: number): {colour: number; dash: number} {
   return {colour: n % COLOURS, dash: Math.floor(n / COLOURS) % DASHES};
 }
@@ -71,7 +71,7 @@ export function lowerBound(sorted: readonly number[], x: number): number {
   return begin;
 }
 
-// The curve in words, for who cannot see it.
+// The curve in words, for screen readers.
 export function describe(curve: Curve, formatX: (x: number) => string, formatY: (y: Value) => string): string {
   const known = curve.y.flatMap((y, i) => y === null ? [] : [i]);
   const first = known[0];

@@ -83,7 +83,8 @@ export class Legend {
   }
 }
 
-// With what its gaps are, where it has some and its last value does not say so.
+// The label, with the meaning of the curve's gaps if it has some and its last value does not show
+// it.
 export function labelOf(curve: Pick<Curve, "label" | "y">): string {
   return curve.y.includes(null) && curve.y.at(-1) !== null ? `${curve.label} (gaps: not finite)` : curve.label;
 }

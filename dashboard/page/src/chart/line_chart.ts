@@ -13,7 +13,7 @@ import {toPng} from "./png";
 const DASH_PATTERNS: number[][] = [[], [6, 4], [2, 3]];
 const FAINT = "55";
 const SHORTEST_DRAG_PIXELS = 6;
-// So that a screen reader is not told of every step.
+// The interval of summaries, so that a screen reader does not read every step.
 const SUMMARY_EVERY_MS = 5000;
 
 export interface LineChartOptions {
@@ -24,7 +24,7 @@ export interface LineChartOptions {
   // What x is, in words: "step".
   xName: string;
   log?: boolean;
-  // Of values, for reading at a glance, and of marks of the y axis.
+  // Formats values, for reading at a glance, and marks of the y axis.
   format?: (y: Value) => string;
   formatTick?: (y: number, distance: number) => string;
   // A part of x was chosen; undefined: all of it.
@@ -83,7 +83,7 @@ export class LineChart {
     this.draw();
   }
 
-  // What is zoomed to, undefined: all.
+  // The zoomed range; undefined: all.
   range(): Range | undefined {
     return this.zoom;
   }

@@ -1,4 +1,4 @@
-// What the model gets right and wrong: of one snapshot, or of the newest as they come.
+// The model's hits and errors: for one snapshot, or always for the newest.
 
 import {ApiError, errorText, isAbort, isMisshapen, type Report} from "../api";
 import {fill, h, keyed, setText} from "../dom";
@@ -223,7 +223,8 @@ function plotsOf(report: Report): HTMLElement[] {
   return plots;
 }
 
-// Of a binary model it is about the probability of the second label, of others about that of what was predicted.
+// For a binary model the plot shows the probability of the second label, otherwise that of the
+// predicted class.
 function calibrationPlot(report: Report): HTMLElement {
   const positive = className(report.classes, 1);
   const words = report.kind === "binary"

@@ -13,7 +13,8 @@ interface Place {
 }
 
 // A confusion matrix, rows are labels: hits in green, mistakes in red, the stronger the larger their share of the row (by
-// its square root, so that rare mistakes are seen). The pointer or the arrow keys choose a cell, which is told in words.
+// its square root, so that rare mistakes are seen). The pointer or the arrow keys choose a cell,
+// which is described in words.
 export class ConfusionMatrix {
   readonly element: HTMLElement;
   private readonly canvas: HTMLCanvasElement;

@@ -1,4 +1,4 @@
-// What a report says, without a page: shares, order, the scale of a plot.
+// The figures of a report, independent of the page: shares, order, the scale of a plot.
 
 import type {Report, Value} from "../api";
 

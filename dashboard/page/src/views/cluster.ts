@@ -1,4 +1,4 @@
-// Who is there, how fast, waiting for what; and where the variables live.
+// The cluster's tasks with their speeds and waits; and the placement of the variables.
 
 import {ApiError, errorText, isAbort, isMisshapen, type Cluster, type ClusterTask, type TaskRole} from "../api";
 import {h, setText} from "../dom";
@@ -20,7 +20,7 @@ const CLOCK_MS = 1000;
 interface Section {
   element: HTMLElement;
   count: HTMLElement;
-  legend: HTMLElement;  // of the parts of a step, where somebody trains
+  legend: HTMLElement;  // of the parts of a step, if a task trains
   table: TaskTable;
 }
 
@@ -94,7 +94,7 @@ class ClusterPage {
     await this.fetchPlacement();
   }
 
-  // Not known before training starts.
+  // The placement is not known before training starts.
   private async fetchPlacement(): Promise<void> {
     this.placed = placementVersion(this.cluster?.tasks ?? []);
     try {

@@ -1,4 +1,4 @@
-// What opens under a task's row: everything that is known of it, and how it has been going.
+// The detail under a task's row: all its figures, and their history.
 
 import type {ClusterTask} from "../api";
 import {fill, h, setText} from "../dom";

@@ -1,4 +1,4 @@
-// How a task's figures have been going, from the series task/TASK/….
+// The history of a task's figures, from the series task/TASK/….
 
 import {errorText, isAbort, type SeriesPoints} from "../api";
 import {curveStyle, type Curve} from "../chart/curve";

@@ -1,4 +1,4 @@
-// What the cluster's figures say, without a page: order, attention, shares, buckets.
+// The cluster's figures, independent of the page: order, attention, shares, buckets.
 
 import type {ClusterTask, Placement, TaskRole, TaskState} from "../api";
 
@@ -24,7 +24,7 @@ export function stateTone(state: TaskState): Tone {
   }
 }
 
-// The task is not there as it should be, or something about it is remarkable.
+// Whether the task is away or failed, or has a remark.
 export function needsAttention(task: ClusterTask): boolean {
   return (task.state !== "alive" && task.state !== "left") || (task.remarks ?? []).length > 0;
 }
@@ -34,7 +34,8 @@ export function trains(task: ClusterTask): boolean {
   return task.role === "worker" || task.steps !== undefined;
 }
 
-// Changes when the variables may have been placed anew: with the chief's life, the servers, or what they hold.
+// A value that changes when the placement may have changed: with the chief's process, the servers,
+// or their contents.
 export function placementVersion(tasks: readonly ClusterTask[]): string {
   return tasks.filter((task) => task.role === "chief" || task.role === "ps")
     .map((task) => [task.task, task.role === "chief" ? task.incarnation : task.value_bytes].join(" ")).join(", ");
@@ -55,7 +56,7 @@ export function median(values: readonly number[]): number | undefined {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-// In steps per second, of who trains and is alive.
+// In steps per second, over the tasks that train and are alive.
 export function medianSpeed(tasks: readonly ClusterTask[]): number | undefined {
   return median(tasks.filter((task) => trains(task) && task.state === "alive")
     .map((task) => task.steps_per_second)
@@ -76,7 +77,7 @@ export const STEP_PARTS: readonly {key: keyof StepSeconds; label: string}[] = [
   {key: "push", label: "push"},
 ];
 
-// What a worker's mean step is spent with; empty when nothing has been measured.
+// The parts of a worker's mean step; empty when nothing has been measured.
 export function stepParts(step: StepSeconds | undefined): StepPart[] {
   const seconds = STEP_PARTS.map((part) => step?.[part.key] ?? 0);
   const total = seconds.reduce((sum, part) => sum + part, 0);
@@ -123,7 +124,7 @@ export interface ShardPiece {
   bytes: number;
 }
 
-// What each shard holds, its largest pieces first.
+// The pieces of each shard, the largest first.
 export function shardPieces(placement: Placement): ShardPiece[][] {
   const shards: ShardPiece[][] = placement.shards.map(() => []);
   placement.variables.forEach((variable, number) => {

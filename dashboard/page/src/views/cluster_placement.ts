@@ -1,4 +1,4 @@
-// Where the variables live: a bar per server, and the table of variables.
+// The placement of the variables: a bar per server, and the table of variables.
 
 import type {Placement} from "../api";
 import {h, setAttribute} from "../dom";
@@ -35,7 +35,7 @@ export class PlacementCard {
     this.placement = placement;
   }
 
-  // Instead of what cannot be shown.
+  // Shows a reason instead of the placement.
   explain(why: string): void {
     this.placement = undefined;
     this.element.replaceChildren(h("header", null, h("h3", {id: "placement-title"}, "Variables on the servers")),

@@ -1,4 +1,5 @@
-// The rows of the cluster's tables: columns by role, a row that is updated in place, and what opens under it.
+// The rows of the cluster's tables: columns by role, a row that is updated in place, and its
+// detail.
 
 import type {ClusterTask, TaskRole} from "../api";
 import {h, keyed, setAttribute, setText} from "../dom";
@@ -7,7 +8,7 @@ import {SpeedBar, StalenessBars, StepBar} from "./cluster_bars";
 import {needsAttention, stateTone, trains} from "./cluster_model";
 import type {Tip} from "./cluster_tip";
 
-// What a row is drawn from beside its task.
+// The figures of a row beside its task.
 export interface Figures {
   median: number | undefined;  // of the workers' steps per second
   now: number;                 // seconds since the epoch, by the server's clock
@@ -25,7 +26,7 @@ interface Column {
   create(tip: Tip): Cell;
 }
 
-// Whatever is behind the row's button: made when it is opened, ended when it is closed.
+// The content behind the row's button: made when it is opened, ended when it is closed.
 export interface Detail {
   readonly element: HTMLElement;
   update(task: ClusterTask): void;
@@ -144,7 +145,7 @@ export class TaskTable {
     keyed(this.body, elements, (element) => element.id, (element) => element);
   }
 
-  // Ends what is open.
+  // Closes the detail.
   close(): void {
     for (const row of this.rows.values()) {
       row.close();

@@ -8,7 +8,7 @@ export class Tip {
   private target: Element | undefined;
   private content: (() => Node[]) | undefined;
 
-  // `content` is asked whenever the box shows or `refresh` is called; nothing in it: no box.
+  // `content` is called whenever the box shows or `refresh` is called; empty content: no box.
   attach(target: HTMLElement | SVGElement, content: () => Node[]): void {
     const show = () => this.show(target, content);
     const hide = () => this.hide(target);
@@ -25,7 +25,7 @@ export class Tip {
     });
   }
 
-  // After new data: what shows now is made anew.
+  // Call after new data: the visible content is recreated.
   refresh(): void {
     if (this.target !== undefined && this.content !== undefined) {
       if (this.target.isConnected) {

@@ -43,7 +43,8 @@ class Curves {
     this.charts.forEach((chart) => chart.destroy());
   }
 
-  // Which series there are, of the page's run and those compared with it. `refetch`: points may have been missed.
+  // Loads the names of the series of the page's run and those compared with it. `refetch`: points
+  // may have been missed.
   private async load(refetch = false): Promise<void> {
     const turn = ++this.loading;
     const known = this.context.runs();
@@ -120,7 +121,7 @@ class Curves {
     }
   }
 
-  // A run that has only just begun to tell its start and its epochs.
+  // Rescales a run whose start and epochs have just become known.
   private rescale(status: RunStatus): void {
     const run = this.runs.find((shown) => shown.id === status.run);
     if (run === undefined) {

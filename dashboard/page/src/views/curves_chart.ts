@@ -9,7 +9,7 @@ import type {Settings} from "./curves_settings";
 
 const HEIGHT = 230;
 const NEAR = "400px";
-// Live points are added to what the server had thinned, up to so many times what was asked for.
+// Live points are added to the server's thinned ones, up to this multiple of the requested number.
 const MAX_GROWTH = 3;
 
 // A run whose curves are drawn; the page's own one is the first.
@@ -66,7 +66,7 @@ export class CurvesChart {
     this.show();
   }
 
-  // What is drawn; what is missing is fetched.
+  // Sets the runs and series to draw; missing data are fetched.
   set(runs: ShownRun[], names: string[]): void {
     const wanted = (list: ShownRun[], shown: string[]) =>
       list.map((run) => [run.id, shown.filter((name) => run.series.has(name))]);
@@ -76,14 +76,14 @@ export class CurvesChart {
     this.update();
   }
 
-  // After a change of the settings, or a gap in what was heard.
+  // Draws again after a change of the settings, or a gap in the stream.
   refresh(refetch: boolean): void {
     this.outdated ||= refetch;
     this.chart.setOptions({...this.axis(), log: this.settings.log.has(this.spec.id)});
     this.update();
   }
 
-  // The scale of x is another one: what was zoomed to means nothing there.
+  // Call when the scale of x has changed, which makes the zoomed range invalid.
   changeAxis(): void {
     this.zoomed = undefined;
     if (this.chart.range() !== undefined) {
@@ -161,7 +161,7 @@ export class CurvesChart {
     this.all.hidden = this.chart.range() === undefined;
   }
 
-  // All of x, and besides what is zoomed to.
+  // Fetches all of x, and also the zoomed range.
   private async fetch(): Promise<void> {
     this.request?.abort();
     const request = new AbortController();

@@ -19,7 +19,7 @@ interface Choice {
   change: (checked: boolean) => void;
 }
 
-// What is along x, how smooth, which runs and which series.
+// Chooses the scale of x, the smoothing, the runs and the series.
 export class Chooser {
   readonly bar: HTMLElement;
   readonly rail: HTMLElement;
@@ -115,7 +115,7 @@ export class Chooser {
   }
 }
 
-// Check boxes under a heading; not there where there is nothing to choose.
+// Check boxes under a heading; hidden if there is nothing to choose.
 class ChoiceList {
   readonly element: HTMLElement;
   private readonly list: HTMLElement;

@@ -1,4 +1,4 @@
-// What the curves' view makes of names and points; nothing here touches the page.
+// The model of the curves' view: names and points, independent of the page.
 
 import type {SeriesQuery, Value} from "../api";
 import type {AxisKind} from "../chart/axis";
@@ -11,7 +11,7 @@ export type Group = "train" | "eval" | "task";
 
 export interface SeriesName {
   group: Group;
-  // Of the group `task`.
+  // The task, for the group `task`.
   task?: string;
   metric: string;
 }

@@ -3,7 +3,7 @@ import {AXES, parseSeriesName, type Axis} from "./curves_model";
 
 export const MAX_SMOOTHING = 0.99;
 
-// Of the figures of tasks, what is shown until the reader chooses.
+// The figures of tasks that are shown until the reader chooses.
 const FIRST_FIGURE = "steps_per_second";
 
 // What the reader has chosen of the curves, kept over visits.

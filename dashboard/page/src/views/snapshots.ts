@@ -8,7 +8,7 @@ import {SnapshotDifference} from "./snapshots_difference";
 
 // As many as can be compared.
 const CHOSEN = 2;
-// Of many, the API lists these and those that matter.
+// If there are many, the API lists these and the important ones.
 const NEWEST = 500;
 
 class Snapshots {

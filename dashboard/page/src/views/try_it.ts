@@ -10,7 +10,7 @@ import {className} from "./classification_model";
 import {isImage} from "./try_it_input";
 import {Drawing, Paste, Upload, type Source} from "./try_it_sources";
 
-const BETWEEN_MS = 200;  // predictions while somebody draws
+const BETWEEN_MS = 200;  // predictions while the user draws
 const BARS = 20;         // classes that are all shown; of more, the likeliest
 
 class TryItPage {

@@ -1,4 +1,4 @@
-// From what somebody draws, uploads or pastes to the features that a model takes.
+// Converts a drawing, an upload or pasted text to the features that a model takes.
 
 // Grey values of [0, 1], rows first; 0 is the background.
 export interface GreyImage {
