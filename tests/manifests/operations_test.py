@@ -19,7 +19,7 @@ from tfjob_local.kubelet.flag_translation import FLAGS
 PAGE = REPOSITORY / "docs" / "operations.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 # Folders of C++ sources that log.
-SOURCES = ("chief", "core", "evaluator", "ps_server", "worker")
+SOURCES = ("chief", "core", "dashboard", "evaluator", "programs", "ps_server", "worker")
 
 
 @lru_cache(maxsize=None)
