@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "chief/coordination/coordinator.h"
+#include "chief/coordination/coordinator_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -18,7 +19,6 @@ namespace keelson {
 namespace {
 
 constexpr int kWorkers = 3;
-constexpr absl::Duration kNoWait = absl::ZeroDuration();
 
 // The servers, as one: they are told the same, and a push reaches all of them or none.
 class Servers {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "chief/coordination/coordinator.h"
+#include "chief/coordination/coordinator_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -16,21 +17,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-constexpr Task kWorker0 = {Role::kWorker, 0};
-constexpr Task kWorker1 = {Role::kWorker, 1};
 constexpr Task kEvaluator = {Role::kEvaluator, 0};
-constexpr uint64_t kHash = 0xabc;
-constexpr absl::Duration kLease = absl::Seconds(10);
-constexpr absl::Duration kNoWait = absl::ZeroDuration();
-constexpr absl::Duration kLong = absl::Hours(1);
 
 WorkOptions Work(uint64_t first_lease_id) { return {40, 1000, 10, first_lease_id, 77}; }
-
-WorkerReport Completed(uint64_t lease_id, int64_t completed) {
-  WorkerReport report;
-  report.leases = {{lease_id, completed}};
-  return report;
-}
 
 // One chief after the other, on one clock.
 class SuccessionTest : public testing::Test {

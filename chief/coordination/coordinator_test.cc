@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include "chief/coordination/coordinator_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -17,21 +18,6 @@ using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Le;
-
-constexpr Task kWorker0 = {Role::kWorker, 0};
-constexpr Task kWorker1 = {Role::kWorker, 1};
-constexpr uint64_t kHash = 0xabc;
-constexpr absl::Duration kLease = absl::Seconds(10);
-constexpr absl::Duration kNoWait = absl::ZeroDuration();
-// On the manual clock, which stands: a wait that must end for another reason.
-constexpr absl::Duration kLong = absl::Hours(1);
-
-WorkerReport Completed(uint64_t lease_id, int64_t completed, int64_t steps = 0) {
-  WorkerReport report;
-  report.leases = {{lease_id, completed}};
-  report.steps = steps;
-  return report;
-}
 
 class CoordinatorTest : public testing::Test {
  protected:

@@ -4,12 +4,11 @@
 #include <map>
 #include <random>
 
+#include "chief/coordination/work_testing.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
 namespace {
-
-constexpr uint64_t kAlice = 0xa11ce, kBob = 0xb0b;
 
 TEST(StalenessBoundTest, OneWorkerIsNeverHeldUp) {
   StalenessBound bound(0);

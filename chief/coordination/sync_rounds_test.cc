@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "chief/coordination/work_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -11,7 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Optional;
 
-constexpr uint64_t kAlice = 0xa11ce, kBob = 0xb0b, kCarol = 0xca201;
 constexpr RecordRange kFirst = {0, 0, 10}, kSecond = {0, 10, 20}, kThird = {0, 20, 30};
 using Round = SyncRounds::Round;
 

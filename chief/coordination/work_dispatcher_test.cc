@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "chief/coordination/work_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -11,7 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr uint64_t kAlice = 0xa11ce, kBob = 0xb0b, kCarol = 0xca201;
 constexpr uint32_t kFirstAttempt = 40;
 
 WorkDispatcher Dispatcher(absl::string_view mode, int64_t max_steps = 20) {

@@ -5,15 +5,12 @@
 #include <vector>
 
 #include "chief/coordination/work_ledger.h"
+#include "chief/coordination/work_testing.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
-
-inline void PrintTo(const WorkTicket& t, std::ostream* out) {
-  *out << "step " << t.step << " epoch " << t.epoch << " [" << t.begin << ", " << t.end << ")";
-}
 
 namespace {
 
@@ -21,7 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr uint64_t kAlice = 0xa11ce, kBob = 0xb0b, kCarol = 0xca201;
 constexpr WorkOptions kOptions = {9, 100, 10, 1, 77};
 
 WorkOptions SuccessorsOptions() {
@@ -46,7 +42,7 @@ HeldLease Held(const WorkLease& lease, int64_t completed) {
   return {lease.id, lease.tickets, completed, 0};
 }
 
-std::vector<WorkTicket> TakeAll(WorkLedger* ledger) {
+std::vector<WorkTicket> TakeRest(WorkLedger* ledger) {
   const std::optional<WorkLease> lease = ledger->Acquire(kCarol, 1000);
   return lease.has_value() ? lease->tickets : std::vector<WorkTicket>();
 }
@@ -65,8 +61,8 @@ TEST(LedgerMemoryTest, LeasesGoOn) {
   EXPECT_TRUE(second.Confirm(kBob, Held(bobs, 1)));
   EXPECT_EQ(second.ReleaseUnconfirmed(kBob), 0);
   EXPECT_EQ(second.Complete(kBob, bobs.id, 2), absl::OkStatus());
-  EXPECT_THAT(TakeAll(&second), ElementsAre(WorkTicket{5, 0, 50, 60}, WorkTicket{6, 0, 60, 70},
-                                            WorkTicket{7, 0, 70, 80}, WorkTicket{8, 0, 80, 90}));
+  EXPECT_THAT(TakeRest(&second), ElementsAre(WorkTicket{5, 0, 50, 60}, WorkTicket{6, 0, 60, 70},
+                                             WorkTicket{7, 0, 70, 80}, WorkTicket{8, 0, 80, 90}));
 }
 
 TEST(LedgerMemoryTest, ALeaseThatNeverArrivedComesBack) {
@@ -190,8 +186,8 @@ TEST_F(AdoptTest, WhatTheMemoryDoesNotKnowIsTakenOn) {
   EXPECT_EQ(second_.Outstanding(kAlice), 1);
   EXPECT_TRUE(Adopt(kBob, Held(bobs, 0)));
   EXPECT_THAT(superseded_, IsEmpty());
-  EXPECT_THAT(TakeAll(&second_), ElementsAre(WorkTicket{5, 0, 50, 60}, WorkTicket{6, 0, 60, 70},
-                                             WorkTicket{7, 0, 70, 80}, WorkTicket{8, 0, 80, 90}));
+  EXPECT_THAT(TakeRest(&second_), ElementsAre(WorkTicket{5, 0, 50, 60}, WorkTicket{6, 0, 60, 70},
+                                              WorkTicket{7, 0, 70, 80}, WorkTicket{8, 0, 80, 90}));
   EXPECT_EQ(second_.Complete(kAlice, alices.id, 3), absl::OkStatus());
   EXPECT_EQ(second_.Complete(kBob, bobs.id, 2), absl::OkStatus());
   EXPECT_EQ(second_.completed_steps(), 5);
@@ -308,7 +304,7 @@ TEST_F(AdoptTest, NonsenseIsRefused) {
   };
   for (const HeldLease& lease : kNonsense) EXPECT_FALSE(Adopt(kAlice, lease));
   EXPECT_FALSE(second_.AnyLeased());
-  EXPECT_EQ(TakeAll(&second_).size(), 9u);
+  EXPECT_EQ(TakeRest(&second_).size(), 9u);
 }
 
 TEST_F(AdoptTest, ALeaseThatWasTakenBackHereStaysSo) {

@@ -9,22 +9,17 @@
 #include <utility>
 #include <vector>
 
+#include "chief/coordination/work_testing.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
 
-inline void PrintTo(const WorkTicket& t, std::ostream* out) {
-  *out << "step " << t.step << " epoch " << t.epoch << " [" << t.begin << ", " << t.end << ")";
-}
-
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr uint64_t kAlice = 0xa11ce, kBob = 0xb0b;
 
 v1::JobState Parse(const std::string& text) {
   v1::JobState state;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "chief/coordination/coordinator_testing.h"
 #include "chief/lifecycle/chief_run_testing.h"
 #include "chief/service/access_policy.h"
 #include "chief/service/chief_handler.h"
@@ -15,9 +16,6 @@ namespace keelson {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr uint64_t kHash = 0xabc;
-constexpr absl::Duration kNoWait = absl::ZeroDuration();
 
 v1::EndTrainingRequest Because(const std::string& reason) {
   v1::EndTrainingRequest request;

@@ -23,7 +23,7 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
-constexpr Task kWorker = {Role::kWorker, 1};
+constexpr Task kSecondWorker = {Role::kWorker, 1};
 
 class ReporterTest : public testing::Test {
  protected:
@@ -45,12 +45,12 @@ class ReporterTest : public testing::Test {
     work.num_records = 1000;
     work.batch_size = 10;
     coordinator_.StartTraining({}, *WorkLedger::FromState(state, work));
-    ASSERT_EQ(coordinator_.Register(kWorker, 1, 0, "host:7").status(), absl::OkStatus());
+    ASSERT_EQ(coordinator_.Register(kSecondWorker, 1, 0, "host:7").status(), absl::OkStatus());
   }
   // One worker does `steps` steps of 10 examples in a second.
   void Train(int64_t steps, double loss) {
     for (int64_t i = 0; i < steps; ++i) {
-      const auto lease = coordinator_.AcquireWork(kWorker, 1, {}, absl::ZeroDuration());
+      const auto lease = coordinator_.AcquireWork(kSecondWorker, 1, {}, absl::ZeroDuration());
       ASSERT_TRUE(lease.ok() && lease->has_value());
       const auto size = static_cast<int64_t>((*lease)->tickets.size());
       ASSERT_EQ(size, 1) << "the clock stands, so leases must be small";
@@ -68,7 +68,7 @@ class ReporterTest : public testing::Test {
       report.push_seconds = 4;
       report.bytes_pushed = 1000;
       report.bytes_pulled = 2000;
-      ASSERT_EQ(coordinator_.Heartbeat(kWorker, 1, report), absl::OkStatus());
+      ASSERT_EQ(coordinator_.Heartbeat(kSecondWorker, 1, report), absl::OkStatus());
       clock_.Advance(absl::Seconds(1) / steps);
     }
   }

@@ -1,13 +1,12 @@
 #include "chief/service/chief_handler.h"
 
+#include "chief/coordination/coordinator_testing.h"
 #include "core/cluster/task_proto.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
 namespace {
-
-constexpr uint64_t kHash = 0xabc;
 
 v1::RequestHeader HeaderOf(Task task, uint64_t incarnation) {
   v1::RequestHeader header;
