@@ -6,6 +6,7 @@
 #include <ostream>
 #include <string>
 
+#include "core/client/client_mode_testing.h"
 #include "core/client/exchange/fake_shard_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -39,14 +40,6 @@ float Uniform(absl::Span<const float> values) {
 }
 
 void Fill(absl::Span<float> array, float value) { std::fill(array.begin(), array.end(), value); }
-
-struct Mode {
-  std::string name;
-  int depth;
-  bool background;
-};
-
-void PrintTo(const Mode& mode, std::ostream* out) { *out << mode.name; }
 
 std::unique_ptr<BulkTransport> Inline(std::vector<ParameterService*> shards) {
   return std::make_unique<InlineBulkTransport>(std::move(shards));

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/client/client_mode_testing.h"
 #include "core/client/exchange/fake_shard_testing.h"
 #include "core/client/plan/wire_plan.h"
 #include "core/client/sharded_parameter_client.h"
@@ -24,20 +25,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-struct Mode {
-  std::string name;
-  int depth;
-  bool background;
-};
-
-void PrintTo(const Mode& mode, std::ostream* out) { *out << mode.name; }
-
 const Mode kStrict = {"Strict", 1, false};
 const Mode kBackground = {"StrictBackground", 1, true};
 const Mode kDepth2 = {"Depth2", 2, true};
 
 // "w" lies on both of two shards, "a" and "b" on one each.
-std::vector<VariableSpec> Variables() {
+std::vector<VariableSpec> ModelVariables() {
   return {{"w", Shape({1001, 9}), {}}, {"b", Shape({7}), {}}, {"a", Shape({3001}), {}}};
 }
 
@@ -45,7 +38,7 @@ std::vector<VariableSpec> Variables() {
 class Side {
  public:
   Side(const Mode& mode, const VariableFormats& formats, bool bytes,
-       std::vector<VariableSpec> variables = Variables(), int shards = 2,
+       std::vector<VariableSpec> variables = ModelVariables(), int shards = 2,
        int64_t block_elements = 501)
       : variables_(std::move(variables)),
         placement_(Placement::Compute(variables_, shards, block_elements)) {

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-v1::TransferConfig Parse(const std::string& text) {
+v1::TransferConfig ParseTransfer(const std::string& text) {
   v1::TransferConfig config;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
   return config;
@@ -51,8 +51,8 @@ TEST(ResolveTransferFormatsTest, FirstMatchingGroupDecides) {
                                                {"dense/kernel", Shape({5000}), {}},
                                                {"dense/bias", Shape({10}), {}}};
   const auto formats = ResolveTransferFormats(
-      Parse("groups { variables: 'conv/*' push: TOP_K pull: BFLOAT16 top_k_fraction: 0.25 }"
-            "groups { variables: '*/kernel' push: INT8 pull: FLOAT16 }"),
+      ParseTransfer("groups { variables: 'conv/*' push: TOP_K pull: BFLOAT16 top_k_fraction: 0.25 }"
+                    "groups { variables: '*/kernel' push: INT8 pull: FLOAT16 }"),
       variables);
   EXPECT_THAT(formats, ElementsAre(VariableFormats{WireFormat::kTopK, WireFormat::kBfloat16, 0.25f},
                                    VariableFormats{WireFormat::kInt8, WireFormat::kFloat16},
@@ -63,8 +63,8 @@ TEST(ResolveTransferFormatsTest, SmallVariablesAreNotPushedInFormatsThatLose) {
   const std::vector<VariableSpec> variables = {{"a", Shape({1023}), {}}, {"b", Shape({1024}), {}}};
   const auto push = [&](const std::string& group) {
     std::vector<WireFormat> formats;
-    for (const VariableFormats& each :
-         ResolveTransferFormats(Parse("groups { variables: '*' " + group + " }"), variables)) {
+    for (const VariableFormats& each : ResolveTransferFormats(
+             ParseTransfer("groups { variables: '*' " + group + " }"), variables)) {
       formats.push_back(each.push);
     }
     return formats;
@@ -85,7 +85,7 @@ std::vector<VariableSpec> WithAverages() {
 
 TEST(ResolveTransferFormatsTest, AveragesAlwaysTravelAsFloat32) {
   const auto formats = ResolveTransferFormats(
-      Parse("groups { variables: '*' push: TOP_K pull: BFLOAT16 top_k_fraction: 0.25 }"),
+      ParseTransfer("groups { variables: '*' push: TOP_K pull: BFLOAT16 top_k_fraction: 0.25 }"),
       WithAverages());
   const VariableFormats asked{WireFormat::kTopK, WireFormat::kBfloat16, 0.25f};
   EXPECT_THAT(formats, ElementsAre(asked, asked, VariableFormats{}, VariableFormats{}));
@@ -93,7 +93,7 @@ TEST(ResolveTransferFormatsTest, AveragesAlwaysTravelAsFloat32) {
 
 TEST(CheckTransferGroupsTest, AFormatForAveragesAloneIsRefused) {
   const auto check = [](const std::string& groups) {
-    return CheckTransferGroups(Parse(groups), WithAverages());
+    return CheckTransferGroups(ParseTransfer(groups), WithAverages());
   };
   EXPECT_EQ(check("groups { variables: '*/gamma' push: INT8 }"
                   "groups { variables: '*/moving_*' push: INT8 }"),
@@ -109,32 +109,33 @@ TEST(CheckTransferGroupsTest, AFormatForAveragesAloneIsRefused) {
 
 TEST(ValidateTransferConfigTest, DefaultsAndWholeConfigurationsPass) {
   EXPECT_TRUE(ValidateTransferConfig({}).ok());
-  EXPECT_TRUE(ValidateTransferConfig(
-                  Parse("groups { variables: '*' push: TOP_K pull: FLOAT16 top_k_fraction: 1 }"
+  EXPECT_TRUE(
+      ValidateTransferConfig(
+          ParseTransfer("groups { variables: '*' push: TOP_K pull: FLOAT16 top_k_fraction: 1 }"
                         "groups { variables: 'x' } depth: 2"))
-                  .ok());
+          .ok());
 }
 
 TEST(ValidateTransferConfigTest, ErrorsNameTheField) {
-  ExpectRefused(Parse("groups { push: INT8 }"),
+  ExpectRefused(ParseTransfer("groups { push: INT8 }"),
                 "transfer.groups[0].variables: expected a pattern such as \"*\" or \"dense_1/*\", "
                 "found \"\"");
-  ExpectRefused(Parse("groups { variables: 'a' } groups { variables: '*' pull: INT8 }"),
+  ExpectRefused(ParseTransfer("groups { variables: 'a' } groups { variables: '*' pull: INT8 }"),
                 "transfer.groups[1].pull: expected FLOAT32, FLOAT16 or BFLOAT16, found INT8");
-  ExpectRefused(Parse("groups { variables: '*' pull: TOP_K }"),
+  ExpectRefused(ParseTransfer("groups { variables: '*' pull: TOP_K }"),
                 "transfer.groups[0].pull: expected FLOAT32, FLOAT16 or BFLOAT16, found TOP_K");
-  ExpectRefused(Parse("groups { variables: '*' top_k_fraction: 1.5 }"),
+  ExpectRefused(ParseTransfer("groups { variables: '*' top_k_fraction: 1.5 }"),
                 "transfer.groups[0].top_k_fraction: expected a number in (0, 1], found 1.5");
-  ExpectRefused(Parse("groups { variables: '*' top_k_fraction: nan }"),
+  ExpectRefused(ParseTransfer("groups { variables: '*' top_k_fraction: nan }"),
                 "transfer.groups[0].top_k_fraction: expected a number in (0, 1], found nan");
-  ExpectRefused(Parse("groups { variables: '*' min_elements: -1 }"),
+  ExpectRefused(ParseTransfer("groups { variables: '*' min_elements: -1 }"),
                 "transfer.groups[0].min_elements: expected at least 0, found -1");
-  ExpectRefused(Parse("depth: 3"), "transfer.depth: expected 1 or 2, found 3");
-  ExpectRefused(Parse("depth: -1"), "transfer.depth: expected 1 or 2, found -1");
+  ExpectRefused(ParseTransfer("depth: 3"), "transfer.depth: expected 1 or 2, found 3");
+  ExpectRefused(ParseTransfer("depth: -1"), "transfer.depth: expected 1 or 2, found -1");
 }
 
 TEST(ValidateTransferConfigTest, FormatsThatDoNotExistAreRefused) {
-  v1::TransferConfig config = Parse("groups { variables: '*' }");
+  v1::TransferConfig config = ParseTransfer("groups { variables: '*' }");
   config.mutable_groups(0)->set_push(static_cast<v1::WireFormat>(9));
   ExpectRefused(config,
                 "transfer.groups[0].push: expected FLOAT32, FLOAT16, BFLOAT16, INT8 or TOP_K, "

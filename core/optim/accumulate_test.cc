@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/optim/optim_testing.h"
 #include "core/wire/simd_targets_testing.h"
 #include "core/wire/value_codec.h"
 #include "gmock/gmock.h"
@@ -15,14 +16,6 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
-
-std::vector<float> RandomVector(size_t n, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0, 1);
-  std::vector<float> x(n);
-  for (float& e : x) e = normal(random);
-  return x;
-}
 
 TEST(AccumulateTest, AddsTheWeightedGradient) {
   std::vector<float> sum = {1, 2, -3};

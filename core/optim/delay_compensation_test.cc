@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/optim/optim_testing.h"
 #include "core/optim/optimizer.h"
 #include "core/wire/simd_targets_testing.h"
 #include "core/wire/value_codec.h"
@@ -19,28 +20,15 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-template <typename Config>
-Config Parse(const std::string& text) {
-  Config config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
-  return config;
-}
-
 absl::StatusOr<std::unique_ptr<Optimizer>> TryCreate(const std::string& rule,
                                                      const std::string& stale) {
-  return CreateOptimizer(Parse<v1::OptimizerConfig>(rule), Parse<v1::StaleGradientConfig>(stale));
+  return CreateOptimizer(ParseAs<v1::OptimizerConfig>(rule),
+                         ParseAs<v1::StaleGradientConfig>(stale));
 }
 
-std::unique_ptr<Optimizer> Create(const std::string& rule, const std::string& compensation = "") {
+std::unique_ptr<Optimizer> CreateCompensated(const std::string& rule,
+                                             const std::string& compensation = "") {
   return TryCreate(rule, "delay_compensation {" + compensation + "}").value();
-}
-
-std::vector<float> RandomVector(size_t n, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0, 1);
-  std::vector<float> x(n);
-  for (float& e : x) e = normal(random);
-  return x;
 }
 
 // Values, then slots.
@@ -71,12 +59,6 @@ Arrays Updated(const Optimizer& optimizer, const Arrays& from, EncodedGradient g
   return to;
 }
 
-std::vector<uint32_t> Bits(const std::vector<float>& array) {
-  std::vector<uint32_t> bits;
-  for (const float e : array) bits.push_back(std::bit_cast<uint32_t>(e));
-  return bits;
-}
-
 void ExpectSameBits(const Arrays& a, const Arrays& b) {
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(Bits(a[i]), Bits(b[i])) << "array " << i;
@@ -87,7 +69,7 @@ constexpr const char* kRules[] = {
     "adagrad {}", "rmsprop { momentum: 0.5 }",       "adam {}",     "adamw {}"};
 
 TEST(DelayCompensationTest, FollowsTheFormula) {
-  const auto optimizer = Create("sgd {}", "lambda: 1.5 decay: 0.8 epsilon: 0.01");
+  const auto optimizer = CreateCompensated("sgd {}", "lambda: 1.5 decay: 0.8 epsilon: 0.01");
   const std::vector<float> worker_values = {1, 2, 3};
   Arrays state = {{1.5f, 2, 2.5f}, {0.5f, 0.25f, 0}};
   const std::vector<float> gradient = {2, -1, 0.5f};
@@ -110,7 +92,7 @@ TEST(DelayCompensationTest, FollowsTheFormula) {
 // Near a minimum of a quadratic the correction is towards the gradient at the present values.
 TEST(DelayCompensationTest, CorrectsTowardsTheGradientAtThePresentValues) {
   const auto gradient_at = [](float x) { return x; };  // of x^2 / 2
-  const auto optimizer = Create("sgd {}", "lambda: 1 decay: 0 epsilon: 1e-12");
+  const auto optimizer = CreateCompensated("sgd {}", "lambda: 1 decay: 0 epsilon: 1e-12");
   const float old_value = 0.9f, value = 0.4f;
   Arrays state = {{value}, {0}};
   const std::vector<float> gradient = {gradient_at(old_value)};
@@ -121,7 +103,7 @@ TEST(DelayCompensationTest, CorrectsTowardsTheGradientAtThePresentValues) {
 }
 
 TEST(DelayCompensationTest, HasOneMoreSlotAndTheRulesScalars) {
-  const auto adam = Create("adam {}");
+  const auto adam = CreateCompensated("adam {}");
   ASSERT_EQ(adam->slots().size(), 3u);
   EXPECT_EQ(adam->slots()[0].name, "Adam");
   EXPECT_EQ(adam->slots()[2].name, "MeanSquare");
@@ -132,8 +114,8 @@ TEST(DelayCompensationTest, HasOneMoreSlotAndTheRulesScalars) {
 }
 
 TEST(DelayCompensationTest, DefaultsAreThoseOfTheDescription) {
-  const auto by_default = Create("sgd {}");
-  const auto explicitly = Create("sgd {}", "lambda: 2 decay: 0.95 epsilon: 1e-7");
+  const auto by_default = CreateCompensated("sgd {}");
+  const auto explicitly = CreateCompensated("sgd {}", "lambda: 2 decay: 0.95 epsilon: 1e-7");
   const Arrays before = InitialState(*by_default, 50);
   const std::vector<float> gradient = RandomVector(50, 2), old_values = RandomVector(50, 3);
   ExpectSameBits(Updated(*by_default, before, EncodedGradient(gradient.data()), old_values),
@@ -154,7 +136,7 @@ TEST(DelayCompensationTest, LambdaZeroAndUnknownValuesAreThePlainRuleBitByBit) {
     const Arrays expected = Updated(*plain, before, EncodedGradient(gradient.data()), {});
     before.emplace_back(5000, 0.25f);
     for (const bool known : {true, false}) {
-      const auto compensated = Create(rule, known ? "lambda: 0" : "");
+      const auto compensated = CreateCompensated(rule, known ? "lambda: 0" : "");
       const absl::Span<const float> worker_values =
           known ? absl::MakeConstSpan(old_values) : absl::Span<const float>();
       Arrays after = Updated(*compensated, before, EncodedGradient(gradient.data()), worker_values);
@@ -168,7 +150,7 @@ TEST(DelayCompensationTest, LambdaZeroAndUnknownValuesAreThePlainRuleBitByBit) {
 
 TEST(DelayCompensationTest, NoMoveIsNoCorrection) {
   const auto plain = TryCreate("momentum {}", "").value();
-  const auto compensated = Create("momentum {}");
+  const auto compensated = CreateCompensated("momentum {}");
   const std::vector<float> gradient = RandomVector(3000, 2);
   const Arrays before = InitialState(*compensated, 3000);
   Arrays after = Updated(*compensated, before, EncodedGradient(gradient.data()), before[0]);
@@ -183,7 +165,7 @@ TEST(DelayCompensationTest, EveryElementIsTheSameBitsAloneOnAllProcessorsInAndOu
   const std::vector<float> old_values = RandomVector(kElements, 3);
   for (const char* rule : kRules) {
     SCOPED_TRACE(rule);
-    const auto optimizer = Create(rule);
+    const auto optimizer = CreateCompensated(rule);
     const Arrays before = InitialState(*optimizer, kElements);
     const Arrays expected =
         Updated(*optimizer, before, EncodedGradient(gradient.data()), old_values);
@@ -203,7 +185,7 @@ TEST(DelayCompensationTest, EveryElementIsTheSameBitsAloneOnAllProcessorsInAndOu
 
 TEST(DelayCompensationTest, EveryFormatIsDecodingThenFloat32) {
   constexpr size_t kElements = 2500;
-  const auto optimizer = Create("adagrad {}");
+  const auto optimizer = CreateCompensated("adagrad {}");
   const Arrays before = InitialState(*optimizer, kElements);
   const std::vector<float> old_values = RandomVector(kElements, 3);
   const std::vector<float> gradient = RandomVector(kElements, 2);

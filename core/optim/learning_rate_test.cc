@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/optim/optim_testing.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -11,14 +12,8 @@
 namespace keelson {
 namespace {
 
-v1::LearningRateConfig Parse(const std::string& text) {
-  v1::LearningRateConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
-  return config;
-}
-
 LearningRateSchedule Schedule(const std::string& text, int64_t max_steps = 0) {
-  return LearningRateSchedule::Create(Parse(text), max_steps).value();
+  return LearningRateSchedule::Create(ParseAs<v1::LearningRateConfig>(text), max_steps).value();
 }
 
 TEST(LearningRateTest, ConstantIsTheDefault) {
@@ -119,7 +114,8 @@ TEST(LearningRateTest, ErrorsNameTheField) {
        "learning_rate.cosine.decay_steps: expected > 0 as max_steps is unknown, found 0"},
   };
   for (const Case& c : cases) {
-    const auto schedule = LearningRateSchedule::Create(Parse(c.config), 0);
+    const auto schedule =
+        LearningRateSchedule::Create(ParseAs<v1::LearningRateConfig>(c.config), 0);
     EXPECT_EQ(schedule.status(), absl::InvalidArgumentError(c.error)) << c.config;
   }
 }

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "core/optim/optim_testing.h"
 #include "core/optim/optimizer.h"
 #include "core/wire/simd_targets_testing.h"
 #include "core/wire/value_codec.h"
@@ -19,14 +20,6 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-std::vector<float> RandomVector(size_t n, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal(0, 1);
-  std::vector<float> x(n);
-  for (float& e : x) e = normal(random);
-  return x;
-}
 
 void Update(float decay, const EncodedGradient& sample, std::vector<float>* values,
             float learning_rate = 0.1f, int64_t update = 0) {
@@ -74,12 +67,6 @@ TEST(MovingAverageTest, LearningRateAndNumberOfUpdatesMakeNoDifference) {
     Update(0.9f, EncodedGradient(sample.data()), &values, learning_rate, /*update=*/1000);
     EXPECT_EQ(values, expected);
   }
-}
-
-std::vector<uint32_t> Bits(const std::vector<float>& values) {
-  std::vector<uint32_t> bits;
-  for (const float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
-  return bits;
 }
 
 TEST(MovingAverageTest, EveryFormatAndProcessorGivesTheSameBits) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/optim/optim_testing.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -17,16 +18,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Pair;
-
-v1::OptimizerConfig Parse(const std::string& text) {
-  v1::OptimizerConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
-  return config;
-}
-
-std::unique_ptr<Optimizer> Create(const std::string& text) {
-  return CreateOptimizer(Parse(text)).value();
-}
 
 std::vector<float> RandomVector(size_t n, std::mt19937* random) {
   std::normal_distribution<float> normal(0, 1);
@@ -317,7 +308,8 @@ TEST(CreateOptimizerTest, ErrorsNameTheField) {
       {"adamw { weight_decay: -1 }", "optimizer.adamw.weight_decay: expected >= 0, found -1"},
   };
   for (const Error& e : kErrors) {
-    EXPECT_EQ(CreateOptimizer(Parse(e.config)).status(), absl::InvalidArgumentError(e.error))
+    EXPECT_EQ(CreateOptimizer(ParseAs<v1::OptimizerConfig>(e.config)).status(),
+              absl::InvalidArgumentError(e.error))
         << e.config;
   }
 }

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/optim/optim_testing.h"
 #include "core/optim/optimizer.h"
 #include "core/wire/simd_targets_testing.h"
 #include "core/wire/value_codec.h"
@@ -21,12 +22,6 @@ namespace keelson {
 namespace {
 
 constexpr float kScale = 0.03125f + 1e-6f;  // of int8
-
-std::unique_ptr<Optimizer> Create(const std::string& text) {
-  v1::OptimizerConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
-  return CreateOptimizer(config).value();
-}
 
 std::vector<uint8_t> RandomGradient(WireFormat format, size_t n, uint32_t seed) {
   std::mt19937 random(seed);

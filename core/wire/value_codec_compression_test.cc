@@ -20,8 +20,8 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
 
 // What a receiver makes of an int8 block.
 std::vector<float> DecodeInt8(const std::vector<uint8_t>& bytes, size_t n) {
@@ -101,7 +101,7 @@ TEST(Int8Test, ErrorFeedbackLosesNothingOverManySteps) {
 
 TEST(Int8Test, AGroupThatIsNotFiniteBecomesNanAndItsResidualIsCleared) {
   ForEachInstructionSet([&] {
-    for (const float bad : {kInfinity, kNan, -kNan}) {
+    for (const float bad : {kInf, kNotANumber, -kNotANumber}) {
       for (const size_t at : {size_t{0}, size_t{1023}, size_t{1000}}) {
         std::vector<float> x(1030, 1.0f), residual(1030, 0.25f);
         x[at] = bad;
@@ -226,8 +226,8 @@ TEST(TopKTest, ZerosAreSentWhenNothingElseIsThere) {
 TEST(TopKTest, WhatIsNotFiniteComesFirstAndLeavesNoResidual) {
   ForEachInstructionSet([&] {
     std::vector<float> x(40, 1e30f), residual(40);
-    x[5] = kInfinity;
-    x[33] = kNan;
+    x[5] = kInf;
+    x[33] = kNotANumber;
     const TopK one = EncodeTopK(x, 1, &residual);
     EXPECT_THAT(one.positions, ElementsAre(33));
     EXPECT_TRUE(std::isnan(one.elements[0]));

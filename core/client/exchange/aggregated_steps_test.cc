@@ -4,6 +4,7 @@
 #include <ostream>
 #include <string>
 
+#include "core/client/client_mode_testing.h"
 #include "core/client/exchange/fake_shard_testing.h"
 #include "core/client/sharded_parameter_client.h"
 #include "gmock/gmock.h"
@@ -14,16 +15,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Mode {
-  std::string name;
-  int depth;
-  bool background;
-};
-
-void PrintTo(const Mode& mode, std::ostream* out) { *out << mode.name; }
-
 // "w" is two messages.
-std::vector<VariableSpec> Variables() { return {{"w", Shape({2000, 1000}), {}}}; }
+std::vector<VariableSpec> OneVariable() { return {{"w", Shape({2000, 1000}), {}}}; }
 
 // Compares millions of values, for which a matcher would take seconds.
 bool AllAre(absl::Span<const float> values, float expected) {
@@ -40,7 +33,7 @@ class AggregatedStepsTest : public testing::TestWithParam<Mode> {
     options.depth = GetParam().depth;
     options.background = GetParam().background;
     auto client = ShardedParameterClient::Create(
-        options, Variables(), placement_,
+        options, OneVariable(), placement_,
         std::make_unique<InlineBulkTransport>(std::vector<ParameterService*>{&shard_}), &clock_,
         &stop_);
     EXPECT_TRUE(client.ok()) << client.status();
@@ -63,7 +56,7 @@ class AggregatedStepsTest : public testing::TestWithParam<Mode> {
     return result.ok() && result->has_value() ? **result : PushResult();
   }
 
-  const Placement placement_ = Placement::Compute(Variables(), 1);
+  const Placement placement_ = Placement::Compute(OneVariable(), 1);
   FakeShard shard_{&placement_};
   ManualClock clock_;
   StopSignal stop_;

@@ -1,5 +1,6 @@
 #include "core/client/exchange/landing_tracker.h"
 
+#include "core/client/exchange/plan_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -8,12 +9,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-PlannedMessage MessageOf(const std::vector<int>& variables) {
-  PlannedMessage message;
-  for (const int v : variables) message.blocks.emplace_back().variable = v;
-  return message;
-}
 
 class LandingTrackerTest : public testing::Test {
  protected:

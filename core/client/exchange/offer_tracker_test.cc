@@ -1,5 +1,6 @@
 #include "core/client/exchange/offer_tracker.h"
 
+#include "core/client/exchange/plan_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -8,12 +9,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-PlannedMessage MessageOf(const std::vector<int>& variables) {
-  PlannedMessage message;
-  for (const int variable : variables) message.blocks.emplace_back().variable = variable;
-  return message;
-}
 
 TEST(OfferTrackerTest, MessageIsCompleteWithItsLastVariable) {
   OfferTracker offers({{MessageOf({2, 1, 1}), MessageOf({1, 0})}, {}, {MessageOf({2, 2})}}, 3);

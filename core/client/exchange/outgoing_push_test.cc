@@ -14,7 +14,7 @@
 namespace keelson {
 namespace {
 
-constexpr WireFormat kF32 = WireFormat::kFloat32;
+constexpr WireFormat kFloat = WireFormat::kFloat32;
 
 std::string BytesOf(absl::Span<const float> elements) {
   return std::string(reinterpret_cast<const char*>(elements.data()), elements.size() * 4);
@@ -30,7 +30,7 @@ PlannedMessage PlanOf(const std::vector<std::pair<int64_t, WireFormat>>& variabl
     block.num_elements = variables[v].first;
     block.push = variables[v].second;
     block.top_k_count = 2;
-    plan.ranges.push_back({block.partition, 0, 1, block.push, kF32});
+    plan.ranges.push_back({block.partition, 0, 1, block.push, kFloat});
     plan.push_bytes += PushBytes(block);
   }
   return plan;
@@ -74,7 +74,7 @@ class OutgoingPushTest : public testing::Test {
 };
 
 TEST_F(OutgoingPushTest, LargeGradientsStayWhereTheyAre) {
-  Make({{10, kF32}, {4096, kF32}, {20, kF32}, {30, kF32}});
+  Make({{10, kFloat}, {4096, kFloat}, {20, kFloat}, {30, kFloat}});
   Encode();
   const ByteRope rope = push_->Rope();
   ASSERT_EQ(rope.fragments().size(), 4u) << "header, small, large, small ones together";
@@ -92,7 +92,7 @@ TEST_F(OutgoingPushTest, LargeGradientsStayWhereTheyAre) {
 }
 
 TEST_F(OutgoingPushTest, IsHeldUntilTheLastFragmentIsReleased) {
-  Make({{10, kF32}, {4096, kF32}});
+  Make({{10, kFloat}, {4096, kFloat}});
   Encode();
   EXPECT_FALSE(push_->held());
   ByteRope first = push_->Rope();
@@ -137,7 +137,7 @@ TEST_F(OutgoingPushTest, FeedbackIsAddedToTheNextStep) {
 
 TEST_F(OutgoingPushTest, BytesStayWhereTheyAreAndPaddingStaysThere) {
   // Two blocks of 3 and 1 elements with padding behind the first one, then one of 2.
-  plan_ = PlanOf({{3, WireFormat::kFloat16}, {1, WireFormat::kFloat16}, {2, kF32}});
+  plan_ = PlanOf({{3, WireFormat::kFloat16}, {1, WireFormat::kFloat16}, {2, kFloat}});
   plan_.blocks[1].variable = 0;
   plan_.blocks[1].push_offset = 8;
   plan_.blocks[2].variable = 1;
@@ -156,7 +156,7 @@ TEST_F(OutgoingPushTest, BytesStayWhereTheyAreAndPaddingStaysThere) {
 }
 
 TEST_F(OutgoingPushTest, BlocksWithoutPaddingBetweenThemAreOnePiece) {
-  plan_ = PlanOf({{2, kF32}, {1, kF32}});
+  plan_ = PlanOf({{2, kFloat}, {1, kFloat}});
   plan_.blocks[1].variable = 0;
   plan_.blocks[1].push_offset = 8;
   std::string text = "abcdefghijkl";
@@ -170,7 +170,7 @@ TEST_F(OutgoingPushTest, BlocksWithoutPaddingBetweenThemAreOnePiece) {
 }
 
 TEST_F(OutgoingPushTest, CarriesItsAggregationAndForgetsIt) {
-  Make({{3, kF32}});
+  Make({{3, kFloat}});
   aggregation_ = Aggregation{12, 3, 100};
   Encode(1);
   Payload(push_->Rope());

@@ -13,7 +13,7 @@ namespace {
 constexpr WireFormat kF32 = WireFormat::kFloat32;
 constexpr WireFormat kBf16 = WireFormat::kBfloat16;
 
-std::vector<VariableSpec> Variables() {
+std::vector<VariableSpec> PlannedVariables() {
   return {{"a", Shape({3000, 1000}), {}}, {"b", Shape({10}), {}}, {"c", Shape({700, 1300}), {}}};
 }
 
@@ -42,7 +42,7 @@ class TransferPlanTest : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Shards, TransferPlanTest, testing::Values(1, 2, 3, 7));
 
 TEST_P(TransferPlanTest, EveryElementOnce) {
-  const Placement placement = Placement::Compute(Variables(), GetParam());
+  const Placement placement = Placement::Compute(PlannedVariables(), GetParam());
   std::vector<std::vector<int>> seen;
   for (const VariableSpec& variable : placement.variables()) {
     seen.emplace_back(static_cast<size_t>(variable.shape.num_elements()), 0);
@@ -65,7 +65,7 @@ TEST_P(TransferPlanTest, EveryElementOnce) {
 }
 
 TEST_P(TransferPlanTest, MessagesAreBoundedAndTheirRangesNameTheirBlocks) {
-  const Placement placement = Placement::Compute(Variables(), GetParam());
+  const Placement placement = Placement::Compute(PlannedVariables(), GetParam());
   for (int s = 0; s < GetParam(); ++s) {
     for (const PlannedMessage& message : Plan(placement, s)) {
       EXPECT_LE(message.push_bytes, kBulkPayloadBytes);
@@ -83,7 +83,7 @@ TEST_P(TransferPlanTest, MessagesAreBoundedAndTheirRangesNameTheirBlocks) {
 }
 
 TEST(TransferPlanOrderTest, LastVariableOfTheModelComesFirst) {
-  const Placement placement = Placement::Compute(Variables(), 1);
+  const Placement placement = Placement::Compute(PlannedVariables(), 1);
   // The model has them as c, a, b.
   const std::vector<int> positions = {1, 2, 0};
   const auto messages =

@@ -11,11 +11,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Odd extents, so that most blocks end beside a multiple of 4 bytes.
-std::vector<VariableSpec> Variables() {
+std::vector<VariableSpec> WireVariables() {
   return {{"w", Shape({4001, 7}), {}}, {"b", Shape({7}), {}}, {"a", Shape({3, 3001}), {}}};
 }
 
-Placement Place(int shards) { return Placement::Compute(Variables(), shards, /*blocks of*/ 1001); }
+Placement Place(int shards) {
+  return Placement::Compute(WireVariables(), shards, /*blocks of*/ 1001);
+}
 
 TEST(WireOfTest, BlocksOfAWholeVariableArePadded) {
   const auto wire =
@@ -33,7 +35,7 @@ TEST(WireOfTest, BlocksOfAWholeVariableArePadded) {
 }
 
 TEST(WireOfTest, WithoutFormatsEverythingIsFloat32) {
-  const auto wire = WireOf(Place(1), Variables(), {});
+  const auto wire = WireOf(Place(1), WireVariables(), {});
   ASSERT_TRUE(wire.ok()) << wire.status();
   for (const VariableWire& variable : *wire) {
     EXPECT_EQ(variable.values, WireFormat::kFloat32);
@@ -51,7 +53,8 @@ INSTANTIATE_TEST_SUITE_P(Formats, WireOfFormatsTest,
 TEST_P(WireOfFormatsTest, LayoutsAreWithoutGapsWhateverTheShards) {
   const VariableFormats formats = {GetParam(), WireFormat::kFloat32, 0.1f};
   for (const int shards : {1, 2, 3, 5}) {
-    const auto wire = WireOf(Place(shards), Variables(), std::vector<VariableFormats>(3, formats));
+    const auto wire =
+        WireOf(Place(shards), WireVariables(), std::vector<VariableFormats>(3, formats));
     ASSERT_TRUE(wire.ok()) << wire.status();
     ASSERT_EQ(wire->size(), 3u);
     for (size_t v = 0; v < 3; ++v) {
@@ -69,7 +72,7 @@ TEST_P(WireOfFormatsTest, LayoutsAreWithoutGapsWhateverTheShards) {
         elements += block.num_elements;
         bytes += (encoded + 3) / 4 * 4;
       }
-      EXPECT_EQ(elements, Variables()[v].shape.num_elements());
+      EXPECT_EQ(elements, WireVariables()[v].shape.num_elements());
       EXPECT_EQ(gradient.num_elements, elements);
       EXPECT_EQ(gradient.bytes, bytes);
     }
@@ -80,9 +83,9 @@ TEST_P(WireOfFormatsTest, LayoutsAreWithoutGapsWhateverTheShards) {
 TEST_P(WireOfFormatsTest, MessagesFindTheBlocksOfTheLayout) {
   const std::vector<VariableFormats> formats(3, {GetParam(), WireFormat::kFloat32, 0.1f});
   const Placement placement = Place(3);
-  const auto positions = MatchVariables(Variables(), placement);
+  const auto positions = MatchVariables(WireVariables(), placement);
   ASSERT_TRUE(positions.ok()) << positions.status();
-  const auto wire = WireOf(placement, Variables(), formats);
+  const auto wire = WireOf(placement, WireVariables(), formats);
   ASSERT_TRUE(wire.ok()) << wire.status();
   size_t found = 0, expected = 0;
   for (const VariableWire& variable : *wire) expected += variable.gradient.blocks.size();
@@ -105,13 +108,13 @@ TEST(WireOfTest, OtherVariablesOrFormatsAreRefused) {
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(result.status().message()), HasSubstr(text));
   };
-  std::vector<VariableSpec> fewer = Variables();
+  std::vector<VariableSpec> fewer = WireVariables();
   fewer.erase(fewer.begin());
   expect_invalid(WireOf(Place(1), fewer, {}), "the model has no variable w");
-  std::vector<VariableSpec> more = Variables();
+  std::vector<VariableSpec> more = WireVariables();
   more.push_back({"x", Shape({1}), {}});
   expect_invalid(WireOf(Place(1), more, {}), "placement: expected 4 variables, found 3");
-  expect_invalid(WireOf(Place(1), Variables(), std::vector<VariableFormats>(2)),
+  expect_invalid(WireOf(Place(1), WireVariables(), std::vector<VariableFormats>(2)),
                  "formats: expected 3, found 2");
 }
 

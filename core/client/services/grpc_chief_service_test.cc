@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Puts something of each request into its answer; refuses AcquireWork.
-class EchoService final : public v1::ChiefService::Service {
+class EchoChief final : public v1::ChiefService::Service {
  public:
   grpc::Status Register(grpc::ServerContext*, const v1::RegisterRequest*,
                         v1::RegisterResponse* response) override {
@@ -78,7 +78,7 @@ class GrpcChiefServiceTest : public testing::Test {
     client_ = ConnectChiefService(address_, grpc::InsecureChannelCredentials());
   }
 
-  EchoService echo_;
+  EchoChief echo_;
   std::unique_ptr<RpcServer> server_;
   std::string address_;
   std::unique_ptr<ChiefService> client_;

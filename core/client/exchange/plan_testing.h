@@ -1,0 +1,19 @@
+// A planned message for tests of what tracks messages.
+#ifndef KEELSON_CORE_CLIENT_EXCHANGE_PLAN_TESTING_H_
+#define KEELSON_CORE_CLIENT_EXCHANGE_PLAN_TESTING_H_
+
+#include <vector>
+
+#include "core/client/plan/transfer_plan.h"
+
+namespace keelson {
+
+inline PlannedMessage MessageOf(const std::vector<int>& variables) {
+  PlannedMessage message;
+  for (const int variable : variables) message.blocks.emplace_back().variable = variable;
+  return message;
+}
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLIENT_EXCHANGE_PLAN_TESTING_H_
