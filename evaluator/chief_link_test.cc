@@ -17,7 +17,7 @@ using absl::StatusCode;
 constexpr uint64_t kFirstIncarnation = 5;
 
 // Keeps one member and what it acknowledges. Tests set how it answers and wait for what it hears.
-class Chief : public FakeChiefService {
+class LinkedChief : public FakeChiefService {
  public:
   absl::Status Register(const v1::RegisterRequest& request, v1::RegisterResponse*) override {
     MutexLock lock(&mu_);
@@ -171,7 +171,7 @@ class ChiefLinkTest : public testing::Test {
   }
 
   ManualClock clock_;
-  Chief chief_;
+  LinkedChief chief_;
   uint64_t next_incarnation_ = kFirstIncarnation;
 };
 

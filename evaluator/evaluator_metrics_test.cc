@@ -17,7 +17,7 @@ std::map<std::string, double> SamplesOf(const EvaluatorMetrics& metrics) {
   return page.ok() ? page->samples : std::map<std::string, double>();
 }
 
-EvaluationRecord Record(int64_t step) {
+EvaluationRecord RecordAt(int64_t step) {
   EvaluationRecord record;
   record.step = step;
   record.wall_time = absl::FromUnixSeconds(1'700'000'000 + step);
@@ -38,9 +38,9 @@ TEST(EvaluatorMetricsTest, BeforeTheFirstEvaluationThereIsNoStep) {
 TEST(EvaluatorMetricsTest, ShowsTheNewestAndCountsItsOwn) {
   EvaluatorMetrics metrics;
   metrics.SetDevice("cpu, 2 threads");
-  metrics.Add(Record(300), /*scored_here=*/true);
-  metrics.Add(Record(200), /*scored_here=*/true);
-  metrics.Add(Record(400), /*scored_here=*/false);
+  metrics.Add(RecordAt(300), /*scored_here=*/true);
+  metrics.Add(RecordAt(200), /*scored_here=*/true);
+  metrics.Add(RecordAt(400), /*scored_here=*/false);
   const auto samples = SamplesOf(metrics);
   EXPECT_EQ(samples.at("keelson_evaluator_device_info{device=\"cpu, 2 threads\"}"), 1);
   EXPECT_EQ(samples.at("keelson_evaluator_evaluated_step"), 400);
@@ -55,7 +55,7 @@ TEST(EvaluatorMetricsTest, ShowsTheNewestAndCountsItsOwn) {
 
 TEST(EvaluatorMetricsTest, AScoreThatIsNoNumberShowsAsSuch) {
   EvaluatorMetrics metrics;
-  EvaluationRecord record = Record(100);
+  EvaluationRecord record = RecordAt(100);
   record.metrics["loss"] = NAN;
   metrics.Add(record, /*scored_here=*/true);
   EXPECT_TRUE(std::isnan(SamplesOf(metrics).at("keelson_evaluator_evaluation{metric=\"loss\"}")));

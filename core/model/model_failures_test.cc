@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr char kNetwork[] = R"pb(
+constexpr char kNamedNetwork[] = R"pb(
   input_shape: [ 6, 6, 1 ]
   layers {
     name: "edges"
@@ -90,7 +90,7 @@ struct FailingModel {
   FailingModel() {
     auto failing = std::make_unique<FailingDevice>(MakeTestDevice("cpu"));
     device = failing.get();
-    test = std::make_unique<TestModel>(kNetwork, 1, std::move(failing));
+    test = std::make_unique<TestModel>(kNamedNetwork, 1, std::move(failing));
     std::vector<VariableWire> wire;
     for (const VariableSpec& variable : test->model->variables()) {
       wire.push_back({WholeArrayLayout(WireFormat::kFloat32, variable.shape.num_elements())});
@@ -165,8 +165,8 @@ TEST(ModelFailuresTest, KeptGradientsThatCannotLeave) {
 TEST(ModelFailuresTest, OutOfMemoryLeavesRoomForASmallerBatch) {
   auto owned = MakeTestDevice("delayed");
   auto* const device = static_cast<DelayedDevice*>(owned.get());
-  TestModel test(kNetwork, 1, std::move(owned));
-  TestModel expected(kNetwork);
+  TestModel test(kNamedNetwork, 1, std::move(owned));
+  TestModel expected(kNamedNetwork);
   const ModelSpec& spec = test.model->spec();
   const Batch small = RandomBatch(spec, 8, 3, 1);
   const Batch large = RandomBatch(spec, 100, 3, 1);
@@ -189,7 +189,7 @@ TEST(ModelFailuresTest, OutOfMemoryLeavesRoomForASmallerBatch) {
 TEST(ModelFailuresTest, OutOfMemoryForTheVariables) {
   DelayedDevice device(MakeTestDevice("cpu"), 1);
   device.set_memory_limit(30);
-  const auto model = Model::Create(ParseModel(kNetwork), &device);
+  const auto model = Model::Create(ParseModel(kNamedNetwork), &device);
   EXPECT_EQ(model.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(model.status().message()), HasSubstr("out of memory"));
 }
@@ -198,7 +198,7 @@ TEST(ModelFailuresTest, OutOfMemoryForTheVariables) {
 class ModelTraceTest : public ModelOnDevicesTest {};
 
 TEST_P(ModelTraceTest, TellsTheTimesOfAStepInTheirOrder) {
-  TestModel test(kNetwork, 1, NewDevice());
+  TestModel test(kNamedNetwork, 1, NewDevice());
   Model& model = *test.model;
   std::vector<VariableWire> wire;
   for (const VariableSpec& variable : model.variables()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/model/model_devices_testing.h"
+#include "core/model/model_testing.h"
 #include "core/wire/value_codec.h"
 
 namespace keelson {
@@ -39,12 +40,6 @@ constexpr char kDropout[] = R"pb(
   layers { dropout { rate: 0.5 } }
   layers { dense { units: 1 no_bias: true } }
   loss { kind: MEAN_SQUARED_ERROR })pb";
-
-std::vector<std::vector<float>> Copy(const std::vector<Tensor>& tensors) {
-  std::vector<std::vector<float>> copy;
-  for (const Tensor& t : tensors) copy.emplace_back(t.data(), t.data() + t.size());
-  return copy;
-}
 
 // The same variables as a TestModel's of seed 1.
 struct GroupModel {

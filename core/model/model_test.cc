@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/model/model_devices_testing.h"
+#include "core/model/model_testing.h"
 
 namespace keelson {
 namespace {
@@ -48,12 +49,6 @@ constexpr char kOneScore[] = R"pb(
 )pb";
 
 constexpr MetricSpec kAccuracy{MetricSpec::Kind::kAccuracy, 1};
-
-std::vector<std::vector<float>> Copy(const std::vector<Tensor>& tensors) {
-  std::vector<std::vector<float>> copy;
-  for (const Tensor& t : tensors) copy.emplace_back(t.data(), t.data() + t.size());
-  return copy;
-}
 
 // The first `size` examples from `begin`.
 Batch Slice(const Batch& batch, int64_t begin, int64_t size) {

@@ -107,6 +107,12 @@ struct TestModel {
   std::vector<Tensor> gradients;
 };
 
+inline std::vector<std::vector<float>> Copy(const std::vector<Tensor>& tensors) {
+  std::vector<std::vector<float>> copy;
+  for (const Tensor& t : tensors) copy.emplace_back(t.data(), t.data() + t.size());
+  return copy;
+}
+
 }  // namespace keelson
 
 #endif  // KEELSON_CORE_MODEL_MODEL_TESTING_H_

@@ -17,7 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr char kNetwork[] = R"pb(
+constexpr char kWireNetwork[] = R"pb(
   input_shape: [ 6, 6, 1 ]
   layers { conv2d { filters: 3 kernel_size: 3 } }
   layers { relu {} }
@@ -109,8 +109,8 @@ class Codec {
 struct Pair {
   Pair(std::unique_ptr<Device> device, std::unique_ptr<Device> other, WireFormat gradients,
        WireFormat value_format = WireFormat::kFloat32, int sets = 1)
-      : wired(kNetwork, 1, std::move(device)),
-        plain(kNetwork, 1, std::move(other)),
+      : wired(kWireNetwork, 1, std::move(device)),
+        plain(kWireNetwork, 1, std::move(other)),
         wire(WireOf(*wired.model, gradients, value_format)),
         codec(wire),
         memory(*wired.model->PrepareWire(wire, sets)) {}
@@ -333,7 +333,7 @@ TEST_P(ModelWireTest, KeptGradientsAreOfTheValuesThatWereThere) {
 }
 
 TEST_P(ModelWireTest, KeptGradientsGoToArraysToo) {
-  TestModel test(kNetwork, 1, NewDevice());
+  TestModel test(kWireNetwork, 1, NewDevice());
   const Batch batch = RandomBatch(test.model->spec(), 7, 3, 1);
   const double loss = test.Step(batch);
   std::vector<std::vector<float>> expected;
@@ -367,7 +367,7 @@ TEST_P(ModelWireTest, PreparingAgainForgetsWhatWasLost) {
 }
 
 TEST_P(ModelWireTest, RefusesWireMemoryThatIsNotTheModels) {
-  TestModel test(kNetwork, 1, NewDevice());
+  TestModel test(kWireNetwork, 1, NewDevice());
   std::vector<VariableWire> wire = WireOf(*test.model, WireFormat::kFloat32);
   EXPECT_EQ(test.model->PrepareWire(wire, 0).status(),
             absl::InvalidArgumentError("wire memory: expected 1 set or more, found 0"));
@@ -396,7 +396,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ModelWireTest, AllTestDevices(), TestDeviceNam
 // On a device that repeats.
 class RepeatedStepsTest : public testing::Test {
  protected:
-  RepeatedStepsTest() : test_(kNetwork, 1, MakeTestDevice("delayed")) {}
+  RepeatedStepsTest() : test_(kWireNetwork, 1, MakeTestDevice("delayed")) {}
 
   int64_t repetitions() const {
     return static_cast<const DelayedDevice*>(test_.device.get())->repetitions();

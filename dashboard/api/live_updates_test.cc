@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr char kEvents[] = "events.out.tfevents.1700000000.host";
+constexpr char kEventFile[] = "events.out.tfevents.1700000000.host";
 
 struct StreamEvent {
   std::string name;
@@ -62,7 +62,7 @@ class LiveUpdatesTest : public DashboardApiTest {
 
 TEST_F(LiveUpdatesTest, WhatWasThereBeforeIsNotTold) {
   files().Write("status.json", TrainingStatus().dump());
-  files().Append(kEvents, ScalarRecord("loss", 1, 1.7e9, 0.5f));
+  files().Append(kEventFile, ScalarRecord("loss", 1, 1.7e9, 0.5f));
   Open();
   EXPECT_THAT(NextNames(), IsEmpty());
 }
@@ -81,9 +81,9 @@ TEST_F(LiveUpdatesTest, AStatusAndTheClusterComeTogether) {
 }
 
 TEST_F(LiveUpdatesTest, NewPointsOfCurves) {
-  files().Append(kEvents, ScalarRecord("loss", 1, 1.7e9, 0.5f));
+  files().Append(kEventFile, ScalarRecord("loss", 1, 1.7e9, 0.5f));
   Open();
-  files().Append(kEvents, ScalarRecord("loss", 2, 1.7e9 + 1, 0.25f));
+  files().Append(kEventFile, ScalarRecord("loss", 2, 1.7e9 + 1, 0.25f));
   Poll();
   std::vector<StreamEvent> events = Next();
   ASSERT_EQ(events.size(), 1u);
@@ -113,7 +113,7 @@ TEST_F(LiveUpdatesTest, AnEvaluationIsToldInTheCurvesTheSnapshotsAndTheStatus) {
 TEST_F(LiveUpdatesTest, OnceASecond) {
   Open();
   for (int step = 1; step <= 3; ++step) {
-    files().Append(kEvents, ScalarRecord("loss", step, 1.7e9, 0.5f));
+    files().Append(kEventFile, ScalarRecord("loss", step, 1.7e9, 0.5f));
     Poll();
     EXPECT_EQ(Next().size(), step == 1 ? 1u : 0u) << step;
   }
@@ -127,7 +127,7 @@ TEST_F(LiveUpdatesTest, ManyPointsAreThinned) {
   Open();
   std::string records;
   for (int step = 0; step < 10'000; ++step) records += ScalarRecord("loss", step, 1.7e9, 0.5f);
-  files().Append(kEvents, records);
+  files().Append(kEventFile, records);
   Poll();
   const std::vector<StreamEvent> events = Next();
   ASSERT_EQ(events.size(), 1u);
@@ -139,7 +139,7 @@ TEST_F(LiveUpdatesTest, OnlyTheRunsThatWereAskedFor) {
   const RunFiles a(&memory_, "/runs/a"), b(&memory_, "/runs/b");
   for (const RunFiles& run : {a, b}) run.Write("status.json", TrainingStatus().dump());
   Open("?run=b&run=mnist");
-  for (const RunFiles& run : {a, b}) run.Append(kEvents, ScalarRecord("loss", 1, 1.7e9, 0.5f));
+  for (const RunFiles& run : {a, b}) run.Append(kEventFile, ScalarRecord("loss", 1, 1.7e9, 0.5f));
   Poll();
   const std::vector<StreamEvent> events = Next();
   ASSERT_EQ(events.size(), 1u);
@@ -175,7 +175,7 @@ TEST_F(LiveUpdatesTest, StreamsEndWhenTheDashboardDoes) {
 TEST_F(LiveUpdatesTest, AStreamThatWaitsIsWokenByNews) {
   Open();
   std::thread poller([&] {
-    files().Append(kEvents, ScalarRecord("loss", 1, 1.7e9, 0.5f));
+    files().Append(kEventFile, ScalarRecord("loss", 1, 1.7e9, 0.5f));
     Poll();
   });
   const std::optional<std::string> text = stream_->Next(absl::Seconds(60));
@@ -184,10 +184,10 @@ TEST_F(LiveUpdatesTest, AStreamThatWaitsIsWokenByNews) {
 }
 
 TEST_F(LiveUpdatesTest, ThePollerReadsWhatIsThereAndWhatComes) {
-  files().Append(kEvents, ScalarRecord("loss", 1, 1.7e9, 0.5f));
+  files().Append(kEventFile, ScalarRecord("loss", 1, 1.7e9, 0.5f));
   Open();
   RunPoller poller(&runs(), &updates(), absl::Milliseconds(1));
-  files().Append(kEvents, ScalarRecord("loss", 2, 1.7e9, 0.5f));
+  files().Append(kEventFile, ScalarRecord("loss", 2, 1.7e9, 0.5f));
   std::string text;
   while (text.find("\"step\":[2]") == std::string::npos) {
     text = stream_->Next(absl::Seconds(60)).value_or("");
@@ -212,7 +212,7 @@ TEST(RunPollerTest, AnExceptionIsLoggedOnceAndThePollerGoesOn) {
   ExhaustedFiles memory;
   ManualClock clock;
   const RunFiles files(&memory, "/jobs/mnist");
-  files.Append(kEvents, ScalarRecord("loss", 1, 1.7e9, 0.5f));
+  files.Append(kEventFile, ScalarRecord("loss", 1, 1.7e9, 0.5f));
   RunSet::Options options;
   options.model_dir = "/jobs/mnist";
   options.file_system = &memory;

@@ -10,7 +10,7 @@
 namespace keelson {
 namespace {
 
-constexpr char kPath[] = "eval/metrics.jsonl";
+constexpr char kMetricsPath[] = "eval/metrics.jsonl";
 
 class EvaluationsTest : public testing::Test {
  protected:
@@ -65,19 +65,19 @@ TEST_F(EvaluationsTest, MetricsThatAreNoNumbersAreLeftOut) {
 TEST_F(EvaluationsTest, FollowsTheFile) {
   EXPECT_THAT(Poll(), testing::IsEmpty());
   EXPECT_TRUE(tail_.trouble().ok());
-  files_.Append(kPath, EvaluationLine(100, 1.7e9, 0.5, 0.9));
+  files_.Append(kMetricsPath, EvaluationLine(100, 1.7e9, 0.5, 0.9));
   EXPECT_THAT(Poll(), testing::ElementsAre(100));
   const std::string line = EvaluationLine(200, 1.7e9, 0.5, 0.9);
-  files_.Append(kPath, line.substr(0, 20));
+  files_.Append(kMetricsPath, line.substr(0, 20));
   EXPECT_THAT(Poll(), testing::IsEmpty());
-  files_.Append(kPath, line.substr(20) + EvaluationLine(300, 1.7e9, 0.5, 0.9));
+  files_.Append(kMetricsPath, line.substr(20) + EvaluationLine(300, 1.7e9, 0.5, 0.9));
   EXPECT_THAT(Poll(), testing::ElementsAre(200, 300));
 }
 
 TEST_F(EvaluationsTest, ALongFileIsReadInParts) {
   std::string content;
   for (int step = 0; step < 50; ++step) content += EvaluationLine(step, 1.7e9, 0.5, 0.9);
-  files_.Write(kPath, content);
+  files_.Write(kMetricsPath, content);
   size_t found = 0;
   int polls = 0;
   do {
@@ -89,16 +89,17 @@ TEST_F(EvaluationsTest, ALongFileIsReadInParts) {
 }
 
 TEST_F(EvaluationsTest, LinesThatMakeNoSenseAreLeftOutAndTold) {
-  files_.Write(kPath, "nonsense\n" + EvaluationLine(100, 1.7e9, 0.5, 0.9) + "{}\n");
+  files_.Write(kMetricsPath, "nonsense\n" + EvaluationLine(100, 1.7e9, 0.5, 0.9) + "{}\n");
   EXPECT_THAT(Poll(), testing::ElementsAre(100));
   EXPECT_EQ(tail_.trouble().message(), "/run/eval/metrics.jsonl: 2 of 3 lines are no evaluations");
 }
 
 TEST_F(EvaluationsTest, AFileThatWasReplacedIsReadAgain) {
-  files_.Write(kPath, EvaluationLine(100, 1.7e9, 0.5, 0.9));
+  files_.Write(kMetricsPath, EvaluationLine(100, 1.7e9, 0.5, 0.9));
   EXPECT_THAT(Poll(), testing::ElementsAre(100));
   // Longer than before: only the middle of a line tells.
-  files_.Write(kPath, EvaluationLine(1, 1.7e9, 0.123456, 0.9) + EvaluationLine(2, 1.7e9, 0.5, 0.9));
+  files_.Write(kMetricsPath,
+               EvaluationLine(1, 1.7e9, 0.123456, 0.9) + EvaluationLine(2, 1.7e9, 0.5, 0.9));
   std::vector<int64_t> steps = Poll();
   while (more_) {
     for (const int64_t step : Poll()) steps.push_back(step);

@@ -15,8 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr WireFormat kFormats[] = {WireFormat::kFloat32, WireFormat::kFloat16,
-                                   WireFormat::kBfloat16, WireFormat::kInt8, WireFormat::kTopK};
+constexpr WireFormat kAllFormats[] = {WireFormat::kFloat32, WireFormat::kFloat16,
+                                      WireFormat::kBfloat16, WireFormat::kInt8, WireFormat::kTopK};
 
 class BulkRefusalsTest : public testing::Test {
  protected:
@@ -64,7 +64,7 @@ class BulkRefusalsTest : public testing::Test {
 };
 
 TEST_F(BulkRefusalsTest, PayloadThatIsTooShortNamesTheBlockThatLacksIt) {
-  for (const WireFormat format : kFormats) {
+  for (const WireFormat format : kAllFormats) {
     TestRequest push = Push(format);
     push.payload.pop_back();
     ExpectRefused(push, "variable scale, block 0: expected ");
@@ -77,7 +77,7 @@ TEST_F(BulkRefusalsTest, PayloadThatIsTooShortNamesTheBlockThatLacksIt) {
 }
 
 TEST_F(BulkRefusalsTest, PayloadThatIsTooLongNamesTheLastBlock) {
-  for (const WireFormat format : kFormats) {
+  for (const WireFormat format : kAllFormats) {
     TestRequest push = Push(format);
     push.payload += "xyz";
     ExpectRefused(push,
@@ -233,7 +233,7 @@ class RejectNonFiniteTest : public BulkRefusalsTest {
 };
 
 TEST_F(RejectNonFiniteTest, RefusesTheMessageAndNamesTheBlock) {
-  for (const WireFormat format : kFormats) {
+  for (const WireFormat format : kAllFormats) {
     for (const float bad : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
       TestRequest push = Push(format);
       push.header.ranges.resize(1);
@@ -249,7 +249,7 @@ TEST_F(RejectNonFiniteTest, RefusesTheMessageAndNamesTheBlock) {
 }
 
 TEST_F(RejectNonFiniteTest, TakesWhatIsFinite) {
-  for (const WireFormat format : kFormats) {
+  for (const WireFormat format : kAllFormats) {
     EXPECT_TRUE(Call(BulkMethod::kPush, Push(format)).ok());
     ++incarnation_;
   }

@@ -16,7 +16,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr int64_t kElements = 64;
+constexpr int64_t kRoundElements = 64;
 
 class BlockRoundsTest : public testing::Test {
  protected:
@@ -24,13 +24,13 @@ class BlockRoundsTest : public testing::Test {
 
   void MakeBlock() { block_.emplace(NewState()); }
   static BlockState NewState() {
-    auto* content = new BlockContent(kElements, 0);
-    std::fill_n(content->values.data(), kElements, 10.0f);
+    auto* content = new BlockContent(kRoundElements, 0);
+    std::fill_n(content->values.data(), kRoundElements, 10.0f);
     return {BlockContentRef(content), {}};
   }
   StageResult Stage(uint64_t incarnation, uint64_t sequence, const RoundId& round, float weight,
                     float gradient) {
-    const std::vector<float> elements(kElements, gradient);
+    const std::vector<float> elements(kRoundElements, gradient);
     ByteRope rope;
     rope.AppendBorrowed(elements.data(), elements.size() * sizeof(float));
     ByteCursor cursor(rope);
@@ -95,10 +95,10 @@ TEST_F(BlockRoundsTest, ANewerAttemptOrRoundDropsTheSum) {
 }
 
 TEST_F(BlockRoundsTest, OrdinaryPushesAndStagedOnesShareTheirSequence) {
-  EXPECT_TRUE(ApplyTo(&*block_, *sgd_, {1, 5, 1}, std::vector<float>(kElements, 1)));
+  EXPECT_TRUE(ApplyTo(&*block_, *sgd_, {1, 5, 1}, std::vector<float>(kRoundElements, 1)));
   EXPECT_EQ(Stage(1, 5, {0, 1}, 1, 2), StageResult::kDuplicate);
   EXPECT_EQ(Stage(1, 6, {0, 1}, 1, 2), StageResult::kAdded);
-  EXPECT_FALSE(ApplyTo(&*block_, *sgd_, {1, 6, 1}, std::vector<float>(kElements, 1)));
+  EXPECT_FALSE(ApplyTo(&*block_, *sgd_, {1, 6, 1}, std::vector<float>(kRoundElements, 1)));
 }
 
 TEST_F(BlockRoundsTest, ForgetsIncarnations) {
@@ -119,7 +119,7 @@ class GivenContentTest : public BlockRoundsTest {
  protected:
   // Adds what the values have moved since they were given: decay 0 makes the factor 1 / |g|.
   bool Push(uint64_t incarnation, uint64_t sequence, BlockContentRef* after = nullptr) {
-    const std::vector<float> elements(kElements, 1.0f);
+    const std::vector<float> elements(kRoundElements, 1.0f);
     ByteRope rope;
     rope.AppendBorrowed(elements.data(), elements.size() * sizeof(float));
     ByteCursor cursor(rope);
@@ -129,8 +129,8 @@ class GivenContentTest : public BlockRoundsTest {
   float Value() { return compensated_.Read()->values.data()[17]; }
 
   static BlockState StateWithSlot() {
-    auto* content = new BlockContent(kElements, 1);
-    std::fill_n(content->values.data(), kElements, 10.0f);
+    auto* content = new BlockContent(kRoundElements, 1);
+    std::fill_n(content->values.data(), kRoundElements, 10.0f);
     return {BlockContentRef(content), {}};
   }
   static std::unique_ptr<Optimizer> Compensating() {

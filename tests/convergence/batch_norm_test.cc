@@ -20,16 +20,14 @@
 #include "core/device/factory/device_factory.h"
 #include "core/model/model.h"
 #include "gtest/gtest.h"
+#include "tests/convergence/real_digits.h"
 #include "tests/support/job.h"
 #include "tests/support/model_directory.h"
 
 namespace keelson {
 namespace {
 
-constexpr absl::Duration kHangLimit = absl::Minutes(10);
-constexpr char kRealDigits[] = "../shared/data/mnist";
 constexpr char kConfigPath[] = "configs/mnist_cnn_batch_norm.textproto";
-constexpr Job::Layout kCluster = {};
 
 // Runs the job to its end; its last evaluation.
 std::optional<EvaluationLine> Train(const std::string& what, Job* job) {

@@ -5,15 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "gtest/gtest.h"
+#include "tests/convergence/real_digits.h"
 #include "tests/support/job.h"
 #include "tests/support/model_directory.h"
 
 namespace keelson {
 namespace {
 
-constexpr absl::Duration kHangLimit = absl::Minutes(10);
-constexpr char kRealDigits[] = "../shared/data/mnist";
-constexpr Job::Layout kCluster = {};
 constexpr Job::Layout kOneProcess = {.ps = 0, .workers = 0};
 
 std::string ConfigFile(const std::string& name) {

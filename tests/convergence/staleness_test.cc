@@ -17,11 +17,11 @@
 #include "core/model/model.h"
 #include "gtest/gtest.h"
 #include "ps_server/service/parameter_handler.h"
+#include "tests/convergence/real_digits.h"
 
 namespace keelson {
 namespace {
 
-constexpr char kRealDigits[] = "../shared/data/mnist";
 constexpr int64_t kEpochs = 6;
 
 enum class Remedy { kNone, kScaledRate, kDelayCompensation };

@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int kSteps = 200;
+constexpr int kSourceSteps = 200;
 constexpr char kNoTfConfig[] = "";
 
 std::string ServersAsJson(const Job& job) {
@@ -40,7 +40,7 @@ std::string SparseWorker(const Job& job, const std::string& key, int index) {
 }
 
 TEST(ClusterSourcesTest, SparseWorkersFindTheChiefThroughAServer) {
-  Job job({.evaluator = Job::Evaluator::kNone}, JobConfig(kSteps));
+  Job job({.evaluator = Job::Evaluator::kNone}, JobConfig(kSourceSteps));
   job.Start(WorkerTask(0), {}, SparseWorker(job, "cluster", 0));
   job.Start(WorkerTask(1), {}, SparseWorker(job, "sparseCluster", 1));
   job.Start(PsTask(0), {}, SparseServer(job, 0));
@@ -50,12 +50,12 @@ TEST(ClusterSourcesTest, SparseWorkersFindTheChiefThroughAServer) {
             {ServersAsFlag(job), absl::StrCat("--chief_hosts=", job.Address(kChiefTask))},
             R"({"cluster":{"worker":{},"ps":[]},"task":{"type":"chief","index":0}})");
   job.ExpectAllDone();
-  EXPECT_EQ(*DoneStep(job.model_dir()), kSteps);
+  EXPECT_EQ(*DoneStep(job.model_dir()), kSourceSteps);
   EXPECT_THAT(job.Log(WorkerTask(0)), HasSubstr("the chief is at " + job.Address(kChiefTask)));
 }
 
 TEST(ClusterSourcesTest, FlagsInsteadOfTfConfig) {
-  Job job({}, JobConfig(kSteps));
+  Job job({}, JobConfig(kSourceSteps));
   const std::vector<std::string> cluster = {
       ServersAsFlag(job), absl::StrCat("--chief_hosts=", job.Address(kChiefTask)),
       absl::StrCat("--worker_hosts=", job.Address(WorkerTask(0)), ",", job.Address(WorkerTask(1))),
@@ -68,12 +68,12 @@ TEST(ClusterSourcesTest, FlagsInsteadOfTfConfig) {
     job.Start(task, flags, kNoTfConfig);
   }
   job.ExpectAllDone();
-  EXPECT_EQ(*DoneStep(job.model_dir()), kSteps);
-  EXPECT_EQ(ReadEvaluations(job.model_dir())->back().step, kSteps);
+  EXPECT_EQ(*DoneStep(job.model_dir()), kSourceSteps);
+  EXPECT_EQ(ReadEvaluations(job.model_dir())->back().step, kSourceSteps);
 }
 
 TEST(ClusterSourcesTest, MasterIsTheChief) {
-  Job job({.ps = 1, .workers = 1, .evaluator = Job::Evaluator::kNone}, JobConfig(kSteps));
+  Job job({.ps = 1, .workers = 1, .evaluator = Job::Evaluator::kNone}, JobConfig(kSourceSteps));
   const std::string cluster =
       absl::StrCat(R"({"cluster":{"master":[")", job.Address(kChiefTask), R"("],"ps":[")",
                    job.Address(PsTask(0)), R"("],"worker":[")", job.Address(WorkerTask(0)),
@@ -82,11 +82,11 @@ TEST(ClusterSourcesTest, MasterIsTheChief) {
   job.Start(PsTask(0), {}, cluster + R"(ps","index":"0"}})");
   job.Start(WorkerTask(0), {}, cluster + R"(worker","index":"0"}})");
   job.ExpectAllDone();
-  EXPECT_EQ(*DoneStep(job.model_dir()), kSteps);
+  EXPECT_EQ(*DoneStep(job.model_dir()), kSourceSteps);
 }
 
 TEST(ClusterSourcesTest, CommonFlagsOverrideTheConfiguration) {
-  Job job({.ps = 1, .workers = 1, .evaluator = Job::Evaluator::kNone}, JobConfig(kSteps));
+  Job job({.ps = 1, .workers = 1, .evaluator = Job::Evaluator::kNone}, JobConfig(kSourceSteps));
   job.AddFlag("--batch_size=16");
   job.AddFlag("--training_steps=60");
   job.AddFlag("--learning_rate=0.01");
@@ -113,7 +113,7 @@ class GoldenTfConfigTest : public testing::TestWithParam<Golden> {};
 
 TEST_P(GoldenTfConfigTest, IsUnderstood) {
   const Golden& golden = GetParam();
-  Job job({.ps = 0, .workers = 0}, JobConfig(kSteps));
+  Job job({.ps = 0, .workers = 0}, JobConfig(kSourceSteps));
   const ReservedPorts ports(1);
   std::vector<std::string> flags = {absl::StrCat("--port=", ports[0])};
   if (golden.flag != nullptr) flags.push_back(golden.flag);

@@ -10,7 +10,6 @@
 namespace keelson {
 namespace {
 
-constexpr int kPermanent = 2;
 constexpr char kImages[] = "digits-images-idx3-ubyte";
 constexpr char kLabels[] = "digits-labels-idx1-ubyte";
 

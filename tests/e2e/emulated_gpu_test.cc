@@ -9,6 +9,7 @@
 #include "core/base/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/e2e/job_config.h"
 #include "tests/support/job.h"
 #include "tests/support/model_directory.h"
 #include "tests/support/program_run.h"
@@ -19,13 +20,12 @@ namespace {
 using testing::HasSubstr;
 
 constexpr char kRealDigits[] = "../shared/data/mnist";
-constexpr int kPermanent = 2;
-constexpr int kSteps = 24;
+constexpr int kGpuSteps = 24;
 constexpr int kSharedSteps = 120;
 constexpr absl::Duration kHangLimit = absl::Seconds(180);
 
 // The emulation executes each thread of each kernel.
-std::string Config(const std::string& more = "", int max_steps = kSteps) {
+std::string Config(const std::string& more = "", int max_steps = kGpuSteps) {
   return absl::StrCat(R"(
     model {
       input_shape: [28, 28, 1]
@@ -77,7 +77,7 @@ class EmulatedGpuTest : public testing::Test {
   static void RunToTheEnd(Job* job, const std::vector<std::string>& worker_flags) {
     StartServersAndChief(job);
     job->Start(WorkerTask(0), worker_flags);
-    ExpectTheEnd(job, kSteps);
+    ExpectTheEnd(job, kGpuSteps);
   }
 };
 

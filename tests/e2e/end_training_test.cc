@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr char kToken[] = "0123456789abcdef";
-constexpr int64_t kEarly = 150;
+constexpr int64_t kEndEarly = 150;
 
 class EndTrainingTest : public testing::TestWithParam<const char*> {
  protected:
@@ -51,14 +51,14 @@ class EndTrainingTest : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(EndTrainingTest, OutlivesTheChiefsDeathAndARestartOfAll) {
-  paced_.StartAndWatch(kEarly);
+  paced_.StartAndWatch(kEndEarly);
   EXPECT_EQ(EndTraining("").code(), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(EndTraining("fedcba9876543210").code(), absl::StatusCode::kPermissionDenied);
   ASSERT_EQ(EndTraining(kToken), absl::OkStatus());
   paced_.job.Kill(kChiefTask);
   paced_.job.Start(kChiefTask);
   const int64_t step = ExpectWholeEnd();
-  EXPECT_GE(step, kEarly);
+  EXPECT_GE(step, kEndEarly);
   EXPECT_LT(step, paced_.counting.max_steps);
   const std::string log = paced_.job.Log(kChiefTask);
   EXPECT_THAT(log, HasSubstr(absl::StrCat("ended early at step ", step, " of 20000: good enough")));

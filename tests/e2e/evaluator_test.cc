@@ -28,9 +28,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr int kSteps = 300;
-// More steps than any test waits for.
-constexpr int kEndless = 100'000'000;
+constexpr int kScoredSteps = 300;
 constexpr Task kSecondEvaluator = {Role::kEvaluator, 1};
 
 // With further fields of the evaluation.
@@ -127,16 +125,16 @@ TEST(EvaluatorE2eTest, AKilledEvaluatorsWorkIsDoneByTheOther) {
 
 TEST(EvaluatorE2eTest, AThrottledJobScoresTheFinalSnapshot) {
   Job job({.ps = 1, .workers = 1},
-          ConfigWith(kSteps,
+          ConfigWith(kScoredSteps,
                      "start_delay_seconds: 3600 throttle_seconds: 3600 steps: 1 batch_size: 50"));
   job.StartAll();
   job.ExpectAllDone();
-  EXPECT_THAT(EvaluatedSteps(job.model_dir()), ElementsAre(kSteps));
+  EXPECT_THAT(EvaluatedSteps(job.model_dir()), ElementsAre(kScoredSteps));
   EXPECT_EQ(ReadEvaluations(job.model_dir())->back().metrics.at("examples"), 50);
 }
 
 TEST(EvaluatorE2eTest, TheRunIsShownAfterItsEnd) {
-  Job job({.ps = 1, .workers = 1}, JobConfig(kSteps));
+  Job job({.ps = 1, .workers = 1}, JobConfig(kScoredSteps));
   job.StartAll();
   job.ExpectAllDone();
   const auto evaluations = ReadEvaluations(job.model_dir());
@@ -169,7 +167,7 @@ TEST(EvaluatorE2eTest, TheRunIsShownAfterItsEnd) {
       absl::Seconds(60)));
   const json answer = Get(port, "/api/v1/runs/model/series/data?name=eval/loss&points=20000");
   EXPECT_EQ(answer.at("series").at(0).at("value").back(), evaluations->back().metrics.at("loss"));
-  EXPECT_EQ(Get(port, "/api/v1/runs/model/report").at("step"), kSteps);
+  EXPECT_EQ(Get(port, "/api/v1/runs/model/report").at("step"), kScoredSteps);
   const json cluster = Get(port, "/api/v1/runs/model/cluster");
   std::set<std::string> tasks;
   for (const json& task : cluster.at("tasks")) tasks.insert(task.at("task").get<std::string>());
@@ -234,7 +232,7 @@ TEST(EvaluatorE2eTest, AJobInOneProcessShowsItself) {
 }
 
 TEST(EvaluatorE2eTest, TheChiefOfAClusterHasNoDashboard) {
-  Job job({.ps = 1, .workers = 1}, JobConfig(kSteps));
+  Job job({.ps = 1, .workers = 1}, JobConfig(kScoredSteps));
   job.Start(kChiefTask, {"--dashboard_port=0"});
   job.ExpectExit(kChiefTask, 2);
   EXPECT_THAT(ErrorLines(job.Log(kChiefTask)),
@@ -242,7 +240,7 @@ TEST(EvaluatorE2eTest, TheChiefOfAClusterHasNoDashboard) {
 }
 
 TEST(EvaluatorE2eTest, ATaskThatIsNoChiefIsNamed) {
-  Job job({.ps = 1, .workers = 1}, JobConfig(kSteps));
+  Job job({.ps = 1, .workers = 1}, JobConfig(kScoredSteps));
   job.Start(PsTask(0));
   job.WaitForLog(PsTask(0), "listening");
   const std::string address = job.Address(PsTask(0));

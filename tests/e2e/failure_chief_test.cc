@@ -14,7 +14,7 @@
 namespace keelson {
 namespace {
 
-constexpr int64_t kEarly = 350;
+constexpr int64_t kChiefEarly = 350;
 
 // The steps of the snapshots that a chief has written, in order.
 std::vector<int64_t> SnapshotsIn(const std::string& log) {
@@ -33,7 +33,7 @@ std::vector<int64_t> SnapshotsIn(const std::string& log) {
 // Kills the chief, starts it again after `pause`, and checks that nothing shows but a pause.
 void KillChief(absl::Duration pause) {
   PacedJob paced({.max_steps = 5000});
-  paced.StartAndWatch(kEarly);
+  paced.StartAndWatch(kChiefEarly);
   const absl::Time killed = paced.job.Kill(kChiefTask);
   const std::string before = paced.job.Log(kChiefTask);
   absl::SleepFor(pause);
@@ -71,7 +71,7 @@ TEST(FailureChiefTest, KilledAndRestartedLate) { KillChief(absl::Seconds(5)); }
 
 TEST(FailureChiefTest, AllKilledResumeFromTheNewestSnapshot) {
   PacedJob paced({.max_steps = 3000});
-  paced.StartAndWatch(kEarly);
+  paced.StartAndWatch(kChiefEarly);
   const absl::Time killed = absl::Now();
   int64_t pushed = 0;
   for (const auto& watch : paced.watches) pushed = std::max(pushed, watch->step());
@@ -93,7 +93,7 @@ TEST(FailureChiefTest, AllKilledResumeFromTheNewestSnapshot) {
 
 TEST(FailureChiefTest, EvaluatorKilled) {
   PacedJob paced({.max_steps = 3000}, /*workers=*/2, Job::Evaluator::kListed);
-  paced.StartAndWatch(kEarly);
+  paced.StartAndWatch(kChiefEarly);
   const absl::Time killed = paced.job.Kill(kEvaluatorTask);
   const size_t scored = ReadEvaluations(paced.job.model_dir())->size();
   paced.job.Start(kEvaluatorTask);

@@ -8,6 +8,11 @@
 
 namespace keelson {
 
+// The exit code of a task that a restart would not help.
+inline constexpr int kPermanent = 2;
+// More steps than a test waits for.
+inline constexpr int kEndless = 100'000'000;
+
 // A small network on generated digits that takes a few seconds for some 1000 steps; a snapshot
 // every 100 steps, a metrics line every 10.
 inline std::string JobConfig(int max_steps) {

@@ -24,9 +24,6 @@
 namespace keelson {
 namespace {
 
-// More steps than the test waits for.
-constexpr int kEndless = 100'000'000;
-
 // The port that a program has logged for its metrics, or for another page.
 int PortOf(Job* job, const Task& task, const std::string& page = "metrics") {
   const std::string text = page + " on port ";

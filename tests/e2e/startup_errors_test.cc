@@ -18,10 +18,7 @@
 namespace keelson {
 namespace {
 
-constexpr int kPermanent = 2;
 constexpr int kTransient = 138;
-// More steps than any test waits for.
-constexpr int kEndless = 100'000'000;
 
 // Flags for a chief alone with this configuration.
 std::vector<std::string> FlagsFor(const std::string& config) {

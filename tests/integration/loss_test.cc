@@ -8,12 +8,6 @@
 namespace keelson {
 namespace {
 
-v1::TrainConfig LongerConfig(const std::string& model_dir) {
-  v1::TrainConfig config = SmallConfig(model_dir);
-  config.mutable_train()->set_max_steps(200);
-  return config;
-}
-
 TEST(LossTest, WorkOfALostWorkerGoesToOthers) {
   const std::string model_dir = FreshDirectory();
   LocalCluster cluster({2, 2, false, LongerConfig(model_dir)});

@@ -6,12 +6,6 @@
 namespace keelson {
 namespace {
 
-v1::TrainConfig LongerConfig(const std::string& model_dir) {
-  v1::TrainConfig config = SmallConfig(model_dir);
-  config.mutable_train()->set_max_steps(200);
-  return config;
-}
-
 // Runs a job to somewhere in the middle and stops it as by SIGTERM. Returns the step of its last
 // snapshot.
 int64_t RunToTheMiddle(const std::string& model_dir, int servers, int workers) {

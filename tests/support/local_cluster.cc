@@ -60,6 +60,12 @@ v1::TrainConfig SmallConfig(const std::string& model_dir) {
   return config;
 }
 
+v1::TrainConfig LongerConfig(const std::string& model_dir) {
+  v1::TrainConfig config = SmallConfig(model_dir);
+  config.mutable_train()->set_max_steps(200);
+  return config;
+}
+
 LocalCluster::ServerMember::ServerMember(const ParameterHandler::Options& options)
     : handler(options, Clock::Real(), &end), service(&handler) {}
 

@@ -28,6 +28,9 @@ namespace keelson {
 // A small network on a few generated digits: 48 steps of 8 records, a snapshot every 16 steps.
 v1::TrainConfig SmallConfig(const std::string& model_dir);
 
+// The same with 200 steps.
+v1::TrainConfig LongerConfig(const std::string& model_dir);
+
 // Fails the test when something cannot be started. Used by one thread.
 class LocalCluster {
  public:

@@ -9,7 +9,7 @@
 namespace keelson {
 namespace {
 
-constexpr absl::Duration kLimit = absl::Seconds(60);
+constexpr absl::Duration kProcessLimit = absl::Seconds(60);
 
 std::unique_ptr<Process> Shell(const std::string& script) {
   Process::Command command;
@@ -23,14 +23,14 @@ std::unique_ptr<Process> Shell(const std::string& script) {
 
 TEST(ProcessTest, ExitCodeAndBothOutputs) {
   const auto process = Shell("echo out; echo err >&2; exit 3");
-  EXPECT_EQ(process->Wait(kLimit), 3);
+  EXPECT_EQ(process->Wait(kProcessLimit), 3);
   EXPECT_EQ(process->Log(), "out\nerr\n");
   EXPECT_LT(process->ended_at(), absl::InfiniteFuture());
 }
 
 TEST(ProcessTest, EnvironmentIsChanged) {
   const auto process = Shell("echo $TF_CONFIG $HOME");
-  EXPECT_EQ(process->Wait(kLimit), 0);
+  EXPECT_EQ(process->Wait(kProcessLimit), 0);
   EXPECT_EQ(process->Log(), "{} changed\n");
 }
 
@@ -39,7 +39,7 @@ TEST(ProcessTest, SignalGives128AndItsNumber) {
   EXPECT_EQ(process->Wait(absl::ZeroDuration()), std::nullopt);
   EXPECT_EQ(process->ended_at(), absl::InfiniteFuture());
   process->Signal(SIGKILL);
-  EXPECT_EQ(process->Wait(kLimit), 128 + SIGKILL);
+  EXPECT_EQ(process->Wait(kProcessLimit), 128 + SIGKILL);
 }
 
 TEST(ProcessTest, ProgramThatIsMissing) {
@@ -48,7 +48,7 @@ TEST(ProcessTest, ProgramThatIsMissing) {
   command.log_path = JoinPath(FreshDirectory(), "log");
   const auto process = Process::Start(command);
   ASSERT_TRUE(process.ok()) << process.status();
-  EXPECT_EQ((*process)->Wait(kLimit), 127);
+  EXPECT_EQ((*process)->Wait(kProcessLimit), 127);
 }
 
 TEST(ProcessTest, LogThatCannotBeOpened) {

@@ -229,7 +229,7 @@ TEST_F(CublasTest, MultipliesFloatsAndBfloat16) {
   EXPECT_EQ(cublasDestroy(handle), CUBLAS_STATUS_SUCCESS);
 }
 
-__global__ void SetKernel(float value, float* x) { *x = value; }
+__global__ void SetOneKernel(float value, float* x) { *x = value; }
 
 class NcclTest : public EmulationTest {
  protected:
@@ -259,7 +259,7 @@ TEST_F(NcclTest, ReducesToTheRootInTheOrderOfTheStreams) {
     for (int i = 0; i < kRanks; ++i) {
       ASSERT_EQ(cudaSetDevice(i), cudaSuccess);
       ranks.push_back(std::make_unique<Rank>(i));
-      EXPECT_EQ(Start(1, 1, ranks[static_cast<size_t>(i)]->stream.get(), &SetKernel,
+      EXPECT_EQ(Start(1, 1, ranks[static_cast<size_t>(i)]->stream.get(), &SetOneKernel,
                       static_cast<float>(1 << i), ranks[static_cast<size_t>(i)]->x.data()),
                 cudaSuccess);
     }
@@ -274,7 +274,8 @@ TEST_F(NcclTest, ReducesToTheRootInTheOrderOfTheStreams) {
     for (const auto& rank : ranks) {
       if (rank->gpu == 0) continue;
       EXPECT_EQ(cudaSetDevice(rank->gpu), cudaSuccess);
-      EXPECT_EQ(Start(1, 1, rank->stream.get(), &SetKernel, 100.0f, rank->x.data()), cudaSuccess);
+      EXPECT_EQ(Start(1, 1, rank->stream.get(), &SetOneKernel, 100.0f, rank->x.data()),
+                cudaSuccess);
     }
     EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
     EXPECT_EQ(cudaStreamSynchronize(ranks[0]->stream.get()), cudaSuccess);

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-__global__ void SetKernel(float value, int64_t n, float* x) {
+__global__ void SetAllKernel(float value, int64_t n, float* x) {
   for (int64_t i = 0; i < n; ++i) x[i] = value;
 }
 __global__ void CopyKernel(const float* x, float* y) { *y = *x; }
@@ -74,7 +74,7 @@ TEST_F(RulesTest, AWriteBehindAnAllocationIsFoundWhenItIsFreed) {
   void* memory = nullptr;
   EXPECT_EQ(cudaMalloc(&memory, 4), cudaSuccess);
 #if !defined(__SANITIZE_ADDRESS__)  // which finds it earlier
-  EXPECT_EQ(Start(1, 1, nullptr, &SetKernel, 1.0f, int64_t{2}, static_cast<float*>(memory)),
+  EXPECT_EQ(Start(1, 1, nullptr, &SetAllKernel, 1.0f, int64_t{2}, static_cast<float*>(memory)),
             cudaSuccess);
   EXPECT_EQ(cudaFree(memory), cudaErrorIllegalAddress);
   EXPECT_THAT(Complaints(), ElementsAre(HasSubstr("behind the allocation")));
@@ -94,7 +94,7 @@ TEST_F(RulesDeathTest, TheHostCannotTouchAGpusMemory) {
 
 TEST_F(RulesDeathTest, AKernelCannotRunOnBehindItsMemory) {
   GpuFloats x(64);
-  EXPECT_EQ(Start(1, 1, nullptr, &SetKernel, 1.0f, int64_t{65}, x.data()), cudaSuccess);
+  EXPECT_EQ(Start(1, 1, nullptr, &SetAllKernel, 1.0f, int64_t{65}, x.data()), cudaSuccess);
   EXPECT_DEATH(cudaDeviceSynchronize(), "emulated CUDA: an invalid access");
   Reset({});
 }
@@ -105,7 +105,8 @@ TEST_F(RulesTest, AKernelNeedsMemoryThatItMayUse) {
   options.gpus = 2;
   Reset(options);
   float on_stack = 0;
-  EXPECT_EQ(Start(1, 1, nullptr, &SetKernel, 1.0f, int64_t{1}, &on_stack), cudaErrorIllegalAddress);
+  EXPECT_EQ(Start(1, 1, nullptr, &SetAllKernel, 1.0f, int64_t{1}, &on_stack),
+            cudaErrorIllegalAddress);
   EXPECT_THAT(Complaints(), Contains(HasSubstr("is no memory of a GPU and not page-locked")));
   {
     GpuFloats x({1});
@@ -128,7 +129,7 @@ TEST_F(RulesTest, AKernelNeedsMemoryThatItMayUse) {
   EXPECT_EQ(cudaMalloc(&freed, 4), cudaSuccess);
   GpuFloats other({1});
   EXPECT_EQ(cudaFree(freed), cudaSuccess);
-  EXPECT_EQ(Start(1, 1, nullptr, &SetKernel, 1.0f, int64_t{1}, freed), cudaErrorIllegalAddress);
+  EXPECT_EQ(Start(1, 1, nullptr, &SetAllKernel, 1.0f, int64_t{1}, freed), cudaErrorIllegalAddress);
   EXPECT_THAT(Complaints(), Contains(HasSubstr("outside of every allocation")));
   EXPECT_EQ(cudaFree(freed), cudaErrorInvalidValue);
   EXPECT_EQ(cudaSetDevice(2), cudaErrorInvalidDevice);
@@ -152,7 +153,7 @@ TEST_F(RulesTest, AStreamOfAnotherGpuIsNoneForAKernel) {
   GpuFloats x({1});
   Stream stream;
   EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
-  EXPECT_EQ(Start(1, 1, stream.get(), &SetKernel, 1.0f, int64_t{1}, x.data()),
+  EXPECT_EQ(Start(1, 1, stream.get(), &SetAllKernel, 1.0f, int64_t{1}, x.data()),
             cudaErrorInvalidResourceHandle);
   EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
 }
@@ -236,7 +237,7 @@ TEST_F(RulesTest, ACaptureIsJoinedAndIsolated) {
   EXPECT_THAT(WithinCapture([&](cudaStream_t stream) {
                 EXPECT_EQ(cudaEventRecord(forked.get(), stream), cudaSuccess);
                 EXPECT_EQ(cudaStreamWaitEvent(other.get(), forked.get()), cudaSuccess);
-                return Start(1, 1, other.get(), &SetKernel, 1.0f, int64_t{1}, x.data());
+                return Start(1, 1, other.get(), &SetAllKernel, 1.0f, int64_t{1}, x.data());
               }),
               testing::Pair(cudaSuccess, cudaErrorStreamCaptureUnjoined));
   // The stream is free again.
@@ -254,7 +255,7 @@ TEST_F(RulesTest, AGraphThatUsesFreedMemoryFails) {
   float* freed = nullptr;
   EXPECT_EQ(cudaMalloc(&freed, 4), cudaSuccess);
   EXPECT_EQ(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  EXPECT_EQ(Start(1, 1, stream.get(), &SetKernel, 1.0f, int64_t{1}, freed), cudaSuccess);
+  EXPECT_EQ(Start(1, 1, stream.get(), &SetAllKernel, 1.0f, int64_t{1}, freed), cudaSuccess);
   cudaGraph_t graph = nullptr;
   EXPECT_EQ(cudaStreamEndCapture(stream.get(), &graph), cudaSuccess);
   cudaGraphExec_t executable = nullptr;

@@ -47,17 +47,17 @@ Doubles Normalized(const BatchNormGeometry& g, const Floats& x, const Moments& m
   return y;
 }
 
-struct Gradients {
+struct NormGradients {
   Doubles dgamma;
   Doubles dbeta;
   Doubles dx;
 };
 
-Gradients GradientsOf(const BatchNormGeometry& g, const Floats& x, const Floats& gamma,
-                      const Floats& dy) {
+NormGradients GradientsOf(const BatchNormGeometry& g, const Floats& x, const Floats& gamma,
+                          const Floats& dy) {
   const Moments moments = MomentsOf(g, x);
   const Doubles normalized = Normalized(g, x, moments, {}, {});
-  Gradients result{Doubles(g.channels, 0.0), Doubles(g.channels, 0.0), {}};
+  NormGradients result{Doubles(g.channels, 0.0), Doubles(g.channels, 0.0), {}};
   for (size_t i = 0; i < x.size(); ++i) {
     result.dgamma[i % g.channels] += dy[i] * normalized[i];
     result.dbeta[i % g.channels] += dy[i];
@@ -157,7 +157,7 @@ TEST_F(KernelBatchNormTest, GivesTheGradients) {
     const Floats scales = RandomFloats(g.channels, 8);
     const Forward forward = RunForward(g, in, scales, {});
     for (bool has_gamma : {false, true}) {
-      const Gradients expected = GradientsOf(g, in, has_gamma ? scales : Floats(), gradient);
+      const NormGradients expected = GradientsOf(g, in, has_gamma ? scales : Floats(), gradient);
       const size_t offset = has_gamma ? 1 : 0;
       GpuArray<float> x(in, offset), dy(gradient, offset), gamma(scales), mean(forward.mean),
           variance(forward.variance), dgamma(Poison(g.channels)), dbeta(Poison(g.channels)),

@@ -52,7 +52,7 @@ void ExpectCpusBits(const WireLayout& layout, const std::vector<Floats>& gradien
 }
 
 // Few blocks of a few tiles, which one launch encodes, and more.
-std::vector<std::vector<int64_t>> BlockSizes() {
+std::vector<std::vector<int64_t>> TopKBlockSizes() {
   return {{1},
           {5},
           {1023},
@@ -79,7 +79,7 @@ Floats Rounded(Floats x) {
 }
 
 TEST_F(KernelTopKTest, SelectsAsTheCpuOverSteps) {
-  for (const auto& sizes : BlockSizes()) {
+  for (const auto& sizes : TopKBlockSizes()) {
     for (auto [keep_one_of, offset] : {std::pair<int64_t, size_t>{1, 0}, {10, 0}, {100, 1}}) {
       const WireLayout layout = LayoutOf(WireFormat::kTopK, sizes, keep_one_of);
       SCOPED_TRACE(testing::Message() << sizes.size() << " blocks, the first of " << sizes[0]
@@ -91,7 +91,7 @@ TEST_F(KernelTopKTest, SelectsAsTheCpuOverSteps) {
 }
 
 TEST_F(KernelTopKTest, KeepsTheTiesInFront) {
-  for (const auto& sizes : BlockSizes()) {
+  for (const auto& sizes : TopKBlockSizes()) {
     const WireLayout layout = LayoutOf(WireFormat::kTopK, sizes, 3);
     const auto n = static_cast<size_t>(layout.num_elements);
     ExpectCpusBits(layout, {Rounded(RandomVector(n, 3)), Rounded(RandomVector(n, 4)),
@@ -107,7 +107,7 @@ TEST_F(KernelTopKTest, KeepsTheTiesInFrontOfManyTiles) {
 }
 
 TEST_F(KernelTopKTest, SelectsAmongAllBits) {
-  for (const auto& sizes : BlockSizes()) {
+  for (const auto& sizes : TopKBlockSizes()) {
     const WireLayout layout = LayoutOf(WireFormat::kTopK, sizes, 4);
     const auto n = static_cast<size_t>(layout.num_elements);
     ExpectCpusBits(layout, {RandomBits(n, 5)});

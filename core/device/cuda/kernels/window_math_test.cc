@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/random.h"
+#include "core/device/cuda/kernels/window_testing.h"
 #include "testing/device/reference_operations.h"
 
 namespace keelson::cuda {
@@ -27,39 +27,12 @@ std::vector<ConvGeometry> Convolutions() {
   };
 }
 
-// Returns few different values, whose sums are exact.
-Floats Random(int64_t n, uint64_t seed) {
-  Floats values;
-  for (int64_t i = 0; i < n; ++i) {
-    values.push_back(std::floor(8 * UniformFloat(Philox(seed, 0, static_cast<uint64_t>(i))[0])));
-  }
-  return values;
-}
-
-void ExpectNear(const Floats& actual, const Doubles& expected) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (size_t i = 0; i < actual.size(); ++i) {
-    ASSERT_NEAR(actual[i], expected[i], 1e-5 * (1 + std::abs(expected[i]))) << "element " << i;
-  }
-}
-
 MatMulArgs Product(int64_t m, int64_t n, int64_t k) {
   MatMulArgs args;
   args.m = m;
   args.n = n;
   args.k = k;
   return args;
-}
-
-// The elements of n / kPack packs.
-template <int kPack, typename F>
-Floats ElementsOf(int64_t n, F f) {
-  Floats values;
-  for (int64_t i = 0; i < n / kPack; ++i) {
-    const Pack<kPack> pack = f(i);
-    values.insert(values.end(), pack.lane, pack.lane + kPack);
-  }
-  return values;
 }
 
 template <typename Index>
