@@ -63,6 +63,7 @@ function(keelson_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} keelson_test_main)
   target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS} ${KEELSON_TEST_OPTIONS})
   keelson_use_precompiled_headers(${name} keelson_test_headers)
+  keelson_unity(${name})
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests KEELSON_EMULATED_CUDA ${ARG_EMULATED_CUDA})
   if(ARG_SINGLE_THREADED AND KEELSON_SANITIZE STREQUAL "thread")
