@@ -1,4 +1,4 @@
-"""Of the scripts: what does not need a job."""
+"""Tests the parts of the scripts that need no job."""
 
 import os
 import tempfile

@@ -11,7 +11,7 @@ import support
 
 # Every test of a service concerns all of them.
 SERVICES: Dict[str, Dict] = support.compose("compose.yaml")["services"]
-# What `up` starts: the job.
+# The services that `up` starts: the job.
 CLUSTER = {name: service for name, service in SERVICES.items() if "profiles" not in service}
 
 
@@ -24,7 +24,7 @@ def program(service: Dict) -> str:
 
 
 def flags(service: Dict) -> Dict[str, str]:
-    """Of "--name=value" each, or "--name"."""
+    """Parses flags of the form "--name=value" or "--name"."""
     return dict(re.fullmatch(r"--(\w+)(?:=(.*))?", word).groups() for word in words(service)[1:])
 
 

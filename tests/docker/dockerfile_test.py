@@ -72,7 +72,8 @@ class StagesTest(unittest.TestCase):
 
 
 class ContextTest(unittest.TestCase):
-    """What the build needs is in the repository, copied, and sent to the builder; nothing else is sent."""
+    """The files that the build needs are in the repository, copied, and sent to the builder; nothing else is
+    sent."""
 
     def setUp(self):
         self.ignore = support.IgnoreFile(support.read(".dockerignore"))

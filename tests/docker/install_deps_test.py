@@ -10,7 +10,7 @@ import support
 
 
 class InstallDepsTest(unittest.TestCase):
-    """What is missing is installed; what another package has brought is left alone."""
+    """Missing packages are installed; files of other packages are not changed."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -27,7 +27,7 @@ class Instruction:
 
     @property
     def words(self) -> List[str]:
-        """What is left without flags such as --from=build."""
+        """The words without flags such as --from=build."""
         return [word for word in shlex.split(self.arguments) if not word.startswith("--")]
 
     def flag(self, name: str) -> Optional[str]:
@@ -69,7 +69,7 @@ class Dockerfile:
         return [*below, stage]
 
     def last(self, name: str, instruction: str) -> Optional[Instruction]:
-        """What holds in the stage: its own, or the nearest below."""
+        """The value in the stage: its own, or that of the nearest stage below."""
         found = [entry for stage in self.chain(name) for entry in stage.all(instruction)]
         return found[-1] if found else None
 

@@ -63,7 +63,7 @@ class RunBundleTest(unittest.TestCase):
         )
 
     def results(self, output):
-        """What became of each part: the first two columns."""
+        """The result of each part: the first two columns."""
         lines = [line for line in output.splitlines() if line.startswith(("ok ", "failed ", "skipped "))]
         return {line[9:39].strip(): line[:9].strip() for line in lines}
 

@@ -71,7 +71,7 @@ def npy(descr, fortran_order, shape, content, version=1):
 
 
 def read_npz(path):
-    """name -> (descr, shape, bytes); checks what numpy asks of the format."""
+    """Returns name -> (descr, shape, bytes); checks what numpy requires of the format."""
     arrays = {}
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None

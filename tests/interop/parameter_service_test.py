@@ -300,7 +300,7 @@ class ParameterServiceTest(unittest.TestCase):
 
     def test_push_top_k(self):
         before = self.values()
-        # Of the blocks: the elements 1 and 7; none; element 3.
+        # The blocks' elements in the message: 1 and 7; none; 3.
         payload = struct.pack("<III2f", 2, 1, 7, 0.5, -2) + struct.pack("<I", 0) + struct.pack("<IIf", 1, 3, 4)
         self.push(self.push_request(payload, wire_pb2.TOP_K))
         moved = [0.0] * ELEMENTS

@@ -1,4 +1,4 @@
-"""Reads the files of a real training as TensorBoard does, and computes anew what they say.
+"""Reads the files of a real training as TensorBoard does, and recomputes their values.
 
 Needs the release build's programs, in $KEELSON_BINARY_DIR or build/release/bin.
 """
@@ -21,7 +21,7 @@ TIMEOUT_SECONDS = 120
 
 STEPS, SUMMARY_STEPS, HISTOGRAM_STEPS = 60, 10, 20
 BATCH, RATE, PIXELS = 16, 0.5, 9
-# Logistic regression, whose predictions can be computed anew from the weights.
+# Logistic regression, whose predictions can be recomputed from the weights.
 CONFIG = f"""
 model {{
   name: "bright_or_dark"
@@ -97,7 +97,7 @@ def run(program, *arguments):
 
 
 def metrics_of(scores, labels):
-    """What the evaluation must say, straight from the definitions."""
+    """The metrics of the evaluation, computed directly from their definitions."""
     pairs = list(zip(scores, labels))
     probabilities = [1 / (1 + math.exp(-score)) for score in scores]
     positives = [score for score, label in pairs if label == 1]

@@ -76,7 +76,7 @@ class ClusterTest(unittest.TestCase):
                 operator(job["metadata"]["name"])
             except AssertionError as error:
                 self.failures.append(error)
-                # Nobody waits for an operator that gave up.
+                # A wait ends when the operator gave up.
                 self.server.set_condition("mnist", "Failed", str(error))
 
         def start(job):
@@ -255,7 +255,7 @@ class OtherCommandsTest(ClusterTest):
 
 
 class ErrorTest(ClusterTest):
-    """What the real kubectl says when it cannot do a thing is understood, whatever its version."""
+    """Errors of the real kubectl are classified, whatever its version."""
 
     def kind_of(self, call):
         with self.assertRaises(ClusterError) as caught:

@@ -39,7 +39,7 @@ class FakeApiServer:
         self.has_operator = True
         # "POST tfjobs" -> (code, reason, message): how such a request is answered.
         self.refusals = {}
-        # What plays the operator: called with each new TFJob.
+        # Emulates the operator: called with each new TFJob.
         self.on_job = None
         self._logs = {}
         self._changed = threading.Condition()
@@ -66,7 +66,7 @@ class FakeApiServer:
         self._http.server_close()
         self._thread.join()
 
-    # What the operator and the nodes do.
+    # Actions of the operator and the nodes.
 
     def make_pods(self, job_name, labels="new", namespace="default"):
         """One running pod for every replica, with the labels of one generation of the operator."""
@@ -174,7 +174,7 @@ class FakeApiServer:
             self.requests.append(request)
             self._changed.notify_all()
 
-    # What a deleted job takes with it.
+    # The objects that are deleted with a job.
 
     def delete(self, resource, namespace, name):
         gone = self.objects.pop((resource, namespace, name))

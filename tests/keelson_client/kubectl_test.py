@@ -15,7 +15,7 @@ LOGGED = 'E1122 07:45:41.873275    9020 memcache.go:265] "Unhandled Error" err="
 
 
 class ErrorKindTest(unittest.TestCase):
-    """What kubectl writes for each error, from 1.20 to 1.32, has its kind."""
+    """The texts of kubectl 1.20 to 1.32 for each error have the right kind."""
 
     def check(self, written, kind):
         error = kubectl_error(written, 1)

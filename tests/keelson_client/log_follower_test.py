@@ -75,7 +75,7 @@ class FollowTest(unittest.TestCase):
     def test_to_the_end_of_the_job(self):
         self.cluster.pods = [pod()]
         self.stream(lines(1, 2), 30, lines(3), 1)
-        # What came between the stream's end and the pod's.
+        # Lines between the stream's end and the pod's.
         self.stream(lines(1, 2, 3, 4))
         self.finish(31)
         self.assertEqual(self.follow().type, "Succeeded")

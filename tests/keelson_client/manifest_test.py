@@ -49,7 +49,7 @@ VARIANTS = {
 
 
 class EveryVariantTest(unittest.TestCase):
-    """What must hold whatever the settings are."""
+    """Properties of every manifest, whatever the settings."""
 
     def check(self, check):
         for name, variant in VARIANTS.items():

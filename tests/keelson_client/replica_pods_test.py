@@ -1,4 +1,4 @@
-"""Pods of every generation of the operator, and what their status tells."""
+"""Tests pods of every generation of the operator, and their status."""
 
 import unittest
 

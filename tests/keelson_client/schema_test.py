@@ -1,4 +1,5 @@
-"""What submit renders fits the resource's schema with no unknown field, and the programs know its flags."""
+"""The manifests that submit renders fit the resource's schema with no unknown field, and the programs know
+its flags."""
 
 import os
 import re

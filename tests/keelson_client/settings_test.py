@@ -1,4 +1,4 @@
-"""What is refused before anything reaches the cluster, with the flag's name."""
+"""Tests refusals before anything reaches the cluster, which name the flag."""
 
 import os
 import tempfile

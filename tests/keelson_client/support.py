@@ -1,4 +1,4 @@
-"""What the client's tests share: a cluster in memory behind the kubectl interface, a clock, settings."""
+"""Shared code of the client's tests: a cluster in memory behind the kubectl interface, a clock, settings."""
 
 import copy
 import json

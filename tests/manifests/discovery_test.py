@@ -62,7 +62,8 @@ class HostFlags(unittest.TestCase):
                         self.assertEqual([flag for flag in role.flags() if flag in HOST_FLAGS], [])
 
     def test_dynamic_workers_need_what_the_sparse_cluster_lacks(self) -> None:
-        """TF_CONFIG tells chief and evaluator nobody; a server itself, a worker all servers."""
+        """TF_CONFIG has no addresses for chief and evaluator, its own for a server, those of all servers for
+        a worker."""
         roles = by_role("deploy/tfjob/mnist_dynamic.yaml")
         flags = {name: sorted(set(role.flags()) & set(HOST_FLAGS)) for name, role in roles.items()}
         self.assertEqual(flags["chief"], ["chief_hosts", "evaluator_hosts", "ps_hosts"])

@@ -1,4 +1,4 @@
-"""What every pod of every manifest must have, whichever object makes it."""
+"""Properties of every pod of every manifest, whichever object makes it."""
 
 import re
 import unittest

@@ -41,14 +41,15 @@ class Role:
     # "deploy/tfjob/mnist.yaml: worker", for messages.
     name: str
     path: str
-    # Of the object that makes the pods: "TFJob", "JobSet", "StatefulSet", "Job", "ClusterTrainingRuntime".
+    # The kind of the object that makes the pods: "TFJob", "JobSet", "StatefulSet", "Job",
+    # "ClusterTrainingRuntime".
     kind: str
     # "ps", "chief", "worker", "evaluator".
     role: str
     replicas: int
-    # What pods of the role are called in DNS, by index, from within the namespace.
+    # The DNS names of the role's pods, by index, from within the namespace.
     hosts: Tuple[str, ...]
-    # What stands around the pod template: the ReplicaSpec, the Job's or the StatefulSet's spec.
+    # The object around the pod template: the ReplicaSpec, the Job's or the StatefulSet's spec.
     owner: Mapping[str, Any]
     template: Mapping[str, Any]
     dynamic_workers: bool = False
@@ -97,7 +98,7 @@ def raw_documents(path: str) -> Sequence[Document]:
 
 @lru_cache(maxsize=None)
 def documents(path: str) -> Sequence[Document]:
-    """What a cluster is given: Templates with their default values filled in. Shared: do not change."""
+    """The documents for a cluster: Templates with their default values filled in. Shared: do not modify."""
     result: List[Document] = []
     for document in raw_documents(path):
         if document.kind == "Template":

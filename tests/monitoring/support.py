@@ -13,7 +13,7 @@ SOURCES = ("chief", "core/metrics", "core/startup", "evaluator", "ps_server", "w
 EXPORTED_NAME = re.compile(r'"((?:keelson|process)_[a-z0-9_]+)"')
 DEADLINE_SECONDS = 60
 TYPES = ("counter", "gauge", "histogram")
-# What a scrape adds to all metrics of a target, and Prometheus' own.
+# The labels that a scrape adds to all metrics of a target, and Prometheus' own.
 TARGET_LABELS = frozenset({"job", "instance"})
 PROMETHEUS_METRICS = frozenset({"up"})
 
@@ -37,7 +37,7 @@ class Selector(NamedTuple):
 
 @lru_cache(maxsize=None)
 def documented_metrics() -> Dict[str, Metric]:
-    """The tables of docs/metrics.md. A label's documented values are among the labels; nobody minds."""
+    """The tables of docs/metrics.md. A label's documented values are among the labels, which is harmless."""
     metrics: Dict[str, Metric] = {}
     for line in (REPOSITORY / "docs" / "metrics.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -62,14 +62,14 @@ def exported_names() -> FrozenSet[str]:
 
 
 def family_of(name: str) -> str:
-    """Of a sample: "a_bucket" of the histogram "a" is "a"."""
+    """The family of a sample: "a_bucket" of the histogram "a" is "a"."""
     family = re.sub(r"_(bucket|sum|count)$", "", name)
     documented = documented_metrics()
     return family if family in documented and documented[family].type == "histogram" else name
 
 
 def selectors(query: str) -> List[Selector]:
-    """What a query selects, of its metrics by name."""
+    """The selections of a query, by the name of the metric."""
     query = STRING.sub('""', query)
     query = RANGE.sub("", LABEL_LIST.sub("", query))
     found = []
@@ -81,7 +81,7 @@ def selectors(query: str) -> List[Selector]:
 
 
 def problems_of(query: str, own: FrozenSet[str] = frozenset()) -> List[str]:
-    """What is wrong with the metrics that a query names; `own`: names of recording rules."""
+    """The problems with the metrics that a query names; `own`: names of recording rules."""
     problems = []
     asked = selectors(query)
     if not asked:

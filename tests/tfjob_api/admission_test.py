@@ -1,4 +1,4 @@
-"""What is refused: the webhook's rules 1-7 with its words, the old controller's, and jobs without an end."""
+"""Tests refusals: the webhook's rules 1-7 with its words, the old controller's, and jobs without an end."""
 
 import unittest
 
@@ -124,7 +124,7 @@ class ControllerTest(ManifestTest):
 
 
 class NoEndTest(ManifestTest):
-    """What the operator takes, and never ends, or never trains."""
+    """Jobs that the operator accepts, and that never end, or never train."""
 
     def test_nothing_that_ends_the_job(self):
         for types in (("Evaluator",), ("PS",), ("PS", "Evaluator")):

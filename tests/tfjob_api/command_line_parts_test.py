@@ -1,4 +1,4 @@
-"""What the commands share: tables, and flags that all of them have."""
+"""Tests the commands' shared parts: tables, and flags that all of them have."""
 
 import argparse
 import contextlib

@@ -1,4 +1,4 @@
-"""What the conditions of a TFJob document say about the job as a whole."""
+"""Tests the meaning of a TFJob document's conditions for the job as a whole."""
 
 import unittest
 

@@ -25,7 +25,7 @@ class ApiVersionTest(ManifestTest):
     def test_the_version_that_is_asked_for_wins(self):
         text = manifest(replica("Worker"), replica("PS"), api_version="v1beta2")
         self.assertEqual(str(self.read(text, version="1.9.4").version), "1.9.4")
-        # Of that version the default is None.
+        # In that version the default is None.
         self.assertIn("None (the default) leaves a PS", self.read(text, version="1.9.4").warnings[-1])
 
     def test_what_the_operator_of_then_did_not_know_is_dropped(self):

@@ -127,7 +127,7 @@ class PortTest(ManifestTest):
 
 
 class UnknownFieldTest(ManifestTest):
-    """What the API server prunes."""
+    """Fields that the API server prunes."""
 
     def assert_unknown(self, text, path, hint=""):
         self.assert_warnings(text, f"{path}: unknown field, the API server drops it{hint}")

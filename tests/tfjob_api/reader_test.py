@@ -210,7 +210,7 @@ class ValueTest(ManifestTest):
 
 
 class OlderOperatorTest(ManifestTest):
-    """What an operator does not know yet, its API server drops."""
+    """Fields that an operator does not know yet are dropped by its API server."""
 
     def test_suspend(self):
         text = manifest(replica("Worker"), spec="runPolicy: {suspend: true}")

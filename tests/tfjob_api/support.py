@@ -1,4 +1,4 @@
-"""What the tests of tfjob_api share: reading manifests, exact errors and warnings."""
+"""Shared code of the tests of tfjob_api: reading manifests, exact errors and warnings."""
 
 import os
 import sys

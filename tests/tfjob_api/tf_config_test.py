@@ -98,7 +98,7 @@ class DenseTest(unittest.TestCase):
 
 
 class SingleReplicaTest(unittest.TestCase):
-    """A job of one replica is no cluster; before 1.1 it was told of itself."""
+    """A job of one replica is no cluster; before 1.1 its TF_CONFIG had itself."""
 
     JOBS = (
         (job(Worker=1), "Worker"),

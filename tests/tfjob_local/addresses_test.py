@@ -1,4 +1,4 @@
-"""Replicas listen where nobody else does, and keep their address."""
+"""Replicas listen on unused addresses, and keep them."""
 
 import contextlib
 import socket
@@ -84,7 +84,7 @@ class DashboardPortsTest(AddressTest):
         patch = mock.patch("tfjob_local.addresses.can_listen", lambda port: port not in self.taken)
         patch.start()
         self.addCleanup(patch.stop)
-        # Of another process' test at the same time the names are taken.
+        # A test of another process at the same time may have taken the names.
         self.first = int(FreePorts(self.reservations).allocate([0])[0].split(":")[1]) + 1
         self.enterContext(mock.patch("tfjob_local.addresses.DASHBOARD_PORT", self.first))
 
@@ -104,7 +104,7 @@ class DashboardPortsTest(AddressTest):
         ports = self.ports()
         self.assertEqual(ports.of("evaluator-0", None), self.first + 2)
         self.assertEqual(ports.of("evaluator-1", None), self.first + 3)
-        # Known from then on, whoever listens there.
+        # The port is known from then on, whichever program listens there.
         self.taken.add(self.first + 2)
         self.assertEqual(ports.of("evaluator-0", None), self.first + 2)
         self.assertEqual(ports.known, {"evaluator-0": self.first + 2, "evaluator-1": self.first + 3})
@@ -146,7 +146,7 @@ class CanListenTest(unittest.TestCase):
             self.assertFalse(addresses.can_listen(port))
             client = socket.create_connection(("127.0.0.1", port))
             connection, _ = server.accept()
-        # What the server closes first lingers, and is in nobody's way.
+        # A connection that the server closes first lingers, and does not block the port.
         connection.close()
         client.close()
         self.assertTrue(addresses.can_listen(port))

@@ -1,4 +1,4 @@
-"""The pages of the evaluators: where they are, and when that is told."""
+"""Tests when the addresses of the evaluators' pages are reported."""
 
 import http.server
 import os
@@ -131,7 +131,7 @@ class LauncherPagesTest(support.LauncherTest):
         self.set_program("chief", 'while [ ! -e "$OUT/done" ]; do sleep 0.05; done')
 
     def links(self, launcher, count):
-        """The ports that are told of, and that `status` shows; then the job may end."""
+        """Returns the ports that are reported, and that `status` shows; then the job may end."""
         ports = {}
         for line in launcher.stdout:
             found = re.fullmatch(r"dashboard: http://127\.0\.0\.1:(\d+)/(?: \((.*)\))?\n", line)

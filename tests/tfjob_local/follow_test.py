@@ -1,4 +1,4 @@
-"""What of the replicas' logs is shown, and how."""
+"""Tests which parts of the replicas' logs are shown, and how."""
 
 import io
 import unittest

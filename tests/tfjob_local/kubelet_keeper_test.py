@@ -158,7 +158,7 @@ class CloseTest(support.TemporaryDirectoryTest):
             environment = {**os.environ, "KEELSON_RUN": f"{keeper.run_id}/x/1"}
             stray = subprocess.Popen(["sleep", "60"], env=environment, start_new_session=True)
             self.addCleanup(stray.wait)
-            # Of another run, whose id begins alike.
+            # A process of another run, whose id has the same beginning.
             environment = {**os.environ, "KEELSON_RUN": f"{keeper.run_id}0/x/1"}
             other = subprocess.Popen(["sleep", "60"], env=environment)
             self.addCleanup(other.wait)

@@ -54,7 +54,7 @@ class PlannerTest(support.TemporaryDirectoryTest):
         )
 
     def plan(self, *specs, index=0, planner=None, **settings):
-        """Of one replica of the first type; a worker is added so that the job is not a single replica."""
+        """Plans one replica of the first type; a worker is added so that the job is not a single replica."""
         if sum(each.replicas for each in specs) == 1 and specs[0].type != "Worker":
             specs += (spec("Worker"),)
         tfjob = specs[0] if not hasattr(specs[0], "container") else job(*specs)
@@ -167,7 +167,7 @@ class ArgumentsTest(PlannerTest):
 
 
 class MachineTest(PlannerTest):
-    """What replicas that each had a machine of their own now share."""
+    """Resources that replicas share here, but not on a cluster."""
 
     def test_workers_share_the_cores(self):
         plan = self.plan(spec("Worker", 3), spec("PS"))

@@ -1,4 +1,4 @@
-"""What the kubelet's tests share: TFJobs as data, warnings collected."""
+"""Shared code of the kubelet's tests: TFJobs as data, warnings collected."""
 
 import support
 from tfjob_api.model import Container, EnvironmentVariable, ReplicaSpec, TFJob, Volume, VolumeMount

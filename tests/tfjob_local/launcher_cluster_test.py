@@ -1,4 +1,4 @@
-"""Whole jobs of replicas that do what the test tells them, ruled from a second terminal."""
+"""Tests whole jobs of scripted replicas, controlled from a second terminal."""
 
 import json
 import os
@@ -80,7 +80,7 @@ class EndTest(ClusterTest):
         self.wait_for_end(pids["worker-0"])
         self.get("chief-0", "/exit?code=0")
         wait_until(lambda: self.conditions().get("Succeeded") == "True", "the job has succeeded")
-        # cleanPodPolicy None: whoever runs, runs on.
+        # With cleanPodPolicy None running replicas continue.
         self.assertTrue(process_exists(pids["ps-0"]))
         self.get("ps-0", "/exit?code=0")
         self.get("worker-1", "/exit?code=0")
@@ -193,7 +193,7 @@ class ScaleTest(ClusterTest):
         self.assertEqual((after["chief"], after["ps"]), (before["chief"], before["ps"]))
         self.assertEqual(after["worker"][:1], before["worker"])
         self.assertEqual(after["worker"][1:], [self.up("worker-1")[1], self.up("worker-2")[1]])
-        # Who runs already keeps the TF_CONFIG of its start.
+        # A running replica keeps the TF_CONFIG of its start.
         self.assertEqual(self.config("worker-0")["cluster"], before)
         pid, _ = self.up("worker-1")
         self.asked("scale", "worker=1")

@@ -1,4 +1,5 @@
-"""What the launcher does when, with the real operator, scripted pods and a clock that only it moves."""
+"""Tests the order of the launcher's actions, with the real operator, scripted pods and a clock that only it
+moves."""
 
 import signal
 import unittest

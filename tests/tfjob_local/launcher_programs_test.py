@@ -89,7 +89,7 @@ class InitContainerTest(support.LauncherTest):
             "chief-0 init fetch | no such host\n",
             output,
         )
-        # What the second attempt says is nobody's trouble.
+        # Output of the second attempt is not shown as an error.
         self.assertEqual(output.count("| no such host"), 1)
 
 

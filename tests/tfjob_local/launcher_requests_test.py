@@ -1,4 +1,4 @@
-"""What other terminals may ask, and what is refused."""
+"""Tests which requests of other terminals are accepted, and which are refused."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""What is left of a job that has finished: cleanPodPolicy and ttlSecondsAfterFinished."""
+"""Tests the clean-up of a finished job: cleanPodPolicy and ttlSecondsAfterFinished."""
 
 import unittest
 

@@ -37,7 +37,7 @@ class FakePods:
         # The operator's job, whose restart policies the kubelet's part follows.
         self.operator = None
 
-    # What the operator calls.
+    # Calls of the operator.
 
     def pods(self):
         return sorted(self._pods, key=lambda pod: (pod.replica_type, pod.index))
@@ -54,7 +54,7 @@ class FakePods:
             raise AssertionError(f"pod {pod.name} is being deleted already")
         pod.deleting = True
 
-    # What the test lets happen.
+    # Events that the test triggers.
 
     def __getitem__(self, replica_name):
         found = [pod for pod in self._pods if pod.replica_name == replica_name]
@@ -66,7 +66,7 @@ class FakePods:
         return [pod.replica_name for pod in self.pods()]
 
     def alive(self):
-        """Those that run or will, and that nobody asked to end."""
+        """The pods that run or will run, and whose end was not requested."""
         return [p.replica_name for p in self.pods() if not p.phase.ended and not p.deleting]
 
     def deleting(self):

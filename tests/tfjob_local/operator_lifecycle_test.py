@@ -42,7 +42,7 @@ class CreationTest(unittest.TestCase):
 
 
 class ShutdownTest(unittest.TestCase):
-    """Who ends the job, with the operator as it is and as its users want it."""
+    """The end of the job, with the operator as it is and as its users want it."""
 
     RULES = (Rules.strict(), Rules.lenient())
 

@@ -191,7 +191,7 @@ class PermanentCodeTest(unittest.TestCase):
 
 
 class LostPodTest(unittest.TestCase):
-    """A pod in phase Failed whose container nobody saw end: node drain, eviction."""
+    """A pod in phase Failed whose container's end was not observed: node drain, eviction."""
 
     def check(self, policy, version, recreated):
         world = started(policy, version)
@@ -226,7 +226,7 @@ class LostPodTest(unittest.TestCase):
 
 
 class KnownBugsTest(unittest.TestCase):
-    """What the strict operator does and the lenient one does not."""
+    """The behaviour of the strict operator that the lenient one does not have."""
 
     def test_restarting_hides_another_failure(self):
         job = make_job(policies={"Worker": "ExitCode"}, PS=1, Worker=1)

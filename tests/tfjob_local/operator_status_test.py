@@ -1,4 +1,4 @@
-"""What the pods of one moment mean for the job: the cases that the operator's own tests list.
+"""Tests how the pods' states determine the job's: the cases that the operator's own tests list.
 
 Each case names how many pods of a type have failed, succeeded and run; there are no others. The
 operator's tests ask whether one condition is in the list; these ask for the whole list.

@@ -47,7 +47,7 @@ class ProcessTest(support.LauncherTest):
             wait_until(lambda pid=pid: not process_exists(pid), f"{name} ({pid}) has ended")
 
     def test_killed_launcher_leaves_no_orphans(self):
-        """Its children hear from the kernel; the stray is known to the keeper alone."""
+        """The kernel signals its children; only the keeper knows the stray process."""
         self.write("stray.sh", 'echo $$ > "$1.tmp"; mv "$1.tmp" "$1"; exec sleep 600')
         stray = 'setsid sh "$OUT/stray.sh" "$OUT/stray-$(basename "$0").pid" &'
         launcher = self.start_all(f"{stray}\n{OBEY_TERM}")
@@ -62,7 +62,7 @@ class ProcessTest(support.LauncherTest):
         wait_until(lambda: "all have ended" in self.read("run", "logs", "keeper.log"), "the keeper has ended")
 
     def test_launcher_and_keeper_killed_together_leave_no_child(self):
-        """Nobody is left who could tell them, but the kernel: every role is to hear from it."""
+        """Only the kernel is left to signal them: every role must get its signal."""
         launcher = self.start_all(OBEY_TERM)
         for pid in self.pids.values():
             self.addCleanup(send, pid, signal.SIGKILL)
@@ -145,7 +145,7 @@ class ProcessTest(support.LauncherTest):
 
 
 class FlagsTest(support.LauncherTest):
-    """What the user gives the launcher reaches the processes."""
+    """The launcher's flags reach the processes."""
 
     def test_all_flags_reach_every_role(self):
         for name in support.PROGRAMS:

@@ -1,4 +1,4 @@
-"""What stands on the screen when the job is over."""
+"""Tests the summary when the job is over."""
 
 import unittest
 

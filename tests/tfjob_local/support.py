@@ -1,4 +1,4 @@
-"""What the launcher's tests share: fake programs, waiting for a condition."""
+"""Shared code of the launcher's tests: fake programs, waiting for a condition."""
 
 import contextlib
 import io
@@ -36,7 +36,7 @@ def wait_until(condition, what):
 
 
 def process_exists(pid):
-    """False for a zombie too: it is dead, whoever has yet to reap it."""
+    """False for a zombie, too: it has ended and only was not reaped yet."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as file:
             return file.read().rsplit(")", 1)[1].split()[0] not in ("Z", "X")
@@ -108,7 +108,8 @@ class LauncherTest(TemporaryDirectoryTest):
         return {**os.environ, "XDG_RUNTIME_DIR": self.directory}
 
     def ask(self, *arguments):
-        """A command that starts nothing, in this process: exit code, standard output, standard error."""
+        """Runs a command that starts nothing, in this process: returns exit code, standard output, standard
+        error."""
         output, errors = io.StringIO(), io.StringIO()
         with (
             mock.patch.dict(os.environ, self.environment()),
