@@ -1,5 +1,5 @@
-// The data path of a parameter server around next to no work: what the handlers "discard" and "sum"
-// of the benchmark are.
+// The data path of a parameter server with almost no work: the handlers "discard" and "sum" of the
+// benchmark.
 #ifndef KEELSON_BENCH_BARE_PARAMETER_SERVICE_H_
 #define KEELSON_BENCH_BARE_PARAMETER_SERVICE_H_
 
@@ -11,7 +11,7 @@
 
 namespace keelson::bench {
 
-// Thread-safe. Knows Initialize, Bulk and GetStatus; the rest is UNIMPLEMENTED.
+// Thread-safe. Implements Initialize, Bulk and GetStatus; other calls return UNIMPLEMENTED.
 class BareParameterService : public ParameterService {
  public:
   enum class OnPush {

@@ -1,4 +1,4 @@
-// A model directory as a long job leaves it, for the measurement of what shows it.
+// Writes a model directory like that of a long job, to measure the dashboard.
 #ifndef KEELSON_BENCH_DASHBOARD_HISTORY_H_
 #define KEELSON_BENCH_DASHBOARD_HISTORY_H_
 

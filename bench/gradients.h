@@ -8,7 +8,7 @@
 
 namespace keelson::bench {
 
-// Small numbers of both signs, neither zero nor denormal: what optimizers and encoders meet.
+// Small numbers of both signs, neither zero nor denormal, like real gradients.
 inline void FillGradient(absl::Span<float> gradient) {
   for (size_t i = 0; i < gradient.size(); ++i) {
     const float magnitude = 1e-3f * static_cast<float>(1 + i % 1021);

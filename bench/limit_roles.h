@@ -1,4 +1,4 @@
-// The machine's limits: what a plain socket and memcpy do with messages of the same size.
+// The machine's limits: the rates of a plain socket and of memcpy with messages of the same size.
 #ifndef KEELSON_BENCH_LIMIT_ROLES_H_
 #define KEELSON_BENCH_LIMIT_ROLES_H_
 

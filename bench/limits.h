@@ -1,5 +1,5 @@
-// What the machine and plain generated code do with messages of one size: the processes that stand
-// beside the parameter servers in every comparison.
+// The limits of the machine and of plain generated code with messages of one size: the processes
+// that are measured beside the parameter servers in every comparison.
 #ifndef KEELSON_BENCH_LIMITS_H_
 #define KEELSON_BENCH_LIMITS_H_
 
@@ -13,7 +13,7 @@
 
 namespace keelson::bench {
 
-// What they do.
+// Options of these processes.
 struct LimitOptions {
   Transport transport = Transport::kTcp;
   int64_t message_bytes = 0;

@@ -23,7 +23,7 @@ class LoadClient {
   virtual absl::StatusOr<ClientReport> Run(const Window& window) = 0;
 };
 
-// What a client of a scenario needs to know.
+// The parameters of a scenario's client.
 struct LoadPlan {
   Scenario scenario;
   std::vector<std::string> addresses;  // per shard

@@ -1,4 +1,4 @@
-// What one client measures within a window of time that all processes of a run share.
+// The measurements of one client within a window of time that all processes of a run share.
 #ifndef KEELSON_BENCH_METER_H_
 #define KEELSON_BENCH_METER_H_
 
@@ -17,12 +17,12 @@ double MonotonicSeconds();
 struct Window {
   double begin = 0;
   double end = 0;
-  // Clients go on working until then, so that the last operations of others, which may end after
-  // the window, have the same company as all. Not before `end`.
+  // Clients continue until then, so that the last operations of others, which may end after the
+  // window, run under the same load. Not before `end`.
   double until = 0;
 };
 
-// What a client transferred, per second, and how long its calls took.
+// A client's transfer rates, and the durations of its calls.
 struct ClientRates {
   double calls = 0;  // RPCs
   double pushed_bytes = 0;
@@ -43,8 +43,9 @@ nlohmann::json ToJson(const ClientReport& report);
 ClientReport ReportFromJson(const nlohmann::json& json);
 
 // Counts from the first operation that ends within the window to the first that ends after it, so
-// that whole operations are divided by the time that they took, however long one takes. What ends
-// before the window is warm-up, what ends later is company for others. Used by one thread.
+// that whole operations are divided by the time that they took, however long one takes. Operations
+// that end before the window are warm-up, those that end later are load for others. Used by one
+// thread.
 class Meter {
  public:
   explicit Meter(const Window& window) : window_(window) {}

@@ -24,7 +24,7 @@ std::vector<VariableSpec> FlatVariables(int64_t message_bytes, int shards);
 // large as a message, up to 1 MiB.
 Placement PlaceModel(const std::string& model, int64_t message_bytes, int shards);
 
-// What one shard of the model occupies, at most: what sockets and memcpy walk over in comparison.
+// The largest size of one shard of the model: sockets and memcpy use as much memory in comparison.
 int64_t WalkedBytes(const std::string& model, int64_t message_bytes);
 
 }  // namespace keelson::bench

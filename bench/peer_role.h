@@ -1,4 +1,4 @@
-// What a process of the benchmark plays: one of the servers or clients that are compared.
+// The role of a process of the benchmark: one of the servers or clients that are compared.
 #ifndef KEELSON_BENCH_PEER_ROLE_H_
 #define KEELSON_BENCH_PEER_ROLE_H_
 
@@ -16,10 +16,10 @@ class PeerRole {
  public:
   virtual ~PeerRole() = default;
 
-  // What others need to know: servers say "address".
+  // The facts that others need: servers return "address".
   virtual nlohmann::json Ready() const { return nlohmann::json::object(); }
 
-  // Does what command["do"] says. Clients know "run": work from now until the window
+  // Executes command["do"]. Clients implement "run": work from now until the window
   // (command["begin"], command["end"], command["until"]) is over, and answer with a ClientReport.
   virtual absl::StatusOr<nlohmann::json> Do(const nlohmann::json& command) {
     return nlohmann::json::object();

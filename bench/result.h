@@ -1,4 +1,4 @@
-// What was measured for a scenario, next to what else was measured in the same comparison.
+// The measurements of a scenario, with the others of the same comparison.
 #ifndef KEELSON_BENCH_RESULT_H_
 #define KEELSON_BENCH_RESULT_H_
 
@@ -43,7 +43,7 @@ struct Memory {
   // The resident memory of all servers, and of the largest worker.
   int64_t server_resident = 0;
   int64_t worker_resident = 0;
-  // What the model needs at least: values and slots.
+  // The least memory that the model needs: values and slots.
   int64_t values = 0;
   int64_t slots = 0;
 };

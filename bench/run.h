@@ -17,7 +17,7 @@ struct RunTiming {
   double seconds = 0;
 };
 
-// What works together, and what it is told. The peers outlive it.
+// The processes that work together, and their command. The peers outlive it.
 struct Contender {
   std::vector<Peer*> clients;
   // The servers, whose processor time is measured, too.

@@ -1,4 +1,4 @@
-// What ps_bench measures: the list of scenarios and its presets.
+// The scenarios that ps_bench measures, and its presets.
 #ifndef KEELSON_BENCH_SCENARIO_H_
 #define KEELSON_BENCH_SCENARIO_H_
 
@@ -13,7 +13,7 @@ namespace keelson::bench {
 
 enum class Direction { kPush, kPull, kPushPull };
 
-// What the server does with a gradient.
+// The server's handling of a gradient.
 enum class Handler { kDiscard, kSum, kSgd, kAdam };
 
 // kInt8: gradients; values are bfloat16 then.

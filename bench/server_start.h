@@ -1,4 +1,4 @@
-// What makes parameter servers ready for a load.
+// Makes parameter servers ready for a load.
 #ifndef KEELSON_BENCH_SERVER_START_H_
 #define KEELSON_BENCH_SERVER_START_H_
 

@@ -1,4 +1,4 @@
-// What a snapshot costs the training that goes on meanwhile.
+// Measures the cost of a snapshot for the training that continues meanwhile.
 #ifndef KEELSON_BENCH_SNAPSHOT_COST_H_
 #define KEELSON_BENCH_SNAPSHOT_COST_H_
 

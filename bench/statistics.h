@@ -1,4 +1,4 @@
-// What is made of repeated measurements: median and spread of runs, percentiles of latencies.
+// Statistics of repeated measurements: median and spread of runs, percentiles of latencies.
 #ifndef KEELSON_BENCH_STATISTICS_H_
 #define KEELSON_BENCH_STATISTICS_H_
 

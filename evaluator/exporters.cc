@@ -109,7 +109,7 @@ int64_t Exporters::WorstStep(const Exports& exports) const {
   auto worst = exports.begin();
   for (auto each = exports.begin(); each != exports.end(); ++each) {
     const double value = ValueOf(each->second.metrics, best_metric_);
-    // Of equal ones the newest is the worst: a later one has to be better.
+    // The newest of equal ones is the worst: a later one has to be better.
     if (!Better(value, ValueOf(worst->second.metrics, best_metric_))) worst = each;
   }
   return worst->first;

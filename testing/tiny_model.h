@@ -91,7 +91,7 @@ inline void DamageSnapshot(const std::string& prefix) {
   WriteRawFile(path, Flipped(ReadRawFile(path), 1));
 }
 
-// The real one, in which operations that change something fail from a certain one on.
+// The real file system, in which modifying operations fail from a given one on.
 class FailingFileSystem : public FileSystem {
  public:
   // `operation` counts from 0, the first of those to come.

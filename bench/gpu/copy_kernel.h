@@ -1,4 +1,4 @@
-// The plainest kernel that there is: what own kernels' bandwidth is compared with.
+// The simplest kernel, with which the bandwidth of Keelson's kernels is compared.
 #ifndef KEELSON_BENCH_GPU_COPY_KERNEL_H_
 #define KEELSON_BENCH_GPU_COPY_KERNEL_H_
 

@@ -1,4 +1,4 @@
-// What a GPU does at best, measured with CUDA's own calls beside the device's operations. No CUDA
+// The limits of a GPU, measured with CUDA's own calls beside the device's operations. No CUDA
 // header is needed to use it.
 #ifndef KEELSON_BENCH_GPU_CUDA_LIMITS_H_
 #define KEELSON_BENCH_GPU_CUDA_LIMITS_H_
@@ -14,7 +14,7 @@
 
 namespace keelson::bench {
 
-// A GPU as others see it: "NVIDIA H200", the driver's version as CUDA counts it: 13000 is 13.0.
+// The description of a GPU: "NVIDIA H200", the driver's version as CUDA counts it: 13000 is 13.0.
 struct GpuDescription {
   std::string name;
   int compute_capability = 0;  // 90 is 9.0

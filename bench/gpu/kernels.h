@@ -14,8 +14,8 @@ namespace keelson::bench {
 
 struct KernelResult {
   std::string name;
-  // What the bytes of one call are: "x, y": each array that must be read or written, as often as
-  // it must be.
+  // The counted bytes of one call: "x, y": each array that must be read or written, as often as it
+  // must be.
   std::string counted;
   double bytes = 0;
   Spread bytes_per_second;

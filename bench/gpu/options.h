@@ -14,7 +14,7 @@
 
 namespace keelson::bench {
 
-// Sizes are set by --smoke too: then they are so small that the figures say nothing.
+// --smoke sets the sizes, too: then they are too small for meaningful figures.
 struct GpuBenchOptions {
   enum class Format { kText, kMarkdown, kJson };
 
@@ -23,7 +23,7 @@ struct GpuBenchOptions {
   std::vector<std::string> parts;
   std::vector<Precision> precisions;
   bool smoke = false;
-  // Only says what the GPU is.
+  // Only prints the description of the GPU.
   bool probe = false;
   Format format = Format::kText;
 

@@ -1,4 +1,4 @@
-// What gpu_bench has found, for readers and for programs.
+// The results of gpu_bench, for readers and for programs.
 #ifndef KEELSON_BENCH_GPU_REPORT_H_
 #define KEELSON_BENCH_GPU_REPORT_H_
 

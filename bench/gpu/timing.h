@@ -1,5 +1,5 @@
-// How long a GPU works at something: by events around many calls, so that neither the start of a
-// call nor the wait for its end counts.
+// Measures a GPU's time by events around many calls, so that neither the start of a call nor the
+// wait for its end counts.
 #ifndef KEELSON_BENCH_GPU_TIMING_H_
 #define KEELSON_BENCH_GPU_TIMING_H_
 

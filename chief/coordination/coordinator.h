@@ -276,7 +276,7 @@ class Coordinator {
   // Set when training starts.
   std::optional<WorkDispatcher> work_ ABSL_GUARDED_BY(mu_);
   std::optional<LossCurve> losses_ ABSL_GUARDED_BY(mu_);
-  // Of each member, by incarnation.
+  // The pace of each member, by incarnation.
   std::map<uint64_t, Pace> paces_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, Requests> requests_ ABSL_GUARDED_BY(mu_);
   // Memberships that are over and were not yet returned by TakeRetired.

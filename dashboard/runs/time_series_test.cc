@@ -62,7 +62,7 @@ TEST(TimeSeriesTest, OfAStepTheNewestPointCounts) {
   ASSERT_EQ(series.size(), 2u);
   EXPECT_EQ(series.at(0).value, 0.5);
   EXPECT_EQ(series.at(1).value, 0.4);
-  // Of two points with the same time the later one counts.
+  // The later of two points with the same time counts.
   series.Add({2, 12, 0.7});
   series.Commit(3);
   EXPECT_EQ(series.at(1).value, 0.7);

@@ -20,7 +20,7 @@ make_folders() {
     ln -s "usr/$name" "$root/$name"
   done
   ln -s usr/bin "$root/sbin"
-  # A volume that is mounted on an empty folder takes its mode: whoever the container runs as can write.
+  # A volume that is mounted on an empty folder takes its mode: any user of the container can write.
   mkdir -m 1777 "$root/tmp" "$root/model"
 }
 

@@ -1,4 +1,4 @@
-// A device for tests that shows what a caller forgot to wait for.
+// A device for tests that reveals missing waits of a caller.
 #ifndef KEELSON_TESTING_DEVICE_DELAYED_DEVICE_TESTING_H_
 #define KEELSON_TESTING_DEVICE_DELAYED_DEVICE_TESTING_H_
 
@@ -110,9 +110,9 @@ class DelayedDevice : public Device {
                         const DeviceMemory& targets, DeviceMemory* losses,
                         DeviceMemory* dscores) override;
 
-  // For what it hands out.
+  // Methods for the objects that it creates.
 
-  // Does all that was called.
+  // Executes all queued work.
   void Drain();
   // Also forgets what Repeat recorded.
   void Free(int64_t floats);

@@ -15,7 +15,7 @@
 
 namespace keelson {
 
-// Does what another device does. A test overrides what is to be different.
+// Forwards to another device. A test overrides single methods.
 class ForwardingDevice : public Device {
  public:
   explicit ForwardingDevice(std::unique_ptr<Device> device) : device_(std::move(device)) {}

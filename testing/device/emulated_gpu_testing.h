@@ -1,4 +1,4 @@
-// What tests of the CUDA device on the emulated GPU share.
+// Shared code of tests of the CUDA device on the emulated GPU.
 #ifndef KEELSON_TESTING_DEVICE_EMULATED_GPU_TESTING_H_
 #define KEELSON_TESTING_DEVICE_EMULATED_GPU_TESTING_H_
 
@@ -24,8 +24,8 @@ using Memory = std::unique_ptr<DeviceMemory>;
 // Work that waits for nothing is done in orders that depend on the seed.
 inline std::vector<uint64_t> OrderSeeds() { return {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}; }
 
-// Starts each test on new GPUs; afterwards nothing may be left on them, and nothing may have been
-// done that no program may do.
+// Starts each test on new GPUs; afterwards they must hold nothing, and must have seen no violation
+// of CUDA's rules.
 class EmulatedGpuTest : public testing::Test {
  protected:
   void SetUp() override { Reset({}); }

@@ -72,7 +72,7 @@ class GpuArray {
   T* memory_ = nullptr;
 };
 
-// What is to be written.
+// The content of arrays that kernels must overwrite.
 inline std::vector<float> Poison(int64_t n) {
   return std::vector<float>(static_cast<size_t>(n), std::numeric_limits<float>::quiet_NaN());
 }

@@ -1,4 +1,4 @@
-// A Device's operations in plain double-precision loops: what its tests compare with.
+// A Device's operations as plain double-precision loops, with which its tests compare.
 #ifndef KEELSON_TESTING_DEVICE_REFERENCE_OPERATIONS_H_
 #define KEELSON_TESTING_DEVICE_REFERENCE_OPERATIONS_H_
 

@@ -42,7 +42,7 @@ export async function whileItRuns(browser, job, screenshots) {
   await opened.close();
 }
 
-// Of visitors who have nothing of the page yet.
+// Requests of visitors who have nothing of the page yet.
 async function figures(browser, url) {
   for (let visit = 0; visit < VISITS; ++visit) {
     const {page, close} = await openPage(browser, url);
@@ -163,7 +163,7 @@ async function chiefDownAndBack(page, job) {
   await until("the run goes on", async () => await byId(page, "state").textContent() === "running");
 }
 
-// Requests to nobody are errors on the page's console: it is one of its own.
+// Requests to an absent server are errors on the page's console, so this check has its own.
 async function evaluatorGoneAndBack(browser, job) {
   const opened = await openPage(browser, job.url);
   const {page} = opened;

@@ -1,5 +1,5 @@
-// What the tests of design §9's table share: counting jobs at a known pace, and the figures that
-// each test prints.
+// Shared code of the tests of failures: counting jobs at a known pace, and the figures that each
+// test prints.
 #ifndef KEELSON_TESTS_E2E_FAILURE_TESTING_H_
 #define KEELSON_TESTS_E2E_FAILURE_TESTING_H_
 
@@ -15,9 +15,8 @@
 
 namespace keelson {
 
-// Each way between a worker and a server: so slow that the pace of a job is that of its workers'
-// round trips, whatever else the machine does, and that a job of some 1000 steps takes some
-// seconds.
+// Each way between a worker and a server: slow enough that round trips determine the pace of a job,
+// whatever else the machine does, and that a job of some 1000 steps takes some seconds.
 inline constexpr absl::Duration kPaceDelay = absl::Milliseconds(2);
 // The most steps, about, that a worker does at that pace between two reports to the chief: so many
 // tickets may be done twice when it crashes.

@@ -1,4 +1,4 @@
-// What the libFuzzer programs share.
+// Shared code of the libFuzzer programs.
 #ifndef KEELSON_TESTS_FUZZ_FUZZING_H_
 #define KEELSON_TESTS_FUZZ_FUZZING_H_
 

@@ -26,7 +26,7 @@ bundle=
 emulated=no
 build_only=no
 run_flags=()
-# Of the compressed bundle.
+# The size of the compressed bundle.
 most_bytes=$((60 << 20))
 
 # fail CODE TEXT

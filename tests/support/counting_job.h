@@ -27,7 +27,7 @@ struct CountingJobOptions {
 // The text of a TrainConfig, for at most three servers.
 std::string CountingJobConfig(const CountingJobOptions& options);
 
-// What a snapshot says.
+// The counts in a snapshot.
 struct CountedSnapshot {
   int64_t global_step = 0;
   // By shard: updates of each of its blocks.

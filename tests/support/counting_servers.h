@@ -23,7 +23,7 @@
 
 namespace keelson {
 
-// What a block must hold: what it was restored with, and every (incarnation, sequence) that its
+// The expected content of a block: its restored content, and every (incarnation, sequence) that its
 // server has acknowledged since. Thread-safe.
 class CountingTruth {
  public:
@@ -31,7 +31,7 @@ class CountingTruth {
 
   // A push was answered with OK.
   void Acknowledge(const BulkRequest& push);
-  // The blocks of a shard are what they were in a snapshot; empty: nothing applied yet.
+  // The blocks of a shard have the content of a snapshot; empty: nothing applied yet.
   void Restore(int shard, const v1::ShardState& state);
 
   int64_t Expected(int partition, int64_t block) const;

@@ -6,7 +6,7 @@
 //       testing::Values(ConformanceDevice{"one_thread", [](int) { return CreateCpuDevice(1); }}),
 //       ConformanceDevice::NameOf);
 //
-// Nothing is assumed of when a device does its work but what device.h says.
+// The tests assume nothing about the time of a device's work beyond device.h.
 #ifndef KEELSON_TESTING_DEVICE_CONFORMANCE_DEVICE_CONFORMANCE_H_
 #define KEELSON_TESTING_DEVICE_CONFORMANCE_DEVICE_CONFORMANCE_H_
 
@@ -49,7 +49,7 @@ class DeviceConformanceTest : public testing::TestWithParam<ConformanceDevice> {
   using Doubles = reference::Doubles;
   using Memory = std::unique_ptr<DeviceMemory>;
 
-  // What an operation writes. Behind its elements are more, which the operation has to leave alone.
+  // An output of an operation. Behind its elements are more, which the operation must not change.
   class Output {
    public:
     Output(Memory memory, int64_t size) : memory_(std::move(memory)), size_(size) {}
@@ -73,19 +73,19 @@ class DeviceConformanceTest : public testing::TestWithParam<ConformanceDevice> {
   Memory Allocate(int64_t n);
   // Memory of these elements alone.
   Memory Exact(const Floats& values);
-  // What an operation reads: `values`, and behind them not-a-numbers.
+  // An input of an operation: `values`, and behind them not-a-numbers.
   Memory Input(const Floats& values);
-  // What an operation has to overwrite: `n` times not-a-number.
+  // An output that an operation must overwrite: `n` times not-a-number.
   Output Garbage(int64_t n) { return InOut(NotNumbers(n)); }
-  // What an operation reads and writes.
+  // An operand that an operation reads and writes.
   Output InOut(const Floats& values);
 
   Floats Read(const DeviceMemory& memory);
   // The elements; fails the test when those behind them were touched.
   Floats Read(const Output& output);
 
-  // What rounding may do to a sum of `terms` products of numbers up to 1, that is, of the natural
-  // scale sqrt(terms): relative to it 1e-5 in float32, 2e-3 in TF32, 1e-2 in bfloat16.
+  // The tolerance for rounding in a sum of `terms` products of numbers up to 1, whose natural scale
+  // is sqrt(terms): relative to it 1e-5 in float32, 2e-3 in TF32, 1e-2 in bfloat16.
   double ProductTolerance(int64_t terms) const;
   // The same of a sum of `terms` float32 numbers up to 1.
   static double SumTolerance(int64_t terms);

@@ -1,4 +1,4 @@
-// What every call of the emulated libraries begins and ends with.
+// The begin and end of every call of the emulated libraries.
 #ifndef KEELSON_TESTING_DEVICE_CUDA_EMULATION_CALL_H_
 #define KEELSON_TESTING_DEVICE_CUDA_EMULATION_CALL_H_
 
@@ -18,7 +18,7 @@ void SetCurrentGpu(int gpu);
 cudaError_t LastError();
 void SetLastError(cudaError_t error);
 
-// Calls `body` with the machine, which is the calling thread's for so long.
+// Calls `body` with the machine, which the calling thread holds meanwhile.
 void WithMachine(absl::FunctionRef<void(Machine*)> body);
 // Starts over; returns the leaks.
 std::string ReplaceMachine(const Options& options);
@@ -26,7 +26,7 @@ std::string ReplaceMachine(const Options& options);
 // A call of the runtime: the driver's absence, faults, the GPU's earlier error, `body`; the result
 // becomes the last error.
 cudaError_t RuntimeCall(const char* name, absl::FunctionRef<cudaError_t(Machine*)> body);
-// One that gives something back: `body` is called after an earlier error of the GPU too.
+// A call that frees something: `body` is called even after an earlier error of the GPU.
 cudaError_t ReleasingCall(const char* name, absl::FunctionRef<cudaError_t(Machine*)> body);
 cublasStatus_t BlasCall(const char* name, absl::FunctionRef<cublasStatus_t(Machine*)> body);
 ncclResult_t NcclCall(const char* name, absl::FunctionRef<ncclResult_t(Machine*)> body);

@@ -4,8 +4,8 @@
 
 namespace keelson::cuda_emulation {
 
-// From now on an invalid access is explained on stderr, in a line, before the program goes the way
-// that it would have gone.
+// From now on an invalid access is explained on stderr, in a line, before the program crashes as it
+// would have.
 void ReportCrashes();
 
 }  // namespace keelson::cuda_emulation

@@ -10,11 +10,11 @@
 // the same time or between warps that no barrier orders.
 //
 // How it works. Calls queue work; nothing waits. A call that waits executes what it waits for, and
-// perhaps more: an order that the streams and events allow, chosen by `order_seed`, in favour of
-// none that the code hopes for. A kernel is executed block by block; its threads are fibers that
-// take turns at barriers only, in an order chosen by the seed. Memory of a GPU can be touched by
-// its work alone: the host's code that does crashes with a line that says so. Fresh memory is full
-// of NaN, freed memory is never there again.
+// perhaps more: an order that the streams and events allow, chosen by `order_seed`, without
+// favouring the one that the code expects. A kernel is executed block by block; its threads are
+// fibers that take turns at barriers only, in an order chosen by the seed. Only the work of a GPU
+// can access its memory: host code that does crashes with a line that says so. Fresh memory is full
+// of NaN, freed memory is never used again.
 //
 // The state is one machine per process, as with CUDA. Any thread may call; calls are serialised.
 #ifndef KEELSON_TESTING_DEVICE_CUDA_EMULATION_EMULATION_H_
@@ -47,8 +47,8 @@ struct Options {
 // Before the first Reset the options come from the environment: KEELSON_EMULATED_GPUS and
 // KEELSON_EMULATED_ORDER_SEED, else the defaults.
 //
-// Starts over: counters at 0, no faults, no complaints. What is left of before (memory, streams,
-// events, graphs, communicators, handles) is listed as in Leaks() and freed.
+// Starts over: counters at 0, no faults, no complaints. Remaining objects (memory, streams, events,
+// graphs, communicators, handles) are listed as in Leaks() and freed.
 std::string Reset(const Options& options);
 
 // The `count`-th call of `name` from here on (1: the next) fails with `error`, a cudaError_t,
@@ -85,7 +85,7 @@ struct Statistics {
 };
 Statistics CurrentStatistics();
 
-// What a program did that no program may (a barrier that not all threads reach, memory written
+// Violations of CUDA's rules by the program (a barrier that not all threads reach, memory written
 // behind its end, work on freed memory, ...), a line each; also on stderr. The call or the GPU
 // fails as well.
 std::vector<std::string> Complaints();

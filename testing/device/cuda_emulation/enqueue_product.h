@@ -1,4 +1,4 @@
-// What cuBLAS and cuBLASLt do with a product.
+// Enqueues a product for cuBLAS and cuBLASLt.
 #ifndef KEELSON_TESTING_DEVICE_CUDA_EMULATION_ENQUEUE_PRODUCT_H_
 #define KEELSON_TESTING_DEVICE_CUDA_EMULATION_ENQUEUE_PRODUCT_H_
 

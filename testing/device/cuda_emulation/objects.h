@@ -1,4 +1,4 @@
-// What the handles of the emulated runtime point to.
+// The objects behind the handles of the emulated runtime.
 #ifndef KEELSON_TESTING_DEVICE_CUDA_EMULATION_OBJECTS_H_
 #define KEELSON_TESTING_DEVICE_CUDA_EMULATION_OBJECTS_H_
 

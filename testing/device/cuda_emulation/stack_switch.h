@@ -10,7 +10,7 @@
 
 namespace keelson::cuda_emulation {
 
-// Where the execution on a stack goes on.
+// The point at which execution on a stack continues.
 struct Execution {
 #if defined(__x86_64__)
   void* stack_pointer = nullptr;
@@ -22,7 +22,7 @@ struct Execution {
 // Execution that will begin with entry(argument), which must not return, on a stack that is aligned
 // to 16 bytes at both ends.
 void Prepare(char* stack, size_t bytes, void (*entry)(void*), void* argument, Execution* execution);
-// Goes on at `to`; returns when something switches to `from`.
+// Continues at `to`; returns when something switches to `from`.
 void Switch(Execution* from, const Execution& to);
 
 }  // namespace keelson::cuda_emulation

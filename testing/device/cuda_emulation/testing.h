@@ -1,4 +1,4 @@
-// What the tests of the emulation share.
+// Shared code of the tests of the emulation.
 #ifndef KEELSON_TESTING_DEVICE_CUDA_EMULATION_TESTING_H_
 #define KEELSON_TESTING_DEVICE_CUDA_EMULATION_TESTING_H_
 

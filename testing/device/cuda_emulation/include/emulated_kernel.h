@@ -1,5 +1,5 @@
-// What the code of kernels uses when it is compiled as C++: marks, indices, barriers, exchanges
-// within a warp, atomics and intrinsics. Included by the emulation's cuda_runtime.h.
+// The definitions for kernels that are compiled as C++: marks, indices, barriers, exchanges within
+// a warp, atomics and intrinsics. Included by the emulation's cuda_runtime.h.
 #ifndef KEELSON_TESTING_DEVICE_CUDA_EMULATION_INCLUDE_EMULATED_KERNEL_H_
 #define KEELSON_TESTING_DEVICE_CUDA_EMULATION_INCLUDE_EMULATED_KERNEL_H_
 
