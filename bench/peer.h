@@ -1,6 +1,6 @@
 // A process of the benchmark as the process that started it sees it: started from the own
-// executable, told what to do by lines of JSON on its standard input, each answered by a line on
-// its standard output.
+// executable, controlled by lines of JSON on its standard input, each answered by a line on its
+// standard output.
 #ifndef KEELSON_BENCH_PEER_H_
 #define KEELSON_BENCH_PEER_H_
 

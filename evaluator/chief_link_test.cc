@@ -16,7 +16,7 @@ using absl::StatusCode;
 
 constexpr uint64_t kFirstIncarnation = 5;
 
-// Keeps one member and what it acknowledges. Tests set how it answers and wait for what it hears.
+// Keeps one member and its acknowledgements. Tests set its answers and wait for calls.
 class LinkedChief : public FakeChiefService {
  public:
   absl::Status Register(const v1::RegisterRequest& request, v1::RegisterResponse*) override {

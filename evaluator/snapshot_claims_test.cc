@@ -65,7 +65,7 @@ TEST_F(SnapshotClaimsTest, ADeadEvaluatorsClaimIsTakenOver) {
   auto claim = mine_.Take(100);
   ASSERT_TRUE(claim.ok()) << claim.status();
   EXPECT_TRUE(absl::IsAlreadyExists(others_.Take(100).status())) << "it is mine now";
-  // The one that was thought dead gives back nothing of mine.
+  // The evaluator whose claim had expired does not release the new one.
   dead->reset();
   EXPECT_TRUE(absl::IsAlreadyExists(others_.Take(100).status()));
   claim->reset();

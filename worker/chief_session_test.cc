@@ -261,7 +261,8 @@ TEST_F(ChiefSessionTest, NextRegistersAgainAtARestartedChief) {
 TEST_F(ChiefSessionTest, ALateAbortedHeartbeatDoesNotRegisterOnceMore) {
   chief_.AddLease(50, 0, 1);
   Join();
-  // A heartbeat is refused, but before it is told so the worker has registered for its work.
+  // A heartbeat is refused, but before the answer arrives the worker has registered for its request
+  // for work.
   StopSignal refused;
   StopSignal granted;
   chief_.Forget({}, [&] {

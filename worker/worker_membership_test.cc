@@ -63,7 +63,7 @@ TEST_F(WorkerMembershipTest, TicketsThatARestartedChiefGaveToOthersAreNotTrained
   EXPECT_THAT(RegisteredIncarnations(), ElementsAre(9, 9));
 }
 
-// As after a freeze: the lease was lost, and the first thing that it hears is a server's refusal.
+// As after a freeze: the lease was lost, and the worker first learns it from a server's refusal.
 TEST_F(WorkerMembershipTest, AMembershipThatIsOverIsFollowedByANewOne) {
   chief_.AddLease(50, 0, 100);
   OnFirstPush([this] {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kWorkspaceBytes = 32 << 20;
 constexpr int kMostAlgorithms = 8;
-// Operands repeat after so many elements, which is more than matters to a multiplier.
+// Operands repeat after this many elements, which does not affect the multiplication's speed.
 constexpr size_t kPatternElements = 1 << 18;
 
 absl::Status CheckedBlas(const char* call, cublasStatus_t result) {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kWorkers = 3;
 
-// The servers, as one: they are told the same, and a push reaches all of them or none.
+// All servers as one: they get the same calls, and a push reaches all of them or none.
 class Servers {
  public:
   enum Answer { kApplied, kRefused, kMembershipOver };

@@ -38,7 +38,7 @@ class CoordinatorTest : public testing::Test {
     EXPECT_TRUE(lease.ok()) << lease.status();
     return lease.ok() ? *lease : std::nullopt;
   }
-  // Lets the leases of all members pass; the servers are told, and their work is handed on.
+  // Lets the leases of all members pass, retires them at the servers, and hands their work on.
   void LoseEveryone() {
     clock_.Advance(kLease);
     coordinator_.ExpireLeases();

@@ -213,7 +213,7 @@ TEST_F(MembershipTest, LeaveEndsTheMembership) {
   EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), left);
   EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"), left);
   clock_.Advance(2 * kLease);
-  // It is told once, as having left.
+  // Its end is reported once, as having left.
   const std::vector<Member> ended = Expire();
   ASSERT_THAT(ended, ElementsAre(Field(&Member::incarnation, 7u)));
   EXPECT_EQ(ended[0].state, Member::kLeft);

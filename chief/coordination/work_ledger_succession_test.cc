@@ -165,7 +165,7 @@ TEST(LedgerMemoryTest, DamageIsNamed) {
               HasSubstr("global_step"));
 }
 
-// ---- Leases that were granted after the memory was taken.
+// ---- Leases that were granted after the job state was persisted.
 
 class AdoptTest : public testing::Test {
  protected:

@@ -37,7 +37,7 @@ struct ChiefOptions {
   uint64_t config_hash = 0;
   std::vector<VariableSpec> variables;
   int64_t train_records = 0;
-  // An evaluator belongs to the job: the end waits for it even if it has not been heard of yet.
+  // An evaluator belongs to the job: the end waits for it even if it has not registered yet.
   bool expects_evaluator = false;
   // Workers and evaluators that the cluster's description names; only displayed.
   std::vector<Task> expected_members;

@@ -173,7 +173,8 @@ TEST_F(ChiefRunTest, AServerThatMissedACommitIsToldByTheNextChief) {
   while (StatusOf(service()).step() < 1) std::this_thread::yield();
   AwaitMemory();
   Kill();
-  // As if the chief had died between the two servers, with its memory of the step before.
+  // As if the chief had crashed between its calls of the two servers, with the job state of the
+  // step before.
   servers_[0].EditStatus([](v1::ShardStatus* shard) { shard->set_committed_round(1); });
   servers_[1].EditStatus([](v1::ShardStatus* shard) {
     shard->set_open_round(1);

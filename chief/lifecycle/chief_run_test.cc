@@ -81,7 +81,7 @@ TEST_F(ChiefRunTest, NamesTheServersThatNeverAppear) {
   EXPECT_THAT(StatusFile()["waiting_for"].dump(), HasSubstr("ps-1 at b:2"));
   clock_.Advance(absl::Minutes(10));
   AwaitPhase(service(), v1::FAILED);
-  // Members are told why.
+  // Members learn the reason.
   v1::GetModelRequest request;
   *request.mutable_header() = HeaderOf(kWorker);
   v1::GetModelResponse model;

@@ -99,7 +99,7 @@ inline void Report(ChiefService* chief, const v1::WorkerProgress& progress) {
 }
 
 // A joined worker trains until the chief says that it is over, or `until` says so between two
-// leases. Returns the last phase it was told.
+// leases. Returns the last phase that it received.
 inline v1::JobPhase Work(
     ChiefService* chief, const std::function<bool()>& until = [] { return false; }) {
   v1::WorkerProgress progress;

@@ -28,7 +28,7 @@ class SaveSchedule {
  public:
   struct Options {
     int64_t max_steps = 0;
-    // A snapshot each time that so many steps were completed; 0: each `interval`.
+    // The number of steps between snapshots; 0: one each `interval`.
     int64_t save_steps = 0;
     absl::Duration interval = absl::InfiniteDuration();
     RetryPause retry = RetryPause(absl::Seconds(1), absl::Minutes(1));

@@ -1,4 +1,5 @@
-// Whatever happens to a bundle's files is found, told with the file's name, and never a crash.
+// Any damage of a bundle's files is found and reported with the file's name, and never causes a
+// crash.
 #include "core/base/file.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/bundle_test_util.h"

@@ -1,4 +1,4 @@
-// ShardedParameterClients whose memory is bytes as they travel, which a device encodes and decodes.
+// Tests ShardedParameterClients with wire memory, which a device encodes and decodes.
 #include <algorithm>
 #include <atomic>
 #include <cmath>

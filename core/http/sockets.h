@@ -11,7 +11,7 @@
 
 namespace keelson {
 
-// Is `address` a numeric address of IPv4 or IPv6 that a server can be told to listen on?
+// Whether `address` is a numeric address of IPv4 or IPv6 on which a server can listen.
 bool IsNumericAddress(const std::string& address);
 
 // Thread-safe.

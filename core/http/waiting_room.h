@@ -61,7 +61,7 @@ class WaitingRoom {
 
   Mutex mu_;
   uint64_t next_id_ ABSL_GUARDED_BY(mu_);
-  // By id, so the oldest is the first. Not by socket, whose number comes again.
+  // By id, so the oldest is the first. Socket numbers are reused, so they are no keys.
   std::map<uint64_t, Silent> silent_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -83,7 +83,7 @@ class Model {
 
   // The variables' values and gradients in the model's own memory, an array per variable; empty
   // with uses_wire_memory. The host may write values and read gradients while no call is under way,
-  // and within `on_gradient_ready` those of the variable it is told of.
+  // and within `on_gradient_ready` those of its variable.
   std::vector<absl::Span<float>> HostValues() const;
   std::vector<absl::Span<float>> HostGradients() const;
 

@@ -246,7 +246,7 @@ TEST(ModelOnCpuTest, ItsOwnMemoryServesAsValuesAndGradients) {
   }
 }
 
-// What has been told may be overwritten at once: by the values that answer a push.
+// A gradient that was handed over may be overwritten at once, by the values that answer its push.
 TEST(ModelOnCpuTest, AVariableIsNotUsedAfterItsGradientIsReady) {
   TestModel test(kConvolutional);
   const Batch batch = RandomBatch(test.model->spec(), 8, 3, 8);

@@ -28,7 +28,7 @@ std::unique_ptr<Health::Stub> StubFor(int port) {
       CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
 }
 
-// A call of Watch that has told its first status.
+// A call of Watch that has sent its first status.
 struct Watcher {
   Watcher(Health::Stub* stub, const std::string& service) {
     context.set_deadline(absl::ToChronoTime(absl::Now() + kDeadline));
@@ -118,7 +118,7 @@ TEST_F(HealthServiceTest, WatchersAreLimitedAndLeaveRoomWhenTheyGo) {
   EXPECT_EQ(refused.reader->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   watchers.front()->context.TryCancel();
   EXPECT_EQ(watchers.front()->reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
-  // The server hears of it a little later.
+  // The server notices it a little later.
   const absl::Time give_up = absl::Now() + kDeadline;
   int first = -1;
   while (first == -1 && absl::Now() < give_up) first = Watcher(stub_.get(), "").first;

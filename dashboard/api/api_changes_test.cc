@@ -291,7 +291,7 @@ TEST_F(PredictTest, ModelsOfManyRunsDoNotFillTheMemory) {
   EXPECT_EQ(made_.size(), 7u);
 }
 
-// Does not answer before it is told to.
+// Does not answer before the test allows it.
 class SlowPredictor : public Predictor {
  public:
   SlowPredictor(StopSignal* asked, StopSignal* go) : asked_(asked), go_(go) {}

@@ -1,8 +1,8 @@
 // Decides when a server that was asked to stop may exit.
 //
-// A whole job is often told to stop at once: Kubernetes ends all pods of a job that is deleted or
-// suspended, and so does Ctrl-C in a terminal. The chief then needs the servers once more, for its
-// last snapshot.
+// All tasks of a job are often asked to stop at once: Kubernetes ends all pods of a job that is
+// deleted or suspended, and so does Ctrl-C in a terminal. The chief then needs the servers once
+// more, for its last snapshot.
 #ifndef KEELSON_PS_SERVER_SERVICE_DEPARTURE_H_
 #define KEELSON_PS_SERVER_SERVICE_DEPARTURE_H_
 

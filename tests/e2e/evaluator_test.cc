@@ -103,7 +103,7 @@ TEST(EvaluatorE2eTest, TwoShareTheSnapshotsOfAJob) {
   EXPECT_EQ(std::set<int64_t>(steps.begin(), steps.end()).size(), steps.size());
   const std::string first = job.Log(kEvaluatorTask);
   const std::string second = job.Log(kSecondEvaluator);
-  // Each has scored some, and the first has heard of what the second has.
+  // Each has scored some, and the first has read the second's evaluations.
   const int by_second = CountOf(second, " examples in ");
   const int heard = CountOf(first, "scored by another evaluator: step ");
   EXPECT_GT(by_second, 0);

@@ -55,8 +55,7 @@ TEST_P(FailureNetworkTest, EveryStepCountsOnce) {
   const absl::Duration outage = paced.watches[0]->WaitForFullSpeed(start);
   suffer(kShort);
   paced.Finish();
-  // A worker that the chief does not hear of for its lease is retired: what it had not reported is
-  // done again.
+  // A worker without a heartbeat for its lease is retired: what it had not reported is done again.
   const bool may_lose_lease = c.to.role == Role::kChief;
   paced.ExpectCounts(may_lose_lease ? kMostUnreportedSteps : 0);
   for (const auto& watch : paced.watches) {

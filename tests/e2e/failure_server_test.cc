@@ -67,7 +67,7 @@ TEST(FailureServerTest, KilledAndRestarted) {
   EXPECT_EQ(killed.new_stores, 1);
   EXPECT_EQ(other.falls, 0);
   EXPECT_EQ(other.new_stores, 0);
-  // No worker died: the other shard has every step exactly once; this one lacks what was pushed
+  // No worker crashed: the other shard has every step exactly once; this one lacks what was pushed
   // since the snapshot, and nothing else.
   const CountedSnapshot end = paced.FinalSnapshot();
   ASSERT_EQ(end.updates.size(), 2u);

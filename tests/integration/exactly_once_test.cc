@@ -184,7 +184,7 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
     const int index = Draw(0, kClients - 1);
     std::unique_ptr<CountingClient>& client = clients_[static_cast<size_t>(index)];
     client->Die();
-    // Sometimes the servers hear of it, sometimes they do not.
+    // Sometimes the servers are told, sometimes they are not.
     if (Draw(0, 1) == 0) servers_.Retire({client->incarnation()});
     dead_.push_back(std::move(client));
     client = NewClient(index);

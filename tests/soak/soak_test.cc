@@ -459,7 +459,7 @@ class Soak {
     EXPECT_EQ(last.global_step, options_.max_steps);
     for (int s = 0; s < kServers; ++s) {
       const int64_t updates = last.updates[static_cast<size_t>(s)];
-      // A server that never died has every step; a step is done again only when its report was
+      // A server that never crashed has every step; a step is done again only when its report was
       // lost.
       if (!killed_servers_.contains(s)) {
         EXPECT_GE(updates, options_.max_steps) << "ps-" << s;

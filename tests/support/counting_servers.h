@@ -44,7 +44,7 @@ class CountingTruth {
   Extremes AcknowledgedOf(uint64_t incarnation) const;
   // Messages, repeated ones too.
   int64_t messages() const;
-  // Waits until there are so many; false after `limit`.
+  // Waits until there are this many; false after `limit`.
   bool WaitForMessages(int64_t messages, absl::Duration limit) const;
 
  private:

@@ -98,7 +98,7 @@ class Job {
 
   // Waits until the leader has reported a step of at least `step`. Fails the test after 60 s.
   void WaitForStep(const Task& leader, int64_t step);
-  // Waits until the task's log has the text so often. Fails the test after 60 s.
+  // Waits until the task's log has the text this many times. Fails the test after 60 s.
   void WaitForLog(const Task& task, const std::string& text, int times = 1);
 
   // Seconds from the leader's report of `step` to the end of the last process.

@@ -86,7 +86,7 @@ class LocalCluster {
   Chief& chief() { return *chief_->chief; }
   SeverableChiefService& link_of_worker(int index) { return *workers_.at(index)->link; }
   v1::ShardStatus ShardStatus(int index) const;
-  // The server has been told of the end.
+  // The server has been notified of the end.
   bool ServerFinished(int index) const { return servers_.at(index)->handler.finished(); }
 
   std::string ChiefAddress() const;

@@ -13,8 +13,8 @@
 
 namespace keelson {
 
-// Holds back work once so many tickets have been handed out, so that a test finds the job in the
-// middle however fast it is. Thread-safe.
+// Holds back work after a number of tickets, so that a test finds the job in the middle however
+// fast it is. Thread-safe.
 class WorkGate {
  public:
   // Closes when `tickets` in all have been granted; a lease may lead a little beyond.

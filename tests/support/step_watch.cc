@@ -15,7 +15,7 @@ constexpr absl::Duration kPause = absl::Milliseconds(10);
 constexpr absl::Duration kProgressLimit = absl::Seconds(60);
 // The speed before an event is that of so much time.
 constexpr absl::Duration kSpeedTime = absl::Seconds(1);
-// What counts as several steps: so much time at the old speed, and not fewer than so many.
+// A burst of steps is at least this much time at the old speed, and at least this many steps.
 constexpr absl::Duration kSeveralStepsTime = absl::Milliseconds(300);
 constexpr int64_t kSeveralSteps = 3;
 // The fraction of the old speed that counts as full speed.

@@ -288,7 +288,7 @@ TEST_F(BulkExchangeTest, MessageWaitsForItsPredecessorOfTheStepBefore) {
   EXPECT_EQ(exchange_->Publish(1).step, 11);
 }
 
-// In memory of elements and of bytes.
+// Runs with memory of elements and with memory of bytes.
 class BothMemoriesTest : public BulkExchangeTest, public testing::WithParamInterface<bool> {
  protected:
   BothMemoriesTest() { bytes_ = GetParam(); }

@@ -178,7 +178,7 @@ TEST_F(CudaFailuresTest, EachCallMayFail) {
       continue;
     }
     const absl::Status result = RunSteps(device->get());
-    // Also what failed while the memory was given back.
+    // Failures of freeing memory count, too.
     const absl::Status status = result.ok() ? (*device)->status() : result;
     const bool failed = cuda_emulation::PendingFaults() == 0;
     if (failed) {
