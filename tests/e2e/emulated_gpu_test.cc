@@ -1,5 +1,5 @@
-// Jobs whose workers compute on emulated GPUs (core/device/cuda/emulation): the real programs and
-// CUDA code, but for the GPU itself.
+// Jobs whose workers compute on emulated GPUs (testing/device/cuda_emulation): the real programs
+// and CUDA code, but for the GPU itself.
 #include <ostream>
 #include <string>
 #include <vector>
