@@ -67,8 +67,9 @@ step=
 running=
 
 end() {
-  if [[ -n $running ]] && kill "$running" 2> /dev/null; then
-    wait "$running" || true
+  # unshare takes no other signal while it waits for its child.
+  if [[ -n $running ]] && kill -KILL "$running" 2> /dev/null; then
+    wait "$running" 2> /dev/null || true
   fi
   if [[ -n $step ]]; then
     echo "tests/distributions/run.sh: $release: $step failed" >&2
@@ -82,7 +83,16 @@ end() {
 trap end EXIT
 trap 'exit 1' HUP INT TERM
 
-# in_root SCRIPT: runs it in the root, with namespaces of its own for mounts and processes, which end with it.
+# isolated COMMAND...: with namespaces of its own for mounts and processes, which end with it.
+isolated() {
+  unshare --mount --mount-proc --pid --fork --kill-child "$@" &
+  # In the background, so that a signal is heeded at once.
+  running=$!
+  wait "$running"
+  running=
+}
+
+# in_root SCRIPT
 in_root() {
   local environment=(HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin) name
   for name in TERM http_proxy https_proxy no_proxy NPM_CONFIG_REGISTRY; do
@@ -90,15 +100,11 @@ in_root() {
       environment+=("$name=${!name}")
     fi
   done
-  unshare --mount --pid --fork --kill-child bash -euc '
+  isolated bash -euc '
     mount -t proc proc "$0/proc"
     mount --rbind /dev "$0/dev"
     mount -t tmpfs tmpfs "$0/dev/shm"
-    exec chroot "$0" "$@"' "$root" env -i "${environment[@]}" bash -euc "$1" &
-  # In the background, so that a signal is heeded at once.
-  running=$!
-  wait "$running"
-  running=
+    exec chroot "$0" "$@"' "$root" env -i "${environment[@]}" bash -euc "$1"
 }
 
 # try NAME COMMAND...: ends the script when the command fails.
@@ -113,13 +119,7 @@ try() {
 }
 
 make_root() {
-  local log=$root.log
-  if ! debootstrap --variant=minbase --include=git,ca-certificates "$release" "$root" "$site" > "$log" 2>&1; then
-    tail -n 20 "$log" >&2
-    rm -f "$log"
-    return 1
-  fi
-  rm -f "$log"
+  isolated debootstrap --variant=minbase --include=git,ca-certificates "$release" "$root" "$site" > /dev/null
   {
     echo "deb $site $release main"
     echo "deb $site $release-updates main"
