@@ -1,9 +1,12 @@
 # Sets KEELSON_CUDA to ON when nvcc and cuBLAS are found, and KEELSON_NCCL when NCCL's header is too;
-# says in one line when they are not.
+# says in one line when they are not. KEELSON_CUDA_APART: programs have no CUDA device, but the target cuda_check
+# builds all that there is of CUDA.
 include(CheckLanguage)
 set(KEELSON_WITH_CUDA AUTO CACHE STRING "AUTO: build the CUDA device when nvcc is found; OFF: never")
 set(KEELSON_WITH_NCCL AUTO CACHE STRING "AUTO: sums of several GPUs by NCCL when nccl.h is found; OFF: never")
+set(KEELSON_CUDA_CHECK "" CACHE PATH "A CUDA toolkit for the target cuda_check alone, where no other is found")
 set(KEELSON_CUDA OFF)
+set(KEELSON_CUDA_APART OFF)
 set(KEELSON_NCCL OFF)
 if(KEELSON_WITH_CUDA STREQUAL "OFF" OR KEELSON_SANITIZE)
   return()
@@ -16,8 +19,15 @@ endif()
 find_program(KEELSON_NVCC nvcc
   PATHS ENV CUDA_HOME /usr/local/cuda ${cache}/keelson/cuda PATH_SUFFIXES bin
   DOC "The CUDA compiler, unless CUDACXX or CMAKE_CUDA_COMPILER says another")
-if(KEELSON_NVCC AND NOT DEFINED ENV{CUDACXX})
-  set(ENV{CUDACXX} ${KEELSON_NVCC})
+set(apart OFF)
+if(NOT DEFINED ENV{CUDACXX})
+  if(KEELSON_NVCC)
+    set(ENV{CUDACXX} ${KEELSON_NVCC})
+  elseif(EXISTS ${KEELSON_CUDA_CHECK}/bin/nvcc)
+    set(ENV{CUDACXX} ${KEELSON_CUDA_CHECK}/bin/nvcc)
+    set(apart ON)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real)
+  endif()
 endif()
 if(NOT CMAKE_CUDA_COMPILER)
   unset(CMAKE_CUDA_COMPILER CACHE)  # It may have been installed since.
@@ -44,7 +54,11 @@ endif()
 set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
 set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
 set(CMAKE_CUDA_STANDARD 20)
-set(KEELSON_CUDA ON)
+if(apart)
+  set(KEELSON_CUDA_APART ON)
+else()
+  set(KEELSON_CUDA ON)
+endif()
 
 if(NOT KEELSON_WITH_NCCL STREQUAL "OFF")
   # The library is loaded at run time.
