@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <iostream>
 #include <memory>
 #include <optional>
 
@@ -16,6 +17,7 @@
 #include "core/config/config_flags.h"
 #include "core/config/train_config.h"
 #include "core/startup/done_watcher.h"
+#include "core/startup/flag_table.h"
 #include "core/startup/metrics_endpoint.h"
 #include "core/startup/task_metrics.h"
 #include "core/startup/termination_log.h"
@@ -138,13 +140,19 @@ absl::StatusOr<std::string> Run(const RoleProgram& program, const CommonFlags& f
   return context.result->empty() ? "done" : *context.result;
 }
 
+int PrintHelp(const CLI::App& app, const CLI::ParseError& help) {
+  if (!WantsFlagTable(app)) return app.exit(help);
+  std::cout << FlagTable(app);
+  return 0;
+}
+
 // CLI11 reports usage errors by exceptions; they end here.
 std::optional<int> Parse(CLI::App* app, int argc, char** argv, const std::string& termination_log) {
   try {
     app->parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app->exit(error);  // --help
+    if (error.get_exit_code() == 0) return PrintHelp(*app, error);
     const std::string message = absl::StrCat(error.what(), "; see --help");
     LogError(message);
     WriteTerminationLog(termination_log, message);

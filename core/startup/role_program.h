@@ -50,7 +50,8 @@ struct RoleProgram {
 // resolved role and world, ends at once when the model directory says that this job is done, else
 // starts the metrics endpoint where one is wanted and runs; returns the exit code
 // (core/base/exit_code.h). An error is logged as one line. A usage error exits with 2. The result
-// is also written to --termination_log.
+// is also written to --termination_log. --help=json prints the flags, as core/startup/flag_table.h
+// describes them.
 int RunRoleProgram(const RoleProgram& program, int argc, char** argv);
 
 }  // namespace keelson

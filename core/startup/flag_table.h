@@ -1,0 +1,22 @@
+// The flags of a program as JSON: what `--help=json` prints, for tools that hand flags to programs.
+#ifndef KEELSON_CORE_STARTUP_FLAG_TABLE_H_
+#define KEELSON_CORE_STARTUP_FLAG_TABLE_H_
+
+#include <string>
+
+#include "CLI/CLI.hpp"
+
+namespace keelson {
+
+// {"flags": [{"name": "port", "kind": "option", "type": "INT", "default": "", "group": "Cluster",
+// "help": "Port to listen on"}, …]} and a line break: every flag but --help, in the order of
+// --help. Of the kinds, an "option" takes a value and a "flag" takes none; "default" is "" where
+// --help shows none.
+std::string FlagTable(const CLI::App& app);
+
+// --help stands among the parsed arguments as --help=json.
+bool WantsFlagTable(const CLI::App& app);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_STARTUP_FLAG_TABLE_H_
