@@ -16,10 +16,10 @@ from tfjob_api.reader import ReadOptions, read_manifest
 from .addresses import AddressBook, DashboardPorts, FreePorts, LoopbackAliases, Reservations
 from .flags import NO_DASHBOARD, REPOSITORY
 from .gpus import detect_gpus
-from .kubelet.flag_translation import PROGRAMS
 from .kubelet.gpu_dealer import gpu_limit
 from .kubelet.plan import PodPlan
 from .kubelet.planner import LocalSettings, PodPlanner
+from .kubelet.program_flags import PROGRAMS
 from .kubelet.programs import ImageMap
 from .run_directory import RunDirectory, fresh_run_path
 

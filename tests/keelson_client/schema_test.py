@@ -2,17 +2,16 @@
 its flags."""
 
 import os
-import re
 import subprocess
 import sys
 import unittest
-from functools import lru_cache
 
 from manifest_test import VARIANTS, containers
 from support import REPOSITORY
 
 from keelson_client.manifest import render
 from tfjob_api.yaml_text import to_yaml
+from tfjob_local.kubelet.program_flags import PROGRAMS, read_flags
 
 # tests/manifests has the schemas; its modules are not for this process, both folders have a `support`.
 MANIFESTS = os.path.join(REPOSITORY, "tests", "manifests")
@@ -27,7 +26,6 @@ for document in yaml.safe_load_all(sys.stdin):
         print(document["kind"], error)
 """
 BINARY_DIR = os.environ.get("KEELSON_BINARY_DIR", os.path.join(REPOSITORY, "build", "release", "bin"))
-PROGRAMS = ("chief", "ps_server", "worker", "evaluator")
 
 
 def violations(documents):
@@ -68,18 +66,6 @@ class SchemaTest(unittest.TestCase):
         self.assertEqual(len(self.check(documents)), 1)
 
 
-@lru_cache(maxsize=None)
-def flags_of(program):
-    done = subprocess.run(
-        [os.path.join(BINARY_DIR, program), "--help"],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=30,
-        check=True,
-    )
-    return frozenset(re.findall(r"--([a-z_]+)", done.stdout))
-
-
 @unittest.skipUnless(
     all(os.path.exists(os.path.join(BINARY_DIR, program)) for program in PROGRAMS),
     f"the programs are not in {BINARY_DIR}",
@@ -91,7 +77,7 @@ class FlagsTest(unittest.TestCase):
                 (program,) = container["command"]
                 given = {argument[2:].partition("=")[0] for argument in container["args"]}
                 with self.subTest(variant=name, replica=kind):
-                    self.assertLessEqual(given, flags_of(program))
+                    self.assertLessEqual(given, set(read_flags(os.path.join(BINARY_DIR, program))))
 
 
 if __name__ == "__main__":

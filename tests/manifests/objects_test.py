@@ -4,10 +4,19 @@ import re
 import unittest
 from typing import Any, Iterator, Mapping, Set, Tuple
 
-from support import REPOSITORY, Document, Role, all_documents, documents, manifest_paths, roles_of
+from support import (
+    REPOSITORY,
+    Document,
+    Role,
+    all_documents,
+    documents,
+    flags_of,
+    manifest_paths,
+    needs_programs,
+    roles_of,
+)
 
 from tfjob_api.naming import labels
-from tfjob_local.kubelet.flag_translation import FLAGS
 from tfjob_api.reader import read_manifest
 
 DASHBOARD = "deploy/kubernetes/dashboard.yaml"
@@ -180,9 +189,10 @@ class RunDashboard(unittest.TestCase):
             for role in roles_of(path):
                 self.assertFalse(selector.items() <= role.template["metadata"]["labels"].items(), role.name)
 
+    @needs_programs
     def test_flags_are_the_evaluators(self) -> None:
         names = {flag.removeprefix("--").partition("=")[0] for flag in self.container["args"]}
-        self.assertLessEqual(names, FLAGS["evaluator"])
+        self.assertLessEqual(names, set(flags_of("evaluator")))
 
 
 class ModelShell(unittest.TestCase):

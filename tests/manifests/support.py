@@ -1,7 +1,9 @@
 """Every manifest under deploy/: its documents, and the roles with their pod templates."""
 
+import os
 import re
 import sys
+import unittest
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +14,9 @@ import yaml
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "deploy"))
 
+from tfjob_local.kubelet.program_flags import Flag, read_flags  # noqa: E402  (needs the path above)
+
+BINARY_DIR = Path(os.environ.get("KEELSON_BINARY_DIR", REPOSITORY / "build" / "release" / "bin"))
 FOLDERS = ("deploy/tfjob", "deploy/kubernetes", "deploy/openshift")
 # Program -> role, as in `command`.
 ROLES = {"chief": "chief", "ps_server": "ps", "worker": "worker", "evaluator": "evaluator"}
@@ -76,6 +81,15 @@ class Role:
                 raise AssertionError(f"{self.name}: --{name} is given twice")
             flags[name] = value
         return flags
+
+
+needs_programs = unittest.skipUnless(
+    all((BINARY_DIR / program).exists() for program in ROLES), f"the programs are not in {BINARY_DIR}"
+)
+
+
+def flags_of(program: str) -> Mapping[str, Flag]:
+    return read_flags(str(BINARY_DIR / program))
 
 
 def manifest_paths() -> List[str]:

@@ -14,6 +14,8 @@ from tfjob_local.dashboard_links import DashboardLinks, page_answers
 # An evaluator that serves its page, and nothing else, until there is a file "done".
 EVALUATOR = """#!/usr/bin/python3
 import http.server, os, sys, threading, time
+if sys.argv[1] == "--help=json":
+    sys.exit(print('TABLE'))
 port = next(int(a.split("=")[1]) for a in sys.argv if a.startswith("--dashboard_port="))
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
@@ -126,8 +128,8 @@ class PageAnswersTest(unittest.TestCase):
 class LauncherPagesTest(support.LauncherTest):
     def setUp(self):
         super().setUp()
-        done = self.path("done")
-        os.chmod(self.write("bin/evaluator", EVALUATOR.replace("DONE", done)), 0o755)
+        done, table = self.path("done"), support.flag_table("evaluator")
+        os.chmod(self.write("bin/evaluator", EVALUATOR.replace("DONE", done).replace("TABLE", table)), 0o755)
         self.set_program("chief", 'while [ ! -e "$OUT/done" ]; do sleep 0.05; done')
 
     def links(self, launcher, count):

@@ -14,11 +14,12 @@ from tfjob_local.kubelet.programs import ImageMap, ProgramResolver
 class ProgramsTest(kubelet_support.WarningsTest):
     def setUp(self):
         super().setUp()
-        for name in (*support.PROGRAMS, "keelson_ckpt"):
-            self.add_program(f"bin/{name}")
+        for name in support.PROGRAMS:
+            self.add_program(f"bin/{name}", support.program_script(name))
+        self.add_program("bin/keelson_ckpt")
 
-    def add_program(self, name):
-        os.chmod(self.write(name, ""), 0o755)
+    def add_program(self, name, script=""):
+        os.chmod(self.write(name, script), 0o755)
         return self.path(name)
 
     def resolver(self, *rules):
@@ -120,6 +121,15 @@ class ProgramsTest(kubelet_support.WarningsTest):
         self.assertEqual(self.main(rules=rules, args=("--b",)), ("mine/worker", ["--b"]))
         text = f"Worker: {self.path('mine', 'python')}: no such program"
         self.assert_refused(text, lambda: self.main("python", rules=rules))
+
+    def test_flags_are_asked_of_the_namesake_in_bin_dir(self):
+        self.add_program("mine/worker", "#!/bin/sh\necho this is nobody to ask\n")
+        resolver = self.resolver(f"keelson={self.path('mine')}")
+        found = resolver.main_program(spec("Worker", image="keelson"), (), (), False)
+        self.assertIn("precision", found.flags)
+        os.remove(self.path("bin/worker"))
+        with self.assertRaisesRegex(PlanError, "mine/worker: --help=json: expected a list of flags"):
+            resolver.main_program(spec("Worker", image="keelson"), (), (), False)
 
     def test_first_rule_that_matches_decides(self):
         images = ImageMap.parse(("a*=as-is", "ab=role", f"*={self.directory}"), self.directory)

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 import unittest
 from unittest import mock
 
@@ -26,13 +27,22 @@ objects:
         template: {spec: {containers: [{name: tensorflow, image: "%s"}]}}
 """
 
+# The programs are asked for their flags, and nothing else is started.
+POPEN = subprocess.Popen
+
+
+def ask_for_flags(command, **options):
+    if command[1:] != ["--help=json"]:
+        raise AssertionError(f"a process was started: {command}")
+    return POPEN(command, **options)
+
 
 class InputTest(support.LauncherTest):
     def refused(self, text, *flags, code=2):
         """The one line, without the manifest's path."""
         path = self.write("job.yaml", text) if text is not None else self.path("job.yaml")
         command = [path, f"--bin_dir={self.path('bin')}", f"--run_dir={self.path('run')}", *flags]
-        with mock.patch("subprocess.Popen", side_effect=AssertionError("a process was started")):
+        with mock.patch("subprocess.Popen", ask_for_flags):
             result, output, errors = self.ask(*command)
         self.assertEqual((result, output), (code, ""), errors)
         self.assertFalse(os.path.exists(self.path("run")))

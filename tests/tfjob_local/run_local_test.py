@@ -22,7 +22,7 @@ class RunLocalTest(support.TemporaryDirectoryTest):
             'echo "-- CUDA: nvcc not found, building without --device=cuda"\n'
             "mkdir -p build/release; touch build/release/build.ninja",
         )
-        self.write_tool("program", 'pwd; for a in "$@"; do echo "$a"; done')
+        self.write_tool("program", support.program_script("worker", 'pwd; for a in "$@"; do echo "$a"; done'))
         self.write_tool(
             "ninja",
             'echo "ninja $*"; mkdir -p "$2/bin"\n'

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,17 @@ from unittest import mock
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LAUNCHER = os.path.join(REPOSITORY, "deploy", "tfjob_local.py")
-PROGRAMS = ("ps_server", "worker", "chief", "evaluator")
+# The programs, and what the scripts in their place know beside the flags of all.
+_OWN_FLAGS = {
+    "ps_server": (),
+    "worker": ("compute_threads", "device", "precision", "auth_token_file"),
+    "chief": ("compute_threads", "device", "precision", "auth_token_file"),
+    "evaluator": ("compute_threads", "device", "auth_token_file"),
+}
+_COMMON_FLAGS = (
+    "config", "batch_size", "training_steps", "learning_rate", "seed", "model_dir", "data_dir", "metrics_port"
+)
+PROGRAMS = tuple(_OWN_FLAGS)
 # For what must happen soon; only a broken launcher waits this long.
 DEADLINE_SECONDS = 60.0
 
@@ -65,6 +76,25 @@ class TemporaryDirectoryTest(unittest.TestCase):
             return file.read()
 
 
+def flag_table(program):
+    """What the program answers to --help=json, as far as the tests need it."""
+    own = _OWN_FLAGS[program]
+    rows = [("option", name, "Options") for name in (*_COMMON_FLAGS, *own)]
+    rows += [("option", name, "Cluster (completes or replaces TF_CONFIG)") for name in ("job_name", "task_index", "ps_hosts")]
+    if program == "chief":
+        rows.append(("flag", "chief_trains", "Options"))
+    if program == "evaluator":
+        rows += [("flag", "serve_only", "Options"), ("option", "runs", "Options")]
+    flags = [{"kind": kind, "name": name, "group": group} for kind, name, group in rows]
+    return json.dumps({"flags": flags})
+
+
+def program_script(program, script=""):
+    """A shell script in the program's place, which knows its flags."""
+    answer = f"echo '{flag_table(program)}'; exit"
+    return f'#!/bin/sh\nif [ "$1" = --help=json ]; then {answer}; fi\n{script}\n'
+
+
 class LauncherTest(TemporaryDirectoryTest):
     """Runs the launcher with shell scripts in place of the four programs.
 
@@ -78,8 +108,8 @@ class LauncherTest(TemporaryDirectoryTest):
             self.set_program(name, "exit 0")
 
     def set_program(self, name, script):
-        path = self.write(f"bin/{name}", f"#!/bin/sh\nOUT='{self.directory}'\n{script}\n")
-        os.chmod(path, 0o755)
+        script = f"OUT='{self.directory}'\n{script}"
+        os.chmod(self.write(f"bin/{name}", program_script(name, script)), 0o755)
 
     def start(self, text, *flags, name="job.yaml"):
         manifest_path = self.write(name, text)

@@ -6,6 +6,7 @@ environment       env and envFrom, with the objects that they refer to
 volumes           container paths -> local directories
 service_names     "mnist-ps-0.default.svc:2222" -> the local address
 command_words     a container's command, taken apart into program and arguments
+program_flags     the flags of Keelson's programs, from --help=json
 flag_translation  arguments of classic trainers -> flags of Keelson's programs
 programs          an image and its command -> a program of this machine
 gpu_dealer        GPU limits -> CUDA_VISIBLE_DEVICES

@@ -5,41 +5,14 @@ flags with the same meaning, Keelson's own name wins, then the order of ALIASES,
 
 import re
 from dataclasses import dataclass
-from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
-# Flags with the addresses of other replicas, for which a job of the operator has TF_CONFIG.
-_CLUSTER = frozenset(
-    {"job_name", "task_index", "ps_hosts", "worker_hosts", "chief_hosts", "evaluator_hosts", "port"}
-)
-_COMMON = _CLUSTER | {
-    "config",
-    "batch_size",
-    "training_steps",
-    "learning_rate",
-    "seed",
-    "wire",
-    "pipeline_depth",
-    "model_dir",
-    "data_dir",
-    "metrics_port",
-    "termination_log",
-}
-_COMPUTING = frozenset({"device", "compute_threads"})
-_LEADING = frozenset({"startup_timeout", "lease", "checkpoint_writer", "auth_token_file"})
-# Flags with the address of the dashboard.
-_PAGE = frozenset({"dashboard_port", "dashboard_address"})
+from .program_flags import Flag
+
+# The group of flags with the addresses of other replicas, for which a job of the operator has TF_CONFIG.
+_CLUSTER = "Cluster"
 # Flags of an evaluator without a job.
 _SERVING = frozenset({"serve_only", "runs"})
-_TRAINING = _COMPUTING | {"precision", "bulk_connections", "bulk_socket", "peer_timeout"}
-# The flags of each program; their --help is the source.
-FLAGS: Dict[str, FrozenSet[str]] = {
-    "ps_server": _COMMON | {"io_threads"},
-    "worker": _COMMON | _TRAINING | _LEADING,
-    "chief": _COMMON | _TRAINING | _LEADING | {"chief_trains"} | _PAGE,
-    "evaluator": _COMMON | _COMPUTING | _SERVING | _PAGE | {"auth_token_file"},
-}
-PROGRAMS = frozenset(FLAGS)
-_WITHOUT_VALUE = frozenset({"chief_trains", "serve_only"})
 
 # Keelson's flag -> the names that trainers gave the same thing.
 ALIASES: Dict[str, Tuple[str, ...]] = {
@@ -83,17 +56,21 @@ class _Choice:
     text: str
 
 
-def translate_flags(args: Sequence[str], program: str) -> Translation:
-    """The arguments of a foreign trainer as those of `program`, each flag once."""
+def translate_flags(
+    args: Sequence[str], program: str, programs: Mapping[str, Mapping[str, Flag]]
+) -> Translation:
+    """The arguments of a foreign trainer as those of `program`, each flag once. `programs`: what each
+    takes; of a flag that only another one takes nothing is lost."""
+    known = {name: flag for flags in programs.values() for name, flag in flags.items()}
     chosen: Dict[str, _Choice] = {}
     dropped: List[str] = []
-    for word, value in _split(args):
+    for word, value in _split(args, known):
         name = (flag_name(word) or "").replace("-", "_")
         own = _OWN_NAME.get(name, name)
-        if not _means_something(own, value):
+        if not _means_something(own, value, known):
             dropped.append(word)
-        elif own in FLAGS[program]:
-            text = f"--{own}" if own in _WITHOUT_VALUE else f"--{own}={value}"
+        elif own in programs[program]:
+            text = f"--{own}={value}" if known[own].takes_value else f"--{own}"
             new = _Choice(0 if own == name else 1 + ALIASES[own].index(name), word, text)
             old = chosen.get(own)
             loser = new if old and old.rank < new.rank else old
@@ -104,13 +81,15 @@ def translate_flags(args: Sequence[str], program: str) -> Translation:
     return Translation(tuple(choice.text for choice in chosen.values()), tuple(dropped))
 
 
-def _means_something(flag: str, value: Optional[str]) -> bool:
+def _means_something(name: str, value: Optional[str], known: Mapping[str, Flag]) -> bool:
     """Whether one of the four programs has the flag: one that a ps does not have may be the worker's."""
-    known = any(flag in flags for flags in FLAGS.values()) and flag not in _CLUSTER | _SERVING
-    return known and (value is not None or flag in _WITHOUT_VALUE)
+    flag = known.get(name)
+    if flag is None or name in _SERVING or flag.group.startswith(_CLUSTER):
+        return False
+    return value is not None or not flag.takes_value
 
 
-def _split(args: Sequence[str]) -> List[Tuple[str, Optional[str]]]:
+def _split(args: Sequence[str], known: Mapping[str, Flag]) -> List[Tuple[str, Optional[str]]]:
     """Flags with their values; a word that belongs to no flag stands alone."""
     result: List[Tuple[str, Optional[str]]] = []
     takes_value = False
@@ -118,7 +97,8 @@ def _split(args: Sequence[str]) -> List[Tuple[str, Optional[str]]]:
         if flag_name(argument):
             name, separator, value = argument.partition("=")
             result.append((name, value if separator else None))
-            takes_value = not separator and name.lstrip("-") not in _WITHOUT_VALUE
+            flag = known.get(name.lstrip("-"))
+            takes_value = not separator and (flag is None or flag.takes_value)
         elif takes_value:
             result[-1] = (result[-1][0], argument)
             takes_value = False

@@ -14,7 +14,7 @@ from tfjob_api.quantity import parse_quantity
 from tfjob_api.tf_config import TfConfig
 
 from .environment import EnvironmentBuilder, PodFacts, expand
-from .flag_translation import FLAGS, flag_name, has_flag, remove_flag
+from .flag_translation import flag_name, has_flag, remove_flag
 from .gpu_dealer import GpuDealer
 from .local_ports import LocalPorts, PageAddresses
 from .plan import PodPlan, ProcessPlan
@@ -123,7 +123,7 @@ class PodPlanner:
             # Operators before 1.1 set it; it would make the chief wait for others.
             del environment["TF_CONFIG"]
         if program.keelson:
-            arguments = self._keelson_arguments(replica, program.keelson, arguments)
+            arguments = self._keelson_arguments(replica, program, arguments)
         else:
             self._prepare_foreign(replica, environment)
         self._add_limits(replica, program, arguments, environment)
@@ -186,9 +186,11 @@ class PodPlanner:
             for name, value in variables.items()
         }
 
-    def _keelson_arguments(self, replica: _Replica, program: str, args: List[str]) -> List[str]:
+    def _keelson_arguments(
+        self, replica: _Replica, program: ResolvedProgram, args: List[str]
+    ) -> List[str]:
         """Each flag once: the programs refuse a repeated one."""
-        flags = {flag: value for flag, value in self._settings.flags.items() if flag in FLAGS[program]}
+        flags = {flag: value for flag, value in self._settings.flags.items() if flag in program.flags}
         if replica.trains:
             flags.update(self._settings.training_flags)
         for flag in flags:
@@ -199,7 +201,7 @@ class PodPlanner:
             args = remove_flag(args, name) if name else args
         args += self._settings.extra_args
         return self._ports.localise(
-            replica.job, replica.spec, replica.name, program, args, replica.addresses
+            replica.job, replica.spec, replica.name, str(program.keelson), args, replica.addresses
         )
 
     def _prepare_foreign(self, replica: _Replica, environment: Dict[str, str]) -> None:
@@ -225,8 +227,7 @@ class PodPlanner:
         if limit is not None:
             threads = min(threads or self._settings.cores, limit)
         if threads is not None:
-            takes_threads = program.keelson and "compute_threads" in FLAGS[program.keelson]
-            if takes_threads and not has_flag(arguments, "compute_threads"):
+            if "compute_threads" in program.flags and not has_flag(arguments, "compute_threads"):
                 arguments.append(f"--compute_threads={threads}")
             if "OMP_NUM_THREADS" not in os.environ:
                 environment.setdefault("OMP_NUM_THREADS", str(threads))

@@ -3,15 +3,16 @@
 import fnmatch
 import os
 import shutil
-from dataclasses import dataclass
-from typing import Callable, Optional, Sequence, Tuple
+from dataclasses import dataclass, field, replace
+from typing import Callable, Mapping, Optional, Sequence, Tuple
 
 from tfjob_api import model
 from tfjob_api.model import Container, ReplicaSpec
 
 from .command_words import find_program
-from .flag_translation import PROGRAMS, translate_flags
+from .flag_translation import translate_flags
 from .plan import PlanError
+from .program_flags import PROGRAMS, Flag, read_flags
 
 BY_ROLE = "role"
 AS_IS = "as-is"
@@ -55,6 +56,8 @@ class ResolvedProgram:
     args: Tuple[str, ...]
     # Which of Keelson's programs it is; None: another one, with arguments of its own.
     keelson: Optional[str] = None
+    # What that program takes.
+    flags: Mapping[str, Flag] = field(default_factory=dict)
 
 
 class ProgramResolver:
@@ -77,8 +80,8 @@ class ProgramResolver:
         if what != BY_ROLE:
             name = os.path.basename(command[0]) if command else program_of(spec.type, alone)
             path = self._executable(os.path.join(what, name), spec.type)
-            keelson = name if name in PROGRAMS else None
-            return ResolvedProgram(path, (*command[1:], *args), keelson)
+            words = (*command[1:], *args)
+            return self._keelson(name, words, path) if name in PROGRAMS else ResolvedProgram(path, words)
         return self._by_role(spec, command, args, alone)
 
     def init_program(
@@ -98,23 +101,33 @@ class ProgramResolver:
         words = [*command, *args]
         if command and os.path.basename(command[0]) in PROGRAMS:
             name = os.path.basename(command[0])
-            return ResolvedProgram(self._in_bin_dir(name), tuple(words[1:]), name)
+            return self._keelson(name, words[1:])
         if not words or words[0].startswith("-"):
             # The image's own program, with these arguments.
             return self._translated(program_of(spec.type, alone), words)
         found = find_program(words, tuple(PROGRAMS))
         if found.name in PROGRAMS:
-            return ResolvedProgram(self._in_bin_dir(found.name), found.arguments, found.name)
+            return self._keelson(found.name, found.arguments)
         name = program_of(spec.type, alone)
         shown = " ".join(command or words)
         self._warn(f"{spec.type}: {name} runs in place of the command {_shorten(shown)}")
         return self._translated(name, found.arguments)
 
     def _translated(self, name: str, args: Sequence[str]) -> ResolvedProgram:
-        translation = translate_flags(args, name)
+        resolved = self._keelson(name, args)
+        others = (os.path.join(self._images.bin_dir, program) for program in PROGRAMS)
+        programs = {os.path.basename(path): read_flags(path) for path in others if os.path.exists(path)}
+        translation = translate_flags(args, name, programs)
         for word in translation.dropped:
             self._warn(f"{word}: nothing in Keelson's programs means the same, left out")
-        return ResolvedProgram(self._in_bin_dir(name), translation.args, name)
+        return replace(resolved, args=translation.args)
+
+    def _keelson(self, name: str, args: Sequence[str], path: Optional[str] = None) -> ResolvedProgram:
+        """`path`: in a directory of the user's, where a program of this name may be anything. The one in
+        bin_dir is asked for the flags, if it is there."""
+        own = os.path.join(self._images.bin_dir, name)
+        found = path or self._executable(own, "")
+        return ResolvedProgram(found, tuple(args), name, read_flags(own if os.path.exists(own) else found))
 
     def _own_command(
         self, where: str, command: Sequence[str], args: Sequence[str], directory: Optional[str]
@@ -132,9 +145,6 @@ class ProgramResolver:
         if "/" in wanted and path != wanted:
             self._warn(f"{where}: {path} runs in place of {wanted}")
         return ResolvedProgram(path, (*command[1:], *args))
-
-    def _in_bin_dir(self, name: str) -> str:
-        return self._executable(os.path.join(self._images.bin_dir, name), "")
 
     @staticmethod
     def _executable(path: str, who: str) -> str:
