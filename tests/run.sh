@@ -1,16 +1,19 @@
 #!/bin/bash
-# Installs what is missing, builds, and runs every test; goes on after a failure, so that all of them show.
+# Installs what is missing, builds, and runs tests; goes on after a failure, so that all of them show.
 set -uo pipefail
 
 usage() {
   cat << 'USAGE'
-usage: tests/run.sh [--preset release|asan|tsan|fuzz]... [--label LABEL]
-  without flags: format, layers, the Python tests; every test of the release build; a soak of two
-  minutes; the dashboard in a browser (screenshots: build/dashboard); the unit and integration
-  tests under the address, undefined-behaviour and thread sanitizers; each fuzzer for a minute
+usage: tests/run.sh [--all] [--preset release|asan|tsan|fuzz]... [--label LABEL]
+  without flags: format, layers and includes; every test of the release build; the Python tests; a
+  soak of one minute; the dashboard in a browser (screenshots: build/dashboard)
+  --all       also what only a change can break that a release build does not show: the unit and
+              integration tests under the address, undefined-behaviour and thread sanitizers, each
+              fuzzer for a minute, the CUDA sources by nvcc, a soak of two minutes
   --preset P  only the tests of this build (may be repeated); fuzz: only the fuzzers
   --label L   only the C++ tests with this label: unit, integration, e2e, convergence, gpu
-The last line is "N passed, N failed[, N skipped]"; the exit code is 1 when anything failed.
+Before its end it lists how long each part took, and the slowest tests. The last line is
+"N passed, N failed[, N skipped]"; the exit code is 1 when anything failed.
 USAGE
 }
 
@@ -23,9 +26,11 @@ trap 'rm -rf "$TEST_TMPDIR"' EXIT
 python=/usr/bin/python3
 presets=()
 label=
+all=
 while [[ $# -gt 0 ]]; do
   case "$1" in
     -h | --help) usage; exit 0 ;;
+    --all) all=yes; shift ;;
     --preset=* | --label=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
     --preset)
       case "${2:-}" in
@@ -43,8 +48,16 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 
+if [[ -n $all && (${#presets[@]} -gt 0 || -n $label) ]]; then
+  echo "run.sh: --all: expected neither --preset nor --label beside it" >&2
+  exit 2
+fi
+
 passed=0 failed=0 skipped=0
 failures=()
+# What ran, and when it began.
+parts=()
+begins=()
 
 # count PASSED FAILED SKIPPED
 count() {
@@ -52,7 +65,25 @@ count() {
 }
 
 headline() {
-  printf '\n== %s (%d:%02d)\n' "$1" $((SECONDS / 60)) $((SECONDS % 60))
+  parts+=("$1")
+  begins+=("$SECONDS")
+  printf '\n== %s (%s)\n' "$1" "$(minutes "$SECONDS")"
+}
+
+# minutes SECONDS: "12:34"
+minutes() {
+  printf '%d:%02d' $(($1 / 60)) $(($1 % 60))
+}
+
+# part_times: how long each part took, those of some seconds at least.
+part_times() {
+  local i end
+  for i in "${!parts[@]}"; do
+    end=${begins[i + 1]:-$SECONDS}
+    if [[ $((end - begins[i])) -ge 3 ]]; then
+      printf '%7s  %s\n' "$(minutes $((end - begins[i])))" "${parts[i]}"
+    fi
+  done
 }
 
 # check NAME COMMAND...: counts as one test.
@@ -187,23 +218,26 @@ fi
 if [[ ${#presets[@]} -eq 0 && -z $label ]]; then
   check "format" tools/format --check
   check "layers" tools/check_layers
+  check "includes" tools/check_includes
   python_tests tools
   python_tests tests/tfjob_api
   python_tests tests/docker
   python_tests tests/support
   python_tests tests/gpu
   python_tests tests/monitoring
+  python_tests tests/distributions
   python_tests bench
 fi
-if [[ ${#presets[@]} -eq 0 ]]; then
-  if [[ -z $label || $label == unit || $label == integration ]]; then
-    presets=(release asan tsan)
-  else
-    presets=(release)
-  fi
-  if [[ -z $label ]]; then
-    presets+=(fuzz)
-  fi
+if [[ -n $all ]]; then
+  presets=(release asan tsan fuzz)
+elif [[ ${#presets[@]} -eq 0 && ($label == unit || $label == integration) ]]; then
+  presets=(release asan tsan)
+elif [[ ${#presets[@]} -eq 0 ]]; then
+  presets=(release)
+fi
+soak_minutes=1
+if [[ -n $all ]]; then
+  soak_minutes=2
 fi
 for preset in "${presets[@]}"; do
   if [[ $preset == fuzz ]]; then
@@ -213,18 +247,25 @@ for preset in "${presets[@]}"; do
   elif [[ $preset == release ]]; then
     cpp_tests release ""
     check "ps_bench --quick" quick_benchmark
-    check "soak of 2 minutes" tests/soak.sh 2
+    check "soak of $soak_minutes min" tests/soak.sh "$soak_minutes"
     dashboard_tests
     # With the programs: their flags are compared with what manifests and launcher say.
     python_tests tests/interop
     python_tests tests/keelson_client
     python_tests tests/manifests
     python_tests tests/tfjob_local
+    if [[ -n $all ]]; then
+      check "CUDA sources" tests/cuda_build.sh
+    fi
   else
     cpp_tests "$preset" '^(unit|integration)$'
   fi
 done
 
+headline "time of each part"
+part_times
+headline "the slowest tests"
+"$python" tests/support/count_tests.py slowest 20 build/*/results
 headline "result"
 for failure in "${failures[@]}"; do
   echo "failed: $failure"

@@ -2,13 +2,15 @@
 
 usage: count_tests.py unittest REPORT       the output of python3 -m unittest
        count_tests.py ctest JUNIT XML_DIR   ctest's JUnit file, and GoogleTest's XML files in XML_DIR
+       count_tests.py slowest N XML_DIR...  instead: the N slowest cases of GoogleTest's XML files there
 """
 
+import glob
 import os
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
-from typing import NamedTuple, Optional, Sequence
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 
 class Counts(NamedTuple):
@@ -76,6 +78,23 @@ def _count_cases(path: str) -> Optional[Counts]:
     return total
 
 
+def slowest_cases(count: int, xml_dirs: Sequence[str]) -> List[Tuple[float, str]]:
+    """(seconds, "build: program: Suite.Case") of the slowest cases, those of half a second at least."""
+    cases = []
+    for xml_dir in xml_dirs:
+        build = os.path.basename(os.path.dirname(os.path.abspath(xml_dir)))
+        for path in glob.glob(os.path.join(xml_dir, "*.xml")):
+            program = os.path.splitext(os.path.basename(path))[0]
+            try:
+                root = ElementTree.parse(path).getroot()
+            except (OSError, ElementTree.ParseError):
+                continue  # count_ctest counts it as a failure.
+            for case in root.iter("testcase"):
+                name = f"{build}: {program}: {case.get('classname')}.{case.get('name')}"
+                cases.append((float(case.get("time", "0")), name))
+    return sorted((case for case in cases if case[0] >= 0.5), reverse=True)[:count]
+
+
 def main(argv: Sequence[str]) -> int:
     if len(argv) == 2 and argv[0] == "unittest":
         with open(argv[1], encoding="utf-8", errors="replace") as file:
@@ -83,6 +102,10 @@ def main(argv: Sequence[str]) -> int:
         return 0
     if len(argv) == 3 and argv[0] == "ctest":
         print(*count_ctest(argv[1], argv[2]))
+        return 0
+    if len(argv) >= 2 and argv[0] == "slowest" and argv[1].isdigit():
+        for seconds, name in slowest_cases(int(argv[1]), argv[2:]):
+            print(f"{seconds:6.1f} s  {name}")
         return 0
     print(__doc__, file=sys.stderr)
     return 2

@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from count_tests import Counts, count_ctest, count_unittest
+from count_tests import Counts, count_ctest, count_unittest, slowest_cases
 
 
 class UnittestReportTest(unittest.TestCase):
@@ -21,6 +21,24 @@ class UnittestReportTest(unittest.TestCase):
     def test_failed_to_import_counts(self):
         report = "Ran 1 test in 0.0s\n\nFAILED (errors=1)\n"
         self.assertEqual(count_unittest(report), Counts(0, 1, 0))
+
+
+class SlowestCasesTest(unittest.TestCase):
+    def test_the_slowest_first_without_the_quick_ones(self):
+        with tempfile.TemporaryDirectory() as root:
+            results = os.path.join(root, "release", "results")
+            os.makedirs(results)
+            with open(os.path.join(results, "a_test.xml"), "w", encoding="utf-8") as file:
+                file.write(
+                    '<testsuites><testsuite><testcase classname="A" name="Slow" time="3.5"/>'
+                    '<testcase classname="A" name="Quick" time="0.01"/>'
+                    '<testcase classname="A" name="Slower" time="4.25"/></testsuite></testsuites>'
+                )
+            with open(os.path.join(results, "b_test.xml"), "w", encoding="utf-8") as file:
+                file.write("<testsuites><test")  # It was killed while it wrote.
+            slow, slower = (3.5, "release: a_test: A.Slow"), (4.25, "release: a_test: A.Slower")
+            self.assertEqual(slowest_cases(5, [results]), [slower, slow])
+            self.assertEqual(slowest_cases(1, [results]), [slower])
 
 
 class CtestResultsTest(unittest.TestCase):
