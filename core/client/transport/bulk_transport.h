@@ -32,9 +32,9 @@ class BulkTransport {
 
   virtual int num_shards() const = 0;
 
-  // Starts a call to the server of `shard`; Next returns `tag` when it ends. The transport releases
-  // the fragments of `request` before the completion of a call that succeeds; after a failure it
-  // may hold them until Reset.
+  // Starts a call to the server of `shard`; Next returns `tag`, which no other call under way has,
+  // when it ends. The transport releases the fragments of `request` before the completion of a call
+  // that succeeds; after a failure it may hold them until Reset.
   virtual void Start(int shard, BulkMethod method, ByteRope request, absl::Duration timeout,
                      uint64_t tag) = 0;
 

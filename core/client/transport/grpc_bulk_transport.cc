@@ -37,7 +37,8 @@ void GrpcBulkTransport::Start(int shard, BulkMethod method, ByteRope request,
                               absl::Duration timeout, uint64_t tag) {
   Shard& peer = shards_[static_cast<size_t>(shard)];
   if (peer.channels.empty()) Connect(&peer);
-  under_way_.push_back({tag, shard});
+  ++peer.calls_under_way;
+  shard_of_tag_[tag] = shard;
   const size_t channel = peer.next_channel++ % peer.channels.size();
   calls_.Start(peer.channels[channel], paths_[static_cast<size_t>(method)], std::move(request),
                timeout, tag);
@@ -46,26 +47,13 @@ void GrpcBulkTransport::Start(int shard, BulkMethod method, ByteRope request,
 std::optional<BulkCompletion> GrpcBulkTransport::Next(absl::Duration timeout) {
   std::optional<RawCallQueue::Completion> ended = calls_.Next(timeout);
   if (!ended.has_value()) return std::nullopt;
-  const int shard = TakeShardOf(ended->tag);
+  const int shard = shard_of_tag_.extract(ended->tag).mapped();
   Shard& peer = shards_[static_cast<size_t>(shard)];
+  --peer.calls_under_way;
   const absl::Status status = FromGrpcStatus(ended->status, peer.peer);
   // The next call connects again: a server that has just started may listen on a local socket now.
-  if (absl::IsUnavailable(status) && !AnyUnderWay(shard)) peer.channels.clear();
+  if (absl::IsUnavailable(status) && peer.calls_under_way == 0) peer.channels.clear();
   return BulkCompletion{ended->tag, status, std::move(ended->response)};
-}
-
-int GrpcBulkTransport::TakeShardOf(uint64_t tag) {
-  const auto found = std::find_if(under_way_.begin(), under_way_.end(),
-                                  [tag](const UnderWay& call) { return call.tag == tag; });
-  const int shard = found->shard;
-  *found = under_way_.back();
-  under_way_.pop_back();
-  return shard;
-}
-
-bool GrpcBulkTransport::AnyUnderWay(int shard) const {
-  return std::any_of(under_way_.begin(), under_way_.end(),
-                     [shard](const UnderWay& call) { return call.shard == shard; });
 }
 
 void GrpcBulkTransport::Reset(int shard) {

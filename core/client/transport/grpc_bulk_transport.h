@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/client/transport/bulk_transport.h"
@@ -43,21 +44,16 @@ class GrpcBulkTransport : public BulkTransport {
     std::string peer;  // for error texts
     std::vector<std::shared_ptr<grpc::Channel>> channels;
     size_t next_channel = 0;
-  };
-  struct UnderWay {
-    uint64_t tag;
-    int shard;
+    int calls_under_way = 0;
   };
 
   void Connect(Shard* shard) const;
-  int TakeShardOf(uint64_t tag);
-  bool AnyUnderWay(int shard) const;
 
   const std::shared_ptr<grpc::ChannelCredentials> credentials_;
   const int connections_;
   const std::array<std::string, kNumBulkMethods> paths_;
   std::vector<Shard> shards_;
-  std::vector<UnderWay> under_way_;
+  std::unordered_map<uint64_t, int> shard_of_tag_;  // of the calls under way
   RawCallQueue calls_;
 };
 
