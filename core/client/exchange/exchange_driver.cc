@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/base/status_macros.h"
+
 namespace keelson {
 
 ExchangeDriver::ExchangeDriver(ExchangeOptions options, bool background, ShardPlans plans,
@@ -28,118 +30,84 @@ ExchangeDriver::~ExchangeDriver() {
 }
 
 void ExchangeDriver::BeginStep(int slot, int64_t step, std::optional<Aggregation> aggregation) {
-  const Command command{Command::Kind::kBeginStep, slot, {}, step, aggregation};
-  if (!thread_.joinable()) return Execute(command);
-  // The thread has nothing to do for this command yet.
-  MutexLock lock(&mu_);
-  commands_.push_back(command);
+  // The thread has nothing to do for this command yet, so it is not woken.
+  Execute([this, slot, step, aggregation] { exchange_.BeginStep(slot, step, aggregation); });
 }
 
 void ExchangeDriver::Ready(int slot, absl::Span<const MessageId> messages) {
   if (messages.empty()) return;
-  if (!thread_.joinable()) {
-    for (const MessageId& id : messages) exchange_.MessageReady(slot, id);
-    // The number of rounds is limited: retries at a server that refuses would keep this loop busy.
-    for (size_t i = 0; i <= messages.size() && exchange_.Drive(absl::ZeroDuration()); ++i) {
-    }
-    return;
+  Execute([this, slot, ids = std::vector<MessageId>(messages.begin(), messages.end())] {
+    for (const MessageId& id : ids) exchange_.MessageReady(slot, id);
+  });
+  if (thread_.joinable()) return transport_->Wake();
+  // The number of rounds is limited: retries at a server that refuses would keep this loop busy.
+  for (size_t i = 0; i <= messages.size() && exchange_.Drive(absl::ZeroDuration()); ++i) {
   }
-  {
-    MutexLock lock(&mu_);
-    for (const MessageId& id : messages) {
-      commands_.push_back({Command::Kind::kReady, slot, id});
-    }
-  }
-  transport_->Wake();
 }
 
 void ExchangeDriver::BeginPull() {
-  const Command command{Command::Kind::kBeginPull};
-  if (!thread_.joinable()) return Execute(command);
-  MutexLock lock(&mu_);
-  commands_.push_back(command);
+  Execute([this] { exchange_.BeginPull(); });
 }
 
 absl::StatusOr<PushResult> ExchangeDriver::Finish(int slot) {
-  const Outcome outcome = Await({Command::Kind::kFinish, slot});
-  if (!outcome.status.ok()) return outcome.status;
-  return outcome.result;
+  PushResult result;
+  RETURN_IF_ERROR(Await([&] {
+    if (!exchange_.Done(slot)) return false;
+    result = exchange_.Publish(slot);
+    return true;
+  }));
+  return result;
 }
 
 absl::StatusOr<std::optional<int>> ExchangeDriver::NextValues(int slot) {
-  const Outcome outcome = Await({Command::Kind::kNextValues, slot});
-  if (!outcome.status.ok()) return outcome.status;
-  return outcome.variable;
+  std::optional<int> variable;
+  RETURN_IF_ERROR(Await([&] {
+    variable = exchange_.TakeLanded();
+    return variable.has_value() || exchange_.Landed(slot);
+  }));
+  return variable;
 }
 
-std::optional<ExchangeDriver::Outcome> ExchangeDriver::Try(const Command& awaited) {
-  if (!exchange_.status().ok()) return Outcome{exchange_.status()};
-  if (awaited.kind == Command::Kind::kFinish) {
-    if (!exchange_.Done(awaited.slot)) return std::nullopt;
-    return Outcome{absl::OkStatus(), exchange_.Publish(awaited.slot)};
-  }
-  const std::optional<int> variable = exchange_.TakeLanded();
-  if (!variable.has_value() && !exchange_.Landed(awaited.slot)) return std::nullopt;
-  return Outcome{absl::OkStatus(), {}, variable};
+void ExchangeDriver::Execute(std::function<void()> command) {
+  if (!thread_.joinable()) return command();
+  MutexLock lock(&mu_);
+  commands_.push_back(std::move(command));
 }
 
-ExchangeDriver::Outcome ExchangeDriver::Await(const Command& awaited) {
-  if (thread_.joinable()) return AwaitInBackground(awaited);
-  while (true) {
-    std::optional<Outcome> outcome = Try(awaited);
-    if (outcome.has_value()) return *std::move(outcome);
-    exchange_.Drive(absl::InfiniteDuration());
+absl::Status ExchangeDriver::Await(absl::FunctionRef<bool()> done) {
+  if (!thread_.joinable()) {
+    while (exchange_.status().ok() && !done()) exchange_.Drive(absl::InfiniteDuration());
+    return exchange_.status();
   }
-}
-
-ExchangeDriver::Outcome ExchangeDriver::AwaitInBackground(const Command& awaited) {
-  {
-    MutexLock lock(&mu_);
-    commands_.push_back(awaited);
-  }
+  Execute([this, done] { awaited_.emplace(done); });
   transport_->Wake();
   MutexLock lock(&mu_);
   while (!outcome_.has_value()) finished_.Wait(&mu_);
   return *std::exchange(outcome_, std::nullopt);
 }
 
-void ExchangeDriver::Execute(const Command& command) {
-  switch (command.kind) {
-    case Command::Kind::kBeginStep:
-      return exchange_.BeginStep(command.slot, command.step, command.aggregation);
-    case Command::Kind::kReady:
-      return exchange_.MessageReady(command.slot, command.message);
-    case Command::Kind::kBeginPull:
-      return exchange_.BeginPull();
-    case Command::Kind::kFinish:
-    case Command::Kind::kNextValues:
-      awaited_ = command;
-      return;
-  }
-}
-
 void ExchangeDriver::Run() {
-  std::vector<Command> commands;
+  std::vector<std::function<void()>> commands;
   while (TakeCommands(&commands)) {
-    for (const Command& command : commands) Execute(command);
+    for (const std::function<void()>& command : commands) command();
     commands.clear();
-    if (awaited_.has_value()) {
-      std::optional<Outcome> outcome = Try(*awaited_);
-      if (outcome.has_value()) {
-        awaited_.reset();
-        MutexLock lock(&mu_);
-        outcome_ = std::move(outcome);
-        finished_.NotifyAll();
-      }
-    }
+    EndWait();
     exchange_.Drive(absl::InfiniteDuration());
   }
 }
 
-bool ExchangeDriver::TakeCommands(std::vector<Command>* commands) {
+bool ExchangeDriver::TakeCommands(std::vector<std::function<void()>>* commands) {
   MutexLock lock(&mu_);
   commands->swap(commands_);
   return !quit_;
+}
+
+void ExchangeDriver::EndWait() {
+  if (!awaited_.has_value() || (exchange_.status().ok() && !(*awaited_)())) return;
+  awaited_.reset();
+  MutexLock lock(&mu_);
+  outcome_ = exchange_.status();
+  finished_.NotifyAll();
 }
 
 }  // namespace keelson

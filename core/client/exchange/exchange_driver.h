@@ -2,11 +2,14 @@
 #ifndef KEELSON_CORE_CLIENT_EXCHANGE_EXCHANGE_DRIVER_H_
 #define KEELSON_CORE_CLIENT_EXCHANGE_EXCHANGE_DRIVER_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/mutex.h"
 #include "core/client/exchange/bulk_exchange.h"
@@ -36,29 +39,14 @@ class ExchangeDriver {
   absl::StatusOr<std::optional<int>> NextValues(int slot);
 
  private:
-  struct Command {
-    enum class Kind { kBeginStep, kReady, kBeginPull, kFinish, kNextValues };
-    Kind kind;
-    int slot = 0;
-    MessageId message = {};
-    int64_t step = 0;
-    std::optional<Aggregation> aggregation = {};
-  };
-
-  // The result of Finish or NextValues.
-  struct Outcome {
-    absl::Status status;
-    PushResult result = {};
-    std::optional<int> variable = {};
-  };
-
-  void Execute(const Command& command);
-  // The outcome of `awaited`, or nothing while there is none.
-  std::optional<Outcome> Try(const Command& awaited);
-  Outcome Await(const Command& awaited);
-  Outcome AwaitInBackground(const Command& awaited);
+  // Runs `command` on the exchange's thread, after those before it.
+  void Execute(std::function<void()> command);
+  // Waits until `done`, which the exchange's thread calls, returns true, or the exchange ends.
+  absl::Status Await(absl::FunctionRef<bool()> done);
   void Run();
-  bool TakeCommands(std::vector<Command>* commands);
+  bool TakeCommands(std::vector<std::function<void()>>* commands);
+  // Ends a wait that is over.
+  void EndWait();
 
   const ShardPlans plans_;
   std::unique_ptr<BulkTransport> transport_;
@@ -67,9 +55,9 @@ class ExchangeDriver {
   Mutex mu_;
   CondVar finished_;
   bool quit_ ABSL_GUARDED_BY(mu_) = false;
-  std::vector<Command> commands_ ABSL_GUARDED_BY(mu_);
-  std::optional<Outcome> outcome_ ABSL_GUARDED_BY(mu_);
-  std::optional<Command> awaited_;  // the thread's: a kFinish or kNextValues
+  std::vector<std::function<void()>> commands_ ABSL_GUARDED_BY(mu_);
+  std::optional<absl::Status> outcome_ ABSL_GUARDED_BY(mu_);  // of the wait that has ended
+  std::optional<absl::FunctionRef<bool()>> awaited_;          // the thread's
   std::thread thread_;
 };
 
