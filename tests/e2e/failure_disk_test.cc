@@ -114,7 +114,10 @@ TEST_F(FailureDiskTest, GoneForAWhile) {
 // With all snapshots; the chief makes it again.
 TEST_F(FailureDiskTest, Removed) {
   paced_.StartAndWatch(300);
-  std::filesystem::remove_all(model_dir());
+  // In one instant: the chief, which writes there, would pull files from under a slow removal.
+  const std::string removed_dir = model_dir() + ".removed";
+  ASSERT_EQ(rename(model_dir().c_str(), removed_dir.c_str()), 0);
+  std::filesystem::remove_all(removed_dir);
   const absl::Time removed = absl::Now();
   EXPECT_TRUE(WaitUntil([&] { return ReadLatestCounted(model_dir()).ok(); }, absl::Seconds(60)));
   const absl::Duration until_snapshot = absl::Now() - removed;

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/random.h"
+#include "tests/support/system_error.h"
 
 namespace keelson {
 namespace {
@@ -84,7 +85,7 @@ struct FaultProxy::Connection {
 absl::StatusOr<std::unique_ptr<FaultProxy>> FaultProxy::Start(int target_port, uint64_t seed,
                                                               int listen_port) {
   const int listener = NewSocket();
-  if (listener < 0) return absl::ErrnoToStatus(errno, "a proxy's socket");
+  if (listener < 0) return SystemError("a proxy's socket");
   const int on = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   sockaddr_in address = LoopbackAddress(listen_port);
@@ -92,15 +93,14 @@ absl::StatusOr<std::unique_ptr<FaultProxy>> FaultProxy::Start(int target_port, u
   if (bind(listener, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
       listen(listener, kBacklog) != 0 ||
       getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    const absl::Status status =
-        absl::ErrnoToStatus(errno, absl::StrCat("a proxy's port ", listen_port));
+    const absl::Status status = SystemError(absl::StrCat("a proxy's port ", listen_port));
     close(listener);
     return status;
   }
   const int wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (wake < 0) {
     close(listener);
-    return absl::ErrnoToStatus(errno, "a proxy's eventfd");
+    return SystemError("a proxy's eventfd");
   }
   std::unique_ptr<FaultProxy> proxy(
       new FaultProxy(target_port, seed, listener, ntohs(address.sin_port), wake));

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/file.h"
+#include "tests/support/system_error.h"
 
 namespace keelson {
 namespace {
@@ -50,7 +51,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& strings) {
 
 absl::StatusOr<std::unique_ptr<Process>> Process::Start(const Command& command) {
   const int log = open(command.log_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (log < 0) return absl::ErrnoToStatus(errno, command.log_path);
+  if (log < 0) return SystemError(command.log_path);
   const std::vector<std::string> environment = ChildEnvironment(command.environment);
   const std::vector<char*> argv = Pointers(command.argv);
   const std::vector<char*> envp = Pointers(environment);
@@ -58,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Start(const Command& command) 
   const pid_t pid = fork();
   if (pid == 0) RunChild(argv.data(), envp.data(), log, parent);
   close(log);
-  if (pid < 0) return absl::ErrnoToStatus(errno, "fork");
+  if (pid < 0) return SystemError("fork");
   return std::unique_ptr<Process>(new Process(pid, command.log_path));
 }
 
