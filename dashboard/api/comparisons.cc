@@ -1,24 +1,18 @@
-// The API's handlers for snapshots and reports.
+#include "dashboard/api/comparisons.h"
+
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <optional>
-#include <set>
-#include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/file.h"
-#include "dashboard/api/api.h"
 #include "dashboard/api/api_request.h"
-#include "dashboard/api/run_view.h"
-#include "dashboard/runs/file_shapes.h"
 #include "dashboard/runs/snapshot_comparison.h"
 
 namespace keelson {
 namespace {
 
-constexpr uint64_t kMaxReportBytes = uint64_t{64} << 20;
 constexpr size_t kKeptComparisons = 8;
 constexpr int kComparisonsAtATime = 1;
 
@@ -78,15 +72,14 @@ std::string KeyOf(const Run& run, const Side& a, const Side& b) {
                       b.snapshot.time);
 }
 
-}  // namespace
-
-HttpResponse DashboardApi::Snapshots(const HttpRequest&, const Run& run) {
-  Json json;
-  run.Read([&](const RunData& data) { json = SnapshotsJson(run, data); });
-  return JsonAnswer(json);
+// The answer without what the variables' values say.
+Json ComparisonJson(const Run& run, const Side& a, const Side& b) {
+  return {{"run", run.id()}, {"a", a.step}, {"b", b.step}, {"metrics", MetricChanges(a, b)}};
 }
 
-HttpResponse DashboardApi::Compare(const HttpRequest& request, const Run& run) {
+}  // namespace
+
+HttpResponse Comparisons::Compare(const HttpRequest& request, const Run& run) {
   const absl::StatusOr<int64_t> step_a = StepParameter(request, "a");
   if (!step_a.ok()) return ErrorAnswer(step_a.status());
   const absl::StatusOr<int64_t> step_b = StepParameter(request, "b");
@@ -98,57 +91,37 @@ HttpResponse DashboardApi::Compare(const HttpRequest& request, const Run& run) {
     b = SideOf(data, *step_b);
   });
   if (!a.known || !b.known) return JsonError(404, "no such snapshot; …/snapshots lists them");
-  Json json = {{"run", run.id()}, {"a", a.step}, {"b", b.step}, {"metrics", MetricChanges(a, b)}};
+  Json json = ComparisonJson(run, a, b);
   if (!a.snapshot.exists || !b.snapshot.exists) return JsonAnswer(json);
   const std::string key = KeyOf(run, a, b);
-  {
-    MutexLock lock(&mu_);
-    for (const Comparison& comparison : compared_) {
-      if (comparison.key != key) continue;
-      json["variables"] = comparison.variables;
+  std::optional<Json> variables = Find(key);
+  if (!variables.has_value()) {
+    const Turnstile turnstile(&under_way_, kComparisonsAtATime);
+    if (!turnstile.passed()) return BusyAnswer("another comparison");
+    const auto changes = CompareSnapshots(a.snapshot.prefix, b.snapshot.prefix, run.file_system());
+    if (!changes.ok()) {
+      json["error"] = std::string(changes.status().message());
       return JsonAnswer(json);
     }
+    variables = VariablesJson(*changes);
+    Keep(key, *variables);
   }
-  const Turnstile turnstile(&comparisons_, kComparisonsAtATime);
-  if (!turnstile.passed()) return BusyAnswer("another comparison");
-  const auto changes = CompareSnapshots(a.snapshot.prefix, b.snapshot.prefix, run.file_system());
-  if (!changes.ok()) {
-    json["error"] = std::string(changes.status().message());
-    return JsonAnswer(json);
-  }
-  json["variables"] = VariablesJson(*changes);
-  MutexLock lock(&mu_);
-  compared_.push_front({key, json["variables"]});
-  if (compared_.size() > kKeptComparisons) compared_.pop_back();
+  json["variables"] = *std::move(variables);
   return JsonAnswer(json);
 }
 
-HttpResponse DashboardApi::Report(const HttpRequest& request, const Run& run) {
-  std::set<int64_t> steps;
-  run.Read([&](const RunData& data) { steps = data.reports; });
-  const auto asked = IntegerParameter(request, "step", 0, std::numeric_limits<int64_t>::max());
-  if (!asked.ok()) return ErrorAnswer(asked.status());
-  if (steps.empty()) return JsonError(404, "there is no report yet");
-  const int64_t step = asked->value_or(*steps.rbegin());
-  if (!steps.contains(step))
-    return JsonError(404, absl::StrCat("there is no report of step ", step));
-  const auto text =
-      ReadBoundedFile(ReportFilePath(run.model_dir(), step), kMaxReportBytes, run.file_system());
-  std::optional<Json> json = text.ok() ? ParseJson(*text) : std::nullopt;
-  if (!json.has_value() || !json->is_object()) {
-    return JsonError(404,
-                     absl::StrCat("the report of step ", step, " cannot be read: ",
-                                  text.ok() ? "it is no object of JSON" : text.status().message()));
+std::optional<Json> Comparisons::Find(const std::string& key) {
+  MutexLock lock(&mu_);
+  for (const Comparison& comparison : compared_) {
+    if (comparison.key == key) return comparison.variables;
   }
-  const absl::Status shape = CheckReportShape(*json);
-  if (!shape.ok()) {
-    return JsonError(
-        404, absl::StrCat("the report of step ", step, " cannot be shown: ", shape.message()));
-  }
-  (*json)["run"] = run.id();
-  (*json)["step"] = step;
-  (*json)["steps"] = steps;
-  return JsonAnswer(*json);
+  return std::nullopt;
+}
+
+void Comparisons::Keep(const std::string& key, const Json& variables) {
+  MutexLock lock(&mu_);
+  compared_.push_front({key, variables});
+  if (compared_.size() > kKeptComparisons) compared_.pop_back();
 }
 
 }  // namespace keelson
