@@ -15,11 +15,6 @@
 namespace keelson {
 namespace {
 
-// The number of steps or batches by which an adopted lease may lie beyond the ledger's cursor. Real
-// gaps are about a second of work; the limit keeps a damaged message from exhausting this process's
-// memory.
-constexpr int64_t kLongestGap = 1 << 20;
-
 absl::Status NotTheWorkers(uint64_t worker, uint64_t lease_id) {
   return absl::AbortedError(absl::StrCat("work lease ", lease_id, " is not held by incarnation ",
                                          absl::Hex(worker, absl::kZeroPad16)));
@@ -28,14 +23,14 @@ absl::Status NotTheWorkers(uint64_t worker, uint64_t lease_id) {
 }  // namespace
 
 WorkLedger::WorkLedger(WorkOptions options)
-    : options_(options), next_lease_id_(options.first_lease_id) {
+    : options_(options), pool_(options), next_lease_id_(options.first_lease_id) {
   assert(options.max_steps >= 0 && options.num_records > 0 && options.batch_size > 0);
   assert(options.first_lease_id != 0);
   if (options_.job_id == 0) options_.job_id = RandomId();
 }
 
 RecordSet WorkLedger::Unfinished() const {
-  RecordSet unfinished = returned_;
+  RecordSet unfinished = pool_.returned();
   for (const RecordRange& records : round_) unfinished.Add(records);
   for (const auto& [id, lease] : leases_) {
     for (const WorkTicket& ticket : lease.unfinished()) unfinished.Add(ticket.records());
@@ -43,31 +38,11 @@ RecordSet WorkLedger::Unfinished() const {
   return unfinished;
 }
 
-int64_t WorkLedger::TakeStep() {
-  return free_steps_.empty() ? next_step_++ : free_steps_.extract(free_steps_.begin()).value();
-}
-
-RecordRange WorkLedger::TakeRecords() {
-  return returned_.empty() ? AdvanceCursor(options_.batch_size) : returned_.TakeFirst();
-}
-
-RecordRange WorkLedger::AdvanceCursor(int64_t size) {
-  const int64_t end = next_position_ + std::min(size, options_.num_records - next_position_);
-  const RecordRange records = {next_epoch_, next_position_, end};
-  next_position_ = end;
-  if (next_position_ == options_.num_records) {
-    ++next_epoch_;
-    next_position_ = 0;
-  }
-  return records;
-}
-
 std::optional<WorkLease> WorkLedger::Acquire(uint64_t worker, int64_t max_tickets) {
   assert(round_.empty());
   WorkLease lease;
   while (static_cast<int64_t>(lease.tickets.size()) < max_tickets && !AllHandedOut()) {
-    const RecordRange records = TakeRecords();
-    lease.tickets.push_back({TakeStep(), records.epoch, records.begin, records.end});
+    lease.tickets.push_back(pool_.Take());
   }
   if (lease.tickets.empty()) return std::nullopt;
   lease.id = NewLeaseId();
@@ -103,13 +78,6 @@ absl::Status WorkLedger::Complete(uint64_t worker, uint64_t lease_id, int64_t co
   return absl::OkStatus();
 }
 
-void WorkLedger::GiveBack(absl::Span<const WorkTicket> tickets) {
-  for (const WorkTicket& ticket : tickets) {
-    free_steps_.insert(ticket.step);
-    AddReturned(ticket.records());
-  }
-}
-
 int64_t WorkLedger::ReleaseIf(absl::FunctionRef<bool(const Lease&)> condition) {
   int64_t released = 0;
   for (auto it = leases_.begin(); it != leases_.end();) {
@@ -118,7 +86,7 @@ int64_t WorkLedger::ReleaseIf(absl::FunctionRef<bool(const Lease&)> condition) {
       ++it;
       continue;
     }
-    GiveBack(lease.unfinished());
+    pool_.Add(lease.unfinished());
     released += static_cast<int64_t>(lease.unfinished().size());
     taken_back_.insert(it->first);
     it = leases_.erase(it);
@@ -148,65 +116,15 @@ bool WorkLedger::Confirm(uint64_t worker, const HeldLease& lease) {
 
 bool WorkLedger::IsSane(const HeldLease& lease) const {
   const int64_t size = static_cast<int64_t>(lease.tickets.size());
-  if (lease.id == 0 || size == 0 || lease.completed < 0 || lease.completed > size) return false;
-  const int64_t epoch_batches = StepsFor(1, options_.num_records, options_.batch_size);
-  RecordSet records;
-  for (const WorkTicket& ticket : lease.tickets) {
-    if (ticket.step < 0 || ticket.step >= options_.max_steps || ticket.epoch < 0) return false;
-    if (ticket.step - next_step_ > kLongestGap) return false;
-    if (ticket.epoch - next_epoch_ > kLongestGap / epoch_batches + 1) return false;
-    const bool in_epoch =
-        0 <= ticket.begin && ticket.begin < ticket.end && ticket.end <= options_.num_records;
-    if (!in_epoch || !records.Add(ticket.records())) return false;
-  }
-  return true;
+  return lease.id != 0 && size > 0 && 0 <= lease.completed && lease.completed <= size &&
+         pool_.Plausible(lease.tickets);
 }
 
-bool WorkLedger::IsFree(const RecordRange& records) const {
-  if (records.epoch > next_epoch_) return true;
-  RecordRange handed_out = records;
-  if (records.epoch == next_epoch_) {
-    handed_out.end = std::min(records.end, next_position_);
-    handed_out.begin = std::min(records.begin, handed_out.end);
-  }
-  return returned_.Covers(handed_out);
-}
-
-bool WorkLedger::TakeFreeStep(int64_t* step) {
-  if (*step >= next_step_) {
-    while (next_step_ < *step) free_steps_.insert(next_step_++);
-    ++next_step_;
-    return true;
-  }
-  if (free_steps_.erase(*step) > 0) return true;
-  if (AllHandedOut()) return false;
-  *step = TakeStep();
-  return true;
-}
-
-void WorkLedger::TakeFreeRecords(const RecordRange& records) {
-  while (std::pair(next_epoch_, next_position_) < std::pair(records.epoch, records.begin)) {
-    const bool same_epoch = next_epoch_ == records.epoch;
-    const int64_t before = same_epoch ? records.begin - next_position_ : options_.batch_size;
-    returned_.Add(AdvanceCursor(std::min(options_.batch_size, before)));
-  }
-  if (next_epoch_ == records.epoch && next_position_ < records.end) {
-    AdvanceCursor(records.end - next_position_);
-  }
-  returned_.Remove(records);
-}
-
-bool WorkLedger::TakeFree(WorkTicket* ticket) {
-  if (!TakeFreeStep(&ticket->step)) return false;
-  TakeFreeRecords(ticket->records());
-  return true;
-}
-
-void WorkLedger::BookCompleted(absl::Span<const WorkTicket> tickets) {
+void WorkLedger::CountCompleted(absl::Span<const WorkTicket> tickets) {
   for (WorkTicket ticket : tickets) {
-    if (!IsFree(ticket.records())) {
-      returned_.Remove(ticket.records());
-    } else if (TakeFree(&ticket)) {
+    if (!pool_.Has(ticket.records())) {
+      pool_.RemoveReturned(ticket.records());
+    } else if (pool_.TakeTicket(&ticket)) {
       ++completed_steps_;
     }
   }
@@ -235,11 +153,11 @@ bool WorkLedger::Adopt(uint64_t worker, const HeldLease& lease, std::vector<uint
   ReleaseSuperseded(worker, lease, superseded);
   const auto tickets = absl::MakeConstSpan(lease.tickets);
   const auto completed = static_cast<size_t>(lease.completed);
-  BookCompleted(tickets.subspan(0, completed));
+  CountCompleted(tickets.subspan(0, completed));
   Lease adopted = {worker, lease.completed, lease.tickets, Lease::kAdopted};
   for (size_t i = completed; i < tickets.size(); ++i) {
-    if (IsFree(tickets[i].records()) && TakeFree(&adopted.tickets[i])) continue;
-    GiveBack(absl::MakeConstSpan(adopted.tickets).subspan(completed, i - completed));
+    if (pool_.Has(tickets[i].records()) && pool_.TakeTicket(&adopted.tickets[i])) continue;
+    pool_.Add(absl::MakeConstSpan(adopted.tickets).subspan(completed, i - completed));
     return false;
   }
   if (completed < tickets.size()) leases_[lease.id] = std::move(adopted);
@@ -248,39 +166,31 @@ bool WorkLedger::Adopt(uint64_t worker, const HeldLease& lease, std::vector<uint
 
 std::vector<RecordRange> WorkLedger::OpenRound(int64_t tickets) {
   assert(leases_.empty() && round_.empty());
-  // The numbers of steps that came back are dropped: rounds number steps without gaps.
-  free_steps_.clear();
-  next_step_ = completed_steps_;
-  for (int64_t wanted = tickets; wanted > 0; --wanted) {
-    if (!returned_.empty()) {
-      round_.push_back(returned_.TakeFirst());
-      continue;
-    }
-    const int64_t share = (options_.num_records - next_position_ + wanted - 1) / wanted;
-    round_.push_back(AdvanceCursor(std::min(options_.batch_size, share)));
-  }
+  // Rounds number steps without gaps.
+  pool_.RestartSteps(completed_steps_);
+  round_ = pool_.TakeBatches(tickets);
   ++version_;
   return round_;
 }
 
 void WorkLedger::CompleteRound(absl::Span<const RecordRange> used) {
   for (const RecordRange& records : round_) {
-    if (std::find(used.begin(), used.end(), records) == used.end()) AddReturned(records);
+    if (std::find(used.begin(), used.end(), records) == used.end()) pool_.AddRecords(records);
   }
   round_.clear();
-  next_step_ = ++completed_steps_;
+  pool_.RestartSteps(++completed_steps_);
   ++version_;
 }
 
 void WorkLedger::AbandonRound() {
-  for (const RecordRange& records : round_) AddReturned(records);
+  for (const RecordRange& records : round_) pool_.AddRecords(records);
   round_.clear();
   ++version_;
 }
 
 int64_t WorkLedger::FirstUnfinishedStep() const {
-  int64_t first = round_open() ? std::min(completed_steps_, next_step_) : next_step_;
-  if (!free_steps_.empty()) first = std::min(first, *free_steps_.begin());
+  int64_t first = pool_.free_steps().empty() ? pool_.next_step() : *pool_.free_steps().begin();
+  if (round_open()) first = std::min(first, completed_steps_);
   for (const auto& [id, lease] : leases_) {
     for (const WorkTicket& ticket : lease.unfinished()) first = std::min(first, ticket.step);
   }
@@ -296,17 +206,14 @@ int64_t WorkLedger::Outstanding(uint64_t worker) const {
 }
 
 double WorkLedger::epochs_completed() const {
-  int64_t undone = returned_.size();
+  int64_t undone = pool_.returned().size();
   for (const RecordRange& records : round_) undone += records.size();
   for (const auto& [id, lease] : leases_) {
     for (const WorkTicket& ticket : lease.unfinished()) undone += ticket.end - ticket.begin;
   }
-  return static_cast<double>(next_epoch_) +
-         static_cast<double>(next_position_ - undone) / static_cast<double>(options_.num_records);
-}
-
-int64_t WorkLedger::StepsFor(int64_t epochs, int64_t num_records, int64_t batch_size) {
-  return epochs * (num_records / batch_size + (num_records % batch_size != 0 ? 1 : 0));
+  return static_cast<double>(pool_.next_epoch()) +
+         static_cast<double>(pool_.next_position() - undone) /
+             static_cast<double>(options_.num_records);
 }
 
 }  // namespace keelson

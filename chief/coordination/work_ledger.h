@@ -28,31 +28,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "chief/coordination/record_set.h"
+#include "chief/coordination/work_pool.h"
 #include "keelson/v1/checkpoint.pb.h"
 
 namespace keelson {
-
-struct WorkOptions {
-  int64_t max_steps = 0;    // >= 0
-  int64_t num_records = 0;  // > 0
-  int64_t batch_size = 0;   // > 0; may be greater than num_records
-  // The number of the first lease. A random start tells the leases of a restarted chief from those
-  // of its predecessor. Not 0, which means "no lease" on the wire.
-  uint64_t first_lease_id = 1;
-  // The id of a job that has none yet; 0: a random one.
-  uint64_t job_id = 0;
-};
-
-// Step `step` trains on positions [begin, end) of epoch `epoch`.
-struct WorkTicket {
-  int64_t step = 0;
-  int64_t epoch = 0;
-  int64_t begin = 0;
-  int64_t end = 0;
-
-  RecordRange records() const { return {epoch, begin, end}; }
-  friend bool operator==(const WorkTicket&, const WorkTicket&) = default;
-};
 
 // Tickets to be completed in this order.
 struct WorkLease {
@@ -149,7 +128,7 @@ class WorkLedger {
 
   int64_t completed_steps() const { return completed_steps_; }
   // No step is left to lease now; leased ones may still come back.
-  bool AllHandedOut() const { return free_steps_.empty() && next_step_ >= options_.max_steps; }
+  bool AllHandedOut() const { return pool_.empty(); }
   bool Done() const { return completed_steps_ >= options_.max_steps; }
   bool AnyLeased() const { return !leases_.empty(); }
   // All steps below it are done.
@@ -168,9 +147,6 @@ class WorkLedger {
   uint64_t NewLeaseId() { return next_lease_id_++; }
   // The state from which this ledger continues, without its ranges; empty for a new job.
   const v1::JobState& origin() const { return origin_; }
-
-  // The number of steps in `epochs` whole epochs.
-  static int64_t StepsFor(int64_t epochs, int64_t num_records, int64_t batch_size);
 
  private:
   struct Lease {
@@ -191,29 +167,13 @@ class WorkLedger {
   using Leases = std::map<uint64_t, Lease>;  // by id
 
   void TakeOrigin(const v1::JobState& state);
-  void AdoptCursor(const v1::JobState& state);
-  // Adds `records`, cut into batches. False: a part of them is there already.
-  bool AddReturned(const RecordRange& records);
   absl::Status AdoptReturned(const v1::ChiefMemory& memory);
   absl::Status AdoptLeases(const v1::ChiefMemory& memory);
 
-  int64_t TakeStep();
-  RecordRange TakeRecords();
-  // Returns the next `size` records that were never handed out, or what is left of the epoch.
-  RecordRange AdvanceCursor(int64_t size);
-
   bool WasGranted(uint64_t lease_id) const;
-  void GiveBack(absl::Span<const WorkTicket> tickets);
   int64_t ReleaseIf(absl::FunctionRef<bool(const Lease&)> condition);
   bool IsSane(const HeldLease& lease) const;
-  // True: `records` were never handed out, or came back.
-  bool IsFree(const RecordRange& records) const;
-  // Takes free records, and a step for them: the ticket's if that is free, else another, which the
-  // ticket then has. False: no step is left; nothing is taken.
-  bool TakeFree(WorkTicket* ticket);
-  bool TakeFreeStep(int64_t* step);
-  void TakeFreeRecords(const RecordRange& records);
-  void BookCompleted(absl::Span<const WorkTicket> tickets);
+  void CountCompleted(absl::Span<const WorkTicket> tickets);
   void ReleaseSuperseded(uint64_t worker, const HeldLease& lease,
                          std::vector<uint64_t>* superseded);
 
@@ -224,13 +184,9 @@ class WorkLedger {
   v1::JobState origin_;
   uint64_t version_ = 1;
   int64_t completed_steps_ = 0;
-  // The first step, and the first record position, that was never handed out. A step below
-  // `next_step_` is done unless it is free or leased; the same holds for records below the cursor.
-  int64_t next_step_ = 0;
-  int64_t next_epoch_ = 0;
-  int64_t next_position_ = 0;
-  std::set<int64_t> free_steps_;  // came back
-  RecordSet returned_;
+  // A step that was handed out is done unless it came back or is leased; the same holds for records
+  // (which may be in a round, too).
+  WorkPool pool_;
   std::vector<RecordRange> round_;
   uint64_t next_lease_id_ = 1;
   Leases leases_;

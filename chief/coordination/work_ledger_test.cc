@@ -146,10 +146,10 @@ TEST(WorkLedgerTest, AReleaseReopensTheLastSteps) {
 }
 
 TEST(WorkLedgerTest, StepsFor) {
-  EXPECT_EQ(WorkLedger::StepsFor(3, 100, 10), 30);
-  EXPECT_EQ(WorkLedger::StepsFor(3, 101, 10), 33);
-  EXPECT_EQ(WorkLedger::StepsFor(3, 5, 10), 3);
-  WorkLedger ledger({WorkLedger::StepsFor(2, 101, 10), 101, 10});
+  EXPECT_EQ(WorkPool::StepsFor(3, 100, 10), 30);
+  EXPECT_EQ(WorkPool::StepsFor(3, 101, 10), 33);
+  EXPECT_EQ(WorkPool::StepsFor(3, 5, 10), 3);
+  WorkLedger ledger({WorkPool::StepsFor(2, 101, 10), 101, 10});
   const std::vector<WorkTicket> tickets = TakeAll(&ledger);
   EXPECT_EQ(tickets.back(), (WorkTicket{21, 1, 100, 101}));
   EXPECT_EQ(ledger.Complete(kBob, 1, 22), absl::OkStatus());

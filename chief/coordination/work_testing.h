@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <ostream>
 
-#include "chief/coordination/work_ledger.h"
+#include "chief/coordination/work_pool.h"
 
 namespace keelson {
 

@@ -34,8 +34,8 @@ int64_t BatchesPerStep(const v1::TrainConfig& config) {
 int64_t MaxSteps(const ChiefOptions& options) {
   const v1::TrainingConfig& train = options.config.train();
   if (train.max_steps() > 0) return train.max_steps();
-  return WorkLedger::StepsFor(train.epochs(), options.train_records,
-                              train.batch_size() * BatchesPerStep(options.config));
+  return WorkPool::StepsFor(train.epochs(), options.train_records,
+                            train.batch_size() * BatchesPerStep(options.config));
 }
 
 Coordinator::Options CoordinatorOptions(const ChiefOptions& options, const ConsistencyMode& mode) {
