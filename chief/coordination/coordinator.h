@@ -172,9 +172,6 @@ class Coordinator {
   // pushes; only then may HandOn give their work to others.
   std::vector<uint64_t> TakeRetired();
   void HandOn(absl::Span<const uint64_t> incarnations);
-  // All memberships that are over, including those of a predecessor's time; for a server that was
-  // restarted.
-  std::vector<uint64_t> AllRetired() const;
 
   // Synchronous mode: a round whose pushes are all at the servers, to be committed there. The same
   // one is returned until it is reported as committed or failed, so pause before trying it again.

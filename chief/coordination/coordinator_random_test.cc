@@ -199,7 +199,8 @@ class Job {
     chief_->RaiseAttempt(servers_.open_attempt());
     chief_->NoteCommittedRounds(servers_.committed());
     chief_->Resume({}, *std::move(ledger), servers_.memory());
-    servers_.Retire(chief_->AllRetired());
+    const v1::ChiefMemory memory = chief_->Memory();
+    servers_.Retire({memory.retired_incarnations().begin(), memory.retired_incarnations().end()});
     for (Worker& worker : workers_) worker.asked = false;
     expected_step_ = std::max(expected_step_, before);
     if (deaths_since_memory_ > 0) expected_step_ = 0;

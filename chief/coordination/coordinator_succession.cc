@@ -145,9 +145,4 @@ void Coordinator::HandOn(absl::Span<const uint64_t> incarnations) {
   changed_.NotifyAll();
 }
 
-std::vector<uint64_t> Coordinator::AllRetired() const {
-  MutexLock lock(&mu_);
-  return membership_.Retired();
-}
-
 }  // namespace keelson

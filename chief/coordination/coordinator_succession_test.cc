@@ -148,7 +148,7 @@ TEST_F(SuccessionTest, WorkOfTheRetiredIsFencedAgain) {
   ASSERT_THAT(chief_->TakeRetired(), ElementsAre(1u));
   // The chief crashes before the servers are told.
   Succeed(chief_->Memory());
-  EXPECT_THAT(chief_->AllRetired(), ElementsAre(1u));
+  EXPECT_THAT(chief_->Memory().retired_incarnations(), ElementsAre(1u));
   EXPECT_EQ(Register(kWorker0, 1, {Held(lease, 1)}).status().code(), absl::StatusCode::kAborted);
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   EXPECT_NE(Acquire(kWorker1, 2)->tickets, lease.tickets);

@@ -124,7 +124,14 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
                    {options_.config.checkpoint().keep_max(),
                     options_.config.checkpoint().keep_every_n_hours()},
                    clock),
-      supervisor_(&servers_, this, clock, options_.supervision) {}
+      supervisor_(&servers_, SupervisedJob(), clock, options_.supervision) {}
+
+ServerSupervisor::Job Chief::SupervisedJob() {
+  return {[this] { return coordinator_.Memory(); },
+          [this](uint64_t version) { coordinator_.NoteStored(version); },
+          [this] { return snapshotter_.Snapshots(); },
+          [this](const absl::Status& status) { NoteReplaced(status); }};
+}
 
 Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_rate) {
   Reporter::Options out = {options_.config.checkpoint().model_dir(), learning_rate};

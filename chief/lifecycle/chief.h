@@ -60,7 +60,7 @@ struct ChiefOptions {
 // A chief that finds its job running at the servers adopts it (adoption.h); otherwise the servers
 // start over from the newest snapshot, or from initial values. While the job runs, a model
 // directory that cannot be written does not stop it: that is logged with each try.
-class Chief : private SupervisedJob {
+class Chief {
  public:
   // `servers[s]` will hold shard s. Services, clock and `stop` outlive the chief.
   // Errors: the model directory cannot be written; the schedule or the mode makes no sense.
@@ -122,15 +122,9 @@ class Chief : private SupervisedJob {
   // Commits the rounds of synchronous mode.
   void CommitRounds();
 
-  // ---- Calls of the supervisor.
-  v1::ChiefMemory Memory() override { return coordinator_.Memory(); }
-  void NoteStored(uint64_t version) override { coordinator_.NoteStored(version); }
-  std::vector<uint64_t> AllRetired() override { return coordinator_.AllRetired(); }
-  int64_t CompletedSteps() override { return coordinator_.GetStatus().step; }
-  absl::StatusOr<std::vector<SnapshotInfo>> Snapshots() override {
-    return snapshotter_.Snapshots();
-  }
-  void NoteReplaced(const absl::Status& status) override;
+  ServerSupervisor::Job SupervisedJob();
+  // Another chief has called a server, so this one must end.
+  void NoteReplaced(const absl::Status& status);
   // OK: this is the chief.
   absl::Status replaced() const;
 

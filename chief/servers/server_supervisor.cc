@@ -5,6 +5,7 @@
 #include "chief/servers/server_supervisor.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "chief/servers/snapshotter.h"
@@ -20,9 +21,9 @@ std::string Seconds(absl::Duration duration) {
 
 }  // namespace
 
-ServerSupervisor::ServerSupervisor(ServerGroup* servers, SupervisedJob* job, const Clock* clock,
+ServerSupervisor::ServerSupervisor(ServerGroup* servers, Job job, const Clock* clock,
                                    const Pauses& pauses)
-    : servers_(servers), job_(job), clock_(clock), pauses_(pauses) {
+    : servers_(servers), job_(std::move(job)), clock_(clock), pauses_(pauses) {
   for (int s = 0; s < servers->size(); ++s) {
     watches_.emplace_back(servers->name(s), clock).heard = clock->Monotonic();
   }
@@ -81,25 +82,25 @@ absl::Duration ServerSupervisor::Visit(int s) {
   const bool stores = watch.away || now >= watch.memory_due || hurried != watch.hurried;
   watch.hurried = hurried;
   if (stores) {
-    const v1::ChiefMemory memory = job_->Memory();
+    const v1::ChiefMemory memory = job_.memory();
     request.set_memory(memory.SerializeAsString());
     request.set_memory_version(memory.job().book_version());
   }
   if (servers_->TakeRetiredOwed(s)) {
-    const std::vector<uint64_t> retired = job_->AllRetired();
+    const std::vector<uint64_t> retired = AllRetired();
     request.mutable_retired_incarnations()->Assign(retired.begin(), retired.end());
   }
   v1::ShardStatus shard;
   absl::Status status = servers_->Attend(s, std::move(request), &shard);
   if (status.ok() && stores) {
     watch.memory_due = now + pauses_.memory;
-    job_->NoteStored(servers_->stored_version());
+    job_.note_stored(servers_->stored_version());
   }
   const bool answered = status.ok();
   const bool empty = answered && (watch.foreign || shard.state() == v1::ShardStatus::EMPTY);
   if (empty) status = Restore(s, &watch);
   if (status.code() == absl::StatusCode::kAborted) {
-    job_->NoteReplaced(status);
+    job_.note_replaced(status);
     return pauses_.restore;
   }
   if (!answered && !watch.away) LogWarning("lost ", servers_->name(s), ": ", status.message());
@@ -112,6 +113,11 @@ absl::Duration ServerSupervisor::Visit(int s) {
   return pauses_.visit;
 }
 
+std::vector<uint64_t> ServerSupervisor::AllRetired() const {
+  const v1::ChiefMemory memory = job_.memory();
+  return {memory.retired_incarnations().begin(), memory.retired_incarnations().end()};
+}
+
 absl::Status ServerSupervisor::Restore(int s, Watch* watch) {
   const absl::StatusOr<std::optional<SnapshotInfo>> used = RestoreNewest(s);
   if (used.status().code() != absl::StatusCode::kAborted) watch->restores.Note(used.status());
@@ -122,14 +128,14 @@ absl::Status ServerSupervisor::Restore(int s, Watch* watch) {
 }
 
 absl::StatusOr<std::optional<SnapshotInfo>> ServerSupervisor::RestoreNewest(int s) {
-  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, job_->Snapshots());
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, job_.snapshots());
   if (snapshots.empty()) {
-    RETURN_IF_ERROR(servers_->InitializeServer(s, "", job_->AllRetired()));
+    RETURN_IF_ERROR(servers_->InitializeServer(s, "", AllRetired()));
     return std::nullopt;
   }
   std::vector<std::string> damages;
   for (const SnapshotInfo& snapshot : snapshots) {
-    const absl::Status status = servers_->InitializeServer(s, snapshot.prefix, job_->AllRetired());
+    const absl::Status status = servers_->InitializeServer(s, snapshot.prefix, AllRetired());
     if (status.ok()) {
       for (const std::string& damage : damages) {
         LogError(servers_->name(s), ": a snapshot cannot be used, one before it is: ", damage);
@@ -145,7 +151,7 @@ absl::StatusOr<std::optional<SnapshotInfo>> ServerSupervisor::RestoreNewest(int 
 
 void ServerSupervisor::SayRestored(int s, const Watch& watch,
                                    const std::optional<SnapshotInfo>& snapshot) {
-  const int64_t step = job_->CompletedSteps();
+  const int64_t step = job_.memory().job().global_step();
   const int64_t from = snapshot.has_value() ? snapshot->step : 0;
   LogWarning(servers_->name(s), " has been restarted and restored from ",
              snapshot.has_value() ? snapshot->prefix : "its initial values", ": lost steps ", from,

@@ -5,6 +5,7 @@
 #define KEELSON_CHIEF_SERVERS_SERVER_SUPERVISOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -22,22 +23,6 @@
 
 namespace keelson {
 
-// The job as the supervisor sees it. Thread-safe.
-class SupervisedJob {
- public:
-  virtual ~SupervisedJob() = default;
-
-  virtual v1::ChiefMemory Memory() = 0;
-  // All servers that answer hold the persisted job state of this version.
-  virtual void NoteStored(uint64_t version) = 0;
-  virtual std::vector<uint64_t> AllRetired() = 0;
-  virtual int64_t CompletedSteps() = 0;
-  // The snapshots, newest first. Empty: there never was one, so shards start with initial values.
-  virtual absl::StatusOr<std::vector<SnapshotInfo>> Snapshots() = 0;
-  // A newer chief has called a server, so this one must end.
-  virtual void NoteReplaced(const absl::Status& status) = 0;
-};
-
 // Thread-safe.
 class ServerSupervisor {
  public:
@@ -51,9 +36,21 @@ class ServerSupervisor {
     absl::Duration restore = absl::Seconds(1);
   };
 
-  // Servers are ready, or become so once they are found empty. All arguments outlive this.
-  ServerSupervisor(ServerGroup* servers, SupervisedJob* job, const Clock* clock,
-                   const Pauses& pauses);
+  // The job as the supervisor sees it. All are thread-safe.
+  struct Job {
+    // The job state to persist; its retired memberships are what a restored server must refuse.
+    std::function<v1::ChiefMemory()> memory;
+    // All servers that answer hold the persisted job state of this version.
+    std::function<void(uint64_t version)> note_stored;
+    // The snapshots, newest first. Empty: there never was one, so shards start with initial values.
+    std::function<absl::StatusOr<std::vector<SnapshotInfo>>()> snapshots;
+    // A newer chief has called a server, so this one must end.
+    std::function<void(const absl::Status& status)> note_replaced;
+  };
+
+  // Servers are ready, or become so once they are found empty. `servers`, the clock and what the
+  // job's functions use outlive this.
+  ServerSupervisor(ServerGroup* servers, Job job, const Clock* clock, const Pauses& pauses);
   ~ServerSupervisor();
 
   // Has the shard of `s` restored in its first visit, whatever the server holds. Before Start.
@@ -91,9 +88,10 @@ class ServerSupervisor {
   absl::StatusOr<std::optional<SnapshotInfo>> RestoreNewest(int s);
   void SayRestored(int s, const Watch& watch, const std::optional<SnapshotInfo>& snapshot);
   uint64_t hurried() const;
+  std::vector<uint64_t> AllRetired() const;
 
   ServerGroup* const servers_;
-  SupervisedJob* const job_;
+  const Job job_;
   const Clock* const clock_;
   const Pauses pauses_;
 

@@ -13,25 +13,31 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Thread-safe.
-class FakeJob : public SupervisedJob {
+class FakeJob {
  public:
-  v1::ChiefMemory Memory() override {
+  ServerSupervisor::Job AsSupervised() {
+    return {[this] { return Memory(); }, [this](uint64_t version) { NoteStored(version); },
+            [this] { return Snapshots(); },
+            [this](const absl::Status& status) { NoteReplaced(status); }};
+  }
+  v1::ChiefMemory Memory() {
     MutexLock lock(&mu_);
     v1::ChiefMemory memory;
     memory.mutable_job()->set_book_version(version_);
+    memory.mutable_job()->set_global_step(412);
+    memory.add_retired_incarnations(7);
+    memory.add_retired_incarnations(8);
     return memory;
   }
-  void NoteStored(uint64_t version) override {
+  void NoteStored(uint64_t version) {
     MutexLock lock(&mu_);
     stored_ = version;
   }
-  std::vector<uint64_t> AllRetired() override { return {7, 8}; }
-  int64_t CompletedSteps() override { return 412; }
-  absl::StatusOr<std::vector<SnapshotInfo>> Snapshots() override {
+  absl::StatusOr<std::vector<SnapshotInfo>> Snapshots() {
     MutexLock lock(&mu_);
     return snapshots_;
   }
-  void NoteReplaced(const absl::Status& status) override {
+  void NoteReplaced(const absl::Status& status) {
     MutexLock lock(&mu_);
     replaced_ = status;
   }
@@ -91,7 +97,7 @@ class ServerSupervisorTest : public testing::Test {
                      &storage_,
                      &clock_,
                      &stop_};
-  ServerSupervisor supervisor_{&group_, &job_, &clock_, pauses_};
+  ServerSupervisor supervisor_{&group_, job_.AsSupervised(), &clock_, pauses_};
 };
 
 TEST_F(ServerSupervisorTest, LeavesTheMemoryOnceASecond) {
