@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/cluster/figures.h"
 #include "core/config/train_config.h"
 
 namespace keelson {
@@ -127,8 +128,8 @@ absl::Status Coordinator::AcceptReport(Task task, uint64_t incarnation,
     if (!status.ok() && status.code() != absl::StatusCode::kAborted) return status;
   }
   for (const WorkerReport::StepLoss& loss : report.losses) losses_->Add(loss.step, loss.loss);
-  status_.totals.AddSums(report);
-  status_.workers[task].AddSums(report);
+  AddFigures(report.figures, &status_.totals);
+  AddFigures(report.figures, &status_.workers[task]);
   changed_.NotifyAll();
   return absl::OkStatus();
 }
@@ -299,7 +300,7 @@ void Coordinator::SetSnapshotStep(int64_t step) {
   status_.snapshot_step = step;
 }
 
-void Coordinator::SetFigures(const Figures& newest) {
+void Coordinator::SetFigures(const v1::TrainingFigures& newest) {
   MutexLock lock(&mu_);
   status_.newest = newest;
 }
@@ -340,7 +341,7 @@ bool Coordinator::Trained() const {
 int64_t Coordinator::WaitForSteps(int64_t step, absl::Duration until, const StopSignal& stop) {
   MutexLock lock(&mu_);
   const WorkLedger& ledger = work_->ledger();
-  while (ledger.completed_steps() < step && !Trained() && status_.totals.non_finite_losses == 0 &&
+  while (ledger.completed_steps() < step && !Trained() && status_.totals.non_finite_losses() == 0 &&
          clock_->Monotonic() < until && !stop.raised()) {
     WaitBriefly(until);
   }

@@ -22,6 +22,7 @@
 #include "core/cluster/consistency.h"
 #include "core/cluster/placement.h"
 #include "keelson/v1/checkpoint.pb.h"
+#include "keelson/v1/figures.pb.h"
 
 namespace keelson {
 
@@ -52,9 +53,6 @@ class Coordinator {
     ConsistencyMode mode = {};
   };
 
-  // Means and rates over the newest reporting interval.
-  using Figures = TrainingFigures;
-
   struct Status {
     JobPhase phase = JobPhase::kWaitingForServers;
     std::string error;
@@ -67,12 +65,13 @@ class Coordinator {
     double epoch = 0;
     int64_t snapshot_step = 0;
     // Sums since the start of this process, in all and of each worker.
-    WorkerReport totals;
-    std::map<Task, WorkerReport> workers;
+    v1::WorkerFigures totals;
+    std::map<Task, v1::WorkerFigures> workers;
     // The mode in force, and the next one, which waits until the steps under way are done.
     ConsistencyMode mode = {};
     std::optional<ConsistencyMode> next_mode;
-    Figures newest;
+    // Of the newest reporting interval.
+    v1::TrainingFigures newest;
     std::vector<Member> members;
     int64_t evaluated_step = -1;
     std::map<std::string, double> evaluation;
@@ -192,7 +191,7 @@ class Coordinator {
 
   void SetPhase(JobPhase phase);
   void SetSnapshotStep(int64_t step);
-  void SetFigures(const Figures& newest);
+  void SetFigures(const v1::TrainingFigures& newest);
   // Ends the job for all members with this reason.
   void Fail(const absl::Status& error);
 

@@ -123,7 +123,7 @@ TEST_F(CoordinatorTest, TwoWorkersDoExactlyMaxSteps) {
   }
   EXPECT_EQ(steps.size(), 37u);
   EXPECT_EQ(*steps.rbegin(), 36);
-  EXPECT_EQ(coordinator_.GetStatus().totals.steps, 37);
+  EXPECT_EQ(coordinator_.GetStatus().totals.steps(), 37);
 }
 
 TEST_F(CoordinatorTest, LeasesGrowToTheWorkersPaceAndShrinkAtTheEnd) {
@@ -245,7 +245,7 @@ TEST_F(CoordinatorTest, ARepeatedRequestGetsTheSameLeaseAndCountsOnce) {
   ASSERT_TRUE(second.has_value() && again.has_value());
   EXPECT_EQ(again->id, second->id);
   EXPECT_EQ(again->tickets, second->tickets);
-  EXPECT_EQ(coordinator_.GetStatus().totals.steps, 1);
+  EXPECT_EQ(coordinator_.GetStatus().totals.steps(), 1);
   EXPECT_EQ(coordinator_.GetStatus().step, 1);
 }
 
@@ -325,7 +325,7 @@ TEST_F(CoordinatorTest, WaitForStepsEndsWithTimeStopOrALossThatIsNotFinite) {
   Register(kWorker0, 1);
   std::thread reports([&] {
     WorkerReport report;
-    report.non_finite_losses = 1;
+    report.figures.set_non_finite_losses(1);
     EXPECT_EQ(coordinator_.Heartbeat(kWorker0, 1, report), absl::OkStatus());
   });
   EXPECT_EQ(coordinator_.WaitForSteps(1, clock_.Monotonic() + kLong, stop_), 0);
@@ -386,34 +386,34 @@ TEST_F(CoordinatorTest, SumsAddUpAndTheLargestStalenessStays) {
   StartTraining(10);
   Register(kWorker0, 1);
   WorkerReport report;
-  report.steps = 2;
-  report.examples = 20;
-  report.loss_sum = 1.5;
-  report.staleness_sum = 3;
-  report.staleness_max = 2;
-  report.push_retries = 1;
-  report.pull_seconds = 0.5;
-  report.credit_wait_seconds = 0.25;
-  report.bytes_pushed = 100;
-  report.bytes_pulled = 200;
+  report.figures.set_steps(2);
+  report.figures.set_examples(20);
+  report.figures.set_loss_sum(1.5);
+  report.figures.set_staleness_sum(3);
+  report.figures.set_staleness_max(2);
+  report.figures.set_push_retries(1);
+  report.figures.set_pull_seconds(0.5);
+  report.figures.set_credit_wait_seconds(0.25);
+  report.figures.set_bytes_pushed(100);
+  report.figures.set_bytes_pulled(200);
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(coordinator_.Heartbeat(kWorker0, 1, report), absl::OkStatus());
   }
   const Coordinator::Status status = coordinator_.GetStatus();
-  const WorkerReport& totals = status.totals;
-  EXPECT_EQ(totals.steps, 4);
-  EXPECT_EQ(totals.examples, 40);
-  EXPECT_EQ(totals.loss_sum, 3.0);
-  EXPECT_EQ(totals.staleness_sum, 6);
-  EXPECT_EQ(totals.staleness_max, 2);
-  EXPECT_EQ(totals.push_retries, 2);
-  EXPECT_EQ(totals.pull_seconds, 1.0);
-  EXPECT_EQ(totals.credit_wait_seconds, 0.5);
-  EXPECT_EQ(totals.bytes_pushed, 200);
-  EXPECT_EQ(totals.bytes_pulled, 400);
+  const v1::WorkerFigures& totals = status.totals;
+  EXPECT_EQ(totals.steps(), 4);
+  EXPECT_EQ(totals.examples(), 40);
+  EXPECT_EQ(totals.loss_sum(), 3.0);
+  EXPECT_EQ(totals.staleness_sum(), 6);
+  EXPECT_EQ(totals.staleness_max(), 2);
+  EXPECT_EQ(totals.push_retries(), 2);
+  EXPECT_EQ(totals.pull_seconds(), 1.0);
+  EXPECT_EQ(totals.credit_wait_seconds(), 0.5);
+  EXPECT_EQ(totals.bytes_pushed(), 200);
+  EXPECT_EQ(totals.bytes_pulled(), 400);
   ASSERT_EQ(status.workers.size(), 1u);
-  EXPECT_EQ(status.workers.at(kWorker0).staleness_sum, 6);
-  EXPECT_EQ(status.workers.at(kWorker0).push_retries, 2);
+  EXPECT_EQ(status.workers.at(kWorker0).staleness_sum(), 6);
+  EXPECT_EQ(status.workers.at(kWorker0).push_retries(), 2);
 }
 
 TEST_F(CoordinatorTest, SumsOfAWorkerOutliveItsMemberships) {
@@ -425,8 +425,8 @@ TEST_F(CoordinatorTest, SumsOfAWorkerOutliveItsMemberships) {
   Register(kWorker1, 3);
   ASSERT_EQ(coordinator_.Heartbeat(kWorker1, 3, Completed(0, 0, 3)), absl::OkStatus());
   const Coordinator::Status status = coordinator_.GetStatus();
-  EXPECT_EQ(status.workers.at(kWorker1).steps, 9);
-  EXPECT_EQ(status.totals.steps, 9);
+  EXPECT_EQ(status.workers.at(kWorker1).steps(), 9);
+  EXPECT_EQ(status.totals.steps(), 9);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ inline constexpr absl::Duration kLong = absl::Hours(1);
 inline WorkerReport Completed(uint64_t lease_id, int64_t completed, int64_t steps = 0) {
   WorkerReport report;
   report.leases = {{lease_id, completed}};
-  report.steps = steps;
+  report.figures.set_steps(steps);
   return report;
 }
 

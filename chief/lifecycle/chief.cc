@@ -213,7 +213,7 @@ absl::Status Chief::Train() {
 }
 
 absl::Status Chief::CheckTraining(const Coordinator::Status& job) {
-  if (job.totals.non_finite_losses > 0) return LossNotFinite(job.step);
+  if (job.totals.non_finite_losses() > 0) return LossNotFinite(job.step);
   if (!stop_.raised()) return absl::OkStatus();
   if (replaced().ok()) WriteSnapshot(coordinator_.LedgerState()).IgnoreError();  // logged
   return absl::CancelledError(absl::StrCat("by a signal at step ", job.step));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "chief/lifecycle/chief.h"
+#include "core/startup/figure_metrics.h"
 
 namespace keelson {
 namespace {
@@ -54,49 +55,11 @@ void CollectJob(const Coordinator::Status& status, MetricPage* page) {
   }
 }
 
-void CollectRates(const Coordinator::Figures& newest, MetricPage* page) {
-  if (newest.steps_per_second <= 0) return;
-  AddGauge("keelson_chief_loss", "Mean training loss of the newest interval.", newest.loss, page);
-  AddGauge("keelson_chief_steps_per_second", "Likewise.", newest.steps_per_second, page);
-  AddGauge("keelson_chief_examples_per_second", "Likewise.", newest.examples_per_second, page);
-}
-
-void CollectWorkers(const std::map<Task, WorkerReport>& workers, MetricPage* page) {
-  const auto add = [&](absl::string_view name, absl::string_view help, auto WorkerReport::*sum) {
-    MetricFamily& family = page->Counter(name, help);
-    for (const auto& [task, report] : workers) {
-      family.Add(static_cast<double>(report.*sum), {{"task", task.ToString()}});
-    }
-  };
-  add("keelson_chief_worker_steps_total", "Steps that a worker reported.", &WorkerReport::steps);
-  add("keelson_chief_worker_examples_total", "Records of these steps.", &WorkerReport::examples);
-  add("keelson_chief_worker_staleness_total", "Their staleness, added up.",
-      &WorkerReport::staleness_sum);
-  add("keelson_chief_worker_push_retries_total", "Calls to servers that had to be repeated.",
-      &WorkerReport::push_retries);
-  add("keelson_chief_worker_non_finite_losses_total", "Steps not pushed: their loss is not finite.",
-      &WorkerReport::non_finite_losses);
-  add("keelson_chief_worker_pushed_bytes_total", "Requests with gradients.",
-      &WorkerReport::bytes_pushed);
-  add("keelson_chief_worker_pulled_bytes_total", "Answers with values.",
-      &WorkerReport::bytes_pulled);
-  add("keelson_chief_worker_credit_wait_seconds_total",
-      "Time for which messages were held back because servers allowed no more in flight.",
-      &WorkerReport::credit_wait_seconds);
-  MetricFamily& seconds = page->Counter("keelson_chief_worker_step_seconds_total",
-                                        "Time of a worker's loop, by what it waited for.");
-  for (const auto& [task, report] : workers) {
-    const std::string name = task.ToString();
-    seconds.Add(report.pull_seconds, {{"task", name}, {"kind", "pull"}});
-    seconds.Add(report.input_seconds, {{"task", name}, {"kind", "input"}});
-    seconds.Add(report.compute_seconds, {{"task", name}, {"kind", "compute"}});
-    seconds.Add(report.push_seconds, {{"task", name}, {"kind", "push"}});
-  }
-  MetricFamily& largest =
-      page->Gauge("keelson_chief_worker_staleness_max", "The largest staleness reported.");
-  for (const auto& [task, report] : workers) {
-    largest.Add(static_cast<double>(report.staleness_max), {{"task", task.ToString()}});
-  }
+void CollectRates(const v1::TrainingFigures& newest, MetricPage* page) {
+  if (newest.steps_per_second() <= 0) return;
+  AddGauge("keelson_chief_loss", "Mean training loss of the newest interval.", newest.loss(), page);
+  AddGauge("keelson_chief_steps_per_second", "Likewise.", newest.steps_per_second(), page);
+  AddGauge("keelson_chief_examples_per_second", "Likewise.", newest.examples_per_second(), page);
 }
 
 void CollectMembers(const std::vector<Member>& members, MetricPage* page) {
@@ -147,10 +110,11 @@ void CollectChiefMetrics(const Coordinator::Status& status, const SnapshotFigure
                          MetricPage* page) {
   CollectJob(status, page);
   CollectRates(status.newest, page);
-  std::map<Task, WorkerReport> workers = status.workers;
-  // Evaluators report too, but never work.
-  std::erase_if(workers, [](const auto& item) { return item.first.role == Role::kEvaluator; });
-  CollectWorkers(workers, page);
+  for (const auto& [task, figures] : status.workers) {
+    // Evaluators report too, but never work.
+    if (task.role == Role::kEvaluator) continue;
+    CollectReportedFigures(task.ToString(), figures, page);
+  }
   CollectMembers(status.members, page);
   CollectSnapshots(snapshots, page);
 }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "core/cluster/figures.h"
 #include "core/startup/scrape_testing.h"
 
 namespace keelson {
@@ -54,9 +56,9 @@ TEST(ChiefMetrics, LeaveOutWhatIsNotKnownYet) {
 
 TEST(ChiefMetrics, TellRatesOfTheNewestInterval) {
   Coordinator::Status status;
-  status.newest.loss = 0.25;
-  status.newest.steps_per_second = 80;
-  status.newest.examples_per_second = 2560;
+  status.newest.set_loss(0.25);
+  status.newest.set_steps_per_second(80);
+  status.newest.set_examples_per_second(2560);
   const std::map<std::string, double> samples = Samples(status);
   EXPECT_EQ(samples.at("keelson_chief_loss"), 0.25);
   EXPECT_EQ(samples.at("keelson_chief_steps_per_second"), 80);
@@ -65,21 +67,21 @@ TEST(ChiefMetrics, TellRatesOfTheNewestInterval) {
 
 TEST(ChiefMetrics, TellWhatEachWorkerReported) {
   Coordinator::Status status;
-  WorkerReport& report = status.workers[{Role::kWorker, 0}];
-  report.steps = 1;
-  report.examples = 2;
-  report.staleness_sum = 3;
-  report.staleness_max = 33;
-  report.push_retries = 4;
-  report.bytes_pushed = 5;
-  report.bytes_pulled = 6;
-  report.pull_seconds = 0.5;
-  report.input_seconds = 1.5;
-  report.compute_seconds = 2.5;
-  report.push_seconds = 3.5;
-  report.credit_wait_seconds = 4.5;
-  report.non_finite_losses = 8;
-  status.workers[{Role::kWorker, 1}].steps = 7;
+  v1::WorkerFigures& figures = status.workers[{Role::kWorker, 0}];
+  figures.set_steps(1);
+  figures.set_examples(2);
+  figures.set_staleness_sum(3);
+  figures.set_staleness_max(33);
+  figures.set_push_retries(4);
+  figures.set_bytes_pushed(5);
+  figures.set_bytes_pulled(6);
+  figures.set_pull_seconds(0.5);
+  figures.set_input_seconds(1.5);
+  figures.set_compute_seconds(2.5);
+  figures.set_push_seconds(3.5);
+  figures.set_credit_wait_seconds(4.5);
+  figures.set_non_finite_losses(8);
+  status.workers[{Role::kWorker, 1}].set_steps(7);
   status.workers[{Role::kEvaluator, 0}] = {};
   const std::map<std::string, double> samples = Samples(status);
   const auto sample = [&](const std::string& name) {
@@ -104,6 +106,21 @@ TEST(ChiefMetrics, TellWhatEachWorkerReported) {
   EXPECT_EQ(seconds("push"), 3.5);
   EXPECT_EQ(samples.at("keelson_chief_worker_steps_total{task=\"worker-1\"}"), 7);
   EXPECT_EQ(samples.count("keelson_chief_worker_steps_total{task=\"evaluator-0\"}"), 0);
+}
+
+TEST(ChiefMetrics, HaveEveryFigureOfAWorker) {
+  Coordinator::Status status;
+  status.workers[{Role::kWorker, 0}].set_steps(1);
+  const std::map<std::string, double> samples = Samples(status);
+  for (const Figure& figure : WorkerFigures()) {
+    const v1::FigureOptions& options = figure.options();
+    if (options.metric().empty()) continue;
+    std::string labels = "task=\"worker-0\"";
+    if (!options.kind().empty()) absl::StrAppend(&labels, ",kind=\"", options.kind(), "\"");
+    EXPECT_TRUE(
+        samples.contains(absl::StrCat("keelson_chief_worker_", options.metric(), "{", labels, "}")))
+        << figure.name();
+  }
 }
 
 TEST(ChiefMetrics, CountMembersByRoleAndState) {

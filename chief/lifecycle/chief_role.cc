@@ -55,8 +55,8 @@ std::string ResultOf(const Coordinator::Status& status) {
     text = absl::StrCat("ended early at step ", status.step, " of ", status.max_steps, ": ",
                         status.end_reason);
   }
-  if (status.newest.steps_per_second > 0 && std::isfinite(status.newest.loss)) {
-    absl::StrAppend(&text, "; training: loss=", status.newest.loss);
+  if (status.newest.steps_per_second() > 0 && std::isfinite(status.newest.loss())) {
+    absl::StrAppend(&text, "; training: loss=", status.newest.loss());
   }
   if (status.evaluated_step != status.step) return text;
   absl::StrAppend(&text, "; evaluation:");

@@ -7,6 +7,7 @@
 
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
+#include "core/cluster/figures.h"
 #include "core/config/run_description.h"
 #include "core/summary/metrics_line.h"
 
@@ -58,7 +59,7 @@ void Reporter::Update() {
   const std::vector<ServerView> servers = Servers();
   // Until the first step is done only the marks are set: a restored job does not start at step 0,
   // and the time until the workers have joined is not training time.
-  if (status.max_steps > 0 && (!summary_.has_value() || status.totals.steps == 0)) {
+  if (status.max_steps > 0 && (!summary_.has_value() || status.totals.steps() == 0)) {
     summary_ = {clock_->Monotonic(), status.totals};
     figures_ = summary_;
   }
@@ -87,7 +88,7 @@ std::vector<ServerView> Reporter::Servers() const {
 
 void Reporter::MeasureFigures(const Coordinator::Status& status) {
   const absl::Duration now = clock_->Monotonic();
-  const bool steps = status.totals.steps > figures_->totals.steps;
+  const bool steps = status.totals.steps() > figures_->totals.steps();
   if (now - figures_->time < kFiguresInterval || !steps) return;
   coordinator_->SetFigures(FiguresBetween(figures_->totals, status.totals, now - figures_->time));
   figures_ = {now, status.totals};
@@ -102,7 +103,7 @@ void Reporter::WriteLossPoints(const Coordinator::Status& status) {
 void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
                             const Coordinator::Status& status) {
   const absl::Duration now = clock_->Monotonic();
-  const Coordinator::Figures figures =
+  const v1::TrainingFigures figures =
       FiguresBetween(summary_->totals, status.totals, now - summary_->time);
   absl::Status written;
   for (const LossCurve::Point& point : points) {
@@ -111,20 +112,20 @@ void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
         FormatMetricsLine(clock_->Now(), {{"step", static_cast<double>(point.step)},
                                           {"loss", point.loss},
                                           {"learning_rate", rate},
-                                          {"steps_per_second", figures.steps_per_second},
-                                          {"examples_per_second", figures.examples_per_second},
-                                          {"staleness", figures.staleness},
-                                          {"credit_wait_seconds", figures.credit_wait_seconds}});
+                                          {"steps_per_second", figures.steps_per_second()},
+                                          {"examples_per_second", figures.examples_per_second()},
+                                          {"staleness", figures.staleness()},
+                                          {"credit_wait_seconds", figures.credit_wait_seconds()}});
     std::printf("%s\n", line.c_str());
     written.Update(
         events_->AddScalars(point.step, {{"loss", point.loss},
                                          {"learning_rate", rate},
-                                         {"global_step/sec", figures.steps_per_second},
-                                         {"examples/sec", figures.examples_per_second},
-                                         {"staleness", figures.staleness},
-                                         {"credit_wait_seconds", figures.credit_wait_seconds},
-                                         {"pushed_bytes/sec", figures.pushed_bytes_per_second},
-                                         {"pulled_bytes/sec", figures.pulled_bytes_per_second}}));
+                                         {"global_step/sec", figures.steps_per_second()},
+                                         {"examples/sec", figures.examples_per_second()},
+                                         {"staleness", figures.staleness()},
+                                         {"credit_wait_seconds", figures.credit_wait_seconds()},
+                                         {"pushed_bytes/sec", figures.pushed_bytes_per_second()},
+                                         {"pulled_bytes/sec", figures.pulled_bytes_per_second()}}));
   }
   std::fflush(stdout);
   written.Update(events_->Flush());

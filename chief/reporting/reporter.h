@@ -87,7 +87,7 @@ class Reporter {
   // The sums at the last summary and at the last measurement.
   struct Mark {
     absl::Duration time;
-    WorkerReport totals;
+    v1::WorkerFigures totals;
   };
   std::optional<Mark> summary_;
   std::optional<Mark> figures_;

@@ -57,17 +57,17 @@ class ReporterTest : public testing::Test {
       WorkerReport report;
       report.leases = {{(*lease)->id, size}};
       report.losses = {{(*lease)->tickets[0].step, loss}};
-      report.steps = 1;
-      report.examples = 10;
-      report.loss_sum = loss;
-      report.staleness_sum = 2;
-      report.credit_wait_seconds = 0.25;
-      report.input_seconds = 1;
-      report.pull_seconds = 2;
-      report.compute_seconds = 3;
-      report.push_seconds = 4;
-      report.bytes_pushed = 1000;
-      report.bytes_pulled = 2000;
+      report.figures.set_steps(1);
+      report.figures.set_examples(10);
+      report.figures.set_loss_sum(loss);
+      report.figures.set_staleness_sum(2);
+      report.figures.set_credit_wait_seconds(0.25);
+      report.figures.set_input_seconds(1);
+      report.figures.set_pull_seconds(2);
+      report.figures.set_compute_seconds(3);
+      report.figures.set_push_seconds(4);
+      report.figures.set_bytes_pushed(1000);
+      report.figures.set_bytes_pulled(2000);
       ASSERT_EQ(coordinator_.Heartbeat(kSecondWorker, 1, report), absl::OkStatus());
       clock_.Advance(absl::Seconds(1) / steps);
     }

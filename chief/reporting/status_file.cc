@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/cluster/figures.h"
+#include "core/cluster/staleness_buckets.h"
 
 namespace keelson {
 namespace {
@@ -32,34 +36,42 @@ double Seconds(absl::Time time) { return absl::ToDoubleSeconds(time - absl::Unix
 
 std::string Hex(uint64_t id) { return absl::StrCat(absl::Hex(id, absl::kZeroPad16)); }
 
-Json StepSeconds(const TrainingFigures& figures) {
-  return {{"input", figures.input_seconds},
-          {"pull", figures.pull_seconds},
-          {"compute", figures.compute_seconds},
-          {"push", figures.push_seconds}};
+// The place of a figure's key: that of "staleness.max" is in an object of its own.
+Json& At(const std::string& key, Json* json) {
+  for (const absl::string_view part : absl::StrSplit(key, '.')) json = &(*json)[std::string(part)];
+  return *json;
 }
 
-// Adds the rates, which the job and each worker have.
-void AddRates(const TrainingFigures& figures, Json* json) {
-  (*json)["steps_per_second"] = figures.steps_per_second;
-  (*json)["examples_per_second"] = figures.examples_per_second;
-  (*json)["pushed_bytes_per_second"] = figures.pushed_bytes_per_second;
-  (*json)["pulled_bytes_per_second"] = figures.pulled_bytes_per_second;
-  (*json)["credit_wait_seconds"] = figures.credit_wait_seconds;
-  (*json)["step_seconds"] = StepSeconds(figures);
+// Adds what the job and each worker have of an interval, by the keys of the one or of the other.
+void AddMeans(const v1::TrainingFigures& figures, bool of_job, Json* json) {
+  for (const Figure& figure : TrainingFigures()) {
+    const v1::FigureOptions& options = figure.options();
+    const bool differs = of_job && !options.job_status().empty();
+    const std::string& key = differs ? options.job_status() : options.status();
+    if (!key.empty()) At(key, json) = figure.Number(figures);
+  }
 }
 
-void AddWork(const WorkerReport& sums, Json* json) {
-  (*json)["steps"] = sums.steps;
-  (*json)["examples"] = sums.examples;
-  (*json)["push_retries"] = sums.push_retries;
-  Json& staleness = (*json)["staleness"];
-  staleness = {{"max", sums.staleness_max}};
-  const bool counted = std::any_of(sums.staleness_counts.begin(), sums.staleness_counts.end(),
-                                   [](int64_t count) { return count > 0; });
-  if (!counted) return;
-  staleness["bounds"] = kStalenessBounds;
-  staleness["counts"] = sums.staleness_counts;
+void AddStalenessCounts(const Figure& figure, const v1::WorkerFigures& sums, Json* json) {
+  std::vector<int64_t> counts = figure.List(sums);
+  counts.resize(StalenessCounts().size());
+  if (std::all_of(counts.begin(), counts.end(), [](int64_t count) { return count == 0; })) return;
+  (*json)["staleness"]["bounds"] = kStalenessBounds;
+  At(figure.options().status(), json) = std::move(counts);
+}
+
+void AddWork(const v1::WorkerFigures& sums, Json* json) {
+  for (const Figure& figure : WorkerFigures()) {
+    const std::string& key = figure.options().status();
+    if (key.empty()) continue;
+    if (figure.is_list()) {
+      AddStalenessCounts(figure, sums, json);
+    } else if (figure.is_integer()) {
+      At(key, json) = figure.Integer(sums);
+    } else {
+      At(key, json) = figure.Number(sums);
+    }
+  }
 }
 
 Json TaskJson(Task task, absl::string_view state, absl::Time since, int restarts) {
@@ -78,8 +90,7 @@ Json MemberJson(const Member& member, const StatusReport& report) {
   AddWork(sums->second, &json);
   const auto figures = report.tasks.workers().find(member.task);
   if (member.state != Member::kAlive || figures == report.tasks.workers().end()) return json;
-  AddRates(figures->second, &json);
-  json["staleness"]["mean"] = figures->second.staleness;
+  AddMeans(figures->second, /*of_job=*/false, &json);
   return json;
 }
 
@@ -121,14 +132,12 @@ Json ChiefJson(const ChiefIdentity& chief) {
           {"restarts", chief.restarts}};
 }
 
-void AddFigures(const Coordinator::Status& job, Json* json) {
-  const TrainingFigures& newest = job.newest;
-  if (newest.steps_per_second <= 0) return;
-  AddRates(newest, json);
-  (*json)["loss"] = newest.loss;
-  (*json)["staleness"] = newest.staleness;
+void AddNewest(const Coordinator::Status& job, Json* json) {
+  const double speed = job.newest.steps_per_second();
+  if (speed <= 0) return;
+  AddMeans(job.newest, /*of_job=*/true, json);
   (*json)["eta_seconds"] =
-      static_cast<double>(std::max<int64_t>(job.max_steps - job.step, 0)) / newest.steps_per_second;
+      static_cast<double>(std::max<int64_t>(job.max_steps - job.step, 0)) / speed;
 }
 
 Json MembersJson(const StatusReport& report) {
@@ -170,7 +179,7 @@ std::string StatusJson(const StatusReport& report) {
                {"snapshot", SnapshotsJson(report.snapshots, report.now)}};
   if (report.steps_per_epoch > 0) json["steps_per_epoch"] = report.steps_per_epoch;
   if (job.phase == JobPhase::kWaitingForServers) json["waiting_for"] = report.missing_servers;
-  AddFigures(job, &json);
+  AddNewest(job, &json);
   AddTasks(report, &json);
   // A text that is not UTF-8 (an error with a file's name) must not end the chief.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

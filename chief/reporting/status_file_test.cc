@@ -6,13 +6,16 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "chief/reporting/run_files.h"
 #include "chief/reporting/task_history.h"
 #include "chief/servers/fake_parameter_server.h"
 #include "core/base/file.h"
+#include "core/cluster/figures.h"
 #include "core/config/train_config.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
@@ -31,18 +34,18 @@ constexpr Task kWorker = {Role::kWorker, 1};
 const absl::Time kNow = absl::FromUnixSeconds(1'700'000'000);
 
 // Sums after `steps` steps of 10 examples.
-WorkerReport Sums(int64_t steps) {
-  WorkerReport sums;
-  sums.steps = steps;
-  sums.examples = 10 * steps;
-  sums.staleness_sum = 2 * steps;
-  sums.staleness_max = 5;
-  sums.staleness_counts[2] = steps;
-  sums.push_retries = 3;
-  sums.compute_seconds = 0.25 * static_cast<double>(steps);
-  sums.credit_wait_seconds = 0.5 * static_cast<double>(steps);
-  sums.bytes_pushed = 100 * steps;
-  sums.bytes_pulled = 200 * steps;
+v1::WorkerFigures Sums(int64_t steps) {
+  v1::WorkerFigures sums;
+  sums.set_steps(steps);
+  sums.set_examples(10 * steps);
+  sums.set_staleness_sum(2 * steps);
+  sums.set_staleness_max(5);
+  for (int bucket = 0; bucket < 9; ++bucket) sums.add_staleness_counts(bucket == 2 ? steps : 0);
+  sums.set_push_retries(3);
+  sums.set_compute_seconds(0.25 * static_cast<double>(steps));
+  sums.set_credit_wait_seconds(0.5 * static_cast<double>(steps));
+  sums.set_bytes_pushed(100 * steps);
+  sums.set_bytes_pulled(200 * steps);
   return sums;
 }
 
@@ -137,6 +140,35 @@ TEST_F(StatusFileTest, AWorkerHasItsSumsAtOnceAndItsRatesAfterAnInterval) {
   EXPECT_EQ(member["staleness"]["max"], 5);
 }
 
+// The place of `key`, "staleness.max", in the JSON.
+bool HasKey(const Json& json, const std::string& key) {
+  return json.contains(
+      Json::json_pointer(absl::StrCat("/", absl::StrReplaceAll(key, {{".", "/"}}))));
+}
+
+TEST_F(StatusFileTest, EveryFigureIsToldAsASumOrOfAnInterval) {
+  MeasureOnce();
+  job_.newest.set_steps_per_second(1);
+  const Json json = Written();
+  std::set<std::string> told;
+  for (const Figure& figure : WorkerFigures()) {
+    const std::string& key = figure.options().status();
+    if (!key.empty() && HasKey(json["members"][0], key)) told.insert(figure.name());
+  }
+  for (const Figure& figure : TrainingFigures()) {
+    const v1::FigureOptions& options = figure.options();
+    const std::string& of_job =
+        options.job_status().empty() ? options.status() : options.job_status();
+    EXPECT_TRUE(HasKey(json, of_job)) << figure.name();
+    EXPECT_TRUE(options.status().empty() || HasKey(json["members"][0], options.status()))
+        << figure.name();
+    told.insert(options.of());
+  }
+  // The chief gives up when there is one.
+  told.insert("non_finite_losses");
+  for (const Figure& figure : WorkerFigures()) EXPECT_TRUE(told.contains(figure.name()));
+}
+
 TEST_F(StatusFileTest, AWorkerThatIsLostHasNoRates) {
   MeasureOnce();
   job_.members[0].state = Member::kLost;
@@ -149,7 +181,7 @@ TEST_F(StatusFileTest, AWorkerThatIsLostHasNoRates) {
 
 TEST_F(StatusFileTest, WhatAnOldWorkerDoesNotTellIsAbsent) {
   job_.members[0].device.clear();
-  job_.workers[kWorker].staleness_counts = {};
+  job_.workers[kWorker].clear_staleness_counts();
   const Json member = Written()["members"][0];
   EXPECT_FALSE(member.contains("device"));
   EXPECT_FALSE(member["staleness"].contains("counts"));
@@ -157,7 +189,7 @@ TEST_F(StatusFileTest, WhatAnOldWorkerDoesNotTellIsAbsent) {
 
 TEST_F(StatusFileTest, AnEvaluatorHasNoWork) {
   job_.members[0].task = {Role::kEvaluator, 0};
-  job_.workers = {{{Role::kEvaluator, 0}, WorkerReport()}};
+  job_.workers = {{{Role::kEvaluator, 0}, v1::WorkerFigures()}};
   const Json member = Written()["members"][0];
   EXPECT_EQ(member["role"], "evaluator");
   EXPECT_FALSE(member.contains("steps"));
@@ -179,9 +211,9 @@ TEST_F(StatusFileTest, WhoNeverCameIsWaitedFor) {
 }
 
 TEST_F(StatusFileTest, WhatIsNotFiniteIsNull) {
-  job_.newest.steps_per_second = 1;
-  job_.newest.loss = std::numeric_limits<double>::quiet_NaN();
-  job_.newest.staleness = std::numeric_limits<double>::infinity();
+  job_.newest.set_steps_per_second(1);
+  job_.newest.set_loss(std::numeric_limits<double>::quiet_NaN());
+  job_.newest.set_staleness(std::numeric_limits<double>::infinity());
   const Json json = Written();
   EXPECT_TRUE(json["loss"].is_null());
   EXPECT_TRUE(json["staleness"].is_null());
@@ -274,7 +306,7 @@ class TaskFiguresTest : public testing::Test {
   bool Update(double seconds, int64_t steps) {
     return tasks_.Update(absl::Seconds(seconds), {{kWorker, Sums(steps)}}, servers_);
   }
-  double Rate() { return tasks_.workers().at(kWorker).steps_per_second; }
+  double Rate() { return tasks_.workers().at(kWorker).steps_per_second(); }
 
   TaskFigures tasks_{absl::Seconds(2), absl::Seconds(10)};
   std::vector<ServerView> servers_;
@@ -306,7 +338,7 @@ TEST_F(TaskFiguresTest, AWorkerThatStandsStillIsNoticed) {
   EXPECT_EQ(Rate(), 10);
   Update(12, 21);
   EXPECT_EQ(Rate(), 0);
-  EXPECT_TRUE(std::isnan(tasks_.workers().at(kWorker).staleness));
+  EXPECT_TRUE(std::isnan(tasks_.workers().at(kWorker).staleness()));
 }
 
 TEST_F(TaskFiguresTest, ARestartedServerBeginsAnew) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/cluster/figures.h"
+
 namespace keelson {
 namespace {
 
@@ -13,7 +15,7 @@ bool Works(Task task) { return task.role != Role::kEvaluator; }
 
 }  // namespace
 
-bool TaskFigures::Update(absl::Duration now, const std::map<Task, WorkerReport>& workers,
+bool TaskFigures::Update(absl::Duration now, const std::map<Task, v1::WorkerFigures>& workers,
                          const std::vector<ServerView>& servers) {
   SetMarks(now, workers, servers);
   if (measured_ == -absl::InfiniteDuration()) measured_ = now;
@@ -22,11 +24,11 @@ bool TaskFigures::Update(absl::Duration now, const std::map<Task, WorkerReport>&
   return true;
 }
 
-void TaskFigures::SetMarks(absl::Duration now, const std::map<Task, WorkerReport>& workers,
+void TaskFigures::SetMarks(absl::Duration now, const std::map<Task, v1::WorkerFigures>& workers,
                            const std::vector<ServerView>& servers) {
   for (const auto& [task, sums] : workers) {
     // Until its first step a worker waits for the job to begin.
-    if (Works(task) && (sums.steps == 0 || !worker_marks_.contains(task))) {
+    if (Works(task) && (sums.steps() == 0 || !worker_marks_.contains(task))) {
       worker_marks_[task] = {now, sums};
     }
   }
@@ -39,7 +41,7 @@ void TaskFigures::SetMarks(absl::Duration now, const std::map<Task, WorkerReport
   }
 }
 
-void TaskFigures::Measure(absl::Duration now, const std::map<Task, WorkerReport>& workers,
+void TaskFigures::Measure(absl::Duration now, const std::map<Task, v1::WorkerFigures>& workers,
                           const std::vector<ServerView>& servers) {
   SetMarks(now, workers, servers);
   measured_ = now;
@@ -49,20 +51,20 @@ void TaskFigures::Measure(absl::Duration now, const std::map<Task, WorkerReport>
   for (const ServerView& state : servers) MeasureServer(now, state);
 }
 
-void TaskFigures::MeasureWorker(absl::Duration now, Task task, const WorkerReport& sums) {
+void TaskFigures::MeasureWorker(absl::Duration now, Task task, const v1::WorkerFigures& sums) {
   WorkerMark& mark = worker_marks_[task];
   const absl::Duration elapsed = now - mark.time;
   if (elapsed <= absl::ZeroDuration()) return;
-  if (sums.steps == mark.sums.steps && !Still(elapsed, task)) return;
+  if (sums.steps() == mark.sums.steps() && !Still(elapsed, task)) return;
   worker_figures_[task] = FiguresBetween(mark.sums, sums, elapsed);
   // A step that comes after a long time took that time.
-  if (sums.steps > mark.sums.steps) mark = {now, sums};
+  if (sums.steps() > mark.sums.steps()) mark = {now, sums};
 }
 
 bool TaskFigures::Still(absl::Duration silence, Task task) const {
   const auto figures = worker_figures_.find(task);
   if (figures == worker_figures_.end()) return false;
-  const double rate = figures->second.steps_per_second;
+  const double rate = figures->second.steps_per_second();
   const absl::Duration late = rate > 0 ? absl::Seconds(kLateSteps / rate) : absl::ZeroDuration();
   return silence >= std::max(patience_, late);
 }

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "chief/coordination/worker_report.h"
 #include "chief/servers/server_state.h"
 #include "core/cluster/task.h"
+#include "keelson/v1/figures.pb.h"
 
 namespace keelson {
 
@@ -29,29 +29,29 @@ class TaskFigures {
 
   // Call several times per interval, with all sums since the start. Returns whether it has
   // measured.
-  bool Update(absl::Duration now, const std::map<Task, WorkerReport>& workers,
+  bool Update(absl::Duration now, const std::map<Task, v1::WorkerFigures>& workers,
               const std::vector<ServerView>& servers);
   // Measures the time since the last measurement now, however long it is.
-  void Measure(absl::Duration now, const std::map<Task, WorkerReport>& workers,
+  void Measure(absl::Duration now, const std::map<Task, v1::WorkerFigures>& workers,
                const std::vector<ServerView>& servers);
 
   // By task; tasks without a report so far are absent.
-  const std::map<Task, TrainingFigures>& workers() const { return worker_figures_; }
+  const std::map<Task, v1::TrainingFigures>& workers() const { return worker_figures_; }
   const std::map<Task, ServerRates>& servers() const { return server_rates_; }
 
  private:
   struct WorkerMark {
     absl::Duration time;
-    WorkerReport sums;
+    v1::WorkerFigures sums;
   };
   struct ServerMark {
     absl::Duration time;
     ServerView state;
   };
 
-  void SetMarks(absl::Duration now, const std::map<Task, WorkerReport>& workers,
+  void SetMarks(absl::Duration now, const std::map<Task, v1::WorkerFigures>& workers,
                 const std::vector<ServerView>& servers);
-  void MeasureWorker(absl::Duration now, Task task, const WorkerReport& sums);
+  void MeasureWorker(absl::Duration now, Task task, const v1::WorkerFigures& sums);
   void MeasureServer(absl::Duration now, const ServerView& state);
   bool Still(absl::Duration silence, Task task) const;
 
@@ -60,7 +60,7 @@ class TaskFigures {
   absl::Duration measured_ = -absl::InfiniteDuration();
   std::map<Task, WorkerMark> worker_marks_;
   std::map<Task, ServerMark> server_marks_;
-  std::map<Task, TrainingFigures> worker_figures_;
+  std::map<Task, v1::TrainingFigures> worker_figures_;
   std::map<Task, ServerRates> server_rates_;
 };
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
+#include "core/cluster/figures.h"
 
 namespace keelson {
 namespace {
@@ -15,21 +16,12 @@ constexpr absl::Duration kInterval = absl::Seconds(30);
 
 using Scalars = std::vector<std::pair<std::string, double>>;
 
-void AddWorker(Task task, const TrainingFigures& figures, Scalars* scalars) {
+void AddWorker(Task task, const v1::TrainingFigures& figures, Scalars* scalars) {
   const std::string prefix = task.ToString();
-  const std::pair<const char*, double> values[] = {
-      {"steps_per_second", figures.steps_per_second},
-      {"examples_per_second", figures.examples_per_second},
-      {"staleness", figures.staleness},
-      {"pushed_bytes_per_second", figures.pushed_bytes_per_second},
-      {"pulled_bytes_per_second", figures.pulled_bytes_per_second},
-      {"input_seconds", figures.input_seconds},
-      {"pull_seconds", figures.pull_seconds},
-      {"compute_seconds", figures.compute_seconds},
-      {"push_seconds", figures.push_seconds},
-  };
-  for (const auto& [name, value] : values) {
-    if (std::isfinite(value)) scalars->emplace_back(absl::StrCat(prefix, "/", name), value);
+  for (const Figure& figure : TrainingFigures()) {
+    const double value = figure.Number(figures);
+    if (!figure.options().history() || !std::isfinite(value)) continue;
+    scalars->emplace_back(absl::StrCat(prefix, "/", figure.name()), value);
   }
 }
 
@@ -55,7 +47,7 @@ absl::Status TaskHistory::Update(const Coordinator::Status& status,
 
 absl::Status TaskHistory::Finish(const Coordinator::Status& status,
                                  const std::vector<ServerView>& servers) {
-  if (status.totals.steps == written_steps_) return absl::OkStatus();
+  if (status.totals.steps() == written_steps_) return absl::OkStatus();
   figures_.Measure(clock_->Monotonic(), status.workers, servers);
   return WriteEvent(status);
 }
@@ -69,7 +61,7 @@ absl::Status TaskHistory::WriteEvent(const Coordinator::Status& status) {
     ASSIGN_OR_RETURN(events_, EventWriter::Create(directory_, clock_, file_system_));
   }
   RETURN_IF_ERROR(events_->AddScalars(status.step, scalars));
-  written_steps_ = status.totals.steps;
+  written_steps_ = status.totals.steps();
   return events_->Flush();
 }
 

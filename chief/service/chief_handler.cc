@@ -40,26 +40,25 @@ WorkerReport ReportFromProto(const v1::WorkerProgress& progress) {
   for (const v1::LeaseProgress& lease : progress.leases()) {
     report.leases.push_back({lease.lease_id(), lease.completed_steps()});
   }
-  report.steps = progress.steps();
-  report.examples = progress.examples();
-  report.loss_sum = progress.loss_sum();
+  v1::WorkerFigures& figures = report.figures;
+  figures.set_steps(progress.steps());
+  figures.set_examples(progress.examples());
+  figures.set_loss_sum(progress.loss_sum());
   for (const v1::StepLoss& loss : progress.losses()) {
     report.losses.push_back({loss.step(), loss.loss()});
   }
-  report.non_finite_losses = progress.non_finite_losses();
-  report.staleness_sum = progress.staleness_sum();
-  report.staleness_max = progress.staleness_max();
-  report.pull_seconds = progress.pull_seconds();
-  report.input_seconds = progress.input_seconds();
-  report.compute_seconds = progress.compute_seconds();
-  report.push_seconds = progress.push_seconds();
-  report.push_retries = progress.push_retries();
-  report.credit_wait_seconds = progress.credit_wait_seconds();
-  report.bytes_pushed = progress.bytes_pushed();
-  report.bytes_pulled = progress.bytes_pulled();
-  const size_t counts = std::min(report.staleness_counts.size(),
-                                 static_cast<size_t>(progress.staleness_counts_size()));
-  std::copy_n(progress.staleness_counts().begin(), counts, report.staleness_counts.begin());
+  figures.set_non_finite_losses(progress.non_finite_losses());
+  figures.set_staleness_sum(progress.staleness_sum());
+  figures.set_staleness_max(progress.staleness_max());
+  figures.set_pull_seconds(progress.pull_seconds());
+  figures.set_input_seconds(progress.input_seconds());
+  figures.set_compute_seconds(progress.compute_seconds());
+  figures.set_push_seconds(progress.push_seconds());
+  figures.set_push_retries(progress.push_retries());
+  figures.set_credit_wait_seconds(progress.credit_wait_seconds());
+  figures.set_bytes_pushed(progress.bytes_pushed());
+  figures.set_bytes_pulled(progress.bytes_pulled());
+  *figures.mutable_staleness_counts() = progress.staleness_counts();
   return report;
 }
 
@@ -98,20 +97,20 @@ v1::MemberStatus MemberToProto(const Member& member, const Coordinator::Status& 
   proto.set_since(SecondsOf(member.since));
   const auto worker = status.workers.find(member.task);
   if (worker == status.workers.end()) return proto;
-  const WorkerReport& sums = worker->second;
-  proto.set_steps(sums.steps);
-  proto.set_examples(sums.examples);
-  proto.set_staleness_sum(sums.staleness_sum);
-  proto.set_staleness_max(sums.staleness_max);
-  proto.set_push_retries(sums.push_retries);
-  proto.set_pull_seconds(sums.pull_seconds);
-  proto.set_input_seconds(sums.input_seconds);
-  proto.set_compute_seconds(sums.compute_seconds);
-  proto.set_push_seconds(sums.push_seconds);
-  proto.set_credit_wait_seconds(sums.credit_wait_seconds);
-  proto.set_bytes_pushed(sums.bytes_pushed);
-  proto.set_bytes_pulled(sums.bytes_pulled);
-  proto.mutable_staleness_counts()->Add(sums.staleness_counts.begin(), sums.staleness_counts.end());
+  const v1::WorkerFigures& sums = worker->second;
+  proto.set_steps(sums.steps());
+  proto.set_examples(sums.examples());
+  proto.set_staleness_sum(sums.staleness_sum());
+  proto.set_staleness_max(sums.staleness_max());
+  proto.set_push_retries(sums.push_retries());
+  proto.set_pull_seconds(sums.pull_seconds());
+  proto.set_input_seconds(sums.input_seconds());
+  proto.set_compute_seconds(sums.compute_seconds());
+  proto.set_push_seconds(sums.push_seconds());
+  proto.set_credit_wait_seconds(sums.credit_wait_seconds());
+  proto.set_bytes_pushed(sums.bytes_pushed());
+  proto.set_bytes_pulled(sums.bytes_pulled());
+  *proto.mutable_staleness_counts() = sums.staleness_counts();
   return proto;
 }
 
@@ -277,9 +276,9 @@ absl::Status ChiefHandler::GetJobStatus(const v1::GetJobStatusRequest& request,
   response->set_step(status.step);
   response->set_max_steps(status.max_steps);
   response->set_epoch(status.epoch);
-  response->set_loss(status.newest.loss);
-  response->set_steps_per_second(status.newest.steps_per_second);
-  response->set_examples_per_second(status.newest.examples_per_second);
+  response->set_loss(status.newest.loss());
+  response->set_steps_per_second(status.newest.steps_per_second());
+  response->set_examples_per_second(status.newest.examples_per_second());
   response->mutable_lease()->set_seconds(
       absl::ToInt64Seconds(absl::Ceil(coordinator_->lease(), absl::Seconds(1))));
   response->set_snapshot_step(status.snapshot_step);

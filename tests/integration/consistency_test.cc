@@ -122,7 +122,7 @@ TEST(SynchronousTest, BackupWorkersAreDroppedNotAdded) {
   EXPECT_EQ(*DoneStep(config.checkpoint().model_dir()), 60);
   for (int s = 0; s < 2; ++s) EXPECT_EQ(cluster.ShardStatus(s).shard_step(), 60);
   const Coordinator::Status status = cluster.chief().coordinator()->GetStatus();
-  EXPECT_EQ(status.totals.steps, 2 * 60);
+  EXPECT_EQ(status.totals.steps(), 2 * 60);
 }
 
 TEST(SynchronousTest, AWorkerThatDiesMidStepDoesNotStallOrPoisonIt) {
@@ -187,7 +187,7 @@ TEST(BoundedStalenessTest, NobodyGetsFurtherAheadThanTheBound) {
   // Between the values of a step and its push, the other worker is at most bound + 1 steps ahead of
   // this one's last step, and was at most as many behind it.
   const Coordinator::Status status = cluster.chief().coordinator()->GetStatus();
-  EXPECT_LE(status.totals.staleness_max, 2 * (2 + 1));
+  EXPECT_LE(status.totals.staleness_max(), 2 * (2 + 1));
 }
 
 }  // namespace

@@ -79,15 +79,15 @@ class DashboardFilesTest : public testing::Test {
     WorkerReport report;
     report.leases = {{(*lease)->id, 1}};
     report.losses = {{(*lease)->tickets[0].step, 0.25}};
-    report.steps = 1;
-    report.examples = 10;
-    report.loss_sum = 0.25;
-    report.staleness_sum = 2;
-    report.staleness_max = 2;
-    report.staleness_counts[2] = 1;
-    report.compute_seconds = 1;
-    report.push_seconds = 0.5;
-    report.bytes_pushed = 3000;
+    report.figures.set_steps(1);
+    report.figures.set_examples(10);
+    report.figures.set_loss_sum(0.25);
+    report.figures.set_staleness_sum(2);
+    report.figures.set_staleness_max(2);
+    for (const int64_t count : {0, 0, 1}) report.figures.add_staleness_counts(count);
+    report.figures.set_compute_seconds(1);
+    report.figures.set_push_seconds(0.5);
+    report.figures.set_bytes_pushed(3000);
     ASSERT_TRUE(coordinator_.Heartbeat(kWorker, 1, report).ok());
   }
 

@@ -90,9 +90,9 @@ TEST_P(EmulatedGpuTest, SharesAJobWithACpu) {
   cluster.gate().Open();
   cluster.ExpectDone();
   const Coordinator::Status status = cluster.chief().coordinator()->GetStatus();
-  EXPECT_EQ(status.totals.steps, 200);
+  EXPECT_EQ(status.totals.steps(), 200);
   for (int w = 0; w < 2; ++w) {
-    EXPECT_GT(status.workers.at({Role::kWorker, w}).steps, 0) << "worker-" << w;
+    EXPECT_GT(status.workers.at({Role::kWorker, w}).steps(), 0) << "worker-" << w;
   }
   EXPECT_THAT(cuda_emulation::Complaints(), testing::IsEmpty());
 }

@@ -20,9 +20,9 @@ TEST_P(JobSizeTest, TrainsExactlyMaxSteps) {
   const Coordinator::Status status = cluster.chief().coordinator()->GetStatus();
   EXPECT_EQ(status.phase, JobPhase::kDone);
   EXPECT_EQ(status.step, 48);
-  EXPECT_EQ(status.totals.steps, 48);
+  EXPECT_EQ(status.totals.steps(), 48);
   // 100 records: batches of 8, the last one of an epoch has 4.
-  EXPECT_EQ(status.totals.examples, 3 * 100 + 9 * 8);
+  EXPECT_EQ(status.totals.examples(), 3 * 100 + 9 * 8);
   EXPECT_EQ(*DoneStep(model_dir), 48);
   EXPECT_EQ(*VerifiedLatestStep(model_dir), 48);
   for (int s = 0; s < servers; ++s) {
@@ -73,7 +73,7 @@ TEST(JobTest, SixteenWorkersAtOnce) {
   cluster.Start();
   cluster.ExpectDone();
   EXPECT_EQ(*DoneStep(model_dir), 160);
-  EXPECT_EQ(cluster.chief().coordinator()->GetStatus().totals.steps, 160);
+  EXPECT_EQ(cluster.chief().coordinator()->GetStatus().totals.steps(), 160);
   for (int s = 0; s < 2; ++s) EXPECT_EQ(cluster.ShardStatus(s).shard_step(), 160);
 }
 

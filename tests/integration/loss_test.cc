@@ -26,8 +26,8 @@ TEST(LossTest, WorkOfALostWorkerGoesToOthers) {
   EXPECT_EQ(*DoneStep(model_dir), 200);
   // Nothing that was done counts twice, and what was not reported was done again: an epoch's
   // records are all trained on.
-  EXPECT_EQ(status.totals.steps, 200);
-  EXPECT_EQ(status.totals.examples, 15 * 100 + 5 * 8);
+  EXPECT_EQ(status.totals.steps(), 200);
+  EXPECT_EQ(status.totals.examples(), 15 * 100 + 5 * 8);
   const bool lost = std::any_of(status.members.begin(), status.members.end(), [](const Member& m) {
     return m.task == Task{Role::kWorker, 0} && m.state == Member::kLost;
   });
@@ -46,7 +46,7 @@ TEST(LossTest, AReplacementTakesTheTaskOfALostWorker) {
   cluster.StartWorker(0);
   cluster.ExpectDone();
   EXPECT_EQ(*DoneStep(model_dir), 200);
-  EXPECT_EQ(cluster.chief().coordinator()->GetStatus().totals.steps, 200);
+  EXPECT_EQ(cluster.chief().coordinator()->GetStatus().totals.steps(), 200);
 }
 
 TEST(LossTest, ARestartedServerGetsItsShardFromTheNewestSnapshot) {

@@ -28,7 +28,7 @@ void RunTheRest(const std::string& model_dir, int servers, int workers, int64_t 
   EXPECT_EQ(*VerifiedLatestStep(model_dir), 200);
   const Coordinator::Status status = cluster.chief().coordinator()->GetStatus();
   EXPECT_EQ(status.step, 200);
-  EXPECT_EQ(status.totals.steps, 200 - step);
+  EXPECT_EQ(status.totals.steps(), 200 - step);
 }
 
 TEST(ResumeTest, StoppedJobLosesNoStep) {

@@ -2,7 +2,7 @@
 
 import unittest
 
-from support import Selector, documented_metrics, exported_names, problems_of, selectors
+from support import Selector, documented_metrics, exported_names, figure_names, problems_of, selectors
 
 
 class MetricsDocumentTest(unittest.TestCase):
@@ -10,6 +10,12 @@ class MetricsDocumentTest(unittest.TestCase):
         self.assertEqual(sorted(exported_names() - set(documented_metrics())), [])
         self.assertEqual(sorted(set(documented_metrics()) - exported_names()), [])
         self.assertGreater(len(exported_names()), 60)
+
+    def test_has_the_figures_of_workers(self):
+        self.assertLessEqual(figure_names(), set(documented_metrics()))
+        self.assertIn("keelson_worker_push_retries_total", figure_names())
+        self.assertIn("keelson_chief_worker_push_retries_total", figure_names())
+        self.assertNotIn("keelson_worker_staleness_max", figure_names())
 
     def test_counters_are_called_total(self):
         for name, metric in documented_metrics().items():

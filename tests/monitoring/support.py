@@ -10,6 +10,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER = REPOSITORY / "deploy" / "monitoring"
 # Folders of C++ sources that export metrics.
 SOURCES = ("chief", "core/metrics", "core/startup", "evaluator", "ps_server", "worker")
+# The figures of workers, each with its options.
+FIGURES = "proto/keelson/v1/figures.proto"
+FIGURE = re.compile(r"\[\(figure\) = \{(.*?)\}\]", re.DOTALL)
 EXPORTED_NAME = re.compile(r'"((?:keelson|process)_[a-z0-9_]+)"')
 DEADLINE_SECONDS = 60
 TYPES = ("counter", "gauge", "histogram")
@@ -52,12 +55,27 @@ def documented_metrics() -> Dict[str, Metric]:
 
 @lru_cache(maxsize=None)
 def exported_names() -> FrozenSet[str]:
-    """The names in the sources that export metrics."""
+    """The names in the sources that export metrics, and of figures.proto."""
     names: Set[str] = set()
     for folder in SOURCES:
         for path in sorted((REPOSITORY / folder).rglob("*.cc")):
             if not re.search(r"_test(ing)?\.cc$", path.name):
                 names.update(EXPORTED_NAME.findall(path.read_text(encoding="utf-8")))
+    # A metric's prefix is no metric.
+    return frozenset(name for name in names if not name.endswith("_")) | figure_names()
+
+
+@lru_cache(maxsize=None)
+def figure_names() -> FrozenSet[str]:
+    """The metrics of the figures that workers report, at the worker and at the chief."""
+    names: Set[str] = set()
+    for options in FIGURE.findall((REPOSITORY / FIGURES).read_text(encoding="utf-8")):
+        metric = re.search(r'\bmetric: "([a-z_]+)"', options)
+        if metric is None:
+            continue
+        names.add(f"keelson_chief_worker_{metric[1]}")
+        if "chief_only: true" not in options:
+            names.add(f"keelson_worker_{metric[1]}")
     return frozenset(names)
 
 
