@@ -59,11 +59,11 @@ class CtlTest : public testing::Test {
     member->set_state(alive ? "alive" : "lost");
     member->set_restarts(2);
     if (role == v1::ROLE_WORKER && alive) {
-      member->set_steps(40);
-      member->set_examples(2560);
-      member->set_staleness_sum(20);
-      member->set_staleness_max(3);
-      member->set_push_retries(5);
+      member->mutable_figures()->set_steps(40);
+      member->mutable_figures()->set_examples(2560);
+      member->mutable_figures()->set_staleness_sum(20);
+      member->mutable_figures()->set_staleness_max(3);
+      member->mutable_figures()->set_push_retries(5);
       member->set_device("cpu");
     }
     member->set_incarnation(0xabc);
@@ -148,6 +148,8 @@ TEST_F(CtlTest, StatusAsJson) {
   EXPECT_EQ(json["step"], "250");
   EXPECT_EQ(json["members"].size(), 4u);
   EXPECT_EQ(json["members"][0]["task"]["role"], "ROLE_WORKER");
+  EXPECT_EQ(json["members"][0]["push_retries"], "5");
+  EXPECT_FALSE(json["members"][0].contains("figures"));
   // Also what has its default value.
   EXPECT_EQ(json["error"], "");
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "cli/mode_text.h"
 #include "cli/text_table.h"
+#include "core/cluster/figures.h"
 #include "google/protobuf/util/json_util.h"
 
 namespace keelson {
@@ -30,11 +32,11 @@ std::string StepText(const v1::JobStatus& status) {
 }
 
 // "0.52 (3)": mean and maximum.
-std::string StalenessText(const v1::MemberStatus& member) {
-  if (member.steps() == 0) return "-";
+std::string StalenessText(const v1::WorkerFigures& figures) {
+  if (figures.steps() == 0) return "-";
   const double mean =
-      static_cast<double>(member.staleness_sum()) / static_cast<double>(member.steps());
-  return absl::StrFormat("%.2f (%d)", mean, member.staleness_max());
+      static_cast<double>(figures.staleness_sum()) / static_cast<double>(figures.steps());
+  return absl::StrFormat("%.2f (%d)", mean, figures.staleness_max());
 }
 
 std::string DeviceText(const v1::MemberStatus& member) {
@@ -46,24 +48,44 @@ std::string BytesText(int64_t bytes) {
   return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
+std::string FigureText(const Figure& figure, const v1::MemberStatus& member) {
+  if (member.task().role() == v1::ROLE_EVALUATOR) return "-";
+  if (figure.name() == "staleness_max") return StalenessText(member.figures());
+  if (figure.is_integer()) return absl::StrCat(figure.Integer(member.figures()));
+  return absl::StrFormat("%.3f", figure.Number(member.figures()));
+}
+
 std::vector<std::string> MemberRow(const v1::MemberStatus& member) {
-  const std::string name = TaskName(member.task());
-  const std::string incarnation = absl::StrFormat("%016x", member.incarnation());
-  const std::string restarts = absl::StrCat(member.restarts());
-  if (member.task().role() == v1::ROLE_EVALUATOR) {
-    return {name, member.state(),     restarts,      "-",        "-", "-",
-            "-",  DeviceText(member), member.peer(), incarnation};
+  std::vector<std::string> row = {TaskName(member.task()), member.state(),
+                                  absl::StrCat(member.restarts())};
+  for (const Figure& figure : WorkerFigures()) {
+    if (!figure.options().column().empty()) row.push_back(FigureText(figure, member));
   }
-  return {name,
-          member.state(),
-          restarts,
-          absl::StrCat(member.steps()),
-          absl::StrCat(member.examples()),
-          StalenessText(member),
-          absl::StrCat(member.push_retries()),
-          DeviceText(member),
-          member.peer(),
-          incarnation};
+  row.insert(row.end(),
+             {DeviceText(member), member.peer(), absl::StrFormat("%016x", member.incarnation())});
+  return row;
+}
+
+std::vector<std::string> MemberHeadings() {
+  std::vector<std::string> headings = {"task", "state", "restarts"};
+  for (const Figure& figure : WorkerFigures()) {
+    if (!figure.options().column().empty()) headings.push_back(figure.options().column());
+  }
+  headings.insert(headings.end(), {"device", "peer", "incarnation"});
+  return headings;
+}
+
+// A member's figures stand among its other fields.
+std::string WithFlatFigures(const std::string& json) {
+  using Json = nlohmann::ordered_json;
+  Json status = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (!status.is_object()) return json;
+  for (Json& member : status["members"]) {
+    const Json figures = member.value("figures", Json::object());
+    member.erase("figures");
+    member.update(figures);
+  }
+  return status.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 void AddJob(const v1::JobStatus& status, TextTable* table) {
@@ -81,8 +103,7 @@ void AddJob(const v1::JobStatus& status, TextTable* table) {
 }
 
 void AddMembers(const v1::JobStatus& status, TextTable* table) {
-  table->AddRow({"task", "state", "restarts", "steps", "examples", "staleness (max)", "retries",
-                 "device", "peer", "incarnation"});
+  table->AddRow(MemberHeadings());
   std::vector<const v1::MemberStatus*> members;
   for (const v1::MemberStatus& member : status.members()) members.push_back(&member);
   std::stable_sort(members.begin(), members.end(),
@@ -130,7 +151,7 @@ std::string JobStatusJson(const v1::JobStatus& status) {
   std::string json;
   // Fails for messages of unknown types only.
   google::protobuf::util::MessageToJsonString(status, &json, options);
-  return json;
+  return WithFlatFigures(json);
 }
 
 }  // namespace keelson

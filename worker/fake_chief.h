@@ -16,6 +16,7 @@
 #include "core/base/mutex.h"
 #include "core/base/status_macros.h"
 #include "core/client/services/chief_service.h"
+#include "core/cluster/figures.h"
 
 namespace keelson {
 
@@ -228,7 +229,7 @@ class FakeChief : public ChiefService {
     MutexLock lock(&mu_);
     return completed_by_lease_;
   }
-  v1::WorkerProgress sums() const {
+  v1::WorkerFigures sums() const {
     MutexLock lock(&mu_);
     return sums_;
   }
@@ -276,22 +277,7 @@ class FakeChief : public ChiefService {
       completed_ += lease.completed_steps() - completed;
       completed = lease.completed_steps();
     }
-    sums_.set_steps(sums_.steps() + progress.steps());
-    sums_.set_examples(sums_.examples() + progress.examples());
-    sums_.set_loss_sum(sums_.loss_sum() + progress.loss_sum());
-    sums_.set_staleness_sum(sums_.staleness_sum() + progress.staleness_sum());
-    const int buckets = progress.staleness_counts_size();
-    if (sums_.staleness_counts_size() < buckets) {
-      sums_.mutable_staleness_counts()->Resize(buckets, 0);
-    }
-    for (int i = 0; i < buckets; ++i) {
-      sums_.set_staleness_counts(i, sums_.staleness_counts(i) + progress.staleness_counts(i));
-    }
-    sums_.set_push_retries(sums_.push_retries() + progress.push_retries());
-    sums_.set_credit_wait_seconds(sums_.credit_wait_seconds() + progress.credit_wait_seconds());
-    sums_.set_bytes_pushed(sums_.bytes_pushed() + progress.bytes_pushed());
-    sums_.set_bytes_pulled(sums_.bytes_pulled() + progress.bytes_pulled());
-    sums_.set_non_finite_losses(sums_.non_finite_losses() + progress.non_finite_losses());
+    AddFigures(progress.figures(), &sums_);
     changed_.NotifyAll();
   }
 
@@ -314,7 +300,7 @@ class FakeChief : public ChiefService {
   bool withheld_ ABSL_GUARDED_BY(mu_) = false;
   int64_t completed_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<uint64_t, int64_t> completed_by_lease_ ABSL_GUARDED_BY(mu_);
-  v1::WorkerProgress sums_ ABSL_GUARDED_BY(mu_);
+  v1::WorkerFigures sums_ ABSL_GUARDED_BY(mu_);
   std::vector<v1::RegisterRequest> registered_ ABSL_GUARDED_BY(mu_);
   std::vector<v1::AdmitRequest> asked_ ABSL_GUARDED_BY(mu_);
   std::vector<uint64_t> sequences_ ABSL_GUARDED_BY(mu_);

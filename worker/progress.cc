@@ -4,55 +4,31 @@
 #include <set>
 #include <utility>
 
+#include "core/cluster/figures.h"
+#include "core/cluster/staleness_buckets.h"
+
 namespace keelson {
 namespace {
 
-void AddCounts(const google::protobuf::RepeatedField<int64_t>& from,
-               google::protobuf::RepeatedField<int64_t>* to) {
-  if (to->size() < from.size()) to->Resize(from.size(), 0);
-  for (int i = 0; i < from.size(); ++i) to->Set(i, to->Get(i) + from.Get(i));
+size_t StalenessBucket(int64_t staleness) {
+  const auto bucket = std::lower_bound(kStalenessBounds.begin(), kStalenessBounds.end(), staleness);
+  return static_cast<size_t>(bucket - kStalenessBounds.begin());
 }
 
-void AddSums(const v1::WorkerProgress& from, v1::WorkerProgress* to) {
-  to->set_steps(to->steps() + from.steps());
-  to->set_examples(to->examples() + from.examples());
-  to->set_loss_sum(to->loss_sum() + from.loss_sum());
-  to->mutable_losses()->MergeFrom(from.losses());
-  to->set_non_finite_losses(to->non_finite_losses() + from.non_finite_losses());
-  to->set_staleness_sum(to->staleness_sum() + from.staleness_sum());
-  to->set_staleness_max(std::max(to->staleness_max(), from.staleness_max()));
-  AddCounts(from.staleness_counts(), to->mutable_staleness_counts());
-  to->set_pull_seconds(to->pull_seconds() + from.pull_seconds());
-  to->set_input_seconds(to->input_seconds() + from.input_seconds());
-  to->set_compute_seconds(to->compute_seconds() + from.compute_seconds());
-  to->set_push_seconds(to->push_seconds() + from.push_seconds());
-  to->set_push_retries(to->push_retries() + from.push_retries());
-  to->set_credit_wait_seconds(to->credit_wait_seconds() + from.credit_wait_seconds());
-  to->set_bytes_pushed(to->bytes_pushed() + from.bytes_pushed());
-  to->set_bytes_pulled(to->bytes_pulled() + from.bytes_pulled());
-}
-
-v1::WorkerProgress SumsOf(const FinishedStep& step) {
-  v1::WorkerProgress sums;
-  sums.set_steps(1);
-  sums.set_examples(step.ticket.end - step.ticket.begin);
-  sums.set_loss_sum(step.loss);
-  v1::StepLoss* loss = sums.add_losses();
-  loss->set_step(step.ticket.step);
-  loss->set_loss(step.loss);
-  sums.set_staleness_sum(step.staleness);
-  sums.set_staleness_max(step.staleness);
-  sums.mutable_staleness_counts()->Resize(static_cast<int>(WorkerTotals().staleness.size()), 0);
-  sums.set_staleness_counts(static_cast<int>(WorkerTotals::StalenessBucket(step.staleness)), 1);
-  sums.set_pull_seconds(absl::ToDoubleSeconds(step.pull));
-  sums.set_input_seconds(absl::ToDoubleSeconds(step.input));
-  sums.set_compute_seconds(absl::ToDoubleSeconds(step.compute));
-  sums.set_push_seconds(absl::ToDoubleSeconds(step.push));
-  sums.set_push_retries(step.push_retries);
-  sums.set_credit_wait_seconds(absl::ToDoubleSeconds(step.waited_for_credit));
-  sums.set_bytes_pushed(step.bytes_pushed);
-  sums.set_bytes_pulled(step.bytes_pulled);
-  return sums;
+v1::WorkerFigures FiguresOf(const FinishedStep& step) {
+  v1::WorkerFigures figures = step.figures;
+  figures.set_steps(1);
+  figures.set_examples(step.ticket.end - step.ticket.begin);
+  figures.set_loss_sum(step.loss);
+  figures.set_staleness_sum(step.staleness);
+  figures.set_staleness_max(step.staleness);
+  figures.mutable_staleness_counts()->Resize(static_cast<int>(StalenessCounts().size()), 0);
+  figures.set_staleness_counts(static_cast<int>(StalenessBucket(step.staleness)), 1);
+  figures.set_pull_seconds(absl::ToDoubleSeconds(step.pull));
+  figures.set_input_seconds(absl::ToDoubleSeconds(step.input));
+  figures.set_compute_seconds(absl::ToDoubleSeconds(step.compute));
+  figures.set_push_seconds(absl::ToDoubleSeconds(step.push));
+  return figures;
 }
 
 v1::StepTicket ToStepTicket(const Ticket& ticket) {
@@ -93,8 +69,13 @@ bool Progress::IsValid(const Ticket& ticket) const {
 
 void Progress::Finish(const FinishedStep& step) {
   MutexLock lock(&mu_);
-  AddSums(SumsOf(step), &sums_);
-  totals_.Add(step);
+  const v1::WorkerFigures figures = FiguresOf(step);
+  AddFigures(figures, unreported_.mutable_figures());
+  AddFigures(figures, &totals_.figures);
+  totals_.loss = step.loss;
+  v1::StepLoss* const loss = unreported_.add_losses();
+  loss->set_step(step.ticket.step);
+  loss->set_loss(step.loss);
   const auto found = leases_.find(step.ticket.lease_id);
   if (found == leases_.end() || found->second.finished()) return;
   ++found->second.completed;
@@ -103,15 +84,16 @@ void Progress::Finish(const FinishedStep& step) {
 
 void Progress::AddNonFiniteLoss() {
   MutexLock lock(&mu_);
-  sums_.set_non_finite_losses(sums_.non_finite_losses() + 1);
-  ++totals_.non_finite_losses;
+  v1::WorkerFigures figures;
+  figures.set_non_finite_losses(1);
+  AddFigures(figures, unreported_.mutable_figures());
+  AddFigures(figures, &totals_.figures);
   SetUrgent();
 }
 
 v1::WorkerProgress Progress::Take() {
   MutexLock lock(&mu_);
-  v1::WorkerProgress report = std::move(sums_);
-  sums_ = v1::WorkerProgress();
+  v1::WorkerProgress report = std::exchange(unreported_, v1::WorkerProgress());
   urgent_ = false;
   for (auto& [id, lease] : leases_) {
     if (lease.completed == lease.reported) continue;
@@ -125,7 +107,8 @@ v1::WorkerProgress Progress::Take() {
 
 void Progress::Restore(const v1::WorkerProgress& undelivered) {
   MutexLock lock(&mu_);
-  AddSums(undelivered, &sums_);
+  AddFigures(undelivered.figures(), unreported_.mutable_figures());
+  unreported_.mutable_losses()->MergeFrom(undelivered.losses());
   for (const v1::LeaseProgress& progress : undelivered.leases()) {
     const auto found = leases_.find(progress.lease_id());
     if (found != leases_.end()) found->second.reported = 0;

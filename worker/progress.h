@@ -11,6 +11,7 @@
 #include "core/base/mutex.h"
 #include "core/data/ticket.h"
 #include "keelson/v1/chief_service.pb.h"
+#include "keelson/v1/figures.pb.h"
 #include "worker/worker_metrics.h"
 
 namespace keelson {
@@ -20,12 +21,9 @@ struct FinishedStep {
   Ticket ticket;
   double loss = 0;
   int64_t staleness = 0;
-  int64_t push_retries = 0;
-  int64_t bytes_pushed = 0;
-  int64_t bytes_pulled = 0;
   absl::Duration pull, input, compute, push;
-  // The part of `push` in which the servers granted no more credits.
-  absl::Duration waited_for_credit;
+  // What the step adds to other figures; those that follow from the fields above are not set.
+  v1::WorkerFigures figures;
 };
 
 // Connects the training loop, which finishes steps, with the threads that report to the chief.
@@ -96,7 +94,8 @@ class Progress {
   mutable Mutex mu_;
   CondVar changed_;
   std::map<uint64_t, Lease> leases_ ABSL_GUARDED_BY(mu_);
-  v1::WorkerProgress sums_ ABSL_GUARDED_BY(mu_);
+  // Without leases.
+  v1::WorkerProgress unreported_ ABSL_GUARDED_BY(mu_);
   WorkerTotals totals_ ABSL_GUARDED_BY(mu_);
   bool urgent_ ABSL_GUARDED_BY(mu_) = false;
 };

@@ -19,14 +19,14 @@ FinishedStep StepOf(uint64_t lease_id) {
   step.ticket = {5, 0, 10, 14, lease_id};
   step.loss = 0.5;
   step.staleness = 2;
-  step.push_retries = 1;
+  step.figures.set_push_retries(1);
   step.pull = absl::Seconds(1);
   step.input = absl::Seconds(2);
   step.compute = absl::Seconds(3);
   step.push = absl::Seconds(4);
-  step.waited_for_credit = absl::Seconds(5);
-  step.bytes_pushed = 6;
-  step.bytes_pulled = 7;
+  step.figures.set_credit_wait_seconds(5);
+  step.figures.set_bytes_pushed(6);
+  step.figures.set_bytes_pulled(7);
   return step;
 }
 
@@ -73,24 +73,24 @@ TEST(ProgressTest, TakeTellsWhatIsNewAndBeginsAnew) {
   progress.AddNonFiniteLoss();
   const v1::WorkerProgress report = progress.Take();
   EXPECT_THAT(Leases(report), ElementsAre(Pair(7, 2)));
-  EXPECT_EQ(report.steps(), 2);
-  EXPECT_EQ(report.examples(), 8);
-  EXPECT_EQ(report.loss_sum(), 1.0);
-  EXPECT_EQ(report.losses_size(), report.steps());
-  EXPECT_EQ(report.non_finite_losses(), 1);
-  EXPECT_EQ(report.staleness_sum(), 4);
-  EXPECT_EQ(report.staleness_max(), 2);
-  EXPECT_THAT(report.staleness_counts(), ElementsAre(0, 0, 2, 0, 0, 0, 0, 0, 0));
-  EXPECT_EQ(report.pull_seconds(), 2);
-  EXPECT_EQ(report.input_seconds(), 4);
-  EXPECT_EQ(report.compute_seconds(), 6);
-  EXPECT_EQ(report.push_seconds(), 8);
-  EXPECT_EQ(report.push_retries(), 2);
-  EXPECT_EQ(report.credit_wait_seconds(), 10);
-  EXPECT_EQ(report.bytes_pushed(), 12);
-  EXPECT_EQ(report.bytes_pulled(), 14);
+  EXPECT_EQ(report.figures().steps(), 2);
+  EXPECT_EQ(report.figures().examples(), 8);
+  EXPECT_EQ(report.figures().loss_sum(), 1.0);
+  EXPECT_EQ(report.losses_size(), report.figures().steps());
+  EXPECT_EQ(report.figures().non_finite_losses(), 1);
+  EXPECT_EQ(report.figures().staleness_sum(), 4);
+  EXPECT_EQ(report.figures().staleness_max(), 2);
+  EXPECT_THAT(report.figures().staleness_counts(), ElementsAre(0, 0, 2, 0, 0, 0, 0, 0, 0));
+  EXPECT_EQ(report.figures().pull_seconds(), 2);
+  EXPECT_EQ(report.figures().input_seconds(), 4);
+  EXPECT_EQ(report.figures().compute_seconds(), 6);
+  EXPECT_EQ(report.figures().push_seconds(), 8);
+  EXPECT_EQ(report.figures().push_retries(), 2);
+  EXPECT_EQ(report.figures().credit_wait_seconds(), 10);
+  EXPECT_EQ(report.figures().bytes_pushed(), 12);
+  EXPECT_EQ(report.figures().bytes_pulled(), 14);
   const v1::WorkerProgress nothing = progress.Take();
-  EXPECT_EQ(nothing.steps(), 0);
+  EXPECT_EQ(nothing.figures().steps(), 0);
   EXPECT_THAT(Leases(nothing), IsEmpty());
 }
 
@@ -102,9 +102,9 @@ TEST(ProgressTest, StepsAreCountedByTheirStaleness) {
     progress.Finish(step);
   }
   const v1::WorkerProgress report = progress.Take();
-  EXPECT_THAT(report.staleness_counts(), ElementsAre(2, 1, 0, 2, 1, 0, 0, 1, 2));
-  EXPECT_EQ(report.staleness_max(), 10000);
-  EXPECT_THAT(progress.Take().staleness_counts(), IsEmpty());
+  EXPECT_THAT(report.figures().staleness_counts(), ElementsAre(2, 1, 0, 2, 1, 0, 0, 1, 2));
+  EXPECT_EQ(report.figures().staleness_max(), 10000);
+  EXPECT_THAT(progress.Take().figures().staleness_counts(), IsEmpty());
 }
 
 TEST(ProgressTest, ATicketIsValidWhileItsLeaseIsHeld) {
@@ -131,12 +131,12 @@ TEST(ProgressTest, RestoredProgressIsTakenAgain) {
   progress.Restore(report);
   const v1::WorkerProgress again = progress.Take();
   EXPECT_THAT(Leases(again), ElementsAre(Pair(7, 1), Pair(8, 2)));
-  EXPECT_EQ(again.steps(), 3);
-  EXPECT_EQ(again.loss_sum(), 1.5);
-  EXPECT_EQ(again.losses_size(), again.steps());
-  EXPECT_EQ(again.non_finite_losses(), 1);
-  EXPECT_EQ(again.staleness_max(), 2);
-  EXPECT_THAT(again.staleness_counts(), ElementsAre(0, 0, 3, 0, 0, 0, 0, 0, 0));
+  EXPECT_EQ(again.figures().steps(), 3);
+  EXPECT_EQ(again.figures().loss_sum(), 1.5);
+  EXPECT_EQ(again.losses_size(), again.figures().steps());
+  EXPECT_EQ(again.figures().non_finite_losses(), 1);
+  EXPECT_EQ(again.figures().staleness_max(), 2);
+  EXPECT_THAT(again.figures().staleness_counts(), ElementsAre(0, 0, 3, 0, 0, 0, 0, 0, 0));
   EXPECT_THAT(Leases(progress.Take()), IsEmpty());
 }
 
@@ -162,7 +162,7 @@ TEST(ProgressTest, ARestoredReportDoesNotBringBackADroppedLease) {
   progress.DropLeases();
   progress.Restore(report);
   EXPECT_FALSE(progress.IsValid(TicketOf(7)));
-  EXPECT_EQ(progress.Take().steps(), 1);
+  EXPECT_EQ(progress.Take().figures().steps(), 1);
 }
 
 TEST(ProgressTest, AStepOfADroppedLeaseCountsInTheSumsOnly) {
@@ -171,7 +171,7 @@ TEST(ProgressTest, AStepOfADroppedLeaseCountsInTheSumsOnly) {
   progress.DropLeases();
   progress.Finish(StepOf(7));
   const v1::WorkerProgress report = progress.Take();
-  EXPECT_EQ(report.steps(), 1);
+  EXPECT_EQ(report.figures().steps(), 1);
   EXPECT_THAT(Leases(report), IsEmpty());
 }
 
@@ -298,7 +298,7 @@ TEST(ProgressTest, AFinishedLeaseIsUrgent) {
 TEST(ProgressTest, ALossThatIsNotFiniteIsUrgent) {
   Progress progress;
   std::thread trains([&] { progress.AddNonFiniteLoss(); });
-  while (progress.Take().non_finite_losses() == 0) progress.WaitForUrgent(absl::Hours(1));
+  while (progress.Take().figures().non_finite_losses() == 0) progress.WaitForUrgent(absl::Hours(1));
   trains.join();
 }
 

@@ -118,10 +118,10 @@ void TrainingLoop::Acknowledge(const std::optional<PushResult>& pushed) {
   if (pushed->refused) return progress_->Drop(step.ticket);
   ++finished_steps_;
   step.staleness = pushed->staleness;
-  step.push_retries = pushed->retries;
-  step.bytes_pushed = pushed->bytes_pushed;
-  step.bytes_pulled = pushed->bytes_pulled;
-  step.waited_for_credit = pushed->waited_for_credit;
+  step.figures.set_push_retries(pushed->retries);
+  step.figures.set_bytes_pushed(pushed->bytes_pushed);
+  step.figures.set_bytes_pulled(pushed->bytes_pulled);
+  step.figures.set_credit_wait_seconds(absl::ToDoubleSeconds(pushed->waited_for_credit));
   progress_->Finish(step);
 }
 

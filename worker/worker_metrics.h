@@ -2,36 +2,19 @@
 #ifndef KEELSON_WORKER_WORKER_METRICS_H_
 #define KEELSON_WORKER_WORKER_METRICS_H_
 
-#include <cstddef>
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
-#include "core/cluster/staleness_buckets.h"
 #include "core/metrics/metric_page.h"
+#include "keelson/v1/figures.pb.h"
 
 namespace keelson {
 
-struct FinishedStep;
-
 // A worker's totals since its process began, in all of its memberships.
 struct WorkerTotals {
-  // The position in `staleness` at which a step counts.
-  static size_t StalenessBucket(int64_t staleness);
-
-  void Add(const FinishedStep& step);
-
-  int64_t steps = 0;
-  int64_t examples = 0;
-  int64_t push_retries = 0;
-  int64_t bytes_pushed = 0;
-  int64_t bytes_pulled = 0;
-  absl::Duration pull, input, compute, push, waited_for_credit;
-  StalenessCounts staleness = {};
-  int64_t staleness_sum = 0;
+  v1::WorkerFigures figures;
   // The loss of the newest step.
   double loss = 0;
-  int64_t non_finite_losses = 0;
   // Tickets whose gradient came too late for the round (synchronous mode).
   int64_t dropped_tickets = 0;
   int64_t ended_memberships = 0;

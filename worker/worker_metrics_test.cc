@@ -17,14 +17,14 @@ FinishedStep Step(int64_t staleness) {
   step.ticket.end = 96;
   step.loss = 0.5;
   step.staleness = staleness;
-  step.push_retries = 1;
-  step.bytes_pushed = 1000;
-  step.bytes_pulled = 2000;
+  step.figures.set_push_retries(1);
+  step.figures.set_bytes_pushed(1000);
+  step.figures.set_bytes_pulled(2000);
   step.pull = absl::Milliseconds(1);
   step.input = absl::Milliseconds(2);
   step.compute = absl::Milliseconds(4);
   step.push = absl::Milliseconds(8);
-  step.waited_for_credit = absl::Milliseconds(3);
+  step.figures.set_credit_wait_seconds(0.003);
   return step;
 }
 

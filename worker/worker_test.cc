@@ -26,7 +26,7 @@ TEST_F(WorkerTest, TrainsOnItsTicketsInOrderAndLeaves) {
   EXPECT_THAT(chief_.registered(), SizeIs(1));
   EXPECT_EQ(chief_.registered()[0].peer(), "host:2");
   EXPECT_EQ(chief_.registered()[0].device(), devices_->name());
-  const v1::WorkerProgress sums = chief_.sums();
+  const v1::WorkerFigures sums = chief_.sums();
   EXPECT_EQ(sums.steps(), 5);
   EXPECT_EQ(sums.examples(), 20);
   EXPECT_EQ(sums.staleness_sum(), 15);

@@ -207,7 +207,7 @@ TEST_F(ChiefRunTest, ALossThatIsNotFiniteEndsTheJob) {
   const v1::AcquireWorkResponse lease = Acquire(service(), {});
   v1::HeartbeatRequest heartbeat;
   *heartbeat.mutable_header() = HeaderOf(kWorker);
-  heartbeat.mutable_progress()->set_non_finite_losses(1);
+  heartbeat.mutable_progress()->mutable_figures()->set_non_finite_losses(1);
   v1::HeartbeatResponse response;
   ASSERT_EQ(service()->Heartbeat(heartbeat, &response), absl::OkStatus());
   EXPECT_EQ(Work(service()), v1::FAILED);

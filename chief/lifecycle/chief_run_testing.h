@@ -79,8 +79,8 @@ inline v1::WorkerProgress Done(const v1::AcquireWorkResponse& lease) {
   v1::LeaseProgress* done = progress.add_leases();
   done->set_lease_id(lease.lease_id());
   done->set_completed_steps(lease.tickets_size());
-  progress.set_steps(lease.tickets_size());
-  progress.set_loss_sum(0.5 * lease.tickets_size());
+  progress.mutable_figures()->set_steps(lease.tickets_size());
+  progress.mutable_figures()->set_loss_sum(0.5 * lease.tickets_size());
   for (const v1::StepTicket& ticket : lease.tickets()) {
     v1::StepLoss* loss = progress.add_losses();
     loss->set_step(ticket.step());

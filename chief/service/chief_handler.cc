@@ -40,25 +40,10 @@ WorkerReport ReportFromProto(const v1::WorkerProgress& progress) {
   for (const v1::LeaseProgress& lease : progress.leases()) {
     report.leases.push_back({lease.lease_id(), lease.completed_steps()});
   }
-  v1::WorkerFigures& figures = report.figures;
-  figures.set_steps(progress.steps());
-  figures.set_examples(progress.examples());
-  figures.set_loss_sum(progress.loss_sum());
   for (const v1::StepLoss& loss : progress.losses()) {
     report.losses.push_back({loss.step(), loss.loss()});
   }
-  figures.set_non_finite_losses(progress.non_finite_losses());
-  figures.set_staleness_sum(progress.staleness_sum());
-  figures.set_staleness_max(progress.staleness_max());
-  figures.set_pull_seconds(progress.pull_seconds());
-  figures.set_input_seconds(progress.input_seconds());
-  figures.set_compute_seconds(progress.compute_seconds());
-  figures.set_push_seconds(progress.push_seconds());
-  figures.set_push_retries(progress.push_retries());
-  figures.set_credit_wait_seconds(progress.credit_wait_seconds());
-  figures.set_bytes_pushed(progress.bytes_pushed());
-  figures.set_bytes_pulled(progress.bytes_pulled());
-  *figures.mutable_staleness_counts() = progress.staleness_counts();
+  report.figures = progress.figures();
   return report;
 }
 
@@ -95,22 +80,9 @@ v1::MemberStatus MemberToProto(const Member& member, const Coordinator::Status& 
   proto.set_restarts(member.restarts);
   proto.set_device(member.device);
   proto.set_since(SecondsOf(member.since));
+  v1::WorkerFigures* const figures = proto.mutable_figures();
   const auto worker = status.workers.find(member.task);
-  if (worker == status.workers.end()) return proto;
-  const v1::WorkerFigures& sums = worker->second;
-  proto.set_steps(sums.steps());
-  proto.set_examples(sums.examples());
-  proto.set_staleness_sum(sums.staleness_sum());
-  proto.set_staleness_max(sums.staleness_max());
-  proto.set_push_retries(sums.push_retries());
-  proto.set_pull_seconds(sums.pull_seconds());
-  proto.set_input_seconds(sums.input_seconds());
-  proto.set_compute_seconds(sums.compute_seconds());
-  proto.set_push_seconds(sums.push_seconds());
-  proto.set_credit_wait_seconds(sums.credit_wait_seconds());
-  proto.set_bytes_pushed(sums.bytes_pushed());
-  proto.set_bytes_pulled(sums.bytes_pulled());
-  *proto.mutable_staleness_counts() = sums.staleness_counts();
+  if (worker != status.workers.end()) *figures = worker->second;
   return proto;
 }
 

@@ -1,5 +1,5 @@
-// The buckets in which a worker counts its steps by their staleness, as WorkerProgress has them
-// (chief_service.proto), /metrics and status.json.
+// The buckets in which a worker counts its steps by their staleness, as WorkerFigures has them
+// (figures.proto), /metrics and status.json.
 #ifndef KEELSON_CORE_CLUSTER_STALENESS_BUCKETS_H_
 #define KEELSON_CORE_CLUSTER_STALENESS_BUCKETS_H_
 

@@ -30,7 +30,7 @@ class EchoChief final : public v1::ChiefService::Service {
   }
   grpc::Status Heartbeat(grpc::ServerContext*, const v1::HeartbeatRequest* request,
                          v1::HeartbeatResponse* response) override {
-    response->set_error(absl::StrCat(request->progress().steps(), " steps"));
+    response->set_error(absl::StrCat(request->progress().figures().steps(), " steps"));
     return grpc::Status::OK;
   }
   grpc::Status AcquireWork(grpc::ServerContext*, const v1::AcquireWorkRequest*,
@@ -94,7 +94,7 @@ TEST_F(GrpcChiefServiceTest, EveryCallReachesItsMethod) {
   EXPECT_THAT(model.ps_addresses(), testing::ElementsAre("ps-0:2222"));
 
   v1::HeartbeatRequest heartbeat;
-  heartbeat.mutable_progress()->set_steps(12);
+  heartbeat.mutable_progress()->mutable_figures()->set_steps(12);
   v1::HeartbeatResponse beaten;
   ASSERT_TRUE(client_->Heartbeat(heartbeat, &beaten).ok());
   EXPECT_EQ(beaten.error(), "12 steps");
