@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "core/cluster/figures.h"
 #include "dashboard/api/run_view.h"
 
 namespace keelson {
@@ -24,32 +26,37 @@ constexpr double kLeastTraffic = 1 << 20;
 constexpr double kLeastStaleness = 1;
 
 constexpr const char* kTexts[] = {"state", "incarnation", "peer", "address", "device"};
-constexpr const char* kNumbers[] = {"since",
-                                    "restarts",
-                                    "steps",
-                                    "examples",
-                                    "steps_per_second",
-                                    "examples_per_second",
-                                    "pushed_bytes_per_second",
-                                    "pulled_bytes_per_second",
-                                    "credit_wait_seconds",
-                                    "push_retries",
-                                    "shard_step",
-                                    "value_bytes",
-                                    "slot_bytes",
-                                    "clients"};
+constexpr const char* kNumbers[] = {"since",       "restarts",   "shard_step",
+                                    "value_bytes", "slot_bytes", "clients"};
 constexpr const char* kStates[] = {"waiting", "alive", "away", "restoring", "lost", "left", "down"};
 constexpr std::array<const char*, 4> kRoles = {"chief", "ps", "worker", "evaluator"};
-constexpr const char* kStepParts[] = {"input", "pull", "compute", "push"};
+constexpr absl::string_view kStepSeconds = "step_seconds.";
 
-void CopyNumbers(const Json& from, Json* to) {
-  for (const char* const key : kNumbers) {
-    if (const auto integer = IntegerAt(from, key)) {
-      (*to)[key] = *integer;
-    } else if (const auto number = NumberAt(from, key)) {
-      (*to)[key] = *number;
+// Calls `visit` with all figures of a worker that status.json has.
+template <typename Visit>
+void VisitFigures(const Visit& visit) {
+  for (const auto* const figures : {&WorkerFigures(), &TrainingFigures()}) {
+    for (const Figure& figure : *figures) {
+      if (!figure.options().status().empty()) visit(figure.options());
     }
   }
+}
+
+void CopyNumber(const char* key, const Json& from, Json* to) {
+  if (const auto integer = IntegerAt(from, key)) {
+    (*to)[key] = *integer;
+  } else if (const auto number = NumberAt(from, key)) {
+    (*to)[key] = *number;
+  }
+}
+
+void CopyNumbers(const Json& from, Json* to) {
+  for (const char* const key : kNumbers) CopyNumber(key, from, to);
+  VisitFigures([&](const v1::FigureOptions& figure) {
+    // Those in an object of their own are copied with it.
+    const std::string& key = figure.status();
+    if (!absl::StrContains(key, '.')) CopyNumber(key.c_str(), from, to);
+  });
 }
 
 Json NumbersOf(const Json& list) {
@@ -80,7 +87,11 @@ void CopyStepSeconds(const Json& from, Json* to) {
   const Json* const seconds = ObjectAt(from, "step_seconds");
   if (seconds == nullptr) return;
   Json json = Json::object();
-  for (const char* const key : kStepParts) json[key] = NumberAt(*seconds, key).value_or(0);
+  VisitFigures([&](const v1::FigureOptions& figure) {
+    if (!absl::StartsWith(figure.status(), kStepSeconds)) return;
+    const char* const part = figure.status().c_str() + kStepSeconds.size();
+    json[part] = NumberAt(*seconds, part).value_or(0);
+  });
   (*to)["step_seconds"] = std::move(json);
 }
 
@@ -226,6 +237,19 @@ size_t RoleRank(const Json& task) {
   return static_cast<size_t>(role - kRoles.begin());
 }
 
+// The figures that are shown among a worker's details.
+Json FigureList() {
+  Json list = Json::array();
+  VisitFigures([&](const v1::FigureOptions& figure) {
+    if (figure.label().empty()) return;
+    list.push_back({{"key", figure.status()},
+                    {"label", figure.label()},
+                    {"unit", figure.unit()},
+                    {"help", figure.help()}});
+  });
+  return list;
+}
+
 Json ChiefEntry(const Json& status) {
   const Json* const chief = ObjectAt(status, "chief");
   Json entry = chief == nullptr ? Json::object() : *chief;
@@ -275,7 +299,10 @@ Json ClusterJson(const Run& run, const RunData& data) {
     return std::make_pair(RoleRank(a), a["index"].get<int>()) <
            std::make_pair(RoleRank(b), b["index"].get<int>());
   });
-  Json json = {{"run", run.id()}, {"stale", state.chief_away}, {"tasks", std::move(sorted)}};
+  Json json = {{"run", run.id()},
+               {"stale", state.chief_away},
+               {"figures", FigureList()},
+               {"tasks", std::move(sorted)}};
   if (updated.has_value()) json["updated"] = *updated;
   return json;
 }

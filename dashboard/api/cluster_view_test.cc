@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_replace.h"
+#include "core/cluster/figures.h"
 #include "dashboard/api/run_view.h"
 #include "dashboard/dashboard_testing.h"
 
@@ -93,6 +95,31 @@ TEST_F(ClusterViewTest, TellsOfATaskWhatTheChiefWrites) {
   EXPECT_EQ(Task("worker-2"), Worker(2));
 }
 
+TEST_F(ClusterViewTest, HasEveryFigureThatStatusJsonHasOfAWorker) {
+  const Json task = Task("worker-0");
+  for (const auto* const figures : {&WorkerFigures(), &TrainingFigures()}) {
+    for (const Figure& figure : *figures) {
+      const std::string& key = figure.options().status();
+      if (key.empty()) continue;
+      const Json::json_pointer place("/" + absl::StrReplaceAll(key, {{".", "/"}}));
+      EXPECT_EQ(task.value(place, Json()), Worker(0).value(place, Json("none"))) << key;
+    }
+  }
+}
+
+TEST_F(ClusterViewTest, SaysHowToShowFigures) {
+  const Json figures = Cluster()["figures"];
+  ASSERT_FALSE(figures.empty());
+  EXPECT_EQ(figures[0], Json({{"key", "steps"},
+                              {"label", "steps"},
+                              {"unit", "steps"},
+                              {"help", "Steps that the servers have acknowledged."}}));
+  std::vector<std::string> keys;
+  for (const Json& figure : figures) keys.push_back(figure["key"]);
+  EXPECT_THAT(keys, ElementsAre("steps", "examples", "staleness.max", "push_retries",
+                                "credit_wait_seconds"));
+}
+
 TEST_F(ClusterViewTest, NothingStandsOutWhereAllAreAlike) {
   const Json cluster = Cluster();
   for (const Json& task : cluster["tasks"]) EXPECT_FALSE(task.contains("remarks")) << task;
@@ -148,7 +175,9 @@ TEST_F(ClusterViewTest, AfterTheJobAllHaveLeft) {
 
 TEST_F(ClusterViewTest, BeforeThereIsAStatus) {
   data_.status = nullptr;
-  EXPECT_EQ(Cluster(), Json({{"run", "mnist"}, {"stale", false}, {"tasks", Json::array()}}));
+  Json cluster = Cluster();
+  cluster.erase("figures");
+  EXPECT_EQ(cluster, Json({{"run", "mnist"}, {"stale", false}, {"tasks", Json::array()}}));
 }
 
 TEST_F(ClusterViewTest, WhatMakesNoSenseIsLeftOut) {

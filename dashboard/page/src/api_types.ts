@@ -158,22 +158,28 @@ export interface ClusterTask {
   slot_bytes?: number;
   clients?: number;
   steps?: number;
-  examples?: number;
   steps_per_second?: Value;
   examples_per_second?: Value;
   pushed_bytes_per_second?: Value;
   pulled_bytes_per_second?: Value;
   staleness?: {mean: Value; max: Value; bounds: number[]; counts: number[]};
   step_seconds?: {input: Value; pull: Value; compute: Value; push: Value};
-  credit_wait_seconds?: Value;
-  push_retries?: number;
   remarks?: {kind: "straggler" | "skew" | "stale" | "waiting"; text: string}[];
+}
+
+// A figure of the tasks that train; "staleness.max" is the key of a task's `staleness.max`.
+export interface Figure {
+  key: string;
+  label: string;
+  unit: string;
+  help: string;
 }
 
 export interface Cluster {
   run: string;
   updated?: number;
   stale: boolean;
+  figures: Figure[];
   tasks: ClusterTask[];
 }
 

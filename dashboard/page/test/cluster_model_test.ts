@@ -1,8 +1,9 @@
 import {deepEqual, equal} from "node:assert/strict";
 import {test} from "node:test";
 import type {ClusterTask, TaskRole, TaskState} from "../src/api_types";
+import {formatByteRate, formatBytes, formatCount, formatDuration} from "../src/format";
 import {
-  medianSpeed, needsAttention, placementVersion, shardPieces, sortTasks, stalenessBuckets, stateTone, stepParts, trains,
+  figureText, medianSpeed, needsAttention, placementVersion, shardPieces, sortTasks, stalenessBuckets, stateTone, stepParts, trains,
 } from "../src/views/cluster_model";
 
 function task(role: TaskRole, index: number, more: Partial<ClusterTask> = {}): ClusterTask {
@@ -24,6 +25,18 @@ test("what is not alive, or has a remark, needs attention; who has left does not
 test("lost and down are bad, alive is good, the rest is in between", () => {
   const states: TaskState[] = ["alive", "lost", "down", "left", "waiting", "away", "restoring"];
   deepEqual(states.map(stateTone), ["good", "bad", "bad", "muted", "warn", "warn", "warn"]);
+});
+
+test("a figure is told in its unit, wherever it stands in the task", () => {
+  const one = {...task("worker", 0, {steps: 12345, staleness: {mean: 1, max: 4, bounds: [], counts: []}}), wait: 0.25, sent: 3e6};
+  const told = (key: string, unit: string) => figureText({key, label: "", unit, help: ""}, one);
+  equal(told("steps", "steps"), formatCount(12345));
+  equal(told("staleness.max", "pushes"), "4");
+  equal(told("wait", "seconds"), formatDuration(0.25));
+  equal(told("sent", "bytes"), formatBytes(3e6));
+  equal(told("sent", "bytes/second"), formatByteRate(3e6));
+  equal(told("wait", "ratio"), "0.25");
+  equal(told("nothing.here", "steps"), formatCount(undefined));
 });
 
 test("the median speed is that of workers that are alive and have one", () => {

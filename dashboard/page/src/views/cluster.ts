@@ -155,7 +155,7 @@ class ClusterPage {
       ? `The chief has not written since ${formatTime(cluster.updated)}: what is said of the others is old.` : "");
     const shown = this.filter.checked ? remarkable : tasks;
     this.nothing.hidden = !this.filter.checked || remarkable.length > 0;
-    const figures: Figures = {median: medianSpeed(tasks), now: Date.now() / 1000 + this.ahead};
+    const figures: Figures = {median: medianSpeed(tasks), now: Date.now() / 1000 + this.ahead, shown: cluster.figures};
     for (const [role, section] of this.sections) {
       const own = shown.filter((task) => task.role === role);
       section.element.hidden = own.length === 0;

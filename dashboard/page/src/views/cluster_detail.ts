@@ -1,16 +1,17 @@
 // The detail under a task's row: all its figures, and their history.
 
-import type {ClusterTask} from "../api";
+import type {ClusterTask, Figure} from "../api";
 import {fill, h, setText} from "../dom";
-import {formatCount, formatDuration, formatNumber, formatTime} from "../format";
+import {formatTime} from "../format";
 import type {Context} from "../view";
 import {stalenessTable} from "./cluster_bars";
 import {TaskHistory} from "./cluster_history";
-import {stalenessBuckets, trains} from "./cluster_model";
+import {figureText, stalenessBuckets, trains} from "./cluster_model";
+import type {Figures} from "./cluster_row";
 
 export class TaskDetail {
   readonly element: HTMLElement;
-  private readonly facts = new Map<string, {name: HTMLElement; value: HTMLElement}>();
+  private readonly facts = new Map<string, HTMLElement>();
   private readonly list = h("dl");
   private readonly staleness = h("div", {class: "facts small"});
   private readonly history: TaskHistory | undefined;
@@ -21,15 +22,15 @@ export class TaskDetail {
       h("div", {class: "facts small"}, this.list), this.staleness, this.history?.element);
   }
 
-  update(task: ClusterTask): void {
-    for (const [name, value] of factsOf(task)) {
-      let fact = this.facts.get(name);
-      if (fact === undefined) {
-        fact = {name: h("dt", null, name), value: h("dd")};
-        this.facts.set(name, fact);
-        this.list.append(fact.name, fact.value);
+  update(task: ClusterTask, {shown}: Figures): void {
+    for (const {name, text, help} of factsOf(task, shown)) {
+      let value = this.facts.get(name);
+      if (value === undefined) {
+        value = h("dd");
+        this.facts.set(name, value);
+        this.list.append(h("dt", help === undefined ? null : {title: help}, name), value);
       }
-      setText(fact.value, value ?? "–");
+      setText(value, text ?? "–");
     }
     const buckets = stalenessBuckets(task.staleness);
     fill(this.staleness, buckets.length === 0 ? null : stalenessTable(buckets));
@@ -40,22 +41,24 @@ export class TaskDetail {
   }
 }
 
-function factsOf(task: ClusterTask): [string, string | undefined][] {
-  const facts: [string, string | undefined][] = [
-    ["in this state since", task.since === undefined ? undefined : formatTime(task.since)],
-    ["address", task.address ?? task.peer],
-    ["incarnation", task.incarnation],
+interface Fact {
+  name: string;
+  text: string | undefined;
+  help?: string;
+}
+
+function factsOf(task: ClusterTask, figures: readonly Figure[]): Fact[] {
+  const facts: Fact[] = [
+    {name: "in this state since", text: task.since === undefined ? undefined : formatTime(task.since)},
+    {name: "address", text: task.address ?? task.peer},
+    {name: "incarnation", text: task.incarnation},
   ];
   if (trains(task)) {
     facts.push(
-      ["device", task.device],
-      ["steps", formatCount(task.steps)],
-      ["examples", formatCount(task.examples)],
-      ["staleness, largest", formatNumber(task.staleness?.max)],
-      ["waits for credits, per step", formatDuration(task.credit_wait_seconds)],
-      ["repeated pushes", formatCount(task.push_retries)]);
+      {name: "device", text: task.device},
+      ...figures.map((figure) => ({name: figure.label, text: figureText(figure, task), help: figure.help})));
   } else if (task.device !== undefined) {
-    facts.push(["device", task.device]);
+    facts.push({name: "device", text: task.device});
   }
   return facts;
 }

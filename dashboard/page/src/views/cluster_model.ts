@@ -1,6 +1,7 @@
 // The cluster's figures, independent of the page: order, attention, shares, buckets.
 
-import type {ClusterTask, Placement, TaskRole, TaskState} from "../api";
+import type {ClusterTask, Figure, Placement, TaskRole, TaskState} from "../api";
+import {formatByteRate, formatBytes, formatCount, formatDuration, formatNumber} from "../format";
 
 export const ROLES: readonly TaskRole[] = ["chief", "ps", "worker", "evaluator"];
 
@@ -32,6 +33,29 @@ export function needsAttention(task: ClusterTask): boolean {
 // A worker, or a chief that trains too.
 export function trains(task: ClusterTask): boolean {
   return task.role === "worker" || task.steps !== undefined;
+}
+
+// The value of a figure as text, in its unit.
+export function figureText(figure: Figure, task: ClusterTask): string {
+  const value = valueAt(task, figure.key.split("."));
+  switch (figure.unit) {
+    case "seconds":
+      return formatDuration(value);
+    case "bytes":
+      return formatBytes(value);
+    case "bytes/second":
+      return formatByteRate(value);
+    default:
+      return value === undefined || Number.isInteger(value) ? formatCount(value) : formatNumber(value);
+  }
+}
+
+function valueAt(object: unknown, keys: readonly string[]): number | undefined {
+  let value = object;
+  for (const key of keys) {
+    value = (value as Record<string, unknown> | undefined)?.[key];
+  }
+  return typeof value === "number" ? value : undefined;
 }
 
 // A value that changes when the placement may have changed: with the chief's process, the servers,

@@ -1,7 +1,7 @@
 // The rows of the cluster's tables: columns by role, a row that is updated in place, and its
 // detail.
 
-import type {ClusterTask, TaskRole} from "../api";
+import type {ClusterTask, Figure, TaskRole} from "../api";
 import {h, keyed, setAttribute, setText} from "../dom";
 import {formatByteRate, formatBytes, formatCount, formatDuration, formatNumber, formatTime} from "../format";
 import {SpeedBar, StalenessBars, StepBar} from "./cluster_bars";
@@ -12,6 +12,7 @@ import type {Tip} from "./cluster_tip";
 export interface Figures {
   median: number | undefined;  // of the workers' steps per second
   now: number;                 // seconds since the epoch, by the server's clock
+  shown: readonly Figure[];    // in the detail of a task that trains
 }
 
 interface Cell {
@@ -29,7 +30,7 @@ interface Column {
 // The content behind the row's button: made when it is opened, ended when it is closed.
 export interface Detail {
   readonly element: HTMLElement;
-  update(task: ClusterTask): void;
+  update(task: ClusterTask, figures: Figures): void;
   close(): void;
 }
 
@@ -174,6 +175,7 @@ class TaskRow {
   private readonly remarks = h("ul", {class: "remarks"});
   private readonly room: HTMLElement;
   private detail: Detail | undefined;
+  private figures: Figures | undefined;
 
   constructor(private task: ClusterTask, columns: readonly Column[], tip: Tip,
     private readonly openDetail: (task: ClusterTask) => Detail) {
@@ -194,6 +196,7 @@ class TaskRow {
 
   update(task: ClusterTask, figures: Figures): void {
     this.task = task;
+    this.figures = figures;
     const attention = needsAttention(task);
     for (const row of [this.element, this.noted]) {
       setAttribute(row, "data-attention", attention);
@@ -208,7 +211,7 @@ class TaskRow {
     for (const cell of this.cells) {
       cell.update(task, figures);
     }
-    this.detail?.update(task);
+    this.detail?.update(task, figures);
   }
 
   close(): void {
@@ -225,7 +228,9 @@ class TaskRow {
       return;
     }
     this.detail = this.openDetail(this.task);
-    this.detail.update(this.task);
+    if (this.figures !== undefined) {
+      this.detail.update(this.task, this.figures);
+    }
     this.room.replaceChildren(this.detail.element);
     this.below.hidden = false;
     this.button.setAttribute("aria-expanded", "true");
