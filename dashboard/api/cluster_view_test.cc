@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 
 class ClusterViewTest : public testing::Test {
  protected:
@@ -116,8 +117,8 @@ TEST_F(ClusterViewTest, SaysHowToShowFigures) {
                               {"help", "Steps that the servers have acknowledged."}}));
   std::vector<std::string> keys;
   for (const Json& figure : figures) keys.push_back(figure["key"]);
-  EXPECT_THAT(keys, ElementsAre("steps", "examples", "staleness.max", "push_retries",
-                                "credit_wait_seconds"));
+  EXPECT_THAT(keys, IsSupersetOf({"steps", "examples", "staleness.max", "push_retries",
+                                  "credit_wait_seconds"}));
 }
 
 TEST_F(ClusterViewTest, NothingStandsOutWhereAllAreAlike) {
