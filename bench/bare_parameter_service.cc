@@ -109,6 +109,25 @@ absl::Status BareParameterService::WriteSnapshot(const v1::WriteSnapshotRequest&
   return NotServed();
 }
 
+absl::Status BareParameterService::StreamSnapshot(const v1::StreamSnapshotRequest&, ByteSink,
+                                                  v1::WriteSnapshotResponse*) {
+  return NotServed();
+}
+
+absl::Status BareParameterService::InitializeStreamed(const v1::InitializeChunk&, ChunkSource,
+                                                      v1::InitializeShardResponse*) {
+  return NotServed();
+}
+
+absl::Status BareParameterService::Attend(const v1::AttendRequest&, v1::ShardStatus*) {
+  return NotServed();
+}
+
+absl::Status BareParameterService::CommitRound(const v1::CommitRoundRequest&,
+                                               v1::CommitRoundResponse*) {
+  return NotServed();
+}
+
 absl::Status BareParameterService::FindChief(const v1::FindChiefRequest&, v1::FindChiefResponse*) {
   return NotServed();
 }

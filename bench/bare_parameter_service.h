@@ -6,13 +6,14 @@
 #include <memory>
 
 #include "core/base/mutex.h"
-#include "core/client/services/parameter_service.h"
+#include "core/client/services/bulk_handler.h"
+#include "core/client/services/parameter_control.h"
 #include "ps_server/units/block_store.h"
 
 namespace keelson::bench {
 
 // Thread-safe. Implements Initialize, Bulk and GetStatus; other calls return UNIMPLEMENTED.
-class BareParameterService : public ParameterService {
+class BareParameterService : public ParameterControl, public BulkHandler {
  public:
   enum class OnPush {
     kDiscard,  // receive the payload and drop it, whatever it is
@@ -31,6 +32,13 @@ class BareParameterService : public ParameterService {
 
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override;
+  absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
+                              v1::WriteSnapshotResponse* response) override;
+  absl::Status InitializeStreamed(const v1::InitializeChunk& first, ChunkSource next,
+                                  v1::InitializeShardResponse* response) override;
+  absl::Status Attend(const v1::AttendRequest& request, v1::ShardStatus* response) override;
+  absl::Status CommitRound(const v1::CommitRoundRequest& request,
+                           v1::CommitRoundResponse* response) override;
   absl::Status FindChief(const v1::FindChiefRequest& request,
                          v1::FindChiefResponse* response) override;
   absl::Status Finish(const v1::FinishShardRequest& request,

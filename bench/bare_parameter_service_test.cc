@@ -23,21 +23,21 @@ LoadPlan SmallPlan() {
   return plan;
 }
 
-void Initialize(const LoadPlan& plan, ParameterService* service) {
+void Initialize(const LoadPlan& plan, ParameterControl* service) {
   v1::InitializeShardRequest request;
   *request.mutable_placement() = plan.placement.ToProto();
   v1::InitializeShardResponse response;
   ASSERT_TRUE(service->Initialize(request, &response).ok());
 }
 
-std::string AnswerTo(BulkMethod method, ByteRope request, ParameterService* service) {
+std::string AnswerTo(BulkMethod method, ByteRope request, BulkHandler* service) {
   const absl::StatusOr<ByteRope> response = service->Bulk(method, std::move(request));
   EXPECT_TRUE(response.ok()) << response.status();
   return response.ok() ? response->ToString() : "";
 }
 
 // The value of the first element.
-float FirstValue(const LoadPlan& plan, ParameterService* service) {
+float FirstValue(const LoadPlan& plan, BulkHandler* service) {
   const std::string answer =
       AnswerTo(BulkMethod::kPull, MakePullSource(plan)->Request(0, 0), service);
   float value = 0;
@@ -100,10 +100,9 @@ TEST(MessageClientTest, WorksUntilTheWindowIsOver) {
   for (const bool pull : {false, true}) {
     BareParameterService service(OnPush::kSum);
     Initialize(plan, &service);
-    MessageClient client(
-        pull ? MakePullSource(plan) : MakePushSource(plan),
-        std::make_unique<InlineBulkTransport>(std::vector<ParameterService*>{&service}),
-        /*in_flight=*/3);
+    MessageClient client(pull ? MakePullSource(plan) : MakePushSource(plan),
+                         std::make_unique<InlineBulkTransport>(std::vector<BulkHandler*>{&service}),
+                         /*in_flight=*/3);
     // Over before it begins: an operation to start the clock, and one that is counted.
     const double now = MonotonicSeconds();
     const absl::StatusOr<ClientReport> report = client.Run({now, now, now});
@@ -117,10 +116,9 @@ TEST(MessageClientTest, WorksUntilTheWindowIsOver) {
 TEST(MessageClientTest, ReportsTheServersError) {
   const LoadPlan plan = SmallPlan();
   BareParameterService service(OnPush::kSum);  // not initialised
-  MessageClient client(
-      MakePullSource(plan),
-      std::make_unique<InlineBulkTransport>(std::vector<ParameterService*>{&service}),
-      /*in_flight=*/1);
+  MessageClient client(MakePullSource(plan),
+                       std::make_unique<InlineBulkTransport>(std::vector<BulkHandler*>{&service}),
+                       /*in_flight=*/1);
   EXPECT_THAT(std::string(client.Run({0, 0, 0}).status().message()),
               testing::HasSubstr("not initialised"));
 }

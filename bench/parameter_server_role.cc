@@ -17,13 +17,11 @@ namespace {
 
 using nlohmann::json;
 
-std::unique_ptr<ParameterService> MakeHandler(const std::string& name, StopSignal* end) {
-  using OnPush = BareParameterService::OnPush;
-  if (name == "discard") return std::make_unique<BareParameterService>(OnPush::kDiscard);
-  if (name == "sum") return std::make_unique<BareParameterService>(OnPush::kSum);
-  ParameterHandler::Options options;
-  options.incarnation = RandomId();
-  return std::make_unique<ParameterHandler>(options, Clock::Real(), end);
+// Both interfaces of a service.
+template <typename Handler, typename Service>
+Handler Both(std::unique_ptr<Service> service) {
+  BulkHandler* const bulk = service.get();
+  return {std::move(service), bulk};
 }
 
 class ParameterServerRole : public PeerRole {
@@ -41,7 +39,18 @@ class ParameterServerRole : public PeerRole {
 }  // namespace
 
 ParameterServer::ParameterServer(const std::string& handler)
-    : handler_(MakeHandler(handler, &end_)), service_(handler_.get()) {}
+    : handler_(MakeHandler(handler)), service_(handler_.control.get(), handler_.bulk) {}
+
+ParameterServer::Handler ParameterServer::MakeHandler(const std::string& name) {
+  using OnPush = BareParameterService::OnPush;
+  if (name == "discard") {
+    return Both<Handler>(std::make_unique<BareParameterService>(OnPush::kDiscard));
+  }
+  if (name == "sum") return Both<Handler>(std::make_unique<BareParameterService>(OnPush::kSum));
+  ParameterHandler::Options options;
+  options.incarnation = RandomId();
+  return Both<Handler>(std::make_unique<ParameterHandler>(options, Clock::Real(), &end_));
+}
 
 absl::StatusOr<std::unique_ptr<ParameterServer>> ParameterServer::Start(const Options& options) {
   std::unique_ptr<ParameterServer> server(new ParameterServer(options.handler));

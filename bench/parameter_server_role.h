@@ -8,7 +8,8 @@
 #include "absl/status/statusor.h"
 #include "bench/peer_role.h"
 #include "core/base/stop_signal.h"
-#include "core/client/services/parameter_service.h"
+#include "core/client/services/bulk_handler.h"
+#include "core/client/services/parameter_control.h"
 #include "core/rpc/server.h"
 #include "ps_server/service/parameter_grpc_service.h"
 
@@ -29,10 +30,17 @@ class ParameterServer {
   int port() const { return server_->port(); }
 
  private:
+  // The interfaces of one object.
+  struct Handler {
+    std::unique_ptr<ParameterControl> control;
+    BulkHandler* bulk;
+  };
+
   explicit ParameterServer(const std::string& handler);
+  Handler MakeHandler(const std::string& name);
 
   StopSignal end_;
-  const std::unique_ptr<ParameterService> handler_;
+  const Handler handler_;
   ParameterGrpcService service_;
   std::unique_ptr<RpcServer> server_;
 };

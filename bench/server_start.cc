@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
-#include "core/client/services/grpc_parameter_service.h"
+#include "core/client/services/grpc_parameter_control.h"
 
 namespace keelson::bench {
 namespace {
@@ -30,7 +30,7 @@ v1::InitializeShardRequest RequestOf(const LoadPlan& plan) {
 absl::Status InitializeServers(const LoadPlan& plan) {
   v1::InitializeShardRequest request = RequestOf(plan);
   for (size_t s = 0; s < plan.addresses.size(); ++s) {
-    const auto server = ConnectParameterService(absl::StrCat("ps-", s), plan.addresses[s],
+    const auto server = ConnectParameterControl(absl::StrCat("ps-", s), plan.addresses[s],
                                                 grpc::InsecureChannelCredentials());
     // A server that was started for a job insists on its configuration.
     v1::ShardStatus status;

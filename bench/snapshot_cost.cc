@@ -15,7 +15,7 @@
 #include "core/base/file_system.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
-#include "core/client/services/grpc_parameter_service.h"
+#include "core/client/services/grpc_parameter_control.h"
 
 namespace keelson::bench {
 namespace {
@@ -38,7 +38,7 @@ struct Written {
 // Writes one snapshot after the other, from Start to Finish, on a thread of its own.
 class SnapshotLoop {
  public:
-  SnapshotLoop(ParameterService* server, std::string path)
+  SnapshotLoop(ParameterControl* server, std::string path)
       : server_(server), path_(std::move(path)), thread_([this] { Run(); }) {}
   ~SnapshotLoop() {
     if (thread_.joinable()) Finish();
@@ -70,7 +70,7 @@ class SnapshotLoop {
     return RemoveFile(path_);
   }
 
-  ParameterService* const server_;
+  ParameterControl* const server_;
   const std::string path_;
   std::atomic<bool> stop_{false};
   Written written_;  // the thread's, until it has ended
@@ -116,7 +116,7 @@ class Measurement {
   absl::StatusOr<SnapshotCost> Run() {
     ASSIGN_OR_RETURN(contender_, cluster_.Start(scenario_));
     const std::string address = contender_.servers[0]->ready().at("address").get<std::string>();
-    server_ = ConnectParameterService("ps-0", address, grpc::InsecureChannelCredentials());
+    server_ = ConnectParameterControl("ps-0", address, grpc::InsecureChannelCredentials());
     RETURN_IF_ERROR(RunOnce(contender_, Timing()).status());
     cost_.resident = contender_.servers[0]->PeakResidentBytes();
     for (int i = 0; i < options_.repeat; ++i) RETURN_IF_ERROR(Repeat());
@@ -157,7 +157,7 @@ class Measurement {
   const std::string path_;
   Cluster cluster_;
   Contender contender_;
-  std::unique_ptr<ParameterService> server_;
+  std::unique_ptr<ParameterControl> server_;
   SnapshotCost cost_;
   std::vector<double> before_, during_, ratio_, write_, plain_;
 };

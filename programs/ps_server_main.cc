@@ -39,7 +39,7 @@ absl::Status RunPsServer(const RoleContext& context, const Flags& flags) {
   ParameterHandler handler(options, Clock::Real(), &end);
   const MetricRegistry::Registration metrics =
       AddServerMetrics(&context.telemetry->metrics, &handler);
-  ParameterGrpcService service(&handler);
+  ParameterGrpcService service(&handler, &handler);
   HealthService health(&context.telemetry->ready, {v1::ParameterService::service_full_name()});
   ASSIGN_OR_RETURN(
       const std::unique_ptr<RpcServer> server,

@@ -16,7 +16,7 @@
 namespace keelson {
 namespace {
 
-ParameterClientFactory InProcessClients(const RoleContext& context, ParameterService* server) {
+ParameterClientFactory InProcessClients(const RoleContext& context, BulkHandler* server) {
   return [&context, server](
              ParameterClientRequest request) -> absl::StatusOr<std::unique_ptr<ParameterClient>> {
     ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
@@ -27,8 +27,8 @@ ParameterClientFactory InProcessClients(const RoleContext& context, ParameterSer
     options.memory = std::move(request.memory);
     return ShardedParameterClient::Create(
         std::move(options), spec.variables, request.placement,
-        std::make_unique<InlineBulkTransport>(std::vector<ParameterService*>{server}),
-        Clock::Real(), request.stop);
+        std::make_unique<InlineBulkTransport>(std::vector<BulkHandler*>{server}), Clock::Real(),
+        request.stop);
   };
 }
 

@@ -12,7 +12,7 @@
 #include "core/base/status_macros.h"
 #include "core/client/grpc_parameter_client.h"
 #include "core/client/services/grpc_chief_service.h"
-#include "core/client/services/grpc_parameter_service.h"
+#include "core/client/services/grpc_parameter_control.h"
 #include "core/data/open_datasets.h"
 #include "core/device/factory/device_factory.h"
 #include "core/device/precision.h"
@@ -36,9 +36,9 @@ std::vector<std::string> Addresses(const TaskAddresses& tasks) {
 
 absl::StatusOr<std::string> AskServersForChief(const RoleContext& context, const WorkerFlags& flags,
                                                const StopSignal* stop) {
-  std::vector<std::unique_ptr<ParameterService>> servers;
+  std::vector<std::unique_ptr<ParameterControl>> servers;
   for (const auto& [index, address] : context.cluster.ps) {
-    servers.push_back(ConnectParameterService(absl::StrCat("ps-", index), address,
+    servers.push_back(ConnectParameterControl(absl::StrCat("ps-", index), address,
                                               grpc::InsecureChannelCredentials()));
   }
   v1::FindChiefResponse found;

@@ -12,7 +12,7 @@
 #include "core/base/auth_token.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
-#include "core/client/services/grpc_parameter_service.h"
+#include "core/client/services/grpc_parameter_control.h"
 #include "core/data/open_datasets.h"
 #include "core/model/spec/model_spec.h"
 #include "core/rpc/health_service.h"
@@ -139,12 +139,12 @@ absl::Status RunChief(const RoleContext& context, Chief* chief,
 absl::Status RunChiefRole(const RoleContext& context, const ChiefFlags& flags,
                           const std::vector<Companion>& companions, StopSignal* stop) {
   ASSIGN_OR_RETURN(const std::string token, TokenOf(flags));
-  std::vector<std::unique_ptr<ParameterService>> connections;
+  std::vector<std::unique_ptr<ParameterControl>> connections;
   std::vector<ServerGroup::Server> servers;
   for (const auto& [index, address] : context.cluster.ps) {
     const std::string name = absl::StrCat("ps-", index);
     connections.push_back(
-        ConnectParameterService(name, address, grpc::InsecureChannelCredentials()));
+        ConnectParameterControl(name, address, grpc::InsecureChannelCredentials()));
     servers.push_back({name, address, connections.back().get()});
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Chief> chief,

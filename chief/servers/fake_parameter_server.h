@@ -15,7 +15,7 @@
 #include "core/base/mutex.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_writer.h"
-#include "core/client/services/parameter_service.h"
+#include "core/client/services/parameter_control.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
@@ -27,7 +27,7 @@ inline std::string FreshModelDirectory() {
 }
 
 // Thread-safe.
-class FakeParameterServer : public ParameterService {
+class FakeParameterServer : public ParameterControl {
  public:
   static constexpr uint64_t kConfigHash = 0xabc;
 
@@ -139,7 +139,6 @@ class FakeParameterServer : public ParameterService {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<ByteRope> Bulk(BulkMethod, ByteRope) override { return NotForChiefs(); }
   absl::Status FindChief(const v1::FindChiefRequest&, v1::FindChiefResponse*) override {
     return NotForChiefs();
   }

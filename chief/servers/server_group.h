@@ -18,7 +18,7 @@
 #include "core/base/stop_signal.h"
 #include "core/base/thread_pool.h"
 #include "core/checkpoint/bundle_index.h"
-#include "core/client/services/parameter_service.h"
+#include "core/client/services/parameter_control.h"
 
 namespace keelson {
 
@@ -39,7 +39,7 @@ class ServerGroup {
   struct Server {
     std::string name;     // "ps-0"
     std::string address;  // for messages
-    ParameterService* service;
+    ParameterControl* service;
   };
   struct WrittenSnapshot {
     std::vector<BundleIndexEntry> entries;

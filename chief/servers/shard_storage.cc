@@ -100,7 +100,7 @@ class ShardBlocks {
   int64_t block_ = 0;
 };
 
-absl::Status Receive(ParameterService* server, const v1::WriteSnapshotRequest& request,
+absl::Status Receive(ParameterControl* server, const v1::WriteSnapshotRequest& request,
                      AppendFile* file, v1::WriteSnapshotResponse* response) {
   v1::StreamSnapshotRequest stream;
   *stream.mutable_header() = request.header();
@@ -122,18 +122,18 @@ absl::Status Receive(ParameterService* server, const v1::WriteSnapshotRequest& r
 
 }  // namespace
 
-absl::Status ServerStorage::Write(ParameterService* server, const v1::WriteSnapshotRequest& request,
+absl::Status ServerStorage::Write(ParameterControl* server, const v1::WriteSnapshotRequest& request,
                                   v1::WriteSnapshotResponse* response) {
   return server->WriteSnapshot(request, response);
 }
 
-absl::Status ServerStorage::Initialize(ParameterService* server,
+absl::Status ServerStorage::Initialize(ParameterControl* server,
                                        const v1::InitializeShardRequest& request,
                                        v1::InitializeShardResponse* response) {
   return server->Initialize(request, response);
 }
 
-absl::Status ChiefStorage::Write(ParameterService* server, const v1::WriteSnapshotRequest& request,
+absl::Status ChiefStorage::Write(ParameterControl* server, const v1::WriteSnapshotRequest& request,
                                  v1::WriteSnapshotResponse* response) {
   const std::string& path = request.data_path();
   const std::string temporary = absl::StrCat(path, ".tempstate", RandomId());
@@ -148,7 +148,7 @@ absl::Status ChiefStorage::Write(ParameterService* server, const v1::WriteSnapsh
   return file_system_->SyncDirectory(DirectoryOf(path));
 }
 
-absl::Status ChiefStorage::Initialize(ParameterService* server,
+absl::Status ChiefStorage::Initialize(ParameterControl* server,
                                       const v1::InitializeShardRequest& request,
                                       v1::InitializeShardResponse* response) {
   if (request.restore_prefix().empty()) return server->Initialize(request, response);

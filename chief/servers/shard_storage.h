@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "core/base/file_system.h"
-#include "core/client/services/parameter_service.h"
+#include "core/client/services/parameter_control.h"
 
 namespace keelson {
 
@@ -16,12 +16,12 @@ class ShardStorage {
 
   // Cuts the shard and writes it to `request.data_path`, durably and under its final name; on an
   // error nothing is left of it. Errors are the server's and those of file_system.h.
-  virtual absl::Status Write(ParameterService* server, const v1::WriteSnapshotRequest& request,
+  virtual absl::Status Write(ParameterControl* server, const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) = 0;
 
   // Makes the shard ready: from the snapshot `request.restore_prefix`, or from initial values when
-  // that is empty. Errors are the server's (ParameterService::Initialize).
-  virtual absl::Status Initialize(ParameterService* server,
+  // that is empty. Errors are the server's (ParameterControl::Initialize).
+  virtual absl::Status Initialize(ParameterControl* server,
                                   const v1::InitializeShardRequest& request,
                                   v1::InitializeShardResponse* response) = 0;
 };
@@ -29,9 +29,9 @@ class ShardStorage {
 // The servers access the model directory.
 class ServerStorage : public ShardStorage {
  public:
-  absl::Status Write(ParameterService* server, const v1::WriteSnapshotRequest& request,
+  absl::Status Write(ParameterControl* server, const v1::WriteSnapshotRequest& request,
                      v1::WriteSnapshotResponse* response) override;
-  absl::Status Initialize(ParameterService* server, const v1::InitializeShardRequest& request,
+  absl::Status Initialize(ParameterControl* server, const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override;
 };
 
@@ -42,10 +42,10 @@ class ChiefStorage : public ShardStorage {
   explicit ChiefStorage(FileSystem* file_system) : file_system_(file_system) {}
 
   // DATA_LOSS: other bytes came than the server says it sent.
-  absl::Status Write(ParameterService* server, const v1::WriteSnapshotRequest& request,
+  absl::Status Write(ParameterControl* server, const v1::WriteSnapshotRequest& request,
                      v1::WriteSnapshotResponse* response) override;
   // Errors are also those of StoredBlocks.
-  absl::Status Initialize(ParameterService* server, const v1::InitializeShardRequest& request,
+  absl::Status Initialize(ParameterControl* server, const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override;
 
  private:

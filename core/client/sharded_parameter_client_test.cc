@@ -41,7 +41,7 @@ float Uniform(absl::Span<const float> values) {
 
 void Fill(absl::Span<float> array, float value) { std::fill(array.begin(), array.end(), value); }
 
-std::unique_ptr<BulkTransport> Inline(std::vector<ParameterService*> shards) {
+std::unique_ptr<BulkTransport> Inline(std::vector<BulkHandler*> shards) {
   return std::make_unique<InlineBulkTransport>(std::move(shards));
 }
 
@@ -471,16 +471,15 @@ TEST_F(ClientTest, WaitingIsReportedEveryHalfMinute) {
 }
 
 TEST_F(ClientTest, BytesThatAreNoAnswerAreMalformed) {
-  class Garbage : public FakeShard {
+  class Garbage : public BulkHandler {
    public:
-    using FakeShard::FakeShard;
     absl::StatusOr<ByteRope> Bulk(BulkMethod, ByteRope) override {
       ByteRope rope;
       rope.AppendCopy("\x7a\x7f");  // a payload longer than what is left
       return rope;
     }
   };
-  Garbage garbage(&placement_);
+  Garbage garbage;
   auto client = ShardedParameterClient::Create(FastOptions(), Variables(), placement_,
                                                Inline({&garbage}), &clock_, &stop_);
   ASSERT_TRUE(client.ok()) << client.status();
@@ -598,7 +597,7 @@ class CreateTest : public testing::Test {
   absl::Status Create(std::vector<VariableSpec> variables, size_t shards,
                       ShardedParameterClient::Options options = {}) {
     return ShardedParameterClient::Create(std::move(options), variables, placement_,
-                                          Inline(std::vector<ParameterService*>(shards, &shard_)),
+                                          Inline(std::vector<BulkHandler*>(shards, &shard_)),
                                           &clock_, &stop_)
         .status();
   }

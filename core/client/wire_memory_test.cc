@@ -55,7 +55,7 @@ class Side {
           std::make_unique<HostWire>(*WireOf(placement_, variables_, options.formats), mode.depth);
       options.memory = ParameterMemory{{}, {}, wire_->memory()};
     }
-    std::vector<ParameterService*> services;
+    std::vector<BulkHandler*> services;
     for (const auto& shard : shards_) services.push_back(shard.get());
     auto client = ShardedParameterClient::Create(
         std::move(options), variables_, placement_,
@@ -349,8 +349,8 @@ class WireMemoryCreateTest : public testing::Test {
     options.memory = ParameterMemory{{}, {}, std::move(memory)};
     return ShardedParameterClient::Create(
                std::move(options), variables_, placement_,
-               std::make_unique<InlineBulkTransport>(std::vector<ParameterService*>{&shard_}),
-               &clock_, &stop_)
+               std::make_unique<InlineBulkTransport>(std::vector<BulkHandler*>{&shard_}), &clock_,
+               &stop_)
         .status();
   }
   void ExpectInvalid(const absl::Status& status, const std::string& text) {

@@ -260,15 +260,15 @@ TEST_F(AttendTest, DoesNotWaitForAShardThatIsBeingMade) {
 
 struct ChiefCall {
   std::string name;
-  std::function<absl::Status(ParameterService*, const v1::RequestHeader&)> call;
+  std::function<absl::Status(ParameterControl*, const v1::RequestHeader&)> call;
 };
 
 void PrintTo(const ChiefCall& call, std::ostream* out) { *out << call.name; }
 
 template <typename Request, typename Response>
 ChiefCall CallOf(const std::string& name,
-                 absl::Status (ParameterService::*method)(const Request&, Response*)) {
-  return {name, [method](ParameterService* service, const v1::RequestHeader& header) {
+                 absl::Status (ParameterControl::*method)(const Request&, Response*)) {
+  return {name, [method](ParameterControl* service, const v1::RequestHeader& header) {
             Request request;
             *request.mutable_header() = header;
             if constexpr (std::is_same_v<Request, v1::InitializeShardRequest>) {
@@ -280,20 +280,20 @@ ChiefCall CallOf(const std::string& name,
 }
 
 std::vector<ChiefCall> ChiefCalls() {
-  return {CallOf("Initialize", &ParameterService::Initialize),
-          CallOf("WriteSnapshot", &ParameterService::WriteSnapshot),
-          CallOf("Attend", &ParameterService::Attend),
-          CallOf("CommitRound", &ParameterService::CommitRound),
-          CallOf("Finish", &ParameterService::Finish),
+  return {CallOf("Initialize", &ParameterControl::Initialize),
+          CallOf("WriteSnapshot", &ParameterControl::WriteSnapshot),
+          CallOf("Attend", &ParameterControl::Attend),
+          CallOf("CommitRound", &ParameterControl::CommitRound),
+          CallOf("Finish", &ParameterControl::Finish),
           {"StreamSnapshot",
-           [](ParameterService* service, const v1::RequestHeader& header) {
+           [](ParameterControl* service, const v1::RequestHeader& header) {
              v1::StreamSnapshotRequest request;
              *request.mutable_header() = header;
              v1::WriteSnapshotResponse response;
              return service->StreamSnapshot(
                  request, [](absl::string_view) { return absl::OkStatus(); }, &response);
            }},
-          {"InitializeStreamed", [](ParameterService* service, const v1::RequestHeader& header) {
+          {"InitializeStreamed", [](ParameterControl* service, const v1::RequestHeader& header) {
              v1::InitializeChunk first;
              *first.mutable_start()->mutable_header() = header;
              first.mutable_start()->set_config_hash(kTestConfigHash);

@@ -5,11 +5,11 @@
 #include <memory>
 #include <string>
 
-#include "absl/strings/str_cat.h"
-#include "core/client/services/grpc_parameter_service.h"
+#include "core/client/services/bulk_handler.h"
+#include "core/client/services/parameter_control.h"
 #include "core/rpc/server.h"
-#include "gtest/gtest.h"
 #include "ps_server/service/parameter_grpc_service.h"
+#include "ps_server/service/parameter_handler.h"
 
 namespace keelson {
 
@@ -17,17 +17,12 @@ namespace keelson {
 class LoopbackServer {
  public:
   // `threads` threads execute the bulk calls.
-  explicit LoopbackServer(ParameterService* handler, int threads = 1) : service_(handler) {
-    auto server = RpcServer::Start("127.0.0.1:0", grpc::InsecureServerCredentials(), {&service_},
-                                   {service_.RawMethods(), threads});
-    EXPECT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-  }
+  explicit LoopbackServer(ParameterHandler* handler, int threads = 1);
 
-  std::string address() const { return absl::StrCat("127.0.0.1:", server_->port()); }
-  std::unique_ptr<ParameterService> Connect() const {
-    return ConnectParameterService("ps-0", address(), grpc::InsecureChannelCredentials());
-  }
+  std::string address() const;
+  std::unique_ptr<ParameterControl> Connect() const;
+  // A way to the bulk calls for one thread, which has one call under way at a time.
+  std::unique_ptr<BulkHandler> ConnectBulk() const;
   void Shutdown() { server_->Shutdown(absl::ZeroDuration()); }
 
  private:

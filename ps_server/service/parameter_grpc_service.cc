@@ -45,11 +45,11 @@ class ChunkStream {
   v1::SnapshotChunk chunk_;
 };
 
-absl::Status SendSnapshot(ParameterService* handler, const v1::StreamSnapshotRequest& request,
+absl::Status SendSnapshot(ParameterControl* control, const v1::StreamSnapshotRequest& request,
                           grpc::ServerWriter<v1::SnapshotChunk>* writer) {
   ChunkStream stream(writer);
   v1::WriteSnapshotResponse response;
-  RETURN_IF_ERROR(handler->StreamSnapshot(
+  RETURN_IF_ERROR(control->StreamSnapshot(
       request, [&stream](absl::string_view bytes) { return stream.Append(bytes); }, &response));
   return stream.End(std::move(response));
 }
@@ -58,7 +58,7 @@ absl::Status SendSnapshot(ParameterService* handler, const v1::StreamSnapshotReq
 
 std::vector<RawMethod> ParameterGrpcService::RawMethods() {
   const auto handle = [this](BulkMethod method) {
-    return [this, method](ByteRope request) { return handler_->Bulk(method, std::move(request)); };
+    return [this, method](ByteRope request) { return bulk_->Bulk(method, std::move(request)); };
   };
   // The RequestX methods of a raw service have no common form but their names, hence the three
   // lines.
@@ -72,19 +72,19 @@ std::vector<RawMethod> ParameterGrpcService::RawMethods() {
 grpc::Status ParameterGrpcService::Initialize(grpc::ServerContext* context,
                                               const v1::InitializeShardRequest* request,
                                               v1::InitializeShardResponse* response) {
-  return ToGrpcStatus(handler_->Initialize(*request, response));
+  return ToGrpcStatus(control_->Initialize(*request, response));
 }
 
 grpc::Status ParameterGrpcService::WriteSnapshot(grpc::ServerContext* context,
                                                  const v1::WriteSnapshotRequest* request,
                                                  v1::WriteSnapshotResponse* response) {
-  return ToGrpcStatus(handler_->WriteSnapshot(*request, response));
+  return ToGrpcStatus(control_->WriteSnapshot(*request, response));
 }
 
 grpc::Status ParameterGrpcService::StreamSnapshot(grpc::ServerContext* context,
                                                   const v1::StreamSnapshotRequest* request,
                                                   grpc::ServerWriter<v1::SnapshotChunk>* writer) {
-  return ToGrpcStatus(SendSnapshot(handler_, *request, writer));
+  return ToGrpcStatus(SendSnapshot(control_, *request, writer));
 }
 
 grpc::Status ParameterGrpcService::InitializeStreamed(
@@ -100,37 +100,37 @@ grpc::Status ParameterGrpcService::InitializeStreamed(
   if (!reader->Read(&first)) {
     return ToGrpcStatus(absl::InvalidArgumentError("expected a first message, found none"));
   }
-  return ToGrpcStatus(handler_->InitializeStreamed(first, next, response));
+  return ToGrpcStatus(control_->InitializeStreamed(first, next, response));
 }
 
 grpc::Status ParameterGrpcService::CommitRound(grpc::ServerContext* context,
                                                const v1::CommitRoundRequest* request,
                                                v1::CommitRoundResponse* response) {
-  return ToGrpcStatus(handler_->CommitRound(*request, response));
+  return ToGrpcStatus(control_->CommitRound(*request, response));
 }
 
 grpc::Status ParameterGrpcService::Attend(grpc::ServerContext* context,
                                           const v1::AttendRequest* request,
                                           v1::ShardStatus* response) {
-  return ToGrpcStatus(handler_->Attend(*request, response));
+  return ToGrpcStatus(control_->Attend(*request, response));
 }
 
 grpc::Status ParameterGrpcService::GetStatus(grpc::ServerContext* context,
                                              const v1::GetShardStatusRequest* request,
                                              v1::ShardStatus* response) {
-  return ToGrpcStatus(handler_->GetStatus(*request, response));
+  return ToGrpcStatus(control_->GetStatus(*request, response));
 }
 
 grpc::Status ParameterGrpcService::FindChief(grpc::ServerContext* context,
                                              const v1::FindChiefRequest* request,
                                              v1::FindChiefResponse* response) {
-  return ToGrpcStatus(handler_->FindChief(*request, response));
+  return ToGrpcStatus(control_->FindChief(*request, response));
 }
 
 grpc::Status ParameterGrpcService::Finish(grpc::ServerContext* context,
                                           const v1::FinishShardRequest* request,
                                           v1::FinishShardResponse* response) {
-  return ToGrpcStatus(handler_->Finish(*request, response));
+  return ToGrpcStatus(control_->Finish(*request, response));
 }
 
 }  // namespace keelson

@@ -5,18 +5,21 @@
 
 #include <vector>
 
-#include "core/client/services/parameter_service.h"
+#include "core/client/services/bulk_handler.h"
+#include "core/client/services/parameter_control.h"
 #include "core/rpc/raw_server.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 
 namespace keelson {
 
-// `handler` outlives the service. RpcServer::Start takes the service and its raw methods.
+// RpcServer::Start takes the service and its raw methods.
 class ParameterGrpcService final
     : public v1::ParameterService::WithRawMethod_Pull<v1::ParameterService::WithRawMethod_Push<
           v1::ParameterService::WithRawMethod_PushPull<v1::ParameterService::Service>>> {
  public:
-  explicit ParameterGrpcService(ParameterService* handler) : handler_(handler) {}
+  // Both outlive the service, and are usually the same object.
+  ParameterGrpcService(ParameterControl* control, BulkHandler* bulk)
+      : control_(control), bulk_(bulk) {}
 
   // Pull, Push and PushPull. The service outlives the server that they are given to.
   std::vector<RawMethod> RawMethods();
@@ -43,7 +46,8 @@ class ParameterGrpcService final
                       v1::FinishShardResponse* response) override;
 
  private:
-  ParameterService* const handler_;
+  ParameterControl* const control_;
+  BulkHandler* const bulk_;
 };
 
 }  // namespace keelson

@@ -18,9 +18,9 @@ TEST(ParameterGrpcServiceTest, MessagesBeyondGrpcsDefaultLimitPass) {
   const Placement placement = Placement::Compute({{"w", Shape({2000, 1000}), {}}}, 1);
   TestServer server;
   const LoopbackServer loopback(&server.handler);
-  const std::unique_ptr<ParameterService> client = loopback.Connect();
+  const std::unique_ptr<BulkHandler> client = loopback.ConnectBulk();
   v1::InitializeShardResponse initialized;
-  ASSERT_TRUE(client->Initialize(InitializeRequest(placement, 0), &initialized).ok());
+  ASSERT_TRUE(loopback.Connect()->Initialize(InitializeRequest(placement, 0), &initialized).ok());
   const auto pushed =
       CallBulk(client.get(), BulkMethod::kPush, ConstantPushOf(placement, 0, 1, 1, 2.0f));
   ASSERT_TRUE(pushed.ok()) << pushed.status();
@@ -32,7 +32,7 @@ TEST(ParameterGrpcServiceTest, MessagesBeyondGrpcsDefaultLimitPass) {
 TEST(ParameterGrpcServiceTest, ServerThatIsGoneIsUnavailableByName) {
   TestServer server;
   LoopbackServer loopback(&server.handler);
-  const std::unique_ptr<ParameterService> client = loopback.Connect();
+  const std::unique_ptr<ParameterControl> client = loopback.Connect();
   v1::ShardStatus response;
   ASSERT_TRUE(client->GetStatus({}, &response).ok());
   const std::string address = loopback.address();
@@ -53,7 +53,7 @@ TEST(ParameterGrpcServiceTest, ManyClientsAtOnce) {
   std::vector<std::thread> threads;
   for (uint64_t c = 1; c <= kClients; ++c) {
     threads.emplace_back([&, c] {
-      const std::unique_ptr<ParameterService> client = loopback.Connect();
+      const std::unique_ptr<BulkHandler> client = loopback.ConnectBulk();
       for (uint64_t s = 1; s <= kPushes; ++s) {
         const auto pushed =
             CallBulk(client.get(), BulkMethod::kPush, ConstantPushOf(placement, 0, c, s, 1));

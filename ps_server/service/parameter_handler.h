@@ -13,7 +13,8 @@
 #include "core/base/stop_signal.h"
 #include "core/base/thread_pool.h"
 #include "core/checkpoint/bundle_writer.h"
-#include "core/client/services/parameter_service.h"
+#include "core/client/services/bulk_handler.h"
+#include "core/client/services/parameter_control.h"
 #include "ps_server/service/bulk_calls.h"
 #include "ps_server/service/chief_admission.h"
 #include "ps_server/service/credit_ledger.h"
@@ -25,7 +26,7 @@ namespace keelson {
 
 // Thread-safe. Starts empty; Initialize makes the shard. The job state that a chief persists here
 // (Attend) outlives shards, but not the process.
-class ParameterHandler : public ParameterService {
+class ParameterHandler : public ParameterControl, public BulkHandler {
  public:
   struct Options {
     uint64_t incarnation = 0;

@@ -1,9 +1,8 @@
-// What every ParameterService does, whether its caller is in the same process or behind gRPC.
-#include "core/client/services/parameter_service.h"
-
+// What every parameter server does, whether its caller is in the same process or behind gRPC.
 #include "core/base/file.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
+#include "core/client/services/parameter_control.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ps_server/service/loopback_testing.h"
@@ -22,9 +21,11 @@ class ParameterServiceTest : public testing::TestWithParam<Transport> {
     if (GetParam() == Transport::kInProcess) return;
     loopback_ = std::make_unique<LoopbackServer>(&server_.handler);
     remote_ = loopback_->Connect();
+    remote_bulk_ = loopback_->ConnectBulk();
   }
 
-  ParameterService* service() { return remote_ == nullptr ? &server_.handler : remote_.get(); }
+  ParameterControl* service() { return remote_ == nullptr ? &server_.handler : remote_.get(); }
+  BulkHandler* bulk() { return remote_bulk_ == nullptr ? &server_.handler : remote_bulk_.get(); }
   void Initialize() {
     v1::InitializeShardResponse response;
     const absl::Status status =
@@ -33,12 +34,12 @@ class ParameterServiceTest : public testing::TestWithParam<Transport> {
     EXPECT_EQ(response.status().state(), v1::ShardStatus::READY);
   }
   absl::Status Pull(const TestRequest& request) {
-    const auto response = CallBulk(service(), BulkMethod::kPull, request);
+    const auto response = CallBulk(bulk(), BulkMethod::kPull, request);
     pulled_ = response.ok() ? *response : TestResponse();
     return response.status();
   }
   absl::Status Push(const TestRequest& request) {
-    const auto response = CallBulk(service(), BulkMethod::kPush, request);
+    const auto response = CallBulk(bulk(), BulkMethod::kPush, request);
     pushed_ = response.ok() ? response->header : BulkResponse();
     return response.status();
   }
@@ -52,7 +53,8 @@ class ParameterServiceTest : public testing::TestWithParam<Transport> {
   const Placement placement_ = TestPlacement(1);
   TestServer server_;
   std::unique_ptr<LoopbackServer> loopback_;
-  std::unique_ptr<ParameterService> remote_;
+  std::unique_ptr<ParameterControl> remote_;
+  std::unique_ptr<BulkHandler> remote_bulk_;
   TestResponse pulled_;
   BulkResponse pushed_;
 };
@@ -138,7 +140,7 @@ TEST_P(ParameterServiceTest, PullIsConditional) {
 
 TEST_P(ParameterServiceTest, PushPullBringsTheValuesAfterThePush) {
   Initialize();
-  const auto response = CallBulk(service(), BulkMethod::kPushPull, PushOf(placement_, 0, 1, 1));
+  const auto response = CallBulk(bulk(), BulkMethod::kPushPull, PushOf(placement_, 0, 1, 1));
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_EQ(response->header.shard_step, 1);
   Arrays received;

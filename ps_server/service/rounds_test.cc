@@ -21,7 +21,7 @@ class RoundsTest : public testing::Test {
     v1::InitializeShardRequest request = InitializeRequest(placement_, 0, optimizer);
     request.mutable_learning_rate()->mutable_step()->add_boundaries(10);
     request.mutable_learning_rate()->mutable_step()->set_factor(0.5f);
-    for (ParameterService* service : {&handler_, &reference_.handler}) {
+    for (ParameterControl* service : {&handler_, &reference_.handler}) {
       v1::InitializeShardResponse response;
       EXPECT_TRUE(service->Initialize(request, &response).ok());
     }
@@ -42,8 +42,8 @@ class RoundsTest : public testing::Test {
     push.header.step = step;
     EXPECT_TRUE(CallBulk(&reference_.handler, BulkMethod::kPush, push).ok());
   }
-  Arrays Values(ParameterService* service) {
-    const auto response = CallBulk(service, BulkMethod::kPull, PullOf(placement_, 0));
+  Arrays Values(BulkHandler* server) {
+    const auto response = CallBulk(server, BulkMethod::kPull, PullOf(placement_, 0));
     EXPECT_TRUE(response.ok()) << response.status();
     Arrays arrays;
     if (response.ok()) Receive(placement_, *response, &arrays);

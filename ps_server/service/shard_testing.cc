@@ -168,9 +168,9 @@ TestResponse ParseResponse(const ByteRope& message) {
   return response;
 }
 
-absl::StatusOr<TestResponse> CallBulk(ParameterService* service, BulkMethod method,
+absl::StatusOr<TestResponse> CallBulk(BulkHandler* server, BulkMethod method,
                                       const TestRequest& request) {
-  const absl::StatusOr<ByteRope> response = service->Bulk(method, MessageOf(request));
+  const absl::StatusOr<ByteRope> response = server->Bulk(method, MessageOf(request));
   if (!response.ok()) return response.status();
   return ParseResponse(*response);
 }
@@ -289,13 +289,13 @@ v1::RequestHeader HeaderOf(uint64_t incarnation) {
   return header;
 }
 
-v1::ShardStatus StatusOf(ParameterService* service) {
+v1::ShardStatus StatusOf(ParameterControl* service) {
   v1::ShardStatus status;
   EXPECT_TRUE(service->GetStatus({}, &status).ok());
   return status;
 }
 
-absl::Status CommitRound(ParameterService* service, const RoundId& round, uint32_t contributions) {
+absl::Status CommitRound(ParameterControl* service, const RoundId& round, uint32_t contributions) {
   v1::CommitRoundRequest request;
   *request.mutable_header() = HeaderOf(kTestChief);
   request.set_round(round.round);
@@ -307,7 +307,7 @@ absl::Status CommitRound(ParameterService* service, const RoundId& round, uint32
   return absl::OkStatus();
 }
 
-void Retire(ParameterService* service, const std::vector<uint64_t>& incarnations) {
+void Retire(ParameterControl* service, const std::vector<uint64_t>& incarnations) {
   v1::AttendRequest request;
   *request.mutable_header() = HeaderOf(kTestChief);
   for (const uint64_t incarnation : incarnations) request.add_retired_incarnations(incarnation);

@@ -63,7 +63,7 @@ struct TestResponse {
 
 ByteRope MessageOf(const TestRequest& request);
 TestResponse ParseResponse(const ByteRope& message);
-absl::StatusOr<TestResponse> CallBulk(ParameterService* service, BulkMethod method,
+absl::StatusOr<TestResponse> CallBulk(BulkHandler* server, BulkMethod method,
                                       const TestRequest& request);
 
 // A request of kTestChief for initial values.
@@ -99,10 +99,10 @@ TestServers StartServers(const Placement& placement, const std::string& optimize
                          const std::string& restore_prefix);
 Arrays PullAll(const Placement& placement, const TestServers& servers);
 v1::RequestHeader HeaderOf(uint64_t incarnation);
-v1::ShardStatus StatusOf(ParameterService* service);
-absl::Status CommitRound(ParameterService* service, const RoundId& round, uint32_t contributions);
+v1::ShardStatus StatusOf(ParameterControl* service);
+absl::Status CommitRound(ParameterControl* service, const RoundId& round, uint32_t contributions);
 // Retires these incarnations through Attend; fails when the chief is not admitted.
-void Retire(ParameterService* service, const std::vector<uint64_t>& incarnations);
+void Retire(ParameterControl* service, const std::vector<uint64_t>& incarnations);
 // PushOf to every shard; fails when any block has seen it before.
 void PushAll(const Placement& placement, const TestServers& servers, uint64_t incarnation,
              uint64_t sequence);

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "core/client/grpc_parameter_client.h"
-#include "core/client/services/parameter_service_testing.h"
+#include "core/client/services/bulk_handler.h"
 #include "core/client/sharded_parameter_client.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,21 +15,22 @@ namespace keelson {
 namespace {
 
 // Executes every call; every second bulk call is answered as if it had been lost.
-class LossyService : public ForwardingParameterService {
+class LossyServer : public BulkHandler {
  public:
-  using ForwardingParameterService::ForwardingParameterService;
+  // `server` outlives this.
+  explicit LossyServer(BulkHandler* server) : server_(server) {}
 
   int lost() const { return lost_; }
 
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
-    absl::StatusOr<ByteRope> response =
-        ForwardingParameterService::Bulk(method, std::move(request));
+    absl::StatusOr<ByteRope> response = server_->Bulk(method, std::move(request));
     if (++calls_ % 2 == 0) return response;
     ++lost_;
     return absl::UnavailableError("the answer was lost");
   }
 
  private:
+  BulkHandler* const server_;
   std::atomic<int> calls_{0};
   std::atomic<int> lost_{0};
 };
@@ -54,7 +55,7 @@ class ShardedClientTest : public testing::TestWithParam<int> {
     return options;
   }
 
-  std::unique_ptr<ParameterClient> NewClient(std::vector<ParameterService*> services,
+  std::unique_ptr<ParameterClient> NewClient(std::vector<BulkHandler*> services,
                                              const Options& options = DefaultOptions()) {
     auto client = ShardedParameterClient::Create(
         options, variables_, placement_, std::make_unique<InlineBulkTransport>(std::move(services)),
@@ -73,8 +74,8 @@ class ShardedClientTest : public testing::TestWithParam<int> {
     EXPECT_TRUE(client.ok()) << client.status();
     return *std::move(client);
   }
-  std::vector<ParameterService*> Handlers() const {
-    std::vector<ParameterService*> services;
+  std::vector<BulkHandler*> Handlers() const {
+    std::vector<BulkHandler*> services;
     for (const auto& server : servers_) services.push_back(&server->handler);
     return services;
   }
@@ -171,10 +172,10 @@ TEST_P(ShardedClientTest, StalenessIsWhatOthersPushedSinceThePull) {
 }
 
 TEST_P(ShardedClientTest, AnswersThatAreLostChangeNothing) {
-  std::vector<std::unique_ptr<LossyService>> lossy;
-  std::vector<ParameterService*> services;
+  std::vector<std::unique_ptr<LossyServer>> lossy;
+  std::vector<BulkHandler*> services;
   for (const auto& server : servers_) {
-    lossy.push_back(std::make_unique<LossyService>(&server->handler));
+    lossy.push_back(std::make_unique<LossyServer>(&server->handler));
     services.push_back(lossy.back().get());
   }
   const auto client = NewClient(services);
@@ -272,7 +273,7 @@ TEST_P(ShardedClientTest, SynchronousWorkersAreOneWithTheWholeBatch) {
     workers.push_back(NewClient(Handlers(), options));
   }
   const auto expected = StartServers(placement_, "momentum {}", "");
-  std::vector<ParameterService*> expected_services;
+  std::vector<BulkHandler*> expected_services;
   for (const auto& server : expected) expected_services.push_back(&server->handler);
   const auto one = NewClient(expected_services);
   for (int64_t round = 0; round < 6; ++round) {

@@ -16,7 +16,7 @@ using Chunk = v1::InitializeChunk;
 // Reads the blocks of a stream, one after another.
 class BlockStream {
  public:
-  BlockStream(const Chunk* first, ParameterService::ChunkSource next)
+  BlockStream(const Chunk* first, ParameterControl::ChunkSource next)
       : chunk_(first), next_chunk_(next) {}
 
   // Valid until the next call. Null at the end; the last call.
@@ -32,7 +32,7 @@ class BlockStream {
 
  private:
   const Chunk* chunk_;
-  const ParameterService::ChunkSource next_chunk_;
+  const ParameterControl::ChunkSource next_chunk_;
   std::optional<Chunk> received_;
   int position_ = 0;
 };
@@ -64,21 +64,21 @@ absl::Status TakeElements(const std::string& elements, const std::string& name,
 
 class SinkFile : public AppendFile {
  public:
-  explicit SinkFile(ParameterService::ByteSink sink) : sink_(sink) {}
+  explicit SinkFile(ParameterControl::ByteSink sink) : sink_(sink) {}
 
   absl::Status Append(absl::string_view data) override { return sink_(data); }
   absl::Status Sync() override { return absl::OkStatus(); }
   absl::Status Close() override { return absl::OkStatus(); }
 
  private:
-  const ParameterService::ByteSink sink_;
+  const ParameterControl::ByteSink sink_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BlockStore>> ReceiveShard(BlockStore::Options options,
                                                          const Chunk& first,
-                                                         ParameterService::ChunkSource next) {
+                                                         ParameterControl::ChunkSource next) {
   const std::vector<VariableSpec> variables = options.placement.variables();
   BlockStream stream(&first, next);
   ASSIGN_OR_RETURN(
@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<BlockStore>> ReceiveShard(BlockStore::Options opt
   return store;
 }
 
-std::unique_ptr<AppendFile> FileOn(ParameterService::ByteSink sink) {
+std::unique_ptr<AppendFile> FileOn(ParameterControl::ByteSink sink) {
   return std::make_unique<SinkFile>(sink);
 }
 

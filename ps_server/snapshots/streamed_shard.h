@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/file_system.h"
-#include "core/client/services/parameter_service.h"
+#include "core/client/services/parameter_control.h"
 #include "ps_server/units/block_store.h"
 
 namespace keelson {
@@ -16,11 +16,11 @@ namespace keelson {
 // not of its size. Errors of `next`.
 absl::StatusOr<std::unique_ptr<BlockStore>> ReceiveShard(BlockStore::Options options,
                                                          const v1::InitializeChunk& first,
-                                                         ParameterService::ChunkSource next);
+                                                         ParameterControl::ChunkSource next);
 
 // A file whose bytes go to `sink`, which outlives it. Sync does nothing: the receiver makes the
 // bytes durable.
-std::unique_ptr<AppendFile> FileOn(ParameterService::ByteSink sink);
+std::unique_ptr<AppendFile> FileOn(ParameterControl::ByteSink sink);
 
 }  // namespace keelson
 

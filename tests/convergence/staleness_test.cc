@@ -104,8 +104,8 @@ class ForcedStaleness {
     options.incarnation = 100 + static_cast<uint64_t>(index);
     auto client = ShardedParameterClient::Create(
         std::move(options), model_->variables(), placement_,
-        std::make_unique<InlineBulkTransport>(std::vector<ParameterService*>{&server_}),
-        Clock::Real(), &stop_);
+        std::make_unique<InlineBulkTransport>(std::vector<BulkHandler*>{&server_}), Clock::Real(),
+        &stop_);
     ASSERT_TRUE(client.ok()) << client.status();
     ASSERT_TRUE((*client)->Pull().ok());
     workers_.push_back(*std::move(client));

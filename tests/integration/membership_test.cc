@@ -94,7 +94,7 @@ TEST(MembershipTest, ServerWithAnotherConfigurationEndsTheJobWithBothHashes) {
   // The port is the cluster's; the server behind it is another job's.
   StopSignal end;
   ParameterHandler handler({1, ConfigHash(config) + 1}, Clock::Real(), &end);
-  ParameterGrpcService service(&handler);
+  ParameterGrpcService service(&handler, &handler);
   const auto server = RpcServer::Start(cluster.ContextOf({Role::kPs, 0}).cluster.ps[0],
                                        grpc::InsecureServerCredentials(), {&service});
   ASSERT_TRUE(server.ok()) << server.status();

@@ -14,7 +14,7 @@
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/stored_blocks.h"
-#include "core/client/services/parameter_service_testing.h"
+#include "core/client/services/bulk_handler.h"
 #include "gtest/gtest.h"
 #include "tests/support/model_directory.h"
 
@@ -125,30 +125,29 @@ bool CountingTruth::WaitForMessages(int64_t messages, absl::Duration limit) cons
   return true;
 }
 
-class CountingServers::Witness : public ForwardingParameterService {
+class CountingServers::Witness : public BulkHandler {
  public:
-  Witness(ParameterService* handler, CountingTruth* truth)
-      : ForwardingParameterService(handler), truth_(truth) {}
+  Witness(BulkHandler* handler, CountingTruth* truth) : handler_(handler), truth_(truth) {}
 
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
     BulkRequest header;
     ByteCursor cursor(request);
     const absl::Status decoded = DecodeBulkRequest(&cursor, &header).status();
     EXPECT_TRUE(decoded.ok()) << decoded;
-    absl::StatusOr<ByteRope> response =
-        ForwardingParameterService::Bulk(method, std::move(request));
+    absl::StatusOr<ByteRope> response = handler_->Bulk(method, std::move(request));
     if (response.ok() && method != BulkMethod::kPull) truth_->Acknowledge(header);
     return response;
   }
 
  private:
+  BulkHandler* const handler_;
   CountingTruth* const truth_;
 };
 
 CountingServers::Server::Server(CountingTruth* truth)
     : handler({RandomId(), kConfigHash}, Clock::Real(), &end),
       witness(std::make_unique<Witness>(&handler, truth)),
-      service(witness.get()) {}
+      service(&handler, witness.get()) {}
 
 CountingServers::Server::~Server() {
   if (rpc != nullptr) rpc->Shutdown(absl::ZeroDuration());

@@ -9,7 +9,7 @@
 #include "chief/lifecycle/chief_role.h"
 #include "core/base/random.h"
 #include "core/client/services/grpc_chief_service.h"
-#include "core/client/services/grpc_parameter_service.h"
+#include "core/client/services/grpc_parameter_control.h"
 #include "core/config/train_config.h"
 #include "evaluator/evaluator_role.h"
 #include "gtest/gtest.h"
@@ -67,7 +67,7 @@ v1::TrainConfig LongerConfig(const std::string& model_dir) {
 }
 
 LocalCluster::ServerMember::ServerMember(const ParameterHandler::Options& options)
-    : handler(options, Clock::Real(), &end), service(&handler) {}
+    : handler(options, Clock::Real(), &end), service(&handler, &handler) {}
 
 LocalCluster::LocalCluster(Options options)
     : options_(std::move(options)),
@@ -137,7 +137,7 @@ void LocalCluster::StartChief() {
   for (int s = 0; s < options_.servers; ++s) {
     const std::string name = absl::StrCat("ps-", s);
     member->links.push_back(std::make_unique<SeverableParameterService>(
-        ConnectParameterService(name, ServerAddress(s), grpc::InsecureChannelCredentials())));
+        ConnectParameterControl(name, ServerAddress(s), grpc::InsecureChannelCredentials())));
     servers.push_back({name, ServerAddress(s), member->links.back().get()});
   }
   ChiefFlags flags;

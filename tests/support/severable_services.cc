@@ -134,11 +134,6 @@ absl::Status SeverableParameterService::Initialize(const v1::InitializeShardRequ
   return Call([&] { return server_->Initialize(request, response); });
 }
 
-absl::StatusOr<ByteRope> SeverableParameterService::Bulk(BulkMethod method, ByteRope request) {
-  if (severed_) return Severed();
-  return server_->Bulk(method, std::move(request));
-}
-
 absl::Status SeverableParameterService::WriteSnapshot(const v1::WriteSnapshotRequest& request,
                                                       v1::WriteSnapshotResponse* response) {
   return Call([&] { return server_->WriteSnapshot(request, response); });

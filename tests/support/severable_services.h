@@ -5,11 +5,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "core/base/mutex.h"
 #include "core/client/services/chief_service.h"
-#include "core/client/services/parameter_service.h"
+#include "core/client/services/parameter_control.h"
 
 namespace keelson {
 
@@ -81,16 +82,15 @@ class SeverableChiefService : public ChiefService {
 };
 
 // The chief's way to a server. Thread-safe.
-class SeverableParameterService : public ParameterService {
+class SeverableParameterService : public ParameterControl {
  public:
-  explicit SeverableParameterService(std::unique_ptr<ParameterService> server)
+  explicit SeverableParameterService(std::unique_ptr<ParameterControl> server)
       : server_(std::move(server)) {}
 
   void Sever() { severed_ = true; }
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override;
-  absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override;
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override;
   absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
@@ -110,7 +110,7 @@ class SeverableParameterService : public ParameterService {
  private:
   absl::Status Call(absl::FunctionRef<absl::Status()> call);
 
-  const std::unique_ptr<ParameterService> server_;
+  const std::unique_ptr<ParameterControl> server_;
   std::atomic<bool> severed_{false};
 };
 

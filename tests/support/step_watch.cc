@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "absl/time/clock.h"
-#include "core/client/services/grpc_parameter_service.h"
+#include "core/client/services/grpc_parameter_control.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
@@ -32,7 +32,7 @@ StepWatch::~StepWatch() {
 }
 
 void StepWatch::Run(const std::string& address) {
-  const auto server = ConnectParameterService("ps", address, grpc::InsecureChannelCredentials());
+  const auto server = ConnectParameterControl("ps", address, grpc::InsecureChannelCredentials());
   do {
     v1::ShardStatus status;
     if (!server->GetStatus({}, &status).ok() || status.state() != v1::ShardStatus::READY) continue;

@@ -34,8 +34,7 @@ class AggregatedStepsTest : public testing::TestWithParam<Mode> {
     options.background = GetParam().background;
     auto client = ShardedParameterClient::Create(
         options, OneVariable(), placement_,
-        std::make_unique<InlineBulkTransport>(std::vector<ParameterService*>{&shard_}), &clock_,
-        &stop_);
+        std::make_unique<InlineBulkTransport>(std::vector<BulkHandler*>{&shard_}), &clock_, &stop_);
     EXPECT_TRUE(client.ok()) << client.status();
     client_ = *std::move(client);
     EXPECT_TRUE(client_->Pull().ok());

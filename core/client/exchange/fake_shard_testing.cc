@@ -9,8 +9,6 @@
 namespace keelson {
 namespace {
 
-absl::Status NotExpected() { return absl::UnimplementedError("the client does not call this"); }
-
 template <typename T>
 T Take(ByteCursor* cursor) {
   T value{};
@@ -161,23 +159,6 @@ void FakeShard::AddValues(BulkMethod method, const BulkRequest& request, BulkRes
       EncodeElements(format, block.values, reinterpret_cast<uint8_t*>(payload->data()) + begin);
     }
   }
-}
-
-absl::Status FakeShard::Initialize(const v1::InitializeShardRequest&,
-                                   v1::InitializeShardResponse*) {
-  return NotExpected();
-}
-absl::Status FakeShard::WriteSnapshot(const v1::WriteSnapshotRequest&, v1::WriteSnapshotResponse*) {
-  return NotExpected();
-}
-absl::Status FakeShard::GetStatus(const v1::GetShardStatusRequest&, v1::ShardStatus*) {
-  return NotExpected();
-}
-absl::Status FakeShard::FindChief(const v1::FindChiefRequest&, v1::FindChiefResponse*) {
-  return NotExpected();
-}
-absl::Status FakeShard::Finish(const v1::FinishShardRequest&, v1::FinishShardResponse*) {
-  return NotExpected();
 }
 
 }  // namespace keelson

@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "core/client/services/parameter_service.h"
+#include "core/client/services/bulk_handler.h"
 #include "core/cluster/placement.h"
 
 namespace keelson {
 
 // A push subtracts its gradients from the values, once per block and sequence; one with an attempt
 // is summed for CommitRound. Records its calls. Not thread-safe.
-class FakeShard : public ParameterService {
+class FakeShard : public BulkHandler {
  public:
   struct Call {
     BulkMethod method;
@@ -48,12 +48,6 @@ class FakeShard : public ParameterService {
   };
 
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override;
-
-  absl::Status Initialize(const v1::InitializeShardRequest&, v1::InitializeShardResponse*) override;
-  absl::Status WriteSnapshot(const v1::WriteSnapshotRequest&, v1::WriteSnapshotResponse*) override;
-  absl::Status GetStatus(const v1::GetShardStatusRequest&, v1::ShardStatus*) override;
-  absl::Status FindChief(const v1::FindChiefRequest&, v1::FindChiefResponse*) override;
-  absl::Status Finish(const v1::FinishShardRequest&, v1::FinishShardResponse*) override;
 
  private:
   struct Block {

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "core/base/mutex.h"
-#include "core/client/services/parameter_service.h"
+#include "core/client/services/bulk_handler.h"
 #include "core/wire/bulk_messages.h"
 #include "core/wire/byte_rope.h"
 
@@ -18,7 +18,7 @@ namespace keelson {
 
 struct BulkCompletion {
   uint64_t tag = 0;
-  // As ParameterService::Bulk's.
+  // As BulkHandler::Bulk's.
   absl::Status status;
   ByteRope response;  // when `status` is OK
 };
@@ -50,12 +50,11 @@ class BulkTransport {
   virtual void Reset(int shard) = 0;
 };
 
-// A transport to services in the same process: a call runs within Start.
+// A transport to servers in the same process: a call runs within Start.
 class InlineBulkTransport : public BulkTransport {
  public:
   // `shards[s]` serves shard s and outlives the transport.
-  explicit InlineBulkTransport(std::vector<ParameterService*> shards)
-      : shards_(std::move(shards)) {}
+  explicit InlineBulkTransport(std::vector<BulkHandler*> shards) : shards_(std::move(shards)) {}
 
   int num_shards() const override { return static_cast<int>(shards_.size()); }
   void Start(int shard, BulkMethod method, ByteRope request, absl::Duration timeout,
@@ -65,7 +64,7 @@ class InlineBulkTransport : public BulkTransport {
   void Reset(int shard) override {}
 
  private:
-  const std::vector<ParameterService*> shards_;
+  const std::vector<BulkHandler*> shards_;
 
   Mutex mu_;
   CondVar changed_;

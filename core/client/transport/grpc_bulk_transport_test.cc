@@ -33,7 +33,7 @@ ByteRope RopeOf(const std::string& bytes) {
   return rope;
 }
 
-// Serves a ParameterService's bulk calls, from `threads` threads.
+// Serves a ParameterControl's bulk calls, from `threads` threads.
 class Server
     : public v1::ParameterService::WithRawMethod_Pull<v1::ParameterService::WithRawMethod_Push<
           v1::ParameterService::WithRawMethod_PushPull<v1::ParameterService::Service>>> {

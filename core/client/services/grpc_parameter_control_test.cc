@@ -1,4 +1,4 @@
-#include "core/client/services/grpc_parameter_service.h"
+#include "core/client/services/grpc_parameter_control.h"
 
 #include <atomic>
 
@@ -13,25 +13,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Puts something of each request into its answer; refuses Pull.
+// Puts something of each request into its answer; refuses CommitRound of round 0.
 class EchoService final : public v1::ParameterService::Service {
  public:
   grpc::Status Initialize(grpc::ServerContext*, const v1::InitializeShardRequest* request,
                           v1::InitializeShardResponse* response) override {
     response->mutable_status()->set_config_hash(request->config_hash());
-    return grpc::Status::OK;
-  }
-  grpc::Status Pull(grpc::ServerContext*, const v1::PullRequest*, v1::PullResponse*) override {
-    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "block 7: expected 0..3");
-  }
-  grpc::Status Push(grpc::ServerContext*, const v1::PushRequest* request,
-                    v1::PushResponse* response) override {
-    response->set_shard_step(static_cast<int64_t>(request->sequence()));
-    return grpc::Status::OK;
-  }
-  grpc::Status PushPull(grpc::ServerContext*, const v1::PushRequest* request,
-                        v1::PushPullResponse* response) override {
-    response->set_payload(absl::StrCat(request->sequence()));
     return grpc::Status::OK;
   }
   grpc::Status WriteSnapshot(grpc::ServerContext*, const v1::WriteSnapshotRequest* request,
@@ -62,6 +49,9 @@ class EchoService final : public v1::ParameterService::Service {
   }
   grpc::Status CommitRound(grpc::ServerContext*, const v1::CommitRoundRequest* request,
                            v1::CommitRoundResponse* response) override {
+    if (request->round() == 0) {
+      return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "expected 2, found 1");
+    }
     response->set_shard_step(request->round() + 1);
     return grpc::Status::OK;
   }
@@ -98,48 +88,28 @@ class EchoService final : public v1::ParameterService::Service {
   std::atomic<uint64_t> finished_by{0};
 };
 
-ByteRope PushOf(uint64_t sequence) {
-  BulkRequest request;
-  request.sequence = sequence;
-  ByteRope rope;
-  rope.AppendOwned(EncodeBulkRequest(request, 0));
-  return rope;
-}
-
-class GrpcParameterServiceTest : public testing::Test {
+class GrpcParameterControlTest : public testing::Test {
  protected:
-  GrpcParameterServiceTest() {
+  GrpcParameterControlTest() {
     auto server = RpcServer::Start("127.0.0.1:0", grpc::InsecureServerCredentials(), {&echo_});
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     address_ = absl::StrCat("127.0.0.1:", server_->port());
-    client_ = ConnectParameterService("ps-1", address_, grpc::InsecureChannelCredentials());
+    client_ = ConnectParameterControl("ps-1", address_, grpc::InsecureChannelCredentials());
   }
 
   EchoService echo_;
   std::unique_ptr<RpcServer> server_;
   std::string address_;
-  std::unique_ptr<ParameterService> client_;
+  std::unique_ptr<ParameterControl> client_;
 };
 
-TEST_F(GrpcParameterServiceTest, EveryCallReachesItsMethod) {
+TEST_F(GrpcParameterControlTest, EveryCallReachesItsMethod) {
   v1::InitializeShardRequest initialize;
   initialize.set_config_hash(12);
   v1::InitializeShardResponse initialized;
   ASSERT_TRUE(client_->Initialize(initialize, &initialized).ok());
   EXPECT_EQ(initialized.status().config_hash(), 12u);
-
-  const auto pushed = client_->Bulk(BulkMethod::kPush, PushOf(34));
-  ASSERT_TRUE(pushed.ok()) << pushed.status();
-  v1::PushResponse push;
-  ASSERT_TRUE(push.ParseFromString(pushed->ToString()));
-  EXPECT_EQ(push.shard_step(), 34);
-
-  const auto exchanged = client_->Bulk(BulkMethod::kPushPull, PushOf(35));
-  ASSERT_TRUE(exchanged.ok()) << exchanged.status();
-  v1::PushPullResponse exchange;
-  ASSERT_TRUE(exchange.ParseFromString(exchanged->ToString()));
-  EXPECT_EQ(exchange.payload(), "35");
 
   v1::WriteSnapshotRequest write;
   write.set_data_path("model.ckpt-1.data-00000-of-00001");
@@ -163,7 +133,7 @@ TEST_F(GrpcParameterServiceTest, EveryCallReachesItsMethod) {
   EXPECT_EQ(echo_.finished_by, 56u);
 }
 
-TEST_F(GrpcParameterServiceTest, TheChiefsTurnAndCommitsReachTheirMethods) {
+TEST_F(GrpcParameterControlTest, TheChiefsTurnAndCommitsReachTheirMethods) {
   v1::AttendRequest attend;
   attend.set_memory_version(7);
   v1::ShardStatus status;
@@ -176,7 +146,7 @@ TEST_F(GrpcParameterServiceTest, TheChiefsTurnAndCommitsReachTheirMethods) {
   EXPECT_EQ(committed.shard_step(), 9);
 }
 
-TEST_F(GrpcParameterServiceTest, StreamsASnapshot) {
+TEST_F(GrpcParameterControlTest, StreamsASnapshot) {
   std::string bytes;
   const auto take = [&bytes](absl::string_view data) {
     bytes.append(data.data(), data.size());
@@ -196,7 +166,7 @@ TEST_F(GrpcParameterServiceTest, StreamsASnapshot) {
   EXPECT_EQ(client_->StreamSnapshot(request, take, &response), absl::AbortedError("replaced"));
 }
 
-TEST_F(GrpcParameterServiceTest, WhoTakesASnapshotMayEndIt) {
+TEST_F(GrpcParameterControlTest, WhoTakesASnapshotMayEndIt) {
   int taken = 0;
   v1::WriteSnapshotResponse response;
   const absl::Status status = client_->StreamSnapshot(
@@ -209,7 +179,7 @@ TEST_F(GrpcParameterServiceTest, WhoTakesASnapshotMayEndIt) {
   EXPECT_EQ(taken, 2);
 }
 
-TEST_F(GrpcParameterServiceTest, StreamsAShardIn) {
+TEST_F(GrpcParameterControlTest, StreamsAShardIn) {
   v1::InitializeChunk first;
   first.add_blocks();
   int sent = 0;
@@ -231,7 +201,7 @@ TEST_F(GrpcParameterServiceTest, StreamsAShardIn) {
             absl::DataLossError("model.ckpt-3: checksum"));
 }
 
-TEST_F(GrpcParameterServiceTest, AServerThatRefusesAShardGetsNoMoreOfIt) {
+TEST_F(GrpcParameterControlTest, AServerThatRefusesAShardGetsNoMoreOfIt) {
   v1::InitializeChunk first;
   first.mutable_start()->set_config_hash(1);
   const auto endless = []() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
@@ -242,18 +212,16 @@ TEST_F(GrpcParameterServiceTest, AServerThatRefusesAShardGetsNoMoreOfIt) {
             absl::FailedPreconditionError("another configuration"));
 }
 
-TEST_F(GrpcParameterServiceTest, ErrorsOfTheServerKeepCodeAndText) {
-  const absl::Status status = client_->Bulk(BulkMethod::kPull, {}).status();
-  EXPECT_EQ(status, absl::InvalidArgumentError("block 7: expected 0..3"));
+TEST_F(GrpcParameterControlTest, ErrorsOfTheServerKeepCodeAndText) {
+  v1::CommitRoundResponse response;
+  EXPECT_EQ(client_->CommitRound({}, &response),
+            absl::FailedPreconditionError("expected 2, found 1"));
 }
 
-TEST_F(GrpcParameterServiceTest, ServerThatIsAwayIsUnavailableByName) {
+TEST_F(GrpcParameterControlTest, ServerThatIsAwayIsUnavailableByName) {
   server_.reset();
-  v1::ShardStatus control;
-  absl::Status status = client_->GetStatus({}, &control);
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("ps-1 at " + address_));
-  status = client_->Bulk(BulkMethod::kPull, {}).status();
+  v1::ShardStatus response;
+  const absl::Status status = client_->GetStatus({}, &response);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("ps-1 at " + address_));
 }

@@ -1,4 +1,4 @@
-#include "core/client/services/grpc_parameter_service.h"
+#include "core/client/services/grpc_parameter_control.h"
 
 #include <optional>
 #include <utility>
@@ -7,7 +7,6 @@
 #include "core/base/status_macros.h"
 #include "core/client/services/grpc_call.h"
 #include "core/rpc/channel.h"
-#include "core/rpc/raw_client.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 
 namespace keelson {
@@ -16,32 +15,19 @@ namespace {
 using ParameterStub = v1::ParameterService::StubInterface;
 
 constexpr absl::Duration kControlTimeout = absl::Seconds(5);
-constexpr absl::Duration kBulkTimeout = absl::Seconds(60);
 constexpr absl::Duration kCommitTimeout = absl::Seconds(60);
 constexpr absl::Duration kFileTimeout = absl::Minutes(30);
 
-class GrpcParameterService : public ParameterService {
+class GrpcParameterControl : public ParameterControl {
  public:
-  GrpcParameterService(const std::string& peer, const std::string& address,
+  GrpcParameterControl(const std::string& peer, const std::string& address,
                        const std::shared_ptr<grpc::ChannelCredentials>& credentials)
-      : peer_(absl::StrCat(peer, " at ", address)),
-        control_(address, credentials),
-        bulk_(address, credentials) {}
+      : peer_(absl::StrCat(peer, " at ", address)), connection_(address, credentials) {}
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override {
     return CallUnary(stub().get(), &ParameterStub::Initialize, request, response, kFileTimeout,
                      peer_);
-  }
-  absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
-    // Each call has its own queue, so that threads do not wait for one another.
-    RawCallQueue calls;
-    calls.Start(bulk_.channel(), BulkMethodPath(method), std::move(request), kBulkTimeout,
-                /*tag=*/0);
-    std::optional<RawCallQueue::Completion> ended;
-    while (!ended.has_value()) ended = calls.Next(kBulkTimeout);
-    RETURN_IF_ERROR(FromGrpcStatus(ended->status, peer_));
-    return std::move(ended->response);
   }
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override {
@@ -110,7 +96,7 @@ class GrpcParameterService : public ParameterService {
 
  private:
   std::unique_ptr<ParameterStub> stub() const {
-    return v1::ParameterService::NewStub(control_.channel());
+    return v1::ParameterService::NewStub(connection_.channel());
   }
 
   // Returns errors of `next`. A server that answers before the end gets no more chunks.
@@ -127,16 +113,15 @@ class GrpcParameterService : public ParameterService {
   }
 
   const std::string peer_;
-  const Connection control_;
-  const Connection bulk_;
+  const Connection connection_;
 };
 
 }  // namespace
 
-std::unique_ptr<ParameterService> ConnectParameterService(
+std::unique_ptr<ParameterControl> ConnectParameterControl(
     const std::string& peer, const std::string& address,
     const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
-  return std::make_unique<GrpcParameterService>(peer, address, credentials);
+  return std::make_unique<GrpcParameterControl>(peer, address, credentials);
 }
 
 }  // namespace keelson

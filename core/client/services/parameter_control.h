@@ -1,0 +1,53 @@
+// The calls that control one parameter server: proto/keelson/v1/parameter_service.proto, which says
+// what each call does and how it fails. The gRPC client implements them, and so does the server's
+// handler, which callers in the same process use directly. The bulk calls have an interface of
+// their own (bulk_handler.h).
+#ifndef KEELSON_CORE_CLIENT_SERVICES_PARAMETER_CONTROL_H_
+#define KEELSON_CORE_CLIENT_SERVICES_PARAMETER_CONTROL_H_
+
+#include <optional>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "keelson/v1/parameter_service.pb.h"
+
+namespace keelson {
+
+// Thread-safe. Calls block; none blocks for ever: remote ones end with DEADLINE_EXCEEDED.
+class ParameterControl {
+ public:
+  virtual ~ParameterControl() = default;
+
+  virtual absl::Status Initialize(const v1::InitializeShardRequest& request,
+                                  v1::InitializeShardResponse* response) = 0;
+
+  virtual absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
+                                     v1::WriteSnapshotResponse* response) = 0;
+
+  // `sink` takes the bytes of the data file, in order; an error of it ends the call and is
+  // returned.
+  using ByteSink = absl::FunctionRef<absl::Status(absl::string_view bytes)>;
+  virtual absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
+                                      v1::WriteSnapshotResponse* response) = 0;
+  // `next` yields the messages after the first, and then nothing; an error of it ends the call and
+  // is returned.
+  using ChunkSource = absl::FunctionRef<absl::StatusOr<std::optional<v1::InitializeChunk>>()>;
+  virtual absl::Status InitializeStreamed(const v1::InitializeChunk& first, ChunkSource next,
+                                          v1::InitializeShardResponse* response) = 0;
+
+  virtual absl::Status Attend(const v1::AttendRequest& request, v1::ShardStatus* response) = 0;
+  virtual absl::Status CommitRound(const v1::CommitRoundRequest& request,
+                                   v1::CommitRoundResponse* response) = 0;
+  virtual absl::Status GetStatus(const v1::GetShardStatusRequest& request,
+                                 v1::ShardStatus* response) = 0;
+  virtual absl::Status FindChief(const v1::FindChiefRequest& request,
+                                 v1::FindChiefResponse* response) = 0;
+  virtual absl::Status Finish(const v1::FinishShardRequest& request,
+                              v1::FinishShardResponse* response) = 0;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CLIENT_SERVICES_PARAMETER_CONTROL_H_
