@@ -13,27 +13,6 @@ namespace {
 
 using testing::HasSubstr;
 
-// Every attempt to register takes some seconds.
-class SlowRegistration : public SeverableChiefService {
- public:
-  SlowRegistration(const std::string& address, WorkGate* gate, ManualClock* clock)
-      : SeverableChiefService(ConnectChiefService(address, grpc::InsecureChannelCredentials()),
-                              gate),
-        clock_(clock) {}
-
-  absl::Status Register(const v1::RegisterRequest& request,
-                        v1::RegisterResponse* response) override {
-    clock_->Advance(absl::Seconds(6));
-    ++attempts;
-    return SeverableChiefService::Register(request, response);
-  }
-
-  int attempts = 0;
-
- private:
-  ManualClock* const clock_;
-};
-
 TEST(MembershipTest, SecondWorkerWithTheSameIndexIsRefusedAfterTheLease) {
   LocalCluster cluster({1, 1, false, SmallConfig(FreshDirectory())});
   cluster.gate().CloseAt(10);
@@ -42,8 +21,13 @@ TEST(MembershipTest, SecondWorkerWithTheSameIndexIsRefusedAfterTheLease) {
 
   const RoleContext context = cluster.ContextOf({Role::kWorker, 0});
   ManualClock clock;
-  WorkGate gate;
-  SlowRegistration chief(cluster.ChiefAddress(), &gate, &clock);
+  const auto connection =
+      ConnectChiefService(cluster.ChiefAddress(), grpc::InsecureChannelCredentials());
+  FaultyChiefService chief(connection.get());
+  chief.Answer(&ChiefService::Register, [&](const auto& request, auto* response) {
+    clock.Advance(absl::Seconds(6));
+    return connection->Register(request, response);
+  });
   ChiefSession::Options options;
   options.self = context.self;
   options.incarnation = context.incarnation;
@@ -54,7 +38,7 @@ TEST(MembershipTest, SecondWorkerWithTheSameIndexIsRefusedAfterTheLease) {
   const absl::Status refused = session.Join();
   EXPECT_EQ(refused.code(), absl::StatusCode::kAlreadyExists) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("worker-0"));
-  EXPECT_GT(chief.attempts, 1);
+  EXPECT_GT(chief.Count(&ChiefService::Register), 1);
 
   cluster.gate().Open();
   cluster.ExpectDone();

@@ -136,8 +136,10 @@ void LocalCluster::StartChief() {
   std::vector<ServerGroup::Server> servers;
   for (int s = 0; s < options_.servers; ++s) {
     const std::string name = absl::StrCat("ps-", s);
-    member->links.push_back(std::make_unique<SeverableParameterService>(
-        ConnectParameterControl(name, ServerAddress(s), grpc::InsecureChannelCredentials())));
+    member->connections.push_back(
+        ConnectParameterControl(name, ServerAddress(s), grpc::InsecureChannelCredentials()));
+    member->links.push_back(
+        std::make_unique<FaultyParameterControl>(member->connections.back().get()));
     servers.push_back({name, ServerAddress(s), member->links.back().get()});
   }
   ChiefFlags flags;
@@ -177,8 +179,13 @@ void LocalCluster::KillChief() {
 std::unique_ptr<LocalCluster::Member> LocalCluster::MakeMember(Task task) {
   auto member = std::make_unique<Member>();
   member->context = ContextOf(task);
-  member->link = std::make_unique<SeverableChiefService>(
-      ConnectChiefService(ChiefAddress(), grpc::InsecureChannelCredentials()), &gate_);
+  member->connection = ConnectChiefService(ChiefAddress(), grpc::InsecureChannelCredentials());
+  ChiefService* const chief = member->connection.get();
+  member->link = std::make_unique<FaultyChiefService>(chief);
+  member->link->Answer(&ChiefService::AcquireWork,
+                       [this, chief](const auto& request, auto* response) {
+                         return gate_.AcquireWork(chief, request, response);
+                       });
   return member;
 }
 

@@ -20,8 +20,10 @@
 #include "core/startup/role_program.h"
 #include "ps_server/service/parameter_grpc_service.h"
 #include "ps_server/service/parameter_handler.h"
+#include "testing/services/faulty_chief_service.h"
+#include "testing/services/faulty_parameter_control.h"
 #include "tests/support/ports.h"
-#include "tests/support/severable_services.h"
+#include "tests/support/work_gate.h"
 
 namespace keelson {
 
@@ -84,7 +86,7 @@ class LocalCluster {
 
   WorkGate& gate() { return gate_; }
   Chief& chief() { return *chief_->chief; }
-  SeverableChiefService& link_of_worker(int index) { return *workers_.at(index)->link; }
+  FaultyChiefService& link_of_worker(int index) { return *workers_.at(index)->link; }
   v1::ShardStatus ShardStatus(int index) const;
   // The server has been notified of the end.
   bool ServerFinished(int index) const { return servers_.at(index)->handler.finished(); }
@@ -104,7 +106,8 @@ class LocalCluster {
   };
   struct ChiefMember {
     StopSignal stop;
-    std::vector<std::unique_ptr<SeverableParameterService>> links;
+    std::vector<std::unique_ptr<ParameterControl>> connections;  // to the servers
+    std::vector<std::unique_ptr<FaultyParameterControl>> links;  // over them
     std::unique_ptr<Chief> chief;
     std::unique_ptr<ChiefGrpcService> service;
     std::unique_ptr<RpcServer> server;
@@ -115,7 +118,8 @@ class LocalCluster {
   struct Member {
     StopSignal stop;
     RoleContext context;
-    std::unique_ptr<SeverableChiefService> link;
+    std::unique_ptr<ChiefService> connection;
+    std::unique_ptr<FaultyChiefService> link;  // over it
     absl::Status status;
     std::thread thread;
   };

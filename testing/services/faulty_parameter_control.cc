@@ -1,0 +1,65 @@
+#include "testing/services/faulty_parameter_control.h"
+
+namespace keelson {
+
+template <typename Request, typename Response>
+absl::Status FaultyParameterControl::Forward(Method<ParameterControl, Request, Response*> method,
+                                             const Request& request, Response* response) {
+  return Call(request, response, [&] {
+    return server_ == nullptr ? absl::OkStatus() : (server_->*method)(request, response);
+  });
+}
+
+absl::Status FaultyParameterControl::Initialize(const v1::InitializeShardRequest& request,
+                                                v1::InitializeShardResponse* response) {
+  return Forward(&ParameterControl::Initialize, request, response);
+}
+
+absl::Status FaultyParameterControl::WriteSnapshot(const v1::WriteSnapshotRequest& request,
+                                                   v1::WriteSnapshotResponse* response) {
+  return Forward(&ParameterControl::WriteSnapshot, request, response);
+}
+
+absl::Status FaultyParameterControl::StreamSnapshot(const v1::StreamSnapshotRequest& request,
+                                                    ByteSink sink,
+                                                    v1::WriteSnapshotResponse* response) {
+  return Call(request, response, [&] {
+    return server_ == nullptr ? absl::OkStatus() : server_->StreamSnapshot(request, sink, response);
+  });
+}
+
+absl::Status FaultyParameterControl::InitializeStreamed(const v1::InitializeChunk& request,
+                                                        ChunkSource next,
+                                                        v1::InitializeShardResponse* response) {
+  return Call(request, response, [&] {
+    return server_ == nullptr ? absl::OkStatus()
+                              : server_->InitializeStreamed(request, next, response);
+  });
+}
+
+absl::Status FaultyParameterControl::Attend(const v1::AttendRequest& request,
+                                            v1::ShardStatus* response) {
+  return Forward(&ParameterControl::Attend, request, response);
+}
+
+absl::Status FaultyParameterControl::CommitRound(const v1::CommitRoundRequest& request,
+                                                 v1::CommitRoundResponse* response) {
+  return Forward(&ParameterControl::CommitRound, request, response);
+}
+
+absl::Status FaultyParameterControl::GetStatus(const v1::GetShardStatusRequest& request,
+                                               v1::ShardStatus* response) {
+  return Forward(&ParameterControl::GetStatus, request, response);
+}
+
+absl::Status FaultyParameterControl::FindChief(const v1::FindChiefRequest& request,
+                                               v1::FindChiefResponse* response) {
+  return Forward(&ParameterControl::FindChief, request, response);
+}
+
+absl::Status FaultyParameterControl::Finish(const v1::FinishShardRequest& request,
+                                            v1::FinishShardResponse* response) {
+  return Forward(&ParameterControl::Finish, request, response);
+}
+
+}  // namespace keelson

@@ -1,0 +1,46 @@
+// A parameter server whose control calls fail, wait or are answered as a test says.
+#ifndef KEELSON_TESTING_SERVICES_FAULTY_PARAMETER_CONTROL_H_
+#define KEELSON_TESTING_SERVICES_FAULTY_PARAMETER_CONTROL_H_
+
+#include "absl/status/status.h"
+#include "core/client/services/parameter_control.h"
+#include "testing/services/call_faults.h"
+
+namespace keelson {
+
+// Thread-safe.
+class FaultyParameterControl : public ParameterControl, public CallFaults {
+ public:
+  // `server` executes what no fault takes, and outlives this; without it calls return OK and an
+  // empty response.
+  explicit FaultyParameterControl(ParameterControl* server = nullptr) : server_(server) {}
+
+  absl::Status Initialize(const v1::InitializeShardRequest& request,
+                          v1::InitializeShardResponse* response) override;
+  absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
+                             v1::WriteSnapshotResponse* response) override;
+  absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
+                              v1::WriteSnapshotResponse* response) override;
+  absl::Status InitializeStreamed(const v1::InitializeChunk& request, ChunkSource next,
+                                  v1::InitializeShardResponse* response) override;
+  absl::Status Attend(const v1::AttendRequest& request, v1::ShardStatus* response) override;
+  absl::Status CommitRound(const v1::CommitRoundRequest& request,
+                           v1::CommitRoundResponse* response) override;
+  absl::Status GetStatus(const v1::GetShardStatusRequest& request,
+                         v1::ShardStatus* response) override;
+  absl::Status FindChief(const v1::FindChiefRequest& request,
+                         v1::FindChiefResponse* response) override;
+  absl::Status Finish(const v1::FinishShardRequest& request,
+                      v1::FinishShardResponse* response) override;
+
+ private:
+  template <typename Request, typename Response>
+  absl::Status Forward(Method<ParameterControl, Request, Response*> method, const Request& request,
+                       Response* response);
+
+  ParameterControl* const server_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_TESTING_SERVICES_FAULTY_PARAMETER_CONTROL_H_
