@@ -3,18 +3,18 @@
 #include <sstream>
 #include <string>
 
-#include "core/client/services/chief_service_testing.h"
 #include "core/cluster/consistency.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "testing/services/faulty_chief_service.h"
 
 namespace keelson {
 namespace {
 
 using testing::HasSubstr;
 
-class FakeChief : public FakeChiefService {
+class FakeChief : public FaultyChiefService {
  public:
   absl::Status GetJobStatus(const v1::GetJobStatusRequest&, v1::JobStatus* response) override {
     *response = status;

@@ -6,10 +6,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "core/client/services/chief_service_testing.h"
 #include "core/http/http_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "testing/services/faulty_chief_service.h"
 #include "testing/tiny_model.h"
 
 namespace keelson {
@@ -18,17 +18,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr char kToken[] = "0123456789abcdef";
-
-class EndingChief : public FakeChiefService {
- public:
-  absl::Status EndTraining(const v1::EndTrainingRequest& request,
-                           v1::EndTrainingResponse*) override {
-    reason = request.reason();
-    return absl::OkStatus();
-  }
-
-  std::string reason;
-};
 
 class JobDashboardTest : public testing::Test {
  protected:
@@ -55,7 +44,7 @@ class JobDashboardTest : public testing::Test {
 
   RoleContext context_;
   DashboardFlags flags_;
-  EndingChief chief_;
+  FaultyChiefService chief_;
 };
 
 TEST_F(JobDashboardTest, WithoutAPortThereIsNone) {
@@ -91,9 +80,10 @@ TEST_F(JobDashboardTest, TheTokenLetsOthersEndTheTraining) {
   const int port = job->dashboard->port();
   const std::string run = Get(port, "/api/v1/runs").at("runs").at(0).at("id");
   EXPECT_EQ(EndTraining(port, run, "fedcba9876543210"), 401);
-  EXPECT_EQ(chief_.reason, "");
+  EXPECT_EQ(chief_.Count(&ChiefService::EndTraining), 0);
   EXPECT_EQ(EndTraining(port, run, kToken), 202);
-  EXPECT_EQ(chief_.reason, "good enough");
+  ASSERT_EQ(chief_.Count(&ChiefService::EndTraining), 1);
+  EXPECT_EQ(chief_.Requests(&ChiefService::EndTraining)[0].reason(), "good enough");
 }
 
 TEST_F(JobDashboardTest, WithoutATokenNothingCanBeChanged) {
@@ -102,7 +92,7 @@ TEST_F(JobDashboardTest, WithoutATokenNothingCanBeChanged) {
   const int port = job->dashboard->port();
   const std::string run = Get(port, "/api/v1/runs").at("runs").at(0).at("id");
   EXPECT_EQ(EndTraining(port, run, kToken), 403);
-  EXPECT_EQ(chief_.reason, "");
+  EXPECT_EQ(chief_.Count(&ChiefService::EndTraining), 0);
 }
 
 TEST(JobNameOf, IsThatOfTheOperatorsAddresses) {

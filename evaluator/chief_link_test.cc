@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/client/services/chief_service_testing.h"
 #include "gtest/gtest.h"
+#include "testing/services/faulty_chief_service.h"
 
 namespace keelson {
 namespace {
@@ -17,64 +17,36 @@ using absl::StatusCode;
 constexpr uint64_t kFirstIncarnation = 5;
 
 // Keeps one member and its acknowledgements. Tests set its answers and wait for calls.
-class LinkedChief : public FakeChiefService {
+class LinkedChief : public FaultyChiefService {
  public:
-  absl::Status Register(const v1::RegisterRequest& request, v1::RegisterResponse*) override {
-    MutexLock lock(&mu_);
-    ++registrations_;
-    changed_.NotifyAll();
-    if (away_) return absl::UnavailableError("away");
-    if (retired_ == request.header().incarnation()) return absl::AbortedError("lost");
-    if (refusal_.ok()) member_ = request.header().incarnation();
-    return refusal_;
-  }
-  absl::Status Heartbeat(const v1::HeartbeatRequest& request,
-                         v1::HeartbeatResponse* response) override {
-    MutexLock lock(&mu_);
-    ++heartbeats_;
-    changed_.NotifyAll();
-    if (away_) return absl::UnavailableError("away");
-    if (member_ != request.header().incarnation()) return absl::AbortedError("not a member");
-    response->set_phase(phase_);
-    response->set_error("a reason");
-    return absl::OkStatus();
-  }
-  absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
-                                     v1::AcknowledgeEvaluationResponse*) override {
-    MutexLock lock(&mu_);
-    if (away_) return absl::UnavailableError("away");
-    acknowledged_.push_back(request);
-    changed_.NotifyAll();
-    return absl::OkStatus();
-  }
-  absl::Status EndTraining(const v1::EndTrainingRequest& request,
-                           v1::EndTrainingResponse*) override {
-    MutexLock lock(&mu_);
-    ends_.push_back(request);
-    changed_.NotifyAll();
-    return end_refusal_;
-  }
-  absl::Status GetJobStatus(const v1::GetJobStatusRequest&, v1::JobStatus* response) override {
-    response->set_snapshot_step(300);
-    return absl::OkStatus();
-  }
-  absl::Status Leave(const v1::LeaveRequest&, v1::LeaveResponse*) override {
-    MutexLock lock(&mu_);
-    ++leaves_;
-    return absl::OkStatus();
+  LinkedChief() {
+    Answer(&ChiefService::Register, [this](const auto& request, auto*) {
+      MutexLock lock(&mu_);
+      if (retired_ == request.header().incarnation()) return absl::AbortedError("lost");
+      member_ = request.header().incarnation();
+      return absl::OkStatus();
+    });
+    Answer(&ChiefService::Heartbeat, [this](const auto& request, auto* response) {
+      MutexLock lock(&mu_);
+      if (member_ != request.header().incarnation()) return absl::AbortedError("not a member");
+      response->set_phase(phase_);
+      response->set_error("a reason");
+      return absl::OkStatus();
+    });
+    Answer(&ChiefService::AcknowledgeEvaluation, [this](const auto& request, auto*) {
+      MutexLock lock(&mu_);
+      acknowledged_.push_back(request);
+      changed_.NotifyAll();
+      return absl::OkStatus();
+    });
+    Answer(&ChiefService::GetJobStatus, [](const auto&, auto* response) {
+      response->set_snapshot_step(300);
+      return absl::OkStatus();
+    });
   }
 
-  void SetAway(bool away) {
-    MutexLock lock(&mu_);
-    away_ = away;
-  }
-  void SetRefusal(absl::Status refusal) {
-    MutexLock lock(&mu_);
-    refusal_ = refusal;
-  }
   void SetEndRefusal(absl::Status refusal) {
-    MutexLock lock(&mu_);
-    end_refusal_ = refusal;
+    Answer(&ChiefService::EndTraining, [=](const auto&, auto*) { return refusal; });
   }
   void SetPhase(v1::JobPhase phase) {
     MutexLock lock(&mu_);
@@ -95,35 +67,23 @@ class LinkedChief : public FakeChiefService {
   }
 
   // Waits for calls that begin after this one.
-  void AwaitHeartbeats(int count) {
-    MutexLock lock(&mu_);
-    const int until = heartbeats_ + count;
-    while (heartbeats_ < until) changed_.Wait(&mu_);
+  template <typename Method>
+  void AwaitMore(Method method, int count) {
+    AwaitCount(method, Count(method) + count);
   }
-  void AwaitRegistrations(int count) {
-    MutexLock lock(&mu_);
-    const int until = registrations_ + count;
-    while (registrations_ < until) changed_.Wait(&mu_);
-  }
+  void AwaitHeartbeats(int count) { AwaitMore(&ChiefService::Heartbeat, count); }
   v1::AcknowledgeEvaluationRequest AwaitAcknowledgement(int64_t step) {
     MutexLock lock(&mu_);
     while (acknowledged_.empty() || acknowledged_.back().step() != step) changed_.Wait(&mu_);
     return acknowledged_.back();
   }
   // The newest of at least `count` requests.
-  v1::EndTrainingRequest AwaitEnds(size_t count) {
-    MutexLock lock(&mu_);
-    while (ends_.size() < count) changed_.Wait(&mu_);
-    return ends_.back();
+  v1::EndTrainingRequest AwaitEnds(int count) {
+    AwaitCount(&ChiefService::EndTraining, count);
+    return Requests(&ChiefService::EndTraining).back();
   }
-  size_t ends() {
-    MutexLock lock(&mu_);
-    return ends_.size();
-  }
-  int leaves() {
-    MutexLock lock(&mu_);
-    return leaves_;
-  }
+  int ends() const { return Count(&ChiefService::EndTraining); }
+  int leaves() const { return Count(&ChiefService::Leave); }
   size_t acknowledgements() {
     MutexLock lock(&mu_);
     return acknowledged_.size();
@@ -132,16 +92,9 @@ class LinkedChief : public FakeChiefService {
  private:
   Mutex mu_;
   CondVar changed_;
-  bool away_ ABSL_GUARDED_BY(mu_) = false;
-  absl::Status refusal_ ABSL_GUARDED_BY(mu_);
-  absl::Status end_refusal_ ABSL_GUARDED_BY(mu_);
-  std::vector<v1::EndTrainingRequest> ends_ ABSL_GUARDED_BY(mu_);
   v1::JobPhase phase_ ABSL_GUARDED_BY(mu_) = v1::TRAINING;
   std::optional<uint64_t> member_ ABSL_GUARDED_BY(mu_);
   std::optional<uint64_t> retired_ ABSL_GUARDED_BY(mu_);
-  int registrations_ ABSL_GUARDED_BY(mu_) = 0;
-  int heartbeats_ ABSL_GUARDED_BY(mu_) = 0;
-  int leaves_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<v1::AcknowledgeEvaluationRequest> acknowledged_ ABSL_GUARDED_BY(mu_);
 };
 
@@ -205,7 +158,7 @@ TEST_F(ChiefLinkTest, AChiefThatGivesUpIsFinal) {
 
 TEST_F(ChiefLinkTest, RefusalsAreFinal) {
   for (const StatusCode code : {StatusCode::kFailedPrecondition, StatusCode::kAlreadyExists}) {
-    chief_.SetRefusal(absl::Status(code, "no"));
+    chief_.FailNext(&ChiefService::Register, {absl::Status(code, "no")});
     EXPECT_EQ(AwaitError(*Join()).code(), code);
   }
 }
@@ -221,12 +174,12 @@ TEST_F(ChiefLinkTest, AMembershipThatIsOverIsFollowedByANewOne) {
 }
 
 TEST_F(ChiefLinkTest, AChiefThatIsAwayIsWaitedFor) {
-  chief_.SetAway(true);
+  chief_.Sever();
   const auto link = Join();
   link->Acknowledge(100, {{"loss", 0.5}});
-  chief_.AwaitRegistrations(3);
+  chief_.AwaitMore(&ChiefService::Register, 3);
   EXPECT_FALSE(link->View().reachable);
-  chief_.SetAway(false);
+  chief_.Restore();
   const v1::AcknowledgeEvaluationRequest acknowledged = chief_.AwaitAcknowledgement(100);
   EXPECT_EQ(acknowledged.header().incarnation(), kFirstIncarnation);
   EXPECT_EQ(acknowledged.metrics().at("loss"), 0.5);
@@ -236,9 +189,9 @@ TEST_F(ChiefLinkTest, AChiefThatIsAwayIsWaitedFor) {
 TEST_F(ChiefLinkTest, AcknowledgesWhenTheChiefIsBack) {
   const auto link = Join();
   chief_.AwaitHeartbeats(1);
-  chief_.SetAway(true);
+  chief_.Sever();
   link->Acknowledge(100, {});
-  chief_.SetAway(false);
+  chief_.Restore();
   chief_.AwaitAcknowledgement(100);
 }
 
@@ -269,7 +222,7 @@ TEST_F(ChiefLinkTest, AsksOnceForTheEndOfTraining) {
   EXPECT_EQ(request.header().incarnation(), kFirstIncarnation);
   EXPECT_EQ(request.header().task().role(), v1::ROLE_EVALUATOR);
   chief_.AwaitHeartbeats(3);
-  EXPECT_EQ(chief_.ends(), 1u);
+  EXPECT_EQ(chief_.ends(), 1);
 }
 
 TEST_F(ChiefLinkTest, AsksWhenTheJobTrains) {
@@ -277,7 +230,7 @@ TEST_F(ChiefLinkTest, AsksWhenTheJobTrains) {
   const auto link = Join();
   link->EndTraining("enough");
   chief_.AwaitHeartbeats(3);
-  EXPECT_EQ(chief_.ends(), 0u);
+  EXPECT_EQ(chief_.ends(), 0);
   chief_.SetPhase(v1::TRAINING);
   chief_.AwaitEnds(1);
 }
@@ -292,7 +245,7 @@ TEST_F(ChiefLinkTest, AsksAgainWhereItIsNotKnownToBeTaken) {
   chief_.SetEndRefusal(absl::OkStatus());
   chief_.AwaitHeartbeats(3);
   // A chief that has forgotten its members may have forgotten that too.
-  const size_t asked = chief_.ends();
+  const int asked = chief_.ends();
   chief_.Forget();
   EXPECT_EQ(chief_.AwaitEnds(asked + 1).reason(), "enough");
 }
@@ -303,14 +256,14 @@ TEST_F(ChiefLinkTest, AChiefThatRefusesIsNotAskedAgain) {
   link->EndTraining("enough");
   chief_.AwaitEnds(1);
   chief_.AwaitHeartbeats(3);
-  EXPECT_EQ(chief_.ends(), 1u);
+  EXPECT_EQ(chief_.ends(), 1);
   EXPECT_TRUE(link->View().error.ok());
 }
 
 TEST_F(ChiefLinkTest, EndsWhileTheChiefIsAway) {
-  chief_.SetAway(true);
+  chief_.Sever();
   const auto link = Join();
-  chief_.AwaitRegistrations(1);
+  chief_.AwaitMore(&ChiefService::Register, 1);
   link->Leave();
   EXPECT_EQ(chief_.leaves(), 0);
   EXPECT_TRUE(link->View().error.ok());

@@ -17,12 +17,12 @@
 #include "core/base/file.h"
 #include "core/base/mutex.h"
 #include "core/checkpoint/snapshot_lease.h"
-#include "core/client/services/chief_service_testing.h"
 #include "core/device/factory/device_factory.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "keelson/v1/event.pb.h"
+#include "testing/services/faulty_chief_service.h"
 #include "testing/tiny_model.h"
 
 namespace keelson {
@@ -34,95 +34,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr uint64_t kConfigHash = 0xabc;
-
-// A chief at the end of its job; what happens when a step is acknowledged is the test's.
-class Chief : public FakeChiefService {
- public:
-  absl::Status Register(const v1::RegisterRequest& request, v1::RegisterResponse*) override {
-    if (on_register) on_register();
-    MutexLock lock(&mu_);
-    if (away_) return absl::UnavailableError("away");
-    hash_ = request.config_hash();
-    device_ = request.device();
-    return absl::OkStatus();
-  }
-  absl::Status EndTraining(const v1::EndTrainingRequest& request,
-                           v1::EndTrainingResponse*) override {
-    if (on_end_training) on_end_training(request.reason());
-    return absl::OkStatus();
-  }
-  absl::Status Heartbeat(const v1::HeartbeatRequest&, v1::HeartbeatResponse* response) override {
-    if (on_heartbeat) on_heartbeat();
-    MutexLock lock(&mu_);
-    if (away_) return absl::UnavailableError("away");
-    response->set_phase(phase_);
-    response->set_error("out of luck");
-    return absl::OkStatus();
-  }
-  absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
-                                     v1::AcknowledgeEvaluationResponse*) override {
-    {
-      MutexLock lock(&mu_);
-      if (away_) return absl::UnavailableError("away");
-      acknowledged_.push_back(request);
-    }
-    if (on_acknowledge) on_acknowledge(request.step());
-    return absl::OkStatus();
-  }
-  absl::Status GetJobStatus(const v1::GetJobStatusRequest&, v1::JobStatus* response) override {
-    MutexLock lock(&mu_);
-    response->set_phase(phase_);
-    response->set_snapshot_step(snapshot_step_);
-    return absl::OkStatus();
-  }
-  absl::Status Leave(const v1::LeaveRequest&, v1::LeaveResponse*) override {
-    MutexLock lock(&mu_);
-    ++leaves_;
-    return absl::OkStatus();
-  }
-
-  void SetPhase(v1::JobPhase phase, int64_t snapshot_step = 0) {
-    MutexLock lock(&mu_);
-    phase_ = phase;
-    snapshot_step_ = snapshot_step;
-  }
-  void GoAway() {
-    MutexLock lock(&mu_);
-    away_ = true;
-  }
-  std::vector<v1::AcknowledgeEvaluationRequest> acknowledged() {
-    MutexLock lock(&mu_);
-    return acknowledged_;
-  }
-  uint64_t hash() {
-    MutexLock lock(&mu_);
-    return hash_;
-  }
-  std::string device() {
-    MutexLock lock(&mu_);
-    return device_;
-  }
-  int leaves() {
-    MutexLock lock(&mu_);
-    return leaves_;
-  }
-
-  // Set before the evaluator runs; called on its thread for the chief.
-  std::function<void()> on_register;
-  std::function<void()> on_heartbeat;
-  std::function<void(int64_t step)> on_acknowledge;
-  std::function<void(const std::string& reason)> on_end_training;
-
- private:
-  Mutex mu_;
-  bool away_ ABSL_GUARDED_BY(mu_) = false;
-  v1::JobPhase phase_ ABSL_GUARDED_BY(mu_) = v1::TRAINING;
-  int64_t snapshot_step_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t hash_ ABSL_GUARDED_BY(mu_) = 0;
-  std::string device_ ABSL_GUARDED_BY(mu_);
-  int leaves_ ABSL_GUARDED_BY(mu_) = 0;
-  std::vector<v1::AcknowledgeEvaluationRequest> acknowledged_ ABSL_GUARDED_BY(mu_);
-};
 
 // Each reading of this clock advances it.
 class TickingClock : public Clock {
@@ -149,7 +60,36 @@ class EvaluatorTest : public testing::Test {
     options_.config_hash = kConfigHash;
     options_.poll_interval = absl::Milliseconds(1);
     options_.heartbeat_interval = absl::Milliseconds(1);
+    SetPhase(v1::TRAINING);
   }
+
+  // What the chief answers from now on.
+  void SetPhase(v1::JobPhase phase, int64_t snapshot_step = 0) {
+    chief_.Answer(&ChiefService::GetJobStatus, [=](const auto&, auto* response) {
+      response->set_phase(phase);
+      response->set_snapshot_step(snapshot_step);
+      return absl::OkStatus();
+    });
+    chief_.Answer(&ChiefService::Heartbeat, [=](const auto&, auto* response) {
+      response->set_phase(phase);
+      response->set_error("out of luck");
+      return absl::OkStatus();
+    });
+  }
+  // `action` is called on the evaluator's thread for the chief.
+  void OnHeartbeat(std::function<void()> action) {
+    chief_.After(&ChiefService::Heartbeat, [=](const auto&, auto*) {
+      action();
+      return absl::OkStatus();
+    });
+  }
+  void OnAcknowledge(std::function<void(int64_t step)> action) {
+    chief_.After(&ChiefService::AcknowledgeEvaluation, [=](const auto& request, auto*) {
+      action(request.step());
+      return absl::OkStatus();
+    });
+  }
+  int leaves() const { return chief_.Count(&ChiefService::Leave); }
 
   absl::Status Run(ChiefService* chief, const Clock* clock = nullptr) {
     return Evaluator(options_, chief, device_.get(), &records_, clock == nullptr ? &clock_ : clock,
@@ -196,7 +136,7 @@ class EvaluatorTest : public testing::Test {
   CheckpointDirectory directory_;
   const TinyDataset records_ = FiveRecords();
   StopSignal stop_;
-  Chief chief_;
+  FaultyChiefService chief_;
   EvaluatorOptions options_;
 };
 
@@ -294,11 +234,11 @@ TEST_F(EvaluatorTest, ADamagedSnapshotThatTurnsOutToBeFinalIsAnError) {
   Commit(200);
   Damage(200);
   int heartbeats = 0;
-  chief_.on_heartbeat = [&] {
-    if (++heartbeats == 20) chief_.SetPhase(v1::EVALUATING, 200);
-  };
+  OnHeartbeat([&] {
+    if (++heartbeats == 20) SetPhase(v1::EVALUATING, 200);
+  });
   EXPECT_EQ(Run(&chief_).code(), StatusCode::kDataLoss);
-  EXPECT_EQ(chief_.leaves(), 1);
+  EXPECT_EQ(leaves(), 1);
 }
 
 TEST_F(EvaluatorTest, AFinalSnapshotThatIsMissingIsAnErrorInTheEnd) {
@@ -361,20 +301,20 @@ TEST_F(EvaluatorTest, WhereNoLeaseCanBeWrittenItScoresWithout) {
 
 TEST_F(EvaluatorTest, AcknowledgesUntilTheChiefIsDone) {
   Commit(100);
-  chief_.on_acknowledge = [&](int64_t step) {
+  OnAcknowledge([&](int64_t step) {
     if (step == 100) {
       Commit(200, 3);
-      chief_.SetPhase(v1::EVALUATING, 200);
+      SetPhase(v1::EVALUATING, 200);
     } else {
-      chief_.SetPhase(v1::DONE, 200);
+      SetPhase(v1::DONE, 200);
     }
-  };
+  });
   const absl::Status status = Run(&chief_);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_THAT(ScoredSteps(), ElementsAre(100, 200));
-  EXPECT_EQ(chief_.hash(), kConfigHash);
-  EXPECT_EQ(chief_.leaves(), 1);
-  const auto acknowledged = chief_.acknowledged();
+  EXPECT_EQ(chief_.Requests(&ChiefService::Register)[0].config_hash(), kConfigHash);
+  EXPECT_EQ(leaves(), 1);
+  const auto acknowledged = chief_.Requests(&ChiefService::AcknowledgeEvaluation);
   ASSERT_EQ(acknowledged.size(), 2u);
   EXPECT_EQ(acknowledged[1].step(), 200);
   EXPECT_EQ(acknowledged[1].header().incarnation(), 3u);
@@ -387,10 +327,10 @@ TEST_F(EvaluatorTest, AcknowledgesAFinalSnapshotThatAnEarlierLifeScored) {
   ASSERT_TRUE(CreateDirectories(model_dir_ + "/eval").ok());
   // The line of step 900 is of a snapshot that no longer exists.
   WriteRawFile(MetricsPath(), "{\"step\":200,\"loss\":0.5}\n{\"step\":900,\"loss\":1}\n");
-  chief_.SetPhase(v1::EVALUATING, 200);
-  chief_.on_acknowledge = [&](int64_t step) { chief_.SetPhase(v1::DONE, 200); };
+  SetPhase(v1::EVALUATING, 200);
+  OnAcknowledge([&](int64_t step) { SetPhase(v1::DONE, 200); });
   ASSERT_TRUE(Run(&chief_).ok());
-  const auto acknowledged = chief_.acknowledged();
+  const auto acknowledged = chief_.Requests(&ChiefService::AcknowledgeEvaluation);
   ASSERT_EQ(acknowledged.size(), 1u);
   EXPECT_EQ(acknowledged[0].step(), 200);
   EXPECT_EQ(acknowledged[0].metrics().at("loss"), 0.5);
@@ -399,49 +339,50 @@ TEST_F(EvaluatorTest, AcknowledgesAFinalSnapshotThatAnEarlierLifeScored) {
 
 TEST_F(EvaluatorTest, ScoresTheFinalSnapshotOfAChiefThatDidNotWait) {
   for (const int64_t step : {100, 200}) Commit(step);
-  chief_.SetPhase(v1::DONE, 200);
+  SetPhase(v1::DONE, 200);
   ASSERT_TRUE(Run(&chief_).ok());
   EXPECT_EQ(ScoredSteps().back(), 200);
-  EXPECT_EQ(chief_.leaves(), 1);
+  EXPECT_EQ(leaves(), 1);
 }
 
 TEST_F(EvaluatorTest, AChiefThatHasGoneIsReplacedByItsMarker) {
   Commit(200);
-  chief_.SetPhase(v1::EVALUATING, 200);
-  chief_.on_acknowledge = [&](int64_t step) {
+  SetPhase(v1::EVALUATING, 200);
+  OnAcknowledge([&](int64_t step) {
     MarkDone(step);
-    chief_.GoAway();
-  };
+    chief_.Sever();
+  });
   const absl::Status status = Run(&chief_);
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_EQ(chief_.leaves(), 0);
+  EXPECT_EQ(leaves(), 0);
 }
 
 TEST_F(EvaluatorTest, TheMarkerOfAnotherConfigurationEndsNothing) {
   Commit(100);
   MarkDone(100, kConfigHash + 1);
-  chief_.GoAway();
   int calls = 0;
-  chief_.on_register = [&] {
-    if (++calls != 3) return;
-    Commit(200);
-    MarkDone(200);
-  };
+  chief_.Answer(&ChiefService::Register, [&](const auto&, auto*) {
+    if (++calls == 3) {
+      Commit(200);
+      MarkDone(200);
+    }
+    return absl::UnavailableError("away");
+  });
   ASSERT_TRUE(Run(&chief_).ok());
   EXPECT_THAT(ScoredSteps(), ElementsAre(100, 200));
 }
 
 TEST_F(EvaluatorTest, TellsTheChiefItsDevice) {
   Commit(100);
-  chief_.SetPhase(v1::DONE, 100);
+  SetPhase(v1::DONE, 100);
   ASSERT_TRUE(Run(&chief_).ok());
-  EXPECT_EQ(chief_.device(), device_->name());
+  EXPECT_EQ(chief_.Requests(&ChiefService::Register)[0].device(), device_->name());
 }
 
 TEST_F(EvaluatorTest, TheMarkerOfAnotherConfigurationEndsItOnceNothingChanges) {
   Commit(100);
   MarkDone(100, kConfigHash + 1);
-  chief_.GoAway();
+  chief_.Sever();
   const TickingClock clock;
   const absl::Status status = Run(&chief_, &clock);
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
@@ -467,14 +408,15 @@ TEST_F(EvaluatorTest, EarlyStoppingAsksTheChiefToEndTraining) {
   // The loss grows with the scale.
   for (const int64_t step : {100, 200, 300}) Commit(step, static_cast<float>(step));
   std::string asked;
-  chief_.on_end_training = [&](const std::string& reason) {
-    asked = reason;
+  chief_.Answer(&ChiefService::EndTraining, [&](const auto& request, auto*) {
+    asked = request.reason();
     Commit(400, 1);
-    chief_.SetPhase(v1::EVALUATING, 400);
-  };
-  chief_.on_acknowledge = [&](int64_t step) {
-    if (step == 400) chief_.SetPhase(v1::DONE, 400);
-  };
+    SetPhase(v1::EVALUATING, 400);
+    return absl::OkStatus();
+  });
+  OnAcknowledge([&](int64_t step) {
+    if (step == 400) SetPhase(v1::DONE, 400);
+  });
   const absl::Status status = Run(&chief_);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_THAT(asked, HasSubstr("early stopping: loss has not become better than "));
@@ -489,16 +431,14 @@ TEST_F(EvaluatorTest, EarlyStoppingIsTheFirstEvaluatorsBusiness) {
   options_.self.index = 1;
   for (const int64_t step : {100, 200, 300}) Commit(step, static_cast<float>(step));
   int heartbeats_after = 0;
-  bool asked = false;
-  chief_.on_end_training = [&](const std::string& reason) { asked = true; };
-  chief_.on_heartbeat = [&] {
-    if (!chief_.acknowledged().empty() && chief_.acknowledged().back().step() == 300 &&
-        ++heartbeats_after == 5) {
-      chief_.SetPhase(v1::DONE, 300);
+  OnHeartbeat([&] {
+    const auto acknowledged = chief_.Requests(&ChiefService::AcknowledgeEvaluation);
+    if (!acknowledged.empty() && acknowledged.back().step() == 300 && ++heartbeats_after == 5) {
+      SetPhase(v1::DONE, 300);
     }
-  };
+  });
   ASSERT_TRUE(Run(&chief_).ok());
-  EXPECT_FALSE(asked);
+  EXPECT_EQ(chief_.Count(&ChiefService::EndTraining), 0);
 }
 
 // No read returns before two threads are reading.
@@ -588,31 +528,31 @@ TEST_F(EvaluatorTest, ExportsAsConfiguredBeforeTheJobEnds) {
   best->set_keep(1);
   Commit(100, 1);
   Commit(200, 50);
-  chief_.SetPhase(v1::EVALUATING, 200);
+  SetPhase(v1::EVALUATING, 200);
   bool exported = false;
-  chief_.on_acknowledge = [&](int64_t step) {
+  OnAcknowledge([&](int64_t step) {
     if (step != 200) return;
     exported = FileExists(model_dir_ + "/export/final/200/export.json");
-    chief_.SetPhase(v1::DONE, 200);
-  };
+    SetPhase(v1::DONE, 200);
+  });
   ASSERT_TRUE(Run(&chief_).ok());
   EXPECT_TRUE(exported) << "when the chief hears of the final step the job may end";
   EXPECT_THAT(*ListDirectory(model_dir_ + "/export/best"), ElementsAre("100"));
 }
 
 TEST_F(EvaluatorTest, EndsWithTheChiefsReason) {
-  chief_.SetPhase(v1::FAILED);
+  SetPhase(v1::FAILED);
   const absl::Status status = Run(&chief_);
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(), "the chief has given up: out of luck");
-  EXPECT_EQ(chief_.leaves(), 1);
+  EXPECT_EQ(leaves(), 1);
 }
 
 TEST_F(EvaluatorTest, Stops) {
   Commit(100);
-  chief_.on_acknowledge = [&](int64_t step) { stop_.Raise(); };
+  OnAcknowledge([&](int64_t step) { stop_.Raise(); });
   EXPECT_EQ(Run(&chief_).code(), StatusCode::kCancelled);
-  EXPECT_EQ(chief_.leaves(), 1);
+  EXPECT_EQ(leaves(), 1);
   EXPECT_EQ(Run(nullptr).code(), StatusCode::kCancelled);
 }
 

@@ -1,60 +1,45 @@
 #include "dashboard/api/actions.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "core/client/services/chief_service_testing.h"
 #include "core/cluster/consistency.h"
+#include "testing/services/faulty_chief_service.h"
 
 namespace keelson {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-
-class RecordedChief : public FakeChiefService {
- public:
-  absl::Status EndTraining(const v1::EndTrainingRequest& request,
-                           v1::EndTrainingResponse*) override {
-    calls.push_back(request.ShortDebugString());
-    return status;
-  }
-  absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse*) override {
-    const auto mode = ConsistencyMode::FromProto(request.mode());
-    EXPECT_TRUE(mode.ok()) << mode.status();
-    if (mode.ok()) calls.push_back(mode->ToString());
-    return status;
-  }
-
-  std::vector<std::string> calls;
-  absl::Status status;
-};
-
 TEST(ChiefActionsTest, AskTheChief) {
-  RecordedChief chief;
+  FaultyChiefService chief;
   const std::unique_ptr<JobActions> actions = ChiefActions(&chief);
   EXPECT_TRUE(actions->EndTraining("good enough").ok());
-  for (const char* mode : {"async", "ssp:4", "sync:3", "sync:3/4"}) {
-    EXPECT_TRUE(actions->SetMode(mode).ok()) << mode;
+  ASSERT_EQ(chief.Count(&ChiefService::EndTraining), 1);
+  EXPECT_EQ(chief.Requests(&ChiefService::EndTraining)[0].ShortDebugString(),
+            "reason: \"good enough\"");
+  const std::vector<std::string> modes = {"async", "ssp:4", "sync:3", "sync:3/4"};
+  for (const std::string& mode : modes) EXPECT_TRUE(actions->SetMode(mode).ok()) << mode;
+  std::vector<std::string> asked;
+  for (const v1::SetModeRequest& request : chief.Requests(&ChiefService::SetMode)) {
+    asked.push_back(ConsistencyMode::FromProto(request.mode())->ToString());
   }
-  EXPECT_THAT(chief.calls,
-              ElementsAre("reason: \"good enough\"", "async", "ssp:4", "sync:3", "sync:3/4"));
-  chief.status = absl::PermissionDeniedError("no");
-  EXPECT_EQ(actions->EndTraining("a"), chief.status);
-  EXPECT_EQ(actions->SetMode("async"), chief.status);
+  EXPECT_EQ(asked, modes);
+  const absl::Status refusal = absl::PermissionDeniedError("no");
+  chief.FailNext(&ChiefService::EndTraining, {refusal});
+  EXPECT_EQ(actions->EndTraining("a"), refusal);
+  chief.FailNext(&ChiefService::SetMode, {refusal});
+  EXPECT_EQ(actions->SetMode("async"), refusal);
 }
 
 TEST(ChiefActionsTest, AModeThatMakesNoSenseDoesNotReachTheChief) {
-  RecordedChief chief;
+  FaultyChiefService chief;
   const std::unique_ptr<JobActions> actions = ChiefActions(&chief);
   for (const char* mode : {"", "fast", "ssp:-1", "sync:0", "sync:99999999999999999999"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(actions->SetMode(mode))) << mode;
   }
-  EXPECT_THAT(chief.calls, IsEmpty());
+  EXPECT_EQ(chief.Count(&ChiefService::SetMode), 0);
 }
 
 }  // namespace

@@ -3,40 +3,30 @@
 #include <deque>
 #include <functional>
 
-#include "core/client/services/chief_service_testing.h"
 #include "gtest/gtest.h"
+#include "testing/services/faulty_chief_service.h"
 
 namespace keelson {
 namespace {
 
 constexpr uint64_t kIncarnation = 77;
 
-// Answers Register as the script says, then with OK.
-class ScriptedChief : public FakeChiefService {
- public:
-  absl::Status Register(const v1::RegisterRequest& request,
-                        v1::RegisterResponse* response) override {
-    requests.push_back(request);
-    response->mutable_books()->set_current(41);
-    if (answers.empty()) return absl::OkStatus();
-    const absl::Status answer = answers.front()();
-    answers.pop_front();
-    return answer;
-  }
-
-  absl::Status GetJobStatus(const v1::GetJobStatusRequest&, v1::JobStatus* job) override {
-    ++lease_questions;
-    job->mutable_lease()->set_seconds(10);
-    return absl::OkStatus();
-  }
-
-  std::deque<std::function<absl::Status()>> answers;
-  std::vector<v1::RegisterRequest> requests;
-  int lease_questions = 0;
-};
-
 class MembershipClientTest : public testing::Test {
  protected:
+  MembershipClientTest() {
+    chief_.Answer(&ChiefService::Register, [this](const auto&, auto* response) {
+      response->mutable_books()->set_current(41);
+      if (answers_.empty()) return absl::OkStatus();
+      const absl::Status answer = answers_.front()();
+      answers_.pop_front();
+      return answer;
+    });
+    chief_.Answer(&ChiefService::GetJobStatus, [](const auto&, auto* job) {
+      job->mutable_lease()->set_seconds(10);
+      return absl::OkStatus();
+    });
+  }
+
   static MembershipClient::Options MakeOptions() {
     MembershipClient::Options options;
     options.self = {Role::kEvaluator, 2};
@@ -52,9 +42,12 @@ class MembershipClientTest : public testing::Test {
     return options;
   }
   absl::Status Register() { return client_.Register().status(); }
+  std::vector<v1::RegisterRequest> requests() const {
+    return chief_.Requests(&ChiefService::Register);
+  }
 
   void Answer(absl::Status status, absl::Duration after) {
-    chief_.answers.push_back([=, this] {
+    answers_.push_back([=, this] {
       clock_.Advance(after);
       return status;
     });
@@ -62,14 +55,15 @@ class MembershipClientTest : public testing::Test {
 
   ManualClock clock_;
   StopSignal stop_;
-  ScriptedChief chief_;
+  std::deque<std::function<absl::Status()>> answers_;  // to Register; then OK
+  FaultyChiefService chief_;
   MembershipClient client_{MakeOptions(), &chief_, &clock_, &stop_};
 };
 
 TEST_F(MembershipClientTest, TellsWhoItIs) {
   ASSERT_TRUE(Register().ok());
-  ASSERT_EQ(chief_.requests.size(), 1u);
-  const v1::RegisterRequest& request = chief_.requests[0];
+  ASSERT_EQ(requests().size(), 1u);
+  const v1::RegisterRequest request = requests()[0];
   EXPECT_EQ(request.header().task().role(), v1::ROLE_EVALUATOR);
   EXPECT_EQ(request.header().task().index(), 2u);
   EXPECT_EQ(request.header().incarnation(), kIncarnation);
@@ -86,16 +80,16 @@ TEST_F(MembershipClientTest, TellsWhatItHoldsAndReturnsWhatTheChiefSays) {
   const auto response = client_.Register({lease});
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_EQ(response->books().current(), 41u);
-  ASSERT_EQ(chief_.requests[0].leases_size(), 1);
-  EXPECT_EQ(chief_.requests[0].leases(0).lease_id(), 5u);
-  EXPECT_EQ(chief_.requests[0].leases(0).completed_steps(), 2);
+  ASSERT_EQ(requests()[0].leases_size(), 1);
+  EXPECT_EQ(requests()[0].leases(0).lease_id(), 5u);
+  EXPECT_EQ(requests()[0].leases(0).completed_steps(), 2);
 }
 
 TEST_F(MembershipClientTest, WaitsForAChiefThatIsAway) {
   Answer(absl::UnavailableError("not yet"), absl::Seconds(1));
   Answer(absl::DeadlineExceededError("slow"), absl::Seconds(1));
   EXPECT_TRUE(Register().ok());
-  EXPECT_EQ(chief_.requests.size(), 3u);
+  EXPECT_EQ(requests().size(), 3u);
 }
 
 TEST_F(MembershipClientTest, GivesUpOnAChiefThatStaysAway) {
@@ -114,7 +108,7 @@ TEST_F(MembershipClientTest, GivesWayToALiveProcess) {
   const absl::Status status = Register();
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(status.message(), "held by host:2");
-  EXPECT_EQ(chief_.requests.size(), 4u);
+  EXPECT_EQ(requests().size(), 4u);
 }
 
 TEST_F(MembershipClientTest, OneThatWasReplacedDoesNotWaitForTheLease) {
@@ -123,8 +117,8 @@ TEST_F(MembershipClientTest, OneThatWasReplacedDoesNotWaitForTheLease) {
   const absl::Status status = Register();
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(status.message(), "held by host:2");
-  EXPECT_EQ(chief_.requests.size(), 5u);
-  EXPECT_EQ(chief_.lease_questions, 0);
+  EXPECT_EQ(requests().size(), 5u);
+  EXPECT_EQ(chief_.Count(&ChiefService::GetJobStatus), 0);
 }
 
 TEST_F(MembershipClientTest, AMemberIsNotTakenForReplacedByItsOwnPredecessor) {
@@ -136,17 +130,17 @@ TEST_F(MembershipClientTest, AMemberIsNotTakenForReplacedByItsOwnPredecessor) {
 TEST_F(MembershipClientTest, AMembershipThatIsOverIsFinal) {
   Answer(absl::AbortedError("its lease was lost"), absl::ZeroDuration());
   EXPECT_EQ(Register().code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(chief_.requests.size(), 1u);
+  EXPECT_EQ(requests().size(), 1u);
 }
 
 TEST_F(MembershipClientTest, AnotherConfigurationIsFinal) {
   Answer(absl::FailedPreconditionError("hashes differ"), absl::ZeroDuration());
   EXPECT_EQ(Register().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(chief_.requests.size(), 1u);
+  EXPECT_EQ(requests().size(), 1u);
 }
 
 TEST_F(MembershipClientTest, StopsWhileTheTaskIsHeld) {
-  chief_.answers.push_back([this] {
+  answers_.push_back([this] {
     stop_.Raise();
     return absl::AlreadyExistsError("held");
   });
