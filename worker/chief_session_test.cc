@@ -64,38 +64,29 @@ TEST_F(ChiefSessionTest, JoinTellsWhoThisIs) {
 }
 
 TEST_F(ChiefSessionTest, JoinWaitsForAChiefThatIsAway) {
-  chief_.FailNext("Register", {Away(), Away()});
+  chief_.FailNext(&ChiefService::Register, {Away(), Away()});
   Join();
   EXPECT_THAT(chief_.registered(), SizeIs(3));
 }
 
 TEST_F(ChiefSessionTest, JoinGivesUpOnAnotherConfiguration) {
-  chief_.FailNext("Register", {absl::FailedPreconditionError("hash")});
+  chief_.FailNext(&ChiefService::Register, {absl::FailedPreconditionError("hash")});
   EXPECT_EQ(session_.Join().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(chief_.registered(), SizeIs(1));
 }
 
 TEST_F(ChiefSessionTest, JoinWaitsForTheLeaseOfItsPredecessor) {
-  chief_.FailNext("Register", {absl::AlreadyExistsError("held")});
+  chief_.FailNext(&ChiefService::Register, {absl::AlreadyExistsError("held")});
   Join();
   EXPECT_THAT(chief_.registered(), SizeIs(2));
 }
 
 TEST_F(ChiefSessionTest, JoinGivesUpOnATaskThatALiveProcessHolds) {
-  class Holder : public FakeChief {
-   public:
-    explicit Holder(ManualClock* clock) : clock_(clock) {}
-    absl::Status Register(const v1::RegisterRequest&, v1::RegisterResponse*) override {
-      clock_->Advance(absl::Seconds(15));
-      return absl::AlreadyExistsError("worker-3 is held by host:2");
-    }
-
-   private:
-    ManualClock* const clock_;
-  };
-  Holder holder(&clock_);
-  ChiefSession session(MakeOptions(), &holder, &progress_, &clock_, &stop_);
-  const absl::Status status = session.Join();
+  chief_.Answer(&ChiefService::Register, [this](const auto&, auto*) {
+    clock_.Advance(absl::Seconds(15));
+    return absl::AlreadyExistsError("worker-3 is held by host:2");
+  });
+  const absl::Status status = session_.Join();
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(status.message()), HasSubstr("host:2"));
 }
@@ -109,7 +100,7 @@ TEST_F(ChiefSessionTest, WaitForModelAsksUntilItIsThere) {
   v1::GetModelResponse model;
   model.add_ps_addresses("ps-0:1");
   chief_.SetModel(model);
-  chief_.FailNext("GetModel", {absl::DeadlineExceededError("not yet"), Away()});
+  chief_.FailNext(&ChiefService::GetModel, {absl::DeadlineExceededError("not yet"), Away()});
   Join();
   const auto located = session_.WaitForModel();
   ASSERT_TRUE(located.ok()) << located.status();
@@ -118,14 +109,14 @@ TEST_F(ChiefSessionTest, WaitForModelAsksUntilItIsThere) {
 
 TEST_F(ChiefSessionTest, WaitForModelRegistersAgainAtARestartedChief) {
   Join();
-  chief_.FailNext("GetModel", {absl::AbortedError("not a member")});
+  chief_.FailNext(&ChiefService::GetModel, {absl::AbortedError("not a member")});
   EXPECT_TRUE(session_.WaitForModel().ok());
   EXPECT_THAT(chief_.registered(), SizeIs(2));
 }
 
 TEST_F(ChiefSessionTest, WaitForModelEndsWhenTheJobHasFailed) {
   Join();
-  chief_.FailNext("GetModel", {absl::FailedPreconditionError("ps-1 never came")});
+  chief_.FailNext(&ChiefService::GetModel, {absl::FailedPreconditionError("ps-1 never came")});
   EXPECT_EQ(session_.WaitForModel().status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
@@ -159,7 +150,7 @@ TEST_F(ChiefSessionTest, ARequestThatIsSentAgainKeepsItsNumber) {
   chief_.AddLease(50, 0, 1);
   chief_.AddLease(51, 1, 1);
   Join();
-  chief_.FailNext("AcquireWork", {Away(), absl::DeadlineExceededError("late")});
+  chief_.FailNext(&ChiefService::AcquireWork, {Away(), absl::DeadlineExceededError("late")});
   NextTicket();
   NextTicket();
   EXPECT_THAT(chief_.sequences(), ElementsAre(1, 1, 1, 2));
@@ -169,7 +160,7 @@ TEST_F(ChiefSessionTest, ProgressOfAFailedHeartbeatIsToldLater) {
   chief_.AddLease(50, 0, 2);
   Join();
   Finish(NextTicket());
-  chief_.FailNext("Heartbeat", {Away(), Away()});
+  chief_.FailNext(&ChiefService::Heartbeat, {Away(), Away()});
   Finish(NextTicket());
   chief_.AwaitCompleted(50, 2);
   EXPECT_EQ(chief_.sums().steps(), 2);
@@ -252,7 +243,7 @@ TEST_F(ChiefSessionTest, ALeaseOfAChiefThatIsGoneIsAskedForAgain) {
 TEST_F(ChiefSessionTest, NextRegistersAgainAtARestartedChief) {
   Join();
   chief_.AddLease(50, 0, 1);
-  chief_.FailNext("AcquireWork", {absl::AbortedError("not a member")});
+  chief_.FailNext(&ChiefService::AcquireWork, {absl::AbortedError("not a member")});
   EXPECT_EQ(NextTicket().lease_id, 50u);
   EXPECT_THAT(chief_.registered(), SizeIs(2));
   EXPECT_THAT(chief_.sequences(), ElementsAre(1, 1));
@@ -291,22 +282,14 @@ TEST_F(ChiefSessionTest, ALostMembershipEndsTheSession) {
 }
 
 TEST_F(ChiefSessionTest, AReplacedWorkerIsToldWhoHasItsTask) {
-  class Replacing : public FakeChief {
-   public:
-    explicit Replacing(ManualClock* clock) : clock_(clock) {}
-    absl::Status Register(const v1::RegisterRequest& request,
-                          v1::RegisterResponse* response) override {
-      clock_->Advance(absl::Seconds(2));
-      return FakeChief::Register(request, response);
-    }
-
-   private:
-    ManualClock* const clock_;
-  };
-  Replacing chief(&clock_);
-  ChiefSession session(MakeOptions(), &chief, &progress_, &clock_, &stop_);
+  FaultyChiefService slow(&chief_);
+  slow.Answer(&ChiefService::Register, [this](const auto& request, auto* response) {
+    clock_.Advance(absl::Seconds(2));
+    return chief_.Register(request, response);
+  });
+  ChiefSession session(MakeOptions(), &slow, &progress_, &clock_, &stop_);
   ASSERT_EQ(session.Join(), absl::OkStatus());
-  chief.Replace("host:2");
+  chief_.Replace("host:2");
   session.ended()->Wait();
   EXPECT_EQ(session.status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(session.status().message()), HasSubstr("host:2"));
@@ -332,11 +315,11 @@ TEST_F(ChiefSessionTest, AdmitAsksWhetherTheGradientCounts) {
   EXPECT_EQ(wanted.attempt, 3u);
   EXPECT_TRUE(wanted.contested);
   EXPECT_TRUE(wanted.fresh_values);
-  chief_.FailNext("Admit", {Away(), absl::AbortedError("not a member")});
+  chief_.FailNext(&ChiefService::Admit, {Away(), absl::AbortedError("not a member")});
   EXPECT_EQ(session_.Admit(wanted).value(), true);
   EXPECT_EQ(session_.Admit(NextTicket()).value(), false);
-  const auto asked = chief_.asked();
-  ASSERT_THAT(asked, SizeIs(2));
+  const auto asked = chief_.Requests(&ChiefService::Admit);
+  ASSERT_THAT(asked, SizeIs(4)) << "two of them failed";
   EXPECT_EQ(asked[0].lease_id(), 50u);
   EXPECT_EQ(asked[0].step(), 4);
   EXPECT_EQ(asked[0].attempt(), 3u);
@@ -349,7 +332,7 @@ TEST_F(ChiefSessionTest, ATicketThatIsNotHeldIsNotAdmitted) {
   chief_.Forget({50});
   while (progress_.IsValid(ticket)) chief_.AwaitHeartbeats(1);
   EXPECT_EQ(session_.Admit(ticket).value(), false);
-  EXPECT_THAT(chief_.asked(), IsEmpty());
+  EXPECT_THAT(chief_.Requests(&ChiefService::Admit), IsEmpty());
 }
 
 TEST_F(ChiefSessionTest, ALeaseMayWantFreshValues) {
@@ -389,24 +372,15 @@ TEST_F(ChiefSessionTest, StopEndsNext) {
 }
 
 TEST_F(ChiefSessionTest, NextGivesUpOnAChiefThatStaysAway) {
-  class Absent : public FakeChief {
-   public:
-    explicit Absent(ManualClock* clock) : clock_(clock) {}
-    absl::Status AcquireWork(const v1::AcquireWorkRequest&, v1::AcquireWorkResponse*) override {
-      clock_->Advance(absl::Minutes(10));
-      return Away();
-    }
-
-   private:
-    ManualClock* const clock_;
-  };
-  Absent chief(&clock_);
-  ChiefSession session(MakeOptions(), &chief, &progress_, &clock_, &stop_);
-  ASSERT_EQ(session.Join(), absl::OkStatus());
-  const absl::Status status = session.Next().status();
+  chief_.Answer(&ChiefService::AcquireWork, [this](const auto&, auto*) {
+    clock_.Advance(absl::Minutes(10));
+    return Away();
+  });
+  Join();
+  const absl::Status status = session_.Next().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("waiting for the chief for 10m"));
-  session.Leave();
+  session_.Leave();
 }
 
 TEST_F(ChiefSessionTest, LeaveTellsTheLastProgressOnce) {
@@ -422,7 +396,7 @@ TEST_F(ChiefSessionTest, LeaveTellsTheLastProgressOnce) {
 
 TEST_F(ChiefSessionTest, LeaveWithoutAChiefIsNoError) {
   Join();
-  chief_.FailNext("Leave", {Away()});
+  chief_.FailNext(&ChiefService::Leave, {Away()});
   session_.Leave();
   EXPECT_EQ(chief_.left(), 1);
 }

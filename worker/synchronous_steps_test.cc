@@ -33,14 +33,14 @@ TEST_P(SynchronousStepsTest, ARoundIsComputedFromFreshValuesAndPushedWithItsAtte
   EXPECT_EQ(exchanges_.aggregations[2].weight, 4.0f) << "records";
   EXPECT_THAT(exchanges_.offered[0], ElementsAre(1, 0)) << "nobody needs to be asked";
   EXPECT_THAT(chief_.completed(), ElementsAre(Pair(50, 1), Pair(51, 1), Pair(52, 1)));
-  EXPECT_THAT(chief_.asked(), IsEmpty());
+  EXPECT_THAT(chief_.Requests(&ChiefService::Admit), IsEmpty());
   EXPECT_EQ(exchanges_.drains, 0);
 }
 
 TEST_P(SynchronousStepsTest, AContestedGradientIsSentWhenTheChiefWantsIt) {
   chief_.AddSynchronousLease(50, 3, 1, true);
   ASSERT_EQ(Run(), absl::OkStatus());
-  EXPECT_THAT(chief_.asked(), SizeIs(1));
+  EXPECT_THAT(chief_.Requests(&ChiefService::Admit), SizeIs(1));
   EXPECT_THAT(exchanges_.offered, ElementsAre(SizeIs(2)));
   ASSERT_THAT(exchanges_.aggregations, SizeIs(1));
   EXPECT_EQ(exchanges_.aggregations[0].round, 3);
@@ -52,7 +52,7 @@ TEST_P(SynchronousStepsTest, AGradientThatComesTooLateIsNotSent) {
   chief_.AddSynchronousLease(51, 4, 1, true);
   chief_.DoNotAdmit(50);
   ASSERT_EQ(Run(), absl::OkStatus());
-  EXPECT_THAT(chief_.asked(), SizeIs(2));
+  EXPECT_THAT(chief_.Requests(&ChiefService::Admit), SizeIs(2));
   EXPECT_THAT(exchanges_.steps, ElementsAre(4));
   EXPECT_THAT(chief_.completed(), ElementsAre(Pair(51, 1)));
   EXPECT_EQ(chief_.sums().steps(), 1);

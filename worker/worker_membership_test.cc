@@ -140,7 +140,8 @@ TEST_F(WorkerMembershipTest, SumsOutliveAMembership) {
   chief_.AddLease(50, 0, 100);
   on_push_ = [this] {
     if (pushed_++ != 1) return absl::OkStatus();
-    chief_.FailNext("Heartbeat", std::vector<absl::Status>(3, absl::UnavailableError("away")));
+    chief_.FailNext(&ChiefService::Heartbeat,
+                    std::vector<absl::Status>(3, absl::UnavailableError("away")));
     chief_.Lose();
     chief_.AddLease(60, 0, 2);
     return RefusedByServer();

@@ -162,7 +162,7 @@ TEST_F(WorkerTest, AModelThatCannotBeBuiltIsAnError) {
 }
 
 TEST_F(WorkerTest, AnotherConfigurationIsRefused) {
-  chief_.FailNext("Register", {absl::FailedPreconditionError("both hashes")});
+  chief_.FailNext(&ChiefService::Register, {absl::FailedPreconditionError("both hashes")});
   EXPECT_EQ(Run().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(chief_.left(), 0);
 }
