@@ -72,7 +72,7 @@ TEST_F(ChiefRunTest, SavesEverySoManySeconds) {
 
 TEST_F(ChiefRunTest, NamesTheServersThatNeverAppear) {
   options_.lease = absl::InfiniteDuration();
-  servers_[1].SetAway(true);
+  servers_[1].Sever();
   Start(&clock_);
   Join(service(), kWorker);
   servers_[1].AwaitProbes(1);
@@ -98,14 +98,14 @@ TEST_F(ChiefRunTest, NamesTheServersThatNeverAppear) {
 }
 
 TEST_F(ChiefRunTest, WaitsForAServerThatGoesAwayDuringTheStart) {
-  servers_[1].BlockInitialize(true);
+  servers_[1].Block(&ParameterControl::Initialize, true);
   Start();
   servers_[1].AwaitInitializations(1);
-  servers_[1].SetAway(true);
-  servers_[1].BlockInitialize(false);
+  servers_[1].Sever();
+  servers_[1].Block(&ParameterControl::Initialize, false);
   servers_[1].AwaitProbes(2);
   EXPECT_EQ(StatusOf(service()).phase(), v1::WAITING_FOR_SERVERS);
-  servers_[1].SetAway(false);
+  servers_[1].Restore();
   AwaitPhase(service(), v1::TRAINING);
   EXPECT_GE(servers_[1].initializations().size(), 2u);
 }
@@ -194,9 +194,9 @@ TEST_F(ChiefRunTest, TheStatusFileTellsWhichServerIsLost) {
     }
   };
   await_states({"alive", "alive"});
-  servers_[1].SetAway(true);
+  servers_[1].Sever();
   await_states({"alive", "lost"});
-  servers_[1].SetAway(false);
+  servers_[1].Restore();
   await_states({"alive", "alive"});
   EXPECT_EQ(StatusFile()["servers"][1]["restarts"], 0);
 }
@@ -232,7 +232,7 @@ TEST_F(ChiefRunTest, StopTakesASnapshot) {
 }
 
 TEST_F(ChiefRunTest, StopEndsTheWaitForServers) {
-  servers_[0].SetAway(true);
+  servers_[0].Sever();
   Start(&clock_);
   servers_[0].AwaitProbes(1);
   stop_->Raise();

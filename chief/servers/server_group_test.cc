@@ -4,6 +4,7 @@
 
 #include "chief/servers/fake_parameter_server.h"
 #include "core/base/file.h"
+#include "core/checkpoint/bundle_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "keelson/v1/checkpoint.pb.h"
@@ -52,15 +53,15 @@ TEST_F(ServerGroupTest, EveryoneIsMissingUntilHeardOf) {
   EXPECT_THAT(group_.Missing(), ElementsAre("ps-0 at a:1", "ps-1 at b:2"));
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   EXPECT_THAT(group_.Missing(), IsEmpty());
-  EXPECT_EQ(servers_[0].chief_address(), "chief:2222");
+  EXPECT_EQ(servers_[0].last_attend().chief_address(), "chief:2222");
 }
 
 TEST_F(ServerGroupTest, WaitsForAServerThatComesLate) {
-  servers_[1].SetAway(true);
+  servers_[1].Sever();
   std::thread starts([&] {
     servers_[1].AwaitProbes(1);
     EXPECT_THAT(group_.Missing(), testing::Contains("ps-1 at b:2")) << "must not wait";
-    servers_[1].SetAway(false);
+    servers_[1].Restore();
   });
   EXPECT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   starts.join();
@@ -68,7 +69,7 @@ TEST_F(ServerGroupTest, WaitsForAServerThatComesLate) {
 }
 
 TEST_F(ServerGroupTest, NamesTheServerThatNeverCame) {
-  servers_[1].SetAway(true);
+  servers_[1].Sever();
   std::thread waits([&] {
     servers_[1].AwaitProbes(1);
     clock_.Advance(absl::Minutes(10));
@@ -81,7 +82,7 @@ TEST_F(ServerGroupTest, NamesTheServerThatNeverCame) {
 }
 
 TEST_F(ServerGroupTest, StopEndsTheWait) {
-  servers_[0].SetAway(true);
+  servers_[0].Sever();
   stop_.Raise();
   EXPECT_EQ(group_.WaitUntilReachable().code(), absl::StatusCode::kCancelled);
 }
@@ -139,7 +140,7 @@ TEST_F(ServerGroupTest, SurveySaysWhatEachServerHolds) {
   EXPECT_EQ((*shards)[1].state(), v1::ShardStatus::READY);
   EXPECT_EQ((*shards)[1].memory_version(), 3u);
   EXPECT_FALSE((*shards)[1].memory().empty());
-  servers_[0].SetAway(true);
+  servers_[0].Sever();
   EXPECT_THAT(std::string(group_.Survey().status().message()), HasSubstr("ps-0: "));
 }
 
@@ -148,13 +149,13 @@ TEST_F(ServerGroupTest, AMemoryIsStoredWhenAllHaveItThatAnswer) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   ASSERT_EQ(Store(3), absl::OkStatus());
   EXPECT_EQ(group_.stored_version(), 3u);
-  servers_[1].SetAway(true);
+  servers_[1].Sever();
   EXPECT_EQ(Store(4).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(group_.stored_version(), 4u) << "who is away does not count";
   const int probes = servers_[1].probes();
   ASSERT_EQ(Store(5), absl::OkStatus());
   EXPECT_EQ(servers_[1].probes(), probes) << "nor is it waited for";
-  servers_[1].SetAway(false);
+  servers_[1].Restore();
   v1::ShardStatus status;
   ASSERT_EQ(group_.Attend(1, {}, &status), absl::OkStatus());
   EXPECT_EQ(group_.stored_version(), 0u) << "it was restarted, empty";
@@ -172,7 +173,7 @@ TEST_F(ServerGroupTest, ServersLearnThatTheChiefStops) {
 
 TEST_F(ServerGroupTest, AnotherChiefMattersMoreThanAServerThatIsAway) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
-  servers_[0].SetAway(true);
+  servers_[0].Sever();
   servers_[1].Replace();
   EXPECT_EQ(Store(3).code(), absl::StatusCode::kAborted);
 }
@@ -185,7 +186,7 @@ TEST_F(ServerGroupTest, RetireTellsWhoAnswersAndOwesItToTheOthers) {
   group_.Retire({7});
   EXPECT_THAT(servers_[0].retired(), ElementsAre(7));
   EXPECT_FALSE(group_.TakeRetiredOwed(0));
-  servers_[1].SetAway(true);
+  servers_[1].Sever();
   group_.Retire({8});
   EXPECT_THAT(servers_[0].retired(), ElementsAre(7, 8));
   EXPECT_TRUE(group_.TakeRetiredOwed(1));
@@ -197,7 +198,7 @@ TEST_F(ServerGroupTest, RetireTellsWhoAnswersAndOwesItToTheOthers) {
 
 TEST_F(ServerGroupTest, ASlowSnapshotDelaysNobody) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
-  servers_[0].BlockSnapshots(true);
+  servers_[0].Block(&ParameterControl::WriteSnapshot, true);
   std::thread writes([&] {
     EXPECT_TRUE(group_.WriteSnapshot(JoinPath(FreshModelDirectory(), "model.ckpt-0"), 3).ok());
   });
@@ -206,7 +207,7 @@ TEST_F(ServerGroupTest, ASlowSnapshotDelaysNobody) {
   group_.Retire({7});
   EXPECT_EQ(group_.InitializeServer(1, "", {}), absl::OkStatus());
   EXPECT_EQ(group_.CommitRound({1, 1, 1}, stop_), absl::OkStatus());
-  servers_[0].BlockSnapshots(false);
+  servers_[0].Block(&ParameterControl::WriteSnapshot, false);
   writes.join();
 }
 
@@ -276,7 +277,7 @@ TEST_F(ServerGroupTest, WriteSnapshotJoinsTheParts) {
 
 TEST_F(ServerGroupTest, AServerThatDoesNotAnswerIsNotAskedToWrite) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
-  servers_[1].SetAway(true);
+  servers_[1].Sever();
   const auto written = group_.WriteSnapshot(JoinPath(FreshModelDirectory(), "model.ckpt-0"), 3);
   EXPECT_EQ(written.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(servers_[1].snapshots_asked(), 0);
@@ -303,7 +304,7 @@ TEST_F(ServerGroupTest, StatesFollowTheCalls) {
   EXPECT_THAT(states(), ElementsAre("ps-0 restoring", "ps-1 restoring"));
   ASSERT_EQ(group_.Initialize(""), absl::OkStatus());
   EXPECT_THAT(states(), ElementsAre("ps-0 alive", "ps-1 alive"));
-  servers_[1].SetAway(true);
+  servers_[1].Sever();
   EXPECT_FALSE(Store(1).ok());
   EXPECT_THAT(states(), ElementsAre("ps-0 alive", "ps-1 lost"));
   group_.Finish();
@@ -311,7 +312,7 @@ TEST_F(ServerGroupTest, StatesFollowTheCalls) {
 }
 
 TEST_F(ServerGroupTest, FinishTellsEveryone) {
-  servers_[0].SetAway(true);
+  servers_[0].Sever();
   group_.Finish();
   EXPECT_EQ(servers_[0].finished(), 1);
   EXPECT_EQ(servers_[1].finished(), 1);

@@ -131,9 +131,9 @@ TEST_F(ServerSupervisorTest, TheWholeListOfRetiredGoesToWhomItIsOwed) {
   EXPECT_THAT(servers_[0].last_attend().retired_incarnations(), ElementsAre(7, 8));
   supervisor_.Visit(0);
   EXPECT_THAT(servers_[0].last_attend().retired_incarnations(), IsEmpty());
-  servers_[0].SetAway(true);
+  servers_[0].Sever();
   supervisor_.Visit(0);
-  servers_[0].SetAway(false);
+  servers_[0].Restore();
   supervisor_.Visit(0);
   EXPECT_THAT(servers_[0].last_attend().retired_incarnations(), ElementsAre(7, 8));
 }
@@ -193,13 +193,13 @@ TEST_F(ServerSupervisorTest, ADirectoryThatCannotBeReadIsNoReasonForInitialValue
 
 TEST_F(ServerSupervisorTest, AServerThatIsAwayIsAskedOftenAndLoggedOnce) {
   supervisor_.Visit(0);
-  servers_[0].SetAway(true);
+  servers_[0].Sever();
   testing::internal::CaptureStderr();
   EXPECT_EQ(supervisor_.Visit(0), pauses_.away);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("lost ps-0: connection refused"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("lost ps-0: severed by the test"));
   EXPECT_EQ(LogOfVisit(0), "");
   EXPECT_THAT(group_.Missing(), ElementsAre("ps-0 at a:1"));
-  servers_[0].SetAway(false);
+  servers_[0].Restore();
   EXPECT_THAT(LogOfVisit(0), HasSubstr("ps-0 is back"));
   EXPECT_THAT(group_.Missing(), IsEmpty());
   EXPECT_EQ(servers_[0].memories(), 2) << "with the newest memory";
@@ -223,7 +223,7 @@ TEST_F(ServerSupervisorTest, TheJobIsToldOfAnotherChief) {
 
 TEST_F(ServerSupervisorTest, AServerThatIsBeingRestoredDelaysNoOther) {
   supervisor_.Start();
-  servers_[0].BlockInitialize(true);
+  servers_[0].Block(&ParameterControl::Initialize, true);
   servers_[0].Restart();
   servers_[0].AwaitInitializations(2);
   servers_[1].Restart();
@@ -231,7 +231,7 @@ TEST_F(ServerSupervisorTest, AServerThatIsBeingRestoredDelaysNoOther) {
   const int probes = servers_[1].probes();
   supervisor_.Hurry();
   servers_[1].AwaitProbes(probes + 1);
-  servers_[0].BlockInitialize(false);
+  servers_[0].Block(&ParameterControl::Initialize, false);
   supervisor_.Stop();
   EXPECT_EQ(servers_[0].shard().state(), v1::ShardStatus::READY);
 }

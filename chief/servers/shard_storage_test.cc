@@ -6,6 +6,7 @@
 #include "chief/servers/fake_parameter_server.h"
 #include "core/base/file.h"
 #include "core/checkpoint/bundle_index.h"
+#include "core/checkpoint/bundle_writer.h"
 #include "core/checkpoint/stored_blocks.h"
 #include "core/cluster/placement.h"
 #include "gmock/gmock.h"

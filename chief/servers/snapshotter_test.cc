@@ -3,6 +3,7 @@
 #include "chief/servers/fake_parameter_server.h"
 #include "core/base/file.h"
 #include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/bundle_writer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,0 +1,225 @@
+#include "chief/servers/fake_parameter_server.h"
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+#include "core/checkpoint/bundle_writer.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+class SinkFile : public AppendFile {
+ public:
+  explicit SinkFile(ParameterControl::ByteSink sink) : sink_(sink) {}
+  absl::Status Append(absl::string_view data) override { return sink_(data); }
+  absl::Status Sync() override { return absl::OkStatus(); }
+  absl::Status Close() override { return absl::OkStatus(); }
+
+ private:
+  const ParameterControl::ByteSink sink_;
+};
+
+absl::Status WritePart(BundleDataWriter* writer, int data_shard,
+                       v1::WriteSnapshotResponse* response) {
+  const std::vector<float> values = {1, 2, 3};
+  RETURN_IF_ERROR(writer->AddTensor(absl::StrCat("v", data_shard), Shape({3}), values));
+  ASSIGN_OR_RETURN(const std::vector<BundleIndexEntry> entries, writer->Finish());
+  for (const BundleIndexEntry& entry : entries) {
+    v1::WriteSnapshotResponse::Entry* out = response->add_entries();
+    out->set_key(entry.key);
+    *out->mutable_entry() = entry.entry;
+  }
+  response->set_bytes_written(writer->bytes_written());
+  response->set_cut_microseconds(7);
+  return absl::OkStatus();
+}
+
+v1::ShardStatus EmptyShard() {
+  v1::ShardStatus status;
+  status.set_state(v1::ShardStatus::EMPTY);
+  status.set_config_hash(FakeParameterServer::kConfigHash);
+  status.set_committed_round(-1);
+  return status;
+}
+
+}  // namespace
+
+std::string FreshModelDirectory() {
+  std::string path = testing::TempDir() + "/keelson_chief_XXXXXX";
+  EXPECT_NE(mkdtemp(path.data()), nullptr);
+  return path;
+}
+
+FakeParameterServer::FakeParameterServer(FileSystem* file_system)
+    : file_system_(file_system), shard_(EmptyShard()) {
+  Answer(&ParameterControl::Initialize,
+         [this](const auto& request, auto*) { return DoInitialize(request); });
+  Answer(&ParameterControl::Attend, std::bind_front(&FakeParameterServer::DoAttend, this));
+  Answer(&ParameterControl::GetStatus, std::bind_front(&FakeParameterServer::DoGetStatus, this));
+  Answer(&ParameterControl::WriteSnapshot,
+         std::bind_front(&FakeParameterServer::DoWriteSnapshot, this));
+  After(&ParameterControl::CommitRound, [this](const auto& request, auto*) {
+    EditStatus([&](v1::ShardStatus* shard) { shard->set_committed_round(request.round()); });
+    return absl::OkStatus();
+  });
+  // The process ends; the next call reaches another one.
+  After(&ParameterControl::Finish, [this](const auto&, auto*) {
+    Restart();
+    return absl::OkStatus();
+  });
+}
+
+absl::Status FakeParameterServer::DoInitialize(const v1::InitializeShardRequest& request) {
+  MutexLock lock(&mu_);
+  if (damaged_.contains(request.restore_prefix())) {
+    return absl::DataLossError(absl::StrCat(request.restore_prefix(), ": bad checksum"));
+  }
+  shard_.set_state(v1::ShardStatus::READY);
+  shard_.set_placement_fingerprint(request.placement_fingerprint());
+  shard_.set_shard(request.shard());
+  shard_.set_committed_round(-1);
+  Refuse(request.retired_incarnations());
+  return absl::OkStatus();
+}
+
+absl::Status FakeParameterServer::DoAttend(const v1::AttendRequest& request,
+                                           v1::ShardStatus* response) {
+  MutexLock lock(&mu_);
+  if (replaced_) return absl::AbortedError("another chief has taken the caller's place");
+  if (!request.memory().empty() && request.memory_version() >= shard_.memory_version()) {
+    shard_.set_memory(request.memory());
+    shard_.set_memory_version(request.memory_version());
+    ++memories_;
+  }
+  Refuse(request.retired_incarnations());
+  *response = shard_;
+  response->clear_memory();
+  return absl::OkStatus();
+}
+
+absl::Status FakeParameterServer::DoGetStatus(const v1::GetShardStatusRequest& request,
+                                              v1::ShardStatus* response) {
+  MutexLock lock(&mu_);
+  *response = shard_;
+  if (!request.with_memory()) response->clear_memory();
+  return absl::OkStatus();
+}
+
+absl::Status FakeParameterServer::DoWriteSnapshot(const v1::WriteSnapshotRequest& request,
+                                                  v1::WriteSnapshotResponse* response) {
+  const int data_shard = static_cast<int>(request.data_shard());
+  ASSIGN_OR_RETURN(const std::unique_ptr<BundleDataWriter> writer,
+                   BundleDataWriter::Create(file_system_, request.data_path(), data_shard));
+  return WritePart(writer.get(), data_shard, response);
+}
+
+absl::Status FakeParameterServer::StreamSnapshot(const v1::StreamSnapshotRequest& request,
+                                                 ByteSink sink,
+                                                 v1::WriteSnapshotResponse* response) {
+  return Call(request, response, [&] { return DoStreamSnapshot(request, sink, response); });
+}
+
+absl::Status FakeParameterServer::DoStreamSnapshot(const v1::StreamSnapshotRequest& request,
+                                                   ByteSink sink,
+                                                   v1::WriteSnapshotResponse* response) {
+  const int data_shard = static_cast<int>(request.data_shard());
+  const std::unique_ptr<BundleDataWriter> writer =
+      BundleDataWriter::CreateOn(std::make_unique<SinkFile>(sink), data_shard);
+  RETURN_IF_ERROR(WritePart(writer.get(), data_shard, response));
+  MutexLock lock(&mu_);
+  response->set_bytes_written(response->bytes_written() + unsent_bytes_);
+  return absl::OkStatus();
+}
+
+absl::Status FakeParameterServer::InitializeStreamed(const v1::InitializeChunk& first,
+                                                     ChunkSource next,
+                                                     v1::InitializeShardResponse* response) {
+  std::vector<v1::InitializeChunk> chunks = {first};
+  while (true) {
+    ASSIGN_OR_RETURN(const std::optional<v1::InitializeChunk> chunk, next());
+    if (!chunk.has_value()) break;
+    chunks.push_back(*chunk);
+  }
+  {
+    MutexLock lock(&mu_);
+    chunks_ = std::move(chunks);
+  }
+  return Initialize(first.start(), response);
+}
+
+void FakeParameterServer::SetConfigHash(uint64_t hash) {
+  EditStatus([hash](v1::ShardStatus* shard) { shard->set_config_hash(hash); });
+}
+
+void FakeParameterServer::FailSnapshots(int count) {
+  const std::vector<absl::Status> errors(static_cast<size_t>(count),
+                                         absl::ResourceExhaustedError("no space left on device"));
+  FailNext(&ParameterControl::WriteSnapshot, errors);
+  FailNext(&ParameterControl::StreamSnapshot, errors);
+}
+
+void FakeParameterServer::LoseBytes(int64_t count) {
+  MutexLock lock(&mu_);
+  unsent_bytes_ = count;
+}
+
+void FakeParameterServer::Damage(const std::string& prefix) {
+  MutexLock lock(&mu_);
+  damaged_.insert(prefix);
+}
+
+void FakeParameterServer::Restart() {
+  MutexLock lock(&mu_);
+  shard_ = EmptyShard();
+  retired_.clear();
+}
+
+void FakeParameterServer::Replace() {
+  MutexLock lock(&mu_);
+  replaced_ = true;
+}
+
+void FakeParameterServer::EditStatus(const std::function<void(v1::ShardStatus*)>& edit) {
+  MutexLock lock(&mu_);
+  edit(&shard_);
+}
+
+void FakeParameterServer::AwaitRetired(uint64_t incarnation) {
+  MutexLock lock(&mu_);
+  while (!retired_.contains(incarnation)) changed_.Wait(&mu_);
+}
+
+int FakeParameterServer::memories() const {
+  MutexLock lock(&mu_);
+  return memories_;
+}
+
+v1::ShardStatus FakeParameterServer::shard() const {
+  MutexLock lock(&mu_);
+  return shard_;
+}
+
+std::set<uint64_t> FakeParameterServer::retired() const {
+  MutexLock lock(&mu_);
+  return retired_;
+}
+
+std::vector<v1::InitializeChunk> FakeParameterServer::chunks() const {
+  MutexLock lock(&mu_);
+  return chunks_;
+}
+
+template <typename Incarnations>
+void FakeParameterServer::Refuse(const Incarnations& incarnations) {
+  retired_.insert(incarnations.begin(), incarnations.end());
+  shard_.set_retired_incarnations(static_cast<int64_t>(retired_.size()));
+  changed_.NotifyAll();
+}
+
+}  // namespace keelson
