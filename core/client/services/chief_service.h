@@ -10,8 +10,7 @@
 namespace keelson {
 
 // Thread-safe. Calls block, but not for ever: those that wait have `max_wait`, and remote ones end
-// with DEADLINE_EXCEEDED some time after it. Those with a body here are not served by every
-// implementation: UNIMPLEMENTED.
+// with DEADLINE_EXCEEDED some time after it.
 class ChiefService {
  public:
   virtual ~ChiefService() = default;
@@ -24,16 +23,11 @@ class ChiefService {
                                  v1::HeartbeatResponse* response) = 0;
   virtual absl::Status AcquireWork(const v1::AcquireWorkRequest& request,
                                    v1::AcquireWorkResponse* response) = 0;
-  virtual absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) {
-    return absl::UnimplementedError("Admit");
-  }
-  virtual absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse* response) {
-    return absl::UnimplementedError("SetMode");
-  }
+  virtual absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) = 0;
+  virtual absl::Status SetMode(const v1::SetModeRequest& request,
+                               v1::SetModeResponse* response) = 0;
   virtual absl::Status EndTraining(const v1::EndTrainingRequest& request,
-                                   v1::EndTrainingResponse* response) {
-    return absl::UnimplementedError("EndTraining");
-  }
+                                   v1::EndTrainingResponse* response) = 0;
   virtual absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) = 0;
   virtual absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                              v1::AcknowledgeEvaluationResponse* response) = 0;
