@@ -18,8 +18,6 @@
 namespace keelson {
 namespace {
 
-constexpr absl::Duration kLongestSleep = absl::Milliseconds(100);
-
 // The first attempt number is the seconds since 2020, so a later chief's attempts are greater than
 // those of an earlier one.
 uint32_t FirstAttempt(const Clock* clock) {
@@ -109,7 +107,7 @@ absl::StatusOr<ModelLocation> Coordinator::WaitForModel(Task task, uint64_t inca
     if (clock_->Monotonic() >= until) {
       return absl::DeadlineExceededError("the servers do not hold the model yet");
     }
-    WaitBriefly(until);
+    WaitAsMember(until);
   }
 }
 
@@ -122,6 +120,7 @@ absl::Status Coordinator::AcceptReport(Task task, uint64_t incarnation,
                                        const WorkerReport& report) {
   RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
   if (!work_.has_value()) return absl::OkStatus();
+  changed_.NotifyAll();
   for (const WorkerReport::LeaseProgress& lease : report.leases) {
     const absl::Status status = work_->Complete(incarnation, lease.lease_id, lease.completed);
     // kAborted: the lease was taken back, and its steps belong to other workers now.
@@ -130,7 +129,6 @@ absl::Status Coordinator::AcceptReport(Task task, uint64_t incarnation,
   for (const WorkerReport::StepLoss& loss : report.losses) losses_->Add(loss.step, loss.loss);
   AddFigures(report.figures, &status_.totals);
   AddFigures(report.figures, &status_.workers[task]);
-  changed_.NotifyAll();
   return absl::OkStatus();
 }
 
@@ -159,7 +157,7 @@ absl::StatusOr<std::optional<WorkLease>> Coordinator::AcquireWork(Task task, uin
       return lease;
     }
     if (clock_->Monotonic() >= until) return std::nullopt;
-    WaitBriefly(until);
+    WaitAsMember(until);
   }
 }
 
@@ -251,12 +249,13 @@ void Coordinator::BeginTraining(ModelLocation model, WorkLedger ledger) {
 
 std::optional<Coordinator::Round> Coordinator::WaitForRound(absl::Duration max_wait,
                                                             const StopSignal* stop) {
+  const StopCallback wake(stop, [this] { Wake(); });
   MutexLock lock(&mu_);
   const absl::Duration until = clock_->Monotonic() + max_wait;
   while (true) {
     if (work_.has_value() && work_->StagedRound().has_value()) return work_->StagedRound();
     if (clock_->Monotonic() >= until || (stop != nullptr && stop->raised())) return std::nullopt;
-    WaitBriefly(until);
+    WaitUntil(until);
   }
 }
 
@@ -339,21 +338,23 @@ bool Coordinator::Trained() const {
 }
 
 int64_t Coordinator::WaitForSteps(int64_t step, absl::Duration until, const StopSignal& stop) {
+  const StopCallback wake(&stop, [this] { Wake(); });
   MutexLock lock(&mu_);
   const WorkLedger& ledger = work_->ledger();
   while (ledger.completed_steps() < step && !Trained() && status_.totals.non_finite_losses() == 0 &&
          clock_->Monotonic() < until && !stop.raised()) {
-    WaitBriefly(until);
+    WaitUntil(until);
   }
   return ledger.completed_steps();
 }
 
 bool Coordinator::WaitForEvaluation(int64_t step, absl::Duration timeout, const StopSignal& stop) {
+  const StopCallback wake(&stop, [this] { Wake(); });
   MutexLock lock(&mu_);
   const absl::Duration until = clock_->Monotonic() + timeout;
   while (status_.evaluated_step < step) {
     if (clock_->Monotonic() >= until || stop.raised()) return false;
-    WaitBriefly(until);
+    WaitUntil(until);
   }
   return true;
 }
@@ -363,7 +364,7 @@ bool Coordinator::WaitUntilAlone(absl::Duration timeout) {
   const absl::Duration until = clock_->Monotonic() + timeout;
   while (!EveryoneLeft()) {
     if (clock_->Monotonic() >= until) return false;
-    WaitBriefly(until);
+    WaitUntil(until);
   }
   return true;
 }
@@ -374,8 +375,16 @@ bool Coordinator::EveryoneLeft() const {
                       [](const Member& member) { return !member.over(); });
 }
 
-void Coordinator::WaitBriefly(absl::Duration until) {
-  changed_.WaitFor(&mu_, std::min(kLongestSleep, until - clock_->Monotonic()));
+void Coordinator::WaitUntil(absl::Duration until) { clock_->WaitUntil(&mu_, &changed_, until); }
+
+void Coordinator::WaitAsMember(absl::Duration until) {
+  const absl::Duration renewal = std::min(options_.lease, options_.takeover_after) / 2;
+  WaitUntil(std::min(until, clock_->Monotonic() + renewal));
+}
+
+void Coordinator::Wake() {
+  MutexLock lock(&mu_);
+  changed_.NotifyAll();
 }
 
 std::optional<LossCurve::Point> Coordinator::TakeLossPoint() {

@@ -167,6 +167,10 @@ class Coordinator {
   // `longest` (real time).
   bool WaitUntilStored(absl::Duration longest);
 
+  // Waits until TakeRetired has something to return, until MemoryUrgent and the clock's monotonic
+  // time is at least `stores_from`, or until `stop` is raised. A job that is done has neither.
+  void WaitForUrgent(absl::Duration stores_from, const StopSignal& stop);
+
   // Memberships that ended since the last call, each once. The caller has the servers refuse their
   // pushes; only then may HandOn give their work to others.
   std::vector<uint64_t> TakeRetired();
@@ -174,8 +178,7 @@ class Coordinator {
 
   // Synchronous mode: a round whose pushes are all at the servers, to be committed there. The same
   // one is returned until it is reported as committed or failed, so pause before trying it again.
-  // Returns nothing when there is none within `max_wait`, or when `stop` (may be null) is raised,
-  // which is checked as by WaitForSteps.
+  // Returns nothing when there is none within `max_wait`, or when `stop` (may be null) is raised.
   std::optional<Round> WaitForRound(absl::Duration max_wait, const StopSignal* stop = nullptr);
   // At least one server has applied the round, and its step counts. A server that could not was
   // restarted and lacks this step like all others since its snapshot.
@@ -199,8 +202,8 @@ class Coordinator {
   void ExpireLeases();
 
   // Waits until `step` steps are completed, training is over, a loss is reported that is not
-  // finite, the clock's monotonic time reaches `until`, or `stop` is raised. Checks `stop` and the
-  // clock at least every 100 ms of real time. Returns completed steps. Call after StartTraining.
+  // finite, the clock's monotonic time reaches `until`, or `stop` is raised. Returns
+  // completed steps. Call after StartTraining.
   int64_t WaitForSteps(int64_t step, absl::Duration until, const StopSignal& stop);
 
   // Waits for an acknowledgement of `step`. False: not within `timeout`, or `stop` was raised.
@@ -259,8 +262,12 @@ class Coordinator {
   void RequestMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Trained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool EveryoneLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Waits for a change once, for at most 100 ms and not beyond `until`.
-  void WaitBriefly(absl::Duration until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Waits for a change once, not beyond `until`.
+  void WaitUntil(absl::Duration until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The same in a call of a member, which is alive while it waits: returns often enough for the
+  // caller to renew its lease.
+  void WaitAsMember(absl::Duration until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Wake();
 
   const Options options_;
   const Clock* const clock_;

@@ -110,7 +110,7 @@ bool Coordinator::WaitUntilStored(absl::Duration longest) {
   while (urgent_version_ > stored_version_) {
     const absl::Duration rest = until - Clock::Real()->Monotonic();
     if (rest <= absl::ZeroDuration()) return false;
-    changed_.WaitFor(&mu_, std::min(rest, absl::Milliseconds(100)));
+    changed_.WaitFor(&mu_, rest);
   }
   return true;
 }
@@ -118,6 +118,18 @@ bool Coordinator::WaitUntilStored(absl::Duration longest) {
 bool Coordinator::MemoryUrgent() const {
   MutexLock lock(&mu_);
   return urgent_version_ > stored_version_;
+}
+
+void Coordinator::WaitForUrgent(absl::Duration stores_from, const StopSignal& stop) {
+  const StopCallback wake(&stop, [this] { Wake(); });
+  MutexLock lock(&mu_);
+  while (!stop.raised()) {
+    const bool done = status_.phase == JobPhase::kDone;
+    if (!done && !newly_retired_.empty()) return;
+    const bool urgent = !done && urgent_version_ > stored_version_;
+    if (urgent && clock_->Monotonic() >= stores_from) return;
+    WaitUntil(urgent ? stores_from : absl::InfiniteDuration());
+  }
 }
 
 void Coordinator::RequestMemory() {

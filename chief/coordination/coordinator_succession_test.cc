@@ -243,6 +243,30 @@ TEST_F(SuccessionTest, BeforeTrainingThereIsNoMemory) {
   EXPECT_EQ(chief_->books().current, 0u);
 }
 
+TEST_F(SuccessionTest, WhatIsUrgentIsWaitedFor) {
+  constexpr absl::Duration kAtOnce = -absl::InfiniteDuration();
+  StopSignal stop;
+  StartTraining();
+  chief_->WaitForUrgent(kAtOnce, stop);
+  const absl::Duration again = clock_.Monotonic() + absl::Seconds(1);
+  std::thread moves([&] { clock_.Advance(absl::Seconds(1)); });
+  chief_->WaitForUrgent(again, stop);
+  moves.join();
+  EXPECT_GE(clock_.Monotonic(), again);
+  chief_->NoteStored(chief_->Memory().job().book_version());
+  std::thread joins([&] { EXPECT_TRUE(Register(kWorker0, 1).ok()); });
+  chief_->WaitForUrgent(kAtOnce, stop);
+  joins.join();
+  EXPECT_TRUE(chief_->MemoryUrgent());
+  std::thread leaves([&] { EXPECT_EQ(chief_->Leave(kWorker0, 1, {}), absl::OkStatus()); });
+  chief_->WaitForUrgent(absl::InfiniteDuration(), stop);
+  leaves.join();
+  EXPECT_THAT(chief_->TakeRetired(), ElementsAre(1u));
+  std::thread stops([&] { stop.Raise(); });
+  chief_->WaitForUrgent(absl::InfiniteDuration(), stop);
+  stops.join();
+}
+
 TEST_F(SuccessionTest, AJoinIsStoredAtOnce) {
   StartTraining();
   EXPECT_TRUE(chief_->MemoryUrgent());

@@ -15,8 +15,10 @@ namespace keelson {
 namespace {
 
 constexpr absl::Duration kHousePause = absl::Milliseconds(100);
-constexpr absl::Duration kFencePause = absl::Milliseconds(20);
-constexpr absl::Duration kLongestRoundWait = absl::Milliseconds(100);
+// The pause before urgent job state that is not stored yet is stored again.
+constexpr absl::Duration kStorePause = absl::Milliseconds(100);
+// The pause before a round that could not be committed is tried again.
+constexpr absl::Duration kRoundPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestSnapshotRetry = absl::Minutes(1);
 // How long members have to learn that the job has ended before the chief's server stops.
 constexpr absl::Duration kFarewell = absl::Seconds(3);
@@ -301,26 +303,28 @@ void Chief::KeepHouse() {
 }
 
 void Chief::KeepFence() {
-  absl::Duration hurried = -absl::InfiniteDuration();
-  do {
+  absl::Duration stores_from = -absl::InfiniteDuration();
+  while (true) {
+    coordinator_.WaitForUrgent(stores_from, helpers_stop_);
+    if (helpers_stop_.raised()) return;
     const std::vector<uint64_t> retired = coordinator_.TakeRetired();
     if (!retired.empty()) {
       servers_.Retire(retired);
       coordinator_.HandOn(retired);
     }
     const absl::Duration now = clock_->Monotonic();
-    if (coordinator_.MemoryUrgent() && now - hurried >= kHousePause) {
+    if (coordinator_.MemoryUrgent() && now >= stores_from) {
       supervisor_.Hurry();
-      hurried = now;
+      stores_from = now + kStorePause;
     }
-  } while (!helpers_stop_.WaitFor(kFencePause));
+  }
 }
 
 void Chief::CommitRounds() {
   TroubleLog trouble("committing a step", clock_);
   while (!helpers_stop_.raised()) {
     const std::optional<Coordinator::Round> round =
-        coordinator_.WaitForRound(kLongestRoundWait, &helpers_stop_);
+        coordinator_.WaitForRound(absl::InfiniteDuration(), &helpers_stop_);
     if (!round.has_value()) continue;
     const absl::Status status =
         servers_.CommitRound({round->step, round->attempt, round->contributions}, helpers_stop_);
@@ -334,7 +338,7 @@ void Chief::CommitRounds() {
       return;
     } else if (status.code() != absl::StatusCode::kCancelled) {
       trouble.Note(status);
-      helpers_stop_.WaitFor(kLongestRoundWait);
+      helpers_stop_.WaitFor(kRoundPause);
     }
   }
 }

@@ -1,5 +1,6 @@
 #include "core/base/clock.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "absl/time/clock.h"
@@ -17,6 +18,11 @@ class RealClock : public Clock {
 
 }  // namespace
 
+void Clock::WaitUntil(Mutex* mutex, CondVar* changed, absl::Duration until) const {
+  // An infinite time would overflow the condition variable's type.
+  changed->WaitFor(mutex, std::min(until - Monotonic(), absl::Hours(24 * 365)));
+}
+
 Clock* Clock::Real() {
   static RealClock* const clock = new RealClock();
   return clock;
@@ -32,9 +38,30 @@ absl::Duration ManualClock::Monotonic() const {
   return elapsed_;
 }
 
-void ManualClock::Advance(absl::Duration by) {
+void ManualClock::WaitUntil(Mutex* mutex, CondVar* changed, absl::Duration until) const {
+  const std::pair waiter(mutex, changed);
+  {
+    MutexLock lock(&mu_);
+    if (elapsed_ >= until) return;
+    waiters_.insert(waiter);
+  }
+  changed->Wait(mutex);
   MutexLock lock(&mu_);
-  elapsed_ += by;
+  waiters_.erase(waiters_.find(waiter));
+}
+
+void ManualClock::Advance(absl::Duration by) {
+  std::multiset<std::pair<Mutex*, CondVar*>> waiters;
+  {
+    MutexLock lock(&mu_);
+    elapsed_ += by;
+    waiters = waiters_;
+  }
+  for (const auto& [mutex, changed] : waiters) {
+    // With the lock, so that none is between its look at the clock and its wait.
+    MutexLock lock(mutex);
+    changed->NotifyAll();
+  }
 }
 
 }  // namespace keelson

@@ -1,5 +1,7 @@
 #include "core/base/clock.h"
 
+#include <thread>
+
 #include "gtest/gtest.h"
 
 namespace keelson {
@@ -12,6 +14,31 @@ TEST(ManualClockTest, StandsStillUntilAdvanced) {
   clock.Advance(absl::Seconds(3));
   EXPECT_EQ(clock.Now() - start, absl::Seconds(3));
   EXPECT_EQ(clock.Monotonic(), absl::Seconds(3));
+}
+
+TEST(ManualClockTest, AdvanceWakesThoseWhoWaitForIt) {
+  ManualClock clock;
+  Mutex mu;
+  CondVar changed;
+  std::thread advances([&] {
+    for (int i = 0; i < 3; ++i) clock.Advance(absl::Seconds(1));
+  });
+  {
+    MutexLock lock(&mu);
+    while (clock.Monotonic() < absl::Seconds(3)) clock.WaitUntil(&mu, &changed, absl::Seconds(3));
+  }
+  advances.join();
+  MutexLock lock(&mu);
+  clock.WaitUntil(&mu, &changed, absl::Seconds(3));
+}
+
+TEST(RealClockTest, WaitsNoLongerThanAsked) {
+  Mutex mu;
+  CondVar changed;
+  const absl::Duration until = Clock::Real()->Monotonic() + absl::Milliseconds(2);
+  MutexLock lock(&mu);
+  while (Clock::Real()->Monotonic() < until) Clock::Real()->WaitUntil(&mu, &changed, until);
+  Clock::Real()->WaitUntil(&mu, &changed, -absl::InfiniteDuration());
 }
 
 TEST(RealClockTest, MonotonicNeverGoesBack) {

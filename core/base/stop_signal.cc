@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "core/base/log.h"
 
@@ -23,33 +24,31 @@ sigset_t WatchedSignals() {
 
 }  // namespace
 
-StopSignal::StopSignal(StopSignal* parent) : parent_(parent) { parent_->AddChild(this); }
-
-StopSignal::~StopSignal() {
-  if (parent_ != nullptr) parent_->RemoveChild(this);
+StopCallback::StopCallback(const StopSignal* signal, std::function<void()> callback)
+    : signal_(signal), callback_(std::move(callback)) {
+  if (signal_ != nullptr) signal_->Add(this);
 }
 
-void StopSignal::AddChild(StopSignal* child) {
-  MutexLock lock(&mu_);
-  children_.push_back(child);
-  if (raised_) child->Raise();
+StopCallback::~StopCallback() {
+  if (signal_ != nullptr) signal_->Remove(this);
 }
 
-void StopSignal::RemoveChild(StopSignal* child) {
+void StopSignal::Add(StopCallback* callback) const {
   MutexLock lock(&mu_);
-  children_.erase(std::find(children_.begin(), children_.end(), child));
+  callbacks_.push_back(callback);
+  if (raised_) callback->callback_();
+}
+
+void StopSignal::Remove(StopCallback* callback) const {
+  MutexLock lock(&mu_);
+  callbacks_.erase(std::find(callbacks_.begin(), callbacks_.end(), callback));
 }
 
 void StopSignal::Raise() {
   MutexLock lock(&mu_);
-  raised_ = true;
+  if (raised_.exchange(true)) return;
   cv_.NotifyAll();
-  for (StopSignal* child : children_) child->Raise();
-}
-
-bool StopSignal::raised() const {
-  MutexLock lock(&mu_);
-  return raised_;
+  for (const StopCallback* callback : callbacks_) callback->callback_();
 }
 
 bool StopSignal::WaitFor(absl::Duration timeout) const {

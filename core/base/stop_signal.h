@@ -2,6 +2,8 @@
 #ifndef KEELSON_CORE_BASE_STOP_SIGNAL_H_
 #define KEELSON_CORE_BASE_STOP_SIGNAL_H_
 
+#include <atomic>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -10,34 +12,56 @@
 
 namespace keelson {
 
+class StopSignal;
+
+// Has a function called when a signal is raised, for threads that wait for something else, too.
+class StopCallback {
+ public:
+  // `signal` (null: one that is never raised) outlives this. `callback` is called once, by the
+  // thread that raises the signal, or here if it is raised. It may take locks, which no thread
+  // holds while it creates or destroys a callback of this signal, and asks nothing of the signal
+  // but raised().
+  StopCallback(const StopSignal* signal, std::function<void()> callback);
+  // Waits for a call that is under way.
+  ~StopCallback();
+  StopCallback(const StopCallback&) = delete;
+  StopCallback& operator=(const StopCallback&) = delete;
+
+ private:
+  friend class StopSignal;
+  const StopSignal* const signal_;
+  const std::function<void()> callback_;
+};
+
 // Thread-safe.
 class StopSignal {
  public:
-  StopSignal() = default;
+  StopSignal() : StopSignal(nullptr) {}
   // A signal that is raised with `parent`, or on its own earlier. `parent` must outlive it.
-  explicit StopSignal(StopSignal* parent);
-  ~StopSignal();
+  explicit StopSignal(const StopSignal* parent) : parent_(parent, [this] { Raise(); }) {}
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
   void Raise();
-  bool raised() const;
+  bool raised() const { return raised_; }
   // Waits until raised or until `timeout` has passed; returns raised(). This is also how a
   // loop pauses: it wakes at once when it is asked to stop.
   bool WaitFor(absl::Duration timeout) const;
   void Wait() const;
 
  private:
-  void AddChild(StopSignal* child);
-  void RemoveChild(StopSignal* child);
+  friend class StopCallback;
 
-  StopSignal* const parent_ = nullptr;
+  void Add(StopCallback* callback) const;
+  void Remove(StopCallback* callback) const;
 
   // A parent's lock is taken before its children's.
   mutable Mutex mu_;
   mutable CondVar cv_;
-  std::vector<StopSignal*> children_ ABSL_GUARDED_BY(mu_);
-  bool raised_ ABSL_GUARDED_BY(mu_) = false;
+  mutable std::vector<StopCallback*> callbacks_ ABSL_GUARDED_BY(mu_);
+  std::atomic<bool> raised_ = false;  // written with the lock
+  // The last member: it may raise this signal at once.
+  const StopCallback parent_;
 };
 
 // Raises a StopSignal on the first SIGTERM or SIGINT; a second one ends the process at once with

@@ -38,6 +38,26 @@ TEST(StopSignalTest, ChildFollowsParentButNotTheOtherWay) {
   EXPECT_TRUE(late.raised());
 }
 
+TEST(StopCallbackTest, IsCalledOnceWhenTheSignalIsRaised) {
+  StopSignal parent;
+  StopSignal stop(&parent);
+  int calls = 0;
+  {
+    const StopCallback gone(&stop, [&] { calls += 100; });
+    const StopCallback never(nullptr, [&] { calls += 100; });
+  }
+  const StopCallback callback(&stop, [&] {
+    EXPECT_TRUE(stop.raised());
+    ++calls;
+  });
+  EXPECT_EQ(calls, 0);
+  parent.Raise();
+  stop.Raise();
+  EXPECT_EQ(calls, 1);
+  const StopCallback late(&stop, [&] { ++calls; });
+  EXPECT_EQ(calls, 2);
+}
+
 TEST(SignalWatcherTest, SigtermRaises) {
   StopSignal stop;
   SignalWatcher watcher(&stop);
