@@ -25,7 +25,10 @@ FakeChief::FakeChief() {
 
 absl::Status FakeChief::DoRegister(const v1::RegisterRequest& request,
                                    v1::RegisterResponse* response) {
+  // Who waits for the registration goes on when the lock is free, and then it is answered.
   MutexLock lock(&mu_);
+  ++registrations_;
+  changed_.NotifyAll();
   const uint64_t incarnation = request.header().incarnation();
   if (!holder_.empty()) return absl::AlreadyExistsError("the task is held by " + holder_);
   if (retired_.contains(incarnation)) return absl::AbortedError("its lease was lost");
@@ -171,6 +174,11 @@ void FakeChief::AwaitHeartbeats(int more) {
   MutexLock lock(&mu_);
   const int count = heartbeats_ + more;
   while (heartbeats_ < count) changed_.Wait(&mu_);
+}
+
+void FakeChief::AwaitRegistrations(int count) {
+  MutexLock lock(&mu_);
+  while (registrations_ < count) changed_.Wait(&mu_);
 }
 
 void FakeChief::AwaitCompleted(uint64_t lease_id, int64_t steps) {

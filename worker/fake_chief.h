@@ -56,7 +56,8 @@ class FakeChief : public FaultyChiefService {
   // ---- Queries of a test.
 
   void AwaitHeartbeats(int more);
-  void AwaitRegistrations(int count) { AwaitCount(&ChiefService::Register, count); }
+  // Waits until so many registrations were answered in all, refusals by FailNext not counted.
+  void AwaitRegistrations(int count);
   void AwaitCompleted(uint64_t lease_id, int64_t steps);
   void AwaitNonFiniteLoss();
   std::vector<v1::RegisterRequest> registered() const { return Requests(&ChiefService::Register); }
@@ -97,7 +98,8 @@ class FakeChief : public FaultyChiefService {
   int64_t completed_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<uint64_t, int64_t> completed_by_lease_ ABSL_GUARDED_BY(mu_);
   v1::WorkerFigures sums_ ABSL_GUARDED_BY(mu_);
-  int heartbeats_ ABSL_GUARDED_BY(mu_) = 0;  // that were answered
+  int heartbeats_ ABSL_GUARDED_BY(mu_) = 0;     // that were answered
+  int registrations_ ABSL_GUARDED_BY(mu_) = 0;  // that were answered
 };
 
 }  // namespace keelson
