@@ -70,7 +70,7 @@ class Coordinator {
     // The mode in force, and the next one, which waits until the steps under way are done.
     ConsistencyMode mode = {};
     std::optional<ConsistencyMode> next_mode;
-    // Of the newest reporting interval.
+    // These figures are the job's in its newest reporting interval.
     v1::TrainingFigures newest;
     std::vector<Member> members;
     int64_t evaluated_step = -1;
