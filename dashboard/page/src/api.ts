@@ -1,5 +1,5 @@
 import type {
-  Cluster, Model, Placement, Prediction, Report, Runs, RunStatus, SeriesData, SeriesList, SnapshotComparison,
+  Cluster, Placement, Prediction, Report, Runs, RunStatus, SeriesData, SeriesList, SnapshotComparison,
   Snapshots,
 } from "./api_types";
 
@@ -72,10 +72,6 @@ export class Api {
   // Without a step: the newest one.
   report(run: string, step?: number, signal?: AbortSignal): Promise<Report> {
     return this.get(path(run, "report"), step === undefined ? [] : [["step", String(step)]], signal);
-  }
-
-  model(run: string, signal?: AbortSignal): Promise<Model> {
-    return this.get(path(run, "model"), [], signal);
   }
 
   predict(run: string, features: number[], signal?: AbortSignal): Promise<Prediction> {

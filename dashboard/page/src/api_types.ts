@@ -229,14 +229,6 @@ export interface Report {
   wrong: WrongExample[];
 }
 
-export interface Model {
-  run: string;
-  name: string;
-  parameters: number;
-  layers: {name: string; kind: string; output_shape: number[]; parameters: number}[];
-  config: string;
-}
-
 export interface Prediction {
   run: string;
   step: number;

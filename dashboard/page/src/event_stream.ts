@@ -57,14 +57,8 @@ export class EventStream {
     return () => handlers.delete(handler);
   }
 
-  // Undefined before the first answer.
-  connection(): Connection | undefined {
-    return this.state;
-  }
-
-  onConnection(watcher: (connection: Connection) => void): () => void {
+  onConnection(watcher: (connection: Connection) => void): void {
     this.watchers.add(watcher);
-    return () => this.watchers.delete(watcher);
   }
 
   private async startAgain(): Promise<void> {

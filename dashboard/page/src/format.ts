@@ -120,15 +120,6 @@ export function formatTime(seconds: Maybe, now = Date.now() / 1000): string {
   return `${time.getFullYear()}-${pad(time.getMonth() + 1)}-${pad(time.getDate())} ${clock}`;
 }
 
-// How long ago: 12 s ago.
-export function formatAgo(seconds: Maybe, now = Date.now() / 1000): string {
-  if (!isNumber(seconds)) {
-    return NOTHING;
-  }
-  const age = now - seconds;
-  return age < 1 ? "now" : `${formatDuration(Math.floor(age))} ago`;
-}
-
 // [784, 256] as 784 × 256; no dimension is a scalar.
 export function formatShape(shape: readonly number[]): string {
   return shape.length === 0 ? "scalar" : shape.join(" × ");

@@ -1,12 +1,12 @@
 import {deepEqual, equal} from "node:assert/strict";
 import {test} from "node:test";
 import {
-  formatAgo, formatByteRate, formatBytes, formatCount, formatDuration, formatExact, formatFinite, formatFixed, formatName, formatNumber,
+  formatByteRate, formatBytes, formatCount, formatDuration, formatExact, formatFinite, formatFixed, formatName, formatNumber,
   formatPercent, formatShape, formatTime, NOT_FINITE, NOTHING,
 } from "../src/format";
 
 test("what is not there or not finite is a dash", () => {
-  const formats = [formatAgo, formatByteRate, formatBytes, formatCount, formatDuration, formatExact, formatFixed, formatNumber,
+  const formats = [formatByteRate, formatBytes, formatCount, formatDuration, formatExact, formatFixed, formatNumber,
     formatPercent, formatTime];
   for (const format of formats) {
     deepEqual([format(null), format(undefined), format(NaN), format(Infinity)], [NOTHING, NOTHING, NOTHING, NOTHING]);
@@ -41,8 +41,6 @@ test("times have the date where it is another day", () => {
   const noon = Date.UTC(2024, 4, 6, 12, 3, 7) / 1000;
   equal(formatTime(noon, noon + 60), "12:03:07");
   equal(formatTime(noon, noon + 86400), "2024-05-06 12:03:07");
-  equal(formatAgo(noon, noon + 12.4), "12 s ago");
-  equal(formatAgo(noon, noon), "now");
 });
 
 test("names and shapes", () => {
