@@ -148,8 +148,6 @@ class RunPolicy:
     # None: no limit.
     backoff_limit: Optional[int] = None
     suspend: bool = False
-    # Another controller's name: the operator leaves the job alone.
-    managed_by: str = ""
 
 
 @dataclass(frozen=True)

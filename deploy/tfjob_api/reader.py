@@ -143,7 +143,6 @@ class _JobReader:
             active_deadline_seconds=count("activeDeadlineSeconds"),
             backoff_limit=count("backoffLimit"),
             suspend=self._read_switch(policy, where, "suspend", self._version.knows_suspend),
-            managed_by=policy.get("managedBy") or "",
         )
 
     def _read_replica_spec(self, replica_type: str, value: Dict[str, Any]) -> ReplicaSpec:

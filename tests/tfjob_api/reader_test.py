@@ -40,10 +40,7 @@ class JobTest(ManifestTest):
             "schedulingPolicy: {queue: q}}",
         )
         job = self.read(text).job
-        self.assertEqual(
-            job.run_policy,
-            RunPolicy("All", 0, 60, 0, suspend=True, managed_by="kubeflow.org/training-operator"),
-        )
+        self.assertEqual(job.run_policy, RunPolicy("All", 0, 60, 0, suspend=True))
         self.assertEqual((job.success_policy, job.dynamic_workers), ("AllWorkers", True))
 
     def test_pod_template(self):
