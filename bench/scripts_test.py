@@ -55,7 +55,3 @@ class CheckResultsTest(unittest.TestCase):
             (found,) = check_results.problems([self.result(**changes)])
             self.assertIn(problem, found)
         self.assertEqual(len(list(check_results.problems([]))), 1)
-
-
-if __name__ == "__main__":
-    unittest.main()

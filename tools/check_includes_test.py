@@ -232,7 +232,3 @@ class CheckIncludesTest(unittest.TestCase):
         self.assertIn("core/b.h:1: the header is not included: std::vector needs vector\n", bad.stdout)
         self.assertEqual(run("--unknown").returncode, 2)
         self.assertIn("--root", run("--help").stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -297,7 +297,3 @@ class CheckLayersTest(unittest.TestCase):
             bad = self.run_program()
             self.assertEqual(bad.returncode, 1)
             self.assertIn("ARCHITECTURE.md:1: the picture is missing", bad.stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -118,7 +118,3 @@ class RunTest(unittest.TestCase):
         self.assertEqual(run.returncode, 1)
         self.assertEqual(run.stderr, "E: no such release\ntests/distributions/run.sh: trixie: debootstrap failed\n")
         self.assertEqual(os.listdir(self.roots), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -173,7 +173,3 @@ def defines(flag: str, folder: str) -> bool:
             if name.endswith(".cc") and re.search(rf'"--{flag}[",]', support.read(parent, name)):
                 return True
     return False
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -168,7 +168,3 @@ class SupportTest(unittest.TestCase):
         self.assertEqual([stage.base for stage in file.chain("two")], ["d:1", "one"])
         self.assertEqual(file.last("two", "RUN").arguments.split(), ["a", "&&", "b"])
         self.assertIsNone(file.last("one", "USER"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -138,7 +138,3 @@ class InstallCudaTest(unittest.TestCase):
     def test_a_wheel_with_another_hash(self):
         self.pip('echo Collecting; echo "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES"; echo more; exit 1')
         self.expect_failure("install_cuda: pip failed: ERROR: THESE PACKAGES DO NOT MATCH THE HASHES")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -148,7 +148,3 @@ class InstallDepsTest(unittest.TestCase):
         run = self.install("--all")
         self.assertEqual(run.returncode, 2)
         self.assertIn("usage: deploy/install_deps.sh [--dev]", run.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

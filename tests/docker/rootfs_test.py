@@ -184,7 +184,3 @@ class RefusalTest(unittest.TestCase):
         run = self.maker.make()
         self.assertEqual(run.returncode, 1)
         self.assertIn("keelson_ctl", run.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

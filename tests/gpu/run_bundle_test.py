@@ -171,7 +171,3 @@ class RunTest(unittest.TestCase):
             run = self.run_script("--output", output, "--bundle", archive, "--", "--seconds=5")
             self.assertEqual(run.returncode, 77, run.stderr)
             self.assertIn("ran with --seconds=5", run.stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -215,7 +215,3 @@ class KeelsonCkptTest(unittest.TestCase):
             self.assertEqual(len(error.splitlines()), 1, error)
             self.assertIn("see --help", error)
         self.assertIn("import", self.run_tool("--help"))
-
-
-if __name__ == "__main__":
-    unittest.main()

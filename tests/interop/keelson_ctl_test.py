@@ -116,7 +116,3 @@ class KeelsonCtlTest(unittest.TestCase):
             self.assertIn("see --help", error)
         self.assertIn("--chief: expected the chief's host:port", self.run_tool("status", exit_code=2))
         self.assertIn('found "fast"', self.run_tool("--chief=localhost:1", "mode", "fast", exit_code=2))
-
-
-if __name__ == "__main__":
-    unittest.main()

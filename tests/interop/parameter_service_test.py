@@ -411,7 +411,3 @@ class ParameterServiceTest(unittest.TestCase):
         with self.assertRaises(grpc.RpcError) as caught:
             self.call_raw("Pull", request.SerializeToString())
         self.assertEqual(caught.exception.code(), grpc.StatusCode.ABORTED)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -325,7 +325,3 @@ class ReaderTest(unittest.TestCase):
         self.assertEqual(reader.parse("Event", b"\x10\x07").step, 7)
         with self.assertRaises(ValueError):
             reader.parse("Event", b"\x10\x07\xf8\x07\x01")
-
-
-if __name__ == "__main__":
-    unittest.main()

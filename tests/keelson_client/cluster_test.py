@@ -309,7 +309,3 @@ class ErrorTest(ClusterTest):
         kubectl = KubectlProgram(KUBECTL, context="absent", kubeconfig=self.kubeconfig)
         with self.assertRaisesRegex(ClusterError, 'context "absent" does not exist|context was not found'):
             TrainingClient(kubectl=kubectl).list_jobs()
-
-
-if __name__ == "__main__":
-    unittest.main()

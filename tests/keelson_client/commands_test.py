@@ -413,7 +413,3 @@ class OtherCommandsTest(CommandTest):
                 check=False,
             )
         self.assertEqual((done.returncode, done.stderr), (1, ""))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -151,7 +151,3 @@ class IsFreeTest(unittest.TestCase):
             listener.listen()
             self.assertFalse(is_free(listener.getsockname()[1]))
         self.assertTrue(is_free(0))
-
-
-if __name__ == "__main__":
-    unittest.main()

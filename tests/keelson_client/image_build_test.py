@@ -118,7 +118,3 @@ class CommandTest(unittest.TestCase):
         done = self.build("exit 9", "--dry_run")
         self.assertEqual(done.returncode, 0)
         self.assertTrue(done.stdout.startswith("podman build --file="))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -165,7 +165,3 @@ class ProgramTest(unittest.TestCase):
         stream = self.stream("kill -9 $$")
         self.assertEqual(self.read_all(stream), [])
         self.assertEqual(stream.close().exit_code, -signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -265,7 +265,3 @@ class FollowTest(unittest.TestCase):
         self.stream(["failed to watch file: no space", "2026-11-22T08:00:01Z", "2026-11-22T08:00:02Z  x"])
         self.follow()
         self.assertEqual(self.written, ["failed to watch file: no space", "", " x"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -294,7 +294,3 @@ class SettingTest(unittest.TestCase):
             check_documents(render(settings(name="Mnist")))
         with self.assertRaisesRegex(InputError, "image"):
             check_documents(render(settings(image="")))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -122,7 +122,3 @@ class StatusTest(unittest.TestCase):
 
     def test_nothing_known(self):
         self.assertEqual(read_pod({}).phase, "Unknown")
-
-
-if __name__ == "__main__":
-    unittest.main()

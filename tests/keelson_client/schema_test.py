@@ -78,7 +78,3 @@ class FlagsTest(unittest.TestCase):
                 given = {argument[2:].partition("=")[0] for argument in container["args"]}
                 with self.subTest(variant=name, replica=kind):
                     self.assertLessEqual(given, set(read_flags(os.path.join(BINARY_DIR, program))))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -162,7 +162,3 @@ class OptionsTest(unittest.TestCase):
                 with open(path, "wb") as file:
                     file.write(data)
                 self.refuse(f"--config: {path}: {text}", options.read_config, path)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -98,7 +98,3 @@ class ProgressTest(unittest.TestCase):
 
     def test_none(self):
         self.assertEqual(find_progress("misstep=1\nnothing\n"), "")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -425,7 +425,3 @@ class ChangeTest(ClientTest):
         with self.assertRaises(ClusterError) as caught:
             self.client.delete_job("mnist")
         self.assertIs(caught.exception.kind, ErrorKind.NOT_FOUND)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -93,7 +93,3 @@ class OpenShiftTemplate(unittest.TestCase):
             name = content["metadata"]["name"]
             self.assertIn(name, ("digits", "digits-config", "digits-model"))
             self.assertEqual(content["metadata"]["labels"]["app.kubernetes.io/part-of"], "keelson")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -18,7 +18,3 @@ class JobConfigs(unittest.TestCase):
                     texts,
                     "expected the text of one of configs/*.textproto; copy it again",
                 )
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -176,7 +176,3 @@ class TrainerRuntime(unittest.TestCase):
 
 def containers(replicated_job: dict) -> list:
     return replicated_job["template"]["spec"]["template"]["spec"]["containers"]
-
-
-if __name__ == "__main__":
-    unittest.main()

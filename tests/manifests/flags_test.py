@@ -16,7 +16,3 @@ class Flags(unittest.TestCase):
     def test_unknown_flag_would_be_seen(self) -> None:
         self.assertNotIn("no_such_flag", flags_of("worker"))
         self.assertIn("config", flags_of("worker"))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -233,7 +233,3 @@ class PodMonitor(unittest.TestCase):
                     self.assertLessEqual(selector, role.template["metadata"]["labels"].items())
                     names = [port["name"] for port in role.container["ports"]]
                     self.assertIn(endpoint["port"], names)
-
-
-if __name__ == "__main__":
-    unittest.main()

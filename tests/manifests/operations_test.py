@@ -166,7 +166,3 @@ class Token(unittest.TestCase):
     @unittest.skipUnless(has_crd(), f"the operator's CRD is not at {CRD_PATH}")
     def test_job_fits_the_schema(self) -> None:
         self.assertEqual(errors(kinds()["kubeflow.org/v1", "TFJob"], self.job_with_token()), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -220,7 +220,3 @@ class Restarts(unittest.TestCase):
 def volume(role: Role, name: str) -> Mapping[str, Any]:
     (found,) = [v for v in role.pod["volumes"] if v["name"] == name]
     return found
-
-
-if __name__ == "__main__":
-    unittest.main()

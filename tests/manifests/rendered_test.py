@@ -49,7 +49,3 @@ class RenderedManifests(unittest.TestCase):
                 changed = read(path).replace(line, line + "x", 1)
                 self.assertNotEqual(changed, read(path))
                 self.assertEqual(render_manifests.renewed(path, changed), changed)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -146,7 +146,3 @@ class TheSchemasRefuse(unittest.TestCase):
             violations({"apiVersion": "apps/v1", "kind": "DaemonSet"}),
             ["no schema for apps/v1 DaemonSet"],
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

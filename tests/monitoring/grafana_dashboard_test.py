@@ -103,7 +103,3 @@ class GrafanaDashboardTest(unittest.TestCase):
             path.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}), encoding="utf-8")
             result = promtool("check", "rules", path)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

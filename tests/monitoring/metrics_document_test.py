@@ -45,7 +45,3 @@ class SelectorsTest(unittest.TestCase):
             ("time()", "no metric in: time()"),
         ):
             self.assertIn(problem, "\n".join(problems_of(query)))
-
-
-if __name__ == "__main__":
-    unittest.main()

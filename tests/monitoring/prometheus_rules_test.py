@@ -67,7 +67,3 @@ class PromtoolTest(unittest.TestCase):
     def test_alerts_fire_when_they_should(self):
         result = promtool("test", "rules", SCENARIOS)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

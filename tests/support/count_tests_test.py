@@ -95,7 +95,3 @@ class CtestResultsTest(unittest.TestCase):
 
     def test_missing_results_are_a_failure(self):
         self.assertEqual(count_ctest("/nonexistent", self._directory.name), Counts(0, 1, 0))
-
-
-if __name__ == "__main__":
-    unittest.main()

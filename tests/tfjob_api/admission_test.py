@@ -1,7 +1,5 @@
 """Tests refusals: the webhook's rules 1-7 with its words, the old controller's, and jobs without an end."""
 
-import unittest
-
 from support import ManifestTest, manifest, replica
 
 SPECS = "spec.tfReplicaSpecs"
@@ -174,7 +172,3 @@ class NoEndTest(ManifestTest):
                 text,
                 f"metadata.namespace: expected lower case letters, digits and '-', at most 63, found {found}",
             )
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -47,7 +47,3 @@ class FlagsTest(unittest.TestCase):
             with self.assertRaises(argparse.ArgumentTypeError) as caught:
                 count(text)
             self.assertEqual(str(caught.exception), f'expected a whole number >= 0, found "{text}"')
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -41,7 +41,3 @@ class ConditionsTest(unittest.TestCase):
         conditions = read_conditions(job((RUNNING, "False"), (SUCCEEDED, "True")))
         self.assertIsNone(find_true(conditions, RUNNING))
         self.assertEqual(find_true(conditions, SUCCEEDED).type, SUCCEEDED)
-
-
-if __name__ == "__main__":
-    unittest.main()

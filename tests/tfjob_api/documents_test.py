@@ -220,7 +220,3 @@ class UnreadableTest(ManifestTest):
             caught.exception,
             "generated: document 2: expected a mapping with apiVersion and kind, found nothing",
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,5 @@
 """Older API versions and shapes: brought to v1 with a note, or refused with what to write instead."""
 
-import unittest
-
 from support import ManifestTest, manifest, replica
 from tfjob_api.operator_version import NEWEST, OperatorVersion
 
@@ -156,7 +154,3 @@ class ReplicaTypeTest(ManifestTest):
             manifest(replica("Worker"), spec="runpolicy: {cleanPodPolicy: All}"),
             "spec.runpolicy: unknown field, the API server drops it (it knows runPolicy)",
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

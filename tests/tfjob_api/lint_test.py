@@ -1,7 +1,5 @@
 """Warnings: one line each, with the field's path, and none where nothing is wrong."""
 
-import unittest
-
 from support import ManifestTest, manifest, replica
 
 SPECS = "spec.tfReplicaSpecs"
@@ -170,7 +168,3 @@ class UnknownFieldTest(ManifestTest):
         ):
             with self.subTest(path):
                 self.assert_unknown(text, path, hint)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -154,7 +154,3 @@ class LabelsTest(unittest.TestCase):
 
     def test_replica_names(self):
         self.assertEqual(replica_names(job(Worker=2, PS=1)), ["worker-0", "worker-1", "ps-0"])
-
-
-if __name__ == "__main__":
-    unittest.main()

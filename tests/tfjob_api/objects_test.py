@@ -1,7 +1,5 @@
 """ConfigMaps, Secrets, claims and the rest beside the job."""
 
-import unittest
-
 from support import ManifestTest, manifest, replica
 from tfjob_api.model import ObjectReference
 from tfjob_api.reader import read_manifest
@@ -107,7 +105,3 @@ class RefusedTest(ManifestTest):
                 f"{secret}{key}: {{password: 12345}}\n",
                 f"Secret s: {key}.password: expected a string; quote it",
             )
-
-
-if __name__ == "__main__":
-    unittest.main()

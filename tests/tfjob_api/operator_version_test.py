@@ -95,7 +95,3 @@ class BehaviourTest(unittest.TestCase):
     def test_no_property_is_left_out(self):
         properties = {name for name, value in vars(OperatorVersion).items() if isinstance(value, property)}
         self.assertEqual(properties, set(self.CHANGES))
-
-
-if __name__ == "__main__":
-    unittest.main()

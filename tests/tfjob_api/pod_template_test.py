@@ -1,7 +1,5 @@
 """Pod templates: containers, environment, mounts, volumes, ports, resources."""
 
-import unittest
-
 from support import ManifestTest, manifest, replica
 from tfjob_api.model import (
     ContainerPort,
@@ -329,7 +327,3 @@ class VolumeTest(PodTest):
         self.assert_refused(
             text, f'{POD}.volumes: no volume "model" for /model of the container i, found none'
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -23,7 +23,3 @@ class QuantityTest(unittest.TestCase):
             self.assertEqual(
                 str(caught.exception), f'expected a quantity such as 2, 500m or 1Gi, found "{text}"'
             )
-
-
-if __name__ == "__main__":
-    unittest.main()

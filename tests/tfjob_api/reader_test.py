@@ -1,7 +1,6 @@
 """A v1 document becomes a TFJob: defaults, names, overrides, policies, what old operators did not know."""
 
 import os
-import unittest
 
 from support import REPOSITORY, ManifestTest, manifest, replica
 from tfjob_api.fields import ManifestError
@@ -247,7 +246,3 @@ class TfConfigTest(ManifestTest):
         self.assertEqual(self.names(text), ["A", "TF_CONFIG"])
         self.assert_warnings(text)
         self.assertEqual(self.names(text, version="1.0"), ["A"])
-
-
-if __name__ == "__main__":
-    unittest.main()

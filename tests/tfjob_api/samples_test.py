@@ -1,7 +1,5 @@
 """Jobs in the shapes that users bring along: each is read, with the warnings that it deserves."""
 
-import unittest
-
 from support import ManifestTest
 
 SPECS = "spec.tfReplicaSpecs"
@@ -408,7 +406,3 @@ class SampleTest(ManifestTest):
             parameters={"JOB_NAME": "digits", "IMAGE_NAME": "example.org/digits:1", "WORKERS": "3"},
         )
         self.assertEqual(read.job.name, "digits")
-
-
-if __name__ == "__main__":
-    unittest.main()

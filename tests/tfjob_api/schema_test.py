@@ -50,7 +50,3 @@ class SchemaTest(unittest.TestCase):
         self.assert_fields(schema.RESOURCES, self.container["resources"]["properties"])
         variable = self.container["env"]["items"]["properties"]
         self.assert_fields(schema.VALUE_SOURCE, variable["valueFrom"]["properties"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,5 @@
 """Which document is the job; other jobs are refused with what to do."""
 
-import unittest
-
 from support import ManifestTest, manifest, replica
 
 
@@ -75,7 +73,3 @@ class OtherKindsTest(ManifestTest):
                 "expected a TFJob, found Experiment: to run one trial, put its spec.trialTemplate.trialSpec "
                 "into a file, with a metadata.name",
             )
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -174,7 +174,3 @@ class DocumentTest(unittest.TestCase):
         status.replica_statuses = {"Worker": ReplicaStatus(1, 1, 1)}
         status.clear_active()
         self.assertEqual(status.to_document()["replicaStatuses"], {"Worker": {"failed": 1, "succeeded": 1}})
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -236,7 +236,3 @@ class GenerateTest(unittest.TestCase):
             with self.assertRaises(ValueError) as caught:
                 generate(expression)
             self.assertEqual(str(caught.exception), expected)
-
-
-if __name__ == "__main__":
-    unittest.main()

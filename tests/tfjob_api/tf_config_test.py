@@ -165,7 +165,3 @@ class SparseTest(unittest.TestCase):
             '{"cluster":{"ps":["j-ps-0.ns.svc:2222"],"worker":["j-worker-0.ns.svc:2222"]},'
             '"task":{"type":"ps","index":0},"environment":"cloud"}',
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -23,7 +23,3 @@ class YamlTest(unittest.TestCase):
     def test_reads_back(self):
         document = {"number": "1", "flag": "true", "time": "2026-11-22T08:00:00Z", "e": "é\n\tx"}
         self.assertEqual(list(yaml.safe_load_all(to_yaml([document]))), [document])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -206,7 +206,3 @@ class LoopbackAliasesTest(AddressTest):
         first = self.allocate(1, port)[0].rpartition(".")[0]
         with Reservations() as other:
             self.assertFalse(other.take(f"network-{first}", lambda: True))
-
-
-if __name__ == "__main__":
-    unittest.main()

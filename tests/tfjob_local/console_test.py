@@ -69,7 +69,3 @@ class ColorTest(unittest.TestCase):
 
     def test_nothing_is_not_painted(self):
         self.assertEqual(Console(Terminal(), "always").paint("", RED), "")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -220,7 +220,3 @@ class FindTest(ControlTest):
         self.polled(self.serve(lambda request: view("b", "/runs/b", 103), 103))
         with mock.patch.object(control_client, "_ANSWER_SECONDS", 0.2):
             self.assertEqual(find_job(self.control).name, "b")
-
-
-if __name__ == "__main__":
-    unittest.main()

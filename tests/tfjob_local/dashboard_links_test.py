@@ -173,7 +173,3 @@ class LauncherPagesTest(support.LauncherTest):
         _, output, _ = self.ask(path, f"--bin_dir={self.path('bin')}", "--dry_run", "--dashboard_port=7000")
         warning = "warning: --dashboard_port: no evaluator of Keelson's is there to serve the dashboard\n"
         self.assertIn(warning, output)
-
-
-if __name__ == "__main__":
-    unittest.main()

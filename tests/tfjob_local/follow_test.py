@@ -199,7 +199,3 @@ class FollowTest(support.TemporaryDirectoryTest):
         follower = LogFollower(self.path("none"), Selection([], [], ""), [], console, lambda: 0.0)
         follower.show_rest()
         self.assertEqual(self.shown(), "")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -157,7 +157,3 @@ class ExpandTest(unittest.TestCase):
             ("$(S)", "$(A)"),
         ):
             self.assertEqual(expand(text, environment), expected, text)
-
-
-if __name__ == "__main__":
-    unittest.main()

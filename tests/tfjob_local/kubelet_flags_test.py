@@ -160,7 +160,3 @@ class FlagsTest(unittest.TestCase):
         self.assertEqual(flag_value(self.ARGS, "b"), "2")
         self.assertEqual(flag_value(["--b"], "b"), "")
         self.assertIsNone(flag_value(self.ARGS, "plain"))
-
-
-if __name__ == "__main__":
-    unittest.main()

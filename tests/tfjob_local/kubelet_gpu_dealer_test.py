@@ -1,7 +1,5 @@
 """GPU limits deal the machine's GPUs out."""
 
-import unittest
-
 import kubelet_support
 from kubelet_support import job, spec
 from tfjob_local.kubelet.gpu_dealer import GpuDealer
@@ -55,7 +53,3 @@ class GpusTest(kubelet_support.WarningsTest):
         one = job(gpu_spec("Worker", 1, "1"), gpu_spec("Evaluator", 1, "1"))
         self.assertEqual(dealer.visible_devices(one, "Evaluator", 0), "1")
         self.assertEqual(self.warnings, [])
-
-
-if __name__ == "__main__":
-    unittest.main()

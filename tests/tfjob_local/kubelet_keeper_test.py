@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import unittest
 
 import support
 from support import process_exists, wait_until
@@ -203,7 +202,3 @@ class CloseTest(support.TemporaryDirectoryTest):
             self.assertEqual(names, {"/dev/null"})
             self.assertEqual(os.getsid(keeper.pid), keeper.pid)
             self.assertEqual(os.readlink(f"/proc/{keeper.pid}/cwd"), "/")
-
-
-if __name__ == "__main__":
-    unittest.main()

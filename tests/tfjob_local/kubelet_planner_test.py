@@ -395,7 +395,3 @@ class WarningsTest(PlannerTest):
         port = (ContainerPort(22221, "tfjob-port"),)
         args = self.args(spec("PS", ports=port, command=("ps_server",), args=("--h=job-ps-0:22221",)))
         self.assertEqual(args, ["--h=127.0.0.1:10000"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -259,7 +259,3 @@ class BackoffTest(unittest.TestCase):
 
     def test_any_number_of_ends(self):
         self.assertEqual(Backoff.strict().delay(100000), 300)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -149,7 +149,3 @@ class ProcessTest(support.TemporaryDirectoryTest):
         before = time.monotonic()
         self.assertIsNone(process.poll())
         self.assertLess(time.monotonic() - before, 5)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,6 @@
 """Which program stands for an image and its command."""
 
 import os
-import unittest
 
 import kubelet_support
 import support
@@ -167,7 +166,3 @@ class ProgramsTest(kubelet_support.WarningsTest):
             'Worker: init container fill: command: no program "no-such-program" on this machine',
             lambda: self.init("no-such-program"),
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

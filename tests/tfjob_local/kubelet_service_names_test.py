@@ -1,7 +1,5 @@
 """Service names of the job's replicas lead to their local addresses."""
 
-import unittest
-
 import kubelet_support
 from kubelet_support import addresses, job, spec
 from tfjob_api.model import ContainerPort
@@ -71,7 +69,3 @@ class ServiceNamesTest(kubelet_support.WarningsTest):
             with self.assertRaises(PlanError) as caught:
                 self.translate(text)
             self.assertEqual(str(caught.exception), f"Worker: args: {text}: {expected}")
-
-
-if __name__ == "__main__":
-    unittest.main()

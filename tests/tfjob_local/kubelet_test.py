@@ -3,7 +3,6 @@
 import os
 import stat
 import time
-import unittest
 
 import support
 from support import process_exists, wait_until
@@ -280,7 +279,3 @@ class KubeletTest(support.TemporaryDirectoryTest):
         self.poll_until(lambda: self.record().restarts == 1, "restarted")
         self.until_ended()
         self.assertEqual(self.record().seconds, 5.0)
-
-
-if __name__ == "__main__":
-    unittest.main()

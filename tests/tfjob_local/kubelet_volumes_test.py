@@ -158,7 +158,3 @@ class MountsTest(unittest.TestCase):
         ):
             self.assertEqual(self.MOUNTS.translate(text), text)
         self.assertEqual(Mounts({}).translate("/data"), "/data")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import unittest
 import urllib.request
 
 import support
@@ -308,7 +307,3 @@ class AddressTest(ClusterTest):
         self.assertEqual(self.get("alone-0", "/tfconfig"), "")
         self.get("alone-0", "/exit?code=0")
         self.assertEqual(self.ended(launcher)[0], 0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -305,7 +305,3 @@ class ModelDirectoryTest(support.LauncherTest):
     def test_is_the_manifests_in_a_claim_that_is_given(self):
         self.assertEqual(self.dry_run(f"--pvc=models={self.path('c')}"), [self.path("c", "model")] * 2)
         self.assertEqual(self.dry_run(f"--pvc=models={self.path('c')}", "--model_dir=/m"), ["/m"] * 2)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -337,7 +337,3 @@ class StrictTest(LauncherOrderTest):
         )
         self.assertAlmostEqual(evaluator.received[0][0], 1.0, delta=0.5)
         self.assertEqual(result.problems, [])
-
-
-if __name__ == "__main__":
-    unittest.main()

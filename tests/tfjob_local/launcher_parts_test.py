@@ -224,7 +224,3 @@ class LiveOutputTest(unittest.TestCase):
             "ending ps-0, ps-1; a second time kills at once\n"
             "ending ps-0, ps-1\n",
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

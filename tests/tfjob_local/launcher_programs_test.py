@@ -198,7 +198,3 @@ class SuccessTest(support.LauncherTest):
         self.assertIn("worker-1 | from worker\n", output)
         self.assertIn("worker-0 | E bad\n", output)
         self.assertNotIn("worker-0 | from worker\n", output)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -136,7 +136,3 @@ class RequestTest(unittest.TestCase):
         for command, arguments in (("scale", {"replicas": {"worker": 2}}), ("suspend", {}), ("resume", {})):
             self.assertEqual(self.refused(command, **arguments), "job j has finished")
         self.assertTrue(self.ask("stop")["ok"])
-
-
-if __name__ == "__main__":
-    unittest.main()

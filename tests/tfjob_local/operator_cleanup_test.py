@@ -150,7 +150,3 @@ class TimeToLiveTest(unittest.TestCase):
         self.assertTrue(world.status.failed)
         world.after(3600)
         self.assertFalse(world.operator.expired)
-
-
-if __name__ == "__main__":
-    unittest.main()

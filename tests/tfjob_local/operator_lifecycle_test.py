@@ -287,7 +287,3 @@ class EventsTest(unittest.TestCase):
                 "TFJobFailed TFJob default/mnist has failed because 1 Worker replica(s) failed.",
             ],
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

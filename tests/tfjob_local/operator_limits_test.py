@@ -209,7 +209,3 @@ class DeadlineTest(unittest.TestCase):
         world.now += 60
         world.exit("worker-0", 1)
         self.assertEqual(world.operator.outcome.reason, BACKOFF_MESSAGE)
-
-
-if __name__ == "__main__":
-    unittest.main()

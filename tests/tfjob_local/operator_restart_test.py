@@ -386,7 +386,3 @@ class LenientTest(unittest.TestCase):
         world.pods.exit("worker-1", 137)
         world.reconcile()
         self.assertTrue(world.operator.outcome.succeeded)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -61,7 +61,3 @@ class JudgeTest(unittest.TestCase):
             for policy in ("Always", "OnFailure", "Never", "ExitCode"):
                 pod = Pod("mnist-worker-0", "Worker", 0, 1, phase, 137)
                 self.assertIs(judge(pod, policy, NEWEST), Verdict.NONE, f"{phase}, {policy}")
-
-
-if __name__ == "__main__":
-    unittest.main()

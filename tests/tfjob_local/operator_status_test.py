@@ -209,7 +209,3 @@ class OutcomeTest(unittest.TestCase):
         self.assertEqual(outcome.reason, "TFJob default/mnist has failed because 2 Worker replica(s) failed.")
         self.assertEqual(outcome.failed_pod.replica_name, "worker-1")
         self.assertEqual(outcome.failed_pod.exit_code, 3)
-
-
-if __name__ == "__main__":
-    unittest.main()

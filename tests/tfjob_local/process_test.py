@@ -2,7 +2,6 @@
 
 import os
 import signal
-import unittest
 
 import support
 from support import manifest, process_exists, replica, wait_until
@@ -213,7 +212,3 @@ class FlagsTest(support.LauncherTest):
             self.read("run", "logs", "chief-0.log").split("\n"),
             ["seed: 1", "open", "filled by init", "job-chief-0", ""],
         )
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -131,7 +131,3 @@ class ProgressTest(support.TemporaryDirectoryTest):
             progress.update(instead)
         self.assertEqual(out.getvalue(), "waiting for the chief\nsuspended\nwaiting for the chief\n")
         self.assertEqual(progress.text(), "waiting for the chief")
-
-
-if __name__ == "__main__":
-    unittest.main()

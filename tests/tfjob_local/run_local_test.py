@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import unittest
 
 import support
 from tfjob_local.flags import run_parser
@@ -128,7 +127,3 @@ class RunLocalTest(support.TemporaryDirectoryTest):
         result = self.run_local("--help")
         self.assertEqual(result.returncode, 0)
         self.assertIn("--training_steps N", result.stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,5 @@
 """Tests the summary when the job is over."""
 
-import unittest
-
 import support
 from support import manifest, replica
 from tfjob_local.summary import last_error_lines, latest_snapshot
@@ -70,7 +68,3 @@ class SummaryTest(support.LauncherTest):
         self.write("go", "")
         launcher.communicate(timeout=support.DEADLINE_SECONDS)
         self.assertEqual(launcher.returncode, 0)
-
-
-if __name__ == "__main__":
-    unittest.main()
