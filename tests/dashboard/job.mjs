@@ -43,9 +43,7 @@ export async function until(what, condition) {
   for (;;) {
     try {
       const answer = await condition();
-      if (answer !== false && answer !== undefined && answer !== null) {
-        return answer;
-      }
+      if (answer !== false && answer !== undefined && answer !== null) return answer;
       last = undefined;
     } catch (error) {
       last = error;

@@ -58,9 +58,7 @@ export class Actions {
   }
 
   private async ask(request: (run: string) => Promise<unknown>, done: string): Promise<void> {
-    if (this.status === undefined || !this.token.reportValidity()) {
-      return;
-    }
+    if (this.status === undefined || !this.token.reportValidity()) return;
     setAttribute(this.answer, "class", "muted");
     setText(this.answer, "Asking…");
     try {

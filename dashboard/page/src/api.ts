@@ -111,9 +111,7 @@ export function isMisshapen(error: unknown): boolean {
 
 // One line for the page's reader.
 export function errorText(error: unknown): string {
-  if (isMisshapen(error)) {
-    return "This cannot be shown: what the dashboard answered is not as expected";
-  }
+  if (isMisshapen(error)) return "This cannot be shown: what the dashboard answered is not as expected";
   return error instanceof Error ? error.message : String(error);
 }
 
@@ -132,9 +130,7 @@ async function request<T>(where: string, init: RequestInit): Promise<T> {
     try {
       response = await fetch(where, {cache: "no-store", credentials: "omit", ...init});
     } catch (error) {
-      if (isAbort(error)) {
-        throw error;
-      }
+      if (isAbort(error)) throw error;
       throw new ApiError(0, "the dashboard does not answer");
     }
     if (response.status === 429 && attempt < ATTEMPTS_WHEN_BUSY) {

@@ -124,9 +124,7 @@ export function saveBlob(blob: Blob, name: string): void {
 
 function apply(element: Element, props: Props | null): void {
   for (const [name, value] of Object.entries(props ?? {})) {
-    if (value === undefined || value === false) {
-      continue;
-    }
+    if (value === undefined || value === false) continue;
     if (name === "on") {
       for (const [event, listener] of Object.entries(value as object)) {
         element.addEventListener(event, listener as EventListener);

@@ -89,9 +89,7 @@ export class EventStream {
   }
 
   private setConnection(connection: Connection): void {
-    if (connection === this.state) {
-      return;
-    }
+    if (connection === this.state) return;
     this.state = connection;
     for (const watcher of [...this.watchers]) {
       watcher(connection);

@@ -74,9 +74,7 @@ export class Page {
   // Fetches everything again after a gap in the stream.
   private async refresh(): Promise<void> {
     const run = this.shown?.run;
-    if (run === undefined) {
-      return;
-    }
+    if (run === undefined) return;
     try {
       this.setStatus(await this.api.status(run));
     } catch {
@@ -116,9 +114,7 @@ export class Page {
       setTimeout(() => void this.loadRuns(), RETRY_MS);
       return;
     }
-    if (run === this.shown?.run && view === this.shown.view) {
-      return;
-    }
+    if (run === this.shown?.run && view === this.shown.view) return;
     if (formatRoute(run, view.id) !== location.hash) {
       history.replaceState(null, "", formatRoute(run, view.id));
     }

@@ -13,9 +13,7 @@ export const NO_POINTS: Points = {step: [], time: [], value: []};
 export function mergePoints(older: Points, newer: Points): Points {
   const last = older.step.at(-1);
   const first = newer.step[0];
-  if (first === undefined) {
-    return older;
-  }
+  if (first === undefined) return older;
   if (last === undefined || first > last) {
     return {
       step: [...older.step, ...newer.step], time: [...older.time, ...newer.time], value: [...older.value, ...newer.value]};
@@ -36,9 +34,7 @@ export function mergePoints(older: Points, newer: Points): Points {
 // In the order of steps even where a server restarted at an earlier one in between.
 export function pointsOf(series: SeriesPoints): Points {
   const {step, time, value} = series;
-  if (step.every((at, i) => i === 0 || at > step[i - 1]!)) {
-    return {step, time, value};
-  }
+  if (step.every((at, i) => i === 0 || at > step[i - 1]!)) return {step, time, value};
   const points: Points = {step: [], time: [], value: []};
   const order = step.map((_, i) => i).sort((left, right) => step[left]! - step[right]! || left - right);
   for (const [k, i] of order.entries()) {

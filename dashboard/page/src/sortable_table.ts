@@ -64,9 +64,7 @@ export class SortableTable<Row> {
 
   private heading(column: Column<Row>): HTMLElement {
     const props = {scope: "col", class: column.number ? "number" : undefined, "data-column": column.id};
-    if (column.sort === undefined) {
-      return h("th", props, column.title);
-    }
+    if (column.sort === undefined) return h("th", props, column.title);
     return h("th", props, h("button", {
       class: "sort", type: "button", testid: `${this.options.testid}-sort-${column.id}`,
       on: {click: () => this.toggle(column)},
@@ -117,9 +115,7 @@ export class SortableTable<Row> {
   private sorted(): Row[] {
     const column = this.columns.find((candidate) => candidate.id === this.sortBy?.column);
     const value = column?.sort;
-    if (value === undefined) {
-      return this.rows;
-    }
+    if (value === undefined) return this.rows;
     const sign = this.sortBy?.descending ? -1 : 1;
     return [...this.rows].sort((left, right) => compare(value(left), value(right), sign));
   }
@@ -128,11 +124,7 @@ export class SortableTable<Row> {
 function compare(left: number | string | null | undefined, right: number | string | null | undefined, sign: number): number {
   const leftMissing = left === null || left === undefined;
   const rightMissing = right === null || right === undefined;
-  if (leftMissing || rightMissing) {
-    return Number(leftMissing) - Number(rightMissing);
-  }
-  if (typeof left === "number" && typeof right === "number") {
-    return sign * (left - right);
-  }
+  if (leftMissing || rightMissing) return Number(leftMissing) - Number(rightMissing);
+  if (typeof left === "number" && typeof right === "number") return sign * (left - right);
   return sign * String(left).localeCompare(String(right), "en", {numeric: true});
 }

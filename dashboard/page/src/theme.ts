@@ -8,9 +8,7 @@ const callbacks = new Set<() => void>();
 // The system's choice until the reader makes one.
 export function theme(): Theme {
   const chosen = load(KEY, isString);
-  if (chosen === "light" || chosen === "dark") {
-    return chosen;
-  }
+  if (chosen === "light" || chosen === "dark") return chosen;
   return systemIsDark.matches ? "dark" : "light";
 }
 

@@ -30,9 +30,7 @@ export function xTicks(kind: AxisKind, marks: readonly number[], distance: numbe
 // Formats a mark with as many decimals as `distance` needs, and k, M, G for thousands.
 export function formatTick(mark: number, distance: number): string {
   const size = Math.abs(mark);
-  if (size === 0) {
-    return "0";
-  }
+  if (size === 0) return "0";
   for (const [unit, letter] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]] as const) {
     if (size >= unit) {
       const scale = letter === "k" ? 1e3 : unit;
@@ -66,9 +64,7 @@ function clockTick(mark: number, distance: number): string {
   const time = new Date(mark * 1000);
   const pad = (part: number) => String(part).padStart(2, "0");
   const midnight = time.getHours() === 0 && time.getMinutes() === 0 && time.getSeconds() === 0;
-  if (distance >= 86400 || midnight) {
-    return `${pad(time.getMonth() + 1)}-${pad(time.getDate())}`;
-  }
+  if (distance >= 86400 || midnight) return `${pad(time.getMonth() + 1)}-${pad(time.getDate())}`;
   const clock = `${pad(time.getHours())}:${pad(time.getMinutes())}`;
   return distance >= 60 ? clock : `${clock}:${pad(time.getSeconds())}`;
 }

@@ -29,9 +29,7 @@ export function smooth(values: readonly Value[], weight: number): Value[] {
   let sum = 0;
   let known = 1;
   return values.map((value) => {
-    if (value === null) {
-      return null;
-    }
+    if (value === null) return null;
     sum = weight * sum + (1 - weight) * value;
     known *= weight;
     return sum / (1 - known);
@@ -76,9 +74,7 @@ export function describe(curve: Curve, formatX: (x: number) => string, formatY: 
   const known = curve.y.flatMap((y, i) => y === null ? [] : [i]);
   const first = known[0];
   const last = known.at(-1);
-  if (first === undefined || last === undefined) {
-    return `${curve.label}: no points.`;
-  }
+  if (first === undefined || last === undefined) return `${curve.label}: no points.`;
   let low = first;
   let high = first;
   for (const i of known) {

@@ -134,9 +134,7 @@ export class LineChart {
 
   // One row of x and one per line; a faint line precedes the smoothed one.
   private data(curves: Curve[]): uPlot.AlignedData {
-    if (curves.length === 0) {
-      return [[]];
-    }
+    if (curves.length === 0) return [[]];
     const drawable = (y: Value[]) => this.options.log ? y.map((value) => value !== null && value > 0 ? value : null) : y;
     return uPlot.join(curves.map((curve): uPlot.AlignedData => curve.smoothed === undefined
       ? [curve.x, drawable(curve.y)] : [curve.x, drawable(curve.y), drawable(curve.smoothed)]));
@@ -178,25 +176,19 @@ export class LineChart {
   }
 
   private xRange(low: number | null, high: number | null): [number | null, number | null] {
-    if (this.zoom !== undefined) {
-      return [this.zoom.from, this.zoom.to];
-    }
+    if (this.zoom !== undefined) return [this.zoom.from, this.zoom.to];
     return low !== null && low === high ? [low - 0.5, low + 0.5] : [low, high];
   }
 
   // In the joined data, the nearest point of the line that is none of the others' x and no gap.
   private indexAt(u: uPlot, line: number, x: number): number | null {
     const row = u.data[line];
-    if (line === 0 || row === undefined) {
-      return u.valToIdx(x);
-    }
+    if (line === 0 || row === undefined) return u.valToIdx(x);
     const xs = u.data[0];
     const middle = u.valToIdx(x);
     for (let away = 0; away < xs.length; ++away) {
       for (const i of [middle - away, middle + away]) {
-        if (row[i] !== null && row[i] !== undefined) {
-          return i;
-        }
+        if (row[i] !== null && row[i] !== undefined) return i;
       }
     }
     return null;
@@ -235,9 +227,7 @@ export class LineChart {
   private onKey(event: KeyboardEvent): void {
     const xs = this.plot?.data[0] ?? [];
     const plot = this.plot;
-    if (plot === undefined || xs.length === 0) {
-      return;
-    }
+    if (plot === undefined || xs.length === 0) return;
     const left = plot.cursor.left ?? -1;
     const here = left < 0 ? plot.posToIdx(plot.bbox.width / devicePixelRatio) : plot.posToIdx(left);
     const step = event.shiftKey ? Math.max(1, Math.round(xs.length / 20)) : 1;
@@ -255,9 +245,7 @@ export class LineChart {
   }
 
   private moveCursor(x: number | undefined): void {
-    if (this.plot === undefined) {
-      return;
-    }
+    if (this.plot === undefined) return;
     this.plot.setCursor({left: x === undefined ? -10 : this.plot.valToPos(x, "x"), top: x === undefined ? -10 : 0});
     const text = (at: number) => formatX(this.options.kind, at);
     setText(this.spoken, x === undefined ? "" : `${this.options.xName} ${text(x)}: ${this.legend.showAt(x, text)}`);
@@ -265,9 +253,7 @@ export class LineChart {
 
   private zoomBy(factor: number, centre: number): void {
     const {min, max} = this.plot?.scales["x"] ?? {};
-    if (min == null || max == null) {
-      return;
-    }
+    if (min == null || max == null) return;
     const range = {from: centre - (centre - min) * factor, to: centre + (max - centre) * factor};
     const all = this.visible().map((curve) => [curve.x[0], curve.x.at(-1)]);
     const whole = all.every(([first, last]) => first === undefined || (range.from <= first && range.to >= last!));
@@ -275,9 +261,7 @@ export class LineChart {
   }
 
   private summarize(curves: Curve[]): void {
-    if (performance.now() - this.summarized < SUMMARY_EVERY_MS) {
-      return;
-    }
+    if (performance.now() - this.summarized < SUMMARY_EVERY_MS) return;
     this.summarized = performance.now();
     setText(this.summary, curves.map((curve) => describe(
       curve, (x) => `${this.options.xName} ${formatX(this.options.kind, x)}`, (y) => formatNumber(y))).join(" "));
@@ -291,12 +275,8 @@ export class LineChart {
 }
 
 function yRange(low: number | null, high: number | null): uPlot.Range.MinMax {
-  if (low === null || high === null) {
-    return [low, high];
-  }
-  if (low === high) {
-    return low === 0 ? [0, 1] : [low - 0.1 * Math.abs(low), low + 0.1 * Math.abs(low)];
-  }
+  if (low === null || high === null) return [low, high];
+  if (low === high) return low === 0 ? [0, 1] : [low - 0.1 * Math.abs(low), low + 0.1 * Math.abs(low)];
   return uPlot.rangeNum(low, high, {min: {pad: 0.08, soft: 0, mode: 3}, max: {pad: 0.08, soft: 0, mode: 3}});
 }
 

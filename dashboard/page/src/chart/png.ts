@@ -8,9 +8,7 @@ const SWATCH = 24;
 
 // The chart's canvas with a title and the names of its curves, as a picture.
 export async function toPng(plot: HTMLCanvasElement | undefined, title: string, curves: Curve[]): Promise<Blob> {
-  if (plot === undefined) {
-    throw new Error("there is no chart yet");
-  }
+  if (plot === undefined) throw new Error("there is no chart yet");
   const scale = devicePixelRatio;
   const width = plot.width / scale + 2 * MARGIN;
   const canvas = document.createElement("canvas");

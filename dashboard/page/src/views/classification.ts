@@ -78,9 +78,7 @@ class ClassificationPage {
         this.show(report);
       }
     } catch (error) {
-      if (isAbort(error)) {
-        return;
-      }
+      if (isAbort(error)) return;
       if (isMisshapen(error)) {
         this.content.replaceChildren();
       }
@@ -161,9 +159,7 @@ function has<T>(value: T | undefined, text: (value: T) => string): string | unde
 
 function mistakes(report: Report): HTMLElement | null {
   const top = topConfusions(report.confusion ?? [], CONFUSIONS);
-  if (top.length === 0) {
-    return null;
-  }
+  if (top.length === 0) return null;
   return h("div", {class: "mistakes"}, h("h4", {class: "muted small"}, "Most frequent mistakes"),
     h("ol", {testid: "top-confusions"}, ...top.map((one) => h("li", null,
       h("strong", null, className(report.classes, one.label)), " taken for ",

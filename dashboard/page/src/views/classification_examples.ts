@@ -37,9 +37,7 @@ function line(name: string, value: string, probability?: string): HTMLElement[] 
 }
 
 function inputOf(input: {shape: number[]; values: number[]}): HTMLElement {
-  if (isImage(input.shape)) {
-    return picture(input.shape, input.values, BYTE);
-  }
+  if (isImage(input.shape)) return picture(input.shape, input.values, BYTE);
   const rest = input.values.length - FEATURES;
   return h("ol", {class: "features"}, ...input.values.slice(0, FEATURES).map((value, i) => {
     const bar = h("span", {class: "feature-bar"});

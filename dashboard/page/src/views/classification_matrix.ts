@@ -119,9 +119,7 @@ export class ConfusionMatrix {
   private draw(): void {
     const size = this.confusion.length;
     const context = this.canvas.getContext("2d");
-    if (size === 0 || context === null || this.room.clientWidth === 0) {
-      return;
-    }
+    if (size === 0 || context === null || this.room.clientWidth === 0) return;
     context.font = `${FONT}px ${cssVariable("--sans")}`;
     const names = this.confusion.map((_, i) => shorten(className(this.classes, i)));
     this.gutter = Math.ceil(Math.max(...names.map((name) => context.measureText(name).width))) + 10;
@@ -167,9 +165,7 @@ export class ConfusionMatrix {
   }
 
   private number(label: number, predicted: number): string {
-    if (!this.asShares) {
-      return String(this.confusion[label]![predicted]);
-    }
+    if (!this.asShares) return String(this.confusion[label]![predicted]);
     const percent = 100 * this.shares[label]![predicted]!;
     return percent >= 9.95 ? percent.toFixed(0) : percent.toFixed(1);
   }
@@ -178,9 +174,7 @@ export class ConfusionMatrix {
     const every = Math.ceil((FONT + 3) / this.cell);
     context.fillStyle = cssVariable("--muted");
     names.forEach((name, i) => {
-      if (i % every !== 0) {
-        return;
-      }
+      if (i % every !== 0) return;
       const middle = this.gutter + (i + 0.5) * this.cell;
       context.textAlign = "right";
       context.fillText(name, this.gutter - 6, middle);

@@ -38,9 +38,7 @@ export function topConfusions(confusion: readonly (readonly number[])[], most: n
 
 // Round numbers within [low, high], about `count` of them.
 export function ticks(low: number, high: number, count: number): number[] {
-  if (!(high > low)) {
-    return [low];
-  }
+  if (!(high > low)) return [low];
   const raw = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw * (1 - 1e-9)) ?? raw;
@@ -54,9 +52,7 @@ export function ticks(low: number, high: number, count: number): number[] {
 // A range that has all values and a little room; never empty.
 export function rangeOf(values: readonly Value[]): [number, number] {
   const finite = values.filter((value): value is number => value !== null && Number.isFinite(value));
-  if (finite.length === 0) {
-    return [0, 1];
-  }
+  if (finite.length === 0) return [0, 1];
   const low = finite.reduce((a, b) => Math.min(a, b));
   const high = finite.reduce((a, b) => Math.max(a, b));
   const margin = (high - low) * 0.04 || Math.abs(high) * 0.1 || 1;

@@ -118,9 +118,7 @@ class ClusterPage {
   }
 
   private receive(cluster: Cluster): void {
-    if (cluster.run !== this.context.run) {
-      return;
-    }
+    if (cluster.run !== this.context.run) return;
     const first = this.cluster === undefined;
     this.cluster = cluster;
     this.announce(cluster, first);
@@ -144,9 +142,7 @@ class ClusterPage {
 
   private draw(): void {
     const cluster = this.cluster;
-    if (cluster === undefined) {
-      return;
-    }
+    if (cluster === undefined) return;
     const tasks = sortTasks(cluster.tasks);
     const remarkable = tasks.filter(needsAttention);
     this.drawSummary(tasks, remarkable.length);

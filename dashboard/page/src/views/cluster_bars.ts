@@ -27,9 +27,7 @@ export class StepBar {
   }
 
   private values(): Node[] {
-    if (this.parts.length === 0) {
-      return [];
-    }
+    if (this.parts.length === 0) return [];
     const total = this.parts.reduce((sum, part) => sum + part.seconds, 0);
     return [
       h("table", null, h("tbody", null, ...this.parts.map((part) => h("tr", null,

@@ -86,9 +86,7 @@ export class TaskHistory {
   private add(all: readonly SeriesPoints[]): void {
     let changed = false;
     for (const series of all) {
-      if (!this.figures.names.some(({name}) => this.series(name) === series.name)) {
-        continue;
-      }
+      if (!this.figures.names.some(({name}) => this.series(name) === series.name)) continue;
       const old = this.points.get(series.name) ?? {name: series.name, step: [], time: [], value: []};
       const last = old.time.at(-1) ?? -Infinity;
       const fresh = series.time.flatMap((time, i) => (time > last ? [i] : []));
@@ -111,9 +109,7 @@ export class TaskHistory {
     const empty = curves.every((curve) => curve.x.length === 0);
     setText(this.note, empty ? "No history yet: a point is written every half a minute." : "");
     this.room.hidden = empty;
-    if (empty) {
-      return;
-    }
+    if (empty) return;
     const options = {
       title: `${this.task}: ${this.figures.title}`, testid: `history-${this.task}-chart`, height: HEIGHT, kind: "time" as const,
       xName: "time", format: this.figures.format, formatTick: this.figures.format,

@@ -72,9 +72,7 @@ export function sortTasks(tasks: readonly ClusterTask[]): ClusterTask[] {
 }
 
 export function median(values: readonly number[]): number | undefined {
-  if (values.length === 0) {
-    return undefined;
-  }
+  if (values.length === 0) return undefined;
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
@@ -105,9 +103,7 @@ export const STEP_PARTS: readonly {key: keyof StepSeconds; label: string}[] = [
 export function stepParts(step: StepSeconds | undefined): StepPart[] {
   const seconds = STEP_PARTS.map((part) => step?.[part.key] ?? 0);
   const total = seconds.reduce((sum, part) => sum + part, 0);
-  if (!(total > 0)) {
-    return [];
-  }
+  if (!(total > 0)) return [];
   return STEP_PARTS.map((part, i) => ({...part, seconds: seconds[i]!, share: seconds[i]! / total}));
 }
 
@@ -122,9 +118,7 @@ export interface StalenessBucket {
 export function stalenessBuckets(staleness: Staleness | undefined): StalenessBucket[] {
   const counts = staleness?.counts ?? [];
   const total = counts.reduce((sum, count) => sum + count, 0);
-  if (staleness === undefined || total === 0) {
-    return [];
-  }
+  if (staleness === undefined || total === 0) return [];
   const most = Math.max(...counts);
   const end = counts.reduce((last, count, i) => (count > 0 ? i + 1 : last), 0);
   return counts.slice(0, end).map((count, i) => ({
@@ -134,9 +128,7 @@ export function stalenessBuckets(staleness: Staleness | undefined): StalenessBuc
 
 function bucketLabel(bounds: readonly number[], i: number): string {
   const bound = bounds[i];
-  if (bound === undefined) {
-    return `> ${bounds[bounds.length - 1] ?? 0}`;
-  }
+  if (bound === undefined) return `> ${bounds[bounds.length - 1] ?? 0}`;
   const below = i === 0 ? -1 : bounds[i - 1]!;
   return bound - below <= 1 ? `${bound}` : `${below + 1}–${bound}`;
 }

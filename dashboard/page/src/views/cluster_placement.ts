@@ -20,9 +20,7 @@ export class PlacementCard {
   constructor(private readonly tip: Tip) {}
 
   show(placement: Placement): void {
-    if (JSON.stringify(placement) === JSON.stringify(this.placement)) {
-      return;
-    }
+    if (JSON.stringify(placement) === JSON.stringify(this.placement)) return;
     const most = Math.max(...placement.shards.map((shard) => shard.bytes), 1);
     const bars = shardPieces(placement).map((pieces, i) => this.bar(placement, i, pieces, most));
     this.element.replaceChildren(
@@ -118,8 +116,6 @@ function pieceTable(pieces: readonly ShardPiece[], total: number): HTMLElement {
 
 function whereText(placement: Placement, variable: Variable): string {
   const name = (shard: number) => placement.shards[shard]?.task ?? `shard ${shard}`;
-  if (variable.partitions.length === 1) {
-    return name(variable.partitions[0]!.shard);
-  }
+  if (variable.partitions.length === 1) return name(variable.partitions[0]!.shard);
   return variable.partitions.map((part) => `${name(part.shard)} rows ${part.row_begin}–${part.row_end - 1}`).join(", ");
 }

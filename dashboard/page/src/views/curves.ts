@@ -52,9 +52,7 @@ class Curves {
     const compared = known.map((run) => run.id).filter((run) => run !== this.context.run && this.settings.compared.has(run));
     try {
       const runs = await Promise.all([this.context.run, ...compared].map((run) => this.loadRun(run)));
-      if (turn !== this.loading) {
-        return;
-      }
+      if (turn !== this.loading) return;
       this.runs = runs;
       this.chooser.setAxes(runs.some((run) => run.stepsPerEpoch !== undefined));
       this.show();
@@ -106,9 +104,7 @@ class Curves {
 
   private append(data: SeriesData): void {
     const run = this.runs.find((shown) => shown.id === data.run);
-    if (run === undefined) {
-      return;
-    }
+    if (run === undefined) return;
     if (data.series.some((series) => !run.series.has(series.name))) {
       void this.load();
     }
@@ -124,9 +120,7 @@ class Curves {
   // Rescales a run whose start and epochs have just become known.
   private rescale(status: RunStatus): void {
     const run = this.runs.find((shown) => shown.id === status.run);
-    if (run === undefined) {
-      return;
-    }
+    if (run === undefined) return;
     const stepsPerEpoch = status.steps_per_epoch || undefined;
     if (run.stepsPerEpoch !== stepsPerEpoch || (status.started !== undefined && run.started !== status.started)) {
       run.stepsPerEpoch = stepsPerEpoch;

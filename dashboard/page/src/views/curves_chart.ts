@@ -98,9 +98,7 @@ export class CurvesChart {
     const range = this.chart.range();
     for (const parts of [this.parts, this.zoomed]) {
       const part = parts?.get(id);
-      if (part === undefined) {
-        continue;
-      }
+      if (part === undefined) continue;
       const here = parts === this.zoomed && range !== undefined ? this.within(points, part.run, range) : points;
       part.points = mergePoints(part.points, here);
       this.outdated ||= part.points.step.length > MAX_GROWTH * pointsFor(this.curveCount(), parts === this.zoomed);
@@ -126,9 +124,7 @@ export class CurvesChart {
   }
 
   private update(): void {
-    if (!this.inSight) {
-      return;
-    }
+    if (!this.inSight) return;
     if (this.outdated) {
       this.outdated = false;
       void this.fetch();
@@ -180,9 +176,7 @@ export class CurvesChart {
       this.zoomed = zoomed;
       this.say("");
     } catch (error) {
-      if (isAbort(error)) {
-        return;
-      }
+      if (isAbort(error)) return;
       // The next hello or point asks again.
       this.outdated = true;
       this.say(this.parts.size === 0 ? errorText(error) : "");

@@ -20,12 +20,8 @@ export interface SeriesName {
 export function parseSeriesName(name: string): SeriesName | undefined {
   const [group, ...rest] = name.split("/");
   const metric = rest.join("/");
-  if ((group === "train" || group === "eval") && metric !== "") {
-    return {group, metric};
-  }
-  if (group === "task" && rest.length >= 2) {
-    return {group, task: rest[0]!, metric: rest.slice(1).join("/")};
-  }
+  if ((group === "train" || group === "eval") && metric !== "") return {group, metric};
+  if (group === "task" && rest.length >= 2) return {group, task: rest[0]!, metric: rest.slice(1).join("/")};
   return undefined;
 }
 
@@ -43,9 +39,7 @@ export function chartsOf(names: readonly string[]): ChartSpec[] {
   const charts = new Map<string, ChartSpec & {rank: number}>();
   for (const name of [...names].sort((left, right) => groupRank(left) - groupRank(right))) {
     const parsed = parseSeriesName(name);
-    if (parsed === undefined) {
-      continue;
-    }
+    if (parsed === undefined) continue;
     const ofTasks = parsed.group === "task";
     const id = ofTasks ? `task-${parsed.metric}` : parsed.metric;
     const chart = charts.get(id) ??
@@ -82,9 +76,7 @@ export interface RunScale {
 // What series/data is to be asked for, so that `range` of x is there.
 export function queryFor(axis: Axis, scale: RunScale, range: Range | undefined): SeriesQuery {
   const x = axis === "time" || axis === "elapsed" ? "time" : "step";
-  if (range === undefined) {
-    return {x};
-  }
+  if (range === undefined) return {x};
   const {from, to} = range;
   switch (axis) {
     case "step": return {x, from: Math.floor(from), to: Math.ceil(to)};
@@ -132,19 +124,13 @@ export function curveOf(
 
 // What values of a metric look like: at a glance, and at the y axis where that is not a plain number.
 export function unitOf(metric: string): {format: (y: Value) => string; formatTick?: (y: number) => string} {
-  if (/bytes(_per_second|\/sec)$/.test(metric)) {
-    return {format: formatByteRate, formatTick: formatByteRate};
-  }
-  if (metric.endsWith("_seconds")) {
-    return {format: formatDuration, formatTick: formatDuration};
-  }
+  if (/bytes(_per_second|\/sec)$/.test(metric)) return {format: formatByteRate, formatTick: formatByteRate};
+  if (metric.endsWith("_seconds")) return {format: formatDuration, formatTick: formatDuration};
   return {format: (y) => formatNumber(y)};
 }
 
 function inOrder(x: number[], y: Value[]): {x: number[]; y: Value[]} {
-  if (x.every((at, i) => i === 0 || at >= x[i - 1]!)) {
-    return {x, y};
-  }
+  if (x.every((at, i) => i === 0 || at >= x[i - 1]!)) return {x, y};
   const order = x.map((_, i) => i).sort((left, right) => x[left]! - x[right]!);
   return {x: order.map((i) => x[i]!), y: order.map((i) => y[i]!)};
 }

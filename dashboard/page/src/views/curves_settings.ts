@@ -39,9 +39,7 @@ export class Settings {
 
   // `key`: a series of training or evaluation, `task/FIGURE` or `task/TASK/`.
   isShown(key: string): boolean {
-    if (this.shown.has(key) || this.hidden.has(key)) {
-      return this.shown.has(key);
-    }
+    if (this.shown.has(key) || this.hidden.has(key)) return this.shown.has(key);
     return !key.startsWith("task/") || key.endsWith("/") || key === `task/${FIRST_FIGURE}`;
   }
 

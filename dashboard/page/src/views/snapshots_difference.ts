@@ -18,9 +18,7 @@ export class SnapshotDifference {
   // One of them undefined: nothing is compared.
   show(a: number | undefined, b: number | undefined): void {
     const wanted = `${a} ${b}`;
-    if (wanted === this.shown) {
-      return;
-    }
+    if (wanted === this.shown) return;
     this.shown = wanted;
     this.request?.abort();
     this.element.hidden = a === undefined || b === undefined;

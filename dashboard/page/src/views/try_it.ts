@@ -113,9 +113,7 @@ class TryItPage {
 
   private async predict(): Promise<void> {
     const result = this.result;
-    if (this.busy || !this.asked || result === undefined) {
-      return;
-    }
+    if (this.busy || !this.asked || result === undefined) return;
     this.asked = false;
     const features = this.chosen?.features() ?? null;
     result.showInput(features);

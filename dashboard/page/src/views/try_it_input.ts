@@ -23,9 +23,7 @@ const INK = 0.02;
 // of the image, and the drawing's centre of mass becomes the image's centre. Null: nothing is drawn.
 export function normalizeDigit(drawing: GreyImage, width: number, height: number): GreyImage | null {
   const box = inkBox(drawing);
-  if (box === null) {
-    return null;
-  }
+  if (box === null) return null;
   const scale = FILL * Math.min(width / (box.right - box.left), height / (box.bottom - box.top));
   const mass = centreOfMass(drawing, box);
   const values = new Float32Array(width * height);

@@ -151,9 +151,7 @@ export class Upload implements Source {
   }
 
   private async load(file: File | undefined): Promise<void> {
-    if (file === undefined) {
-      return;
-    }
+    if (file === undefined) return;
     try {
       this.rgba = await scaled(file, this.shape[1]!, this.shape[0]!);
       this.invert.checked = this.shape[2] === 1 && brightAtTheEdge(this.rgba, this.shape[1]!, this.shape[0]!);
