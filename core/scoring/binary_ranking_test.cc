@@ -1,15 +1,14 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "core/scoring/binary_ranking.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/scoring/binary_ranking.h"
 #include "core/scoring/curve.h"
+#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {
@@ -90,7 +89,7 @@ TEST(BinaryRankingTest, PerfectReversedAndEqual) {
 }
 
 TEST(BinaryRankingTest, AgreesWithTheDefinitions) {
-  const float infinity = std::numeric_limits<float>::infinity();
+  const float infinity = INFINITY;
   for (const double share : {0.02, 0.5, 0.9}) {
     for (const float grid : {10.0f, 1e6f}) {
       std::vector<Example> examples = RandomExamples(700, 1, share, grid);
@@ -132,7 +131,7 @@ TEST(BinaryRankingTest, WithoutBothLabelsThereIsNone) {
 }
 
 TEST(BinaryRankingTest, NotANumberLeavesNoOrder) {
-  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float nan = NAN;
   EXPECT_TRUE(std::isnan(CurvesOf({{1, true}, {0, false}, {nan, true}}).auc));
 }
 
@@ -177,48 +176,6 @@ TEST(BinaryRankingTest, ManyScoresAreCountedInBins) {
   EXPECT_NEAR(curves.auc, wins / lower_negatives / all_positives, 1e-4);
   EXPECT_LE(curves.roc.size(), RankingCurves::kMaxPoints);
   EXPECT_NEAR(AreaUnder(curves.roc), curves.auc, 1e-3);
-}
-
-TEST(ThinCurveTest, KeepsWhatBends) {
-  const std::vector<CurvePoint> points = {{0, 0}, {0, 0.5}, {0, 1}, {0.5, 1}, {0.75, 1}, {1, 1}};
-  const std::vector<CurvePoint> thinned = ThinCurve(points, 200);
-  ASSERT_EQ(thinned.size(), 3u);
-  EXPECT_EQ(thinned[1].x, 0);
-  EXPECT_EQ(thinned[1].y, 1);
-}
-
-TEST(ThinCurveTest, ShortCurvesStay) {
-  EXPECT_TRUE(ThinCurve({}, 2).empty());
-  EXPECT_EQ(ThinCurve(std::vector<CurvePoint>{{0, 0}}, 2).size(), 1u);
-  EXPECT_EQ(ThinCurve(std::vector<CurvePoint>{{0, 0}, {1, 1}}, 2).size(), 2u);
-  EXPECT_EQ(ThinCurve(std::vector<CurvePoint>{{0, 0}, {0, 1}, {1, 1}}, 2).size(), 2u);
-}
-
-TEST(ThinCurveTest, KeepsTheArea) {
-  std::vector<std::vector<CurvePoint>> curves;
-  for (const int steps : {150, 250, 5000}) {
-    std::vector<CurvePoint> stairs;
-    std::vector<CurvePoint> random_walk;
-    std::vector<CurvePoint> bend;
-    std::vector<CurvePoint> wave;
-    double up = 0;
-    for (int i = 0; i <= steps; ++i) {
-      const double x = static_cast<double>(i) / steps;
-      stairs.push_back({x, x});
-      stairs.push_back({x, static_cast<double>(i + 1) / steps});
-      up += Uniform(3, static_cast<uint64_t>(i)) < 0.5 ? 1 : 0;
-      random_walk.push_back({x, up / steps});
-      bend.push_back({x, std::pow(x, 0.02)});
-      wave.push_back({x, 0.5 + 0.5 * std::cos(9 * x)});
-    }
-    curves.insert(curves.end(), {stairs, random_walk, bend, wave});
-  }
-  for (const std::vector<CurvePoint>& curve : curves) {
-    const std::vector<CurvePoint> thinned = ThinCurve(curve, 200);
-    EXPECT_LE(thinned.size(), 200u);
-    EXPECT_NEAR(AreaUnder(thinned), AreaUnder(curve), 1e-3) << curve.size();
-    for (size_t i = 1; i < thinned.size(); ++i) EXPECT_GE(thinned[i].x, thinned[i - 1].x);
-  }
 }
 
 }  // namespace

@@ -1,208 +1,25 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "core/scoring/evaluation_tally.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "core/base/random.h"
-#include "core/scoring/direction.h"
-#include "core/scoring/evaluation_tally.h"
-#include "core/scoring/probabilities.h"
+#include "core/scoring/report.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace keelson {
 namespace {
 
 using Json = nlohmann::json;
 using Kind = MetricSpec::Kind;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Pair;
 using testing::SizeIs;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-TEST(DirectionTest, LessIsBetterForTheLossAndErrors) {
-  for (const char* name : {"loss", "mean_squared_error", "mean_absolute_error"}) {
-    EXPECT_FALSE(HigherIsBetter(name)) << name;
-  }
-  for (const char* name : {"accuracy", "top_5", "auc", "auc_pr", "precision", "recall"}) {
-    EXPECT_TRUE(HigherIsBetter(name)) << name;
-  }
-}
-
-TEST(ProbabilitiesTest, Softmax) {
-  std::vector<float> scores = {0, std::log(3.0f), /**/ 1000, -1000};
-  ScoresToProbabilities(LossKind::kSoftmaxCrossEntropy, 2, absl::MakeSpan(scores));
-  EXPECT_THAT(scores, ElementsAre(testing::FloatEq(0.25f), testing::FloatEq(0.75f), 1, 0));
-}
-
-TEST(ProbabilitiesTest, Sigmoid) {
-  std::vector<float> scores = {0, std::log(3.0f), 1000, -1000};
-  ScoresToProbabilities(LossKind::kSigmoidCrossEntropy, 1, absl::MakeSpan(scores));
-  EXPECT_THAT(scores, ElementsAre(0.5f, testing::FloatEq(0.75f), 1, 0));
-}
-
-TEST(ProbabilitiesTest, RegressionIsTheScore) {
-  std::vector<float> scores = {-2, 7};
-  ScoresToProbabilities(LossKind::kMeanSquaredError, 1, absl::MakeSpan(scores));
-  EXPECT_THAT(scores, ElementsAre(-2, 7));
-}
-
-TEST(PredictedClassTest, OfEqualScoresTheFirstAndNoneForNotANumber) {
-  EXPECT_EQ(PredictedClass(std::vector<float>{1, 3, 3}), 1);
-  EXPECT_EQ(PredictedClass(std::vector<float>{-kInfinity, -kInfinity}), 0);
-  EXPECT_EQ(PredictedClass(std::vector<float>{1, kNan, 3}), -1);
-}
-
-TEST(ClassCountsTest, ByHand) {
-  ClassCounts counts(3);
-  // Labels 0, 0, 0, 1, 1; class 2 has no example.
-  counts.Add(0, 0);
-  counts.Add(0, 0);
-  counts.Add(0, 1);
-  counts.Add(1, 1);
-  counts.Add(1, 2);
-  EXPECT_DOUBLE_EQ(counts.Accuracy(), 0.6);
-  EXPECT_THAT(counts.Confusion(),
-              ElementsAre(ElementsAre(2, 1, 0), ElementsAre(0, 1, 1), ElementsAre(0, 0, 0)));
-  const std::vector<ClassQuality> qualities = counts.Qualities();
-  EXPECT_DOUBLE_EQ(qualities[0].precision, 1);
-  EXPECT_DOUBLE_EQ(qualities[0].recall, 2.0 / 3);
-  EXPECT_DOUBLE_EQ(qualities[0].f1, 0.8);
-  EXPECT_EQ(qualities[0].support, 3);
-  EXPECT_DOUBLE_EQ(qualities[1].precision, 0.5);
-  EXPECT_DOUBLE_EQ(qualities[1].recall, 0.5);
-  EXPECT_EQ(qualities[2].precision, 0);
-  EXPECT_EQ(qualities[2].recall, 0);
-  EXPECT_EQ(qualities[2].f1, 0);
-  EXPECT_EQ(qualities[2].support, 0);
-  const ClassQuality mean = MeanOfClasses(qualities);
-  EXPECT_DOUBLE_EQ(mean.precision, 0.75) << "of the two classes that have examples";
-  EXPECT_DOUBLE_EQ(mean.recall, (2.0 / 3 + 0.5) / 2);
-  EXPECT_EQ(mean.support, 5);
-}
-
-TEST(ClassCountsTest, NoPredictionIsRightForNoLabel) {
-  ClassCounts counts(2);
-  counts.Add(0, -1);
-  counts.Add(0, 0);
-  EXPECT_DOUBLE_EQ(counts.Accuracy(), 0.5);
-  EXPECT_DOUBLE_EQ(counts.Qualities()[0].recall, 0.5);
-  EXPECT_THAT(counts.Confusion(), ElementsAre(ElementsAre(1, 0), ElementsAre(0, 0)));
-}
-
-TEST(ClassCountsTest, ManyClassesHaveNoMatrix) {
-  ClassCounts most(ClassCounts::kMaxConfusionClasses);
-  ClassCounts more(ClassCounts::kMaxConfusionClasses + 1);
-  EXPECT_THAT(most.Confusion(), SizeIs(200));
-  more.Add(200, 200);
-  EXPECT_THAT(more.Confusion(), IsEmpty());
-  EXPECT_DOUBLE_EQ(more.Qualities()[200].recall, 1);
-}
-
-TEST(ClassCountsTest, Empty) {
-  EXPECT_TRUE(std::isnan(ClassCounts(2).Accuracy()));
-  EXPECT_EQ(MeanOfClasses(ClassCounts(2).Qualities()).precision, 0);
-}
-
-TEST(CalibrationTest, ByHand) {
-  Calibration calibration;
-  calibration.Add(0.05, false);
-  calibration.Add(0.82, true);
-  calibration.Add(0.86, false);
-  calibration.Add(1, true);
-  calibration.Add(kNan, true);
-  const std::vector<CalibrationBin> bins = calibration.Bins();
-  ASSERT_THAT(bins, SizeIs(3));
-  EXPECT_DOUBLE_EQ(bins[1].from, 0.8);
-  EXPECT_DOUBLE_EQ(bins[1].to, 0.9);
-  EXPECT_EQ(bins[1].count, 2);
-  EXPECT_DOUBLE_EQ(bins[1].confidence, 0.84);
-  EXPECT_DOUBLE_EQ(bins[1].accuracy, 0.5);
-  EXPECT_DOUBLE_EQ(bins[2].to, 1);
-  EXPECT_DOUBLE_EQ(calibration.Error(), (0.05 + 2 * 0.34 + 0) / 4);
-}
-
-TEST(CalibrationTest, Empty) {
-  EXPECT_TRUE(std::isnan(Calibration().Error()));
-  EXPECT_THAT(Calibration().Bins(), IsEmpty());
-}
-
-TEST(PairSampleTest, IsTheSameInAnyOrder) {
-  PairSample forwards;
-  PairSample backwards;
-  constexpr int64_t kRecords = 5000;
-  for (int64_t i = 0; i < kRecords; ++i) {
-    forwards.Add(i, static_cast<float>(i), 1);
-    backwards.Add(kRecords - 1 - i, static_cast<float>(kRecords - 1 - i), 1);
-  }
-  const auto pairs = forwards.Pairs();
-  ASSERT_THAT(pairs, SizeIs(PairSample::kPairs));
-  EXPECT_EQ(pairs, backwards.Pairs());
-  EXPECT_TRUE(std::is_sorted(pairs.begin(), pairs.end()));
-  // The sample has pairs of all parts of the records.
-  const auto late = std::count_if(pairs.begin(), pairs.end(),
-                                  [](const auto& pair) { return pair.first >= kRecords / 2; });
-  EXPECT_NEAR(static_cast<double>(late), 250, 50);
-}
-
-TEST(PairSampleTest, FewAreAllThere) {
-  PairSample sample;
-  sample.Add(2, 20, 21);
-  sample.Add(1, 10, 11);
-  EXPECT_THAT(sample.Pairs(), ElementsAre(Pair(10, 11), Pair(20, 21)));
-}
-
-WrongExample Bad(int64_t record, double badness) {
-  WrongExample example;
-  example.record = record;
-  example.badness = badness;
-  return example;
-}
-
-TEST(WorstExamplesTest, KeepsTheWorst) {
-  WorstExamples worst;
-  constexpr int64_t kRecords = 100;
-  for (int64_t i = 0; i < kRecords; ++i) {
-    const int64_t record = i * 37 % kRecords;
-    worst.Add(Bad(record, static_cast<double>(record)), {});
-  }
-  worst.Add(Bad(kRecords, kNan), {});
-  ASSERT_THAT(worst.worst(), SizeIs(WorstExamples::kExamples));
-  EXPECT_EQ(worst.worst()[0].record, kRecords) << "not a number";
-  for (size_t i = 1; i < WorstExamples::kExamples; ++i) {
-    EXPECT_EQ(worst.worst()[i].record, kRecords - static_cast<int64_t>(i));
-  }
-}
-
-TEST(WorstExamplesTest, OfEqualOnesTheFirstRecords) {
-  WorstExamples worst;
-  for (int64_t record = 49; record >= 0; --record) worst.Add(Bad(record, 1), {});
-  ASSERT_THAT(worst.worst(), SizeIs(WorstExamples::kExamples));
-  for (size_t i = 0; i < WorstExamples::kExamples; ++i) {
-    EXPECT_EQ(worst.worst()[i].record, static_cast<int64_t>(i));
-  }
-}
-
-TEST(WorstExamplesTest, InputsAreBytes) {
-  WorstExamples worst;
-  worst.Add(Bad(0, 1), {0, 1, 0.5f, -3, 7, kNan});
-  EXPECT_THAT(worst.worst()[0].input, ElementsAre(0, 255, 128, 0, 255, 0));
-  const std::vector<float> most(WorstExamples::kMaxInputBytes);
-  worst.Add(Bad(1, 2), most);
-  EXPECT_THAT(worst.worst()[0].input, SizeIs(WorstExamples::kMaxInputBytes));
-  const std::vector<float> more(WorstExamples::kMaxInputBytes + 1);
-  worst.Add(Bad(2, 3), more);
-  EXPECT_THAT(worst.worst()[0].input, IsEmpty());
-}
 
 ModelSpec SpecOf(LossKind loss, int64_t outputs) {
   ModelSpec spec;
@@ -335,7 +152,7 @@ TEST(EvaluationTallyTest, BatchesMakeNoDifference) {
 
 TEST(EvaluationTallyTest, TheWorstExamplesOfClasses) {
   const ModelSpec spec = SpecOf(LossKind::kSoftmaxCrossEntropy, 3);
-  const Examples examples = {{0, 1, 2, 1}, {5, 0, 0, /**/ 9, 0, 0, /**/ 1, 0, 0, /**/ 0, 0, kNan}};
+  const Examples examples = {{0, 1, 2, 1}, {5, 0, 0, /**/ 9, 0, 0, /**/ 1, 0, 0, /**/ 0, 0, NAN}};
   const EvaluationOutcome outcome = Tally(spec, {}, examples, 2, {"a", "b", "c"});
   EXPECT_DOUBLE_EQ(outcome.report.accuracy, 0.25);
   const Json json = Parsed(outcome.report);
@@ -415,7 +232,7 @@ TEST(EvaluationTallyTest, OneLabelHasNoRanking) {
 TEST(EvaluationTallyTest, BinaryScoresThatAreNoNumbers) {
   const ModelSpec spec = SpecOf(LossKind::kSigmoidCrossEntropy, 1);
   const std::vector<MetricSpec> metrics = {{Kind::kAccuracy}, {Kind::kMeanSquaredError}};
-  const EvaluationOutcome outcome = Tally(spec, metrics, {{0, 1}, {kNan, 1}}, 2);
+  const EvaluationOutcome outcome = Tally(spec, metrics, {{0, 1}, {NAN, 1}}, 2);
   EXPECT_DOUBLE_EQ(outcome.metrics.at("accuracy"), 0.5);
   EXPECT_DOUBLE_EQ(outcome.report.accuracy, 0.5);
   EXPECT_TRUE(std::isnan(outcome.metrics.at("mean_squared_error")));
@@ -437,43 +254,6 @@ TEST(EvaluationTallyTest, RegressionByHand) {
   EXPECT_EQ(json["wrong"][0], Json::parse(R"({"record": 2, "target": 3.0, "prediction": 6.0})"));
   EXPECT_FALSE(json.contains("confusion"));
   EXPECT_FALSE(json.contains("classes"));
-}
-
-TEST(ReportTest, NamesThatAreNotUtf8AreReplaced) {
-  EvaluationReport report;
-  report.step = 7;
-  report.time = absl::FromUnixMicros(1'500'000);
-  report.classes = {"a\xff"};
-  const Json json = Parsed(report);
-  EXPECT_EQ(json["step"], 7);
-  EXPECT_EQ(json["time"], 1.5);
-  EXPECT_EQ(json["classes"][0], "a\xef\xbf\xbd");
-}
-
-std::optional<BestValue> BestOfValues(absl::string_view metric,
-                                      const std::map<int64_t, double>& values) {
-  std::optional<BestValue> best;
-  for (const auto& [step, value] : values) TakeIfBest(metric, step, value, &best);
-  return best;
-}
-
-TEST(BestValueTest, IsTheFirstOfTheBest) {
-  const std::map<int64_t, double> values = {{1, 0.5}, {2, 0.9}, {3, 0.9}, {4, 0.5}};
-  EXPECT_EQ(BestOfValues("accuracy", values)->step, 2);
-  EXPECT_EQ(BestOfValues("accuracy", values)->value, 0.9);
-  EXPECT_EQ(BestOfValues("loss", values)->step, 1);
-}
-
-TEST(BestValueTest, IsFinite) {
-  EXPECT_EQ(BestOfValues("accuracy", {{1, kNan}, {2, kInfinity}, {3, -kInfinity}}), std::nullopt);
-  for (const char* metric : {"accuracy", "loss"}) {
-    EXPECT_EQ(BestOfValues(metric, {{1, kInfinity}, {2, -kInfinity}, {3, 1}, {4, kNan}})->step, 3);
-    for (const float value : {kNan, kInfinity, -kInfinity}) {
-      EXPECT_TRUE(IsBetter(metric, 1, value)) << metric << " " << value;
-      EXPECT_FALSE(IsBetter(metric, value, 1)) << metric << " " << value;
-      EXPECT_FALSE(IsBetter(metric, value, kInfinity)) << metric << " " << value;
-    }
-  }
 }
 
 }  // namespace
