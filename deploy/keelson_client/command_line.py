@@ -85,86 +85,77 @@ def _add_submit(commands: _Commands) -> None:
     _add_pod_flags(parser.add_argument_group("pods"))
     _add_policy_flags(parser.add_argument_group("policies"))
     what = parser.add_argument_group("what to do")
-    what.add_argument("--dry_run", action="store_true", help="prints the manifest and changes nothing")
-    what.add_argument("--local", action="store_true", help="runs it on this machine (tfjob_local.py)")
-    what.add_argument(
-        "--local_flag", metavar="FLAG", action="append", default=[], help="for it: --local_flag=--follow=all"
-    )
-    what.add_argument("--follow", action="store_true", default=None, help="the chief's log (default)")
-    what.add_argument("--no_follow", action="store_false", dest="follow", help="returns once it is created")
-    what.add_argument("--wait", metavar="CONDITION", choices=TYPES, help="waits for it, without the log")
+    add = what.add_argument
+    add("--dry_run", action="store_true", help="prints the manifest and changes nothing")
+    add("--local", action="store_true", help="runs it on this machine (tfjob_local.py)")
+    add("--local_flag", metavar="FLAG", action="append", default=[], help="for it: --local_flag=--follow=all")
+    add("--follow", action="store_true", default=None, help="the chief's log (default)")
+    add("--no_follow", action="store_false", dest="follow", help="returns once it is created")
+    add("--wait", metavar="CONDITION", choices=TYPES, help="waits for it, without the log")
     _add_timeout(what)
-    what.add_argument("--delete_after", action="store_true", help="deletes the job when it has ended")
+    add("--delete_after", action="store_true", help="deletes the job when it has ended")
 
 
 def _add_job_flags(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--name", metavar="NAME", required=True, help="of the job")
-    group.add_argument("--image", metavar="IMAGE", default="", help="keelson.py build makes one")
-    group.add_argument("--ps", type=count, metavar="N", default=1, help="parameter servers (1)")
-    group.add_argument(
-        "--workers", type=count, metavar="N", default=1, help="workers (1); 0 and --ps 0: the chief alone"
-    )
-    group.add_argument("--gpus", type=count, metavar="N", default=0, help="of each worker (0)")
-    group.add_argument(
-        "--evaluator", action="store_true", default=None, help="scores the snapshots (default with --pvc)"
-    )
-    group.add_argument("--no_evaluator", action="store_false", dest="evaluator", help="nobody does")
-    group.add_argument("--dashboard", action="store_true", help="the evaluator's page, behind a Service")
-    group.add_argument(
+    add = group.add_argument
+    add("--name", metavar="NAME", required=True, help="of the job")
+    add("--image", metavar="IMAGE", default="", help="keelson.py build makes one")
+    add("--ps", type=count, metavar="N", default=1, help="parameter servers (1)")
+    add("--workers", type=count, metavar="N", default=1, help="workers (1); 0 and --ps 0: the chief alone")
+    add("--gpus", type=count, metavar="N", default=0, help="of each worker (0)")
+    add("--evaluator", action="store_true", default=None, help="scores the snapshots (default with --pvc)")
+    add("--no_evaluator", action="store_false", dest="evaluator", help="nobody does")
+    add("--dashboard", action="store_true", help="the evaluator's page, behind a Service")
+    add(
         "--auth_secret",
         metavar="NAME",
         default="",
         help="with the job's token as the key token: who has it may change the running job",
     )
-    group.add_argument(
-        "--dynamic_workers", action="store_true", help="workers may come and go (enableDynamicWorker)"
-    )
+    add("--dynamic_workers", action="store_true", help="workers may come and go (enableDynamicWorker)")
 
 
 def _add_training_flags(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--config", metavar="FILE", help="TrainConfig; default: an MLP on generated digits")
-    group.add_argument("--training_steps", type=count, metavar="N", help="instead of the config's")
-    group.add_argument("--pvc", metavar="CLAIM[:PATH]", help="for snapshots, ReadWriteMany; at /model")
-    group.add_argument("--data_pvc", metavar="CLAIM[:PATH]", help="with IDX files; at /data")
-    group.add_argument(
+    add = group.add_argument
+    add("--config", metavar="FILE", help="TrainConfig; default: an MLP on generated digits")
+    add("--training_steps", type=count, metavar="N", help="instead of the config's")
+    add("--pvc", metavar="CLAIM[:PATH]", help="for snapshots, ReadWriteMany; at /model")
+    add("--data_pvc", metavar="CLAIM[:PATH]", help="with IDX files; at /data")
+    add(
         "--secret",
         metavar="NAME[:PATH]",
         action="append",
         default=[],
         help="its keys as files; at /secrets/NAME",
     )
-    group.add_argument("--env", metavar="K=V", action="append", default=[], help="for every role")
+    add("--env", metavar="K=V", action="append", default=[], help="for every role")
 
 
 def _add_pod_flags(group: argparse._ArgumentGroup) -> None:
     for role in ROLES:
-        group.add_argument(f"--{role}_cpu", metavar="Q", default="", help="such as 500m or 2")
-        group.add_argument(f"--{role}_memory", metavar="Q", default="", help="such as 4Gi")
-    group.add_argument("--node_selector", metavar="K=V", action="append", default=[], help="label of nodes")
-    group.add_argument(
-        "--toleration", metavar="K[=V][:EFFECT]", action="append", default=[], help="of a node's taint"
-    )
-    group.add_argument("--service_account", metavar="NAME", default="", help="of the pods")
-    group.add_argument(
-        "--image_pull_secret", metavar="NAME", action="append", default=[], help="for the registry"
-    )
+        add = group.add_argument
+        add(f"--{role}_cpu", metavar="Q", default="", help="such as 500m or 2")
+        add(f"--{role}_memory", metavar="Q", default="", help="such as 4Gi")
+    add("--node_selector", metavar="K=V", action="append", default=[], help="label of nodes")
+    add("--toleration", metavar="K[=V][:EFFECT]", action="append", default=[], help="of a node's taint")
+    add("--service_account", metavar="NAME", default="", help="of the pods")
+    add("--image_pull_secret", metavar="NAME", action="append", default=[], help="for the registry")
 
 
 def _add_policy_flags(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
+    add = group.add_argument
+    add(
         "--restart_policy",
         choices=RESTART_POLICIES,
         default="",
         help="of every role (ExitCode; the evaluator's OnFailure)",
     )
-    group.add_argument(
-        "--clean_pod_policy", choices=CLEAN_POD_POLICIES, default="Running", help="(%(default)s)"
-    )
-    group.add_argument(
+    add("--clean_pod_policy", choices=CLEAN_POD_POLICIES, default="Running", help="(%(default)s)")
+    add(
         "--ttl", type=count, metavar="S", default=86400, help="deletes the ended job after that (%(default)s)"
     )
-    group.add_argument("--deadline", type=count, metavar="S", help="fails a job that takes longer")
-    group.add_argument("--backoff_limit", type=count, metavar="N", help="restarts before the job fails")
+    add("--deadline", type=count, metavar="S", help="fails a job that takes longer")
+    add("--backoff_limit", type=count, metavar="N", help="restarts before the job fails")
 
 
 def _add_timeout(group: argparse._ActionsContainer) -> None:
@@ -194,11 +185,12 @@ def _add_status(commands: _Commands) -> None:
 def _add_logs(commands: _Commands) -> None:
     parser = _add_command(commands, "logs", "the log of one replica")
     _add_name_flag(parser)
-    parser.add_argument("role", metavar="ROLE", help="chief, ps, worker, evaluator; or worker-1")
-    parser.add_argument("index", metavar="INDEX", type=count, nargs="?", default=0, help="(0)")
-    parser.add_argument("-f", "--follow", action="store_true", help="to the end of the job, over restarts")
-    parser.add_argument("--previous", action="store_true", help="of the run before its last restart in place")
-    parser.add_argument("--tail", type=count, metavar="N", help="the last N lines")
+    add = parser.add_argument
+    add("role", metavar="ROLE", help="chief, ps, worker, evaluator; or worker-1")
+    add("index", metavar="INDEX", type=count, nargs="?", default=0, help="(0)")
+    add("-f", "--follow", action="store_true", help="to the end of the job, over restarts")
+    add("--previous", action="store_true", help="of the run before its last restart in place")
+    add("--tail", type=count, metavar="N", help="the last N lines")
     _add_timeout(parser)
 
 
@@ -244,14 +236,11 @@ def _add_list(commands: _Commands) -> None:
 def _add_build(commands: _Commands) -> None:
     what = "builds the image from this repository"
     parser = commands.add_parser("build", help=what, description=what, allow_abbrev=False)
-    parser.add_argument("--image", metavar="NAME[:TAG]", required=True)
-    parser.add_argument("--registry", metavar="HOST/PATH", default="", help="put before the image's name")
-    parser.add_argument(
-        "--builder", choices=BUILDERS, default="", help="default: the first that is installed"
-    )
-    parser.add_argument("--variant", choices=VARIANTS, default="cpu", help="(%(default)s)")
-    parser.add_argument(
-        "--base_image", metavar="IMAGE", default="", help="a Debian to compile on; default: the Dockerfile's"
-    )
-    parser.add_argument("--push", action="store_true", help="to the registry, when it is built")
-    parser.add_argument("--dry_run", action="store_true", help="prints the commands")
+    add = parser.add_argument
+    add("--image", metavar="NAME[:TAG]", required=True)
+    add("--registry", metavar="HOST/PATH", default="", help="put before the image's name")
+    add("--builder", choices=BUILDERS, default="", help="default: the first that is installed")
+    add("--variant", choices=VARIANTS, default="cpu", help="(%(default)s)")
+    add("--base_image", metavar="IMAGE", default="", help="a Debian to compile on; default: the Dockerfile's")
+    add("--push", action="store_true", help="to the registry, when it is built")
+    add("--dry_run", action="store_true", help="prints the commands")

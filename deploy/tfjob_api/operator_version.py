@@ -6,7 +6,7 @@ property names the first version that behaves as its value says.
 
 import re
 from dataclasses import dataclass
-from typing import Tuple
+from typing import Optional, Tuple
 
 NEWEST = "1.9.4"
 OLDEST = (0, 3, 0)
@@ -18,6 +18,19 @@ _NEWEST_OF_API_VERSION = {
     "v1beta2": "0.5.3",
     "v1": NEWEST,
 }
+
+
+def _between(first: Tuple[int, ...], end: Optional[Tuple[int, ...]] = None) -> property:
+    """Whether a version is `first` or newer, and before `end`; None: there is no end."""
+    return property(lambda self: first <= self.numbers and (end is None or self.numbers < end))
+
+
+def _since(*first: int) -> property:
+    return _between(first)
+
+
+def _before(*end: int) -> property:
+    return _between((), end)
 
 
 @dataclass(frozen=True, order=True)
@@ -50,127 +63,68 @@ class OperatorVersion:
     def __str__(self) -> str:
         return ".".join(str(number) for number in self.numbers)
 
-    def _since(self, *numbers: int) -> bool:
-        return self.numbers >= numbers
-
     # The environment of a replica.
 
-    @property
-    def evaluator_in_cluster(self) -> bool:
-        """The evaluator stands in TF_CONFIG's cluster (1.2)."""
-        return self._since(1, 2)
-
-    @property
-    def single_replica_has_tf_config(self) -> bool:
-        return not self._since(1, 1)
-
-    @property
-    def knows_dynamic_workers(self) -> bool:
-        return self._since(1, 1)
+    # The evaluator stands in TF_CONFIG's cluster.
+    evaluator_in_cluster = _since(1, 2)
+    single_replica_has_tf_config = _before(1, 1)
+    knows_dynamic_workers = _since(1, 1)
+    # HOST.NAMESPACE.svc; before, the bare name of the Service.
+    hosts_have_namespace = _since(0, 4)
 
     @property
     def sparse_cluster_key(self) -> str:
-        return "cluster" if self._since(1, 7) else "sparseCluster"
-
-    @property
-    def hosts_have_namespace(self) -> bool:
-        """HOST.NAMESPACE.svc (0.4); before, the bare name of the Service."""
-        return self._since(0, 4)
+        return "cluster" if self.numbers >= (1, 7) else "sparseCluster"
 
     # How pods are labelled.
 
-    @property
-    def has_prefixed_labels(self) -> bool:
-        """training.kubeflow.org/job-name and its like (1.4)."""
-        return self._since(1, 4)
-
-    @property
-    def has_plain_labels(self) -> bool:
-        """job-name and its like (1.0 to 1.5)."""
-        return self._since(1, 0) and not self._since(1, 6)
-
-    @property
-    def has_tf_labels(self) -> bool:
-        """tf-job-name and its like."""
-        return not self._since(1, 0)
-
-    @property
-    def has_underscore_labels(self) -> bool:
-        """tf_job_name, but tf-replica-type."""
-        return not self._since(0, 4)
+    # training.kubeflow.org/job-name and its like.
+    has_prefixed_labels = _since(1, 4)
+    # job-name and its like.
+    has_plain_labels = _between((1, 0), (1, 6))
+    # tf-job-name and its like.
+    has_tf_labels = _before(1, 0)
+    # tf_job_name, but tf-replica-type.
+    has_underscore_labels = _before(0, 4)
 
     # Failures and restarts.
 
-    @property
-    def retries_every_code_from_128(self) -> bool:
-        """ExitCode: codes >= 128 are retried (1.5); before, 130, 137, 138 and 143 alone."""
-        return self._since(1, 5)
-
-    @property
-    def remembers_restarting(self) -> bool:
-        """A chief that runs does not hide that another replica restarts (1.5)."""
-        return self._since(1, 5)
-
-    @property
-    def recreates_lost_on_failure_pods(self) -> bool:
-        """OnFailure, Always: a lost pod is recreated (1.6); before, it failed the job."""
-        return self._since(1, 6)
+    # ExitCode: codes >= 128 are retried; before, 130, 137, 138 and 143 alone.
+    retries_every_code_from_128 = _since(1, 5)
+    # A chief that runs does not hide that another replica restarts.
+    remembers_restarting = _since(1, 5)
+    # OnFailure, Always: a lost pod is recreated; before, it failed the job.
+    recreates_lost_on_failure_pods = _since(1, 6)
+    # A running pod that is being deleted counts as failed.
+    counts_terminating_as_failed = _since(1, 7)
+    # A permanent exit code has its own message, and wins over a Restarting condition.
+    names_failing_replica_type = _since(1, 8)
 
     @property
     def restarting_subject(self) -> str:
         """The first word of the message of the condition Restarting."""
-        return "job" if self._since(1, 6) else "TFJob"
-
-    @property
-    def counts_terminating_as_failed(self) -> bool:
-        """A running pod that is being deleted counts as failed (1.7)."""
-        return self._since(1, 7)
-
-    @property
-    def names_failing_replica_type(self) -> bool:
-        """A permanent exit code has its own message, and wins over a Restarting condition (1.8)."""
-        return self._since(1, 8)
+        return "job" if self.numbers >= (1, 6) else "TFJob"
 
     # Policies.
 
+    # activeDeadlineSeconds is only looked at when something else happens.
+    forgets_the_deadline = _since(1, 3)
+    knows_suspend = _since(1, 7)
+    knows_managed_by = _since(1, 9)
+    # Admission's checks are a webhook's; before, the controller made them, in other words.
+    has_webhook = _since(1, 8)
+    # A second evaluator is refused.
+    wants_one_evaluator = _between((0, 4), (1, 1))
+    wants_dns_1035_name = _since(1, 6)
+    # cleanPodPolicy and its like directly under spec count.
+    reads_policies_beside_run_policy = _before(1, 2)
+
     @property
     def default_clean_pod_policy(self) -> str:
-        return "None" if self._since(1, 6) else "Running"
+        return "None" if self.numbers >= (1, 6) else "Running"
 
     @property
     def cleans_up_after_limits(self) -> bool:
         """cleanPodPolicy counts after backoffLimit and activeDeadlineSeconds too; from 1.7 to 1.9.3
         every pod was deleted."""
-        return not self._since(1, 7) or self._since(1, 9, 4)
-
-    @property
-    def forgets_the_deadline(self) -> bool:
-        """activeDeadlineSeconds is only looked at when something else happens (1.3)."""
-        return self._since(1, 3)
-
-    @property
-    def knows_suspend(self) -> bool:
-        return self._since(1, 7)
-
-    @property
-    def knows_managed_by(self) -> bool:
-        return self._since(1, 9)
-
-    @property
-    def has_webhook(self) -> bool:
-        """Admission's checks are a webhook's (1.8); before, the controller made them, in other words."""
-        return self._since(1, 8)
-
-    @property
-    def wants_one_evaluator(self) -> bool:
-        """A second evaluator is refused (0.4 to 1.0)."""
-        return self._since(0, 4) and not self._since(1, 1)
-
-    @property
-    def wants_dns_1035_name(self) -> bool:
-        return self._since(1, 6)
-
-    @property
-    def reads_policies_beside_run_policy(self) -> bool:
-        """cleanPodPolicy and its like directly under spec count (up to 1.1)."""
-        return not self._since(1, 2)
+        return not (1, 7) <= self.numbers < (1, 9, 4)
