@@ -1,23 +1,8 @@
 """Feeds check_includes trees with one fault each."""
 
-import importlib.machinery
-import importlib.util
-import os
-import subprocess
-import tempfile
-import unittest
+from checks_testing import TreeTest, load
 
-_PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "check_includes")
-
-
-def _load():
-    loader = importlib.machinery.SourceFileLoader("check_includes", _PATH)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_includes", loader))
-    loader.exec_module(module)
-    return module
-
-
-check_includes = _load()
+check_includes = load("check_includes")
 
 _SHAPE_H = """
 #ifndef KEELSON_CORE_SHAPE_H_
@@ -53,30 +38,9 @@ class Ahead;
 """
 
 
-class CheckIncludesTest(unittest.TestCase):
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.root = temporary.name
-
-    def write(self, path, text):
-        path = os.path.join(self.root, path)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-
+class CheckIncludesTest(TreeTest):
     def violations(self):
         return [str(v) for v in check_includes.IncludeChecker(self.root).check()]
-
-    def check(self, path, text):
-        """The violations of the tree with this file."""
-        self.write(path, text)
-        found = self.violations()
-        os.remove(os.path.join(self.root, path))
-        return found
-
-    def assert_clean(self, path, text):
-        self.assertEqual(self.check(path, text), [])
 
     def assert_missing(self, path, text, line, found):
         self.assertEqual(self.check(path, text), [f"{path}:{line}: the header is not included: {found}"])
@@ -219,16 +183,12 @@ class CheckIncludesTest(unittest.TestCase):
             self.assert_clean(path, "std::vector<int> x;\n")
 
     def test_program(self):
-        def run(*arguments):
-            command = [_PATH, "--root", self.root, *arguments]
-            return subprocess.run(command, capture_output=True, text=True, check=False)
-
         self.write("core/a.h", "#include <vector>\nextern std::vector<int> a;\n")
-        good = run()
+        good = self.run_program("check_includes")
         self.assertEqual((good.returncode, good.stdout), (0, "check_includes: 1 files, 0 violations\n"))
         self.write("core/b.h", "std::vector<int> b;\n")
-        bad = run()
+        bad = self.run_program("check_includes")
         self.assertEqual(bad.returncode, 1)
         self.assertIn("core/b.h:1: the header is not included: std::vector needs vector\n", bad.stdout)
-        self.assertEqual(run("--unknown").returncode, 2)
-        self.assertIn("--root", run("--help").stdout)
+        self.assertEqual(self.run_program("check_includes", "--unknown").returncode, 2)
+        self.assertIn("--root", self.run_program("check_includes", "--help").stdout)
