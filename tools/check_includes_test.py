@@ -122,7 +122,7 @@ class CheckIncludesTest(TreeTest):
             ("auto x = std::chrono::seconds(1);", "std::chrono needs chrono"),
             ("auto x = std::string::npos;", "std::string needs string"),
             ("std::atomic<bool> x;", "std::atomic needs atomic"),
-            ("int64_t x;", "int64_t needs cstdint or stdint.h"),
+            ("int64_t x;", "int64_t needs cstdint"),
         ):
             self.assert_missing("core/a.cc", f"\n{code}\n", 2, found)
             self.assert_clean("core/a.cc", f"#include <{found.split()[2]}>\n{code}\n")
