@@ -127,14 +127,15 @@ export class Page {
     this.tabs.panel.replaceChildren();
     this.tabs.show(view.id);
     const ends = new Set<() => void>();
-    this.shown = {run, view, end: () => { view.unmount(); ends.forEach((end) => end()); }};
+    let mounted: ReturnType<View["mount"]> | undefined;
+    this.shown = {run, view, end: () => { mounted?.close(); ends.forEach((end) => end()); }};
     if (!sameRun) {
       this.header.setRuns(this.runs, run);
       this.header.setStatus(this.statuses.get(run));
       this.actions.setStatus(this.statuses.get(run));
       void this.refresh();
     }
-    view.mount(this.tabs.panel, {
+    mounted = view.mount(this.tabs.panel, {
       run, api: this.api, stream: this.stream, theme,
       onTheme: (callback) => {
         const end = onTheme(callback);

@@ -2,7 +2,7 @@ import type {Api, EventStream, RunStatus, RunSummary} from "./api";
 
 export type Theme = "light" | "dark";
 
-// The context with which a view is mounted; valid until unmount.
+// The context with which a view is mounted; valid until it is closed.
 export interface Context {
   readonly run: string;
   readonly api: Api;
@@ -18,12 +18,10 @@ export interface Context {
   status(): RunStatus | undefined;
 }
 
-// One tab of the page. It is mounted into an empty element, at most once at a time; at unmount it
-// ends all that it has started (subscriptions, timers, requests), and the caller empties the
-// element.
+// One tab of the page. It is mounted into an empty element, at most once at a time; when it is closed
+// it ends all that it has started (subscriptions, timers, requests), and the caller empties the element.
 export interface View {
   readonly id: string;
   readonly title: string;
-  mount(root: HTMLElement, context: Context): void;
-  unmount(): void;
+  mount(root: HTMLElement, context: Context): {close(): void};
 }

@@ -239,16 +239,8 @@ function calibrationPlot(report: Report): HTMLElement {
   });
 }
 
-let page: ClassificationPage | undefined;
-
 export const classification: View = {
   id: "classification",
   title: "Classification",
-  mount(root, context) {
-    page = new ClassificationPage(root, context);
-  },
-  unmount() {
-    page?.close();
-    page = undefined;
-  },
+  mount: (root, context) => new ClassificationPage(root, context),
 };

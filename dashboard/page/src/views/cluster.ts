@@ -168,16 +168,8 @@ class ClusterPage {
   }
 }
 
-let page: ClusterPage | undefined;
-
 export const cluster: View = {
   id: "cluster",
   title: "Cluster",
-  mount(root, context) {
-    page = new ClusterPage(root, context);
-  },
-  unmount() {
-    page?.close();
-    page = undefined;
-  },
+  mount: (root, context) => new ClusterPage(root, context),
 };

@@ -136,16 +136,8 @@ class Curves {
   }
 }
 
-let mounted: Curves | undefined;
-
 export const curves: View = {
   id: "curves",
   title: "Curves",
-  mount(root, context) {
-    mounted = new Curves(root, context);
-  },
-  unmount() {
-    mounted?.close();
-    mounted = undefined;
-  },
+  mount: (root, context) => new Curves(root, context),
 };

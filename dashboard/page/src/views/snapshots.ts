@@ -135,16 +135,8 @@ function notes(snapshot: Snapshot): HTMLElement[] {
   return [h("span", {class: "row notes"}, ...tags, ...exported, ...deleted)];
 }
 
-let mounted: Snapshots | undefined;
-
 export const snapshots: View = {
   id: "snapshots",
   title: "Snapshots",
-  mount(root, context) {
-    mounted = new Snapshots(root, context);
-  },
-  unmount() {
-    mounted?.close();
-    mounted = undefined;
-  },
+  mount: (root, context) => new Snapshots(root, context),
 };

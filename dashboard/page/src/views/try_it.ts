@@ -199,16 +199,8 @@ class Result {
   }
 }
 
-let page: TryItPage | undefined;
-
 export const tryIt: View = {
   id: "try",
   title: "Try it",
-  mount(root, context) {
-    page = new TryItPage(root, context);
-  },
-  unmount() {
-    page?.close();
-    page = undefined;
-  },
+  mount: (root, context) => new TryItPage(root, context),
 };
