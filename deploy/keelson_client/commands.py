@@ -17,6 +17,7 @@ from .command_line import make_parser
 from .dashboard_forward import DashboardForward, is_free
 from .errors import ClusterError, ErrorKind, InputError, JobFailedError
 from .image_build import BuildSettings, plan_build, run_commands
+from .job_watch import find_pod
 from .kubectl import Kubectl, KubectlProgram
 from .log_follower import POLLING_SECONDS, LogFollower
 from .options import parse_replica
@@ -135,7 +136,7 @@ class Commands:
 
     def _copy_log(self, name: str, replica: Tuple[str, int]) -> None:
         pods = self._client.get_replica_pods(name)
-        pod = next((pod for pod in pods if (pod.replica_type, pod.index) == replica), None)
+        pod = find_pod(pods, replica)
         if pod is None:
             raise ClusterError(
                 ErrorKind.NOT_FOUND, f"job {name}: there is no pod of {replica[0]}-{replica[1]} now"

@@ -2,13 +2,13 @@
 
 import re
 import socket
-from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Tuple
+from typing import Any, Callable, Mapping, Optional, Tuple
 
 from tfjob_api.conditions import JobCondition, find_end, read_conditions
 from tfjob_api.model import CONTAINER_NAME
 
-from .errors import ErrorKind, InputError
-from .job_watch import JobWatch
+from .errors import InputError
+from .job_watch import FATAL_KINDS, FollowedCluster, JobWatch, Notes, find_pod
 from .kubectl import LineStream
 from .log_follower import POLLING_SECONDS
 from .pod_template import DASHBOARD_PORT
@@ -16,29 +16,14 @@ from .replica_pods import ReplicaPod
 
 HOST = "127.0.0.1"
 
-# All other errors of port-forward about a pod are retried.
-_FATAL_KINDS = (ErrorKind.FORBIDDEN, ErrorKind.UNAUTHORIZED, ErrorKind.NO_KUBECTL)
 _NO_LISTENER = "unable to listen|unable to create listener"
 _FORWARDING = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+) -> \d+")
-
-
-class ForwardingCluster(Protocol):
-    """The methods of TrainingClient that are used here."""
-
-    def get_job(self, name: str, namespace: str = "") -> Dict[str, Any]:
-        ...
-
-    def get_replica_pods(self, name: str, namespace: str = "") -> List[ReplicaPod]:
-        ...
-
-    def forward_port(self, pod_name: str, port: int, pods_port: int, namespace: str = "") -> LineStream:
-        ...
 
 
 class DashboardForward:
     def __init__(
         self,
-        cluster: ForwardingCluster,
+        cluster: FollowedCluster,
         write: Callable[[str], None],
         note: Callable[[str], None],
         clock: Callable[[], float],
@@ -49,11 +34,10 @@ class DashboardForward:
         listen on this port of the machine."""
         self._cluster = cluster
         self._write = write
-        self._note = note
+        self._notes = Notes(note)
         self._clock = clock
         self._sleep = sleep
         self._is_free = is_free
-        self._noted = ""
         # The port of this machine; 0 until it is known.
         self._port = 0
 
@@ -64,19 +48,19 @@ class DashboardForward:
         InputError: the evaluator serves no page. ClusterError: also a port that is taken.
         """
         self._port = (DASHBOARD_PORT if self._is_free(DASHBOARD_PORT) else 0) if port is None else port
-        watch = JobWatch(lambda: self._cluster.get_job(name), self._clock, self._note)
+        watch = JobWatch(lambda: self._cluster.get_job(name), self._clock, self._notes.note)
         while True:
             job = watch.look()
             end = find_end(read_conditions(job)) if job is not None else None
             if end is not None:
                 return end
             pods = watch.attempt(lambda: self._cluster.get_replica_pods(name))
-            pod = next((p for p in pods or [] if (p.replica_type, p.index) == evaluator), None)
+            pod = find_pod(pods or [], evaluator)
             if pod is not None and pod.phase == "Running":
                 self._forward(pod, watch)
             elif pods is not None:
                 why = f": {pod.waiting_for or pod.phase}" if pod is not None else ""
-                self._note_once(f"waiting for the pod of {evaluator[0]}-{evaluator[1]}{why}")
+                self._notes.say(f"waiting for the pod of {evaluator[0]}-{evaluator[1]}{why}")
             self._sleep(POLLING_SECONDS)
 
     def _forward(self, pod: ReplicaPod, watch: JobWatch) -> None:
@@ -88,9 +72,9 @@ class DashboardForward:
             error = stream.close()
         if error is None:
             return
-        if error.kind in _FATAL_KINDS or re.search(_NO_LISTENER, str(error), re.IGNORECASE):
+        if error.kind in FATAL_KINDS or re.search(_NO_LISTENER, str(error), re.IGNORECASE):
             raise error
-        self._note_once(f"{error}; trying again")
+        self._notes.say(f"{error}; trying again")
 
     def _watch(self, stream: LineStream, watch: JobWatch) -> None:
         looked_at = self._clock()
@@ -109,13 +93,8 @@ class DashboardForward:
         if forwarding:
             # The port stays the same when the pod comes back, so that the open page reconnects.
             self._port = int(forwarding.group(1))
-            self._noted = ""
+            self._notes.clear()
             self._write(f"dashboard: http://{HOST}:{self._port}/")
-
-    def _note_once(self, text: str) -> None:
-        if text != self._noted:
-            self._noted = text
-            self._note(text)
 
 
 def page_port(pod: Mapping[str, Any]) -> int:

@@ -2,12 +2,11 @@
 pods."""
 
 import re
-from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, Mapping, Optional, Tuple
 
 from tfjob_api.conditions import JobCondition, find_end, read_conditions, state
 
-from .errors import ErrorKind
-from .job_watch import JobWatch
+from .job_watch import FATAL_KINDS, FollowedCluster, JobWatch, Notes, find_pod
 from .kubectl import LineStream
 from .replica_pods import ReplicaPod, find_master
 
@@ -15,23 +14,8 @@ POLLING_SECONDS = 2.0
 # The time to read the rest of a log after the job's end; a pod that never ends by itself is not awaited.
 DRAIN_SECONDS = 5.0
 
-# Other errors may concern a pod that is about to start, or to end.
-_FATAL_KINDS = (ErrorKind.FORBIDDEN, ErrorKind.UNAUTHORIZED, ErrorKind.NO_KUBECTL)
 # The begin of each line of kubectl logs --timestamps.
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\S+) ?")
-
-
-class FollowedCluster(Protocol):
-    """The methods of TrainingClient that are used here."""
-
-    def get_job(self, name: str, namespace: str = "") -> Dict[str, Any]:
-        ...
-
-    def get_replica_pods(self, name: str, namespace: str = "") -> List[ReplicaPod]:
-        ...
-
-    def stream_log(self, pod_name: str, namespace: str = "", flags: Sequence[str] = ()) -> LineStream:
-        ...
 
 
 class LogFollower:
@@ -47,11 +31,10 @@ class LogFollower:
         """`write` gets the log's lines, `note` lines about what is awaited."""
         self._cluster = cluster
         self._write = write
-        self._note = note
+        self._notes = Notes(note)
         self._clock = clock
         self._sleep = sleep
         self._polling_seconds = polling_seconds
-        self._noted = ""
         # The pod that was read last, and the time of its last line that was written.
         self._pod_uid = ""
         self._written_until = ""
@@ -71,7 +54,7 @@ class LogFollower:
         when the job was deleted.
         """
         deadline = None if timeout is None else self._clock() + timeout
-        watch = JobWatch(lambda: self._cluster.get_job(name, namespace), self._clock, self._note)
+        watch = JobWatch(lambda: self._cluster.get_job(name, namespace), self._clock, self._notes.note)
         while True:
             job = watch.look()
             end = find_end(read_conditions(job)) if job is not None else None
@@ -81,7 +64,7 @@ class LogFollower:
             if job is None or pods is None:
                 self._sleep(self._polling_seconds)
                 continue
-            pod = self._choose(pods, replica)
+            pod = find_master(pods) if replica is None else find_pod(pods, replica)
             if end is None:
                 self._note_waiting(job, pod, replica)
             if pod is not None and pod.started and self._finished != (pod.uid, pod.restarts):
@@ -93,11 +76,6 @@ class LogFollower:
                 self._note_missing_log(pod, replica)
                 return end
             self._sleep(self._polling_seconds)
-
-    def _choose(self, pods: List[ReplicaPod], replica: Optional[Tuple[str, int]]) -> Optional[ReplicaPod]:
-        if replica is None:
-            return find_master(pods)
-        return next((pod for pod in pods if (pod.replica_type, pod.index) == replica), None)
 
     def _read_pod(self, pod: ReplicaPod, namespace: str, watch: JobWatch, deadline: Optional[float]) -> bool:
         """Writes the pod's log until its container, the job, or the connection ends.
@@ -114,7 +92,7 @@ class LogFollower:
             to_its_end = self._copy(stream, watch, deadline)
         finally:
             error = stream.close()
-        if error is not None and error.kind in _FATAL_KINDS:
+        if error is not None and error.kind in FATAL_KINDS:
             raise error
         return error is None and (pod.ended or not to_its_end)
 
@@ -151,7 +129,7 @@ class LogFollower:
         if skip_until and time <= skip_until:
             return skip_until
         self._written_until = time
-        self._noted = ""
+        self._notes.clear()
         self._write(line[match.end() :])
         return ""
 
@@ -159,23 +137,18 @@ class LogFollower:
         self, job: Mapping[str, Any], pod: Optional[ReplicaPod], replica: Optional[Tuple[str, int]]
     ) -> None:
         if pod is None and not read_conditions(job):
-            self._note_once("waiting for the operator to start the job")
+            self._notes.say("waiting for the operator to start the job")
         elif pod is None and state(job) == "Suspended":
-            self._note_once("the job is suspended")
+            self._notes.say("the job is suspended")
         elif pod is None:
-            self._note_once(f"waiting for the pod of {_describe(replica)}")
+            self._notes.say(f"waiting for the pod of {_describe(replica)}")
         elif pod.waiting_for or not pod.started:
-            self._note_once(f"waiting for pod {pod.name}: {pod.waiting_for or pod.phase}")
+            self._notes.say(f"waiting for pod {pod.name}: {pod.waiting_for or pod.phase}")
 
     def _note_missing_log(self, pod: Optional[ReplicaPod], replica: Optional[Tuple[str, int]]) -> None:
         if not self._pod_uid:
             state = "is gone" if pod is None else "never started"
-            self._note_once(f"no log: the pod of {_describe(replica)} {state}")
-
-    def _note_once(self, text: str) -> None:
-        if text != self._noted:
-            self._noted = text
-            self._note(text)
+            self._notes.say(f"no log: the pod of {_describe(replica)} {state}")
 
 
 def _describe(replica: Optional[Tuple[str, int]]) -> str:

@@ -1,7 +1,7 @@
 """TrainingClient: TFJobs on a cluster, in the words of Kubeflow's training SDK, through kubectl.
 
 Jobs and pods are the documents that the cluster has, as dicts. Raises InputError (a ValueError) for errors
-found without the cluster, ClusterError (a RuntimeError) for errors of the cluster. """
+found without the cluster, ClusterError (a RuntimeError) for errors of the cluster."""
 
 import json
 import sys

@@ -23,17 +23,9 @@ class JobCondition:
 def read_conditions(job: Mapping[str, Any]) -> List[JobCondition]:
     """Empty while the operator has not seen the job."""
     status = job.get("status") or {}
-    return [
-        JobCondition(
-            type=str(condition.get("type", "")),
-            status=str(condition.get("status", "")),
-            reason=str(condition.get("reason", "")),
-            message=str(condition.get("message", "")),
-            last_update_time=str(condition.get("lastUpdateTime", "")),
-            last_transition_time=str(condition.get("lastTransitionTime", "")),
-        )
-        for condition in status.get("conditions") or []
-    ]
+    keys = ("type", "status", "reason", "message", "lastUpdateTime", "lastTransitionTime")
+    conditions = status.get("conditions") or []
+    return [JobCondition(*(str(condition.get(key, "")) for key in keys)) for condition in conditions]
 
 
 def find_true(conditions: Sequence[JobCondition], kind: str) -> Optional[JobCondition]:

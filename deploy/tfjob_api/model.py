@@ -194,10 +194,13 @@ class ClusterObjects:
     # Kinds that were read and have no meaning for one job ("Service mnist-dashboard").
     others: Tuple[str, ...] = ()
 
+    def of_kind(self, kind: str) -> Mapping[str, Mapping[str, bytes]]:
+        """`kind`: "ConfigMap" or "Secret"."""
+        return self.config_maps if kind == "ConfigMap" else self.secrets
+
     def lookup(self, reference: ObjectReference) -> Optional[Mapping[str, bytes]]:
         """All keys of the object; None: it is not there."""
-        objects = self.config_maps if reference.kind == "ConfigMap" else self.secrets
-        return objects.get(reference.name)
+        return self.of_kind(reference.kind).get(reference.name)
 
 
 @dataclass(frozen=True)

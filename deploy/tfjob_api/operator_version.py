@@ -12,12 +12,7 @@ NEWEST = "1.9.4"
 OLDEST = (0, 3, 0)
 
 # API version of a manifest -> the last operator that was made for it.
-_NEWEST_OF_API_VERSION = {
-    "v1alpha2": "0.3.0",
-    "v1beta1": "0.4.0",
-    "v1beta2": "0.5.3",
-    "v1": NEWEST,
-}
+_NEWEST_OF_API_VERSION = {"v1alpha2": "0.3.0", "v1beta1": "0.4.0", "v1beta2": "0.5.3", "v1": NEWEST}
 
 
 def _between(first: Tuple[int, ...], end: Optional[Tuple[int, ...]] = None) -> property:
@@ -41,7 +36,7 @@ class OperatorVersion:
 
     @classmethod
     def parse(cls, text: str) -> "OperatorVersion":
-        """"1.4", "v1.9.4". ValueError: not a version, or older than any that knew tfReplicaSpecs."""
+        """ "1.4", "v1.9.4". ValueError: not a version, or older than any that knew tfReplicaSpecs."""
         match = re.fullmatch(r"v?(\d+)\.(\d+)(?:\.(\d+))?", text)
         if not match:
             raise ValueError(f'expected a version such as {NEWEST}, found "{text}"')

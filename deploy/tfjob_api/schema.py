@@ -2,22 +2,15 @@
 
 JOB_SPEC = ("tfReplicaSpecs", "runPolicy", "successPolicy", "enableDynamicWorker")
 
-RUN_POLICY = (
-    "activeDeadlineSeconds",
-    "backoffLimit",
-    "cleanPodPolicy",
-    "managedBy",
-    "schedulingPolicy",
-    "suspend",
-    "ttlSecondsAfterFinished",
-)
+RUN_POLICY = tuple("""
+    activeDeadlineSeconds backoffLimit cleanPodPolicy managedBy schedulingPolicy suspend ttlSecondsAfterFinished
+    """.split())
 
 REPLICA_SPEC = ("replicas", "restartPolicy", "template")
 
 POD_TEMPLATE = ("metadata", "spec")
 
-POD_SPEC = tuple(
-    """
+POD_SPEC = tuple("""
     activeDeadlineSeconds affinity automountServiceAccountToken containers dnsConfig dnsPolicy
     enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers hostname
     hostnameOverride imagePullSecrets initContainers nodeName nodeSelector os overhead preemptionPolicy
@@ -25,28 +18,19 @@ POD_SPEC = tuple(
     schedulerName schedulingGates schedulingGroup securityContext serviceAccount serviceAccountName
     setHostnameAsFQDN shareProcessNamespace subdomain terminationGracePeriodSeconds tolerations
     topologySpreadConstraints volumes
-    """.split()
-)
+    """.split())
 
-CONTAINER = tuple(
-    """
+CONTAINER = tuple("""
     args command env envFrom image imagePullPolicy lifecycle livenessProbe name ports readinessProbe
     resizePolicy resources restartPolicy restartPolicyRules securityContext startupProbe stdin stdinOnce
     terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir
-    """.split()
-)
+    """.split())
 
 ENVIRONMENT_VARIABLE = ("name", "value", "valueFrom")
 VALUE_SOURCE = ("configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef")
 ENVIRONMENT_SOURCE = ("configMapRef", "prefix", "secretRef")
 CONTAINER_PORT = ("containerPort", "hostIP", "hostPort", "name", "protocol")
 RESOURCES = ("claims", "limits", "requests")
-VOLUME_MOUNT = (
-    "mountPath",
-    "mountPropagation",
-    "name",
-    "readOnly",
-    "recursiveReadOnly",
-    "subPath",
-    "subPathExpr",
-)
+VOLUME_MOUNT = tuple("""
+    mountPath mountPropagation name readOnly recursiveReadOnly subPath subPathExpr
+    """.split())

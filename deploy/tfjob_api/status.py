@@ -22,7 +22,7 @@ TYPES = (CREATED, RUNNING, RESTARTING, SUSPENDED, SUCCEEDED, FAILED)
 
 
 def reason(name: str) -> str:
-    """"TFJobRunning": the reason of a condition, and of the event that tells of it."""
+    """ "TFJobRunning": the reason of a condition, and of the event that tells of it."""
     return KIND + name
 
 
@@ -78,12 +78,7 @@ class JobStatus:
         return self.succeeded or self.failed
 
     def update(
-        self,
-        condition_type: str,
-        message: str,
-        now: float,
-        status: bool = True,
-        reason_name: str = "",
+        self, condition_type: str, message: str, now: float, status: bool = True, reason_name: str = ""
     ) -> bool:
         """Writes a condition as the operator does; False: nothing changed.
 

@@ -15,10 +15,7 @@ from .operator_version import NEWEST, OperatorVersion
 
 class TfConfig:
     def __init__(
-        self,
-        job: TFJob,
-        addresses: Addresses,
-        version: OperatorVersion = OperatorVersion.parse(NEWEST),
+        self, job: TFJob, addresses: Addresses, version: OperatorVersion = OperatorVersion.parse(NEWEST)
     ):
         self._job = job
         self._addresses = addresses

@@ -150,8 +150,7 @@ class DashboardPorts:
 
 
 class AddressSource(Protocol):
-    def allocate(self, wanted_ports: Sequence[int]) -> List[str]:
-        ...
+    def allocate(self, wanted_ports: Sequence[int]) -> List[str]: ...
 
 
 class AddressBook:

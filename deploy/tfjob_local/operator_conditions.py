@@ -18,14 +18,7 @@ from tfjob_api.status import (
     reason,
 )
 
-from .operator_pods import (
-    FailedPod,
-    is_terminating,
-    job_has_succeeded,
-    job_is_running,
-    leading_type,
-    of_type,
-)
+from .operator_pods import FailedPod, is_terminating, job_has_succeeded, job_is_running, leading_type, of_type
 from .operator_rules import Rules, Verdict, judge
 from .pods import Phase, Pod
 

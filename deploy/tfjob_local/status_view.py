@@ -12,7 +12,7 @@ A view is plain data, so that it can go through the control socket and into a fi
 import json
 from typing import Any, List, Mapping, Optional, Sequence
 
-from tfjob_api.conditions import JobCondition, find_end, read_conditions, state
+from tfjob_api.conditions import find_end, read_conditions, state
 from tfjob_api.text_table import render_table
 from tfjob_api.yaml_text import to_yaml
 
@@ -49,7 +49,10 @@ def _table(view: Mapping[str, Any]) -> List[str]:
     lines.append("")
     lines += render_table(
         ("condition", "status", "reason", "since", "message"),
-        [_condition_row(condition) for condition in read_conditions(view["tfjob"])],
+        [
+            (c.type, c.status, c.reason, c.last_transition_time, c.message)
+            for c in read_conditions(view["tfjob"])
+        ],
     )
     if view["progress"]:
         lines += ["", view["progress"]]
@@ -77,16 +80,6 @@ def _row(replica: Mapping[str, Any]) -> Sequence[str]:
         _or_dash(replica["exit_code"]),
         duration(replica["seconds"]),
         replica["log"],
-    )
-
-
-def _condition_row(condition: JobCondition) -> Sequence[str]:
-    return (
-        condition.type,
-        condition.status,
-        condition.reason,
-        condition.last_transition_time,
-        condition.message,
     )
 
 

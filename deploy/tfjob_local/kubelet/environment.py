@@ -5,13 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Callable, Dict, List, Mapping, Optional
 
-from tfjob_api.model import (
-    VARIABLE_NAME,
-    ClusterObjects,
-    Container,
-    EnvironmentVariable,
-    ObjectReference,
-)
+from tfjob_api.model import VARIABLE_NAME, ClusterObjects, Container, EnvironmentVariable, ObjectReference
 from tfjob_api.quantity import parse_quantity
 
 from .plan import PlanError
@@ -87,7 +81,7 @@ class EnvironmentBuilder:
     def _find_object(self, reference: ObjectReference, where: str) -> Optional[Mapping[str, bytes]]:
         found = self._objects.lookup(reference)
         if found is None and not reference.optional:
-            known = self._objects.config_maps if reference.kind == "ConfigMap" else self._objects.secrets
+            known = self._objects.of_kind(reference.kind)
             raise self._error(where, "the manifest's files", reference.kind, reference.name, known)
         return found
 

@@ -1,7 +1,7 @@
 """Arguments of classic trainers -> flags of Keelson's programs.
 
 A flag of the same name or the same meaning is kept, everything else is dropped with a warning. Of several
-flags with the same meaning, Keelson's own name wins, then the order of ALIASES, then the later one. """
+flags with the same meaning, Keelson's own name wins, then the order of ALIASES, then the later one."""
 
 import re
 from dataclasses import dataclass
@@ -27,15 +27,7 @@ ALIASES: Dict[str, Tuple[str, ...]] = {
         "steps",
     ),
     "learning_rate": ("lr", "initial_learning_rate", "base_lr", "base_learning_rate"),
-    "model_dir": (
-        "job_dir",
-        "output_dir",
-        "checkpoint_dir",
-        "save_dir",
-        "train_dir",
-        "log_dir",
-        "logdir",
-    ),
+    "model_dir": ("job_dir", "output_dir", "checkpoint_dir", "save_dir", "train_dir", "log_dir", "logdir"),
     "data_dir": ("input_dir", "dataset_dir", "train_data_dir", "data_path"),
     "seed": ("random_seed", "tf_random_seed"),
 }

@@ -7,7 +7,7 @@ one that has ended, a line each. The end of the input is the end of the launcher
 left of the groups, and whatever carries the run's mark in its environment, gets SIGTERM, and after
 GRACE_SECONDS SIGKILL, until nothing is left. LOG_FILE is written only if there was something to end.
 
-It does not import the package, so that it needs nothing of the launcher. """
+It does not import the package, so that it needs nothing of the launcher."""
 
 import os
 import signal
@@ -105,9 +105,7 @@ class Keeper:
         for pid in pids:
             send(pid, signal.SIGKILL)
 
-    def _wait(
-        self, seconds: float, meanwhile: Callable[[List[int]], None] = lambda left: None
-    ) -> List[int]:
+    def _wait(self, seconds: float, meanwhile: Callable[[List[int]], None] = lambda left: None) -> List[int]:
         """Until nothing is left, at most that long; what is left is given to `meanwhile`, again and again."""
         deadline = time.monotonic() + seconds
         while True:

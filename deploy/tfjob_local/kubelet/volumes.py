@@ -111,8 +111,7 @@ class PodVolumes:
         if content is None:
             if volume.optional:
                 return {}
-            known = self._objects.config_maps if kind == "ConfigMap" else self._objects.secrets
-            raise missing(where, "the manifest's files", kind, volume.source, list(known))
+            raise missing(where, "the manifest's files", kind, volume.source, list(self._objects.of_kind(kind)))
         if not volume.items:
             return content
         files: Dict[str, bytes] = {}
