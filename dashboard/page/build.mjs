@@ -28,9 +28,7 @@ function fail(text) {
 
 function checkTypes() {
   const tsc = spawnSync(join(work, "node_modules/.bin/tsc"), [], {cwd: work, encoding: "utf8"});
-  if (tsc.status !== 0) {
-    fail(`its types do not fit\n${tsc.error?.message ?? tsc.stdout}`);
-  }
+  if (tsc.status !== 0) fail(`its types do not fit\n${tsc.error?.message ?? tsc.stdout}`);
 }
 
 // The files that the page loads: [path, bytes]. Their names change with what is in them, so that no browser puts an old

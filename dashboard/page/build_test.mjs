@@ -49,9 +49,7 @@ function embeddedFiles(text) {
 function install(npm, check) {
   inFolder((folder) => {
     mkdirSync(join(folder, "bin"));
-    if (npm !== undefined) {
-      writeFileSync(join(folder, "bin/npm"), npm, {mode: 0o755});
-    }
+    if (npm !== undefined) writeFileSync(join(folder, "bin/npm"), npm, {mode: 0o755});
     check(spawnSync(process.execPath, [join(page, "install.mjs"), page, join(folder, "work")],
       {encoding: "utf8", env: {...process.env, PATH: join(folder, "bin")}}));
   });

@@ -92,9 +92,7 @@ export class Api {
 
   private post<T>(where: string, body: unknown, token?: string, signal?: AbortSignal): Promise<T> {
     const headers: Record<string, string> = {"Content-Type": "application/json"};
-    if (token !== undefined) {
-      headers["Authorization"] = `Bearer ${token}`;
-    }
+    if (token !== undefined) headers["Authorization"] = `Bearer ${token}`;
     return request<T>(where, {method: "POST", headers, body: JSON.stringify(body), signal: signal ?? null});
   }
 }

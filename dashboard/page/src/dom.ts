@@ -47,9 +47,7 @@ export function fill(parent: Element, ...children: Child[]): void {
 
 // Changes nothing where the text is there already, so that screen readers and selections are left alone.
 export function setText(element: Element, text: string): void {
-  if (element.textContent !== text) {
-    element.textContent = text;
-  }
+  if (element.textContent !== text) element.textContent = text;
 }
 
 export function setAttribute(element: Element, name: string, value: string | number | boolean | undefined): void {
@@ -57,9 +55,7 @@ export function setAttribute(element: Element, name: string, value: string | num
     element.removeAttribute(name);
   } else {
     const text = value === true ? "" : String(value);
-    if (element.getAttribute(name) !== text) {
-      element.setAttribute(name, text);
-    }
+    if (element.getAttribute(name) !== text) element.setAttribute(name, text);
   }
 }
 
@@ -68,9 +64,7 @@ export function keyed<Item, E extends Element>(
   parent: Element, items: readonly Item[], key: (item: Item) => string,
   create: (item: Item) => E, update: (element: E, item: Item) => void = () => {}): void {
   const old = new Map<string, Element>();
-  for (const child of [...parent.children]) {
-    old.set(child.getAttribute("data-key") ?? "", child);
-  }
+  for (const child of [...parent.children]) old.set(child.getAttribute("data-key") ?? "", child);
   let place: Element | null = parent.firstElementChild;
   for (const item of items) {
     const name = key(item);
@@ -87,9 +81,7 @@ export function keyed<Item, E extends Element>(
       parent.insertBefore(element, place);
     }
   }
-  for (const element of old.values()) {
-    element.remove();
-  }
+  for (const element of old.values()) element.remove();
 }
 
 // The value of a variable of the style sheet, as it is under the present theme.

@@ -37,9 +37,7 @@ export class EventStream {
       });
     }
     source.addEventListener("error", () => {
-      if (this.source === source) {
-        void this.startAgain();
-      }
+      if (this.source === source) void this.startAgain();
     });
   }
 
@@ -65,9 +63,7 @@ export class EventStream {
     this.stop();
     const there = await this.isThere();
     this.setConnection(there ? "polling" : "lost");
-    if (there) {
-      this.emit("hello", {time: Date.now() / 1000});
-    }
+    if (there) this.emit("hello", {time: Date.now() / 1000});
     this.retry = setTimeout(() => this.start(), there ? LONGEST_DELAY_MS : this.delay);
     this.delay = Math.min(2 * this.delay, LONGEST_DELAY_MS);
   }
@@ -91,8 +87,6 @@ export class EventStream {
   private setConnection(connection: Connection): void {
     if (connection === this.state) return;
     this.state = connection;
-    for (const watcher of [...this.watchers]) {
-      watcher(connection);
-    }
+    for (const watcher of [...this.watchers]) watcher(connection);
   }
 }

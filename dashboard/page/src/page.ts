@@ -100,9 +100,7 @@ export class Page {
   }
 
   private go(run: string | undefined, view: string | undefined): void {
-    if (run !== undefined && view !== undefined) {
-      location.hash = formatRoute(run, view);
-    }
+    if (run !== undefined && view !== undefined) location.hash = formatRoute(run, view);
   }
 
   private route(): void {

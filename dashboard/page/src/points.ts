@@ -39,9 +39,7 @@ export function pointsOf(series: SeriesPoints): Points {
   const order = step.map((_, i) => i).sort((left, right) => step[left]! - step[right]! || left - right);
   for (const [k, i] of order.entries()) {
     const next = order[k + 1];
-    if (next === undefined || step[next] !== step[i]) {
-      take(points, series, i);
-    }
+    if (next === undefined || step[next] !== step[i]) take(points, series, i);
   }
   return points;
 }

@@ -20,9 +20,7 @@ export class Tabs {
       const shown = this.views[i]?.id === view;
       setAttribute(button, "aria-selected", shown ? "true" : "false");
       button.tabIndex = shown ? 0 : -1;
-      if (shown) {
-        button.scrollIntoView({block: "nearest", inline: "nearest"});
-      }
+      if (shown) button.scrollIntoView({block: "nearest", inline: "nearest"});
     }
     setAttribute(this.panel, "aria-labelledby", `tab-${view}`);
   }

@@ -32,8 +32,6 @@ function show(): void {
   const root = document.documentElement;
   if (root.dataset["theme"] !== theme()) {
     root.dataset["theme"] = theme();
-    for (const callback of [...callbacks]) {
-      callback();
-    }
+    for (const callback of [...callbacks]) callback();
   }
 }

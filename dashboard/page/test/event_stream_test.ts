@@ -54,9 +54,7 @@ class Scene {
   async breakOff(there: boolean): Promise<void> {
     this.there = there;
     this.source().say("error");
-    for (let i = 0; i < 5; ++i) {
-      await Promise.resolve();
-    }
+    for (let i = 0; i < 5; ++i) await Promise.resolve();
   }
 
   wait(): void {

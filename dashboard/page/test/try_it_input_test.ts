@@ -5,9 +5,7 @@ import {greyFeatures, imageRgba, isImage, normalizeDigit, parseRow, rgbaFeatures
 // A bright rectangle in a dark square.
 function rectangle(side: number, left: number, top: number, width: number, height: number) {
   const values = new Float32Array(side * side);
-  for (let y = top; y < top + height; ++y) {
-    values.fill(1, y * side + left, y * side + left + width);
-  }
+  for (let y = top; y < top + height; ++y) values.fill(1, y * side + left, y * side + left + width);
   return {width: side, height: side, values};
 }
 
@@ -32,9 +30,7 @@ test("a drawing is scaled to 20 of 28 parts and centred, wherever and however la
 
 test("the centre is the centre of mass, not that of the box", () => {
   const drawing = rectangle(280, 40, 40, 100, 20);
-  for (let y = 60; y < 240; ++y) {
-    drawing.values.fill(1, y * 280 + 40, y * 280 + 60);
-  }
+  for (let y = 60; y < 240; ++y) drawing.values.fill(1, y * 280 + 40, y * 280 + 60);
   const digit = normalizeDigit(drawing, 28, 28)!;
   let x = 0;
   let y = 0;

@@ -40,12 +40,8 @@ export function smooth(values: readonly Value[], weight: number): Value[] {
 export function nearestPoint(curve: Pick<Curve, "x" | "y">, x: number): number | undefined {
   let end = lowerBound(curve.x, x);
   let begin = end - 1;
-  while (end < curve.x.length && curve.y[end] === null) {
-    ++end;
-  }
-  while (begin >= 0 && curve.y[begin] === null) {
-    --begin;
-  }
+  while (end < curve.x.length && curve.y[end] === null) ++end;
+  while (begin >= 0 && curve.y[begin] === null) --begin;
   const before = curve.x[begin];
   const after = curve.x[end];
   if (before === undefined || after === undefined) {

@@ -75,9 +75,7 @@ export class Legend {
   }
 
   private toggle(id: string): void {
-    if (!this.hidden.delete(id)) {
-      this.hidden.add(id);
-    }
+    if (!this.hidden.delete(id)) this.hidden.add(id);
     this.set(this.curves);
     this.onChange();
   }

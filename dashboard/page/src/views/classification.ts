@@ -36,9 +36,7 @@ class ClassificationPage {
     this.ends.push(
       context.stream.on("hello", () => this.fetchIfNewest()),
       context.stream.on("snapshots", (snapshots) => {
-        if (snapshots.run === context.run) {
-          this.fetchIfNewest();
-        }
+        if (snapshots.run === context.run) this.fetchIfNewest();
       }),
       context.stream.on("status", (status) => {
         const evaluated = Math.max(-1, ...(status.metrics ?? []).map((metric) => metric.last?.step ?? -1));
@@ -54,15 +52,11 @@ class ClassificationPage {
   close(): void {
     this.request?.abort();
     this.matrix?.close();
-    for (const end of this.ends) {
-      end();
-    }
+    for (const end of this.ends) end();
   }
 
   private fetchIfNewest(): void {
-    if (this.choice.value === "" || this.choice.value === NEWEST) {
-      void this.fetch();
-    }
+    if (this.choice.value === "" || this.choice.value === NEWEST) void this.fetch();
   }
 
   private async fetch(): Promise<void> {
@@ -74,14 +68,10 @@ class ClassificationPage {
     try {
       const report = await this.context.api.report(this.context.run, step, request.signal);
       this.drawChoice(report);
-      if (report.step !== this.report?.step || report.time !== this.report.time) {
-        this.show(report);
-      }
+      if (report.step !== this.report?.step || report.time !== this.report.time) this.show(report);
     } catch (error) {
       if (isAbort(error)) return;
-      if (isMisshapen(error)) {
-        this.content.replaceChildren();
-      }
+      if (isMisshapen(error)) this.content.replaceChildren();
       const none = error instanceof ApiError && error.status === 404 && this.report === undefined;
       this.message.hidden = false;
       setText(this.message, none ? "There is no report yet; it comes with the first evaluation." : errorText(error));
@@ -204,9 +194,7 @@ function plotsOf(report: Report): HTMLElement[] {
       points: report.precision_recall.map(([x, y]) => ({x, y, text: `recall ${formatPercent(x)}, precision ${formatPercent(y)}`})),
     }));
   }
-  if ((report.calibration ?? []).some((bin) => bin.count > 0)) {
-    plots.push(calibrationPlot(report));
-  }
+  if ((report.calibration ?? []).some((bin) => bin.count > 0)) plots.push(calibrationPlot(report));
   const pairs = (report.pairs ?? []).filter((pair): pair is [number, number] => pair[0] !== null && pair[1] !== null);
   if (pairs.length > 0) {
     const range = rangeOf(pairs.flat());

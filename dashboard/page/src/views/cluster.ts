@@ -42,9 +42,7 @@ class ClusterPage {
 
   constructor(private readonly root: HTMLElement, private readonly context: Context) {
     this.filter = h("input", {type: "checkbox", testid: "attention-only", on: {change: () => this.draw()}});
-    for (const role of ROLES) {
-      this.sections.set(role, this.section(role));
-    }
+    for (const role of ROLES) this.sections.set(role, this.section(role));
     root.append(h("div", {class: "cluster stack"},
       h("div", {class: "card cluster-head"}, this.summary, h("span", {class: "spacer"}),
         h("label", null, this.filter, "Only what needs attention")),
@@ -61,12 +59,8 @@ class ClusterPage {
 
   close(): void {
     this.abort.abort();
-    for (const end of this.ends) {
-      end();
-    }
-    for (const section of this.sections.values()) {
-      section.table.close();
-    }
+    for (const end of this.ends) end();
+    for (const section of this.sections.values()) section.table.close();
     this.root.replaceChildren();
   }
 

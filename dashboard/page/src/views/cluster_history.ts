@@ -51,9 +51,7 @@ export class TaskHistory {
     });
     this.element = h("div", {class: "history"}, h("header", null, choice, this.note), this.room);
     this.end = context.stream.on("series", (data) => {
-      if (data.run === context.run) {
-        this.add(data.series);
-      }
+      if (data.run === context.run) this.add(data.series);
     });
     void this.fetch();
   }
@@ -76,9 +74,7 @@ export class TaskHistory {
         this.show();
       }
     } catch (error) {
-      if (!isAbort(error)) {
-        setText(this.note, errorText(error));
-      }
+      if (!isAbort(error)) setText(this.note, errorText(error));
     }
   }
 
@@ -96,9 +92,7 @@ export class TaskHistory {
       this.points.set(series.name, old);
       changed ||= fresh.length > 0;
     }
-    if (changed) {
-      this.show();
-    }
+    if (changed) this.show();
   }
 
   private show(): void {

@@ -13,15 +13,11 @@ export type Staleness = NonNullable<ClusterTask["staleness"]>;
 // Which of the page's colours a state has; its text says the same.
 export function stateTone(state: TaskState): Tone {
   switch (state) {
-    case "alive":
-      return "good";
+    case "alive": return "good";
     case "lost":
-    case "down":
-      return "bad";
-    case "left":
-      return "muted";
-    default:
-      return "warn";
+    case "down": return "bad";
+    case "left": return "muted";
+    default: return "warn";
   }
 }
 
@@ -39,22 +35,16 @@ export function trains(task: ClusterTask): boolean {
 export function figureText(figure: Figure, task: ClusterTask): string {
   const value = valueAt(task, figure.key.split("."));
   switch (figure.unit) {
-    case "seconds":
-      return formatDuration(value);
-    case "bytes":
-      return formatBytes(value);
-    case "bytes/second":
-      return formatByteRate(value);
-    default:
-      return value === undefined || Number.isInteger(value) ? formatCount(value) : formatNumber(value);
+    case "seconds": return formatDuration(value);
+    case "bytes": return formatBytes(value);
+    case "bytes/second": return formatByteRate(value);
+    default: return value === undefined || Number.isInteger(value) ? formatCount(value) : formatNumber(value);
   }
 }
 
 function valueAt(object: unknown, keys: readonly string[]): number | undefined {
   let value = object;
-  for (const key of keys) {
-    value = (value as Record<string, unknown> | undefined)?.[key];
-  }
+  for (const key of keys) value = (value as Record<string, unknown> | undefined)?.[key];
   return typeof value === "number" ? value : undefined;
 }
 
@@ -149,8 +139,6 @@ export function shardPieces(placement: Placement): ShardPiece[][] {
       shards[part.shard]?.push({variable: variable.name, number, rows, bytes: part.bytes});
     }
   });
-  for (const pieces of shards) {
-    pieces.sort((a, b) => b.bytes - a.bytes);
-  }
+  for (const pieces of shards) pieces.sort((a, b) => b.bytes - a.bytes);
   return shards;
 }

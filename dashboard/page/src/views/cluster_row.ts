@@ -123,9 +123,7 @@ export class TaskTable {
   }
 
   update(tasks: readonly ClusterTask[], figures: Figures): void {
-    if (this.columns !== COLUMNS.worker && tasks.some(trains)) {
-      this.setColumns(true);
-    }
+    if (this.columns !== COLUMNS.worker && tasks.some(trains)) this.setColumns(true);
     const here = new Set(tasks.map((task) => task.task));
     for (const [name, row] of this.rows) {
       if (!here.has(name)) {
@@ -148,9 +146,7 @@ export class TaskTable {
 
   // Closes the detail.
   close(): void {
-    for (const row of this.rows.values()) {
-      row.close();
-    }
+    for (const row of this.rows.values()) row.close();
   }
 
   // A chief that has trained keeps a worker's columns while it is away.
@@ -208,9 +204,7 @@ class TaskRow {
     keyed(this.remarks, task.remarks ?? [], (remark) => remark.kind,
       (remark) => h("li", {class: "remark", testid: `remark-${remark.kind}`}),
       (element, remark) => setText(element, `${remark.kind}: ${remark.text}`));
-    for (const cell of this.cells) {
-      cell.update(task, figures);
-    }
+    for (const cell of this.cells) cell.update(task, figures);
     this.detail?.update(task, figures);
   }
 
@@ -228,9 +222,7 @@ class TaskRow {
       return;
     }
     this.detail = this.openDetail(this.task);
-    if (this.figures !== undefined) {
-      this.detail.update(this.task, this.figures);
-    }
+    if (this.figures !== undefined) this.detail.update(this.task, this.figures);
     this.room.replaceChildren(this.detail.element);
     this.below.hidden = false;
     this.button.setAttribute("aria-expanded", "true");

@@ -12,16 +12,10 @@ export class Tip {
   attach(target: HTMLElement | SVGElement, content: () => Node[]): void {
     const show = () => this.show(target, content);
     const hide = () => this.hide(target);
-    for (const event of ["mouseenter", "focus"]) {
-      target.addEventListener(event, show);
-    }
-    for (const event of ["mouseleave", "blur"]) {
-      target.addEventListener(event, hide);
-    }
+    for (const event of ["mouseenter", "focus"]) target.addEventListener(event, show);
+    for (const event of ["mouseleave", "blur"]) target.addEventListener(event, hide);
     target.addEventListener("keydown", (event) => {
-      if ((event as KeyboardEvent).key === "Escape") {
-        this.hide(target);
-      }
+      if ((event as KeyboardEvent).key === "Escape") this.hide(target);
     });
   }
 

@@ -56,9 +56,7 @@ class Curves {
       this.runs = runs;
       this.chooser.setAxes(runs.some((run) => run.stepsPerEpoch !== undefined));
       this.show();
-      if (refetch) {
-        this.charts.forEach((chart) => chart.refresh(true));
-      }
+      if (refetch) this.charts.forEach((chart) => chart.refresh(true));
     } catch (error) {
       if (!isAbort(error) && turn === this.loading && this.runs.length === 0) {
         this.say(errorText(error));
@@ -105,14 +103,10 @@ class Curves {
   private append(data: SeriesData): void {
     const run = this.runs.find((shown) => shown.id === data.run);
     if (run === undefined) return;
-    if (data.series.some((series) => !run.series.has(series.name))) {
-      void this.load();
-    }
+    if (data.series.some((series) => !run.series.has(series.name))) void this.load();
     for (const series of data.series) {
       for (const chart of this.charts.values()) {
-        if (chart.spec.names.includes(series.name)) {
-          chart.append(data.run, series);
-        }
+        if (chart.spec.names.includes(series.name)) chart.append(data.run, series);
       }
     }
   }

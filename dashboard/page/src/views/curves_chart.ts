@@ -86,9 +86,7 @@ export class CurvesChart {
   // Call when the scale of x has changed, which makes the zoomed range invalid.
   changeAxis(): void {
     this.zoomed = undefined;
-    if (this.chart.range() !== undefined) {
-      this.chart.setRange(undefined);
-    }
+    if (this.chart.range() !== undefined) this.chart.setRange(undefined);
     this.refresh(true);
   }
 
@@ -144,9 +142,7 @@ export class CurvesChart {
 
   private toggleLog(): void {
     const log = this.settings.log;
-    if (!log.delete(this.spec.id)) {
-      log.add(this.spec.id);
-    }
+    if (!log.delete(this.spec.id)) log.add(this.spec.id);
     this.settings.save();
     this.show();
     this.refresh(false);

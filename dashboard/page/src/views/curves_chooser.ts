@@ -41,9 +41,7 @@ export class Chooser {
   setAxes(epochs: boolean): void {
     const axes = AXES.filter((axis) => axis.id !== "epoch" || epochs);
     keyed(this.axes, axes, (axis) => axis.id, (axis) => this.axisChoice(axis.id, axis.title));
-    if (!axes.some((axis) => axis.id === this.settings.axis)) {
-      this.chooseAxis("step");
-    }
+    if (!axes.some((axis) => axis.id === this.settings.axis)) this.chooseAxis("step");
   }
 
   setRuns(own: string, runs: RunSummary[]): void {
@@ -91,9 +89,7 @@ export class Chooser {
   private chooseAxis(axis: Axis): void {
     this.settings.axis = axis;
     this.settings.save();
-    for (const input of this.axes.querySelectorAll("input")) {
-      input.checked = input.value === axis;
-    }
+    for (const input of this.axes.querySelectorAll("input")) input.checked = input.value === axis;
     this.callbacks.onAxis();
   }
 

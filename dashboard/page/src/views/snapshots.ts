@@ -40,9 +40,7 @@ class Snapshots {
     this.ends = [
       context.stream.on("hello", () => void this.load()),
       context.stream.on("snapshots", (data) => {
-        if (data.run === context.run) {
-          this.show(data);
-        }
+        if (data.run === context.run) this.show(data);
       }),
     ];
     void this.load();
@@ -58,9 +56,7 @@ class Snapshots {
     try {
       this.show(await this.context.api.snapshots(this.context.run, this.request.signal));
     } catch (error) {
-      if (!isAbort(error) && this.snapshots.length === 0) {
-        this.say(errorText(error));
-      }
+      if (!isAbort(error) && this.snapshots.length === 0) this.say(errorText(error));
     }
   }
 

@@ -22,9 +22,7 @@ export class SnapshotDifference {
     this.shown = wanted;
     this.request?.abort();
     this.element.hidden = a === undefined || b === undefined;
-    if (a !== undefined && b !== undefined) {
-      void this.load(a, b);
-    }
+    if (a !== undefined && b !== undefined) void this.load(a, b);
   }
 
   close(): void {

@@ -31,9 +31,7 @@ class TryItPage {
     fill(this.root, h("p", {class: "message", testid: "try-it-message"}, "What the model takes is not known yet."));
     this.ends.push(
       context.stream.on("status", (status) => {
-        if (status.run === context.run) {
-          this.receive(status.task, status.snapshot?.step);
-        }
+        if (status.run === context.run) this.receive(status.task, status.snapshot?.step);
       }),
       context.stream.on("snapshots", (snapshots) => {
         if (snapshots.run === context.run) {
@@ -49,9 +47,7 @@ class TryItPage {
   close(): void {
     this.abort.abort();
     clearTimeout(this.timer);
-    for (const end of this.ends) {
-      end();
-    }
+    for (const end of this.ends) end();
   }
 
   private async fetch(): Promise<void> {
@@ -71,9 +67,7 @@ class TryItPage {
       this.build(task);
     }
     this.newest = Math.max(this.newest, newest ?? -1);
-    if (this.result !== undefined && this.newest > (this.result.step ?? -1)) {
-      this.predictSoon();
-    }
+    if (this.result !== undefined && this.newest > (this.result.step ?? -1)) this.predictSoon();
   }
 
   private build(task: ModelTask): void {
@@ -131,9 +125,7 @@ class TryItPage {
     } finally {
       this.busy = false;
     }
-    if (this.asked) {
-      this.predictSoon();
-    }
+    if (this.asked) this.predictSoon();
   }
 }
 

@@ -51,9 +51,7 @@ export class Drawing implements Source {
     const [height, width, channels] = this.shape as [number, number, number];
     const rgba = this.context.getImageData(0, 0, SIDE, SIDE).data;
     const values = new Float32Array(SIDE * SIDE);
-    for (let i = 0; i < values.length; ++i) {
-      values[i] = rgba[4 * i]! / 255;
-    }
+    for (let i = 0; i < values.length; ++i) values[i] = rgba[4 * i]! / 255;
     const digit = normalizeDigit({width: SIDE, height: SIDE, values}, width, height);
     return digit === null ? null : greyFeatures(digit, channels);
   }
@@ -83,9 +81,7 @@ export class Drawing implements Source {
   private move(event: PointerEvent): void {
     if (this.last !== undefined) {
       const steps = event.getCoalescedEvents();
-      for (const step of steps.length > 0 ? steps : [event]) {
-        this.stroke(this.at(step));
-      }
+      for (const step of steps.length > 0 ? steps : [event]) this.stroke(this.at(step));
     }
   }
 
