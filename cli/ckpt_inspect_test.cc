@@ -5,8 +5,8 @@
 #include <string>
 
 #include "cli/snapshot_testing.h"
-#include "cli/tensor_source_testing.h"
 #include "core/base/file.h"
+#include "core/checkpoint/bundle_test_util.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -137,35 +137,6 @@ TEST_F(CkptInspectTest, VerifyNamesEveryProblem) {
   EXPECT_THAT(text, HasSubstr("damaged: " + chief + ": has "));
   EXPECT_THAT(text, Not(HasSubstr("ok: ")));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5);
-}
-
-// Every byte of every file counts.
-TEST_F(CkptInspectTest, VerifySeesEveryFlippedBit) {
-  const std::string files[] = {Prefix(100) + ".index", DataPath(Prefix(100), 0, 3),
-                               DataPath(Prefix(100), 1, 3), DataPath(Prefix(100), 2, 3)};
-  for (const std::string& path : files) {
-    const std::string content = ReadRawFile(path);
-    for (size_t i = 0; i < content.size(); ++i) {
-      ReplaceRawFile(path, Flipped(content, i, static_cast<int>(i % 8)));
-      const auto sound = VerifySnapshots(Prefix(100), &out_);
-      ASSERT_TRUE(sound.ok()) << sound.status();
-      EXPECT_FALSE(*sound) << path << " byte " << i;
-    }
-    WriteRawFile(path, content);
-  }
-}
-
-TEST_F(CkptInspectTest, VerifyReadsKeelsonsState) {
-  const std::string prefix = directory_ + "/model.ckpt-300";
-  std::vector<BundleIndexEntry> entries;
-  const auto writer = NewWriter(prefix, 0, 1);
-  ASSERT_TRUE(writer->AddString("_keelson/job", "no JobState\xff").ok());
-  AppendEntries(writer.get(), &entries);
-  ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix, 1, std::move(entries)).ok());
-  const auto sound = VerifySnapshots(prefix, &out_);
-  ASSERT_TRUE(sound.ok()) << sound.status();
-  EXPECT_FALSE(*sound);
-  EXPECT_EQ(out_.str(), "damaged: " + prefix + ": _keelson/job: not a JobState\n");
 }
 
 }  // namespace

@@ -1,0 +1,66 @@
+#include "cli/ckpt_export.h"
+
+#include <sstream>
+#include <string>
+
+#include "cli/ckpt_diff.h"
+#include "cli/safetensors.h"
+#include "cli/snapshot_testing.h"
+#include "core/base/file.h"
+#include "core/checkpoint/bundle_test_util.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using testing::HasSubstr;
+
+class CkptExportTest : public testing::Test {
+ protected:
+  CkptExportTest() {
+    to_.source = FreshDirectory();
+    to_.out = to_.source + "/model.safetensors";
+    to_.format = "safetensors";
+    WriteTestSnapshot(to_.source, 100, 0.25f);
+  }
+
+  absl::Status Export() { return ExportTensors(to_, &out_); }
+
+  ExportOptions to_;
+  std::ostringstream out_;
+};
+
+TEST_F(CkptExportTest, SlotsAreExportedOnDemand) {
+  to_.slots = true;
+  ASSERT_TRUE(Export().ok());
+  const auto a = OpenTensorSource(to_.source);
+  const auto b = OpenTensorSource(to_.out);
+  ASSERT_TRUE(a.ok() && b.ok());
+  const auto equal = DiffTensors(a->get(), b->get(), 0, &out_);
+  ASSERT_TRUE(equal.ok());
+  EXPECT_TRUE(*equal);
+}
+
+TEST_F(CkptExportTest, ReplacesNothingUnasked) {
+  WriteRawFile(to_.out, "old");
+  const absl::Status status = Export();
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(to_.out + ": exists already; --force"));
+  EXPECT_EQ(ReadRawFile(to_.out), "old");
+  to_.force = true;
+  EXPECT_TRUE(Export().ok());
+  EXPECT_TRUE(SafetensorsFile::Open(to_.out).ok());
+}
+
+TEST_F(CkptExportTest, ADamagedSnapshotIsAnError) {
+  const std::string data = DataPath(to_.source + "/model.ckpt-100", 0, 3);
+  WriteRawFile(data, Flipped(ReadRawFile(data), 0));
+  EXPECT_EQ(Export().code(), absl::StatusCode::kDataLoss);
+  EXPECT_FALSE(FileExists(to_.out));
+  to_.format = "hdf5";
+  EXPECT_THAT(std::string(Export().message()), HasSubstr("--format: expected safetensors or npz"));
+}
+
+}  // namespace
+}  // namespace keelson
