@@ -1,13 +1,9 @@
 #include "bench/comparison.h"
 
 #include <algorithm>
-#include <memory>
-#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "bench/cluster.h"
-#include "bench/limits.h"
 #include "bench/models.h"
 #include "core/base/status_macros.h"
 

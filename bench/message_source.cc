@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "bench/gradients.h"
 #include "bench/message_plan.h"
 #include "core/base/random.h"

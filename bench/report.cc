@@ -1,7 +1,6 @@
 #include "bench/report.h"
 
 #include <map>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

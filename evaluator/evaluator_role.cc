@@ -1,6 +1,5 @@
 #include "evaluator/evaluator_role.h"
 
-#include <memory>
 #include <utility>
 
 #include "core/base/log.h"

@@ -3,12 +3,9 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "core/base/file.h"
-#include "core/base/file_system.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 

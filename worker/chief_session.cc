@@ -4,7 +4,6 @@
 // of the former chief, whose leases the current one may not know (Accept).
 #include "worker/chief_session.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

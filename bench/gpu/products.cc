@@ -1,7 +1,6 @@
 #include "bench/gpu/products.h"
 
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/functional/function_ref.h"

@@ -1,7 +1,6 @@
 #include "chief/coordination/job_state_checks.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

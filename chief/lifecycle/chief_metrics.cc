@@ -1,7 +1,6 @@
 #include "chief/lifecycle/chief_metrics.h"
 
 #include <map>
-#include <string>
 #include <utility>
 
 #include "chief/lifecycle/chief.h"

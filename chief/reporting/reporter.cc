@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <utility>
-#include <vector>
 
 #include "core/base/file.h"
 #include "core/base/status_macros.h"

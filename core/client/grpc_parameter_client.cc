@@ -1,8 +1,6 @@
 #include "core/client/grpc_parameter_client.h"
 
-#include <memory>
 #include <utility>
-#include <vector>
 
 #include "core/client/transport/grpc_bulk_transport.h"
 

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/cluster/task_proto.h"

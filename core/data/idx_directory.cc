@@ -1,7 +1,6 @@
 #include "core/data/idx_directory.h"
 
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 

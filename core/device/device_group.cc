@@ -1,7 +1,5 @@
 #include "core/device/device_group.h"
 
-#include <utility>
-
 #include "absl/strings/str_join.h"
 
 namespace keelson {

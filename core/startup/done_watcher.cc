@@ -1,7 +1,5 @@
 #include "core/startup/done_watcher.h"
 
-#include <optional>
-
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/done_marker.h"

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <iostream>
-#include <memory>
 #include <optional>
 
 #include "absl/strings/str_cat.h"

@@ -1,7 +1,6 @@
 #include "dashboard/api/job_changes.h"
 
 #include <algorithm>
-#include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"

@@ -1,7 +1,6 @@
 #include "dashboard/api/series_view.h"
 
 #include <cmath>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"

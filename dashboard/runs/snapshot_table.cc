@@ -1,6 +1,5 @@
 #include "dashboard/runs/snapshot_table.h"
 
-#include <memory>
 #include <optional>
 #include <vector>
 

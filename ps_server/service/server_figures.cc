@@ -1,7 +1,6 @@
 #include "ps_server/service/server_figures.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "ps_server/service/bulk_calls.h"
 
