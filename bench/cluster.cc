@@ -60,9 +60,7 @@ absl::StatusOr<Contender> Cluster::Start(const Scenario& scenario) {
 Memory Cluster::MemoryOf(const Contender& contender, const Scenario& scenario) const {
   Memory memory;
   const Placement placement = PlaceModel(scenario.model, scenario.message_bytes, scenario.servers);
-  for (const VariableSpec& variable : placement.variables()) {
-    memory.values += variable.bytes();
-  }
+  for (const VariableSpec& variable : placement.variables()) memory.values += variable.bytes();
   memory.slots = memory.values * SlotsOf(scenario.handler);
   for (const Peer* server : contender.servers)
     memory.server_resident += server->PeakResidentBytes();

@@ -2,13 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/npy_header.h"
 #include "cli/npz.h"
 #include "cli/pending_file.h"
 #include "cli/zip_status.h"
@@ -23,9 +18,7 @@ constexpr uint16_t kFirstDate = (1 << 5) | 1;
 // A bfloat16 is the upper half of a float32.
 std::string Widened(absl::string_view bfloat16) {
   std::string float32(bfloat16.size() * 2, '\0');
-  for (size_t i = 0; i < bfloat16.size(); i += 2) {
-    std::memcpy(&float32[2 * i + 2], &bfloat16[i], 2);
-  }
+  for (size_t i = 0; i < bfloat16.size(); i += 2) std::memcpy(&float32[2 * i + 2], &bfloat16[i], 2);
   return float32;
 }
 

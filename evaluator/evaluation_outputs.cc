@@ -36,9 +36,7 @@ std::string Describe(const EvaluationRecord& record) {
 std::set<int64_t> BestSteps(const std::map<int64_t, EvaluationRecord>& records) {
   std::map<std::string, std::optional<BestValue>> best;
   for (const auto& [step, record] : records) {
-    for (const auto& [name, value] : record.metrics) {
-      TakeIfBest(name, step, value, &best[name]);
-    }
+    for (const auto& [name, value] : record.metrics) TakeIfBest(name, step, value, &best[name]);
   }
   std::set<int64_t> steps;
   for (const auto& [name, each] : best) {

@@ -10,7 +10,6 @@
 #include "core/base/available_cores.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
-#include "core/client/grpc_parameter_client.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "core/client/services/grpc_parameter_control.h"
 #include "core/data/open_datasets.h"
@@ -163,9 +162,7 @@ absl::StatusOr<std::unique_ptr<ChiefService>> ConnectToChief(const RoleContext& 
                                                              const WorkerFlags& flags,
                                                              const StopSignal* stop) {
   const std::optional<std::string> known = context.cluster.ChiefAddress();
-  if (known.has_value()) {
-    return ConnectChiefService(*known, grpc::InsecureChannelCredentials());
-  }
+  if (known.has_value()) return ConnectChiefService(*known, grpc::InsecureChannelCredentials());
   ASSIGN_OR_RETURN(const std::string found, AskServersForChief(context, flags, stop));
   return ConnectChiefService(found, grpc::InsecureChannelCredentials());
 }

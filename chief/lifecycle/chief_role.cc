@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <string>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -60,9 +59,7 @@ std::string ResultOf(const Coordinator::Status& status) {
   }
   if (status.evaluated_step != status.step) return text;
   absl::StrAppend(&text, "; evaluation:");
-  for (const auto& [name, value] : status.evaluation) {
-    absl::StrAppend(&text, " ", name, "=", value);
-  }
+  for (const auto& [name, value] : status.evaluation) absl::StrAppend(&text, " ", name, "=", value);
   return text;
 }
 

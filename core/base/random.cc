@@ -22,9 +22,7 @@ std::array<uint32_t, 4> Philox(uint64_t key, uint64_t stream, uint64_t counter) 
 
 uint64_t StableHash(absl::string_view text, uint64_t seed) {
   uint64_t hash = seed;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
-  }
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
   return hash;
 }
 

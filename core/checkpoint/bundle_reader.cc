@@ -208,9 +208,7 @@ absl::Status BundleReader::DamagedTensor(const StoredTensor& tensor, const Store
 
 absl::Status BundleReader::CheckCrc(const StoredTensor& tensor, const StoredSlice& slice,
                                     uint32_t crc) const {
-  if (MaskCrc32c(crc) != slice.masked_crc) {
-    return DamagedTensor(tensor, slice, "checksum mismatch");
-  }
+  if (MaskCrc32c(crc) != slice.masked_crc) return DamagedTensor(tensor, slice, "checksum mismatch");
   MutexLock lock(&mu_);
   verified_.insert(&slice);
   return absl::OkStatus();

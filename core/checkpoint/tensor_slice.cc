@@ -88,9 +88,7 @@ Shape SliceShape(const TensorSliceSpec& resolved) {
 
 absl::Status CheckExactCover(const Shape& shape, std::vector<TensorSliceSpec>* slices) {
   std::sort(slices->begin(), slices->end(), Before);
-  if (shape.rank() == 0) {
-    return slices->size() == 1 ? absl::OkStatus() : GapError(shape, 0);
-  }
+  if (shape.rank() == 0) return slices->size() == 1 ? absl::OkStatus() : GapError(shape, 0);
   if (absl::Status status = CheckDisjoint(*slices); !status.ok()) return status;
   int64_t covered = 0;
   for (const TensorSliceSpec& slice : *slices) covered += SliceShape(slice).num_elements();

@@ -288,9 +288,7 @@ absl::Status CheckMembership(const Json& cluster, absl::string_view type, const 
 void GiveSoleServerItsIndex(const Json& cluster, ClusterSpec* spec) {
   const Json* ps = Find(cluster, "ps");
   if (!spec->sparse || spec->self.role != Role::kPs || ps == nullptr) return;
-  if (ps->is_array() && ps->size() == 1) {
-    spec->ps = {{spec->self.index, spec->ps.begin()->second}};
-  }
+  if (ps->is_array() && ps->size() == 1) spec->ps = {{spec->self.index, spec->ps.begin()->second}};
 }
 
 absl::Status SetSelf(const Json& cluster, const TaskEntry& task, ClusterSpec* spec) {

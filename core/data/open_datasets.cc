@@ -94,9 +94,7 @@ absl::StatusOr<std::shared_ptr<const ImageSet>> ReadPair(const IdxPair& files,
   if (!HoldsImage(example_shape, images.dims[1], images.dims[2])) {
     return WrongExampleShape(files.images, example_shape, images.dims[1], images.dims[2]);
   }
-  if (images.dims[0] != labels.dims[0]) {
-    return CountsDiffer(files, images.dims[0], labels.dims[0]);
-  }
+  if (images.dims[0] != labels.dims[0]) return CountsDiffer(files, images.dims[0], labels.dims[0]);
   return std::make_shared<const ImageSet>(
       ImageSet{std::move(images.values), std::move(labels.values)});
 }

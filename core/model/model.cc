@@ -89,9 +89,7 @@ std::vector<absl::Span<float>> Model::HostGradients() const {
 }
 
 absl::Status Model::CheckVariable(int variable) const {
-  if (variable >= 0 && variable < static_cast<int>(spec_.variables.size())) {
-    return absl::OkStatus();
-  }
+  if (variable >= 0 && variable < static_cast<int>(spec_.variables.size())) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("variable: expected 0 to ", spec_.variables.size() - 1, ", found ", variable));
 }

@@ -21,9 +21,7 @@ HealthService::HealthService(const std::atomic<bool>* ready, std::set<std::strin
     : ready_(ready), services_(std::move(services)) {}
 
 HealthService::ServingStatus HealthService::StatusOf(const std::string& service) const {
-  if (!service.empty() && !services_.contains(service)) {
-    return HealthCheckResponse::SERVICE_UNKNOWN;
-  }
+  if (!service.empty() && !services_.contains(service)) return HealthCheckResponse::SERVICE_UNKNOWN;
   const bool serving = *ready_ && !stopped_.raised();
   return serving ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
 }

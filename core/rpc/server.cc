@@ -72,9 +72,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {
     const std::optional<std::string> why = BindFailure(listen_address);
-    if (!why.has_value() && local_port > 0) {
-      return CannotListen(LocalSocket(local_port), "in use");
-    }
+    if (!why.has_value() && local_port > 0) return CannotListen(LocalSocket(local_port), "in use");
     return CannotListen(listen_address, why.value_or("the address became free meanwhile"));
   }
   if (raw_server != nullptr) raw_server->Start();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -18,9 +17,7 @@ constexpr size_t kKeptPredictors = 4;
 
 absl::StatusOr<std::vector<float>> FeaturesOf(const Json& body) {
   const Json* const list = ListAt(body, "features");
-  if (list == nullptr) {
-    return absl::InvalidArgumentError("features: expected a list of numbers");
-  }
+  if (list == nullptr) return absl::InvalidArgumentError("features: expected a list of numbers");
   std::vector<float> features;
   features.reserve(list->size());
   for (const Json& value : *list) {

@@ -99,9 +99,7 @@ bool ApplyBlocks(BlockStore* store, const PushIdentity& push, const Blocks& bloc
     applied = block.block->Apply(OptimizerOf(*store, block), push, {block.format, &payload},
                                  values == nullptr ? nullptr : &after);
     if (!applied) ++response->duplicate_blocks;
-    if (values != nullptr) {
-      AddValues(block, block.pull_format, std::move(after), response, values);
-    }
+    if (values != nullptr) AddValues(block, block.pull_format, std::move(after), response, values);
   }
   return applied;
 }

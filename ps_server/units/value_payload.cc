@@ -37,9 +37,7 @@ void ValuePayload::Add(BlockContentRef content, WireFormat format) {
 }
 
 ByteRope ValuePayload::Finish(std::string header) && {
-  if (pieces_.empty() && gathered_.size() <= kJoinBytes) {
-    header += std::exchange(gathered_, {});
-  }
+  if (pieces_.empty() && gathered_.size() <= kJoinBytes) header += std::exchange(gathered_, {});
   ByteRope message;
   message.AppendOwned(std::move(header));
   Close();

@@ -77,9 +77,7 @@ export async function draw(page, strokes) {
     const points = stroke.map(([x, y]) => [box.x + x * box.width, box.y + y * box.height]);
     await page.mouse.move(...points[0]);
     await page.mouse.down();
-    for (const point of points.slice(1)) {
-      await page.mouse.move(...point, {steps: 3});
-    }
+    for (const point of points.slice(1)) await page.mouse.move(...point, {steps: 3});
     await page.mouse.up();
   }
 }

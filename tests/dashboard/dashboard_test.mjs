@@ -36,9 +36,7 @@ async function cleanUp() {
   await browser?.close();
   await processes.stopAll();
   if (anyFailed()) {
-    for (const name of started) {
-      console.log(`--- ${name}\n${processes.log(name)}`);
-    }
+    for (const name of started) console.log(`--- ${name}\n${processes.log(name)}`);
   }
   processes.remove();
 }
@@ -47,17 +45,13 @@ async function cleanUp() {
 function ending(test) {
   return new Promise((done) => {
     const timer = setTimeout(() => done(`not within ${WHOLE_TEST_MS / 1000} s`), WHOLE_TEST_MS);
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-      process.once(signal, () => done(signal));
-    }
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.once(signal, () => done(signal));
     void test.then(() => clearTimeout(timer)).then(() => done(undefined), (error) => done(error.message));
   });
 }
 
 const why = await ending(test());
-if (why !== undefined) {
-  fail("the whole test", why);
-}
+if (why !== undefined) fail("the whole test", why);
 await cleanUp();
 console.log(summary());
 process.exit(anyFailed() ? 1 : 0);

@@ -95,9 +95,7 @@ export class Processes {
 
   async stopAll() {
     const all = [...this.running.values()];
-    for (const run of all) {
-      run.child.kill("SIGKILL");
-    }
+    for (const run of all) run.child.kill("SIGKILL");
     await Promise.all(all.map((run) => run.exit));
   }
 

@@ -146,9 +146,7 @@ PushResult BulkExchange::Publish(int slot) {
   step.active = false;
   if (step.aggregation.has_value()) return step.result;  // no values were sent
   for (size_t s = 0; s < step.rounds.size(); ++s) {
-    if (!step.rounds[s].calls.empty()) {
-      servers_[s].shard_step = step.rounds[s].landed_shard_step;
-    }
+    if (!step.rounds[s].calls.empty()) servers_[s].shard_step = step.rounds[s].landed_shard_step;
   }
   if (slot != pull_slot() && memory_->depth() > 1) {
     memory_->SwapLanding();

@@ -77,9 +77,7 @@ void SumRows(int64_t rows, int64_t cols, const float* dy, float* sums) {
   for (int64_t block = 0; block < blocks; ++block) {
     float* out = partial.data() + block * cols;
     const int64_t end = std::min(rows, (block + 1) * kBlockRows);
-    for (int64_t row = block * kBlockRows; row < end; ++row) {
-      AddRow(cols, dy + row * cols, out);
-    }
+    for (int64_t row = block * kBlockRows; row < end; ++row) AddRow(cols, dy + row * cols, out);
   }
   std::fill_n(sums, cols, 0.0f);
   for (int64_t block = 0; block < blocks; ++block) {

@@ -146,9 +146,7 @@ absl::StatusOr<std::vector<MetricSpec>> InferMetrics(const v1::EvaluationConfig&
     const bool repeated = std::any_of(metrics.begin(), metrics.end(), [&](const MetricSpec& other) {
       return other.name() == metric.name();
     });
-    if (repeated) {
-      return Expected(path, "each metric once", absl::StrCat(metric.name(), " again"));
-    }
+    if (repeated) return Expected(path, "each metric once", absl::StrCat(metric.name(), " again"));
     metrics.push_back(metric);
   }
   return metrics;

@@ -226,9 +226,7 @@ __global__ void __launch_bounds__(kThreads)
       uint32_t above, equal;
       const uint32_t above_before = BlockPrefixSum(counts.above, of_above, &above);
       const uint32_t equal_before = BlockPrefixSum(counts.equal, of_equal, &equal);
-      if (tile < block.num_tiles) {
-        *at = {before.above + above_before, before.equal + equal_before};
-      }
+      if (tile < block.num_tiles) *at = {before.above + above_before, before.equal + equal_before};
       before = {before.above + above, before.equal + equal};
     }
   }
