@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr char kToken[] = "0123456789abcdef";
-constexpr int64_t kEndEarly = 150;
+constexpr int64_t kEndEarly = 40;
 
 class EndTrainingTest : public testing::TestWithParam<const char*> {
  protected:

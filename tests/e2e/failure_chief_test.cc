@@ -14,7 +14,8 @@
 namespace keelson {
 namespace {
 
-constexpr int64_t kChiefEarly = 350;
+constexpr int64_t kChiefEarly = 90;
+constexpr int64_t kSaveSteps = 25;
 
 // The steps of the snapshots that a chief has written, in order.
 std::vector<int64_t> SnapshotsIn(const std::string& log) {
@@ -32,14 +33,14 @@ std::vector<int64_t> SnapshotsIn(const std::string& log) {
 
 // Kills the chief, starts it again after `pause`, and checks that nothing shows but a pause.
 void KillChief(absl::Duration pause) {
-  PacedJob paced({.max_steps = 5000});
+  PacedJob paced({.max_steps = 1250, .save_steps = kSaveSteps});
   paced.StartAndWatch(kChiefEarly);
   const absl::Time killed = paced.job.Kill(kChiefTask);
   const std::string before = paced.job.Log(kChiefTask);
   absl::SleepFor(pause);
   paced.job.Start(kChiefTask);
   // The leases that the workers had are used up by then.
-  paced.job.WaitForStep(kChiefTask, LastReportedStep(before) + 500);
+  paced.job.WaitForStep(kChiefTask, LastReportedStep(before) + 125);
   const absl::Duration longest = paced.watches[0]->LongestPauseSince(killed);
   paced.Finish();
 
@@ -70,7 +71,7 @@ TEST(FailureChiefTest, KilledAndRestartedAtOnce) { KillChief(absl::ZeroDuration(
 TEST(FailureChiefTest, KilledAndRestartedLate) { KillChief(absl::Seconds(5)); }
 
 TEST(FailureChiefTest, AllKilledResumeFromTheNewestSnapshot) {
-  PacedJob paced({.max_steps = 3000});
+  PacedJob paced({.max_steps = 750, .save_steps = kSaveSteps});
   paced.StartAndWatch(kChiefEarly);
   const absl::Time killed = absl::Now();
   int64_t pushed = 0;
@@ -92,7 +93,8 @@ TEST(FailureChiefTest, AllKilledResumeFromTheNewestSnapshot) {
 }
 
 TEST(FailureChiefTest, EvaluatorKilled) {
-  PacedJob paced({.max_steps = 3000}, /*workers=*/2, Job::Evaluator::kListed);
+  PacedJob paced({.max_steps = 750, .save_steps = kSaveSteps}, /*workers=*/2,
+                 Job::Evaluator::kListed);
   paced.StartAndWatch(kChiefEarly);
   const absl::Time killed = paced.job.Kill(kEvaluatorTask);
   const size_t scored = ReadEvaluations(paced.job.model_dir())->size();
@@ -108,7 +110,7 @@ TEST(FailureChiefTest, EvaluatorKilled) {
   for (size_t i = 1; i < evaluations.size(); ++i) {
     EXPECT_GT(evaluations[i].step, evaluations[i - 1].step);
   }
-  EXPECT_EQ(evaluations.back().step, 3000);
+  EXPECT_EQ(evaluations.back().step, paced.counting.max_steps);
   PrintFigure("evaluator killed and restarted",
               absl::StrCat("from kill to its next score: ", Seconds(outage)));
 }

@@ -20,7 +20,7 @@
 namespace keelson {
 namespace {
 
-constexpr int64_t kMaxSteps = 5000;
+constexpr int64_t kMaxSteps = 1250;
 
 // Mounts are this process's and its children's.
 bool MayMount() {
@@ -31,7 +31,7 @@ bool MayMount() {
 
 class FailureDiskTest : public testing::Test {
  protected:
-  FailureDiskTest() : paced_({.max_steps = kMaxSteps, .save_steps = 100}) {}
+  FailureDiskTest() : paced_({.max_steps = kMaxSteps, .save_steps = 25}) {}
 
   const std::string& model_dir() const { return paced_.job.model_dir(); }
 
@@ -39,11 +39,11 @@ class FailureDiskTest : public testing::Test {
   // trouble, and expects the job to end well.
   void Survive(const std::string& name, const std::function<void()>& begin,
                const std::function<void()>& end) {
-    paced_.StartAndWatch(300);
+    paced_.StartAndWatch(75);
     const int64_t before = paced_.watches[0]->step();
     begin();
     paced_.job.WaitForLog(kChiefTask, " failed: ", 2);
-    paced_.watches[0]->WaitForStep(before + 300);
+    paced_.watches[0]->WaitForStep(before + 75);
     const int64_t during = paced_.watches[0]->step();
     end();
     const absl::Time healed = absl::Now();
@@ -113,7 +113,7 @@ TEST_F(FailureDiskTest, GoneForAWhile) {
 
 // With all snapshots; the chief makes it again.
 TEST_F(FailureDiskTest, Removed) {
-  paced_.StartAndWatch(300);
+  paced_.StartAndWatch(75);
   // In one instant: the chief, which writes there, would pull files from under a slow removal.
   const std::string removed_dir = model_dir() + ".removed";
   ASSERT_EQ(rename(model_dir().c_str(), removed_dir.c_str()), 0);

@@ -37,11 +37,11 @@ class FailureNetworkTest : public testing::TestWithParam<Case> {};
 
 TEST_P(FailureNetworkTest, EveryStepCountsOnce) {
   const Case& c = GetParam();
-  PacedJob paced({.max_steps = 6000});
+  PacedJob paced({.max_steps = 1500});
   FaultProxy& link = paced.job.Link(c.from, c.to);
   const bool paced_link = c.from.role == Role::kWorker && c.to.role == Role::kPs;
   const LinkConditions healthy = {.delay = paced_link ? kPaceDelay : absl::ZeroDuration()};
-  paced.StartAndWatch(700);
+  paced.StartAndWatch(175);
   // Trouble of a network has no event to wait for: it lasts for a time.
   const auto suffer = [&](absl::Duration time) {
     const int64_t before = paced.watches[0]->step();

@@ -54,9 +54,10 @@ TEST(FailureServerTest, KilledWithAShardOf100Megabytes) {
 }
 
 TEST(FailureServerTest, KilledAndRestarted) {
-  constexpr int64_t kSaveSteps = 100;
-  PacedJob paced({.max_steps = 5000, .save_steps = kSaveSteps});
-  paced.StartAndWatch(450);
+  constexpr int64_t kMaxSteps = 1250;
+  constexpr int64_t kSaveSteps = 25;
+  PacedJob paced({.max_steps = kMaxSteps, .save_steps = kSaveSteps});
+  paced.StartAndWatch(110);
   const absl::Time time = paced.job.Kill(PsTask(1));
   paced.job.Start(PsTask(1));
   const absl::Duration outage = paced.watches[1]->WaitForFullSpeed(time);
@@ -71,19 +72,19 @@ TEST(FailureServerTest, KilledAndRestarted) {
   // since the snapshot, and nothing else.
   const CountedSnapshot end = paced.FinalSnapshot();
   ASSERT_EQ(end.updates.size(), 2u);
-  EXPECT_EQ(end.updates[0], 5000);
-  EXPECT_LE(end.updates[1], 5000);
-  EXPECT_GE(end.updates[1], 5000 - 3 * kSaveSteps);
-  EXPECT_GE(5000 - end.updates[1], killed.steps_lost);
+  EXPECT_EQ(end.updates[0], kMaxSteps);
+  EXPECT_LE(end.updates[1], kMaxSteps);
+  EXPECT_GE(end.updates[1], kMaxSteps - 3 * kSaveSteps);
+  EXPECT_GE(kMaxSteps - end.updates[1], killed.steps_lost);
   PrintFigure("ps killed and restarted",
               absl::StrCat("from kill to full speed: ", Seconds(outage),
-                           ", steps lost on its shard: ", 5000 - end.updates[1]));
+                           ", steps lost on its shard: ", kMaxSteps - end.updates[1]));
 }
 
 // Longer than the lease, and than the chief's patience with a call.
 TEST(FailureServerTest, Frozen) {
-  PacedJob paced({.max_steps = 4000});
-  paced.StartAndWatch(300);
+  PacedJob paced({.max_steps = 1000});
+  paced.StartAndWatch(75);
   const absl::Time frozen = absl::Now();
   paced.job.process(PsTask(1)).Signal(SIGSTOP);
   paced.job.WaitForLog(kChiefTask, "lost ps-1");

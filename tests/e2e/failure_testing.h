@@ -15,12 +15,13 @@
 
 namespace keelson {
 
-// Each way between a worker and a server: slow enough that round trips determine the pace of a job,
-// whatever else the machine does, and that a job of some 1000 steps takes some seconds.
-inline constexpr absl::Duration kPaceDelay = absl::Milliseconds(2);
+// Each way between a worker and a server: so slow that round trips determine the pace of a job (50
+// steps a second by each worker) even where other processes compete for the cores: a step may take
+// 5 ms more before StepWatch no longer takes the job's speed for full.
+inline constexpr absl::Duration kPaceDelay = absl::Milliseconds(8);
 // The most steps, about, that a worker does at that pace between two reports to the chief: so many
 // tickets may be done twice when it crashes.
-inline constexpr int64_t kMostUnreportedSteps = 400;
+inline constexpr int64_t kMostUnreportedSteps = 100;
 
 // A counting job on two servers, without an evaluator, whose workers are held to the pace; all the
 // ways from workers to servers are links. The chief's lease is short.

@@ -11,7 +11,7 @@
 namespace keelson {
 namespace {
 
-constexpr int64_t kEarly = 300;
+constexpr int64_t kEarly = 75;
 
 // Nothing that a worker does harms the servers.
 void ExpectNoSetbacks(const PacedJob& paced) {
@@ -30,7 +30,7 @@ std::string Twice(const PacedJob& paced) {
 }
 
 TEST(FailureWorkerTest, KilledAndReplaced) {
-  PacedJob paced({.max_steps = 5000});
+  PacedJob paced({.max_steps = 1250, .save_steps = 25});
   paced.StartAndWatch(kEarly);
   const absl::Time killed = paced.job.Kill(WorkerTask(1));
   paced.job.Start(WorkerTask(1));
@@ -43,7 +43,7 @@ TEST(FailureWorkerTest, KilledAndReplaced) {
 }
 
 TEST(FailureWorkerTest, KilledAndNotReplaced) {
-  PacedJob paced({.max_steps = 3000});
+  PacedJob paced({.max_steps = 750, .save_steps = 25});
   paced.StartAndWatch(kEarly);
   const absl::Time killed = paced.job.Kill(WorkerTask(1));
   // Its tickets are missing until its lease is over; the job cannot end before.
@@ -57,7 +57,7 @@ TEST(FailureWorkerTest, KilledAndNotReplaced) {
 }
 
 TEST(FailureWorkerTest, FrozenBeyondItsLease) {
-  PacedJob paced({.max_steps = 5000});
+  PacedJob paced({.max_steps = 1250, .save_steps = 25});
   paced.StartAndWatch(kEarly);
   paced.job.process(WorkerTask(1)).Signal(SIGSTOP);
   paced.job.WaitForLog(kChiefTask, "lost worker-1");
