@@ -74,9 +74,9 @@ Difference Compare(const Elements& a, const Elements& b, int64_t count, double t
 
 // The coordinates of an element: "[1, 2]".
 std::string PositionText(const Shape& shape, int64_t element) {
-  std::vector<int64_t> position(static_cast<size_t>(shape.rank()));
-  for (int d = shape.rank() - 1; d >= 0; --d) {
-    position[static_cast<size_t>(d)] = element % shape.dim(d);
+  std::vector<int64_t> position(shape.rank());
+  for (size_t d = shape.rank(); d-- > 0;) {
+    position[d] = element % shape.dim(d);
     element /= shape.dim(d);
   }
   return absl::StrCat("[", absl::StrJoin(position, ", "), "]");

@@ -17,7 +17,7 @@ int64_t BytesOf(const Placement& placement, int p) {
 
 Json VariableJson(const VariableSpec& variable) {
   Json shape = Json::array();
-  for (int axis = 0; axis < variable.shape.rank(); ++axis)
+  for (size_t axis = 0; axis < variable.shape.rank(); ++axis)
     shape.push_back(variable.shape.dim(axis));
   return {{"name", variable.name},
           {"shape", shape},

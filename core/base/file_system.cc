@@ -49,7 +49,7 @@ class PosixAppendFile : public AppendFile {
       const ssize_t n = write(fd_, data.data(), data.size());
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return SystemError("cannot write", path_, errno);
-      data.remove_prefix(static_cast<size_t>(n));
+      data.remove_prefix(n);
     }
     return absl::OkStatus();
   }
@@ -87,7 +87,7 @@ class PosixRandomAccessFile : public RandomAccessFile {
       }
       buffer += n;
       offset += static_cast<uint64_t>(n);
-      size -= static_cast<size_t>(n);
+      size -= n;
     }
     return absl::OkStatus();
   }

@@ -15,7 +15,7 @@ ThreadPool::~ThreadPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ThreadPool::RunAll(int count, absl::FunctionRef<void(int)> part) {
+void ThreadPool::RunAll(size_t count, absl::FunctionRef<void(size_t)> part) {
   MutexLock lock(&mu_);
   part_ = &part;
   next_ = 0;
@@ -30,8 +30,8 @@ void ThreadPool::RunAll(int count, absl::FunctionRef<void(int)> part) {
 
 void ThreadPool::RunParts() {
   while (next_ < count_) {
-    const int index = next_++;
-    const absl::FunctionRef<void(int)>& part = *part_;
+    const size_t index = next_++;
+    const absl::FunctionRef<void(size_t)>& part = *part_;
     ++running_;
     mu_.Unlock();
     part(index);

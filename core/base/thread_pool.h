@@ -19,7 +19,7 @@ class ThreadPool {
 
   // Calls part(0) … part(count - 1), each once, on the helpers and the caller; returns when all
   // have returned. A part must not wait for another part.
-  void RunAll(int count, absl::FunctionRef<void(int)> part);
+  void RunAll(size_t count, absl::FunctionRef<void(size_t)> part);
 
  private:
   void HelperLoop();
@@ -29,9 +29,9 @@ class ThreadPool {
   Mutex mu_;
   CondVar work_cv_;
   CondVar done_cv_;
-  const absl::FunctionRef<void(int)>* part_ ABSL_GUARDED_BY(mu_) = nullptr;
-  int next_ ABSL_GUARDED_BY(mu_) = 0;
-  int count_ ABSL_GUARDED_BY(mu_) = 0;
+  const absl::FunctionRef<void(size_t)>* part_ ABSL_GUARDED_BY(mu_) = nullptr;
+  size_t next_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t count_ ABSL_GUARDED_BY(mu_) = 0;
   int running_ ABSL_GUARDED_BY(mu_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<std::thread> threads_;

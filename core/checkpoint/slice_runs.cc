@@ -7,8 +7,8 @@ namespace keelson {
 SliceRuns::SliceRuns(const TensorSliceSpec& slice, const Shape& shape) {
   bool contiguous = true;
   int64_t stride = 1;
-  for (int d = shape.rank() - 1; d >= 0; --d) {
-    const TensorSliceSpec::Extent& extent = slice.extents[static_cast<size_t>(d)];
+  for (size_t d = shape.rank(); d-- > 0;) {
+    const TensorSliceSpec::Extent& extent = slice.extents[d];
     if (contiguous) {
       length_ *= extent.length;
     } else {

@@ -16,8 +16,8 @@ std::vector<int64_t> Positions(const TensorSliceSpec& slice, const Shape& shape)
   for (int64_t position = 0; position < shape.num_elements(); ++position) {
     int64_t rest = position;
     bool inside = true;
-    for (int d = shape.rank() - 1; d >= 0; --d) {
-      const TensorSliceSpec::Extent& extent = slice.extents[static_cast<size_t>(d)];
+    for (size_t d = shape.rank(); d-- > 0;) {
+      const TensorSliceSpec::Extent& extent = slice.extents[d];
       const int64_t index = rest % shape.dim(d);
       inside = inside && extent.start <= index && index < extent.end();
       rest /= shape.dim(d);
@@ -50,7 +50,7 @@ void ExpectRunsAreExact(const TensorSliceSpec& slice, const Shape& shape) {
       std::vector<int64_t> visited;
       runs.ForEach(begin, end, [&](const SliceRuns::Run& run) {
         for (int64_t i = 0; i < run.length; ++i) {
-          ASSERT_EQ(positions[static_cast<size_t>(run.in_slice + i)], run.in_tensor + i);
+          ASSERT_EQ(positions[run.in_slice + i], run.in_tensor + i);
           visited.push_back(run.in_slice + i);
         }
       });

@@ -70,8 +70,8 @@ TensorSliceSpec RowSlice(const Shape& shape, int64_t row_begin, int64_t row_end)
 absl::StatusOr<TensorSliceSpec> ResolveSlice(const TensorSliceSpec& slice, const Shape& shape) {
   if (slice.extents.size() != shape.dims().size()) return OutsideError(slice, shape);
   TensorSliceSpec resolved = slice;
-  for (int i = 0; i < shape.rank(); ++i) {
-    Extent& extent = resolved.extents[static_cast<size_t>(i)];
+  for (size_t i = 0; i < shape.rank(); ++i) {
+    Extent& extent = resolved.extents[i];
     if (extent == Extent{}) extent.length = shape.dim(i);
     const bool inside = extent.start >= 0 && extent.start <= shape.dim(i) && extent.length >= 0 &&
                         extent.length <= shape.dim(i) - extent.start;

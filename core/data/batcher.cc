@@ -114,6 +114,6 @@ void Batcher::End(absl::Status status) {
   changed_.NotifyAll();
 }
 
-size_t Batcher::Depth() const { return static_cast<size_t>(std::max(1, options_.depth)); }
+size_t Batcher::Depth() const { return std::max(1, options_.depth); }
 
 }  // namespace keelson

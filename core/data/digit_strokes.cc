@@ -231,13 +231,13 @@ Point Interpolate(const Point& a, const Point& b, const Point& c, const Point& d
 const std::vector<DigitStyle>& DigitStyles(int digit) {
   static const auto* const kStyles = new std::array<Styles, 10>{
       Zero(), One(), Two(), Three(), Four(), Five(), Six(), Seven(), Eight(), Nine()};
-  return (*kStyles)[static_cast<size_t>(digit)];
+  return (*kStyles)[digit];
 }
 
 Stroke Smooth(const Stroke& stroke, int steps) {
   Stroke path;
   const size_t last = stroke.size() - 1;
-  path.reserve(last * static_cast<size_t>(steps) + 1);
+  path.reserve(last * steps + 1);
   for (size_t i = 0; i < last; ++i) {
     const Point& before = stroke[i == 0 ? 0 : i - 1];
     const Point& after = stroke[std::min(i + 2, last)];

@@ -115,7 +115,7 @@ class Canvas {
         const float distance2 = SquaredDistance(centre, a, b);
         if (distance2 >= reach * reach) continue;
         const float cover = std::min(1.0f, reach - std::sqrt(distance2));
-        float& pixel = pixels_[static_cast<size_t>(y * kDigitSide + x)];
+        float& pixel = pixels_[y * kDigitSide + x];
         pixel = std::max(pixel, ink * cover);
       }
     }
@@ -158,7 +158,7 @@ void DrawStrokes(const DigitStyle& style, Random* random, Canvas* canvas) {
 // Specks and scratches, shorter and mostly fainter than a digit's strokes.
 void DrawStrayMarks(Random* random, Canvas* canvas) {
   constexpr std::array<int, 6> kMarks = {0, 0, 0, 1, 1, 2};
-  const int marks = kMarks[static_cast<size_t>(random->Below(kMarks.size()))];
+  const int marks = kMarks[random->Below(kMarks.size())];
   for (int i = 0; i < marks; ++i) {
     const Point start = {random->Uniform(0, kSide), random->Uniform(0, kSide)};
     const float angle = random->Uniform(0, 2 * kPi), length = random->Uniform(0, 5);
@@ -177,13 +177,13 @@ class GeneratedDigits : public ImageDataset {
         seed_(seed),
         split_(split),
         begin_(begin),
-        drawn_(static_cast<size_t>(end - begin)),
-        pixels_(static_cast<size_t>(end - begin) * kDigitPixels) {}
+        drawn_(end - begin),
+        pixels_((end - begin) * kDigitPixels) {}
 
  private:
   const uint8_t* Pixels(int64_t record) const override {
     uint8_t* const pixels = pixels_.data() + record * kDigitPixels;
-    std::call_once(drawn_[static_cast<size_t>(record)], [&] {
+    std::call_once(drawn_[record], [&] {
       DrawDigit(seed_, split_, begin_ + record, {pixels, kDigitPixels});
     });
     return pixels;
@@ -208,8 +208,7 @@ void DrawDigit(uint64_t seed, DigitSplit split, int64_t record, absl::Span<uint8
   Random random(seed, split, record);
   const std::vector<DigitStyle>& styles = DigitStyles(DrawLabel(&random));
   Canvas canvas;
-  DrawStrokes(styles[static_cast<size_t>(random.Below(static_cast<int>(styles.size())))], &random,
-              &canvas);
+  DrawStrokes(styles[random.Below(static_cast<int>(styles.size()))], &random, &canvas);
   DrawStrayMarks(&random, &canvas);
   canvas.AddNoise(random.Uniform(0, 0.18f), &random);
   canvas.Store(pixels);

@@ -57,7 +57,7 @@ TEST(GeneratedDigitsTest, DatasetIsTheRangeOfTheStream) {
     EXPECT_EQ(batch.labels.data()[0], DigitLabel(1, DigitSplit::kEval, 107));
     const Image image = Draw(1, DigitSplit::kEval, 107);
     for (int i = 0; i < kDigitPixels; ++i) {
-      ASSERT_EQ(std::lround(batch.features.data()[i] * 255), image[static_cast<size_t>(i)]);
+      ASSERT_EQ(std::lround(batch.features.data()[i] * 255), image[i]);
     }
   }
 }
@@ -110,7 +110,7 @@ class LinearClassifier {
     float sum = 0;
     for (float& v : p) sum += v = std::exp(v - top);
     for (float& v : p) v /= sum;
-    p[static_cast<size_t>(label)] -= 1;
+    p[label] -= 1;
     for (size_t i = 0; i < kDigitPixels; ++i) {
       for (size_t k = 0; k < kDigitClasses; ++k) weights_[i][k] -= rate * x[i] * p[k];
     }
@@ -141,7 +141,7 @@ class LinearClassifier {
 };
 
 Batch ReadAll(const Dataset& dataset) {
-  std::vector<int64_t> records(static_cast<size_t>(dataset.num_records()));
+  std::vector<int64_t> records(dataset.num_records());
   std::iota(records.begin(), records.end(), 0);
   Batch batch;
   EXPECT_TRUE(dataset.Read(records, &batch).ok());

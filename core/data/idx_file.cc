@@ -64,7 +64,7 @@ class IdxReader {
     const uint32_t expected = kUnsignedBytes << 8 | static_cast<uint32_t>(rank);
     char bytes[4];
     ASSIGN_OR_RETURN(const size_t n, stream_->Read(sizeof(bytes), bytes));
-    header_bytes_ = sizeof(bytes) * static_cast<size_t>(rank + 1);
+    header_bytes_ = sizeof(bytes) * (rank + 1);
     if (n < sizeof(bytes)) return Truncated(path_, header_bytes_, n);
     const uint32_t magic = BigEndian32(bytes);
     if (magic != expected) return WrongMagic(path_, expected, magic);
@@ -72,7 +72,7 @@ class IdxReader {
   }
 
   absl::Status ReadDims(int rank, std::vector<int64_t>* dims) {
-    std::vector<char> bytes(4 * static_cast<size_t>(rank));
+    std::vector<char> bytes(4 * rank);
     ASSIGN_OR_RETURN(const size_t n, stream_->Read(bytes.size(), bytes.data()));
     if (n < bytes.size()) return Truncated(path_, header_bytes_, 4 + n);
     for (size_t i = 0; i < bytes.size(); i += 4) dims->push_back(BigEndian32(&bytes[i]));

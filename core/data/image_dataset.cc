@@ -20,9 +20,7 @@ class StoredImages : public ImageDataset {
   const uint8_t* Pixels(int64_t record) const override {
     return images_->pixels.data() + (begin_ + record) * image_bytes_;
   }
-  int Label(int64_t record) const override {
-    return images_->labels[static_cast<size_t>(begin_ + record)];
-  }
+  int Label(int64_t record) const override { return images_->labels[begin_ + record]; }
 
   const std::shared_ptr<const ImageSet> images_;
   const int64_t image_bytes_;
@@ -51,7 +49,7 @@ absl::Status ImageDataset::Read(absl::Span<const int64_t> records, Batch* batch)
   EnsureShape(BatchShape(examples, example_shape_), &batch->features);
   EnsureShape(Shape({examples}), &batch->labels);
   for (int64_t i = 0; i < examples; ++i) {
-    const int64_t record = records[static_cast<size_t>(i)];
+    const int64_t record = records[i];
     if (record < 0 || record >= num_records_) {
       return absl::OutOfRangeError(
           absl::StrCat("record ", record, ": expected one in [0, ", num_records_, ")"));

@@ -26,7 +26,7 @@ v1::DataConfig Config(const std::string& text) {
 }
 
 std::vector<float> Labels(const Dataset& dataset) {
-  std::vector<int64_t> records(static_cast<size_t>(dataset.num_records()));
+  std::vector<int64_t> records(dataset.num_records());
   std::iota(records.begin(), records.end(), 0);
   Batch batch;
   EXPECT_TRUE(dataset.Read(records, &batch).ok());

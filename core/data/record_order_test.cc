@@ -21,12 +21,12 @@ class RecordOrderSizes : public testing::TestWithParam<int64_t> {};
 TEST_P(RecordOrderSizes, VisitsEveryRecordOnce) {
   const int64_t n = GetParam();
   for (const int64_t epoch : {0, 1, 77}) {
-    std::vector<bool> seen(static_cast<size_t>(n));
+    std::vector<bool> seen(n);
     for (const int64_t record : Records(n, 5, epoch)) {
       ASSERT_GE(record, 0);
       ASSERT_LT(record, n);
-      ASSERT_FALSE(seen[static_cast<size_t>(record)]) << record;
-      seen[static_cast<size_t>(record)] = true;
+      ASSERT_FALSE(seen[record]) << record;
+      seen[record] = true;
     }
   }
 }

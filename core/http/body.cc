@@ -23,7 +23,7 @@ bool IsDigits(absl::string_view text) {
 int ReadExactly(int64_t count, HttpStream* stream, std::string* body) {
   char buffer[4096];
   while (count > 0) {
-    const size_t wanted = std::min<size_t>(sizeof(buffer), static_cast<size_t>(count));
+    const size_t wanted = std::min<size_t>(sizeof(buffer), count);
     const size_t read = stream->Read(buffer, wanted);
     if (read == 0) return 400;
     body->append(buffer, read);

@@ -33,7 +33,7 @@ size_t SocketStream::Read(char* out, size_t size) {
 size_t SocketStream::Receive(char* out, size_t size) {
   while (WaitFor(POLLIN)) {
     const ssize_t count = recv(fd_, out, size, 0);
-    if (count > 0) return static_cast<size_t>(count);
+    if (count > 0) return count;
     if (count == 0 || (errno != EAGAIN && errno != EINTR)) return 0;
   }
   return 0;
@@ -43,7 +43,7 @@ bool SocketStream::Write(absl::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count > 0) {
-      bytes.remove_prefix(static_cast<size_t>(count));
+      bytes.remove_prefix(count);
       moved_ += count;
     } else if ((errno != EAGAIN && errno != EINTR) || !WaitFor(POLLOUT)) {
       return false;

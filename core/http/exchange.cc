@@ -30,7 +30,7 @@ class HeadStream : public httplib::Stream {
   ssize_t read(char* out, size_t size) override {
     const int64_t left = kMaxHeadBytes - received_;
     if (left <= 0) return -1;
-    const size_t count = stream_.Read(out, std::min(size, static_cast<size_t>(left)));
+    const size_t count = stream_.Read(out, std::min<size_t>(size, left));
     received_ += static_cast<int64_t>(count);
     has_line_end_ = has_line_end_ || std::memchr(out, '\n', count) != nullptr;
     return count > 0 ? static_cast<ssize_t>(count) : -1;

@@ -124,7 +124,7 @@ HttpRequest NastyRequests::Next() {
 }
 
 // Not std::uniform_int_distribution, whose numbers depend on the library.
-size_t NastyRequests::Choose(size_t count) { return static_cast<size_t>(random_() % count); }
+size_t NastyRequests::Choose(size_t count) { return random_() % count; }
 
 std::string NastyRequests::RandomBytes() {
   std::string bytes(Choose(40), '\0');

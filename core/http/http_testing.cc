@@ -6,6 +6,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <utility>
@@ -63,7 +64,7 @@ bool HttpConnection::open() const {
 std::string HttpConnection::Receive(size_t size) const {
   std::string bytes(size, '\0');
   const ssize_t count = recv(fd_, bytes.data(), size, 0);
-  bytes.resize(count > 0 ? static_cast<size_t>(count) : 0);
+  bytes.resize(std::max<ssize_t>(count, 0));
   return bytes;
 }
 
@@ -71,7 +72,7 @@ void HttpConnection::Send(absl::string_view bytes) const {
   while (!bytes.empty()) {
     const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent <= 0) return;  // the server has closed; ReceiveAll tells
-    bytes.remove_prefix(static_cast<size_t>(sent));
+    bytes.remove_prefix(sent);
   }
 }
 
@@ -80,7 +81,7 @@ std::string HttpConnection::ReceiveAll() const {
   char buffer[4096];
   ssize_t count = 0;
   while ((count = recv(fd_, buffer, sizeof(buffer), 0)) > 0) {
-    all.append(buffer, static_cast<size_t>(count));
+    all.append(buffer, count);
   }
   return all;
 }

@@ -78,9 +78,8 @@ TEST(Histogram, EveryFloatIsInTheBucketOfItsLimits) {
   std::vector<int64_t> expected(limits.size());
   for (const float value : values) {
     if (!std::isfinite(value)) continue;
-    ++expected[static_cast<size_t>(
-        std::upper_bound(limits.begin(), limits.end(), static_cast<double>(value)) -
-        limits.begin())];
+    ++expected[std::upper_bound(limits.begin(), limits.end(), static_cast<double>(value)) -
+               limits.begin()];
   }
   histogram.Add(values);
   EXPECT_THAT(histogram.counts(), ElementsAreArray(expected));

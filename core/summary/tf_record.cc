@@ -46,7 +46,7 @@ absl::StatusOr<size_t> ParseHeader(absl::string_view rest, absl::string_view pat
   if (available < kFooterBytes || length > available - kFooterBytes) {
     return BadRecord(path, offset, "the file ends within its data");
   }
-  return static_cast<size_t>(length);
+  return length;
 }
 
 }  // namespace

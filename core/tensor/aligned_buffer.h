@@ -35,15 +35,15 @@ class AlignedBuffer {
 
   AlignedBuffer Clone() const {
     AlignedBuffer copy = Uninitialized(size_);
-    if (size_ > 0) std::memcpy(copy.data(), data(), static_cast<size_t>(size_) * sizeof(float));
+    if (size_ > 0) std::memcpy(copy.data(), data(), size_ * sizeof(float));
     return copy;
   }
 
   float* data() { return data_.get(); }
   const float* data() const { return data_.get(); }
   int64_t size() const { return size_; }
-  absl::Span<float> span() { return {data(), static_cast<size_t>(size_)}; }
-  absl::Span<const float> span() const { return {data(), static_cast<size_t>(size_)}; }
+  absl::Span<float> span() { return absl::MakeSpan(data(), size_); }
+  absl::Span<const float> span() const { return absl::MakeConstSpan(data(), size_); }
 
  private:
   struct Free {
@@ -51,7 +51,7 @@ class AlignedBuffer {
   };
 
   static size_t RoundedBytes(int64_t size) {
-    const size_t bytes = static_cast<size_t>(size) * sizeof(float);
+    const size_t bytes = size * sizeof(float);
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
 

@@ -2,6 +2,7 @@
 #ifndef KEELSON_CORE_TENSOR_SHAPE_H_
 #define KEELSON_CORE_TENSOR_SHAPE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -16,8 +17,8 @@ class Shape {
   Shape(std::initializer_list<int64_t> dims) : dims_(dims) {}
   explicit Shape(std::vector<int64_t> dims) : dims_(std::move(dims)) {}
 
-  int rank() const { return static_cast<int>(dims_.size()); }
-  int64_t dim(int i) const { return dims_[static_cast<size_t>(i)]; }
+  size_t rank() const { return dims_.size(); }
+  int64_t dim(size_t i) const { return dims_[i]; }
   const std::vector<int64_t>& dims() const { return dims_; }
 
   // Product of the extents; 1 for a scalar.

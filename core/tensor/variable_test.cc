@@ -9,7 +9,7 @@ namespace keelson {
 namespace {
 
 std::vector<float> Values(const VariableSpec& spec, uint64_t seed, int64_t first, int64_t count) {
-  std::vector<float> values(static_cast<size_t>(count));
+  std::vector<float> values(count);
   FillInitialValues(spec, seed, first, absl::MakeSpan(values));
   return values;
 }

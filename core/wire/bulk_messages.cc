@@ -233,7 +233,7 @@ std::string Encoded(size_t max_bytes, size_t payload_bytes, Write write) {
   MessageWriter writer(bytes.data());
   write(&writer);
   if (payload_bytes > 0) writer.BeginBytes(kPayload, payload_bytes);
-  bytes.resize(static_cast<size_t>(reinterpret_cast<char*>(writer.position()) - bytes.data()));
+  bytes.resize(reinterpret_cast<char*>(writer.position()) - bytes.data());
   return bytes;
 }
 

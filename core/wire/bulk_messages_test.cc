@@ -47,7 +47,7 @@ BulkRequest RandomRequest(RandomNumbers* random) {
   request.task_index = random->Next32();
   request.incarnation = random->Next64();
   request.placement_fingerprint = random->Next64();
-  request.ranges.resize(static_cast<size_t>(random->Below(4)));
+  request.ranges.resize(random->Below(4));
   for (BlockRange& range : request.ranges) {
     range = {random->Next32(), random->Next32(), random->Next32(), random->Format(),
              random->Format()};
@@ -57,7 +57,7 @@ BulkRequest RandomRequest(RandomNumbers* random) {
 
 BulkRequest RandomPull(RandomNumbers* random) {
   BulkRequest request = RandomRequest(random);
-  request.known_versions.resize(static_cast<size_t>(random->Below(40)));
+  request.known_versions.resize(random->Below(40));
   for (uint64_t& version : request.known_versions) version = random->Next64();
   return request;
 }
@@ -78,7 +78,7 @@ BulkResponse RandomResponse(RandomNumbers* random) {
   BulkResponse response;
   response.shard_step = random->NextSigned();
   response.store_id = random->Next64();
-  response.blocks.resize(static_cast<size_t>(random->Below(4)));
+  response.blocks.resize(random->Below(4));
   for (BlockHeader& block : response.blocks) {
     block = {random->Next32(), random->Next32(), random->Next64()};
   }
@@ -256,7 +256,7 @@ TEST(BulkMessagesTest, EmptyMessagesAreEmpty) {
 TEST(BulkMessagesTest, WritesProtobufsBytes) {
   RandomNumbers random(1);
   for (int i = 0; i < 500; ++i) {
-    const std::string payload = Payload(static_cast<size_t>(random.Below(3)) * 100);
+    const std::string payload = Payload(random.Below(3) * 100);
     const BulkRequest pull = RandomPull(&random);
     EXPECT_EQ(EncodeBulkRequest(pull, 0), PullProto(pull).SerializeAsString());
 
@@ -270,7 +270,7 @@ TEST(BulkMessagesTest, WritesProtobufsBytes) {
 TEST(BulkMessagesTest, WritesProtobufsBytesOfResponses) {
   RandomNumbers random(2);
   for (int i = 0; i < 500; ++i) {
-    const std::string payload = Payload(static_cast<size_t>(random.Below(3)) * 100);
+    const std::string payload = Payload(random.Below(3) * 100);
     const BulkResponse both = RandomResponse(&random);
     auto both_proto = ResponseProto<v1::PushPullResponse>(both);
     FillBlocks(both, &both_proto);
@@ -297,7 +297,7 @@ TEST(BulkMessagesTest, WritesProtobufsBytesOfResponses) {
 TEST(BulkMessagesTest, ReadsWhatProtobufWrote) {
   RandomNumbers random(3);
   for (int i = 0; i < 300; ++i) {
-    const std::string payload = Payload(static_cast<size_t>(random.Below(3)) * 50);
+    const std::string payload = Payload(random.Below(3) * 50);
     const BulkRequest pull = RandomPull(&random);
     ExpectDecodes(Cut(PullProto(pull).SerializeAsString(), {}), pull, "");
     const BulkRequest push = RandomPush(&random);

@@ -109,7 +109,7 @@ size_t MessageReader::TakeRest(const char* name) {
   if (!Expect(name, kBytes) || !Varint(name, &size)) return 0;
   if (size > remaining()) Fail(name, kTruncated);
   if (size < remaining()) Fail(name, "the message goes on after it");
-  return error_->ok() ? static_cast<size_t>(size) : 0;
+  return error_->ok() ? size : 0;
 }
 
 void MessageReader::Skip() {
@@ -182,7 +182,7 @@ bool MessageReader::Bytes(const char* name, void* to, size_t size) {
   }
   auto* out = static_cast<uint8_t*>(to);
   while (size > 0 && (next_ != end_ || Refill())) {
-    const size_t piece = std::min(size, static_cast<size_t>(end_ - next_));
+    const size_t piece = std::min<size_t>(size, end_ - next_);
     std::memcpy(out, next_, piece);
     next_ += piece;
     out += piece;
@@ -196,9 +196,9 @@ bool MessageReader::SkipBytes(const char* name, uint64_t size) {
     Fail(name, kTruncated);
     return false;
   }
-  const size_t here = std::min(static_cast<size_t>(size), static_cast<size_t>(end_ - next_));
+  const size_t here = std::min<size_t>(size, end_ - next_);
   next_ += here;
-  return size == here || source_->Skip(static_cast<size_t>(size) - here);
+  return size == here || source_->Skip(size - here);
 }
 
 absl::Span<const uint8_t> MessageReader::Contents(const char* name) {
@@ -209,14 +209,13 @@ absl::Span<const uint8_t> MessageReader::Contents(const char* name) {
     return {};
   }
   if (next_ == end_) Refill();
-  const auto length = static_cast<size_t>(size);
-  if (length <= static_cast<size_t>(end_ - next_)) {
-    next_ += length;
-    return {next_ - length, length};
+  if (size <= static_cast<size_t>(end_ - next_)) {
+    next_ += size;
+    return {next_ - size, size};
   }
-  scratch_.resize(length);
-  Bytes(name, scratch_.data(), length);
-  return {reinterpret_cast<const uint8_t*>(scratch_.data()), length};
+  scratch_.resize(size);
+  Bytes(name, scratch_.data(), size);
+  return {reinterpret_cast<const uint8_t*>(scratch_.data()), size};
 }
 
 }  // namespace keelson

@@ -73,7 +73,7 @@ class MessageReader {
         error_(error) {}
 
   size_t remaining() const {
-    return static_cast<size_t>(end_ - next_) + (source_ == nullptr ? 0 : source_->remaining());
+    return end_ - next_ + (source_ == nullptr ? 0 : source_->remaining());
   }
   void Fail(const char* name, const char* problem);
   bool Expect(const char* name, WireType type);

@@ -66,9 +66,7 @@ class MessageWriter {
   }
 
  private:
-  static size_t VarintBytes(uint64_t value) {
-    return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7;
-  }
+  static size_t VarintBytes(uint64_t value) { return (std::bit_width(value | 1) + 6) / 7; }
 
   void Tag(int field, int wire_type) { *next_++ = static_cast<uint8_t>(field << 3 | wire_type); }
 

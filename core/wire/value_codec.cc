@@ -116,10 +116,9 @@ void DecodeElements(WireFormat format, const uint8_t* from, absl::Span<float> to
 }
 
 bool AllFinite(WireFormat format, const uint8_t* from, int64_t elements) {
-  const auto n = static_cast<size_t>(elements);
-  if (format == WireFormat::kFloat32) return HWY_DYNAMIC_DISPATCH(FiniteWords)(from, n);
+  if (format == WireFormat::kFloat32) return HWY_DYNAMIC_DISPATCH(FiniteWords)(from, elements);
   const int16_t exponent = format == WireFormat::kFloat16 ? 0x7c00 : 0x7f80;
-  return HWY_DYNAMIC_DISPATCH(FiniteShorts)(from, n, exponent);
+  return HWY_DYNAMIC_DISPATCH(FiniteShorts)(from, elements, exponent);
 }
 
 void DecodeInt8Group(float scale, const uint8_t* from, absl::Span<float> to) {

@@ -80,7 +80,7 @@ void EncodeGroup(const float* from, size_t n, float* residual, uint8_t* to) {
 }
 
 void EncodeGroups(const float* from, size_t n, float* residual, uint8_t* to) {
-  constexpr auto kGroup = static_cast<size_t>(kInt8GroupElements);
+  constexpr size_t kGroup = kInt8GroupElements;
   for (size_t begin = 0; begin < n; begin += kGroup) {
     const size_t size = std::min(kGroup, n - begin);
     EncodeGroup(from + begin, size, residual + begin, to);

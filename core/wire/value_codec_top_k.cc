@@ -99,10 +99,10 @@ std::vector<uint32_t> CountBuckets(absl::Span<const float> x) {
   std::vector<uint32_t> even(kNumBuckets), odd(kNumBuckets);
   size_t i = 0;
   for (; i + 2 <= x.size(); i += 2) {
-    ++even[static_cast<size_t>(MagnitudeBits(x[i]) >> kBucketShift)];
-    ++odd[static_cast<size_t>(MagnitudeBits(x[i + 1]) >> kBucketShift)];
+    ++even[MagnitudeBits(x[i]) >> kBucketShift];
+    ++odd[MagnitudeBits(x[i + 1]) >> kBucketShift];
   }
-  if (i < x.size()) ++even[static_cast<size_t>(MagnitudeBits(x[i]) >> kBucketShift)];
+  if (i < x.size()) ++even[MagnitudeBits(x[i]) >> kBucketShift];
   std::transform(even.begin(), even.end(), odd.begin(), even.begin(), std::plus<>());
   return even;
 }
@@ -123,8 +123,9 @@ Selection SelectLargest(absl::Span<const float> x, size_t count) {
   const size_t kept = count - bucket.above;
   const auto last = magnitudes.begin() + static_cast<ptrdiff_t>(kept) - 1;
   std::nth_element(magnitudes.begin(), last, magnitudes.end(), std::greater<>());
-  const auto larger = std::count_if(magnitudes.begin(), last, [&](int32_t m) { return m > *last; });
-  return {*last, kept - static_cast<size_t>(larger)};
+  const size_t larger =
+      std::count_if(magnitudes.begin(), last, [&](int32_t m) { return m > *last; });
+  return {*last, kept - larger};
 }
 
 // Where EncodeTopK writes the next element.
@@ -149,7 +150,7 @@ void TakeSelected(Selection selection, absl::Span<float> x, Output output) {
         x.data() + begin, std::min(kChunk, x.size() - begin), selection.threshold - 1,
         static_cast<int32_t>(begin), positions);
     for (const int32_t at : absl::MakeConstSpan(positions, n)) {
-      float& element = x[static_cast<size_t>(at)];
+      float& element = x[at];
       if (MagnitudeBits(element) == selection.threshold) {
         if (selection.ties == 0) continue;
         --selection.ties;
@@ -165,15 +166,14 @@ void TakeSelected(Selection selection, absl::Span<float> x, Output output) {
 void EncodeTopK(absl::Span<const float> from, int64_t count, absl::Span<float> residual,
                 std::string* to) {
   HWY_DYNAMIC_DISPATCH(AddArrays)(from.data(), from.size(), residual.data());
-  const Selection selection = SelectLargest(residual, static_cast<size_t>(count));
+  const Selection selection = SelectLargest(residual, count);
   const size_t begin = to->size();
   to->resize(begin + TopKBytes(count));
   auto* const out = reinterpret_cast<uint8_t*>(to->data()) + begin;
   const auto written_count = static_cast<uint32_t>(count);
   std::memcpy(out, &written_count, sizeof(written_count));
   uint8_t* const positions = out + sizeof(written_count);
-  TakeSelected(selection, residual,
-               {positions, positions + static_cast<size_t>(count) * sizeof(uint32_t)});
+  TakeSelected(selection, residual, {positions, positions + count * sizeof(uint32_t)});
 }
 
 }  // namespace keelson

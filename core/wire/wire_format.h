@@ -40,16 +40,14 @@ constexpr size_t ElementBytes(WireFormat format) { return format == WireFormat::
 
 // Bytes of a block of `elements` elements. Not for kTopK.
 constexpr size_t EncodedBytes(WireFormat format, int64_t elements) {
-  const auto n = static_cast<size_t>(elements);
-  if (IsElementwise(format)) return n * ElementBytes(format);
-  const size_t groups =
-      (n + static_cast<size_t>(kInt8GroupElements) - 1) / static_cast<size_t>(kInt8GroupElements);
-  return n + groups * sizeof(float);
+  if (IsElementwise(format)) return elements * ElementBytes(format);
+  const size_t groups = (elements + kInt8GroupElements - 1) / kInt8GroupElements;
+  return elements + groups * sizeof(float);
 }
 
 // Bytes of a top-k block that keeps `count` elements.
 constexpr size_t TopKBytes(int64_t count) {
-  return sizeof(uint32_t) + static_cast<size_t>(count) * (sizeof(uint32_t) + sizeof(float));
+  return sizeof(uint32_t) + count * (sizeof(uint32_t) + sizeof(float));
 }
 
 }  // namespace keelson
