@@ -5,12 +5,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
+#include "core/base/status_macros.h"
 #include "dashboard/api/api_request.h"
 #include "dashboard/api/run_view.h"
 #include "dashboard/api/series_view.h"
@@ -29,6 +31,14 @@ HttpResponse JsonOrNone(const Json& json, absl::string_view none) {
   return json.is_null() ? JsonError(404, none) : JsonAnswer(json);
 }
 
+// What `view` makes of the run's data, as Json or text.
+template <typename View>
+HttpResponse AnswerOf(const Run& run, View view) {
+  std::invoke_result_t<View, const Run&, const RunData&> found;
+  run.Read([&](const RunData& data) { found = view(run, data); });
+  return JsonAnswer(std::move(found));
+}
+
 absl::StatusOr<std::vector<std::string>> NamesOf(const HttpRequest& request) {
   std::vector<std::string> names = request.Parameters("name");
   if (names.empty() || names.size() > kMaxNames) {
@@ -40,37 +50,27 @@ absl::StatusOr<std::vector<std::string>> NamesOf(const HttpRequest& request) {
 
 absl::StatusOr<CurveQuery> CurveQueryOf(const HttpRequest& request) {
   CurveQuery query;
-  auto names = NamesOf(request);
-  if (!names.ok()) return names.status();
-  query.names = *std::move(names);
-  const auto points = IntegerParameter(request, "points", 2, kMaxPoints);
-  if (!points.ok()) return points.status();
-  if (points->has_value()) query.points = static_cast<size_t>(**points);
+  ASSIGN_OR_RETURN(query.names, NamesOf(request));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> points,
+                   IntegerParameter(request, "points", 2, kMaxPoints));
+  if (points.has_value()) query.points = static_cast<size_t>(*points);
   const std::string axis = request.Parameter("x").value_or("step");
   if (axis != "step" && axis != "time") {
     return absl::InvalidArgumentError("x: expected step or time");
   }
   query.axis = axis == "step" ? CurveAxis::kStep : CurveAxis::kTime;
-  const auto from = NumberParameter(request, "from");
-  if (!from.ok()) return from.status();
-  const auto to = NumberParameter(request, "to");
-  if (!to.ok()) return to.status();
-  query.range = {*from, *to};
+  ASSIGN_OR_RETURN(const std::optional<double> from, NumberParameter(request, "from"));
+  ASSIGN_OR_RETURN(const std::optional<double> to, NumberParameter(request, "to"));
+  query.range = {from, to};
   return query;
 }
 
 }  // namespace
 
-HttpResponse RunAnswer(const HttpRequest&, const Run& run) {
-  Json json;
-  run.Read([&](const RunData& data) { json = RunJson(run, data); });
-  return JsonAnswer(json);
-}
+HttpResponse RunAnswer(const HttpRequest&, const Run& run) { return AnswerOf(run, RunJson); }
 
 HttpResponse ClusterAnswer(const HttpRequest&, const Run& run) {
-  Json json;
-  run.Read([&](const RunData& data) { json = ClusterJson(run, data); });
-  return JsonAnswer(json);
+  return AnswerOf(run, ClusterJson);
 }
 
 HttpResponse PlacementAnswer(const HttpRequest&, const Run& run) {
@@ -90,9 +90,7 @@ HttpResponse ModelAnswer(const HttpRequest&, const Run& run) {
 }
 
 HttpResponse SeriesAnswer(const HttpRequest&, const Run& run) {
-  std::string body;
-  run.Read([&](const RunData& data) { body = SeriesListJson(run, data); });
-  return JsonAnswer(std::move(body));
+  return AnswerOf(run, SeriesListJson);
 }
 
 HttpResponse SeriesDataAnswer(const HttpRequest& request, const Run& run) {
@@ -126,9 +124,7 @@ HttpResponse SeriesFileAnswer(const HttpRequest& request, const Run& run) {
 }
 
 HttpResponse SnapshotsAnswer(const HttpRequest&, const Run& run) {
-  Json json;
-  run.Read([&](const RunData& data) { json = SnapshotsJson(run, data); });
-  return JsonAnswer(json);
+  return AnswerOf(run, SnapshotsJson);
 }
 
 HttpResponse ReportAnswer(const HttpRequest& request, const Run& run) {
