@@ -81,7 +81,7 @@ absl::Status WriteVariable(const VariableSpec& spec, Fill fill, BundleDataWriter
   const int64_t count = spec.shape.num_elements();
   std::vector<float> chunk;
   for (int64_t first = 0; first < count; first += kChunkElements) {
-    chunk.resize(static_cast<size_t>(std::min(kChunkElements, count - first)));
+    chunk.resize(std::min(kChunkElements, count - first));
     fill(first, absl::MakeSpan(chunk));
     RETURN_IF_ERROR(writer->AppendValues(chunk));
   }

@@ -171,7 +171,7 @@ absl::Status ShowValues(const std::string& name, const std::string& tensor, int6
   if (info.dtype == BundleDtype::kString) {
     ASSIGN_OR_RETURN(const std::vector<std::string> strings, bundle->ReadStrings(tensor));
     const auto text = [&](int64_t i) {
-      return absl::StrCat("\"", absl::CHexEscape(strings[static_cast<size_t>(i)]), "\"");
+      return absl::StrCat("\"", absl::CHexEscape(strings[i]), "\"");
     };
     PrintElements(info.shape, limit, text, out);
     return absl::OkStatus();

@@ -168,8 +168,8 @@ std::string EncodeNpyHeader(const NpyHeader& header) {
                                   "', 'fortran_order': ", header.fortran_order ? "True" : "False",
                                   ", 'shape': ", ShapeTuple(header.shape), ", }");
   const bool is_long = dict.size() + kAlignment > UINT16_MAX;
-  const int length_bytes = is_long ? 4 : 2;
-  const size_t before = kMagic.size() + 2 + static_cast<size_t>(length_bytes);
+  const size_t length_bytes = is_long ? 4 : 2;
+  const size_t before = kMagic.size() + 2 + length_bytes;
   const size_t end = (before + dict.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
   dict.resize(end - before - 1, ' ');
   dict.push_back('\n');

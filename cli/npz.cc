@@ -37,7 +37,7 @@ absl::Status ReadExactly(zip_file_t* file, const std::string& where, size_t size
       return absl::DataLossError(
           absl::StrCat(where, ": expected ", size, " bytes more, found ", done));
     }
-    done += static_cast<size_t>(count);
+    done += count;
   }
   return absl::OkStatus();
 }
@@ -68,7 +68,7 @@ std::string InRowOrder(const std::string& bytes, const Shape& shape, size_t elem
   size_t stride = element_bytes;
   for (const int64_t dim : shape.dims()) {
     strides.push_back(stride);
-    stride *= static_cast<size_t>(dim);
+    stride *= dim;
   }
   std::string ordered(bytes.size(), '\0');
   std::vector<int64_t> position(strides.size(), 0);
@@ -77,8 +77,8 @@ std::string InRowOrder(const std::string& bytes, const Shape& shape, size_t elem
     std::memcpy(&ordered[to], &bytes[from], element_bytes);
     for (size_t d = strides.size(); d-- > 0;) {
       from += strides[d];
-      if (++position[d] < shape.dim(static_cast<int>(d))) break;
-      from -= strides[d] * static_cast<size_t>(position[d]);
+      if (++position[d] < shape.dim(d)) break;
+      from -= strides[d] * position[d];
       position[d] = 0;
     }
   }
@@ -172,9 +172,8 @@ absl::StatusOr<std::string> NpzFile::Read(absl::string_view name) {
   ASSIGN_OR_RETURN(const MemberFile file, OpenMember(archive_.get(), array.index, where));
   std::string header(array.header_bytes, '\0');
   RETURN_IF_ERROR(ReadExactly(file.get(), where, header.size(), header.data()));
-  const auto element_bytes = static_cast<size_t>(DtypeSize(array.header.dtype));
-  std::string elements(static_cast<size_t>(array.header.shape.num_elements()) * element_bytes,
-                       '\0');
+  const size_t element_bytes = DtypeSize(array.header.dtype);
+  std::string elements(array.header.shape.num_elements() * element_bytes, '\0');
   RETURN_IF_ERROR(ReadExactly(file.get(), where, elements.size(), elements.data()));
   RETURN_IF_ERROR(ExpectEnd(file.get(), where));
   if (!array.header.fortran_order) return elements;

@@ -64,8 +64,8 @@ class Checker {
     return std::move(check_);
   }
 
-  std::string DataFile(int number) const {
-    return DataPath(prefix_, number, static_cast<int>(contents_.data_sizes.size()));
+  std::string DataFile(size_t number) const {
+    return DataPath(prefix_, number, contents_.data_sizes.size());
   }
 
   void OpenDataFiles() {
@@ -73,7 +73,7 @@ class Checker {
       files_.push_back(nullptr);
       const uint64_t expected = contents_.data_sizes[i];
       if (expected == 0) continue;
-      const std::string path = DataFile(static_cast<int>(i));
+      const std::string path = DataFile(i);
       absl::StatusOr<std::unique_ptr<RandomAccessFile>> file =
           FileSystem::Real()->OpenForRead(path);
       if (!file.ok()) {
@@ -104,7 +104,7 @@ class Checker {
     if (!strings && DtypeSize(tensor.dtype) == 0) {
       return absl::UnimplementedError(absl::StrCat("checksum of ", DtypeName(tensor.dtype)));
     }
-    const RandomAccessFile* file = files_[static_cast<size_t>(slice.data_shard)].get();
+    const RandomAccessFile* file = files_[slice.data_shard].get();
     if (file == nullptr && slice.size > 0)
       return absl::OkStatus();  // Reported as the file's problem.
     uint32_t crc = 0;

@@ -36,7 +36,7 @@ MemoryTensors OneOfEachType() {
       BundleDtype::kUint8,   BundleDtype::kUint16,   BundleDtype::kUint32,  BundleDtype::kUint64,
       BundleDtype::kBool,    BundleDtype::kComplex64};
   for (const BundleDtype dtype : dtypes) {
-    std::string bytes(static_cast<size_t>(6 * DtypeSize(dtype)), '\0');
+    std::string bytes(6 * DtypeSize(dtype), '\0');
     for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i % 100 + 1);
     tensors.Add("of/" + DtypeName(dtype), dtype, Shape({2, 3}), bytes);
   }

@@ -28,7 +28,7 @@ absl::Status BadTensor(absl::string_view name, absl::string_view what) {
 // Slices' keys begin with a zero byte, names do not.
 bool IsSliceKey(absl::string_view key) { return !key.empty() && key.front() == '\0'; }
 
-absl::StatusOr<int> ParseHeader(const IndexTable& index) {
+absl::StatusOr<size_t> ParseHeader(const IndexTable& index) {
   const auto it = index.find(kHeaderKey);
   v1::BundleHeader header;
   if (it == index.end() || !header.ParseFromString(it->second)) return BadIndex("no header");
@@ -48,8 +48,8 @@ absl::StatusOr<int> ParseHeader(const IndexTable& index) {
 
 class Parser {
  public:
-  Parser(const IndexTable& index, int num_shards) : index_(index) {
-    contents_.data_sizes.resize(static_cast<size_t>(num_shards));
+  Parser(const IndexTable& index, size_t num_shards) : index_(index) {
+    contents_.data_sizes.resize(num_shards);
   }
 
   absl::StatusOr<BundleContents> Run() && {
@@ -77,7 +77,7 @@ class Parser {
 
   absl::Status AddWhole(const v1::BundleEntry& entry, StoredTensor* tensor) {
     TensorSliceSpec everything;
-    everything.extents.resize(static_cast<size_t>(tensor->shape.rank()));
+    everything.extents.resize(tensor->shape.rank());
     ASSIGN_OR_RETURN(everything, ResolveSlice(everything, tensor->shape));
     return AddStored(entry, std::move(everything), tensor);
   }
@@ -137,7 +137,7 @@ class Parser {
     slice.offset = static_cast<uint64_t>(entry.offset());
     slice.size = static_cast<uint64_t>(entry.size());
     slice.masked_crc = entry.crc32c();
-    uint64_t& data_size = contents_.data_sizes[static_cast<size_t>(entry.shard_id())];
+    uint64_t& data_size = contents_.data_sizes[entry.shard_id()];
     data_size = std::max(data_size, slice.offset + slice.size);
     tensor->slices.push_back(std::move(slice));
     return absl::OkStatus();
@@ -150,7 +150,7 @@ class Parser {
 }  // namespace
 
 absl::StatusOr<BundleContents> ParseBundleContents(const IndexTable& index) {
-  ASSIGN_OR_RETURN(const int num_shards, ParseHeader(index));
+  ASSIGN_OR_RETURN(const size_t num_shards, ParseHeader(index));
   return Parser(index, num_shards).Run();
 }
 

@@ -23,7 +23,7 @@ inline constexpr char kHeaderKey[] = "";
 // slice.
 struct StoredSlice {
   TensorSliceSpec position;  // resolved
-  int data_shard = 0;
+  size_t data_shard = 0;
   uint64_t offset = 0;
   uint64_t size = 0;
   uint32_t masked_crc = 0;

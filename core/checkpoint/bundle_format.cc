@@ -51,7 +51,7 @@ int64_t DtypeSize(BundleDtype dtype) {
   return traits == nullptr ? 0 : traits->size;
 }
 
-std::string DataPath(absl::string_view prefix, int data_shard, int num_data_shards) {
+std::string DataPath(absl::string_view prefix, size_t data_shard, size_t num_data_shards) {
   return absl::StrFormat("%s.data-%05d-of-%05d", prefix, data_shard, num_data_shards);
 }
 

@@ -36,7 +36,7 @@ std::string DtypeName(BundleDtype dtype);
 int64_t DtypeSize(BundleDtype dtype);
 
 // "model.ckpt-100", 0, 3 -> "model.ckpt-100.data-00000-of-00003"
-std::string DataPath(absl::string_view prefix, int data_shard, int num_data_shards);
+std::string DataPath(absl::string_view prefix, size_t data_shard, size_t num_data_shards);
 // "model.ckpt-100" -> "model.ckpt-100.index"
 std::string IndexPath(absl::string_view prefix);
 

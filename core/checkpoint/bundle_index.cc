@@ -47,14 +47,14 @@ void SortSlices(v1::BundleEntry* entry) {
                    });
 }
 
-std::string SerializedHeader(int num_data_shards) {
+std::string SerializedHeader(size_t num_data_shards) {
   v1::BundleHeader header;
-  header.set_num_shards(num_data_shards);
+  header.set_num_shards(static_cast<int32_t>(num_data_shards));
   header.mutable_version()->set_producer(kProducerVersion);
   return header.SerializeAsString();
 }
 
-absl::StatusOr<IndexTable> MergeEntries(int num_data_shards,
+absl::StatusOr<IndexTable> MergeEntries(size_t num_data_shards,
                                         std::vector<BundleIndexEntry> entries) {
   std::map<std::string, v1::BundleEntry> merged;
   for (BundleIndexEntry& entry : entries) {
@@ -77,7 +77,7 @@ absl::StatusOr<IndexTable> MergeEntries(int num_data_shards,
 }  // namespace
 
 absl::Status WriteBundleIndex(FileSystem* file_system, const std::string& prefix,
-                              int num_data_shards, std::vector<BundleIndexEntry> entries) {
+                              size_t num_data_shards, std::vector<BundleIndexEntry> entries) {
   const std::string path = IndexPath(prefix);
   absl::StatusOr<IndexTable> table = MergeEntries(num_data_shards, std::move(entries));
   absl::Status status = table.status();

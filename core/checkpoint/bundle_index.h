@@ -26,7 +26,7 @@ struct BundleIndexEntry {
 // the tensor: in two data files; slices that overlap, leave a gap or disagree about the tensor;
 // no data for a slice; a data file outside 0 … num_data_shards-1. Otherwise as file_system.h.
 absl::Status WriteBundleIndex(FileSystem* file_system, const std::string& prefix,
-                              int num_data_shards, std::vector<BundleIndexEntry> entries);
+                              size_t num_data_shards, std::vector<BundleIndexEntry> entries);
 
 }  // namespace keelson
 

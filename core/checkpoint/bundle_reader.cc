@@ -59,18 +59,17 @@ absl::StatusOr<std::unique_ptr<BundleReader>> BundleReader::Open(const std::stri
 }
 
 absl::Status BundleReader::OpenDataFiles(FileSystem* file_system) {
-  const int count = static_cast<int>(contents_.data_sizes.size());
   files_.resize(contents_.data_sizes.size());
-  for (int i = 0; i < count; ++i) {
-    const uint64_t expected = contents_.data_sizes[static_cast<size_t>(i)];
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const uint64_t expected = contents_.data_sizes[i];
     if (expected == 0) continue;
-    const std::string path = DataPath(prefix_, i, count);
+    const std::string path = DataPath(prefix_, i, files_.size());
     ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, file_system->OpenForRead(path));
     if (file->size() != expected) {
       return absl::DataLossError(
           absl::StrCat(path, ": has ", file->size(), " bytes, expected ", expected));
     }
-    files_[static_cast<size_t>(i)] = std::move(file);
+    files_[i] = std::move(file);
   }
   return absl::OkStatus();
 }
@@ -126,7 +125,7 @@ absl::StatusOr<std::string> BundleReader::ReadBytes(absl::string_view name) cons
   const int64_t element_size = DtypeSize(tensor->dtype);
   if (element_size == 0) return WrongType(*tensor, "one of fixed size");
   const int64_t count = tensor->shape.num_elements();
-  std::string bytes(static_cast<size_t>(count * element_size), '\0');
+  std::string bytes(count * element_size, '\0');
   RETURN_IF_ERROR(ReadStored(*tensor, 0, count, bytes.data()));
   return bytes;
 }
@@ -139,7 +138,7 @@ absl::StatusOr<std::vector<std::string>> BundleReader::ReadStrings(absl::string_
     ASSIGN_OR_RETURN(parts.emplace_back(), ReadSliceStrings(*tensor, slice));
   }
   const int64_t count = tensor->shape.num_elements();
-  std::vector<std::string> strings(static_cast<size_t>(count));
+  std::vector<std::string> strings(count);
   for (size_t i = 0; i < parts.size(); ++i) {
     const SliceRuns runs(tensor->slices[i].position, tensor->shape);
     runs.ForEach(0, count, [&](const SliceRuns::Run& run) {
@@ -176,7 +175,7 @@ absl::Status BundleReader::VerifyAll() const {
 }
 
 std::string BundleReader::DataPathOf(const StoredSlice& slice) const {
-  return DataPath(prefix_, slice.data_shard, static_cast<int>(files_.size()));
+  return DataPath(prefix_, slice.data_shard, files_.size());
 }
 
 absl::StatusOr<const StoredTensor*> BundleReader::Find(absl::string_view name) const {
@@ -217,7 +216,7 @@ absl::Status BundleReader::CheckCrc(const StoredTensor& tensor, const StoredSlic
 absl::Status BundleReader::ReadUnverified(const StoredTensor& tensor, const StoredSlice& slice,
                                           uint64_t begin, uint64_t size, char* out) const {
   if (size == 0) return absl::OkStatus();
-  const RandomAccessFile& file = *files_[static_cast<size_t>(slice.data_shard)];
+  const RandomAccessFile& file = *files_[slice.data_shard];
   const absl::Status status = file.Read(slice.offset + begin, size, out);
   if (status.code() == absl::StatusCode::kDataLoss) {
     return DamagedTensor(tensor, slice, status.message());
@@ -275,7 +274,7 @@ absl::Status BundleReader::ReadFromSlice(const StoredTensor& tensor, const Store
   runs.ForEach(first, first + count, [&](const SliceRuns::Run& run) {
     std::memcpy(out + (run.in_tensor - first) * element_size,
                 bytes.data() + (run.in_slice - part.begin) * element_size,
-                static_cast<size_t>(run.length * element_size));
+                run.length * element_size);
   });
   return absl::OkStatus();
 }
@@ -289,7 +288,7 @@ absl::Status BundleReader::ReadAsFloat(const StoredTensor& tensor, int64_t first
   std::string buffer;
   for (size_t done = 0; done < out.size(); done += kConvertedElements) {
     const absl::Span<float> part = out.subspan(done, kConvertedElements);
-    buffer.resize(part.size() * static_cast<size_t>(DtypeSize(tensor.dtype)));
+    buffer.resize(part.size() * DtypeSize(tensor.dtype));
     RETURN_IF_ERROR(ReadStored(tensor, first + static_cast<int64_t>(done),
                                static_cast<int64_t>(part.size()), buffer.data()));
     ConvertToFloat(tensor.dtype, buffer.data(), part);

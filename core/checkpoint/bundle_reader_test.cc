@@ -74,7 +74,7 @@ TEST_F(BundleReaderTest, EveryRowRangeOfEverySharding) {
     for (int64_t begin = 0; begin <= 12; ++begin) {
       for (int64_t end = begin; end <= 12; ++end) {
         // A new reader for each: none of the checksums is verified yet.
-        std::vector<float> rows(static_cast<size_t>(2 * (end - begin)));
+        std::vector<float> rows(2 * (end - begin));
         ASSERT_TRUE(OpenOrDie(prefix_)->ReadRows("w", begin, end, absl::MakeSpan(rows)).ok());
         ASSERT_THAT(rows, ElementsAreArray(Iota(2 * (end - begin), static_cast<float>(2 * begin))));
       }
@@ -184,8 +184,7 @@ class BadBundleTest : public BundleReaderTest {
     *entry.mutable_shape() = ToProto(shape);
     entry.set_offset(offset);
     entry.set_size(size);
-    entry.set_crc32c(MaskCrc32c(Crc32c(
-        absl::string_view(data_).substr(static_cast<size_t>(offset), static_cast<size_t>(size)))));
+    entry.set_crc32c(MaskCrc32c(Crc32c(absl::string_view(data_).substr(offset, size))));
     return entry;
   }
   void SetData(const std::vector<float>& values) {

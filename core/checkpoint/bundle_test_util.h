@@ -42,13 +42,13 @@ inline std::string Flipped(std::string content, size_t position, int bit = 0) {
 
 // first, first + 1, …
 inline std::vector<float> Iota(int64_t count, float first = 0) {
-  std::vector<float> values(static_cast<size_t>(count));
+  std::vector<float> values(count);
   std::iota(values.begin(), values.end(), first);
   return values;
 }
 
-inline std::unique_ptr<BundleDataWriter> NewWriter(const std::string& prefix, int shard,
-                                                   int num_shards) {
+inline std::unique_ptr<BundleDataWriter> NewWriter(const std::string& prefix, size_t shard,
+                                                   size_t num_shards) {
   auto writer =
       BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, shard, num_shards), shard);
   EXPECT_TRUE(writer.ok()) << writer.status();

@@ -35,7 +35,7 @@ absl::string_view AsBytes(const T& value) {
 
 absl::StatusOr<std::unique_ptr<BundleDataWriter>> BundleDataWriter::Create(FileSystem* file_system,
                                                                            std::string final_path,
-                                                                           int data_shard) {
+                                                                           size_t data_shard) {
   std::string temporary = absl::StrCat(final_path, ".tempstate", RandomId());
   ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
                    file_system->OpenForAppend(temporary, /*truncate=*/true));
@@ -44,13 +44,13 @@ absl::StatusOr<std::unique_ptr<BundleDataWriter>> BundleDataWriter::Create(FileS
 }
 
 std::unique_ptr<BundleDataWriter> BundleDataWriter::CreateOn(std::unique_ptr<AppendFile> sink,
-                                                             int data_shard) {
+                                                             size_t data_shard) {
   return std::unique_ptr<BundleDataWriter>(new BundleDataWriter(
       nullptr, absl::StrCat("data file ", data_shard), "", data_shard, std::move(sink)));
 }
 
 BundleDataWriter::BundleDataWriter(FileSystem* file_system, std::string final_path,
-                                   std::string temporary_path, int data_shard,
+                                   std::string temporary_path, size_t data_shard,
                                    std::unique_ptr<AppendFile> file)
     : file_system_(file_system),
       final_path_(std::move(final_path)),
@@ -236,7 +236,7 @@ v1::BundleEntry BundleDataWriter::MakeEntry(BundleDtype dtype, const Shape& shap
   v1::BundleEntry entry;
   entry.set_dtype(static_cast<int32_t>(dtype));
   *entry.mutable_shape() = ToProto(shape);
-  entry.set_shard_id(data_shard_);
+  entry.set_shard_id(static_cast<int32_t>(data_shard_));
   entry.set_offset(start_offset);
   entry.set_size(offset_ - start_offset);
   entry.set_crc32c(MaskCrc32c(crc));

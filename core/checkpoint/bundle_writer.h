@@ -37,10 +37,10 @@ class BundleDataWriter {
   // of the file within the bundle, from 0. `file_system` outlives the writer.
   static absl::StatusOr<std::unique_ptr<BundleDataWriter>> Create(FileSystem* file_system,
                                                                   std::string final_path,
-                                                                  int data_shard);
+                                                                  size_t data_shard);
   // Writes the bytes of the data file in order to a sink. Finish closes it.
   static std::unique_ptr<BundleDataWriter> CreateOn(std::unique_ptr<AppendFile> sink,
-                                                    int data_shard);
+                                                    size_t data_shard);
   ~BundleDataWriter();
   BundleDataWriter(const BundleDataWriter&) = delete;
   BundleDataWriter& operator=(const BundleDataWriter&) = delete;
@@ -80,7 +80,7 @@ class BundleDataWriter {
   };
 
   BundleDataWriter(FileSystem* file_system, std::string final_path, std::string temporary_path,
-                   int data_shard, std::unique_ptr<AppendFile> file);
+                   size_t data_shard, std::unique_ptr<AppendFile> file);
 
   // Remembers the first error.
   absl::Status Record(absl::Status status);
@@ -102,7 +102,7 @@ class BundleDataWriter {
   FileSystem* const file_system_;  // null: a sink
   const std::string final_path_;   // of a sink: its name in errors
   const std::string temporary_path_;
-  const int data_shard_;
+  const size_t data_shard_;
   std::unique_ptr<AppendFile> file_;  // null once finished
   int64_t offset_ = 0;
   std::optional<OpenSlice> slice_;

@@ -101,7 +101,7 @@ std::vector<SnapshotInfo> TakeSurplus(const RetentionPolicy& policy,
                                       const std::map<std::string, std::string>& leased,
                                       std::vector<SnapshotInfo>* snapshots,
                                       absl::Time* last_preserved) {
-  const size_t keep = static_cast<size_t>(std::max<int64_t>(policy.keep_max, 0));
+  const size_t keep = std::max<int64_t>(policy.keep_max, 0);
   if (keep == 0 || snapshots->size() <= keep) return {};
   const auto end = snapshots->end() - static_cast<std::ptrdiff_t>(keep);
   std::vector<SnapshotInfo> kept;

@@ -88,23 +88,23 @@ std::string BoxKey(const std::string& name, const Box& box) {
 
 class ForeignWriter {
  public:
-  explicit ForeignWriter(int num_shards) : data_(static_cast<size_t>(num_shards)) {}
+  explicit ForeignWriter(size_t num_shards) : data_(num_shards) {}
 
-  void AddWhole(const std::string& name, int dtype, const std::vector<int64_t>& dims, int shard,
+  void AddWhole(const std::string& name, int dtype, const std::vector<int64_t>& dims, size_t shard,
                 const std::string& bytes) {
     table_[name] = DataRecord(dtype, dims, shard, bytes, SlowCrc32c(bytes));
   }
-  void AddStrings(const std::string& name, const std::vector<int64_t>& dims, int shard,
+  void AddStrings(const std::string& name, const std::vector<int64_t>& dims, size_t shard,
                   const std::vector<std::string>& strings) {
     table_[name] = StringRecord(dims, shard, strings);
   }
   void AddSlice(const std::string& name, int dtype, const Box& box,
-                const std::vector<int64_t>& dims, int shard, const std::string& bytes) {
+                const std::vector<int64_t>& dims, size_t shard, const std::string& bytes) {
     table_[BoxKey(name, box)] = DataRecord(dtype, dims, shard, bytes, SlowCrc32c(bytes));
     slices_[name] += BytesField(7, BoxRecord(box));
   }
   void AddStringSlice(const std::string& name, const Box& box, const std::vector<int64_t>& dims,
-                      int shard, const std::vector<std::string>& strings) {
+                      size_t shard, const std::vector<std::string>& strings) {
     table_[BoxKey(name, box)] = StringRecord(dims, shard, strings);
     slices_[name] += BytesField(7, BoxRecord(box));
   }
@@ -114,10 +114,10 @@ class ForeignWriter {
   }
 
   void Write(const std::string& prefix, const leveldb::Options& options) {
-    const int num_shards = static_cast<int>(data_.size());
+    const size_t num_shards = data_.size();
     table_[""] = IntField(1, num_shards) + IntField(2, endianness_) + BytesField(3, IntField(1, 1));
-    for (int shard = 0; shard < num_shards; ++shard) {
-      WriteRawFile(DataPath(prefix, shard, num_shards), data_[static_cast<size_t>(shard)]);
+    for (size_t shard = 0; shard < num_shards; ++shard) {
+      WriteRawFile(DataPath(prefix, shard, num_shards), data_[shard]);
     }
     leveldb::WritableFile* raw = nullptr;
     ASSERT_TRUE(leveldb::Env::Default()->NewWritableFile(IndexPath(prefix), &raw).ok());
@@ -130,9 +130,9 @@ class ForeignWriter {
   void set_big_endian() { endianness_ = 1; }
 
  private:
-  std::string DataRecord(int dtype, const std::vector<int64_t>& dims, int shard,
+  std::string DataRecord(int dtype, const std::vector<int64_t>& dims, size_t shard,
                          const std::string& bytes, uint32_t crc) {
-    std::string& data = data_[static_cast<size_t>(shard)];
+    std::string& data = data_[shard];
     std::string record = IntField(1, dtype) + BytesField(2, ShapeRecord(dims)) +
                          IntField(3, shard) + IntField(4, static_cast<int64_t>(data.size())) +
                          IntField(5, static_cast<int64_t>(bytes.size()));
@@ -140,7 +140,7 @@ class ForeignWriter {
     const uint32_t masked = Masked(crc);
     return record + Varint(6 * 8 + 5) + Raw<uint32_t>({masked});
   }
-  std::string StringRecord(const std::vector<int64_t>& dims, int shard,
+  std::string StringRecord(const std::vector<int64_t>& dims, size_t shard,
                            const std::vector<std::string>& strings) {
     std::string lengths, fixed, content;
     for (const std::string& s : strings) {
@@ -280,7 +280,7 @@ TEST_F(ForeignBundleTest, SlicesInTwoDimensions) {
   for (const char* name : {"columns", "tiles"}) {
     for (int64_t first = 0; first < 20; ++first) {
       for (int64_t size = 0; size <= 20 - first; ++size) {
-        std::vector<float> part(static_cast<size_t>(size));
+        std::vector<float> part(size);
         ASSERT_EQ(reader->ReadElements(name, first, absl::MakeSpan(part)), absl::OkStatus());
         ASSERT_EQ(part, Iota(size, static_cast<float>(first))) << name << " " << first;
       }
@@ -334,7 +334,7 @@ TEST_F(ForeignBundleTest, KeelsonWritesTheSameRecords) {
   foreign.Write(prefix_, options);
   const std::string own = JoinPath(FreshDirectory(), "model.ckpt-7");
   WriteSmallBundle(own);
-  for (const int shard : {0, 1}) {
+  for (const size_t shard : {0, 1}) {
     EXPECT_EQ(ReadRawFile(DataPath(own, shard, 2)), ReadRawFile(DataPath(prefix_, shard, 2)));
   }
   EXPECT_EQ(ReadRawFile(IndexPath(own)), ReadRawFile(IndexPath(prefix_)));

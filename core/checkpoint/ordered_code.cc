@@ -37,7 +37,7 @@ void AppendOrderedSigned(int64_t value, std::string* out) {
     code[i] = static_cast<char>(byte < 8 ? value >> (8 * byte) : (value < 0 ? -1 : 0));
   }
   XorHeader(n, code);
-  out->append(code, static_cast<size_t>(n));
+  out->append(code, n);
 }
 
 void AppendOrderedString(absl::string_view value, std::string* out) {

@@ -20,7 +20,7 @@ int64_t EndOf(const v1::ShardState::Block& block) {
 
 }  // namespace
 
-std::string ShardStateName(int shard, int num_shards) {
+std::string ShardStateName(size_t shard, size_t num_shards) {
   return absl::StrCat(kShardStatePrefix, shard, "-of-", num_shards);
 }
 
@@ -55,10 +55,10 @@ StoredBlocks::StoredBlocks(std::unique_ptr<BundleReader> bundle,
   }
 }
 
-absl::Status StoredBlocks::Read(int variable, int64_t first_element, absl::Span<float> values,
+absl::Status StoredBlocks::Read(size_t variable, int64_t first_element, absl::Span<float> values,
                                 absl::Span<const absl::Span<float>> slots,
                                 StoredBlock* state) const {
-  const Variable& from = variables_[static_cast<size_t>(variable)];
+  const Variable& from = variables_[variable];
   RETURN_IF_ERROR(bundle_->ReadElements(from.spec.name, first_element, values));
   for (size_t i = 0; i < slots.size(); ++i) {
     const SlotArray& slot = from.slots[i];

@@ -21,7 +21,7 @@
 namespace keelson {
 
 // The name of the string tensor with a shard's v1::ShardState: "_keelson/shard-0-of-2".
-std::string ShardStateName(int shard, int num_shards);
+std::string ShardStateName(size_t shard, size_t num_shards);
 // The name of a slot's tensor: "dense/kernel/Adam_1".
 std::string SlotTensorName(absl::string_view variable, absl::string_view slot);
 
@@ -51,7 +51,7 @@ class StoredBlocks {
   // updates and applied sequences of the stored block of just these elements; where the elements
   // were in other blocks, the highest version and number of updates of those, and nothing as
   // applied. Errors of BundleReader: DATA_LOSS names the file.
-  absl::Status Read(int variable, int64_t first_element, absl::Span<float> values,
+  absl::Status Read(size_t variable, int64_t first_element, absl::Span<float> values,
                     absl::Span<const absl::Span<float>> slots, StoredBlock* state) const;
 
   // The highest step of the shards.

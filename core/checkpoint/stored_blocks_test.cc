@@ -59,7 +59,7 @@ class StoredBlocksTest : public testing::Test {
   }
   StoredBlock StateOf(const StoredBlocks& stored, int64_t first, int64_t size) {
     StoredBlock state;
-    std::vector<float> values(static_cast<size_t>(size));
+    std::vector<float> values(size);
     EXPECT_EQ(stored.Read(0, first, absl::MakeSpan(values), {}, &state), absl::OkStatus());
     EXPECT_EQ(values, Iota(size, static_cast<float>(first)));
     return state;
