@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/status_macros.h"
-#include "core/rpc/grpc_status.h"
 
 namespace keelson {
 namespace {
@@ -69,18 +68,6 @@ std::vector<RawMethod> ParameterGrpcService::RawMethods() {
   };
 }
 
-grpc::Status ParameterGrpcService::Initialize(grpc::ServerContext* context,
-                                              const v1::InitializeShardRequest* request,
-                                              v1::InitializeShardResponse* response) {
-  return ToGrpcStatus(control_->Initialize(*request, response));
-}
-
-grpc::Status ParameterGrpcService::WriteSnapshot(grpc::ServerContext* context,
-                                                 const v1::WriteSnapshotRequest* request,
-                                                 v1::WriteSnapshotResponse* response) {
-  return ToGrpcStatus(control_->WriteSnapshot(*request, response));
-}
-
 grpc::Status ParameterGrpcService::StreamSnapshot(grpc::ServerContext* context,
                                                   const v1::StreamSnapshotRequest* request,
                                                   grpc::ServerWriter<v1::SnapshotChunk>* writer) {
@@ -101,36 +88,6 @@ grpc::Status ParameterGrpcService::InitializeStreamed(
     return ToGrpcStatus(absl::InvalidArgumentError("expected a first message, found none"));
   }
   return ToGrpcStatus(control_->InitializeStreamed(first, next, response));
-}
-
-grpc::Status ParameterGrpcService::CommitRound(grpc::ServerContext* context,
-                                               const v1::CommitRoundRequest* request,
-                                               v1::CommitRoundResponse* response) {
-  return ToGrpcStatus(control_->CommitRound(*request, response));
-}
-
-grpc::Status ParameterGrpcService::Attend(grpc::ServerContext* context,
-                                          const v1::AttendRequest* request,
-                                          v1::ShardStatus* response) {
-  return ToGrpcStatus(control_->Attend(*request, response));
-}
-
-grpc::Status ParameterGrpcService::GetStatus(grpc::ServerContext* context,
-                                             const v1::GetShardStatusRequest* request,
-                                             v1::ShardStatus* response) {
-  return ToGrpcStatus(control_->GetStatus(*request, response));
-}
-
-grpc::Status ParameterGrpcService::FindChief(grpc::ServerContext* context,
-                                             const v1::FindChiefRequest* request,
-                                             v1::FindChiefResponse* response) {
-  return ToGrpcStatus(control_->FindChief(*request, response));
-}
-
-grpc::Status ParameterGrpcService::Finish(grpc::ServerContext* context,
-                                          const v1::FinishShardRequest* request,
-                                          v1::FinishShardResponse* response) {
-  return ToGrpcStatus(control_->Finish(*request, response));
 }
 
 }  // namespace keelson

@@ -7,6 +7,7 @@
 
 #include "core/client/services/bulk_handler.h"
 #include "core/client/services/parameter_control.h"
+#include "core/rpc/grpc_status.h"
 #include "core/rpc/raw_server.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 
@@ -24,26 +25,40 @@ class ParameterGrpcService final
   // Pull, Push and PushPull. The service outlives the server that they are given to.
   std::vector<RawMethod> RawMethods();
 
-  grpc::Status Initialize(grpc::ServerContext* context, const v1::InitializeShardRequest* request,
-                          v1::InitializeShardResponse* response) override;
-  grpc::Status WriteSnapshot(grpc::ServerContext* context, const v1::WriteSnapshotRequest* request,
-                             v1::WriteSnapshotResponse* response) override;
+  grpc::Status Initialize(grpc::ServerContext*, const v1::InitializeShardRequest* request,
+                          v1::InitializeShardResponse* response) override {
+    return ToGrpcStatus(control_->Initialize(*request, response));
+  }
+  grpc::Status WriteSnapshot(grpc::ServerContext*, const v1::WriteSnapshotRequest* request,
+                             v1::WriteSnapshotResponse* response) override {
+    return ToGrpcStatus(control_->WriteSnapshot(*request, response));
+  }
   grpc::Status StreamSnapshot(grpc::ServerContext* context,
                               const v1::StreamSnapshotRequest* request,
                               grpc::ServerWriter<v1::SnapshotChunk>* writer) override;
   grpc::Status InitializeStreamed(grpc::ServerContext* context,
                                   grpc::ServerReader<v1::InitializeChunk>* reader,
                                   v1::InitializeShardResponse* response) override;
-  grpc::Status CommitRound(grpc::ServerContext* context, const v1::CommitRoundRequest* request,
-                           v1::CommitRoundResponse* response) override;
-  grpc::Status Attend(grpc::ServerContext* context, const v1::AttendRequest* request,
-                      v1::ShardStatus* response) override;
-  grpc::Status GetStatus(grpc::ServerContext* context, const v1::GetShardStatusRequest* request,
-                         v1::ShardStatus* response) override;
-  grpc::Status FindChief(grpc::ServerContext* context, const v1::FindChiefRequest* request,
-                         v1::FindChiefResponse* response) override;
-  grpc::Status Finish(grpc::ServerContext* context, const v1::FinishShardRequest* request,
-                      v1::FinishShardResponse* response) override;
+  grpc::Status CommitRound(grpc::ServerContext*, const v1::CommitRoundRequest* request,
+                           v1::CommitRoundResponse* response) override {
+    return ToGrpcStatus(control_->CommitRound(*request, response));
+  }
+  grpc::Status Attend(grpc::ServerContext*, const v1::AttendRequest* request,
+                      v1::ShardStatus* response) override {
+    return ToGrpcStatus(control_->Attend(*request, response));
+  }
+  grpc::Status GetStatus(grpc::ServerContext*, const v1::GetShardStatusRequest* request,
+                         v1::ShardStatus* response) override {
+    return ToGrpcStatus(control_->GetStatus(*request, response));
+  }
+  grpc::Status FindChief(grpc::ServerContext*, const v1::FindChiefRequest* request,
+                         v1::FindChiefResponse* response) override {
+    return ToGrpcStatus(control_->FindChief(*request, response));
+  }
+  grpc::Status Finish(grpc::ServerContext*, const v1::FinishShardRequest* request,
+                      v1::FinishShardResponse* response) override {
+    return ToGrpcStatus(control_->Finish(*request, response));
+  }
 
  private:
   ParameterControl* const control_;
