@@ -60,102 +60,6 @@ struct Extent {
   int64_t size;
 };
 
-class CpuDevice : public Device {
- public:
-  explicit CpuDevice(int threads) : threads_(threads) {}
-
-  std::string name() const override;
-  bool asynchronous() const override { return false; }
-  absl::StatusOr<std::unique_ptr<DeviceMemory>> Allocate(int64_t floats) override;
-  absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(size_t bytes) override;
-  absl::Span<float> HostSpan(DeviceMemory* memory) override;
-  void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) override;
-  absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) override;
-  void Fill(float value, int64_t n, DeviceMemory* x) override;
-  absl::Status status() const override { return status_; }
-  absl::Status Synchronize() override { return status_; }
-  absl::StatusOr<std::unique_ptr<DeviceEvent>> NewEvent() override;
-  void Record(DeviceEvent* event) override;
-  void WaitFor(const DeviceEvent& /*event*/) override {}
-  bool Passed(const DeviceEvent& /*event*/) override { return true; }
-  absl::Status Await(const DeviceEvent& /*event*/) override { return status_; }
-  double MillisecondsBetween(const DeviceEvent& from, const DeviceEvent& to) override;
-  absl::StatusOr<std::unique_ptr<GradientEncoder>> NewGradientEncoder(
-      const WireLayout& layout) override;
-  absl::StatusOr<std::unique_ptr<ValueDecoder>> NewValueDecoder(WireFormat format,
-                                                                int64_t elements) override;
-  void Download(const DeviceMemory& gradient, const DeviceMemory* gate, GradientEncoder* encoder,
-                absl::Span<uint8_t> to, DeviceEvent* done) override;
-  void Upload(absl::Span<const uint8_t> from, const DeviceEvent* after, ValueDecoder* decoder,
-              DeviceMemory* to, DeviceEvent* done) override;
-  void Repeat(uint64_t /*key*/, absl::FunctionRef<void()> operations) override { operations(); }
-  void MatMul(const MatMulArgs& args, const DeviceMemory& a, const DeviceMemory& b,
-              const Epilogue& epilogue, DeviceMemory* c) override;
-  void DenseGradients(int64_t rows, int64_t inputs, int64_t units, const DeviceMemory& x,
-                      const DeviceMemory& dy, DeviceMemory* kernel_gradient,
-                      DeviceMemory* bias_gradient) override;
-  void BiasGradient(int64_t rows, int64_t cols, const DeviceMemory& dy,
-                    DeviceMemory* bias_gradient) override;
-  void Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
-  void Scale(float alpha, int64_t n, DeviceMemory* x) override;
-  void Sum(int64_t n, const DeviceMemory& x, DeviceMemory* sum) override;
-  void ClipByGlobalNorm(float max_norm, absl::Span<DeviceMemory* const> gradients) override;
-  void AddFromPeer(Device* peer, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
-  void Conv2D(const ConvGeometry& geometry, const DeviceMemory& x, const DeviceMemory& filter,
-              const Epilogue& epilogue, DeviceMemory* y) override;
-  void Conv2DBackwardData(const ConvGeometry& geometry, const DeviceMemory& filter,
-                          const DeviceMemory& dy, DeviceMemory* dx) override;
-  void Conv2DBackwardFilter(const ConvGeometry& geometry, const DeviceMemory& x,
-                            const DeviceMemory& dy, DeviceMemory* dfilter) override;
-  void MaxPool(const PoolGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) override;
-  void MaxPoolBackward(const PoolGeometry& geometry, const DeviceMemory& x, const DeviceMemory& y,
-                       const DeviceMemory& dy, DeviceMemory* dx) override;
-  void AvgPool(const PoolGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) override;
-  void AvgPoolBackward(const PoolGeometry& geometry, const DeviceMemory& dy,
-                       DeviceMemory* dx) override;
-  void Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
-  void ActivateBackward(ActivationKind kind, int64_t n, const DeviceMemory& y,
-                        const DeviceMemory& dy, DeviceMemory* dx) override;
-  void SetSeed(uint64_t seed) override { seed_ = seed; }
-  void Dropout(float rate, uint64_t stream, int64_t n, const DeviceMemory& x,
-               DeviceMemory* y) override;
-  void BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,
-                 const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
-                 DeviceMemory* variance, DeviceMemory* y) override;
-  void BatchNormBackward(const BatchNormGeometry& geometry, const DeviceMemory& x,
-                         const DeviceMemory* gamma, const DeviceMemory& mean,
-                         const DeviceMemory& variance, const DeviceMemory& dy, DeviceMemory* dgamma,
-                         DeviceMemory* dbeta, DeviceMemory* dx) override;
-  void BatchNormInference(const BatchNormGeometry& geometry, const DeviceMemory& x,
-                          const DeviceMemory* gamma, const DeviceMemory* beta,
-                          const DeviceMemory& mean, const DeviceMemory& variance,
-                          DeviceMemory* y) override;
-  void SoftmaxCrossEntropy(int64_t rows, int64_t classes, float weight, const DeviceMemory& scores,
-                           const DeviceMemory& labels, DeviceMemory* losses,
-                           DeviceMemory* dscores) override;
-  void SigmoidCrossEntropy(int64_t rows, float weight, const DeviceMemory& scores,
-                           const DeviceMemory& labels, DeviceMemory* losses,
-                           DeviceMemory* dscores) override;
-  void MeanSquaredError(int64_t rows, float weight, const DeviceMemory& scores,
-                        const DeviceMemory& targets, DeviceMemory* losses,
-                        DeviceMemory* dscores) override;
-
- private:
-  // Runs `f` with this device's threads, unless an earlier operation failed or an operand is too
-  // small; what `f` throws becomes the device's status.
-  template <typename F>
-  void Run(const char* operation, std::initializer_list<Extent> extents, F f);
-  bool Fits(const char* operation, std::initializer_list<Extent> extents);
-  // Whether `found` bytes of the host are enough; if not, sets the device's status.
-  bool FitsHost(const char* operation, size_t expected, size_t found);
-  void Multiply(const MatMulArgs& args, const float* a, const float* b, float* c);
-
-  const int threads_;
-  uint64_t seed_ = 0;
-  absl::Status status_;
-  Convolution convolution_;
-};
-
 float* DataOrNull(const DeviceMemory* memory) {
   return memory == nullptr ? nullptr : memory->data();
 }
@@ -164,369 +68,397 @@ absl::Status OutOfMemory(absl::string_view what) {
   return absl::ResourceExhaustedError(absl::StrCat("device cpu: out of memory allocating ", what));
 }
 
-template <typename F>
-void CpuDevice::Run(const char* operation, std::initializer_list<Extent> extents, F f) {
-  if (!status_.ok() || !Fits(operation, extents)) return;
-  omp_set_num_threads(threads_);
-  try {
-    f();
-  } catch (const dnnl::error& error) {
-    status_ = absl::InternalError(absl::StrCat(
-        "device cpu: ", operation, ": oneDNN: ", error.what(), " (", error.status, ")"));
-  } catch (const std::bad_alloc&) {
-    status_ =
-        absl::ResourceExhaustedError(absl::StrCat("device cpu: ", operation, ": out of memory"));
+class CpuDevice : public Device {
+ public:
+  explicit CpuDevice(int threads) : threads_(threads) {}
+
+  std::string name() const override {
+    const dnnl_version_t* version = dnnl_version();
+    return absl::StrCat("cpu (oneDNN ", version->major, ".", version->minor, ", ", threads_,
+                        threads_ == 1 ? " thread)" : " threads)");
   }
-}
 
-bool CpuDevice::Fits(const char* operation, std::initializer_list<Extent> extents) {
-  for (const Extent& extent : extents) {
-    if (extent.memory == nullptr || extent.size <= extent.memory->size()) continue;
-    status_ =
-        absl::InternalError(absl::StrCat("device cpu: ", operation, ": expected memory of ",
-                                         extent.size, " floats, found ", extent.memory->size()));
-    return false;
+  bool asynchronous() const override { return false; }
+
+  absl::StatusOr<std::unique_ptr<DeviceMemory>> Allocate(int64_t floats) override {
+    try {
+      return std::make_unique<CpuMemory>(AlignedBuffer(floats));
+    } catch (const std::bad_alloc&) {
+      return OutOfMemory(absl::StrCat(floats, " floats"));
+    }
   }
-  return true;
-}
 
-bool CpuDevice::FitsHost(const char* operation, size_t expected, size_t found) {
-  if (!status_.ok()) return false;
-  if (found >= expected) return true;
-  status_ = absl::InternalError(absl::StrCat("device cpu: ", operation, ": expected ", expected,
-                                             " bytes of the host, found ", found));
-  return false;
-}
-
-std::string CpuDevice::name() const {
-  const dnnl_version_t* version = dnnl_version();
-  return absl::StrCat("cpu (oneDNN ", version->major, ".", version->minor, ", ", threads_,
-                      threads_ == 1 ? " thread)" : " threads)");
-}
-
-absl::StatusOr<std::unique_ptr<DeviceMemory>> CpuDevice::Allocate(int64_t floats) {
-  try {
-    return std::make_unique<CpuMemory>(AlignedBuffer(floats));
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory(absl::StrCat(floats, " floats"));
+  absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(size_t bytes) override {
+    try {
+      const auto floats = static_cast<int64_t>((bytes + sizeof(float) - 1) / sizeof(float));
+      return std::make_unique<CpuHostMemory>(AlignedBuffer::Uninitialized(floats), bytes);
+    } catch (const std::bad_alloc&) {
+      return OutOfMemory(absl::StrCat(bytes, " bytes of the host"));
+    }
   }
-}
 
-absl::StatusOr<std::unique_ptr<HostMemory>> CpuDevice::AllocateHost(size_t bytes) {
-  try {
-    const auto floats = static_cast<int64_t>((bytes + sizeof(float) - 1) / sizeof(float));
-    return std::make_unique<CpuHostMemory>(AlignedBuffer::Uninitialized(floats), bytes);
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory(absl::StrCat(bytes, " bytes of the host"));
+  absl::Span<float> HostSpan(DeviceMemory* memory) override {
+    return {memory->data(), static_cast<size_t>(memory->size())};
   }
-}
 
-absl::Span<float> CpuDevice::HostSpan(DeviceMemory* memory) {
-  return {memory->data(), static_cast<size_t>(memory->size())};
-}
-
-void CpuDevice::CopyToDevice(absl::Span<const float> from, DeviceMemory* to) {
-  const auto size = static_cast<int64_t>(from.size());
-  Run("CopyToDevice", {{to, size}}, [&] {
-    if (from.data() != to->data()) std::copy_n(from.data(), size, to->data());
-  });
-}
-
-absl::Status CpuDevice::CopyToHost(const DeviceMemory& from, absl::Span<float> to) {
-  const auto size = static_cast<int64_t>(to.size());
-  Run("CopyToHost", {{&from, size}}, [&] {
-    if (from.data() != to.data()) std::copy_n(from.data(), size, to.data());
-  });
-  return status_;
-}
-
-void CpuDevice::Fill(float value, int64_t n, DeviceMemory* x) {
-  Run("Fill", {{x, n}}, [&] { std::fill_n(x->data(), n, value); });
-}
-
-absl::StatusOr<std::unique_ptr<DeviceEvent>> CpuDevice::NewEvent() {
-  return std::make_unique<CpuEvent>();
-}
-
-void CpuDevice::Record(DeviceEvent* event) {
-  static_cast<CpuEvent*>(event)->time = Clock::Real()->Monotonic();
-}
-
-double CpuDevice::MillisecondsBetween(const DeviceEvent& from, const DeviceEvent& to) {
-  return absl::ToDoubleMilliseconds(static_cast<const CpuEvent&>(to).time -
-                                    static_cast<const CpuEvent&>(from).time);
-}
-
-absl::StatusOr<std::unique_ptr<GradientEncoder>> CpuDevice::NewGradientEncoder(
-    const WireLayout& layout) {
-  try {
-    return std::make_unique<CpuGradientEncoder>(layout);
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory(absl::StrCat("the error feedback of ", layout.num_elements, " floats"));
-  }
-}
-
-absl::StatusOr<std::unique_ptr<ValueDecoder>> CpuDevice::NewValueDecoder(WireFormat format,
-                                                                         int64_t elements) {
-  return std::make_unique<CpuValueDecoder>(format, elements);
-}
-
-void CpuDevice::Download(const DeviceMemory& gradient, const DeviceMemory* gate,
-                         GradientEncoder* encoder, absl::Span<uint8_t> to, DeviceEvent* done) {
-  auto& cpu_encoder = *static_cast<CpuGradientEncoder*>(encoder);
-  if (FitsHost("Download", cpu_encoder.layout().bytes, to.size())) {
-    Run("Download", {{&gradient, cpu_encoder.layout().num_elements}, {gate, 1}}, [&] {
-      if (gate != nullptr && !std::isfinite(*gate->data())) return;
-      cpu_encoder.Encode(gradient.data(), to.data());
+  void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) override {
+    const auto size = static_cast<int64_t>(from.size());
+    Run("CopyToDevice", {{to, size}}, [&] {
+      if (from.data() != to->data()) std::copy_n(from.data(), size, to->data());
     });
   }
-  Record(done);
-}
 
-void CpuDevice::Upload(absl::Span<const uint8_t> from, const DeviceEvent* /*after*/,
-                       ValueDecoder* decoder, DeviceMemory* to, DeviceEvent* done) {
-  const auto& cpu_decoder = *static_cast<const CpuValueDecoder*>(decoder);
-  if (FitsHost("Upload", cpu_decoder.bytes(), from.size())) {
-    Run("Upload", {{to, cpu_decoder.elements()}},
-        [&] { cpu_decoder.Decode(from.data(), to->data()); });
+  absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) override {
+    const auto size = static_cast<int64_t>(to.size());
+    Run("CopyToHost", {{&from, size}}, [&] {
+      if (from.data() != to.data()) std::copy_n(from.data(), size, to.data());
+    });
+    return status_;
   }
-  Record(done);
-}
 
-void CpuDevice::Multiply(const MatMulArgs& args, const float* a, const float* b, float* c) {
-  const int64_t m = args.m, n = args.n, k = args.k;
-  if (m == 0 || n == 0) return;
-  if (k == 0) {
-    if (args.beta == 0) {
-      std::fill_n(c, m * n, 0.0f);
-    } else {
-      ScaleBy(args.beta, m * n, c);
-    }
-    return;
+  void Fill(float value, int64_t n, DeviceMemory* x) override {
+    Run("Fill", {{x, n}}, [&] { std::fill_n(x->data(), n, value); });
   }
-  if (m * n * k < kMinParallelProducts) omp_set_num_threads(1);
-  const dnnl_status_t status =
-      dnnl_sgemm(args.transpose_a ? 'T' : 'N', args.transpose_b ? 'T' : 'N', m, n, k, args.alpha, a,
-                 args.transpose_a ? m : k, b, args.transpose_b ? k : n, args.beta, c, n);
-  omp_set_num_threads(threads_);
-  if (status != dnnl_success) throw dnnl::error(status, "could not multiply matrices");
-}
 
-void CpuDevice::MatMul(const MatMulArgs& args, const DeviceMemory& a, const DeviceMemory& b,
-                       const Epilogue& epilogue, DeviceMemory* c) {
-  const int64_t m = args.m, n = args.n, k = args.k;
-  Run("MatMul", {{&a, m * k}, {&b, k * n}, {epilogue.bias, n}, {c, m * n}}, [&] {
-    Multiply(args, a.data(), b.data(), c->data());
-    AddBiasAndActivate(m, n, DataOrNull(epilogue.bias), epilogue.activation, c->data());
-  });
-}
+  absl::Status status() const override { return status_; }
+  absl::Status Synchronize() override { return status_; }
 
-void CpuDevice::DenseGradients(int64_t rows, int64_t inputs, int64_t units, const DeviceMemory& x,
-                               const DeviceMemory& dy, DeviceMemory* kernel_gradient,
-                               DeviceMemory* bias_gradient) {
-  Run("DenseGradients",
-      {{&x, rows * inputs},
-       {&dy, rows * units},
-       {kernel_gradient, inputs * units},
-       {bias_gradient, units}},
-      [&] {
-        const MatMulArgs args{.m = inputs, .n = units, .k = rows, .transpose_a = true};
-        Multiply(args, x.data(), dy.data(), kernel_gradient->data());
-        if (bias_gradient != nullptr) SumRows(rows, units, dy.data(), bias_gradient->data());
-      });
-}
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> NewEvent() override {
+    return std::make_unique<CpuEvent>();
+  }
 
-void CpuDevice::BiasGradient(int64_t rows, int64_t cols, const DeviceMemory& dy,
-                             DeviceMemory* bias_gradient) {
-  Run("BiasGradient", {{&dy, rows * cols}, {bias_gradient, cols}},
-      [&] { SumRows(rows, cols, dy.data(), bias_gradient->data()); });
-}
+  void Record(DeviceEvent* event) override {
+    static_cast<CpuEvent*>(event)->time = Clock::Real()->Monotonic();
+  }
 
-void CpuDevice::Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) {
-  Run("Axpy", {{&x, n}, {y, n}}, [&] { AddScaledTo(alpha, n, x.data(), y->data()); });
-}
+  void WaitFor(const DeviceEvent& /*event*/) override {}
+  bool Passed(const DeviceEvent& /*event*/) override { return true; }
+  absl::Status Await(const DeviceEvent& /*event*/) override { return status_; }
 
-void CpuDevice::Scale(float alpha, int64_t n, DeviceMemory* x) {
-  Run("Scale", {{x, n}}, [&] { ScaleBy(alpha, n, x->data()); });
-}
+  double MillisecondsBetween(const DeviceEvent& from, const DeviceEvent& to) override {
+    return absl::ToDoubleMilliseconds(static_cast<const CpuEvent&>(to).time -
+                                      static_cast<const CpuEvent&>(from).time);
+  }
 
-void CpuDevice::Sum(int64_t n, const DeviceMemory& x, DeviceMemory* sum) {
-  Run("Sum", {{&x, n}, {sum, 1}}, [&] { *sum->data() = static_cast<float>(SumOf(n, x.data())); });
-}
-
-void CpuDevice::ClipByGlobalNorm(float max_norm, absl::Span<DeviceMemory* const> gradients) {
-  Run("ClipByGlobalNorm", {}, [&] {
-    double squares = 0;
-    for (const DeviceMemory* gradient : gradients) {
-      squares += SumOfSquares(gradient->size(), gradient->data());
+  absl::StatusOr<std::unique_ptr<GradientEncoder>> NewGradientEncoder(
+      const WireLayout& layout) override {
+    try {
+      return std::make_unique<CpuGradientEncoder>(layout);
+    } catch (const std::bad_alloc&) {
+      return OutOfMemory(absl::StrCat("the error feedback of ", layout.num_elements, " floats"));
     }
-    const double norm = std::sqrt(squares);
-    if (!std::isfinite(norm) || norm <= max_norm) return;
-    for (DeviceMemory* gradient : gradients) {
-      ScaleBy(static_cast<float>(max_norm / norm), gradient->size(), gradient->data());
+  }
+
+  absl::StatusOr<std::unique_ptr<ValueDecoder>> NewValueDecoder(WireFormat format,
+                                                                int64_t elements) override {
+    return std::make_unique<CpuValueDecoder>(format, elements);
+  }
+
+  void Download(const DeviceMemory& gradient, const DeviceMemory* gate, GradientEncoder* encoder,
+                absl::Span<uint8_t> to, DeviceEvent* done) override {
+    auto& cpu_encoder = *static_cast<CpuGradientEncoder*>(encoder);
+    if (FitsHost("Download", cpu_encoder.layout().bytes, to.size())) {
+      Run("Download", {{&gradient, cpu_encoder.layout().num_elements}, {gate, 1}}, [&] {
+        if (gate != nullptr && !std::isfinite(*gate->data())) return;
+        cpu_encoder.Encode(gradient.data(), to.data());
+      });
     }
-  });
-}
+    Record(done);
+  }
 
-void CpuDevice::AddFromPeer(Device* /*peer*/, int64_t n, const DeviceMemory& x, DeviceMemory* y) {
-  Run("AddFromPeer", {{&x, n}, {y, n}}, [&] { AddScaledTo(1, n, x.data(), y->data()); });
-}
+  void Upload(absl::Span<const uint8_t> from, const DeviceEvent* /*after*/, ValueDecoder* decoder,
+              DeviceMemory* to, DeviceEvent* done) override {
+    const auto& cpu_decoder = *static_cast<const CpuValueDecoder*>(decoder);
+    if (FitsHost("Upload", cpu_decoder.bytes(), from.size())) {
+      Run("Upload", {{to, cpu_decoder.elements()}},
+          [&] { cpu_decoder.Decode(from.data(), to->data()); });
+    }
+    Record(done);
+  }
 
-void CpuDevice::Conv2D(const ConvGeometry& geometry, const DeviceMemory& x,
-                       const DeviceMemory& filter, const Epilogue& epilogue, DeviceMemory* y) {
-  Run("Conv2D",
-      {{&x, geometry.in_size()},
-       {&filter, geometry.filter_size()},
-       {epilogue.bias, geometry.out_channels},
-       {y, geometry.out_size()}},
-      [&] {
-        convolution_.Forward(geometry, x.data(), filter.data(), y->data());
-        AddBiasAndActivate(geometry.batch * geometry.out_height * geometry.out_width,
-                           geometry.out_channels, DataOrNull(epilogue.bias), epilogue.activation,
-                           y->data());
-      });
-}
+  void Repeat(uint64_t /*key*/, absl::FunctionRef<void()> operations) override { operations(); }
 
-void CpuDevice::Conv2DBackwardData(const ConvGeometry& geometry, const DeviceMemory& filter,
-                                   const DeviceMemory& dy, DeviceMemory* dx) {
-  Run("Conv2DBackwardData",
-      {{&filter, geometry.filter_size()}, {&dy, geometry.out_size()}, {dx, geometry.in_size()}},
-      [&] { convolution_.BackwardData(geometry, dy.data(), filter.data(), dx->data()); });
-}
+  void MatMul(const MatMulArgs& args, const DeviceMemory& a, const DeviceMemory& b,
+              const Epilogue& epilogue, DeviceMemory* c) override {
+    const int64_t m = args.m, n = args.n, k = args.k;
+    Run("MatMul", {{&a, m * k}, {&b, k * n}, {epilogue.bias, n}, {c, m * n}}, [&] {
+      Multiply(args, a.data(), b.data(), c->data());
+      AddBiasAndActivate(m, n, DataOrNull(epilogue.bias), epilogue.activation, c->data());
+    });
+  }
 
-void CpuDevice::Conv2DBackwardFilter(const ConvGeometry& geometry, const DeviceMemory& x,
-                                     const DeviceMemory& dy, DeviceMemory* dfilter) {
-  Run("Conv2DBackwardFilter",
-      {{&x, geometry.in_size()}, {&dy, geometry.out_size()}, {dfilter, geometry.filter_size()}},
-      [&] { convolution_.BackwardFilter(geometry, x.data(), dy.data(), dfilter->data()); });
-}
+  void DenseGradients(int64_t rows, int64_t inputs, int64_t units, const DeviceMemory& x,
+                      const DeviceMemory& dy, DeviceMemory* kernel_gradient,
+                      DeviceMemory* bias_gradient) override {
+    Run("DenseGradients",
+        {{&x, rows * inputs},
+         {&dy, rows * units},
+         {kernel_gradient, inputs * units},
+         {bias_gradient, units}},
+        [&] {
+          const MatMulArgs args{.m = inputs, .n = units, .k = rows, .transpose_a = true};
+          Multiply(args, x.data(), dy.data(), kernel_gradient->data());
+          if (bias_gradient != nullptr) SumRows(rows, units, dy.data(), bias_gradient->data());
+        });
+  }
 
-void CpuDevice::MaxPool(const PoolGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) {
-  Run("MaxPool", {{&x, geometry.in_size()}, {y, geometry.out_size()}},
-      [&] { MaxPoolForward(geometry, x.data(), y->data()); });
-}
+  void BiasGradient(int64_t rows, int64_t cols, const DeviceMemory& dy,
+                    DeviceMemory* bias_gradient) override {
+    Run("BiasGradient", {{&dy, rows * cols}, {bias_gradient, cols}},
+        [&] { SumRows(rows, cols, dy.data(), bias_gradient->data()); });
+  }
 
-void CpuDevice::MaxPoolBackward(const PoolGeometry& geometry, const DeviceMemory& x,
-                                const DeviceMemory& y, const DeviceMemory& dy, DeviceMemory* dx) {
-  Run("MaxPoolBackward",
-      {{&x, geometry.in_size()},
-       {&y, geometry.out_size()},
-       {&dy, geometry.out_size()},
-       {dx, geometry.in_size()}},
-      [&] { keelson::MaxPoolBackward(geometry, x.data(), y.data(), dy.data(), dx->data()); });
-}
+  void Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) override {
+    Run("Axpy", {{&x, n}, {y, n}}, [&] { AddScaledTo(alpha, n, x.data(), y->data()); });
+  }
 
-void CpuDevice::AvgPool(const PoolGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) {
-  Run("AvgPool", {{&x, geometry.in_size()}, {y, geometry.out_size()}},
-      [&] { AvgPoolForward(geometry, x.data(), y->data()); });
-}
+  void Scale(float alpha, int64_t n, DeviceMemory* x) override {
+    Run("Scale", {{x, n}}, [&] { ScaleBy(alpha, n, x->data()); });
+  }
 
-void CpuDevice::AvgPoolBackward(const PoolGeometry& geometry, const DeviceMemory& dy,
-                                DeviceMemory* dx) {
-  Run("AvgPoolBackward", {{&dy, geometry.out_size()}, {dx, geometry.in_size()}},
-      [&] { keelson::AvgPoolBackward(geometry, dy.data(), dx->data()); });
-}
+  void Sum(int64_t n, const DeviceMemory& x, DeviceMemory* sum) override {
+    Run("Sum", {{&x, n}, {sum, 1}}, [&] { *sum->data() = static_cast<float>(SumOf(n, x.data())); });
+  }
 
-void CpuDevice::Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) {
-  Run("Activate", {{&x, n}, {y, n}}, [&] { ActivationForward(kind, n, x.data(), y->data()); });
-}
+  void ClipByGlobalNorm(float max_norm, absl::Span<DeviceMemory* const> gradients) override {
+    Run("ClipByGlobalNorm", {}, [&] {
+      double squares = 0;
+      for (const DeviceMemory* gradient : gradients) {
+        squares += SumOfSquares(gradient->size(), gradient->data());
+      }
+      const double norm = std::sqrt(squares);
+      if (!std::isfinite(norm) || norm <= max_norm) return;
+      for (DeviceMemory* gradient : gradients) {
+        ScaleBy(static_cast<float>(max_norm / norm), gradient->size(), gradient->data());
+      }
+    });
+  }
 
-void CpuDevice::ActivateBackward(ActivationKind kind, int64_t n, const DeviceMemory& y,
-                                 const DeviceMemory& dy, DeviceMemory* dx) {
-  Run("ActivateBackward", {{&y, n}, {&dy, n}, {dx, n}},
-      [&] { ActivationBackward(kind, n, y.data(), dy.data(), dx->data()); });
-}
+  void AddFromPeer(Device* /*peer*/, int64_t n, const DeviceMemory& x, DeviceMemory* y) override {
+    Run("AddFromPeer", {{&x, n}, {y, n}}, [&] { AddScaledTo(1, n, x.data(), y->data()); });
+  }
 
-void CpuDevice::Dropout(float rate, uint64_t stream, int64_t n, const DeviceMemory& x,
-                        DeviceMemory* y) {
-  Run("Dropout", {{&x, n}, {y, n}},
-      [&] { DropoutForward(rate, seed_, stream, n, x.data(), y->data()); });
-}
+  void Conv2D(const ConvGeometry& geometry, const DeviceMemory& x, const DeviceMemory& filter,
+              const Epilogue& epilogue, DeviceMemory* y) override {
+    Run("Conv2D",
+        {{&x, geometry.in_size()},
+         {&filter, geometry.filter_size()},
+         {epilogue.bias, geometry.out_channels},
+         {y, geometry.out_size()}},
+        [&] {
+          convolution_.Forward(geometry, x.data(), filter.data(), y->data());
+          AddBiasAndActivate(geometry.batch * geometry.out_height * geometry.out_width,
+                             geometry.out_channels, DataOrNull(epilogue.bias), epilogue.activation,
+                             y->data());
+        });
+  }
 
-void CpuDevice::BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,
-                          const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
-                          DeviceMemory* variance, DeviceMemory* y) {
-  const int64_t channels = geometry.channels, size = geometry.rows * channels;
-  Run("BatchNorm",
-      {{&x, size},
-       {gamma, channels},
-       {beta, channels},
-       {mean, channels},
-       {variance, channels},
-       {y, size}},
-      [&] {
-        BatchNormForward(geometry, x.data(), DataOrNull(gamma), DataOrNull(beta), mean->data(),
-                         variance->data(), y->data());
-      });
-}
+  void Conv2DBackwardData(const ConvGeometry& geometry, const DeviceMemory& filter,
+                          const DeviceMemory& dy, DeviceMemory* dx) override {
+    Run("Conv2DBackwardData",
+        {{&filter, geometry.filter_size()}, {&dy, geometry.out_size()}, {dx, geometry.in_size()}},
+        [&] { convolution_.BackwardData(geometry, dy.data(), filter.data(), dx->data()); });
+  }
 
-void CpuDevice::BatchNormBackward(const BatchNormGeometry& geometry, const DeviceMemory& x,
-                                  const DeviceMemory* gamma, const DeviceMemory& mean,
-                                  const DeviceMemory& variance, const DeviceMemory& dy,
-                                  DeviceMemory* dgamma, DeviceMemory* dbeta, DeviceMemory* dx) {
-  const int64_t channels = geometry.channels, size = geometry.rows * channels;
-  Run("BatchNormBackward",
-      {{&x, size},
-       {gamma, channels},
-       {&mean, channels},
-       {&variance, channels},
-       {&dy, size},
-       {dgamma, channels},
-       {dbeta, channels},
-       {dx, size}},
-      [&] {
-        BatchNormGradients(geometry, x.data(), DataOrNull(gamma), mean.data(), variance.data(),
-                           dy.data(), DataOrNull(dgamma), DataOrNull(dbeta), DataOrNull(dx));
-      });
-}
+  void Conv2DBackwardFilter(const ConvGeometry& geometry, const DeviceMemory& x,
+                            const DeviceMemory& dy, DeviceMemory* dfilter) override {
+    Run("Conv2DBackwardFilter",
+        {{&x, geometry.in_size()}, {&dy, geometry.out_size()}, {dfilter, geometry.filter_size()}},
+        [&] { convolution_.BackwardFilter(geometry, x.data(), dy.data(), dfilter->data()); });
+  }
 
-void CpuDevice::BatchNormInference(const BatchNormGeometry& geometry, const DeviceMemory& x,
-                                   const DeviceMemory* gamma, const DeviceMemory* beta,
-                                   const DeviceMemory& mean, const DeviceMemory& variance,
-                                   DeviceMemory* y) {
-  const int64_t channels = geometry.channels, size = geometry.rows * channels;
-  Run("BatchNormInference",
-      {{&x, size},
-       {gamma, channels},
-       {beta, channels},
-       {&mean, channels},
-       {&variance, channels},
-       {y, size}},
-      [&] {
-        BatchNormWithStatistics(geometry, x.data(), DataOrNull(gamma), DataOrNull(beta),
-                                mean.data(), variance.data(), y->data());
-      });
-}
+  void MaxPool(const PoolGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) override {
+    Run("MaxPool", {{&x, geometry.in_size()}, {y, geometry.out_size()}},
+        [&] { MaxPoolForward(geometry, x.data(), y->data()); });
+  }
 
-void CpuDevice::SoftmaxCrossEntropy(int64_t rows, int64_t classes, float weight,
-                                    const DeviceMemory& scores, const DeviceMemory& labels,
-                                    DeviceMemory* losses, DeviceMemory* dscores) {
-  Run("SoftmaxCrossEntropy",
-      {{&scores, rows * classes}, {&labels, rows}, {losses, rows}, {dscores, rows * classes}}, [&] {
-        SoftmaxCrossEntropyLoss(rows, classes, weight, scores.data(), labels.data(), losses->data(),
-                                DataOrNull(dscores));
-      });
-}
+  void MaxPoolBackward(const PoolGeometry& geometry, const DeviceMemory& x, const DeviceMemory& y,
+                       const DeviceMemory& dy, DeviceMemory* dx) override {
+    Run("MaxPoolBackward",
+        {{&x, geometry.in_size()},
+         {&y, geometry.out_size()},
+         {&dy, geometry.out_size()},
+         {dx, geometry.in_size()}},
+        [&] { keelson::MaxPoolBackward(geometry, x.data(), y.data(), dy.data(), dx->data()); });
+  }
 
-void CpuDevice::SigmoidCrossEntropy(int64_t rows, float weight, const DeviceMemory& scores,
-                                    const DeviceMemory& labels, DeviceMemory* losses,
-                                    DeviceMemory* dscores) {
-  Run("SigmoidCrossEntropy", {{&scores, rows}, {&labels, rows}, {losses, rows}, {dscores, rows}},
-      [&] {
-        SigmoidCrossEntropyLoss(rows, weight, scores.data(), labels.data(), losses->data(),
-                                DataOrNull(dscores));
-      });
-}
+  void AvgPool(const PoolGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) override {
+    Run("AvgPool", {{&x, geometry.in_size()}, {y, geometry.out_size()}},
+        [&] { AvgPoolForward(geometry, x.data(), y->data()); });
+  }
 
-void CpuDevice::MeanSquaredError(int64_t rows, float weight, const DeviceMemory& scores,
-                                 const DeviceMemory& targets, DeviceMemory* losses,
-                                 DeviceMemory* dscores) {
-  Run("MeanSquaredError", {{&scores, rows}, {&targets, rows}, {losses, rows}, {dscores, rows}},
-      [&] {
-        MeanSquaredErrorLoss(rows, weight, scores.data(), targets.data(), losses->data(),
-                             DataOrNull(dscores));
-      });
-}
+  void AvgPoolBackward(const PoolGeometry& geometry, const DeviceMemory& dy,
+                       DeviceMemory* dx) override {
+    Run("AvgPoolBackward", {{&dy, geometry.out_size()}, {dx, geometry.in_size()}},
+        [&] { keelson::AvgPoolBackward(geometry, dy.data(), dx->data()); });
+  }
+
+  void Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) override {
+    Run("Activate", {{&x, n}, {y, n}}, [&] { ActivationForward(kind, n, x.data(), y->data()); });
+  }
+
+  void ActivateBackward(ActivationKind kind, int64_t n, const DeviceMemory& y,
+                        const DeviceMemory& dy, DeviceMemory* dx) override {
+    Run("ActivateBackward", {{&y, n}, {&dy, n}, {dx, n}},
+        [&] { ActivationBackward(kind, n, y.data(), dy.data(), dx->data()); });
+  }
+
+  void SetSeed(uint64_t seed) override { seed_ = seed; }
+
+  void Dropout(float rate, uint64_t stream, int64_t n, const DeviceMemory& x,
+               DeviceMemory* y) override {
+    Run("Dropout", {{&x, n}, {y, n}},
+        [&] { DropoutForward(rate, seed_, stream, n, x.data(), y->data()); });
+  }
+
+  void BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                 const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
+                 DeviceMemory* variance, DeviceMemory* y) override {
+    const int64_t channels = geometry.channels, size = geometry.rows * channels;
+    Run("BatchNorm",
+        {{&x, size},
+         {gamma, channels},
+         {beta, channels},
+         {mean, channels},
+         {variance, channels},
+         {y, size}},
+        [&] {
+          BatchNormForward(geometry, x.data(), DataOrNull(gamma), DataOrNull(beta), mean->data(),
+                           variance->data(), y->data());
+        });
+  }
+
+  void BatchNormBackward(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                         const DeviceMemory* gamma, const DeviceMemory& mean,
+                         const DeviceMemory& variance, const DeviceMemory& dy, DeviceMemory* dgamma,
+                         DeviceMemory* dbeta, DeviceMemory* dx) override {
+    const int64_t channels = geometry.channels, size = geometry.rows * channels;
+    Run("BatchNormBackward",
+        {{&x, size},
+         {gamma, channels},
+         {&mean, channels},
+         {&variance, channels},
+         {&dy, size},
+         {dgamma, channels},
+         {dbeta, channels},
+         {dx, size}},
+        [&] {
+          BatchNormGradients(geometry, x.data(), DataOrNull(gamma), mean.data(), variance.data(),
+                             dy.data(), DataOrNull(dgamma), DataOrNull(dbeta), DataOrNull(dx));
+        });
+  }
+
+  void BatchNormInference(const BatchNormGeometry& geometry, const DeviceMemory& x,
+                          const DeviceMemory* gamma, const DeviceMemory* beta,
+                          const DeviceMemory& mean, const DeviceMemory& variance,
+                          DeviceMemory* y) override {
+    const int64_t channels = geometry.channels, size = geometry.rows * channels;
+    Run("BatchNormInference",
+        {{&x, size},
+         {gamma, channels},
+         {beta, channels},
+         {&mean, channels},
+         {&variance, channels},
+         {y, size}},
+        [&] {
+          BatchNormWithStatistics(geometry, x.data(), DataOrNull(gamma), DataOrNull(beta),
+                                  mean.data(), variance.data(), y->data());
+        });
+  }
+
+  void SoftmaxCrossEntropy(int64_t rows, int64_t classes, float weight, const DeviceMemory& scores,
+                           const DeviceMemory& labels, DeviceMemory* losses,
+                           DeviceMemory* dscores) override {
+    Run("SoftmaxCrossEntropy",
+        {{&scores, rows * classes}, {&labels, rows}, {losses, rows}, {dscores, rows * classes}},
+        [&] {
+          SoftmaxCrossEntropyLoss(rows, classes, weight, scores.data(), labels.data(),
+                                  losses->data(), DataOrNull(dscores));
+        });
+  }
+
+  void SigmoidCrossEntropy(int64_t rows, float weight, const DeviceMemory& scores,
+                           const DeviceMemory& labels, DeviceMemory* losses,
+                           DeviceMemory* dscores) override {
+    Run("SigmoidCrossEntropy", {{&scores, rows}, {&labels, rows}, {losses, rows}, {dscores, rows}},
+        [&] {
+          SigmoidCrossEntropyLoss(rows, weight, scores.data(), labels.data(), losses->data(),
+                                  DataOrNull(dscores));
+        });
+  }
+
+  void MeanSquaredError(int64_t rows, float weight, const DeviceMemory& scores,
+                        const DeviceMemory& targets, DeviceMemory* losses,
+                        DeviceMemory* dscores) override {
+    Run("MeanSquaredError", {{&scores, rows}, {&targets, rows}, {losses, rows}, {dscores, rows}},
+        [&] {
+          MeanSquaredErrorLoss(rows, weight, scores.data(), targets.data(), losses->data(),
+                               DataOrNull(dscores));
+        });
+  }
+
+ private:
+  // Runs `f` with this device's threads, unless an earlier operation failed or an operand is too
+  // small; what `f` throws becomes the device's status.
+  template <typename F>
+  void Run(const char* operation, std::initializer_list<Extent> extents, F f) {
+    if (!status_.ok() || !Fits(operation, extents)) return;
+    omp_set_num_threads(threads_);
+    try {
+      f();
+    } catch (const dnnl::error& error) {
+      status_ = absl::InternalError(absl::StrCat(
+          "device cpu: ", operation, ": oneDNN: ", error.what(), " (", error.status, ")"));
+    } catch (const std::bad_alloc&) {
+      status_ =
+          absl::ResourceExhaustedError(absl::StrCat("device cpu: ", operation, ": out of memory"));
+    }
+  }
+
+  bool Fits(const char* operation, std::initializer_list<Extent> extents) {
+    for (const Extent& extent : extents) {
+      if (extent.memory == nullptr || extent.size <= extent.memory->size()) continue;
+      status_ =
+          absl::InternalError(absl::StrCat("device cpu: ", operation, ": expected memory of ",
+                                           extent.size, " floats, found ", extent.memory->size()));
+      return false;
+    }
+    return true;
+  }
+
+  // Whether `found` bytes of the host are enough; if not, sets the device's status.
+  bool FitsHost(const char* operation, size_t expected, size_t found) {
+    if (!status_.ok()) return false;
+    if (found >= expected) return true;
+    status_ = absl::InternalError(absl::StrCat("device cpu: ", operation, ": expected ", expected,
+                                               " bytes of the host, found ", found));
+    return false;
+  }
+
+  void Multiply(const MatMulArgs& args, const float* a, const float* b, float* c) {
+    const int64_t m = args.m, n = args.n, k = args.k;
+    if (m == 0 || n == 0) return;
+    if (k == 0) {
+      if (args.beta == 0) {
+        std::fill_n(c, m * n, 0.0f);
+      } else {
+        ScaleBy(args.beta, m * n, c);
+      }
+      return;
+    }
+    if (m * n * k < kMinParallelProducts) omp_set_num_threads(1);
+    const dnnl_status_t status =
+        dnnl_sgemm(args.transpose_a ? 'T' : 'N', args.transpose_b ? 'T' : 'N', m, n, k, args.alpha,
+                   a, args.transpose_a ? m : k, b, args.transpose_b ? k : n, args.beta, c, n);
+    omp_set_num_threads(threads_);
+    if (status != dnnl_success) throw dnnl::error(status, "could not multiply matrices");
+  }
+
+  const int threads_;
+  uint64_t seed_ = 0;
+  absl::Status status_;
+  Convolution convolution_;
+};
 
 }  // namespace
 
