@@ -58,8 +58,6 @@ BulkRequest PullOf(BulkRequest push) {
   return push;
 }
 
-absl::Status NotServed() { return absl::UnimplementedError("not a call of the benchmark"); }
-
 }  // namespace
 
 absl::Status BareParameterService::Initialize(const v1::InitializeShardRequest& request,
@@ -102,38 +100,6 @@ absl::Status BareParameterService::GetStatus(const v1::GetShardStatusRequest&,
                                              v1::ShardStatus* response) {
   response->set_state(Store() == nullptr ? v1::ShardStatus::EMPTY : v1::ShardStatus::READY);
   return absl::OkStatus();
-}
-
-absl::Status BareParameterService::WriteSnapshot(const v1::WriteSnapshotRequest&,
-                                                 v1::WriteSnapshotResponse*) {
-  return NotServed();
-}
-
-absl::Status BareParameterService::StreamSnapshot(const v1::StreamSnapshotRequest&, ByteSink,
-                                                  v1::WriteSnapshotResponse*) {
-  return NotServed();
-}
-
-absl::Status BareParameterService::InitializeStreamed(const v1::InitializeChunk&, ChunkSource,
-                                                      v1::InitializeShardResponse*) {
-  return NotServed();
-}
-
-absl::Status BareParameterService::Attend(const v1::AttendRequest&, v1::ShardStatus*) {
-  return NotServed();
-}
-
-absl::Status BareParameterService::CommitRound(const v1::CommitRoundRequest&,
-                                               v1::CommitRoundResponse*) {
-  return NotServed();
-}
-
-absl::Status BareParameterService::FindChief(const v1::FindChiefRequest&, v1::FindChiefResponse*) {
-  return NotServed();
-}
-
-absl::Status BareParameterService::Finish(const v1::FinishShardRequest&, v1::FinishShardResponse*) {
-  return NotServed();
 }
 
 std::shared_ptr<BlockStore> BareParameterService::Store() {

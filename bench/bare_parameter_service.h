@@ -30,21 +30,32 @@ class BareParameterService : public ParameterControl, public BulkHandler {
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
                          v1::ShardStatus* response) override;
 
-  absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
-                             v1::WriteSnapshotResponse* response) override;
-  absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
-                              v1::WriteSnapshotResponse* response) override;
-  absl::Status InitializeStreamed(const v1::InitializeChunk& first, ChunkSource next,
-                                  v1::InitializeShardResponse* response) override;
-  absl::Status Attend(const v1::AttendRequest& request, v1::ShardStatus* response) override;
-  absl::Status CommitRound(const v1::CommitRoundRequest& request,
-                           v1::CommitRoundResponse* response) override;
-  absl::Status FindChief(const v1::FindChiefRequest& request,
-                         v1::FindChiefResponse* response) override;
-  absl::Status Finish(const v1::FinishShardRequest& request,
-                      v1::FinishShardResponse* response) override;
+  absl::Status WriteSnapshot(const v1::WriteSnapshotRequest&, v1::WriteSnapshotResponse*) override {
+    return NotServed();
+  }
+  absl::Status StreamSnapshot(const v1::StreamSnapshotRequest&, ByteSink,
+                              v1::WriteSnapshotResponse*) override {
+    return NotServed();
+  }
+  absl::Status InitializeStreamed(const v1::InitializeChunk&, ChunkSource,
+                                  v1::InitializeShardResponse*) override {
+    return NotServed();
+  }
+  absl::Status Attend(const v1::AttendRequest&, v1::ShardStatus*) override { return NotServed(); }
+  absl::Status CommitRound(const v1::CommitRoundRequest&, v1::CommitRoundResponse*) override {
+    return NotServed();
+  }
+  absl::Status FindChief(const v1::FindChiefRequest&, v1::FindChiefResponse*) override {
+    return NotServed();
+  }
+  absl::Status Finish(const v1::FinishShardRequest&, v1::FinishShardResponse*) override {
+    return NotServed();
+  }
 
  private:
+  static absl::Status NotServed() {
+    return absl::UnimplementedError("not a call of the benchmark");
+  }
   std::shared_ptr<BlockStore> Store();
 
   const OnPush on_push_;
