@@ -180,18 +180,13 @@ class AddressBook:
 
 def can_listen(port: int) -> bool:
     """Binds like a server: ended connections that linger do not block the port."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("0.0.0.0", port))
-        except OSError:
-            return False
-    return True
+    return _can_bind("0.0.0.0", port, reuse=True)
 
 
-def _can_bind(host: str, port: int) -> bool:
+def _can_bind(host: str, port: int, reuse: bool = False) -> bool:
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuse)
             probe.bind((host, port))
     except OSError:
         return False

@@ -6,7 +6,7 @@ Nothing is started or written here, so that bad input leaves nothing behind.
 import argparse
 import os
 from dataclasses import replace
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import List, Mapping, Optional, Sequence, Tuple
 
 from tfjob_api.model import Manifest, TFJob
 from tfjob_api.naming import is_leader, replica_name, replicas
@@ -108,10 +108,10 @@ def _check_paths(options: argparse.Namespace) -> None:
     """Reports files that every role would miss once, before any starts."""
     if options.data_dir is not None and not os.path.isdir(options.data_dir):
         raise InputError(f"--data_dir {options.data_dir}: no such directory")
-    if options.config is not None and not os.path.isfile(options.config):
-        raise InputError(f"--config {options.config}: no such file")
-    if options.auth_token_file is not None and not os.path.isfile(options.auth_token_file):
-        raise InputError(f"--auth_token_file {options.auth_token_file}: no such file")
+    for flag in ("config", "auth_token_file"):
+        path = getattr(options, flag)
+        if path is not None and not os.path.isfile(path):
+            raise InputError(f"--{flag} {path}: no such file")
     for flag in ("model_dir", "run_dir"):
         path = getattr(options, flag)
         if path and os.path.exists(path) and not os.path.isdir(path):
@@ -141,13 +141,8 @@ def _flag_warnings(options: argparse.Namespace, job: TFJob) -> List[str]:
 def _settings(
     options: argparse.Namespace, extra: Sequence[str], manifest: Manifest, run_dir: RunDirectory
 ) -> LocalSettings:
-    flags: Dict[str, str] = {}
-    if options.data_dir is not None:
-        flags["data_dir"] = os.path.abspath(options.data_dir)
-    if options.config is not None:
-        flags["config"] = os.path.abspath(options.config)
-    if options.auth_token_file is not None:
-        flags["auth_token_file"] = os.path.abspath(options.auth_token_file)
+    paths = {flag: getattr(options, flag) for flag in ("data_dir", "config", "auth_token_file")}
+    flags = {flag: os.path.abspath(path) for flag, path in paths.items() if path is not None}
     if options.training_steps is not None:
         flags["training_steps"] = str(options.training_steps)
     training_flags = {"device": options.device, "precision": options.precision}
