@@ -1,8 +1,5 @@
 #include "bench/options.h"
 
-#include <variant>
-#include <vector>
-
 #include "core/base/exit_code.h"
 #include "gtest/gtest.h"
 

@@ -1,7 +1,6 @@
 #include "bench/report.h"
 
 #include <set>
-#include <string>
 
 #include "bench/goals.h"
 #include "gmock/gmock.h"

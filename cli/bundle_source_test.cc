@@ -1,7 +1,5 @@
 #include "cli/bundle_source.h"
 
-#include <string>
-
 #include "cli/snapshot_testing.h"
 #include "cli/tensor_source_testing.h"
 #include "core/checkpoint/bundle_test_util.h"

@@ -1,7 +1,6 @@
 #include "cli/ckpt_export.h"
 
 #include <sstream>
-#include <string>
 
 #include "cli/ckpt_diff.h"
 #include "cli/safetensors.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <sstream>
-#include <string>
 
 #include "cli/snapshot_testing.h"
 #include "core/base/file.h"

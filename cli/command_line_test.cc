@@ -1,9 +1,5 @@
 #include "cli/command_line.h"
 
-#include <CLI/CLI.hpp>
-#include <string>
-
-#include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,7 +1,6 @@
 #include "cli/ctl.h"
 
 #include <sstream>
-#include <string>
 
 #include "cli/job_status_text.h"
 #include "core/cluster/consistency.h"

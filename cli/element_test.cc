@@ -1,7 +1,6 @@
 #include "cli/element.h"
 
 #include <cstdint>
-#include <string>
 
 #include "gtest/gtest.h"
 

@@ -1,8 +1,5 @@
 #include "cli/import_plan.h"
 
-#include <string>
-#include <vector>
-
 #include "cli/tensor_source_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,7 +1,5 @@
 #include "cli/job_status_text.h"
 
-#include <string>
-
 #include "core/cluster/consistency.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

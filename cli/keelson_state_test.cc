@@ -1,7 +1,6 @@
 #include "cli/keelson_state.h"
 
 #include <memory>
-#include <string>
 
 #include "cli/snapshot_testing.h"
 #include "core/checkpoint/bundle_test_util.h"

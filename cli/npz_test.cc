@@ -1,8 +1,5 @@
 #include "cli/npz.h"
 
-#include <string>
-#include <vector>
-
 #include "cli/tensor_source_testing.h"
 #include "core/base/file.h"
 #include "core/checkpoint/bundle_test_util.h"

@@ -1,7 +1,5 @@
 #include "cli/pending_file.h"
 
-#include <string>
-
 #include "absl/strings/match.h"
 #include "core/base/file.h"
 #include "core/checkpoint/bundle_test_util.h"

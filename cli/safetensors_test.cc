@@ -1,9 +1,6 @@
 #include "cli/safetensors.h"
 
 #include <cstring>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/tensor_source_testing.h"

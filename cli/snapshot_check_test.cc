@@ -1,7 +1,5 @@
 #include "cli/snapshot_check.h"
 
-#include <string>
-
 #include "absl/strings/str_cat.h"
 #include "cli/snapshot_testing.h"
 #include "cli/tensor_source_testing.h"

@@ -1,8 +1,5 @@
 #include "cli/snapshot_name.h"
 
-#include <string>
-#include <vector>
-
 #include "cli/snapshot_testing.h"
 #include "core/checkpoint/bundle_test_util.h"
 #include "gmock/gmock.h"

@@ -1,6 +1,5 @@
 #include "cli/snapshot_testing.h"
 
-#include <string>
 #include <utility>
 #include <vector>
 

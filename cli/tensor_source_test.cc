@@ -1,7 +1,5 @@
 #include "cli/tensor_source.h"
 
-#include <string>
-
 #include "cli/tensor_source_testing.h"
 #include "core/checkpoint/bundle_test_util.h"
 #include "gmock/gmock.h"

@@ -1,9 +1,5 @@
 #include "cli/tensor_source_testing.h"
 
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "core/base/file.h"
 #include "core/checkpoint/bundle_test_util.h"
 #include "gtest/gtest.h"

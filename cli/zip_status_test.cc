@@ -1,10 +1,7 @@
 #include "cli/zip_status.h"
 
-#include <zip.h>
-
 #include <cerrno>
 
-#include "absl/status/status.h"
 #include "gtest/gtest.h"
 
 namespace keelson {

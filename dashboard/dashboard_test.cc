@@ -7,7 +7,6 @@
 
 #include <thread>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/http/http_testing.h"
 #include "dashboard/dashboard_testing.h"

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/http/http_testing.h"

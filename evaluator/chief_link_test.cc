@@ -1,8 +1,5 @@
 #include "evaluator/chief_link.h"
 
-#include <memory>
-#include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 

@@ -1,13 +1,8 @@
 #include "evaluator/evaluator.h"
 
 #include <algorithm>
-#include <functional>
-#include <memory>
-#include <set>
-#include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"

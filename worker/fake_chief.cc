@@ -1,6 +1,5 @@
 #include "worker/fake_chief.h"
 
-#include <functional>
 #include <utility>
 
 #include "core/base/status_macros.h"

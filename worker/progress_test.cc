@@ -1,8 +1,6 @@
 #include "worker/progress.h"
 
-#include <map>
 #include <thread>
-#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,8 +1,6 @@
 #include "bench/gpu/options.h"
 
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "core/base/exit_code.h"
 #include "gtest/gtest.h"

@@ -1,7 +1,5 @@
 #include "bench/gpu/report.h"
 
-#include <string>
-
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 

@@ -1,13 +1,10 @@
 // The whole program on an emulated GPU. What it measures there says nothing; that it measures
 // everything does.
 #include <cstdlib>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "core/base/exit_code.h"
 #include "core/base/file.h"
 #include "gtest/gtest.h"

@@ -1,7 +1,5 @@
 #include "bench/gpu/timing.h"
 
-#include <memory>
-
 #include "absl/status/status.h"
 #include "core/device/factory/device_factory.h"
 #include "gtest/gtest.h"

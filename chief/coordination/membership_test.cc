@@ -1,7 +1,5 @@
 #include "chief/coordination/membership.h"
 
-#include <vector>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,7 +1,6 @@
 #include "chief/coordination/staleness_bound.h"
 
 #include <algorithm>
-#include <map>
 #include <random>
 
 #include "chief/coordination/work_testing.h"

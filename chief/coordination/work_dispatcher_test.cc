@@ -1,7 +1,5 @@
 #include "chief/coordination/work_dispatcher.h"
 
-#include <vector>
-
 #include "chief/coordination/work_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -2,7 +2,6 @@
 #include <ostream>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "chief/coordination/work_ledger.h"
 #include "chief/coordination/work_testing.h"

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,7 +1,5 @@
 #include "core/config/config_flags.h"
 
-#include <string>
-
 #include "gtest/gtest.h"
 
 namespace keelson {

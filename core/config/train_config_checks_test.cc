@@ -1,4 +1,3 @@
-#include <string>
 
 #include "core/config/train_config.h"
 #include "gmock/gmock.h"

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <string>
-
 #include "core/base/file.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "core/data/record_order.h"

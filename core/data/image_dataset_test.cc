@@ -1,7 +1,5 @@
 #include "core/data/image_dataset.h"
 
-#include <numeric>
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <utility>
-#include <vector>
-
 #include "core/device/cpu/cpu_device.h"
 
 namespace keelson {

@@ -2,21 +2,13 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "absl/status/status.h"
-#include "absl/types/span.h"
-#include "core/device/device.h"
 #include "core/device/factory/device_factory.h"
 #include "core/model/model.h"
 #include "core/model/model_testing.h"
-#include "core/tensor/variable.h"
 #include "core/wire/wire_format.h"
-#include "core/wire/wire_layout.h"
 #include "testing/device/cuda_emulation/emulation.h"
 
 namespace keelson {

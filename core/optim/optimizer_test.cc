@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <ostream>
 #include <random>
-#include <string>
-#include <vector>
 
 #include "core/optim/optim_testing.h"
 #include "gmock/gmock.h"

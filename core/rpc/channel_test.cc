@@ -1,7 +1,6 @@
 #include "core/rpc/channel.h"
 
 #include <chrono>
-#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "core/rpc/server.h"

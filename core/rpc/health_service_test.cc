@@ -1,8 +1,6 @@
 #include "core/rpc/health_service.h"
 
-#include <atomic>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

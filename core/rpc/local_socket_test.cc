@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <memory>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "core/rpc/channel.h"

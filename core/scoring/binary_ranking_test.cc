@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "core/base/random.h"
-#include "core/scoring/curve.h"
 #include "gtest/gtest.h"
 
 namespace keelson {

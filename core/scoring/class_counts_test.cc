@@ -1,7 +1,6 @@
 #include "core/scoring/class_counts.h"
 
 #include <cmath>
-#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "core/base/random.h"
 #include "gtest/gtest.h"

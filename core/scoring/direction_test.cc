@@ -1,11 +1,8 @@
 #include "core/scoring/direction.h"
 
 #include <cmath>
-#include <cstdint>
 #include <map>
-#include <optional>
 
-#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 
 namespace keelson {

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,6 +1,5 @@
 #include "core/scoring/report.h"
 
-#include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 

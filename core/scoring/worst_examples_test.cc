@@ -1,8 +1,6 @@
 #include "core/scoring/worst_examples.h"
 
 #include <cmath>
-#include <cstdint>
-#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "core/http/http_testing.h"

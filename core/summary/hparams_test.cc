@@ -1,7 +1,5 @@
 #include "core/summary/hparams.h"
 
-#include <string>
-
 #include "gtest/gtest.h"
 
 namespace keelson {

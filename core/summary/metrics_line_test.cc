@@ -2,8 +2,6 @@
 
 #include <limits>
 #include <regex>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"

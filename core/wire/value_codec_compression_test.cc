@@ -4,9 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "core/wire/simd_targets_testing.h"
 #include "core/wire/value_codec.h"

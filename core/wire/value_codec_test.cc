@@ -6,8 +6,6 @@
 #include <cstring>
 #include <ios>
 #include <limits>
-#include <string>
-#include <vector>
 
 #include "core/wire/simd_targets_testing.h"
 #include "core/wire/value_codec_testing.h"

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "dashboard/runs/json.h"
-
 namespace keelson {
 namespace {
 

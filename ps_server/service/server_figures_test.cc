@@ -1,7 +1,6 @@
 #include "ps_server/service/server_figures.h"
 
 #include <optional>
-#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,8 +1,6 @@
 // What a block adds up for a round, and what it remembers of workers.
 #include <algorithm>
-#include <memory>
 #include <optional>
-#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

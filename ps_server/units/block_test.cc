@@ -1,7 +1,6 @@
 #include "ps_server/units/block.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <thread>
 

@@ -1,7 +1,5 @@
 #include "testing/services/call_faults.h"
 
-#include <utility>
-
 #include "core/base/status_macros.h"
 
 namespace keelson {

@@ -2,7 +2,6 @@
 
 #include <cstdio>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
 #include "tests/support/model_directory.h"

@@ -1,8 +1,6 @@
 // A parameter server that comes back under its name, but at another address, like a pod that
 // Kubernetes has recreated.
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "gtest/gtest.h"

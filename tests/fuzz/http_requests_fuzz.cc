@@ -2,7 +2,6 @@
 // bytes are read at a time and whether requests may have a body; the others are the connection's.
 
 #include <algorithm>
-#include <optional>
 #include <string>
 
 #include "absl/strings/match.h"

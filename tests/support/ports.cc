@@ -5,7 +5,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <string>

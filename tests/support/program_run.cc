@@ -1,7 +1,5 @@
 #include "tests/support/program_run.h"
 
-#include <memory>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "core/base/file.h"

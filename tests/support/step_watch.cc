@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 
 #include "absl/time/clock.h"
 #include "core/client/services/grpc_parameter_control.h"
