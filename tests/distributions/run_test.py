@@ -2,55 +2,43 @@
 
 import os
 import subprocess
-import tempfile
-import unittest
+import sys
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run.sh")
-DEADLINE_SECONDS = 60
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+sys.path.insert(0, os.path.join(FOLDER, "..", "support"))
+
+from temporary_directory import TemporaryDirectoryTest  # noqa: E402  (needs the path above)
 
 
-class RunTest(unittest.TestCase):
+class RunTest(TemporaryDirectoryTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.roots = os.path.join(self.folder, "roots")
-        self.log = os.path.join(self.folder, "log")
+        super().setUp()
+        self.roots = self.path("roots")
         os.makedirs(self.roots)
-        self.tool("id", "echo 0")
-        self.tool("apt-get", 'echo "http://mirror/debian-security bookworm-security"\n'
+        self.write_script("id", "echo 0")
+        self.write_script("apt-get", 'echo "http://mirror/debian-security bookworm-security"\n'
                              'echo "http://mirror/debian bookworm-updates"\n'
                              'echo "http://mirror/debian bookworm"\n')
-        self.tool("apt-config", """echo 'Acquire::http::Proxy "http://proxy";'; echo 'Acquire::Languages "";'""")
-        self.tool("debootstrap", 'echo "debootstrap $3 $5" >> "$LOG"\n'
+        self.write_script("apt-config", """echo 'Acquire::http::Proxy "http://proxy";'; echo 'Acquire::Languages "";'""")
+        self.write_script("debootstrap", 'echo "debootstrap $3 $5" >> "$LOG"\n'
                                  'mkdir -p "$4/etc/apt/apt.conf.d" "$4/srv" "$4/usr/local/share"')
-        self.tool("git", 'echo "git $*" >> "$LOG"')
+        self.write_script("git", 'echo "git $*" >> "$LOG"')
         # The last argument is what runs in the root.
-        self.tool("unshare", 'while [ "${1#--}" != "$1" ]; do shift; done\n'
+        self.write_script("unshare", 'while [ "${1#--}" != "$1" ]; do shift; done\n'
                              'if [ "$1" = debootstrap ]; then exec "$@"; fi\n'
                              'for last; do :; done; echo "root $last" >> "$LOG"; [ "$last" != "$FAILS" ]')
 
-    def tool(self, name: str, script: str) -> None:
-        path = os.path.join(self.folder, name)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\n{script}\n")
-        os.chmod(path, 0o755)
-
     def run_script(self, *arguments: str, fails: str = "", path: str = "/usr/bin:/bin") -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [SCRIPT, *arguments],
-            env={"PATH": f"{self.folder}:{path}", "LOG": self.log, "TMPDIR": self.roots, "FAILS": fails},
-            capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
-
-    def calls(self):
-        with open(self.log, encoding="utf-8") as file:
-            return file.read().splitlines()
+        return self.run_program(
+            os.path.join(FOLDER, "run.sh"), *arguments,
+            env={"PATH": f"{self.directory}:{path}", "LOG": self.path("log"), "TMPDIR": self.roots, "FAILS": fails})
 
     def refused(self, code: int, reason: str, *arguments: str) -> None:
         run = self.run_script(*arguments)
         self.assertEqual((run.returncode, run.stdout), (code, ""))
         self.assertIn(reason, run.stderr)
-        self.assertFalse(os.path.exists(self.log))
+        self.assertFalse(os.path.exists(self.path("log")))
         self.assertEqual(os.listdir(self.roots), [])
 
     def test_help(self):
@@ -65,14 +53,14 @@ class RunTest(unittest.TestCase):
         self.refused(2, "expected one release, found trixie and bookworm", "trixie", "bookworm")
 
     def test_what_is_missing_is_named(self):
-        self.tool("apt-get", "true")
+        self.write_script("apt-get", "true")
         self.refused(1, "apt knows no mirror of Debian: apt-get update", "trixie")
-        self.tool("id", "echo 1000")
+        self.write_script("id", "echo 1000")
         self.refused(1, "expected root", "trixie")
 
     def test_without_debootstrap(self):
-        os.remove(os.path.join(self.folder, "debootstrap"))
-        bare = os.path.join(self.folder, "bare")
+        os.remove(os.path.join(self.directory, "debootstrap"))
+        bare = os.path.join(self.directory, "bare")
         os.makedirs(bare)
         for name in ("bash", "cat", "env"):
             os.symlink(f"/bin/{name}", os.path.join(bare, name))
@@ -83,7 +71,7 @@ class RunTest(unittest.TestCase):
     def test_the_two_commands_run_in_a_clone_and_nothing_stays(self):
         run = self.run_script("--tests", "trixie")
         self.assertEqual(run.returncode, 0, run.stderr)
-        calls = self.calls()
+        calls = self.logged()
         self.assertEqual(calls[0], "debootstrap trixie http://mirror/debian")
         self.assertTrue(calls[2].startswith("git clone "), calls)
         self.assertEqual(calls[3:], ["root git clone --quiet /srv/keelson.git /root/keelson",
@@ -94,7 +82,7 @@ class RunTest(unittest.TestCase):
     def test_the_tests_run_when_they_are_asked_for_and_the_root_stays_too(self):
         run = self.run_script("--keep", "bookworm")
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertNotIn("root cd /root/keelson && tests/run.sh", self.calls())
+        self.assertNotIn("root cd /root/keelson && tests/run.sh", self.logged())
         (root,) = os.listdir(self.roots)
         self.assertEqual(run.stdout.splitlines()[-1], f"the root is in {os.path.join(self.roots, root)}")
         etc = os.path.join(self.roots, root, "etc", "apt")
@@ -109,11 +97,11 @@ class RunTest(unittest.TestCase):
         run = self.run_script("--tests", "trixie", fails="cd /root/keelson && deploy/run_local.sh")
         self.assertEqual(run.returncode, 1)
         self.assertIn("run.sh: trixie: deploy/run_local.sh failed\n", run.stderr)
-        self.assertEqual(self.calls()[-1], "root cd /root/keelson && deploy/run_local.sh")
+        self.assertEqual(self.logged()[-1], "root cd /root/keelson && deploy/run_local.sh")
         self.assertEqual(os.listdir(self.roots), [])
 
     def test_debootstrap_that_fails_says_why(self):
-        self.tool("debootstrap", "echo 'E: no such release' >&2; exit 1")
+        self.write_script("debootstrap", "echo 'E: no such release' >&2; exit 1")
         run = self.run_script("trixie")
         self.assertEqual(run.returncode, 1)
         self.assertEqual(run.stderr, "E: no such release\ntests/distributions/run.sh: trixie: debootstrap failed\n")

@@ -4,8 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
-import unittest
 
 import support
 
@@ -19,46 +17,28 @@ mkdir -p "$root/cu13/bin" "$root/cu13/include" "$root/cu13/lib" "$root/nccl/incl
 : > "$root/cu13/lib/libcudart.so.13"; : > "$root/nccl/lib/libnccl.so.2"; : > "$root/nccl/include/nccl.h"'''
 
 
-class InstallCudaTest(unittest.TestCase):
+class InstallCudaTest(support.TemporaryDirectoryTest):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.log = os.path.join(self.folder, "log")
-        self.toolkit = os.path.join(self.folder, "cache", "keelson", "cuda")
+        super().setUp()
+        self.toolkit = self.path("cache", "keelson", "cuda")
         # The PATH is one folder: this machine may have CUDA.
         for name in ("bash", "chmod", "cmp", "cp", "dirname", "grep", "ln", "mkdir", "mktemp", "mv", "rm", "tail"):
             self.link(name)
-        self.tool("uname", "echo x86_64")
+        self.write_script("bin/uname", "echo x86_64")
         self.pip(INSTALLS)
 
     def link(self, name: str) -> None:
-        os.makedirs(os.path.join(self.folder, "bin"), exist_ok=True)
-        os.symlink(shutil.which(name), os.path.join(self.folder, "bin", name))
-
-    def tool(self, name: str, script: str, folder: str = "bin") -> None:
-        path = os.path.join(self.folder, folder, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\n{script}\n")
-        os.chmod(path, 0o755)
+        os.makedirs(self.path("bin"), exist_ok=True)
+        os.symlink(shutil.which(name), self.path("bin", name))
 
     def pip(self, install: str) -> None:
-        self.tool("python3", f'[ "$3" = --version ] && exit 0; echo "$*" >> "$LOG"\n{install}')
+        self.write_script("bin/python3", f'[ "$3" = --version ] && exit 0; echo "$*" >> "$LOG"\n{install}')
 
     def install(self, *arguments: str) -> subprocess.CompletedProcess:
-        environment = {"PATH": os.path.join(self.folder, "bin"), "LOG": self.log,
-                       "XDG_CACHE_HOME": os.path.join(self.folder, "cache"),
-                       "CUDA_HOME": os.path.join(self.folder, "installed")}
-        return subprocess.run(
-            ["/bin/bash", os.path.join(support.REPOSITORY, "deploy", "install_cuda.sh"), *arguments],
-            env=environment, capture_output=True, text=True, timeout=support.DEADLINE_SECONDS, check=False)
-
-    def calls(self):
-        if not os.path.exists(self.log):
-            return []
-        with open(self.log, encoding="utf-8") as file:
-            return file.read().splitlines()
+        environment = {"PATH": self.path("bin"), "LOG": self.path("log"), "XDG_CACHE_HOME": self.path("cache"),
+                       "CUDA_HOME": self.path("installed")}
+        return self.run_program("/bin/bash", os.path.join(support.REPOSITORY, "deploy", "install_cuda.sh"),
+                                *arguments, env=environment)
 
     def expect_failure(self, line: str) -> None:
         """One line, and nothing is left behind."""
@@ -78,9 +58,9 @@ class InstallCudaTest(unittest.TestCase):
 
     def test_pip_takes_the_pinned_files_alone(self):
         self.install()
-        self.assertEqual(len(self.calls()), 1)
+        self.assertEqual(len(self.logged()), 1)
         for flag in ("--require-hashes", "--no-deps", "--only-binary :all:", f"--requirement {REQUIREMENTS}"):
-            self.assertIn(flag, self.calls()[0])
+            self.assertIn(flag, self.logged()[0])
 
     def test_every_requirement_is_pinned_with_its_hash(self):
         with open(REQUIREMENTS, encoding="utf-8") as file:
@@ -93,7 +73,7 @@ class InstallCudaTest(unittest.TestCase):
     def test_a_second_time_does_nothing(self):
         self.install()
         run = self.install()
-        self.assertEqual((run.returncode, run.stdout, run.stderr, len(self.calls())), (0, "", "", 1))
+        self.assertEqual((run.returncode, run.stdout, run.stderr, len(self.logged())), (0, "", "", 1))
 
     def test_other_versions_replace_it(self):
         self.install()
@@ -102,32 +82,32 @@ class InstallCudaTest(unittest.TestCase):
         leftover = os.path.join(self.toolkit, "leftover")
         os.mkdir(leftover)
         self.assertEqual(self.install().returncode, 0)
-        self.assertEqual(len(self.calls()), 2)
+        self.assertEqual(len(self.logged()), 2)
         self.assertFalse(os.path.exists(leftover))
 
     def test_an_installed_toolkit_is_preferred(self):
         for folder in ("installed/bin", "bin"):
-            self.tool("nvcc", "true", folder)
+            self.write_script(f"{folder}/nvcc", "true")
             run = self.install()
             self.assertEqual((run.returncode, run.stdout),
-                             (0, f"install_cuda: {self.folder}/{folder}/nvcc is there already\n"), run.stderr)
-        self.assertEqual(self.calls(), [])
+                             (0, f"install_cuda: {self.directory}/{folder}/nvcc is there already\n"), run.stderr)
+        self.assertEqual(self.logged(), [])
 
     def test_a_folder_of_somebody_else_is_left_alone(self):
-        mine = os.path.join(self.folder, "mine")
+        mine = self.path("mine")
         os.mkdir(mine)
         run = self.install(mine)
         self.assertEqual((run.returncode, run.stderr),
                          (1, f"install_cuda: {mine} is there already and was not made by this script\n"))
-        self.assertEqual((os.listdir(mine), self.calls()), ([], []))
+        self.assertEqual((os.listdir(mine), self.logged()), ([], []))
 
     def test_another_architecture(self):
-        self.tool("uname", "echo aarch64")
+        self.write_script("bin/uname", "echo aarch64")
         self.expect_failure("install_cuda: expected x86_64, found aarch64: install CUDA 13 by hand")
-        self.assertEqual(self.calls(), [])
+        self.assertEqual(self.logged(), [])
 
     def test_no_pip(self):
-        self.tool("python3", 'echo "No module named pip" >&2; exit 1')
+        self.write_script("bin/python3", 'echo "No module named pip" >&2; exit 1')
         self.expect_failure("install_cuda: python3 has no pip: apt-get install python3-pip")
 
     def test_no_network(self):

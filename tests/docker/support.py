@@ -4,14 +4,18 @@ import fnmatch
 import os
 import re
 import shlex
+import sys
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional
 
 import yaml
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+
+from temporary_directory import DEADLINE_SECONDS, TemporaryDirectoryTest  # noqa: E402, F401  (for the tests)
+
 REPOSITORY = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 FOLDER = os.path.join(REPOSITORY, "deploy", "docker")
-DEADLINE_SECONDS = 60
 ROLES = {"ps": "ps_server", "worker": "worker", "chief": "chief", "evaluator": "evaluator"}
 
 

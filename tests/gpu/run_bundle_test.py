@@ -4,11 +4,15 @@ import glob
 import os
 import shutil
 import subprocess
-import tempfile
+import sys
 import unittest
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-DEADLINE_SECONDS = 60
+
+sys.path.insert(0, os.path.join(FOLDER, "..", "support"))
+
+from temporary_directory import TemporaryDirectoryTest  # noqa: E402  (needs the path above)
+
 GPU = 'echo "I 2026-11-22T00:00:00.000Z gpu_bench Test GPU, compute capability 9.0"'
 NO_GPU = 'echo "E 2026-11-22T00:00:00.000Z gpu_bench no CUDA device: no driver" >&2; exit 2'
 PARTS = ["conformance", "layers against float64", "memory check", "race check", "training jobs", "gpu_bench"]
@@ -18,15 +22,12 @@ echo "[  SKIPPED ] 1 test, listed below:"
 """
 
 
-class RunBundleTest(unittest.TestCase):
+class RunBundleTest(TemporaryDirectoryTest):
     def setUp(self):
-        self._folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self._folder.cleanup)
-        self.bundle = os.path.join(self._folder.name, "keelson-gpu")
-        self.logs = os.path.join(self._folder.name, "logs")
-        os.makedirs(os.path.join(self.bundle, "bin"))
-        os.makedirs(os.path.join(self.bundle, "tests"))
-        os.makedirs(os.path.join(self._folder.name, "tools"))
+        super().setUp()
+        self.bundle = self.path("keelson-gpu")
+        self.logs = self.path("logs")
+        os.makedirs(self.bundle)
         shutil.copy(os.path.join(FOLDER, "run_bundle.sh"), os.path.join(self.bundle, "run.sh"))
         # A script is no program that ldd knows.
         self.tool("ldd", "true")
@@ -40,27 +41,14 @@ class RunBundleTest(unittest.TestCase):
         return f'if [ "$1" = --probe ]; then {probe}; else {measure}; fi'
 
     def program(self, name, script):
-        self._script(os.path.join(self.bundle, name), script)
+        self.write_script(f"keelson-gpu/{name}", script)
 
     def tool(self, name, script):
-        self._script(os.path.join(self._folder.name, "tools", name), script)
-
-    @staticmethod
-    def _script(path, script):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\n{script}\n")
-        os.chmod(path, 0o755)
+        self.write_script(f"tools/{name}", script)
 
     def run_bundle(self, *flags):
-        path = os.path.join(self._folder.name, "tools") + ":/usr/bin:/bin"
-        return subprocess.run(
-            [os.path.join(self.bundle, "run.sh"), f"--logs={self.logs}", *flags],
-            env={**os.environ, "PATH": path},
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_SECONDS,
-            check=False,
-        )
+        environment = {**os.environ, "PATH": self.path("tools") + ":/usr/bin:/bin"}
+        return self.run_program(self.path("keelson-gpu", "run.sh"), f"--logs={self.logs}", *flags, env=environment)
 
     def results(self, output):
         """The result of each part: the first two columns."""
@@ -138,15 +126,9 @@ class RunBundleTest(unittest.TestCase):
             self.assertIn("run.sh: ", run.stderr)
 
 
-class RunTest(unittest.TestCase):
+class RunTest(TemporaryDirectoryTest):
     def run_script(self, *flags):
-        return subprocess.run(
-            [os.path.join(FOLDER, "run.sh"), *flags],
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_SECONDS,
-            check=False,
-        )
+        return self.run_program(os.path.join(FOLDER, "run.sh"), *flags)
 
     def test_refuses_flags_that_it_does_not_know(self):
         for flags in (["--fast"], ["--bundle"], ["--build="]):
@@ -155,19 +137,14 @@ class RunTest(unittest.TestCase):
             self.assertIn("tests/gpu/run.sh: ", run.stderr)
 
     def test_a_folder_without_a_bundle_is_refused(self):
-        with tempfile.TemporaryDirectory() as folder:
-            run = self.run_script("--bundle", folder)
-            self.assertEqual(run.returncode, 2)
-            self.assertIn("found no run.sh", run.stderr)
+        run = self.run_script("--bundle", self.directory)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("found no run.sh", run.stderr)
 
     def test_a_bundle_is_unpacked_and_run_with_the_flags(self):
-        with tempfile.TemporaryDirectory() as folder:
-            bundle = os.path.join(folder, "keelson-gpu")
-            os.mkdir(bundle)
-            RunBundleTest._script(os.path.join(bundle, "run.sh"), 'echo "ran with $*"; exit 77')
-            archive = os.path.join(folder, "keelson-gpu.tar.gz")
-            subprocess.run(["tar", "-C", folder, "-czf", archive, "keelson-gpu"], check=True)
-            output = os.path.join(folder, "there")
-            run = self.run_script("--output", output, "--bundle", archive, "--", "--seconds=5")
-            self.assertEqual(run.returncode, 77, run.stderr)
-            self.assertIn("ran with --seconds=5", run.stdout)
+        self.write_script("keelson-gpu/run.sh", 'echo "ran with $*"; exit 77')
+        archive = self.path("keelson-gpu.tar.gz")
+        subprocess.run(["tar", "-C", self.directory, "-czf", archive, "keelson-gpu"], check=True)
+        run = self.run_script("--output", self.path("there"), "--bundle", archive, "--", "--seconds=5")
+        self.assertEqual(run.returncode, 77, run.stderr)
+        self.assertIn("ran with --seconds=5", run.stdout)

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -16,7 +15,7 @@ import unittest.mock
 
 import yaml
 from fake_api_server import FakeApiServer
-from support import CONFIG, PROGRAM, settings
+from support import CONFIG, PROGRAM, TemporaryDirectoryTest, settings
 
 from keelson_client import commands
 from keelson_client.errors import ClusterError, ErrorKind
@@ -35,11 +34,9 @@ def short_sleep(seconds):
 
 
 @unittest.skipUnless(KUBECTL, "kubectl is not installed")
-class ClusterTest(unittest.TestCase):
+class ClusterTest(TemporaryDirectoryTest):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = directory.name
+        super().setUp()
         self.server = FakeApiServer()
         self.addCleanup(self.server.close)
         self.kubeconfig = self.write_kubeconfig(self.server.address)
@@ -50,12 +47,6 @@ class ClusterTest(unittest.TestCase):
         self.addCleanup(home.stop)
         self.players = []
         self.failures = []
-
-    def write(self, name, text):
-        path = os.path.join(self.directory, name)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return path
 
     def write_kubeconfig(self, address):
         config = {

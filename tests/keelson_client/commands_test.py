@@ -6,12 +6,21 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 import unittest.mock
 
 import yaml
-from support import CONFIG, PROGRAM, FakeClock, FakeKubectl, FakeStream, ended_pod, pod, tfjob
+from support import (
+    CONFIG,
+    PROGRAM,
+    FakeClock,
+    FakeKubectl,
+    FakeStream,
+    TemporaryDirectoryTest,
+    ended_pod,
+    pod,
+    tfjob,
+)
 
 from keelson_client import commands, local_run
 from keelson_client.errors import ClusterError, ErrorKind
@@ -19,17 +28,14 @@ from keelson_client.errors import ClusterError, ErrorKind
 LINE = "2026-11-22T08:00:00.1Z hello"
 
 
-class CommandTest(unittest.TestCase):
+class CommandTest(TemporaryDirectoryTest):
     maxDiff = None
 
     def setUp(self):
+        super().setUp()
         self.clock = FakeClock()
         self.kubectl = FakeKubectl()
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.config = os.path.join(directory.name, "job.textproto")
-        with open(self.config, "w", encoding="utf-8") as file:
-            file.write(CONFIG)
+        self.config = self.write("job.textproto", CONFIG)
 
     def run_command(self, *argv):
         out, err = io.StringIO(), io.StringIO()

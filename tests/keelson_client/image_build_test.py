@@ -1,12 +1,10 @@
 """keelson.py build: which commands run, and what becomes of their exit codes."""
 
 import os
-import subprocess
 import sys
-import tempfile
 import unittest
 
-from support import PROGRAM, REPOSITORY
+from support import PROGRAM, REPOSITORY, TemporaryDirectoryTest
 
 from keelson_client.errors import InputError
 from keelson_client.image_build import BuildSettings, plan_build, run_commands
@@ -82,27 +80,14 @@ class RunTest(unittest.TestCase):
         self.assertEqual(self.run_all("kill -9 $$")[0], 137)
 
 
-class CommandTest(unittest.TestCase):
+class CommandTest(TemporaryDirectoryTest):
     """The command with a script as the builder."""
 
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.directory = directory.name
-
     def build(self, script, *flags):
-        path = os.path.join(self.directory, "podman")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\n{script}\n")
-        os.chmod(path, 0o755)
-        environment = {**os.environ, "PATH": f"{self.directory}:{os.environ['PATH']}"}
-        return subprocess.run(
-            [sys.executable, PROGRAM, "build", "--image", "k:1", "--builder", "podman", *flags],
-            env=environment,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=60,
-            check=False,
+        self.write_script("podman", script)
+        return self.run_program(
+            *(sys.executable, PROGRAM, "build", "--image", "k:1", "--builder", "podman", *flags),
+            env={**os.environ, "PATH": f"{self.directory}:{os.environ['PATH']}"},
         )
 
     def test_builds_and_pushes(self):

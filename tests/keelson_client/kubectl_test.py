@@ -2,11 +2,9 @@
 
 import os
 import signal
-import stat
-import tempfile
 import unittest
 
-from support import REPOSITORY  # noqa: F401
+from support import TemporaryDirectoryTest
 
 from keelson_client.errors import ClusterError, ErrorKind
 from keelson_client.kubectl import KubectlProgram, kubectl_error, read_json
@@ -82,19 +80,11 @@ class ErrorKindTest(unittest.TestCase):
         self.assertEqual(kubectl_error("", 7).exit_code, 7)
 
 
-class ProgramTest(unittest.TestCase):
+class ProgramTest(TemporaryDirectoryTest):
     """KubectlProgram with a shell script in kubectl's place."""
 
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.path = os.path.join(directory.name, "kubectl")
-
     def program(self, script, **options):
-        with open(self.path, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\n{script}\n")
-        os.chmod(self.path, stat.S_IRWXU)
-        return KubectlProgram(self.path, **options)
+        return KubectlProgram(self.write_script("kubectl", script), **options)
 
     def stream(self, script):
         stream = self.program(script).stream(["logs"])

@@ -16,6 +16,7 @@ sys.path[:0] = [DEPLOY, os.path.join(REPOSITORY, "tests", "support")]
 import stop_signals  # noqa: E402
 from keelson_client.errors import ClusterError, ErrorKind  # noqa: E402
 from keelson_client.settings import JobSettings, Mount  # noqa: E402
+from temporary_directory import TemporaryDirectoryTest  # noqa: E402, F401  (for the tests)
 
 stop_signals.restore()
 

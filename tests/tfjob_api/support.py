@@ -2,36 +2,24 @@
 
 import os
 import sys
-import tempfile
-import unittest
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 sys.path[:0] = [os.path.join(REPOSITORY, "deploy"), os.path.join(REPOSITORY, "tests", "support")]
 
-from tfjob_api.fields import ManifestError  # noqa: E402  (needs the path above)
+from temporary_directory import TemporaryDirectoryTest  # noqa: E402  (needs the path above)
+from tfjob_api.fields import ManifestError  # noqa: E402
 from tfjob_api.operator_version import OperatorVersion  # noqa: E402
 from tfjob_api.reader import ReadOptions, read_manifest  # noqa: E402
 from tfjob_text import manifest, replica  # noqa: E402, F401  (for the tests)
 
 
-class ManifestTest(unittest.TestCase):
+class ManifestTest(TemporaryDirectoryTest):
     """Reads manifests from a directory of its own, where they are called job.yaml."""
 
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.directory = temporary.name
+        super().setUp()
         self.job_path = self.path("job.yaml")
-
-    def path(self, *parts):
-        return os.path.join(self.directory, *parts)
-
-    def write(self, name, content):
-        path = self.path(name)
-        with open(path, "wb") as file:
-            file.write(content if isinstance(content, bytes) else content.encode())
-        return path
 
     def read(self, text, version=None, **options):
         path = self.write("job.yaml", text)

@@ -52,9 +52,7 @@ class CommandWordsTest(unittest.TestCase):
 
 class ProgramFlagsTest(support.TemporaryDirectoryTest):
     def program(self, script):
-        path = self.write("program", f"#!/bin/sh\n{script}\n")
-        os.chmod(path, 0o755)
-        return path
+        return self.write_script("program", script)
 
     def test_program_lists_them(self):
         rows = [{"name": name, "kind": kind, "group": "x"} for name, kind in (("a", "option"), ("b", "flag"))]

@@ -33,7 +33,7 @@ class PlannerTest(support.TemporaryDirectoryTest):
     def setUp(self):
         super().setUp()
         for name in support.PROGRAMS:
-            os.chmod(self.write(f"bin/{name}", support.program_script(name)), 0o755)
+            self.write_script(f"bin/{name}", support.program_script(name))
         environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
         patch = mock.patch.dict(os.environ, environment, clear=True)
         patch.start()

@@ -14,12 +14,8 @@ class ProgramsTest(kubelet_support.WarningsTest):
     def setUp(self):
         super().setUp()
         for name in support.PROGRAMS:
-            self.add_program(f"bin/{name}", support.program_script(name))
-        self.add_program("bin/keelson_ckpt")
-
-    def add_program(self, name, script=""):
-        os.chmod(self.write(name, script), 0o755)
-        return self.path(name)
+            self.write_script(f"bin/{name}", support.program_script(name))
+        self.write_script("bin/keelson_ckpt", "")
 
     def resolver(self, *rules):
         return ProgramResolver(ImageMap.parse(rules, self.path("bin")), self.warn)
@@ -89,7 +85,7 @@ class ProgramsTest(kubelet_support.WarningsTest):
         self.assert_refused(text, self.main)
 
     def test_as_is(self):
-        own = self.add_program("own")
+        own = self.write_script("own", "")
         found = self.main(own, "--a", rules=("keelson*=as-is",), args=("--b",), image="keelson:1")
         self.assertEqual(found, ("own", ["--a", "--b"]))
         self.assertEqual(self.main("worker", rules=("*=as-is",)), ("bin/worker", []))
@@ -113,8 +109,8 @@ class ProgramsTest(kubelet_support.WarningsTest):
         )
 
     def test_directory(self):
-        self.add_program("mine/train")
-        self.add_program("mine/worker")
+        self.write_script("mine/train", "")
+        self.write_script("mine/worker", "")
         rules = (f"keelson={self.path('mine')}",)
         self.assertEqual(self.main("/opt/train", "--a", rules=rules), ("mine/train", ["--a"]))
         self.assertEqual(self.main(rules=rules, args=("--b",)), ("mine/worker", ["--b"]))
@@ -122,7 +118,7 @@ class ProgramsTest(kubelet_support.WarningsTest):
         self.assert_refused(text, lambda: self.main("python", rules=rules))
 
     def test_flags_are_asked_of_the_namesake_in_bin_dir(self):
-        self.add_program("mine/worker", "#!/bin/sh\necho this is nobody to ask\n")
+        self.write_script("mine/worker", "#!/bin/sh\necho this is nobody to ask\n")
         resolver = self.resolver(f"keelson={self.path('mine')}")
         found = resolver.main_program(spec("Worker", image="keelson"), (), (), False)
         self.assertIn("precision", found.flags)
@@ -150,7 +146,7 @@ class ProgramsTest(kubelet_support.WarningsTest):
         self.assertTrue(path.endswith("/sh"), path)
         self.assertEqual(args, ["-c", "x", "--x"])
         self.assertEqual(self.init("keelson_ckpt"), (self.path("bin/keelson_ckpt"), ["--x"]))
-        self.add_program("mine/fill")
+        self.write_script("mine/fill", "")
         found = self.init("fill", rules=(f"*={self.path('mine')}",))
         self.assertEqual(found, (self.path("mine/fill"), ["--x"]))
 

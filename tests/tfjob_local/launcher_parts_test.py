@@ -110,7 +110,7 @@ class GpusTest(support.TemporaryDirectoryTest):
             self.write(f"dev/{name}", "")
         os.makedirs(self.path("tools"), exist_ok=True)
         if listing is not None:
-            os.chmod(self.write("tools/nvidia-smi", f"#!/bin/sh\ncat << 'END'\n{listing}\nEND\n"), 0o755)
+            self.write_script("tools/nvidia-smi", f"cat << 'END'\n{listing}\nEND")
         environment = {"PATH": f"{self.path('tools')}:/usr/bin:/bin"}
         if visible is not None:
             environment["CUDA_VISIBLE_DEVICES"] = visible

@@ -17,45 +17,8 @@ def started(policy, version="1.9.4", rules=None, **replicas):
     return World(make_job(Chief=1, policies=policies, **numbers), rules, version).start()
 
 
-class ReplicaRestartTest(unittest.TestCase):
-    """The operator's own eight cases: is the replica started again?"""
-
-    def check(self, policy, code, restarted):
-        world = started(policy)
-        uid = world.pods["worker-0"].uid
-        world.exit("worker-0", code)
-        world.reconcile()
-        pod = world.pods["worker-0"]
-        self.assertEqual(pod.uid != uid or pod.restart_count > 0, restarted)
-        return world
-
-    def test_always_restarts_after_0(self):
-        self.check("Always", 0, True)
-
-    def test_always_restarts_after_1(self):
-        self.check("Always", 1, True)
-
-    def test_on_failure_restarts_after_1(self):
-        self.check("OnFailure", 1, True)
-
-    def test_on_failure_does_not_restart_after_0(self):
-        self.check("OnFailure", 0, False)
-
-    def test_never_does_not_restart_after_0(self):
-        self.check("Never", 0, False)
-
-    def test_never_does_not_restart_after_1(self):
-        self.assertTrue(self.check("Never", 1, False).status.failed)
-
-    def test_exit_code_does_not_restart_after_1(self):
-        self.assertTrue(self.check("ExitCode", 1, False).status.failed)
-
-    def test_exit_code_restarts_after_130(self):
-        self.check("ExitCode", 130, True)
-
-
 class ExitCodeTest(unittest.TestCase):
-    """Every code under every policy, with an operator of each generation."""
+    """Every code under every policy, with an operator of each generation: is the replica started again?"""
 
     def outcome(self, policy, code, version):
         world = started(policy, version)

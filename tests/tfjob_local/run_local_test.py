@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 
 import support
 from tfjob_local.flags import run_parser
@@ -15,33 +14,27 @@ class RunLocalTest(support.TemporaryDirectoryTest):
         shutil.copytree(os.path.join(support.REPOSITORY, "deploy"), self.path("repo", "deploy"))
         self.write("repo/configs/mnist_cnn.textproto", "")
         self.write("elsewhere/data/x", "")
-        self.write_tool("install_deps.sh", "exit 0", "repo/deploy")
-        self.write_tool(
-            "cmake",
+        self.write_script("repo/deploy/install_deps.sh", "exit 0")
+        self.write_script(
+            "tools/cmake",
             'echo "-- CUDA: nvcc not found, building without --device=cuda"\n'
             "mkdir -p build/release; touch build/release/build.ninja",
         )
-        self.write_tool("program", support.program_script("worker", 'pwd; for a in "$@"; do echo "$a"; done'))
-        self.write_tool(
-            "ninja",
+        self.write_script("tools/program", support.program_script("worker", 'pwd; for a in "$@"; do echo "$a"; done'))
+        self.write_script(
+            "tools/ninja",
             'echo "ninja $*"; mkdir -p "$2/bin"\n'
             "for p in ps_server worker chief evaluator; do\n"
             f"  cp '{self.path('tools', 'program')}' \"$2/bin/$p\"\n"
             "done",
         )
 
-    def write_tool(self, name, script, folder="tools"):
-        os.chmod(self.write(f"{folder}/{name}", f"#!/bin/sh\n{script}\n"), 0o755)
-
     def run_local(self, *flags):
-        return subprocess.run(
-            [self.path("repo", "deploy", "run_local.sh"), *flags],
+        return self.run_program(
+            self.path("repo", "deploy", "run_local.sh"),
+            *flags,
             cwd=self.path("elsewhere"),
             env={**os.environ, "PATH": f"{self.path('tools')}:{os.environ['PATH']}"},
-            capture_output=True,
-            text=True,
-            timeout=support.DEADLINE_SECONDS,
-            check=False,
         )
 
     def test_builds_and_runs_the_shipped_manifest(self):
@@ -105,7 +98,7 @@ class RunLocalTest(support.TemporaryDirectoryTest):
         self.assertEqual(flags - known, {"--bin_dir"})
 
     def test_failed_build_shows_its_output(self):
-        self.write_tool("ninja", "echo 'x.cc:1: error: no'; exit 1")
+        self.write_script("tools/ninja", "echo 'x.cc:1: error: no'; exit 1")
         result = self.run_local()
         self.assertEqual(result.returncode, 1)
         self.assertIn("x.cc:1: error: no\nrun_local: build failed; this output is also in", result.stderr)

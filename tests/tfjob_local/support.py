@@ -7,9 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-import unittest
 from unittest import mock
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -25,12 +23,11 @@ _COMMON_FLAGS = (
     "config", "batch_size", "training_steps", "learning_rate", "seed", "model_dir", "data_dir", "metrics_port"
 )
 PROGRAMS = tuple(_OWN_FLAGS)
-# For what must happen soon; only a broken launcher waits this long.
-DEADLINE_SECONDS = 60.0
 
 sys.path[:0] = [os.path.join(REPOSITORY, "deploy"), os.path.join(REPOSITORY, "tests", "support")]
 
 import stop_signals  # noqa: E402  (needs the path above)
+from temporary_directory import DEADLINE_SECONDS, TemporaryDirectoryTest  # noqa: E402
 from tfjob_local import command_line  # noqa: E402
 from tfjob_text import manifest, replica  # noqa: E402, F401  (for the tests)
 
@@ -55,27 +52,6 @@ def process_exists(pid):
         return False
 
 
-class TemporaryDirectoryTest(unittest.TestCase):
-    def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.directory = temporary.name
-
-    def path(self, *parts):
-        return os.path.join(self.directory, *parts)
-
-    def write(self, name, text):
-        path = self.path(name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return path
-
-    def read(self, *parts):
-        with open(self.path(*parts), encoding="utf-8") as file:
-            return file.read()
-
-
 def flag_table(program):
     """What the program answers to --help=json, as far as the tests need it."""
     own = _OWN_FLAGS[program]
@@ -92,7 +68,7 @@ def flag_table(program):
 def program_script(program, script=""):
     """A shell script in the program's place, which knows its flags."""
     answer = f"echo '{flag_table(program)}'; exit"
-    return f'#!/bin/sh\nif [ "$1" = --help=json ]; then {answer}; fi\n{script}\n'
+    return f'if [ "$1" = --help=json ]; then {answer}; fi\n{script}\n'
 
 
 class LauncherTest(TemporaryDirectoryTest):
@@ -108,8 +84,7 @@ class LauncherTest(TemporaryDirectoryTest):
             self.set_program(name, "exit 0")
 
     def set_program(self, name, script):
-        script = f"OUT='{self.directory}'\n{script}"
-        os.chmod(self.write(f"bin/{name}", program_script(name, script)), 0o755)
+        self.write_script(f"bin/{name}", program_script(name, f"OUT='{self.directory}'\n{script}"))
 
     def start(self, text, *flags, name="job.yaml"):
         manifest_path = self.write(name, text)
