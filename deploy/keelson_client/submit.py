@@ -1,6 +1,7 @@
 """keelson.py submit: creates a job, follows or awaits it, and says how it ended."""
 
 import argparse
+from dataclasses import dataclass
 from typing import Callable, Optional
 
 from tfjob_api.conditions import JobCondition, find_end, read_conditions
@@ -23,21 +24,17 @@ EXIT_INTERRUPTED = 130
 _LOCAL_WARNING = "ignored locally"
 
 
+@dataclass(eq=False)
 class Submission:
-    def __init__(
-        self,
-        client: TrainingClient,
-        options: argparse.Namespace,
-        write: Callable[[str], None],
-        note: Callable[[str], None],
-        make_follower: Callable[[], LogFollower],
-    ):
-        self._client = client
-        self._options = options
-        self._write = write
-        self._note = note
-        self._make_follower = make_follower
-        self._name: str = options.name
+    _client: TrainingClient
+    _options: argparse.Namespace
+    _write: Callable[[str], None]
+    _note: Callable[[str], None]
+    _make_follower: Callable[[], LogFollower]
+
+    @property
+    def _name(self) -> str:
+        return str(self._options.name)
 
     def run(self) -> int:
         settings = settings_from(self._options)

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+from dataclasses import dataclass, field
 from typing import Callable, Dict, Iterable, List, Mapping
 
 from .addresses import HOST
@@ -11,27 +12,21 @@ _RETRY_SECONDS = 0.5
 _ANSWER_SECONDS = 0.25
 
 
+@dataclass(eq=False)
 class DashboardLinks:
     """Call update() often; each page is reported once, and not again when its evaluator comes back."""
 
-    def __init__(
-        self,
-        ports: Mapping[str, int],
-        running: Callable[[], Iterable[str]],
-        tell: Callable[[str], None],
-        clock: Callable[[], float],
-        answers: Callable[[int], bool],
-    ):
-        """`ports`: replica name -> port; may grow. `running`: names of the replicas that run.
-        `answers`: does a page answer at this port?"""
-        self._ports = ports
-        self._running = running
-        self._tell = tell
-        self._clock = clock
-        self._answers = answers
-        # Replica name -> URL.
-        self._told: Dict[str, str] = {}
-        self._asked_at = float("-inf")
+    # Replica name -> port; may grow.
+    _ports: Mapping[str, int]
+    # The names of the replicas that run.
+    _running: Callable[[], Iterable[str]]
+    _tell: Callable[[str], None]
+    _clock: Callable[[], float]
+    # Whether a page answers at this port.
+    _answers: Callable[[int], bool]
+    # Replica name -> URL.
+    _told: Dict[str, str] = field(init=False, default_factory=dict)
+    _asked_at: float = field(init=False, default=float("-inf"))
 
     def urls(self) -> List[str]:
         """The URLs of the pages that have answered and whose evaluators run."""

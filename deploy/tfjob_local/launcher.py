@@ -35,34 +35,25 @@ class Result:
     problems: List[str] = field(default_factory=list)
 
 
+@dataclass(eq=False)
 class Launcher:
     """Single-threaded; everything happens in run()."""
 
-    def __init__(
-        self,
-        operator: Operator,
-        kubelet: Kubelet,
-        signals: SignalQueue,
-        output: LiveOutput,
-        journal: Journal,
-        clock: Callable[[], float],
-        strict: bool = False,
-    ):
-        """`strict`: replicas that the operator leaves running after the end of the job run on."""
-        self._operator = operator
-        self._kubelet = kubelet
-        self._signals = signals
-        self._output = output
-        self._journal = journal
-        self._clock = clock
-        self._strict = strict
-        self._control: Optional[ControlServer] = None
-        # The first signal (or the command stop) that asked for the end: exit code, reason.
-        self._stopped: Optional[Tuple[int, str]] = None
-        self._finished_at: Optional[float] = None
-        # Replicas that had to be ended after the job's success.
-        self._overdue: Set[str] = set()
-        self._problems: List[str] = []
+    _operator: Operator
+    _kubelet: Kubelet
+    _signals: SignalQueue
+    _output: LiveOutput
+    _journal: Journal
+    _clock: Callable[[], float]
+    # Replicas that the operator leaves running after the end of the job run on.
+    _strict: bool = False
+    _control: Optional[ControlServer] = field(init=False, default=None)
+    # The first signal (or the command stop) that asked for the end: exit code, reason.
+    _stopped: Optional[Tuple[int, str]] = field(init=False, default=None)
+    _finished_at: Optional[float] = field(init=False, default=None)
+    # Replicas that had to be ended after the job's success.
+    _overdue: Set[str] = field(init=False, default_factory=set)
+    _problems: List[str] = field(init=False, default_factory=list)
 
     def serve(self, control: ControlServer) -> None:
         """Answers requests of other terminals during run()."""

@@ -1,5 +1,6 @@
 """Shows events, conditions, log lines, pages and the progress line while the job runs."""
 
+from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Mapping, Sequence, Set, Tuple
 
 from tfjob_api.status import SUSPENDED
@@ -14,27 +15,20 @@ _CONDITION_REASON = "TFJob"
 _POD_CREATED = "SuccessfulCreatePod"
 
 
+@dataclass(eq=False)
 class LiveOutput:
-    def __init__(
-        self,
-        console: Console,
-        follower: LogFollower,
-        links: DashboardLinks,
-        progress: Progress,
-        status: Callable[[], Mapping[str, Any]],
-        instead: Callable[[], str],
-    ):
-        """`status`: the TFJob's. `instead`: what is said in place of the progress, or nothing."""
-        self._console = console
-        self._follower = follower
-        self._links = links
-        self._progress = progress
-        self._status = status
-        self._instead = instead
-        self._conditions: Dict[str, str] = {}
-        # Reasons and messages that were shown since the last update().
-        self._told: Set[Tuple[str, str]] = set()
-        self._started = False
+    _console: Console
+    _follower: LogFollower
+    _links: DashboardLinks
+    _progress: Progress
+    # The TFJob's.
+    _status: Callable[[], Mapping[str, Any]]
+    # What is said in place of the progress, or nothing.
+    _instead: Callable[[], str]
+    _conditions: Dict[str, str] = field(init=False, default_factory=dict)
+    # Reasons and messages that were shown since the last update().
+    _told: Set[Tuple[str, str]] = field(init=False, default_factory=set)
+    _started: bool = field(init=False, default=False)
 
     def event(self, text: str) -> None:
         """Shows an event of the operator ("REASON message") or the kubelet, except the creation of the first

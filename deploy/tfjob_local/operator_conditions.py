@@ -1,5 +1,6 @@
 """Writes the job's conditions, which follow from its pods."""
 
+from dataclasses import dataclass, field
 from typing import Callable, List, Optional, Sequence
 
 from tfjob_api.model import REPLICA_TYPES, TFJob
@@ -23,24 +24,17 @@ from .operator_rules import Rules, Verdict, judge
 from .pods import Phase, Pod
 
 
+@dataclass(eq=False)
 class ConditionWriter:
     """`job` is the current spec at each call; it may change between them."""
 
-    def __init__(
-        self,
-        status: JobStatus,
-        clock: Callable[[], float],
-        version: OperatorVersion,
-        rules: Rules,
-        on_event: Callable[[str], None],
-    ):
-        self._status = status
-        self._clock = clock
-        self._version = version
-        self._rules = rules
-        self._on_event = on_event
-        # The pod whose end failed the job.
-        self.failed_pod: Optional[FailedPod] = None
+    _status: JobStatus
+    _clock: Callable[[], float]
+    _version: OperatorVersion
+    _rules: Rules
+    _on_event: Callable[[str], None]
+    # The pod whose end failed the job.
+    failed_pod: Optional[FailedPod] = field(init=False, default=None)
 
     def created(self, job: TFJob) -> None:
         self._write(CREATED, f"TFJob {job.name} is created.")

@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+from dataclasses import dataclass
 from typing import List, Optional, Sequence
 
 from tfjob_api.text_table import render_table
@@ -16,16 +17,14 @@ from .progress import TrainingFiles, describe_evaluation, duration
 from .run_directory import STATUS_FILE, RunDirectory
 
 
+@dataclass(eq=False)
 class Summary:
-    def __init__(
-        self, job_name: str, model_dir: str, run_dir: RunDirectory, files: TrainingFiles, bin_dir: str
-    ):
-        """`bin_dir`: of the programs, one of which shows the run from now on."""
-        self._job_name = job_name
-        self._model_dir = model_dir
-        self._run_dir = run_dir
-        self._files = files
-        self._bin_dir = bin_dir
+    _job_name: str
+    _model_dir: str
+    _run_dir: RunDirectory
+    _files: TrainingFiles
+    # Of the programs, one of which shows the run from now on.
+    _bin_dir: str
 
     def print(
         self, result: Result, records: Sequence[ReplicaRecord], seconds: float, console: Console
