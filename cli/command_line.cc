@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "CLI/CLI.hpp"
 #include "core/base/exit_code.h"
 #include "core/base/log.h"
 

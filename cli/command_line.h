@@ -5,9 +5,12 @@
 #include <functional>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+
+namespace CLI {
+class App;
+}
 
 namespace keelson {
 

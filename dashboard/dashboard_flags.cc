@@ -1,5 +1,6 @@
 #include "dashboard/dashboard_flags.h"
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "core/base/auth_token.h"
 

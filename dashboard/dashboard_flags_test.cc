@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "CLI/CLI.hpp"
 #include "core/checkpoint/bundle_test_util.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/config/train_config.h"

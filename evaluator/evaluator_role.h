@@ -4,13 +4,16 @@
 
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "core/base/stop_signal.h"
 #include "core/client/services/chief_service.h"
 #include "core/startup/role_program.h"
 #include "dashboard/assets.h"
 #include "dashboard/dashboard_flags.h"
+
+namespace CLI {
+class App;
+}
 
 namespace keelson {
 

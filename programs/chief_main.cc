@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/synchronization/mutex.h"
 #include "chief/lifecycle/chief_role.h"
 #include "core/base/log.h"

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "cli/ckpt_diff.h"
 #include "cli/ckpt_export.h"

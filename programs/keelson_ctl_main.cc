@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "absl/time/time.h"
 #include "cli/command_line.h"
 #include "cli/ctl.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "CLI/CLI.hpp"
 #include "absl/synchronization/mutex.h"
 #include "core/base/available_cores.h"
 #include "core/base/log.h"

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/stop_signal.h"
@@ -15,6 +14,10 @@
 #include "core/device/device_group.h"
 #include "core/startup/role_program.h"
 #include "worker/worker.h"
+
+namespace CLI {
+class App;
+}
 
 namespace keelson {
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "chief/lifecycle/chief_metrics.h"
 #include "chief/service/chief_grpc_service.h"

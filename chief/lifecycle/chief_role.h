@@ -7,12 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/lifecycle/chief.h"
 #include "core/base/stop_signal.h"
 #include "core/startup/role_program.h"
+
+namespace CLI {
+class App;
+}
 
 namespace keelson {
 

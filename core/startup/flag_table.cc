@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 
 namespace keelson {

@@ -10,6 +10,7 @@
 #include <streambuf>
 #include <string>
 
+#include "CLI/CLI.hpp"
 #include "core/startup/role_program.h"
 
 namespace keelson {

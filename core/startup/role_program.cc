@@ -5,6 +5,7 @@
 #include <iostream>
 #include <optional>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/allocator.h"

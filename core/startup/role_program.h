@@ -6,11 +6,14 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "core/cluster/cluster_spec.h"
 #include "core/startup/telemetry.h"
 #include "keelson/v1/train_config.pb.h"
+
+namespace CLI {
+class App;
+}
 
 namespace keelson {
 
