@@ -1,8 +1,8 @@
-# KEELSON_UNITY: the compiler gets the sources of a target sixteen at a time, so that it parses their headers
-# once: half of the build's time. The preset dev is without it; tools/check_includes finds the headers that
+# KEELSON_UNITY: the compiler gets up to KEELSON_UNITY_SOURCES sources of a target at a time, so that it parses
+# their headers once: half of the build's time. The preset dev is without it; tools/check_includes finds the headers that
 # a source uses and does not include.
 option(KEELSON_UNITY "Compile several sources of a target at a time" OFF)
-set(KEELSON_UNITY_SOURCES 16)
+set(KEELSON_UNITY_SOURCES 24)
 
 # What our own code is compiled with. GCC 12 reports -Wrestrict falsely for std::string (GCC bug 105651).
 set(KEELSON_WARNINGS -Wall -Wextra -Wno-unused-parameter)
@@ -19,11 +19,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   endif()
 endif()
 
-# keelson_unity(TARGET): after the target has its sources. A source that must be compiled by itself sets
-# SKIP_UNITY_BUILD_INCLUSION.
+# keelson_unity(TARGET): after the target has its sources, which are divided evenly. A source that must be
+# compiled by itself sets SKIP_UNITY_BUILD_INCLUSION.
 function(keelson_unity target)
-  set_target_properties(${target} PROPERTIES
-    UNITY_BUILD ${KEELSON_UNITY} UNITY_BUILD_BATCH_SIZE ${KEELSON_UNITY_SOURCES})
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  math(EXPR batches "(${count} + ${KEELSON_UNITY_SOURCES} - 1) / ${KEELSON_UNITY_SOURCES}")
+  math(EXPR size "(${count} + ${batches} - 1) / ${batches}")
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${KEELSON_UNITY} UNITY_BUILD_BATCH_SIZE ${size})
 endfunction()
 
 # What runs once, or a few times a second: optimizing it costs more time than it ever saves.
@@ -37,6 +40,21 @@ function(keelson_library name)
   target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS} $<$<BOOL:${ARG_COLD}>:${KEELSON_COLD_OPTIONS}>)
   keelson_use_precompiled_headers(${name} keelson_library_headers)
   keelson_unity(${name})
+endfunction()
+
+# keelson_testing_library(NAME SRCS ... DEPS ...): what tests share; released programs have none of it.
+function(keelson_testing_library name)
+  keelson_library(${name} ${ARGN})
+  keelson_compile_as_test(${name})
+endfunction()
+
+# keelson_compile_as_test(TARGET): without optimization, for it runs in tests alone; the sanitizers take it as a library.
+function(keelson_compile_as_test name)
+  target_link_libraries(${name} PUBLIC GTest::gmock)
+  if(NOT KEELSON_SANITIZE)
+    target_compile_options(${name} PRIVATE ${KEELSON_TEST_OPTIONS})
+    keelson_use_precompiled_headers(${name} keelson_test_headers)
+  endif()
 endfunction()
 
 # All programs that CTest runs.
@@ -86,6 +104,7 @@ function(keelson_binary name)
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   target_compile_options(${name} PRIVATE ${KEELSON_WARNINGS} $<$<BOOL:${ARG_COLD}>:${KEELSON_COLD_OPTIONS}>)
+  keelson_unity(${name})
 endfunction()
 
 # keelson_fuzzer(NAME SRCS ... DEPS ...): a libFuzzer program of the target fuzzers; with KEELSON_FUZZ.
