@@ -1,13 +1,10 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "testing/device/conformance/device_conformance.h"
 
 namespace keelson {
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 std::vector<BatchNormGeometry> Geometries() {
   std::vector<BatchNormGeometry> geometries;

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -27,6 +28,8 @@
 #include "testing/device/reference_operations.h"
 
 namespace keelson {
+
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // A device to be tested.
 struct ConformanceDevice {

@@ -1,12 +1,9 @@
 #include <cmath>
-#include <limits>
 
 #include "testing/device/conformance/device_conformance.h"
 
 namespace keelson {
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST_P(DeviceConformanceTest, Activates) {
   for (ActivationKind kind :

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/base/random.h"
 #include "testing/device/conformance/device_conformance.h"
@@ -33,7 +32,7 @@ DeviceConformanceTest::Floats DeviceConformanceTest::Random(int64_t n, uint64_t 
 }
 
 DeviceConformanceTest::Floats DeviceConformanceTest::NotNumbers(int64_t n) {
-  return Floats(static_cast<size_t>(n), std::numeric_limits<float>::quiet_NaN());
+  return Floats(static_cast<size_t>(n), kNan);
 }
 
 DeviceConformanceTest::Memory DeviceConformanceTest::Allocate(int64_t n) {
@@ -50,7 +49,7 @@ DeviceConformanceTest::Memory DeviceConformanceTest::Exact(const Floats& values)
 
 DeviceConformanceTest::Memory DeviceConformanceTest::Input(const Floats& values) {
   Floats all = values;
-  all.resize(values.size() + kBehind, std::numeric_limits<float>::quiet_NaN());
+  all.resize(values.size() + kBehind, kNan);
   return Exact(all);
 }
 

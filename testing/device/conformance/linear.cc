@@ -8,7 +8,6 @@
 namespace keelson {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 using Floats = reference::Floats;

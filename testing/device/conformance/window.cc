@@ -1,13 +1,10 @@
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "testing/device/conformance/device_conformance.h"
 
 namespace keelson {
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 std::vector<ConvGeometry> ConvGeometries() {
   // batch, in height, width, channels, out height, width, channels, kernel, stride, pad top, left

@@ -14,8 +14,7 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 using Floats = reference::Floats;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr uint8_t kUntouched = 0xa5;
+constexpr uint8_t kUntouchedByte = 0xa5;
 
 const WireFormat kFormats[] = {WireFormat::kFloat32, WireFormat::kFloat16, WireFormat::kBfloat16,
                                WireFormat::kInt8, WireFormat::kTopK};
@@ -159,15 +158,16 @@ TEST_P(DeviceConformanceTest, EncodesAsTheHostDoes) {
         }
         if (step == 3) gradient = Extremes(std::move(gradient), 97);
         if (step == 4) std::fill(gradient.begin(), gradient.end(), 0.0f);
-        std::memset(memory->bytes().data(), kUntouched, memory->bytes().size());
+        std::memset(memory->bytes().data(), kUntouchedByte, memory->bytes().size());
         const Memory on_device = Input(gradient);
         device_->Download(*on_device, nullptr, encoder.get(), to, done.get());
         const absl::Status status = device_->Await(*done);
         ASSERT_TRUE(status.ok()) << status;
         ExpectSameBlocks(format, host.Split(to), host.Encode(gradient));
         EXPECT_EQ(Bytes(memory->bytes().begin(), memory->bytes().begin() + 64),
-                  Bytes(64, kUntouched));
-        EXPECT_EQ(Bytes(memory->bytes().end() - 64, memory->bytes().end()), Bytes(64, kUntouched));
+                  Bytes(64, kUntouchedByte));
+        EXPECT_EQ(Bytes(memory->bytes().end() - 64, memory->bytes().end()),
+                  Bytes(64, kUntouchedByte));
       }
     }
   }
