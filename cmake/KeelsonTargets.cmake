@@ -48,7 +48,8 @@ function(keelson_testing_library name)
   keelson_compile_as_test(${name})
 endfunction()
 
-# keelson_compile_as_test(TARGET): without optimization, for it runs in tests alone; the sanitizers take it as a library.
+# keelson_compile_as_test(TARGET): without optimization, for it runs in tests alone; the sanitizers compile it as a
+# library.
 function(keelson_compile_as_test name)
   target_link_libraries(${name} PUBLIC GTest::gmock)
   if(NOT KEELSON_SANITIZE)
