@@ -1,5 +1,6 @@
 // Chief::Run from the servers' appearance to the DONE marker.
 #include "chief/lifecycle/chief_run_testing.h"
+#include "core/base/file.h"
 #include "gmock/gmock.h"
 
 namespace keelson {

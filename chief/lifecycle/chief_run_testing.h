@@ -12,8 +12,6 @@
 
 #include "chief/lifecycle/chief.h"
 #include "chief/servers/fake_parameter_server.h"
-#include "core/base/file.h"
-#include "core/cluster/task_proto.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
@@ -21,188 +19,55 @@ namespace keelson {
 inline constexpr Task kWorker = {Role::kWorker, 0};
 inline constexpr Task kEvaluator = {Role::kEvaluator, 0};
 
-inline v1::RequestHeader HeaderOf(Task task) {
-  v1::RequestHeader header;
-  *header.mutable_task() = TaskToProto(task);
-  header.set_incarnation(100 + static_cast<uint64_t>(task.role));
-  return header;
-}
+v1::RequestHeader HeaderOf(Task task);
 
 // With the tickets that it still holds, none of them done.
-inline v1::RegisterResponse Join(ChiefService* chief, Task task,
-                                 const std::vector<v1::AcquireWorkResponse>& held = {}) {
-  v1::RegisterRequest request;
-  *request.mutable_header() = HeaderOf(task);
-  request.set_config_hash(FakeParameterServer::kConfigHash);
-  for (const v1::AcquireWorkResponse& lease : held) {
-    v1::HeldLease* out = request.add_leases();
-    out->set_lease_id(lease.lease_id());
-    *out->mutable_tickets() = lease.tickets();
-  }
-  v1::RegisterResponse response;
-  EXPECT_EQ(chief->Register(request, &response), absl::OkStatus());
-  return response;
-}
+v1::RegisterResponse Join(ChiefService* chief, Task task,
+                          const std::vector<v1::AcquireWorkResponse>& held = {});
 
-inline void Leave(ChiefService* chief, Task task) {
-  v1::LeaveRequest request;
-  *request.mutable_header() = HeaderOf(task);
-  v1::LeaveResponse response;
-  const absl::Status status = chief->Leave(request, &response);
-  EXPECT_EQ(status, absl::OkStatus());
-}
+void Leave(ChiefService* chief, Task task);
 
-inline v1::JobStatus StatusOf(ChiefService* chief) {
-  v1::JobStatus status;
-  EXPECT_EQ(chief->GetJobStatus({}, &status), absl::OkStatus());
-  return status;
-}
+v1::JobStatus StatusOf(ChiefService* chief);
 
 inline void AwaitPhase(ChiefService* chief, v1::JobPhase phase) {
   while (StatusOf(chief).phase() != phase) std::this_thread::yield();
 }
 
-inline v1::AcquireWorkResponse Acquire(ChiefService* chief, const v1::WorkerProgress& progress) {
-  v1::AcquireWorkRequest request;
-  *request.mutable_header() = HeaderOf(kWorker);
-  *request.mutable_progress() = progress;
-  request.mutable_max_wait()->set_seconds(1);
-  v1::AcquireWorkResponse response;
-  const absl::Status status = chief->AcquireWork(request, &response);
-  EXPECT_EQ(status, absl::OkStatus());
-  if (!status.ok()) response.set_phase(v1::FAILED);
-  return response;
-}
+v1::AcquireWorkResponse Acquire(ChiefService* chief, const v1::WorkerProgress& progress);
 
-inline v1::WorkerProgress Done(const v1::AcquireWorkResponse& lease) {
-  v1::WorkerProgress progress;
-  v1::LeaseProgress* done = progress.add_leases();
-  done->set_lease_id(lease.lease_id());
-  done->set_completed_steps(lease.tickets_size());
-  progress.mutable_figures()->set_steps(lease.tickets_size());
-  progress.mutable_figures()->set_loss_sum(0.5 * lease.tickets_size());
-  for (const v1::StepTicket& ticket : lease.tickets()) {
-    v1::StepLoss* loss = progress.add_losses();
-    loss->set_step(ticket.step());
-    loss->set_loss(0.5);
-  }
-  return progress;
-}
+v1::WorkerProgress Done(const v1::AcquireWorkResponse& lease);
 
 // Tells what is done, and asks for nothing.
-inline void Report(ChiefService* chief, const v1::WorkerProgress& progress) {
-  v1::HeartbeatRequest request;
-  *request.mutable_header() = HeaderOf(kWorker);
-  *request.mutable_progress() = progress;
-  v1::HeartbeatResponse response;
-  EXPECT_EQ(chief->Heartbeat(request, &response), absl::OkStatus());
-}
+void Report(ChiefService* chief, const v1::WorkerProgress& progress);
 
 // A joined worker trains until the chief says that it is over, or `until` says so between two
 // leases. Returns the last phase that it received.
-inline v1::JobPhase Work(
-    ChiefService* chief, const std::function<bool()>& until = [] { return false; }) {
-  v1::WorkerProgress progress;
-  while (true) {
-    const v1::AcquireWorkResponse lease = Acquire(chief, progress);
-    progress.Clear();
-    if (lease.lease_id() != 0) progress = Done(lease);
-    if (lease.lease_id() == 0 && lease.phase() > v1::TRAINING) return lease.phase();
-    if (until()) return lease.phase();
-  }
-}
+v1::JobPhase Work(
+    ChiefService* chief, const std::function<bool()>& until = [] { return false; });
 
 class ChiefRunTest : public testing::Test {
  protected:
-  void SetUp() override {
-    options_.incarnation = 1000;
-    options_.config_hash = FakeParameterServer::kConfigHash;
-    options_.variables = {{"w", Shape({4, 3}), {}}, {"b", Shape({3}), {}}};
-    options_.train_records = 100;
-    v1::TrainConfig& config = options_.config;
-    config.mutable_learning_rate()->set_base(0.1);
-    config.mutable_train()->set_batch_size(10);
-    config.mutable_train()->set_max_steps(10);
-    config.mutable_train()->set_summary_steps(5);
-    config.mutable_checkpoint()->set_model_dir(FreshModelDirectory());
-    config.mutable_checkpoint()->set_save_seconds(600);
-    config.mutable_checkpoint()->set_keep_max(5);
-    config.mutable_evaluation()->set_final_timeout_seconds(600);
-    options_.snapshot_retry = absl::Milliseconds(1);
-  }
-  void TearDown() override {
-    if (!thread_.joinable()) return;
-    stop_->Raise();
-    thread_.join();
-  }
+  void SetUp() override;
+  void TearDown() override;
 
   // Runs a new chief on its own thread, as a new process would.
-  void Start(const Clock* clock = Clock::Real()) {
-    ++options_.incarnation;
-    auto chief =
-        Chief::Create(options_, {{"ps-0", "a:1", &servers_[0]}, {"ps-1", "b:2", &servers_[1]}},
-                      clock, stop_.get());
-    ASSERT_TRUE(chief.ok()) << chief.status();
-    chief_ = *std::move(chief);
-    thread_ = std::thread([this] {
-      status_ = chief_->Run();
-      ended_ = true;
-    });
-  }
-  absl::Status Wait() {
-    thread_.join();
-    ended_ = false;
-    return status_;
-  }
+  void Start(const Clock* clock = Clock::Real());
+  absl::Status Wait();
   // The chief ends without another snapshot.
-  void Kill() {
-    servers_[0].FailSnapshots(1'000'000);
-    stop_->Raise();
-    EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
-    servers_[0].FailSnapshots(0);
-    chief_ = nullptr;
-    stop_ = std::make_unique<StopSignal>();
-  }
+  void Kill();
   // What the chief knows at this moment is known to the servers.
-  void AwaitMemory() {
-    const uint64_t version = chief_->coordinator()->Memory().job().book_version();
-    for (FakeParameterServer& server : servers_) {
-      while (server.shard().memory_version() < version) std::this_thread::yield();
-    }
-  }
+  void AwaitMemory();
   ChiefService* service() { return chief_->service(); }
   // A whole job with one worker.
-  void Complete() {
-    Start();
-    Join(service(), kWorker);
-    Work(service());
-    Leave(service(), kWorker);
-    const absl::Status status = Wait();
-    ASSERT_EQ(status, absl::OkStatus());
-  }
-  std::vector<int64_t> SnapshotSteps() {
-    std::vector<int64_t> steps;
-    const auto snapshots = directory().List();
-    EXPECT_TRUE(snapshots.ok()) << snapshots.status();
-    for (const SnapshotInfo& snapshot : *snapshots) steps.push_back(snapshot.step);
-    return steps;
-  }
-  CheckpointDirectory directory() {
-    return CheckpointDirectory(FileSystem::Real(), options_.config.checkpoint().model_dir(),
-                               Clock::Real());
-  }
+  void Complete();
+  std::vector<int64_t> SnapshotSteps();
+  CheckpointDirectory directory();
   std::string Prefix(int64_t step) { return directory().SnapshotPrefix(step); }
   std::string LastRestore(int server) {
     return servers_[server].initializations().back().restore_prefix();
   }
-  nlohmann::json StatusFile() {
-    return nlohmann::json::parse(
-        *ReadFile(JoinPath(options_.config.checkpoint().model_dir(), "status.json")));
-  }
-  void AwaitStatusFile() {
-    const std::string path = JoinPath(options_.config.checkpoint().model_dir(), "status.json");
-    while (!FileExists(path)) std::this_thread::yield();
-  }
+  nlohmann::json StatusFile();
+  void AwaitStatusFile();
 
   ChiefOptions options_;
   FakeParameterServer servers_[2];

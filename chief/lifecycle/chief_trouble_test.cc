@@ -1,5 +1,6 @@
 // Chief::Run when the model directory or its disk fails.
 #include "chief/lifecycle/chief_run_testing.h"
+#include "core/base/file.h"
 #include "core/base/file_system_testing.h"
 #include "gmock/gmock.h"
 

@@ -1,13 +1,12 @@
-// Training that ends before its last step: what the coordinator and the handler make of it, and who
-// may ask for it.
+// Training that ends before its last step: what the coordinator and the handler make of it.
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "chief/coordination/coordinator_testing.h"
 #include "chief/lifecycle/chief_run_testing.h"
-#include "chief/service/access_policy.h"
 #include "chief/service/chief_handler.h"
+#include "core/base/file.h"
 #include "core/checkpoint/done_marker.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -221,34 +220,6 @@ TEST_F(EndTrainingCallTest, AReasonIsOneLine) {
   EXPECT_EQ(StatusOf(&handler_).end_reason(), "");
   EXPECT_EQ(EndTraining(&handler_, {}), absl::OkStatus());
   EXPECT_EQ(StatusOf(&handler_).end_reason(), "no reason was given");
-}
-
-// ---- Who may.
-
-TEST(AccessPolicyTest, WithoutATokenTheModeIsOpenAndTheEndForMembers) {
-  const AccessPolicy open;
-  EXPECT_EQ(open.CheckSetMode({}), absl::OkStatus());
-  EXPECT_EQ(open.CheckEndTraining({}, /*names_member=*/true), absl::OkStatus());
-  for (const char* authorization : {"", "Bearer ", "Bearer anything"}) {
-    const absl::Status status = open.CheckEndTraining({authorization}, false);
-    EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
-    EXPECT_THAT(std::string(status.message()), HasSubstr("needs --auth_token_file"));
-  }
-}
-
-TEST(AccessPolicyTest, WithATokenChangesNeedIt) {
-  const AccessPolicy policy("0123456789abcdef");
-  EXPECT_EQ(policy.CheckSetMode({"Bearer 0123456789abcdef"}), absl::OkStatus());
-  EXPECT_EQ(policy.CheckEndTraining({"Bearer 0123456789abcdef"}, false), absl::OkStatus());
-  EXPECT_EQ(policy.CheckEndTraining({}, /*names_member=*/true), absl::OkStatus());
-  for (const char* wrong : {"Bearer 0123456789abcdee", "Bearer 0123456789abcdef0", "Bearer ",
-                            "0123456789abcdef", "bearer 0123456789abcdef"}) {
-    const absl::Status status = policy.CheckSetMode({wrong});
-    EXPECT_EQ(status, policy.CheckEndTraining({wrong}, false));
-    EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << wrong;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("not that of the job"));
-  }
-  EXPECT_THAT(std::string(policy.CheckSetMode({}).message()), HasSubstr("the call has none"));
 }
 
 // ---- The whole chief.

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "core/base/exit_code.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
@@ -64,16 +63,6 @@ TEST(SignalWatcherTest, SigtermRaises) {
   kill(getpid(), SIGTERM);
   stop.Wait();
   EXPECT_TRUE(stop.raised());
-}
-
-TEST(ExitCodeTest, FollowsTheStatus) {
-  EXPECT_EQ(ExitCodeFor(absl::OkStatus()), 0);
-  EXPECT_EQ(ExitCodeFor(absl::CancelledError("")), 143);
-  EXPECT_EQ(ExitCodeFor(absl::InvalidArgumentError("")), 2);
-  EXPECT_EQ(ExitCodeFor(absl::DataLossError("")), 2);
-  EXPECT_EQ(ExitCodeFor(absl::UnavailableError("")), 138);
-  EXPECT_EQ(ExitCodeFor(absl::DeadlineExceededError("")), 138);
-  EXPECT_EQ(ExitCodeFor(absl::InternalError("")), 1);
 }
 
 }  // namespace
