@@ -272,16 +272,4 @@ void CountingServers::ExpectTruthOf(int server) {
   }
 }
 
-int64_t CountingServers::LongestAppliedTable() {
-  TakeSnapshot();
-  int64_t longest = 0;
-  for (int s = 0; s < size(); ++s) {
-    const v1::ShardState state = StateInSnapshot(s);
-    for (const v1::ShardState::Block& block : state.blocks()) {
-      longest = std::max<int64_t>(longest, block.applied_size());
-    }
-  }
-  return longest;
-}
-
 }  // namespace keelson

@@ -86,8 +86,6 @@ class CountingServers {
 
   // Fails unless every element of every block holds exactly what it must.
   void ExpectTruth();
-  // The largest number of workers that any block remembers.
-  int64_t LongestAppliedTable();
 
  private:
   // The handler, and a note of what it acknowledges.

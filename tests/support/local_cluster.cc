@@ -218,8 +218,6 @@ void LocalCluster::KillWorker(int index) {
   Join(&workers_[index]).IgnoreError();
 }
 
-absl::Status LocalCluster::WaitForWorker(int index) { return Join(&workers_[index]); }
-
 void LocalCluster::StartEvaluator() {
   evaluator_ = MakeMember({Role::kEvaluator, 0});
   Member* const member = evaluator_.get();
@@ -230,8 +228,6 @@ void LocalCluster::StartEvaluator() {
     member->status = RunEvaluatorRole(member->context, flags, member->link.get(), &member->stop);
   });
 }
-
-absl::Status LocalCluster::WaitForEvaluator() { return Join(&evaluator_); }
 
 void LocalCluster::ExpectDone() {
   const absl::Status chief = WaitForChief();

@@ -70,9 +70,7 @@ class LocalCluster {
   void StartWorker(int index);
   // As a crash: it does not say good-bye.
   void KillWorker(int index);
-  absl::Status WaitForWorker(int index);
   void StartEvaluator();
-  absl::Status WaitForEvaluator();
 
   // The job has run to its end: waits for chief, workers and evaluator; the chief and those
   // members that run return OK.

@@ -25,10 +25,9 @@ class NamedJob {
   const std::string& Host(const Task& task) const { return hosts_.at(task); }
   int port() const { return ports_[0]; }
 
-  // From now on the task's name stands for its address, for another one, or for none.
+  // From now on the task's name stands for its address, or for another one.
   void Publish(const Task& task) { Publish(task, Host(task)); }
   void Publish(const Task& task, const std::string& host) { names_.Set(Name(task), host); }
-  void Withdraw(const Task& task) { names_.Remove(Name(task)); }
   // The next start of the task listens on an address that was never used before.
   void Move(const Task& task) { hosts_[task] = FreshHost(); }
 

@@ -55,11 +55,6 @@ void PrivateNames::Set(const std::string& name, const std::string& address) {
   Write();
 }
 
-void PrivateNames::Remove(const std::string& name) {
-  addresses_.erase(name);
-  Write();
-}
-
 void PrivateNames::Write() const {
   std::string text = "127.0.0.1 localhost\n";
   for (const auto& [name, address] : addresses_) text += address + " " + name + "\n";

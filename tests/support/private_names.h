@@ -21,9 +21,8 @@ class PrivateNames {
   // What goes before a program's argv.
   std::vector<std::string> Wrapper() const;
 
-  // Both hold for running programs too, at their next look.
+  // Holds for running programs too, at their next look.
   void Set(const std::string& name, const std::string& address);
-  void Remove(const std::string& name);
 
  private:
   void Write() const;
