@@ -40,9 +40,9 @@ Exporters::Exporters(const v1::TrainConfig& config, std::vector<VariableSpec> va
       best_(DirectoryFor(config, "best", file_system, clock)) {
   for (const v1::EvaluationConfig::Exporter& exporter : config.evaluation().exporters()) {
     if (exporter.has_final_snapshot()) takes_final_ = true;
-    if (exporter.has_latest()) latest_keep_ = static_cast<size_t>(exporter.latest().keep());
+    if (exporter.has_latest()) latest_keep_ = exporter.latest().keep();
     if (exporter.has_best()) {
-      best_keep_ = static_cast<size_t>(exporter.best().keep());
+      best_keep_ = exporter.best().keep();
       best_metric_ = exporter.best().metric();
     }
   }

@@ -76,7 +76,7 @@ absl::Status CopyVariable(const BundleReader& reader, const VariableSpec& variab
   const int64_t count = variable.shape.num_elements();
   std::vector<float> chunk;
   for (int64_t first = 0; first < count; first += kChunkElements) {
-    chunk.resize(static_cast<size_t>(std::min(kChunkElements, count - first)));
+    chunk.resize(std::min(kChunkElements, count - first));
     RETURN_IF_ERROR(reader.ReadElements(variable.name, first, absl::MakeSpan(chunk)));
     RETURN_IF_ERROR(writer->AppendValues(chunk));
   }

@@ -102,7 +102,7 @@ TEST_F(SnapshotClaimsTest, OfManyExactlyOneGetsIt) {
   for (int e = 0; e < kEvaluators; ++e) {
     threads.emplace_back([&, e] {
       auto claim = Of("evaluator-" + std::to_string(e)).Take(100);
-      if (claim.ok()) claims[static_cast<size_t>(e)] = *std::move(claim);
+      if (claim.ok()) claims[e] = *std::move(claim);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -37,7 +37,7 @@ class SnapshotScorerTest : public testing::Test {
     std::vector<BundleIndexEntry> entries;
     auto writer = NewWriter(prefix_, 0, 1);
     for (const auto& [name, shape] : tensors) {
-      const std::vector<float> zeros(static_cast<size_t>(shape.num_elements()));
+      const std::vector<float> zeros(shape.num_elements());
       ASSERT_TRUE(writer->AddTensor(name, shape, zeros).ok());
     }
     AppendEntries(writer.get(), &entries);

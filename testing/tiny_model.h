@@ -49,7 +49,7 @@ class TinyDataset : public Dataset {
     *batch = {Tensor(Shape({n, 2})), Tensor(Shape({n}))};
     for (size_t i = 0; i < records.size(); ++i) {
       batch->features.span()[2 * i] = 1;
-      batch->labels.span()[i] = labels_[static_cast<size_t>(records[i])];
+      batch->labels.span()[i] = labels_[records[i]];
     }
     return absl::OkStatus();
   }

@@ -143,7 +143,7 @@ class RealCudaLimits : public CudaLimits {
 
   absl::StatusOr<Spread> CopyByMemcpy(int64_t bytes) override {
     return CopyWithin(bytes, [&](const float* from, float* to) {
-      Copy(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, stream_);
+      Copy(to, from, bytes, cudaMemcpyDeviceToDevice, stream_);
     });
   }
 
@@ -158,7 +158,7 @@ class RealCudaLimits : public CudaLimits {
     GpuMemory a, b, c, workspace;
     RETURN_IF_ERROR(AllocateOperand(precision, args.m * args.k * element, &a));
     RETURN_IF_ERROR(AllocateOperand(precision, args.k * args.n * element, &b));
-    RETURN_IF_ERROR(c.Allocate(static_cast<size_t>(args.m * args.n) * sizeof(float)));
+    RETURN_IF_ERROR(c.Allocate(args.m * args.n * sizeof(float)));
     RETURN_IF_ERROR(workspace.Allocate(kWorkspaceBytes));
     const double operations = 2.0 * static_cast<double>(args.m) * static_cast<double>(args.n) *
                               static_cast<double>(args.k);
@@ -192,21 +192,20 @@ class RealCudaLimits : public CudaLimits {
                                     absl::FunctionRef<void(const float*, float*)> copy) {
     GpuMemory from, to;
     RETURN_IF_ERROR(AllocateOperand(Precision::kFloat32, bytes, &from));
-    RETURN_IF_ERROR(to.Allocate(static_cast<size_t>(bytes)));
+    RETURN_IF_ERROR(to.Allocate(bytes));
     ASSIGN_OR_RETURN(const Spread milliseconds,
                      Time([&] { copy(from.as<float>(), to.as<float>()); }));
     return PerSecond(2.0 * static_cast<double>(bytes), milliseconds);
   }
 
   // The way up on the timed stream, the way down on the other one when both are there.
-  absl::StatusOr<Spread> Cross(int64_t signed_bytes, bool up, bool down) {
-    const auto bytes = static_cast<size_t>(signed_bytes);
+  absl::StatusOr<Spread> Cross(size_t bytes, bool up, bool down) {
     PageLockedMemory up_host, down_host;
     GpuMemory up_device, down_device;
     RETURN_IF_ERROR(up_host.Allocate(bytes));
     RETURN_IF_ERROR(down_host.Allocate(bytes));
     RETURN_IF_ERROR(up_device.Allocate(bytes));
-    RETURN_IF_ERROR(AllocateOperand(Precision::kFloat32, signed_bytes, &down_device));
+    RETURN_IF_ERROR(AllocateOperand(Precision::kFloat32, bytes, &down_device));
     const GpuStream& down_stream = up ? other_stream_ : stream_;
     ASSIGN_OR_RETURN(const Spread milliseconds, Time([&] {
                        if (up && down) Join(stream_, other_stream_, begun_);
@@ -229,8 +228,7 @@ class RealCudaLimits : public CudaLimits {
     failure_.Check("cudaStreamWaitEvent", cudaStreamWaitEvent(to.get(), event.get(), 0));
   }
 
-  absl::Status AllocateOperand(Precision precision, int64_t signed_bytes, GpuMemory* memory) {
-    const auto bytes = static_cast<size_t>(signed_bytes);
+  absl::Status AllocateOperand(Precision precision, size_t bytes, GpuMemory* memory) {
     RETURN_IF_ERROR(memory->Allocate(bytes));
     const std::vector<uint32_t> pattern = Pattern(precision);
     for (size_t at = 0; at < bytes; at += pattern.size() * sizeof(uint32_t)) {

@@ -107,7 +107,7 @@ class LaunchBench {
  private:
   absl::Status Open() {
     RETURN_IF_ERROR(stream_.Create());
-    const auto bytes = static_cast<size_t>(n_ * kFloatBytes);
+    const size_t bytes = n_ * kFloatBytes;
     RETURN_IF_ERROR(x_.Allocate(bytes));
     RETURN_IF_ERROR(y_.Allocate(bytes));
     RETURN_IF_ERROR(Checked("cudaMemset", cudaMemset(y_.as<void>(), 0, bytes)));
@@ -191,7 +191,7 @@ class LaunchBench {
     const WireLayout layout = LayoutOf(WireFormat::kTopK, n_);
     RETURN_IF_ERROR(tables.Create(layout));
     GpuMemory scratch;
-    RETURN_IF_ERROR(scratch.Allocate(static_cast<size_t>(cuda::EncodeTopKScratch(tables.get()))));
+    RETURN_IF_ERROR(scratch.Allocate(cuda::EncodeTopKScratch(tables.get())));
     return Measure("encode top-k, 1 %", "x, residual twice, bytes",
                    3.0 * static_cast<double>(n_ * kFloatBytes) + static_cast<double>(layout.bytes),
                    [&] {

@@ -7,7 +7,7 @@
 namespace keelson::bench {
 
 std::vector<float> RandomNumbers(int64_t n) {
-  std::vector<float> numbers(static_cast<size_t>(n));
+  std::vector<float> numbers(n);
   std::minstd_rand random(1);
   const float scale = 2.0f / static_cast<float>(std::minstd_rand::max());
   for (float& number : numbers) number = static_cast<float>(random()) * scale - 1;

@@ -147,7 +147,7 @@ TEST(BinaryRankingTest, ManyScoresAreCountedInBins) {
     // The higher of two draws for the label 1.
     const float draw = std::max(UniformFloat(bits[1]), positive ? UniformFloat(bits[2]) : 0.0f);
     const auto level = static_cast<int>(draw * kLevels);
-    (positive ? positives : negatives)[static_cast<size_t>(level)] += 1;
+    (positive ? positives : negatives)[level] += 1;
     coarse.Add(static_cast<float>(level - kLevels / 2) / 8, positive);
     fine.Add(draw, positive);
     all.emplace_back(draw, positive);

@@ -9,7 +9,7 @@ namespace keelson {
 void Calibration::Add(double probability, bool came_true) {
   if (std::isnan(probability)) return;
   const int bin = std::clamp(static_cast<int>(probability * kBins), 0, kBins - 1);
-  Sums& sums = sums_[static_cast<size_t>(bin)];
+  Sums& sums = sums_[bin];
   ++sums.count;
   sums.probability += probability;
   sums.came_true += came_true ? 1 : 0;
@@ -18,7 +18,7 @@ void Calibration::Add(double probability, bool came_true) {
 std::vector<CalibrationBin> Calibration::Bins() const {
   std::vector<CalibrationBin> bins;
   for (int i = 0; i < kBins; ++i) {
-    const Sums& sums = sums_[static_cast<size_t>(i)];
+    const Sums& sums = sums_[i];
     if (sums.count == 0) continue;
     const auto count = static_cast<double>(sums.count);
     bins.push_back({.from = static_cast<double>(i) / kBins,

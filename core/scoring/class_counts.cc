@@ -11,22 +11,22 @@ double Share(int64_t part, int64_t whole) {
 
 }  // namespace
 
-ClassCounts::ClassCounts(int64_t classes) : classes_(static_cast<size_t>(classes)) {
-  if (classes <= kMaxConfusionClasses) confusion_.resize(static_cast<size_t>(classes * classes));
+ClassCounts::ClassCounts(int64_t classes) : classes_(classes) {
+  if (classes <= kMaxConfusionClasses) confusion_.resize(classes * classes);
 }
 
 void ClassCounts::Add(int64_t label, int64_t predicted) {
   ++examples_;
-  Class& of_label = classes_[static_cast<size_t>(label)];
+  Class& of_label = classes_[label];
   ++of_label.support;
   if (predicted < 0) return;
-  ++classes_[static_cast<size_t>(predicted)].predicted;
+  ++classes_[predicted].predicted;
   if (label == predicted) {
     ++of_label.right;
     ++right_;
   }
   if (confusion_.empty()) return;
-  ++confusion_[static_cast<size_t>(label) * classes_.size() + static_cast<size_t>(predicted)];
+  ++confusion_[label * classes_.size() + predicted];
 }
 
 double ClassCounts::Accuracy() const {

@@ -28,10 +28,10 @@ EvaluationTally::EvaluationTally(const ModelSpec* model, const std::vector<Metri
 void EvaluationTally::Add(int64_t first_record, const Batch& batch, const EvaluationSums& sums,
                           absl::Span<float> scores) {
   sums_.Add(sums);
-  const auto outputs = static_cast<size_t>(model_.output_size);
-  const auto inputs = static_cast<size_t>(batch.features.shape().row_elements());
-  for (size_t row = 0; row < static_cast<size_t>(batch.size()); ++row) {
-    const int64_t record = first_record + static_cast<int64_t>(row);
+  const size_t outputs = model_.output_size;
+  const size_t inputs = batch.features.shape().row_elements();
+  for (int64_t row = 0; row < batch.size(); ++row) {
+    const int64_t record = first_record + row;
     const float label = batch.labels.span()[row];
     const absl::Span<float> of_row = scores.subspan(row * outputs, outputs);
     const auto features = batch.features.span().subspan(row * inputs, inputs);
@@ -54,12 +54,11 @@ void EvaluationTally::AddClasses(int64_t record, float label, absl::Span<float> 
   const int64_t predicted = PredictedClass(scores);
   ScoresToProbabilities(model_.loss, model_.output_size, scores);
   const auto label_class = static_cast<int64_t>(label);
-  const float confidence = predicted < 0 ? std::numeric_limits<float>::quiet_NaN()
-                                         : scores[static_cast<size_t>(predicted)];
+  const float confidence =
+      predicted < 0 ? std::numeric_limits<float>::quiet_NaN() : scores[predicted];
   counts_.Add(label_class, predicted);
   calibration_.Add(confidence, predicted == label_class);
-  AddWrong(record, label, predicted, confidence, scores[static_cast<size_t>(label_class)],
-           features);
+  AddWrong(record, label, predicted, confidence, scores[label_class], features);
 }
 
 void EvaluationTally::AddBinary(int64_t record, float label, float* score,

@@ -50,7 +50,7 @@ EvaluationOutcome Tally(const ModelSpec& spec, const std::vector<MetricSpec>& me
                         const Examples& examples, size_t batch_size,
                         std::vector<std::string> class_names = {}) {
   EvaluationTally tally(&spec, &metrics, std::move(class_names));
-  const auto outputs = static_cast<size_t>(spec.output_size);
+  const size_t outputs = spec.output_size;
   for (size_t begin = 0; begin < examples.labels.size(); begin += batch_size) {
     const size_t n = std::min(batch_size, examples.labels.size() - begin);
     const auto rows = static_cast<int64_t>(n);

@@ -19,11 +19,10 @@ void Softmax(absl::Span<float> row) {
 }  // namespace
 
 void ScoresToProbabilities(LossKind loss, int64_t outputs, absl::Span<float> scores) {
-  const auto width = static_cast<size_t>(outputs);
   switch (loss) {
     case LossKind::kSoftmaxCrossEntropy:
-      for (size_t begin = 0; begin < scores.size(); begin += width) {
-        Softmax(scores.subspan(begin, width));
+      for (size_t begin = 0; begin < scores.size(); begin += outputs) {
+        Softmax(scores.subspan(begin, outputs));
       }
       return;
     case LossKind::kSigmoidCrossEntropy:
@@ -38,7 +37,7 @@ int64_t PredictedClass(absl::Span<const float> scores) {
   int64_t best = 0;
   for (size_t i = 0; i < scores.size(); ++i) {
     if (std::isnan(scores[i])) return -1;
-    if (scores[i] > scores[static_cast<size_t>(best)]) best = static_cast<int64_t>(i);
+    if (scores[i] > scores[best]) best = static_cast<int64_t>(i);
   }
   return best;
 }

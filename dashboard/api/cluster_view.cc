@@ -234,7 +234,7 @@ void RemarkServers(Json* tasks) {
 
 size_t RoleRank(const Json& task) {
   const auto role = std::find(kRoles.begin(), kRoles.end(), task["role"].get<std::string>());
-  return static_cast<size_t>(role - kRoles.begin());
+  return role - kRoles.begin();
 }
 
 // The figures that are shown among a worker's details.

@@ -48,7 +48,7 @@ Json PredictionJson(const RunModel& model, const Prediction& prediction) {
   }
   json["predicted"] = predicted;
   if (predicted < static_cast<int64_t>(model.classes.size())) {
-    json["class"] = model.classes[static_cast<size_t>(predicted)];
+    json["class"] = model.classes[predicted];
   }
   return json;
 }

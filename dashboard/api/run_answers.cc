@@ -53,7 +53,7 @@ absl::StatusOr<CurveQuery> CurveQueryOf(const HttpRequest& request) {
   ASSIGN_OR_RETURN(query.names, NamesOf(request));
   ASSIGN_OR_RETURN(const std::optional<int64_t> points,
                    IntegerParameter(request, "points", 2, kMaxPoints));
-  if (points.has_value()) query.points = static_cast<size_t>(*points);
+  if (points.has_value()) query.points = *points;
   const std::string axis = request.Parameter("x").value_or("step");
   if (axis != "step" && axis != "time") {
     return absl::InvalidArgumentError("x: expected step or time");

@@ -30,7 +30,7 @@ absl::StatusOr<bool> FileTail::Read(size_t max_bytes) {
   ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> file, file_system_->OpenForRead(path_));
   if (file->size() < offset_) Restart();
   const uint64_t left = file->size() - offset_;
-  const size_t bytes = static_cast<size_t>(std::min<uint64_t>(left, max_bytes));
+  const size_t bytes = std::min<uint64_t>(left, max_bytes);
   if (bytes == 0) return false;
   const size_t old_size = pending_.size();
   pending_.resize(old_size + bytes);

@@ -30,10 +30,10 @@ absl::StatusOr<VariableChange> Compare(const BundleReader& a, const BundleReader
   double squares_change = 0;
   double max_change = 0;
   const int64_t elements = tensor.shape.num_elements();
-  std::vector<float> values_a(static_cast<size_t>(std::min(elements, kChunkElements)));
+  std::vector<float> values_a(std::min(elements, kChunkElements));
   std::vector<float> values_b(values_a.size());
   for (int64_t first = 0; first < elements; first += kChunkElements) {
-    const auto count = static_cast<size_t>(std::min(elements - first, kChunkElements));
+    const size_t count = std::min(elements - first, kChunkElements);
     RETURN_IF_ERROR(a.ReadElements(tensor.name, first, absl::MakeSpan(values_a.data(), count)));
     RETURN_IF_ERROR(b.ReadElements(tensor.name, first, absl::MakeSpan(values_b.data(), count)));
     for (size_t i = 0; i < count; ++i) {

@@ -99,8 +99,8 @@ bool TimeSeries::Append(const SeriesPoint& point) {
 }
 
 void TimeSeries::Merge() {
-  const auto begin = static_cast<size_t>(
-      std::lower_bound(steps_.begin(), steps_.end(), added_.front().step) - steps_.begin());
+  const size_t begin =
+      std::lower_bound(steps_.begin(), steps_.end(), added_.front().step) - steps_.begin();
   std::vector<SeriesPoint> tail;
   tail.reserve(steps_.size() - begin);
   for (size_t i = begin; i < steps_.size(); ++i) tail.push_back(at(i));

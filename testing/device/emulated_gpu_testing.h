@@ -66,7 +66,7 @@ class EmulatedGpuTest : public testing::Test {
     return memory;
   }
   Floats Get(const DeviceMemory& memory) {
-    Floats values(static_cast<size_t>(memory.size()));
+    Floats values(memory.size());
     const absl::Status status = device_->CopyToHost(memory, absl::MakeSpan(values));
     EXPECT_TRUE(status.ok()) << status;
     return values;

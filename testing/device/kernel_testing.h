@@ -74,7 +74,7 @@ class GpuArray {
 
 // The content of arrays that kernels must overwrite.
 inline std::vector<float> Poison(int64_t n) {
-  return std::vector<float>(static_cast<size_t>(n), std::numeric_limits<float>::quiet_NaN());
+  return std::vector<float>(n, std::numeric_limits<float>::quiet_NaN());
 }
 
 // Uniform in [-1, 1).

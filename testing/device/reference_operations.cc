@@ -41,15 +41,13 @@ void ForEachWindow(const PoolGeometry& g, F visit) {
               const int64_t ih = oh * g.stride - g.pad_top + kh;
               const int64_t iw = ow * g.stride - g.pad_left + kw;
               if (ih < 0 || ih >= g.in_height || iw < 0 || iw >= g.in_width) continue;
-              inputs.push_back(
-                  static_cast<size_t>(((n * g.in_height + ih) * g.in_width + iw) * g.channels + c));
+              inputs.push_back(((n * g.in_height + ih) * g.in_width + iw) * g.channels + c);
             }
-          visit(static_cast<size_t>(((n * g.out_height + oh) * g.out_width + ow) * g.channels + c),
-                inputs);
+          visit(((n * g.out_height + oh) * g.out_width + ow) * g.channels + c, inputs);
         }
 }
 
-Doubles Zeros(int64_t n) { return Doubles(static_cast<size_t>(n), 0.0); }
+Doubles Zeros(int64_t n) { return Doubles(n, 0.0); }
 
 double Logistic(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 

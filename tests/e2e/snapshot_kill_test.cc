@@ -37,13 +37,13 @@ TEST(SnapshotKillTest, EveryCommittedSnapshotVerifies) {
   int kills = 0;
   size_t verified = 0;
   while (verified < kSnapshots) {
-    const size_t wanted = verified + static_cast<size_t>(draw(1, 4));
+    const size_t wanted = verified + draw(1, 4);
     ASSERT_TRUE(WaitUntil([&] { return Committed(paced.job.model_dir()).size() >= wanted; },
                           absl::Seconds(60)));
     absl::SleepFor(absl::Microseconds(draw(0, 30'000)));
     std::vector<Task> victims = {kChiefTask, PsTask(0), PsTask(1)};
     std::shuffle(victims.begin(), victims.end(), random);
-    victims.resize(static_cast<size_t>(draw(1, 3)));
+    victims.resize(draw(1, 3));
     for (const Task& task : victims) paced.job.process(task).Signal(SIGKILL);
     for (const Task& task : victims) paced.job.ExpectExit(task, 128 + SIGKILL);
     ++kills;

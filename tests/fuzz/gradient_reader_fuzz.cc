@@ -59,9 +59,8 @@ Result Read(const ByteRope& payload, const Options& options) {
                [&result](int64_t first, int64_t count, const EncodedGradient& piece) {
                  Check(count > 0 && first == static_cast<int64_t>(result.elements.size()),
                        "pieces come in order and without gaps");
-                 result.elements.resize(static_cast<size_t>(first + count));
-                 DecodePiece(piece,
-                             absl::MakeSpan(result.elements).subspan(static_cast<size_t>(first)));
+                 result.elements.resize(first + count);
+                 DecodePiece(piece, absl::MakeSpan(result.elements).subspan(first));
                });
   Check(cursor.remaining() == result.left, "reading moves as far as checking");
   Check(result.elements.size() == static_cast<size_t>(options.elements), "all elements are read");

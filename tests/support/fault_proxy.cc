@@ -307,7 +307,7 @@ bool FaultProxy::Receive(Stream* stream) {
       stream->ended = true;
       break;
     }
-    bytes.resize(static_cast<size_t>(size));
+    bytes.resize(size);
     stream->line_free = std::max(stream->line_free, now);
     if (conditions_.bytes_per_second > 0) {
       stream->line_free += absl::Seconds(static_cast<double>(size) /
@@ -324,14 +324,14 @@ bool FaultProxy::Deliver(Connection* connection, Stream* stream) {
   while (!stream->chunks.empty() && stream->chunks.front().due <= absl::Now()) {
     Chunk& chunk = stream->chunks.front();
     const size_t wanted =
-        std::min(chunk.bytes.size() - chunk.sent, static_cast<size_t>(connection->bytes_to_reset));
+        std::min<size_t>(chunk.bytes.size() - chunk.sent, connection->bytes_to_reset);
     const ssize_t size = send(stream->to, chunk.bytes.data() + chunk.sent, wanted, MSG_NOSIGNAL);
     if (size < 0) {
       stream->blocked = WouldBlock();
       return stream->blocked;
     }
-    chunk.sent += static_cast<size_t>(size);
-    stream->held_bytes -= static_cast<size_t>(size);
+    chunk.sent += size;
+    stream->held_bytes -= size;
     forwarded_bytes_ += size;
     connection->bytes_to_reset -= size;
     if (connection->bytes_to_reset == 0) {

@@ -55,7 +55,7 @@ class Socket {
     while (sent < bytes.size()) {
       const ssize_t size = send(fd_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
       if (size < 0) return;  // The reader finds out.
-      sent += static_cast<size_t>(size);
+      sent += size;
     }
   }
   void EndSending() const { shutdown(fd_, SHUT_WR); }
@@ -81,7 +81,7 @@ class Socket {
       received.ended = size == 0;
       received.reset = size < 0 && errno == ECONNRESET;
       if (size <= 0) return received;
-      received.bytes.append(part, 0, static_cast<size_t>(size));
+      received.bytes.append(part, 0, size);
     }
     return received;
   }

@@ -67,7 +67,7 @@ absl::StatusOr<ModelValues> ReadModelValues(const std::string& prefix) {
     if (info.dtype != BundleDtype::kFloat32) continue;
     ASSIGN_OR_RETURN(const Tensor tensor, reader->ReadTensor(info.name));
     const std::string bytes(reinterpret_cast<const char*>(tensor.data()),
-                            static_cast<size_t>(tensor.size()) * sizeof(float));
+                            tensor.size() * sizeof(float));
     values[info.name] = absl::StrCat(info.shape.ToString(), bytes);
   }
   return values;

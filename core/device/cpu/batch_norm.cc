@@ -17,8 +17,7 @@ bool Parallel(const BatchNormGeometry& g) { return g.rows * g.channels >= kMinPa
 
 // Two sums of each channel.
 struct Sums {
-  explicit Sums(int64_t channels)
-      : first(static_cast<size_t>(channels)), second(static_cast<size_t>(channels)) {}
+  explicit Sums(int64_t channels) : first(channels), second(channels) {}
   Doubles first, second;
 };
 
@@ -28,10 +27,10 @@ template <typename F>
 Sums SumOverRows(const BatchNormGeometry& g, F add_row) {
   constexpr int64_t kBlockRows = 1024;
   const int64_t blocks = (g.rows + kBlockRows - 1) / kBlockRows;
-  std::vector<Sums> partial(static_cast<size_t>(blocks), Sums(g.channels));
+  std::vector<Sums> partial(blocks, Sums(g.channels));
 #pragma omp parallel for schedule(static) if (Parallel(g))
   for (int64_t block = 0; block < blocks; ++block) {
-    Sums& sums = partial[static_cast<size_t>(block)];
+    Sums& sums = partial[block];
     const int64_t end = std::min(g.rows, (block + 1) * kBlockRows);
     for (int64_t row = block * kBlockRows; row < end; ++row) {
       add_row(row, sums.first.data(), sums.second.data());
@@ -149,7 +148,7 @@ void BatchNormGradients(const BatchNormGeometry& g, const float* x, const float*
 void BatchNormWithStatistics(const BatchNormGeometry& g, const float* x, const float* gamma,
                              const float* beta, const float* mean, const float* variance,
                              float* y) {
-  std::vector<float> scale(static_cast<size_t>(g.channels));
+  std::vector<float> scale(g.channels);
   for (size_t c = 0; c < scale.size(); ++c) {
     scale[c] = ScaleOf(gamma, c, InverseDeviation(g, double{variance[c]}));
   }

@@ -98,7 +98,7 @@ class CpuDevice : public Device {
   }
 
   absl::Span<float> HostSpan(DeviceMemory* memory) override {
-    return {memory->data(), static_cast<size_t>(memory->size())};
+    return absl::MakeSpan(memory->data(), memory->size());
   }
 
   void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) override {

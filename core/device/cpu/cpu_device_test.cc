@@ -73,9 +73,9 @@ TEST(CpuDeviceTest, ForgetsTheOldestOfManyGeometries) {
     for (int64_t batch = 1; batch <= 100; ++batch) {
       device->Fill(0, 100, y.get());
       device->Conv2D({batch, 3, 3, 1, 1, 1, 1, 3, 1, 0, 0}, *x, *filter, {}, y.get());
-      std::vector<float> values(static_cast<size_t>(batch));
+      std::vector<float> values(batch);
       ASSERT_TRUE(device->CopyToHost(*y, absl::MakeSpan(values)).ok());
-      ASSERT_EQ(values, std::vector<float>(static_cast<size_t>(batch), 9.0f));
+      ASSERT_EQ(values, std::vector<float>(batch, 9.0f));
     }
   }
 }

@@ -72,7 +72,7 @@ void AddBiasAndActivate(int64_t rows, int64_t cols, const float* bias,
 void SumRows(int64_t rows, int64_t cols, const float* dy, float* sums) {
   constexpr int64_t kBlockRows = 256;
   const int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
-  std::vector<float> partial(static_cast<size_t>(blocks * cols), 0.0f);
+  std::vector<float> partial(blocks * cols, 0.0f);
 #pragma omp parallel for schedule(static) if (rows * cols >= kMinParallel)
   for (int64_t block = 0; block < blocks; ++block) {
     float* out = partial.data() + block * cols;
@@ -122,7 +122,7 @@ void DropoutForward(float rate, uint64_t seed, uint64_t stream, int64_t n, const
     const int64_t first = group * 4;
     const int64_t count = std::min<int64_t>(4, n - first);
     for (int64_t i = 0; i < count; ++i) {
-      const bool kept = UniformFloat(bits[static_cast<size_t>(i)]) >= rate;
+      const bool kept = UniformFloat(bits[i]) >= rate;
       y[first + i] = kept ? x[first + i] * scale : 0.0f;
     }
   }

@@ -28,11 +28,11 @@ double SumOfBlock(int64_t n, const float* x, F term) {
 template <typename F>
 double SumOfTerms(int64_t n, const float* x, F term) {
   const int64_t blocks = (n + kBlock - 1) / kBlock;
-  std::vector<double> sums(static_cast<size_t>(blocks));
+  std::vector<double> sums(blocks);
 #pragma omp parallel for schedule(static) if (blocks > 1)
   for (int64_t block = 0; block < blocks; ++block) {
     const int64_t first = block * kBlock;
-    sums[static_cast<size_t>(block)] = SumOfBlock(std::min(kBlock, n - first), x + first, term);
+    sums[block] = SumOfBlock(std::min(kBlock, n - first), x + first, term);
   }
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }

@@ -11,8 +11,8 @@ CpuGradientEncoder::CpuGradientEncoder(const WireLayout& layout)
 
 void CpuGradientEncoder::Encode(const float* gradient, uint8_t* to) {
   for (const WireBlock& block : layout_.blocks) {
-    const auto first = static_cast<size_t>(block.first_element);
-    const auto size = static_cast<size_t>(block.num_elements);
+    const size_t first = block.first_element;
+    const size_t size = block.num_elements;
     const absl::Span<const float> from(gradient + first, size);
     uint8_t* const bytes = to + block.offset;
     if (IsElementwise(layout_.format)) {
@@ -28,7 +28,7 @@ void CpuGradientEncoder::Encode(const float* gradient, uint8_t* to) {
 }
 
 void CpuValueDecoder::Decode(const uint8_t* from, float* to) const {
-  DecodeElements(format_, from, {to, static_cast<size_t>(elements_)});
+  DecodeElements(format_, from, absl::MakeSpan(to, elements_));
 }
 
 }  // namespace keelson

@@ -56,7 +56,7 @@ class CudaGpuTest : public testing::Test {
     return memory;
   }
   void ExpectAll(float expected, const Memory& memory) {
-    std::vector<float> values(static_cast<size_t>(memory->size()));
+    std::vector<float> values(memory->size());
     const absl::Status status = device_->CopyToHost(*memory, absl::MakeSpan(values));
     ASSERT_TRUE(status.ok()) << status;
     for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], expected) << "element " << i;
@@ -118,7 +118,7 @@ TEST_F(CudaGpuTest, ConvolvesALargeBatchInPieces) {
   // The corner pixel of each image is in one window, a pixel of its middle in 25.
   const Memory dx = *device_->Allocate(g.in_size());
   device_->Conv2DBackwardData(g, *filter, *y, dx.get());
-  std::vector<float> values(static_cast<size_t>(g.in_size()));
+  std::vector<float> values(g.in_size());
   ASSERT_TRUE(device_->CopyToHost(*dx, absl::MakeSpan(values)).ok());
   for (size_t image = 0; image < 4000; ++image) {
     ASSERT_EQ(values[image * 784], 2 * 25) << image;
@@ -191,8 +191,7 @@ TEST(CudaGroupGpuTest, SumsToTheFirstGpu) {
   }
   for (int round = 0; round < 20; ++round) {
     for (int i = 0; i < 2; ++i) {
-      (*group)->device(i)->Fill(static_cast<float>(round + 100 * i), kSize,
-                                pointers[static_cast<size_t>(i)]);
+      (*group)->device(i)->Fill(static_cast<float>(round + 100 * i), kSize, pointers[i]);
     }
     (*group)->ReduceToFirst(kSize, pointers);
     std::vector<float> sums(kSize);

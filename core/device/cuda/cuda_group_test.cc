@@ -51,8 +51,7 @@ class CudaGroupTest : public EmulatedGpuTest {
     const Memory total = *group_->first()->Allocate(kSize);
     for (int round = 0; round < 3; ++round) {
       for (int i = 0; i < kGpus; ++i) {
-        group_->device(i)->Fill(0.1f * static_cast<float>(i + 1 + 10 * round), kSize,
-                                pointers[static_cast<size_t>(i)]);
+        group_->device(i)->Fill(0.1f * static_cast<float>(i + 1 + 10 * round), kSize, pointers[i]);
       }
       group_->ReduceToFirst(kSize, pointers);
       group_->first()->Axpy(1, kSize, *pointers[0], total.get());

@@ -39,7 +39,7 @@ class CudaMemory : public DeviceMemory {
 // The bytes of `floats` floats; more than any device has if the number overflows.
 inline size_t CudaFloatBytes(int64_t floats) {
   constexpr int64_t kBeyondAnyDevice = int64_t{1} << 60;
-  return static_cast<size_t>(std::min(floats, kBeyondAnyDevice)) * sizeof(float);
+  return std::min(floats, kBeyondAnyDevice) * sizeof(float);
 }
 
 // Temporary memory of one stream, used by one operation after the other. It grows, and lives as
@@ -53,7 +53,7 @@ class CudaScratch {
   // which becomes the context's status.
   template <typename T>
   T* Get(int64_t n) {
-    absl::Status status = Reserve(static_cast<size_t>(n) * sizeof(T));
+    absl::Status status = Reserve(n * sizeof(T));
     if (status.ok()) return reinterpret_cast<T*>(buffer_.get());
     context_->Fail(std::move(status));
     return nullptr;

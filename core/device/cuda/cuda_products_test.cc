@@ -17,7 +17,7 @@ namespace {
 using cuda_emulation::FailCall;
 
 Floats Random(int64_t n, uint64_t seed) {
-  Floats values(static_cast<size_t>(n));
+  Floats values(n);
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = 2.0f * UniformFloat(Philox(seed, 7, i)[0]) - 1.0f;
   }

@@ -136,15 +136,14 @@ TEST_F(CudaStreamsTest, CopiesWaitOnlyWhenAllPiecesAreInUse) {
   ASSERT_TRUE(device_->Synchronize().ok());
   const cuda_emulation::Statistics before = Now();
   for (int i = 0; i < 20; ++i) {
-    device_->CopyToDevice(Floats(static_cast<size_t>(kPiece + i), static_cast<float>(i)),
-                          memories[static_cast<size_t>(i)].get());
+    device_->CopyToDevice(Floats(kPiece + i, static_cast<float>(i)), memories[i].get());
     if (i == 3) {
       EXPECT_EQ(Now().event_synchronizations - before.event_synchronizations, 0);
     }
   }
   EXPECT_EQ(Now().allocations - before.allocations, 1);
   for (int i = 0; i < 20; ++i) {
-    const Floats values = Get(*memories[static_cast<size_t>(i)]);
+    const Floats values = Get(*memories[i]);
     EXPECT_EQ(values.front(), static_cast<float>(i));
     EXPECT_EQ(values.back(), static_cast<float>(i));
   }

@@ -46,7 +46,7 @@ absl::Status CudaGradientEncoder::Allocate(CudaStaging* staging) {
     ASSIGN_OR_RETURN(residual_, AllocateCudaZeros(CudaFloatBytes(layout_.num_elements), context_));
   }
   if (layout_.format == WireFormat::kTopK) {
-    RETURN_IF_ERROR(scratch_->Reserve(static_cast<size_t>(cuda::EncodeTopKScratch(tables_))));
+    RETURN_IF_ERROR(scratch_->Reserve(cuda::EncodeTopKScratch(tables_)));
   }
   // From here on every stream may use the tables, too.
   context_->SynchronizeStreams();

@@ -43,7 +43,7 @@ class NcclGroup : public DeviceGroup {
     for (size_t i = 0; ok && i < contexts_.size(); ++i) {
       float* const data = memories[i]->data();
       ok =
-          Check("ncclReduce", nccl_.reduce(data, data, static_cast<size_t>(n), ncclFloat32, ncclSum,
+          Check("ncclReduce", nccl_.reduce(data, data, n, ncclFloat32, ncclSum,
                                            /*root=*/0, communicators_[i], contexts_[i]->compute()));
     }
     Check("ncclGroupEnd", nccl_.group_end());

@@ -26,7 +26,7 @@ testing::Message Describe(const BatchNormGeometry& g) {
 // Channels of different means and widths.
 reference::Floats ChannelsOf(const BatchNormGeometry& g, reference::Floats random) {
   for (size_t i = 0; i < random.size(); ++i) {
-    const size_t c = i % static_cast<size_t>(g.channels);
+    const size_t c = i % g.channels;
     random[i] = static_cast<float>(c % 5) - 2 + random[i] * (0.5f + static_cast<float>(c % 3));
   }
   return random;

@@ -24,7 +24,7 @@ void DeviceConformanceTest::SetUp() {
 }
 
 DeviceConformanceTest::Floats DeviceConformanceTest::Random(int64_t n, uint64_t seed) {
-  Floats values(static_cast<size_t>(n));
+  Floats values(n);
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = 2.0f * UniformFloat(Philox(seed, 7, i)[0]) - 1.0f;
   }
@@ -32,7 +32,7 @@ DeviceConformanceTest::Floats DeviceConformanceTest::Random(int64_t n, uint64_t 
 }
 
 DeviceConformanceTest::Floats DeviceConformanceTest::NotNumbers(int64_t n) {
-  return Floats(static_cast<size_t>(n), kNan);
+  return Floats(n, kNan);
 }
 
 DeviceConformanceTest::Memory DeviceConformanceTest::Allocate(int64_t n) {
@@ -60,7 +60,7 @@ DeviceConformanceTest::Output DeviceConformanceTest::InOut(const Floats& values)
 }
 
 DeviceConformanceTest::Floats DeviceConformanceTest::Read(const DeviceMemory& memory) {
-  Floats values(static_cast<size_t>(memory.size()));
+  Floats values(memory.size());
   const absl::Status status = device_->CopyToHost(memory, absl::MakeSpan(values));
   EXPECT_TRUE(status.ok()) << status;
   return values;
@@ -68,7 +68,7 @@ DeviceConformanceTest::Floats DeviceConformanceTest::Read(const DeviceMemory& me
 
 DeviceConformanceTest::Floats DeviceConformanceTest::Read(const Output& output) {
   Floats values = Read(*output);
-  const auto size = static_cast<size_t>(output.size());
+  const size_t size = output.size();
   EXPECT_EQ(Floats(values.begin() + static_cast<std::ptrdiff_t>(size), values.end()),
             Floats(kBehind, kUntouched))
       << "behind element " << size;

@@ -59,7 +59,7 @@ TEST_P(DeviceConformanceTest, Fills) {
   for (int64_t n : {0, 1, 3, 4, 5, 31, 32, 33, 127, 129, 1023, 1025, 40003}) {
     const Output x = Garbage(n);
     device_->Fill(-2.5f, n, x.get());
-    EXPECT_EQ(Read(x), Floats(static_cast<size_t>(n), -2.5f)) << n;
+    EXPECT_EQ(Read(x), Floats(n, -2.5f)) << n;
   }
 }
 
@@ -69,14 +69,13 @@ TEST_P(DeviceConformanceTest, HostMemoryMayBeReusedAfterACopy) {
   std::vector<Memory> memories;
   Floats values;
   for (int i = 0; i < kRounds; ++i) {
-    values.assign(static_cast<size_t>(1 + 5000 * (i % 4)), static_cast<float>(i));
+    values.assign(1 + 5000 * (i % 4), static_cast<float>(i));
     memories.push_back(Allocate(static_cast<int64_t>(values.size())));
     device_->CopyToDevice(values, memories.back().get());
     values.assign(values.size(), -1.0f);
   }
   for (int i = 0; i < kRounds; ++i) {
-    EXPECT_EQ(Read(*memories[static_cast<size_t>(i)]),
-              Floats(static_cast<size_t>(1 + 5000 * (i % 4)), static_cast<float>(i)));
+    EXPECT_EQ(Read(*memories[i]), Floats(1 + 5000 * (i % 4), static_cast<float>(i)));
   }
 }
 

@@ -68,7 +68,7 @@ struct Step {
     for (DeviceMemory* memory : {conv.get(), norm.get(), mean.get(), variance.get(), dropped.get(),
                                  scores.get(), losses.get(), loss.get(), dkernel.get(), dbias.get(),
                                  dfilter.get(), dx.get(), bias_total.get()}) {
-      results.emplace_back(static_cast<size_t>(memory->size()));
+      results.emplace_back(memory->size());
       EXPECT_TRUE(device->CopyToHost(*memory, absl::MakeSpan(results.back())).ok());
     }
     EXPECT_TRUE(device->Await(*done).ok());
@@ -141,26 +141,23 @@ TEST_P(DeviceConformanceTest, KeysAreIndependent) {
   for (int key = 0; key < kKeys; ++key) values.push_back(InOut(Floats(33, 1.0f)));
   for (int round = 0; round < 4; ++round) {
     for (int key = 0; key < kKeys; ++key) {
-      device_->Repeat(static_cast<uint64_t>(key) * 0x9e3779b97f4a7c15ull, [&] {
-        device_->Scale(static_cast<float>(1 + key), 33, values[static_cast<size_t>(key)].get());
-      });
+      device_->Repeat(static_cast<uint64_t>(key) * 0x9e3779b97f4a7c15ull,
+                      [&] { device_->Scale(static_cast<float>(1 + key), 33, values[key].get()); });
     }
   }
   for (int key = 0; key < kKeys; ++key) {
-    EXPECT_EQ(Read(values[static_cast<size_t>(key)]),
-              Floats(33, std::pow(static_cast<float>(1 + key), 4.0f)))
-        << key;
+    EXPECT_EQ(Read(values[key]), Floats(33, std::pow(static_cast<float>(1 + key), 4.0f))) << key;
   }
 }
 
 TEST_P(DeviceConformanceTest, FreedMemoryMakesKeysForgotten) {
   for (int round = 0; round < 3; ++round) {
     const int64_t n = 100 + 50 * round;
-    const Output x = InOut(Floats(static_cast<size_t>(n), 1.0f));
+    const Output x = InOut(Floats(n, 1.0f));
     for (int i = 0; i < 4; ++i) {
       device_->Repeat(3, [&] { device_->Scale(static_cast<float>(2 + round), n, x.get()); });
     }
-    EXPECT_EQ(Read(x), Floats(static_cast<size_t>(n), std::pow(static_cast<float>(2 + round), 4)));
+    EXPECT_EQ(Read(x), Floats(n, std::pow(static_cast<float>(2 + round), 4)));
   }
 }
 

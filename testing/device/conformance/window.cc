@@ -101,14 +101,14 @@ TEST_P(DeviceConformanceTest, AConvolutionKeepsNotANumberVisible) {
 // A batch that a device may have to convolve piece by piece.
 TEST_P(DeviceConformanceTest, ConvolvesALargeBatch) {
   const ConvGeometry g{300, 28, 28, 1, 24, 24, 2, 5, 1, 0, 0};
-  const Memory ones = Exact(Floats(static_cast<size_t>(g.out_size()), 1.0f));
+  const Memory ones = Exact(Floats(g.out_size(), 1.0f));
   const Output y = Garbage(g.out_size()), dfilter = Garbage(g.filter_size());
   const Output dx = Garbage(g.in_size());
   device_->Conv2D(g, *ones, *ones, {}, y.get());
   device_->Conv2DBackwardFilter(g, *ones, *ones, dfilter.get());
   device_->Conv2DBackwardData(g, *ones, *ones, dx.get());
-  EXPECT_EQ(Read(y), Floats(static_cast<size_t>(g.out_size()), 25.0f));
-  EXPECT_EQ(Read(dfilter), Floats(static_cast<size_t>(g.filter_size()), 300.0f * 24 * 24));
+  EXPECT_EQ(Read(y), Floats(g.out_size(), 25.0f));
+  EXPECT_EQ(Read(dfilter), Floats(g.filter_size(), 300.0f * 24 * 24));
   // The corner pixel of each image is in one window, a pixel of its middle in 25.
   const Floats gradient = Read(dx);
   for (size_t image = 0; image < 300; ++image) {

@@ -48,14 +48,14 @@ size_t BytesOf(const WireLayout& layout, const WireBlock& block) {
 class HostEncoder {
  public:
   explicit HostEncoder(WireLayout layout)
-      : layout_(std::move(layout)), residual_(static_cast<size_t>(layout_.num_elements), 0.0f) {}
+      : layout_(std::move(layout)), residual_(layout_.num_elements, 0.0f) {}
 
   // The bytes of each block, without the padding.
   std::vector<Bytes> Encode(const Floats& gradient) {
     std::vector<Bytes> blocks;
     for (const WireBlock& block : layout_.blocks) {
-      const auto first = static_cast<size_t>(block.first_element);
-      const auto size = static_cast<size_t>(block.num_elements);
+      const size_t first = block.first_element;
+      const size_t size = block.num_elements;
       const auto from = absl::MakeConstSpan(gradient).subspan(first, size);
       const auto residual = absl::MakeSpan(residual_).subspan(first, size);
       Bytes bytes(BytesOf(layout_, block));
@@ -262,7 +262,7 @@ TEST_P(DeviceConformanceTest, ADownloadComesBetweenTheOperations) {
     HostEncoder host(layout);
     for (int i = 0; i < kRounds; ++i) {
       SCOPED_TRACE(i);
-      ExpectSameBlocks(format, host.Split(memories[static_cast<size_t>(i)]->bytes()),
+      ExpectSameBlocks(format, host.Split(memories[i]->bytes()),
                        host.Encode(Floats(kElements, static_cast<float>(i + 1))));
     }
   }
@@ -278,7 +278,7 @@ TEST_P(DeviceConformanceTest, DecodesAsTheHostDoes) {
       const auto memory = *device_->AllocateHost(bytes + 64);
       const absl::Span<uint8_t> from = memory->bytes().subspan(64, bytes);
       EncodeElements(format, Extremes(Random(n, 40), 3), from.data());
-      Floats expected(static_cast<size_t>(n));
+      Floats expected(n);
       DecodeElements(format, from.data(), absl::MakeSpan(expected));
       const Output values = Garbage(n);
       device_->Upload(from, nullptr, decoder.get(), values.get(), done.get());

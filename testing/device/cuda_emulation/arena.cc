@@ -108,7 +108,7 @@ bool Arena::Holds(const void* pointer, size_t bytes) const {
   auto found = allocations_.upper_bound(address);
   if (found == allocations_.begin()) return false;
   --found;
-  const size_t offset = static_cast<size_t>(address - found->first);
+  const size_t offset = address - found->first;
   return offset <= found->second && bytes <= found->second - offset;
 }
 

@@ -119,7 +119,7 @@ std::string BlockExecutor::Run(dim3 grid, dim3 block, uint64_t order,
 std::string BlockExecutor::RunBlock() {
   ResetThreads();
   for (int number = NextThread(); number >= 0 && failure_.empty(); number = NextThread()) {
-    Thread& thread = threads_[static_cast<size_t>(number)];
+    Thread& thread = threads_[number];
     if (thread.state == State::kNew) {
       Fiber* const fiber = IdleFiber();
       current_ = number;
@@ -164,13 +164,12 @@ Fiber* BlockExecutor::IdleFiber() {
 
 void BlockExecutor::RunNewThreads(Fiber* fiber) {
   while (true) {
-    threads_[static_cast<size_t>(current_)].fiber = fiber;
+    threads_[current_].fiber = fiber;
     Begin(current_);
     (*body_)();
-    threads_[static_cast<size_t>(current_)].state = State::kEnded;
+    threads_[current_].state = State::kEnded;
     ++ended_;
-    const bool next_is_new =
-        !ready_.empty() && threads_[static_cast<size_t>(ready_.front())].state == State::kNew;
+    const bool next_is_new = !ready_.empty() && threads_[ready_.front()].state == State::kNew;
     if (next_is_new && failure_.empty()) {
       current_ = NextThread();
       continue;
@@ -189,12 +188,12 @@ int BlockExecutor::NextThread() {
 
 void BlockExecutor::Begin(int number) {
   current_ = number;
-  threadIdx = threads_[static_cast<size_t>(number)].index;
+  threadIdx = threads_[number].index;
 }
 
 uint64_t BlockExecutor::Arrive(const Arrival& arrival) {
   const int number = current_;
-  Thread& thread = threads_[static_cast<size_t>(number)];
+  Thread& thread = threads_[number];
   if (!arrival.whole_block && (arrival.mask >> (number % kLanes) & 1) == 0) {
     failure_ = absl::StrCat(arrival.call, ": the mask does not name the lane that calls");
   }
@@ -206,7 +205,7 @@ uint64_t BlockExecutor::Arrive(const Arrival& arrival) {
 }
 
 void BlockExecutor::Complete(int number) {
-  const Arrival& arrival = threads_[static_cast<size_t>(number)].arrival;
+  const Arrival& arrival = threads_[number].arrival;
   if (!arrival.whole_block) return CompleteWarp(number / kLanes, arrival);
   if (++arrived_ < static_cast<int>(threads_.size())) return;
   arrived_ = 0;
@@ -219,13 +218,13 @@ void BlockExecutor::CompleteWarp(int warp, const Arrival& arrival) {
   const int first = warp * kLanes;
   const int lanes = std::min(kLanes, static_cast<int>(threads_.size()) - first);
   const unsigned there = lanes == kLanes ? ~0u : (1u << lanes) - 1;
-  if (++waiting_[static_cast<size_t>(warp)] < std::popcount(arrival.mask & there)) return;
+  if (++waiting_[warp] < std::popcount(arrival.mask & there)) return;
   uint64_t given[kLanes];
   unsigned ballot = 0;
   for (int lane = 0; lane < kLanes; ++lane) {
     given[lane] = kNothing;
     if ((arrival.mask >> lane & 1) == 0 || lane >= lanes) continue;
-    const Thread& thread = threads_[static_cast<size_t>(first + lane)];
+    const Thread& thread = threads_[first + lane];
     if (thread.state != State::kWaiting || !SameCall(thread.arrival, arrival)) return;
     given[lane] = thread.arrival.bits;
     if (thread.arrival.bits != 0) ballot |= 1u << lane;
@@ -233,15 +232,15 @@ void BlockExecutor::CompleteWarp(int warp, const Arrival& arrival) {
   for (int i = 0; i < lanes; ++i) {
     const int lane =
         static_cast<int>(Permuted(order_, static_cast<uint64_t>(i), static_cast<uint64_t>(lanes)));
-    const Thread& thread = threads_[static_cast<size_t>(first + lane)];
+    const Thread& thread = threads_[first + lane];
     if ((arrival.mask >> lane & 1) == 0) continue;
-    --waiting_[static_cast<size_t>(warp)];
+    --waiting_[warp];
     Release(first + lane, arrival.ballot ? ballot : given[Source(thread.arrival, lane)]);
   }
 }
 
 void BlockExecutor::Release(int number, uint64_t result) {
-  Thread& thread = threads_[static_cast<size_t>(number)];
+  Thread& thread = threads_[number];
   thread.result = result;
   thread.state = State::kReady;
   ready_.push_back(number);

@@ -18,7 +18,7 @@ constexpr char kHandles[] = "cuBLAS handles";
 
 // Whether the product's memory may be used; complains otherwise.
 bool Usable(Machine* machine, const Product& p, int gpu) {
-  const size_t m = static_cast<size_t>(p.m()), n = static_cast<size_t>(p.n());
+  const size_t m = p.m(), n = p.n();
   const struct {
     const char* name;
     const void* data;

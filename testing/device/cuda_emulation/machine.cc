@@ -42,7 +42,7 @@ void Machine::Complain(const std::string& text) {
 
 std::string Machine::Leaks() const {
   size_t allocations = 0;
-  for (const auto& gpu : gpus_) allocations += static_cast<size_t>(gpu->arena.allocations());
+  for (const auto& gpu : gpus_) allocations += gpu->arena.allocations();
   std::vector<std::string> parts;
   Count(allocations, "allocations of GPU memory", &parts);
   Count(page_locked_.size(), "page-locked memories", &parts);
@@ -108,7 +108,7 @@ bool Machine::PageLocked(const void* pointer, size_t bytes) const {
   auto found = page_locked_.upper_bound(address);
   if (found == page_locked_.begin()) return false;
   --found;
-  const size_t offset = static_cast<size_t>(address - found->first);
+  const size_t offset = address - found->first;
   return offset <= found->second && bytes <= found->second - offset;
 }
 

@@ -62,7 +62,7 @@ class Machine {
   std::string Leaks() const;
 
   int gpus() const { return static_cast<int>(gpus_.size()); }
-  Gpu& gpu(int ordinal) { return *gpus_[static_cast<size_t>(ordinal)]; }
+  Gpu& gpu(int ordinal) { return *gpus_[ordinal]; }
 
   // Faults.
 

@@ -33,7 +33,7 @@ float Operand(const Matrix& matrix, cublasComputeType_t compute, int64_t row, in
 std::vector<float> Operands(const Matrix& matrix, bool transpose, cublasComputeType_t compute) {
   const int64_t rows = transpose ? matrix.cols : matrix.rows;
   const int64_t cols = transpose ? matrix.rows : matrix.cols;
-  std::vector<float> values(static_cast<size_t>(rows * cols));
+  std::vector<float> values(rows * cols);
   float* to = values.data();
   for (int64_t col = 0; col < cols; ++col) {
     for (int64_t row = 0; row < rows; ++row) {
@@ -71,7 +71,7 @@ bool Valid(const Matrix& matrix) {
 
 }  // namespace
 
-size_t Matrix::bytes() const { return static_cast<size_t>((cols - 1) * ld + rows) * SizeOf(type); }
+size_t Matrix::bytes() const { return ((cols - 1) * ld + rows) * SizeOf(type); }
 
 bool Product::Consistent() const {
   const int64_t rows_of_b = transpose_b ? b.cols : b.rows;
@@ -86,16 +86,16 @@ void Multiply(const Product& product) {
   const int64_t m = product.m(), n = product.n(), k = product.k();
   const std::vector<float> a = Operands(product.a, product.transpose_a, product.compute);
   const std::vector<float> b = Operands(product.b, product.transpose_b, product.compute);
-  std::vector<float> sums(static_cast<size_t>(m));
+  std::vector<float> sums(m);
   if (product.row_sums != nullptr) {
-    for (int64_t i = 0; i < k; ++i) AddMultiple(m, 1, &a[static_cast<size_t>(i * m)], sums.data());
+    for (int64_t i = 0; i < k; ++i) AddMultiple(m, 1, &a[i * m], sums.data());
     std::copy(sums.begin(), sums.end(), product.row_sums);
   }
   for (int64_t col = 0; col < n; ++col) {
     std::fill(sums.begin(), sums.end(), 0.0f);
-    const float* const factors = &b[static_cast<size_t>(col * k)];
+    const float* const factors = &b[col * k];
     for (int64_t i = 0; i < k; ++i) {
-      AddMultiple(m, factors[i], &a[static_cast<size_t>(i * m)], sums.data());
+      AddMultiple(m, factors[i], &a[i * m], sums.data());
     }
     if (product.column_sums != nullptr) {
       float sum = 0;

@@ -77,7 +77,7 @@ void Reduce(const Reduction& reduction) {
   for (const Part& part : reduction) {
     for (size_t i = 0; i < sums.size(); ++i) sums[i] += part.from[i];
   }
-  std::copy(sums.begin(), sums.end(), reduction[static_cast<size_t>(reduction.front().root)].to);
+  std::copy(sums.begin(), sums.end(), reduction[reduction.front().root].to);
 }
 
 // Every rank's stream goes on when all have come and the sums are there.
@@ -98,7 +98,7 @@ ncclResult_t Enqueue(Machine* machine, const Reduction& reduction) {
     machine->Enqueue(stream, 0, nullptr);
     arrivals.push_back(stream->last);
   }
-  CUstream_st* const root = streams[static_cast<size_t>(reduction.front().root)];
+  CUstream_st* const root = streams[reduction.front().root];
   auto run = [machine, reduction]() -> int {
     if (!Usable(machine, reduction)) return cudaErrorIllegalAddress;
     Reduce(reduction);

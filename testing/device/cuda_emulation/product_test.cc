@@ -18,7 +18,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::vector<float> Random(int64_t n, uint64_t seed) {
-  std::vector<float> values(static_cast<size_t>(n));
+  std::vector<float> values(n);
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = 2 * UniformFloat(Philox(seed, 0, i)[0]) - 1;
   }
@@ -101,7 +101,7 @@ class CublasLtTest : public EmulationTest {
 // Element (row, col) of op(x).
 double Element(const std::vector<float>& x, bool transpose, int64_t rows, int64_t cols, int64_t row,
                int64_t col) {
-  return x[static_cast<size_t>(transpose ? row * cols + col : col * rows + row)];
+  return x[transpose ? row * cols + col : col * rows + row];
 }
 
 TEST_F(CublasLtTest, MultipliesAllFormsOfOperands) {
@@ -125,7 +125,7 @@ TEST_F(CublasLtTest, MultipliesAllFormsOfOperands) {
           sum += Element(a, request.transpose_a, m, k, row, i) *
                  Element(b, request.transpose_b, k, n, i, col);
         }
-        const size_t at = static_cast<size_t>(col * m + row);
+        const size_t at = col * m + row;
         EXPECT_NEAR(d[at], 0.5 * sum + double{request.beta} * c[at], 1e-6) << "form " << form;
       }
     }
@@ -259,8 +259,8 @@ TEST_F(NcclTest, ReducesToTheRootInTheOrderOfTheStreams) {
     for (int i = 0; i < kRanks; ++i) {
       ASSERT_EQ(cudaSetDevice(i), cudaSuccess);
       ranks.push_back(std::make_unique<Rank>(i));
-      EXPECT_EQ(Start(1, 1, ranks[static_cast<size_t>(i)]->stream.get(), &SetOneKernel,
-                      static_cast<float>(1 << i), ranks[static_cast<size_t>(i)]->x.data()),
+      EXPECT_EQ(Start(1, 1, ranks[i]->stream.get(), &SetOneKernel, static_cast<float>(1 << i),
+                      ranks[i]->x.data()),
                 cudaSuccess);
     }
     EXPECT_EQ(ncclGroupStart(), ncclSuccess);

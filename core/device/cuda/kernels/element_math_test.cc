@@ -34,7 +34,7 @@ TEST(ElementMathTest, DropsOutTheSameElementsAsTheReference) {
     for (int64_t group = 0; 4 * group < 1000; ++group) {
       const Pack<4> y = DroppedOut(rate, 99, 5, group, {{3.0f, 3.0f, 3.0f, 3.0f}});
       for (int64_t j = 0; j < 4; ++j) {
-        EXPECT_FLOAT_EQ(y.lane[j], expected[static_cast<size_t>(4 * group + j)]) << group;
+        EXPECT_FLOAT_EQ(y.lane[j], expected[4 * group + j]) << group;
       }
     }
   }

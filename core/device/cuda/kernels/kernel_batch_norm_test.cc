@@ -39,7 +39,7 @@ Doubles Normalized(const BatchNormGeometry& g, const Floats& x, const Moments& m
                    const Floats& gamma, const Floats& beta) {
   Doubles y;
   for (size_t i = 0; i < x.size(); ++i) {
-    const size_t c = i % static_cast<size_t>(g.channels);
+    const size_t c = i % g.channels;
     const double scale = (gamma.empty() ? 1.0 : double{gamma[c]}) /
                          std::sqrt(moments.variance[c] + double{g.epsilon});
     y.push_back((x[i] - moments.mean[c]) * scale + (beta.empty() ? 0.0 : double{beta[c]}));
@@ -64,7 +64,7 @@ NormGradients GradientsOf(const BatchNormGeometry& g, const Floats& x, const Flo
   }
   const auto rows = static_cast<double>(g.rows);
   for (size_t i = 0; i < x.size(); ++i) {
-    const size_t c = i % static_cast<size_t>(g.channels);
+    const size_t c = i % g.channels;
     const double scale = (gamma.empty() ? 1.0 : double{gamma[c]}) /
                          std::sqrt(moments.variance[c] + double{g.epsilon});
     result.dx.push_back(scale *

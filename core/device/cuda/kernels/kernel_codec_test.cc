@@ -25,8 +25,7 @@ std::vector<std::vector<int64_t>> BlockSizes() {
 }
 
 absl::Span<const float> ElementsOf(const WireBlock& block, const Floats& x) {
-  return absl::MakeConstSpan(x).subspan(static_cast<size_t>(block.first_element),
-                                        static_cast<size_t>(block.num_elements));
+  return absl::MakeConstSpan(x).subspan(block.first_element, block.num_elements);
 }
 
 TEST_F(KernelCodecTest, EncodesShortFormatsBitByBit) {
@@ -34,7 +33,7 @@ TEST_F(KernelCodecTest, EncodesShortFormatsBitByBit) {
     for (const auto& sizes : BlockSizes()) {
       const WireLayout layout = LayoutOf(format, sizes);
       GpuTables tables(layout);
-      const auto n = static_cast<size_t>(layout.num_elements);
+      const size_t n = layout.num_elements;
       for (const Floats& x : {RandomBits(n, 1), RandomVector(n, 2)}) {
         for (size_t offset : {0, 1}) {
           GpuArray<float> gradient(x, offset);
@@ -74,11 +73,11 @@ TEST_F(KernelCodecTest, DecodesShortFormatsBitByBit) {
   for (WireFormat format : kShortFormats) {
     for (int64_t n :
          {int64_t{1}, int64_t{7}, int64_t{8}, int64_t{9}, int64_t{1025}, int64_t{65536}}) {
-      Bytes bytes(static_cast<size_t>(2 * n));
+      Bytes bytes(2 * n);
       for (size_t i = 0; i < bytes.size(); ++i) {
         bytes[i] = static_cast<uint8_t>(i % 2 == 0 ? i / 2 : i / 512);  // all codes
       }
-      Floats expected(static_cast<size_t>(n));
+      Floats expected(n);
       DecodeElements(format, bytes.data(), absl::MakeSpan(expected));
       for (size_t offset : {0, 1}) {
         GpuArray<uint8_t> from(bytes);
@@ -98,8 +97,7 @@ std::vector<Bytes> Int8Blocks(const WireLayout& layout, const Floats& x, Floats*
   for (const WireBlock& block : layout.blocks) {
     blocks.emplace_back(EncodedBytes(WireFormat::kInt8, block.num_elements));
     EncodeInt8(ElementsOf(block, x),
-               absl::MakeSpan(*residual).subspan(static_cast<size_t>(block.first_element),
-                                                 static_cast<size_t>(block.num_elements)),
+               absl::MakeSpan(*residual).subspan(block.first_element, block.num_elements),
                blocks.back().data());
   }
   return blocks;
@@ -125,7 +123,7 @@ TEST_F(KernelCodecTest, EncodesInt8BitByBitOverSteps) {
   for (const auto& sizes : BlockSizes()) {
     const WireLayout layout = LayoutOf(WireFormat::kInt8, sizes);
     GpuTables tables(layout);
-    const auto n = static_cast<size_t>(layout.num_elements);
+    const size_t n = layout.num_elements;
     for (size_t offset : {0, 1}) {
       Floats residual_of_cpu(n, 0.0f);
       GpuArray<float> residual(residual_of_cpu, offset), gate({0.5f});

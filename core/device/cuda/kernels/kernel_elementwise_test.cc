@@ -32,9 +32,9 @@ TEST_F(KernelElementwiseTest, FillsAndScales) {
   ForEachExtent([](int64_t n, size_t offset, size_t) {
     GpuArray<float> x(Poison(n), offset);
     ASSERT_EQ(LaunchFill(nullptr, 3.0f, n, x.data()), cudaSuccess);
-    EXPECT_EQ(x.Read(), Floats(static_cast<size_t>(n), 3.0f));
+    EXPECT_EQ(x.Read(), Floats(n, 3.0f));
     ASSERT_EQ(LaunchScale(nullptr, -2.0f, n, x.data()), cudaSuccess);
-    EXPECT_EQ(x.Read(), Floats(static_cast<size_t>(n), -6.0f));
+    EXPECT_EQ(x.Read(), Floats(n, -6.0f));
   });
 }
 
@@ -70,7 +70,7 @@ TEST_F(KernelElementwiseTest, ActivatesAndItsGradientToo) {
 
 TEST_F(KernelElementwiseTest, UnrollsWhereItFillsAGpu) {
   for (int64_t n : {(int64_t{1} << 21), (int64_t{1} << 21) + 4 * 1029 + 3}) {
-    Floats in(static_cast<size_t>(n));
+    Floats in(n);
     for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i);
     GpuArray<float> x(in), y(Floats(in.size(), 1.0f));
     ASSERT_EQ(LaunchAxpy(nullptr, 2.0f, n, x.data(), y.data()), cudaSuccess);

@@ -59,7 +59,7 @@ TEST_F(KernelLossTest, SoftmaxCrossEntropy) {
 TEST_F(KernelLossTest, SoftmaxKeepsWhatIsNotFiniteVisible) {
   for (int64_t classes : {3, 40, 600}) {
     for (float value : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
-      Floats scores(static_cast<size_t>(2 * classes), 1.0f);
+      Floats scores(2 * classes, 1.0f);
       scores[1] = value;
       GpuArray<float> s(scores), l({0, 0}), losses(Poison(2)), dscores(Poison(2 * classes));
       ASSERT_EQ(LaunchSoftmaxCrossEntropy(nullptr, 2, classes, 1, s.data(), l.data(), losses.data(),

@@ -21,8 +21,8 @@ using Bytes = std::vector<uint8_t>;
 std::vector<Bytes> TopKBlocks(const WireLayout& layout, const Floats& x, Floats* residual) {
   std::vector<Bytes> blocks;
   for (const WireBlock& block : layout.blocks) {
-    const auto first = static_cast<size_t>(block.first_element);
-    const auto n = static_cast<size_t>(block.num_elements);
+    const size_t first = block.first_element;
+    const size_t n = block.num_elements;
     std::string bytes;
     EncodeTopK(absl::MakeConstSpan(x).subspan(first, n), block.top_k_count,
                absl::MakeSpan(*residual).subspan(first, n), &bytes);
@@ -35,10 +35,10 @@ std::vector<Bytes> TopKBlocks(const WireLayout& layout, const Floats& x, Floats*
 void ExpectCpusBits(const WireLayout& layout, const std::vector<Floats>& gradients,
                     size_t offset = 0) {
   GpuTables tables(layout);
-  const auto n = static_cast<size_t>(layout.num_elements);
+  const size_t n = layout.num_elements;
   Floats residual_of_cpu(n, 0.0f);
   GpuArray<float> residual(residual_of_cpu, offset);
-  GpuArray<uint8_t> scratch(Bytes(static_cast<size_t>(EncodeTopKScratch(tables.tables())), 0xcc));
+  GpuArray<uint8_t> scratch(Bytes(EncodeTopKScratch(tables.tables()), 0xcc));
   for (const Floats& x : gradients) {
     GpuArray<float> gradient(x, offset), gate({1.0f});
     GpuArray<uint8_t> to(Bytes(layout.bytes, 0xee));
@@ -84,7 +84,7 @@ TEST_F(KernelTopKTest, SelectsAsTheCpuOverSteps) {
       const WireLayout layout = LayoutOf(WireFormat::kTopK, sizes, keep_one_of);
       SCOPED_TRACE(testing::Message() << sizes.size() << " blocks, the first of " << sizes[0]
                                       << ", one of " << keep_one_of);
-      const auto n = static_cast<size_t>(layout.num_elements);
+      const size_t n = layout.num_elements;
       ExpectCpusBits(layout, {RandomVector(n, 1), RandomVector(n, 2), Floats(n, 0.0f)}, offset);
     }
   }
@@ -93,7 +93,7 @@ TEST_F(KernelTopKTest, SelectsAsTheCpuOverSteps) {
 TEST_F(KernelTopKTest, KeepsTheTiesInFront) {
   for (const auto& sizes : TopKBlockSizes()) {
     const WireLayout layout = LayoutOf(WireFormat::kTopK, sizes, 3);
-    const auto n = static_cast<size_t>(layout.num_elements);
+    const size_t n = layout.num_elements;
     ExpectCpusBits(layout, {Rounded(RandomVector(n, 3)), Rounded(RandomVector(n, 4)),
                             Floats(n, -1.0f), Floats(n, 1.0f)});
   }
@@ -109,7 +109,7 @@ TEST_F(KernelTopKTest, KeepsTheTiesInFrontOfManyTiles) {
 TEST_F(KernelTopKTest, SelectsAmongAllBits) {
   for (const auto& sizes : TopKBlockSizes()) {
     const WireLayout layout = LayoutOf(WireFormat::kTopK, sizes, 4);
-    const auto n = static_cast<size_t>(layout.num_elements);
+    const size_t n = layout.num_elements;
     ExpectCpusBits(layout, {RandomBits(n, 5)});
     ExpectCpusBits(layout, {WithNans(RandomVector(n, 6)), RandomVector(n, 7)});
   }
@@ -120,8 +120,7 @@ TEST_F(KernelTopKTest, ANanOfTheSumHasTheCpusBits) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (int64_t size : {8, 6000}) {
     const WireLayout layout = LayoutOf(WireFormat::kTopK, {size}, size);
-    const auto n = static_cast<size_t>(size);
-    ExpectCpusBits(layout, {Floats(n, kInfinity), Floats(n, -kInfinity), Floats(n, 1.0f)});
+    ExpectCpusBits(layout, {Floats(size, kInfinity), Floats(size, -kInfinity), Floats(size, 1.0f)});
   }
 }
 
@@ -129,13 +128,11 @@ TEST_F(KernelTopKTest, AClosedGateKeepsTheResidual) {
   for (int64_t size : {100, 6000}) {
     const WireLayout layout = LayoutOf(WireFormat::kTopK, {size});
     GpuTables tables(layout);
-    const auto n = static_cast<size_t>(size);
-    const Floats before = RandomVector(n, 8);
+    const Floats before = RandomVector(size, 8);
     for (float loss : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
-      GpuArray<float> residual(before), gradient(Floats(n, std::nanf(""))), gate({loss});
+      GpuArray<float> residual(before), gradient(Floats(size, std::nanf(""))), gate({loss});
       GpuArray<uint8_t> to(Bytes(layout.bytes, 0xee));
-      GpuArray<uint8_t> scratch(
-          Bytes(static_cast<size_t>(EncodeTopKScratch(tables.tables())), 0xcc));
+      GpuArray<uint8_t> scratch(Bytes(EncodeTopKScratch(tables.tables()), 0xcc));
       ASSERT_EQ(LaunchEncodeTopK(nullptr, tables.tables(), gradient.data(), gate.data(),
                                  scratch.data(), residual.data(), to.data()),
                 cudaSuccess);
@@ -169,7 +166,7 @@ TEST_F(KernelTopKTest, TellsOfALaunchThatFails) {
   GpuTables tables(layout);
   GpuArray<float> residual(Floats(6000, 0.0f)), gradient(RandomVector(6000, 11));
   GpuArray<uint8_t> to(Bytes(layout.bytes, 0xee));
-  GpuArray<uint8_t> scratch(Bytes(static_cast<size_t>(EncodeTopKScratch(tables.tables()))));
+  GpuArray<uint8_t> scratch(Bytes(EncodeTopKScratch(tables.tables())));
   constexpr int kLaunches = 10;  // one of them sets memory
   for (int i = 1; i <= kLaunches; ++i) {
     cuda_emulation::FailCall("*", i, cudaErrorLaunchFailure);

@@ -66,7 +66,7 @@ TEST_F(KernelWindowTest, ColumnsTimesFilterIsTheConvolution) {
       ASSERT_EQ(LaunchImageToColumns(nullptr, g, x.data(), columns.data()), cudaSuccess);
       EXPECT_EQ(reference::MatMul(args, columns.Read(), filter, {}), expected);
       // Small whole numbers are the same in bfloat16.
-      GpuArray<uint16_t> shorts(std::vector<uint16_t>(static_cast<size_t>(n), 0xffff));
+      GpuArray<uint16_t> shorts(std::vector<uint16_t>(n, 0xffff));
       ASSERT_EQ(LaunchImageToBfloat16Columns(nullptr, g, x.data(), shorts.data()), cudaSuccess);
       Floats decoded;
       for (uint16_t code : shorts.Read()) decoded.push_back(FromBfloat16(code));

@@ -336,7 +336,7 @@ cudaError_t LaunchEncodeTopK(cudaStream_t stream, const WireTables& tables, cons
                   gradient, gate, residual, to);
   }
   const Scratch at = ScratchAt(tables, scratch);
-  cudaError_t error = cudaMemsetAsync(at.bins, 0, static_cast<size_t>(BytesOfBins(tables)), stream);
+  cudaError_t error = cudaMemsetAsync(at.bins, 0, BytesOfBins(tables), stream);
   if (error != cudaSuccess) return error;
   error = LaunchLevel<0>(stream, tables, gradient, gate, at, residual);
   if (error != cudaSuccess) return error;
