@@ -9,8 +9,6 @@ option(KEELSON_PRECOMPILE "Precompile common headers" ${precompile})
 # optimized code that uses a precompiled header. The preset dev does not: there a source must include what it uses.
 if(KEELSON_PRECOMPILE OR (KEELSON_UNITY AND CMAKE_BUILD_TYPE STREQUAL "Release"))
   set(KEELSON_PRECOMPILE_TESTS ON)
-endif()
-if(KEELSON_PRECOMPILE)
   # A precompiled header serves sources with the same options alone.
   add_compile_options(-pthread)
 endif()
