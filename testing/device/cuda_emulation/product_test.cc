@@ -30,6 +30,7 @@ struct Request {
   int64_t m = 5, n = 3, k = 7;
   bool transpose_a = false, transpose_b = false;
   float alpha = 1, beta = 0;
+  cudaDataType operands = CUDA_R_32F;
   cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   float* vector = nullptr;
@@ -56,10 +57,10 @@ class CublasLtTest : public EmulationTest {
     const auto [m, n, k] = std::tuple(request.m, request.n, request.k);
     cublasLtMatmulDescCreate(&product, request.compute, CUDA_R_32F);
     const uint64_t rows_a = rows(request.transpose_a, m, k);
-    cublasLtMatrixLayoutCreate(&layout_a, CUDA_R_32F, rows_a, rows(request.transpose_a, k, m),
+    cublasLtMatrixLayoutCreate(&layout_a, request.operands, rows_a, rows(request.transpose_a, k, m),
                                static_cast<int64_t>(rows_a));
     const uint64_t rows_b = rows(request.transpose_b, k, n);
-    cublasLtMatrixLayoutCreate(&layout_b, CUDA_R_32F, rows_b, rows(request.transpose_b, n, k),
+    cublasLtMatrixLayoutCreate(&layout_b, request.operands, rows_b, rows(request.transpose_b, n, k),
                                static_cast<int64_t>(rows_b));
     cublasLtMatrixLayoutCreate(&layout_d, CUDA_R_32F, static_cast<uint64_t>(m),
                                static_cast<uint64_t>(n), m + request.extra_ld);
@@ -176,6 +177,17 @@ TEST_F(CublasLtTest, Tf32RoundsTheOperandsToTenBits) {
   request.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
   EXPECT_EQ(Multiply(request, a.data(), b.data(), d.data()), CUBLAS_STATUS_SUCCESS);
   EXPECT_THAT(d.Read(), ElementsAre(1));
+}
+
+TEST_F(CublasLtTest, MultipliesBfloat16) {
+  // Two bfloat16 in each float: 2 and 1.
+  GpuFloats halves({__uint_as_float(0x3f804000u)}), d(1);
+  Request request;
+  request.m = request.n = 1;
+  request.k = 2;
+  request.operands = CUDA_R_16BF;
+  EXPECT_EQ(Multiply(request, halves.data(), halves.data(), d.data()), CUBLAS_STATUS_SUCCESS);
+  EXPECT_THAT(d.Read(), ElementsAre(5));
 }
 
 TEST_F(CublasLtTest, RefusesWhatIsWrong) {
