@@ -10,7 +10,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
-using ::testing::SizeIs;
 
 absl::Status RefusedByServer() { return absl::AbortedError("membership of worker-1 is over"); }
 

@@ -9,8 +9,6 @@
 namespace keelson {
 namespace {
 
-using ::testing::HasSubstr;
-
 FinishedStep Step(int64_t staleness) {
   FinishedStep step;
   step.ticket.begin = 64;

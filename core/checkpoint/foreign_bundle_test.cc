@@ -19,7 +19,6 @@ namespace keelson {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 // Bit by bit.

@@ -8,8 +8,6 @@
 namespace keelson {
 namespace {
 
-using ::testing::ElementsAre;
-
 // Positions in the tensor of the slice's elements, found by looking at every element.
 std::vector<int64_t> Positions(const TensorSliceSpec& slice, const Shape& shape) {
   std::vector<int64_t> positions;

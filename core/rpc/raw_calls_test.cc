@@ -16,8 +16,6 @@
 namespace keelson {
 namespace {
 
-using ::testing::HasSubstr;
-
 constexpr char kPush[] = "/keelson.v1.ParameterService/Push";
 constexpr absl::Duration kLong = absl::Seconds(60);
 

@@ -13,7 +13,6 @@
 namespace keelson {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr char kEventFile[] = "events.out.tfevents.1700000000.host";

@@ -14,7 +14,6 @@ namespace keelson {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr absl::Duration kNow = absl::ZeroDuration();

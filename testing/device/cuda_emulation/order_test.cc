@@ -4,7 +4,6 @@
 namespace keelson::cuda_emulation {
 namespace {
 
-using testing::Each;
 using testing::ElementsAre;
 
 constexpr uint64_t kSeeds = 100;

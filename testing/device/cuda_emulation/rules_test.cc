@@ -10,10 +10,8 @@ namespace keelson::cuda_emulation {
 namespace {
 
 using testing::Contains;
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 __global__ void SetAllKernel(float value, int64_t n, float* x) {
   for (int64_t i = 0; i < n; ++i) x[i] = value;

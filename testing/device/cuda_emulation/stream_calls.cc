@@ -6,7 +6,6 @@
 
 namespace emulation = keelson::cuda_emulation;
 using emulation::CurrentGpu;
-using emulation::EventState;
 using emulation::Machine;
 using emulation::ReleasingCall;
 using emulation::RuntimeCall;

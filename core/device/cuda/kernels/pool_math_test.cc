@@ -13,7 +13,6 @@
 namespace keelson::cuda {
 namespace {
 
-using reference::Doubles;
 using reference::Floats;
 
 std::vector<PoolGeometry> Pools() {
