@@ -112,13 +112,13 @@ TEST_F(CkptImportTest, AJobStartsFromTheImportedValues) {
   ASSERT_TRUE(Export().ok());
   from_.step = 40;
   ASSERT_TRUE(Import().ok());
-  const auto found =
-      CheckpointDirectory(FileSystem::Real(), from_.model_dir, Clock::Real()).Latest();
-  ASSERT_TRUE(found.ok() && found->has_value());
-  EXPECT_EQ((*found)->step, 40);
+  const auto found = CheckpointDirectory(FileSystem::Real(), from_.model_dir, Clock::Real()).List();
+  ASSERT_TRUE(found.ok() && !found->empty());
+  EXPECT_EQ(found->back().step, 40);
   // As a server with an optimizer that has a slot restores it.
-  const auto blocks = StoredBlocks::Open(
-      (*found)->prefix, {{"dense/kernel", Shape({4, 3}), Initializer()}}, {{"Accumulator", 0.1f}});
+  const auto blocks =
+      StoredBlocks::Open(found->back().prefix, {{"dense/kernel", Shape({4, 3}), Initializer()}},
+                         {{"Accumulator", 0.1f}});
   ASSERT_TRUE(blocks.ok()) << blocks.status();
   std::vector<float> values(12);
   std::vector<float> slot(12);

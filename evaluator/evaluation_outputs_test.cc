@@ -48,7 +48,7 @@ class EvaluationOutputsTest : public testing::Test {
   }
   SnapshotInfo Commit(int64_t step) {
     CommitTinySnapshot(&directory_, step);
-    return **directory_.Latest();
+    return directory_.List()->back();
   }
   static ScoredSnapshot Scored(int64_t step, double loss) {
     ScoredSnapshot scored;

@@ -47,7 +47,7 @@ class ExportersTest : public testing::Test {
   SnapshotInfo Commit(int64_t step) {
     CheckpointDirectory directory(FileSystem::Real(), model_dir_, &clock_);
     CommitTinySnapshot(&directory, step, static_cast<float>(step));
-    return **directory.Latest();
+    return directory.List()->back();
   }
   static EvaluationRecord Record(int64_t step, double loss) {
     EvaluationRecord record;
@@ -81,11 +81,11 @@ TEST_F(ExportersTest, AnExportIsAModelWithoutTheRest) {
   Offer(Open().get(), 100, 0.25);
   const std::string path = PathOf("latest", 100);
   CheckpointDirectory exported(FileSystem::Real(), path, &clock_);
-  const auto latest = exported.Latest();
-  ASSERT_TRUE(latest.ok()) << latest.status();
-  ASSERT_TRUE(latest->has_value());
-  EXPECT_EQ((*latest)->step, 100);
-  const auto reader = BundleReader::Open((*latest)->prefix);
+  const auto snapshots = exported.List();
+  ASSERT_TRUE(snapshots.ok()) << snapshots.status();
+  ASSERT_EQ(snapshots->size(), 1u);
+  EXPECT_EQ(snapshots->back().step, 100);
+  const auto reader = BundleReader::Open(snapshots->back().prefix);
   ASSERT_TRUE(reader.ok()) << reader.status();
   EXPECT_TRUE((*reader)->VerifyAll().ok());
   EXPECT_THAT((*reader)->ReadTensor("scores/kernel")->span(), ElementsAre(100, 0, 0, 100));

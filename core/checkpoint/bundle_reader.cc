@@ -31,11 +31,11 @@ absl::Status NotOneElement(const std::string& path, const StoredTensor& tensor) 
                                                  ", expected one element"));
 }
 
-absl::Status BadRange(const std::string& path, const StoredTensor& tensor, absl::string_view what,
-                      int64_t begin, int64_t end, size_t size) {
+absl::Status BadRange(const std::string& path, const StoredTensor& tensor, int64_t begin,
+                      int64_t end) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": tensor '", tensor.name, "' of shape ",
-                                                 tensor.shape.ToString(), ": ", what, " [", begin,
-                                                 ", ", end, ") asked for, into ", size, " values"));
+                                                 tensor.shape.ToString(), ": elements [", begin,
+                                                 ", ", end, ") asked for"));
 }
 
 // For a reader, a contradiction in an index is damage.
@@ -91,24 +91,13 @@ absl::StatusOr<TensorInfo> BundleReader::Info(absl::string_view name) const {
   return TensorInfo{tensor->name, tensor->dtype, tensor->shape};
 }
 
-absl::Status BundleReader::ReadRows(absl::string_view name, int64_t row_begin, int64_t row_end,
-                                    absl::Span<float> out) const {
-  ASSIGN_OR_RETURN(const StoredTensor* tensor, FindNumeric(name));
-  const Shape& shape = tensor->shape;
-  if (row_begin < 0 || row_end < row_begin || row_end > shape.rows() ||
-      (row_end - row_begin) * shape.row_elements() != static_cast<int64_t>(out.size())) {
-    return BadRange(IndexPath(prefix_), *tensor, "rows", row_begin, row_end, out.size());
-  }
-  return ReadAsFloat(*tensor, row_begin * shape.row_elements(), out);
-}
-
 absl::Status BundleReader::ReadElements(absl::string_view name, int64_t first,
                                         absl::Span<float> out) const {
   ASSIGN_OR_RETURN(const StoredTensor* tensor, FindNumeric(name));
   const int64_t size = static_cast<int64_t>(out.size());
   const int64_t total = tensor->shape.num_elements();
   if (first < 0 || first > total || size > total - first) {
-    return BadRange(IndexPath(prefix_), *tensor, "elements", first, first + size, out.size());
+    return BadRange(IndexPath(prefix_), *tensor, first, first + size);
   }
   return ReadAsFloat(*tensor, first, out);
 }

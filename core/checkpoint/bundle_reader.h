@@ -53,10 +53,7 @@ class BundleReader {
   // The tensors, and their positions in the data files.
   const BundleContents& contents() const { return contents_; }
 
-  // Reads any numeric type as float32 (element_conversion.h). `out` has exactly the requested size.
-  // Rows [row_begin, row_end); a scalar has one row.
-  absl::Status ReadRows(absl::string_view name, int64_t row_begin, int64_t row_end,
-                        absl::Span<float> out) const;
+  // Reads any numeric type as float32 (element_conversion.h).
   // Elements [first, first + out.size()), row-major.
   absl::Status ReadElements(absl::string_view name, int64_t first, absl::Span<float> out) const;
   absl::StatusOr<Tensor> ReadTensor(absl::string_view name) const;

@@ -147,12 +147,6 @@ absl::StatusOr<std::vector<SnapshotInfo>> CheckpointDirectory::List() const {
   return present;
 }
 
-absl::StatusOr<std::optional<SnapshotInfo>> CheckpointDirectory::Latest() const {
-  ASSIGN_OR_RETURN(std::vector<SnapshotInfo> snapshots, List());
-  if (snapshots.empty()) return std::nullopt;
-  return std::move(snapshots.back());
-}
-
 absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& policy) {
   const std::string prefix = SnapshotPrefix(step);
   if (!file_system_->Exists(IndexPath(prefix))) {

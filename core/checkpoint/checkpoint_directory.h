@@ -49,7 +49,6 @@ class CheckpointDirectory {
   absl::StatusOr<std::vector<SnapshotInfo>> List() const;
   // The same with those whose index is missing.
   absl::StatusOr<std::vector<SnapshotInfo>> ListNamed() const;
-  absl::StatusOr<std::optional<SnapshotInfo>> Latest() const;
 
   // Makes the snapshot of `step`, whose files are complete, the latest; then deletes the
   // snapshots that `policy` does not keep. One that a reader has leased (snapshot_lease.h) stays

@@ -161,7 +161,7 @@ TEST(ShardFilesFormatTest, BundleHasTensorFlowsNamesAndTheBetaPowersOnce) {
                   "dense/kernel", "dense/kernel/Adam", "dense/kernel/Adam_1", "out/kernel",
                   "out/kernel/Adam", "out/kernel/Adam_1", "scale", "scale/Adam", "scale/Adam_1"));
   float beta1_power = 0;
-  ASSERT_TRUE((*bundle)->ReadRows("beta1_power", 0, 1, absl::MakeSpan(&beta1_power, 1)).ok());
+  ASSERT_TRUE((*bundle)->ReadElements("beta1_power", 0, absl::MakeSpan(&beta1_power, 1)).ok());
   EXPECT_FLOAT_EQ(beta1_power, 0.9f * 0.9f * 0.9f);
   const auto kernel = (*bundle)->ReadTensor("dense/kernel");
   ASSERT_TRUE(kernel.ok()) << kernel.status();

@@ -99,7 +99,7 @@ class DashboardFilesTest : public testing::Test {
     const TinyDataset records = FiveRecords();
     auto scorer = SnapshotScorer::Create(config_, device->get(), &records, &clock_, &stop_);
     ASSERT_TRUE(scorer.ok()) << scorer.status();
-    const SnapshotInfo snapshot = *directory_.Latest().value();
+    const SnapshotInfo snapshot = directory_.List()->back();
     const auto scored = (*scorer)->Score(snapshot);
     ASSERT_TRUE(scored.ok()) << scored.status();
     EvaluationOutputs::Options options;

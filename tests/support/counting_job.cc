@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <optional>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -112,10 +111,10 @@ absl::StatusOr<CountedSnapshot> ReadCountedSnapshot(const std::string& prefix) {
 }
 
 absl::StatusOr<CountedSnapshot> ReadLatestCounted(const std::string& model_dir) {
-  ASSIGN_OR_RETURN(const std::optional<SnapshotInfo> latest,
-                   CheckpointDirectory(FileSystem::Real(), model_dir, Clock::Real()).Latest());
-  if (!latest.has_value()) return absl::NotFoundError(absl::StrCat("no snapshot in ", model_dir));
-  return ReadCountedSnapshot(latest->prefix);
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots,
+                   CheckpointDirectory(FileSystem::Real(), model_dir, Clock::Real()).List());
+  if (snapshots.empty()) return absl::NotFoundError(absl::StrCat("no snapshot in ", model_dir));
+  return ReadCountedSnapshot(snapshots.back().prefix);
 }
 
 }  // namespace keelson

@@ -53,7 +53,6 @@ bool HasTag(const v1::Event& event, const std::string& tag) {
 }
 
 }  // namespace
-
 std::string FreshDirectory() {
   std::string path = testing::TempDir() + "/keelson_job_XXXXXX";
   EXPECT_NE(mkdtemp(path.data()), nullptr) << path;
@@ -74,10 +73,11 @@ absl::StatusOr<ModelValues> ReadModelValues(const std::string& prefix) {
 }
 
 absl::StatusOr<int64_t> VerifiedLatestStep(const std::string& model_dir) {
-  ASSIGN_OR_RETURN(const std::optional<SnapshotInfo> latest,
-                   CheckpointDirectory(FileSystem::Real(), model_dir, Clock::Real()).Latest());
-  if (!latest.has_value()) return absl::NotFoundError(absl::StrCat("no snapshot in ", model_dir));
-  ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> reader, BundleReader::Open(latest->prefix));
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots,
+                   CheckpointDirectory(FileSystem::Real(), model_dir, Clock::Real()).List());
+  if (snapshots.empty()) return absl::NotFoundError(absl::StrCat("no snapshot in ", model_dir));
+  ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> reader,
+                   BundleReader::Open(snapshots.back().prefix));
   RETURN_IF_ERROR(reader->VerifyAll());
   return reader->ReadInt64("global_step");
 }
