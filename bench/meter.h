@@ -60,7 +60,6 @@ class Meter {
 
   // False when the client may stop.
   bool Count(const Operation& operation);
-  void CountFailure() { ++report_.failures; }
   bool over() const { return over_; }
 
   // The report of one client.

@@ -16,6 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "bench/meter.h"
 #include "core/base/status_macros.h"
 
@@ -139,15 +140,13 @@ double Peer::CpuSeconds() const {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
-int64_t Peer::ResidentBytes() const { return StatusField("VmRSS:"); }
-int64_t Peer::PeakResidentBytes() const { return StatusField("VmHWM:"); }
-
-int64_t Peer::StatusField(const std::string& name) const {
+int64_t Peer::PeakResidentBytes() const {
+  constexpr absl::string_view kName = "VmHWM:";
   std::ifstream status(absl::StrCat("/proc/", pid_, "/status"));
   int64_t kibibytes = 0;
   for (std::string line; std::getline(status, line);) {
-    if (!absl::StartsWith(line, name)) continue;
-    std::sscanf(line.c_str() + name.size(), "%" SCNd64, &kibibytes);
+    if (!absl::StartsWith(line, kName)) continue;
+    std::sscanf(line.c_str() + kName.size(), "%" SCNd64, &kibibytes);
   }
   return kibibytes * 1024;
 }

@@ -38,8 +38,7 @@ class Peer {
 
   // Processor time that all its threads have used so far.
   double CpuSeconds() const;
-  // Memory that it has now, and the most that it had.
-  int64_t ResidentBytes() const;
+  // The most memory that it had.
   int64_t PeakResidentBytes() const;
 
  private:
@@ -48,7 +47,6 @@ class Peer {
 
   // Without the line's end.
   absl::StatusOr<std::string> ReadLine(absl::Duration timeout);
-  int64_t StatusField(const std::string& name) const;
 
   const std::string role_;
   const pid_t pid_;

@@ -161,8 +161,6 @@ class DictReader {
 
 }  // namespace
 
-bool HasNpyType(BundleDtype dtype) { return FindType(dtype) != nullptr; }
-
 std::string EncodeNpyHeader(const NpyHeader& header) {
   std::string dict = absl::StrCat("{'descr': '", FindType(header.dtype)->descr,
                                   "', 'fortran_order': ", header.fortran_order ? "True" : "False",

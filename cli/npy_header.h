@@ -21,11 +21,8 @@ struct NpyHeader {
   bool fortran_order = false;
 };
 
-// Whether numpy has the type of elements: all of fixed size but bfloat16.
-bool HasNpyType(BundleDtype dtype);
-
 // As numpy writes version 1.0 (2.0 when the shape is long): the elements begin at a multiple of 64
-// bytes. The header's dtype satisfies HasNpyType.
+// bytes. The header's dtype is one of fixed size that numpy has: any but bfloat16.
 std::string EncodeNpyHeader(const NpyHeader& header);
 
 // Enough bytes for NpyHeaderSize.

@@ -56,7 +56,6 @@ class CondVar {
     lock.release();
   }
   void NotifyAll() { condition_.notify_all(); }
-  void NotifyOne() { condition_.notify_one(); }
 
  private:
   std::condition_variable condition_;

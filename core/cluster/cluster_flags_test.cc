@@ -102,7 +102,7 @@ TEST(ClusterFlagsTest, NothingMeansAloneForChiefAndEvaluatorOnly) {
 TEST(ClusterFlagsTest, TfConfigAlone) {
   const ClusterSpec spec = Resolve(Role::kWorker, {}, kDenseWorker);
   EXPECT_EQ(spec.self, (Task{Role::kWorker, 1}));
-  EXPECT_EQ(spec.num_ps(), 2);
+  EXPECT_EQ(spec.ps.size(), 2u);
 }
 
 TEST(ClusterFlagsTest, FlagsCompleteASparseTfConfig) {
@@ -110,7 +110,7 @@ TEST(ClusterFlagsTest, FlagsCompleteASparseTfConfig) {
   ClusterFlags flags;
   flags.ps_hosts = "p:1,q:1";
   const ClusterSpec spec = Resolve(Role::kChief, flags, kSparseChief);
-  EXPECT_EQ(spec.num_ps(), 2);
+  EXPECT_EQ(spec.ps.size(), 2u);
   EXPECT_TRUE(spec.sparse);
 }
 
@@ -127,7 +127,7 @@ TEST(ClusterFlagsTest, FlagsMayRepeatTfConfig) {
   ClusterFlags flags = AllHosts();
   flags.job_name = "worker";
   flags.task_index = 1;
-  EXPECT_EQ(Resolve(Role::kWorker, flags, kDenseWorker).num_workers(), 2);
+  EXPECT_EQ(Resolve(Role::kWorker, flags, kDenseWorker).workers.size(), 2u);
 }
 
 TEST(ClusterFlagsTest, PortOverridesThePortListenedOn) {
@@ -235,7 +235,7 @@ TEST(DynamicWorkersTest, ChiefAndEvaluatorLearnTheServersFromThePattern) {
         Resolve(role, ServerPattern(),
                 absl::StrCat(R"({"cluster":{"worker":{},"ps":[]},"task":{"type":")", RoleName(role),
                              R"(","index":0}})"));
-    EXPECT_EQ(spec.num_ps(), 2);
+    EXPECT_EQ(spec.ps.size(), 2u);
     EXPECT_TRUE(spec.sparse);
     EXPECT_EQ(spec.self, (Task{role, 0}));
   }
@@ -259,7 +259,7 @@ TEST(DynamicWorkersTest, AWorkerMayBeGivenThePatternToo) {
       Role::kWorker, ServerPattern(),
       R"({"cluster":{"worker":{"7":"j-worker-7.ns.svc:2222"},"ps":["j-ps-0.ns.svc:2222","j-ps-1.ns.svc:2222"]},"task":{"type":"worker","index":7}})");
   EXPECT_EQ(spec.self, WorkerTask(7));
-  EXPECT_EQ(spec.num_ps(), 2);
+  EXPECT_EQ(spec.ps.size(), 2u);
   EXPECT_TRUE(spec.sparse);
 }
 

@@ -50,8 +50,6 @@ struct ClusterSpec {
 
   const TaskAddresses& addresses(Role role) const;
   TaskAddresses& addresses(Role role);
-  int num_ps() const { return static_cast<int>(ps.size()); }
-  int num_workers() const { return static_cast<int>(workers.size()); }
 
   // One line for the start of the log:
   // "role=worker-1 world: chief=1 ps=2 worker=2 evaluator=1 led by chief-0 at host:2222".

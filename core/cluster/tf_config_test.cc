@@ -77,8 +77,8 @@ TEST(TfConfigGoldenTest, Chief) {
       R"({"cluster":{"chief":["j-chief-0.ns.svc:2222"],"ps":["j-ps-0.ns.svc:2222","j-ps-1.ns.svc:2222"],"worker":["j-worker-0.ns.svc:2222","j-worker-1.ns.svc:2222"]},"task":{"type":"worker","index":1},"environment":"cloud"})",
       Role::kWorker);
   EXPECT_EQ(spec.self, (Task{Role::kWorker, 1}));
-  EXPECT_EQ(spec.num_ps(), 2);
-  EXPECT_EQ(spec.num_workers(), 2);
+  EXPECT_EQ(spec.ps.size(), 2u);
+  EXPECT_EQ(spec.workers.size(), 2u);
   EXPECT_FALSE(spec.chief_is_worker());
   EXPECT_THAT(spec.SelfAddress(), Optional(Eq("j-worker-1.ns.svc:2222")));
 }
@@ -106,7 +106,7 @@ TEST(TfConfigGoldenTest, SparseWorker) {
       Role::kWorker);
   EXPECT_TRUE(spec.sparse);
   EXPECT_THAT(spec.workers, ElementsAre(Pair(1, "j-worker-1.ns.svc:2222")));
-  EXPECT_EQ(spec.num_ps(), 2);
+  EXPECT_EQ(spec.ps.size(), 2u);
   EXPECT_EQ(spec.ChiefAddress(), std::nullopt);
   EXPECT_TRUE(spec.Validate().ok());
 }
@@ -127,7 +127,7 @@ TEST(TfConfigGoldenTest, SparseChiefKnowsNobody) {
   EXPECT_TRUE(spec.distributed);
   EXPECT_TRUE(spec.sparse);
   EXPECT_TRUE(spec.IsChief());
-  EXPECT_EQ(spec.num_ps(), 0);
+  EXPECT_EQ(spec.ps.size(), 0u);
   EXPECT_FALSE(spec.Validate().ok());
 }
 
@@ -170,7 +170,7 @@ TEST(TfConfigTest, IgnoresUnknownKeysAndJobs) {
   const ClusterSpec spec = Parse(
       R"({"cluster":{"chief":["c:1"],"ps":["p:1"],"gpu":7},"task":{"type":"ps","index":0,"x":[]},"session_master":"x","service":{},"rpc_layer":"grpc"})",
       Role::kPs);
-  EXPECT_EQ(spec.num_ps(), 1);
+  EXPECT_EQ(spec.ps.size(), 1u);
 }
 
 TEST(TfConfigTest, MapsMayStandForEveryJob) {

@@ -90,15 +90,13 @@ TEST(RawCallsTest, ManyCallsAreUnderWayAtATime) {
     expected[tag] = Pattern(1000 * tag + 1);
     calls.Start(channels[tag % 2], kPush, Rope(expected[tag]), kLong, tag);
   }
-  EXPECT_EQ(calls.under_way(), 40u);
-  while (calls.under_way() > 0) {
+  while (!expected.empty()) {
     const auto done = calls.Next(kLong);
     ASSERT_TRUE(done.has_value());
     EXPECT_TRUE(done->status.ok());
     EXPECT_TRUE(done->response.ToString() == expected[done->tag]);
     expected.erase(done->tag);
   }
-  EXPECT_TRUE(expected.empty());
 }
 
 TEST(RawCallsTest, AnErrorComesWithItsCodeAndText) {

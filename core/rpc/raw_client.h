@@ -47,8 +47,6 @@ class RawCallQueue {
   // Ends a wait in Next, or the next one. Thread-safe.
   void Wake();
 
-  size_t under_way() const { return calls_.size(); }
-
  private:
   struct Call;
 

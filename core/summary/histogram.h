@@ -19,13 +19,6 @@ class Histogram {
 
   void Add(absl::Span<const float> values);
 
-  // The extremes of the finite values. Without any, the minimum is the largest double and the
-  // maximum its negative, as in TensorFlow.
-  double min() const { return min_; }
-  double max() const { return max_; }
-  double sum() const { return sum_; }
-  double sum_squares() const { return sum_squares_; }
-  int64_t num() const { return num_; }
   int64_t non_finite() const { return non_finite_; }
 
   // counts()[i] values are in [BucketLimits()[i - 1], BucketLimits()[i]).
@@ -33,7 +26,8 @@ class Histogram {
   // 0, and to both sides 1e-12 growing by a tenth up to 1e20, and the largest double.
   static absl::Span<const double> BucketLimits();
 
-  // Empty buckets in a row become one.
+  // Empty buckets in a row become one. Without a finite value the minimum is the largest double and
+  // the maximum its negative, as in TensorFlow.
   v1::HistogramProto ToProto() const;
 
  private:

@@ -47,11 +47,12 @@ TEST(Histogram, TellsSumsAndExtremes) {
   Histogram histogram;
   histogram.Add({1.5f, -2.0f});
   histogram.Add({0.5f});
-  EXPECT_EQ(histogram.num(), 3);
-  EXPECT_EQ(histogram.min(), -2);
-  EXPECT_EQ(histogram.max(), 1.5);
-  EXPECT_EQ(histogram.sum(), 0);
-  EXPECT_EQ(histogram.sum_squares(), 6.5);
+  const v1::HistogramProto proto = histogram.ToProto();
+  EXPECT_EQ(proto.num(), 3);
+  EXPECT_EQ(proto.min(), -2);
+  EXPECT_EQ(proto.max(), 1.5);
+  EXPECT_EQ(proto.sum(), 0);
+  EXPECT_EQ(proto.sum_squares(), 6.5);
 }
 
 TEST(Histogram, ABucketHasItsLowerEndAndNotItsUpper) {
@@ -89,9 +90,10 @@ TEST(Histogram, CountsNonFiniteValuesApart) {
   Histogram histogram;
   histogram.Add({NAN, 1.0f, INFINITY, -INFINITY});
   EXPECT_EQ(histogram.non_finite(), 3);
-  EXPECT_EQ(histogram.num(), 1);
-  EXPECT_EQ(histogram.sum(), 1);
-  EXPECT_EQ(histogram.max(), 1);
+  const v1::HistogramProto proto = histogram.ToProto();
+  EXPECT_EQ(proto.num(), 1);
+  EXPECT_EQ(proto.sum(), 1);
+  EXPECT_EQ(proto.max(), 1);
   const auto counts = histogram.counts();
   EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), int64_t{0}), 1);
 }

@@ -33,12 +33,6 @@ class AlignedBuffer {
     return buffer;
   }
 
-  AlignedBuffer Clone() const {
-    AlignedBuffer copy = Uninitialized(size_);
-    if (size_ > 0) std::memcpy(copy.data(), data(), size_ * sizeof(float));
-    return copy;
-  }
-
   float* data() { return data_.get(); }
   const float* data() const { return data_.get(); }
   int64_t size() const { return size_; }

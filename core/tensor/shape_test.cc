@@ -34,13 +34,5 @@ TEST(TensorTest, IsZeroAndAligned) {
   for (const float value : tensor.span()) EXPECT_EQ(value, 0.0f);
 }
 
-TEST(AlignedBufferTest, CloneIsSeparate) {
-  AlignedBuffer a(4);
-  a.data()[2] = 7;
-  AlignedBuffer b = a.Clone();
-  a.data()[2] = 8;
-  EXPECT_EQ(b.data()[2], 7.0f);
-}
-
 }  // namespace
 }  // namespace keelson
