@@ -128,10 +128,7 @@ Matrix WithAlignment(Matrix matrix, uint32_t alignment) {
 
 namespace emulation = keelson::cuda_emulation;
 
-const char* cublasLtGetStatusName(cublasStatus_t status) { return cublasGetStatusName(status); }
 const char* cublasLtGetStatusString(cublasStatus_t status) { return cublasGetStatusString(status); }
-size_t cublasLtGetVersion() { return 130000; }
-
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   return emulation::Create("cublasLtCreate", emulation::kLtHandles,
                            cublasLtContext{emulation::CurrentGpu()}, handle);

@@ -87,8 +87,6 @@ cudaError_t cudaGetLastError() {
   return error;
 }
 
-cudaError_t cudaPeekAtLastError() { return emulation::LastError(); }
-
 cudaError_t cudaDriverGetVersion(int* version) {
   emulation::WithMachine(
       [&](Machine* machine) { *version = machine->options().driver ? kVersion : 0; });
@@ -127,11 +125,6 @@ cudaError_t cudaSetDevice(int device) {
   return error;
 }
 
-cudaError_t cudaGetDevice(int* device) {
-  *device = emulation::CurrentGpu();
-  return cudaSuccess;
-}
-
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return RuntimeCall("cudaGetDeviceProperties", [&](Machine* machine) {
     if (!Exists(machine, device)) return cudaErrorInvalidDevice;
@@ -152,39 +145,6 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     properties->pciBusID = device + 1;
     return cudaSuccess;
   });
-}
-
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  return RuntimeCall("cudaDeviceGetAttribute", [&](Machine* machine) {
-    if (!Exists(machine, device)) return cudaErrorInvalidDevice;
-    switch (attribute) {
-      case cudaDevAttrMaxThreadsPerBlock:
-        *value = 1024;
-        return cudaSuccess;
-      case cudaDevAttrMultiProcessorCount:
-        *value = kMultiprocessors;
-        return cudaSuccess;
-      case cudaDevAttrComputeCapabilityMajor:
-        *value = machine->options().compute_capability_major;
-        return cudaSuccess;
-      case cudaDevAttrComputeCapabilityMinor:
-        *value = machine->options().compute_capability_minor;
-        return cudaSuccess;
-      case cudaDevAttrClockRate:
-      case cudaDevAttrMemoryClockRate:
-      case cudaDevAttrGlobalMemoryBusWidth:
-      case cudaDevAttrL2CacheSize:
-        *value = 0;
-        return cudaSuccess;
-    }
-    return cudaErrorInvalidValue;
-  });
-}
-
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  *least = 0;
-  *greatest = -5;
-  return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSynchronize() {

@@ -51,10 +51,6 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   });
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  return cudaEventCreateWithFlags(event, cudaEventDefault);
-}
-
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return ReleasingCall("cudaEventDestroy", [&](Machine* machine) {
     if (!machine->events.Has(event)) return cudaErrorInvalidResourceHandle;

@@ -24,14 +24,6 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
   });
 }
 
-cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
-  return RuntimeCall("cudaGraphUpload", [&](Machine* machine) {
-    if (!machine->executables.Has(executable)) return cudaErrorInvalidValue;
-    if (machine->Find(stream, CurrentGpu()) == nullptr) return cudaErrorInvalidResourceHandle;
-    return cudaSuccess;
-  });
-}
-
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
   return RuntimeCall("cudaGraphLaunch", [&](Machine* machine) {
     if (!machine->executables.Has(executable)) return cudaErrorInvalidValue;
@@ -40,15 +32,6 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
     if (stream->capture != nullptr) return cudaErrorNotSupported;
     ++machine->statistics().graph_launches;
     return machine->LaunchGraph(executable, stream);
-  });
-}
-
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
-  return RuntimeCall("cudaGraphGetNodes", [&](Machine* machine) {
-    if (!machine->graphs.Has(graph)) return cudaErrorInvalidValue;
-    if (nodes != nullptr) return cudaErrorNotSupported;
-    *count = graph->nodes.size();
-    return cudaSuccess;
   });
 }
 

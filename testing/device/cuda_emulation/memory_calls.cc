@@ -176,10 +176,6 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
   });
 }
 
-cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
-  return cudaHostAlloc(pointer, bytes, cudaHostAllocDefault);
-}
-
 cudaError_t cudaFreeHost(void* pointer) {
   return ReleasingCall("cudaFreeHost", [&](Machine* machine) {
     if (machine->ForbiddenByCapture()) return cudaErrorStreamCaptureUnsupported;
@@ -212,25 +208,6 @@ cudaError_t cudaHostUnregister(void* pointer) {
     const bool known = !machine->host_allocations().contains(pointer) &&
                        machine->page_locked().erase(static_cast<char*>(pointer)) > 0;
     return known ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
-  });
-}
-
-cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned) {
-  return RuntimeCall("cudaHostGetDevicePointer", [&](Machine* machine) {
-    if (!machine->PageLocked(host_pointer, 1)) return cudaErrorInvalidValue;
-    *device_pointer = host_pointer;
-    return cudaSuccess;
-  });
-}
-
-cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
-  return RuntimeCall("cudaPointerGetAttributes", [&](Machine* machine) {
-    void* const address = const_cast<void*>(pointer);
-    const int owner = machine->OwnerOf(pointer);
-    *attributes = {cudaMemoryTypeUnregistered, -1, nullptr, address};
-    if (owner >= 0) *attributes = {cudaMemoryTypeDevice, owner, address, nullptr};
-    if (machine->PageLocked(pointer, 1)) *attributes = {cudaMemoryTypeHost, 0, address, address};
-    return cudaSuccess;
   });
 }
 

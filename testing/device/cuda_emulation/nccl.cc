@@ -155,11 +155,6 @@ const char* ncclGetErrorString(ncclResult_t result) {
   return "unknown result code";
 }
 
-ncclResult_t ncclGetVersion(int* version) {
-  *version = NCCL_VERSION_CODE;
-  return ncclSuccess;
-}
-
 ncclResult_t ncclCommInitAll(ncclComm_t* communicators, int count, const int* devices) {
   return NcclCall("ncclCommInitAll", [&](Machine* machine) {
     if (machine->ForbiddenByCapture()) return ncclInvalidUsage;
@@ -179,15 +174,6 @@ ncclResult_t ncclCommInitAll(ncclComm_t* communicators, int count, const int* de
 
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   return Release("ncclCommDestroy", communicator);
-}
-
-ncclResult_t ncclCommAbort(ncclComm_t communicator) {
-  return Release("ncclCommAbort", communicator);
-}
-
-ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* error) {
-  *error = ncclSuccess;
-  return ncclSuccess;
 }
 
 ncclResult_t ncclGroupStart() {

@@ -217,30 +217,6 @@ TEST_F(CublasLtTest, FailsWhenItIsToldTo) {
   EXPECT_EQ(Multiply({}, a.data(), b.data(), d.data()), CUBLAS_STATUS_SUCCESS);
 }
 
-using CublasTest = EmulationTest;
-
-TEST_F(CublasTest, MultipliesFloatsAndBfloat16) {
-  cublasHandle_t handle = nullptr;
-  ASSERT_EQ(cublasCreate(&handle), CUBLAS_STATUS_SUCCESS);
-  GpuFloats a({1, 2, 3, 4}), b({1, 1}), c(2);
-  const float one = 1, zero = 0;
-  EXPECT_EQ(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 1, 2, &one, a.data(), 2, b.data(), 2,
-                        &zero, c.data(), 2),
-            CUBLAS_STATUS_SUCCESS);
-  EXPECT_THAT(c.Read(), ElementsAre(4, 6));
-  // Two bfloat16 in each float: 2 and 1.
-  GpuFloats halves({__uint_as_float(0x3f804000u)});
-  EXPECT_EQ(cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 1, 1, 2, &one, halves.data(),
-                         CUDA_R_16BF, 2, halves.data(), CUDA_R_16BF, 2, &zero, c.data(), CUDA_R_32F,
-                         1, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-            CUBLAS_STATUS_SUCCESS);
-  EXPECT_EQ(c.Read()[0], 5);
-  EXPECT_EQ(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 1, 2, &one, a.data(), 1, b.data(), 2,
-                        &zero, c.data(), 2),
-            CUBLAS_STATUS_INVALID_VALUE);
-  EXPECT_EQ(cublasDestroy(handle), CUBLAS_STATUS_SUCCESS);
-}
-
 __global__ void SetOneKernel(float value, float* x) { *x = value; }
 
 class NcclTest : public EmulationTest {

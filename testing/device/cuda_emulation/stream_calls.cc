@@ -26,7 +26,7 @@ cudaError_t WaitWithinCapture(Machine* machine, CUstream_st* stream, const CUeve
 
 }  // namespace
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   return RuntimeCall("cudaStreamCreateWithFlags", [&](Machine* machine) {
     if (flags != cudaStreamDefault && flags != cudaStreamNonBlocking) return cudaErrorInvalidValue;
     auto created = std::make_unique<CUstream_st>();
@@ -36,14 +36,6 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
     *stream = machine->streams.Add(std::move(created));
     return cudaSuccess;
   });
-}
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  return cudaStreamCreateWithPriority(stream, flags, 0);
-}
-
-cudaError_t cudaStreamCreate(cudaStream_t* stream) {
-  return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
 }
 
 // Its work goes on; the call does not wait.
@@ -116,18 +108,5 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
     const cudaError_t error = machine->EndCapture(stream, graph);
     if (error == cudaSuccess) ++machine->statistics().graph_captures;
     return error;
-  });
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
-  return RuntimeCall("cudaStreamIsCapturing", [&](Machine* machine) {
-    const CUstream_st* const stream = machine->Find(handle, CurrentGpu());
-    if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-    *status = cudaStreamCaptureStatusNone;
-    if (stream->capture != nullptr) {
-      *status = stream->capture->invalid ? cudaStreamCaptureStatusInvalidated
-                                         : cudaStreamCaptureStatusActive;
-    }
-    return cudaSuccess;
   });
 }

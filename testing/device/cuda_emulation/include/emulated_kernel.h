@@ -14,7 +14,6 @@
 #define __global__
 #define __device__
 #define __host__
-#define __forceinline__ inline
 // Blocks are executed one after the other, so one instance serves all of them.
 #define __shared__ static
 #define __launch_bounds__(...)
@@ -60,12 +59,6 @@ inline void __syncwarp(unsigned mask = 0xffffffffu) {
 inline unsigned __ballot_sync(unsigned mask, int predicate) {
   return keelson::cuda_emulation::BallotOfWarp("__ballot_sync", mask, predicate != 0);
 }
-inline int __any_sync(unsigned mask, int predicate) {
-  return keelson::cuda_emulation::BallotOfWarp("__any_sync", mask, predicate != 0) != 0;
-}
-inline int __all_sync(unsigned mask, int predicate) {
-  return keelson::cuda_emulation::BallotOfWarp("__all_sync", mask, predicate == 0) == 0;
-}
 template <typename T>
 T __shfl_sync(unsigned mask, T value, int lane, int width = warpSize) {
   using keelson::cuda_emulation::Exchange;
@@ -90,8 +83,6 @@ T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = warpSize) {
   return keelson::cuda_emulation::ExchangeValue("__shfl_xor_sync", mask, value, Exchange::kXor,
                                                 static_cast<unsigned>(lane_mask), width);
 }
-inline void __threadfence() {}
-inline void __threadfence_block() {}
 
 // Atomics: only one emulated thread is executed at a time.
 template <typename T>
@@ -107,51 +98,15 @@ T atomicMax(T* address, T value) {
   if (old < value) *address = value;
   return old;
 }
-template <typename T>
-T atomicMin(T* address, T value) {
-  const T old = *address;
-  if (value < old) *address = value;
-  return old;
-}
-template <typename T>
-T atomicOr(T* address, T value) {
-  const T old = *address;
-  *address = old | value;
-  return old;
-}
 
 // Arithmetic. The _rn forms are never contracted.
-template <typename T>
-T __ldg(const T* address) {
-  return *address;
-}
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
-inline float __uint_as_float(unsigned value) { return std::bit_cast<float>(value); }
 inline int __float_as_int(float value) { return std::bit_cast<int>(value); }
-inline float __int_as_float(int value) { return std::bit_cast<float>(value); }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fdiv_rn(float a, float b) { return a / b; }
-inline float __fsqrt_rn(float a) { return std::sqrt(a); }
-inline float __fmaf_rn(float a, float b, float c) { return std::fmaf(a, b, c); }
-inline float rsqrtf(float a) { return 1.0f / std::sqrt(a); }
-inline int __float2int_rn(float a) { return static_cast<int>(std::rintf(a)); }
 inline int __popc(unsigned value) { return std::popcount(value); }
-inline int __popcll(unsigned long long value) { return std::popcount(value); }
-inline int __ffs(int value) {
-  return value == 0 ? 0 : std::countr_zero(static_cast<unsigned>(value)) + 1;
-}
-inline int __clz(int value) { return std::countl_zero(static_cast<unsigned>(value)); }
-inline int __clzll(long long value) {
-  return std::countl_zero(static_cast<unsigned long long>(value));
-}
-inline unsigned __umulhi(unsigned a, unsigned b) {
-  return static_cast<unsigned>((static_cast<uint64_t>(a) * b) >> 32);
-}
-inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
-  return static_cast<unsigned long long>((static_cast<unsigned __int128>(a) * b) >> 64);
-}
 using std::isfinite;
 using std::isinf;
 using std::isnan;

@@ -6,9 +6,6 @@
 
 #include "cuda_runtime_api.h"
 
-#define NCCL_MAJOR 2
-#define NCCL_VERSION_CODE 22809
-
 typedef struct ncclComm* ncclComm_t;
 enum ncclResult_t : int {
   ncclSuccess = 0,
@@ -21,16 +18,13 @@ enum ncclResult_t : int {
   ncclInProgress = 7,
 };
 enum ncclRedOp_t { ncclSum = 0 };
-enum ncclDataType_t { ncclFloat32 = 7, ncclFloat = 7 };
+enum ncclDataType_t { ncclFloat32 = 7 };
 
 // Also as C calls, because they may be looked up in a library by name.
 extern "C" {
 const char* ncclGetErrorString(ncclResult_t result);
-ncclResult_t ncclGetVersion(int* version);
 ncclResult_t ncclCommInitAll(ncclComm_t* communicators, int count, const int* devices);
 ncclResult_t ncclCommDestroy(ncclComm_t communicator);
-ncclResult_t ncclCommAbort(ncclComm_t communicator);
-ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* error);
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();
 ncclResult_t ncclReduce(const void* from, void* to, size_t count, ncclDataType_t type,
