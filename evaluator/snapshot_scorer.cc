@@ -77,7 +77,7 @@ absl::Status SnapshotScorer::LoadVariables(const BundleReader& bundle, SnapshotL
     const VariableSpec& variable = model_->variables()[i];
     ASSIGN_OR_RETURN(const Tensor values, bundle.ReadTensor(variable.name));
     if (on_variable != nullptr) on_variable(variable, values.span());
-    RETURN_IF_ERROR(model_->SetVariable(static_cast<int>(i), values.span()));
+    RETURN_IF_ERROR(model_->SetVariable(i, values.span()));
   }
   return absl::OkStatus();
 }
@@ -101,7 +101,7 @@ absl::StatusOr<EvaluationOutcome> SnapshotScorer::Evaluate() {
   std::vector<int64_t> records;
   for (int64_t begin = 0; begin < end; begin += batch_size_) {
     if (stop_->raised()) return absl::CancelledError("while scoring a snapshot");
-    records.resize(static_cast<size_t>(std::min(batch_size_, end - begin)));
+    records.resize(std::min(batch_size_, end - begin));
     std::iota(records.begin(), records.end(), begin);
     RETURN_IF_ERROR(eval_->Read(records, &batch_));
     ASSIGN_OR_RETURN(const EvaluationSums sums, model_->Evaluate(batch_, metrics_, &scores_));

@@ -35,8 +35,8 @@ std::string DescribeModel(const ModelSpec& model) {
   int64_t all = 0;
   for (const LayerSpec& layer : model.layers) {
     int64_t parameters = 0;
-    for (const int variable : layer.variables()) {
-      parameters += model.variables[static_cast<size_t>(variable)].shape.num_elements();
+    for (const size_t variable : layer.variables()) {
+      parameters += model.variables[variable].shape.num_elements();
     }
     all += parameters;
     absl::StrAppend(&text, "| `", layer.name, "` | ", LayerKindName(layer.kind), " | ",

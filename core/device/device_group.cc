@@ -11,9 +11,8 @@ class PeerGroup : public DeviceGroup {
       : DeviceGroup(std::move(devices)) {}
 
   void ReduceToFirst(int64_t n, absl::Span<DeviceMemory* const> memories) override {
-    for (int replica = 1; replica < size(); ++replica) {
-      first()->AddFromPeer(device(replica), n, *memories[static_cast<size_t>(replica)],
-                           memories[0]);
+    for (size_t replica = 1; replica < size(); ++replica) {
+      first()->AddFromPeer(device(replica), n, *memories[replica], memories[0]);
     }
   }
 };

@@ -19,9 +19,9 @@ class DeviceGroup {
   virtual ~DeviceGroup() = default;
 
   Device* first() const { return devices_.front().get(); }
-  int size() const { return static_cast<int>(devices_.size()); }
+  size_t size() const { return devices_.size(); }
   // `replica` from 0 to size() - 1.
-  Device* device(int replica) const { return devices_[static_cast<size_t>(replica)].get(); }
+  Device* device(size_t replica) const { return devices_[replica].get(); }
   // The names of all devices, joined by ", ".
   std::string name() const;
 

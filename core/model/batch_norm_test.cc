@@ -42,30 +42,28 @@ class BatchNormTest : public testing::TestWithParam<const char*> {
     for (size_t i = 0; i < values_.size(); ++i) {
       parameters.push_back({values_[i].get(), gradients_[i].get()});
     }
-    std::vector<float> rising(static_cast<size_t>(channels_));
+    std::vector<float> rising(channels_);
     for (size_t c = 0; c < rising.size(); ++c) rising[c] = static_cast<float>(c + 1);
-    device_->CopyToDevice(rising, values_[static_cast<size_t>(spec_.moving_mean)].get());
+    device_->CopyToDevice(rising, values_[*spec_.moving_mean].get());
     for (float& x : rising) x += 1;
-    device_->CopyToDevice(rising, values_[static_cast<size_t>(spec_.gamma)].get());
-    device_->Fill(-1, channels_, values_[static_cast<size_t>(spec_.beta)].get());
-    device_->Fill(4, channels_, values_[static_cast<size_t>(spec_.moving_variance)].get());
+    device_->CopyToDevice(rising, values_[*spec_.gamma].get());
+    device_->Fill(-1, channels_, values_[*spec_.beta].get());
+    device_->Fill(4, channels_, values_[*spec_.moving_variance].get());
     layer_ = MakeLayer(spec_, 0, parameters);
   }
 
   std::unique_ptr<DeviceMemory> New(int64_t floats) { return *device_->Allocate(floats); }
   std::vector<float> Read(const DeviceMemory& memory) {
-    std::vector<float> values(static_cast<size_t>(memory.size()));
+    std::vector<float> values(memory.size());
     EXPECT_TRUE(device_->CopyToHost(memory, absl::MakeSpan(values)).ok());
     return values;
   }
-  std::vector<float> Gradient(int variable) {
-    return Read(*gradients_[static_cast<size_t>(variable)]);
-  }
+  std::vector<float> Gradient(size_t variable) { return Read(*gradients_[variable]); }
   int64_t Elements(int64_t batch) const { return batch * spec_.output.num_elements(); }
   std::vector<float> Forward(const Pass& pass) {
     x_ = New(Elements(pass.batch));
     y_ = New(Elements(pass.batch));
-    input_.resize(static_cast<size_t>(Elements(pass.batch)));
+    input_.resize(Elements(pass.batch));
     FillRandom(3, 2, absl::MakeSpan(input_));
     device_->CopyToDevice(input_, x_.get());
     layer_->Forward(device_.get(), pass, *x_, y_.get());
@@ -76,7 +74,7 @@ class BatchNormTest : public testing::TestWithParam<const char*> {
                                 const std::vector<double>& variance) const {
     std::vector<float> y;
     for (size_t i = 0; i < input_.size(); ++i) {
-      const size_t c = i % static_cast<size_t>(channels_);
+      const size_t c = i % channels_;
       const double gamma = static_cast<double>(c) + 2;
       y.push_back(static_cast<float>(
           gamma * (input_[i] - mean[c]) / std::sqrt(variance[c] + double{1e-3f}) - 1));
@@ -85,14 +83,13 @@ class BatchNormTest : public testing::TestWithParam<const char*> {
   }
   // The statistics of the input's channels, with the biased variance.
   void Statistics(std::vector<double>* mean, std::vector<double>* variance) const {
-    const auto channels = static_cast<size_t>(channels_);
-    const double rows = static_cast<double>(input_.size() / channels);
-    mean->assign(channels, 0);
-    variance->assign(channels, 0);
-    for (size_t i = 0; i < input_.size(); ++i) (*mean)[i % channels] += input_[i] / rows;
+    const double rows = static_cast<double>(input_.size() / channels_);
+    mean->assign(channels_, 0);
+    variance->assign(channels_, 0);
+    for (size_t i = 0; i < input_.size(); ++i) (*mean)[i % channels_] += input_[i] / rows;
     for (size_t i = 0; i < input_.size(); ++i) {
-      const double off = input_[i] - (*mean)[i % channels];
-      (*variance)[i % channels] += off * off / rows;
+      const double off = input_[i] - (*mean)[i % channels_];
+      (*variance)[i % channels_] += off * off / rows;
     }
   }
 
@@ -113,23 +110,23 @@ TEST_P(BatchNormTest, TrainingNormalizesByTheBatchAndLeavesItsStatistics) {
     std::vector<double> mean, variance;
     Statistics(&mean, &variance);
     EXPECT_THAT(y, Pointwise(FloatNear(1e-4f), Normalized(mean, variance)));
-    EXPECT_THAT(Gradient(spec_.moving_mean), Pointwise(FloatNear(1e-5f), mean));
+    EXPECT_THAT(Gradient(*spec_.moving_mean), Pointwise(FloatNear(1e-5f), mean));
     const double rows = static_cast<double>(input_.size()) / static_cast<double>(channels_);
     for (double& v : variance) v *= rows / (rows - 1);
-    EXPECT_THAT(Gradient(spec_.moving_variance), Pointwise(FloatNear(1e-5f), variance));
+    EXPECT_THAT(Gradient(*spec_.moving_variance), Pointwise(FloatNear(1e-5f), variance));
   }
 }
 
 TEST_P(BatchNormTest, EvaluationNormalizesByTheMovingStatisticsAndLeavesNothing) {
-  for (const int variable : spec_.variables()) {
-    device_->Fill(77, channels_, gradients_[static_cast<size_t>(variable)].get());
+  for (const size_t variable : spec_.variables()) {
+    device_->Fill(77, channels_, gradients_[variable].get());
   }
   const std::vector<float> y = Forward({.batch = 3, .training = false});
   std::vector<double> mean;
   for (int64_t c = 0; c < channels_; ++c) mean.push_back(static_cast<double>(c) + 1);
   const std::vector<double> variance(mean.size(), 4);
   EXPECT_THAT(y, Pointwise(FloatNear(1e-5f), Normalized(mean, variance)));
-  for (const int variable : spec_.variables()) EXPECT_THAT(Gradient(variable), Each(77));
+  for (const size_t variable : spec_.variables()) EXPECT_THAT(Gradient(variable), Each(77));
 }
 
 TEST_P(BatchNormTest, OneExample) {
@@ -138,7 +135,7 @@ TEST_P(BatchNormTest, OneExample) {
   std::vector<double> mean, variance;
   Statistics(&mean, &variance);
   EXPECT_THAT(y, Pointwise(FloatNear(1e-4f), Normalized(mean, variance)));
-  EXPECT_THAT(Gradient(spec_.moving_mean), Pointwise(FloatNear(1e-5f), mean));
+  EXPECT_THAT(Gradient(*spec_.moving_mean), Pointwise(FloatNear(1e-5f), mean));
 
   const std::unique_ptr<DeviceMemory> dy = New(Elements(1)), dx = New(Elements(1));
   device_->Fill(1, Elements(1), dy.get());
@@ -147,11 +144,11 @@ TEST_P(BatchNormTest, OneExample) {
   // The same everywhere, so it is all taken back by the mean.
   EXPECT_THAT(Read(*dx), Each(FloatNear(0, 1e-4f)));
   const auto rows = static_cast<float>(Elements(1) / channels_);
-  EXPECT_THAT(Gradient(spec_.beta), Each(FloatNear(rows, 1e-5f)));
-  EXPECT_THAT(Gradient(spec_.gamma), Each(FloatNear(0, 1e-4f)));
-  EXPECT_THAT(Gradient(spec_.moving_mean), Pointwise(FloatNear(1e-5f), mean));
+  EXPECT_THAT(Gradient(*spec_.beta), Each(FloatNear(rows, 1e-5f)));
+  EXPECT_THAT(Gradient(*spec_.gamma), Each(FloatNear(0, 1e-4f)));
+  EXPECT_THAT(Gradient(*spec_.moving_mean), Pointwise(FloatNear(1e-5f), mean));
   if (rows > 1) return;
-  EXPECT_THAT(Gradient(spec_.moving_variance), Each(0)) << "no number divided by 0";
+  EXPECT_THAT(Gradient(*spec_.moving_variance), Each(0)) << "no number divided by 0";
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, BatchNormTest, testing::Values(kFeatures, kImages),
@@ -172,19 +169,18 @@ TEST_P(BatchNormModelTest, DeliversTheSamplesAndEvaluatesWithTheAverages) {
   const double loss = test.Step(batch);
   const auto evaluate = [&] { return test.model->Evaluate(batch, {})->loss / 16; };
   const LayerSpec& layer = test.model->spec().layers[1];
-  const auto set = [&](int variable, float factor, float offset) {
-    const auto v = static_cast<size_t>(variable);
-    for (int64_t i = 0; i < test.values[v].size(); ++i) {
-      test.values[v].data()[i] = factor * test.gradients[v].data()[i] + offset;
+  const auto set = [&](size_t variable, float factor, float offset) {
+    for (int64_t i = 0; i < test.values[variable].size(); ++i) {
+      test.values[variable].data()[i] = factor * test.gradients[variable].data()[i] + offset;
     }
-    test.Load(v);
+    test.Load(variable);
   };
-  set(layer.moving_mean, 0, 1);
-  set(layer.moving_variance, 0, 1);
+  set(*layer.moving_mean, 0, 1);
+  set(*layer.moving_variance, 0, 1);
   EXPECT_GT(std::abs(evaluate() - loss), 0.01);
   // With the batch's own statistics, the variance biased again, evaluation is what training was.
-  set(layer.moving_mean, 1, 0);
-  set(layer.moving_variance, 15.0f / 16, 0);
+  set(*layer.moving_mean, 1, 0);
+  set(*layer.moving_variance, 15.0f / 16, 0);
   EXPECT_NEAR(evaluate(), loss, 1e-6);
   // Training does not look at them.
   EXPECT_EQ(test.Step(batch), loss);
@@ -196,17 +192,15 @@ TEST_P(BatchNormModelTest, SamplesAreNotClipped) {
   test.Step(batch);
   const LayerSpec& layer = test.model->spec().layers[1];
   std::vector<std::vector<float>> samples;
-  for (const int variable : {layer.moving_mean, layer.moving_variance}) {
-    const absl::Span<float> sample = test.gradients[static_cast<size_t>(variable)].span();
+  for (const size_t variable : {*layer.moving_mean, *layer.moving_variance}) {
+    const absl::Span<float> sample = test.gradients[variable].span();
     samples.emplace_back(sample.begin(), sample.end());
   }
   const auto result = test.model->ComputeGradients(batch, {.clip_global_norm = 0.01f},
                                                    {.arrays = SpansOf(&test.gradients)}, nullptr);
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_THAT(test.gradients[static_cast<size_t>(layer.moving_mean)].span(),
-              ElementsAreArray(samples[0]));
-  EXPECT_THAT(test.gradients[static_cast<size_t>(layer.moving_variance)].span(),
-              ElementsAreArray(samples[1]));
+  EXPECT_THAT(test.gradients[*layer.moving_mean].span(), ElementsAreArray(samples[0]));
+  EXPECT_THAT(test.gradients[*layer.moving_variance].span(), ElementsAreArray(samples[1]));
   double squares = 0;
   for (size_t v = 0; v < test.gradients.size(); ++v) {
     if (!test.model->variables()[v].trained()) continue;

@@ -20,7 +20,7 @@ uint64_t SeedOfReplica(uint64_t seed, size_t replica) {
 
 absl::Span<const float> Rows(const Tensor& tensor, int64_t first, int64_t rows) {
   const int64_t row = tensor.shape().row_elements();
-  return absl::MakeConstSpan(tensor.data() + first * row, static_cast<size_t>(rows * row));
+  return absl::MakeConstSpan(tensor.data() + first * row, rows * row);
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(const v1::ModelConfig& conf
 absl::StatusOr<std::unique_ptr<Model>> Model::Create(const v1::ModelConfig& config,
                                                      DeviceGroup* group) {
   std::vector<Device*> devices;
-  for (int i = 0; i < group->size(); ++i) devices.push_back(group->device(i));
+  for (size_t i = 0; i < group->size(); ++i) devices.push_back(group->device(i));
   return Create(config, group, devices);
 }
 
@@ -53,9 +53,9 @@ absl::Status Model::CreateReplicas(absl::Span<Device* const> devices) {
   }
   ASSIGN_OR_RETURN(loss_, LossTransfer::Create(devices.front()));
   for (size_t stage = first().num_stages(); stage-- > 0;) {
-    for (const int variable : first().variables_of(stage)) {
+    for (const size_t variable : first().variables_of(stage)) {
       delivery_order_.push_back(variable);
-      if (!spec_.variables[static_cast<size_t>(variable)].trained()) continue;
+      if (!spec_.variables[variable].trained()) continue;
       trained_gradients_.push_back(first().gradient(variable));
     }
   }
@@ -70,35 +70,35 @@ Model::~Model() {
 }
 
 std::vector<absl::Span<float>> Model::HostSpans(
-    absl::FunctionRef<DeviceMemory*(int)> memory) const {
+    absl::FunctionRef<DeviceMemory*(size_t)> memory) const {
   std::vector<absl::Span<float>> spans;
   if (replicas_.size() > 1) return spans;
   for (size_t i = 0; i < spec_.variables.size(); ++i) {
-    spans.push_back(first().device()->HostSpan(memory(static_cast<int>(i))));
+    spans.push_back(first().device()->HostSpan(memory(i)));
     if (spans.back().empty()) return {};
   }
   return spans;
 }
 
 std::vector<absl::Span<float>> Model::HostValues() const {
-  return HostSpans([this](int variable) { return first().value(variable); });
+  return HostSpans([this](size_t variable) { return first().value(variable); });
 }
 
 std::vector<absl::Span<float>> Model::HostGradients() const {
-  return HostSpans([this](int variable) { return first().gradient(variable); });
+  return HostSpans([this](size_t variable) { return first().gradient(variable); });
 }
 
-absl::Status Model::CheckVariable(int variable) const {
-  if (variable >= 0 && variable < static_cast<int>(spec_.variables.size())) return absl::OkStatus();
+absl::Status Model::CheckVariable(size_t variable) const {
+  if (variable < spec_.variables.size()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("variable: expected 0 to ", spec_.variables.size() - 1, ", found ", variable));
 }
 
-absl::Status Model::CheckWireSet(int set) const {
+absl::Status Model::CheckWireSet(size_t set) const {
   if (wire_ == nullptr) {
     return absl::InvalidArgumentError("wire set: expected wire memory, found none");
   }
-  if (set >= 0 && set < wire_->sets()) return absl::OkStatus();
+  if (set < wire_->sets()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("wire set: expected 0 to ", wire_->sets() - 1, ", found ", set));
 }
@@ -120,9 +120,9 @@ absl::Status Model::CheckTarget(const GradientTarget& target) const {
   return absl::OkStatus();
 }
 
-absl::Status Model::SetVariable(int variable, absl::Span<const float> values) {
+absl::Status Model::SetVariable(size_t variable, absl::Span<const float> values) {
   RETURN_IF_ERROR(CheckVariable(variable));
-  const VariableSpec& spec = spec_.variables[static_cast<size_t>(variable)];
+  const VariableSpec& spec = spec_.variables[variable];
   const int64_t elements = spec.shape.num_elements();
   if (static_cast<int64_t>(values.size()) != elements) {
     return absl::InvalidArgumentError(
@@ -132,7 +132,7 @@ absl::Status Model::SetVariable(int variable, absl::Span<const float> values) {
   return Failure();
 }
 
-absl::StatusOr<WireMemory> Model::PrepareWire(absl::Span<const VariableWire> wire, int sets) {
+absl::StatusOr<WireMemory> Model::PrepareWire(absl::Span<const VariableWire> wire, size_t sets) {
   for (const std::unique_ptr<Replica>& replica : replicas_) {
     RETURN_IF_ERROR(Explain(replica->device()->Synchronize()));
   }
@@ -143,7 +143,7 @@ absl::StatusOr<WireMemory> Model::PrepareWire(absl::Span<const VariableWire> wir
   return wire_->memory();
 }
 
-absl::Status Model::LoadWire(int variable, int set) {
+absl::Status Model::LoadWire(size_t variable, size_t set) {
   RETURN_IF_ERROR(CheckVariable(variable));
   RETURN_IF_ERROR(CheckWireSet(set));
   if (trace_ != nullptr) trace_->UploadBegins(variable);
@@ -161,12 +161,13 @@ absl::StatusOr<StepResult> Model::ComputeGradients(const Batch& batch, const Ste
   Divide(batch.size());
   RETURN_IF_ERROR(Reserve());
   LoadBatch(batch, options.dropout_seed);
-  const StepShape shape = {
-      .rows = batch.size(),
-      .wire_set = options.deliver && wire_ != nullptr ? target.wire_set : kNotSent,
-      .clip_global_norm = std::max(0.0f, options.clip_global_norm),
-      .generation = generation_};
-  const auto hand_over = [&](absl::Span<const int> variables) -> absl::Status {
+  const StepShape shape = {.rows = batch.size(),
+                           .wire_set = options.deliver && wire_ != nullptr
+                                           ? std::optional<size_t>(target.wire_set)
+                                           : std::nullopt,
+                           .clip_global_norm = std::max(0.0f, options.clip_global_norm),
+                           .generation = generation_};
+  const auto hand_over = [&](absl::Span<const size_t> variables) -> absl::Status {
     if (!options.deliver) return absl::OkStatus();
     return HandOver(variables, target, on_gradient_ready);
   };
@@ -177,7 +178,7 @@ absl::StatusOr<StepResult> Model::ComputeGradients(const Batch& batch, const Ste
   const bool finite = std::isfinite(loss_sum);
   gradients_kept_ = finite && !options.deliver;
   step_traced_ = finite && trace_ != nullptr;
-  step_sent_ = shape.wire_set != kNotSent;
+  step_sent_ = shape.wire_set.has_value();
   return StepResult{loss_sum / static_cast<double>(batch_rows_), finite};
 }
 
@@ -187,7 +188,7 @@ absl::StatusOr<double> Model::ComputeInTurn(const StepShape& shape, HandOverFunc
   if (trace_ != nullptr) trace_->LossArrives();
   if (!std::isfinite(loss_sum)) return loss_sum;
   absl::Status status;
-  Backward(shape, [&](absl::Span<const int> variables) {
+  Backward(shape, [&](absl::Span<const size_t> variables) {
     if (status.ok()) status = hand_over(variables);
   });
   RETURN_IF_ERROR(status);
@@ -197,7 +198,7 @@ absl::StatusOr<double> Model::ComputeInTurn(const StepShape& shape, HandOverFunc
 absl::StatusOr<double> Model::ComputeAhead(const StepShape& shape, HandOverFunction hand_over) {
   const auto enqueue = [&] {
     Forward();
-    Backward(shape, [](absl::Span<const int>) {});
+    Backward(shape, [](absl::Span<const size_t>) {});
   };
   if (replicas_.size() > 1) {
     enqueue();
@@ -209,9 +210,9 @@ absl::StatusOr<double> Model::ComputeAhead(const StepShape& shape, HandOverFunct
   if (trace_ != nullptr) trace_->LossArrives();
   if (std::isfinite(loss_sum)) {
     RETURN_IF_ERROR(hand_over(delivery_order_));
-  } else if (shape.wire_set != kNotSent) {
+  } else if (shape.wire_set) {
     // The gate must keep its value as long as an encoder may read it.
-    for (const int variable : delivery_order_) RETURN_IF_ERROR(Explain(wire_->Await(variable)));
+    for (const size_t variable : delivery_order_) RETURN_IF_ERROR(Explain(wire_->Await(variable)));
   }
   return loss_sum;
 }
@@ -269,7 +270,7 @@ absl::Status Model::EnqueueEvaluation(const Pass& pass, const Batch& batch,
 }
 
 absl::Status Model::DownloadScores(const Pass& pass, std::vector<float>* scores) {
-  scores->resize(static_cast<size_t>(pass.batch * spec_.output_size));
+  scores->resize(pass.batch * spec_.output_size);
   return Explain(first().device()->CopyToHost(first().scores(), absl::MakeSpan(*scores)));
 }
 
@@ -287,8 +288,8 @@ absl::StatusOr<StepTimes> Model::ReadTrace() const {
   std::vector<const DeviceEvent*> uploaded;
   std::vector<const DeviceEvent*> downloaded;
   for (size_t i = 0; i < spec_.variables.size(); ++i) {
-    uploaded.push_back(first().uploaded(static_cast<int>(i)));
-    if (step_sent_) downloaded.push_back(&wire_->downloaded(static_cast<int>(i)));
+    uploaded.push_back(first().uploaded(i));
+    if (step_sent_) downloaded.push_back(&wire_->downloaded(i));
   }
   return trace_->Read(uploaded, downloaded, delivery_order_);
 }
@@ -342,28 +343,28 @@ void Model::Forward() {
 }
 
 void Model::Backward(const StepShape& shape,
-                     absl::FunctionRef<void(absl::Span<const int>)> on_sent) {
+                     absl::FunctionRef<void(absl::Span<const size_t>)> on_sent) {
   const bool clips = shape.clip_global_norm > 0;
   for (size_t stage = first().num_stages(); stage-- > first().first_trained();) {
     for (size_t r = 0; r < replicas_.size(); ++r) {
       if (passes_[r].batch > 0) replicas_[r]->Backward(passes_[r], stage);
     }
-    const std::vector<int>& variables = first().variables_of(stage);
+    const std::vector<size_t>& variables = first().variables_of(stage);
     if (replicas_.size() > 1) Reduce(variables);
     if (clips) continue;
-    Send(variables, shape.wire_set);
+    if (shape.wire_set) Send(variables, *shape.wire_set);
     on_sent(variables);
   }
   if (clips) Clip(shape.clip_global_norm);
   if (trace_ != nullptr) trace_->BackwardEnds();
   if (!clips) return;
-  Send(delivery_order_, shape.wire_set);
+  if (shape.wire_set) Send(delivery_order_, *shape.wire_set);
   on_sent(delivery_order_);
 }
 
-void Model::Reduce(absl::Span<const int> variables) {
-  for (const int variable : variables) {
-    const bool trained = spec_.variables[static_cast<size_t>(variable)].trained();
+void Model::Reduce(absl::Span<const size_t> variables) {
+  for (const size_t variable : variables) {
+    const bool trained = spec_.variables[variable].trained();
     std::vector<DeviceMemory*> parts;
     for (size_t r = 0; r < replicas_.size(); ++r) {
       DeviceMemory* const part = replicas_[r]->gradient(variable);
@@ -381,22 +382,21 @@ void Model::Clip(float max_norm) {
   first().NoteFailure("model", "clip_global_norm");
 }
 
-void Model::Send(absl::Span<const int> variables, int wire_set) {
-  if (wire_set == kNotSent) return;
-  for (const int variable : variables) {
+void Model::Send(absl::Span<const size_t> variables, size_t wire_set) {
+  for (const size_t variable : variables) {
     if (trace_ != nullptr) trace_->DownloadReady(variable);
     wire_->Download(variable, wire_set, *first().loss_sum());
   }
 }
 
-absl::Status Model::HandOver(absl::Span<const int> variables, const GradientTarget& target,
+absl::Status Model::HandOver(absl::Span<const size_t> variables, const GradientTarget& target,
                              const GradientCallback& on_gradient_ready) {
-  for (const int variable : variables) {
+  for (const size_t variable : variables) {
     if (wire_ != nullptr) {
       RETURN_IF_ERROR(Explain(wire_->Await(variable)));
     } else {
-      RETURN_IF_ERROR(Explain(first().device()->CopyToHost(
-          *first().gradient(variable), target.arrays[static_cast<size_t>(variable)])));
+      RETURN_IF_ERROR(Explain(
+          first().device()->CopyToHost(*first().gradient(variable), target.arrays[variable])));
     }
     if (on_gradient_ready) on_gradient_ready(variable);
   }

@@ -64,7 +64,7 @@ struct StepResult {
 class Model {
  public:
   // Called with a variable's position when its gradient is in the target.
-  using GradientCallback = std::function<void(int variable)>;
+  using GradientCallback = std::function<void(size_t variable)>;
 
   // The device, or the group, must outlive the model. Errors: InferModelSpec's,
   // RESOURCE_EXHAUSTED.
@@ -88,18 +88,18 @@ class Model {
   std::vector<absl::Span<float>> HostGradients() const;
 
   // Copies all elements of a variable to the devices; those of HostValues are there already.
-  absl::Status SetVariable(int variable, absl::Span<const float> values);
+  absl::Status SetVariable(size_t variable, absl::Span<const float> values);
 
   // From now on values may be loaded as bytes (LoadWire), and gradients are delivered as bytes,
   // encoded on the device with error feedback, which is zeros at first. `wire` has one entry per
   // variable. The memory is the device's for copies and lives as long as the model, or until the
   // next call, which replaces it. INVALID_ARGUMENT: entries or elements that are not the model's,
   // or `sets` < 1. After an error there is no wire memory.
-  absl::StatusOr<WireMemory> PrepareWire(absl::Span<const VariableWire> wire, int sets);
+  absl::StatusOr<WireMemory> PrepareWire(absl::Span<const VariableWire> wire, size_t sets);
   // Begins to copy the variable from values[set][variable] of the wire memory; the next pass waits
   // for it on the device. If the array changes before that pass has returned, it must be loaded
   // again. INVALID_ARGUMENT: there is no such array.
-  absl::Status LoadWire(int variable, int set);
+  absl::Status LoadWire(size_t variable, size_t set);
 
   // Forward and backward pass: the gradient of the mean loss, by variable, into `target`.
   // `on_gradient_ready` (may be null) is called on this thread as soon as a gradient is there, the
@@ -130,13 +130,11 @@ class Model {
   absl::StatusOr<StepTimes> ReadTrace() const;
 
  private:
-  // StepShape::wire_set of a step whose gradients are not delivered to wire memory.
-  static constexpr int kNotSent = -1;
-
   // The properties on which a step's operations depend, and by which they are repeated.
   struct StepShape {
     int64_t rows = 0;
-    int wire_set = kNotSent;
+    // Nothing: the gradients are not delivered to wire memory.
+    std::optional<size_t> wire_set;
     float clip_global_norm = 0;
     // Counts calls of PrepareWire and StartTrace, which change the operations.
     uint64_t generation = 0;
@@ -144,7 +142,7 @@ class Model {
     auto operator<=>(const StepShape&) const = default;
   };
   // Called with variables whose gradients are complete.
-  using HandOverFunction = absl::FunctionRef<absl::Status(absl::Span<const int>)>;
+  using HandOverFunction = absl::FunctionRef<absl::Status(absl::Span<const size_t>)>;
 
   Model(ModelSpec spec, DeviceGroup* group) : spec_(std::move(spec)), group_(group) {}
 
@@ -152,9 +150,9 @@ class Model {
                                                        DeviceGroup* group,
                                                        absl::Span<Device* const> devices);
   absl::Status CreateReplicas(absl::Span<Device* const> devices);
-  std::vector<absl::Span<float>> HostSpans(absl::FunctionRef<DeviceMemory*(int)> memory) const;
-  absl::Status CheckVariable(int variable) const;
-  absl::Status CheckWireSet(int set) const;
+  std::vector<absl::Span<float>> HostSpans(absl::FunctionRef<DeviceMemory*(size_t)> memory) const;
+  absl::Status CheckVariable(size_t variable) const;
+  absl::Status CheckWireSet(size_t set) const;
   absl::Status CheckTarget(const GradientTarget& target) const;
 
   // Computes a step on a device whose calls return when they are done: the gradients of a layer are
@@ -172,14 +170,14 @@ class Model {
   void Forward();
   // Calls `on_sent` with the variables of each layer whose gradients are complete, or with all of
   // them at the end when they are clipped.
-  void Backward(const StepShape& shape, absl::FunctionRef<void(absl::Span<const int>)> on_sent);
+  void Backward(const StepShape& shape, absl::FunctionRef<void(absl::Span<const size_t>)> on_sent);
   // Reduces all replicas' gradients to the first replica's.
-  void Reduce(absl::Span<const int> variables);
+  void Reduce(absl::Span<const size_t> variables);
   void Clip(float max_norm);
   // Begins to copy gradients to wire memory.
-  void Send(absl::Span<const int> variables, int wire_set);
+  void Send(absl::Span<const size_t> variables, size_t wire_set);
   // Waits for the copies that Send began, or copies to the arrays, and calls the callback.
-  absl::Status HandOver(absl::Span<const int> variables, const GradientTarget& target,
+  absl::Status HandOver(absl::Span<const size_t> variables, const GradientTarget& target,
                         const GradientCallback& on_gradient_ready);
   // Waits for the sum of the losses of the last Forward or evaluation.
   absl::StatusOr<double> AwaitLossSum();
@@ -199,7 +197,7 @@ class Model {
   std::vector<std::unique_ptr<Replica>> replicas_;
   // Positions of all variables in the order in which their gradients are complete, and the first
   // replica's gradients of those that are trained.
-  std::vector<int> delivery_order_;
+  std::vector<size_t> delivery_order_;
   std::vector<DeviceMemory*> trained_gradients_;
   std::unique_ptr<LossTransfer> loss_;
   std::unique_ptr<WireTransfer> wire_;

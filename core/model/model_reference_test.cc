@@ -78,13 +78,15 @@ class ReferenceModel {
   const std::vector<Doubles>& gradients() const { return gradients_; }
 
  private:
-  const Floats& Value(int variable) const { return values_[static_cast<size_t>(variable)]; }
-  Doubles& Gradient(int variable) { return gradients_[static_cast<size_t>(variable)]; }
-  Floats ValueOrNone(int variable) const { return variable < 0 ? Floats{} : Value(variable); }
+  const Floats& Value(size_t variable) const { return values_[variable]; }
+  Doubles& Gradient(size_t variable) { return gradients_[variable]; }
+  Floats ValueOrNone(std::optional<size_t> variable) const {
+    return variable ? Value(*variable) : Floats{};
+  }
 
   Doubles AddBias(const LayerSpec& layer, Doubles y) const {
-    if (layer.bias < 0) return y;
-    const Floats& bias = Value(layer.bias);
+    if (!layer.bias) return y;
+    const Floats& bias = Value(*layer.bias);
     for (size_t i = 0; i < y.size(); ++i) y[i] += double{bias[i % bias.size()]};
     return y;
   }
@@ -97,9 +99,9 @@ class ReferenceModel {
     const Floats& x = inputs_[i];
     switch (layer.kind) {
       case LayerKind::kDense:
-        return AddBias(layer, reference::MatMul(Product(layer), x, Value(layer.kernel), {}));
+        return AddBias(layer, reference::MatMul(Product(layer), x, Value(*layer.kernel), {}));
       case LayerKind::kConv2D:
-        return AddBias(layer, reference::Conv2D(ConvOf(layer, batch_), x, Value(layer.kernel)));
+        return AddBias(layer, reference::Conv2D(ConvOf(layer, batch_), x, Value(*layer.kernel)));
       case LayerKind::kMaxPool:
         return reference::MaxPool(PoolOf(layer, batch_), x);
       case LayerKind::kAvgPool:
@@ -162,32 +164,32 @@ class ReferenceModel {
   Doubles BackwardDense(const LayerSpec& layer, const Floats& x, const Floats& dy) {
     const int64_t inputs = layer.input.num_elements();
     const int64_t units = layer.output.num_elements();
-    Gradient(layer.kernel) =
+    Gradient(*layer.kernel) =
         reference::MatMul({.m = inputs, .n = units, .k = batch_, .transpose_a = true}, x, dy, {});
-    if (layer.bias >= 0) Gradient(layer.bias) = reference::ColumnSums(batch_, units, dy);
+    if (layer.bias) Gradient(*layer.bias) = reference::ColumnSums(batch_, units, dy);
     return reference::MatMul({.m = batch_, .n = inputs, .k = units, .transpose_b = true}, dy,
-                             Value(layer.kernel), {});
+                             Value(*layer.kernel), {});
   }
 
   Doubles BackwardConv2D(const LayerSpec& layer, const Floats& x, const Floats& dy) {
     const ConvGeometry geometry = ConvOf(layer, batch_);
-    Gradient(layer.kernel) = reference::Conv2DBackwardFilter(geometry, x, dy);
-    if (layer.bias >= 0) {
+    Gradient(*layer.kernel) = reference::Conv2DBackwardFilter(geometry, x, dy);
+    if (layer.bias) {
       const int64_t channels = geometry.out_channels;
-      Gradient(layer.bias) = reference::ColumnSums(geometry.out_size() / channels, channels, dy);
+      Gradient(*layer.bias) = reference::ColumnSums(geometry.out_size() / channels, channels, dy);
     }
-    return reference::Conv2DBackwardData(geometry, Value(layer.kernel), dy);
+    return reference::Conv2DBackwardData(geometry, Value(*layer.kernel), dy);
   }
 
   Doubles BackwardBatchNorm(const LayerSpec& layer, const Floats& x, const Floats& dy) {
     const BatchNormGeometry geometry = NormOf(layer, batch_);
     const reference::Statistics samples = reference::BatchStatistics(geometry, x);
-    Gradient(layer.moving_mean) = samples.mean;
-    Gradient(layer.moving_variance) = samples.variance;
+    Gradient(*layer.moving_mean) = samples.mean;
+    Gradient(*layer.moving_variance) = samples.variance;
     const reference::BatchNormGradients gradients =
         reference::BatchNormBackward(geometry, x, ValueOrNone(layer.gamma), dy);
-    if (layer.gamma >= 0) Gradient(layer.gamma) = gradients.dgamma;
-    if (layer.beta >= 0) Gradient(layer.beta) = gradients.dbeta;
+    if (layer.gamma) Gradient(*layer.gamma) = gradients.dgamma;
+    if (layer.beta) Gradient(*layer.beta) = gradients.dbeta;
     return gradients.dx;
   }
 

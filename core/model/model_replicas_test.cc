@@ -48,7 +48,7 @@ struct GroupModel {
     const TestModel one(text);
     for (size_t v = 0; v < one.values.size(); ++v) {
       gradients.emplace_back(one.values[v].shape());
-      const absl::Status set = model->SetVariable(static_cast<int>(v), one.values[v].span());
+      const absl::Status set = model->SetVariable(v, one.values[v].span());
       EXPECT_TRUE(set.ok()) << set;
     }
   }
@@ -80,7 +80,7 @@ void ExpectNear(const std::vector<Tensor>& found, const std::vector<Tensor>& exp
 
 TEST_P(ModelReplicasTest, ComputeWhatOneComputes) {
   TestModel one(kNetwork);
-  for (const int replicas : {1, 2, 3}) {
+  for (const size_t replicas : {1, 2, 3}) {
     GroupModel several(kNetwork, NewGroup(replicas));
     for (const int64_t rows : {12, 7, 3, 2, 1}) {
       for (const float max_norm : {0.0f, 0.01f}) {
@@ -122,11 +122,11 @@ void ExpectSameByWire(GroupModel by_wire, GroupModel by_arrays) {
   const WireMemory memory = *by_wire.model->PrepareWire(wire, 1);
   for (uint64_t step = 0; step < 3; ++step) {
     for (size_t v = 0; v < wire.size(); ++v) {
-      std::vector<float> values(static_cast<size_t>(wire[v].gradient.num_elements));
+      std::vector<float> values(wire[v].gradient.num_elements);
       FillRandom(step * 100 + v, 0.5f, absl::MakeSpan(values));
       EncodeElements(WireFormat::kFloat32, values, memory.values[0][v].data());
-      ASSERT_TRUE(by_wire.model->LoadWire(static_cast<int>(v), 0).ok());
-      ASSERT_TRUE(by_arrays.model->SetVariable(static_cast<int>(v), values).ok());
+      ASSERT_TRUE(by_wire.model->LoadWire(v, 0).ok());
+      ASSERT_TRUE(by_arrays.model->SetVariable(v, values).ok());
     }
     const Batch batch = RandomBatch(by_wire.model->spec(), 8, 3, step);
     const auto expected = by_arrays.Compute(batch);
@@ -134,7 +134,7 @@ void ExpectSameByWire(GroupModel by_wire, GroupModel by_arrays) {
     ASSERT_TRUE(found.ok()) << found.status();
     EXPECT_EQ(found->loss, expected->loss);
     for (size_t v = 0; v < wire.size(); ++v) {
-      std::vector<float> gradient(static_cast<size_t>(wire[v].gradient.num_elements));
+      std::vector<float> gradient(wire[v].gradient.num_elements);
       DecodeElements(WireFormat::kFloat32, memory.gradients[0][v].data(), absl::MakeSpan(gradient));
       EXPECT_EQ(absl::MakeConstSpan(gradient), absl::MakeConstSpan(by_arrays.gradients[v].span()))
           << "variable " << v << ", step " << step;
@@ -209,10 +209,10 @@ TEST_P(ModelReplicasTest, DropDifferentInputsAndTheSameOnesAgain) {
 TEST_P(ModelReplicasTest, TellOfGradientsFromTheLastLayer) {
   GroupModel several(kNetwork, NewGroup(2));
   const auto arrays = SpansOf(&several.gradients);
-  std::vector<int> order;
+  std::vector<size_t> order;
   const auto result = several.model->ComputeGradients(
       RandomBatch(several.model->spec(), 4, 3, 1), {}, {.arrays = arrays},
-      [&](int variable) { order.push_back(variable); });
+      [&](size_t variable) { order.push_back(variable); });
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(order, ElementsAre(5, 4, 3, 2, 1, 0));
 }

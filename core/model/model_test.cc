@@ -199,13 +199,12 @@ TEST_P(ModelTest, DeliversGradientsFromTheLastLayerAsTheyAreReady) {
   test.Step(batch);
   const auto expected = Copy(test.gradients);
   for (Tensor& g : test.gradients) std::fill_n(g.data(), g.size(), 0.0f);
-  std::vector<int> order;
+  std::vector<size_t> order;
   const auto arrays = SpansOf(&test.gradients);
   const auto result =
-      test.model->ComputeGradients(batch, {}, {.arrays = arrays}, [&](int variable) {
+      test.model->ComputeGradients(batch, {}, {.arrays = arrays}, [&](size_t variable) {
         order.push_back(variable);
-        const auto i = static_cast<size_t>(variable);
-        EXPECT_EQ(Copy(test.gradients)[i], expected[i]) << "at its callback";
+        EXPECT_EQ(Copy(test.gradients)[variable], expected[variable]) << "at its callback";
       });
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(order, ElementsAre(5, 4, 3, 2, 1, 0));
@@ -233,7 +232,7 @@ TEST(ModelOnCpuTest, ItsOwnMemoryServesAsValuesAndGradients) {
   for (size_t i = 0; i < values.size(); ++i) {
     ASSERT_EQ(values[i].size(), copied.values[i].span().size());
     std::copy(copied.values[i].span().begin(), copied.values[i].span().end(), values[i].begin());
-    ASSERT_TRUE(model->SetVariable(static_cast<int>(i), values[i]).ok()) << "onto itself";
+    ASSERT_TRUE(model->SetVariable(i, values[i]).ok()) << "onto itself";
   }
   const Batch batch = RandomBatch(model->spec(), 8, 3, 8);
   const std::vector<absl::Span<float>> gradients = model->HostGradients();
@@ -255,8 +254,8 @@ TEST(ModelOnCpuTest, AVariableIsNotUsedAfterItsGradientIsReady) {
   const std::vector<absl::Span<float>> values = test.model->HostValues();
   const auto arrays = SpansOf(&test.gradients);
   const auto result =
-      test.model->ComputeGradients(batch, {}, {.arrays = arrays}, [&](int variable) {
-        for (float& value : values[static_cast<size_t>(variable)]) {
+      test.model->ComputeGradients(batch, {}, {.arrays = arrays}, [&](size_t variable) {
+        for (float& value : values[variable]) {
           value = std::numeric_limits<float>::quiet_NaN();
         }
       });
@@ -302,7 +301,7 @@ TEST_P(ModelTest, ALossThatIsNotFiniteEndsTheStepBeforeAGradient) {
   batch.features.data()[5] = std::numeric_limits<float>::quiet_NaN();
   for (Tensor& g : test.gradients) std::fill_n(g.data(), g.size(), 7.0f);
   const auto result = test.model->ComputeGradients(
-      batch, {}, target, [](int variable) { ADD_FAILURE() << "told of " << variable; });
+      batch, {}, target, [](size_t variable) { ADD_FAILURE() << "told of " << variable; });
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_FALSE(std::isfinite(result->loss));
   EXPECT_FALSE(result->has_gradients);

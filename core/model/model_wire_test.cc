@@ -58,7 +58,7 @@ class Codec {
  public:
   explicit Codec(const std::vector<VariableWire>& wire) : wire_(wire) {
     for (const VariableWire& variable : wire) {
-      residuals_.emplace_back(static_cast<size_t>(variable.gradient.num_elements));
+      residuals_.emplace_back(variable.gradient.num_elements);
     }
   }
 
@@ -67,8 +67,8 @@ class Codec {
     std::vector<std::string> blocks;
     const WireLayout& layout = wire_[variable].gradient;
     for (const WireBlock& block : layout.blocks) {
-      const auto first = static_cast<size_t>(block.first_element);
-      const auto n = static_cast<size_t>(block.num_elements);
+      const size_t first = block.first_element;
+      const size_t n = block.num_elements;
       const absl::Span<float> residual = absl::MakeSpan(residuals_[variable]).subspan(first, n);
       std::string& bytes = blocks.emplace_back();
       if (layout.format == WireFormat::kTopK) {
@@ -108,7 +108,7 @@ class Codec {
 // A model by wire memory, another by arrays that is given the same.
 struct Pair {
   Pair(std::unique_ptr<Device> device, std::unique_ptr<Device> other, WireFormat gradients,
-       WireFormat value_format = WireFormat::kFloat32, int sets = 1)
+       WireFormat value_format = WireFormat::kFloat32, size_t sets = 1)
       : wired(kWireNetwork, 1, std::move(device)),
         plain(kWireNetwork, 1, std::move(other)),
         wire(WireOf(*wired.model, gradients, value_format)),
@@ -116,13 +116,13 @@ struct Pair {
         memory(*wired.model->PrepareWire(wire, sets)) {}
 
   // Values of a pseudorandom step reach both.
-  void Load(uint64_t seed, int set) {
+  void Load(uint64_t seed, size_t set) {
     for (size_t v = 0; v < plain.values.size(); ++v) {
       FillRandom(seed * 100 + v, 0.5f, plain.values[v].span());
-      uint8_t* const bytes = memory.values[static_cast<size_t>(set)][v].data();
+      uint8_t* const bytes = memory.values[set][v].data();
       EncodeElements(wire[v].values, plain.values[v].span(), bytes);
       DecodeElements(wire[v].values, bytes, plain.values[v].span());
-      EXPECT_TRUE(wired.model->LoadWire(static_cast<int>(v), set).ok());
+      EXPECT_TRUE(wired.model->LoadWire(v, set).ok());
       plain.Load(v);
     }
   }
@@ -137,7 +137,7 @@ struct Pair {
     std::vector<std::vector<std::string>> found(wire.size());
     const auto result = wired.model->ComputeGradients(
         batch, options, {.wire_set = set},
-        [&](int variable) { found[At(variable)] = Bytes(variable, set); });
+        [&](size_t variable) { found[variable] = Bytes(variable, set); });
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_EQ(result->has_gradients, expected->has_gradients);
     if (!expected->has_gradients) return;
@@ -152,11 +152,9 @@ struct Pair {
     }
   }
 
-  std::vector<std::string> Bytes(int variable, int set) const {
-    return codec.Found(At(variable), memory.gradients[static_cast<size_t>(set)][At(variable)]);
+  std::vector<std::string> Bytes(size_t variable, size_t set) const {
+    return codec.Found(variable, memory.gradients[set][variable]);
   }
-
-  static size_t At(int variable) { return static_cast<size_t>(variable); }
 
   TestModel wired;
   TestModel plain;
@@ -200,7 +198,7 @@ TEST_P(ModelWireTest, StepsOfAnyKindFollowEachOther) {
     Batch not_finite = RandomBatch(spec, 6, 3, 5);
     not_finite.features.data()[7] = std::numeric_limits<float>::quiet_NaN();
     for (uint64_t step = 0; step < 10; ++step) {
-      const auto set = static_cast<int>(step % 2);
+      const int set = static_cast<int>(step % 2);
       pair.Load(step, set);
       const StepOptions options = {.dropout_seed = step,
                                    .clip_global_norm = step % 5 == 3 ? 0.01f : 0.0f};
@@ -226,13 +224,11 @@ TEST_P(ModelWireTest, SetVariableAndLoadWireTakeEffectInTurn) {
     for (size_t v = 0; v < pair.wire.size(); ++v) {
       FillRandom(200 + v, 0.5f, pair.plain.values[v].span());
       pair.plain.Load(v);
-      const auto variable = static_cast<int>(v);
-      ASSERT_TRUE(pair.wired.model->SetVariable(variable, pair.plain.values[v].span()).ok());
+      ASSERT_TRUE(pair.wired.model->SetVariable(v, pair.plain.values[v].span()).ok());
     }
     pair.Step(batch, {}, 0);
     for (size_t v = 0; v < pair.wire.size(); ++v) {
-      const auto variable = static_cast<int>(v);
-      ASSERT_TRUE(pair.wired.model->SetVariable(variable, pair.wired.values[v].span()).ok());
+      ASSERT_TRUE(pair.wired.model->SetVariable(v, pair.wired.values[v].span()).ok());
     }
     pair.Load(3, 0);
     pair.Step(batch, {}, 0);
@@ -252,8 +248,8 @@ TEST_P(ModelWireTest, AVariableMayBeLoadedWhenItsGradientIsThere) {
       pair.Load(step, 0);
       pair.plain.Step(batch);
       std::vector<std::vector<std::string>> found(pair.wire.size());
-      const auto result = pair.wired.model->ComputeGradients(batch, {}, {}, [&](int variable) {
-        found[Pair::At(variable)] = pair.Bytes(variable, 0);
+      const auto result = pair.wired.model->ComputeGradients(batch, {}, {}, [&](size_t variable) {
+        found[variable] = pair.Bytes(variable, 0);
         EXPECT_TRUE(pair.wired.model->LoadWire(variable, 1).ok());
       });
       ASSERT_TRUE(result.ok()) << result.status();
@@ -266,10 +262,10 @@ TEST_P(ModelWireTest, AVariableMayBeLoadedWhenItsGradientIsThere) {
 TEST_P(ModelWireTest, TellsOfGradientsFromTheLastLayer) {
   for (const float max_norm : {0.0f, 0.01f}) {
     Pair pair(NewDevice(), NewDevice(), WireFormat::kFloat32);
-    std::vector<int> order;
+    std::vector<size_t> order;
     const auto result = pair.wired.model->ComputeGradients(
         RandomBatch(pair.plain.model->spec(), 7, 3, 1), {.clip_global_norm = max_norm}, {},
-        [&](int variable) { order.push_back(variable); });
+        [&](size_t variable) { order.push_back(variable); });
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_THAT(order, ElementsAre(5, 4, 3, 2, 1, 0));
   }
@@ -300,7 +296,7 @@ TEST_P(ModelWireTest, KeptGradientsAreDeliveredOrDropped) {
   pair.Step(RandomBatch(spec, 7, 3, 3), {.deliver = false}, 0);
   std::vector<std::vector<std::string>> found(pair.wire.size());
   const absl::Status delivered = model.DeliverGradients(
-      {}, [&](int variable) { found[Pair::At(variable)] = pair.Bytes(variable, 0); });
+      {}, [&](size_t variable) { found[variable] = pair.Bytes(variable, 0); });
   ASSERT_TRUE(delivered.ok()) << delivered;
   pair.ExpectEncoded(found);
   const absl::Status none = absl::FailedPreconditionError(
@@ -321,11 +317,11 @@ TEST_P(ModelWireTest, KeptGradientsAreOfTheValuesThatWereThere) {
       for (size_t v = 0; v < pair.wire.size(); ++v) {
         const absl::Span<uint8_t> array = pair.memory.values[0][v];
         std::fill(array.begin(), array.end(), uint8_t{0xff});  // not numbers
-        ASSERT_TRUE(pair.wired.model->LoadWire(static_cast<int>(v), 0).ok());
+        ASSERT_TRUE(pair.wired.model->LoadWire(v, 0).ok());
       }
       std::vector<std::vector<std::string>> found(pair.wire.size());
       const absl::Status delivered = pair.wired.model->DeliverGradients(
-          {}, [&](int variable) { found[Pair::At(variable)] = pair.Bytes(variable, 0); });
+          {}, [&](size_t variable) { found[variable] = pair.Bytes(variable, 0); });
       ASSERT_TRUE(delivered.ok()) << delivered;
       pair.ExpectEncoded(found);
     }
@@ -347,9 +343,9 @@ TEST_P(ModelWireTest, KeptGradientsGoToArraysToo) {
   const auto arrays = SpansOf(&test.gradients);
   EXPECT_EQ(test.model->DeliverGradients({}, nullptr),
             absl::InvalidArgumentError("gradients: expected 6 arrays, found 0"));
-  std::vector<int> told;
+  std::vector<size_t> told;
   const absl::Status delivered = test.model->DeliverGradients(
-      {.arrays = arrays}, [&](int variable) { told.push_back(variable); });
+      {.arrays = arrays}, [&](size_t variable) { told.push_back(variable); });
   ASSERT_TRUE(delivered.ok()) << delivered;
   EXPECT_THAT(told, ElementsAre(5, 4, 3, 2, 1, 0));
   for (size_t v = 0; v < expected.size(); ++v) {
@@ -387,8 +383,8 @@ TEST_P(ModelWireTest, RefusesSetsThatAreNotThere) {
             absl::InvalidArgumentError("wire set: expected wire memory, found none"));
   EXPECT_EQ(model.LoadWire(0, 2), absl::InvalidArgumentError("wire set: expected 0 to 1, found 2"));
   EXPECT_EQ(model.LoadWire(6, 0), absl::InvalidArgumentError("variable: expected 0 to 5, found 6"));
-  EXPECT_EQ(model.ComputeGradients(batch, {}, {.wire_set = -1}, nullptr).status(),
-            absl::InvalidArgumentError("wire set: expected 0 to 1, found -1"));
+  EXPECT_EQ(model.ComputeGradients(batch, {}, {.wire_set = 3}, nullptr).status(),
+            absl::InvalidArgumentError("wire set: expected 0 to 1, found 3"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ModelWireTest, AllTestDevices(), TestDeviceName);

@@ -41,18 +41,17 @@ absl::Status Replica::CreateStages() {
   }
   const std::vector<LayerSpec>& layers = spec_->layers;
   for (size_t i = 0; i < layers.size(); ++i) {
-    const auto index = static_cast<int>(i);
     std::optional<ActivationKind> activation;
     if (TakesActivation(layers[i].kind) && i + 1 < layers.size()) {
       activation = ActivationOf(layers[i + 1].kind);
     }
-    std::unique_ptr<Layer> layer = MakeLayer(layers[i], index, parameters, activation);
+    std::unique_ptr<Layer> layer = MakeLayer(layers[i], i, parameters, activation);
     if (layer != nullptr) RETURN_IF_ERROR(AddStage(std::move(layer)));
     if (activation.has_value()) ++i;
   }
   const auto trained = std::find_if(stages_.begin(), stages_.end(),
                                     [](const Stage& s) { return s.layer->has_variables(); });
-  first_trained_ = static_cast<size_t>(trained - stages_.begin());
+  first_trained_ = trained - stages_.begin();
   return absl::OkStatus();
 }
 
@@ -61,8 +60,8 @@ absl::Status Replica::AddStage(std::unique_ptr<Layer> layer) {
   stage.output_elements = layer->spec().output.num_elements();
   stage.variables = layer->spec().variables();
   std::reverse(stage.variables.begin(), stage.variables.end());
-  for (const int variable : stage.variables) {
-    variables_[static_cast<size_t>(variable)].stage = stages_.size();
+  for (const size_t variable : stage.variables) {
+    variables_[variable].stage = stages_.size();
   }
   ASSIGN_OR_RETURN(stage.variables_unused, device_->NewEvent());
   // Recorded after the zeros with which the variables begin.
@@ -72,12 +71,12 @@ absl::Status Replica::AddStage(std::unique_ptr<Layer> layer) {
   return absl::OkStatus();
 }
 
-void Replica::SetValue(int variable, absl::Span<const float> values) {
+void Replica::SetValue(size_t variable, absl::Span<const float> values) {
   const Variable& v = At(variable);
   device_->WaitFor(*v.uploaded);
   device_->CopyToDevice(values, v.value.get());
   device_->Record(stages_[v.stage].variables_unused.get());
-  NoteFailure("variable", spec_->variables[static_cast<size_t>(variable)].name);
+  NoteFailure("variable", spec_->variables[variable].name);
 }
 
 absl::Status Replica::Reserve(int64_t rows, bool training) {
@@ -138,7 +137,7 @@ void Replica::LoadBatch(absl::Span<const float> features, absl::Span<const float
 void Replica::Forward(const Pass& pass) {
   for (size_t i = 0; i < stages_.size(); ++i) {
     const Stage& stage = stages_[i];
-    for (const int variable : stage.variables) device_->WaitFor(*uploaded(variable));
+    for (const size_t variable : stage.variables) device_->WaitFor(*uploaded(variable));
     stage.layer->Forward(device_, pass, InputOf(i), stage.output.get());
     NoteFailure("layer", stage.layer->spec().name);
   }

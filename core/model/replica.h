@@ -31,15 +31,15 @@ class Replica {
 
   // Variables, by position. Values are zeros at first.
 
-  DeviceMemory* value(int variable) const { return At(variable).value.get(); }
-  DeviceMemory* gradient(int variable) const { return At(variable).gradient.get(); }
+  DeviceMemory* value(size_t variable) const { return At(variable).value.get(); }
+  DeviceMemory* gradient(size_t variable) const { return At(variable).gradient.get(); }
   // Has passed when no operation so far uses the value.
-  const DeviceEvent& unused(int variable) const {
+  const DeviceEvent& unused(size_t variable) const {
     return *stages_[At(variable).stage].variables_unused;
   }
   // Forward waits for this event, which the uploader of the value records.
-  DeviceEvent* uploaded(int variable) const { return At(variable).uploaded.get(); }
-  void SetValue(int variable, absl::Span<const float> values);
+  DeviceEvent* uploaded(size_t variable) const { return At(variable).uploaded.get(); }
+  void SetValue(size_t variable, absl::Span<const float> values);
 
   // Passes.
 
@@ -47,7 +47,7 @@ class Replica {
   // The first stage with variables.
   size_t first_trained() const { return first_trained_; }
   // Positions, the last first.
-  const std::vector<int>& variables_of(size_t stage) const { return stages_[stage].variables; }
+  const std::vector<size_t>& variables_of(size_t stage) const { return stages_[stage].variables; }
 
   // Makes room for `rows` examples. RESOURCE_EXHAUSTED: there is none, and then there is room for
   // no example.
@@ -82,7 +82,7 @@ class Replica {
   struct Stage {
     std::unique_ptr<Layer> layer;
     int64_t output_elements = 0;  // of one example
-    std::vector<int> variables;
+    std::vector<size_t> variables;
     std::unique_ptr<DeviceEvent> variables_unused;
     std::unique_ptr<DeviceMemory> output;
   };
@@ -95,7 +95,7 @@ class Replica {
   absl::Status AllocateForward(int64_t rows);
   absl::Status AllocateBackward(int64_t rows);
   void FreeActivations();
-  const Variable& At(int variable) const { return variables_[static_cast<size_t>(variable)]; }
+  const Variable& At(size_t variable) const { return variables_[variable]; }
   const DeviceMemory& InputOf(size_t stage) const {
     return stage == 0 ? *features_ : *stages_[stage - 1].output;
   }

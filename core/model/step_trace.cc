@@ -33,7 +33,7 @@ void StepTrace::StepBegins() {
 
 absl::StatusOr<StepTimes> StepTrace::Read(absl::Span<const DeviceEvent* const> uploaded,
                                           absl::Span<const DeviceEvent* const> downloaded,
-                                          absl::Span<const int> order) const {
+                                          absl::Span<const size_t> order) const {
   RETURN_IF_ERROR(device_->Synchronize());
   StepTimes times;
   const double forward_begin = Milliseconds(*forward_begin_);
@@ -51,7 +51,7 @@ absl::StatusOr<StepTimes> StepTrace::Read(absl::Span<const DeviceEvent* const> u
   };
   if (!uploaded.empty()) {
     for (const Upload& upload : uploads_) {
-      const auto v = static_cast<size_t>(upload.variable);
+      const size_t v = upload.variable;
       const double called =
           backward_begin + absl::ToDoubleMilliseconds(upload.called - loss_arrived_);
       set(&times.uploads[v], called, Milliseconds(*uploaded[v]));
@@ -59,9 +59,9 @@ absl::StatusOr<StepTimes> StepTrace::Read(absl::Span<const DeviceEvent* const> u
   }
   previous = nullptr;
   if (!downloaded.empty()) {
-    for (const int variable : order) {
-      const auto v = static_cast<size_t>(variable);
-      set(&times.downloads[v], Milliseconds(*download_ready_[v]), Milliseconds(*downloaded[v]));
+    for (const size_t variable : order) {
+      set(&times.downloads[variable], Milliseconds(*download_ready_[variable]),
+          Milliseconds(*downloaded[variable]));
     }
   }
   return times;

@@ -42,7 +42,7 @@ class StepTrace {
   // Called on the host in this order, once a step; UploadBegins between two steps.
   void StepBegins();
   void LossArrives() { loss_arrived_ = clock_->Monotonic(); }
-  void UploadBegins(int variable) { next_uploads_.push_back({variable, clock_->Monotonic()}); }
+  void UploadBegins(size_t variable) { next_uploads_.push_back({variable, clock_->Monotonic()}); }
 
   // Called in the order of the device's operations.
   void BatchBegins() { device_->Record(batch_begin_.get()); }
@@ -50,19 +50,17 @@ class StepTrace {
   void BackwardBegins() { device_->Record(backward_begin_.get()); }
   void BackwardEnds() { device_->Record(backward_end_.get()); }
   // The variable's download may begin.
-  void DownloadReady(int variable) {
-    device_->Record(download_ready_[static_cast<size_t>(variable)].get());
-  }
+  void DownloadReady(size_t variable) { device_->Record(download_ready_[variable].get()); }
 
   // Returns the times of the last step, which had gradients. `uploaded` and `downloaded` pass when
   // a variable's copy is done; none: nothing is copied. `order` is that of the downloads.
   absl::StatusOr<StepTimes> Read(absl::Span<const DeviceEvent* const> uploaded,
                                  absl::Span<const DeviceEvent* const> downloaded,
-                                 absl::Span<const int> order) const;
+                                 absl::Span<const size_t> order) const;
 
  private:
   struct Upload {
-    int variable;
+    size_t variable;
     absl::Duration called;
   };
 

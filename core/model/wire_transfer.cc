@@ -14,7 +14,7 @@ constexpr size_t kAlignment = 64;
 
 size_t AlignUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-absl::Status CheckWire(const ModelSpec& spec, absl::Span<const VariableWire> wire, int sets) {
+absl::Status CheckWire(const ModelSpec& spec, absl::Span<const VariableWire> wire, size_t sets) {
   if (sets < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("wire memory: expected 1 set or more, found ", sets));
@@ -37,11 +37,11 @@ absl::Status CheckWire(const ModelSpec& spec, absl::Span<const VariableWire> wir
 
 absl::StatusOr<std::unique_ptr<WireTransfer>> WireTransfer::Create(
     const ModelSpec* spec, absl::Span<const std::unique_ptr<Replica>> replicas,
-    absl::Span<const VariableWire> wire, int sets) {
+    absl::Span<const VariableWire> wire, size_t sets) {
   RETURN_IF_ERROR(CheckWire(*spec, wire, sets));
   std::unique_ptr<WireTransfer> transfer(new WireTransfer(spec, replicas));
   RETURN_IF_ERROR(transfer->CreateCoders(wire));
-  for (int i = 0; i < sets; ++i) RETURN_IF_ERROR(transfer->AllocateSet(wire));
+  for (size_t i = 0; i < sets; ++i) RETURN_IF_ERROR(transfer->AllocateSet(wire));
   return transfer;
 }
 
@@ -95,22 +95,20 @@ absl::StatusOr<std::vector<absl::Span<uint8_t>>> WireTransfer::AllocateArrays(
   return arrays;
 }
 
-void WireTransfer::Upload(int variable, int set) {
-  const auto v = static_cast<size_t>(variable);
-  const absl::Span<const uint8_t> from = memory_.values[static_cast<size_t>(set)][v];
+void WireTransfer::Upload(size_t variable, size_t set) {
+  const absl::Span<const uint8_t> from = memory_.values[set][variable];
   for (size_t r = 0; r < replicas_.size(); ++r) {
     Replica& replica = *replicas_[r];
-    replica.device()->Upload(from, &replica.unused(variable), decoders_[r][v].get(),
+    replica.device()->Upload(from, &replica.unused(variable), decoders_[r][variable].get(),
                              replica.value(variable), replica.uploaded(variable));
-    replica.NoteFailure("variable", spec_->variables[v].name);
+    replica.NoteFailure("variable", spec_->variables[variable].name);
   }
 }
 
-void WireTransfer::Download(int variable, int set, const DeviceMemory& gate) {
-  const auto v = static_cast<size_t>(variable);
-  first().device()->Download(*first().gradient(variable), &gate, encoders_[v].get(),
-                             memory_.gradients[static_cast<size_t>(set)][v], downloaded_[v].get());
-  first().NoteFailure("variable", spec_->variables[v].name);
+void WireTransfer::Download(size_t variable, size_t set, const DeviceMemory& gate) {
+  first().device()->Download(*first().gradient(variable), &gate, encoders_[variable].get(),
+                             memory_.gradients[set][variable], downloaded_[variable].get());
+  first().NoteFailure("variable", spec_->variables[variable].name);
 }
 
 absl::StatusOr<std::unique_ptr<LossTransfer>> LossTransfer::Create(Device* device) {

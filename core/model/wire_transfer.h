@@ -22,22 +22,20 @@ class WireTransfer {
   // See Model::PrepareWire.
   static absl::StatusOr<std::unique_ptr<WireTransfer>> Create(
       const ModelSpec* spec, absl::Span<const std::unique_ptr<Replica>> replicas,
-      absl::Span<const VariableWire> wire, int sets);
+      absl::Span<const VariableWire> wire, size_t sets);
 
   const WireMemory& memory() const { return memory_; }
-  int sets() const { return static_cast<int>(memory_.values.size()); }
+  size_t sets() const { return memory_.values.size(); }
 
   // Uploads a value once the replica's operations so far no longer use it.
-  void Upload(int variable, int set);
+  void Upload(size_t variable, size_t set);
   // `gate`: see Device::Download.
-  void Download(int variable, int set, const DeviceMemory& gate);
+  void Download(size_t variable, size_t set, const DeviceMemory& gate);
   // Waits for the variable's last Download.
-  absl::Status Await(int variable) const {
-    return first().device()->Await(*downloaded_[static_cast<size_t>(variable)]);
+  absl::Status Await(size_t variable) const {
+    return first().device()->Await(*downloaded_[variable]);
   }
-  const DeviceEvent& downloaded(int variable) const {
-    return *downloaded_[static_cast<size_t>(variable)];
-  }
+  const DeviceEvent& downloaded(size_t variable) const { return *downloaded_[variable]; }
 
  private:
   WireTransfer(const ModelSpec* spec, absl::Span<const std::unique_ptr<Replica>> replicas)

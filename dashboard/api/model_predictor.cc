@@ -27,7 +27,7 @@ absl::Status CheckVariables(const ModelSpec& spec, const BundleReader& bundle) {
 }
 
 absl::Status CheckFeatures(const ModelSpec& spec, absl::Span<const float> features) {
-  const auto expected = static_cast<size_t>(spec.input.num_elements());
+  const size_t expected = spec.input.num_elements();
   if (features.size() != expected) {
     return absl::InvalidArgumentError(absl::StrCat("features: expected ", expected, " numbers for ",
                                                    spec.input.ToString(), ", found ",
@@ -113,8 +113,7 @@ absl::Status ModelPredictor::Load(const v1::ModelConfig& config, const ModelSpec
   RETURN_IF_ERROR(MakeModel(config));
   for (size_t i = 0; i < spec.variables.size(); ++i) {
     const absl::StatusOr<Tensor> values = bundle->ReadTensor(spec.variables[i].name);
-    const absl::Status set =
-        values.ok() ? model_->SetVariable(static_cast<int>(i), values->span()) : values.status();
+    const absl::Status set = values.ok() ? model_->SetVariable(i, values->span()) : values.status();
     if (set.ok()) continue;
     // A part of the values is now those of another snapshot.
     loaded_ = std::nullopt;

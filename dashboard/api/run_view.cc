@@ -192,8 +192,8 @@ Json ModelJson(const Run& run, const RunData& data) {
   Json layers = Json::array();
   for (const LayerSpec& layer : spec.layers) {
     int64_t parameters = 0;
-    for (const int variable : layer.variables()) {
-      parameters += spec.variables[static_cast<size_t>(variable)].shape.num_elements();
+    for (const size_t variable : layer.variables()) {
+      parameters += spec.variables[variable].shape.num_elements();
     }
     layers.push_back({{"name", layer.name},
                       {"kind", LayerKindName(layer.kind)},

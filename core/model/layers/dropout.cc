@@ -5,8 +5,8 @@ namespace {
 
 class Dropout : public Layer {
  public:
-  Dropout(const LayerSpec& spec, int index)
-      : Layer(spec), elements_(spec.output.num_elements()), stream_(static_cast<uint64_t>(index)) {}
+  Dropout(const LayerSpec& spec, size_t index)
+      : Layer(spec), elements_(spec.output.num_elements()), stream_(index) {}
 
   void Forward(Device* device, const Pass& pass, const DeviceMemory& x,
                DeviceMemory* y) const override {
@@ -27,7 +27,7 @@ class Dropout : public Layer {
 
 }  // namespace
 
-std::unique_ptr<Layer> MakeDropout(const LayerSpec& spec, int index) {
+std::unique_ptr<Layer> MakeDropout(const LayerSpec& spec, size_t index) {
   return std::make_unique<Dropout>(spec, index);
 }
 

@@ -21,11 +21,11 @@ bool TakesActivation(LayerKind kind) {
   return kind == LayerKind::kDense || kind == LayerKind::kConv2D;
 }
 
-std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, int index,
+std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, size_t index,
                                  absl::Span<const Parameter> parameters,
                                  std::optional<ActivationKind> activation) {
-  const auto parameter = [parameters](int variable) {
-    return variable < 0 ? Parameter{} : parameters[static_cast<size_t>(variable)];
+  const auto parameter = [parameters](std::optional<size_t> variable) {
+    return variable ? parameters[*variable] : Parameter{};
   };
   switch (spec.kind) {
     case LayerKind::kDense:

@@ -57,7 +57,7 @@ bool TakesActivation(LayerKind kind);
 // layer. `index` is its position in the model, which keeps two dropout layers apart. `parameters`
 // has one entry for each of the model's variables, by its position. Null for flatten, which
 // computes nothing.
-std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, int index,
+std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, size_t index,
                                  absl::Span<const Parameter> parameters,
                                  std::optional<ActivationKind> activation = std::nullopt);
 

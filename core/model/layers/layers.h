@@ -20,7 +20,7 @@ std::unique_ptr<Layer> MakeMaxPool(const LayerSpec& spec);
 std::unique_ptr<Layer> MakeAvgPool(const LayerSpec& spec);
 std::unique_ptr<Layer> MakeActivation(const LayerSpec& spec, ActivationKind kind);
 // Drops in training only. `index` is the layer's position in the model.
-std::unique_ptr<Layer> MakeDropout(const LayerSpec& spec, int index);
+std::unique_ptr<Layer> MakeDropout(const LayerSpec& spec, size_t index);
 
 struct BatchNormParameters {
   Parameter gamma;  // null: 1

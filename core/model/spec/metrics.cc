@@ -161,12 +161,11 @@ void EvaluationSums::Add(const EvaluationSums& other) {
 
 int64_t CountCorrect(const MetricSpec& metric, int64_t output_size, absl::Span<const float> scores,
                      absl::Span<const float> labels) {
-  const auto width = static_cast<size_t>(output_size);
   int64_t correct = 0;
   for (size_t row = 0; row < labels.size(); ++row) {
-    const absl::Span<const float> of_row = scores.subspan(row * width, width);
-    const bool right = width == 1 ? IsRightSide(of_row[0], labels[row])
-                                  : InTopK(of_row, static_cast<size_t>(labels[row]), metric.k);
+    const absl::Span<const float> of_row = scores.subspan(row * output_size, output_size);
+    const bool right = output_size == 1 ? IsRightSide(of_row[0], labels[row])
+                                        : InTopK(of_row, labels[row], metric.k);
     correct += right ? 1 : 0;
   }
   return correct;

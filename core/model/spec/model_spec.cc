@@ -321,9 +321,9 @@ class SpecBuilder {
   }
 
   // "<layer>/<name>". Returns its position.
-  int AddVariable(const LayerSpec& layer, absl::string_view name, Shape shape,
-                  Initializer initializer, std::optional<float> average_decay = std::nullopt) {
-    const auto position = static_cast<int>(spec_.variables.size());
+  size_t AddVariable(const LayerSpec& layer, absl::string_view name, Shape shape,
+                     Initializer initializer, std::optional<float> average_decay = std::nullopt) {
+    const size_t position = spec_.variables.size();
     spec_.variables.push_back(
         {absl::StrCat(layer.name, "/", name), std::move(shape), initializer, average_decay});
     return position;
@@ -390,10 +390,11 @@ const char* LayerKindName(LayerKind kind) {
   return "";
 }
 
-std::vector<int> LayerSpec::variables() const {
-  std::vector<int> positions;
-  for (const int position : {kernel, bias, gamma, beta, moving_mean, moving_variance}) {
-    if (position >= 0) positions.push_back(position);
+std::vector<size_t> LayerSpec::variables() const {
+  std::vector<size_t> positions;
+  for (const std::optional<size_t>& position :
+       {kernel, bias, gamma, beta, moving_mean, moving_variance}) {
+    if (position) positions.push_back(*position);
   }
   return positions;
 }

@@ -3,7 +3,9 @@
 #ifndef KEELSON_CORE_MODEL_SPEC_MODEL_SPEC_H_
 #define KEELSON_CORE_MODEL_SPEC_MODEL_SPEC_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,13 +43,13 @@ struct LayerSpec {
   // The shape of one example, without the batch.
   Shape input;
   Shape output;
-  // Positions in ModelSpec::variables; -1: none.
-  int kernel = -1;
-  int bias = -1;
-  int gamma = -1;
-  int beta = -1;
-  int moving_mean = -1;
-  int moving_variance = -1;
+  // Positions in ModelSpec::variables.
+  std::optional<size_t> kernel;
+  std::optional<size_t> bias;
+  std::optional<size_t> gamma;
+  std::optional<size_t> beta;
+  std::optional<size_t> moving_mean;
+  std::optional<size_t> moving_variance;
   // For convolutions and pools: the window's extent, its stride, and the padding before the first
   // row and column. SAME is TensorFlow's: the output has ceil(input / stride) rows, and an odd
   // padding has its extra row at the end.
@@ -59,7 +61,7 @@ struct LayerSpec {
   float batch_norm_epsilon = 0;
 
   // Positions of all the variables that the layer has, ascending.
-  std::vector<int> variables() const;
+  std::vector<size_t> variables() const;
 };
 
 struct ModelSpec {

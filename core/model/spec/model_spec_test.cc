@@ -62,7 +62,7 @@ TEST(ModelSpecTest, InfersLeNet) {
   EXPECT_EQ(spec->layers[3].kernel, 2);
   EXPECT_EQ(spec->layers[3].bias, 3);
   EXPECT_EQ(spec->layers[9].kernel, 6);
-  EXPECT_EQ(spec->layers[9].bias, -1);
+  EXPECT_EQ(spec->layers[9].bias, std::nullopt);
   EXPECT_EQ(spec->layers[8].dropout_rate, 0.5f);
   EXPECT_EQ(spec->output_size, 10);
   EXPECT_EQ(spec->loss, LossKind::kSoftmaxCrossEntropy);
@@ -135,7 +135,7 @@ TEST(ModelSpecTest, BatchNormHasVariablesPerChannel) {
   const LayerSpec& features = spec->layers[5];
   EXPECT_EQ(features.output, Shape({10}));
   EXPECT_EQ(features.batch_norm_epsilon, 0.25f);
-  EXPECT_EQ(features.gamma, -1);
+  EXPECT_EQ(features.gamma, std::nullopt);
   EXPECT_THAT(features.variables(), ElementsAre(7, 8, 9));
   EXPECT_THAT(spec->layers[4].variables(), ElementsAre(5, 6));
   EXPECT_THAT(spec->layers[2].variables(), IsEmpty());
