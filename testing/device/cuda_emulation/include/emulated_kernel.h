@@ -101,6 +101,7 @@ T atomicMax(T* address, T value) {
 
 // Arithmetic. The _rn forms are never contracted.
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
+inline float __uint_as_float(unsigned value) { return std::bit_cast<float>(value); }
 inline int __float_as_int(float value) { return std::bit_cast<int>(value); }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fadd_rn(float a, float b) { return a + b; }
