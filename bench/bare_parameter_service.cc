@@ -67,7 +67,7 @@ absl::Status BareParameterService::Initialize(const v1::InitializeShardRequest& 
   rate.set_base(1);
   ASSIGN_OR_RETURN(LearningRateSchedule schedule, LearningRateSchedule::Create(rate, 0));
   ASSIGN_OR_RETURN(std::unique_ptr<BlockStore> store,
-                   InitializeShard({std::move(placement), static_cast<int>(request.shard()),
+                   InitializeShard({std::move(placement), request.shard(),
                                     std::make_unique<SumOptimizer>(), std::move(schedule)},
                                    request.seed()));
   const MutexLock lock(&mu_);

@@ -187,7 +187,7 @@ class HistoryWriter {
         {"dense_2/kernel", Shape({kHidden, kClasses})},
         {"dense_2/bias", Shape({kClasses})}};
     for (const auto& [name, shape] : variables) {
-      std::vector<float> values(static_cast<size_t>(shape.num_elements()));
+      std::vector<float> values(shape.num_elements());
       for (float& value : values) value = static_cast<float>(Noise());
       RETURN_IF_ERROR(writer->AddTensor(name, shape, values));
     }

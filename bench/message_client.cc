@@ -12,7 +12,7 @@ namespace {
 
 constexpr absl::Duration kCallTimeout = absl::Seconds(30);
 
-uint64_t ToTag(int shard, size_t message) {
+uint64_t ToTag(size_t shard, size_t message) {
   return static_cast<uint64_t>(shard) << 32 | static_cast<uint64_t>(message);
 }
 
@@ -21,7 +21,7 @@ uint64_t ToTag(int shard, size_t message) {
 MessageClient::MessageClient(std::unique_ptr<MessageSource> source,
                              std::unique_ptr<BulkTransport> transport, int in_flight)
     : source_(std::move(source)), in_flight_(in_flight), transport_(std::move(transport)) {
-  for (int s = 0; s < transport_->num_shards(); ++s) {
+  for (size_t s = 0; s < transport_->num_shards(); ++s) {
     shards_.emplace_back().started.resize(source_->num_messages(s));
   }
 }
@@ -42,13 +42,13 @@ void MessageClient::StartCalls() {
     Shard& shard = shards_[s];
     // A server with few messages has them all under way.
     while (shard.in_flight < in_flight_ && shard.started[shard.next] == 0) {
-      StartNext(static_cast<int>(s));
+      StartNext(s);
     }
   }
 }
 
-void MessageClient::StartNext(int index) {
-  Shard& shard = shards_[static_cast<size_t>(index)];
+void MessageClient::StartNext(size_t index) {
+  Shard& shard = shards_[index];
   const size_t message = shard.next;
   shard.next = (message + 1) % shard.started.size();
   shard.started[message] = MonotonicSeconds();
@@ -61,9 +61,9 @@ void MessageClient::StartNext(int index) {
 absl::StatusOr<Meter::Operation> MessageClient::FinishOne() {
   std::optional<BulkCompletion> completion = transport_->Next(kCallTimeout);
   if (!completion.has_value()) return absl::DeadlineExceededError("no answer to a bulk call");
-  const auto index = static_cast<int>(completion->tag >> 32);
-  const auto message = static_cast<size_t>(completion->tag & 0xffffffff);
-  Shard& shard = shards_[static_cast<size_t>(index)];
+  const size_t index = completion->tag >> 32;
+  const size_t message = completion->tag & 0xffffffff;
+  Shard& shard = shards_[index];
   --shard.in_flight;
   --under_way_;
   Meter::Operation operation;

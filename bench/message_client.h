@@ -28,7 +28,7 @@ class MessageClient : public LoadClient {
   };
 
   void StartCalls();
-  void StartNext(int shard);
+  void StartNext(size_t shard);
   // Waits for the next answer and takes it.
   absl::StatusOr<Meter::Operation> FinishOne();
 

@@ -26,13 +26,13 @@ std::vector<PlannedMessage> SplitByBlock(const std::vector<PlannedMessage>& mess
 }  // namespace
 
 ShardPlans PlanMessages(const LoadPlan& plan) {
-  std::vector<int> positions(plan.placement.variables().size());
+  std::vector<size_t> positions(plan.placement.variables().size());
   std::iota(positions.begin(), positions.end(), 0);
   const bool one_block = plan.scenario.model == "flat" &&
                          plan.scenario.message_bytes < Placement::kDefaultBlockElements *
                                                            static_cast<int64_t>(sizeof(float)) * 2;
   ShardPlans shards;
-  for (int s = 0; s < plan.placement.num_shards(); ++s) {
+  for (size_t s = 0; s < plan.placement.num_shards(); ++s) {
     shards.push_back(PlanTransfers(plan.placement, s, positions, plan.formats));
     if (one_block) shards.back() = SplitByBlock(shards.back());
   }

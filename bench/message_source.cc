@@ -60,14 +60,14 @@ class PushSource : public MessageSource {
   }
 
   BulkMethod method() const override { return BulkMethod::kPush; }
-  size_t num_messages(int shard) const override { return PlansOf(shard).size(); }
-  size_t pushed_bytes(int shard, size_t message) const override {
+  size_t num_messages(size_t shard) const override { return PlansOf(shard).size(); }
+  size_t pushed_bytes(size_t shard, size_t message) const override {
     return PlansOf(shard)[message].push_bytes;
   }
 
-  ByteRope Request(int shard, size_t message) override {
-    OutgoingPush* const push = shards_[static_cast<size_t>(shard)][message].get();
-    const uint64_t sequence = ++sequences_[static_cast<size_t>(shard)][message];
+  ByteRope Request(size_t shard, size_t message) override {
+    OutgoingPush* const push = shards_[shard][message].get();
+    const uint64_t sequence = ++sequences_[shard][message];
     PushStamp stamp;
     stamp.sequence = sequence;
     stamp.step = static_cast<int64_t>(sequence);
@@ -75,7 +75,7 @@ class PushSource : public MessageSource {
     return push->Rope();
   }
 
-  absl::StatusOr<size_t> Take(int, size_t, const ByteRope& response) override {
+  absl::StatusOr<size_t> Take(size_t, size_t, const ByteRope& response) override {
     ByteCursor cursor(response);
     BulkResponse answer;
     RETURN_IF_ERROR(DecodeBulkResponse(&cursor, &answer).status());
@@ -85,9 +85,7 @@ class PushSource : public MessageSource {
   }
 
  private:
-  const std::vector<PlannedMessage>& PlansOf(int shard) const {
-    return plans_[static_cast<size_t>(shard)];
-  }
+  const std::vector<PlannedMessage>& PlansOf(size_t shard) const { return plans_[shard]; }
 
   const ShardPlans plans_;
   Arrays gradients_;
@@ -112,17 +110,17 @@ class PullSource : public MessageSource {
   }
 
   BulkMethod method() const override { return BulkMethod::kPull; }
-  size_t num_messages(int shard) const override { return RequestsOf(shard).size(); }
-  size_t pushed_bytes(int, size_t) const override { return 0; }
+  size_t num_messages(size_t shard) const override { return RequestsOf(shard).size(); }
+  size_t pushed_bytes(size_t, size_t) const override { return 0; }
 
-  ByteRope Request(int shard, size_t message) override {
+  ByteRope Request(size_t shard, size_t message) override {
     ByteRope rope;
     rope.AppendCopy(RequestsOf(shard)[message]);
     return rope;
   }
 
-  absl::StatusOr<size_t> Take(int shard, size_t message, const ByteRope& response) override {
-    const PlannedMessage& plan = plans_[static_cast<size_t>(shard)][message];
+  absl::StatusOr<size_t> Take(size_t shard, size_t message, const ByteRope& response) override {
+    const PlannedMessage& plan = plans_[shard][message];
     ByteCursor cursor(response);
     ASSIGN_OR_RETURN(const size_t payload_bytes, DecodeBulkResponse(&cursor, &answer_));
     versions_.resize(plan.blocks.size());
@@ -132,9 +130,7 @@ class PullSource : public MessageSource {
   }
 
  private:
-  const std::vector<std::string>& RequestsOf(int shard) const {
-    return requests_[static_cast<size_t>(shard)];
-  }
+  const std::vector<std::string>& RequestsOf(size_t shard) const { return requests_[shard]; }
 
   const ShardPlans plans_;
   Arrays values_;
@@ -149,21 +145,21 @@ class KeyValueSource : public MessageSource {
       : shards_(plan.placement.num_shards()),
         keys_(kKeys),
         values_(kKeys),
-        keys_per_message_(static_cast<size_t>(plan.scenario.message_bytes) / kPairBytes),
+        keys_per_message_(plan.scenario.message_bytes / kPairBytes),
         request_(RequestOf(plan.placement)) {
     for (size_t i = 0; i < kKeys; ++i) keys_[i] = i;
     FillGradient(absl::MakeSpan(values_));
   }
 
   BulkMethod method() const override { return BulkMethod::kPush; }
-  size_t num_messages(int) const override {
+  size_t num_messages(size_t) const override {
     return (KeysPerShard() + keys_per_message_ - 1) / keys_per_message_;
   }
-  size_t pushed_bytes(int shard, size_t message) const override {
+  size_t pushed_bytes(size_t shard, size_t message) const override {
     return KeysOf(shard, message).second * kPairBytes;
   }
 
-  ByteRope Request(int shard, size_t message) override {
+  ByteRope Request(size_t shard, size_t message) override {
     const auto [first, count] = KeysOf(shard, message);
     ++request_.sequence;
     ByteRope rope;
@@ -173,22 +169,22 @@ class KeyValueSource : public MessageSource {
     return rope;
   }
 
-  absl::StatusOr<size_t> Take(int, size_t, const ByteRope&) override { return 0; }
+  absl::StatusOr<size_t> Take(size_t, size_t, const ByteRope&) override { return 0; }
 
  private:
   static constexpr size_t kKeys = 10'000'000;
   static constexpr size_t kPairBytes = sizeof(uint64_t) + sizeof(float);
 
-  size_t KeysPerShard() const { return kKeys / static_cast<size_t>(shards_); }
+  size_t KeysPerShard() const { return kKeys / shards_; }
 
   // First and count.
-  std::pair<size_t, size_t> KeysOf(int shard, size_t message) const {
-    const size_t end = KeysPerShard() * static_cast<size_t>(shard + 1);
-    const size_t first = KeysPerShard() * static_cast<size_t>(shard) + message * keys_per_message_;
+  std::pair<size_t, size_t> KeysOf(size_t shard, size_t message) const {
+    const size_t end = KeysPerShard() * (shard + 1);
+    const size_t first = KeysPerShard() * shard + message * keys_per_message_;
     return {first, std::min(keys_per_message_, end - first)};
   }
 
-  const int shards_;
+  const size_t shards_;
   std::vector<uint64_t> keys_;
   std::vector<float> values_;
   const size_t keys_per_message_;

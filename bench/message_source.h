@@ -19,14 +19,14 @@ class MessageSource {
   virtual ~MessageSource() = default;
 
   virtual BulkMethod method() const = 0;
-  virtual size_t num_messages(int shard) const = 0;
+  virtual size_t num_messages(size_t shard) const = 0;
   // Payload of a push; 0 for a pull.
-  virtual size_t pushed_bytes(int shard, size_t message) const = 0;
+  virtual size_t pushed_bytes(size_t shard, size_t message) const = 0;
 
   // Not before the message's last answer was taken.
-  virtual ByteRope Request(int shard, size_t message) = 0;
+  virtual ByteRope Request(size_t shard, size_t message) = 0;
   // Returns the payload's bytes. INTERNAL: it is not what was asked for.
-  virtual absl::StatusOr<size_t> Take(int shard, size_t message, const ByteRope& response) = 0;
+  virtual absl::StatusOr<size_t> Take(size_t shard, size_t message, const ByteRope& response) = 0;
 };
 
 // Pushes gradients from one array per variable, encoded as a ParameterClient does.

@@ -21,8 +21,7 @@ TEST(MessagePlanTest, FlatMessagesAreAsLargeAsTheScenarioSays) {
       Scenario scenario;
       scenario.model = "flat";
       scenario.message_bytes = bytes;
-      const ShardPlans shards =
-          PlanMessages(PlanLoad(scenario, std::vector<std::string>(static_cast<size_t>(servers))));
+      const ShardPlans shards = PlanMessages(PlanLoad(scenario, std::vector<std::string>(servers)));
       ASSERT_EQ(shards.size(), static_cast<size_t>(servers));
       for (const auto& messages : shards) {
         EXPECT_GE(messages.size(), 16);

@@ -51,14 +51,14 @@ void BM_Update(benchmark::State& state, const char* config, WireFormat format, s
   const size_t n = blocks * kBlockElements;
   std::vector<float> values(n, 1.0f);
   std::vector<std::vector<float>> slots(optimizer->slots().size(), std::vector<float>(n, 1.0f));
-  const std::vector<uint8_t> gradient(static_cast<size_t>(GradientBytes(format, n)), 0);
+  const std::vector<uint8_t> gradient(GradientBytes(format, n), 0);
   size_t begin = 0;
   for (auto _ : state) {
     std::vector<float*> slots_out;
     for (auto& slot : slots) slots_out.push_back(slot.data() + begin);
     const std::vector<const float*> slots_in(slots_out.begin(), slots_out.end());
     const auto block = absl::MakeSpan(values).subspan(begin, kBlockElements);
-    const auto offset = static_cast<size_t>(GradientBytes(format, begin));
+    const size_t offset = GradientBytes(format, begin);
     optimizer->Update({block, slots_in, EncodedGradient(format, gradient.data() + offset), block,
                        absl::MakeSpan(slots_out), 0.1f, 3});
     benchmark::ClobberMemory();

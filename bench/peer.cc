@@ -129,7 +129,7 @@ absl::StatusOr<std::string> Peer::ReadLine(absl::Duration timeout) {
     char buffer[65536];
     const ssize_t size = read(from_, buffer, sizeof(buffer));
     if (size <= 0) return absl::InternalError(absl::StrCat("process ", role_, " has ended"));
-    unread_.append(buffer, static_cast<size_t>(size));
+    unread_.append(buffer, size);
   }
 }
 

@@ -88,7 +88,7 @@ bool Socket::Send(const char* data, size_t size) const {
     const ssize_t sent = send(descriptor_, data, size, MSG_NOSIGNAL);
     if (sent <= 0) return false;
     data += sent;
-    size -= static_cast<size_t>(sent);
+    size -= sent;
   }
   return true;
 }
@@ -98,7 +98,7 @@ size_t Socket::Receive(char* data, size_t size) const {
   while (received < size) {
     const ssize_t more = recv(descriptor_, data + received, size - received, 0);
     if (more <= 0) break;
-    received += static_cast<size_t>(more);
+    received += more;
   }
   return received;
 }

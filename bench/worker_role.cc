@@ -18,7 +18,7 @@ using nlohmann::json;
 
 size_t LargestMessage(const LoadPlan& plan) {
   if (plan.scenario.workload == Workload::kKeyValues) {
-    return static_cast<size_t>(plan.scenario.message_bytes);
+    return plan.scenario.message_bytes;
   }
   size_t largest = 0;
   for (const auto& messages : PlanMessages(plan)) {
@@ -49,11 +49,10 @@ class Worker : public PeerRole {
   absl::StatusOr<json> Run(const Window& window) {
     std::vector<absl::Status> statuses(clients_.size());
     std::vector<ClientReport> reports(clients_.size());
-    pool_.RunAll(static_cast<int>(clients_.size()), [&](int i) {
-      const auto client = static_cast<size_t>(i);
-      auto report = clients_[client]->Run(window);
-      if (report.ok()) reports[client] = *std::move(report);
-      statuses[client] = report.status();
+    pool_.RunAll(clients_.size(), [&](size_t i) {
+      auto report = clients_[i]->Run(window);
+      if (report.ok()) reports[i] = *std::move(report);
+      statuses[i] = report.status();
     });
     ClientReport total;
     for (size_t c = 0; c < clients_.size(); ++c) {

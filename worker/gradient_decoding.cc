@@ -17,7 +17,7 @@ T Load(const uint8_t* bytes) {
 }
 
 void DecodeInt8(const uint8_t* bytes, absl::Span<float> elements) {
-  constexpr auto kGroup = static_cast<size_t>(kInt8GroupElements);
+  constexpr size_t kGroup = kInt8GroupElements;
   for (size_t first = 0; first < elements.size(); first += kGroup) {
     const absl::Span<float> group = elements.subspan(first, kGroup);
     const float scale = Load<float>(bytes);
@@ -40,11 +40,11 @@ void DecodeTopK(const uint8_t* bytes, absl::Span<float> elements) {
 }  // namespace
 
 void DecodeGradient(const WireLayout& layout, const uint8_t* bytes, std::vector<float>* elements) {
-  elements->resize(static_cast<size_t>(layout.num_elements));
+  elements->resize(layout.num_elements);
   for (const WireBlock& block : layout.blocks) {
     const uint8_t* const from = bytes + block.offset;
-    const absl::Span<float> to = absl::MakeSpan(*elements).subspan(
-        static_cast<size_t>(block.first_element), static_cast<size_t>(block.num_elements));
+    const absl::Span<float> to =
+        absl::MakeSpan(*elements).subspan(block.first_element, block.num_elements);
     switch (layout.format) {
       case WireFormat::kInt8:
         DecodeInt8(from, to);

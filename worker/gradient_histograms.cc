@@ -25,16 +25,15 @@ void GradientHistograms::BeginStep() {
   histograms_.clear();
 }
 
-void GradientHistograms::Add(int variable, absl::Span<const float> gradient) {
-  const VariableSpec& spec = variables_[static_cast<size_t>(variable)];
+void GradientHistograms::Add(size_t variable, absl::Span<const float> gradient) {
+  const VariableSpec& spec = variables_[variable];
   if (!spec.trained()) return;
   histograms_.emplace_back(absl::StrCat("gradients/", spec.name), Histogram());
   histograms_.back().second.Add(gradient);
 }
 
-void GradientHistograms::AddEncoded(int variable, int set) {
-  const auto v = static_cast<size_t>(variable);
-  DecodeGradient(layouts_[v], encoded_[static_cast<size_t>(set)][v].data(), &decoded_);
+void GradientHistograms::AddEncoded(size_t variable, size_t set) {
+  DecodeGradient(layouts_[variable], encoded_[set][variable].data(), &decoded_);
   Add(variable, decoded_);
 }
 

@@ -47,8 +47,8 @@ class GradientHistograms {
   // Whether histograms of this step are written, so that its gradients must be added.
   bool wanted() const { return wanted_; }
   // Call once for each variable of a wanted step, when its gradient is complete.
-  void Add(int variable, absl::Span<const float> gradient);
-  void AddEncoded(int variable, int set);
+  void Add(size_t variable, absl::Span<const float> gradient);
+  void AddEncoded(size_t variable, size_t set);
   // The step is pushed; `step` are the steps of the job that are completed with it. A no-op when it
   // is not wanted.
   void EndStep(int64_t step);

@@ -28,7 +28,7 @@ absl::Status ModelValues::Pull(const Ticket& ticket) {
 
 absl::Status ModelValues::Load() {
   for (size_t v = 0; v < loaded_.size(); ++v) {
-    if (!loaded_[v]) RETURN_IF_ERROR(LoadVariable(static_cast<int>(v)));
+    if (!loaded_[v]) RETURN_IF_ERROR(LoadVariable(v));
   }
   return absl::OkStatus();
 }
@@ -37,17 +37,17 @@ absl::Status ModelValues::LoadArriving() {
   Invalidate();
   if (!uses_wire_memory_) return absl::OkStatus();
   while (true) {
-    ASSIGN_OR_RETURN(const std::optional<int> variable, client_->NextValues());
+    ASSIGN_OR_RETURN(const std::optional<size_t> variable, client_->NextValues());
     if (!variable.has_value()) return absl::OkStatus();
     RETURN_IF_ERROR(LoadVariable(*variable));
   }
 }
 
-absl::Status ModelValues::LoadVariable(int variable) {
-  const auto v = static_cast<size_t>(variable);
-  loaded_[v] = true;
-  return DeviceStatus(uses_wire_memory_ ? model_->LoadWire(variable, client_->value_set())
-                                        : model_->SetVariable(variable, client_->values()[v]));
+absl::Status ModelValues::LoadVariable(size_t variable) {
+  loaded_[variable] = true;
+  return DeviceStatus(uses_wire_memory_
+                          ? model_->LoadWire(variable, client_->value_set())
+                          : model_->SetVariable(variable, client_->values()[variable]));
 }
 
 }  // namespace keelson

@@ -42,7 +42,7 @@ class ModelValues {
   bool uses_wire_memory() const { return uses_wire_memory_; }
 
  private:
-  absl::Status LoadVariable(int variable);
+  absl::Status LoadVariable(size_t variable);
 
   ParameterClient* const client_;
   Model* const model_;

@@ -12,7 +12,7 @@ namespace {
 
 size_t StalenessBucket(int64_t staleness) {
   const auto bucket = std::lower_bound(kStalenessBounds.begin(), kStalenessBounds.end(), staleness);
-  return static_cast<size_t>(bucket - kStalenessBounds.begin());
+  return bucket - kStalenessBounds.begin();
 }
 
 v1::WorkerFigures FiguresOf(const FinishedStep& step) {
@@ -55,7 +55,7 @@ void Progress::Drop(const Ticket& ticket) {
   const auto found = leases_.find(ticket.lease_id);
   if (found == leases_.end() || found->second.finished()) return;
   Lease& lease = found->second;
-  lease.tickets.resize(static_cast<size_t>(lease.completed));
+  lease.tickets.resize(lease.completed);
   // The finished part of the lease remains, and is reported again.
   lease.reported = 0;
   if (lease.tickets.empty()) leases_.erase(found);

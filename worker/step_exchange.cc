@@ -68,7 +68,7 @@ std::unique_ptr<StepExchange> StepExchange::Make(const Ticket& ticket, const Par
 
 absl::StatusOr<StepResult> StepExchange::Compute(const Batch& batch, const StepOptions& options) {
   absl::StatusOr<StepResult> result = parts_.model->ComputeGradients(
-      batch, options, Target(), [this](int variable) { OfferVariable(variable); });
+      batch, options, Target(), [this](size_t variable) { OfferVariable(variable); });
   if (!result.ok()) return DeviceStatus(result.status());
   return result;
 }
@@ -79,8 +79,8 @@ absl::StatusOr<bool> StepExchange::Offer() {
 }
 
 absl::Status StepExchange::DeliverGradients() {
-  return DeviceStatus(
-      parts_.model->DeliverGradients(Target(), [this](int variable) { OfferVariable(variable); }));
+  return DeviceStatus(parts_.model->DeliverGradients(
+      Target(), [this](size_t variable) { OfferVariable(variable); }));
 }
 
 void StepExchange::Begin() {
@@ -92,14 +92,14 @@ GradientTarget StepExchange::Target() const {
   return {parts_.client->gradients(), parts_.client->gradient_set()};
 }
 
-void StepExchange::OfferVariable(int variable) {
+void StepExchange::OfferVariable(size_t variable) {
   Begin();
   GradientHistograms* const histograms = parts_.histograms;
   if (histograms != nullptr && histograms->wanted()) {
     if (parts_.values->uses_wire_memory()) {
       histograms->AddEncoded(variable, parts_.client->gradient_set());
     } else {
-      histograms->Add(variable, parts_.client->gradients()[static_cast<size_t>(variable)]);
+      histograms->Add(variable, parts_.client->gradients()[variable]);
     }
   }
   parts_.client->Offer(variable);

@@ -64,7 +64,7 @@ class StepExchange {
  private:
   GradientTarget Target() const;
   // The variable's gradient is complete.
-  void OfferVariable(int variable);
+  void OfferVariable(size_t variable);
 
   const Ticket ticket_;
   const Parts parts_;

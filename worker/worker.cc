@@ -102,7 +102,7 @@ absl::Status Worker::RunJoined(ChiefSession* session, uint64_t incarnation, Mode
 absl::StatusOr<std::optional<ParameterMemory>> Worker::MemoryFor(const Placement& placement,
                                                                  Model* model) {
   const v1::TransferConfig& transfer = options_.config.transfer();
-  const int depth = static_cast<int>(transfer.depth());
+  const size_t depth = transfer.depth();
   if (model->uses_wire_memory()) {
     ASSIGN_OR_RETURN(const std::vector<VariableWire> wire,
                      WireOf(placement, model->variables(),

@@ -72,8 +72,7 @@ class WorkerHistogramsTest : public WorkerTest,
       EXPECT_THAT(tags, UnorderedElementsAre("gradients/dense_1/kernel", "gradients/dense_1/bias"));
       const auto pushed = std::find(exchanges_.steps.begin(), exchanges_.steps.end(), steps[i] - 1);
       ASSERT_NE(pushed, exchanges_.steps.end()) << steps[i];
-      const double norm =
-          exchanges_.norms.at(static_cast<size_t>(pushed - exchanges_.steps.begin()));
+      const double norm = exchanges_.norms.at(pushed - exchanges_.steps.begin());
       EXPECT_NEAR(std::sqrt(sum_squares), norm, 1e-6 * norm) << steps[i];
       EXPECT_GT(norm, 0);
     }

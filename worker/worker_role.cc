@@ -102,9 +102,9 @@ ShardedParameterClient::Options TransferOptions(const v1::TransferConfig& config
                                                 const Placement& placement) {
   ShardedParameterClient::Options options;
   options.formats = ResolveTransferFormats(config, variables);
-  options.depth = static_cast<int>(config.depth());
+  options.depth = config.depth();
   int64_t largest_shard = 0;
-  for (int s = 0; s < placement.num_shards(); ++s) {
+  for (size_t s = 0; s < placement.num_shards(); ++s) {
     largest_shard = std::max(largest_shard, placement.ShardBytes(s));
   }
   options.background = options.depth > 1 || largest_shard > static_cast<int64_t>(kBulkPayloadBytes);
@@ -122,7 +122,7 @@ ParameterClientFactory GrpcParameterClients(const RoleContext& context, const Wo
     options.retry = RetryOptionsFrom(flags);
     options.memory = std::move(request.memory);
     const std::vector<std::string> own = Addresses(context.cluster.ps);
-    const bool knows_all = own.size() == static_cast<size_t>(request.placement.num_shards());
+    const bool knows_all = own.size() == request.placement.num_shards();
     return ConnectParameterClient(std::move(options), spec.variables, request.placement,
                                   knows_all ? own : request.ps_addresses,
                                   grpc::InsecureChannelCredentials(), Clock::Real(), request.stop,

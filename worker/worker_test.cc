@@ -89,7 +89,7 @@ TEST_F(WorkerTest, AStepUnderWayIsCountedWhenTrainingIsStopped) {
 TEST_F(WorkerTest, ValuesAreFetchedAnewAfterALongWait) {
   const HurryingClock clock;
   clock_ = &clock;
-  for (const int depth : {1, 2}) {
+  for (const size_t depth : {1, 2}) {
     options_.config.mutable_transfer()->set_depth(depth);
     exchanges_ = {};
     chief_.AddLease(50 + depth, 0, 3);

@@ -44,7 +44,7 @@ class FourFeatures : public Dataset {
     const auto count = static_cast<int64_t>(records.size());
     *batch = {Tensor(Shape({count, 4})), Tensor(Shape({count}))};
     for (int64_t i = 0; i < count; ++i) {
-      const bool upper = records[static_cast<size_t>(i)] % 2 == 0;
+      const bool upper = records[i] % 2 == 0;
       for (int64_t j = 0; j < 4; ++j) {
         batch->features.data()[4 * i + j] = (j < 2) == upper ? 1.0f : 0.0f;
       }
@@ -63,8 +63,8 @@ struct Exchanges {
   std::vector<int64_t> steps;
   std::vector<Aggregation> aggregations;
   std::vector<double> norms;
-  std::vector<std::vector<int>> offered;  // variables, by step
-  std::vector<int> told;                  // by NextValues
+  std::vector<std::vector<size_t>> offered;  // variables, by step
+  std::vector<size_t> told;                  // by NextValues
   int pulls = 0;
   int drains = 0;  // with a step under way
   // Pushes with an aggregation that the servers refuse, counted from 1.
@@ -76,7 +76,7 @@ struct Exchanges {
 // NaN where the worker must not read.
 class FakeClient : public ParameterClient {
  public:
-  FakeClient(const std::vector<VariableSpec>& variables, float initial, int depth,
+  FakeClient(const std::vector<VariableSpec>& variables, float initial, size_t depth,
              std::optional<ParameterMemory> memory, Exchanges* exchanges)
       : depth_(depth), initial_(initial), exchanges_(exchanges) {
     for (const VariableSpec& variable : variables) {
@@ -96,9 +96,9 @@ class FakeClient : public ParameterClient {
 
   absl::Span<const absl::Span<float>> values() const override { return Elements(values_); }
   absl::Span<const absl::Span<float>> gradients() const override { return Elements(gradients_); }
-  int value_set() const override { return value_set_; }
-  int gradient_set() const override { return gradient_set_; }
-  int depth() const override { return depth_; }
+  size_t value_set() const override { return value_set_; }
+  size_t gradient_set() const override { return gradient_set_; }
+  size_t depth() const override { return depth_; }
   absl::Status Pull() override {
     EXPECT_FALSE(begun_ || under_way_);
     ++exchanges_->pulls;
@@ -116,18 +116,18 @@ class FakeClient : public ParameterClient {
     begun_ = true;
     aggregation_ = aggregation;
     applied_ = false;
-    untold_ = static_cast<int>(values_.size());
+    untold_ = values_.size();
     offered_.clear();
     if (aggregation.has_value()) exchanges_->aggregations.push_back(*aggregation);
     exchanges_->steps.push_back(step);
     exchanges_->offered.emplace_back();
   }
-  void Offer(int variable) override {
+  void Offer(size_t variable) override {
     EXPECT_TRUE(begun_);
     exchanges_->offered.back().push_back(variable);
     offered_[variable] = GradientOf(variable);
   }
-  absl::StatusOr<std::optional<int>> NextValues() override {
+  absl::StatusOr<std::optional<size_t>> NextValues() override {
     EXPECT_TRUE(begun_);
     if (depth_ > 1 || aggregation_.has_value()) return std::nullopt;
     if (!applied_) Apply();
@@ -166,30 +166,28 @@ class FakeClient : public ParameterClient {
     if (wire_.has_value()) return {};
     return arrays;
   }
-  std::vector<float> GradientOf(int variable) const {
-    const auto v = static_cast<size_t>(variable);
-    std::vector<float> gradient(gradients_[v].begin(), gradients_[v].end());
+  std::vector<float> GradientOf(size_t variable) const {
+    std::vector<float> gradient(gradients_[variable].begin(), gradients_[variable].end());
     if (wire_.has_value()) {
-      const auto& bytes = wire_->gradients.at(static_cast<size_t>(gradient_set_)).at(v);
+      const auto& bytes = wire_->gradients.at(gradient_set_).at(variable);
       EXPECT_EQ(bytes.size(), 4 * gradient.size());
       std::memcpy(gradient.data(), bytes.data(), bytes.size());
     }
     return gradient;
   }
-  void Send(int variable) {
-    const auto v = static_cast<size_t>(variable);
+  void Send(size_t variable) {
     for (size_t set = 0; wire_.has_value() && set < wire_->values.size(); ++set) {
-      std::vector<float> values(values_[v].begin(), values_[v].end());
-      if (set != static_cast<size_t>(value_set_)) absl::c_fill(values, std::nanf(""));
-      std::memcpy(wire_->values[set].at(v).data(), values.data(), 4 * values.size());
+      std::vector<float> values(values_[variable].begin(), values_[variable].end());
+      if (set != value_set_) absl::c_fill(values, std::nanf(""));
+      std::memcpy(wire_->values[set].at(variable).data(), values.data(), 4 * values.size());
     }
   }
   void SendAll() {
-    for (int v = 0; v < static_cast<int>(values_.size()); ++v) Send(v);
+    for (size_t v = 0; v < values_.size(); ++v) Send(v);
   }
   double Norm() const {
     double sum = 0;
-    for (int v = 0; v < static_cast<int>(gradients_.size()); ++v) {
+    for (size_t v = 0; v < gradients_.size(); ++v) {
       const std::vector<float> gradient = GradientOf(v);
       const auto offered = offered_.find(v);
       if (offered != offered_.end()) {
@@ -202,7 +200,7 @@ class FakeClient : public ParameterClient {
   void Apply() {
     applied_ = true;
     for (size_t i = 0; i < values_.size(); ++i) {
-      const std::vector<float> gradient = GradientOf(static_cast<int>(i));
+      const std::vector<float> gradient = GradientOf(i);
       for (size_t j = 0; j < values_[i].size(); ++j) values_[i][j] -= 0.5f * gradient[j];
     }
   }
@@ -218,20 +216,20 @@ class FakeClient : public ParameterClient {
     return result;
   }
 
-  const int depth_;
+  const size_t depth_;
   const float initial_;
   Exchanges* const exchanges_;
   std::vector<Tensor> owned_;
   std::vector<absl::Span<float>> values_;
   std::vector<absl::Span<float>> gradients_;
   std::optional<WireMemory> wire_;
-  int value_set_ = 0;
-  int gradient_set_ = 0;
+  size_t value_set_ = 0;
+  size_t gradient_set_ = 0;
   bool pulled_ = false;
   bool begun_ = false;
   bool applied_ = false;
-  int untold_ = 0;
-  std::map<int, std::vector<float>> offered_;
+  size_t untold_ = 0;
+  std::map<size_t, std::vector<float>> offered_;
   std::optional<Aggregation> aggregation_;
   std::optional<PushResult> under_way_;
 };
@@ -266,7 +264,7 @@ class WorkerTest : public testing::Test {
     devices_ = *std::move(devices);
   }
   absl::Status Run() {
-    const int depth = static_cast<int>(options_.config.transfer().depth());
+    const size_t depth = options_.config.transfer().depth();
     const ParameterClientFactory make_client =
         [this, depth](
             ParameterClientRequest request) -> absl::StatusOr<std::unique_ptr<ParameterClient>> {

@@ -150,7 +150,7 @@ class StepBench {
 
   absl::Status LoadAll() {
     for (size_t v = 0; v < model_->variables().size(); ++v) {
-      RETURN_IF_ERROR(model_->LoadWire(static_cast<int>(v), client_->value_set()));
+      RETURN_IF_ERROR(model_->LoadWire(v, client_->value_set()));
     }
     return absl::OkStatus();
   }
@@ -189,7 +189,7 @@ class StepBench {
     const double start = MonotonicSeconds();
     client_->Begin(step_++);
     RETURN_IF_ERROR(model_->DeliverGradients({{}, client_->gradient_set()},
-                                             [&](int variable) { client_->Offer(variable); }));
+                                             [&](size_t variable) { client_->Offer(variable); }));
     RETURN_IF_ERROR(ReceiveValues());
     if (case_.depth > 1) {
       RETURN_IF_ERROR(client_->Drain().status());
@@ -205,7 +205,7 @@ class StepBench {
     bool begun = false;
     ASSIGN_OR_RETURN(const StepResult result,
                      model_->ComputeGradients(batch_, step_options, {{}, client_->gradient_set()},
-                                              [&](int variable) {
+                                              [&](size_t variable) {
                                                 if (!begun) client_->Begin(step_++);
                                                 begun = true;
                                                 client_->Offer(variable);
@@ -217,7 +217,7 @@ class StepBench {
   // Ends the step and begins the uploads of what it brought.
   absl::Status ReceiveValues() {
     while (true) {
-      ASSIGN_OR_RETURN(const std::optional<int> variable, client_->NextValues());
+      ASSIGN_OR_RETURN(const std::optional<size_t> variable, client_->NextValues());
       if (!variable.has_value()) break;
       RETURN_IF_ERROR(model_->LoadWire(*variable, client_->value_set()));
     }

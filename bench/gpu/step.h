@@ -24,7 +24,7 @@ struct StepCase {
   std::string name;
   Precision precision = Precision::kFloat32;
   Wire wire = Wire::kFloat32;
-  int depth = 1;
+  size_t depth = 1;
   int64_t batch = 4096;
   int servers = 2;  // processes on this host, over TCP; SGD
 };

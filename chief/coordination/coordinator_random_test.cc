@@ -148,7 +148,7 @@ class Job {
     if (faults && OneIn(25)) return Misfortune();
     if (OneIn(8)) return KeepHouse();
     if (OneIn(4)) return CommitRound(faults);
-    Worker& worker = workers_[static_cast<size_t>(Draw(0, kWorkers - 1))];
+    Worker& worker = workers_[Draw(0, kWorkers - 1)];
     if (worker.frozen) {
       worker.frozen = !OneIn(60);
     } else if (!worker.registered) {
@@ -207,7 +207,7 @@ class Job {
     StoreIfUrgent();
   }
   void Misfortune() {
-    Worker& worker = workers_[static_cast<size_t>(Draw(0, kWorkers - 1))];
+    Worker& worker = workers_[Draw(0, kWorkers - 1)];
     switch (Draw(0, 3)) {
       case 0:
         return RestartChief();
@@ -299,7 +299,7 @@ class Job {
   }
   void Train(Worker* worker) {
     auto& [lease, grant] = worker->held.front();
-    const WorkTicket& ticket = lease.tickets[static_cast<size_t>(lease.completed)];
+    const WorkTicket& ticket = lease.tickets[lease.completed];
     Servers::Answer answer = Servers::kRefused;
     if (grant.attempt == 0) {
       answer = servers_.Push(worker->incarnation, ticket.records());
@@ -339,7 +339,7 @@ class Job {
       if (servers_.IsRetired(worker.incarnation)) continue;
       for (const auto& [lease, grant] : worker.held) {
         if (grant.attempt != 0) continue;
-        for (size_t i = static_cast<size_t>(lease.completed); i < lease.tickets.size(); ++i) {
+        for (size_t i = lease.completed; i < lease.tickets.size(); ++i) {
           EXPECT_TRUE(held.Add(lease.tickets[i].records()))
               << "step " << lease.tickets[i].step << " is held twice";
         }

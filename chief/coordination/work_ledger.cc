@@ -152,7 +152,7 @@ bool WorkLedger::Adopt(uint64_t worker, const HeldLease& lease, std::vector<uint
   ++version_;
   ReleaseSuperseded(worker, lease, superseded);
   const auto tickets = absl::MakeConstSpan(lease.tickets);
-  const auto completed = static_cast<size_t>(lease.completed);
+  const size_t completed = lease.completed;
   CountCompleted(tickets.subspan(0, completed));
   Lease adopted = {worker, lease.completed, lease.tickets, Lease::kAdopted};
   for (size_t i = completed; i < tickets.size(); ++i) {

@@ -161,7 +161,7 @@ class WorkLedger {
     bool from_memory() const { return origin == kInherited || origin == kConfirmed; }
     int64_t size() const { return static_cast<int64_t>(tickets.size()); }
     absl::Span<const WorkTicket> unfinished() const {
-      return absl::MakeConstSpan(tickets).subspan(static_cast<size_t>(completed));
+      return absl::MakeConstSpan(tickets).subspan(completed);
     }
   };
   using Leases = std::map<uint64_t, Lease>;  // by id

@@ -325,13 +325,13 @@ class RandomJob {
 
   void Complete() {
     if (held_.empty()) return;
-    const size_t i = static_cast<size_t>(Draw(0, static_cast<int64_t>(held_.size()) - 1));
+    const size_t i = Draw(0, static_cast<int64_t>(held_.size()) - 1);
     Held& held = held_[i];
     const int64_t size = static_cast<int64_t>(held.lease.tickets.size());
     const int64_t target = Draw(held.completed, size);
     EXPECT_EQ(now_.ledger.Complete(held.worker, held.lease.id, target), absl::OkStatus());
     for (; held.completed < target; ++held.completed) {
-      Train(held.lease.tickets[static_cast<size_t>(held.completed)]);
+      Train(held.lease.tickets[held.completed]);
     }
     if (held.completed == size) held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
   }

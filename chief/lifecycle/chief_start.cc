@@ -84,7 +84,7 @@ absl::Status Chief::Adopt(const Placement& placement, const Adoption& adoption,
   if (newest.step >= 0) coordinator_.SetSnapshotStep(newest.step);
   saved_at_ = MonotonicOf(newest.committed, clock_);
   for (size_t s = 0; s < adoption.keeps.size(); ++s) {
-    if (!adoption.keeps[s]) supervisor_.RestoreFirst(static_cast<int>(s));
+    if (!adoption.keeps[s]) supervisor_.RestoreFirst(s);
   }
   return absl::OkStatus();
 }
@@ -105,8 +105,7 @@ void Chief::FinishRounds(const Adoption& adoption, const std::vector<v1::ShardSt
     const bool behind = adoption.keeps[s] && shard.committed_round() < newest;
     if (!behind || !mode.ok() || shard.open_round() != newest) continue;
     const absl::Status status = servers_.CommitRoundAt(
-        static_cast<int>(s),
-        {newest, shard.open_attempt(), static_cast<uint32_t>(mode->replicas_to_aggregate)},
+        s, {newest, shard.open_attempt(), static_cast<uint32_t>(mode->replicas_to_aggregate)},
         kRoundPatience, stop_);
     if (!status.ok()) LogWarning("step ", newest, " is lost at ", status.message());
   }

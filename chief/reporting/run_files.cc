@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-int64_t BytesOf(const Placement& placement, int p) {
+int64_t BytesOf(const Placement& placement, size_t p) {
   return placement.PartitionElements(p) * static_cast<int64_t>(sizeof(float));
 }
 
@@ -31,24 +31,23 @@ std::string PlacementJson(const Placement& placement, const std::vector<ServerVi
   Json shards = Json::array();
   int64_t total = 0;
   int64_t largest = 0;
-  for (int s = 0; s < placement.num_shards(); ++s) {
+  for (size_t s = 0; s < placement.num_shards(); ++s) {
     const int64_t bytes = placement.ShardBytes(s);
     total += bytes;
     largest = std::max(largest, bytes);
-    shards.push_back({{"task", servers[static_cast<size_t>(s)].task.ToString()}, {"bytes", bytes}});
+    shards.push_back({{"task", servers[s].task.ToString()}, {"bytes", bytes}});
   }
   const double mean = static_cast<double>(total) / static_cast<double>(placement.num_shards());
   Json variables = Json::array();
   for (const VariableSpec& variable : placement.variables()) {
     variables.push_back(VariableJson(variable));
   }
-  for (int p = 0; p < static_cast<int>(placement.partitions().size()); ++p) {
+  for (size_t p = 0; p < placement.partitions().size(); ++p) {
     const Partition& partition = placement.partition(p);
-    variables[static_cast<size_t>(partition.variable)]["partitions"].push_back(
-        {{"shard", partition.shard},
-         {"row_begin", partition.row_begin},
-         {"row_end", partition.row_end},
-         {"bytes", BytesOf(placement, p)}});
+    variables[partition.variable]["partitions"].push_back({{"shard", partition.shard},
+                                                           {"row_begin", partition.row_begin},
+                                                           {"row_end", partition.row_end},
+                                                           {"bytes", BytesOf(placement, p)}});
   }
   const Json json = {{"balance", total > 0 ? static_cast<double>(largest) / mean : 1.0},
                      {"shards", shards},

@@ -25,7 +25,7 @@ class SinkFile : public AppendFile {
   const ParameterControl::ByteSink sink_;
 };
 
-absl::Status WritePart(BundleDataWriter* writer, int data_shard,
+absl::Status WritePart(BundleDataWriter* writer, size_t data_shard,
                        v1::WriteSnapshotResponse* response) {
   const std::vector<float> values = {1, 2, 3};
   RETURN_IF_ERROR(writer->AddTensor(absl::StrCat("v", data_shard), Shape({3}), values));
@@ -113,7 +113,7 @@ absl::Status FakeParameterServer::DoGetStatus(const v1::GetShardStatusRequest& r
 
 absl::Status FakeParameterServer::DoWriteSnapshot(const v1::WriteSnapshotRequest& request,
                                                   v1::WriteSnapshotResponse* response) {
-  const int data_shard = static_cast<int>(request.data_shard());
+  const size_t data_shard = request.data_shard();
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleDataWriter> writer,
                    BundleDataWriter::Create(file_system_, request.data_path(), data_shard));
   return WritePart(writer.get(), data_shard, response);
@@ -128,7 +128,7 @@ absl::Status FakeParameterServer::StreamSnapshot(const v1::StreamSnapshotRequest
 absl::Status FakeParameterServer::DoStreamSnapshot(const v1::StreamSnapshotRequest& request,
                                                    ByteSink sink,
                                                    v1::WriteSnapshotResponse* response) {
-  const int data_shard = static_cast<int>(request.data_shard());
+  const size_t data_shard = request.data_shard();
   const std::unique_ptr<BundleDataWriter> writer =
       BundleDataWriter::CreateOn(std::make_unique<SinkFile>(sink), data_shard);
   RETURN_IF_ERROR(WritePart(writer.get(), data_shard, response));
@@ -158,7 +158,7 @@ void FakeParameterServer::SetConfigHash(uint64_t hash) {
 }
 
 void FakeParameterServer::FailSnapshots(int count) {
-  const std::vector<absl::Status> errors(static_cast<size_t>(count),
+  const std::vector<absl::Status> errors(count,
                                          absl::ResourceExhaustedError("no space left on device"));
   FailNext(&ParameterControl::WriteSnapshot, errors);
   FailNext(&ParameterControl::StreamSnapshot, errors);

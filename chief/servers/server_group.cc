@@ -27,7 +27,7 @@ ServerGroup::ServerGroup(const Options& options, std::vector<Server> servers, Sh
       clock_(clock),
       stop_(stop),
       contacts_(servers_.size()),
-      rounds_pool_(static_cast<int>(servers_.size()) - 1) {
+      rounds_pool_(servers_.size() - 1) {
   for (const Server& server : servers_) {
     ServerView state;
     state.task = ServerTask(server.name);
@@ -42,20 +42,20 @@ std::vector<ServerView> ServerGroup::States() const {
   return states_;
 }
 
-void ServerGroup::NoteState(int s, absl::FunctionRef<void(ServerView*)> note) {
+void ServerGroup::NoteState(size_t s, absl::FunctionRef<void(ServerView*)> note) {
   MutexLock lock(&mu_);
-  note(&states_[static_cast<size_t>(s)]);
+  note(&states_[s]);
 }
 
-absl::Status ServerGroup::Named(int s, const absl::Status& status) const {
+absl::Status ServerGroup::Named(size_t s, const absl::Status& status) const {
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(name(s), ": ", status.message()));
 }
 
-absl::Status ServerGroup::ForEach(absl::FunctionRef<absl::Status(int)> call) {
+absl::Status ServerGroup::ForEach(absl::FunctionRef<absl::Status(size_t)> call) {
   std::vector<absl::Status> statuses(servers_.size());
   ThreadPool pool(size() - 1);
-  pool.RunAll(size(), [&](int s) { statuses[static_cast<size_t>(s)] = Named(s, call(s)); });
+  pool.RunAll(size(), [&](size_t s) { statuses[s] = Named(s, call(s)); });
   // ABORTED (another chief is there) takes precedence over all other errors.
   for (const absl::Status& status : statuses) {
     if (status.code() == absl::StatusCode::kAborted) return status;
@@ -72,7 +72,7 @@ absl::Status ServerGroup::WaitUntilReachable() {
     if (contact.broken.exchange(false)) contact.answers = false;
   }
   while (true) {
-    RETURN_IF_ERROR(ForEach([this](int s) { return Probe(s); }));
+    RETURN_IF_ERROR(ForEach([this](size_t s) { return Probe(s); }));
     const std::vector<std::string> missing = Missing();
     if (missing.empty()) return absl::OkStatus();
     const absl::Duration now = clock_->Monotonic();
@@ -91,7 +91,7 @@ absl::Status ServerGroup::WaitUntilReachable() {
   }
 }
 
-absl::Status ServerGroup::Probe(int s) {
+absl::Status ServerGroup::Probe(size_t s) {
   if (contact(s).answers) return absl::OkStatus();
   v1::ShardStatus status;
   if (!Attend(s, {}, &status).ok()) return absl::OkStatus();
@@ -103,9 +103,8 @@ absl::StatusOr<std::vector<v1::ShardStatus>> ServerGroup::Survey() {
   std::vector<v1::ShardStatus> shards(servers_.size());
   v1::GetShardStatusRequest request;
   request.set_with_memory(true);
-  RETURN_IF_ERROR(ForEach([&](int s) {
-    return server(s).service->GetStatus(request, &shards[static_cast<size_t>(s)]);
-  }));
+  RETURN_IF_ERROR(
+      ForEach([&](size_t s) { return server(s).service->GetStatus(request, &shards[s]); }));
   return shards;
 }
 
@@ -117,7 +116,7 @@ void ServerGroup::Describe(const v1::InitializeShardRequest& shards) {
 }
 
 absl::Status ServerGroup::Initialize(const std::string& restore_prefix) {
-  return ForEach([&](int s) { return InitializeServer(s, restore_prefix, {}); });
+  return ForEach([&](size_t s) { return InitializeServer(s, restore_prefix, {}); });
 }
 
 std::vector<std::string> ServerGroup::Missing() const {
@@ -129,7 +128,7 @@ std::vector<std::string> ServerGroup::Missing() const {
   return missing;
 }
 
-absl::Status ServerGroup::Attend(int s, v1::AttendRequest request, v1::ShardStatus* status) {
+absl::Status ServerGroup::Attend(size_t s, v1::AttendRequest request, v1::ShardStatus* status) {
   *request.mutable_header() = options_.header;
   request.set_chief_address(options_.chief_address);
   request.set_stopping(stop_->raised());
@@ -152,7 +151,7 @@ absl::Status ServerGroup::Attend(int s, v1::AttendRequest request, v1::ShardStat
   return answered;
 }
 
-absl::Status ServerGroup::InitializeServer(int s, const std::string& restore_prefix,
+absl::Status ServerGroup::InitializeServer(size_t s, const std::string& restore_prefix,
                                            absl::Span<const uint64_t> retired) {
   v1::InitializeShardRequest request;
   {
@@ -173,7 +172,7 @@ absl::Status ServerGroup::StoreMemory(const v1::ChiefMemory& memory) {
   v1::AttendRequest request;
   request.set_memory(memory.SerializeAsString());
   request.set_memory_version(memory.job().book_version());
-  return ForEach([&](int s) {
+  return ForEach([&](size_t s) {
     if (!contact(s).answers) return absl::OkStatus();
     v1::ShardStatus status;
     return Attend(s, request, &status);
@@ -191,7 +190,7 @@ uint64_t ServerGroup::stored_version() const {
 void ServerGroup::Retire(absl::Span<const uint64_t> incarnations) {
   v1::AttendRequest request;
   request.mutable_retired_incarnations()->Assign(incarnations.begin(), incarnations.end());
-  const absl::Status status = ForEach([&](int s) {
+  const absl::Status status = ForEach([&](size_t s) {
     if (!contact(s).answers) {
       contact(s).retired_owed = true;
       return absl::OkStatus();
@@ -203,9 +202,9 @@ void ServerGroup::Retire(absl::Span<const uint64_t> incarnations) {
 }
 
 absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(const std::string& prefix,
-                                                                        int num_data_shards) {
+                                                                        size_t num_data_shards) {
   std::vector<v1::WriteSnapshotResponse> responses(servers_.size());
-  RETURN_IF_ERROR(ForEach([&](int s) {
+  RETURN_IF_ERROR(ForEach([&](size_t s) {
     // A call with a short deadline first: it detects a server that hangs.
     v1::ShardStatus status;
     RETURN_IF_ERROR(server(s).service->GetStatus(v1::GetShardStatusRequest(), &status));
@@ -213,7 +212,7 @@ absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(const st
     *request.mutable_header() = options_.header;
     request.set_data_path(DataPath(prefix, s, num_data_shards));
     request.set_data_shard(static_cast<uint32_t>(s));
-    return storage_->Write(server(s).service, request, &responses[static_cast<size_t>(s)]);
+    return storage_->Write(server(s).service, request, &responses[s]);
   }));
   WrittenSnapshot written;
   for (v1::WriteSnapshotResponse& response : responses) {
@@ -232,8 +231,8 @@ absl::Status ServerGroup::CommitRound(const Round& round, const StopSignal& stop
   std::vector<absl::Status> statuses(servers_.size());
   {
     MutexLock lock(&rounds_mu_);
-    rounds_pool_.RunAll(size(), [&](int s) {
-      statuses[static_cast<size_t>(s)] = CommitRoundAt(s, round, absl::InfiniteDuration(), stop);
+    rounds_pool_.RunAll(size(), [&](size_t s) {
+      statuses[s] = CommitRoundAt(s, round, absl::InfiniteDuration(), stop);
     });
   }
   std::vector<absl::Status> refusals;
@@ -251,7 +250,7 @@ absl::Status ServerGroup::CommitRound(const Round& round, const StopSignal& stop
   return absl::OkStatus();
 }
 
-absl::Status ServerGroup::CommitRoundAt(int s, const Round& round, absl::Duration patience,
+absl::Status ServerGroup::CommitRoundAt(size_t s, const Round& round, absl::Duration patience,
                                         const StopSignal& stop) {
   const absl::Duration until = clock_->Monotonic() + patience;
   v1::CommitRoundRequest request;
@@ -270,7 +269,7 @@ absl::Status ServerGroup::CommitRoundAt(int s, const Round& round, absl::Duratio
 }
 
 void ServerGroup::Finish() {
-  const absl::Status status = ForEach([&](int s) {
+  const absl::Status status = ForEach([&](size_t s) {
     v1::FinishShardRequest request;
     *request.mutable_header() = options_.header;
     v1::FinishShardResponse response;

@@ -57,8 +57,8 @@ class ServerGroup {
   ServerGroup(const Options& options, std::vector<Server> servers, ShardStorage* storage,
               const Clock* clock, const StopSignal* stop);
 
-  int size() const { return static_cast<int>(servers_.size()); }
-  const std::string& name(int s) const { return servers_[static_cast<size_t>(s)].name; }
+  size_t size() const { return servers_.size(); }
+  const std::string& name(size_t s) const { return servers_[s].name; }
 
   // ---- Calls at the start.
 
@@ -88,14 +88,14 @@ class ServerGroup {
   std::vector<ServerView> States() const;
 
   // Sends the heartbeat `request` to one server, with the header and the chief's address added.
-  absl::Status Attend(int s, v1::AttendRequest request, v1::ShardStatus* status);
+  absl::Status Attend(size_t s, v1::AttendRequest request, v1::ShardStatus* status);
 
   // True: the server was away and may not know of all memberships that are over. The caller then
   // sends the whole list with the next Attend; if that fails, the list is owed again.
-  bool TakeRetiredOwed(int s) { return contact(s).retired_owed.exchange(false); }
+  bool TakeRetiredOwed(size_t s) { return contact(s).retired_owed.exchange(false); }
 
   // Makes one shard ready, with the memberships that are over.
-  absl::Status InitializeServer(int s, const std::string& restore_prefix,
+  absl::Status InitializeServer(size_t s, const std::string& restore_prefix,
                                 absl::Span<const uint64_t> retired);
 
   // Persists `memory` at every server that answered its last call. Returns the first error.
@@ -110,7 +110,7 @@ class ServerGroup {
   void Retire(absl::Span<const uint64_t> incarnations);
 
   // Has every server write its part of the bundle `prefix` of `num_data_shards` data files.
-  absl::StatusOr<WrittenSnapshot> WriteSnapshot(const std::string& prefix, int num_data_shards);
+  absl::StatusOr<WrittenSnapshot> WriteSnapshot(const std::string& prefix, size_t num_data_shards);
 
   // Commits a round whose pushes were all acknowledged by all servers. Failed calls are repeated
   // until the server answers, or `stop` is raised. OK: committed. A server that was restarted since
@@ -120,7 +120,7 @@ class ServerGroup {
   // Commits a round at one server, trying for at most `patience` (on the clock).
   // FAILED_PRECONDITION: the server does not have the pushes. UNAVAILABLE, DEADLINE_EXCEEDED: no
   // answer.
-  absl::Status CommitRoundAt(int s, const Round& round, absl::Duration patience,
+  absl::Status CommitRoundAt(size_t s, const Round& round, absl::Duration patience,
                              const StopSignal& stop);
 
   // Tells every server that the job is over. Those that do not answer are logged.
@@ -136,13 +136,13 @@ class ServerGroup {
     std::atomic<uint64_t> stored{0};
   };
 
-  Contact& contact(int s) { return contacts_[static_cast<size_t>(s)]; }
-  const Server& server(int s) const { return servers_[static_cast<size_t>(s)]; }
+  Contact& contact(size_t s) { return contacts_[s]; }
+  const Server& server(size_t s) const { return servers_[s]; }
   // Calls all servers side by side; returns the first error, after the server's name.
-  absl::Status ForEach(absl::FunctionRef<absl::Status(int)> call);
-  absl::Status Named(int s, const absl::Status& status) const;
-  absl::Status Probe(int s);
-  void NoteState(int s, absl::FunctionRef<void(ServerView*)> note);
+  absl::Status ForEach(absl::FunctionRef<absl::Status(size_t)> call);
+  absl::Status Named(size_t s, const absl::Status& status) const;
+  absl::Status Probe(size_t s);
+  void NoteState(size_t s, absl::FunctionRef<void(ServerView*)> note);
 
   const Options options_;
   const std::vector<Server> servers_;

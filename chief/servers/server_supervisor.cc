@@ -24,7 +24,7 @@ std::string Seconds(absl::Duration duration) {
 ServerSupervisor::ServerSupervisor(ServerGroup* servers, Job job, const Clock* clock,
                                    const Pauses& pauses)
     : servers_(servers), job_(std::move(job)), clock_(clock), pauses_(pauses) {
-  for (int s = 0; s < servers->size(); ++s) {
+  for (size_t s = 0; s < servers->size(); ++s) {
     watches_.emplace_back(servers->name(s), clock).heard = clock->Monotonic();
   }
 }
@@ -32,7 +32,7 @@ ServerSupervisor::ServerSupervisor(ServerGroup* servers, Job job, const Clock* c
 ServerSupervisor::~ServerSupervisor() { Stop(); }
 
 void ServerSupervisor::Start() {
-  for (int s = 0; s < servers_->size(); ++s) threads_.emplace_back([this, s] { Run(s); });
+  for (size_t s = 0; s < servers_->size(); ++s) threads_.emplace_back([this, s] { Run(s); });
 }
 
 void ServerSupervisor::Stop() {
@@ -56,17 +56,17 @@ uint64_t ServerSupervisor::hurried() const {
   return hurried_;
 }
 
-void ServerSupervisor::Run(int s) {
+void ServerSupervisor::Run(size_t s) {
   while (WaitForTurn(s, Visit(s))) {
   }
 }
 
 // False: stopped.
-bool ServerSupervisor::WaitForTurn(int s, absl::Duration pause) {
+bool ServerSupervisor::WaitForTurn(size_t s, absl::Duration pause) {
   // Threads pause in real time, whatever clock the job has.
   const absl::Duration until = Clock::Real()->Monotonic() + pause;
   MutexLock lock(&mu_);
-  while (!stopping_ && hurried_ == watches_[static_cast<size_t>(s)].hurried) {
+  while (!stopping_ && hurried_ == watches_[s].hurried) {
     const absl::Duration rest = until - Clock::Real()->Monotonic();
     if (rest <= absl::ZeroDuration()) break;
     changed_.WaitFor(&mu_, rest);
@@ -74,8 +74,8 @@ bool ServerSupervisor::WaitForTurn(int s, absl::Duration pause) {
   return !stopping_;
 }
 
-absl::Duration ServerSupervisor::Visit(int s) {
-  Watch& watch = watches_[static_cast<size_t>(s)];
+absl::Duration ServerSupervisor::Visit(size_t s) {
+  Watch& watch = watches_[s];
   const absl::Duration now = clock_->Monotonic();
   const uint64_t hurried = this->hurried();
   v1::AttendRequest request;
@@ -118,7 +118,7 @@ std::vector<uint64_t> ServerSupervisor::AllRetired() const {
   return {memory.retired_incarnations().begin(), memory.retired_incarnations().end()};
 }
 
-absl::Status ServerSupervisor::Restore(int s, Watch* watch) {
+absl::Status ServerSupervisor::Restore(size_t s, Watch* watch) {
   const absl::StatusOr<std::optional<SnapshotInfo>> used = RestoreNewest(s);
   if (used.status().code() != absl::StatusCode::kAborted) watch->restores.Note(used.status());
   RETURN_IF_ERROR(used.status());
@@ -127,7 +127,7 @@ absl::Status ServerSupervisor::Restore(int s, Watch* watch) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<SnapshotInfo>> ServerSupervisor::RestoreNewest(int s) {
+absl::StatusOr<std::optional<SnapshotInfo>> ServerSupervisor::RestoreNewest(size_t s) {
   ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, job_.snapshots());
   if (snapshots.empty()) {
     RETURN_IF_ERROR(servers_->InitializeServer(s, "", AllRetired()));
@@ -149,7 +149,7 @@ absl::StatusOr<std::optional<SnapshotInfo>> ServerSupervisor::RestoreNewest(int 
       absl::StrCat("none of ", snapshots.size(), " snapshots can be used: ", damages[0]));
 }
 
-void ServerSupervisor::SayRestored(int s, const Watch& watch,
+void ServerSupervisor::SayRestored(size_t s, const Watch& watch,
                                    const std::optional<SnapshotInfo>& snapshot) {
   const int64_t step = job_.memory().job().global_step();
   const int64_t from = snapshot.has_value() ? snapshot->step : 0;

@@ -54,7 +54,7 @@ class ServerSupervisor {
   ~ServerSupervisor();
 
   // Has the shard of `s` restored in its first visit, whatever the server holds. Before Start.
-  void RestoreFirst(int s) { watches_[static_cast<size_t>(s)].foreign = true; }
+  void RestoreFirst(size_t s) { watches_[s].foreign = true; }
 
   void Start();
   // Returns when the calls under way have ended. The destructor calls it, too.
@@ -65,7 +65,7 @@ class ServerSupervisor {
 
   // Visits one server once; returns the pause until the next visit. Public for tests; Start's
   // threads call it. One thread at a time per server.
-  absl::Duration Visit(int s);
+  absl::Duration Visit(size_t s);
 
  private:
   // The state of a server's supervision; used by its thread only.
@@ -81,12 +81,12 @@ class ServerSupervisor {
     TroubleLog restores;
   };
 
-  void Run(int s);
-  bool WaitForTurn(int s, absl::Duration pause);
-  absl::Status Restore(int s, Watch* watch);
+  void Run(size_t s);
+  bool WaitForTurn(size_t s, absl::Duration pause);
+  absl::Status Restore(size_t s, Watch* watch);
   // Returns the snapshot that was restored, or nothing for the initial values.
-  absl::StatusOr<std::optional<SnapshotInfo>> RestoreNewest(int s);
-  void SayRestored(int s, const Watch& watch, const std::optional<SnapshotInfo>& snapshot);
+  absl::StatusOr<std::optional<SnapshotInfo>> RestoreNewest(size_t s);
+  void SayRestored(size_t s, const Watch& watch, const std::optional<SnapshotInfo>& snapshot);
   uint64_t hurried() const;
   std::vector<uint64_t> AllRetired() const;
 

@@ -79,8 +79,8 @@ class ServerSupervisorTest : public testing::Test {
     options.config_hash = FakeParameterServer::kConfigHash;
     return options;
   }
-  std::string PrefixOf(int s) { return servers_[s].initializations().back().restore_prefix(); }
-  std::string LogOfVisit(int s) {
+  std::string PrefixOf(size_t s) { return servers_[s].initializations().back().restore_prefix(); }
+  std::string LogOfVisit(size_t s) {
     testing::internal::CaptureStderr();
     supervisor_.Visit(s);
     return testing::internal::GetCapturedStderr();

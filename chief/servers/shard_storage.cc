@@ -36,9 +36,8 @@ class ShardBlocks {
     ASSIGN_OR_RETURN(std::unique_ptr<StoredBlocks> stored,
                      StoredBlocks::Open(request.restore_prefix(), placement.variables(),
                                         optimizer->slots(), file_system));
-    return std::unique_ptr<ShardBlocks>(
-        new ShardBlocks(std::move(placement), static_cast<int>(request.shard()),
-                        optimizer->slots().size(), std::move(stored)));
+    return std::unique_ptr<ShardBlocks>(new ShardBlocks(
+        std::move(placement), request.shard(), optimizer->slots().size(), std::move(stored)));
   }
 
   int64_t shard_step() const { return stored_->shard_step(); }
@@ -57,7 +56,7 @@ class ShardBlocks {
   }
 
  private:
-  ShardBlocks(Placement placement, int shard, size_t num_slots,
+  ShardBlocks(Placement placement, size_t shard, size_t num_slots,
               std::unique_ptr<StoredBlocks> stored)
       : placement_(std::move(placement)),
         partitions_(placement_.PartitionsOf(shard)),
@@ -65,8 +64,8 @@ class ShardBlocks {
         stored_(std::move(stored)) {}
 
   absl::StatusOr<v1::InitializeChunk::Block> ReadBlock() const {
-    const int p = partitions_[partition_];
-    const auto elements = static_cast<size_t>(placement_.BlockElements(p, block_));
+    const size_t p = partitions_[partition_];
+    const size_t elements = placement_.BlockElements(p, block_);
     v1::InitializeChunk::Block block;
     std::string& bytes = *block.mutable_elements();
     const size_t num_slots = placement_.VariableOf(p).trained() ? num_slots_ : 0;
@@ -92,7 +91,7 @@ class ShardBlocks {
   }
 
   const Placement placement_;
-  const std::vector<int> partitions_;
+  const std::vector<size_t> partitions_;
   const size_t num_slots_;  // of a trained variable
   const std::unique_ptr<StoredBlocks> stored_;
   // The position of the next block.

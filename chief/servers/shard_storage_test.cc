@@ -61,7 +61,7 @@ class ShardStorageTest : public testing::Test {
     ASSERT_TRUE(entries.ok()) << entries.status();
     ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix_, 1, *entries).ok());
   }
-  v1::InitializeShardRequest InitializeRequest(int shard, int num_shards) const {
+  v1::InitializeShardRequest InitializeRequest(size_t shard, size_t num_shards) const {
     const Placement placement = Placement::Compute({{"w", Shape({5, 3}), {}}}, num_shards, 4);
     v1::InitializeShardRequest request;
     *request.mutable_placement() = placement.ToProto();
@@ -154,7 +154,7 @@ TEST_F(ShardStorageTest, TheChiefSendsNoSlotsOfVariablesThatAreNotTrained) {
 TEST_F(ShardStorageTest, AnotherNumberOfServersIsServedToo) {
   WriteBundle();
   std::vector<float> values;
-  for (int shard = 0; shard < 2; ++shard) {
+  for (size_t shard = 0; shard < 2; ++shard) {
     v1::InitializeShardResponse response;
     ASSERT_EQ(by_chief_.Initialize(&server_, InitializeRequest(shard, 2), &response),
               absl::OkStatus());

@@ -73,7 +73,7 @@ void Snapshotter::RemoveParts(const std::string& prefix) {
 absl::Status Snapshotter::WriteParts(const std::string& prefix, const v1::JobState& state,
                                      absl::FunctionRef<absl::Status()> confirm) {
   const absl::Duration start = clock_->Monotonic();
-  const int num_data_shards = servers_->size() + 1;
+  const size_t num_data_shards = servers_->size() + 1;
   ASSIGN_OR_RETURN(ServerGroup::WrittenSnapshot written,
                    servers_->WriteSnapshot(prefix, num_data_shards));
   ASSIGN_OR_RETURN(std::vector<BundleIndexEntry> own,
@@ -95,7 +95,8 @@ absl::Status Snapshotter::WriteParts(const std::string& prefix, const v1::JobSta
 }
 
 absl::StatusOr<std::vector<BundleIndexEntry>> Snapshotter::WriteChiefPart(
-    const std::string& prefix, int data_shard, int num_data_shards, const v1::JobState& state) {
+    const std::string& prefix, size_t data_shard, size_t num_data_shards,
+    const v1::JobState& state) {
   ASSIGN_OR_RETURN(
       const std::unique_ptr<BundleDataWriter> writer,
       BundleDataWriter::Create(directory_->file_system(),

@@ -80,7 +80,8 @@ class Snapshotter {
 
  private:
   absl::StatusOr<std::vector<BundleIndexEntry>> WriteChiefPart(const std::string& prefix,
-                                                               int data_shard, int num_data_shards,
+                                                               size_t data_shard,
+                                                               size_t num_data_shards,
                                                                const v1::JobState& state);
   absl::Status WriteParts(const std::string& prefix, const v1::JobState& state,
                           absl::FunctionRef<absl::Status()> confirm);

@@ -9,7 +9,7 @@ namespace keelson {
 
 struct Mode {
   std::string name;
-  int depth;
+  size_t depth;
   bool background;
 };
 

@@ -17,9 +17,7 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ConnectParameterClient(
     const StopSignal* stop, const BulkConnectionOptions& connections) {
   std::vector<BulkServer> servers;
   for (size_t s = 0; s < addresses.size(); ++s) {
-    const int64_t bytes = s < static_cast<size_t>(placement.num_shards())
-                              ? placement.ShardBytes(static_cast<int>(s))
-                              : 0;
+    const int64_t bytes = s < placement.num_shards() ? placement.ShardBytes(s) : 0;
     servers.push_back({addresses[s], UsesLocalSocket(connections.local_route, bytes)});
   }
   return ShardedParameterClient::Create(

@@ -34,18 +34,18 @@ absl::Status CheckElements(absl::Span<const VariableSpec> variables,
                            const ParameterMemory& memory) {
   std::vector<size_t> sizes;
   for (const VariableSpec& variable : variables) {
-    sizes.push_back(static_cast<size_t>(variable.shape.num_elements()));
+    sizes.push_back(variable.shape.num_elements());
   }
   RETURN_IF_ERROR(CheckArrays<float>("values", "elements", variables, sizes, memory.values));
   return CheckArrays<float>("gradients", "elements", variables, sizes, memory.gradients);
 }
 
 absl::Status CheckWire(absl::Span<const VariableSpec> variables,
-                       absl::Span<const VariableWire> wire, int depth, const WireMemory& memory) {
-  const auto sets = static_cast<size_t>(depth);
-  if (memory.values.size() != sets || memory.gradients.size() != sets) {
+                       absl::Span<const VariableWire> wire, size_t depth,
+                       const WireMemory& memory) {
+  if (memory.values.size() != depth || memory.gradients.size() != depth) {
     return absl::InvalidArgumentError(
-        absl::StrCat("memory: expected ", sets, " sets of values and of gradients, found ",
+        absl::StrCat("memory: expected ", depth, " sets of values and of gradients, found ",
                      memory.values.size(), " and ", memory.gradients.size()));
   }
   std::vector<size_t> values, gradients;
@@ -53,7 +53,7 @@ absl::Status CheckWire(absl::Span<const VariableSpec> variables,
     values.push_back(EncodedBytes(variable.values, variable.gradient.num_elements));
     gradients.push_back(variable.gradient.bytes);
   }
-  for (size_t set = 0; set < sets; ++set) {
+  for (size_t set = 0; set < depth; ++set) {
     RETURN_IF_ERROR(CheckArrays<uint8_t>("values", "bytes", variables, values, memory.values[set]));
     RETURN_IF_ERROR(
         CheckArrays<uint8_t>("gradients", "bytes", variables, gradients, memory.gradients[set]));
@@ -79,11 +79,11 @@ absl::Status CheckOptions(const Options& options, absl::Span<const VariableSpec>
   return CheckElements(variables, *options.memory);
 }
 
-ShardPlans PlanAll(const Placement& placement, absl::Span<const int> positions,
+ShardPlans PlanAll(const Placement& placement, absl::Span<const size_t> positions,
                    std::vector<VariableFormats> formats) {
   formats.resize(positions.size());
   ShardPlans plans;
-  for (int s = 0; s < placement.num_shards(); ++s) {
+  for (size_t s = 0; s < placement.num_shards(); ++s) {
     plans.push_back(PlanTransfers(placement, s, positions, formats));
   }
   return plans;
@@ -105,7 +105,7 @@ ExchangeOptions ToExchangeOptions(const Options& options, uint64_t placement_fin
 absl::StatusOr<std::unique_ptr<ShardedParameterClient>> ShardedParameterClient::Create(
     Options options, absl::Span<const VariableSpec> variables, const Placement& placement,
     std::unique_ptr<BulkTransport> transport, const Clock* clock, const StopSignal* stop) {
-  ASSIGN_OR_RETURN(const std::vector<int> positions, MatchVariables(variables, placement));
+  ASSIGN_OR_RETURN(const std::vector<size_t> positions, MatchVariables(variables, placement));
   ASSIGN_OR_RETURN(const std::vector<VariableWire> wire,
                    WireOf(placement, variables, options.formats));
   if (transport->num_shards() != placement.num_shards()) {
@@ -145,9 +145,11 @@ void ShardedParameterClient::Begin(int64_t step, std::optional<Aggregation> aggr
   driver_.BeginStep(slot_, step, aggregation);
 }
 
-void ShardedParameterClient::Offer(int variable) { driver_.Ready(slot_, offers_.Offer(variable)); }
+void ShardedParameterClient::Offer(size_t variable) {
+  driver_.Ready(slot_, offers_.Offer(variable));
+}
 
-absl::StatusOr<std::optional<int>> ShardedParameterClient::NextValues() {
+absl::StatusOr<std::optional<size_t>> ShardedParameterClient::NextValues() {
   driver_.Ready(slot_, offers_.OfferRest());
   if (depth() > 1 || aggregated_) return std::nullopt;
   return driver_.NextValues(slot_);

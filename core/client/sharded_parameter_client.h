@@ -35,7 +35,7 @@ class ShardedParameterClient : public ParameterClient {
     RetryOptions retry;
     // Per variable, in the caller's order; empty: float32.
     std::vector<VariableFormats> formats;
-    int depth = 1;
+    size_t depth = 1;
     // True: input and output have a thread of their own and continue while the caller computes;
     // depth 2 needs it. False: they are done within the client's calls (Offer does not wait).
     bool background = false;
@@ -60,13 +60,13 @@ class ShardedParameterClient : public ParameterClient {
   absl::Span<const absl::Span<float>> gradients() const override {
     return memory_.gradients(slot_).elements;
   }
-  int value_set() const override { return memory_.value_set(); }
-  int gradient_set() const override { return slot_; }
-  int depth() const override { return memory_.depth(); }
+  size_t value_set() const override { return memory_.value_set(); }
+  size_t gradient_set() const override { return slot_; }
+  size_t depth() const override { return memory_.depth(); }
   absl::Status Pull() override;
   void Begin(int64_t step, std::optional<Aggregation> aggregation = std::nullopt) override;
-  void Offer(int variable) override;
-  absl::StatusOr<std::optional<int>> NextValues() override;
+  void Offer(size_t variable) override;
+  absl::StatusOr<std::optional<size_t>> NextValues() override;
   absl::StatusOr<std::optional<PushResult>> End() override;
   absl::StatusOr<std::optional<PushResult>> Drain() override;
 
@@ -81,10 +81,10 @@ class ShardedParameterClient : public ParameterClient {
   OfferTracker offers_;
   ExchangeDriver driver_;
   // The slot of the current or next step.
-  int slot_ = 0;
+  size_t slot_ = 0;
   bool aggregated_ = false;  // the step that Begin began
   // The slot of a step that was sent and is not acknowledged.
-  std::optional<int> under_way_;
+  std::optional<size_t> under_way_;
   // The result of that step, if Pull had to wait for it.
   std::optional<PushResult> finished_;
 };

@@ -231,7 +231,7 @@ TEST_P(ModesTest, EndsWhileAStepIsUnderWay) {
 
 struct FormatCase {
   VariableFormats formats;
-  int depth;
+  size_t depth;
 };
 
 void PrintTo(const FormatCase& each, std::ostream* out) {
@@ -523,7 +523,7 @@ TEST_F(ClientTest, LongPayloadIsMalformed) {
 TEST_F(ClientTest, AnswerWithoutABlockThatIsNotKnownIsMalformed) {
   shard_.after = [this](BulkResponse* response, std::string* payload) {
     const BlockHeader last = response->blocks.back();
-    const int64_t elements = placement_.BlockElements(static_cast<int>(last.partition), last.block);
+    const int64_t elements = placement_.BlockElements(last.partition, last.block);
     payload->resize(payload->size() - EncodedBytes(WireFormat::kFloat32, elements));
     response->blocks.pop_back();
     return absl::OkStatus();
@@ -579,9 +579,9 @@ TEST(ManyShardsTest, ResultsAreOverAllShards) {
       return shard.calls.size() == 2 ? absl::UnavailableError("away") : absl::OkStatus();
     };
   }
-  const size_t with_partitions = static_cast<size_t>(std::count_if(
-      shards.begin(), shards.end(), [](auto& shard) { return !shard.calls.empty(); }));
-  shards[static_cast<size_t>(placement.partition(0).shard)].shard_step += 2;
+  const size_t with_partitions =
+      std::count_if(shards.begin(), shards.end(), [](auto& shard) { return !shard.calls.empty(); });
+  shards[placement.partition(0).shard].shard_step += 2;
   (*client)->Begin(0);
   for (const auto& gradient : (*client)->gradients()) Fill(gradient, 1);
   const auto result = (*client)->End();

@@ -37,11 +37,11 @@ std::vector<VariableSpec> ModelVariables() {
 class Side {
  public:
   Side(const Mode& mode, const VariableFormats& formats, bool bytes,
-       std::vector<VariableSpec> variables = ModelVariables(), int shards = 2,
+       std::vector<VariableSpec> variables = ModelVariables(), size_t shards = 2,
        int64_t block_elements = 501)
       : variables_(std::move(variables)),
         placement_(Placement::Compute(variables_, shards, block_elements)) {
-    for (int s = 0; s < shards; ++s) shards_.push_back(std::make_unique<FakeShard>(&placement_));
+    for (size_t s = 0; s < shards; ++s) shards_.push_back(std::make_unique<FakeShard>(&placement_));
     ShardedParameterClient::Options options;
     options.self = {Role::kWorker, 3};
     options.incarnation = 42;
@@ -71,13 +71,12 @@ class Side {
 
   // The last variable first.
   void OfferAll(float scale) {
-    for (int v = static_cast<int>(variables_.size()) - 1; v >= 0; --v) {
+    for (size_t v = variables_.size(); v-- > 0;) {
       const std::vector<float> gradient = Gradient(v, scale);
       if (wire_ != nullptr) {
         wire_->Encode(v, gradient, client_->gradient_set());
       } else {
-        std::copy(gradient.begin(), gradient.end(),
-                  client_->gradients()[static_cast<size_t>(v)].begin());
+        std::copy(gradient.begin(), gradient.end(), client_->gradients()[v].begin());
       }
       client_->Offer(v);
     }
@@ -88,9 +87,9 @@ class Side {
     OfferAll(scale);
     return client_->End();
   }
-  std::vector<float> Values(int variable) {
+  std::vector<float> Values(size_t variable) {
     if (wire_ != nullptr) return wire_->Values(variable, client_->value_set());
-    const absl::Span<float> values = client_->values()[static_cast<size_t>(variable)];
+    const absl::Span<float> values = client_->values()[variable];
     return {values.begin(), values.end()};
   }
   // By shard.
@@ -104,9 +103,8 @@ class Side {
   }
 
  private:
-  std::vector<float> Gradient(int variable, float scale) const {
-    std::vector<float> gradient(
-        static_cast<size_t>(variables_[static_cast<size_t>(variable)].shape.num_elements()));
+  std::vector<float> Gradient(size_t variable, float scale) const {
+    std::vector<float> gradient(variables_[variable].shape.num_elements());
     for (size_t i = 0; i < gradient.size(); ++i) {
       gradient[i] = scale * std::sin(static_cast<float>(i) * 0.37f + static_cast<float>(variable));
     }
@@ -127,7 +125,7 @@ class Side {
 class SameBytesTest : public testing::TestWithParam<std::tuple<WireFormat, WireFormat, Mode>> {
  protected:
   static void ExpectEqualValues(Side* elements, Side* bytes) {
-    for (int v = 0; v < 3; ++v) {
+    for (size_t v = 0; v < 3; ++v) {
       EXPECT_TRUE(elements->Values(v) == bytes->Values(v)) << "variable " << v;
     }
   }
@@ -214,7 +212,7 @@ TEST_P(WireModesTest, AggregatedStepsBringNothingBackAndTheNextPullDoes) {
       EXPECT_FALSE(side->Values(0) == before);
     }
   }
-  for (int v = 0; v < 3; ++v) EXPECT_TRUE(elements.Values(v) == bytes.Values(v));
+  for (size_t v = 0; v < 3; ++v) EXPECT_TRUE(elements.Values(v) == bytes.Values(v));
   EXPECT_TRUE(elements.Requests() == bytes.Requests());
 }
 
@@ -340,7 +338,7 @@ TEST_P(NextValuesTest, StopMeansCancelled) {
 
 class WireMemoryCreateTest : public testing::Test {
  protected:
-  absl::Status Create(WireMemory memory, int depth) {
+  absl::Status Create(WireMemory memory, size_t depth) {
     ShardedParameterClient::Options options;
     options.depth = depth;
     options.background = depth == 2;

@@ -20,8 +20,8 @@ void EncodeBlock(WireFormat format, const WireBlock& block, absl::Span<const flo
 
 }  // namespace
 
-HostWire::HostWire(std::vector<VariableWire> wire, int sets) : wire_(std::move(wire)) {
-  for (int set = 0; set < sets; ++set) {
+HostWire::HostWire(std::vector<VariableWire> wire, size_t sets) : wire_(std::move(wire)) {
+  for (size_t set = 0; set < sets; ++set) {
     auto& values = memory_.values.emplace_back();
     auto& gradients = memory_.gradients.emplace_back();
     for (const VariableWire& variable : wire_) {
@@ -30,7 +30,7 @@ HostWire::HostWire(std::vector<VariableWire> wire, int sets) : wire_(std::move(w
     }
   }
   for (const VariableWire& variable : wire_) {
-    residuals_.emplace_back(static_cast<size_t>(variable.gradient.num_elements));
+    residuals_.emplace_back(variable.gradient.num_elements);
   }
 }
 
@@ -38,22 +38,20 @@ absl::Span<uint8_t> HostWire::Allocate(size_t bytes) {
   return absl::MakeSpan(owned_.emplace_back(bytes));
 }
 
-void HostWire::Encode(int variable, absl::Span<const float> gradient, int set) {
-  const auto v = static_cast<size_t>(variable);
-  const WireLayout& layout = wire_[v].gradient;
+void HostWire::Encode(size_t variable, absl::Span<const float> gradient, size_t set) {
+  const WireLayout& layout = wire_[variable].gradient;
   for (const WireBlock& block : layout.blocks) {
-    const auto first = static_cast<size_t>(block.first_element);
-    const auto size = static_cast<size_t>(block.num_elements);
+    const size_t first = block.first_element;
+    const size_t size = block.num_elements;
     EncodeBlock(layout.format, block, gradient.subspan(first, size),
-                absl::MakeSpan(residuals_[v]).subspan(first, size),
-                memory_.gradients[static_cast<size_t>(set)][v].data() + block.offset);
+                absl::MakeSpan(residuals_[variable]).subspan(first, size),
+                memory_.gradients[set][variable].data() + block.offset);
   }
 }
 
-std::vector<float> HostWire::Values(int variable, int set) const {
-  const auto v = static_cast<size_t>(variable);
-  std::vector<float> values(static_cast<size_t>(wire_[v].gradient.num_elements));
-  DecodeElements(wire_[v].values, memory_.values[static_cast<size_t>(set)][v].data(),
+std::vector<float> HostWire::Values(size_t variable, size_t set) const {
+  std::vector<float> values(wire_[variable].gradient.num_elements);
+  DecodeElements(wire_[variable].values, memory_.values[set][variable].data(),
                  absl::MakeSpan(values));
   return values;
 }

@@ -13,15 +13,15 @@ namespace keelson {
 
 class HostWire {
  public:
-  HostWire(std::vector<VariableWire> wire, int sets);
+  HostWire(std::vector<VariableWire> wire, size_t sets);
   HostWire(const HostWire&) = delete;
   HostWire& operator=(const HostWire&) = delete;
 
   const WireMemory& memory() const { return memory_; }
   // Encodes a gradient into the set's bytes, with error feedback.
-  void Encode(int variable, absl::Span<const float> gradient, int set);
+  void Encode(size_t variable, absl::Span<const float> gradient, size_t set);
   // Decodes the values in the set's bytes.
-  std::vector<float> Values(int variable, int set) const;
+  std::vector<float> Values(size_t variable, size_t set) const;
 
  private:
   absl::Span<uint8_t> Allocate(size_t bytes);

@@ -37,7 +37,7 @@ absl::Status RowsNotCovered(absl::string_view name, int64_t expected, int64_t fo
                    found == std::numeric_limits<int64_t>::max() ? "none" : absl::StrCat(found)));
 }
 
-absl::Status TwoOnOneShard(absl::string_view name, int shard) {
+absl::Status TwoOnOneShard(absl::string_view name, size_t shard) {
   return absl::InvalidArgumentError(
       absl::StrCat("placement.partitions: expected at most one partition of \"", name,
                    "\" per shard, found two on shard ", shard));
@@ -46,13 +46,13 @@ absl::Status TwoOnOneShard(absl::string_view name, int shard) {
 // Splits variables over shards. See Placement::Compute.
 class Balancer {
  public:
-  Balancer(const std::vector<VariableSpec>& variables, int num_shards)
-      : variables_(variables), load_(static_cast<size_t>(num_shards), 0) {
+  Balancer(const std::vector<VariableSpec>& variables, size_t num_shards)
+      : variables_(variables), load_(num_shards, 0) {
     for (const VariableSpec& variable : variables) total_ += variable.bytes();
   }
 
   std::vector<Partition> Run() {
-    for (int variable : CoarsestFirst()) Place(variable);
+    for (size_t variable : CoarsestFirst()) Place(variable);
     std::sort(partitions_.begin(), partitions_.end(), [](const Partition& a, const Partition& b) {
       return std::tie(a.variable, a.row_begin) < std::tie(b.variable, b.row_begin);
     });
@@ -60,8 +60,8 @@ class Balancer {
   }
 
  private:
-  const VariableSpec& spec(int variable) const { return variables_[static_cast<size_t>(variable)]; }
-  int64_t row_bytes(int variable) const {
+  const VariableSpec& spec(size_t variable) const { return variables_[variable]; }
+  int64_t row_bytes(size_t variable) const {
     return spec(variable).shape.row_elements() * kElementBytes;
   }
   // Rounded up, so that the shards always have room for what is left.
@@ -71,36 +71,35 @@ class Balancer {
   }
 
   // Bytes of the largest part that stays on one shard.
-  int64_t Grain(int variable) const {
+  int64_t Grain(size_t variable) const {
     const bool whole = spec(variable).bytes() <= Placement::kMaxWholeBytes;
     return whole ? spec(variable).bytes() : row_bytes(variable);
   }
 
   // Variables that are hard to divide are placed first, so that finer parts can even out the
   // shards.
-  std::vector<int> CoarsestFirst() const {
-    std::vector<int> order(variables_.size());
+  std::vector<size_t> CoarsestFirst() const {
+    std::vector<size_t> order(variables_.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [this](int a, int b) {
+    std::sort(order.begin(), order.end(), [this](size_t a, size_t b) {
       return std::make_tuple(-Grain(a), -spec(a).bytes(), a) <
              std::make_tuple(-Grain(b), -spec(b).bytes(), b);
     });
     return order;
   }
 
-  std::vector<int> LeastLoadedFirst() const {
-    std::vector<int> order(load_.size());
+  std::vector<size_t> LeastLoadedFirst() const {
+    std::vector<size_t> order(load_.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [this](int a, int b) {
-      return load_[static_cast<size_t>(a)] < load_[static_cast<size_t>(b)];
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [this](size_t a, size_t b) { return load_[a] < load_[b]; });
     return order;
   }
 
-  void Place(int variable) {
+  void Place(size_t variable) {
     const int64_t rows = spec(variable).shape.rows();
     int64_t row = 0;
-    const std::vector<int> shards = LeastLoadedFirst();
+    const std::vector<size_t> shards = LeastLoadedFirst();
     for (size_t i = 0; i < shards.size() && row < rows; ++i) {
       const bool last = i + 1 == shards.size();
       const int64_t take = last ? rows - row : RowsFor(variable, shards[i], rows - row);
@@ -111,8 +110,8 @@ class Balancer {
 
   // The number of the remaining rows that the shard takes: all when they fit, else up to and
   // including the row that crosses the mean, so that the rest always fits on the remaining shards.
-  int64_t RowsFor(int variable, int shard, int64_t remaining) const {
-    const int64_t space = mean() - load_[static_cast<size_t>(shard)];
+  int64_t RowsFor(size_t variable, size_t shard, int64_t remaining) const {
+    const int64_t space = mean() - load_[shard];
     const int64_t slack = mean() / 64;
     const bool whole = spec(variable).bytes() <= Placement::kMaxWholeBytes;
     if (whole || remaining * row_bytes(variable) <= space + slack) return remaining;
@@ -121,7 +120,7 @@ class Balancer {
   }
 
   void Assign(const Partition& partition) {
-    load_[static_cast<size_t>(partition.shard)] +=
+    load_[partition.shard] +=
         (partition.row_end - partition.row_begin) * row_bytes(partition.variable);
     partitions_.push_back(partition);
   }
@@ -167,15 +166,14 @@ absl::StatusOr<Partition> ReadPartition(const v1::Placement& proto, int p) {
   if (entry.row_end() <= entry.row_begin()) {
     return FieldError(field + "row_end", absl::StrCat("> ", entry.row_begin()), entry.row_end());
   }
-  return Partition{static_cast<int>(entry.variable()), static_cast<int>(entry.shard()),
-                   entry.row_begin(), entry.row_end()};
+  return Partition{entry.variable(), entry.shard(), entry.row_begin(), entry.row_end()};
 }
 
 // `next` is the first of the partitions not yet consumed.
-absl::Status CheckVariableCovered(const VariableSpec& spec, int variable,
+absl::Status CheckVariableCovered(const VariableSpec& spec, size_t variable,
                                   const std::vector<Partition>& partitions, size_t* next) {
   int64_t row = 0;
-  std::set<int> shards;
+  std::set<size_t> shards;
   for (; *next < partitions.size() && partitions[*next].variable == variable; ++*next) {
     const Partition& partition = partitions[*next];
     if (partition.row_begin != row) return RowsNotCovered(spec.name, row, partition.row_begin);
@@ -193,7 +191,7 @@ absl::Status CheckCovered(const std::vector<VariableSpec>& variables,
                           const std::vector<Partition>& partitions) {
   size_t next = 0;
   for (size_t v = 0; v < variables.size(); ++v) {
-    RETURN_IF_ERROR(CheckVariableCovered(variables[v], static_cast<int>(v), partitions, &next));
+    RETURN_IF_ERROR(CheckVariableCovered(variables[v], v, partitions, &next));
   }
   if (next == partitions.size()) return absl::OkStatus();
   return FieldError(absl::StrCat("partitions[", next, "].variable"), "ascending order",
@@ -212,7 +210,7 @@ std::string SerializeDeterministically(const v1::Placement& proto) {
 
 }  // namespace
 
-Placement Placement::Compute(std::vector<VariableSpec> variables, int num_shards,
+Placement Placement::Compute(std::vector<VariableSpec> variables, size_t num_shards,
                              int64_t block_elements) {
   std::sort(variables.begin(), variables.end(),
             [](const VariableSpec& a, const VariableSpec& b) { return a.name < b.name; });
@@ -227,7 +225,7 @@ Placement Placement::Compute(std::vector<VariableSpec> variables, int num_shards
 absl::StatusOr<Placement> Placement::FromProto(const v1::Placement& proto) {
   RETURN_IF_ERROR(CheckNumbers(proto));
   Placement placement;
-  placement.num_shards_ = static_cast<int>(proto.num_shards());
+  placement.num_shards_ = proto.num_shards();
   placement.block_elements_ = proto.block_elements();
   ASSIGN_OR_RETURN(placement.variables_, ReadVariables(proto));
   for (int p = 0; p < proto.partitions_size(); ++p) {
@@ -255,38 +253,38 @@ v1::Placement Placement::ToProto() const {
   return proto;
 }
 
-const VariableSpec& Placement::VariableOf(int p) const {
-  return variables_[static_cast<size_t>(partition(p).variable)];
+const VariableSpec& Placement::VariableOf(size_t p) const {
+  return variables_[partition(p).variable];
 }
 
-int64_t Placement::PartitionElements(int p) const {
+int64_t Placement::PartitionElements(size_t p) const {
   return (partition(p).row_end - partition(p).row_begin) * VariableOf(p).shape.row_elements();
 }
 
-int64_t Placement::PartitionFirstElement(int p) const {
+int64_t Placement::PartitionFirstElement(size_t p) const {
   return partition(p).row_begin * VariableOf(p).shape.row_elements();
 }
 
-int64_t Placement::NumBlocks(int p) const {
+int64_t Placement::NumBlocks(size_t p) const {
   const int64_t elements = PartitionElements(p);
   return elements / block_elements_ + (elements % block_elements_ != 0 ? 1 : 0);
 }
 
-int64_t Placement::BlockElements(int p, int64_t b) const {
+int64_t Placement::BlockElements(size_t p, int64_t b) const {
   return std::min(block_elements_, PartitionElements(p) - b * block_elements_);
 }
 
-std::vector<int> Placement::PartitionsOf(int shard) const {
-  std::vector<int> positions;
+std::vector<size_t> Placement::PartitionsOf(size_t shard) const {
+  std::vector<size_t> positions;
   for (size_t p = 0; p < partitions_.size(); ++p) {
-    if (partitions_[p].shard == shard) positions.push_back(static_cast<int>(p));
+    if (partitions_[p].shard == shard) positions.push_back(p);
   }
   return positions;
 }
 
-int64_t Placement::ShardBytes(int shard) const {
+int64_t Placement::ShardBytes(size_t shard) const {
   int64_t bytes = 0;
-  for (int p : PartitionsOf(shard)) bytes += PartitionElements(p) * kElementBytes;
+  for (size_t p : PartitionsOf(shard)) bytes += PartitionElements(p) * kElementBytes;
   return bytes;
 }
 

@@ -2,6 +2,7 @@
 #ifndef KEELSON_CORE_CLUSTER_PLACEMENT_H_
 #define KEELSON_CORE_CLUSTER_PLACEMENT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,8 +15,8 @@ namespace keelson {
 
 // Rows [row_begin, row_end) of a variable (axis 0), held by one shard. A scalar has one row.
 struct Partition {
-  int variable = 0;  // index into Placement::variables()
-  int shard = 0;
+  size_t variable = 0;  // index into Placement::variables()
+  size_t shard = 0;
   int64_t row_begin = 0;
   int64_t row_end = 0;
 
@@ -44,7 +45,7 @@ class Placement {
   // max/mean bytes over shards <= 1.05 when the model has more than 1 MiB per shard and rows (and
   // variables of a single row) are small against that. The result does not depend on the order of
   // `variables`. `num_shards` >= 1, `block_elements` >= 1, names unique, extents >= 1.
-  static Placement Compute(std::vector<VariableSpec> variables, int num_shards,
+  static Placement Compute(std::vector<VariableSpec> variables, size_t num_shards,
                            int64_t block_elements = kDefaultBlockElements);
 
   // INVALID_ARGUMENT, with the field: a number out of range, a name missing or given twice, rows
@@ -56,20 +57,20 @@ class Placement {
   const std::vector<VariableSpec>& variables() const { return variables_; }
   // By variable, then row.
   const std::vector<Partition>& partitions() const { return partitions_; }
-  int num_shards() const { return num_shards_; }
+  size_t num_shards() const { return num_shards_; }
   int64_t block_elements() const { return block_elements_; }
 
-  const Partition& partition(int p) const { return partitions_[static_cast<size_t>(p)]; }
+  const Partition& partition(size_t p) const { return partitions_[p]; }
   // The variable that partition p is a part of.
-  const VariableSpec& VariableOf(int p) const;
-  int64_t PartitionElements(int p) const;
+  const VariableSpec& VariableOf(size_t p) const;
+  int64_t PartitionElements(size_t p) const;
   // Where the partition starts within its variable.
-  int64_t PartitionFirstElement(int p) const;
-  int64_t NumBlocks(int p) const;
-  int64_t BlockElements(int p, int64_t b) const;
+  int64_t PartitionFirstElement(size_t p) const;
+  int64_t NumBlocks(size_t p) const;
+  int64_t BlockElements(size_t p, int64_t b) const;
   // Positions of the shard's partitions, ascending.
-  std::vector<int> PartitionsOf(int shard) const;
-  int64_t ShardBytes(int shard) const;
+  std::vector<size_t> PartitionsOf(size_t shard) const;
+  int64_t ShardBytes(size_t shard) const;
 
   // Equal for equal placements, on every machine.
   uint64_t Fingerprint() const;
@@ -79,7 +80,7 @@ class Placement {
   std::string ToTable() const;
 
  private:
-  int num_shards_ = 1;
+  size_t num_shards_ = 1;
   int64_t block_elements_ = kDefaultBlockElements;
   std::vector<VariableSpec> variables_;
   std::vector<Partition> partitions_;

@@ -15,7 +15,7 @@ std::string UpdateOf(const VariableSpec& variable) {
   return variable.trained() ? "optimizer" : absl::StrCat("average ", *variable.average_decay);
 }
 
-Row PartitionRow(const Placement& placement, int p) {
+Row PartitionRow(const Placement& placement, size_t p) {
   const Partition& partition = placement.partition(p);
   const VariableSpec& variable = placement.VariableOf(p);
   return {variable.name,
@@ -44,11 +44,11 @@ std::string FormatRows(const std::vector<Row>& rows) {
 std::string BalanceLine(const Placement& placement) {
   std::vector<int64_t> bytes;
   int64_t total = 0;
-  for (int shard = 0; shard < placement.num_shards(); ++shard) {
+  for (size_t shard = 0; shard < placement.num_shards(); ++shard) {
     bytes.push_back(placement.ShardBytes(shard));
     total += bytes.back();
   }
-  const double mean = static_cast<double>(total) / placement.num_shards();
+  const double mean = static_cast<double>(total) / static_cast<double>(placement.num_shards());
   const double max = static_cast<double>(*std::max_element(bytes.begin(), bytes.end()));
   return absl::StrFormat("bytes per shard: %s; max/mean %.3f\n", absl::StrJoin(bytes, " "),
                          mean == 0 ? 1.0 : max / mean);
@@ -59,7 +59,7 @@ std::string BalanceLine(const Placement& placement) {
 std::string Placement::ToTable() const {
   std::vector<Row> rows = {{"variable", "shape", "rows", "shard", "bytes", "update"}};
   for (size_t p = 0; p < partitions_.size(); ++p) {
-    rows.push_back(PartitionRow(*this, static_cast<int>(p)));
+    rows.push_back(PartitionRow(*this, p));
   }
   return absl::StrCat(FormatRows(rows), BalanceLine(*this));
 }

@@ -64,7 +64,7 @@ int64_t TotalBytes(const Placement& placement) {
 
 double MaxOverMean(const Placement& placement) {
   int64_t max = 0;
-  for (int shard = 0; shard < placement.num_shards(); ++shard) {
+  for (size_t shard = 0; shard < placement.num_shards(); ++shard) {
     max = std::max(max, placement.ShardBytes(shard));
   }
   return static_cast<double>(max) * placement.num_shards() /
@@ -88,9 +88,9 @@ void ExpectWellFormed(const Placement& placement) {
   EXPECT_EQ(back->partitions(), placement.partitions());
   EXPECT_EQ(back->Fingerprint(), placement.Fingerprint());
   for (size_t p = 0; p < placement.partitions().size(); ++p) {
-    const VariableSpec& variable = placement.VariableOf(static_cast<int>(p));
+    const VariableSpec& variable = placement.VariableOf(p);
     if (variable.bytes() > Placement::kMaxWholeBytes) continue;
-    EXPECT_EQ(placement.PartitionElements(static_cast<int>(p)), variable.shape.num_elements());
+    EXPECT_EQ(placement.PartitionElements(p), variable.shape.num_elements());
   }
 }
 
@@ -181,7 +181,7 @@ TEST(PlacementTest, NoVariables) {
 
 TEST(PlacementTest, AddressesElementsAndBlocks) {
   const Placement placement = Placement::Compute(Mlp(), 2, /*block_elements=*/100000);
-  const int p = 2;  // dense_1/kernel, rows 655..783
+  const size_t p = 2;  // dense_1/kernel, rows 655..783
   EXPECT_EQ(placement.VariableOf(p).name, "dense_1/kernel");
   EXPECT_EQ(placement.PartitionFirstElement(p), 655 * 512);
   EXPECT_EQ(placement.PartitionElements(1), 655 * 512);

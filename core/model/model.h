@@ -42,7 +42,7 @@ struct GradientTarget {
   // The elements of each variable.
   absl::Span<const absl::Span<float>> arrays = {};
   // The set of WireMemory::gradients.
-  int wire_set = 0;
+  size_t wire_set = 0;
 };
 
 struct StepResult {

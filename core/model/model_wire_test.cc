@@ -128,7 +128,7 @@ struct Pair {
   }
 
   // Both compute the step; what leaves the one is what leaves the other.
-  void Step(const Batch& batch, const StepOptions& options, int set) {
+  void Step(const Batch& batch, const StepOptions& options, size_t set) {
     const auto arrays = SpansOf(&plain.gradients);
     StepOptions delivered = options;
     delivered.deliver = true;
@@ -198,7 +198,7 @@ TEST_P(ModelWireTest, StepsOfAnyKindFollowEachOther) {
     Batch not_finite = RandomBatch(spec, 6, 3, 5);
     not_finite.features.data()[7] = std::numeric_limits<float>::quiet_NaN();
     for (uint64_t step = 0; step < 10; ++step) {
-      const int set = static_cast<int>(step % 2);
+      const size_t set = step % 2;
       pair.Load(step, set);
       const StepOptions options = {.dropout_seed = step,
                                    .clip_global_norm = step % 5 == 3 ? 0.01f : 0.0f};

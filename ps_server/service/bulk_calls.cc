@@ -80,7 +80,7 @@ absl::Status CheckPush(const BlockStore& store, const BulkRequest& request,
 }
 
 const Optimizer& OptimizerOf(const BlockStore& store, const AddressedBlock& block) {
-  return store.OptimizerOf(static_cast<int>(block.partition));
+  return store.OptimizerOf(block.partition);
 }
 
 void AddValues(const AddressedBlock& block, WireFormat format, BlockContentRef content,

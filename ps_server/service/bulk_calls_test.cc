@@ -22,8 +22,7 @@ Arrays DecodeAnswer(const Placement& placement, TestResponse response, WireForma
   std::string decoded;
   size_t from = 0;
   for (const BlockHeader& block : response.header.blocks) {
-    const int64_t elements =
-        placement.BlockElements(static_cast<int>(block.partition), block.block);
+    const int64_t elements = placement.BlockElements(block.partition, block.block);
     const size_t bytes = EncodedBytes(format, elements);
     decoded += BytesOf(DecodeGradient(format, response.payload.substr(from, bytes), elements));
     from += bytes;
@@ -83,7 +82,7 @@ TEST_F(BulkCallsTest, EveryGradientFormatInAnyFragmentsIsAppliedAsItDecodes) {
       TestRequest decoded = PushOf(placement_, 0, 1, sequence);
       decoded.payload.clear();
       size_t from = 0;
-      for (const int p : placement_.PartitionsOf(0)) {
+      for (const size_t p : placement_.PartitionsOf(0)) {
         for (int64_t b = 0; b < placement_.NumBlocks(p); ++b) {
           const int64_t elements = placement_.BlockElements(p, b);
           const std::string rest = push.payload.substr(from);

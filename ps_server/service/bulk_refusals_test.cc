@@ -105,7 +105,7 @@ TEST_F(BulkRefusalsTest, BlocksThatTheShardDoesNotHoldAreRefused) {
   ExpectRefused(push, "partition 99");
   push = Push();
   push.header.ranges[0].partition = 0xffffffff;
-  ExpectRefused(push, "partition -1");
+  ExpectRefused(push, "partition 4294967295");
   push = Push();
   ++push.header.ranges[0].num_blocks;
   ExpectRefused(push, "variable conv/kernel, partition 0: expected blocks 0..2, found block 3");
@@ -239,7 +239,7 @@ TEST_F(RejectNonFiniteTest, RefusesTheMessageAndNamesTheBlock) {
       push.header.ranges.resize(1);
       push.payload.clear();
       for (uint32_t b = 0; b < push.header.ranges[0].num_blocks; ++b) {
-        std::vector<float> gradient(static_cast<size_t>(placement_.BlockElements(0, b)), 1);
+        std::vector<float> gradient(placement_.BlockElements(0, b), 1);
         if (b == 2) gradient[300] = bad;
         push.payload += EncodeGradient(format, gradient);
       }

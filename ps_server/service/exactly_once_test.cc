@@ -21,7 +21,7 @@ namespace {
 constexpr int kShards = 3;
 constexpr int kWorkers = 4;
 // The messages of a push at each shard.
-constexpr int kMessages = 2;
+constexpr size_t kMessages = 2;
 
 // Zeros; on every shard there is more than one partition, or more than one block.
 std::vector<VariableSpec> Variables() {
@@ -47,15 +47,15 @@ struct StoredSnapshot {
 
 // A message that a worker repeats until it is answered.
 struct Message {
-  int shard = 0;
-  int message = 0;
+  size_t shard = 0;
+  size_t message = 0;
   TestRequest request;
 };
 
 class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
  protected:
   ExactlyOnceTest() {
-    for (int s = 0; s < kShards; ++s) Start(s, "");
+    for (size_t s = 0; s < kShards; ++s) Start(s, "");
     for (size_t w = 0; w < kWorkers; ++w) incarnations_.push_back(100 + w);
     sequences_.resize(kWorkers);
     unanswered_.resize(kWorkers);
@@ -63,9 +63,9 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
 
   bool Chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
   size_t Below(size_t n) { return random_() % n; }
-  ShardUnderTest& At(int shard) { return shards_[static_cast<size_t>(shard)]; }
+  ShardUnderTest& At(size_t shard) { return shards_[shard]; }
 
-  v1::InitializeShardRequest InitializeOf(int shard, const std::string& prefix) {
+  v1::InitializeShardRequest InitializeOf(size_t shard, const std::string& prefix) {
     v1::InitializeShardRequest request = InitializeRequest(placement_, shard);
     request.mutable_learning_rate()->set_base(1);
     request.set_restore_prefix(prefix);
@@ -73,7 +73,7 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
     return request;
   }
   // A new process in the place of the old one.
-  void Start(int shard, const std::string& prefix) {
+  void Start(size_t shard, const std::string& prefix) {
     At(shard).server = std::make_unique<TestServer>();
     v1::InitializeShardResponse response;
     const absl::Status status =
@@ -84,7 +84,7 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
     StoredSnapshot& snapshot = snapshots_.emplace_back();
     snapshot.prefix = absl::StrCat(directory_, "/model.ckpt-", snapshots_.size());
     std::vector<BundleIndexEntry> entries;
-    for (int s = 0; s < kShards; ++s) {
+    for (size_t s = 0; s < kShards; ++s) {
       v1::WriteSnapshotRequest request;
       *request.mutable_header() = HeaderOf(kTestChief);
       request.set_data_path(DataPath(snapshot.prefix, s, kShards));
@@ -99,32 +99,32 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
   }
 
   // The partitions of the shard, dealt out to the messages.
-  std::vector<BlockRange> RangesOf(int shard, int message) const {
+  std::vector<BlockRange> RangesOf(size_t shard, size_t message) const {
     std::vector<BlockRange> ranges;
     for (const BlockRange& range : PullOf(placement_, shard).header.ranges) {
       for (uint32_t b = 0; b < range.num_blocks; ++b) {
-        if ((range.partition + b) % kMessages != static_cast<uint32_t>(message)) continue;
+        if ((range.partition + b) % kMessages != message) continue;
         ranges.push_back({range.partition, b, 1});
       }
     }
     return ranges;
   }
-  TestRequest RequestOf(int shard, int message, const PushId& push) const {
+  TestRequest RequestOf(size_t shard, size_t message, const PushId& push) const {
     TestRequest request =
         ConstantPushOf(placement_, shard, push.first, push.second, /*gradient=*/-1);
     request.header.ranges = RangesOf(shard, message);
     request.header.last_part = message + 1 == kMessages;
     int64_t elements = 0;
     for (const BlockRange& range : request.header.ranges) {
-      elements += placement_.BlockElements(static_cast<int>(range.partition), range.first_block);
+      elements += placement_.BlockElements(range.partition, range.first_block);
     }
-    request.payload.resize(static_cast<size_t>(elements) * sizeof(float));
+    request.payload.resize(elements * sizeof(float));
     return request;
   }
   void BeginPush(size_t worker) {
     const PushId push = {incarnations_[worker], ++sequences_[worker]};
-    for (int s = 0; s < kShards; ++s) {
-      for (int m = 0; m < kMessages; ++m) {
+    for (size_t s = 0; s < kShards; ++s) {
+      for (size_t m = 0; m < kMessages; ++m) {
         unanswered_[worker].push_back({s, m, RequestOf(s, m, push)});
       }
     }
@@ -163,15 +163,15 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
   }
   void KillServer() {
     if (snapshots_.empty()) return;
-    const int shard = static_cast<int>(Below(kShards));
+    const size_t shard = Below(kShards);
     const StoredSnapshot& from = snapshots_[Below(snapshots_.size())];
     std::erase_if(copies_, [shard](const Message& copy) { return copy.shard == shard; });
     Start(shard, from.prefix);
-    At(shard).truth = from.truths[static_cast<size_t>(shard)];
+    At(shard).truth = from.truths[shard];
   }
   void KillWorker(size_t worker) {
     retired_.insert(incarnations_[worker]);
-    for (int s = 0; s < kShards; ++s) {
+    for (size_t s = 0; s < kShards; ++s) {
       Retire(&At(s).server->handler, {incarnations_[worker]});
     }
     unanswered_[worker].clear();
@@ -180,16 +180,15 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
   }
 
   void ExpectTruth() {
-    for (int s = 0; s < kShards; ++s) {
+    for (size_t s = 0; s < kShards; ++s) {
       const auto response =
           CallBulk(&At(s).server->handler, BulkMethod::kPull, PullOf(placement_, s));
       ASSERT_TRUE(response.ok()) << response.status();
       const auto* value = reinterpret_cast<const float*>(response->payload.data());
       for (const BlockHeader& block : response->header.blocks) {
-        const auto message = static_cast<int>((block.partition + block.block) % kMessages);
+        const size_t message = (block.partition + block.block) % kMessages;
         const auto expected = static_cast<float>(At(s).truth[message].size());
-        const int64_t elements =
-            placement_.BlockElements(static_cast<int>(block.partition), block.block);
+        const int64_t elements = placement_.BlockElements(block.partition, block.block);
         for (int64_t e = 0; e < elements; ++e) {
           ASSERT_EQ(*value++, expected) << "shard " << s << ", partition " << block.partition
                                         << ", block " << block.block << ", element " << e;

@@ -89,7 +89,7 @@ absl::StatusOr<std::unique_ptr<BlockStore>> ParameterHandler::MakeStore(
     const v1::InitializeShardRequest& request, FillStore fill) {
   ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(request.placement()));
   if (placement.Fingerprint() != request.placement_fingerprint() ||
-      request.shard() >= static_cast<uint32_t>(placement.num_shards())) {
+      request.shard() >= placement.num_shards()) {
     return absl::InvalidArgumentError(
         absl::StrCat("Initialize: shard ", request.shard(), " of ", placement.num_shards(),
                      ": the placement does not fit its fingerprint or the shard"));
@@ -100,8 +100,7 @@ absl::StatusOr<std::unique_ptr<BlockStore>> ParameterHandler::MakeStore(
                    LearningRateSchedule::Create(request.learning_rate(), request.max_steps()));
   const absl::Duration start = clock_->Monotonic();
   absl::StatusOr<std::unique_ptr<BlockStore>> store =
-      fill({std::move(placement), static_cast<int>(request.shard()), std::move(optimizer),
-            std::move(learning_rate)});
+      fill({std::move(placement), request.shard(), std::move(optimizer), std::move(learning_rate)});
   RETURN_IF_ERROR(store.status());
   LogInfo("shard ", request.shard(), " of ", request.placement().num_shards(),
           " ready: ", (*store)->value_bytes(), " bytes of values, ", (*store)->slot_bytes(),
@@ -119,7 +118,7 @@ absl::Status ParameterHandler::WriteSnapshot(const v1::WriteSnapshotRequest& req
       "WriteSnapshot", request.header(),
       [&request] {
         return BundleDataWriter::Create(FileSystem::Real(), request.data_path(),
-                                        static_cast<int>(request.data_shard()));
+                                        request.data_shard());
       },
       response);
 }
@@ -129,7 +128,7 @@ absl::Status ParameterHandler::StreamSnapshot(const v1::StreamSnapshotRequest& r
   return Snapshot(
       "StreamSnapshot", request.header(),
       [&]() -> absl::StatusOr<std::unique_ptr<BundleDataWriter>> {
-        return BundleDataWriter::CreateOn(FileOn(sink), static_cast<int>(request.data_shard()));
+        return BundleDataWriter::CreateOn(FileOn(sink), request.data_shard());
       },
       response);
 }

@@ -12,15 +12,14 @@ using ::testing::HasSubstr;
 
 // Shard i of the servers writes data file i; then the index.
 void WriteBundle(const TestServers& servers, const std::string& prefix) {
-  const int files = static_cast<int>(servers.size());
+  const size_t files = servers.size();
   std::vector<BundleIndexEntry> entries;
-  for (int s = 0; s < files; ++s) {
+  for (size_t s = 0; s < files; ++s) {
     v1::WriteSnapshotRequest request;
     request.set_data_path(DataPath(prefix, s, files));
     request.set_data_shard(static_cast<uint32_t>(s));
     v1::WriteSnapshotResponse response;
-    absl::Status status =
-        servers[static_cast<size_t>(s)]->handler.WriteSnapshot(request, &response);
+    absl::Status status = servers[s]->handler.WriteSnapshot(request, &response);
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_GT(response.bytes_written(), 0);
     for (const auto& entry : response.entries()) entries.push_back({entry.key(), entry.entry()});

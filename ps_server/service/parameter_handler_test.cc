@@ -176,7 +176,7 @@ TEST_F(ParameterHandlerTest, PullHasOnlyWhatIsNewer) {
   --request.header.known_versions.back();
   ASSERT_TRUE(Pull(request).ok());
   ASSERT_EQ(pulled_.header.blocks.size(), 1u);
-  const int partition = static_cast<int>(pulled_.header.blocks[0].partition);
+  const size_t partition = pulled_.header.blocks[0].partition;
   EXPECT_EQ(placement_.VariableOf(partition).name, "scale");
   EXPECT_EQ(pulled_.payload, BytesOf({0.25f}));
 }
@@ -257,11 +257,11 @@ TEST_F(ParameterHandlerTest, StalenessCountsThePushesSinceThePull) {
 }
 
 // The blocks of one partition.
-TestRequest PartOf(const Placement& placement, int p, uint64_t sequence, bool last) {
+TestRequest PartOf(const Placement& placement, size_t p, uint64_t sequence, bool last) {
   TestRequest push = PushOf(placement, 0, 1, sequence);
   push.header.ranges = {
       {static_cast<uint32_t>(p), 0, static_cast<uint32_t>(placement.NumBlocks(p))}};
-  push.payload = std::string(static_cast<size_t>(placement.PartitionElements(p)) * 4, '\0');
+  push.payload = std::string(placement.PartitionElements(p) * 4, '\0');
   push.header.last_part = last;
   return push;
 }

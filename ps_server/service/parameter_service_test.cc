@@ -211,12 +211,11 @@ TEST_P(ParameterServiceTest, ShardIsStreamedIn) {
   *first.mutable_start() = InitializeRequest(placement_, 0);
   first.set_shard_step(7);
   std::vector<v1::InitializeChunk> chunks;
-  for (const int p : placement_.PartitionsOf(0)) {
+  for (const size_t p : placement_.PartitionsOf(0)) {
     for (int64_t b = 0; b < placement_.NumBlocks(p); ++b) {
       v1::InitializeChunk::Block* block = chunks.emplace_back().add_blocks();
       block->set_version(3);
-      block->set_elements(
-          BytesOf(std::vector<float>(static_cast<size_t>(placement_.BlockElements(p, b)), 1.0f)));
+      block->set_elements(BytesOf(std::vector<float>(placement_.BlockElements(p, b), 1.0f)));
     }
   }
   size_t sent = 0;

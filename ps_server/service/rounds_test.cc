@@ -156,8 +156,7 @@ TEST_F(RoundsTest, ACommitNeedsThemInEveryBlock) {
   TestRequest part = StagedPushOf(placement_, 0, 2, 1, {0, 1}, 1, 2);
   const BlockRange last = part.header.ranges.back();
   part.header.ranges.pop_back();
-  part.payload.resize(part.payload.size() - 4 * static_cast<size_t>(placement_.PartitionElements(
-                                                    static_cast<int>(last.partition))));
+  part.payload.resize(part.payload.size() - 4 * placement_.PartitionElements(last.partition));
   ASSERT_TRUE(Push(part).ok());
   const Arrays before = Values();
   const absl::Status status = CommitRound(&handler_, {0, 1}, 2);

@@ -9,8 +9,7 @@ namespace {
 
 size_t BucketOf(int64_t staleness) {
   const auto& bounds = StalenessHistogram::kBounds;
-  return static_cast<size_t>(std::lower_bound(bounds.begin(), bounds.end(), staleness) -
-                             bounds.begin());
+  return std::lower_bound(bounds.begin(), bounds.end(), staleness) - bounds.begin();
 }
 
 }  // namespace

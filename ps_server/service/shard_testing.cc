@@ -15,9 +15,9 @@
 namespace keelson {
 namespace {
 
-std::vector<BlockRange> AllBlocks(const Placement& placement, int shard) {
+std::vector<BlockRange> AllBlocks(const Placement& placement, size_t shard) {
   std::vector<BlockRange> ranges;
-  for (const int p : placement.PartitionsOf(shard)) {
+  for (const size_t p : placement.PartitionsOf(shard)) {
     ranges.push_back({static_cast<uint32_t>(p), 0, static_cast<uint32_t>(placement.NumBlocks(p))});
   }
   return ranges;
@@ -28,7 +28,7 @@ std::string Payload(const Placement& placement, const std::vector<BlockRange>& r
                     absl::FunctionRef<float(int, int64_t)> select) {
   std::string payload;
   for (const BlockRange& range : ranges) {
-    const int p = static_cast<int>(range.partition);
+    const size_t p = range.partition;
     for (uint32_t b = range.first_block; b < range.first_block + range.num_blocks; ++b) {
       const int64_t first = placement.PartitionFirstElement(p) + b * placement.block_elements();
       std::vector<float> gradient;
@@ -44,7 +44,7 @@ std::string Payload(const Placement& placement, const std::vector<BlockRange>& r
 std::vector<float> DecodeTopK(const std::string& bytes, int64_t elements) {
   uint32_t count;
   std::memcpy(&count, bytes.data(), sizeof(count));
-  std::vector<float> decoded(static_cast<size_t>(elements));
+  std::vector<float> decoded(elements);
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t position;
     std::memcpy(&position, bytes.data() + 4 + 4 * i, sizeof(position));
@@ -54,10 +54,10 @@ std::vector<float> DecodeTopK(const std::string& bytes, int64_t elements) {
 }
 
 std::vector<float> DecodeInt8(const std::string& bytes, int64_t elements) {
-  std::vector<float> decoded(static_cast<size_t>(elements));
+  std::vector<float> decoded(elements);
   const auto* from = reinterpret_cast<const uint8_t*>(bytes.data());
   for (int64_t first = 0; first < elements; first += kInt8GroupElements) {
-    const auto size = static_cast<size_t>(std::min(kInt8GroupElements, elements - first));
+    const size_t size = std::min(kInt8GroupElements, elements - first);
     float scale;
     std::memcpy(&scale, from, sizeof(scale));
     DecodeInt8Group(scale, from + sizeof(scale), {decoded.data() + first, size});
@@ -79,7 +79,7 @@ std::vector<VariableSpec> TestVariables() {
           {"scale", Shape({}), quarter}};
 }
 
-Placement TestPlacement(int num_shards) {
+Placement TestPlacement(size_t num_shards) {
   return Placement::Compute(TestVariables(), num_shards, /*block_elements=*/1000);
 }
 
@@ -89,14 +89,14 @@ v1::OptimizerConfig OptimizerFromText(const std::string& text) {
   return config;
 }
 
-BlockStore::Options StoreOptions(Placement placement, int shard, const std::string& optimizer) {
+BlockStore::Options StoreOptions(Placement placement, size_t shard, const std::string& optimizer) {
   v1::LearningRateConfig learning_rate;
   learning_rate.set_base(kTestLearningRate);
   return {std::move(placement), shard, *CreateOptimizer(OptimizerFromText(optimizer)),
           *LearningRateSchedule::Create(learning_rate, 0)};
 }
 
-float TestGradient(int variable, int64_t element, uint64_t sequence) {
+float TestGradient(size_t variable, int64_t element, uint64_t sequence) {
   const uint64_t stream = sequence * 100 + static_cast<uint64_t>(variable);
   return UniformFloat(Philox(1, stream, static_cast<uint64_t>(element))[0]) - 0.5f;
 }
@@ -126,7 +126,7 @@ std::string EncodeGradient(WireFormat format, const std::vector<float>& gradient
 std::vector<float> DecodeGradient(WireFormat format, const std::string& bytes, int64_t elements) {
   if (format == WireFormat::kTopK) return DecodeTopK(bytes, elements);
   if (format == WireFormat::kInt8) return DecodeInt8(bytes, elements);
-  std::vector<float> decoded(static_cast<size_t>(elements));
+  std::vector<float> decoded(elements);
   DecodeElements(format, reinterpret_cast<const uint8_t*>(bytes.data()), absl::MakeSpan(decoded));
   return decoded;
 }
@@ -175,7 +175,7 @@ absl::StatusOr<TestResponse> CallBulk(BulkHandler* server, BulkMethod method,
   return ParseResponse(*response);
 }
 
-v1::InitializeShardRequest InitializeRequest(const Placement& placement, int shard,
+v1::InitializeShardRequest InitializeRequest(const Placement& placement, size_t shard,
                                              const std::string& optimizer) {
   v1::InitializeShardRequest request;
   request.mutable_header()->set_incarnation(kTestChief);
@@ -189,14 +189,14 @@ v1::InitializeShardRequest InitializeRequest(const Placement& placement, int sha
   return request;
 }
 
-TestRequest PullOf(const Placement& placement, int shard) {
+TestRequest PullOf(const Placement& placement, size_t shard) {
   TestRequest request;
   request.header.placement_fingerprint = placement.Fingerprint();
   request.header.ranges = AllBlocks(placement, shard);
   return request;
 }
 
-TestRequest EncodedPushOf(const Placement& placement, int shard, uint64_t incarnation,
+TestRequest EncodedPushOf(const Placement& placement, size_t shard, uint64_t incarnation,
                           uint64_t sequence, WireFormat format, WireFormat pull_format) {
   TestRequest request = PullOf(placement, shard);
   for (BlockRange& range : request.header.ranges) {
@@ -206,18 +206,19 @@ TestRequest EncodedPushOf(const Placement& placement, int shard, uint64_t incarn
   request.header.incarnation = incarnation;
   request.header.sequence = sequence;
   request.header.last_part = true;
-  request.payload = Payload(placement, request.header.ranges, [&](int variable, int64_t element) {
-    return TestGradient(variable, element, sequence);
-  });
+  request.payload = Payload(
+      placement, request.header.ranges,
+      [&](size_t variable, int64_t element) { return TestGradient(variable, element, sequence); });
   return request;
 }
 
-TestRequest PushOf(const Placement& placement, int shard, uint64_t incarnation, uint64_t sequence) {
+TestRequest PushOf(const Placement& placement, size_t shard, uint64_t incarnation,
+                   uint64_t sequence) {
   return EncodedPushOf(placement, shard, incarnation, sequence, WireFormat::kFloat32,
                        WireFormat::kFloat32);
 }
 
-TestRequest ConstantPushOf(const Placement& placement, int shard, uint64_t incarnation,
+TestRequest ConstantPushOf(const Placement& placement, size_t shard, uint64_t incarnation,
                            uint64_t sequence, float gradient) {
   TestRequest request = PushOf(placement, shard, incarnation, sequence);
   request.payload =
@@ -225,7 +226,7 @@ TestRequest ConstantPushOf(const Placement& placement, int shard, uint64_t incar
   return request;
 }
 
-TestRequest StagedPushOf(const Placement& placement, int shard, uint64_t incarnation,
+TestRequest StagedPushOf(const Placement& placement, size_t shard, uint64_t incarnation,
                          uint64_t sequence, const RoundId& round, float weight, float gradient) {
   TestRequest request = ConstantPushOf(placement, shard, incarnation, sequence, gradient);
   request.header.step = round.round;
@@ -238,35 +239,33 @@ TestRequest StagedPushOf(const Placement& placement, int shard, uint64_t incarna
 void Receive(const Placement& placement, const TestResponse& response, Arrays* arrays) {
   const char* from = response.payload.data();
   for (const BlockHeader& block : response.header.blocks) {
-    const int p = static_cast<int>(block.partition);
+    const size_t p = block.partition;
     const VariableSpec& variable = placement.VariableOf(p);
     std::vector<float>& values = (*arrays)[variable.name];
-    values.resize(static_cast<size_t>(variable.shape.num_elements()));
+    values.resize(variable.shape.num_elements());
     const int64_t first =
         placement.PartitionFirstElement(p) + block.block * placement.block_elements();
-    const size_t bytes =
-        static_cast<size_t>(placement.BlockElements(p, block.block)) * sizeof(float);
+    const size_t bytes = placement.BlockElements(p, block.block) * sizeof(float);
     std::memcpy(values.data() + first, from, bytes);
     from += bytes;
   }
   EXPECT_EQ(from, response.payload.data() + response.payload.size());
 }
 
-TestServers NewServers(int count) {
+TestServers NewServers(size_t count) {
   TestServers servers;
-  for (int s = 0; s < count; ++s) servers.push_back(std::make_unique<TestServer>());
+  for (size_t s = 0; s < count; ++s) servers.push_back(std::make_unique<TestServer>());
   return servers;
 }
 
 TestServers StartServers(const Placement& placement, const std::string& optimizer,
                          const std::string& restore_prefix) {
   TestServers servers = NewServers(placement.num_shards());
-  for (int s = 0; s < placement.num_shards(); ++s) {
+  for (size_t s = 0; s < placement.num_shards(); ++s) {
     v1::InitializeShardRequest request = InitializeRequest(placement, s, optimizer);
     request.set_restore_prefix(restore_prefix);
     v1::InitializeShardResponse response;
-    const absl::Status status =
-        servers[static_cast<size_t>(s)]->handler.Initialize(request, &response);
+    const absl::Status status = servers[s]->handler.Initialize(request, &response);
     EXPECT_TRUE(status.ok()) << status;
   }
   return servers;
@@ -274,9 +273,8 @@ TestServers StartServers(const Placement& placement, const std::string& optimize
 
 Arrays PullAll(const Placement& placement, const TestServers& servers) {
   Arrays arrays;
-  for (int s = 0; s < placement.num_shards(); ++s) {
-    const auto response = CallBulk(&servers[static_cast<size_t>(s)]->handler, BulkMethod::kPull,
-                                   PullOf(placement, s));
+  for (size_t s = 0; s < placement.num_shards(); ++s) {
+    const auto response = CallBulk(&servers[s]->handler, BulkMethod::kPull, PullOf(placement, s));
     EXPECT_TRUE(response.ok()) << response.status();
     if (response.ok()) Receive(placement, *response, &arrays);
   }
@@ -318,8 +316,8 @@ void Retire(ParameterControl* service, const std::vector<uint64_t>& incarnations
 
 void PushAll(const Placement& placement, const TestServers& servers, uint64_t incarnation,
              uint64_t sequence) {
-  for (int s = 0; s < placement.num_shards(); ++s) {
-    const auto response = CallBulk(&servers[static_cast<size_t>(s)]->handler, BulkMethod::kPush,
+  for (size_t s = 0; s < placement.num_shards(); ++s) {
+    const auto response = CallBulk(&servers[s]->handler, BulkMethod::kPush,
                                    PushOf(placement, s, incarnation, sequence));
     ASSERT_TRUE(response.ok()) << response.status();
     EXPECT_EQ(response->header.duplicate_blocks, 0u);

@@ -31,12 +31,12 @@ inline constexpr float kTestLearningRate = 0.5f;
 // Two variables that are split over shards, and three that are not.
 std::vector<VariableSpec> TestVariables();
 // Blocks begin and end within rows.
-Placement TestPlacement(int num_shards);
+Placement TestPlacement(size_t num_shards);
 v1::OptimizerConfig OptimizerFromText(const std::string& text);
-BlockStore::Options StoreOptions(Placement placement, int shard, const std::string& optimizer);
+BlockStore::Options StoreOptions(Placement placement, size_t shard, const std::string& optimizer);
 
 // The gradient of element `element` in push `sequence`: an arbitrary value, always the same.
-float TestGradient(int variable, int64_t element, uint64_t sequence);
+float TestGradient(size_t variable, int64_t element, uint64_t sequence);
 std::string BytesOf(const std::vector<float>& values);
 
 // The payload of one block.
@@ -67,20 +67,21 @@ absl::StatusOr<TestResponse> CallBulk(BulkHandler* server, BulkMethod method,
                                       const TestRequest& request);
 
 // A request of kTestChief for initial values.
-v1::InitializeShardRequest InitializeRequest(const Placement& placement, int shard,
+v1::InitializeShardRequest InitializeRequest(const Placement& placement, size_t shard,
                                              const std::string& optimizer = "sgd {}");
 // A pull of every block of the shard.
-TestRequest PullOf(const Placement& placement, int shard);
+TestRequest PullOf(const Placement& placement, size_t shard);
 // One message with TestGradient for every block of the shard.
-TestRequest PushOf(const Placement& placement, int shard, uint64_t incarnation, uint64_t sequence);
+TestRequest PushOf(const Placement& placement, size_t shard, uint64_t incarnation,
+                   uint64_t sequence);
 // PushOf with one value for all elements.
-TestRequest ConstantPushOf(const Placement& placement, int shard, uint64_t incarnation,
+TestRequest ConstantPushOf(const Placement& placement, size_t shard, uint64_t incarnation,
                            uint64_t sequence, float gradient);
 // PushOf with the blocks' gradients and values in these formats.
-TestRequest EncodedPushOf(const Placement& placement, int shard, uint64_t incarnation,
+TestRequest EncodedPushOf(const Placement& placement, size_t shard, uint64_t incarnation,
                           uint64_t sequence, WireFormat format, WireFormat pull_format);
 // ConstantPushOf for a round.
-TestRequest StagedPushOf(const Placement& placement, int shard, uint64_t incarnation,
+TestRequest StagedPushOf(const Placement& placement, size_t shard, uint64_t incarnation,
                          uint64_t sequence, const RoundId& round, float weight, float gradient);
 // Copies the float32 blocks of an answer into the variables' arrays.
 void Receive(const Placement& placement, const TestResponse& response, Arrays* arrays);
@@ -93,7 +94,7 @@ struct TestServer {
 };
 using TestServers = std::vector<std::unique_ptr<TestServer>>;
 
-TestServers NewServers(int count);
+TestServers NewServers(size_t count);
 // One initialised server per shard; with initial values when `restore_prefix` is empty.
 TestServers StartServers(const Placement& placement, const std::string& optimizer,
                          const std::string& restore_prefix);

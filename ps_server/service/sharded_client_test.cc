@@ -42,7 +42,7 @@ std::vector<VariableSpec> ModelOrder() {
   return variables;
 }
 
-class ShardedClientTest : public testing::TestWithParam<int> {
+class ShardedClientTest : public testing::TestWithParam<size_t> {
  protected:
   using Options = ShardedParameterClient::Options;
 
@@ -91,11 +91,11 @@ class ShardedClientTest : public testing::TestWithParam<int> {
 
   // The gradients that PushOf sends.
   void WriteGradients(ParameterClient* client, uint64_t sequence) const {
-    const int last = static_cast<int>(variables_.size()) - 1;
+    const size_t last = variables_.size() - 1;
     for (size_t v = 0; v < variables_.size(); ++v) {
       const absl::Span<float> gradient = client->gradients()[v];
       for (size_t e = 0; e < gradient.size(); ++e) {
-        gradient[e] = TestGradient(last - static_cast<int>(v), static_cast<int64_t>(e), sequence);
+        gradient[e] = TestGradient(last - v, static_cast<int64_t>(e), sequence);
       }
     }
   }
@@ -115,11 +115,11 @@ class ShardedClientTest : public testing::TestWithParam<int> {
     return **result;
   }
   void StartServersOver(uint64_t chief) {
-    for (int s = 0; s < GetParam(); ++s) {
+    for (size_t s = 0; s < GetParam(); ++s) {
       v1::InitializeShardRequest request = InitializeRequest(placement_, s, "momentum {}");
       request.mutable_header()->set_incarnation(chief);
       v1::InitializeShardResponse response;
-      ASSERT_TRUE(servers_[static_cast<size_t>(s)]->handler.Initialize(request, &response).ok());
+      ASSERT_TRUE(servers_[s]->handler.Initialize(request, &response).ok());
     }
   }
   void ExpectShardSteps(int64_t steps) const {
@@ -216,9 +216,9 @@ TEST_P(ShardedClientTest, FormatsRoundAsTheySay) {
   ASSERT_TRUE(client->Pull().ok());
   StepNow(client.get(), 1);
   const auto expected = StartServers(placement_, "momentum {}", "");
-  for (int s = 0; s < GetParam(); ++s) {
+  for (size_t s = 0; s < GetParam(); ++s) {
     const auto response =
-        CallBulk(&expected[static_cast<size_t>(s)]->handler, BulkMethod::kPush,
+        CallBulk(&expected[s]->handler, BulkMethod::kPush,
                  EncodedPushOf(placement_, s, 1, 1, WireFormat::kBfloat16, WireFormat::kFloat16));
     ASSERT_TRUE(response.ok()) << response.status();
   }

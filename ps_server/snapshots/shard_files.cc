@@ -11,7 +11,7 @@ namespace {
 
 // Writes one array (the values, or a slot) of a partition, block after block.
 template <typename SelectArray>
-absl::Status WriteArray(const Placement& placement, int p, const std::string& name,
+absl::Status WriteArray(const Placement& placement, size_t p, const std::string& name,
                         const std::vector<BlockState>& blocks, SelectArray select,
                         BundleDataWriter* writer) {
   const Partition& partition = placement.partition(p);
@@ -23,8 +23,8 @@ absl::Status WriteArray(const Placement& placement, int p, const std::string& na
   return writer->EndSlice();
 }
 
-absl::Status WritePartition(const BlockStore& store, int p, const std::vector<BlockState>& blocks,
-                            BundleDataWriter* writer) {
+absl::Status WritePartition(const BlockStore& store, size_t p,
+                            const std::vector<BlockState>& blocks, BundleDataWriter* writer) {
   const VariableSpec& variable = store.placement().VariableOf(p);
   RETURN_IF_ERROR(WriteArray(
       store.placement(), p, variable.name, blocks,
@@ -45,7 +45,7 @@ v1::ShardState StateOf(const BlockStore& store, const ShardCut& cut) {
   state.set_shard_step(cut.shard_step);
   for (const VariableSpec& variable : placement.variables()) state.add_variables(variable.name);
   for (size_t i = 0; i < cut.partitions.size(); ++i) {
-    const int p = store.partitions()[i];
+    const size_t p = store.partitions()[i];
     for (size_t b = 0; b < cut.partitions[i].size(); ++b) {
       const BlockState& from = cut.partitions[i][b];
       v1::ShardState::Block* block = state.add_blocks();
@@ -98,8 +98,8 @@ absl::StatusOr<std::unique_ptr<BlockStore>> InitializeShard(BlockStore::Options 
   const std::vector<VariableSpec> variables = options.placement.variables();
   return BlockStore::Create(
       std::move(options), 0, [&](const BlockStore::BlockPosition& position, BlockState* state) {
-        FillInitialValues(variables[static_cast<size_t>(position.variable)], seed,
-                          position.first_element, state->content.Mutable()->values.span());
+        FillInitialValues(variables[position.variable], seed, position.first_element,
+                          state->content.Mutable()->values.span());
         return absl::OkStatus();
       });
 }

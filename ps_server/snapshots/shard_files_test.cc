@@ -16,9 +16,9 @@ namespace {
 using ::testing::HasSubstr;
 using Stores = std::vector<std::unique_ptr<BlockStore>>;
 
-Stores NewStores(int num_shards, const std::string& optimizer) {
+Stores NewStores(size_t num_shards, const std::string& optimizer) {
   Stores stores;
-  for (int s = 0; s < num_shards; ++s) {
+  for (size_t s = 0; s < num_shards; ++s) {
     auto store = InitializeShard(StoreOptions(TestPlacement(num_shards), s, optimizer), kTestSeed);
     EXPECT_TRUE(store.ok()) << store.status();
     stores.push_back(*std::move(store));
@@ -26,9 +26,9 @@ Stores NewStores(int num_shards, const std::string& optimizer) {
   return stores;
 }
 
-Stores RestoreStores(int num_shards, const std::string& optimizer, const std::string& prefix) {
+Stores RestoreStores(size_t num_shards, const std::string& optimizer, const std::string& prefix) {
   Stores stores;
-  for (int s = 0; s < num_shards; ++s) {
+  for (size_t s = 0; s < num_shards; ++s) {
     auto store = RestoreShard(StoreOptions(TestPlacement(num_shards), s, optimizer), prefix);
     EXPECT_TRUE(store.ok()) << store.status();
     stores.push_back(*std::move(store));
@@ -40,7 +40,7 @@ void PushTo(const Stores& stores, uint64_t sequence) {
   for (const auto& store : stores) {
     const Placement& placement = store->placement();
     const BlockStore::PushScope scope(store.get());
-    for (const int p : store->partitions()) {
+    for (const size_t p : store->partitions()) {
       for (int64_t b = 0; b < placement.NumBlocks(p); ++b) {
         const int64_t first = placement.PartitionFirstElement(p) + b * placement.block_elements();
         std::vector<float> gradient;
@@ -55,7 +55,7 @@ void PushTo(const Stores& stores, uint64_t sequence) {
 }
 
 void CopyTo(const AlignedBuffer& from, int64_t first, int64_t size, std::vector<float>* to) {
-  to->resize(static_cast<size_t>(size));
+  to->resize(size);
   std::copy_n(from.data(), from.size(), to->begin() + first);
 }
 
@@ -66,7 +66,7 @@ Arrays Collect(const Stores& stores) {
     const Placement& placement = store->placement();
     const ShardCut cut = store->Cut();
     for (size_t i = 0; i < cut.partitions.size(); ++i) {
-      const int p = store->partitions()[i];
+      const size_t p = store->partitions()[i];
       const VariableSpec& variable = placement.VariableOf(p);
       const int64_t size = variable.shape.num_elements();
       int64_t first = placement.PartitionFirstElement(p);
@@ -86,10 +86,10 @@ Arrays Collect(const Stores& stores) {
 
 absl::StatusOr<std::string> WriteStores(const Stores& stores) {
   const std::string prefix = NewTestDirectory() + "/model.ckpt-1";
-  const int files = static_cast<int>(stores.size());
+  const size_t files = stores.size();
   std::vector<BundleIndexEntry> entries;
-  for (int s = 0; s < files; ++s) {
-    const BlockStore& store = *stores[static_cast<size_t>(s)];
+  for (size_t s = 0; s < files; ++s) {
+    const BlockStore& store = *stores[s];
     auto writer = BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, s, files), s);
     if (!writer.ok()) return writer.status();
     auto written = WriteShard(store, store.Cut(), writer->get());

@@ -39,15 +39,15 @@ class BlockStream {
 
 std::string NameOf(const std::vector<VariableSpec>& variables,
                    const BlockStore::BlockPosition& position) {
-  return absl::StrCat("variable ", variables[static_cast<size_t>(position.variable)].name,
-                      ", elements ", position.first_element, " to ",
+  return absl::StrCat("variable ", variables[position.variable].name, ", elements ",
+                      position.first_element, " to ",
                       position.first_element + position.num_elements);
 }
 
 // Takes the values, then each slot.
 absl::Status TakeElements(const std::string& elements, const std::string& name,
                           BlockContent* content) {
-  const size_t array_bytes = static_cast<size_t>(content->values.size()) * sizeof(float);
+  const size_t array_bytes = content->values.size() * sizeof(float);
   const size_t expected = array_bytes * (1 + content->slots.size());
   if (elements.size() != expected) {
     return absl::InvalidArgumentError(absl::StrCat(

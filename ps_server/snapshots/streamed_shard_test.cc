@@ -42,8 +42,7 @@ class Source {
 };
 
 void Append(const AlignedBuffer& array, std::string* to) {
-  to->append(reinterpret_cast<const char*>(array.data()),
-             static_cast<size_t>(array.size()) * sizeof(float));
+  to->append(reinterpret_cast<const char*>(array.data()), array.size() * sizeof(float));
 }
 
 v1::InitializeChunk::Block BlockOf(const BlockState& state) {
@@ -69,10 +68,10 @@ class StreamedShardTest : public testing::Test {
   // A shard that has gone some steps.
   StreamedShardTest() {
     source_ = *InitializeShard(Options(), kTestSeed);
-    for (const int p : source_->partitions()) {
+    for (const size_t p : source_->partitions()) {
       for (int64_t b = 0; b < placement_.NumBlocks(p); ++b) {
         Block* block = *source_->Find(p, b);
-        const auto n = static_cast<size_t>(placement_.BlockElements(p, b));
+        const size_t n = placement_.BlockElements(p, b);
         for (uint64_t sequence = 1; sequence <= 2 + static_cast<uint64_t>(b % 3); ++sequence) {
           ApplyTo(block, source_->optimizer(), {7, sequence, 0.1f},
                   std::vector<float>(n, static_cast<float>(sequence)));

@@ -36,7 +36,7 @@ absl::Status CheckListedOnce(const BlockStore& store, absl::Span<const BlockRang
   }
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end(), Overlap);
   if (twice == sorted.end()) return absl::OkStatus();
-  RETURN_IF_ERROR(store.Find(static_cast<int>(twice[1].partition), twice[1].first_block).status());
+  RETURN_IF_ERROR(store.Find(twice[1].partition, twice[1].first_block).status());
   return ErrorAt(store, FirstOf(twice[1]), "expected once, found listed twice");
 }
 
@@ -49,12 +49,12 @@ absl::StatusOr<std::vector<AddressedBlock>> ResolveBlocks(const BlockStore& stor
   std::vector<AddressedBlock> blocks;
   blocks.reserve(ranges.size());
   for (const BlockRange& range : ranges) {
-    const auto partition = static_cast<int>(range.partition);
     for (uint32_t i = 0; i < range.num_blocks; ++i) {
       const int64_t index = int64_t{range.first_block} + i;
-      ASSIGN_OR_RETURN(Block * block, store.Find(partition, index));
+      ASSIGN_OR_RETURN(Block * block, store.Find(range.partition, index));
       blocks.push_back({block, range.partition, static_cast<uint32_t>(index),
-                        store.BlockElements(partition, index), range.format, range.pull_format});
+                        store.BlockElements(range.partition, index), range.format,
+                        range.pull_format});
     }
   }
   return blocks;
@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<AddressedBlock>> ResolveBlocks(const BlockStore& stor
 
 absl::Status ErrorAt(const BlockStore& store, const AddressedBlock& block,
                      absl::string_view problem) {
-  const VariableSpec& variable = store.placement().VariableOf(static_cast<int>(block.partition));
+  const VariableSpec& variable = store.placement().VariableOf(block.partition);
   return absl::InvalidArgumentError(
       absl::StrCat("variable ", variable.name, ", block ", block.index, ": ", problem));
 }

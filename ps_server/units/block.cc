@@ -20,7 +20,7 @@ struct BlockUpdate {
 };
 
 absl::Span<const float> Part(const AlignedBuffer& buffer, int64_t first, int64_t count) {
-  return {buffer.data() + first, static_cast<size_t>(count)};
+  return absl::MakeConstSpan(buffer.data() + first, count);
 }
 
 // Updates the elements [first, first + count) of a block.
@@ -37,7 +37,7 @@ void UpdateElements(const BlockUpdate& block, int64_t first, int64_t count,
   args.values_in = Part(block.from.values, first, count);
   args.slots_in = {slots_in.data(), num_slots};
   args.gradient = gradient;
-  args.values_out = {block.to->values.data() + first, static_cast<size_t>(count)};
+  args.values_out = absl::MakeSpan(block.to->values.data() + first, count);
   args.slots_out = {slots_out.data(), num_slots};
   args.learning_rate = block.learning_rate;
   args.update = block.from.updates;

@@ -26,7 +26,7 @@ BlockState NewBlock(const Optimizer& optimizer, int64_t elements) {
 BlockStore::BlockStore(Options options)
     : options_(std::move(options)),
       partitions_(options_.placement.PartitionsOf(options_.shard)),
-      local_(options_.placement.partitions().size(), -1) {
+      local_(options_.placement.partitions().size()) {
   for (const VariableSpec& variable : placement().variables()) {
     if (variable.trained()) {
       optimizers_.push_back(options_.optimizer.get());
@@ -42,8 +42,8 @@ absl::StatusOr<std::unique_ptr<BlockStore>> BlockStore::Create(Options options, 
   std::unique_ptr<BlockStore> store(new BlockStore(std::move(options)));
   store->shard_step_ = shard_step;
   const Placement& placement = store->placement();
-  for (const int p : store->partitions_) {
-    store->local_[static_cast<size_t>(p)] = static_cast<int>(store->blocks_.size());
+  for (const size_t p : store->partitions_) {
+    store->local_[p] = store->blocks_.size();
     auto& blocks = store->blocks_.emplace_back();
     for (int64_t b = 0; b < placement.NumBlocks(p); ++b) {
       const BlockPosition position = {
@@ -58,24 +58,24 @@ absl::StatusOr<std::unique_ptr<BlockStore>> BlockStore::Create(Options options, 
   return store;
 }
 
-absl::StatusOr<Block*> BlockStore::Find(int partition, int64_t block) const {
-  if (partition < 0 || static_cast<size_t>(partition) >= local_.size()) {
+absl::StatusOr<Block*> BlockStore::Find(size_t partition, size_t block) const {
+  if (partition >= local_.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("partition ", partition, ": expected 0..", local_.size() - 1));
   }
-  if (local_[static_cast<size_t>(partition)] < 0) {
+  if (!local_[partition]) {
     return absl::InvalidArgumentError(
         absl::StrCat("variable ", options_.placement.VariableOf(partition).name, ", partition ",
                      partition, ": expected a partition of shard ", options_.shard,
                      ", found one of shard ", options_.placement.partition(partition).shard));
   }
-  const auto& blocks = blocks_[static_cast<size_t>(local_[static_cast<size_t>(partition)])];
-  if (block < 0 || static_cast<size_t>(block) >= blocks.size()) {
+  const auto& blocks = blocks_[*local_[partition]];
+  if (block >= blocks.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "variable ", options_.placement.VariableOf(partition).name, ", partition ", partition,
         ": expected blocks 0..", blocks.size() - 1, ", found block ", block));
   }
-  return blocks[static_cast<size_t>(block)].get();
+  return blocks[block].get();
 }
 
 ShardCut BlockStore::Cut() const {
@@ -143,8 +143,8 @@ absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contribution
     }
   }
   const float learning_rate = LearningRateAt(round.round);
-  pool->RunAll(static_cast<int>(updates.size()), [&](int i) {
-    const Update& update = updates[static_cast<size_t>(i)];
+  pool->RunAll(updates.size(), [&](size_t i) {
+    const Update& update = updates[i];
     update.block->CommitRound(*update.optimizer, learning_rate);
   });
   committed_round_.store(round.round, std::memory_order_relaxed);
@@ -154,14 +154,14 @@ absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contribution
 
 int64_t BlockStore::slot_bytes() const {
   int64_t bytes = 0;
-  for (const int p : partitions_) {
+  for (const size_t p : partitions_) {
     bytes += placement().PartitionElements(p) * static_cast<int64_t>(sizeof(float)) *
              static_cast<int64_t>(OptimizerOf(p).slots().size());
   }
   return bytes;
 }
 
-std::string BlockStore::NameOf(int p, size_t block) const {
+std::string BlockStore::NameOf(size_t p, size_t block) const {
   return absl::StrCat("variable ", options_.placement.VariableOf(p).name, ", block ", block);
 }
 

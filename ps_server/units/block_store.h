@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <unordered_set>
 #include <vector>
 
@@ -33,14 +34,14 @@ class BlockStore {
  public:
   struct Options {
     Placement placement;
-    int shard = 0;
+    size_t shard = 0;
     // The optimizer of trained variables. The others are moving averages of the pushed values.
     std::unique_ptr<Optimizer> optimizer;
     LearningRateSchedule learning_rate;
   };
   // The position of a block; element positions are within the variable.
   struct BlockPosition {
-    int variable = 0;
+    size_t variable = 0;
     int64_t first_element = 0;
     int64_t num_elements = 0;
   };
@@ -52,9 +53,9 @@ class BlockStore {
                                                             FillBlock fill);
 
   // INVALID_ARGUMENT: no such block on this shard.
-  absl::StatusOr<Block*> Find(int partition, int64_t block) const;
+  absl::StatusOr<Block*> Find(size_t partition, size_t block) const;
   // The number of elements of a block that Find finds.
-  int64_t BlockElements(int partition, int64_t block) const {
+  int64_t BlockElements(size_t partition, int64_t block) const {
     return options_.placement.BlockElements(partition, block);
   }
 
@@ -106,13 +107,13 @@ class BlockStore {
 
   const Placement& placement() const { return options_.placement; }
   // Positions in the placement of this shard's partitions.
-  const std::vector<int>& partitions() const { return partitions_; }
-  int shard() const { return options_.shard; }
+  const std::vector<size_t>& partitions() const { return partitions_; }
+  size_t shard() const { return options_.shard; }
   // The optimizer of trained variables.
   const Optimizer& optimizer() const { return *options_.optimizer; }
   // The optimizer of a partition of the placement.
-  const Optimizer& OptimizerOf(int partition) const {
-    return *optimizers_[static_cast<size_t>(placement().partition(partition).variable)];
+  const Optimizer& OptimizerOf(size_t partition) const {
+    return *optimizers_[placement().partition(partition).variable];
   }
   float LearningRateAt(int64_t step) const { return options_.learning_rate.At(step); }
   int64_t value_bytes() const { return options_.placement.ShardBytes(options_.shard); }
@@ -122,15 +123,15 @@ class BlockStore {
   explicit BlockStore(Options options);
 
   const Options options_;
-  const std::vector<int> partitions_;
+  const std::vector<size_t> partitions_;
   std::vector<std::unique_ptr<Optimizer>> averages_;
   std::vector<const Optimizer*> optimizers_;  // by variable
-  // Position in `blocks_` by partition of the placement; -1: another shard's.
-  std::vector<int> local_;
+  // Position in `blocks_` by partition of the placement; nothing: another shard's.
+  std::vector<std::optional<size_t>> local_;
   std::vector<std::vector<std::unique_ptr<Block>>> blocks_;
 
   // "variable dense/kernel, block 2" of partition `p`.
-  std::string NameOf(int p, size_t block) const;
+  std::string NameOf(size_t p, size_t block) const;
 
   std::atomic<int64_t> shard_step_{0};
   std::atomic<int64_t> committed_round_{-1};

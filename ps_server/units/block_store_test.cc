@@ -13,7 +13,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::unique_ptr<BlockStore> NewStore(int shard, int num_shards, const std::string& optimizer) {
+std::unique_ptr<BlockStore> NewStore(size_t shard, size_t num_shards,
+                                     const std::string& optimizer) {
   auto store = BlockStore::Create(
       StoreOptions(TestPlacement(num_shards), shard, optimizer), /*shard_step=*/0,
       [](const BlockStore::BlockPosition&, BlockState*) { return absl::OkStatus(); });
@@ -24,9 +25,9 @@ std::unique_ptr<BlockStore> NewStore(int shard, int num_shards, const std::strin
 // One push of the gradient 1 to every block, with the rate 1.
 void PushOnes(BlockStore* store, uint64_t incarnation, uint64_t sequence) {
   const BlockStore::PushScope scope(store);
-  for (const int p : store->partitions()) {
+  for (const size_t p : store->partitions()) {
     for (int64_t b = 0; b < store->placement().NumBlocks(p); ++b) {
-      const std::vector<float> ones(static_cast<size_t>(store->BlockElements(p, b)), 1.0f);
+      const std::vector<float> ones(store->BlockElements(p, b), 1.0f);
       ASSERT_TRUE(
           ApplyTo(*store->Find(p, b), store->optimizer(), {incarnation, sequence, 1}, ones));
     }
@@ -69,16 +70,15 @@ TEST(BlockStoreTest, FillSeesEveryElementOnce) {
   const std::vector<VariableSpec> variables = TestPlacement(3).variables();
   std::vector<std::vector<int>> seen;
   for (const VariableSpec& variable : variables) {
-    seen.emplace_back(static_cast<size_t>(variable.shape.num_elements()), 0);
+    seen.emplace_back(variable.shape.num_elements(), 0);
   }
-  for (int s = 0; s < 3; ++s) {
+  for (size_t s = 0; s < 3; ++s) {
     const auto store =
         BlockStore::Create(StoreOptions(TestPlacement(3), s, "sgd {}"), 0,
                            [&](const BlockStore::BlockPosition& position, BlockState* state) {
                              EXPECT_EQ(state->content->values.size(), position.num_elements);
                              for (int64_t i = 0; i < position.num_elements; ++i) {
-                               ++seen[static_cast<size_t>(position.variable)]
-                                     [static_cast<size_t>(position.first_element + i)];
+                               ++seen[position.variable][position.first_element + i];
                              }
                              return absl::OkStatus();
                            });
@@ -99,17 +99,17 @@ TEST(BlockStoreTest, CreateReturnsTheFirstErrorOfFill) {
 TEST(BlockStoreTest, FindRefusesWhatTheShardDoesNotHold) {
   const std::unique_ptr<BlockStore> store = NewStore(0, 2, "sgd {}");
   const Placement placement = TestPlacement(2);
-  const int theirs = placement.PartitionsOf(1).front();
-  const int ours = placement.PartitionsOf(0).front();
-  const int beyond = static_cast<int>(placement.partitions().size());
-  for (const int p : {theirs, beyond, -1}) {
+  const size_t theirs = placement.PartitionsOf(1).front();
+  const size_t ours = placement.PartitionsOf(0).front();
+  for (const size_t p : {theirs, placement.partitions().size(), SIZE_MAX}) {
     const absl::Status status = store->Find(p, 0).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat("partition ", p)));
   }
   EXPECT_THAT(std::string(store->Find(theirs, 0).status().message()),
               HasSubstr(placement.VariableOf(theirs).name));
-  for (const int64_t b : {int64_t{-1}, placement.NumBlocks(ours)}) {
+  const size_t blocks = placement.NumBlocks(ours);
+  for (const size_t b : {blocks, SIZE_MAX}) {
     const absl::Status status = store->Find(ours, b).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr(placement.VariableOf(ours).name));
@@ -133,9 +133,9 @@ TEST(BlockStoreTest, CutWaitsForThePushThatIsUnderWay) {
   std::thread cutter;
   {
     const BlockStore::PushScope scope(store.get());
-    for (const int p : store->partitions()) {
+    for (const size_t p : store->partitions()) {
       for (int64_t b = 0; b < store->placement().NumBlocks(p); ++b) {
-        const std::vector<float> ones(static_cast<size_t>(store->BlockElements(p, b)), 1.0f);
+        const std::vector<float> ones(store->BlockElements(p, b), 1.0f);
         ApplyTo(*store->Find(p, b), store->optimizer(), {1, 1, 1}, ones);
         if (!cutter.joinable()) cutter = std::thread([&] { cut = store->Cut(); });
       }

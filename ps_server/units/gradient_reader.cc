@@ -66,7 +66,7 @@ void ReadElementwise(WireFormat format, int64_t elements, ByteCursor* cursor,
   std::array<uint8_t, sizeof(float)> carry;
   int64_t first = 0;
   while (first < elements) {
-    const auto piece = cursor->Next(static_cast<size_t>(elements - first) * width);
+    const auto piece = cursor->Next((elements - first) * width);
     const auto whole = static_cast<int64_t>(piece.size() / width);
     if (whole > 0) visit(first, whole, EncodedGradient(format, piece.data()));
     first += whole;
@@ -85,7 +85,7 @@ void ReadInt8(int64_t elements, ByteCursor* cursor, GradientVisitor visit) {
     cursor->Read(&scale, sizeof(scale));
     const int64_t end = std::min(elements, group + kInt8GroupElements);
     for (int64_t first = group; first < end;) {
-      const auto piece = cursor->Next(static_cast<size_t>(end - first));
+      const auto piece = cursor->Next(end - first);
       const auto count = static_cast<int64_t>(piece.size());
       visit(first, count, EncodedGradient(WireFormat::kInt8, piece.data(), scale));
       first += count;
@@ -105,7 +105,7 @@ void ReadTopK(int64_t elements, ByteCursor* cursor, GradientVisitor visit) {
     const int64_t size = std::min(kDenseElements, elements - first);
     std::fill_n(dense.begin(), size, 0.0f);
     while (!positions.done() && positions.Peek() < first + size) {
-      dense[static_cast<size_t>(positions.Take() - first)] = values.Take();
+      dense[positions.Take() - first] = values.Take();
     }
     visit(first, size, EncodedGradient(dense.data()));
   }

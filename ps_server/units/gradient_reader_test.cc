@@ -61,7 +61,7 @@ TEST_P(GradientReaderTest, GivesEveryElementOnceInOrder) {
     for (const size_t longest : {1, 2, 9, 5000, 1 << 20}) {
       const ByteRope rope = Fragmented(bytes, longest, 2);
       ByteCursor cursor(rope);
-      std::vector<float> decoded(static_cast<size_t>(elements));
+      std::vector<float> decoded(elements);
       int64_t next = 0;
       ReadGradient({format(), &cursor}, elements,
                    [&](int64_t first, int64_t count, const EncodedGradient& piece) {
@@ -69,7 +69,7 @@ TEST_P(GradientReaderTest, GivesEveryElementOnceInOrder) {
                      ASSERT_GT(count, 0);
                      next += count;
                      ASSERT_LE(next, elements);
-                     Decode(piece, {decoded.data() + first, static_cast<size_t>(count)});
+                     Decode(piece, absl::MakeSpan(decoded.data() + first, count));
                    });
       EXPECT_EQ(next, elements);
       EXPECT_EQ(cursor.remaining(), 0u);
@@ -165,13 +165,13 @@ TEST(GradientReaderTopKTest, IsGivenInBoundedChunks) {
   ByteRope rope;
   rope.AppendOwned(TopK({4095, 4096, 99'999}, {1, 2, 3}));
   ByteCursor cursor(rope);
-  std::vector<float> decoded(static_cast<size_t>(kElements));
+  std::vector<float> decoded(kElements);
   ReadGradient({WireFormat::kTopK, &cursor}, kElements,
                [&](int64_t first, int64_t count, const EncodedGradient& piece) {
                  EXPECT_LE(count, 4096);
-                 Decode(piece, {decoded.data() + first, static_cast<size_t>(count)});
+                 Decode(piece, absl::MakeSpan(decoded.data() + first, count));
                });
-  std::vector<float> expected(static_cast<size_t>(kElements));
+  std::vector<float> expected(kElements);
   expected[4095] = 1;
   expected[4096] = 2;
   expected[99'999] = 3;

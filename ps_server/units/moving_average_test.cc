@@ -27,7 +27,7 @@ constexpr char kVariance[] = "norm/moving_variance";
 constexpr char kKernel[] = "dense/kernel";
 
 // Both averages are in several blocks; on two shards the mean is on both.
-Placement NormPlacement(int num_shards) {
+Placement NormPlacement(size_t num_shards) {
   const Initializer one = {Initializer::Kind::kConstant, 1, 0};
   return Placement::Compute({{kKernel, Shape({300, 17}), one},
                              {kMean, Shape({9000}), {}, 0.9f},
@@ -81,7 +81,7 @@ TEST_F(MovingAverageTest, PushesOfAllWorkersAreAveragedOnAnyNumberOfShards) {
     std::vector<double> mean(9000, 0), variance(1500, 1);
     for (uint64_t sequence = 1; sequence <= 30; ++sequence) {
       PushAll(placement, servers, /*incarnation=*/1 + sequence % 3, sequence);
-      const auto sample = [&](int variable, size_t i) {
+      const auto sample = [&](size_t variable, size_t i) {
         return double{TestGradient(variable, static_cast<int64_t>(i), sequence)};
       };
       for (size_t i = 0; i < mean.size(); ++i) {
@@ -157,7 +157,7 @@ TEST_F(MovingAverageTest, ASampleThatIsNotFiniteIsRefusedLikeAGradient) {
   EXPECT_THAT(Of(Values(), kVariance), Each(1.0f));
 }
 
-std::unique_ptr<BlockStore> NewStore(int shard, int num_shards) {
+std::unique_ptr<BlockStore> NewStore(size_t shard, size_t num_shards) {
   auto store = InitializeShard(StoreOptions(NormPlacement(num_shards), shard, "adam {}"), 1);
   EXPECT_TRUE(store.ok()) << store.status();
   return *std::move(store);
@@ -166,7 +166,7 @@ std::unique_ptr<BlockStore> NewStore(int shard, int num_shards) {
 void PushTo(BlockStore* store, uint64_t sequence) {
   const Placement& placement = store->placement();
   const BlockStore::PushScope scope(store);
-  for (const int p : store->partitions()) {
+  for (const size_t p : store->partitions()) {
     for (int64_t b = 0; b < placement.NumBlocks(p); ++b) {
       const int64_t first = placement.PartitionFirstElement(p) + b * placement.block_elements();
       std::vector<float> sample;
@@ -182,15 +182,15 @@ void PushTo(BlockStore* store, uint64_t sequence) {
 void CollectValues(const BlockStore& store, Arrays* arrays) {
   const ShardCut cut = store.Cut();
   for (size_t i = 0; i < cut.partitions.size(); ++i) {
-    const int p = store.partitions()[i];
+    const size_t p = store.partitions()[i];
     const VariableSpec& variable = store.placement().VariableOf(p);
     std::vector<float>& values = (*arrays)[variable.name];
-    values.resize(static_cast<size_t>(variable.shape.num_elements()));
+    values.resize(variable.shape.num_elements());
     int64_t first = store.placement().PartitionFirstElement(p);
     for (const BlockState& block : cut.partitions[i]) {
       EXPECT_EQ(block.content->slots.size(), variable.trained() ? 2u : 0u) << variable.name;
       for (const float value : block.content->values.span()) {
-        values[static_cast<size_t>(first++)] = value;
+        values[first++] = value;
       }
     }
   }
@@ -200,7 +200,7 @@ TEST(MovingAverageSnapshotTest, HasNoSlotsOfThemAndIsRestoredOnOtherShards) {
   const std::string prefix = NewTestDirectory() + "/model.ckpt-2";
   std::vector<BundleIndexEntry> entries;
   Arrays at_snapshot, one_step_on;
-  for (int s = 0; s < 2; ++s) {
+  for (size_t s = 0; s < 2; ++s) {
     const std::unique_ptr<BlockStore> store = NewStore(s, 2);
     PushTo(store.get(), 1);
     PushTo(store.get(), 2);

@@ -12,7 +12,7 @@ std::string RoundId::ToString() const {
 void RoundSum::Add(const WireGradient& gradient, float weight) {
   ReadGradient(gradient, sum_.size(),
                [&](int64_t first, int64_t count, const EncodedGradient& piece) {
-                 AddWeighted(piece, weight, {sum_.data() + first, static_cast<size_t>(count)});
+                 AddWeighted(piece, weight, absl::MakeSpan(sum_.data() + first, count));
                });
   weights_ += weight;
   ++contributions_;

@@ -61,7 +61,7 @@ double LossByBatchStatistics(const std::string& snapshot) {
   std::vector<absl::Span<float>> spans;
   for (size_t v = 0; v < model->variables().size(); ++v) {
     const Tensor values = (*bundle)->ReadTensor(model->variables()[v].name).value();
-    EXPECT_TRUE(model->SetVariable(static_cast<int>(v), values.span()).ok());
+    EXPECT_TRUE(model->SetVariable(v, values.span()).ok());
     gradients.emplace_back(values.span().size());
   }
   for (std::vector<float>& gradient : gradients) spans.push_back(absl::MakeSpan(gradient));

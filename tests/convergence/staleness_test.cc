@@ -113,12 +113,12 @@ class ForcedStaleness {
 
   void Load(const ParameterClient& client) {
     for (size_t v = 0; v < client.values().size(); ++v) {
-      ASSERT_TRUE(model_->SetVariable(static_cast<int>(v), client.values()[v]).ok());
+      ASSERT_TRUE(model_->SetVariable(v, client.values()[v]).ok());
     }
   }
 
   void Step(int64_t step, const RecordOrder& order, int64_t begin, int64_t batch) {
-    ParameterClient& client = *workers_[static_cast<size_t>(step) % workers_.size()];
+    ParameterClient& client = *workers_[step % workers_.size()];
     Load(client);
     records_.clear();
     for (int64_t i = 0; i < batch; ++i) records_.push_back(order.Record(begin + i));
@@ -138,7 +138,7 @@ class ForcedStaleness {
     ParameterClient& client = *workers_.front();
     EXPECT_TRUE(client.Pull().ok());
     Load(client);
-    records_.resize(static_cast<size_t>(data_.eval->num_records()));
+    records_.resize(data_.eval->num_records());
     std::iota(records_.begin(), records_.end(), 0);
     EXPECT_TRUE(data_.eval->Read(records_, &batch_).ok());
     const std::vector<MetricSpec> metrics = {MetricSpec()};

@@ -81,7 +81,7 @@ class CountingClient {
   }
 
   uint64_t incarnation() const { return incarnation_; }
-  FaultProxy& link(int server) { return *links_[static_cast<size_t>(server)]; }
+  FaultProxy& link(int server) { return *links_[server]; }
   // Steps that all servers have acknowledged.
   int64_t acknowledged() const { return acknowledged_; }
 
@@ -115,7 +115,7 @@ class CountingClient {
       for (size_t v = 0; v < client_->gradients().size(); ++v) {
         const absl::Span<float> gradient = client_->gradients()[v];
         std::fill(gradient.begin(), gradient.end(), -1);
-        client_->Offer(static_cast<int>(v));
+        client_->Offer(v);
       }
       status = Count(client_->End());
     }
@@ -164,8 +164,7 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
   }
 
   void BreakALink() {
-    FaultProxy& link =
-        clients_[static_cast<size_t>(Draw(0, kClients - 1))]->link(Draw(0, kServers - 1));
+    FaultProxy& link = clients_[Draw(0, kClients - 1)]->link(Draw(0, kServers - 1));
     if (Draw(0, 1) == 0) return link.Reset();
     // Others go on meanwhile.
     link.Set(
@@ -182,7 +181,7 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
 
   void KillAClient() {
     const int index = Draw(0, kClients - 1);
-    std::unique_ptr<CountingClient>& client = clients_[static_cast<size_t>(index)];
+    std::unique_ptr<CountingClient>& client = clients_[index];
     client->Die();
     // Sometimes the servers are told, sometimes they are not.
     if (Draw(0, 1) == 0) servers_.Retire({client->incarnation()});

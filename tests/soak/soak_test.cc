@@ -155,7 +155,7 @@ class Soak {
   int Draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
   template <typename T>
   T& Pick(std::vector<T>& from) {
-    return from[static_cast<size_t>(Draw(0, static_cast<int>(from.size()) - 1))];
+    return from[Draw(0, static_cast<int>(from.size()) - 1)];
   }
 
   void Note(const std::string& event) {
@@ -458,7 +458,7 @@ class Soak {
     }
     EXPECT_EQ(last.global_step, options_.max_steps);
     for (int s = 0; s < kServers; ++s) {
-      const int64_t updates = last.updates[static_cast<size_t>(s)];
+      const int64_t updates = last.updates[s];
       // A server that never crashed has every step; a step is done again only when its report was
       // lost.
       if (!killed_servers_.contains(s)) {

@@ -48,7 +48,7 @@ v1::InitializeShardRequest CountingShard(const Placement& placement, int shard) 
 
 CountingTruth::CountingTruth(const Placement* placement) : placement_(placement) {
   for (size_t p = 0; p < placement->partitions().size(); ++p) {
-    blocks_.emplace_back(static_cast<size_t>(placement->NumBlocks(static_cast<int>(p))));
+    blocks_.emplace_back(placement->NumBlocks(p));
   }
 }
 
@@ -66,15 +66,15 @@ void CountingTruth::Acknowledge(const BulkRequest& push) {
 
 void CountingTruth::Restore(int shard, const v1::ShardState& state) {
   MutexLock lock(&mu_);
-  for (const int p : placement_->PartitionsOf(shard)) {
-    std::vector<Block>& blocks = blocks_[static_cast<size_t>(p)];
+  for (const size_t p : placement_->PartitionsOf(shard)) {
+    std::vector<Block>& blocks = blocks_[p];
     for (Block& block : blocks) block = Block();
     for (const v1::ShardState::Block& stored : state.blocks()) {
       if (state.variables(static_cast<int>(stored.variable())) != placement_->VariableOf(p).name) {
         continue;
       }
       const int64_t element = stored.first_element() - placement_->PartitionFirstElement(p);
-      Block& block = blocks.at(static_cast<size_t>(element / placement_->block_elements()));
+      Block& block = blocks.at(element / placement_->block_elements());
       block.restored = stored.updates();
       for (const v1::ShardState::WorkerSequence& applied : stored.applied()) {
         block.restored_sequences[applied.incarnation()] = applied.sequence();
@@ -83,9 +83,9 @@ void CountingTruth::Restore(int shard, const v1::ShardState& state) {
   }
 }
 
-int64_t CountingTruth::Expected(int partition, int64_t block) const {
+int64_t CountingTruth::Expected(size_t partition, size_t block) const {
   MutexLock lock(&mu_);
-  const Block& truth = blocks_.at(static_cast<size_t>(partition)).at(static_cast<size_t>(block));
+  const Block& truth = blocks_.at(partition).at(block);
   int64_t expected = truth.restored;
   for (const auto& [incarnation, sequences] : truth.acknowledged_sequences) {
     const auto known = truth.restored_sequences.find(incarnation);
@@ -159,7 +159,7 @@ CountingServers::CountingServers(std::vector<VariableSpec> variables, int server
       directory_(FreshDirectory()),
       ports_(servers),
       truth_(&placement_),
-      servers_(static_cast<size_t>(servers)) {
+      servers_(servers) {
   for (int s = 0; s < servers; ++s) {
     Start(s);
     Initialize(s);
@@ -173,7 +173,7 @@ void CountingServers::Start(int server) {
                               {started->service.RawMethods()});
   ASSERT_TRUE(rpc.ok()) << rpc.status();
   started->rpc = *std::move(rpc);
-  servers_[static_cast<size_t>(server)] = std::move(started);
+  servers_[server] = std::move(started);
 }
 
 void CountingServers::Initialize(int server) {
@@ -181,12 +181,11 @@ void CountingServers::Initialize(int server) {
   request.set_restore_prefix(newest_);
   request.mutable_retired_incarnations()->Add(retired_.begin(), retired_.end());
   v1::InitializeShardResponse response;
-  const absl::Status status =
-      servers_[static_cast<size_t>(server)]->handler.Initialize(request, &response);
+  const absl::Status status = servers_[server]->handler.Initialize(request, &response);
   ASSERT_TRUE(status.ok()) << status;
 }
 
-void CountingServers::Kill(int server) { servers_[static_cast<size_t>(server)] = nullptr; }
+void CountingServers::Kill(int server) { servers_[server] = nullptr; }
 
 void CountingServers::Restore(int server) {
   // Before the server takes its first push.
@@ -214,8 +213,7 @@ void CountingServers::TakeSnapshot() {
     request.set_data_path(DataPath(prefix, s, size()));
     request.set_data_shard(static_cast<uint32_t>(s));
     v1::WriteSnapshotResponse response;
-    const absl::Status status =
-        servers_[static_cast<size_t>(s)]->handler.WriteSnapshot(request, &response);
+    const absl::Status status = servers_[s]->handler.WriteSnapshot(request, &response);
     ASSERT_TRUE(status.ok()) << status;
     for (auto& entry : *response.mutable_entries()) {
       entries.push_back({std::move(*entry.mutable_key()), std::move(*entry.mutable_entry())});
@@ -246,21 +244,20 @@ void CountingServers::ExpectTruth() {
 void CountingServers::ExpectTruthOf(int server) {
   BulkRequest request;
   request.placement_fingerprint = placement_.Fingerprint();
-  for (const int p : placement_.PartitionsOf(server)) {
+  for (const size_t p : placement_.PartitionsOf(server)) {
     request.ranges.push_back(
         {static_cast<uint32_t>(p), 0, static_cast<uint32_t>(placement_.NumBlocks(p))});
   }
   ByteRope message;
   message.AppendOwned(EncodeBulkRequest(request, 0));
-  const auto answer =
-      servers_[static_cast<size_t>(server)]->handler.Bulk(BulkMethod::kPull, std::move(message));
+  const auto answer = servers_[server]->handler.Bulk(BulkMethod::kPull, std::move(message));
   ASSERT_TRUE(answer.ok()) << answer.status();
   ByteCursor cursor(*answer);
   BulkResponse response;
   ASSERT_TRUE(DecodeBulkResponse(&cursor, &response).ok());
   for (const BlockHeader& header : response.blocks) {
-    const int p = static_cast<int>(header.partition);
-    std::vector<float> values(static_cast<size_t>(placement_.BlockElements(p, header.block)));
+    const size_t p = header.partition;
+    std::vector<float> values(placement_.BlockElements(p, header.block));
     ASSERT_TRUE(cursor.Read(values.data(), values.size() * sizeof(float)));
     const auto expected = static_cast<float>(truth_.Expected(p, header.block));
     const auto wrong =

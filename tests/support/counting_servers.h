@@ -34,7 +34,7 @@ class CountingTruth {
   // The blocks of a shard have the content of a snapshot; empty: nothing applied yet.
   void Restore(int shard, const v1::ShardState& state);
 
-  int64_t Expected(int partition, int64_t block) const;
+  int64_t Expected(size_t partition, size_t block) const;
   // For an incarnation, the fewest and the most pushes that any block has acknowledged since it was
   // restored.
   struct Extremes {

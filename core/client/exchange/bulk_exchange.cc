@@ -43,7 +43,7 @@ std::vector<std::vector<float>> MakeResiduals(const ShardPlans& plans,
   for (const auto& messages : plans) {
     for (const PlannedMessage& message : messages) {
       for (const PlannedBlock& block : message.blocks) {
-        const auto v = static_cast<size_t>(block.variable);
+        const size_t v = block.variable;
         if (HasFeedback(block.push)) residuals[v].resize(values[v].size());
       }
     }
@@ -63,11 +63,11 @@ BulkExchange::BulkExchange(ExchangeOptions options, const ShardPlans* plans, Exc
       stop_(stop),
       residuals_(MakeResiduals(*plans, memory->values().elements)),
       landings_(*plans, memory->num_variables()),
-      steps_(static_cast<size_t>(memory->depth()) + 1),
+      steps_(memory->depth() + 1),
       servers_(plans->size()) {
   const BulkRequest request = CommonRequest(options_);
-  for (int slot = 0; slot <= memory->depth(); ++slot) {
-    ExchangeStep& step = steps_[static_cast<size_t>(slot)];
+  for (size_t slot = 0; slot <= memory->depth(); ++slot) {
+    ExchangeStep& step = steps_[slot];
     step.slot = slot;
     for (const auto& messages : plans_) {
       ShardRound& round = step.rounds.emplace_back();
@@ -90,8 +90,8 @@ BulkExchange::BulkExchange(ExchangeOptions options, const ShardPlans* plans, Exc
 
 // ---- Steps.
 
-ExchangeStep* BulkExchange::Activate(int slot, BulkMethod method, State state) {
-  ExchangeStep& step = steps_[static_cast<size_t>(slot)];
+ExchangeStep* BulkExchange::Activate(size_t slot, BulkMethod method, State state) {
+  ExchangeStep& step = steps_[slot];
   step.active = true;
   step.landed = false;
   step.reset = false;
@@ -114,7 +114,7 @@ ExchangeStep* BulkExchange::Activate(int slot, BulkMethod method, State state) {
   return &step;
 }
 
-void BulkExchange::BeginStep(int slot, int64_t step_number,
+void BulkExchange::BeginStep(size_t slot, int64_t step_number,
                              std::optional<Aggregation> aggregation) {
   const BulkMethod method = aggregation.has_value() ? BulkMethod::kPush : BulkMethod::kPushPull;
   ExchangeStep* const step = Activate(slot, method, State::kIncomplete);
@@ -129,20 +129,19 @@ void BulkExchange::BeginPull() {
   step->first_ready = clock_->Monotonic();
 }
 
-void BulkExchange::MessageReady(int slot, MessageId id) {
-  ExchangeStep& step = steps_[static_cast<size_t>(slot)];
+void BulkExchange::MessageReady(size_t slot, MessageId id) {
+  ExchangeStep& step = steps_[slot];
   if (!step.first_ready.has_value()) step.first_ready = clock_->Monotonic();
-  step.rounds[static_cast<size_t>(id.shard)].calls[static_cast<size_t>(id.message)].state =
-      State::kReady;
+  step.rounds[id.shard].calls[id.message].state = State::kReady;
 }
 
-bool BulkExchange::Done(int slot) const {
-  const ExchangeStep& step = steps_[static_cast<size_t>(slot)];
+bool BulkExchange::Done(size_t slot) const {
+  const ExchangeStep& step = steps_[slot];
   return step.landed && !AnyHeld(step);
 }
 
-PushResult BulkExchange::Publish(int slot) {
-  ExchangeStep& step = steps_[static_cast<size_t>(slot)];
+PushResult BulkExchange::Publish(size_t slot) {
+  ExchangeStep& step = steps_[slot];
   step.active = false;
   if (step.aggregation.has_value()) return step.result;  // no values were sent
   for (size_t s = 0; s < step.rounds.size(); ++s) {
@@ -218,13 +217,11 @@ absl::Duration BulkExchange::WaitLimit(absl::Duration timeout) const {
   return timeout;
 }
 
-const MessageCall& BulkExchange::CallOf(int slot, int shard, int message) const {
-  return steps_[static_cast<size_t>(slot)]
-      .rounds[static_cast<size_t>(shard)]
-      .calls[static_cast<size_t>(message)];
+const MessageCall& BulkExchange::CallOf(size_t slot, size_t shard, size_t message) const {
+  return steps_[slot].rounds[shard].calls[message];
 }
 
-MessageCall& BulkExchange::CallOf(int slot, int shard, int message) {
+MessageCall& BulkExchange::CallOf(size_t slot, size_t shard, size_t message) {
   return const_cast<MessageCall&>(std::as_const(*this).CallOf(slot, shard, message));
 }
 
@@ -237,15 +234,15 @@ void BulkExchange::ReleaseGradients() {
     if (!step.active || !step.landed || step.reset || !failed) continue;
     step.reset = true;
     for (size_t s = 0; s < step.rounds.size(); ++s) {
-      if (AnyHeld(step.rounds[s])) transport_->Reset(static_cast<int>(s));
+      if (AnyHeld(step.rounds[s])) transport_->Reset(s);
     }
   }
 }
 
 void BulkExchange::Abandon() {
-  for (int s = 0; s < static_cast<int>(servers_.size()); ++s) {
+  for (size_t s = 0; s < servers_.size(); ++s) {
     const bool held = std::any_of(steps_.begin(), steps_.end(), [s](const ExchangeStep& step) {
-      return AnyHeld(step.rounds[static_cast<size_t>(s)]);
+      return AnyHeld(step.rounds[s]);
     });
     if (held) transport_->Reset(s);
   }
@@ -266,26 +263,26 @@ void BulkExchange::StartMessages() {
   while (started) {
     started = false;
     held = nullptr;
-    for (int s = 0; s < static_cast<int>(servers_.size()); ++s) started |= StartNext(s, &held);
+    for (size_t s = 0; s < servers_.size(); ++s) started |= StartNext(s, &held);
   }
   NoteHeldBack(held);
 }
 
-bool BulkExchange::StartNext(int shard, ExchangeStep** held) {
+bool BulkExchange::StartNext(size_t shard, ExchangeStep** held) {
   ExchangeStep* const step = NextAt(shard);
   if (step == nullptr) return false;
-  const ServerState& server = servers_[static_cast<size_t>(shard)];
+  const ServerState& server = servers_[shard];
   if (server.in_flight >= InFlightLimit(server)) {
     if (InFlightLimit(server) < options_.max_in_flight) *held = step;
     return false;
   }
-  ShardRound& round = step->rounds[static_cast<size_t>(shard)];
-  Launch(step->slot, shard, static_cast<int>(round.next++));
+  ShardRound& round = step->rounds[shard];
+  Launch(step->slot, shard, round.next++);
   return true;
 }
 
 // The oldest step that has a message for the shard.
-ExchangeStep* BulkExchange::NextAt(int shard) {
+ExchangeStep* BulkExchange::NextAt(size_t shard) {
   ExchangeStep* oldest = nullptr;
   for (ExchangeStep& step : steps_) {
     if (!step.active || step.landed) continue;
@@ -295,15 +292,14 @@ ExchangeStep* BulkExchange::NextAt(int shard) {
   return oldest;
 }
 
-bool BulkExchange::MayStart(const ExchangeStep& step, int shard) const {
-  const auto s = static_cast<size_t>(shard);
-  const ShardRound& round = step.rounds[s];
+bool BulkExchange::MayStart(const ExchangeStep& step, size_t shard) const {
+  const ShardRound& round = step.rounds[shard];
   if (round.next == round.calls.size() || round.calls[round.next].state != State::kReady) {
     return false;
   }
   const ExchangeStep* const older = OlderThan(step);
-  return older == nullptr ||
-         (older->rounds[s].calls[round.next].state == State::kDone && !older->rounds[s].pulling);
+  return older == nullptr || (older->rounds[shard].calls[round.next].state == State::kDone &&
+                              !older->rounds[shard].pulling);
 }
 
 int BulkExchange::InFlightLimit(const ServerState& server) const {
@@ -327,7 +323,7 @@ void BulkExchange::RetryDue() {
   const absl::Duration now = RealTime();
   for (const uint64_t tag : std::exchange(pausing_, {})) {
     const CallId id = FromTag(tag);
-    const ServerState& server = servers_[static_cast<size_t>(id.shard)];
+    const ServerState& server = servers_[id.shard];
     if (CallOf(id.slot, id.shard, id.message).retry_at <= now &&
         server.in_flight < InFlightLimit(server)) {
       Launch(id.slot, id.shard, id.message);
@@ -337,11 +333,11 @@ void BulkExchange::RetryDue() {
   }
 }
 
-void BulkExchange::Launch(int slot, int shard, int message) {
-  ExchangeStep& step = steps_[static_cast<size_t>(slot)];
-  const ShardRound& round = step.rounds[static_cast<size_t>(shard)];
+void BulkExchange::Launch(size_t slot, size_t shard, size_t message) {
+  ExchangeStep& step = steps_[slot];
+  const ShardRound& round = step.rounds[shard];
   MessageCall& call = CallOf(slot, shard, message);
-  ServerState& server = servers_[static_cast<size_t>(shard)];
+  ServerState& server = servers_[shard];
   const bool pull = call.method == BulkMethod::kPull;
   if (!call.attempted) {
     call.first_start = clock_->Monotonic();
@@ -361,15 +357,13 @@ void BulkExchange::Launch(int slot, int shard, int message) {
                     options_.call_timeout, ToTag({slot, shard, message}));
 }
 
-ByteRope BulkExchange::EncodePull(int shard, int message) const {
-  const auto s = static_cast<size_t>(shard);
-  const auto m = static_cast<size_t>(message);
+ByteRope BulkExchange::EncodePull(size_t shard, size_t message) const {
   BulkRequest request = CommonRequest(options_);
-  request.ranges = plans_[s][m].ranges;
+  request.ranges = plans_[shard][message].ranges;
   for (BlockRange& range : request.ranges) {
     range.format = std::exchange(range.pull_format, WireFormat::kFloat32);
   }
-  request.known_versions = servers_[s].known_versions[m];
+  request.known_versions = servers_[shard].known_versions[message];
   ByteRope rope;
   rope.AppendOwned(EncodeBulkRequest(request, 0));
   return rope;

@@ -47,12 +47,12 @@ class BulkExchange {
 
   // The slot must be free: its last step was published. With an aggregation the messages are pushed
   // and their answers have no values.
-  void BeginStep(int slot, int64_t step, std::optional<Aggregation> aggregation = std::nullopt);
+  void BeginStep(size_t slot, int64_t step, std::optional<Aggregation> aggregation = std::nullopt);
   // All gradients of the message are complete.
-  void MessageReady(int slot, MessageId id);
+  void MessageReady(size_t slot, MessageId id);
   // Fetches blocks that have changed. No step may be between BeginStep and Publish.
   void BeginPull();
-  int pull_slot() const { return memory_->depth(); }
+  size_t pull_slot() const { return memory_->depth(); }
 
   // Sends what may be sent, waits up to `timeout` for a call to end, and handles it. False when
   // none did. May return before `timeout`.
@@ -60,14 +60,14 @@ class BulkExchange {
 
   // At depth 1: a variable whose values have arrived whole since the step began, and that was not
   // taken since; see ParameterClient::NextValues.
-  std::optional<int> TakeLanded() { return landings_.Take(); }
+  std::optional<size_t> TakeLanded() { return landings_.Take(); }
   // All answers of the slot's step have landed.
-  bool Landed(int slot) const { return steps_[static_cast<size_t>(slot)].landed; }
+  bool Landed(size_t slot) const { return steps_[slot].landed; }
 
   // All answers of the slot's step have landed, and nothing reads its gradients any more.
-  bool Done(int slot) const;
+  bool Done(size_t slot) const;
   // Hands the values of a slot that is Done to the caller, and frees the slot.
-  PushResult Publish(int slot);
+  PushResult Publish(size_t slot);
 
   // The error that ended the exchange; nothing is sent any more. INTERNAL: a malformed answer.
   // CANCELLED: the stop signal. UNAVAILABLE, DEADLINE_EXCEEDED: a server was unreachable for
@@ -80,33 +80,33 @@ class BulkExchange {
   void Abandon();
 
  private:
-  ExchangeStep* Activate(int slot, BulkMethod method, MessageCall::State state);
+  ExchangeStep* Activate(size_t slot, BulkMethod method, MessageCall::State state);
 
   // Sending.
   void StartMessages();
-  bool StartNext(int shard, ExchangeStep** held);
+  bool StartNext(size_t shard, ExchangeStep** held);
   void RetryDue();
-  void Launch(int slot, int shard, int message);
-  ByteRope EncodePull(int shard, int message) const;
-  ExchangeStep* NextAt(int shard);
-  bool MayStart(const ExchangeStep& step, int shard) const;
+  void Launch(size_t slot, size_t shard, size_t message);
+  ByteRope EncodePull(size_t shard, size_t message) const;
+  ExchangeStep* NextAt(size_t shard);
+  bool MayStart(const ExchangeStep& step, size_t shard) const;
   int InFlightLimit(const ServerState& server) const;
   void NoteHeldBack(ExchangeStep* held);
 
   // Receiving.
   void Handle(BulkCompletion completion);
-  void ScheduleRetry(int slot, int shard, int message, const absl::Status& status);
-  absl::Status Receive(int slot, int shard, int message, const ByteRope& response);
-  absl::Status TakeAnswer(int slot, int shard, int message, ByteCursor* cursor);
-  void NoteStore(int shard, uint64_t store_id);
-  void FinishMessage(ExchangeStep* step, int shard, MessageCall* call);
+  void ScheduleRetry(size_t slot, size_t shard, size_t message, const absl::Status& status);
+  absl::Status Receive(size_t slot, size_t shard, size_t message, const ByteRope& response);
+  absl::Status TakeAnswer(size_t slot, size_t shard, size_t message, ByteCursor* cursor);
+  void NoteStore(size_t shard, uint64_t store_id);
+  void FinishMessage(ExchangeStep* step, size_t shard, MessageCall* call);
   void CompleteStep(ExchangeStep* step);
   void ReleaseGradients();
   void CopyEarlyAnswers(const ExchangeStep& step);
 
   const ExchangeStep* OlderThan(const ExchangeStep& step) const;
-  const MessageCall& CallOf(int slot, int shard, int message) const;
-  MessageCall& CallOf(int slot, int shard, int message);
+  const MessageCall& CallOf(size_t slot, size_t shard, size_t message) const;
+  MessageCall& CallOf(size_t slot, size_t shard, size_t message);
   absl::Duration WaitLimit(absl::Duration timeout) const;
   // The time for pauses, which is real even when a test moves the clock.
   static absl::Duration RealTime() { return Clock::Real()->Monotonic(); }

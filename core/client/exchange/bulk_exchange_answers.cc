@@ -14,12 +14,12 @@ namespace {
 
 using State = MessageCall::State;
 
-absl::Status Malformed(int shard, BulkMethod method, absl::string_view what) {
+absl::Status Malformed(size_t shard, BulkMethod method, absl::string_view what) {
   return absl::InternalError(
       absl::StrCat("ps-", shard, ": malformed answer to ", BulkMethodName(method), ": ", what));
 }
 
-std::string WaitingFor(BulkMethod method, int shard) {
+std::string WaitingFor(BulkMethod method, size_t shard) {
   return absl::StrCat(method == BulkMethod::kPull ? "pulling from" : "pushing to", " ps-", shard);
 }
 
@@ -28,14 +28,14 @@ std::string WaitingFor(BulkMethod method, int shard) {
 void BulkExchange::Handle(BulkCompletion completion) {
   const CallId id = FromTag(completion.tag);
   --in_flight_;
-  --servers_[static_cast<size_t>(id.shard)].in_flight;
+  --servers_[id.shard].in_flight;
   if (!status_.ok()) return;
   absl::Status status = completion.status;
   if (IsTransient(status)) {
     ScheduleRetry(id.slot, id.shard, id.message, status);
     return;
   }
-  ExchangeStep& step = steps_[static_cast<size_t>(id.slot)];
+  ExchangeStep& step = steps_[id.slot];
   if (status.ok()) {
     status = Receive(id.slot, id.shard, id.message, completion.response);
   } else if (step.aggregation.has_value() &&
@@ -47,9 +47,10 @@ void BulkExchange::Handle(BulkCompletion completion) {
   FinishMessage(&step, id.shard, &CallOf(id.slot, id.shard, id.message));
 }
 
-void BulkExchange::ScheduleRetry(int slot, int shard, int message, const absl::Status& status) {
+void BulkExchange::ScheduleRetry(size_t slot, size_t shard, size_t message,
+                                 const absl::Status& status) {
   MessageCall& call = CallOf(slot, shard, message);
-  ServerState& server = servers_[static_cast<size_t>(shard)];
+  ServerState& server = servers_[shard];
   const absl::Duration now = clock_->Monotonic();
   const absl::Duration waited = now - call.first_start;
   const auto text = [&] {
@@ -61,32 +62,31 @@ void BulkExchange::ScheduleRetry(int slot, int shard, int message, const absl::S
     LogWarning(text());
     server.reported = now;
   }
-  ++steps_[static_cast<size_t>(slot)].result.retries;
+  ++steps_[slot].result.retries;
   call.state = State::kPausing;
   call.retry_at = RealTime() + call.pause;
   call.pause = NextPause(options_.retry, call.pause);
   pausing_.push_back(ToTag({slot, shard, message}));
 }
 
-absl::Status BulkExchange::Receive(int slot, int shard, int message, const ByteRope& response) {
-  const auto s = static_cast<size_t>(shard);
-  const auto m = static_cast<size_t>(message);
-  ExchangeStep& step = steps_[static_cast<size_t>(slot)];
-  ShardRound& round = step.rounds[s];
-  const MessageCall& call = round.calls[m];
+absl::Status BulkExchange::Receive(size_t slot, size_t shard, size_t message,
+                                   const ByteRope& response) {
+  ExchangeStep& step = steps_[slot];
+  ShardRound& round = step.rounds[shard];
+  const MessageCall& call = round.calls[message];
   const bool pull = call.method == BulkMethod::kPull;
 
   ByteCursor cursor(response);
   answer_ = {};
   const absl::StatusOr<size_t> payload = DecodeBulkResponse(&cursor, &answer_);
   if (!payload.ok()) return Malformed(shard, call.method, payload.status().message());
-  servers_[s].credits = answer_.credits;
+  servers_[shard].credits = answer_.credits;
   NoteStore(shard, answer_.store_id);
   const absl::Status taken = TakeAnswer(slot, shard, message, &cursor);
   if (!taken.ok()) return Malformed(shard, call.method, taken.message());
   // The server counts a step with the last part of its push; the answers to other parts do not
   // include it.
-  const bool counted = pull || m + 1 == round.calls.size();
+  const bool counted = pull || message + 1 == round.calls.size();
   round.landed_shard_step =
       std::min(round.landed_shard_step, answer_.shard_step + (counted ? 0 : 1));
   step.result.staleness = std::max(step.result.staleness, answer_.staleness);
@@ -96,9 +96,8 @@ absl::Status BulkExchange::Receive(int slot, int shard, int message, const ByteR
 }
 
 // Takes the values of the answer, if its call has any.
-absl::Status BulkExchange::TakeAnswer(int slot, int shard, int message, ByteCursor* cursor) {
-  const auto s = static_cast<size_t>(shard);
-  const auto m = static_cast<size_t>(message);
+absl::Status BulkExchange::TakeAnswer(size_t slot, size_t shard, size_t message,
+                                      ByteCursor* cursor) {
   MessageCall& call = CallOf(slot, shard, message);
   const bool pull = call.method == BulkMethod::kPull;
   if (call.method == BulkMethod::kPush) {
@@ -109,34 +108,34 @@ absl::Status BulkExchange::TakeAnswer(int slot, int shard, int message, ByteCurs
   if (pull && call.asked_store != 0 && call.asked_store != answer_.store_id) {
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(TakeValues(plans_[s][m], answer_, /*whole=*/!pull, cursor,
+  RETURN_IF_ERROR(TakeValues(plans_[shard][message], answer_, /*whole=*/!pull, cursor,
                              slot == pull_slot() ? memory_->values() : memory_->landing(),
-                             &servers_[s].known_versions[m]));
+                             &servers_[shard].known_versions[message]));
   call.landed = true;
   // A pull without blocks leaves the values as they are.
   if (!answer_.blocks.empty()) landings_.Landed({shard, message});
   return absl::OkStatus();
 }
 
-void BulkExchange::NoteStore(int shard, uint64_t store_id) {
-  ServerState& server = servers_[static_cast<size_t>(shard)];
+void BulkExchange::NoteStore(size_t shard, uint64_t store_id) {
+  ServerState& server = servers_[shard];
   if (store_id == server.store_id) return;
   server.store_id = store_id;
   for (size_t m = 0; m < server.known_versions.size(); ++m) {
     std::vector<uint64_t>& versions = server.known_versions[m];
     std::fill(versions.begin(), versions.end(), 0);
-    landings_.Void({shard, static_cast<int>(m)});
+    landings_.Void({shard, m});
   }
-  for (ExchangeStep& step : steps_) step.rounds[static_cast<size_t>(shard)].store_changed = true;
+  for (ExchangeStep& step : steps_) step.rounds[shard].store_changed = true;
 }
 
-void BulkExchange::FinishMessage(ExchangeStep* step, int shard, MessageCall* call) {
+void BulkExchange::FinishMessage(ExchangeStep* step, size_t shard, MessageCall* call) {
   call->state = State::kDone;
-  ShardRound& round = step->rounds[static_cast<size_t>(shard)];
+  ShardRound& round = step->rounds[shard];
   if (++round.done < round.calls.size()) return;
   // The values of earlier answers, which came from another store, are replaced.
   if (std::exchange(round.store_changed, false) && !step->aggregation.has_value() &&
-      !AllKnown(servers_[static_cast<size_t>(shard)])) {
+      !AllKnown(servers_[shard])) {
     round.pulling = true;
     StartRound(BulkMethod::kPull, State::kReady, &round);
     return;

@@ -22,23 +22,23 @@ constexpr absl::Duration kNow = absl::ZeroDuration();
 class ScriptedTransport : public BulkTransport {
  public:
   struct Started {
-    int shard;
+    size_t shard;
     BulkMethod method;
     BulkRequest request;
     uint64_t tag;
     ByteRope bytes;
   };
 
-  explicit ScriptedTransport(int shards) : shards_(shards) {}
+  explicit ScriptedTransport(size_t shards) : shards_(shards) {}
 
   std::vector<Started> started;  // and not ended
-  std::vector<int> resets;
+  std::vector<size_t> resets;
   // Requests of failed calls are kept until Reset.
   bool keeps_failed = false;
   std::vector<ByteRope> kept;
 
-  int num_shards() const override { return shards_; }
-  void Start(int shard, BulkMethod method, ByteRope request, absl::Duration,
+  size_t num_shards() const override { return shards_; }
+  void Start(size_t shard, BulkMethod method, ByteRope request, absl::Duration,
              uint64_t tag) override {
     Started& call = started.emplace_back(Started{shard, method, {}, tag, std::move(request)});
     ByteCursor cursor(call.bytes);
@@ -51,7 +51,7 @@ class ScriptedTransport : public BulkTransport {
     return completion;
   }
   void Wake() override {}
-  void Reset(int shard) override {
+  void Reset(size_t shard) override {
     resets.push_back(shard);
     kept.clear();
   }
@@ -83,7 +83,7 @@ class ScriptedTransport : public BulkTransport {
   static constexpr int kElements = 4;  // of each block
 
  private:
-  const int shards_;
+  const size_t shards_;
   uint64_t next_version_ = 1;
   std::deque<BulkCompletion> completed_;
 };
@@ -94,7 +94,7 @@ class BulkExchangeTest : public testing::Test {
   // Its requests lie in the exchange's memory.
   ~BulkExchangeTest() override { transport_.reset(); }
 
-  void Make(std::vector<int> messages_per_shard, int depth = 1, int max_in_flight = 4) {
+  void Make(std::vector<int> messages_per_shard, size_t depth = 1, int max_in_flight = 4) {
     answer_.store_id = 9;
     std::vector<VariableSpec> variables;
     for (size_t s = 0; s < messages_per_shard.size(); ++s) {
@@ -104,11 +104,11 @@ class BulkExchangeTest : public testing::Test {
         variables.push_back({absl::StrCat("v", v), Shape({ScriptedTransport::kElements}), {}});
         PlannedMessage& message = messages.emplace_back();
         message.ranges = {{v, 0, 1}};
-        message.blocks = {{v, 0, static_cast<int>(v), 0, ScriptedTransport::kElements}};
+        message.blocks = {{v, 0, v, 0, ScriptedTransport::kElements}};
         message.push_bytes = message.pull_bytes = 4 * ScriptedTransport::kElements;
       }
     }
-    transport_ = std::make_unique<ScriptedTransport>(static_cast<int>(plans_.size()));
+    transport_ = std::make_unique<ScriptedTransport>(plans_.size());
     memory_ = bytes_ ? MemoryOfBytes(variables.size(), depth)
                      : std::make_unique<ExchangeMemory>(variables, depth);
     ExchangeOptions options;
@@ -117,28 +117,25 @@ class BulkExchangeTest : public testing::Test {
     exchange_ = std::make_unique<BulkExchange>(options, &plans_, memory_.get(), transport_.get(),
                                                &clock_, &stop_);
   }
-  std::unique_ptr<ExchangeMemory> MemoryOfBytes(size_t variables, int depth) {
+  std::unique_ptr<ExchangeMemory> MemoryOfBytes(size_t variables, size_t depth) {
     const WireLayout array = WholeArrayLayout(WireFormat::kFloat32, ScriptedTransport::kElements);
     wire_ = std::make_unique<HostWire>(
         std::vector<VariableWire>(variables, {array, WireFormat::kFloat32}), depth);
     return std::make_unique<ExchangeMemory>(ParameterMemory{{}, {}, wire_->memory()}, depth);
   }
-  std::vector<int> TakeLanded() {
+  std::vector<size_t> TakeLanded() {
     Settle();
-    std::vector<int> variables;
-    while (const std::optional<int> v = exchange_->TakeLanded()) variables.push_back(*v);
+    std::vector<size_t> variables;
+    while (const std::optional<size_t> v = exchange_->TakeLanded()) variables.push_back(*v);
     return variables;
   }
-  void BeginStep(int slot, int64_t step) {
+  void BeginStep(size_t slot, int64_t step) {
     exchange_->BeginStep(slot, step);
-    for (int s = 0; s < static_cast<int>(plans_.size()); ++s) Ready(slot, s);
+    for (size_t s = 0; s < plans_.size(); ++s) Ready(slot, s);
   }
   // All messages of a shard.
-  void Ready(int slot, int shard) {
-    const auto& messages = plans_[static_cast<size_t>(shard)];
-    for (int m = 0; m < static_cast<int>(messages.size()); ++m) {
-      exchange_->MessageReady(slot, {shard, m});
-    }
+  void Ready(size_t slot, size_t shard) {
+    for (size_t m = 0; m < plans_[shard].size(); ++m) exchange_->MessageReady(slot, {shard, m});
   }
   void Settle() {
     while (exchange_->Drive(kNow)) {
@@ -168,11 +165,11 @@ class BulkExchangeTest : public testing::Test {
         transport_->started.begin(), transport_->started.end(),
         [&](const auto& started) { return started.request.ranges.at(0).partition == variable; });
     ASSERT_NE(call, transport_->started.end());
-    Answer(static_cast<size_t>(call - transport_->started.begin()), value);
+    Answer(call - transport_->started.begin(), value);
     Settle();
   }
   float Value(size_t variable) const {
-    if (bytes_) return wire_->Values(static_cast<int>(variable), memory_->value_set())[0];
+    if (bytes_) return wire_->Values(variable, memory_->value_set())[0];
     return memory_->values().elements[variable][0];
   }
 

@@ -29,12 +29,12 @@ ExchangeDriver::~ExchangeDriver() {
   transport_.reset();
 }
 
-void ExchangeDriver::BeginStep(int slot, int64_t step, std::optional<Aggregation> aggregation) {
+void ExchangeDriver::BeginStep(size_t slot, int64_t step, std::optional<Aggregation> aggregation) {
   // The thread has nothing to do for this command yet, so it is not woken.
   Execute([this, slot, step, aggregation] { exchange_.BeginStep(slot, step, aggregation); });
 }
 
-void ExchangeDriver::Ready(int slot, absl::Span<const MessageId> messages) {
+void ExchangeDriver::Ready(size_t slot, absl::Span<const MessageId> messages) {
   if (messages.empty()) return;
   Execute([this, slot, ids = std::vector<MessageId>(messages.begin(), messages.end())] {
     for (const MessageId& id : ids) exchange_.MessageReady(slot, id);
@@ -49,7 +49,7 @@ void ExchangeDriver::BeginPull() {
   Execute([this] { exchange_.BeginPull(); });
 }
 
-absl::StatusOr<PushResult> ExchangeDriver::Finish(int slot) {
+absl::StatusOr<PushResult> ExchangeDriver::Finish(size_t slot) {
   PushResult result;
   RETURN_IF_ERROR(Await([&] {
     if (!exchange_.Done(slot)) return false;
@@ -59,8 +59,8 @@ absl::StatusOr<PushResult> ExchangeDriver::Finish(int slot) {
   return result;
 }
 
-absl::StatusOr<std::optional<int>> ExchangeDriver::NextValues(int slot) {
-  std::optional<int> variable;
+absl::StatusOr<std::optional<size_t>> ExchangeDriver::NextValues(size_t slot) {
+  std::optional<size_t> variable;
   RETURN_IF_ERROR(Await([&] {
     variable = exchange_.TakeLanded();
     return variable.has_value() || exchange_.Landed(slot);

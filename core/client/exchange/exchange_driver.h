@@ -27,16 +27,16 @@ class ExchangeDriver {
   // Cancels the calls under way.
   ~ExchangeDriver();
 
-  void BeginStep(int slot, int64_t step, std::optional<Aggregation> aggregation);
-  void Ready(int slot, absl::Span<const MessageId> messages);
+  void BeginStep(size_t slot, int64_t step, std::optional<Aggregation> aggregation);
+  void Ready(size_t slot, absl::Span<const MessageId> messages);
   void BeginPull();
-  int pull_slot() const { return exchange_.pull_slot(); }
+  size_t pull_slot() const { return exchange_.pull_slot(); }
 
   // Waits until the slot is done and publishes it. Errors are those that end the exchange.
-  absl::StatusOr<PushResult> Finish(int slot);
+  absl::StatusOr<PushResult> Finish(size_t slot);
   // Waits for BulkExchange::TakeLanded; returns nothing when the slot's step has landed and all was
   // taken. Errors are those that end the exchange.
-  absl::StatusOr<std::optional<int>> NextValues(int slot);
+  absl::StatusOr<std::optional<size_t>> NextValues(size_t slot);
 
  private:
   // Runs `command` on the exchange's thread, after those before it.

@@ -14,15 +14,15 @@ void CopyRange(absl::Span<const absl::Span<T>> from, absl::Span<const absl::Span
 
 }  // namespace
 
-ExchangeMemory::ExchangeMemory(absl::Span<const VariableSpec> variables, int depth)
+ExchangeMemory::ExchangeMemory(absl::Span<const VariableSpec> variables, size_t depth)
     : depth_(depth) {
-  for (int set = 0; set < depth; ++set) {
+  for (size_t set = 0; set < depth; ++set) {
     values_.push_back(Allocate(variables));
     gradients_.push_back(Allocate(variables));
   }
 }
 
-ExchangeMemory::ExchangeMemory(ParameterMemory memory, int depth) : depth_(depth) {
+ExchangeMemory::ExchangeMemory(ParameterMemory memory, size_t depth) : depth_(depth) {
   if (memory.wire.has_value()) {
     wire_ = *std::move(memory.wire);
     return;
@@ -39,28 +39,25 @@ std::vector<absl::Span<float>> ExchangeMemory::Allocate(absl::Span<const Variabl
   return arrays;
 }
 
-int ExchangeMemory::num_variables() const {
-  return static_cast<int>(values_.empty() ? wire_.values[0].size() : values_[0].size());
+size_t ExchangeMemory::num_variables() const {
+  return values_.empty() ? wire_.values[0].size() : values_[0].size();
 }
 
-ParameterArrays ExchangeMemory::ValuesOf(int set) const {
-  const auto s = static_cast<size_t>(set);
-  if (!values_.empty()) return {values_[s], {}};
-  return {{}, wire_.values[s]};
+ParameterArrays ExchangeMemory::ValuesOf(size_t set) const {
+  if (!values_.empty()) return {values_[set], {}};
+  return {{}, wire_.values[set]};
 }
 
-ParameterArrays ExchangeMemory::gradients(int slot) const {
-  const auto s = static_cast<size_t>(slot);
-  if (!gradients_.empty()) return {gradients_[s], {}};
-  return {{}, wire_.gradients[s]};
+ParameterArrays ExchangeMemory::gradients(size_t slot) const {
+  if (!gradients_.empty()) return {gradients_[slot], {}};
+  return {{}, wire_.gradients[slot]};
 }
 
 void ExchangeMemory::CopyToLanding(const PlannedBlock& block) {
-  const auto v = static_cast<size_t>(block.variable);
+  const size_t v = block.variable;
   const ParameterArrays from = values(), to = landing();
   if (!from.elements.empty()) {
-    CopyRange(from.elements, to.elements, v, static_cast<size_t>(block.first_element),
-              static_cast<size_t>(block.num_elements));
+    CopyRange(from.elements, to.elements, v, block.first_element, block.num_elements);
   } else {
     CopyRange(from.bytes, to.bytes, v, PullOffset(block), PullBytes(block));
   }

@@ -25,20 +25,20 @@ struct ParameterArrays {
 class ExchangeMemory {
  public:
   // Allocates arrays of zeros.
-  ExchangeMemory(absl::Span<const VariableSpec> variables, int depth);
+  ExchangeMemory(absl::Span<const VariableSpec> variables, size_t depth);
   // Uses the caller's memory. Wire memory has `depth` sets; with memory of elements the depth is 1.
-  ExchangeMemory(ParameterMemory memory, int depth);
+  ExchangeMemory(ParameterMemory memory, size_t depth);
 
-  int depth() const { return depth_; }
-  int num_variables() const;
+  size_t depth() const { return depth_; }
+  size_t num_variables() const;
 
   // The set of values that the caller reads.
-  int value_set() const { return value_set_; }
+  size_t value_set() const { return value_set_; }
   ParameterArrays values() const { return ValuesOf(value_set_); }
   // The set into which answers are written; the same as values() at depth 1.
   ParameterArrays landing() const { return ValuesOf(landing_set()); }
   // `slot` < depth().
-  ParameterArrays gradients(int slot) const;
+  ParameterArrays gradients(size_t slot) const;
 
   // Depth 2: makes the landed values the caller's.
   void SwapLanding() { value_set_ = landing_set(); }
@@ -47,16 +47,16 @@ class ExchangeMemory {
 
  private:
   std::vector<absl::Span<float>> Allocate(absl::Span<const VariableSpec> variables);
-  int landing_set() const { return depth_ - 1 - value_set_; }
-  ParameterArrays ValuesOf(int set) const;
+  size_t landing_set() const { return depth_ - 1 - value_set_; }
+  ParameterArrays ValuesOf(size_t set) const;
 
-  int depth_;
+  size_t depth_;
   std::vector<Tensor> owned_;
   // By set; empty with wire memory.
   std::vector<std::vector<absl::Span<float>>> values_;
   std::vector<std::vector<absl::Span<float>>> gradients_;
   WireMemory wire_;
-  int value_set_ = 0;
+  size_t value_set_ = 0;
 };
 
 }  // namespace keelson

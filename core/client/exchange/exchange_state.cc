@@ -5,14 +5,10 @@
 namespace keelson {
 
 uint64_t ToTag(CallId id) {
-  return static_cast<uint64_t>(id.slot) << 56 | static_cast<uint64_t>(id.shard) << 32 |
-         static_cast<uint64_t>(id.message);
+  return uint64_t{id.slot} << 56 | uint64_t{id.shard} << 32 | id.message;
 }
 
-CallId FromTag(uint64_t tag) {
-  return {static_cast<int>(tag >> 56), static_cast<int>(tag >> 32 & 0xffffff),
-          static_cast<int>(tag & 0xffffffff)};
-}
+CallId FromTag(uint64_t tag) { return {tag >> 56, tag >> 32 & 0xffffff, tag & 0xffffffff}; }
 
 void StartRound(BulkMethod method, MessageCall::State state, ShardRound* round) {
   round->next = 0;

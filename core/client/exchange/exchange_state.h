@@ -54,7 +54,7 @@ struct ShardRound {
 };
 
 struct ExchangeStep {
-  int slot = 0;
+  size_t slot = 0;
   bool active = false;  // from BeginStep or BeginPull to Publish
   bool landed = false;  // all messages are answered
   bool reset = false;   // connections were reset to release its gradients
@@ -80,9 +80,9 @@ struct ServerState {
 
 // The call that a tag of the transport identifies.
 struct CallId {
-  int slot = 0;
-  int shard = 0;
-  int message = 0;
+  size_t slot = 0;
+  size_t shard = 0;
+  size_t message = 0;
 };
 uint64_t ToTag(CallId id);
 CallId FromTag(uint64_t tag);

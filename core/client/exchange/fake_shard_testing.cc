@@ -78,8 +78,8 @@ void FakeShard::CommitRound() {
 FakeShard::Block& FakeShard::BlockAt(uint32_t partition, uint32_t block) {
   Block& found = blocks_[{partition, block}];
   if (found.values.empty()) {
-    const int64_t elements = placement_.BlockElements(static_cast<int>(partition), block);
-    found.values.assign(static_cast<size_t>(elements), initial_);
+    const int64_t elements = placement_.BlockElements(partition, block);
+    found.values.assign(elements, initial_);
   }
   return found;
 }

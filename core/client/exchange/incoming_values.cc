@@ -80,14 +80,13 @@ void TakeElements(WireFormat format, ByteCursor* cursor, absl::Span<float> to) {
 }
 
 void TakeBlock(const PlannedBlock& block, ByteCursor* cursor, const ParameterArrays& values) {
-  const auto v = static_cast<size_t>(block.variable);
+  const size_t v = block.variable;
   if (values.elements.empty()) {
     cursor->Read(values.bytes[v].data() + PullOffset(block), PullBytes(block));
     return;
   }
   TakeElements(block.pull, cursor,
-               values.elements[v].subspan(static_cast<size_t>(block.first_element),
-                                          static_cast<size_t>(block.num_elements)));
+               values.elements[v].subspan(block.first_element, block.num_elements));
 }
 
 }  // namespace

@@ -2,16 +2,16 @@
 
 namespace keelson {
 
-LandingTracker::LandingTracker(const ShardPlans& plans, int num_variables)
-    : num_messages_(static_cast<size_t>(num_variables)) {
+LandingTracker::LandingTracker(const ShardPlans& plans, size_t num_variables)
+    : num_messages_(num_variables) {
   for (const std::vector<PlannedMessage>& plan : plans) {
     std::vector<Tracked>& shard = messages_.emplace_back();
     for (const PlannedMessage& message : plan) {
-      std::vector<int>& variables = shard.emplace_back().variables;
+      std::vector<size_t>& variables = shard.emplace_back().variables;
       for (const PlannedBlock& block : message.blocks) {
         if (!variables.empty() && variables.back() == block.variable) continue;
         variables.push_back(block.variable);
-        ++num_messages_[static_cast<size_t>(block.variable)];
+        ++num_messages_[block.variable];
       }
     }
   }
@@ -27,15 +27,15 @@ void LandingTracker::Reset() {
 }
 
 LandingTracker::Tracked& LandingTracker::At(MessageId id) {
-  return messages_[static_cast<size_t>(id.shard)][static_cast<size_t>(id.message)];
+  return messages_[id.shard][id.message];
 }
 
 void LandingTracker::Landed(MessageId id) {
   Void(id);
   Tracked& message = At(id);
   message.landed = true;
-  for (const int v : message.variables) {
-    if (--missing_[static_cast<size_t>(v)] == 0) complete_.push_back(v);
+  for (const size_t v : message.variables) {
+    if (--missing_[v] == 0) complete_.push_back(v);
   }
 }
 
@@ -43,15 +43,15 @@ void LandingTracker::Void(MessageId id) {
   Tracked& message = At(id);
   if (!message.landed) return;
   message.landed = false;
-  for (const int v : message.variables) {
-    ++missing_[static_cast<size_t>(v)];
+  for (const size_t v : message.variables) {
+    ++missing_[v];
     std::erase(complete_, v);
   }
 }
 
-std::optional<int> LandingTracker::Take() {
+std::optional<size_t> LandingTracker::Take() {
   if (complete_.empty()) return std::nullopt;
-  const int variable = complete_.front();
+  const size_t variable = complete_.front();
   complete_.pop_front();
   return variable;
 }

@@ -13,7 +13,7 @@ namespace keelson {
 // Not thread-safe.
 class LandingTracker {
  public:
-  LandingTracker(const ShardPlans& plans, int num_variables);
+  LandingTracker(const ShardPlans& plans, size_t num_variables);
 
   // Begins a step: nothing has landed.
   void Reset();
@@ -25,11 +25,11 @@ class LandingTracker {
 
   // A variable whose messages have all landed, and that was not taken since the last of them did;
   // in the order in which they became complete.
-  std::optional<int> Take();
+  std::optional<size_t> Take();
 
  private:
   struct Tracked {
-    std::vector<int> variables;  // different ones
+    std::vector<size_t> variables;  // different ones
     bool landed = false;
   };
   Tracked& At(MessageId id);
@@ -37,7 +37,7 @@ class LandingTracker {
   std::vector<std::vector<Tracked>> messages_;  // by shard
   std::vector<int> num_messages_;               // per variable
   std::vector<int> missing_;                    // of them
-  std::deque<int> complete_;
+  std::deque<size_t> complete_;
 };
 
 }  // namespace keelson

@@ -11,14 +11,14 @@ namespace keelson {
 // Not thread-safe.
 class OfferTracker {
  public:
-  OfferTracker(const ShardPlans& plans, int num_variables);
+  OfferTracker(const ShardPlans& plans, size_t num_variables);
 
   // Begins a step: nothing is complete.
   void Reset();
 
   // The messages that the variable's gradient completes, by shard and then in plan order. A
   // variable that was offered before completes nothing. Valid until the next call.
-  const std::vector<MessageId>& Offer(int variable);
+  const std::vector<MessageId>& Offer(size_t variable);
   // Offers all variables that have not been offered.
   const std::vector<MessageId>& OfferRest();
 
@@ -29,10 +29,10 @@ class OfferTracker {
     int missing = 0;    // of them
   };
 
-  void Count(int variable);
+  void Count(size_t variable);
 
   std::vector<Tracked> messages_;
-  std::vector<std::vector<int>> messages_of_;  // per variable, positions in messages_
+  std::vector<std::vector<size_t>> messages_of_;  // per variable, positions in messages_
   std::vector<bool> offered_;
   std::vector<MessageId> complete_;
 };

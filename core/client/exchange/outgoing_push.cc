@@ -52,7 +52,7 @@ OutgoingPush::OutgoingPush(const PlannedMessage* plan, BulkRequest request,
 // Blocks without padding between them are one piece.
 void OutgoingPush::LayOutBytes(absl::Span<const absl::Span<uint8_t>> gradients) {
   for (const PlannedBlock& block : plan_->blocks) {
-    const uint8_t* from = gradients[static_cast<size_t>(block.variable)].data() + block.push_offset;
+    const uint8_t* from = gradients[block.variable].data() + block.push_offset;
     const bool joins = !pieces_.empty() && pieces_.back().data + pieces_.back().size == from;
     if (!joins) pieces_.push_back({from, 0});
     pieces_.back().size += PushBytes(block);
@@ -70,7 +70,7 @@ void OutgoingPush::LayOutElements(absl::Span<const absl::Span<float>> gradients)
   bool joins = false;  // the last piece ends at `to`
   for (const Run& run : runs) {
     const PlannedBlock& first = plan_->blocks[run.begin];
-    const float* array = gradients[static_cast<size_t>(first.variable)].data();
+    const float* array = gradients[first.variable].data();
     if (InPlace(*plan_, run)) {
       pieces_.push_back({reinterpret_cast<const uint8_t*>(array + first.first_element), run.bytes});
       joins = false;
@@ -101,7 +101,7 @@ void OutgoingPush::Encode(const PushStamp& stamp, absl::Span<std::vector<float>>
 
 void OutgoingPush::EncodeBlock(const Copied& copied, absl::Span<std::vector<float>> residuals) {
   const PlannedBlock& block = *copied.block;
-  const auto size = static_cast<size_t>(block.num_elements);
+  const size_t size = block.num_elements;
   const absl::Span<const float> from(copied.from, size);
   if (block.push == WireFormat::kFloat32) {
     std::memcpy(copied.to, copied.from, size * sizeof(float));
@@ -111,7 +111,7 @@ void OutgoingPush::EncodeBlock(const Copied& copied, absl::Span<std::vector<floa
     EncodeElements(block.push, from, copied.to);
     return;
   }
-  std::vector<float>& all = residuals[static_cast<size_t>(block.variable)];
+  std::vector<float>& all = residuals[block.variable];
   const absl::Span<float> residual(all.data() + block.first_element, size);
   if (block.push == WireFormat::kInt8) {
     EncodeInt8(from, residual, copied.to);

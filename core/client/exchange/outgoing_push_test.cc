@@ -26,7 +26,7 @@ PlannedMessage PlanOf(const std::vector<std::pair<int64_t, WireFormat>>& variabl
   for (size_t v = 0; v < variables.size(); ++v) {
     PlannedBlock& block = plan.blocks.emplace_back();
     block.partition = static_cast<uint32_t>(v);
-    block.variable = static_cast<int>(v);
+    block.variable = v;
     block.num_elements = variables[v].first;
     block.push = variables[v].second;
     block.top_k_count = 2;
@@ -41,9 +41,9 @@ class OutgoingPushTest : public testing::Test {
   void Make(const std::vector<std::pair<int64_t, WireFormat>>& variables) {
     plan_ = PlanOf(variables);
     for (const auto& [elements, format] : variables) {
-      arrays_.emplace_back(static_cast<size_t>(elements));
+      arrays_.emplace_back(elements);
       std::iota(arrays_.back().begin(), arrays_.back().end(), 1.0f);
-      residuals_.emplace_back(static_cast<size_t>(elements));
+      residuals_.emplace_back(elements);
     }
     for (auto& array : arrays_) spans_.push_back(absl::MakeSpan(array));
     BulkRequest request;

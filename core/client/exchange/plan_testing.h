@@ -8,9 +8,9 @@
 
 namespace keelson {
 
-inline PlannedMessage MessageOf(const std::vector<int>& variables) {
+inline PlannedMessage MessageOf(const std::vector<size_t>& variables) {
   PlannedMessage message;
-  for (const int variable : variables) message.blocks.emplace_back().variable = variable;
+  for (const size_t variable : variables) message.blocks.emplace_back().variable = variable;
   return message;
 }
 

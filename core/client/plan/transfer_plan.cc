@@ -20,7 +20,7 @@ bool Fits(const PlannedMessage& message, const PlannedBlock& block) {
          message.pull_bytes + PullBytes(block) <= kBulkPayloadBytes;
 }
 
-PlannedBlock PlanBlock(const Placement& placement, int p, int64_t b, int variable,
+PlannedBlock PlanBlock(const Placement& placement, size_t p, int64_t b, size_t variable,
                        const VariableFormats& formats) {
   PlannedBlock block;
   block.partition = static_cast<uint32_t>(p);
@@ -51,14 +51,13 @@ size_t PullOffset(const PlannedBlock& block) {
   return EncodedBytes(block.pull, block.first_element);
 }
 
-std::vector<PlannedBlock> PlanBlocks(const Placement& placement, absl::Span<const int> positions,
+std::vector<PlannedBlock> PlanBlocks(const Placement& placement, absl::Span<const size_t> positions,
                                      absl::Span<const VariableFormats> formats) {
   std::vector<PlannedBlock> blocks;
-  for (int p = 0; p < static_cast<int>(placement.partitions().size()); ++p) {
-    const int variable = positions[static_cast<size_t>(placement.partition(p).variable)];
+  for (size_t p = 0; p < placement.partitions().size(); ++p) {
+    const size_t variable = positions[placement.partition(p).variable];
     for (int64_t b = 0; b < placement.NumBlocks(p); ++b) {
-      PlannedBlock block =
-          PlanBlock(placement, p, b, variable, formats[static_cast<size_t>(variable)]);
+      PlannedBlock block = PlanBlock(placement, p, b, variable, formats[variable]);
       if (block.first_element > 0) {
         block.push_offset = blocks.back().push_offset + RoundUpTo4(PushBytes(blocks.back()));
       }
@@ -68,12 +67,12 @@ std::vector<PlannedBlock> PlanBlocks(const Placement& placement, absl::Span<cons
   return blocks;
 }
 
-std::vector<PlannedMessage> PlanTransfers(const Placement& placement, int shard,
-                                          absl::Span<const int> positions,
+std::vector<PlannedMessage> PlanTransfers(const Placement& placement, size_t shard,
+                                          absl::Span<const size_t> positions,
                                           absl::Span<const VariableFormats> formats) {
   std::vector<PlannedBlock> blocks = PlanBlocks(placement, positions, formats);
   std::erase_if(blocks, [&](const PlannedBlock& block) {
-    return placement.partition(static_cast<int>(block.partition)).shard != shard;
+    return placement.partition(block.partition).shard != shard;
   });
   std::stable_sort(blocks.begin(), blocks.end(), [](const PlannedBlock& a, const PlannedBlock& b) {
     return a.variable > b.variable;

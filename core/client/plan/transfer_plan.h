@@ -17,7 +17,7 @@ namespace keelson {
 struct PlannedBlock {
   uint32_t partition = 0;
   uint32_t block = 0;
-  int variable = 0;           // position in the model
+  size_t variable = 0;        // position in the model
   int64_t first_element = 0;  // within the variable
   int64_t num_elements = 0;
   WireFormat push = WireFormat::kFloat32;
@@ -39,8 +39,8 @@ using ShardPlans = std::vector<std::vector<PlannedMessage>>;
 
 // One message of a plan.
 struct MessageId {
-  int shard = 0;
-  int message = 0;
+  size_t shard = 0;
+  size_t message = 0;
 
   friend bool operator==(const MessageId&, const MessageId&) = default;
 };
@@ -54,14 +54,14 @@ size_t PullOffset(const PlannedBlock& block);
 // All blocks of the placement, partition by partition: those of a variable follow each other in
 // its elements. `positions[v]` is where the placement's variable v stands in the model, `formats`
 // are by that position.
-std::vector<PlannedBlock> PlanBlocks(const Placement& placement, absl::Span<const int> positions,
+std::vector<PlannedBlock> PlanBlocks(const Placement& placement, absl::Span<const size_t> positions,
                                      absl::Span<const VariableFormats> formats);
 
 // The messages that together carry every block of `shard` once. The last variable of the model
 // comes first, since backpropagation completes its gradient first. `positions` and `formats` as
 // PlanBlocks has them.
-std::vector<PlannedMessage> PlanTransfers(const Placement& placement, int shard,
-                                          absl::Span<const int> positions,
+std::vector<PlannedMessage> PlanTransfers(const Placement& placement, size_t shard,
+                                          absl::Span<const size_t> positions,
                                           absl::Span<const VariableFormats> formats);
 
 }  // namespace keelson

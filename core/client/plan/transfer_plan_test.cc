@@ -18,9 +18,9 @@ std::vector<VariableSpec> PlannedVariables() {
 }
 
 // The model has the variables in the placement's order.
-std::vector<PlannedMessage> Plan(const Placement& placement, int shard,
+std::vector<PlannedMessage> Plan(const Placement& placement, size_t shard,
                                  VariableFormats formats = {}) {
-  std::vector<int> positions(placement.variables().size());
+  std::vector<size_t> positions(placement.variables().size());
   std::iota(positions.begin(), positions.end(), 0);
   return PlanTransfers(placement, shard, positions,
                        std::vector<VariableFormats>(positions.size(), formats));
@@ -37,7 +37,7 @@ std::vector<std::pair<uint32_t, uint32_t>> Expand(const PlannedMessage& message)
   return blocks;
 }
 
-class TransferPlanTest : public testing::TestWithParam<int> {};
+class TransferPlanTest : public testing::TestWithParam<size_t> {};
 
 INSTANTIATE_TEST_SUITE_P(Shards, TransferPlanTest, testing::Values(1, 2, 3, 7));
 
@@ -45,16 +45,16 @@ TEST_P(TransferPlanTest, EveryElementOnce) {
   const Placement placement = Placement::Compute(PlannedVariables(), GetParam());
   std::vector<std::vector<int>> seen;
   for (const VariableSpec& variable : placement.variables()) {
-    seen.emplace_back(static_cast<size_t>(variable.shape.num_elements()), 0);
+    seen.emplace_back(variable.shape.num_elements(), 0);
   }
-  for (int s = 0; s < GetParam(); ++s) {
+  for (size_t s = 0; s < GetParam(); ++s) {
     for (const PlannedMessage& message : Plan(placement, s)) {
       for (const PlannedBlock& block : message.blocks) {
-        EXPECT_EQ(placement.partition(static_cast<int>(block.partition)).shard, s);
-        auto& counts = seen[static_cast<size_t>(block.variable)];
+        EXPECT_EQ(placement.partition(block.partition).shard, s);
+        auto& counts = seen[block.variable];
         ASSERT_LE(block.first_element + block.num_elements, static_cast<int64_t>(counts.size()));
         for (int64_t e = 0; e < block.num_elements; ++e) {
-          ++counts[static_cast<size_t>(block.first_element + e)];
+          ++counts[block.first_element + e];
         }
       }
     }
@@ -66,7 +66,7 @@ TEST_P(TransferPlanTest, EveryElementOnce) {
 
 TEST_P(TransferPlanTest, MessagesAreBoundedAndTheirRangesNameTheirBlocks) {
   const Placement placement = Placement::Compute(PlannedVariables(), GetParam());
-  for (int s = 0; s < GetParam(); ++s) {
+  for (size_t s = 0; s < GetParam(); ++s) {
     for (const PlannedMessage& message : Plan(placement, s)) {
       EXPECT_LE(message.push_bytes, kBulkPayloadBytes);
       EXPECT_LE(message.pull_bytes, kBulkPayloadBytes);
@@ -74,7 +74,7 @@ TEST_P(TransferPlanTest, MessagesAreBoundedAndTheirRangesNameTheirBlocks) {
       size_t elements = 0;
       for (const PlannedBlock& block : message.blocks) {
         blocks.emplace_back(block.partition, block.block);
-        elements += static_cast<size_t>(block.num_elements);
+        elements += block.num_elements;
       }
       EXPECT_EQ(Expand(message), blocks);
       EXPECT_EQ(message.push_bytes, elements * sizeof(float));
@@ -85,10 +85,10 @@ TEST_P(TransferPlanTest, MessagesAreBoundedAndTheirRangesNameTheirBlocks) {
 TEST(TransferPlanOrderTest, LastVariableOfTheModelComesFirst) {
   const Placement placement = Placement::Compute(PlannedVariables(), 1);
   // The model has them as c, a, b.
-  const std::vector<int> positions = {1, 2, 0};
+  const std::vector<size_t> positions = {1, 2, 0};
   const auto messages =
       PlanTransfers(placement, 0, positions, std::vector<VariableFormats>(positions.size()));
-  std::vector<int> order;
+  std::vector<size_t> order;
   for (const PlannedMessage& message : messages) {
     for (const PlannedBlock& block : message.blocks) {
       if (order.empty() || order.back() != block.variable) order.push_back(block.variable);

@@ -12,7 +12,7 @@ namespace {
 std::vector<VariableWire> JoinBlocks(absl::Span<const PlannedBlock> blocks, size_t num_variables) {
   std::vector<VariableWire> wire(num_variables);
   for (const PlannedBlock& block : blocks) {
-    VariableWire& variable = wire[static_cast<size_t>(block.variable)];
+    VariableWire& variable = wire[block.variable];
     variable.values = block.pull;
     WireLayout& layout = variable.gradient;
     layout.format = block.push;
@@ -26,9 +26,9 @@ std::vector<VariableWire> JoinBlocks(absl::Span<const PlannedBlock> blocks, size
 
 }  // namespace
 
-absl::StatusOr<std::vector<int>> MatchVariables(absl::Span<const VariableSpec> variables,
-                                                const Placement& placement) {
-  std::vector<int> positions;
+absl::StatusOr<std::vector<size_t>> MatchVariables(absl::Span<const VariableSpec> variables,
+                                                   const Placement& placement) {
+  std::vector<size_t> positions;
   for (const VariableSpec& placed : placement.variables()) {
     const auto found =
         std::find_if(variables.begin(), variables.end(), [&](const VariableSpec& ours) {
@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<int>> MatchVariables(absl::Span<const VariableSpec> v
       return absl::InvalidArgumentError(absl::StrCat("placement: the model has no variable ",
                                                      placed.name, placed.shape.ToString()));
     }
-    positions.push_back(static_cast<int>(found - variables.begin()));
+    positions.push_back(found - variables.begin());
   }
   if (positions.size() != variables.size()) {
     return absl::InvalidArgumentError(absl::StrCat("placement: expected ", variables.size(),
@@ -50,7 +50,7 @@ absl::StatusOr<std::vector<int>> MatchVariables(absl::Span<const VariableSpec> v
 absl::StatusOr<std::vector<VariableWire>> WireOf(const Placement& placement,
                                                  absl::Span<const VariableSpec> variables,
                                                  absl::Span<const VariableFormats> formats) {
-  ASSIGN_OR_RETURN(const std::vector<int> positions, MatchVariables(variables, placement));
+  ASSIGN_OR_RETURN(const std::vector<size_t> positions, MatchVariables(variables, placement));
   std::vector<VariableFormats> all(formats.begin(), formats.end());
   if (all.empty()) all.resize(variables.size());
   if (all.size() != variables.size()) {

@@ -16,8 +16,8 @@ namespace keelson {
 
 // The position of each of the placement's variables in `variables`, the model's. INVALID_ARGUMENT:
 // the two are not the same variables.
-absl::StatusOr<std::vector<int>> MatchVariables(absl::Span<const VariableSpec> variables,
-                                                const Placement& placement);
+absl::StatusOr<std::vector<size_t>> MatchVariables(absl::Span<const VariableSpec> variables,
+                                                   const Placement& placement);
 
 // The layouts in the order of `variables`, the model's; each has the blocks of all shards.
 // `formats` are in the same order; empty: float32. INVALID_ARGUMENT: the placement has other

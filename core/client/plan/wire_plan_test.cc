@@ -89,13 +89,12 @@ TEST_P(WireOfFormatsTest, MessagesFindTheBlocksOfTheLayout) {
   ASSERT_TRUE(wire.ok()) << wire.status();
   size_t found = 0, expected = 0;
   for (const VariableWire& variable : *wire) expected += variable.gradient.blocks.size();
-  for (int s = 0; s < 3; ++s) {
+  for (size_t s = 0; s < 3; ++s) {
     for (const PlannedMessage& message : PlanTransfers(placement, s, *positions, formats)) {
       for (const PlannedBlock& block : message.blocks) {
         const WireBlock planned = {block.first_element, block.num_elements, block.push_offset,
                                    block.top_k_count};
-        EXPECT_THAT((*wire)[static_cast<size_t>(block.variable)].gradient.blocks,
-                    testing::Contains(planned));
+        EXPECT_THAT((*wire)[block.variable].gradient.blocks, testing::Contains(planned));
         ++found;
       }
     }

@@ -89,11 +89,11 @@ class ParameterClient {
   virtual absl::Span<const absl::Span<float>> gradients() const = 0;
 
   // The sets of the wire memory that are values() and gradients(); 0 at depth 1.
-  virtual int value_set() const = 0;
-  virtual int gradient_set() const = 0;
+  virtual size_t value_set() const = 0;
+  virtual size_t gradient_set() const = 0;
 
   // Steps under way at a time: 1 or 2.
-  virtual int depth() const = 0;
+  virtual size_t depth() const = 0;
 
   // Fetches the blocks that have changed since the last Pull or End. Not to be called between Begin
   // and End.
@@ -102,13 +102,13 @@ class ParameterClient {
   // Begins a step: the gradients of ticket `step` are computed from values().
   virtual void Begin(int64_t step, std::optional<Aggregation> aggregation = std::nullopt) = 0;
   // gradients()[variable] is complete and will not be modified before the next gradients().
-  virtual void Offer(int variable) = 0;
+  virtual void Offer(size_t variable) = 0;
   // After the last Offer: all gradients are complete. At depth 1, without an Aggregation, waits
   // until the step's values of another variable have arrived whole and returns its position, so
   // that the caller can use them while others are on their way. A variable is returned again when
   // its server was initialised again meanwhile: its array was rewritten, and values read before are
   // invalid. Returns nothing when all have arrived, or there is nothing to wait for.
-  virtual absl::StatusOr<std::optional<int>> NextValues() = 0;
+  virtual absl::StatusOr<std::optional<size_t>> NextValues() = 0;
   // All gradients are complete. Returns the step that has been acknowledged: at depth 1 this one,
   // at depth 2 the one before, or none after the first. A step is applied, or added to its round,
   // exactly once, however often it was sent; see PushResult::refused.

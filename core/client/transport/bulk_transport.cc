@@ -5,10 +5,9 @@
 
 namespace keelson {
 
-void InlineBulkTransport::Start(int shard, BulkMethod method, ByteRope request,
+void InlineBulkTransport::Start(size_t shard, BulkMethod method, ByteRope request,
                                 absl::Duration timeout, uint64_t tag) {
-  absl::StatusOr<ByteRope> response =
-      shards_[static_cast<size_t>(shard)]->Bulk(method, std::move(request));
+  absl::StatusOr<ByteRope> response = shards_[shard]->Bulk(method, std::move(request));
   BulkCompletion& completion = completed_.emplace_back();
   completion.tag = tag;
   completion.status = response.status();

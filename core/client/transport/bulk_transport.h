@@ -30,12 +30,12 @@ class BulkTransport {
   // Cancels the calls under way and waits for them: all requests are released.
   virtual ~BulkTransport() = default;
 
-  virtual int num_shards() const = 0;
+  virtual size_t num_shards() const = 0;
 
   // Starts a call to the server of `shard`; Next returns `tag`, which no other call under way has,
   // when it ends. The transport releases the fragments of `request` before the completion of a call
   // that succeeds; after a failure it may hold them until Reset.
-  virtual void Start(int shard, BulkMethod method, ByteRope request, absl::Duration timeout,
+  virtual void Start(size_t shard, BulkMethod method, ByteRope request, absl::Duration timeout,
                      uint64_t tag) = 0;
 
   // The next call that ended, in any order; nothing after `timeout`, or when another thread called
@@ -47,7 +47,7 @@ class BulkTransport {
 
   // Gives up the connections to a shard and makes new ones. Calls under way fail with UNAVAILABLE,
   // and nothing holds their requests after their completion.
-  virtual void Reset(int shard) = 0;
+  virtual void Reset(size_t shard) = 0;
 };
 
 // A transport to servers in the same process: a call runs within Start.
@@ -56,12 +56,12 @@ class InlineBulkTransport : public BulkTransport {
   // `shards[s]` serves shard s and outlives the transport.
   explicit InlineBulkTransport(std::vector<BulkHandler*> shards) : shards_(std::move(shards)) {}
 
-  int num_shards() const override { return static_cast<int>(shards_.size()); }
-  void Start(int shard, BulkMethod method, ByteRope request, absl::Duration timeout,
+  size_t num_shards() const override { return shards_.size(); }
+  void Start(size_t shard, BulkMethod method, ByteRope request, absl::Duration timeout,
              uint64_t tag) override;
   std::optional<BulkCompletion> Next(absl::Duration timeout) override;
   void Wake() override;
-  void Reset(int shard) override {}
+  void Reset(size_t shard) override {}
 
  private:
   const std::vector<BulkHandler*> shards_;

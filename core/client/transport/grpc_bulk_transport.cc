@@ -33,9 +33,9 @@ void GrpcBulkTransport::Connect(Shard* shard) const {
   }
 }
 
-void GrpcBulkTransport::Start(int shard, BulkMethod method, ByteRope request,
+void GrpcBulkTransport::Start(size_t shard, BulkMethod method, ByteRope request,
                               absl::Duration timeout, uint64_t tag) {
-  Shard& peer = shards_[static_cast<size_t>(shard)];
+  Shard& peer = shards_[shard];
   if (peer.channels.empty()) Connect(&peer);
   ++peer.calls_under_way;
   shard_of_tag_[tag] = shard;
@@ -47,8 +47,8 @@ void GrpcBulkTransport::Start(int shard, BulkMethod method, ByteRope request,
 std::optional<BulkCompletion> GrpcBulkTransport::Next(absl::Duration timeout) {
   std::optional<RawCallQueue::Completion> ended = calls_.Next(timeout);
   if (!ended.has_value()) return std::nullopt;
-  const int shard = shard_of_tag_.extract(ended->tag).mapped();
-  Shard& peer = shards_[static_cast<size_t>(shard)];
+  const size_t shard = shard_of_tag_.extract(ended->tag).mapped();
+  Shard& peer = shards_[shard];
   --peer.calls_under_way;
   const absl::Status status = FromGrpcStatus(ended->status, peer.peer);
   // The next call connects again: a server that has just started may listen on a local socket now.
@@ -56,8 +56,8 @@ std::optional<BulkCompletion> GrpcBulkTransport::Next(absl::Duration timeout) {
   return BulkCompletion{ended->tag, status, std::move(ended->response)};
 }
 
-void GrpcBulkTransport::Reset(int shard) {
-  Shard& peer = shards_[static_cast<size_t>(shard)];
+void GrpcBulkTransport::Reset(size_t shard) {
+  Shard& peer = shards_[shard];
   for (const auto& channel : peer.channels) calls_.Cancel(channel.get());
   peer.channels.clear();
 }

@@ -31,12 +31,12 @@ class GrpcBulkTransport : public BulkTransport {
   GrpcBulkTransport(std::vector<BulkServer> servers,
                     std::shared_ptr<grpc::ChannelCredentials> credentials, int connections);
 
-  int num_shards() const override { return static_cast<int>(shards_.size()); }
-  void Start(int shard, BulkMethod method, ByteRope request, absl::Duration timeout,
+  size_t num_shards() const override { return shards_.size(); }
+  void Start(size_t shard, BulkMethod method, ByteRope request, absl::Duration timeout,
              uint64_t tag) override;
   std::optional<BulkCompletion> Next(absl::Duration timeout) override;
   void Wake() override { calls_.Wake(); }
-  void Reset(int shard) override;
+  void Reset(size_t shard) override;
 
  private:
   struct Shard {
@@ -53,7 +53,7 @@ class GrpcBulkTransport : public BulkTransport {
   const int connections_;
   const std::array<std::string, kNumBulkMethods> paths_;
   std::vector<Shard> shards_;
-  std::unordered_map<uint64_t, int> shard_of_tag_;  // of the calls under way
+  std::unordered_map<uint64_t, size_t> shard_of_tag_;  // of the calls under way
   RawCallQueue calls_;
 };
 

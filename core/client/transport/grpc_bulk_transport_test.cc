@@ -249,8 +249,8 @@ TEST_P(ConnectParameterClientTest, TrainsOverConnections) {
   ASSERT_TRUE((*client)->Pull().ok());
   for (int step = 0; step < 3; ++step) {
     (*client)->Begin(step);
-    for (int v = 1; v >= 0; --v) {
-      const absl::Span<float> gradient = (*client)->gradients()[static_cast<size_t>(v)];
+    for (const size_t v : {1, 0}) {
+      const absl::Span<float> gradient = (*client)->gradients()[v];
       std::fill(gradient.begin(), gradient.end(), static_cast<float>(v + 1));
       (*client)->Offer(v);
     }
@@ -258,8 +258,8 @@ TEST_P(ConnectParameterClientTest, TrainsOverConnections) {
     ASSERT_TRUE(result.ok()) << result.status();
   }
   ASSERT_TRUE((*client)->Drain().ok());
-  for (int v = 0; v < 2; ++v) {
-    const absl::Span<float> values = (*client)->values()[static_cast<size_t>(v)];
+  for (size_t v = 0; v < 2; ++v) {
+    const absl::Span<float> values = (*client)->values()[v];
     EXPECT_EQ(std::count(values.begin(), values.end(), 1.0f - 3.0f * static_cast<float>(v + 1)),
               static_cast<int64_t>(values.size()));
   }
