@@ -58,9 +58,3 @@ cublasStatus_t EnqueueProduct(Machine* machine, const Product& product, int gpu,
 }
 
 }  // namespace keelson::cuda_emulation
-
-namespace emulation = keelson::cuda_emulation;
-
-const char* cublasGetStatusString(cublasStatus_t status) {
-  return status == CUBLAS_STATUS_SUCCESS ? "success" : "the emulated cuBLAS failed";
-}

@@ -23,6 +23,4 @@ enum cublasComputeType_t {
   CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
 };
 
-const char* cublasGetStatusString(cublasStatus_t status);
-
 #endif  // KEELSON_TESTING_DEVICE_CUDA_EMULATION_INCLUDE_CUBLAS_V2_H_
