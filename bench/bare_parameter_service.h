@@ -41,7 +41,9 @@ class BareParameterService : public ParameterControl, public BulkHandler {
                                   v1::InitializeShardResponse*) override {
     return NotServed();
   }
-  absl::Status Attend(const v1::AttendRequest&, v1::ShardStatus*) override { return NotServed(); }
+  absl::Status ChiefHeartbeat(const v1::ChiefHeartbeatRequest&, v1::ShardStatus*) override {
+    return NotServed();
+  }
   absl::Status CommitRound(const v1::CommitRoundRequest&, v1::CommitRoundResponse*) override {
     return NotServed();
   }

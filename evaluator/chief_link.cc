@@ -38,7 +38,7 @@ void ChiefLink::Acknowledge(int64_t step, const std::map<std::string, double>& m
   newest_.clear_metrics();
   newest_.mutable_metrics()->insert(metrics.begin(), metrics.end());
   unsent_ = true;
-  hurry_ = true;
+  urgent_ = true;
   changed_.NotifyAll();
 }
 
@@ -47,7 +47,7 @@ void ChiefLink::EndTraining(const std::string& reason) {
   if (!end_reason_.empty()) return;
   end_reason_ = reason;
   end_unsent_ = true;
-  hurry_ = true;
+  urgent_ = true;
   changed_.NotifyAll();
 }
 
@@ -56,7 +56,7 @@ void ChiefLink::Leave() {
   left_.Raise();
   {
     MutexLock lock(&mu_);
-    hurry_ = true;
+    urgent_ = true;
     changed_.NotifyAll();
   }
   thread_.join();
@@ -101,7 +101,7 @@ absl::Status ChiefLink::Talk() {
 absl::Status ChiefLink::Register() {
   const absl::Status status = membership_->Register().status();
   if (status.code() == absl::StatusCode::kAborted) {
-    LogWarning("this membership is over, joining anew: ", status.message());
+    LogWarning("this membership is over, registering again: ", status.message());
     BeginMembership();
   }
   RETURN_IF_ERROR(status);
@@ -188,10 +188,10 @@ void ChiefLink::End(const absl::Status& error) {
 void ChiefLink::Pause() {
   MutexLock lock(&mu_);
   const bool closing = view_.reachable && view_.phase >= v1::FINISHING;
-  if (!hurry_) {
+  if (!urgent_) {
     changed_.WaitFor(&mu_, closing ? options_.closing_interval : options_.heartbeat_interval);
   }
-  hurry_ = false;
+  urgent_ = false;
 }
 
 }  // namespace keelson

@@ -102,7 +102,7 @@ class ChiefLink {
   // The reason to end training; empty: there is none.
   std::string end_reason_ ABSL_GUARDED_BY(mu_);
   bool end_unsent_ ABSL_GUARDED_BY(mu_) = false;
-  bool hurry_ ABSL_GUARDED_BY(mu_) = false;
+  bool urgent_ ABSL_GUARDED_BY(mu_) = false;
 
   std::thread thread_;
 };

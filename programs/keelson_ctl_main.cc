@@ -82,7 +82,7 @@ void AddCommands(CLI::App* app, Flags* flags, Command* command) {
   CLI::App* mode = app->add_subcommand(
       "mode", "Prints how workers wait for each other, or changes it without a restart");
   mode->add_option("MODE", flags->mode,
-                   "async: nobody waits; ssp:S: at most S steps ahead of the slowest; sync:R: a "
+                   "async: no worker waits; ssp:S: at most S steps ahead of the slowest; sync:R: a "
                    "step is the mean of R gradients; sync:R/T: of the first R of T; sync: of as "
                    "many as there are workers");
   mode->callback([=] {

@@ -182,7 +182,7 @@ bool ChiefSession::Accept(int64_t registrations, const v1::WorkerProgress& repor
   MutexLock lock(&mu_);
   AwaitRegistration();
   if (registrations_ != registrations) return false;
-  progress_->Acknowledge(report, response.books());
+  progress_->Acknowledge(report, response.state_versions());
   if (response.lease_id() != 0) progress_->AddLease(response.lease_id(), TicketsOf(response));
   return true;
 }
@@ -243,7 +243,7 @@ absl::Status ChiefSession::SendHeartbeat() {
     progress_->Restore(leases);
     return status;
   }
-  progress_->Acknowledge(request.progress(), response.books());
+  progress_->Acknowledge(request.progress(), response.state_versions());
   const std::string absence = TakeAbsence();
   if (!absence.empty()) LogInfo("the chief is there again", absence);
   if (response.phase() == v1::FAILED) return End(GaveUp(response.error()));

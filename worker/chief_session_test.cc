@@ -210,7 +210,7 @@ TEST_F(ChiefSessionTest, LeasesThatARestartedChiefGaveToOthersAreDropped) {
 }
 
 TEST_F(ChiefSessionTest, AFinishedLeaseIsRememberedUntilItIsStored) {
-  chief_.SetBooks(41, 40);
+  chief_.SetStateVersions(41, 40);
   chief_.AddLease(50, 0, 1);
   Join();
   Finish(NextTicket());
@@ -219,7 +219,7 @@ TEST_F(ChiefSessionTest, AFinishedLeaseIsRememberedUntilItIsStored) {
   chief_.AwaitRegistrations(2);
   ASSERT_THAT(chief_.registered()[1].leases(), SizeIs(1));
   EXPECT_EQ(chief_.registered()[1].leases(0).completed_steps(), 1);
-  chief_.SetBooks(42, 41);
+  chief_.SetStateVersions(42, 41);
   chief_.AwaitHeartbeats(2);
   chief_.Forget();
   chief_.AwaitRegistrations(3);

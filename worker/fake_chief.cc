@@ -35,7 +35,7 @@ absl::Status FakeChief::DoRegister(const v1::RegisterRequest& request,
   for (const v1::HeldLease& lease : request.leases()) {
     if (!disowned_.contains(lease.lease_id())) response->add_kept_leases(lease.lease_id());
   }
-  *response->mutable_books() = books_;
+  *response->mutable_state_versions() = state_versions_;
   return absl::OkStatus();
 }
 
@@ -58,7 +58,7 @@ absl::Status FakeChief::DoHeartbeat(const v1::HeartbeatRequest& request,
     if (status.ok()) Accept(request.progress());
     response->set_phase(phase_);
     response->set_error(error_);
-    *response->mutable_books() = books_;
+    *response->mutable_state_versions() = state_versions_;
     std::swap(hook, heartbeat_hook_);
     changed_.NotifyAll();
   }
@@ -75,7 +75,7 @@ absl::Status FakeChief::DoAcquireWork(const v1::AcquireWorkRequest& request,
     Accept(request.progress());
     response->Clear();
     Grant(response);
-    *response->mutable_books() = books_;
+    *response->mutable_state_versions() = state_versions_;
     if (response->lease_id() != 0) std::swap(hook, grant_hook_);
   }
   if (hook != nullptr) hook();
@@ -143,10 +143,10 @@ void FakeChief::SetModel(const v1::GetModelResponse& model) {
   model_ = model;
 }
 
-void FakeChief::SetBooks(uint64_t current, uint64_t stored) {
+void FakeChief::SetStateVersions(uint64_t current, uint64_t stored) {
   MutexLock lock(&mu_);
-  books_.set_current(current);
-  books_.set_stored(stored);
+  state_versions_.set_current(current);
+  state_versions_.set_stored(stored);
 }
 
 void FakeChief::Lose() {

@@ -40,8 +40,8 @@ class FakeChief : public FaultyChiefService {
   void Withhold(bool withheld);
   void SetModel(const v1::GetModelResponse& model);
   void SetPhase(v1::JobPhase phase, const std::string& error = "");
-  // Sets the BookVersions of all answers.
-  void SetBooks(uint64_t current, uint64_t stored);
+  // Sets the StateVersions of all answers.
+  void SetStateVersions(uint64_t current, uint64_t stored);
   // A chief that was restarted: calls are ABORTED until the worker registers again. It keeps the
   // leases but for `disowned`. `refused` is called once, after the next heartbeat was answered and
   // before the worker gets the answer.
@@ -86,7 +86,7 @@ class FakeChief : public FaultyChiefService {
   std::string holder_ ABSL_GUARDED_BY(mu_);
   std::set<uint64_t> disowned_ ABSL_GUARDED_BY(mu_);
   std::set<uint64_t> unwanted_ ABSL_GUARDED_BY(mu_);
-  v1::BookVersions books_ ABSL_GUARDED_BY(mu_);
+  v1::StateVersions state_versions_ ABSL_GUARDED_BY(mu_);
   v1::JobPhase phase_ ABSL_GUARDED_BY(mu_) = v1::TRAINING;
   std::string error_ ABSL_GUARDED_BY(mu_);
   v1::GetModelResponse model_ ABSL_GUARDED_BY(mu_);

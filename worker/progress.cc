@@ -115,16 +115,18 @@ void Progress::Restore(const v1::WorkerProgress& undelivered) {
   }
 }
 
-void Progress::Acknowledge(const v1::WorkerProgress& delivered, const v1::BookVersions& books) {
+void Progress::Acknowledge(const v1::WorkerProgress& delivered,
+                           const v1::StateVersions& state_versions) {
   MutexLock lock(&mu_);
   for (const v1::LeaseProgress& progress : delivered.leases()) {
     const auto found = leases_.find(progress.lease_id());
     if (found == leases_.end()) continue;
     Lease& lease = found->second;
     const bool all = progress.completed_steps() == static_cast<int64_t>(lease.tickets.size());
-    if (all && !lease.booked_at.has_value()) lease.booked_at = books.current();
+    if (all && !lease.finished_version.has_value())
+      lease.finished_version = state_versions.current();
   }
-  ForgetStored(books.stored());
+  ForgetStored(state_versions.stored());
 }
 
 std::vector<v1::HeldLease> Progress::Held() const {
@@ -152,9 +154,10 @@ void Progress::Keep(const std::vector<v1::HeldLease>& held, const v1::RegisterRe
   for (auto& [id, lease] : leases_) {
     const bool told = finished.contains(id);
     lease.reported = told ? lease.completed : 0;
-    lease.booked_at = told ? std::optional<uint64_t>(answer.books().current()) : std::nullopt;
+    lease.finished_version =
+        told ? std::optional<uint64_t>(answer.state_versions().current()) : std::nullopt;
   }
-  ForgetStored(answer.books().stored());
+  ForgetStored(answer.state_versions().stored());
   SetUrgent();
 }
 
@@ -166,7 +169,7 @@ void Progress::DropLeases() {
 
 void Progress::ForgetStored(uint64_t stored) {
   std::erase_if(leases_, [&](const auto& entry) {
-    return entry.second.booked_at.has_value() && *entry.second.booked_at <= stored;
+    return entry.second.finished_version.has_value() && *entry.second.finished_version <= stored;
   });
 }
 

@@ -55,8 +55,8 @@ class Progress {
   // number of times.
   v1::WorkerProgress Take();
   void Restore(const v1::WorkerProgress& undelivered);
-  // `books` are those of the answer.
-  void Acknowledge(const v1::WorkerProgress& delivered, const v1::BookVersions& books);
+  // `state_versions` are those of the answer.
+  void Acknowledge(const v1::WorkerProgress& delivered, const v1::StateVersions& state_versions);
 
   // The leases for RegisterRequest.leases.
   std::vector<v1::HeldLease> Held() const;
@@ -83,7 +83,7 @@ class Progress {
     int64_t reported = 0;
     // Set when the chief has acknowledged the finished lease: the version of the job state that has
     // it.
-    std::optional<uint64_t> booked_at;
+    std::optional<uint64_t> finished_version;
 
     bool finished() const { return completed == static_cast<int64_t>(tickets.size()); }
   };

@@ -34,18 +34,19 @@ std::vector<Ticket> Tickets(uint64_t lease_id, size_t count) {
   return std::vector<Ticket>(count, TicketOf(lease_id));
 }
 
-v1::BookVersions Books(uint64_t current, uint64_t stored) {
-  v1::BookVersions books;
-  books.set_current(current);
-  books.set_stored(stored);
-  return books;
+v1::StateVersions Versions(uint64_t current, uint64_t stored) {
+  v1::StateVersions state_versions;
+  state_versions.set_current(current);
+  state_versions.set_stored(stored);
+  return state_versions;
 }
 
 // The chief's answer to a registration.
-v1::RegisterResponse Keeping(const std::vector<uint64_t>& leases, v1::BookVersions books = {}) {
+v1::RegisterResponse Keeping(const std::vector<uint64_t>& leases,
+                             v1::StateVersions state_versions = {}) {
   v1::RegisterResponse answer;
   answer.mutable_kept_leases()->Add(leases.begin(), leases.end());
-  *answer.mutable_books() = books;
+  *answer.mutable_state_versions() = state_versions;
   return answer;
 }
 
@@ -177,15 +178,15 @@ TEST(ProgressTest, AFinishedLeaseIsHeldUntilItIsStored) {
   Progress progress;
   progress.AddLease(7, Tickets(7, 2));
   progress.Finish(StepOf(7));
-  progress.Acknowledge(progress.Take(), Books(20, 20));
+  progress.Acknowledge(progress.Take(), Versions(20, 20));
   EXPECT_THAT(HeldLeases(progress), ElementsAre(7)) << "it is not finished";
   progress.Finish(StepOf(7));
-  progress.Acknowledge(progress.Take(), Books(21, 20));
+  progress.Acknowledge(progress.Take(), Versions(21, 20));
   EXPECT_THAT(HeldLeases(progress), ElementsAre(7));
   EXPECT_THAT(Leases(progress.Take()), IsEmpty()) << "it was told";
-  progress.Acknowledge({}, Books(30, 20));
+  progress.Acknowledge({}, Versions(30, 20));
   EXPECT_THAT(HeldLeases(progress), ElementsAre(7));
-  progress.Acknowledge({}, Books(31, 21));
+  progress.Acknowledge({}, Versions(31, 21));
   EXPECT_THAT(HeldLeases(progress), IsEmpty());
 }
 
@@ -224,10 +225,10 @@ TEST(ProgressTest, AFinishedLeaseIsRememberedAlsoWhenItIsNotKept) {
   Progress progress;
   progress.AddLease(7, Tickets(7, 1));
   progress.Finish(StepOf(7));
-  progress.Keep(progress.Held(), Keeping({}, Books(92, 90)));
+  progress.Keep(progress.Held(), Keeping({}, Versions(92, 90)));
   EXPECT_THAT(HeldLeases(progress), ElementsAre(7));
   EXPECT_FALSE(progress.IsValid(TicketOf(7)));
-  progress.Acknowledge({}, Books(93, 92));
+  progress.Acknowledge({}, Versions(93, 92));
   EXPECT_THAT(HeldLeases(progress), IsEmpty());
 }
 
@@ -244,13 +245,13 @@ TEST(ProgressTest, AFinishedLeaseThatWasToldWhenRegisteringWaitsForThoseBooks) {
   Progress progress;
   progress.AddLease(7, Tickets(7, 1));
   progress.Finish(StepOf(7));
-  progress.Acknowledge(progress.Take(), Books(95, 90));
+  progress.Acknowledge(progress.Take(), Versions(95, 90));
   // A successor that has read version 90 numbers on from there.
-  progress.Keep(progress.Held(), Keeping({7}, Books(92, 90)));
+  progress.Keep(progress.Held(), Keeping({7}, Versions(92, 90)));
   EXPECT_THAT(Leases(progress.Take()), IsEmpty()) << "it was told when registering";
-  progress.Acknowledge({}, Books(93, 91));
+  progress.Acknowledge({}, Versions(93, 91));
   EXPECT_THAT(HeldLeases(progress), ElementsAre(7));
-  progress.Acknowledge({}, Books(94, 92));
+  progress.Acknowledge({}, Versions(94, 92));
   EXPECT_THAT(HeldLeases(progress), IsEmpty());
 }
 
@@ -260,7 +261,7 @@ TEST(ProgressTest, ALeaseThatIsFinishedWhileRegisteringIsToldAnew) {
   const std::vector<v1::HeldLease> held = progress.Held();
   progress.Finish(StepOf(7));
   const v1::WorkerProgress lost = progress.Take();
-  progress.Keep(held, Keeping({7}, Books(5, 5)));
+  progress.Keep(held, Keeping({7}, Versions(5, 5)));
   EXPECT_THAT(HeldLeases(progress), ElementsAre(7));
   EXPECT_THAT(Leases(progress.Take()), ElementsAre(Pair(7, 1)));
 }
@@ -270,7 +271,7 @@ TEST(ProgressTest, ADroppedTicketEndsItsLease) {
   progress.AddLease(7, Tickets(7, 3));
   progress.AddLease(8, Tickets(8, 1));
   progress.Finish(StepOf(7));
-  progress.Acknowledge(progress.Take(), Books(1, 1));
+  progress.Acknowledge(progress.Take(), Versions(1, 1));
   progress.Drop(TicketOf(7));
   progress.Drop(TicketOf(8));
   progress.Drop(TicketOf(9));
@@ -279,7 +280,7 @@ TEST(ProgressTest, ADroppedTicketEndsItsLease) {
   EXPECT_THAT(HeldLeases(progress), ElementsAre(7)) << "nothing is left of 8";
   const v1::WorkerProgress report = progress.Take();
   EXPECT_THAT(Leases(report), ElementsAre(Pair(7, 1))) << "what was done counts";
-  progress.Acknowledge(report, Books(2, 2));
+  progress.Acknowledge(report, Versions(2, 2));
   EXPECT_THAT(HeldLeases(progress), IsEmpty());
 }
 

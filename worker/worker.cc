@@ -54,7 +54,7 @@ absl::Status Worker::Run() {
       pause = options_.retry.first_pause;
     }
     if (now - trained_at >= options_.retry.give_up_after) return status;
-    LogWarning("this membership is over, joining anew: ", status.message());
+    LogWarning("this membership is over, registering again: ", status.message());
     progress_.DropLeases();
     stop_->WaitFor(pause);
     pause = NextPause(options_.retry, pause);

@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, uint64_t 
   if (joins) {
     LogInfo(task.ToString(), " joined (", peer, ")",
             held.empty() ? "" : absl::StrCat(" with ", kept.size(), " work leases"));
-    RequestMemory();
+    RequestPersistence();
   }
   changed_.NotifyAll();
   return kept;
@@ -216,7 +216,7 @@ absl::Status Coordinator::EndTraining(std::string reason) {
   LogInfo("training is to end early, after ", ledger.completed_steps(), " of ",
           ledger.options().max_steps, " steps: ", reason);
   work_->EndEarly(std::move(reason));
-  RequestMemory();
+  RequestPersistence();
   changed_.NotifyAll();
   return absl::OkStatus();
 }
@@ -243,7 +243,7 @@ void Coordinator::BeginTraining(ModelLocation model, WorkLedger ledger) {
   work_.emplace(std::move(ledger), mode, first_attempt_);
   if (!end_reason.empty()) work_->EndEarly(end_reason);
   status_.phase = JobPhase::kTraining;
-  RequestMemory();
+  RequestPersistence();
   changed_.NotifyAll();
 }
 
@@ -278,7 +278,7 @@ absl::Status Coordinator::SetMode(const ConsistencyMode& mode) {
   }
   LogInfo("consistency mode: from ", work_->mode().ToString(), " to ", mode.ToString());
   work_->SetMode(mode);
-  RequestMemory();
+  RequestPersistence();
   changed_.NotifyAll();
   return absl::OkStatus();
 }

@@ -80,8 +80,8 @@ class Coordinator {
   // A step of synchronous mode whose gradients are to be applied: {step, attempt, contributions}.
   using Round = SyncRounds::Round;
 
-  // See BookVersions in chief_service.proto.
-  struct BookVersions {
+  // See StateVersions in chief_service.proto.
+  struct StateVersions {
     uint64_t current = 0;
     uint64_t stored = 0;
   };
@@ -138,11 +138,11 @@ class Coordinator {
   void StartTraining(ModelLocation model, WorkLedger ledger);
 
   // Continues where a predecessor was. `ledger` was restored from the job state persisted at the
-  // servers (WorkLedger::FromMemory), or from a snapshot that is newer than it (FromState).
-  // `memory` is that persisted state: its members are expected back with their leases, and nothing
+  // servers (WorkLedger::FromPersisted), or from a snapshot that is newer than it (FromState).
+  // `persisted` is that state: its members are expected back with their leases, and nothing
   // is handed out until each has registered or is lost. Its retired memberships, newest snapshot
   // and newest evaluation are taken over. Call RaiseAttempt and NoteCommittedRounds before it.
-  void Resume(ModelLocation model, WorkLedger ledger, const v1::ChiefMemory& memory);
+  void Resume(ModelLocation model, WorkLedger ledger, const v1::PersistedJobState& persisted);
 
   // A predecessor's rounds have reached at least this attempt (ShardStatus.open_attempt). Later
   // attempts are far greater, so that none is used twice, not even one that no server has seen.
@@ -155,19 +155,19 @@ class Coordinator {
   // its pushes uncommitted (whose open_round it is).
   void NoteCommittedRounds(int64_t newest);
 
-  // The job state to persist at the servers, with version `job.book_version`. Before training it
+  // The job state to persist at the servers, with version `job.state_version`. Before training it
   // has the members only.
-  v1::ChiefMemory Memory() const;
+  v1::PersistedJobState PersistedState() const;
   // The servers hold the persisted job state of this version.
   void NoteStored(uint64_t version);
   // True: something that a successor must know (a member joined, the mode was changed) is not yet
   // persisted at the servers (NoteStored), so that the state should be stored at once.
-  bool MemoryUrgent() const;
+  bool StateUrgent() const;
   // Waits until the servers hold all that a successor must know. False: that took longer than
   // `longest` (real time).
   bool WaitUntilStored(absl::Duration longest);
 
-  // Waits until TakeRetired has something to return, until MemoryUrgent and the clock's monotonic
+  // Waits until TakeRetired has something to return, until StateUrgent and the clock's monotonic
   // time is at least `stores_from`, or until `stop` is raised. A job that is done has neither.
   void WaitForUrgent(absl::Duration stores_from, const StopSignal& stop);
 
@@ -224,7 +224,7 @@ class Coordinator {
   Status GetStatus() const;
   JobPhase phase() const;
   bool AnyAlive(Role role) const;
-  BookVersions books() const;
+  StateVersions state_versions() const;
   absl::Duration lease() const { return options_.lease; }
 
  private:
@@ -259,7 +259,7 @@ class Coordinator {
   // configuration.
   std::string EndReasonOf(const v1::JobState& origin) const;
   // Requests that the job state be persisted: a successor must know what has just changed.
-  void RequestMemory() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void RequestPersistence() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Trained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool EveryoneLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Waits for a change once, not beyond `until`.

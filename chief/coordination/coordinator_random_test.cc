@@ -1,6 +1,6 @@
 // A job under random misfortune: workers die, freeze and wake, answers get lost, servers forget
-// open rounds, chiefs die and are followed by others with an older memory, the mode is changed.
-// Everything is a model but the coordinator.
+// open rounds, chiefs die and are followed by others with an older persisted state, the mode is
+// changed. Everything is a model but the coordinator.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -53,10 +53,10 @@ class Servers {
   void Retire(const std::vector<uint64_t>& incarnations) {
     retired_.insert(incarnations.begin(), incarnations.end());
   }
-  void Store(v1::ChiefMemory memory) { memory_ = std::move(memory); }
+  void Store(v1::PersistedJobState persisted) { persisted_ = std::move(persisted); }
 
   bool IsRetired(uint64_t incarnation) const { return retired_.contains(incarnation); }
-  const v1::ChiefMemory& memory() const { return memory_; }
+  const v1::PersistedJobState& persisted() const { return persisted_; }
   int64_t committed() const { return committed_; }
   uint32_t open_attempt() const { return open_.first; }
   bool Trained(int64_t epoch, int64_t position) const {
@@ -69,7 +69,7 @@ class Servers {
   }
 
   std::set<uint64_t> retired_;
-  v1::ChiefMemory memory_;
+  v1::PersistedJobState persisted_;
   std::set<std::pair<int64_t, int64_t>> trained_;
   std::vector<RecordRange> staged_;
   std::pair<uint32_t, int64_t> open_ = {0, -1};
@@ -77,10 +77,10 @@ class Servers {
 };
 
 struct Worker {
-  // A lease that is done, until the servers know; see BookVersions.
+  // A lease that is done, until the servers know; see StateVersions.
   struct Finished {
     HeldLease lease;
-    std::optional<uint64_t> booked;
+    std::optional<uint64_t> version;
   };
 
   Task task;
@@ -146,7 +146,7 @@ class Job {
 
   void Act(bool faults) {
     if (faults && OneIn(25)) return Misfortune();
-    if (OneIn(8)) return KeepHouse();
+    if (OneIn(8)) return RunMaintenance();
     if (OneIn(4)) return CommitRound(faults);
     Worker& worker = workers_[Draw(0, kWorkers - 1)];
     if (worker.frozen) {
@@ -165,14 +165,14 @@ class Job {
   // ---- The chief.
 
   void Store() {
-    servers_.Store(chief_->Memory());
-    chief_->NoteStored(servers_.memory().job().book_version());
-    deaths_since_memory_ = 0;
+    servers_.Store(chief_->PersistedState());
+    chief_->NoteStored(servers_.persisted().job().state_version());
+    deaths_since_stored_ = 0;
   }
   void StoreIfUrgent() {
-    if (chief_->MemoryUrgent()) Store();
+    if (chief_->StateUrgent()) Store();
   }
-  void KeepHouse() {
+  void RunMaintenance() {
     clock_.Advance(absl::Milliseconds(Draw(1, 700)));
     chief_->ExpireLeases();
     const std::vector<uint64_t> retired = chief_->TakeRetired();
@@ -194,16 +194,17 @@ class Job {
   void RestartChief() {
     const int64_t before = step();
     NewChief();
-    auto ledger = WorkLedger::FromMemory(servers_.memory(), work_);
+    auto ledger = WorkLedger::FromPersisted(servers_.persisted(), work_);
     ASSERT_EQ(ledger.status(), absl::OkStatus());
     chief_->RaiseAttempt(servers_.open_attempt());
     chief_->NoteCommittedRounds(servers_.committed());
-    chief_->Resume({}, *std::move(ledger), servers_.memory());
-    const v1::ChiefMemory memory = chief_->Memory();
-    servers_.Retire({memory.retired_incarnations().begin(), memory.retired_incarnations().end()});
+    chief_->Resume({}, *std::move(ledger), servers_.persisted());
+    const v1::PersistedJobState persisted = chief_->PersistedState();
+    servers_.Retire(
+        {persisted.retired_incarnations().begin(), persisted.retired_incarnations().end()});
     for (Worker& worker : workers_) worker.asked = false;
     expected_step_ = std::max(expected_step_, before);
-    if (deaths_since_memory_ > 0) expected_step_ = 0;
+    if (deaths_since_stored_ > 0) expected_step_ = 0;
     StoreIfUrgent();
   }
   void Misfortune() {
@@ -226,7 +227,7 @@ class Job {
 
   // A process that crashes loses what it has done and has not persisted or reported.
   void NoteDeath() {
-    ++deaths_since_memory_;
+    ++deaths_since_stored_;
     expected_step_ = 0;
   }
   void BecomeNew(Worker* worker) {
@@ -248,13 +249,13 @@ class Job {
     std::erase_if(worker->held, [&](const auto& held) {
       return std::find(kept->begin(), kept->end(), held.first.id) == kept->end();
     });
-    NoteBooked(worker);
+    NoteVersions(worker);
   }
-  void NoteBooked(Worker* worker) {
-    const Coordinator::BookVersions books = chief_->books();
-    for (Worker::Finished& finished : worker->finished) finished.booked = books.current;
+  void NoteVersions(Worker* worker) {
+    const Coordinator::StateVersions state_versions = chief_->state_versions();
+    for (Worker::Finished& finished : worker->finished) finished.version = state_versions.current;
     std::erase_if(worker->finished, [&](const Worker::Finished& finished) {
-      return books.stored >= *finished.booked;
+      return state_versions.stored >= *finished.version;
     });
   }
   WorkerReport ReportOf(const Worker& worker) {
@@ -262,7 +263,7 @@ class Job {
     for (const auto& [lease, grant] : worker.held)
       report.leases.push_back({lease.id, lease.completed});
     for (const Worker::Finished& finished : worker.finished) {
-      if (!finished.booked.has_value()) {
+      if (!finished.version.has_value()) {
         report.leases.push_back({finished.lease.id, finished.lease.completed});
       }
     }
@@ -277,12 +278,12 @@ class Job {
       worker->registered = false;
       return;
     }
-    const Coordinator::BookVersions books = chief_->books();
+    const Coordinator::StateVersions state_versions = chief_->state_versions();
     for (Worker::Finished& finished : worker->finished) {
-      if (!finished.booked.has_value()) finished.booked = books.current;
+      if (!finished.version.has_value()) finished.version = state_versions.current;
     }
     std::erase_if(worker->finished, [&](const Worker::Finished& finished) {
-      return books.stored >= *finished.booked;
+      return state_versions.stored >= *finished.version;
     });
   }
   void Acquire(Worker* worker, bool faults) {
@@ -329,7 +330,7 @@ class Job {
     const bool all_back =
         std::none_of(status.members.begin(), status.members.end(),
                      [](const Member& member) { return member.state == Member::kAway; });
-    if (all_back && deaths_since_memory_ == 0) {
+    if (all_back && deaths_since_stored_ == 0) {
       EXPECT_GE(status.step, expected_step_);
       expected_step_ = status.step;
     }
@@ -372,7 +373,7 @@ class Job {
   std::optional<Coordinator> chief_;
   std::vector<Worker> workers_;
   uint64_t next_incarnation_ = 1;
-  int deaths_since_memory_ = 0;
+  int deaths_since_stored_ = 0;
   int64_t expected_step_ = 0;
 };
 

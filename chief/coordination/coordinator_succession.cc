@@ -15,7 +15,7 @@ namespace {
 // seen.
 constexpr uint32_t kUnheardOfAttempts = 1000;
 
-void FillMember(const Member& member, v1::ChiefMemory::Member* out) {
+void FillMember(const Member& member, v1::PersistedJobState::Member* out) {
   *out->mutable_task() = TaskToProto(member.task);
   out->set_incarnation(member.incarnation);
   out->set_peer(member.peer);
@@ -25,14 +25,15 @@ void FillMember(const Member& member, v1::ChiefMemory::Member* out) {
 
 }  // namespace
 
-void Coordinator::Resume(ModelLocation model, WorkLedger ledger, const v1::ChiefMemory& memory) {
+void Coordinator::Resume(ModelLocation model, WorkLedger ledger,
+                         const v1::PersistedJobState& persisted) {
   MutexLock lock(&mu_);
   resumed_ = true;
-  RaiseAttemptBeyond(memory.attempt());
-  const auto& retired = memory.retired_incarnations();
+  RaiseAttemptBeyond(persisted.attempt());
+  const auto& retired = persisted.retired_incarnations();
   membership_.Retire(std::vector<uint64_t>(retired.begin(), retired.end()));
   std::set<uint64_t> members;
-  for (const v1::ChiefMemory::Member& entry : memory.members()) {
+  for (const v1::PersistedJobState::Member& entry : persisted.members()) {
     // There is no waiting for a task that is not part of this job.
     const absl::StatusOr<Task> task = TaskFromProto(entry.task());
     if (!task.ok()) continue;
@@ -41,14 +42,14 @@ void Coordinator::Resume(ModelLocation model, WorkLedger ledger, const v1::Chief
                         absl::ZeroDuration(), entry.restarts(), absl::Time(), entry.device()});
   }
   // The membership of this lease's worker was over, but its work was not handed on.
-  for (const v1::ChiefMemory::Lease& lease : memory.leases()) {
+  for (const v1::PersistedJobState::Lease& lease : persisted.leases()) {
     if (members.insert(lease.worker()).second) newly_retired_.push_back(lease.worker());
   }
   membership_.Retire(newly_retired_);
-  status_.snapshot_step = std::max(status_.snapshot_step, memory.snapshot_step());
-  status_.evaluated_step = std::max(status_.evaluated_step, memory.evaluated_step());
+  status_.snapshot_step = std::max(status_.snapshot_step, persisted.snapshot_step());
+  status_.evaluated_step = std::max(status_.evaluated_step, persisted.evaluated_step());
   BeginTraining(std::move(model), std::move(ledger));
-  work_->NoteCommittedRounds(committed_rounds_, /*same_mode=*/!memory.mode_pending());
+  work_->NoteCommittedRounds(committed_rounds_, /*same_mode=*/!persisted.mode_pending());
   NoticeEnds();
   // Members that registered before this call hold no leases; otherwise they would have claimed
   // them.
@@ -81,21 +82,21 @@ void Coordinator::NoteCommittedRounds(int64_t newest) {
   committed_rounds_ = std::max(committed_rounds_, newest);
 }
 
-v1::ChiefMemory Coordinator::Memory() const {
+v1::PersistedJobState Coordinator::PersistedState() const {
   MutexLock lock(&mu_);
-  v1::ChiefMemory memory;
-  if (!work_.has_value()) return memory;
-  work_->ToMemory(&memory);
-  memory.mutable_job()->set_config_hash(options_.config_hash);
+  v1::PersistedJobState persisted;
+  if (!work_.has_value()) return persisted;
+  work_->ToPersisted(&persisted);
+  persisted.mutable_job()->set_config_hash(options_.config_hash);
   for (const Member& member : membership_.Members()) {
-    if (!member.over()) FillMember(member, memory.add_members());
+    if (!member.over()) FillMember(member, persisted.add_members());
   }
   for (const uint64_t incarnation : membership_.Retired()) {
-    memory.add_retired_incarnations(incarnation);
+    persisted.add_retired_incarnations(incarnation);
   }
-  memory.set_snapshot_step(status_.snapshot_step);
-  memory.set_evaluated_step(status_.evaluated_step);
-  return memory;
+  persisted.set_snapshot_step(status_.snapshot_step);
+  persisted.set_evaluated_step(status_.evaluated_step);
+  return persisted;
 }
 
 void Coordinator::NoteStored(uint64_t version) {
@@ -115,7 +116,7 @@ bool Coordinator::WaitUntilStored(absl::Duration longest) {
   return true;
 }
 
-bool Coordinator::MemoryUrgent() const {
+bool Coordinator::StateUrgent() const {
   MutexLock lock(&mu_);
   return urgent_version_ > stored_version_;
 }
@@ -132,13 +133,13 @@ void Coordinator::WaitForUrgent(absl::Duration stores_from, const StopSignal& st
   }
 }
 
-void Coordinator::RequestMemory() {
+void Coordinator::RequestPersistence() {
   if (!work_.has_value()) return;
   work_->Touch();
   urgent_version_ = work_->ledger().version();
 }
 
-Coordinator::BookVersions Coordinator::books() const {
+Coordinator::StateVersions Coordinator::state_versions() const {
   MutexLock lock(&mu_);
   return {work_.has_value() ? work_->ledger().version() : 0, stored_version_};
 }

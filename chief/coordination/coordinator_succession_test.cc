@@ -35,14 +35,14 @@ class SuccessionTest : public testing::Test {
   }
   void StartTraining() { chief_->StartTraining({}, WorkLedger(Work(first_lease_id_))); }
   // The chief crashes; another one continues from the job state persisted at the servers.
-  void Succeed(const v1::ChiefMemory& memory) {
+  void Succeed(const v1::PersistedJobState& persisted) {
     NewChief();
-    Resume(memory);
+    Resume(persisted);
   }
-  void Resume(const v1::ChiefMemory& memory) {
-    auto ledger = WorkLedger::FromMemory(memory, Work(first_lease_id_));
+  void Resume(const v1::PersistedJobState& persisted) {
+    auto ledger = WorkLedger::FromPersisted(persisted, Work(first_lease_id_));
     ASSERT_EQ(ledger.status(), absl::OkStatus());
-    chief_->Resume({Placement(), {"ps-0:1"}}, *std::move(ledger), memory);
+    chief_->Resume({Placement(), {"ps-0:1"}}, *std::move(ledger), persisted);
   }
   absl::StatusOr<std::vector<uint64_t>> Register(Task task, uint64_t incarnation,
                                                  const std::vector<HeldLease>& held = {}) {
@@ -82,7 +82,7 @@ TEST_F(SuccessionTest, WorkersGoOnWhereTheyWere) {
   const WorkLease first = AcquireSome(kWorker0, 1, 2);
   const WorkLease second = AcquireSome(kWorker1, 2, 2);
   const int64_t before = step();
-  Succeed(chief_->Memory());
+  Succeed(chief_->PersistedState());
   EXPECT_EQ(step(), before);
   EXPECT_EQ(chief_->phase(), JobPhase::kTraining);
   EXPECT_EQ(chief_->Heartbeat(kWorker0, 1, {}).code(), absl::StatusCode::kAborted);
@@ -96,14 +96,14 @@ TEST_F(SuccessionTest, WorkersGoOnWhereTheyWere) {
   EXPECT_EQ(step(), before + 2);
 }
 
-TEST_F(SuccessionTest, WhatWasGrantedAfterTheMemoryIsTakenOn) {
+TEST_F(SuccessionTest, WhatWasGrantedAfterTheStateIsTakenOn) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
-  const v1::ChiefMemory memory = chief_->Memory();
+  const v1::PersistedJobState persisted = chief_->PersistedState();
   const WorkLease first = *Acquire(kWorker0, 1);
   const WorkLease second = *Acquire(kWorker0, 1, Completed(first.id, 1));
   ASSERT_EQ(step(), 1);
-  Succeed(memory);
+  Succeed(persisted);
   EXPECT_THAT(Register(kWorker0, 1, {Held(first, 1), Held(second, 1)}).value(),
               UnorderedElementsAre(first.id, second.id));
   EXPECT_EQ(step(), 2);
@@ -114,7 +114,7 @@ TEST_F(SuccessionTest, WhoDoesNotComeBackIsLostAndFenced) {
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   const WorkLease lost = *Acquire(kWorker0, 1);
-  Succeed(chief_->Memory());
+  Succeed(chief_->PersistedState());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   clock_.Advance(kLease / 2);
   ASSERT_EQ(chief_->Heartbeat(kWorker1, 2, {}), absl::OkStatus());
@@ -132,7 +132,7 @@ TEST_F(SuccessionTest, AnEvaluatorIsNotWaitedFor) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   ASSERT_TRUE(Register(kEvaluator, 2).ok());
-  Succeed(chief_->Memory());
+  Succeed(chief_->PersistedState());
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   EXPECT_TRUE(Acquire(kWorker0, 1).has_value());
   EXPECT_FALSE(chief_->WaitUntilAlone(kNoWait));
@@ -146,8 +146,8 @@ TEST_F(SuccessionTest, WorkOfTheRetiredIsFencedAgain) {
   chief_->ExpireLeases();
   ASSERT_THAT(chief_->TakeRetired(), ElementsAre(1u));
   // The chief crashes before the servers are told.
-  Succeed(chief_->Memory());
-  EXPECT_THAT(chief_->Memory().retired_incarnations(), ElementsAre(1u));
+  Succeed(chief_->PersistedState());
+  EXPECT_THAT(chief_->PersistedState().retired_incarnations(), ElementsAre(1u));
   EXPECT_EQ(Register(kWorker0, 1, {Held(lease, 1)}).status().code(), absl::StatusCode::kAborted);
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   EXPECT_NE(Acquire(kWorker1, 2)->tickets, lease.tickets);
@@ -161,7 +161,7 @@ TEST_F(SuccessionTest, ALaterLeaseOnTheSameWorkEndsTheOlderHolder) {
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   const WorkLease lost = *Acquire(kWorker0, 1);
-  const v1::ChiefMemory memory = chief_->Memory();
+  const v1::PersistedJobState persisted = chief_->PersistedState();
   // Afterwards the predecessor retires worker-0's membership, and hands its work on.
   clock_.Advance(kLease);
   ASSERT_EQ(chief_->Heartbeat(kWorker1, 2, {}), absl::OkStatus());
@@ -169,7 +169,7 @@ TEST_F(SuccessionTest, ALaterLeaseOnTheSameWorkEndsTheOlderHolder) {
   chief_->HandOn(chief_->TakeRetired());
   const WorkLease taken = *Acquire(kWorker1, 2);
   ASSERT_EQ(taken.tickets, lost.tickets);
-  Succeed(memory);
+  Succeed(persisted);
   EXPECT_THAT(Register(kWorker1, 2, {Held(taken, 0)}).value(), ElementsAre(taken.id));
   EXPECT_THAT(chief_->TakeRetired(), ElementsAre(1u));
   EXPECT_EQ(Register(kWorker0, 1, {Held(lost, 1)}).status().code(), absl::StatusCode::kAborted);
@@ -180,11 +180,11 @@ TEST_F(SuccessionTest, AClaimWaitsUntilItIsKnownHowTheJobGoesOn) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   const WorkLease lease = *Acquire(kWorker0, 1);
-  const v1::ChiefMemory memory = chief_->Memory();
+  const v1::PersistedJobState persisted = chief_->PersistedState();
   NewChief();
   EXPECT_EQ(Register(kWorker0, 1, {Held(lease, 1)}).status().code(),
             absl::StatusCode::kUnavailable);
-  Resume(memory);
+  Resume(persisted);
   EXPECT_THAT(Register(kWorker0, 1, {Held(lease, 1)}).value(), ElementsAre(lease.id));
 }
 
@@ -192,10 +192,10 @@ TEST_F(SuccessionTest, WhoRegistersEarlyHoldsNothing) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   const WorkLease lost = *Acquire(kWorker0, 1);  // the answer never arrives
-  const v1::ChiefMemory memory = chief_->Memory();
+  const v1::PersistedJobState persisted = chief_->PersistedState();
   NewChief();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
-  Resume(memory);
+  Resume(persisted);
   EXPECT_EQ(Acquire(kWorker0, 1)->tickets, lost.tickets);
 }
 
@@ -209,7 +209,7 @@ TEST_F(SuccessionTest, AJobThatStartsOverKnowsNoOldLeases) {
   EXPECT_EQ(step(), 0);
 }
 
-TEST_F(SuccessionTest, MemoryTellsWhatASuccessorNeeds) {
+TEST_F(SuccessionTest, StateTellsWhatASuccessorNeeds) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
@@ -217,29 +217,29 @@ TEST_F(SuccessionTest, MemoryTellsWhatASuccessorNeeds) {
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
   chief_->SetSnapshotStep(5);
   chief_->AcknowledgeEvaluation(4, {});
-  const v1::ChiefMemory memory = chief_->Memory();
-  EXPECT_EQ(memory.job().config_hash(), kHash);
-  EXPECT_EQ(memory.job().job_id(), 77u);
-  EXPECT_EQ(memory.job().book_version(), chief_->books().current);
-  EXPECT_TRUE(memory.job().mode().has_async());
-  ASSERT_EQ(memory.members_size(), 1);
-  EXPECT_EQ(memory.members(0).incarnation(), 1u);
-  EXPECT_EQ(memory.members(0).peer(), "host:1");
-  EXPECT_EQ(memory.leases_size(), 1);
-  EXPECT_THAT(memory.retired_incarnations(), ElementsAre(2u));
-  EXPECT_GT(memory.attempt(), 0u);
-  EXPECT_FALSE(memory.mode_pending());
-  Succeed(memory);
+  const v1::PersistedJobState persisted = chief_->PersistedState();
+  EXPECT_EQ(persisted.job().config_hash(), kHash);
+  EXPECT_EQ(persisted.job().job_id(), 77u);
+  EXPECT_EQ(persisted.job().state_version(), chief_->state_versions().current);
+  EXPECT_TRUE(persisted.job().mode().has_async());
+  ASSERT_EQ(persisted.members_size(), 1);
+  EXPECT_EQ(persisted.members(0).incarnation(), 1u);
+  EXPECT_EQ(persisted.members(0).peer(), "host:1");
+  EXPECT_EQ(persisted.leases_size(), 1);
+  EXPECT_THAT(persisted.retired_incarnations(), ElementsAre(2u));
+  EXPECT_GT(persisted.attempt(), 0u);
+  EXPECT_FALSE(persisted.mode_pending());
+  Succeed(persisted);
   EXPECT_EQ(chief_->GetStatus().snapshot_step, 5);
   EXPECT_EQ(chief_->GetStatus().evaluated_step, 4);
-  EXPECT_GT(chief_->books().current, memory.job().book_version());
+  EXPECT_GT(chief_->state_versions().current, persisted.job().state_version());
 }
 
-TEST_F(SuccessionTest, BeforeTrainingThereIsNoMemory) {
+TEST_F(SuccessionTest, BeforeTrainingThereIsNoState) {
   ASSERT_TRUE(Register(kWorker0, 1).ok());
-  EXPECT_EQ(chief_->Memory().ByteSizeLong(), 0u);
-  EXPECT_FALSE(chief_->MemoryUrgent());
-  EXPECT_EQ(chief_->books().current, 0u);
+  EXPECT_EQ(chief_->PersistedState().ByteSizeLong(), 0u);
+  EXPECT_FALSE(chief_->StateUrgent());
+  EXPECT_EQ(chief_->state_versions().current, 0u);
 }
 
 TEST_F(SuccessionTest, WhatIsUrgentIsWaitedFor) {
@@ -252,11 +252,11 @@ TEST_F(SuccessionTest, WhatIsUrgentIsWaitedFor) {
   chief_->WaitForUrgent(again, stop);
   moves.join();
   EXPECT_GE(clock_.Monotonic(), again);
-  chief_->NoteStored(chief_->Memory().job().book_version());
+  chief_->NoteStored(chief_->PersistedState().job().state_version());
   std::thread joins([&] { EXPECT_TRUE(Register(kWorker0, 1).ok()); });
   chief_->WaitForUrgent(kAtOnce, stop);
   joins.join();
-  EXPECT_TRUE(chief_->MemoryUrgent());
+  EXPECT_TRUE(chief_->StateUrgent());
   std::thread leaves([&] { EXPECT_EQ(chief_->Leave(kWorker0, 1, {}), absl::OkStatus()); });
   chief_->WaitForUrgent(absl::InfiniteDuration(), stop);
   leaves.join();
@@ -268,19 +268,19 @@ TEST_F(SuccessionTest, WhatIsUrgentIsWaitedFor) {
 
 TEST_F(SuccessionTest, AJoinIsStoredAtOnce) {
   StartTraining();
-  EXPECT_TRUE(chief_->MemoryUrgent());
-  chief_->NoteStored(chief_->Memory().job().book_version());
-  EXPECT_FALSE(chief_->MemoryUrgent());
+  EXPECT_TRUE(chief_->StateUrgent());
+  chief_->NoteStored(chief_->PersistedState().job().state_version());
+  EXPECT_FALSE(chief_->StateUrgent());
   ASSERT_TRUE(Register(kWorker0, 1).ok());
-  EXPECT_TRUE(chief_->MemoryUrgent());
-  const v1::ChiefMemory memory = chief_->Memory();
+  EXPECT_TRUE(chief_->StateUrgent());
+  const v1::PersistedJobState persisted = chief_->PersistedState();
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
-  chief_->NoteStored(memory.job().book_version());
-  EXPECT_FALSE(chief_->MemoryUrgent()) << "work alone is not urgent";
-  EXPECT_EQ(chief_->books().stored, memory.job().book_version());
-  EXPECT_GT(chief_->books().current, chief_->books().stored);
+  chief_->NoteStored(persisted.job().state_version());
+  EXPECT_FALSE(chief_->StateUrgent()) << "work alone is not urgent";
+  EXPECT_EQ(chief_->state_versions().stored, persisted.job().state_version());
+  EXPECT_GT(chief_->state_versions().current, chief_->state_versions().stored);
   chief_->NoteStored(1);
-  EXPECT_EQ(chief_->books().stored, memory.job().book_version());
+  EXPECT_EQ(chief_->state_versions().stored, persisted.job().state_version());
 }
 
 // ---- Modes.
@@ -359,11 +359,11 @@ TEST_F(SyncCoordinatorTest, AWorkerThatDiesDoesNotStallTheStep) {
 
 TEST_F(SyncCoordinatorTest, ASuccessorBeginsANewAttempt) {
   const WorkLease first = *Acquire(kWorker0, 1);
-  const v1::ChiefMemory memory = chief_->Memory();
+  const v1::PersistedJobState persisted = chief_->PersistedState();
   NewChief();
   chief_->RaiseAttempt(first.attempt + 7);
   chief_->NoteCommittedRounds(3);
-  Resume(memory);
+  Resume(persisted);
   EXPECT_EQ(step(), 4);
   EXPECT_EQ(chief_->mode().ToString(), "sync:2");
   EXPECT_THAT(Register(kWorker0, 1, {Held(first, 1)}).value(), IsEmpty());
@@ -375,7 +375,7 @@ TEST_F(SyncCoordinatorTest, ASuccessorBeginsANewAttempt) {
 }
 
 TEST_F(SyncCoordinatorTest, AttemptsThatNobodyHasHeardOfDoNotComeAgain) {
-  const v1::ChiefMemory memory = chief_->Memory();
+  const v1::PersistedJobState persisted = chief_->PersistedState();
   WorkLease newest = *Acquire(kWorker0, 1);
   for (int i = 0; i < 3; ++i) {
     Stage(kWorker0, 1, newest);
@@ -383,7 +383,7 @@ TEST_F(SyncCoordinatorTest, AttemptsThatNobodyHasHeardOfDoNotComeAgain) {
     chief_->RoundFailed(*chief_->WaitForRound(kNoWait));
     newest = *Acquire(kWorker0, 1);
   }
-  Succeed(memory);
+  Succeed(persisted);
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   EXPECT_GT(Acquire(kWorker0, 1)->attempt, newest.attempt);
@@ -405,9 +405,9 @@ TEST_F(SuccessionTest, TheModeIsChangedWhileTheJobTrains) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   EXPECT_EQ(chief_->mode(), ConsistencyMode());
-  chief_->NoteStored(chief_->books().current);
+  chief_->NoteStored(chief_->state_versions().current);
   EXPECT_EQ(chief_->SetMode(bounded), absl::OkStatus());
-  EXPECT_TRUE(chief_->MemoryUrgent());
+  EXPECT_TRUE(chief_->StateUrgent());
   EXPECT_EQ(chief_->mode(), bounded);
   const WorkLease lease = *Acquire(kWorker0, 1);
   EXPECT_TRUE(lease.fresh_values);

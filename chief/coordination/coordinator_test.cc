@@ -190,7 +190,7 @@ TEST_F(CoordinatorTest, WorkIsHandedOnOnlyAfterItsHolderWasFenced) {
   EXPECT_FALSE(Acquire(kWorker1, 2).has_value());
   coordinator_.HandOn({1});
   EXPECT_TRUE(Acquire(kWorker1, 2).has_value());
-  EXPECT_THAT(coordinator_.Memory().retired_incarnations(), ElementsAre(1u));
+  EXPECT_THAT(coordinator_.PersistedState().retired_incarnations(), ElementsAre(1u));
 }
 
 TEST_F(CoordinatorTest, ALostWorkerJoinsAnewAsAnother) {

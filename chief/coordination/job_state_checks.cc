@@ -51,55 +51,57 @@ absl::Status CheckNoOverlap(const v1::JobState& state) {
 }
 
 // Positions are valid only for the same number of records and the same batch size.
-absl::Status CheckMemoryOptions(const v1::JobState& job, const WorkOptions& options) {
+absl::Status CheckPersistedOptions(const v1::JobState& job, const WorkOptions& options) {
   if (job.num_records() != options.num_records) {
-    return ChiefMemoryError("job.num_records", absl::StrCat(options.num_records),
-                            job.num_records());
+    return PersistedStateError("job.num_records", absl::StrCat(options.num_records),
+                               job.num_records());
   }
   if (job.batch_size() != options.batch_size) {
-    return ChiefMemoryError("job.batch_size", absl::StrCat(options.batch_size), job.batch_size());
+    return PersistedStateError("job.batch_size", absl::StrCat(options.batch_size),
+                               job.batch_size());
   }
   return absl::OkStatus();
 }
 
 // Checks that a ticket lies before the cursor, within its epoch, and has records unless
 // `may_be_empty`.
-absl::Status CheckMemoryTicket(const std::string& field, const v1::ChiefMemory& memory,
-                               const v1::ChiefMemory::Ticket& ticket, bool may_be_empty) {
-  const v1::JobState& job = memory.job();
-  if (ticket.step() < 0 || ticket.step() >= memory.next_step()) {
-    return ChiefMemoryError(field + ".step", absl::StrCat("[0, ", memory.next_step(), ")"),
-                            ticket.step());
+absl::Status CheckPersistedTicket(const std::string& field, const v1::PersistedJobState& persisted,
+                                  const v1::PersistedJobState::Ticket& ticket, bool may_be_empty) {
+  const v1::JobState& job = persisted.job();
+  if (ticket.step() < 0 || ticket.step() >= persisted.next_step()) {
+    return PersistedStateError(field + ".step", absl::StrCat("[0, ", persisted.next_step(), ")"),
+                               ticket.step());
   }
   if (ticket.epoch() < 0 || ticket.epoch() > job.next_epoch()) {
-    return ChiefMemoryError(field + ".epoch", absl::StrCat("[0, ", job.next_epoch(), "]"),
-                            ticket.epoch());
+    return PersistedStateError(field + ".epoch", absl::StrCat("[0, ", job.next_epoch(), "]"),
+                               ticket.epoch());
   }
   const int64_t limit =
       ticket.epoch() == job.next_epoch() ? job.next_position() : job.num_records();
   if (ticket.begin() < 0 || ticket.end() > limit) {
-    return ChiefMemoryError(field + ".end", absl::StrCat("<= ", limit), ticket.end());
+    return PersistedStateError(field + ".end", absl::StrCat("<= ", limit), ticket.end());
   }
   if (ticket.end() - ticket.begin() < (may_be_empty ? 0 : 1)) {
-    return ChiefMemoryError(field + ".begin", absl::StrCat("< ", ticket.end()), ticket.begin());
+    return PersistedStateError(field + ".begin", absl::StrCat("< ", ticket.end()), ticket.begin());
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckMemoryTickets(const v1::ChiefMemory& memory) {
-  for (int i = 0; i < memory.returned_size(); ++i) {
-    RETURN_IF_ERROR(CheckMemoryTicket(absl::StrCat("returned[", i, "]"), memory, memory.returned(i),
-                                      /*may_be_empty=*/true));
+absl::Status CheckPersistedTickets(const v1::PersistedJobState& persisted) {
+  for (int i = 0; i < persisted.returned_size(); ++i) {
+    RETURN_IF_ERROR(CheckPersistedTicket(absl::StrCat("returned[", i, "]"), persisted,
+                                         persisted.returned(i),
+                                         /*may_be_empty=*/true));
   }
-  for (const v1::ChiefMemory::Lease& lease : memory.leases()) {
+  for (const v1::PersistedJobState::Lease& lease : persisted.leases()) {
     const std::string field = absl::StrCat("leases[", lease.lease_id(), "]");
     if (lease.completed() < 0 || lease.completed() >= lease.tickets_size()) {
-      return ChiefMemoryError(field + ".completed", absl::StrCat("[0, ", lease.tickets_size(), ")"),
-                              lease.completed());
+      return PersistedStateError(
+          field + ".completed", absl::StrCat("[0, ", lease.tickets_size(), ")"), lease.completed());
     }
     for (int64_t i = lease.completed(); i < lease.tickets_size(); ++i) {
-      RETURN_IF_ERROR(CheckMemoryTicket(field, memory, lease.tickets(static_cast<int>(i)),
-                                        /*may_be_empty=*/false));
+      RETURN_IF_ERROR(CheckPersistedTicket(field, persisted, lease.tickets(static_cast<int>(i)),
+                                           /*may_be_empty=*/false));
     }
   }
   return absl::OkStatus();
@@ -120,14 +122,16 @@ absl::Status CheckJobState(const v1::JobState& state) {
   return CheckNoOverlap(state);
 }
 
-absl::Status ChiefMemoryError(absl::string_view field, absl::string_view expected, int64_t found) {
+absl::Status PersistedStateError(absl::string_view field, absl::string_view expected,
+                                 int64_t found) {
   return absl::DataLossError(
-      absl::StrCat("memory: ", field, ": expected ", expected, ", found ", found));
+      absl::StrCat("persisted job state: ", field, ": expected ", expected, ", found ", found));
 }
 
-absl::Status CheckChiefMemory(const v1::ChiefMemory& memory, const WorkOptions& options) {
-  RETURN_IF_ERROR(CheckMemoryOptions(memory.job(), options));
-  return CheckMemoryTickets(memory);
+absl::Status CheckPersistedState(const v1::PersistedJobState& persisted,
+                                 const WorkOptions& options) {
+  RETURN_IF_ERROR(CheckPersistedOptions(persisted.job(), options));
+  return CheckPersistedTickets(persisted);
 }
 
 }  // namespace keelson

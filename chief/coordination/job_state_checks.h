@@ -15,11 +15,13 @@ namespace keelson {
 absl::Status CheckJobState(const v1::JobState& state);
 
 // The same for options, cursor and tickets of what a predecessor persisted; the text starts with
-// "memory" and the field. The job state in it is left to CheckJobState.
-absl::Status CheckChiefMemory(const v1::ChiefMemory& memory, const WorkOptions& options);
+// "persisted job state" and the field. The job state in it is left to CheckJobState.
+absl::Status CheckPersistedState(const v1::PersistedJobState& persisted,
+                                 const WorkOptions& options);
 
-// DATA_LOSS: "memory: `field`: expected `expected`, found `found`".
-absl::Status ChiefMemoryError(absl::string_view field, absl::string_view expected, int64_t found);
+// DATA_LOSS: "persisted job state: `field`: expected `expected`, found `found`".
+absl::Status PersistedStateError(absl::string_view field, absl::string_view expected,
+                                 int64_t found);
 
 }  // namespace keelson
 

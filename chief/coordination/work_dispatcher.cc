@@ -185,12 +185,12 @@ v1::JobState WorkDispatcher::ToState() const {
   return state;
 }
 
-void WorkDispatcher::ToMemory(v1::ChiefMemory* memory) const {
-  ledger_.ToMemory(memory);
-  memory->set_mode_pending(next_mode_.has_value());
-  memory->set_attempt(attempt_);
-  memory->mutable_job()->set_end_reason(end_reason_);
-  *memory->mutable_job()->mutable_mode() = next_mode_.value_or(mode_).ToProto();
+void WorkDispatcher::ToPersisted(v1::PersistedJobState* persisted) const {
+  ledger_.ToPersisted(persisted);
+  persisted->set_mode_pending(next_mode_.has_value());
+  persisted->set_attempt(attempt_);
+  persisted->mutable_job()->set_end_reason(end_reason_);
+  *persisted->mutable_job()->mutable_mode() = next_mode_.value_or(mode_).ToProto();
 }
 
 }  // namespace keelson

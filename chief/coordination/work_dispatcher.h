@@ -90,7 +90,7 @@ class WorkDispatcher {
   void Touch() { ledger_.Touch(); }
   // The ledger's state, with the reason to end and the mode (the next one, if there is one).
   v1::JobState ToState() const;
-  void ToMemory(v1::ChiefMemory* memory) const;
+  void ToPersisted(v1::PersistedJobState* persisted) const;
 
  private:
   std::optional<WorkLease> GrantOfRound(uint64_t worker, int64_t alive_workers);

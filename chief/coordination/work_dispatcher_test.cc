@@ -228,7 +228,7 @@ TEST(EarlyEndTest, WhatIsLeasedIsDoneAndNothingElse) {
     const uint64_t version = work.ledger().version();
     work.EndEarly("good enough");
     work.EndEarly("another reason");
-    EXPECT_GT(work.ledger().version(), version) << "the books have changed";
+    EXPECT_GT(work.ledger().version(), version) << "the ledger has changed";
     EXPECT_EQ(work.end_reason(), "good enough");
     EXPECT_EQ(work.Grant(kBob, 1, 2), std::nullopt);
     EXPECT_FALSE(work.Done());
@@ -239,9 +239,9 @@ TEST(EarlyEndTest, WhatIsLeasedIsDoneAndNothingElse) {
     EXPECT_EQ(work.Grant(kBob, 1, 2), std::nullopt);
     EXPECT_EQ(work.ledger().completed_steps(), 1);
     EXPECT_EQ(work.ToState().end_reason(), "good enough");
-    v1::ChiefMemory memory;
-    work.ToMemory(&memory);
-    EXPECT_EQ(memory.job().end_reason(), "good enough");
+    v1::PersistedJobState persisted;
+    work.ToPersisted(&persisted);
+    EXPECT_EQ(persisted.job().end_reason(), "good enough");
   }
 }
 
@@ -320,7 +320,7 @@ TEST(SuccessionTest, NorOfRoundsBeforeTheModeWasChanged) {
   }
 }
 
-TEST(SuccessionTest, RoundsThatTheBooksKnowAreNotCountedTwice) {
+TEST(SuccessionTest, RoundsThatTheLedgerKnowAreNotCountedTwice) {
   WorkDispatcher work = Dispatcher("async");
   DoOne(&work, kAlice);
   DoOne(&work, kAlice);
@@ -332,11 +332,11 @@ TEST(SuccessionTest, RoundsAfterLeasesAreCountedOnceTheseAreDone) {
   WorkDispatcher first = Dispatcher("async");
   const auto alices = first.Grant(kAlice, 2, 1);
   first.SetMode(ConsistencyMode::Parse("sync:1").value());
-  v1::ChiefMemory memory;
-  first.ToMemory(&memory);
-  WorkDispatcher second(WorkLedger::FromMemory(memory, {20, 1000, 10, 500}).value(),
-                        ConsistencyMode::FromProto(memory.job().mode()).value(), kFirstAttempt);
-  EXPECT_TRUE(memory.mode_pending());
+  v1::PersistedJobState persisted;
+  first.ToPersisted(&persisted);
+  WorkDispatcher second(WorkLedger::FromPersisted(persisted, {20, 1000, 10, 500}).value(),
+                        ConsistencyMode::FromProto(persisted.job().mode()).value(), kFirstAttempt);
+  EXPECT_TRUE(persisted.mode_pending());
   second.NoteCommittedRounds(4, /*same_mode=*/false);
   EXPECT_EQ(second.ledger().completed_steps(), 0);
   EXPECT_EQ(second.Grant(kBob, 1, 1), std::nullopt);

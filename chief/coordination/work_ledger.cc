@@ -136,7 +136,7 @@ void WorkLedger::ReleaseSuperseded(uint64_t worker, const HeldLease& lease,
   for (const WorkTicket& ticket : lease.tickets) claimed.Add(ticket.records());
   std::set<uint64_t> losers;
   for (const auto& [id, other] : leases_) {
-    if (other.worker == worker || !other.from_memory()) continue;
+    if (other.worker == worker || !other.from_predecessor()) continue;
     for (const WorkTicket& ticket : other.unfinished()) {
       if (claimed.Intersects(ticket.records())) losers.insert(other.worker);
     }

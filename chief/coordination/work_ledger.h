@@ -9,8 +9,8 @@
 // once per epoch (or more than once, if a lost worker had trained on it without reporting).
 //
 // The ledger outlives a chief in two forms: the JobState of a snapshot, to which the values are
-// rolled back, and the ChiefMemory that is persisted at the servers, which may be older than the
-// workers' progress. The workers then report the rest (Adopt).
+// rolled back, and the PersistedJobState that is persisted at the servers, which may be older than
+// the workers' progress. The workers then report the rest (Adopt).
 //
 // A pure state machine: no threads, no I/O, no time. Not thread-safe. It stores the work that is
 // handed out and not done, and 8 bytes per lease that was taken back.
@@ -69,14 +69,15 @@ class WorkLedger {
 
   // Continues from the job state that a predecessor persisted; its leases are still held by their
   // workers. DATA_LOSS: the state contradicts itself or is another job's (records or batch size);
-  // the text starts with "memory" and the field.
-  static absl::StatusOr<WorkLedger> FromMemory(const v1::ChiefMemory& memory, WorkOptions options);
+  // the text starts with "persisted job state" and the field.
+  static absl::StatusOr<WorkLedger> FromPersisted(const v1::PersistedJobState& persisted,
+                                                  WorkOptions options);
 
   // The ledger's state for a snapshot: what is leased or in a round counts as unfinished.
   // `config_hash` and `mode` are left to the caller.
   v1::JobState ToState() const;
   // The ledger's state for a successor: fills in job, leases, returned and next_step.
-  void ToMemory(v1::ChiefMemory* memory) const;
+  void ToPersisted(v1::PersistedJobState* persisted) const;
 
   // ---- Leases.
 
@@ -158,7 +159,7 @@ class WorkLedger {
     std::vector<WorkTicket> tickets;
     Origin origin = kGranted;
 
-    bool from_memory() const { return origin == kInherited || origin == kConfirmed; }
+    bool from_predecessor() const { return origin == kInherited || origin == kConfirmed; }
     int64_t size() const { return static_cast<int64_t>(tickets.size()); }
     absl::Span<const WorkTicket> unfinished() const {
       return absl::MakeConstSpan(tickets).subspan(completed);
@@ -167,8 +168,8 @@ class WorkLedger {
   using Leases = std::map<uint64_t, Lease>;  // by id
 
   void TakeOrigin(const v1::JobState& state);
-  absl::Status AdoptReturned(const v1::ChiefMemory& memory);
-  absl::Status AdoptLeases(const v1::ChiefMemory& memory);
+  absl::Status AdoptReturned(const v1::PersistedJobState& persisted);
+  absl::Status AdoptLeases(const v1::PersistedJobState& persisted);
 
   bool WasGranted(uint64_t lease_id) const;
   int64_t ReleaseIf(absl::FunctionRef<bool(const Lease&)> condition);

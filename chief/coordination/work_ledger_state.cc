@@ -1,4 +1,5 @@
-// Writes and reads the two forms in which the ledger outlives a chief: JobState and ChiefMemory.
+// Writes and reads the two forms in which the ledger outlives a chief: JobState and
+// PersistedJobState.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -14,7 +15,7 @@ namespace {
 // More changes than a chief makes between two stores of its state.
 constexpr uint64_t kVersionsPerChief = uint64_t{1} << 32;
 
-void FillTicket(const WorkTicket& ticket, v1::ChiefMemory::Ticket* out) {
+void FillTicket(const WorkTicket& ticket, v1::PersistedJobState::Ticket* out) {
   out->set_step(ticket.step);
   out->set_epoch(ticket.epoch);
   out->set_begin(ticket.begin);
@@ -43,58 +44,59 @@ absl::StatusOr<WorkLedger> WorkLedger::FromState(const v1::JobState& state, Work
 void WorkLedger::TakeOrigin(const v1::JobState& state) {
   origin_ = state;
   origin_.clear_unfinished();
-  version_ = state.book_version() + kVersionsPerChief;
+  version_ = state.state_version() + kVersionsPerChief;
   if (state.job_id() != 0) options_.job_id = state.job_id();
   completed_steps_ = state.global_step();
 }
 
-absl::StatusOr<WorkLedger> WorkLedger::FromMemory(const v1::ChiefMemory& memory,
-                                                  WorkOptions options) {
-  const v1::JobState& job = memory.job();
-  RETURN_IF_ERROR(CheckChiefMemory(memory, options));
+absl::StatusOr<WorkLedger> WorkLedger::FromPersisted(const v1::PersistedJobState& persisted,
+                                                     WorkOptions options) {
+  const v1::JobState& job = persisted.job();
+  RETURN_IF_ERROR(CheckPersistedState(persisted, options));
   ASSIGN_OR_RETURN(WorkLedger ledger, FromState(job, options));
-  ledger.pool_.SetNextStep(memory.next_step());
-  RETURN_IF_ERROR(ledger.AdoptReturned(memory));
-  RETURN_IF_ERROR(ledger.AdoptLeases(memory));
+  ledger.pool_.SetNextStep(persisted.next_step());
+  RETURN_IF_ERROR(ledger.AdoptReturned(persisted));
+  RETURN_IF_ERROR(ledger.AdoptLeases(persisted));
   int64_t undone = static_cast<int64_t>(ledger.pool_.free_steps().size());
   for (const auto& [id, lease] : ledger.leases_) {
     undone += static_cast<int64_t>(lease.unfinished().size());
   }
-  if (memory.next_step() != job.global_step() + undone) {
-    return ChiefMemoryError(
+  if (persisted.next_step() != job.global_step() + undone) {
+    return PersistedStateError(
         "next_step", absl::StrCat("global_step ", job.global_step(), " + unfinished ", undone),
-        memory.next_step());
+        persisted.next_step());
   }
   return ledger;
 }
 
-absl::Status WorkLedger::AdoptReturned(const v1::ChiefMemory& memory) {
-  for (int i = 0; i < memory.returned_size(); ++i) {
-    const v1::ChiefMemory::Ticket& ticket = memory.returned(i);
+absl::Status WorkLedger::AdoptReturned(const v1::PersistedJobState& persisted) {
+  for (int i = 0; i < persisted.returned_size(); ++i) {
+    const v1::PersistedJobState::Ticket& ticket = persisted.returned(i);
     if (!pool_.AddRecords({ticket.epoch(), ticket.begin(), ticket.end()})) {
-      return ChiefMemoryError(absl::StrCat("returned[", i, "].begin"), "records of no other ticket",
-                              ticket.begin());
+      return PersistedStateError(absl::StrCat("returned[", i, "].begin"),
+                                 "records of no other ticket", ticket.begin());
     }
     if (!pool_.AddStep(ticket.step())) {
-      return ChiefMemoryError(absl::StrCat("returned[", i, "].step"), "a step of no other ticket",
-                              ticket.step());
+      return PersistedStateError(absl::StrCat("returned[", i, "].step"),
+                                 "a step of no other ticket", ticket.step());
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status WorkLedger::AdoptLeases(const v1::ChiefMemory& memory) {
+absl::Status WorkLedger::AdoptLeases(const v1::PersistedJobState& persisted) {
   std::set<int64_t> steps = pool_.free_steps();
   RecordSet records = pool_.returned();
-  for (const v1::ChiefMemory::Lease& entry : memory.leases()) {
+  for (const v1::PersistedJobState::Lease& entry : persisted.leases()) {
     Lease lease = {entry.worker(), entry.completed(), {}, Lease::kInherited};
-    for (const v1::ChiefMemory::Ticket& ticket : entry.tickets()) {
+    for (const v1::PersistedJobState::Ticket& ticket : entry.tickets()) {
       lease.tickets.push_back({ticket.step(), ticket.epoch(), ticket.begin(), ticket.end()});
     }
     for (const WorkTicket& ticket : lease.unfinished()) {
       if (steps.insert(ticket.step).second && records.Add(ticket.records())) continue;
-      return ChiefMemoryError(absl::StrCat("leases[", entry.lease_id(), "]"),
-                              "steps and records of no other ticket, those of step", ticket.step);
+      return PersistedStateError(absl::StrCat("leases[", entry.lease_id(), "]"),
+                                 "steps and records of no other ticket, those of step",
+                                 ticket.step);
     }
     leases_[entry.lease_id()] = std::move(lease);
   }
@@ -110,23 +112,23 @@ v1::JobState WorkLedger::ToState() const {
   state.set_batch_size(options_.batch_size);
   state.set_num_records(options_.num_records);
   state.set_job_id(options_.job_id);
-  state.set_book_version(version_);
+  state.set_state_version(version_);
   return state;
 }
 
-void WorkLedger::ToMemory(v1::ChiefMemory* memory) const {
+void WorkLedger::ToPersisted(v1::PersistedJobState* persisted) const {
   RecordSet returned = pool_.returned();
   for (const RecordRange& records : round_) returned.Add(records);
   for (const int64_t step : pool_.free_steps()) {
     const RecordRange records = returned.empty() ? RecordRange() : returned.TakeFirst();
-    FillTicket({step, records.epoch, records.begin, records.end}, memory->add_returned());
+    FillTicket({step, records.epoch, records.begin, records.end}, persisted->add_returned());
   }
-  *memory->mutable_job() = ToState();
-  memory->mutable_job()->clear_unfinished();
-  AddRanges(returned, memory->mutable_job());
-  memory->set_next_step(pool_.next_step());
+  *persisted->mutable_job() = ToState();
+  persisted->mutable_job()->clear_unfinished();
+  AddRanges(returned, persisted->mutable_job());
+  persisted->set_next_step(pool_.next_step());
   for (const auto& [id, lease] : leases_) {
-    v1::ChiefMemory::Lease* const entry = memory->add_leases();
+    v1::PersistedJobState::Lease* const entry = persisted->add_leases();
     entry->set_lease_id(id);
     entry->set_worker(lease.worker);
     entry->set_completed(lease.completed);

@@ -25,14 +25,14 @@ WorkOptions SuccessorsOptions() {
   return options;
 }
 
-v1::ChiefMemory MemoryOf(const WorkLedger& ledger) {
-  v1::ChiefMemory memory;
-  ledger.ToMemory(&memory);
-  return memory;
+v1::PersistedJobState PersistedStateOf(const WorkLedger& ledger) {
+  v1::PersistedJobState persisted;
+  ledger.ToPersisted(&persisted);
+  return persisted;
 }
 
-WorkLedger SuccessorOf(const v1::ChiefMemory& memory) {
-  auto ledger = WorkLedger::FromMemory(memory, SuccessorsOptions());
+WorkLedger SuccessorOf(const v1::PersistedJobState& persisted) {
+  auto ledger = WorkLedger::FromPersisted(persisted, SuccessorsOptions());
   EXPECT_EQ(ledger.status(), absl::OkStatus());
   return *std::move(ledger);
 }
@@ -46,12 +46,12 @@ std::vector<WorkTicket> TakeRest(WorkLedger* ledger) {
   return lease.has_value() ? lease->tickets : std::vector<WorkTicket>();
 }
 
-TEST(LedgerMemoryTest, LeasesGoOn) {
+TEST(PersistedLedgerTest, LeasesGoOn) {
   WorkLedger first(kOptions);
   const WorkLease alices = *first.Acquire(kAlice, 3);
   const WorkLease bobs = *first.Acquire(kBob, 2);
   ASSERT_EQ(first.Complete(kAlice, alices.id, 1), absl::OkStatus());
-  WorkLedger second = SuccessorOf(MemoryOf(first));
+  WorkLedger second = SuccessorOf(PersistedStateOf(first));
   EXPECT_EQ(second.completed_steps(), 1);
   EXPECT_DOUBLE_EQ(second.epochs_completed(), 0.1);
   EXPECT_TRUE(second.Confirm(kAlice, Held(alices, 3)));
@@ -64,46 +64,46 @@ TEST(LedgerMemoryTest, LeasesGoOn) {
                                              WorkTicket{7, 0, 70, 80}, WorkTicket{8, 0, 80, 90}));
 }
 
-TEST(LedgerMemoryTest, ALeaseThatNeverArrivedComesBack) {
+TEST(PersistedLedgerTest, ALeaseThatNeverArrivedComesBack) {
   WorkLedger first(kOptions);
   const WorkLease known = *first.Acquire(kAlice, 1);
   ASSERT_TRUE(first.Acquire(kAlice, 2).has_value());
-  WorkLedger second = SuccessorOf(MemoryOf(first));
+  WorkLedger second = SuccessorOf(PersistedStateOf(first));
   EXPECT_TRUE(second.Confirm(kAlice, Held(known, 0)));
   EXPECT_EQ(second.ReleaseUnconfirmed(kAlice), 2);
   EXPECT_EQ(second.Acquire(kBob, 1)->tickets[0], (WorkTicket{1, 0, 10, 20}));
   EXPECT_EQ(second.Complete(kAlice, known.id, 1), absl::OkStatus());
 }
 
-TEST(LedgerMemoryTest, WhatCameBackIsHandedOutFirst) {
+TEST(PersistedLedgerTest, WhatCameBackIsHandedOutFirst) {
   WorkLedger first(kOptions);
   const WorkLease alices = *first.Acquire(kAlice, 3);
   ASSERT_TRUE(first.Acquire(kBob, 1).has_value());
   ASSERT_EQ(first.Complete(kAlice, alices.id, 1), absl::OkStatus());
   ASSERT_EQ(first.Release(kAlice), 2);
-  WorkLedger second = SuccessorOf(MemoryOf(first));
+  WorkLedger second = SuccessorOf(PersistedStateOf(first));
   EXPECT_THAT(
       second.Acquire(kCarol, 3)->tickets,
       ElementsAre(WorkTicket{1, 0, 10, 20}, WorkTicket{2, 0, 20, 30}, WorkTicket{4, 0, 40, 50}));
 }
 
-TEST(LedgerMemoryTest, ItIsTheSameJobInLaterVersions) {
+TEST(PersistedLedgerTest, ItIsTheSameJobInLaterVersions) {
   WorkLedger first(kOptions);
   const uint64_t before = first.version();
   ASSERT_TRUE(first.Acquire(kAlice, 3).has_value());
   EXPECT_GT(first.version(), before);
-  const v1::ChiefMemory memory = MemoryOf(first);
-  EXPECT_EQ(memory.job().job_id(), 77u);
-  EXPECT_EQ(memory.job().book_version(), first.version());
+  const v1::PersistedJobState persisted = PersistedStateOf(first);
+  EXPECT_EQ(persisted.job().job_id(), 77u);
+  EXPECT_EQ(persisted.job().state_version(), first.version());
   WorkOptions options = SuccessorsOptions();
   options.job_id = 78;
-  const WorkLedger second = WorkLedger::FromMemory(memory, options).value();
+  const WorkLedger second = WorkLedger::FromPersisted(persisted, options).value();
   EXPECT_EQ(second.ToState().job_id(), 77u);
   EXPECT_GT(second.version(), first.version() + 1'000'000);
-  EXPECT_EQ(WorkLedger::FromState(memory.job(), options)->ToState().job_id(), 77u);
+  EXPECT_EQ(WorkLedger::FromState(persisted.job(), options)->ToState().job_id(), 77u);
 }
 
-TEST(LedgerMemoryTest, AJobWithoutAnIdentityGetsOne) {
+TEST(PersistedLedgerTest, AJobWithoutAnIdentityGetsOne) {
   WorkOptions options = kOptions;
   options.job_id = 0;
   const uint64_t one = WorkLedger(options).ToState().job_id();
@@ -111,18 +111,18 @@ TEST(LedgerMemoryTest, AJobWithoutAnIdentityGetsOne) {
   EXPECT_NE(one, WorkLedger(options).ToState().job_id());
 }
 
-TEST(LedgerMemoryTest, ARoundsRecordsAreUnfinished) {
+TEST(PersistedLedgerTest, ARoundsRecordsAreUnfinished) {
   WorkLedger first(kOptions);
   ASSERT_EQ(first.OpenRound(3).size(), 3u);
-  const v1::ChiefMemory memory = MemoryOf(first);
-  EXPECT_EQ(memory.job().unfinished_size(), 3);
-  EXPECT_EQ(memory.next_step(), 0);
-  WorkLedger second = SuccessorOf(memory);
+  const v1::PersistedJobState persisted = PersistedStateOf(first);
+  EXPECT_EQ(persisted.job().unfinished_size(), 3);
+  EXPECT_EQ(persisted.next_step(), 0);
+  WorkLedger second = SuccessorOf(persisted);
   EXPECT_THAT(second.OpenRound(4), ElementsAre(RecordRange{0, 0, 10}, RecordRange{0, 10, 20},
                                                RecordRange{0, 20, 30}, RecordRange{0, 30, 40}));
 }
 
-TEST(LedgerMemoryTest, DamageIsNamed) {
+TEST(PersistedLedgerTest, DamageIsNamed) {
   constexpr char kJob[] =
       "job { global_step: 1 next_position: 50 batch_size: 10 num_records: 100 } ";
   const std::pair<const char*, const char*> kErrors[] = {
@@ -148,19 +148,19 @@ TEST(LedgerMemoryTest, DamageIsNamed) {
       {"next_step: 5", "next_step: expected global_step 1 + unfinished 0, found 5"},
   };
   for (const auto& [text, error] : kErrors) {
-    v1::ChiefMemory memory;
+    v1::PersistedJobState persisted;
     const std::string whole =
         std::string(text).starts_with("job") ? text : kJob + std::string(text);
-    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(whole, &memory)) << whole;
-    EXPECT_EQ(WorkLedger::FromMemory(memory, kOptions).status(),
-              absl::DataLossError(std::string("memory: ") + error))
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(whole, &persisted)) << whole;
+    EXPECT_EQ(WorkLedger::FromPersisted(persisted, kOptions).status(),
+              absl::DataLossError(std::string("persisted job state: ") + error))
         << text;
   }
-  v1::ChiefMemory memory;
-  memory.mutable_job()->set_num_records(100);
-  memory.mutable_job()->set_batch_size(10);
-  memory.mutable_job()->set_global_step(-1);
-  EXPECT_THAT(std::string(WorkLedger::FromMemory(memory, kOptions).status().message()),
+  v1::PersistedJobState persisted;
+  persisted.mutable_job()->set_num_records(100);
+  persisted.mutable_job()->set_batch_size(10);
+  persisted.mutable_job()->set_global_step(-1);
+  EXPECT_THAT(std::string(WorkLedger::FromPersisted(persisted, kOptions).status().message()),
               HasSubstr("global_step"));
 }
 
@@ -173,11 +173,11 @@ class AdoptTest : public testing::Test {
   }
 
   WorkLedger first_{kOptions};
-  WorkLedger second_ = SuccessorOf(MemoryOf(first_));
+  WorkLedger second_ = SuccessorOf(PersistedStateOf(first_));
   std::vector<uint64_t> superseded_;
 };
 
-TEST_F(AdoptTest, WhatTheMemoryDoesNotKnowIsTakenOn) {
+TEST_F(AdoptTest, WhatTheStateDoesNotKnowIsTakenOn) {
   const WorkLease bobs = *first_.Acquire(kBob, 2);
   const WorkLease alices = *first_.Acquire(kAlice, 3);
   EXPECT_TRUE(Adopt(kAlice, Held(alices, 2)));
@@ -225,13 +225,13 @@ TEST_F(AdoptTest, AcrossTheEndOfAnEpoch) {
                   WorkTicket{3, 1, 0, 10}, WorkTicket{5, 1, 20, 25}));
 }
 
-TEST_F(AdoptTest, WhoHeldItByTheMemoryAloneHasLostIt) {
+TEST_F(AdoptTest, WhoHeldItByTheStateAloneHasLostIt) {
   ASSERT_TRUE(first_.Acquire(kAlice, 3).has_value());
-  const v1::ChiefMemory memory = MemoryOf(first_);
+  const v1::PersistedJobState persisted = PersistedStateOf(first_);
   // The predecessor loses Alice, and Bob goes on.
   first_.Release(kAlice);
   const WorkLease bobs = *first_.Acquire(kBob, 1);
-  second_ = SuccessorOf(memory);
+  second_ = SuccessorOf(persisted);
   EXPECT_TRUE(Adopt(kBob, Held(bobs, 1)));
   EXPECT_THAT(superseded_, ElementsAre(kAlice));
   EXPECT_EQ(second_.completed_steps(), 1);

@@ -30,9 +30,9 @@ v1::JobState Parse(const std::string& text) {
 // The state without what differs from run to run.
 std::string Text(v1::JobState state) {
   EXPECT_NE(state.job_id(), 0u);
-  EXPECT_GT(state.book_version(), 0u);
+  EXPECT_GT(state.state_version(), 0u);
   state.clear_job_id();
-  state.clear_book_version();
+  state.clear_state_version();
   return state.DebugString();
 }
 

@@ -14,14 +14,14 @@
 namespace keelson {
 namespace {
 
-constexpr absl::Duration kHousePause = absl::Milliseconds(100);
+constexpr absl::Duration kMaintenancePause = absl::Milliseconds(100);
 // The pause before urgent job state that is not stored yet is stored again.
 constexpr absl::Duration kStorePause = absl::Milliseconds(100);
 // The pause before a round that could not be committed is tried again.
 constexpr absl::Duration kRoundPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestSnapshotRetry = absl::Minutes(1);
 // How long members have to learn that the job has ended before the chief's server stops.
-constexpr absl::Duration kFarewell = absl::Seconds(3);
+constexpr absl::Duration kLongestLeaveWait = absl::Seconds(3);
 // The chief no longer waits for an expected evaluator that is absent for this long after training.
 constexpr absl::Duration kEvaluatorAbsence = absl::Seconds(30);
 // How often the clock is checked while training.
@@ -129,7 +129,7 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
       supervisor_(&servers_, SupervisedJob(), clock, options_.supervision) {}
 
 ServerSupervisor::Job Chief::SupervisedJob() {
-  return {[this] { return coordinator_.Memory(); },
+  return {[this] { return coordinator_.PersistedState(); },
           [this](uint64_t version) { coordinator_.NoteStored(version); },
           [this] { return snapshotter_.Snapshots(); },
           [this](const absl::Status& status) { NoteReplaced(status); }};
@@ -153,7 +153,7 @@ Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_ra
 absl::Status Chief::Run() {
   // Stale files go before this process writes files of its own.
   RETURN_IF_ERROR(directory_.RemoveStaleFiles());
-  std::thread house([this] { KeepHouse(); });
+  std::thread maintenance([this] { RunMaintenance(); });
   absl::Status status = RunJob();
   if (status.code() == absl::StatusCode::kAborted) NoteReplaced(status);
   // The other error is a consequence of the replacement.
@@ -163,10 +163,10 @@ absl::Status Chief::Run() {
                      status.code() != absl::StatusCode::kCancelled && replaced().ok();
   if (fatal) {
     coordinator_.Fail(status);
-    coordinator_.WaitUntilAlone(kFarewell);
+    coordinator_.WaitUntilAlone(kLongestLeaveWait);
   }
   helpers_stop_.Raise();
-  house.join();
+  maintenance.join();
   reporter_->Finish();
   return status;
 }
@@ -177,12 +177,12 @@ absl::Status Chief::RunJob() {
   RETURN_IF_ERROR(servers_.WaitUntilReachable());
   RETURN_IF_ERROR(StartOrAdopt());
   supervisor_.Start();
-  std::thread fence([this] { KeepFence(); });
+  std::thread retirement([this] { RetireAndPersist(); });
   std::thread rounds([this] { CommitRounds(); });
   absl::Status status = Train();
   if (status.ok()) status = FinishJob();
   helpers_stop_.Raise();
-  fence.join();
+  retirement.join();
   rounds.join();
   supervisor_.Stop();
   return status;
@@ -233,7 +233,7 @@ absl::Status Chief::WriteSnapshot(const v1::JobState& state) {
 
 absl::Status Chief::ConfirmSnapshot() {
   if (coordinator_.phase() == JobPhase::kWaitingForServers) return absl::OkStatus();
-  const absl::Status status = servers_.StoreMemory(coordinator_.Memory());
+  const absl::Status status = servers_.PersistState(coordinator_.PersistedState());
   coordinator_.NoteStored(servers_.stored_version());
   if (status.code() == absl::StatusCode::kAborted) {
     NoteReplaced(status);
@@ -260,7 +260,8 @@ absl::Status Chief::FinishJob() {
   // From here on a server that does not answer has ended as it should.
   supervisor_.Stop();
   servers_.Finish();
-  if (!coordinator_.WaitUntilAlone(kFarewell)) LogWarning("some members did not say good-bye");
+  if (!coordinator_.WaitUntilAlone(kLongestLeaveWait))
+    LogWarning("some members did not deregister");
   LogInfo("done: step ", step, ", model ", snapshotter_.latest_prefix());
   return absl::OkStatus();
 }
@@ -295,14 +296,14 @@ void Chief::AwaitFinalEvaluation(int64_t step) {
   }
 }
 
-void Chief::KeepHouse() {
+void Chief::RunMaintenance() {
   do {
     coordinator_.ExpireLeases();
     reporter_->Update();
-  } while (!helpers_stop_.WaitFor(kHousePause));
+  } while (!helpers_stop_.WaitFor(kMaintenancePause));
 }
 
-void Chief::KeepFence() {
+void Chief::RetireAndPersist() {
   absl::Duration stores_from = -absl::InfiniteDuration();
   while (true) {
     coordinator_.WaitForUrgent(stores_from, helpers_stop_);
@@ -313,8 +314,8 @@ void Chief::KeepFence() {
       coordinator_.HandOn(retired);
     }
     const absl::Duration now = clock_->Monotonic();
-    if (coordinator_.MemoryUrgent() && now >= stores_from) {
-      supervisor_.Hurry();
+    if (coordinator_.StateUrgent() && now >= stores_from) {
+      supervisor_.PersistNow();
       stores_from = now + kStorePause;
     }
   }

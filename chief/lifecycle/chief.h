@@ -116,9 +116,9 @@ class Chief {
   void AwaitFinalEvaluation(int64_t step);
 
   // ---- Loops of the helper threads. The maintenance loop: leases and reports.
-  void KeepHouse();
+  void RunMaintenance();
   // Has the servers refuse memberships that are over, before others get their work.
-  void KeepFence();
+  void RetireAndPersist();
   // Commits the rounds of synchronous mode.
   void CommitRounds();
 

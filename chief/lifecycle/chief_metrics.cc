@@ -57,8 +57,10 @@ void CollectJob(const Coordinator::Status& status, MetricPage* page) {
 void CollectRates(const v1::TrainingFigures& newest, MetricPage* page) {
   if (newest.steps_per_second() <= 0) return;
   AddGauge("keelson_chief_loss", "Mean training loss of the newest interval.", newest.loss(), page);
-  AddGauge("keelson_chief_steps_per_second", "Likewise.", newest.steps_per_second(), page);
-  AddGauge("keelson_chief_examples_per_second", "Likewise.", newest.examples_per_second(), page);
+  AddGauge("keelson_chief_steps_per_second", "Steps per second in the newest interval.",
+           newest.steps_per_second(), page);
+  AddGauge("keelson_chief_examples_per_second", "Examples per second in the newest interval.",
+           newest.examples_per_second(), page);
 }
 
 void CollectMembers(const std::vector<Member>& members, MetricPage* page) {
@@ -93,12 +95,12 @@ void CollectSnapshots(const SnapshotFigures& snapshots, MetricPage* page) {
              absl::ToDoubleSeconds(snapshots.committed - absl::UnixEpoch()), page);
   }
   if (snapshots.written > 0) {
-    AddGauge("keelson_chief_snapshot_write_seconds", "Of the last snapshot: time to write it.",
+    AddGauge("keelson_chief_snapshot_write_seconds", "Time that writing the last snapshot took.",
              absl::ToDoubleSeconds(snapshots.write_time), page);
-    AddGauge("keelson_chief_snapshot_bytes", "Of the last snapshot: size.",
+    AddGauge("keelson_chief_snapshot_bytes", "Size of the last snapshot.",
              static_cast<double>(snapshots.bytes), page);
     AddGauge("keelson_chief_snapshot_cut_seconds",
-             "Of the last snapshot: longest time for which pushes waited at a server.",
+             "Longest time for which pushes waited at a server for the last snapshot.",
              static_cast<double>(snapshots.longest_cut_microseconds) * 1e-6, page);
   }
 }

@@ -27,7 +27,7 @@ TEST_F(ChiefRunTest, ARestartedChiefAdoptsTheRunningCluster) {
   const v1::AcquireWorkResponse held = Acquire(service(), Done(done));
   ASSERT_THAT(held.tickets(), SizeIs(Gt(0)));
   const int64_t step = StatusOf(service()).step();
-  AwaitMemory();
+  AwaitStored();
   Kill();
 
   Start();
@@ -50,7 +50,7 @@ TEST_F(ChiefRunTest, AServerThatWasRestartedWithTheChiefIsRestored) {
   Start();
   Join(service(), kWorker);
   const v1::AcquireWorkResponse held = Acquire(service(), {});
-  AwaitMemory();
+  AwaitStored();
   Kill();
   servers_[1].Restart();
   Start();
@@ -68,7 +68,7 @@ TEST_F(ChiefRunTest, AnotherNumberOfServersStartsOver) {
   Start();
   Join(service(), kWorker);
   Report(service(), Done(Acquire(service(), {})));
-  AwaitMemory();
+  AwaitStored();
   Kill();
   ++options_.incarnation;
   auto chief = Chief::Create(options_, {{"ps-0", "a:1", &servers_[0]}}, Clock::Real(), stop_.get());
@@ -78,25 +78,25 @@ TEST_F(ChiefRunTest, AnotherNumberOfServersStartsOver) {
   AwaitPhase(service(), v1::TRAINING);
   EXPECT_EQ(StatusOf(service()).step(), 0);
   EXPECT_EQ(LastRestore(0), Prefix(0));
-  const uint64_t old_version = servers_[1].shard().memory_version();
-  EXPECT_GT(chief_->coordinator()->Memory().job().book_version(), old_version)
+  const uint64_t old_version = servers_[1].shard().job_state_version();
+  EXPECT_GT(chief_->coordinator()->PersistedState().job().state_version(), old_version)
       << "servers would ignore it";
   stop_->Raise();
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
 }
 
-TEST_F(ChiefRunTest, AMemoryThatContradictsItselfStartsOver) {
+TEST_F(ChiefRunTest, AStateThatContradictsItselfStartsOver) {
   Start();
   Join(service(), kWorker);
   Report(service(), Done(Acquire(service(), {})));
-  AwaitMemory();
+  AwaitStored();
   Kill();
   for (FakeParameterServer& server : servers_) {
     server.EditStatus([](v1::ShardStatus* shard) {
-      v1::ChiefMemory memory;
-      ASSERT_TRUE(memory.ParseFromString(shard->memory()));
-      memory.mutable_job()->set_next_position(-1);
-      shard->set_memory(memory.SerializeAsString());
+      v1::PersistedJobState persisted;
+      ASSERT_TRUE(persisted.ParseFromString(shard->job_state()));
+      persisted.mutable_job()->set_next_position(-1);
+      shard->set_job_state(persisted.SerializeAsString());
     });
   }
   Start();
@@ -171,7 +171,7 @@ TEST_F(ChiefRunTest, AServerThatMissedACommitIsToldByTheNextChief) {
   Join(service(), kWorker);
   Report(service(), Done(Acquire(service(), {})));
   while (StatusOf(service()).step() < 1) std::this_thread::yield();
-  AwaitMemory();
+  AwaitStored();
   Kill();
   // As if the chief had crashed between its calls of the two servers, with the job state of the
   // step before.

@@ -139,10 +139,10 @@ void ChiefRunTest::Kill() {
   stop_ = std::make_unique<StopSignal>();
 }
 
-void ChiefRunTest::AwaitMemory() {
-  const uint64_t version = chief_->coordinator()->Memory().job().book_version();
+void ChiefRunTest::AwaitStored() {
+  const uint64_t version = chief_->coordinator()->PersistedState().job().state_version();
   for (FakeParameterServer& server : servers_) {
-    while (server.shard().memory_version() < version) std::this_thread::yield();
+    while (server.shard().job_state_version() < version) std::this_thread::yield();
   }
 }
 

@@ -56,7 +56,7 @@ class ChiefRunTest : public testing::Test {
   // The chief ends without another snapshot.
   void Kill();
   // What the chief knows at this moment is known to the servers.
-  void AwaitMemory();
+  void AwaitStored();
   ChiefService* service() { return chief_->service(); }
   // A whole job with one worker.
   void Complete();

@@ -75,10 +75,10 @@ absl::Status Chief::CallServers(absl::FunctionRef<absl::Status()> call) {
 absl::Status Chief::Adopt(const Placement& placement, const Adoption& adoption,
                           const std::vector<v1::ShardStatus>& shards) {
   ASSIGN_OR_RETURN(WorkLedger ledger, adoption.from_snapshot
-                                          ? WorkLedger::FromState(adoption.memory.job(), Work())
-                                          : WorkLedger::FromMemory(adoption.memory, Work()));
+                                          ? WorkLedger::FromState(adoption.persisted.job(), Work())
+                                          : WorkLedger::FromPersisted(adoption.persisted, Work()));
   FinishRounds(adoption, shards);
-  coordinator_.Resume({placement, ps_addresses_}, std::move(ledger), adoption.memory);
+  coordinator_.Resume({placement, ps_addresses_}, std::move(ledger), adoption.persisted);
   LogInfo("training goes on: step ", coordinator_.GetStatus().step, " of ", max_steps_);
   const SnapshotFigures newest = snapshotter_.figures();
   if (newest.step >= 0) coordinator_.SetSnapshotStep(newest.step);
@@ -98,8 +98,9 @@ void Chief::FinishRounds(const Adoption& adoption, const std::vector<v1::ShardSt
   if (newest < 0) return;
   coordinator_.NoteCommittedRounds(newest);
   const absl::StatusOr<ConsistencyMode> mode =
-      adoption.memory.job().has_mode() ? ConsistencyMode::FromProto(adoption.memory.job().mode())
-                                       : mode_;
+      adoption.persisted.job().has_mode()
+          ? ConsistencyMode::FromProto(adoption.persisted.job().mode())
+          : mode_;
   for (size_t s = 0; s < shards.size(); ++s) {
     const v1::ShardStatus& shard = shards[s];
     const bool behind = adoption.keeps[s] && shard.committed_round() < newest;
@@ -122,9 +123,10 @@ absl::Status Chief::StartOver(const Placement& placement,
     RETURN_IF_ERROR(CallServers([&] { return servers_.Initialize(""); }));
   }
   // Servers keep the newest version that they have seen, so this ledger's must be higher.
-  uint64_t version = restored.state.book_version();
-  for (const v1::ShardStatus& shard : shards) version = std::max(version, shard.memory_version());
-  restored.state.set_book_version(version + 1);
+  uint64_t version = restored.state.state_version();
+  for (const v1::ShardStatus& shard : shards)
+    version = std::max(version, shard.job_state_version());
+  restored.state.set_state_version(version + 1);
   ASSIGN_OR_RETURN(WorkLedger ledger, WorkLedger::FromState(restored.state, Work()));
   const int64_t step = ledger.completed_steps();
   LogInfo(restored.prefix.empty() ? "training from the start"

@@ -39,9 +39,9 @@ class EndTrainingTest : public testing::Test {
     work_.first_lease_id += 1'000'000;
   }
   void StartTraining() { chief_->StartTraining({}, WorkLedger(work_)); }
-  void Succeed(const v1::ChiefMemory& memory) {
+  void Succeed(const v1::PersistedJobState& persisted) {
     NewChief();
-    chief_->Resume({}, *WorkLedger::FromMemory(memory, work_), memory);
+    chief_->Resume({}, *WorkLedger::FromPersisted(persisted, work_), persisted);
   }
   void Register(const std::vector<HeldLease>& held = {}) {
     EXPECT_EQ(chief_->Register(kWorker, 7, config_hash_, "host:1", held).status(),
@@ -119,7 +119,7 @@ TEST_F(EndTrainingTest, ASuccessorKeepsToIt) {
   Register();
   const auto lease = Acquire();
   ASSERT_EQ(chief_->EndTraining("good enough"), absl::OkStatus());
-  Succeed(chief_->Memory());
+  Succeed(chief_->PersistedState());
   EXPECT_EQ(status().end_reason, "good enough");
   EXPECT_FALSE(status().trained) << "the worker is expected back with its step";
   Register({{lease->id, lease->tickets, 1, 0}});
@@ -132,12 +132,12 @@ TEST_F(EndTrainingTest, StepsThatASuccessorDoesNotKnowOfAreWaitedFor) {
   Register();
   const auto lease = Acquire();
   ASSERT_EQ(chief_->EndTraining("x"), absl::OkStatus());
-  // As it is when the newest snapshot is newer than every memory.
-  v1::ChiefMemory memory = chief_->Memory();
-  *memory.mutable_job() = chief_->LedgerState();
-  memory.clear_leases();
+  // As it is when the newest snapshot is newer than every persisted state.
+  v1::PersistedJobState persisted = chief_->PersistedState();
+  *persisted.mutable_job() = chief_->LedgerState();
+  persisted.clear_leases();
   NewChief();
-  chief_->Resume({}, *WorkLedger::FromState(memory.job(), work_), memory);
+  chief_->Resume({}, *WorkLedger::FromState(persisted.job(), work_), persisted);
   EXPECT_FALSE(status().trained);
   Register({{lease->id, lease->tickets, 0, 0}});
   EXPECT_FALSE(status().trained);
@@ -162,13 +162,13 @@ TEST_F(EndTrainingTest, ASnapshotKeepsToItAsLongAsTheConfigurationIsTheSame) {
 
 TEST_F(EndTrainingTest, ItIsToBeStoredAtTheServersAtOnce) {
   StartTraining();
-  chief_->NoteStored(chief_->books().current);
-  ASSERT_FALSE(chief_->MemoryUrgent());
+  chief_->NoteStored(chief_->state_versions().current);
+  ASSERT_FALSE(chief_->StateUrgent());
   EXPECT_TRUE(chief_->WaitUntilStored(absl::ZeroDuration()));
   ASSERT_EQ(chief_->EndTraining("x"), absl::OkStatus());
-  EXPECT_TRUE(chief_->MemoryUrgent());
+  EXPECT_TRUE(chief_->StateUrgent());
   EXPECT_FALSE(chief_->WaitUntilStored(absl::Milliseconds(1)));
-  chief_->NoteStored(chief_->books().current);
+  chief_->NoteStored(chief_->state_versions().current);
   EXPECT_TRUE(chief_->WaitUntilStored(absl::ZeroDuration()));
 }
 

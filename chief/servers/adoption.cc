@@ -24,49 +24,51 @@ bool HoldsShard(const ExpectedShards& expected, const v1::ShardStatus& server, s
 }
 
 // The job state persisted at `server`; nothing if there is none, or it is not readable.
-std::optional<v1::ChiefMemory> MemoryOf(const v1::ShardStatus& server) {
-  v1::ChiefMemory memory;
-  if (server.memory().empty() || !memory.ParseFromString(server.memory())) return std::nullopt;
-  if (memory.job().job_id() == 0) return std::nullopt;
-  return memory;
+std::optional<v1::PersistedJobState> PersistedStateOf(const v1::ShardStatus& server) {
+  v1::PersistedJobState persisted;
+  if (server.job_state().empty() || !persisted.ParseFromString(server.job_state()))
+    return std::nullopt;
+  if (persisted.job().job_id() == 0) return std::nullopt;
+  return persisted;
 }
 
-bool FitsSnapshot(const v1::ChiefMemory& memory, const v1::JobState& snapshot) {
-  if (snapshot.job_id() == 0) return memory.snapshot_step() == snapshot.global_step();
-  return memory.job().job_id() == snapshot.job_id();
+bool FitsSnapshot(const v1::PersistedJobState& persisted, const v1::JobState& snapshot) {
+  if (snapshot.job_id() == 0) return persisted.snapshot_step() == snapshot.global_step();
+  return persisted.job().job_id() == snapshot.job_id();
 }
 
-// The snapshot was taken by the chief that persisted `memory`, or by a later one.
-void TakeBooksOf(const v1::JobState& snapshot, v1::ChiefMemory* memory) {
-  *memory->mutable_job() = snapshot;
-  memory->clear_leases();
-  memory->clear_returned();
-  memory->clear_next_step();
-  memory->set_snapshot_step(snapshot.global_step());
+// The snapshot was taken by the chief that wrote `persisted`, or by a later one.
+void TakeLedgerOf(const v1::JobState& snapshot, v1::PersistedJobState* persisted) {
+  *persisted->mutable_job() = snapshot;
+  persisted->clear_leases();
+  persisted->clear_returned();
+  persisted->clear_next_step();
+  persisted->set_snapshot_step(snapshot.global_step());
 }
 
 }  // namespace
 
 Adoption DecideAdoption(const ExpectedShards& expected, const std::vector<v1::ShardStatus>& servers,
                         const std::optional<v1::JobState>& snapshot) {
-  std::vector<std::optional<v1::ChiefMemory>> memories;
-  const v1::ChiefMemory* newest = nullptr;  // of the servers that hold their shard
+  std::vector<std::optional<v1::PersistedJobState>> states;
+  const v1::PersistedJobState* newest = nullptr;  // of the servers that hold their shard
   bool any_shard = false;
-  bool any_memory = false;
-  memories.reserve(servers.size());
+  bool any_state = false;
+  states.reserve(servers.size());
   for (size_t s = 0; s < servers.size(); ++s) {
-    const std::optional<v1::ChiefMemory>& memory = memories.emplace_back(MemoryOf(servers[s]));
+    const std::optional<v1::PersistedJobState>& persisted =
+        states.emplace_back(PersistedStateOf(servers[s]));
     if (!HoldsShard(expected, servers[s], s)) continue;
     any_shard = true;
-    if (!memory.has_value()) continue;
-    any_memory = true;
-    if (snapshot.has_value() && !FitsSnapshot(*memory, *snapshot)) continue;
-    if (newest == nullptr || memory->job().book_version() > newest->job().book_version()) {
-      newest = &*memory;
+    if (!persisted.has_value()) continue;
+    any_state = true;
+    if (snapshot.has_value() && !FitsSnapshot(*persisted, *snapshot)) continue;
+    if (newest == nullptr || persisted->job().state_version() > newest->job().state_version()) {
+      newest = &*persisted;
     }
   }
   if (!any_shard) return StartOver("no server holds its shard of this job");
-  if (!any_memory) return StartOver("no chief has left its memory at a server");
+  if (!any_state) return StartOver("no server holds a job state");
   if (newest == nullptr) {
     return StartOver("the servers hold another job than that of the newest snapshot");
   }
@@ -75,23 +77,23 @@ Adoption DecideAdoption(const ExpectedShards& expected, const std::vector<v1::Sh
   const uint64_t job_id = newest->job().job_id();
   int kept = 0;
   for (size_t s = 0; s < servers.size(); ++s) {
-    const std::optional<v1::ChiefMemory>& memory = memories[s];
-    const bool this_job = !memory.has_value() || memory->job().job_id() == job_id;
+    const std::optional<v1::PersistedJobState>& persisted = states[s];
+    const bool this_job = !persisted.has_value() || persisted->job().job_id() == job_id;
     decision.keeps.push_back(this_job && HoldsShard(expected, servers[s], s));
     kept += decision.keeps.back() ? 1 : 0;
-    if (memory.has_value() && this_job &&
-        memory->job().book_version() > newest->job().book_version()) {
-      newest = &*memory;
+    if (persisted.has_value() && this_job &&
+        persisted->job().state_version() > newest->job().state_version()) {
+      newest = &*persisted;
     }
   }
-  decision.memory = *newest;
+  decision.persisted = *newest;
   decision.from_snapshot = snapshot.has_value() && snapshot->job_id() == job_id &&
-                           snapshot->book_version() > decision.memory.job().book_version();
-  if (decision.from_snapshot) TakeBooksOf(*snapshot, &decision.memory);
+                           snapshot->state_version() > decision.persisted.job().state_version();
+  if (decision.from_snapshot) TakeLedgerOf(*snapshot, &decision.persisted);
   decision.reason = absl::StrCat(
-      "adopting the running job at step ", decision.memory.job().global_step(), ": ", kept, " of ",
-      servers.size(), " servers keep their shards, ", decision.memory.members_size(),
-      " members and ", decision.memory.leases_size(), " leases are expected back");
+      "adopting the running job at step ", decision.persisted.job().global_step(), ": ", kept,
+      " of ", servers.size(), " servers keep their shards, ", decision.persisted.members_size(),
+      " members and ", decision.persisted.leases_size(), " leases are expected back");
   return decision;
 }
 

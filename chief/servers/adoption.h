@@ -25,8 +25,8 @@ struct Adoption {
   std::string reason;
 
   // ---- Set when adopted. The job state from which to continue.
-  v1::ChiefMemory memory;
-  // True: `memory.job` was replaced by the job state of the snapshot.
+  v1::PersistedJobState persisted;
+  // True: `persisted.job` was replaced by the job state of the snapshot.
   bool from_snapshot = false;
   // By server: its shard stays as it is. The others are restored.
   std::vector<bool> keeps;
@@ -41,7 +41,7 @@ struct Adoption {
 // job state replaces the persisted one, and the leases, which a snapshot has as unfinished ranges,
 // are claimed by their workers.
 //
-// `servers[s]` is the answer of server s (GetStatus with memory); `snapshot` is the state of the
+// `servers[s]` is the answer of server s (GetStatus with job_state); `snapshot` is the state of the
 // newest snapshot that can be read. A pure function.
 Adoption DecideAdoption(const ExpectedShards& expected, const std::vector<v1::ShardStatus>& servers,
                         const std::optional<v1::JobState>& snapshot);

@@ -12,20 +12,20 @@ using ::testing::HasSubstr;
 constexpr ExpectedShards kExpected = {.config_hash = 0xabc, .placement_fingerprint = 0xf1};
 constexpr uint64_t kJob = 77;
 
-v1::ChiefMemory MemoryAt(uint64_t version, uint64_t job_id = kJob) {
-  v1::ChiefMemory memory;
-  memory.mutable_job()->set_job_id(job_id);
-  memory.mutable_job()->set_book_version(version);
-  memory.mutable_job()->set_global_step(static_cast<int64_t>(version) * 10);
-  memory.add_members()->set_incarnation(5);
-  memory.add_leases()->set_lease_id(6);
-  memory.add_retired_incarnations(4);
-  memory.set_snapshot_step(0);
-  return memory;
+v1::PersistedJobState StateAt(uint64_t version, uint64_t job_id = kJob) {
+  v1::PersistedJobState persisted;
+  persisted.mutable_job()->set_job_id(job_id);
+  persisted.mutable_job()->set_state_version(version);
+  persisted.mutable_job()->set_global_step(static_cast<int64_t>(version) * 10);
+  persisted.add_members()->set_incarnation(5);
+  persisted.add_leases()->set_lease_id(6);
+  persisted.add_retired_incarnations(4);
+  persisted.set_snapshot_step(0);
+  return persisted;
 }
 
 v1::JobState SnapshotAt(uint64_t version, uint64_t job_id = kJob) {
-  v1::JobState state = MemoryAt(version, job_id).job();
+  v1::JobState state = StateAt(version, job_id).job();
   return state;
 }
 
@@ -37,12 +37,12 @@ class AdoptionTest : public testing::Test {
       servers_[s].set_config_hash(kExpected.config_hash);
       servers_[s].set_placement_fingerprint(kExpected.placement_fingerprint);
       servers_[s].set_shard(s);
-      Remember(s, MemoryAt(10));
+      Remember(s, StateAt(10));
     }
   }
-  void Remember(size_t s, const v1::ChiefMemory& memory) {
-    servers_[s].set_memory(memory.SerializeAsString());
-    servers_[s].set_memory_version(memory.job().book_version());
+  void Remember(size_t s, const v1::PersistedJobState& persisted) {
+    servers_[s].set_job_state(persisted.SerializeAsString());
+    servers_[s].set_job_state_version(persisted.job().state_version());
   }
   void Restart(size_t s) {
     servers_[s].Clear();
@@ -63,19 +63,19 @@ TEST_F(AdoptionTest, ARunningJobIsAdopted) {
   const Adoption decision = Decide();
   ASSERT_TRUE(decision.adopted) << decision.reason;
   EXPECT_THAT(decision.keeps, ElementsAre(true, true));
-  EXPECT_EQ(decision.memory.SerializeAsString(), MemoryAt(10).SerializeAsString());
+  EXPECT_EQ(decision.persisted.SerializeAsString(), StateAt(10).SerializeAsString());
   EXPECT_FALSE(decision.from_snapshot);
   EXPECT_THAT(decision.reason,
               HasSubstr("at step 100: 2 of 2 servers keep their shards, 1 members"));
 }
 
-TEST_F(AdoptionTest, TheNewestMemoryCounts) {
-  Remember(1, MemoryAt(12));
-  EXPECT_EQ(Decide().memory.job().book_version(), 12u);
+TEST_F(AdoptionTest, TheNewestStateCounts) {
+  Remember(1, StateAt(12));
+  EXPECT_EQ(Decide().persisted.job().state_version(), 12u);
   // Also that of a server which was restarted since, and got it before its shard.
   servers_[1].set_state(v1::ShardStatus::EMPTY);
   const Adoption decision = Decide();
-  EXPECT_EQ(decision.memory.job().book_version(), 12u);
+  EXPECT_EQ(decision.persisted.job().state_version(), 12u);
   EXPECT_THAT(decision.keeps, ElementsAre(true, false));
 }
 
@@ -104,18 +104,18 @@ TEST_F(AdoptionTest, AShardThatIsNotTheServersOwnIsRestored) {
   EXPECT_EQ(WhyNot(), "no server holds its shard of this job");
 }
 
-TEST_F(AdoptionTest, WithoutAnyMemoryItStartsOver) {
-  for (v1::ShardStatus& server : servers_) server.clear_memory();
-  EXPECT_EQ(WhyNot(), "no chief has left its memory at a server");
-  servers_[0].set_memory("\xff\xff");
-  EXPECT_EQ(WhyNot(), "no chief has left its memory at a server");
+TEST_F(AdoptionTest, WithoutAnyStateItStartsOver) {
+  for (v1::ShardStatus& server : servers_) server.clear_job_state();
+  EXPECT_EQ(WhyNot(), "no server holds a job state");
+  servers_[0].set_job_state("\xff\xff");
+  EXPECT_EQ(WhyNot(), "no server holds a job state");
 }
 
-TEST_F(AdoptionTest, AShardWithoutMemoryIsKeptBesideOneThatHasIt) {
-  servers_[0].clear_memory();
+TEST_F(AdoptionTest, AShardWithoutStateIsKeptBesideOneThatHasIt) {
+  servers_[0].clear_job_state();
   const Adoption decision = Decide();
   EXPECT_THAT(decision.keeps, ElementsAre(true, true));
-  EXPECT_EQ(decision.memory.job().book_version(), 10u);
+  EXPECT_EQ(decision.persisted.job().state_version(), 10u);
 }
 
 TEST_F(AdoptionTest, AnotherJobThanTheSnapshotsStartsOver) {
@@ -124,17 +124,17 @@ TEST_F(AdoptionTest, AnotherJobThanTheSnapshotsStartsOver) {
 }
 
 TEST_F(AdoptionTest, AServerOfAnotherJobIsRestored) {
-  Remember(0, MemoryAt(99, kJob + 1));
+  Remember(0, StateAt(99, kJob + 1));
   const Adoption decision = Decide();
   ASSERT_TRUE(decision.adopted);
   EXPECT_THAT(decision.keeps, ElementsAre(false, true));
-  EXPECT_EQ(decision.memory.job().book_version(), 10u);
+  EXPECT_EQ(decision.persisted.job().state_version(), 10u);
 }
 
 TEST_F(AdoptionTest, WithoutSnapshotTheServersSayWhichJobItIs) {
   snapshot_.reset();
   EXPECT_THAT(Decide().keeps, ElementsAre(true, true));
-  Remember(0, MemoryAt(99, kJob + 1));
+  Remember(0, StateAt(99, kJob + 1));
   EXPECT_THAT(Decide().keeps, ElementsAre(true, false)) << "the newest";
 }
 
@@ -142,23 +142,23 @@ TEST_F(AdoptionTest, AnImportedSnapshotFitsWhoeverWentOnFromIt) {
   snapshot_.emplace().set_global_step(300);
   EXPECT_THAT(WhyNot(), HasSubstr("another job"));
   for (size_t s = 0; s < 2; ++s) {
-    v1::ChiefMemory memory = MemoryAt(10);
-    memory.set_snapshot_step(300);
-    Remember(s, memory);
+    v1::PersistedJobState persisted = StateAt(10);
+    persisted.set_snapshot_step(300);
+    Remember(s, persisted);
   }
   EXPECT_TRUE(Decide().adopted);
 }
 
-TEST_F(AdoptionTest, ASnapshotNewerThanTheMemoryHasTheBooks) {
+TEST_F(AdoptionTest, ASnapshotNewerThanTheStateHasTheLedger) {
   snapshot_ = SnapshotAt(11);
   const Adoption decision = Decide();
   ASSERT_TRUE(decision.adopted);
   EXPECT_TRUE(decision.from_snapshot);
-  EXPECT_EQ(decision.memory.job().global_step(), 110);
-  EXPECT_EQ(decision.memory.snapshot_step(), 110);
-  EXPECT_EQ(decision.memory.leases_size(), 0);
-  EXPECT_EQ(decision.memory.members_size(), 1);
-  EXPECT_EQ(decision.memory.retired_incarnations_size(), 1);
+  EXPECT_EQ(decision.persisted.job().global_step(), 110);
+  EXPECT_EQ(decision.persisted.snapshot_step(), 110);
+  EXPECT_EQ(decision.persisted.leases_size(), 0);
+  EXPECT_EQ(decision.persisted.members_size(), 1);
+  EXPECT_EQ(decision.persisted.retired_incarnations_size(), 1);
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ FakeParameterServer::FakeParameterServer(FileSystem* file_system)
     : file_system_(file_system), shard_(EmptyShard()) {
   Answer(&ParameterControl::Initialize,
          [this](const auto& request, auto*) { return DoInitialize(request); });
-  Answer(&ParameterControl::Attend, std::bind_front(&FakeParameterServer::DoAttend, this));
+  Answer(&ParameterControl::ChiefHeartbeat,
+         std::bind_front(&FakeParameterServer::DoChiefHeartbeat, this));
   Answer(&ParameterControl::GetStatus, std::bind_front(&FakeParameterServer::DoGetStatus, this));
   Answer(&ParameterControl::WriteSnapshot,
          std::bind_front(&FakeParameterServer::DoWriteSnapshot, this));
@@ -88,18 +89,18 @@ absl::Status FakeParameterServer::DoInitialize(const v1::InitializeShardRequest&
   return absl::OkStatus();
 }
 
-absl::Status FakeParameterServer::DoAttend(const v1::AttendRequest& request,
-                                           v1::ShardStatus* response) {
+absl::Status FakeParameterServer::DoChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
+                                                   v1::ShardStatus* response) {
   MutexLock lock(&mu_);
   if (replaced_) return absl::AbortedError("another chief has taken the caller's place");
-  if (!request.memory().empty() && request.memory_version() >= shard_.memory_version()) {
-    shard_.set_memory(request.memory());
-    shard_.set_memory_version(request.memory_version());
+  if (!request.job_state().empty() && request.job_state_version() >= shard_.job_state_version()) {
+    shard_.set_job_state(request.job_state());
+    shard_.set_job_state_version(request.job_state_version());
     ++memories_;
   }
   Refuse(request.retired_incarnations());
   *response = shard_;
-  response->clear_memory();
+  response->clear_job_state();
   return absl::OkStatus();
 }
 
@@ -107,7 +108,7 @@ absl::Status FakeParameterServer::DoGetStatus(const v1::GetShardStatusRequest& r
                                               v1::ShardStatus* response) {
   MutexLock lock(&mu_);
   *response = shard_;
-  if (!request.with_memory()) response->clear_memory();
+  if (!request.with_job_state()) response->clear_job_state();
   return absl::OkStatus();
 }
 
@@ -195,7 +196,7 @@ void FakeParameterServer::AwaitRetired(uint64_t incarnation) {
   while (!retired_.contains(incarnation)) changed_.Wait(&mu_);
 }
 
-int FakeParameterServer::memories() const {
+int FakeParameterServer::states() const {
   MutexLock lock(&mu_);
   return memories_;
 }

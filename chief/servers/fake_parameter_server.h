@@ -51,7 +51,7 @@ class FakeParameterServer : public FaultyParameterControl {
 
   // ---- Queries of a test. The first ones wait for that many.
 
-  void AwaitProbes(int count) { AwaitCount(&ParameterControl::Attend, count); }
+  void AwaitProbes(int count) { AwaitCount(&ParameterControl::ChiefHeartbeat, count); }
   void AwaitSnapshots(int count) { AwaitCount(&ParameterControl::WriteSnapshot, count); }
   std::vector<v1::InitializeShardRequest> AwaitInitializations(int count) {
     AwaitCount(&ParameterControl::Initialize, count);
@@ -61,14 +61,16 @@ class FakeParameterServer : public FaultyParameterControl {
   std::vector<v1::InitializeShardRequest> initializations() const {
     return Requests(&ParameterControl::Initialize);
   }
-  int probes() const { return Count(&ParameterControl::Attend); }
-  v1::AttendRequest last_attend() const { return Requests(&ParameterControl::Attend).back(); }
+  int probes() const { return Count(&ParameterControl::ChiefHeartbeat); }
+  v1::ChiefHeartbeatRequest last_heartbeat() const {
+    return Requests(&ParameterControl::ChiefHeartbeat).back();
+  }
   std::vector<v1::CommitRoundRequest> commits() const {
     return Requests(&ParameterControl::CommitRound);
   }
   int snapshots_asked() const { return Count(&ParameterControl::WriteSnapshot); }
   int finished() const { return Count(&ParameterControl::Finish); }
-  int memories() const;
+  int states() const;
   v1::ShardStatus shard() const;
   std::set<uint64_t> retired() const;
   // The chunks of the last InitializeStreamed.
@@ -76,7 +78,8 @@ class FakeParameterServer : public FaultyParameterControl {
 
  private:
   absl::Status DoInitialize(const v1::InitializeShardRequest& request);
-  absl::Status DoAttend(const v1::AttendRequest& request, v1::ShardStatus* response);
+  absl::Status DoChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
+                                v1::ShardStatus* response);
   absl::Status DoGetStatus(const v1::GetShardStatusRequest& request, v1::ShardStatus* response);
   absl::Status DoWriteSnapshot(const v1::WriteSnapshotRequest& request,
                                v1::WriteSnapshotResponse* response);

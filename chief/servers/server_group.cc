@@ -94,7 +94,7 @@ absl::Status ServerGroup::WaitUntilReachable() {
 absl::Status ServerGroup::Probe(size_t s) {
   if (contact(s).answers) return absl::OkStatus();
   v1::ShardStatus status;
-  if (!Attend(s, {}, &status).ok()) return absl::OkStatus();
+  if (!ChiefHeartbeat(s, {}, &status).ok()) return absl::OkStatus();
   if (status.config_hash() == options_.config_hash) return absl::OkStatus();
   return ConfigMismatch(options_.config_hash, status.config_hash(), "the server");
 }
@@ -102,7 +102,7 @@ absl::Status ServerGroup::Probe(size_t s) {
 absl::StatusOr<std::vector<v1::ShardStatus>> ServerGroup::Survey() {
   std::vector<v1::ShardStatus> shards(servers_.size());
   v1::GetShardStatusRequest request;
-  request.set_with_memory(true);
+  request.set_with_job_state(true);
   RETURN_IF_ERROR(
       ForEach([&](size_t s) { return server(s).service->GetStatus(request, &shards[s]); }));
   return shards;
@@ -128,11 +128,12 @@ std::vector<std::string> ServerGroup::Missing() const {
   return missing;
 }
 
-absl::Status ServerGroup::Attend(size_t s, v1::AttendRequest request, v1::ShardStatus* status) {
+absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest request,
+                                         v1::ShardStatus* status) {
   *request.mutable_header() = options_.header;
   request.set_chief_address(options_.chief_address);
   request.set_stopping(stop_->raised());
-  const absl::Status answered = server(s).service->Attend(request, status);
+  const absl::Status answered = server(s).service->ChiefHeartbeat(request, status);
   contact(s).answers = answered.ok();
   const absl::Time now = clock_->Now();
   NoteState(s, [&](ServerView* state) {
@@ -142,8 +143,8 @@ absl::Status ServerGroup::Attend(size_t s, v1::AttendRequest request, v1::ShardS
     contact(s).retired_owed = true;
     return answered;
   }
-  if (!request.memory().empty()) {
-    contact(s).stored = request.memory_version();
+  if (!request.job_state().empty()) {
+    contact(s).stored = request.job_state_version();
   } else if (status->state() == v1::ShardStatus::EMPTY) {
     contact(s).stored = 0;
   }
@@ -168,14 +169,14 @@ absl::Status ServerGroup::InitializeServer(size_t s, const std::string& restore_
   return status;
 }
 
-absl::Status ServerGroup::StoreMemory(const v1::ChiefMemory& memory) {
-  v1::AttendRequest request;
-  request.set_memory(memory.SerializeAsString());
-  request.set_memory_version(memory.job().book_version());
+absl::Status ServerGroup::PersistState(const v1::PersistedJobState& persisted) {
+  v1::ChiefHeartbeatRequest request;
+  request.set_job_state(persisted.SerializeAsString());
+  request.set_job_state_version(persisted.job().state_version());
   return ForEach([&](size_t s) {
     if (!contact(s).answers) return absl::OkStatus();
     v1::ShardStatus status;
-    return Attend(s, request, &status);
+    return ChiefHeartbeat(s, request, &status);
   });
 }
 
@@ -188,7 +189,7 @@ uint64_t ServerGroup::stored_version() const {
 }
 
 void ServerGroup::Retire(absl::Span<const uint64_t> incarnations) {
-  v1::AttendRequest request;
+  v1::ChiefHeartbeatRequest request;
   request.mutable_retired_incarnations()->Assign(incarnations.begin(), incarnations.end());
   const absl::Status status = ForEach([&](size_t s) {
     if (!contact(s).answers) {
@@ -196,7 +197,7 @@ void ServerGroup::Retire(absl::Span<const uint64_t> incarnations) {
       return absl::OkStatus();
     }
     v1::ShardStatus shard;
-    return Attend(s, request, &shard);
+    return ChiefHeartbeat(s, request, &shard);
   });
   if (!status.ok()) LogWarning("could not tell a server who is lost: ", status.message());
 }

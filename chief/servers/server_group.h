@@ -88,18 +88,18 @@ class ServerGroup {
   std::vector<ServerView> States() const;
 
   // Sends the heartbeat `request` to one server, with the header and the chief's address added.
-  absl::Status Attend(size_t s, v1::AttendRequest request, v1::ShardStatus* status);
+  absl::Status ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest request, v1::ShardStatus* status);
 
   // True: the server was away and may not know of all memberships that are over. The caller then
-  // sends the whole list with the next Attend; if that fails, the list is owed again.
+  // sends the whole list with the next ChiefHeartbeat; if that fails, the list is owed again.
   bool TakeRetiredOwed(size_t s) { return contact(s).retired_owed.exchange(false); }
 
   // Makes one shard ready, with the memberships that are over.
   absl::Status InitializeServer(size_t s, const std::string& restore_prefix,
                                 absl::Span<const uint64_t> retired);
 
-  // Persists `memory` at every server that answered its last call. Returns the first error.
-  absl::Status StoreMemory(const v1::ChiefMemory& memory);
+  // Persists `persisted` at every server that answered its last call. Returns the first error.
+  absl::Status PersistState(const v1::PersistedJobState& persisted);
 
   // The newest version of persisted job state that all answering servers have; 0: none. Never
   // falls.

@@ -28,9 +28,9 @@ class ServerGroupTest : public testing::Test {
     return options;
   }
   absl::Status Store(uint64_t version) {
-    v1::ChiefMemory memory;
-    memory.mutable_job()->set_book_version(version);
-    return group_.StoreMemory(memory);
+    v1::PersistedJobState persisted;
+    persisted.mutable_job()->set_state_version(version);
+    return group_.PersistState(persisted);
   }
   ServerGroupTest() {
     v1::InitializeShardRequest shards;
@@ -53,7 +53,7 @@ TEST_F(ServerGroupTest, EveryoneIsMissingUntilHeardOf) {
   EXPECT_THAT(group_.Missing(), ElementsAre("ps-0 at a:1", "ps-1 at b:2"));
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   EXPECT_THAT(group_.Missing(), IsEmpty());
-  EXPECT_EQ(servers_[0].last_attend().chief_address(), "chief:2222");
+  EXPECT_EQ(servers_[0].last_heartbeat().chief_address(), "chief:2222");
 }
 
 TEST_F(ServerGroupTest, WaitsForAServerThatComesLate) {
@@ -138,13 +138,13 @@ TEST_F(ServerGroupTest, SurveySaysWhatEachServerHolds) {
   ASSERT_TRUE(shards.ok()) << shards.status();
   EXPECT_EQ((*shards)[0].state(), v1::ShardStatus::EMPTY);
   EXPECT_EQ((*shards)[1].state(), v1::ShardStatus::READY);
-  EXPECT_EQ((*shards)[1].memory_version(), 3u);
-  EXPECT_FALSE((*shards)[1].memory().empty());
+  EXPECT_EQ((*shards)[1].job_state_version(), 3u);
+  EXPECT_FALSE((*shards)[1].job_state().empty());
   servers_[0].Sever();
   EXPECT_THAT(std::string(group_.Survey().status().message()), HasSubstr("ps-0: "));
 }
 
-TEST_F(ServerGroupTest, AMemoryIsStoredWhenAllHaveItThatAnswer) {
+TEST_F(ServerGroupTest, AStateIsStoredWhenAllHaveItThatAnswer) {
   EXPECT_EQ(group_.stored_version(), 0u);
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   ASSERT_EQ(Store(3), absl::OkStatus());
@@ -157,18 +157,18 @@ TEST_F(ServerGroupTest, AMemoryIsStoredWhenAllHaveItThatAnswer) {
   EXPECT_EQ(servers_[1].probes(), probes) << "nor is it waited for";
   servers_[1].Restore();
   v1::ShardStatus status;
-  ASSERT_EQ(group_.Attend(1, {}, &status), absl::OkStatus());
+  ASSERT_EQ(group_.ChiefHeartbeat(1, {}, &status), absl::OkStatus());
   EXPECT_EQ(group_.stored_version(), 0u) << "it was restarted, empty";
 }
 
 TEST_F(ServerGroupTest, ServersLearnThatTheChiefStops) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   v1::ShardStatus status;
-  ASSERT_EQ(group_.Attend(0, {}, &status), absl::OkStatus());
-  EXPECT_FALSE(servers_[0].last_attend().stopping());
+  ASSERT_EQ(group_.ChiefHeartbeat(0, {}, &status), absl::OkStatus());
+  EXPECT_FALSE(servers_[0].last_heartbeat().stopping());
   stop_.Raise();
-  ASSERT_EQ(group_.Attend(0, {}, &status), absl::OkStatus());
-  EXPECT_TRUE(servers_[0].last_attend().stopping());
+  ASSERT_EQ(group_.ChiefHeartbeat(0, {}, &status), absl::OkStatus());
+  EXPECT_TRUE(servers_[0].last_heartbeat().stopping());
 }
 
 TEST_F(ServerGroupTest, AnotherChiefMattersMoreThanAServerThatIsAway) {

@@ -45,15 +45,15 @@ void ServerSupervisor::Stop() {
   threads_.clear();
 }
 
-void ServerSupervisor::Hurry() {
+void ServerSupervisor::PersistNow() {
   MutexLock lock(&mu_);
-  ++hurried_;
+  ++persist_requests_;
   changed_.NotifyAll();
 }
 
-uint64_t ServerSupervisor::hurried() const {
+uint64_t ServerSupervisor::persist_requests() const {
   MutexLock lock(&mu_);
-  return hurried_;
+  return persist_requests_;
 }
 
 void ServerSupervisor::Run(size_t s) {
@@ -66,7 +66,7 @@ bool ServerSupervisor::WaitForTurn(size_t s, absl::Duration pause) {
   // Threads pause in real time, whatever clock the job has.
   const absl::Duration until = Clock::Real()->Monotonic() + pause;
   MutexLock lock(&mu_);
-  while (!stopping_ && hurried_ == watches_[s].hurried) {
+  while (!stopping_ && persist_requests_ == watches_[s].persist_requests) {
     const absl::Duration rest = until - Clock::Real()->Monotonic();
     if (rest <= absl::ZeroDuration()) break;
     changed_.WaitFor(&mu_, rest);
@@ -77,23 +77,24 @@ bool ServerSupervisor::WaitForTurn(size_t s, absl::Duration pause) {
 absl::Duration ServerSupervisor::Visit(size_t s) {
   Watch& watch = watches_[s];
   const absl::Duration now = clock_->Monotonic();
-  const uint64_t hurried = this->hurried();
-  v1::AttendRequest request;
-  const bool stores = watch.away || now >= watch.memory_due || hurried != watch.hurried;
-  watch.hurried = hurried;
+  const uint64_t persist_requests = this->persist_requests();
+  v1::ChiefHeartbeatRequest request;
+  const bool stores =
+      watch.away || now >= watch.persist_due || persist_requests != watch.persist_requests;
+  watch.persist_requests = persist_requests;
   if (stores) {
-    const v1::ChiefMemory memory = job_.memory();
-    request.set_memory(memory.SerializeAsString());
-    request.set_memory_version(memory.job().book_version());
+    const v1::PersistedJobState persisted = job_.persisted();
+    request.set_job_state(persisted.SerializeAsString());
+    request.set_job_state_version(persisted.job().state_version());
   }
   if (servers_->TakeRetiredOwed(s)) {
     const std::vector<uint64_t> retired = AllRetired();
     request.mutable_retired_incarnations()->Assign(retired.begin(), retired.end());
   }
   v1::ShardStatus shard;
-  absl::Status status = servers_->Attend(s, std::move(request), &shard);
+  absl::Status status = servers_->ChiefHeartbeat(s, std::move(request), &shard);
   if (status.ok() && stores) {
-    watch.memory_due = now + pauses_.memory;
+    watch.persist_due = now + pauses_.persist;
     job_.note_stored(servers_->stored_version());
   }
   const bool answered = status.ok();
@@ -114,8 +115,8 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
 }
 
 std::vector<uint64_t> ServerSupervisor::AllRetired() const {
-  const v1::ChiefMemory memory = job_.memory();
-  return {memory.retired_incarnations().begin(), memory.retired_incarnations().end()};
+  const v1::PersistedJobState persisted = job_.persisted();
+  return {persisted.retired_incarnations().begin(), persisted.retired_incarnations().end()};
 }
 
 absl::Status ServerSupervisor::Restore(size_t s, Watch* watch) {
@@ -151,7 +152,7 @@ absl::StatusOr<std::optional<SnapshotInfo>> ServerSupervisor::RestoreNewest(size
 
 void ServerSupervisor::SayRestored(size_t s, const Watch& watch,
                                    const std::optional<SnapshotInfo>& snapshot) {
-  const int64_t step = job_.memory().job().global_step();
+  const int64_t step = job_.persisted().job().global_step();
   const int64_t from = snapshot.has_value() ? snapshot->step : 0;
   LogWarning(servers_->name(s), " has been restarted and restored from ",
              snapshot.has_value() ? snapshot->prefix : "its initial values", ": lost steps ", from,

@@ -31,7 +31,7 @@ class ServerSupervisor {
     absl::Duration visit = absl::Milliseconds(250);
     absl::Duration away = absl::Milliseconds(100);
     // The time between two stores of the job state at a server.
-    absl::Duration memory = absl::Seconds(1);
+    absl::Duration persist = absl::Seconds(1);
     // The pause after a restore that failed.
     absl::Duration restore = absl::Seconds(1);
   };
@@ -39,7 +39,7 @@ class ServerSupervisor {
   // The job as the supervisor sees it. All are thread-safe.
   struct Job {
     // The job state to persist; its retired memberships are what a restored server must refuse.
-    std::function<v1::ChiefMemory()> memory;
+    std::function<v1::PersistedJobState()> persisted;
     // All servers that answer hold the persisted job state of this version.
     std::function<void(uint64_t version)> note_stored;
     // The snapshots, newest first. Empty: there never was one, so shards start with initial values.
@@ -61,7 +61,7 @@ class ServerSupervisor {
   void Stop();
 
   // Makes all threads visit their servers now, with the newest job state, without waiting for them.
-  void Hurry();
+  void PersistNow();
 
   // Visits one server once; returns the pause until the next visit. Public for tests; Start's
   // threads call it. One thread at a time per server.
@@ -76,8 +76,8 @@ class ServerSupervisor {
     bool away = false;
     bool foreign = false;  // its shard is not this job's
     absl::Duration heard;  // when it was ready the last time
-    absl::Duration memory_due = -absl::InfiniteDuration();
-    uint64_t hurried = 0;
+    absl::Duration persist_due = -absl::InfiniteDuration();
+    uint64_t persist_requests = 0;
     TroubleLog restores;
   };
 
@@ -87,7 +87,7 @@ class ServerSupervisor {
   // Returns the snapshot that was restored, or nothing for the initial values.
   absl::StatusOr<std::optional<SnapshotInfo>> RestoreNewest(size_t s);
   void SayRestored(size_t s, const Watch& watch, const std::optional<SnapshotInfo>& snapshot);
-  uint64_t hurried() const;
+  uint64_t persist_requests() const;
   std::vector<uint64_t> AllRetired() const;
 
   ServerGroup* const servers_;
@@ -100,7 +100,7 @@ class ServerSupervisor {
 
   mutable Mutex mu_;
   CondVar changed_;
-  uint64_t hurried_ ABSL_GUARDED_BY(mu_) = 0;  // calls of Hurry
+  uint64_t persist_requests_ ABSL_GUARDED_BY(mu_) = 0;  // calls of PersistNow
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
 };
 

@@ -16,18 +16,18 @@ using ::testing::IsEmpty;
 class FakeJob {
  public:
   ServerSupervisor::Job AsSupervised() {
-    return {[this] { return Memory(); }, [this](uint64_t version) { NoteStored(version); },
+    return {[this] { return PersistedState(); }, [this](uint64_t version) { NoteStored(version); },
             [this] { return Snapshots(); },
             [this](const absl::Status& status) { NoteReplaced(status); }};
   }
-  v1::ChiefMemory Memory() {
+  v1::PersistedJobState PersistedState() {
     MutexLock lock(&mu_);
-    v1::ChiefMemory memory;
-    memory.mutable_job()->set_book_version(version_);
-    memory.mutable_job()->set_global_step(412);
-    memory.add_retired_incarnations(7);
-    memory.add_retired_incarnations(8);
-    return memory;
+    v1::PersistedJobState persisted;
+    persisted.mutable_job()->set_state_version(version_);
+    persisted.mutable_job()->set_global_step(412);
+    persisted.add_retired_incarnations(7);
+    persisted.add_retired_incarnations(8);
+    return persisted;
   }
   void NoteStored(uint64_t version) {
     MutexLock lock(&mu_);
@@ -100,42 +100,42 @@ class ServerSupervisorTest : public testing::Test {
   ServerSupervisor supervisor_{&group_, job_.AsSupervised(), &clock_, pauses_};
 };
 
-TEST_F(ServerSupervisorTest, LeavesTheMemoryOnceASecond) {
+TEST_F(ServerSupervisorTest, LeavesTheStateOnceASecond) {
   EXPECT_EQ(supervisor_.Visit(0), pauses_.visit);
-  EXPECT_EQ(servers_[0].memories(), 1);
+  EXPECT_EQ(servers_[0].states(), 1);
   EXPECT_EQ(job_.stored(), 0u) << "the other one does not have it yet";
   supervisor_.Visit(1);
   EXPECT_EQ(job_.stored(), 1u);
   job_.SetVersion(2);
   clock_.Advance(absl::Milliseconds(999));
   supervisor_.Visit(0);
-  EXPECT_EQ(servers_[0].memories(), 1);
+  EXPECT_EQ(servers_[0].states(), 1);
   clock_.Advance(absl::Milliseconds(1));
   supervisor_.Visit(0);
   supervisor_.Visit(1);
-  EXPECT_EQ(servers_[0].shard().memory_version(), 2u);
+  EXPECT_EQ(servers_[0].shard().job_state_version(), 2u);
   EXPECT_EQ(job_.stored(), 2u);
 }
 
-TEST_F(ServerSupervisorTest, HurryLeavesTheMemoryAtOnce) {
+TEST_F(ServerSupervisorTest, PersistNowStoresTheStateAtOnce) {
   supervisor_.Visit(0);
-  supervisor_.Hurry();
+  supervisor_.PersistNow();
   supervisor_.Visit(0);
-  EXPECT_EQ(servers_[0].memories(), 2);
+  EXPECT_EQ(servers_[0].states(), 2);
   supervisor_.Visit(0);
-  EXPECT_EQ(servers_[0].memories(), 2);
+  EXPECT_EQ(servers_[0].states(), 2);
 }
 
 TEST_F(ServerSupervisorTest, TheWholeListOfRetiredGoesToWhomItIsOwed) {
   supervisor_.Visit(0);
-  EXPECT_THAT(servers_[0].last_attend().retired_incarnations(), ElementsAre(7, 8));
+  EXPECT_THAT(servers_[0].last_heartbeat().retired_incarnations(), ElementsAre(7, 8));
   supervisor_.Visit(0);
-  EXPECT_THAT(servers_[0].last_attend().retired_incarnations(), IsEmpty());
+  EXPECT_THAT(servers_[0].last_heartbeat().retired_incarnations(), IsEmpty());
   servers_[0].Sever();
   supervisor_.Visit(0);
   servers_[0].Restore();
   supervisor_.Visit(0);
-  EXPECT_THAT(servers_[0].last_attend().retired_incarnations(), ElementsAre(7, 8));
+  EXPECT_THAT(servers_[0].last_heartbeat().retired_incarnations(), ElementsAre(7, 8));
 }
 
 TEST_F(ServerSupervisorTest, ARestartedServerIsRestoredAndOnlyThat) {
@@ -202,7 +202,7 @@ TEST_F(ServerSupervisorTest, AServerThatIsAwayIsAskedOftenAndLoggedOnce) {
   servers_[0].Restore();
   EXPECT_THAT(LogOfVisit(0), HasSubstr("ps-0 is back"));
   EXPECT_THAT(group_.Missing(), IsEmpty());
-  EXPECT_EQ(servers_[0].memories(), 2) << "with the newest memory";
+  EXPECT_EQ(servers_[0].states(), 2) << "with the newest job state";
 }
 
 TEST_F(ServerSupervisorTest, AServerWithAForeignShardIsRestoredFirst) {
@@ -229,7 +229,7 @@ TEST_F(ServerSupervisorTest, AServerThatIsBeingRestoredDelaysNoOther) {
   servers_[1].Restart();
   servers_[1].AwaitInitializations(2);
   const int probes = servers_[1].probes();
-  supervisor_.Hurry();
+  supervisor_.PersistNow();
   servers_[1].AwaitProbes(probes + 1);
   servers_[0].Block(&ParameterControl::Initialize, false);
   supervisor_.Stop();

@@ -103,10 +103,10 @@ v1::ServerStatus ServerToProto(const ServerView& server) {
   return proto;
 }
 
-v1::BookVersions BooksToProto(const Coordinator::BookVersions& books) {
-  v1::BookVersions proto;
-  proto.set_current(books.current);
-  proto.set_stored(books.stored);
+v1::StateVersions VersionsToProto(const Coordinator::StateVersions& state_versions) {
+  v1::StateVersions proto;
+  proto.set_current(state_versions.current);
+  proto.set_stored(state_versions.stored);
   return proto;
 }
 
@@ -140,7 +140,7 @@ absl::Status ChiefHandler::Register(const v1::RegisterRequest& request,
       coordinator_->Register(task, request.header().incarnation(), request.config_hash(),
                              request.peer(), held, request.device()));
   response->mutable_kept_leases()->Add(kept.begin(), kept.end());
-  *response->mutable_books() = BooksToProto(coordinator_->books());
+  *response->mutable_state_versions() = VersionsToProto(coordinator_->state_versions());
   response->set_phase(JobPhaseToProto(coordinator_->phase()));
   return absl::OkStatus();
 }
@@ -166,7 +166,7 @@ absl::Status ChiefHandler::Heartbeat(const v1::HeartbeatRequest& request,
   const Coordinator::Status status = coordinator_->GetStatus();
   response->set_phase(JobPhaseToProto(status.phase));
   response->set_error(status.error);
-  *response->mutable_books() = BooksToProto(coordinator_->books());
+  *response->mutable_state_versions() = VersionsToProto(coordinator_->state_versions());
   return absl::OkStatus();
 }
 
@@ -184,7 +184,7 @@ absl::Status ChiefHandler::AcquireWork(const v1::AcquireWorkRequest& request,
     }
     response->set_fresh_values(lease->fresh_values);
   }
-  *response->mutable_books() = BooksToProto(coordinator_->books());
+  *response->mutable_state_versions() = VersionsToProto(coordinator_->state_versions());
   const Coordinator::Status status = coordinator_->GetStatus();
   // For workers training is over even before the chief has noticed.
   const bool unnoticed = status.trained && status.phase == JobPhase::kTraining;

@@ -321,22 +321,22 @@ TEST_F(ChiefHandlerTest, RegisterTellsWhichLeasesAreKept) {
   EXPECT_EQ(coordinator_.GetStatus().step, 1);
 }
 
-TEST_F(ChiefHandlerTest, AnswersTellTheVersionsOfTheBooks) {
+TEST_F(ChiefHandlerTest, AnswersTellTheVersionsOfTheLedger) {
   Register();
   StartTraining(10);
   coordinator_.NoteStored(1);
   const v1::AcquireWorkResponse work = Acquire();
-  EXPECT_EQ(work.books().current(), coordinator_.books().current);
-  EXPECT_GT(work.books().current(), 1u);
-  EXPECT_EQ(work.books().stored(), 1u);
+  EXPECT_EQ(work.state_versions().current(), coordinator_.state_versions().current);
+  EXPECT_GT(work.state_versions().current(), 1u);
+  EXPECT_EQ(work.state_versions().stored(), 1u);
   v1::HeartbeatRequest request;
   *request.mutable_header() = Header();
   v1::HeartbeatResponse heartbeat;
   ASSERT_EQ(handler_.Heartbeat(request, &heartbeat), absl::OkStatus());
-  EXPECT_EQ(heartbeat.books().stored(), 1u);
-  EXPECT_EQ(heartbeat.books().current(), coordinator_.books().current);
+  EXPECT_EQ(heartbeat.state_versions().stored(), 1u);
+  EXPECT_EQ(heartbeat.state_versions().current(), coordinator_.state_versions().current);
   Register();
-  EXPECT_EQ(registered_.books().stored(), 1u);
+  EXPECT_EQ(registered_.state_versions().stored(), 1u);
 }
 
 TEST_F(ChiefHandlerTest, ASynchronousTicketSaysSo) {

@@ -57,9 +57,10 @@ void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
                   "Serves /metrics (Prometheus), /healthz and /readyz on this port; 0: any free "
                   "one, which the log names (default: not served)")
       ->check(CLI::Range(0, 65535));
-  app->add_option("--termination_log", flags->termination_log,
-                  "Takes the program's last word (its error or result) if there is such a file, as "
-                  "Kubernetes makes it")
+  app->add_option(
+         "--termination_log", flags->termination_log,
+         "Receives the program's error or result when it ends, if there is such a file, as "
+         "Kubernetes makes it")
       ->capture_default_str();
   ClusterFlags* cluster = &flags->cluster;
   const char* const group = "Cluster (completes or replaces TF_CONFIG)";

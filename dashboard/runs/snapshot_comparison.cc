@@ -14,11 +14,12 @@ namespace keelson {
 namespace {
 
 constexpr int64_t kChunkElements = int64_t{1} << 18;
-constexpr char kBooks[] = "_keelson";
+constexpr char kOwnTensors[] = "_keelson";
 
 // "dense/kernel/Momentum" is a slot of "dense/kernel".
 bool IsVariable(const BundleReader& bundle, const TensorInfo& tensor) {
-  if (tensor.dtype != BundleDtype::kFloat32 || absl::StartsWith(tensor.name, kBooks)) return false;
+  if (tensor.dtype != BundleDtype::kFloat32 || absl::StartsWith(tensor.name, kOwnTensors))
+    return false;
   const size_t slash = tensor.name.rfind('/');
   return slash == std::string::npos || !bundle.Contains(tensor.name.substr(0, slash));
 }

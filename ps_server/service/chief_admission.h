@@ -21,7 +21,7 @@ class ChiefAdmission {
   // `clock` outlives this.
   explicit ChiefAdmission(const Clock* clock) : clock_(clock) {}
 
-  // ABORTED: "Attend: another chief has taken the caller's place".
+  // ABORTED: "ChiefHeartbeat: another chief has taken the caller's place".
   absl::Status Admit(absl::string_view call, uint64_t incarnation);
 
   // The time since the last admitted call; infinite when there was none.

@@ -43,9 +43,9 @@ class ParameterGrpcService final
                            v1::CommitRoundResponse* response) override {
     return ToGrpcStatus(control_->CommitRound(*request, response));
   }
-  grpc::Status Attend(grpc::ServerContext*, const v1::AttendRequest* request,
-                      v1::ShardStatus* response) override {
-    return ToGrpcStatus(control_->Attend(*request, response));
+  grpc::Status ChiefHeartbeat(grpc::ServerContext*, const v1::ChiefHeartbeatRequest* request,
+                              v1::ShardStatus* response) override {
+    return ToGrpcStatus(control_->ChiefHeartbeat(*request, response));
   }
   grpc::Status GetStatus(grpc::ServerContext*, const v1::GetShardStatusRequest* request,
                          v1::ShardStatus* response) override {

@@ -93,16 +93,17 @@ absl::Status ParameterHandler::FindChief(const v1::FindChiefRequest& request,
 
 // ---- Calls of the chief.
 
-absl::Status ParameterHandler::Attend(const v1::AttendRequest& request, v1::ShardStatus* response) {
-  RETURN_IF_ERROR(chiefs_.Admit("Attend", request.header().incarnation()));
+absl::Status ParameterHandler::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
+                                              v1::ShardStatus* response) {
+  RETURN_IF_ERROR(chiefs_.Admit("ChiefHeartbeat", request.header().incarnation()));
   chief_stopping_ = request.stopping();
   Retire(request.retired_incarnations());
   {
     MutexLock lock(&mu_);
     if (!request.chief_address().empty()) chief_address_ = request.chief_address();
-    if (!request.memory().empty() && request.memory_version() >= memory_version_) {
-      memory_ = request.memory();
-      memory_version_ = request.memory_version();
+    if (!request.job_state().empty() && request.job_state_version() >= job_state_version_) {
+      job_state_ = request.job_state();
+      job_state_version_ = request.job_state_version();
     }
   }
   FillStatus(response);
@@ -154,10 +155,10 @@ absl::Status ParameterHandler::Finish(const v1::FinishShardRequest& request,
 absl::Status ParameterHandler::GetStatus(const v1::GetShardStatusRequest& request,
                                          v1::ShardStatus* response) {
   FillStatus(response);
-  if (request.with_memory()) {
+  if (request.with_job_state()) {
     MutexLock lock(&mu_);
-    response->set_memory(memory_);
-    response->set_memory_version(memory_version_);
+    response->set_job_state(job_state_);
+    response->set_job_state_version(job_state_version_);
   }
   return absl::OkStatus();
 }
@@ -176,7 +177,7 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
   status->set_committed_round(-1);
   MutexLock lock(&mu_);
   status->set_state(state_);
-  status->set_memory_version(memory_version_);
+  status->set_job_state_version(job_state_version_);
   status->set_retired_incarnations(static_cast<int64_t>(retired_.size()));
   if (shard_ == nullptr) return;
   const BlockStore& store = *shard_->store;

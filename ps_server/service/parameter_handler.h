@@ -25,7 +25,7 @@
 namespace keelson {
 
 // Thread-safe. Starts empty; Initialize makes the shard. The job state that a chief persists here
-// (Attend) outlives shards, but not the process.
+// (ChiefHeartbeat) outlives shards, but not the process.
 class ParameterHandler : public ParameterControl, public BulkHandler {
  public:
   struct Options {
@@ -63,7 +63,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
                               v1::WriteSnapshotResponse* response) override;
   absl::Status InitializeStreamed(const v1::InitializeChunk& first, ChunkSource next,
                                   v1::InitializeShardResponse* response) override;
-  absl::Status Attend(const v1::AttendRequest& request, v1::ShardStatus* response) override;
+  absl::Status ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
+                              v1::ShardStatus* response) override;
   absl::Status CommitRound(const v1::CommitRoundRequest& request,
                            v1::CommitRoundResponse* response) override;
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
@@ -148,8 +149,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   v1::ShardStatus::State state_ ABSL_GUARDED_BY(mu_) = v1::ShardStatus::EMPTY;
   std::shared_ptr<const Shard> shard_ ABSL_GUARDED_BY(mu_);
   std::string chief_address_ ABSL_GUARDED_BY(mu_);
-  std::string memory_ ABSL_GUARDED_BY(mu_);
-  uint64_t memory_version_ ABSL_GUARDED_BY(mu_) = 0;
+  std::string job_state_ ABSL_GUARDED_BY(mu_);
+  uint64_t job_state_version_ ABSL_GUARDED_BY(mu_) = 0;
   std::unordered_set<uint64_t> retired_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -365,10 +365,10 @@ TEST_F(ParameterHandlerTest, LearnsWhereTheChiefIs) {
   v1::FindChiefResponse found;
   ASSERT_TRUE(server_.handler.FindChief({}, &found).ok());
   EXPECT_EQ(found.address(), "");
-  v1::AttendRequest request;
+  v1::ChiefHeartbeatRequest request;
   request.set_chief_address("chief-0:2222");
   v1::ShardStatus status;
-  ASSERT_TRUE(server_.handler.Attend(request, &status).ok());
+  ASSERT_TRUE(server_.handler.ChiefHeartbeat(request, &status).ok());
   GetStatus();
   ASSERT_TRUE(server_.handler.FindChief({}, &found).ok());
   EXPECT_EQ(found.address(), "chief-0:2222");

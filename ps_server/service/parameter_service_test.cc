@@ -270,10 +270,10 @@ TEST_P(ParameterServiceTest, RetiredIncarnationsAreAborted) {
 }
 
 TEST_P(ParameterServiceTest, TellsItsStatusAndItsChief) {
-  v1::AttendRequest request;
+  v1::ChiefHeartbeatRequest request;
   request.set_chief_address("chief-0:2222");
   v1::ShardStatus status;
-  ASSERT_TRUE(service()->Attend(request, &status).ok());
+  ASSERT_TRUE(service()->ChiefHeartbeat(request, &status).ok());
   EXPECT_EQ(status.state(), v1::ShardStatus::EMPTY);
   EXPECT_EQ(status.config_hash(), kTestConfigHash);
   v1::FindChiefResponse found;

@@ -306,11 +306,11 @@ absl::Status CommitRound(ParameterControl* service, const RoundId& round, uint32
 }
 
 void Retire(ParameterControl* service, const std::vector<uint64_t>& incarnations) {
-  v1::AttendRequest request;
+  v1::ChiefHeartbeatRequest request;
   *request.mutable_header() = HeaderOf(kTestChief);
   for (const uint64_t incarnation : incarnations) request.add_retired_incarnations(incarnation);
   v1::ShardStatus response;
-  const absl::Status status = service->Attend(request, &response);
+  const absl::Status status = service->ChiefHeartbeat(request, &response);
   ASSERT_TRUE(status.ok()) << status;
 }
 

@@ -102,7 +102,7 @@ Arrays PullAll(const Placement& placement, const TestServers& servers);
 v1::RequestHeader HeaderOf(uint64_t incarnation);
 v1::ShardStatus StatusOf(ParameterControl* service);
 absl::Status CommitRound(ParameterControl* service, const RoundId& round, uint32_t contributions);
-// Retires these incarnations through Attend; fails when the chief is not admitted.
+// Retires these incarnations through ChiefHeartbeat; fails when the chief is not admitted.
 void Retire(ParameterControl* service, const std::vector<uint64_t>& incarnations);
 // PushOf to every shard; fails when any block has seen it before.
 void PushAll(const Placement& placement, const TestServers& servers, uint64_t incarnation,

@@ -37,9 +37,9 @@ absl::Status FaultyParameterControl::InitializeStreamed(const v1::InitializeChun
   });
 }
 
-absl::Status FaultyParameterControl::Attend(const v1::AttendRequest& request,
-                                            v1::ShardStatus* response) {
-  return Forward(&ParameterControl::Attend, request, response);
+absl::Status FaultyParameterControl::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
+                                                    v1::ShardStatus* response) {
+  return Forward(&ParameterControl::ChiefHeartbeat, request, response);
 }
 
 absl::Status FaultyParameterControl::CommitRound(const v1::CommitRoundRequest& request,

@@ -23,7 +23,8 @@ class FaultyParameterControl : public ParameterControl, public CallFaults {
                               v1::WriteSnapshotResponse* response) override;
   absl::Status InitializeStreamed(const v1::InitializeChunk& request, ChunkSource next,
                                   v1::InitializeShardResponse* response) override;
-  absl::Status Attend(const v1::AttendRequest& request, v1::ShardStatus* response) override;
+  absl::Status ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
+                              v1::ShardStatus* response) override;
   absl::Status CommitRound(const v1::CommitRoundRequest& request,
                            v1::CommitRoundResponse* response) override;
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,

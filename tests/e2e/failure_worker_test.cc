@@ -69,9 +69,9 @@ TEST(FailureWorkerTest, FrozenBeyondItsLease) {
   paced.Finish();
   paced.ExpectCounts(kMostUnreportedSteps);
   ExpectNoSetbacks(paced);
-  PrintFigure(
-      "worker frozen beyond its lease",
-      absl::StrCat("from its waking up to its joining anew: ", Seconds(back), ", ", Twice(paced)));
+  PrintFigure("worker frozen beyond its lease",
+              absl::StrCat("from its waking up to its registering again: ", Seconds(back), ", ",
+                           Twice(paced)));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The last words of the programs, in the file that Kubernetes makes for them.
+// The last messages of the programs, in the file that Kubernetes makes for them.
 #include <signal.h>
 
 #include <string>

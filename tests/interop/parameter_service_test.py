@@ -386,9 +386,9 @@ class ParameterServiceTest(unittest.TestCase):
         request = self.push_request(as_float32(gradients()))
         request.header.incarnation = 5000 + self.incarnation
         self.push(request)
-        attend = service_pb2.AttendRequest(retired_incarnations=[request.header.incarnation])
-        attend.header.incarnation = self.incarnation
-        self.call("Attend", attend, service_pb2.ShardStatus)
+        heartbeat = service_pb2.ChiefHeartbeatRequest(retired_incarnations=[request.header.incarnation])
+        heartbeat.header.incarnation = self.incarnation
+        self.call("ChiefHeartbeat", heartbeat, service_pb2.ShardStatus)
         request.sequence += 1
         self.assert_status(grpc.StatusCode.ABORTED, "Push", request)
 

@@ -228,12 +228,12 @@ void CountingServers::TakeSnapshot() {
 void CountingServers::Retire(absl::Span<const uint64_t> incarnations) {
   retired_.insert(retired_.end(), incarnations.begin(), incarnations.end());
   for (const auto& server : servers_) {
-    v1::AttendRequest request;
+    v1::ChiefHeartbeatRequest request;
     *request.mutable_header() = ChiefHeader();
     request.mutable_retired_incarnations()->Add(incarnations.begin(), incarnations.end());
     v1::ShardStatus status;
-    const absl::Status attended = server->handler.Attend(request, &status);
-    ASSERT_TRUE(attended.ok()) << attended;
+    const absl::Status heard = server->handler.ChiefHeartbeat(request, &status);
+    ASSERT_TRUE(heard.ok()) << heard;
   }
 }
 

@@ -68,7 +68,7 @@ class LocalCluster {
   absl::Status WaitForChief();
 
   void StartWorker(int index);
-  // As a crash: it does not say good-bye.
+  // As a crash: it does not deregister.
   void KillWorker(int index);
   void StartEvaluator();
 

@@ -35,7 +35,7 @@ absl::Status WorkGate::AcquireWork(ChiefService* chief, const v1::AcquireWorkReq
     v1::HeartbeatResponse answer;
     RETURN_IF_ERROR(chief->Heartbeat(heartbeat, &answer));
     response->set_phase(answer.phase());
-    *response->mutable_books() = answer.books();
+    *response->mutable_state_versions() = answer.state_versions();
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(chief->AcquireWork(request, response));

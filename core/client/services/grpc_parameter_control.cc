@@ -74,9 +74,10 @@ class GrpcParameterControl : public ParameterControl {
     return CallUnary(stub().get(), &ParameterStub::CommitRound, request, response, kCommitTimeout,
                      peer_);
   }
-  absl::Status Attend(const v1::AttendRequest& request, v1::ShardStatus* response) override {
-    return CallUnary(stub().get(), &ParameterStub::Attend, request, response, kControlTimeout,
-                     peer_);
+  absl::Status ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
+                              v1::ShardStatus* response) override {
+    return CallUnary(stub().get(), &ParameterStub::ChiefHeartbeat, request, response,
+                     kControlTimeout, peer_);
   }
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
                          v1::ShardStatus* response) override {

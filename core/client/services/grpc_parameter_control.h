@@ -11,8 +11,8 @@
 
 namespace keelson {
 
-// `peer` is its name in error texts, "ps-1". Deadlines: Attend, GetStatus, FindChief and Finish 5
-// s; CommitRound 60 s; those that access files or send a shard, 30 min.
+// `peer` is its name in error texts, "ps-1". Deadlines: ChiefHeartbeat, GetStatus, FindChief and
+// Finish 5 s; CommitRound 60 s; those that access files or send a shard, 30 min.
 std::unique_ptr<ParameterControl> ConnectParameterControl(
     const std::string& peer, const std::string& address,
     const std::shared_ptr<grpc::ChannelCredentials>& credentials);

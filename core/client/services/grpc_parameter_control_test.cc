@@ -42,9 +42,9 @@ class EchoService final : public v1::ParameterService::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status Attend(grpc::ServerContext*, const v1::AttendRequest* request,
-                      v1::ShardStatus* response) override {
-    response->set_memory_version(request->memory_version());
+  grpc::Status ChiefHeartbeat(grpc::ServerContext*, const v1::ChiefHeartbeatRequest* request,
+                              v1::ShardStatus* response) override {
+    response->set_job_state_version(request->job_state_version());
     return grpc::Status::OK;
   }
   grpc::Status CommitRound(grpc::ServerContext*, const v1::CommitRoundRequest* request,
@@ -134,11 +134,11 @@ TEST_F(GrpcParameterControlTest, EveryCallReachesItsMethod) {
 }
 
 TEST_F(GrpcParameterControlTest, TheChiefsTurnAndCommitsReachTheirMethods) {
-  v1::AttendRequest attend;
-  attend.set_memory_version(7);
+  v1::ChiefHeartbeatRequest heartbeat;
+  heartbeat.set_job_state_version(7);
   v1::ShardStatus status;
-  ASSERT_TRUE(client_->Attend(attend, &status).ok());
-  EXPECT_EQ(status.memory_version(), 7u);
+  ASSERT_TRUE(client_->ChiefHeartbeat(heartbeat, &status).ok());
+  EXPECT_EQ(status.job_state_version(), 7u);
   v1::CommitRoundRequest commit;
   commit.set_round(8);
   v1::CommitRoundResponse committed;

@@ -15,7 +15,7 @@ class MembershipClientTest : public testing::Test {
  protected:
   MembershipClientTest() {
     chief_.Answer(&ChiefService::Register, [this](const auto&, auto* response) {
-      response->mutable_books()->set_current(41);
+      response->mutable_state_versions()->set_current(41);
       if (answers_.empty()) return absl::OkStatus();
       const absl::Status answer = answers_.front()();
       answers_.pop_front();
@@ -79,7 +79,7 @@ TEST_F(MembershipClientTest, TellsWhatItHoldsAndReturnsWhatTheChiefSays) {
   lease.set_completed_steps(2);
   const auto response = client_.Register({lease});
   ASSERT_TRUE(response.ok()) << response.status();
-  EXPECT_EQ(response->books().current(), 41u);
+  EXPECT_EQ(response->state_versions().current(), 41u);
   ASSERT_EQ(requests()[0].leases_size(), 1);
   EXPECT_EQ(requests()[0].leases(0).lease_id(), 5u);
   EXPECT_EQ(requests()[0].leases(0).completed_steps(), 2);

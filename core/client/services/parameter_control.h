@@ -37,7 +37,8 @@ class ParameterControl {
   virtual absl::Status InitializeStreamed(const v1::InitializeChunk& first, ChunkSource next,
                                           v1::InitializeShardResponse* response) = 0;
 
-  virtual absl::Status Attend(const v1::AttendRequest& request, v1::ShardStatus* response) = 0;
+  virtual absl::Status ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
+                                      v1::ShardStatus* response) = 0;
   virtual absl::Status CommitRound(const v1::CommitRoundRequest& request,
                                    v1::CommitRoundResponse* response) = 0;
   virtual absl::Status GetStatus(const v1::GetShardStatusRequest& request,

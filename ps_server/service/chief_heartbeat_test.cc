@@ -21,16 +21,16 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-class AttendTest : public testing::Test {
+class ChiefHeartbeatTest : public testing::Test {
  protected:
   absl::Status Initialize(const v1::InitializeShardRequest& request) {
     v1::InitializeShardResponse response;
     return server_.handler.Initialize(request, &response);
   }
   void Initialize() { ASSERT_TRUE(Initialize(InitializeRequest(placement_, 0)).ok()); }
-  absl::Status Attend(const v1::AttendRequest& request) {
-    attended_.Clear();
-    return server_.handler.Attend(request, &attended_);
+  absl::Status ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request) {
+    status_.Clear();
+    return server_.handler.ChiefHeartbeat(request, &status_);
   }
   absl::Status Call(BulkMethod method, TestRequest request) {
     request.header.role = v1::ROLE_WORKER;
@@ -74,31 +74,31 @@ class AttendTest : public testing::Test {
 
   const Placement placement_ = TestPlacement(1);
   TestServer server_;
-  v1::ShardStatus attended_;
+  v1::ShardStatus status_;
 };
 
 // ---- What the chief shows of itself.
 
-TEST_F(AttendTest, AServerKnowsWhetherTheChiefIsThereAndStays) {
+TEST_F(ChiefHeartbeatTest, AServerKnowsWhetherTheChiefIsThereAndStays) {
   EXPECT_EQ(server_.handler.chief_sign().silence, absl::InfiniteDuration());
-  v1::AttendRequest request;
+  v1::ChiefHeartbeatRequest request;
   *request.mutable_header() = HeaderOf(kTestChief);
-  ASSERT_TRUE(Attend(request).ok());
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
   EXPECT_FALSE(server_.handler.chief_sign().stopping);
   server_.clock.Advance(absl::Seconds(2));
   EXPECT_EQ(server_.handler.chief_sign().silence, absl::Seconds(2));
   request.set_stopping(true);
-  ASSERT_TRUE(Attend(request).ok());
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
   EXPECT_EQ(server_.handler.chief_sign().silence, absl::ZeroDuration());
   EXPECT_TRUE(server_.handler.chief_sign().stopping);
   request.set_stopping(false);
-  ASSERT_TRUE(Attend(request).ok());
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
   EXPECT_FALSE(server_.handler.chief_sign().stopping) << "a restarted one, say";
 }
 
 // ---- Memberships that are over.
 
-TEST_F(AttendTest, CallsOfARetiredIncarnationAreRefusedForGood) {
+TEST_F(ChiefHeartbeatTest, CallsOfARetiredIncarnationAreRefusedForGood) {
   Initialize();
   ASSERT_TRUE(Push(5, 1).ok());
   const float before = Value();
@@ -119,7 +119,7 @@ TEST_F(AttendTest, CallsOfARetiredIncarnationAreRefusedForGood) {
   EXPECT_TRUE(Push(6, 1).ok()) << "others go on";
 }
 
-TEST_F(AttendTest, AnEmptyServerRemembersThemForItsShard) {
+TEST_F(ChiefHeartbeatTest, AnEmptyServerRemembersThemForItsShard) {
   Retire(&server_.handler, {5, 6});
   EXPECT_EQ(Push(5, 1).code(), absl::StatusCode::kAborted);
   EXPECT_EQ(Push(7, 1).code(), absl::StatusCode::kUnavailable);
@@ -129,7 +129,7 @@ TEST_F(AttendTest, AnEmptyServerRemembersThemForItsShard) {
   EXPECT_TRUE(Push(7, 1).ok());
 }
 
-TEST_F(AttendTest, InitializeNamesThemToo) {
+TEST_F(ChiefHeartbeatTest, InitializeNamesThemToo) {
   v1::InitializeShardRequest request = InitializeRequest(placement_, 0);
   request.add_retired_incarnations(5);
   ASSERT_TRUE(Initialize(request).ok());
@@ -141,7 +141,7 @@ TEST_F(AttendTest, InitializeNamesThemToo) {
   EXPECT_EQ(StatusOf(&server_.handler).shard_step(), 1) << "the shard is the same as before";
 }
 
-TEST_F(AttendTest, BlocksForgetThem) {
+TEST_F(ChiefHeartbeatTest, BlocksForgetThem) {
   Initialize();
   for (uint64_t incarnation = 1; incarnation <= 4; ++incarnation) {
     ASSERT_TRUE(Push(incarnation, 1).ok());
@@ -152,7 +152,7 @@ TEST_F(AttendTest, BlocksForgetThem) {
   for (const auto& applied : Applied()) EXPECT_THAT(applied, UnorderedElementsAre(2, 4));
 }
 
-TEST_F(AttendTest, ARestoredShardForgetsThem) {
+TEST_F(ChiefHeartbeatTest, ARestoredShardForgetsThem) {
   Initialize();
   ASSERT_TRUE(Push(1, 1).ok());
   ASSERT_TRUE(Push(2, 1).ok());
@@ -166,8 +166,9 @@ TEST_F(AttendTest, ARestoredShardForgetsThem) {
   EXPECT_EQ(Push(2, 2).code(), absl::StatusCode::kAborted);
 }
 
-// The pushes of a retired worker that are under way are applied before Attend returns, or never.
-TEST_F(AttendTest, NothingOfARetiredIncarnationIsAppliedAfterwards) {
+// The pushes of a retired worker that are under way are applied before ChiefHeartbeat returns, or
+// never.
+TEST_F(ChiefHeartbeatTest, NothingOfARetiredIncarnationIsAppliedAfterwards) {
   Initialize();
   for (uint64_t incarnation = 1; incarnation <= 20; ++incarnation) {
     std::atomic<bool> pushing{false};
@@ -192,46 +193,46 @@ TEST_F(AttendTest, NothingOfARetiredIncarnationIsAppliedAfterwards) {
   for (const auto& applied : Applied()) EXPECT_THAT(applied, IsEmpty());
 }
 
-// ---- Memory and status.
+// ---- Job state and status.
 
-TEST_F(AttendTest, KeepsTheNewestMemory) {
-  const auto memory = [this] {
+TEST_F(ChiefHeartbeatTest, KeepsTheNewestJobState) {
+  const auto job_state = [this] {
     v1::GetShardStatusRequest request;
-    request.set_with_memory(true);
+    request.set_with_job_state(true);
     v1::ShardStatus status;
     EXPECT_TRUE(server_.handler.GetStatus(request, &status).ok());
-    return status.memory();
+    return status.job_state();
   };
-  EXPECT_EQ(memory(), "");
-  v1::AttendRequest request;
+  EXPECT_EQ(job_state(), "");
+  v1::ChiefHeartbeatRequest request;
   *request.mutable_header() = HeaderOf(kTestChief);
-  request.set_memory("books");
-  request.set_memory_version(5);
-  ASSERT_TRUE(Attend(request).ok());
-  EXPECT_EQ(attended_.memory(), "") << "only GetStatus gives it back";
-  EXPECT_EQ(attended_.memory_version(), 5u);
-  EXPECT_EQ(memory(), "books");
+  request.set_job_state("state");
+  request.set_job_state_version(5);
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
+  EXPECT_EQ(status_.job_state(), "") << "only GetStatus gives it back";
+  EXPECT_EQ(status_.job_state_version(), 5u);
+  EXPECT_EQ(job_state(), "state");
 
-  request.set_memory("older");
-  request.set_memory_version(4);
-  ASSERT_TRUE(Attend(request).ok());
-  EXPECT_EQ(memory(), "books");
-  EXPECT_EQ(attended_.memory_version(), 5u);
+  request.set_job_state("older");
+  request.set_job_state_version(4);
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
+  EXPECT_EQ(job_state(), "state");
+  EXPECT_EQ(status_.job_state_version(), 5u);
 
-  request.clear_memory();
-  request.set_memory_version(6);
-  ASSERT_TRUE(Attend(request).ok());
-  EXPECT_EQ(memory(), "books");
-  EXPECT_EQ(attended_.memory_version(), 5u);
+  request.clear_job_state();
+  request.set_job_state_version(6);
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
+  EXPECT_EQ(job_state(), "state");
+  EXPECT_EQ(status_.job_state_version(), 5u);
 
-  request.set_memory("newer");
-  ASSERT_TRUE(Attend(request).ok());
-  EXPECT_EQ(memory(), "newer");
+  request.set_job_state("newer");
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
+  EXPECT_EQ(job_state(), "newer");
   Initialize();
-  EXPECT_EQ(memory(), "newer") << "it is not the shard's";
+  EXPECT_EQ(job_state(), "newer") << "it is not the shard's";
 }
 
-TEST_F(AttendTest, StatusSaysWhichShard) {
+TEST_F(ChiefHeartbeatTest, StatusSaysWhichShard) {
   const Placement placement = TestPlacement(3);
   ASSERT_TRUE(Initialize(InitializeRequest(placement, 2)).ok());
   const v1::ShardStatus status = StatusOf(&server_.handler);
@@ -239,15 +240,15 @@ TEST_F(AttendTest, StatusSaysWhichShard) {
   EXPECT_EQ(status.shard(), 2u);
 }
 
-TEST_F(AttendTest, DoesNotWaitForAShardThatIsBeingMade) {
+TEST_F(ChiefHeartbeatTest, DoesNotWaitForAShardThatIsBeingMade) {
   v1::InitializeChunk first;
   *first.mutable_start() = InitializeRequest(placement_, 0);
-  v1::AttendRequest request;
+  v1::ChiefHeartbeatRequest request;
   *request.mutable_header() = HeaderOf(kTestChief);
   request.add_retired_incarnations(5);
   const auto next = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
-    EXPECT_TRUE(Attend(request).ok());
-    EXPECT_EQ(attended_.state(), v1::ShardStatus::INITIALIZING);
+    EXPECT_TRUE(ChiefHeartbeat(request).ok());
+    EXPECT_EQ(status_.state(), v1::ShardStatus::INITIALIZING);
     return absl::DataLossError("the snapshot is damaged");
   };
   v1::InitializeShardResponse response;
@@ -282,7 +283,7 @@ ChiefCall CallOf(const std::string& name,
 std::vector<ChiefCall> ChiefCalls() {
   return {CallOf("Initialize", &ParameterControl::Initialize),
           CallOf("WriteSnapshot", &ParameterControl::WriteSnapshot),
-          CallOf("Attend", &ParameterControl::Attend),
+          CallOf("ChiefHeartbeat", &ParameterControl::ChiefHeartbeat),
           CallOf("CommitRound", &ParameterControl::CommitRound),
           CallOf("Finish", &ParameterControl::Finish),
           {"StreamSnapshot",
@@ -303,30 +304,30 @@ std::vector<ChiefCall> ChiefCalls() {
            }}};
 }
 
-class ChiefCallTest : public AttendTest, public testing::WithParamInterface<ChiefCall> {};
+class ChiefCallTest : public ChiefHeartbeatTest, public testing::WithParamInterface<ChiefCall> {};
 
 INSTANTIATE_TEST_SUITE_P(Calls, ChiefCallTest, testing::ValuesIn(ChiefCalls()),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(ChiefCallTest, AReplacedChiefIsRefused) {
   Initialize();
-  v1::AttendRequest request;
+  v1::ChiefHeartbeatRequest request;
   *request.mutable_header() = HeaderOf(kTestChief + 1);
-  ASSERT_TRUE(Attend(request).ok());
-  const uint64_t store_id = attended_.store_id();
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
+  const uint64_t store_id = status_.store_id();
   EXPECT_EQ(GetParam().call(&server_.handler, HeaderOf(kTestChief)),
             absl::AbortedError(GetParam().name + ": another chief has taken the caller's place"));
   EXPECT_FALSE(server_.end.raised());
   EXPECT_EQ(StatusOf(&server_.handler).store_id(), store_id);
-  EXPECT_TRUE(Attend(request).ok()) << "the newer one still is the chief";
+  EXPECT_TRUE(ChiefHeartbeat(request).ok()) << "the newer one still is the chief";
 }
 
 TEST_P(ChiefCallTest, ANewChiefTakesThePlaceWithAnyCall) {
   Initialize();
   GetParam().call(&server_.handler, HeaderOf(kTestChief + 1)).IgnoreError();
-  v1::AttendRequest request;
+  v1::ChiefHeartbeatRequest request;
   *request.mutable_header() = HeaderOf(kTestChief);
-  EXPECT_EQ(Attend(request).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(ChiefHeartbeat(request).code(), absl::StatusCode::kAborted);
 }
 
 }  // namespace
