@@ -3,6 +3,7 @@
 #include <limits>
 #include <thread>
 
+#include "core/device/factory/device_factory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/device/device_testing.h"

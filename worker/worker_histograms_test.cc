@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "core/device/factory/device_factory.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
