@@ -2,7 +2,8 @@
 
 #include "absl/strings/match.h"
 #include "core/base/file.h"
-#include "core/checkpoint/bundle_test_util.h"
+#include "core/base/fresh_directory_testing.h"
+#include "core/checkpoint/bundle_testing.h"
 #include "gtest/gtest.h"
 
 namespace keelson {

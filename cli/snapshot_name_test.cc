@@ -1,7 +1,7 @@
 #include "cli/snapshot_name.h"
 
 #include "cli/snapshot_testing.h"
-#include "core/checkpoint/bundle_test_util.h"
+#include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
-#include "core/checkpoint/bundle_test_util.h"
+#include "core/checkpoint/bundle_testing.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "gtest/gtest.h"
 #include "keelson/v1/checkpoint.pb.h"

@@ -1,7 +1,7 @@
 #include "cli/tensor_source_testing.h"
 
 #include "core/base/file.h"
-#include "core/checkpoint/bundle_test_util.h"
+#include "core/checkpoint/bundle_testing.h"
 #include "gtest/gtest.h"
 
 namespace keelson {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/http/http_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -11,6 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
+#include "core/checkpoint/bundle_testing.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/model/spec/model_spec.h"
 #include "core/summary/tf_record.h"

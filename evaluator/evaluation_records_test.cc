@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "core/checkpoint/bundle_test_util.h"
+#include "core/base/fresh_directory_testing.h"
+#include "core/checkpoint/bundle_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -9,8 +9,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/failing_file_system_testing.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/bundle_testing.h"
 #include "core/config/train_config.h"
 #include "core/model/spec/model_spec.h"
 #include "gmock/gmock.h"

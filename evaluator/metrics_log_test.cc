@@ -3,7 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/checkpoint/bundle_test_util.h"
+#include "core/base/fresh_directory_testing.h"
+#include "core/checkpoint/bundle_testing.h"
 #include "gtest/gtest.h"
 
 namespace keelson {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/file.h"
-#include "core/checkpoint/bundle_test_util.h"
+#include "core/base/fresh_directory_testing.h"
 
 namespace keelson {
 namespace {

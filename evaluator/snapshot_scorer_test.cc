@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
+#include "core/checkpoint/bundle_testing.h"
 #include "core/device/factory/device_factory.h"
 #include "gtest/gtest.h"
 #include "testing/tiny_model.h"

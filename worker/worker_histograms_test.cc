@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "core/base/fresh_directory_testing.h"
 #include "core/device/factory/device_factory.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
@@ -27,8 +28,7 @@ class WorkerHistogramsTest : public WorkerTest,
  protected:
   void SetUp() override {
     WorkerTest::SetUp();
-    directory_ = testing::TempDir() + "/worker_histograms_XXXXXX";
-    ASSERT_NE(mkdtemp(directory_.data()), nullptr);
+    directory_ = FreshDirectory();
     options_.config.mutable_checkpoint()->set_model_dir(directory_);
     options_.config.mutable_train()->set_histogram_steps(2);
     options_.config.mutable_transfer()->set_depth(std::get<1>(GetParam()));

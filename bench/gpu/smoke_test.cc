@@ -7,9 +7,9 @@
 #include "absl/strings/match.h"
 #include "core/base/exit_code.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/support/model_directory.h"
 #include "tests/support/process.h"
 
 namespace keelson::bench {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/cluster/task_proto.h"
 
 namespace keelson {
@@ -99,7 +100,7 @@ void ChiefRunTest::SetUp() {
   config.mutable_train()->set_batch_size(10);
   config.mutable_train()->set_max_steps(10);
   config.mutable_train()->set_summary_steps(5);
-  config.mutable_checkpoint()->set_model_dir(FreshModelDirectory());
+  config.mutable_checkpoint()->set_model_dir(FreshDirectory());
   config.mutable_checkpoint()->set_save_seconds(600);
   config.mutable_checkpoint()->set_keep_max(5);
   config.mutable_evaluation()->set_final_timeout_seconds(600);

@@ -5,8 +5,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "chief/servers/fake_parameter_server.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -100,7 +100,7 @@ class ReporterTest : public testing::Test {
   }
 
   ManualClock clock_;
-  const std::string directory_ = FreshModelDirectory();
+  const std::string directory_ = FreshDirectory();
   Coordinator coordinator_{{0, absl::Seconds(1000), absl::Nanoseconds(1), 64, 10}, &clock_};
   std::vector<std::string> missing_;
   SnapshotFigures snapshots_;
@@ -304,7 +304,7 @@ TEST_F(ReporterTest, AMissingDirectoryNeitherEndsTheJobNorFillsTheLog) {
 }
 
 TEST(ReporterCreateTest, NeedsADirectoryThatCanBeWritten) {
-  const std::string file = JoinPath(FreshModelDirectory(), "file");
+  const std::string file = JoinPath(FreshDirectory(), "file");
   ASSERT_EQ(WriteFileAtomically(file, ""), absl::OkStatus());
   v1::LearningRateConfig rate;
   rate.set_base(1);

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "chief/servers/fake_parameter_server.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/config/train_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -21,7 +21,7 @@ class RunFilesTest : public testing::Test {
  protected:
   RunFilesTest() : servers_(2) {
     servers_[1].task.index = 3;
-    config_.mutable_checkpoint()->set_model_dir(FreshModelDirectory());
+    config_.mutable_checkpoint()->set_model_dir(FreshDirectory());
     config_.mutable_data()->set_data_dir("some/where");
   }
   absl::Status Write() { return WriteRunFiles(config_, placement_, servers_, FileSystem::Real()); }

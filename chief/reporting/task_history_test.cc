@@ -6,9 +6,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "chief/reporting/figures_testing.h"
-#include "chief/servers/fake_parameter_server.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -52,7 +52,7 @@ class TaskHistoryTest : public testing::Test {
     return events;
   }
 
-  const std::string directory_ = FreshModelDirectory();
+  const std::string directory_ = FreshDirectory();
   ManualClock clock_;
   TaskHistory history_{directory_, &clock_, FileSystem::Real()};
   Coordinator::Status status_;

@@ -50,12 +50,6 @@ v1::ShardStatus EmptyShard() {
 
 }  // namespace
 
-std::string FreshModelDirectory() {
-  std::string path = testing::TempDir() + "/keelson_chief_XXXXXX";
-  EXPECT_NE(mkdtemp(path.data()), nullptr);
-  return path;
-}
-
 FakeParameterServer::FakeParameterServer(FileSystem* file_system)
     : file_system_(file_system), shard_(EmptyShard()) {
   Answer(&ParameterControl::Initialize,

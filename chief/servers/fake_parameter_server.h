@@ -14,8 +14,6 @@
 
 namespace keelson {
 
-std::string FreshModelDirectory();
-
 // Thread-safe.
 class FakeParameterServer : public FaultyParameterControl {
  public:

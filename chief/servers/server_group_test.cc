@@ -4,6 +4,7 @@
 
 #include "chief/servers/fake_parameter_server.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -200,7 +201,7 @@ TEST_F(ServerGroupTest, ASlowSnapshotDelaysNobody) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   servers_[0].Block(&ParameterControl::WriteSnapshot, true);
   std::thread writes([&] {
-    EXPECT_TRUE(group_.WriteSnapshot(JoinPath(FreshModelDirectory(), "model.ckpt-0"), 3).ok());
+    EXPECT_TRUE(group_.WriteSnapshot(JoinPath(FreshDirectory(), "model.ckpt-0"), 3).ok());
   });
   servers_[0].AwaitSnapshots(1);
   EXPECT_EQ(Store(3), absl::OkStatus());
@@ -264,7 +265,7 @@ TEST_F(ServerGroupTest, StopEndsARepeatedCommit) {
 }
 
 TEST_F(ServerGroupTest, WriteSnapshotJoinsTheParts) {
-  const std::string prefix = JoinPath(FreshModelDirectory(), "model.ckpt-0");
+  const std::string prefix = JoinPath(FreshDirectory(), "model.ckpt-0");
   const auto written = group_.WriteSnapshot(prefix, 3);
   ASSERT_TRUE(written.ok()) << written.status();
   ASSERT_EQ(written->entries.size(), 2u);
@@ -278,14 +279,14 @@ TEST_F(ServerGroupTest, WriteSnapshotJoinsTheParts) {
 TEST_F(ServerGroupTest, AServerThatDoesNotAnswerIsNotAskedToWrite) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   servers_[1].Sever();
-  const auto written = group_.WriteSnapshot(JoinPath(FreshModelDirectory(), "model.ckpt-0"), 3);
+  const auto written = group_.WriteSnapshot(JoinPath(FreshDirectory(), "model.ckpt-0"), 3);
   EXPECT_EQ(written.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(servers_[1].snapshots_asked(), 0);
 }
 
 TEST_F(ServerGroupTest, WriteSnapshotReportsWhoCouldNot) {
   servers_[0].FailSnapshots(1);
-  const auto written = group_.WriteSnapshot(JoinPath(FreshModelDirectory(), "model.ckpt-0"), 3);
+  const auto written = group_.WriteSnapshot(JoinPath(FreshDirectory(), "model.ckpt-0"), 3);
   EXPECT_EQ(written.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(written.status().message()), HasSubstr("ps-0: no space"));
 }

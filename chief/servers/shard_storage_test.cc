@@ -5,6 +5,7 @@
 
 #include "chief/servers/fake_parameter_server.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_writer.h"
 #include "core/checkpoint/stored_blocks.h"
@@ -72,7 +73,7 @@ class ShardStorageTest : public testing::Test {
     return request;
   }
 
-  const std::string directory_ = FreshModelDirectory();
+  const std::string directory_ = FreshDirectory();
   const std::string prefix_ = JoinPath(directory_, "model.ckpt-40");
   FakeParameterServer server_;
   ServerStorage by_server_;

@@ -2,6 +2,7 @@
 
 #include "chief/servers/fake_parameter_server.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/bundle_writer.h"
 #include "gmock/gmock.h"
@@ -59,7 +60,7 @@ class SnapshotterTest : public testing::Test {
 
   ManualClock clock_;
   StopSignal stop_;
-  CheckpointDirectory directory_{FileSystem::Real(), FreshModelDirectory(), &clock_};
+  CheckpointDirectory directory_{FileSystem::Real(), FreshDirectory(), &clock_};
   FakeParameterServer fakes_[2];
   ServerStorage storage_;
   ServerGroup servers_{GroupOptions(),

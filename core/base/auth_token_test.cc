@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 
 namespace keelson {
 namespace {
@@ -20,11 +21,7 @@ constexpr char kToken[] = "0123456789abcdef-._~+/==";
 
 class AuthTokenTest : public testing::Test {
  protected:
-  AuthTokenTest() {
-    std::string directory = testing::TempDir() + "/keelson_token_XXXXXX";
-    EXPECT_NE(mkdtemp(directory.data()), nullptr);
-    path_ = JoinPath(directory, "token");
-  }
+  AuthTokenTest() { path_ = JoinPath(FreshDirectory(), "token"); }
   ~AuthTokenTest() override {
     unlink(path_.c_str());
     rmdir(DirectoryOf(path_).c_str());

@@ -2,6 +2,7 @@
 
 #include "core/base/file.h"
 #include "core/base/file_system_testing.h"
+#include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -16,11 +17,7 @@ using ::testing::IsEmpty;
 class FileSystemTest : public testing::TestWithParam<bool> {
  protected:
   FileSystemTest() {
-    directory_ = "/job";
-    if (GetParam()) {
-      directory_ = testing::TempDir() + "/keelson_file_system_XXXXXX";
-      EXPECT_NE(mkdtemp(directory_.data()), nullptr);
-    }
+    directory_ = GetParam() ? FreshDirectory() : "/job";
     EXPECT_EQ(files_->CreateDirectories(directory_), absl::OkStatus());
   }
   std::string Path(const std::string& name) { return JoinPath(directory_, name); }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -16,12 +17,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::string FreshDirectory() {
-  std::string path = testing::TempDir() + "/keelson_file_XXXXXX";
-  EXPECT_NE(mkdtemp(path.data()), nullptr);
-  return path;
-}
 
 TEST(FileTest, AtomicWriteReplacesAndLeavesNothingBeside) {
   const std::string directory = FreshDirectory();

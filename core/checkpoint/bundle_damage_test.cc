@@ -1,8 +1,9 @@
 // Any damage of a bundle's files is found and reported with the file's name, and never causes a
 // crash.
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_reader.h"
-#include "core/checkpoint/bundle_test_util.h"
+#include "core/checkpoint/bundle_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

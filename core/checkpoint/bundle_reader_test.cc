@@ -4,7 +4,8 @@
 
 #include "core/base/crc32c.h"
 #include "core/base/file.h"
-#include "core/checkpoint/bundle_test_util.h"
+#include "core/base/fresh_directory_testing.h"
+#include "core/checkpoint/bundle_testing.h"
 #include "core/checkpoint/index_table.h"
 #include "core/checkpoint/ordered_code.h"
 #include "gmock/gmock.h"

@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include "core/base/file.h"
-#include "core/checkpoint/bundle_test_util.h"
+#include "core/base/fresh_directory_testing.h"
+#include "core/checkpoint/bundle_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

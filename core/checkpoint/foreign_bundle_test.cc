@@ -5,10 +5,12 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <numeric>
 
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_reader.h"
-#include "core/checkpoint/bundle_test_util.h"
+#include "core/checkpoint/bundle_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "leveldb/env.h"

@@ -1,7 +1,7 @@
 #include "core/checkpoint/stored_blocks.h"
 
 #include "core/base/file_system_testing.h"
-#include "core/checkpoint/bundle_test_util.h"
+#include "core/checkpoint/bundle_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

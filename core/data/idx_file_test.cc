@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/data/idx_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -20,7 +21,7 @@ const char kValues[] = "abcdefghijkl";
 class IdxFileTest : public testing::Test {
  protected:
   absl::StatusOr<IdxArray> Read(const std::string& name, absl::string_view content) {
-    path_ = JoinPath(FreshDataDirectory(), name);
+    path_ = JoinPath(FreshDirectory(), name);
     WriteTestFile(path_, content);
     return ReadIdxFile(path_, 3);
   }
@@ -78,7 +79,7 @@ TEST_F(IdxFileTest, ReadsAnEmptyArray) {
 }
 
 TEST_F(IdxFileTest, MissingFile) {
-  path_ = JoinPath(FreshDataDirectory(), "none");
+  path_ = JoinPath(FreshDirectory(), "none");
   ExpectError(ReadIdxFile(path_, 3).status(), absl::StatusCode::kNotFound, "No such file");
 }
 

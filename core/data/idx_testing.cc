@@ -16,12 +16,6 @@ void AppendBigEndian32(uint32_t value, std::string* out) {
 
 }  // namespace
 
-std::string FreshDataDirectory() {
-  std::string path = testing::TempDir() + "/keelson_data_XXXXXX";
-  EXPECT_NE(mkdtemp(path.data()), nullptr);
-  return path;
-}
-
 std::string IdxContent(const std::vector<uint32_t>& dims, absl::string_view values) {
   std::string content;
   AppendBigEndian32(0x0800 + static_cast<uint32_t>(dims.size()), &content);

@@ -10,9 +10,6 @@
 
 namespace keelson {
 
-// A new, empty directory among the test's temporary files.
-std::string FreshDataDirectory();
-
 // The content of an IDX file; the header says `dims` whatever `values` holds.
 std::string IdxContent(const std::vector<uint32_t>& dims, absl::string_view values);
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/data/idx_testing.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -59,7 +60,7 @@ class OpenIdxTest : public testing::Test {
     WriteTestFile(Path(name), content);
   }
 
-  const std::string directory_ = FreshDataDirectory();
+  const std::string directory_ = FreshDirectory();
 };
 
 TEST_F(OpenIdxTest, TrainAndEvalByName) {
@@ -69,7 +70,7 @@ TEST_F(OpenIdxTest, TrainAndEvalByName) {
   for (const Names& names :
        {Names{"train", "t10k"}, Names{"emnist-digits-train", "emnist-digits-test"},
         Names{"z-train", "a-test"}}) {
-    const std::string directory = FreshDataDirectory();
+    const std::string directory = FreshDirectory();
     WriteIdxPair(directory, names.train, {1, 2, 3}, true);
     WriteIdxPair(directory, names.eval, {4, 5}, false);
     v1::DataConfig config;

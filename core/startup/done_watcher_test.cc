@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/done_marker.h"
 #include "gtest/gtest.h"
 
@@ -13,9 +14,7 @@ constexpr absl::Duration kInterval = absl::Milliseconds(1);
 class DoneWatcherTest : public testing::Test {
  protected:
   DoneWatcherTest() {
-    std::string model_dir = testing::TempDir() + "/keelson_done_XXXXXX";
-    EXPECT_NE(mkdtemp(model_dir.data()), nullptr);
-    context_.config.mutable_checkpoint()->set_model_dir(model_dir);
+    context_.config.mutable_checkpoint()->set_model_dir(FreshDirectory());
     context_.config.mutable_train()->set_max_steps(100);
     context_.config_hash = 7;
   }

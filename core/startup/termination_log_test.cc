@@ -5,17 +5,14 @@
 #include <unistd.h>
 
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 
 namespace keelson {
 namespace {
 
 class TerminationLogTest : public testing::Test {
  protected:
-  TerminationLogTest() {
-    std::string directory = testing::TempDir() + "/termination_XXXXXX";
-    EXPECT_NE(mkdtemp(directory.data()), nullptr);
-    path_ = JoinPath(directory, "log");
-  }
+  TerminationLogTest() { path_ = JoinPath(FreshDirectory(), "log"); }
 
   void MakeFile(const std::string& content) {
     ASSERT_TRUE(WriteFileAtomically(path_, content).ok());

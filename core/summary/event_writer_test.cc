@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/base/file_system_testing.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -22,11 +23,6 @@ using ::testing::HasSubstr;
 
 class EventWriterTest : public testing::Test {
  protected:
-  static std::string FreshDirectory() {
-    std::string path = testing::TempDir() + "/keelson_events_XXXXXX";
-    EXPECT_NE(mkdtemp(path.data()), nullptr);
-    return path;
-  }
   std::unique_ptr<EventWriter> NewWriter() {
     auto writer = EventWriter::Create(directory_, &clock_);
     EXPECT_TRUE(writer.ok()) << writer.status();

@@ -5,6 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -19,9 +20,7 @@ using ::testing::IsEmpty;
 constexpr char kAbcHex[] = "0300000000000000b099490e6162636e57f121";
 
 std::string WriteTemporary(const std::string& content) {
-  std::string directory = testing::TempDir() + "/keelson_summary_XXXXXX";
-  EXPECT_NE(mkdtemp(directory.data()), nullptr);
-  const std::string path = JoinPath(directory, "records");
+  const std::string path = JoinPath(FreshDirectory(), "records");
   std::ofstream(path, std::ios::binary) << content;
   return path;
 }

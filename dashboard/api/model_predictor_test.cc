@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/fresh_directory_testing.h"
 #include "testing/tiny_model.h"
 
 namespace keelson {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/fresh_directory_testing.h"
 #include "dashboard/dashboard_testing.h"
 
 namespace keelson {
@@ -236,8 +237,7 @@ TEST_F(RunSetTest, ARunThatIsOverIsReadNowAndThen) {
 
 TEST_F(RunSetTest, FilesThatArePipesAreToldAndWaitedForByNobody) {
   options_.file_system = FileSystem::Real();
-  options_.model_dir = testing::TempDir() + "/keelson_run_XXXXXX";
-  ASSERT_NE(mkdtemp(options_.model_dir.data()), nullptr);
+  options_.model_dir = FreshDirectory();
   ASSERT_EQ(mkdir((options_.model_dir + "/eval").c_str(), 0700), 0);
   for (const char* name : {"status.json", "placement.json", "train_config.textproto", "checkpoint",
                            "DONE", "events.out.tfevents.1700000000.host", "eval/metrics.jsonl"}) {

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/stored_blocks.h"
@@ -58,7 +59,7 @@ class ChiefHeartbeatTest : public testing::Test {
   }
   // The incarnations that each block has applied something of.
   std::vector<std::vector<uint64_t>> Applied() {
-    const std::string prefix = NewTestDirectory() + "/model.ckpt-0";
+    const std::string prefix = FreshDirectory() + "/model.ckpt-0";
     Snapshot(prefix);
     const auto bundle = BundleReader::Open(prefix);
     const auto bytes = (*bundle)->ReadString(ShardStateName(0, 1));
@@ -156,7 +157,7 @@ TEST_F(ChiefHeartbeatTest, ARestoredShardForgetsThem) {
   Initialize();
   ASSERT_TRUE(Push(1, 1).ok());
   ASSERT_TRUE(Push(2, 1).ok());
-  const std::string prefix = NewTestDirectory() + "/model.ckpt-0";
+  const std::string prefix = FreshDirectory() + "/model.ckpt-0";
   Snapshot(prefix);
   Retire(&server_.handler, {2});
   v1::InitializeShardRequest request = InitializeRequest(placement_, 0);

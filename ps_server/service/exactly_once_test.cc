@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_index.h"
 #include "gtest/gtest.h"
 #include "ps_server/service/shard_testing.h"
@@ -198,7 +199,7 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
   }
 
   const Placement placement_ = Placement::Compute(Variables(), kShards, /*block_elements=*/40);
-  const std::string directory_ = NewTestDirectory();
+  const std::string directory_ = FreshDirectory();
   std::mt19937 random_{GetParam()};
   std::vector<ShardUnderTest> shards_{kShards};
   std::vector<StoredSnapshot> snapshots_;

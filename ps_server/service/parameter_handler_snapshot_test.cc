@@ -1,4 +1,5 @@
 // Snapshots as the handlers of several servers write and restore them.
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_index.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -36,7 +37,7 @@ TEST_P(SnapshotTest, RestoredServersGoOnAsIfNothingHadHappened) {
     const Placement placement = TestPlacement(shards);
     const auto servers = StartServers(placement, GetParam(), "");
     for (uint64_t sequence = 1; sequence <= 3; ++sequence) PushAll(placement, servers, 1, sequence);
-    const std::string prefix = NewTestDirectory() + "/model.ckpt-3";
+    const std::string prefix = FreshDirectory() + "/model.ckpt-3";
     WriteBundle(servers, prefix);
     const Arrays at_snapshot = PullAll(placement, servers);
     PushAll(placement, servers, 1, 4);
@@ -77,7 +78,7 @@ class SnapshotStateTest : public testing::Test {
 TEST_F(SnapshotStateTest, KeepsStepAndAppliedSequences) {
   PushAll(placement_, writers_, 1, 1);
   PushAll(placement_, writers_, 1, 2);
-  const std::string prefix = NewTestDirectory() + "/model.ckpt-2";
+  const std::string prefix = FreshDirectory() + "/model.ckpt-2";
   WriteBundle(writers_, prefix);
   ASSERT_TRUE(Initialize(prefix).ok());
   EXPECT_EQ(initialized_.status().shard_step(), 2);
@@ -91,7 +92,7 @@ TEST_F(SnapshotStateTest, KeepsStepAndAppliedSequences) {
 }
 
 TEST_F(SnapshotStateTest, TheSameChiefMayTryAnotherSnapshot) {
-  const std::string directory = NewTestDirectory();
+  const std::string directory = FreshDirectory();
   WriteBundle(writers_, directory + "/model.ckpt-0");
   const Arrays older = PullAll(placement_, writers_);
   PushAll(placement_, writers_, 1, 1);
@@ -111,7 +112,7 @@ TEST_F(SnapshotStateTest, OfAnEmptyShardIsUnavailable) {
 
 TEST_F(SnapshotStateTest, IntoAMissingDirectorySaysSo) {
   v1::WriteSnapshotRequest request;
-  request.set_data_path(NewTestDirectory() + "/missing/model.ckpt-0.data-00000-of-00001");
+  request.set_data_path(FreshDirectory() + "/missing/model.ckpt-0.data-00000-of-00001");
   v1::WriteSnapshotResponse response;
   const absl::Status status = writers_[0]->handler.WriteSnapshot(request, &response);
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -142,7 +143,7 @@ TEST_F(ParameterHandlerTest, InitializeThatDoesNotMakeSenseIsRefused) {
 TEST_F(ParameterHandlerTest, FailedInitializeIsNotTakenForAnEarlierOneThatSucceeded) {
   ASSERT_TRUE(Initialize(InitializeRequest(placement_, 0)).ok());
   v1::InitializeShardRequest missing = InitializeRequest(placement_, 0);
-  missing.set_restore_prefix(NewTestDirectory() + "/model.ckpt-1");
+  missing.set_restore_prefix(FreshDirectory() + "/model.ckpt-1");
   EXPECT_EQ(Initialize(missing).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(GetStatus().state(), v1::ShardStatus::EMPTY);
   ASSERT_TRUE(Initialize(InitializeRequest(placement_, 0)).ok());
@@ -303,7 +304,7 @@ TEST_F(ParameterHandlerTest, OnePushSentSideBySideCountsOnce) {
 TEST_F(ParameterHandlerTest, ManyThreadsPushPullAndCut) {
   constexpr int kPushers = 2;
   constexpr uint64_t kPushes = 40;
-  const std::string prefix = NewTestDirectory() + "/model.ckpt-";
+  const std::string prefix = FreshDirectory() + "/model.ckpt-";
   ASSERT_TRUE(Initialize(InitializeRequest(placement_, 0, "momentum {}")).ok());
   std::atomic<int> pushing{kPushers};
   std::vector<std::thread> threads;

@@ -1,5 +1,6 @@
 // What every parameter server does, whether its caller is in the same process or behind gRPC.
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/client/services/parameter_control.h"
@@ -150,7 +151,7 @@ TEST_P(ParameterServiceTest, PushPullBringsTheValuesAfterThePush) {
 
 TEST_P(ParameterServiceTest, SnapshotBecomesABundle) {
   Initialize();
-  const std::string prefix = NewTestDirectory() + "/model.ckpt-0";
+  const std::string prefix = FreshDirectory() + "/model.ckpt-0";
   v1::WriteSnapshotRequest request;
   request.set_data_path(DataPath(prefix, 0, 1));
   v1::WriteSnapshotResponse response;
@@ -170,7 +171,7 @@ TEST_P(ParameterServiceTest, SnapshotStreamsTheBytesOfTheFile) {
   Initialize();
   ASSERT_TRUE(Push(PushOf(placement_, 0, 1, 1)).ok());
   v1::WriteSnapshotRequest write;
-  write.set_data_path(NewTestDirectory() + "/data");
+  write.set_data_path(FreshDirectory() + "/data");
   v1::WriteSnapshotResponse written;
   ASSERT_TRUE(service()->WriteSnapshot(write, &written).ok());
   std::string bytes;

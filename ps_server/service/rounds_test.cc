@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_index.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -233,7 +234,7 @@ TEST_F(RoundsTest, EveryFormatIsDecodedAndAdded) {
 // restored shard has the round done again.
 TEST_F(RoundsTest, ASnapshotHasNothingOfAnOpenRound) {
   ASSERT_TRUE(Stage(1, 1, {0, 1}, 1, 2).ok());
-  const std::string prefix = NewTestDirectory() + "/model.ckpt-0";
+  const std::string prefix = FreshDirectory() + "/model.ckpt-0";
   v1::WriteSnapshotRequest write;
   *write.mutable_header() = HeaderOf(kTestChief);
   write.set_data_path(DataPath(prefix, 0, 1));

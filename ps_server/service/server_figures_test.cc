@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ps_server/service/shard_testing.h"
@@ -115,7 +116,7 @@ TEST(HandlerFiguresTest, CountWhatTheCallsDo) {
   push(PushOf(placement, 0, 1, 2));
   v1::WriteSnapshotRequest write;
   *write.mutable_header() = HeaderOf(kTestChief);
-  write.set_data_path(NewTestDirectory() + "/data");
+  write.set_data_path(FreshDirectory() + "/data");
   v1::WriteSnapshotResponse written;
   ASSERT_TRUE(server.handler.WriteSnapshot(write, &written).ok());
 

@@ -324,10 +324,4 @@ void PushAll(const Placement& placement, const TestServers& servers, uint64_t in
   }
 }
 
-std::string NewTestDirectory() {
-  std::string path = testing::TempDir() + "/keelson_ps_server_XXXXXX";
-  EXPECT_NE(mkdtemp(path.data()), nullptr);
-  return path;
-}
-
 }  // namespace keelson

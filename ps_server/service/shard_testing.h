@@ -108,8 +108,6 @@ void Retire(ParameterControl* service, const std::vector<uint64_t>& incarnations
 void PushAll(const Placement& placement, const TestServers& servers, uint64_t incarnation,
              uint64_t sequence);
 
-std::string NewTestDirectory();
-
 }  // namespace keelson
 
 #endif  // KEELSON_PS_SERVER_SERVICE_SHARD_TESTING_H_

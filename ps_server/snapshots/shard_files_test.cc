@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/stored_blocks.h"
 #include "gmock/gmock.h"
@@ -85,7 +86,7 @@ Arrays Collect(const Stores& stores) {
 }
 
 absl::StatusOr<std::string> WriteStores(const Stores& stores) {
-  const std::string prefix = NewTestDirectory() + "/model.ckpt-1";
+  const std::string prefix = FreshDirectory() + "/model.ckpt-1";
   const size_t files = stores.size();
   std::vector<BundleIndexEntry> entries;
   for (size_t s = 0; s < files; ++s) {
@@ -259,7 +260,7 @@ TEST_F(RestoreErrorTest, DamagedValues) {
 
 // A bundle of one empty model whose shard state is `state`.
 absl::Status RestoreWithState(const std::string& state) {
-  const std::string prefix = NewTestDirectory() + "/model.ckpt-1";
+  const std::string prefix = FreshDirectory() + "/model.ckpt-1";
   auto writer = BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, 0, 1), 0);
   EXPECT_TRUE((*writer)->AddString(ShardStateName(0, 1), state).ok());
   EXPECT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix, 1, *(*writer)->Finish()).ok());

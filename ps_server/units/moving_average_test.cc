@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "gmock/gmock.h"
@@ -197,7 +198,7 @@ void CollectValues(const BlockStore& store, Arrays* arrays) {
 }
 
 TEST(MovingAverageSnapshotTest, HasNoSlotsOfThemAndIsRestoredOnOtherShards) {
-  const std::string prefix = NewTestDirectory() + "/model.ckpt-2";
+  const std::string prefix = FreshDirectory() + "/model.ckpt-2";
   std::vector<BundleIndexEntry> entries;
   Arrays at_snapshot, one_step_on;
   for (size_t s = 0; s < 2; ++s) {

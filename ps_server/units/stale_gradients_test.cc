@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "gmock/gmock.h"
@@ -130,7 +131,7 @@ TEST_F(StaleGradientsTest, LambdaZeroIsNoCompensationBitByBit) {
 TEST_F(StaleGradientsTest, MeanSquaresAreInTheSnapshot) {
   ASSERT_TRUE(Initialize("delay_compensation {}", "momentum {}").ok());
   Push(BulkMethod::kPushPull, 1, 2, 0);
-  const std::string prefix = NewTestDirectory() + "/model.ckpt-1";
+  const std::string prefix = FreshDirectory() + "/model.ckpt-1";
   v1::WriteSnapshotRequest write;
   *write.mutable_header() = HeaderOf(kTestChief);
   write.set_data_path(DataPath(prefix, 0, 1));

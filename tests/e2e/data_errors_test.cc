@@ -1,10 +1,10 @@
 // Programs that meet unusable data: one line that names the file, exit code 2.
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/data/idx_testing.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/job.h"
-#include "tests/support/model_directory.h"
 #include "tests/support/program_run.h"
 
 namespace keelson {
@@ -15,7 +15,7 @@ constexpr char kLabels[] = "digits-labels-idx1-ubyte";
 
 // A directory with ten sound digits.
 std::string SoundData(bool gzip) {
-  const std::string directory = FreshDataDirectory();
+  const std::string directory = FreshDirectory();
   WriteIdxPair(directory, "digits", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, gzip, 28);
   return directory;
 }
@@ -44,7 +44,7 @@ TEST(DataErrorsTest, MissingDirectory) {
 }
 
 TEST(DataErrorsTest, DirectoryWithoutData) {
-  const std::string directory = FreshDataDirectory();
+  const std::string directory = FreshDirectory();
   ExpectOneError(RunOn(directory), kPermanent, {directory});
 }
 
@@ -75,13 +75,13 @@ TEST(DataErrorsTest, NotGzip) {
 }
 
 TEST(DataErrorsTest, LabelOutOfRange) {
-  const std::string directory = FreshDataDirectory();
+  const std::string directory = FreshDirectory();
   WriteIdxPair(directory, "digits", {0, 1, 2, 3, 4, 5, 6, 7, 8, 10}, false, 28);
   ExpectOneError(RunOn(directory), kPermanent, {JoinPath(directory, kLabels), "record 9", "10"});
 }
 
 TEST(DataErrorsTest, ImagesOfAnotherSize) {
-  const std::string directory = FreshDataDirectory();
+  const std::string directory = FreshDirectory();
   WriteIdxPair(directory, "digits", {0, 1, 2, 3, 4}, false, 14);
   ExpectOneError(RunOn(directory), kPermanent,
                  {JoinPath(directory, kImages), "model.input_shape", "14x14"});

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/http/http_testing.h"
 #include "core/metrics/exposition_testing.h"
 #include "core/rpc/channel.h"

@@ -8,11 +8,11 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/data/idx_testing.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/job.h"
-#include "tests/support/model_directory.h"
 #include "tests/support/program_run.h"
 
 namespace keelson {

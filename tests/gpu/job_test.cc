@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/exit_code.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/model_directory.h"

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/config/train_config.h"
 #include "gtest/gtest.h"

@@ -8,6 +8,7 @@
 #include "chief/coordination/coordinator.h"
 #include "chief/reporting/reporter.h"
 #include "chief/reporting/run_files.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/cluster/placement.h"
 #include "core/device/factory/device_factory.h"
 #include "core/model/spec/model_spec.h"

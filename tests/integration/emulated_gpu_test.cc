@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/fresh_directory_testing.h"
 #include "core/device/factory/device_factory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,6 +1,7 @@
 // Jobs that run from the start to the end without trouble.
 #include <tuple>
 
+#include "core/base/fresh_directory_testing.h"
 #include "gtest/gtest.h"
 #include "tests/support/local_cluster.h"
 #include "tests/support/model_directory.h"

@@ -1,6 +1,7 @@
 // Jobs that lose a member in the middle.
 #include <algorithm>
 
+#include "core/base/fresh_directory_testing.h"
 #include "gtest/gtest.h"
 #include "tests/support/local_cluster.h"
 #include "tests/support/model_directory.h"

@@ -1,10 +1,10 @@
 // Members that do not belong.
+#include "core/base/fresh_directory_testing.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "core/config/train_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/support/local_cluster.h"
-#include "tests/support/model_directory.h"
 #include "worker/chief_session.h"
 #include "worker/worker_role.h"
 

@@ -1,4 +1,5 @@
 // Jobs that are stopped and started again on the same model directory.
+#include "core/base/fresh_directory_testing.h"
 #include "gtest/gtest.h"
 #include "tests/support/local_cluster.h"
 #include "tests/support/model_directory.h"

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/fresh_directory_testing.h"
 #include "core/device/factory/device_factory.h"
 #include "gtest/gtest.h"
 #include "testing/device/device_testing.h"

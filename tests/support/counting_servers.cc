@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/base/random.h"
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_index.h"
@@ -16,7 +17,6 @@
 #include "core/checkpoint/stored_blocks.h"
 #include "core/client/services/bulk_handler.h"
 #include "gtest/gtest.h"
-#include "tests/support/model_directory.h"
 
 namespace keelson {
 namespace {

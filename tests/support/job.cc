@@ -12,8 +12,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "gtest/gtest.h"
-#include "tests/support/model_directory.h"
 
 namespace keelson {
 namespace {

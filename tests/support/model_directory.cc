@@ -53,12 +53,6 @@ bool HasTag(const v1::Event& event, const std::string& tag) {
 }
 
 }  // namespace
-std::string FreshDirectory() {
-  std::string path = testing::TempDir() + "/keelson_job_XXXXXX";
-  EXPECT_NE(mkdtemp(path.data()), nullptr) << path;
-  return path;
-}
-
 absl::StatusOr<ModelValues> ReadModelValues(const std::string& prefix) {
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> reader, BundleReader::Open(prefix));
   ModelValues values;

@@ -12,9 +12,6 @@
 
 namespace keelson {
 
-// A new, empty directory among the test's temporary files.
-std::string FreshDirectory();
-
 // Each float32 tensor by name: its shape's text, then its values bit by bit. Equal maps are equal
 // models.
 using ModelValues = std::map<std::string, std::string>;

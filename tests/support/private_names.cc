@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "gtest/gtest.h"
-#include "tests/support/model_directory.h"
 #include "tests/support/process.h"
 
 namespace keelson {

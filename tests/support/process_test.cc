@@ -3,8 +3,8 @@
 #include <signal.h>
 
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "gtest/gtest.h"
-#include "tests/support/model_directory.h"
 
 namespace keelson {
 namespace {

@@ -3,9 +3,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "gtest/gtest.h"
 #include "tests/support/job.h"
-#include "tests/support/model_directory.h"
 #include "tests/support/process.h"
 
 namespace keelson {

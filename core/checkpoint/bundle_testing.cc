@@ -1,69 +1,50 @@
-// Bundles and damage for tests.
-#ifndef KEELSON_CORE_CHECKPOINT_BUNDLE_TEST_UTIL_H_
-#define KEELSON_CORE_CHECKPOINT_BUNDLE_TEST_UTIL_H_
+#include "core/checkpoint/bundle_testing.h"
 
-#include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <numeric>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "core/checkpoint/bundle_index.h"
-#include "core/checkpoint/bundle_writer.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
 
-inline std::string FreshDirectory() {
-  std::string path = testing::TempDir() + "/keelson_checkpoint_XXXXXX";
-  EXPECT_NE(mkdtemp(path.data()), nullptr);
-  return path;
-}
-
-// Does not use file.h, because tests write damaged files.
-inline void WriteRawFile(const std::string& path, const std::string& content) {
+void WriteRawFile(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }
 
-inline std::string ReadRawFile(const std::string& path) {
+std::string ReadRawFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-// `content` with one bit changed.
-inline std::string Flipped(std::string content, size_t position, int bit = 0) {
+std::string Flipped(std::string content, size_t position, int bit) {
   content[position] = static_cast<char>(content[position] ^ (1 << bit));
   return content;
 }
 
-// first, first + 1, …
-inline std::vector<float> Iota(int64_t count, float first = 0) {
+std::vector<float> Iota(int64_t count, float first) {
   std::vector<float> values(count);
   std::iota(values.begin(), values.end(), first);
   return values;
 }
 
-inline std::unique_ptr<BundleDataWriter> NewWriter(const std::string& prefix, size_t shard,
-                                                   size_t num_shards) {
+std::unique_ptr<BundleDataWriter> NewWriter(const std::string& prefix, size_t shard,
+                                            size_t num_shards) {
   auto writer =
       BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, shard, num_shards), shard);
   EXPECT_TRUE(writer.ok()) << writer.status();
   return *std::move(writer);
 }
 
-inline void AppendEntries(BundleDataWriter* writer, std::vector<BundleIndexEntry>* entries) {
+void AppendEntries(BundleDataWriter* writer, std::vector<BundleIndexEntry>* entries) {
   auto part = writer->Finish();
   ASSERT_TRUE(part.ok()) << part.status();
   for (BundleIndexEntry& entry : *part) entries->push_back(std::move(entry));
 }
 
-// Rows [begin, end) of a tensor with the values 0, 1, 2, …
-inline void AddIotaRows(BundleDataWriter* writer, const std::string& name, const Shape& shape,
-                        int64_t begin, int64_t end) {
+void AddIotaRows(BundleDataWriter* writer, const std::string& name, const Shape& shape,
+                 int64_t begin, int64_t end) {
   ASSERT_TRUE(writer->BeginSlice(name, shape, begin, end).ok());
   const int64_t width = shape.row_elements();
   for (int64_t row = begin; row < end; ++row) {
@@ -72,9 +53,7 @@ inline void AddIotaRows(BundleDataWriter* writer, const std::string& name, const
   ASSERT_TRUE(writer->EndSlice().ok());
 }
 
-// Two data files: "w" [10, 3] in rows 0-3 and 4-9 and "b" [4], both 0, 1, 2, …; "global_step" 100;
-// "state", a string with all byte values.
-inline void WriteSmallBundle(const std::string& prefix) {
+void WriteSmallBundle(const std::string& prefix) {
   std::vector<BundleIndexEntry> entries;
   auto first = NewWriter(prefix, 0, 2);
   AddIotaRows(first.get(), "w", Shape({10, 3}), 0, 4);
@@ -92,5 +71,3 @@ inline void WriteSmallBundle(const std::string& prefix) {
 }
 
 }  // namespace keelson
-
-#endif  // KEELSON_CORE_CHECKPOINT_BUNDLE_TEST_UTIL_H_
