@@ -65,8 +65,8 @@ struct PushResult {
 //     NextValues()...          optional
 //   End()                      the rest is sent
 // A step's values come with the answers to its push. At depth 1, End returns when they are in
-// values(). At depth 2 it returns when those of the step before are; values() stays as it is until
-// the next End.
+// values(). At depth 2 it returns when those of the step before are, and of this step whatever has
+// come by then; values() stays as it is until the next End.
 //
 // With an Aggregation the servers keep the gradients until the round is committed, so no values
 // come back: whatever the depth, End returns when this step is acknowledged, values() stay as they
