@@ -23,7 +23,7 @@ class Summary:
     _model_dir: str
     _run_dir: RunDirectory
     _files: TrainingFiles
-    # Of the programs, one of which shows the run from now on.
+    # The folder of the programs; the evaluator there shows the run once the job has ended.
     _bin_dir: str
 
     def print(
