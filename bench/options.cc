@@ -8,6 +8,7 @@
 #include "core/base/available_cores.h"
 #include "core/base/exit_code.h"
 #include "core/base/log.h"
+#include "core/base/number_flags.h"
 
 namespace keelson::bench {
 namespace {
@@ -62,12 +63,12 @@ void AddFlags(CLI::App* app, Flags* flags) {
                   "host:port,…: servers that run already (ps_bench serve, or idle ps_servers), "
                   "instead of own ones");
   app->add_option("--io_threads", flags->io_threads, "Threads of an own server")
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber());
   app->add_flag("--baseline_tuned", flags->baseline_tuned,
                 "Keelson's allocator settings for the generated stubs too");
   app->add_option("--baseline_threads", flags->baseline_threads,
                   "Blocking callers of the generated stubs at a time")
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber());
 }
 
 CLI::App* AddServe(CLI::App* app, Flags* flags) {
@@ -77,8 +78,7 @@ CLI::App* AddServe(CLI::App* app, Flags* flags) {
   serve->add_option("--listen", flags->server.listen_address, "host:port")->required();
   serve->add_option("--handler", flags->server.handler, "discard, sum or sgd, which is adam too")
       ->check(CLI::IsMember({"discard", "sum", "sgd", "adam"}));
-  serve->add_option("--io_threads", flags->server.io_threads, "Threads")
-      ->check(CLI::PositiveNumber);
+  serve->add_option("--io_threads", flags->server.io_threads, "Threads")->check(PositiveNumber());
   return serve;
 }
 
@@ -92,8 +92,8 @@ CLI::App* AddSnapshot(CLI::App* app, Flags* flags) {
       ->check(CLI::IsMember({"100MB", "1GB"}));
   snapshot->add_option("--handler", flags->snapshot_handler, "sgd or adam")
       ->check(CLI::IsMember({"sgd", "adam"}));
-  snapshot->add_option("--repeat", options->repeat, "Repetitions")->check(CLI::PositiveNumber);
-  snapshot->add_option("--seconds", options->seconds, "Of a run")->check(CLI::PositiveNumber);
+  snapshot->add_option("--repeat", options->repeat, "Repetitions")->check(PositiveNumber());
+  snapshot->add_option("--seconds", options->seconds, "Of a run")->check(PositiveNumber());
   return snapshot;
 }
 

@@ -15,6 +15,7 @@
 #include "cli/tensor_source.h"
 #include "core/base/exit_code.h"
 #include "core/base/log.h"
+#include "core/base/number_flags.h"
 #include "core/base/status_macros.h"
 
 namespace keelson {
@@ -68,7 +69,7 @@ void AddShow(CLI::App* app, Flags* flags, Command* command) {
   show->add_option("NAME", flags->name, kSnapshotHelp)->required();
   show->add_option("--values", flags->values, "Prints the elements of this tensor instead");
   show->add_option("--limit", flags->limit, "At most so many elements, default 1000; 0: all")
-      ->check(CLI::NonNegativeNumber);
+      ->check(NonNegativeNumber());
   show->callback([=] {
     *command = [=] {
       return Done(flags->values.empty()
@@ -94,7 +95,7 @@ void AddDiff(CLI::App* app, Flags* flags, Command* command) {
   diff->add_option("B", flags->other, "Likewise")->required();
   diff->add_option("--tolerance", flags->tolerance,
                    "a and b are equal when |a - b| <= tolerance * max(1, |a|, |b|), default 0")
-      ->check(CLI::NonNegativeNumber);
+      ->check(NonNegativeNumber());
   diff->callback([=] { *command = [=] { return Diff(*flags); }; });
 }
 

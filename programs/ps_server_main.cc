@@ -6,6 +6,7 @@
 #include "absl/synchronization/mutex.h"
 #include "core/base/available_cores.h"
 #include "core/base/log.h"
+#include "core/base/number_flags.h"
 #include "core/base/status_macros.h"
 #include "core/rpc/health_service.h"
 #include "core/rpc/server.h"
@@ -73,7 +74,7 @@ int main(int argc, char** argv) {
                     "Threads that receive, apply and answer pushes and pulls, and as many that "
                     "apply a synchronous step")
         ->capture_default_str()
-        ->check(CLI::PositiveNumber);
+        ->check(keelson::PositiveNumber());
   };
   program.run = [&](const keelson::RoleContext& context) {
     return keelson::RunPsServer(context, flags);

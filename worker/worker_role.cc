@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/available_cores.h"
 #include "core/base/log.h"
+#include "core/base/number_flags.h"
 #include "core/base/status_macros.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "core/client/services/grpc_parameter_control.h"
@@ -76,7 +77,7 @@ void AddWorkerFlags(CLI::App* app, WorkerFlags* flags) {
   app->add_option("--bulk_connections", flags->bulk.connections,
                   "Connections to each parameter server for gradients and values")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber());
   app->add_option("--bulk_socket", flags->bulk.local_route,
                   "Socket to a parameter server on this host: unix, tcp, or auto: unix for up "
                   "to 128 KiB of parameters")
@@ -86,7 +87,7 @@ void AddWorkerFlags(CLI::App* app, WorkerFlags* flags) {
   app->add_option("--peer_timeout", flags->peer_timeout_seconds,
                   "Seconds to wait for a chief or server that does not answer")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber());
 }
 
 int ComputeThreads(const ClusterSpec& cluster, int available_cores) {

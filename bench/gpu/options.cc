@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/exit_code.h"
 #include "core/base/log.h"
+#include "core/base/number_flags.h"
 
 namespace keelson::bench {
 namespace {
@@ -66,7 +67,7 @@ std::variant<GpuBenchOptions, int> ParseGpuBenchOptions(int argc, const char* co
   bool json = false, markdown = false;
   int repeat = 0;
   int64_t batch = 0;
-  app.add_option("--gpu", options.ordinal, "Its number")->check(CLI::NonNegativeNumber);
+  app.add_option("--gpu", options.ordinal, "Its number")->check(NonNegativeNumber());
   app.add_option("--parts", options.parts,
                  "Only these, separated by commas: limits, products, kernels, step")
       ->delimiter(',')
@@ -79,9 +80,9 @@ std::variant<GpuBenchOptions, int> ParseGpuBenchOptions(int argc, const char* co
                                            {"tf32", Precision::kTf32},
                                            {"bfloat16", Precision::kBfloat16}}));
   app.add_option("--repeat", repeat, "Repetitions of each measurement (default: 15)")
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber());
   app.add_option("--batch", batch, "Of every training step (default: 4096, and one of 32768)")
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber());
   app.add_flag("--smoke", options.smoke, "Tiny sizes: shows that it runs, measures nothing");
   app.add_flag("--probe", options.probe, "Only says what the GPU is");
   app.add_flag("--json", json, "One JSON object on standard output, tables on standard error");

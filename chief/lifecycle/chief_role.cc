@@ -11,6 +11,7 @@
 #include "chief/service/chief_grpc_service.h"
 #include "core/base/auth_token.h"
 #include "core/base/log.h"
+#include "core/base/number_flags.h"
 #include "core/base/status_macros.h"
 #include "core/client/services/grpc_parameter_control.h"
 #include "core/data/open_datasets.h"
@@ -70,11 +71,11 @@ void AddChiefFlags(CLI::App* app, ChiefFlags* flags) {
   app->add_option("--startup_timeout", flags->startup_timeout_seconds,
                   "Seconds to wait for the parameter servers to appear")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber());
   app->add_option("--lease", flags->lease_seconds,
                   "Seconds without a sign of life after which a member counts as lost")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber());
   app->add_option("--checkpoint_writer", flags->checkpoint_writer,
                   "Who writes and reads the parts of a snapshot: \"servers\", when all share the "
                   "model directory, or \"chief\", which gets them over the network")

@@ -4,11 +4,20 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace keelson {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// What CLI11 keeps of a flag without a value.
+constexpr absl::string_view kNoForm = "true";
+
+absl::Status UnknownForm(absl::string_view form) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("--help: expected text or json, found \"", form, "\""));
+}
 
 Json Row(const CLI::Option& option) {
   return {{"name", option.get_lnames().front()},
@@ -29,9 +38,11 @@ std::string FlagTable(const CLI::App& app) {
   return absl::StrCat(Json({{"flags", rows}}).dump(1), "\n");
 }
 
-bool WantsFlagTable(const CLI::App& app) {
-  const CLI::Option* help = app.get_help_ptr();
-  return help->count() > 0 && help->results().back() == "json";
+absl::StatusOr<bool> WantsFlagTable(const CLI::App& app) {
+  const std::string& form = app.get_help_ptr()->results().back();
+  if (form == "json") return true;
+  if (form == "text" || form == kNoForm) return false;
+  return UnknownForm(form);
 }
 
 }  // namespace keelson

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
+
 namespace CLI {
 class App;
 }
@@ -16,8 +18,9 @@ namespace keelson {
 // --help shows none.
 std::string FlagTable(const CLI::App& app);
 
-// --help stands among the parsed arguments as --help=json.
-bool WantsFlagTable(const CLI::App& app);
+// In which form the parsed arguments want help: true for --help=json, false for --help, -h and
+// --help=text. INVALID_ARGUMENT: --help has another value.
+absl::StatusOr<bool> WantsFlagTable(const CLI::App& app);
 
 }  // namespace keelson
 

@@ -1,5 +1,6 @@
 #include "core/startup/flag_table.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -55,8 +56,8 @@ TEST(FlagTableTest, SaysWhatEachFlagIs) {
   EXPECT_EQ(Json::parse(FlagTable(app))["flags"], expected);
 }
 
-// What a program prints on standard output; it ends with 0.
-std::string Printed(const char* argument) {
+// What a program prints on standard output; it ends with this code.
+std::string Printed(const char* argument, int exit_code = 0) {
   Flags flags;
   RoleProgram program;
   program.description = "A program";
@@ -67,7 +68,7 @@ std::string Printed(const char* argument) {
   char* argv[] = {name.data(), text.data()};
   std::ostringstream printed;
   std::streambuf* const standard_output = std::cout.rdbuf(printed.rdbuf());
-  EXPECT_EQ(RunRoleProgram(program, 2, argv), 0);
+  EXPECT_EQ(RunRoleProgram(program, 2, argv), exit_code);
   std::cout.rdbuf(standard_output);
   return printed.str();
 }
@@ -88,6 +89,13 @@ TEST(FlagTableTest, OtherHelpIsForPeople) {
   EXPECT_EQ(help.rfind("A program\n", 0), 0) << help;
   EXPECT_EQ(Printed("-h"), help);
   EXPECT_EQ(Printed("--help=text"), help);
+}
+
+TEST(FlagTableTest, HelpInAnUnknownFormIsRefused) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Printed("--help=yaml", 2), "");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("--help: expected text or json, found \"yaml\"; see --help"));
 }
 
 }  // namespace

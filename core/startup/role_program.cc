@@ -141,8 +141,18 @@ absl::StatusOr<std::string> Run(const RoleProgram& program, const CommonFlags& f
   return context.result->empty() ? "done" : *context.result;
 }
 
-int PrintHelp(const CLI::App& app, const CLI::ParseError& help) {
-  if (!WantsFlagTable(app)) return app.exit(help);
+int RefuseUsage(absl::string_view what, const std::string& termination_log) {
+  const std::string message = absl::StrCat(what, "; see --help");
+  LogError(message);
+  WriteTerminationLog(termination_log, message);
+  return kExitPermanent;
+}
+
+int PrintHelp(const CLI::App& app, const CLI::ParseError& help,
+              const std::string& termination_log) {
+  const absl::StatusOr<bool> table = WantsFlagTable(app);
+  if (!table.ok()) return RefuseUsage(table.status().message(), termination_log);
+  if (!*table) return app.exit(help);
   std::cout << FlagTable(app);
   return 0;
 }
@@ -153,11 +163,8 @@ std::optional<int> Parse(CLI::App* app, int argc, char** argv, const std::string
     app->parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return PrintHelp(*app, error);
-    const std::string message = absl::StrCat(error.what(), "; see --help");
-    LogError(message);
-    WriteTerminationLog(termination_log, message);
-    return kExitPermanent;
+    if (error.get_exit_code() == 0) return PrintHelp(*app, error, termination_log);
+    return RefuseUsage(error.what(), termination_log);
   }
 }
 
