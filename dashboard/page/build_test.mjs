@@ -1,8 +1,11 @@
 // Tests install.mjs and build.mjs; run by test.mjs, with the folder of installed packages in KEELSON_PAGE_WORK.
 
 import {equal, match, ok} from "node:assert/strict";
-import {spawnSync} from "node:child_process";
-import {appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync} from "node:fs";
+import {spawn, spawnSync} from "node:child_process";
+import {createHash} from "node:crypto";
+import {once} from "node:events";
+import {appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync} from "node:fs";
+import {createServer} from "node:http";
 import {tmpdir} from "node:os";
 import {dirname, join} from "node:path";
 import {test} from "node:test";
@@ -53,6 +56,51 @@ function install(npm, check) {
     check(spawnSync(process.execPath, [join(page, "install.mjs"), page, join(folder, "work")],
       {encoding: "utf8", env: {...process.env, PATH: join(folder, "bin")}}));
   });
+}
+
+// The package "small" as npm packs it, with `text` in it.
+function pack(folder, text) {
+  mkdirSync(folder);
+  writeFileSync(join(folder, "package.json"), JSON.stringify({name: "small", version: "1.0.0"}));
+  writeFileSync(join(folder, "index.js"), text);
+  const packed = spawnSync("npm", ["pack"], {cwd: folder, encoding: "utf8"});
+  equal(packed.status, 0, packed.stderr);
+  return readFileSync(join(folder, "small-1.0.0.tgz"));
+}
+
+// install.mjs for a page whose lock names the package `locked`, from a registry that has `served`. The registry is the
+// environment's, for the lock names none. `check` has the exit code, what was said, and the installed folder.
+async function installFrom({locked, served}, folder, check) {
+  const source = join(folder, "page");
+  const root = {name: "page", dependencies: {small: "1.0.0"}};
+  const integrity = `sha512-${createHash("sha512").update(locked).digest("base64")}`;
+  const packages = {"": root, "node_modules/small": {version: "1.0.0", integrity}};
+  mkdirSync(source);
+  cpSync(join(page, ".npmrc"), join(source, ".npmrc"));
+  writeFileSync(join(source, "tsconfig.json"), "{}");
+  writeFileSync(join(source, "package.json"), JSON.stringify(root));
+  writeFileSync(join(source, "package-lock.json"), JSON.stringify({...root, lockfileVersion: 3, requires: true, packages}));
+
+  const server = createServer((request, response) => {
+    const dist = {tarball: `http://127.0.0.1:${server.address().port}/small.tgz`};
+    const versions = {"1.0.0": {name: "small", version: "1.0.0", dist}};
+    const answers = {"/small": JSON.stringify({name: "small", "dist-tags": {latest: "1.0.0"}, versions}), "/small.tgz": served};
+    response.statusCode = request.url in answers ? 200 : 404;
+    response.end(answers[request.url]);
+  }).listen(0, "127.0.0.1");
+  try {
+    await once(server, "listening");
+    const env = {...process.env, NO_PROXY: "127.0.0.1", NPM_CONFIG_CACHE: join(folder, "cache"),
+      NPM_CONFIG_REGISTRY: `http://127.0.0.1:${server.address().port}/`};
+    const child = spawn(process.execPath, [join(page, "install.mjs"), source, join(folder, "work")], {env});
+    let said = "";
+    child.stderr.setEncoding("utf8").on("data", (text) => { said += text; });
+    const [status] = await once(child, "close");
+    check(status, said, join(folder, "work/node_modules/small"));
+  } finally {
+    server.close();
+    rmSync(folder, {recursive: true});
+  }
 }
 
 test("what is embedded is the page and what it names, and nothing comes from elsewhere", () => {
@@ -108,7 +156,7 @@ test("a page that is too large ends the build", () => {
 test("npm's failure is shown with what was wanted", () => {
   install("#!/bin/sh\necho 'npm error network' >&2\nexit 1\n", (result) => {
     equal(result.status, 1);
-    match(result.stderr, /npm error network\nthe dashboard's page: npm cannot install what .*package\.json names; expected npm's registry/);
+    match(result.stderr, /npm error network\nthe dashboard's page: npm cannot install what .*package-lock\.json names; expected npm's registry/);
   });
 });
 
@@ -116,5 +164,25 @@ test("npm that is missing is said to be", () => {
   install(undefined, (result) => {
     equal(result.status, 1);
     match(result.stderr, /npm ENOENT\nthe dashboard's page: npm cannot install/);
+  });
+});
+
+test("packages come from the registry that the environment names", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "keelson-page-"));
+  const small = pack(join(folder, "small"), "// small\n");
+  await installFrom({locked: small, served: small}, folder, (status, said, installedFolder) => {
+    equal(status, 0, said);
+    equal(readFileSync(join(installedFolder, "index.js"), "utf8"), "// small\n");
+  });
+});
+
+test("a package that is not the one of the lock is refused", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "keelson-page-"));
+  const locked = pack(join(folder, "small"), "// small\n");
+  const served = pack(join(folder, "other"), "// steals the token\n");
+  await installFrom({locked, served}, folder, (status, said, installedFolder) => {
+    equal(status, 1, said);
+    match(said, /EINTEGRITY[^]*npm cannot install what .*package-lock\.json names/);
+    ok(!existsSync(installedFolder));
   });
 });

@@ -32,14 +32,14 @@ done
 # Beside the build: npm leaves nothing in the source tree.
 work=$build/dashboard_test
 mkdir -p "$work"
-cp tests/dashboard/package.json tests/dashboard/.npmrc tests/dashboard/*.mjs "$work/"
+cp tests/dashboard/package.json tests/dashboard/package-lock.json tests/dashboard/.npmrc tests/dashboard/*.mjs "$work/"
 if ! npm ls --prefix "$work" --silent > /dev/null 2>&1 &&
-  ! npm install --prefix "$work" --prefer-offline --no-progress > "$work/npm.log" 2>&1; then
+  ! npm ci --prefix "$work" --prefer-offline --no-progress > "$work/npm.log" 2>&1; then
   tail -n 20 "$work/npm.log"
   if grep -qE 'ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENOTCACHED' "$work/npm.log"; then
-    skip "npm's registry does not answer, and its cache does not have what tests/dashboard/package.json names"
+    skip "npm's registry does not answer, and its cache does not have what tests/dashboard/package-lock.json names"
   fi
-  fail "npm cannot install what tests/dashboard/package.json names"
+  fail "npm cannot install what tests/dashboard/package-lock.json names"
 fi
 exec node "$work/dashboard_test.mjs" --bin="$build/bin" --digits=../shared/data/mnist \
   --screenshots="${KEELSON_SCREENSHOTS:-build/dashboard}"
