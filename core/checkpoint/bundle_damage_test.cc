@@ -51,6 +51,17 @@ TEST_F(BundleDamageTest, EveryChangedByteOfTheIndexIsFound) {
   }
 }
 
+// Its checksums are valid.
+TEST_F(BundleDamageTest, AnIndexThatClaimsHugeBlocksIsNotOpened) {
+  const std::string path = IndexPath(prefix_);
+  for (const uint64_t size : {~uint64_t{0} - 4, uint64_t{1} << 63, uint64_t{1} << 36}) {
+    WriteRawFile(path, TableWith({TableBlock(TableEntries({}))}, {TableHandle(0, size)}));
+    ExpectError(BundleReader::Open(prefix_).status(), absl::StatusCode::kDataLoss,
+                path + ": damaged index: a block of entries: expected it in bytes [0, 13), found " +
+                    std::to_string(size) + " bytes from 0");
+  }
+}
+
 TEST_F(BundleDamageTest, TruncatedOrLongerDataIsFoundWhenOpening) {
   const std::string good = ReadRawFile(part1_);
   for (const std::string& content : {good.substr(0, good.size() - 1), std::string(), good + "x"}) {

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/base/crc32c.h"
+#include "core/checkpoint/varint.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
@@ -68,6 +70,49 @@ void WriteSmallBundle(const std::string& prefix) {
   AppendEntries(second.get(), &entries);
   const absl::Status status = WriteBundleIndex(FileSystem::Real(), prefix, 2, std::move(entries));
   ASSERT_TRUE(status.ok()) << status;
+}
+
+std::string TableBlock(const std::string& content, char compression) {
+  std::string block = content + compression;
+  const uint32_t crc = MaskCrc32c(Crc32c(block));
+  return block.append(reinterpret_cast<const char*>(&crc), sizeof(crc));
+}
+
+std::string TableEntries(const std::vector<std::pair<std::string, std::string>>& entries) {
+  std::string content;
+  for (const auto& [key, value] : entries) {
+    AppendVarint(0, &content);
+    AppendVarint(key.size(), &content);
+    AppendVarint(value.size(), &content);
+    content += key + value;
+  }
+  return content + std::string("\0\0\0\0\1\0\0\0", 8);
+}
+
+std::string TableHandle(uint64_t offset, uint64_t size) {
+  std::string handle;
+  AppendVarint(offset, &handle);
+  AppendVarint(size, &handle);
+  return handle;
+}
+
+std::string TableWith(const std::vector<std::string>& blocks,
+                      const std::vector<std::string>& handles) {
+  constexpr size_t kHandlesBytes = 40;
+  constexpr size_t kTrailerBytes = 5;
+  std::string table;
+  for (const std::string& block : blocks) table += block;
+  std::vector<std::pair<std::string, std::string>> index;
+  for (const std::string& handle : handles) {
+    index.emplace_back("block" + std::to_string(index.size()), handle);
+  }
+  std::string footer;
+  for (const std::string& block : {TableBlock(TableEntries({})), TableBlock(TableEntries(index))}) {
+    footer += TableHandle(table.size(), block.size() - kTrailerBytes);
+    table += block;
+  }
+  footer.resize(kHandlesBytes, '\0');
+  return table + footer + "\x57\xfb\x80\x8b\x24\x75\x47\xdb";
 }
 
 }  // namespace keelson

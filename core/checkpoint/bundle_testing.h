@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/checkpoint/bundle_index.h"
@@ -35,6 +36,20 @@ void AddIotaRows(BundleDataWriter* writer, const std::string& name, const Shape&
 // Two data files: "w" [10, 3] in rows 0-3 and 4-9 and "b" [4], both 0, 1, 2, …; "global_step" 100;
 // "state", a string with all byte values.
 void WriteSmallBundle(const std::string& prefix);
+
+// A block of leveldb's table format with its trailer, valid whatever the content is.
+std::string TableBlock(const std::string& content, char compression = 0);
+
+// The content of a block with these entries, each with its whole key.
+std::string TableEntries(const std::vector<std::pair<std::string, std::string>>& entries);
+
+// As an entry of the index of blocks names one.
+std::string TableHandle(uint64_t offset, uint64_t size);
+
+// A table whose blocks are `blocks`; its index of blocks has an entry for each of `handles`.
+// Checksums and footer are valid.
+std::string TableWith(const std::vector<std::string>& blocks,
+                      const std::vector<std::string>& handles);
 
 }  // namespace keelson
 

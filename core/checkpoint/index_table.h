@@ -19,9 +19,11 @@ using IndexTable = std::map<std::string, std::string>;
 absl::Status WriteIndexTable(FileSystem* file_system, const std::string& path,
                              const IndexTable& table);
 
-// NOT_FOUND: no such file. DATA_LOSS, naming the file: not such a table, or a byte of it has
-// changed, or it is above 1 GiB (an entry takes about 100 bytes); every block's checksum is
-// verified. Blocks may be of any size and compressed by snappy.
+// Trusts no byte of the file. NOT_FOUND: no such file. DATA_LOSS, naming the file, the block and
+// what is wrong: not such a table, or a byte of it has changed (every block's checksum is
+// verified), blocks that overlap or reach beyond the file, keys out of order, a file above 1 GiB
+// (an entry takes about 100 bytes) or entries that take above 16 times the file's size (and 1 MiB)
+// in memory. Blocks may be of any size and compressed by snappy.
 absl::StatusOr<IndexTable> ReadIndexTable(FileSystem* file_system, const std::string& path);
 
 }  // namespace keelson

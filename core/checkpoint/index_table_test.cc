@@ -104,5 +104,103 @@ TEST(IndexTableTest, HugeHandleInTheFooterAllocatesNothing) {
   ExpectDamage(path, content, content.size() - 48);
 }
 
+// Tables whose checksums are all valid.
+class HostileIndexTableTest : public testing::Test {
+ protected:
+  absl::Status Read(const std::string& table) {
+    WriteRawFile(path_, table);
+    return ReadIndexTable(FileSystem::Real(), path_).status();
+  }
+  absl::Status Damaged(const std::string& what) const {
+    return absl::DataLossError(path_ + ": damaged index: " + what);
+  }
+  // A table of one block.
+  absl::Status ReadBlock(const std::string& block) {
+    return Read(TableWith({block}, {TableHandle(0, block.size() - 5)}));
+  }
+
+  const std::string path_ = JoinPath(FreshDirectory(), "m.index");
+  const std::string block_ = TableBlock(TableEntries({{"", "header"}, {"w", "entry"}}));
+};
+
+TEST_F(HostileIndexTableTest, TheHelpersMakeATable) {
+  ASSERT_EQ(ReadBlock(block_), absl::OkStatus());
+  EXPECT_EQ(*ReadIndexTable(FileSystem::Real(), path_),
+            (IndexTable{{"", "header"}, {"w", "entry"}}));
+}
+
+TEST_F(HostileIndexTableTest, BlocksLieWithinTheFile) {
+  ASSERT_EQ(block_.size(), 31u);
+  for (const uint64_t size :
+       {uint64_t{27}, uint64_t{1} << 36, uint64_t{1} << 63, ~uint64_t{0} - 4, ~uint64_t{0}}) {
+    EXPECT_EQ(Read(TableWith({block_}, {TableHandle(0, size)})),
+              Damaged(absl::StrCat("a block of entries: expected it in bytes [0, 31), found ", size,
+                                   " bytes from 0")));
+  }
+  for (const uint64_t offset : {uint64_t{1}, uint64_t{32}, uint64_t{1} << 63, ~uint64_t{0}}) {
+    EXPECT_EQ(Read(TableWith({block_}, {TableHandle(offset, 26)})),
+              Damaged(absl::StrCat("a block of entries: expected it in bytes [0, 31), found 26 "
+                                   "bytes from ",
+                                   offset)));
+  }
+}
+
+TEST_F(HostileIndexTableTest, BlocksDoNotOverlap) {
+  const std::string handle = TableHandle(0, block_.size() - 5);
+  EXPECT_EQ(Read(TableWith({block_}, {handle, handle})),
+            Damaged("a block of entries: expected it in bytes [31, 31), found 26 bytes from 0"));
+}
+
+TEST_F(HostileIndexTableTest, WhatIsNoHandleIsNamed) {
+  for (const std::string& handle :
+       {std::string(), std::string("\0", 1), std::string(20, '\xff'), std::string(3, '\0')}) {
+    EXPECT_EQ(Read(TableWith({block_}, {handle})).code(), absl::StatusCode::kDataLoss);
+  }
+  EXPECT_EQ(Read(TableWith({block_}, {""})),
+            Damaged("the index of blocks (17 bytes from 44): bad block handle"));
+}
+
+TEST_F(HostileIndexTableTest, EntriesLieWithinTheirBlock) {
+  const std::string restarts("\0\0\0\0\1\0\0\0", 8);
+  for (const std::string& entry :
+       {std::string("\1\1\1wv"), std::string("\0\7\1wv", 5), std::string("\0\1\7wv", 5),
+        std::string(1, '\0'), std::string(3, '\x80')}) {
+    EXPECT_THAT(std::string(ReadBlock(TableBlock(entry + restarts)).message()),
+                HasSubstr(": no entry in bytes [0, "));
+  }
+  EXPECT_EQ(ReadBlock(TableBlock("\xff\xff\xff\xff")),
+            Damaged("a block of entries (4 bytes from 0): expected 4294967295 restart positions in "
+                    "4 bytes"));
+}
+
+TEST_F(HostileIndexTableTest, KeysAreInOrder) {
+  for (const auto& [first, second] : {std::pair("b", "a"), std::pair("a", "a")}) {
+    const absl::Status status = ReadBlock(TableBlock(TableEntries({{first, ""}, {second, ""}})));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("key 'a' is out of order"));
+  }
+}
+
+// Each of the keys repeats the 60,000 bytes of the first in 6 bytes of the file.
+TEST_F(HostileIndexTableTest, CommonPrefixesDoNotMakeMuchOfALittle) {
+  const std::string key(60000, 'k');
+  std::string content = TableEntries({{key, ""}});
+  content.resize(content.size() - 8);
+  for (char c = 'a'; c <= 'z'; ++c) content += std::string("\xe0\xd4\x03\1\0", 5) + c;
+  EXPECT_THAT(std::string(ReadBlock(TableBlock(content + std::string(4, '\0'))).message()),
+              HasSubstr("entries take more memory than 16 times the file's size"));
+}
+
+TEST_F(HostileIndexTableTest, CompressedBlocksDoNotClaimMoreThanTheyCanHold) {
+  EXPECT_EQ(ReadBlock(TableBlock("\xff\xff\xff\xff\x0f", 1)),
+            Damaged("a block of entries (5 bytes from 0): expected at most 110 bytes when "
+                    "uncompressed, found 4294967295"));
+  for (const char* bytes : {"", "\x80", "\5", "\5\xff\xff"}) {
+    EXPECT_EQ(ReadBlock(TableBlock(bytes, 1)).code(), absl::StatusCode::kDataLoss);
+  }
+  EXPECT_EQ(ReadBlock(TableBlock("", 7)),
+            Damaged("a block of entries (0 bytes from 0): expected compression type 0 (none) or 1 "
+                    "(snappy), found 7"));
+}
+
 }  // namespace
 }  // namespace keelson
