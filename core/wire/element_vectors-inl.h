@@ -17,10 +17,11 @@
 #include "core/wire/wire_format.h"
 #include "hwy/highway.h"
 
-// Whether the instruction set lacks conversions of float16 (or Highway's are not exact).
+// Whether the instruction set lacks conversions of float16 (or Highway's are not exact: that of
+// SSE2, a target from 1.1 on, makes 65536 of infinity).
 #undef KEELSON_CONVERTS_HALF_BY_INTEGERS
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SSSE3 || \
-    HWY_TARGET == HWY_SSE4
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SSE2 || \
+    HWY_TARGET == HWY_SSSE3 || HWY_TARGET == HWY_SSE4
 #define KEELSON_CONVERTS_HALF_BY_INTEGERS 1
 #else
 #define KEELSON_CONVERTS_HALF_BY_INTEGERS 0
