@@ -1,5 +1,6 @@
 """Lines for the user, coloured where that helps, and one status line that is redrawn in place."""
 
+import contextlib
 import os
 import shutil
 import sys
@@ -53,8 +54,15 @@ class Console:
         try:
             self._out.write(text)
             self._out.flush()
+        except BrokenPipeError:
+            self._discard_the_rest()
         except (OSError, ValueError):
             pass
+
+    def _discard_the_rest(self) -> None:
+        """What could not be written Python tries again at its end, and exits with 120 if it cannot."""
+        with contextlib.suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), self._out.fileno())
 
 
 def _wants_color(color: str, is_terminal: bool) -> bool:
