@@ -100,7 +100,7 @@ TEST_P(ModelReplicasTest, ComputeWhatOneComputes) {
 }
 
 TEST_P(ModelReplicasTest, EvaluateAsOne) {
-  TestModel one(kNetwork);
+  GroupModel one(kNetwork, NewGroup(1));
   GroupModel several(kNetwork, NewGroup(2));
   const Batch batch = RandomBatch(one.model->spec(), 9, 3, 1);
   ASSERT_TRUE(several.Compute(batch).ok());
