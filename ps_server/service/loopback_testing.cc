@@ -31,8 +31,8 @@ class RemoteBulkHandler : public BulkHandler {
 
 }  // namespace
 
-LoopbackServer::LoopbackServer(ParameterHandler* handler, int threads)
-    : service_(handler, handler) {
+LoopbackServer::LoopbackServer(ParameterHandler* handler, int threads, const Clock* clock)
+    : service_(handler, handler, clock) {
   auto server = RpcServer::Start("127.0.0.1:0", grpc::InsecureServerCredentials(), {&service_},
                                  {service_.RawMethods(), threads});
   EXPECT_TRUE(server.ok()) << server.status();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/base/clock.h"
 #include "core/client/services/bulk_handler.h"
 #include "core/client/services/parameter_control.h"
 #include "core/rpc/server.h"
@@ -16,8 +17,9 @@ namespace keelson {
 // Serves `handler`, which outlives it.
 class LoopbackServer {
  public:
-  // `threads` threads execute the bulk calls.
-  explicit LoopbackServer(ParameterHandler* handler, int threads = 1);
+  // `threads` threads execute the bulk calls. `clock` outlives this.
+  explicit LoopbackServer(ParameterHandler* handler, int threads = 1,
+                          const Clock* clock = Clock::Real());
 
   std::string address() const;
   std::unique_ptr<ParameterControl> Connect() const;

@@ -4,17 +4,60 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/rpc/stream_watchdog.h"
 
 namespace keelson {
 namespace {
 
 constexpr size_t kChunkBytes = 1 << 20;
 
+// One call with a stream: its messages, each of which the peer sends or takes within
+// StreamWatchdog::kLimit.
+class PeerStream {
+ public:
+  PeerStream(absl::string_view call, grpc::ServerContext* context, const Clock* clock)
+      : call_(call),
+        peer_(context->peer()),
+        context_(context),
+        watchdog_([context] { context->TryCancel(); }, clock) {}
+
+  // Returns what `read`, the call's Read, returns; false: the peer has sent its last message.
+  absl::StatusOr<bool> Read(absl::FunctionRef<bool()> read) {
+    if (watchdog_.Await(read)) return true;
+    if (!context_->IsCancelled()) return false;
+    return Cut("sent");
+  }
+
+  absl::Status Write(absl::FunctionRef<bool()> write) {
+    return watchdog_.Await(write) ? absl::OkStatus() : Cut("took");
+  }
+
+ private:
+  absl::Status Cut(absl::string_view what) const {
+    if (!watchdog_.expired()) return absl::CancelledError("the caller has gone");
+    const std::string text =
+        absl::StrCat(call_, ": ", peer_, " ", what, " nothing for ",
+                     absl::FormatDuration(StreamWatchdog::kLimit), "; the stream is cut off");
+    LogWarning(text);
+    return absl::DeadlineExceededError(text);
+  }
+
+  const absl::string_view call_;
+  const std::string peer_;  // gRPC forgets it when the call is cancelled
+  grpc::ServerContext* const context_;
+  StreamWatchdog watchdog_;
+};
+
 // Sends the bytes of a data file as messages of kChunkBytes.
 class ChunkStream {
  public:
-  explicit ChunkStream(grpc::ServerWriter<v1::SnapshotChunk>* writer) : writer_(writer) {}
+  ChunkStream(PeerStream* peer, grpc::ServerWriter<v1::SnapshotChunk>* writer)
+      : peer_(peer), writer_(writer) {}
 
   absl::Status Append(absl::string_view bytes) {
     std::string* data = chunk_.mutable_data();
@@ -35,22 +78,38 @@ class ChunkStream {
 
  private:
   absl::Status Send() {
-    if (!writer_->Write(chunk_)) return absl::CancelledError("the caller has gone");
+    RETURN_IF_ERROR(peer_->Write([this] { return writer_->Write(chunk_); }));
     chunk_.Clear();
     return absl::OkStatus();
   }
 
+  PeerStream* const peer_;
   grpc::ServerWriter<v1::SnapshotChunk>* const writer_;
   v1::SnapshotChunk chunk_;
 };
 
 absl::Status SendSnapshot(ParameterControl* control, const v1::StreamSnapshotRequest& request,
-                          grpc::ServerWriter<v1::SnapshotChunk>* writer) {
-  ChunkStream stream(writer);
+                          ChunkStream stream) {
   v1::WriteSnapshotResponse response;
   RETURN_IF_ERROR(control->StreamSnapshot(
       request, [&stream](absl::string_view bytes) { return stream.Append(bytes); }, &response));
   return stream.End(std::move(response));
+}
+
+absl::Status ReceiveChunks(ParameterControl* control, PeerStream* peer,
+                           grpc::ServerReader<v1::InitializeChunk>* reader,
+                           v1::InitializeShardResponse* response) {
+  const auto next = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+    v1::InitializeChunk chunk;
+    ASSIGN_OR_RETURN(const bool found, peer->Read([&] { return reader->Read(&chunk); }));
+    if (!found) return std::nullopt;
+    return chunk;
+  };
+  ASSIGN_OR_RETURN(const std::optional<v1::InitializeChunk> first, next());
+  if (!first.has_value()) {
+    return absl::InvalidArgumentError("expected a first message, found none");
+  }
+  return control->InitializeStreamed(*first, next, response);
 }
 
 }  // namespace
@@ -71,23 +130,15 @@ std::vector<RawMethod> ParameterGrpcService::RawMethods() {
 grpc::Status ParameterGrpcService::StreamSnapshot(grpc::ServerContext* context,
                                                   const v1::StreamSnapshotRequest* request,
                                                   grpc::ServerWriter<v1::SnapshotChunk>* writer) {
-  return ToGrpcStatus(SendSnapshot(control_, *request, writer));
+  PeerStream peer("StreamSnapshot", context, clock_);
+  return ToGrpcStatus(SendSnapshot(control_, *request, ChunkStream(&peer, writer)));
 }
 
 grpc::Status ParameterGrpcService::InitializeStreamed(
     grpc::ServerContext* context, grpc::ServerReader<v1::InitializeChunk>* reader,
     v1::InitializeShardResponse* response) {
-  const auto next = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
-    v1::InitializeChunk chunk;
-    if (reader->Read(&chunk)) return chunk;
-    if (context->IsCancelled()) return absl::CancelledError("the caller has gone");
-    return std::nullopt;
-  };
-  v1::InitializeChunk first;
-  if (!reader->Read(&first)) {
-    return ToGrpcStatus(absl::InvalidArgumentError("expected a first message, found none"));
-  }
-  return ToGrpcStatus(control_->InitializeStreamed(first, next, response));
+  PeerStream peer("InitializeStreamed", context, clock_);
+  return ToGrpcStatus(ReceiveChunks(control_, &peer, reader, response));
 }
 
 }  // namespace keelson

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/client/services/bulk_handler.h"
 #include "core/client/services/parameter_control.h"
 #include "core/rpc/grpc_status.h"
@@ -18,9 +19,11 @@ class ParameterGrpcService final
     : public v1::ParameterService::WithRawMethod_Pull<v1::ParameterService::WithRawMethod_Push<
           v1::ParameterService::WithRawMethod_PushPull<v1::ParameterService::Service>>> {
  public:
-  // Both outlive the service, and are usually the same object.
-  ParameterGrpcService(ParameterControl* control, BulkHandler* bulk)
-      : control_(control), bulk_(bulk) {}
+  // All outlive the service; the handlers are usually the same object. A stream whose peer does
+  // nothing for StreamWatchdog::kLimit (on the clock) is cut off, and that is logged.
+  ParameterGrpcService(ParameterControl* control, BulkHandler* bulk,
+                       const Clock* clock = Clock::Real())
+      : control_(control), bulk_(bulk), clock_(clock) {}
 
   // Pull, Push and PushPull. The service outlives the server that they are given to.
   std::vector<RawMethod> RawMethods();
@@ -63,6 +66,7 @@ class ParameterGrpcService final
  private:
   ParameterControl* const control_;
   BulkHandler* const bulk_;
+  const Clock* const clock_;
 };
 
 }  // namespace keelson

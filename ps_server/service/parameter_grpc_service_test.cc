@@ -2,6 +2,7 @@
 
 #include <grpcpp/create_channel.h>
 
+#include <atomic>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -160,6 +161,71 @@ TEST_F(GeneratedStubTest, RefusalArrivesWithItsText) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), HasSubstr("push: variable small, block 0: expected 60 bytes, "
                                                 "found 59 left"));
+}
+
+// A peer that opens a stream and then does nothing.
+class SilentPeerTest : public testing::Test {
+ protected:
+  ~SilentPeerTest() override {
+    ended_ = true;
+    if (passing_.joinable()) passing_.join();
+  }
+
+  // From here on the server's time goes by, fast.
+  void PassTime() {
+    passing_ = std::thread([this] {
+      while (!ended_) {
+        server_.clock.Advance(absl::Seconds(1));
+        std::this_thread::yield();
+      }
+    });
+  }
+  void AwaitState(v1::ShardStatus::State state) {
+    while (StatusOf(&server_.handler).state() != state) std::this_thread::yield();
+  }
+
+  // Larger than what gRPC buffers for a reader that does not read.
+  const Placement placement_ = Placement::Compute({{"w", Shape({4000, 1000}), {}}}, 1);
+  TestServer server_;
+  const LoopbackServer loopback_{&server_.handler, 1, &server_.clock};
+  const std::unique_ptr<v1::ParameterService::Stub> stub_ = v1::ParameterService::NewStub(
+      grpc::CreateChannel(loopback_.address(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context_;
+  std::atomic<bool> ended_{false};
+  std::thread passing_;
+};
+
+TEST_F(SilentPeerTest, ThatSendsNoFirstMessageIsCutOff) {
+  v1::InitializeShardResponse response;
+  const auto writer = stub_->InitializeStreamed(&context_, &response);
+  PassTime();
+  EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST_F(SilentPeerTest, ThatSendsNoBlocksIsCutOffAndTheServerIsEmptyAgain) {
+  v1::InitializeShardResponse response;
+  const auto writer = stub_->InitializeStreamed(&context_, &response);
+  v1::InitializeChunk first;
+  *first.mutable_start() = InitializeRequest(placement_, 0);
+  ASSERT_TRUE(writer->Write(first));
+  AwaitState(v1::ShardStatus::INITIALIZING);
+  PassTime();
+  EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  AwaitState(v1::ShardStatus::EMPTY);
+  EXPECT_EQ(server_.handler.Initialize(first.start(), &response), absl::OkStatus());
+}
+
+TEST_F(SilentPeerTest, ThatTakesNoBytesOfASnapshotIsCutOff) {
+  v1::InitializeShardResponse initialized;
+  ASSERT_TRUE(server_.handler.Initialize(InitializeRequest(placement_, 0), &initialized).ok());
+  v1::StreamSnapshotRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  const auto reader = stub_->StreamSnapshot(&context_, request);
+  PassTime();
+  while (server_.handler.figures().failed_snapshots == 0) std::this_thread::yield();
+  v1::SnapshotChunk chunk;
+  while (reader->Read(&chunk)) EXPECT_FALSE(chunk.has_end());
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
 }  // namespace

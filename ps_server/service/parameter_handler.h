@@ -82,8 +82,10 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
     uint64_t store_id = 0;
     PushOptions push;
   };
+  // The number of a call that makes a shard, among all such calls.
+  using Making = uint64_t;
   using FillStore =
-      absl::FunctionRef<absl::StatusOr<std::unique_ptr<BlockStore>>(BlockStore::Options)>;
+      absl::FunctionRef<absl::StatusOr<std::unique_ptr<BlockStore>>(BlockStore::Options, Making)>;
   using OpenWriter = absl::FunctionRef<absl::StatusOr<std::unique_ptr<BundleDataWriter>>()>;
 
   // The origin of a store: a request with the same origin needs no new store.
@@ -96,15 +98,25 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
     friend bool operator==(const Origin&, const Origin&) = default;
   };
 
+  // FAILED_PRECONDITION: another configuration.
+  absl::Status CheckConfig(const v1::InitializeShardRequest& request) const;
   absl::Status InitializeFrom(absl::string_view call, const v1::InitializeShardRequest& request,
                               FillStore fill, v1::InitializeShardResponse* response);
-  // Replaces the store. On an error there is none.
-  absl::Status StartOver(const v1::InitializeShardRequest& request, FillStore fill)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(initialize_mu_);
+  // Drops the shard, for the call to make one; nothing: the one that is there is of that origin.
+  // ABORTED: another chief has called.
+  absl::StatusOr<std::optional<Making>> BeginShard(absl::string_view call, const Origin& origin);
+  // Whether the shard is still this call's to make. ABORTED: another chief has called. UNAVAILABLE:
+  // the same chief has called again.
+  absl::Status CheckMaking(absl::string_view call, uint64_t chief, Making making)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Makes `store` the shard's, unless CheckMaking refuses that. On an error there is none.
+  absl::Status EndShard(absl::string_view call, const v1::InitializeShardRequest& request,
+                        const Origin& origin, Making making,
+                        absl::StatusOr<std::unique_ptr<BlockStore>> store);
   absl::StatusOr<std::unique_ptr<BlockStore>> MakeStore(const v1::InitializeShardRequest& request,
-                                                        FillStore fill);
-  absl::Status Snapshot(absl::string_view call, const v1::RequestHeader& header, OpenWriter open,
-                        v1::WriteSnapshotResponse* response);
+                                                        Making making, FillStore fill);
+  // Takes a cut of the current shard and writes it.
+  absl::Status Snapshot(OpenWriter open, v1::WriteSnapshotResponse* response);
   absl::Status WriteCut(const BlockStore& store, OpenWriter open,
                         v1::WriteSnapshotResponse* response);
   // The current shard. UNAVAILABLE: not initialised.
@@ -129,13 +141,15 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   ChiefAdmission chiefs_;
   FigureCounter figures_;
 
-  // Held while a store is made, so that one is made at a time.
+  // Held while a shard is made of initial values or of files, so that one is made so at a time.
+  // Like the others it is not held while a peer is waited for.
   Mutex initialize_mu_;
-  std::optional<Origin> origin_ ABSL_GUARDED_BY(initialize_mu_);  // of the store; none without
 
   // Held while a snapshot is written, so that one that an earlier chief began ends before its
   // successor's of the same name begins.
   Mutex snapshot_mu_;
+  // The number of streams of a snapshot that were begun; only the last one goes on.
+  std::atomic<uint64_t> streams_{0};
 
   // Held until the shard knows of the additions to `retired_`.
   Mutex retire_mu_;
@@ -148,6 +162,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   mutable Mutex mu_;
   v1::ShardStatus::State state_ ABSL_GUARDED_BY(mu_) = v1::ShardStatus::EMPTY;
   std::shared_ptr<const Shard> shard_ ABSL_GUARDED_BY(mu_);
+  std::optional<Origin> origin_ ABSL_GUARDED_BY(mu_);  // of the shard; none without
+  Making newest_making_ ABSL_GUARDED_BY(mu_) = 0;
   std::string chief_address_ ABSL_GUARDED_BY(mu_);
   std::string job_state_ ABSL_GUARDED_BY(mu_);
   uint64_t job_state_version_ ABSL_GUARDED_BY(mu_) = 0;

@@ -1,4 +1,5 @@
 // The chief's calls that initialize a shard and write its snapshots.
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,9 +17,13 @@ namespace keelson {
 
 absl::Status ParameterHandler::Initialize(const v1::InitializeShardRequest& request,
                                           v1::InitializeShardResponse* response) {
+  constexpr absl::string_view kCall = "Initialize";
+  RETURN_IF_ERROR(CheckConfig(request));
+  RETURN_IF_ERROR(chiefs_.Admit(kCall, request.header().incarnation()));
+  MutexLock lock(&initialize_mu_);
   return InitializeFrom(
-      "Initialize", request,
-      [&request](BlockStore::Options options) {
+      kCall, request,
+      [&request](BlockStore::Options options, Making) {
         return request.restore_prefix().empty()
                    ? InitializeShard(std::move(options), request.seed())
                    : RestoreShard(std::move(options), request.restore_prefix());
@@ -29,64 +34,88 @@ absl::Status ParameterHandler::Initialize(const v1::InitializeShardRequest& requ
 absl::Status ParameterHandler::InitializeStreamed(const v1::InitializeChunk& first,
                                                   ChunkSource next,
                                                   v1::InitializeShardResponse* response) {
+  constexpr absl::string_view kCall = "InitializeStreamed";
+  RETURN_IF_ERROR(CheckConfig(first.start()));
   return InitializeFrom(
-      "InitializeStreamed", first.start(),
-      [&](BlockStore::Options options) { return ReceiveShard(std::move(options), first, next); },
+      kCall, first.start(),
+      [&](BlockStore::Options options, Making making) {
+        const auto received = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+          {
+            MutexLock lock(&mu_);
+            RETURN_IF_ERROR(CheckMaking(kCall, first.start().header().incarnation(), making));
+          }
+          return next();
+        };
+        return ReceiveShard(std::move(options), first, received);
+      },
       response);
+}
+
+absl::Status ParameterHandler::CheckConfig(const v1::InitializeShardRequest& request) const {
+  if (request.config_hash() == options_.config_hash) return absl::OkStatus();
+  const absl::Status mismatch =
+      ConfigMismatch(options_.config_hash, request.config_hash(), "the chief");
+  LogError(mismatch.message());
+  return mismatch;
 }
 
 absl::Status ParameterHandler::InitializeFrom(absl::string_view call,
                                               const v1::InitializeShardRequest& request,
                                               FillStore fill,
                                               v1::InitializeShardResponse* response) {
-  if (request.config_hash() != options_.config_hash) {
-    const absl::Status mismatch =
-        ConfigMismatch(options_.config_hash, request.config_hash(), "the chief");
-    LogError(mismatch.message());
-    return mismatch;
-  }
-  const uint64_t chief = request.header().incarnation();
-  RETURN_IF_ERROR(chiefs_.Admit(call, chief));
-  MutexLock lock(&initialize_mu_);
-  // Another chief may have called meanwhile.
-  RETURN_IF_ERROR(chiefs_.Admit(call, chief));
+  const Origin origin = {request.header().incarnation(), request.placement_fingerprint(),
+                         request.shard(), request.restore_prefix()};
+  ASSIGN_OR_RETURN(const std::optional<Making> making, BeginShard(call, origin));
   Retire(request.retired_incarnations());
-  const Origin origin = {chief, request.placement_fingerprint(), request.shard(),
-                         request.restore_prefix()};
-  if (origin_ != origin) {
-    origin_.reset();
-    RETURN_IF_ERROR(StartOver(request, fill));
-    origin_ = origin;
+  if (making.has_value()) {
+    RETURN_IF_ERROR(EndShard(call, request, origin, *making, MakeStore(request, *making, fill)));
   }
   FillStatus(response->mutable_status());
   return absl::OkStatus();
 }
 
-absl::Status ParameterHandler::StartOver(const v1::InitializeShardRequest& request,
-                                         FillStore fill) {
-  {
-    // The old shard is released before the new one is made: there may not be memory for both.
-    MutexLock lock(&mu_);
-    state_ = v1::ShardStatus::INITIALIZING;
-    shard_ = nullptr;
-  }
-  absl::StatusOr<std::unique_ptr<BlockStore>> store = MakeStore(request, fill);
+absl::StatusOr<std::optional<ParameterHandler::Making>> ParameterHandler::BeginShard(
+    absl::string_view call, const Origin& origin) {
   MutexLock lock(&mu_);
-  if (!store.ok()) {
-    state_ = v1::ShardStatus::EMPTY;
-    return store.status();
+  // With the lock: whoever is admitted later also begins later.
+  RETURN_IF_ERROR(chiefs_.Admit(call, origin.chief_incarnation));
+  if (origin_ == origin) return std::nullopt;
+  // The old shard is released before the new one is made: there may not be memory for both.
+  origin_.reset();
+  state_ = v1::ShardStatus::INITIALIZING;
+  shard_ = nullptr;
+  return ++newest_making_;
+}
+
+absl::Status ParameterHandler::CheckMaking(absl::string_view call, uint64_t chief, Making making) {
+  RETURN_IF_ERROR(chiefs_.Admit(call, chief));
+  if (making == newest_making_) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(call, ": a later call makes the shard"));
+}
+
+absl::Status ParameterHandler::EndShard(absl::string_view call,
+                                        const v1::InitializeShardRequest& request,
+                                        const Origin& origin, Making making,
+                                        absl::StatusOr<std::unique_ptr<BlockStore>> store) {
+  MutexLock lock(&mu_);
+  absl::Status status = CheckMaking(call, origin.chief_incarnation, making);
+  status.Update(store.status());
+  if (!status.ok()) {
+    if (making == newest_making_) state_ = v1::ShardStatus::EMPTY;
+    return status;
   }
   (*store)->Retire(std::vector<uint64_t>(retired_.begin(), retired_.end()));
   const PushOptions push = {request.reject_non_finite(),
                             request.stale_gradients().scale_learning_rate()};
   shard_ = std::make_shared<const Shard>(
       Shard{*std::move(store), request.placement_fingerprint(), RandomId(), push});
+  origin_ = origin;
   state_ = v1::ShardStatus::READY;
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<BlockStore>> ParameterHandler::MakeStore(
-    const v1::InitializeShardRequest& request, FillStore fill) {
+    const v1::InitializeShardRequest& request, Making making, FillStore fill) {
   ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(request.placement()));
   if (placement.Fingerprint() != request.placement_fingerprint() ||
       request.shard() >= placement.num_shards()) {
@@ -100,7 +129,8 @@ absl::StatusOr<std::unique_ptr<BlockStore>> ParameterHandler::MakeStore(
                    LearningRateSchedule::Create(request.learning_rate(), request.max_steps()));
   const absl::Duration start = clock_->Monotonic();
   absl::StatusOr<std::unique_ptr<BlockStore>> store =
-      fill({std::move(placement), request.shard(), std::move(optimizer), std::move(learning_rate)});
+      fill({std::move(placement), request.shard(), std::move(optimizer), std::move(learning_rate)},
+           making);
   RETURN_IF_ERROR(store.status());
   LogInfo("shard ", request.shard(), " of ", request.placement().num_shards(),
           " ready: ", (*store)->value_bytes(), " bytes of values, ", (*store)->slot_bytes(),
@@ -114,8 +144,12 @@ absl::StatusOr<std::unique_ptr<BlockStore>> ParameterHandler::MakeStore(
 
 absl::Status ParameterHandler::WriteSnapshot(const v1::WriteSnapshotRequest& request,
                                              v1::WriteSnapshotResponse* response) {
+  constexpr absl::string_view kCall = "WriteSnapshot";
+  RETURN_IF_ERROR(chiefs_.Admit(kCall, request.header().incarnation()));
+  MutexLock lock(&snapshot_mu_);
+  // Another chief may have called during the wait.
+  RETURN_IF_ERROR(chiefs_.Admit(kCall, request.header().incarnation()));
   return Snapshot(
-      "WriteSnapshot", request.header(),
       [&request] {
         return BundleDataWriter::Create(FileSystem::Real(), request.data_path(),
                                         request.data_shard());
@@ -125,20 +159,26 @@ absl::Status ParameterHandler::WriteSnapshot(const v1::WriteSnapshotRequest& req
 
 absl::Status ParameterHandler::StreamSnapshot(const v1::StreamSnapshotRequest& request,
                                               ByteSink sink, v1::WriteSnapshotResponse* response) {
+  constexpr absl::string_view kCall = "StreamSnapshot";
+  const uint64_t chief = request.header().incarnation();
+  RETURN_IF_ERROR(chiefs_.Admit(kCall, chief));
+  const uint64_t stream = ++streams_;
+  const auto send = [&](absl::string_view bytes) -> absl::Status {
+    RETURN_IF_ERROR(chiefs_.Admit(kCall, chief));
+    // Each stream keeps a cut in memory until its receiver has taken it.
+    if (stream != streams_) {
+      return absl::UnavailableError(absl::StrCat(kCall, ": a later call streams the shard"));
+    }
+    return sink(bytes);
+  };
   return Snapshot(
-      "StreamSnapshot", request.header(),
       [&]() -> absl::StatusOr<std::unique_ptr<BundleDataWriter>> {
-        return BundleDataWriter::CreateOn(FileOn(sink), request.data_shard());
+        return BundleDataWriter::CreateOn(FileOn(send), request.data_shard());
       },
       response);
 }
 
-absl::Status ParameterHandler::Snapshot(absl::string_view call, const v1::RequestHeader& header,
-                                        OpenWriter open, v1::WriteSnapshotResponse* response) {
-  RETURN_IF_ERROR(chiefs_.Admit(call, header.incarnation()));
-  MutexLock lock(&snapshot_mu_);
-  // Another chief may have called during the wait.
-  RETURN_IF_ERROR(chiefs_.Admit(call, header.incarnation()));
+absl::Status ParameterHandler::Snapshot(OpenWriter open, v1::WriteSnapshotResponse* response) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard, CurrentShard());
   const absl::Status status = WriteCut(*shard->store, open, response);
   if (!status.ok()) figures_.CountFailedSnapshot();

@@ -207,6 +207,65 @@ TEST_F(StreamedCallsTest, AFailureLeavesTheServerEmptyAndMayBeRepeated) {
   EXPECT_TRUE(Initialize(&source).ok());
 }
 
+// The newer chief calls while the server waits for the older one's next message.
+TEST_F(StreamedCallsTest, AStreamThatWaitsKeepsNoNewerChiefFromStartingOver) {
+  v1::InitializeShardRequest newer = InitializeRequest(placement_, 1, kOptimizer);
+  newer.mutable_header()->set_incarnation(kTestChief + 1);
+  Source source(InChunksOf(2));
+  const auto interrupted = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+    if (source.asked == 1) {
+      EXPECT_EQ(server_.handler.Initialize(newer, &response_), absl::OkStatus());
+    }
+    return source.Next();
+  };
+  v1::InitializeShardResponse refused;
+  EXPECT_EQ(server_.handler.InitializeStreamed(first_, interrupted, &refused).code(),
+            absl::StatusCode::kAborted);
+  EXPECT_EQ(source.asked, 2) << "the rest of the older stream is not received";
+  const v1::ShardStatus status = StatusOf(&server_.handler);
+  EXPECT_EQ(status.state(), v1::ShardStatus::READY);
+  EXPECT_EQ(status.store_id(), response_.status().store_id());
+  EXPECT_EQ(status.shard_step(), 0) << "the newer chief asked for initial values";
+}
+
+TEST_F(StreamedCallsTest, ALaterStreamOfTheSameChiefTakesTheShard) {
+  Source source(InChunksOf(2)), again(InChunksOf(3));
+  const auto interrupted = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+    if (source.asked == 1) {
+      EXPECT_EQ(Initialize(&again), absl::OkStatus());
+    }
+    return source.Next();
+  };
+  v1::InitializeShardResponse refused;
+  EXPECT_EQ(server_.handler.InitializeStreamed(first_, interrupted, &refused).code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(StatusOf(&server_.handler).store_id(), response_.status().store_id());
+  Source repeated(InChunksOf(2));
+  EXPECT_EQ(Initialize(&repeated), absl::OkStatus());
+  EXPECT_EQ(repeated.asked, 0) << "the shard is there";
+}
+
+TEST_F(StreamedCallsTest, ASinkThatWaitsKeepsNoOtherSnapshotFromBeingTaken) {
+  Source source(InChunksOf(2));
+  ASSERT_TRUE(Initialize(&source).ok());
+  v1::StreamSnapshotRequest older, newer;
+  *older.mutable_header() = HeaderOf(kTestChief);
+  *newer.mutable_header() = HeaderOf(kTestChief + 1);
+  const auto take = [](absl::string_view) { return absl::OkStatus(); };
+  int taken = 0;
+  const auto interrupted = [&](absl::string_view) {
+    v1::WriteSnapshotResponse response;
+    if (++taken == 1) {
+      EXPECT_EQ(server_.handler.StreamSnapshot(newer, take, &response), absl::OkStatus());
+    }
+    return absl::OkStatus();
+  };
+  v1::WriteSnapshotResponse response;
+  EXPECT_EQ(server_.handler.StreamSnapshot(older, interrupted, &response).code(),
+            absl::StatusCode::kAborted);
+  EXPECT_EQ(taken, 1) << "the rest of the older snapshot is not sent";
+}
+
 TEST_F(StreamedCallsTest, OtherConfigurationIsRefused) {
   first_.mutable_start()->set_config_hash(0xdef);
   Source source(InChunksOf(2));
