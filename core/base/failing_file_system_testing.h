@@ -31,6 +31,11 @@ class FailingFileSystem : public FileSystem {
     if (!status.ok()) return status;
     return Real()->OpenForAppend(path, truncate);
   }
+  absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(const std::string& path) override {
+    const absl::Status status = Begin(path);
+    if (!status.ok()) return status;
+    return Real()->CreateExclusive(path);
+  }
   absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(const std::string& path) override {
     return Real()->OpenForRead(path);
   }
@@ -40,6 +45,9 @@ class FailingFileSystem : public FileSystem {
   }
   absl::StatusOr<std::vector<std::string>> List(const std::string& path) override {
     return Real()->List(path);
+  }
+  absl::StatusOr<std::string> Resolve(const std::string& path) override {
+    return Real()->Resolve(path);
   }
   absl::Status CreateDirectories(const std::string& path) override {
     const absl::Status status = Begin(path);

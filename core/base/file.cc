@@ -12,8 +12,7 @@ namespace {
 
 absl::Status WriteDurably(const std::string& path, absl::string_view content,
                           FileSystem* file_system) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file,
-                   file_system->OpenForAppend(path, /*truncate=*/true));
+  ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file, file_system->CreateExclusive(path));
   RETURN_IF_ERROR(file->Append(content));
   return file->Close();
 }

@@ -59,6 +59,8 @@ class FileSystem {
   // Creates `path`, or continues it when `truncate` is false.
   virtual absl::StatusOr<std::unique_ptr<AppendFile>> OpenForAppend(const std::string& path,
                                                                     bool truncate) = 0;
+  // Creates a file that is not there. ALREADY_EXISTS: something has that name, be it a link.
+  virtual absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(const std::string& path) = 0;
   // Never waits for a writer. FAILED_PRECONDITION: it is not a regular file, but a directory, a
   // pipe, a socket or a device.
   virtual absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(
@@ -67,6 +69,8 @@ class FileSystem {
   virtual absl::StatusOr<absl::Time> ModificationTime(const std::string& path) = 0;
   // Names (not paths) in a directory, sorted.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& path) = 0;
+  // The absolute path without links, "." and "..", of something that exists.
+  virtual absl::StatusOr<std::string> Resolve(const std::string& path) = 0;
   // With parents; an existing directory is fine. Durable.
   virtual absl::Status CreateDirectories(const std::string& path) = 0;
   // A missing file is fine.

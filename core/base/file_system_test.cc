@@ -13,13 +13,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+enum class Kind { kReal, kMemory };
+
 // What every file system does.
-class FileSystemTest : public testing::TestWithParam<bool> {
+class FileSystemTest : public testing::TestWithParam<Kind> {
  protected:
-  FileSystemTest() {
-    directory_ = GetParam() ? FreshDirectory() : "/job";
-    EXPECT_EQ(files_->CreateDirectories(directory_), absl::OkStatus());
-  }
+  FileSystemTest() { EXPECT_EQ(files_->CreateDirectories(directory_), absl::OkStatus()); }
   std::string Path(const std::string& name) { return JoinPath(directory_, name); }
   void Write(const std::string& path, const std::string& content, bool truncate = true) {
     const auto file = files_->OpenForAppend(path, truncate);
@@ -28,9 +27,10 @@ class FileSystemTest : public testing::TestWithParam<bool> {
     ASSERT_EQ((*file)->Close(), absl::OkStatus());
   }
 
+  const std::string directory_ = GetParam() == Kind::kMemory ? "/job" : FreshDirectory();
   MemoryFileSystem memory_;
-  FileSystem* const files_ = GetParam() ? FileSystem::Real() : &memory_;
-  std::string directory_;
+  FileSystem* const files_ =
+      GetParam() == Kind::kMemory ? static_cast<FileSystem*>(&memory_) : FileSystem::Real();
 };
 
 TEST_P(FileSystemTest, WritesAndReads) {
@@ -86,7 +86,31 @@ TEST_P(FileSystemTest, CreateDirectoriesMakesParents) {
   EXPECT_THAT(*files_->List(Path("x")), ElementsAre("y"));
 }
 
-INSTANTIATE_TEST_SUITE_P(RealAndInMemory, FileSystemTest, testing::Bool());
+TEST_P(FileSystemTest, CreateExclusiveTakesNoNameThatIsThere) {
+  {
+    const auto file = files_->CreateExclusive(Path("a"));
+    ASSERT_TRUE(file.ok()) << file.status();
+    ASSERT_EQ((*file)->Append("1"), absl::OkStatus());
+    ASSERT_EQ((*file)->Close(), absl::OkStatus());
+  }
+  ASSERT_EQ(files_->CreateDirectories(Path("b")), absl::OkStatus());
+  for (const char* taken : {"a", "b"}) {
+    const absl::Status status = files_->CreateExclusive(Path(taken)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(Path(taken)));
+  }
+  EXPECT_EQ(*ReadFile(Path("a"), files_), "1");
+}
+
+TEST_P(FileSystemTest, ResolvesWhatExists) {
+  Write(Path("a"), "1");
+  const auto root = files_->Resolve(directory_);
+  ASSERT_TRUE(root.ok()) << root.status();
+  EXPECT_EQ(*files_->Resolve(Path("a")), JoinPath(*root, "a"));
+  EXPECT_EQ(files_->Resolve(Path("none")).status().code(), absl::StatusCode::kNotFound);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FileSystemTest, testing::Values(Kind::kReal, Kind::kMemory));
 
 TEST(RealFileSystemTest, ADirectoryIsNotMadeOverAFile) {
   std::string path = testing::TempDir() + "/keelson_file_XXXXXX";

@@ -141,6 +141,21 @@ void MemoryFileSystem::SetContent(const std::string& path, const std::string& co
 absl::StatusOr<std::unique_ptr<AppendFile>> MemoryFileSystem::OpenForAppend(const std::string& path,
                                                                             bool truncate) {
   MutexLock lock(&mu_);
+  return Open(path, truncate);
+}
+
+absl::StatusOr<std::unique_ptr<AppendFile>> MemoryFileSystem::CreateExclusive(
+    const std::string& path) {
+  MutexLock lock(&mu_);
+  if (directories_.count(path) > 0 || Find(path) != nullptr) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("cannot open for writing ", path, ": File exists"));
+  }
+  return Open(path, /*truncate=*/true);
+}
+
+absl::StatusOr<std::unique_ptr<AppendFile>> MemoryFileSystem::Open(const std::string& path,
+                                                                   bool truncate) {
   RETURN_IF_ERROR(Begin("open", path));
   ASSIGN_OR_RETURN(Directory * directory, DirectoryOfFile(path));
   std::shared_ptr<File>& file = directory->names[BaseName(path)];
@@ -185,6 +200,11 @@ absl::StatusOr<std::vector<std::string>> MemoryFileSystem::List(const std::strin
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+absl::StatusOr<std::string> MemoryFileSystem::Resolve(const std::string& path) {
+  if (!Exists(path)) return NotFound(path);
+  return path;
 }
 
 absl::Status MemoryFileSystem::CreateDirectories(const std::string& path) {

@@ -64,11 +64,14 @@ class MemoryFileSystem : public FileSystem {
 
   absl::StatusOr<std::unique_ptr<AppendFile>> OpenForAppend(const std::string& path,
                                                             bool truncate) override;
+  absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(const std::string& path) override;
   bool Exists(const std::string& path) override;
   // The number of operations that the file system had seen, as seconds since the epoch.
   absl::StatusOr<absl::Time> ModificationTime(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(const std::string& path) override;
+  // Paths without "." and ".." are all that exist here.
+  absl::StatusOr<std::string> Resolve(const std::string& path) override;
   absl::Status CreateDirectories(const std::string& path) override;
   absl::Status Remove(const std::string& path) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
@@ -85,6 +88,8 @@ class MemoryFileSystem : public FileSystem {
 
   // Counts an operation, and fails if a test requested that.
   absl::Status Begin(absl::string_view operation, const std::string& path)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<std::unique_ptr<AppendFile>> Open(const std::string& path, bool truncate)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<Directory*> DirectoryOfFile(const std::string& path)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

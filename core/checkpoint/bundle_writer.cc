@@ -37,8 +37,7 @@ absl::StatusOr<std::unique_ptr<BundleDataWriter>> BundleDataWriter::Create(FileS
                                                                            std::string final_path,
                                                                            size_t data_shard) {
   std::string temporary = absl::StrCat(final_path, ".tempstate", RandomId());
-  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
-                   file_system->OpenForAppend(temporary, /*truncate=*/true));
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, file_system->CreateExclusive(temporary));
   return std::unique_ptr<BundleDataWriter>(new BundleDataWriter(
       file_system, std::move(final_path), std::move(temporary), data_shard, std::move(file)));
 }
