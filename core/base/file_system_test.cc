@@ -1,5 +1,6 @@
 #include "core/base/file_system.h"
 
+#include "core/base/confined_file_system.h"
 #include "core/base/file.h"
 #include "core/base/file_system_testing.h"
 #include "core/base/fresh_directory_testing.h"
@@ -13,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-enum class Kind { kReal, kMemory };
+enum class Kind { kReal, kMemory, kConfined, kConfinedByComponent };
 
 // What every file system does.
 class FileSystemTest : public testing::TestWithParam<Kind> {
@@ -27,10 +28,17 @@ class FileSystemTest : public testing::TestWithParam<Kind> {
     ASSERT_EQ((*file)->Close(), absl::OkStatus());
   }
 
+  FileSystem* Files() {
+    if (GetParam() == Kind::kReal) return FileSystem::Real();
+    if (GetParam() == Kind::kMemory) return &memory_;
+    return GetParam() == Kind::kConfined ? &confined_ : &by_component_;
+  }
+
   const std::string directory_ = GetParam() == Kind::kMemory ? "/job" : FreshDirectory();
   MemoryFileSystem memory_;
-  FileSystem* const files_ =
-      GetParam() == Kind::kMemory ? static_cast<FileSystem*>(&memory_) : FileSystem::Real();
+  ConfinedFileSystem confined_{directory_};
+  ConfinedFileSystem by_component_{directory_, ConfinedFileSystem::Walk::kByComponent};
+  FileSystem* const files_ = Files();
 };
 
 TEST_P(FileSystemTest, WritesAndReads) {
@@ -110,7 +118,9 @@ TEST_P(FileSystemTest, ResolvesWhatExists) {
   EXPECT_EQ(files_->Resolve(Path("none")).status().code(), absl::StatusCode::kNotFound);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FileSystemTest, testing::Values(Kind::kReal, Kind::kMemory));
+INSTANTIATE_TEST_SUITE_P(All, FileSystemTest,
+                         testing::Values(Kind::kReal, Kind::kMemory, Kind::kConfined,
+                                         Kind::kConfinedByComponent));
 
 TEST(RealFileSystemTest, ADirectoryIsNotMadeOverAFile) {
   std::string path = testing::TempDir() + "/keelson_file_XXXXXX";
