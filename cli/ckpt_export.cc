@@ -55,7 +55,8 @@ int64_t BytesOf(const std::vector<TensorInfo>& tensors) {
 
 absl::Status ExportTensors(const ExportOptions& options, std::ostream* out) {
   RETURN_IF_ERROR(CheckOptions(options));
-  ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> source, OpenTensorSource(options.source));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> source,
+                   OpenTensorSource(options.source, options.foreign));
   const std::vector<TensorInfo> all = source->List();
   std::vector<TensorInfo> tensors = all;
   if (!options.slots) {

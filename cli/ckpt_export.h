@@ -6,11 +6,13 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "core/checkpoint/checkpoint_directory.h"
 
 namespace keelson {
 
 struct ExportOptions {
-  std::string source;  // as OpenTensorSource
+  std::string source;  // as OpenTensorSource, with `foreign`
+  ForeignPaths foreign = ForeignPaths::kRefused;
   std::string out;
   // "safetensors" or "npz".
   std::string format;

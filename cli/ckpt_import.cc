@@ -156,7 +156,8 @@ void Report(const std::string& prefix, const ImportPlan& plan, std::ostream* out
 
 absl::Status ImportTensors(const ImportOptions& options, std::ostream* out) {
   RETURN_IF_ERROR(CheckOptions(options));
-  ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> source, OpenTensorSource(options.source));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> source,
+                   OpenTensorSource(options.source, options.foreign));
   ASSIGN_OR_RETURN(const Plan plan, MakePlan(options, source.get()));
   CheckpointDirectory directory(FileSystem::Real(), options.model_dir, Clock::Real());
   RETURN_IF_ERROR(CheckDirectory(directory, options));

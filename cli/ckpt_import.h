@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "core/checkpoint/checkpoint_directory.h"
 
 namespace keelson {
 
 struct ImportOptions {
-  std::string source;  // as OpenTensorSource
+  std::string source;  // as OpenTensorSource, with `foreign`
+  ForeignPaths foreign = ForeignPaths::kRefused;
   std::string model_dir;
   // "old=new": the tensor `old` becomes the variable `new`.
   std::vector<std::string> renames;

@@ -128,8 +128,8 @@ void VerifyOne(const std::string& prefix, bool* sound, std::ostream* out) {
 
 }  // namespace
 
-absl::Status ListSnapshots(const std::string& directory, std::ostream* out) {
-  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, SnapshotsOf(directory));
+absl::Status ListSnapshots(const std::string& directory, std::ostream* out, ForeignPaths foreign) {
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, SnapshotsOf(directory, foreign));
   TextTable table;
   table.AddRow({"step", "time (UTC)", "bytes", "tensors", "snapshot"});
   for (size_t i = 0; i < snapshots.size(); ++i) {
@@ -146,8 +146,8 @@ absl::Status ListSnapshots(const std::string& directory, std::ostream* out) {
   return absl::OkStatus();
 }
 
-absl::Status ShowSnapshot(const std::string& name, std::ostream* out) {
-  ASSIGN_OR_RETURN(const std::string prefix, ResolveSnapshot(name));
+absl::Status ShowSnapshot(const std::string& name, std::ostream* out, ForeignPaths foreign) {
+  ASSIGN_OR_RETURN(const std::string prefix, ResolveSnapshot(name, foreign));
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle, BundleReader::Open(prefix));
   ASSIGN_OR_RETURN(const KeelsonState state, ReadKeelsonState(*bundle));
   TextTable facts;
@@ -164,8 +164,8 @@ absl::Status ShowSnapshot(const std::string& name, std::ostream* out) {
 }
 
 absl::Status ShowValues(const std::string& name, const std::string& tensor, int64_t limit,
-                        std::ostream* out) {
-  ASSIGN_OR_RETURN(const std::string prefix, ResolveSnapshot(name));
+                        std::ostream* out, ForeignPaths foreign) {
+  ASSIGN_OR_RETURN(const std::string prefix, ResolveSnapshot(name, foreign));
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle, BundleReader::Open(prefix));
   ASSIGN_OR_RETURN(const TensorInfo info, bundle->Info(tensor));
   if (info.dtype == BundleDtype::kString) {
@@ -185,14 +185,15 @@ absl::Status ShowValues(const std::string& name, const std::string& tensor, int6
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> VerifySnapshots(const std::string& name, std::ostream* out) {
+absl::StatusOr<bool> VerifySnapshots(const std::string& name, std::ostream* out,
+                                     ForeignPaths foreign) {
   bool sound = true;
   if (!IsDirectory(name)) {
-    ASSIGN_OR_RETURN(const std::string prefix, ResolveSnapshot(name));
+    ASSIGN_OR_RETURN(const std::string prefix, ResolveSnapshot(name, foreign));
     VerifyOne(prefix, &sound, out);
     return sound;
   }
-  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, SnapshotsOf(name));
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, SnapshotsOf(name, foreign));
   for (const SnapshotInfo& snapshot : snapshots) VerifyOne(snapshot.prefix, &sound, out);
   return sound;
 }

@@ -1,6 +1,7 @@
 #include "cli/snapshot_name.h"
 
 #include "cli/snapshot_testing.h"
+#include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -35,6 +36,20 @@ TEST(SnapshotNameTest, WhatNamesNoSnapshotIsRefused) {
   const absl::Status status = ResolveSnapshot(missing).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("expected " + missing + ".index, or a"));
+}
+
+TEST(SnapshotNameTest, SnapshotsElsewhereAreReadWhenThatIsWanted) {
+  const std::string elsewhere = FreshDirectory();
+  WriteTestSnapshot(elsewhere, 100);
+  const std::string directory = FreshDirectory();
+  const std::string snapshot = elsewhere + "/model.ckpt-100";
+  ASSERT_TRUE(WriteFileAtomically(directory + "/checkpoint",
+                                  "model_checkpoint_path: \"" + snapshot + "\"\n")
+                  .ok());
+  const absl::Status status = ResolveSnapshot(directory).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("leads elsewhere"));
+  EXPECT_EQ(*ResolveSnapshot(directory, ForeignPaths::kFollowed), snapshot);
 }
 
 }  // namespace

@@ -53,10 +53,11 @@ absl::StatusOr<std::vector<TensorInfo>> TensorSource::Variables() {
   return VariablesByName(List());
 }
 
-absl::StatusOr<std::unique_ptr<TensorSource>> OpenTensorSource(const std::string& path) {
+absl::StatusOr<std::unique_ptr<TensorSource>> OpenTensorSource(const std::string& path,
+                                                               ForeignPaths foreign) {
   if (absl::EndsWith(path, ".safetensors")) return SafetensorsFile::Open(path);
   if (absl::EndsWith(path, ".npz")) return NpzFile::Open(path);
-  ASSIGN_OR_RETURN(const std::string prefix, ResolveSnapshot(path));
+  ASSIGN_OR_RETURN(const std::string prefix, ResolveSnapshot(path, foreign));
   return BundleSource::Open(prefix);
 }
 

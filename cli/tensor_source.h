@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/checkpoint_directory.h"
 
 namespace keelson {
 
@@ -37,10 +38,11 @@ std::vector<TensorInfo> VariablesByName(const std::vector<TensorInfo>& tensors);
 // "float32 [3, 2]".
 std::string TypeAndShape(const TensorInfo& tensor);
 
-// `path`: a snapshot or TensorFlow bundle (ResolveSnapshot), FILE.safetensors or FILE.npz.
-// INVALID_ARGUMENT: none of these. Otherwise the errors of ResolveSnapshot, BundleReader::Open,
-// SafetensorsFile::Open or NpzFile::Open.
-absl::StatusOr<std::unique_ptr<TensorSource>> OpenTensorSource(const std::string& path);
+// `path`: a snapshot or TensorFlow bundle (ResolveSnapshot, with `foreign`), FILE.safetensors or
+// FILE.npz. INVALID_ARGUMENT: none of these. Otherwise the errors of ResolveSnapshot,
+// BundleReader::Open, SafetensorsFile::Open or NpzFile::Open.
+absl::StatusOr<std::unique_ptr<TensorSource>> OpenTensorSource(
+    const std::string& path, ForeignPaths foreign = ForeignPaths::kRefused);
 
 }  // namespace keelson
 

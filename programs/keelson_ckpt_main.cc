@@ -31,9 +31,20 @@ struct Flags {
   std::string values;
   int64_t limit = 1000;
   double tolerance = 0;
+  bool foreign_paths = false;
   ExportOptions to;
   ImportOptions from;
 };
+
+ForeignPaths Foreign(const Flags& flags) {
+  return flags.foreign_paths ? ForeignPaths::kFollowed : ForeignPaths::kRefused;
+}
+
+void AddForeignPaths(CLI::App* app, Flags* flags) {
+  app->add_flag("--foreign_paths", flags->foreign_paths,
+                "Reads snapshots outside a model directory, too, where its file 'checkpoint' names "
+                "such");
+}
 
 absl::StatusOr<int> Done(const absl::Status& status) {
   RETURN_IF_ERROR(status);
@@ -46,22 +57,35 @@ absl::StatusOr<int> Found(const absl::StatusOr<bool>& fine) {
 }
 
 absl::StatusOr<int> Diff(const Flags& flags) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> a, OpenTensorSource(flags.name));
-  ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> b, OpenTensorSource(flags.other));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> a,
+                   OpenTensorSource(flags.name, Foreign(flags)));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> b,
+                   OpenTensorSource(flags.other, Foreign(flags)));
   return Found(DiffTensors(a.get(), b.get(), flags.tolerance, &std::cout));
 }
 
-absl::StatusOr<int> Export(ExportOptions options) {
+absl::StatusOr<int> Export(const Flags& flags) {
+  ExportOptions options = flags.to;
+  options.foreign = Foreign(flags);
   if (options.format.empty()) {
     options.format = absl::EndsWith(options.out, ".npz") ? "npz" : "safetensors";
   }
   return Done(ExportTensors(options, &std::cout));
 }
 
+absl::StatusOr<int> Import(const Flags& flags) {
+  ImportOptions options = flags.from;
+  options.foreign = Foreign(flags);
+  return Done(ImportTensors(options, &std::cout));
+}
+
 void AddList(CLI::App* app, Flags* flags, Command* command) {
   CLI::App* list = app->add_subcommand("list", "Lists the snapshots of a model directory");
   list->add_option("DIR", flags->name, "Model directory")->required();
-  list->callback([=] { *command = [=] { return Done(ListSnapshots(flags->name, &std::cout)); }; });
+  AddForeignPaths(list, flags);
+  list->callback([=] {
+    *command = [=] { return Done(ListSnapshots(flags->name, &std::cout, Foreign(*flags))); };
+  });
 }
 
 void AddShow(CLI::App* app, Flags* flags, Command* command) {
@@ -70,11 +94,12 @@ void AddShow(CLI::App* app, Flags* flags, Command* command) {
   show->add_option("--values", flags->values, "Prints the elements of this tensor instead");
   show->add_option("--limit", flags->limit, "At most so many elements, default 1000; 0: all")
       ->check(NonNegativeNumber());
+  AddForeignPaths(show, flags);
   show->callback([=] {
     *command = [=] {
-      return Done(flags->values.empty()
-                      ? ShowSnapshot(flags->name, &std::cout)
-                      : ShowValues(flags->name, flags->values, flags->limit, &std::cout));
+      return Done(flags->values.empty() ? ShowSnapshot(flags->name, &std::cout, Foreign(*flags))
+                                        : ShowValues(flags->name, flags->values, flags->limit,
+                                                     &std::cout, Foreign(*flags)));
     };
   });
 }
@@ -84,8 +109,10 @@ void AddVerify(CLI::App* app, Flags* flags, Command* command) {
       "verify", "Reads everything and compares the checksums; exits with 1 when there is damage");
   verify->add_option("NAME", flags->name, "DIR/model.ckpt-STEP, or a model directory: all of its")
       ->required();
-  verify->callback(
-      [=] { *command = [=] { return Found(VerifySnapshots(flags->name, &std::cout)); }; });
+  AddForeignPaths(verify, flags);
+  verify->callback([=] {
+    *command = [=] { return Found(VerifySnapshots(flags->name, &std::cout, Foreign(*flags))); };
+  });
 }
 
 void AddDiff(CLI::App* app, Flags* flags, Command* command) {
@@ -96,6 +123,7 @@ void AddDiff(CLI::App* app, Flags* flags, Command* command) {
   diff->add_option("--tolerance", flags->tolerance,
                    "a and b are equal when |a - b| <= tolerance * max(1, |a|, |b|), default 0")
       ->check(NonNegativeNumber());
+  AddForeignPaths(diff, flags);
   diff->callback([=] { *command = [=] { return Diff(*flags); }; });
 }
 
@@ -108,7 +136,8 @@ void AddExport(CLI::App* app, Flags* flags, Command* command) {
                  "safetensors or npz (default: npz when OUT ends so, else safetensors)");
   to->add_flag("--slots", options->slots, "Also what the optimizer keeps, and global_step");
   to->add_flag("--force", options->force, "Replaces OUT if it exists");
-  to->callback([=] { *command = [=] { return Export(*options); }; });
+  AddForeignPaths(to, flags);
+  to->callback([=] { *command = [=] { return Export(*flags); }; });
 }
 
 void AddImport(CLI::App* app, Flags* flags, Command* command) {
@@ -128,7 +157,8 @@ void AddImport(CLI::App* app, Flags* flags, Command* command) {
                  "Variables that SOURCE lacks get the model's initial values; with --config");
   from->add_flag("--force", options->force,
                  "Into a directory with snapshots, as the newest; forgets that a job was done");
-  from->callback([=] { *command = [=] { return Done(ImportTensors(*options, &std::cout)); }; });
+  AddForeignPaths(from, flags);
+  from->callback([=] { *command = [=] { return Import(*flags); }; });
 }
 
 }  // namespace

@@ -126,11 +126,24 @@ std::vector<SnapshotInfo> TakeSurplus(const RetentionPolicy& policy,
 }  // namespace
 
 CheckpointDirectory::CheckpointDirectory(FileSystem* file_system, std::string model_dir,
-                                         const Clock* clock)
-    : file_system_(file_system), model_dir_(std::move(model_dir)), clock_(clock) {}
+                                         const Clock* clock, ForeignPaths foreign)
+    : file_system_(file_system),
+      model_dir_(std::move(model_dir)),
+      clock_(clock),
+      foreign_(foreign) {}
 
 std::string CheckpointDirectory::SnapshotPrefix(int64_t step) const {
   return JoinPath(model_dir_, absl::StrCat(kSnapshotName, step));
+}
+
+std::string CheckpointDirectory::FindSnapshot(int64_t step) const {
+  const absl::StatusOr<std::vector<SnapshotInfo>> named = ListNamed();
+  if (named.ok()) {
+    const auto found = std::find_if(named->rbegin(), named->rend(),
+                                    [step](const SnapshotInfo& s) { return s.step == step; });
+    if (found != named->rend()) return found->prefix;
+  }
+  return SnapshotPrefix(step);
 }
 
 absl::StatusOr<std::vector<SnapshotInfo>> CheckpointDirectory::ListNamed() const {
@@ -235,13 +248,27 @@ absl::StatusOr<std::optional<CheckpointDirectory::State>> CheckpointDirectory::R
 
 absl::StatusOr<SnapshotInfo> CheckpointDirectory::ParseSnapshot(const std::string& path) const {
   SnapshotInfo snapshot;
-  snapshot.prefix = JoinPath(model_dir_, path);
+  ASSIGN_OR_RETURN(snapshot.prefix, PrefixOf(path));
   const size_t dash = path.rfind('-');
   if (dash == std::string::npos ||
       !absl::SimpleAtoi(absl::string_view(path).substr(dash + 1), &snapshot.step)) {
     return BadState(StatePath(), absl::StrCat("'", path, "' does not end in -<step>"));
   }
   return snapshot;
+}
+
+absl::StatusOr<std::string> CheckpointDirectory::PrefixOf(const std::string& path) const {
+  const std::string joined = JoinPath(model_dir_, path);
+  if (!absl::StrContains(path, '/') || foreign_ == ForeignPaths::kFollowed) return joined;
+  const absl::StatusOr<std::string> root = file_system_->Resolve(model_dir_);
+  const absl::StatusOr<std::string> directory = file_system_->Resolve(DirectoryOf(joined));
+  absl::string_view inner = directory.ok() ? absl::string_view(*directory) : "";
+  if (!root.ok() || !absl::ConsumePrefix(&inner, *root) ||
+      (!inner.empty() && !absl::ConsumePrefix(&inner, "/"))) {
+    return BadState(StatePath(), absl::StrCat("'", path, "': expected a snapshot in ", model_dir_,
+                                              ", found a path that leads elsewhere"));
+  }
+  return JoinPath(JoinPath(model_dir_, inner), BaseName(path));
 }
 
 absl::Status CheckpointDirectory::WriteState(const State& state) const {

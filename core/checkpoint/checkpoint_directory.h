@@ -32,17 +32,30 @@ struct RetentionPolicy {
   double keep_every_n_hours = 0;
 };
 
+// What a state file may name beyond the snapshots in its directory and beneath.
+enum class ForeignPaths {
+  kRefused,
+  kFollowed,  // snapshots anywhere, for those who only read
+};
+
 // Keeps nothing in memory. One process commits (the chief), any number may list.
 // Errors name the file: DATA_LOSS when its content is not what it should be, otherwise as
 // file_system.h.
 class CheckpointDirectory {
  public:
-  // Both pointers outlive the object.
-  CheckpointDirectory(FileSystem* file_system, std::string model_dir, const Clock* clock);
+  // Both pointers outlive the object. DATA_LOSS: a state file names a snapshot outside `model_dir`,
+  // by "..", by a link, or by an absolute path (those that lie inside are fine: TensorFlow writes
+  // them), unless `foreign` lets it; so nothing outside is read or deleted.
+  CheckpointDirectory(FileSystem* file_system, std::string model_dir, const Clock* clock,
+                      ForeignPaths foreign = ForeignPaths::kRefused);
 
   const std::string& model_dir() const { return model_dir_; }
   FileSystem* file_system() const { return file_system_; }
+  // "MODEL_DIR/model.ckpt-STEP": the name of a new snapshot.
   std::string SnapshotPrefix(int64_t step) const;
+  // The prefix of a snapshot that is there: the one that the state file names for `step`, be it of
+  // another name, else SnapshotPrefix.
+  std::string FindSnapshot(int64_t step) const;
 
   // Snapshots that the state file names and whose index is there, oldest first. No state file:
   // none.
@@ -76,12 +89,15 @@ class CheckpointDirectory {
   // The content of the state file, or nothing if there is none.
   absl::StatusOr<std::optional<State>> ReadState() const;
   absl::StatusOr<SnapshotInfo> ParseSnapshot(const std::string& path) const;
+  // The prefix for a path of the state file.
+  absl::StatusOr<std::string> PrefixOf(const std::string& path) const;
   absl::Status WriteState(const State& state) const;
   absl::Status DeleteSnapshot(const SnapshotInfo& snapshot) const;
 
   FileSystem* const file_system_;
   const std::string model_dir_;
   const Clock* const clock_;
+  const ForeignPaths foreign_;
 };
 
 }  // namespace keelson

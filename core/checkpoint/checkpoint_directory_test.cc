@@ -129,6 +129,51 @@ TEST_F(CheckpointDirectoryTest, GarbageIsDataLossNamingTheFile) {
   }
 }
 
+TEST_F(CheckpointDirectoryTest, PathsThatLeadElsewhereAreRefused) {
+  const std::string elsewhere = FreshDirectory();
+  WriteRawFile(elsewhere + "/model.ckpt-1.index", "index");
+  ASSERT_EQ(symlink(elsewhere.c_str(), JoinPath(path_, "link").c_str()), 0);
+  WriteSnapshot(2);
+  for (const std::string& path :
+       {elsewhere + "/model.ckpt-1", "../" + BaseName(elsewhere) + "/model.ckpt-1",
+        std::string("link/model.ckpt-1"), path_ + "/../" + BaseName(elsewhere) + "/model.ckpt-1",
+        std::string("/nowhere/model.ckpt-1")}) {
+    const std::string state =
+        absl::StrCat("model_checkpoint_path: \"model.ckpt-2\"\n", "all_model_checkpoint_paths: \"",
+                     path, "\"\n", "all_model_checkpoint_paths: \"model.ckpt-2\"\n");
+    WriteRawFile(state_path_, state);
+    const absl::Status refused = absl::DataLossError(
+        absl::StrCat(state_path_, ": not a checkpoint state file: '", path,
+                     "': expected a snapshot in ", path_, ", found a path that leads elsewhere"));
+    EXPECT_EQ(directory_.List().status(), refused);
+    EXPECT_EQ(directory_.RemoveStaleFiles(), refused);
+    EXPECT_EQ(directory_.Commit(2, {.keep_max = 1}), refused);
+    EXPECT_EQ(ReadRawFile(state_path_), state);
+    EXPECT_EQ(directory_.FindSnapshot(1), path_ + "/model.ckpt-1");
+  }
+  EXPECT_TRUE(FileExists(elsewhere + "/model.ckpt-1.index"));
+  WriteRawFile(state_path_, "model_checkpoint_path: \"" + elsewhere + "/model.ckpt-1\"\n");
+  const CheckpointDirectory reader(FileSystem::Real(), path_, &clock_, ForeignPaths::kFollowed);
+  EXPECT_EQ(reader.List()->at(0).prefix, elsewhere + "/model.ckpt-1");
+}
+
+TEST_F(CheckpointDirectoryTest, PathsThatLieInsideAreThoseOfTheDirectory) {
+  ASSERT_TRUE(CreateDirectories(JoinPath(path_, "best")).ok());
+  const std::string link = FreshDirectory() + "/link";
+  ASSERT_EQ(symlink(path_.c_str(), link.c_str()), 0);
+  WriteRawFile(state_path_,
+               absl::StrCat("model_checkpoint_path: \"", link, "/model.ckpt-2\"\n",
+                            "all_model_checkpoint_paths: \"best/ckpt-1\"\n",
+                            "all_model_checkpoint_paths: \"", link, "/model.ckpt-2\"\n"));
+  const auto named = directory_.ListNamed();
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_EQ(named->at(0).prefix, path_ + "/best/ckpt-1");
+  EXPECT_EQ(named->at(1).prefix, path_ + "/model.ckpt-2");
+  EXPECT_EQ(directory_.FindSnapshot(1), path_ + "/best/ckpt-1");
+  EXPECT_EQ(directory_.FindSnapshot(2), directory_.SnapshotPrefix(2));
+  EXPECT_EQ(directory_.FindSnapshot(3), directory_.SnapshotPrefix(3));
+}
+
 TEST_F(CheckpointDirectoryTest, KeepMaxDeletesAllFilesOfAllSurplus) {
   for (const int64_t step : {1, 10, 100, 200}) WriteAndCommit(step, {.keep_max = 0});
   EXPECT_THAT(StepsOnDisk(), ElementsAre(1, 10, 100, 200));
