@@ -1,8 +1,8 @@
 """The documents of manifest files: YAML or JSON as kubectl reads them, lists taken apart.
 
-Differences to plain PyYAML, all towards kubectl: a key that stands twice in a mapping is an error
-instead of silently the last one; 12:30 and 2026-01-01 are text; keys are text; values are what JSON
-can hold.
+Differences to plain PyYAML, all towards kubectl: 12:30 and 2026-01-01 are text; keys are text; values are
+what JSON can hold; aliases multiply the documents up to a limit only. Beyond kubectl, which silently takes
+the last one, a key that stands twice in a mapping is an error.
 """
 
 import json
@@ -20,6 +20,10 @@ _LIST_KINDS = ("List", "TFJobList")
 _TAG_PREFIX = "tag:yaml.org,2002:"
 _MERGE_TAG = _TAG_PREFIX + "merge"
 _TEXT_TAG = _TAG_PREFIX + "str"
+# The characters that all documents of a file may have once their aliases are replaced; a value costs some
+# beside its own. The API server takes objects of 3 MB at most.
+_MAX_EXPANDED_SIZE = 16 * 1024 * 1024
+_VALUE_SIZE = 16
 _SyntaxError = Union[yaml.MarkedYAMLError, yaml.reader.ReaderError]
 
 
@@ -170,10 +174,55 @@ def _rendering_hint(text: str) -> str:
     return ""
 
 
+class _Size:
+    """Measures documents before anything is made of them."""
+
+    def __init__(self) -> None:
+        # Each value counted once, and as often as aliases repeat it.
+        self.written = 0
+        self.expanded = 0
+
+    def add(self, root: yaml.Node) -> None:
+        self.expanded += self._measure(root, {})
+
+    def _measure(self, node: yaml.Node, known: Dict[int, int]) -> int:
+        """`known`: by the node's identity; 0 while its children are being measured, which an alias inside its
+        own anchor finds."""
+        if id(node) in known:
+            return known[id(node)]
+        known[id(node)] = 0
+        own = _VALUE_SIZE
+        children: List[yaml.Node] = []
+        if isinstance(node, yaml.ScalarNode):
+            own += len(node.value)
+        elif isinstance(node, yaml.SequenceNode):
+            children = node.value
+        else:
+            children = [part for pair in node.value for part in pair]
+        self.written += own
+        known[id(node)] = own + sum(self._measure(child, known) for child in children)
+        return known[id(node)]
+
+
 class _Loader(yaml.SafeLoader):
     """Safe YAML with the scalars that kubectl knows."""
 
     yaml_implicit_resolvers: Dict[str, Any] = {}
+
+    def __init__(self, stream: str):
+        super().__init__(stream)
+        self._size = _Size()
+
+    def construct_document(self, node: yaml.Node) -> Any:
+        self._size.add(node)
+        if self._size.expanded > max(_MAX_EXPANDED_SIZE, self._size.written):
+            raise yaml.composer.ComposerError(
+                None,
+                None,
+                f"expected at most {_MAX_EXPANDED_SIZE} characters with aliases replaced, found more",
+                node.start_mark,
+            )
+        return super().construct_document(node)
 
     def compose_mapping_node(self, anchor: Optional[str]) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)

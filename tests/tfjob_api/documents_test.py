@@ -163,6 +163,17 @@ class UnreadableTest(ManifestTest):
             ": not YAML that Kubernetes takes: an alias stands inside its own anchor",
         )
 
+    def test_aliases_that_multiply_a_document(self):
+        limit = "not YAML: expected at most 16777216 characters with aliases replaced, found more"
+        lists = "".join(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 20))
+        self.assert_not_read(f"kind: A\na0: &a0 [x]\n{lists}", f":1:1: {limit}")
+        merges = "".join(f"a{i}: &a{i} {{<<: [{','.join([f'*a{i - 1}'] * 9)}]}}\n" for i in range(1, 20))
+        self.assert_not_read(f"kind: A\na0: &a0 {{x: 1}}\n{merges}", f":1:1: {limit}")
+        text = f"kind: A\ns: &s {'x' * 100000}\nl: [{','.join(['*s'] * 100)}]\n"
+        # Each document is below the limit, both are not.
+        self.assert_not_read(f"{text}---\n{text}", f":5:1: {limit}")
+        self.assertEqual(len(load_files([self.write("file.yaml", text)])[0].value["l"]), 100)
+
     def test_deep_nesting(self):
         self.assert_not_read(f"kind: A\nspec: {'[' * 1500}{']' * 1500}\n", ": not YAML: nested too deeply")
 
