@@ -21,6 +21,7 @@ quantity          Kubernetes' quantities
 schema            the field names that the resource definition knows
 lint              what deserves a warning
 objects           ConfigMaps, Secrets and claims beside the job
+names             names and paths that become names of files
 
 What the commands share:
 yaml_text         documents -> YAML to read

@@ -13,6 +13,7 @@ from .model import (
     ObjectReference,
     VolumeMount,
 )
+from .names import read_label, read_relative_path
 from .quantity import parse_quantity
 
 _MAX_PORT = 65535
@@ -31,7 +32,7 @@ class ContainerReader:
         resources = fields.mapping(value.get("resources"), f"{where}.resources")
         fields.warn_unknown(resources, f"{where}.resources", schema.RESOURCES)
         return Container(
-            name=fields.required_text(value.get("name"), f"{where}.name"),
+            name=read_label(fields, value.get("name"), f"{where}.name"),
             image=fields.required_text(value.get("image"), f"{where}.image"),
             command=fields.texts(value.get("command"), f"{where}.command"),
             args=fields.texts(value.get("args"), f"{where}.args"),
@@ -170,11 +171,3 @@ class ContainerReader:
                 raise self._fields.expected(f"{where}.{name}", "a whole number", quantity)
             result[name] = text
         return result
-
-
-def read_relative_path(fields: FieldReader, value: Any, where: str) -> str:
-    """A path within a volume; "" where it is not set."""
-    path = fields.text(value, where)
-    if path.startswith("/") or ".." in path.split("/"):
-        raise fields.expected(where, "a relative path without '..'", path)
-    return path

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Set, Tuple
 from .documents import Document
 from .fields import FieldReader, ManifestError
 from .model import ClusterObjects
+from .names import check_key
 
 Contents = Dict[str, bytes]
 
@@ -72,6 +73,8 @@ class _ObjectReader:
     def _texts(self, key: str, secret: bool = False) -> Mapping[str, str]:
         where = f"{self._title}: {key}"
         values: Dict[str, Any] = self._fields.mapping(self._value.get(key), where)
+        for name in values:
+            check_key(self._fields, name, where)
         if secret:
             # The error must not show the value.
             for name, value in values.items():

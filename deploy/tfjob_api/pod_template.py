@@ -4,17 +4,18 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from . import schema
-from .containers import ContainerReader, read_relative_path
+from .containers import ContainerReader
 from .fields import FieldReader
 from .model import CONTAINER_NAME, Container, Volume, VolumeFile
+from .names import read_claim_name, read_file_path, read_host_path, read_label
 
 _DEFAULT_GRACE_SECONDS = 30
-# Kind of volume -> the field that names what it shows.
+# Kind of volume -> the field that names what it shows, and what reads that.
 _VOLUME_SOURCES = {
-    "persistentVolumeClaim": "claimName",
-    "hostPath": "path",
-    "configMap": "name",
-    "secret": "secretName",
+    "persistentVolumeClaim": ("claimName", read_claim_name),
+    "hostPath": ("path", read_host_path),
+    "configMap": ("name", FieldReader.required_text),
+    "secret": ("secretName", FieldReader.required_text),
 }
 
 
@@ -95,7 +96,7 @@ class PodTemplateReader:
 
     def _read_volume(self, entry: Dict[str, Any], where: str) -> Volume:
         fields = self._fields
-        name = fields.required_text(entry.get("name"), f"{where}.name")
+        name = read_label(fields, entry.get("name"), f"{where}.name")
         kinds = [key for key in entry if key != "name"]
         if len(kinds) > 1:
             raise fields.error(where, f"expected one kind of volume, found {', '.join(kinds)}")
@@ -103,25 +104,31 @@ class PodTemplateReader:
         details = fields.mapping(entry.get(kind), f"{where}.{kind}")
         source = ""
         if kind in _VOLUME_SOURCES:
-            key = _VOLUME_SOURCES[kind]
-            source = fields.required_text(details.get(key), f"{where}.{kind}.{key}")
+            key, read = _VOLUME_SOURCES[kind]
+            source = read(fields, details.get(key), f"{where}.{kind}.{key}")
         if kind not in ("configMap", "secret"):
             return Volume(name, kind, source)
         return Volume(
             name,
             kind,
             source,
-            items=tuple(
-                VolumeFile(
-                    fields.required_text(item.get("key"), f"{path}.key"),
-                    read_relative_path(
-                        fields, fields.required_text(item.get("path"), f"{path}.path"), f"{path}.path"
-                    ),
-                )
-                for path, item in fields.mappings(details.get("items"), f"{where}.{kind}.items")
-            ),
+            items=self._read_items(details.get("items"), f"{where}.{kind}.items"),
             optional=fields.boolean(details.get("optional"), f"{where}.{kind}.optional"),
         )
+
+    def _read_items(self, value: Any, where: str) -> Tuple[VolumeFile, ...]:
+        fields = self._fields
+        items: List[VolumeFile] = []
+        for path, item in fields.mappings(value, where):
+            key = fields.required_text(item.get("key"), f"{path}.key")
+            items.append(VolumeFile(key, read_file_path(fields, item.get("path"), f"{path}.path")))
+        files = {item.path for item in items}
+        for item in items:
+            parts = item.path.split("/")
+            for outer in ("/".join(parts[:count]) for count in range(1, len(parts))):
+                if outer in files:
+                    raise fields.error(where, f'"{item.path}" lies below "{outer}", which is a file')
+        return tuple(items)
 
     def _check_mounts(self, pod: PodTemplate, where: str) -> None:
         known = [volume.name for volume in pod.volumes]

@@ -1,6 +1,9 @@
 """ConfigMaps, Secrets, claims and the rest beside the job."""
 
+import json
+
 from support import ManifestTest, manifest, replica
+from tfjob_api.fields import describe
 from tfjob_api.model import ObjectReference
 from tfjob_api.reader import read_manifest
 
@@ -35,6 +38,11 @@ class ContentTest(ManifestTest):
             "kind: ConfigMap\nmetadata: {name: c}\ndata:\n", "kind: Secret\nmetadata: {name: s}\n"
         )
         self.assertEqual((objects.config_maps, objects.secrets), ({"c": {}}, {"s": {}}))
+
+    def test_keys(self):
+        for key in ("a.b-c_D9", ".a", "-", "a..b", "x" * 253):
+            objects = self.objects(f"kind: ConfigMap\nmetadata: {{name: c}}\ndata: {{{key}: v}}\n")
+            self.assertEqual(objects.config_maps, {"c": {key: b"v"}})
 
     def test_claims(self):
         objects = self.objects("kind: PersistentVolumeClaim\nmetadata: {name: model}\n")
@@ -76,6 +84,19 @@ class RefusedTest(ManifestTest):
             "kind: Service\nmetadata: {name: s, namespace: 3}\n",
             "Service s: metadata.namespace: expected a string, found 3; quote it",
         )
+
+    def test_keys_that_are_no_names_of_files(self):
+        rule = (
+            "expected a key of letters, digits, '-', '_' and '.', at most 253, not '.', no '..' at the start, "
+        )
+        for kind, fields in (("ConfigMap", ("data", "binaryData")), ("Secret", ("data", "stringData"))):
+            for field in fields:
+                for key in ("../../x", "/etc/x", "a/b", ".", "..", "..a", "", "a b", "a\n", "ü", "x" * 254):
+                    with self.subTest(kind, field=field, key=key):
+                        self.refuse(
+                            f"kind: {kind}\nmetadata: {{name: o}}\n{field}: {{{json.dumps(key)}: eA==}}\n",
+                            f"{kind} o: {field}: {rule}found {describe(key)}",
+                        )
 
     def test_two_of_one_name(self):
         config = "kind: ConfigMap\nmetadata: {name: c}\n"

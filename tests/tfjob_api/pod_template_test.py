@@ -74,6 +74,11 @@ class ContainerTest(PodTest):
     def test_init_containers_without_name_or_image(self):
         self.refuse_pod("initContainers: [{image: i}]", "initContainers[0].name: Required value")
         self.refuse_pod("initContainers: [{name: i}]", "initContainers[0].image: Required value")
+        self.refuse_pod(
+            "initContainers: [{name: ../../x, image: i}]",
+            "initContainers[0].name: expected lower case letters, digits and '-' between them, at most 63, "
+            'found "../../x"',
+        )
         self.refuse_pod("initContainers: [5]", "initContainers[0]: expected a mapping, found 5")
 
     def test_hooks_and_probes(self):
@@ -248,6 +253,10 @@ class VolumeTest(PodTest):
                 "{name: v, configMap: {name: c, items: [{key: k, path: a/b.txt}]}}",
                 Volume("v", "configMap", "c", (VolumeFile("k", "a/b.txt"),)),
             ),
+            (
+                "{name: v, secret: {secretName: s, items: [{key: k, path: ./a//.b}]}}",
+                Volume("v", "secret", "s", (VolumeFile("k", "a/.b"),)),
+            ),
             ("{name: v, nfs: {server: s, path: /x}}", Volume("v", "nfs")),
         ):
             with self.subTest(entry):
@@ -279,6 +288,32 @@ class VolumeTest(PodTest):
                 "{name: v, configMap: {name: c, items: [{key: k, path: ../x}]}}",
                 "volumes[0].configMap.items[0].path: expected a relative path without '..', found \"../x\"",
             ),
+            (
+                "{name: v, configMap: {name: c, items: [{key: k, path: ..x/y}]}}",
+                "volumes[0].configMap.items[0].path: expected a path without '..' at the start, found \"..x/y\"",
+            ),
+            (
+                "{name: v, secret: {secretName: s, items: [{key: k, path: ./.}]}}",
+                'volumes[0].secret.items[0].path: expected the path of a file, found "./."',
+            ),
+            (
+                "{name: v, secret: {secretName: s, items: [{key: k, path: a/b/c}, {key: k, path: a//b}]}}",
+                'volumes[0].secret.items: "a/b/c" lies below "a/b", which is a file',
+            ),
+            (
+                "{name: v, hostPath: {path: /data/../etc}}",
+                "volumes[0].hostPath.path: expected a path without '..', found \"/data/../etc\"",
+            ),
+            (
+                "{name: v, persistentVolumeClaim: {claimName: ../x}}",
+                "volumes[0].persistentVolumeClaim.claimName: expected lower case letters, digits, and '-' and "
+                "'.' between them, at most 253, found \"../x\"",
+            ),
+            (
+                "{name: ../x}",
+                "volumes[0].name: expected lower case letters, digits and '-' between them, at most 63, "
+                'found "../x"',
+            ),
             ("{name: v}, {name: v}", 'volumes[1].name: Duplicate value: "v"'),
         ):
             with self.subTest(entry):
@@ -308,6 +343,11 @@ class VolumeTest(PodTest):
             (
                 "{name: v, mountPath: /x, subPath: a/../b}",
                 "volumeMounts[0].subPath: expected a relative path without '..', found \"a/../b\"",
+            ),
+            (
+                f"{{name: v, mountPath: /x, subPath: a/{'é' * 128}}}",
+                "volumeMounts[0].subPath: expected names of at most 255 bytes between '/', "
+                f'found "a/{"é" * 53}..."',
             ),
             (
                 "{name: v, mountPath: /x}, {name: w, mountPath: /x}",

@@ -117,6 +117,15 @@ class ManifestTest(InputTest):
         self.assertIn('no ConfigMap "settings"', line)
 
 
+    def test_key_that_leads_out_of_its_volume(self):
+        pod = "volumes: [{name: c, configMap: {name: settings}}]"
+        config = "kind: ConfigMap\nmetadata: {name: settings}\ndata: {../../../x: content}\n---\n"
+        text = config + manifest(replica("Chief", pod=pod))
+        for flags in ((), ("--dry_run",)):
+            line = self.refused(text, *flags)
+            self.assertRegex(line, r"^ConfigMap settings: data: expected a key of .*, found \"(\.\./){3}x\"$")
+
+
 class FlagTest(InputTest):
     text = manifest(replica("Chief"), replica("Worker"))
 
