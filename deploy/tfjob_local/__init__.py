@@ -27,6 +27,7 @@ log_follower     which lines of the replicas' logs are shown
 progress         the line about the training
 summary          the end
 run_directory    logs, volumes and state of one run
+own_files        directories and files made where links may stand
 
 From a second terminal:
 control          the launcher's end of its socket

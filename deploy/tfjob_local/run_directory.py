@@ -15,6 +15,8 @@ from typing import Any, Dict, Mapping, Optional
 
 from tfjob_api.yaml_text import to_yaml
 
+from .own_files import make_directory, open_own
+
 STATUS_FILE = "status.yaml"
 STATE_FILE = "state.json"
 
@@ -39,10 +41,11 @@ class RunDirectory:
         """Makes the directory. Logs of an earlier run in it keep their content under another name,
         which is returned."""
         moved = None
-        if os.path.isdir(self.log_dir) and os.listdir(self.log_dir):
+        if os.path.islink(self.log_dir) or os.path.isdir(self.log_dir) and os.listdir(self.log_dir):
             moved = _unused_path(f"{self.log_dir}.")
             os.rename(self.log_dir, moved)
-        os.makedirs(self.log_dir, exist_ok=True)
+        for path in (self.log_dir, self.volumes_dir):
+            make_directory(self.path, path)
         return moved
 
     def write_state(self, view: Mapping[str, Any]) -> None:
@@ -71,13 +74,13 @@ def fresh_run_path(runs_dir: str, job_name: str) -> str:
 
 def _unused_path(prefix: str, first: int = 1) -> str:
     number = first
-    while os.path.exists(f"{prefix}{number}"):
+    while os.path.lexists(f"{prefix}{number}"):
         number += 1
     return f"{prefix}{number}"
 
 
 def _replace(path: str, text: str) -> None:
     temporary = f"{path}.new"
-    with open(temporary, "w", encoding="utf-8") as file:
+    with open(temporary, "w", encoding="utf-8", opener=open_own) as file:
         file.write(text)
     os.replace(temporary, path)

@@ -202,3 +202,12 @@ class CloseTest(support.TemporaryDirectoryTest):
             self.assertEqual(names, {"/dev/null"})
             self.assertEqual(os.getsid(keeper.pid), keeper.pid)
             self.assertEqual(os.readlink(f"/proc/{keeper.pid}/cwd"), "/")
+
+    def test_its_log_is_no_link(self):
+        os.symlink(self.path("elsewhere"), self.path("keeper.log"))
+        with Keeper(self.directory, grace_seconds=0.1) as keeper:
+            environment = {**os.environ, "KEELSON_RUN": f"{keeper.run_id}/x/1"}
+            stray = subprocess.Popen(["sleep", "60"], env=environment, start_new_session=True)
+            self.addCleanup(stray.wait)
+        self.assertFalse(process_exists(stray.pid))
+        self.assertFalse(os.path.exists(self.path("elsewhere")))

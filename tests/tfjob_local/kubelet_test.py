@@ -245,8 +245,8 @@ class KubeletTest(support.TemporaryDirectoryTest):
         kept, own, secret = self.path("kept"), self.path("own"), self.path("a", "secret")
         self.directories = (
             LocalDirectory(kept),
-            LocalDirectory(own, fresh=True, files={"sub/f": b"new"}),
-            LocalDirectory(secret, fresh=True, files={"key": b"k"}, private=True),
+            LocalDirectory(own, self.directory, fresh=True, files={"sub/f": b"new"}),
+            LocalDirectory(secret, self.directory, fresh=True, files={"key": b"k"}, private=True),
         )
         self.write("kept/old", "old")
         self.write("own/old", "old")
@@ -261,8 +261,22 @@ class KubeletTest(support.TemporaryDirectoryTest):
         self.until_ended()
         self.assertEqual(self.read("logs", "worker-1.restart-1.log"), "sub\n")
 
+    def test_links_in_volumes_are_not_followed(self):
+        os.makedirs(self.path("elsewhere"))
+        os.symlink(self.path("elsewhere"), self.path("link"))
+        self.directories = (LocalDirectory(self.path("link", "x"), self.directory),)
+        with self.assertRaises(OSError) as caught:
+            self.create("exit 0")
+        self.assertEqual(caught.exception.filename, self.path("link"))
+        self.directories = ()
+        os.symlink(self.path("elsewhere", "log"), self.path("logs", "worker-1.log"))
+        self.create("exit 0")
+        with self.assertRaises(OSError):
+            self.kubelet.poll()
+        self.assertEqual(os.listdir(self.path("elsewhere")), [])
+
     def test_volumes_outlive_a_restart_in_place(self):
-        self.directories = (LocalDirectory(self.path("own"), fresh=True),)
+        self.directories = (LocalDirectory(self.path("own"), self.directory, fresh=True),)
         self.policy = "OnFailure"
         self.create("echo x >> own/count; [ $(wc -l < own/count) -ge 2 ]")
         self.assertEqual(self.until_ended().restart_count, 1)

@@ -37,6 +37,23 @@ class RunDirectoryTest(support.TemporaryDirectoryTest):
             self.assertEqual(self.read("r", f"logs.{number}", "chief-0.log"), str(number))
         self.assertEqual(os.listdir(run_dir.log_dir), [])
 
+    def test_links_are_not_followed(self):
+        run_dir = RunDirectory(self.path("r"))
+        os.makedirs(self.path("elsewhere"))
+        os.makedirs(run_dir.path)
+        os.symlink(self.path("elsewhere"), run_dir.log_dir)
+        self.assertEqual(run_dir.prepare(), self.path("r", "logs.1"))
+        self.assertFalse(os.path.islink(run_dir.log_dir))
+        os.symlink(self.path("elsewhere", "x"), self.path("r", "status.yaml.new"))
+        with self.assertRaises(OSError):
+            run_dir.write_state({"tfjob": {}})
+        os.rmdir(run_dir.volumes_dir)
+        os.symlink(self.path("elsewhere"), run_dir.volumes_dir)
+        with self.assertRaises(OSError) as caught:
+            run_dir.prepare()
+        self.assertEqual(caught.exception.filename, run_dir.volumes_dir)
+        self.assertEqual(os.listdir(self.path("elsewhere")), [])
+
     def test_state_that_was_written_is_read(self):
         run_dir = RunDirectory(self.directory)
         with self.assertRaises(FileNotFoundError):

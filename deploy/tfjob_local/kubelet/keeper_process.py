@@ -146,10 +146,14 @@ def _name(pid: int) -> str:
         return "gone"
 
 
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
 def _append_to(path: str) -> Callable[[str], None]:
     def log(text: str) -> None:
         try:
-            with open(path, "a", encoding="utf-8") as file:
+            with open(path, "a", encoding="utf-8", opener=_open_no_link) as file:
                 file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
         except OSError:
             pass  # The run's directory may be gone; the processes matter more.

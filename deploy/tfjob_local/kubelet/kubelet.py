@@ -1,11 +1,11 @@
 """All pods of one job, as processes of this machine."""
 
 import os
-import shutil
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from tfjob_api.naming import pod_name
 
+from ..own_files import make_directory, write_new_file
 from ..pods import Phase, Pod, PodControl
 from .backoff import Backoff
 from .history import ReplicaHistory, ReplicaRecord
@@ -163,12 +163,10 @@ class Kubelet(PodControl):
 
 
 def _make_directory(directory: LocalDirectory) -> None:
-    if directory.fresh and os.path.isdir(directory.path):
-        shutil.rmtree(directory.path)
-    os.makedirs(directory.path, mode=0o700 if directory.private else 0o777, exist_ok=True)
+    if not directory.fresh and os.path.isdir(directory.path):
+        return
+    root = directory.root or directory.path
+    make_directory(root, directory.path, directory.fresh, 0o700 if directory.private else 0o777)
     for name, content in directory.files.items():
-        path = os.path.join(directory.path, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
         mode = 0o600 if directory.private else 0o666
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
-            file.write(content)
+        write_new_file(root, os.path.join(directory.path, name), content, mode)

@@ -23,9 +23,11 @@ class LocalDirectory:
     """A directory that is there before the pod's first process starts."""
 
     path: str
-    # Emptied first: every new pod has its own emptyDir, ConfigMap and Secret volumes.
+    # No link beneath it is followed when the directory is made; empty: the user has chosen `path`.
+    root: str = ""
+    # Emptied first: every new pod has its own emptyDir, ConfigMap and Secret volumes. It has a root.
     fresh: bool = False
-    # Path in the directory -> content.
+    # Path in the directory -> content; of a fresh one.
     files: Mapping[str, bytes] = field(default_factory=dict)
     # Readable by the user only.
     private: bool = False

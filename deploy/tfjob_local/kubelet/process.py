@@ -6,6 +6,7 @@ import signal
 import subprocess
 from typing import Callable, FrozenSet, Iterable, Optional
 
+from ..own_files import open_own
 from .keeper_process import MARKER, marked_processes, send
 from .plan import ProcessPlan
 
@@ -89,7 +90,7 @@ class ContainerProcess:
         environment[MARKER] = self._marker
         # Appending: a program that opens /dev/stdout for itself writes no hole into the log.
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-        with open(os.open(self.log_path, flags, 0o666), "ab") as log:
+        with open(open_own(self.log_path, flags), "ab") as log:
             return subprocess.Popen(
                 self.plan.argv,
                 stdin=subprocess.DEVNULL,
@@ -104,7 +105,7 @@ class ContainerProcess:
     def _fail_to_start(self, error: OSError) -> None:
         missing = isinstance(error, (FileNotFoundError, NotADirectoryError))
         self.exit_code = _EXIT_NOT_FOUND if missing else _EXIT_NOT_EXECUTABLE
-        with open(self.log_path, "a", encoding="utf-8") as log:
+        with open(self.log_path, "a", encoding="utf-8", opener=open_own) as log:
             log.write(f"E cannot start {self.plan.argv[0]} in {self.plan.working_dir}: {error.strerror}\n")
 
     def _signal_group(self, number: signal.Signals) -> None:

@@ -66,23 +66,23 @@ class PodVolumes:
         path = os.path.normpath(os.path.join(directory, sub_path))
         holds_files = volume.kind in ("configMap", "secret")
         if not holds_files and volume.kind != "hostPath" and not os.path.isfile(path):
-            self._directories.setdefault(path, LocalDirectory(path))
+            root = self._directories[directory].root or directory
+            self._directories.setdefault(path, LocalDirectory(path, root))
         return path
 
     def _add(self, volume: Volume) -> None:
-        for name in (volume.name, volume.source if volume.kind == "persistentVolumeClaim" else volume.name):
-            if "/" in name or name in ("", ".", ".."):
-                raise PlanError(f'{self._who}: volume {volume.name}: expected a name, found "{name}"')
         if volume.kind == "hostPath":
             self._add_host_path(volume)
             return
         if volume.kind == "persistentVolumeClaim":
-            path = self._claims.get(volume.source) or os.path.join(self._volumes_dir, volume.source)
-            directory = LocalDirectory(os.path.abspath(path))
+            own = os.path.join(self._volumes_dir, volume.source)
+            chosen = self._claims.get(volume.source)
+            directory = LocalDirectory(chosen) if chosen else LocalDirectory(own, self._volumes_dir)
         else:
             path = os.path.join(self._own_dir, volume.name)
             files = self._files(volume)
-            directory = LocalDirectory(path, fresh=True, files=files, private=volume.kind == "secret")
+            private = volume.kind == "secret"
+            directory = LocalDirectory(path, self._volumes_dir, fresh=True, files=files, private=private)
         self._paths[volume.name] = directory.path
         self._directories.setdefault(directory.path, directory)
 
