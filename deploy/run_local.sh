@@ -33,7 +33,7 @@ while [[ $# -gt 0 ]]; do
     -h | --help) usage; exit 0 ;;
     --) shift; role_flags=("$@"); break ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}"; continue ;;
-    --loopback_aliases | --strict_emulation | --dry_run) launcher_flags+=("$1"); shift ;;
+    --loopback_aliases | --strict_emulation | --dry_run | --run_commands) launcher_flags+=("$1"); shift ;;
     --ps | --workers | --data_dir | --model_dir | --config | --training_steps | --device | --precision | --manifest | \
       --param | --job | --image | --pvc | --run_dir | --gpus | --operator_version | --max_restarts | --follow | --color | \
       --dashboard_port | --auth_token_file)

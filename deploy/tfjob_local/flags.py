@@ -35,6 +35,7 @@ examples:
   %(prog)s job.yaml --workers=4 --training_steps=2000 --follow=chief
   %(prog)s template.yaml --param JOB_NAME=mnist --param WORKERS=2
   %(prog)s job.yaml --image='*=as-is'    the manifest's own commands, on this machine
+  %(prog)s job.yaml --run_commands       its init containers' commands and hostPath volumes, too
   %(prog)s job.yaml --dry_run            what would run, and with which TF_CONFIG
   %(prog)s job.yaml -- --seed=7          what follows -- goes to every role
 
@@ -130,7 +131,15 @@ def _add_machine_flags(group: "argparse._ArgumentGroup") -> None:
         action="append",
         default=[],
         help="what runs in place of images of this name: role (Keelson's program for the role, the default), "
-        "as-is (the manifest's own command), or a directory of programs (repeatable)",
+        "as-is (the manifest's own command), or a directory of programs (repeatable); the last two "
+        "mean init containers of such images, too",
+    )
+    group.add_argument(
+        "--run_commands",
+        action="store_true",
+        help="run the commands of all init containers, and use hostPath volumes, as this user on this machine "
+        "(default: they are left out, with a warning); the manifest's commands, these and those of --image, get "
+        "no more of the user's environment than PATH, HOME, LANG, TZ and limits of GPUs and threads",
     )
     group.add_argument(
         "--pvc",

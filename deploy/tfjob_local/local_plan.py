@@ -17,6 +17,7 @@ from .addresses import AddressBook, DashboardPorts, FreePorts, LoopbackAliases, 
 from .flags import NO_DASHBOARD, REPOSITORY
 from .gpus import detect_gpus
 from .kubelet.gpu_dealer import gpu_limit
+from .kubelet.permissions import Permissions
 from .kubelet.plan import PodPlan
 from .kubelet.planner import LocalSettings, PodPlanner
 from .kubelet.program_flags import PROGRAMS
@@ -43,8 +44,8 @@ class LocalPlan:
         self.bin_dir = os.path.abspath(options.bin_dir)
         path = options.run_dir or fresh_run_path(os.path.join(REPOSITORY, "runs"), self.job.name)
         self.run_dir = RunDirectory(os.path.abspath(path))
-        self._warnings = [*self.manifest.warnings, *_flag_warnings(options, self.job)]
         settings = _settings(options, extra, self.manifest, self.run_dir)
+        self._warnings = [*self.manifest.warnings, *_flag_warnings(options, self.job, settings)]
         self.model_dir = self._choose_model_dir(options, settings)
         settings = replace(settings, flags={**settings.flags, "model_dir": self.model_dir})
         self._planner = PodPlanner(self.manifest.objects, settings, self.version, self._pages)
@@ -132,10 +133,14 @@ def _read(options: argparse.Namespace) -> Manifest:
     )
 
 
-def _flag_warnings(options: argparse.Namespace, job: TFJob) -> List[str]:
+def _flag_warnings(options: argparse.Namespace, job: TFJob, settings: LocalSettings) -> List[str]:
+    warnings = []
     if options.gpus is not None and not _wants_gpus(job):
-        return ["--gpus: no replica has a limit of nvidia.com/gpu, all see every GPU"]
-    return []
+        warnings.append("--gpus: no replica has a limit of nvidia.com/gpu, all see every GPU")
+    left_out = Permissions(settings.images, settings.run_commands).left_out(job)
+    if left_out:
+        warnings.append(f"left out without --run_commands: {left_out}")
+    return warnings
 
 
 def _settings(
@@ -159,6 +164,7 @@ def _settings(
         training_flags={flag: value for flag, value in training_flags.items() if value is not None},
         extra_args=tuple(extra),
         claims=_claims(options, manifest),
+        run_commands=options.run_commands,
     )
 
 

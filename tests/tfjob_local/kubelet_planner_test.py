@@ -9,6 +9,7 @@ import support
 from kubelet_support import addresses, env, job, mounted, spec
 from tfjob_api.model import ClusterObjects, Container, ContainerPort, EnvironmentVariable, Volume, VolumeMount
 from tfjob_api.operator_version import NEWEST, OperatorVersion
+from tfjob_local.kubelet.permissions import Permissions
 from tfjob_local.kubelet.plan import PlanError
 from tfjob_local.kubelet.planner import LocalSettings, PodPlanner
 from tfjob_local.kubelet.programs import ImageMap
@@ -139,12 +140,15 @@ class ArgumentsTest(PlannerTest):
         self.assertEqual(plan.main.working_dir, self.path("volumes", "c", "w"))
         self.assertEqual(plan.mounts, {"/model": self.path("volumes", "c")})
         self.assertEqual([d.path for d in plan.directories], [self.path("volumes", "c")])
+        self.assertTrue(plan.main.is_keelsons)
         self.assertFalse(os.path.exists(self.path("volumes")))
 
     def test_own_program_in_a_volume(self):
         fields = mounted("hostPath", self.directory, path="/code")
         os.chmod(self.write("run", ""), 0o755)
-        plan = self.plan(spec("PS", command=("/code/run", "/code"), **fields), images=("*=as-is",))
+        plan = self.plan(
+            spec("PS", command=("/code/run", "/code"), **fields), images=("*=as-is",), run_commands=True
+        )
         self.assertEqual(plan.main.argv, (self.path("run"), self.directory))
 
     def test_service_names(self):
@@ -164,6 +168,11 @@ class ArgumentsTest(PlannerTest):
             'PS: args: job-ps-1:2222: no replica "ps-1", the job has ps-0',
             spec("PS", args=("job-ps-1:2222",)),
         )
+
+    def test_files_for_the_kubelet_are_not_written(self):
+        ps = spec("PS", command=("ps_server",), args=("--termination_log=/etc/x", "--termination_log", "/y"))
+        self.assertEqual(self.args(ps), [])
+        self.assertEqual(self.args(ps, extra_args=("--termination_log=z",)), ["--termination_log=z"])
 
 
 class MachineTest(PlannerTest):
@@ -316,7 +325,7 @@ class MachineTest(PlannerTest):
 class EnvironmentTest(PlannerTest):
     def test_tf_config_is_of_the_main_container_alone(self):
         init = Container("fill", "busybox", ("sh", "-c", "x"))
-        plan = self.plan(spec("PS", pod={"init_containers": (init,)}))
+        plan = self.plan(spec("PS", pod={"init_containers": (init,)}), run_commands=True)
         self.assertEqual(
             plan.main.environment["TF_CONFIG"],
             '{"cluster":{"ps":["127.0.0.1:10000"],"worker":["127.0.0.1:10100"]},'
@@ -357,7 +366,8 @@ class InitContainersTest(PlannerTest):
         )
         pod = {"init_containers": (init,), "volumes": (Volume("v", "emptyDir"),)}
         mounts = (VolumeMount("v", "/in"),)
-        plan = self.plan(spec("PS", command=("ps_server",), args=("/in/x",), mounts=mounts, pod=pod))
+        ps = spec("PS", command=("ps_server",), args=("/in/x",), mounts=mounts, pod=pod)
+        plan = self.plan(ps, run_commands=True)
         own = self.path("volumes", "ps-0", "v")
         self.assertEqual(plan.init[0].container, "fill")
         self.assertEqual(plan.init[0].argv[1:], ("-c", f"cp /x {own}"))
@@ -374,7 +384,47 @@ class InitContainersTest(PlannerTest):
         self.assert_refused(
             'PS: init container fill: command: no program "no-such-program" on this machine',
             spec("PS", pod=pod),
+            run_commands=True,
         )
+
+    def test_runs_only_when_it_is_permitted(self):
+        pod = {"init_containers": (Container("fill", "busybox:1", ("sh", "-c", "x")),)}
+        self.assertEqual(self.plan(spec("PS", pod=pod)).init, ())
+        self.assertEqual(self.used.warnings, [])
+        self.write_script("mine/sh", "")
+        for permission in (
+            {"run_commands": True},
+            {"images": ("busybox*=as-is",)},
+            {"images": (f"busybox*={self.path('mine')}",)},
+        ):
+            (init,) = self.plan(spec("PS", pod=pod), **permission).init
+            self.assertEqual((init.argv[1:], init.is_keelsons), (("-c", "x"), False))
+        images = ("keelson=as-is", "*=role")
+        self.assertEqual(self.plan(spec("PS", command=("sh",), pod=pod), images=images).init, ())
+
+    def test_what_is_left_out(self):
+        volumes = (Volume("d", "hostPath", "/data"), Volume("e", "hostPath", "/data"), Volume("f", "emptyDir"))
+        fill, wait = Container("fill", "busybox", ("sh",)), Container("wait", "keelson", ("sh",))
+        tfjob = job(
+            spec("PS", pod={"init_containers": (fill, wait), "volumes": volumes}),
+            spec("Worker", pod={"init_containers": (fill, Container("own", "x"))}),
+        )
+        for images, run_commands, expected in (
+            (
+                (),
+                False,
+                "init container fill (PS, Worker); init container wait (PS); "
+                "hostPath /data (PS: a directory of the run in its place)",
+            ),
+            (
+                ("*=as-is",),
+                False,
+                "hostPath /data (PS: a directory of the run in its place)",
+            ),
+            ((), True, ""),
+        ):
+            permissions = Permissions(ImageMap.parse(images, self.path("bin")), run_commands)
+            self.assertEqual(permissions.left_out(tfjob), expected)
 
 
 class WarningsTest(PlannerTest):

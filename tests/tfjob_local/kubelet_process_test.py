@@ -17,8 +17,9 @@ from tfjob_local.kubelet.process import ContainerProcess
 
 
 class ProcessTest(support.TemporaryDirectoryTest):
-    def start(self, script, argv=None, environment=None, **arguments):
-        plan = ProcessPlan("tensorflow", argv or ("/bin/sh", "-c", script), environment or {}, self.directory)
+    def start(self, script, argv=None, environment=None, is_keelsons=False, **arguments):
+        argv = argv or ("/bin/sh", "-c", script)
+        plan = ProcessPlan("tensorflow", argv, environment or {}, self.directory, is_keelsons)
         process = ContainerProcess(plan, self.path("log"), f"{os.getpid()}-{id(self)}/x/1", **arguments)
         self.addCleanup(self._end, process)
         return process
@@ -51,8 +52,21 @@ class ProcessTest(support.TemporaryDirectoryTest):
     def test_environment(self):
         foreign = {"TF_CONFIG": "theirs", "JOB_COMPLETION_INDEX": "3", "KEEP": "1"}
         with unittest.mock.patch.dict(os.environ, foreign):
-            self.ended(self.start('echo "$A|$TF_CONFIG|$JOB_COMPLETION_INDEX|$KEEP"', environment={"A": "b"}))
+            script = 'echo "$A|$TF_CONFIG|$JOB_COMPLETION_INDEX|$KEEP"'
+            self.ended(self.start(script, environment={"A": "b"}, is_keelsons=True))
         self.assertEqual(self.read("log"), "b|||1\n")
+
+    def test_environment_of_the_manifests_commands(self):
+        users = {
+            "PATH": "/usr/bin:/bin", "HOME": "/h", "LANG": "C.UTF-8", "TZ": "UTC", "CUDA_VISIBLE_DEVICES": "",
+            "OMP_NUM_THREADS": "3", "AWS_SECRET_ACCESS_KEY": "secret", "LD_PRELOAD": "", "TF_CONFIG": "theirs",
+        }
+        with unittest.mock.patch.dict(os.environ, users, clear=True):
+            self.ended(self.start("", argv=("/usr/bin/env",), environment={"TZ": "CET", "A": "b"}))
+        variables = dict(line.split("=", 1) for line in self.read("log").splitlines())
+        self.assertTrue(variables.pop("KEELSON_RUN").startswith(f"{os.getpid()}-"))
+        kept = ("PATH", "HOME", "LANG", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
+        self.assertEqual(variables, {**{name: users[name] for name in kept}, "TZ": "CET", "A": "b"})
 
     def test_working_directory(self):
         self.ended(self.start("pwd"))

@@ -7,7 +7,7 @@ import kubelet_support
 from kubelet_support import mounted, spec
 from tfjob_api.model import ClusterObjects, VolumeFile
 from tfjob_local.kubelet.plan import LocalDirectory, PlanError
-from tfjob_local.kubelet.volumes import Mounts, PodVolumes
+from tfjob_local.kubelet.volumes import Mounts, PodVolumes, VolumePlaces
 
 OBJECTS = ClusterObjects(
     config_maps={"config": {"job.textproto": b"a", "more": b"b"}}, secrets={"keys": {"id": b"k"}}
@@ -15,8 +15,9 @@ OBJECTS = ClusterObjects(
 
 
 class VolumesTest(kubelet_support.WarningsTest):
-    def volumes(self, replica_spec, who="ps-1", claims=None):
-        return PodVolumes(replica_spec, who, OBJECTS, self.path("volumes"), claims or {}, self.warn)
+    def volumes(self, replica_spec, who="ps-1", claims=None, host_paths=True):
+        places = VolumePlaces(self.path("volumes"), claims or {}, host_paths)
+        return PodVolumes(replica_spec, who, OBJECTS, places, self.warn)
 
     def local(self, replica_spec, **arguments):
         """Where /mnt leads, and what has to be there."""
@@ -52,6 +53,19 @@ class VolumesTest(kubelet_support.WarningsTest):
         there = self.path("there")
         os.mkdir(there)
         self.assertEqual(self.local(spec("PS", **mounted("hostPath", there))), (there, ()))
+
+    def test_host_path_that_is_not_permitted(self):
+        root = self.path("volumes")
+        for source, inner in (("/data/mnist", "hostPath/data/mnist"), ("/", "hostPath"), ("a/", "hostPath/a")):
+            there = os.path.join(root, inner)
+            directories = (LocalDirectory(there, root),)
+            self.assertEqual(
+                self.local(spec("PS", **mounted("hostPath", source)), host_paths=False), (there, directories)
+            )
+        fields = mounted("hostPath", "/data", sub_path="x")
+        path, directories = self.local(spec("PS", **fields), host_paths=False)
+        self.assertEqual(path, os.path.join(root, "hostPath", "data", "x"))
+        self.assertEqual(directories[-1], LocalDirectory(path, root))
 
     def test_host_path_is_made_where_it_can_be(self):
         absent = self.path("a", "b")

@@ -82,7 +82,7 @@ class InitContainerTest(support.LauncherTest):
         script = f"echo no such host; [ -e {mark} ] || {{ touch {mark}; exit 3; }}"
         pod = f"initContainers: [{{name: fetch, image: i, command: [sh, -c, '{script}']}}]"
         text = manifest(replica("Chief", policy="OnFailure", pod=pod), replica("Worker"))
-        code, output = self.run_job(text)
+        code, output = self.run_job(text, "--run_commands")
         self.assertEqual(code, 0, output)
         self.assertIn(
             "chief-0: init container fetch ended with exit code 3, back-off 0.25 s\n"
@@ -91,6 +91,24 @@ class InitContainerTest(support.LauncherTest):
         )
         # Output of the second attempt is not shown as an error.
         self.assertEqual(output.count("| no such host"), 1)
+
+    def test_commands_and_paths_that_nobody_permitted(self):
+        mark, host = self.path("mark"), self.path("host")
+        pod = (
+            f"initContainers: [{{name: fetch, image: i, command: [touch, {mark}]}}]\n"
+            f"volumes: [{{name: h, hostPath: {{path: {host}}}}}]"
+        )
+        text = manifest(replica("Chief", pod=pod), replica("Worker"))
+        for flags, used in (((), False), (("--run_commands",), True)):
+            code, output = self.run_job(text, *flags)
+            self.assertEqual(code, 0, output)
+            line = (
+                "warning: left out without --run_commands: init container fetch (Chief); "
+                f"hostPath {host} (Chief: a directory of the run in its place)\n"
+            )
+            self.assertEqual(output.count(line), 0 if used else 1)
+            self.assertEqual((os.path.exists(mark), os.path.exists(host)), (used, used))
+        self.assertTrue(os.path.isdir(self.path("run", "volumes", "hostPath", *host.split("/"))))
 
 
 class FailureTest(support.LauncherTest):

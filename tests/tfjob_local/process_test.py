@@ -210,7 +210,7 @@ class FlagsTest(support.LauncherTest):
             "apiVersion: v1\nkind: Secret\nmetadata: {name: keys}\nstringData: {token: open}\n---\n"
         )
         job = manifest(replica("Chief", container=container, pod=pod), replica("Worker"))
-        code, output = self.run_job(objects + job)
+        code, output = self.run_job(objects + job, "--run_commands")
         self.assertEqual(code, 0, output)
         self.assertEqual(
             self.read("run", "logs", "chief-0.log").split("\n"),

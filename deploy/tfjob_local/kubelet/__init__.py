@@ -9,6 +9,7 @@ command_words     a container's command, taken apart into program and arguments
 program_flags     the flags of Keelson's programs, from --help=json
 flag_translation  arguments of classic trainers -> flags of Keelson's programs
 programs          an image and its command -> a program of this machine
+permissions       what the user lets a manifest do on this machine
 gpu_dealer        GPU limits -> CUDA_VISIBLE_DEVICES
 local_ports       ports that replicas of one machine would share
 planner           all of them put together: a replica -> its plan

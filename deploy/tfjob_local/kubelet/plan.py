@@ -13,9 +13,11 @@ class ProcessPlan:
     # "tensorflow", or the init container's name.
     container: str
     argv: Tuple[str, ...]
-    # Added to the launcher's own environment.
+    # Added to the launcher's own environment, or to the few variables of it that a foreign command gets.
     environment: Mapping[str, str]
     working_dir: str
+    # One of Keelson's programs; else a command of the manifest's.
+    is_keelsons: bool = False
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from .environment import EnvironmentBuilder, PodFacts, expand
 from .flag_translation import flag_name, has_flag, remove_flag
 from .gpu_dealer import GpuDealer
 from .local_ports import LocalPorts, PageAddresses
+from .permissions import Permissions
 from .plan import PodPlan, ProcessPlan
 from .programs import ImageMap, ProgramResolver, ResolvedProgram
 from .service_names import ServiceNames
-from .volumes import Mounts, PodVolumes
+from .volumes import Mounts, PodVolumes, VolumePlaces
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class LocalSettings:
     extra_args: Sequence[str] = ()
     # Claim name -> directory, in place of VOLUMES_DIR/CLAIM.
     claims: Mapping[str, str] = field(default_factory=dict)
+    # Whether commands of init containers run and hostPath volumes are paths of this machine.
+    run_commands: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class PodPlanner:
         self._settings = settings
         self._version = version
         self.warnings: List[str] = []
+        self._permissions = Permissions(settings.images, settings.run_commands)
         self._programs = ProgramResolver(settings.images, self._warn)
         self._gpus = GpuDealer(settings.gpus, self._warn)
         self._ports = LocalPorts(pages, self._warn)
@@ -88,14 +92,16 @@ class PodPlanner:
         """Starts and writes nothing. PlanError: the replica cannot be run here."""
         spec = job.replica_specs[replica_type]
         replica = _Replica(job, spec, index, addresses)
-        volumes = PodVolumes(
-            spec, replica.name, self._objects, self._settings.volumes_dir, self._settings.claims, self._warn
+        places = VolumePlaces(
+            self._settings.volumes_dir, self._settings.claims, self._permissions.run_commands
         )
+        volumes = PodVolumes(spec, replica.name, self._objects, places, self._warn)
         environment = EnvironmentBuilder(spec.type, self._objects, self._facts(replica), self._warn)
         names = ServiceNames(job, addresses, self._warn)
         init = [
             self._plan_init(replica, container, volumes, environment, names)
             for container in spec.init_containers
+            if not container.command or self._permissions.runs(container)
         ]
         main = self._plan_main(replica, volumes.mounts(spec.container), environment, names)
         return PodPlan(
@@ -132,6 +138,7 @@ class PodPlanner:
             argv=(program.path, *arguments),
             environment=environment,
             working_dir=self._working_dir(spec.type, spec.container, mounts, program),
+            is_keelsons=program.keelson is not None,
         )
 
     def _plan_init(
@@ -193,7 +200,8 @@ class PodPlanner:
         flags = {flag: value for flag, value in self._settings.flags.items() if flag in program.flags}
         if replica.trains:
             flags.update(self._settings.training_flags)
-        for flag in flags:
+        # In a pod termination_log is a file for the kubelet; here the manifest would choose one of the user's.
+        for flag in (*flags, "termination_log"):
             args = remove_flag(args, flag)
         args += [f"--{flag}={value}" for flag, value in flags.items()]
         for argument in self._settings.extra_args:

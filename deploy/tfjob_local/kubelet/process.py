@@ -15,6 +15,9 @@ _EXIT_NOT_EXECUTABLE = 126
 _EXIT_NOT_FOUND = 127
 # They would tell a program that it belongs to another job than this one.
 _FOREIGN_VARIABLES = ("TF_CONFIG", "JOB_COMPLETION_INDEX")
+# What a command of the manifest's gets of the user's environment, which may hold secrets: what it needs to
+# run, and the user's limits for this machine.
+_SHARED_VARIABLES = ("PATH", "HOME", "LANG", "TZ", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
 _PR_SET_PDEATHSIG = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -85,7 +88,7 @@ class ContainerProcess:
             self._signal_group(signal.SIGKILL)
 
     def _start(self) -> subprocess.Popen:
-        environment = {key: value for key, value in os.environ.items() if key not in _FOREIGN_VARIABLES}
+        environment = {key: value for key, value in os.environ.items() if self._shares(key)}
         environment.update(self.plan.environment)
         environment[MARKER] = self._marker
         # Appending: a program that opens /dev/stdout for itself writes no hole into the log.
@@ -101,6 +104,11 @@ class ContainerProcess:
                 process_group=0,
                 preexec_fn=self._prepare_child(os.getpid()),
             )
+
+    def _shares(self, variable: str) -> bool:
+        if self.plan.is_keelsons:
+            return variable not in _FOREIGN_VARIABLES
+        return variable in _SHARED_VARIABLES
 
     def _fail_to_start(self, error: OSError) -> None:
         missing = isinstance(error, (FileNotFoundError, NotADirectoryError))

@@ -1,12 +1,14 @@
 """Container paths -> local directories.
 
 A claim is one directory that all replicas share; an emptyDir, a ConfigMap and a Secret are directories
-of the pod; a hostPath is itself. Paths are replaced in arguments and values wherever they stand as
-words of their own: "--model_dir=/model", "/data:/more", `sh -c "ls /model/x > /out/list"`.
+of the pod; a hostPath is itself where that is permitted, else a directory that all replicas share. Paths
+are replaced in arguments and values wherever they stand as words of their own: "--model_dir=/model",
+"/data:/more", `sh -c "ls /model/x > /out/list"`.
 """
 
 import os
 import re
+from dataclasses import dataclass
 from typing import Callable, Dict, List, Mapping, Tuple
 
 from tfjob_api.model import ClusterObjects, Container, ObjectReference, ReplicaSpec, Volume
@@ -19,6 +21,18 @@ _BEFORE = r"(?:^|(?<=[\s=:,;\"'`(<>|&@\[{])|(?<=file://))"
 _AFTER = r"(?=$|[/\s=:,;\"'`)<>|&\]}])"
 
 
+@dataclass(frozen=True)
+class VolumePlaces:
+    """Where the volumes of a job are."""
+
+    # Of the run.
+    volumes_dir: str
+    # Claim name -> directory, in place of VOLUMES_DIR/CLAIM.
+    claims: Mapping[str, str]
+    # A hostPath is that path of this machine; else VOLUMES_DIR/hostPath/PATH.
+    host_paths: bool
+
+
 class PodVolumes:
     """The volumes of one pod. `who` ("worker-1") names its directories and begins the errors."""
 
@@ -27,15 +41,13 @@ class PodVolumes:
         spec: ReplicaSpec,
         who: str,
         objects: ClusterObjects,
-        volumes_dir: str,
-        claims: Mapping[str, str],
+        places: VolumePlaces,
         warn: Callable[[str], None],
     ):
         self._who = who
         self._objects = objects
-        self._own_dir = os.path.join(volumes_dir, who)
-        self._volumes_dir = volumes_dir
-        self._claims = claims
+        self._own_dir = os.path.join(places.volumes_dir, who)
+        self._places = places
         self._warn = lambda text: warn(f"{spec.type}: {text}")
         self._volumes = {volume.name: volume for volume in spec.volumes}
         self._paths: Dict[str, str] = {}
@@ -65,26 +77,34 @@ class PodVolumes:
         """One file of a ConfigMap or Secret; of anything else a directory, made where it is not there."""
         path = os.path.normpath(os.path.join(directory, sub_path))
         holds_files = volume.kind in ("configMap", "secret")
-        if not holds_files and volume.kind != "hostPath" and not os.path.isfile(path):
+        if not holds_files and not self._is_users(volume) and not os.path.isfile(path):
             root = self._directories[directory].root or directory
             self._directories.setdefault(path, LocalDirectory(path, root))
         return path
 
     def _add(self, volume: Volume) -> None:
-        if volume.kind == "hostPath":
+        root = self._places.volumes_dir
+        if self._is_users(volume):
             self._add_host_path(volume)
             return
-        if volume.kind == "persistentVolumeClaim":
-            own = os.path.join(self._volumes_dir, volume.source)
-            chosen = self._claims.get(volume.source)
-            directory = LocalDirectory(chosen) if chosen else LocalDirectory(own, self._volumes_dir)
+        if volume.kind == "hostPath":
+            path = os.path.normpath(os.path.join(root, "hostPath", volume.source.strip("/")))
+            directory = LocalDirectory(path, root)
+        elif volume.kind == "persistentVolumeClaim":
+            chosen = self._places.claims.get(volume.source)
+            own = os.path.join(root, volume.source)
+            directory = LocalDirectory(chosen) if chosen else LocalDirectory(own, root)
         else:
             path = os.path.join(self._own_dir, volume.name)
             files = self._files(volume)
             private = volume.kind == "secret"
-            directory = LocalDirectory(path, self._volumes_dir, fresh=True, files=files, private=private)
+            directory = LocalDirectory(path, root, fresh=True, files=files, private=private)
         self._paths[volume.name] = directory.path
         self._directories.setdefault(directory.path, directory)
+
+    def _is_users(self, volume: Volume) -> bool:
+        """Whether it is a path of this machine."""
+        return volume.kind == "hostPath" and self._places.host_paths
 
     def _add_host_path(self, volume: Volume) -> None:
         self._paths[volume.name] = volume.source
