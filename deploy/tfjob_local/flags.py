@@ -155,7 +155,9 @@ def _add_machine_flags(group: "argparse._ArgumentGroup") -> None:
         default=os.path.join(REPOSITORY, "build", "release", "bin"),
         help="where Keelson's four programs are (default: build/release/bin)",
     )
-    group.add_argument("--run_dir", metavar="DIR", help="logs, volumes and status (default: runs/JOB-TIME)")
+    group.add_argument(
+        "--run_dir", metavar="DIR", help="logs, volumes and status (default: a new runs/JOB-TIME)"
+    )
     group.add_argument(
         "--gpus",
         metavar="LIST",

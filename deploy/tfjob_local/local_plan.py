@@ -22,7 +22,7 @@ from .kubelet.plan import PodPlan
 from .kubelet.planner import LocalSettings, PodPlanner
 from .kubelet.program_flags import PROGRAMS
 from .kubelet.programs import ImageMap
-from .run_directory import RunDirectory, fresh_run_path
+from .run_directory import RunDirectory, RunDirectoryInUse, RunLock, fresh_run_path
 
 
 class InputError(Exception):
@@ -42,19 +42,31 @@ class LocalPlan:
         self._addresses = AddressBook(source(reservations))
         self._pages = _pages(options, reservations)
         self.bin_dir = os.path.abspath(options.bin_dir)
-        path = options.run_dir or fresh_run_path(os.path.join(REPOSITORY, "runs"), self.job.name)
-        self.run_dir = RunDirectory(os.path.abspath(path))
-        settings = _settings(options, extra, self.manifest, self.run_dir)
-        self._warnings = [*self.manifest.warnings, *_flag_warnings(options, self.job, settings)]
-        self.model_dir = self._choose_model_dir(options, settings)
-        settings = replace(settings, flags={**settings.flags, "model_dir": self.model_dir})
-        self._planner = PodPlanner(self.manifest.objects, settings, self.version, self._pages)
+        self._options = options
+        self._extra = extra
+        self._warnings = [*self.manifest.warnings, *_flag_warnings(options, self.job)]
         self._told_warnings = 0
-        self.check(self.job)
+        self._plan_in(options.run_dir or self._fresh_run_path())
         if options.dashboard_port is not None and self._pages is not None and not self._pages.known:
             self._warnings.append(
                 "--dashboard_port: no evaluator of Keelson's is there to serve the dashboard"
             )
+
+    def take_run_dir(self) -> RunLock:
+        """Makes the run directory this launcher's, which it was only meant to be; without --run_dir it is a new
+        one, of another name where another launcher was faster. InputError: a launcher uses --run_dir."""
+        given = self._options.run_dir
+        if given:
+            try:
+                return self.run_dir.lock(self.job.name)
+            except RunDirectoryInUse as error:
+                raise InputError(f"--run_dir {given}: {error}; expected one of its own") from error
+        while True:
+            try:
+                self.run_dir.make()
+                return self.run_dir.lock(self.job.name)
+            except (FileExistsError, RunDirectoryInUse):
+                self._plan_in(self._fresh_run_path())
 
     @property
     def dashboard_ports(self) -> Mapping[str, int]:
@@ -85,6 +97,18 @@ class LocalPlan:
         new = all_warnings[self._told_warnings :]
         self._told_warnings = len(all_warnings)
         return new
+
+    def _fresh_run_path(self) -> str:
+        return fresh_run_path(os.path.join(REPOSITORY, "runs"), self.job.name)
+
+    def _plan_in(self, run_path: str) -> None:
+        """Plans every replica, with its directories there."""
+        self.run_dir = RunDirectory(os.path.abspath(run_path))
+        settings = _settings(self._options, self._extra, self.manifest, self.run_dir)
+        self.model_dir = self._choose_model_dir(self._options, settings)
+        settings = replace(settings, flags={**settings.flags, "model_dir": self.model_dir})
+        self._planner = PodPlanner(self.manifest.objects, settings, self.version, self._pages)
+        self.check(self.job)
 
     def _choose_model_dir(self, options: argparse.Namespace, settings: LocalSettings) -> str:
         """The user's directory; the manifest's if it is in a claim that the user gave; otherwise the
@@ -133,11 +157,11 @@ def _read(options: argparse.Namespace) -> Manifest:
     )
 
 
-def _flag_warnings(options: argparse.Namespace, job: TFJob, settings: LocalSettings) -> List[str]:
+def _flag_warnings(options: argparse.Namespace, job: TFJob) -> List[str]:
     warnings = []
     if options.gpus is not None and not _wants_gpus(job):
         warnings.append("--gpus: no replica has a limit of nvidia.com/gpu, all see every GPU")
-    left_out = Permissions(settings.images, settings.run_commands).left_out(job)
+    left_out = Permissions(_images(options), options.run_commands).left_out(job)
     if left_out:
         warnings.append(f"left out without --run_commands: {left_out}")
     return warnings

@@ -5,20 +5,58 @@
     model/        unless --model_dir says otherwise
     status.yaml   the TFJob with its status, as `kubectl get -o yaml` shows it
     state.json    what the command `status` shows: the replicas' processes, the progress line
+    launcher      locked by the launcher that uses the directory, and says which one that is
 """
 
+import fcntl
 import json
 import os
+import socket
 import time
 from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Optional
 
+from tfjob_api.status import rfc3339
 from tfjob_api.yaml_text import to_yaml
 
 from .own_files import make_directory, open_own
 
 STATUS_FILE = "status.yaml"
 STATE_FILE = "state.json"
+_LOCK_FILE = "launcher"
+
+
+class RunDirectoryInUse(Exception):
+    """Another launcher uses the directory; the text says which one, since when."""
+
+
+class RunLock:
+    """No other launcher uses the directory until this is closed, here and in processes that inherit it."""
+
+    def __init__(self, path: str, job_name: str):
+        """RunDirectoryInUse. OSError: the file system has no locks, or a link stands in the file's place."""
+        self.descriptor = open_own(os.path.join(path, _LOCK_FILE), os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(self.descriptor, 0)
+            holder = f"{os.getpid()} on {socket.gethostname()} (job {job_name}), since {rfc3339(time.time())}"
+            os.write(self.descriptor, holder.encode())
+        except BlockingIOError:
+            holder = os.read(self.descriptor, 1000).decode(errors="replace")
+            self.close()
+            raise RunDirectoryInUse(f"in use by launcher {holder}") from None
+        except OSError:
+            self.close()
+            raise
+
+    def __enter__(self) -> "RunLock":
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        os.close(self.descriptor)
 
 
 @dataclass(frozen=True)
@@ -37,8 +75,18 @@ class RunDirectory:
     def model_dir(self) -> str:
         return os.path.join(self.path, "model")
 
+    def make(self) -> None:
+        """FileExistsError: it is there already, as another launcher's or for anything else."""
+        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        os.mkdir(self.path)
+
+    def lock(self, job_name: str) -> RunLock:
+        """Makes the directory where it is not there. RunDirectoryInUse, OSError."""
+        os.makedirs(self.path, exist_ok=True)
+        return RunLock(self.path, job_name)
+
     def prepare(self) -> Optional[str]:
-        """Makes the directory. Logs of an earlier run in it keep their content under another name,
+        """Makes what is in the directory. Logs of an earlier run in it keep their content under another name,
         which is returned."""
         moved = None
         if os.path.islink(self.log_dir) or os.path.isdir(self.log_dir) and os.listdir(self.log_dir):
@@ -67,9 +115,9 @@ class RunDirectory:
 
 
 def fresh_run_path(runs_dir: str, job_name: str) -> str:
-    """runs/JOB-TIME, which does not exist yet."""
+    """runs/JOB-TIME, which does not exist yet; until it is made, others may find the same name."""
     base = os.path.join(runs_dir, f"{job_name}-{time.strftime('%Y%m%d-%H%M%S')}")
-    return base if not os.path.exists(base) else _unused_path(f"{base}-", first=2)
+    return base if not os.path.lexists(base) else _unused_path(f"{base}-", first=2)
 
 
 def _unused_path(prefix: str, first: int = 1) -> str:

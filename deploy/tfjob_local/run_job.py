@@ -28,6 +28,7 @@ from .local_plan import InputError, LocalPlan
 from .log_follower import LogFollower, Selection
 from .operator_rules import Rules
 from .progress import Progress, TrainingFiles
+from .run_directory import RunLock
 from .signals import SignalQueue
 from .summary import Summary
 from .tfjob_operator import Operator
@@ -47,7 +48,8 @@ def run_job(options: argparse.Namespace, extra: Sequence[str]) -> int:
             _describe(plan, console)
             return 0
         with contextlib.ExitStack() as stack:
-            exit_code = _Run(options, plan, selection, console, stack).run()
+            lock = stack.enter_context(plan.take_run_dir())
+            exit_code = _Run(options, plan, selection, console, lock, stack).run()
         return exit_code
 
 
@@ -60,9 +62,10 @@ class _Run:
         plan: LocalPlan,
         selection: Selection,
         console: Console,
+        lock: RunLock,
         stack: contextlib.ExitStack,
     ):
-        """`stack`: what must be closed when the job is over."""
+        """`lock`: of the run directory. `stack`: what must be closed when the job is over."""
         self._plan = plan
         self._leader_is_keelsons = plan.leader_is_keelsons
         self._console = console
@@ -77,7 +80,9 @@ class _Run:
             clock=time.monotonic,
             backoff=Backoff.strict() if strict else Backoff.lenient(),
             unblocked_signals=signals.watched,
-            keeper=stack.enter_context(Keeper(plan.run_dir.log_dir, on_event=self._event)),
+            keeper=stack.enter_context(
+                Keeper(plan.run_dir.log_dir, on_event=self._event, keep_open=(lock.descriptor,))
+            ),
             on_event=self._event,
             on_init_failure=lambda replica_name, container: self._output.init_failed(replica_name, container),
         )

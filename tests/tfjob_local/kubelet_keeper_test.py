@@ -1,5 +1,6 @@
 """Nothing that a launcher has started outlives it, whatever happens to it or to its keeper."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -202,6 +203,18 @@ class CloseTest(support.TemporaryDirectoryTest):
             self.assertEqual(names, {"/dev/null"})
             self.assertEqual(os.getsid(keeper.pid), keeper.pid)
             self.assertEqual(os.readlink(f"/proc/{keeper.pid}/cwd"), "/")
+
+    def test_it_holds_a_lock_until_nothing_is_left(self):
+        """When the launcher is gone, what it has started may still write."""
+        lock = os.open(self.path("lock"), os.O_RDWR | os.O_CREAT)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with Keeper(self.directory, keep_open=(lock,)):
+            os.close(lock)
+            other = os.open(self.path("lock"), os.O_RDWR)
+            self.addCleanup(os.close, other)
+            with self.assertRaises(BlockingIOError):
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def test_its_log_is_no_link(self):
         os.symlink(self.path("elsewhere"), self.path("keeper.log"))

@@ -2,6 +2,8 @@
 
 import io
 import os
+import re
+import socket
 import unittest
 from types import SimpleNamespace
 from unittest import mock
@@ -13,7 +15,7 @@ from tfjob_local.console import Console
 from tfjob_local.job_view import Journal
 from tfjob_local.live_output import LiveOutput
 from tfjob_local.pods import Phase, Pod
-from tfjob_local.run_directory import RunDirectory, fresh_run_path
+from tfjob_local.run_directory import RunDirectory, RunDirectoryInUse, fresh_run_path
 from tfjob_local.status_view import render, replica_state
 
 
@@ -36,6 +38,36 @@ class RunDirectoryTest(support.TemporaryDirectoryTest):
             self.assertEqual(run_dir.prepare(), self.path("r", f"logs.{number}"))
             self.assertEqual(self.read("r", f"logs.{number}", "chief-0.log"), str(number))
         self.assertEqual(os.listdir(run_dir.log_dir), [])
+
+    def test_a_new_one_is_made_once(self):
+        run_dir = RunDirectory(self.path("runs", "j-T"))
+        run_dir.make()
+        with self.assertRaises(FileExistsError):
+            run_dir.make()
+        os.symlink("/no/such", self.path("runs", "j-U"))
+        with mock.patch("time.strftime", return_value="U"):
+            self.assertEqual(fresh_run_path(self.path("runs"), "j"), self.path("runs", "j-U-2"))
+
+    def test_one_launcher_at_a_time(self):
+        run_dir = RunDirectory(self.path("r"))
+        with run_dir.lock("a-longer-name"):
+            pass
+        with run_dir.lock("first"):
+            with self.assertRaises(RunDirectoryInUse) as caught:
+                run_dir.lock("second")
+        self.assertRegex(
+            str(caught.exception),
+            rf"^in use by launcher {os.getpid()} on {re.escape(socket.gethostname())} \(job first\), "
+            r"since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$",
+        )
+        run_dir.lock("third").close()
+        self.assertIn("(job third)", self.read("r", "launcher"))
+
+    def test_the_lock_is_no_link(self):
+        os.symlink(self.write("precious", "content"), self.path("launcher"))
+        with self.assertRaises(OSError):
+            RunDirectory(self.directory).lock("j")
+        self.assertEqual(self.read("precious"), "content")
 
     def test_links_are_not_followed(self):
         run_dir = RunDirectory(self.path("r"))

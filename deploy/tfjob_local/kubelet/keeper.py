@@ -5,7 +5,7 @@ import secrets
 import signal
 import subprocess
 import sys
-from typing import Callable, Optional, Set
+from typing import Callable, Optional, Sequence, Set
 
 # A stop signal to all processes of the user or the terminal must not end the keeper.
 _IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP, signal.SIGPIPE)
@@ -19,13 +19,19 @@ class Keeper:
     """
 
     def __init__(
-        self, log_dir: str, grace_seconds: float = 10.0, on_event: Callable[[str], None] = lambda text: None
+        self,
+        log_dir: str,
+        grace_seconds: float = 10.0,
+        on_event: Callable[[str], None] = lambda text: None,
+        keep_open: Sequence[int] = (),
     ):
+        """`keep_open`: descriptors that the keeper holds, too, as a lock until nothing of the run is left."""
         # What every process of this run carries as KEELSON_RUN, with something after a "/".
         self.run_id = secrets.token_hex(8)
         self._log_file = os.path.join(os.path.abspath(log_dir), "keeper.log")
         self._grace_seconds = grace_seconds
         self._on_event = on_event
+        self._keep_open = tuple(keep_open)
         self._groups: Set[int] = set()
         self._process: Optional[subprocess.Popen] = None
         self._start()
@@ -84,6 +90,7 @@ class Keeper:
             stderr=subprocess.DEVNULL,
             cwd="/",
             start_new_session=True,
+            pass_fds=self._keep_open,
             preexec_fn=_ignore_signals,
         )
         for group in self._groups:
