@@ -120,6 +120,13 @@ def _add_training_flags(group: argparse._ArgumentGroup) -> None:
     add("--config", metavar="FILE", help="TrainConfig; default: an MLP on generated digits")
     add("--training_steps", type=count, metavar="N", help="instead of the config's")
     add("--pvc", metavar="CLAIM[:PATH]", help="for snapshots, ReadWriteMany; at /model")
+    add(
+        "--model_subdir",
+        metavar="DIR",
+        default="",
+        help="of the claim, with this job's model (the job's name: a later job of the same name resumes it); "
+        '".": the claim itself',
+    )
     add("--data_pvc", metavar="CLAIM[:PATH]", help="with IDX files; at /data")
     add(
         "--secret",

@@ -7,7 +7,7 @@ from typing import Any, Dict, List
 
 from tfjob_api.model import CONTAINER_NAME, DEFAULT_PORT, PORT_NAME, PROGRAMS
 
-from .settings import CONFIG_DIR, TOKEN_DIR, JobSettings, Resources
+from .settings import CONFIG_DIR, MODEL_DIR, TOKEN_DIR, JobSettings, Resources
 
 CONFIG_FILE = "job.textproto"
 METRICS_PORT = 9090
@@ -21,7 +21,6 @@ _RESOURCES = {
     "worker": Resources("1", "1Gi"),
     "evaluator": Resources("500m", "1Gi"),
 }
-_MODEL_DIR = "/model"
 # Longer than a snapshot takes.
 _GRACE_SECONDS = 120
 # The image's user; the group makes volumes writable for it.
@@ -117,7 +116,7 @@ def _arguments(settings: JobSettings, replica_type: str) -> List[str]:
     result = []
     if settings.config:
         result.append(f"--config={CONFIG_DIR}/{CONFIG_FILE}")
-    result.append(f"--model_dir={settings.model_claim.path if settings.model_claim else _MODEL_DIR}")
+    result.append(f"--model_dir={settings.model_dir}")
     if settings.data_claim:
         result.append(f"--data_dir={settings.data_claim.path}")
     if settings.training_steps is not None:
@@ -175,7 +174,7 @@ def _resources(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
 
 
 def _mounts(settings: JobSettings, replica_type: str) -> List[Dict[str, Any]]:
-    model_path = settings.model_claim.path if settings.model_claim else _MODEL_DIR
+    model_path = settings.model_claim.path if settings.model_claim else MODEL_DIR
     result: List[Dict[str, Any]] = []
     if settings.config:
         result.append({"name": "config", "mountPath": CONFIG_DIR, "readOnly": True})

@@ -1,9 +1,11 @@
 """A job as its user describes it, and rules that the cluster does not check."""
 
+import posixpath
 import re
 from dataclasses import dataclass, field
 from typing import Mapping, Optional, Tuple
 
+from tfjob_api.fields import describe
 from tfjob_api.model import CLEAN_POD_POLICIES, RESTART_POLICIES, VARIABLE_NAME
 from tfjob_api.quantity import parse_quantity
 
@@ -15,8 +17,11 @@ MAX_CONFIG_BYTES = 1024 * 1024
 CONFIG_DIR = "/etc/keelson"
 # Where the Secret with the token is, in the pods that ask for it.
 TOKEN_DIR = "/etc/keelson-token"
+# Where the snapshots are in every pod, unless the claim has a path of its own.
+MODEL_DIR = "/model"
 ROLES = ("chief", "ps", "worker", "evaluator")
 
+_SUBDIRECTORY = re.compile(r"\.|(?!\.\.)[-._a-zA-Z0-9]+(/(?!\.\.)[-._a-zA-Z0-9]+)*")
 _OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
@@ -66,6 +71,9 @@ class JobSettings:
     config: str = ""
     # The claim for snapshots; None: they are in the chief's pod, and lost with it.
     model_claim: Optional[Mount] = None
+    # The directory of that claim with the job's model, for each job its own; empty: one of the job's name, in
+    # which a later job of this name resumes; ".": the claim itself.
+    model_subdirectory: str = ""
     # The claim with IDX files, read only; None: the config's data.
     data_claim: Optional[Mount] = None
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -92,6 +100,13 @@ class JobSettings:
     auth_secret: str = ""
     # For every role, after all others.
     arguments: Tuple[str, ...] = ()
+
+    @property
+    def model_dir(self) -> str:
+        """In every pod."""
+        if self.model_claim is None:
+            return MODEL_DIR
+        return posixpath.normpath(posixpath.join(self.model_claim.path, self.model_subdirectory or self.name))
 
     @property
     def has_evaluator(self) -> bool:
@@ -155,6 +170,14 @@ def _check_config(config: str) -> None:
 
 
 def _check_mounts(settings: JobSettings) -> None:
+    if settings.model_subdirectory:
+        if settings.model_claim is None:
+            raise InputError("--model_subdir: it is a directory of a claim; give --pvc CLAIM")
+        if not _SUBDIRECTORY.fullmatch(settings.model_subdirectory):
+            raise InputError(
+                "--model_subdir: expected a path of letters, digits, '-', '_' and '.' within the claim, or \".\", "
+                f"found {describe(settings.model_subdirectory)}"
+            )
     claims = [("--pvc", settings.model_claim), ("--data_pvc", settings.data_claim)]
     mounts = claims + [("--secret", secret) for secret in settings.secrets]
     taken = {CONFIG_DIR: "the config", TOKEN_DIR: "the job's token"}

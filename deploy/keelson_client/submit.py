@@ -1,6 +1,7 @@
 """keelson.py submit: creates a job, follows or awaits it, and says how it ended."""
 
 import argparse
+import posixpath
 from dataclasses import dataclass
 from typing import Callable, Optional
 
@@ -50,6 +51,7 @@ class Submission:
         self._warn_of_claims(settings)
         self._client.create_objects(documents)
         self._note(f"job {self._name} created: {describe_replicas(find_tfjob(documents))}")
+        self._tell_of_the_model(settings)
         if self._options.follow is False and self._options.wait is None:
             return 0
         try:
@@ -67,6 +69,13 @@ class Submission:
         for flag, mount in (("--pvc", settings.model_claim), ("--data_pvc", settings.data_claim)):
             if mount is not None and not self._client.find_claim(mount.name):
                 self._note(f"warning: {flag}: there is no claim {mount.name} yet; the pods wait for it")
+
+    def _tell_of_the_model(self, settings: JobSettings) -> None:
+        claim = settings.model_claim
+        if claim is not None:
+            place = posixpath.relpath(settings.model_dir, claim.path)
+            what = f"--model_subdir {place}" if settings.model_subdirectory else f"--name {settings.name}"
+            self._note(f"its model: {place} in the claim {claim.name}; a later job with {what} resumes it")
 
     def _await(self) -> int:
         if self._options.wait is None:

@@ -4,7 +4,7 @@ import argparse
 
 from .errors import InputError
 from .options import parse_mount, parse_pairs, parse_toleration, read_config
-from .settings import ROLES, JobSettings, Resources
+from .settings import MODEL_DIR, ROLES, JobSettings, Resources
 
 _LOCAL_IMAGE = "keelson:latest"
 
@@ -21,7 +21,8 @@ def settings_from(options: argparse.Namespace) -> JobSettings:
         evaluator=options.evaluator,
         gpus=options.gpus,
         config=read_config(options.config) if options.config else "",
-        model_claim=parse_mount("--pvc", options.pvc, "/model") if options.pvc else None,
+        model_claim=parse_mount("--pvc", options.pvc, MODEL_DIR) if options.pvc else None,
+        model_subdirectory=options.model_subdir,
         data_claim=parse_mount("--data_pvc", options.data_pvc, "/data") if options.data_pvc else None,
         environment=parse_pairs("--env", options.env),
         secrets=tuple(parse_mount("--secret", text, "/secrets/{name}") for text in options.secret),

@@ -82,7 +82,7 @@ class SubmitTest(CommandTest):
 
     def test_every_flag_reaches_the_manifest(self):
         flags = (
-            "--pvc models:/m --data_pvc digits:/d --secret token --env A=1 --gpus 2 --evaluator --dashboard "
+            "--pvc models:/m --model_subdir runs/a --data_pvc digits:/d --secret token --env A=1 --gpus 2 --evaluator --dashboard "
             "--auth_secret mnist-token "
             "--chief_cpu 1 --chief_memory 1Gi --ps_cpu 2 --ps_memory 2Gi --worker_cpu 3 --worker_memory 3Gi "
             "--evaluator_cpu 4 --evaluator_memory 4Gi --training_steps 7 --dynamic_workers "
@@ -95,7 +95,7 @@ class SubmitTest(CommandTest):
         for expected in (
             "namespace: ml",
             "claimName: models",
-            "--model_dir=/m",
+            "--model_dir=/m/runs/a",
             "claimName: digits",
             "--data_dir=/d",
             "secretName: token",
@@ -131,7 +131,32 @@ class SubmitTest(CommandTest):
     def test_no_follow_returns_at_once(self):
         self.kubectl.put({"kind": "PersistentVolumeClaims", "metadata": {"name": "models"}})
         created = "keelson: job mnist created: chief 1, ps 2, worker 3, evaluator 1\n"
-        self.check([*self.SUBMIT, "--pvc", "models", "--no_follow"], 0, "", created)
+        place = "keelson: its model: mnist in the claim models; a later job with --name mnist resumes it\n"
+        self.check([*self.SUBMIT, "--pvc", "models", "--no_follow"], 0, "", created + place)
+
+    def test_each_job_has_its_own_model_in_a_claim(self):
+        for flags, model_dir in (
+            ((), "/model/mnist"),
+            (("--name", "second"), "/model/second"),
+            (("--model_subdir", "first"), "/model/first"),
+            (("--model_subdir", "."), "/model"),
+        ):
+            out = self.run_command(*self.SUBMIT, "--pvc", "models", *flags, "--dry_run")[1]
+            containers = [
+                spec["template"]["spec"]["containers"][0]
+                for spec in yaml.safe_load(out)["spec"]["tfReplicaSpecs"].values()
+            ]
+            self.assertEqual(len(containers), 4)
+            for container in containers:
+                self.assertIn(f"--model_dir={model_dir}", container["args"])
+                self.assertIn({"name": "model", "mountPath": "/model"}, container["volumeMounts"])
+
+    def test_it_says_what_resumes_the_model(self):
+        flags = ("--pvc", "models", "--model_subdir", "a", "--no_follow")
+        err = self.check([*self.SUBMIT, *flags], 0)[2]
+        self.assertIn(
+            "keelson: its model: a in the claim models; a later job with --model_subdir a resumes it\n", err
+        )
 
     def test_warnings(self):
         err = self.check([*self.SUBMIT, "--no_follow"], 0)[2]
@@ -214,6 +239,7 @@ class SubmitTest(CommandTest):
             (("--worker_memory", "x"), "--worker_memory: expected a quantity"),
             (("--env", "A"), "--env: expected KEY=VALUE"),
             (("--pvc", ":/x"), "--pvc: expected NAME or NAME:/path"),
+            (("--model_subdir", "a"), "--model_subdir: it is a directory of a claim; give --pvc CLAIM"),
             (("--secret", "s:x"), "--secret: expected an absolute path"),
             (("--auth_secret", "My token"), "--auth_secret: expected the name of a Secret"),
             (("--secret", "s:/etc/keelson-token"), "--secret: /etc/keelson-token overlaps"),

@@ -96,7 +96,8 @@ class EveryVariantTest(unittest.TestCase):
             for container in containers(documents).values():
                 has_config = "--config=/etc/keelson/job.textproto" in container["args"]
                 self.assertEqual(has_config, bool(variant.config))
-                self.assertIn("--model_dir=/model", container["args"])
+                model_dir = "/model/mnist" if variant.model_claim else "/model"
+                self.assertIn(f"--model_dir={model_dir}", container["args"])
                 self.assertEqual(container["ports"][0], {"name": "tfjob-port", "containerPort": 2222})
 
         self.check(check)
@@ -147,7 +148,7 @@ class GoldenTest(unittest.TestCase):
         self.assertEqual(container["command"], ["chief"])
         self.assertEqual(
             container["args"],
-            ["--config=/etc/keelson/job.textproto", "--model_dir=/model", "--metrics_port=9090"],
+            ["--config=/etc/keelson/job.textproto", "--model_dir=/model/mnist", "--metrics_port=9090"],
         )
         self.assertEqual(
             template["spec"]["volumes"],

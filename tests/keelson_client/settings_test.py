@@ -90,6 +90,24 @@ class SettingsTest(unittest.TestCase):
         )
         check_settings(settings(data_claim=Mount("d", "/models")))
 
+    def test_place_of_the_model(self):
+        for subdirectory, expected in (
+            ("", "/m/mnist"), (".", "/m"), ("a/b.c", "/m/a/b.c"), (".a", "/m/.a"), ("a/.", "/m/a"),
+        ):
+            changes = settings(model_claim=Mount("c", "/m/"), model_subdirectory=subdirectory)
+            check_settings(changes)
+            self.assertEqual(changes.model_dir, expected)
+        self.assertEqual(settings(model_claim=None).model_dir, "/model")
+        for subdirectory in ("..", "a/..", "../a", "/a", "a//b", "a/", "a b", "..a", "a\n"):
+            self.refuse(
+                "--model_subdir: expected a path of letters, digits, '-', '_' and '.' within the claim, or \".\", "
+                "found",
+                model_subdirectory=subdirectory,
+            )
+        self.refuse(
+            "--model_subdir: it is a directory of a claim", model_claim=None, model_subdirectory="a"
+        )
+
     def test_policies(self):
         self.refuse(
             '--restart_policy: expected one of Always, OnFailure, Never, ExitCode, found "x"',

@@ -50,8 +50,16 @@ class CreateTest(ClientTest):
         self.assertEqual(container["resources"]["limits"]["nvidia.com/gpu"], 1)
         self.assertEqual(container["resources"]["requests"]["cpu"], "3")
         self.assertEqual(container["env"], [{"name": "A", "value": "1"}])
+        self.assertIn("--model_dir=/model/mnist", container["args"])
         self.assertEqual(self.stored("configmap", "mnist-config")["data"], {"job.textproto": CONFIG})
         self.assertEqual({namespace for namespace, _ in self.kubectl.calls}, {"ml"})
+
+    def test_place_of_the_model(self):
+        created = self.client.create_job(
+            name="second", base_image="k", model_claim=Mount("models", "/model"), model_subdirectory="mnist"
+        )
+        for spec in created["spec"]["tfReplicaSpecs"].values():
+            self.assertIn("--model_dir=/model/mnist", spec["template"]["spec"]["containers"][0]["args"])
 
     def test_without_a_chief(self):
         created = self.client.create_job(name="mnist", base_image="k", num_chief_replicas=0)
