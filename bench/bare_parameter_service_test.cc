@@ -6,7 +6,6 @@
 #include "bench/message_client.h"
 #include "bench/message_source.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson::bench {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "bench/goals.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson::bench {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "cli/tensor_source_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

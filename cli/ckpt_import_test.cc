@@ -17,7 +17,6 @@
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/stored_blocks.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -2,7 +2,6 @@
 
 #include "CLI/CLI.hpp"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -5,7 +5,6 @@
 #include "cli/job_status_text.h"
 #include "core/cluster/consistency.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "testing/services/faulty_chief_service.h"
 
 namespace keelson {

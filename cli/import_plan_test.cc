@@ -2,7 +2,6 @@
 
 #include "cli/tensor_source_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

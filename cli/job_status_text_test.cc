@@ -2,7 +2,6 @@
 
 #include "core/cluster/consistency.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
 namespace keelson {

@@ -5,7 +5,6 @@
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

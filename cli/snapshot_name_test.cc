@@ -4,7 +4,6 @@
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

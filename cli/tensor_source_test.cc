@@ -3,7 +3,6 @@
 #include "cli/tensor_source_testing.h"
 #include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

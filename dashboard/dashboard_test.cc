@@ -2,7 +2,6 @@
 #include "dashboard/dashboard.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <thread>

@@ -8,7 +8,6 @@
 #include "core/base/fresh_directory_testing.h"
 #include "core/http/http_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "testing/services/faulty_chief_service.h"
 #include "testing/tiny_model.h"
 

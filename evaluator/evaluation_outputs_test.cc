@@ -19,7 +19,6 @@
 #include "dashboard/runs/evaluations.h"
 #include "evaluator/report_file.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "keelson/v1/event.pb.h"
 #include "testing/tiny_model.h"
 

@@ -18,7 +18,6 @@
 #include "core/device/factory/device_factory.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "keelson/v1/event.pb.h"
 #include "testing/services/faulty_chief_service.h"
 #include "testing/tiny_model.h"

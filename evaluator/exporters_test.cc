@@ -18,7 +18,6 @@
 #include "core/model/spec/model_spec.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
-#include "gtest/gtest.h"
 #include "testing/tiny_model.h"
 
 namespace keelson {

@@ -1,7 +1,6 @@
 #include "evaluator/report_file.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"

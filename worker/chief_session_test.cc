@@ -1,7 +1,6 @@
 #include "worker/chief_session.h"
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "worker/fake_chief.h"
 
 namespace keelson {

@@ -6,7 +6,6 @@
 #include "core/base/file_system_testing.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -1,6 +1,5 @@
 // Tickets whose gradients the servers add up, and tickets that want fresh values.
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "worker/worker_testing.h"
 
 namespace keelson {

@@ -5,7 +5,6 @@
 
 #include "core/device/factory/device_factory.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "testing/device/device_testing.h"
 #include "worker/worker_testing.h"
 

@@ -10,7 +10,6 @@
 #include "core/device/factory/device_factory.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "keelson/v1/event.pb.h"
 #include "testing/device/device_testing.h"
 #include "worker/worker_testing.h"

@@ -1,6 +1,5 @@
 // What a worker does when the chief or a server does not know it any more.
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "worker/worker_testing.h"
 
 namespace keelson {

@@ -1,7 +1,6 @@
 #include "worker/worker_metrics.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/startup/scrape_testing.h"
 #include "worker/progress.h"

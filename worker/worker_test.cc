@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "worker/worker_testing.h"
 
 namespace keelson {

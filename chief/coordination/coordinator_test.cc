@@ -7,7 +7,6 @@
 
 #include "chief/coordination/coordinator_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -2,7 +2,6 @@
 
 #include "chief/coordination/work_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

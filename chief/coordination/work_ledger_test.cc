@@ -12,7 +12,6 @@
 #include "chief/coordination/work_testing.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 

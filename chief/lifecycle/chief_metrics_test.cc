@@ -1,7 +1,6 @@
 #include "chief/lifecycle/chief_metrics.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "core/cluster/figures.h"

@@ -9,7 +9,6 @@
 #include "core/base/file.h"
 #include "core/checkpoint/done_marker.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

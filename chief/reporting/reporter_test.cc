@@ -9,7 +9,6 @@
 #include "core/base/fresh_directory_testing.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "keelson/v1/event.pb.h"
 
 namespace keelson {

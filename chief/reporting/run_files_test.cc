@@ -8,7 +8,6 @@
 #include "core/base/fresh_directory_testing.h"
 #include "core/config/train_config.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
 namespace keelson {

@@ -11,7 +11,6 @@
 #include "chief/reporting/figures_testing.h"
 #include "core/cluster/figures.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

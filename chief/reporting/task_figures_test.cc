@@ -6,7 +6,6 @@
 #include "absl/time/time.h"
 #include "chief/reporting/figures_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -1,7 +1,6 @@
 #include "chief/servers/adoption.h"
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

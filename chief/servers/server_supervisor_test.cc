@@ -2,7 +2,6 @@
 
 #include "chief/servers/fake_parameter_server.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

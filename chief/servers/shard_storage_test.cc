@@ -11,7 +11,6 @@
 #include "core/checkpoint/stored_blocks.h"
 #include "core/cluster/placement.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -3,7 +3,6 @@
 #include "chief/coordination/coordinator_testing.h"
 #include "core/cluster/task_proto.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -10,7 +10,6 @@
 
 #include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -1,7 +1,6 @@
 #include "core/base/trouble_log.h"
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -9,7 +9,6 @@
 #include "core/checkpoint/index_table.h"
 #include "core/checkpoint/ordered_code.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -8,7 +8,6 @@
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -12,7 +12,6 @@
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/bundle_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "leveldb/env.h"
 #include "leveldb/options.h"
 #include "leveldb/table_builder.h"

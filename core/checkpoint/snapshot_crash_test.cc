@@ -10,7 +10,6 @@
 #include "core/checkpoint/bundle_writer.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -4,7 +4,6 @@
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -3,7 +3,6 @@
 #include "core/base/file_system_testing.h"
 #include "core/checkpoint/bundle_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -6,7 +6,6 @@
 #include "core/base/crc32c.h"
 #include "core/checkpoint/varint.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

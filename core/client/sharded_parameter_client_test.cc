@@ -9,7 +9,6 @@
 #include "core/client/client_mode_testing.h"
 #include "core/client/exchange/fake_shard_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

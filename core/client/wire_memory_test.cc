@@ -15,7 +15,6 @@
 #include "core/client/sharded_parameter_client.h"
 #include "core/client/wire_memory_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

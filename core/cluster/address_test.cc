@@ -1,7 +1,6 @@
 #include "core/cluster/address.h"
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -1,7 +1,6 @@
 #include "core/cluster/cluster_spec.h"
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

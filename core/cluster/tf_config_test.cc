@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/exit_code.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -8,7 +8,6 @@
 #include "core/config/train_config.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -2,7 +2,6 @@
 #include "core/config/train_config.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

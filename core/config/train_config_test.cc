@@ -5,7 +5,6 @@
 #include "core/base/file.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

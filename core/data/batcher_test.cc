@@ -7,7 +7,6 @@
 
 #include "core/data/record_order.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -10,7 +10,6 @@
 #include "core/data/digit_strokes.h"
 #include "core/data/record_order.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -6,7 +6,6 @@
 #include "core/base/fresh_directory_testing.h"
 #include "core/data/idx_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

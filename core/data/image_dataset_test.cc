@@ -1,7 +1,6 @@
 #include "core/data/image_dataset.h"
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

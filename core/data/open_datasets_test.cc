@@ -8,7 +8,6 @@
 #include "core/data/idx_testing.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

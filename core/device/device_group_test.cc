@@ -1,7 +1,6 @@
 #include "core/device/device_group.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/device/cpu/cpu_device.h"
 

@@ -1,7 +1,6 @@
 #include "core/metrics/exposition_testing.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 

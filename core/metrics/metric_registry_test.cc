@@ -1,7 +1,6 @@
 #include "core/metrics/metric_registry.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <optional>

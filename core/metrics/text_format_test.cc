@@ -1,7 +1,6 @@
 #include "core/metrics/text_format.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 

@@ -12,7 +12,6 @@
 #include "core/wire/value_codec.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

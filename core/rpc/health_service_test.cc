@@ -9,7 +9,6 @@
 #include "core/rpc/health_endpoint.h"
 #include "core/rpc/server.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -10,7 +10,6 @@
 #include "core/rpc/raw_client.h"
 #include "core/rpc/server.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 
 namespace keelson {

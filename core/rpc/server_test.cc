@@ -4,7 +4,6 @@
 #include "absl/time/clock.h"
 #include "core/rpc/channel.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "keelson/v1/chief_service.grpc.pb.h"
 
 namespace keelson {

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

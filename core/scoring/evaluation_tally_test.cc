@@ -6,7 +6,6 @@
 
 #include "core/base/random.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 
 namespace keelson {

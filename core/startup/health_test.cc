@@ -1,7 +1,6 @@
 #include "core/startup/health.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 

@@ -1,7 +1,6 @@
 #include "core/startup/metrics_endpoint.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/exit_code.h"

@@ -1,7 +1,6 @@
 #include "core/startup/task_metrics.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/startup/scrape_testing.h"
 

@@ -1,7 +1,6 @@
 #include "core/startup/termination_log.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "core/base/file.h"

@@ -12,7 +12,6 @@
 #include "core/base/fresh_directory_testing.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

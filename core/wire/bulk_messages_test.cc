@@ -1,7 +1,6 @@
 #include "core/wire/bulk_messages.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>

@@ -10,7 +10,6 @@
 #include "core/wire/value_codec.h"
 #include "core/wire/value_codec_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

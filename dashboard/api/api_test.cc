@@ -2,7 +2,6 @@
 #include "dashboard/api/api.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <limits>
 

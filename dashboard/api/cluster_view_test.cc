@@ -1,6 +1,5 @@
 // ClusterJson of run_view.h.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "absl/strings/str_replace.h"
 #include "core/cluster/figures.h"

@@ -1,7 +1,6 @@
 #include "dashboard/api/comparisons.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 

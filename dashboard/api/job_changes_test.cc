@@ -1,7 +1,6 @@
 #include "dashboard/api/job_changes.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "dashboard/dashboard_testing.h"

@@ -1,7 +1,6 @@
 #include "dashboard/api/live_updates.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <new>

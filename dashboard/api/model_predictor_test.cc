@@ -1,7 +1,6 @@
 #include "dashboard/api/model_predictor.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>

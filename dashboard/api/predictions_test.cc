@@ -1,7 +1,6 @@
 #include "dashboard/api/predictions.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <limits>
 #include <thread>

@@ -1,7 +1,6 @@
 #include "dashboard/runs/evaluations.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 

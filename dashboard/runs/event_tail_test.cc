@@ -1,7 +1,6 @@
 #include "dashboard/runs/event_tail.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/file_system_testing.h"

@@ -1,7 +1,6 @@
 #include "dashboard/runs/run_set.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <cstdlib>

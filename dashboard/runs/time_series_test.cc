@@ -1,7 +1,6 @@
 #include "dashboard/runs/time_series.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "ps_server/service/shard_testing.h"
 
 namespace keelson {

@@ -12,7 +12,6 @@
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/stored_blocks.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "ps_server/service/shard_testing.h"
 
 namespace keelson {

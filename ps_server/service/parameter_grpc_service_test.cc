@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "ps_server/service/loopback_testing.h"
 #include "ps_server/service/shard_testing.h"
 

@@ -5,7 +5,6 @@
 #include "core/checkpoint/bundle_reader.h"
 #include "core/client/services/parameter_control.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "ps_server/service/loopback_testing.h"
 #include "ps_server/service/shard_testing.h"
 

@@ -7,7 +7,6 @@
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_index.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "ps_server/service/parameter_handler.h"
 #include "ps_server/service/shard_testing.h"
 

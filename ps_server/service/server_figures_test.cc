@@ -4,7 +4,6 @@
 
 #include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "ps_server/service/shard_testing.h"
 
 namespace keelson {

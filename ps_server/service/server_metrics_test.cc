@@ -1,7 +1,6 @@
 #include "ps_server/service/server_metrics.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "core/startup/scrape_testing.h"
 

@@ -7,7 +7,6 @@
 #include "core/client/services/bulk_handler.h"
 #include "core/client/sharded_parameter_client.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "ps_server/service/loopback_testing.h"
 #include "ps_server/service/shard_testing.h"
 

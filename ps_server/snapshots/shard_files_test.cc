@@ -7,7 +7,6 @@
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/stored_blocks.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "keelson/v1/checkpoint.pb.h"
 #include "ps_server/service/shard_testing.h"
 

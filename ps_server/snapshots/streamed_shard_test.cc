@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "ps_server/service/shard_testing.h"
 #include "ps_server/snapshots/shard_files.h"
 

@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "ps_server/service/shard_testing.h"
 #include "ps_server/units/block.h"
 

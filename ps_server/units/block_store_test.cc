@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "ps_server/service/shard_testing.h"
 
 namespace keelson {

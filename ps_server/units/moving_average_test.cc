@@ -11,7 +11,6 @@
 #include "core/checkpoint/bundle_reader.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
-#include "gtest/gtest.h"
 #include "ps_server/service/shard_testing.h"
 #include "ps_server/snapshots/shard_files.h"
 #include "ps_server/snapshots/streamed_shard.h"

@@ -7,7 +7,6 @@
 #include "core/checkpoint/bundle_reader.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
-#include "gtest/gtest.h"
 #include "ps_server/service/shard_testing.h"
 
 namespace keelson {

@@ -3,7 +3,6 @@
 #define KEELSON_TESTING_DEVICE_EMULATED_GPU_TESTING_H_
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <memory>

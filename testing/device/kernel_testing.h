@@ -4,7 +4,6 @@
 
 #include <cuda_runtime_api.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstddef>

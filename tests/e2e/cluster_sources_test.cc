@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/job.h"
 #include "tests/support/model_directory.h"

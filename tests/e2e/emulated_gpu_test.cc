@@ -8,7 +8,6 @@
 #include "absl/time/time.h"
 #include "core/base/file.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/job.h"
 #include "tests/support/model_directory.h"

@@ -5,7 +5,6 @@
 #include "core/base/file.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "tests/e2e/failure_testing.h"
 #include "tests/support/model_directory.h"
 

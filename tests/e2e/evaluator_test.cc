@@ -14,7 +14,6 @@
 #include "core/base/fresh_directory_testing.h"
 #include "core/http/http_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/job.h"
 #include "tests/support/model_directory.h"

@@ -5,7 +5,6 @@
 
 #include "core/base/file.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/model_directory.h"
 

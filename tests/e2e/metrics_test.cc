@@ -1,6 +1,5 @@
 // What a job's programs tell those who watch it: metrics, probes, health, the dashboard.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <map>

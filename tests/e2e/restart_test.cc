@@ -2,7 +2,6 @@
 #include <signal.h>
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/job.h"
 #include "tests/support/model_directory.h"

@@ -8,7 +8,6 @@
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/job.h"
 #include "tests/support/program_run.h"

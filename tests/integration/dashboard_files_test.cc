@@ -15,7 +15,6 @@
 #include "dashboard/api/api.h"
 #include "evaluator/evaluation_outputs.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "testing/tiny_model.h"
 
 namespace keelson {

@@ -9,7 +9,6 @@
 #include "core/base/fresh_directory_testing.h"
 #include "core/device/factory/device_factory.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "testing/device/cuda_emulation/emulation.h"
 #include "tests/support/local_cluster.h"
 #include "tests/support/model_directory.h"

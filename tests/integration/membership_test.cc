@@ -3,7 +3,6 @@
 #include "core/client/services/grpc_chief_service.h"
 #include "core/config/train_config.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "tests/support/local_cluster.h"
 #include "worker/chief_session.h"
 #include "worker/worker_role.h"

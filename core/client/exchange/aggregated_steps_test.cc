@@ -8,7 +8,6 @@
 #include "core/client/exchange/fake_shard_testing.h"
 #include "core/client/sharded_parameter_client.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "core/client/wire_memory_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

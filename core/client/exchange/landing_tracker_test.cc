@@ -2,7 +2,6 @@
 
 #include "core/client/exchange/plan_testing.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

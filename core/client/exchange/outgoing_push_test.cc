@@ -9,7 +9,6 @@
 
 #include "core/wire/value_codec.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

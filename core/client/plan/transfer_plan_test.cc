@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -2,7 +2,6 @@
 
 #include "core/client/plan/transfer_plan.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 namespace {

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/rpc/server.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 
 namespace keelson {

@@ -17,7 +17,6 @@
 #include "core/client/grpc_parameter_client.h"
 #include "core/rpc/server.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 
 namespace keelson {

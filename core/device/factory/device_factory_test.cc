@@ -1,7 +1,6 @@
 #include "core/device/factory/device_factory.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 

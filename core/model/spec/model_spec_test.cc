@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 

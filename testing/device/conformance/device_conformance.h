@@ -11,7 +11,6 @@
 #define KEELSON_TESTING_DEVICE_CONFORMANCE_DEVICE_CONFORMANCE_H_
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <functional>

@@ -4,7 +4,6 @@
 
 #include <cuda_runtime.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdint>
