@@ -2,9 +2,7 @@
 #ifndef KEELSON_BENCH_MESSAGE_SOURCE_H_
 #define KEELSON_BENCH_MESSAGE_SOURCE_H_
 
-#include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "bench/load_client.h"

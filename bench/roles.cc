@@ -1,7 +1,5 @@
 #include "bench/roles.h"
 
-#include <string>
-
 #include "absl/strings/str_cat.h"
 #include "bench/baseline_roles.h"
 #include "bench/limit_roles.h"

@@ -1,8 +1,6 @@
 #include "cli/ckpt_import.h"
 
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "absl/strings/str_replace.h"
 #include "cli/ckpt_export.h"

@@ -3,9 +3,7 @@
 #define KEELSON_CLI_COMMAND_LINE_H_
 
 #include <functional>
-#include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace CLI {

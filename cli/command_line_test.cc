@@ -1,5 +1,7 @@
 #include "cli/command_line.h"
 
+#include <string>
+
 #include "CLI/CLI.hpp"
 #include "gmock/gmock.h"
 

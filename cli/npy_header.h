@@ -4,7 +4,6 @@
 #define KEELSON_CLI_NPY_HEADER_H_
 
 #include <cstddef>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"

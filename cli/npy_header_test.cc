@@ -1,7 +1,5 @@
 #include "cli/npy_header.h"
 
-#include <string>
-
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 

@@ -4,12 +4,8 @@
 #define KEELSON_DASHBOARD_DASHBOARD_TESTING_H_
 
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "absl/strings/string_view.h"
 #include "core/base/clock.h"
 #include "core/base/file_system_testing.h"
 #include "core/http/message.h"

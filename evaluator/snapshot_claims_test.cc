@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <thread>
 #include <vector>
 
 #include "absl/time/clock.h"

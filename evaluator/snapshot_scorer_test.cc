@@ -3,9 +3,6 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"

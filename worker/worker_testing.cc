@@ -9,7 +9,6 @@
 #include "absl/algorithm/container.h"
 #include "core/device/factory/device_factory.h"
 #include "core/model/spec/model_spec.h"
-#include "gtest/gtest.h"
 
 namespace keelson {
 

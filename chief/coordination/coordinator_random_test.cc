@@ -3,12 +3,9 @@
 // changed. Everything is a model but the coordinator.
 #include <algorithm>
 #include <deque>
-#include <map>
-#include <optional>
 #include <random>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "chief/coordination/coordinator.h"
 #include "chief/coordination/coordinator_testing.h"

@@ -1,8 +1,6 @@
 // Coordinators that take over from a predecessor, and the modes in which workers wait for each
 // other.
-#include <optional>
 #include <thread>
-#include <vector>
 
 #include "chief/coordination/coordinator.h"
 #include "chief/coordination/coordinator_testing.h"

@@ -1,5 +1,4 @@
 // Tests of the ledger's state when it passes from one chief to the next.
-#include <ostream>
 #include <string>
 #include <utility>
 

@@ -1,13 +1,9 @@
 #include "chief/coordination/work_ledger.h"
 
 #include <cstddef>
-#include <map>
-#include <optional>
-#include <ostream>
 #include <random>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "chief/coordination/work_testing.h"
 #include "gmock/gmock.h"

@@ -1,8 +1,6 @@
 #include "chief/reporting/run_files.h"
 
 #include <algorithm>
-#include <string>
-#include <vector>
 
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"

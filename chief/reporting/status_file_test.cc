@@ -3,8 +3,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"

@@ -1,9 +1,7 @@
 #include "chief/reporting/task_figures.h"
 
 #include <cmath>
-#include <vector>
 
-#include "absl/time/time.h"
 #include "chief/reporting/figures_testing.h"
 #include "gmock/gmock.h"
 

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 #include "chief/coordination/coordinator.h"
 #include "chief/reporting/task_figures.h"
 #include "core/base/clock.h"

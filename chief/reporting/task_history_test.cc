@@ -1,12 +1,10 @@
 #include "chief/reporting/task_history.h"
 
-#include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "chief/reporting/figures_testing.h"
-#include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/summary/tf_record.h"

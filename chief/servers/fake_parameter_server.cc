@@ -1,7 +1,5 @@
 #include "chief/servers/fake_parameter_server.h"
 
-#include <cstdlib>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>

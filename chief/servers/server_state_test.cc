@@ -1,6 +1,5 @@
 #include "chief/servers/server_state.h"
 
-#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 namespace keelson {

@@ -1,7 +1,5 @@
 #include "chief/service/access_policy.h"
 
-#include <string>
-
 #include "gmock/gmock.h"
 
 namespace keelson {

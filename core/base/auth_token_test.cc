@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"

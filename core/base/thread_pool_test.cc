@@ -1,7 +1,6 @@
 #include "core/base/thread_pool.h"
 
 #include <atomic>
-#include <vector>
 
 #include "gtest/gtest.h"
 

@@ -1,7 +1,5 @@
 #include "core/checkpoint/slice_runs.h"
 
-#include <vector>
-
 #include "gmock/gmock.h"
 
 namespace keelson {

@@ -3,11 +3,9 @@
 #include <atomic>
 #include <cmath>
 #include <memory>
-#include <ostream>
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "core/client/client_mode_testing.h"
 #include "core/client/exchange/fake_shard_testing.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <random>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"

@@ -2,7 +2,6 @@
 
 #include <google/protobuf/text_format.h>
 
-#include <cmath>
 #include <string>
 
 #include "gmock/gmock.h"

@@ -3,7 +3,6 @@
 #define KEELSON_CORE_DATA_BYTE_STREAM_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
 

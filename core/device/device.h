@@ -12,7 +12,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/device/geometry.h"
 #include "core/wire/wire_layout.h"

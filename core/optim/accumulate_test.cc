@@ -1,8 +1,6 @@
 #include "core/optim/accumulate.h"
 
 #include <cstdint>
-#include <random>
-#include <string>
 #include <vector>
 
 #include "core/optim/optim_testing.h"

@@ -1,8 +1,6 @@
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 

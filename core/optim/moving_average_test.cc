@@ -1,10 +1,8 @@
 // The rule of variables that are not trained.
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <random>
 #include <vector>
 
 #include "core/optim/optim_testing.h"

@@ -9,7 +9,6 @@
 #include <set>
 #include <sstream>
 #include <streambuf>
-#include <string>
 
 #include "CLI/CLI.hpp"
 #include "core/startup/role_program.h"

@@ -1,6 +1,5 @@
 #include "core/startup/health.h"
 
-#include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"

@@ -1,6 +1,5 @@
 #include "core/summary/tf_record.h"
 
-#include <cstdlib>
 #include <fstream>
 
 #include "absl/strings/escaping.h"

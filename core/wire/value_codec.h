@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/types/span.h"
 #include "core/wire/wire_format.h"

@@ -1,7 +1,6 @@
 #include "core/wire/value_codec.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <ios>

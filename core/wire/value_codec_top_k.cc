@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <vector>
 
 #include "core/wire/value_codec.h"
 

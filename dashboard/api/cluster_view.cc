@@ -1,7 +1,6 @@
 // ClusterJson of run_view.h.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <iterator>
 #include <optional>
 #include <utility>

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <new>
-#include <thread>
 
 #include "absl/strings/str_split.h"
 #include "dashboard/dashboard_testing.h"

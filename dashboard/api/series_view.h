@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "dashboard/runs/run.h"
 #include "dashboard/runs/time_series.h"
 

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
-
 #include "absl/strings/str_cat.h"
 #include "core/base/fresh_directory_testing.h"
 #include "dashboard/dashboard_testing.h"

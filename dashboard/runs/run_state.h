@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "dashboard/runs/json.h"

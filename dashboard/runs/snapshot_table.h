@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "core/base/clock.h"

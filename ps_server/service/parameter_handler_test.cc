@@ -1,7 +1,6 @@
 #include "ps_server/service/parameter_handler.h"
 
 #include <algorithm>
-#include <atomic>
 #include <thread>
 
 #include "core/base/fresh_directory_testing.h"

@@ -3,7 +3,6 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 

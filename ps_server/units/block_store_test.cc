@@ -1,7 +1,6 @@
 #include "ps_server/units/block_store.h"
 
 #include <algorithm>
-#include <atomic>
 #include <thread>
 
 #include "gmock/gmock.h"

@@ -1,8 +1,6 @@
 // A small convolutional network with batch norm on real digits, trained by two asynchronous workers
 // with the real programs. What the evaluator knows of the statistics it has from the servers, to
 // which both workers push. Prints the figures.
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <numeric>

@@ -7,11 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <optional>
-#include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"

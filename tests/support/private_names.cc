@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <memory>
 
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"

@@ -1,7 +1,6 @@
 // Steps of a ShardedParameterClient whose gradients the servers add up for a round.
 #include <algorithm>
 #include <memory>
-#include <ostream>
 #include <string>
 
 #include "core/client/client_mode_testing.h"

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
-#include <string>
 #include <utility>
 
 #include "core/wire/value_codec.h"

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <memory>
 #include <set>
-#include <string>
 #include <thread>
 #include <utility>
 

@@ -2,7 +2,6 @@
 #include "core/device/cuda/cuda_device.h"
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -1,4 +1,3 @@
-#include <cmath>
 #include <optional>
 
 #include "testing/device/conformance/device_conformance.h"

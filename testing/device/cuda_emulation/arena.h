@@ -3,7 +3,6 @@
 #define KEELSON_TESTING_DEVICE_CUDA_EMULATION_ARENA_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
 
 namespace keelson::cuda_emulation {

@@ -1,7 +1,6 @@
 // The conformance suite on the CUDA device, as far as it shows without a GPU: in each precision,
 // and with several orders of the work on its streams.
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -2,8 +2,6 @@
 #ifndef KEELSON_CORE_DEVICE_CUDA_KERNELS_POOL_MATH_H_
 #define KEELSON_CORE_DEVICE_CUDA_KERNELS_POOL_MATH_H_
 
-#include <cstdint>
-
 #include "core/device/cuda/kernels/window_math.h"
 
 namespace keelson::cuda {

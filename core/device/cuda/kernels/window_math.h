@@ -5,8 +5,6 @@
 #ifndef KEELSON_CORE_DEVICE_CUDA_KERNELS_WINDOW_MATH_H_
 #define KEELSON_CORE_DEVICE_CUDA_KERNELS_WINDOW_MATH_H_
 
-#include <cstdint>
-
 #include "core/device/cuda/kernels/divisor.h"
 #include "core/device/cuda/kernels/host_device.h"
 #include "core/device/geometry.h"

@@ -3,7 +3,6 @@
 #ifndef KEELSON_CORE_DEVICE_CUDA_KERNELS_WIRE_TABLES_H_
 #define KEELSON_CORE_DEVICE_CUDA_KERNELS_WIRE_TABLES_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "core/device/cuda/kernels/kernels.h"
