@@ -7,10 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include "core/client/client_mode_testing.h"
-#include "core/client/exchange/fake_shard_testing.h"
 #include "core/client/plan/wire_plan.h"
-#include "core/client/sharded_parameter_client.h"
+#include "core/client/sharded_parameter_client_testing.h"
 #include "core/client/wire_memory_testing.h"
 #include "gmock/gmock.h"
 
@@ -39,10 +37,7 @@ class Side {
       : variables_(std::move(variables)),
         placement_(Placement::Compute(variables_, shards, block_elements)) {
     for (size_t s = 0; s < shards; ++s) shards_.push_back(std::make_unique<FakeShard>(&placement_));
-    ShardedParameterClient::Options options;
-    options.self = {Role::kWorker, 3};
-    options.incarnation = 42;
-    options.retry.first_pause = options.retry.longest_pause = absl::Microseconds(1);
+    ShardedParameterClient::Options options = FastOptions();
     options.formats.assign(variables_.size(), formats);
     options.depth = mode.depth;
     options.background = mode.background;
@@ -53,9 +48,8 @@ class Side {
     }
     std::vector<BulkHandler*> services;
     for (const auto& shard : shards_) services.push_back(shard.get());
-    auto client = ShardedParameterClient::Create(
-        std::move(options), variables_, placement_,
-        std::make_unique<InlineBulkTransport>(std::move(services)), &clock_, &stop_);
+    auto client = ShardedParameterClient::Create(std::move(options), variables_, placement_,
+                                                 Inline(std::move(services)), &clock_, &stop_);
     EXPECT_TRUE(client.ok()) << client.status();
     client_ = *std::move(client);
     EXPECT_TRUE(client_->Pull().ok());
@@ -333,7 +327,7 @@ TEST_P(NextValuesTest, StopMeansCancelled) {
 
 // ---- Memory that does not fit.
 
-class WireMemoryCreateTest : public testing::Test {
+class WireMemoryCreateTest : public CreateTest {
  protected:
   absl::Status Create(WireMemory memory, size_t depth) {
     ShardedParameterClient::Options options;
@@ -341,26 +335,13 @@ class WireMemoryCreateTest : public testing::Test {
     options.background = depth == 2;
     options.formats.assign(2, {WireFormat::kFloat16, WireFormat::kFloat16});
     options.memory = ParameterMemory{{}, {}, std::move(memory)};
-    return ShardedParameterClient::Create(
-               std::move(options), variables_, placement_,
-               std::make_unique<InlineBulkTransport>(std::vector<BulkHandler*>{&shard_}), &clock_,
-               &stop_)
-        .status();
-  }
-  void ExpectInvalid(const absl::Status& status, const std::string& text) {
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+    return CreateTest::Create(variables_, 1, std::move(options));
   }
 
-  const std::vector<VariableSpec> variables_ = {{"b", Shape({5}), {}}, {"a", Shape({4}), {}}};
-  const Placement placement_ = Placement::Compute(variables_, 1);
   HostWire wire_{
       *WireOf(placement_, variables_,
               std::vector<VariableFormats>(2, {WireFormat::kFloat16, WireFormat::kFloat16})),
       2};
-  FakeShard shard_{&placement_};
-  ManualClock clock_;
-  StopSignal stop_;
 };
 
 TEST_F(WireMemoryCreateTest, HasAsManySetsAsTheDepth) {

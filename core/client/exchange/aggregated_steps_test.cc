@@ -1,40 +1,23 @@
 // Steps of a ShardedParameterClient whose gradients the servers add up for a round.
 #include <algorithm>
-#include <memory>
-#include <string>
 
-#include "core/client/client_mode_testing.h"
-#include "core/client/exchange/fake_shard_testing.h"
-#include "core/client/sharded_parameter_client.h"
-#include "gmock/gmock.h"
+#include "core/client/sharded_parameter_client_testing.h"
 
 namespace keelson {
 namespace {
 
 using ::testing::HasSubstr;
 
-// "w" is two messages.
-std::vector<VariableSpec> OneVariable() { return {{"w", Shape({2000, 1000}), {}}}; }
-
 // Compares millions of values, for which a matcher would take seconds.
 bool AllAre(absl::Span<const float> values, float expected) {
   return std::all_of(values.begin(), values.end(), [=](float value) { return value == expected; });
 }
 
-class AggregatedStepsTest : public testing::TestWithParam<Mode> {
+class AggregatedStepsTest : public ModesTestBase {
  protected:
-  AggregatedStepsTest() {
-    ShardedParameterClient::Options options;
-    options.self = {Role::kWorker, 3};
-    options.incarnation = 42;
-    options.retry.first_pause = options.retry.longest_pause = absl::Microseconds(1);
-    options.depth = GetParam().depth;
-    options.background = GetParam().background;
-    auto client = ShardedParameterClient::Create(
-        options, OneVariable(), placement_,
-        std::make_unique<InlineBulkTransport>(std::vector<BulkHandler*>{&shard_}), &clock_, &stop_);
-    EXPECT_TRUE(client.ok()) << client.status();
-    client_ = *std::move(client);
+  // "w" is two messages.
+  AggregatedStepsTest()
+      : ModesTestBase({{"w", Shape({2000, 1000}), {}}}), client_(Create(ModeOptions())) {
     EXPECT_TRUE(client_->Pull().ok());
     shard_.calls.clear();
   }
@@ -53,18 +36,10 @@ class AggregatedStepsTest : public testing::TestWithParam<Mode> {
     return result.ok() && result->has_value() ? **result : PushResult();
   }
 
-  const Placement placement_ = Placement::Compute(OneVariable(), 1);
-  FakeShard shard_{&placement_};
-  ManualClock clock_;
-  StopSignal stop_;
-  std::unique_ptr<ShardedParameterClient> client_;
+  const std::unique_ptr<ShardedParameterClient> client_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Modes, AggregatedStepsTest,
-                         testing::Values(Mode{"Strict", 1, false},
-                                         Mode{"StrictBackground", 1, true},
-                                         Mode{"Depth2", 2, true}),
-                         [](const auto& mode) { return mode.param.name; });
+INSTANTIATE_TEST_SUITE_P(Modes, AggregatedStepsTest, testing::ValuesIn(AllModes()), NameOfMode);
 
 TEST_P(AggregatedStepsTest, ArePushedAndBringNothingBack) {
   const PushResult result = StageStep(5, 2, {5, 3, 100});
