@@ -137,9 +137,10 @@ def _add_machine_flags(group: "argparse._ArgumentGroup") -> None:
     group.add_argument(
         "--run_commands",
         action="store_true",
-        help="run the commands of all init containers, and use hostPath volumes, as this user on this machine "
-        "(default: they are left out, with a warning); the manifest's commands, these and those of --image, get "
-        "no more of the user's environment than PATH, HOME, LANG, TZ and limits of GPUs and threads",
+        help="run the commands of all init containers, use hostPath volumes, and give Keelson's programs all of "
+        "env, as this user on this machine (default: left out, with a warning); the manifest's commands, these "
+        "and those of --image, get no more of the user's environment than PATH, HOME, LANG, TZ and limits of "
+        "GPUs and threads",
     )
     group.add_argument(
         "--pvc",

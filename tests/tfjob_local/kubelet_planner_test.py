@@ -40,7 +40,16 @@ class PlannerTest(support.TemporaryDirectoryTest):
         patch.start()
         self.addCleanup(patch.stop)
 
-    def planner(self, version=NEWEST, images=(), objects=ClusterObjects(), cores=8, pages=None, **settings):
+    def planner(
+        self,
+        version=NEWEST,
+        images=(),
+        objects=ClusterObjects(),
+        cores=8,
+        pages=None,
+        run_commands=True,
+        **settings,
+    ):
         return PodPlanner(
             objects,
             LocalSettings(
@@ -48,6 +57,7 @@ class PlannerTest(support.TemporaryDirectoryTest):
                 volumes_dir=self.path("volumes"),
                 working_dir="/work_dir",
                 cores=cores,
+                run_commands=run_commands,
                 **settings,
             ),
             OperatorVersion.parse(version),
@@ -146,9 +156,7 @@ class ArgumentsTest(PlannerTest):
     def test_own_program_in_a_volume(self):
         fields = mounted("hostPath", self.directory, path="/code")
         os.chmod(self.write("run", ""), 0o755)
-        plan = self.plan(
-            spec("PS", command=("/code/run", "/code"), **fields), images=("*=as-is",), run_commands=True
-        )
+        plan = self.plan(spec("PS", command=("/code/run", "/code"), **fields), images=("*=as-is",))
         self.assertEqual(plan.main.argv, (self.path("run"), self.directory))
 
     def test_service_names(self):
@@ -325,7 +333,7 @@ class MachineTest(PlannerTest):
 class EnvironmentTest(PlannerTest):
     def test_tf_config_is_of_the_main_container_alone(self):
         init = Container("fill", "busybox", ("sh", "-c", "x"))
-        plan = self.plan(spec("PS", pod={"init_containers": (init,)}), run_commands=True)
+        plan = self.plan(spec("PS", pod={"init_containers": (init,)}))
         self.assertEqual(
             plan.main.environment["TF_CONFIG"],
             '{"cluster":{"ps":["127.0.0.1:10000"],"worker":["127.0.0.1:10100"]},'
@@ -367,7 +375,7 @@ class InitContainersTest(PlannerTest):
         pod = {"init_containers": (init,), "volumes": (Volume("v", "emptyDir"),)}
         mounts = (VolumeMount("v", "/in"),)
         ps = spec("PS", command=("ps_server",), args=("/in/x",), mounts=mounts, pod=pod)
-        plan = self.plan(ps, run_commands=True)
+        plan = self.plan(ps)
         own = self.path("volumes", "ps-0", "v")
         self.assertEqual(plan.init[0].container, "fill")
         self.assertEqual(plan.init[0].argv[1:], ("-c", f"cp /x {own}"))
@@ -384,37 +392,58 @@ class InitContainersTest(PlannerTest):
         self.assert_refused(
             'PS: init container fill: command: no program "no-such-program" on this machine',
             spec("PS", pod=pod),
-            run_commands=True,
         )
 
     def test_runs_only_when_it_is_permitted(self):
         pod = {"init_containers": (Container("fill", "busybox:1", ("sh", "-c", "x")),)}
-        self.assertEqual(self.plan(spec("PS", pod=pod)).init, ())
+        self.assertEqual(self.plan(spec("PS", pod=pod), run_commands=False).init, ())
         self.assertEqual(self.used.warnings, [])
         self.write_script("mine/sh", "")
         for permission in (
             {"run_commands": True},
-            {"images": ("busybox*=as-is",)},
-            {"images": (f"busybox*={self.path('mine')}",)},
+            {"images": ("busybox*=as-is",), "run_commands": False},
+            {"images": (f"busybox*={self.path('mine')}",), "run_commands": False},
         ):
             (init,) = self.plan(spec("PS", pod=pod), **permission).init
             self.assertEqual((init.argv[1:], init.is_keelsons), (("-c", "x"), False))
         images = ("keelson=as-is", "*=role")
-        self.assertEqual(self.plan(spec("PS", command=("sh",), pod=pod), images=images).init, ())
+        plan = self.plan(spec("PS", command=("sh",), pod=pod), images=images, run_commands=False)
+        self.assertEqual(plan.init, ())
+
+    def test_variables_that_keelsons_programs_do_not_read(self):
+        variables = env(
+            LD_PRELOAD="/x/evil.so", CUDA_INJECTION64_PATH="/x/evil.so", PATH="/x", TZ="UTC", N="2"
+        )
+        ps = spec("PS", 1, command=("ps_server",), args=("--seed=$(N)",), environment=variables)
+        plan = self.plan(ps, run_commands=False)
+        self.assertEqual(sorted(plan.main.environment), ["TF_CONFIG", "TZ"])
+        self.assertEqual(plan.main.argv[1:], ("--seed=2",))
+        self.assertEqual(self.plan(ps).main.environment["LD_PRELOAD"], "/x/evil.so")
+        self.write_script("mine/ps_server", support.program_script("ps_server"))
+        users = self.plan(ps, images=(f"*={self.path('mine')}",), run_commands=False)
+        self.assertEqual(users.main.environment["LD_PRELOAD"], "/x/evil.so")
+        own = spec("PS", command=("sh",), environment=variables)
+        own = self.plan(own, images=("*=as-is",), run_commands=False)
+        self.assertEqual(own.main.environment["LD_PRELOAD"], "/x/evil.so")
 
     def test_what_is_left_out(self):
         volumes = (Volume("d", "hostPath", "/data"), Volume("e", "hostPath", "/data"), Volume("f", "emptyDir"))
         fill, wait = Container("fill", "busybox", ("sh",)), Container("wait", "keelson", ("sh",))
         tfjob = job(
             spec("PS", pod={"init_containers": (fill, wait), "volumes": volumes}),
-            spec("Worker", pod={"init_containers": (fill, Container("own", "x"))}),
+            spec(
+                "Worker",
+                environment=env(A="1", TZ="UTC", B="2"),
+                pod={"init_containers": (fill, Container("own", "x"))},
+            ),
         )
         for images, run_commands, expected in (
             (
                 (),
                 False,
                 "init container fill (PS, Worker); init container wait (PS); "
-                "hostPath /data (PS: a directory of the run in its place)",
+                "hostPath /data (PS: a directory of the run in its place); "
+                "env A, B (Worker: Keelson's programs do not read it)",
             ),
             (
                 ("*=as-is",),

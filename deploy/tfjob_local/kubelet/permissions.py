@@ -1,30 +1,45 @@
 """What of a manifest may act on this machine, beside Keelson's own programs."""
 
+import itertools
 from dataclasses import dataclass
-from typing import Dict, List
+from typing import Dict, List, Mapping
 
 from tfjob_api.model import Container, TFJob
 
 from .programs import BY_ROLE, ImageMap
 
 
+# What Keelson's programs, and the libraries in them, read of a container's environment. Others, such as
+# LD_PRELOAD, make a program run code of a volume.
+_READ_VARIABLES = ("TF_CONFIG", "JOB_COMPLETION_INDEX", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "TZ")
+
+
 @dataclass(frozen=True)
 class Permissions:
     images: ImageMap
-    # The commands of all init containers, and paths of this machine as volumes.
+    # The commands of all init containers, paths of this machine as volumes, any variable for any program.
     run_commands: bool
 
-    def runs(self, init_container: Container) -> bool:
-        """Who says as-is, or names a directory of programs, for its image means its command, too."""
-        return self.run_commands or self.images.lookup(init_container.image) != BY_ROLE
+    def trusts(self, container: Container) -> bool:
+        """Whether its command and variables are used: who says as-is, or names a directory of programs, for its
+        image means them, too."""
+        return self.run_commands or self.images.lookup(container.image) != BY_ROLE
+
+    def environment_of_keelsons(self, container: Container, variables: Mapping[str, str]) -> Dict[str, str]:
+        """Of the container's variables those that Keelson's program gets in its place."""
+        trusted = self.trusts(container)
+        return {name: value for name, value in variables.items() if trusted or name in _READ_VARIABLES}
 
     def left_out(self, job: TFJob) -> str:
         """What of the job is not used, and could be; "" for nothing."""
         containers: Dict[str, List[str]] = {}
         paths: Dict[str, List[str]] = {}
+        variables: Dict[str, List[str]] = {}
         for spec in job.replica_specs.values():
+            for name in self._unread(spec.container):
+                variables.setdefault(name, []).append(spec.type)
             for container in spec.init_containers:
-                if container.command and not self.runs(container):
+                if container.command and not self.trusts(container):
                     containers.setdefault(container.name, []).append(spec.type)
             for volume in spec.volumes:
                 if volume.kind == "hostPath" and not self.run_commands:
@@ -34,4 +49,14 @@ class Permissions:
             f"hostPath {path} ({', '.join(dict.fromkeys(types))}: a directory of the run in its place)"
             for path, types in paths.items()
         ]
+        if variables:
+            types = dict.fromkeys(itertools.chain(*variables.values()))
+            parts.append(f"env {', '.join(variables)} ({', '.join(types)}: Keelson's programs do not read it)")
         return "; ".join(parts)
+
+    def _unread(self, container: Container) -> List[str]:
+        """The variables that Keelson's program does not get."""
+        if self.trusts(container):
+            return []
+        names = dict.fromkeys(variable.name for variable in container.environment)
+        return [name for name in names if name not in _READ_VARIABLES]

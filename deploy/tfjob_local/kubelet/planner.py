@@ -101,7 +101,7 @@ class PodPlanner:
         init = [
             self._plan_init(replica, container, volumes, environment, names)
             for container in spec.init_containers
-            if not container.command or self._permissions.runs(container)
+            if not container.command or self._permissions.trusts(container)
         ]
         main = self._plan_main(replica, volumes.mounts(spec.container), environment, names)
         return PodPlan(
@@ -130,6 +130,7 @@ class PodPlanner:
             del environment["TF_CONFIG"]
         if program.keelson:
             arguments = self._keelson_arguments(replica, program, arguments)
+            environment = self._permissions.environment_of_keelsons(spec.container, environment)
         else:
             self._prepare_foreign(replica, environment)
         self._add_limits(replica, program, arguments, environment)
