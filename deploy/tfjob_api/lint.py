@@ -16,12 +16,8 @@ def job_warnings(job: TFJob, version: OperatorVersion) -> List[str]:
             warnings.append(
                 f"{where}.restartPolicy: Always restarts after exit code 0 too: this {spec.type} never ends"
             )
-        warnings.extend(_port_warnings(spec, f"{where}.template.spec.containers"))
-    if job.replicas("Evaluator") > 1:
-        warnings.append(
-            f"{SPECS}.Evaluator.replicas: {job.replicas('Evaluator')} evaluators score the same snapshots; "
-            "one is enough"
-        )
+        if version.services_have_all_ports:
+            warnings.extend(_port_warnings(spec, f"{where}.template.spec.containers"))
     return warnings
 
 

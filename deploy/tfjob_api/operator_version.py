@@ -66,6 +66,8 @@ class OperatorVersion:
     knows_dynamic_workers = _since(1, 1)
     # HOST.NAMESPACE.svc; before, the bare name of the Service.
     hosts_have_namespace = _since(0, 4)
+    # A replica's Service has all ports of the container; before, tfjob-port alone.
+    services_have_all_ports = _since(1, 2)
 
     @property
     def sparse_cluster_key(self) -> str:

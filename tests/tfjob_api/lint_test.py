@@ -83,10 +83,8 @@ class PolicyTest(ManifestTest):
         self.assert_warnings(manifest(replica("Worker"), spec="successPolicy: AllWorkers"))
 
     def test_evaluators(self):
-        self.assert_warnings(
-            manifest(replica("Worker"), replica("Evaluator", 2)),
-            f"{SPECS}.Evaluator.replicas: 2 evaluators score the same snapshots; one is enough",
-        )
+        """They share the snapshots: each is scored once."""
+        self.assert_warnings(manifest(replica("Worker"), replica("Evaluator", 2)))
 
 
 class PortTest(ManifestTest):
@@ -109,6 +107,11 @@ class PortTest(ManifestTest):
         problem = "a port without a name beside tfjob-port"
         self.assert_ports("[{containerPort: 2222}]", problem)
         self.assert_ports("[{name: tfjob-port, containerPort: 2222}, {containerPort: 9090}]", problem)
+
+    def test_services_with_one_port(self):
+        text = manifest(replica("Worker", container="ports: [{containerPort: 9090}]"))
+        self.assert_warnings(text, version="1.1")
+        self.assertEqual(len(self.read(text, version="1.2").warnings), 1)
 
     def test_one_name_twice(self):
         self.assert_ports(

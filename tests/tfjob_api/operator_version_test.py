@@ -57,6 +57,7 @@ class BehaviourTest(unittest.TestCase):
     CHANGES = {
         "evaluator_in_cluster": {"0.3.0": False, "1.2.0": True},
         "single_replica_has_tf_config": {"0.3.0": True, "1.1.0": False},
+        "services_have_all_ports": {"0.3.0": False, "1.2.0": True},
         "has_webhook": {"0.3.0": False, "1.8.0": True},
         "wants_one_evaluator": {"0.3.0": False, "0.4.0": True, "1.1.0": False},
         "knows_dynamic_workers": {"0.3.0": False, "1.1.0": True},

@@ -391,8 +391,6 @@ class SampleTest(ManifestTest):
             LEGACY_MASTER,
             {"Master": 1, "PS": 1},
             read_as_v1("v1alpha2"),
-            f"{SPECS}.Master.template.spec.containers: ports: a port without a name beside tfjob-port: the "
-            "cluster refuses the replica's Service",
         )
         self.assertEqual(read.job.run_policy.ttl_seconds_after_finished, 100)
 
