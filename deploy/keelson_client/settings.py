@@ -175,8 +175,8 @@ def _check_mounts(settings: JobSettings) -> None:
             raise InputError("--model_subdir: it is a directory of a claim; give --pvc CLAIM")
         if not _SUBDIRECTORY.fullmatch(settings.model_subdirectory):
             raise InputError(
-                "--model_subdir: expected a path of letters, digits, '-', '_' and '.' within the claim, or \".\", "
-                f"found {describe(settings.model_subdirectory)}"
+                "--model_subdir: expected a path of letters, digits, '-', '_' and '.' within the claim, or "
+                f"\".\", found {describe(settings.model_subdirectory)}"
             )
     claims = [("--pvc", settings.model_claim), ("--data_pvc", settings.data_claim)]
     mounts = claims + [("--secret", secret) for secret in settings.secrets]

@@ -42,9 +42,10 @@ class RunLock:
             holder = f"{os.getpid()} on {socket.gethostname()} (job {job_name}), since {rfc3339(time.time())}"
             os.write(self.descriptor, holder.encode())
         except BlockingIOError:
-            holder = os.read(self.descriptor, 1000).decode(errors="replace")
+            # It is empty until the other launcher has written it.
+            holder = " ".join(os.read(self.descriptor, 1000).decode(errors="replace").split())
             self.close()
-            raise RunDirectoryInUse(f"in use by launcher {holder}") from None
+            raise RunDirectoryInUse(f"in use by launcher {holder or '(which one is not known yet)'}") from None
         except OSError:
             self.close()
             raise

@@ -100,8 +100,8 @@ class SettingsTest(unittest.TestCase):
         self.assertEqual(settings(model_claim=None).model_dir, "/model")
         for subdirectory in ("..", "a/..", "../a", "/a", "a//b", "a/", "a b", "..a", "a\n"):
             self.refuse(
-                "--model_subdir: expected a path of letters, digits, '-', '_' and '.' within the claim, or \".\", "
-                "found",
+                "--model_subdir: expected a path of letters, digits, '-', '_' and '.' within the claim, or "
+                '".", found',
                 model_subdirectory=subdirectory,
             )
         self.refuse(

@@ -60,6 +60,12 @@ class RunDirectoryTest(support.TemporaryDirectoryTest):
             rf"^in use by launcher {os.getpid()} on {re.escape(socket.gethostname())} \(job first\), "
             r"since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$",
         )
+        for content, shown in ((b"", "(which one is not known yet)"), (b" 7\non \xff\n", "7 on \ufffd")):
+            with run_dir.lock("first") as lock:
+                os.ftruncate(lock.descriptor, 0)
+                os.pwrite(lock.descriptor, content, 0)
+                with self.assertRaisesRegex(RunDirectoryInUse, f"^in use by launcher {re.escape(shown)}$"):
+                    run_dir.lock("second")
         run_dir.lock("third").close()
         self.assertIn("(job third)", self.read("r", "launcher"))
 
