@@ -48,6 +48,8 @@ HttpServer::Options ServerOptions(const Dashboard::Options& dashboard) {
   options.port = dashboard.port;
   options.address_flag = "--dashboard_address";
   options.address = dashboard.address;
+  options.hosts_flag = "--dashboard_hosts";
+  options.hosts = dashboard.hosts;
   options.threads = kThreads;
   options.max_streams = kStreams;
   options.max_body_bytes = kMaxBodyBytes;

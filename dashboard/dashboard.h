@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -28,8 +29,9 @@ namespace keelson {
 class Dashboard {
  public:
   struct Options {
-    int port = 0;         // 0: any free one
-    std::string address;  // numeric, to listen on; empty: all of the host's
+    int port = 0;                    // 0: any free one
+    std::string address;             // numeric, to listen on; empty: all of the host's
+    std::vector<std::string> hosts;  // HttpServer::Options::hosts
     RunSet::Options runs;
     // These outlive the dashboard.
     const Telemetry* telemetry = nullptr;

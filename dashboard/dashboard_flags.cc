@@ -9,14 +9,18 @@ namespace {
 
 constexpr char kPort[] = "--dashboard_port";
 constexpr char kAddress[] = "--dashboard_address";
+constexpr char kHosts[] = "--dashboard_hosts";
 constexpr char kServeOnly[] = "--serve_only";
 constexpr char kRuns[] = "--runs";
 constexpr char kAuthTokenFile[] = "--auth_token_file";
 
 // The flags that apply to --serve_only.
-constexpr const char* kServing[] = {"--help", "--config",       "--model_dir",
-                                    kPort,    kAddress,         kServeOnly,
-                                    kRuns,    "--metrics_port", "--termination_log"};
+constexpr const char* kServing[] = {"--help",          "--config",
+                                    "--model_dir",     kPort,
+                                    kAddress,          kHosts,
+                                    kServeOnly,        kRuns,
+                                    "--metrics_port",  "--metrics_address",
+                                    "--metrics_hosts", "--termination_log"};
 
 bool MattersToServing(const CLI::Option& option) {
   for (const char* name : kServing) {
@@ -36,18 +40,27 @@ void CheckDashboardFlags(const CLI::App& app, const DashboardFlags& flags) {
     return;
   }
   if (flags.port.has_value()) return;
-  for (const char* name : {kAddress, kRuns, kAuthTokenFile}) {
+  for (const char* name : {kAddress, kHosts, kRuns, kAuthTokenFile}) {
     if (app.count(name) == 0) continue;
     throw CLI::ValidationError(
         absl::StrCat(name, ": expected together with ", kPort, ", found without"));
   }
 }
 
-CLI::Option* AddAddressFlag(CLI::App* app, DashboardFlags* flags) {
-  return app->add_option(
+// Returns those that have a meaning with --dashboard_port only.
+std::vector<CLI::Option*> AddAddressFlags(CLI::App* app, DashboardFlags* flags) {
+  CLI::Option* const address = app->add_option(
       kAddress, flags->address,
       "Serves the dashboard on this address only, 127.0.0.1 or ::1 for this machine "
       "alone (default: on all of the host's)");
+  CLI::Option* const hosts =
+      app->add_option(kHosts, flags->hosts,
+                      "NAME,NAME,…: further names by which browsers reach the dashboard, such as "
+                      "an Ingress's; *: any. Requests for others get 403. Always admitted are "
+                      "localhost, numeric addresses, the own host's name, the task's name in the "
+                      "cluster, and names of Services that end in .svc or .svc.cluster.local")
+          ->delimiter(',');
+  return {address, hosts};
 }
 
 }  // namespace
@@ -58,7 +71,7 @@ void AddDashboardFlags(CLI::App* app, DashboardFlags* flags) {
                                "names (default: not served; with --serve_only ",
                                kDefaultDashboardPort, ")"))
       ->check(CLI::Range(0, 65535));
-  AddAddressFlag(app, flags);
+  AddAddressFlags(app, flags);
   app->add_flag(kServeOnly, flags->serve_only,
                 "Evaluates nothing: serves the dashboard of the runs in --model_dir and --runs "
                 "until it is stopped; needs no cluster");
@@ -78,7 +91,7 @@ void AddJobDashboardFlags(CLI::App* app, DashboardFlags* flags) {
                       "which the log names (default: not served; in a cluster the evaluator serves "
                       "it)")
           ->check(CLI::Range(0, 65535));
-  AddAddressFlag(app, flags)->needs(port);
+  for (CLI::Option* const option : AddAddressFlags(app, flags)) option->needs(port);
 }
 
 absl::StatusOr<std::string> ReadDashboardToken(const DashboardFlags& flags) {

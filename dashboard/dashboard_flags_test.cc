@@ -70,19 +70,28 @@ TEST_F(DashboardFlagsTest, ServingAloneTakesAnAddress) {
   EXPECT_EQ(flags_.address, "::1");
 }
 
-TEST(JobDashboardFlags, AreAPortAndItsAddress) {
+TEST_F(DashboardFlagsTest, TakesHosts) {
+  EXPECT_EQ(Parse({"--serve_only", "--dashboard_hosts=a.example,b", "--dashboard_hosts=c"}), "");
+  EXPECT_THAT(flags_.hosts, ElementsAre("a.example", "b", "c"));
+}
+
+TEST(JobDashboardFlags, AreAPortAndItsAddresses) {
   CLI::App app;
   DashboardFlags flags;
   AddJobDashboardFlags(&app, &flags);
-  app.parse("--dashboard_port=0 --dashboard_address=127.0.0.1");
+  app.parse("--dashboard_port=0 --dashboard_address=127.0.0.1 --dashboard_hosts=a,b");
   EXPECT_EQ(flags.port, 0);
   EXPECT_EQ(flags.address, "127.0.0.1");
+  EXPECT_THAT(flags.hosts, ElementsAre("a", "b"));
   EXPECT_THROW(app.parse("--dashboard_address=127.0.0.1"), CLI::RequiresError);
+  EXPECT_THROW(app.parse("--dashboard_hosts=a"), CLI::RequiresError);
 }
 
 TEST_F(DashboardFlagsTest, WhatNoDashboardUsesIsAnError) {
   EXPECT_EQ(Parse({"--dashboard_address=::"}),
             "--dashboard_address: expected together with --dashboard_port, found without");
+  EXPECT_EQ(Parse({"--dashboard_hosts=a"}),
+            "--dashboard_hosts: expected together with --dashboard_port, found without");
   EXPECT_EQ(Parse({"--runs=a"}), "--runs: expected together with --dashboard_port, found without");
   EXPECT_EQ(Parse({"--auth_token_file=t"}),
             "--auth_token_file: expected together with --dashboard_port, found without");

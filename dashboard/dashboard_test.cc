@@ -218,14 +218,27 @@ TEST_F(DashboardTest, SixteenStreamsAtATime) {
   EXPECT_EQ(Ask("GET", "/api/v1/runs").status, 200);
 }
 
-TEST_F(DashboardTest, OnALoopbackAddressAnswersThisMachineAlone) {
-  options_.address = "127.0.0.1";
+TEST_F(DashboardTest, AnswersForItsOwnNamesAlone) {
+  options_.hosts = {"mnist.example.com"};
   Start();
-  EXPECT_EQ(AskHttp(dashboard_->port(), "GET", "/healthz")->status, 200);
-  const absl::StatusOr<HttpConnection> browser = HttpConnection::To(dashboard_->port());
-  ASSERT_TRUE(browser.ok()) << browser.status();
-  browser->Send("GET /api/v1/runs HTTP/1.1\r\nHost: evil.example\r\n\r\n");
-  EXPECT_EQ(ParseHttpAnswer(browser->ReceiveAll())->status, 403);
+  const auto status_for = [&](const std::string& host) {
+    const absl::StatusOr<HttpConnection> browser = HttpConnection::To(dashboard_->port());
+    EXPECT_TRUE(browser.ok()) << browser.status();
+    browser->Send(absl::StrCat("GET /api/v1/runs HTTP/1.1\r\nHost: ", host, "\r\n\r\n"));
+    return ParseHttpAnswer(browser->ReceiveAll())->status;
+  };
+  for (const char* host :
+       {"localhost:6006", "127.0.0.1:6006", "mnist.example.com", "mnist-dashboard.default.svc"}) {
+    EXPECT_EQ(status_for(host), 200) << host;
+  }
+  EXPECT_EQ(status_for("evil.example"), 403);
+  EXPECT_EQ(status_for("evil.example:6006"), 403);
+}
+
+TEST_F(DashboardTest, NamesTheFlagOfABadHost) {
+  options_.hosts = {"https://mnist.example.com"};
+  EXPECT_THAT(std::string(Dashboard::Start(options_).status().message()),
+              HasSubstr("--dashboard_hosts: expected a host's name"));
 }
 
 TEST_F(DashboardTest, NamesTheFlagOfABadAddress) {

@@ -25,6 +25,11 @@ Dashboard::Options CommonOptions(const RoleContext& context, const DashboardFlag
   Dashboard::Options options;
   options.port = flags.port.value_or(kDefaultDashboardPort);
   options.address = flags.address;
+  options.hosts = flags.hosts;
+  // A Service of the task's own may give it another name than its host has.
+  if (const std::string own = context.cluster.SelfHostName(); !own.empty()) {
+    options.hosts.push_back(own);
+  }
   options.runs.model_dir = context.config.checkpoint().model_dir();
   options.runs.runs = flags.runs;
   options.telemetry = context.telemetry.get();

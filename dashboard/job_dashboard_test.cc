@@ -128,6 +128,23 @@ TEST_F(JobDashboardTest, NamesTheRunByTheJob) {
   EXPECT_EQ(own.at("name"), "mnist");
 }
 
+TEST_F(JobDashboardTest, AnswersToTheTasksNameInTheCluster) {
+  context_.cluster.self = context_.self;
+  context_.cluster.evaluators[0] = "mnist-evaluator-0.mnist:2222";
+  flags_.hosts = {"mnist.example.com"};
+  const auto job = StartJobDashboard(context_, flags_, "", {}, &chief_);
+  ASSERT_TRUE(job.ok()) << job.status();
+  const auto status_for = [&](const std::string& host) {
+    const absl::StatusOr<HttpConnection> client = HttpConnection::To(job->dashboard->port());
+    EXPECT_TRUE(client.ok()) << client.status();
+    client->Send(absl::StrCat("GET /healthz HTTP/1.1\r\nHost: ", host, "\r\n\r\n"));
+    return ParseHttpAnswer(client->ReceiveAll())->status;
+  };
+  EXPECT_EQ(status_for("mnist-evaluator-0.mnist:6006"), 200);
+  EXPECT_EQ(status_for("mnist.example.com"), 200);
+  EXPECT_EQ(status_for("evil.example"), 403);
+}
+
 TEST_F(JobDashboardTest, ServesUntilItIsStopped) {
   StopSignal stop;
   testing::internal::CaptureStderr();

@@ -88,6 +88,11 @@ std::optional<std::string> ClusterSpec::SelfAddress() const {
   return OwnOrSoleEntry(addresses(self.role), self.index);
 }
 
+std::string ClusterSpec::SelfHostName() const {
+  const absl::StatusOr<Address> address = ParseAddress("", SelfAddress().value_or(""));
+  return address.ok() && !address->is_literal() ? address->host : "";
+}
+
 std::string ClusterSpec::ListenAddress() const {
   Address listen{"0.0.0.0", kDefaultPort};
   if (const auto own = SelfAddress(); own.has_value()) {

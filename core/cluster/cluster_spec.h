@@ -44,6 +44,8 @@ struct ClusterSpec {
   std::optional<std::string> ChiefAddress() const;
   // This task's own entry, or the only entry of its role.
   std::optional<std::string> SelfAddress() const;
+  // The host of SelfAddress; empty: there is none, or it is a number.
+  std::string SelfHostName() const;
   // Where this task's server binds: 0.0.0.0 and the port of SelfAddress (2222 without one). The
   // host is kept when it is a number or localhost; a name may not resolve yet at start.
   std::string ListenAddress() const;

@@ -55,6 +55,18 @@ TEST(ClusterSpecTest, WithoutAClusterTheChiefLeadsAndHasNoAddress) {
   EXPECT_EQ(spec.ToString(), "role=chief-0 world: this process alone");
 }
 
+TEST(ClusterSpecTest, KnowsTheNameOfItsHost) {
+  ClusterSpec spec;
+  spec.self = {Role::kPs, 0};
+  EXPECT_EQ(spec.SelfHostName(), "");
+  spec.ps[0] = "mnist-ps-0.mnist:2222";
+  EXPECT_EQ(spec.SelfHostName(), "mnist-ps-0.mnist");
+  for (const char* number : {"10.0.0.1:2222", "[::1]:2222", "localhost:2222"}) {
+    spec.ps[0] = number;
+    EXPECT_EQ(spec.SelfHostName(), "");
+  }
+}
+
 TEST(ClusterSpecTest, ListensOnAllInterfacesForANameAndOnTheHostForANumber) {
   ClusterSpec spec = TwoByTwo({Role::kPs, 1});
   spec.ps[1] = "j-ps-1.ns.svc:2345";

@@ -8,11 +8,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
 #include "core/base/thread_without_signals.h"
 #include "core/http/connection.h"
 #include "core/http/event_streams.h"
 #include "core/http/exchange.h"
-#include "core/http/local_host.h"
+#include "core/http/host_names.h"
 #include "core/http/rate_limiter.h"
 #include "core/http/sockets.h"
 #include "core/http/waiting_room.h"
@@ -86,11 +87,10 @@ class HttpServer::Listener {
       const absl::Duration wait = limiter_.Take(request.client);
       if (wait > absl::ZeroDuration()) return TooManyRequests(wait);
     }
-    if (connections_.socket().loopback() && request.headers.contains("host") &&
-        !IsLocalHost(request.Header("host"))) {
-      return JsonError(403, absl::StrCat("Host: expected localhost or a loopback address, which "
-                                         "is what this server listens on, found ",
-                                         request.Header("host")));
+    if (request.headers.contains("host") && !AdmitsHost(request.Header("host"), options_.hosts)) {
+      return JsonError(403, absl::StrCat("Host: expected localhost, a numeric address, this host's "
+                                         "name or one of ",
+                                         options_.hosts_flag, ", found ", request.Header("host")));
     }
     HttpResponse response = handler_(request);
     if (response.events == nullptr || request.method == "HEAD") return response;
@@ -116,6 +116,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const Options& opt
         absl::StrCat(options.address_flag, ": expected an address such as 127.0.0.1 or ::, found ",
                      options.address));
   }
+  RETURN_IF_ERROR(CheckHostNames(options.hosts_flag, options.hosts));
   absl::StatusOr<std::unique_ptr<ListeningSocket>> socket =
       ListeningSocket::Open(options.address, options.port);
   if (!socket.ok()) {

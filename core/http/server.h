@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -19,7 +20,7 @@ namespace keelson {
 // Refused without calling the handler: what is no request (400), a target of more than 8 KiB (414),
 // a head of more than 16 KiB (400, 431), too long a body (413), another transfer coding than
 // chunked (501), another method (405), too many requests of a client (429 with Retry-After) and
-// streams (503), and requests that were meant for another host (403; Options::address).
+// streams (503), and requests that were meant for another host (403; Options::hosts).
 //
 // Has Options::threads threads, which take one connection at a time and call the handler, and one
 // for each open stream. They block all signals, so it may be started before a SignalWatcher.
@@ -32,9 +33,13 @@ class HttpServer {
     int port = 0;
     // The flag that sets the address, for messages: "--dashboard_address".
     std::string address_flag;
-    // The numeric address to listen on; empty: all of the host's. On a loopback address requests
-    // whose Host header names another machine are refused (403).
+    // The numeric address to listen on; empty: all of the host's.
     std::string address;
+    // The flag that sets the hosts, for messages: "--dashboard_hosts".
+    std::string hosts_flag;
+    // Names by which clients reach the server, beside those that AdmitsHost (host_names.h) admits
+    // anyway; a Host header with another one is refused (403).
+    std::vector<std::string> hosts;
     // The number of requests served at a time, without streams. Connections without a request take
     // no thread.
     int threads = 1;
@@ -64,7 +69,8 @@ class HttpServer {
   // 500 and logged.
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
-  // INVALID_ARGUMENT: the port is in use, or not allowed; the address is none, or not the host's.
+  // INVALID_ARGUMENT: the port is in use, or not allowed; the address is none, or not the host's;
+  // a host is none.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const Options& options, Handler handler);
 
   // Ends at once: connections and streams under way are cut off; waits for calls of the handler and

@@ -50,15 +50,6 @@ int PortOf(const Address& address) {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address.bytes)->sin_port);
 }
 
-bool IsLoopback(const Address& address) {
-  if (address.bytes.ss_family == AF_INET) {
-    const auto* const ipv4 = reinterpret_cast<const sockaddr_in*>(&address.bytes);
-    return ntohl(ipv4->sin_addr.s_addr) >> 24 == 127;
-  }
-  const in6_addr& ip = reinterpret_cast<const sockaddr_in6*>(&address.bytes)->sin6_addr;
-  return IN6_IS_ADDR_LOOPBACK(&ip) || (IN6_IS_ADDR_V4MAPPED(&ip) && ip.s6_addr[12] == 127);
-}
-
 bool Bind(int fd, Address address, int port) {
   // SO_REUSEPORT is not set: two processes would share the port unnoticed.
   const int on = 1;
@@ -107,8 +98,7 @@ absl::StatusOr<std::unique_ptr<ListeningSocket>> ListeningSocket::Open(const std
   return std::unique_ptr<ListeningSocket>(new ListeningSocket(fd));
 }
 
-ListeningSocket::ListeningSocket(int fd)
-    : fd_(fd), port_(PortOf(AddressOf(fd))), loopback_(IsLoopback(AddressOf(fd))) {}
+ListeningSocket::ListeningSocket(int fd) : fd_(fd), port_(PortOf(AddressOf(fd))) {}
 
 ListeningSocket::~ListeningSocket() { close(fd_); }
 

@@ -27,8 +27,6 @@ class ListeningSocket {
 
   int fd() const { return fd_; }
   int port() const { return port_; }
-  // Whether only this machine can reach it.
-  bool loopback() const { return loopback_; }
 
   // Returns a client's socket, which the caller owns; -1: no client waits, or errno says why. Does
   // not wait.
@@ -39,7 +37,6 @@ class ListeningSocket {
 
   const int fd_;
   const int port_;
-  const bool loopback_;
 };
 
 // The sockets of clients that are served, so that all can be cut off. Thread-safe.

@@ -31,14 +31,18 @@ std::optional<HttpResponse> AnswerProbe(absl::string_view path, const Telemetry&
   return std::nullopt;
 }
 
-absl::StatusOr<std::unique_ptr<HttpServer>> StartMetricsEndpoint(int port,
-                                                                 const Telemetry* telemetry) {
-  HttpServer::Options options;
-  options.flag = "--metrics_port";
-  options.port = port;
+absl::StatusOr<std::unique_ptr<HttpServer>> StartMetricsEndpoint(
+    const MetricsEndpointOptions& options, const Telemetry* telemetry) {
+  HttpServer::Options server;
+  server.flag = "--metrics_port";
+  server.port = options.port;
+  server.address_flag = "--metrics_address";
+  server.address = options.address;
+  server.hosts_flag = "--metrics_hosts";
+  server.hosts = options.hosts;
   ASSIGN_OR_RETURN(
       std::unique_ptr<HttpServer> endpoint,
-      HttpServer::Start(options, [telemetry](const HttpRequest& request) {
+      HttpServer::Start(server, [telemetry](const HttpRequest& request) {
         return AnswerProbe(request.path, *telemetry)
             .value_or(Text(404, kPlainText, "not found; try /metrics, /healthz or /readyz\n"));
       }));

@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -19,12 +21,16 @@ namespace keelson {
 // nullopt: another path. Calls the collectors; thread-safe.
 std::optional<HttpResponse> AnswerProbe(absl::string_view path, const Telemetry& telemetry);
 
+struct MetricsEndpointOptions {
+  int port = 0;                    // 0: any free one, which is logged
+  std::string address;             // numeric, to listen on; empty: all of the host's
+  std::vector<std::string> hosts;  // HttpServer::Options::hosts
+};
+
 // Serves these; anything else is answered with 404. The endpoint's thread calls the collectors.
-//
-// `port` 0: any free one, which is logged. `telemetry` outlives the endpoint. INVALID_ARGUMENT: the
-// port is in use, or not allowed.
-absl::StatusOr<std::unique_ptr<HttpServer>> StartMetricsEndpoint(int port,
-                                                                 const Telemetry* telemetry);
+// `telemetry` outlives the endpoint. Errors of HttpServer::Start.
+absl::StatusOr<std::unique_ptr<HttpServer>> StartMetricsEndpoint(
+    const MetricsEndpointOptions& options, const Telemetry* telemetry);
 
 }  // namespace keelson
 

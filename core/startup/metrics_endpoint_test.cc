@@ -11,8 +11,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::unique_ptr<HttpServer> StartOrDie(const Telemetry* telemetry) {
-  absl::StatusOr<std::unique_ptr<HttpServer>> endpoint = StartMetricsEndpoint(0, telemetry);
+std::unique_ptr<HttpServer> StartOrDie(const Telemetry* telemetry,
+                                       const MetricsEndpointOptions& options = {}) {
+  absl::StatusOr<std::unique_ptr<HttpServer>> endpoint = StartMetricsEndpoint(options, telemetry);
   EXPECT_TRUE(endpoint.ok()) << endpoint.status();
   return *std::move(endpoint);
 }
@@ -57,10 +58,43 @@ TEST(MetricsEndpoint, RefusesOtherPaths) {
   EXPECT_EQ(Request(*endpoint, "GET", "/metrics?name=a").status, 200);
 }
 
+TEST(MetricsEndpoint, ListensOnTheAddressThatItIsGiven) {
+  const Telemetry telemetry;
+  MetricsEndpointOptions options;
+  options.address = "127.0.0.2";
+  const auto other = StartOrDie(&telemetry, options);
+  EXPECT_TRUE(absl::IsUnavailable(AskHttp(other->port(), "GET", "/healthz").status()));
+  options.address = "127.0.0.1";
+  EXPECT_EQ(Request(*StartOrDie(&telemetry, options), "GET", "/healthz").status, 200);
+  options.address = "here";
+  EXPECT_EQ(StartMetricsEndpoint(options, &telemetry).status(),
+            absl::InvalidArgumentError(
+                "--metrics_address: expected an address such as 127.0.0.1 or ::, found here"));
+}
+
+TEST(MetricsEndpoint, RefusesWhatIsMeantForOtherHosts) {
+  const Telemetry telemetry;
+  MetricsEndpointOptions options;
+  options.hosts = {"metrics.example"};
+  const auto endpoint = StartOrDie(&telemetry, options);
+  const auto answer_for = [&](const std::string& host) {
+    const absl::StatusOr<HttpConnection> client = HttpConnection::To(endpoint->port());
+    EXPECT_TRUE(client.ok()) << client.status();
+    client->Send(absl::StrCat("GET /metrics HTTP/1.1\r\nHost: ", host, "\r\n\r\n"));
+    return ParseHttpAnswer(client->ReceiveAll()).value_or(HttpAnswer());
+  };
+  EXPECT_EQ(answer_for("10.0.0.7:9090").status, 200);
+  EXPECT_EQ(answer_for("metrics.example:9090").status, 200);
+  EXPECT_EQ(answer_for("evil.example:9090").status, 403);
+  EXPECT_THAT(answer_for("evil.example:9090").body, HasSubstr("--metrics_hosts"));
+}
+
 TEST(MetricsEndpoint, NamesItsFlag) {
   Telemetry telemetry;
   const auto endpoint = StartOrDie(&telemetry);
-  const absl::Status status = StartMetricsEndpoint(endpoint->port(), &telemetry).status();
+  MetricsEndpointOptions taken;
+  taken.port = endpoint->port();
+  const absl::Status status = StartMetricsEndpoint(taken, &telemetry).status();
   EXPECT_EQ(ExitCodeFor(status), kExitPermanent);
   EXPECT_EQ(status.message(), absl::StrCat("--metrics_port: cannot listen on port ",
                                            endpoint->port(), ": Address already in use"));

@@ -30,8 +30,29 @@ struct CommonFlags {
   ConfigOverrides overrides;
   ClusterFlags cluster;
   std::optional<int> metrics_port;
+  std::string metrics_address;
+  std::vector<std::string> metrics_hosts;
   std::string termination_log = kTerminationLog;
 };
+
+void AddMetricsFlags(CLI::App* app, CommonFlags* flags) {
+  CLI::Option* const port =
+      app->add_option("--metrics_port", flags->metrics_port,
+                      "Serves /metrics (Prometheus), /healthz and /readyz on this port; 0: any "
+                      "free one, which the log names (default: not served)")
+          ->check(CLI::Range(0, 65535));
+  app->add_option("--metrics_address", flags->metrics_address,
+                  "Serves them on this address only, 127.0.0.1 or ::1 for this machine alone "
+                  "(default: on all of the host's)")
+      ->needs(port);
+  app->add_option("--metrics_hosts", flags->metrics_hosts,
+                  "NAME,NAME,…: further names by which clients reach that port; *: any. Requests "
+                  "for others get 403. Always admitted are localhost, numeric addresses, the own "
+                  "host's name, the task's name in the cluster, and names of Services that end in "
+                  ".svc or .svc.cluster.local")
+      ->delimiter(',')
+      ->needs(port);
+}
 
 void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
   app->add_option("--config", flags->config_path,
@@ -53,10 +74,7 @@ void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
                   "Overrides checkpoint.model_dir: a directory that all roles share");
   app->add_option("--data_dir", overrides->data_dir,
                   "Overrides data.data_dir: a directory with IDX files");
-  app->add_option("--metrics_port", flags->metrics_port,
-                  "Serves /metrics (Prometheus), /healthz and /readyz on this port; 0: any free "
-                  "one, which the log names (default: not served)")
-      ->check(CLI::Range(0, 65535));
+  AddMetricsFlags(app, flags);
   app->add_option(
          "--termination_log", flags->termination_log,
          "Receives the program's error or result when it ends, if there is such a file, as "
@@ -107,10 +125,14 @@ absl::StatusOr<RoleContext> ResolveContext(Role role, bool outside_job, const Co
 }
 
 // Null: not wanted.
-absl::StatusOr<std::unique_ptr<HttpServer>> StartEndpoint(const std::optional<int>& port,
+absl::StatusOr<std::unique_ptr<HttpServer>> StartEndpoint(const CommonFlags& flags,
                                                           const RoleContext& context) {
-  if (!port.has_value()) return nullptr;
-  return StartMetricsEndpoint(*port, context.telemetry.get());
+  if (!flags.metrics_port.has_value()) return nullptr;
+  MetricsEndpointOptions options = {*flags.metrics_port, flags.metrics_address,
+                                    flags.metrics_hosts};
+  const std::string own = context.cluster.SelfHostName();
+  if (!own.empty()) options.hosts.push_back(own);
+  return StartMetricsEndpoint(options, context.telemetry.get());
 }
 
 // "nothing to do: …"; nothing: the job is not done.
@@ -135,8 +157,7 @@ absl::StatusOr<std::string> Run(const RoleProgram& program, const CommonFlags& f
     }
   }
   const MetricRegistry::Registration metrics = AddTaskMetrics(context);
-  ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> endpoint,
-                   StartEndpoint(flags.metrics_port, context));
+  ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> endpoint, StartEndpoint(flags, context));
   RETURN_IF_ERROR(program.run(context));
   return context.result->empty() ? "done" : *context.result;
 }

@@ -48,7 +48,7 @@ struct RoleProgram {
   std::function<absl::Status(const RoleContext&)> run;
 };
 
-// Parses the common flags (--config and its overrides, --metrics_port, the cluster's flags and
+// Parses the common flags (--config and its overrides, --metrics_…, the cluster's flags and
 // environment) and the role's own, resolves configuration and cluster, prints one line with the
 // resolved role and world, ends at once when the model directory says that this job is done, else
 // starts the metrics endpoint where one is wanted and runs; returns the exit code

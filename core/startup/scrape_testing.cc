@@ -12,7 +12,8 @@
 namespace keelson {
 
 absl::StatusOr<Exposition> Scrape(const Telemetry& telemetry) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> endpoint, StartMetricsEndpoint(0, &telemetry));
+  ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> endpoint,
+                   StartMetricsEndpoint({}, &telemetry));
   ASSIGN_OR_RETURN(const HttpAnswer answer, AskHttp(endpoint->port(), "GET", "/metrics"));
   if (answer.status != 200 || !absl::StrContains(answer.head, kTextFormatContentType)) {
     return absl::InternalError(answer.head);

@@ -148,7 +148,7 @@ TEST(MetricsTest, TheDashboardShowsTheLastEvaluation) {
 
 TEST(MetricsTest, APortInUseEndsTheProgram) {
   const Telemetry telemetry;
-  const auto other = StartMetricsEndpoint(0, &telemetry);
+  const auto other = StartMetricsEndpoint({}, &telemetry);
   ASSERT_TRUE(other.ok()) << other.status();
   const ProgramRun run =
       RunProgram(Role::kChief, {"--model_dir=" + JoinPath(FreshDirectory(), "model"),

@@ -17,6 +17,7 @@ from tfjob_local.kubelet.programs import ImageMap
 
 # This machine alone.
 LOCAL_PAGE = "--dashboard_address=127.0.0.1"
+LOCAL_METRICS = "--metrics_address=127.0.0.1"
 
 
 class FakePages:
@@ -229,7 +230,7 @@ class MachineTest(PlannerTest):
 
     def test_ports_that_replicas_would_share(self):
         args = self.args(spec("PS", command=("ps_server",), args=("--metrics_port=9090", "--port", "2222")))
-        self.assertEqual(args, ["--metrics_port=0"])
+        self.assertEqual(args, ["--metrics_port=0", LOCAL_METRICS])
         self.assertEqual(self.used.warnings, [])
 
     def test_port_of_a_single_replica(self):
@@ -238,7 +239,7 @@ class MachineTest(PlannerTest):
             listener.listen()
             port = listener.getsockname()[1]
             alone = spec("Worker", args=(f"--metrics_port={port}",))
-            self.assertEqual(self.args(alone), ["--metrics_port=0"])
+            self.assertEqual(self.args(alone), ["--metrics_port=0", LOCAL_METRICS])
             self.assertEqual(
                 self.used.warnings,
                 [
@@ -247,15 +248,18 @@ class MachineTest(PlannerTest):
                 ],
             )
         planner = self.planner()
-        self.assertEqual(self.args(alone, planner=planner), [f"--metrics_port={port}"])
+        self.assertEqual(self.args(alone, planner=planner), [f"--metrics_port={port}", LOCAL_METRICS])
         # Planned once more while it runs, as before another replica is added.
         with socket.socket() as listener:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(("0.0.0.0", port))
             listener.listen()
-            self.assertEqual(self.args(alone, planner=planner), [f"--metrics_port={port}"])
+            self.assertEqual(self.args(alone, planner=planner), [f"--metrics_port={port}", LOCAL_METRICS])
         any_port = ("--metrics_port=0",)
-        self.assertEqual(self.args(spec("Chief", command=("chief",), args=any_port)), list(any_port))
+        chief = spec("Chief", command=("chief",), args=any_port)
+        self.assertEqual(self.args(chief), [*any_port, LOCAL_METRICS])
+        wide = ("--metrics_port=0", "--metrics_address=0.0.0.0")
+        self.assertEqual(self.args(spec("Chief", command=("chief",), args=wide)), list(wide))
 
     def test_every_evaluator_serves_its_page(self):
         pages = FakePages()

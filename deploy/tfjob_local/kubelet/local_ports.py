@@ -45,7 +45,7 @@ class LocalPorts:
         addresses: Addresses,
     ) -> List[str]:
         """The arguments of one of Keelson's programs, with ports that are free here."""
-        args = self._metrics_port(job, spec, args)
+        args = _local_metrics(self._metrics_port(job, spec, args))
         if program == "evaluator" or program == "chief" and job.total_replicas() == 1:
             args = self._dashboard(replica_name, program, args)
         # The port to serve on stands in the local address.
@@ -80,6 +80,13 @@ class LocalPorts:
         port = self._pages.of(replica_name, _port(args, "dashboard_port"))
         args = remove_flag(args, "dashboard_port") + [f"--dashboard_port={port}"]
         return args if has_flag(args, "dashboard_address") else args + [f"--dashboard_address={LOCAL_ADDRESS}"]
+
+
+def _local_metrics(args: List[str]) -> List[str]:
+    """Metrics for this machine alone, where the manifest does not say otherwise."""
+    if _port(args, "metrics_port") is None or has_flag(args, "metrics_address"):
+        return args
+    return args + [f"--metrics_address={LOCAL_ADDRESS}"]
 
 
 def _port(args: List[str], flag: str) -> Optional[int]:
