@@ -1,0 +1,82 @@
+// Who may call which method: one table for all services, and the guard that asks it before a
+// request is decoded. What the table does not list is refused.
+#ifndef KEELSON_CORE_RPC_ACCESS_H_
+#define KEELSON_CORE_RPC_ACCESS_H_
+
+#include <grpcpp/server_context.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+
+namespace keelson {
+
+// What a caller is taken for. The first three are members of the job. An operator is a person's
+// tool or the dashboard's page: it changes the job without belonging to it.
+enum class CallerKind { kChief, kWorker, kEvaluator, kOperator, kStranger };
+
+// What an operator needs besides the name.
+enum class OperatorAccess { kNone, kToken, kTokenIfAny };
+
+struct AccessRow {
+  absl::string_view method;  // "/keelson.v1.ChiefService/Register"
+  // Members that may call; with kStranger among them, anyone may.
+  absl::Span<const CallerKind> allowed;
+  OperatorAccess operators = OperatorAccess::kNone;
+};
+
+// Every method of Keelson's services and of gRPC's health service, each once.
+absl::Span<const AccessRow> AccessTable();
+
+// What the transport tells of a caller. The views live as long as the call.
+struct Caller {
+  absl::string_view role;           // of the metadata; empty: none
+  absl::string_view job_token;      // likewise
+  absl::string_view authorization;  // "Bearer TOKEN"; likewise
+  std::string peer;                 // "ipv4:10.0.0.7:40210"
+};
+
+// Checks callers against the table and the job's secrets. A job without a job token takes the role
+// that a caller claims for true. Thread-safe.
+class AccessGuard {
+ public:
+  struct Secrets {
+    std::string job_token;   // empty: the job has none
+    std::string auth_token;  // likewise
+  };
+
+  explicit AccessGuard(Secrets secrets = {}, const Clock* clock = Clock::Real())
+      : secrets_(std::move(secrets)), clock_(clock) {}
+
+  // What the caller of `method` is. PERMISSION_DENIED: the table does not let it call, or it lacks
+  // the token; the text says which and has no secret in it. Refusals are logged with the peer: the
+  // first ones each, and a flood of them once a second with their number.
+  absl::StatusOr<CallerKind> Check(absl::string_view method, const Caller& caller) const;
+  absl::StatusOr<CallerKind> Check(absl::string_view method,
+                                   const grpc::ServerContext& context) const;
+
+ private:
+  absl::StatusOr<CallerKind> Decide(absl::string_view method, const Caller& caller) const;
+  absl::Status CheckMember(const Caller& caller) const;
+  absl::Status CheckOperator(const AccessRow& row, const Caller& caller) const;
+  void Audit(absl::string_view method, const Caller& caller, const absl::Status& refusal) const;
+
+  const Secrets secrets_;
+  const Clock* const clock_;
+
+  mutable Mutex mu_;
+  mutable int64_t refusals_ ABSL_GUARDED_BY(mu_) = 0;
+  mutable int64_t unlogged_ ABSL_GUARDED_BY(mu_) = 0;
+  mutable absl::Duration logged_at_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_RPC_ACCESS_H_
