@@ -30,8 +30,8 @@ v1::InitializeShardRequest RequestOf(const LoadPlan& plan) {
 absl::Status InitializeServers(const LoadPlan& plan) {
   v1::InitializeShardRequest request = RequestOf(plan);
   for (size_t s = 0; s < plan.addresses.size(); ++s) {
-    const auto server = ConnectParameterControl(absl::StrCat("ps-", s), plan.addresses[s],
-                                                grpc::InsecureChannelCredentials());
+    const auto server =
+        ConnectParameterControl(absl::StrCat("ps-", s), plan.addresses[s], Credentials());
     // A server that was started for a job insists on its configuration.
     v1::ShardStatus status;
     RETURN_IF_ERROR(server->GetStatus(v1::GetShardStatusRequest(), &status));

@@ -30,10 +30,9 @@ absl::Status StepClient::Connect(const LoadPlan& plan) {
   options.retry.give_up_after = absl::Seconds(10);
   options.formats = plan.formats;
   options.max_in_flight = plan.scenario.in_flight;
-  ASSIGN_OR_RETURN(
-      client_, ConnectParameterClient(std::move(options), plan.placement.variables(),
-                                      plan.placement, plan.addresses,
-                                      grpc::InsecureChannelCredentials(), Clock::Real(), &stop_));
+  ASSIGN_OR_RETURN(client_, ConnectParameterClient(std::move(options), plan.placement.variables(),
+                                                   plan.placement, plan.addresses, Credentials(),
+                                                   Clock::Real(), &stop_));
   for (const absl::Span<float> gradient : client_->gradients()) FillGradient(gradient);
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 #include "core/base/status_macros.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "core/startup/health.h"
+#include "core/startup/job_access.h"
 #include "core/startup/role_program.h"
 #include "dashboard/assets.h"
 #include "dashboard/dashboard_flags.h"
@@ -32,7 +33,7 @@ absl::Status RunEvaluator(const RoleContext& context, const EvaluatorFlags& flag
   std::unique_ptr<ChiefService> chief;
   const std::optional<std::string> address = context.cluster.ChiefAddress();
   if (address.has_value()) {
-    chief = ConnectChiefService(*address, grpc::InsecureChannelCredentials(), parts.token);
+    chief = ConnectChiefService(*address, CredentialsOf(context, Role::kEvaluator, parts.token));
   } else {
     LogInfo("no chief is known: watching the model directory only");
   }

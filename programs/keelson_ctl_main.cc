@@ -19,6 +19,7 @@
 #include "core/base/stop_signal.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "core/client/services/retry.h"
+#include "core/rpc/credentials.h"
 
 namespace keelson {
 namespace {
@@ -27,6 +28,7 @@ struct Flags {
   std::string chief;
   double timeout_seconds = 5;
   std::string auth_token_file;
+  std::string job_token_file;
   bool json = false;
   std::string mode;
   std::string reason = "keelson_ctl end";
@@ -38,19 +40,27 @@ std::optional<std::string> TfConfig() {
   return std::string(text);
 }
 
-absl::StatusOr<std::string> TokenOf(const Flags& flags) {
-  if (flags.auth_token_file.empty()) return "";
-  return ReadAuthToken(flags.auth_token_file);
+absl::StatusOr<Credentials> CredentialsOf(const Flags& flags) {
+  Credentials credentials;
+  credentials.claim.role = "operator";
+  if (!flags.auth_token_file.empty()) {
+    ASSIGN_OR_RETURN(credentials.claim.auth_token,
+                     ReadToken("--auth_token_file", flags.auth_token_file));
+  }
+  if (!flags.job_token_file.empty()) {
+    ASSIGN_OR_RETURN(credentials.claim.job_token,
+                     ReadToken("--job_token_file", flags.job_token_file));
+  }
+  return credentials;
 }
 
 // Repeats `call` until the chief answers or the time is up: all calls are idempotent.
 absl::StatusOr<int> AskChief(const Flags& flags,
                              const std::function<absl::Status(ChiefService*)>& call) {
   ASSIGN_OR_RETURN(const std::string address, FindChief(flags.chief, TfConfig()));
-  ASSIGN_OR_RETURN(const std::string token, TokenOf(flags));
+  ASSIGN_OR_RETURN(const Credentials credentials, CredentialsOf(flags));
   const absl::Duration timeout = absl::Seconds(flags.timeout_seconds);
-  const std::unique_ptr<ChiefService> chief =
-      ConnectChiefService(address, grpc::InsecureChannelCredentials(), token, timeout);
+  const std::unique_ptr<ChiefService> chief = ConnectChiefService(address, credentials, timeout);
   RetryOptions options;
   options.give_up_after = timeout;
   options.longest_pause = absl::Milliseconds(200);
@@ -67,7 +77,9 @@ void AddCommands(CLI::App* app, Flags* flags, Command* command) {
   app->add_option("--timeout", flags->timeout_seconds, "Seconds to wait for an answer, default 5")
       ->check(CLI::Range(0.001, 3600.0));
   app->add_option("--auth_token_file", flags->auth_token_file,
-                  "File with the job's token, for commands that change something");
+                  "File with the token of those who may change the job, for mode and end");
+  app->add_option("--job_token_file", flags->job_token_file,
+                  "File with the token of the job's tasks, which does as well");
   app->require_subcommand(1);
 
   CLI::App* status = app->add_subcommand("status", "Prints where the job stands");
@@ -97,7 +109,7 @@ void AddCommands(CLI::App* app, Flags* flags, Command* command) {
   CLI::App* end = app->add_subcommand(
       "end",
       "Ends the training before its last step: the steps under way are done, then the job "
-      "finishes with a snapshot of them. Needs --auth_token_file");
+      "finishes with a snapshot of them. Needs one of the tokens");
   end->add_option("--reason", flags->reason, "Why, for the log and the dashboard")
       ->capture_default_str();
   end->callback([=] {

@@ -18,6 +18,7 @@
 #include "core/device/factory/device_factory.h"
 #include "core/device/precision.h"
 #include "core/model/spec/model_spec.h"
+#include "core/startup/job_access.h"
 #include "core/wire/bulk_messages.h"
 
 namespace keelson {
@@ -40,7 +41,7 @@ absl::StatusOr<std::string> AskServersForChief(const RoleContext& context, const
   std::vector<std::unique_ptr<ParameterControl>> servers;
   for (const auto& [index, address] : context.cluster.ps) {
     servers.push_back(ConnectParameterControl(absl::StrCat("ps-", index), address,
-                                              grpc::InsecureChannelCredentials()));
+                                              CredentialsOf(context, Role::kWorker)));
   }
   v1::FindChiefResponse found;
   RETURN_IF_ERROR(CallWithRetries(
@@ -126,8 +127,8 @@ ParameterClientFactory GrpcParameterClients(const RoleContext& context, const Wo
     const bool knows_all = own.size() == request.placement.num_shards();
     return ConnectParameterClient(std::move(options), spec.variables, request.placement,
                                   knows_all ? own : request.ps_addresses,
-                                  grpc::InsecureChannelCredentials(), Clock::Real(), request.stop,
-                                  flags.bulk);
+                                  CredentialsOf(context, Role::kWorker), Clock::Real(),
+                                  request.stop, flags.bulk);
   };
 }
 
@@ -164,9 +165,10 @@ absl::StatusOr<std::unique_ptr<ChiefService>> ConnectToChief(const RoleContext& 
                                                              const WorkerFlags& flags,
                                                              const StopSignal* stop) {
   const std::optional<std::string> known = context.cluster.ChiefAddress();
-  if (known.has_value()) return ConnectChiefService(*known, grpc::InsecureChannelCredentials());
+  const Credentials credentials = CredentialsOf(context, Role::kWorker);
+  if (known.has_value()) return ConnectChiefService(*known, credentials);
   ASSIGN_OR_RETURN(const std::string found, AskServersForChief(context, flags, stop));
-  return ConnectChiefService(found, grpc::InsecureChannelCredentials());
+  return ConnectChiefService(found, credentials);
 }
 
 }  // namespace keelson

@@ -18,6 +18,7 @@
 #include "core/model/spec/model_spec.h"
 #include "core/rpc/health_service.h"
 #include "core/rpc/server.h"
+#include "core/startup/job_access.h"
 
 namespace keelson {
 namespace {
@@ -46,7 +47,7 @@ std::vector<Task> ExpectedMembers(const ClusterSpec& cluster) {
 // The job's token; empty: the job has none.
 absl::StatusOr<std::string> TokenOf(const ChiefFlags& flags) {
   if (flags.auth_token_file.empty()) return "";
-  return ReadAuthToken(flags.auth_token_file);
+  return ReadToken("--auth_token_file", flags.auth_token_file);
 }
 
 // "done at step 1000; training: loss=0.02; evaluation: accuracy=0.98 loss=0.06", as far as known.
@@ -143,7 +144,7 @@ absl::Status RunChiefRole(const RoleContext& context, const ChiefFlags& flags,
   for (const auto& [index, address] : context.cluster.ps) {
     const std::string name = absl::StrCat("ps-", index);
     connections.push_back(
-        ConnectParameterControl(name, address, grpc::InsecureChannelCredentials()));
+        ConnectParameterControl(name, address, CredentialsOf(context, Role::kChief)));
     servers.push_back({name, address, connections.back().get()});
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Chief> chief,

@@ -1,4 +1,4 @@
-// The secret that authorizes a caller to change a job.
+// The secrets that authorize a caller to take part in a job, or to change it.
 #ifndef KEELSON_CORE_BASE_AUTH_TOKEN_H_
 #define KEELSON_CORE_BASE_AUTH_TOKEN_H_
 
@@ -9,13 +9,13 @@
 
 namespace keelson {
 
-// The first line of the file that --auth_token_file names, without white space at its ends: 16 to
-// 4096 letters, digits and characters of "-._~+/=", what HTTP's "Authorization: Bearer" takes.
-// Warns in the log when other users can read the file.
+// The first line of the file that `flag` ("--auth_token_file") names, without white space at its
+// ends: 16 to 4096 letters, digits and characters of "-._~+/=", what HTTP's "Authorization: Bearer"
+// takes. Warns in the log when other users can read the file.
 //
 // INVALID_ARGUMENT: the file cannot be read, or has another first line. The token itself is in no
 // message.
-absl::StatusOr<std::string> ReadAuthToken(const std::string& path);
+absl::StatusOr<std::string> ReadToken(absl::string_view flag, const std::string& path);
 
 // Compares in constant time, so that a token cannot be guessed byte by byte; only its length can be
 // measured. Empty tokens are never the same.

@@ -28,7 +28,7 @@ class AuthTokenTest : public testing::Test {
     EXPECT_TRUE(WriteFileAtomically(path_, text).ok());
     chmod(path_.c_str(), mode);
     testing::internal::CaptureStderr();
-    absl::StatusOr<std::string> token = ReadAuthToken(path_);
+    absl::StatusOr<std::string> token = ReadToken("--auth_token_file", path_);
     log_ = testing::internal::GetCapturedStderr();
     return token;
   }
@@ -63,7 +63,7 @@ TEST_F(AuthTokenTest, RefusesOtherLinesAndKeepsThemOutOfTheMessage) {
 }
 
 TEST_F(AuthTokenTest, NamesAFileThatIsNotThere) {
-  const absl::Status status = ReadAuthToken(path_).status();
+  const absl::Status status = ReadToken("--auth_token_file", path_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("--auth_token_file"));
   EXPECT_THAT(std::string(status.message()), HasSubstr(path_));

@@ -13,8 +13,8 @@ bool UsesLocalSocket(LocalRoute route, int64_t shard_bytes) {
 absl::StatusOr<std::unique_ptr<ParameterClient>> ConnectParameterClient(
     ShardedParameterClient::Options options, absl::Span<const VariableSpec> variables,
     const Placement& placement, const std::vector<std::string>& addresses,
-    const std::shared_ptr<grpc::ChannelCredentials>& credentials, const Clock* clock,
-    const StopSignal* stop, const BulkConnectionOptions& connections) {
+    const Credentials& credentials, const Clock* clock, const StopSignal* stop,
+    const BulkConnectionOptions& connections) {
   std::vector<BulkServer> servers;
   for (size_t s = 0; s < addresses.size(); ++s) {
     const int64_t bytes = s < placement.num_shards() ? placement.ShardBytes(s) : 0;

@@ -2,14 +2,13 @@
 #ifndef KEELSON_CORE_CLIENT_GRPC_PARAMETER_CLIENT_H_
 #define KEELSON_CORE_CLIENT_GRPC_PARAMETER_CLIENT_H_
 
-#include <grpcpp/security/credentials.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "core/client/sharded_parameter_client.h"
+#include "core/rpc/credentials.h"
 
 namespace keelson {
 
@@ -34,8 +33,8 @@ struct BulkConnectionOptions {
 absl::StatusOr<std::unique_ptr<ParameterClient>> ConnectParameterClient(
     ShardedParameterClient::Options options, absl::Span<const VariableSpec> variables,
     const Placement& placement, const std::vector<std::string>& addresses,
-    const std::shared_ptr<grpc::ChannelCredentials>& credentials, const Clock* clock,
-    const StopSignal* stop, const BulkConnectionOptions& connections = {});
+    const Credentials& credentials, const Clock* clock, const StopSignal* stop,
+    const BulkConnectionOptions& connections = {});
 
 }  // namespace keelson
 

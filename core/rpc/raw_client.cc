@@ -22,7 +22,7 @@ struct RawCallQueue::Call {
   std::unique_ptr<grpc::ClientAsyncResponseReader<grpc::ByteBuffer>> reader;
 };
 
-RawCallQueue::RawCallQueue() { KeepGrpcRunning(); }
+RawCallQueue::RawCallQueue(Claim claim) : claim_(std::move(claim)) { KeepGrpcRunning(); }
 
 RawCallQueue::~RawCallQueue() {
   for (Call* call : calls_) call->context.TryCancel();
@@ -42,6 +42,7 @@ void RawCallQueue::Start(const std::shared_ptr<grpc::Channel>& channel, const st
   call->tag = tag;
   call->channel = channel;
   call->context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
+  AddClaim(claim_, &call->context);
   grpc::GenericStub stub(channel);
   call->reader =
       stub.PrepareUnaryCall(&call->context, method, MakeByteBuffer(std::move(request)), &queue_);

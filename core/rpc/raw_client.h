@@ -15,6 +15,7 @@
 #include <unordered_set>
 
 #include "absl/time/time.h"
+#include "core/rpc/credentials.h"
 #include "core/wire/byte_rope.h"
 
 namespace keelson {
@@ -29,7 +30,8 @@ class RawCallQueue {
     ByteRope response;  // when `status` is OK
   };
 
-  RawCallQueue();
+  // Each call carries `claim`.
+  explicit RawCallQueue(Claim claim = {});
   // Cancels the calls under way and waits for them.
   ~RawCallQueue();
 
@@ -50,6 +52,7 @@ class RawCallQueue {
  private:
   struct Call;
 
+  const Claim claim_;
   std::unordered_set<Call*> calls_;
   std::atomic<bool> wake_pending_{false};
   grpc::CompletionQueue queue_;

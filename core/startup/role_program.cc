@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/allocator.h"
+#include "core/base/auth_token.h"
 #include "core/base/exit_code.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
@@ -29,6 +30,7 @@ struct CommonFlags {
   std::string config_path;
   ConfigOverrides overrides;
   ClusterFlags cluster;
+  std::string job_token_file;
   std::optional<int> metrics_port;
   std::string metrics_address;
   std::vector<std::string> metrics_hosts;
@@ -96,6 +98,10 @@ void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
       ->group(group);
   app->add_option("--chief_hosts", cluster->chief_hosts, "host:port")->group(group);
   app->add_option("--evaluator_hosts", cluster->evaluator_hosts, "host:port")->group(group);
+  app->add_option("--job_token_file", flags->job_token_file,
+                  "File with the job's token, the same for all its tasks, without which no process "
+                  "is let into the job (default: whoever reaches the ports may take part)")
+      ->group(group);
   app->add_option("--port", cluster->port, "Port to listen on (default: the own address's)")
       ->group(group);
 }
@@ -117,6 +123,9 @@ absl::StatusOr<RoleContext> ResolveContext(Role role, bool outside_job, const Co
   RoleContext context;
   context.self = {role, 0};
   if (!outside_job) RETURN_IF_ERROR(JoinCluster(role, flags.cluster, &context));
+  if (!flags.job_token_file.empty()) {
+    ASSIGN_OR_RETURN(context.job_token, ReadToken("--job_token_file", flags.job_token_file));
+  }
   ASSIGN_OR_RETURN(context.config, ResolveTrainConfig(flags.config_path, flags.overrides));
   context.config_hash = ConfigHash(context.config);
   context.incarnation = RandomId();

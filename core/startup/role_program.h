@@ -27,6 +27,8 @@ struct RoleContext {
   v1::TrainConfig config;  // final
   uint64_t config_hash = 0;
   ClusterSpec cluster;
+  // What --job_token_file holds, which the job's tasks show one another; empty: the job has none.
+  std::string job_token;
   // The process's telemetry, shared by the roles in it; never null.
   std::shared_ptr<Telemetry> telemetry = std::make_shared<Telemetry>();
   // The result in one line, if it is more than "done". The role sets it at its end, on its thread;

@@ -15,7 +15,7 @@ namespace {
 class RemoteBulkHandler : public BulkHandler {
  public:
   explicit RemoteBulkHandler(const std::string& address)
-      : transport_({BulkServer{address}}, grpc::InsecureChannelCredentials(), /*connections=*/1) {}
+      : transport_({BulkServer{address}}, Credentials(), /*connections=*/1) {}
 
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override {
     transport_.Start(/*shard=*/0, method, std::move(request), absl::Seconds(60), /*tag=*/0);
@@ -42,7 +42,7 @@ LoopbackServer::LoopbackServer(ParameterHandler* handler, int threads, const Clo
 std::string LoopbackServer::address() const { return absl::StrCat("127.0.0.1:", server_->port()); }
 
 std::unique_ptr<ParameterControl> LoopbackServer::Connect() const {
-  return ConnectParameterControl("ps-0", address(), grpc::InsecureChannelCredentials());
+  return ConnectParameterControl("ps-0", address(), Credentials());
 }
 
 std::unique_ptr<BulkHandler> LoopbackServer::ConnectBulk() const {

@@ -68,8 +68,8 @@ class ShardedClientTest : public testing::TestWithParam<size_t> {
       loopback_.push_back(std::make_unique<LoopbackServer>(&server->handler));
       addresses.push_back(loopback_.back()->address());
     }
-    auto client = ConnectParameterClient(options, variables_, placement_, addresses,
-                                         grpc::InsecureChannelCredentials(), &clock_, &stop_);
+    auto client = ConnectParameterClient(options, variables_, placement_, addresses, Credentials(),
+                                         &clock_, &stop_);
     EXPECT_TRUE(client.ok()) << client.status();
     return *std::move(client);
   }
@@ -312,7 +312,7 @@ TEST_P(ShardedClientTest, SynchronousWorkersAreOneWithTheWholeBatch) {
 
 TEST_P(ShardedClientTest, ConnectingToAnotherNumberOfServersIsRefused) {
   const auto client = ConnectParameterClient(DefaultOptions(), variables_, placement_, {},
-                                             grpc::InsecureChannelCredentials(), &clock_, &stop_);
+                                             Credentials(), &clock_, &stop_);
   EXPECT_EQ(client.status().code(), absl::StatusCode::kInvalidArgument);
 }
 

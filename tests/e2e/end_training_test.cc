@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/client/services/grpc_chief_service.h"
+#include "core/rpc/credentials.h"
 #include "gmock/gmock.h"
 #include "tests/e2e/failure_testing.h"
 #include "tests/support/model_directory.h"
@@ -25,8 +26,9 @@ class EndTrainingTest : public testing::TestWithParam<const char*> {
   }
 
   absl::Status EndTraining(const std::string& token) {
-    const auto chief = ConnectChiefService(paced_.job.Address(kChiefTask),
-                                           grpc::InsecureChannelCredentials(), token);
+    Credentials credentials;
+    credentials.claim = {"operator", "", token};
+    const auto chief = ConnectChiefService(paced_.job.Address(kChiefTask), credentials);
     v1::EndTrainingRequest request;
     request.set_reason("good enough");
     v1::EndTrainingResponse response;

@@ -71,8 +71,8 @@ class CountingClient {
     options.retry.longest_pause = absl::Milliseconds(20);
     options.call_timeout = absl::Seconds(5);
     auto client = ConnectParameterClient(options, servers.variables(), servers.placement(),
-                                         addresses, grpc::InsecureChannelCredentials(),
-                                         Clock::Real(), &death_, {.local_route = LocalRoute::kTcp});
+                                         addresses, Credentials(), Clock::Real(), &death_,
+                                         {.local_route = LocalRoute::kTcp});
     EXPECT_TRUE(client.ok()) << client.status();
     client_ = *std::move(client);
   }

@@ -20,8 +20,7 @@ TEST(MembershipTest, SecondWorkerWithTheSameIndexIsRefusedAfterTheLease) {
 
   const RoleContext context = cluster.ContextOf({Role::kWorker, 0});
   ManualClock clock;
-  const auto connection =
-      ConnectChiefService(cluster.ChiefAddress(), grpc::InsecureChannelCredentials());
+  const auto connection = ConnectChiefService(cluster.ChiefAddress(), Credentials());
   FaultyChiefService chief(connection.get());
   chief.Answer(&ChiefService::Register, [&](const auto& request, auto* response) {
     clock.Advance(absl::Seconds(6));
@@ -53,8 +52,7 @@ TEST(MembershipTest, WorkerWithAnotherConfigurationIsRefusedWithBothHashes) {
   other.config.mutable_train()->set_batch_size(4);
   const uint64_t expected = other.config_hash;
   other.config_hash = ConfigHash(other.config);
-  const auto chief =
-      ConnectChiefService(cluster.ChiefAddress(), grpc::InsecureChannelCredentials());
+  const auto chief = ConnectChiefService(cluster.ChiefAddress(), Credentials());
   WorkerFlags flags;
   flags.device = "cpu";
   flags.compute_threads = 1;

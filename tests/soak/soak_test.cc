@@ -369,7 +369,7 @@ class Soak {
     *request.mutable_mode() = mode;
     v1::SetModeResponse response;
     const absl::Status status =
-        ConnectChiefService(job_.Address(kChiefTask), grpc::InsecureChannelCredentials())
+        ConnectChiefService(job_.Address(kChiefTask), job_.MemberCredentials("operator"))
             ->SetMode(request, &response);
     Note(absl::StrCat("mode ", mode.ShortDebugString(), ": ", status.ToString()));
     return status.ok();

@@ -1,6 +1,7 @@
 #include "tests/support/job.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,6 +22,7 @@ namespace {
 constexpr absl::Duration kPollPause = absl::Milliseconds(10);
 constexpr absl::Duration kProgressLimit = absl::Seconds(60);
 constexpr size_t kShownLogBytes = 3000;
+constexpr char kJobToken[] = "token-of-the-job-under-test";
 
 // "2026-11-20T20:15:03.120Z step=1200 loss=0.4312 ..."
 struct ReportedStep {
@@ -97,9 +99,20 @@ Job::Job(const Layout& layout, const std::string& config)
       ports_(PortCount(layout)) {
   const std::string path = JoinPath(directory_, "config.textproto");
   EXPECT_TRUE(WriteFileAtomically(path, config).ok());
+  const std::string token_path = JoinPath(directory_, "job_token");
+  EXPECT_TRUE(WriteFileAtomically(token_path, kJobToken).ok());
+  EXPECT_EQ(chmod(token_path.c_str(), 0600), 0);
   flags_ = {absl::StrCat("--config=", path), absl::StrCat("--model_dir=", model_dir_)};
+  // A job in one process takes no calls.
+  if (layout.ps > 0) AddFlag(absl::StrCat("--job_token_file=", token_path));
   // The tasks share the machine.
   for (const Role role : {Role::kWorker, Role::kEvaluator}) AddFlag(role, "--compute_threads=1");
+}
+
+Credentials Job::MemberCredentials(absl::string_view role) const {
+  Credentials credentials;
+  credentials.claim = {std::string(role), kJobToken, ""};
+  return credentials;
 }
 
 std::vector<Task> Job::TasksOf(Role role) const {

@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "core/cluster/task.h"
+#include "core/rpc/credentials.h"
 #include "tests/support/fault_proxy.h"
 #include "tests/support/ports.h"
 #include "tests/support/process.h"
@@ -64,6 +65,9 @@ class Job {
 
   // All flags that a task of this role is started with.
   std::vector<std::string> FlagsOf(Role role) const;
+
+  // For calls to the job's tasks as one that belongs to it.
+  Credentials MemberCredentials(absl::string_view role) const;
 
   const std::string& model_dir() const { return model_dir_; }
   std::string Address(const Task& task) const;

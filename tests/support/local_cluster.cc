@@ -136,8 +136,7 @@ void LocalCluster::StartChief() {
   std::vector<ServerGroup::Server> servers;
   for (int s = 0; s < options_.servers; ++s) {
     const std::string name = absl::StrCat("ps-", s);
-    member->connections.push_back(
-        ConnectParameterControl(name, ServerAddress(s), grpc::InsecureChannelCredentials()));
+    member->connections.push_back(ConnectParameterControl(name, ServerAddress(s), Credentials()));
     member->links.push_back(
         std::make_unique<FaultyParameterControl>(member->connections.back().get()));
     servers.push_back({name, ServerAddress(s), member->links.back().get()});
@@ -179,7 +178,7 @@ void LocalCluster::KillChief() {
 std::unique_ptr<LocalCluster::Member> LocalCluster::MakeMember(Task task) {
   auto member = std::make_unique<Member>();
   member->context = ContextOf(task);
-  member->connection = ConnectChiefService(ChiefAddress(), grpc::InsecureChannelCredentials());
+  member->connection = ConnectChiefService(ChiefAddress(), Credentials());
   ChiefService* const chief = member->connection.get();
   member->link = std::make_unique<FaultyChiefService>(chief);
   member->link->Answer(&ChiefService::AcquireWork,

@@ -31,7 +31,7 @@ StepWatch::~StepWatch() {
 }
 
 void StepWatch::Run(const std::string& address) {
-  const auto server = ConnectParameterControl("ps", address, grpc::InsecureChannelCredentials());
+  const auto server = ConnectParameterControl("ps", address, Credentials());
   do {
     v1::ShardStatus status;
     if (!server->GetStatus({}, &status).ok() || status.state() != v1::ShardStatus::READY) continue;

@@ -1,4 +1,4 @@
-// Makes a blocking unary call with a deadline and converts its status; the names of raw calls.
+// What the clients of both services share: deadlines, and the names of raw calls.
 #ifndef KEELSON_CORE_CLIENT_SERVICES_GRPC_CALL_H_
 #define KEELSON_CORE_CLIENT_SERVICES_GRPC_CALL_H_
 
@@ -11,23 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "core/rpc/grpc_status.h"
 #include "core/wire/bulk_messages.h"
 
 namespace keelson {
 
 inline std::chrono::system_clock::time_point DeadlineAfter(absl::Duration timeout) {
   return absl::ToChronoTime(absl::Now() + timeout);
-}
-
-// `method` is a member of the generated stub interface.
-template <typename Stub, typename Request, typename Response>
-absl::Status CallUnary(
-    Stub* stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-    const Request& request, Response* response, absl::Duration timeout, const std::string& peer) {
-  grpc::ClientContext context;
-  context.set_deadline(DeadlineAfter(timeout));
-  return FromGrpcStatus((stub->*method)(&context, request, response), peer);
 }
 
 // The full name of a bulk call: "/keelson.v1.ParameterService/Push".

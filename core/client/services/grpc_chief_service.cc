@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/client/services/grpc_call.h"
 #include "core/rpc/channel.h"
+#include "core/rpc/grpc_status.h"
 #include "keelson/v1/chief_service.grpc.pb.h"
 
 namespace keelson {
@@ -17,13 +18,12 @@ absl::Status NotAChief(absl::string_view address) {
 
 class GrpcChiefService : public ChiefService {
  public:
-  GrpcChiefService(const std::string& address,
-                   const std::shared_ptr<grpc::ChannelCredentials>& credentials,
-                   const std::string& token, absl::Duration timeout)
+  GrpcChiefService(const std::string& address, const Credentials& credentials,
+                   absl::Duration timeout)
       : address_(address),
         peer_(absl::StrCat("chief at ", address)),
-        connection_(address, credentials),
-        authorization_(token.empty() ? "" : absl::StrCat("Bearer ", token)),
+        claim_(credentials.claim),
+        connection_(address, credentials.channel),
         timeout_(timeout) {}
 
   absl::Status Register(const v1::RegisterRequest& request,
@@ -71,7 +71,7 @@ class GrpcChiefService : public ChiefService {
                     const Request& request, Response* response, absl::Duration timeout) const {
     grpc::ClientContext context;
     context.set_deadline(DeadlineAfter(timeout));
-    if (!authorization_.empty()) context.AddMetadata("authorization", authorization_);
+    AddClaim(claim_, &context);
     const std::unique_ptr<ChiefStub> stub = v1::ChiefService::NewStub(connection_.channel());
     const grpc::Status status = ((*stub).*method)(&context, request, response);
     // UNIMPLEMENTED without a text comes from gRPC itself: the server does not have the service.
@@ -86,17 +86,17 @@ class GrpcChiefService : public ChiefService {
 
   const std::string address_;
   const std::string peer_;
+  const Claim claim_;
   const Connection connection_;
-  const std::string authorization_;  // empty: none
   const absl::Duration timeout_;
 };
 
 }  // namespace
 
-std::unique_ptr<ChiefService> ConnectChiefService(
-    const std::string& address, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
-    const std::string& token, absl::Duration timeout) {
-  return std::make_unique<GrpcChiefService>(address, credentials, token, timeout);
+std::unique_ptr<ChiefService> ConnectChiefService(const std::string& address,
+                                                  const Credentials& credentials,
+                                                  absl::Duration timeout) {
+  return std::make_unique<GrpcChiefService>(address, credentials, timeout);
 }
 
 }  // namespace keelson

@@ -74,7 +74,7 @@ class GrpcChiefServiceTest : public testing::Test {
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     address_ = absl::StrCat("127.0.0.1:", server_->port());
-    client_ = ConnectChiefService(address_, grpc::InsecureChannelCredentials());
+    client_ = ConnectChiefService(address_, Credentials());
   }
 
   EchoChief echo_;
@@ -119,8 +119,9 @@ TEST_F(GrpcChiefServiceTest, EveryCallReachesItsMethod) {
 TEST_F(GrpcChiefServiceTest, TheTokenGoesWithACall) {
   v1::EndTrainingResponse response;
   EXPECT_EQ(client_->EndTraining({}, &response), absl::OkStatus());
-  const auto with_token =
-      ConnectChiefService(address_, grpc::InsecureChannelCredentials(), "0123456789abcdef");
+  Credentials credentials;
+  credentials.claim.auth_token = "0123456789abcdef";
+  const auto with_token = ConnectChiefService(address_, credentials);
   EXPECT_EQ(with_token->EndTraining({}, &response),
             absl::PermissionDeniedError("Bearer 0123456789abcdef"));
 }

@@ -7,6 +7,7 @@
 #include "core/base/status_macros.h"
 #include "core/client/services/grpc_call.h"
 #include "core/rpc/channel.h"
+#include "core/rpc/grpc_status.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 
 namespace keelson {
@@ -21,23 +22,24 @@ constexpr absl::Duration kFileTimeout = absl::Minutes(30);
 class GrpcParameterControl : public ParameterControl {
  public:
   GrpcParameterControl(const std::string& peer, const std::string& address,
-                       const std::shared_ptr<grpc::ChannelCredentials>& credentials)
-      : peer_(absl::StrCat(peer, " at ", address)), connection_(address, credentials) {}
+                       const Credentials& credentials)
+      : peer_(absl::StrCat(peer, " at ", address)),
+        claim_(credentials.claim),
+        connection_(address, credentials.channel) {}
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override {
-    return CallUnary(stub().get(), &ParameterStub::Initialize, request, response, kFileTimeout,
-                     peer_);
+    return Call(&ParameterStub::Initialize, request, response, kFileTimeout);
   }
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override {
-    return CallUnary(stub().get(), &ParameterStub::WriteSnapshot, request, response, kFileTimeout,
-                     peer_);
+    return Call(&ParameterStub::WriteSnapshot, request, response, kFileTimeout);
   }
   absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
                               v1::WriteSnapshotResponse* response) override {
     grpc::ClientContext context;
     context.set_deadline(DeadlineAfter(kFileTimeout));
+    AddClaim(claim_, &context);
     const std::unique_ptr<ParameterStub> stub = this->stub();
     const auto reader = stub->StreamSnapshot(&context, request);
     v1::SnapshotChunk chunk;
@@ -62,6 +64,7 @@ class GrpcParameterControl : public ParameterControl {
                                   v1::InitializeShardResponse* response) override {
     grpc::ClientContext context;
     context.set_deadline(DeadlineAfter(kFileTimeout));
+    AddClaim(claim_, &context);
     const std::unique_ptr<ParameterStub> stub = this->stub();
     const auto writer = stub->InitializeStreamed(&context, response);
     const absl::Status sent = SendChunks(first, next, writer.get());
@@ -71,31 +74,36 @@ class GrpcParameterControl : public ParameterControl {
   }
   absl::Status CommitRound(const v1::CommitRoundRequest& request,
                            v1::CommitRoundResponse* response) override {
-    return CallUnary(stub().get(), &ParameterStub::CommitRound, request, response, kCommitTimeout,
-                     peer_);
+    return Call(&ParameterStub::CommitRound, request, response, kCommitTimeout);
   }
   absl::Status ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
                               v1::ShardStatus* response) override {
-    return CallUnary(stub().get(), &ParameterStub::ChiefHeartbeat, request, response,
-                     kControlTimeout, peer_);
+    return Call(&ParameterStub::ChiefHeartbeat, request, response, kControlTimeout);
   }
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
                          v1::ShardStatus* response) override {
-    return CallUnary(stub().get(), &ParameterStub::GetStatus, request, response, kControlTimeout,
-                     peer_);
+    return Call(&ParameterStub::GetStatus, request, response, kControlTimeout);
   }
   absl::Status FindChief(const v1::FindChiefRequest& request,
                          v1::FindChiefResponse* response) override {
-    return CallUnary(stub().get(), &ParameterStub::FindChief, request, response, kControlTimeout,
-                     peer_);
+    return Call(&ParameterStub::FindChief, request, response, kControlTimeout);
   }
   absl::Status Finish(const v1::FinishShardRequest& request,
                       v1::FinishShardResponse* response) override {
-    return CallUnary(stub().get(), &ParameterStub::Finish, request, response, kControlTimeout,
-                     peer_);
+    return Call(&ParameterStub::Finish, request, response, kControlTimeout);
   }
 
  private:
+  template <typename Request, typename Response>
+  absl::Status Call(grpc::Status (ParameterStub::*method)(grpc::ClientContext*, const Request&,
+                                                          Response*),
+                    const Request& request, Response* response, absl::Duration timeout) const {
+    grpc::ClientContext context;
+    context.set_deadline(DeadlineAfter(timeout));
+    AddClaim(claim_, &context);
+    const std::unique_ptr<ParameterStub> stub = this->stub();
+    return FromGrpcStatus(((*stub).*method)(&context, request, response), peer_);
+  }
   std::unique_ptr<ParameterStub> stub() const {
     return v1::ParameterService::NewStub(connection_.channel());
   }
@@ -114,14 +122,15 @@ class GrpcParameterControl : public ParameterControl {
   }
 
   const std::string peer_;
+  const Claim claim_;
   const Connection connection_;
 };
 
 }  // namespace
 
-std::unique_ptr<ParameterControl> ConnectParameterControl(
-    const std::string& peer, const std::string& address,
-    const std::shared_ptr<grpc::ChannelCredentials>& credentials) {
+std::unique_ptr<ParameterControl> ConnectParameterControl(const std::string& peer,
+                                                          const std::string& address,
+                                                          const Credentials& credentials) {
   return std::make_unique<GrpcParameterControl>(peer, address, credentials);
 }
 

@@ -2,20 +2,19 @@
 #ifndef KEELSON_CORE_CLIENT_SERVICES_GRPC_PARAMETER_CONTROL_H_
 #define KEELSON_CORE_CLIENT_SERVICES_GRPC_PARAMETER_CONTROL_H_
 
-#include <grpcpp/security/credentials.h>
-
 #include <memory>
 #include <string>
 
 #include "core/client/services/parameter_control.h"
+#include "core/rpc/credentials.h"
 
 namespace keelson {
 
 // `peer` is its name in error texts, "ps-1". Deadlines: ChiefHeartbeat, GetStatus, FindChief and
 // Finish 5 s; CommitRound 60 s; those that access files or send a shard, 30 min.
-std::unique_ptr<ParameterControl> ConnectParameterControl(
-    const std::string& peer, const std::string& address,
-    const std::shared_ptr<grpc::ChannelCredentials>& credentials);
+std::unique_ptr<ParameterControl> ConnectParameterControl(const std::string& peer,
+                                                          const std::string& address,
+                                                          const Credentials& credentials);
 
 }  // namespace keelson
 

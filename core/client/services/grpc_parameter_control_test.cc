@@ -94,7 +94,7 @@ class GrpcParameterControlTest : public testing::Test {
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     address_ = absl::StrCat("127.0.0.1:", server_->port());
-    client_ = ConnectParameterControl("ps-1", address_, grpc::InsecureChannelCredentials());
+    client_ = ConnectParameterControl("ps-1", address_, Credentials());
   }
 
   EchoService echo_;

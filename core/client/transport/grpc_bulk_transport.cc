@@ -11,13 +11,13 @@
 
 namespace keelson {
 
-GrpcBulkTransport::GrpcBulkTransport(std::vector<BulkServer> servers,
-                                     std::shared_ptr<grpc::ChannelCredentials> credentials,
+GrpcBulkTransport::GrpcBulkTransport(std::vector<BulkServer> servers, Credentials credentials,
                                      int connections)
-    : credentials_(std::move(credentials)),
+    : channel_credentials_(std::move(credentials.channel)),
       connections_(std::max(1, connections)),
       paths_{BulkMethodPath(BulkMethod::kPull), BulkMethodPath(BulkMethod::kPush),
-             BulkMethodPath(BulkMethod::kPushPull)} {
+             BulkMethodPath(BulkMethod::kPushPull)},
+      calls_(std::move(credentials.claim)) {
   for (size_t s = 0; s < servers.size(); ++s) {
     Shard& shard = shards_.emplace_back();
     shard.peer = absl::StrCat("ps-", s, " at ", servers[s].address);
@@ -29,7 +29,7 @@ void GrpcBulkTransport::Connect(Shard* shard) const {
   const BulkServer& server = shard->server;
   const std::string address = server.local_socket ? BulkAddress(server.address) : server.address;
   for (int c = 0; c < connections_; ++c) {
-    shard->channels.push_back(CreateChannel(address, credentials_));
+    shard->channels.push_back(CreateChannel(address, channel_credentials_));
   }
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/client/transport/bulk_transport.h"
+#include "core/rpc/credentials.h"
 #include "core/rpc/raw_client.h"
 
 namespace keelson {
@@ -28,8 +29,7 @@ class GrpcBulkTransport : public BulkTransport {
  public:
   // `servers[s]` has shard s. Each server gets `connections` >= 1 of them, and a shard's calls take
   // turns on them.
-  GrpcBulkTransport(std::vector<BulkServer> servers,
-                    std::shared_ptr<grpc::ChannelCredentials> credentials, int connections);
+  GrpcBulkTransport(std::vector<BulkServer> servers, Credentials credentials, int connections);
 
   size_t num_shards() const override { return shards_.size(); }
   void Start(size_t shard, BulkMethod method, ByteRope request, absl::Duration timeout,
@@ -49,7 +49,7 @@ class GrpcBulkTransport : public BulkTransport {
 
   void Connect(Shard* shard) const;
 
-  const std::shared_ptr<grpc::ChannelCredentials> credentials_;
+  const std::shared_ptr<grpc::ChannelCredentials> channel_credentials_;
   const int connections_;
   const std::array<std::string, kNumBulkMethods> paths_;
   std::vector<Shard> shards_;

@@ -69,8 +69,7 @@ std::unique_ptr<GrpcBulkTransport> Connect(std::vector<std::string> addresses,
                                            int connections = 1) {
   std::vector<BulkServer> servers;
   for (std::string& address : addresses) servers.push_back({std::move(address)});
-  return std::make_unique<GrpcBulkTransport>(std::move(servers), grpc::InsecureChannelCredentials(),
-                                             connections);
+  return std::make_unique<GrpcBulkTransport>(std::move(servers), Credentials(), connections);
 }
 
 BulkCompletion Await(BulkTransport* transport) {
@@ -238,10 +237,9 @@ TEST_P(ConnectParameterClientTest, TrainsOverConnections) {
   ShardedParameterClient::Options options;
   options.depth = GetParam();
   options.background = options.depth == 2;
-  auto client = ConnectParameterClient(options, variables, placement,
-                                       {server_a.address(), server_b.address()},
-                                       grpc::InsecureChannelCredentials(), Clock::Real(), &stop,
-                                       BulkConnectionOptions{/*connections=*/2});
+  auto client = ConnectParameterClient(
+      options, variables, placement, {server_a.address(), server_b.address()}, Credentials(),
+      Clock::Real(), &stop, BulkConnectionOptions{/*connections=*/2});
   ASSERT_TRUE(client.ok()) << client.status();
   ASSERT_TRUE((*client)->Pull().ok());
   for (int step = 0; step < 3; ++step) {
