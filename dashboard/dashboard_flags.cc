@@ -96,7 +96,7 @@ void AddJobDashboardFlags(CLI::App* app, DashboardFlags* flags) {
 
 absl::StatusOr<std::string> ReadDashboardToken(const DashboardFlags& flags) {
   if (flags.auth_token_file.empty()) return "";
-  return ReadAuthToken(flags.auth_token_file);
+  return ReadToken("--auth_token_file", flags.auth_token_file);
 }
 
 }  // namespace keelson

@@ -8,9 +8,11 @@
 #include "core/base/log.h"
 #include "core/base/number_flags.h"
 #include "core/base/status_macros.h"
+#include "core/rpc/access.h"
 #include "core/rpc/health_service.h"
 #include "core/rpc/server.h"
 #include "core/startup/done_watcher.h"
+#include "core/startup/job_access.h"
 #include "core/startup/role_program.h"
 #include "ps_server/service/departure.h"
 #include "ps_server/service/parameter_grpc_service.h"
@@ -40,12 +42,14 @@ absl::Status RunPsServer(const RoleContext& context, const Flags& flags) {
   ParameterHandler handler(options, Clock::Real(), &end);
   const MetricRegistry::Registration metrics =
       AddServerMetrics(&context.telemetry->metrics, &handler);
-  ParameterGrpcService service(&handler, &handler);
+  const AccessGuard guard(SecretsOf(context));
+  ParameterGrpcService service(&handler, &handler, Clock::Real(), &guard);
   HealthService health(&context.telemetry->ready, {v1::ParameterService::service_full_name()});
   ASSIGN_OR_RETURN(
       const std::unique_ptr<RpcServer> server,
       RpcServer::Start(context.cluster.ListenAddress(), grpc::InsecureServerCredentials(),
-                       {&service, &health}, {service.RawMethods(), flags.io_threads}));
+                       {&service, &health},
+                       {service.RawMethods(), flags.io_threads, absl::ZeroDuration(), &guard}));
   LogInfo("listening on port ", server->port(), ", waiting for the chief");
   context.telemetry->ready = true;
   const DoneWatcher done(context, &end);

@@ -16,6 +16,7 @@
 #include "core/client/services/grpc_parameter_control.h"
 #include "core/data/open_datasets.h"
 #include "core/model/spec/model_spec.h"
+#include "core/rpc/access.h"
 #include "core/rpc/health_service.h"
 #include "core/rpc/server.h"
 #include "core/startup/job_access.h"
@@ -151,7 +152,8 @@ absl::Status RunChiefRole(const RoleContext& context, const ChiefFlags& flags,
                    MakeChief(context, flags, std::move(servers), stop));
   const MetricRegistry::Registration metrics =
       AddChiefMetrics(&context.telemetry->metrics, chief.get(), context.config.checkpoint());
-  ChiefGrpcService service(chief->service(), AccessPolicy(token));
+  const AccessGuard guard(SecretsOf(context, token));
+  ChiefGrpcService service(chief->service(), &guard);
   HealthService health(&context.telemetry->ready, {v1::ChiefService::service_full_name()});
   ASSIGN_OR_RETURN(const std::unique_ptr<RpcServer> server,
                    RpcServer::Start(context.cluster.ListenAddress(),

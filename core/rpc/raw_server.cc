@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "core/base/status_macros.h"
 #include "core/rpc/byte_buffer.h"
 #include "core/rpc/grpc_status.h"
 
@@ -36,8 +37,11 @@ struct RawServer::Call {
 };
 
 RawServer::RawServer(std::vector<RawMethod> methods, int threads, absl::Duration pause,
-                     grpc::ServerBuilder* builder)
-    : methods_(std::move(methods)), pause_(pause), queues_(AddQueues(threads, builder)) {}
+                     const AccessGuard* guard, grpc::ServerBuilder* builder)
+    : methods_(std::move(methods)),
+      pause_(pause),
+      guard_(guard),
+      queues_(AddQueues(threads, builder)) {}
 
 RawServer::~RawServer() { Shutdown(); }
 
@@ -96,8 +100,15 @@ void RawServer::Request(const RawMethod* method, grpc::ServerCompletionQueue* qu
   method->request(&call->context, &call->request, &call->writer, queue, queue, call);
 }
 
+absl::StatusOr<ByteRope> RawServer::Answer(Call* call) const {
+  if (guard_ != nullptr) {
+    RETURN_IF_ERROR(guard_->Check(call->method->name, call->context).status());
+  }
+  return call->method->handle(TakeByteBuffer(&call->request));
+}
+
 void RawServer::Handle(Call* call) {
-  absl::StatusOr<ByteRope> response = call->method->handle(TakeByteBuffer(&call->request));
+  absl::StatusOr<ByteRope> response = Answer(call);
   call->answered = true;
   if (response.ok()) {
     call->writer.Finish(MakeByteBuffer(*std::move(response)), grpc::Status::OK, call);

@@ -11,12 +11,14 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/base/mutex.h"
+#include "core/rpc/access.h"
 #include "core/wire/byte_rope.h"
 
 namespace keelson {
@@ -31,6 +33,8 @@ struct RawMethod {
       request;
   // Called on the serving threads; while it runs, the connections of its thread wait.
   std::function<absl::StatusOr<ByteRope>(ByteRope)> handle;
+  // "/keelson.v1.ParameterService/Push", for an AccessGuard.
+  std::string name = "";
 };
 
 // The threads and queues of raw methods. RpcServer owns one and starts and ends it in the right
@@ -38,8 +42,9 @@ struct RawMethod {
 class RawServer {
  public:
   // Adds `threads` queues to the builder. `pause`: see RawServing. Nothing is served before Start.
+  // `guard`: checks each caller before its request is handled; null: everyone may call.
   RawServer(std::vector<RawMethod> methods, int threads, absl::Duration pause,
-            grpc::ServerBuilder* builder);
+            const AccessGuard* guard, grpc::ServerBuilder* builder);
   ~RawServer();
 
   // Call after the server was started.
@@ -55,9 +60,11 @@ class RawServer {
   bool Next(grpc::ServerCompletionQueue* queue, void** tag, bool* ok) const;
   void Request(const RawMethod* method, grpc::ServerCompletionQueue* queue);
   void Handle(Call* call);
+  absl::StatusOr<ByteRope> Answer(Call* call) const;
 
   const std::vector<RawMethod> methods_;
   const absl::Duration pause_;
+  const AccessGuard* const guard_;
   const std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
   std::vector<std::thread> threads_;
 

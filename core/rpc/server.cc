@@ -66,8 +66,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   const int local_port = raw.methods.empty() ? 0 : LocalSocketPort(listen_address);
   if (local_port > 0) builder.AddListeningPort(LocalSocket(local_port), credentials);
   if (!raw.methods.empty() || raw.pause > absl::ZeroDuration()) {
-    raw_server =
-        std::make_unique<RawServer>(std::move(raw.methods), raw.threads, raw.pause, &builder);
+    raw_server = std::make_unique<RawServer>(std::move(raw.methods), raw.threads, raw.pause,
+                                             raw.guard, &builder);
   }
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr || port == 0) {

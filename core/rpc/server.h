@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "core/rpc/access.h"
 #include "core/rpc/raw_server.h"
 
 namespace keelson {
@@ -25,6 +26,8 @@ struct RawServing {
   // blocks also takes input of the process's other connections, and has to pass it to their
   // threads.
   absl::Duration pause = absl::ZeroDuration();
+  // Checks the callers of the methods, and outlives the server; null: everyone may call.
+  const AccessGuard* guard = nullptr;
 };
 
 // Serves from construction to Shutdown or destruction. Thread-safe.
