@@ -145,7 +145,7 @@ def _add_pod_flags(group: argparse._ArgumentGroup) -> None:
         add(f"--{role}_memory", metavar="Q", default="", help="such as 4Gi")
     add("--node_selector", metavar="K=V", action="append", default=[], help="label of nodes")
     add("--toleration", metavar="K[=V][:EFFECT]", action="append", default=[], help="of a node's taint")
-    add("--service_account", metavar="NAME", default="", help="of the pods")
+    add("--service_account", metavar="NAME", default="", help="of all pods, instead of one made for each role")
     add("--image_pull_secret", metavar="NAME", action="append", default=[], help="for the registry")
 
 

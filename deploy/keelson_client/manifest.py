@@ -1,14 +1,23 @@
-"""Settings -> the objects that a cluster runs: a ConfigMap, the TFJob, and a Service for the dashboard."""
+"""Settings -> the objects that a cluster runs: a ConfigMap, ServiceAccounts, a NetworkPolicy, the TFJob, and a Service for
+the dashboard."""
 
 from typing import Any, Dict, List, Sequence
 
 from tfjob_api.fields import ManifestError
-from tfjob_api.model import API_GROUP, KIND, Manifest
+from tfjob_api.model import API_GROUP, DEFAULT_PORT, KIND, Manifest
 from tfjob_api.naming import LABEL_PREFIX
 from tfjob_api.reader import ReadOptions, read_documents
 
 from .errors import InputError
-from .pod_template import CONFIG_FILE, DASHBOARD_PORT_NAME, config_map_name, render_template
+from .pod_template import (
+    CONFIG_FILE,
+    DASHBOARD_PORT,
+    DASHBOARD_PORT_NAME,
+    METRICS_PORT,
+    account_name,
+    config_map_name,
+    render_template,
+)
 from .settings import JobSettings, check_settings
 
 MANAGED_BY = {"app.kubernetes.io/managed-by": "keelson"}
@@ -19,10 +28,13 @@ def dashboard_name(job_name: str) -> str:
 
 
 def render(settings: JobSettings) -> List[Dict[str, Any]]:
-    """Returns the ConfigMap, the TFJob, the Service; objects that are not wanted are left out. InputError."""
+    """Returns the ConfigMap, the ServiceAccounts, the NetworkPolicy, the TFJob and the Service; objects that are not
+    wanted are left out. InputError."""
     check_settings(settings)
     documents = [_config_map(settings)] if settings.config else []
-    documents.append(_tfjob(settings))
+    if not settings.service_account:
+        documents += [_service_account(settings, replica_type) for replica_type in _replicas(settings)]
+    documents += [_network_policy(settings), _tfjob(settings)]
     if settings.dashboard:
         documents.append(_dashboard_service(settings))
     return documents
@@ -54,6 +66,36 @@ def _config_map(settings: JobSettings) -> Dict[str, Any]:
     }
 
 
+def _service_account(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": _metadata(settings, account_name(settings, replica_type)),
+        "automountServiceAccountToken": False,
+    }
+
+
+def _job_pods(settings: JobSettings) -> Dict[str, Any]:
+    """A selector of the job's pods."""
+    return {"matchLabels": {f"{LABEL_PREFIX}job-name": settings.name}}
+
+
+def _network_policy(settings: JobSettings) -> Dict[str, Any]:
+    """The roles are reached by the job's own pods, metrics from the cluster, the page from its namespace."""
+    rules = [
+        {"from": [{"podSelector": _job_pods(settings)}], "ports": [{"port": DEFAULT_PORT}]},
+        {"from": [{"namespaceSelector": {}}], "ports": [{"port": METRICS_PORT}]},
+    ]
+    if settings.dashboard:
+        rules.append({"from": [{"podSelector": {}}], "ports": [{"port": DASHBOARD_PORT}]})
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": _metadata(settings, settings.name),
+        "spec": {"podSelector": _job_pods(settings), "policyTypes": ["Ingress"], "ingress": rules},
+    }
+
+
 def _dashboard_service(settings: JobSettings) -> Dict[str, Any]:
     return {
         "apiVersion": "v1",
@@ -69,20 +111,24 @@ def _dashboard_service(settings: JobSettings) -> Dict[str, Any]:
     }
 
 
-def _tfjob(settings: JobSettings) -> Dict[str, Any]:
+def _replicas(settings: JobSettings) -> Dict[str, int]:
+    """The replica types that the job has, and their numbers."""
     replicas = {
         "Chief": 1 if settings.chief else 0,
         "PS": settings.ps,
         "Worker": settings.workers,
         "Evaluator": 1 if settings.has_evaluator else 0,
     }
+    return {replica_type: number for replica_type, number in replicas.items() if number > 0}
+
+
+def _tfjob(settings: JobSettings) -> Dict[str, Any]:
     spec: Dict[str, Any] = {"runPolicy": _run_policy(settings)}
     if settings.dynamic_workers:
         spec["enableDynamicWorker"] = True
     spec["tfReplicaSpecs"] = {
         replica_type: _replica_spec(settings, replica_type, number)
-        for replica_type, number in replicas.items()
-        if number > 0
+        for replica_type, number in _replicas(settings).items()
     }
     return {
         "apiVersion": f"{API_GROUP}/v1",

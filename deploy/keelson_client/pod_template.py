@@ -3,6 +3,7 @@
 The manifests below deploy/ have it too, with comments that say why: tools/render_manifests puts it there.
 """
 
+import re
 from typing import Any, Dict, List
 
 from tfjob_api.model import CONTAINER_NAME, DEFAULT_PORT, PORT_NAME, PROGRAMS
@@ -21,6 +22,10 @@ _RESOURCES = {
     "worker": Resources("1", "1Gi"),
     "evaluator": Resources("500m", "1Gi"),
 }
+# Logs, which the node keeps to some tens of MB; nothing else of the root file system can be written.
+_STORAGE_REQUEST, _STORAGE_LIMIT = "64Mi", "1Gi"
+# With it worker 0 writes histograms of its gradients into the model directory.
+_HISTOGRAMS = re.compile(r"^[^#\n]*\bhistogram_steps\s*:\s*[1-9]", re.MULTILINE)
 # Longer than a snapshot takes.
 _GRACE_SECONDS = 120
 # The image's user; the group makes volumes writable for it.
@@ -29,6 +34,11 @@ _USER = 65532
 
 def config_map_name(job_name: str) -> str:
     return f"{job_name}-config"
+
+
+def account_name(settings: JobSettings, replica_type: str) -> str:
+    """The ServiceAccount of a role."""
+    return settings.service_account or f"{settings.name}-{replica_type.lower()}"
 
 
 def render_template(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
@@ -47,9 +57,12 @@ def render_template(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
 
 
 def _pod_spec(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
-    pod: Dict[str, Any] = {"terminationGracePeriodSeconds": _GRACE_SECONDS}
-    if settings.service_account:
-        pod["serviceAccountName"] = settings.service_account
+    pod: Dict[str, Any] = {
+        "terminationGracePeriodSeconds": _GRACE_SECONDS,
+        "serviceAccountName": account_name(settings, replica_type),
+        # No role asks the API server for anything.
+        "automountServiceAccountToken": False,
+    }
     if settings.image_pull_secrets:
         pod["imagePullSecrets"] = [{"name": name} for name in settings.image_pull_secrets]
     if settings.node_selector:
@@ -164,13 +177,24 @@ def _resources(settings: JobSettings, replica_type: str) -> Dict[str, Any]:
     role = replica_type.lower()
     given, default = settings.resources.get(role, Resources()), _RESOURCES[role]
     cpu, memory = given.cpu or default.cpu, given.memory or default.memory
+    requests: Dict[str, Any] = {"cpu": cpu, "memory": memory}
     limits: Dict[str, Any] = {"memory": memory}
     if replica_type == "Worker" and settings.gpus:
         limits["nvidia.com/gpu"] = settings.gpus
     elif replica_type == "Worker":
         # The limit is also the number of compute threads.
         limits = {"cpu": cpu, **limits}
-    return {"requests": {"cpu": cpu, "memory": memory}, "limits": limits}
+    if settings.model_claim or not _leads(settings, replica_type):
+        # Without a claim the leader's snapshots are in the pod's own storage, of a size that nobody knows here.
+        requests["ephemeral-storage"] = _STORAGE_REQUEST
+        limits["ephemeral-storage"] = _STORAGE_LIMIT
+    return {"requests": requests, "limits": limits}
+
+
+def _writes_model(settings: JobSettings, replica_type: str) -> bool:
+    """Servers and leader write snapshots and the evaluator its results; other workers look whether the job is done."""
+    leads = _leads(settings, replica_type)
+    return replica_type != "Worker" or leads or _HISTOGRAMS.search(settings.config) is not None
 
 
 def _mounts(settings: JobSettings, replica_type: str) -> List[Dict[str, Any]]:
@@ -178,7 +202,8 @@ def _mounts(settings: JobSettings, replica_type: str) -> List[Dict[str, Any]]:
     result: List[Dict[str, Any]] = []
     if settings.config:
         result.append({"name": "config", "mountPath": CONFIG_DIR, "readOnly": True})
-    result.append({"name": "model", "mountPath": model_path})
+    model = {"name": "model", "mountPath": model_path}
+    result.append(model if _writes_model(settings, replica_type) else {**model, "readOnly": True})
     if settings.data_claim:
         result.append({"name": "data", "mountPath": settings.data_claim.path, "readOnly": True})
     for i, secret in enumerate(settings.secrets):

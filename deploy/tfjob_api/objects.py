@@ -10,6 +10,8 @@ from .model import ClusterObjects
 from .names import check_key
 
 Contents = Dict[str, bytes]
+# They say what a cluster lets pods do; the processes here are the user's own.
+_FOR_CLUSTERS_ALONE = ("NetworkPolicy", "ServiceAccount")
 
 
 def read_objects(documents: Sequence[Document], namespace: str) -> ClusterObjects:
@@ -33,7 +35,7 @@ def read_objects(documents: Sequence[Document], namespace: str) -> ClusterObject
             secrets[reader.name()] = reader.secret()
         elif document.kind == "PersistentVolumeClaim":
             claims.append(reader.name())
-        else:
+        elif document.kind not in _FOR_CLUSTERS_ALONE:
             others.append(str(document))
     return ClusterObjects(config_maps, secrets, tuple(claims), tuple(others))
 

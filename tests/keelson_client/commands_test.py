@@ -24,6 +24,7 @@ from support import (
 
 from keelson_client import commands, local_run
 from keelson_client.errors import ClusterError, ErrorKind
+from keelson_client.manifest import find_tfjob
 
 LINE = "2026-11-22T08:00:00.1Z hello"
 
@@ -73,7 +74,8 @@ class SubmitTest(CommandTest):
             *self.SUBMIT, "--config", self.config, "--pvc", "models", "--dry_run"
         )
         self.assertEqual((code, err), (0, ""))
-        self.assertEqual([d["kind"] for d in yaml.safe_load_all(out)], ["ConfigMap", "TFJob"])
+        kinds = [d["kind"] for d in yaml.safe_load_all(out)]
+        self.assertEqual(kinds, ["ConfigMap", *["ServiceAccount"] * 4, "NetworkPolicy", "TFJob"])
         self.assertEqual(self.kubectl.calls, [])
 
     def test_what_only_concerns_a_laptop_is_not_told(self):
@@ -142,14 +144,14 @@ class SubmitTest(CommandTest):
             (("--model_subdir", "."), "/model"),
         ):
             out = self.run_command(*self.SUBMIT, "--pvc", "models", *flags, "--dry_run")[1]
-            containers = [
-                spec["template"]["spec"]["containers"][0]
-                for spec in yaml.safe_load(out)["spec"]["tfReplicaSpecs"].values()
-            ]
+            job = find_tfjob(list(yaml.safe_load_all(out)))
+            specs = job["spec"]["tfReplicaSpecs"]
+            containers = [spec["template"]["spec"]["containers"][0] for spec in specs.values()]
             self.assertEqual(len(containers), 4)
             for container in containers:
                 self.assertIn(f"--model_dir={model_dir}", container["args"])
-                self.assertIn({"name": "model", "mountPath": "/model"}, container["volumeMounts"])
+                mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+                self.assertEqual(mounts, {"model": "/model"})
 
     def test_it_says_what_resumes_the_model(self):
         flags = ("--pvc", "models", "--model_subdir", "a", "--no_follow")
@@ -288,7 +290,8 @@ class SubmitTest(CommandTest):
         ((launcher, documents, flags),) = seen
         self.assertEqual(flags, ["--follow=all", "--ps=1"])
         self.assertTrue(os.path.exists(launcher), launcher)
-        self.assertEqual([d["kind"] for d in documents], ["ConfigMap", "TFJob"])
+        kinds = [d["kind"] for d in documents]
+        self.assertEqual(kinds, ["ConfigMap", *["ServiceAccount"] * 3, "NetworkPolicy", "TFJob"])
         self.assertEqual(self.kubectl.calls, [])
 
 

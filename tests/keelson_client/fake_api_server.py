@@ -14,16 +14,20 @@ import time
 import urllib.parse
 import uuid
 
-CORE = ("configmaps", "services", "pods", "events", "persistentvolumeclaims")
+CORE = ("configmaps", "serviceaccounts", "services", "pods", "events", "persistentvolumeclaims")
+# Resource -> its group and version; of all others v1.
+GROUPS = {"networkpolicies": "networking.k8s.io/v1", "tfjobs": "kubeflow.org/v1"}
 KINDS = {
     "configmaps": "ConfigMap",
+    "networkpolicies": "NetworkPolicy",
+    "serviceaccounts": "ServiceAccount",
     "services": "Service",
     "pods": "Pod",
     "events": "Event",
     "persistentvolumeclaims": "PersistentVolumeClaim",
     "tfjobs": "TFJob",
 }
-_PATH = re.compile(r"/(?:api/v1|apis/kubeflow\.org/v1)/namespaces/([^/]+)/([^/]+)(?:/([^/]+))?(/log)?")
+_PATH = re.compile(r"/(?:api/v1|apis/(?:kubeflow\.org|networking\.k8s\.io)/v1)/namespaces/([^/]+)/([^/]+)(?:/([^/]+))?(/log)?")
 # A test that waits longer is broken.
 _LOG_SECONDS = 30.0
 
@@ -151,8 +155,7 @@ class FakeApiServer:
 
     def put(self, resource, value, namespace="default"):
         value = copy.deepcopy(value)
-        group = "kubeflow.org/v1" if resource == "tfjobs" else "v1"
-        value.setdefault("apiVersion", group)
+        value.setdefault("apiVersion", GROUPS.get(resource, "v1"))
         value.setdefault("kind", KINDS[resource])
         metadata = value["metadata"]
         metadata["namespace"] = namespace
@@ -292,19 +295,19 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._send(200, self.fake.objects[resource, namespace, name])
 
     def _discover(self, path):
-        group_version = {"groupVersion": "kubeflow.org/v1", "version": "v1"}
-        group = {"name": "kubeflow.org", "versions": [group_version], "preferredVersion": group_version}
+        known = {GROUPS[r]: r for r in GROUPS if r != "tfjobs" or self.fake.has_operator}
         if path == "/version":
             self._send(200, {"major": "1", "minor": "30", "gitVersion": "v1.30.0"})
         elif path == "/api":
             self._send(200, {"kind": "APIVersions", "versions": ["v1"]})
         elif path == "/apis":
-            groups = [group] if self.fake.has_operator else []
+            groups = [_group(group_version) for group_version in known]
             self._send(200, {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
         elif path == "/api/v1":
             self._send_resources("v1", CORE)
-        elif path == "/apis/kubeflow.org/v1" and self.fake.has_operator:
-            self._send_resources("kubeflow.org/v1", ["tfjobs"])
+        elif path.removeprefix("/apis/") in known:
+            group_version = path.removeprefix("/apis/")
+            self._send_resources(group_version, [known[group_version]])
         elif path == "/openapi/v3":
             self._send(200, {"paths": {}})
         elif path == "/openapi/v2":
@@ -348,7 +351,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             if key[:2] == (resource, namespace)
             and all(value["metadata"].get("labels", {}).get(k) == v for k, v in wanted.items())
         ]
-        group = "kubeflow.org/v1" if resource == "tfjobs" else "v1"
+        group = GROUPS.get(resource, "v1")
         self._send(
             200, {"kind": f"{KINDS[resource]}List", "apiVersion": group, "metadata": {}, "items": items}
         )
@@ -412,6 +415,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+
+def _group(group_version):
+    name, _, version = group_version.partition("/")
+    versions = [{"groupVersion": group_version, "version": version}]
+    return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
 
 def merge(target, patch):

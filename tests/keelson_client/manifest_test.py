@@ -6,14 +6,17 @@ import yaml
 from support import CONFIG, settings
 
 from keelson_client.errors import InputError
-from keelson_client.manifest import check_documents, render
+from keelson_client.manifest import check_documents, find_tfjob, render
 from keelson_client.settings import Mount, Resources, Toleration
 from tfjob_api.yaml_text import to_yaml
 
 
 def specs(documents):
-    job = next(document for document in documents if document["kind"] == "TFJob")
-    return job["spec"]["tfReplicaSpecs"]
+    return find_tfjob(documents)["spec"]["tfReplicaSpecs"]
+
+
+def of_kind(documents, kind):
+    return [document for document in documents if document["kind"] == kind]
 
 
 def pods(documents):
@@ -110,7 +113,7 @@ class GoldenTest(unittest.TestCase):
 
     def test_chief_alone(self):
         documents = render(settings(ps=0, workers=0, namespace="ml"))
-        config, job = documents
+        config, account, policy, job = documents
         labels = {"app.kubernetes.io/managed-by": "keelson"}
         self.assertEqual(
             config,
@@ -119,6 +122,32 @@ class GoldenTest(unittest.TestCase):
                 "kind": "ConfigMap",
                 "metadata": {"name": "mnist-config", "namespace": "ml", "labels": labels},
                 "data": {"job.textproto": CONFIG},
+            },
+        )
+        self.assertEqual(
+            account,
+            {
+                "apiVersion": "v1",
+                "kind": "ServiceAccount",
+                "metadata": {"name": "mnist-chief", "namespace": "ml", "labels": labels},
+                "automountServiceAccountToken": False,
+            },
+        )
+        own_pods = {"matchLabels": {"training.kubeflow.org/job-name": "mnist"}}
+        self.assertEqual(
+            policy,
+            {
+                "apiVersion": "networking.k8s.io/v1",
+                "kind": "NetworkPolicy",
+                "metadata": {"name": "mnist", "namespace": "ml", "labels": labels},
+                "spec": {
+                    "podSelector": own_pods,
+                    "policyTypes": ["Ingress"],
+                    "ingress": [
+                        {"from": [{"podSelector": own_pods}], "ports": [{"port": 2222}]},
+                        {"from": [{"namespaceSelector": {}}], "ports": [{"port": 9090}]},
+                    ],
+                },
             },
         )
         template = job["spec"]["tfReplicaSpecs"]["Chief"].pop("template")
@@ -182,7 +211,7 @@ class SettingTest(unittest.TestCase):
 
     def test_run_policy(self):
         def policy(**changes):
-            return render(settings(**changes))[1]["spec"]["runPolicy"]
+            return find_tfjob(render(settings(**changes)))["spec"]["runPolicy"]
 
         self.assertEqual(policy(ttl_seconds=None, clean_pod_policy="All"), {"cleanPodPolicy": "All"})
         limits = policy(deadline_seconds=60, backoff_limit=0)
@@ -200,11 +229,20 @@ class SettingTest(unittest.TestCase):
     def test_resources_of_one_role(self):
         documents = render(settings(resources={"ps": Resources("4", ""), "worker": Resources("3", "5Gi")}))
         found = {kind: c["resources"] for kind, c in containers(documents).items()}
-        requests = {"cpu": "4", "memory": "512Mi"}
-        self.assertEqual(found["PS"], {"requests": requests, "limits": {"memory": "512Mi"}})
+        request, limit = {"ephemeral-storage": "64Mi"}, {"ephemeral-storage": "1Gi"}
+        requests = {"cpu": "4", "memory": "512Mi", **request}
+        self.assertEqual(found["PS"], {"requests": requests, "limits": {"memory": "512Mi", **limit}})
         both = {"cpu": "3", "memory": "5Gi"}
-        self.assertEqual(found["Worker"], {"requests": both, "limits": both})
-        self.assertEqual(found["Chief"]["requests"], {"cpu": "250m", "memory": "512Mi"})
+        self.assertEqual(found["Worker"], {"requests": {**both, **request}, "limits": {**both, **limit}})
+        self.assertEqual(found["Chief"]["requests"], {"cpu": "250m", "memory": "512Mi", **request})
+
+    def test_snapshots_in_the_pod_have_no_limit(self):
+        def limited(**changes):
+            found = containers(render(settings(model_claim=None, **changes)))
+            return [kind for kind, c in found.items() if "ephemeral-storage" in c["resources"]["limits"]]
+
+        self.assertEqual(limited(), ["PS", "Worker"])
+        self.assertEqual(limited(chief=False), ["PS"])
 
     def test_there_is_time_for_a_last_snapshot(self):
         for pod in pods(render(settings())).values():
@@ -223,7 +261,7 @@ class SettingTest(unittest.TestCase):
     def test_dynamic_roles_find_each_other_by_name(self):
         def hosts(**changes):
             documents = render(settings(dynamic_workers=True, **changes))
-            self.assertIs(documents[1]["spec"]["enableDynamicWorker"], True)
+            self.assertIs(find_tfjob(documents)["spec"]["enableDynamicWorker"], True)
             return {
                 kind: [flag for flag in container["args"] if "_hosts=" in flag]
                 for kind, container in containers(documents).items()
@@ -234,6 +272,41 @@ class SettingTest(unittest.TestCase):
         expected = {"Chief": [servers, chief, evaluator], "PS": [], "Worker": [], "Evaluator": [chief]}
         self.assertEqual(hosts(), expected)
         self.assertEqual(hosts(evaluator=False)["Chief"], [servers, chief])
+
+    def test_accounts_are_the_roles_own_or_the_given_one(self):
+        def accounts(**changes):
+            documents = render(settings(**changes))
+            used = [pod["serviceAccountName"] for pod in pods(documents).values()]
+            self.assertTrue(all(p["automountServiceAccountToken"] is False for p in pods(documents).values()))
+            return used, [account["metadata"]["name"] for account in of_kind(documents, "ServiceAccount")]
+
+        own = ["mnist-chief", "mnist-ps", "mnist-worker", "mnist-evaluator"]
+        self.assertEqual(accounts(), (own, own))
+        self.assertEqual(accounts(service_account="trainer"), (["trainer"] * 4, []))
+        self.assertEqual(accounts(ps=0, workers=0), (["mnist-chief"], ["mnist-chief"]))
+
+    def test_workers_write_the_model_where_they_lead_or_have_histograms(self):
+        def writers(**changes):
+            mounts = {k: c["volumeMounts"] for k, c in containers(render(settings(**changes))).items()}
+            writing = {"name": "model", "mountPath": "/model"}
+            reading = {**writing, "readOnly": True}
+            self.assertTrue(all((writing in m) != (reading in m) for m in mounts.values()))
+            return [kind for kind, found in mounts.items() if writing in found]
+
+        self.assertEqual(writers(), ["Chief", "PS", "Evaluator"])
+        self.assertEqual(writers(chief=False), ["PS", "Worker", "Evaluator"])
+        asking = "train { seed: 1 histogram_steps: 100 }\n"
+        self.assertEqual(writers(config=asking), ["Chief", "PS", "Worker", "Evaluator"])
+        for silent in ("train { histogram_steps: 0 }\n", "# histogram_steps: 5\n"):
+            self.assertEqual(writers(config=silent), ["Chief", "PS", "Evaluator"], silent)
+
+    def test_only_a_page_opens_its_port(self):
+        def ports(**changes):
+            (policy,) = of_kind(render(settings(**changes)), "NetworkPolicy")
+            return {rule["ports"][0]["port"]: rule["from"] for rule in policy["spec"]["ingress"]}
+
+        self.assertEqual(list(ports()), [2222, 9090])
+        self.assertEqual(ports(dashboard=True)[6006], [{"podSelector": {}}])
 
     def test_dashboard(self):
         documents = render(settings(dashboard=True))

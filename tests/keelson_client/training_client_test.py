@@ -8,7 +8,7 @@ from fake_api_server import pod_labels
 from support import CONFIG, FakeClock, FakeKubectl, FakeStream, condition, ended_pod, pod, settings, tfjob
 
 from keelson_client.errors import ClusterError, ErrorKind, InputError, JobFailedError
-from keelson_client.manifest import render
+from keelson_client.manifest import find_tfjob, render
 from keelson_client.settings import Mount
 from keelson_client.training_client import TrainingClient
 
@@ -66,13 +66,13 @@ class CreateTest(ClientTest):
         self.assertEqual(list(created["spec"]["tfReplicaSpecs"]), ["PS", "Worker"])
 
     def test_from_a_document(self):
-        job = render(settings(config=""))[0]
+        job = find_tfjob(render(settings(config="")))
         self.client.create_job(job, namespace="other")
         self.assertIn(("tfjob", "mnist"), self.kubectl.objects)
         self.assertEqual({namespace for namespace, _ in self.kubectl.calls}, {"other"})
 
     def test_the_documents_namespace_counts(self):
-        self.client.create_job(render(settings(config="", namespace="own"))[0])
+        self.client.create_job(find_tfjob(render(settings(config="", namespace="own"))))
         self.assertEqual({namespace for namespace, _ in self.kubectl.calls}, {"own"})
 
     def test_companions_belong_to_the_job(self):
@@ -122,7 +122,9 @@ class CreateTest(ClientTest):
         with self.assertRaises(ClusterError) as caught:
             self.client.create_objects(render(settings()))
         self.assertIs(caught.exception, exists)
-        self.assertEqual(list(self.kubectl.objects), [("configmap", "mnist-config")])
+        self.assertNotIn("tfjob", {kind for kind, _ in self.kubectl.objects})
+        self.assertIn(("configmap", "mnist-config"), self.kubectl.objects)
+        self.assertFalse([verb for verb in self.kubectl.verbs() if verb.startswith("delete")])
 
     def test_a_refused_config_map_leaves_no_job(self):
         self.kubectl.errors["create configmap"] = FORBIDDEN
@@ -153,7 +155,7 @@ class CreateTest(ClientTest):
 
 
 def _nameless():
-    job = render(settings(config=""))[0]
+    job = find_tfjob(render(settings(config="")))
     job["metadata"] = {"generateName": "mnist-"}
     return job
 

@@ -81,8 +81,8 @@ class OpenShiftTemplate(unittest.TestCase):
         self.assertEqual(job.name, "digits")
         self.assertEqual((job.replicas("Worker"), job.replicas("PS")), (5, 3))
         worker = job.replica_specs["Worker"].container
-        self.assertEqual(worker.limits, {"cpu": "4", "memory": "3Gi"})
-        self.assertEqual(job.replica_specs["PS"].container.limits, {"memory": "9Gi"})
+        self.assertEqual(worker.limits, {"cpu": "4", "memory": "3Gi", "ephemeral-storage": "1Gi"})
+        self.assertEqual(job.replica_specs["PS"].container.limits["memory"], "9Gi")
         for spec in job.replica_specs.values():
             self.assertIn("--training_steps=42", spec.container.args)
             self.assertEqual(spec.container.image, "registry.example.com/keelson:1")
@@ -91,5 +91,5 @@ class OpenShiftTemplate(unittest.TestCase):
         (template,) = raw_documents(TEMPLATE)
         for content in process_template(template.content, {"JOB_NAME": "digits"}):
             name = content["metadata"]["name"]
-            self.assertIn(name, ("digits", "digits-config", "digits-model"))
+            self.assertRegex(name, "^digits(-config|-model|-chief|-ps|-worker|-evaluator)?$")
             self.assertEqual(content["metadata"]["labels"]["app.kubernetes.io/part-of"], "keelson")

@@ -102,6 +102,28 @@ _SERVICE = _object(
         ),
     ),
 )
+_SERVICE_ACCOUNT = _object("v1", "ServiceAccount", (), automountServiceAccountToken=BOOLEAN)
+_PEERS = list_of(
+    fields(
+        podSelector=_SELECTOR,
+        namespaceSelector=_SELECTOR,
+        ipBlock=fields(["cidr"], cidr=STRING, **{"except": list_of(STRING)}),
+    )
+)
+_POLICY_PORTS = list_of(
+    fields(port=INT_OR_STRING, endPort=INTEGER, protocol=one_of("TCP", "UDP", "SCTP"))
+)
+_NETWORK_POLICY = _object(
+    "networking.k8s.io/v1",
+    "NetworkPolicy",
+    spec=fields(
+        ["podSelector"],
+        podSelector=_SELECTOR,
+        policyTypes=list_of(one_of("Ingress", "Egress")),
+        ingress=list_of(fields(**{"from": _PEERS, "ports": _POLICY_PORTS})),
+        egress=list_of(fields(to=_PEERS, ports=_POLICY_PORTS)),
+    ),
+)
 _INGRESS_BACKEND = fields(
     ["service"],
     service=fields(["name", "port"], name=STRING, port=fields(name=STRING, number=INTEGER)),
@@ -242,6 +264,8 @@ def kinds() -> Mapping[Tuple[str, str], Schema]:
         _SECRET,
         _CLAIM,
         _SERVICE,
+        _SERVICE_ACCOUNT,
+        _NETWORK_POLICY,
         _INGRESS,
         _POD_MONITOR,
         _TEMPLATE,

@@ -135,6 +135,7 @@ class EveryPod(unittest.TestCase):
                 with self.subTest(role.name, container=container["name"]):
                     resources = container["resources"]
                     self.assertLessEqual({"cpu", "memory"}, set(resources["requests"]))
+                    self.assertIn("ephemeral-storage", resources["limits"])
                     self.assertEqual(resources["limits"]["memory"], resources["requests"]["memory"])
                     cpu = resources["limits"].get("cpu")
                     # A part of a core as limit would leave every thread waiting for most of the time.

@@ -133,6 +133,7 @@ class TheSchemasRefuse(unittest.TestCase):
 
         for path, kind in (
             ("deploy/tfjob/mnist.yaml", "PersistentVolumeClaim"),
+            ("deploy/tfjob/mnist.yaml", "NetworkPolicy"),
             ("deploy/kubernetes/statefulset.yaml", "Service"),
             ("deploy/kubernetes/dashboard.yaml", "Ingress"),
             ("deploy/kubernetes/pod_monitor.yaml", "PodMonitor"),
@@ -140,6 +141,12 @@ class TheSchemasRefuse(unittest.TestCase):
         ):
             with self.subTest(kind):
                 self.refuse(path, kind, spoil)
+
+    def test_misspelt_token_of_an_account(self) -> None:
+        def spoil(content: Dict[str, Any]) -> None:
+            content["automountServiceAccountTokens"] = False
+
+        self.refuse("deploy/tfjob/mnist.yaml", "ServiceAccount", spoil)
 
     def test_kind_without_a_schema(self) -> None:
         self.assertEqual(

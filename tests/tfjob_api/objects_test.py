@@ -54,6 +54,12 @@ class ContentTest(ManifestTest):
         self.assertEqual(self.objects(service, role).others, ("Service dashboard", "Role r"))
         self.assert_warnings(beside(service, role), "ignored locally: Service dashboard, Role r")
 
+    def test_what_concerns_a_cluster_alone_is_no_news(self):
+        account = "kind: ServiceAccount\nmetadata: {name: a}\n"
+        policy = "kind: NetworkPolicy\nmetadata: {name: p}\n"
+        self.assertEqual(self.objects(account, policy).others, ())
+        self.assert_warnings(beside(account, policy))
+
     def test_from_another_file(self):
         path = self.write("config.yaml", "kind: ConfigMap\nmetadata: {name: c}\ndata: {a: b}\n")
         objects = read_manifest([self.write("job.yaml", JOB), path]).objects
