@@ -58,6 +58,7 @@ class Parser {
       ASSIGN_OR_RETURN(StoredTensor tensor, ParseTensor(key, value));
       contents_.tensors.emplace(key, std::move(tensor));
     }
+    RETURN_IF_ERROR(CheckDisjoint());
     return std::move(contents_);
   }
 
@@ -99,6 +100,32 @@ class Parser {
     }
     const absl::Status cover = CheckExactCover(tensor->shape, &positions);
     return cover.ok() ? cover : BadTensor(tensor->name, cover.message());
+  }
+
+  // Otherwise a small file could be said to hold any number of large tensors.
+  absl::Status CheckDisjoint() const {
+    std::vector<std::pair<const StoredSlice*, const StoredTensor*>> places;
+    for (const auto& [name, tensor] : contents_.tensors) {
+      for (const StoredSlice& slice : tensor.slices) {
+        if (slice.size > 0) places.emplace_back(&slice, &tensor);
+      }
+    }
+    std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.first->data_shard, a.first->offset) <
+             std::pair(b.first->data_shard, b.first->offset);
+    });
+    for (size_t i = 1; i < places.size(); ++i) {
+      const StoredSlice& before = *places[i - 1].first;
+      const StoredSlice& slice = *places[i].first;
+      if (before.data_shard != slice.data_shard || before.offset + before.size <= slice.offset) {
+        continue;
+      }
+      return BadTensor(
+          places[i].second->name,
+          absl::StrCat("bytes from ", slice.offset, " of data file ", slice.data_shard,
+                       " are also those of '", absl::CHexEscape(places[i - 1].second->name), "'"));
+    }
+    return absl::OkStatus();
   }
 
   absl::StatusOr<v1::BundleEntry> FindSlice(const StoredTensor& tensor,

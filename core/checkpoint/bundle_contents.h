@@ -44,7 +44,8 @@ struct BundleContents {
 };
 
 // INVALID_ARGUMENT, naming the tensor: no header, a record that is none, a shape, slice, size or
-// data file number that cannot be. UNIMPLEMENTED: a big-endian bundle, or one for newer readers.
+// data file number that cannot be, or bytes that belong to two tensors. UNIMPLEMENTED: a big-endian
+// bundle, or one for newer readers.
 absl::StatusOr<BundleContents> ParseBundleContents(const IndexTable& index);
 
 }  // namespace keelson

@@ -2,8 +2,10 @@
 // crash.
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
+#include "core/checkpoint/bundle_contents.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/bundle_testing.h"
+#include "core/checkpoint/index_table.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -59,6 +61,23 @@ TEST_F(BundleDamageTest, AnIndexThatClaimsHugeBlocksIsNotOpened) {
                 path + ": damaged index: a block of entries: expected it in bytes [0, 13), found " +
                     std::to_string(size) + " bytes from 0");
   }
+}
+
+TEST_F(BundleDamageTest, TensorsDoNotShareBytes) {
+  auto writer = NewWriter(prefix_, 0, 1);
+  ASSERT_TRUE(writer->AddTensor("a", Shape({4}), Iota(4)).ok());
+  ASSERT_TRUE(writer->AddTensor("b", Shape({4}), Iota(4)).ok());
+  std::vector<BundleIndexEntry> entries;
+  AppendEntries(writer.get(), &entries);
+  entries[1].entry.set_offset(12);
+  ExpectError(WriteBundleIndex(FileSystem::Real(), prefix_, 1, entries),
+              absl::StatusCode::kInvalidArgument,
+              "tensor 'b': bytes from 12 of data file 0 are also those of 'a'");
+  IndexTable index = {{kHeaderKey, "\x08\x01"}};
+  for (const BundleIndexEntry& entry : entries) index[entry.key] = entry.entry.SerializeAsString();
+  ASSERT_TRUE(WriteIndexTable(FileSystem::Real(), IndexPath(prefix_), index).ok());
+  ExpectError(BundleReader::Open(prefix_).status(), absl::StatusCode::kDataLoss,
+              IndexPath(prefix_) + ": tensor 'b': bytes from 12 of data file 0");
 }
 
 TEST_F(BundleDamageTest, TruncatedOrLongerDataIsFoundWhenOpening) {
