@@ -29,7 +29,8 @@ absl::StatusOr<Cluster::Servers*> Cluster::ServersOf(const Scenario& scenario) {
                      Peer::Start({{"role", "parameter_server"},
                                   {"transport", TransportName(options_.transport)},
                                   {"handler", Name(scenario.handler)},
-                                  {"io_threads", options_.server_io_threads}}));
+                                  {"io_threads", options_.server_io_threads},
+                                  {"model_dir", options_.model_dir}}));
     servers->addresses.push_back(peer->ready().at("address").get<std::string>());
     servers->peers.push_back(std::move(peer));
   }

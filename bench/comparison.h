@@ -26,6 +26,8 @@ struct ComparisonOptions {
   bool baseline_tuned = false;
   // Servers that run already, one per shard; empty: own ones.
   std::vector<std::string> addresses;
+  // Where own servers put snapshots; empty: they write none.
+  std::string model_dir;
 };
 
 // Processor use of a server and a worker between steps, in parts of a core.

@@ -38,22 +38,24 @@ class ParameterServerRole : public PeerRole {
 
 }  // namespace
 
-ParameterServer::ParameterServer(const std::string& handler)
-    : handler_(MakeHandler(handler)), service_(handler_.control.get(), handler_.bulk) {}
+ParameterServer::ParameterServer(const Options& options)
+    : handler_(MakeHandler(options)), service_(handler_.control.get(), handler_.bulk) {}
 
-ParameterServer::Handler ParameterServer::MakeHandler(const std::string& name) {
+ParameterServer::Handler ParameterServer::MakeHandler(const Options& server) {
   using OnPush = BareParameterService::OnPush;
+  const std::string& name = server.handler;
   if (name == "discard") {
     return Both<Handler>(std::make_unique<BareParameterService>(OnPush::kDiscard));
   }
   if (name == "sum") return Both<Handler>(std::make_unique<BareParameterService>(OnPush::kSum));
   ParameterHandler::Options options;
   options.incarnation = RandomId();
+  options.model_dir = server.model_dir;
   return Both<Handler>(std::make_unique<ParameterHandler>(options, Clock::Real(), &end_));
 }
 
 absl::StatusOr<std::unique_ptr<ParameterServer>> ParameterServer::Start(const Options& options) {
-  std::unique_ptr<ParameterServer> server(new ParameterServer(options.handler));
+  std::unique_ptr<ParameterServer> server(new ParameterServer(options));
   ASSIGN_OR_RETURN(
       server->server_,
       RpcServer::Start(options.listen_address, grpc::InsecureServerCredentials(),
@@ -68,6 +70,7 @@ absl::StatusOr<std::unique_ptr<PeerRole>> MakeParameterServer(const json& spec) 
       local ? absl::StrCat("unix-abstract:keelson-bench-", getpid()) : "127.0.0.1:0";
   options.handler = spec.at("handler").get<std::string>();
   options.io_threads = spec.at("io_threads").get<int>();
+  options.model_dir = spec.value("model_dir", "");
   ASSIGN_OR_RETURN(std::unique_ptr<ParameterServer> server, ParameterServer::Start(options));
   const std::string address =
       local ? options.listen_address : absl::StrCat("127.0.0.1:", server->port());

@@ -23,6 +23,8 @@ class ParameterServer {
     // "discard", "sum"; others: the real handler, whose optimizer comes with Initialize.
     std::string handler;
     int io_threads = 1;
+    // The real handler's; empty: it writes no snapshots.
+    std::string model_dir = {};
   };
   // INVALID_ARGUMENT: the address cannot be used.
   static absl::StatusOr<std::unique_ptr<ParameterServer>> Start(const Options& options);
@@ -36,8 +38,8 @@ class ParameterServer {
     BulkHandler* bulk;
   };
 
-  explicit ParameterServer(const std::string& handler);
-  Handler MakeHandler(const std::string& name);
+  explicit ParameterServer(const Options& options);
+  Handler MakeHandler(const Options& options);
 
   StopSignal end_;
   const Handler handler_;
@@ -46,7 +48,7 @@ class ParameterServer {
 };
 
 // On a free port of the loopback interface, or an abstract unix socket. spec: "transport",
-// "handler", "io_threads".
+// "handler", "io_threads" and, for snapshots, "model_dir".
 absl::StatusOr<std::unique_ptr<PeerRole>> MakeParameterServer(const nlohmann::json& spec);
 
 }  // namespace keelson::bench

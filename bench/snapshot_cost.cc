@@ -58,7 +58,7 @@ class SnapshotLoop {
 
   absl::Status WriteOne() {
     v1::WriteSnapshotRequest request;
-    request.set_data_path(path_);
+    request.set_num_data_shards(1);
     v1::WriteSnapshotResponse response;
     const double start = MonotonicSeconds();
     RETURN_IF_ERROR(server_->WriteSnapshot(request, &response));
@@ -102,13 +102,20 @@ absl::StatusOr<double> PlainWrite(const std::string& path, int64_t bytes) {
   return static_cast<double>(bytes) / seconds / 1e9;
 }
 
+ComparisonOptions WithModelDir(const std::string& directory) {
+  ComparisonOptions options;
+  options.model_dir = directory;
+  return options;
+}
+
 // The runs of one model.
 class Measurement {
  public:
   Measurement(const SnapshotOptions& options, std::string model)
       : options_(options),
+        comparison_(WithModelDir(options.directory)),
         scenario_(StepsOf(model, options.handler)),
-        path_(JoinPath(options.directory, "snapshot_bench.data-00000-of-00001")),
+        path_(JoinPath(options.directory, "model.ckpt-0.data-00000-of-00001")),
         cluster_(comparison_) {
     cost_.model = std::move(model);
   }

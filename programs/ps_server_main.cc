@@ -39,6 +39,7 @@ absl::Status RunPsServer(const RoleContext& context, const Flags& flags) {
   SignalWatcher watcher(&asked);
   ParameterHandler::Options options = {context.incarnation, context.config_hash};
   options.commit_threads = flags.io_threads;
+  options.model_dir = context.config.checkpoint().model_dir();
   ParameterHandler handler(options, Clock::Real(), &end);
   const MetricRegistry::Registration metrics =
       AddServerMetrics(&context.telemetry->metrics, &handler);

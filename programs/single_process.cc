@@ -55,7 +55,9 @@ absl::Status RunSingleProcess(const RoleContext& context, const ChiefFlags& chie
   ASSIGN_OR_RETURN(const std::unique_ptr<DeviceGroup> devices,
                    OpenWorkerDevices(worker_flags, context.cluster));
   StopSignal server_end(stop);
-  ParameterHandler server({context.incarnation, context.config_hash}, Clock::Real(), &server_end);
+  ParameterHandler::Options server_options = {context.incarnation, context.config_hash};
+  server_options.model_dir = context.config.checkpoint().model_dir();
+  ParameterHandler server(server_options, Clock::Real(), &server_end);
   ASSIGN_OR_RETURN(const std::unique_ptr<Chief> chief,
                    MakeChief(context, chief_flags, {{"ps-0", "this process", &server}}, stop));
   MetricRegistry* const metrics = &context.telemetry->metrics;

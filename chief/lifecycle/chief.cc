@@ -65,11 +65,12 @@ std::vector<std::string> AddressesOf(const std::vector<ServerGroup::Server>& ser
   return addresses;
 }
 
-std::unique_ptr<ShardStorage> MakeStorage(const ChiefOptions& options) {
+std::unique_ptr<ShardStorage> MakeStorage(const ChiefOptions& options,
+                                          const CheckpointDirectory* directory) {
   if (options.checkpoint_writer == CheckpointWriter::kServers) {
     return std::make_unique<ServerStorage>();
   }
-  return std::make_unique<ChiefStorage>(options.file_system);
+  return std::make_unique<ChiefStorage>(directory);
 }
 
 absl::Status LossNotFinite(int64_t step) {
@@ -118,7 +119,7 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
       clock_(clock),
       stop_(stop),
       directory_(options_.file_system, options_.config.checkpoint().model_dir(), clock),
-      storage_(MakeStorage(options_)),
+      storage_(MakeStorage(options_, &directory_)),
       coordinator_(CoordinatorOptions(options_, mode), clock),
       handler_(&coordinator_, [this] { return servers_.States(); }),
       servers_(ServerGroupOptions(options_), std::move(servers), storage_.get(), clock, &stop_),

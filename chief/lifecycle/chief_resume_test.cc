@@ -55,7 +55,8 @@ TEST_F(ChiefRunTest, AServerThatWasRestartedWithTheChiefIsRestored) {
   servers_[1].Restart();
   Start();
   const auto requests = servers_[1].AwaitInitializations(2);
-  EXPECT_EQ(requests[1].restore_prefix(), Prefix(0));
+  EXPECT_TRUE(requests[1].has_restore_step());
+  EXPECT_EQ(requests[1].restore_step(), 0);
   EXPECT_EQ(servers_[0].initializations().size(), 1u);
   Join(service(), kWorker, {held});
   Report(service(), Done(held));
@@ -77,7 +78,7 @@ TEST_F(ChiefRunTest, AnotherNumberOfServersStartsOver) {
   thread_ = std::thread([this] { status_ = chief_->Run(); });
   AwaitPhase(service(), v1::TRAINING);
   EXPECT_EQ(StatusOf(service()).step(), 0);
-  EXPECT_EQ(LastRestore(0), Prefix(0));
+  EXPECT_EQ(LastRestore(0), 0);
   const uint64_t old_version = servers_[1].shard().job_state_version();
   EXPECT_GT(chief_->coordinator()->PersistedState().job().state_version(), old_version)
       << "servers would ignore it";
@@ -102,7 +103,7 @@ TEST_F(ChiefRunTest, AStateThatContradictsItselfStartsOver) {
   Start();
   AwaitPhase(service(), v1::TRAINING);
   EXPECT_EQ(StatusOf(service()).step(), 0);
-  EXPECT_EQ(LastRestore(1), Prefix(0));
+  EXPECT_EQ(LastRestore(1), 0);
   stop_->Raise();
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
 }

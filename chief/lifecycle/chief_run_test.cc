@@ -26,7 +26,7 @@ TEST_F(ChiefRunTest, TrainsFromTheFirstSnapshotToTheDoneMarker) {
   EXPECT_EQ((*done)->config_hash, FakeParameterServer::kConfigHash);
   for (int s = 0; s < 2; ++s) {
     EXPECT_EQ(servers_[s].finished(), 1);
-    EXPECT_EQ(LastRestore(s), "");
+    EXPECT_EQ(LastRestore(s), std::nullopt);
   }
   const nlohmann::json status = StatusFile();
   EXPECT_EQ(status["phase"], "DONE");
@@ -132,8 +132,8 @@ TEST_F(ChiefRunTest, ContinuesFromTheNewestSnapshot) {
   Leave(service(), kWorker);
   stop_->Raise();
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(LastRestore(0), Prefix(10));
-  EXPECT_EQ(LastRestore(1), Prefix(10));
+  EXPECT_EQ(LastRestore(0), 10);
+  EXPECT_EQ(LastRestore(1), 10);
   EXPECT_THAT(SnapshotSteps(), ElementsAre(0, 10, 11));
 }
 
@@ -149,17 +149,17 @@ TEST_F(ChiefRunTest, AJobThatWasAllDoneWritesNothingAnew) {
 TEST_F(ChiefRunTest, ADamagedSnapshotIsPassedOver) {
   Complete();
   // One server can read it, the other one cannot.
-  servers_[1].Damage(Prefix(10));
+  servers_[1].Damage(10);
   Complete();
-  EXPECT_EQ(LastRestore(0), Prefix(0));
-  EXPECT_EQ(LastRestore(1), Prefix(0));
+  EXPECT_EQ(LastRestore(0), 0);
+  EXPECT_EQ(LastRestore(1), 0);
   EXPECT_EQ((*directory().ReadDoneMarker())->step, 10);
 }
 
 TEST_F(ChiefRunTest, NoUsableSnapshotIsDataLoss) {
   Complete();
-  servers_[1].Damage(Prefix(10));
-  servers_[1].Damage(Prefix(0));
+  servers_[1].Damage(10);
+  servers_[1].Damage(0);
   Start();
   const absl::Status status = Wait();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
@@ -174,7 +174,8 @@ TEST_F(ChiefRunTest, ARestartedServerIsRestoredFromTheNewestSnapshot) {
   servers_[1].AwaitInitializations(1);
   servers_[1].Restart();
   const auto requests = servers_[1].AwaitInitializations(2);
-  EXPECT_EQ(requests[1].restore_prefix(), Prefix(0));
+  EXPECT_TRUE(requests[1].has_restore_step());
+  EXPECT_EQ(requests[1].restore_step(), 0);
   EXPECT_EQ(requests[1].shard(), 1u);
   EXPECT_EQ(servers_[0].initializations().size(), 1u);
   Work(service());

@@ -101,6 +101,9 @@ void ChiefRunTest::SetUp() {
   config.mutable_train()->set_max_steps(10);
   config.mutable_train()->set_summary_steps(5);
   config.mutable_checkpoint()->set_model_dir(FreshDirectory());
+  for (FakeParameterServer& server : servers_) {
+    server.SetModelDir(config.checkpoint().model_dir());
+  }
   config.mutable_checkpoint()->set_save_seconds(600);
   config.mutable_checkpoint()->set_keep_max(5);
   config.mutable_evaluation()->set_final_timeout_seconds(600);

@@ -62,10 +62,8 @@ class ChiefRunTest : public testing::Test {
   void Complete();
   std::vector<int64_t> SnapshotSteps();
   CheckpointDirectory directory();
-  std::string Prefix(int64_t step) { return directory().SnapshotPrefix(step); }
-  std::string LastRestore(int server) {
-    return servers_[server].initializations().back().restore_prefix();
-  }
+  // The step of the snapshot; nothing: initial values.
+  std::optional<int64_t> LastRestore(int server) { return servers_[server].last_restore(); }
   nlohmann::json StatusFile();
   void AwaitStatusFile();
 

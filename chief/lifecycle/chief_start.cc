@@ -117,10 +117,10 @@ absl::Status Chief::StartOver(const Placement& placement,
   ASSIGN_OR_RETURN(Snapshotter::Restored restored,
                    snapshotter_.RestoreLatest([&](const Snapshotter::Restored& candidate) {
                      RETURN_IF_ERROR(WorkLedger::FromState(candidate.state, Work()).status());
-                     return CallServers([&] { return servers_.Initialize(candidate.prefix); });
+                     return CallServers([&] { return servers_.Initialize(candidate.step); });
                    }));
   if (restored.prefix.empty()) {
-    RETURN_IF_ERROR(CallServers([&] { return servers_.Initialize(""); }));
+    RETURN_IF_ERROR(CallServers([&] { return servers_.Initialize(std::nullopt); }));
   }
   // Servers keep the newest version that they have seen, so this ledger's must be higher.
   uint64_t version = restored.state.state_version();

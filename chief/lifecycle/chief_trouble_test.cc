@@ -110,7 +110,7 @@ class FullDiskTest : public ChiefRunTest {
   }
 
   MemoryFileSystem files_;
-  FakeParameterServer server_{&files_};
+  FakeParameterServer server_{&files_, "/model"};
 };
 
 TEST_F(FullDiskTest, TrainingGoesOnAndTheJobEndsWhenThereIsRoom) {

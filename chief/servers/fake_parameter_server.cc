@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/file.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_writer.h"
 #include "gtest/gtest.h"
 
@@ -48,8 +50,8 @@ v1::ShardStatus EmptyShard() {
 
 }  // namespace
 
-FakeParameterServer::FakeParameterServer(FileSystem* file_system)
-    : file_system_(file_system), shard_(EmptyShard()) {
+FakeParameterServer::FakeParameterServer(FileSystem* file_system, std::string model_dir)
+    : file_system_(file_system), shard_(EmptyShard()), model_dir_(std::move(model_dir)) {
   Answer(&ParameterControl::Initialize,
          [this](const auto& request, auto*) { return DoInitialize(request); });
   Answer(&ParameterControl::ChiefHeartbeat,
@@ -70,8 +72,8 @@ FakeParameterServer::FakeParameterServer(FileSystem* file_system)
 
 absl::Status FakeParameterServer::DoInitialize(const v1::InitializeShardRequest& request) {
   MutexLock lock(&mu_);
-  if (damaged_.contains(request.restore_prefix())) {
-    return absl::DataLossError(absl::StrCat(request.restore_prefix(), ": bad checksum"));
+  if (request.has_restore_step() && damaged_.contains(request.restore_step())) {
+    return absl::DataLossError(absl::StrCat("step ", request.restore_step(), ": bad checksum"));
   }
   shard_.set_state(v1::ShardStatus::READY);
   shard_.set_placement_fingerprint(request.placement_fingerprint());
@@ -107,8 +109,14 @@ absl::Status FakeParameterServer::DoGetStatus(const v1::GetShardStatusRequest& r
 absl::Status FakeParameterServer::DoWriteSnapshot(const v1::WriteSnapshotRequest& request,
                                                   v1::WriteSnapshotResponse* response) {
   const size_t data_shard = request.data_shard();
+  std::string prefix;
+  {
+    MutexLock lock(&mu_);
+    prefix = JoinPath(model_dir_, absl::StrCat("model.ckpt-", request.step()));
+  }
+  const std::string path = DataPath(prefix, data_shard, request.num_data_shards());
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleDataWriter> writer,
-                   BundleDataWriter::Create(file_system_, request.data_path(), data_shard));
+                   BundleDataWriter::Create(file_system_, path, data_shard));
   return WritePart(writer.get(), data_shard, response);
 }
 
@@ -162,9 +170,14 @@ void FakeParameterServer::LoseBytes(int64_t count) {
   unsent_bytes_ = count;
 }
 
-void FakeParameterServer::Damage(const std::string& prefix) {
+void FakeParameterServer::Damage(int64_t step) {
   MutexLock lock(&mu_);
-  damaged_.insert(prefix);
+  damaged_.insert(step);
+}
+
+void FakeParameterServer::SetModelDir(const std::string& model_dir) {
+  MutexLock lock(&mu_);
+  model_dir_ = model_dir;
 }
 
 void FakeParameterServer::Restart() {
@@ -186,6 +199,11 @@ void FakeParameterServer::EditStatus(const std::function<void(v1::ShardStatus*)>
 void FakeParameterServer::AwaitRetired(uint64_t incarnation) {
   MutexLock lock(&mu_);
   while (!retired_.contains(incarnation)) changed_.Wait(&mu_);
+}
+
+std::optional<int64_t> FakeParameterServer::last_restore() const {
+  const v1::InitializeShardRequest last = initializations().back();
+  return last.has_restore_step() ? std::make_optional(last.restore_step()) : std::nullopt;
 }
 
 int FakeParameterServer::states() const {

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "core/base/file_system.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/base/mutex.h"
 #include "testing/services/faulty_parameter_control.h"
 
@@ -19,8 +21,9 @@ class FakeParameterServer : public FaultyParameterControl {
  public:
   static constexpr uint64_t kConfigHash = 0xabc;
 
-  // The fake writes its parts of snapshots there.
-  explicit FakeParameterServer(FileSystem* file_system = FileSystem::Real());
+  // The fake writes its parts of snapshots to `model_dir` of a file system.
+  explicit FakeParameterServer(FileSystem* file_system = FileSystem::Real(),
+                               std::string model_dir = FreshDirectory());
 
   absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
                               v1::WriteSnapshotResponse* response) override;
@@ -38,8 +41,10 @@ class FakeParameterServer : public FaultyParameterControl {
   }
   // Streams of a snapshot lack this many of their bytes.
   void LoseBytes(int64_t count);
-  // Restoring from `prefix` fails from now on.
-  void Damage(const std::string& prefix);
+  // Restoring the snapshot of `step` fails from now on.
+  void Damage(int64_t step);
+  // As if the server had been started with this directory.
+  void SetModelDir(const std::string& model_dir);
   // As if the process had been replaced.
   void Restart();
   // Another chief has called: the first one is refused from now on.
@@ -56,6 +61,8 @@ class FakeParameterServer : public FaultyParameterControl {
     return initializations();
   }
   void AwaitRetired(uint64_t incarnation);
+  // The snapshot of the last Initialize; nothing: initial values.
+  std::optional<int64_t> last_restore() const;
   std::vector<v1::InitializeShardRequest> initializations() const {
     return Requests(&ParameterControl::Initialize);
   }
@@ -95,7 +102,8 @@ class FakeParameterServer : public FaultyParameterControl {
   std::set<uint64_t> retired_ ABSL_GUARDED_BY(mu_);
   int64_t unsent_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<v1::InitializeChunk> chunks_ ABSL_GUARDED_BY(mu_);
-  std::set<std::string> damaged_ ABSL_GUARDED_BY(mu_);
+  std::string model_dir_ ABSL_GUARDED_BY(mu_);
+  std::set<int64_t> damaged_ ABSL_GUARDED_BY(mu_);
   int memories_ ABSL_GUARDED_BY(mu_) = 0;
 };
 

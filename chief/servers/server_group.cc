@@ -7,7 +7,6 @@
 #include "absl/strings/str_join.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
-#include "core/checkpoint/bundle_format.h"
 #include "core/config/train_config.h"
 #include "keelson/v1/checkpoint.pb.h"
 
@@ -115,8 +114,8 @@ void ServerGroup::Describe(const v1::InitializeShardRequest& shards) {
   shards_.set_config_hash(options_.config_hash);
 }
 
-absl::Status ServerGroup::Initialize(const std::string& restore_prefix) {
-  return ForEach([&](size_t s) { return InitializeServer(s, restore_prefix, {}); });
+absl::Status ServerGroup::Initialize(std::optional<int64_t> restore_step) {
+  return ForEach([&](size_t s) { return InitializeServer(s, restore_step, {}); });
 }
 
 std::vector<std::string> ServerGroup::Missing() const {
@@ -152,7 +151,7 @@ absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest req
   return answered;
 }
 
-absl::Status ServerGroup::InitializeServer(size_t s, const std::string& restore_prefix,
+absl::Status ServerGroup::InitializeServer(size_t s, std::optional<int64_t> restore_step,
                                            absl::Span<const uint64_t> retired) {
   v1::InitializeShardRequest request;
   {
@@ -160,7 +159,7 @@ absl::Status ServerGroup::InitializeServer(size_t s, const std::string& restore_
     request = shards_;
   }
   request.set_shard(static_cast<uint32_t>(s));
-  request.set_restore_prefix(restore_prefix);
+  if (restore_step.has_value()) request.set_restore_step(*restore_step);
   request.mutable_retired_incarnations()->Assign(retired.begin(), retired.end());
   v1::InitializeShardResponse response;
   const absl::Status status = storage_->Initialize(server(s).service, request, &response);
@@ -202,7 +201,7 @@ void ServerGroup::Retire(absl::Span<const uint64_t> incarnations) {
   if (!status.ok()) LogWarning("could not tell a server who is lost: ", status.message());
 }
 
-absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(const std::string& prefix,
+absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(int64_t step,
                                                                         size_t num_data_shards) {
   std::vector<v1::WriteSnapshotResponse> responses(servers_.size());
   RETURN_IF_ERROR(ForEach([&](size_t s) {
@@ -211,8 +210,9 @@ absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(const st
     RETURN_IF_ERROR(server(s).service->GetStatus(v1::GetShardStatusRequest(), &status));
     v1::WriteSnapshotRequest request;
     *request.mutable_header() = options_.header;
-    request.set_data_path(DataPath(prefix, s, num_data_shards));
+    request.set_step(step);
     request.set_data_shard(static_cast<uint32_t>(s));
+    request.set_num_data_shards(static_cast<uint32_t>(num_data_shards));
     return storage_->Write(server(s).service, request, &responses[s]);
   }));
   WrittenSnapshot written;

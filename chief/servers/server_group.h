@@ -3,6 +3,7 @@
 #define KEELSON_CHIEF_SERVERS_SERVER_GROUP_H_
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,12 +72,12 @@ class ServerGroup {
   absl::StatusOr<std::vector<v1::ShardStatus>> Survey();
 
   // Sets the description with which shards are initialized from now on: all of
-  // InitializeShardRequest but header, hash, shard number, prefix and retired incarnations. Before
+  // InitializeShardRequest but header, hash, shard number, step and retired incarnations. Before
   // Initialize.
   void Describe(const v1::InitializeShardRequest& shards);
 
-  // Makes every shard ready, from the snapshot `restore_prefix` (empty: initial values).
-  absl::Status Initialize(const std::string& restore_prefix);
+  // Makes every shard ready, from the snapshot of `restore_step` (none: initial values).
+  absl::Status Initialize(std::optional<int64_t> restore_step);
 
   // ---- Calls while the job runs.
 
@@ -95,7 +96,7 @@ class ServerGroup {
   bool TakeRetiredOwed(size_t s) { return contact(s).retired_owed.exchange(false); }
 
   // Makes one shard ready, with the memberships that are over.
-  absl::Status InitializeServer(size_t s, const std::string& restore_prefix,
+  absl::Status InitializeServer(size_t s, std::optional<int64_t> restore_step,
                                 absl::Span<const uint64_t> retired);
 
   // Persists `persisted` at every server that answered its last call. Returns the first error.
@@ -109,8 +110,9 @@ class ServerGroup {
   // the others and to those that do not answer this call.
   void Retire(absl::Span<const uint64_t> incarnations);
 
-  // Has every server write its part of the bundle `prefix` of `num_data_shards` data files.
-  absl::StatusOr<WrittenSnapshot> WriteSnapshot(const std::string& prefix, size_t num_data_shards);
+  // Has every server write its part of the snapshot of `step`, which has `num_data_shards` data
+  // files.
+  absl::StatusOr<WrittenSnapshot> WriteSnapshot(int64_t step, size_t num_data_shards);
 
   // Commits a round whose pushes were all acknowledged by all servers. Failed calls are repeated
   // until the server answers, or `stop` is raised. OK: committed. A server that was restarted since

@@ -5,7 +5,6 @@
 #include "chief/servers/fake_parameter_server.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
-#include "core/checkpoint/bundle_format.h"
 #include "gmock/gmock.h"
 #include "keelson/v1/checkpoint.pb.h"
 
@@ -96,43 +95,43 @@ TEST_F(ServerGroupTest, RefusesAServerWithAnotherConfiguration) {
 }
 
 TEST_F(ServerGroupTest, EveryServerGetsItsShard) {
-  ASSERT_EQ(group_.Initialize("p"), absl::OkStatus());
+  ASSERT_EQ(group_.Initialize(30), absl::OkStatus());
   for (uint32_t s = 0; s < 2; ++s) {
     const auto requests = servers_[s].initializations();
     ASSERT_EQ(requests.size(), 1u);
     EXPECT_EQ(requests[0].shard(), s);
     EXPECT_EQ(requests[0].seed(), 5u);
-    EXPECT_EQ(requests[0].restore_prefix(), "p");
+    EXPECT_EQ(servers_[s].last_restore(), 30);
     EXPECT_EQ(requests[0].config_hash(), FakeParameterServer::kConfigHash);
     EXPECT_EQ(requests[0].header().incarnation(), 42u);
   }
 }
 
 TEST_F(ServerGroupTest, AnErrorNamesTheServer) {
-  servers_[1].Damage("p");
-  const absl::Status status = group_.Initialize("p");
+  servers_[1].Damage(30);
+  const absl::Status status = group_.Initialize(30);
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(status.message(), "ps-1: p: bad checksum");
+  EXPECT_EQ(status.message(), "ps-1: step 30: bad checksum");
 }
 
 TEST_F(ServerGroupTest, OneServerIsMadeReadyWithTheMembershipsThatAreOver) {
-  ASSERT_EQ(group_.InitializeServer(1, "p", {7, 8}), absl::OkStatus());
+  ASSERT_EQ(group_.InitializeServer(1, 30, {7, 8}), absl::OkStatus());
   EXPECT_THAT(servers_[0].initializations(), IsEmpty());
   EXPECT_THAT(servers_[1].initializations().at(0).retired_incarnations(), ElementsAre(7, 8));
 }
 
 TEST_F(ServerGroupTest, AServerThatCannotBeMadeReadyIsMissing) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
-  servers_[1].Damage("p");
-  EXPECT_FALSE(group_.InitializeServer(1, "p", {}).ok());
+  servers_[1].Damage(30);
+  EXPECT_FALSE(group_.InitializeServer(1, 30, {}).ok());
   EXPECT_THAT(group_.Missing(), ElementsAre("ps-1 at b:2"));
-  EXPECT_EQ(group_.InitializeServer(1, "older", {}), absl::OkStatus());
+  EXPECT_EQ(group_.InitializeServer(1, 20, {}), absl::OkStatus());
   EXPECT_THAT(group_.Missing(), IsEmpty());
 }
 
 TEST_F(ServerGroupTest, SurveySaysWhatEachServerHolds) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
-  ASSERT_EQ(group_.InitializeServer(1, "", {}), absl::OkStatus());
+  ASSERT_EQ(group_.InitializeServer(1, std::nullopt, {}), absl::OkStatus());
   ASSERT_EQ(Store(3), absl::OkStatus());
   const auto shards = group_.Survey();
   ASSERT_TRUE(shards.ok()) << shards.status();
@@ -199,13 +198,11 @@ TEST_F(ServerGroupTest, RetireTellsWhoAnswersAndOwesItToTheOthers) {
 TEST_F(ServerGroupTest, ASlowSnapshotDelaysNobody) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   servers_[0].Block(&ParameterControl::WriteSnapshot, true);
-  std::thread writes([&] {
-    EXPECT_TRUE(group_.WriteSnapshot(JoinPath(FreshDirectory(), "model.ckpt-0"), 3).ok());
-  });
+  std::thread writes([&] { EXPECT_TRUE(group_.WriteSnapshot(0, 3).ok()); });
   servers_[0].AwaitSnapshots(1);
   EXPECT_EQ(Store(3), absl::OkStatus());
   group_.Retire({7});
-  EXPECT_EQ(group_.InitializeServer(1, "", {}), absl::OkStatus());
+  EXPECT_EQ(group_.InitializeServer(1, std::nullopt, {}), absl::OkStatus());
   EXPECT_EQ(group_.CommitRound({1, 1, 1}, stop_), absl::OkStatus());
   servers_[0].Block(&ParameterControl::WriteSnapshot, false);
   writes.join();
@@ -264,28 +261,29 @@ TEST_F(ServerGroupTest, StopEndsARepeatedCommit) {
 }
 
 TEST_F(ServerGroupTest, WriteSnapshotJoinsTheParts) {
-  const std::string prefix = JoinPath(FreshDirectory(), "model.ckpt-0");
-  const auto written = group_.WriteSnapshot(prefix, 3);
+  const std::string directory = FreshDirectory();
+  for (FakeParameterServer& server : servers_) server.SetModelDir(directory);
+  const auto written = group_.WriteSnapshot(7, 3);
   ASSERT_TRUE(written.ok()) << written.status();
   ASSERT_EQ(written->entries.size(), 2u);
   EXPECT_EQ(written->entries[0].key, "v0");
   EXPECT_EQ(written->entries[1].entry.shard_id(), 1);
   EXPECT_EQ(written->bytes, 24);
   EXPECT_EQ(written->longest_cut_microseconds, 7);
-  EXPECT_TRUE(FileExists(DataPath(prefix, 1, 3)));
+  EXPECT_TRUE(FileExists(JoinPath(directory, "model.ckpt-7.data-00001-of-00003")));
 }
 
 TEST_F(ServerGroupTest, AServerThatDoesNotAnswerIsNotAskedToWrite) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   servers_[1].Sever();
-  const auto written = group_.WriteSnapshot(JoinPath(FreshDirectory(), "model.ckpt-0"), 3);
+  const auto written = group_.WriteSnapshot(0, 3);
   EXPECT_EQ(written.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(servers_[1].snapshots_asked(), 0);
 }
 
 TEST_F(ServerGroupTest, WriteSnapshotReportsWhoCouldNot) {
   servers_[0].FailSnapshots(1);
-  const auto written = group_.WriteSnapshot(JoinPath(FreshDirectory(), "model.ckpt-0"), 3);
+  const auto written = group_.WriteSnapshot(0, 3);
   EXPECT_EQ(written.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(written.status().message()), HasSubstr("ps-0: no space"));
 }
@@ -302,7 +300,7 @@ TEST_F(ServerGroupTest, StatesFollowTheCalls) {
   EXPECT_EQ(group_.States()[1].address, "b:2");
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   EXPECT_THAT(states(), ElementsAre("ps-0 restoring", "ps-1 restoring"));
-  ASSERT_EQ(group_.Initialize(""), absl::OkStatus());
+  ASSERT_EQ(group_.Initialize(std::nullopt), absl::OkStatus());
   EXPECT_THAT(states(), ElementsAre("ps-0 alive", "ps-1 alive"));
   servers_[1].Sever();
   EXPECT_FALSE(Store(1).ok());

@@ -131,12 +131,12 @@ absl::Status ServerSupervisor::Restore(size_t s, Watch* watch) {
 absl::StatusOr<std::optional<SnapshotInfo>> ServerSupervisor::RestoreNewest(size_t s) {
   ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, job_.snapshots());
   if (snapshots.empty()) {
-    RETURN_IF_ERROR(servers_->InitializeServer(s, "", AllRetired()));
+    RETURN_IF_ERROR(servers_->InitializeServer(s, std::nullopt, AllRetired()));
     return std::nullopt;
   }
   std::vector<std::string> damages;
   for (const SnapshotInfo& snapshot : snapshots) {
-    const absl::Status status = servers_->InitializeServer(s, snapshot.prefix, AllRetired());
+    const absl::Status status = servers_->InitializeServer(s, snapshot.step, AllRetired());
     if (status.ok()) {
       for (const std::string& damage : damages) {
         LogError(servers_->name(s), ": a snapshot cannot be used, one before it is: ", damage);

@@ -71,14 +71,13 @@ class ServerSupervisorTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
-    ASSERT_EQ(group_.Initialize(""), absl::OkStatus());
+    ASSERT_EQ(group_.Initialize(std::nullopt), absl::OkStatus());
   }
   static ServerGroup::Options GroupOptions() {
     ServerGroup::Options options;
     options.config_hash = FakeParameterServer::kConfigHash;
     return options;
   }
-  std::string PrefixOf(size_t s) { return servers_[s].initializations().back().restore_prefix(); }
   std::string LogOfVisit(size_t s) {
     testing::internal::CaptureStderr();
     supervisor_.Visit(s);
@@ -147,7 +146,7 @@ TEST_F(ServerSupervisorTest, ARestartedServerIsRestoredAndOnlyThat) {
                     HasSubstr("lost steps 300 to 412 of its shard"), HasSubstr("away for 2.34s")));
   const auto requests = servers_[1].initializations();
   ASSERT_EQ(requests.size(), 2u);
-  EXPECT_EQ(requests[1].restore_prefix(), "newest");
+  EXPECT_EQ(requests[1].restore_step(), 300);
   EXPECT_EQ(requests[1].shard(), 1u);
   EXPECT_THAT(requests[1].retired_incarnations(), ElementsAre(7, 8));
   supervisor_.Visit(0);
@@ -158,25 +157,25 @@ TEST_F(ServerSupervisorTest, ARestartedServerIsRestoredAndOnlyThat) {
 
 TEST_F(ServerSupervisorTest, ADamagedSnapshotIsPassedOver) {
   servers_[1].Restart();
-  servers_[1].Damage("newest");
-  EXPECT_THAT(LogOfVisit(1), AllOf(HasSubstr("newest: bad checksum"), HasSubstr("from older")));
-  EXPECT_EQ(PrefixOf(1), "older");
+  servers_[1].Damage(300);
+  EXPECT_THAT(LogOfVisit(1), AllOf(HasSubstr("step 300: bad checksum"), HasSubstr("from older")));
+  EXPECT_EQ(servers_[1].last_restore(), 200);
   EXPECT_THAT(group_.Missing(), IsEmpty());
 }
 
 TEST_F(ServerSupervisorTest, WithoutAUsableSnapshotItIsTriedAgain) {
   servers_[1].Restart();
-  servers_[1].Damage("newest");
-  servers_[1].Damage("older");
+  servers_[1].Damage(300);
+  servers_[1].Damage(200);
   testing::internal::CaptureStderr();
   EXPECT_EQ(supervisor_.Visit(1), pauses_.restore);
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("restoring ps-1: none of 2 snapshots can be used: newest: bad checksum"));
+              HasSubstr("restoring ps-1: none of 2 snapshots can be used: step 300: bad checksum"));
   EXPECT_THAT(group_.Missing(), ElementsAre("ps-1 at b:2"));
   EXPECT_EQ(LogOfVisit(1), "") << "said once per interval";
   job_.SetSnapshots(std::vector<SnapshotInfo>{{400, "newer", {}}});
   EXPECT_EQ(supervisor_.Visit(1), pauses_.visit);
-  EXPECT_EQ(PrefixOf(1), "newer");
+  EXPECT_EQ(servers_[1].last_restore(), 400);
   EXPECT_THAT(group_.Missing(), IsEmpty());
 }
 
@@ -187,7 +186,7 @@ TEST_F(ServerSupervisorTest, ADirectoryThatCannotBeReadIsNoReasonForInitialValue
   EXPECT_EQ(servers_[1].initializations().size(), 1u);
   job_.SetSnapshots(std::vector<SnapshotInfo>{});
   EXPECT_EQ(supervisor_.Visit(1), pauses_.visit);
-  EXPECT_EQ(PrefixOf(1), "") << "there never was one";
+  EXPECT_EQ(servers_[1].last_restore(), std::nullopt) << "there never was one";
 }
 
 TEST_F(ServerSupervisorTest, AServerThatIsAwayIsAskedOftenAndLoggedOnce) {
@@ -211,7 +210,7 @@ TEST_F(ServerSupervisorTest, AServerWithAForeignShardIsRestoredFirst) {
   supervisor_.Visit(1);
   EXPECT_EQ(servers_[0].initializations().size(), 1u);
   EXPECT_EQ(servers_[1].initializations().size(), 2u);
-  EXPECT_EQ(PrefixOf(1), "newest");
+  EXPECT_EQ(servers_[1].last_restore(), 300);
 }
 
 TEST_F(ServerSupervisorTest, TheJobIsToldOfAnotherChief) {

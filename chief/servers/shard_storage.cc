@@ -12,6 +12,7 @@
 #include "core/base/file.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/stored_blocks.h"
 #include "core/cluster/placement.h"
 #include "core/optim/optimizer.h"
@@ -29,13 +30,14 @@ constexpr size_t kChunkBytes = 4 << 20;
 class ShardBlocks {
  public:
   static absl::StatusOr<std::unique_ptr<ShardBlocks>> Open(
-      const v1::InitializeShardRequest& request, FileSystem* file_system) {
+      const v1::InitializeShardRequest& request, const CheckpointDirectory& directory) {
     ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(request.placement()));
     ASSIGN_OR_RETURN(const std::unique_ptr<Optimizer> optimizer,
                      CreateOptimizer(request.optimizer(), request.stale_gradients()));
-    ASSIGN_OR_RETURN(std::unique_ptr<StoredBlocks> stored,
-                     StoredBlocks::Open(request.restore_prefix(), placement.variables(),
-                                        optimizer->slots(), file_system));
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<StoredBlocks> stored,
+        StoredBlocks::Open(directory.FindSnapshot(request.restore_step()), placement.variables(),
+                           optimizer->slots(), directory.file_system()));
     return std::unique_ptr<ShardBlocks>(new ShardBlocks(
         std::move(placement), request.shard(), optimizer->slots().size(), std::move(stored)));
   }
@@ -100,7 +102,8 @@ class ShardBlocks {
 };
 
 absl::Status Receive(ParameterControl* server, const v1::WriteSnapshotRequest& request,
-                     AppendFile* file, v1::WriteSnapshotResponse* response) {
+                     const std::string& path, AppendFile* file,
+                     v1::WriteSnapshotResponse* response) {
   v1::StreamSnapshotRequest stream;
   *stream.mutable_header() = request.header();
   stream.set_data_shard(request.data_shard());
@@ -113,8 +116,8 @@ absl::Status Receive(ParameterControl* server, const v1::WriteSnapshotRequest& r
       },
       response));
   if (received != response->bytes_written()) {
-    return absl::DataLossError(absl::StrCat(request.data_path(), ": expected ",
-                                            response->bytes_written(), " bytes, found ", received));
+    return absl::DataLossError(
+        absl::StrCat(path, ": expected ", response->bytes_written(), " bytes, found ", received));
   }
   return file->Close();
 }
@@ -134,25 +137,26 @@ absl::Status ServerStorage::Initialize(ParameterControl* server,
 
 absl::Status ChiefStorage::Write(ParameterControl* server, const v1::WriteSnapshotRequest& request,
                                  v1::WriteSnapshotResponse* response) {
-  const std::string& path = request.data_path();
+  FileSystem* const file_system = directory_->file_system();
+  const std::string path = DataPath(directory_->SnapshotPrefix(request.step()),
+                                    request.data_shard(), request.num_data_shards());
   const std::string temporary = absl::StrCat(path, ".tempstate", RandomId());
-  ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file,
-                   file_system_->OpenForAppend(temporary, /*truncate=*/true));
-  absl::Status status = Receive(server, request, file.get(), response);
-  if (status.ok()) status = file_system_->Rename(temporary, path);
+  ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file, file_system->CreateExclusive(temporary));
+  absl::Status status = Receive(server, request, path, file.get(), response);
+  if (status.ok()) status = file_system->Rename(temporary, path);
   if (!status.ok()) {
-    file_system_->Remove(temporary).IgnoreError();
+    file_system->Remove(temporary).IgnoreError();
     return status;
   }
-  return file_system_->SyncDirectory(DirectoryOf(path));
+  return file_system->SyncDirectory(DirectoryOf(path));
 }
 
 absl::Status ChiefStorage::Initialize(ParameterControl* server,
                                       const v1::InitializeShardRequest& request,
                                       v1::InitializeShardResponse* response) {
-  if (request.restore_prefix().empty()) return server->Initialize(request, response);
+  if (!request.has_restore_step()) return server->Initialize(request, response);
   ASSIGN_OR_RETURN(const std::unique_ptr<ShardBlocks> blocks,
-                   ShardBlocks::Open(request, file_system_));
+                   ShardBlocks::Open(request, *directory_));
   v1::InitializeChunk first;
   *first.mutable_start() = request;
   first.set_shard_step(blocks->shard_step());

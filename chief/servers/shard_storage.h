@@ -4,7 +4,7 @@
 #define KEELSON_CHIEF_SERVERS_SHARD_STORAGE_H_
 
 #include "absl/status/status.h"
-#include "core/base/file_system.h"
+#include "core/checkpoint/checkpoint_directory.h"
 #include "core/client/services/parameter_control.h"
 
 namespace keelson {
@@ -14,13 +14,13 @@ class ShardStorage {
  public:
   virtual ~ShardStorage() = default;
 
-  // Cuts the shard and writes it to `request.data_path`, durably and under its final name; on an
-  // error nothing is left of it. Errors are the server's and those of file_system.h.
+  // Cuts the shard and writes it as the data file that `request` says, durably and under its final
+  // name; on an error nothing is left of it. Errors are the server's and those of file_system.h.
   virtual absl::Status Write(ParameterControl* server, const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) = 0;
 
-  // Makes the shard ready: from the snapshot `request.restore_prefix`, or from initial values when
-  // that is empty. Errors are the server's (ParameterControl::Initialize).
+  // Makes the shard ready: from the snapshot of `request.restore_step`, or from initial values when
+  // there is none. Errors are the server's (ParameterControl::Initialize).
   virtual absl::Status Initialize(ParameterControl* server,
                                   const v1::InitializeShardRequest& request,
                                   v1::InitializeShardResponse* response) = 0;
@@ -38,8 +38,8 @@ class ServerStorage : public ShardStorage {
 // This process accesses the model directory, with buffers of a few MiB per server.
 class ChiefStorage : public ShardStorage {
  public:
-  // `file_system` outlives this.
-  explicit ChiefStorage(FileSystem* file_system) : file_system_(file_system) {}
+  // `directory` is the model directory, and outlives this.
+  explicit ChiefStorage(const CheckpointDirectory* directory) : directory_(directory) {}
 
   // DATA_LOSS: other bytes came than the server says it sent.
   absl::Status Write(ParameterControl* server, const v1::WriteSnapshotRequest& request,
@@ -49,7 +49,7 @@ class ChiefStorage : public ShardStorage {
                           v1::InitializeShardResponse* response) override;
 
  private:
-  FileSystem* const file_system_;
+  const CheckpointDirectory* const directory_;
 };
 
 }  // namespace keelson

@@ -30,8 +30,9 @@ class ShardStorageTest : public testing::Test {
  protected:
   v1::WriteSnapshotRequest WriteRequest() const {
     v1::WriteSnapshotRequest request;
-    request.set_data_path(DataPath(prefix_, 0, 1));
+    request.set_step(40);
     request.set_data_shard(0);
+    request.set_num_data_shards(1);
     return request;
   }
   // A variable "w" of 5 x 3 with a momentum, as one server wrote it in blocks of 4 elements.
@@ -68,15 +69,16 @@ class ShardStorageTest : public testing::Test {
     request.set_placement_fingerprint(placement.Fingerprint());
     request.set_shard(static_cast<uint32_t>(shard));
     request.mutable_optimizer()->mutable_momentum()->set_momentum(0.9f);
-    request.set_restore_prefix(prefix_);
+    request.set_restore_step(40);
     return request;
   }
 
   const std::string directory_ = FreshDirectory();
   const std::string prefix_ = JoinPath(directory_, "model.ckpt-40");
-  FakeParameterServer server_;
+  const CheckpointDirectory model_dir_{FileSystem::Real(), directory_, Clock::Real()};
+  FakeParameterServer server_{FileSystem::Real(), directory_};
   ServerStorage by_server_;
-  ChiefStorage by_chief_{FileSystem::Real()};
+  ChiefStorage by_chief_{&model_dir_};
 };
 
 TEST_F(ShardStorageTest, BothWritersMakeTheSameFile) {
@@ -108,15 +110,15 @@ TEST_F(ShardStorageTest, AStreamThatLacksBytesIsNoSnapshot) {
 }
 
 TEST_F(ShardStorageTest, ADirectoryThatIsGoneIsAnError) {
-  v1::WriteSnapshotRequest request = WriteRequest();
-  request.set_data_path("/nowhere/at/all");
+  const CheckpointDirectory gone(FileSystem::Real(), "/nowhere/at/all", Clock::Real());
   v1::WriteSnapshotResponse response;
-  EXPECT_EQ(by_chief_.Write(&server_, request, &response).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ChiefStorage(&gone).Write(&server_, WriteRequest(), &response).code(),
+            absl::StatusCode::kNotFound);
 }
 
 TEST_F(ShardStorageTest, InitialValuesAreTheServersAffair) {
   v1::InitializeShardRequest request = InitializeRequest(0, 1);
-  request.clear_restore_prefix();
+  request.clear_restore_step();
   v1::InitializeShardResponse response;
   ASSERT_EQ(by_chief_.Initialize(&server_, request, &response), absl::OkStatus());
   EXPECT_THAT(server_.chunks(), IsEmpty());
@@ -129,7 +131,7 @@ TEST_F(ShardStorageTest, TheChiefSendsTheBlocksOfAShard) {
   ASSERT_EQ(by_chief_.Initialize(&server_, InitializeRequest(0, 1), &response), absl::OkStatus());
   const std::vector<v1::InitializeChunk> chunks = server_.chunks();
   ASSERT_THAT(chunks, SizeIs(2));
-  EXPECT_EQ(chunks[0].start().restore_prefix(), prefix_);
+  EXPECT_EQ(chunks[0].start().restore_step(), 40);
   EXPECT_EQ(chunks[0].shard_step(), 40);
   ASSERT_THAT(chunks[1].blocks(), SizeIs(4));
   EXPECT_THAT(FloatsOf(chunks[1].blocks(1)), ElementsAre(4, 5, 6, 7, 104, 105, 106, 107));

@@ -75,7 +75,7 @@ absl::Status Snapshotter::WriteParts(const std::string& prefix, const v1::JobSta
   const absl::Duration start = clock_->Monotonic();
   const size_t num_data_shards = servers_->size() + 1;
   ASSIGN_OR_RETURN(ServerGroup::WrittenSnapshot written,
-                   servers_->WriteSnapshot(prefix, num_data_shards));
+                   servers_->WriteSnapshot(state.global_step(), num_data_shards));
   ASSIGN_OR_RETURN(std::vector<BundleIndexEntry> own,
                    WriteChiefPart(prefix, servers_->size(), num_data_shards, state));
   std::move(own.begin(), own.end(), std::back_inserter(written.entries));
@@ -112,7 +112,7 @@ absl::StatusOr<std::optional<Snapshotter::Restored>> Snapshotter::FindNewest() {
     absl::StatusOr<v1::JobState> state = ReadJobState(snapshot.prefix, directory_->file_system());
     if (state.ok()) {
       SetLatest(snapshot);
-      return Restored{snapshot.prefix, *std::move(state)};
+      return Restored{snapshot.prefix, snapshot.step, *std::move(state)};
     }
     if (!IsDamagedSnapshot(state.status())) return state.status();
   }
@@ -126,7 +126,7 @@ absl::StatusOr<Snapshotter::Restored> Snapshotter::RestoreLatest(
     absl::StatusOr<v1::JobState> state = ReadJobState(snapshot.prefix, directory_->file_system());
     absl::Status status = state.status();
     if (status.ok()) {
-      const Restored restored = {snapshot.prefix, *std::move(state)};
+      const Restored restored = {snapshot.prefix, snapshot.step, *std::move(state)};
       status = restore(restored);
       if (status.ok()) {
         SetLatest(snapshot);

@@ -59,6 +59,7 @@ class Snapshotter {
 
   struct Restored {
     std::string prefix;  // empty: no snapshot
+    int64_t step = 0;    // of the snapshot
     v1::JobState state;
   };
 

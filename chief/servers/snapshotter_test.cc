@@ -31,6 +31,10 @@ v1::JobState StateOfStep(int64_t step) {
 
 class SnapshotterTest : public testing::Test {
  protected:
+  SnapshotterTest() {
+    for (FakeParameterServer& fake : fakes_) fake.SetModelDir(directory_.model_dir());
+  }
+
   void Write(int64_t step) { ASSERT_EQ(snapshotter_.Write(StateOfStep(step)), absl::OkStatus()); }
   std::vector<int64_t> Steps() {
     std::vector<int64_t> steps;
@@ -49,6 +53,7 @@ class SnapshotterTest : public testing::Test {
     return NewSnapshotter()->RestoreLatest([&](const Snapshotter::Restored& candidate) {
       tried_.push_back(candidate.state.global_step());
       EXPECT_EQ(candidate.prefix, directory_.SnapshotPrefix(tried_.back()));
+      EXPECT_EQ(candidate.step, tried_.back());
       const auto found = fails.find(tried_.back());
       return found == fails.end() ? absl::OkStatus() : found->second;
     });

@@ -71,8 +71,8 @@ TEST_F(BulkCallsTest, EveryGradientFormatInAnyFragmentsIsAppliedAsItDecodes) {
   for (const WireFormat format : kFormats) {
     for (const size_t longest : {1, 3, 1000, 1 << 20}) {
       SCOPED_TRACE(absl::StrCat(WireFormatName(format), " in fragments of ", longest));
-      const TestServers expected = StartServers(placement_, "adam {}", "");
-      const TestServers servers = StartServers(placement_, "adam {}", "");
+      const TestServers expected = StartServers(placement_, "adam {}");
+      const TestServers servers = StartServers(placement_, "adam {}");
       const TestRequest push =
           EncodedPushOf(placement_, 0, 1, ++sequence, format, WireFormat::kFloat32);
       const ByteRope whole = MessageOf(push);
@@ -112,7 +112,7 @@ TEST_F(BulkCallsTest, PullBringsValuesInEachFormat) {
 
 TEST_F(BulkCallsTest, PushPullIsPushThenPull) {
   uint64_t sequence = 0;
-  const TestServers others = StartServers(placement_, "adam {}", "");
+  const TestServers others = StartServers(placement_, "adam {}");
   for (const WireFormat format : kFormats) {
     for (const WireFormat pull_format : kValueFormats) {
       const TestRequest push = EncodedPushOf(placement_, 0, 1, ++sequence, format, pull_format);
@@ -146,7 +146,7 @@ TEST_F(BulkCallsTest, RepeatedPushPullBringsTheValuesAndChangesNothing) {
 
 TEST_F(BulkCallsTest, AnswersDoNotChangeWhileTrainingGoesOn) {
   const Placement large = Placement::Compute({{"w", Shape({3000, 100}), {}}}, 1);
-  const TestServers servers = StartServers(large, "momentum {}", "");
+  const TestServers servers = StartServers(large, "momentum {}");
   const auto pushed =
       servers[0]->handler.Bulk(BulkMethod::kPushPull, MessageOf(PushOf(large, 0, 1, 1)));
   const auto pulled = servers[0]->handler.Bulk(BulkMethod::kPull, MessageOf(PullOf(large, 0)));

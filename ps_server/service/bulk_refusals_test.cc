@@ -115,7 +115,7 @@ TEST_F(BulkRefusalsTest, BlocksThatTheShardDoesNotHoldAreRefused) {
 
 TEST_F(BulkRefusalsTest, BlockOfAnotherShardIsNamed) {
   const Placement two = TestPlacement(2);
-  const TestServers servers = StartServers(two, "sgd {}", "");
+  const TestServers servers = StartServers(two, "sgd {}");
   TestRequest pull = PullOf(two, 0);
   pull.header.ranges[0].partition = static_cast<uint32_t>(two.PartitionsOf(1).front());
   const absl::Status status = CallBulk(&servers[0]->handler, BulkMethod::kPull, pull).status();

@@ -7,8 +7,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/base/fresh_directory_testing.h"
-#include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/stored_blocks.h"
 #include "gmock/gmock.h"
@@ -46,21 +44,11 @@ class ChiefHeartbeatTest : public testing::Test {
     if (response.ok()) Receive(placement_, *response, &arrays);
     return arrays["scale"].at(0);
   }
-  void Snapshot(const std::string& prefix) {
-    v1::WriteSnapshotRequest request;
-    *request.mutable_header() = HeaderOf(kTestChief);
-    request.set_data_path(DataPath(prefix, 0, 1));
-    v1::WriteSnapshotResponse response;
-    ASSERT_TRUE(server_.handler.WriteSnapshot(request, &response).ok());
-    std::vector<BundleIndexEntry> entries;
-    for (const auto& entry : response.entries()) entries.push_back({entry.key(), entry.entry()});
-    ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix, 1, std::move(entries)).ok());
-  }
+  // Of step 0; returns its prefix.
+  std::string Snapshot() { return WriteBundle({&server_.handler}, server_.model_dir, 0); }
   // The incarnations that each block has applied something of.
   std::vector<std::vector<uint64_t>> Applied() {
-    const std::string prefix = FreshDirectory() + "/model.ckpt-0";
-    Snapshot(prefix);
-    const auto bundle = BundleReader::Open(prefix);
+    const auto bundle = BundleReader::Open(Snapshot());
     const auto bytes = (*bundle)->ReadString(ShardStateName(0, 1));
     v1::ShardState state;
     EXPECT_TRUE(bytes.ok() && state.ParseFromString(*bytes));
@@ -156,11 +144,10 @@ TEST_F(ChiefHeartbeatTest, ARestoredShardForgetsThem) {
   Initialize();
   ASSERT_TRUE(Push(1, 1).ok());
   ASSERT_TRUE(Push(2, 1).ok());
-  const std::string prefix = FreshDirectory() + "/model.ckpt-0";
-  Snapshot(prefix);
+  Snapshot();
   Retire(&server_.handler, {2});
   v1::InitializeShardRequest request = InitializeRequest(placement_, 0);
-  request.set_restore_prefix(prefix);
+  request.set_restore_step(0);
   ASSERT_TRUE(Initialize(request).ok());
   for (const auto& applied : Applied()) EXPECT_THAT(applied, ElementsAre(1));
   EXPECT_EQ(Push(2, 2).code(), absl::StatusCode::kAborted);

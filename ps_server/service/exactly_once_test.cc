@@ -10,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/fresh_directory_testing.h"
-#include "core/checkpoint/bundle_index.h"
 #include "gtest/gtest.h"
 #include "ps_server/service/shard_testing.h"
 
@@ -42,7 +40,7 @@ struct ShardUnderTest {
 };
 
 struct StoredSnapshot {
-  std::string prefix;
+  int64_t step = 0;
   std::vector<Truth> truths;  // of the shards
 };
 
@@ -56,7 +54,7 @@ struct Message {
 class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
  protected:
   ExactlyOnceTest() {
-    for (size_t s = 0; s < kShards; ++s) Start(s, "");
+    for (size_t s = 0; s < kShards; ++s) Start(s, std::nullopt);
     for (size_t w = 0; w < kWorkers; ++w) incarnations_.push_back(100 + w);
     sequences_.resize(kWorkers);
     unanswered_.resize(kWorkers);
@@ -66,37 +64,30 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
   size_t Below(size_t n) { return random_() % n; }
   ShardUnderTest& At(size_t shard) { return shards_[shard]; }
 
-  v1::InitializeShardRequest InitializeOf(size_t shard, const std::string& prefix) {
+  v1::InitializeShardRequest InitializeOf(size_t shard, std::optional<int64_t> step) {
     v1::InitializeShardRequest request = InitializeRequest(placement_, shard);
     request.mutable_learning_rate()->set_base(1);
-    request.set_restore_prefix(prefix);
+    if (step.has_value()) request.set_restore_step(*step);
     for (const uint64_t incarnation : retired_) request.add_retired_incarnations(incarnation);
     return request;
   }
   // A new process in the place of the old one.
-  void Start(size_t shard, const std::string& prefix) {
-    At(shard).server = std::make_unique<TestServer>();
+  void Start(size_t shard, std::optional<int64_t> step) {
+    At(shard).server = std::make_unique<TestServer>(directory_);
     v1::InitializeShardResponse response;
     const absl::Status status =
-        At(shard).server->handler.Initialize(InitializeOf(shard, prefix), &response);
+        At(shard).server->handler.Initialize(InitializeOf(shard, step), &response);
     ASSERT_TRUE(status.ok()) << status;
   }
   void WriteSnapshot() {
     StoredSnapshot& snapshot = snapshots_.emplace_back();
-    snapshot.prefix = absl::StrCat(directory_, "/model.ckpt-", snapshots_.size());
-    std::vector<BundleIndexEntry> entries;
+    snapshot.step = static_cast<int64_t>(snapshots_.size());
+    std::vector<ParameterControl*> servers;
     for (size_t s = 0; s < kShards; ++s) {
-      v1::WriteSnapshotRequest request;
-      *request.mutable_header() = HeaderOf(kTestChief);
-      request.set_data_path(DataPath(snapshot.prefix, s, kShards));
-      request.set_data_shard(static_cast<uint32_t>(s));
-      v1::WriteSnapshotResponse response;
-      ASSERT_TRUE(At(s).server->handler.WriteSnapshot(request, &response).ok());
-      for (const auto& entry : response.entries()) entries.push_back({entry.key(), entry.entry()});
+      servers.push_back(&At(s).server->handler);
       snapshot.truths.push_back(At(s).truth);
     }
-    ASSERT_TRUE(
-        WriteBundleIndex(FileSystem::Real(), snapshot.prefix, kShards, std::move(entries)).ok());
+    WriteBundle(servers, directory_, snapshot.step);
   }
 
   // The partitions of the shard, dealt out to the messages.
@@ -167,7 +158,7 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
     const size_t shard = Below(kShards);
     const StoredSnapshot& from = snapshots_[Below(snapshots_.size())];
     std::erase_if(copies_, [shard](const Message& copy) { return copy.shard == shard; });
-    Start(shard, from.prefix);
+    Start(shard, from.step);
     At(shard).truth = from.truths[shard];
   }
   void KillWorker(size_t worker) {

@@ -20,6 +20,7 @@
 #include "ps_server/service/credit_ledger.h"
 #include "ps_server/service/departure.h"
 #include "ps_server/service/server_figures.h"
+#include "ps_server/snapshots/snapshot_files.h"
 #include "ps_server/units/block_store.h"
 
 namespace keelson {
@@ -34,6 +35,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
     CreditLedger::Options credits = {};
     // The number of threads that share the commit of a synchronous round; at least 1.
     int commit_threads = 1;
+    // Where Initialize and WriteSnapshot find and put snapshots; empty: they are refused.
+    std::string model_dir = {};
   };
 
   // `end` is raised by Finish. Both outlive the handler.
@@ -42,6 +45,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
         clock_(clock),
         end_(end),
         credits_(options.credits, clock),
+        files_(options.model_dir, clock),
         chiefs_(clock) {}
 
   // The chief has said that the job is over.
@@ -93,7 +97,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
     uint64_t chief_incarnation = 0;
     uint64_t placement_fingerprint = 0;
     uint32_t shard = 0;
-    std::string restore_prefix;
+    std::optional<int64_t> restore_step;
 
     friend bool operator==(const Origin&, const Origin&) = default;
   };
@@ -135,6 +139,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   const Clock* const clock_;
   StopSignal* const end_;
   CreditLedger credits_;
+  SnapshotFiles files_;
 
   std::atomic<bool> finished_{false};
   std::atomic<bool> chief_stopping_{false};

@@ -9,24 +9,46 @@
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/config/train_config.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/unknown_field_set.h"
 #include "ps_server/service/parameter_handler.h"
 #include "ps_server/snapshots/shard_files.h"
 #include "ps_server/snapshots/streamed_shard.h"
 
 namespace keelson {
+namespace {
+
+// A chief of an earlier version names a snapshot by its path, in a field that is reserved. Without
+// that field the request would mean something else.
+absl::Status RefusePath(absl::string_view call, const google::protobuf::Message& request,
+                        int field) {
+  const google::protobuf::UnknownFieldSet& unknown =
+      request.GetReflection()->GetUnknownFields(request);
+  for (int i = 0; i < unknown.field_count(); ++i) {
+    if (unknown.field(i).number() == field) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          call,
+          ": expected the step of a snapshot, found a path: the chief is of another version"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::Status ParameterHandler::Initialize(const v1::InitializeShardRequest& request,
                                           v1::InitializeShardResponse* response) {
   constexpr absl::string_view kCall = "Initialize";
+  RETURN_IF_ERROR(RefusePath(kCall, request, /*field=*/10));
   RETURN_IF_ERROR(CheckConfig(request));
   RETURN_IF_ERROR(chiefs_.Admit(kCall, request.header().incarnation()));
   MutexLock lock(&initialize_mu_);
   return InitializeFrom(
       kCall, request,
-      [&request](BlockStore::Options options, Making) {
-        return request.restore_prefix().empty()
-                   ? InitializeShard(std::move(options), request.seed())
-                   : RestoreShard(std::move(options), request.restore_prefix());
+      [&](BlockStore::Options options, Making) {
+        return request.has_restore_step()
+                   ? files_.Restore(std::move(options), request.restore_step())
+                   : InitializeShard(std::move(options), request.seed());
       },
       response);
 }
@@ -35,6 +57,7 @@ absl::Status ParameterHandler::InitializeStreamed(const v1::InitializeChunk& fir
                                                   ChunkSource next,
                                                   v1::InitializeShardResponse* response) {
   constexpr absl::string_view kCall = "InitializeStreamed";
+  RETURN_IF_ERROR(RefusePath(kCall, first.start(), /*field=*/10));
   RETURN_IF_ERROR(CheckConfig(first.start()));
   return InitializeFrom(
       kCall, first.start(),
@@ -63,8 +86,9 @@ absl::Status ParameterHandler::InitializeFrom(absl::string_view call,
                                               const v1::InitializeShardRequest& request,
                                               FillStore fill,
                                               v1::InitializeShardResponse* response) {
-  const Origin origin = {request.header().incarnation(), request.placement_fingerprint(),
-                         request.shard(), request.restore_prefix()};
+  const Origin origin = {
+      request.header().incarnation(), request.placement_fingerprint(), request.shard(),
+      request.has_restore_step() ? std::make_optional(request.restore_step()) : std::nullopt};
   ASSIGN_OR_RETURN(const std::optional<Making> making, BeginShard(call, origin));
   Retire(request.retired_incarnations());
   if (making.has_value()) {
@@ -135,8 +159,9 @@ absl::StatusOr<std::unique_ptr<BlockStore>> ParameterHandler::MakeStore(
   LogInfo("shard ", request.shard(), " of ", request.placement().num_shards(),
           " ready: ", (*store)->value_bytes(), " bytes of values, ", (*store)->slot_bytes(),
           " of slots, ",
-          request.restore_prefix().empty() ? "initial values"
-                                           : absl::StrCat("from ", request.restore_prefix()),
+          request.has_restore_step()
+              ? absl::StrCat("from the snapshot of step ", request.restore_step())
+              : "initial values",
           ", ",
           absl::FormatDuration(absl::Trunc(clock_->Monotonic() - start, absl::Milliseconds(1))));
   return store;
@@ -145,16 +170,12 @@ absl::StatusOr<std::unique_ptr<BlockStore>> ParameterHandler::MakeStore(
 absl::Status ParameterHandler::WriteSnapshot(const v1::WriteSnapshotRequest& request,
                                              v1::WriteSnapshotResponse* response) {
   constexpr absl::string_view kCall = "WriteSnapshot";
+  RETURN_IF_ERROR(RefusePath(kCall, request, /*field=*/2));
   RETURN_IF_ERROR(chiefs_.Admit(kCall, request.header().incarnation()));
   MutexLock lock(&snapshot_mu_);
   // Another chief may have called during the wait.
   RETURN_IF_ERROR(chiefs_.Admit(kCall, request.header().incarnation()));
-  return Snapshot(
-      [&request] {
-        return BundleDataWriter::Create(FileSystem::Real(), request.data_path(),
-                                        request.data_shard());
-      },
-      response);
+  return Snapshot([&] { return files_.Create(request); }, response);
 }
 
 absl::Status ParameterHandler::StreamSnapshot(const v1::StreamSnapshotRequest& request,

@@ -1,6 +1,6 @@
 // Snapshots as the handlers of several servers write and restore them.
+#include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
-#include "core/checkpoint/bundle_index.h"
 #include "gmock/gmock.h"
 #include "ps_server/service/parameter_handler.h"
 #include "ps_server/service/shard_testing.h"
@@ -10,23 +10,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Shard i of the servers writes data file i; then the index.
-void WriteBundle(const TestServers& servers, const std::string& prefix) {
-  const size_t files = servers.size();
-  std::vector<BundleIndexEntry> entries;
-  for (size_t s = 0; s < files; ++s) {
-    v1::WriteSnapshotRequest request;
-    request.set_data_path(DataPath(prefix, s, files));
-    request.set_data_shard(static_cast<uint32_t>(s));
-    v1::WriteSnapshotResponse response;
-    absl::Status status = servers[s]->handler.WriteSnapshot(request, &response);
-    ASSERT_TRUE(status.ok()) << status;
-    EXPECT_GT(response.bytes_written(), 0);
-    for (const auto& entry : response.entries()) entries.push_back({entry.key(), entry.entry()});
-  }
-  const absl::Status status =
-      WriteBundleIndex(FileSystem::Real(), prefix, files, std::move(entries));
-  ASSERT_TRUE(status.ok()) << status;
+std::vector<ParameterControl*> HandlersOf(const TestServers& servers) {
+  std::vector<ParameterControl*> handlers;
+  for (const auto& server : servers) handlers.push_back(&server->handler);
+  return handlers;
 }
 
 class SnapshotTest : public testing::TestWithParam<const char*> {};
@@ -34,10 +21,10 @@ class SnapshotTest : public testing::TestWithParam<const char*> {};
 TEST_P(SnapshotTest, RestoredServersGoOnAsIfNothingHadHappened) {
   for (const int shards : {1, 2, 3}) {
     const Placement placement = TestPlacement(shards);
-    const auto servers = StartServers(placement, GetParam(), "");
+    const std::string directory = FreshDirectory();
+    const auto servers = StartServers(placement, GetParam(), directory);
     for (uint64_t sequence = 1; sequence <= 3; ++sequence) PushAll(placement, servers, 1, sequence);
-    const std::string prefix = FreshDirectory() + "/model.ckpt-3";
-    WriteBundle(servers, prefix);
+    WriteBundle(HandlersOf(servers), directory, 3);
     const Arrays at_snapshot = PullAll(placement, servers);
     PushAll(placement, servers, 1, 4);
     const Arrays one_step_on = PullAll(placement, servers);
@@ -45,7 +32,7 @@ TEST_P(SnapshotTest, RestoredServersGoOnAsIfNothingHadHappened) {
     for (const int other : {1, 2, 3, 5}) {
       SCOPED_TRACE(absl::StrCat(shards, " shards restored on ", other));
       const Placement target = TestPlacement(other);
-      const auto restored = StartServers(target, GetParam(), prefix);
+      const auto restored = StartServers(target, GetParam(), directory, 3);
       EXPECT_EQ(PullAll(target, restored), at_snapshot);
       PushAll(target, restored, 1, 4);
       EXPECT_EQ(PullAll(target, restored), one_step_on);
@@ -60,26 +47,26 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, SnapshotTest,
 
 class SnapshotStateTest : public testing::Test {
  protected:
-  absl::Status Initialize(const std::string& restore_prefix) {
+  absl::Status Initialize(int64_t restore_step) {
     v1::InitializeShardRequest request = InitializeRequest(placement_, 0);
-    request.set_restore_prefix(restore_prefix);
+    request.set_restore_step(restore_step);
     initialized_.Clear();
     return servers_[0]->handler.Initialize(request, &initialized_);
   }
 
   const Placement placement_ = TestPlacement(1);
+  const std::string directory_ = FreshDirectory();
   // The writer of the snapshots; the server that restores them.
-  const TestServers writers_ = StartServers(placement_, "sgd {}", "");
-  const TestServers servers_ = NewServers(1);
+  const TestServers writers_ = StartServers(placement_, "sgd {}", directory_);
+  const TestServers servers_ = NewServers(1, directory_);
   v1::InitializeShardResponse initialized_;
 };
 
 TEST_F(SnapshotStateTest, KeepsStepAndAppliedSequences) {
   PushAll(placement_, writers_, 1, 1);
   PushAll(placement_, writers_, 1, 2);
-  const std::string prefix = FreshDirectory() + "/model.ckpt-2";
-  WriteBundle(writers_, prefix);
-  ASSERT_TRUE(Initialize(prefix).ok());
+  WriteBundle(HandlersOf(writers_), directory_, 2);
+  ASSERT_TRUE(Initialize(2).ok());
   EXPECT_EQ(initialized_.status().shard_step(), 2);
   const Arrays restored = PullAll(placement_, servers_);
   const auto pushed =
@@ -91,31 +78,65 @@ TEST_F(SnapshotStateTest, KeepsStepAndAppliedSequences) {
 }
 
 TEST_F(SnapshotStateTest, TheSameChiefMayTryAnotherSnapshot) {
-  const std::string directory = FreshDirectory();
-  WriteBundle(writers_, directory + "/model.ckpt-0");
+  WriteBundle(HandlersOf(writers_), directory_, 0);
   const Arrays older = PullAll(placement_, writers_);
   PushAll(placement_, writers_, 1, 1);
-  WriteBundle(writers_, directory + "/model.ckpt-1");
-  ASSERT_TRUE(Initialize(directory + "/model.ckpt-1").ok());
+  WriteBundle(HandlersOf(writers_), directory_, 1);
+  ASSERT_TRUE(Initialize(1).ok());
   EXPECT_EQ(PullAll(placement_, servers_), PullAll(placement_, writers_));
-  ASSERT_TRUE(Initialize(directory + "/model.ckpt-0").ok());
+  ASSERT_TRUE(Initialize(0).ok());
   EXPECT_EQ(PullAll(placement_, servers_), older);
   EXPECT_EQ(initialized_.status().shard_step(), 0);
 }
 
 TEST_F(SnapshotStateTest, OfAnEmptyShardIsUnavailable) {
   v1::WriteSnapshotResponse response;
-  EXPECT_EQ(servers_[0]->handler.WriteSnapshot({}, &response).code(),
+  EXPECT_EQ(servers_[0]->handler.WriteSnapshot(SnapshotRequest(0), &response).code(),
             absl::StatusCode::kUnavailable);
 }
 
 TEST_F(SnapshotStateTest, IntoAMissingDirectorySaysSo) {
-  v1::WriteSnapshotRequest request;
-  request.set_data_path(FreshDirectory() + "/missing/model.ckpt-0.data-00000-of-00001");
+  const auto servers = StartServers(placement_, "sgd {}", directory_ + "/missing");
   v1::WriteSnapshotResponse response;
-  const absl::Status status = writers_[0]->handler.WriteSnapshot(request, &response);
+  const absl::Status status = servers[0]->handler.WriteSnapshot(SnapshotRequest(0), &response);
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("missing"));
+}
+
+// A server that has no directory serves a chief that reads and writes snapshots itself.
+TEST_F(SnapshotStateTest, NeedsADirectory) {
+  const TestServers servers = StartServers(placement_, "sgd {}", "");
+  v1::InitializeShardRequest restore = InitializeRequest(placement_, 0);
+  restore.set_restore_step(1);
+  v1::WriteSnapshotResponse written;
+  EXPECT_EQ(servers[0]->handler.WriteSnapshot(SnapshotRequest(0), &written),
+            absl::FailedPreconditionError(
+                "WriteSnapshot: expected a directory that all roles share (--model_dir), found "
+                "none; without one: chief --checkpoint_writer=chief"));
+  EXPECT_EQ(servers[0]->handler.Initialize(restore, &initialized_).code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(servers[0]->handler.Initialize(InitializeRequest(placement_, 0), &initialized_),
+            absl::OkStatus());
+}
+
+// An earlier version's chief, or somebody who tries what once worked.
+TEST_F(SnapshotStateTest, PathsAreRefused) {
+  const std::string outside = FreshDirectory();
+  for (const std::string& path : {outside + "/file", "../" + BaseName(outside) + "/file"}) {
+    v1::WriteSnapshotRequest write = SnapshotRequest(0);
+    write.GetReflection()->MutableUnknownFields(&write)->AddLengthDelimited(2, path);
+    v1::WriteSnapshotResponse written;
+    EXPECT_EQ(writers_[0]->handler.WriteSnapshot(write, &written),
+              absl::FailedPreconditionError("WriteSnapshot: expected the step of a snapshot, found "
+                                            "a path: the chief is of another version"));
+    v1::InitializeShardRequest restore = InitializeRequest(placement_, 0);
+    restore.GetReflection()->MutableUnknownFields(&restore)->AddLengthDelimited(10, path);
+    EXPECT_EQ(servers_[0]->handler.Initialize(restore, &initialized_).code(),
+              absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(StatusOf(&servers_[0]->handler).state(), v1::ShardStatus::EMPTY);
+  }
+  EXPECT_THAT(*ListDirectory(outside), testing::IsEmpty());
+  EXPECT_THAT(*ListDirectory(directory_), testing::IsEmpty());
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <thread>
 
-#include "core/base/fresh_directory_testing.h"
-#include "core/checkpoint/bundle_format.h"
 #include "gmock/gmock.h"
 #include "ps_server/service/shard_testing.h"
 
@@ -141,7 +139,7 @@ TEST_F(ParameterHandlerTest, InitializeThatDoesNotMakeSenseIsRefused) {
 TEST_F(ParameterHandlerTest, FailedInitializeIsNotTakenForAnEarlierOneThatSucceeded) {
   ASSERT_TRUE(Initialize(InitializeRequest(placement_, 0)).ok());
   v1::InitializeShardRequest missing = InitializeRequest(placement_, 0);
-  missing.set_restore_prefix(FreshDirectory() + "/model.ckpt-1");
+  missing.set_restore_step(1);
   EXPECT_EQ(Initialize(missing).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(GetStatus().state(), v1::ShardStatus::EMPTY);
   ASSERT_TRUE(Initialize(InitializeRequest(placement_, 0)).ok());
@@ -149,13 +147,12 @@ TEST_F(ParameterHandlerTest, FailedInitializeIsNotTakenForAnEarlierOneThatSuccee
 }
 
 TEST(ParameterHandlerInitialValuesTest, DoNotDependOnTheNumberOfShards) {
-  const Arrays one = PullAll(TestPlacement(1), StartServers(TestPlacement(1), "sgd {}", ""));
+  const Arrays one = PullAll(TestPlacement(1), StartServers(TestPlacement(1), "sgd {}"));
   ASSERT_EQ(one.size(), 5u);
   EXPECT_EQ(one.at("scale"), std::vector<float>{0.25f});
   EXPECT_NE(one.at("dense/kernel")[0], one.at("dense/kernel")[1]);
   for (const int shards : {2, 5}) {
-    EXPECT_EQ(PullAll(TestPlacement(shards), StartServers(TestPlacement(shards), "sgd {}", "")),
-              one);
+    EXPECT_EQ(PullAll(TestPlacement(shards), StartServers(TestPlacement(shards), "sgd {}")), one);
   }
 }
 
@@ -302,7 +299,6 @@ TEST_F(ParameterHandlerTest, OnePushSentSideBySideCountsOnce) {
 TEST_F(ParameterHandlerTest, ManyThreadsPushPullAndCut) {
   constexpr int kPushers = 2;
   constexpr uint64_t kPushes = 40;
-  const std::string prefix = FreshDirectory() + "/model.ckpt-";
   ASSERT_TRUE(Initialize(InitializeRequest(placement_, 0, "momentum {}")).ok());
   std::atomic<int> pushing{kPushers};
   std::vector<std::thread> threads;
@@ -327,11 +323,9 @@ TEST_F(ParameterHandlerTest, ManyThreadsPushPullAndCut) {
     }
   });
   threads.emplace_back([&] {
-    for (int i = 0; pushing > 0; ++i) {
-      v1::WriteSnapshotRequest request;
-      request.set_data_path(DataPath(absl::StrCat(prefix, i), 0, 1));
+    for (int64_t step = 0; pushing > 0; ++step) {
       v1::WriteSnapshotResponse response;
-      EXPECT_TRUE(server_.handler.WriteSnapshot(request, &response).ok());
+      EXPECT_TRUE(server_.handler.WriteSnapshot(SnapshotRequest(step), &response).ok());
     }
   });
   for (std::thread& thread : threads) thread.join();

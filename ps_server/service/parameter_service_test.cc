@@ -1,7 +1,5 @@
 // What every parameter server does, whether its caller is in the same process or behind gRPC.
 #include "core/base/file.h"
-#include "core/base/fresh_directory_testing.h"
-#include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/client/services/parameter_control.h"
 #include "gmock/gmock.h"
@@ -69,7 +67,8 @@ TEST_P(ParameterServiceTest, NotInitialisedIsUnavailable) {
   EXPECT_EQ(Pull(PullOf(placement_, 0)).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Push(PushOf(placement_, 0, 1, 1)).code(), absl::StatusCode::kUnavailable);
   v1::WriteSnapshotResponse response;
-  EXPECT_EQ(service()->WriteSnapshot({}, &response).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(service()->WriteSnapshot(SnapshotRequest(0), &response).code(),
+            absl::StatusCode::kUnavailable);
 }
 
 TEST_P(ParameterServiceTest, OtherPlacementIsAborted) {
@@ -150,15 +149,7 @@ TEST_P(ParameterServiceTest, PushPullBringsTheValuesAfterThePush) {
 
 TEST_P(ParameterServiceTest, SnapshotBecomesABundle) {
   Initialize();
-  const std::string prefix = FreshDirectory() + "/model.ckpt-0";
-  v1::WriteSnapshotRequest request;
-  request.set_data_path(DataPath(prefix, 0, 1));
-  v1::WriteSnapshotResponse response;
-  ASSERT_TRUE(service()->WriteSnapshot(request, &response).ok());
-  std::vector<BundleIndexEntry> entries;
-  for (const auto& entry : response.entries()) entries.push_back({entry.key(), entry.entry()});
-  ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix, 1, std::move(entries)).ok());
-  const auto bundle = BundleReader::Open(prefix);
+  const auto bundle = BundleReader::Open(WriteBundle({service()}, server_.model_dir, 0));
   ASSERT_TRUE(bundle.ok()) << bundle.status();
   const auto bias = (*bundle)->ReadTensor("dense/bias");
   ASSERT_TRUE(bias.ok()) << bias.status();
@@ -169,14 +160,14 @@ TEST_P(ParameterServiceTest, SnapshotBecomesABundle) {
 TEST_P(ParameterServiceTest, SnapshotStreamsTheBytesOfTheFile) {
   Initialize();
   ASSERT_TRUE(Push(PushOf(placement_, 0, 1, 1)).ok());
-  v1::WriteSnapshotRequest write;
-  write.set_data_path(FreshDirectory() + "/data");
   v1::WriteSnapshotResponse written;
-  ASSERT_TRUE(service()->WriteSnapshot(write, &written).ok());
+  ASSERT_TRUE(service()->WriteSnapshot(SnapshotRequest(1), &written).ok());
   std::string bytes;
   v1::WriteSnapshotResponse streamed;
+  v1::StreamSnapshotRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
   const absl::Status status = service()->StreamSnapshot(
-      {},
+      request,
       [&bytes](absl::string_view data) {
         EXPECT_LE(data.size(), 1u << 20);
         bytes.append(data.data(), data.size());
@@ -184,7 +175,7 @@ TEST_P(ParameterServiceTest, SnapshotStreamsTheBytesOfTheFile) {
       },
       &streamed);
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_EQ(bytes, *ReadFile(write.data_path()));
+  EXPECT_EQ(bytes, *ReadFile(server_.model_dir + "/model.ckpt-1.data-00000-of-00001"));
   EXPECT_EQ(streamed.shard_step(), 1);
   EXPECT_EQ(streamed.bytes_written(), static_cast<int64_t>(bytes.size()));
   ASSERT_EQ(streamed.entries_size(), written.entries_size());

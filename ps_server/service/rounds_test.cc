@@ -4,8 +4,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/fresh_directory_testing.h"
-#include "core/checkpoint/bundle_index.h"
 #include "gmock/gmock.h"
 #include "ps_server/service/parameter_handler.h"
 #include "ps_server/service/shard_testing.h"
@@ -56,8 +54,12 @@ class RoundsTest : public testing::Test {
   TestServer reference_;
   ManualClock clock_;
   StopSignal end_;
-  ParameterHandler handler_{
-      {.incarnation = 9, .config_hash = kTestConfigHash, .commit_threads = 3}, &clock_, &end_};
+  ParameterHandler handler_{{.incarnation = 9,
+                             .config_hash = kTestConfigHash,
+                             .commit_threads = 3,
+                             .model_dir = reference_.model_dir},
+                            &clock_,
+                            &end_};
   BulkResponse pushed_;
 };
 
@@ -233,18 +235,10 @@ TEST_F(RoundsTest, EveryFormatIsDecodedAndAdded) {
 // restored shard has the round done again.
 TEST_F(RoundsTest, ASnapshotHasNothingOfAnOpenRound) {
   ASSERT_TRUE(Stage(1, 1, {0, 1}, 1, 2).ok());
-  const std::string prefix = FreshDirectory() + "/model.ckpt-0";
-  v1::WriteSnapshotRequest write;
-  *write.mutable_header() = HeaderOf(kTestChief);
-  write.set_data_path(DataPath(prefix, 0, 1));
-  v1::WriteSnapshotResponse written;
-  ASSERT_TRUE(handler_.WriteSnapshot(write, &written).ok());
-  std::vector<BundleIndexEntry> entries;
-  for (const auto& entry : written.entries()) entries.push_back({entry.key(), entry.entry()});
-  ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix, 1, std::move(entries)).ok());
+  WriteBundle({&handler_}, reference_.model_dir, 1);
 
   v1::InitializeShardRequest restore = InitializeRequest(placement_, 0, optimizer_);
-  restore.set_restore_prefix(prefix);
+  restore.set_restore_step(1);
   v1::InitializeShardResponse response;
   ASSERT_TRUE(handler_.Initialize(restore, &response).ok());
   ASSERT_TRUE(Stage(1, 1, {0, 1}, 1, 2).ok());

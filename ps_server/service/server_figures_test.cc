@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
 #include "ps_server/service/shard_testing.h"
 
@@ -113,11 +112,8 @@ TEST(HandlerFiguresTest, CountWhatTheCallsDo) {
   ASSERT_TRUE(CallBulk(&server.handler, BulkMethod::kPull, PullOf(placement, 0)).ok());
   Retire(&server.handler, {1});
   push(PushOf(placement, 0, 1, 2));
-  v1::WriteSnapshotRequest write;
-  *write.mutable_header() = HeaderOf(kTestChief);
-  write.set_data_path(FreshDirectory() + "/data");
   v1::WriteSnapshotResponse written;
-  ASSERT_TRUE(server.handler.WriteSnapshot(write, &written).ok());
+  ASSERT_TRUE(server.handler.WriteSnapshot(SnapshotRequest(1), &written).ok());
 
   const ServerFigures figures = server.handler.figures();
   EXPECT_EQ(figures.pulls, 1);

@@ -6,8 +6,11 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "core/base/file.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/bundle_index.h"
 #include "core/wire/value_codec.h"
 #include "gtest/gtest.h"
 
@@ -251,23 +254,55 @@ void Receive(const Placement& placement, const TestResponse& response, Arrays* a
   EXPECT_EQ(from, response.payload.data() + response.payload.size());
 }
 
-TestServers NewServers(size_t count) {
+TestServer::TestServer(const std::string& directory)
+    : model_dir(directory),
+      handler({.incarnation = 9, .config_hash = kTestConfigHash, .model_dir = directory}, &clock,
+              &end) {}
+
+TestServers NewServers(size_t count, const std::string& model_dir) {
   TestServers servers;
-  for (size_t s = 0; s < count; ++s) servers.push_back(std::make_unique<TestServer>());
+  for (size_t s = 0; s < count; ++s) servers.push_back(std::make_unique<TestServer>(model_dir));
   return servers;
 }
 
 TestServers StartServers(const Placement& placement, const std::string& optimizer,
-                         const std::string& restore_prefix) {
-  TestServers servers = NewServers(placement.num_shards());
+                         const std::string& model_dir, std::optional<int64_t> restore_step) {
+  TestServers servers = NewServers(placement.num_shards(), model_dir);
   for (size_t s = 0; s < placement.num_shards(); ++s) {
     v1::InitializeShardRequest request = InitializeRequest(placement, s, optimizer);
-    request.set_restore_prefix(restore_prefix);
+    if (restore_step.has_value()) request.set_restore_step(*restore_step);
     v1::InitializeShardResponse response;
     const absl::Status status = servers[s]->handler.Initialize(request, &response);
     EXPECT_TRUE(status.ok()) << status;
   }
   return servers;
+}
+
+v1::WriteSnapshotRequest SnapshotRequest(int64_t step, size_t shard, size_t num_shards) {
+  v1::WriteSnapshotRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  request.set_step(step);
+  request.set_data_shard(static_cast<uint32_t>(shard));
+  request.set_num_data_shards(static_cast<uint32_t>(num_shards));
+  return request;
+}
+
+std::string WriteBundle(const std::vector<ParameterControl*>& servers, const std::string& model_dir,
+                        int64_t step) {
+  const std::string prefix = JoinPath(model_dir, absl::StrCat("model.ckpt-", step));
+  std::vector<BundleIndexEntry> entries;
+  for (size_t s = 0; s < servers.size(); ++s) {
+    v1::WriteSnapshotResponse response;
+    const absl::Status status =
+        servers[s]->WriteSnapshot(SnapshotRequest(step, s, servers.size()), &response);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_GT(response.bytes_written(), 0);
+    for (const auto& entry : response.entries()) entries.push_back({entry.key(), entry.entry()});
+  }
+  const absl::Status status =
+      WriteBundleIndex(FileSystem::Real(), prefix, servers.size(), std::move(entries));
+  EXPECT_TRUE(status.ok()) << status;
+  return prefix;
 }
 
 Arrays PullAll(const Placement& placement, const TestServers& servers) {

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/clock.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/base/stop_signal.h"
 #include "core/wire/bulk_messages.h"
 #include "core/wire/byte_rope.h"
@@ -87,16 +89,26 @@ void Receive(const Placement& placement, const TestResponse& response, Arrays* a
 
 // A server without a transport.
 struct TestServer {
+  explicit TestServer(const std::string& directory = FreshDirectory());
+
+  const std::string model_dir;
   ManualClock clock;
   StopSignal end;
-  ParameterHandler handler{{/*incarnation=*/9, kTestConfigHash}, &clock, &end};
+  ParameterHandler handler;
 };
 using TestServers = std::vector<std::unique_ptr<TestServer>>;
 
-TestServers NewServers(size_t count);
-// One initialised server per shard; with initial values when `restore_prefix` is empty.
+TestServers NewServers(size_t count, const std::string& model_dir = FreshDirectory());
+// One initialised server per shard; with initial values when there is no `restore_step`.
 TestServers StartServers(const Placement& placement, const std::string& optimizer,
-                         const std::string& restore_prefix);
+                         const std::string& model_dir = FreshDirectory(),
+                         std::optional<int64_t> restore_step = std::nullopt);
+// What kTestChief asks of the server that holds a shard.
+v1::WriteSnapshotRequest SnapshotRequest(int64_t step, size_t shard = 0, size_t num_shards = 1);
+// Has the servers of all shards write a snapshot into the directory that they share, and writes its
+// index. Returns its prefix.
+std::string WriteBundle(const std::vector<ParameterControl*>& servers, const std::string& model_dir,
+                        int64_t step);
 Arrays PullAll(const Placement& placement, const TestServers& servers);
 v1::RequestHeader HeaderOf(uint64_t incarnation);
 v1::ShardStatus StatusOf(ParameterControl* service);

@@ -131,7 +131,7 @@ class ShardedClientTest : public testing::TestWithParam<size_t> {
 
   const std::vector<VariableSpec> variables_ = ModelOrder();
   const Placement placement_ = TestPlacement(GetParam());
-  const TestServers servers_ = StartServers(placement_, "momentum {}", "");
+  const TestServers servers_ = StartServers(placement_, "momentum {}");
   std::vector<std::unique_ptr<LoopbackServer>> loopback_;
   ManualClock clock_;
   StopSignal stop_;
@@ -152,7 +152,7 @@ TEST_P(ShardedClientTest, StepArrivesWhereItBelongsAndBringsTheValues) {
   const PushResult result = StepNow(client.get(), 7);
   EXPECT_EQ(result.staleness, 0);
   EXPECT_EQ(result.retries, 0);
-  const auto expected = StartServers(placement_, "momentum {}", "");
+  const auto expected = StartServers(placement_, "momentum {}");
   PushAll(placement_, expected, 1, 7);
   EXPECT_EQ(PullAll(placement_, servers_), PullAll(placement_, expected));
   EXPECT_EQ(Received(*client), PullAll(placement_, expected));
@@ -178,7 +178,7 @@ TEST_P(ShardedClientTest, AnswersThatAreLostChangeNothing) {
     services.push_back(lossy.back().get());
   }
   const auto client = NewClient(services);
-  const auto expected = StartServers(placement_, "momentum {}", "");
+  const auto expected = StartServers(placement_, "momentum {}");
   ASSERT_TRUE(client->Pull().ok());
   for (uint64_t sequence = 1; sequence <= 5; ++sequence) {
     const PushResult result = StepNow(client.get(), sequence);
@@ -214,7 +214,7 @@ TEST_P(ShardedClientTest, FormatsRoundAsTheySay) {
   const auto client = NewClient(Handlers(), options);
   ASSERT_TRUE(client->Pull().ok());
   StepNow(client.get(), 1);
-  const auto expected = StartServers(placement_, "momentum {}", "");
+  const auto expected = StartServers(placement_, "momentum {}");
   for (size_t s = 0; s < GetParam(); ++s) {
     const auto response =
         CallBulk(&expected[s]->handler, BulkMethod::kPush,
@@ -246,7 +246,7 @@ TEST_P(ShardedClientTest, AtDepthTwoEveryStepIsAppliedOnce) {
   options.depth = 2;
   options.background = true;
   const auto client = NewGrpcClient(options);
-  const auto expected = StartServers(placement_, "momentum {}", "");
+  const auto expected = StartServers(placement_, "momentum {}");
   ASSERT_TRUE(client->Pull().ok());
   for (uint64_t sequence = 1; sequence <= 6; ++sequence) {
     const auto result = Step(client.get(), sequence);
@@ -271,7 +271,7 @@ TEST_P(ShardedClientTest, SynchronousWorkersAreOneWithTheWholeBatch) {
     options.incarnation = 100 + w;
     workers.push_back(NewClient(Handlers(), options));
   }
-  const auto expected = StartServers(placement_, "momentum {}", "");
+  const auto expected = StartServers(placement_, "momentum {}");
   std::vector<BulkHandler*> expected_services;
   for (const auto& server : expected) expected_services.push_back(&server->handler);
   const auto one = NewClient(expected_services);

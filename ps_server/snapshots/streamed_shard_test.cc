@@ -82,7 +82,7 @@ class StreamedShardTest : public testing::Test {
       for (const BlockState& state : partition) blocks_.push_back(BlockOf(state));
     }
     *first_.mutable_start() = InitializeRequest(placement_, 1, kOptimizer);
-    first_.mutable_start()->set_restore_prefix("/models/model.ckpt-5");
+    first_.mutable_start()->set_restore_step(5);
     first_.set_shard_step(5);
   }
 

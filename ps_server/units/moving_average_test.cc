@@ -77,7 +77,7 @@ class MovingAverageTest : public testing::Test {
 TEST_F(MovingAverageTest, PushesOfAllWorkersAreAveragedOnAnyNumberOfShards) {
   for (const int shards : {1, 2}) {
     const Placement placement = NormPlacement(shards);
-    const TestServers servers = StartServers(placement, "momentum {}", "");
+    const TestServers servers = StartServers(placement, "momentum {}");
     std::vector<double> mean(9000, 0), variance(1500, 1);
     for (uint64_t sequence = 1; sequence <= 30; ++sequence) {
       PushAll(placement, servers, /*incarnation=*/1 + sequence % 3, sequence);

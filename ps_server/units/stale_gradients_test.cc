@@ -2,8 +2,6 @@
 #include <string>
 #include <vector>
 
-#include "core/base/fresh_directory_testing.h"
-#include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -18,12 +16,10 @@ using ::testing::HasSubstr;
 // Tests with the variable "scale", one element that starts as 0.25; all gradients are constants.
 class StaleGradientsTest : public testing::Test {
  protected:
-  absl::Status Initialize(const std::string& stale, const std::string& optimizer = "sgd {}",
-                          const std::string& restore_prefix = "") {
+  absl::Status Initialize(const std::string& stale, const std::string& optimizer = "sgd {}") {
     v1::InitializeShardRequest request = InitializeRequest(placement_, 0, optimizer);
     EXPECT_TRUE(
         google::protobuf::TextFormat::ParseFromString(stale, request.mutable_stale_gradients()));
-    request.set_restore_prefix(restore_prefix);
     v1::InitializeShardResponse response;
     return server_.handler.Initialize(request, &response);
   }
@@ -120,7 +116,7 @@ TEST_F(StaleGradientsTest, LambdaZeroIsNoCompensationBitByBit) {
     }
     (compensates ? with : without) = Pull(0);
     // The next one starts over.
-    fresh.set_restore_prefix("nowhere");
+    fresh.set_restore_step(1);  // which is not there
     v1::InitializeShardResponse response;
     EXPECT_FALSE(server_.handler.Initialize(fresh, &response).ok());
   }
@@ -130,16 +126,7 @@ TEST_F(StaleGradientsTest, LambdaZeroIsNoCompensationBitByBit) {
 TEST_F(StaleGradientsTest, MeanSquaresAreInTheSnapshot) {
   ASSERT_TRUE(Initialize("delay_compensation {}", "momentum {}").ok());
   Push(BulkMethod::kPushPull, 1, 2, 0);
-  const std::string prefix = FreshDirectory() + "/model.ckpt-1";
-  v1::WriteSnapshotRequest write;
-  *write.mutable_header() = HeaderOf(kTestChief);
-  write.set_data_path(DataPath(prefix, 0, 1));
-  v1::WriteSnapshotResponse written;
-  ASSERT_TRUE(server_.handler.WriteSnapshot(write, &written).ok());
-  std::vector<BundleIndexEntry> entries;
-  for (const auto& entry : written.entries()) entries.push_back({entry.key(), entry.entry()});
-  ASSERT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix, 1, std::move(entries)).ok());
-  const auto bundle = BundleReader::Open(prefix);
+  const auto bundle = BundleReader::Open(WriteBundle({&server_.handler}, server_.model_dir, 1));
   ASSERT_TRUE(bundle.ok()) << bundle.status();
   const auto mean_square = (*bundle)->ReadTensor("dense/kernel/MeanSquare");
   ASSERT_TRUE(mean_square.ok()) << mean_square.status();
@@ -147,10 +134,10 @@ TEST_F(StaleGradientsTest, MeanSquaresAreInTheSnapshot) {
 
   // Both continue in the same way; the workers' values are no longer known, so no gradient is
   // corrected at first.
-  const auto restored = NewServers(1);
+  const auto restored = NewServers(1, server_.model_dir);
   v1::InitializeShardRequest request = InitializeRequest(placement_, 0, "momentum {}");
   request.mutable_stale_gradients()->mutable_delay_compensation();
-  request.set_restore_prefix(prefix);
+  request.set_restore_step(1);
   v1::InitializeShardResponse response;
   ASSERT_TRUE(restored[0]->handler.Initialize(request, &response).ok());
   ASSERT_TRUE(CallBulk(&restored[0]->handler, BulkMethod::kPush, PushOf(placement_, 0, 9, 9)).ok());

@@ -11,7 +11,6 @@
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/base/random.h"
-#include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/stored_blocks.h"
@@ -144,8 +143,9 @@ class CountingServers::Witness : public BulkHandler {
   CountingTruth* const truth_;
 };
 
-CountingServers::Server::Server(CountingTruth* truth)
-    : handler({RandomId(), kConfigHash}, Clock::Real(), &end),
+CountingServers::Server::Server(CountingTruth* truth, const std::string& model_dir)
+    : handler({.incarnation = RandomId(), .config_hash = kConfigHash, .model_dir = model_dir},
+              Clock::Real(), &end),
       witness(std::make_unique<Witness>(&handler, truth)),
       service(&handler, witness.get()) {}
 
@@ -167,7 +167,7 @@ CountingServers::CountingServers(std::vector<VariableSpec> variables, int server
 }
 
 void CountingServers::Start(int server) {
-  auto started = std::make_unique<Server>(&truth_);
+  auto started = std::make_unique<Server>(&truth_, directory_);
   auto rpc = RpcServer::Start(absl::StrCat("127.0.0.1:", ports_[server]),
                               grpc::InsecureServerCredentials(), {&started->service},
                               {started->service.RawMethods()});
@@ -178,7 +178,7 @@ void CountingServers::Start(int server) {
 
 void CountingServers::Initialize(int server) {
   v1::InitializeShardRequest request = CountingShard(placement_, server);
-  request.set_restore_prefix(newest_);
+  if (snapshots_ > 0) request.set_restore_step(snapshots_);
   request.mutable_retired_incarnations()->Add(retired_.begin(), retired_.end());
   v1::InitializeShardResponse response;
   const absl::Status status = servers_[server]->handler.Initialize(request, &response);
@@ -189,14 +189,15 @@ void CountingServers::Kill(int server) { servers_[server] = nullptr; }
 
 void CountingServers::Restore(int server) {
   // Before the server takes its first push.
-  truth_.Restore(server, newest_.empty() ? v1::ShardState() : StateInSnapshot(server));
+  truth_.Restore(server, snapshots_ == 0 ? v1::ShardState() : StateInSnapshot(server));
   Start(server);
   Initialize(server);
 }
 
 v1::ShardState CountingServers::StateInSnapshot(int server) const {
   v1::ShardState state;
-  const auto reader = BundleReader::Open(newest_);
+  const auto reader =
+      BundleReader::Open(JoinPath(directory_, absl::StrCat("model.ckpt-", snapshots_)));
   EXPECT_TRUE(reader.ok()) << reader.status();
   if (!reader.ok()) return state;
   const auto text = (*reader)->ReadString(ShardStateName(server, size()));
@@ -210,8 +211,9 @@ void CountingServers::TakeSnapshot() {
   for (int s = 0; s < size(); ++s) {
     v1::WriteSnapshotRequest request;
     *request.mutable_header() = ChiefHeader();
-    request.set_data_path(DataPath(prefix, s, size()));
+    request.set_step(snapshots_);
     request.set_data_shard(static_cast<uint32_t>(s));
+    request.set_num_data_shards(static_cast<uint32_t>(size()));
     v1::WriteSnapshotResponse response;
     const absl::Status status = servers_[s]->handler.WriteSnapshot(request, &response);
     ASSERT_TRUE(status.ok()) << status;
@@ -222,7 +224,6 @@ void CountingServers::TakeSnapshot() {
   const absl::Status status =
       WriteBundleIndex(FileSystem::Real(), prefix, size(), std::move(entries));
   ASSERT_TRUE(status.ok()) << status;
-  newest_ = prefix;
 }
 
 void CountingServers::Retire(absl::Span<const uint64_t> incarnations) {

@@ -91,7 +91,7 @@ class CountingServers {
   // The handler, and a note of what it acknowledges.
   class Witness;
   struct Server {
-    explicit Server(CountingTruth* truth);
+    Server(CountingTruth* truth, const std::string& model_dir);
     ~Server();
 
     StopSignal end;
@@ -114,8 +114,7 @@ class CountingServers {
   CountingTruth truth_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<uint64_t> retired_;
-  std::string newest_;  // prefix; empty: no snapshot
-  int snapshots_ = 0;
+  int64_t snapshots_ = 0;  // the newest one's step
 };
 
 }  // namespace keelson

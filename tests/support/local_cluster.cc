@@ -115,7 +115,9 @@ RoleContext LocalCluster::ContextOf(Task task) const {
 
 void LocalCluster::StartServer(int index) {
   auto member = std::make_unique<ServerMember>(
-      ParameterHandler::Options{RandomId(), ConfigHash(options_.config)});
+      ParameterHandler::Options{.incarnation = RandomId(),
+                                .config_hash = ConfigHash(options_.config),
+                                .model_dir = options_.config.checkpoint().model_dir()});
   auto server = RpcServer::Start(ServerAddress(index), grpc::InsecureServerCredentials(),
                                  {&member->service}, {member->service.RawMethods()});
   ASSERT_TRUE(server.ok()) << server.status();

@@ -22,7 +22,7 @@ class EchoService final : public v1::ParameterService::Service {
   }
   grpc::Status WriteSnapshot(grpc::ServerContext*, const v1::WriteSnapshotRequest* request,
                              v1::WriteSnapshotResponse* response) override {
-    response->add_entries()->set_key(request->data_path());
+    response->set_shard_step(request->step());
     return grpc::Status::OK;
   }
   grpc::Status GetStatus(grpc::ServerContext*, const v1::GetShardStatusRequest*,
@@ -111,11 +111,10 @@ TEST_F(GrpcParameterControlTest, EveryCallReachesItsMethod) {
   EXPECT_EQ(initialized.status().config_hash(), 12u);
 
   v1::WriteSnapshotRequest write;
-  write.set_data_path("model.ckpt-1.data-00000-of-00001");
+  write.set_step(13);
   v1::WriteSnapshotResponse written;
   ASSERT_TRUE(client_->WriteSnapshot(write, &written).ok());
-  ASSERT_EQ(written.entries_size(), 1);
-  EXPECT_EQ(written.entries(0).key(), write.data_path());
+  EXPECT_EQ(written.shard_step(), 13);
 
   v1::ShardStatus status;
   ASSERT_TRUE(client_->GetStatus({}, &status).ok());

@@ -1,0 +1,48 @@
+#include "ps_server/snapshots/snapshot_files.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+#include "core/checkpoint/bundle_format.h"
+#include "ps_server/snapshots/shard_files.h"
+
+namespace keelson {
+
+SnapshotFiles::SnapshotFiles(const std::string& model_dir, const Clock* clock)
+    : file_system_(model_dir), directory_(&file_system_, model_dir, clock) {}
+
+absl::Status SnapshotFiles::Check(absl::string_view call, int64_t step) const {
+  if (directory_.model_dir().empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(call,
+                     ": expected a directory that all roles share (--model_dir), found none; "
+                     "without one: chief --checkpoint_writer=chief"));
+  }
+  if (step >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(call, ": step: expected at least 0, found ", step));
+}
+
+absl::StatusOr<std::unique_ptr<BundleDataWriter>> SnapshotFiles::Create(
+    const v1::WriteSnapshotRequest& request) {
+  constexpr absl::string_view kCall = "WriteSnapshot";
+  RETURN_IF_ERROR(Check(kCall, request.step()));
+  if (request.data_shard() >= request.num_data_shards()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kCall, ": data_shard: expected less than num_data_shards (",
+                     request.num_data_shards(), "), found ", request.data_shard()));
+  }
+  return BundleDataWriter::Create(&file_system_,
+                                  DataPath(directory_.SnapshotPrefix(request.step()),
+                                           request.data_shard(), request.num_data_shards()),
+                                  request.data_shard());
+}
+
+absl::StatusOr<std::unique_ptr<BlockStore>> SnapshotFiles::Restore(BlockStore::Options options,
+                                                                   int64_t step) {
+  RETURN_IF_ERROR(Check("Initialize", step));
+  return RestoreShard(std::move(options), directory_.FindSnapshot(step), &file_system_);
+}
+
+}  // namespace keelson

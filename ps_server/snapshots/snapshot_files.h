@@ -1,0 +1,47 @@
+// The snapshots in a server's model directory: files that it writes and reads at the chief's
+// request.
+#ifndef KEELSON_PS_SERVER_SNAPSHOTS_SNAPSHOT_FILES_H_
+#define KEELSON_PS_SERVER_SNAPSHOTS_SNAPSHOT_FILES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/base/clock.h"
+#include "core/base/confined_file_system.h"
+#include "core/checkpoint/bundle_writer.h"
+#include "core/checkpoint/checkpoint_directory.h"
+#include "keelson/v1/parameter_service.pb.h"
+#include "ps_server/units/block_store.h"
+
+namespace keelson {
+
+// Callers say which step they mean; names follow from it here, and are opened beneath the directory
+// without following links (ConfinedFileSystem). Thread-safe.
+//
+// All methods: FAILED_PRECONDITION: the server has no directory. INVALID_ARGUMENT: a step below 0.
+// Otherwise as file_system.h.
+class SnapshotFiles {
+ public:
+  // `model_dir` is empty where the chief alone reads and writes snapshots. `clock` outlives this.
+  SnapshotFiles(const std::string& model_dir, const Clock* clock);
+
+  // Opens the data file of a snapshot that is about to be written. Repeated for the same snapshot,
+  // it replaces the file when it is finished. INVALID_ARGUMENT: not one of its data files.
+  absl::StatusOr<std::unique_ptr<BundleDataWriter>> Create(const v1::WriteSnapshotRequest& request);
+
+  // Makes a shard of the snapshot of a step. Errors of RestoreShard.
+  absl::StatusOr<std::unique_ptr<BlockStore>> Restore(BlockStore::Options options, int64_t step);
+
+ private:
+  absl::Status Check(absl::string_view call, int64_t step) const;
+
+  ConfinedFileSystem file_system_;
+  const CheckpointDirectory directory_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_PS_SERVER_SNAPSHOTS_SNAPSHOT_FILES_H_
