@@ -76,6 +76,7 @@ absl::Status Snapshotter::WriteParts(const std::string& prefix, const v1::JobSta
   const size_t num_data_shards = servers_->size() + 1;
   ASSIGN_OR_RETURN(ServerGroup::WrittenSnapshot written,
                    servers_->WriteSnapshot(state.global_step(), num_data_shards));
+  RETURN_IF_ERROR(CheckParts(prefix, num_data_shards));
   ASSIGN_OR_RETURN(std::vector<BundleIndexEntry> own,
                    WriteChiefPart(prefix, servers_->size(), num_data_shards, state));
   std::move(own.begin(), own.end(), std::back_inserter(written.entries));
@@ -91,6 +92,21 @@ absl::Status Snapshotter::WriteParts(const std::string& prefix, const v1::JobSta
   figures_.write_time = took;
   figures_.bytes = written.bytes;
   figures_.longest_cut_microseconds = written.longest_cut_microseconds;
+  return absl::OkStatus();
+}
+
+absl::Status Snapshotter::CheckParts(const std::string& prefix, size_t num_data_shards) const {
+  // Opening the directory makes network file systems look again; a name that was missed before may
+  // be cached as missing.
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   directory_->file_system()->List(directory_->model_dir()));
+  for (size_t s = 0; s < servers_->size(); ++s) {
+    const std::string path = DataPath(prefix, s, num_data_shards);
+    if (std::binary_search(names.begin(), names.end(), BaseName(path))) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        servers_->name(s), " wrote its part elsewhere: expected ", path,
+        "; do all roles share the directory of --model_dir? (if not: --checkpoint_writer=chief)"));
+  }
   return absl::OkStatus();
 }
 

@@ -84,6 +84,8 @@ class Snapshotter {
                                                                size_t data_shard,
                                                                size_t num_data_shards,
                                                                const v1::JobState& state);
+  // FAILED_PRECONDITION: a server has another model directory.
+  absl::Status CheckParts(const std::string& prefix, size_t num_data_shards) const;
   absl::Status WriteParts(const std::string& prefix, const v1::JobState& state,
                           absl::FunctionRef<absl::Status()> confirm);
   absl::Status EnsureDirectory();

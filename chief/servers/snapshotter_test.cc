@@ -240,6 +240,17 @@ TEST_F(SnapshotterTest, NoUsableSnapshotIsDataLoss) {
   EXPECT_THAT(std::string(restored.status().message()), HasSubstr("2 snapshots"));
 }
 
+TEST_F(SnapshotterTest, AServerWithAnotherDirectoryIsNamed) {
+  Write(1);
+  fakes_[1].SetModelDir(FreshDirectory());
+  const absl::Status status = snapshotter_.Write(StateOfStep(2));
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              testing::StartsWith("ps-1 wrote its part elsewhere: expected " +
+                                  DataPath(directory_.SnapshotPrefix(2), 1, 3)));
+  EXPECT_EQ(snapshotter_.latest_prefix(), directory_.SnapshotPrefix(1));
+}
+
 TEST_F(SnapshotterTest, AnErrorThatIsNotDamageEndsTheSearch) {
   Write(1);
   Write(2);
