@@ -37,6 +37,11 @@ absl::Status SyntaxError(size_t byte, absl::string_view reason) {
       absl::StrCat("TF_CONFIG: not valid JSON at byte ", byte, ": ", reason));
 }
 
+absl::Status TooDeep(int limit) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("TF_CONFIG: expected values within at most ", limit, " others, found more"));
+}
+
 absl::Status WrongType(absl::string_view key, absl::string_view expected, const Json& found) {
   return Invalid(key, expected, Dump(found));
 }
@@ -94,10 +99,22 @@ absl::Status NeedsCluster(absl::string_view type) {
 
 // --- JSON ---
 
-// Builds the document and stores the first syntax error instead of throwing it.
+// Builds the document and stores the first error instead of throwing it. The depth is limited, for
+// the library writes a value into a message by recursion.
 class DocumentBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
  public:
   explicit DocumentBuilder(Json* document) : json_sax_dom_parser(*document, false) {}
+
+  bool start_object(size_t size) { return Enter() && json_sax_dom_parser::start_object(size); }
+  bool start_array(size_t size) { return Enter() && json_sax_dom_parser::start_array(size); }
+  bool end_object() {
+    --depth_;
+    return json_sax_dom_parser::end_object();
+  }
+  bool end_array() {
+    --depth_;
+    return json_sax_dom_parser::end_array();
+  }
 
   template <typename Exception>
   bool parse_error(size_t byte, const std::string& last_token, const Exception& error) {
@@ -110,6 +127,15 @@ class DocumentBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
   const absl::Status& status() const { return status_; }
 
  private:
+  static constexpr int kMaxDepth = 32;
+
+  bool Enter() {
+    if (++depth_ <= kMaxDepth) return true;
+    status_ = TooDeep(kMaxDepth);
+    return false;
+  }
+
+  int depth_ = 0;
   absl::Status status_;
 };
 
@@ -264,7 +290,7 @@ absl::StatusOr<TaskEntry> ReadTask(const Json& config, std::optional<Role> expec
 // "0", "0..3" or "1, 4".
 std::string IndexesText(const TaskAddresses& addresses) {
   const int last = addresses.rbegin()->first;
-  const bool dense = last + 1 == static_cast<int>(addresses.size());
+  const bool dense = static_cast<size_t>(last) + 1 == addresses.size();
   if (dense) return last == 0 ? "0" : absl::StrCat("0..", last);
   return absl::StrJoin(addresses, ", ", [](std::string* out, const auto& entry) {
     absl::StrAppend(out, entry.first);

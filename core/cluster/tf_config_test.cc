@@ -275,6 +275,9 @@ const BadConfig kBadConfigs[] = {
     {"SparseIndexOutside",
      R"({"cluster":{"worker":{"1":"a:1","4":"b:1"}},"task":{"type":"worker","index":2}})",
      "task.index: expected 1, 4, found 2"},
+    {"LargestSparseIndex",
+     R"({"cluster":{"worker":{"2147483647":"a:1"}},"task":{"type":"worker","index":2}})",
+     "task.index: expected 2147483647, found 2"},
     {"NotInCluster", R"({"cluster":{"worker":["a:1"]},"task":{"type":"ps","index":0}})",
      R"(task.type: expected a job of the cluster, found "ps" with the cluster {"worker":["a:1"]})",
      Role::kPs},
@@ -288,6 +291,18 @@ const BadConfig kBadConfigs[] = {
 
 INSTANTIATE_TEST_SUITE_P(All, TfConfigErrorTest, testing::ValuesIn(kBadConfigs),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// A message with such a value would be made by as many nested calls.
+TEST(TfConfigTest, DeepValuesAreRefused) {
+  const std::string deep = absl::StrCat(std::string(1000000, '['), std::string(1000000, ']'));
+  for (const char* key : {"cluster", "task", "service", "other"}) {
+    EXPECT_EQ(ParseTfConfig(absl::StrCat("{\"", key, "\":", deep, "}"), std::nullopt).status(),
+              absl::InvalidArgumentError(
+                  "TF_CONFIG: expected values within at most 32 others, found more"));
+  }
+  const std::string deepest = absl::StrCat(std::string(31, '['), std::string(31, ']'));
+  EXPECT_TRUE(ParseTfConfig(absl::StrCat("{\"other\":", deepest, "}"), std::nullopt).ok());
+}
 
 TEST(TfConfigTest, LongValuesAreShortenedInMessages) {
   const auto spec = ParseTfConfig(absl::StrCat("[\"", std::string(5000, 'x'), "\"]"), std::nullopt);
