@@ -15,6 +15,8 @@
 namespace keelson {
 namespace {
 
+constexpr uint64_t kMaxConfigBytes = uint64_t{16} << 20;
+
 absl::Status TextError(absl::string_view source, int line, int column, absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat(source, ":", line, ":", column, ": ", message));
 }
@@ -52,7 +54,7 @@ std::string SerializeDeterministically(const v1::TrainConfig& config) {
 }  // namespace
 
 absl::StatusOr<v1::TrainConfig> LoadTrainConfig(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(const std::string text, ReadBoundedFile(path, kMaxConfigBytes));
   return ParseTrainConfig(text, path);
 }
 

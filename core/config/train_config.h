@@ -14,7 +14,8 @@
 namespace keelson {
 
 // Reads a text proto, without completing or checking its values. INVALID_ARGUMENT: a syntax error
-// or an unknown field, as "file:line:column: message". Errors of ReadFile.
+// or an unknown field, as "file:line:column: message". DATA_LOSS: the file is above 16 MiB.
+// Errors of ReadFile.
 absl::StatusOr<v1::TrainConfig> LoadTrainConfig(const std::string& path);
 // `source_name` stands for the file in messages.
 absl::StatusOr<v1::TrainConfig> ParseTrainConfig(absl::string_view text,

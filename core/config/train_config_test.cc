@@ -2,7 +2,11 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/message_differencer.h"
 
@@ -60,6 +64,14 @@ TEST(LoadTrainConfigTest, ReadsAFileAndNamesAMissingOne) {
   ASSERT_TRUE(RemoveFile(path).ok());
   EXPECT_EQ(LoadTrainConfig(path).status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(LoadTrainConfig(path).status().message()), HasSubstr(path));
+}
+
+TEST(LoadTrainConfigTest, AFileThatIsTooLargeIsNotRead) {
+  const std::string path = JoinPath(FreshDirectory(), "train_config.textproto");
+  std::ofstream(path) << "model {}";
+  std::filesystem::resize_file(path, uint64_t{1} << 40);
+  EXPECT_EQ(LoadTrainConfig(path).status(),
+            absl::DataLossError(path + ": expected at most 16777216 bytes, found 1099511627776"));
 }
 
 TEST(DefaultTrainConfigTest, TheCompiledInTextAndTheExamplesAreComplete) {
