@@ -76,8 +76,13 @@ class ClusterTest(unittest.TestCase):
         volumes = support.compose("compose.yaml")["volumes"]
         for name, service in CLUSTER.items():
             with self.subTest(name):
-                mounts = dict(mount.split(":")[::-1] for mount in service["volumes"])
+                mounts = dict(mount.removesuffix(":ro").split(":")[::-1] for mount in service["volumes"])
                 self.assertIn(mounts[flags(service)["model_dir"]], volumes)
+
+    def test_only_workers_cannot_write_the_model(self):
+        for name, service in CLUSTER.items():
+            read_only = [mount for mount in service["volumes"] if mount.endswith(":ro")]
+            self.assertEqual(bool(read_only), program(service) == "worker", name)
 
     def test_the_page_of_a_job_that_is_over(self):
         (name,) = set(SERVICES) - set(CLUSTER)
@@ -125,6 +130,12 @@ class ServiceTest(unittest.TestCase):
                 self.assertIs(service["read_only"], True)
                 self.assertNotIn("user", service)
                 self.assertNotIn("privileged", service)
+
+    def test_memory_and_processes_have_limits(self):
+        for name, service in SERVICES.items():
+            with self.subTest(name):
+                self.assertRegex(service["mem_limit"], r"^\d+[mg]$")
+                self.assertGreater(service["pids_limit"], 0)
 
     def test_images_are_built_from_the_dockerfile(self):
         for name, service in SERVICES.items():

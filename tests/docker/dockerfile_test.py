@@ -60,7 +60,7 @@ class StagesTest(unittest.TestCase):
             if stage.base in self.file.stages or stage.base == "scratch":
                 continue
             with self.subTest(stage.base):
-                self.assertRegex(stage.base, r"^[a-z0-9./-]+:[0-9][A-Za-z0-9.-]*$")
+                self.assertRegex(stage.base, r"^[a-z0-9./-]+:[0-9][A-Za-z0-9.-]*(@sha256:[0-9a-f]{64})?$")
 
     def test_files_come_from_stages_before(self):
         seen = []
