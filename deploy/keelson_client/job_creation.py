@@ -6,7 +6,7 @@ from typing import Any, Dict, Mapping, Sequence
 from tfjob_api.yaml_text import to_yaml
 
 from .errors import ClusterError, ErrorKind, InputError
-from .kubectl import RESOURCE, Kubectl, find_json, read_json
+from .kubectl import RESOURCE, Kubectl, find_json, find_objects, read_json
 from .manifest import MANAGED_BY, find_tfjob
 
 Document = Dict[str, Any]
@@ -23,11 +23,11 @@ class JobCreation:
         tfjob = find_tfjob(documents)
         companions = [document for document in documents if document is not tfjob]
         self._refuse_taken_name(_name(tfjob))
-        for document in companions:
-            self._make_room(document)
+        if companions:
+            self._make_room(companions)
         created = self._create(tfjob, companions)
-        for document in companions:
-            self._set_owner(document, created)
+        if companions:
+            self._set_owner(companions, created)
         return created
 
     def _refuse_taken_name(self, name: str) -> None:
@@ -36,16 +36,16 @@ class JobCreation:
                 f"job {name} exists already; give another --name, or delete it: keelson.py delete {name}"
             )
 
-    def _make_room(self, document: Document) -> None:
+    def _make_room(self, documents: Sequence[Document]) -> None:
         """Deletes objects of an earlier job: the cluster may be about to collect them, so that an update of
         them could be lost."""
-        kind, name = document["kind"], _name(document)
-        found = find_json(self._kubectl, kind.lower(), name, self._namespace)
-        if found is None:
-            return
-        if not _is_ours(found):
-            raise InputError(f"{kind} {name} exists already, and was not made by keelson.py")
-        self._delete(document)
+        found = find_objects(self._kubectl, [_reference(document) for document in documents], self._namespace)
+        for document in found:
+            if not _is_ours(document):
+                kind = document["kind"]
+                raise InputError(f"{kind} {_name(document)} exists already, and was not made by keelson.py")
+        if found:
+            self._delete(found)
 
     def _create(self, tfjob: Document, companions: Sequence[Document]) -> Document:
         """Creates the objects without `apply`, which would change an object that another user has just
@@ -58,23 +58,23 @@ class JobCreation:
         except ClusterError as error:
             # An object that exists already belongs to that user.
             if error.kind is not ErrorKind.EXISTS:
-                for document in companions:
-                    self._delete_quietly(document)
+                self._delete_quietly(companions)
             raise
 
-    def _delete_quietly(self, document: Document) -> None:
+    def _delete_quietly(self, documents: Sequence[Document]) -> None:
         try:
-            self._delete(document)
+            self._delete(documents)
         except ClusterError:
             # The original error is the one to report.
             pass
 
-    def _delete(self, document: Document) -> None:
-        kind = document["kind"].lower()
-        self._kubectl.run(["delete", kind, _name(document), "--ignore-not-found"], self._namespace)
+    def _delete(self, documents: Sequence[Document]) -> None:
+        if documents:
+            references = [_reference(document) for document in documents]
+            self._kubectl.run(["delete", *references, "--ignore-not-found"], self._namespace)
 
-    def _set_owner(self, document: Document, owner: Document) -> None:
-        """The cluster deletes the object with the job, also after ttlSecondsAfterFinished."""
+    def _set_owner(self, documents: Sequence[Document], owner: Document) -> None:
+        """The cluster deletes the objects with the job, also after ttlSecondsAfterFinished."""
         reference = {
             "apiVersion": owner["apiVersion"],
             "kind": owner["kind"],
@@ -82,14 +82,19 @@ class JobCreation:
             "uid": owner["metadata"]["uid"],
         }
         patch = json.dumps({"metadata": {"ownerReferences": [reference]}})
-        arguments = ["patch", document["kind"].lower(), _name(document), "--type=merge", f"--patch={patch}"]
+        references = [_reference(document) for document in documents]
         try:
-            self._kubectl.run(arguments, self._namespace)
+            self._kubectl.run(["patch", *references, "--type=merge", f"--patch={patch}"], self._namespace)
         except ClusterError as error:
-            # A user that may create but not change objects leaves it behind; the next job of this name
-            # deletes it.
+            # A user that may create but not change objects leaves them behind; the next job of this name
+            # deletes them.
             if error.kind is not ErrorKind.FORBIDDEN:
                 raise
+
+
+def _reference(document: Mapping[str, Any]) -> str:
+    """As kubectl names one object among others."""
+    return f"{document['kind'].lower()}/{_name(document)}"
 
 
 def _name(document: Mapping[str, Any]) -> str:

@@ -62,15 +62,16 @@ def read_json(
     kubectl: Kubectl, arguments: Sequence[str], namespace: str = "", input_text: str = ""
 ) -> Dict[str, Any]:
     """The object, or list of objects, that `kubectl ARGUMENTS -o json` prints."""
-    text = kubectl.run([*arguments, "-o", "json"], namespace, input_text)
+    return _parse(arguments[0], kubectl.run([*arguments, "-o", "json"], namespace, input_text))
+
+
+def _parse(verb: str, text: str) -> Dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise ClusterError(ErrorKind.OTHER, f"kubectl {arguments[0]}: not JSON: {error}") from error
+        raise ClusterError(ErrorKind.OTHER, f"kubectl {verb}: not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise ClusterError(
-            ErrorKind.OTHER, f"kubectl {arguments[0]}: expected an object, found {text[:80]!r}"
-        )
+        raise ClusterError(ErrorKind.OTHER, f"kubectl {verb}: expected an object, found {text[:80]!r}")
     return value
 
 
@@ -82,6 +83,15 @@ def find_json(kubectl: Kubectl, kind: str, name: str, namespace: str = "") -> Op
         if error.kind is ErrorKind.NOT_FOUND:
             return None
         raise
+
+
+def find_objects(kubectl: Kubectl, references: Sequence[str], namespace: str = "") -> List[Dict[str, Any]]:
+    """Those of "KIND/NAME" that there are; one call for all."""
+    text = kubectl.run(["get", *references, "--ignore-not-found", "-o", "json"], namespace)
+    if not text.strip():
+        return []
+    value = _parse("get", text)
+    return list(value["items"]) if value.get("kind") == "List" else [value]
 
 
 class KubectlProgram:

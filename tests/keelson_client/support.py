@@ -158,6 +158,8 @@ class FakeKubectl:
         if verb == "logs":
             self._raise("logs", "pod")
             return self.logs.get(arguments[1], "")
+        if "/" in arguments[1]:
+            return self._run_for_each(verb, arguments)
         kind = {"tfjobs.kubeflow.org": "tfjob", "pods": "pod"}.get(arguments[1], arguments[1])
         self._raise(verb, kind)
         name = arguments[2] if len(arguments) > 2 and not arguments[2].startswith("-") else ""
@@ -168,6 +170,16 @@ class FakeKubectl:
                 return ""
             raise ClusterError(ErrorKind.NOT_FOUND, f"kubectl: {kind} {name} not found")
         return self._answer(verb, kind, name, arguments)
+
+    def _run_for_each(self, verb, arguments):
+        """KIND/NAME, any number of them."""
+        references = [tuple(a.split("/")) for a in arguments[1:] if "/" in a and not a.startswith("-")]
+        for kind, _ in references:
+            self._raise(verb, kind)
+        found = [self._answer(verb, *r, arguments) for r in references if r in self.objects]
+        if len(found) < len(references) and "--ignore-not-found" not in arguments:
+            raise ClusterError(ErrorKind.NOT_FOUND, "kubectl: not found")
+        return f'{{"kind": "List", "items": [{",".join(found)}]}}' if found else ""
 
     def stream(self, arguments, namespace=""):
         self.calls.append((namespace, list(arguments)))

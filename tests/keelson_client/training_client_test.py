@@ -107,7 +107,7 @@ class CreateTest(ClientTest):
         old["metadata"]["ownerReferences"] = [{"uid": "gone"}]
         self.kubectl.put(old)
         self.client.create_objects(render(settings()))
-        self.assertIn("delete configmap mnist-config", self.kubectl.verbs())
+        self.assertIn("delete configmap/mnist-config --ignore-not-found", self.kubectl.verbs())
         self.assertEqual(self.stored("configmap", "mnist-config")["data"]["job.textproto"], CONFIG)
 
     def test_a_refused_job_leaves_nothing_behind(self):
