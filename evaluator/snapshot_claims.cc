@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/base/posix_file.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 
@@ -86,7 +87,7 @@ absl::Status Taken(int64_t step, absl::string_view holder) {
 
 // Unlike a rename, this does not replace a file. ALREADY_EXISTS: there is such a file.
 absl::Status CreateExclusively(const std::string& path, absl::string_view content) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int fd = open(path.c_str(), kExclusiveFlags, kNewFileMode);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", path));
   const ssize_t written = write(fd, content.data(), content.size());
   const int error = errno;

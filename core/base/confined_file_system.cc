@@ -176,7 +176,7 @@ absl::Status ConfinedFileSystem::CreateDirectories(const std::string& path) {
   if (Handle(Open(inner, kPathFlags | O_DIRECTORY)).open()) return absl::OkStatus();
   RETURN_IF_ERROR(CreateDirectories(DirectoryOf(path)));
   ASSIGN_OR_RETURN(const Handle parent, OpenParent(path));
-  if (mkdirat(parent.get(), BaseName(path).c_str(), 0777) != 0 &&
+  if (mkdirat(parent.get(), BaseName(path).c_str(), kNewDirectoryMode) != 0 &&
       !Handle(Open(inner, kPathFlags | O_DIRECTORY)).open()) {
     return SystemError("cannot create directory", path, errno);
   }

@@ -59,7 +59,7 @@ class PosixFileSystem : public FileSystem {
     if (Exists(path)) return SystemError("cannot create directory", path, ENOTDIR);
     const std::string parent = DirectoryOf(path);
     RETURN_IF_ERROR(CreateDirectories(parent));
-    if (mkdir(path.c_str(), 0777) != 0 && !IsDirectory(path)) {
+    if (mkdir(path.c_str(), kNewDirectoryMode) != 0 && !IsDirectory(path)) {
       return SystemError("cannot create directory", path, errno);
     }
     // A parent that may be written but not read cannot be synced.

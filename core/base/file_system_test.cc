@@ -1,5 +1,8 @@
 #include "core/base/file_system.h"
 
+#include <sys/stat.h>
+
+#include "absl/strings/str_cat.h"
 #include "core/base/confined_file_system.h"
 #include "core/base/file.h"
 #include "core/base/file_system_testing.h"
@@ -120,6 +123,33 @@ TEST_P(FileSystemTest, ResolvesWhatExists) {
 INSTANTIATE_TEST_SUITE_P(All, FileSystemTest,
                          testing::Values(Kind::kReal, Kind::kMemory, Kind::kConfined,
                                          Kind::kConfinedByComponent));
+
+mode_t ModeOf(const std::string& path) {
+  struct stat info = {};
+  EXPECT_EQ(stat(path.c_str(), &info), 0) << path;
+  return info.st_mode & 07777;
+}
+
+TEST(ModesTest, WhatIsMadeIsNotForTheWorldWhateverTheUmask) {
+  const std::string directory = FreshDirectory();
+  ConfinedFileSystem confined(directory);
+  ConfinedFileSystem by_component(directory, ConfinedFileSystem::Walk::kByComponent);
+  const mode_t umask_before = umask(0);
+  int round = 0;
+  for (FileSystem* files : {FileSystem::Real(), static_cast<FileSystem*>(&confined),
+                            static_cast<FileSystem*>(&by_component)}) {
+    const std::string made = JoinPath(directory, absl::StrCat(round++, "/below"));
+    EXPECT_EQ(files->CreateDirectories(made), absl::OkStatus());
+    EXPECT_TRUE(files->CreateExclusive(made + "/exclusive").ok());
+    EXPECT_TRUE(files->OpenForAppend(made + "/appended", /*truncate=*/false).ok());
+    EXPECT_TRUE(files->OpenForAppend(made + "/truncated", /*truncate=*/true).ok());
+    EXPECT_EQ(ModeOf(made), 0770);
+    for (const char* name : {"/exclusive", "/appended", "/truncated"}) {
+      EXPECT_EQ(ModeOf(made + name), 0640) << made << name;
+    }
+  }
+  umask(umask_before);
+}
 
 TEST(RealFileSystemTest, ADirectoryIsNotMadeOverAFile) {
   std::string path = testing::TempDir() + "/keelson_file_XXXXXX";

@@ -24,7 +24,10 @@ inline constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 constexpr int AppendFlags(bool truncate) {
   return O_WRONLY | O_CREAT | O_CLOEXEC | (truncate ? O_TRUNC : O_APPEND);
 }
-inline constexpr mode_t kNewFileMode = 0644;
+// Modes of new files and directories, less the umask: snapshots and what is trained on are nobody's
+// but the user's and the group's.
+inline constexpr mode_t kNewFileMode = 0640;
+inline constexpr mode_t kNewDirectoryMode = 0770;
 
 // The errors of file_system.h: "cannot open /model/x: Permission denied".
 absl::Status SystemError(absl::string_view what, absl::string_view path, int error);
