@@ -1,6 +1,5 @@
 #include "core/http/connection.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -91,26 +90,6 @@ int64_t SocketStream::Progress() const {
   int on_the_way = 0;
   ioctl(fd_, SIOCOUTQ, &on_the_way);
   return moved_ - on_the_way;
-}
-
-std::string PeerAddress(int fd) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  if (getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "";
-  char text[INET6_ADDRSTRLEN] = "";
-  if (address.ss_family == AF_INET) {
-    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&address)->sin_addr, text,
-              sizeof(text));
-  } else if (address.ss_family == AF_INET6) {
-    const in6_addr& ip = reinterpret_cast<const sockaddr_in6*>(&address)->sin6_addr;
-    // This is an IPv4 client of a socket for both families.
-    if (IN6_IS_ADDR_V4MAPPED(&ip)) {
-      inet_ntop(AF_INET, ip.s6_addr + 12, text, sizeof(text));
-    } else {
-      inet_ntop(AF_INET6, &ip, text, sizeof(text));
-    }
-  }
-  return text;
 }
 
 }  // namespace keelson

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -57,9 +56,6 @@ class SocketStream : public HttpStream {
   absl::Duration deadline_;
   int64_t progress_before_ = 0;
 };
-
-// The numeric address of the socket's other end: "192.0.2.1", "2001:db8::1"; empty: unknown.
-std::string PeerAddress(int fd);
 
 }  // namespace keelson
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread_without_signals.h"
+#include "core/http/client_address.h"
 #include "core/http/connection.h"
 #include "core/http/event_streams.h"
 #include "core/http/exchange.h"
@@ -84,7 +85,7 @@ class HttpServer::Listener {
   // Takes a place among the streams where the answer is one.
   HttpResponse Answer(const HttpRequest& request, bool* reserved) {
     if (options_.requests_per_second > 0) {
-      const absl::Duration wait = limiter_.Take(request.client);
+      const absl::Duration wait = limiter_.Take(ClientOf(request.client));
       if (wait > absl::ZeroDuration()) return TooManyRequests(wait);
     }
     if (request.headers.contains("host") && !AdmitsHost(request.Header("host"), options_.hosts)) {

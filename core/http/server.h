@@ -48,8 +48,8 @@ class HttpServer {
     // The largest body of a request; beyond it: 413. 0: requests have no body, and only GET and
     // HEAD are answered.
     int64_t max_body_bytes = 0;
-    // The rate of one client address, with a burst of twice as many, at least 20; beyond it: 429.
-    // 0: no limit.
+    // The rate of one client, which is an address of IPv4 or a /64 network of IPv6, with a burst of
+    // twice as many, at least 20; beyond it: 429. 0: no limit.
     double requests_per_second = 0;
     // A client is cut off that sends nothing for this long, or that has not sent its request's body
     // or taken the answer within it; a transfer may take longer while it moves 64 KiB a second. The
