@@ -19,30 +19,6 @@ bool IsDigits(absl::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
 }
 
-// Returns 200, or 400 for a body that ends early.
-int ReadExactly(int64_t count, HttpStream* stream, std::string* body) {
-  char buffer[4096];
-  while (count > 0) {
-    const size_t wanted = std::min<size_t>(sizeof(buffer), count);
-    const size_t read = stream->Read(buffer, wanted);
-    if (read == 0) return 400;
-    body->append(buffer, read);
-    count -= static_cast<int64_t>(read);
-  }
-  return 200;
-}
-
-// Returns a line without its end, "\r\n". nullopt: it has none within kMaxLineBytes.
-std::optional<std::string> ReadLine(HttpStream* stream) {
-  std::string line;
-  char byte = 0;
-  while (line.size() < kMaxLineBytes && stream->Read(&byte, 1) == 1) {
-    line += byte;
-    if (absl::EndsWith(line, "\r\n")) return line.substr(0, line.size() - 2);
-  }
-  return std::nullopt;
-}
-
 // nullopt: it is none.
 std::optional<uint64_t> ChunkSize(absl::string_view line) {
   const absl::string_view digits = absl::StripAsciiWhitespace(line.substr(0, line.find(';')));
@@ -52,30 +28,6 @@ std::optional<uint64_t> ChunkSize(absl::string_view line) {
     return std::nullopt;
   }
   return size;
-}
-
-int ReadTrailers(HttpStream* stream) {
-  for (int i = 0; i <= kMaxTrailers; ++i) {
-    const std::optional<std::string> line = ReadLine(stream);
-    if (!line.has_value()) return 400;
-    if (line->empty()) return 200;
-  }
-  return 400;
-}
-
-int ReadChunks(int64_t max_bytes, HttpStream* stream, std::string* body) {
-  while (true) {
-    const std::optional<std::string> line = ReadLine(stream);
-    if (!line.has_value()) return 400;
-    const std::optional<uint64_t> size = ChunkSize(*line);
-    if (!size.has_value()) return 400;
-    if (*size == 0) return ReadTrailers(stream);
-    if (*size > static_cast<uint64_t>(max_bytes) - body->size()) return 413;
-    const int status = ReadExactly(static_cast<int64_t>(*size), stream, body);
-    if (status != 200) return status;
-    const std::optional<std::string> end = ReadLine(stream);
-    if (!end.has_value() || !end->empty()) return 400;
-  }
 }
 
 }  // namespace
@@ -102,9 +54,74 @@ int FrameBody(const BodyHeaders& headers, int64_t max_bytes, BodyFraming* framin
   return 200;
 }
 
-int ReadBody(const BodyFraming& framing, int64_t max_bytes, HttpStream* stream, std::string* body) {
-  return framing.chunked ? ReadChunks(max_bytes, stream, body)
-                         : ReadExactly(framing.length, stream, body);
+BodyReader::BodyReader(const BodyFraming& framing, int64_t max_bytes)
+    : chunked_(framing.chunked),
+      max_bytes_(max_bytes),
+      part_(framing.chunked ? Part::kSize : Part::kData),
+      left_(framing.length) {
+  if (!chunked_ && left_ == 0) End(200);
+}
+
+void BodyReader::Add(absl::string_view bytes) {
+  while (!ended_ && !bytes.empty()) {
+    if (part_ == Part::kData) {
+      AddData(&bytes);
+    } else {
+      AddToLine(&bytes);
+    }
+  }
+}
+
+void BodyReader::AddData(absl::string_view* bytes) {
+  const absl::string_view data = bytes->substr(0, static_cast<size_t>(left_));
+  bytes_.append(data.data(), data.size());
+  bytes->remove_prefix(data.size());
+  left_ -= static_cast<int64_t>(data.size());
+  if (left_ > 0) return;
+  part_ = Part::kDataEnd;
+  if (!chunked_) End(200);
+}
+
+void BodyReader::AddToLine(absl::string_view* bytes) {
+  line_ += bytes->front();
+  bytes->remove_prefix(1);
+  if (absl::EndsWith(line_, "\r\n")) {
+    EndLine(absl::string_view(line_).substr(0, line_.size() - 2));
+    line_.clear();
+  } else if (line_.size() >= kMaxLineBytes) {
+    End(400);
+  }
+}
+
+void BodyReader::EndLine(absl::string_view line) {
+  switch (part_) {
+    case Part::kSize:
+      return BeginChunk(line);
+    case Part::kDataEnd:
+      if (!line.empty()) End(400);
+      part_ = Part::kSize;
+      return;
+    default:
+      return EndTrailer(line);
+  }
+}
+
+void BodyReader::BeginChunk(absl::string_view line) {
+  const std::optional<uint64_t> size = ChunkSize(line);
+  if (!size.has_value()) return End(400);
+  if (*size > static_cast<uint64_t>(max_bytes_) - bytes_.size()) return End(413);
+  left_ = static_cast<int64_t>(*size);
+  part_ = left_ == 0 ? Part::kTrailer : Part::kData;
+}
+
+void BodyReader::EndTrailer(absl::string_view line) {
+  if (line.empty()) return End(200);
+  if (++trailers_ > kMaxTrailers) End(400);
+}
+
+void BodyReader::End(int status) {
+  ended_ = true;
+  status_ = status;
 }
 
 }  // namespace keelson

@@ -9,26 +9,23 @@
 namespace keelson {
 namespace {
 
-// Hands out a few bytes at a time.
-class TextStream : public HttpStream {
- public:
-  explicit TextStream(std::string text) : text_(std::move(text)) {}
-  size_t Read(char* out, size_t size) override {
-    const size_t count = std::min({size, size_t{3}, text_.size()});
-    std::copy_n(text_.data(), count, out);
-    text_.erase(0, count);
-    return count;
+// Gives the reader `text`, a few bytes at a time; returns its status.
+int ReadInPieces(absl::string_view text, BodyReader* reader) {
+  for (; !text.empty(); text.remove_prefix(std::min<size_t>(3, text.size()))) {
+    reader->Add(text.substr(0, 3));
   }
-  bool Write(absl::string_view) override { return false; }
-  const std::string& left() const { return text_; }
-
- private:
-  std::string text_;
-};
+  return reader->status();
+}
 
 int ReadChunked(const std::string& text, int64_t max_bytes, std::string* body) {
-  TextStream stream(text);
-  return ReadBody({.chunked = true, .length = 0}, max_bytes, &stream, body);
+  BodyReader reader({.chunked = true, .length = 0}, max_bytes);
+  const int status = ReadInPieces(text, &reader);
+  BodyReader at_once({.chunked = true, .length = 0}, max_bytes);
+  at_once.Add(text);
+  EXPECT_EQ(at_once.status(), status) << text;
+  EXPECT_EQ(at_once.bytes(), reader.bytes()) << text;
+  *body = reader.bytes();
+  return status;
 }
 
 TEST(FrameBody, TakesALengthOrChunks) {
@@ -55,16 +52,19 @@ TEST(FrameBody, RefusesWhatIsAmbiguousTooLongOrUnknown) {
   EXPECT_EQ(FrameBody({{}, {"chunked", "chunked"}}, 10, &framing), 501);
 }
 
-TEST(ReadBody, ReadsALengthAndNoMore) {
-  TextStream stream("0123456789rest");
-  std::string body;
-  EXPECT_EQ(ReadBody({.chunked = false, .length = 10}, 100, &stream, &body), 200);
-  EXPECT_EQ(body, "0123456789");
-  EXPECT_EQ(stream.left(), "rest");
-  EXPECT_EQ(ReadBody({.chunked = false, .length = 10}, 100, &stream, &body), 400);
+TEST(BodyReader, ReadsALengthAndNoMore) {
+  BodyReader reader({.chunked = false, .length = 10}, 100);
+  EXPECT_EQ(ReadInPieces("012345678", &reader), 400);
+  EXPECT_FALSE(reader.ended());
+  EXPECT_EQ(ReadInPieces("9rest", &reader), 200);
+  EXPECT_TRUE(reader.ended());
+  EXPECT_EQ(reader.bytes(), "0123456789");
+  BodyReader none({}, 100);
+  EXPECT_TRUE(none.ended());
+  EXPECT_EQ(none.status(), 200);
 }
 
-TEST(ReadBody, JoinsChunks) {
+TEST(BodyReader, JoinsChunks) {
   std::string body;
   EXPECT_EQ(
       ReadChunked("5\r\n01234\r\nA;name=x\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n", 15, &body),
@@ -72,14 +72,13 @@ TEST(ReadBody, JoinsChunks) {
   EXPECT_EQ(body, "012340123456789");
 }
 
-TEST(ReadBody, RefusesTooManyBytesInChunks) {
+TEST(BodyReader, RefusesTooManyBytesInChunks) {
   std::string body;
   EXPECT_EQ(ReadChunked("5\r\n01234\r\n5\r\n01234\r\n0\r\n\r\n", 9, &body), 413);
-  body.clear();
   EXPECT_EQ(ReadChunked("ffffffffffffffff\r\n", 9, &body), 413);
 }
 
-TEST(ReadBody, RefusesChunksThatMakeNoSense) {
+TEST(BodyReader, RefusesChunksThatMakeNoSense) {
   for (const std::string& text :
        {std::string("x\r\n"), std::string("\r\n\r\n"), std::string("-1\r\na\r\n"),
         std::string("0x1\r\na\r\n0\r\n\r\n"), std::string("fffffffffffffffff\r\n"),

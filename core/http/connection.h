@@ -7,7 +7,6 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "core/http/byte_stream.h"
 
 namespace keelson {
 
@@ -15,7 +14,7 @@ namespace keelson {
 // a client that sends single bytes would never time out. Each kBytesPerSecond that the client sends
 // or takes extends it by a second, so that a transfer may last while it makes progress. For one
 // thread.
-class SocketStream : public HttpStream {
+class SocketStream {
  public:
   // The rate below which a client is cut off.
   static constexpr int64_t kBytesPerSecond = 64 * 1024;
@@ -23,11 +22,15 @@ class SocketStream : public HttpStream {
   // Does not own the socket, which is set to not blocking.
   SocketStream(int fd, absl::Duration timeout);
 
-  size_t Read(char* out, size_t size) override;
-  bool Write(absl::string_view bytes) override;
+  // Waits for bytes, writes at most `size` of them to `out`, and returns their number. 0: no more
+  // will come, or not in time.
+  size_t Read(char* out, size_t size);
+
+  // Writes all bytes. False: the client has gone, or has not taken them in time.
+  bool Write(absl::string_view bytes);
 
   // Restores the constructor's timeout.
-  void RestartTimeout() override { SetTimeout(timeout_); }
+  void RestartTimeout() { SetTimeout(timeout_); }
   // Sets the deadline.
   void SetTimeout(absl::Duration from_now);
 

@@ -2,8 +2,6 @@
 
 #include <httplib.h>
 
-#include <algorithm>
-#include <cstring>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -12,35 +10,31 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
-#include "core/http/body.h"
 
 namespace keelson {
 namespace {
 
 constexpr char kEventStream[] = "text/event-stream";
 
-// The stream from which the library reads the request's head and to which it writes the answer.
+// The bytes of a request's head, from which the library reads, and those of the answer, which it
+// writes.
 class HeadStream : public httplib::Stream {
  public:
-  explicit HeadStream(HttpStream* stream) : stream_(stream) {}
+  explicit HeadStream(absl::string_view head) : left_(head) {}
 
   bool is_readable() const override { return true; }
   bool is_writable() const override { return true; }
 
   ssize_t read(char* out, size_t size) override {
-    const int64_t left = kMaxHeadBytes - received_;
-    if (left <= 0) return -1;
-    const size_t count = stream_.Read(out, std::min<size_t>(size, left));
-    received_ += static_cast<int64_t>(count);
-    has_line_end_ = has_line_end_ || std::memchr(out, '\n', count) != nullptr;
-    return count > 0 ? static_cast<ssize_t>(count) : -1;
+    if (left_.empty()) return -1;
+    const size_t count = left_.copy(out, size);
+    left_.remove_prefix(count);
+    return static_cast<ssize_t>(count);
   }
 
   ssize_t write(const char* bytes, size_t size) override {
-    written_ = true;
-    if (restart_with_answer_) stream_.RestartTimeout();
-    restart_with_answer_ = false;
-    return stream_.Write({bytes, size}) ? static_cast<ssize_t>(size) : -1;
+    written_.append(bytes, size);
+    return static_cast<ssize_t>(size);
   }
 
   // These are unused; the library only copies them into the request.
@@ -48,25 +42,11 @@ class HeadStream : public httplib::Stream {
   void get_local_ip_and_port(std::string& ip, int& port) const override {}
   socket_t socket() const override { return INVALID_SOCKET; }
 
-  // The head has been read. The client's timeout starts again for the body, and for the answer: the
-  // time of handling the request and compressing the answer does not count.
-  void EndHead() {
-    stream_.RestartTimeout();
-    restart_with_answer_ = true;
-  }
-
-  // The stream of the body, which follows the head.
-  HttpStream* body() { return &stream_; }
-  bool too_long() const { return received_ >= kMaxHeadBytes; }
-  bool has_line_end() const { return has_line_end_; }
-  bool written() const { return written_; }
+  std::string& written() { return written_; }
 
  private:
-  BufferedStream stream_;
-  int64_t received_ = 0;
-  bool has_line_end_ = false;
-  bool written_ = false;
-  bool restart_with_answer_ = false;
+  absl::string_view left_;
+  std::string written_;
 };
 
 const char* ReasonFor(int status) {
@@ -77,8 +57,6 @@ const char* ReasonFor(int status) {
       return "the request's body is too long";
     case 414:
       return "the request's target is too long";
-    case 417:
-      return "the expectation cannot be met";
     case 431:
       return "the request's head is longer than 16 KiB";
     case 500:
@@ -120,94 +98,120 @@ std::map<std::string, std::string> HeadersOf(const httplib::Request& request) {
   return headers;
 }
 
-// The library's parsing and writing for one connection. Its sockets, threads, routing and reading
-// of bodies are not used.
+// The status that a request with this head is to be refused with, or 200 and how its body is sent.
+int CheckHead(const httplib::Request& request, int64_t max_body_bytes, BodyFraming* framing) {
+  const bool post = request.method == "POST" && max_body_bytes > 0;
+  if (request.method != "GET" && request.method != "HEAD" && !post) return 405;
+  const BodyHeaders headers = {HeaderValues(request, "Content-Length"),
+                               HeaderValues(request, "Transfer-Encoding")};
+  return FrameBody(headers, post ? max_body_bytes : 0, framing);
+}
+
+// The library's parsing of a head and writing of an answer. Its sockets, threads, routing and
+// reading of bodies are not used.
 class Library : private httplib::Server {
  public:
-  using AskHandler = std::function<HttpResponse(const HttpRequest&)>;
+  // Fills the answer to a request whose head makes sense.
+  using Route = std::function<void(httplib::Request*, httplib::Response*)>;
+  // Writes the reason of a refusal into the answer's body. False: it has its body already.
+  using Explain = std::function<bool(httplib::Response*)>;
 
-  Library(HttpStream* stream, const std::string& client, int64_t max_body_bytes,
-          const AskHandler& handler)
-      : stream_(stream), client_(client), max_body_bytes_(max_body_bytes), handler_(handler) {
-    set_expect_100_continue_handler([this](const httplib::Request& request, httplib::Response& to) {
-      const int status = CheckHead(request, &to);
-      if (status == 200) return 100;
-      to.status = status;
-      return status;
-    });
+  Library(const Route& route, const Explain& explain) {
     // Before the library looks for a route or reads a body.
-    set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& to) {
-      Answer(request, &to);
+    set_pre_routing_handler([this, route](const httplib::Request&, httplib::Response& to) {
+      route(request_, &to);
       return HandlerResponse::Handled;
     });
-    set_error_handler(HandlerWithResponse([this](const httplib::Request&, httplib::Response& to) {
-      return Explain(&to) ? HandlerResponse::Handled : HandlerResponse::Unhandled;
-    }));
+    set_error_handler(
+        HandlerWithResponse([explain](const httplib::Request&, httplib::Response& to) {
+          return explain(&to) ? HandlerResponse::Handled : HandlerResponse::Unhandled;
+        }));
   }
 
-  Exchange Serve() {
-    Process([this](httplib::Request& request) {
+  void Process(HeadStream* stream) {
+    Process(stream, [this](httplib::Request& request) {
       request_ = &request;
       // Answers are complete: the library would otherwise cut them to ranges, whatever their
       // status.
       request.ranges.clear();
+      // Who has the connection has answered that already.
+      expects_continue_ = request.get_header_value(kExpect) == "100-continue";
+      request.headers.erase(kExpect);
     });
+  }
+
+  bool expects_continue() const { return expects_continue_; }
+
+ private:
+  static constexpr char kExpect[] = "Expect";
+
+  // Newer versions of the library need both ends' addresses, which are unused here.
+  template <typename Setup>
+  void Process(HeadStream* stream, const Setup& setup) {
+    constexpr bool kClose = true;
+    bool closed = false;
+    if constexpr (requires { process_request(*stream, kClose, closed, setup); }) {
+      process_request(*stream, kClose, closed, setup);
+    } else {
+      process_request(*stream, "", 0, "", 0, kClose, closed, setup);
+    }
+  }
+
+  // The library's request while it is processed.
+  httplib::Request* request_ = nullptr;
+  bool expects_continue_ = false;
+};
+
+// One request and its answer.
+class Answering {
+ public:
+  using AskHandler = std::function<HttpResponse(const HttpRequest&)>;
+
+  Answering(ReceivedRequest received, const std::string& client, int64_t max_body_bytes,
+            const AskHandler& handler)
+      : received_(std::move(received)),
+        client_(client),
+        max_body_bytes_(max_body_bytes),
+        handler_(handler) {}
+
+  Exchange Serve() {
+    HeadStream stream(received_.head);
+    Library library([this](auto* request, auto* to) { Answer(request, to); },
+                    [this](auto* to) { return Explain(to); });
+    library.Process(&stream);
+    exchange_.answer = std::move(stream.written());
     // The library has no answer to a first line without an end; newer versions want CRLF there.
-    if (!stream_.written() && stream_.too_long()) {
-      RefuseFirstLine("414 URI Too Long", 414);
-    } else if (!stream_.written() && stream_.has_line_end()) {
-      RefuseFirstLine("400 Bad Request", 400);
+    if (exchange_.answer.empty() && !received_.head.empty()) {
+      const int status = too_long() ? 414 : 400;
+      exchange_.answer = UnaskedAnswer(JsonError(status, ReasonFor(status)));
     }
     return std::move(exchange_);
   }
 
  private:
-  // Newer versions of the library need both ends' addresses, which are unused here.
-  template <typename Setup>
-  void Process(const Setup& setup) {
-    constexpr bool kClose = true;
-    bool closed = false;
-    if constexpr (requires { process_request(stream_, kClose, closed, setup); }) {
-      process_request(stream_, kClose, closed, setup);
-    } else {
-      process_request(stream_, "", 0, "", 0, kClose, closed, setup);
-    }
-  }
+  bool too_long() const { return received_.head.size() >= kMaxHeadBytes; }
 
-  // The status that the request is to be refused with, or 200.
-  int CheckHead(const httplib::Request& request, httplib::Response* to) {
-    const bool post = request.method == "POST" && max_body_bytes_ > 0;
-    if (request.method != "GET" && request.method != "HEAD" && !post) {
+  void Answer(httplib::Request* request, httplib::Response* to) {
+    BodyFraming ignored;
+    to->status = CheckHead(*request, max_body_bytes_, &ignored);
+    if (to->status == 405) {
       to->set_header("Allow", max_body_bytes_ > 0 ? "GET, HEAD, POST" : "GET, HEAD");
-      return 405;
     }
-    body_limit_ = post ? max_body_bytes_ : 0;
-    const BodyHeaders headers = {HeaderValues(request, "Content-Length"),
-                                 HeaderValues(request, "Transfer-Encoding")};
-    framing_ = BodyFraming();
-    return FrameBody(headers, body_limit_, &framing_);
-  }
-
-  void Answer(const httplib::Request& request, httplib::Response* to) {
-    HttpRequest asked;
-    stream_.EndHead();
-    to->status = CheckHead(request, to);
-    if (to->status == 200) {
-      to->status = ReadBody(framing_, body_limit_, stream_.body(), &asked.body);
-    }
+    if (to->status == 200) to->status = received_.body_status;
     if (to->status != 200) return;
-    exchange_.complete = true;
-    std::optional<HttpTarget> target = ParseTarget(request.target);
+    std::optional<HttpTarget> target = ParseTarget(request->target);
     if (!target.has_value()) {
       to->status = 400;
       return;
     }
-    asked.method = request.method;
+    HttpRequest asked;
+    asked.method = request->method;
     asked.path = std::move(target->path);
     asked.query = std::move(target->query);
-    asked.headers = HeadersOf(request);
+    asked.headers = HeadersOf(*request);
+    asked.body = std::move(received_.body);
     asked.client = client_;
-    Give(asked, Ask(asked), to);
+    Give(Ask(asked), request, to);
   }
 
   HttpResponse Ask(const HttpRequest& asked) const {
@@ -219,18 +223,18 @@ class Library : private httplib::Server {
     }
   }
 
-  void Give(const HttpRequest& asked, HttpResponse response, httplib::Response* to) {
+  void Give(HttpResponse response, httplib::Request* request, httplib::Response* to) {
     handled_ = true;
     to->status = response.status;
     for (const auto& [name, value] : response.headers) to->set_header(name, value);
     if (response.events == nullptr) {
-      ChooseCoding(response);
+      ChooseCoding(response, request);
       to->set_content(std::move(response.body), response.content_type);
       return;
     }
     // Buffering proxies would hold events back.
     to->set_header("X-Accel-Buffering", "no");
-    if (asked.method == "HEAD") {
+    if (request->method == "HEAD") {
       to->set_header("Content-Type", kEventStream);
       return;
     }
@@ -242,52 +246,80 @@ class Library : private httplib::Server {
   }
 
   // Only gzip is used of the library's codings: its Brotli takes a second for a megabyte.
-  void ChooseCoding(const HttpResponse& response) {
-    const bool gzip = absl::StrContains(request_->get_header_value("Accept-Encoding"), "gzip") &&
+  static void ChooseCoding(const HttpResponse& response, httplib::Request* request) {
+    const bool gzip = absl::StrContains(request->get_header_value("Accept-Encoding"), "gzip") &&
                       !response.HasHeader("Content-Encoding");
-    request_->headers.erase("Accept-Encoding");
-    if (gzip) request_->set_header("Accept-Encoding", "gzip");
+    request->headers.erase("Accept-Encoding");
+    if (gzip) request->set_header("Accept-Encoding", "gzip");
   }
 
-  // Writes the reason of a refusal into the body. True: there was one.
   bool Explain(httplib::Response* to) const {
     if (handled_) return false;
-    if (to->status == 400 && stream_.too_long()) to->status = 431;
+    if (to->status == 400 && too_long()) to->status = 431;
     to->set_content(JsonError(to->status, ReasonFor(to->status)).body, kJson);
     return true;
   }
 
-  void RefuseFirstLine(absl::string_view status_line, int status) {
-    const std::string body = JsonError(status, ReasonFor(status)).body;
-    stream_.body()->Write(absl::StrCat("HTTP/1.1 ", status_line, "\r\nConnection: close\r\n",
-                                       "Content-Type: ", kJson, "\r\nContent-Length: ", body.size(),
-                                       "\r\n\r\n", body));
-  }
-
-  HeadStream stream_;
+  ReceivedRequest received_;
   const std::string& client_;
   const int64_t max_body_bytes_;
   const AskHandler& handler_;
-  // The library's request while it serves.
-  httplib::Request* request_ = nullptr;
-  int64_t body_limit_ = 0;
-  BodyFraming framing_;
   // True: the answer is the handler's.
   bool handled_ = false;
   Exchange exchange_;
 };
 
+const char* PhraseFor(int status) {
+  switch (status) {
+    case 414:
+      return "URI Too Long";
+    case 429:
+      return "Too Many Requests";
+    default:
+      return "Bad Request";
+  }
+}
+
 }  // namespace
 
-Exchange ServeRequest(HttpStream* stream, const std::string& client, int64_t max_body_bytes,
+RequestHead ReadHead(absl::string_view head, int64_t max_body_bytes) {
+  RequestHead read;
+  try {
+    HeadStream stream(head);
+    Library library(
+        [&](auto* request, auto*) {
+          read.status = CheckHead(*request, max_body_bytes, &read.framing);
+        },
+        [](auto*) { return false; });
+    library.Process(&stream);
+    read.expects_continue = library.expects_continue();
+  } catch (const std::exception& error) {
+    LogError("a request's head cannot be read: ", error.what());
+    read.status = 500;
+  }
+  return read;
+}
+
+Exchange ServeRequest(ReceivedRequest request, const std::string& client, int64_t max_body_bytes,
                       const std::function<HttpResponse(const HttpRequest&)>& handler) {
   // The library and the standard library throw; that must not end the process.
   try {
-    return Library(stream, client, max_body_bytes, handler).Serve();
+    return Answering(std::move(request), client, max_body_bytes, handler).Serve();
   } catch (const std::exception& error) {
     LogError("a request of ", client, " has failed: ", error.what());
     return {};
   }
+}
+
+std::string UnaskedAnswer(const HttpResponse& response) {
+  std::string answer =
+      absl::StrCat("HTTP/1.1 ", response.status, " ", PhraseFor(response.status), "\r\n");
+  for (const auto& [name, value] : response.headers) {
+    absl::StrAppend(&answer, name, ": ", value, "\r\n");
+  }
+  absl::StrAppend(&answer, "Connection: close\r\nContent-Type: ", response.content_type,
+                  "\r\nContent-Length: ", response.body.size(), "\r\n\r\n", response.body);
+  return answer;
 }
 
 }  // namespace keelson

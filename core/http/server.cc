@@ -16,6 +16,7 @@
 #include "core/http/exchange.h"
 #include "core/http/host_names.h"
 #include "core/http/rate_limiter.h"
+#include "core/http/request_reader.h"
 #include "core/http/sockets.h"
 #include "core/http/waiting_room.h"
 
@@ -69,17 +70,36 @@ class HttpServer::Listener {
   void Serve(int fd) {
     SocketStream connection(fd, options_.connection_timeout);
     connection.SetTimeout(std::min(options_.head_timeout, options_.connection_timeout));
+    RequestReader reader(options_.max_body_bytes);
+    ReadRequest(&connection, &reader);
     bool reserved = false;
     Exchange exchange =
-        ServeRequest(&connection, PeerAddress(fd), options_.max_body_bytes,
+        ServeRequest(reader.Take(), PeerAddress(fd), options_.max_body_bytes,
                      [&](const HttpRequest& request) { return Answer(request, &reserved); });
+    // The time of handling the request and compressing the answer is not the client's.
+    connection.RestartTimeout();
+    const bool taken = connection.Write(exchange.answer);
     if (exchange.events != nullptr) {
       streams_.Start(fd, std::move(exchange.events));
       return;
     }
     if (reserved) streams_.Release();
-    if (!exchange.complete) connection.Finish();
+    if (taken && !reader.whole()) connection.Finish();
     clients_.Close(fd);
+  }
+
+  static void ReadRequest(SocketStream* connection, RequestReader* reader) {
+    char buffer[4096];
+    while (!reader->ended()) {
+      const size_t count = connection->Read(buffer, sizeof(buffer));
+      if (count == 0) return reader->End();
+      const bool had_head = reader->has_head();
+      reader->Add({buffer, count});
+      if (had_head || !reader->has_head()) continue;
+      // The client's time starts again for the body.
+      connection->RestartTimeout();
+      if (reader->awaits_continue()) connection->Write("HTTP/1.1 100 Continue\r\n\r\n");
+    }
   }
 
   // Takes a place among the streams where the answer is one.

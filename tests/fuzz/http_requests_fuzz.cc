@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/http/exchange.h"
 #include "core/http/http_fuzz_testing.h"
+#include "core/http/request_reader.h"
 #include "tests/fuzz/fuzzing.h"
 
 namespace keelson {
@@ -15,30 +16,14 @@ namespace {
 
 constexpr int64_t kMaxBodyBytes = 1000;
 
-// A connection in memory, whose bytes come in pieces of `step`; 0: all at once.
-class PiecewiseStream : public HttpStream {
- public:
-  PiecewiseStream(absl::string_view bytes, size_t step) : left_(bytes), step_(step) {}
-
-  size_t Read(char* out, size_t size) override {
-    const size_t count = std::min({size, left_.size(), step_ == 0 ? left_.size() : step_});
-    std::copy_n(left_.data(), count, out);
-    left_.remove_prefix(count);
-    return count;
+// Gives the reader the bytes in pieces of `step`; 0: all at once.
+void AddInPieces(absl::string_view bytes, size_t step, RequestReader* reader) {
+  if (step == 0) step = bytes.size();
+  while (!bytes.empty()) {
+    reader->Add(bytes.substr(0, step));
+    bytes.remove_prefix(std::min(step, bytes.size()));
   }
-
-  bool Write(absl::string_view bytes) override {
-    written_.append(bytes.data(), bytes.size());
-    return true;
-  }
-
-  const std::string& written() const { return written_; }
-
- private:
-  absl::string_view left_;
-  const size_t step_;
-  std::string written_;
-};
+}
 
 void CheckRequest(const HttpRequest& request, int64_t max_body_bytes) {
   Check(request.method == "GET" || request.method == "HEAD" ||
@@ -49,9 +34,9 @@ void CheckRequest(const HttpRequest& request, int64_t max_body_bytes) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }),
         "paths have no control characters");
   Check(static_cast<int64_t>(request.body.size()) <= max_body_bytes, "bodies are bounded");
-  int64_t head = static_cast<int64_t>(request.path.size());
+  size_t head = request.path.size();
   for (const auto& [name, value] : request.query) {
-    head += static_cast<int64_t>(name.size() + value.size());
+    head += name.size() + value.size();
   }
   Check(head <= kMaxHeadBytes, "heads are bounded");
 }
@@ -59,11 +44,13 @@ void CheckRequest(const HttpRequest& request, int64_t max_body_bytes) {
 // What it writes, and what the handler was asked.
 std::pair<std::string, std::string> Serve(absl::string_view bytes, size_t step,
                                           int64_t max_body_bytes) {
-  PiecewiseStream stream(bytes, step);
+  RequestReader reader(max_body_bytes);
+  AddInPieces(bytes, step, &reader);
+  const bool whole = reader.whole();
   int calls = 0;
   std::string asked;
   const Exchange exchange =
-      ServeRequest(&stream, "192.0.2.1", max_body_bytes, [&](const HttpRequest& request) {
+      ServeRequest(reader.Take(), "192.0.2.1", max_body_bytes, [&](const HttpRequest& request) {
         ++calls;
         CheckRequest(request, max_body_bytes);
         asked = RequestBytes(request);
@@ -73,8 +60,8 @@ std::pair<std::string, std::string> Serve(absl::string_view bytes, size_t step,
         return response;
       });
   Check(calls <= 1, "the handler is asked once at most");
-  Check(calls == 0 || exchange.complete, "requests are complete when the handler is asked");
-  const std::string& written = stream.written();
+  Check(calls == 0 || whole, "requests are complete when the handler is asked");
+  const std::string& written = exchange.answer;
   Check(written.empty() || absl::StartsWith(written, "HTTP/1.1 "), "answers are HTTP");
   Check(calls == 0 || absl::StrContains(written, "HTTP/1.1 404 "), "the handler's answer is sent");
   return {written, asked};
