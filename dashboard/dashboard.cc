@@ -13,6 +13,8 @@ namespace {
 
 constexpr int kThreads = 4;
 constexpr int kStreams = 16;
+// Twice as many as a browser opens to one server at a time.
+constexpr int kConnectionsPerClient = 12;
 constexpr int64_t kMaxBodyBytes = int64_t{1} << 20;
 constexpr double kRequestsPerSecond = 50;
 // Long enough for a phone with a slow connection.
@@ -51,6 +53,7 @@ HttpServer::Options ServerOptions(const Dashboard::Options& dashboard) {
   options.hosts_flag = "--dashboard_hosts";
   options.hosts = dashboard.hosts;
   options.threads = kThreads;
+  options.connections_per_client = kConnectionsPerClient;
   options.max_streams = kStreams;
   options.max_body_bytes = kMaxBodyBytes;
   options.requests_per_second = kRequestsPerSecond;

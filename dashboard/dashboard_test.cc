@@ -59,6 +59,7 @@ class DashboardTest : public testing::Test {
   MemoryFileSystem memory_;
   RunFiles files_{&memory_, "/jobs/mnist"};
   Telemetry telemetry_;
+  ManualClock clock_;
   Dashboard::Options options_;
   std::unique_ptr<Dashboard> dashboard_;
 };
@@ -170,13 +171,12 @@ TEST_F(DashboardTest, BodiesAreBounded) {
 }
 
 TEST_F(DashboardTest, OneClientDoesNotKeepItBusy) {
-  ManualClock clock;
-  options_.clock = &clock;
+  options_.clock = &clock_;
   for (int i = 0; i < 100; ++i) ASSERT_EQ(Ask("GET", "/healthz").status, 200) << i;
   const HttpAnswer refused = Ask("GET", "/healthz");
   EXPECT_EQ(refused.status, 429);
   EXPECT_THAT(refused.head, HasSubstr("Retry-After: "));
-  clock.Advance(absl::Seconds(1));
+  clock_.Advance(absl::Seconds(1));
   for (int i = 0; i < 50; ++i) ASSERT_EQ(Ask("GET", "/healthz").status, 200) << i;
   EXPECT_EQ(Ask("GET", "/healthz").status, 429);
 }
@@ -204,18 +204,41 @@ TEST_F(DashboardTest, StreamsWhatIsNewUntilItEnds) {
   connection->ReceiveAll();
 }
 
-TEST_F(DashboardTest, SixteenStreamsAtATime) {
+TEST_F(DashboardTest, SixteenStreamsAtATimeAndFourToAClient) {
   Start();
   std::vector<HttpConnection> connections;
-  for (int i = 0; i < 16; ++i) {
-    auto connection = HttpConnection::To(dashboard_->port());
-    ASSERT_TRUE(connection.ok()) << connection.status();
+  const auto open = [&](const std::string& client) {
+    auto connection = HttpConnection::From(client, dashboard_->port());
+    EXPECT_TRUE(connection.ok()) << connection.status();
     connection->Send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    ASSERT_THAT(connection->ReceiveUntil("hello"), HasSubstr("hello"));
+    const int status = ParseHttpAnswer(connection->ReceiveUntil("\r\n\r\n"))->status;
     connections.push_back(*std::move(connection));
+    return status;
+  };
+  for (int client = 2; client < 6; ++client) {
+    const std::string address = absl::StrCat("127.0.0.", client);
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(open(address), 200);
+    EXPECT_EQ(open(address), 503);
   }
   EXPECT_EQ(Ask("GET", "/api/v1/events").status, 503);
   EXPECT_EQ(Ask("GET", "/api/v1/runs").status, 200);
+}
+
+TEST_F(DashboardTest, AnswersWhileFiftyRequestsDoNotEnd) {
+  // It stands still, so no request is overdue.
+  options_.clock = &clock_;
+  Start();
+  std::vector<HttpConnection> trickling;
+  for (int i = 0; i < 50; ++i) {
+    auto connection = HttpConnection::From(absl::StrCat("127.0.1.", i + 1), dashboard_->port());
+    ASSERT_TRUE(connection.ok()) << connection.status();
+    connection->Send("POST /api/v1/runs/mnist/predict HTTP/1.1\r\nContent-Length: 99\r\n\r\n{");
+    trickling.push_back(*std::move(connection));
+  }
+  for (const char* target : {"/", "/api/v1/runs", "/metrics", "/healthz"}) {
+    EXPECT_EQ(Ask("GET", target).status, 200) << target;
+  }
+  for (const HttpConnection& connection : trickling) EXPECT_TRUE(connection.open());
 }
 
 TEST_F(DashboardTest, AnswersForItsOwnNamesAlone) {

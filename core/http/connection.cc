@@ -1,95 +1,133 @@
 #include "core/http/connection.h"
 
-#include <fcntl.h>
-#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
-#include "core/base/clock.h"
+#include "core/http/client_address.h"
 
 namespace keelson {
+namespace {
 
-SocketStream::SocketStream(int fd, absl::Duration timeout) : fd_(fd), timeout_(timeout) {
-  fcntl(fd_, F_SETFL, fcntl(fd_, F_GETFL) | O_NONBLOCK);
-  // Without this option a small event would not be sent at once.
-  const int on = 1;
-  setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  RestartTimeout();
-}
+constexpr size_t kBufferBytes = 16 * 1024;
+// What is dropped of a refused request at a time, so that no client keeps a thread busy.
+constexpr size_t kDroppedBytes = size_t{1} << 20;
+constexpr absl::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
-size_t SocketStream::Read(char* out, size_t size) {
-  const size_t count = Receive(out, size);
-  moved_ += static_cast<int64_t>(count);
+// As recv and send, but for interruptions by signals.
+ssize_t ReceiveSome(int fd, char* out, size_t size) {
+  ssize_t count = 0;
+  do {
+    count = recv(fd, out, size, MSG_DONTWAIT);
+  } while (count < 0 && errno == EINTR);
   return count;
 }
 
-size_t SocketStream::Receive(char* out, size_t size) {
-  while (WaitFor(POLLIN)) {
-    const ssize_t count = recv(fd_, out, size, 0);
-    if (count > 0) return count;
-    if (count == 0 || (errno != EAGAIN && errno != EINTR)) return 0;
-  }
-  return 0;
+ssize_t SendSome(int fd, absl::string_view bytes) {
+  ssize_t count = 0;
+  do {
+    count = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (count < 0 && errno == EINTR);
+  return count;
 }
 
-bool SocketStream::Write(absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}  // namespace
+
+Connection::Connection(int fd, uint64_t id, const Limits& limits, const Clock* clock)
+    : fd_(fd),
+      id_(id),
+      limits_(limits),
+      address_(PeerAddress(fd)),
+      client_(ClientOf(address_)),
+      deadline_(fd, clock),
+      request_(limits.max_body_bytes) {
+  // Without this option a small event would not be sent at once.
+  const int on = 1;
+  setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  deadline_.Set(limits_.connection_timeout);
+}
+
+Connection::~Connection() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Connection::Next Connection::Advance() {
+  switch (part_) {
+    case Part::kReceiving:
+      return Receive();
+    case Part::kSending:
+      return SendMore();
+    default:
+      return Drain();
+  }
+}
+
+Connection::Next Connection::Receive() {
+  char buffer[kBufferBytes];
+  while (!request_.ended()) {
+    const ssize_t count = ReceiveSome(fd_, buffer, sizeof(buffer));
     if (count > 0) {
-      bytes.remove_prefix(count);
-      moved_ += count;
-    } else if ((errno != EAGAIN && errno != EINTR) || !WaitFor(POLLOUT)) {
-      return false;
+      const bool begins = !std::exchange(begun_, true);
+      if (begins) deadline_.Set(std::min(limits_.head_timeout, limits_.connection_timeout));
+      Take(buffer, static_cast<size_t>(count));
+      if (begins) return Next::kAdmit;
+      continue;
     }
+    if (count < 0 && errno != EAGAIN) return Next::kClose;
+    if (count < 0 && !overdue()) return Next::kWait;
+    request_.End();
   }
-  return true;
+  return begun_ ? Next::kAnswer : Next::kClose;
 }
 
-void SocketStream::SetTimeout(absl::Duration from_now) {
-  deadline_ = Clock::Real()->Monotonic() + from_now;
-  progress_before_ = Progress();
+void Connection::Take(const char* bytes, size_t size) {
+  deadline_.Count(size);
+  const bool had_head = request_.has_head();
+  request_.Add({bytes, size});
+  if (had_head || !request_.has_head()) return;
+  deadline_.Set(limits_.connection_timeout);
+  // The system's buffer is empty, so it takes these few bytes.
+  if (request_.awaits_continue()) SendSome(fd_, kContinue);
 }
 
-void SocketStream::Finish() {
+void Connection::Send(std::string answer) {
+  answer_ = std::move(answer);
+  part_ = Part::kSending;
+  deadline_.Set(limits_.connection_timeout);
+}
+
+Connection::Next Connection::SendMore() {
+  while (sent_ < answer_.size()) {
+    const ssize_t count = SendSome(fd_, absl::string_view(answer_).substr(sent_));
+    if (count < 0 && errno != EAGAIN) return Next::kClose;
+    if (count < 0) return overdue() ? Next::kClose : Next::kWait;
+    sent_ += static_cast<size_t>(count);
+    deadline_.Count(static_cast<size_t>(count));
+  }
+  if (request_.whole()) return Next::kClose;
+  // Closing a socket with unread bytes would make the client's system discard the answer.
   shutdown(fd_, SHUT_WR);
-  char dropped[4096];
-  while (Receive(dropped, sizeof(dropped)) > 0) continue;
+  part_ = Part::kDraining;
+  return Drain();
 }
 
-bool SocketStream::ClientHasGone() {
-  char dropped[1024];
-  const ssize_t count = recv(fd_, dropped, sizeof(dropped), MSG_DONTWAIT);
-  return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
-}
-
-bool SocketStream::WaitFor(int16_t event) const {
-  while (true) {
-    const absl::Duration left = TimeLeft();
-    if (left <= absl::ZeroDuration()) return false;
-    pollfd state = {fd_, event, 0};
-    const int64_t milliseconds = absl::ToInt64Milliseconds(std::min(left, absl::Hours(1)));
-    const int ready = poll(&state, 1, static_cast<int>(milliseconds) + 1);
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return false;
+Connection::Next Connection::Drain() {
+  char dropped[kBufferBytes];
+  for (size_t i = 0; i < kDroppedBytes / kBufferBytes; ++i) {
+    const ssize_t count = ReceiveSome(fd_, dropped, sizeof(dropped));
+    if (count == 0 || (count < 0 && errno != EAGAIN)) return Next::kClose;
+    // The bytes do not count: they are no progress.
+    if (overdue()) return Next::kClose;
+    if (count < 0) return Next::kWait;
   }
+  return Next::kWait;
 }
 
-absl::Duration SocketStream::TimeLeft() const {
-  const double seconds = static_cast<double>(Progress() - progress_before_) / kBytesPerSecond;
-  return deadline_ + absl::Seconds(seconds) - Clock::Real()->Monotonic();
-}
-
-int64_t SocketStream::Progress() const {
-  // The client has not yet received the bytes in the system's send buffer, which may be megabytes.
-  int on_the_way = 0;
-  ioctl(fd_, SIOCOUTQ, &on_the_way);
-  return moved_ - on_the_way;
-}
+int Connection::ReleaseSocket() { return std::exchange(fd_, -1); }
 
 }  // namespace keelson

@@ -1,63 +1,81 @@
-// A client's connection: its socket, with a deadline.
+// A client's connection: reads one request and writes its answer, without waiting.
 #ifndef KEELSON_CORE_HTTP_CONNECTION_H_
 #define KEELSON_CORE_HTTP_CONNECTION_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/http/exchange.h"
+#include "core/http/request_reader.h"
+#include "core/http/transfer_deadline.h"
 
 namespace keelson {
 
-// One deadline holds for all reads and writes until it is set again: with a timeout for each read,
-// a client that sends single bytes would never time out. Each kBytesPerSecond that the client sends
-// or takes extends it by a second, so that a transfer may last while it makes progress. For one
-// thread.
-class SocketStream {
+// Goes on when its socket is ready or its deadline has passed. For one thread at a time.
+class Connection {
  public:
-  // The rate below which a client is cut off.
-  static constexpr int64_t kBytesPerSecond = 64 * 1024;
+  // As HttpServer::Options has them.
+  struct Limits {
+    absl::Duration connection_timeout;
+    absl::Duration head_timeout;
+    int64_t max_body_bytes = 0;
+  };
 
-  // Does not own the socket, which is set to not blocking.
-  SocketStream(int fd, absl::Duration timeout);
+  // What is to be done after Advance.
+  enum class Next {
+    kWait,    // for the client; then Advance
+    kAdmit,   // the request's first bytes have come: Advance, or refuse it with Send
+    kAnswer,  // the request has come, or all that will: TakeRequest, then Send
+    kClose,
+  };
 
-  // Waits for bytes, writes at most `size` of them to `out`, and returns their number. 0: no more
-  // will come, or not in time.
-  size_t Read(char* out, size_t size);
+  // Owns the socket, which does not block. `id`: the owner's. `clock` outlives this.
+  Connection(int fd, uint64_t id, const Limits& limits, const Clock* clock);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
-  // Writes all bytes. False: the client has gone, or has not taken them in time.
-  bool Write(absl::string_view bytes);
+  int fd() const { return fd_; }
+  uint64_t id() const { return id_; }
+  // The client's numeric address, and what counts as one client (client_address.h).
+  const std::string& address() const { return address_; }
+  const std::string& client() const { return client_; }
+  // Whether a byte of the request has come.
+  bool begun() const { return begun_; }
+  // Whether it waits until the client takes bytes, rather than sends some.
+  bool sends() const { return part_ == Part::kSending; }
+  bool overdue() const { return deadline_.TimeLeft() <= absl::ZeroDuration(); }
 
-  // Restores the constructor's timeout.
-  void RestartTimeout() { SetTimeout(timeout_); }
-  // Sets the deadline.
-  void SetTimeout(absl::Duration from_now);
-
-  // Closes the sending side and reads the client's remaining bytes, so that it gets the answer:
-  // closing a socket with unread bytes makes the client's system discard what it has received.
-  // Bytes that are read here do not extend the deadline.
-  void Finish();
-
-  // True: the client has closed the connection. Drops bytes that the client has sent. Does not
-  // wait.
-  bool ClientHasGone();
+  // Reads or writes as much as there is, and gives up a client that is overdue.
+  Next Advance();
+  ReceivedRequest TakeRequest() { return request_.Take(); }
+  // Sends the answer with the next calls of Advance.
+  void Send(std::string answer);
+  // Gives the socket to the caller. Nothing else may be called then.
+  int ReleaseSocket();
 
  private:
-  // Reads like Read, without counting.
-  size_t Receive(char* out, size_t size);
-  // False: the deadline has passed.
-  bool WaitFor(int16_t event) const;
-  absl::Duration TimeLeft() const;
-  // The number of bytes that the client has sent and taken, from an arbitrary start.
-  int64_t Progress() const;
+  enum class Part { kReceiving, kSending, kDraining };
 
-  const int fd_;
-  const absl::Duration timeout_;
-  int64_t moved_ = 0;  // bytes read and written
-  // The deadline without progress, and the progress when it was set.
-  absl::Duration deadline_;
-  int64_t progress_before_ = 0;
+  Next Receive();
+  void Take(const char* bytes, size_t size);
+  Next SendMore();
+  Next Drain();
+
+  int fd_;  // -1: released
+  const uint64_t id_;
+  const Limits limits_;
+  const std::string address_;
+  const std::string client_;
+  TransferDeadline deadline_;
+  Part part_ = Part::kReceiving;
+  bool begun_ = false;
+  RequestReader request_;
+  std::string answer_;
+  size_t sent_ = 0;  // of the answer
 };
 
 }  // namespace keelson

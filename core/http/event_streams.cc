@@ -7,9 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/http/connection.h"
+#include "core/http/socket_writer.h"
 
 namespace keelson {
 namespace {
@@ -20,89 +21,105 @@ constexpr char kPing[] = ": ping\n\n";
 
 }  // namespace
 
-EventStreams::EventStreams(int max_streams, absl::Duration ping_interval, ClientSockets* sockets)
-    : max_streams_(max_streams), ping_interval_(ping_interval), sockets_(sockets) {}
-
 EventStreams::~EventStreams() {
-  std::list<Stream> streams;
+  sockets_.CutOff();
+  std::list<Teller> tellers;
   {
     MutexLock lock(&mu_);
     // splice leaves the elements in place.
-    streams.splice(streams.end(), streams_);
+    tellers.splice(tellers.end(), tellers_);
   }
-  for (Stream& stream : streams) stream.thread.join();
+  for (Teller& teller : tellers) teller.thread.join();
 }
 
-bool EventStreams::Reserve() {
+absl::Status EventStreams::Reserve(const std::string& client) {
   MutexLock lock(&mu_);
-  if (reserved_ >= max_streams_) return false;
+  if (reserved_ >= limits_.max_streams) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "there are ", limits_.max_streams, " streams of events already, which is the most"));
+  }
+  int& of_client = of_client_[client];
+  if (of_client >= limits_.max_per_client) {
+    return absl::ResourceExhaustedError(absl::StrCat("there are ", limits_.max_per_client,
+                                                     " streams of events to ", client,
+                                                     " already, which is the most for one client"));
+  }
+  ++of_client;
   ++reserved_;
-  return true;
+  return absl::OkStatus();
 }
 
-void EventStreams::Release() {
+void EventStreams::Release(const std::string& client) {
   MutexLock lock(&mu_);
+  ReleaseLocked(client);
+}
+
+void EventStreams::ReleaseLocked(const std::string& client) {
   --reserved_;
+  const auto of_client = of_client_.find(client);
+  if (--of_client->second == 0) of_client_.erase(of_client);
 }
 
-void EventStreams::Start(int fd, std::shared_ptr<EventSource> source) {
+void EventStreams::Start(Stream stream) {
   Reap();
+  const int fd = stream.fd;
+  const std::string client = stream.client;
+  sockets_.Add(fd);
   MutexLock lock(&mu_);
-  Stream* const stream = &streams_.emplace_back();
+  Teller* const teller = &tellers_.emplace_back();
   try {
-    stream->thread = std::thread([this, fd, source = std::move(source), stream]() mutable {
-      Run(fd, std::move(source), stream);
-    });
+    teller->thread = std::thread(
+        [this, stream = std::move(stream), teller]() mutable { Run(std::move(stream), teller); });
   } catch (const std::exception& error) {
     LogError("no thread for a stream of events: ", error.what());
-    streams_.pop_back();
-    --reserved_;
-    sockets_->Close(fd);
+    tellers_.pop_back();
+    ReleaseLocked(client);
+    sockets_.Close(fd);
   }
 }
 
-void EventStreams::Run(int fd, std::shared_ptr<EventSource> source, Stream* stream) {
+void EventStreams::Run(Stream stream, Teller* teller) {
   try {
-    Tell(fd, source.get());
+    Tell(stream);
   } catch (const std::exception& error) {
     LogError("a stream of events has failed: ", error.what());
   }
-  source.reset();
-  sockets_->Close(fd);
+  stream.source.reset();
+  sockets_.Close(stream.fd);
   MutexLock lock(&mu_);
-  --reserved_;
-  stream->ended = true;
+  ReleaseLocked(stream.client);
+  teller->ended = true;
 }
 
-void EventStreams::Tell(int fd, EventSource* source) const {
+void EventStreams::Tell(const Stream& stream) const {
   const Clock* const clock = Clock::Real();
-  SocketStream connection(fd, ping_interval_);
+  SocketWriter client(stream.fd);
+  if (!client.Write(stream.head, limits_.ping_interval)) return;
   absl::Duration told = clock->Monotonic();
-  while (!sockets_->cut_off() && !connection.ClientHasGone()) {
-    std::optional<std::string> bytes = source->Next(std::min(kSlice, ping_interval_));
+  while (!sockets_.cut_off() && !client.ClientHasGone()) {
+    std::optional<std::string> bytes = stream.source->Next(std::min(kSlice, limits_.ping_interval));
     if (!bytes.has_value()) return;
     const absl::Duration now = clock->Monotonic();
     if (bytes->empty()) {
-      if (now - told < ping_interval_) continue;
+      if (now - told < limits_.ping_interval) continue;
       bytes = kPing;
     }
     told = now;
-    connection.SetTimeout(ping_interval_);
-    if (!connection.Write(*bytes)) return;
+    if (!client.Write(*bytes, limits_.ping_interval)) return;
   }
 }
 
 void EventStreams::Reap() {
-  std::list<Stream> ended;
+  std::list<Teller> ended;
   {
     MutexLock lock(&mu_);
-    for (auto stream = streams_.begin(); stream != streams_.end();) {
-      const auto next = std::next(stream);
-      if (stream->ended) ended.splice(ended.end(), streams_, stream);
-      stream = next;
+    for (auto teller = tellers_.begin(); teller != tellers_.end();) {
+      const auto next = std::next(teller);
+      if (teller->ended) ended.splice(ended.end(), tellers_, teller);
+      teller = next;
     }
   }
-  for (Stream& stream : ended) stream.thread.join();
+  for (Teller& teller : ended) teller.thread.join();
 }
 
 }  // namespace keelson

@@ -3,9 +3,12 @@
 #define KEELSON_CORE_HTTP_EVENT_STREAMS_H_
 
 #include <list>
+#include <map>
 #include <memory>
+#include <string>
 #include <thread>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "core/base/mutex.h"
 #include "core/http/message.h"
@@ -17,40 +20,56 @@ namespace keelson {
 // the client leaves or all are cut off. Thread-safe.
 class EventStreams {
  public:
-  // `sockets` outlives this. `ping_interval`: see HttpServer::Options.
-  EventStreams(int max_streams, absl::Duration ping_interval, ClientSockets* sockets);
+  // As HttpServer::Options has them.
+  struct Limits {
+    int max_streams = 0;
+    int max_per_client = 0;
+    absl::Duration ping_interval;
+  };
 
-  // Waits for the streams to end, which they do soon after their sockets are cut off.
+  explicit EventStreams(const Limits& limits) : limits_(limits) {}
+
+  // Cuts the streams off and waits for their ends.
   ~EventStreams();
 
-  // Takes one of `max_streams` places. False: there is none.
-  bool Reserve();
+  // Takes a place for a stream of this client (client_address.h). RESOURCE_EXHAUSTED: there is
+  // none, or none for this client.
+  absl::Status Reserve(const std::string& client);
   // Returns a reserved place without a stream.
-  void Release();
+  void Release(const std::string& client);
 
-  // Continues the client's open answer, on a reserved place. Closes the socket and returns the
-  // place at the end.
-  void Start(int fd, std::shared_ptr<EventSource> source);
+  struct Stream {
+    int fd = -1;
+    std::string client;
+    // The answer's head, and the rest.
+    std::string head;
+    std::shared_ptr<EventSource> source;
+  };
+
+  // Sends the answer, on a reserved place. Closes the socket and returns the place at the end.
+  void Start(Stream stream);
 
  private:
-  struct Stream {
+  struct Teller {
     std::thread thread;
     bool ended = false;
   };
 
   // The body of a stream's thread.
-  void Run(int fd, std::shared_ptr<EventSource> source, Stream* stream);
-  void Tell(int fd, EventSource* source) const;
+  void Run(Stream stream, Teller* teller);
+  void Tell(const Stream& stream) const;
+  void ReleaseLocked(const std::string& client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Joins the threads of streams that have ended.
   void Reap();
 
-  const int max_streams_;
-  const absl::Duration ping_interval_;
-  ClientSockets* const sockets_;
+  const Limits limits_;
+  ClientSockets sockets_;
 
   Mutex mu_;
   int reserved_ ABSL_GUARDED_BY(mu_) = 0;
-  std::list<Stream> streams_ ABSL_GUARDED_BY(mu_);
+  // Client -> its share of them.
+  std::map<std::string, int> of_client_ ABSL_GUARDED_BY(mu_);
+  std::list<Teller> tellers_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace keelson

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -22,6 +23,18 @@ namespace keelson {
 
 absl::StatusOr<HttpConnection> HttpConnection::To(int port) {
   HttpConnection connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  RETURN_IF_ERROR(connection.Connect(port));
+  return connection;
+}
+
+absl::StatusOr<HttpConnection> HttpConnection::From(const std::string& address, int port) {
+  HttpConnection connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in own{};
+  own.sin_family = AF_INET;
+  if (inet_pton(AF_INET, address.c_str(), &own.sin_addr) != 1 ||
+      bind(connection.fd_, reinterpret_cast<const sockaddr*>(&own), sizeof(own)) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("not an address of this host: ", address));
+  }
   RETURN_IF_ERROR(connection.Connect(port));
   return connection;
 }
@@ -59,6 +72,11 @@ bool HttpConnection::open() const {
   char byte = 0;
   const ssize_t count = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return count > 0 || (count < 0 && errno == EAGAIN);
+}
+
+bool HttpConnection::HasNews() const {
+  pollfd state = {fd_, POLLIN, 0};
+  return poll(&state, 1, 10) > 0;
 }
 
 std::string HttpConnection::Receive(size_t size) const {

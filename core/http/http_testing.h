@@ -14,6 +14,8 @@ class HttpConnection {
  public:
   // UNAVAILABLE: no server listens there.
   static absl::StatusOr<HttpConnection> To(int port);
+  // Connects from this numeric address of the host, such as 127.0.0.2.
+  static absl::StatusOr<HttpConnection> From(const std::string& address, int port);
   // Connects with the smallest receive buffer, so that the client takes little at a time.
   static absl::StatusOr<HttpConnection> SlowlyTo(int port);
   HttpConnection(HttpConnection&& other) noexcept;
@@ -21,6 +23,9 @@ class HttpConnection {
 
   // False: the server has closed the connection, and nothing is left to read. Does not wait.
   bool open() const;
+  // Whether the server has sent something that is left to read, or has closed the connection. Waits
+  // for that for 10 ms.
+  bool HasNews() const;
   // Returns the next bytes, at most `size`; empty: the server has closed the connection, or 20 s
   // are over.
   std::string Receive(size_t size) const;

@@ -10,13 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread_without_signals.h"
-#include "core/http/client_address.h"
 #include "core/http/connection.h"
 #include "core/http/event_streams.h"
 #include "core/http/exchange.h"
 #include "core/http/host_names.h"
 #include "core/http/rate_limiter.h"
-#include "core/http/request_reader.h"
 #include "core/http/sockets.h"
 #include "core/http/waiting_room.h"
 
@@ -39,75 +37,80 @@ class HttpServer::Listener {
   Listener(const Options& options, Handler handler, std::unique_ptr<ListeningSocket> socket)
       : options_(options),
         handler_(std::move(handler)),
-        connections_(std::move(socket), options.connection_timeout),
+        connections_(std::move(socket), RoomOptions(options)),
         limiter_(options.requests_per_second,
                  std::max(kSmallestBurst, 2 * options.requests_per_second), options.clock),
-        streams_(options.max_streams, options.ping_interval, &clients_) {
+        streams_({options.max_streams, options.streams_per_client, options.ping_interval}) {
     for (int i = 0; i < options.threads; ++i) {
-      threads_.push_back(ThreadWithoutSignals([this] { ServeConnections(); }));
+      threads_.push_back(ThreadWithoutSignals([this] {
+        while (std::unique_ptr<Connection> connection = connections_.Next()) {
+          Serve(std::move(connection));
+        }
+      }));
     }
   }
 
   ~Listener() {
     connections_.Interrupt();
-    clients_.CutOff();
     for (std::thread& thread : threads_) thread.join();
   }
 
   int port() const { return connections_.socket().port(); }
 
  private:
-  void ServeConnections() {
-    for (int fd = connections_.Next(); fd >= 0; fd = connections_.Next()) {
-      if (clients_.Add(fd)) {
-        Serve(fd);
-      } else {
-        clients_.Close(fd);
+  static WaitingRoom::Options RoomOptions(const Options& options) {
+    WaitingRoom::Options room;
+    room.limits = {options.connection_timeout, options.head_timeout, options.max_body_bytes};
+    room.max_per_client = static_cast<size_t>(options.connections_per_client);
+    room.clock = options.clock;
+    return room;
+  }
+
+  // Goes on with the connection until it waits for its client, or ends.
+  void Serve(std::unique_ptr<Connection> connection) {
+    while (connection != nullptr) {
+      switch (connection->Advance()) {
+        case Connection::Next::kWait:
+          connections_.Return(std::move(connection));
+          break;
+        case Connection::Next::kAdmit:
+          BoundRate(connection.get());
+          break;
+        case Connection::Next::kAnswer:
+          if (Answer(connection.get())) break;
+          [[fallthrough]];
+        case Connection::Next::kClose:
+          connection = nullptr;
       }
     }
   }
 
-  void Serve(int fd) {
-    SocketStream connection(fd, options_.connection_timeout);
-    connection.SetTimeout(std::min(options_.head_timeout, options_.connection_timeout));
-    RequestReader reader(options_.max_body_bytes);
-    ReadRequest(&connection, &reader);
-    bool reserved = false;
-    Exchange exchange =
-        ServeRequest(reader.Take(), PeerAddress(fd), options_.max_body_bytes,
-                     [&](const HttpRequest& request) { return Answer(request, &reserved); });
-    // The time of handling the request and compressing the answer is not the client's.
-    connection.RestartTimeout();
-    const bool taken = connection.Write(exchange.answer);
-    if (exchange.events != nullptr) {
-      streams_.Start(fd, std::move(exchange.events));
-      return;
-    }
-    if (reserved) streams_.Release();
-    if (taken && !reader.whole()) connection.Finish();
-    clients_.Close(fd);
+  // The request counts when it begins, so that those that do not end count too.
+  void BoundRate(Connection* connection) {
+    if (options_.requests_per_second <= 0) return;
+    const absl::Duration wait = limiter_.Take(connection->client());
+    if (wait > absl::ZeroDuration()) connection->Send(UnaskedAnswer(TooManyRequests(wait)));
   }
 
-  static void ReadRequest(SocketStream* connection, RequestReader* reader) {
-    char buffer[4096];
-    while (!reader->ended()) {
-      const size_t count = connection->Read(buffer, sizeof(buffer));
-      if (count == 0) return reader->End();
-      const bool had_head = reader->has_head();
-      reader->Add({buffer, count});
-      if (had_head || !reader->has_head()) continue;
-      // The client's time starts again for the body.
-      connection->RestartTimeout();
-      if (reader->awaits_continue()) connection->Write("HTTP/1.1 100 Continue\r\n\r\n");
+  // False: the answer is a stream of events, and has the socket.
+  bool Answer(Connection* connection) {
+    bool reserved = false;
+    const std::string& client = connection->client();
+    Exchange exchange =
+        ServeRequest(connection->TakeRequest(), connection->address(), options_.max_body_bytes,
+                     [&](const HttpRequest& request) { return Ask(request, client, &reserved); });
+    if (exchange.events == nullptr) {
+      if (reserved) streams_.Release(client);
+      connection->Send(std::move(exchange.answer));
+      return true;
     }
+    streams_.Start({connection->ReleaseSocket(), client, std::move(exchange.answer),
+                    std::move(exchange.events)});
+    return false;
   }
 
   // Takes a place among the streams where the answer is one.
-  HttpResponse Answer(const HttpRequest& request, bool* reserved) {
-    if (options_.requests_per_second > 0) {
-      const absl::Duration wait = limiter_.Take(ClientOf(request.client));
-      if (wait > absl::ZeroDuration()) return TooManyRequests(wait);
-    }
+  HttpResponse Ask(const HttpRequest& request, const std::string& client, bool* reserved) {
     if (request.headers.contains("host") && !AdmitsHost(request.Header("host"), options_.hosts)) {
       return JsonError(403, absl::StrCat("Host: expected localhost, a numeric address, this host's "
                                          "name or one of ",
@@ -115,17 +118,15 @@ class HttpServer::Listener {
     }
     HttpResponse response = handler_(request);
     if (response.events == nullptr || request.method == "HEAD") return response;
-    *reserved = streams_.Reserve();
-    if (*reserved) return response;
-    return JsonError(503, absl::StrCat("there are ", options_.max_streams,
-                                       " streams of events already, which is the most"));
+    const absl::Status place = streams_.Reserve(client);
+    *reserved = place.ok();
+    return place.ok() ? response : JsonError(503, place.message());
   }
 
   const Options options_;
   const Handler handler_;
   WaitingRoom connections_;
   RateLimiter limiter_;
-  ClientSockets clients_;
   EventStreams streams_;
   std::vector<std::thread> threads_;
 };

@@ -22,8 +22,12 @@ namespace keelson {
 // chunked (501), another method (405), too many requests of a client (429 with Retry-After) and
 // streams (503), and requests that were meant for another host (403; Options::hosts).
 //
-// Has Options::threads threads, which take one connection at a time and call the handler, and one
-// for each open stream. They block all signals, so it may be started before a SignalWatcher.
+// Has Options::threads threads, which call the handler, and one for each open stream. A request
+// that has not wholly come and an answer that is not wholly taken have none, so slow clients hold
+// nobody up. The threads block all signals, so it may be started before a SignalWatcher.
+//
+// A client is an address of IPv4, or a /64 network of IPv6. Of more than 128 connections at a time,
+// without streams, the client that has most loses its oldest.
 class HttpServer {
  public:
   struct Options {
@@ -40,28 +44,31 @@ class HttpServer {
     // Names by which clients reach the server, beside those that AdmitsHost (host_names.h) admits
     // anyway; a Host header with another one is refused (403).
     std::vector<std::string> hosts;
-    // The number of requests served at a time, without streams. Connections without a request take
-    // no thread.
+    // The number of requests handled at a time.
     int threads = 1;
-    // Open responses (EventSource) at a time; beyond: 503. Each has a thread.
+    // A client's connections at a time whose requests have begun and are not whole, and those whose
+    // answers are not yet taken; beyond, its oldest of these is closed. At least 1.
+    int connections_per_client = 4;
+    // Open responses (EventSource) at a time, and to one client; beyond: 503. Each has a thread.
     int max_streams = 0;
+    int streams_per_client = 4;
     // The largest body of a request; beyond it: 413. 0: requests have no body, and only GET and
     // HEAD are answered.
     int64_t max_body_bytes = 0;
-    // The rate of one client, which is an address of IPv4 or a /64 network of IPv6, with a burst of
-    // twice as many, at least 20; beyond it: 429. 0: no limit.
+    // The rate at which one client may begin requests, with a burst of twice as many, at least 20;
+    // beyond it: 429. 0: no limit.
     double requests_per_second = 0;
     // A client is cut off that sends nothing for this long, or that has not sent its request's body
     // or taken the answer within it; a transfer may take longer while it moves 64 KiB a second. The
     // time of the handler and of compressing the answer does not count.
     absl::Duration connection_timeout = absl::Seconds(1);
-    // From a request's first bytes to its head's end, where connection_timeout is not shorter: a
-    // client holds a thread meanwhile.
+    // From a request's first bytes to its head's end, where connection_timeout is not shorter.
     absl::Duration head_timeout = absl::Seconds(1);
     // A stream that has been silent for this long gets a comment; a client that takes nothing of a
     // stream for this long is cut off.
     absl::Duration ping_interval = absl::Seconds(10);
-    // The clock for the rate of requests. Outlives the server.
+    // The clock for the rate of requests and these timeouts, but for streams, which have the real
+    // one. Outlives the server.
     Clock* clock = Clock::Real();
   };
 

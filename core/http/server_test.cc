@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <deque>
 #include <stdexcept>
 #include <thread>
@@ -74,6 +74,17 @@ std::string Exchanged(const HttpServer& server, absl::string_view bytes) {
   const HttpConnection connection = ConnectOrDie(server);
   connection.Send(bytes);
   return connection.ReceiveAll();
+}
+
+// What the client receives while the clock goes on and it sends `bytes` now and then.
+std::string ReceivedWhileTimePasses(const HttpConnection& client, ManualClock* clock,
+                                    absl::string_view bytes = "") {
+  const absl::Time limit = absl::Now() + absl::Seconds(20);
+  while (!client.HasNews() && absl::Now() < limit) {
+    client.Send(bytes);
+    clock->Advance(absl::Milliseconds(100));
+  }
+  return client.ReceiveAll();
 }
 
 int CountEntries(const char* path) {
@@ -179,32 +190,82 @@ TEST(HttpServer, AClientGetsTheRefusalOfWhatItStillSends) {
 }
 
 TEST(HttpServer, CutsOffASilentClient) {
+  ManualClock clock;
   HttpServer::Options options = PortFlag();
-  options.connection_timeout = absl::Milliseconds(50);
+  options.connection_timeout = absl::Seconds(10);
+  options.clock = &clock;
   const auto server = StartOrDie(options);
-  EXPECT_EQ(Exchanged(*server, ""), "");
-  EXPECT_THAT(Exchanged(*server, "GET / HTTP/1.1\r\nX-Half: "), StartsWith("HTTP/1.1 400"));
+  const HttpConnection silent = ConnectOrDie(*server);
+  EXPECT_EQ(ReceivedWhileTimePasses(silent, &clock), "");
+  EXPECT_FALSE(silent.open());
+  const HttpConnection half = ConnectOrDie(*server);
+  half.Send("GET / HTTP/1.1\r\nX-Half: ");
+  EXPECT_THAT(ReceivedWhileTimePasses(half, &clock), StartsWith("HTTP/1.1 400"));
   EXPECT_EQ(Ask(*server, "GET", "/page").status, 200);
 }
 
 TEST(HttpServer, CutsOffAClientThatSendsAByteNowAndThen) {
+  ManualClock clock;
   HttpServer::Options options = PortFlag();
-  options.connection_timeout = absl::Milliseconds(200);
+  options.clock = &clock;
   const auto server = StartOrDie(options);
   const HttpConnection slow = ConnectOrDie(*server);
-  const absl::Time limit = absl::Now() + absl::Seconds(20);
-  std::atomic<bool> cut_off = false;
-  std::thread sender([&] {
-    while (!cut_off && absl::Now() < limit) {
-      slow.Send("G");
-      absl::SleepFor(absl::Milliseconds(10));  // the client's pace
-    }
-  });
-  slow.ReceiveAll();
-  cut_off = true;
-  sender.join();
-  EXPECT_LT(absl::Now(), limit);
+  EXPECT_THAT(ReceivedWhileTimePasses(slow, &clock, "G"), StartsWith("HTTP/1.1 400"));
   EXPECT_EQ(Ask(*server, "GET", "/page").status, 200);
+}
+
+// Requests that have begun and do not end.
+std::vector<HttpConnection> Trickling(const HttpServer& server, int count) {
+  std::vector<HttpConnection> trickling;
+  for (int i = 0; i < count; ++i) {
+    // Some of one client, the others of one each.
+    const int client = std::max(i - 9, 1);
+    auto connection = HttpConnection::From(absl::StrCat("127.0.1.", client), server.port());
+    EXPECT_TRUE(connection.ok()) << connection.status();
+    connection->Send(i % 2 == 0 ? "GET /page HTTP/1.1\r\nX-Half: "
+                                : "POST / HTTP/1.1\r\nContent-Length: 900\r\n\r\nhalf");
+    trickling.push_back(*std::move(connection));
+  }
+  return trickling;
+}
+
+TEST(HttpServer, FiftyTricklingClientsHoldNobodyUp) {
+  HttpServer::Options options = PortFlag();
+  options.max_body_bytes = 1000;
+  options.connection_timeout = absl::Hours(1);
+  options.head_timeout = absl::Hours(1);
+  const auto server = StartOrDie(options);
+  const std::vector<HttpConnection> trickling = Trickling(*server, 50);
+  for (int i = 0; i < 10; ++i) {
+    for (const HttpConnection& connection : trickling) connection.Send(i == 0 ? ": " : "x");
+    EXPECT_EQ(Ask(*server, "GET", "/page").status, 200);
+  }
+  EXPECT_TRUE(trickling.back().open());
+}
+
+TEST(HttpServer, OfTooManyRequestsThatDoNotEndAClientLosesItsOldest) {
+  HttpServer::Options options = PortFlag();
+  options.connection_timeout = absl::Hours(1);
+  options.head_timeout = absl::Hours(1);
+  options.connections_per_client = 2;
+  const auto server = StartOrDie(options);
+  const auto other = HttpConnection::From("127.0.0.2", server->port());
+  ASSERT_TRUE(other.ok()) << other.status();
+  other->Send("GET /pa");
+  std::vector<HttpConnection> begun;
+  for (int i = 0; i < 3; ++i) {
+    begun.push_back(ConnectOrDie(*server));
+    begun.back().Send("GET /pa");
+    // After this the server has read what was sent before.
+    EXPECT_EQ(Ask(*server, "GET", "/page").status, 200);
+  }
+  EXPECT_EQ(begun[0].ReceiveAll(), "");
+  EXPECT_FALSE(begun[0].open());
+  const std::vector<const HttpConnection*> others = {&begun[1], &begun[2], &*other};
+  for (const HttpConnection* kept : others) {
+    kept->Send("ge HTTP/1.1\r\n\r\n");
+    EXPECT_THAT(kept->ReceiveAll(), HasSubstr("path=/page"));
+  }
 }
 
 TEST(HttpServer, ConnectionsWithoutARequestHoldNobodyUp) {
@@ -236,24 +297,49 @@ TEST(HttpServer, OfTooManyConnectionsWithoutARequestTheOldestIsClosed) {
   EXPECT_EQ(Ask(*server, "GET", "/page").status, 200);
 }
 
-TEST(HttpServer, AHeadThatDoesNotEndIsCutOffBeforeTheConnectionIs) {
+TEST(HttpServer, AClientWithManyConnectionsTakesNoOthersPlace) {
   HttpServer::Options options = PortFlag();
   options.connection_timeout = absl::Hours(1);
-  options.head_timeout = absl::Milliseconds(50);
   const auto server = StartOrDie(options);
-  EXPECT_THAT(Exchanged(*server, "GET / HTTP/1.1\r\nX-Half: "), StartsWith("HTTP/1.1 400"));
+  const auto other = HttpConnection::From("127.0.0.2", server->port());
+  ASSERT_TRUE(other.ok()) << other.status();
+  std::vector<HttpConnection> silent;
+  for (size_t i = 0; i < WaitingRoom::kMaxWaiting + 10; ++i) {
+    silent.push_back(ConnectOrDie(*server));
+  }
+  EXPECT_EQ(silent[9].ReceiveAll(), "");
+  other->Send("GET /page HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(other->ReceiveAll(), HasSubstr("path=/page"));
+}
+
+TEST(HttpServer, AHeadThatDoesNotEndIsCutOffBeforeTheConnectionIs) {
+  ManualClock clock;
+  HttpServer::Options options = PortFlag();
+  options.connection_timeout = absl::Hours(1);
+  options.head_timeout = absl::Seconds(1);
+  options.clock = &clock;
+  const auto server = StartOrDie(options);
+  const HttpConnection half = ConnectOrDie(*server);
+  half.Send("GET / HTTP/1.1\r\nX-Half: ");
+  const absl::Duration before = clock.Monotonic();
+  EXPECT_THAT(ReceivedWhileTimePasses(half, &clock), StartsWith("HTTP/1.1 400"));
+  EXPECT_LT(clock.Monotonic() - before, absl::Hours(1));
 }
 
 TEST(HttpServer, ABodyHasTheConnectionsTime) {
+  ManualClock clock;
   HttpServer::Options options = PortFlag();
   options.max_body_bytes = 1000;
   options.connection_timeout = absl::Hours(1);
-  options.head_timeout = absl::Milliseconds(50);
+  options.head_timeout = absl::Seconds(1);
+  options.clock = &clock;
   const auto server = StartOrDie(options);
   const HttpConnection client = ConnectOrDie(*server);
   client.Send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   EXPECT_THAT(client.ReceiveUntil("\r\n\r\n"), StartsWith("HTTP/1.1 100"));
-  absl::SleepFor(absl::Milliseconds(100));  // the client's pace
+  clock.Advance(absl::Minutes(30));
+  // The server looks for overdue clients before it waits for another one.
+  EXPECT_EQ(Ask(*server, "GET", "/page").status, 200);
   client.Send("{}");
   EXPECT_THAT(client.ReceiveAll(), HasSubstr("body={}"));
 }
@@ -280,18 +366,46 @@ TEST(HttpServer, AnAnswerMayTakeAsLongAsItsClientTakesIt) {
   EXPECT_EQ(received, LongAnswer({}).body.size());
 }
 
-TEST(HttpServer, CutsOffAClientThatDoesNotTakeTheAnswer) {
-  HttpServer::Options options = PortFlag();
-  options.connection_timeout = absl::Milliseconds(50);
-  const auto server = StartOrDie(options, [](const HttpRequest& request) {
+HttpServer::Handler LongAnswersOfOnePath() {
+  return [](const HttpRequest& request) {
     return request.path == "/long" ? LongAnswer(request) : Echo(request);
-  });
-  const HttpConnection client = ConnectSlowlyOrDie(*server);
+  };
+}
+
+// Lets the client take the head of an answer and no more.
+void AskForLongAnswer(const HttpConnection& client) {
   client.Send("GET /long HTTP/1.1\r\n\r\n");
   client.ReceiveUntil("\r\n\r\n");
-  // The only thread is free again.
+}
+
+TEST(HttpServer, CutsOffAClientThatDoesNotTakeTheAnswer) {
+  ManualClock clock;
+  HttpServer::Options options = PortFlag();
+  options.connection_timeout = absl::Seconds(5);
+  options.clock = &clock;
+  const auto server = StartOrDie(options, LongAnswersOfOnePath());
+  const HttpConnection client = ConnectSlowlyOrDie(*server);
+  AskForLongAnswer(client);
+  // The only thread is free meanwhile.
+  EXPECT_EQ(Ask(*server, "GET", "/page").status, 200);
+  clock.Advance(absl::Hours(1));
   EXPECT_EQ(Ask(*server, "GET", "/page").status, 200);
   EXPECT_LT(client.ReceiveAll().size(), LongAnswer({}).body.size());
+}
+
+TEST(HttpServer, OfTooManyAnswersThatAreNotTakenAClientLosesTheOldest) {
+  HttpServer::Options options = PortFlag();
+  options.connection_timeout = absl::Hours(1);
+  options.connections_per_client = 2;
+  const auto server = StartOrDie(options, LongAnswersOfOnePath());
+  std::vector<HttpConnection> slow;
+  for (int i = 0; i < 3; ++i) {
+    slow.push_back(ConnectOrDie(*server));
+    AskForLongAnswer(slow.back());
+  }
+  EXPECT_EQ(Ask(*server, "GET", "/page").status, 200);
+  EXPECT_LT(slow[0].ReceiveAll().size(), LongAnswer({}).body.size());
+  for (int i : {1, 2}) EXPECT_EQ(slow[i].ReceiveAll().size(), LongAnswer({}).body.size());
 }
 
 TEST(HttpServer, TheHandlersTimeIsNotTheClients) {
@@ -359,6 +473,20 @@ TEST(HttpServer, BoundsTheRateOfAClient) {
   clock.Advance(absl::Seconds(1));
   EXPECT_EQ(Ask(*server, "GET", "/").status, 200);
   EXPECT_EQ(Ask(*server, "GET", "/").status, 429);
+}
+
+TEST(HttpServer, RequestsThatDoNotEndCountToo) {
+  ManualClock clock;
+  HttpServer::Options options = PortFlag();
+  options.requests_per_second = 1;
+  options.clock = &clock;
+  const auto server = StartOrDie(options);
+  for (int i = 0; i < 20; ++i) EXPECT_THAT(Exchanged(*server, "GET /\n"), HasSubstr(" 400 "));
+  EXPECT_EQ(Ask(*server, "GET", "/page").status, 429);
+  // The refusal does not wait for the request's end.
+  const HttpConnection half = ConnectOrDie(*server);
+  half.Send("GET /pa");
+  EXPECT_THAT(half.ReceiveUntil("}\n"), StartsWith("HTTP/1.1 429"));
 }
 
 TEST(HttpServer, ClientsCostNoThreads) {
@@ -519,6 +647,28 @@ TEST(HttpServerStreams, AreBeyondTheThreadsButBounded) {
     status = ParseHttpAnswer(reader.ReceiveUntil("\r\n\r\n"))->status;
   }
   EXPECT_EQ(status, 200);
+}
+
+TEST(HttpServerStreams, OneClientDoesNotTakeAll) {
+  HttpServer::Options options = StreamOptions(3);
+  options.streams_per_client = 2;
+  const auto server = StartOrDie(options, Streams([] { return std::make_shared<Told>(); }));
+  std::vector<HttpConnection> readers;
+  const auto status_from = [&](const char* address) {
+    auto reader = HttpConnection::From(address, server->port());
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    reader->Send(kGetEvents);
+    const std::string answer = reader->ReceiveUntil("\r\n\r\n");
+    readers.push_back(*std::move(reader));
+    return ParseHttpAnswer(answer).value_or(HttpAnswer()).status;
+  };
+  EXPECT_EQ(status_from("127.0.0.2"), 200);
+  EXPECT_EQ(status_from("127.0.0.2"), 200);
+  EXPECT_EQ(status_from("127.0.0.2"), 503);
+  EXPECT_THAT(readers.back().ReceiveAll(),
+              StartsWith("{\"error\": \"there are 2 streams of events to 127.0.0.2 already"));
+  EXPECT_EQ(status_from("127.0.0.3"), 200);
+  EXPECT_EQ(status_from("127.0.0.4"), 503);
 }
 
 TEST(HttpServerStreams, PingWhenTheyAreSilent) {

@@ -1,4 +1,4 @@
-// Holds connections until their clients send something.
+// Holds connections while they wait for their clients.
 #ifndef KEELSON_CORE_HTTP_WAITING_ROOM_H_
 #define KEELSON_CORE_HTTP_WAITING_ROOM_H_
 
@@ -7,62 +7,81 @@
 #include <map>
 #include <memory>
 
-#include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "core/http/connection.h"
 #include "core/http/sockets.h"
 
 namespace keelson {
 
-// Accepts connections and hands out those that have something to read, so that silent ones, which
-// browsers open in advance, cost no thread. A connection that stays silent for `patience` is
-// closed; of more than kMaxWaiting, or where the process has no file left, the oldest. Thread-safe.
+// Accepts connections, and hands out those whose client has sent or taken something or is overdue,
+// so that slow clients and silent ones, which browsers open in advance, cost no thread.
+// Thread-safe.
+//
+// Of more than kMaxWaiting connections, or where the process has no file left, the client that has
+// most loses its oldest. Of more than Options::max_per_client connections of one client whose
+// requests have begun and are not whole, the oldest is closed; likewise of those whose answers are
+// not yet taken.
 class WaitingRoom {
  public:
   static constexpr size_t kMaxWaiting = 128;
 
-  WaitingRoom(std::unique_ptr<ListeningSocket> socket, absl::Duration patience);
-  // Closes the waiting connections.
+  struct Options {
+    Connection::Limits limits;
+    size_t max_per_client = 4;
+    const Clock* clock = nullptr;  // outlives the room
+  };
+
+  WaitingRoom(std::unique_ptr<ListeningSocket> socket, const Options& options);
   ~WaitingRoom();
   WaitingRoom(const WaitingRoom&) = delete;
   WaitingRoom& operator=(const WaitingRoom&) = delete;
 
   const ListeningSocket& socket() const { return *socket_; }
 
-  // Waits for a connection whose client has sent something, or has closed it, and returns its
-  // socket, which is the caller's; -1: interrupted.
-  int Next();
+  // Waits for a connection that can go on (Connection::Advance); null: interrupted.
+  std::unique_ptr<Connection> Next();
+
+  // Takes back a connection that waits again.
+  void Return(std::unique_ptr<Connection> connection);
 
   // Ends all calls of Next, including later ones.
   void Interrupt();
 
  private:
-  struct Silent {
-    int fd = -1;
-    absl::Duration until;
-  };
+  // By id, so the oldest is the first. Socket numbers are reused, so they are no keys.
+  using Connections = std::map<uint64_t, std::unique_ptr<Connection>>;
 
-  // Wakes Next with `id` when `fd` has something to read; clients once only.
-  void Watch(int fd, uint64_t id, uint32_t events);
+  void Watch(int fd, uint64_t id, uint32_t events) const;
   // Accepts one connection, if there is one.
   void Admit();
-  // Takes the socket of a client that has sent something; -1: it was closed meanwhile.
-  int Take(uint64_t id);
-  // Closes connections that have been silent too long. Returns the milliseconds until the next one
-  // is due; -1: none.
-  int CloseSilent();
-  // Closes the connection that has waited longest. False: none waits.
-  bool CloseOldest();
-  void CloseFirst() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Keeps the connection until its socket is ready, once, or it is overdue.
+  void Keep(int epoll_operation, std::unique_ptr<Connection> connection)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Null: it was closed meanwhile.
+  std::unique_ptr<Connection> Take(uint64_t id);
+  // Null: none is overdue.
+  std::unique_ptr<Connection> TakeOverdue();
+  // Closes the oldest connection that is under way as `newest` is, of the same client, where there
+  // are too many.
+  void BoundClientOf(const Connection& newest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Closes the oldest connection of the client that has most. False: none waits.
+  bool CloseOne();
+  void CloseOneLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Looks for overdue connections from time to time while any wait.
+  void Tick();
+  void SetTicking(bool ticking) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::unique_ptr<ListeningSocket> socket_;
-  const absl::Duration patience_;
+  const Options options_;
   const int epoll_fd_;
   const int interrupt_fd_;
+  const int timer_fd_;
 
   Mutex mu_;
   uint64_t next_id_ ABSL_GUARDED_BY(mu_);
-  // By id, so the oldest is the first. Socket numbers are reused, so they are no keys.
-  std::map<uint64_t, Silent> silent_ ABSL_GUARDED_BY(mu_);
+  bool ticking_ ABSL_GUARDED_BY(mu_) = false;
+  Connections waiting_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace keelson

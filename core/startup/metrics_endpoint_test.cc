@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/base/exit_code.h"
 #include "core/http/http_testing.h"
 
@@ -87,6 +91,27 @@ TEST(MetricsEndpoint, RefusesWhatIsMeantForOtherHosts) {
   EXPECT_EQ(answer_for("metrics.example:9090").status, 200);
   EXPECT_EQ(answer_for("evil.example:9090").status, 403);
   EXPECT_THAT(answer_for("evil.example:9090").body, HasSubstr("--metrics_hosts"));
+}
+
+TEST(MetricsEndpoint, AnswersWhileFiftyRequestsDoNotEnd) {
+  const Telemetry telemetry;
+  const auto endpoint = StartOrDie(&telemetry);
+  std::vector<HttpConnection> trickling;
+  for (int i = 0; i < 50; ++i) {
+    // Half of them are of one client.
+    const int client = std::max(i - 24, 1);
+    auto connection = HttpConnection::From(absl::StrCat("127.0.1.", client), endpoint->port());
+    ASSERT_TRUE(connection.ok()) << connection.status();
+    connection->Send("GET /metr");
+    trickling.push_back(*std::move(connection));
+  }
+  for (const char* target : {"/metrics", "/healthz", "/metrics"}) {
+    for (const HttpConnection& connection : trickling) connection.Send("i");
+    const absl::Time before = absl::Now();
+    EXPECT_EQ(Request(*endpoint, "GET", target).status, 200);
+    // One after another they would hold it up for a second each.
+    EXPECT_LT(absl::Now() - before, absl::Seconds(10));
+  }
 }
 
 TEST(MetricsEndpoint, NamesItsFlag) {
