@@ -15,8 +15,8 @@ namespace keelson {
 namespace {
 
 constexpr absl::string_view kSuffix = ".npy";
-// deflate makes no more than 1032 bytes out of one.
-constexpr uint64_t kMaxExpansion = 1032;
+// Reading begins with this many bytes, and doubles them.
+constexpr size_t kFirstPiece = 1 << 20;
 
 std::string Where(absl::string_view path, absl::string_view name) {
   return absl::StrCat(path, ": array '", name, "'");
@@ -28,10 +28,13 @@ absl::Status At(absl::string_view where, const absl::Status& status) {
                       absl::StrCat(where, ": ", status.message()));
 }
 
-absl::Status ReadExactly(zip_file_t* file, const std::string& where, size_t size, char* out) {
+// The next `size` bytes. Memory grows with what is read, whatever the archive claims.
+absl::StatusOr<std::string> ReadExactly(zip_file_t* file, const std::string& where, size_t size) {
+  std::string bytes;
   size_t done = 0;
   while (done < size) {
-    const zip_int64_t count = zip_fread(file, out + done, size - done);
+    if (done == bytes.size()) bytes.resize(std::min(size, std::max(kFirstPiece, 2 * done)));
+    const zip_int64_t count = zip_fread(file, bytes.data() + done, bytes.size() - done);
     if (count < 0) return ZipStatus(where, zip_file_get_error(file));
     if (count == 0) {
       return absl::DataLossError(
@@ -39,7 +42,7 @@ absl::Status ReadExactly(zip_file_t* file, const std::string& where, size_t size
     }
     done += count;
   }
-  return absl::OkStatus();
+  return bytes;
 }
 
 // libzip compares the checksum when the end is read.
@@ -65,9 +68,12 @@ absl::StatusOr<MemberFile> OpenMember(zip_t* archive, uint64_t index, const std:
 // The elements of an array in Fortran order, row-major.
 std::string InRowOrder(const std::string& bytes, const Shape& shape, size_t element_bytes) {
   std::vector<size_t> strides;  // of each dimension in `bytes`
+  std::vector<int64_t> dims;
   size_t stride = element_bytes;
   for (const int64_t dim : shape.dims()) {
+    if (dim == 1) continue;  // There may be any number of them.
     strides.push_back(stride);
+    dims.push_back(dim);
     stride *= dim;
   }
   std::string ordered(bytes.size(), '\0');
@@ -77,7 +83,7 @@ std::string InRowOrder(const std::string& bytes, const Shape& shape, size_t elem
     std::memcpy(&ordered[to], &bytes[from], element_bytes);
     for (size_t d = strides.size(); d-- > 0;) {
       from += strides[d];
-      if (++position[d] < shape.dim(d)) break;
+      if (++position[d] < dims[d]) break;
       from -= strides[d] * position[d];
       position[d] = 0;
     }
@@ -115,6 +121,7 @@ absl::Status NpzFile::ReadDirectory() {
     }
     absl::string_view name = stat.name;
     if (!absl::ConsumeSuffix(&name, kSuffix)) continue;
+    RETURN_IF_ERROR(CheckMemberBytes(name, stat.size, stat.comp_method != ZIP_CM_STORE));
     ASSIGN_OR_RETURN(Array array, ReadArrayHeader(index, name, stat.size));
     if (!arrays_.emplace(name, std::move(array)).second) {
       return absl::DataLossError(absl::StrCat(Where(path_, name), " is listed twice"));
@@ -123,25 +130,30 @@ absl::Status NpzFile::ReadDirectory() {
   return absl::OkStatus();
 }
 
+absl::Status NpzFile::CheckMemberBytes(absl::string_view name, uint64_t member_bytes,
+                                       bool compressed) const {
+  const uint64_t limit = compressed ? kMaxCompressedArrayBytes : file_bytes_;
+  if (member_bytes <= limit) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(Where(path_, name), ": expected at most ", limit,
+                   compressed ? " bytes in compressed form" : " bytes, all of the file", ", found ",
+                   member_bytes));
+}
+
 absl::StatusOr<NpzFile::Array> NpzFile::ReadArrayHeader(uint64_t index, absl::string_view name,
                                                         uint64_t member_bytes) {
   const std::string where = Where(path_, name);
-  if (member_bytes / kMaxExpansion > file_bytes_) {
-    return absl::DataLossError(
-        absl::StrCat(where, ": ", member_bytes, " bytes in a file of ", file_bytes_));
-  }
   ASSIGN_OR_RETURN(const MemberFile file, OpenMember(archive_.get(), index, where));
-  std::string bytes(kNpyPrefixBytes, '\0');
-  RETURN_IF_ERROR(ReadExactly(file.get(), where, bytes.size(), bytes.data()));
+  ASSIGN_OR_RETURN(std::string bytes, ReadExactly(file.get(), where, kNpyPrefixBytes));
   const absl::StatusOr<size_t> header_bytes = NpyHeaderSize(bytes);
   if (!header_bytes.ok()) return At(where, header_bytes.status());
   if (*header_bytes < bytes.size() || *header_bytes > member_bytes) {
     return absl::DataLossError(absl::StrCat(where, ": a .npy header of ", *header_bytes,
                                             " bytes in a member of ", member_bytes));
   }
-  bytes.resize(*header_bytes);
-  RETURN_IF_ERROR(ReadExactly(file.get(), where, bytes.size() - kNpyPrefixBytes,
-                              bytes.data() + kNpyPrefixBytes));
+  ASSIGN_OR_RETURN(const std::string rest,
+                   ReadExactly(file.get(), where, *header_bytes - kNpyPrefixBytes));
+  bytes += rest;
   absl::StatusOr<NpyHeader> header = DecodeNpyHeader(bytes);
   if (!header.ok()) return At(where, header.status());
   const auto expected =
@@ -170,11 +182,11 @@ absl::StatusOr<std::string> NpzFile::Read(absl::string_view name) {
   const Array& array = found->second;
   const std::string where = Where(path_, name);
   ASSIGN_OR_RETURN(const MemberFile file, OpenMember(archive_.get(), array.index, where));
-  std::string header(array.header_bytes, '\0');
-  RETURN_IF_ERROR(ReadExactly(file.get(), where, header.size(), header.data()));
+  RETURN_IF_ERROR(ReadExactly(file.get(), where, array.header_bytes).status());
   const size_t element_bytes = DtypeSize(array.header.dtype);
-  std::string elements(array.header.shape.num_elements() * element_bytes, '\0');
-  RETURN_IF_ERROR(ReadExactly(file.get(), where, elements.size(), elements.data()));
+  ASSIGN_OR_RETURN(
+      std::string elements,
+      ReadExactly(file.get(), where, array.header.shape.num_elements() * element_bytes));
   RETURN_IF_ERROR(ExpectEnd(file.get(), where));
   if (!array.header.fortran_order) return elements;
   return InRowOrder(elements, array.header.shape, element_bytes);

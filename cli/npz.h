@@ -21,11 +21,15 @@ namespace keelson {
 
 class NpzFile : public TensorSource {
  public:
+  // A compressed array may expand to this many bytes; what is not compressed, to the file's size.
+  static constexpr uint64_t kMaxCompressedArrayBytes = uint64_t{1} << 30;
+
   // Reads the archive's directory and the header of every array; other members are ignored.
   // DATA_LOSS, with the file and the array: not such an archive, a member that is not a .npy file,
-  // is listed twice or has not the size that its shape asks for. UNIMPLEMENTED: an array of
-  // strings, objects, structures or big-endian numbers; an encrypted member, or one of an unknown
-  // compression. NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE: the file cannot be opened.
+  // is listed twice, is too large (above) or has not the size that its shape asks for.
+  // UNIMPLEMENTED: an array of strings, objects, structures or big-endian numbers; an encrypted
+  // member, or one of an unknown compression. NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE: the file
+  // cannot be opened.
   static absl::StatusOr<std::unique_ptr<NpzFile>> Open(const std::string& path);
 
   std::vector<TensorInfo> List() const override;
@@ -46,6 +50,8 @@ class NpzFile : public TensorSource {
       : path_(std::move(path)), file_bytes_(file_bytes), archive_(std::move(archive)) {}
 
   absl::Status ReadDirectory();
+  absl::Status CheckMemberBytes(absl::string_view name, uint64_t member_bytes,
+                                bool compressed) const;
   absl::StatusOr<Array> ReadArrayHeader(uint64_t index, absl::string_view name,
                                         uint64_t member_bytes);
 

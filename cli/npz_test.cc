@@ -1,5 +1,6 @@
 #include "cli/npz.h"
 
+#include "cli/npz_testing.h"
 #include "cli/tensor_source_testing.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
@@ -88,6 +89,53 @@ TEST_F(NpzTest, SurvivesDamageAnywhere) {
       EXPECT_EQ(*bytes, *written) << i;
     }
   }
+}
+
+// The header of an array of bytes that has `bytes` with this header.
+std::string HeaderOfClaim(int64_t bytes) {
+  NpyHeader header;
+  header.dtype = BundleDtype::kUint8;
+  const int64_t header_bytes = static_cast<int64_t>(EncodeNpyHeader(header).size());
+  header.shape = Shape({bytes - header_bytes});
+  return EncodeNpyHeader(header);
+}
+
+TEST_F(NpzTest, CompressedArraysExpandUpToALimit) {
+  const std::string at_limit = HeaderOfClaim(1 << 30);
+  WriteRawFile(path_, ZipArchive("w.npy", at_limit, true, 1 << 30));
+  auto file = NpzFile::Open(path_);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ((*file)->Read("w").status().code(), absl::StatusCode::kDataLoss);
+  WriteRawFile(path_, ZipArchive("w.npy", at_limit, true, (1 << 30) + 1));
+  EXPECT_EQ(NpzFile::Open(path_).status(),
+            absl::DataLossError(path_ + ": array 'w': expected at most 1073741824 bytes in "
+                                        "compressed form, found 1073741825"));
+}
+
+TEST_F(NpzTest, StoredArraysAreNotLargerThanTheFile) {
+  WriteRawFile(path_, ZipArchive("w.npy", HeaderOfClaim(5000), false, 5000));
+  const std::string bytes = std::to_string(ReadRawFile(path_).size());
+  EXPECT_EQ(NpzFile::Open(path_).status(),
+            absl::DataLossError(path_ + ": array 'w': expected at most " + bytes +
+                                " bytes, all of the file, found 5000"));
+}
+
+TEST_F(NpzTest, AnyNumberOfDimensionsOfOneCostsNothing) {
+  NpyHeader header;
+  header.dtype = BundleDtype::kUint8;
+  header.fortran_order = true;
+  std::vector<int64_t> dims(20000, 1);
+  dims.front() = 100;
+  dims.back() = 300;
+  header.shape = Shape(dims);
+  std::string member = EncodeNpyHeader(header);
+  for (int i = 0; i < 100 * 300; ++i) member += static_cast<char>(i);
+  WriteRawFile(path_, ZipArchive("w.npy", member, true));
+  auto file = NpzFile::Open(path_);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto bytes = (*file)->Read("w");
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(bytes->substr(0, 2), std::string("\0\x64", 2));
 }
 
 TEST_F(NpzTest, DamagedElementsAreFound) {

@@ -26,6 +26,7 @@ using Entries = std::map<std::string, SafetensorsFile::Entry, std::less<>>;
 constexpr size_t kLengthBytes = 8;
 // The limit of the format's own reader.
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
+constexpr int kMaxDepth = 8;
 constexpr char kMetadataKey[] = "__metadata__";
 
 struct SafetensorsType {
@@ -69,7 +70,8 @@ absl::Status BadTensor(absl::string_view path, absl::string_view name, absl::str
   return Damaged(path, absl::StrCat("tensor '", absl::CHexEscape(name), "': ", what));
 }
 
-// The header's object; its keys are found once.
+// The header's object; its keys are found once. Values deeper than any of the format are left out,
+// so that the memory for them is bounded.
 absl::StatusOr<Json> ParseHeader(const std::string& path, const std::string& text) {
   std::set<std::string> keys;
   std::string twice;
@@ -78,7 +80,7 @@ absl::StatusOr<Json> ParseHeader(const std::string& path, const std::string& tex
       std::string key = parsed.get<std::string>();
       if (!keys.insert(key).second) twice = std::move(key);
     }
-    return true;
+    return depth <= kMaxDepth;
   };
   try {
     Json header = Json::parse(text, note_keys);
@@ -87,6 +89,8 @@ absl::StatusOr<Json> ParseHeader(const std::string& path, const std::string& tex
     return header;
   } catch (const Json::parse_error& error) {
     return Damaged(path, absl::StrCat("the header is not JSON, at its byte ", error.byte));
+  } catch (const Json::out_of_range&) {
+    return Damaged(path, "the header has a number beyond those of 64 bits");
   }
 }
 
@@ -103,16 +107,18 @@ std::optional<std::vector<int64_t>> Integers(const Json& json) {
   return integers;
 }
 
-Json Member(const Json& object, const char* key) {
+// Null: there is none.
+const Json& Member(const Json& object, const char* key) {
+  static const Json kNone;
   const auto found = object.find(key);
-  return found == object.end() ? Json() : *found;
+  return found == object.end() ? kNone : *found;
 }
 
 // The entry with its place relative to the end of the header.
 absl::StatusOr<SafetensorsFile::Entry> ParseEntry(const std::string& path, const std::string& name,
                                                   const Json& json) {
   if (!json.is_object()) return BadTensor(path, name, "is not described by an object");
-  const Json type = Member(json, "dtype");
+  const Json& type = Member(json, "dtype");
   if (!type.is_string()) return BadTensor(path, name, "has no dtype");
   const std::optional<BundleDtype> dtype = DtypeOf(type.get<std::string>());
   if (!dtype.has_value()) {

@@ -84,10 +84,16 @@ TEST_F(SafetensorsTest, ReadsAHandMadeFile) {
 
 TEST_F(SafetensorsTest, DamagedHeadersAreRefused) {
   const std::string tensor = R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
+  const std::string deep = absl::StrCat(std::string(1000000, '['), std::string(1000000, ']'));
   const struct {
     std::string content;
     const char* text;
   } cases[] = {
+      {File(R"({"a":1e999})", 0), "a number beyond those of 64 bits"},
+      {File(absl::StrCat(R"({"a":{"dtype":)", deep, "}}"), 0), "tensor 'a': has no dtype"},
+      {File(absl::StrCat(R"({"a":{"dtype":"F32","shape":)", deep, "}}"), 0),
+       "tensor 'a': has no shape"},
+      {File(absl::StrCat(R"({"a":)", deep, "}"), 0), "tensor 'a': is not described by an object"},
       {"", "it has 0 bytes"},
       {"1234567", "it has 7 bytes"},
       {LengthBytes(100) + "{}", "expected a header of 100 bytes, found 2 until the end"},
