@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,8 @@ class PlainStream : public ByteStream {
     position_ += size;
     return size;
   }
+
+  uint64_t max_content_bytes() const override { return std::numeric_limits<uint64_t>::max(); }
 
   absl::Status Finish() override {
     if (position_ == file_->size()) return absl::OkStatus();
@@ -64,6 +67,8 @@ class GzipStream : public ByteStream {
     output_bytes_ += done;
     return done;
   }
+
+  uint64_t max_content_bytes() const override { return kMaxGzipContentBytes; }
 
   absl::Status Finish() override {
     const uint64_t expected = output_bytes_;

@@ -30,6 +30,12 @@ absl::Status ImpossibleExtents(const std::string& path, const std::vector<int64_
                                           " bytes, more than any file holds"));
 }
 
+absl::Status TooLarge(const std::string& path, uint64_t expected, uint64_t found) {
+  return absl::DataLossError(absl::StrCat(path, ": expected at most ", expected,
+                                          " bytes of values in a gzip file, header claims ",
+                                          found));
+}
+
 uint32_t BigEndian32(const char* bytes) {
   uint32_t value = 0;
   for (int i = 0; i < 4; ++i) value = value << 8 | static_cast<uint8_t>(bytes[i]);
@@ -82,6 +88,9 @@ class IdxReader {
   absl::Status ReadValues(IdxArray* array) {
     uint64_t expected;
     if (!Multiply(array->dims, &expected)) return ImpossibleExtents(path_, array->dims);
+    if (expected > stream_->max_content_bytes()) {
+      return TooLarge(path_, stream_->max_content_bytes(), expected);
+    }
     uint64_t done = 0;
     while (done < expected) {
       // The buffer doubles, so that no header, false or true, costs much more memory than the file.

@@ -19,7 +19,8 @@ struct IdxArray {
 // Reads an array with `rank` dimensions; `path` may end in ".gz". Memory grows with what was read,
 // never by what a header claims. Errors name the file, what was expected and what was found:
 //   INVALID_ARGUMENT: another magic number.
-//   DATA_LOSS: truncated, trailing bytes, extents that no file of this size can hold, or a damaged
+//   DATA_LOSS: more than kMaxGzipContentBytes in a gzip file, truncated, trailing bytes, extents
+//   that no file of this size can hold, or a damaged
 //     gzip stream.
 absl::StatusOr<IdxArray> ReadIdxFile(const std::string& path, int rank);
 

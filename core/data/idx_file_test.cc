@@ -151,12 +151,20 @@ TEST_F(IdxFileTest, HeaderThatOverflows) {
   ExpectDataLoss(Read("x.gz", GzipContent(content)).status(), expected);
 }
 
+TEST_F(IdxFileTest, AGzipFileExpandsUpToALimit) {
+  const std::string content = IdxContent({0x80000000, 1, 1}, kValues);
+  ExpectDataLoss(Read("x.gz", GzipContent(content)).status(),
+                 "truncated IDX file: expected 2147483664 bytes, found 28");
+  ExpectDataLoss(Read("x.gz", GzipContent(IdxContent({0x80000001, 1, 1}, kValues))).status(),
+                 "expected at most 2147483648 bytes of values in a gzip file, header claims "
+                 "2147483649");
+}
+
 // Would exhaust the memory if the header were believed.
 TEST_F(IdxFileTest, HeaderThatClaimsTerabytes) {
   const std::string content = IdxContent({0xffffffff, 1000, 1000}, kValues);
-  const std::string expected = "truncated IDX file: expected 4294967295000016 bytes, found 28";
-  ExpectDataLoss(Read("x", content).status(), expected);
-  ExpectDataLoss(Read("x.gz", GzipContent(content)).status(), expected);
+  ExpectDataLoss(Read("x", content).status(),
+                 "truncated IDX file: expected 4294967295000016 bytes, found 28");
 }
 
 }  // namespace
