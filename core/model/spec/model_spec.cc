@@ -83,7 +83,9 @@ absl::StatusOr<Initializer> KernelInitializer(v1::KernelInitializer kind, const 
   switch (kind) {
     case v1::KERNEL_INITIALIZER_UNSPECIFIED:
     case v1::GLOROT_UNIFORM: {
-      const auto limit = static_cast<float>(std::sqrt(6.0 / static_cast<double>(fan_in + fan_out)));
+      // Added as doubles: neither number has been compared with any limit yet.
+      const double fans = static_cast<double>(fan_in) + static_cast<double>(fan_out);
+      const auto limit = static_cast<float>(std::sqrt(6.0 / fans));
       return Initializer{Initializer::Kind::kUniform, -limit, limit};
     }
     case v1::HE_NORMAL:

@@ -239,6 +239,9 @@ INSTANTIATE_TEST_SUITE_P(
                   "model.layers[2].dense.units: expected > 0, found -3"},
         ErrorCase{"layers { flatten {} } layers { dense {} }",
                   "model.layers[1].dense.units: expected > 0, found 0"},
+        ErrorCase{"layers { flatten {} } layers { dense { units: 9223372036854775807 } }",
+                  "model.layers[1].dense: expected a kernel of at most 2147483647 elements, found "
+                  "[784, 9223372036854775807]"},
         ErrorCase{"layers { flatten {} } layers { dense { units: 3000000 } }",
                   "model.layers[1].dense: expected a kernel of at most 2147483647 elements, found "
                   "[784, 3000000]"},
