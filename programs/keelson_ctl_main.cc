@@ -79,7 +79,8 @@ void AddCommands(CLI::App* app, Flags* flags, Command* command) {
   app->add_option("--auth_token_file", flags->auth_token_file,
                   "File with the token of those who may change the job, for mode and end");
   app->add_option("--job_token_file", flags->job_token_file,
-                  "File with the token of the job's tasks, which does as well");
+                  "File with the token of the job's tasks, which does as well")
+      ->envname("KEELSON_JOB_TOKEN_FILE");
   app->require_subcommand(1);
 
   CLI::App* status = app->add_subcommand("status", "Prints where the job stands");

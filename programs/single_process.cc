@@ -35,11 +35,7 @@ ParameterClientFactory InProcessClients(const RoleContext& context, BulkHandler*
 // Several devices share the training; the evaluation uses the first one.
 std::string FirstOf(const std::string& devices) { return devices.substr(0, devices.find(',')); }
 
-absl::Status RefuseTokens(const RoleContext& context, const ChiefFlags& flags) {
-  if (!context.job_token.empty()) {
-    return absl::InvalidArgumentError(
-        "--job_token_file: expected a cluster, found none: a job in one process takes no calls");
-  }
+absl::Status RefuseToken(const ChiefFlags& flags) {
   if (flags.auth_token_file.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "--auth_token_file ", flags.auth_token_file,
@@ -51,7 +47,7 @@ absl::Status RefuseTokens(const RoleContext& context, const ChiefFlags& flags) {
 absl::Status RunSingleProcess(const RoleContext& context, const ChiefFlags& chief_flags,
                               const WorkerFlags& worker_flags, const DashboardFlags& dashboard,
                               StopSignal* stop) {
-  RETURN_IF_ERROR(RefuseTokens(context, chief_flags));
+  RETURN_IF_ERROR(RefuseToken(chief_flags));
   ASSIGN_OR_RETURN(const std::unique_ptr<DeviceGroup> devices,
                    OpenWorkerDevices(worker_flags, context.cluster));
   StopSignal server_end(stop);

@@ -101,6 +101,7 @@ void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
   app->add_option("--job_token_file", flags->job_token_file,
                   "File with the job's token, the same for all its tasks, without which no process "
                   "is let into the job (default: whoever reaches the ports may take part)")
+      ->envname("KEELSON_JOB_TOKEN_FILE")
       ->group(group);
   app->add_option("--port", cluster->port, "Port to listen on (default: the own address's)")
       ->group(group);

@@ -106,7 +106,8 @@ class LocalPlan:
         self.run_dir = RunDirectory(os.path.abspath(run_path))
         settings = _settings(self._options, self._extra, self.manifest, self.run_dir)
         self.model_dir = self._choose_model_dir(self._options, settings)
-        settings = replace(settings, flags={**settings.flags, "model_dir": self.model_dir})
+        own = {"model_dir": self.model_dir, "job_token_file": self.run_dir.job_token}
+        settings = replace(settings, flags={**settings.flags, **own})
         self._planner = PodPlanner(self.manifest.objects, settings, self.version, self._pages)
         self.check(self.job)
 

@@ -5,12 +5,15 @@
     model/        unless --model_dir says otherwise
     status.yaml   the TFJob with its status, as `kubectl get -o yaml` shows it
     state.json    what the command `status` shows: the replicas' processes, the progress line
+    job_token     what the job's processes show one another, for the user alone
     launcher      locked by the launcher that uses the directory, and says which one that is
 """
 
+import contextlib
 import fcntl
 import json
 import os
+import secrets
 import socket
 import time
 from dataclasses import dataclass
@@ -19,11 +22,12 @@ from typing import Any, Dict, Mapping, Optional
 from tfjob_api.status import rfc3339
 from tfjob_api.yaml_text import to_yaml
 
-from .own_files import make_directory, open_own
+from .own_files import make_directory, open_own, write_new_file
 
 STATUS_FILE = "status.yaml"
 STATE_FILE = "state.json"
 _LOCK_FILE = "launcher"
+_TOKEN_FILE = "job_token"
 
 
 class RunDirectoryInUse(Exception):
@@ -76,6 +80,10 @@ class RunDirectory:
     def model_dir(self) -> str:
         return os.path.join(self.path, "model")
 
+    @property
+    def job_token(self) -> str:
+        return os.path.join(self.path, _TOKEN_FILE)
+
     def make(self) -> None:
         """FileExistsError: it is there already, as another launcher's or for anything else."""
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
@@ -95,6 +103,9 @@ class RunDirectory:
             os.rename(self.log_dir, moved)
         for path in (self.log_dir, self.volumes_dir):
             make_directory(self.path, path)
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self.job_token)
+        write_new_file(self.path, self.job_token, f"{secrets.token_hex(32)}\n".encode(), 0o600)
         return moved
 
     def write_state(self, view: Mapping[str, Any]) -> None:

@@ -102,9 +102,8 @@ Job::Job(const Layout& layout, const std::string& config)
   const std::string token_path = JoinPath(directory_, "job_token");
   EXPECT_TRUE(WriteFileAtomically(token_path, kJobToken).ok());
   EXPECT_EQ(chmod(token_path.c_str(), 0600), 0);
-  flags_ = {absl::StrCat("--config=", path), absl::StrCat("--model_dir=", model_dir_)};
-  // A job in one process takes no calls.
-  if (layout.ps > 0) AddFlag(absl::StrCat("--job_token_file=", token_path));
+  flags_ = {absl::StrCat("--config=", path), absl::StrCat("--model_dir=", model_dir_),
+            absl::StrCat("--job_token_file=", token_path)};
   // The tasks share the machine.
   for (const Role role : {Role::kWorker, Role::kEvaluator}) AddFlag(role, "--compute_threads=1");
 }

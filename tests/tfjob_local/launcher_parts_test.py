@@ -39,6 +39,21 @@ class RunDirectoryTest(support.TemporaryDirectoryTest):
             self.assertEqual(self.read("r", f"logs.{number}", "chief-0.log"), str(number))
         self.assertEqual(os.listdir(run_dir.log_dir), [])
 
+    def test_each_run_has_a_token_that_only_the_user_reads(self):
+        run_dir = RunDirectory(self.path("r"))
+        tokens = []
+        for _ in range(2):
+            run_dir.prepare()
+            self.assertEqual(os.stat(run_dir.job_token).st_mode & 0o777, 0o600)
+            tokens.append(self.read("r", "job_token"))
+        self.assertRegex(tokens[0], "^[0-9a-f]{64}\n$")
+        self.assertNotEqual(tokens[0], tokens[1])
+        # A link that an earlier process left is replaced, not followed.
+        os.remove(run_dir.job_token)
+        os.symlink(self.path("elsewhere"), run_dir.job_token)
+        run_dir.prepare()
+        self.assertFalse(os.path.exists(self.path("elsewhere")))
+
     def test_a_new_one_is_made_once(self):
         run_dir = RunDirectory(self.path("runs", "j-T"))
         run_dir.make()

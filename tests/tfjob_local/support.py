@@ -20,7 +20,8 @@ _OWN_FLAGS = {
     "evaluator": ("compute_threads", "device", "auth_token_file"),
 }
 _COMMON_FLAGS = (
-    "config", "batch_size", "training_steps", "learning_rate", "seed", "model_dir", "data_dir", "metrics_port"
+    "config", "batch_size", "training_steps", "learning_rate", "seed", "model_dir", "data_dir", "metrics_port",
+    "job_token_file",
 )
 PROGRAMS = tuple(_OWN_FLAGS)
 

@@ -215,6 +215,8 @@ class PodPlanner:
 
     def _prepare_foreign(self, replica: _Replica, environment: Dict[str, str]) -> None:
         self._add_own_path(environment)
+        if "job_token_file" in self._settings.flags:
+            environment["KEELSON_JOB_TOKEN_FILE"] = self._settings.flags["job_token_file"]
         if self._settings.extra_args:
             self._warn(
                 f"{replica.spec.type}: runs the manifest's own command, "
