@@ -9,7 +9,7 @@ usage: tests/run.sh [--all] [--preset release|asan|tsan|fuzz]... [--label LABEL]
   soak of one minute; the dashboard in a browser (screenshots: build/dashboard)
   --all       also what only a change can break that a release build does not show: the unit and
               integration tests under the address, undefined-behaviour and thread sanitizers, each
-              fuzzer for a minute, the CUDA sources by nvcc, a soak of two minutes
+              fuzzer for ten seconds, the CUDA sources by nvcc, a soak of two minutes
   --preset P  only the tests of this build (may be repeated); fuzz: only the fuzzers
   --label L   only the C++ tests with this label: unit, integration, e2e, convergence, gpu
 Before its end it lists how long each part took, and the slowest tests. The last line is
@@ -176,16 +176,21 @@ cpp_tests() {
     "$("$python" tests/support/count_tests.py ctest "$results/ctest.junit" "$results")"
 }
 
-# fuzz_tests: all fuzzers side by side; each counts as one test. An input that fails stays in build/fuzz.
+# fuzz_tests: all fuzzers, as many side by side as there are cores; each counts as one test. An input that fails
+# stays in build/fuzz. An allocation of 64 MiB is a failure too: inputs have 8 KiB.
 fuzz_tests() {
-  local name folder=build/fuzz
+  local name program folder=build/fuzz
   local -A pids=()
   check "build of fuzz" build fuzz fuzzers
-  for name in bulk_messages gradient_reader http_requests; do
+  for program in "$folder"/tests/*_fuzz; do
+    name=$(basename "$program" _fuzz)
+    while [[ $(jobs -rp | wc -l) -ge $(nproc) ]]; do
+      wait -n  # The result is asked for below.
+    done
     mkdir -p "$TEST_TMPDIR/$name"
     rm -f "$folder/$name-"*
-    "$folder/tests/${name}_fuzz" -max_total_time=60 -max_len=8192 -timeout=20 -artifact_prefix="$folder/$name-" \
-      "$TEST_TMPDIR/$name" > "$folder/$name.log" 2>&1 &
+    "$program" -max_total_time=10 -max_len=8192 -timeout=20 -malloc_limit_mb=64 \
+      -artifact_prefix="$folder/$name-" "$TEST_TMPDIR/$name" > "$folder/$name.log" 2>&1 &
     pids[$name]=$!
   done
   for name in "${!pids[@]}"; do

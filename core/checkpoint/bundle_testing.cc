@@ -98,16 +98,20 @@ std::string TableHandle(uint64_t offset, uint64_t size) {
 
 std::string TableWith(const std::vector<std::string>& blocks,
                       const std::vector<std::string>& handles) {
-  constexpr size_t kHandlesBytes = 40;
-  constexpr size_t kTrailerBytes = 5;
-  std::string table;
-  for (const std::string& block : blocks) table += block;
   std::vector<std::pair<std::string, std::string>> index;
   for (const std::string& handle : handles) {
     index.emplace_back("block" + std::to_string(index.size()), handle);
   }
+  return TableWithIndex(blocks, TableEntries(index));
+}
+
+std::string TableWithIndex(const std::vector<std::string>& blocks, const std::string& index) {
+  constexpr size_t kHandlesBytes = 40;
+  constexpr size_t kTrailerBytes = 5;
+  std::string table;
+  for (const std::string& block : blocks) table += block;
   std::string footer;
-  for (const std::string& block : {TableBlock(TableEntries({})), TableBlock(TableEntries(index))}) {
+  for (const std::string& block : {TableBlock(TableEntries({})), TableBlock(index)}) {
     footer += TableHandle(table.size(), block.size() - kTrailerBytes);
     table += block;
   }

@@ -51,6 +51,9 @@ std::string TableHandle(uint64_t offset, uint64_t size);
 std::string TableWith(const std::vector<std::string>& blocks,
                       const std::vector<std::string>& handles);
 
+// The same, with this content of the index of blocks.
+std::string TableWithIndex(const std::vector<std::string>& blocks, const std::string& index);
+
 }  // namespace keelson
 
 #endif  // KEELSON_CORE_CHECKPOINT_BUNDLE_TESTING_H_
