@@ -43,7 +43,7 @@ std::string ZipArchive(const std::string& name, absl::string_view member, bool c
                              Number(claimed_bytes.value_or(member.size()), 4) +
                              Number(name.size(), 2) + Number(0, 2);
   const std::string local = "PK\3\4" + common + name + data;
-  const std::string central = "PK\1\2" + Number(20, 2) + common + Number(0, 14) + name;
+  const std::string central = "PK\1\2" + Number(20, 2) + common + std::string(14, '\0') + name;
   return local + central + "PK\5\6" + Number(0, 4) + Number(1, 2) + Number(1, 2) +
          Number(central.size(), 4) + Number(local.size(), 4) + Number(0, 2);
 }
