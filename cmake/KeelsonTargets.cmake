@@ -66,7 +66,8 @@ set(KEELSON_TEST_OPTIONS)
 if(KEELSON_SANITIZE STREQUAL "address")
   set(KEELSON_TEST_OPTIONS -O0 -fno-sanitize=undefined)
 elseif(NOT KEELSON_SANITIZE)
-  set(KEELSON_TEST_OPTIONS $<$<CONFIG:Release>:-O0>)
+  # _FORTIFY_SOURCE needs optimization. SHELL: else CMake would drop a flag that KeelsonHardening gives before.
+  set(KEELSON_TEST_OPTIONS $<$<CONFIG:Release>:-O0> "$<$<CONFIG:Release>:SHELL:-U_FORTIFY_SOURCE>")
 endif()
 
 # keelson_test(NAME SRCS ... DEPS ... [LABEL unit|integration|e2e|convergence|gpu] [TIMEOUT seconds]
