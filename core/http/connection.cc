@@ -38,7 +38,7 @@ ssize_t SendSome(int fd, absl::string_view bytes) {
 
 }  // namespace
 
-Connection::Connection(int fd, uint64_t id, const Limits& limits, const Clock* clock)
+ClientConnection::ClientConnection(int fd, uint64_t id, const Limits& limits, const Clock* clock)
     : fd_(fd),
       id_(id),
       limits_(limits),
@@ -52,11 +52,11 @@ Connection::Connection(int fd, uint64_t id, const Limits& limits, const Clock* c
   deadline_.Set(limits_.connection_timeout);
 }
 
-Connection::~Connection() {
+ClientConnection::~ClientConnection() {
   if (fd_ >= 0) close(fd_);
 }
 
-Connection::Next Connection::Advance() {
+ClientConnection::Next ClientConnection::Advance() {
   switch (part_) {
     case Part::kReceiving:
       return Receive();
@@ -67,7 +67,7 @@ Connection::Next Connection::Advance() {
   }
 }
 
-Connection::Next Connection::Receive() {
+ClientConnection::Next ClientConnection::Receive() {
   char buffer[kBufferBytes];
   while (!request_.ended()) {
     const ssize_t count = ReceiveSome(fd_, buffer, sizeof(buffer));
@@ -85,7 +85,7 @@ Connection::Next Connection::Receive() {
   return begun_ ? Next::kAnswer : Next::kClose;
 }
 
-void Connection::Take(const char* bytes, size_t size) {
+void ClientConnection::Take(const char* bytes, size_t size) {
   deadline_.Count(size);
   const bool had_head = request_.has_head();
   request_.Add({bytes, size});
@@ -95,13 +95,13 @@ void Connection::Take(const char* bytes, size_t size) {
   if (request_.awaits_continue()) SendSome(fd_, kContinue);
 }
 
-void Connection::Send(std::string answer) {
+void ClientConnection::Send(std::string answer) {
   answer_ = std::move(answer);
   part_ = Part::kSending;
   deadline_.Set(limits_.connection_timeout);
 }
 
-Connection::Next Connection::SendMore() {
+ClientConnection::Next ClientConnection::SendMore() {
   while (sent_ < answer_.size()) {
     const ssize_t count = SendSome(fd_, absl::string_view(answer_).substr(sent_));
     if (count < 0 && errno != EAGAIN) return Next::kClose;
@@ -116,7 +116,7 @@ Connection::Next Connection::SendMore() {
   return Drain();
 }
 
-Connection::Next Connection::Drain() {
+ClientConnection::Next ClientConnection::Drain() {
   char dropped[kBufferBytes];
   for (size_t i = 0; i < kDroppedBytes / kBufferBytes; ++i) {
     const ssize_t count = ReceiveSome(fd_, dropped, sizeof(dropped));
@@ -128,6 +128,6 @@ Connection::Next Connection::Drain() {
   return Next::kWait;
 }
 
-int Connection::ReleaseSocket() { return std::exchange(fd_, -1); }
+int ClientConnection::ReleaseSocket() { return std::exchange(fd_, -1); }
 
 }  // namespace keelson

@@ -15,7 +15,7 @@
 namespace keelson {
 
 // Goes on when its socket is ready or its deadline has passed. For one thread at a time.
-class Connection {
+class ClientConnection {
  public:
   // As HttpServer::Options has them.
   struct Limits {
@@ -33,10 +33,10 @@ class Connection {
   };
 
   // Owns the socket, which does not block. `id`: the owner's. `clock` outlives this.
-  Connection(int fd, uint64_t id, const Limits& limits, const Clock* clock);
-  ~Connection();
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  ClientConnection(int fd, uint64_t id, const Limits& limits, const Clock* clock);
+  ~ClientConnection();
+  ClientConnection(const ClientConnection&) = delete;
+  ClientConnection& operator=(const ClientConnection&) = delete;
 
   int fd() const { return fd_; }
   uint64_t id() const { return id_; }

@@ -43,7 +43,7 @@ class HttpServer::Listener {
         streams_({options.max_streams, options.streams_per_client, options.ping_interval}) {
     for (int i = 0; i < options.threads; ++i) {
       threads_.push_back(ThreadWithoutSignals([this] {
-        while (std::unique_ptr<Connection> connection = connections_.Next()) {
+        while (std::unique_ptr<ClientConnection> connection = connections_.Next()) {
           Serve(std::move(connection));
         }
       }));
@@ -67,33 +67,33 @@ class HttpServer::Listener {
   }
 
   // Goes on with the connection until it waits for its client, or ends.
-  void Serve(std::unique_ptr<Connection> connection) {
+  void Serve(std::unique_ptr<ClientConnection> connection) {
     while (connection != nullptr) {
       switch (connection->Advance()) {
-        case Connection::Next::kWait:
+        case ClientConnection::Next::kWait:
           connections_.Return(std::move(connection));
           break;
-        case Connection::Next::kAdmit:
+        case ClientConnection::Next::kAdmit:
           BoundRate(connection.get());
           break;
-        case Connection::Next::kAnswer:
+        case ClientConnection::Next::kAnswer:
           if (Answer(connection.get())) break;
           [[fallthrough]];
-        case Connection::Next::kClose:
+        case ClientConnection::Next::kClose:
           connection = nullptr;
       }
     }
   }
 
   // The request counts when it begins, so that those that do not end count too.
-  void BoundRate(Connection* connection) {
+  void BoundRate(ClientConnection* connection) {
     if (options_.requests_per_second <= 0) return;
     const absl::Duration wait = limiter_.Take(connection->client());
     if (wait > absl::ZeroDuration()) connection->Send(UnaskedAnswer(TooManyRequests(wait)));
   }
 
   // False: the answer is a stream of events, and has the socket.
-  bool Answer(Connection* connection) {
+  bool Answer(ClientConnection* connection) {
     bool reserved = false;
     const std::string& client = connection->client();
     Exchange exchange =

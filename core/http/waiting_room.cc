@@ -21,7 +21,7 @@ constexpr uint64_t kListening = 1;
 constexpr uint64_t kTimer = 2;
 constexpr uint64_t kFirstClient = 3;
 
-bool IsUnderWayAs(const Connection& one, const Connection& other) {
+bool IsUnderWayAs(const ClientConnection& one, const ClientConnection& other) {
   return one.begun() && one.sends() == other.sends() && one.client() == other.client();
 }
 
@@ -45,9 +45,9 @@ WaitingRoom::~WaitingRoom() {
   close(timer_fd_);
 }
 
-std::unique_ptr<Connection> WaitingRoom::Next() {
+std::unique_ptr<ClientConnection> WaitingRoom::Next() {
   while (true) {
-    if (std::unique_ptr<Connection> overdue = TakeOverdue()) return overdue;
+    if (std::unique_ptr<ClientConnection> overdue = TakeOverdue()) return overdue;
     epoll_event event{};
     if (epoll_wait(epoll_fd_, &event, 1, -1) <= 0) continue;  // interrupted by a signal
     switch (event.data.u64) {
@@ -60,14 +60,14 @@ std::unique_ptr<Connection> WaitingRoom::Next() {
         Tick();
         break;
       default:
-        if (std::unique_ptr<Connection> ready = Take(event.data.u64)) return ready;
+        if (std::unique_ptr<ClientConnection> ready = Take(event.data.u64)) return ready;
     }
   }
 }
 
-void WaitingRoom::Return(std::unique_ptr<Connection> connection) {
+void WaitingRoom::Return(std::unique_ptr<ClientConnection> connection) {
   MutexLock lock(&mu_);
-  const Connection& kept = *connection;
+  const ClientConnection& kept = *connection;
   Keep(EPOLL_CTL_MOD, std::move(connection));
   if (kept.begun()) BoundClientOf(kept);
 }
@@ -86,7 +86,7 @@ void WaitingRoom::Admit() {
   if (fd >= 0) {
     MutexLock lock(&mu_);
     Keep(EPOLL_CTL_ADD,
-         std::make_unique<Connection>(fd, next_id_++, options_.limits, options_.clock));
+         std::make_unique<ClientConnection>(fd, next_id_++, options_.limits, options_.clock));
     if (waiting_.size() > kMaxWaiting) CloseOneLocked();
     return;
   }
@@ -97,7 +97,7 @@ void WaitingRoom::Admit() {
   poll(&interrupt, 1, kPauseMilliseconds);
 }
 
-void WaitingRoom::Keep(int epoll_operation, std::unique_ptr<Connection> connection) {
+void WaitingRoom::Keep(int epoll_operation, std::unique_ptr<ClientConnection> connection) {
   epoll_event event{};
   event.events = (connection->sends() ? EPOLLOUT : EPOLLIN | EPOLLRDHUP) | EPOLLONESHOT;
   event.data.u64 = connection->id();
@@ -107,20 +107,20 @@ void WaitingRoom::Keep(int epoll_operation, std::unique_ptr<Connection> connecti
   if (!ticking_) SetTicking(true);
 }
 
-std::unique_ptr<Connection> WaitingRoom::Take(uint64_t id) {
+std::unique_ptr<ClientConnection> WaitingRoom::Take(uint64_t id) {
   MutexLock lock(&mu_);
   const auto node = waiting_.extract(id);
   return node.empty() ? nullptr : std::move(node.mapped());
 }
 
-std::unique_ptr<Connection> WaitingRoom::TakeOverdue() {
+std::unique_ptr<ClientConnection> WaitingRoom::TakeOverdue() {
   MutexLock lock(&mu_);
   const auto overdue = std::find_if(waiting_.begin(), waiting_.end(),
                                     [](const auto& entry) { return entry.second->overdue(); });
   return overdue == waiting_.end() ? nullptr : std::move(waiting_.extract(overdue).mapped());
 }
 
-void WaitingRoom::BoundClientOf(const Connection& newest) {
+void WaitingRoom::BoundClientOf(const ClientConnection& newest) {
   size_t count = 0;
   auto oldest = waiting_.end();
   for (auto entry = waiting_.begin(); entry != waiting_.end(); ++entry) {

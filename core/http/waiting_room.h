@@ -27,7 +27,7 @@ class WaitingRoom {
   static constexpr size_t kMaxWaiting = 128;
 
   struct Options {
-    Connection::Limits limits;
+    ClientConnection::Limits limits;
     size_t max_per_client = 4;
     const Clock* clock = nullptr;  // outlives the room
   };
@@ -39,32 +39,32 @@ class WaitingRoom {
 
   const ListeningSocket& socket() const { return *socket_; }
 
-  // Waits for a connection that can go on (Connection::Advance); null: interrupted.
-  std::unique_ptr<Connection> Next();
+  // Waits for a connection that can go on (ClientConnection::Advance); null: interrupted.
+  std::unique_ptr<ClientConnection> Next();
 
   // Takes back a connection that waits again.
-  void Return(std::unique_ptr<Connection> connection);
+  void Return(std::unique_ptr<ClientConnection> connection);
 
   // Ends all calls of Next, including later ones.
   void Interrupt();
 
  private:
   // By id, so the oldest is the first. Socket numbers are reused, so they are no keys.
-  using Connections = std::map<uint64_t, std::unique_ptr<Connection>>;
+  using Connections = std::map<uint64_t, std::unique_ptr<ClientConnection>>;
 
   void Watch(int fd, uint64_t id, uint32_t events) const;
   // Accepts one connection, if there is one.
   void Admit();
   // Keeps the connection until its socket is ready, once, or it is overdue.
-  void Keep(int epoll_operation, std::unique_ptr<Connection> connection)
+  void Keep(int epoll_operation, std::unique_ptr<ClientConnection> connection)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Null: it was closed meanwhile.
-  std::unique_ptr<Connection> Take(uint64_t id);
+  std::unique_ptr<ClientConnection> Take(uint64_t id);
   // Null: none is overdue.
-  std::unique_ptr<Connection> TakeOverdue();
+  std::unique_ptr<ClientConnection> TakeOverdue();
   // Closes the oldest connection that is under way as `newest` is, of the same client, where there
   // are too many.
-  void BoundClientOf(const Connection& newest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void BoundClientOf(const ClientConnection& newest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Closes the oldest connection of the client that has most. False: none waits.
   bool CloseOne();
   void CloseOneLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
