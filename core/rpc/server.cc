@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
 #include <netdb.h>
 #include <sys/socket.h>
@@ -19,6 +20,12 @@
 
 namespace keelson {
 namespace {
+
+// A worker has a few under way on a connection.
+constexpr int kMaxCallsPerConnection = 128;
+
+// Calls that wait hold a thread each: work that is asked for, models that are not there yet.
+constexpr int kMaxThreads = 4096;
 
 // gRPC only says that it could not bind; binding once more gives the system's reason. Returns
 // nothing if that succeeds.
@@ -42,6 +49,27 @@ std::optional<std::string> BindFailure(const std::string& address) {
   return reason;
 }
 
+// What one peer may take of a server. Messages are not inflated: gRPC compares their size with the
+// limit before and again after, and keeps what it took meanwhile.
+void SetLimits(grpc::ServerBuilder* builder) {
+  builder->SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder->SetMaxSendMessageSize(kMaxMessageBytes);
+  builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder->AddChannelArgument(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET,
+                              1 << GRPC_COMPRESS_NONE);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsPerConnection);
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
+  // A peer whose node is lost closes no connection.
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  // Clients ping every 10 s (channel.cc), and gRPC itself now and then.
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 20);
+  grpc::ResourceQuota quota("keelson");
+  quota.SetMaxThreads(kMaxThreads);
+  builder->SetResourceQuota(quota);
+}
+
 absl::Status CannotListen(const std::string& address, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("cannot listen on ", address, ": ", why));
 }
@@ -55,12 +83,9 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(listen_address, credentials, &port);
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.SetMaxSendMessageSize(kMaxMessageBytes);
   // Two servers must not share a port by accident.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Clients may send keepalive pings as often as channel.cc lets them.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+  SetLimits(&builder);
   for (grpc::Service* service : services) builder.RegisterService(service);
   std::unique_ptr<RawServer> raw_server;
   const int local_port = raw.methods.empty() ? 0 : LocalSocketPort(listen_address);

@@ -1,5 +1,8 @@
 #include "core/rpc/server.h"
 
+#include <atomic>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/rpc/channel.h"
@@ -39,6 +42,37 @@ TEST_F(RpcServerTest, MalformedAddressSaysSo) {
   const auto server = RpcServer::Start("nonsense", grpc::InsecureServerCredentials(), {&service_});
   EXPECT_EQ(server.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(server.status().message()), HasSubstr("nonsense"));
+}
+
+// Serves Register and keeps the size of what it was sent.
+class SizeService : public v1::ChiefService::Service {
+ public:
+  grpc::Status Register(grpc::ServerContext*, const v1::RegisterRequest* request,
+                        v1::RegisterResponse*) override {
+    received = request->ByteSizeLong();
+    return grpc::Status::OK;
+  }
+  std::atomic<size_t> received{0};
+};
+
+TEST(RpcServerLimitsTest, CompressedMessagesAreNotInflated) {
+  SizeService service;
+  auto server = RpcServer::Start("127.0.0.1:0", grpc::InsecureServerCredentials(), {&service});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto stub = v1::ChiefService::NewStub(CreateChannel(
+      absl::StrCat("127.0.0.1:", (*server)->port()), grpc::InsecureChannelCredentials()));
+  v1::RegisterRequest request;
+  request.set_peer(std::string(20 << 20, 'x'));
+  v1::RegisterResponse response;
+  grpc::ClientContext plain;
+  EXPECT_TRUE(stub->Register(&plain, request, &response).ok());
+  EXPECT_GT(service.received, 20u << 20);
+  service.received = 0;
+  grpc::ClientContext compressed;
+  compressed.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  const grpc::Status status = stub->Register(&compressed, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+  EXPECT_EQ(service.received, 0u);
 }
 
 }  // namespace
