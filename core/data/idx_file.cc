@@ -42,14 +42,16 @@ uint32_t BigEndian32(const char* bytes) {
   return value;
 }
 
-// False when the product is out of bounds.
+// False when the product is out of bounds, or that of the extents that are not 0.
 bool Multiply(const std::vector<int64_t>& dims, uint64_t* product) {
   constexpr uint64_t kMaxBytes = uint64_t{1} << 62;
   *product = 1;
   for (const int64_t dim : dims) {
-    if (__builtin_mul_overflow(*product, static_cast<uint64_t>(dim), product)) return false;
+    if (__builtin_mul_overflow(*product, std::max<uint64_t>(dim, 1), product)) return false;
   }
-  return *product <= kMaxBytes;
+  if (*product > kMaxBytes) return false;
+  if (std::count(dims.begin(), dims.end(), 0) > 0) *product = 0;
+  return true;
 }
 
 class IdxReader {

@@ -151,6 +151,11 @@ TEST_F(IdxFileTest, HeaderThatOverflows) {
   ExpectDataLoss(Read("x.gz", GzipContent(content)).status(), expected);
 }
 
+TEST_F(IdxFileTest, AnEmptyArrayHasExtentsWithinBounds) {
+  ExpectDataLoss(Read("x", IdxContent({0, 0xffffffff, 0xffffffff}, "")).status(),
+                 "header claims 0 x 4294967295 x 4294967295 bytes");
+}
+
 TEST_F(IdxFileTest, AGzipFileExpandsUpToALimit) {
   const std::string content = IdxContent({0x80000000, 1, 1}, kValues);
   ExpectDataLoss(Read("x.gz", GzipContent(content)).status(),
