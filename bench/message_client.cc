@@ -89,7 +89,7 @@ std::unique_ptr<LoadClient> MakeMessageClient(const LoadPlan& plan) {
   for (const std::string& address : plan.addresses) servers.push_back({address});
   return std::make_unique<MessageClient>(
       std::move(source),
-      std::make_unique<GrpcBulkTransport>(std::move(servers), Credentials(),
+      std::make_unique<GrpcBulkTransport>(std::move(servers), CredentialsAs("worker"),
                                           /*connections=*/1),
       plan.scenario.in_flight);
 }

@@ -60,8 +60,8 @@ void AddFlags(CLI::App* app, Flags* flags) {
   app->add_option("--transport", flags->transport, "Between own processes: tcp or unix")
       ->check(CLI::IsMember({"tcp", "unix"}));
   app->add_option("--addresses", flags->addresses,
-                  "host:port,…: servers that run already (ps_bench serve, or idle ps_servers), "
-                  "instead of own ones");
+                  "host:port,…: servers that run already (ps_bench serve, or idle ps_servers "
+                  "without a job token), instead of own ones");
   app->add_option("--io_threads", flags->io_threads, "Threads of an own server")
       ->check(PositiveNumber());
   app->add_flag("--baseline_tuned", flags->baseline_tuned,

@@ -31,7 +31,7 @@ absl::Status InitializeServers(const LoadPlan& plan) {
   v1::InitializeShardRequest request = RequestOf(plan);
   for (size_t s = 0; s < plan.addresses.size(); ++s) {
     const auto server =
-        ConnectParameterControl(absl::StrCat("ps-", s), plan.addresses[s], Credentials());
+        ConnectParameterControl(absl::StrCat("ps-", s), plan.addresses[s], CredentialsAs("chief"));
     // A server that was started for a job insists on its configuration.
     v1::ShardStatus status;
     RETURN_IF_ERROR(server->GetStatus(v1::GetShardStatusRequest(), &status));

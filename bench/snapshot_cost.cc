@@ -123,7 +123,7 @@ class Measurement {
   absl::StatusOr<SnapshotCost> Run() {
     ASSIGN_OR_RETURN(contender_, cluster_.Start(scenario_));
     const std::string address = contender_.servers[0]->ready().at("address").get<std::string>();
-    server_ = ConnectParameterControl("ps-0", address, Credentials());
+    server_ = ConnectParameterControl("ps-0", address, CredentialsAs("chief"));
     RETURN_IF_ERROR(RunOnce(contender_, Timing()).status());
     cost_.resident = contender_.servers[0]->PeakResidentBytes();
     for (int i = 0; i < options_.repeat; ++i) RETURN_IF_ERROR(Repeat());

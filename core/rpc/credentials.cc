@@ -4,6 +4,12 @@
 
 namespace keelson {
 
+Credentials CredentialsAs(const std::string& role) {
+  Credentials credentials;
+  credentials.claim.role = role;
+  return credentials;
+}
+
 void AddClaim(const Claim& claim, grpc::ClientContext* context) {
   if (!claim.role.empty()) context->AddMetadata(kRoleKey, claim.role);
   if (!claim.job_token.empty()) context->AddMetadata(kJobTokenKey, claim.job_token);

@@ -24,6 +24,7 @@ BLOCK_ELEMENTS = 8
 VARIABLES = (("dense/kernel", (3, 5)), ("dense/scale", (4,)))
 # (partition, block, elements).
 BLOCKS = ((0, 0, 8), (0, 1, 7), (1, 0, 4))
+TOKEN = "the-token-of-the-job"
 ELEMENTS = sum(elements for _, _, elements in BLOCKS)
 
 CONFIG = """
@@ -62,6 +63,12 @@ def setUpModule():
     from keelson.v1 import wire_format_pb2 as wire
 
     cluster_pb2, service_pb2, wire_pb2 = cluster, service, wire
+
+
+def metadata(method):
+    """What a caller shows who belongs to the job: its role and the job's token."""
+    role = "worker" if method in ("Pull", "Push", "PushPull") else "chief"
+    return (("keelson-role", role), ("keelson-job-token", TOKEN))
 
 
 def free_port():
@@ -127,6 +134,9 @@ class ParameterServiceTest(unittest.TestCase):
             raise unittest.SkipTest(f"skipped: no {program}")
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
+        token_file = os.path.join(folder.name, "token")
+        with open(token_file, "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(TOKEN)
         config = os.path.join(folder.name, "config.textproto")
         with open(config, "w", encoding="ascii") as file:
             file.write(CONFIG)
@@ -142,6 +152,7 @@ class ParameterServiceTest(unittest.TestCase):
                 f"--worker_hosts=localhost:{free_port()}",
                 f"--chief_hosts=localhost:{free_port()}",
                 "--job_name=ps",
+                f"--job_token_file={token_file}",
                 "--task_index=0",
             ],
             env={k: v for k, v in os.environ.items() if k != "TF_CONFIG"},
@@ -202,7 +213,8 @@ class ParameterServiceTest(unittest.TestCase):
 
     @classmethod
     def call_raw(cls, method, request):
-        return cls.channel.unary_unary(f"/keelson.v1.ParameterService/{method}")(request, timeout=DEADLINE_SECONDS)
+        call = cls.channel.unary_unary(f"/keelson.v1.ParameterService/{method}")
+        return call(request, timeout=DEADLINE_SECONDS, metadata=metadata(method))
 
     def fill(self, request, wire_format=0, pull_format=0):
         """Asks for all blocks."""
@@ -398,12 +410,19 @@ class ParameterServiceTest(unittest.TestCase):
         stream = self.channel.unary_stream(
             "/keelson.v1.ParameterService/StreamSnapshot",
             response_deserializer=service_pb2.SnapshotChunk.FromString,
-        )(request.SerializeToString(), timeout=DEADLINE_SECONDS)
+        )(request.SerializeToString(), timeout=DEADLINE_SECONDS, metadata=metadata("StreamSnapshot"))
         *chunks, last = stream
         data = b"".join(chunk.data for chunk in chunks)
         self.assertEqual(len(data), last.end.bytes_written)
         self.assertEqual(floats(data[: 4 * 15]), self.values()[:15])
         self.assertTrue(last.end.entries)
+
+    def test_a_caller_without_the_token_or_in_another_role_is_refused(self):
+        for shown in ((), (("keelson-role", "chief"),), metadata("Pull")):
+            call = self.channel.unary_unary("/keelson.v1.ParameterService/Finish")
+            with self.assertRaises(grpc.RpcError) as caught:
+                call(b"", timeout=DEADLINE_SECONDS, metadata=shown)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.PERMISSION_DENIED)
 
     def test_other_placement_is_aborted(self):
         request = self.pull_request()
