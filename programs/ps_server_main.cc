@@ -25,6 +25,9 @@ namespace {
 // The time to answer Finish before the connection is closed.
 constexpr absl::Duration kShutdownGrace = absl::Milliseconds(500);
 
+// The default of the chief's --lease: without the job's token a caller may be any process.
+constexpr absl::Duration kChiefSilence = absl::Seconds(10);
+
 struct Flags {
   int io_threads = 1;
 };
@@ -40,6 +43,7 @@ absl::Status RunPsServer(const RoleContext& context, const Flags& flags) {
   ParameterHandler::Options options = {context.incarnation, context.config_hash};
   options.commit_threads = flags.io_threads;
   options.model_dir = context.config.checkpoint().model_dir();
+  if (context.job_token.empty()) options.chief_exclusive = kChiefSilence;
   ParameterHandler handler(options, Clock::Real(), &end);
   const MetricRegistry::Registration metrics =
       AddServerMetrics(&context.telemetry->metrics, &handler);

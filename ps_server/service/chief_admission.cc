@@ -10,7 +10,14 @@ absl::Status ChiefAdmission::Admit(absl::string_view call, uint64_t incarnation)
   if (replaced_.count(incarnation) != 0) {
     return absl::AbortedError(absl::StrCat(call, ": another chief has taken the caller's place"));
   }
-  last_call_ = clock_->Monotonic();
+  const absl::Duration now = clock_->Monotonic();
+  if (newest_.has_value() && newest_ != incarnation && now < last_call_ + exclusive_) {
+    return absl::UnavailableError(
+        absl::StrCat(call, ": another chief was heard ", absl::FormatDuration(now - last_call_),
+                     " ago; in a job without --job_token_file a second one is let in after ",
+                     absl::FormatDuration(exclusive_), " of its silence"));
+  }
+  last_call_ = now;
   if (newest_ == incarnation) return absl::OkStatus();
   if (newest_.has_value()) {
     replaced_.insert(*newest_);

@@ -18,10 +18,14 @@ namespace keelson {
 // Thread-safe.
 class ChiefAdmission {
  public:
-  // `clock` outlives this.
-  explicit ChiefAdmission(const Clock* clock) : clock_(clock) {}
+  // A new incarnation is let in when the one before it has been silent for `exclusive`: zero where
+  // callers are known to belong to the job, so that a restarted chief goes on at once. `clock`
+  // outlives this.
+  explicit ChiefAdmission(const Clock* clock, absl::Duration exclusive = absl::ZeroDuration())
+      : clock_(clock), exclusive_(exclusive) {}
 
-  // ABORTED: "ChiefHeartbeat: another chief has taken the caller's place".
+  // ABORTED: "ChiefHeartbeat: another chief has taken the caller's place". UNAVAILABLE: another
+  // chief was heard too short a time ago; the text says when to come again.
   absl::Status Admit(absl::string_view call, uint64_t incarnation);
 
   // The time since the last admitted call; infinite when there was none.
@@ -29,6 +33,7 @@ class ChiefAdmission {
 
  private:
   const Clock* const clock_;
+  const absl::Duration exclusive_;
 
   mutable Mutex mu_;
   absl::Duration last_call_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();

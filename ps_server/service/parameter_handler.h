@@ -37,6 +37,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
     int commit_threads = 1;
     // Where Initialize and WriteSnapshot find and put snapshots; empty: they are refused.
     std::string model_dir = {};
+    // How long a chief must be silent before another one takes its place (ChiefAdmission).
+    absl::Duration chief_exclusive = absl::ZeroDuration();
   };
 
   // `end` is raised by Finish. Both outlive the handler.
@@ -46,7 +48,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
         end_(end),
         credits_(options.credits, clock),
         files_(options.model_dir, clock),
-        chiefs_(clock) {}
+        chiefs_(clock, options.chief_exclusive) {}
 
   // The chief has said that the job is over.
   bool finished() const { return finished_; }
