@@ -112,6 +112,12 @@ def _add_job_flags(group: argparse._ArgumentGroup) -> None:
         default="",
         help="with the job's token as the key token: who has it may change the running job",
     )
+    add(
+        "--job_secret",
+        metavar="NAME",
+        default="",
+        help="with the token that the job's pods show one another, as the key token, instead of one made for it",
+    )
     add("--dynamic_workers", action="store_true", help="workers may come and go (enableDynamicWorker)")
 
 

@@ -1,6 +1,7 @@
-"""Settings -> the objects that a cluster runs: a ConfigMap, ServiceAccounts, a NetworkPolicy, the TFJob, and a Service for
+"""Settings -> the objects that a cluster runs: a ConfigMap, a Secret, ServiceAccounts, a NetworkPolicy, the TFJob, and a Service for
 the dashboard."""
 
+import secrets
 from typing import Any, Dict, List, Sequence
 
 from tfjob_api.fields import ManifestError
@@ -14,8 +15,10 @@ from .pod_template import (
     DASHBOARD_PORT,
     DASHBOARD_PORT_NAME,
     METRICS_PORT,
+    TOKEN_KEY,
     account_name,
     config_map_name,
+    job_secret_name,
     render_template,
 )
 from .settings import JobSettings, check_settings
@@ -28,10 +31,12 @@ def dashboard_name(job_name: str) -> str:
 
 
 def render(settings: JobSettings) -> List[Dict[str, Any]]:
-    """Returns the ConfigMap, the ServiceAccounts, the NetworkPolicy, the TFJob and the Service; objects that are not
+    """Returns the ConfigMap, the Secret, the ServiceAccounts, the NetworkPolicy, the TFJob and the Service; objects that are not
     wanted are left out. InputError."""
     check_settings(settings)
     documents = [_config_map(settings)] if settings.config else []
+    if settings.has_job_token and not settings.job_secret:
+        documents.append(_job_secret(settings))
     if not settings.service_account:
         documents += [_service_account(settings, replica_type) for replica_type in _replicas(settings)]
     documents += [_network_policy(settings), _tfjob(settings)]
@@ -63,6 +68,16 @@ def _config_map(settings: JobSettings) -> Dict[str, Any]:
         "kind": "ConfigMap",
         "metadata": _metadata(settings, config_map_name(settings.name)),
         "data": {CONFIG_FILE: settings.config},
+    }
+
+
+def _job_secret(settings: JobSettings) -> Dict[str, Any]:
+    """Another token for each job."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": _metadata(settings, job_secret_name(settings)),
+        "stringData": {TOKEN_KEY: secrets.token_hex(32)},
     }
 
 

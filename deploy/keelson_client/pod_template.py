@@ -8,7 +8,7 @@ from typing import Any, Dict, List
 
 from tfjob_api.model import CONTAINER_NAME, DEFAULT_PORT, PORT_NAME, PROGRAMS
 
-from .settings import CONFIG_DIR, MODEL_DIR, TOKEN_DIR, JobSettings, Resources
+from .settings import CONFIG_DIR, JOB_TOKEN_DIR, MODEL_DIR, TOKEN_DIR, JobSettings, Resources
 
 CONFIG_FILE = "job.textproto"
 METRICS_PORT = 9090
@@ -144,6 +144,8 @@ def _arguments(settings: JobSettings, replica_type: str) -> List[str]:
         result.append(f"--device=cuda:{devices}")
     if settings.dashboard and replica_type == "Evaluator":
         result.append(f"--dashboard_port={DASHBOARD_PORT}")
+    if settings.has_job_token:
+        result.append(f"--job_token_file={JOB_TOKEN_DIR}/{TOKEN_KEY}")
     if _asks_for_token(settings, replica_type):
         result.append(f"--auth_token_file={TOKEN_DIR}/{TOKEN_KEY}")
     result.append(f"--metrics_port={METRICS_PORT}")
@@ -208,6 +210,8 @@ def _mounts(settings: JobSettings, replica_type: str) -> List[Dict[str, Any]]:
         result.append({"name": "data", "mountPath": settings.data_claim.path, "readOnly": True})
     for i, secret in enumerate(settings.secrets):
         result.append({"name": f"secret-{i}", "mountPath": secret.path, "readOnly": True})
+    if settings.has_job_token:
+        result.append({"name": "job-token", "mountPath": JOB_TOKEN_DIR, "readOnly": True})
     if _asks_for_token(settings, replica_type):
         result.append({"name": "token", "mountPath": TOKEN_DIR, "readOnly": True})
     return result
@@ -227,7 +231,17 @@ def _volumes(settings: JobSettings, replica_type: str) -> List[Dict[str, Any]]:
         result.append({"name": "data", "persistentVolumeClaim": claim})
     for i, secret in enumerate(settings.secrets):
         result.append({"name": f"secret-{i}", "secret": {"secretName": secret.name}})
+    if settings.has_job_token:
+        result.append(_secret_volume("job-token", job_secret_name(settings)))
     if _asks_for_token(settings, replica_type):
-        secret_volume = {"secretName": settings.auth_secret, "defaultMode": 0o440}
-        result.append({"name": "token", "secret": secret_volume})
+        result.append(_secret_volume("token", settings.auth_secret))
     return result
+
+
+def _secret_volume(name: str, secret: str) -> Dict[str, Any]:
+    """For the pod's group alone."""
+    return {"name": name, "secret": {"secretName": secret, "defaultMode": 0o440}}
+
+
+def job_secret_name(settings: JobSettings) -> str:
+    return settings.job_secret or f"{settings.name}-job-token"

@@ -17,6 +17,7 @@ MAX_CONFIG_BYTES = 1024 * 1024
 CONFIG_DIR = "/etc/keelson"
 # Where the Secret with the token is, in the pods that ask for it.
 TOKEN_DIR = "/etc/keelson-token"
+JOB_TOKEN_DIR = "/etc/keelson-job-token"
 # Where the snapshots are in every pod, unless the claim has a path of its own.
 MODEL_DIR = "/model"
 ROLES = ("chief", "ps", "worker", "evaluator")
@@ -98,6 +99,10 @@ class JobSettings:
     dashboard: bool = False
     # A Secret with the job's token under the key "token", which authorizes changes of the running job.
     auth_secret: str = ""
+    # A Secret with the token of the job's tasks under the key "token"; empty: one is made for the job.
+    job_secret: str = ""
+    # Whether the job has such a token; without it, whoever reaches its ports can take part in it.
+    job_token: bool = True
     # For every role, after all others.
     arguments: Tuple[str, ...] = ()
 
@@ -107,6 +112,15 @@ class JobSettings:
         if self.model_claim is None:
             return MODEL_DIR
         return posixpath.normpath(posixpath.join(self.model_claim.path, self.model_subdirectory or self.name))
+
+    @property
+    def has_job_token(self) -> bool:
+        """A job in one process has none: its tasks do not call one another."""
+        return self.job_token and self._has_cluster
+
+    @property
+    def _has_cluster(self) -> bool:
+        return self.ps > 0 or self.workers > 1 or (self.chief and self.workers > 0) or self.has_evaluator
 
     @property
     def has_evaluator(self) -> bool:
@@ -132,8 +146,9 @@ def check_settings(settings: JobSettings) -> None:
     for name in (settings.service_account, *settings.image_pull_secrets):
         if name and not _OBJECT_NAME.fullmatch(name):
             raise InputError(f'expected the name of a service account or pull secret, found "{name}"')
-    if settings.auth_secret and not _OBJECT_NAME.fullmatch(settings.auth_secret):
-        raise InputError(f'--auth_secret: expected the name of a Secret, found "{settings.auth_secret}"')
+    for flag, secret in (("--auth_secret", settings.auth_secret), ("--job_secret", settings.job_secret)):
+        if secret and not _OBJECT_NAME.fullmatch(secret):
+            raise InputError(f'{flag}: expected the name of a Secret, found "{secret}"')
     _check_choice("--restart_policy", settings.restart_policy or "ExitCode", RESTART_POLICIES)
     _check_choice("--clean_pod_policy", settings.clean_pod_policy, CLEAN_POD_POLICIES)
 
@@ -180,7 +195,7 @@ def _check_mounts(settings: JobSettings) -> None:
             )
     claims = [("--pvc", settings.model_claim), ("--data_pvc", settings.data_claim)]
     mounts = claims + [("--secret", secret) for secret in settings.secrets]
-    taken = {CONFIG_DIR: "the config", TOKEN_DIR: "the job's token"}
+    taken = {CONFIG_DIR: "the config", TOKEN_DIR: "the job's token", JOB_TOKEN_DIR: "the token of its pods"}
     for flag, mount in mounts:
         if mount is None:
             continue

@@ -43,6 +43,7 @@ def settings_from(options: argparse.Namespace) -> JobSettings:
         image_pull_secrets=tuple(options.image_pull_secret),
         dashboard=options.dashboard,
         auth_secret=options.auth_secret,
+        job_secret=options.job_secret,
         arguments=tuple(options.role_arguments),
     )
 

@@ -75,7 +75,7 @@ class SubmitTest(CommandTest):
         )
         self.assertEqual((code, err), (0, ""))
         kinds = [d["kind"] for d in yaml.safe_load_all(out)]
-        self.assertEqual(kinds, ["ConfigMap", *["ServiceAccount"] * 4, "NetworkPolicy", "TFJob"])
+        self.assertEqual(kinds, ["ConfigMap", "Secret", *["ServiceAccount"] * 4, "NetworkPolicy", "TFJob"])
         self.assertEqual(self.kubectl.calls, [])
 
     def test_what_only_concerns_a_laptop_is_not_told(self):
@@ -151,7 +151,7 @@ class SubmitTest(CommandTest):
             for container in containers:
                 self.assertIn(f"--model_dir={model_dir}", container["args"])
                 mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-                self.assertEqual(mounts, {"model": "/model"})
+                self.assertEqual(mounts, {"model": "/model", "job-token": "/etc/keelson-job-token"})
 
     def test_it_says_what_resumes_the_model(self):
         flags = ("--pvc", "models", "--model_subdir", "a", "--no_follow")
@@ -244,6 +244,8 @@ class SubmitTest(CommandTest):
             (("--model_subdir", "a"), "--model_subdir: it is a directory of a claim; give --pvc CLAIM"),
             (("--secret", "s:x"), "--secret: expected an absolute path"),
             (("--auth_secret", "My token"), "--auth_secret: expected the name of a Secret"),
+            (("--job_secret", "a/b"), "--job_secret: expected the name of a Secret"),
+            (("--secret", "s:/etc/keelson-job-token"), "--secret: /etc/keelson-job-token overlaps"),
             (("--secret", "s:/etc/keelson-token"), "--secret: /etc/keelson-token overlaps"),
             (("--toleration", "=x"), "--toleration: expected KEY"),
             (("--follow", "--wait", "Running"), "--wait: not with --follow"),
@@ -291,7 +293,7 @@ class SubmitTest(CommandTest):
         self.assertEqual(flags, ["--follow=all", "--ps=1"])
         self.assertTrue(os.path.exists(launcher), launcher)
         kinds = [d["kind"] for d in documents]
-        self.assertEqual(kinds, ["ConfigMap", *["ServiceAccount"] * 3, "NetworkPolicy", "TFJob"])
+        self.assertEqual(kinds, ["ConfigMap", "Secret", *["ServiceAccount"] * 3, "NetworkPolicy", "TFJob"])
         self.assertEqual(self.kubectl.calls, [])
 
 

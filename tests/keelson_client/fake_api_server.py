@@ -14,12 +14,13 @@ import time
 import urllib.parse
 import uuid
 
-CORE = ("configmaps", "serviceaccounts", "services", "pods", "events", "persistentvolumeclaims")
+CORE = ("configmaps", "secrets", "serviceaccounts", "services", "pods", "events", "persistentvolumeclaims")
 # Resource -> its group and version; of all others v1.
 GROUPS = {"networkpolicies": "networking.k8s.io/v1", "tfjobs": "kubeflow.org/v1"}
 KINDS = {
     "configmaps": "ConfigMap",
     "networkpolicies": "NetworkPolicy",
+    "secrets": "Secret",
     "serviceaccounts": "ServiceAccount",
     "services": "Service",
     "pods": "Pod",

@@ -318,6 +318,31 @@ class SettingTest(unittest.TestCase):
             self.assertEqual("--dashboard_port=6006" in container["args"], serves)
             self.assertEqual({"name": "dashboard", "containerPort": 6006} in container["ports"], serves)
 
+    def test_all_pods_of_a_job_show_its_own_token(self):
+        def secret_of(**changes):
+            documents = render(settings(**changes))
+            made = of_kind(documents, "Secret")
+            name = made[0]["metadata"]["name"] if made else changes["job_secret"]
+            volume = {"name": "job-token", "secret": {"secretName": name, "defaultMode": 0o440}}
+            mount = {"name": "job-token", "mountPath": "/etc/keelson-job-token", "readOnly": True}
+            for pod in pods(documents).values():
+                (container,) = pod["containers"]
+                self.assertIn("--job_token_file=/etc/keelson-job-token/token", container["args"])
+                self.assertIn(volume, pod["volumes"])
+                self.assertIn(mount, container["volumeMounts"])
+            return name, [secret["stringData"]["token"] for secret in made]
+
+        name, (first,) = secret_of()
+        self.assertEqual(name, "mnist-job-token")
+        self.assertRegex(first, "^[0-9a-f]{64}$")
+        self.assertNotEqual(secret_of()[1], [first])
+        self.assertEqual(secret_of(job_secret="mine"), ("mine", []))
+        # A job in one process takes no calls.
+        alone = render(VARIANTS["alone"])
+        self.assertEqual(of_kind(render(settings(job_token=False)), "Secret"), [])
+        self.assertEqual(of_kind(alone, "Secret"), [])
+        self.assertNotIn("job-token", to_yaml(alone))
+
     def test_token_is_for_those_who_take_orders(self):
         def asking(**changes):
             documents = render(settings(auth_secret="t", **changes))
