@@ -178,9 +178,13 @@ grpc::Status ParameterGrpcService::StreamedChiefHeartbeat(
   return Serve("ChiefHeartbeat", context, call, &ParameterControl::ChiefHeartbeat);
 }
 
-grpc::Status ParameterGrpcService::GetStatus(grpc::ServerContext*,
+grpc::Status ParameterGrpcService::GetStatus(grpc::ServerContext* context,
                                              const v1::GetShardStatusRequest* request,
                                              v1::ShardStatus* response) {
+  if (request->with_job_state()) {
+    const absl::Status admitted = Admit("ChiefHeartbeat", *context);
+    if (!admitted.ok()) return ToGrpcStatus(admitted);
+  }
   return ToGrpcStatus(control_->GetStatus(*request, response));
 }
 

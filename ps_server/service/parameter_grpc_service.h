@@ -64,7 +64,8 @@ class ParameterGrpcService final
   grpc::Status StreamedChiefHeartbeat(
       grpc::ServerContext* context,
       Unary<v1::ChiefHeartbeatRequest, v1::ShardStatus>* call) override;
-  // Anyone may ask: a request that does not end must not hold a thread.
+  // Anyone may ask: a request that does not end must not hold a thread. The persisted job state,
+  // which names the members, is for those who may bring it: chiefs.
   grpc::Status GetStatus(grpc::ServerContext* context, const v1::GetShardStatusRequest* request,
                          v1::ShardStatus* response) override;
   grpc::Status StreamedFindChief(grpc::ServerContext* context,

@@ -9,6 +9,7 @@
 #include "core/rpc/access.h"
 #include "core/rpc/channel.h"
 #include "core/rpc/raw_client.h"
+#include "keelson/v1/parameter_service.pb.h"
 #include "tests/e2e/failure_testing.h"
 #include "tests/support/job.h"
 
@@ -54,6 +55,11 @@ TEST(StrangerTest, CallsNothingUnderAnyRole) {
   }
   EXPECT_EQ(Call(paced.job.Address(PsTask(0)), {}, "/keelson.v1.ParameterService/GetStatus", ""),
             grpc::StatusCode::OK);
+  v1::GetShardStatusRequest with_job_state;
+  with_job_state.set_with_job_state(true);
+  EXPECT_EQ(Call(paced.job.Address(PsTask(0)), {"chief", "", ""},
+                 "/keelson.v1.ParameterService/GetStatus", with_job_state.SerializeAsString()),
+            grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(Call(paced.job.Address(PsTask(0)), {}, "/keelson.v1.ParameterService/Erase", ""),
             grpc::StatusCode::UNIMPLEMENTED);
   paced.Finish();
