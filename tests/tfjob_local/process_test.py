@@ -166,6 +166,7 @@ class FlagsTest(support.LauncherTest):
             f"--config={self.path('my.textproto')}",
             "--training_steps=7",
             f"--model_dir={self.path('m')}",
+            f"--job_token_file={self.path('run', 'job_token')}",
             *extra,
         }
         for name in ("chief-0", "ps-0", "ps-1", "evaluator-0"):

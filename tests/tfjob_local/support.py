@@ -20,8 +20,7 @@ _OWN_FLAGS = {
     "evaluator": ("compute_threads", "device", "auth_token_file"),
 }
 _COMMON_FLAGS = (
-    "config", "batch_size", "training_steps", "learning_rate", "seed", "model_dir", "data_dir", "metrics_port",
-    "job_token_file",
+    "config", "batch_size", "training_steps", "learning_rate", "seed", "model_dir", "data_dir", "metrics_port"
 )
 PROGRAMS = tuple(_OWN_FLAGS)
 
@@ -57,7 +56,7 @@ def flag_table(program):
     """What the program answers to --help=json, as far as the tests need it."""
     own = _OWN_FLAGS[program]
     rows = [("option", name, "Options") for name in (*_COMMON_FLAGS, *own)]
-    rows += [("option", name, "Cluster (completes or replaces TF_CONFIG)") for name in ("job_name", "task_index", "ps_hosts")]
+    rows += [("option", name, "Cluster (completes or replaces TF_CONFIG)") for name in ("job_name", "task_index", "ps_hosts", "job_token_file")]
     if program == "chief":
         rows.append(("flag", "chief_trains", "Options"))
     if program == "evaluator":
