@@ -122,6 +122,8 @@ TEST(AccessGuardTest, WithATokenChangesNeedIt) {
     for (const char* method : {kSetMode, kEndTraining}) {
       const std::string bearer = absl::StrCat("Bearer ", kAuthToken);
       EXPECT_EQ(*guard.Check(method, CallerWith("operator", "", bearer)), CallerKind::kOperator);
+      EXPECT_EQ(*guard.Check(method, CallerWith("evaluator", secrets.job_token, bearer)),
+                CallerKind::kOperator);
       EXPECT_EQ(guard.Check(method, CallerWith("operator", kJobToken)).ok(),
                 !secrets.job_token.empty());
       for (const std::string& wrong : {absl::StrCat(bearer, "0"), std::string("Bearer "),
