@@ -93,7 +93,10 @@ absl::Status ServerGroup::WaitUntilReachable() {
 absl::Status ServerGroup::Probe(size_t s) {
   if (contact(s).answers) return absl::OkStatus();
   v1::ShardStatus status;
-  if (!ChiefHeartbeat(s, {}, &status).ok()) return absl::OkStatus();
+  const absl::Status answered = ChiefHeartbeat(s, {}, &status);
+  // A server with another token of the job refuses this chief for ever.
+  if (absl::IsPermissionDenied(answered)) return answered;
+  if (!answered.ok()) return absl::OkStatus();
   if (status.config_hash() == options_.config_hash) return absl::OkStatus();
   return ConfigMismatch(options_.config_hash, status.config_hash(), "the server");
 }

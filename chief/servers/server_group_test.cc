@@ -94,6 +94,12 @@ TEST_F(ServerGroupTest, RefusesAServerWithAnotherConfiguration) {
                                                    HasSubstr("0000000000000def")));
 }
 
+TEST_F(ServerGroupTest, AServerThatRefusesTheTokenEndsTheWait) {
+  servers_[1].FailNext(&ParameterControl::ChiefHeartbeat,
+                       {absl::PermissionDeniedError("not the job's token")});
+  EXPECT_EQ(group_.WaitUntilReachable(), absl::PermissionDeniedError("ps-1: not the job's token"));
+}
+
 TEST_F(ServerGroupTest, EveryServerGetsItsShard) {
   ASSERT_EQ(group_.Initialize(30), absl::OkStatus());
   for (uint32_t s = 0; s < 2; ++s) {

@@ -18,10 +18,10 @@ namespace keelson {
 // so that slow clients and silent ones, which browsers open in advance, cost no thread.
 // Thread-safe.
 //
-// Of more than kMaxWaiting connections, or where the process has no file left, the client that has
-// most loses its oldest. Of more than Options::max_per_client connections of one client whose
-// requests have begun and are not whole, the oldest is closed; likewise of those whose answers are
-// not yet taken.
+// When more than kMaxWaiting connections wait, or the process has no file left, the client that has
+// most loses its oldest. A client may have Options::max_per_client connections whose requests have
+// begun and are not whole, and as many whose answers are not yet taken; one more closes the oldest
+// of its kind.
 class WaitingRoom {
  public:
   static constexpr size_t kMaxWaiting = 128;

@@ -66,7 +66,7 @@ class AccessGuard {
   absl::StatusOr<CallerKind> Decide(absl::string_view method, const Caller& caller) const;
   bool ShowsAuthToken(const Caller& caller) const;
   absl::Status CheckMember(const Caller& caller) const;
-  // Of a caller without the token of --auth_token_file.
+  // The check of a caller that does not show the token of --auth_token_file.
   absl::Status CheckOperator(const AccessRow& row, const Caller& caller) const;
   void Audit(absl::string_view method, const Caller& caller, const absl::Status& refusal) const;
 

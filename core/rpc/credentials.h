@@ -26,7 +26,7 @@ struct Credentials {
   std::shared_ptr<grpc::ChannelCredentials> channel = grpc::InsecureChannelCredentials();
 };
 
-// Of a caller in this role that has no secret.
+// The credentials of a caller in this role that has no secret.
 Credentials CredentialsAs(const std::string& role);
 
 // Metadata keys of a claim. gRPC sends each value once per connection and refers to it afterwards.

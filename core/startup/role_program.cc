@@ -124,7 +124,7 @@ absl::StatusOr<RoleContext> ResolveContext(Role role, bool outside_job, const Co
   RoleContext context;
   context.self = {role, 0};
   if (!outside_job) RETURN_IF_ERROR(JoinCluster(role, flags.cluster, &context));
-  if (!flags.job_token_file.empty()) {
+  if (!outside_job && !flags.job_token_file.empty()) {
     ASSIGN_OR_RETURN(context.job_token, ReadToken("--job_token_file", flags.job_token_file));
   }
   ASSIGN_OR_RETURN(context.config, ResolveTrainConfig(flags.config_path, flags.overrides));

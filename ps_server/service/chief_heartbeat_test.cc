@@ -44,7 +44,7 @@ class ChiefHeartbeatTest : public testing::Test {
     if (response.ok()) Receive(placement_, *response, &arrays);
     return arrays["scale"].at(0);
   }
-  // Of step 0; returns its prefix.
+  // Writes the snapshot of step 0 and returns its prefix.
   std::string Snapshot() { return WriteBundle({&server_.handler}, server_.model_dir, 0); }
   // The incarnations that each block has applied something of.
   std::vector<std::vector<uint64_t>> Applied() {

@@ -70,8 +70,7 @@ class GrpcChiefService : public ChiefService {
                                                       Response*),
                     const Request& request, Response* response, absl::Duration timeout) const {
     grpc::ClientContext context;
-    context.set_deadline(DeadlineAfter(timeout));
-    AddClaim(claim_, &context);
+    Prepare(claim_, timeout, &context);
     const std::unique_ptr<ChiefStub> stub = v1::ChiefService::NewStub(connection_.channel());
     const grpc::Status status = ((*stub).*method)(&context, request, response);
     // UNIMPLEMENTED without a text comes from gRPC itself: the server does not have the service.

@@ -38,8 +38,7 @@ class GrpcParameterControl : public ParameterControl {
   absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
                               v1::WriteSnapshotResponse* response) override {
     grpc::ClientContext context;
-    context.set_deadline(DeadlineAfter(kFileTimeout));
-    AddClaim(claim_, &context);
+    Prepare(claim_, kFileTimeout, &context);
     const std::unique_ptr<ParameterStub> stub = this->stub();
     const auto reader = stub->StreamSnapshot(&context, request);
     v1::SnapshotChunk chunk;
@@ -63,8 +62,7 @@ class GrpcParameterControl : public ParameterControl {
   absl::Status InitializeStreamed(const v1::InitializeChunk& first, ChunkSource next,
                                   v1::InitializeShardResponse* response) override {
     grpc::ClientContext context;
-    context.set_deadline(DeadlineAfter(kFileTimeout));
-    AddClaim(claim_, &context);
+    Prepare(claim_, kFileTimeout, &context);
     const std::unique_ptr<ParameterStub> stub = this->stub();
     const auto writer = stub->InitializeStreamed(&context, response);
     const absl::Status sent = SendChunks(first, next, writer.get());
@@ -99,8 +97,7 @@ class GrpcParameterControl : public ParameterControl {
                                                           Response*),
                     const Request& request, Response* response, absl::Duration timeout) const {
     grpc::ClientContext context;
-    context.set_deadline(DeadlineAfter(timeout));
-    AddClaim(claim_, &context);
+    Prepare(claim_, timeout, &context);
     const std::unique_ptr<ParameterStub> stub = this->stub();
     return FromGrpcStatus(((*stub).*method)(&context, request, response), peer_);
   }

@@ -25,7 +25,7 @@ _AFTER = r"(?=$|[/\s=:,;\"'`)<>|&\]}])"
 class VolumePlaces:
     """Where the volumes of a job are."""
 
-    # Of the run.
+    # The directory of the run's volumes.
     volumes_dir: str
     # Claim name -> directory, in place of VOLUMES_DIR/CLAIM.
     claims: Mapping[str, str]
