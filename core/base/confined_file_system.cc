@@ -176,9 +176,11 @@ absl::Status ConfinedFileSystem::CreateDirectories(const std::string& path) {
   if (Handle(Open(inner, kPathFlags | O_DIRECTORY)).open()) return absl::OkStatus();
   RETURN_IF_ERROR(CreateDirectories(DirectoryOf(path)));
   ASSIGN_OR_RETURN(const Handle parent, OpenParent(path));
-  if (mkdirat(parent.get(), BaseName(path).c_str(), kNewDirectoryMode) != 0 &&
-      !Handle(Open(inner, kPathFlags | O_DIRECTORY)).open()) {
-    return SystemError("cannot create directory", path, errno);
+  if (mkdirat(parent.get(), BaseName(path).c_str(), kNewDirectoryMode) != 0) {
+    const int error = errno;
+    // Another process may have made it meanwhile.
+    if (Handle(Open(inner, kPathFlags | O_DIRECTORY)).open()) return absl::OkStatus();
+    return SystemError("cannot create directory", path, error == EEXIST ? errno : error);
   }
   // A parent that may be written but not read cannot be synced.
   SyncDirectory(DirectoryOf(path)).IgnoreError();

@@ -55,13 +55,17 @@ class PosixFileSystem : public FileSystem {
   }
 
   absl::Status CreateDirectories(const std::string& path) override {
-    if (IsDirectory(path)) return absl::OkStatus();
-    if (Exists(path)) return SystemError("cannot create directory", path, ENOTDIR);
+    // Others may make the same directories meanwhile: each is made first, and looked at afterwards.
     const std::string parent = DirectoryOf(path);
-    RETURN_IF_ERROR(CreateDirectories(parent));
-    if (mkdir(path.c_str(), kNewDirectoryMode) != 0 && !IsDirectory(path)) {
-      return SystemError("cannot create directory", path, errno);
+    const auto make = [&path] { return mkdir(path.c_str(), kNewDirectoryMode) == 0 ? 0 : errno; };
+    int error = make();
+    if (error == ENOENT && parent != path) {
+      RETURN_IF_ERROR(CreateDirectories(parent));
+      error = make();
     }
+    if (error != 0 && IsDirectory(path)) return absl::OkStatus();
+    if (error == EEXIST) error = ENOTDIR;
+    if (error != 0) return SystemError("cannot create directory", path, error);
     // A parent that may be written but not read cannot be synced.
     SyncDirectory(parent).IgnoreError();
     return absl::OkStatus();

@@ -2,7 +2,11 @@
 
 #include <sys/stat.h>
 
+#include <thread>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/barrier.h"
 #include "core/base/confined_file_system.h"
 #include "core/base/file.h"
 #include "core/base/file_system_testing.h"
@@ -12,6 +16,7 @@
 namespace keelson {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -96,6 +101,34 @@ TEST_P(FileSystemTest, CreateDirectoriesMakesParents) {
   EXPECT_THAT(*files_->List(Path("x")), ElementsAre("y"));
 }
 
+TEST_P(FileSystemTest, SeveralMayMakeTheSameDirectoriesAtOnce) {
+  constexpr int kRounds = 400;
+  constexpr int kThreads = 4;
+  for (int round = 0; round < kRounds; ++round) {
+    auto* const start = new absl::Barrier(kThreads);
+    std::vector<absl::Status> made(kThreads);
+    std::vector<std::thread> threads;
+    for (absl::Status& status : made) {
+      threads.emplace_back([&] {
+        if (start->Block()) delete start;
+        status = files_->CreateDirectories(Path(absl::StrCat(round, "/y/z")));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_THAT(made, Each(absl::OkStatus())) << "round " << round;
+  }
+}
+
+TEST_P(FileSystemTest, ADirectoryIsNotMadeOverAFile) {
+  Write(Path("a"), "1");
+  for (const std::string& directory : {Path("a"), Path("a/below")}) {
+    const absl::Status status = files_->CreateDirectories(directory);
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(Path("a")));
+  }
+  EXPECT_EQ(*ReadFile(Path("a"), files_), "1");
+}
+
 TEST_P(FileSystemTest, CreateExclusiveTakesNoNameThatIsThere) {
   {
     const auto file = files_->CreateExclusive(Path("a"));
@@ -149,16 +182,6 @@ TEST(ModesTest, WhatIsMadeIsNotForTheWorldWhateverTheUmask) {
     }
   }
   umask(umask_before);
-}
-
-TEST(RealFileSystemTest, ADirectoryIsNotMadeOverAFile) {
-  std::string path = testing::TempDir() + "/keelson_file_XXXXXX";
-  close(mkstemp(path.data()));
-  for (const std::string& directory : {path, path + "/below"}) {
-    const absl::Status status = FileSystem::Real()->CreateDirectories(directory);
-    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr(path));
-  }
 }
 
 class MemoryFileSystemTest : public testing::Test {

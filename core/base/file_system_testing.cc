@@ -210,6 +210,10 @@ absl::StatusOr<std::string> MemoryFileSystem::Resolve(const std::string& path) {
 absl::Status MemoryFileSystem::CreateDirectories(const std::string& path) {
   MutexLock lock(&mu_);
   RETURN_IF_ERROR(Begin("create", path));
+  for (std::string parent = path; parent != "/" && parent != "."; parent = DirectoryOf(parent)) {
+    if (Find(parent) == nullptr) continue;
+    return absl::NotFoundError(absl::StrCat("cannot create directory ", path, ": Not a directory"));
+  }
   for (std::string directory = path; directory != "/" && directory != ".";
        directory = DirectoryOf(directory)) {
     directories_[directory];
