@@ -18,9 +18,7 @@ MANIFESTS = os.path.join(REPOSITORY, "tests", "manifests")
 CHECK = """
 import sys, yaml
 from kubernetes_kinds import kinds
-from strict_schema import errors, has_crd
-if not has_crd():
-    sys.exit(77)
+from strict_schema import errors
 for document in yaml.safe_load_all(sys.stdin):
     for error in errors(kinds()[document["apiVersion"], document["kind"]], document):
         print(document["kind"], error)
@@ -29,7 +27,7 @@ BINARY_DIR = os.environ.get("KEELSON_BINARY_DIR", os.path.join(REPOSITORY, "buil
 
 
 def violations(documents):
-    """One line each; None: there is no schema to compare with."""
+    """One line each; None: there is nothing that compares."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", CHECK],
@@ -42,7 +40,7 @@ def violations(documents):
         )
     except OSError:
         return None
-    if done.returncode == 77 or "No module named 'jsonschema'" in done.stderr:
+    if "No module named 'jsonschema'" in done.stderr:
         return None
     if done.returncode != 0:
         raise AssertionError(done.stderr)
@@ -53,7 +51,7 @@ class SchemaTest(unittest.TestCase):
     def check(self, documents):
         found = violations(documents)
         if found is None:
-            self.skipTest("python3-jsonschema or the CRD is not there")
+            self.skipTest("python3-jsonschema is not there")
         return found
 
     def test_every_variant_fits(self):

@@ -1,20 +1,20 @@
-"""Strict schemas of the kinds beside TFJob: the part of each that our manifests use.
+"""Strict schemas of the manifests' kinds.
 
-Names and types are those of the kinds' Go sources (kubernetes/api, kubernetes-sigs/jobset v1alpha2,
-kubeflow/trainer v1alpha1, prometheus-operator v1, openshift/api template v1).
+TFJob, JobSet and Trainer publish theirs, and in them those of pods, Jobs, claims and label selectors. Of the
+rest, the part that our manifests use stands here, with the names and types of the Go sources (kubernetes/api,
+prometheus-operator v1, openshift/api template v1).
 """
 
 from functools import lru_cache
-from typing import Any, Mapping, Sequence, Tuple
+from typing import Any, Dict, Mapping, Sequence, Tuple
 
-from strict_schema import METADATA, Schema, pod_template_schema, tfjob_schema
+from strict_schema import METADATA, Schema, part, published_schemas
 
 STRING: Schema = {"type": "string"}
 INTEGER: Schema = {"type": "integer"}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 BOOLEAN: Schema = {"type": "boolean"}
 INT_OR_STRING: Schema = {"anyOf": [INTEGER, STRING]}
-QUANTITY: Schema = {"anyOf": [INTEGER, {"type": "string", "pattern": r"^[0-9.]+(m|[kMGTPE]i?|)$"}]}
 
 
 def fields(required: Sequence[str] = (), /, **properties: Schema) -> Schema:
@@ -49,38 +49,11 @@ def _object(api_version: str, kind: str, required: Sequence[str] = ("spec",), **
     )
 
 
-_SELECTOR = fields(
-    matchLabels=map_of(STRING),
-    matchExpressions=list_of(
-        fields(
-            ["key", "operator"],
-            key=STRING,
-            operator=one_of("In", "NotIn", "Exists", "DoesNotExist"),
-            values=list_of(STRING),
-        )
-    ),
-)
-
-_RESOURCES = fields(requests=map_of(QUANTITY), limits=map_of(QUANTITY))
-
 _CONFIG_MAP = _object(
     "v1", "ConfigMap", (), data=map_of(STRING), binaryData=map_of(STRING), immutable=BOOLEAN
 )
 _SECRET = _object(
     "v1", "Secret", (), data=map_of(STRING), stringData=map_of(STRING), type=STRING, immutable=BOOLEAN
-)
-_CLAIM = _object(
-    "v1",
-    "PersistentVolumeClaim",
-    spec=fields(
-        ["accessModes", "resources"],
-        accessModes=list_of(
-            one_of("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
-        ),
-        resources={**_RESOURCES, "required": ["requests"]},
-        storageClassName=STRING,
-        volumeName=STRING,
-    ),
 )
 _SERVICE = _object(
     "v1",
@@ -103,26 +76,8 @@ _SERVICE = _object(
     ),
 )
 _SERVICE_ACCOUNT = _object("v1", "ServiceAccount", (), automountServiceAccountToken=BOOLEAN)
-_PEERS = list_of(
-    fields(
-        podSelector=_SELECTOR,
-        namespaceSelector=_SELECTOR,
-        ipBlock=fields(["cidr"], cidr=STRING, **{"except": list_of(STRING)}),
-    )
-)
 _POLICY_PORTS = list_of(
     fields(port=INT_OR_STRING, endPort=INTEGER, protocol=one_of("TCP", "UDP", "SCTP"))
-)
-_NETWORK_POLICY = _object(
-    "networking.k8s.io/v1",
-    "NetworkPolicy",
-    spec=fields(
-        ["podSelector"],
-        podSelector=_SELECTOR,
-        policyTypes=list_of(one_of("Ingress", "Egress")),
-        ingress=list_of(fields(**{"from": _PEERS, "ports": _POLICY_PORTS})),
-        egress=list_of(fields(to=_PEERS, ports=_POLICY_PORTS)),
-    ),
 )
 _INGRESS_BACKEND = fields(
     ["service"],
@@ -154,31 +109,6 @@ _INGRESS = _object(
         ),
     ),
 )
-_POD_MONITOR = _object(
-    "monitoring.coreos.com/v1",
-    "PodMonitor",
-    spec=fields(
-        ["selector", "podMetricsEndpoints"],
-        jobLabel=STRING,
-        podTargetLabels=list_of(STRING),
-        namespaceSelector=fields(any=BOOLEAN, matchNames=list_of(STRING)),
-        selector=_SELECTOR,
-        podMetricsEndpoints=list_of(
-            fields(["port"], port=STRING, path=STRING, interval=STRING, scrapeTimeout=STRING, scheme=STRING)
-        ),
-    ),
-)
-_POD_FAILURE_RULE = fields(
-    ["action"],
-    action=one_of("FailJob", "FailIndex", "Ignore", "Count"),
-    onExitCodes=fields(
-        ["operator", "values"],
-        containerName=STRING,
-        operator=one_of("In", "NotIn"),
-        values=list_of({"type": "integer", "minimum": 1, "maximum": 255}),
-    ),
-    onPodConditions=list_of(fields(["type"], type=STRING, status=STRING)),
-)
 _TEMPLATE = _object(
     "template.openshift.io/v1",
     "Template",
@@ -198,80 +128,83 @@ _TEMPLATE = _object(
     # Validated as what they are when the parameters are filled in.
     objects=list_of({"type": "object"}),
 )
-_TRAIN_JOB = _object(
-    "trainer.kubeflow.org/v1alpha1",
-    "TrainJob",
-    spec=fields(
-        ["runtimeRef"],
-        runtimeRef=fields(["name"], name=STRING, apiGroup=STRING, kind=STRING),
-        trainer=fields(
-            image=STRING,
-            command=list_of(STRING),
-            args=list_of(STRING),
-            env=list_of(fields(["name"], name=STRING, value=STRING)),
-            numNodes=COUNT,
-            resourcesPerNode=_RESOURCES,
-        ),
-        suspend=BOOLEAN,
-        activeDeadlineSeconds=COUNT,
-        managedBy=STRING,
-    ),
-)
-
-
-def _job_spec(pod_template: Schema) -> Schema:
-    return fields(
-        ["template"],
-        completionMode=one_of("Indexed", "NonIndexed"),
-        completions=COUNT,
-        parallelism=COUNT,
-        backoffLimit=COUNT,
-        activeDeadlineSeconds=COUNT,
-        ttlSecondsAfterFinished=COUNT,
-        suspend=BOOLEAN,
-        podFailurePolicy=fields(["rules"], rules=list_of(_POD_FAILURE_RULE)),
-        template=pod_template,
-    )
-
-
-def _jobset_spec(pod_template: Schema) -> Schema:
-    replicated_job = fields(
-        ["name", "template"],
-        name=STRING,
-        replicas=COUNT,
-        dependsOn=list_of(fields(["name", "status"], name=STRING, status=one_of("Ready", "Complete"))),
-        template=fields(["spec"], metadata=METADATA, spec=_job_spec(pod_template)),
-    )
-    return fields(
-        ["replicatedJobs"],
-        replicatedJobs=list_of(replicated_job),
-        network=fields(enableDNSHostnames=BOOLEAN, subdomain=STRING, publishNotReadyAddresses=BOOLEAN),
-        successPolicy=fields(
-            ["operator"], operator=one_of("All", "Any"), targetReplicatedJobs=list_of(STRING)
-        ),
-        failurePolicy=fields(maxRestarts=COUNT),
-        ttlSecondsAfterFinished=COUNT,
-        suspend=BOOLEAN,
-    )
-
-
 @lru_cache(maxsize=None)
 def kinds() -> Mapping[Tuple[str, str], Schema]:
-    """(apiVersion, kind) -> schema. Needs the CRD, for the pods."""
-    pod_template = pod_template_schema()
+    """(apiVersion, kind) -> schema."""
+    published = published_schemas()
+    jobset = published["jobset.x-k8s.io/v1alpha2", "JobSet"]
+    pod_template = part(
+        published["kubeflow.org/v1", "TFJob"], "spec", "tfReplicaSpecs", "*", "template"
+    )
+    pod = part(pod_template, "spec")
+    selector = part(pod, "topologySpreadConstraints", "*", "labelSelector")
     schemas = [
         _CONFIG_MAP,
         _SECRET,
-        _CLAIM,
         _SERVICE,
         _SERVICE_ACCOUNT,
-        _NETWORK_POLICY,
         _INGRESS,
-        _POD_MONITOR,
         _TEMPLATE,
-        _TRAIN_JOB,
-        _object("v1", "Pod", spec=pod_template["properties"]["spec"]),
-        _object("batch/v1", "Job", spec=_job_spec(pod_template)),
+        *_selecting_kinds(selector),
+        _object(
+            "v1",
+            "PersistentVolumeClaim",
+            spec=part(pod, "volumes", "*", "ephemeral", "volumeClaimTemplate", "spec"),
+        ),
+        _object("v1", "Pod", spec=pod),
+        _object("batch/v1", "Job", spec=part(jobset, "spec", "replicatedJobs", "*", "template", "spec")),
+        *_controllers(selector, pod_template),
+    ]
+    by_kind: Dict[Tuple[str, str], Schema] = {_key(schema["properties"]): schema for schema in schemas}
+    return {**by_kind, **published}
+
+
+def _selecting_kinds(selector: Schema) -> Sequence[Schema]:
+    peers = list_of(
+        fields(
+            podSelector=selector,
+            namespaceSelector=selector,
+            ipBlock=fields(["cidr"], cidr=STRING, **{"except": list_of(STRING)}),
+        )
+    )
+    return [
+        _object(
+            "networking.k8s.io/v1",
+            "NetworkPolicy",
+            spec=fields(
+                ["podSelector"],
+                podSelector=selector,
+                policyTypes=list_of(one_of("Ingress", "Egress")),
+                ingress=list_of(fields(**{"from": peers, "ports": _POLICY_PORTS})),
+                egress=list_of(fields(to=peers, ports=_POLICY_PORTS)),
+            ),
+        ),
+        _object(
+            "monitoring.coreos.com/v1",
+            "PodMonitor",
+            spec=fields(
+                ["selector", "podMetricsEndpoints"],
+                jobLabel=STRING,
+                podTargetLabels=list_of(STRING),
+                namespaceSelector=fields(any=BOOLEAN, matchNames=list_of(STRING)),
+                selector=selector,
+                podMetricsEndpoints=list_of(
+                    fields(
+                        ["port"],
+                        port=STRING,
+                        path=STRING,
+                        interval=STRING,
+                        scrapeTimeout=STRING,
+                        scheme=STRING,
+                    )
+                ),
+            ),
+        ),
+    ]
+
+
+def _controllers(selector: Schema, pod_template: Schema) -> Sequence[Schema]:
+    return [
         _object(
             "apps/v1",
             "StatefulSet",
@@ -279,7 +212,7 @@ def kinds() -> Mapping[Tuple[str, str], Schema]:
                 ["selector", "serviceName", "template"],
                 replicas=COUNT,
                 serviceName=STRING,
-                selector=_SELECTOR,
+                selector=selector,
                 podManagementPolicy=one_of("OrderedReady", "Parallel"),
                 template=pod_template,
             ),
@@ -288,23 +221,10 @@ def kinds() -> Mapping[Tuple[str, str], Schema]:
             "apps/v1",
             "Deployment",
             spec=fields(
-                ["selector", "template"], replicas=COUNT, selector=_SELECTOR, template=pod_template
-            ),
-        ),
-        _object("jobset.x-k8s.io/v1alpha2", "JobSet", spec=_jobset_spec(pod_template)),
-        _object(
-            "trainer.kubeflow.org/v1alpha1",
-            "ClusterTrainingRuntime",
-            spec=fields(
-                ["template"],
-                mlPolicy=fields(numNodes=COUNT),
-                template=fields(["spec"], metadata=METADATA, spec=_jobset_spec(pod_template)),
+                ["selector", "template"], replicas=COUNT, selector=selector, template=pod_template
             ),
         ),
     ]
-    by_kind = {_key(schema["properties"]): schema for schema in schemas}
-    by_kind["kubeflow.org/v1", "TFJob"] = tfjob_schema()
-    return by_kind
 
 
 def _key(properties: Mapping[str, Any]) -> Tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 import yaml
 from kubernetes_kinds import kinds
-from strict_schema import CRD_PATH, errors, has_crd
+from strict_schema import errors
 from support import REPOSITORY, documents, flags_of, needs_programs
 
 from tfjob_api.reader import ReadOptions, read_documents
@@ -163,6 +163,5 @@ class Token(unittest.TestCase):
         manifest = read_documents([*others, secret, self.job_with_token()], "page", ReadOptions())
         self.assertEqual(manifest.warnings, ())
 
-    @unittest.skipUnless(has_crd(), f"the operator's CRD is not at {CRD_PATH}")
     def test_job_fits_the_schema(self) -> None:
         self.assertEqual(errors(kinds()["kubeflow.org/v1", "TFJob"], self.job_with_token()), [])

@@ -210,7 +210,7 @@ class Restarts(unittest.TestCase):
                 self.assertEqual(fail["onExitCodes"]["operator"], "In")
                 self.assertEqual(fail["onExitCodes"]["values"], [1, 2, 126, 127])
                 self.assertEqual(ignore["action"], "Ignore")
-                self.assertEqual(ignore["onPodConditions"], [{"type": "DisruptionTarget"}])
+                self.assertEqual(ignore["onPodConditions"], [{"type": "DisruptionTarget", "status": "True"}])
                 self.assertGreaterEqual(role.owner["backoffLimit"], 10)
 
     def test_stateful_sets_know_no_other_policy_than_always(self) -> None:

@@ -5,8 +5,11 @@ import unittest
 from typing import Any, Callable, Dict, List, Mapping
 
 from kubernetes_kinds import kinds
-from strict_schema import CRD_PATH, errors, has_crd
-from support import all_documents, documents, manifest_paths, raw_documents
+from reduce_crds import OUTPUT, SOURCES, reduce_crds
+from strict_schema import errors
+from support import REPOSITORY, all_documents, documents, manifest_paths, raw_documents
+
+PUBLISHED = REPOSITORY.parent / "shared" / "tfjob"
 
 
 def violations(content: Mapping[str, Any]) -> List[str]:
@@ -16,7 +19,6 @@ def violations(content: Mapping[str, Any]) -> List[str]:
     return errors(schema, content)
 
 
-@unittest.skipUnless(has_crd(), f"the operator's CRD is not at {CRD_PATH}")
 class EveryManifestFitsItsSchema(unittest.TestCase):
     """A cluster takes every document as it stands; no field of it is dropped."""
 
@@ -39,7 +41,12 @@ class EveryManifestFitsItsSchema(unittest.TestCase):
         self.assertEqual(found, set(kinds()) - {("template.openshift.io/v1", "Template")})
 
 
-@unittest.skipUnless(has_crd(), f"the operator's CRD is not at {CRD_PATH}")
+class ThePublishedSchemas(unittest.TestCase):
+    @unittest.skipUnless((PUBLISHED / next(iter(SOURCES))).exists(), f"no resource definitions in {PUBLISHED}")
+    def test_are_those_of_the_resource_definitions(self) -> None:
+        self.assertEqual(OUTPUT.read_text(encoding="utf-8"), reduce_crds(PUBLISHED))
+
+
 class TheSchemasRefuse(unittest.TestCase):
     """A validator that accepts everything would prove nothing: one mistake each, in a good manifest."""
 
@@ -126,6 +133,25 @@ class TheSchemasRefuse(unittest.TestCase):
         self.refuse("deploy/kubernetes/run_dashboard.yaml", "Deployment", job)
         self.refuse("deploy/kubernetes/jobset.yaml", "JobSet", jobset)
         self.refuse("deploy/kubernetes/trainer_v2.yaml", "ClusterTrainingRuntime", runtime)
+
+    def test_rule_for_disrupted_pods_without_status(self) -> None:
+        def job(content: Dict[str, Any]) -> None:
+            (rule,) = [r for r in content["spec"]["podFailurePolicy"]["rules"] if "onPodConditions" in r]
+            del rule["onPodConditions"][0]["status"]
+
+        def jobset(content: Dict[str, Any]) -> None:
+            job(content["spec"]["replicatedJobs"][0]["template"])
+
+        def runtime(content: Dict[str, Any]) -> None:
+            jobset(content["spec"]["template"])
+
+        for path, kind, spoil in (
+            ("statefulset", "Job", job),
+            ("jobset", "JobSet", jobset),
+            ("trainer_v2", "ClusterTrainingRuntime", runtime),
+        ):
+            (found,) = self.refuse(f"deploy/kubernetes/{path}.yaml", kind, spoil)
+            self.assertIn("onPodConditions[0]: 'status' is a required property", found)
 
     def test_other_kinds_refuse_what_they_do_not_know(self) -> None:
         def spoil(content: Dict[str, Any]) -> None:
