@@ -42,12 +42,46 @@ class CommandWordsTest(unittest.TestCase):
             (["sh", "-c", "ls; train --lr=1"], "train", ["--lr=1"]),
             (["bash", "/opt/run.sh", "--lr=1"], "run.sh", ["--lr=1"]),
             (["bash", "-x", "run.sh", "--lr=1"], "run.sh", ["--lr=1"]),
+            (["/bin/bash", "-c", "--", "python train.py --batch_size=16"], "python", ["--batch_size=16"]),
+            (["bash", "-c", "-e", "--", "worker --lr=1"], "worker", ["--lr=1"]),
+            (["bash", "-eo", "pipefail", "-c", "worker --lr=1"], "worker", ["--lr=1"]),
+            (["bash", "-o", "pipefail", "-c", "worker --lr=1"], "worker", ["--lr=1"]),
+            (["sh", "--", "run.sh", "--lr=1"], "run.sh", ["--lr=1"]),
+            (["sh", "-c"], "sh", []),
             (["sh", "-c", "echo 'unfinished"], "sh", []),
             (["sh"], "sh", []),
             ([], "", []),
         ):
             found = find_program(words, tuple(PROGRAMS))
             self.assertEqual((found.name, list(found.arguments)), (name, arguments), words)
+
+
+    def test_variables_in_a_script(self):
+        variables = {"BATCH": "32", "RATE": "0.1 --seed=7", "NAME": "a'b\"c;d", "NONE": "", "LINES": "a\nb"}
+        for script, arguments in (
+            ("worker --batch_size=$BATCH --x=${BATCH}", ["--batch_size=32", "--x=32"]),
+            ('worker "--batch_size=$BATCH"', ["--batch_size=32"]),
+            ("worker '--batch_size=$BATCH' \\$BATCH", ["--batch_size=$BATCH", "$BATCH"]),
+            ('worker "it\'s $BATCH"', ["it's 32"]),
+            ("worker --lr=$RATE", ["--lr=0.1", "--seed=7"]),
+            ('worker "--lr=$RATE"', ["--lr=0.1 --seed=7"]),
+            ('worker --a=$NAME "--b=$NAME"', ["--a=a'b\"c;d", "--b=a'b\"c;d"]),
+            ("worker --a=${UNSET:-5} --b=${NONE:-6} --c=${BATCH:-7} --d=$NONE",
+             ["--a=5", "--b=6", "--c=32", "--d="]),
+            ("worker --a=$UNSET --b=$(date)", ["--a=$UNSET", "--b=$"]),
+            ("worker --a=$LINES", ["--a=a", "b"]),
+        ):
+            found = find_program(["sh", "-c", script], tuple(PROGRAMS), variables)
+            self.assertEqual(list(found.arguments), arguments, script)
+
+    def test_arguments_of_a_script(self):
+        for script, arguments in (
+            ('exec python train.py "$@"', ["--lr=1", "a b"]),
+            ("exec python train.py $@", ["--lr=1", "a", "b"]),
+            ("python train.py $1 --name=$0", ["--lr=1", "--name=run"]),
+        ):
+            found = find_program(["sh", "-c", script, "run", "--lr=1", "a b"], tuple(PROGRAMS))
+            self.assertEqual(list(found.arguments), arguments, script)
 
 
 class ProgramFlagsTest(support.TemporaryDirectoryTest):

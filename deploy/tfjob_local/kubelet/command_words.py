@@ -1,6 +1,6 @@
 """A container's command, taken apart: which program, and which words are that program's arguments.
 
-`python -m trainer.task --lr=1`, `sh -c "cd /app && exec python train.py --lr 1 2>&1 | tee log"` and
+`python -m trainer.task --lr=1`, `sh -c "cd /app && exec python train.py --lr $LR 2>&1 | tee log"` and
 `/usr/bin/env A=b worker --lr=1` all lead to a program and its `--lr=1`.
 """
 
@@ -8,13 +8,17 @@ import os
 import re
 import shlex
 from dataclasses import dataclass
-from typing import List, Sequence, Tuple
+from types import MappingProxyType
+from typing import List, Mapping, Sequence, Tuple
+
+from .shell_variables import expand_script
 
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 # They run the words after their own options.
 _WRAPPERS = frozenset({"env", "exec", "nohup", "nice", "stdbuf", "time", "tini", "dumb-init"})
 _PYTHON = re.compile(r"(python|pypy|ipython)[\d.]*")
 _PYTHON_OPTIONS_WITH_VALUE = frozenset({"-W", "-X", "-Q"})
+_SHELL_OPTIONS_WITH_VALUE = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 
@@ -27,14 +31,17 @@ class Program:
     is_python: bool = False
 
 
-def find_program(words: Sequence[str], preferred: Sequence[str]) -> Program:
-    """In a shell's script, finds the first command that is one of `preferred`, else Python, else the last."""
+def find_program(
+    words: Sequence[str], preferred: Sequence[str], variables: Mapping[str, str] = MappingProxyType({})
+) -> Program:
+    """In a shell's script, finds the first command that is one of `preferred`, else Python, else the last.
+    `variables`: those that the shell would find in its environment."""
     words = _without_wrappers(words)
     if not words:
         return Program("", ())
     name = os.path.basename(words[0])
     if name in SHELLS:
-        return _of_shell(words, preferred)
+        return _of_shell(words, preferred, variables)
     if name in preferred:
         return Program(name, tuple(words[1:]))
     if _PYTHON.fullmatch(name):
@@ -42,15 +49,23 @@ def find_program(words: Sequence[str], preferred: Sequence[str]) -> Program:
     return Program(name, tuple(words[1:]))
 
 
-def _of_shell(words: Sequence[str], preferred: Sequence[str]) -> Program:
+def _of_shell(words: Sequence[str], preferred: Sequence[str], variables: Mapping[str, str]) -> Program:
     shell = os.path.basename(words[0])
-    for i, word in enumerate(words[1:], start=1):
-        if re.fullmatch(r"-\w*c", word) and i + 1 < len(words):
-            return _of_script(words[i + 1], shell, preferred)
-        if not word.startswith("-"):
-            # A script's file is assumed to pass its arguments on.
-            return Program(os.path.basename(word), tuple(words[i + 1 :]))
-    return Program(shell, ())
+    runs_script = False
+    rest = list(words[1:])
+    while rest and rest[0][:1] in ("-", "+"):
+        option = rest.pop(0)
+        if option == "--":
+            break
+        runs_script = runs_script or re.fullmatch(r"-\w*c", option) is not None
+        if option in _SHELL_OPTIONS_WITH_VALUE or re.fullmatch(r"-\w+o", option):
+            rest = rest[1:]
+    if not rest:
+        return Program(shell, ())
+    if runs_script:
+        return _of_script(expand_script(rest[0], variables, rest[1:]), shell, preferred)
+    # A script's file is assumed to pass its arguments on.
+    return Program(os.path.basename(rest[0]), tuple(rest[1:]))
 
 
 def _of_script(script: str, shell: str, preferred: Sequence[str]) -> Program:
