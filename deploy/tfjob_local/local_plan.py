@@ -19,7 +19,7 @@ from .gpus import detect_gpus
 from .kubelet.gpu_dealer import gpu_limit
 from .kubelet.permissions import Permissions
 from .kubelet.plan import PodPlan
-from .kubelet.planner import LocalSettings, PodPlanner
+from .kubelet.planner import LocalSettings, PodPlanner, lies_in
 from .kubelet.program_flags import PROGRAMS
 from .kubelet.programs import ImageMap
 from .run_directory import RunDirectory, RunDirectoryInUse, RunLock, fresh_run_path
@@ -119,7 +119,7 @@ class LocalPlan:
         planner = PodPlanner(self.manifest.objects, settings, self.version)
         for argument in self._leader_argv(planner) if options.pvc else ():
             flag, _, path = argument.partition("=")
-            if flag == "--model_dir" and any(_lies_in(path, claim) for claim in settings.claims.values()):
+            if flag == "--model_dir" and any(lies_in(path, claim) for claim in settings.claims.values()):
                 return path
         return self.run_dir.model_dir
 
@@ -227,7 +227,3 @@ def _claims(options: argparse.Namespace, manifest: Manifest) -> Mapping[str, str
 
 def _wants_gpus(job: TFJob) -> bool:
     return any(gpu_limit(spec) for spec in job.replica_specs.values())
-
-
-def _lies_in(path: str, directory: str) -> bool:
-    return os.path.commonpath([os.path.abspath(path), directory]) == directory

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 import unittest
 
 import support
@@ -13,6 +14,7 @@ from tfjob_local.kubelet.flag_translation import (
     remove_flag,
     translate_flags,
 )
+from tfjob_local.kubelet.flag_values import Surroundings
 from tfjob_local.kubelet.plan import PlanError
 from tfjob_local.kubelet.program_flags import PROGRAMS, Flag, parse_flags, read_flags
 
@@ -89,9 +91,10 @@ class ProgramFlagsTest(support.TemporaryDirectoryTest):
         return self.write_script("program", script)
 
     def test_program_lists_them(self):
-        rows = [{"name": name, "kind": kind, "group": "x"} for name, kind in (("a", "option"), ("b", "flag"))]
+        kinds = (("a", "option", "INT"), ("b", "flag", ""))
+        rows = [{"name": name, "kind": kind, "group": "x", "type": text} for name, kind, text in kinds]
         path = self.program(f"test $1 = --help=json && echo '{json.dumps({'flags': rows})}'")
-        self.assertEqual(read_flags(path), {"a": Flag(True, "x"), "b": Flag(False, "x")})
+        self.assertEqual(read_flags(path), {"a": Flag(True, "x", "INT"), "b": Flag(False, "x")})
 
     def test_program_that_cannot_be_started_has_none(self):
         self.assertEqual(read_flags(self.path("nothing")), {})
@@ -121,10 +124,15 @@ class ProgramFlagsTest(support.TemporaryDirectoryTest):
             self.assertEqual([a for names in ALIASES.values() for a in names if a in real[name]], [])
 
 
+MEANINGLESS = ": nothing in Keelson's programs means the same, left out"
+
+
 class TranslationTest(unittest.TestCase):
-    def translate(self, *args, program="worker"):
-        translation = translate_flags(args, program, FAKE_FLAGS)
-        return list(translation.args), list(translation.dropped)
+    def translate(self, *args, program="worker", gpus=True, data=True, **environment):
+        """The words before the remarks that nothing means the same stand for these."""
+        surroundings = Surroundings(lambda: gpus, lambda path: data)
+        found = translate_flags(args, program, FAKE_FLAGS, surroundings, environment)
+        return list(found.args), [remark.removesuffix(MEANINGLESS) for remark in found.remarks]
 
     def test_the_classic_command(self):
         self.assertEqual(
@@ -142,8 +150,8 @@ class TranslationTest(unittest.TestCase):
 
     def test_unknown_flags_are_dropped_with_their_values(self):
         self.assertEqual(
-            self.translate("--beta", "0.9", "--lr", "-1", "--fake", "--gamma=1", "word", "--seed"),
-            (["--learning_rate=-1"], ["--beta", "--fake", "--gamma", "word", "--seed"]),
+            self.translate("--beta", "0.9", "--log_dir", "-1", "--fake", "--gamma=1", "word", "--seed"),
+            (["--model_dir=-1"], ["--beta", "--fake", "--gamma", "word", "--seed"]),
         )
 
     def test_flags_of_other_programs_are_no_loss(self):
@@ -167,6 +175,94 @@ class TranslationTest(unittest.TestCase):
         self.assertEqual(self.translate("--log_dir=b", "--model_dir=a"), (["--model_dir=a"], ["--log_dir"]))
         self.assertEqual(self.translate("--log_dir=b", "--job-dir=a"), (["--model_dir=a"], ["--log_dir"]))
         self.assertEqual(self.translate("--lr=1", "--lr=2"), (["--learning_rate=2"], []))
+
+    def test_values_that_mean_the_same(self):
+        for flag, value in (
+            ("--device=gpu", "--device=cuda"),
+            ("--device=GPU", "--device=cuda"),
+            ("--device=/gpu:1", "--device=cuda:1"),
+            ("--device=/device:GPU:0", "--device=cuda:0"),
+            ("--device=/cpu:0", "--device=cpu"),
+            ("--device=cuda:0,1", "--device=cuda:0,1"),
+            ("--device=auto", "--device=auto"),
+            ("--precision=bf16", "--precision=bfloat16"),
+            ("--precision=fp32", "--precision=float32"),
+            ("--max_steps=1e2", "--training_steps=100"),
+            ("--batch_size=64.0", "--batch_size=64"),
+            ("--lr=1e-3", "--learning_rate=1e-3"),
+            ("--config=my.textproto", "--config=my.textproto"),
+            ("--data_dir=file:///data", "--data_dir=/data"),
+        ):
+            self.assertEqual(self.translate(flag), ([value], []), flag)
+
+    def test_values_that_mean_nothing(self):
+        device = "expected cpu, gpu, cuda, cuda:N or auto"
+        directory = "expected a directory of this machine"
+        config = "expected a TrainConfig as a text proto (.textproto, .pbtxt)"
+        for flag, value, expected in (
+            ("--device", "tpu", device),
+            ("--device", "/job:worker/gpu:0", device),
+            ("--precision", "fp16", "expected float32, tf32 or bfloat16"),
+            ("--config", "config.yaml", config),
+            ("--data_dir", "gs://bucket/mnist", directory),
+            ("--max_steps", "-1", "expected a whole number >= 1"),
+            ("--steps", "$STEPS", "expected a whole number >= 1"),
+            ("--batch_size", "1.5", "expected a whole number >= 1"),
+            ("--batch_size", "1e999", "expected a whole number >= 1"),
+            ("--seed", "-1", "expected a whole number >= 0"),
+            ("--lr", "0", "expected a number > 0"),
+            ("--lr", "nan", "expected a number > 0"),
+            ("--lr", "fast", "expected a number > 0"),
+            ("--metrics_port", "http", "expected a whole number"),
+        ):
+            remark = f'{flag}: {expected}, found "{value}"; left out'
+            self.assertEqual(self.translate(f"{flag}={value}"), ([], [remark]), flag)
+
+    def test_a_gpu_that_is_not_here(self):
+        remark = '--device: expected cpu, as this machine has no GPU, found "gpu"; left out'
+        self.assertEqual(self.translate("--device=gpu", gpus=False), ([], [remark]))
+
+    def test_a_directory_without_data(self):
+        remark = (
+            '--data_dir: expected a directory with IDX files (*-images-idx3-ubyte), found "/none"; left out'
+        )
+        self.assertEqual(self.translate("--data_dir=/none", data=False), ([], [remark]))
+        with tempfile.TemporaryDirectory() as directory:
+            with open(os.path.join(directory, "t10k-images-idx3-ubyte.gz"), "wb"):
+                pass
+            flag = f"--data_dir={directory}"
+            self.assertEqual(self.translate(flag, data=False), ([flag], []))
+
+    def test_choices_of_a_flag(self):
+        flags = {"worker": {"writer": Flag(True, "x", "TEXT:{servers,chief}")}}
+        surroundings = Surroundings(lambda: False, lambda path: False)
+        found = translate_flags(["--writer=me"], "worker", flags, surroundings)
+        self.assertEqual(found.remarks, ('--writer: expected servers,chief, found "me"; left out',))
+        found = translate_flags(["--writer=chief"], "worker", flags, surroundings)
+        self.assertEqual(found.args, ("--writer=chief",))
+
+    def test_hyper_parameters_from_the_environment(self):
+        variables = {
+            "TF_TRAIN_STEPS": "200",
+            "TF_BATCH_SIZE": "100",
+            "TF_LEARNING_RATE": "0.01",
+            "TF_MODEL_DIR": "/model",
+            "TF_EXPORT_DIR": "/export",
+            "TF_CONFIG": "{}",
+            "BATCH_SIZE": "7",
+        }
+        args = ["--training_steps=200", "--batch_size=100", "--learning_rate=0.01"]
+        remarks = [
+            "env TF_TRAIN_STEPS is taken as --training_steps=200",
+            "env TF_BATCH_SIZE is taken as --batch_size=100",
+            "env TF_LEARNING_RATE is taken as --learning_rate=0.01",
+        ]
+        self.assertEqual(self.translate(**variables), ([*args, "--model_dir=/model"], remarks))
+
+    def test_a_flag_outranks_a_variable(self):
+        found = self.translate("--batch_size=8", TF_BATCH_SIZE="100", TF_STEPS="many")
+        remark = 'env TF_STEPS: expected a whole number >= 1, found "many"; left out'
+        self.assertEqual(found, (["--batch_size=8"], [remark]))
 
     def test_no_name_has_two_meanings(self):
         names = [name for flag, aliases in ALIASES.items() for name in (flag, *aliases)]

@@ -105,6 +105,36 @@ class ArgumentsTest(PlannerTest):
             ["--batch_size=32", "--training_steps=9", "--model_dir=/m", "--compute_threads=4"],
         )
 
+    def test_data_that_a_trainer_would_fetch(self):
+        """A claim that the user names, and what an init container fills, may hold data; else nothing will."""
+        fields = mounted("persistentVolumeClaim", "c", path="/data")
+        trainer = {"command": ("python", "x.py"), "args": ("--data_dir=$(D)",), "environment": env(D="/data")}
+        own = self.path("volumes", "c")
+        self.assertEqual(self.args(spec("PS", **trainer, **fields)), [])
+        remark = (
+            f'--data_dir: expected a directory with IDX files (*-images-idx3-ubyte), found "{own}"; left out'
+        )
+        self.assertIn(remark, self.used.warnings)
+        claims = {"c": self.path("c")}
+        self.assertEqual(
+            self.args(spec("PS", **trainer, **fields), claims=claims), [f"--data_dir={self.path('c')}"]
+        )
+        fields["pod"]["init_containers"] = (Container("fill", "busybox", ("sh", "-c", "x")),)
+        ps = spec("PS", **trainer, **fields)
+        self.assertEqual(self.args(ps), [f"--data_dir={own}"])
+        self.assertEqual(self.args(ps, run_commands=False), [])
+
+    def test_variables_have_paths_of_this_machine(self):
+        fields = mounted("persistentVolumeClaim", "c", path="/model")
+        script = ("sh", "-c", "exec ps_server --model_dir=$M")
+        plan = self.plan(spec("PS", command=script, environment=env(M="/model/a"), **fields))
+        self.assertEqual(plan.main.argv[1:], (f"--model_dir={self.path('volumes', 'c', 'a')}",))
+
+    def test_device_of_a_machine_with_and_without_gpus(self):
+        worker = spec("Worker", command=("python", "x.py", "--device=gpu"))
+        self.assertEqual(self.args(worker, gpus=("0",)), ["--device=cuda"])
+        self.assertEqual(self.args(worker, gpus=()), [])
+
     def test_training_flags_are_for_those_who_train(self):
         settings = {"training_flags": {"device": "cuda"}, "flags": {"seed": "1"}}
         worker = spec("Worker", args=("--device=cpu", "--compute_threads=1"))
@@ -457,6 +487,17 @@ class InitContainersTest(PlannerTest):
             ((), True, ""),
         ):
             permissions = Permissions(ImageMap.parse(images, self.path("bin")), run_commands)
+            self.assertEqual(permissions.left_out(tfjob), expected)
+
+    def test_hyper_parameters_are_left_out_of_keelsons_own_commands_alone(self):
+        variables = env(TF_TRAIN_STEPS="7")
+        permissions = Permissions(ImageMap.parse((), self.path("bin")), False)
+        for command, expected in (
+            (("python", "x.py"), ""),
+            ((), ""),
+            (("worker",), "env TF_TRAIN_STEPS (Worker: Keelson's programs do not read it)"),
+        ):
+            tfjob = job(spec("Worker", command=command, environment=variables))
             self.assertEqual(permissions.left_out(tfjob), expected)
 
 

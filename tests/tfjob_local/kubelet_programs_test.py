@@ -7,7 +7,7 @@ import support
 from kubelet_support import spec
 from tfjob_api.model import Container
 from tfjob_local.kubelet.plan import PlanError
-from tfjob_local.kubelet.programs import ImageMap, ProgramResolver
+from tfjob_local.kubelet.programs import ImageMap, ProgramResolver, Words
 
 
 class ProgramsTest(kubelet_support.WarningsTest):
@@ -18,12 +18,15 @@ class ProgramsTest(kubelet_support.WarningsTest):
         self.write_script("bin/keelson_ckpt", "")
 
     def resolver(self, *rules):
-        return ProgramResolver(ImageMap.parse(rules, self.path("bin")), self.warn)
+        return ProgramResolver(ImageMap.parse(rules, self.path("bin")), self.warn, lambda: False)
 
-    def main(self, *words, rules=(), replica_type="Worker", alone=False, args=(), image="keelson"):
-        """(program, its arguments)"""
+    def resolve(self, replica_type, words, rules=(), alone=False, image="keelson"):
         replica_spec = spec(replica_type, image=image)
-        found = self.resolver(*rules).main_program(replica_spec, words, args, alone)
+        return self.resolver(*rules).main_program(replica_spec, words, alone, lambda path: False)
+
+    def main(self, *command, replica_type="Worker", args=(), environment=(), **options):
+        """(program, its arguments)"""
+        found = self.resolve(replica_type, Words(command, args, dict(environment)), **options)
         return os.path.relpath(found.path, self.directory), list(found.args)
 
     def init(self, *words, rules=()):
@@ -77,6 +80,15 @@ class ProgramsTest(kubelet_support.WarningsTest):
         self.assertEqual(found, ("bin/worker", ["--learning_rate=1", "--seed=2"]))
         self.assertEqual(self.warnings, [])
 
+    def test_environment_of_a_foreign_command(self):
+        environment = {"BATCH": "16", "TF_TRAIN_STEPS": "200"}
+        script = ("sh", "-c", "python train.py --batch_size=$BATCH")
+        found = self.main(*script, environment=environment)
+        self.assertEqual(found, ("bin/worker", ["--batch_size=16", "--training_steps=200"]))
+        self.assertEqual(self.warnings[1:], ["env TF_TRAIN_STEPS is taken as --training_steps=200"])
+        found = self.main("sh", "-c", "exec worker --batch_size=$BATCH", environment=environment)
+        self.assertEqual(found, ("bin/worker", ["--batch_size=16"]))
+
     def test_missing_program(self):
         os.remove(self.path("bin/worker"))
         text = f"{self.path('bin/worker')}: no such program; deploy/run_local.sh builds it"
@@ -119,12 +131,11 @@ class ProgramsTest(kubelet_support.WarningsTest):
 
     def test_flags_are_asked_of_the_namesake_in_bin_dir(self):
         self.write_script("mine/worker", "#!/bin/sh\necho this is nobody to ask\n")
-        resolver = self.resolver(f"keelson={self.path('mine')}")
-        found = resolver.main_program(spec("Worker", image="keelson"), (), (), False)
-        self.assertIn("precision", found.flags)
+        rules = (f"keelson={self.path('mine')}",)
+        self.assertIn("precision", self.resolve("Worker", Words(), rules).flags)
         os.remove(self.path("bin/worker"))
         with self.assertRaisesRegex(PlanError, "mine/worker: --help=json: expected a list of flags"):
-            resolver.main_program(spec("Worker", image="keelson"), (), (), False)
+            self.resolve("Worker", Words(), rules)
 
     def test_first_rule_that_matches_decides(self):
         images = ImageMap.parse(("a*=as-is", "ab=role", f"*={self.directory}"), self.directory)

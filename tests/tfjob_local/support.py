@@ -22,6 +22,16 @@ _OWN_FLAGS = {
 _COMMON_FLAGS = (
     "config", "batch_size", "training_steps", "learning_rate", "seed", "model_dir", "data_dir", "metrics_port"
 )
+# The types of those that are no text.
+_TYPES = {
+    "batch_size": "INT",
+    "training_steps": "INT",
+    "learning_rate": "FLOAT",
+    "seed": "UINT",
+    "metrics_port": "INT:INT in [0 - 65535]",
+    "compute_threads": "INT",
+    "task_index": "INT",
+}
 PROGRAMS = tuple(_OWN_FLAGS)
 
 sys.path[:0] = [os.path.join(REPOSITORY, "deploy"), os.path.join(REPOSITORY, "tests", "support")]
@@ -61,7 +71,10 @@ def flag_table(program):
         rows.append(("flag", "chief_trains", "Options"))
     if program == "evaluator":
         rows += [("flag", "serve_only", "Options"), ("option", "runs", "Options")]
-    flags = [{"kind": kind, "name": name, "group": group} for kind, name, group in rows]
+    flags = [
+        {"kind": kind, "name": name, "group": group, "type": _TYPES.get(name, "TEXT") if kind == "option" else ""}
+        for kind, name, group in rows
+    ]
     return json.dumps({"flags": flags})
 
 

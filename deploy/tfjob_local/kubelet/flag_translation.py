@@ -1,12 +1,15 @@
 """Arguments of classic trainers -> flags of Keelson's programs.
 
-A flag of the same name or the same meaning is kept, everything else is dropped with a warning. Of several
-flags with the same meaning, Keelson's own name wins, then the order of ALIASES, then the later one."""
+A flag of the same name or the same meaning is kept where its value can be translated, everything else is
+dropped with a warning. Of several flags with the same meaning, Keelson's own name wins, then the order of
+ALIASES, then the later one, then a variable of the environment, as TF_TRAIN_STEPS for --train_steps."""
 
 import re
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
+from .flag_values import Surroundings, translate_value
 from .program_flags import Flag
 
 # The group of flags with the addresses of other replicas, for which a job of the operator has TF_CONFIG.
@@ -32,13 +35,33 @@ ALIASES: Dict[str, Tuple[str, ...]] = {
     "seed": ("random_seed", "tf_random_seed"),
 }
 _OWN_NAME = {alias: flag for flag, aliases in ALIASES.items() for alias in aliases}
+# What trainers that read their hyper-parameters from the environment put before their names.
+_VARIABLE_PREFIX = "TF_"
 
 
 @dataclass(frozen=True)
 class Translation:
     args: Tuple[str, ...]
-    # As they were written, without values.
-    dropped: Tuple[str, ...]
+    # What the user should know of it, one line each.
+    remarks: Tuple[str, ...]
+
+
+def translate_flags(
+    args: Sequence[str],
+    program: str,
+    programs: Mapping[str, Mapping[str, Flag]],
+    surroundings: Surroundings,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Translation:
+    """The arguments of a foreign trainer as those of `program`, each flag once. `programs`: what each
+    takes; of a flag that only another one takes nothing is lost."""
+    translator = _Translator(programs, program, surroundings)
+    for word, value in _split(args, translator.known):
+        translator.add_flag(word, value)
+    for variable, value in environment.items():
+        translator.add_variable(variable, value)
+    texts = (choice.text for choice in translator.chosen.values())
+    return Translation(tuple(texts), tuple(translator.remarks))
 
 
 @dataclass(frozen=True)
@@ -48,37 +71,74 @@ class _Choice:
     text: str
 
 
-def translate_flags(
-    args: Sequence[str], program: str, programs: Mapping[str, Mapping[str, Flag]]
-) -> Translation:
-    """The arguments of a foreign trainer as those of `program`, each flag once. `programs`: what each
-    takes; of a flag that only another one takes nothing is lost."""
-    known = {name: flag for flags in programs.values() for name, flag in flags.items()}
-    chosen: Dict[str, _Choice] = {}
-    dropped: List[str] = []
-    for word, value in _split(args, known):
+class _Translator:
+    def __init__(
+        self, programs: Mapping[str, Mapping[str, Flag]], program: str, surroundings: Surroundings
+    ):
+        self.known = {name: flag for flags in programs.values() for name, flag in flags.items()}
+        self._own = programs[program]
+        self._surroundings = surroundings
+        self.chosen: Dict[str, _Choice] = {}
+        self.remarks: List[str] = []
+
+    def add_flag(self, word: str, value: Optional[str]) -> None:
         name = (flag_name(word) or "").replace("-", "_")
         own = _OWN_NAME.get(name, name)
-        if not _means_something(own, value, known):
-            dropped.append(word)
-        elif own in programs[program]:
-            text = f"--{own}={value}" if known[own].takes_value else f"--{own}"
-            new = _Choice(0 if own == name else 1 + ALIASES[own].index(name), word, text)
-            old = chosen.get(own)
-            loser = new if old and old.rank < new.rank else old
-            if loser and old and old.word != new.word:
-                dropped.append(loser.word)
-            if loser is not new:
-                chosen[own] = new
-    return Translation(tuple(choice.text for choice in chosen.values()), tuple(dropped))
+        if not self._means_something(own, value):
+            self.remarks.append(_meaningless(word))
+            return
+        text = self._translate(own, word, value)
+        if text is not None and own in self._own:
+            rank = 0 if own == name else 1 + ALIASES[own].index(name)
+            self._choose(own, _Choice(rank, word, text))
+
+    def add_variable(self, variable: str, value: str) -> None:
+        own = flag_of_variable(variable)
+        if own in self._own and own not in self.chosen:
+            text = self._translate(own, f"env {variable}", value)
+            if text is not None:
+                self.chosen[own] = _Choice(0, variable, text)
+                # The launcher chooses that one.
+                if own != "model_dir":
+                    self.remarks.append(f"env {variable} is taken as {text}")
+
+    def _means_something(self, name: str, value: Optional[str]) -> bool:
+        """Whether one of the four programs has the flag: one that a ps does not have may be the worker's."""
+        flag = self.known.get(name)
+        if flag is None or name in _SERVING or flag.group.startswith(_CLUSTER):
+            return False
+        return value is not None or not flag.takes_value
+
+    def _translate(self, own: str, word: str, value: Optional[str]) -> Optional[str]:
+        """The flag as Keelson takes it; None: its value means nothing there."""
+        flag = self.known[own]
+        if value is None or not flag.takes_value:
+            return f"--{own}"
+        try:
+            return f"--{own}={translate_value(own, value, flag.type, self._surroundings)}"
+        except ValueError as error:
+            self.remarks.append(f"{word}: {error}; left out")
+            return None
+
+    def _choose(self, own: str, new: _Choice) -> None:
+        old = self.chosen.get(own)
+        loser = new if old and old.rank < new.rank else old
+        if loser and old and old.word != new.word:
+            self.remarks.append(_meaningless(loser.word))
+        if loser is not new:
+            self.chosen[own] = new
 
 
-def _means_something(name: str, value: Optional[str], known: Mapping[str, Flag]) -> bool:
-    """Whether one of the four programs has the flag: one that a ps does not have may be the worker's."""
-    flag = known.get(name)
-    if flag is None or name in _SERVING or flag.group.startswith(_CLUSTER):
-        return False
-    return value is not None or not flag.takes_value
+def flag_of_variable(variable: str) -> str:
+    """Keelson's flag for the hyper-parameter that such a variable holds; "" for none."""
+    if not variable.startswith(_VARIABLE_PREFIX):
+        return ""
+    name = variable[len(_VARIABLE_PREFIX) :].lower()
+    return name if name in ALIASES else _OWN_NAME.get(name, "")
+
+
+def _meaningless(word: str) -> str:
+    return f"{word}: nothing in Keelson's programs means the same, left out"
 
 
 def _split(args: Sequence[str], known: Mapping[str, Flag]) -> List[Tuple[str, Optional[str]]]:

@@ -6,6 +6,9 @@ from typing import Dict, List, Mapping
 
 from tfjob_api.model import Container, TFJob
 
+from .command_words import find_program
+from .flag_translation import flag_of_variable
+from .program_flags import PROGRAMS
 from .programs import BY_ROLE, ImageMap
 
 
@@ -59,4 +62,7 @@ class Permissions:
         if self.trusts(container):
             return []
         names = dict.fromkeys(variable.name for variable in container.environment)
-        return [name for name in names if name not in _READ_VARIABLES]
+        own = find_program([*container.command, *container.args], tuple(PROGRAMS)).name in PROGRAMS
+        return [
+            name for name in names if name not in _READ_VARIABLES and (own or not flag_of_variable(name))
+        ]

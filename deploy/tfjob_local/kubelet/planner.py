@@ -5,6 +5,7 @@ import os
 import socket
 import uuid
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from tfjob_api.model import ClusterObjects, Container, ReplicaSpec, TFJob
@@ -13,13 +14,14 @@ from tfjob_api.operator_version import OperatorVersion
 from tfjob_api.quantity import parse_quantity
 from tfjob_api.tf_config import TfConfig
 
+from ..gpus import detect_gpus
 from .environment import EnvironmentBuilder, PodFacts, expand
 from .flag_translation import flag_name, has_flag, remove_flag
 from .gpu_dealer import GpuDealer
 from .local_ports import LocalPorts, PageAddresses
 from .permissions import Permissions
 from .plan import PodPlan, ProcessPlan
-from .programs import ImageMap, ProgramResolver, ResolvedProgram
+from .programs import ImageMap, ProgramResolver, ResolvedProgram, Words
 from .service_names import ServiceNames
 from .volumes import Mounts, PodVolumes, VolumePlaces
 
@@ -84,7 +86,7 @@ class PodPlanner:
         self._version = version
         self.warnings: List[str] = []
         self._permissions = Permissions(settings.images, settings.run_commands)
-        self._programs = ProgramResolver(settings.images, self._warn)
+        self._programs = ProgramResolver(settings.images, self._warn, lambda: self._machine_has_gpus)
         self._gpus = GpuDealer(settings.gpus, self._warn)
         self._ports = LocalPorts(pages, self._warn)
 
@@ -122,9 +124,14 @@ class PodPlanner:
         tf_config = TfConfig(replica.job, replica.addresses, self._version).render(spec.type, replica.index)
         variables = builder.build(spec.container, tf_config)
         command, args = self._words(spec.type, spec.container, variables, mounts, names)
-        program = self._programs.main_program(spec, command, args, replica.alone)
-        arguments = list(program.args)
         environment = self._localise(spec.type, variables, mounts, names)
+        program = self._programs.main_program(
+            spec,
+            Words(command, args, environment),
+            replica.alone,
+            lambda path: self._may_get_data(replica.job, path),
+        )
+        arguments = list(program.args)
         if replica.alone and program.keelson == "chief" and tf_config is not None:
             # Operators before 1.1 set it; it would make the chief wait for others.
             del environment["TF_CONFIG"]
@@ -141,6 +148,17 @@ class PodPlanner:
             working_dir=self._working_dir(spec.type, spec.container, mounts, program),
             is_keelsons=program.keelson is not None,
         )
+
+    @cached_property
+    def _machine_has_gpus(self) -> bool:
+        return bool(detect_gpus() if self._settings.gpus is None else self._settings.gpus)
+
+    def _may_get_data(self, job: TFJob, path: str) -> bool:
+        """The user has chosen the directory, or an init container may fill it."""
+        containers = [init for spec in job.replica_specs.values() for init in spec.init_containers]
+        if any(init.command and self._permissions.trusts(init) for init in containers):
+            return True
+        return any(lies_in(path, claim) for claim in self._settings.claims.values())
 
     def _plan_init(
         self,
@@ -289,3 +307,7 @@ class PodPlanner:
     def _warn(self, text: str) -> None:
         if text not in self.warnings:
             self.warnings.append(text)
+
+
+def lies_in(path: str, directory: str) -> bool:
+    return os.path.commonpath([os.path.abspath(path), directory]) == directory

@@ -17,6 +17,8 @@ class Flag(NamedTuple):
     takes_value: bool
     # The heading that it stands under in --help.
     group: str
+    # As --help names it: "INT", "TEXT:{servers,chief}".
+    type: str = ""
 
 
 @lru_cache(maxsize=None)
@@ -44,4 +46,4 @@ def read_flags(path: str) -> Mapping[str, Flag]:
 def parse_flags(text: str) -> Dict[str, Flag]:
     """What stands in the answer to --help=json. ValueError, LookupError, TypeError: it is none."""
     rows = json.loads(text)["flags"]
-    return {row["name"]: Flag(row["kind"] == "option", row["group"]) for row in rows}
+    return {row["name"]: Flag(row["kind"] == "option", row["group"], row["type"]) for row in rows}

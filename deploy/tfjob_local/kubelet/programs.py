@@ -11,6 +11,7 @@ from tfjob_api.model import Container, ReplicaSpec
 
 from .command_words import find_program
 from .flag_translation import translate_flags
+from .flag_values import Surroundings
 from .plan import PlanError
 from .program_flags import PROGRAMS, Flag, read_flags
 
@@ -60,15 +61,27 @@ class ResolvedProgram:
     flags: Mapping[str, Flag] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Words:
+    """A container's command, args and environment, with paths and names of this machine."""
+
+    command: Sequence[str] = ()
+    args: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
 class ProgramResolver:
-    def __init__(self, images: ImageMap, warn: Callable[[str], None]):
+    def __init__(self, images: ImageMap, warn: Callable[[str], None], has_gpus: Callable[[], bool]):
         self._images = images
         self._warn = warn
+        self._has_gpus = has_gpus
 
     def main_program(
-        self, spec: ReplicaSpec, command: Sequence[str], args: Sequence[str], alone: bool
+        self, spec: ReplicaSpec, words: Words, alone: bool, may_get_data: Callable[[str], bool]
     ) -> ResolvedProgram:
-        """`alone`: the only replica of its job. PlanError: there is no such program here."""
+        """`alone`: the only replica of its job. `may_get_data`: whether a directory without data may have some
+        before the replica starts. PlanError: there is no such program here."""
+        command, args = words.command, words.args
         what = self._images.lookup(spec.container.image)
         if what == AS_IS:
             if not command:
@@ -80,9 +93,9 @@ class ProgramResolver:
         if what != BY_ROLE:
             name = os.path.basename(command[0]) if command else program_of(spec.type, alone)
             path = self._executable(os.path.join(what, name), spec.type)
-            words = (*command[1:], *args)
-            return self._keelson(name, words, path) if name in PROGRAMS else ResolvedProgram(path, words)
-        return self._by_role(spec, command, args, alone)
+            rest = (*command[1:], *args)
+            return self._keelson(name, rest, path) if name in PROGRAMS else ResolvedProgram(path, rest)
+        return self._by_role(spec, words, alone, Surroundings(self._has_gpus, may_get_data))
 
     def init_program(
         self, replica_type: str, container: Container, command: Sequence[str], args: Sequence[str]
@@ -96,30 +109,32 @@ class ProgramResolver:
         return self._own_command(where, command, args, what if what not in (BY_ROLE, AS_IS) else None)
 
     def _by_role(
-        self, spec: ReplicaSpec, command: Sequence[str], args: Sequence[str], alone: bool
+        self, spec: ReplicaSpec, words: Words, alone: bool, surroundings: Surroundings
     ) -> ResolvedProgram:
-        words = [*command, *args]
+        command, all_words = words.command, [*words.command, *words.args]
         if command and os.path.basename(command[0]) in PROGRAMS:
             name = os.path.basename(command[0])
-            return self._keelson(name, words[1:])
-        if not words or words[0].startswith("-"):
+            return self._keelson(name, all_words[1:])
+        if not all_words or all_words[0].startswith("-"):
             # The image's own program, with these arguments.
-            return self._translated(program_of(spec.type, alone), words)
-        found = find_program(words, tuple(PROGRAMS))
+            return self._translated(program_of(spec.type, alone), all_words, words.environment, surroundings)
+        found = find_program(all_words, tuple(PROGRAMS), words.environment)
         if found.name in PROGRAMS:
             return self._keelson(found.name, found.arguments)
         name = program_of(spec.type, alone)
-        shown = " ".join(command or words)
+        shown = " ".join(command or all_words)
         self._warn(f"{spec.type}: {name} runs in place of the command {_shorten(shown)}")
-        return self._translated(name, found.arguments)
+        return self._translated(name, found.arguments, words.environment, surroundings)
 
-    def _translated(self, name: str, args: Sequence[str]) -> ResolvedProgram:
+    def _translated(
+        self, name: str, args: Sequence[str], environment: Mapping[str, str], surroundings: Surroundings
+    ) -> ResolvedProgram:
         resolved = self._keelson(name, args)
         others = (os.path.join(self._images.bin_dir, program) for program in PROGRAMS)
         programs = {os.path.basename(path): read_flags(path) for path in others if os.path.exists(path)}
-        translation = translate_flags(args, name, programs)
-        for word in translation.dropped:
-            self._warn(f"{word}: nothing in Keelson's programs means the same, left out")
+        translation = translate_flags(args, name, programs, surroundings, environment)
+        for remark in translation.remarks:
+            self._warn(remark)
         return replace(resolved, args=translation.args)
 
     def _keelson(self, name: str, args: Sequence[str], path: Optional[str] = None) -> ResolvedProgram:
