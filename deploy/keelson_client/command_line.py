@@ -118,7 +118,13 @@ def _add_job_flags(group: argparse._ArgumentGroup) -> None:
         default="",
         help="with the token that the job's pods show one another, as the key token, instead of one made for it",
     )
-    add("--dynamic_workers", action="store_true", help="workers may come and go (enableDynamicWorker)")
+    add(
+        "--dynamic_workers",
+        action="store_true",
+        default=None,
+        help="workers may come and go without failing the job, enableDynamicWorker (default with servers)",
+    )
+    add("--no_dynamic_workers", action="store_false", dest="dynamic_workers", help="each has its place")
 
 
 def _add_training_flags(group: argparse._ArgumentGroup) -> None:
@@ -150,6 +156,12 @@ def _add_pod_flags(group: argparse._ArgumentGroup) -> None:
         add(f"--{role}_cpu", metavar="Q", default="", help="such as 500m or 2")
         add(f"--{role}_memory", metavar="Q", default="", help="such as 4Gi")
     add("--node_selector", metavar="K=V", action="append", default=[], help="label of nodes")
+    add(
+        "--no_disruption_budget",
+        action="store_false",
+        dest="disruption_budget",
+        help="drains of nodes evict the job's pods, though the loss of one fails the job",
+    )
     add("--toleration", metavar="K[=V][:EFFECT]", action="append", default=[], help="of a node's taint")
     add("--service_account", metavar="NAME", default="", help="of all pods, instead of one made for each role")
     add("--image_pull_secret", metavar="NAME", action="append", default=[], help="for the registry")

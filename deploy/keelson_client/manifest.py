@@ -1,5 +1,5 @@
-"""Settings -> the objects that a cluster runs: a ConfigMap, a Secret, ServiceAccounts, a NetworkPolicy, the TFJob, and a Service for
-the dashboard."""
+"""Settings -> the objects that a cluster runs: a ConfigMap, a Secret, ServiceAccounts, a NetworkPolicy, a
+PodDisruptionBudget, the TFJob, and a Service for the dashboard."""
 
 import secrets
 from typing import Any, Dict, List, Sequence
@@ -31,15 +31,18 @@ def dashboard_name(job_name: str) -> str:
 
 
 def render(settings: JobSettings) -> List[Dict[str, Any]]:
-    """Returns the ConfigMap, the Secret, the ServiceAccounts, the NetworkPolicy, the TFJob and the Service; objects that are not
-    wanted are left out. InputError."""
+    """Returns the ConfigMap, the Secret, the ServiceAccounts, the NetworkPolicy, the PodDisruptionBudget, the TFJob
+    and the Service; objects that are not wanted are left out. InputError."""
     check_settings(settings)
     documents = [_config_map(settings)] if settings.config else []
     if settings.has_job_token and not settings.job_secret:
         documents.append(_job_secret(settings))
     if not settings.service_account:
         documents += [_service_account(settings, replica_type) for replica_type in _replicas(settings)]
-    documents += [_network_policy(settings), _tfjob(settings)]
+    documents.append(_network_policy(settings))
+    if settings.disruption_budget:
+        documents.append(_disruption_budget(settings))
+    documents.append(_tfjob(settings))
     if settings.dashboard:
         documents.append(_dashboard_service(settings))
     return documents
@@ -111,6 +114,22 @@ def _network_policy(settings: JobSettings) -> Dict[str, Any]:
     }
 
 
+def _disruption_budget(settings: JobSettings) -> Dict[str, Any]:
+    """No pod is evicted whose loss fails the job: with dynamic workers all but those."""
+    replicas, selector = _replicas(settings), _job_pods(settings)
+    if settings.has_dynamic_workers:
+        del replicas["Worker"]
+        workers = {"key": f"{LABEL_PREFIX}replica-type", "operator": "NotIn", "values": ["worker"]}
+        selector = {**selector, "matchExpressions": [workers]}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": _metadata(settings, settings.name),
+        # A whole number: the cluster cannot ask a TFJob how many pods it has.
+        "spec": {"minAvailable": sum(replicas.values()), "selector": selector},
+    }
+
+
 def _dashboard_service(settings: JobSettings) -> Dict[str, Any]:
     return {
         "apiVersion": "v1",
@@ -139,7 +158,7 @@ def _replicas(settings: JobSettings) -> Dict[str, int]:
 
 def _tfjob(settings: JobSettings) -> Dict[str, Any]:
     spec: Dict[str, Any] = {"runPolicy": _run_policy(settings)}
-    if settings.dynamic_workers:
+    if settings.has_dynamic_workers:
         spec["enableDynamicWorker"] = True
     spec["tfReplicaSpecs"] = {
         replica_type: _replica_spec(settings, replica_type, number)

@@ -4,10 +4,11 @@ The manifests below deploy/ have it too, with comments that say why: tools/rende
 """
 
 import re
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 
 from tfjob_api.model import CONTAINER_NAME, DEFAULT_PORT, PORT_NAME, PROGRAMS
 
+from .errors import InputError
 from .settings import CONFIG_DIR, JOB_TOKEN_DIR, MODEL_DIR, TOKEN_DIR, JobSettings, Resources
 
 CONFIG_FILE = "job.textproto"
@@ -136,7 +137,7 @@ def _arguments(settings: JobSettings, replica_type: str) -> List[str]:
         result.append(f"--training_steps={settings.training_steps}")
     if settings.model_claim is None and settings.ps and leads:
         result.append("--checkpoint_writer=chief")
-    if settings.dynamic_workers:
+    if settings.has_dynamic_workers:
         result += _dynamic_hosts(settings, replica_type)
     if replica_type == "Worker" and settings.gpus:
         devices = ",".join(str(i) for i in range(settings.gpus))
@@ -149,7 +150,17 @@ def _arguments(settings: JobSettings, replica_type: str) -> List[str]:
     if _asks_for_token(settings, replica_type):
         result.append(f"--auth_token_file={TOKEN_DIR}/{TOKEN_KEY}")
     result.append(f"--metrics_port={METRICS_PORT}")
+    _refuse_repetition(result, settings.arguments)
     return result + list(settings.arguments)
+
+
+def _refuse_repetition(own: Sequence[str], given: Sequence[str]) -> None:
+    """The programs take no flag twice."""
+    values = dict(argument.partition("=")[::2] for argument in own)
+    for argument in given:
+        name = argument.partition("=")[0]
+        if name in values:
+            raise InputError(f"{argument} after --: submit gives {name}={values[name]} itself, by its own flags")
 
 
 def _leads(settings: JobSettings, replica_type: str) -> bool:

@@ -23,6 +23,7 @@ MODEL_DIR = "/model"
 ROLES = ("chief", "ps", "worker", "evaluator")
 
 _SUBDIRECTORY = re.compile(r"\.|(?!\.\.)[-._a-zA-Z0-9]+(/(?!\.\.)[-._a-zA-Z0-9]+)*")
+_HOSTS = re.compile(r"--(chief|ps|worker|evaluator)_hosts(=|$)")
 _OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 
@@ -82,7 +83,10 @@ class JobSettings:
     # By role ("ps"); for a role that is not here the defaults of the manifest.
     resources: Mapping[str, Resources] = field(default_factory=dict)
     training_steps: Optional[int] = None
-    dynamic_workers: bool = False
+    # Workers may come and go (enableDynamicWorker). None: where nothing speaks against it.
+    dynamic_workers: Optional[bool] = None
+    # No eviction takes a pod whose loss fails the job; a drain of its node waits for the job's end.
+    disruption_budget: bool = True
     # The restart policy of all roles; empty: ExitCode, and OnFailure for the evaluator.
     restart_policy: str = ""
     clean_pod_policy: str = "Running"
@@ -121,6 +125,14 @@ class JobSettings:
     @property
     def _has_cluster(self) -> bool:
         return self.ps > 0 or self.workers > 1 or (self.chief and self.workers > 0) or self.has_evaluator
+
+    @property
+    def has_dynamic_workers(self) -> bool:
+        """A job without a chief is led by a worker; hosts of one's own are not those that the operator's lists lack."""
+        if self.dynamic_workers is not None:
+            return self.dynamic_workers
+        own_hosts = any(_HOSTS.match(argument) for argument in self.arguments)
+        return self.chief and self.ps > 0 and self.workers > 0 and not own_hosts
 
     @property
     def has_evaluator(self) -> bool:

@@ -32,6 +32,7 @@ def settings_from(options: argparse.Namespace) -> JobSettings:
         },
         training_steps=options.training_steps,
         dynamic_workers=options.dynamic_workers,
+        disruption_budget=options.disruption_budget,
         restart_policy=options.restart_policy,
         clean_pod_policy=options.clean_pod_policy,
         ttl_seconds=options.ttl,

@@ -11,7 +11,7 @@ from .names import check_key
 
 Contents = Dict[str, bytes]
 # They say what a cluster lets pods do; the processes here are the user's own.
-_FOR_CLUSTERS_ALONE = ("NetworkPolicy", "ServiceAccount")
+_FOR_CLUSTERS_ALONE = ("NetworkPolicy", "PodDisruptionBudget", "ServiceAccount")
 
 
 def read_objects(documents: Sequence[Document], namespace: str) -> ClusterObjects:

@@ -100,23 +100,24 @@ class ClusterTest(TemporaryDirectoryTest):
 
 class SubmitTest(ClusterTest):
     def test_what_is_created_is_what_dry_run_prints(self):
-        flags = ("--config", self.config, "--pvc", "models", "--dashboard", "--dynamic_workers")
+        flags = ("--config", self.config, "--pvc", "models", "--dashboard")
         code, _, err = self.run_command(*SUBMIT, *flags, "--no_follow", "--", "--seed=7")
         self.assertEqual(code, 0, err)
         printed = self.run_command(*SUBMIT, *flags, "--dry_run", "--", "--seed=7")[1]
         self.assertIn("--seed=7", printed)
-        config, secret, *accounts, policy, job, service = yaml.safe_load_all(printed)
+        config, secret, *accounts, policy, budget, job, service = yaml.safe_load_all(printed)
         created = self.stored("tfjobs")
         self.assertEqual(created["spec"], job["spec"])
         self.assertEqual(self.stored("services", "mnist-dashboard")["spec"], service["spec"])
         self.assertEqual(self.stored("configmaps", "mnist-config")["data"], config["data"])
         self.assertEqual(self.stored("networkpolicies")["spec"], policy["spec"])
+        self.assertEqual(self.stored("poddisruptionbudgets")["spec"], budget["spec"])
         self.assertEqual(len(accounts), 4)
         # Each one is made anew.
         self.assertNotEqual(self.stored("secrets", "mnist-job-token")["stringData"], secret["stringData"])
         beside = [("serviceaccounts", account["metadata"]["name"]) for account in accounts]
         beside += [("configmaps", "mnist-config"), ("networkpolicies", "mnist"), ("secrets", "mnist-job-token")]
-        beside += [("services", "mnist-dashboard")]
+        beside += [("services", "mnist-dashboard"), ("poddisruptionbudgets", "mnist")]
         for resource, name in beside:
             (owner,) = self.stored(resource, name)["metadata"]["ownerReferences"]
             self.assertEqual(owner["uid"], created["metadata"]["uid"])

@@ -75,7 +75,7 @@ class SubmitTest(CommandTest):
         )
         self.assertEqual((code, err), (0, ""))
         kinds = [d["kind"] for d in yaml.safe_load_all(out)]
-        self.assertEqual(kinds, ["ConfigMap", "Secret", *["ServiceAccount"] * 4, "NetworkPolicy", "TFJob"])
+        self.assertEqual(kinds, ["ConfigMap", "Secret", *["ServiceAccount"] * 4, "NetworkPolicy", "PodDisruptionBudget", "TFJob"])
         self.assertEqual(self.kubectl.calls, [])
 
     def test_what_only_concerns_a_laptop_is_not_told(self):
@@ -126,6 +126,9 @@ class SubmitTest(CommandTest):
             "--seed=9",
         ):
             self.assertIn(expected, out)
+        out = self.run_command(*self.SUBMIT, "--no_dynamic_workers", "--no_disruption_budget", "--dry_run")[1]
+        self.assertNotIn("enableDynamicWorker", out)
+        self.assertNotIn("PodDisruptionBudget", out)
         self.assertNotIn(
             "Evaluator:", self.run_command(*self.SUBMIT, "--pvc", "m", "--no_evaluator", "--dry_run")[1]
         )
@@ -254,6 +257,9 @@ class SubmitTest(CommandTest):
             (("--wait", "Running", "--delete_after"), "--delete_after: the job has not ended"),
             (("--local_flag=--follow",), "--local_flag: only with --local"),
             (("--local", "--dry_run"), "--local: not with --dry_run"),
+            (("--", "--model_dir=/m"), "--model_dir=/m after --: submit gives --model_dir=/model itself"),
+            (("--training_steps=5", "--", "--training_steps=7"), "--training_steps=7 after --: submit gives"),
+            (("--", "--metrics_port", "1"), "--metrics_port after --: submit gives --metrics_port=9090"),
         ):
             with self.subTest(flags):
                 err = self.check([*self.SUBMIT, *flags], 2, "")[2]
@@ -293,7 +299,7 @@ class SubmitTest(CommandTest):
         self.assertEqual(flags, ["--follow=all", "--ps=1"])
         self.assertTrue(os.path.exists(launcher), launcher)
         kinds = [d["kind"] for d in documents]
-        self.assertEqual(kinds, ["ConfigMap", "Secret", *["ServiceAccount"] * 3, "NetworkPolicy", "TFJob"])
+        self.assertEqual(kinds, ["ConfigMap", "Secret", *["ServiceAccount"] * 3, "NetworkPolicy", "PodDisruptionBudget", "TFJob"])
         self.assertEqual(self.kubectl.calls, [])
 
 

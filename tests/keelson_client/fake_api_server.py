@@ -16,10 +16,15 @@ import uuid
 
 CORE = ("configmaps", "secrets", "serviceaccounts", "services", "pods", "events", "persistentvolumeclaims")
 # Resource -> its group and version; of all others v1.
-GROUPS = {"networkpolicies": "networking.k8s.io/v1", "tfjobs": "kubeflow.org/v1"}
+GROUPS = {
+    "networkpolicies": "networking.k8s.io/v1",
+    "poddisruptionbudgets": "policy/v1",
+    "tfjobs": "kubeflow.org/v1",
+}
 KINDS = {
     "configmaps": "ConfigMap",
     "networkpolicies": "NetworkPolicy",
+    "poddisruptionbudgets": "PodDisruptionBudget",
     "secrets": "Secret",
     "serviceaccounts": "ServiceAccount",
     "services": "Service",
@@ -28,7 +33,7 @@ KINDS = {
     "persistentvolumeclaims": "PersistentVolumeClaim",
     "tfjobs": "TFJob",
 }
-_PATH = re.compile(r"/(?:api/v1|apis/(?:kubeflow\.org|networking\.k8s\.io)/v1)/namespaces/([^/]+)/([^/]+)(?:/([^/]+))?(/log)?")
+_PATH = re.compile(r"/(?:api/v1|apis/(?:kubeflow\.org|networking\.k8s\.io|policy)/v1)/namespaces/([^/]+)/([^/]+)(?:/([^/]+))?(/log)?")
 # A test that waits longer is broken.
 _LOG_SECONDS = 30.0
 

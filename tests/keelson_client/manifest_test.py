@@ -33,7 +33,8 @@ VARIANTS = {
     "no chief": settings(chief=False),
     "no claim": settings(model_claim=None),
     "no config": settings(config=""),
-    "dynamic": settings(dynamic_workers=True, namespace="ml"),
+    "static": settings(dynamic_workers=False, namespace="ml"),
+    "no budget": settings(disruption_budget=False),
     "everything": settings(
         gpus=2,
         data_claim=Mount("digits", "/data"),
@@ -113,7 +114,7 @@ class GoldenTest(unittest.TestCase):
 
     def test_chief_alone(self):
         documents = render(settings(ps=0, workers=0, namespace="ml"))
-        config, account, policy, job = documents
+        config, account, policy, budget, job = documents
         labels = {"app.kubernetes.io/managed-by": "keelson"}
         self.assertEqual(
             config,
@@ -148,6 +149,15 @@ class GoldenTest(unittest.TestCase):
                         {"from": [{"namespaceSelector": {}}], "ports": [{"port": 9090}]},
                     ],
                 },
+            },
+        )
+        self.assertEqual(
+            budget,
+            {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": "mnist", "namespace": "ml", "labels": labels},
+                "spec": {"minAvailable": 1, "selector": own_pods},
             },
         )
         template = job["spec"]["tfReplicaSpecs"]["Chief"].pop("template")
@@ -258,9 +268,42 @@ class SettingTest(unittest.TestCase):
         self.assertEqual(writers(ps=0, workers=0), [])
         self.assertNotIn("Evaluator", specs(render(settings(model_claim=None))))
 
+    def test_workers_are_dynamic_where_nothing_speaks_against_it(self):
+        def is_dynamic(**changes):
+            documents = render(settings(**changes))
+            has_flags = any("_hosts=" in a for c in containers(documents).values() for a in c["args"])
+            dynamic = find_tfjob(documents)["spec"].get("enableDynamicWorker", False)
+            self.assertEqual(dynamic, has_flags)
+            return dynamic
+
+        self.assertTrue(is_dynamic())
+        self.assertTrue(is_dynamic(model_claim=None, workers=1))
+        self.assertFalse(is_dynamic(chief=False))
+        self.assertFalse(is_dynamic(ps=0, workers=0))
+        self.assertFalse(is_dynamic(dynamic_workers=False))
+
+    def test_hosts_of_ones_own_stand_alone(self):
+        documents = render(settings(arguments=("--ps_hosts=a:1,b:1",)))
+        self.assertNotIn("enableDynamicWorker", find_tfjob(documents)["spec"])
+        hosts = [a for a in containers(documents)["Chief"]["args"] if "_hosts" in a]
+        self.assertEqual(hosts, ["--ps_hosts=a:1,b:1"])
+
+    def test_no_pod_is_evicted_that_the_job_cannot_lose(self):
+        def budget(**changes):
+            (found,) = of_kind(render(settings(**changes)), "PodDisruptionBudget")
+            spec = found["spec"]
+            return spec["minAvailable"], spec["selector"].get("matchExpressions")
+
+        others = [{"key": "training.kubeflow.org/replica-type", "operator": "NotIn", "values": ["worker"]}]
+        self.assertEqual(budget(), (4, others))
+        self.assertEqual(budget(evaluator=False), (3, others))
+        self.assertEqual(budget(dynamic_workers=False), (7, None))
+        self.assertEqual(budget(chief=False), (6, None))
+        self.assertEqual(of_kind(render(settings(disruption_budget=False)), "PodDisruptionBudget"), [])
+
     def test_dynamic_roles_find_each_other_by_name(self):
         def hosts(**changes):
-            documents = render(settings(dynamic_workers=True, **changes))
+            documents = render(settings(**changes))
             self.assertIs(find_tfjob(documents)["spec"]["enableDynamicWorker"], True)
             return {
                 kind: [flag for flag in container["args"] if "_hosts=" in flag]

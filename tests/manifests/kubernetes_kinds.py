@@ -180,6 +180,17 @@ def _selecting_kinds(selector: Schema) -> Sequence[Schema]:
             ),
         ),
         _object(
+            "policy/v1",
+            "PodDisruptionBudget",
+            spec=fields(
+                ["selector"],
+                selector=selector,
+                maxUnavailable=INT_OR_STRING,
+                minAvailable=INT_OR_STRING,
+                unhealthyPodEvictionPolicy=one_of("IfHealthyBudget", "AlwaysAllow"),
+            ),
+        ),
+        _object(
             "monitoring.coreos.com/v1",
             "PodMonitor",
             spec=fields(
