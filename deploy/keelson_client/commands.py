@@ -11,6 +11,7 @@ from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
 
 from tfjob_api.command_flags import split_at_dashes
 from tfjob_api.conditions import read_conditions
+from tfjob_api.status import FAILED
 from tfjob_api.yaml_text import to_yaml
 
 from .command_line import make_parser
@@ -107,7 +108,7 @@ class Commands:
             _write_document(job, self._options.output)
             return 0
         pods = self._client.get_replica_pods(name)
-        events = self._client.get_job_events(name)
+        events = self._client.find_events(job)
         _write(render_job(job, pods, self._find_progress(pods), events, _now()))
         return 0
 
@@ -160,10 +161,15 @@ class Commands:
         forward = DashboardForward(self._client, _write, _note, self._clock, self._sleep, is_free)
         end = forward.run(name, evaluator, self._options.port)
         _note(f"job {name}: {end.type}: {end.message}")
-        return 0
+        return EXIT_FAILED if end.type == FAILED else 0
 
     def _scale(self) -> int:
         name = self._choose_job()
+        if is_risky_to_shrink(self._client.get_job(name), self._options.workers):
+            _note(
+                "warning: without enableDynamicWorker the operator may fail the job while the pods of removed "
+                "workers end"
+            )
         self._client.scale(name, self._options.workers)
         _note(f"job {name}: {self._options.workers} workers wanted")
         return 0
@@ -245,6 +251,14 @@ def find_replica(job: Mapping[str, Any], role: str, index: int) -> Tuple[str, in
         article = "an" if role == "evaluator" else "a"
         raise InputError(f"expected {article} {role} of 0..{replicas[role] - 1}, found {index}")
     return role, index
+
+
+def is_risky_to_shrink(job: Mapping[str, Any], workers: int) -> bool:
+    """Whether removed workers may fail the job: a running pod that is being deleted counts as a failed one."""
+    spec = job.get("spec") or {}
+    replicas = spec.get("tfReplicaSpecs") or {}
+    wanted = [(value or {}).get("replicas", 1) for kind, value in replicas.items() if kind.lower() == "worker"]
+    return not spec.get("enableDynamicWorker") and any(workers < number for number in wanted)
 
 
 def _write_document(document: Mapping[str, Any], output: str) -> None:

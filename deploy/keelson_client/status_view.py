@@ -5,8 +5,10 @@ import re
 from typing import Any, Dict, List, Mapping, Sequence
 
 from tfjob_api.conditions import read_conditions, state
+from tfjob_api.status import SUCCEEDED
 from tfjob_api.text_table import render_table
 
+from .events import Event
 from .replica_pods import ReplicaPod, type_order
 
 # The chief's report: "2026-11-20T20:15:03.120Z step=1200 loss=0.4312 ...".
@@ -27,10 +29,10 @@ def render_job(
     job: Mapping[str, Any],
     pods: Sequence[ReplicaPod],
     progress: str,
-    events: Mapping[str, Sequence[str]],
+    events: Mapping[str, Sequence[Event]],
     now: datetime.datetime,
 ) -> str:
-    """Shows conditions, pods, progress, and the cluster's warnings."""
+    """Shows conditions, pods, progress, and the cluster's warnings about a job that has not succeeded."""
     metadata = job.get("metadata") or {}
     age = render_age(str(metadata.get("creationTimestamp", "")), now)
     name = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
@@ -50,8 +52,8 @@ def render_job(
             parts.append(f"{pod.replica_name}: {pod.last_words}")
         elif pod.waiting_for:
             parts.append(f"{pod.replica_name}: {pod.waiting_for}")
-    warnings = _warnings(events)
-    if warnings:
+    warnings = _warnings(events, now)
+    if warnings and state(job) != SUCCEEDED:
         parts.append("\n".join(warnings[-_MAX_WARNINGS:]))
     return "\n\n".join(parts)
 
@@ -113,11 +115,11 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(render_table(headings, rows))
 
 
-def _warnings(events: Mapping[str, Sequence[str]]) -> List[str]:
+def _warnings(events: Mapping[str, Sequence[Event]], now: datetime.datetime) -> List[str]:
     """The newest of each text, by object."""
-    seen: Dict[str, None] = {}
-    for name, texts in events.items():
-        for text in texts:
-            if text.startswith("Warning "):
-                seen[f"{name}: {text.partition(' ')[2]}"] = None
-    return list(seen)
+    newest: Dict[str, str] = {}
+    for name, found in events.items():
+        for event in found:
+            if event.text.startswith("Warning "):
+                newest[f"{name}: {event.text.partition(' ')[2]}"] = event.time
+    return [f"{text} ({render_age(time, now)} ago)" if time else text for text, time in newest.items()]

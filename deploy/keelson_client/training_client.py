@@ -15,7 +15,7 @@ from tfjob_api.status import CREATED, FAILED, RESTARTING, RUNNING, SUCCEEDED
 
 from .condition_wait import ConditionWait
 from .errors import ClusterError, ErrorKind, InputError
-from .events import read_events
+from .events import Event, read_events
 from .job_creation import JobCreation
 from .job_watch import JobDocument, JobWatch
 from .kubectl import RESOURCE, Kubectl, KubectlProgram, LineStream, find_json, read_json
@@ -225,8 +225,13 @@ class TrainingClient:
     def get_job_events(self, name: str, namespace: str = "") -> Dict[str, List[str]]:
         """Returns the events of the job and of its pods, by object; "Warning FailedScheduling: ...", the
         oldest first."""
+        events = self.find_events(self.get_job(name, namespace), namespace)
+        return {about: [event.text for event in found] for about, found in events.items()}
+
+    def find_events(self, job: JobDocument, namespace: str = "") -> Dict[str, List[Event]]:
+        """Returns the same of a job as the cluster has it, with their times."""
         items = read_json(self.kubectl, ["get", "events"], self._namespace(namespace)).get("items") or []
-        return read_events(items, name)
+        return read_events(items, job)
 
     def update_job(self, job: JobDocument, name: str, namespace: str = "") -> JobDocument:
         """Merges `job`, a TFJob or a part of one, into the job with this name."""

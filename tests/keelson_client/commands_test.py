@@ -405,6 +405,12 @@ class OtherCommandsTest(CommandTest):
         expected = ["port-forward", "pod/mnist-evaluator-0", "--address=127.0.0.1", "7001:6006"]
         self.assertEqual(forward, [expected])
 
+    def test_dashboard_of_a_job_that_fails(self):
+        self.put_evaluator("--dashboard_port=6006")
+        self.clock.at(3, lambda: self.kubectl.put(tfjob("Failed", replicas={"Evaluator": 1})))
+        self.kubectl.streams.append(FakeStream(self.clock, [60.0]))
+        self.check(["dashboard"], 1, "", "keelson: job mnist: Failed: failed\n")
+
     def test_dashboard_of_nobody(self):
         missing = "keelson: expected one of chief, ps, worker, found evaluator\n"
         self.check(["dashboard"], 2, "", missing)
@@ -420,6 +426,13 @@ class OtherCommandsTest(CommandTest):
         self.check(["scale", "--workers", "5"], 0)
         specs = self.kubectl.objects["tfjob", "mnist"]["spec"]["tfReplicaSpecs"]
         self.assertEqual(specs["Worker"]["replicas"], 5)
+
+    def test_scale_warns_where_the_operator_may_fail_the_job(self):
+        warning = "keelson: warning: without enableDynamicWorker the operator may fail the job"
+        self.assertIn(warning, self.check(["scale", "--workers", "2"], 0)[2])
+        self.assertNotIn("warning", self.check(["scale", "--workers", "4"], 0)[2])
+        self.kubectl.objects["tfjob", "mnist"]["spec"]["enableDynamicWorker"] = True
+        self.assertNotIn("warning", self.check(["scale", "--workers", "1"], 0)[2])
 
     def test_wait(self):
         self.clock.at(9, lambda: self.kubectl.put(tfjob("Running", "Succeeded")))

@@ -5,6 +5,7 @@ import unittest
 
 from support import ended_pod, pod, tfjob
 
+from keelson_client.events import Event
 from keelson_client.replica_pods import read_pod
 from keelson_client.status_view import find_progress, render_age, render_job, render_jobs
 
@@ -52,7 +53,9 @@ class JobTest(unittest.TestCase):
         pods = [read_pod(pod("chief", 0)), read_pod(ended_pod("worker", 0, 2, "E bad data"))]
         waiting = {"name": "tensorflow", "state": {"waiting": {"reason": "ErrImagePull", "message": "no"}}}
         pods.append(read_pod(pod("worker", 1, "Pending", containerStatuses=[waiting])))
-        events = {"mnist-worker-1": ["Normal Scheduled: x", "Warning Failed: pull", "Warning Failed: pull"]}
+        warning = "Warning Failed: pull"
+        found = [Event("Normal Scheduled: x"), Event(warning, "2026-11-22T07:50:01Z")]
+        events = {"mnist-worker-1": [*found, Event(warning, "2026-11-22T07:57:00Z")]}
         text = render_job(job_of("Created"), pods, "step=7 loss=0.5", events, NOW)
         self.assertEqual(
             text,
@@ -72,7 +75,7 @@ class JobTest(unittest.TestCase):
             "\n"
             "worker-1: ErrImagePull: no\n"
             "\n"
-            "mnist-worker-1: Failed: pull",
+            "mnist-worker-1: Failed: pull (3m ago)",
         )
 
     def test_nothing_happened_yet(self):
@@ -81,9 +84,13 @@ class JobTest(unittest.TestCase):
         self.assertEqual(text, expected)
 
     def test_only_the_newest_warnings(self):
-        events = {"mnist": [f"Warning R{i}: m" for i in range(9)]}
+        events = {"mnist": [Event(f"Warning R{i}: m") for i in range(9)]}
         text = render_job(job_of(), [], "", events, NOW)
         self.assertEqual(text.splitlines()[-5:], [f"mnist: R{i}: m" for i in range(4, 9)])
+
+    def test_no_warnings_of_a_job_that_has_succeeded(self):
+        events = {"mnist": [Event("Warning R: m")]}
+        self.assertNotIn("R: m", render_job(job_of("Succeeded"), [], "", events, NOW))
 
 
 class ProgressTest(unittest.TestCase):

@@ -337,6 +337,7 @@ class LogsTest(ClientTest):
         self.assertEqual(sorted(logs), ["mnist-worker-0", "mnist-worker-1"])
 
     def test_events(self):
+        self.kubectl.put(tfjob())
         for i, (involved, time) in enumerate(
             [
                 ("mnist", "2"),
@@ -360,6 +361,21 @@ class LogsTest(ClientTest):
         self.assertEqual(
             events, {"mnist": ["Normal R2: m"], "mnist-chief-0": ["Normal R1: m", "Normal R3: m"]}
         )
+
+    def test_events_of_an_earlier_job_of_the_name_are_not_its_own(self):
+        self.kubectl.put(tfjob())["metadata"]["creationTimestamp"] = "2026-11-22T08:00:00Z"
+        cases = (
+            ("mnist", "u0", "2026-11-22T09:00:00Z"),
+            ("mnist", "u1", "2026-11-22T08:00:00Z"),
+            ("mnist-chief-0", "c0", "2026-11-22T07:59:59Z"),
+            ("mnist-chief-0", "c1", "2026-11-22T08:00:00.000123Z"),
+        )
+        for i, (involved, uid, time) in enumerate(cases):
+            about = {"name": involved, "uid": uid}
+            event = {"involvedObject": about, "type": "Warning", "reason": uid, "message": "m"}
+            self.kubectl.put({"metadata": {"name": str(i)}, **event, "eventTime": time}, "events")
+        events = self.client.get_job_events("mnist")
+        self.assertEqual(events, {"mnist": ["Warning u1: m"], "mnist-chief-0": ["Warning c1: m"]})
 
     def test_follow_prints_and_returns_none(self):
         self.kubectl.put(tfjob("Succeeded"))
