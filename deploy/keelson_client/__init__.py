@@ -12,6 +12,7 @@ job_creation     brings the objects to the cluster, whole or not at all
 job_watch        looks at a job over times when the cluster does not answer
 condition_wait   waits for conditions
 training_client  TrainingClient: create, get, wait, logs, scale, delete, in the words of the training SDK
+resubmission     creates jobs again that have lost pods
 log_follower     a replica's log from its first pod to the end of the job
 dashboard_forward
                  the evaluator's page on a port of this machine, over its restarts

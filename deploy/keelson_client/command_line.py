@@ -20,6 +20,7 @@ examples:
       --config configs/mnist_cnn.textproto --pvc models:/model
   keelson.py submit --name mnist --image keelson:1 --workers 4 --gpus 1 --dry_run
   keelson.py submit --name mnist --local --workers 2 -- --learning_rate=0.01
+  keelson.py wait --resubmit 3 mnist
   keelson.py status mnist
   keelson.py dashboard mnist
   keelson.py logs -f --name mnist worker 1
@@ -93,6 +94,7 @@ def _add_submit(commands: _Commands) -> None:
     add("--no_follow", action="store_false", dest="follow", help="returns once it is created")
     add("--wait", metavar="CONDITION", choices=TYPES, help="waits for it, without the log")
     _add_timeout(what)
+    _add_resubmit(what)
     add("--delete_after", action="store_true", help="deletes the job when it has ended")
 
 
@@ -187,6 +189,17 @@ def _add_timeout(group: argparse._ActionsContainer) -> None:
     group.add_argument("--timeout", type=seconds, metavar="S", help="gives up waiting; the job goes on")
 
 
+def _add_resubmit(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--resubmit",
+        type=count,
+        metavar="N",
+        default=0,
+        help="deletes the job and creates it again, up to N times, when it failed because it lost pods, as by the "
+        "drain of a node: it resumes its model (0)",
+    )
+
+
 def _add_optional_name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", default="", help="default: the only job there is")
 
@@ -247,6 +260,7 @@ def _add_wait(commands: _Commands) -> None:
         help=f"any of those given (Succeeded); {', '.join(TYPES)}",
     )
     _add_timeout(parser)
+    _add_resubmit(parser)
 
 
 def _add_delete(commands: _Commands) -> None:

@@ -23,6 +23,7 @@ from .kubectl import Kubectl, KubectlProgram
 from .log_follower import POLLING_SECONDS, LogFollower
 from .options import parse_replica
 from .replica_pods import ReplicaPod, find_master
+from .resubmission import Resubmission, countdown
 from .status_view import find_progress, render_job, render_jobs
 from .submit import EXIT_FAILED, EXIT_INTERRUPTED, Submission
 from .training_client import TrainingClient
@@ -99,7 +100,8 @@ class Commands:
         return int(getattr(self, f"_{self._options.command}")())
 
     def _submit(self) -> int:
-        return Submission(self._client, self._options, _write, _note, self._make_follower).run()
+        submission = Submission(self._client, self._options, _write, _note, self._make_follower, self._clock)
+        return submission.run()
 
     def _status(self) -> int:
         name = self._choose_job()
@@ -177,13 +179,23 @@ class Commands:
     def _wait(self) -> int:
         name = self._choose_job()
         expected = set(self._options.conditions or ["Succeeded"])
-        job = self._client.wait_for_job_conditions(
-            name,
-            expected_conditions=expected,
-            wait_timeout=self._options.timeout,
-            polling_interval=POLLING_SECONDS,
-            note=_note,
-        )
+        if self._options.resubmit and FAILED in expected:
+            raise InputError("--resubmit: not with --for Failed")
+        resubmission = Resubmission(self._client, self._options.resubmit, _note)
+        time_left = countdown(self._options.timeout, self._clock)
+        job = None
+        while job is None:
+            try:
+                job = self._client.wait_for_job_conditions(
+                    name,
+                    expected_conditions=expected,
+                    wait_timeout=time_left(),
+                    polling_interval=POLLING_SECONDS,
+                    note=_note,
+                )
+            except JobFailedError:
+                if not resubmission.try_again(name):
+                    raise
         found = next(c for c in read_conditions(job) if c.type in expected and c.status == "True")
         _note(f"job {name}: {found.type}: {found.message}")
         return 0

@@ -11,6 +11,19 @@ from .manifest import MANAGED_BY, find_tfjob
 
 Document = Dict[str, Any]
 
+# The kinds of the objects beside a TFJob, as kubectl lists them.
+COMPANION_RESOURCES = (
+    "configmaps",
+    "secrets",
+    "serviceaccounts",
+    "networkpolicies",
+    "poddisruptionbudgets",
+    "services",
+)
+_OWN_METADATA = ("name", "namespace", "labels", "annotations")
+# The cluster's answers to what a user asks for.
+_ASSIGNED = {"Service": ("clusterIP", "clusterIPs")}
+
 
 class JobCreation:
     def __init__(self, kubectl: Kubectl, namespace: str):
@@ -90,6 +103,20 @@ class JobCreation:
             # deletes them.
             if error.kind is not ErrorKind.FORBIDDEN:
                 raise
+
+
+def is_owned_by(document: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
+    references = (document.get("metadata") or {}).get("ownerReferences") or []
+    return any(reference.get("uid") == owner["metadata"]["uid"] for reference in references)
+
+
+def without_servers_fields(document: Mapping[str, Any]) -> Document:
+    """The object as a user would write it."""
+    result = {key: value for key, value in document.items() if key not in ("status", "secrets")}
+    result["metadata"] = {k: v for k, v in document["metadata"].items() if k in _OWN_METADATA}
+    for field in _ASSIGNED.get(document["kind"], ()):
+        result["spec"] = {key: value for key, value in result["spec"].items() if key != field}
+    return result
 
 
 def _reference(document: Mapping[str, Any]) -> str:

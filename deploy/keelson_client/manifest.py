@@ -24,6 +24,7 @@ from .pod_template import (
 from .settings import JobSettings, check_settings
 
 MANAGED_BY = {"app.kubernetes.io/managed-by": "keelson"}
+MANAGED_BY_SELECTOR = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items())
 
 
 def dashboard_name(job_name: str) -> str:

@@ -3,17 +3,19 @@
 import argparse
 import posixpath
 from dataclasses import dataclass
-from typing import Callable, Optional
+from typing import Callable, Optional, Sequence
 
 from tfjob_api.conditions import JobCondition, find_end, read_conditions
 from tfjob_api.status import SUCCEEDED
 from tfjob_api.yaml_text import to_yaml
 
 from .errors import ClusterError, JobFailedError
+from .job_watch import JobDocument
 from .local_run import run_locally
 from .log_follower import POLLING_SECONDS, LogFollower
 from .manifest import check_documents, find_tfjob, render
 from .replica_pods import find_master
+from .resubmission import Resubmission, countdown
 from .settings import JobSettings
 from .status_view import describe_replicas
 from .submit_settings import settings_from
@@ -32,6 +34,7 @@ class Submission:
     _write: Callable[[str], None]
     _note: Callable[[str], None]
     _make_follower: Callable[[], LogFollower]
+    _clock: Callable[[], float]
 
     @property
     def _name(self) -> str:
@@ -55,7 +58,7 @@ class Submission:
         if self._options.follow is False and self._options.wait is None:
             return 0
         try:
-            return self._await()
+            return self._await(documents)
         except KeyboardInterrupt:
             self._note(
                 f"job {self._name} goes on; keelson.py logs -f --name {self._name} chief follows it again, "
@@ -77,27 +80,32 @@ class Submission:
             what = f"--model_subdir {place}" if settings.model_subdirectory else f"--name {settings.name}"
             self._note(f"its model: {place} in the claim {claim.name}; a later job with {what} resumes it")
 
-    def _await(self) -> int:
-        if self._options.wait is None:
-            end = self._make_follower().follow(self._name, timeout=self._options.timeout)
-        else:
-            found = self._wait_for_condition()
-            if found is None:
-                return 0
-            end = found
+    def _await(self, documents: Sequence[JobDocument]) -> int:
+        resubmission = Resubmission(self._client, self._options.resubmit, self._note)
+        time_left = countdown(self._options.timeout, self._clock)
+        while True:
+            if self._options.wait is None:
+                end = self._make_follower().follow(self._name, timeout=time_left())
+            else:
+                found = self._wait_for_condition(time_left())
+                if found is None:
+                    return 0
+                end = found
+            if not resubmission.try_again(self._name, documents):
+                break
         self._report(end)
         if self._options.delete_after:
             self._client.delete_job(self._name)
             self._note(f"job {self._name} deleted")
         return 0 if end.type == (self._options.wait or SUCCEEDED) else EXIT_FAILED
 
-    def _wait_for_condition(self) -> Optional[JobCondition]:
+    def _wait_for_condition(self, timeout: Optional[float]) -> Optional[JobCondition]:
         """Returns how the job ended; None: it goes on, with the awaited condition."""
         try:
             job = self._client.wait_for_job_conditions(
                 self._name,
                 expected_conditions={self._options.wait},
-                wait_timeout=self._options.timeout,
+                wait_timeout=timeout,
                 polling_interval=POLLING_SECONDS,
                 note=self._note,
             )

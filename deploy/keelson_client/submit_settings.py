@@ -62,5 +62,11 @@ def _check_combinations(options: argparse.Namespace) -> None:
     for flag, given in (("--timeout", options.timeout), ("--delete_after", options.delete_after)):
         if given and not waits:
             raise InputError(f"{flag}: nothing is waited for with --no_follow; give --wait CONDITION")
+    if options.resubmit and not waits:
+        raise InputError("--resubmit: nothing is waited for with --no_follow; give --wait CONDITION")
+    if options.resubmit and options.wait == "Failed":
+        raise InputError("--resubmit: not with --wait Failed")
+    if options.resubmit and not options.pvc:
+        raise InputError("--resubmit: the model is lost with the chief's pod; give --pvc CLAIM")
     if options.delete_after and options.wait not in (None, "Succeeded", "Failed"):
         raise InputError(f"--delete_after: the job has not ended when it is {options.wait}")

@@ -16,11 +16,11 @@ from tfjob_api.status import CREATED, FAILED, RESTARTING, RUNNING, SUCCEEDED
 from .condition_wait import ConditionWait
 from .errors import ClusterError, ErrorKind, InputError
 from .events import Event, read_events
-from .job_creation import JobCreation
+from .job_creation import COMPANION_RESOURCES, JobCreation, is_owned_by, without_servers_fields
 from .job_watch import JobDocument, JobWatch
 from .kubectl import RESOURCE, Kubectl, KubectlProgram, LineStream, find_json, read_json
 from .log_follower import LogFollower
-from .manifest import check_documents, find_tfjob, render
+from .manifest import MANAGED_BY_SELECTOR, check_documents, find_tfjob, render
 from .options import parse_resources
 from .replica_pods import ReplicaPod, find_master, read_pod, sort_pods
 from .settings import JobSettings, Resources
@@ -232,6 +232,14 @@ class TrainingClient:
         """Returns the same of a job as the cluster has it, with their times."""
         items = read_json(self.kubectl, ["get", "events"], self._namespace(namespace)).get("items") or []
         return read_events(items, job)
+
+    def get_job_documents(self, name: str, namespace: str = "") -> List[JobDocument]:
+        """Returns the job, and what create_job made beside it, as they could be created again."""
+        job = self.get_job(name, namespace)
+        arguments = ["get", ",".join(COMPANION_RESOURCES), "--selector", MANAGED_BY_SELECTOR]
+        items = read_json(self.kubectl, arguments, self._namespace(namespace)).get("items") or []
+        companions = [item for item in items if is_owned_by(item, job)]
+        return [without_servers_fields(document) for document in (*companions, job)]
 
     def update_job(self, job: JobDocument, name: str, namespace: str = "") -> JobDocument:
         """Merges `job`, a TFJob or a part of one, into the job with this name."""

@@ -17,14 +17,16 @@ from support import (
     FakeKubectl,
     FakeStream,
     TemporaryDirectoryTest,
+    condition,
     ended_pod,
     pod,
+    settings,
     tfjob,
 )
 
 from keelson_client import commands, local_run
 from keelson_client.errors import ClusterError, ErrorKind
-from keelson_client.manifest import find_tfjob
+from keelson_client.manifest import find_tfjob, render
 
 LINE = "2026-11-22T08:00:00.1Z hello"
 
@@ -198,6 +200,27 @@ class SubmitTest(CommandTest):
             ],
         )
 
+    def test_a_job_that_lost_pods_is_created_again(self):
+        lost = "TFJob default/mnist has failed because 1 PS replica(s) failed."
+        for flags in ((), ("--wait", "Succeeded")):
+            self.kubectl.objects.clear()
+            start = self.clock.now
+            self.ends(start + 4, "Failed", ended_pod(exit_code=143))
+            self.clock.at(start + 4, lambda: self.set_message(lost))
+            self.ends(start + 30, "Succeeded", ended_pod(message="done: step 50"))
+            self.kubectl.streams = [FakeStream(self.clock, [[LINE]]), FakeStream(self.clock, [[LINE]])]
+            err = self.check([*self.SUBMIT, "--pvc", "models", "--resubmit", "1", *flags], 0)[2]
+            self.assertEqual(err.count(f"keelson: job mnist: Failed: {lost} No pod has ended with an error"), 1)
+            self.assertIn("keelson: job mnist: Succeeded: succeeded\n", err)
+
+    def set_message(self, message):
+        self.kubectl.objects["tfjob", "mnist"]["status"]["conditions"][-1]["message"] = message
+
+    def test_a_job_with_an_error_of_its_own_is_not_created_again(self):
+        self.ends(4, "Failed", ended_pod("worker", 1, 2, "E bad data"))
+        err = self.check([*self.SUBMIT, "--pvc", "models", "--resubmit", "1"], 1)[2]
+        self.assertIn("keelson: worker-1: exit code 2: E bad data\n", err)
+
     def test_wait_for_a_condition(self):
         self.ends(10, "Running")
         err = self.check([*self.SUBMIT, "--wait", "Running"], 0)[2]
@@ -254,6 +277,9 @@ class SubmitTest(CommandTest):
             (("--follow", "--wait", "Running"), "--wait: not with --follow"),
             (("--no_follow", "--timeout", "1"), "--timeout: nothing is waited for"),
             (("--no_follow", "--delete_after"), "--delete_after: nothing is waited for"),
+            (("--no_follow", "--pvc", "m", "--resubmit", "1"), "--resubmit: nothing is waited for"),
+            (("--wait", "Failed", "--pvc", "m", "--resubmit", "1"), "--resubmit: not with --wait Failed"),
+            (("--resubmit", "1"), "--resubmit: the model is lost with the chief's pod; give --pvc CLAIM"),
             (("--wait", "Running", "--delete_after"), "--delete_after: the job has not ended"),
             (("--local_flag=--follow",), "--local_flag: only with --local"),
             (("--local", "--dry_run"), "--local: not with --dry_run"),
@@ -439,6 +465,18 @@ class OtherCommandsTest(CommandTest):
         self.check(["wait"], 0, "", "keelson: job mnist: Succeeded: succeeded\n")
         self.check(["wait", "mnist", "--for", "Failed", "--for", "Running"], 0)
         self.check(["wait", "--for", "Failed"], 1, "", "keelson: job mnist: Succeeded: succeeded\n")
+
+    def test_wait_over_the_loss_of_pods(self):
+        lost = condition("Failed", message="TFJob default/mnist has failed because 1 PS replica(s) failed.")
+        self.kubectl.put({**tfjob(), "status": {"conditions": [lost]}})
+        self.kubectl.objects["tfjob", "mnist"]["spec"] = find_tfjob(render(settings()))["spec"]
+        self.clock.at(9, lambda: self.kubectl.put(tfjob("Succeeded")))
+        err = self.check(["wait", "--resubmit", "1"], 0, "")[2]
+        self.assertIn("keelson: job mnist: Succeeded: succeeded\n", err)
+        self.assertIn("delete tfjobs.kubeflow.org mnist", self.kubectl.verbs())
+        self.assertIn("create --filename=- -o", self.kubectl.verbs())
+        wrong = "keelson: --resubmit: not with --for Failed\n"
+        self.check(["wait", "--resubmit", "1", "--for", "Failed"], 2, "", wrong)
 
     def test_wait_gives_up(self):
         self.check(

@@ -160,6 +160,8 @@ class FakeKubectl:
             return self.logs.get(arguments[1], "")
         if "/" in arguments[1]:
             return self._run_for_each(verb, arguments)
+        if "," in arguments[1]:
+            return self._list_all(arguments)
         kind = {"tfjobs.kubeflow.org": "tfjob", "pods": "pod"}.get(arguments[1], arguments[1])
         self._raise(verb, kind)
         name = arguments[2] if len(arguments) > 2 and not arguments[2].startswith("-") else ""
@@ -211,6 +213,15 @@ class FakeKubectl:
             if other == kind
             and all(value["metadata"].get("labels", {}).get(k) == v for k, v in wanted.items())
         ]
+        return json.dumps({"items": items})
+
+    def _list_all(self, arguments):
+        """KIND,KIND with their plurals' names."""
+        items = []
+        for plural in arguments[1].split(","):
+            kind = "networkpolicy" if plural == "networkpolicies" else plural.removesuffix("s")
+            self._raise("get", kind)
+            items += json.loads(self._list(kind, arguments))["items"]
         return json.dumps({"items": items})
 
     def _answer(self, verb, kind, name, arguments):
