@@ -13,6 +13,8 @@ struct SnapshotCheck {
   int64_t bytes = 0;  // of tensors, whose checksums were compared
   // One line each, with the file. Empty: the snapshot is as it was written.
   std::vector<std::string> problems;
+  // Tensors whose type has a checksum that is not known here: "'name' of type variant".
+  std::vector<std::string> not_checked;
 };
 
 // Reads all of the snapshot: the checksums of the index, that slices cover their tensors, that each

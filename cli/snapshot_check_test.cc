@@ -35,6 +35,22 @@ TEST_F(SnapshotCheckTest, CountsWhatIsSound) {
   EXPECT_EQ(check.bytes, bytes);
 }
 
+TEST_F(SnapshotCheckTest, ATypeNeedNotBeKnownForItsChecksum) {
+  const std::string prefix = FreshDirectory() + "/tf";
+  WriteRawBundle(prefix, {{"f", BundleDtype::kFloat8E4m3b11fnuz, Shape({2}), "ab"},
+                          {"q", BundleDtype::kQint32, Shape({1}), "abcd"},
+                          {"s", BundleDtype::kString, Shape(), "text"},
+                          {"u", static_cast<BundleDtype>(99), Shape({2}), "abcdefg"},
+                          {"v", BundleDtype::kVariant, Shape(), "?"}});
+  SnapshotCheck check = CheckSnapshot(prefix);
+  EXPECT_THAT(check.problems, IsEmpty());
+  EXPECT_THAT(check.not_checked, ElementsAre("'v' of type variant"));
+  const std::string data = DataPath(prefix, 0, 1);
+  WriteRawFile(data, Flipped(ReadRawFile(data), 0));
+  check = CheckSnapshot(prefix);
+  EXPECT_EQ(check.problems.size(), 1u);
+}
+
 TEST_F(SnapshotCheckTest, ADataFileThatIsNotThereOrTooLongIsNamed) {
   const std::string first = DataPath(prefix_, 0, 3);
   const std::string last = DataPath(prefix_, 2, 3);

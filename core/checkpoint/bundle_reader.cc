@@ -112,10 +112,19 @@ absl::StatusOr<Tensor> BundleReader::ReadTensor(absl::string_view name) const {
 absl::StatusOr<std::string> BundleReader::ReadBytes(absl::string_view name) const {
   ASSIGN_OR_RETURN(const StoredTensor* tensor, Find(name));
   const int64_t element_size = DtypeSize(tensor->dtype);
-  if (element_size == 0) return WrongType(*tensor, "one of fixed size");
+  if (element_size == 0) return ReadOpaqueBytes(*tensor);
   const int64_t count = tensor->shape.num_elements();
   std::string bytes(count * element_size, '\0');
   RETURN_IF_ERROR(ReadStored(*tensor, 0, count, bytes.data()));
+  return bytes;
+}
+
+absl::StatusOr<std::string> BundleReader::ReadOpaqueBytes(const StoredTensor& tensor) const {
+  if (!ChecksumIsOfStoredBytes(tensor.dtype) || tensor.slices.size() != 1) {
+    return WrongType(tensor, "one of fixed size");
+  }
+  std::string bytes(tensor.slices[0].size, '\0');
+  RETURN_IF_ERROR(ReadWhole(tensor, tensor.slices[0], bytes.data()));
   return bytes;
 }
 
@@ -298,7 +307,7 @@ absl::StatusOr<std::vector<std::string>> BundleReader::ReadSliceStrings(
 
 absl::Status BundleReader::Verify(const StoredTensor& tensor, const StoredSlice& slice) const {
   if (tensor.dtype == BundleDtype::kString) return ReadSliceStrings(tensor, slice).status();
-  if (DtypeSize(tensor.dtype) == 0) {
+  if (!ChecksumIsOfStoredBytes(tensor.dtype)) {
     return absl::UnimplementedError(absl::StrCat(DataPathOf(slice), ": tensor '", tensor.name,
                                                  "': checksum of ", DtypeName(tensor.dtype)));
   }

@@ -35,8 +35,9 @@ struct TensorInfo {
 //
 // Errors of reading, each with the file and the tensor: NOT_FOUND: no such tensor. DATA_LOSS: a
 // checksum or a length is wrong. INVALID_ARGUMENT: the elements or the type asked for are not the
-// tensor's. UNIMPLEMENTED: a type of elements whose size is not known (DtypeSize). The checksum of
-// every stored slice that is touched, as a whole, has been verified when a method returns OK.
+// tensor's. UNIMPLEMENTED: a type of elements whose size or checksum is not known (DtypeSize,
+// ChecksumIsOfStoredBytes). The checksum of every stored slice that is touched, as a whole, has
+// been verified when a method returns OK.
 class BundleReader {
  public:
   // Reads and checks the index, opens all data files and checks their sizes.
@@ -58,7 +59,8 @@ class BundleReader {
   absl::Status ReadElements(absl::string_view name, int64_t first, absl::Span<float> out) const;
   absl::StatusOr<Tensor> ReadTensor(absl::string_view name) const;
 
-  // Reads all elements of a type of fixed size as stored: little-endian, row-major.
+  // Reads all elements as stored: little-endian, row-major. A tensor of a type whose size is not
+  // known must be stored as one slice.
   absl::StatusOr<std::string> ReadBytes(absl::string_view name) const;
   // Reads all elements of a string tensor, row-major.
   absl::StatusOr<std::vector<std::string>> ReadStrings(absl::string_view name) const;
@@ -99,6 +101,7 @@ class BundleReader {
                           char* out) const;
   absl::Status ReadFromSlice(const StoredTensor& tensor, const StoredSlice& slice, int64_t first,
                              int64_t count, char* out) const;
+  absl::StatusOr<std::string> ReadOpaqueBytes(const StoredTensor& tensor) const;
   absl::Status ReadAsFloat(const StoredTensor& tensor, int64_t first, absl::Span<float> out) const;
   absl::StatusOr<std::vector<std::string>> ReadSliceStrings(const StoredTensor& tensor,
                                                             const StoredSlice& slice) const;

@@ -236,17 +236,36 @@ TEST_F(BadBundleTest, BoxesOfThreeDimensions) {
   EXPECT_THAT((*reader)->ReadTensor("w")->span(), ElementsAreArray(Iota(12)));
 }
 
-TEST_F(BadBundleTest, AnUnknownTypeIsListedButNeitherReadNorVerified) {
+TEST_F(BadBundleTest, AVariantIsListedButNeitherReadNorVerified) {
   data_ = std::string(6, 'x');
-  table_["v"] = Entry(static_cast<BundleDtype>(21), Shape({3}), 0, 6).SerializeAsString();
+  table_["v"] = Entry(BundleDtype::kVariant, Shape({3}), 0, 6).SerializeAsString();
   const auto reader = Open();
   ASSERT_TRUE(reader.ok()) << reader.status();
   EXPECT_EQ((*reader)->List()[0].name, "v");
-  ExpectError((*reader)->VerifyAll(), absl::StatusCode::kUnimplemented, "dtype 21");
+  ExpectError((*reader)->VerifyAll(), absl::StatusCode::kUnimplemented, "variant");
   ExpectError((*reader)->ReadTensor("v").status(), absl::StatusCode::kUnimplemented,
-              "tensor 'v' has type dtype 21, expected a number");
+              "tensor 'v' has type variant, expected a number");
   ExpectError((*reader)->ReadBytes("v").status(), absl::StatusCode::kUnimplemented,
-              "tensor 'v' has type dtype 21, expected one of fixed size");
+              "tensor 'v' has type variant, expected one of fixed size");
+}
+
+TEST_F(BundleReaderTest, AnUnknownTypeIsVerifiedAndReadAsItLiesInTheFile) {
+  const std::string prefix = FreshDirectory() + "/b";
+  WriteRawBundle(prefix, {{"v", static_cast<BundleDtype>(99), Shape({3}), "abcdef"},
+                          {"q", BundleDtype::kQuint8, Shape({2}), "xy"},
+                          {"f", BundleDtype::kFloat8E5m2, Shape({2}), "uv"}});
+  const auto reader = BundleReader::Open(prefix);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ((*reader)->VerifyAll(), absl::OkStatus());
+  EXPECT_EQ(*(*reader)->ReadBytes("v"), "abcdef");
+  EXPECT_EQ(*(*reader)->ReadBytes("q"), "xy");
+  ExpectError((*reader)->ReadTensor("v").status(), absl::StatusCode::kUnimplemented, "dtype 99");
+  ExpectError((*reader)->ReadTensor("f").status(), absl::StatusCode::kInvalidArgument,
+              "tensor 'f' has type float8_e5m2, expected a number");
+  const std::string data = DataPath(prefix, 0, 1);
+  WriteRawFile(data, Flipped(ReadRawFile(data), 4));
+  EXPECT_EQ((*BundleReader::Open(prefix))->ReadBytes("v").status().code(),
+            absl::StatusCode::kDataLoss);
 }
 
 TEST_F(BadBundleTest, ReadInt64WantsOneElement) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/crc32c.h"
+#include "core/checkpoint/string_tensor.h"
 #include "core/checkpoint/varint.h"
 #include "gtest/gtest.h"
 
@@ -37,6 +38,26 @@ std::unique_ptr<BundleDataWriter> NewWriter(const std::string& prefix, size_t sh
       BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, shard, num_shards), shard);
   EXPECT_TRUE(writer.ok()) << writer.status();
   return *std::move(writer);
+}
+
+void WriteRawBundle(const std::string& prefix, const std::vector<RawTensor>& tensors) {
+  std::vector<BundleIndexEntry> entries;
+  std::string data;
+  for (const RawTensor& tensor : tensors) {
+    StringTensorPrefix before{"", 0};
+    if (tensor.dtype == BundleDtype::kString)
+      before = EncodeStringTensorPrefix(tensor.bytes.size());
+    v1::BundleEntry entry;
+    entry.set_dtype(static_cast<int32_t>(tensor.dtype));
+    for (const int64_t dim : tensor.shape.dims()) entry.mutable_shape()->add_dim()->set_size(dim);
+    entry.set_offset(static_cast<int64_t>(data.size()));
+    data += before.bytes + tensor.bytes;
+    entry.set_size(static_cast<int64_t>(data.size()) - entry.offset());
+    entry.set_crc32c(MaskCrc32c(Crc32cExtend(before.crc, tensor.bytes)));
+    entries.push_back({tensor.name, std::move(entry)});
+  }
+  WriteRawFile(DataPath(prefix, 0, 1), data);
+  EXPECT_TRUE(WriteBundleIndex(FileSystem::Real(), prefix, 1, std::move(entries)).ok());
 }
 
 void AppendEntries(BundleDataWriter* writer, std::vector<BundleIndexEntry>* entries) {

@@ -37,6 +37,17 @@ void AddIotaRows(BundleDataWriter* writer, const std::string& name, const Shape&
 // "state", a string with all byte values.
 void WriteSmallBundle(const std::string& prefix);
 
+// A tensor as it lies in a file. Of type kString: one string.
+struct RawTensor {
+  std::string name;
+  BundleDtype dtype;
+  Shape shape;
+  std::string bytes;
+};
+
+// One data file with these tensors, of any types, each with the checksum that TensorFlow gives it.
+void WriteRawBundle(const std::string& prefix, const std::vector<RawTensor>& tensors);
+
 // A block of leveldb's table format with its trailer, valid whatever the content is.
 std::string TableBlock(const std::string& content, char compression = 0);
 

@@ -41,7 +41,7 @@ TEST_F(BundleWriterTest, Names) {
   EXPECT_EQ(DataPath("m", 0, 3), "m.data-00000-of-00003");
   EXPECT_EQ(IndexPath("m"), "m.index");
   EXPECT_EQ(DtypeName(BundleDtype::kBfloat16), "bfloat16");
-  EXPECT_EQ(DtypeName(static_cast<BundleDtype>(21)), "dtype 21");
+  EXPECT_EQ(DtypeName(static_cast<BundleDtype>(99)), "dtype 99");
 }
 
 TEST_F(BundleWriterTest, IndexRecordsAreTensorFlowsBytes) {

@@ -29,8 +29,24 @@ void Decode(WireFormat format, const char* from, absl::Span<float> to) {
 }  // namespace
 
 bool IsNumeric(BundleDtype dtype) {
-  return DtypeSize(dtype) != 0 && dtype != BundleDtype::kComplex64 &&
-         dtype != BundleDtype::kComplex128;
+  switch (dtype) {
+    case BundleDtype::kFloat32:
+    case BundleDtype::kFloat64:
+    case BundleDtype::kFloat16:
+    case BundleDtype::kBfloat16:
+    case BundleDtype::kInt8:
+    case BundleDtype::kUint8:
+    case BundleDtype::kInt16:
+    case BundleDtype::kUint16:
+    case BundleDtype::kInt32:
+    case BundleDtype::kUint32:
+    case BundleDtype::kInt64:
+    case BundleDtype::kUint64:
+    case BundleDtype::kBool:
+      return true;
+    default:
+      return false;
+  }
 }
 
 void ConvertToFloat(BundleDtype dtype, const char* from, absl::Span<float> to) {
@@ -61,9 +77,7 @@ void ConvertToFloat(BundleDtype dtype, const char* from, absl::Span<float> to) {
       return Convert<uint64_t>(from, to);
     case BundleDtype::kBool:
       return ConvertBool(from, to);
-    case BundleDtype::kString:
-    case BundleDtype::kComplex64:
-    case BundleDtype::kComplex128:
+    default:  // not numeric
       return;
   }
 }

@@ -7,7 +7,8 @@
 
 namespace keelson {
 
-// Floating-point numbers of 16, 32 and 64 bits, integers and bool; not strings and complex numbers.
+// Floating-point numbers of 16, 32 and 64 bits, integers of at least 8 and bool; not strings,
+// complex numbers, quantized ones (their scale is elsewhere) and floats of 8 bits.
 bool IsNumeric(BundleDtype dtype);
 
 // Reads to.size() elements, little-endian, from any address. A number that float32 cannot hold is
