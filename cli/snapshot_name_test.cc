@@ -3,6 +3,7 @@
 #include "cli/snapshot_testing.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
+#include "core/checkpoint/bundle_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -49,6 +50,34 @@ TEST(SnapshotNameTest, SnapshotsElsewhereAreReadWhenThatIsWanted) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr("leads elsewhere"));
   EXPECT_EQ(*ResolveSnapshot(directory, ForeignPaths::kFollowed), snapshot);
+}
+
+TEST(SnapshotNameTest, ADirectoryMayNameCheckpointsWithoutASteps) {
+  const std::string directory = FreshDirectory();
+  WriteSmallBundle(directory + "/cp-0001.ckpt");
+  WriteRawFile(directory + "/checkpoint", "model_checkpoint_path: \"cp-0001.ckpt\"\n");
+  EXPECT_EQ(*ResolveSnapshot(directory), directory + "/cp-0001.ckpt");
+}
+
+TEST(SnapshotNameTest, TheVariablesOfASavedModelAreFound) {
+  const std::string directory = FreshDirectory();
+  WriteRawFile(directory + "/saved_model.pb", "x");
+  EXPECT_EQ(*ResolveSnapshot(directory), directory + "/variables/variables");
+}
+
+TEST(SnapshotNameTest, OtherFilesWithModelsSayWhatWouldWork) {
+  const std::string directory = FreshDirectory();
+  WriteRawFile(directory + "/v1.ckpt", std::string("data\x57\xfb\x80\x8b\x24\x75\x47\xdb", 12));
+  WriteRawFile(directory + "/m.weights.h5", "\x89HDF\r\n\x1a\n and so on");
+  WriteRawFile(directory + "/m.keras", "PK\x03\x04 and so on");
+  WriteRawFile(directory + "/notes.txt", "PK\x03\x04 and so on");
+  const auto message = [&](const char* name) {
+    return std::string(ResolveSnapshot(directory + name).status().message());
+  };
+  EXPECT_THAT(message("/v1.ckpt"), HasSubstr("V1 format; tf.compat.v1.train.Saver() restores it"));
+  EXPECT_THAT(message("/m.weights.h5"), HasSubstr("a file of Keras; tf.train.Checkpoint(model)"));
+  EXPECT_THAT(message("/m.keras"), HasSubstr("a file of Keras"));
+  EXPECT_THAT(message("/notes.txt"), HasSubstr("no snapshot: expected"));
 }
 
 }  // namespace

@@ -126,11 +126,13 @@ std::vector<SnapshotInfo> TakeSurplus(const RetentionPolicy& policy,
 }  // namespace
 
 CheckpointDirectory::CheckpointDirectory(FileSystem* file_system, std::string model_dir,
-                                         const Clock* clock, ForeignPaths foreign)
+                                         const Clock* clock, ForeignPaths foreign,
+                                         SnapshotNames names)
     : file_system_(file_system),
       model_dir_(std::move(model_dir)),
       clock_(clock),
-      foreign_(foreign) {}
+      foreign_(foreign),
+      names_(names) {}
 
 std::string CheckpointDirectory::SnapshotPrefix(int64_t step) const {
   return JoinPath(model_dir_, absl::StrCat(kSnapshotName, step));
@@ -169,8 +171,11 @@ absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& po
   State state;
   ASSIGN_OR_RETURN(std::optional<State> old, ReadState());
   ASSIGN_OR_RETURN(state.snapshots, List());
-  // A clock that was set back must not suspend preserving for that time.
-  state.last_preserved = old.has_value() ? std::min(old->last_preserved, now) : now;
+  // A clock that was set back must not suspend preserving for that time. TensorFlow takes what is
+  // not newer than the time in the file for preserved, so it begins a second before the first
+  // commit.
+  state.last_preserved =
+      old.has_value() ? std::min(old->last_preserved, now) : now - absl::Seconds(1);
   std::vector<SnapshotInfo>& snapshots = state.snapshots;
   snapshots.erase(std::remove_if(snapshots.begin(), snapshots.end(),
                                  [&](const SnapshotInfo& s) { return s.prefix == prefix; }),
@@ -250,10 +255,15 @@ absl::StatusOr<SnapshotInfo> CheckpointDirectory::ParseSnapshot(const std::strin
   SnapshotInfo snapshot;
   ASSIGN_OR_RETURN(snapshot.prefix, PrefixOf(path));
   const size_t dash = path.rfind('-');
-  if (dash == std::string::npos ||
-      !absl::SimpleAtoi(absl::string_view(path).substr(dash + 1), &snapshot.step)) {
-    return BadState(StatePath(), absl::StrCat("'", path, "' does not end in -<step>"));
+  const bool has_step = dash != std::string::npos &&
+                        absl::SimpleAtoi(absl::string_view(path).substr(dash + 1), &snapshot.step);
+  if (has_step && snapshot.step >= 0) return snapshot;
+  if (names_ == SnapshotNames::kWithStep) {
+    return BadState(StatePath(), absl::StrCat("'", path,
+                                              "' does not end in -<step>; keelson_ckpt "
+                                              "import makes a snapshot to train from of it"));
   }
+  snapshot.step = kNoStep;
   return snapshot;
 }
 

@@ -17,7 +17,10 @@
 
 namespace keelson {
 
+inline constexpr int64_t kNoStep = -1;
+
 struct SnapshotInfo {
+  // kNoStep: the name has none (SnapshotNames::kAny).
   int64_t step = 0;
   // "MODEL_DIR/model.ckpt-100"; its files are DataPath(prefix, …) and IndexPath(prefix).
   std::string prefix;
@@ -38,6 +41,12 @@ enum class ForeignPaths {
   kFollowed,  // snapshots anywhere, for those who only read
 };
 
+// What the snapshots of a state file are called.
+enum class SnapshotNames {
+  kWithStep,  // they end in "-<step>", as those of a training do
+  kAny,       // those of TensorFlow's programs, for those who only read
+};
+
 // Keeps nothing in memory. One process commits (the chief), any number may list.
 // Errors name the file: DATA_LOSS when its content is not what it should be, otherwise as
 // file_system.h.
@@ -45,9 +54,11 @@ class CheckpointDirectory {
  public:
   // Both pointers outlive the object. DATA_LOSS: a state file names a snapshot outside `model_dir`,
   // by "..", by a link, or by an absolute path (those that lie inside are fine: TensorFlow writes
-  // them), unless `foreign` lets it; so nothing outside is read or deleted.
+  // them), unless `foreign` lets it; so nothing outside is read or deleted. Likewise a name that
+  // `names` does not let.
   CheckpointDirectory(FileSystem* file_system, std::string model_dir, const Clock* clock,
-                      ForeignPaths foreign = ForeignPaths::kRefused);
+                      ForeignPaths foreign = ForeignPaths::kRefused,
+                      SnapshotNames names = SnapshotNames::kWithStep);
 
   const std::string& model_dir() const { return model_dir_; }
   FileSystem* file_system() const { return file_system_; }
@@ -98,6 +109,7 @@ class CheckpointDirectory {
   const std::string model_dir_;
   const Clock* const clock_;
   const ForeignPaths foreign_;
+  const SnapshotNames names_;
 };
 
 }  // namespace keelson

@@ -57,13 +57,32 @@ TEST_F(CheckpointDirectoryTest, CommitWritesTensorFlowsStateFile) {
   WriteAndCommit(0);
   clock_.Advance(absl::Seconds(10));
   WriteAndCommit(100);
-  EXPECT_EQ(ReadRawFile(state_path_),
-            "model_checkpoint_path: \"model.ckpt-100\"\n"
-            "all_model_checkpoint_paths: \"model.ckpt-0\"\n"
-            "all_model_checkpoint_paths: \"model.ckpt-100\"\n"
-            "all_model_checkpoint_timestamps: 1700000000\n"
-            "all_model_checkpoint_timestamps: 1700000010\n"
-            "last_preserved_timestamp: 1700000000\n");
+  EXPECT_EQ(
+      ReadRawFile(state_path_),
+      "model_checkpoint_path: \"model.ckpt-100\"\n"
+      "all_model_checkpoint_paths: \"model.ckpt-0\"\n"
+      "all_model_checkpoint_paths: \"model.ckpt-100\"\n"
+      "all_model_checkpoint_timestamps: 1700000000\n"
+      "all_model_checkpoint_timestamps: 1700000010\n"
+      // TensorFlow's CheckpointManager takes a snapshot that is not newer for one that must stay.
+      "last_preserved_timestamp: 1699999999\n");
+}
+
+TEST_F(CheckpointDirectoryTest, NamesWithoutAStepAreForThoseWhoOnlyRead) {
+  WriteRawFile(state_path_,
+               "model_checkpoint_path: \"model.ckpt\"\n"
+               "all_model_checkpoint_paths: \"cp-0001.ckpt\"\n"
+               "all_model_checkpoint_paths: \"model.ckpt\"\n");
+  const absl::Status status = directory_.ListNamed().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("'cp-0001.ckpt' does not end in -<step>; keelson_ckpt import"));
+  const auto named = CheckpointDirectory(FileSystem::Real(), path_, &clock_, ForeignPaths::kRefused,
+                                         SnapshotNames::kAny)
+                         .ListNamed();
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_EQ((*named)[0].step, kNoStep);
+  EXPECT_EQ((*named)[1].prefix, JoinPath(path_, "model.ckpt"));
 }
 
 TEST_F(CheckpointDirectoryTest, ListIsOldestFirstWithPrefixAndTime) {
