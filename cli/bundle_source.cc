@@ -9,31 +9,46 @@ namespace keelson {
 
 absl::StatusOr<std::unique_ptr<BundleSource>> BundleSource::Open(const std::string& prefix) {
   ASSIGN_OR_RETURN(std::unique_ptr<BundleReader> bundle, BundleReader::Open(prefix));
-  return std::unique_ptr<BundleSource>(new BundleSource(std::move(bundle)));
+  ASSIGN_OR_RETURN(TensorNames names, TensorNamesOf(*bundle));
+  return std::unique_ptr<BundleSource>(new BundleSource(std::move(bundle), std::move(names)));
 }
 
 std::vector<TensorInfo> BundleSource::List() const {
   std::vector<TensorInfo> tensors;
-  for (TensorInfo& tensor : bundle_->List()) {
-    if (DtypeSize(tensor.dtype) > 0) tensors.push_back(std::move(tensor));
+  for (const auto& [name, in_bundle] : names_.in_bundle) {
+    absl::StatusOr<TensorInfo> info = bundle_->Info(in_bundle);
+    if (info.ok()) tensors.push_back({name, info->dtype, std::move(info->shape)});
   }
   return tensors;
 }
 
+// A name that the bundle lacks is left to it to report.
+std::string BundleSource::InBundle(absl::string_view name) const {
+  const auto found = names_.in_bundle.find(name);
+  return found == names_.in_bundle.end() ? std::string(name) : found->second;
+}
+
 absl::StatusOr<std::string> BundleSource::Read(absl::string_view name) {
-  return bundle_->ReadBytes(name);
+  return bundle_->ReadBytes(InBundle(name));
+}
+
+absl::StatusOr<std::vector<std::string>> BundleSource::ReadStrings(absl::string_view name) {
+  return bundle_->ReadStrings(InBundle(name));
 }
 
 absl::StatusOr<std::vector<TensorInfo>> BundleSource::Variables() {
   ASSIGN_OR_RETURN(const KeelsonState state, ReadKeelsonState(*bundle_));
-  if (state.shards.empty()) return VariablesByName(List());
-  std::set<std::string> names;
+  if (state.shards.empty() && !names_.tracked) return VariablesByName(List());
+  std::set<std::string> recorded;
   for (const auto& [name, shard] : state.shards) {
-    names.insert(shard.variables().begin(), shard.variables().end());
+    recorded.insert(shard.variables().begin(), shard.variables().end());
   }
   std::vector<TensorInfo> variables;
   for (TensorInfo& tensor : List()) {
-    if (names.count(tensor.name) > 0) variables.push_back(std::move(tensor));
+    const bool is_variable =
+        names_.tracked ? names_.state.count(tensor.name) == 0 && DtypeSize(tensor.dtype) > 0
+                       : recorded.count(tensor.name) > 0;
+    if (is_variable) variables.push_back(std::move(tensor));
   }
   return variables;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/tensor_names.h"
 #include "cli/tensor_source.h"
 #include "core/checkpoint/bundle_reader.h"
 
@@ -14,18 +15,25 @@ namespace keelson {
 
 class BundleSource : public TensorSource {
  public:
-  // Errors of BundleReader::Open.
+  // Errors of BundleReader::Open and TensorNamesOf.
   static absl::StatusOr<std::unique_ptr<BundleSource>> Open(const std::string& prefix);
 
+  // Under the names of TensorNamesOf.
   std::vector<TensorInfo> List() const override;
   absl::StatusOr<std::string> Read(absl::string_view name) override;
-  // For a snapshot: the tensors that its servers recorded as the model's variables.
+  absl::StatusOr<std::vector<std::string>> ReadStrings(absl::string_view name) override;
+  // For a snapshot: the tensors that its servers recorded as the model's variables. For a
+  // checkpoint with an object graph: those that it does not know as an optimizer's state.
   absl::StatusOr<std::vector<TensorInfo>> Variables() override;
 
  private:
-  explicit BundleSource(std::unique_ptr<BundleReader> bundle) : bundle_(std::move(bundle)) {}
+  BundleSource(std::unique_ptr<BundleReader> bundle, TensorNames names)
+      : bundle_(std::move(bundle)), names_(std::move(names)) {}
+
+  std::string InBundle(absl::string_view name) const;
 
   const std::unique_ptr<BundleReader> bundle_;
+  const TensorNames names_;
 };
 
 }  // namespace keelson

@@ -10,9 +10,11 @@
 namespace keelson {
 
 // Prints a line for each tensor that only one of them has, or whose type, shape or elements differ,
-// with the largest difference, and a last line that counts. Elements a and b are equal when |a - b|
-// <= tolerance * max(1, |a|, |b|), or when both are NaN. False: something differs. Holds one
-// tensor of each in memory. Errors of TensorSource::Read.
+// with the largest difference, and a last line that counts. Numbers a and b are equal when |a - b|
+// <= tolerance * max(1, |a|, |b|), computed exactly, or when both are NaN; elements of other types
+// when all of their bytes are. False: something differs, or is of a type that cannot be read.
+// Records (IsRecord) that differ are counted apart: they change nothing of this. Holds one tensor
+// of each in memory. Errors of TensorSource::Read.
 absl::StatusOr<bool> DiffTensors(TensorSource* a, TensorSource* b, double tolerance,
                                  std::ostream* out);
 

@@ -97,6 +97,63 @@ TEST_F(CkptDiffTest, ComplexNumbersAreComparedByTheirBytes) {
   EXPECT_THAT(out_.str(), HasSubstr("z: elements differ"));
 }
 
+TEST_F(CkptDiffTest, LargeIntegersAreComparedExactly) {
+  constexpr int64_t kLarge = (int64_t{1} << 53) + 1;
+  a_.AddValues<int64_t>("id", BundleDtype::kInt64, Shape({1}), {kLarge});
+  b_.AddValues<int64_t>("id", BundleDtype::kInt64, Shape({1}), {kLarge - 1});
+  a_.AddValues<uint64_t>("u", BundleDtype::kUint64, Shape({1}), {UINT64_MAX});
+  b_.AddValues<uint64_t>("u", BundleDtype::kUint64, Shape({1}), {UINT64_MAX - 1});
+  EXPECT_FALSE(Equal());
+  EXPECT_THAT(out_.str(), HasSubstr("id: 1 of 1 elements differ, by at most 1 at [0] "
+                                    "(9007199254740993 and 9007199254740992)"));
+  EXPECT_THAT(out_.str(), HasSubstr("u: 1 of 1 elements differ, by at most 1"));
+  EXPECT_THAT(out_.str(), HasSubstr("different: 2 of 2 tensors differ"));
+}
+
+TEST_F(CkptDiffTest, StringsAreComparedByTheirContent) {
+  a_.AddStrings("s", {"a", "b", "d"});
+  b_.AddStrings("s", {"a", "c", "e"});
+  EXPECT_FALSE(Equal());
+  EXPECT_EQ(out_.str(),
+            "s: 2 of 3 strings differ, the first at [1] (\"b\" and \"c\")\n"
+            "different: 1 of 1 tensors differ\n");
+  b_.AddStrings("s", {"a", "b", "d"});
+  EXPECT_TRUE(Equal());
+}
+
+TEST_F(CkptDiffTest, WhatCannotBeReadIsNotCalledEqual) {
+  AddFloats({1}, {1});
+  for (MemoryTensors* tensors : {&a_, &b_}) {
+    tensors->Add("v", BundleDtype::kVariant, Shape(), "");
+    tensors->Break("v", absl::UnimplementedError("type variant"));
+  }
+  EXPECT_FALSE(Equal());
+  EXPECT_EQ(out_.str(),
+            "v: not compared: type variant\n"
+            "not all compared: 0 of 2 tensors differ, 1 could not be compared\n");
+}
+
+TEST_F(CkptDiffTest, RecordsOfStateAreCountedApart) {
+  AddFloats({1}, {1});
+  a_.AddStrings("_keelson/job", {"one"});
+  EXPECT_TRUE(Equal());
+  EXPECT_EQ(out_.str(), "equal: 0 of 1 tensors differ; 1 records of state do\n");
+  b_.AddStrings("_keelson/job", {"one"});
+  EXPECT_TRUE(Equal());
+  EXPECT_EQ(out_.str(), "equal: 0 of 1 tensors differ\n");
+}
+
+TEST_F(CkptDiffTest, TypesThatAreNoNumbersAreComparedByTheirBytes) {
+  a_.Add("q", BundleDtype::kQuint8, Shape({2}), "ab");
+  b_.Add("q", BundleDtype::kQuint8, Shape({2}), "ac");
+  a_.Add("t", BundleDtype::kQuint8, Shape({2}), "ab");
+  b_.Add("t", BundleDtype::kUint8, Shape({2}), "ab");
+  EXPECT_FALSE(Equal(10));
+  EXPECT_EQ(out_.str(),
+            "q: elements differ, both quint8 [2]\nt: types differ, quint8 and uint8\n"
+            "different: 2 of 2 tensors differ\n");
+}
+
 TEST_F(CkptDiffTest, DamageIsAnError) {
   AddFloats({1}, {1});
   b_.Break("w", absl::DataLossError("checksum mismatch"));

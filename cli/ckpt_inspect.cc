@@ -16,6 +16,7 @@
 #include "cli/mode_text.h"
 #include "cli/snapshot_check.h"
 #include "cli/snapshot_name.h"
+#include "cli/tensor_names.h"
 #include "cli/text_table.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
@@ -95,9 +96,10 @@ void AddShard(const std::string& name, const v1::ShardState& shard, TextTable* t
                               ", updates: at most ", updates)});
 }
 
-void AddTensors(const BundleContents& contents, TextTable* table) {
+void AddTensors(const BundleContents& contents, const TensorNames& names, TextTable* table) {
   table->AddRow({"tensor", "type", "shape", "bytes", "stored in"});
-  for (const auto& [name, tensor] : contents.tensors) {
+  for (const auto& [name, in_bundle] : names.in_bundle) {
+    const StoredTensor& tensor = contents.tensors.find(in_bundle)->second;
     table->AddRow({absl::CHexEscape(name), DtypeName(tensor.dtype), tensor.shape.ToString(),
                    absl::StrCat(StoredBytes(tensor)), PlaceText(tensor)});
   }
@@ -124,6 +126,9 @@ void VerifyOne(const std::string& prefix, bool* sound, std::ostream* out) {
     return;
   }
   *out << "ok: " << prefix << ": " << check.tensors << " tensors, " << check.bytes << " bytes\n";
+  for (const std::string& tensor : check.not_checked) {
+    *out << "not checked: tensor " << absl::CHexEscape(tensor) << "\n";
+  }
 }
 
 }  // namespace
@@ -138,8 +143,8 @@ absl::Status ListSnapshots(const std::string& directory, std::ostream* out, Fore
     std::string remark = snapshot.prefix;
     if (i + 1 == snapshots.size()) absl::StrAppend(&remark, " (newest)");
     if (!bundle.ok()) absl::StrAppend(&remark, " damaged: ", bundle.status().message());
-    table.AddRow({absl::StrCat(snapshot.step), TimeText(snapshot.time),
-                  absl::StrCat(BytesOnDisk(snapshot.prefix)),
+    table.AddRow({snapshot.step == kNoStep ? "-" : absl::StrCat(snapshot.step),
+                  TimeText(snapshot.time), absl::StrCat(BytesOnDisk(snapshot.prefix)),
                   bundle.ok() ? absl::StrCat((*bundle)->List().size()) : "-", remark});
   }
   *out << table.ToString();
@@ -158,15 +163,19 @@ absl::Status ShowSnapshot(const std::string& name, std::ostream* out, ForeignPat
   if (state.job.has_value()) AddJob(*state.job, &facts);
   for (const auto& [tensor, shard] : state.shards) AddShard(tensor, shard, &facts);
   TextTable tensors;
-  AddTensors(bundle->contents(), &tensors);
+  ASSIGN_OR_RETURN(const TensorNames names, TensorNamesOf(*bundle));
+  AddTensors(bundle->contents(), names, &tensors);
   *out << facts.ToString() << "\n" << tensors.ToString();
   return absl::OkStatus();
 }
 
-absl::Status ShowValues(const std::string& name, const std::string& tensor, int64_t limit,
+absl::Status ShowValues(const std::string& name, const std::string& wanted, int64_t limit,
                         std::ostream* out, ForeignPaths foreign) {
   ASSIGN_OR_RETURN(const std::string prefix, ResolveSnapshot(name, foreign));
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle, BundleReader::Open(prefix));
+  ASSIGN_OR_RETURN(const TensorNames names, TensorNamesOf(*bundle));
+  const auto named = names.in_bundle.find(wanted);
+  const std::string tensor = named == names.in_bundle.end() ? wanted : named->second;
   ASSIGN_OR_RETURN(const TensorInfo info, bundle->Info(tensor));
   if (info.dtype == BundleDtype::kString) {
     ASSIGN_OR_RETURN(const std::vector<std::string> strings, bundle->ReadStrings(tensor));

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/checkpoint/element_conversion.h"
@@ -26,7 +28,9 @@ float LoadFloat(BundleDtype dtype, const char* from) {
 
 }  // namespace
 
-double ElementAsDouble(BundleDtype dtype, const char* from) {
+static_assert(std::numeric_limits<long double>::digits >= 64, "uint64 is exact");
+
+long double ElementValue(BundleDtype dtype, const char* from) {
   switch (dtype) {
     case BundleDtype::kFloat64:
       return Load<double>(from);
@@ -35,9 +39,9 @@ double ElementAsDouble(BundleDtype dtype, const char* from) {
     case BundleDtype::kUint32:
       return Load<uint32_t>(from);
     case BundleDtype::kInt64:
-      return static_cast<double>(Load<int64_t>(from));
+      return static_cast<long double>(Load<int64_t>(from));
     case BundleDtype::kUint64:
-      return static_cast<double>(Load<uint64_t>(from));
+      return static_cast<long double>(Load<uint64_t>(from));
     default:  // Fits in a float32.
       return LoadFloat(dtype, from);
   }
@@ -64,8 +68,10 @@ std::string ElementText(BundleDtype dtype, const char* from) {
     case BundleDtype::kComplex128:
       return absl::StrCat("(", ElementText(BundleDtype::kFloat64, from), ", ",
                           ElementText(BundleDtype::kFloat64, from + 8), ")");
-    default:  // Integers of at most 32 bits.
-      return absl::StrFormat("%.0f", ElementAsDouble(dtype, from));
+    default:
+      if (IsNumeric(dtype)) return absl::StrFormat("%.0f", ElementValue(dtype, from));
+      return absl::StrCat("0x",
+                          absl::BytesToHexString({from, static_cast<size_t>(DtypeSize(dtype))}));
   }
 }
 

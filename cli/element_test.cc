@@ -34,24 +34,28 @@ TEST(ElementTest, TextOfEachType) {
             "(0.5, 2)");
 }
 
+TEST(ElementTest, WhatIsNoNumberHereIsShownAsItsBytes) {
+  EXPECT_EQ(Text<uint8_t>(BundleDtype::kQuint8, 127), "0x7f");
+  EXPECT_EQ(Text<uint8_t>(BundleDtype::kInt4, 10), "0x0a");
+}
+
 template <typename T>
-double Double(BundleDtype dtype, T value) {
-  return ElementAsDouble(dtype, reinterpret_cast<const char*>(&value));
+long double Value(BundleDtype dtype, T value) {
+  return ElementValue(dtype, reinterpret_cast<const char*>(&value));
 }
 
 TEST(ElementTest, NumbersOfEachType) {
-  EXPECT_EQ(Double(BundleDtype::kFloat32, 0.5f), 0.5);
-  EXPECT_EQ(Double(BundleDtype::kFloat64, 0.1), 0.1);
-  EXPECT_EQ(Double<uint16_t>(BundleDtype::kFloat16, 0x3e00), 1.5);
-  EXPECT_EQ(Double<uint16_t>(BundleDtype::kBfloat16, 0xc040), -3);
-  EXPECT_EQ(Double<int8_t>(BundleDtype::kInt8, -3), -3);
-  EXPECT_EQ(Double<uint16_t>(BundleDtype::kUint16, 65535), 65535);
-  EXPECT_EQ(Double<int32_t>(BundleDtype::kInt32, INT32_MIN), -2147483648.0);
-  EXPECT_EQ(Double<uint32_t>(BundleDtype::kUint32, UINT32_MAX), 4294967295.0);
-  EXPECT_EQ(Double<uint64_t>(BundleDtype::kUint64, UINT64_MAX), 18446744073709551616.0);
-  // float64 has 53 bits for it.
-  EXPECT_EQ(Double<int64_t>(BundleDtype::kInt64, (int64_t{1} << 53) + 1), 9007199254740992.0);
-  EXPECT_EQ(Double<uint8_t>(BundleDtype::kBool, 1), 1);
+  EXPECT_EQ(Value(BundleDtype::kFloat32, 0.5f), 0.5);
+  EXPECT_EQ(Value(BundleDtype::kFloat64, 0.1), 0.1);
+  EXPECT_EQ(Value<uint16_t>(BundleDtype::kFloat16, 0x3e00), 1.5);
+  EXPECT_EQ(Value<uint16_t>(BundleDtype::kBfloat16, 0xc040), -3);
+  EXPECT_EQ(Value<int8_t>(BundleDtype::kInt8, -3), -3);
+  EXPECT_EQ(Value<uint16_t>(BundleDtype::kUint16, 65535), 65535);
+  EXPECT_EQ(Value<int32_t>(BundleDtype::kInt32, INT32_MIN), -2147483648.0);
+  EXPECT_EQ(Value<uint32_t>(BundleDtype::kUint32, UINT32_MAX), 4294967295.0);
+  EXPECT_EQ(Value<uint64_t>(BundleDtype::kUint64, UINT64_MAX), 18446744073709551615.0L);
+  EXPECT_EQ(Value<int64_t>(BundleDtype::kInt64, (int64_t{1} << 53) + 1), 9007199254740993.0L);
+  EXPECT_EQ(Value<uint8_t>(BundleDtype::kBool, 1), 1);
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #include "cli/import_plan.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/tensor_names.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/element_conversion.h"
 
@@ -34,6 +36,19 @@ absl::StatusOr<std::map<std::string, std::string>> ParseRenames(
   return parsed;
 }
 
+// The names that the source has, for those who must say which one is meant.
+std::string NamesText(const std::vector<TensorInfo>& tensors) {
+  constexpr size_t kShownNames = 20;
+  std::vector<std::string> names;
+  for (const TensorInfo& tensor : tensors) {
+    if (IsNumeric(tensor.dtype))
+      names.push_back(absl::StrCat(tensor.name, " ", tensor.shape.ToString()));
+  }
+  const size_t count = names.size();
+  names.resize(std::min(count, kShownNames));
+  return absl::StrCat(absl::StrJoin(names, ", "), count > kShownNames ? ", …" : "");
+}
+
 absl::StatusOr<NamedTensors> Rename(const std::vector<TensorInfo>& tensors,
                                     std::map<std::string, std::string> renames) {
   NamedTensors named;
@@ -58,7 +73,8 @@ void ListLeftOut(const std::vector<TensorInfo>& tensors, ImportPlan* plan) {
   std::set<std::string> used;
   for (const ImportedVariable& variable : plan->variables) used.insert(variable.source.name);
   for (const TensorInfo& tensor : tensors) {
-    if (used.count(tensor.name) == 0) plan->left_out.push_back(tensor.name);
+    const bool left_out = used.count(tensor.name) == 0 && !IsRecord(tensor.name);
+    if (left_out) plan->left_out.push_back(tensor.name);
   }
 }
 
@@ -110,7 +126,8 @@ absl::StatusOr<ImportPlan> PlanImportOf(const std::vector<VariableSpec>& model,
   }
   if (!problems.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the source does not fit the model: ", absl::StrJoin(problems, "; ")));
+        absl::StrCat("the source does not fit the model: ", absl::StrJoin(problems, "; "),
+                     "; --map old=new renames what it has: ", NamesText(all)));
   }
   ListLeftOut(all, &plan);
   return plan;

@@ -63,7 +63,9 @@ TEST(ImportPlanTest, OfAModelItsVariablesAlone) {
   const std::vector<VariableSpec> model = {{"a", Shape({2}), Initializer()},
                                            {"c", Shape({3}), Initializer()}};
   EXPECT_EQ(PlanImportOf(model, false, &tensors, {}).status(),
-            absl::InvalidArgumentError("the source does not fit the model: c is missing"));
+            absl::InvalidArgumentError(
+                "the source does not fit the model: c is missing; --map old=new renames what it "
+                "has: a [2], b [2], global_step []"));
   const absl::StatusOr<ImportPlan> plan = PlanImportOf(model, true, &tensors, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(Imported(*plan), ElementsAre("a=a", "c="));
@@ -77,7 +79,8 @@ TEST(ImportPlanTest, EveryTensorThatDoesNotFitIsNamed) {
   EXPECT_EQ(PlanImportOf(model, /*initialize_missing=*/true, &tensors, {}).status(),
             absl::InvalidArgumentError(
                 "the source does not fit the model: a expected float32 [3], found float32 [2]; "
-                "z expected float32 [1], found complex64 [1]"));
+                "z expected float32 [1], found complex64 [1]; --map old=new renames what it has: "
+                "a [2], b [2], global_step []"));
 }
 
 }  // namespace

@@ -44,9 +44,15 @@ std::vector<TensorInfo> VariablesByName(const std::vector<TensorInfo>& tensors) 
     const auto owner = shapes.find(name.substr(0, slash));
     const bool is_slot =
         slash != absl::string_view::npos && owner != shapes.end() && *owner->second == tensor.shape;
-    if (!is_slot && !IsBookkeeping(name)) variables.push_back(tensor);
+    if (DtypeSize(tensor.dtype) > 0 && !is_slot && !IsBookkeeping(name)) {
+      variables.push_back(tensor);
+    }
   }
   return variables;
+}
+
+absl::StatusOr<std::vector<std::string>> TensorSource::ReadStrings(absl::string_view name) {
+  return absl::InvalidArgumentError(absl::StrCat("tensor '", name, "' has no strings"));
 }
 
 absl::StatusOr<std::vector<TensorInfo>> TensorSource::Variables() {

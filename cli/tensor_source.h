@@ -18,21 +18,24 @@ class TensorSource {
  public:
   virtual ~TensorSource() = default;
 
-  // The tensors whose elements have a fixed size (no strings), sorted by name.
+  // All tensors, sorted by name.
   virtual std::vector<TensorInfo> List() const = 0;
 
-  // The elements of one of them, row-major and little-endian: DtypeSize bytes each.
-  // NOT_FOUND: no such tensor. DATA_LOSS: the file is damaged. Otherwise as
-  // core/base/file_system.h.
+  // The elements of one of them, row-major and little-endian: DtypeSize bytes each, or as they lie
+  // in the file where that is 0.
+  // NOT_FOUND: no such tensor. DATA_LOSS: the file is damaged. INVALID_ARGUMENT: strings.
+  // UNIMPLEMENTED: a type that cannot be read. Otherwise as core/base/file_system.h.
   virtual absl::StatusOr<std::string> Read(absl::string_view name) = 0;
+  // Likewise the elements of a tensor of strings. INVALID_ARGUMENT: it has another type.
+  virtual absl::StatusOr<std::vector<std::string>> ReadStrings(absl::string_view name);
 
   // Those of List that are variables of a model, as far as names tell: see VariablesByName.
   virtual absl::StatusOr<std::vector<TensorInfo>> Variables();
 };
 
-// The tensors without those that optimizers and training loops keep beside a model in TensorFlow's
-// and Keelson's checkpoints: "global_step", "save_counter", "beta1_power" and the like, and slots,
-// which are named "<variable>/<Slot>" and have the variable's shape.
+// The tensors of types of a fixed size without those that optimizers and training loops keep beside
+// a model in TensorFlow's and Keelson's checkpoints: "global_step", "save_counter", "beta1_power"
+// and the like, and slots, which are named "<variable>/<Slot>" and have the variable's shape.
 std::vector<TensorInfo> VariablesByName(const std::vector<TensorInfo>& tensors);
 
 // "float32 [3, 2]".

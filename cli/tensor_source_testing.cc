@@ -11,6 +11,15 @@ void MemoryTensors::Add(const std::string& name, BundleDtype dtype, Shape shape,
   tensors_[name] = {{name, dtype, std::move(shape)}, std::move(bytes)};
 }
 
+void MemoryTensors::AddStrings(const std::string& name, std::vector<std::string> strings) {
+  Add(name, BundleDtype::kString, Shape({static_cast<int64_t>(strings.size())}), "");
+  strings_[name] = std::move(strings);
+}
+
+absl::StatusOr<std::vector<std::string>> MemoryTensors::ReadStrings(absl::string_view name) {
+  return strings_[std::string(name)];
+}
+
 std::vector<TensorInfo> MemoryTensors::List() const {
   std::vector<TensorInfo> infos;
   for (const auto& [name, tensor] : tensors_) infos.push_back(tensor.first);

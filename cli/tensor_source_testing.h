@@ -23,14 +23,17 @@ class MemoryTensors : public TensorSource {
     if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
     Add(name, dtype, std::move(shape), std::move(bytes));
   }
+  void AddStrings(const std::string& name, std::vector<std::string> strings);
   // Reading it fails with this status.
   void Break(const std::string& name, absl::Status status) { broken_[name] = std::move(status); }
 
   std::vector<TensorInfo> List() const override;
   absl::StatusOr<std::string> Read(absl::string_view name) override;
+  absl::StatusOr<std::vector<std::string>> ReadStrings(absl::string_view name) override;
 
  private:
   std::map<std::string, std::pair<TensorInfo, std::string>> tensors_;
+  std::map<std::string, std::vector<std::string>> strings_;
   std::map<std::string, absl::Status> broken_;
 };
 
