@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/element.h"
 #include "cli/npz.h"
 #include "cli/safetensors.h"
+#include "cli/tensor_names.h"
 #include "cli/tensor_source.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
@@ -43,6 +45,44 @@ absl::StatusOr<std::map<std::string, std::string>> Metadata(const ExportOptions&
   return metadata;
 }
 
+BundleDtype WrittenDtype(const std::string& format, BundleDtype dtype) {
+  return format == kNpz ? NpzDtype(dtype) : SafetensorsDtype(dtype);
+}
+
+// Strings, and complex128 in a safetensors file.
+bool CanHold(const std::string& format, const TensorInfo& tensor) {
+  const bool complex128 = tensor.dtype == BundleDtype::kComplex128;
+  return DtypeSize(tensor.dtype) > 0 && !(complex128 && format == kSafetensors);
+}
+
+// Removes from `tensors` those that the format cannot hold, and returns them as text.
+std::vector<std::string> TakeUnwritable(const std::string& format,
+                                        std::vector<TensorInfo>* tensors) {
+  const auto first =
+      std::stable_partition(tensors->begin(), tensors->end(),
+                            [&](const TensorInfo& tensor) { return CanHold(format, tensor); });
+  std::vector<std::string> unwritable;
+  for (auto it = first; it != tensors->end(); ++it) {
+    unwritable.push_back(absl::StrCat(it->name, " of type ", DtypeName(it->dtype)));
+  }
+  tensors->erase(first, tensors->end());
+  return unwritable;
+}
+
+// "note: npz has no bfloat16: 2 tensors are written as float32".
+void SayStandIns(const std::string& format, const std::vector<TensorInfo>& tensors,
+                 std::ostream* out) {
+  std::map<BundleDtype, int64_t> counts;
+  for (const TensorInfo& tensor : tensors) {
+    if (WrittenDtype(format, tensor.dtype) != tensor.dtype) ++counts[tensor.dtype];
+  }
+  for (const auto& [dtype, count] : counts) {
+    *out << "note: " << (format == kNpz ? "numpy" : format) << " has no " << DtypeName(dtype)
+         << ": " << count << " tensors are written as " << DtypeName(WrittenDtype(format, dtype))
+         << "\n";
+  }
+}
+
 int64_t BytesOf(const std::vector<TensorInfo>& tensors) {
   int64_t bytes = 0;
   for (const TensorInfo& tensor : tensors) {
@@ -57,11 +97,15 @@ absl::Status ExportTensors(const ExportOptions& options, std::ostream* out) {
   RETURN_IF_ERROR(CheckOptions(options));
   ASSIGN_OR_RETURN(const std::unique_ptr<TensorSource> source,
                    OpenTensorSource(options.source, options.foreign));
-  const std::vector<TensorInfo> all = source->List();
+  std::vector<TensorInfo> all = source->List();
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [](const TensorInfo& tensor) { return IsRecord(tensor.name); }),
+            all.end());
   std::vector<TensorInfo> tensors = all;
   if (!options.slots) {
     ASSIGN_OR_RETURN(tensors, source->Variables());
   }
+  const std::vector<std::string> unwritable = TakeUnwritable(options.format, &tensors);
   if (tensors.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(options.source, ": has no tensors to export"));
   }
@@ -73,11 +117,10 @@ absl::Status ExportTensors(const ExportOptions& options, std::ostream* out) {
   }
   *out << "wrote " << options.out << ": " << tensors.size() << " of " << all.size() << " tensors, "
        << BytesOf(tensors) << " bytes in " << options.source << "\n";
-  const auto narrow = std::count_if(tensors.begin(), tensors.end(), [](const TensorInfo& tensor) {
-    return tensor.dtype == BundleDtype::kBfloat16;
-  });
-  if (options.format == kNpz && narrow > 0) {
-    *out << "note: numpy has no bfloat16: " << narrow << " tensors are written as float32\n";
+  SayStandIns(options.format, tensors, out);
+  if (!unwritable.empty()) {
+    *out << "left out, " << options.format
+         << " cannot hold them: " << absl::StrJoin(unwritable, ", ") << "\n";
   }
   return absl::OkStatus();
 }

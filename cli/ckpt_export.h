@@ -16,14 +16,15 @@ struct ExportOptions {
   std::string out;
   // "safetensors" or "npz".
   std::string format;
-  // All tensors of numbers: the optimizer's slots and counters too, and global_step.
+  // All tensors that the format can hold: the optimizer's slots and counters too, and global_step.
   bool slots = false;
   // Replaces `out` if it exists.
   bool force = false;
 };
 
-// Writes the model's variables with unchanged names and types (but see WriteNpz about bfloat16),
-// and prints what was written. One tensor is in memory at a time. INVALID_ARGUMENT: an unknown
+// Writes the model's variables with unchanged names and types (but see NpzDtype and
+// SafetensorsDtype), and prints what was written, in which other types, and what the format cannot
+// hold. One tensor is in memory at a time. INVALID_ARGUMENT: an unknown
 // format, or no tensors. ALREADY_EXISTS: `out` exists. Otherwise as OpenTensorSource,
 // WriteSafetensors and WriteNpz.
 absl::Status ExportTensors(const ExportOptions& options, std::ostream* out);

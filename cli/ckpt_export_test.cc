@@ -5,6 +5,7 @@
 #include "cli/ckpt_diff.h"
 #include "cli/safetensors.h"
 #include "cli/snapshot_testing.h"
+#include "cli/tensor_source_testing.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_testing.h"
@@ -39,6 +40,32 @@ TEST_F(CkptExportTest, SlotsAreExportedOnDemand) {
   const auto equal = DiffTensors(a->get(), b->get(), 0, &out_);
   ASSERT_TRUE(equal.ok());
   EXPECT_TRUE(*equal);
+}
+
+TEST_F(CkptExportTest, TypesThatAFormatLacksAreReplacedOrNamed) {
+  to_.source = FreshDirectory() + "/tf";
+  WriteRawBundle(to_.source, {{"f", BundleDtype::kFloat8E5m2, Shape({2}), "ab"},
+                              {"q", BundleDtype::kQint32, Shape({1}), "abcd"},
+                              {"s", BundleDtype::kString, Shape(), "text"},
+                              {"z", BundleDtype::kComplex128, Shape(), std::string(16, 'z')}});
+  to_.slots = true;
+  ASSERT_EQ(Export(), absl::OkStatus());
+  EXPECT_THAT(out_.str(), HasSubstr(": 2 of 4 tensors, 6 bytes"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("note: safetensors has no qint32: 1 tensors are written as int32\n"
+                        "left out, safetensors cannot hold them: s of type string, z of type "
+                        "complex128\n"));
+  EXPECT_EQ(*(*OpenTensorSource(to_.out))->Read("f"), "ab");
+  out_.str("");
+  to_.format = "npz";
+  to_.out += ".npz";
+  ASSERT_EQ(Export(), absl::OkStatus());
+  EXPECT_THAT(out_.str(),
+              HasSubstr("note: numpy has no float8_e5m2: 1 tensors are written as uint8"));
+  const auto npz = OpenTensorSource(to_.out);
+  ASSERT_TRUE(npz.ok()) << npz.status();
+  EXPECT_THAT(NamesOf((*npz)->List()), testing::ElementsAre("f", "q", "z"));
+  EXPECT_EQ(*(*npz)->Read("q"), "abcd");
 }
 
 TEST_F(CkptExportTest, ReplacesNothingUnasked) {

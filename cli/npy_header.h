@@ -21,7 +21,7 @@ struct NpyHeader {
 };
 
 // As numpy writes version 1.0 (2.0 when the shape is long): the elements begin at a multiple of 64
-// bytes. The header's dtype is one of fixed size that numpy has: any but bfloat16.
+// bytes. The header's dtype is one that numpy has (NpzDtype).
 std::string EncodeNpyHeader(const NpyHeader& header);
 
 // Enough bytes for NpyHeaderSize.

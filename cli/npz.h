@@ -61,9 +61,13 @@ class NpzFile : public TensorSource {
   std::map<std::string, Array, std::less<>> arrays_;
 };
 
-// Writes `tensors` of `source` to `path`, one at a time, uncompressed, as numpy.savez does. The
-// file appears complete or not at all, and the same tensors give the same bytes. numpy has no
-// bfloat16: those become float32. UNAVAILABLE or RESOURCE_EXHAUSTED: the file cannot be written.
+// The type that a tensor of this type has in such a file: float32 for bfloat16, StandInType for
+// others that numpy has not.
+BundleDtype NpzDtype(BundleDtype dtype);
+
+// Writes `tensors` of `source`, of types of a fixed size, to `path`, one at a time, uncompressed,
+// as numpy.savez does. The file appears complete or not at all, and the same tensors give the same
+// bytes. UNAVAILABLE or RESOURCE_EXHAUSTED: the file cannot be written.
 // Otherwise as TensorSource::Read.
 absl::Status WriteNpz(const std::string& path, const std::vector<TensorInfo>& tensors,
                       TensorSource* source);

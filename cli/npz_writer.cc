@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/npz.h"
 #include "cli/pending_file.h"
+#include "cli/stand_in_type.h"
 #include "cli/zip_status.h"
 #include "core/base/status_macros.h"
 
@@ -27,7 +28,7 @@ class ArraySource {
  public:
   ArraySource(const TensorInfo* tensor, TensorSource* source) : tensor_(tensor), source_(source) {
     NpyHeader header;
-    header.dtype = widens() ? BundleDtype::kFloat32 : tensor->dtype;
+    header.dtype = NpzDtype(tensor->dtype);
     header.shape = tensor->shape;
     header_ = EncodeNpyHeader(header);
     size_ = header_.size() +
@@ -160,6 +161,10 @@ absl::Status WriteArchive(const std::string& path, const std::string& temporary,
 }
 
 }  // namespace
+
+BundleDtype NpzDtype(BundleDtype dtype) {
+  return dtype == BundleDtype::kBfloat16 ? BundleDtype::kFloat32 : StandInType(dtype);
+}
 
 absl::Status WriteNpz(const std::string& path, const std::vector<TensorInfo>& tensors,
                       TensorSource* source) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/element_count.h"
 #include "cli/pending_file.h"
+#include "cli/stand_in_type.h"
 #include "core/base/status_macros.h"
 #include "nlohmann/json.hpp"
 
@@ -33,20 +34,23 @@ struct SafetensorsType {
   absl::string_view name;
   BundleDtype dtype;
 };
-constexpr std::array<SafetensorsType, 14> kSafetensorsTypes = {{{"F32", BundleDtype::kFloat32},
-                                                                {"F64", BundleDtype::kFloat64},
-                                                                {"F16", BundleDtype::kFloat16},
-                                                                {"BF16", BundleDtype::kBfloat16},
-                                                                {"I8", BundleDtype::kInt8},
-                                                                {"I16", BundleDtype::kInt16},
-                                                                {"I32", BundleDtype::kInt32},
-                                                                {"I64", BundleDtype::kInt64},
-                                                                {"U8", BundleDtype::kUint8},
-                                                                {"U16", BundleDtype::kUint16},
-                                                                {"U32", BundleDtype::kUint32},
-                                                                {"U64", BundleDtype::kUint64},
-                                                                {"BOOL", BundleDtype::kBool},
-                                                                {"C64", BundleDtype::kComplex64}}};
+constexpr std::array<SafetensorsType, 16> kSafetensorsTypes = {
+    {{"F32", BundleDtype::kFloat32},
+     {"F64", BundleDtype::kFloat64},
+     {"F16", BundleDtype::kFloat16},
+     {"BF16", BundleDtype::kBfloat16},
+     {"I8", BundleDtype::kInt8},
+     {"I16", BundleDtype::kInt16},
+     {"I32", BundleDtype::kInt32},
+     {"I64", BundleDtype::kInt64},
+     {"U8", BundleDtype::kUint8},
+     {"U16", BundleDtype::kUint16},
+     {"U32", BundleDtype::kUint32},
+     {"U64", BundleDtype::kUint64},
+     {"BOOL", BundleDtype::kBool},
+     {"C64", BundleDtype::kComplex64},
+     {"F8_E5M2", BundleDtype::kFloat8E5m2},
+     {"F8_E4M3", BundleDtype::kFloat8E4m3fn}}};
 
 std::optional<BundleDtype> DtypeOf(absl::string_view name) {
   for (const SafetensorsType& type : kSafetensorsTypes) {
@@ -194,7 +198,7 @@ absl::StatusOr<std::string> EncodeHeader(const std::string& path,
   if (!metadata.empty()) header[kMetadataKey] = metadata;
   int64_t offset = 0;
   for (const TensorInfo& tensor : tensors) {
-    const std::optional<absl::string_view> type = NameOf(tensor.dtype);
+    const std::optional<absl::string_view> type = NameOf(SafetensorsDtype(tensor.dtype));
     if (!type.has_value()) {
       return absl::UnimplementedError(absl::StrCat(
           path, ": tensor '", tensor.name, "': safetensors has no ", DtypeName(tensor.dtype)));
@@ -221,6 +225,10 @@ absl::StatusOr<std::string> EncodeHeader(const std::string& path,
 }
 
 }  // namespace
+
+BundleDtype SafetensorsDtype(BundleDtype dtype) {
+  return NameOf(dtype).has_value() ? dtype : StandInType(dtype);
+}
 
 absl::StatusOr<std::unique_ptr<SafetensorsFile>> SafetensorsFile::Open(const std::string& path) {
   ASSIGN_OR_RETURN(std::unique_ptr<RandomAccessFile> file, FileSystem::Real()->OpenForRead(path));

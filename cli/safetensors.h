@@ -23,7 +23,7 @@ class SafetensorsFile : public TensorSource {
   // Reads and checks the header. DATA_LOSS, with the file and the tensor: truncated, a header that
   // is not such JSON or larger than 100 MB, a tensor listed twice, bytes that do not fit the shape,
   // overlap, leave a gap or are not all described. UNIMPLEMENTED: a type of elements that
-  // BundleDtype has not (8-bit floats). Otherwise as core/base/file_system.h.
+  // BundleDtype has not (floats of 4 bits). Otherwise as core/base/file_system.h.
   static absl::StatusOr<std::unique_ptr<SafetensorsFile>> Open(const std::string& path);
 
   std::vector<TensorInfo> List() const override;
@@ -45,9 +45,13 @@ class SafetensorsFile : public TensorSource {
   const std::map<std::string, Entry, std::less<>> entries_;
 };
 
+// The type that a tensor of this type has in such a file: StandInType where the format has not the
+// type itself.
+BundleDtype SafetensorsDtype(BundleDtype dtype);
+
 // Writes `tensors` of `source` to `path`, one at a time, and `metadata` for readers to show. The
 // file appears complete or not at all. As safetensors does, the widest elements come first, so that
-// all are aligned. UNIMPLEMENTED: a type of elements that the format has not (complex128).
+// all are aligned. UNIMPLEMENTED: a type of elements that the format has not (complex128, strings).
 // INVALID_ARGUMENT: a name that is not UTF-8, or that the format keeps for itself. Otherwise as
 // TensorSource::Read and core/base/file_system.h.
 absl::Status WriteSafetensors(const std::string& path, std::vector<TensorInfo> tensors,
