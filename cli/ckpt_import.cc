@@ -1,11 +1,13 @@
 #include "cli/ckpt_import.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/element.h"
 #include "cli/import_plan.h"
 #include "cli/tensor_source.h"
 #include "core/base/clock.h"
@@ -88,8 +90,45 @@ absl::Status WriteVariable(const VariableSpec& spec, Fill fill, BundleDataWriter
   return writer->EndSlice();
 }
 
+// Elements of a tensor that are worth a warning, counted.
+struct Losses {
+  int64_t not_finite = 0;
+  int64_t became_infinite = 0;
+  int64_t rounded_integers = 0;
+};
+
+// `bytes` were converted to `values`.
+void CountLosses(BundleDtype dtype, const char* bytes, absl::Span<const float> values,
+                 Losses* losses) {
+  const bool floating = dtype == BundleDtype::kFloat64 || dtype == BundleDtype::kFloat32 ||
+                        dtype == BundleDtype::kFloat16 || dtype == BundleDtype::kBfloat16;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (floating && std::isfinite(values[i])) continue;
+    const long double exact = ElementValue(dtype, bytes + i * DtypeSize(dtype));
+    if (!floating) {
+      if (exact != static_cast<long double>(values[i])) ++losses->rounded_integers;
+    } else if (std::isfinite(exact)) {
+      ++losses->became_infinite;
+    } else {
+      ++losses->not_finite;
+    }
+  }
+}
+
+void AddWarnings(const ImportedVariable& variable, const Losses& losses,
+                 std::vector<std::string>* warnings) {
+  const auto add = [&](int64_t count, absl::string_view what) {
+    if (count == 0) return;
+    warnings->push_back(absl::StrCat(variable.spec.name, ": ", count, " of ",
+                                     variable.spec.shape.num_elements(), " elements ", what));
+  };
+  add(losses.not_finite, "are not finite");
+  add(losses.became_infinite, "are too large for float32 and become infinite");
+  add(losses.rounded_integers, "are integers that float32 rounds");
+}
+
 absl::Status WriteImported(const ImportedVariable& variable, uint64_t seed, TensorSource* source,
-                           BundleDataWriter* writer) {
+                           BundleDataWriter* writer, std::vector<std::string>* warnings) {
   const VariableSpec& spec = variable.spec;
   const TensorInfo& tensor = variable.source;
   if (tensor.name.empty()) {
@@ -99,18 +138,23 @@ absl::Status WriteImported(const ImportedVariable& variable, uint64_t seed, Tens
     return WriteVariable(spec, initial, writer);
   }
   ASSIGN_OR_RETURN(const std::string bytes, source->Read(tensor.name));
+  Losses losses;
   const auto converted = [&](int64_t first, absl::Span<float> values) {
-    ConvertToFloat(tensor.dtype, bytes.data() + first * DtypeSize(tensor.dtype), values);
+    const char* from = bytes.data() + first * DtypeSize(tensor.dtype);
+    ConvertToFloat(tensor.dtype, from, values);
+    CountLosses(tensor.dtype, from, values, &losses);
   };
-  return WriteVariable(spec, converted, writer);
+  RETURN_IF_ERROR(WriteVariable(spec, converted, writer));
+  AddWarnings(variable, losses, warnings);
+  return absl::OkStatus();
 }
 
 absl::Status WriteSnapshot(const std::string& prefix, int64_t step, const Plan& plan,
-                           TensorSource* source) {
+                           TensorSource* source, std::vector<std::string>* warnings) {
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleDataWriter> writer,
                    BundleDataWriter::Create(FileSystem::Real(), DataPath(prefix, 0, 1), 0));
   for (const ImportedVariable& variable : plan.tensors.variables) {
-    RETURN_IF_ERROR(WriteImported(variable, plan.seed, source, writer.get()));
+    RETURN_IF_ERROR(WriteImported(variable, plan.seed, source, writer.get(), warnings));
   }
   RETURN_IF_ERROR(writer->AddInt64("global_step", step));
   ASSIGN_OR_RETURN(std::vector<BundleIndexEntry> entries, writer->Finish());
@@ -118,11 +162,14 @@ absl::Status WriteSnapshot(const std::string& prefix, int64_t step, const Plan& 
 }
 
 absl::Status WriteAndCommit(const ImportOptions& options, const Plan& plan, TensorSource* source,
-                            CheckpointDirectory* directory) {
+                            CheckpointDirectory* directory, std::vector<std::string>* warnings) {
   RetentionPolicy keep_all;
   keep_all.keep_max = 0;
   RETURN_IF_ERROR(
-      WriteSnapshot(directory->SnapshotPrefix(options.step), options.step, plan, source));
+      WriteSnapshot(directory->SnapshotPrefix(options.step), options.step, plan, source, warnings));
+  if (options.strict && !warnings->empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("--strict: ", absl::StrJoin(*warnings, "; ")));
+  }
   RETURN_IF_ERROR(directory->Commit(options.step, keep_all));
   return options.force ? directory->RemoveDoneMarker() : absl::OkStatus();
 }
@@ -163,13 +210,15 @@ absl::Status ImportTensors(const ImportOptions& options, std::ostream* out) {
   RETURN_IF_ERROR(CheckDirectory(directory, options));
   RETURN_IF_ERROR(CreateDirectories(options.model_dir));
   const std::string prefix = directory.SnapshotPrefix(options.step);
-  const absl::Status status = WriteAndCommit(options, plan, source.get(), &directory);
+  std::vector<std::string> warnings;
+  const absl::Status status = WriteAndCommit(options, plan, source.get(), &directory, &warnings);
   if (!status.ok()) {
     RemoveFile(IndexPath(prefix)).IgnoreError();
     RemoveFile(DataPath(prefix, 0, 1)).IgnoreError();
     return status;
   }
   Report(prefix, plan.tensors, out);
+  for (const std::string& warning : warnings) *out << "warning: " << warning << "\n";
   return absl::OkStatus();
 }
 

@@ -29,18 +29,21 @@ struct ImportOptions {
   // Adds to a directory that holds snapshots, as their newest, and removes the marker of a job that
   // is done.
   bool force = false;
+  // Refuses numbers that are not finite or that float32 cannot hold, instead of warning of them.
+  bool strict = false;
 };
 
 // Writes "model.ckpt-<step>" with one data file into `model_dir`, which is created, and commits it;
 // prints what was imported. Variables are float32: other numbers are rounded to it, which is
-// printed. Slots are not imported, so the optimizer starts from its initial state; and there is no
-// job state, so the data starts from the beginning. Holds one tensor in memory at a time. Not for a
-// directory in which a job runs.
+// printed, with the number of those that become infinite, of integers that change, and of those
+// that were not finite already. Slots are not imported, so the optimizer starts from its initial
+// state; and there is no job state, so the data starts from the beginning. Holds one tensor in
+// memory at a time. Not for a directory in which a job runs.
 //
-// INVALID_ARGUMENT: an option that makes no sense; a variable of the model is missing or has
-// another shape (all are named); nothing to import. ALREADY_EXISTS: the directory holds snapshots
-// or a job that is done, and `force` is not set; or it has a snapshot of that step in any case.
-// Otherwise as OpenTensorSource, TensorSource::Read, ResolveTrainConfig and
+// INVALID_ARGUMENT: an option that makes no sense; with `strict`, numbers as above; a variable of
+// the model is missing or has another shape (all are named); nothing to import. ALREADY_EXISTS: the
+// directory holds snapshots or a job that is done, and `force` is not set; or it has a snapshot of
+// that step in any case. Otherwise as OpenTensorSource, TensorSource::Read, ResolveTrainConfig and
 // CheckpointDirectory::Commit. Nothing of the snapshot stays after an error.
 absl::Status ImportTensors(const ImportOptions& options, std::ostream* out);
 

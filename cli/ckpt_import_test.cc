@@ -1,5 +1,6 @@
 #include "cli/ckpt_import.h"
 
+#include <limits>
 #include <sstream>
 
 #include "absl/strings/str_replace.h"
@@ -150,13 +151,30 @@ TEST_F(CkptImportTest, OtherNumbersBecomeFloat32) {
   EXPECT_EQ((*bundle)->ReadTensor("none")->size(), 0);
 }
 
+TEST_F(CkptImportTest, WhatAnImportLosesIsSaidOrRefused) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  MemoryTensors tensors;
+  tensors.AddValues<double>("d", BundleDtype::kFloat64, Shape({4}), {1e300, -1e300, kInfinity, 1});
+  tensors.AddValues<int32_t>("i", BundleDtype::kInt32, Shape({2}), {(1 << 24) + 1, 1 << 24});
+  WriteTensors(std::move(tensors));
+  from_.strict = true;
+  ExpectRefused(absl::StatusCode::kInvalidArgument,
+                "--strict: d: 1 of 4 elements are not finite; d: 2 of 4 elements are too large for "
+                "float32 and become infinite; i: 1 of 2 elements are integers that float32 rounds");
+  EXPECT_FALSE(FileExists(IndexPath(Imported())));
+  from_.strict = false;
+  ASSERT_EQ(Import(), absl::OkStatus());
+  EXPECT_THAT(out_.str(), HasSubstr("warning: d: 2 of 4 elements are too large for float32"));
+  EXPECT_THAT(out_.str(), HasSubstr("warning: i: 1 of 2 elements"));
+}
+
 TEST_F(CkptImportTest, ABundleOfAnotherWriterIsImported) {
   from_.source = directory_ + "/model.ckpt";
   WriteSmallBundle(from_.source);
   from_.renames = {"b=bias"};
   const absl::Status status = Import();
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_THAT(out_.str(), HasSubstr("imported: 2 (bias, w)\nleft out: 1 (global_step)\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("imported: 2 (bias, w)\nleft out: 2 (global_step, state)\n"));
   const auto bundle = BundleReader::Open(Imported());
   ASSERT_TRUE(bundle.ok()) << bundle.status();
   EXPECT_EQ((*bundle)->ReadTensor("w")->span()[29], 29.0f);

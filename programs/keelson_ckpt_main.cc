@@ -157,6 +157,8 @@ void AddImport(CLI::App* app, Flags* flags, Command* command) {
                  "Variables that SOURCE lacks get the model's initial values; with --config");
   from->add_flag("--force", options->force,
                  "Into a directory with snapshots, as the newest; forgets that a job was done");
+  from->add_flag("--strict", options->strict,
+                 "Refuses numbers that are not finite or that float32 cannot hold");
   AddForeignPaths(from, flags);
   from->callback([=] { *command = [=] { return Import(*flags); }; });
 }

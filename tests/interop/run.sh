@@ -1,0 +1,35 @@
+#!/bin/bash
+# Runs the comparisons with TensorFlow, Keras and TensorBoard, which no other test needs: by hand.
+set -euo pipefail
+
+usage() {
+  cat << 'USAGE'
+usage: tests/interop/run.sh [--venv DIR]
+  makes a Python environment with tensorflow, tensorboard, safetensors and scikit-learn from PyPI in
+  DIR (default build/interop-venv; about 2 GB and 3 minutes, once), and runs tests/interop in it with
+  the release build's programs
+USAGE
+}
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+venv=build/interop-venv
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    -h | --help) usage; exit 0 ;;
+    --venv=*) venv=${1#*=}; shift ;;
+    --venv) venv=${2:?--venv: expected a directory}; shift 2 ;;
+    *) echo "run.sh: unknown argument: $1" >&2; usage >&2; exit 2 ;;
+  esac
+done
+
+if ! "$venv/bin/python" -c 'import tensorflow, tensorboard, safetensors, sklearn' 2> /dev/null; then
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet tensorflow-cpu tensorboard safetensors scikit-learn
+fi
+binaries=${KEELSON_BINARY_DIR:-build/release/bin}
+if [[ ! -x $binaries/keelson_ckpt ]]; then
+  echo "run.sh: $binaries/keelson_ckpt: no such program; ninja -C build/release builds it" >&2
+  exit 2
+fi
+"$venv/bin/python" -c 'import tensorflow, keras; print("TensorFlow", tensorflow.__version__, "Keras", keras.__version__)' 2> /dev/null
+TF_CPP_MIN_LOG_LEVEL=3 "$venv/bin/python" -W ignore::DeprecationWarning -m unittest discover -s tests/interop -p '*_test.py'
