@@ -52,6 +52,38 @@ class CheckIncludesTest(TreeTest):
         self.assertEqual(exports.functions, {"Flattened", "Volume"})
         self.assertEqual(exports.namespaces, {"keelson"})
 
+        self.assertEqual(set(exports.classes), {"keelson::Shape", "keelson::Aligned"})
+
+    def test_a_class_that_two_headers_define(self):
+        """Whatever is between the namespace and the class."""
+        self.write("core/http/connection.h", "namespace keelson {\nclass Connection {\n};\n}\n")
+        for code in (
+            "class Connection final : Base {};",
+            "struct Connection {};",
+            "template <typename T>\nclass Connection {};",
+            "} namespace keelson { class Connection {};",
+        ):
+            found = self.check("core/rpc/connection.h", "namespace keelson {\n" + code + "\n}\n")
+            line = code.count("\n") + 2
+            rule = "another header defines a class of this name"
+            self.assertEqual(
+                found, [f"core/rpc/connection.h:{line}: {rule}: keelson::Connection in core/http/connection.h"]
+            )
+
+    def test_classes_that_differ(self):
+        self.write("core/http/connection.h", "namespace keelson {\nclass Connection {\n};\n}\n")
+        for code in (
+            "class Connection;",
+            "namespace rpc { class Connection {}; }",
+            "class Other { class Connection {}; };",
+            "template <>\nstruct Connection<int> {};",
+            "enum class Kind { Connection };",
+            "struct Outer::Connection {};",
+        ):
+            self.assert_clean("core/rpc/connection.h", "namespace keelson {\n" + code + "\n}\n")
+        self.assert_clean("core/rpc/connection.h", "class Connection {};\n")
+        self.assert_clean("core/rpc/connection.cc", "namespace keelson {\nclass Connection {};\n}\n")
+
     def test_own_names(self):
         self.write("core/shape.h", _SHAPE_H)
         for use, name in (
