@@ -1,8 +1,13 @@
 #include "core/checkpoint/tensor_slice.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <queue>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -14,6 +19,9 @@ using Extent = TensorSliceSpec::Extent;
 // Keeps byte counts of any element type within int64.
 constexpr int64_t kMaxElements = int64_t{1} << 58;
 
+// Of slices that are cut in three or more dimensions each pair is compared.
+constexpr size_t kMaxGridSlices = 4096;
+
 absl::Status OutsideError(const TensorSliceSpec& slice, const Shape& shape) {
   return absl::InvalidArgumentError(
       absl::StrCat("slice ", ToString(slice), " does not lie within shape ", shape.ToString()));
@@ -22,6 +30,11 @@ absl::Status OutsideError(const TensorSliceSpec& slice, const Shape& shape) {
 absl::Status OverlapError(const TensorSliceSpec& a, const TensorSliceSpec& b) {
   return absl::InvalidArgumentError(
       absl::StrCat("slices ", ToString(a), " and ", ToString(b), " overlap"));
+}
+
+absl::Status TooManyError(size_t slices, size_t dimensions) {
+  return absl::InvalidArgumentError(absl::StrCat(slices, " slices are cut in ", dimensions,
+                                                 " dimensions, expected at most ", kMaxGridSlices));
 }
 
 absl::Status GapError(const Shape& shape, int64_t covered) {
@@ -47,15 +60,64 @@ bool Before(const TensorSliceSpec& a, const TensorSliceSpec& b) {
                                       });
 }
 
-absl::Status CheckDisjoint(const std::vector<TensorSliceSpec>& sorted) {
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    for (size_t j = i + 1; j < sorted.size(); ++j) {
-      // The slices are sorted by axis 0, so no later one can overlap.
-      if (sorted[j].extents[0].start >= sorted[i].extents[0].end()) break;
-      if (Overlap(sorted[i], sorted[j])) return OverlapError(sorted[i], sorted[j]);
+bool IsEmpty(const TensorSliceSpec& slice) {
+  return absl::c_any_of(slice.extents, [](const Extent& extent) { return extent.length == 0; });
+}
+
+// The dimensions in which the slices differ.
+std::vector<size_t> CutDimensions(const std::vector<TensorSliceSpec>& slices) {
+  std::vector<size_t> dimensions;
+  for (size_t i = 0; i < slices[0].extents.size(); ++i) {
+    const auto differs = [&](const TensorSliceSpec& slice) {
+      return !(slice.extents[i] == slices[0].extents[i]);
+    };
+    if (absl::c_any_of(slices, differs)) dimensions.push_back(i);
+  }
+  return dimensions;
+}
+
+absl::Status CheckPairs(const std::vector<TensorSliceSpec>& slices) {
+  for (size_t i = 0; i < slices.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (Overlap(slices[j], slices[i])) return OverlapError(slices[j], slices[i]);
     }
   }
   return absl::OkStatus();
+}
+
+// For slices that differ at most in the two dimensions, sorted by the first of them. A line moves
+// along that one; the slices that it crosses are kept by where they start in the other one. As
+// these are disjoint, a slice that the line reaches has to be compared with its neighbours only.
+absl::Status Sweep(const std::vector<TensorSliceSpec>& sorted, size_t first, size_t second) {
+  using Ending = std::pair<int64_t, int64_t>;  // in the first dimension, start in the second
+  std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;
+  std::map<int64_t, const TensorSliceSpec*> crossed;
+  for (const TensorSliceSpec& slice : sorted) {
+    const int64_t start = slice.extents[second].start;
+    while (!endings.empty() && endings.top().first <= slice.extents[first].start) {
+      crossed.erase(endings.top().second);
+      endings.pop();
+    }
+    const auto next = crossed.lower_bound(start);
+    if (next != crossed.end() && Overlap(*next->second, slice)) {
+      return OverlapError(*next->second, slice);
+    }
+    if (next != crossed.begin() && Overlap(*std::prev(next)->second, slice)) {
+      return OverlapError(*std::prev(next)->second, slice);
+    }
+    crossed.emplace_hint(next, start, &slice);
+    endings.emplace(slice.extents[first].end(), start);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDisjoint(const std::vector<TensorSliceSpec>& sorted) {
+  if (sorted.size() < 2) return absl::OkStatus();
+  const std::vector<size_t> cut = CutDimensions(sorted);
+  if (cut.size() <= 2)
+    return Sweep(sorted, cut.empty() ? 0 : cut.front(), cut.empty() ? 0 : cut.back());
+  if (sorted.size() > kMaxGridSlices) return TooManyError(sorted.size(), cut.size());
+  return CheckPairs(sorted);
 }
 
 }  // namespace
@@ -89,9 +151,11 @@ Shape SliceShape(const TensorSliceSpec& resolved) {
 absl::Status CheckExactCover(const Shape& shape, std::vector<TensorSliceSpec>* slices) {
   std::sort(slices->begin(), slices->end(), Before);
   if (shape.rank() == 0) return slices->size() == 1 ? absl::OkStatus() : GapError(shape, 0);
-  if (absl::Status status = CheckDisjoint(*slices); !status.ok()) return status;
+  std::vector<TensorSliceSpec> filled;
+  absl::c_remove_copy_if(*slices, std::back_inserter(filled), IsEmpty);
+  if (absl::Status status = CheckDisjoint(filled); !status.ok()) return status;
   int64_t covered = 0;
-  for (const TensorSliceSpec& slice : *slices) covered += SliceShape(slice).num_elements();
+  for (const TensorSliceSpec& slice : filled) covered += SliceShape(slice).num_elements();
   return covered == shape.num_elements() ? absl::OkStatus() : GapError(shape, covered);
 }
 

@@ -42,8 +42,9 @@ absl::StatusOr<TensorSliceSpec> ResolveSlice(const TensorSliceSpec& slice, const
 // Extent of a resolved slice in each dimension.
 Shape SliceShape(const TensorSliceSpec& resolved);
 
-// INVALID_ARGUMENT: the resolved slices overlap or leave a gap. Every element of `shape` has to be
-// in exactly one of them. `slices` gets sorted by position.
+// INVALID_ARGUMENT: the resolved slices overlap or leave a gap, or more than 4096 of them are cut
+// in three or more dimensions. Every element of `shape` has to be in exactly one of them. `slices`
+// gets sorted by position. Takes n log n time for slices that are cut in one or two dimensions.
 absl::Status CheckExactCover(const Shape& shape, std::vector<TensorSliceSpec>* slices);
 
 v1::TensorSlice ToProto(const TensorSliceSpec& slice);

@@ -1,8 +1,12 @@
 #include "core/checkpoint/tensor_slice.h"
 
+#include <array>
 #include <limits>
+#include <random>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -72,6 +76,80 @@ TEST(TensorSliceTest, OverlapBehindAShorterNeighbourIsFound) {
   std::vector<TensorSliceSpec> slices = {
       {{{0, 6}, {0, 1}}}, {{{0, 2}, {1, 2}}}, {{{4, 6}, {0, 3}}}};
   EXPECT_THAT(Message(CheckExactCover(kShape, &slices)), HasSubstr("overlap"));
+}
+
+// Whether each element is in exactly one slice, found by counting.
+bool CoversOnce(const std::vector<TensorSliceSpec>& slices) {
+  std::array<int, 3 * 3 * 3> counts = {};
+  for (const TensorSliceSpec& slice : slices) {
+    for (int i = 0; i < 27; ++i) {
+      const int64_t at[] = {i / 9, i / 3 % 3, i % 3};
+      bool inside = true;
+      for (size_t d = 0; d < 3; ++d) {
+        inside &= at[d] >= slice.extents[d].start && at[d] < slice.extents[d].end();
+      }
+      counts[i] += inside ? 1 : 0;
+    }
+  }
+  return absl::c_all_of(counts, [](int count) { return count == 1; });
+}
+
+// Cuts the slice at random places, in one of the first `dimensions` each time.
+void Divide(const TensorSliceSpec& slice, size_t dimensions, std::minstd_rand* random,
+            std::vector<TensorSliceSpec>* slices) {
+  const size_t d = (*random)() % dimensions;
+  const int64_t length = slice.extents[d].length;
+  if ((*random)() % 3 == 0 || length < 2) return slices->push_back(slice);
+  TensorSliceSpec low = slice, high = slice;
+  low.extents[d].length = 1 + static_cast<int64_t>((*random)() % (length - 1));
+  high.extents[d] = {low.extents[d].end(), length - low.extents[d].length};
+  Divide(low, dimensions, random, slices);
+  Divide(high, dimensions, random, slices);
+}
+
+TEST(TensorSliceTest, CoverIsWhatCountingFinds) {
+  std::minstd_rand random(7);
+  int covers = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::vector<TensorSliceSpec> slices;
+    Divide({{{0, 3}, {0, 3}, {0, 3}}}, 1 + i % 3, &random, &slices);
+    // Half of them are spoilt by an extent that is another one, perhaps an empty one.
+    if (i % 2 == 1) {
+      const int64_t start = random() % 3;
+      slices[random() % slices.size()].extents[random() % 3] = {
+          start, static_cast<int64_t>(random() % (4 - start))};
+    }
+    absl::c_shuffle(slices, random);
+    std::string text;
+    for (const TensorSliceSpec& slice : slices) absl::StrAppend(&text, ToString(slice), " ");
+    const bool expected = CoversOnce(slices);
+    covers += expected ? 1 : 0;
+    EXPECT_EQ(CheckExactCover(Shape({3, 3, 3}), &slices).ok(), expected) << text;
+  }
+  EXPECT_GT(covers, 1500);
+  EXPECT_LT(covers, 2500);
+}
+
+// Comparing all pairs would take minutes.
+TEST(TensorSliceTest, ManySlicesTakeLittleTime) {
+  constexpr int64_t kColumns = 200'000;
+  const Shape shape({2, kColumns});
+  std::vector<TensorSliceSpec> slices;
+  for (int64_t i = 0; i < kColumns; ++i) slices.push_back({{{0, 2}, {i, 1}}});
+  EXPECT_TRUE(CheckExactCover(shape, &slices).ok());
+  slices.back().extents[1].start -= 1;
+  EXPECT_EQ(Message(CheckExactCover(shape, &slices)),
+            "slices 0,2:199998,1 and 0,2:199998,1 overlap");
+}
+
+TEST(TensorSliceTest, ManySlicesInThreeDimensionsAreRefused) {
+  constexpr int64_t kSide = 17;
+  std::vector<TensorSliceSpec> slices;
+  for (int64_t i = 0; i < kSide * kSide * kSide; ++i) {
+    slices.push_back({{{i / (kSide * kSide), 1}, {i / kSide % kSide, 1}, {i % kSide, 1}}});
+  }
+  EXPECT_EQ(Message(CheckExactCover(Shape({kSide, kSide, kSide}), &slices)),
+            "4913 slices are cut in 3 dimensions, expected at most 4096");
 }
 
 TEST(TensorSliceTest, GapIsCounted) {
