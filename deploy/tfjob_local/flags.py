@@ -27,7 +27,7 @@ from a second terminal (each with --help; --job NAME where several run):
   %(prog)s status [-o table|yaml|json]   replicas, conditions, progress
   %(prog)s scale worker=4                more or fewer replicas
   %(prog)s kill worker-1                 SIGKILL: exit code 137
-  %(prog)s delete worker-1               the pod is lost, as when its node is drained
+  %(prog)s delete worker-1               deletes the pod, as the drain of its node does
   %(prog)s suspend | resume | stop
 
 examples:
@@ -87,7 +87,8 @@ _COMMANDS = {
     "status": "Shows a running job; with --run_dir a finished one too.",
     "scale": "Changes how many replicas of a role a running job has.",
     "kill": "Sends SIGKILL to a replica of a running job: it ends with exit code 137.",
-    "delete": "Takes a replica's pod away, as the drain of its node does; the operator makes a new one.",
+    "delete": "Deletes a replica's pod, as the drain of its node does, and makes a new one. With --strict_emulation "
+    "operators from 1.7 on fail the job instead, as on a cluster, unless the pod is a dynamic worker's.",
     "suspend": "Ends all replicas of a running job, the one that leads it first, until the command resume.",
     "resume": "Starts the replicas of a suspended job again.",
     "stop": "Ends a running job: SIGTERM, the grace period, SIGKILL. A second time: SIGKILL at once.",

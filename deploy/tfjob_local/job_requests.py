@@ -69,8 +69,8 @@ class JobRequests:
 
     def _delete(self, request: Mapping[str, Any]) -> Reply:
         name = self._replica(request)
-        self._kubelet.lose(name)
-        return {"text": f"{name} lost, as by the drain of its node"}
+        self._kubelet.evict(name)
+        return {"text": f"{name} is being deleted, as by the drain of its node"}
 
     def _suspend(self) -> Reply:
         self._operator.suspend()

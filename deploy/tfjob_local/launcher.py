@@ -88,6 +88,9 @@ class Launcher:
 
     def _turn(self) -> None:
         self._kubelet.poll()
+        if self._control is not None:
+            # Before the operator, which sees a pod that a request deletes while the pod still runs.
+            self._control.poll()
         if self._stopped is None:
             self._operator.reconcile()
         else:
@@ -95,8 +98,6 @@ class Launcher:
         outcome = self._operator.outcome
         if outcome is not None:
             self._after_finish(outcome)
-        if self._control is not None:
-            self._control.poll()
         self._journal.update()
         self._output.update()
         if not self._over():

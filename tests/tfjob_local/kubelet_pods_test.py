@@ -218,35 +218,6 @@ class PodRunTest(unittest.TestCase):
         self.run_.delete()
         self.assertTrue(self.run_.gone)
 
-    def test_lost_while_running(self):
-        self.begin("Always")
-        self.run_.lose()
-        self.assertEqual((self.started[0].killed, self.pod.phase), (True, Phase.RUNNING))
-        self.end(137)
-        self.assertEqual((self.state(), self.run_.gone), ((Phase.FAILED, None, 0), False))
-        self.assertIsNone(self.run_.next_due())
-
-    def test_lost_while_waiting(self):
-        self.begin("OnFailure")
-        self.end(1)
-        self.run_.lose()
-        self.assertEqual(self.state(), (Phase.FAILED, None, 1))
-        self.assertIsNone(self.run_.next_due())
-
-    def test_lost_after_its_end(self):
-        self.begin()
-        self.end(0)
-        self.run_.lose()
-        self.assertTrue(self.run_.gone)
-
-    def test_lost_while_being_deleted(self):
-        self.begin()
-        self.run_.delete()
-        self.run_.lose()
-        self.assertTrue(self.started[0].killed)
-        self.end(137)
-        self.assertEqual((self.pod.exit_code, self.run_.gone), (None, True))
-
 
 class BackoffTest(unittest.TestCase):
     def test_the_kubelets(self):

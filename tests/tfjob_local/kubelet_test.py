@@ -183,18 +183,16 @@ class KubeletTest(support.TemporaryDirectoryTest):
         with self.assertRaisesRegex(ValueError, '^there is no pod of "worker-2"$'):
             self.kubelet.kill("worker-2")
 
-    def test_lose(self):
-        self.create("exec sleep 600")
-        self.kubelet.poll()
-        pid = self.record().pid
-        self.kubelet.lose("worker-1")
-        pod = self.until_ended()
-        self.assertEqual((pod.phase, pod.exit_code), (Phase.FAILED, None))
-        self.assertFalse(process_exists(pid))
-        self.kubelet.lose("worker-1")
-        self.assertEqual(self.kubelet.pods(), [])
+    def test_evicted_pod_terminates_and_is_gone(self):
+        self.create("trap 'exit 5' TERM; : > up; sleep 600 & wait")
+        self.until_written("up")
+        self.kubelet.evict("worker-1")
+        (pod,) = self.kubelet.pods()
+        self.assertEqual((pod.phase, pod.deleting), (Phase.RUNNING, True))
+        self.poll_until(lambda: not self.kubelet.pods(), "it is gone")
+        self.assertEqual((self.record().exit_code, self.record().killed), (5, False))
         with self.assertRaisesRegex(ValueError, '^there is no pod of "worker-1"$'):
-            self.kubelet.lose("worker-1")
+            self.kubelet.evict("worker-1")
 
     def test_end_all_and_kill_all(self):
         self.create("trap 'exit 5' TERM; : > up1; sleep 600 & wait", index=0)

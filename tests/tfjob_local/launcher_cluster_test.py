@@ -134,6 +134,35 @@ class EndTest(ClusterTest):
         self.assertFalse([pid for pid in pids if process_exists(pid)])
 
 
+class DeletedPodTest(ClusterTest):
+    """The strict operator's answer to the drain of a worker's node."""
+
+    def begin(self, version, dynamic):
+        spec = f"enableDynamicWorker: {str(dynamic).lower()}\nrunPolicy: {{cleanPodPolicy: Running}}"
+        job = self.job(("PS", 1, "ExitCode"), ("Worker", 2, "ExitCode"), spec=spec)
+        launcher = self.start_job(job, "--strict_emulation", f"--operator_version={version}")
+        self.up("worker-0")
+        old_pid, _ = self.up("worker-1")
+        self.asked("delete", "worker-1")
+        return launcher, old_pid
+
+    def test_fails_the_job_since_1_7(self):
+        launcher, _ = self.begin("1.9.4", dynamic=False)
+        code, output = self.ended(launcher)
+        self.assertEqual(code, 1, output)
+        self.assertIn("TFJob default/job has failed because 1 Worker replica(s) failed.", output)
+
+    def test_is_replaced_where_workers_are_dynamic_and_before_1_7(self):
+        for version, dynamic in (("1.9.4", True), ("1.6", False)):
+            launcher, old_pid = self.begin(version, dynamic)
+            self.up("worker-1", but_not=old_pid)
+            self.assertNotIn("Failed", self.conditions(), version)
+            self.asked("stop")
+            self.ended(launcher)
+            for name in ("worker-0", "worker-1"):
+                os.remove(self.path(f"{name}.up"))
+
+
 class RestartTest(ClusterTest):
     """One job, whose replicas end one after another, each in its own way."""
 
@@ -154,13 +183,13 @@ class RestartTest(ClusterTest):
     def test_every_end_restarts_at_the_same_address(self):
         self.get("worker-0", "/exit?code=138")
         self.assertEqual(self.asked("kill", "worker-1"), "worker-1 killed\n")
-        self.assertEqual(self.asked("delete", "worker-2"), "worker-2 lost, as by the drain of its node\n")
+        self.assertEqual(self.asked("delete", "worker-2"), "worker-2 is being deleted, as by the drain of its node\n")
         self.get("worker-3", "/exit?signal=9")
         pids = {name: self.assert_restarted(name) for name in self.first}
         wait_until(lambda: self.conditions() == {"Created": "True", "Running": "True"}, "it is running again")
         table = self.asked("status")
         self.assertRegex(table, r"^job job: R\w+, 0:\d\d, launcher \d+\n")
-        for name, code in (("worker-0", 138), ("worker-1", 137), ("worker-2", 137), ("worker-3", 137)):
+        for name, code in (("worker-0", 138), ("worker-1", 137), ("worker-2", 143), ("worker-3", 137)):
             log = re.escape(self.path("run", "logs", f"{name}.restart-1.log"))
             self.assertRegex(table, rf"(?m)^{name} +Running +{pids[name]} +1 +{code} +0:\d\d +{log}$")
         self.assertRegex(table, r"(?m)^Created +True +TFJobCreated +\S+ +TFJob job is created\.$")

@@ -34,8 +34,8 @@ class FakeKubelet:
             raise ValueError("chief-0 does not run at the moment")
         self.asked.append(("kill", name))
 
-    def lose(self, name):
-        self.asked.append(("lose", name))
+    def evict(self, name):
+        self.asked.append(("evict", name))
 
 
 class RequestTest(unittest.TestCase):
@@ -114,7 +114,7 @@ class RequestTest(unittest.TestCase):
     def test_kill_and_delete(self):
         self.assertTrue(self.ask("kill", replica="worker-0")["ok"])
         self.assertTrue(self.ask("delete", replica="chief-0")["ok"])
-        self.assertEqual(self.kubelet.asked, [("kill", "worker-0"), ("lose", "chief-0")])
+        self.assertEqual(self.kubelet.asked, [("kill", "worker-0"), ("evict", "chief-0")])
         self.assertEqual(self.refused("kill", replica="chief-0"), "chief-0 does not run at the moment")
         self.assertEqual(
             self.refused("delete", replica="ps-0"), 'no replica "ps-0"; expected one of chief-0, worker-0'

@@ -103,9 +103,10 @@ class Kubelet(PodControl):
             raise ValueError(f"{replica_name} does not run at the moment")
         run.kill()
 
-    def lose(self, replica_name: str) -> None:
-        """Its pod is lost, as by the drain of its node. ValueError: there is no such pod."""
-        self._find(replica_name).lose()
+    def evict(self, replica_name: str) -> None:
+        """Its pod is deleted, as by the drain of its node: it terminates, and is gone. ValueError: there is no such
+        pod."""
+        self._find(replica_name).delete()
         self._drop_gone()
 
     def records(self) -> Sequence[ReplicaRecord]:

@@ -58,7 +58,6 @@ class PodRun:
         self._restarting = False
         # When SIGKILL follows SIGTERM.
         self._kill_at: Optional[float] = None
-        self._lost = False
 
     @property
     def running(self) -> bool:
@@ -104,18 +103,6 @@ class PodRun:
         if self._process is not None:
             self._process.kill()
 
-    def lose(self) -> None:
-        """As after the drain of its node: an ended pod is gone, another one fails without exit code."""
-        if self.pod.phase.ended:
-            self.delete()
-            return
-        self._lost = True
-        self.start_at = None
-        if self._process is None:
-            self._end(Phase.FAILED, None)
-        else:
-            self._process.kill()
-
     def _start_container(self) -> None:
         self.start_at = None
         self._started_at = self._tools.clock()
@@ -132,9 +119,7 @@ class PodRun:
         self._process = None
         self._kill_at = None
         is_init = self._position < len(self.plan.init)
-        if self._lost:
-            self._end(Phase.FAILED, None)
-        elif self.pod.deleting:
+        if self.pod.deleting:
             succeeded = code == 0 and not is_init
             self._end(Phase.SUCCEEDED if succeeded else Phase.FAILED, None if is_init else code)
         elif is_init:
