@@ -233,7 +233,10 @@ class _Loader(yaml.SafeLoader):
             key.tag = _TEXT_TAG
             if key.value in seen:
                 raise yaml.composer.ComposerError(
-                    None, None, f"the key {describe(key.value)} stands twice in one mapping", key.start_mark
+                    None,
+                    None,
+                    f"the key {describe(key.value)} stands twice in one mapping; kubectl would take the last one",
+                    key.start_mark,
                 )
             seen.add(key.value)
         return node

@@ -37,7 +37,8 @@ class FieldReader:
             if key not in known:
                 meant = spellings.get(key.lower())
                 hint = f" (it knows {meant})" if meant else ""
-                self.warn(f"{where}.{key}", f"unknown field, the API server drops it{hint}")
+                path = f"{where}.{key}" if where else key
+                self.warn(path, f"unknown field, the API server drops it{hint}")
 
     def mapping(self, value: Any, where: str) -> Dict[str, Any]:
         if value is None:

@@ -1,9 +1,10 @@
 """Warns of jobs that the operator accepts, and that do not do what their authors expect."""
 
+import os
 from typing import List
 
 from .admission import SPECS
-from .model import PORT_NAME, DEFAULT_PORT, ContainerPort, ReplicaSpec, TFJob
+from .model import DEFAULT_PORT, PORT_NAME, PROGRAMS, ContainerPort, ReplicaSpec, TFJob
 from .operator_version import OperatorVersion
 
 
@@ -18,7 +19,18 @@ def job_warnings(job: TFJob, version: OperatorVersion) -> List[str]:
             )
         if version.services_have_all_ports:
             warnings.extend(_port_warnings(spec, f"{where}.template.spec.containers"))
+    if job.replicas("Evaluator") > 1 and version.evaluator_in_cluster and not _is_keelsons(job):
+        warnings.append(
+            f"{SPECS}.Evaluator.replicas: TensorFlow refuses a TF_CONFIG with more than one evaluator; Keelson's "
+            "programs take it"
+        )
     return warnings
+
+
+def _is_keelsons(job: TFJob) -> bool:
+    """Whether every replica runs a program of Keelson's."""
+    commands = [spec.container.command[:1] for spec in job.replica_specs.values()]
+    return all(command and os.path.basename(command[0]) in PROGRAMS.values() for command in commands)
 
 
 def _policy_warnings(job: TFJob, version: OperatorVersion) -> List[str]:
@@ -54,8 +66,6 @@ def _port_warnings(spec: ReplicaSpec, where: str) -> List[str]:
     problem = ""
     if len(ports) > 1 and any(not port.name for port in ports):
         problem = f"a port without a name beside {PORT_NAME}"
-    elif len({port.name for port in ports}) < len(ports):
-        problem = "two ports of one name"
     elif len({port.port for port in ports}) < len(ports):
         problem = f"one port under two names, {PORT_NAME} among them or added by the operator"
     if not problem:

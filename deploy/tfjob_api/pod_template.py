@@ -8,6 +8,7 @@ from .containers import ContainerReader
 from .fields import FieldReader
 from .model import CONTAINER_NAME, Container, Volume, VolumeFile
 from .names import read_claim_name, read_file_path, read_host_path, read_label
+from .pod_rules import pod_warnings
 
 _DEFAULT_GRACE_SECONDS = 30
 # Kind of volume -> the field that names what it shows, and what reads that.
@@ -58,6 +59,7 @@ class PodTemplateReader:
             annotations=fields.text_map(metadata.get("annotations"), f"{where}.metadata.annotations"),
         )
         self._check_mounts(pod, where_spec)
+        fields.warnings.extend(pod_warnings(template, where))
         return pod
 
     def _read_container(self, spec: Dict[str, Any], where: str) -> Container:

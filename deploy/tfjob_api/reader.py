@@ -11,6 +11,7 @@ from .fields import FieldReader
 from .model import CLEAN_POD_POLICIES, RESTART_POLICIES, Manifest, ReplicaSpec, RunPolicy, TFJob
 from .objects import read_objects
 from .operator_version import OperatorVersion
+from .pod_rules import label_warnings
 from .pod_template import PodTemplateReader
 from .selection import select_job
 from .template import expand_templates
@@ -55,6 +56,7 @@ def _read(documents: List[Document], source: str, options: ReadOptions) -> Manif
     document = _with_name(fields, document)
     admission = Admission(fields, version)
     admission.check_document(document)
+    _warn_of_no_replicas(fields, document)
     document = _with_replicas(fields, document, options.replicas)
     job = _JobReader(fields, version).read(document)
     admission.check_job(job)
@@ -74,6 +76,15 @@ def _with_name(fields: FieldReader, document: Dict[str, Any]) -> Dict[str, Any]:
     if not name:
         name = prefix + "".join(random.choices(_SUFFIX_CHARACTERS, k=_SUFFIX_LENGTH))
     return {**document, "metadata": {**metadata, "name": name}}
+
+
+def _warn_of_no_replicas(fields: FieldReader, document: Dict[str, Any]) -> None:
+    for replica_type, spec in document["spec"]["tfReplicaSpecs"].items():
+        if spec.get("replicas") == 0:
+            fields.warn(
+                f"{SPECS}.{replica_type}.replicas",
+                f"0: the operator makes a pod nevertheless, and the job fails; leave {replica_type} out",
+            )
 
 
 def _with_replicas(
@@ -101,7 +112,9 @@ class _JobReader:
         fields = self._fields
         metadata = document["metadata"]
         spec = document["spec"]
+        fields.warn_unknown(document, "", schema.JOB)
         fields.warn_unknown(spec, "spec", schema.JOB_SPEC)
+        fields.warnings.extend(label_warnings(metadata.get("labels"), "metadata.labels"))
         job = TFJob(
             name=metadata["name"],
             namespace=metadata.get("namespace") or DEFAULT_NAMESPACE,

@@ -1,5 +1,6 @@
 """The field names that the TFJob's resource definition (v1.9.4) has; the API server drops all others."""
 
+JOB = ("apiVersion", "kind", "metadata", "spec", "status")
 JOB_SPEC = ("tfReplicaSpecs", "runPolicy", "successPolicy", "enableDynamicWorker")
 
 RUN_POLICY = tuple("""

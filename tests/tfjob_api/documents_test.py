@@ -144,7 +144,7 @@ class UnreadableTest(ManifestTest):
     def test_key_that_stands_twice(self):
         self.assert_not_read(
             "kind: TFJob\nspec:\n  replicas: 1\n  replicas: 2\n",
-            ':4:3: not YAML: the key "replicas" stands twice in one mapping',
+            ':4:3: not YAML: the key "replicas" stands twice in one mapping; kubectl would take the last one',
         )
 
     def test_json_key_that_stands_twice(self):
@@ -154,7 +154,8 @@ class UnreadableTest(ManifestTest):
             "(while scanning for the next token)",
         )
         self.assert_not_read(
-            '{"kind": "A", "kind": "B"}', ':1:15: not YAML: the key "kind" stands twice in one mapping'
+            '{"kind": "A", "kind": "B"}',
+            ':1:15: not YAML: the key "kind" stands twice in one mapping; kubectl would take the last one',
         )
 
     def test_alias_within_its_anchor(self):
