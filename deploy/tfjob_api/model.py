@@ -25,6 +25,8 @@ PROGRAMS = {
     "PS": "ps_server",
     "Worker": "worker",
 }
+# An annotation of servers that the manifest does not have: the replica type whose template they got.
+ADDED_SERVERS = "keelson/template-of"
 # The names of environment variables that the API server accepts.
 VARIABLE_NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 

@@ -1,5 +1,6 @@
 """Manifest files -> Manifest: the TFJob, what stands beside it, and what there is to say about them."""
 
+import copy
 import random
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence
@@ -8,7 +9,16 @@ from . import legacy, lint, schema
 from .admission import SPECS, Admission
 from .documents import Document, load_files, source_name, take_apart
 from .fields import FieldReader
-from .model import CLEAN_POD_POLICIES, RESTART_POLICIES, Manifest, ReplicaSpec, RunPolicy, TFJob
+from .model import (
+    ADDED_SERVERS,
+    CLEAN_POD_POLICIES,
+    LEADER_TYPES,
+    RESTART_POLICIES,
+    Manifest,
+    ReplicaSpec,
+    RunPolicy,
+    TFJob,
+)
 from .objects import read_objects
 from .operator_version import OperatorVersion
 from .pod_rules import label_warnings
@@ -26,7 +36,7 @@ _SUFFIX_LENGTH = 5
 class ReadOptions:
     # The parameters of Templates.
     parameters: Mapping[str, str] = field(default_factory=dict)
-    # Replica type -> number, in place of the manifest's.
+    # Replica type -> number, in place of the manifest's; PS may be added.
     replicas: Mapping[str, int] = field(default_factory=dict)
     # None: the newest that the manifest's apiVersion was made for.
     version: Optional[OperatorVersion] = None
@@ -94,11 +104,31 @@ def _with_replicas(
     for replica_type, count in replicas.items():
         if replica_type in specs:
             specs[replica_type] = {**specs[replica_type], "replicas": count}
+        elif count > 0 and replica_type == "PS":
+            specs["PS"] = _added_servers(fields, specs, count)
         elif count > 0:
             raise fields.error(
                 f"{SPECS}.{replica_type}", f"not in the manifest, but {count} replicas are asked for"
             )
     return {**document, "spec": {**document["spec"], "tfReplicaSpecs": specs}}
+
+
+def _added_servers(fields: FieldReader, specs: Dict[str, Any], count: int) -> Dict[str, Any]:
+    """A replica spec for servers that the manifest does not have: the workers' image, command and volumes,
+    without what a server has no use for."""
+    model = next((t for t in ("Worker", *LEADER_TYPES) if t in specs), None)
+    if model is None:
+        raise fields.error(f"{SPECS}.PS", "expected a Worker or a Chief whose template servers can have")
+    fields.warn(f"{SPECS}.PS", f"not in the manifest; {count} with the template of {model}")
+    spec = copy.deepcopy(specs[model])
+    pod = spec["template"]["spec"]
+    pod.pop("initContainers", None)
+    for container in pod["containers"]:
+        container.pop("resources", None)
+    metadata = spec["template"].setdefault("metadata", {}) or {}
+    annotations = {**(metadata.get("annotations") or {}), ADDED_SERVERS: model}
+    spec["template"]["metadata"] = {**metadata, "annotations": annotations}
+    return {**spec, "replicas": count}
 
 
 class _JobReader:

@@ -23,6 +23,7 @@ class JobRequests:
         operator: Operator,
         kubelet: Kubelet,
         check: Callable[[TFJob], None],
+        servers_are_keelsons: Callable[[], bool],
         view: Callable[[], Mapping[str, Any]],
         stop: Callable[[], None],
     ):
@@ -30,6 +31,7 @@ class JobRequests:
         self._operator = operator
         self._kubelet = kubelet
         self._check = check
+        self._servers_are_keelsons = servers_are_keelsons
         self._view = view
         self._stop = stop
         self._commands: Dict[str, Callable[[Mapping[str, Any]], Reply]] = {
@@ -57,10 +59,21 @@ class JobRequests:
         if not isinstance(wanted, dict) or not wanted:
             raise RequestError('replicas: expected numbers by role, such as {"worker": 4}')
         numbers = {self._replica_type(role): _count(role, number) for role, number in wanted.items()}
+        self._check_servers(numbers)
         self._check(self._operator.job.with_replicas(numbers))
         self._operator.scale(numbers)
         counts = [f"{t.lower()} {self._operator.job.replicas(t)}" for t in numbers]
         return {"text": f"job {self._operator.job.name} scaled: {', '.join(counts)}"}
+
+    def _check_servers(self, numbers: Mapping[str, int]) -> None:
+        job = self._operator.job
+        wanted = numbers.get("PS", job.replicas("PS"))
+        if wanted == job.replicas("PS") or job.run_policy.suspend or not self._servers_are_keelsons():
+            return
+        raise RequestError(
+            f"ps: expected {job.replicas('PS')}, as each server holds its part of the model while the job runs, "
+            f"found {wanted}; suspend the job, scale, and resume"
+        )
 
     def _kill(self, request: Mapping[str, Any]) -> Reply:
         name = self._replica(request)

@@ -8,6 +8,7 @@ import os
 from dataclasses import replace
 from typing import List, Mapping, Optional, Sequence, Tuple
 
+from tfjob_api.admission import SPECS
 from tfjob_api.model import Manifest, TFJob
 from tfjob_api.naming import is_leader, replica_name, replicas
 from tfjob_api.operator_version import OperatorVersion
@@ -16,6 +17,7 @@ from tfjob_api.reader import ReadOptions, read_manifest
 from .addresses import AddressBook, DashboardPorts, FreePorts, LoopbackAliases, Reservations
 from .flags import NO_DASHBOARD, REPOSITORY
 from .gpus import detect_gpus
+from .kubelet.flag_translation import has_flag
 from .kubelet.gpu_dealer import gpu_limit
 from .kubelet.permissions import Permissions
 from .kubelet.plan import PodPlan
@@ -83,6 +85,10 @@ class LocalPlan:
         """Whether the leader is Keelson's, so that its files show the progress of training."""
         return os.path.basename(self._leader_argv(self._planner)[0]) in PROGRAMS
 
+    @property
+    def servers_are_keelsons(self) -> bool:
+        return self.job.replicas("PS") > 0 and self.plan(self.job, "PS", 0).main.is_keelsons
+
     def plan(self, job: TFJob, replica_type: str, index: int) -> PodPlan:
         return self._planner.plan(job, self._addresses.of(job), replica_type, index)
 
@@ -90,6 +96,22 @@ class LocalPlan:
         """Every replica of `job` can be run."""
         for replica_type, index in replicas(job):
             self.plan(job, replica_type, index)
+
+    def _check_servers(self) -> None:
+        """Keelson's chief and workers have at least one server, if there is more than one replica. InputError."""
+        if self.job.replicas("PS") > 0 or self.job.total_replicas() == 1:
+            return
+        for replica_type, index in replicas(self.job):
+            if replica_type != "Evaluator" and self._needs_servers(replica_type, index):
+                raise InputError(
+                    f"{SPECS}.PS: expected 1 replica or more, in which Keelson's {replica_type.lower()} has its "
+                    "model, found none; --ps=1 adds one, --image='*=as-is' runs the manifest's own commands"
+                )
+
+    def _needs_servers(self, replica_type: str, index: int) -> bool:
+        """Whether it is Keelson's, and TF_CONFIG tells it where the servers are."""
+        main = self.plan(self.job, replica_type, index).main
+        return main.is_keelsons and not has_flag(main.argv, "ps_hosts")
 
     def new_warnings(self) -> List[str]:
         """The warnings that were not returned before."""
@@ -110,6 +132,7 @@ class LocalPlan:
         settings = replace(settings, flags={**settings.flags, **own})
         self._planner = PodPlanner(self.manifest.objects, settings, self.version, self._pages)
         self.check(self.job)
+        self._check_servers()
 
     def _choose_model_dir(self, options: argparse.Namespace, settings: LocalSettings) -> str:
         """The user's directory; the manifest's if it is in a claim that the user gave; otherwise the

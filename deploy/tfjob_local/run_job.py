@@ -148,6 +148,7 @@ class _Run:
             self._operator,
             self._kubelet,
             self._check,
+            lambda: self._plan.servers_are_keelsons,
             self._view.build,
             lambda: self._launcher.stop(_EXIT_STOPPED, "stopped by the command stop"),
         )

@@ -67,13 +67,46 @@ class JobTest(ManifestTest):
         self.assertEqual(read.document["spec"]["tfReplicaSpecs"]["PS"]["replicas"], 3)
 
     def test_replicas_of_a_type_that_is_not_there(self):
-        text = manifest(replica("Worker"))
+        text = manifest(replica("Chief"), replica("Evaluator"))
         self.assert_refused(
             text,
-            "spec.tfReplicaSpecs.PS: not in the manifest, but 2 replicas are asked for",
-            replicas={"PS": 2},
+            "spec.tfReplicaSpecs.Worker: not in the manifest, but 2 replicas are asked for",
+            replicas={"Worker": 2},
         )
-        self.assertEqual(self.read(text, replicas={"PS": 0}).job.replicas("PS"), 0)
+        self.assertEqual(self.read(text, replicas={"Worker": 0}).job.replicas("Worker"), 0)
+
+    def test_servers_that_are_added(self):
+        worker = replica(
+            "Worker",
+            4,
+            "OnFailure",
+            container="args: [--batch_size=8]\nresources: {limits: {nvidia.com/gpu: 1}}",
+            pod="initContainers: [{name: i, image: x}]\nvolumes: [{name: v, emptyDir: {}}]",
+            template="metadata: {labels: {app: x}}",
+        )
+        read = self.read(manifest(replica("Chief"), worker), replicas={"PS": 2})
+        ps = read.job.replica_specs["PS"]
+        self.assertEqual((ps.replicas, ps.restart_policy, ps.init_containers), (2, "OnFailure", ()))
+        self.assertEqual((ps.container.args, ps.container.limits), (("--batch_size=8",), {}))
+        self.assertEqual([volume.name for volume in ps.volumes], ["v"])
+        self.assertEqual((ps.labels, ps.annotations), ({"app": "x"}, {"keelson/template-of": "Worker"}))
+        self.assertEqual(read.job.replica_specs["Worker"].container.limits, {"nvidia.com/gpu": "1"})
+        self.assertIn(
+            "spec.tfReplicaSpecs.PS: not in the manifest; 2 with the template of Worker", read.warnings
+        )
+        again = read_documents([read.document], "again", ReadOptions())
+        self.assertEqual(again.job, read.job)
+
+    def test_servers_with_the_template_of_the_chief(self):
+        ps = self.read_spec(manifest(replica("Master")), "PS", replicas={"PS": 1})
+        self.assertEqual(ps.annotations, {"keelson/template-of": "Master"})
+
+    def test_servers_for_an_evaluator_alone(self):
+        self.assert_refused(
+            manifest(replica("Evaluator")),
+            "spec.tfReplicaSpecs.PS: expected a Worker or a Chief whose template servers can have",
+            replicas={"PS": 1},
+        )
 
     def test_namespace(self):
         text = manifest(replica("Worker")).replace("name: job", "name: job\n  namespace: team-a", 1)

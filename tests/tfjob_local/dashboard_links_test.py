@@ -151,25 +151,25 @@ class LauncherPagesTest(support.LauncherTest):
         return ports
 
     def test_the_page_is_told_of_when_it_answers(self):
-        text = manifest(replica("Chief"), replica("Worker"), replica("Evaluator"))
+        text = manifest(replica("Chief"), replica("PS"), replica("Worker"), replica("Evaluator"))
         (port,) = self.links(self.start(text, "--dashboard_port=0"), 1).values()
         self.assertNotIn(port, (0, 6006))
 
     def test_of_several_evaluators(self):
-        text = manifest(replica("Chief"), replica("Worker"), replica("Evaluator", 2))
+        text = manifest(replica("Chief"), replica("PS"), replica("Worker"), replica("Evaluator", 2))
         ports = self.links(self.start(text), 2)
         self.assertEqual(set(ports), {"evaluator-0", "evaluator-1"})
         self.assertEqual(len(set(ports.values())), 2)
         self.assertGreaterEqual(min(ports.values()), 6006)
 
     def test_none(self):
-        path = self.write("job.yaml", manifest(replica("Chief"), replica("Evaluator")))
+        path = self.write("job.yaml", manifest(replica("Chief"), replica("PS"), replica("Evaluator")))
         flags = (f"--bin_dir={self.path('bin')}", "--dry_run", "--dashboard_port=none")
         self.assertNotIn("dashboard", self.ask(path, *flags)[1])
         self.assertIn("--dashboard_port=", self.ask(path, *flags[:2])[1])
 
     def test_nobody_to_serve_it(self):
-        path = self.write("job.yaml", manifest(replica("Chief"), replica("Worker")))
+        path = self.write("job.yaml", manifest(replica("Chief"), replica("PS"), replica("Worker")))
         _, output, _ = self.ask(path, f"--bin_dir={self.path('bin')}", "--dry_run", "--dashboard_port=7000")
         warning = "warning: --dashboard_port: no evaluator of Keelson's is there to serve the dashboard\n"
         self.assertIn(warning, output)

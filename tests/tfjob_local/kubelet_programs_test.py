@@ -5,7 +5,7 @@ import os
 import kubelet_support
 import support
 from kubelet_support import spec
-from tfjob_api.model import Container
+from tfjob_api.model import ADDED_SERVERS, Container
 from tfjob_local.kubelet.plan import PlanError
 from tfjob_local.kubelet.programs import ImageMap, ProgramResolver, Words
 
@@ -78,6 +78,13 @@ class ProgramsTest(kubelet_support.WarningsTest):
     def test_args_of_the_images_own_program_are_translated(self):
         found = self.main(args=("--lr=1", "--seed=2"))
         self.assertEqual(found, ("bin/worker", ["--learning_rate=1", "--seed=2"]))
+        self.assertEqual(self.warnings, [])
+
+    def test_servers_with_the_template_of_workers(self):
+        pod = {"annotations": {ADDED_SERVERS: "Worker"}}
+        words = Words(("sh", "-c", "exec worker --device=cpu --seed=3"))
+        found = self.resolver().main_program(spec("PS", pod=pod), words, False, lambda path: False)
+        self.assertEqual((os.path.basename(found.path), found.args), ("ps_server", ("--seed=3",)))
         self.assertEqual(self.warnings, [])
 
     def test_environment_of_a_foreign_command(self):

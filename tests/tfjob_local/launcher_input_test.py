@@ -77,6 +77,37 @@ class ManifestTest(InputTest):
         for specs in ([replica("Evaluator")], [replica("PS")], [replica("Worker", 0), replica("PS")]):
             self.assertIn("spec.tfReplicaSpecs", self.refused(manifest(*specs)))
 
+    def test_jobs_without_servers(self):
+        """Keelson's programs keep the model in servers, unless one process is the whole job."""
+        for specs in (
+            [replica("Worker", 2)],
+            [replica("Chief"), replica("Worker")],
+            [replica("Chief"), replica("Evaluator"), replica("PS", 0)],
+            [replica("Worker", 2, container="command: [python, -m, train]")],
+        ):
+            text = manifest(*specs)
+            leader = "chief" if "Chief" in text else "worker"
+            line = (
+                "spec.tfReplicaSpecs.PS: expected 1 replica or more, in which Keelson's "
+                f"{leader} has its model, found none; --ps=1 adds one, --image='*=as-is' runs the manifest's own "
+                "commands"
+            )
+            for flags in ((), ("--dry_run",)):
+                self.assertEqual(self.refused(text, *flags), line)
+
+    def test_jobs_that_need_no_servers(self):
+        own = replica("Worker", 2, container="command: [sh, -c, 'exit 0']")
+        hosts = replica("Worker", 2, container="command: [worker]\nargs: ['--ps_hosts=h:1']")
+        for specs, flags in (
+            ([replica("Chief")], ()),
+            ([own], ("--image=*=as-is",)),
+            ([hosts], ()),
+            ([replica("Worker", 2)], ("--ps=1",)),
+        ):
+            path = self.write("job.yaml", manifest(*specs))
+            code, _, errors = self.ask(path, f"--bin_dir={self.path('bin')}", "--dry_run", *flags)
+            self.assertEqual((code, errors), (0, ""), specs)
+
     def test_name_too_long(self):
         self.assertIn(
             "metadata.name: ", self.refused(manifest(replica("Chief"), replica("Worker"), name="j" * 60))
@@ -99,10 +130,10 @@ class ManifestTest(InputTest):
     def test_template_that_is_right(self):
         path = self.write("job.yaml", TEMPLATE % "x")
         code, output, _ = self.ask(
-            path, f"--bin_dir={self.path('bin')}", "--param=JOB_NAME=a", "--param=WORKERS=3", "--dry_run"
+            path, f"--bin_dir={self.path('bin')}", "--param=JOB_NAME=a", "--param=WORKERS=3", "--ps=1", "--dry_run"
         )
         self.assertEqual(code, 0)
-        self.assertIn("job a: 3 worker; ", output)
+        self.assertIn("job a: 3 worker, 1 ps; ", output)
 
     def test_several_jobs_need_a_choice(self):
         text = "---\n".join(manifest(replica("Chief"), name=name) for name in ("one", "two"))
@@ -127,7 +158,7 @@ class ManifestTest(InputTest):
 
 
 class FlagTest(InputTest):
-    text = manifest(replica("Chief"), replica("Worker"))
+    text = manifest(replica("Chief"), replica("PS"), replica("Worker"))
 
     def test_values(self):
         for flag, expected in (
@@ -173,7 +204,7 @@ class FlagTest(InputTest):
             listener.bind(("127.0.0.1", 0))
             listener.listen()
             port = listener.getsockname()[1]
-            text = manifest(replica("Chief"), replica("Evaluator"))
+            text = manifest(replica("Chief"), replica("PS"), replica("Evaluator"))
             line = self.refused(text, f"--dashboard_port={port}")
         self.assertEqual(line, f"--dashboard_port {port}: the port is taken")
 
@@ -190,7 +221,7 @@ class FlagTest(InputTest):
     def test_whom_to_follow(self):
         self.assertEqual(
             self.refused(self.text, "--follow=chief,worker-1"),
-            '--follow: expected one of all, none, chief, worker, chief-0, worker-0; found "worker-1"',
+            '--follow: expected one of all, none, chief, ps, worker, chief-0, ps-0, worker-0; found "worker-1"',
         )
 
     def test_no_manifest(self):
@@ -253,7 +284,7 @@ class DryRunTest(support.LauncherTest):
         )
         pod = "volumes: [{name: d, persistentVolumeClaim: {claimName: digits}}]"
         path = self.write(
-            "job.yaml", manifest(replica("Chief"), replica("Worker", container=container, pod=pod))
+            "job.yaml", manifest(replica("Chief"), replica("PS"), replica("Worker", container=container, pod=pod))
         )
         code, output, errors = self.ask(
             "run",
@@ -286,7 +317,12 @@ class DryRunTest(support.LauncherTest):
 
     def test_gpus_are_dealt_out(self):
         container = "resources: {limits: {nvidia.com/gpu: 1}}"
-        text = manifest(replica("Chief"), replica("Worker", 2, container=container))
+        text = manifest(
+            replica("Chief"),
+            replica("PS"),
+            replica("Worker", 2, container=container),
+            spec="runPolicy: {cleanPodPolicy: Running}",
+        )
         path = self.write("job.yaml", text)
         _, output, _ = self.ask(path, f"--bin_dir={self.path('bin')}", "--dry_run", "--gpus=4,7")
         self.assertIn("  env        CUDA_VISIBLE_DEVICES=4\n", output)
@@ -299,7 +335,7 @@ class ModelDirectoryTest(support.LauncherTest):
         container = "args: [--model_dir=/claims/model]\nvolumeMounts: [{name: m, mountPath: /claims}]"
         pod = "volumes: [{name: m, persistentVolumeClaim: {claimName: models}}]"
         path = self.write(
-            "job.yaml", manifest(replica("Chief", container=container, pod=pod), replica("Worker"))
+            "job.yaml", manifest(replica("Chief", container=container, pod=pod), replica("PS"), replica("Worker"))
         )
         _, output, errors = self.ask(
             path, f"--bin_dir={self.path('bin')}", f"--run_dir={self.path('run')}", "--dry_run", *flags
@@ -308,9 +344,9 @@ class ModelDirectoryTest(support.LauncherTest):
         return [line.split("=")[1] for line in output.splitlines() if "--model_dir=" in line]
 
     def test_is_the_runs_unless_it_is_given(self):
-        self.assertEqual(self.dry_run(), [self.path("run", "model")] * 2)
-        self.assertEqual(self.dry_run("--model_dir=/m"), ["/m"] * 2)
+        self.assertEqual(self.dry_run(), [self.path("run", "model")] * 3)
+        self.assertEqual(self.dry_run("--model_dir=/m"), ["/m"] * 3)
 
     def test_is_the_manifests_in_a_claim_that_is_given(self):
-        self.assertEqual(self.dry_run(f"--pvc=models={self.path('c')}"), [self.path("c", "model")] * 2)
-        self.assertEqual(self.dry_run(f"--pvc=models={self.path('c')}", "--model_dir=/m"), ["/m"] * 2)
+        self.assertEqual(self.dry_run(f"--pvc=models={self.path('c')}"), [self.path("c", "model")] * 3)
+        self.assertEqual(self.dry_run(f"--pvc=models={self.path('c')}", "--model_dir=/m"), ["/m"] * 3)

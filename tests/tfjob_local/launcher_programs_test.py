@@ -22,7 +22,7 @@ class RestartTest(support.LauncherTest):
         )
 
     def run_with_policy(self, policy, *flags):
-        return self.run_job(manifest(replica("Chief"), replica("Worker", policy=policy)), *flags)
+        return self.run_job(manifest(replica("Chief"), replica("PS"), replica("Worker", policy=policy)), *flags)
 
     def test_every_policy_restarts_in_its_own_way(self):
         self.fail_once("worker", "echo once; exit 138")
@@ -67,7 +67,10 @@ class RestartTest(support.LauncherTest):
         self.set_program("chief", WAIT_FOR_TERM)
         self.set_program("worker", "exit 138")
         text = manifest(
-            replica("Chief"), replica("Worker", policy="ExitCode"), spec="runPolicy: {backoffLimit: 2}"
+            replica("Chief"),
+            replica("PS"),
+            replica("Worker", policy="ExitCode"),
+            spec="runPolicy: {backoffLimit: 2}",
         )
         code, output = self.run_job(text)
         self.assertEqual(code, 138, output)
@@ -81,7 +84,7 @@ class InitContainerTest(support.LauncherTest):
         mark = self.path("again")
         script = f"echo no such host; [ -e {mark} ] || {{ touch {mark}; exit 3; }}"
         pod = f"initContainers: [{{name: fetch, image: i, command: [sh, -c, '{script}']}}]"
-        text = manifest(replica("Chief", policy="OnFailure", pod=pod), replica("Worker"))
+        text = manifest(replica("Chief", policy="OnFailure", pod=pod), replica("PS"), replica("Worker"))
         code, output = self.run_job(text, "--run_commands")
         self.assertEqual(code, 0, output)
         self.assertIn(
@@ -98,7 +101,7 @@ class InitContainerTest(support.LauncherTest):
             f"initContainers: [{{name: fetch, image: i, command: [touch, {mark}]}}]\n"
             f"volumes: [{{name: h, hostPath: {{path: {host}}}}}]"
         )
-        text = manifest(replica("Chief", pod=pod), replica("Worker"))
+        text = manifest(replica("Chief", pod=pod), replica("PS"), replica("Worker"))
         for flags, used in (((), False), (("--run_commands",), True)):
             code, output = self.run_job(text, *flags)
             self.assertEqual(code, 0, output)
@@ -132,7 +135,7 @@ class FailureTest(support.LauncherTest):
 
     def test_without_errors_the_last_lines_are_shown(self):
         self.set_program("chief", "for i in 1 2 3 4 5 6 7; do echo line $i; done; exit 3")
-        code, output = self.run_job(manifest(replica("Chief"), replica("Worker")))
+        code, output = self.run_job(manifest(replica("Chief"), replica("PS"), replica("Worker")))
         self.assertEqual(code, 3, output)
         self.assertIn("  line 3\n  line 4\n  line 5\n  line 6\n  line 7\n", output)
         self.assertNotIn("line 2", output)
@@ -140,12 +143,12 @@ class FailureTest(support.LauncherTest):
     def test_failed_evaluator_fails_the_job(self):
         self.set_program("chief", WAIT_FOR_TERM)
         self.set_program("evaluator", "exit 1")
-        code, output = self.run_job(manifest(replica("Chief"), replica("Worker"), replica("Evaluator")))
+        code, output = self.run_job(manifest(replica("Chief"), replica("PS"), replica("Worker"), replica("Evaluator")))
         self.assertEqual(code, 1, output)
 
     def test_deadline(self):
         self.set_program("chief", WAIT_FOR_TERM)
-        text = manifest(replica("Chief"), replica("Worker"), spec="runPolicy: {activeDeadlineSeconds: 0}")
+        text = manifest(replica("Chief"), replica("PS"), replica("Worker"), spec="runPolicy: {activeDeadlineSeconds: 0}")
         code, output = self.run_job(text)
         self.assertEqual(code, 1, output)
         self.assertIn(
@@ -155,14 +158,14 @@ class FailureTest(support.LauncherTest):
     def test_program_that_cannot_be_started(self):
         self.set_program("chief", WAIT_FOR_TERM)
         os.chmod(self.write("bin/worker", "#!/nonexistent/interpreter\n"), 0o755)
-        code, output = self.run_job(manifest(replica("Chief"), replica("Worker")))
+        code, output = self.run_job(manifest(replica("Chief"), replica("PS"), replica("Worker")))
         self.assertEqual(code, 127, output)
         self.assertIn("bin/worker", output)
 
     def test_replica_that_ignores_sigterm_is_killed_after_its_grace_period(self):
         self.set_program("worker", 'trap "" TERM; touch "$OUT/ready"; sleep 600')
         self.set_program("chief", 'while [ ! -e "$OUT/ready" ]; do sleep 0.05; done; exit 1')
-        text = manifest(replica("Chief"), replica("Worker", pod="terminationGracePeriodSeconds: 0"))
+        text = manifest(replica("Chief"), replica("PS"), replica("Worker", pod="terminationGracePeriodSeconds: 0"))
         code, output = self.run_job(text)
         self.assertEqual(code, 1, output)
         self.assertRegex(output, r"(?m)^worker-0 +\d+ +137 \(killed\) ")
@@ -187,7 +190,7 @@ class SuccessTest(support.LauncherTest):
             'while [ ! -e "$OUT/zero" ]; do sleep 0.05; done; exit 3;; esac\n'
             'touch "$OUT/zero"',
         )
-        code, output = self.run_job(manifest(replica("Worker", 2), spec="successPolicy: AllWorkers"))
+        code, output = self.run_job(manifest(replica("PS"), replica("Worker", 2), spec="successPolicy: AllWorkers"))
         self.assertEqual(code, 3, output)
         self.assertIn("failed: worker-1 ended with exit code 3", output)
 
@@ -210,7 +213,7 @@ class SuccessTest(support.LauncherTest):
     def test_followed_logs_are_shown(self):
         self.set_program("chief", "echo from the chief; echo 'W odd'")
         self.set_program("worker", "echo from worker; echo 'E bad'")
-        text = manifest(replica("Chief"), replica("Worker", 2))
+        text = manifest(replica("Chief"), replica("PS"), replica("Worker", 2))
         _, output = self.run_job(text, "--follow=chief,worker-1")
         self.assertIn("chief-0  | from the chief\n", output)
         self.assertIn("worker-1 | from worker\n", output)

@@ -52,8 +52,14 @@ class RequestTest(unittest.TestCase):
         )
         self.checked = []
         self.stops = 0
+        self.servers_are_keelsons = False
         self.requests = JobRequests(
-            self.operator, self.kubelet, self.check, lambda: {"job": "j"}, self.count_stop
+            self.operator,
+            self.kubelet,
+            self.check,
+            lambda: self.servers_are_keelsons,
+            lambda: {"job": "j"},
+            self.count_stop,
         )
 
     def check(self, job):
@@ -87,6 +93,20 @@ class RequestTest(unittest.TestCase):
         self.assertEqual(reply, {"ok": True, "text": "job j scaled: worker 4, ps 2"})
         self.assertEqual(self.checked, [{"Chief": 1, "PS": 2, "Worker": 4}])
         self.assertEqual((self.operator.job.replicas("Worker"), self.operator.job.replicas("PS")), (4, 2))
+
+    def test_number_of_keelsons_servers(self):
+        self.servers_are_keelsons = True
+        self.assertEqual(
+            self.refused("scale", replicas={"worker": 2, "ps": 2}),
+            "ps: expected 1, as each server holds its part of the model while the job runs, found 2; suspend the "
+            "job, scale, and resume",
+        )
+        self.assertEqual(self.operator.job.replicas("Worker"), 1)
+        self.assertTrue(self.ask("scale", replicas={"worker": 2, "ps": 1})["ok"])
+        self.assertTrue(self.ask("suspend")["ok"])
+        self.assertTrue(self.ask("scale", replicas={"ps": 2})["ok"])
+        self.assertTrue(self.ask("resume")["ok"])
+        self.assertEqual(self.operator.job.replicas("PS"), 2)
 
     def test_scale_is_all_or_nothing(self):
         self.assertEqual(

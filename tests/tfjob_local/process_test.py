@@ -119,7 +119,7 @@ class ProcessTest(support.LauncherTest):
             "while :; do sleep 0.05; done) &\nwhile [ ! -e \"$OUT/child\" ]; do sleep 0.05; done; exit 1"
         )
         self.set_program("chief", fork)
-        code, output = self.run_job(manifest(replica("Chief"), replica("Worker")))
+        code, output = self.run_job(manifest(replica("Chief"), replica("PS"), replica("Worker")))
         self.assertEqual(code, 1, output)
         self.pids = {"child": int(self.read("child"))}
         self.assert_all_gone()
@@ -129,14 +129,14 @@ class ProcessTest(support.LauncherTest):
         # With it Python has nothing left to write at its end.
         with mock.patch.dict(os.environ):
             os.environ.pop("PYTHONUNBUFFERED", None)
-            launcher = self.start(manifest(replica("Chief"), replica("Worker")))
+            launcher = self.start(manifest(replica("Chief"), replica("PS"), replica("Worker")))
         launcher.stdout.close()
         self.write("go", "")
         self.assertEqual(launcher.wait(timeout=support.DEADLINE_SECONDS), 0)
 
     def test_ignored_interrupt_stays_ignored(self):
         self.set_program("chief", 'echo > "$OUT/up"; while [ ! -e "$OUT/go" ]; do sleep 0.05; done')
-        manifest_path = self.write("job.yaml", manifest(replica("Chief"), replica("Worker")))
+        manifest_path = self.write("job.yaml", manifest(replica("Chief"), replica("PS"), replica("Worker")))
         code = os.spawnlp(
             os.P_WAIT, "sh", "sh", "-c",
             f'trap "" INT; "{support.LAUNCHER}" --bin_dir="{self.path("bin")}" '
@@ -210,7 +210,7 @@ class FlagsTest(support.LauncherTest):
             "data: {job.textproto: 'seed: 1\n\n'}\n---\n"
             "apiVersion: v1\nkind: Secret\nmetadata: {name: keys}\nstringData: {token: open}\n---\n"
         )
-        job = manifest(replica("Chief", container=container, pod=pod), replica("Worker"))
+        job = manifest(replica("Chief", container=container, pod=pod), replica("PS"), replica("Worker"))
         code, output = self.run_job(objects + job, "--run_commands")
         self.assertEqual(code, 0, output)
         self.assertEqual(

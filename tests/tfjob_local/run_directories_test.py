@@ -8,7 +8,7 @@ import sys
 import support
 from support import manifest, replica, wait_until
 
-JOB = manifest(replica("Chief"), replica("Worker"))
+JOB = manifest(replica("Chief"), replica("PS"), replica("Worker"), spec="runPolicy: {cleanPodPolicy: Running}")
 # A launcher that finds a name for its run directory at the same moment as two others, and the same one.
 LAUNCHER = """if True:
     import os, sys, time

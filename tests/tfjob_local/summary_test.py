@@ -59,7 +59,7 @@ class SummaryTest(support.LauncherTest):
             f'cd \'{model}\'; echo \'{{"phase":"TRAINING","step":3,"max_steps":9}}\' > s; mv s status.json\n'
             'while [ ! -e "$OUT/go" ]; do sleep 0.05; done',
         )
-        launcher = self.start(manifest(replica("Chief"), replica("Worker")))
+        launcher = self.start(manifest(replica("Chief"), replica("PS"), replica("Worker")))
         for line in launcher.stdout:
             if line == "step 3/9\n":
                 break

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Callable, Mapping, Optional, Sequence, Tuple
 
 from tfjob_api import model
-from tfjob_api.model import Container, ReplicaSpec
+from tfjob_api.model import ADDED_SERVERS, Container, ReplicaSpec
 
 from .command_words import find_program
 from .flag_translation import translate_flags
@@ -112,16 +112,15 @@ class ProgramResolver:
         self, spec: ReplicaSpec, words: Words, alone: bool, surroundings: Surroundings
     ) -> ResolvedProgram:
         command, all_words = words.command, [*words.command, *words.args]
-        if command and os.path.basename(command[0]) in PROGRAMS:
-            name = os.path.basename(command[0])
-            return self._keelson(name, all_words[1:])
         if not all_words or all_words[0].startswith("-"):
             # The image's own program, with these arguments.
             return self._translated(program_of(spec.type, alone), all_words, words.environment, surroundings)
         found = find_program(all_words, tuple(PROGRAMS), words.environment)
-        if found.name in PROGRAMS:
-            return self._keelson(found.name, found.arguments)
         name = program_of(spec.type, alone)
+        if found.name in PROGRAMS:
+            if ADDED_SERVERS not in spec.annotations:
+                return self._keelson(found.name, found.arguments)
+            return self._translated(name, found.arguments, words.environment, surroundings)
         shown = " ".join(command or all_words)
         self._warn(f"{spec.type}: {name} runs in place of the command {_shorten(shown)}")
         return self._translated(name, found.arguments, words.environment, surroundings)
