@@ -9,6 +9,7 @@ ends, two chiefs of one type, an unknown replica type.
 import re
 from typing import Any, Dict
 
+from . import hints
 from .fields import FieldReader, ManifestError
 from .model import CONTAINER_NAME, REPLICA_TYPES, TFJob
 from .naming import pod_name
@@ -41,7 +42,10 @@ class Admission:
         self._check_namespace(fields.text(metadata.get("namespace"), "metadata.namespace"))
         spec = fields.mapping(document.get("spec"), "spec")
         self._check_managed_by(fields.mapping(spec.get("runPolicy"), "spec.runPolicy"))
-        self._check_replica_specs(spec.get("tfReplicaSpecs"))
+        if not spec.get("tfReplicaSpecs"):
+            hint = hints.missing_replica_specs(document)
+            raise self._error(SPECS, f"Required value: must be required{hint}", hint)
+        self._check_replica_specs(spec["tfReplicaSpecs"])
 
     def _error(self, where: str, webhook: str, controller: str) -> ManifestError:
         return self._fields.error(
@@ -61,7 +65,7 @@ class Admission:
             what = f'Invalid value: "{name}": should match: {",".join(broken)}'
         else:
             what = f"TFJob name is invalid: [{' '.join(broken)}]"
-        raise self._fields.error("metadata.name", what)
+        raise self._fields.error("metadata.name", what + hints.unrendered(name))
 
     def _check_namespace(self, name: str) -> None:
         if name and not (_NAMESPACE.fullmatch(name) and len(name) <= _MAX_NAME_LENGTH):
@@ -84,13 +88,12 @@ class Admission:
 
     def _check_replica_specs(self, value: Any) -> None:
         specs = self._fields.mapping(value, SPECS)
-        if not specs:
-            raise self._error(SPECS, "Required value: must be required", "")
         for replica_type, spec in specs.items():
             if replica_type not in REPLICA_TYPES:
                 raise self._fields.error(
                     f"{SPECS}.{replica_type}",
-                    f"unknown replica type, expected one of {', '.join(REPLICA_TYPES)}",
+                    f"unknown replica type, expected one of {', '.join(REPLICA_TYPES)}"
+                    + hints.unknown_replica_type(replica_type),
                 )
             self._check_containers(replica_type, spec)
         if "Chief" in specs and "Master" in specs:
@@ -103,15 +106,17 @@ class Admission:
     def _check_containers(self, replica_type: str, spec: Any) -> None:
         fields = self._fields
         where = f"{SPECS}.{replica_type}"
-        template = fields.mapping(fields.mapping(spec, where).get("template"), f"{where}.template")
+        spec = fields.mapping(spec, where)
+        template = fields.mapping(spec.get("template"), f"{where}.template")
         pod = fields.mapping(template.get("spec"), f"{where}.template.spec")
         path = f"{where}.template.spec.containers"
         containers = fields.mappings(pod.get("containers"), path)
         if not containers:
+            hint = hints.missing_containers(spec)
             raise self._error(
                 path,
-                "Required value: must be specified",
-                f": containers definition expected in {replica_type}",
+                f"Required value: must be specified{hint}",
+                f": containers definition expected in {replica_type}{hint}",
             )
         for container_path, container in containers:
             if not container.get("image"):

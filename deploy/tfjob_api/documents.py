@@ -208,6 +208,7 @@ class _Loader(yaml.SafeLoader):
     """Safe YAML with the scalars that kubectl knows."""
 
     yaml_implicit_resolvers: Dict[str, Any] = {}
+    bool_values = {**yaml.SafeLoader.bool_values, "y": True, "n": False}
 
     def __init__(self, stream: str):
         super().__init__(stream)
@@ -246,7 +247,7 @@ for _tag, _pattern, _first in (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     (
         "bool",
-        r"yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF",
+        r"y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF",
         list("yYnNtTfFoO"),
     ),
     ("int", r"[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)", list("-+0123456789")),

@@ -3,6 +3,8 @@
 import json
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
+from .hints import unrendered
+
 # The number of characters of a value that an error shows.
 _SHOWN_CHARACTERS = 60
 
@@ -88,7 +90,7 @@ class FieldReader:
             return None
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             number = isinstance(value, str) and value.isdecimal()
-            hint = "; without quotes (in a Template: ${{NAME}})" if number else ""
+            hint = "; without quotes (in a Template: ${{NAME}})" if number else unrendered(value)
             raise self.error(where, f"expected a whole number >= 0, found {describe(value)}{hint}")
         return value
 

@@ -5,7 +5,7 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from . import legacy, lint, schema
+from . import hints, legacy, lint, schema
 from .admission import SPECS, Admission
 from .documents import Document, load_files, source_name, take_apart
 from .fields import FieldReader
@@ -82,7 +82,8 @@ def _with_name(fields: FieldReader, document: Dict[str, Any]) -> Dict[str, Any]:
     name = fields.text(metadata.get("name"), "metadata.name")
     prefix = fields.text(metadata.get("generateName"), "metadata.generateName")
     if not name and not prefix:
-        raise fields.error("metadata.name", "Required value: name or generateName is required")
+        hint = hints.missing_name(document)
+        raise fields.error("metadata.name", f"Required value: name or generateName is required{hint}")
     if not name:
         name = prefix + "".join(random.choices(_SUFFIX_CHARACTERS, k=_SUFFIX_LENGTH))
     return {**document, "metadata": {**metadata, "name": name}}

@@ -57,9 +57,9 @@ class OtherKindsTest(ManifestTest):
     def test_katib_experiment(self):
         self.assert_refused(
             "kind: Experiment\nmetadata: {name: e}\n"
-            "spec: {trialTemplate: {trialSpec: {kind: TFJob}, trialParameters: [{name: lr}, {name: n}]}}\n",
+            "spec: {trialTemplate: {trialSpec: {kind: TFJob}, trialParameters: [{name: lr}, {name: m}]}}\n",
             "expected a TFJob, found Experiment e: to run one trial, put its spec.trialTemplate.trialSpec "
-            "into a file, with a metadata.name and values for ${trialParameters.lr}, ${trialParameters.n}",
+            "into a file, with a metadata.name and values for ${trialParameters.lr}, ${trialParameters.m}",
         )
 
     def test_katib_experiment_without_parameters(self):

@@ -178,12 +178,12 @@ class RefusedTest(ManifestTest):
             ("{value: x}", "parameters[4].name: Required value"),
             ("{name: a-b}", 'parameters[4].name: expected letters, digits and _, found "a-b"'),
             ("{name: WORKERS}", 'parameters[4].name: second parameter "WORKERS"'),
-            ("{name: N, value: 2}", "parameters[4].value: expected a string, found 2; quote it"),
-            ("{name: N, required: 1}", "parameters[4].required: expected true or false, found 1"),
-            ("{name: N, generate: uuid}", 'parameters[4].generate: expected one of expression, found "uuid"'),
-            ("{name: N, generate: expression}", "parameters[4].from: Required value"),
+            ("{name: O, value: 2}", "parameters[4].value: expected a string, found 2; quote it"),
+            ("{name: O, required: 1}", "parameters[4].required: expected true or false, found 1"),
+            ("{name: O, generate: uuid}", 'parameters[4].generate: expected one of expression, found "uuid"'),
+            ("{name: O, generate: expression}", "parameters[4].from: Required value"),
             (
-                "{name: N, generate: expression, from: '[z-a]{3}'}",
+                "{name: O, generate: expression, from: '[z-a]{3}'}",
                 "parameters[4].from: invalid range specified: z-a",
             ),
         ):

@@ -1,0 +1,65 @@
+"""Hints that errors end with: what a document probably means that has another form, lost its indentation or
+was not rendered. Each is "" where there is nothing to say, and else begins with "; "."""
+
+import re
+from typing import Any, Dict, Mapping
+
+from .model import REPLICA_TYPES
+
+_REPLICA_FIELDS = ("replicas", "restartPolicy", "template")
+
+
+def missing_replica_specs(document: Mapping[str, Any]) -> str:
+    """`document`: a TFJob without spec.tfReplicaSpecs."""
+    spec = _mapping(document.get("spec"))
+    for key, value in spec.items():
+        if re.fullmatch(r"\w*replicaspecs?", key, re.IGNORECASE) and value:
+            if isinstance(value, list):
+                return (
+                    f"; found spec.{key}, the list of v1alpha1: it becomes the mapping spec.tfReplicaSpecs with the "
+                    "keys Chief (was MASTER), Worker and PS"
+                )
+            return f"; found spec.{key}, which is called tfReplicaSpecs"
+    if "tfReplicaSpecs" in document:
+        return "; found tfReplicaSpecs beside spec: indent it"
+    for place, fields in (("spec", spec), ("the document", document)):
+        found = [key for key in fields if _is_replica_type(key)]
+        if found:
+            return f"; found {found[0]} directly under {place}: indent it below spec.tfReplicaSpecs"
+    return ""
+
+
+def missing_name(document: Mapping[str, Any]) -> str:
+    found = [key for key in ("name", "generateName") if key in document]
+    return f"; found {found[0]} beside metadata: indent it" if found else ""
+
+
+def unknown_replica_type(key: str) -> str:
+    return "; it belongs to a replica type: indent it" if key in _REPLICA_FIELDS else ""
+
+
+def missing_containers(spec: Mapping[str, Any]) -> str:
+    """`spec`: a replica's, without containers."""
+    template = _mapping(spec.get("template"))
+    for place, fields in (("template", template), ("the replica type", spec)):
+        if "containers" in fields:
+            return f"; found containers directly under {place}: indent it below template.spec"
+    return "; found spec beside template: indent it" if "spec" in spec else ""
+
+
+def unrendered(value: Any) -> str:
+    """`value`: of a field that cannot refer to variables."""
+    text = value if isinstance(value, str) else ""
+    if re.search(r"\$\([A-Za-z_][\w.-]*\)", text):
+        return "; $(...) is a variable of kustomize: render the file first, as with kubectl kustomize DIR"
+    if re.search(r"\$\{[A-Za-z_]\w*\}", text):
+        return "; ${...} is a variable: fill it in first, as with envsubst"
+    return ""
+
+
+def _is_replica_type(key: str) -> bool:
+    return key.lower() in (name.lower() for name in REPLICA_TYPES)
+
+
+def _mapping(value: Any) -> Dict[str, Any]:
+    return value if isinstance(value, dict) else {}
