@@ -47,6 +47,8 @@ class Launcher:
     _clock: Callable[[], float]
     # Replicas that the operator leaves running after the end of the job run on.
     _strict: bool = False
+    # Whether a replica ends by itself once the job has, as Keelson's do.
+    _ends_by_itself: Callable[[Pod], bool] = lambda pod: True
     _control: Optional[ControlServer] = field(init=False, default=None)
     # The first signal (or the command stop) that asked for the end: exit code, reason.
     _stopped: Optional[Tuple[int, str]] = field(init=False, default=None)
@@ -122,6 +124,8 @@ class Launcher:
         if self._finished_at is None:
             self._finished_at = self._clock()
             self._output.finished(self._alive(), self._strict)
+            if outcome.succeeded and not self._strict and self._stopped is None:
+                self._clean_up()
         if self._strict or self._stopped is not None:
             return
         if not outcome.succeeded:
@@ -135,6 +139,13 @@ class Launcher:
         waited = self._clock() - self._finished_at
         if waited >= END_SECONDS:
             self._end_overdue(waited)
+
+    def _clean_up(self) -> None:
+        """As the manifest's cleanPodPolicy says of pods that would serve on; the others have time to end well."""
+        if self._operator.job.run_policy.clean_pod_policy in ("Running", "All"):
+            pods = [pod for pod in self._alive() if not self._ends_by_itself(pod)]
+            self._overdue.update(pod.replica_name for pod in pods)
+            self._delete(pods)
 
     def _end_overdue(self, waited: float) -> None:
         overdue = [pod for pod in self._alive() if pod.replica_name not in self._overdue]

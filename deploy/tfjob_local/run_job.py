@@ -108,7 +108,14 @@ class _Run:
         )
         self._journal = Journal(self._view, plan.run_dir, self._warn)
         self._launcher = Launcher(
-            self._operator, self._kubelet, signals, self._output, self._journal, time.monotonic, strict
+            self._operator,
+            self._kubelet,
+            signals,
+            self._output,
+            self._journal,
+            time.monotonic,
+            strict,
+            lambda pod: plan.plan(self._operator.job, pod.replica_type, pod.index).main.is_keelsons,
         )
         control = self._open_control(stack)
         if control is not None:

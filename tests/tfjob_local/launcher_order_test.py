@@ -150,8 +150,9 @@ class FakeOutput:
 
 
 class LauncherOrderTest(unittest.TestCase):
-    def run_job(self, time, strict=False, policy="Never", run_policy=RunPolicy(), **scripts):
-        """run_job(time, chief_0=Script(...)): one replica of each type that is named."""
+    def run_job(self, time, strict=False, policy="Never", run_policy=RunPolicy(), foreign=(), **scripts):
+        """run_job(time, chief_0=Script(...)): one replica of each type that is named. `foreign`: the replicas
+        that do not know when their job is over."""
         names = {name.replace("_", "-"): script for name, script in scripts.items()}
         types = {name: {"ps": "PS"}.get(name[:-2], name[:-2].capitalize()) for name in names}
         specs = {t: ReplicaSpec(t, 1, policy, Container()) for t in types.values()}
@@ -162,8 +163,11 @@ class LauncherOrderTest(unittest.TestCase):
             job, self.kubelet, time.clock, OperatorVersion.parse(NEWEST), rules, lambda text: None
         )
         self.output = FakeOutput()
+        def ends_by_itself(pod):
+            return pod.replica_name not in foreign
+
         journal = SimpleNamespace(update=lambda: None)
-        launcher = Launcher(operator, self.kubelet, time, self.output, journal, time.clock, strict)
+        launcher = Launcher(operator, self.kubelet, time, self.output, journal, time.clock, strict, ends_by_itself)
         result = launcher.run()
         self.assertFalse([pod for pod in self.kubelet.pods() if not pod.phase.ended])
         return result
@@ -187,6 +191,22 @@ class SuccessTest(LauncherOrderTest):
         policy = RunPolicy(clean_pod_policy="Running", ttl_seconds_after_finished=0)
         result = self.run_job(time, run_policy=policy, chief_0=Script((1, 0)), evaluator_0=evaluator)
         self.assertEqual((evaluator.received, result.problems), ([], []))
+
+    def test_clean_pod_policy_ends_what_would_serve_on(self):
+        for name, ends in ((None, 16.0), ("None", 16.0), ("Running", 1.0), ("All", 1.0)):
+            evaluator, ps = Script((10, 0)), Script((None, 0))
+            result = self.run_job(
+                FakeTime(),
+                run_policy=RunPolicy(clean_pod_policy=name),
+                foreign=("ps-0",),
+                chief_0=Script((1, 0)),
+                evaluator_0=evaluator,
+                ps_0=ps,
+            )
+            self.assertEqual(evaluator.received, [])
+            self.assertAlmostEqual(ps.received[0][0], ends, delta=0.5)
+            problem = "ps-0 was still running 15 s after the job had succeeded"
+            self.assertEqual(result.problems, [] if ends == 1.0 else [problem])
 
     def test_over_when_the_last_replica_has_ended(self):
         time = FakeTime()
