@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, List, Mapping, Optional, Sequence
 
-from .status import FAILED, SUCCEEDED
+from .status import FAILED, STOPPED, SUCCEEDED, reason
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,17 @@ def find_end(conditions: Sequence[JobCondition]) -> Optional[JobCondition]:
     return find_true(conditions, FAILED) or find_true(conditions, SUCCEEDED)
 
 
+def was_stopped(conditions: Sequence[JobCondition]) -> bool:
+    """Whether its launcher was told to end it."""
+    return any(c.reason == reason(STOPPED) for c in conditions)
+
+
 def state(job: Mapping[str, Any]) -> str:
     """One word for a table; "" while the operator has not seen the job."""
     conditions = read_conditions(job)
     end = find_end(conditions)
     if end:
         return end.type
+    if was_stopped(conditions):
+        return STOPPED
     return next((c.type for c in reversed(conditions) if c.status == "True"), "")

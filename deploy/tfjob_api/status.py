@@ -17,6 +17,8 @@ FAILED = "Failed"
 SUSPENDED = "Suspended"
 # Reason of the condition Suspended that is no longer true.
 RESUMED = "Resumed"
+# Reason of the condition Running of a job whose launcher was told to end it; the operator knows no such end.
+STOPPED = "Stopped"
 
 TYPES = (CREATED, RUNNING, RESTARTING, SUSPENDED, SUCCEEDED, FAILED)
 

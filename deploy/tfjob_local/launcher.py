@@ -29,6 +29,8 @@ class Result:
     exit_code: int
     # Empty after success.
     reason: str = ""
+    # Its user has ended it; it did not fail.
+    stopped: bool = False
     # The replica whose end failed the job ("worker-1").
     failed: str = ""
     # Replicas that did not end as they should, one line each.
@@ -80,6 +82,8 @@ class Launcher:
         try:
             while not self._over():
                 self._turn()
+            if self._operator.outcome is None and self._stopped is not None:
+                self._operator.stopped(self._stopped[1])
             self._journal.update()
             return self._result()
         finally:
@@ -166,7 +170,7 @@ class Launcher:
         outcome = self._operator.outcome
         if outcome is None:
             exit_code, reason = self._stopped or (1, "it did not finish")
-            return Result(False, exit_code, reason)
+            return Result(False, exit_code, reason, stopped=self._stopped is not None)
         if not outcome.succeeded:
             return _failure(outcome)
         if not self._strict and self._stopped is None:

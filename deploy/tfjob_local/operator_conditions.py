@@ -12,6 +12,7 @@ from tfjob_api.status import (
     RESTARTING,
     RESUMED,
     RUNNING,
+    STOPPED,
     SUCCEEDED,
     SUSPENDED,
     Condition,
@@ -45,6 +46,11 @@ class ConditionWriter:
             self._status.update(RUNNING, message, self._clock(), status=False, reason_name=SUSPENDED)
         if self._write(SUSPENDED, message):
             self._tell(SUSPENDED, message)
+
+    def stopped(self, job: TFJob, how: str) -> None:
+        """`how`: "stopped by SIGTERM"."""
+        message = f"TFJob {job.namespace}/{job.name} was {how}."
+        self._status.update(RUNNING, message, self._clock(), status=False, reason_name=STOPPED)
 
     def resumed(self, job: TFJob) -> None:
         """Does nothing for a job that was not suspended. Its deadline starts again."""

@@ -12,7 +12,7 @@ A view is plain data, so that it can go through the control socket and into a fi
 import json
 from typing import Any, List, Mapping, Optional, Sequence
 
-from tfjob_api.conditions import find_end, read_conditions, state
+from tfjob_api.conditions import find_end, read_conditions, state, was_stopped
 from tfjob_api.text_table import render_table
 from tfjob_api.yaml_text import to_yaml
 
@@ -63,7 +63,8 @@ def _head(view: Mapping[str, Any]) -> str:
     job = view["tfjob"]
     launcher = f"launcher {view['launcher']}"
     if not view["running"]:
-        ended = find_end(read_conditions(job)) is not None
+        conditions = read_conditions(job)
+        ended = find_end(conditions) is not None or was_stopped(conditions)
         launcher += " has ended" if ended else " ended early; this is the last that it wrote"
     return f"job {view['job']}: {state(job) or 'Unknown'}, {duration(view['elapsed'])}, {launcher}"
 

@@ -43,6 +43,8 @@ class Summary:
         self._print_paths(result, console)
 
     def _result(self, result: Result) -> str:
+        if result.stopped:
+            return f"job {self._job_name} {result.reason}"
         if not result.succeeded:
             return f"job {self._job_name} failed: {result.reason}"
         status = self._files.status(also_old=True)

@@ -103,6 +103,11 @@ class Operator:
             raise ValueError(f"job {self.job.name} is not suspended")
         self._set_suspend(False)
 
+    def stopped(self, how: str) -> None:
+        """Its user has ended an unfinished job, whose pods have ended. `how`: "stopped by SIGTERM"."""
+        self.status.clear_active()
+        self._conditions.stopped(self.job, how)
+
     def reconcile(self) -> None:
         """Reconciles the job. Call it after every change and, for time limits, now and then; the strict
         operator sleeps through calls that nothing but time caused."""

@@ -130,7 +130,7 @@ class EndTest(ClusterTest):
         self.assertEqual(done.stdout, "job job is being stopped\n")
         code, output = self.ended(launcher)
         self.assertEqual(code, 143, output)
-        self.assertIn("job job failed: stopped by the command stop", output)
+        self.assertIn("job job stopped by the command stop", output)
         self.assertFalse([pid for pid in pids if process_exists(pid)])
 
 
@@ -208,7 +208,7 @@ class RestartTest(ClusterTest):
             self.assertIn(f"default.job-worker-{index} exited with code {code}\n", output)
         self.assertRegex(
             self.asked("status", "--run_dir", self.path("run")),
-            r"^job job: R\w+, 0:\d\d, launcher \d+ ended early; this is the last that it wrote\n",
+            r"^job job: Stopped, 0:\d\d, launcher \d+ has ended\n",
         )
 
 

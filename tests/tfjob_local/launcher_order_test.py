@@ -159,7 +159,7 @@ class LauncherOrderTest(unittest.TestCase):
         job = TFJob("j", "default", specs, run_policy)
         self.kubelet = FakeKubelet(time, job, names)
         rules = Rules.strict() if strict else Rules.lenient(3)
-        operator = Operator(
+        operator = self.operator = Operator(
             job, self.kubelet, time.clock, OperatorVersion.parse(NEWEST), rules, lambda text: None
         )
         self.output = FakeOutput()
@@ -293,7 +293,10 @@ class StopTest(LauncherOrderTest):
         chief = Script((None, 0), obeys=(signal.SIGKILL,), grace_seconds=7.0)
         result = self.run_job(FakeTime({5: signal.SIGTERM}), chief_0=chief, worker_0=Script((None, 0)))
         self.assertEqual((result.succeeded, result.exit_code), (False, 143))
-        self.assertEqual(result.reason, "stopped by SIGTERM")
+        self.assertEqual((result.reason, result.stopped), ("stopped by SIGTERM", True))
+        running = self.operator.status.condition("Running")
+        self.assertEqual((running.status, running.reason), (False, "TFJobStopped"))
+        self.assertEqual(running.message, "TFJob default/j was stopped by SIGTERM.")
         self.assertEqual([name for _, name in chief.received], ["SIGTERM", "SIGKILL"])
         self.assertAlmostEqual(chief.received[1][0], 12.0, delta=0.5)
 

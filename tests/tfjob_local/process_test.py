@@ -96,7 +96,7 @@ class ProcessTest(support.LauncherTest):
             launcher.send_signal(number)
             output, _ = launcher.communicate(timeout=support.DEADLINE_SECONDS)
             self.assertEqual(launcher.returncode, code, output)
-            self.assertIn(f"job job failed: stopped by {signal.Signals(number).name}", output)
+            self.assertIn(f"job job stopped by {signal.Signals(number).name}", output)
             self.assert_all_gone()
             for name in support.PROGRAMS:
                 self.assertTrue(os.path.exists(self.path(f"{name}.ended")), name)
