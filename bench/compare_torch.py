@@ -5,11 +5,13 @@ usage: bench/compare_torch.py [--repeat N] [--steps N] [--bin_dir DIR] [--data_d
 
 The same MLP of 2.7 MB (784-512-512-10), batch 32 and plain SGD everywhere; 2 processes of PyTorch with one thread
 each, 2 workers and 1 server of Keelson. The three take turns; medians with (min-max). A gradient is one worker's for
-one batch, so a step of PyTorch, in which both take part, counts as two. Needs PyTorch (Debian: python3-torch).
+one batch, so a step of PyTorch, in which both take part, counts as two. The PyTorch is that of the interpreter that
+runs this (Debian: python3-torch; another one: VENV/bin/python bench/compare_torch.py), and is named with its BLAS.
 """
 
 import argparse
 import os
+import re
 import socket
 import statistics
 import subprocess
@@ -68,6 +70,24 @@ def measure_torch(steps: int) -> float:
     return PROCESSES * float(outputs[0])
 
 
+def describe_torch(version: str, build: str, maps: str) -> str:
+    """"PyTorch 1.13.1, BLAS generic (libblas.so.3)". `build`: what torch.__config__.show() says. `maps`:
+    /proc/PID/maps of a process that has multiplied matrices, which names the libraries behind a generic BLAS."""
+    blas = re.search(r"\bBLAS_INFO=(\w+)", build)
+    libraries = sorted(set(re.findall(r"/(lib[\w-]*(?:blas|mkl_rt|mkl_core|blis)[\w.-]*\.so[.\w]*)", maps)))
+    where = f" ({', '.join(libraries)})" if libraries else ""
+    return f"PyTorch {version}, BLAS {blas[1] if blas else 'unknown'}{where}"
+
+
+def describe_own_torch() -> str:
+    """ImportError: this interpreter has none."""
+    import torch
+
+    torch.mm(torch.ones(64, 64), torch.ones(64, 64))
+    with open("/proc/self/maps", encoding="utf-8") as file:
+        return describe_torch(torch.__version__, torch.__config__.show(), file.read())
+
+
 def compare(contenders: Dict[str, Callable[[], float]], repeat: int) -> Dict[str, List[float]]:
     rates: Dict[str, List[float]] = {name: [] for name in contenders}
     for _ in range(repeat):
@@ -92,11 +112,10 @@ def main() -> None:
 
     contenders = {"keelson f32": keelson("f32"), "keelson bf16": keelson("bf16")}
     try:
-        import torch  # noqa: F401
-
+        print(describe_own_torch())
         contenders["torch ddp gloo f32"] = lambda: measure_torch(max(200, flags.steps // 8))
     except ImportError:
-        print("PyTorch is missing (apt-get install python3-torch): Keelson alone", file=sys.stderr)
+        print(f"{sys.executable} has no PyTorch (Debian: python3-torch): Keelson alone", file=sys.stderr)
     try:
         rates = compare(contenders, flags.repeat)
     except RuntimeError as error:

@@ -3,8 +3,10 @@
 import os
 import tempfile
 import unittest
+from unittest import mock
 
 import check_results
+import compare_torch
 import plot_scaling
 import train_rate
 
@@ -21,6 +23,29 @@ class TrainRateTest(unittest.TestCase):
 
     def test_a_status_that_is_not_there_yet_has_no_step(self):
         self.assertIsNone(train_rate.read_step("/nonexistent/status.json"))
+
+
+    def test_the_launcher_is_started_by_its_own_interpreter(self):
+        """A script may run in a virtual environment without PyYAML."""
+        self.assertTrue(os.access(train_rate.LAUNCHER, os.X_OK))
+        with open(train_rate.LAUNCHER, encoding="utf-8") as file:
+            self.assertEqual(file.readline(), "#!/usr/bin/python3\n")
+        started = []
+        with mock.patch("subprocess.Popen", side_effect=lambda command, **_: started.append(command) or 1 / 0):
+            with self.assertRaises(ZeroDivisionError):
+                train_rate.measure("f32", 10, "/bin", None)
+        self.assertEqual(started[0][0], train_rate.LAUNCHER)
+
+
+class CompareTorchTest(unittest.TestCase):
+    def test_names_torch_and_its_blas(self):
+        maps = "7f r-xp 00 /usr/lib/x/libopenblas-r0.3.so\n7f r--p 00 /usr/lib/x/libopenblas-r0.3.so\n7f /usr/libc.so.6\n"
+        for build, found, expected in (
+            ("Build settings: BLAS_INFO=mkl, BUILD_TYPE=Release", "", "PyTorch 2.0, BLAS mkl"),
+            ("BLAS_INFO=generic, X=1", maps, "PyTorch 2.0, BLAS generic (libopenblas-r0.3.so)"),
+            ("nothing", "", "PyTorch 2.0, BLAS unknown"),
+        ):
+            self.assertEqual(compare_torch.describe_torch("2.0", build, found), expected)
 
 
 class PlotScalingTest(unittest.TestCase):

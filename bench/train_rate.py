@@ -11,12 +11,12 @@ import argparse
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from typing import List, NamedTuple, Optional, Tuple
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LAUNCHER = os.path.join(REPOSITORY, "deploy", "tfjob_local.py")
 
 CONFIG = """
 model {{
@@ -107,7 +107,8 @@ def measure(wire: str, steps: int, bin_dir: str, data_dir: Optional[str]) -> flo
         with open(job, "w", encoding="utf-8") as file:
             file.write(manifest(config))
         model_dir = os.path.join(work, "model")
-        command = [sys.executable, os.path.join(REPOSITORY, "deploy", "tfjob_local.py")]
+        # By its own interpreter, which has PyYAML; the one of this script may be another program's.
+        command = [LAUNCHER]
         command += [f"--bin_dir={bin_dir}", f"--run_dir={work}/run", f"--model_dir={model_dir}"]
         command += [f"--data_dir={data_dir}"] if data_dir else []
         with open(os.path.join(work, "output"), "w+b") as output:
