@@ -8,6 +8,7 @@
 #include "core/base/status_macros.h"
 #include "core/cluster/figures.h"
 #include "core/config/run_description.h"
+#include "core/summary/event_handover.h"
 #include "core/summary/metrics_line.h"
 
 namespace keelson {
@@ -20,6 +21,23 @@ constexpr absl::Duration kFiguresInterval = absl::Seconds(2);
 // A worker that completes no step for this long counts as stopped, however long its steps take.
 constexpr absl::Duration kWorkerPatience = absl::Seconds(10);
 constexpr uint64_t kMaxStatusBytes = uint64_t{16} << 20;
+
+using Figures = std::vector<std::pair<std::string, double>>;
+
+// For a line on standard output, and for TensorBoard, which groups tags by what is before the "/".
+void AddFigures(const v1::TrainingFigures& figures, Figures* line, Figures* scalars) {
+  line->insert(line->end(), {{"steps_per_second", figures.steps_per_second()},
+                             {"examples_per_second", figures.examples_per_second()},
+                             {"staleness", figures.staleness()},
+                             {"credit_wait_seconds", figures.credit_wait_seconds()}});
+  scalars->insert(scalars->end(),
+                  {{"speed/steps_per_second", figures.steps_per_second()},
+                   {"speed/examples_per_second", figures.examples_per_second()},
+                   {"exchange/staleness", figures.staleness()},
+                   {"exchange/credit_wait_seconds", figures.credit_wait_seconds()},
+                   {"exchange/pushed_bytes_per_second", figures.pushed_bytes_per_second()},
+                   {"exchange/pulled_bytes_per_second", figures.pulled_bytes_per_second()}});
+}
 
 }  // namespace
 
@@ -45,6 +63,7 @@ Reporter::Reporter(Options options, std::unique_ptr<EventWriter> events, const C
       tasks_(kFiguresInterval, kWorkerPatience),
       history_(options_.model_dir, clock, options_.file_system),
       event_trouble_("events", clock),
+      histogram_trouble_("gradients", clock),
       history_trouble_("tasks/events", clock),
       status_trouble_("status.json", clock) {}
 
@@ -59,9 +78,9 @@ void Reporter::Update() {
   // Until the first step is done only the marks are set: a restored job does not start at step 0,
   // and the time until the workers have joined is not training time.
   if (status.max_steps > 0 && (!summary_.has_value() || status.totals.steps() == 0)) {
-    summary_ = {clock_->Monotonic(), status.totals};
-    figures_ = summary_;
+    BeginMeasuring(status);
   }
+  if (clock_->Monotonic() - histograms_taken_ >= kFiguresInterval) TakeHistograms();
   if (summary_.has_value()) {
     MeasureFigures(status);
     WriteLossPoints(status);
@@ -71,13 +90,36 @@ void Reporter::Update() {
   if (clock_->Monotonic() - status_written_ >= kStatusInterval) WriteStatusFile(status, servers);
 }
 
+void Reporter::BeginMeasuring(const Coordinator::Status& status) {
+  // Steps may have been done before this first look.
+  const int64_t start = std::max<int64_t>(status.step - status.totals.steps(), 0);
+  if (!summary_.has_value()) event_trouble_.Note(events_->AddSessionStart(start));
+  summary_ = {clock_->Monotonic(), status.totals};
+  figures_ = summary_;
+}
+
+void Reporter::TakeHistograms() {
+  histograms_taken_ = clock_->Monotonic();
+  histogram_trouble_.Note(
+      TakeEvents(JoinPath(options_.model_dir, "gradients"), options_.file_system, events_.get()));
+}
+
+void Reporter::WriteEnd(const Coordinator::Status& status) {
+  const bool done = status.phase == JobPhase::kDone;
+  if (end_written_ || (!done && status.phase != JobPhase::kFailed)) return;
+  end_written_ = true;
+  event_trouble_.Note(events_->AddSessionEnd(done));
+}
+
 void Reporter::Finish() {
   Update();
+  TakeHistograms();
   const Coordinator::Status status = coordinator_->GetStatus();
   const std::vector<ServerView> servers = Servers();
   const std::optional<LossCurve::Point> rest = coordinator_->TakeLastLossPoint();
   if (summary_.has_value() && rest.has_value()) WriteSummary({*rest}, status);
   history_trouble_.Note(history_.Finish(status, servers));
+  WriteEnd(status);
   WriteStatusFile(status, servers);
 }
 
@@ -102,29 +144,19 @@ void Reporter::WriteLossPoints(const Coordinator::Status& status) {
 void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
                             const Coordinator::Status& status) {
   const absl::Duration now = clock_->Monotonic();
+  // A job may end before there was anything to compare with.
+  const bool measured = status.totals.steps() > summary_->totals.steps() && now > summary_->time;
   const v1::TrainingFigures figures =
       FiguresBetween(summary_->totals, status.totals, now - summary_->time);
   absl::Status written;
   for (const LossCurve::Point& point : points) {
     const double rate = options_.learning_rate.At(point.step - 1);
-    const std::string line =
-        FormatMetricsLine(clock_->Now(), {{"step", static_cast<double>(point.step)},
-                                          {"loss", point.loss},
-                                          {"learning_rate", rate},
-                                          {"steps_per_second", figures.steps_per_second()},
-                                          {"examples_per_second", figures.examples_per_second()},
-                                          {"staleness", figures.staleness()},
-                                          {"credit_wait_seconds", figures.credit_wait_seconds()}});
-    std::printf("%s\n", line.c_str());
-    written.Update(
-        events_->AddScalars(point.step, {{"loss", point.loss},
-                                         {"learning_rate", rate},
-                                         {"global_step/sec", figures.steps_per_second()},
-                                         {"examples/sec", figures.examples_per_second()},
-                                         {"staleness", figures.staleness()},
-                                         {"credit_wait_seconds", figures.credit_wait_seconds()},
-                                         {"pushed_bytes/sec", figures.pushed_bytes_per_second()},
-                                         {"pulled_bytes/sec", figures.pulled_bytes_per_second()}}));
+    Figures line = {
+        {"step", static_cast<double>(point.step)}, {"loss", point.loss}, {"learning_rate", rate}};
+    Figures scalars = {{"loss", point.loss}, {"learning_rate", rate}};
+    if (measured) AddFigures(figures, &line, &scalars);
+    std::printf("%s\n", FormatMetricsLine(clock_->Now(), line).c_str());
+    written.Update(events_->AddScalars(point.step, scalars));
   }
   std::fflush(stdout);
   written.Update(events_->Flush());

@@ -58,14 +58,18 @@ class Reporter {
   absl::Status DescribeRun(const v1::TrainConfig& config);
 
   // Call some times a second. For each new point of the loss curve: one metrics line in
-  // Katib's text format and the scalars loss, learning_rate, global_step/sec, examples/sec,
-  // staleness, credit_wait_seconds (how long a step's messages were held back because the servers
-  // allowed no more in flight), pushed_bytes/sec and pulled_bytes/sec (payload). Every half minute
+  // Katib's text format and the scalars loss, learning_rate, speed/steps_per_second,
+  // speed/examples_per_second, exchange/staleness, exchange/credit_wait_seconds (how long a step's
+  // messages were held back because the servers allowed no more in flight),
+  // exchange/pushed_bytes_per_second and exchange/pulled_bytes_per_second (payload); what was not
+  // measured since the last point is left out. Where training goes on from an earlier step, readers
+  // are told to drop the points beyond it. Every two seconds the histograms that a worker has
+  // handed over (core/summary/event_handover.h) are moved into the event file. Every half minute
   // the tasks' history (task_history.h). Twice a second status.json (status_file.h), replaced
   // atomically.
   void Update();
 
-  // The last state, whatever the interval.
+  // The last state, whatever the interval, and how the run ended if it did.
   void Finish();
 
  private:
@@ -73,6 +77,10 @@ class Reporter {
            Coordinator* coordinator);
 
   std::vector<ServerView> Servers() const;
+  // Begins to measure; the first time, training goes on after `status.step`.
+  void BeginMeasuring(const Coordinator::Status& status);
+  void TakeHistograms();
+  void WriteEnd(const Coordinator::Status& status);
   void MeasureFigures(const Coordinator::Status& status);
   void WriteLossPoints(const Coordinator::Status& status);
   // Writes `points`, with the rates since the last summary.
@@ -94,7 +102,10 @@ class Reporter {
   TaskFigures tasks_;
   TaskHistory history_;
   absl::Duration status_written_ = -absl::InfiniteDuration();
+  absl::Duration histograms_taken_ = -absl::InfiniteDuration();
+  bool end_written_ = false;
   TroubleLog event_trouble_;
+  TroubleLog histogram_trouble_;
   TroubleLog history_trouble_;
   TroubleLog status_trouble_;
 };

@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
+#include "core/summary/event_handover.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
 #include "keelson/v1/event.pb.h"
@@ -81,7 +82,7 @@ class ReporterTest : public testing::Test {
     EXPECT_TRUE(text.ok()) << text.status();
     return nlohmann::json::parse(text.ok() ? *text : "null");
   }
-  // Events beyond the first, which tells the version.
+  // Events beyond those that tell the version and where training starts.
   std::vector<v1::Event> Events() {
     std::vector<v1::Event> events;
     const std::vector<std::string> names = *ListDirectory(directory_);
@@ -95,6 +96,10 @@ class ReporterTest : public testing::Test {
     }
     EXPECT_EQ(events.at(0).file_version(), "brain.Event:2");
     events.erase(events.begin());
+    if (!events.empty() && events[0].has_session_log()) {
+      start_ = events[0];
+      events.erase(events.begin());
+    }
     return events;
   }
 
@@ -104,6 +109,7 @@ class ReporterTest : public testing::Test {
   std::vector<std::string> missing_;
   SnapshotFigures snapshots_;
   std::unique_ptr<Reporter> reporter_;
+  v1::Event start_;
 };
 
 TEST_F(ReporterTest, SaysWhomTheJobWaitsFor) {
@@ -222,9 +228,59 @@ TEST_F(ReporterTest, EventsHoldTheSameFigures) {
   for (const v1::Summary::Value& value : events[1].summary().value()) {
     scalars.push_back(absl::StrCat(value.tag(), "=", value.simple_value()));
   }
-  EXPECT_THAT(scalars, ElementsAre("loss=0.25", "learning_rate=0.5", "global_step/sec=10",
-                                   "examples/sec=100", "staleness=2", "credit_wait_seconds=0.25",
-                                   "pushed_bytes/sec=10000", "pulled_bytes/sec=20000"));
+  EXPECT_THAT(scalars, ElementsAre("loss=0.25", "learning_rate=0.5", "speed/steps_per_second=10",
+                                   "speed/examples_per_second=100", "exchange/staleness=2",
+                                   "exchange/credit_wait_seconds=0.25",
+                                   "exchange/pushed_bytes_per_second=10000",
+                                   "exchange/pulled_bytes_per_second=20000"));
+}
+
+// Its points have no rates: nothing was measured.
+TEST_F(ReporterTest, AJobThatEndsBeforeTheFirstLookHasNoRates) {
+  StartTraining();
+  const std::vector<std::string> lines = LinesOf([&] {
+    Train(10, 0.5);
+    reporter_->Update();
+    reporter_->Finish();
+  });
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_TRUE(absl::EndsWith(lines[0], " step=10 loss=0.5 learning_rate=0.5")) << lines[0];
+  EXPECT_EQ(Events().at(0).summary().value_size(), 2);
+}
+
+TEST_F(ReporterTest, WhereTrainingGoesOnIsInTheEvents) {
+  StartTraining(/*restored_step=*/40);
+  reporter_->Update();
+  LinesOf([&] {
+    Train(10, 0.5);
+    reporter_->Update();
+  });
+  const std::vector<v1::Event> events = Events();
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(start_.session_log().status(), v1::SessionLog::START);
+  EXPECT_EQ(start_.step(), 41);
+  EXPECT_EQ(events[0].step(), 50);
+}
+
+TEST_F(ReporterTest, HistogramsOfAWorkerComeIntoTheRunsFile) {
+  v1::Event event;
+  event.set_step(7);
+  event.mutable_summary()->add_value()->set_tag("gradients/w");
+  ASSERT_EQ(HandOverEvent(event, JoinPath(directory_, "gradients"), FileSystem::Real()),
+            absl::OkStatus());
+  reporter_->Finish();
+  ASSERT_THAT(Events(), SizeIs(1));
+  EXPECT_EQ(Events()[0].summary().value(0).tag(), "gradients/w");
+}
+
+TEST_F(ReporterTest, HowTheRunEndedIsWrittenOnce) {
+  reporter_->Finish();
+  EXPECT_THAT(Events(), IsEmpty());
+  coordinator_.Fail(absl::InternalError("over"));
+  reporter_->Finish();
+  reporter_->Finish();
+  ASSERT_THAT(Events(), SizeIs(1));
+  EXPECT_EQ(Events()[0].summary().value(0).tag(), "_hparams_/session_end_info");
 }
 
 TEST_F(ReporterTest, FinishReportsTheRest) {

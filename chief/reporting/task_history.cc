@@ -58,7 +58,8 @@ absl::Status TaskHistory::WriteEvent(const Coordinator::Status& status) {
   for (const auto& [task, figures] : figures_.workers()) AddWorker(task, figures, &scalars);
   for (const auto& [task, rates] : figures_.servers()) AddServer(task, rates, &scalars);
   if (events_ == nullptr) {
-    ASSIGN_OR_RETURN(events_, EventWriter::Create(directory_, clock_, file_system_));
+    ASSIGN_OR_RETURN(events_,
+                     EventWriter::Create(directory_, clock_, file_system_, kDashboardEvents));
   }
   RETURN_IF_ERROR(events_->AddScalars(status.step, scalars));
   written_steps_ = status.totals.steps();

@@ -3,13 +3,11 @@
 #include <google/protobuf/text_format.h>
 
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "core/base/status_macros.h"
 #include "core/cluster/consistency.h"
-#include "core/model/spec/metrics.h"
 #include "core/model/spec/model_spec.h"
 
 namespace keelson {
@@ -50,7 +48,6 @@ std::string DescribeModel(const ModelSpec& model) {
 
 absl::StatusOr<Hparams> DescribeHparams(const v1::TrainConfig& config) {
   ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
-  ASSIGN_OR_RETURN(const std::vector<MetricSpec> metrics, InferMetrics(config.evaluation(), model));
   ASSIGN_OR_RETURN(const ConsistencyMode mode,
                    ConsistencyMode::FromProto(config.consistency().mode()));
   const auto number = [](auto value) { return static_cast<double>(value); };
@@ -71,8 +68,6 @@ absl::StatusOr<Hparams> DescribeHparams(const v1::TrainConfig& config) {
       {"mode", mode.ToString()},
       {"pipeline_depth", number(config.transfer().depth())},
   };
-  out.metrics = {{"", "loss"}, {"eval", "loss"}};
-  for (const MetricSpec& metric : metrics) out.metrics.push_back({"eval", metric.name()});
   return out;
 }
 

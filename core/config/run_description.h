@@ -11,8 +11,7 @@
 namespace keelson {
 
 // The settings by which runs are compared ("model", "loss", "optimizer", "learning_rate",
-// "batch_size", "mode" …, the same ones for every run), and its loss and evaluation metrics, those
-// in the folder "eval". `config` is final. INVALID_ARGUMENT: as InferModelSpec and InferMetrics.
+// "batch_size", "mode" …, the same ones for every run). `config` is final.
 absl::StatusOr<Hparams> DescribeHparams(const v1::TrainConfig& config);
 
 // Writes the model's layers and the configuration as texts with the tags "model" and "config", and

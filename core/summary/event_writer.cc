@@ -20,10 +20,10 @@ std::string HostName() {
   return name;
 }
 
-std::string UnusedPath(FileSystem* file_system, const std::string& directory, absl::Time now) {
+std::string UnusedPath(FileSystem* file_system, const std::string& directory,
+                       const std::string& kind, absl::Time now) {
   const std::string base = JoinPath(
-      directory,
-      absl::StrFormat("events.out.tfevents.%010d.%s", absl::ToUnixSeconds(now), HostName()));
+      directory, absl::StrFormat("%s.%010d.%s", kind, absl::ToUnixSeconds(now), HostName()));
   std::string path = base;
   for (int i = 1; file_system->Exists(path); ++i) path = absl::StrCat(base, ".", i);
   return path;
@@ -31,11 +31,25 @@ std::string UnusedPath(FileSystem* file_system, const std::string& directory, ab
 
 }  // namespace
 
+v1::Event HistogramEvent(int64_t step,
+                         absl::Span<const std::pair<std::string, Histogram>> histograms) {
+  v1::Event event;
+  event.set_step(step);
+  for (const auto& [tag, histogram] : histograms) {
+    v1::Summary::Value* out = event.mutable_summary()->add_value();
+    out->set_tag(tag);
+    *out->mutable_histo() = histogram.ToProto();
+  }
+  return event;
+}
+
 absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Create(const std::string& directory,
                                                                  const Clock* clock,
-                                                                 FileSystem* file_system) {
+                                                                 FileSystem* file_system,
+                                                                 std::string kind) {
   RETURN_IF_ERROR(file_system->CreateDirectories(directory));
-  std::unique_ptr<EventWriter> writer(new EventWriter(directory, clock, file_system));
+  std::unique_ptr<EventWriter> writer(
+      new EventWriter(directory, clock, file_system, std::move(kind)));
   MutexLock lock(&writer->mu_);
   RETURN_IF_ERROR(writer->OpenFile());
   return writer;
@@ -55,14 +69,7 @@ absl::Status EventWriter::AddScalars(int64_t step,
 
 absl::Status EventWriter::AddHistograms(
     int64_t step, absl::Span<const std::pair<std::string, Histogram>> histograms) {
-  v1::Event event;
-  event.set_step(step);
-  for (const auto& [tag, histogram] : histograms) {
-    v1::Summary::Value* out = event.mutable_summary()->add_value();
-    out->set_tag(tag);
-    *out->mutable_histo() = histogram.ToProto();
-  }
-  return Write(std::move(event));
+  return Write(HistogramEvent(step, histograms));
 }
 
 absl::Status EventWriter::AddText(absl::string_view tag, absl::string_view text) {
@@ -83,6 +90,21 @@ absl::Status EventWriter::AddHparams(const Hparams& hparams) {
   return Write(std::move(event));
 }
 
+absl::Status EventWriter::AddSessionStart(int64_t step) {
+  v1::Event event;
+  event.set_step(step + 1);
+  event.mutable_session_log()->set_status(v1::SessionLog::START);
+  return Write(std::move(event));
+}
+
+absl::Status EventWriter::AddSessionEnd(bool success) {
+  v1::Event event;
+  *event.mutable_summary() = SessionEndSummary(success, clock_->Now());
+  return Write(std::move(event));
+}
+
+absl::Status EventWriter::AddEvent(v1::Event event) { return Write(std::move(event)); }
+
 absl::Status EventWriter::Flush() {
   MutexLock lock(&mu_);
   return file_ == nullptr ? absl::OkStatus() : file_->Sync();
@@ -101,7 +123,7 @@ absl::Status EventWriter::Write(v1::Event event) {
 
 absl::Status EventWriter::OpenFile() {
   file_ = nullptr;
-  const std::string path = UnusedPath(file_system_, directory_, clock_->Now());
+  const std::string path = UnusedPath(file_system_, directory_, kind_, clock_->Now());
   ASSIGN_OR_RETURN(file_, file_system_->OpenForAppend(path, /*truncate=*/true));
   path_ = path;
   v1::Event version;
@@ -113,7 +135,9 @@ absl::Status EventWriter::OpenFile() {
 }
 
 absl::Status EventWriter::Append(v1::Event event) {
-  event.set_wall_time(static_cast<double>(absl::ToUnixMicros(clock_->Now())) / 1e6);
+  if (event.wall_time() == 0) {
+    event.set_wall_time(static_cast<double>(absl::ToUnixMicros(clock_->Now())) / 1e6);
+  }
   absl::Status status = file_->Append(EncodeTfRecord(event.SerializeAsString()));
   if (!status.ok()) file_ = nullptr;
   return status;

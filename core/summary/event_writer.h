@@ -21,18 +21,26 @@
 
 namespace keelson {
 
+// Kinds of event files, the beginnings of their names. TensorBoard takes each directory with files
+// of the first kind for a run; the second kind is for the dashboard alone.
+inline constexpr char kTensorBoardEvents[] = "events.out.tfevents";
+inline constexpr char kDashboardEvents[] = "events.keelson";
+
+v1::Event HistogramEvent(int64_t step,
+                         absl::Span<const std::pair<std::string, Histogram>> histograms);
+
 // Thread-safe. Added events are in the file at once, readable by others; Flush makes them durable.
 // Errors are those of file_system.h. An event that cannot be written is dropped. After an error, or
 // when the file was removed, the next event opens another file: readers read all files in the
 // directory, and nothing after half a record in a file is readable.
 class EventWriter {
  public:
-  // Creates the directory, where it is missing, and a file in it,
-  // "events.out.tfevents.<unix seconds>.<host>" (".1", ".2", … where that exists already), and
+  // Creates the directory, where it is missing, and a file in it, "<kind>.<unix seconds>.<host>"
+  // (".1", ".2", … where that exists already), and
   // writes the record that tells the version. `clock` and `file_system` outlive the writer.
   static absl::StatusOr<std::unique_ptr<EventWriter>> Create(
       const std::string& directory, const Clock* clock,
-      FileSystem* file_system = FileSystem::Real());
+      FileSystem* file_system = FileSystem::Real(), std::string kind = kTensorBoardEvents);
 
   // Writes one event with all the (tag, value) pairs. NOT_FOUND: the directory is gone; it is not
   // created again.
@@ -44,14 +52,24 @@ class EventWriter {
   absl::Status AddText(absl::string_view tag, absl::string_view text);
   // Writes the run's settings, with the present time as its start.
   absl::Status AddHparams(const Hparams& hparams);
+  // Says that training goes on after `step`: readers drop later points of the run, which an earlier
+  // process has written. TensorBoard does so from a run's second such event on.
+  absl::Status AddSessionStart(int64_t step);
+  // Says that the run is over.
+  absl::Status AddSessionEnd(bool success);
+  // Writes an event as it is, with the present time if it has none.
+  absl::Status AddEvent(v1::Event event);
   absl::Status Flush();
 
   // The path of the newest file.
   std::string path() const;
 
  private:
-  EventWriter(std::string directory, const Clock* clock, FileSystem* file_system)
-      : directory_(std::move(directory)), clock_(clock), file_system_(file_system) {}
+  EventWriter(std::string directory, const Clock* clock, FileSystem* file_system, std::string kind)
+      : directory_(std::move(directory)),
+        clock_(clock),
+        file_system_(file_system),
+        kind_(std::move(kind)) {}
 
   absl::Status Write(v1::Event event);
   absl::Status OpenFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -60,6 +78,7 @@ class EventWriter {
   const std::string directory_;
   const Clock* const clock_;
   FileSystem* const file_system_;
+  const std::string kind_;
 
   mutable Mutex mu_;
   std::string path_ ABSL_GUARDED_BY(mu_);

@@ -117,9 +117,9 @@ TEST_F(EventWriterTest, HparamsBeginNow) {
   hparams.values = {{"optimizer", "adam"}};
   ASSERT_TRUE(writer->AddHparams(hparams).ok());
   const v1::Event event = ReadEvents(writer->path()).at(1);
-  ASSERT_EQ(event.summary().value_size(), 2);
+  ASSERT_EQ(event.summary().value_size(), 1);
   v1::HParamsPluginData data;
-  ASSERT_TRUE(data.ParseFromString(event.summary().value(1).metadata().plugin_data().content()));
+  ASSERT_TRUE(data.ParseFromString(event.summary().value(0).metadata().plugin_data().content()));
   EXPECT_EQ(data.session_start_info().start_time_secs(), 1'700'000'000.25);
 }
 

@@ -6,16 +6,8 @@ namespace keelson {
 namespace {
 
 constexpr char kPlugin[] = "hparams";
-constexpr char kExperimentTag[] = "_hparams_/experiment";
 constexpr char kSessionStartTag[] = "_hparams_/session_start_info";
-
-using DataType = v1::HParamsExperiment::DataType;
-
-DataType TypeOf(const Hparams::Value& value) {
-  if (std::holds_alternative<bool>(value)) return v1::HParamsExperiment::DATA_TYPE_BOOL;
-  if (std::holds_alternative<double>(value)) return v1::HParamsExperiment::DATA_TYPE_FLOAT64;
-  return v1::HParamsExperiment::DATA_TYPE_STRING;
-}
+constexpr char kSessionEndTag[] = "_hparams_/session_end_info";
 
 google::protobuf::Value ToValue(const Hparams::Value& value) {
   google::protobuf::Value out;
@@ -29,23 +21,6 @@ google::protobuf::Value ToValue(const Hparams::Value& value) {
   return out;
 }
 
-v1::HParamsPluginData Experiment(const Hparams& hparams, double now) {
-  v1::HParamsPluginData data;
-  v1::HParamsExperiment* const experiment = data.mutable_experiment();
-  experiment->set_time_created_secs(now);
-  for (const auto& [name, value] : hparams.values) {
-    auto* const info = experiment->add_hparam_infos();
-    info->set_name(name);
-    info->set_type(TypeOf(value));
-  }
-  for (const Hparams::Metric& metric : hparams.metrics) {
-    auto* const name = experiment->add_metric_infos()->mutable_name();
-    name->set_group(metric.group);
-    name->set_tag(metric.tag);
-  }
-  return data;
-}
-
 v1::HParamsPluginData SessionStart(const Hparams& hparams, double now) {
   v1::HParamsPluginData data;
   v1::HParamsSessionStart* const session = data.mutable_session_start_info();
@@ -55,6 +30,8 @@ v1::HParamsPluginData SessionStart(const Hparams& hparams, double now) {
   }
   return data;
 }
+
+double Seconds(absl::Time time) { return static_cast<double>(absl::ToUnixMicros(time)) / 1e6; }
 
 // TensorBoard wants a tensor also where everything is in the metadata: one without elements.
 void AddPluginData(absl::string_view tag, const v1::HParamsPluginData& data, v1::Summary* summary) {
@@ -71,10 +48,19 @@ void AddPluginData(absl::string_view tag, const v1::HParamsPluginData& data, v1:
 }  // namespace
 
 v1::Summary HparamsSummary(const Hparams& hparams, absl::Time now) {
-  const double seconds = static_cast<double>(absl::ToUnixMicros(now)) / 1e6;
   v1::Summary summary;
-  AddPluginData(kExperimentTag, Experiment(hparams, seconds), &summary);
-  AddPluginData(kSessionStartTag, SessionStart(hparams, seconds), &summary);
+  AddPluginData(kSessionStartTag, SessionStart(hparams, Seconds(now)), &summary);
+  return summary;
+}
+
+v1::Summary SessionEndSummary(bool success, absl::Time now) {
+  v1::HParamsPluginData data;
+  v1::HParamsSessionEnd* const end = data.mutable_session_end_info();
+  end->set_status(success ? v1::HParamsSessionEnd::STATUS_SUCCESS
+                          : v1::HParamsSessionEnd::STATUS_FAILURE);
+  end->set_end_time_secs(Seconds(now));
+  v1::Summary summary;
+  AddPluginData(kSessionEndTag, data, &summary);
   return summary;
 }
 

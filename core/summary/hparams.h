@@ -1,11 +1,13 @@
-// The data by which TensorBoard compares runs: settings of a run, and the place of its results.
+// The settings of a run by which TensorBoard compares it with others. Nothing says what all runs of
+// a directory have in common: TensorBoard takes the first such record that it meets for all of
+// them, while without one it finds the settings that differ and the metrics by itself. Format:
+// tensorboard/plugins/hparams/plugin_data.proto.
 #ifndef KEELSON_CORE_SUMMARY_HPARAMS_H_
 #define KEELSON_CORE_SUMMARY_HPARAMS_H_
 
 #include <map>
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "keelson/v1/event.pb.h"
@@ -14,21 +16,15 @@ namespace keelson {
 
 struct Hparams {
   using Value = std::variant<bool, double, std::string>;
-  // A scalar of the run.
-  struct Metric {
-    // Folder of its event files below those that have the hparams: "eval". Empty: the same.
-    std::string group;
-    std::string tag;
-  };
 
   // By name. Numbers are finite.
   std::map<std::string, Value> values;
-  std::vector<Metric> metrics;
 };
 
-// The summary that the plugin "hparams" expects for an experiment with such runs, and for a run
-// that starts `now`.
+// The summary that the plugin "hparams" expects for a run that starts `now`.
 v1::Summary HparamsSummary(const Hparams& hparams, absl::Time now);
+// And for one that ends `now`; without it, it counts as running.
+v1::Summary SessionEndSummary(bool success, absl::Time now);
 
 }  // namespace keelson
 

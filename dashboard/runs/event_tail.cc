@@ -1,9 +1,11 @@
 #include "dashboard/runs/event_tail.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,7 +18,8 @@
 namespace keelson {
 namespace {
 
-constexpr char kEventFile[] = "tfevents";
+// TensorBoard's, and those for the dashboard alone (core/summary/event_writer.h).
+constexpr absl::string_view kEventFiles[] = {"tfevents", "events.keelson."};
 constexpr size_t kLengthBytes = sizeof(uint64_t);
 constexpr size_t kCrcBytes = sizeof(uint32_t);
 constexpr size_t kHeaderBytes = kLengthBytes + kCrcBytes;
@@ -43,6 +46,11 @@ double ShortestDecimal(float value) {
   double decimal = value;
   std::from_chars(text, printed.ptr, decimal);
   return decimal;
+}
+
+bool IsEventFile(absl::string_view name) {
+  return std::any_of(std::begin(kEventFiles), std::end(kEventFiles),
+                     [name](absl::string_view part) { return absl::StrContains(name, part); });
 }
 
 void TakeEvent(absl::string_view record, EventTail::TakeScalar take) {
@@ -77,7 +85,7 @@ void EventTail::FindFiles() {
     return;
   }
   for (const std::string& name : *names) {
-    if (!absl::StrContains(name, kEventFile) || files_.contains(name)) continue;
+    if (!IsEventFile(name) || files_.contains(name)) continue;
     files_.emplace(name, File{FileTail(file_system_, JoinPath(directory_, name))});
   }
 }

@@ -52,6 +52,11 @@ TEST_F(EventTailTest, ReadsWhatTheWriterWrites) {
   ASSERT_TRUE((*writer)->AddScalars(3, {{"loss", 0.25}, {"learning_rate", 0.1}}).ok());
   ASSERT_TRUE((*writer)->AddText("config", "model {}").ok());
   EXPECT_THAT(Poll(), ElementsAre("loss 3 0.25", "learning_rate 3 0.1"));
+  // Not for TensorBoard.
+  const auto own = EventWriter::Create("/run", &clock, &memory_, kDashboardEvents);
+  ASSERT_TRUE(own.ok()) << own.status();
+  ASSERT_TRUE((*own)->AddScalars(4, {{"worker-0/steps", 2}}).ok());
+  EXPECT_THAT(Poll(), ElementsAre("worker-0/steps 4 2"));
 }
 
 TEST_F(EventTailTest, WaitsForTheRestOfARecord) {

@@ -57,7 +57,8 @@ TEST(JobTest, EventFilesParse) {
   ASSERT_TRUE(training.ok()) << training.status();
   ASSERT_FALSE(training->empty());
   EXPECT_EQ(training->front().file_version(), "brain.Event:2");
-  for (const char* tag : {"loss", "learning_rate", "global_step/sec", "staleness"}) {
+  for (const char* tag :
+       {"loss", "learning_rate", "speed/steps_per_second", "exchange/staleness"}) {
     EXPECT_EQ(LastStepOf(*training, tag), kSteps) << tag;
   }
   const auto evaluation = ReadEvents(JoinPath(job.model_dir(), "eval"));

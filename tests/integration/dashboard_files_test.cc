@@ -211,7 +211,7 @@ TEST_F(DashboardFilesTest, TheChiefsCurves) {
   EXPECT_EQ(loss["step"], kSteps);
   EXPECT_EQ(loss["value"], 0.25);
   EXPECT_EQ(Last("train/learning_rate")["value"], 0.5);
-  EXPECT_GT(Last("train/global_step/sec")["value"], 0);
+  EXPECT_GT(Last("train/speed/steps_per_second")["value"], 0);
   EXPECT_NEAR(Last("task/worker-0/steps_per_second")["value"].get<double>(), 1.0 / 3, 1e-6);
   EXPECT_EQ(Last("task/worker-0/compute_seconds")["value"], 1.0);
   EXPECT_EQ(Last("task/worker-0/pushed_bytes_per_second")["value"], 1000.0);
