@@ -9,6 +9,7 @@
 #include "core/base/status_macros.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/scoring/direction.h"
+#include "core/summary/event_handover.h"
 #include "evaluator/report_file.h"
 
 namespace keelson {
@@ -60,9 +61,8 @@ absl::Status EvaluationOutputs::OpenFiles() {
   const int index = options_.self.index;
   RETURN_IF_ERROR(CreateDirectories(path));
   ASSIGN_OR_RETURN(records_, EvaluationRecords::Open(path, index));
-  const std::string events_path = index == 0 ? path : JoinPath(path, options_.self.ToString());
-  ASSIGN_OR_RETURN(events_, EventWriter::Create(events_path, clock_));
   if (index != 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(events_, EventWriter::Create(path, clock_));
   exporters_ = std::make_unique<Exporters>(options_.config, options_.variables,
                                            options_.export_files, clock_);
   OfferScored(records());
@@ -77,6 +77,7 @@ absl::StatusOr<std::map<int64_t, EvaluationRecord>> EvaluationOutputs::TakeOther
     RETURN_IF_ERROR(WriteScalars(record));
   }
   OfferScored(others);
+  RETURN_IF_ERROR(TakeEvents(HistogramsPath(), FileSystem::Real(), events_.get()));
   return others;
 }
 
@@ -105,15 +106,22 @@ void EvaluationOutputs::TakeFinal(int64_t step) {
   exporters_->OfferFinal(*snapshot, *record);
 }
 
+std::string EvaluationOutputs::HistogramsPath() const {
+  return JoinPath(JoinPath(directory_->model_dir(), kDirectory), "histograms");
+}
+
 absl::Status EvaluationOutputs::WriteScalars(const EvaluationRecord& record) {
+  if (events_ == nullptr) return absl::OkStatus();  // The first evaluator does it.
   RETURN_IF_ERROR(events_->AddScalars(record.step, Scalars(record)));
   return events_->Flush();
 }
 
 void EvaluationOutputs::WriteWeights(int64_t step, const WeightHistograms& histograms) {
   if (histograms.empty()) return;
-  absl::Status status = events_->AddHistograms(step, histograms);
-  if (status.ok()) status = events_->Flush();
+  const absl::Status status =
+      events_ == nullptr
+          ? HandOverEvent(HistogramEvent(step, histograms), HistogramsPath(), FileSystem::Real())
+          : events_->AddHistograms(step, histograms);
   if (!status.ok()) LogWarning("histograms of the weights: ", status.message());
 }
 

@@ -71,6 +71,8 @@ class EvaluationOutputs {
       : options_(std::move(options)), directory_(directory), clock_(clock) {}
 
   absl::Status OpenFiles();
+  // Where other evaluators hand their histograms over to the first one.
+  std::string HistogramsPath() const;
   absl::Status WriteScalars(const EvaluationRecord& record);
   void WriteWeights(int64_t step, const WeightHistograms& histograms);
   void WriteReportOf(const ScoredSnapshot& scored);
@@ -82,7 +84,7 @@ class EvaluationOutputs {
   const CheckpointDirectory* const directory_;
   const Clock* const clock_;
   std::unique_ptr<EvaluationRecords> records_;
-  std::unique_ptr<EventWriter> events_;
+  std::unique_ptr<EventWriter> events_;   // null: not the first evaluator
   std::unique_ptr<Exporters> exporters_;  // null: another evaluator exports
   bool final_taken_ = false;
 };

@@ -108,15 +108,17 @@ TEST_F(EvaluationOutputsTest, AnEvaluationIsInAllFilesAtOnce) {
 TEST_F(EvaluationOutputsTest, EvaluatorZeroSeesToWhatOthersHaveScored) {
   const auto first = Open(0);
   const auto second = Open(1);
-  Publish(second.get(), Commit(100), 0.5);
-  EXPECT_THAT(Tags("eval/evaluator-1"), ElementsAre("100 loss", "100 accuracy"));
+  WeightHistograms histograms(1);
+  histograms[0].first = "weights/scores/kernel";
+  Publish(second.get(), Commit(100), 0.5, histograms);
   EXPECT_THAT(Exports("latest"), IsEmpty());
   EXPECT_THAT(Tags("eval"), IsEmpty());
   const auto others = first->TakeOthers();
   ASSERT_TRUE(others.ok()) << others.status();
   EXPECT_EQ(others->size(), 1u);
   EXPECT_THAT(ReadRawFile(model_dir_ + "/eval/metrics.jsonl"), HasSubstr("{\"step\":100,"));
-  EXPECT_THAT(Tags("eval"), ElementsAre("100 loss", "100 accuracy"));
+  // All in one file, which is what TensorBoard takes for one run.
+  EXPECT_THAT(Tags("eval"), ElementsAre("100 loss", "100 accuracy", "100 weights/scores/kernel"));
   EXPECT_THAT(Exports("latest"), ElementsAre("100"));
   EXPECT_THAT(*first->TakeOthers(), IsEmpty());
   EXPECT_THAT(*second->TakeOthers(), IsEmpty());

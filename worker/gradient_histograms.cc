@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
-#include "core/base/status_macros.h"
+#include "core/summary/event_handover.h"
 #include "worker/gradient_decoding.h"
 
 namespace keelson {
@@ -48,13 +48,14 @@ void GradientHistograms::EndStep(int64_t step) {
 }
 
 absl::Status GradientHistograms::Write(int64_t step) {
-  if (writer_ == nullptr) {
-    ASSIGN_OR_RETURN(writer_, EventWriter::Create(options_.directory, clock_, file_system_));
-  }
   int64_t non_finite = 0;
   for (const auto& [tag, histogram] : histograms_) non_finite += histogram.non_finite();
-  RETURN_IF_ERROR(writer_->AddHistograms(step, histograms_));
-  return writer_->AddScalars(step, {{"gradients/non_finite", static_cast<double>(non_finite)}});
+  v1::Event event = HistogramEvent(step, histograms_);
+  event.set_wall_time(static_cast<double>(absl::ToUnixMicros(clock_->Now())) / 1e6);
+  v1::Summary::Value* const count = event.mutable_summary()->add_value();
+  count->set_tag("gradients/non_finite");
+  count->set_simple_value(static_cast<float>(non_finite));
+  return HandOverEvent(event, options_.directory, file_system_);
 }
 
 }  // namespace keelson

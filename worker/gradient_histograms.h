@@ -12,14 +12,14 @@
 #include "absl/types/span.h"
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
-#include "core/summary/event_writer.h"
 #include "core/summary/histogram.h"
 #include "core/tensor/variable.h"
 #include "core/wire/wire_layout.h"
 
 namespace keelson {
 
-// Writes an event at the worker's first step and every `every` steps after it. It has a histogram
+// Hands an event over to the chief (core/summary/event_handover.h) at the worker's first step and
+// every `every` steps after it. It has a histogram
 // "gradients/<variable>" for each trained variable, and the scalar "gradients/non_finite", the
 // number of elements that are not finite and in no histogram. The gradients are those that are
 // pushed: clipped and, where devices encode them (wire memory), as encoded.
@@ -33,7 +33,7 @@ class GradientHistograms {
     int64_t every = 0;  // > 0
   };
 
-  // Clock and file system outlive this. The file is created with the first histograms.
+  // Clock and file system outlive this.
   GradientHistograms(Options options, std::vector<VariableSpec> variables, const Clock* clock,
                      FileSystem* file_system = FileSystem::Real());
 
@@ -63,7 +63,6 @@ class GradientHistograms {
 
   std::vector<WireLayout> layouts_;
   std::vector<std::vector<absl::Span<uint8_t>>> encoded_;
-  std::unique_ptr<EventWriter> writer_;
   int64_t steps_ = 0;
   bool wanted_ = false;
   bool failing_ = false;

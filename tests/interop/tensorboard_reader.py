@@ -11,6 +11,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf import struct_pb2  # noqa: F401  (brings google/protobuf/struct.proto into the pool)
 
 FLOAT, STRING = 1, 7  # tensorflow.DataType
+SUCCESS = 1  # tensorboard.hparams.Status
 DATA_CLASS_TENSOR = 2  # tensorboard.DataClass
 
 # message -> fields: (name, number, type), a repeated type as [type], a member of a oneof as (…, oneof).
@@ -20,7 +21,9 @@ _MESSAGES = {
         ("step", 2, "int64"),
         ("file_version", 3, "string", "what"),
         ("summary", 5, "Summary", "what"),
+        ("session_log", 7, "SessionLog", "what"),
     ],
+    "SessionLog": [("status", 1, "int32"), ("checkpoint_path", 2, "string"), ("msg", 3, "string")],
     "Summary": [("value", 1, ["SummaryValue"])],
     "SummaryValue": [
         ("tag", 1, "string"),
@@ -58,20 +61,10 @@ _MESSAGES = {
     # tensorboard/plugins/hparams: plugin_data.proto, api.proto
     "HParamsPluginData": [
         ("version", 1, "int32"),
-        ("experiment", 2, "Experiment", "data"),
         ("session_start_info", 3, "SessionStartInfo", "data"),
+        ("session_end_info", 4, "SessionEndInfo", "data"),
     ],
-    "Experiment": [
-        ("description", 1, "string"),
-        ("user", 2, "string"),
-        ("time_created_secs", 3, "double"),
-        ("hparam_infos", 4, ["HParamInfo"]),
-        ("metric_infos", 5, ["MetricInfo"]),
-        ("name", 6, "string"),
-    ],
-    "HParamInfo": [("name", 1, "string"), ("display_name", 2, "string"), ("description", 3, "string"), ("type", 4, "int32")],
-    "MetricInfo": [("name", 1, "MetricName"), ("display_name", 3, "string"), ("description", 4, "string")],
-    "MetricName": [("group", 1, "string"), ("tag", 2, "string")],
+    "SessionEndInfo": [("status", 1, "int32"), ("end_time_secs", 2, "double")],
     # A map is a repeated message with key and value.
     "SessionStartInfo": [
         ("hparams", 1, ["HParam"]),

@@ -141,7 +141,7 @@ class TensorBoardTest(unittest.TestCase):
         cls.ended = time.time()
         cls.train = reader.read_values(cls.model_dir)
         cls.eval = reader.read_values(os.path.join(cls.model_dir, "eval"))
-        cls.gradients = reader.read_values(os.path.join(cls.model_dir, "gradients"))
+        cls.gradients = {tag: points for tag, points in cls.train.items() if tag.startswith("gradients/")}
         with open(os.path.join(cls.model_dir, "eval", "metrics.jsonl"), encoding="utf-8") as file:
             cls.evaluations = {line["step"]: line for line in map(json.loads, file)}
 
@@ -186,9 +186,11 @@ class TensorBoardTest(unittest.TestCase):
 
     def test_training_has_loss_and_learning_rate(self):
         steps = list(range(SUMMARY_STEPS, STEPS + 1, SUMMARY_STEPS))
-        for tag in ("loss", "learning_rate", "global_step/sec", "examples/sec", "staleness"):
-            self.assertEqual([step for step, _, _ in self.train[tag]], steps, tag)
-            for _, _, value in self.train[tag]:
+        for tag in ("loss", "learning_rate", "speed/steps_per_second", "exchange/staleness"):
+            found = [step for step, _, _ in self.train.get(tag, [])]
+            # Rates are there from the second look on.
+            self.assertEqual(found, steps[-len(found) :] if "/" in tag else steps, tag)
+            for _, _, value in self.train.get(tag, []):
                 self.assertEqual(value.WhichOneof("value"), "simple_value")
         losses = [value.simple_value for _, _, value in self.train["loss"]]
         self.assertLess(losses[-1], 0.9 * math.log(2))
@@ -269,28 +271,20 @@ class TensorBoardTest(unittest.TestCase):
         return data
 
     def test_hparams(self):
-        experiment = self.plugin_data("_hparams_/experiment").experiment
         session = self.plugin_data("_hparams_/session_start_info").session_start_info
         self.assertGreater(session.start_time_secs, self.begun - 1)
         self.assertLess(session.start_time_secs, self.ended)
-        types = {info.name: info.type for info in experiment.hparam_infos}
         values = {hparam.key: hparam.value for hparam in session.hparams}
-        self.assertEqual(set(types), set(values))
-        kinds = {1: "string_value", 2: "bool_value", 3: "number_value"}
-        for name, value in values.items():
-            self.assertEqual(value.WhichOneof("kind"), kinds[types[name]], name)
         found = {name: getattr(value, value.WhichOneof("kind")) for name, value in values.items()}
         self.assertEqual(found["optimizer"], "momentum")
         self.assertEqual(found["learning_rate"], RATE)
         self.assertEqual(found["batch_size"], BATCH)
         self.assertEqual(found["mode"], "async")
-        # Each metric is a scalar in the folder of its group.
-        folders = {"": self.train, "eval": self.eval}
-        metrics = [(info.name.group, info.name.tag) for info in experiment.metric_infos]
-        self.assertIn(("", "loss"), metrics)
-        self.assertIn(("eval", "auc_pr"), metrics)
-        for group, tag in metrics:
-            self.assertEqual(folders[group][tag][-1][2].WhichOneof("value"), "simple_value", tag)
+        end = self.plugin_data("_hparams_/session_end_info").session_end_info
+        self.assertEqual(end.status, reader.SUCCESS)
+        self.assertGreaterEqual(end.end_time_secs, session.start_time_secs)
+        # TensorBoard takes the first such record of a directory for all of its runs.
+        self.assertNotIn("_hparams_/experiment", self.train)
 
 
 class ReaderTest(unittest.TestCase):
