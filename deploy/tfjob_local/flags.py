@@ -106,7 +106,9 @@ def _add_manifest_flags(group: "argparse._ArgumentGroup") -> None:
         help="parameter of a Template (repeatable)",
     )
     group.add_argument("--job", metavar="NAME", default="", help="which TFJob, where the files have several")
-    group.add_argument("--ps", type=count, metavar="N", help="parameter servers, instead of the manifest's or in addition to it")
+    group.add_argument(
+        "--ps", type=count, metavar="N", help="parameter servers, instead of the manifest's or where it has none"
+    )
     group.add_argument("--workers", type=count, metavar="N", help="workers, instead of the manifest's")
 
 

@@ -148,7 +148,8 @@ class FailureTest(support.LauncherTest):
 
     def test_deadline(self):
         self.set_program("chief", WAIT_FOR_TERM)
-        text = manifest(replica("Chief"), replica("PS"), replica("Worker"), spec="runPolicy: {activeDeadlineSeconds: 0}")
+        policy = "runPolicy: {activeDeadlineSeconds: 0}"
+        text = manifest(replica("Chief"), replica("PS"), replica("Worker"), spec=policy)
         code, output = self.run_job(text)
         self.assertEqual(code, 1, output)
         self.assertIn(
