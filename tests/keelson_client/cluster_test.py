@@ -159,6 +159,27 @@ class SubmitTest(ClusterTest):
         self.assertIn("keelson: worker-1: exit code 2: E bad data\n", err)
         self.assertEqual(self.server.objects, {})
 
+    def test_a_job_that_lost_a_pod_is_created_again(self):
+        flags = ("--config", self.config, "--pvc", "models", "--dashboard", "--no_follow")
+        self.assertEqual(self.run_command(*SUBMIT, *flags)[0], 0)
+        before = {key: value for key, value in self.server.objects.items() if key[0] != "pods"}
+        lost = "TFJob default/mnist has failed because 1 PS replica(s) failed."
+        self.server.set_condition("mnist", "Failed", lost)
+        self.play(lambda name: self.server.set_condition(name, "Succeeded", "all is well"))
+        code, _, err = self.run_command("wait", "--resubmit=1", "mnist")
+        self.assertEqual(code, 0, err)
+        self.assertIn(f"keelson: job mnist: Failed: {lost} No pod has ended with an error of its own", err)
+        self.assertTrue(err.endswith("keelson: job mnist: Succeeded: all is well\n"), err)
+        self.assertEqual(set(self.server.objects), set(before))
+        owner = self.stored("tfjobs")["metadata"]["uid"]
+        self.assertNotEqual(owner, before["tfjobs", "default", "mnist"]["metadata"]["uid"])
+        for key, old in before.items():
+            new = self.server.objects[key]
+            for field in ("spec", "data", "stringData"):
+                self.assertEqual(new.get(field), old.get(field), key)
+            if key[0] != "tfjobs":
+                self.assertEqual(new["metadata"]["ownerReferences"][0]["uid"], owner, key)
+
     def test_the_webhook_refuses(self):
         denied = 'admission webhook "v" denied the request: spec.tfReplicaSpecs: Required value'
         self.server.refusals["POST tfjobs"] = (400, "BadRequest", denied)
