@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace keelson {
 namespace {
@@ -21,25 +23,42 @@ int CoresOfAffinity() {
   return std::max(1, CPU_COUNT(&set));
 }
 
-}  // namespace
+// The first line; empty without such a file.
+std::string FirstLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
 
-std::optional<int> CoresOfCpuMax(absl::string_view text) {
-  const std::vector<absl::string_view> fields =
-      absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty());
+// `text` is quota and period in microseconds.
+std::optional<int> CoresOfQuota(absl::string_view text) {
+  const std::vector<absl::string_view> fields = absl::StrSplit(text, ' ', absl::SkipEmpty());
   int64_t quota = 0, period = 0;
   if (fields.size() != 2 || !absl::SimpleAtoi(fields[0], &quota) ||
       !absl::SimpleAtoi(fields[1], &period) || quota <= 0 || period <= 0) {
     return std::nullopt;
   }
-  return static_cast<int>(std::min<int64_t>((quota + period - 1) / period, 1 << 20));
+  return static_cast<int>(std::min<int64_t>((quota - 1) / period + 1, 1 << 20));
+}
+
+}  // namespace
+
+std::optional<int> CoresOfControlGroup(const std::string& directory) {
+  if (const auto cores = CoresOfQuota(FirstLine(directory + "/cpu.max"))) return cores;
+  // The controller's directory, with or without the link that distributions add.
+  for (const char* controller : {"/cpu", "/cpu,cpuacct"}) {
+    const std::string prefix = absl::StrCat(directory, controller, "/cpu.cfs_");
+    const std::string quota = FirstLine(prefix + "quota_us");
+    if (!quota.empty())
+      return CoresOfQuota(absl::StrCat(quota, " ", FirstLine(prefix + "period_us")));
+  }
+  return std::nullopt;
 }
 
 int AvailableCores() {
-  // Inside a container this is the container's own group.
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  std::string line;
-  std::getline(file, line);
-  return std::min(CoresOfAffinity(), CoresOfCpuMax(line).value_or(1 << 20));
+  const int cores = CoresOfAffinity();
+  return std::min(cores, CoresOfControlGroup("/sys/fs/cgroup").value_or(cores));
 }
 
 }  // namespace keelson
