@@ -42,7 +42,7 @@ struct ClusterEnvironment {
 // INVALID_ARGUMENT: every error of ParseTfConfig, ExpandHosts and ClusterSpec::Validate; a flag
 // that contradicts TF_CONFIG (the text has both values); a malformed address; --job_name,
 // --task_index or JOB_COMPLETION_INDEX that does not fit; --port outside 0..65535; a ps or a
-// worker without any cluster.
+// worker without any cluster. UNAVAILABLE: that of ParseTfConfig.
 absl::StatusOr<ClusterSpec> ResolveCluster(Role binary_role, const ClusterFlags& flags,
                                            const ClusterEnvironment& environment);
 

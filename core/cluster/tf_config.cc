@@ -81,6 +81,13 @@ absl::Status IndexOutside(absl::string_view expected, int found) {
   return Invalid("task.index", expected, absl::StrCat(found));
 }
 
+// Transient: the operator takes the worker away, or gives it a place again.
+absl::Status RemovedWorker(absl::string_view expected, int found) {
+  return absl::UnavailableError(absl::StrCat("TF_CONFIG: task.index: expected ", expected,
+                                             ", found ", found,
+                                             ": this worker was removed from the job"));
+}
+
 absl::Status OtherRole(Role expected, absl::string_view found) {
   return Invalid("task.type",
                  absl::StrCat("\"", RoleName(expected), "\", the role of this program"),
@@ -306,6 +313,9 @@ absl::Status CheckMembership(const Json& cluster, absl::string_view type, const 
   // No task calls evaluators, so they may be omitted.
   if (self.role == Role::kEvaluator && peers.empty()) return absl::OkStatus();
   if (peers.empty()) return spec.sparse ? absl::OkStatus() : NotInCluster(type, cluster);
+  if (self.role == Role::kWorker && !spec.sparse && self.index > peers.rbegin()->first) {
+    return RemovedWorker(IndexesText(peers), self.index);
+  }
   if (!peers.contains(self.index)) return IndexOutside(IndexesText(peers), self.index);
   return absl::OkStatus();
 }

@@ -27,6 +27,8 @@ namespace keelson {
 // task.type missing, unknown or not the program's role; task.index missing, negative, not an
 // integer or outside the job (of evaluators: where they are listed); a task that needs a cluster
 // without one; `cluster` beside `sparseCluster`.
+// UNAVAILABLE: a worker's index beyond the list. The operator makes such a pod for a moment when
+// the number of workers falls; as a bad configuration it would fail the job.
 absl::StatusOr<ClusterSpec> ParseTfConfig(absl::string_view json,
                                           std::optional<Role> expected_role);
 

@@ -265,8 +265,8 @@ const BadConfig kBadConfigs[] = {
      R"(task.index: expected an integer, found "one")"},
     {"HugeIndex", "{" KEELSON_CLUSTER R"(,"task":{"type":"worker","index":99999999999}})",
      "task.index: expected an integer, found 99999999999"},
-    {"IndexOutside", "{" KEELSON_CLUSTER R"(,"task":{"type":"worker","index":5}})",
-     "task.index: expected 0..1, found 5"},
+    {"IndexOutside", "{" KEELSON_CLUSTER R"(,"task":{"type":"ps","index":5}})",
+     "task.index: expected 0..1, found 5", Role::kPs},
     {"ChiefIndex", "{" KEELSON_CLUSTER R"(,"task":{"type":"chief","index":1}})",
      "task.index: expected 0 for the chief, found 1", Role::kChief},
     {"EvaluatorIndex",
@@ -293,6 +293,17 @@ INSTANTIATE_TEST_SUITE_P(All, TfConfigErrorTest, testing::ValuesIn(kBadConfigs),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // A message with such a value would be made by as many nested calls.
+TEST(TfConfigTest, AWorkerBeyondTheListWasRemoved) {
+  const absl::Status status =
+      ParseTfConfig(
+          R"({"cluster":{"ps":["p:1"],"worker":["a:1"]},"task":{"type":"worker","index":1}})",
+          Role::kWorker)
+          .status();
+  EXPECT_EQ(status,
+            absl::UnavailableError("TF_CONFIG: task.index: expected 0, found 1: this worker "
+                                   "was removed from the job"));
+}
+
 TEST(TfConfigTest, DeepValuesAreRefused) {
   const std::string deep = absl::StrCat(std::string(1000000, '['), std::string(1000000, ']'));
   for (const char* key : {"cluster", "task", "service", "other"}) {

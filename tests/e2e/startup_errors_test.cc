@@ -130,6 +130,13 @@ void PrintTo(const TextCase& c, std::ostream* out) { *out << c.name; }
 
 std::string NameOf(const testing::TestParamInfo<TextCase>& info) { return info.param.name; }
 
+TEST(RemovedWorkerTest, AsksForARestart) {
+  ExpectOneError(RunProgram(Role::kWorker, FlagsFor(JobConfig(10)),
+                            R"({"cluster":{"chief":["h:1"],"ps":["h:2"],"worker":["h:3"]},)"
+                            R"("task":{"type":"worker","index":1}})"),
+                 kTransient, {"TF_CONFIG: task.index: expected 0, found 1", "removed"});
+}
+
 class TfConfigErrorsTest : public testing::TestWithParam<TextCase> {};
 
 TEST_P(TfConfigErrorsTest, ExitsWithOneLine) {
@@ -140,10 +147,6 @@ TEST_P(TfConfigErrorsTest, ExitsWithOneLine) {
 INSTANTIATE_TEST_SUITE_P(
     Cases, TfConfigErrorsTest,
     testing::Values(TextCase{"NotJson", "{cluster}", {"TF_CONFIG"}},
-                    TextCase{"IndexOutside",
-                             R"({"cluster":{"chief":["h:1"],"ps":["h:2"],"worker":["h:3"]},)"
-                             R"("task":{"type":"worker","index":5}})",
-                             {"TF_CONFIG", "task.index", "5"}},
                     TextCase{"AnotherRole",
                              R"({"cluster":{"chief":["h:1"],"ps":["h:2"],"worker":["h:3"]},)"
                              R"("task":{"type":"ps","index":0}})",
