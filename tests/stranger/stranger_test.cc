@@ -1,0 +1,302 @@
+// A job whose servers somebody without its token attacks for KEELSON_STRANGER_SECONDS (20): it ends
+// as if nobody had been there.
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "core/base/fresh_directory_testing.h"
+#include "core/base/mutex.h"
+#include "core/base/stop_signal.h"
+#include "core/client/services/grpc_parameter_control.h"
+#include "core/rpc/channel.h"
+#include "core/rpc/raw_client.h"
+#include "core/wire/bulk_messages.h"
+#include "gmock/gmock.h"
+#include "tests/e2e/job_config.h"
+#include "tests/stranger/file_trace.h"
+#include "tests/stranger/memory_groups.h"
+#include "tests/support/job.h"
+#include "tests/support/model_directory.h"
+
+namespace keelson {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::IsEmpty;
+
+constexpr int64_t kMebibyte = 1 << 20;
+constexpr int64_t kGroupBytes = 512 * kMebibyte;
+constexpr int64_t kMostResidentBytes = 400 * kMebibyte;
+// Each way between worker and server: at most kMostStepsPerSecond, so that the job lasts as long as
+// the attack.
+constexpr absl::Duration kPaceDelay = absl::Milliseconds(8);
+constexpr int kMostStepsPerSecond = 62;
+// The pace before and after the attack.
+constexpr absl::Duration kQuiet = absl::Seconds(3);
+constexpr absl::Duration kEndLimit = absl::Minutes(2);
+constexpr absl::Duration kPollPause = absl::Milliseconds(50);
+
+int AttackSeconds() {
+  const char* const text = std::getenv("KEELSON_STRANGER_SECONDS");
+  int seconds = 20;
+  EXPECT_TRUE(text == nullptr || absl::SimpleAtoi(text, &seconds)) << text;
+  return seconds;
+}
+
+int StepsFor(int seconds) { return (seconds + 10) * kMostStepsPerSecond; }
+
+// Calls of a member: pulls, one after another.
+class Puller {
+ public:
+  Puller(const std::string& address, const Credentials& credentials)
+      : thread_([this, address, credentials] { Run(address, credentials); }) {}
+  ~Puller() {
+    stop_.Raise();
+    thread_.join();
+  }
+
+  struct Figures {
+    size_t calls = 0;
+    int64_t failed = 0;
+    absl::Duration p50, p99;
+  };
+  // Of the calls since the start, or since Take was called last.
+  Figures Take() {
+    MutexLock lock(&mu_);
+    std::vector<absl::Duration> times = std::exchange(times_, {});
+    std::sort(times.begin(), times.end());
+    if (times.empty()) return {0, std::exchange(failed_, 0), {}, {}};
+    return {times.size(), std::exchange(failed_, 0), times[times.size() / 2],
+            times[times.size() * 99 / 100]};
+  }
+
+ private:
+  void Run(const std::string& address, const Credentials& credentials) {
+    v1::ShardStatus status;
+    const auto server = ConnectParameterControl("ps-0", address, credentials);
+    EXPECT_TRUE(server->GetStatus({}, &status).ok());
+    BulkRequest pull;
+    pull.incarnation = 12345;
+    pull.placement_fingerprint = status.placement_fingerprint();
+    pull.ranges = {{0, 0, 1, WireFormat::kFloat32, WireFormat::kFloat32}};
+    const std::string message = EncodeBulkRequest(pull, 0);
+    const auto channel = CreateChannel(address, grpc::InsecureChannelCredentials());
+    RawCallQueue calls(credentials.claim);
+    while (!stop_.WaitFor(absl::Milliseconds(5))) {
+      const absl::Time begin = absl::Now();
+      ByteRope request;
+      request.AppendCopy(message);
+      calls.Start(channel, "/keelson.v1.ParameterService/Pull", std::move(request),
+                  absl::Seconds(20), 1);
+      const auto done = calls.Next(kEndLimit);
+      ASSERT_TRUE(done.has_value());
+      const grpc::StatusCode code = done->status.error_code();
+      MutexLock lock(&mu_);
+      times_.push_back(absl::Now() - begin);
+      // ABORTED: the server knows that this is no member of the job.
+      if (code != grpc::StatusCode::OK && code != grpc::StatusCode::ABORTED) {
+        ++failed_;
+        last_error_ = done->status.error_message();
+      }
+    }
+    if (!last_error_.empty()) std::printf("an honest call failed: %s\n", last_error_.c_str());
+  }
+
+  StopSignal stop_;
+  Mutex mu_;
+  std::vector<absl::Duration> times_ ABSL_GUARDED_BY(mu_);
+  int64_t failed_ ABSL_GUARDED_BY(mu_) = 0;
+  std::string last_error_;
+  std::thread thread_;
+};
+
+// The highest resident memory of processes, which is read while they run.
+class ResidentMemory {
+ public:
+  explicit ResidentMemory(std::map<std::string, pid_t> processes)
+      : processes_(std::move(processes)), thread_([this] { Run(); }) {}
+  ~ResidentMemory() { Stop(); }
+
+  // By name.
+  const std::map<std::string, int64_t>& Stop() {
+    stop_.Raise();
+    if (thread_.joinable()) thread_.join();
+    return peaks_;
+  }
+
+ private:
+  void Run() {
+    do {
+      for (const auto& [name, pid] : processes_) {
+        std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
+        int64_t kilobytes = 0;
+        for (std::string word; status >> word;) {
+          if (word == "VmHWM:" && status >> kilobytes) peaks_[name] = kilobytes << 10;
+        }
+      }
+    } while (!stop_.WaitFor(kPollPause));
+  }
+
+  const std::map<std::string, pid_t> processes_;
+  std::map<std::string, int64_t> peaks_;
+  StopSignal stop_;
+  std::thread thread_;
+};
+
+// Where a job's processes run: each in a memory group and traced, where that is possible, in an
+// empty folder that is their home too.
+class Cell {
+ public:
+  Cell() : home_(FreshDirectory()), traces_(FreshDirectory()), traced_(CanTraceFiles()) {
+    auto groups = MemoryGroups::Make(kGroupBytes);
+    if (groups.ok()) groups_ = *std::move(groups);
+    if (!groups.ok()) {
+      std::printf("no memory groups: %s\n", std::string(groups.status().message()).c_str());
+    }
+    if (!traced_) std::printf("no strace: only their home is looked at for files\n");
+  }
+
+  std::vector<std::string> Wrapper() const {
+    const std::string group = groups_ == nullptr ? "" : absl::StrCat(groups_->Command(), "\n");
+    const std::string become = traced_ ? TraceCommand(absl::StrCat(traces_, "/$$")) : "exec \"$@\"";
+    return {"/bin/sh", "-c",
+            absl::StrCat(group, "cd '", home_, "' && export HOME=$PWD TMPDIR=$PWD\n", become),
+            "sh"};
+  }
+
+  // After the process's end. Fails the test if it has changed files outside of `folder`.
+  void ExpectOnlyIn(const std::string& folder, pid_t pid) const {
+    EXPECT_TRUE(fs::is_empty(home_));
+    if (!traced_) return;
+    std::vector<std::string> outside;
+    for (const std::string& path : ChangedPaths(ReadTrace(absl::StrCat(traces_, "/", pid), pid))) {
+      if (path != folder && !absl::StartsWith(path, folder + "/")) outside.push_back(path);
+    }
+    EXPECT_THAT(outside, IsEmpty());
+  }
+
+  int64_t PeakGroupBytes(pid_t pid) const {
+    return groups_ == nullptr ? -1 : groups_->PeakBytes(pid);
+  }
+
+ private:
+  const std::string home_;
+  const std::string traces_;
+  const bool traced_;
+  std::unique_ptr<MemoryGroups> groups_;
+};
+
+std::vector<Task> TasksOf(const Job& job) {
+  std::vector<Task> tasks;
+  for (const Role role : {Role::kChief, Role::kPs, Role::kWorker, Role::kEvaluator}) {
+    for (const Task& task : job.TasksOf(role)) tasks.push_back(task);
+  }
+  return tasks;
+}
+
+const Job::Layout kLayout = {.ps = 1, .workers = 1};
+
+ModelValues ValuesOf(const Job& job, int steps) {
+  EXPECT_EQ(*DoneStep(job.model_dir()), steps);
+  const auto values = ReadModelValues(absl::StrCat(job.model_dir(), "/model.ckpt-", steps));
+  EXPECT_TRUE(values.ok()) << values.status();
+  return values.value_or(ModelValues());
+}
+
+ModelValues TrainUndisturbed(int steps) {
+  Job job(kLayout, JobConfig(steps));
+  job.StartAll();
+  job.ExpectAllDone(kEndLimit);
+  return ValuesOf(job, steps);
+}
+
+// Fails the test unless the stranger found everything closed. Returns what it printed.
+std::string Attack(const Job& job, int seconds) {
+  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "stranger";
+  Process::Command command;
+  command.argv = {program, absl::StrCat("--seconds=", seconds)};
+  for (const Task& task : TasksOf(job)) {
+    const std::string address = job.Address(task);
+    command.argv.push_back(absl::StrCat("--port=", address.substr(address.rfind(':') + 1)));
+  }
+  command.log_path = absl::StrCat(FreshDirectory(), "/stranger.log");
+  auto process = Process::Start(command);
+  EXPECT_TRUE(process.ok()) << process.status();
+  if (!process.ok()) return "";
+  EXPECT_EQ((*process)->Wait(absl::Seconds(seconds) + kEndLimit), 0) << (*process)->Log();
+  return (*process)->Log();
+}
+
+void Print(const char* when, const Puller::Figures& figures) {
+  std::printf("honest pulls %s: %zu, %d failed, p50 %s, p99 %s\n", when, figures.calls,
+              static_cast<int>(figures.failed), absl::FormatDuration(figures.p50).c_str(),
+              absl::FormatDuration(figures.p99).c_str());
+}
+
+// The figures of honest calls before and during the attack are printed. What they are depends on
+// the machine, which the stranger uses too.
+void AttackAndMeasure(const Job& job, int seconds) {
+  Puller puller(job.Address(PsTask(0)), job.MemberCredentials("worker"));
+  absl::SleepFor(kQuiet);
+  const Puller::Figures before = puller.Take();
+  const int64_t first_step = LastReportedStep(job.Log(kChiefTask));
+  const std::string report = Attack(job, seconds);
+  const Puller::Figures during = puller.Take();
+  const int64_t steps = LastReportedStep(job.Log(kChiefTask)) - first_step;
+  std::printf("%ssteps of the job meanwhile: %d\n", report.c_str(), static_cast<int>(steps));
+  Print("before", before);
+  Print("during the attack", during);
+  std::printf("p99 during the attack: %.2f times that before\n",
+              absl::FDivDuration(during.p99, before.p99));
+  EXPECT_EQ(during.failed, 0);
+  EXPECT_GT(steps, seconds);
+}
+
+TEST(StrangerAttackTest, ChangesNothing) {
+  const int seconds = AttackSeconds();
+  const int steps = StepsFor(seconds);
+  const Cell cell;
+  Job job(kLayout, JobConfig(steps));
+  job.RunBehind(cell.Wrapper());
+  job.Link(WorkerTask(0), PsTask(0)).Set({.delay = kPaceDelay});
+  job.StartAll();
+  std::map<std::string, pid_t> processes;
+  for (const Task& task : TasksOf(job)) processes[task.ToString()] = job.process(task).pid();
+  ResidentMemory memory(processes);
+  job.WaitForStep(kChiefTask, 50);
+
+  AttackAndMeasure(job, seconds);
+
+  job.Link(WorkerTask(0), PsTask(0)).Heal();
+  job.ExpectAllDone(kEndLimit);
+  const std::string folder = fs::canonical(job.model_dir()).parent_path();
+  for (const auto& [name, peak] : memory.Stop()) {
+    SCOPED_TRACE(name);
+    const pid_t pid = processes.at(name);
+    std::printf("%s: at most %d MiB resident, %d MiB in its group\n", name.c_str(),
+                static_cast<int>(peak / kMebibyte),
+                static_cast<int>(cell.PeakGroupBytes(pid) / kMebibyte));
+    EXPECT_LT(peak, kMostResidentBytes);
+    cell.ExpectOnlyIn(folder, pid);
+  }
+  EXPECT_EQ(ErrorLines(job.Log(WorkerTask(0))), std::vector<std::string>());
+  EXPECT_TRUE(ValuesOf(job, steps) == TrainUndisturbed(steps));
+}
+
+}  // namespace
+}  // namespace keelson
