@@ -11,6 +11,7 @@
 #include "cli/ckpt_export.h"
 #include "cli/ckpt_import.h"
 #include "cli/ckpt_inspect.h"
+#include "cli/ckpt_rollback.h"
 #include "cli/command_line.h"
 #include "cli/tensor_source.h"
 #include "core/base/exit_code.h"
@@ -30,6 +31,7 @@ struct Flags {
   std::string other;
   std::string values;
   int64_t limit = 1000;
+  int64_t step = 0;
   double tolerance = 0;
   bool foreign_paths = false;
   ExportOptions to;
@@ -163,6 +165,16 @@ void AddImport(CLI::App* app, Flags* flags, Command* command) {
   from->callback([=] { *command = [=] { return Import(*flags); }; });
 }
 
+void AddRollback(CLI::App* app, Flags* flags, Command* command) {
+  CLI::App* rollback = app->add_subcommand(
+      "rollback",
+      "Lets the next job continue from an earlier snapshot; not while a job runs there");
+  rollback->add_option("MODEL_DIR", flags->name, "Model directory")->required();
+  rollback->add_option("STEP", flags->step, "The snapshot's step, as list shows it")->required();
+  rollback->callback(
+      [=] { *command = [=] { return Done(RollBack(flags->name, flags->step, &std::cout)); }; });
+}
+
 }  // namespace
 }  // namespace keelson
 
@@ -178,5 +190,6 @@ int main(int argc, char** argv) {
   keelson::AddDiff(&app, &flags, &command);
   keelson::AddExport(&app, &flags, &command);
   keelson::AddImport(&app, &flags, &command);
+  keelson::AddRollback(&app, &flags, &command);
   return keelson::RunCommandLine(&app, &command, argc, argv);
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
@@ -112,6 +113,8 @@ std::vector<SnapshotInfo> TakeSurplus(const RetentionPolicy& policy,
     if (const auto lease = leased.find(it->prefix); lease != leased.end()) {
       LogInfo("snapshot ", it->prefix, " stays until ", lease->second, " has read it");
       kept.push_back(*it);
+    } else if (policy.kept_step != kNoStep && it->step == policy.kept_step) {
+      kept.push_back(*it);
     } else if (preserve) {
       *last_preserved = it->time;
     } else {
@@ -190,6 +193,26 @@ absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& po
     if (!status.ok()) LogWarning("surplus snapshot left behind: ", status.message());
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckpointDirectory::RollBack(int64_t step) {
+  ASSIGN_OR_RETURN(std::optional<State> state, ReadState());
+  if (!state.has_value()) state.emplace();
+  std::vector<SnapshotInfo>& snapshots = state->snapshots;
+  const auto found =
+      std::find_if(snapshots.begin(), snapshots.end(), [&](const SnapshotInfo& snapshot) {
+        return snapshot.step == step && file_system_->Exists(IndexPath(snapshot.prefix));
+      });
+  if (found == snapshots.end()) {
+    const auto append_step = [](std::string* out, const SnapshotInfo& snapshot) {
+      absl::StrAppend(out, snapshot.step);
+    };
+    return absl::NotFoundError(absl::StrCat(model_dir_, ": no snapshot of step ", step,
+                                            ", expected one of ",
+                                            absl::StrJoin(snapshots, ", ", append_step)));
+  }
+  snapshots.erase(found + 1, snapshots.end());
+  return WriteState(*state);
 }
 
 absl::Status CheckpointDirectory::RemoveStaleFiles() {

@@ -33,6 +33,8 @@ struct RetentionPolicy {
   // A snapshot that is dropped stays on disk (not in the state file) if it is this many hours
   // younger than the last one that stayed (at first: than the first commit); 0: none stays.
   double keep_every_n_hours = 0;
+  // The snapshot of this step stays, too; kNoStep: none.
+  int64_t kept_step = kNoStep;
 };
 
 // What a state file may name beyond the snapshots in its directory and beneath.
@@ -84,6 +86,11 @@ class CheckpointDirectory {
   // that have expired, and snapshots newer than the latest that were never committed. Older ones
   // may be there because of keep_every_n_hours and stay. Call it before any process writes.
   absl::Status RemoveStaleFiles();
+
+  // Makes the snapshot of `step` the latest: later ones are no longer listed, and their files stay
+  // until RemoveStaleFiles. Not while a job writes here. NOT_FOUND, with those that are there: no
+  // snapshot of that step.
+  absl::Status RollBack(int64_t step);
 
   // done_marker.h, in this directory.
   absl::Status WriteDoneMarker(int64_t step, uint64_t config_hash);

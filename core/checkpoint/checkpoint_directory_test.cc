@@ -97,6 +97,28 @@ TEST_F(CheckpointDirectoryTest, ListIsOldestFirstWithPrefixAndTime) {
   EXPECT_EQ((*snapshots)[1].time, clock_.Now());
 }
 
+TEST_F(CheckpointDirectoryTest, AChosenSnapshotOutlivesTheRetention) {
+  for (const int64_t step : {1, 2, 3}) WriteAndCommit(step);
+  WriteAndCommit(4, {.keep_max = 1, .kept_step = 2});
+  EXPECT_THAT(Steps(), ElementsAre(2, 4));
+  EXPECT_THAT(StepsOnDisk(), ElementsAre(2, 4));
+  WriteAndCommit(5, {.keep_max = 1});
+  EXPECT_THAT(Steps(), ElementsAre(5));
+}
+
+TEST_F(CheckpointDirectoryTest, RollBackMakesAnEarlierSnapshotTheLatest) {
+  for (const int64_t step : {1, 2, 3}) WriteAndCommit(step);
+  const absl::Status status = directory_.RollBack(7);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("no snapshot of step 7, expected one of 1, 2, 3"));
+  ASSERT_EQ(directory_.RollBack(2), absl::OkStatus());
+  EXPECT_THAT(Steps(), ElementsAre(1, 2));
+  EXPECT_THAT(StepsOnDisk(), ElementsAre(1, 2, 3));
+  ASSERT_EQ(directory_.RemoveStaleFiles(), absl::OkStatus());
+  EXPECT_THAT(StepsOnDisk(), ElementsAre(1, 2));
+}
+
 TEST_F(CheckpointDirectoryTest, CommitWantsAnIndex) {
   const absl::Status status = directory_.Commit(5, {});
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);

@@ -1,0 +1,56 @@
+#include "cli/ckpt_rollback.h"
+
+#include <sstream>
+
+#include "cli/snapshot_testing.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/fresh_directory_testing.h"
+#include "core/checkpoint/bundle_testing.h"
+#include "core/checkpoint/checkpoint_directory.h"
+#include "gmock/gmock.h"
+
+namespace keelson {
+namespace {
+
+using testing::HasSubstr;
+
+class CkptRollbackTest : public testing::Test {
+ protected:
+  CkptRollbackTest() {
+    for (const int64_t step : {100, 200, 300}) WriteTestSnapshot(directory_, step);
+  }
+
+  const std::string directory_ = FreshDirectory();
+  CheckpointDirectory snapshots_{FileSystem::Real(), directory_, Clock::Real()};
+  std::ostringstream out_;
+};
+
+TEST_F(CkptRollbackTest, TheNextJobContinuesFromTheChosenSnapshot) {
+  ASSERT_EQ(snapshots_.WriteDoneMarker(300, 1), absl::OkStatus());
+  ASSERT_EQ(CreateDirectories(directory_ + "/eval"), absl::OkStatus());
+  WriteRawFile(directory_ + "/eval/metrics.jsonl",
+               "{\"step\":100,\"loss\":1}\n{\"step\":300,\"loss\":9}\nno json\n");
+  WriteRawFile(directory_ + "/eval/metrics-1.jsonl", "{\"step\":200,\"loss\":2}\n");
+  ASSERT_EQ(RollBack(directory_, 200, &out_), absl::OkStatus());
+  EXPECT_EQ(out_.str(), "the next job continues from " + directory_ +
+                            "/model.ckpt-200; left behind: 1 later snapshots, 1 evaluations of "
+                            "them\n");
+  EXPECT_EQ((*snapshots_.List()).back().step, 200);
+  EXPECT_FALSE((*snapshots_.ReadDoneMarker()).has_value());
+  EXPECT_EQ(ReadRawFile(directory_ + "/eval/metrics.jsonl"),
+            "{\"step\":100,\"loss\":1}\nno json\n");
+  EXPECT_EQ(ReadRawFile(directory_ + "/eval/metrics-1.jsonl"), "{\"step\":200,\"loss\":2}\n");
+}
+
+TEST_F(CkptRollbackTest, AStepWithoutASnapshotChangesNothing) {
+  ASSERT_EQ(snapshots_.WriteDoneMarker(300, 1), absl::OkStatus());
+  const absl::Status status = RollBack(directory_, 250, &out_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("expected one of 100, 200, 300"));
+  EXPECT_EQ((*snapshots_.List()).size(), 3u);
+  EXPECT_TRUE((*snapshots_.ReadDoneMarker()).has_value());
+}
+
+}  // namespace
+}  // namespace keelson
