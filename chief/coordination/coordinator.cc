@@ -126,7 +126,10 @@ absl::Status Coordinator::AcceptReport(Task task, uint64_t incarnation,
     // kAborted: the lease was taken back, and its steps belong to other workers now.
     if (!status.ok() && status.code() != absl::StatusCode::kAborted) return status;
   }
-  for (const WorkerReport::StepLoss& loss : report.losses) losses_->Add(loss.step, loss.loss);
+  for (const WorkerReport::StepLoss& loss : report.losses) {
+    losses_->Add(loss.step, loss.loss);
+    divergence_->Add(loss.loss);
+  }
   AddFigures(report.figures, &status_.totals);
   AddFigures(report.figures, &status_.workers[task]);
   return absl::OkStatus();
@@ -238,6 +241,7 @@ void Coordinator::StartTraining(ModelLocation model, WorkLedger ledger) {
 void Coordinator::BeginTraining(ModelLocation model, WorkLedger ledger) {
   model_ = std::move(model);
   losses_.emplace(ledger.completed_steps(), options_.loss_interval);
+  divergence_.emplace(options_.max_loss, /*restored=*/ledger.completed_steps() > 0);
   const ConsistencyMode mode = ModeOf(ledger.origin());
   const std::string end_reason = EndReasonOf(ledger.origin());
   work_.emplace(std::move(ledger), mode, first_attempt_);
@@ -342,7 +346,7 @@ int64_t Coordinator::WaitForSteps(int64_t step, absl::Duration until, const Stop
   MutexLock lock(&mu_);
   const WorkLedger& ledger = work_->ledger();
   while (ledger.completed_steps() < step && !Trained() && status_.totals.non_finite_losses() == 0 &&
-         clock_->Monotonic() < until && !stop.raised()) {
+         divergence_->Diverged().empty() && clock_->Monotonic() < until && !stop.raised()) {
     WaitUntil(until);
   }
   return ledger.completed_steps();
@@ -421,6 +425,10 @@ void Coordinator::FillWork(Status* status) const {
   status->epoch = work_->ledger().epochs_completed();
   status->mode = work_->mode();
   status->next_mode = work_->next_mode();
+  status->recent_loss = divergence_->mean();
+  status->first_loss = divergence_->first();
+  status->diverging = divergence_->diverging();
+  status->diverged = divergence_->Diverged();
 }
 
 JobPhase Coordinator::phase() const {

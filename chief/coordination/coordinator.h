@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "chief/coordination/divergence_watch.h"
 #include "chief/coordination/loss_curve.h"
 #include "chief/coordination/membership.h"
 #include "chief/coordination/work_dispatcher.h"
@@ -47,6 +48,8 @@ class Coordinator {
     int64_t max_tickets_per_lease = 64;
     // Steps between two points of the loss curve.
     int64_t loss_interval = 100;
+    // See DivergenceWatch.
+    double max_loss = 0;
     // A new process of a task may replace one that has sent nothing for this long.
     absl::Duration takeover_after = absl::Seconds(1);
     // As configured (TrainConfig.consistency.mode).
@@ -66,6 +69,11 @@ class Coordinator {
     int64_t snapshot_step = 0;
     // Sums since the start of this process, in all and of each worker.
     v1::WorkerFigures totals;
+    // The mean loss of the newest steps; 0: none yet. See DivergenceWatch.
+    double recent_loss = 0;
+    double first_loss = 0;
+    bool diverging = false;
+    std::string diverged;  // why the job cannot succeed; empty: it can
     std::map<Task, v1::WorkerFigures> workers;
     // The mode in force, and the next one, which waits until the steps under way are done.
     ConsistencyMode mode = {};
@@ -279,6 +287,7 @@ class Coordinator {
   // Set when training starts.
   std::optional<WorkDispatcher> work_ ABSL_GUARDED_BY(mu_);
   std::optional<LossCurve> losses_ ABSL_GUARDED_BY(mu_);
+  std::optional<DivergenceWatch> divergence_ ABSL_GUARDED_BY(mu_);
   // The pace of each member, by incarnation.
   std::map<uint64_t, Pace> paces_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, Requests> requests_ ABSL_GUARDED_BY(mu_);

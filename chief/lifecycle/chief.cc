@@ -46,6 +46,7 @@ Coordinator::Options CoordinatorOptions(const ChiefOptions& options, const Consi
   out.config_hash = options.config_hash;
   out.lease = options.lease;
   out.loss_interval = options.config.train().summary_steps();
+  out.max_loss = options.config.train().max_loss();
   return out;
 }
 
@@ -73,10 +74,18 @@ std::unique_ptr<ShardStorage> MakeStorage(const ChiefOptions& options,
   return std::make_unique<ChiefStorage>(directory);
 }
 
+constexpr char kAgainstDivergence[] =
+    "lower learning_rate.base or set optimizer.clip_global_norm; keelson_ckpt rollback MODEL_DIR "
+    "STEP goes back to an earlier snapshot";
+
 absl::Status LossNotFinite(int64_t step) {
   return absl::InvalidArgumentError(
-      absl::StrCat("the training loss is not finite near step ", step,
-                   "; lower learning_rate.base or set optimizer.clip_global_norm"));
+      absl::StrCat("the training loss is not finite near step ", step, "; ", kAgainstDivergence));
+}
+
+absl::Status Diverged(int64_t step, absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("training has diverged near step ", step, ": ", why, "; ", kAgainstDivergence));
 }
 
 void LogEarlyEnd(const Coordinator::Status& job) {
@@ -217,14 +226,34 @@ absl::Status Chief::Train() {
 
 absl::Status Chief::CheckTraining(const Coordinator::Status& job) {
   if (job.totals.non_finite_losses() > 0) return LossNotFinite(job.step);
+  if (!job.diverged.empty()) return Diverged(job.step, job.diverged);
+  NoteDiverging(job);
   if (!stop_.raised()) return absl::OkStatus();
   if (replaced().ok()) WriteSnapshot(coordinator_.LedgerState()).IgnoreError();  // logged
   return absl::CancelledError(absl::StrCat("by a signal at step ", job.step));
 }
 
+void Chief::NoteDiverging(const Coordinator::Status& job) {
+  if (job.diverging == diverging_) return;
+  diverging_ = job.diverging;
+  if (diverging_) {
+    LogWarning("training may be diverging: the mean loss of the newest steps is ", job.recent_loss,
+               " near step ", job.step, ", that of the first steps was ", job.first_loss,
+               "; the snapshot of step ", job.snapshot_step, " is kept");
+  } else {
+    LogInfo("the loss has recovered: ", job.recent_loss, " near step ", job.step);
+  }
+}
+
 absl::Status Chief::WriteSnapshot(const v1::JobState& state) {
-  const absl::Status status = snapshotter_.Write(state, [this] { return ConfirmSnapshot(); });
+  const Coordinator::Status job = coordinator_.GetStatus();
+  // The newest snapshot from before the divergence survives all that follow.
+  if (job.diverging && good_step_ < 0) good_step_ = job.snapshot_step;
+  const int64_t kept_step = job.diverging ? good_step_ : -1;
+  const absl::Status status = snapshotter_.Write(
+      state, [this] { return ConfirmSnapshot(); }, kept_step);
   if (status.ok()) {
+    if (!job.diverging) good_step_ = state.global_step();
     coordinator_.SetSnapshotStep(state.global_step());
   } else {
     LogError("the snapshot of step ", state.global_step(), " failed: ", status.message());

@@ -79,8 +79,8 @@ class Chief {
   // had time to learn it. CANCELLED: `stop` was raised; a snapshot has been tried. ALREADY_EXISTS:
   // a newer chief has taken this one's place; the members are left to it. DEADLINE_EXCEEDED: a
   // server never appeared. DATA_LOSS: no snapshot of several is usable. INVALID_ARGUMENT: the loss
-  // is not finite; a snapshot does not fit the model. FAILED_PRECONDITION: a server has another
-  // configuration.
+  // is not finite, or training has diverged; a snapshot does not fit the model.
+  // FAILED_PRECONDITION: a server has another configuration.
   absl::Status Run();
 
  private:
@@ -106,6 +106,8 @@ class Chief {
   absl::Status Train();
   // Returns what ends training before its steps are done: an error, or `stop`.
   absl::Status CheckTraining(const Coordinator::Status& job);
+  // Logs when training begins to diverge, and when it recovers.
+  void NoteDiverging(const Coordinator::Status& job);
   absl::Status WriteSnapshot(const v1::JobState& state);
   // Confirms a snapshot before it becomes valid: its ledger state is persisted at the servers, and
   // this is still the chief.
@@ -148,6 +150,10 @@ class Chief {
 
   // When the newest snapshot was written, on the monotonic clock.
   absl::Duration saved_at_;
+  // The newest snapshot that was written while training did not diverge; -1: none by this process.
+  int64_t good_step_ = -1;
+  // As logged.
+  bool diverging_ = false;
 
   mutable Mutex mu_;
   absl::Status replaced_ ABSL_GUARDED_BY(mu_);

@@ -221,6 +221,27 @@ TEST_F(ChiefRunTest, ALossThatIsNotFiniteEndsTheJob) {
   EXPECT_THAT(SnapshotSteps(), ElementsAre(0));
 }
 
+// Asynchronous steps may reach 1e21 and end with finite numbers.
+TEST_F(ChiefRunTest, ALossThatHasGrownWithoutEndEndsTheJob) {
+  options_.config.mutable_train()->set_max_steps(200);
+  Start();
+  Join(service(), kWorker);
+  v1::WorkerProgress progress;
+  while (true) {
+    const v1::AcquireWorkResponse lease = Acquire(service(), progress);
+    progress.Clear();
+    if (lease.phase() > v1::TRAINING) break;
+    if (lease.lease_id() != 0) progress = Done(lease, lease.tickets(0).step() < 30 ? 2 : 1e21);
+  }
+  AwaitPhase(service(), v1::FAILED);
+  EXPECT_THAT(StatusOf(service()).error(), HasSubstr("training has diverged near step"));
+  Leave(service(), kWorker);
+  const absl::Status status = Wait();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("keelson_ckpt rollback"));
+  EXPECT_FALSE((*directory().ReadDoneMarker()).has_value());
+}
+
 TEST_F(ChiefRunTest, StopTakesASnapshot) {
   Start();
   Join(service(), kWorker);

@@ -56,17 +56,17 @@ v1::AcquireWorkResponse Acquire(ChiefService* chief, const v1::WorkerProgress& p
   return response;
 }
 
-v1::WorkerProgress Done(const v1::AcquireWorkResponse& lease) {
+v1::WorkerProgress Done(const v1::AcquireWorkResponse& lease, double loss) {
   v1::WorkerProgress progress;
   v1::LeaseProgress* done = progress.add_leases();
   done->set_lease_id(lease.lease_id());
   done->set_completed_steps(lease.tickets_size());
   progress.mutable_figures()->set_steps(lease.tickets_size());
-  progress.mutable_figures()->set_loss_sum(0.5 * lease.tickets_size());
+  progress.mutable_figures()->set_loss_sum(loss * lease.tickets_size());
   for (const v1::StepTicket& ticket : lease.tickets()) {
-    v1::StepLoss* loss = progress.add_losses();
-    loss->set_step(ticket.step());
-    loss->set_loss(0.5);
+    v1::StepLoss* of_step = progress.add_losses();
+    of_step->set_step(ticket.step());
+    of_step->set_loss(loss);
   }
   return progress;
 }

@@ -35,7 +35,7 @@ inline void AwaitPhase(ChiefService* chief, v1::JobPhase phase) {
 
 v1::AcquireWorkResponse Acquire(ChiefService* chief, const v1::WorkerProgress& progress);
 
-v1::WorkerProgress Done(const v1::AcquireWorkResponse& lease);
+v1::WorkerProgress Done(const v1::AcquireWorkResponse& lease, double loss = 0.5);
 
 // Tells what is done, and asks for nothing.
 void Report(ChiefService* chief, const v1::WorkerProgress& progress);

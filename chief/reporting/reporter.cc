@@ -114,7 +114,10 @@ void Reporter::WriteEnd(const Coordinator::Status& status) {
 void Reporter::Finish() {
   Update();
   TakeHistograms();
-  const Coordinator::Status status = coordinator_->GetStatus();
+  Coordinator::Status status = coordinator_->GetStatus();
+  // The figures of the last interval may be of steps long before the last ones.
+  if (status.recent_loss != 0) status.newest.set_loss(status.recent_loss);
+  coordinator_->SetFigures(status.newest);
   const std::vector<ServerView> servers = Servers();
   const std::optional<LossCurve::Point> rest = coordinator_->TakeLastLossPoint();
   if (summary_.has_value() && rest.has_value()) WriteSummary({*rest}, status);

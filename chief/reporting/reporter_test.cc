@@ -283,6 +283,23 @@ TEST_F(ReporterTest, HowTheRunEndedIsWrittenOnce) {
   EXPECT_EQ(Events()[0].summary().value(0).tag(), "_hparams_/session_end_info");
 }
 
+// The figures of the newest interval are of steps before.
+TEST_F(ReporterTest, TheLastLossIsThatOfTheLastSteps) {
+  StartTraining();
+  LinesOf([&] {
+    reporter_->Update();
+    for (int i = 0; i < 3; ++i) {
+      Train(10, 2.0);
+      reporter_->Update();
+    }
+    EXPECT_DOUBLE_EQ(StatusFile()["loss"], 2);
+    Train(20, 0.25);
+    reporter_->Finish();
+  });
+  EXPECT_DOUBLE_EQ(StatusFile()["loss"], 0.25);
+  EXPECT_EQ(StatusFile()["diverging"], false);
+}
+
 TEST_F(ReporterTest, FinishReportsTheRest) {
   StartTraining();
   reporter_->Update();

@@ -133,8 +133,13 @@ Json ChiefJson(const ChiefIdentity& chief) {
 }
 
 void AddNewest(const Coordinator::Status& job, Json* json) {
+  (*json)["diverging"] = job.diverging;
   const double speed = job.newest.steps_per_second();
-  if (speed <= 0) return;
+  if (speed <= 0) {
+    // A short job: nothing was measured over time.
+    if (job.recent_loss != 0) (*json)["loss"] = job.recent_loss;
+    return;
+  }
   AddMeans(job.newest, /*of_job=*/true, json);
   (*json)["eta_seconds"] =
       static_cast<double>(std::max<int64_t>(job.max_steps - job.step, 0)) / speed;

@@ -52,6 +52,7 @@ struct StatusReport {
 //   snapshot                  see SnapshotFigures: {age_seconds, write_seconds, bytes,
 //                             cut_microseconds, written, failures, error}; age_seconds is absent
 //                             while there is none
+//   diverging             training's loss is a multiple of what it was (DivergenceWatch)
 //   loss, steps_per_second, examples_per_second, eta_seconds, staleness, credit_wait_seconds,
 //   pushed_bytes_per_second, pulled_bytes_per_second
 //                             means of the newest interval; absent before the first. The end in

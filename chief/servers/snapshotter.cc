@@ -38,12 +38,12 @@ bool IsDamagedSnapshot(const absl::Status& status) {
 }
 
 absl::Status Snapshotter::Write(const v1::JobState& state,
-                                absl::FunctionRef<absl::Status()> confirm) {
+                                absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
   const std::string prefix = directory_->SnapshotPrefix(state.global_step());
   // A snapshot's files are not written a second time: an interruption would damage a good snapshot.
   if (prefix == latest_prefix()) return absl::OkStatus();
   absl::Status status = EnsureDirectory();
-  if (status.ok()) status = WriteParts(prefix, state, confirm);
+  if (status.ok()) status = WriteParts(prefix, state, confirm, kept_step);
   if (status.ok()) SetLatest({state.global_step(), prefix, clock_->Now()});
   if (!status.ok()) RemoveParts(prefix);
   MutexLock lock(&mu_);
@@ -71,7 +71,7 @@ void Snapshotter::RemoveParts(const std::string& prefix) {
 }
 
 absl::Status Snapshotter::WriteParts(const std::string& prefix, const v1::JobState& state,
-                                     absl::FunctionRef<absl::Status()> confirm) {
+                                     absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
   const absl::Duration start = clock_->Monotonic();
   const size_t num_data_shards = servers_->size() + 1;
   ASSIGN_OR_RETURN(ServerGroup::WrittenSnapshot written,
@@ -83,7 +83,9 @@ absl::Status Snapshotter::WriteParts(const std::string& prefix, const v1::JobSta
   RETURN_IF_ERROR(WriteBundleIndex(directory_->file_system(), prefix, num_data_shards,
                                    std::move(written.entries)));
   RETURN_IF_ERROR(confirm());
-  RETURN_IF_ERROR(directory_->Commit(state.global_step(), retention_));
+  RetentionPolicy retention = retention_;
+  retention.kept_step = kept_step;
+  RETURN_IF_ERROR(directory_->Commit(state.global_step(), retention));
   const absl::Duration took = clock_->Monotonic() - start;
   LogInfo("snapshot of step ", state.global_step(), ": ", written.bytes, " bytes in ",
           absl::FormatDuration(absl::Trunc(took, absl::Milliseconds(1))),

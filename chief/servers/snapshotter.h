@@ -52,10 +52,12 @@ class Snapshotter {
   // have been taken before, so that no step counts as done whose push is not in the servers' cuts.
   // `confirm` is called when all but the state file is written; its error becomes the snapshot's.
   // If the latest snapshot has that step already, nothing is written. A missing model directory is
-  // created again. On an error the parts are removed and the latest snapshot is what it was.
+  // created again. On an error the parts are removed and the latest snapshot is what it was. The
+  // snapshot of `kept_step` (< 0: none) stays beside those that the retention keeps.
   absl::Status Write(
       const v1::JobState& state,
-      absl::FunctionRef<absl::Status()> confirm = [] { return absl::OkStatus(); });
+      absl::FunctionRef<absl::Status()> confirm = [] { return absl::OkStatus(); },
+      int64_t kept_step = -1);
 
   struct Restored {
     std::string prefix;  // empty: no snapshot
@@ -87,7 +89,7 @@ class Snapshotter {
   // FAILED_PRECONDITION: a server has another model directory.
   absl::Status CheckParts(const std::string& prefix, size_t num_data_shards) const;
   absl::Status WriteParts(const std::string& prefix, const v1::JobState& state,
-                          absl::FunctionRef<absl::Status()> confirm);
+                          absl::FunctionRef<absl::Status()> confirm, int64_t kept_step);
   absl::Status EnsureDirectory();
   void RemoveParts(const std::string& prefix);
   void SetLatest(const SnapshotInfo& snapshot);

@@ -168,7 +168,8 @@ absl::Status CheckTraining(const v1::TrainingConfig& train) {
                       train.epochs() > 0 ? "both" : "neither");
   }
   RETURN_IF_ERROR(Positive("train.summary_steps", train.summary_steps()));
-  return NotNegative("train.histogram_steps", train.histogram_steps());
+  RETURN_IF_ERROR(NotNegative("train.histogram_steps", train.histogram_steps()));
+  return NotNegative("train.max_loss", train.max_loss());
 }
 
 absl::Status CheckCheckpoint(const v1::CheckpointConfig& checkpoint) {

@@ -56,6 +56,7 @@ const BadConfig kBadConfigs[] = {
     {"SummarySteps", "train { summary_steps: -1 }", "train.summary_steps: expected > 0, found -1"},
     {"HistogramSteps", "train { histogram_steps: -1 }",
      "train.histogram_steps: expected >= 0, found -1"},
+    {"MaxLoss", "train { max_loss: -1 }", "train.max_loss: expected >= 0, found -1"},
     {"RateZero", "learning_rate { base: 0 }", "learning_rate.base: expected > 0, found 0"},
     {"RateNegative", "learning_rate { base: -0.5 }",
      "learning_rate.base: expected > 0, found -0.5"},

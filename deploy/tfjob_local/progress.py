@@ -99,7 +99,9 @@ def render(status: Dict[str, Any], evaluation: Dict[str, Any]) -> str:
     parts.append(_steps(status))
     loss = _number(status, "loss")
     if loss is not None:
-        parts.append(f"loss {loss:.4f}")
+        parts.append(f"loss {loss:.4f}" if abs(loss) < 1e6 else f"loss {loss:.3g}")
+    if status.get("diverging") is True:
+        parts.append("DIVERGING")
     rate = _number(status, "examples_per_second")
     if rate is not None:
         parts.append(f"{short_number(rate)} examples/s")

@@ -110,7 +110,7 @@ class TensorBoardHttpTest(unittest.TestCase):
         cls.logs = os.path.join(folder.name, "logs")
         train(folder.name, "a")
         train(folder.name, "b", optimizer="momentum { momentum: 0.5 }", rate="0.02")
-        train(folder.name, "diverged", rate="1e38", exit_code=2)
+        train(folder.name, "diverged", rate="1e30", exit_code=2)
         # The job continues from an earlier step than it had reported.
         resumed = train(folder.name, "resumed", steps=120)
         for name in os.listdir(resumed):

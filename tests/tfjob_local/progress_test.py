@@ -29,6 +29,10 @@ class RenderTest(unittest.TestCase):
             "step 1200/5000  loss 0.0431  12.3k examples/s  eval accuracy 0.9812 (step 1000)  ETA 0:32",
         )
 
+    def test_a_diverging_loss_is_seen(self):
+        line = render({"phase": "TRAINING", "step": 7, "max_steps": 9, "loss": 1.4e21, "diverging": True}, {})
+        self.assertEqual(line, "step 7/9  loss 1.4e+21  DIVERGING")
+
     def test_missing_fields_are_left_out(self):
         self.assertEqual(render({"phase": "TRAINING", "step": 3}, {}), "step 3")
         self.assertEqual(render({"step": 3, "loss": float("nan"), "eta_seconds": None}, {}), "step 3")
