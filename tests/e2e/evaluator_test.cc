@@ -27,6 +27,8 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
+using testing::SizeIs;
 
 constexpr int kScoredSteps = 300;
 constexpr Task kSecondEvaluator = {Role::kEvaluator, 1};
@@ -41,9 +43,16 @@ std::vector<int64_t> EvaluatedSteps(const std::string& model_dir) {
   std::vector<int64_t> steps;
   const auto evaluations = ReadEvaluations(model_dir);
   EXPECT_TRUE(evaluations.ok()) << evaluations.status();
+  if (!evaluations.ok()) return steps;
   for (const EvaluationLine& evaluation : *evaluations) steps.push_back(evaluation.step);
   std::sort(steps.begin(), steps.end());
   return steps;
+}
+
+std::vector<std::string> Exported(const Job& job, const std::string& kind) {
+  const auto names = ListDirectory(absl::StrCat(job.model_dir(), "/export/", kind));
+  EXPECT_TRUE(names.ok()) << names.status();
+  return names.value_or(std::vector<std::string>());
 }
 
 int CountOf(const std::string& log, const std::string& text) {
@@ -80,17 +89,19 @@ TEST(EvaluatorE2eTest, EarlyStoppingEndsTheJob) {
   Job job({.ps = 1, .workers = 2}, config);
   job.StartAll();
   job.ExpectAllDone();
-  const int64_t step = *DoneStep(job.model_dir());
-  EXPECT_GT(step, 0);
+  const int64_t step = DoneStep(job.model_dir()).value_or(-1);
+  ASSERT_GT(step, 0);
   EXPECT_LT(step, kEndless);
   const std::string reason = "early stopping: loss has not become better than ";
   EXPECT_THAT(job.Log(kEvaluatorTask), HasSubstr(reason));
   EXPECT_THAT(job.Log(kChiefTask), HasSubstr(absl::StrCat("ended early at step ", step, " of ",
                                                           kEndless, ": ", reason)));
-  EXPECT_EQ(EvaluatedSteps(job.model_dir()).back(), step) << "the final snapshot is scored";
-  EXPECT_THAT(*ListDirectory(job.model_dir() + "/export/final"), ElementsAre(absl::StrCat(step)));
-  EXPECT_EQ(ListDirectory(job.model_dir() + "/export/best")->size(), 2u);
-  EXPECT_EQ(*VerifiedLatestStep(absl::StrCat(job.model_dir(), "/export/final/", step)), step);
+  EXPECT_THAT(EvaluatedSteps(job.model_dir()), Contains(step)) << "the final snapshot is scored";
+  EXPECT_THAT(Exported(job, "final"), ElementsAre(absl::StrCat(step)));
+  EXPECT_THAT(Exported(job, "best"), SizeIs(2));
+  const auto exported = VerifiedLatestStep(absl::StrCat(job.model_dir(), "/export/final/", step));
+  ASSERT_TRUE(exported.ok()) << exported.status();
+  EXPECT_EQ(*exported, step);
 }
 
 TEST(EvaluatorE2eTest, TwoShareTheSnapshotsOfAJob) {
@@ -99,7 +110,7 @@ TEST(EvaluatorE2eTest, TwoShareTheSnapshotsOfAJob) {
   job.Start(kSecondEvaluator);
   job.ExpectAllDone();
   const std::vector<int64_t> steps = EvaluatedSteps(job.model_dir());
-  EXPECT_EQ(steps.back(), 2000);
+  EXPECT_THAT(steps, Contains(2000));
   EXPECT_EQ(std::set<int64_t>(steps.begin(), steps.end()).size(), steps.size());
   const std::string first = job.Log(kEvaluatorTask);
   const std::string second = job.Log(kSecondEvaluator);
@@ -120,7 +131,7 @@ TEST(EvaluatorE2eTest, AKilledEvaluatorsWorkIsDoneByTheOther) {
   job.WaitForLog(kSecondEvaluator, " examples in ", 2);
   job.Kill(kSecondEvaluator);
   job.ExpectAllDoneBut({kSecondEvaluator});
-  EXPECT_EQ(EvaluatedSteps(job.model_dir()).back(), 3000);
+  EXPECT_THAT(EvaluatedSteps(job.model_dir()), Contains(3000));
 }
 
 TEST(EvaluatorE2eTest, AThrottledJobScoresTheFinalSnapshot) {
@@ -130,7 +141,10 @@ TEST(EvaluatorE2eTest, AThrottledJobScoresTheFinalSnapshot) {
   job.StartAll();
   job.ExpectAllDone();
   EXPECT_THAT(EvaluatedSteps(job.model_dir()), ElementsAre(kScoredSteps));
-  EXPECT_EQ(ReadEvaluations(job.model_dir())->back().metrics.at("examples"), 50);
+  const auto evaluations = ReadEvaluations(job.model_dir());
+  ASSERT_TRUE(evaluations.ok()) << evaluations.status();
+  ASSERT_THAT(*evaluations, SizeIs(1));
+  EXPECT_THAT(evaluations->back().metrics, Contains(Pair("examples", 50)));
 }
 
 TEST(EvaluatorE2eTest, TheRunIsShownAfterItsEnd) {
