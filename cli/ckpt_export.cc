@@ -26,7 +26,8 @@ absl::Status CheckOptions(const ExportOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("--format: expected ", kSafetensors, " or ",
                                                    kNpz, ", found \"", options.format, "\""));
   }
-  if (!options.force && FileExists(options.out)) {
+  ASSIGN_OR_RETURN(const bool exists, FileSystem::Real()->Exists(options.out));
+  if (!options.force && exists) {
     return absl::AlreadyExistsError(
         absl::StrCat(options.out, ": exists already; --force replaces it"));
   }

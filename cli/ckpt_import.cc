@@ -40,7 +40,9 @@ absl::Status CheckOptions(const ImportOptions& options) {
 absl::Status CheckDirectory(const CheckpointDirectory& directory, const ImportOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, directory.ListNamed());
   ASSIGN_OR_RETURN(const std::optional<DoneMarker> done, directory.ReadDoneMarker());
-  if (FileExists(IndexPath(directory.SnapshotPrefix(options.step)))) {
+  ASSIGN_OR_RETURN(const bool exists, directory.file_system()->Exists(
+                                          IndexPath(directory.SnapshotPrefix(options.step))));
+  if (exists) {
     return absl::AlreadyExistsError(absl::StrCat(directory.SnapshotPrefix(options.step),
                                                  ": exists already; --step chooses another one"));
   }

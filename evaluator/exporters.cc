@@ -99,7 +99,8 @@ bool Exporters::AmongBest(const Exports& exports, const EvaluationRecord& record
 
 absl::Status Exporters::Export(ExportDirectory* directory, const SnapshotInfo& snapshot,
                                const EvaluationRecord& record) {
-  if (FileExists(directory->PathOf(record.step))) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool exists, FileSystem::Real()->Exists(directory->PathOf(record.step)));
+  if (exists) return absl::OkStatus();
   RETURN_IF_ERROR(directory->Write(snapshot, variables_, config_, record));
   LogInfo("exported ", directory->PathOf(record.step));
   return absl::OkStatus();

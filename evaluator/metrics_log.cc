@@ -98,7 +98,8 @@ std::optional<EvaluationRecord> ParseEvaluationRecord(absl::string_view line) {
 
 absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& path) {
   ParsedLog log;
-  if (FileExists(path)) {
+  ASSIGN_OR_RETURN(const bool exists, FileSystem::Real()->Exists(path));
+  if (exists) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
     ASSIGN_OR_RETURN(log, ParseLog(path, text));
     if (log.good_bytes < text.size()) {

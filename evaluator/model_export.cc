@@ -104,7 +104,8 @@ ExportDirectory::ExportDirectory(FileSystem* file_system, std::string path, cons
 
 absl::StatusOr<std::map<int64_t, ModelExport>> ExportDirectory::List() const {
   std::map<int64_t, ModelExport> exports;
-  if (!file_system_->Exists(path_)) return exports;
+  ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(path_));
+  if (!exists) return exports;
   ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(path_));
   for (const std::string& name : names) {
     int64_t step;
@@ -120,7 +121,8 @@ absl::StatusOr<std::map<int64_t, ModelExport>> ExportDirectory::List() const {
 }
 
 absl::Status ExportDirectory::RemoveHalfWritten() {
-  if (!file_system_->Exists(path_)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(path_));
+  if (!exists) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(path_));
   ASSIGN_OR_RETURN(const auto complete, List());
   for (const std::string& name : names) {
@@ -135,7 +137,8 @@ absl::Status ExportDirectory::RemoveHalfWritten() {
 absl::Status ExportDirectory::Write(const SnapshotInfo& snapshot,
                                     const std::vector<VariableSpec>& variables,
                                     const v1::TrainConfig& config, const EvaluationRecord& record) {
-  if (file_system_->Exists(PathOf(record.step))) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(PathOf(record.step)));
+  if (exists) return absl::OkStatus();
   const std::string temporary = TemporaryPath(record.step);
   absl::Status status = Fill(temporary, snapshot, variables, config, record);
   if (status.ok()) status = file_system_->Rename(temporary, PathOf(record.step));
@@ -162,7 +165,8 @@ absl::Status ExportDirectory::Fill(const std::string& path, const SnapshotInfo& 
 }
 
 absl::Status ExportDirectory::Remove(int64_t step) {
-  if (!file_system_->Exists(PathOf(step))) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(PathOf(step)));
+  if (!exists) return absl::OkStatus();
   // Removed in one step, so that no reader sees a part of it.
   const std::string temporary = TemporaryPath(step);
   RETURN_IF_ERROR(file_system_->Rename(PathOf(step), temporary));

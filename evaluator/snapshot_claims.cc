@@ -186,7 +186,8 @@ absl::Status SnapshotClaims::RemoveStale() {
 
 absl::StatusOr<std::map<int64_t, SnapshotClaims::ClaimFile>> SnapshotClaims::Newest() const {
   std::map<int64_t, ClaimFile> newest;
-  if (!FileExists(directory_)) return newest;
+  ASSIGN_OR_RETURN(const bool exists, FileSystem::Real()->Exists(directory_));
+  if (!exists) return newest;
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(directory_));
   for (const std::string& name : names) {
     const std::vector<absl::string_view> parts = absl::StrSplit(name, '.');

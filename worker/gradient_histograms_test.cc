@@ -91,7 +91,7 @@ TEST_F(GradientHistogramsTest, AStepThatIsNotPushedHasNone) {
 
 TEST_F(GradientHistogramsTest, WithoutStepsThereIsNoFile) {
   Make(1);
-  EXPECT_FALSE(files_.Exists(kDirectory));
+  EXPECT_FALSE(*files_.Exists(kDirectory));
 }
 
 TEST_F(GradientHistogramsTest, ComeFromWireMemory) {

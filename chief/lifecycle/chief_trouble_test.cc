@@ -123,11 +123,11 @@ TEST_F(FullDiskTest, TrainingGoesOnAndTheJobEndsWhenThereIsRoom) {
   while (chief_->snapshot_figures().failures < 3) std::this_thread::yield();
   EXPECT_EQ(StatusOf(service()).phase(), v1::FINISHING);
   EXPECT_EQ(LatestStep(), 0);
-  EXPECT_FALSE(files_.Exists("/model/DONE"));
+  EXPECT_FALSE(*files_.Exists("/model/DONE"));
   files_.SetCapacity(1 << 20);
   ASSERT_EQ(Wait(), absl::OkStatus());
   EXPECT_EQ(LatestStep(), 10);
-  EXPECT_TRUE(files_.Exists("/model/DONE"));
+  EXPECT_TRUE(*files_.Exists("/model/DONE"));
   const std::vector<std::string> names = *files_.List("/model");
   for (const std::string& name : names) {
     EXPECT_THAT(name, Not(HasSubstr("tempstate")));

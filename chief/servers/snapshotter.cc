@@ -54,7 +54,8 @@ absl::Status Snapshotter::Write(const v1::JobState& state,
 
 absl::Status Snapshotter::EnsureDirectory() {
   const std::string& model_dir = directory_->model_dir();
-  if (directory_->file_system()->Exists(model_dir)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool exists, directory_->file_system()->Exists(model_dir));
+  if (exists) return absl::OkStatus();
   LogWarning(model_dir, " is gone; creating it again");
   return directory_->file_system()->CreateDirectories(model_dir);
 }

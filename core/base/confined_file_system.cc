@@ -147,9 +147,12 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> ConfinedFileSystem::OpenForRea
   return ReadFrom(Open(inner, kReadFlags), path);
 }
 
-bool ConfinedFileSystem::Exists(const std::string& path) {
-  const absl::StatusOr<std::string> inner = Inner(path);
-  return inner.ok() && Handle(Open(*inner, kPathFlags)).open();
+absl::StatusOr<bool> ConfinedFileSystem::Exists(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string inner, Inner(path));
+  if (Handle(Open(inner, kPathFlags)).open()) return true;
+  const absl::Status status = SystemError("cannot look for", path, errno);
+  if (absl::IsNotFound(status)) return false;
+  return status;
 }
 
 absl::StatusOr<absl::Time> ConfinedFileSystem::ModificationTime(const std::string& path) {

@@ -11,8 +11,8 @@ namespace keelson {
 
 // The real file system at `root` and beneath. Paths are whole ("ROOT/model.ckpt-1.index"); they are
 // opened from a handle of the directory, which is taken anew for each operation, so that the
-// directory may be removed and made again. Links beneath it are not followed, and those who look
-// find none; `root` itself may be one, or lie behind one.
+// directory may be removed and made again. Links beneath it are not followed; `root` itself may be
+// one, or lie behind one.
 //
 // All methods: PERMISSION_DENIED: the path is not one of `root`, has a component "..", or goes
 // through a link. Thread-safe.
@@ -28,7 +28,7 @@ class ConfinedFileSystem : public FileSystem {
                                                             bool truncate) override;
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(const std::string& path) override;
-  bool Exists(const std::string& path) override;
+  absl::StatusOr<bool> Exists(const std::string& path) override;
   absl::StatusOr<absl::Time> ModificationTime(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(const std::string& path) override;
   absl::StatusOr<std::string> Resolve(const std::string& path) override;

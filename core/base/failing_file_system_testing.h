@@ -39,7 +39,7 @@ class FailingFileSystem : public FileSystem {
   absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(const std::string& path) override {
     return Real()->OpenForRead(path);
   }
-  bool Exists(const std::string& path) override { return Real()->Exists(path); }
+  absl::StatusOr<bool> Exists(const std::string& path) override { return Real()->Exists(path); }
   absl::StatusOr<absl::Time> ModificationTime(const std::string& path) override {
     return Real()->ModificationTime(path);
   }

@@ -47,7 +47,9 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view cont
   return file_system->SyncDirectory(DirectoryOf(path));
 }
 
-bool FileExists(const std::string& path) { return FileSystem::Real()->Exists(path); }
+bool FileExists(const std::string& path) {
+  return FileSystem::Real()->Exists(path).value_or(false);
+}
 
 absl::Status CreateDirectories(const std::string& path) {
   return FileSystem::Real()->CreateDirectories(path);

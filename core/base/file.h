@@ -27,7 +27,8 @@ absl::StatusOr<std::string> ReadBoundedFile(const std::string& path, uint64_t ma
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view content,
                                  FileSystem* file_system = FileSystem::Real());
 
-// Whether a file exists in the real file system.
+// Whether a file exists in the real file system, for those to whom one that cannot be looked at is
+// absent.
 bool FileExists(const std::string& path);
 absl::Status CreateDirectories(const std::string& path);
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);

@@ -36,7 +36,12 @@ class PosixFileSystem : public FileSystem {
     return ReadFrom(open(path.c_str(), kReadFlags), path);
   }
 
-  bool Exists(const std::string& path) override { return access(path.c_str(), F_OK) == 0; }
+  absl::StatusOr<bool> Exists(const std::string& path) override {
+    struct stat info;
+    if (stat(path.c_str(), &info) == 0) return true;
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    return SystemError("cannot look for", path, errno);
+  }
 
   absl::StatusOr<absl::Time> ModificationTime(const std::string& path) override {
     struct stat info;

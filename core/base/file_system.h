@@ -65,7 +65,8 @@ class FileSystem {
   // pipe, a socket or a device.
   virtual absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(
       const std::string& path) = 0;
-  virtual bool Exists(const std::string& path) = 0;
+  // What cannot be looked at is an error, not absent; a link that leads nowhere is absent.
+  virtual absl::StatusOr<bool> Exists(const std::string& path) = 0;
   virtual absl::StatusOr<absl::Time> ModificationTime(const std::string& path) = 0;
   // Names (not paths) in a directory, sorted.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& path) = 0;

@@ -66,7 +66,7 @@ TEST_P(FileSystemTest, RenameReplacesAndRemoveMayMiss) {
   EXPECT_EQ(*ReadFile(Path("b"), files_), "1");
   EXPECT_EQ(files_->Remove(Path("a")), absl::OkStatus());
   EXPECT_EQ(files_->Remove(Path("b")), absl::OkStatus());
-  EXPECT_FALSE(files_->Exists(Path("b")));
+  EXPECT_FALSE(*files_->Exists(Path("b")));
   EXPECT_EQ(files_->SyncDirectory(directory_), absl::OkStatus());
 }
 
@@ -91,7 +91,7 @@ TEST_P(FileSystemTest, WhatIsMissingIsNotFoundAndNamed) {
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(missing));
   }
-  EXPECT_FALSE(files_->Exists(missing));
+  EXPECT_FALSE(*files_->Exists(missing));
 }
 
 TEST_P(FileSystemTest, CreateDirectoriesMakesParents) {
@@ -207,7 +207,7 @@ TEST_F(MemoryFileSystemTest, ACrashKeepsWhatWasSyncedAndWhatItIsTold) {
   WriteHalfDurably();
   files_.Restart(Unsynced::kLost);
   EXPECT_EQ(*ReadFile("/d/a", &files_), "synced");
-  EXPECT_FALSE(files_.Exists("/d/b"));
+  EXPECT_FALSE(*files_.Exists("/d/b"));
   WriteHalfDurably();
   files_.Restart(Unsynced::kNamesKept);
   EXPECT_EQ(*ReadFile("/d/a", &files_), "synced");
@@ -217,7 +217,7 @@ TEST_F(MemoryFileSystemTest, ACrashKeepsWhatWasSyncedAndWhatItIsTold) {
   WriteHalfDurably();
   files_.Restart(Unsynced::kBytesKept);
   EXPECT_EQ(*ReadFile("/d/a", &files_), "synced+more");
-  EXPECT_FALSE(files_.Exists("/d/b"));
+  EXPECT_FALSE(*files_.Exists("/d/b"));
   WriteHalfDurably();
   files_.Restart(Unsynced::kKept);
   EXPECT_EQ(*ReadFile("/d/b", &files_), "b");

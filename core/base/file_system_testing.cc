@@ -177,7 +177,7 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> MemoryFileSystem::OpenForRead(
   return std::make_unique<MemoryRandomAccessFile>(path, file->bytes, &bytes_read_);
 }
 
-bool MemoryFileSystem::Exists(const std::string& path) {
+absl::StatusOr<bool> MemoryFileSystem::Exists(const std::string& path) {
   MutexLock lock(&mu_);
   return directories_.count(path) > 0 || Find(path) != nullptr;
 }
@@ -192,6 +192,7 @@ absl::StatusOr<absl::Time> MemoryFileSystem::ModificationTime(const std::string&
 absl::StatusOr<std::vector<std::string>> MemoryFileSystem::List(const std::string& path) {
   MutexLock lock(&mu_);
   const auto found = directories_.find(path);
+  if (fault_ != nullptr) RETURN_IF_ERROR(fault_("look", path));
   if (found == directories_.end()) return NotFound(path);
   std::vector<std::string> names;
   for (const auto& [name, file] : found->second.names) names.push_back(name);
@@ -203,7 +204,8 @@ absl::StatusOr<std::vector<std::string>> MemoryFileSystem::List(const std::strin
 }
 
 absl::StatusOr<std::string> MemoryFileSystem::Resolve(const std::string& path) {
-  if (!Exists(path)) return NotFound(path);
+  ASSIGN_OR_RETURN(const bool exists, Exists(path));
+  if (!exists) return NotFound(path);
   return path;
 }
 

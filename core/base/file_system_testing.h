@@ -66,7 +66,7 @@ class MemoryFileSystem : public FileSystem {
                                                             bool truncate) override;
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(const std::string& path) override;
-  bool Exists(const std::string& path) override;
+  absl::StatusOr<bool> Exists(const std::string& path) override;
   // The number of operations that the file system had seen, as seconds since the epoch.
   absl::StatusOr<absl::Time> ModificationTime(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(const std::string& path) override;

@@ -160,14 +160,16 @@ absl::StatusOr<std::vector<SnapshotInfo>> CheckpointDirectory::List() const {
   ASSIGN_OR_RETURN(std::vector<SnapshotInfo> named, ListNamed());
   std::vector<SnapshotInfo> present;
   for (SnapshotInfo& snapshot : named) {
-    if (file_system_->Exists(IndexPath(snapshot.prefix))) present.push_back(std::move(snapshot));
+    ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(IndexPath(snapshot.prefix)));
+    if (exists) present.push_back(std::move(snapshot));
   }
   return present;
 }
 
 absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& policy) {
   const std::string prefix = SnapshotPrefix(step);
-  if (!file_system_->Exists(IndexPath(prefix))) {
+  ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(IndexPath(prefix)));
+  if (!exists) {
     return absl::NotFoundError(absl::StrCat(IndexPath(prefix), ": no such file; cannot commit"));
   }
   const absl::Time now = clock_->Now();
@@ -199,11 +201,13 @@ absl::Status CheckpointDirectory::RollBack(int64_t step) {
   ASSIGN_OR_RETURN(std::optional<State> state, ReadState());
   if (!state.has_value()) state.emplace();
   std::vector<SnapshotInfo>& snapshots = state->snapshots;
-  const auto found =
-      std::find_if(snapshots.begin(), snapshots.end(), [&](const SnapshotInfo& snapshot) {
-        return snapshot.step == step && file_system_->Exists(IndexPath(snapshot.prefix));
-      });
-  if (found == snapshots.end()) {
+  const auto found = std::find_if(snapshots.begin(), snapshots.end(),
+                                  [step](const SnapshotInfo& s) { return s.step == step; });
+  bool present = found != snapshots.end();
+  if (present) {
+    ASSIGN_OR_RETURN(present, file_system_->Exists(IndexPath(found->prefix)));
+  }
+  if (!present) {
     const auto append_step = [](std::string* out, const SnapshotInfo& snapshot) {
       absl::StrAppend(out, snapshot.step);
     };
@@ -216,7 +220,8 @@ absl::Status CheckpointDirectory::RollBack(int64_t step) {
 }
 
 absl::Status CheckpointDirectory::RemoveStaleFiles() {
-  if (!file_system_->Exists(model_dir_)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(model_dir_));
+  if (!exists) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> committed, List());
   ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(model_dir_));
   ASSIGN_OR_RETURN(const auto leases, ListLeases(file_system_, model_dir_));
@@ -257,7 +262,8 @@ absl::Status CheckpointDirectory::RemoveDoneMarker() {
 std::string CheckpointDirectory::StatePath() const { return JoinPath(model_dir_, kStateName); }
 
 absl::StatusOr<std::optional<CheckpointDirectory::State>> CheckpointDirectory::ReadState() const {
-  if (!file_system_->Exists(StatePath())) return std::nullopt;
+  ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(StatePath()));
+  if (!exists) return std::nullopt;
   ASSIGN_OR_RETURN(const v1::CheckpointState proto, ParseState(file_system_, StatePath()));
   State state;
   // Absent where TensorFlow 1 wrote the file.

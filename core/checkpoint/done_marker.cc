@@ -37,7 +37,8 @@ absl::Status WriteDoneMarker(FileSystem* file_system, absl::string_view model_di
 absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker(absl::string_view model_dir,
                                                          FileSystem* file_system) {
   const std::string path = MarkerPath(model_dir);
-  if (!file_system->Exists(path)) return std::nullopt;
+  ASSIGN_OR_RETURN(const bool exists, file_system->Exists(path));
+  if (!exists) return std::nullopt;
   ASSIGN_OR_RETURN(const std::string text, ReadBoundedFile(path, kMaxMarkerBytes, file_system));
   const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return BadMarker(path);

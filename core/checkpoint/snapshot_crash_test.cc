@@ -74,7 +74,7 @@ class SnapshotCrashTest : public testing::Test {
     std::vector<std::string> expected = {"checkpoint"};
     for (int64_t step = 1; step <= 4; ++step) {
       const std::string prefix = directory_.SnapshotPrefix(step);
-      if (!files_.Exists(IndexPath(prefix))) continue;
+      if (!*files_.Exists(IndexPath(prefix))) continue;
       ExpectReadable({step, prefix, {}});
       const std::string name = BaseName(prefix);
       for (int part = 0; part < kParts; ++part) expected.push_back(DataPath(name, part, kParts));
@@ -178,11 +178,25 @@ TEST_F(SnapshotCrashTest, AVanishedDirectoryIsAnErrorUntilItIsMadeAgain) {
 TEST_F(SnapshotCrashTest, AReadOnlyDirectoryIsAnErrorThatNamesTheFile) {
   WriteFirstTwo();
   files_.SetFault([](absl::string_view operation, const std::string& path) {
+    if (operation == "look") return absl::OkStatus();
     return absl::PermissionDeniedError(absl::StrCat("cannot ", operation, " ", path));
   });
   const absl::Status status = WriteSnapshot(3);
   EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("/job/model.ckpt-3.data-00000"));
+  EXPECT_EQ(ExpectAllReadable(), 2);
+}
+
+TEST_F(SnapshotCrashTest, ADirectoryThatCannotBeLookedAtIsNotEmpty) {
+  WriteFirstTwo();
+  files_.SetFault([](absl::string_view operation, const std::string& path) {
+    if (operation != "look") return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat("cannot look for ", path));
+  });
+  EXPECT_EQ(directory_.List().status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(directory_.ReadDoneMarker().status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(directory_.RemoveStaleFiles().code(), absl::StatusCode::kUnavailable);
+  files_.SetFault(nullptr);
   EXPECT_EQ(ExpectAllReadable(), 2);
 }
 

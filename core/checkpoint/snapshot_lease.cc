@@ -75,7 +75,8 @@ absl::Status SnapshotLease::Renew() {
   RETURN_IF_ERROR(WriteFileAtomically(path_, FormatLease(expires, holder_), file_system_));
   // Checked after the write: a snapshot that exists now was not deleted before the lease could be
   // seen.
-  if (!file_system_->Exists(IndexPath(prefix_))) {
+  ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(IndexPath(prefix_)));
+  if (!exists) {
     return absl::NotFoundError(absl::StrCat(IndexPath(prefix_), ": no such file; cannot lease"));
   }
   expires_ = expires;

@@ -34,7 +34,7 @@ class SnapshotLeaseTest : public testing::Test {
     for (const SnapshotInfo& snapshot : snapshots) steps.push_back(snapshot.step);
     return steps;
   }
-  bool OnDisk(int64_t step) { return files_.Exists(IndexPath(directory_.SnapshotPrefix(step))); }
+  bool OnDisk(int64_t step) { return *files_.Exists(IndexPath(directory_.SnapshotPrefix(step))); }
   std::vector<std::string> LeaseNames() {
     std::vector<std::string> names;
     const std::map<std::string, LeaseFile> leases = *ListLeases(&files_, "/job");

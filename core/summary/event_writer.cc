@@ -20,13 +20,16 @@ std::string HostName() {
   return name;
 }
 
-std::string UnusedPath(FileSystem* file_system, const std::string& directory,
-                       const std::string& kind, absl::Time now) {
+absl::StatusOr<std::string> UnusedPath(FileSystem* file_system, const std::string& directory,
+                                        const std::string& kind, absl::Time now) {
   const std::string base = JoinPath(
       directory, absl::StrFormat("%s.%010d.%s", kind, absl::ToUnixSeconds(now), HostName()));
   std::string path = base;
-  for (int i = 1; file_system->Exists(path); ++i) path = absl::StrCat(base, ".", i);
-  return path;
+  for (int i = 1;; ++i) {
+    ASSIGN_OR_RETURN(const bool exists, file_system->Exists(path));
+    if (!exists) return path;
+    path = absl::StrCat(base, ".", i);
+  }
 }
 
 }  // namespace
@@ -117,13 +120,18 @@ std::string EventWriter::path() const {
 
 absl::Status EventWriter::Write(v1::Event event) {
   MutexLock lock(&mu_);
-  if (file_ == nullptr || !file_system_->Exists(path_)) RETURN_IF_ERROR(OpenFile());
+  bool is_open = file_ != nullptr;
+  if (is_open) {
+    ASSIGN_OR_RETURN(is_open, file_system_->Exists(path_));
+  }
+  if (!is_open) RETURN_IF_ERROR(OpenFile());
   return Append(std::move(event));
 }
 
 absl::Status EventWriter::OpenFile() {
   file_ = nullptr;
-  const std::string path = UnusedPath(file_system_, directory_, kind_, clock_->Now());
+  ASSIGN_OR_RETURN(const std::string path,
+                   UnusedPath(file_system_, directory_, kind_, clock_->Now()));
   ASSIGN_OR_RETURN(file_, file_system_->OpenForAppend(path, /*truncate=*/true));
   path_ = path;
   v1::Event version;

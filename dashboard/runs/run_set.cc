@@ -83,7 +83,7 @@ absl::Status RunSet::AddFlag(const std::string& flag) {
 
 bool RunSet::IsRun(const std::string& path) const {
   return std::any_of(std::begin(kRunFiles), std::end(kRunFiles), [&](const char* file) {
-    return options_.file_system->Exists(JoinPath(path, file));
+    return options_.file_system->Exists(JoinPath(path, file)).value_or(false);
   });
 }
 
