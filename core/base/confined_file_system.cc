@@ -18,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "core/base/file.h"
 #include "core/base/posix_file.h"
+#include "core/base/posix_lock.h"
 #include "core/base/status_macros.h"
 
 namespace keelson {
@@ -207,6 +208,20 @@ absl::Status ConfinedFileSystem::Rename(const std::string& from, const std::stri
     return SystemError(absl::StrCat("cannot rename ", from, " to"), to, errno);
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ConfinedFileSystem::ReplaceIf(const std::string& path,
+                                                          absl::string_view version,
+                                                          absl::string_view content) {
+  ASSIGN_OR_RETURN(const Handle directory, OpenParent(path));
+  ASSIGN_OR_RETURN(std::string replaced, ReplaceIn(directory.get(), path, version, content));
+  RETURN_IF_ERROR(SyncDirectory(DirectoryOf(path)));
+  return replaced;
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> ConfinedFileSystem::TryLock(const std::string& path) {
+  ASSIGN_OR_RETURN(const Handle directory, OpenParent(path));
+  return LockIn(directory.get(), path);
 }
 
 absl::Status ConfinedFileSystem::SyncDirectory(const std::string& path) {

@@ -35,6 +35,9 @@ class ConfinedFileSystem : public FileSystem {
   absl::Status CreateDirectories(const std::string& path) override;
   absl::Status Remove(const std::string& path) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
+  absl::StatusOr<std::string> ReplaceIf(const std::string& path, absl::string_view version,
+                                        absl::string_view content) override;
+  absl::StatusOr<std::unique_ptr<FileLock>> TryLock(const std::string& path) override;
   absl::Status SyncDirectory(const std::string& path) override;
 
  private:

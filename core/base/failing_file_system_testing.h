@@ -61,6 +61,17 @@ class FailingFileSystem : public FileSystem {
     const absl::Status status = Begin(to);
     return status.ok() ? Real()->Rename(from, to) : status;
   }
+  absl::StatusOr<std::string> ReplaceIf(const std::string& path, absl::string_view version,
+                                        absl::string_view content) override {
+    const absl::Status status = Begin(path);
+    if (!status.ok()) return status;
+    return Real()->ReplaceIf(path, version, content);
+  }
+  absl::StatusOr<std::unique_ptr<FileLock>> TryLock(const std::string& path) override {
+    const absl::Status status = Begin(path);
+    if (!status.ok()) return status;
+    return Real()->TryLock(path);
+  }
   absl::Status SyncDirectory(const std::string& path) override {
     const absl::Status status = Begin(path);
     return status.ok() ? Real()->SyncDirectory(path) : status;

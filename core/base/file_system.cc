@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/base/posix_file.h"
+#include "core/base/posix_lock.h"
+#include "core/base/random.h"
 #include "core/base/status_macros.h"
 
 namespace keelson {
@@ -19,6 +21,12 @@ namespace {
 bool IsDirectory(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+absl::StatusOr<int> OpenDirectoryOf(const std::string& path) {
+  const int fd = open(DirectoryOf(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return SystemError("cannot open the directory of", path, errno);
+  return fd;
 }
 
 class PosixFileSystem : public FileSystem {
@@ -90,12 +98,40 @@ class PosixFileSystem : public FileSystem {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<std::string> ReplaceIf(const std::string& path, absl::string_view version,
+                                        absl::string_view content) override {
+    ASSIGN_OR_RETURN(const int directory, OpenDirectoryOf(path));
+    absl::StatusOr<std::string> replaced = ReplaceIn(directory, path, version, content);
+    close(directory);
+    if (replaced.ok()) RETURN_IF_ERROR(SyncDirectory(DirectoryOf(path)));
+    return replaced;
+  }
+
+  absl::StatusOr<std::unique_ptr<FileLock>> TryLock(const std::string& path) override {
+    ASSIGN_OR_RETURN(const int directory, OpenDirectoryOf(path));
+    absl::StatusOr<std::unique_ptr<FileLock>> lock = LockIn(directory, path);
+    close(directory);
+    return lock;
+  }
+
   absl::Status SyncDirectory(const std::string& path) override {
     return SyncOpened(open(path.c_str(), kDirectoryFlags), path);
   }
 };
 
 }  // namespace
+
+absl::StatusOr<VersionedContent> FileSystem::ReadVersioned(const std::string& path,
+                                                           uint64_t max_bytes) {
+  ASSIGN_OR_RETURN(std::string content, ReadBoundedFile(path, max_bytes, this));
+  std::string version = VersionOfContent(content);
+  return VersionedContent{std::move(content), std::move(version)};
+}
+
+std::string VersionOfContent(absl::string_view content) {
+  if (content.empty()) return "";
+  return absl::StrCat(content.size(), "-", absl::Hex(StableHash(content)));
+}
 
 FileSystem* FileSystem::Real() {
   static PosixFileSystem* const file_system = new PosixFileSystem();

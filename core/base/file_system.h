@@ -51,6 +51,28 @@ class RandomAccessFile {
   const uint64_t size_;
 };
 
+// A lock on a file, until this object is destroyed or its process ends, in whatever way.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+
+  // Names the locked file within the running kernel. Locks of one identity exclude each other: who
+  // could take one has proof that nobody holds another.
+  const std::string& identity() const { return identity_; }
+
+ protected:
+  explicit FileLock(std::string identity) : identity_(std::move(identity)) {}
+
+ private:
+  const std::string identity_;
+};
+
+// A file's content and what ReplaceIf compares. Only equality of versions means something.
+struct VersionedContent {
+  std::string content;
+  std::string version;  // empty: the file is empty, which for ReplaceIf is as if it were absent
+};
+
 // Thread-safe.
 class FileSystem {
  public:
@@ -78,12 +100,29 @@ class FileSystem {
   virtual absl::Status Remove(const std::string& path) = 0;
   // Replaces a file of the name `to` in one step.
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
+  // DATA_LOSS: the file has more than `max_bytes`.
+  virtual absl::StatusOr<VersionedContent> ReadVersioned(const std::string& path,
+                                                         uint64_t max_bytes);
+  // Compare-and-swap: replaces the content of a file that has this version (empty: that is absent),
+  // durably and in one step; returns the new version. Of several callers with one version, in
+  // whatever processes, one succeeds (all that call at the same instant where the file system has
+  // no locks). ABORTED: it has another version. UNAVAILABLE: another caller is at it; after this
+  // and other errors the content may have been replaced. `content` is not empty.
+  virtual absl::StatusOr<std::string> ReplaceIf(const std::string& path, absl::string_view version,
+                                                absl::string_view content) = 0;
+  // Takes the lock of a file, which is made if it is absent; never waits. The file is not removed
+  // afterwards. ALREADY_EXISTS: another holder has it, in this process or another one.
+  // UNIMPLEMENTED: the file system has no locks.
+  virtual absl::StatusOr<std::unique_ptr<FileLock>> TryLock(const std::string& path) = 0;
   // Makes the names in a directory durable: files created, renamed and removed there.
   virtual absl::Status SyncDirectory(const std::string& path) = 0;
 
   // The process's real file system; lives for ever.
   static FileSystem* Real();
 };
+
+// The versions of file systems that give none themselves: those of equal contents are equal.
+std::string VersionOfContent(absl::string_view content);
 
 }  // namespace keelson
 

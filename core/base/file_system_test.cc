@@ -1,10 +1,14 @@
 #include "core/base/file_system.h"
 
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <thread>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/barrier.h"
 #include "core/base/confined_file_system.h"
@@ -145,6 +149,83 @@ TEST_P(FileSystemTest, CreateExclusiveTakesNoNameThatIsThere) {
   EXPECT_EQ(*ReadFile(Path("a"), files_), "1");
 }
 
+TEST_P(FileSystemTest, OnlyWhatIsNotThereIsAbsent) {
+  Write(Path("a"), "1");
+  EXPECT_TRUE(*files_->Exists(Path("a")));
+  EXPECT_TRUE(*files_->Exists(directory_));
+  EXPECT_FALSE(*files_->Exists(Path("a/below")));
+  if (GetParam() == Kind::kMemory) return;
+  const absl::StatusOr<bool> unknown = files_->Exists(Path(std::string(5000, 'a')));
+  EXPECT_FALSE(unknown.ok());
+  EXPECT_THAT(std::string(unknown.status().message()), HasSubstr(Path("aaa")));
+}
+
+TEST_P(FileSystemTest, ReplacesWhatHasTheVersionThatWasRead) {
+  EXPECT_EQ(files_->ReadVersioned(Path("a"), 10).status().code(), absl::StatusCode::kNotFound);
+  const auto first = files_->ReplaceIf(Path("a"), "", "one");
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto read = files_->ReadVersioned(Path("a"), 10);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->content, "one");
+  EXPECT_EQ(read->version, *first);
+  const auto second = files_->ReplaceIf(Path("a"), *first, "two");
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_NE(*second, *first);
+  for (const std::string& old : {std::string(), *first}) {
+    const absl::Status status = files_->ReplaceIf(Path("a"), old, "three").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(Path("a")));
+  }
+  EXPECT_EQ(*ReadFile(Path("a"), files_), "two");
+  EXPECT_THAT(*files_->List(directory_), ElementsAre("a"));
+  EXPECT_EQ(files_->ReadVersioned(Path("a"), 2).status().code(), absl::StatusCode::kDataLoss);
+  ASSERT_EQ(files_->Remove(Path("a")), absl::OkStatus());
+  EXPECT_EQ(files_->ReplaceIf(Path("a"), *second, "three").status().code(),
+            absl::StatusCode::kAborted);
+  EXPECT_FALSE(*files_->Exists(Path("a")));
+  EXPECT_EQ(files_->ReplaceIf(Path("none/a"), "", "1").status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_P(FileSystemTest, OneOfSeveralReplacesAVersion) {
+  constexpr int kThreads = 4;
+  constexpr int kIncrements = 25;
+  std::vector<std::thread> threads;
+  threads.reserve(kThreads);
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([this] {
+      for (int done = 0; done < kIncrements;) {
+        const auto read = files_->ReadVersioned(Path("counter"), 100);
+        int count = 0;
+        if (read.ok()) {
+          EXPECT_TRUE(read->content.empty() || absl::SimpleAtoi(read->content, &count));
+        }
+        const auto replaced = files_->ReplaceIf(Path("counter"), read.ok() ? read->version : "",
+                                                absl::StrCat(count + 1));
+        if (replaced.ok()) ++done;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(*ReadFile(Path("counter"), files_), absl::StrCat(kThreads * kIncrements));
+  EXPECT_THAT(*files_->List(directory_), ElementsAre("counter"));
+}
+
+TEST_P(FileSystemTest, ALockHasOneHolder) {
+  auto first = files_->TryLock(Path("lock"));
+  ASSERT_TRUE(first.ok()) << first.status();
+  const absl::Status second = files_->TryLock(Path("lock")).status();
+  EXPECT_EQ(second.code(), absl::StatusCode::kAlreadyExists) << second;
+  EXPECT_THAT(std::string(second.message()), HasSubstr(Path("lock")));
+  EXPECT_TRUE(files_->TryLock(Path("other")).ok());
+  const std::string identity = (*first)->identity();
+  *first = nullptr;
+  const auto third = files_->TryLock(Path("lock"));
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_EQ((*third)->identity(), identity);
+  EXPECT_EQ(files_->TryLock(Path("none/lock")).status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST_P(FileSystemTest, ResolvesWhatExists) {
   Write(Path("a"), "1");
   const auto root = files_->Resolve(directory_);
@@ -274,6 +355,38 @@ TEST_F(MemoryFileSystemTest, AFaultIsReturnedInsteadOfTheOperation) {
   });
   EXPECT_EQ(WriteFileAtomically("/d/a", "1", &files_).code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(*files_.List("/d"), IsEmpty());
+}
+
+TEST(RealFileSystemTest, ALockEndsWithItsProcess) {
+  const std::string path = FreshDirectory() + "/lock";
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto lock = FileSystem::Real()->TryLock(path);
+    const char held = lock.ok() ? 'y' : 'n';
+    if (write(ready[1], &held, 1) == 1) pause();
+    _exit(0);
+  }
+  char held = 0;
+  ASSERT_EQ(read(ready[0], &held, 1), 1);
+  EXPECT_EQ(held, 'y');
+  EXPECT_EQ(FileSystem::Real()->TryLock(path).status().code(), absl::StatusCode::kAlreadyExists);
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(FileSystem::Real()->TryLock(path).ok());
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_F(MemoryFileSystemTest, AFaultMayHideWhatIsThere) {
+  files_.SetContent("/d/a", "1");
+  files_.SetFault([](absl::string_view operation, const std::string&) {
+    return operation == "look" ? absl::UnavailableError("away") : absl::OkStatus();
+  });
+  EXPECT_EQ(files_.Exists("/d/a").status().code(), absl::StatusCode::kUnavailable);
+  files_.SetFault(nullptr);
+  EXPECT_TRUE(*files_.Exists("/d/a"));
 }
 
 TEST_F(MemoryFileSystemTest, AnAtomicWriteIsDurable) {

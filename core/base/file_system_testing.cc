@@ -66,6 +66,19 @@ class MemoryAppendFile : public AppendFile {
   const std::shared_ptr<MemoryFileSystem::File> file_;
 };
 
+class MemoryFileLock : public FileLock {
+ public:
+  MemoryFileLock(MemoryFileSystem* file_system, const std::string& path)
+      : FileLock(path), file_system_(file_system) {}
+  ~MemoryFileLock() override {
+    MutexLock lock(&file_system_->mu_);
+    file_system_->locked_.erase(identity());
+  }
+
+ private:
+  MemoryFileSystem* const file_system_;
+};
+
 MemoryFileSystem::MemoryFileSystem() { directories_["/"]; }
 MemoryFileSystem::~MemoryFileSystem() = default;
 
@@ -179,6 +192,7 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> MemoryFileSystem::OpenForRead(
 
 absl::StatusOr<bool> MemoryFileSystem::Exists(const std::string& path) {
   MutexLock lock(&mu_);
+  if (fault_ != nullptr) RETURN_IF_ERROR(fault_("look", path));
   return directories_.count(path) > 0 || Find(path) != nullptr;
 }
 
@@ -192,7 +206,6 @@ absl::StatusOr<absl::Time> MemoryFileSystem::ModificationTime(const std::string&
 absl::StatusOr<std::vector<std::string>> MemoryFileSystem::List(const std::string& path) {
   MutexLock lock(&mu_);
   const auto found = directories_.find(path);
-  if (fault_ != nullptr) RETURN_IF_ERROR(fault_("look", path));
   if (found == directories_.end()) return NotFound(path);
   std::vector<std::string> names;
   for (const auto& [name, file] : found->second.names) names.push_back(name);
@@ -242,6 +255,34 @@ absl::Status MemoryFileSystem::Rename(const std::string& from, const std::string
   target->names[BaseName(to)] = file;
   last_change_ = {from, to};
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> MemoryFileSystem::ReplaceIf(const std::string& path,
+                                                        absl::string_view version,
+                                                        absl::string_view content) {
+  MutexLock lock(&mu_);
+  RETURN_IF_ERROR(Begin("replace", path));
+  ASSIGN_OR_RETURN(Directory * directory, DirectoryOfFile(path));
+  const std::shared_ptr<File> old = Find(path);
+  if (VersionOfContent(old == nullptr ? "" : old->bytes) != version) {
+    return absl::AbortedError(absl::StrCat(path, ": another process has replaced it"));
+  }
+  const std::string bytes(content);
+  const auto file = std::make_shared<File>(File{bytes, bytes, operations_, generation_});
+  directory->names[BaseName(path)] = file;
+  directory->durable[BaseName(path)] = file;
+  if (fault_ != nullptr) RETURN_IF_ERROR(fault_("replaced", path));
+  return VersionOfContent(content);
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> MemoryFileSystem::TryLock(const std::string& path) {
+  MutexLock lock(&mu_);
+  RETURN_IF_ERROR(Begin("lock", path));
+  RETURN_IF_ERROR(DirectoryOfFile(path).status());
+  if (!locked_.insert(path).second) {
+    return absl::AlreadyExistsError(absl::StrCat(path, ": another process has locked it"));
+  }
+  return std::make_unique<MemoryFileLock>(this, path);
 }
 
 absl::Status MemoryFileSystem::SyncDirectory(const std::string& path) {

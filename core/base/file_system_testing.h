@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,12 +31,13 @@ enum class Unsynced {
 };
 
 // Thread-safe. Operations are those that change something: open for append, append, sync,
-// remove, rename, create directories, sync a directory. A fault is UNAVAILABLE unless said
-// otherwise.
+// remove, rename, replace, lock, create directories, sync a directory. A fault is UNAVAILABLE
+// unless said otherwise.
 class MemoryFileSystem : public FileSystem {
  public:
   // Called before every operation with its name ("append", "sync", "open", "remove", "rename",
-  // "create", "sync directory") and path; what is not OK is returned, and nothing is done.
+  // "replace", "lock", "create", "sync directory") and path, and before Exists with "look"; what is
+  // not OK is returned, and nothing is done. Also after a replacement, with "replaced".
   using Fault = std::function<absl::Status(absl::string_view operation, const std::string& path)>;
 
   // The directory "/" exists.
@@ -75,10 +77,14 @@ class MemoryFileSystem : public FileSystem {
   absl::Status CreateDirectories(const std::string& path) override;
   absl::Status Remove(const std::string& path) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
+  absl::StatusOr<std::string> ReplaceIf(const std::string& path, absl::string_view version,
+                                        absl::string_view content) override;
+  absl::StatusOr<std::unique_ptr<FileLock>> TryLock(const std::string& path) override;
   absl::Status SyncDirectory(const std::string& path) override;
 
  private:
   friend class MemoryAppendFile;
+  friend class MemoryFileLock;
   struct File;
   using Names = std::map<std::string, std::shared_ptr<File>>;
   struct Directory {
@@ -111,6 +117,7 @@ class MemoryFileSystem : public FileSystem {
   // The generation of open files; handles from before a restart are invalid.
   int64_t generation_ ABSL_GUARDED_BY(mu_) = 0;
   Fault fault_ ABSL_GUARDED_BY(mu_);
+  std::set<std::string> locked_ ABSL_GUARDED_BY(mu_);  // paths
 };
 
 }  // namespace keelson
