@@ -3,12 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
-#include "absl/types/span.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/cluster/job_name.h"
 #include "dashboard/api/model_predictor.h"
 #include "google/protobuf/text_format.h"
 
@@ -17,8 +14,6 @@ namespace {
 
 // Predictions are for one example at a time; the other cores are for evaluations.
 constexpr int kPredictionThreads = 1;
-// The chief's former name in a TFJob.
-constexpr char kMaster[] = "master";
 
 Dashboard::Options CommonOptions(const RoleContext& context, const DashboardFlags& flags,
                                  AssetTable assets) {
@@ -40,39 +35,7 @@ Dashboard::Options CommonOptions(const RoleContext& context, const DashboardFlag
   return options;
 }
 
-// Empty: the address has another form.
-std::string JobOfAddress(const std::string& address, absl::Span<const std::string> roles,
-                         int index) {
-  const absl::string_view host = absl::string_view(address).substr(0, address.find_first_of(".:"));
-  for (const std::string& role : roles) {
-    absl::string_view job = host;
-    if (absl::ConsumeSuffix(&job, absl::StrCat("-", role, "-", index)) && !job.empty()) {
-      return std::string(job);
-    }
-  }
-  return "";
-}
-
 }  // namespace
-
-std::string JobNameOf(const ClusterSpec& cluster) {
-  const auto of_task = [&](Role role, int index) -> std::string {
-    const TaskAddresses& addresses = cluster.addresses(role);
-    const auto found = addresses.find(index);
-    if (found == addresses.end()) return "";
-    std::vector<std::string> roles = {std::string(RoleName(role))};
-    if (role == Role::kChief) roles.push_back(kMaster);
-    return JobOfAddress(found->second, roles, index);
-  };
-  std::string name = of_task(cluster.self.role, cluster.self.index);
-  for (const Role role : {Role::kChief, Role::kPs, Role::kWorker, Role::kEvaluator}) {
-    for (const auto& entry : cluster.addresses(role)) {
-      if (!name.empty()) return name;
-      name = of_task(role, entry.first);
-    }
-  }
-  return name;
-}
 
 absl::StatusOr<JobDashboard> StartJobDashboard(const RoleContext& context,
                                                const DashboardFlags& flags,

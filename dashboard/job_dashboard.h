@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "core/base/stop_signal.h"
 #include "core/client/services/chief_service.h"
-#include "core/cluster/cluster_spec.h"
 #include "core/startup/role_program.h"
 #include "dashboard/api/actions.h"
 #include "dashboard/assets.h"
@@ -23,11 +22,6 @@ struct JobDashboard {
   std::unique_ptr<JobActions> actions;
   std::unique_ptr<Dashboard> dashboard;  // null: not wanted
 };
-
-// The job's name where an address of the cluster has the form of the operator,
-// "JOB-ROLE-INDEX.NAMESPACE.svc:2222" with that task's role and index, the own one first: "JOB".
-// Empty: none has.
-std::string JobNameOf(const ClusterSpec& cluster);
 
 // The dashboard of the job that the process is part of. `chief` may be null; it and the context's
 // telemetry outlive the dashboard. `token`: ReadDashboardToken's. Errors of Dashboard::Start.
