@@ -78,11 +78,14 @@ absl::Status RequireModelDir(const v1::TrainConfig& config) {
   return config.checkpoint().model_dir().empty() ? NoModelDir() : absl::OkStatus();
 }
 
+v1::TrainConfig WithoutDirectories(v1::TrainConfig config) {
+  config.mutable_data()->clear_data_dir();
+  config.mutable_checkpoint()->clear_model_dir();
+  return config;
+}
+
 uint64_t ConfigHash(const v1::TrainConfig& config) {
-  v1::TrainConfig hashed = config;
-  hashed.mutable_data()->clear_data_dir();
-  hashed.mutable_checkpoint()->clear_model_dir();
-  return StableHash(SerializeDeterministically(hashed));
+  return StableHash(SerializeDeterministically(WithoutDirectories(config)));
 }
 
 std::string HashToString(uint64_t hash) { return absl::StrCat(absl::Hex(hash, absl::kZeroPad16)); }

@@ -34,6 +34,9 @@ absl::Status FinalizeTrainConfig(v1::TrainConfig* config);
 // INVALID_ARGUMENT: checkpoint.model_dir is empty.
 absl::Status RequireModelDir(const v1::TrainConfig& config);
 
+// The config without data.data_dir and checkpoint.model_dir, which may differ between machines.
+v1::TrainConfig WithoutDirectories(v1::TrainConfig config);
+
 // A hash of a finalized config without data.data_dir and checkpoint.model_dir, which may differ
 // between machines. The same on every machine.
 uint64_t ConfigHash(const v1::TrainConfig& config);
