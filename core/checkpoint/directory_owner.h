@@ -1,0 +1,115 @@
+// The right to write to a model directory, which one process has at a time (ADR 0022).
+#ifndef KEELSON_CORE_CHECKPOINT_DIRECTORY_OWNER_H_
+#define KEELSON_CORE_CHECKPOINT_DIRECTORY_OWNER_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/base/file_system.h"
+#include "core/base/mutex.h"
+#include "core/base/stop_signal.h"
+#include "core/checkpoint/job_file.h"
+#include "keelson/v1/job_file.pb.h"
+
+namespace keelson {
+
+// Holds the lock of MODEL_DIR/JOB.lock, and renews MODEL_DIR/JOB on a thread of its own, four times
+// in a lease. Storage that fails is tried again for as long as it takes: an owner ends only when it
+// reads that another one has the directory. Thread-safe.
+class DirectoryOwner {
+ public:
+  struct Options {
+    std::string model_dir;
+    // Owner, job, task, host, pid, boot_id, lease_seconds and the configuration; Take sets the
+    // rest.
+    v1::JobFile self;
+    // Whether this process may go on with what its predecessor trained; what is not OK is returned
+    // by Take, and the directory stays as it is. May be null: yes.
+    std::function<absl::Status(const v1::JobFile& predecessor)> may_follow;
+    // Real time between two looks at a predecessor's lease, and at the own file; absent: a tenth
+    // and a fourth of the lease.
+    std::optional<absl::Duration> look_pause;
+    std::optional<absl::Duration> renew_pause;
+  };
+
+  // Makes the directory if it is absent, and takes it: at once when nobody has it, when its owner
+  // has released it, or when the lock, which the kernel frees with the owner's process, proves that
+  // it has ended on this machine; otherwise when its file has stood still for its lease. File
+  // system, clock and `stop` outlive the owner; `stop` is raised when the directory is lost.
+  //
+  // ALREADY_EXISTS: another process has it; who, and since when. CANCELLED: `stop` was raised.
+  // Errors of ReadJobFile, of `may_follow`, of file_system.h (UNAVAILABLE after a lease of tries).
+  static absl::StatusOr<std::unique_ptr<DirectoryOwner>> Take(Options options,
+                                                              FileSystem* file_system,
+                                                              const Clock* clock, StopSignal* stop);
+  // Releases the directory: nothing that this process writes may come later.
+  ~DirectoryOwner();
+  DirectoryOwner(const DirectoryOwner&) = delete;
+  DirectoryOwner& operator=(const DirectoryOwner&) = delete;
+
+  // The term of the chief that owns the directory.
+  uint64_t term() const;
+
+  // Renews now: OK means that no other process had the directory before this call.
+  // ALREADY_EXISTS: it is lost. Otherwise errors of file_system.h: nobody knows.
+  absl::Status Confirm();
+  // The lease lasts and nobody else has been seen. Does not look at the storage.
+  bool in_force() const;
+  // OK, or ALREADY_EXISTS: who has the directory.
+  absl::Status lost() const;
+
+ private:
+  DirectoryOwner(Options options, std::unique_ptr<FileLock> lock, FileSystem* file_system,
+                 const Clock* clock, StopSignal* stop);
+
+  absl::Duration lease() const { return absl::Seconds(options_.self.lease_seconds()); }
+  // A predecessor's file that is watched.
+  struct Watch {
+    std::string version;  // empty: none
+    absl::Duration since;
+  };
+  absl::Status Acquire();
+  // Whether the directory may be taken. ALREADY_EXISTS: its owner lives.
+  absl::StatusOr<bool> IsFree(const std::optional<StoredJobFile>& found, Watch* watch) const;
+  // Nobody who wrote `job` can still write.
+  bool HasEnded(const v1::JobFile& job) const;
+  absl::Status TakeOver(const std::optional<StoredJobFile>& predecessor)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(renewal_mu_);
+  absl::Status Write(v1::JobFile next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(renewal_mu_);
+  absl::Status Renew();
+  // After an error of Write: OK when the file may be written again.
+  absl::Status LookAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(renewal_mu_);
+  absl::Status NoteLost(absl::string_view to);
+  void KeepRenewing();
+  void Release();
+
+  const Options options_;
+  const std::unique_ptr<FileLock> lock_;  // null: the file system has none
+  FileSystem* const file_system_;
+  const Clock* const clock_;
+  StopSignal* const stop_;
+
+  // Held while the file is written; taken before mu_.
+  Mutex renewal_mu_;
+  v1::JobFile job_ ABSL_GUARDED_BY(renewal_mu_);
+  std::string version_ ABSL_GUARDED_BY(renewal_mu_);
+
+  mutable Mutex mu_;
+  absl::Duration renewed_at_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
+  uint64_t term_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::Status lost_ ABSL_GUARDED_BY(mu_);
+
+  StopSignal end_;
+  std::thread renewal_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CHECKPOINT_DIRECTORY_OWNER_H_
