@@ -6,6 +6,7 @@
 #include "core/base/file_system_testing.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/done_marker.h"
+#include "core/checkpoint/job_file.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/summary/tf_record.h"
 #include "dashboard/runs/evaluations.h"
@@ -30,6 +31,7 @@ enum Kind : char {
   kStatus,
   kEvents,
   kEvent,
+  kJob,
   kNumKinds,
 };
 
@@ -51,6 +53,14 @@ void TestDone(const std::string& text) {
   Check(marker->has_value(), "a marker that exists is found");
   Check(WriteDoneMarker(&file_system, "/", **marker).ok(), "it can be written");
   Check(*ReadDoneMarker("/", &file_system) == *marker, "and is the same");
+}
+
+void TestJob(const std::string& text) {
+  const auto job = ParseJobFile("JOB", text);
+  if (!job.ok()) return;
+  const auto again = ParseJobFile("JOB", FormatJobFile(*job));
+  Check(again.ok() && again->SerializeAsString() == job->SerializeAsString(),
+        "a job file that is written again says the same");
 }
 
 void TestLease(const std::string& text) {
@@ -133,6 +143,10 @@ all_model_checkpoint_timestamps: 1.5e9 last_preserved_timestamp: 1.5e9)"},
       &seeds);
   AddSeeds(kEvents, {EncodeTfRecord(bytes) + EncodeTfRecord(bytes)}, &seeds);
   AddSeeds(kEvent, {bytes}, &seeds);
+  AddSeeds(kJob,
+           {"format: 1\nterm: 3\nowner: 17\ntask: \"chief-0\"\npid: 4711\nlease_seconds: 20\n"
+            "released: true\nconfig: \"train { }\"\n"},
+           &seeds);
   return seeds;
 }
 
@@ -154,6 +168,8 @@ void TestInput(uint8_t kind, absl::string_view input) {
       return TestStatus(text);
     case kEvents:
       return TestEvents(text);
+    case kJob:
+      return TestJob(text);
     default:
       return TestEvents(EncodeTfRecord(text));
   }
