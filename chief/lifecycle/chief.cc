@@ -177,7 +177,7 @@ absl::Status Chief::Run() {
   }
   helpers_stop_.Raise();
   maintenance.join();
-  reporter_->Finish();
+  if (may_report()) reporter_->Finish();
   return status;
 }
 
@@ -250,8 +250,12 @@ absl::Status Chief::WriteSnapshot(const v1::JobState& state) {
   // The newest snapshot from before the divergence survives all that follow.
   if (job.diverging && good_step_ < 0) good_step_ = job.snapshot_step;
   const int64_t kept_step = job.diverging ? good_step_ : -1;
-  const absl::Status status = snapshotter_.Write(
-      state, [this] { return ConfirmSnapshot(); }, kept_step);
+  absl::Status status = ConfirmOwner();
+  // Other errors may be mended by writing: a directory that is gone is made again.
+  if (!absl::IsAlreadyExists(status)) {
+    status = snapshotter_.Write(
+        state, [this] { return ConfirmSnapshot(); }, kept_step);
+  }
   if (status.ok()) {
     if (!job.diverging) good_step_ = state.global_step();
     coordinator_.SetSnapshotStep(state.global_step());
@@ -262,6 +266,7 @@ absl::Status Chief::WriteSnapshot(const v1::JobState& state) {
 }
 
 absl::Status Chief::ConfirmSnapshot() {
+  RETURN_IF_ERROR(ConfirmOwner());
   if (coordinator_.phase() == JobPhase::kWaitingForServers) return absl::OkStatus();
   const absl::Status status = servers_.PersistState(coordinator_.PersistedState());
   coordinator_.NoteStored(servers_.stored_version());
@@ -270,6 +275,10 @@ absl::Status Chief::ConfirmSnapshot() {
     return status;
   }
   return absl::OkStatus();
+}
+
+absl::Status Chief::ConfirmOwner() {
+  return options_.owner == nullptr ? absl::OkStatus() : options_.owner->Confirm();
 }
 
 absl::Status Chief::FinishJob() {
@@ -282,7 +291,8 @@ absl::Status Chief::FinishJob() {
   AwaitFinalEvaluation(step);
   if (stop_.raised()) return absl::CancelledError("by a signal before the final evaluation");
   RETURN_IF_ERROR(TryUntilStopped([&] {
-    const absl::Status status = directory_.WriteDoneMarker(step, options_.config_hash);
+    absl::Status status = ConfirmOwner();
+    if (status.ok()) status = directory_.WriteDoneMarker(step, options_.config_hash);
     if (!status.ok()) LogError("the DONE marker: ", status.message());
     return status;
   }));
@@ -329,7 +339,7 @@ void Chief::AwaitFinalEvaluation(int64_t step) {
 void Chief::RunMaintenance() {
   do {
     coordinator_.ExpireLeases();
-    reporter_->Update();
+    if (may_report()) reporter_->Update();
   } while (!helpers_stop_.WaitFor(kMaintenancePause));
 }
 
@@ -385,8 +395,11 @@ void Chief::NoteReplaced(const absl::Status& status) {
 }
 
 absl::Status Chief::replaced() const {
+  if (options_.owner != nullptr) RETURN_IF_ERROR(options_.owner->lost());
   MutexLock lock(&mu_);
   return replaced_;
 }
+
+bool Chief::may_report() const { return options_.owner == nullptr || options_.owner->in_force(); }
 
 }  // namespace keelson

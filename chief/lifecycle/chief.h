@@ -22,6 +22,7 @@
 #include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/directory_owner.h"
 #include "core/tensor/variable.h"
 #include "keelson/v1/train_config.pb.h"
 
@@ -51,6 +52,9 @@ struct ChiefOptions {
   // The pause after a failed snapshot; it grows to a minute.
   absl::Duration snapshot_retry = absl::Seconds(1);
   ServerSupervisor::Pauses supervision;
+  // Its right to write to the model directory, which it gives back at its end; null: nobody else
+  // writes there.
+  std::shared_ptr<DirectoryOwner> owner;
   // Holds the model directory; outlives the chief.
   FileSystem* file_system = FileSystem::Real();
 };
@@ -77,9 +81,10 @@ class Chief {
   // Runs the job from waiting for the servers to the DONE marker. After an error that no restart of
   // the chief mends (all but UNAVAILABLE and CANCELLED) the job's phase is FAILED, and members have
   // had time to learn it. CANCELLED: `stop` was raised; a snapshot has been tried. ALREADY_EXISTS:
-  // a newer chief has taken this one's place; the members are left to it. DEADLINE_EXCEEDED: a
-  // server never appeared. DATA_LOSS: no snapshot of several is usable. INVALID_ARGUMENT: the loss
-  // is not finite, or training has diverged; a snapshot does not fit the model.
+  // a newer chief has taken this one's place, or its model directory; the members are left to it.
+  // DEADLINE_EXCEEDED: a server never appeared. DATA_LOSS: no snapshot of several is usable.
+  // INVALID_ARGUMENT: the loss is not finite, or training has diverged; a snapshot does not fit the
+  // model.
   // FAILED_PRECONDITION: a server has another configuration.
   absl::Status Run();
 
@@ -110,8 +115,9 @@ class Chief {
   void NoteDiverging(const Coordinator::Status& job);
   absl::Status WriteSnapshot(const v1::JobState& state);
   // Confirms a snapshot before it becomes valid: its ledger state is persisted at the servers, and
-  // this is still the chief.
+  // this is still the chief, which owns the model directory.
   absl::Status ConfirmSnapshot();
+  absl::Status ConfirmOwner();
   absl::Status FinishJob();
   // Repeats `call` until it succeeds, with growing pauses. CANCELLED: stopped.
   absl::Status TryUntilStopped(absl::FunctionRef<absl::Status()> call);
@@ -129,6 +135,8 @@ class Chief {
   void NoteReplaced(const absl::Status& status);
   // OK: this is the chief.
   absl::Status replaced() const;
+  // Whether figures may be written to the model directory.
+  bool may_report() const;
 
   const ChiefOptions options_;
   const int64_t max_steps_;

@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <thread>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "chief/lifecycle/chief_metrics.h"
+#include "chief/lifecycle/model_owner.h"
 #include "chief/service/chief_grpc_service.h"
 #include "core/base/auth_token.h"
 #include "core/base/log.h"
@@ -86,17 +88,30 @@ void AddChiefFlags(CLI::App* app, ChiefFlags* flags) {
   app->add_option("--auth_token_file", flags->auth_token_file,
                   "File with the job's token, which others need to change the mode and to end the "
                   "training (default: the mode is open to all, the end to members only)");
+  app->add_option("--owner_lease", flags->owner_lease_seconds,
+                  "Seconds without a renewal after which a job on another machine may take the "
+                  "model directory; on this machine it may as soon as the process has ended")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 3600));
+  app->add_flag("--accept_new_config", flags->accept_new_config,
+                "Trains the model of the model directory on although it was trained with another "
+                "configuration (which train.max_steps and train.epochs do not make)");
 }
 
 absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
                                                  const ChiefFlags& flags,
                                                  std::vector<ServerGroup::Server> servers,
                                                  StopSignal* stop) {
+  const OwnershipOptions ownership = {absl::Seconds(flags.owner_lease_seconds),
+                                      flags.accept_new_config};
+  ASSIGN_OR_RETURN(std::unique_ptr<DirectoryOwner> owner,
+                   TakeModelDirectory(context, ownership, FileSystem::Real(), Clock::Real(), stop));
   ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
   ASSIGN_OR_RETURN(const Datasets data,
                    OpenDatasets(context.config.data(), spec.input, spec.num_classes(),
                                 context.config.train().seed()));
   ChiefOptions options;
+  options.owner = std::move(owner);
   options.self = context.self;
   options.incarnation = context.incarnation;
   options.config = context.config;

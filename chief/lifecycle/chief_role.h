@@ -24,6 +24,8 @@ struct ChiefFlags {
   int lease_seconds = 10;
   std::string checkpoint_writer = "servers";  // or "chief"
   std::string auth_token_file;                // empty: the job has no token
+  int owner_lease_seconds = 20;
+  bool accept_new_config = false;
 };
 
 void AddChiefFlags(CLI::App* app, ChiefFlags* flags);
@@ -32,7 +34,8 @@ void AddChiefFlags(CLI::App* app, ChiefFlags* flags);
 // an evaluator. Each runs on a thread and ends with the job, or when `stop` is raised.
 using Companion = std::function<absl::Status(ChiefService* chief, StopSignal* stop)>;
 
-// A chief for these servers, with the data's number of records. Errors: the data, Chief::Create.
+// A chief for these servers, with the data's number of records, which owns the model directory.
+// Errors: TakeModelDirectory, the data, Chief::Create.
 absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
                                                  const ChiefFlags& flags,
                                                  std::vector<ServerGroup::Server> servers,

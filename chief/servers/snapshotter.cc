@@ -45,7 +45,8 @@ absl::Status Snapshotter::Write(const v1::JobState& state,
   absl::Status status = EnsureDirectory();
   if (status.ok()) status = WriteParts(prefix, state, confirm, kept_step);
   if (status.ok()) SetLatest({state.global_step(), prefix, clock_->Now()});
-  if (!status.ok()) RemoveParts(prefix);
+  // Who no longer owns the directory leaves them: the owner may have a snapshot of this name.
+  if (!status.ok() && !absl::IsAlreadyExists(status)) RemoveParts(prefix);
   MutexLock lock(&mu_);
   ++(status.ok() ? figures_.written : figures_.failures);
   figures_.error = std::string(status.message());

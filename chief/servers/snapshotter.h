@@ -52,8 +52,9 @@ class Snapshotter {
   // have been taken before, so that no step counts as done whose push is not in the servers' cuts.
   // `confirm` is called when all but the state file is written; its error becomes the snapshot's.
   // If the latest snapshot has that step already, nothing is written. A missing model directory is
-  // created again. On an error the parts are removed and the latest snapshot is what it was. The
-  // snapshot of `kept_step` (< 0: none) stays beside those that the retention keeps.
+  // created again. On an error the parts are removed and the latest snapshot is what it was; after
+  // ALREADY_EXISTS they stay, since the directory has become another process's. The snapshot of
+  // `kept_step` (< 0: none) stays beside those that the retention keeps.
   absl::Status Write(
       const v1::JobState& state,
       absl::FunctionRef<absl::Status()> confirm = [] { return absl::OkStatus(); },

@@ -127,6 +127,14 @@ TEST_F(SnapshotterTest, WhatIsNotConfirmedDoesNotCount) {
   EXPECT_FALSE(FileExists(IndexPath(directory_.SnapshotPrefix(2))));
 }
 
+TEST_F(SnapshotterTest, NothingIsRemovedFromADirectoryThatWasLost) {
+  const absl::Status status = snapshotter_.Write(
+      StateOfStep(2), [&] { return absl::AlreadyExistsError("taken over by another"); });
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(Steps(), IsEmpty());
+  EXPECT_TRUE(FileExists(IndexPath(directory_.SnapshotPrefix(2))));
+}
+
 TEST_F(SnapshotterTest, LeftoversOfAServerThatEndedAreRemoved) {
   const std::string part = DataPath(directory_.SnapshotPrefix(2), 0, 3);
   ASSERT_EQ(WriteFileAtomically(part + ".tempstate1", "half"), absl::OkStatus());

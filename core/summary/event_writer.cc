@@ -21,7 +21,7 @@ std::string HostName() {
 }
 
 absl::StatusOr<std::string> UnusedPath(FileSystem* file_system, const std::string& directory,
-                                        const std::string& kind, absl::Time now) {
+                                       const std::string& kind, absl::Time now) {
   const std::string base = JoinPath(
       directory, absl::StrFormat("%s.%010d.%s", kind, absl::ToUnixSeconds(now), HostName()));
   std::string path = base;

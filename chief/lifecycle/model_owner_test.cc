@@ -1,0 +1,133 @@
+#include "chief/lifecycle/model_owner.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/file_system_testing.h"
+#include "core/checkpoint/job_file.h"
+#include "core/config/train_config.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class ModelOwnerTest : public testing::Test {
+ protected:
+  ModelOwnerTest() {
+    v1::TrainConfig config = *ParseTrainConfig(DefaultTrainConfigText(), "default");
+    config.mutable_checkpoint()->set_model_dir("/model");
+    EXPECT_TRUE(FinalizeTrainConfig(&config).ok());
+    context_.self = {Role::kChief, 0};
+    context_.cluster.self = context_.self;
+    context_.cluster.chief = {{0, "mnist-chief-0.default.svc:2222"}};
+    context_.peer = "host-1:17";
+    Configure(config);
+  }
+
+  void Configure(const v1::TrainConfig& config) {
+    context_.config = config;
+    context_.config_hash = ConfigHash(config);
+    ++context_.incarnation;
+  }
+
+  // A chief that takes the directory and ends.
+  absl::Status TakeAndEnd(OwnershipOptions options = {}) {
+    const auto owner = TakeModelDirectory(context_, options, &files_, &clock_, &stop_);
+    return owner.status();
+  }
+
+  void AddSnapshot() {
+    files_.SetContent("/model/checkpoint", "model_checkpoint_path: \"model.ckpt-10\"\n");
+  }
+
+  RoleContext context_;
+  MemoryFileSystem files_;
+  ManualClock clock_;
+  StopSignal stop_;
+};
+
+TEST_F(ModelOwnerTest, SaysWhoItIs) {
+  const auto owner = TakeModelDirectory(context_, {}, &files_, &clock_, &stop_);
+  ASSERT_TRUE(owner.ok()) << owner.status();
+  const v1::JobFile job = (*ReadJobFile(&files_, "/model"))->job;
+  EXPECT_THAT(DescribeOwner(job), HasSubstr("job mnist, chief-0 on host-1 (pid "));
+  EXPECT_EQ(job.lease_seconds(), 20);
+  EXPECT_EQ(job.config_hash(), HashToString(context_.config_hash));
+  EXPECT_EQ((*owner)->term(), 1u);
+}
+
+TEST_F(ModelOwnerTest, TheSameConfigurationGoesOn) {
+  ASSERT_EQ(TakeAndEnd(), absl::OkStatus());
+  AddSnapshot();
+  v1::TrainConfig config = context_.config;
+  config.mutable_data()->set_data_dir("/elsewhere");
+  Configure(config);
+  EXPECT_EQ(TakeAndEnd(), absl::OkStatus());
+}
+
+TEST_F(ModelOwnerTest, AnotherOneIsRefusedWithTheDifference) {
+  ASSERT_EQ(TakeAndEnd(), absl::OkStatus());
+  AddSnapshot();
+  v1::TrainConfig config = context_.config;
+  const int64_t batch = config.train().batch_size();
+  config.mutable_train()->set_batch_size(batch + 1);
+  config.mutable_train()->set_max_steps(12345);
+  Configure(config);
+  const absl::Status status = TakeAndEnd();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(
+      std::string(status.message()),
+      AllOf(HasSubstr("checkpoint.model_dir /model"),
+            HasSubstr(absl::StrCat("train.batch_size: expected ", batch, ", found ", batch + 1)),
+            HasSubstr("train.max_steps"), HasSubstr("--accept_new_config")));
+  EXPECT_EQ(TakeAndEnd({.accept_new_config = true}), absl::OkStatus());
+  // From then on that is the model's configuration.
+  EXPECT_EQ(TakeAndEnd(), absl::OkStatus());
+}
+
+TEST_F(ModelOwnerTest, AModelMayBeTrainedForLonger) {
+  ASSERT_EQ(TakeAndEnd(), absl::OkStatus());
+  AddSnapshot();
+  v1::TrainConfig config = context_.config;
+  config.mutable_train()->set_max_steps(config.train().max_steps() + 100);
+  Configure(config);
+  EXPECT_EQ(TakeAndEnd(), absl::OkStatus());
+}
+
+TEST_F(ModelOwnerTest, ADirectoryWithoutSnapshotsTakesAnyConfiguration) {
+  ASSERT_EQ(TakeAndEnd(), absl::OkStatus());
+  v1::TrainConfig config = context_.config;
+  config.mutable_learning_rate()->set_base(0.5);
+  Configure(config);
+  EXPECT_EQ(TakeAndEnd(), absl::OkStatus());
+}
+
+TEST_F(ModelOwnerTest, AConfigurationThatThisBuildCannotReadIsAnother) {
+  ASSERT_EQ(TakeAndEnd(), absl::OkStatus());
+  AddSnapshot();
+  v1::JobFile job = (*ReadJobFile(&files_, "/model"))->job;
+  job.set_config("unheard_of { }");
+  job.set_config_hash("0123456789abcdef");
+  files_.SetContent("/model/JOB", FormatJobFile(job));
+  ++context_.incarnation;
+  const absl::Status status = TakeAndEnd();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("0123456789abcdef"), HasSubstr("unheard_of")));
+}
+
+TEST_F(ModelOwnerTest, WithoutADirectoryNothingCanBeOwned) {
+  v1::TrainConfig config = context_.config;
+  config.mutable_checkpoint()->clear_model_dir();
+  Configure(config);
+  const absl::Status status = TakeAndEnd();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--model_dir"));
+}
+
+}  // namespace
+}  // namespace keelson
