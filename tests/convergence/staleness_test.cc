@@ -75,6 +75,7 @@ class ForcedStaleness {
     config_.mutable_data()->set_data_dir(kRealDigits);
     // Plain descent at a constant rate, so that nothing but staleness differs.
     config_.mutable_optimizer()->mutable_sgd();
+    config_.mutable_optimizer()->clear_clip_global_norm();
     config_.mutable_learning_rate()->set_base(rate);
     config_.mutable_learning_rate()->mutable_constant();
     v1::StaleGradientConfig* stale = config_.mutable_consistency()->mutable_stale_gradients();
