@@ -45,11 +45,12 @@ std::string TraceCommand(const std::string& path) {
 }
 
 std::string ReadTrace(const std::string& path, pid_t pid) {
-  const std::string last = absl::StrCat(pid, " +++ ");
+  // Numbers are padded by blanks.
+  const std::regex last(absl::StrCat("(^|\n)", pid, R"( +\+\+\+ (exited|killed))"));
   std::string trace;
   const auto complete = [&] {
     trace = ReadFile(path).value_or("");
-    return absl::StrContains(trace, last);
+    return std::regex_search(trace, last);
   };
   EXPECT_TRUE(WaitUntil(complete, absl::Seconds(60))) << path << " does not end";
   return trace;
