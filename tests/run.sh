@@ -176,8 +176,8 @@ cpp_tests() {
     "$("$python" tests/support/count_tests.py ctest "$results/ctest.junit" "$results")"
 }
 
-# fuzz_tests: all fuzzers, as many side by side as there are cores; each counts as one test. An input that fails
-# stays in build/fuzz. An allocation of 64 MiB is a failure too: inputs have 8 KiB.
+# fuzz_tests: all fuzzers, from their corpora, as many side by side as there are cores; each counts as one test. An
+# input that fails stays in build/fuzz. An allocation of 64 MiB is a failure too: inputs have 8 KiB.
 fuzz_tests() {
   local name program folder=build/fuzz
   local -A pids=()
@@ -190,7 +190,7 @@ fuzz_tests() {
     mkdir -p "$TEST_TMPDIR/$name"
     rm -f "$folder/$name-"*
     "$program" -max_total_time=10 -max_len=8192 -timeout=20 -malloc_limit_mb=64 \
-      -artifact_prefix="$folder/$name-" "$TEST_TMPDIR/$name" > "$folder/$name.log" 2>&1 &
+      -artifact_prefix="$folder/$name-" "$TEST_TMPDIR/$name" "tests/fuzz/corpora/$name" > "$folder/$name.log" 2>&1 &
     pids[$name]=$!
   done
   for name in "${!pids[@]}"; do
