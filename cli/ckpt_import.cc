@@ -7,12 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/directory_change.h"
 #include "cli/element.h"
 #include "cli/import_plan.h"
 #include "cli/tensor_source.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
+#include "core/base/stop_signal.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_writer.h"
 #include "core/checkpoint/checkpoint_directory.h"
@@ -209,6 +211,8 @@ absl::Status ImportTensors(const ImportOptions& options, std::ostream* out) {
                    OpenTensorSource(options.source, options.foreign));
   ASSIGN_OR_RETURN(const Plan plan, MakePlan(options, source.get()));
   CheckpointDirectory directory(FileSystem::Real(), options.model_dir, Clock::Real());
+  StopSignal stop;
+  ASSIGN_OR_RETURN(const auto owner, OwnForChange(options.model_dir, "keelson_ckpt import", &stop));
   RETURN_IF_ERROR(CheckDirectory(directory, options));
   RETURN_IF_ERROR(CreateDirectories(options.model_dir));
   const std::string prefix = directory.SnapshotPrefix(options.step);

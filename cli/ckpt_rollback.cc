@@ -5,9 +5,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "cli/directory_change.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
+#include "core/base/stop_signal.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "nlohmann/json.hpp"
 
@@ -60,6 +62,8 @@ absl::StatusOr<int64_t> CutEvaluations(const std::string& model_dir, int64_t ste
 }  // namespace
 
 absl::Status RollBack(const std::string& model_dir, int64_t step, std::ostream* out) {
+  StopSignal stop;
+  ASSIGN_OR_RETURN(const auto owner, OwnForChange(model_dir, "keelson_ckpt rollback", &stop));
   CheckpointDirectory directory(FileSystem::Real(), model_dir, Clock::Real());
   ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> before, directory.ListNamed());
   RETURN_IF_ERROR(directory.RollBack(step));

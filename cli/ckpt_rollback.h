@@ -13,7 +13,8 @@ namespace keelson {
 // Makes the snapshot of `step` the newest of `model_dir`, so that the next job there continues from
 // it; forgets that a job was done, and the evaluations of later steps, which will be other ones.
 // The files of later snapshots stay until a job starts there. Prints what was done. NOT_FOUND: no
-// such snapshot; nothing is changed. Otherwise as CheckpointDirectory. Not while a job runs there.
+// such snapshot; nothing is changed. ALREADY_EXISTS: a job runs there. Otherwise as
+// CheckpointDirectory and OwnForChange.
 absl::Status RollBack(const std::string& model_dir, int64_t step, std::ostream* out);
 
 }  // namespace keelson

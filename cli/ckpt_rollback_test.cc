@@ -3,11 +3,15 @@
 #include <sstream>
 
 #include "cli/snapshot_testing.h"
+#include "core/base/boot_id.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
+#include "core/base/stop_signal.h"
 #include "core/checkpoint/bundle_testing.h"
 #include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/directory_owner.h"
+#include "core/checkpoint/job_file.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -41,6 +45,31 @@ TEST_F(CkptRollbackTest, TheNextJobContinuesFromTheChosenSnapshot) {
   EXPECT_EQ(ReadRawFile(directory_ + "/eval/metrics.jsonl"),
             "{\"step\":100,\"loss\":1}\nno json\n");
   EXPECT_EQ(ReadRawFile(directory_ + "/eval/metrics-1.jsonl"), "{\"step\":200,\"loss\":2}\n");
+}
+
+TEST_F(CkptRollbackTest, NotWhileAJobRunsThere) {
+  StopSignal stop;
+  DirectoryOwner::Options options;
+  options.model_dir = directory_;
+  options.self.set_owner(1);
+  options.self.set_job("mnist");
+  options.self.set_task("chief-0");
+  options.self.set_boot_id(BootId());
+  options.self.set_lease_seconds(60);
+  options.self.set_config_hash("0123456789abcdef");
+  auto job = DirectoryOwner::Take(options, FileSystem::Real(), Clock::Real(), &stop);
+  ASSERT_TRUE(job.ok()) << job.status();
+  const absl::Status status = RollBack(directory_, 200, &out_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("job mnist, chief-0"));
+  EXPECT_EQ((*snapshots_.List()).back().step, 300);
+  job->reset();
+  ASSERT_EQ(RollBack(directory_, 200, &out_), absl::OkStatus());
+  // The next launch finds what was trained there, and nobody in its way.
+  const auto stored = ReadJobFile(FileSystem::Real(), directory_);
+  ASSERT_TRUE(stored.ok() && stored->has_value());
+  EXPECT_EQ((*stored)->job.config_hash(), "0123456789abcdef");
+  EXPECT_TRUE((*stored)->job.released());
 }
 
 TEST_F(CkptRollbackTest, AStepWithoutASnapshotChangesNothing) {
