@@ -131,13 +131,25 @@ class Balancer {
   std::vector<Partition> partitions_;
 };
 
+// Bounds of what is read; their products fit into 64 bits.
+constexpr uint32_t kMaxShards = 1 << 16;
+constexpr int kMaxVariables = 1 << 16;
+constexpr int kMaxPartitions = 1 << 20;
+constexpr int64_t kMaxModelElements = int64_t{1} << 56;
+
 absl::Status CheckNumbers(const v1::Placement& proto) {
-  constexpr uint32_t kMaxShards = 1 << 16;
   if (proto.num_shards() < 1 || proto.num_shards() > kMaxShards) {
     return FieldError("num_shards", "1..65536", proto.num_shards());
   }
   if (proto.block_elements() < 1) {
     return FieldError("block_elements", "> 0", proto.block_elements());
+  }
+  if (proto.variables_size() > kMaxVariables) {
+    return FieldError("variables", absl::StrCat("at most ", kMaxVariables), proto.variables_size());
+  }
+  if (proto.partitions_size() > kMaxPartitions) {
+    return FieldError("partitions", absl::StrCat("at most ", kMaxPartitions),
+                      proto.partitions_size());
   }
   return absl::OkStatus();
 }
@@ -145,8 +157,14 @@ absl::Status CheckNumbers(const v1::Placement& proto) {
 absl::StatusOr<std::vector<VariableSpec>> ReadVariables(const v1::Placement& proto) {
   std::vector<VariableSpec> variables;
   std::set<std::string> names;
+  int64_t elements = 0;
   for (const v1::VariableSpec& entry : proto.variables()) {
     ASSIGN_OR_RETURN(VariableSpec spec, VariableSpecFromProto(entry));
+    elements += spec.shape.num_elements();
+    if (elements > kMaxModelElements) {
+      return FieldError("variables", absl::StrCat("at most ", kMaxModelElements, " elements"),
+                        elements);
+    }
     if (!names.insert(spec.name).second) return DuplicateVariable(spec.name);
     variables.push_back(std::move(spec));
   }

@@ -48,8 +48,9 @@ class Placement {
   static Placement Compute(std::vector<VariableSpec> variables, size_t num_shards,
                            int64_t block_elements = kDefaultBlockElements);
 
-  // INVALID_ARGUMENT, with the field: a number out of range, a name missing or given twice, rows
-  // that are not covered exactly once in order, two partitions of a variable on one shard.
+  // INVALID_ARGUMENT, with the field: a number out of range, more than 65536 variables, 2^20
+  // partitions or 2^56 elements, a name missing, too long or given twice, rows that are not covered
+  // exactly once in order, two partitions of a variable on one shard.
   static absl::StatusOr<Placement> FromProto(const v1::Placement& proto);
   v1::Placement ToProto() const;
 

@@ -295,5 +295,27 @@ TEST_F(PlacementProtoTest, RefusesMissingPartitions) {
   EXPECT_THAT(Error(), HasSubstr("continuing at row 0, found none"));
 }
 
+TEST_F(PlacementProtoTest, RefusesWhatNoModelHas) {
+  v1::Placement huge;
+  huge.set_num_shards(1);
+  huge.set_block_elements(1);
+  for (int v = 0; v < 17; ++v) {
+    v1::VariableSpec* variable = huge.add_variables();
+    variable->set_name(absl::StrCat("v", v));
+    variable->add_shape(int64_t{1} << 60);
+  }
+  const auto error = [](const v1::Placement& proto) {
+    return std::string(Placement::FromProto(proto).status().message());
+  };
+  EXPECT_EQ(error(huge),
+            "placement.variables: expected at most 72057594037927936 elements, found "
+            "1152921504606846976");
+  for (int v = 17; v <= 65536; ++v) huge.add_variables();
+  EXPECT_EQ(error(huge), "placement.variables: expected at most 65536, found 65537");
+  proto_.mutable_partitions()->Reserve((1 << 20) + 1);
+  while (proto_.partitions_size() <= 1 << 20) proto_.add_partitions();
+  EXPECT_EQ(Error(), "placement.partitions: expected at most 1048576, found 1048577");
+}
+
 }  // namespace
 }  // namespace keelson

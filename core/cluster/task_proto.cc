@@ -9,6 +9,7 @@ namespace keelson {
 namespace {
 
 constexpr int64_t kMaxElements = int64_t{1} << 60;
+constexpr size_t kMaxVariableNameBytes = 1024;
 
 absl::Status UnknownRole(int role) {
   return absl::InvalidArgumentError(
@@ -18,6 +19,11 @@ absl::Status UnknownRole(int role) {
 absl::Status IndexTooLarge(uint32_t index) {
   return absl::InvalidArgumentError(
       absl::StrCat("task.index: expected < 2147483648, found ", index));
+}
+
+absl::Status LongName(size_t bytes) {
+  return absl::InvalidArgumentError(absl::StrCat("variable.name: expected at most ",
+                                                 kMaxVariableNameBytes, " bytes, found ", bytes));
 }
 
 absl::Status NoName() {
@@ -123,6 +129,7 @@ v1::VariableSpec VariableSpecToProto(const VariableSpec& spec) {
 
 absl::StatusOr<VariableSpec> VariableSpecFromProto(const v1::VariableSpec& proto) {
   if (proto.name().empty()) return NoName();
+  if (proto.name().size() > kMaxVariableNameBytes) return LongName(proto.name().size());
   int64_t elements = 1;
   for (int64_t extent : proto.shape()) {
     if (extent < 1 || extent > kMaxElements / elements) return BadExtent(proto.name(), extent);

@@ -95,5 +95,14 @@ TEST(VariableSpecProtoTest, RefusesADecayThatIsNone) {
   }
 }
 
+TEST(VariableSpecProtoTest, RefusesALongName) {
+  v1::VariableSpec proto;
+  proto.set_name(std::string(1024, 'n'));
+  EXPECT_TRUE(VariableSpecFromProto(proto).ok());
+  proto.set_name(std::string(1025, 'n'));
+  EXPECT_EQ(VariableSpecFromProto(proto).status(),
+            absl::InvalidArgumentError("variable.name: expected at most 1024 bytes, found 1025"));
+}
+
 }  // namespace
 }  // namespace keelson

@@ -1,5 +1,6 @@
 #include "core/wire/bulk_messages.h"
 
+#include "absl/strings/str_cat.h"
 #include "core/wire/message_reader.h"
 #include "core/wire/message_writer.h"
 
@@ -143,7 +144,7 @@ void ReadBlock(MessageReader reader, BlockHeader* block) {
   }
 }
 
-void ReadField(MessageReader* reader, BulkRequest* request) {
+void ReadField(MessageReader* reader, size_t most_entries, BulkRequest* request) {
   switch (reader->field()) {
     case request_field::kHeader:
       return ReadHeader(reader->Message("header"), request);
@@ -152,7 +153,7 @@ void ReadField(MessageReader* reader, BulkRequest* request) {
     case request_field::kRanges:
       return ReadRange(reader->Message("ranges"), &request->ranges.emplace_back());
     case request_field::kKnownVersions:
-      return reader->AppendUint64s("known_versions", &request->known_versions);
+      return reader->AppendUint64s("known_versions", most_entries, &request->known_versions);
     case request_field::kSequence:
       return reader->ReadUint64("sequence", &request->sequence);
     case request_field::kStep:
@@ -172,7 +173,7 @@ void ReadField(MessageReader* reader, BulkRequest* request) {
   }
 }
 
-void ReadField(MessageReader* reader, BulkResponse* response) {
+void ReadField(MessageReader* reader, size_t, BulkResponse* response) {
   switch (reader->field()) {
     case response_field::kShardStep:
       return reader->ReadInt64("shard_step", &response->shard_step);
@@ -191,8 +192,19 @@ void ReadField(MessageReader* reader, BulkResponse* response) {
   }
 }
 
+// The repeated field that has more entries; null: none.
+const char* FieldWithMore(const BulkRequest& request, size_t most_entries) {
+  if (request.ranges.size() > most_entries) return "ranges";
+  return request.known_versions.size() > most_entries ? "known_versions" : nullptr;
+}
+
+const char* FieldWithMore(const BulkResponse& response, size_t most_entries) {
+  return response.blocks.size() > most_entries ? "blocks" : nullptr;
+}
+
 template <typename Message>
-absl::StatusOr<size_t> Decode(const char* name, ByteCursor* cursor, Message* message) {
+absl::StatusOr<size_t> Decode(const char* name, size_t most_entries, ByteCursor* cursor,
+                              Message* message) {
   ByteCursor ahead = *cursor;
   ReadError error;
   MessageReader reader(&ahead, &error);
@@ -203,7 +215,12 @@ absl::StatusOr<size_t> Decode(const char* name, ByteCursor* cursor, Message* mes
     if (at_payload) {
       payload_bytes = reader.TakeRest("payload");
     } else {
-      ReadField(&reader, message);
+      ReadField(&reader, most_entries, message);
+      if (const char* field = FieldWithMore(*message, most_entries)) {
+        return absl::InvalidArgumentError(absl::StrCat("malformed ", name, ": field ", field,
+                                                       ": expected at most ", most_entries,
+                                                       " entries, found more"));
+      }
     }
   }
   if (!error.ok()) return error.ToStatus(name);
@@ -282,14 +299,16 @@ std::string EncodeBulkResponse(const BulkResponse& response, size_t payload_byte
   });
 }
 
-absl::StatusOr<size_t> DecodeBulkRequest(ByteCursor* cursor, BulkRequest* request) {
+absl::StatusOr<size_t> DecodeBulkRequest(ByteCursor* cursor, BulkRequest* request,
+                                         size_t most_entries) {
   Reset(request);
-  return Decode("request", cursor, request);
+  return Decode("request", most_entries, cursor, request);
 }
 
-absl::StatusOr<size_t> DecodeBulkResponse(ByteCursor* cursor, BulkResponse* response) {
+absl::StatusOr<size_t> DecodeBulkResponse(ByteCursor* cursor, BulkResponse* response,
+                                          size_t most_entries) {
   Reset(response);
-  return Decode("response", cursor, response);
+  return Decode("response", most_entries, cursor, response);
 }
 
 }  // namespace keelson

@@ -85,12 +85,19 @@ struct BulkResponse {
 std::string EncodeBulkRequest(const BulkRequest& request, size_t payload_bytes);
 std::string EncodeBulkResponse(const BulkResponse& response, size_t payload_bytes);
 
+// The most entries of a repeated field that a reader takes unless it knows better. An entry needs
+// two bytes on the wire and up to 20 in memory.
+inline constexpr size_t kMostEntries = 1 << 18;
+
 // Reads a message and leaves the cursor at its payload; returns the payload's size. Unknown fields
 // are skipped. INVALID_ARGUMENT, with the field: truncated, a wire type that the field cannot have,
 // a number out of its range, a format that does not exist, a payload that is longer than what is
-// left, or anything after the payload (legal in protobuf, but no writer does it).
-absl::StatusOr<size_t> DecodeBulkRequest(ByteCursor* cursor, BulkRequest* request);
-absl::StatusOr<size_t> DecodeBulkResponse(ByteCursor* cursor, BulkResponse* response);
+// left, anything after the payload (legal in protobuf, but no writer does it), or more than
+// `most_entries` ranges, known versions or blocks.
+absl::StatusOr<size_t> DecodeBulkRequest(ByteCursor* cursor, BulkRequest* request,
+                                         size_t most_entries = kMostEntries);
+absl::StatusOr<size_t> DecodeBulkResponse(ByteCursor* cursor, BulkResponse* response,
+                                          size_t most_entries = kMostEntries);
 
 }  // namespace keelson
 

@@ -541,5 +541,47 @@ TEST(BulkMessagesTest, AnErrorConsumesNothing) {
   EXPECT_EQ(cursor.remaining(), bytes.size());
 }
 
+TEST(BulkMessagesTest, TakesNoMoreEntriesThanThereCanBe) {
+  BulkRequest request;
+  request.ranges.resize(3);
+  request.known_versions.resize(3, 1);
+  BulkResponse response;
+  response.blocks.resize(3);
+  const std::string ranges = EncodeBulkRequest(request, 0);
+  request.ranges.clear();
+  const std::string versions = EncodeBulkRequest(request, 0);
+  const std::string blocks = EncodeBulkResponse(response, 0);
+  const auto decode = [](const std::string& bytes, auto* message, size_t most, auto decoder) {
+    ByteRope rope;
+    rope.AppendCopy(bytes);
+    ByteCursor cursor(rope);
+    return decoder(&cursor, message, most).status();
+  };
+  EXPECT_EQ(decode(ranges, &request, 3, DecodeBulkRequest), absl::OkStatus());
+  EXPECT_EQ(decode(blocks, &response, 3, DecodeBulkResponse), absl::OkStatus());
+  EXPECT_EQ(decode(ranges, &request, 2, DecodeBulkRequest),
+            absl::InvalidArgumentError(
+                "malformed request: field ranges: expected at most 2 entries, found more"));
+  EXPECT_LE(request.ranges.size(), 3u);
+  EXPECT_EQ(decode(versions, &request, 2, DecodeBulkRequest),
+            absl::InvalidArgumentError(
+                "malformed request: field known_versions: expected at most 2 entries, found more"));
+  EXPECT_EQ(decode(blocks, &response, 2, DecodeBulkResponse),
+            absl::InvalidArgumentError(
+                "malformed response: field blocks: expected at most 2 entries, found more"));
+}
+
+// Two bytes on the wire are 20 in memory.
+TEST(BulkMessagesTest, AMillionEmptyRangesAreNotKept) {
+  std::string bytes;
+  for (int i = 0; i < 1'000'000; ++i) bytes += Bytes("1A 00");
+  ByteRope rope;
+  rope.AppendOwned(std::move(bytes));
+  ByteCursor cursor(rope);
+  BulkRequest request;
+  EXPECT_FALSE(DecodeBulkRequest(&cursor, &request).ok());
+  EXPECT_LE(request.ranges.capacity(), 2 * kMostEntries);
+}
+
 }  // namespace
 }  // namespace keelson

@@ -88,14 +88,16 @@ void MessageReader::ReadFormat(const char* name, WireFormat* value) {
   *value = static_cast<WireFormat>(number);
 }
 
-void MessageReader::AppendUint64s(const char* name, std::vector<uint64_t>* values) {
+void MessageReader::AppendUint64s(const char* name, size_t most, std::vector<uint64_t>* values) {
   uint64_t value;
   if (type_ != kBytes) {
     if (Expect(name, kVarint) && Varint(name, &value)) values->push_back(value);
     return;
   }
   MessageReader packed(name, Contents(name), error_);
-  while (packed.remaining() > 0 && packed.Varint(name, &value)) values->push_back(value);
+  while (values->size() <= most && packed.remaining() > 0 && packed.Varint(name, &value)) {
+    values->push_back(value);
+  }
 }
 
 MessageReader MessageReader::Message(const char* name) {

@@ -51,8 +51,8 @@ class MessageReader {
   // An enum without negative values.
   void ReadEnum(const char* name, int* value);
   void ReadFormat(const char* name, WireFormat* value);
-  // Packed or not.
-  void AppendUint64s(const char* name, std::vector<uint64_t>* values);
+  // Packed or not. Reads no more when there are more than `most`.
+  void AppendUint64s(const char* name, size_t most, std::vector<uint64_t>* values);
   // A message within this one, to be read to its end before this reader goes on.
   MessageReader Message(const char* name);
   // Consumes a bytes field's tag and size; the bytes must be all that is left.

@@ -78,7 +78,8 @@ absl::Status BulkExchange::Receive(size_t slot, size_t shard, size_t message,
 
   ByteCursor cursor(response);
   answer_ = {};
-  const absl::StatusOr<size_t> payload = DecodeBulkResponse(&cursor, &answer_);
+  const absl::StatusOr<size_t> payload =
+      DecodeBulkResponse(&cursor, &answer_, plans_[shard][message].blocks.size());
   if (!payload.ok()) return Malformed(shard, call.method, payload.status().message());
   servers_[shard].credits = answer_.credits;
   NoteStore(shard, answer_.store_id);
