@@ -1,0 +1,410 @@
+// The gate keeps a duplicate of each socket that it has handed over. By that it sees when a
+// connection ends, for gRPC shuts a socket down before it closes it; how much the peer has sent;
+// and it can end the connection, after which gRPC finds it closed.
+#include "core/rpc/connection_gate.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "core/base/log.h"
+#include "core/base/thread_without_signals.h"
+
+namespace keelson {
+namespace {
+
+constexpr uint64_t kStopId = 0;
+constexpr uint64_t kFirstListenerId = 1;
+constexpr uint64_t kFirstConnectionId = 1000;
+// While there are unknown connections, what they send is looked at this often.
+constexpr int kTickMilliseconds = 25;
+constexpr int kPauseMicroseconds = 10'000;
+// As gRPC's own listener: data that is not acknowledged for so long ends the connection.
+constexpr int kUserTimeoutMilliseconds = 20'000;
+// Files that are no connections: the model's, the log's, epoll's.
+constexpr size_t kOtherFiles = 256;
+
+struct Endpoint {
+  sockaddr_storage bytes{};
+  socklen_t size = sizeof(bytes);
+
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&bytes); }
+  // The port is at the same place in both families' addresses.
+  in_port_t* port() { return &reinterpret_cast<sockaddr_in*>(&bytes)->sin_port; }
+};
+
+// Of a peer: "10.0.0.7"; of IPv6 the network of 64 bits, which one owner has all of: "2001:db8::".
+// `whole`: all bits.
+std::string AddressText(Endpoint* endpoint, bool whole) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (endpoint->bytes.ss_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(&endpoint->bytes)->sin_addr, text,
+              sizeof(text));
+    return text;
+  }
+  in6_addr ip = reinterpret_cast<sockaddr_in6*>(&endpoint->bytes)->sin6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&ip)) {
+    inet_ntop(AF_INET, ip.s6_addr + 12, text, sizeof(text));
+    return text;
+  }
+  if (!whole) std::fill(ip.s6_addr + 8, ip.s6_addr + 16, 0);
+  inet_ntop(AF_INET6, &ip, text, sizeof(text));
+  return text;
+}
+
+// gRPC's name of a peer, with the brackets that it writes as %5B and %5D.
+std::string PeerName(Endpoint* endpoint) {
+  const std::string address = AddressText(endpoint, /*whole=*/true);
+  const bool ipv6 = address.find(':') != std::string::npos;
+  return absl::StrCat(ipv6 ? "ipv6:[" : "ipv4:", address, ipv6 ? "]:" : ":",
+                      ntohs(*endpoint->port()));
+}
+
+int Listener(Endpoint endpoint) {
+  const int fd = socket(endpoint.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return fd;
+  // SO_REUSEPORT is not set: two servers must not share a port by accident.
+  const int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  const bool dual =
+      endpoint.bytes.ss_family == AF_INET6 &&
+      IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<sockaddr_in6*>(&endpoint.bytes)->sin6_addr);
+  if (endpoint.bytes.ss_family == AF_INET6) {
+    const int only = dual ? 0 : 1;
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+  }
+  if (bind(fd, endpoint.get(), endpoint.size) == 0 && listen(fd, SOMAXCONN) == 0) return fd;
+  const int why = errno;
+  close(fd);
+  errno = why;
+  return -1;
+}
+
+// All addresses of the host that "host:port" names.
+absl::StatusOr<std::vector<Endpoint>> Resolve(absl::string_view address) {
+  const size_t colon = address.rfind(':');
+  if (colon == absl::string_view::npos) {
+    return absl::InvalidArgumentError("not of the form host:port");
+  }
+  std::string host(address.substr(0, colon));
+  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const std::string port(address.substr(colon + 1));
+  const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+  if (error != 0) return absl::InvalidArgumentError(gai_strerror(error));
+  std::vector<Endpoint> endpoints;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    Endpoint& endpoint = endpoints.emplace_back();
+    endpoint.size = one->ai_addrlen;
+    std::memcpy(&endpoint.bytes, one->ai_addr, one->ai_addrlen);
+  }
+  freeaddrinfo(found);
+  return endpoints;
+}
+
+// The same port on all addresses of both families, where the host has IPv6.
+Endpoint AnyOfBothFamilies(in_port_t port) {
+  Endpoint endpoint;
+  endpoint.bytes.ss_family = AF_INET6;
+  endpoint.size = sizeof(sockaddr_in6);
+  *endpoint.port() = port;
+  return endpoint;
+}
+
+absl::StatusOr<std::vector<int>> ListenOn(std::vector<Endpoint> endpoints) {
+  if (endpoints.size() == 1 && AddressText(&endpoints[0], true) == "0.0.0.0") {
+    const int both = Listener(AnyOfBothFamilies(*endpoints[0].port()));
+    if (both >= 0) return std::vector<int>{both};
+  }
+  std::vector<int> listeners;
+  int why = 0;
+  for (Endpoint& endpoint : endpoints) {
+    if (!listeners.empty()) {
+      Endpoint first;
+      getsockname(listeners[0], first.get(), &first.size);
+      *endpoint.port() = *first.port();
+    }
+    const int fd = Listener(endpoint);
+    if (fd >= 0) {
+      listeners.push_back(fd);
+    } else if (why == 0 || errno == EADDRINUSE) {
+      why = errno;
+    }
+  }
+  // A host may have no address of a family that its name has.
+  if (!listeners.empty() && why != EADDRINUSE) return listeners;
+  for (const int fd : listeners) close(fd);
+  return absl::InvalidArgumentError(strerror(why));
+}
+
+int64_t BytesReceived(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  return static_cast<int64_t>(info.tcpi_bytes_received);
+}
+
+void SetOption(int fd, int option, int value) {
+  setsockopt(fd, IPPROTO_TCP, option, &value, sizeof(value));
+}
+
+}  // namespace
+
+struct ConnectionGate::Connection {
+  ~Connection() { close(fd); }
+
+  uint64_t id = 0;
+  int fd = -1;  // a duplicate
+  bool known = false;
+  std::string peer;
+  std::string address;
+  absl::Time since;
+  absl::Time modest_at;  // when it had last not sent too much
+};
+
+ConnectionGate::Limits ConnectionGate::Limits::OfProcess() {
+  Limits limits;
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return limits;
+  const rlim_t wanted = 2 * limits.connections + kOtherFiles;
+  if (files.rlim_cur < wanted) {
+    files.rlim_cur = std::min<rlim_t>(wanted, files.rlim_max);
+    setrlimit(RLIMIT_NOFILE, &files);
+    getrlimit(RLIMIT_NOFILE, &files);
+  }
+  if (files.rlim_cur >= wanted) return limits;
+  // Each has a socket and its duplicate.
+  const size_t left = files.rlim_cur > 2 * kOtherFiles ? files.rlim_cur - kOtherFiles : kOtherFiles;
+  limits.connections = left / 2;
+  limits.unknown = limits.connections / 4;
+  return limits;
+}
+
+absl::StatusOr<std::unique_ptr<ConnectionGate>> ConnectionGate::Listen(absl::string_view address,
+                                                                       const Limits& limits) {
+  absl::StatusOr<std::vector<Endpoint>> endpoints = Resolve(address);
+  if (!endpoints.ok()) return endpoints.status();
+  absl::StatusOr<std::vector<int>> listeners = ListenOn(*std::move(endpoints));
+  if (!listeners.ok()) return listeners.status();
+  Endpoint own;
+  getsockname(listeners->front(), own.get(), &own.size);
+  return std::unique_ptr<ConnectionGate>(
+      new ConnectionGate(*std::move(listeners), ntohs(*own.port()), limits));
+}
+
+ConnectionGate::ConnectionGate(std::vector<int> listeners, int port, const Limits& limits)
+    : listeners_(std::move(listeners)),
+      port_(port),
+      limits_(limits),
+      epoll_fd_(epoll_create1(EPOLL_CLOEXEC)),
+      stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      next_id_(kFirstConnectionId) {
+  Watch(stop_fd_, kStopId, EPOLLIN);
+}
+
+ConnectionGate::~ConnectionGate() {
+  Stop();
+  close(epoll_fd_);
+  close(stop_fd_);
+}
+
+void ConnectionGate::Start(HandOver hand_over) {
+  hand_over_ = std::move(hand_over);
+  for (size_t i = 0; i < listeners_.size(); ++i)
+    Watch(listeners_[i], kFirstListenerId + i, EPOLLIN);
+  thread_ = ThreadWithoutSignals([this] { Run(); });
+}
+
+void ConnectionGate::Stop() {
+  eventfd_write(stop_fd_, 1);
+  if (thread_.joinable()) thread_.join();
+  MutexLock lock(&mu_);
+  if (stopped_) return;
+  stopped_ = true;
+  for (const int fd : listeners_) close(fd);
+  connections_.clear();
+}
+
+void ConnectionGate::Watch(int fd, uint64_t id, uint32_t events) const {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = id;
+  epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event);
+}
+
+void ConnectionGate::Run() {
+  constexpr int kEvents = 64;
+  epoll_event events[kEvents];
+  while (true) {
+    const int count = epoll_wait(epoll_fd_, events, kEvents,
+                                 bounds_bytes() && has_unknown() ? kTickMilliseconds : -1);
+    for (int i = 0; i < count; ++i) {
+      const uint64_t id = events[i].data.u64;
+      if (id == kStopId) return;
+      if (id < kFirstConnectionId) {
+        for (int k = 0; k < kEvents && AcceptFrom(listeners_[id - kFirstListenerId]); ++k) {
+        }
+      } else {
+        MutexLock lock(&mu_);
+        Forget(id);
+      }
+    }
+    CloseTalkative();
+  }
+}
+
+bool ConnectionGate::AcceptFrom(int listener) {
+  Endpoint peer;
+  const int fd = accept4(listener, peer.get(), &peer.size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) {
+    if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return false;
+    MutexLock lock(&mu_);
+    // The connection is still waiting, so epoll_wait() would return at once.
+    if (!CloseOneUnknown()) usleep(kPauseMicroseconds);
+    return false;
+  }
+  auto connection = std::make_unique<Connection>();
+  connection->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (connection->fd < 0) {
+    close(fd);
+    return true;
+  }
+  connection->peer = PeerName(&peer);
+  connection->address = AddressText(&peer, /*whole=*/false);
+  connection->since = connection->modest_at = absl::Now();
+  SetOption(fd, TCP_NODELAY, 1);
+  SetOption(fd, TCP_USER_TIMEOUT, kUserTimeoutMilliseconds);
+  if (Keep(std::move(connection))) {
+    hand_over_(fd);
+  } else {
+    close(fd);
+  }
+  return true;
+}
+
+bool ConnectionGate::Keep(std::unique_ptr<Connection> connection) {
+  MutexLock lock(&mu_);
+  if (connections_.size() >= limits_.connections && !CloseOneUnknown()) {
+    ++closed_;
+    return false;
+  }
+  const uint64_t id = next_id_++;
+  connection->id = id;
+  by_peer_[connection->peer] = id;
+  ++unknown_of_[connection->address];
+  ++num_unknown_;
+  const int fd = connection->fd;
+  connections_[id] = std::move(connection);
+  Watch(fd, id, EPOLLRDHUP | EPOLLET);
+  if (num_unknown_ > limits_.unknown) CloseOneUnknown();
+  return true;
+}
+
+void ConnectionGate::Know(const std::string& peer) {
+  if (!has_unknown()) return;
+  const std::string name = absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}});
+  MutexLock lock(&mu_);
+  const auto found = by_peer_.find(name);
+  if (found == by_peer_.end()) return;
+  NoLongerUnknown(connections_.at(found->second).get());
+}
+
+void ConnectionGate::NoLongerUnknown(Connection* connection) {
+  if (std::exchange(connection->known, true)) return;
+  by_peer_.erase(connection->peer);
+  const auto count = unknown_of_.find(connection->address);
+  if (--count->second == 0) unknown_of_.erase(count);
+  --num_unknown_;
+}
+
+void ConnectionGate::Forget(uint64_t id) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  NoLongerUnknown(found->second.get());
+  connections_.erase(found);
+}
+
+void ConnectionGate::Close(uint64_t id, absl::string_view why) {
+  const Connection& connection = *connections_.at(id);
+  ++closed_;
+  const absl::Time now = absl::Now();
+  if (now >= logged_at_ + absl::Seconds(1)) {
+    LogWarning("closed the connection of ", connection.peer, ": ", why,
+               unlogged_ == 0 ? "" : absl::StrCat(" (and ", unlogged_, " before it)"));
+    logged_at_ = now;
+    unlogged_ = 0;
+  } else {
+    ++unlogged_;
+  }
+  shutdown(connection.fd, SHUT_RDWR);
+  Forget(id);
+}
+
+bool ConnectionGate::CloseOneUnknown() {
+  const auto most =
+      std::max_element(unknown_of_.begin(), unknown_of_.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == unknown_of_.end()) return false;
+  const auto oldest =
+      std::find_if(connections_.begin(), connections_.end(), [&](const auto& entry) {
+        return !entry.second->known && entry.second->address == most->first;
+      });
+  Close(oldest->first, absl::StrCat("more than ", limits_.unknown,
+                                    " connections whose callers have not shown that they belong "
+                                    "to the job"));
+  return true;
+}
+
+void ConnectionGate::CloseTalkative() {
+  const absl::Time now = absl::Now();
+  if (!bounds_bytes() || !has_unknown() || now < next_look_) return;
+  next_look_ = now + absl::Milliseconds(kTickMilliseconds);
+  MutexLock lock(&mu_);
+  std::vector<std::pair<int64_t, uint64_t>> sent;  // and the connection's id
+  int64_t all = 0;
+  for (const auto& [peer, id] : by_peer_) {
+    Connection& connection = *connections_.at(id);
+    const int64_t granted =
+        absl::ToInt64Seconds(now - connection.since) * limits_.unknown_bytes_per_second;
+    const int64_t bytes = BytesReceived(connection.fd) - granted;
+    if (bytes <= limits_.unknown_bytes) connection.modest_at = now;
+    if (bytes > 0) sent.emplace_back(bytes, id);
+    all += std::max<int64_t>(bytes, 0);
+  }
+  std::sort(sent.rbegin(), sent.rend());
+  for (const auto& [bytes, id] : sent) {
+    const bool too_much = now > connections_.at(id)->modest_at + limits_.patience;
+    if (!too_much && all <= limits_.all_unknown_bytes) continue;
+    all -= bytes;
+    Close(id, absl::StrCat("it has sent ", bytes,
+                           " bytes, and its callers have not shown that they "
+                           "belong to the job; expected at most ",
+                           limits_.unknown_bytes, ", and ", limits_.all_unknown_bytes,
+                           " of all such connections"));
+  }
+}
+
+ConnectionGate::Counts ConnectionGate::counts() const {
+  MutexLock lock(&mu_);
+  return {connections_.size(), num_unknown_, closed_};
+}
+
+}  // namespace keelson
