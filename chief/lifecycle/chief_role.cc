@@ -170,9 +170,12 @@ absl::Status RunChiefRole(const RoleContext& context, const ChiefFlags& flags,
   const AccessGuard guard(SecretsOf(context, token));
   ChiefGrpcService service(chief->service(), &guard);
   HealthService health(&context.telemetry->ready, {v1::ChiefService::service_full_name()});
-  ASSIGN_OR_RETURN(const std::unique_ptr<RpcServer> server,
-                   RpcServer::Start(context.cluster.ListenAddress(),
-                                    grpc::InsecureServerCredentials(), {&service, &health}));
+  RawServing serving;
+  serving.guard = &guard;
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<RpcServer> server,
+      RpcServer::Start(context.cluster.ListenAddress(), grpc::InsecureServerCredentials(),
+                       {&service, &health}, std::move(serving)));
   LogInfo("listening on port ", server->port());
   context.telemetry->ready = true;
   const absl::Status status = RunChief(context, chief.get(), companions, stop);

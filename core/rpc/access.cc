@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/rpc/credentials.h"
+#include "core/wire/bulk_messages.h"
 
 namespace keelson {
 namespace {
@@ -22,31 +23,40 @@ constexpr CallerKind kMembers[] = {kWorker, kEvaluator};
 constexpr CallerKind kNobody[] = {kOperator};
 constexpr CallerKind kAnyone[] = {kStranger};
 
+// What a request holds at most: a few numbers and names; a worker's report, or the addresses of a
+// bulk message's blocks; a placement, which grows severalfold when it is decoded; a job's state, or
+// a block with its slots.
+constexpr size_t kFewBytes = 64 << 10;
+constexpr size_t kReportBytes = 1 << 20;
+constexpr size_t kPlacementBytes = 8 << 20;
+constexpr size_t kStateBytes = 64 << 20;
+constexpr size_t kPushBytes = kBulkPayloadBytes + kReportBytes;
+
 constexpr AccessRow kTable[] = {
-    {"/keelson.v1.ParameterService/Initialize", kChiefOnly},
-    {"/keelson.v1.ParameterService/InitializeStreamed", kChiefOnly},
-    {"/keelson.v1.ParameterService/ChiefHeartbeat", kChiefOnly},
-    {"/keelson.v1.ParameterService/CommitRound", kChiefOnly},
-    {"/keelson.v1.ParameterService/WriteSnapshot", kChiefOnly},
-    {"/keelson.v1.ParameterService/StreamSnapshot", kChiefOnly},
-    {"/keelson.v1.ParameterService/Finish", kChiefOnly},
-    {"/keelson.v1.ParameterService/Pull", kWorkers},
-    {"/keelson.v1.ParameterService/Push", kWorkers},
-    {"/keelson.v1.ParameterService/PushPull", kWorkers},
-    {"/keelson.v1.ParameterService/FindChief", kMembers},
-    {"/keelson.v1.ParameterService/GetStatus", kAnyone},
-    {"/keelson.v1.ChiefService/Register", kMembers},
-    {"/keelson.v1.ChiefService/GetModel", kMembers},
-    {"/keelson.v1.ChiefService/Heartbeat", kMembers},
-    {"/keelson.v1.ChiefService/Leave", kMembers},
-    {"/keelson.v1.ChiefService/AcquireWork", kWorkers},
-    {"/keelson.v1.ChiefService/Admit", kWorkers},
-    {"/keelson.v1.ChiefService/AcknowledgeEvaluation", kEvaluators},
-    {"/keelson.v1.ChiefService/EndTraining", kEvaluators, OperatorAccess::kToken},
-    {"/keelson.v1.ChiefService/SetMode", kNobody, OperatorAccess::kTokenIfAny},
-    {"/keelson.v1.ChiefService/GetJobStatus", kAnyone},
-    {"/grpc.health.v1.Health/Check", kAnyone},
-    {"/grpc.health.v1.Health/Watch", kAnyone},
+    {"/keelson.v1.ParameterService/Initialize", kChiefOnly, kPlacementBytes},
+    {"/keelson.v1.ParameterService/InitializeStreamed", kChiefOnly, kStateBytes},
+    {"/keelson.v1.ParameterService/ChiefHeartbeat", kChiefOnly, kStateBytes},
+    {"/keelson.v1.ParameterService/CommitRound", kChiefOnly, kFewBytes},
+    {"/keelson.v1.ParameterService/WriteSnapshot", kChiefOnly, kFewBytes},
+    {"/keelson.v1.ParameterService/StreamSnapshot", kChiefOnly, kFewBytes},
+    {"/keelson.v1.ParameterService/Finish", kChiefOnly, kFewBytes},
+    {"/keelson.v1.ParameterService/Pull", kWorkers, kReportBytes},
+    {"/keelson.v1.ParameterService/Push", kWorkers, kPushBytes},
+    {"/keelson.v1.ParameterService/PushPull", kWorkers, kPushBytes},
+    {"/keelson.v1.ParameterService/FindChief", kMembers, kFewBytes},
+    {"/keelson.v1.ParameterService/GetStatus", kAnyone, kFewBytes},
+    {"/keelson.v1.ChiefService/Register", kMembers, kReportBytes},
+    {"/keelson.v1.ChiefService/GetModel", kMembers, kFewBytes},
+    {"/keelson.v1.ChiefService/Heartbeat", kMembers, kReportBytes},
+    {"/keelson.v1.ChiefService/Leave", kMembers, kReportBytes},
+    {"/keelson.v1.ChiefService/AcquireWork", kWorkers, kReportBytes},
+    {"/keelson.v1.ChiefService/Admit", kWorkers, kFewBytes},
+    {"/keelson.v1.ChiefService/AcknowledgeEvaluation", kEvaluators, kReportBytes},
+    {"/keelson.v1.ChiefService/EndTraining", kEvaluators, kFewBytes, OperatorAccess::kToken},
+    {"/keelson.v1.ChiefService/SetMode", kNobody, kFewBytes, OperatorAccess::kTokenIfAny},
+    {"/keelson.v1.ChiefService/GetJobStatus", kAnyone, kFewBytes},
+    {"/grpc.health.v1.Health/Check", kAnyone, kFewBytes},
+    {"/grpc.health.v1.Health/Watch", kAnyone, kFewBytes},
 };
 
 // Refusals that are logged one by one before a flood is summed up.
@@ -91,6 +101,27 @@ absl::string_view Metadata(const grpc::ServerContext& context, const char* key) 
 
 absl::Span<const AccessRow> AccessTable() { return kTable; }
 
+size_t MaxRequestBytes(absl::string_view method) {
+  const AccessRow* const row = FindRow(method);
+  return row == nullptr ? 0 : row->max_request_bytes;
+}
+
+absl::Status CheckRequestSize(absl::string_view method, size_t bytes) {
+  const size_t most = MaxRequestBytes(method);
+  if (bytes <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(NameOf(method), ": expected a request of at most ",
+                                                 most, " bytes, found ", bytes));
+}
+
+absl::Status AccessGuard::CheckSize(absl::string_view method, size_t bytes,
+                                    const grpc::ServerContext& context) const {
+  absl::Status status = CheckRequestSize(method, bytes);
+  if (!status.ok()) {
+    Audit(method, {Metadata(context, kRoleKey), {}, {}, context.peer()}, status);
+  }
+  return status;
+}
+
 absl::StatusOr<CallerKind> AccessGuard::Check(absl::string_view method,
                                               const Caller& caller) const {
   absl::StatusOr<CallerKind> kind = Decide(method, caller);
@@ -103,7 +134,13 @@ absl::StatusOr<CallerKind> AccessGuard::Check(absl::string_view method,
   Caller caller = {Metadata(context, kRoleKey), Metadata(context, kJobTokenKey),
                    Metadata(context, kAuthorizationKey), ""};
   absl::StatusOr<CallerKind> kind = Decide(method, caller);
-  if (kind.ok()) return kind;
+  ConnectionGate* const gate = gate_;
+  if (kind.ok()) {
+    if (gate != nullptr && gate->has_unknown() && Belongs(*kind, caller)) {
+      gate->Know(context.peer());
+    }
+    return kind;
+  }
   caller.peer = context.peer();
   Audit(method, caller, kind.status());
   return kind;
@@ -129,6 +166,11 @@ absl::StatusOr<CallerKind> AccessGuard::Decide(absl::string_view method,
   }
   RETURN_IF_ERROR(CheckOperator(*row, caller));
   return kOperator;
+}
+
+bool AccessGuard::Belongs(CallerKind kind, const Caller& caller) const {
+  // What anyone may call is called by members too.
+  return kind != kStranger || (KindOf(caller.role) != kStranger && CheckMember(caller).ok());
 }
 
 bool AccessGuard::ShowsAuthToken(const Caller& caller) const {

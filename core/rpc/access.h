@@ -1,10 +1,12 @@
-// Who may call which method: one table for all services, and the guard that asks it before a
-// request is decoded. What the table does not list is refused.
+// Who may call which method, and how large its requests may be: one table for all services, and the
+// guard that asks it before a request is decoded. What the table does not list is refused.
 #ifndef KEELSON_CORE_RPC_ACCESS_H_
 #define KEELSON_CORE_RPC_ACCESS_H_
 
 #include <grpcpp/server_context.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -15,6 +17,7 @@
 #include "absl/types/span.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "core/rpc/connection_gate.h"
 
 namespace keelson {
 
@@ -29,11 +32,19 @@ struct AccessRow {
   absl::string_view method;  // "/keelson.v1.ChiefService/Register"
   // Members that may call; with kStranger among them, anyone may.
   absl::Span<const CallerKind> allowed;
+  // The largest request, or message of a stream of requests.
+  size_t max_request_bytes = 0;
   OperatorAccess operators = OperatorAccess::kNone;
 };
 
 // Every method of Keelson's services and of gRPC's health service, each once.
 absl::Span<const AccessRow> AccessTable();
+
+// AccessRow::max_request_bytes; 0 for a method that the table does not list.
+size_t MaxRequestBytes(absl::string_view method);
+
+// INVALID_ARGUMENT: "Register: expected a request of at most 1048576 bytes, found 2000000".
+absl::Status CheckRequestSize(absl::string_view method, size_t bytes);
 
 // What the transport tells of a caller. The views live as long as the call.
 struct Caller {
@@ -62,8 +73,19 @@ class AccessGuard {
   absl::StatusOr<CallerKind> Check(absl::string_view method,
                                    const grpc::ServerContext& context) const;
 
+  // From now on `gate` is told of the connections of callers that belong to the job, until it is
+  // taken back. It outlives the calls. One at a time.
+  void ReportTo(ConnectionGate* gate) const { gate_ = gate; }
+  void ReportNoMoreTo(ConnectionGate* gate) const { gate_.compare_exchange_strong(gate, nullptr); }
+
+  // CheckRequestSize, with the refusal in the log.
+  absl::Status CheckSize(absl::string_view method, size_t bytes,
+                         const grpc::ServerContext& context) const;
+
  private:
   absl::StatusOr<CallerKind> Decide(absl::string_view method, const Caller& caller) const;
+  // Whether the caller belongs to the job, or is its operator.
+  bool Belongs(CallerKind kind, const Caller& caller) const;
   bool ShowsAuthToken(const Caller& caller) const;
   absl::Status CheckMember(const Caller& caller) const;
   // The check of a caller that does not show the token of --auth_token_file.
@@ -72,6 +94,7 @@ class AccessGuard {
 
   const Secrets secrets_;
   const Clock* const clock_;
+  mutable std::atomic<ConnectionGate*> gate_{nullptr};
 
   mutable Mutex mu_;
   mutable int64_t refusals_ ABSL_GUARDED_BY(mu_) = 0;

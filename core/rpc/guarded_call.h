@@ -1,41 +1,91 @@
-// Serves a unary call whose caller is checked before its request is read.
+// Serves the calls of a generated service so that callers are checked before their requests are
+// read, and requests before they are decoded.
 #ifndef KEELSON_CORE_RPC_GUARDED_CALL_H_
 #define KEELSON_CORE_RPC_GUARDED_CALL_H_
 
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/method_handler.h>
+#include <grpcpp/support/proto_buffer_reader.h>
 #include <grpcpp/support/status.h>
 #include <grpcpp/support/sync_stream.h>
 
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/status_macros.h"
 #include "core/rpc/access.h"
-#include "core/rpc/grpc_status.h"
+#include "core/rpc/pending_reads.h"
+#include "google/protobuf/message.h"
 
 namespace keelson {
 
-// gRPC's generated shells decode a request before they call anything; a method of
-// WithStreamedUnaryMethod_X reads it by itself. `guard`: null admits everyone, for tests and
-// benchmarks. `handle(request, &response)` gets the caller's kind too, kStranger without a guard.
-template <typename Request, typename Response, typename Handle>
-grpc::Status ServeUnary(const AccessGuard* guard, absl::string_view method,
-                        grpc::ServerContext* context,
-                        grpc::ServerUnaryStreamer<Request, Response>* call, const Handle& handle) {
-  CallerKind kind = CallerKind::kStranger;
-  if (guard != nullptr) {
-    const absl::StatusOr<CallerKind> found = guard->Check(method, *context);
-    if (!found.ok()) return ToGrpcStatus(found.status());
-    kind = *found;
+// A call whose messages are bytes. A generated service serves a method so after
+// MarkMethodStreamed(MethodIndex(...), calls.Handler(...)): its own code decodes a request before
+// it calls anything.
+using ByteCall = grpc::ServerReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
+
+// "/keelson.v1.ChiefService/Register"
+std::string FullMethodName(absl::string_view service, absl::string_view method);
+// The position of a method in its service's definition, which generated code knows it by.
+int MethodIndex(absl::string_view service, absl::string_view method);
+
+// The checks of a service's calls. Thread-safe; outlives the service's server.
+class GuardedCalls {
+ public:
+  // A caller that is nobody known holds a thread while its request is not whole: of so many calls
+  // the oldest is cancelled when another one comes. Likewise for members.
+  static constexpr size_t kPendingStrangers = 64;
+  static constexpr size_t kPendingMembers = 1024;
+
+  // `guard` outlives this; null admits everyone, for tests and benchmarks.
+  explicit GuardedCalls(const AccessGuard* guard) : guard_(guard) {}
+
+  // kStranger without a guard. PERMISSION_DENIED: AccessGuard::Check.
+  absl::StatusOr<CallerKind> Admit(absl::string_view method,
+                                   const grpc::ServerContext& context) const;
+  // Reads the next message. False: the caller has sent its last one, or is gone. INVALID_ARGUMENT:
+  // it is larger than the method's requests may be, or no such message.
+  absl::StatusOr<bool> Read(absl::string_view method, const grpc::ServerContext& context,
+                            ByteCall* call, google::protobuf::Message* message) const;
+
+  // Serves a method with one request and one response, by `handle(request, &response, kind)`.
+  template <typename Request, typename Response>
+  grpc::internal::MethodHandler* Unary(
+      std::string method,
+      std::function<absl::Status(const Request&, Response*, CallerKind)> handle) {
+    return Handler([this, method = std::move(method), handle = std::move(handle)](
+                       grpc::ServerContext* context, ByteCall* call) -> absl::Status {
+      ASSIGN_OR_RETURN(const CallerKind kind, Admit(method, *context));
+      Request request;
+      RETURN_IF_ERROR(ReadOnly(method, kind, context, call, &request));
+      Response response;
+      RETURN_IF_ERROR(handle(request, &response, kind));
+      Write(response, call);
+      return absl::OkStatus();
+    });
   }
-  Request request;
-  if (!call->Read(&request)) {
-    return ToGrpcStatus(absl::InvalidArgumentError("expected a message, found none that is whole"));
-  }
-  Response response;
-  const absl::Status status = handle(request, &response, kind);
-  if (!status.ok()) return ToGrpcStatus(status);
-  call->Write(response);
-  return grpc::Status::OK;
-}
+
+  // Serves a method by code that reads and writes by itself.
+  static grpc::internal::MethodHandler* Handler(
+      std::function<absl::Status(grpc::ServerContext*, ByteCall*)> serve);
+
+  // Reads the request of a method that has one. INVALID_ARGUMENT: Read's, or there is none.
+  absl::Status ReadOnly(absl::string_view method, CallerKind kind, grpc::ServerContext* context,
+                        ByteCall* call, google::protobuf::Message* request);
+  // False: the caller is gone.
+  static bool Write(const google::protobuf::Message& message, ByteCall* call);
+
+ private:
+  const AccessGuard* const guard_;
+  PendingReads strangers_{kPendingStrangers};
+  PendingReads members_{kPendingMembers};
+};
 
 }  // namespace keelson
 

@@ -10,6 +10,7 @@
 
 namespace keelson {
 
+class AccessGuard;
 class HealthService;
 class RpcServer;
 
@@ -26,8 +27,10 @@ class HealthEndpoint {
   int port() const;
 
  private:
-  HealthEndpoint(std::unique_ptr<HealthService> service, std::unique_ptr<RpcServer> server);
+  HealthEndpoint(std::unique_ptr<AccessGuard> guard, std::unique_ptr<HealthService> service,
+                 std::unique_ptr<RpcServer> server);
 
+  const std::unique_ptr<AccessGuard> guard_;
   const std::unique_ptr<HealthService> service_;
   const std::unique_ptr<RpcServer> server_;
 };

@@ -5,12 +5,10 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/time/time.h"
+#include "core/base/status_macros.h"
 
 namespace keelson {
 namespace {
-
-using grpc::health::v1::HealthCheckRequest;
-using grpc::health::v1::HealthCheckResponse;
 
 constexpr int kMostWatchers = 32;
 constexpr absl::Duration kWatchInterval = absl::Milliseconds(100);
@@ -18,7 +16,18 @@ constexpr absl::Duration kWatchInterval = absl::Milliseconds(100);
 }  // namespace
 
 HealthService::HealthService(const std::atomic<bool>* ready, std::set<std::string> services)
-    : ready_(ready), services_(std::move(services)) {}
+    : ready_(ready), services_(std::move(services)) {
+  const char* const service = grpc::health::v1::Health::service_full_name();
+  MarkMethodStreamed(MethodIndex(service, "Check"),
+                     calls_.Unary<HealthCheckRequest, HealthCheckResponse>(
+                         FullMethodName(service, "Check"),
+                         [this](const auto& request, auto* response, CallerKind) {
+                           return Check(request, response);
+                         }));
+  MarkMethodStreamed(MethodIndex(service, "Watch"),
+                     GuardedCalls::Handler(
+                         [this](auto* context, ByteCall* call) { return Watch(context, call); }));
+}
 
 HealthService::ServingStatus HealthService::StatusOf(const std::string& service) const {
   if (!service.empty() && !services_.contains(service)) return HealthCheckResponse::SERVICE_UNKNOWN;
@@ -26,42 +35,42 @@ HealthService::ServingStatus HealthService::StatusOf(const std::string& service)
   return serving ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
 }
 
-grpc::Status HealthService::Check(grpc::ServerContext*, const HealthCheckRequest* request,
-                                  HealthCheckResponse* response) {
-  const ServingStatus status = StatusOf(request->service());
+absl::Status HealthService::Check(const HealthCheckRequest& request,
+                                  HealthCheckResponse* response) const {
+  const ServingStatus status = StatusOf(request.service());
   if (status == HealthCheckResponse::SERVICE_UNKNOWN) {
-    return {grpc::StatusCode::NOT_FOUND, "no service " + request->service()};
+    return absl::NotFoundError("no service " + request.service());
   }
   response->set_status(status);
-  return grpc::Status::OK;
+  return absl::OkStatus();
 }
 
-grpc::Status HealthService::Watch(grpc::ServerContext* context, const HealthCheckRequest* request,
-                                  grpc::ServerWriter<HealthCheckResponse>* writer) {
+absl::Status HealthService::Watch(grpc::ServerContext* context, ByteCall* call) {
+  HealthCheckRequest request;
+  RETURN_IF_ERROR(
+      calls_.ReadOnly(FullMethodName(grpc::health::v1::Health::service_full_name(), "Watch"),
+                      CallerKind::kStranger, context, call, &request));
   const absl::Cleanup leave = [this] { --watchers_; };
-  if (++watchers_ > kMostWatchers) {
-    return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many watchers"};
-  }
-  return WatchUntilStopped(context, request->service(), writer);
+  if (++watchers_ > kMostWatchers) return absl::ResourceExhaustedError("too many watchers");
+  return WatchUntilStopped(*context, request.service(), call);
 }
 
-grpc::Status HealthService::WatchUntilStopped(
-    grpc::ServerContext* context, const std::string& service,
-    grpc::ServerWriter<HealthCheckResponse>* writer) const {
+absl::Status HealthService::WatchUntilStopped(const grpc::ServerContext& context,
+                                              const std::string& service, ByteCall* call) const {
   std::optional<ServingStatus> told;
-  while (!context->IsCancelled()) {
+  while (!context.IsCancelled()) {
     const bool last = stopped_.raised();
     const ServingStatus status = StatusOf(service);
     if (status != told) {
       HealthCheckResponse response;
       response.set_status(status);
-      if (!writer->Write(response)) break;
+      if (!GuardedCalls::Write(response, call)) break;
       told = status;
     }
-    if (last) return {grpc::StatusCode::UNAVAILABLE, "the task is stopping"};
+    if (last) return absl::UnavailableError("the task is stopping");
     stopped_.WaitFor(kWatchInterval);
   }
-  return grpc::Status::CANCELLED;
+  return absl::CancelledError("the caller is gone");
 }
 
 }  // namespace keelson

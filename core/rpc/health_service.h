@@ -6,7 +6,9 @@
 #include <set>
 #include <string>
 
+#include "absl/status/status.h"
 #include "core/base/stop_signal.h"
+#include "core/rpc/guarded_call.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 
 namespace keelson {
@@ -23,29 +25,25 @@ class HealthService final : public grpc::health::v1::Health::Service {
   // before the server is shut down, which would wait for them.
   void Stop() { stopped_.Raise(); }
 
-  // NOT_FOUND: no such service.
-  grpc::Status Check(grpc::ServerContext* context,
-                     const grpc::health::v1::HealthCheckRequest* request,
-                     grpc::health::v1::HealthCheckResponse* response) override;
+ private:
+  using HealthCheckRequest = grpc::health::v1::HealthCheckRequest;
+  using HealthCheckResponse = grpc::health::v1::HealthCheckResponse;
+  using ServingStatus = HealthCheckResponse::ServingStatus;
 
+  // NOT_FOUND: no such service.
+  absl::Status Check(const HealthCheckRequest& request, HealthCheckResponse* response) const;
   // Sends a first answer at once, then one for each change, at most 0.1 s late. Each call has a
   // thread. UNAVAILABLE: stopped. RESOURCE_EXHAUSTED: 32 calls are watching already.
-  grpc::Status Watch(grpc::ServerContext* context,
-                     const grpc::health::v1::HealthCheckRequest* request,
-                     grpc::ServerWriter<grpc::health::v1::HealthCheckResponse>* writer) override;
-
- private:
-  using ServingStatus = grpc::health::v1::HealthCheckResponse::ServingStatus;
-
+  absl::Status Watch(grpc::ServerContext* context, ByteCall* call);
+  absl::Status WatchUntilStopped(const grpc::ServerContext& context, const std::string& service,
+                                 ByteCall* call) const;
   ServingStatus StatusOf(const std::string& service) const;
-  grpc::Status WatchUntilStopped(
-      grpc::ServerContext* context, const std::string& service,
-      grpc::ServerWriter<grpc::health::v1::HealthCheckResponse>* writer) const;
 
   const std::atomic<bool>* const ready_;
   const std::set<std::string> services_;
   StopSignal stopped_;
   std::atomic<int> watchers_{0};
+  GuardedCalls calls_{nullptr};  // anyone may call
 };
 
 }  // namespace keelson

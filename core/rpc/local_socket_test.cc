@@ -17,12 +17,11 @@
 namespace keelson {
 namespace {
 
-using RawPush = v1::ParameterService::WithRawMethod_Push<v1::ParameterService::Service>;
+using RawPush = v1::ParameterService::WithGenericMethod_Push<v1::ParameterService::Service>;
 
 absl::StatusOr<std::unique_ptr<RpcServer>> ServeEcho(const std::string& address, RawPush* service) {
   RawServing raw;
-  raw.methods = {{[service](auto... call) { service->RequestPush(call...); },
-                  [](ByteRope request) { return request; }}};
+  raw.methods = {{"/keelson.v1.ParameterService/Push", [](ByteRope request) { return request; }}};
   return RpcServer::Start(address, grpc::InsecureServerCredentials(), {service}, std::move(raw));
 }
 

@@ -1,4 +1,5 @@
 // RawCallQueue against a RawServer, and against what generated code serves.
+#include <atomic>
 #include <map>
 #include <string>
 #include <thread>
@@ -9,24 +10,27 @@
 #include "core/rpc/grpc_status.h"
 #include "core/rpc/raw_client.h"
 #include "core/rpc/server.h"
+#include "core/rpc/stalled_call_testing.h"
 #include "gmock/gmock.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 
 namespace keelson {
 namespace {
 
+using ::testing::HasSubstr;
+
 constexpr char kPush[] = "/keelson.v1.ParameterService/Push";
 constexpr absl::Duration kLong = absl::Seconds(60);
 
-using RawPush = v1::ParameterService::WithRawMethod_Push<v1::ParameterService::Service>;
+using RawPush = v1::ParameterService::WithGenericMethod_Push<v1::ParameterService::Service>;
 
 // Answers Push with what `handle` says, and GetStatus through generated code.
 class EchoServer : public RawPush {
  public:
   explicit EchoServer(std::function<absl::StatusOr<ByteRope>(ByteRope)> handle,
-                      const std::string& address = "127.0.0.1:0", int threads = 1) {
-    RawServing raw;
-    raw.methods = {{[this](auto... call) { RequestPush(call...); }, std::move(handle)}};
+                      const std::string& address = "127.0.0.1:0", int threads = 1,
+                      RawServing raw = {}) {
+    raw.methods = {{kPush, std::move(handle)}};
     raw.threads = threads;
     auto server =
         RpcServer::Start(address, grpc::InsecureServerCredentials(), {this}, std::move(raw));
@@ -169,6 +173,73 @@ TEST(RawCallsTest, DestructionCancelsWhatIsUnderWay) {
   RawCallQueue calls;
   calls.Start(CreateChannel("127.0.0.1:1", grpc::InsecureChannelCredentials()), kPush, Rope("x"),
               kLong, 1);
+}
+
+TEST(RawCallsTest, ARequestThatIsTooLargeIsNotHandled) {
+  std::atomic<int> handled = 0;
+  EchoServer server([&](ByteRope request) {
+    ++handled;
+    return request;
+  });
+  RawCallQueue calls;
+  calls.Start(server.Connect(), kPush, Rope(std::string(6 << 20, 'x')), kLong, 1);
+  const auto done = calls.Next(kLong);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(done->status.error_message(), HasSubstr("Push: expected a request of at most"));
+  EXPECT_THAT(done->status.error_message(), HasSubstr("found 6291456"));
+  EXPECT_EQ(handled, 0);
+}
+
+TEST(RawCallsTest, MethodsThatNobodyServesAreUnimplemented) {
+  EchoServer server(Echo);
+  RawCallQueue calls;
+  calls.Start(server.Connect(), "/keelson.v1.ParameterService/Erase", Rope("x"), kLong, 1);
+  const auto done = calls.Next(kLong);
+  ASSERT_TRUE(done.has_value());
+  EXPECT_EQ(done->status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST(RawCallsTest, RequestsThatDoNotEndGiveWayToThoseThatWait) {
+  RawServing serving;
+  serving.receive_budget_bytes = MaxRequestBytes(kPush);  // one at a time
+  serving.receive_limit = absl::Milliseconds(500);
+  EchoServer server(Echo, "127.0.0.1:0", 1, std::move(serving));
+  StalledCall stalled(server.Connect(), kPush);
+  RawCallQueue calls;
+  const auto channel = server.Connect();
+  for (uint64_t tag = 0; tag < 5; ++tag) calls.Start(channel, kPush, Rope("x"), kLong, tag);
+  for (int i = 0; i < 5; ++i) {
+    const auto done = calls.Next(kLong);
+    ASSERT_TRUE(done.has_value());
+    EXPECT_TRUE(done->status.ok()) << done->status.error_message();
+  }
+}
+
+TEST(RawCallsTest, CallsThatWaitForRoomEndWithTheServer) {
+  RawServing serving;
+  serving.receive_budget_bytes = MaxRequestBytes(kPush);
+  EchoServer server(Echo, "127.0.0.1:0", 1, std::move(serving));
+  const auto channel = server.Connect();
+  RawCallQueue calls;
+  // Connects.
+  calls.Start(channel, kPush, Rope("x"), kLong, 0);
+  ASSERT_TRUE(calls.Next(kLong).has_value());
+  StalledCall first(channel, kPush);
+  StalledCall second(channel, kPush);
+  server.Shutdown();
+  EXPECT_FALSE(first.Await().ok());
+  EXPECT_FALSE(second.Await().ok());
+}
+
+TEST(RawCallsTest, AStrangersRequestIsNotReceived) {
+  const AccessGuard guard({"0123456789abcdef", ""});
+  RawServing serving;
+  serving.guard = &guard;
+  EchoServer server(Echo, "127.0.0.1:0", 1, std::move(serving));
+  StalledCall stranger(server.Connect(), kPush);
+  EXPECT_EQ(stranger.Await().error_code(), grpc::StatusCode::PERMISSION_DENIED)
+      << "before it has sent anything";
 }
 
 TEST(RawCallsTest, AfterShutdownCallsAreUnavailable) {

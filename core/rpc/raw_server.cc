@@ -1,8 +1,15 @@
 #include "core/rpc/raw_server.h"
 
+#include <grpcpp/support/byte_buffer.h>
+
+#include <algorithm>
 #include <chrono>
+#include <deque>
+#include <list>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status_macros.h"
 #include "core/rpc/byte_buffer.h"
@@ -11,47 +18,246 @@
 namespace keelson {
 namespace {
 
-// The number of calls of a method that a queue accepts before its thread requests more.
-constexpr int kRequestsAhead = 4;
+// The number of calls that a queue accepts before its thread requests more.
+constexpr int kRequestsAhead = 12;
 
-std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> AddQueues(int count,
-                                                                    grpc::ServerBuilder* builder) {
-  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
-  for (int i = 0; i < count; ++i) queues.push_back(builder->AddCompletionQueue());
-  return queues;
-}
+// How often a thread looks after calls that wait for room.
+constexpr absl::Duration kTendInterval = absl::Milliseconds(100);
 
 }  // namespace
 
-// A call is first in the queue as a received request, then as a sent answer.
+// A call is in the queue as it arrives, then when its request is received, then when its answer is
+// sent.
 struct RawServer::Call {
-  explicit Call(const RawMethod* called, grpc::ServerCompletionQueue* on)
-      : method(called), queue(on), writer(&context) {}
+  enum class State { kArriving, kReceiving, kAnswered };
 
-  const RawMethod* const method;
-  grpc::ServerCompletionQueue* const queue;
-  bool answered = false;
-  grpc::ServerContext context;
+  State state = State::kArriving;
+  const RawMethod* method = nullptr;
+  size_t room = 0;   // what it takes of the budget
+  absl::Time since;  // kReceiving
+  // What tells the connections apart; kept, since gRPC makes a text of it.
+  size_t peer() {
+    if (peer_ == 0) peer_ = std::hash<std::string>()(context.peer()) | 1;
+    return peer_;
+  }
+
+  grpc::GenericServerContext context;
+  grpc::GenericServerAsyncReaderWriter stream{&context};
   grpc::ByteBuffer request;
-  RawMethod::Writer writer;
+
+ private:
+  size_t peer_ = 0;
 };
 
-RawServer::RawServer(std::vector<RawMethod> methods, int threads, absl::Duration pause,
-                     const AccessGuard* guard, grpc::ServerBuilder* builder)
-    : methods_(std::move(methods)),
-      pause_(pause),
-      guard_(guard),
-      queues_(AddQueues(threads, builder)) {}
+// A queue and its thread.
+class RawServer::Lane {
+ public:
+  Lane(RawServer* server, size_t budget, std::unique_ptr<grpc::ServerCompletionQueue> queue)
+      : server_(server), serving_(server->serving_), budget_(budget), queue_(std::move(queue)) {}
+
+  void Start() {
+    for (int i = 0; i < kRequestsAhead; ++i) Request();
+    thread_ = std::thread([this] { Serve(); });
+  }
+
+  void Shutdown() {
+    {
+      MutexLock lock(&mu_);
+      shut_down_ = true;
+    }
+    queue_->Shutdown();
+    if (thread_.joinable()) thread_.join();
+    // A queue must be empty when it is destroyed, even if no thread served it.
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue_->Next(&tag, &ok)) delete static_cast<Call*>(tag);
+  }
+
+ private:
+  using NextStatus = grpc::CompletionQueue::NextStatus;
+
+  // Begins an operation of the call. False: the queue takes no more, and the call is deleted; the
+  // server may have been shut down while it was under way.
+  bool Begin(Call* call, absl::FunctionRef<void()> operation) {
+    {
+      MutexLock lock(&mu_);
+      if (!shut_down_) {
+        operation();
+        return true;
+      }
+    }
+    delete call;
+    return false;
+  }
+
+  void Request() {
+    auto* call = new Call;
+    Begin(call, [&] {
+      server_->service_.RequestCall(&call->context, &call->stream, queue_.get(), queue_.get(),
+                                    call);
+    });
+  }
+
+  void Serve() {
+    void* tag = nullptr;
+    bool ok = false;
+    while (true) {
+      const NextStatus next = Next(&tag, &ok);
+      if (!waiting_.empty()) TendWaiting();
+      if (next == NextStatus::SHUTDOWN) return;
+      if (next == NextStatus::GOT_EVENT) Advance(static_cast<Call*>(tag), ok);
+    }
+  }
+
+  NextStatus Next(void** tag, bool* ok) {
+    const bool polls = serving_.pause > absl::ZeroDuration();
+    if (!polls && waiting_.empty()) {
+      return queue_->Next(tag, ok) ? NextStatus::GOT_EVENT : NextStatus::SHUTDOWN;
+    }
+    if (!polls) return queue_->AsyncNext(tag, ok, absl::ToChronoTime(absl::Now() + kTendInterval));
+    const NextStatus next = queue_->AsyncNext(tag, ok, std::chrono::system_clock::time_point());
+    if (next == NextStatus::TIMEOUT) absl::SleepFor(serving_.pause);
+    return next;
+  }
+
+  void Advance(Call* call, bool ok) {
+    switch (call->state) {
+      case Call::State::kArriving:
+        if (!ok) break;  // the server is shut down
+        Request();
+        return Admit(call);
+      case Call::State::kReceiving:
+        return Received(call, ok);
+      case Call::State::kAnswered:
+        break;
+    }
+    delete call;
+  }
+
+  void Admit(Call* call) {
+    call->method = server_->FindMethod(call->context.method());
+    if (call->method == nullptr) {
+      return Refuse(call, absl::UnimplementedError("no such method"));
+    }
+    if (serving_.guard != nullptr) {
+      const absl::Status admitted =
+          serving_.guard->Check(call->method->name, call->context).status();
+      if (!admitted.ok()) return Refuse(call, admitted);
+    }
+    call->room = std::min(MaxRequestBytes(call->method->name), budget_);
+    if (waiting_.empty() && HasRoomFor(call)) return Receive(call);
+    if (waiting_.size() < kMostWaiting && !server_->ending_) return waiting_.push_back(call);
+    Refuse(call, server_->ending_
+                     ? absl::UnavailableError("the server ends")
+                     : absl::ResourceExhaustedError(absl::StrCat(
+                           kMostWaiting, " calls wait to be received; come again later")));
+  }
+
+  // When more than half of the budget is taken, a connection gets no more than an eighth.
+  bool HasRoomFor(Call* call) const {
+    if (taken_ + call->room > budget_) return false;
+    if (taken_ + call->room <= budget_ / 2) return true;
+    size_t of_peer = call->room;
+    for (Call* other : receiving_) {
+      if (other->peer() == call->peer()) of_peer += other->room;
+    }
+    return of_peer <= std::max(budget_ / 8, call->room);
+  }
+
+  void Receive(Call* call) {
+    call->state = Call::State::kReceiving;
+    call->since = absl::Now();
+    if (!Begin(call, [call] { call->stream.Read(&call->request, call); })) return;
+    taken_ += call->room;
+    receiving_.push_back(call);
+  }
+
+  void Received(Call* call, bool ok) {
+    receiving_.remove(call);
+    absl::StatusOr<ByteRope> response = ok ? Answer(call) : NoMessage();
+    taken_ -= call->room;
+    if (response.ok()) {
+      call->state = Call::State::kAnswered;
+      const grpc::ByteBuffer answer = MakeByteBuffer(*std::move(response));
+      Begin(call, [&] {
+        call->stream.WriteAndFinish(answer, grpc::WriteOptions(), grpc::Status::OK, call);
+      });
+    } else {
+      Refuse(call, response.status());
+    }
+    ReceiveWaiting();
+  }
+
+  static absl::StatusOr<ByteRope> NoMessage() {
+    return absl::InvalidArgumentError("expected a message, found none that is whole");
+  }
+
+  absl::StatusOr<ByteRope> Answer(Call* call) const {
+    const std::string& method = call->method->name;
+    const size_t bytes = call->request.Length();
+    RETURN_IF_ERROR(serving_.guard == nullptr
+                        ? CheckRequestSize(method, bytes)
+                        : serving_.guard->CheckSize(method, bytes, call->context));
+    return call->method->handle(TakeByteBuffer(&call->request));
+  }
+
+  void Refuse(Call* call, const absl::Status& status) {
+    call->state = Call::State::kAnswered;
+    Begin(call, [&] { call->stream.Finish(ToGrpcStatus(status), call); });
+  }
+
+  void ReceiveWaiting() {
+    for (auto call = waiting_.begin(); call != waiting_.end() && taken_ < budget_;) {
+      if (!HasRoomFor(*call)) {
+        ++call;
+        continue;
+      }
+      Receive(*call);
+      call = waiting_.erase(call);
+    }
+  }
+
+  void TendWaiting() {
+    if (server_->ending_) {
+      for (Call* call : waiting_) Refuse(call, absl::UnavailableError("the server ends"));
+      waiting_.clear();
+      return;
+    }
+    const absl::Time overdue = absl::Now() - serving_.receive_limit;
+    for (Call* call : receiving_) {
+      if (call->since < overdue) call->context.TryCancel();
+    }
+  }
+
+  RawServer* const server_;
+  const RawServing& serving_;
+  const size_t budget_;
+  const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+
+  Mutex mu_;
+  bool shut_down_ ABSL_GUARDED_BY(mu_) = false;
+
+  // The thread's own.
+  size_t taken_ = 0;  // by the calls of receiving_, and the one that is handled
+  std::list<Call*> receiving_;
+  std::deque<Call*> waiting_;
+
+  std::thread thread_;
+};
+
+RawServer::RawServer(RawServing serving, grpc::ServerBuilder* builder)
+    : serving_(std::move(serving)) {
+  builder->RegisterAsyncGenericService(&service_);
+  const size_t budget = serving_.receive_budget_bytes / static_cast<size_t>(serving_.threads);
+  for (int i = 0; i < serving_.threads; ++i) {
+    lanes_.push_back(std::make_unique<Lane>(this, budget, builder->AddCompletionQueue()));
+  }
+}
 
 RawServer::~RawServer() { Shutdown(); }
 
 void RawServer::Start() {
-  for (const auto& queue : queues_) {
-    for (const RawMethod& method : methods_) {
-      for (int i = 0; i < kRequestsAhead; ++i) Request(&method, queue.get());
-    }
-    threads_.emplace_back([this, q = queue.get()] { Serve(q); });
-  }
+  for (const auto& lane : lanes_) lane->Start();
 }
 
 void RawServer::Shutdown() {
@@ -60,61 +266,13 @@ void RawServer::Shutdown() {
     if (shut_down_) return;
     shut_down_ = true;
   }
-  for (const auto& queue : queues_) queue->Shutdown();
-  for (std::thread& thread : threads_) thread.join();
-  // A queue must be empty when it is destroyed, even if no thread served it.
-  void* tag = nullptr;
-  bool ok = false;
-  for (const auto& queue : queues_) {
-    while (queue->Next(&tag, &ok)) delete static_cast<Call*>(tag);
-  }
+  for (const auto& lane : lanes_) lane->Shutdown();
 }
 
-void RawServer::Serve(grpc::ServerCompletionQueue* queue) {
-  void* tag = nullptr;
-  bool ok = false;
-  while (Next(queue, &tag, &ok)) {
-    auto* call = static_cast<Call*>(tag);
-    if (call->answered || !ok) {
-      delete call;
-      continue;
-    }
-    Request(call->method, queue);
-    Handle(call);
-  }
-}
-
-bool RawServer::Next(grpc::ServerCompletionQueue* queue, void** tag, bool* ok) const {
-  if (pause_ == absl::ZeroDuration()) return queue->Next(tag, ok);
-  while (true) {
-    const auto next = queue->AsyncNext(tag, ok, std::chrono::system_clock::time_point());
-    if (next != grpc::CompletionQueue::TIMEOUT) return next == grpc::CompletionQueue::GOT_EVENT;
-    absl::SleepFor(pause_);
-  }
-}
-
-void RawServer::Request(const RawMethod* method, grpc::ServerCompletionQueue* queue) {
-  MutexLock lock(&mu_);
-  if (shut_down_) return;
-  auto* call = new Call(method, queue);
-  method->request(&call->context, &call->request, &call->writer, queue, queue, call);
-}
-
-absl::StatusOr<ByteRope> RawServer::Answer(Call* call) const {
-  if (guard_ != nullptr) {
-    RETURN_IF_ERROR(guard_->Check(call->method->name, call->context).status());
-  }
-  return call->method->handle(TakeByteBuffer(&call->request));
-}
-
-void RawServer::Handle(Call* call) {
-  absl::StatusOr<ByteRope> response = Answer(call);
-  call->answered = true;
-  if (response.ok()) {
-    call->writer.Finish(MakeByteBuffer(*std::move(response)), grpc::Status::OK, call);
-  } else {
-    call->writer.FinishWithError(ToGrpcStatus(response.status()), call);
-  }
+const RawMethod* RawServer::FindMethod(const std::string& name) const {
+  const auto method = std::find_if(serving_.methods.begin(), serving_.methods.end(),
+                                   [&](const RawMethod& m) { return m.name == name; });
+  return method == serving_.methods.end() ? nullptr : &*method;
 }
 
 }  // namespace keelson

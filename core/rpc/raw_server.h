@@ -4,11 +4,11 @@
 #define KEELSON_CORE_RPC_RAW_SERVER_H_
 
 #include <grpcpp/completion_queue.h>
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server_builder.h>
-#include <grpcpp/server_context.h>
-#include <grpcpp/support/async_unary_call.h>
-#include <grpcpp/support/byte_buffer.h>
 
+#include <atomic>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,50 +23,61 @@
 
 namespace keelson {
 
-// One method of a generated service that is marked raw (WithRawMethod_X).
+// One method, which a generated service must not serve (WithGenericMethod_X).
 struct RawMethod {
-  using Writer = grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>;
-
-  // Asks for the next call: RequestX of the generated service.
-  std::function<void(grpc::ServerContext*, grpc::ByteBuffer*, Writer*, grpc::CompletionQueue*,
-                     grpc::ServerCompletionQueue*, void* tag)>
-      request;
+  std::string name;  // "/keelson.v1.ParameterService/Push"
   // Called on the serving threads; while it runs, the connections of its thread wait.
   std::function<absl::StatusOr<ByteRope>(ByteRope)> handle;
-  // "/keelson.v1.ParameterService/Push", for an AccessGuard.
-  std::string name = "";
 };
 
-// The threads and queues of raw methods. RpcServer owns one and starts and ends it in the right
-// order.
+// Methods that are served as bytes, beside the ordinary ones, and the threads that do the input and
+// output.
+struct RawServing {
+  std::vector<RawMethod> methods;
+  // The number of threads that receive, handle and answer; each has its own connections.
+  int threads = 1;
+  // Zero: the threads block on the sockets. Otherwise they poll at this interval: a thread that
+  // blocks also takes input of the process's other connections, and has to pass it to their
+  // threads.
+  absl::Duration pause = absl::ZeroDuration();
+  // Checks the callers of the methods, and outlives the server; null: everyone may call.
+  const AccessGuard* guard = nullptr;
+  // The bytes of requests that are received at a time, each counted with the size that its method's
+  // may have. Each thread has an equal part, and receives at least one.
+  size_t receive_budget_bytes = 256 << 20;
+  // A request that takes longer than this is cancelled when others wait for its room.
+  absl::Duration receive_limit = absl::Seconds(10);
+};
+
+// The threads and queues of raw methods. A caller is checked when its call arrives, and its request
+// received when there is room for it: until then gRPC's flow control holds the caller back.
+// RpcServer owns one and starts and ends it in the right order.
 class RawServer {
  public:
-  // Adds `threads` queues to the builder. `pause`: see RawServing. Nothing is served before Start.
-  // `guard`: checks each caller before its request is handled; null: everyone may call.
-  RawServer(std::vector<RawMethod> methods, int threads, absl::Duration pause,
-            const AccessGuard* guard, grpc::ServerBuilder* builder);
+  // The calls of a thread that wait for room; others are RESOURCE_EXHAUSTED.
+  static constexpr size_t kMostWaiting = 1024;
+
+  // Adds a queue per thread to the builder. Nothing is served before Start.
+  RawServer(RawServing serving, grpc::ServerBuilder* builder);
   ~RawServer();
 
   // Call after the server was started.
   void Start();
+  // Calls that wait for room are refused from now on. Call before the server is shut down.
+  void BeginShutdown() { ending_ = true; }
   // Call after the server was shut down and its calls have ended. Joins the threads.
   void Shutdown();
 
  private:
   struct Call;
+  class Lane;
 
-  void Serve(grpc::ServerCompletionQueue* queue);
-  // False: the queue is shut down and empty.
-  bool Next(grpc::ServerCompletionQueue* queue, void** tag, bool* ok) const;
-  void Request(const RawMethod* method, grpc::ServerCompletionQueue* queue);
-  void Handle(Call* call);
-  absl::StatusOr<ByteRope> Answer(Call* call) const;
+  const RawMethod* FindMethod(const std::string& name) const;
 
-  const std::vector<RawMethod> methods_;
-  const absl::Duration pause_;
-  const AccessGuard* const guard_;
-  const std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_;
-  std::vector<std::thread> threads_;
+  const RawServing serving_;
+  grpc::AsyncGenericService service_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::atomic<bool> ending_{false};
 
   Mutex mu_;
   bool shut_down_ ABSL_GUARDED_BY(mu_) = false;

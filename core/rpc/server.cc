@@ -1,19 +1,16 @@
 #include "core/rpc/server.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <grpcpp/resource_quota.h>
-#include <grpcpp/server_builder.h>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <optional>
+#include <limits>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/base/available_memory.h"
 #include "core/rpc/channel.h"
 #include "core/rpc/grpc_library.h"
 #include "core/rpc/local_socket.h"
@@ -21,33 +18,13 @@
 namespace keelson {
 namespace {
 
+constexpr absl::string_view kLocalPrefix = "unix";
+
 // A worker has a few under way on a connection.
 constexpr int kMaxCallsPerConnection = 128;
 
 // Calls that wait hold a thread each: work that is asked for, models that are not there yet.
 constexpr int kMaxThreads = 4096;
-
-// gRPC only says that it could not bind; binding once more gives the system's reason. Returns
-// nothing if that succeeds.
-std::optional<std::string> BindFailure(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return "not of the form host:port";
-  std::string host = address.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const int error = getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &found);
-  if (error != 0) return gai_strerror(error);
-  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int result = bind(fd, found->ai_addr, found->ai_addrlen);
-  std::optional<std::string> reason;
-  if (result != 0) reason = strerror(errno);
-  close(fd);
-  freeaddrinfo(found);
-  return reason;
-}
 
 // What one peer may take of a server. Messages are not inflated: gRPC compares their size with the
 // limit before and again after, and keeps what it took meanwhile.
@@ -67,6 +44,8 @@ void SetLimits(grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 20);
   grpc::ResourceQuota quota("keelson");
   quota.SetMaxThreads(kMaxThreads);
+  // Of what has arrived and is not handled; gRPC cancels calls when there is more.
+  quota.Resize(2 * ReceiveBudget());
   builder->SetResourceQuota(quota);
 }
 
@@ -74,42 +53,83 @@ absl::Status CannotListen(const std::string& address, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("cannot listen on ", address, ": ", why));
 }
 
+// Where nobody is asked who he is, all are treated alike.
+ConnectionGate::Limits Undivided(ConnectionGate::Limits limits) {
+  limits.unknown = limits.connections;
+  limits.unknown_bytes = std::numeric_limits<int64_t>::max();
+  return limits;
+}
+
 }  // namespace
+
+size_t ReceiveBudget() {
+  constexpr int64_t kMost = 256 << 20;
+  return static_cast<size_t>(std::min(kMost, AvailableMemory() / 8));
+}
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& listen_address, const std::shared_ptr<grpc::ServerCredentials>& credentials,
-    const std::vector<grpc::Service*>& services, RawServing raw) {
+    const std::vector<grpc::Service*>& services, RawServing raw,
+    const ConnectionGate::Limits& limits) {
   KeepGrpcRunning();
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(listen_address, credentials, &port);
-  // Two servers must not share a port by accident.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   SetLimits(&builder);
+  std::unique_ptr<ConnectionGate> gate;
+  Acceptor acceptor;
+  if (absl::StartsWith(listen_address, kLocalPrefix)) {
+    builder.AddListeningPort(listen_address, credentials);
+  } else {
+    absl::StatusOr<std::unique_ptr<ConnectionGate>> opened =
+        ConnectionGate::Listen(listen_address, raw.guard == nullptr ? Undivided(limits) : limits);
+    if (!opened.ok()) return CannotListen(listen_address, opened.status().message());
+    gate = *std::move(opened);
+    acceptor = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
+  }
   for (grpc::Service* service : services) builder.RegisterService(service);
+  const AccessGuard* const guard = raw.guard;
+  raw.receive_budget_bytes = std::min(raw.receive_budget_bytes, ReceiveBudget());
   std::unique_ptr<RawServer> raw_server;
   const int local_port = raw.methods.empty() ? 0 : LocalSocketPort(listen_address);
   if (local_port > 0) builder.AddListeningPort(LocalSocket(local_port), credentials);
   if (!raw.methods.empty() || raw.pause > absl::ZeroDuration()) {
-    raw_server = std::make_unique<RawServer>(std::move(raw.methods), raw.threads, raw.pause,
-                                             raw.guard, &builder);
+    raw_server = std::make_unique<RawServer>(std::move(raw), &builder);
   }
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr || port == 0) {
-    const std::optional<std::string> why = BindFailure(listen_address);
-    if (!why.has_value() && local_port > 0) return CannotListen(LocalSocket(local_port), "in use");
-    return CannotListen(listen_address, why.value_or("the address became free meanwhile"));
+  if (server == nullptr) {
+    return CannotListen(local_port > 0 ? LocalSocket(local_port) : listen_address, "in use");
   }
-  if (raw_server != nullptr) raw_server->Start();
-  return std::unique_ptr<RpcServer>(new RpcServer(std::move(raw_server), std::move(server), port));
+  return std::unique_ptr<RpcServer>(new RpcServer(guard, std::move(gate), std::move(acceptor),
+                                                  std::move(raw_server), std::move(server)));
+}
+
+RpcServer::RpcServer(const AccessGuard* guard, std::unique_ptr<ConnectionGate> gate,
+                     Acceptor acceptor, std::unique_ptr<RawServer> raw,
+                     std::unique_ptr<grpc::Server> server)
+    : guard_(guard),
+      gate_(std::move(gate)),
+      acceptor_(std::move(acceptor)),
+      raw_(std::move(raw)),
+      server_(std::move(server)) {
+  if (raw_ != nullptr) raw_->Start();
+  if (gate_ == nullptr) return;
+  if (guard_ != nullptr) guard_->ReportTo(gate_.get());
+  gate_->Start([this](int fd) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = fd;
+    acceptor_->HandleNewConnection(&connection);
+  });
 }
 
 RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
 
 void RpcServer::Shutdown(absl::Duration grace) {
+  if (gate_ != nullptr) gate_->Stop();
+  if (raw_ != nullptr) raw_->BeginShutdown();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   if (raw_ != nullptr) raw_->Shutdown();
   server_->Wait();
+  if (gate_ != nullptr && guard_ != nullptr) guard_->ReportNoMoreTo(gate_.get());
 }
 
 }  // namespace keelson

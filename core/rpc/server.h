@@ -4,7 +4,9 @@
 
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,23 +14,14 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/rpc/access.h"
+#include "core/rpc/connection_gate.h"
 #include "core/rpc/raw_server.h"
 
 namespace keelson {
 
-// Methods that are served as bytes, beside the ordinary ones, and the threads that do the input and
-// output.
-struct RawServing {
-  std::vector<RawMethod> methods;
-  // The number of threads that receive, handle and answer; each has its own connections.
-  int threads = 1;
-  // Zero: the threads block on the sockets. Otherwise they poll at this interval: a thread that
-  // blocks also takes input of the process's other connections, and has to pass it to their
-  // threads.
-  absl::Duration pause = absl::ZeroDuration();
-  // Checks the callers of the methods, and outlives the server; null: everyone may call.
-  const AccessGuard* guard = nullptr;
-};
+// The bytes of requests that a server receives at a time: 256 MiB, or an eighth of the memory that
+// the process may use.
+size_t ReceiveBudget();
 
 // Serves from construction to Shutdown or destruction. Thread-safe.
 class RpcServer {
@@ -37,26 +30,33 @@ class RpcServer {
   // outlive the server and contain the raw methods. With raw methods or a pause all input and
   // output is done by RawServing's threads. With raw methods the server also listens on the
   // LocalSocket of its port (core/rpc/local_socket.h) where it has one. INVALID_ARGUMENT: the
-  // address cannot be used (taken, not this host's, malformed); the text says why.
+  // address cannot be used (taken, not this host's, malformed); the text says why. `raw.guard`,
+  // also without methods, tells which connections are known (ConnectionGate).
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& listen_address,
       const std::shared_ptr<grpc::ServerCredentials>& credentials,
-      const std::vector<grpc::Service*>& services, RawServing raw = {});
+      const std::vector<grpc::Service*>& services, RawServing raw = {},
+      const ConnectionGate::Limits& limits = ConnectionGate::Limits::OfProcess());
   ~RpcServer();
 
-  int port() const { return port_; }
+  // 0 for a local socket.
+  int port() const { return gate_ == nullptr ? 0 : gate_->port(); }
 
   // Lets running calls end, cancels them after `grace`.
   void Shutdown(absl::Duration grace);
 
  private:
-  RpcServer(std::unique_ptr<RawServer> raw, std::unique_ptr<grpc::Server> server, int port)
-      : raw_(std::move(raw)), server_(std::move(server)), port_(port) {}
+  using Acceptor = std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>;
 
+  RpcServer(const AccessGuard* guard, std::unique_ptr<ConnectionGate> gate, Acceptor acceptor,
+            std::unique_ptr<RawServer> raw, std::unique_ptr<grpc::Server> server);
+
+  const AccessGuard* const guard_;
+  const std::unique_ptr<ConnectionGate> gate_;  // null for a local socket
+  const Acceptor acceptor_;
   // Null without raw methods and pause. Its queues are there until the server is gone.
   const std::unique_ptr<RawServer> raw_;
   const std::unique_ptr<grpc::Server> server_;
-  const int port_;
 };
 
 }  // namespace keelson

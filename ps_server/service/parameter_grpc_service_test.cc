@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(ParameterGrpcServiceTest, MessagesBeyondGrpcsDefaultLimitPass) {
-  const Placement placement = Placement::Compute({{"w", Shape({2000, 1000}), {}}}, 1);
+  const Placement placement = Placement::Compute({{"w", Shape({1100, 1000}), {}}}, 1);
   TestServer server;
   const LoopbackServer loopback(&server.handler);
   const std::unique_ptr<BulkHandler> client = loopback.ConnectBulk();
@@ -26,7 +26,7 @@ TEST(ParameterGrpcServiceTest, MessagesBeyondGrpcsDefaultLimitPass) {
   ASSERT_TRUE(pushed.ok()) << pushed.status();
   const auto pulled = CallBulk(client.get(), BulkMethod::kPull, PullOf(placement, 0));
   ASSERT_TRUE(pulled.ok()) << pulled.status();
-  EXPECT_EQ(pulled->payload, BytesOf(std::vector<float>(2'000'000, -2 * kTestLearningRate)));
+  EXPECT_EQ(pulled->payload, BytesOf(std::vector<float>(1'100'000, -2 * kTestLearningRate)));
 }
 
 TEST(ParameterGrpcServiceTest, ServerThatIsGoneIsUnavailableByName) {

@@ -31,7 +31,8 @@ void BulkExchange::Handle(BulkCompletion completion) {
   --servers_[id.shard].in_flight;
   if (!status_.ok()) return;
   absl::Status status = completion.status;
-  if (IsTransient(status)) {
+  // A server that has no room for a message at the moment refuses it as RESOURCE_EXHAUSTED.
+  if (IsTransient(status) || absl::IsResourceExhausted(status)) {
     ScheduleRetry(id.slot, id.shard, id.message, status);
     return;
   }

@@ -13,6 +13,7 @@
 #include "core/base/mutex.h"
 #include "core/client/exchange/fake_shard_testing.h"
 #include "core/client/grpc_parameter_client.h"
+#include "core/client/services/grpc_call.h"
 #include "core/rpc/server.h"
 #include "gmock/gmock.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
@@ -32,21 +33,18 @@ ByteRope RopeOf(const std::string& bytes) {
 
 // Serves a ParameterControl's bulk calls, from `threads` threads.
 class Server
-    : public v1::ParameterService::WithRawMethod_Pull<v1::ParameterService::WithRawMethod_Push<
-          v1::ParameterService::WithRawMethod_PushPull<v1::ParameterService::Service>>> {
+    : public v1::ParameterService::WithGenericMethod_Pull<
+          v1::ParameterService::WithGenericMethod_Push<
+              v1::ParameterService::WithGenericMethod_PushPull<v1::ParameterService::Service>>> {
  public:
   explicit Server(std::function<absl::StatusOr<ByteRope>(BulkMethod, ByteRope)> handle,
                   const std::string& address = "127.0.0.1:0") {
     RawServing raw;
-    raw.methods.push_back(
-        {[this](auto... call) { RequestPull(call...); },
-         [handle](ByteRope bytes) { return handle(BulkMethod::kPull, std::move(bytes)); }});
-    raw.methods.push_back(
-        {[this](auto... call) { RequestPush(call...); },
-         [handle](ByteRope bytes) { return handle(BulkMethod::kPush, std::move(bytes)); }});
-    raw.methods.push_back(
-        {[this](auto... call) { RequestPushPull(call...); },
-         [handle](ByteRope bytes) { return handle(BulkMethod::kPushPull, std::move(bytes)); }});
+    for (const BulkMethod method : {BulkMethod::kPull, BulkMethod::kPush, BulkMethod::kPushPull}) {
+      raw.methods.push_back({BulkMethodPath(method), [handle, method](ByteRope bytes) {
+                               return handle(method, std::move(bytes));
+                             }});
+    }
     auto server =
         RpcServer::Start(address, grpc::InsecureServerCredentials(), {this}, std::move(raw));
     EXPECT_TRUE(server.ok()) << server.status();
