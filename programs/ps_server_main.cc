@@ -1,10 +1,12 @@
 // ps_server: holds one shard of the model, applies gradients to it, serves its values.
 
 #include <algorithm>
+#include <cstdint>
 
 #include "CLI/CLI.hpp"
 #include "absl/synchronization/mutex.h"
 #include "core/base/available_cores.h"
+#include "core/base/available_memory.h"
 #include "core/base/log.h"
 #include "core/base/number_flags.h"
 #include "core/base/status_macros.h"
@@ -30,7 +32,12 @@ constexpr absl::Duration kChiefSilence = absl::Seconds(10);
 
 struct Flags {
   int io_threads = 1;
+  int64_t max_shard_bytes = 0;
 };
+
+// The rest is for what arrives, for the blocks of a snapshot that are being written, and for the
+// program.
+int64_t DefaultShardBytes() { return AvailableMemory() / 4 * 3; }
 
 // One thread receives, applies and answers at the speed of the socket; using more than half of the
 // cores would take them from the kernel and the workers.
@@ -42,6 +49,8 @@ absl::Status RunPsServer(const RoleContext& context, const Flags& flags) {
   SignalWatcher watcher(&asked);
   ParameterHandler::Options options = {context.incarnation, context.config_hash};
   options.commit_threads = flags.io_threads;
+  options.max_shard_bytes = flags.max_shard_bytes;
+  options.credits.receive_budget_bytes = static_cast<int64_t>(ReceiveBudget());
   options.model_dir = context.config.checkpoint().model_dir();
   if (context.job_token.empty()) options.chief_exclusive = kChiefSilence;
   ParameterHandler handler(options, Clock::Real(), &end);
@@ -73,6 +82,7 @@ int main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   keelson::Flags flags;
   flags.io_threads = keelson::DefaultIoThreads();
+  flags.max_shard_bytes = keelson::DefaultShardBytes();
   keelson::RoleProgram program;
   program.role = keelson::Role::kPs;
   program.description =
@@ -83,6 +93,10 @@ int main(int argc, char** argv) {
                     "Threads that receive, apply and answer pushes and pulls, and as many that "
                     "apply a synchronous step")
         ->capture_default_str()
+        ->check(keelson::PositiveNumber());
+    app->add_option("--max_shard_bytes", flags.max_shard_bytes,
+                    "Bytes of values and optimizer state that the shard may have; a larger one is "
+                    "refused (default: three quarters of the memory of the machine or container)")
         ->check(keelson::PositiveNumber());
   };
   program.run = [&](const keelson::RoleContext& context) {

@@ -26,6 +26,12 @@ absl::Status TaskIsTaken(const Member& holder, absl::string_view peer) {
       absl::StrCat(holder.task.ToString(), " at ", peer, ": the task is held by ", Name(holder)));
 }
 
+absl::Status TooManyMembers(Task task, absl::string_view peer) {
+  return absl::FailedPreconditionError(absl::StrCat(task.ToString(), " at ", peer,
+                                                    ": expected at most ", Membership::kMaxMembers,
+                                                    " tasks in a job, found another one"));
+}
+
 absl::Status Over(const std::string& name, absl::string_view how) {
   return absl::AbortedError(absl::StrCat("membership of ", name, " is over: ", how));
 }
@@ -70,6 +76,7 @@ void Membership::End(Member* member, Member::State how) {
 absl::Status Membership::Register(Task task, uint64_t incarnation, std::string peer,
                                   std::string device) {
   if (retired_.contains(incarnation)) return RegisterRetired(task, incarnation, peer);
+  if (members_.size() >= kMaxMembers && Find(task) == nullptr) return TooManyMembers(task, peer);
   const auto [it, is_new] = members_.try_emplace(task);
   Member& member = it->second;
   if (is_new) {

@@ -55,6 +55,9 @@ absl::string_view MemberStateName(Member::State state);
 
 class Membership {
  public:
+  // The tasks that a job may have besides its servers and its chief.
+  static constexpr size_t kMaxMembers = 4096;
+
   // A lease lasts until `lease` has passed since the member's last Register or Heartbeat. Only
   // ExpireLeases and the Register of another incarnation check whether it has passed: until then a
   // late Heartbeat still renews it. `clock` outlives this.
@@ -64,7 +67,7 @@ class Membership {
   // OK: the task is the caller's; also when repeated. ALREADY_EXISTS: another incarnation holds the
   // task and was heard of within `takeover_after`; the text names it. Newcomers get this error, and
   // so does the incarnation that was replaced. ABORTED: this incarnation's membership is over (the
-  // text says how), and its task is free.
+  // text says how), and its task is free. FAILED_PRECONDITION: there are kMaxMembers others.
   absl::Status Register(Task task, uint64_t incarnation, std::string peer, std::string device = "");
 
   // Renews the lease. ABORTED: the incarnation has not registered here, or its membership is over;

@@ -358,5 +358,17 @@ TEST(MemberStateNameTest, Names) {
   EXPECT_EQ(MemberStateName(Member::kLeft), "left");
 }
 
+TEST_F(MembershipTest, AJobHasSoManyTasks) {
+  for (size_t i = 0; i < Membership::kMaxMembers; ++i) {
+    Register({Role::kWorker, static_cast<int>(i)}, i + 1);
+  }
+  const Task another = {Role::kWorker, static_cast<int>(Membership::kMaxMembers)};
+  EXPECT_EQ(membership_.Register(another, 9999, "host:1"),
+            absl::FailedPreconditionError("worker-4096 at host:1: expected at most 4096 tasks in a "
+                                          "job, found another one"));
+  EXPECT_EQ(membership_.Find(another), nullptr);
+  Register(kWorker0, 1);
+}
+
 }  // namespace
 }  // namespace keelson

@@ -35,6 +35,13 @@ absl::StatusOr<std::string> ReasonOf(const v1::EndTrainingRequest& request) {
                                                  one_line ? "" : " with control characters"));
 }
 
+absl::Status CheckLength(absl::string_view field, const std::string& text) {
+  constexpr size_t kMost = 1000;
+  if (text.size() <= kMost) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": expected at most ", kMost, " bytes, found ", text.size()));
+}
+
 WorkerReport ReportFromProto(const v1::WorkerProgress& progress) {
   WorkerReport report;
   for (const v1::LeaseProgress& lease : progress.leases()) {
@@ -133,6 +140,9 @@ v1::JobPhase JobPhaseToProto(JobPhase phase) {
 absl::Status ChiefHandler::Register(const v1::RegisterRequest& request,
                                     v1::RegisterResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  // They are kept for as long as the job, and shown.
+  RETURN_IF_ERROR(CheckLength("peer", request.peer()));
+  RETURN_IF_ERROR(CheckLength("device", request.device()));
   std::vector<HeldLease> held;
   for (const v1::HeldLease& lease : request.leases()) held.push_back(HeldLeaseFromProto(lease));
   ASSIGN_OR_RETURN(

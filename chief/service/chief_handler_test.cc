@@ -386,5 +386,19 @@ TEST_F(ChiefHandlerTest, SetModeTellsThePreviousOne) {
                                        "(replicas_to_aggregate)..1048576, found 1"));
 }
 
+TEST_F(ChiefHandlerTest, WhatIsKeptOfAMemberIsShort) {
+  v1::RegisterRequest request;
+  *request.mutable_header() = Header();
+  request.set_config_hash(kHash);
+  request.set_peer(std::string(1001, 'p'));
+  EXPECT_EQ(handler_.Register(request, &registered_),
+            absl::InvalidArgumentError("peer: expected at most 1000 bytes, found 1001"));
+  request.set_peer("host:1");
+  request.set_device(std::string(1001, 'd'));
+  EXPECT_EQ(handler_.Register(request, &registered_),
+            absl::InvalidArgumentError("device: expected at most 1000 bytes, found 1001"));
+  EXPECT_TRUE(coordinator_.GetStatus().members.empty());
+}
+
 }  // namespace
 }  // namespace keelson

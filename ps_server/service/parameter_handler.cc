@@ -54,7 +54,7 @@ absl::StatusOr<ByteRope> ParameterHandler::Bulk(BulkMethod method, ByteRope requ
 absl::StatusOr<ByteRope> ParameterHandler::Serve(BulkMethod method, const ByteRope& message) {
   ByteCursor cursor(message);
   BulkRequest request;
-  ASSIGN_OR_RETURN(const size_t payload_bytes, DecodeBulkRequest(&cursor, &request));
+  ASSIGN_OR_RETURN(const size_t payload_bytes, DecodeBulkRequest(&cursor, &request, most_entries_));
   ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard, ReadyShard(request));
   BulkResponse response;
   ValuePayload values;

@@ -4,6 +4,7 @@
 #define KEELSON_PS_SERVER_SERVICE_PARAMETER_HANDLER_H_
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +40,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
     std::string model_dir = {};
     // How long a chief must be silent before another one takes its place (ChiefAdmission).
     absl::Duration chief_exclusive = absl::ZeroDuration();
+    // A shard that takes more (LeastBytesOf) is refused before anything is allocated.
+    int64_t max_shard_bytes = std::numeric_limits<int64_t>::max();
   };
 
   // `end` is raised by Finish. Both outlive the handler.
@@ -119,6 +122,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   absl::Status EndShard(absl::string_view call, const v1::InitializeShardRequest& request,
                         const Origin& origin, Making making,
                         absl::StatusOr<std::unique_ptr<BlockStore>> store);
+  // FAILED_PRECONDITION: it takes more than Options::max_shard_bytes.
+  absl::Status CheckShardFits(const Placement& placement, size_t shard, size_t num_slots) const;
   absl::StatusOr<std::unique_ptr<BlockStore>> MakeStore(const v1::InitializeShardRequest& request,
                                                         Making making, FillStore fill);
   // Takes a cut of the current shard and writes it.
@@ -147,6 +152,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   std::atomic<bool> chief_stopping_{false};
   ChiefAdmission chiefs_;
   FigureCounter figures_;
+  // The most entries that a request for the shard has in a repeated field.
+  std::atomic<size_t> most_entries_{kMostEntries};
 
   // Held while a shard is made of initial values or of files, so that one is made so at a time.
   // Like the others it is not held while a peer is waited for.

@@ -34,6 +34,9 @@ absl::Status RefusePath(absl::string_view call, const google::protobuf::Message&
   return absl::OkStatus();
 }
 
+// Of requests that list a block twice, or one that is not there, so many are told which.
+constexpr size_t kEntriesToName = 1024;
+
 }  // namespace
 
 absl::Status ParameterHandler::Initialize(const v1::InitializeShardRequest& request,
@@ -129,6 +132,7 @@ absl::Status ParameterHandler::EndShard(absl::string_view call,
     return status;
   }
   (*store)->Retire(std::vector<uint64_t>(retired_.begin(), retired_.end()));
+  most_entries_ = (*store)->num_blocks() + kEntriesToName;
   const PushOptions push = {request.reject_non_finite(),
                             request.stale_gradients().scale_learning_rate()};
   shard_ = std::make_shared<const Shard>(
@@ -136,6 +140,15 @@ absl::Status ParameterHandler::EndShard(absl::string_view call,
   origin_ = origin;
   state_ = v1::ShardStatus::READY;
   return absl::OkStatus();
+}
+
+absl::Status ParameterHandler::CheckShardFits(const Placement& placement, size_t shard,
+                                              size_t num_slots) const {
+  const int64_t bytes = LeastBytesOf(placement, shard, num_slots);
+  if (bytes <= options_.max_shard_bytes) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "Initialize: shard ", shard, " of ", placement.num_shards(), ": expected at most ",
+      options_.max_shard_bytes, " bytes of values and slots (--max_shard_bytes), found ", bytes));
 }
 
 absl::StatusOr<std::unique_ptr<BlockStore>> ParameterHandler::MakeStore(
@@ -149,6 +162,7 @@ absl::StatusOr<std::unique_ptr<BlockStore>> ParameterHandler::MakeStore(
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Optimizer> optimizer,
                    CreateOptimizer(request.optimizer(), request.stale_gradients()));
+  RETURN_IF_ERROR(CheckShardFits(placement, request.shard(), optimizer->slots().size()));
   ASSIGN_OR_RETURN(LearningRateSchedule learning_rate,
                    LearningRateSchedule::Create(request.learning_rate(), request.max_steps()));
   const absl::Duration start = clock_->Monotonic();

@@ -376,5 +376,36 @@ TEST_F(ParameterHandlerTest, FinishRaisesTheEnd) {
   EXPECT_TRUE(server_.end.raised());
 }
 
+// What a caller may make a server allocate
+
+TEST(ParameterHandlerBoundsTest, AShardThatIsTooLargeIsRefusedBeforeItIsAllocated) {
+  StopSignal end;
+  ManualClock clock;
+  ParameterHandler handler(
+      {.incarnation = 9, .config_hash = kTestConfigHash, .max_shard_bytes = 1'000'000}, &clock,
+      &end);
+  v1::InitializeShardResponse response;
+  const Placement huge = Placement::Compute({{"w", Shape({int64_t{1} << 50}), {}}}, 1);
+  const absl::Status status = handler.Initialize(InitializeRequest(huge, 0, "adam {}"), &response);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("Initialize: shard 0 of 1: expected at most 1000000 bytes of values and "
+                        "slots (--max_shard_bytes), found 135"));
+  // Of many small blocks each costs more than its elements.
+  const Placement scattered = Placement::Compute({{"w", Shape({10'000}), {}}}, 1, 1);
+  EXPECT_EQ(handler.Initialize(InitializeRequest(scattered, 0), &response).code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(handler.Initialize(InitializeRequest(TestPlacement(1), 0), &response).ok());
+}
+
+TEST_F(ParameterHandlerTest, ARequestHasNoMoreRangesThanTheShardHasBlocks) {
+  ASSERT_TRUE(Initialize(InitializeRequest(placement_, 0)).ok());
+  TestRequest request = PullOf(placement_, 0);
+  request.header.ranges.resize(request.header.ranges.size() + 2000);
+  const absl::Status status = Pull(request);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("pull: malformed request: field ranges"));
+}
+
 }  // namespace
 }  // namespace keelson

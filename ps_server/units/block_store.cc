@@ -23,6 +23,17 @@ BlockState NewBlock(const Optimizer& optimizer, int64_t elements) {
 
 }  // namespace
 
+int64_t LeastBytesOf(const Placement& placement, size_t shard, size_t num_slots) {
+  constexpr auto kOfBlock = static_cast<int64_t>(sizeof(Block) + sizeof(BlockContent));
+  int64_t bytes = 0;
+  for (const size_t p : placement.PartitionsOf(shard)) {
+    const size_t arrays = 1 + (placement.VariableOf(p).trained() ? num_slots : 0);
+    bytes += placement.PartitionElements(p) * static_cast<int64_t>(arrays * sizeof(float)) +
+             placement.NumBlocks(p) * kOfBlock;
+  }
+  return bytes;
+}
+
 BlockStore::BlockStore(Options options)
     : options_(std::move(options)),
       partitions_(options_.placement.PartitionsOf(options_.shard)),
@@ -54,6 +65,7 @@ absl::StatusOr<std::unique_ptr<BlockStore>> BlockStore::Create(Options options, 
       RETURN_IF_ERROR(fill(position, &state));
       blocks.push_back(std::make_unique<Block>(std::move(state)));
     }
+    store->num_blocks_ += blocks.size();
   }
   return store;
 }

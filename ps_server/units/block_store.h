@@ -29,6 +29,10 @@ struct ShardCut {
   std::vector<std::vector<BlockState>> partitions;
 };
 
+// The bytes that a shard takes at least: values, the slots of trained variables, and what is kept
+// of each block.
+int64_t LeastBytesOf(const Placement& placement, size_t shard, size_t num_slots);
+
 // Thread-safe.
 class BlockStore {
  public:
@@ -118,6 +122,7 @@ class BlockStore {
   float LearningRateAt(int64_t step) const { return options_.learning_rate.At(step); }
   int64_t value_bytes() const { return options_.placement.ShardBytes(options_.shard); }
   int64_t slot_bytes() const;
+  size_t num_blocks() const { return num_blocks_; }
 
  private:
   explicit BlockStore(Options options);
@@ -129,6 +134,7 @@ class BlockStore {
   // Position in `blocks_` by partition of the placement; nothing: another shard's.
   std::vector<std::optional<size_t>> local_;
   std::vector<std::vector<std::unique_ptr<Block>>> blocks_;
+  size_t num_blocks_ = 0;
 
   // "variable dense/kernel, block 2" of partition `p`.
   std::string NameOf(size_t p, size_t block) const;
