@@ -94,8 +94,11 @@ absl::Status ServerGroup::Probe(size_t s) {
   if (contact(s).answers) return absl::OkStatus();
   v1::ShardStatus status;
   const absl::Status answered = ChiefHeartbeat(s, {}, &status);
-  // A server with another token of the job refuses this chief for ever.
-  if (absl::IsPermissionDenied(answered)) return answered;
+  // A server with another token of the job, or of another build, refuses this chief for ever.
+  if (absl::IsPermissionDenied(answered) || absl::IsFailedPrecondition(answered)) return answered;
+  if (absl::IsAlreadyExists(answered) && !contact(s).held_by_other.exchange(true)) {
+    LogWarning("waiting for ", name(s), ": ", answered.message());
+  }
   if (!answered.ok()) return absl::OkStatus();
   if (status.config_hash() == options_.config_hash) return absl::OkStatus();
   return ConfigMismatch(options_.config_hash, status.config_hash(), "the server");

@@ -65,7 +65,8 @@ class ServerGroup {
 
   // Waits until every server answers, and makes the chief known to it. DEADLINE_EXCEEDED: names
   // those that did not. CANCELLED: stopped. FAILED_PRECONDITION: a server has another
-  // configuration.
+  // configuration, or is of another build. PERMISSION_DENIED: it knows another token. A server that
+  // waits for another chief's silence (ALREADY_EXISTS) is logged with its reason, and waited for.
   absl::Status WaitUntilReachable();
 
   // The status of each server, with the job state that a chief persisted there.
@@ -135,6 +136,8 @@ class ServerGroup {
     // The server's shard could not be made ready.
     std::atomic<bool> broken{false};
     std::atomic<bool> retired_owed{true};
+    // The server waits for another chief's silence, which has been logged.
+    std::atomic<bool> held_by_other{false};
     std::atomic<uint64_t> stored{0};
   };
 

@@ -100,6 +100,23 @@ TEST_F(ServerGroupTest, AServerThatRefusesTheTokenEndsTheWait) {
   EXPECT_EQ(group_.WaitUntilReachable(), absl::PermissionDeniedError("ps-1: not the job's token"));
 }
 
+TEST_F(ServerGroupTest, AServerOfAnotherBuildEndsTheWait) {
+  servers_[1].FailNext(&ParameterControl::ChiefHeartbeat,
+                       {absl::FailedPreconditionError("of another build")});
+  EXPECT_EQ(group_.WaitUntilReachable(), absl::FailedPreconditionError("ps-1: of another build"));
+}
+
+TEST_F(ServerGroupTest, SaysOnceThatAServerWaitsForAnotherChiefsSilence) {
+  servers_[1].FailNext(&ParameterControl::ChiefHeartbeat,
+                       {absl::AlreadyExistsError("another chief was heard 2s ago"),
+                        absl::AlreadyExistsError("another chief was heard 3s ago")});
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("waiting for ps-1: another chief was heard 2s ago"),
+                    Not(HasSubstr("3s ago"))));
+}
+
 TEST_F(ServerGroupTest, EveryServerGetsItsShard) {
   ASSERT_EQ(group_.Initialize(30), absl::OkStatus());
   for (uint32_t s = 0; s < 2; ++s) {

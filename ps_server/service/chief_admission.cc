@@ -12,10 +12,11 @@ absl::Status ChiefAdmission::Admit(absl::string_view call, uint64_t incarnation)
   }
   const absl::Duration now = clock_->Monotonic();
   if (newest_.has_value() && newest_ != incarnation && now < last_call_ + exclusive_) {
-    return absl::UnavailableError(
+    return absl::AlreadyExistsError(
         absl::StrCat(call, ": another chief was heard ", absl::FormatDuration(now - last_call_),
                      " ago; in a job without --job_token_file a second one is let in after ",
-                     absl::FormatDuration(exclusive_), " of its silence"));
+                     absl::FormatDuration(exclusive_), " of its silence, in ",
+                     absl::FormatDuration(last_call_ + exclusive_ - now), " at the earliest"));
   }
   last_call_ = now;
   if (newest_ == incarnation) return absl::OkStatus();

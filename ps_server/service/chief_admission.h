@@ -24,8 +24,8 @@ class ChiefAdmission {
   explicit ChiefAdmission(const Clock* clock, absl::Duration exclusive = absl::ZeroDuration())
       : clock_(clock), exclusive_(exclusive) {}
 
-  // ABORTED: "ChiefHeartbeat: another chief has taken the caller's place". UNAVAILABLE: another
-  // chief was heard too short a time ago; the text says when to come again.
+  // ABORTED: "ChiefHeartbeat: another chief has taken the caller's place". ALREADY_EXISTS:
+  // another chief was heard too short a time ago; the text says when to come again.
   absl::Status Admit(absl::string_view call, uint64_t incarnation);
 
   // The time since the last admitted call; infinite when there was none.
