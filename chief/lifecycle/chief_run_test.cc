@@ -269,7 +269,9 @@ TEST_F(ChiefRunTest, WaitsForTheFinalScore) {
   Work(service());
   Leave(service(), kWorker);
   AwaitPhase(service(), v1::EVALUATING);
+  Join(service(), kEvaluator);
   v1::AcknowledgeEvaluationRequest score;
+  *score.mutable_header() = HeaderOf(kEvaluator);
   score.set_step(0);
   v1::AcknowledgeEvaluationResponse response;
   ASSERT_EQ(service()->AcknowledgeEvaluation(score, &response), absl::OkStatus());
@@ -277,6 +279,7 @@ TEST_F(ChiefRunTest, WaitsForTheFinalScore) {
   EXPECT_FALSE((*directory().ReadDoneMarker()).has_value());
   score.set_step(10);
   ASSERT_EQ(service()->AcknowledgeEvaluation(score, &response), absl::OkStatus());
+  Leave(service(), kEvaluator);
   EXPECT_EQ(Wait(), absl::OkStatus());
   EXPECT_TRUE((*directory().ReadDoneMarker()).has_value());
 }

@@ -244,6 +244,8 @@ absl::Status ChiefHandler::Leave(const v1::LeaveRequest& request, v1::LeaveRespo
 
 absl::Status ChiefHandler::AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                                  v1::AcknowledgeEvaluationResponse* response) {
+  ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  RETURN_IF_ERROR(coordinator_->Heartbeat(task, request.header().incarnation(), WorkerReport()));
   coordinator_->AcknowledgeEvaluation(
       request.step(),
       std::map<std::string, double>(request.metrics().begin(), request.metrics().end()));

@@ -185,13 +185,37 @@ TEST_F(ChiefHandlerTest, LeaveAndAcknowledge) {
   EXPECT_EQ(handler_.Leave(leave, &left), absl::OkStatus());
   EXPECT_FALSE(coordinator_.AnyAlive(Role::kWorker));
   v1::AcknowledgeEvaluationRequest acknowledge;
+  *acknowledge.mutable_header() = HeaderOf({Role::kEvaluator, 0}, 9);
   acknowledge.set_step(12);
   (*acknowledge.mutable_metrics())["accuracy"] = 0.9;
   v1::AcknowledgeEvaluationResponse response;
+  ASSERT_EQ(coordinator_.Register({Role::kEvaluator, 0}, 9, kHash, "host:2").status(),
+            absl::OkStatus());
   EXPECT_EQ(handler_.AcknowledgeEvaluation(acknowledge, &response), absl::OkStatus());
   EXPECT_EQ(response.phase(), v1::WAITING_FOR_SERVERS);
   EXPECT_EQ(coordinator_.GetStatus().evaluated_step, 12);
   EXPECT_EQ(coordinator_.GetStatus().evaluation.at("accuracy"), 0.9);
+}
+
+TEST_F(ChiefHandlerTest, WhoIsNoMemberNeitherScoresNorReports) {
+  Register();
+  StartTraining(10);
+  v1::AcknowledgeEvaluationRequest acknowledge;
+  v1::AcknowledgeEvaluationResponse acknowledged;
+  acknowledge.set_step(INT64_MAX);
+  EXPECT_EQ(handler_.AcknowledgeEvaluation(acknowledge, &acknowledged).code(),
+            absl::StatusCode::kInvalidArgument);
+  *acknowledge.mutable_header() = HeaderOf({Role::kEvaluator, 0}, 9);
+  EXPECT_EQ(handler_.AcknowledgeEvaluation(acknowledge, &acknowledged).code(),
+            absl::StatusCode::kAborted);
+  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, -1);
+
+  v1::HeartbeatRequest heartbeat;
+  *heartbeat.mutable_header() = HeaderOf({Role::kWorker, 3}, 8);
+  heartbeat.mutable_progress()->mutable_figures()->set_non_finite_losses(1);
+  v1::HeartbeatResponse beaten;
+  EXPECT_EQ(handler_.Heartbeat(heartbeat, &beaten).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(coordinator_.GetStatus().totals.non_finite_losses(), 0);
 }
 
 TEST_F(ChiefHandlerTest, AnyoneMayAskForTheStatus) {
