@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
 #include "core/cluster/figures.h"
@@ -84,6 +85,7 @@ void Reporter::Update() {
   if (summary_.has_value()) {
     MeasureFigures(status);
     WriteLossPoints(status);
+    PrintNewEvaluation(status);
     history_trouble_.Note(history_.Update(status, servers));
   }
   tasks_.Update(clock_->Monotonic(), status.workers, servers);
@@ -142,6 +144,19 @@ void Reporter::WriteLossPoints(const Coordinator::Status& status) {
   std::vector<LossCurve::Point> points;
   while (const auto point = coordinator_->TakeLossPoint()) points.push_back(*point);
   if (!points.empty()) WriteSummary(points, status);
+}
+
+void Reporter::PrintNewEvaluation(const Coordinator::Status& status) {
+  // A chief that takes a job over knows the step of the newest evaluation, but not its scores.
+  if (status.evaluated_step <= printed_evaluation_ || status.evaluation.empty()) return;
+  printed_evaluation_ = status.evaluated_step;
+  std::vector<std::pair<std::string, double>> metrics = {
+      {"step", static_cast<double>(status.evaluated_step)}};
+  for (const auto& [name, value] : status.evaluation) {
+    metrics.emplace_back(absl::StrCat("eval_", name), value);
+  }
+  std::printf("%s\n", FormatMetricsLine(clock_->Now(), metrics).c_str());
+  std::fflush(stdout);
 }
 
 void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,

@@ -64,7 +64,8 @@ class Reporter {
   // exchange/pushed_bytes_per_second and exchange/pulled_bytes_per_second (payload); what was not
   // measured since the last point is left out. Where training goes on from an earlier step, readers
   // are told to drop the points beyond it. Every two seconds the histograms that a worker has
-  // handed over (core/summary/event_handover.h) are moved into the event file. Every half minute
+  // handed over (core/summary/event_handover.h) are moved into the event file. For each evaluation
+  // a metrics line, "step=1000 eval_accuracy=0.98 eval_loss=0.06". Every half minute
   // the tasks' history (task_history.h). Twice a second status.json (status_file.h), replaced
   // atomically.
   void Update();
@@ -85,6 +86,7 @@ class Reporter {
   void WriteLossPoints(const Coordinator::Status& status);
   // Writes `points`, with the rates since the last summary.
   void WriteSummary(const std::vector<LossCurve::Point>& points, const Coordinator::Status& status);
+  void PrintNewEvaluation(const Coordinator::Status& status);
   void WriteStatusFile(const Coordinator::Status& status, const std::vector<ServerView>& servers);
 
   const Options options_;
@@ -99,6 +101,7 @@ class Reporter {
   };
   std::optional<Mark> summary_;
   std::optional<Mark> figures_;
+  int64_t printed_evaluation_ = -1;  // Its step.
   TaskFigures tasks_;
   TaskHistory history_;
   absl::Duration status_written_ = -absl::InfiniteDuration();

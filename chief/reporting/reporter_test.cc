@@ -198,6 +198,22 @@ TEST_F(ReporterTest, OneMetricsLinePerInterval) {
                            "examples_per_second=50 staleness=2 credit_wait_seconds=0.25"));
 }
 
+TEST_F(ReporterTest, OneMetricsLinePerEvaluation) {
+  StartTraining();
+  const std::vector<std::string> lines = LinesOf([&] {
+    reporter_->Update();
+    coordinator_.AcknowledgeEvaluation(5, {{"accuracy", 0.75}, {"loss", 0.5}});
+    reporter_->Update();
+    reporter_->Update();
+    coordinator_.AcknowledgeEvaluation(4, {{"accuracy", 0.5}});
+    reporter_->Update();
+    coordinator_.AcknowledgeEvaluation(9, {{"accuracy", 0.875}, {"loss", 0.25}});
+    reporter_->Finish();
+  });
+  EXPECT_THAT(lines, ElementsAre(MatchesRegex(".*Z step=5 eval_accuracy=0.75 eval_loss=0.5"),
+                                 MatchesRegex(".*Z step=9 eval_accuracy=0.875 eval_loss=0.25")));
+}
+
 TEST_F(ReporterTest, TheWaitForWorkersIsNotTrainingTime) {
   StartTraining();
   reporter_->Update();
