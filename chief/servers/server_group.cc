@@ -281,7 +281,10 @@ void ServerGroup::Finish() {
     *request.mutable_header() = options_.header;
     v1::FinishShardResponse response;
     const absl::Status status = server(s).service->Finish(request, &response);
-    if (status.ok()) NoteState(s, [&](ServerView* state) { state->NoteEnd(clock_->Now()); });
+    if (!status.ok()) return status;
+    NoteState(s, [&](ServerView* state) { state->NoteEnd(clock_->Now()); });
+    // It is ending, and need not know what becomes of members.
+    contact(s).answers = false;
     return status;
   });
   if (!status.ok()) LogWarning("could not tell a server that the job is over: ", status.message());

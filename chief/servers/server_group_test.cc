@@ -218,6 +218,15 @@ TEST_F(ServerGroupTest, RetireTellsWhoAnswersAndOwesItToTheOthers) {
   EXPECT_TRUE(group_.TakeRetiredOwed(1));
 }
 
+TEST_F(ServerGroupTest, AServerThatIsEndingIsNotToldWhoIsLost) {
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  group_.Finish();
+  const int probes = servers_[0].probes();
+  group_.Retire({7});
+  EXPECT_EQ(servers_[0].probes(), probes);
+  EXPECT_EQ(servers_[1].probes(), probes);
+}
+
 TEST_F(ServerGroupTest, ASlowSnapshotDelaysNobody) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   servers_[0].Block(&ParameterControl::WriteSnapshot, true);
