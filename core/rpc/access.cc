@@ -1,6 +1,7 @@
 #include "core/rpc/access.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -58,9 +59,6 @@ constexpr AccessRow kTable[] = {
     {"/grpc.health.v1.Health/Check", kAnyone, kFewBytes},
     {"/grpc.health.v1.Health/Watch", kAnyone, kFewBytes},
 };
-
-// Refusals that are logged one by one before a flood is summed up.
-constexpr int64_t kLoggedOneByOne = 20;
 
 const AccessRow* FindRow(absl::string_view method) {
   const auto* const row = std::find_if(std::begin(kTable), std::end(kTable),
@@ -206,20 +204,11 @@ absl::Status AccessGuard::CheckOperator(const AccessRow& row, const Caller& call
 
 void AccessGuard::Audit(absl::string_view method, const Caller& caller,
                         const absl::Status& refusal) const {
-  int64_t unlogged = 0;
-  {
-    MutexLock lock(&mu_);
-    const absl::Duration now = clock_->Monotonic();
-    if (++refusals_ > kLoggedOneByOne && now < logged_at_ + absl::Seconds(1)) {
-      ++unlogged_;
-      return;
-    }
-    logged_at_ = now;
-    std::swap(unlogged, unlogged_);
-  }
+  const std::optional<int64_t> unlogged = audit_.Admit();
+  if (!unlogged.has_value()) return;
   LogWarning("refused ", NameOf(method), " of ", caller.peer, " as ", Shown(caller.role), ": ",
              refusal.message(),
-             unlogged == 0 ? "" : absl::StrCat(" (and ", unlogged, " calls before it)"));
+             *unlogged == 0 ? "" : absl::StrCat(" (and ", *unlogged, " calls before it)"));
 }
 
 }  // namespace keelson

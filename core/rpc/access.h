@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/base/clock.h"
-#include "core/base/mutex.h"
+#include "core/base/log_limit.h"
 #include "core/rpc/connection_gate.h"
 
 namespace keelson {
@@ -64,7 +64,7 @@ class AccessGuard {
   };
 
   explicit AccessGuard(Secrets secrets = {}, const Clock* clock = Clock::Real())
-      : secrets_(std::move(secrets)), clock_(clock) {}
+      : secrets_(std::move(secrets)), audit_(clock) {}
 
   // What the caller of `method` is. PERMISSION_DENIED: the table does not let it call, or it lacks
   // the token; the text says which and has no secret in it. Refusals are logged with the peer: the
@@ -93,13 +93,8 @@ class AccessGuard {
   void Audit(absl::string_view method, const Caller& caller, const absl::Status& refusal) const;
 
   const Secrets secrets_;
-  const Clock* const clock_;
+  mutable LogLimit audit_;
   mutable std::atomic<ConnectionGate*> gate_{nullptr};
-
-  mutable Mutex mu_;
-  mutable int64_t refusals_ ABSL_GUARDED_BY(mu_) = 0;
-  mutable int64_t unlogged_ ABSL_GUARDED_BY(mu_) = 0;
-  mutable absl::Duration logged_at_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace keelson

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "core/rpc/channel.h"
 #include "gmock/gmock.h"
@@ -73,6 +74,29 @@ TEST(RpcServerLimitsTest, CompressedMessagesAreNotInflated) {
   const grpc::Status status = stub->Register(&compressed, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
   EXPECT_EQ(service.received, 0u);
+}
+
+// gRPC writes a line for each call whose compression is switched off.
+TEST(RpcServerLimitsTest, APeerCannotFillTheLogWithWhatGrpcSays) {
+  constexpr size_t kCalls = 200;
+  SizeService service;
+  auto server = RpcServer::Start("127.0.0.1:0", grpc::InsecureServerCredentials(), {&service});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto stub = v1::ChiefService::NewStub(CreateChannel(
+      absl::StrCat("127.0.0.1:", (*server)->port()), grpc::InsecureChannelCredentials()));
+  v1::RegisterRequest request;
+  request.set_peer(std::string(1000, 'x'));
+  testing::internal::CaptureStderr();
+  for (size_t i = 0; i < kCalls; ++i) {
+    v1::RegisterResponse response;
+    grpc::ClientContext compressed;
+    compressed.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+    EXPECT_FALSE(stub->Register(&compressed, request, &response).ok());
+  }
+  const std::vector<std::string> lines =
+      absl::StrSplit(testing::internal::GetCapturedStderr(), '\n', absl::SkipEmpty());
+  EXPECT_LT(lines.size(), kCalls / 2);
+  EXPECT_THAT(lines, testing::Each(testing::HasSubstr("gRPC: ")));
 }
 
 }  // namespace
