@@ -137,7 +137,9 @@ class RawServer::Lane {
   void Admit(Call* call) {
     call->method = server_->FindMethod(call->context.method());
     if (call->method == nullptr) {
-      return Refuse(call, absl::UnimplementedError("no such method"));
+      // Without a text, as gRPC answers for a service that it does not have: clients know it by
+      // that.
+      return Refuse(call, absl::UnimplementedError(""));
     }
     if (serving_.guard != nullptr) {
       const absl::Status admitted =

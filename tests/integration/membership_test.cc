@@ -76,8 +76,9 @@ TEST(MembershipTest, ServerWithAnotherConfigurationEndsTheJobWithBothHashes) {
   StopSignal end;
   ParameterHandler handler({1, ConfigHash(config) + 1}, Clock::Real(), &end);
   ParameterGrpcService service(&handler, &handler);
-  const auto server = RpcServer::Start(cluster.ContextOf({Role::kPs, 0}).cluster.ps[0],
-                                       grpc::InsecureServerCredentials(), {&service});
+  const auto server =
+      RpcServer::Start(cluster.ContextOf({Role::kPs, 0}).cluster.ps[0],
+                       grpc::InsecureServerCredentials(), {&service}, {service.RawMethods()});
   ASSERT_TRUE(server.ok()) << server.status();
   cluster.StartChief();
   const absl::Status status = cluster.WaitForChief();
