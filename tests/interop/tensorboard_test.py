@@ -189,7 +189,7 @@ class TensorBoardTest(unittest.TestCase):
         for tag in ("loss", "learning_rate", "speed/steps_per_second", "exchange/staleness"):
             found = [step for step, _, _ in self.train.get(tag, [])]
             # Rates are there from the second look on.
-            self.assertEqual(found, steps[-len(found) :] if "/" in tag else steps, tag)
+            self.assertEqual(found, steps[len(steps) - len(found) :] if "/" in tag else steps, tag)
             for _, _, value in self.train.get(tag, []):
                 self.assertEqual(value.WhichOneof("value"), "simple_value")
         losses = [value.simple_value for _, _, value in self.train["loss"]]
