@@ -1,4 +1,4 @@
-// The right to write to a model directory, which one process has at a time (ADR 0022).
+// The right to write to a model directory, which one process has at a time (ADR 0023).
 #ifndef KEELSON_CORE_CHECKPOINT_DIRECTORY_OWNER_H_
 #define KEELSON_CORE_CHECKPOINT_DIRECTORY_OWNER_H_
 
