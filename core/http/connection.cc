@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/http/client_address.h"
+#include "core/base/socket_address.h"
 
 namespace keelson {
 namespace {
@@ -42,7 +42,7 @@ ClientConnection::ClientConnection(int fd, uint64_t id, const Limits& limits, co
     : fd_(fd),
       id_(id),
       limits_(limits),
-      address_(PeerAddress(fd)),
+      address_(SocketAddress::PeerOf(fd).host()),
       client_(ClientOf(address_)),
       deadline_(fd, clock),
       request_(limits.max_body_bytes) {

@@ -40,7 +40,7 @@ class ClientConnection {
 
   int fd() const { return fd_; }
   uint64_t id() const { return id_; }
-  // The client's numeric address, and what counts as one client (client_address.h).
+  // The client's numeric address, and what counts as one client (ClientOf).
   const std::string& address() const { return address_; }
   const std::string& client() const { return client_; }
   // Whether a byte of the request has come.

@@ -32,7 +32,7 @@ class EventStreams {
   // Cuts the streams off and waits for their ends.
   ~EventStreams();
 
-  // Takes a place for a stream of this client (client_address.h). RESOURCE_EXHAUSTED: there is
+  // Takes a place for a stream of this client (ClientOf). RESOURCE_EXHAUSTED: there is
   // none, or none for this client.
   absl::Status Reserve(const std::string& client);
   // Returns a reserved place without a stream.

@@ -3,7 +3,6 @@
 // and it can end the connection, after which gRPC finds it closed.
 #include "core/rpc/connection_gate.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/tcp.h>
@@ -23,6 +22,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "core/base/log.h"
+#include "core/base/socket_address.h"
+#include "core/base/status_macros.h"
 #include "core/base/thread_without_signals.h"
 
 namespace keelson {
@@ -39,64 +40,15 @@ constexpr int kUserTimeoutMilliseconds = 20'000;
 // Files that are no connections: the model's, the log's, epoll's.
 constexpr size_t kOtherFiles = 256;
 
-struct Endpoint {
-  sockaddr_storage bytes{};
-  socklen_t size = sizeof(bytes);
-
-  sockaddr* get() { return reinterpret_cast<sockaddr*>(&bytes); }
-  // The port is at the same place in both families' addresses.
-  in_port_t* port() { return &reinterpret_cast<sockaddr_in*>(&bytes)->sin_port; }
-};
-
-// Of a peer: "10.0.0.7"; of IPv6 the network of 64 bits, which one owner has all of: "2001:db8::".
-// `whole`: all bits.
-std::string AddressText(Endpoint* endpoint, bool whole) {
-  char text[INET6_ADDRSTRLEN] = "";
-  if (endpoint->bytes.ss_family == AF_INET) {
-    inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(&endpoint->bytes)->sin_addr, text,
-              sizeof(text));
-    return text;
-  }
-  in6_addr ip = reinterpret_cast<sockaddr_in6*>(&endpoint->bytes)->sin6_addr;
-  if (IN6_IS_ADDR_V4MAPPED(&ip)) {
-    inet_ntop(AF_INET, ip.s6_addr + 12, text, sizeof(text));
-    return text;
-  }
-  if (!whole) std::fill(ip.s6_addr + 8, ip.s6_addr + 16, 0);
-  inet_ntop(AF_INET6, &ip, text, sizeof(text));
-  return text;
-}
-
 // gRPC's name of a peer, with the brackets that it writes as %5B and %5D.
-std::string PeerName(Endpoint* endpoint) {
-  const std::string address = AddressText(endpoint, /*whole=*/true);
-  const bool ipv6 = address.find(':') != std::string::npos;
-  return absl::StrCat(ipv6 ? "ipv6:[" : "ipv4:", address, ipv6 ? "]:" : ":",
-                      ntohs(*endpoint->port()));
-}
-
-int Listener(Endpoint endpoint) {
-  const int fd = socket(endpoint.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return fd;
-  // SO_REUSEPORT is not set: two servers must not share a port by accident.
-  const int on = 1;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  const bool dual =
-      endpoint.bytes.ss_family == AF_INET6 &&
-      IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<sockaddr_in6*>(&endpoint.bytes)->sin6_addr);
-  if (endpoint.bytes.ss_family == AF_INET6) {
-    const int only = dual ? 0 : 1;
-    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
-  }
-  if (bind(fd, endpoint.get(), endpoint.size) == 0 && listen(fd, SOMAXCONN) == 0) return fd;
-  const int why = errno;
-  close(fd);
-  errno = why;
-  return -1;
+std::string PeerName(const SocketAddress& peer) {
+  const std::string host = peer.host();
+  const bool ipv6 = host.find(':') != std::string::npos;
+  return absl::StrCat(ipv6 ? "ipv6:[" : "ipv4:", host, ipv6 ? "]:" : ":", peer.port());
 }
 
 // All addresses of the host that "host:port" names.
-absl::StatusOr<std::vector<Endpoint>> Resolve(absl::string_view address) {
+absl::StatusOr<std::vector<SocketAddress>> Resolve(absl::string_view address) {
   const size_t colon = address.rfind(':');
   if (colon == absl::string_view::npos) {
     return absl::InvalidArgumentError("not of the form host:port");
@@ -110,39 +62,29 @@ absl::StatusOr<std::vector<Endpoint>> Resolve(absl::string_view address) {
   const std::string port(address.substr(colon + 1));
   const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
   if (error != 0) return absl::InvalidArgumentError(gai_strerror(error));
-  std::vector<Endpoint> endpoints;
+  std::vector<SocketAddress> addresses;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    Endpoint& endpoint = endpoints.emplace_back();
-    endpoint.size = one->ai_addrlen;
-    std::memcpy(&endpoint.bytes, one->ai_addr, one->ai_addrlen);
+    SocketAddress& resolved = addresses.emplace_back();
+    resolved.size = one->ai_addrlen;
+    std::memcpy(&resolved.bytes, one->ai_addr, one->ai_addrlen);
   }
   freeaddrinfo(found);
-  return endpoints;
+  return addresses;
 }
 
-// The same port on all addresses of both families, where the host has IPv6.
-Endpoint AnyOfBothFamilies(in_port_t port) {
-  Endpoint endpoint;
-  endpoint.bytes.ss_family = AF_INET6;
-  endpoint.size = sizeof(sockaddr_in6);
-  *endpoint.port() = port;
-  return endpoint;
-}
-
-absl::StatusOr<std::vector<int>> ListenOn(std::vector<Endpoint> endpoints) {
-  if (endpoints.size() == 1 && AddressText(&endpoints[0], true) == "0.0.0.0") {
-    const int both = Listener(AnyOfBothFamilies(*endpoints[0].port()));
-    if (both >= 0) return std::vector<int>{both};
+absl::StatusOr<std::vector<int>> ListenOnAll(std::vector<SocketAddress> addresses) {
+  if (addresses.size() == 1 && addresses[0].host() == "0.0.0.0") {
+    // The same port on all addresses of both families, where the host has IPv6.
+    SocketAddress both = SocketAddress::Any(AF_INET6);
+    both.set_port(addresses[0].port());
+    const int fd = ListenOn(both, SOMAXCONN);
+    if (fd >= 0) return std::vector<int>{fd};
   }
   std::vector<int> listeners;
   int why = 0;
-  for (Endpoint& endpoint : endpoints) {
-    if (!listeners.empty()) {
-      Endpoint first;
-      getsockname(listeners[0], first.get(), &first.size);
-      *endpoint.port() = *first.port();
-    }
-    const int fd = Listener(endpoint);
+  for (SocketAddress& address : addresses) {
+    if (!listeners.empty()) address.set_port(SocketAddress::OwnOf(listeners[0]).port());
+    const int fd = ListenOn(address, SOMAXCONN);
     if (fd >= 0) {
       listeners.push_back(fd);
     } else if (why == 0 || errno == EADDRINUSE) {
@@ -200,14 +142,10 @@ ConnectionGate::Limits ConnectionGate::Limits::OfProcess() {
 
 absl::StatusOr<std::unique_ptr<ConnectionGate>> ConnectionGate::Listen(absl::string_view address,
                                                                        const Limits& limits) {
-  absl::StatusOr<std::vector<Endpoint>> endpoints = Resolve(address);
-  if (!endpoints.ok()) return endpoints.status();
-  absl::StatusOr<std::vector<int>> listeners = ListenOn(*std::move(endpoints));
-  if (!listeners.ok()) return listeners.status();
-  Endpoint own;
-  getsockname(listeners->front(), own.get(), &own.size);
-  return std::unique_ptr<ConnectionGate>(
-      new ConnectionGate(*std::move(listeners), ntohs(*own.port()), limits));
+  ASSIGN_OR_RETURN(std::vector<SocketAddress> addresses, Resolve(address));
+  ASSIGN_OR_RETURN(std::vector<int> listeners, ListenOnAll(std::move(addresses)));
+  const int port = SocketAddress::OwnOf(listeners.front()).port();
+  return std::unique_ptr<ConnectionGate>(new ConnectionGate(std::move(listeners), port, limits));
 }
 
 ConnectionGate::ConnectionGate(std::vector<int> listeners, int port, const Limits& limits)
@@ -272,7 +210,7 @@ void ConnectionGate::Run() {
 }
 
 bool ConnectionGate::AcceptFrom(int listener) {
-  Endpoint peer;
+  SocketAddress peer;
   const int fd = accept4(listener, peer.get(), &peer.size, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) {
     if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return false;
@@ -287,8 +225,8 @@ bool ConnectionGate::AcceptFrom(int listener) {
     close(fd);
     return true;
   }
-  connection->peer = PeerName(&peer);
-  connection->address = AddressText(&peer, /*whole=*/false);
+  connection->peer = PeerName(peer);
+  connection->address = ClientOf(peer.host());
   connection->since = connection->modest_at = absl::Now();
   SetOption(fd, TCP_NODELAY, 1);
   SetOption(fd, TCP_USER_TIMEOUT, kUserTimeoutMilliseconds);
