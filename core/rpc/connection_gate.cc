@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -283,14 +284,9 @@ void ConnectionGate::Forget(uint64_t id) {
 void ConnectionGate::Close(uint64_t id, absl::string_view why) {
   const Connection& connection = *connections_.at(id);
   ++closed_;
-  const absl::Time now = absl::Now();
-  if (now >= logged_at_ + absl::Seconds(1)) {
+  if (const std::optional<int64_t> left_out = closings_.Admit()) {
     LogWarning("closed the connection of ", connection.peer, ": ", why,
-               unlogged_ == 0 ? "" : absl::StrCat(" (and ", unlogged_, " before it)"));
-    logged_at_ = now;
-    unlogged_ = 0;
-  } else {
-    ++unlogged_;
+               *left_out == 0 ? "" : absl::StrCat(" (and ", *left_out, " before it)"));
   }
   shutdown(connection.fd, SHUT_RDWR);
   Forget(id);

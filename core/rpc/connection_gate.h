@@ -16,6 +16,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "core/base/clock.h"
+#include "core/base/log_limit.h"
 #include "core/base/mutex.h"
 
 namespace keelson {
@@ -100,6 +102,7 @@ class ConnectionGate {
   const int epoll_fd_;
   const int stop_fd_;
   HandOver hand_over_;
+  LogLimit closings_{Clock::Real()};
   absl::Time next_look_ = absl::InfinitePast();  // of CloseTalkative
   std::thread thread_;
 
@@ -111,8 +114,6 @@ class ConnectionGate {
   std::map<std::string, uint64_t> by_peer_ ABSL_GUARDED_BY(mu_);   // the unknown ones
   std::map<std::string, size_t> unknown_of_ ABSL_GUARDED_BY(mu_);  // their number by address
   int64_t closed_ ABSL_GUARDED_BY(mu_) = 0;
-  absl::Time logged_at_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
-  int64_t unlogged_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace keelson
