@@ -428,7 +428,7 @@ void Coordinator::FillWork(Status* status) const {
   status->recent_loss = divergence_->mean();
   status->first_loss = divergence_->first();
   status->diverging = divergence_->diverging();
-  status->diverged = divergence_->Diverged();
+  status->diverged = divergence_->Diverged(/*ended=*/status->trained);
 }
 
 JobPhase Coordinator::phase() const {

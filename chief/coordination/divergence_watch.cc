@@ -32,10 +32,10 @@ double DivergenceWatch::DivergedAbove() const {
   return max_loss_ > 0 ? max_loss_ : kDivergedFactor * std::max(first_, 1.0);
 }
 
-std::string DivergenceWatch::Diverged() const {
-  if (!full() || mean() <= DivergedAbove()) return "";
+std::string DivergenceWatch::Diverged(bool ended) const {
+  if ((!full() && !ended) || mean() <= DivergedAbove()) return "";
   return absl::StrFormat("the mean training loss of %d steps is %.6g, expected at most %.6g (%s)",
-                         kWindow, mean(), DivergedAbove(),
+                         newest_.size(), mean(), DivergedAbove(),
                          max_loss_ > 0 ? "train.max_loss" : "a million times the first one");
 }
 

@@ -29,8 +29,9 @@ class DivergenceWatch {
 
   // Whether the newest mean is that high; also true once training has diverged.
   bool diverging() const;
-  // One line for an error, "the training loss is 3e+07, …"; empty: training has not diverged.
-  std::string Diverged() const;
+  // One line for an error, "the mean training loss of 20 steps is 3e+07, …"; empty: training has
+  // not diverged. `ended`: no steps follow, so that fewer than kWindow count, too.
+  std::string Diverged(bool ended = false) const;
 
   double mean() const;  // of the newest steps; 0: none yet
   double first() const { return first_; }

@@ -44,6 +44,13 @@ TEST_F(DivergenceWatchTest, SeesThatTheSecondStepWasTooFar) {
   EXPECT_THAT(watch_.Diverged(), HasSubstr("is 1e+29, expected at most 2e+06"));
 }
 
+TEST_F(DivergenceWatchTest, AShortJobHasDivergedWhenItEnds) {
+  watch_.Add(2);
+  Add(&watch_, 1e29, 5);
+  EXPECT_EQ(watch_.Diverged(), "");
+  EXPECT_THAT(watch_.Diverged(/*ended=*/true), HasSubstr("loss of 6 steps is 8.33333e+28"));
+}
+
 TEST_F(DivergenceWatchTest, OneBadStepIsNoDivergence) {
   Add(&watch_, 2);
   watch_.Add(100);
