@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/directory_change.h"
+#include "cli/snapshot_name.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
@@ -65,7 +66,7 @@ absl::Status RollBack(const std::string& model_dir, int64_t step, std::ostream* 
   StopSignal stop;
   ASSIGN_OR_RETURN(const auto owner, OwnForChange(model_dir, "keelson_ckpt rollback", &stop));
   CheckpointDirectory directory(FileSystem::Real(), model_dir, Clock::Real());
-  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> before, directory.ListNamed());
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> before, SnapshotsOf(model_dir));
   RETURN_IF_ERROR(directory.RollBack(step));
   RETURN_IF_ERROR(directory.RemoveDoneMarker());
   ASSIGN_OR_RETURN(const int64_t evaluations, CutEvaluations(model_dir, step));

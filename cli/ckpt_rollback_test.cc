@@ -47,6 +47,14 @@ TEST_F(CkptRollbackTest, TheNextJobContinuesFromTheChosenSnapshot) {
   EXPECT_EQ(ReadRawFile(directory_ + "/eval/metrics-1.jsonl"), "{\"step\":200,\"loss\":2}\n");
 }
 
+TEST_F(CkptRollbackTest, ADirectoryWithoutSnapshotsIsSaidToBeOne) {
+  const std::string empty = FreshDirectory();
+  for (const std::string& path : {empty, empty + "/none"}) {
+    EXPECT_THAT(std::string(RollBack(path, 5, &out_).message()),
+                HasSubstr(path + ": no snapshots: expected a file 'checkpoint'"));
+  }
+}
+
 TEST_F(CkptRollbackTest, NotWhileAJobRunsThere) {
   StopSignal stop;
   DirectoryOwner::Options options;

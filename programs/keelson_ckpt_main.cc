@@ -170,7 +170,9 @@ void AddRollback(CLI::App* app, Flags* flags, Command* command) {
       "rollback",
       "Lets the next job continue from an earlier snapshot; not while a job runs there");
   rollback->add_option("MODEL_DIR", flags->name, "Model directory")->required();
-  rollback->add_option("STEP", flags->step, "The snapshot's step, as list shows it")->required();
+  rollback->add_option("STEP", flags->step, "The snapshot's step, as list shows it")
+      ->required()
+      ->check(NonNegativeNumber());
   rollback->callback(
       [=] { *command = [=] { return Done(RollBack(flags->name, flags->step, &std::cout)); }; });
 }
