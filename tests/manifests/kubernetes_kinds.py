@@ -8,7 +8,8 @@ prometheus-operator v1, openshift/api template v1).
 from functools import lru_cache
 from typing import Any, Dict, Mapping, Sequence, Tuple
 
-from strict_schema import METADATA, Schema, part, published_schemas
+from published_schemas import part, published_schemas
+from reduce_crds import METADATA, Schema
 
 STRING: Schema = {"type": "string"}
 INTEGER: Schema = {"type": "integer"}
@@ -128,6 +129,8 @@ _TEMPLATE = _object(
     # Validated as what they are when the parameters are filled in.
     objects=list_of({"type": "object"}),
 )
+
+
 @lru_cache(maxsize=None)
 def kinds() -> Mapping[Tuple[str, str], Schema]:
     """(apiVersion, kind) -> schema."""
