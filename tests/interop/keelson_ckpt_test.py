@@ -7,14 +7,11 @@ import ast
 import json
 import os
 import struct
-import subprocess
 import tempfile
 import unittest
 import zipfile
 
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BINARIES = os.environ.get("KEELSON_BINARY_DIR", os.path.join(REPOSITORY, "build", "release", "bin"))
-TIMEOUT_SECONDS = 60
+import programs
 
 # Its one step changes no value.
 CONFIG = """
@@ -98,15 +95,7 @@ class KeelsonCkptTest(unittest.TestCase):
         return os.path.join(self.directory, name)
 
     def run_tool(self, *arguments, exit_code=0):
-        """Standard output, or standard error where it fails."""
-        result = subprocess.run(
-            [os.path.join(BINARIES, "keelson_ckpt"), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-        )
-        self.assertEqual(result.returncode, exit_code, result.stdout + result.stderr)
-        return result.stderr if exit_code > 1 else result.stdout
+        return programs.run("keelson_ckpt", *arguments, exit_code=exit_code)
 
     def import_values(self, model_dir="model"):
         source = self.path("in.safetensors")
@@ -177,12 +166,7 @@ class KeelsonCkptTest(unittest.TestCase):
         error = self.run_tool(*arguments, exit_code=2)
         self.assertIn("dense/kernel is missing", error)
         self.run_tool(*arguments, "--map=w=dense/kernel")
-        subprocess.run(
-            [os.path.join(BINARIES, "chief"), f"--config={config}", f"--model_dir={model}"],
-            check=True,
-            capture_output=True,
-            timeout=TIMEOUT_SECONDS,
-        )
+        programs.run("chief", f"--config={config}", f"--model_dir={model}")
         listed = self.run_tool("list", model)
         self.assertRegex(listed, r"(?m)^8 .*model.ckpt-8 \(newest\)$")
         self.run_tool("export", model, self.path("out.npz"))

@@ -10,32 +10,16 @@ import subprocess
 import tempfile
 import unittest
 
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BINARIES = os.environ.get("KEELSON_BINARY_DIR", os.path.join(REPOSITORY, "build", "release", "bin"))
-TIMEOUT_SECONDS = 60
+import programs
 
 
 def free_address():
-    with socket.socket() as listener:
-        listener.bind(("localhost", 0))
-        return f"localhost:{listener.getsockname()[1]}"
+    return f"localhost:{programs.free_port()}"
 
 
 class KeelsonCtlTest(unittest.TestCase):
     def run_tool(self, *arguments, exit_code=0, tf_config=None):
-        """Standard output, or standard error where it fails."""
-        environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
-        if tf_config is not None:
-            environment["TF_CONFIG"] = json.dumps(tf_config)
-        result = subprocess.run(
-            [os.path.join(BINARIES, "keelson_ctl"), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-            env=environment,
-        )
-        self.assertEqual(result.returncode, exit_code, result.stdout + result.stderr)
-        return result.stderr if exit_code != 0 else result.stdout
+        return programs.run("keelson_ctl", *arguments, exit_code=exit_code, tf_config=tf_config)
 
     def token_file(self, token):
         with tempfile.NamedTemporaryFile("w", suffix=".token", delete=False) as file:
@@ -50,7 +34,7 @@ class KeelsonCtlTest(unittest.TestCase):
         chief, ps, worker = free_address(), free_address(), free_address()
         process = subprocess.Popen(
             [
-                os.path.join(BINARIES, "chief"),
+                os.path.join(programs.BINARIES, "chief"),
                 f"--model_dir={directory.name}",
                 f"--chief_hosts={chief}",
                 f"--ps_hosts={ps}",
@@ -59,13 +43,13 @@ class KeelsonCtlTest(unittest.TestCase):
             ],
             stderr=subprocess.DEVNULL,
         )
-        self.addCleanup(process.wait, TIMEOUT_SECONDS)
+        self.addCleanup(process.wait, programs.TIMEOUT_SECONDS)
         self.addCleanup(process.kill)
         return chief
 
     def test_asks_a_chief(self):
         chief = self.start_chief()
-        patience = f"--timeout={TIMEOUT_SECONDS}"
+        patience = f"--timeout={programs.TIMEOUT_SECONDS}"
         status = self.run_tool(f"--chief={chief}", patience, "status")
         self.assertIn("WAITING_FOR_SERVERS", status)
         cluster = {"chief": [chief], "ps": ["localhost:1"], "worker": ["localhost:2"]}
@@ -81,14 +65,14 @@ class KeelsonCtlTest(unittest.TestCase):
 
     def test_without_a_token_only_members_end_the_training(self):
         chief = self.start_chief()
-        patience = f"--timeout={TIMEOUT_SECONDS}"
+        patience = f"--timeout={programs.TIMEOUT_SECONDS}"
         error = self.run_tool(f"--chief={chief}", patience, "end", exit_code=2)
         self.assertIn("needs --auth_token_file", error)
         self.assertEqual(len(error.splitlines()), 1, error)
 
     def test_changes_need_the_jobs_token(self):
         token = self.token_file("0123456789abcdef")
-        ask = (f"--chief={self.start_chief(f'--auth_token_file={token}')}", f"--timeout={TIMEOUT_SECONDS}")
+        ask = (f"--chief={self.start_chief(f'--auth_token_file={token}')}", f"--timeout={programs.TIMEOUT_SECONDS}")
         wrong = self.token_file("fedcba9876543210")
         self.assertIn("WAITING_FOR_SERVERS", self.run_tool(*ask, "status"))
         for command in (("end", "--reason=good enough"), ("mode", "ssp:4")):

@@ -11,8 +11,8 @@ import tempfile
 import time
 import unittest
 
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BINARIES = os.environ.get("KEELSON_BINARY_DIR", os.path.join(REPOSITORY, "build", "release", "bin"))
+from programs import BINARIES, REPOSITORY
+
 TIMEOUT_SECONDS = 120
 
 sys.path.insert(0, os.path.join(REPOSITORY, "tests", "support"))

@@ -4,7 +4,6 @@ Needs the release build's ps_server, in $KEELSON_BINARY_DIR or build/release/bin
 """
 
 import os
-import socket
 import struct
 import subprocess
 import sys
@@ -12,9 +11,8 @@ import tempfile
 import unittest
 
 import grpc
+from programs import BINARIES, REPOSITORY, free_port
 
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BINARIES = os.environ.get("KEELSON_BINARY_DIR", os.path.join(REPOSITORY, "build", "release", "bin"))
 # For what must happen soon; only a broken server takes this long.
 DEADLINE_SECONDS = 60.0
 
@@ -69,12 +67,6 @@ def metadata(method):
     """What a caller shows who belongs to the job: its role and the job's token."""
     role = "worker" if method in ("Pull", "Push", "PushPull") else "chief"
     return (("keelson-role", role), ("keelson-job-token", TOKEN))
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("localhost", 0))
-        return listener.getsockname()[1]
 
 
 def placement():

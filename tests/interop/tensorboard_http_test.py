@@ -17,8 +17,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BINARIES = os.environ.get("KEELSON_BINARY_DIR", os.path.join(REPOSITORY, "build", "release", "bin"))
+import programs
+
 TIMEOUT_SECONDS = 120
 HAS_TENSORBOARD = importlib.util.find_spec("tensorboard") is not None
 CONFIG = """
@@ -43,13 +43,8 @@ def train(folder, name, optimizer="sgd {}", rate="0.01", steps=80, exit_code=0):
     with open(config, "w", encoding="utf-8") as file:
         file.write(text)
     model = os.path.join(folder, "logs", name)
-    result = subprocess.run(
-        [os.path.join(BINARIES, "chief"), f"--config={config}", f"--model_dir={model}"],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-    )
-    assert result.returncode == exit_code, result.stdout + result.stderr
+    flags = (f"--config={config}", f"--model_dir={model}")
+    programs.run("chief", *flags, exit_code=exit_code, timeout=TIMEOUT_SECONDS)
     return model
 
 

@@ -8,15 +8,13 @@ import math
 import os
 import random
 import struct
-import subprocess
 import tempfile
 import time
 import unittest
 
+import programs
 import tensorboard_reader as reader
 
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BINARIES = os.environ.get("KEELSON_BINARY_DIR", os.path.join(REPOSITORY, "build", "release", "bin"))
 TIMEOUT_SECONDS = 120
 
 STEPS, SUMMARY_STEPS, HISTOGRAM_STEPS = 60, 10, 20
@@ -83,19 +81,6 @@ def read_safetensors(path):
     return tensors
 
 
-def run(program, *arguments):
-    environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
-    result = subprocess.run(
-        [os.path.join(BINARIES, program), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        env=environment,
-    )
-    if result.returncode != 0:
-        raise AssertionError(f"{program} ended with {result.returncode}:\n{result.stdout}{result.stderr}")
-
-
 def metrics_of(scores, labels):
     """The metrics of the evaluation, computed directly from their definitions."""
     pairs = list(zip(scores, labels))
@@ -137,7 +122,8 @@ class TensorBoardTest(unittest.TestCase):
             file.write(CONFIG)
         cls.model_dir = os.path.join(folder.name, "model")
         cls.begun = time.time()
-        run("chief", f"--model_dir={cls.model_dir}", f"--config={config}", f"--data_dir={data}")
+        flags = (f"--model_dir={cls.model_dir}", f"--config={config}", f"--data_dir={data}")
+        programs.run("chief", *flags, timeout=TIMEOUT_SECONDS)
         cls.ended = time.time()
         cls.train = reader.read_values(cls.model_dir)
         cls.eval = reader.read_values(os.path.join(cls.model_dir, "eval"))
@@ -148,7 +134,7 @@ class TensorBoardTest(unittest.TestCase):
     def weights(self, step):
         path = os.path.join(self.model_dir, f"{step}.safetensors")
         if not os.path.exists(path):
-            run("keelson_ckpt", "export", os.path.join(self.model_dir, f"model.ckpt-{step}"), path)
+            programs.run("keelson_ckpt", "export", os.path.join(self.model_dir, f"model.ckpt-{step}"), path)
         tensors = read_safetensors(path)
         return tensors["score/kernel"], tensors["score/bias"]
 

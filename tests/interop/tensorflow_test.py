@@ -6,13 +6,11 @@ the release build's programs, in $KEELSON_BINARY_DIR or build/release/bin.
 
 import importlib.util
 import os
-import subprocess
 import tempfile
 import unittest
 
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BINARIES = os.environ.get("KEELSON_BINARY_DIR", os.path.join(REPOSITORY, "build", "release", "bin"))
-TIMEOUT_SECONDS = 60
+import programs
+
 HAS_TENSORFLOW = importlib.util.find_spec("tensorflow") is not None
 
 if HAS_TENSORFLOW:
@@ -57,14 +55,7 @@ class TensorFlowTest(unittest.TestCase):
         return os.path.join(self.directory, name)
 
     def run_tool(self, *arguments, exit_code=0):
-        result = subprocess.run(
-            [os.path.join(BINARIES, "keelson_ckpt"), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-        )
-        self.assertEqual(result.returncode, exit_code, result.stdout + result.stderr)
-        return result.stdout + result.stderr
+        return programs.run("keelson_ckpt", *arguments, exit_code=exit_code)
 
     def exported(self, source, *flags):
         out = self.path("out.npz")
