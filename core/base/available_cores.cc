@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "core/base/kernel_file.h"
 
 namespace keelson {
 namespace {
@@ -21,14 +21,6 @@ int CoresOfAffinity() {
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
   return std::max(1, CPU_COUNT(&set));
-}
-
-// The first line; empty without such a file.
-std::string FirstLine(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
 }
 
 // `text` is quota and period in microseconds.
@@ -45,13 +37,14 @@ std::optional<int> CoresOfQuota(absl::string_view text) {
 }  // namespace
 
 std::optional<int> CoresOfControlGroup(const std::string& directory) {
-  if (const auto cores = CoresOfQuota(FirstLine(directory + "/cpu.max"))) return cores;
+  if (const auto cores = CoresOfQuota(ReadKernelFile(directory + "/cpu.max"))) return cores;
   // The controller's directory, with or without the link that distributions add.
   for (const char* controller : {"/cpu", "/cpu,cpuacct"}) {
     const std::string prefix = absl::StrCat(directory, controller, "/cpu.cfs_");
-    const std::string quota = FirstLine(prefix + "quota_us");
-    if (!quota.empty())
-      return CoresOfQuota(absl::StrCat(quota, " ", FirstLine(prefix + "period_us")));
+    const std::string quota = ReadKernelFile(prefix + "quota_us");
+    if (!quota.empty()) {
+      return CoresOfQuota(absl::StrCat(quota, " ", ReadKernelFile(prefix + "period_us")));
+    }
   }
   return std::nullopt;
 }

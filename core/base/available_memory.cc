@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <string>
 #include <vector>
@@ -13,12 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
+#include "core/base/kernel_file.h"
 
 namespace keelson {
 
 std::optional<int64_t> BytesOfMemoryMax(absl::string_view text) {
-  absl::ConsumeSuffix(&text, "\n");
   int64_t bytes = 0;
   if (!absl::SimpleAtoi(text, &bytes) || bytes <= 0) return std::nullopt;
   return bytes;
@@ -28,18 +26,12 @@ namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-std::string ReadLimit(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-// Of a group and those above it; inside a container its own group is the highest that is seen.
+// Returns the least limit of a group and of those above it. Inside a container its own group is the
+// highest that is seen.
 int64_t LeastLimit(absl::string_view hierarchy, std::string group, absl::string_view file) {
   int64_t least = kNoLimit;
   while (true) {
-    const std::string limit = ReadLimit(absl::StrCat(hierarchy, group, "/", file));
+    const std::string limit = ReadKernelFile(absl::StrCat(hierarchy, group, "/", file));
     least = std::min(least, BytesOfMemoryMax(limit).value_or(kNoLimit));
     if (group.empty()) return least;
     group.resize(group.rfind('/'));
@@ -51,8 +43,8 @@ int64_t LeastLimit(absl::string_view hierarchy, std::string group, absl::string_
 int64_t AvailableMemory() {
   int64_t least = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
   // Lines such as "0::/pod1" (version 2) and "4:memory:/pod1" (version 1).
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
+  const std::string groups = ReadKernelFile("/proc/self/cgroup");
+  for (const absl::string_view line : absl::StrSplit(groups, '\n')) {
     const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (parts.size() != 3 || !absl::StartsWith(parts[2], "/")) continue;
     const std::string group = parts[2] == "/" ? "" : parts[2];

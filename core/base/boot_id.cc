@@ -1,15 +1,12 @@
 #include "core/base/boot_id.h"
 
-#include <fstream>
+#include "absl/strings/strip.h"
+#include "core/base/kernel_file.h"
 
 namespace keelson {
 
 std::string BootId() {
-  // A file of /proc says that it has no bytes, so it is read as a stream.
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  file >> id;
-  return id;
+  return std::string(absl::StripSuffix(ReadKernelFile("/proc/sys/kernel/random/boot_id"), "\n"));
 }
 
 }  // namespace keelson

@@ -4,14 +4,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "core/base/kernel_file.h"
 
 namespace keelson {
 namespace {
@@ -26,14 +25,9 @@ enum StatField {
   kResidentPages = 21,
 };
 
-std::string ReadProcFile(const char* path) {
-  std::ifstream file(path);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
 // Empty: not readable.
 std::vector<double> ReadStatFields() {
-  const std::string stat = ReadProcFile("/proc/self/stat");
+  const std::string stat = ReadKernelFile("/proc/self/stat");
   // The name is in brackets and may contain brackets itself.
   const size_t name_end = stat.rfind(") ");
   if (name_end == std::string::npos) return {};
@@ -48,7 +42,7 @@ std::vector<double> ReadStatFields() {
 
 // Seconds since the epoch at which the machine started.
 std::optional<double> BootTime() {
-  for (const absl::string_view line : absl::StrSplit(ReadProcFile("/proc/stat"), '\n')) {
+  for (const absl::string_view line : absl::StrSplit(ReadKernelFile("/proc/stat"), '\n')) {
     const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
     double seconds = 0;
     if (words.size() == 2 && words[0] == "btime" && absl::SimpleAtod(words[1], &seconds)) {

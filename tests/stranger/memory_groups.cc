@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -13,21 +12,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "core/base/kernel_file.h"
 
 namespace keelson {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Of a file of the kernel, whose size is not known before it is read.
-std::string TextOf(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 // This process's group, by the line of /proc/self/cgroup that begins so: "4:memory:/a", "0::/a".
 std::string OwnGroup(absl::string_view key) {
-  const std::string text = TextOf("/proc/self/cgroup");
+  const std::string text = ReadKernelFile("/proc/self/cgroup");
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (parts.size() == 3 && parts[1] == key) return parts[2];
@@ -89,7 +83,7 @@ std::string MemoryGroups::Command() const {
 int64_t MemoryGroups::PeakBytes(pid_t pid) const {
   const char* const peak = first_version_ ? "/memory.max_usage_in_bytes" : "/memory.peak";
   int64_t bytes = -1;
-  const std::string text = TextOf(GroupOf(absl::StrCat(pid)) + peak);
+  const std::string text = ReadKernelFile(GroupOf(absl::StrCat(pid)) + peak);
   return absl::SimpleAtoi(text, &bytes) ? bytes : -1;
 }
 
