@@ -39,51 +39,28 @@ int OpenByKernel(int directory, const std::string& inner, int flags) {
   return static_cast<int>(syscall(SYS_openat2, directory, inner.c_str(), &how, sizeof(how)));
 }
 
+// Opens `name`, one component, in a directory without following it.
+int OpenIn(const OwnedDescriptor& directory, const std::string& name, int flags) {
+  // The kernel opens a link itself where only its path is wanted, and calls it no directory where
+  // one is wanted.
+  struct stat info;
+  if (fstatat(directory.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISLNK(info.st_mode) && (flags & O_EXCL) == 0) {
+    errno = ELOOP;
+    return -1;
+  }
+  const int fd = openat(directory.get(), name.c_str(), flags | O_NOFOLLOW, kNewFileMode);
+  if (fd < 0 || (flags & O_PATH) == 0) return fd;
+  OwnedDescriptor opened(fd);
+  if (fstat(fd, &info) != 0) return -1;
+  if (S_ISLNK(info.st_mode)) {
+    errno = ELOOP;
+    return -1;
+  }
+  return opened.Release();
+}
+
 }  // namespace
-
-// Closes its descriptor, and leaves errno as it is.
-class ConfinedFileSystem::Handle {
- public:
-  explicit Handle(int fd) : fd_(fd) {}
-  Handle(Handle&& other) : fd_(std::exchange(other.fd_, -1)) {}
-  Handle& operator=(Handle&& other) {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Handle() {
-    const int error = errno;
-    if (fd_ >= 0) close(fd_);
-    errno = error;
-  }
-
-  int get() const { return fd_; }
-  bool open() const { return fd_ >= 0; }
-  int Release() { return std::exchange(fd_, -1); }
-
-  // Opens `name`, one component, without following it.
-  int OpenIn(const std::string& name, int flags) const {
-    // The kernel opens a link itself where only its path is wanted, and calls it no directory where
-    // one is wanted.
-    struct stat info;
-    if (fstatat(fd_, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode) &&
-        (flags & O_EXCL) == 0) {
-      errno = ELOOP;
-      return -1;
-    }
-    const int fd = openat(fd_, name.c_str(), flags | O_NOFOLLOW, kNewFileMode);
-    if (fd < 0 || (flags & O_PATH) == 0) return fd;
-    Handle opened(fd);
-    if (fstat(fd, &info) != 0) return -1;
-    if (S_ISLNK(info.st_mode)) {
-      errno = ELOOP;
-      return -1;
-    }
-    return opened.Release();
-  }
-
- private:
-  int fd_;
-};
 
 ConfinedFileSystem::ConfinedFileSystem(absl::string_view root, Walk walk)
     : root_(WithoutSlashes(root)), walk_(walk) {}
@@ -104,7 +81,7 @@ absl::StatusOr<std::string> ConfinedFileSystem::Inner(const std::string& path) c
 }
 
 int ConfinedFileSystem::Open(const std::string& inner, int flags) const {
-  Handle directory(open(root_.c_str(), kPathFlags | O_DIRECTORY));
+  OwnedDescriptor directory(open(root_.c_str(), kPathFlags | O_DIRECTORY));
   if (!directory.open()) return -1;
   if (walk_ == Walk::kAuto) {
     const int fd = OpenByKernel(directory.get(), inner, flags);
@@ -115,17 +92,16 @@ int ConfinedFileSystem::Open(const std::string& inner, int flags) const {
   const std::string last = std::move(components.back());
   components.pop_back();
   for (const std::string& component : components) {
-    directory = Handle(directory.OpenIn(component, kPathFlags | O_DIRECTORY));
+    directory = OwnedDescriptor(OpenIn(directory, component, kPathFlags | O_DIRECTORY));
     if (!directory.open()) return -1;
   }
-  return directory.OpenIn(last, flags);
+  return OpenIn(directory, last, flags);
 }
 
-absl::StatusOr<ConfinedFileSystem::Handle> ConfinedFileSystem::OpenParent(
-    const std::string& path) const {
+absl::StatusOr<OwnedDescriptor> ConfinedFileSystem::OpenParent(const std::string& path) const {
   RETURN_IF_ERROR(Inner(path).status());
   ASSIGN_OR_RETURN(const std::string inner, Inner(DirectoryOf(path)));
-  Handle directory(Open(inner, kPathFlags | O_DIRECTORY));
+  OwnedDescriptor directory(Open(inner, kPathFlags | O_DIRECTORY));
   if (!directory.open()) return SystemError("cannot open the directory of", path, errno);
   return directory;
 }
@@ -150,7 +126,7 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> ConfinedFileSystem::OpenForRea
 
 absl::StatusOr<bool> ConfinedFileSystem::Exists(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string inner, Inner(path));
-  if (Handle(Open(inner, kPathFlags)).open()) return true;
+  if (OwnedDescriptor(Open(inner, kPathFlags)).open()) return true;
   const absl::Status status = SystemError("cannot look for", path, errno);
   if (absl::IsNotFound(status)) return false;
   return status;
@@ -158,7 +134,7 @@ absl::StatusOr<bool> ConfinedFileSystem::Exists(const std::string& path) {
 
 absl::StatusOr<absl::Time> ConfinedFileSystem::ModificationTime(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string inner, Inner(path));
-  const Handle file(Open(inner, kPathFlags));
+  const OwnedDescriptor file(Open(inner, kPathFlags));
   struct stat info;
   if (!file.open() || fstat(file.get(), &info) != 0) return SystemError("cannot read", path, errno);
   return absl::TimeFromTimespec(info.st_mtim);
@@ -177,13 +153,13 @@ absl::StatusOr<std::string> ConfinedFileSystem::Resolve(const std::string& path)
 absl::Status ConfinedFileSystem::CreateDirectories(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string inner, Inner(path));
   if (inner == ".") return Real()->CreateDirectories(root_);
-  if (Handle(Open(inner, kPathFlags | O_DIRECTORY)).open()) return absl::OkStatus();
+  if (OwnedDescriptor(Open(inner, kPathFlags | O_DIRECTORY)).open()) return absl::OkStatus();
   RETURN_IF_ERROR(CreateDirectories(DirectoryOf(path)));
-  ASSIGN_OR_RETURN(const Handle parent, OpenParent(path));
+  ASSIGN_OR_RETURN(const OwnedDescriptor parent, OpenParent(path));
   if (mkdirat(parent.get(), BaseName(path).c_str(), kNewDirectoryMode) != 0) {
     const int error = errno;
     // Another process may have made it meanwhile.
-    if (Handle(Open(inner, kPathFlags | O_DIRECTORY)).open()) return absl::OkStatus();
+    if (OwnedDescriptor(Open(inner, kPathFlags | O_DIRECTORY)).open()) return absl::OkStatus();
     return SystemError("cannot create directory", path, error == EEXIST ? errno : error);
   }
   // A parent that may be written but not read cannot be synced.
@@ -192,7 +168,7 @@ absl::Status ConfinedFileSystem::CreateDirectories(const std::string& path) {
 }
 
 absl::Status ConfinedFileSystem::Remove(const std::string& path) {
-  absl::StatusOr<Handle> parent = OpenParent(path);
+  absl::StatusOr<OwnedDescriptor> parent = OpenParent(path);
   if (absl::IsNotFound(parent.status())) return absl::OkStatus();
   RETURN_IF_ERROR(parent.status());
   if (unlinkat(parent->get(), BaseName(path).c_str(), 0) != 0 && errno != ENOENT) {
@@ -202,8 +178,8 @@ absl::Status ConfinedFileSystem::Remove(const std::string& path) {
 }
 
 absl::Status ConfinedFileSystem::Rename(const std::string& from, const std::string& to) {
-  ASSIGN_OR_RETURN(const Handle source, OpenParent(from));
-  ASSIGN_OR_RETURN(const Handle target, OpenParent(to));
+  ASSIGN_OR_RETURN(const OwnedDescriptor source, OpenParent(from));
+  ASSIGN_OR_RETURN(const OwnedDescriptor target, OpenParent(to));
   if (renameat(source.get(), BaseName(from).c_str(), target.get(), BaseName(to).c_str()) != 0) {
     return SystemError(absl::StrCat("cannot rename ", from, " to"), to, errno);
   }
@@ -213,14 +189,14 @@ absl::Status ConfinedFileSystem::Rename(const std::string& from, const std::stri
 absl::StatusOr<std::string> ConfinedFileSystem::ReplaceIf(const std::string& path,
                                                           absl::string_view version,
                                                           absl::string_view content) {
-  ASSIGN_OR_RETURN(const Handle directory, OpenParent(path));
+  ASSIGN_OR_RETURN(const OwnedDescriptor directory, OpenParent(path));
   ASSIGN_OR_RETURN(std::string replaced, ReplaceIn(directory.get(), path, version, content));
   RETURN_IF_ERROR(SyncDirectory(DirectoryOf(path)));
   return replaced;
 }
 
 absl::StatusOr<std::unique_ptr<FileLock>> ConfinedFileSystem::TryLock(const std::string& path) {
-  ASSIGN_OR_RETURN(const Handle directory, OpenParent(path));
+  ASSIGN_OR_RETURN(const OwnedDescriptor directory, OpenParent(path));
   return LockIn(directory.get(), path);
 }
 

@@ -9,6 +9,8 @@
 
 namespace keelson {
 
+class OwnedDescriptor;
+
 // The real file system at `root` and beneath. Paths are whole ("ROOT/model.ckpt-1.index"); they are
 // opened from a handle of the directory, which is taken anew for each operation, so that the
 // directory may be removed and made again. Links beneath it are not followed; `root` itself may be
@@ -41,14 +43,12 @@ class ConfinedFileSystem : public FileSystem {
   absl::Status SyncDirectory(const std::string& path) override;
 
  private:
-  class Handle;
-
   // The rest of `path` after the root; "." for the root.
   absl::StatusOr<std::string> Inner(const std::string& path) const;
   // A descriptor; on an error a negative number, with errno set.
   int Open(const std::string& inner, int flags) const;
   // The directory of a path that is not the root's.
-  absl::StatusOr<Handle> OpenParent(const std::string& path) const;
+  absl::StatusOr<OwnedDescriptor> OpenParent(const std::string& path) const;
 
   const std::string root_;
   const Walk walk_;

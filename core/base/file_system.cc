@@ -23,10 +23,10 @@ bool IsDirectory(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-absl::StatusOr<int> OpenDirectoryOf(const std::string& path) {
-  const int fd = open(DirectoryOf(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return SystemError("cannot open the directory of", path, errno);
-  return fd;
+absl::StatusOr<OwnedDescriptor> OpenDirectoryOf(const std::string& path) {
+  OwnedDescriptor directory(open(DirectoryOf(path).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.open()) return SystemError("cannot open the directory of", path, errno);
+  return directory;
 }
 
 class PosixFileSystem : public FileSystem {
@@ -100,18 +100,15 @@ class PosixFileSystem : public FileSystem {
 
   absl::StatusOr<std::string> ReplaceIf(const std::string& path, absl::string_view version,
                                         absl::string_view content) override {
-    ASSIGN_OR_RETURN(const int directory, OpenDirectoryOf(path));
-    absl::StatusOr<std::string> replaced = ReplaceIn(directory, path, version, content);
-    close(directory);
-    if (replaced.ok()) RETURN_IF_ERROR(SyncDirectory(DirectoryOf(path)));
+    ASSIGN_OR_RETURN(const OwnedDescriptor directory, OpenDirectoryOf(path));
+    ASSIGN_OR_RETURN(std::string replaced, ReplaceIn(directory.get(), path, version, content));
+    RETURN_IF_ERROR(SyncDirectory(DirectoryOf(path)));
     return replaced;
   }
 
   absl::StatusOr<std::unique_ptr<FileLock>> TryLock(const std::string& path) override {
-    ASSIGN_OR_RETURN(const int directory, OpenDirectoryOf(path));
-    absl::StatusOr<std::unique_ptr<FileLock>> lock = LockIn(directory, path);
-    close(directory);
-    return lock;
+    ASSIGN_OR_RETURN(const OwnedDescriptor directory, OpenDirectoryOf(path));
+    return LockIn(directory.get(), path);
   }
 
   absl::Status SyncDirectory(const std::string& path) override {

@@ -81,6 +81,12 @@ absl::Status NotRegular(absl::string_view path) {
 
 }  // namespace
 
+OwnedDescriptor::~OwnedDescriptor() {
+  const int error = errno;
+  if (open()) close(fd_);
+  errno = error;
+}
+
 absl::Status SystemError(absl::string_view what, absl::string_view path, int error) {
   const std::string text = absl::StrCat(what, " ", path, ": ", strerror(error));
   switch (error) {

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -28,6 +29,26 @@ constexpr int AppendFlags(bool truncate) {
 // but the user's and the group's.
 inline constexpr mode_t kNewFileMode = 0640;
 inline constexpr mode_t kNewDirectoryMode = 0770;
+
+// Closes its descriptor, and leaves errno as it is.
+class OwnedDescriptor {
+ public:
+  // `fd`: as open(2) returned it; negative: there is none.
+  explicit OwnedDescriptor(int fd) : fd_(fd) {}
+  OwnedDescriptor(OwnedDescriptor&& other) noexcept : fd_(other.Release()) {}
+  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~OwnedDescriptor();
+
+  int get() const { return fd_; }
+  bool open() const { return fd_ >= 0; }
+  int Release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
 
 // The errors of file_system.h: "cannot open /model/x: Permission denied".
 absl::Status SystemError(absl::string_view what, absl::string_view path, int error);

@@ -40,62 +40,47 @@ absl::Status NoLocks(const std::string& path) {
 
 enum class Outcome { kLocked, kHeld, kNoLocks };
 
-// An open file, which it closes.
-class OpenFile {
- public:
-  explicit OpenFile(int fd) : fd_(fd) {}
-  OpenFile(OpenFile&& other) : fd_(std::exchange(other.fd_, -1)) {}
-  ~OpenFile() {
-    if (fd_ >= 0) close(fd_);
+absl::StatusOr<Outcome> Lock(const OwnedDescriptor& file, const std::string& path) {
+  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return Outcome::kLocked;
+  switch (errno) {
+    case EWOULDBLOCK:
+      return Outcome::kHeld;
+    case ENOLCK:
+    case ENOSYS:
+    case EOPNOTSUPP:
+    case EINVAL:
+      return Outcome::kNoLocks;
+    default:
+      return SystemError("cannot lock", path, errno);
   }
+}
 
-  int get() const { return fd_; }
-  bool open() const { return fd_ >= 0; }
+// Whether an open file still is the file of this name.
+bool IsNamed(const OwnedDescriptor& file, int directory, const std::string& name) {
+  struct stat named;
+  struct stat opened;
+  return fstatat(directory, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         fstat(file.get(), &opened) == 0 && named.st_dev == opened.st_dev &&
+         named.st_ino == opened.st_ino;
+}
 
-  absl::StatusOr<Outcome> Lock(const std::string& path) const {
-    if (flock(fd_, LOCK_EX | LOCK_NB) == 0) return Outcome::kLocked;
-    switch (errno) {
-      case EWOULDBLOCK:
-        return Outcome::kHeld;
-      case ENOLCK:
-      case ENOSYS:
-      case EOPNOTSUPP:
-      case EINVAL:
-        return Outcome::kNoLocks;
-      default:
-        return SystemError("cannot lock", path, errno);
-    }
-  }
-
-  // Whether it still is the file of this name.
-  bool IsNamed(int directory, const std::string& name) const {
-    struct stat named;
-    struct stat opened;
-    return fstatat(directory, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-           fstat(fd_, &opened) == 0 && named.st_dev == opened.st_dev &&
-           named.st_ino == opened.st_ino;
-  }
-
-  // Names the file within this kernel.
-  std::string Identity() const {
-    struct stat info = {};
-    fstat(fd_, &info);
-    return absl::StrCat(info.st_dev, ":", info.st_ino);
-  }
-
- private:
-  int fd_;
-};
+// Names the file within this kernel.
+std::string IdentityOf(const OwnedDescriptor& file) {
+  struct stat info = {};
+  fstat(file.get(), &info);
+  return absl::StrCat(info.st_dev, ":", info.st_ino);
+}
 
 class PosixFileLock : public FileLock {
  public:
-  explicit PosixFileLock(OpenFile file) : FileLock(file.Identity()), file_(std::move(file)) {}
+  explicit PosixFileLock(OwnedDescriptor file)
+      : FileLock(IdentityOf(file)), file_(std::move(file)) {}
 
  private:
-  const OpenFile file_;
+  const OwnedDescriptor file_;
 };
 
-absl::StatusOr<std::string> ContentOf(const OpenFile& file, const std::string& path) {
+absl::StatusOr<std::string> ContentOf(const OwnedDescriptor& file, const std::string& path) {
   ASSIGN_OR_RETURN(const std::unique_ptr<RandomAccessFile> reader,
                    ReadFrom(fcntl(file.get(), F_DUPFD_CLOEXEC, 0), path));
   if (reader->size() > kMaxContentBytes) {
@@ -132,12 +117,12 @@ absl::Status WriteOver(int directory, const std::string& path, absl::string_view
 absl::StatusOr<std::unique_ptr<FileLock>> LockIn(int directory, const std::string& path) {
   const std::string name = BaseName(path);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    OpenFile file(openat(directory, name.c_str(), kLockedFlags | O_CREAT, kNewFileMode));
+    OwnedDescriptor file(openat(directory, name.c_str(), kLockedFlags | O_CREAT, kNewFileMode));
     if (!file.open()) return SystemError("cannot open", path, errno);
-    ASSIGN_OR_RETURN(const Outcome outcome, file.Lock(path));
+    ASSIGN_OR_RETURN(const Outcome outcome, Lock(file, path));
     if (outcome == Outcome::kHeld) return Locked(path);
     if (outcome == Outcome::kNoLocks) return NoLocks(path);
-    if (file.IsNamed(directory, name)) return std::make_unique<PosixFileLock>(std::move(file));
+    if (IsNamed(file, directory, name)) return std::make_unique<PosixFileLock>(std::move(file));
   }
   return Contended(path);
 }
@@ -150,13 +135,13 @@ absl::StatusOr<std::string> ReplaceIn(int directory, const std::string& path,
   const std::string name = BaseName(path);
   const int flags = kLockedFlags | (version.empty() ? O_CREAT : 0);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const OpenFile file(openat(directory, name.c_str(), flags, kNewFileMode));
+    const OwnedDescriptor file(openat(directory, name.c_str(), flags, kNewFileMode));
     if (!file.open() && errno == ENOENT && !version.empty()) return OtherVersion(path);
     if (!file.open()) return SystemError("cannot open", path, errno);
-    ASSIGN_OR_RETURN(const Outcome outcome, file.Lock(path));
+    ASSIGN_OR_RETURN(const Outcome outcome, Lock(file, path));
     // The holder may be frozen, so nobody waits for it.
     if (outcome == Outcome::kHeld) return Contended(path);
-    if (!file.IsNamed(directory, name)) continue;
+    if (!IsNamed(file, directory, name)) continue;
     ASSIGN_OR_RETURN(const std::string found, ContentOf(file, path));
     if (VersionOfContent(found) != version) return OtherVersion(path);
     RETURN_IF_ERROR(WriteOver(directory, path, content));
