@@ -8,6 +8,7 @@
 #include "core/base/boot_id.h"
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
+#include "core/base/host_name.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/job_file.h"
@@ -25,8 +26,7 @@ absl::StatusOr<std::unique_ptr<DirectoryOwner>> OwnForChange(const std::string& 
   options.self = found->job;
   options.self.set_owner(RandomId());
   options.self.set_task(std::string(tool));
-  char host[256] = {};
-  if (gethostname(host, sizeof(host) - 1) == 0) options.self.set_host(host);
+  options.self.set_host(HostName());
   options.self.set_pid(getpid());
   options.self.set_boot_id(BootId());
   return DirectoryOwner::Take(std::move(options), FileSystem::Real(), Clock::Real(), stop);

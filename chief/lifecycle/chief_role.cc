@@ -1,7 +1,5 @@
 #include "chief/lifecycle/chief_role.h"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <thread>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "chief/lifecycle/model_owner.h"
 #include "chief/service/chief_grpc_service.h"
 #include "core/base/auth_token.h"
+#include "core/base/host_name.h"
 #include "core/base/log.h"
 #include "core/base/number_flags.h"
 #include "core/base/status_macros.h"
@@ -33,9 +32,8 @@ constexpr absl::Duration kShutdownGrace = absl::Milliseconds(200);
 std::string AnnouncedAddress(const RoleContext& context, int port) {
   const std::optional<std::string> self = context.cluster.SelfAddress();
   if (self.has_value() && context.cluster.listen_port == 0) return *self;
-  char host[256] = "localhost";
-  gethostname(host, sizeof(host) - 1);
-  return absl::StrCat(host, ":", port);
+  const std::string host = HostName();
+  return absl::StrCat(host.empty() ? "localhost" : host, ":", port);
 }
 
 std::vector<Task> ExpectedMembers(const ClusterSpec& cluster) {

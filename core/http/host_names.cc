@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -11,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "core/base/host_name.h"
 
 namespace keelson {
 namespace {
@@ -55,12 +55,6 @@ bool IsService(absl::string_view name) {
          std::any_of(std::begin(kServiceDomains), std::end(kServiceDomains), is_below);
 }
 
-std::string OwnName() {
-  char name[256] = "";
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
-
 }  // namespace
 
 absl::Status CheckHostNames(absl::string_view flag, const std::vector<std::string>& names) {
@@ -80,7 +74,7 @@ bool AdmitsHost(absl::string_view host, const std::vector<std::string>& names) {
   const auto is_it = [&](absl::string_view known) {
     return known == kAnyHost || (!name.empty() && absl::EqualsIgnoreCase(name, WithoutRoot(known)));
   };
-  return is_it(OwnName()) || std::any_of(names.begin(), names.end(), is_it);
+  return is_it(HostName()) || std::any_of(names.begin(), names.end(), is_it);
 }
 
 }  // namespace keelson

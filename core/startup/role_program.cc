@@ -11,6 +11,7 @@
 #include "core/base/allocator.h"
 #include "core/base/auth_token.h"
 #include "core/base/exit_code.h"
+#include "core/base/host_name.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
@@ -107,12 +108,6 @@ void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
       ->group(group);
 }
 
-std::string PeerName() {
-  char host[256] = "";
-  gethostname(host, sizeof(host) - 1);
-  return absl::StrCat(host, ":", getpid());
-}
-
 absl::Status JoinCluster(Role role, const ClusterFlags& flags, RoleContext* context) {
   ASSIGN_OR_RETURN(context->cluster, ResolveCluster(role, flags, ClusterEnvironment::OfProcess()));
   context->self = context->cluster.self;
@@ -130,7 +125,7 @@ absl::StatusOr<RoleContext> ResolveContext(Role role, bool outside_job, const Co
   ASSIGN_OR_RETURN(context.config, ResolveTrainConfig(flags.config_path, flags.overrides));
   context.config_hash = ConfigHash(context.config);
   context.incarnation = RandomId();
-  context.peer = PeerName();
+  context.peer = absl::StrCat(HostName(), ":", getpid());
   return context;
 }
 

@@ -1,11 +1,10 @@
 #include "core/summary/event_writer.h"
 
-#include <unistd.h>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "core/base/file.h"
+#include "core/base/host_name.h"
 #include "core/base/status_macros.h"
 #include "core/summary/tf_record.h"
 
@@ -14,16 +13,12 @@ namespace {
 
 constexpr char kFileVersion[] = "brain.Event:2";
 
-std::string HostName() {
-  char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') return "localhost";
-  return name;
-}
-
 absl::StatusOr<std::string> UnusedPath(FileSystem* file_system, const std::string& directory,
                                        const std::string& kind, absl::Time now) {
-  const std::string base = JoinPath(
-      directory, absl::StrFormat("%s.%010d.%s", kind, absl::ToUnixSeconds(now), HostName()));
+  const std::string host = HostName();
+  const std::string base =
+      JoinPath(directory, absl::StrFormat("%s.%010d.%s", kind, absl::ToUnixSeconds(now),
+                                          host.empty() ? "localhost" : host));
   std::string path = base;
   for (int i = 1;; ++i) {
     ASSIGN_OR_RETURN(const bool exists, file_system->Exists(path));
