@@ -22,18 +22,12 @@ std::vector<TensorInfo> BundleSource::List() const {
   return tensors;
 }
 
-// A name that the bundle lacks is left to it to report.
-std::string BundleSource::InBundle(absl::string_view name) const {
-  const auto found = names_.in_bundle.find(name);
-  return found == names_.in_bundle.end() ? std::string(name) : found->second;
-}
-
 absl::StatusOr<std::string> BundleSource::Read(absl::string_view name) {
-  return bundle_->ReadBytes(InBundle(name));
+  return bundle_->ReadBytes(names_.InBundle(name));
 }
 
 absl::StatusOr<std::vector<std::string>> BundleSource::ReadStrings(absl::string_view name) {
-  return bundle_->ReadStrings(InBundle(name));
+  return bundle_->ReadStrings(names_.InBundle(name));
 }
 
 absl::StatusOr<std::vector<TensorInfo>> BundleSource::Variables() {

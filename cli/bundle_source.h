@@ -30,8 +30,6 @@ class BundleSource : public TensorSource {
   BundleSource(std::unique_ptr<BundleReader> bundle, TensorNames names)
       : bundle_(std::move(bundle)), names_(std::move(names)) {}
 
-  std::string InBundle(absl::string_view name) const;
-
   const std::unique_ptr<BundleReader> bundle_;
   const TensorNames names_;
 };

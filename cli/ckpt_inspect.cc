@@ -174,8 +174,7 @@ absl::Status ShowValues(const std::string& name, const std::string& wanted, int6
   ASSIGN_OR_RETURN(const std::string prefix, ResolveSnapshot(name, foreign));
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle, BundleReader::Open(prefix));
   ASSIGN_OR_RETURN(const TensorNames names, TensorNamesOf(*bundle));
-  const auto named = names.in_bundle.find(wanted);
-  const std::string tensor = named == names.in_bundle.end() ? wanted : named->second;
+  const std::string tensor = names.InBundle(wanted);
   ASSIGN_OR_RETURN(const TensorInfo info, bundle->Info(tensor));
   if (info.dtype == BundleDtype::kString) {
     ASSIGN_OR_RETURN(const std::vector<std::string> strings, bundle->ReadStrings(tensor));

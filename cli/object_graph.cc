@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
 namespace keelson {
@@ -62,8 +61,8 @@ std::map<std::string, TrackedTensor> TrackedTensors(const v1::ObjectGraph& graph
   return tensors;
 }
 
-std::string PathOfKey(const std::string& checkpoint_key) {
-  return std::string(absl::StripSuffix(checkpoint_key, "/.ATTRIBUTES/VARIABLE_VALUE"));
+absl::string_view PathOfKey(absl::string_view checkpoint_key) {
+  return absl::StripSuffix(checkpoint_key, "/.ATTRIBUTES/VARIABLE_VALUE");
 }
 
 }  // namespace keelson

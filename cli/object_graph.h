@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "keelson/v1/checkpoint.pb.h"
 
 namespace keelson {
@@ -25,8 +26,8 @@ struct TrackedTensor {
 // The tensors that the graph knows, by their names in the bundle.
 std::map<std::string, TrackedTensor> TrackedTensors(const v1::ObjectGraph& graph);
 
-// "net/kernel" of "net/kernel/.ATTRIBUTES/VARIABLE_VALUE".
-std::string PathOfKey(const std::string& checkpoint_key);
+// "net/kernel" of "net/kernel/.ATTRIBUTES/VARIABLE_VALUE"; any other name as it is.
+absl::string_view PathOfKey(absl::string_view checkpoint_key);
 
 }  // namespace keelson
 

@@ -61,7 +61,7 @@ class Namer {
         unnamed.insert(unnamed.end(), keys.begin(), keys.end());
       }
     }
-    for (const std::string& key : unnamed) Take(PathOfKey(key), key);
+    for (const std::string& key : unnamed) Take(std::string(PathOfKey(key)), key);
     names_.tracked = true;
     return std::move(names_);
   }
@@ -82,6 +82,11 @@ class Namer {
 };
 
 }  // namespace
+
+std::string TensorNames::InBundle(absl::string_view name) const {
+  const auto found = in_bundle.find(name);
+  return found == in_bundle.end() ? std::string(name) : found->second;
+}
 
 bool IsRecord(absl::string_view name) {
   return absl::StartsWith(name, "_keelson/") || name == kObjectGraphTensor;

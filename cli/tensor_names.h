@@ -25,6 +25,9 @@ struct TensorNames {
   std::set<std::string> state;
   // The bundle has an object graph, so that `state` is known.
   bool tracked = false;
+
+  // The name in the bundle; where there is none, `name` itself, for the bundle to report.
+  std::string InBundle(absl::string_view name) const;
 };
 
 // A tensor is called what its variable was called. Where that is unknown or two different tensors

@@ -4,9 +4,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "cli/bundle_source.h"
 #include "cli/npz.h"
+#include "cli/object_graph.h"
 #include "cli/safetensors.h"
 #include "cli/snapshot_name.h"
 #include "core/base/status_macros.h"
@@ -16,7 +16,7 @@ namespace {
 
 // The last part of a name; object-based checkpoints of TensorFlow 2 add a suffix of their own.
 absl::string_view LastPart(absl::string_view name) {
-  name = absl::StripSuffix(name, "/.ATTRIBUTES/VARIABLE_VALUE");
+  name = PathOfKey(name);
   return name.substr(name.rfind('/') + 1);  // npos + 1 is 0
 }
 
