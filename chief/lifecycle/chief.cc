@@ -248,8 +248,8 @@ void Chief::NoteDiverging(const Coordinator::Status& job) {
 absl::Status Chief::WriteSnapshot(const v1::JobState& state) {
   const Coordinator::Status job = coordinator_.GetStatus();
   // The newest snapshot from before the divergence survives all that follow.
-  if (job.diverging && good_step_ < 0) good_step_ = job.snapshot_step;
-  const int64_t kept_step = job.diverging ? good_step_ : -1;
+  if (job.diverging && good_step_ == kNoStep) good_step_ = job.snapshot_step;
+  const int64_t kept_step = job.diverging ? good_step_ : kNoStep;
   absl::Status status = ConfirmOwner();
   // Other errors may be mended by writing: a directory that is gone is made again.
   if (!absl::IsAlreadyExists(status)) {

@@ -84,8 +84,7 @@ class Chief {
   // a newer chief has taken this one's place, or its model directory; the members are left to it.
   // DEADLINE_EXCEEDED: a server never appeared. DATA_LOSS: no snapshot of several is usable.
   // INVALID_ARGUMENT: the loss is not finite, or training has diverged; a snapshot does not fit the
-  // model.
-  // FAILED_PRECONDITION: a server has another configuration.
+  // model. FAILED_PRECONDITION: a server has another configuration.
   absl::Status Run();
 
  private:
@@ -158,9 +157,10 @@ class Chief {
 
   // When the newest snapshot was written, on the monotonic clock.
   absl::Duration saved_at_;
-  // The newest snapshot that was written while training did not diverge; -1: none by this process.
-  int64_t good_step_ = -1;
-  // As logged.
+  // The newest snapshot that was written while training did not diverge; kNoStep: none by this
+  // process.
+  int64_t good_step_ = kNoStep;
+  // Whether the log says that training diverges.
   bool diverging_ = false;
 
   mutable Mutex mu_;

@@ -150,8 +150,7 @@ void Reporter::PrintNewEvaluation(const Coordinator::Status& status) {
   // A chief that takes a job over knows the step of the newest evaluation, but not its scores.
   if (status.evaluated_step <= printed_evaluation_ || status.evaluation.empty()) return;
   printed_evaluation_ = status.evaluated_step;
-  std::vector<std::pair<std::string, double>> metrics = {
-      {"step", static_cast<double>(status.evaluated_step)}};
+  Figures metrics = {{"step", static_cast<double>(status.evaluated_step)}};
   for (const auto& [name, value] : status.evaluation) {
     metrics.emplace_back(absl::StrCat("eval_", name), value);
   }

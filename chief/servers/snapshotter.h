@@ -54,11 +54,11 @@ class Snapshotter {
   // If the latest snapshot has that step already, nothing is written. A missing model directory is
   // created again. On an error the parts are removed and the latest snapshot is what it was; after
   // ALREADY_EXISTS they stay, since the directory has become another process's. The snapshot of
-  // `kept_step` (< 0: none) stays beside those that the retention keeps.
+  // `kept_step` (kNoStep: none) stays beside those that the retention keeps.
   absl::Status Write(
       const v1::JobState& state,
       absl::FunctionRef<absl::Status()> confirm = [] { return absl::OkStatus(); },
-      int64_t kept_step = -1);
+      int64_t kept_step = kNoStep);
 
   struct Restored {
     std::string prefix;  // empty: no snapshot

@@ -1,6 +1,5 @@
 #include "core/summary/event_handover.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -27,10 +26,9 @@ absl::Status HandOverEvent(const v1::Event& event, const std::string& directory,
 
 absl::Status TakeEvents(const std::string& directory, FileSystem* file_system,
                         EventWriter* writer) {
-  absl::StatusOr<std::vector<std::string>> names = file_system->List(directory);
+  const absl::StatusOr<std::vector<std::string>> names = file_system->List(directory);
   if (absl::IsNotFound(names.status())) return absl::OkStatus();
   RETURN_IF_ERROR(names.status());
-  std::sort(names->begin(), names->end());
   for (const std::string& name : *names) {
     if (!absl::EndsWith(name, kSuffix)) continue;
     const std::string path = JoinPath(directory, name);
