@@ -50,7 +50,7 @@ BundleDtype WrittenDtype(const std::string& format, BundleDtype dtype) {
   return format == kNpz ? NpzDtype(dtype) : SafetensorsDtype(dtype);
 }
 
-// Strings, and complex128 in a safetensors file.
+// No format holds strings, and a safetensors file no complex128.
 bool CanHold(const std::string& format, const TensorInfo& tensor) {
   const bool complex128 = tensor.dtype == BundleDtype::kComplex128;
   return DtypeSize(tensor.dtype) > 0 && !(complex128 && format == kSafetensors);
@@ -70,7 +70,7 @@ std::vector<std::string> TakeUnwritable(const std::string& format,
   return unwritable;
 }
 
-// "note: npz has no bfloat16: 2 tensors are written as float32".
+// "note: numpy has no bfloat16: 2 tensors are written as float32".
 void SayStandIns(const std::string& format, const std::vector<TensorInfo>& tensors,
                  std::ostream* out) {
   std::map<BundleDtype, int64_t> counts;

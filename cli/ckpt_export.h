@@ -24,9 +24,8 @@ struct ExportOptions {
 
 // Writes the model's variables with unchanged names and types (but see NpzDtype and
 // SafetensorsDtype), and prints what was written, in which other types, and what the format cannot
-// hold. One tensor is in memory at a time. INVALID_ARGUMENT: an unknown
-// format, or no tensors. ALREADY_EXISTS: `out` exists. Otherwise as OpenTensorSource,
-// WriteSafetensors and WriteNpz.
+// hold. One tensor is in memory at a time. INVALID_ARGUMENT: an unknown format, or no tensors.
+// ALREADY_EXISTS: `out` exists. Otherwise as OpenTensorSource, WriteSafetensors and WriteNpz.
 absl::Status ExportTensors(const ExportOptions& options, std::ostream* out);
 
 }  // namespace keelson

@@ -67,8 +67,8 @@ BundleDtype NpzDtype(BundleDtype dtype);
 
 // Writes `tensors` of `source`, of types of a fixed size, to `path`, one at a time, uncompressed,
 // as numpy.savez does. The file appears complete or not at all, and the same tensors give the same
-// bytes. UNAVAILABLE or RESOURCE_EXHAUSTED: the file cannot be written.
-// Otherwise as TensorSource::Read.
+// bytes. UNAVAILABLE or RESOURCE_EXHAUSTED: the file cannot be written. Otherwise as
+// TensorSource::Read.
 absl::Status WriteNpz(const std::string& path, const std::vector<TensorInfo>& tensors,
                       TensorSource* source);
 

@@ -43,15 +43,13 @@ std::string Unreadable(const std::string& path) {
   const auto [begin, end] = Ends(path);
   if (end == kTableMagic) {
     return "a checkpoint in TensorFlow's V1 format; tf.compat.v1.train.Saver() restores it and "
-           "saves "
-           "it in V2, which can be read; ";
+           "saves it in V2, which can be read; ";
   }
   if (begin == kHdf5Magic ||
       (absl::StartsWith(begin, kZipMagic) && absl::EndsWith(path, ".keras"))) {
     return "a file of Keras; tf.train.Checkpoint(model).save(PREFIX) or "
            "numpy.savez(FILE, **{w.path: w.numpy() for w in model.weights}) in Python writes what "
-           "can "
-           "be read; ";
+           "can be read; ";
   }
   return "no snapshot: ";
 }

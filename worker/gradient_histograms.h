@@ -19,10 +19,10 @@
 namespace keelson {
 
 // Hands an event over to the chief (core/summary/event_handover.h) at the worker's first step and
-// every `every` steps after it. It has a histogram
-// "gradients/<variable>" for each trained variable, and the scalar "gradients/non_finite", the
-// number of elements that are not finite and in no histogram. The gradients are those that are
-// pushed: clipped and, where devices encode them (wire memory), as encoded.
+// every `every` steps after it. It has a histogram "gradients/<variable>" for each trained
+// variable, and the scalar "gradients/non_finite", the number of elements that are not finite and
+// in no histogram. The gradients are those that are pushed: clipped and, where devices encode them
+// (wire memory), as encoded.
 //
 // An error of the file is logged once until writing works again, and only those histograms are
 // lost. Used by one thread.

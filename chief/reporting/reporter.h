@@ -65,9 +65,8 @@ class Reporter {
   // measured since the last point is left out. Where training goes on from an earlier step, readers
   // are told to drop the points beyond it. Every two seconds the histograms that a worker has
   // handed over (core/summary/event_handover.h) are moved into the event file. For each evaluation
-  // a metrics line, "step=1000 eval_accuracy=0.98 eval_loss=0.06". Every half minute
-  // the tasks' history (task_history.h). Twice a second status.json (status_file.h), replaced
-  // atomically.
+  // a metrics line, "step=1000 eval_accuracy=0.98 eval_loss=0.06". Every half minute the tasks'
+  // history (task_history.h). Twice a second status.json (status_file.h), replaced atomically.
   void Update();
 
   // The last state, whatever the interval, and how the run ended if it did.
@@ -78,7 +77,7 @@ class Reporter {
            Coordinator* coordinator);
 
   std::vector<ServerView> Servers() const;
-  // Begins to measure; the first time, training goes on after `status.step`.
+  // Begins to measure. The first time, readers of the events are told where training starts.
   void BeginMeasuring(const Coordinator::Status& status);
   void TakeHistograms();
   void WriteEnd(const Coordinator::Status& status);
@@ -101,7 +100,7 @@ class Reporter {
   };
   std::optional<Mark> summary_;
   std::optional<Mark> figures_;
-  int64_t printed_evaluation_ = -1;  // Its step.
+  int64_t printed_evaluation_ = -1;  // its step; -1: none
   TaskFigures tasks_;
   TaskHistory history_;
   absl::Duration status_written_ = -absl::InfiniteDuration();

@@ -138,7 +138,7 @@ absl::StatusOr<bool> DirectoryOwner::IsFree(const std::optional<StoredJobFile>& 
 }
 
 bool DirectoryOwner::HasEnded(const v1::JobFile& job) const {
-  // Also this process itself, whose write succeeded although its answer was an error.
+  // It may be this process itself, whose write succeeded although its answer was an error.
   if (job.released() || job.owner() == options_.self.owner()) return true;
   return lock_ != nullptr && !job.boot_id().empty() && job.boot_id() == options_.self.boot_id() &&
          job.lock() == lock_->identity();
@@ -170,7 +170,7 @@ absl::Status DirectoryOwner::Write(v1::JobFile next) {
 
 absl::Status DirectoryOwner::Confirm() {
   const absl::Status status = Renew();
-  // Without a lock, because those who wait for the signal may ask this object.
+  // No lock is held here, because those who wait for the signal may ask this object.
   if (!lost().ok()) stop_->Raise();
   return status;
 }

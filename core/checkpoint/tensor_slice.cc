@@ -19,7 +19,7 @@ using Extent = TensorSliceSpec::Extent;
 // Keeps byte counts of any element type within int64.
 constexpr int64_t kMaxElements = int64_t{1} << 58;
 
-// Of slices that are cut in three or more dimensions each pair is compared.
+// Slices that are cut in three or more dimensions may be this many, since each pair is compared.
 constexpr size_t kMaxGridSlices = 4096;
 
 absl::Status OutsideError(const TensorSliceSpec& slice, const Shape& shape) {

@@ -36,8 +36,8 @@ v1::Event HistogramEvent(int64_t step,
 class EventWriter {
  public:
   // Creates the directory, where it is missing, and a file in it, "<kind>.<unix seconds>.<host>"
-  // (".1", ".2", … where that exists already), and
-  // writes the record that tells the version. `clock` and `file_system` outlive the writer.
+  // (".1", ".2", … where that exists already), and writes the record that tells the version.
+  // `clock` and `file_system` outlive the writer.
   static absl::StatusOr<std::unique_ptr<EventWriter>> Create(
       const std::string& directory, const Clock* clock,
       FileSystem* file_system = FileSystem::Real(), std::string kind = kTensorBoardEvents);

@@ -23,7 +23,7 @@ struct Hparams {
 
 // The summary that the plugin "hparams" expects for a run that starts `now`.
 v1::Summary HparamsSummary(const Hparams& hparams, absl::Time now);
-// And for one that ends `now`; without it, it counts as running.
+// The one that it expects for a run that ends `now`; without it, the run counts as going on.
 v1::Summary SessionEndSummary(bool success, absl::Time now);
 
 }  // namespace keelson

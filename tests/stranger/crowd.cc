@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Duration kTrickle = absl::Seconds(1);
 constexpr absl::Duration kPause = absl::Milliseconds(100);
-// Replaced between two pauses, so that the connections that stay are looked at too.
+// No more connections are opened between two pauses, so that those that stay are looked at too.
 constexpr size_t kMostOpened = 1000;
 
 // What a connection says: all at once, or a byte at a time.

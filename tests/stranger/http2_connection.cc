@@ -18,7 +18,7 @@
 namespace keelson {
 namespace {
 
-// Of bodies, so that a stalled server stalls the stranger.
+// No more bytes of bodies wait to be sent, so that a stalled server stalls the stranger.
 constexpr size_t kMostWaitingBytes = 1 << 20;
 constexpr size_t kReceiveBytes = 1 << 16;
 

@@ -106,7 +106,7 @@ int64_t FloodResets(const Assault& assault) {
   });
 }
 
-// Answers that nobody takes.
+// Calls, and takes no answer.
 int64_t TakeNoAnswers(const Assault& assault) {
   return Repeat(
       assault,
@@ -117,7 +117,7 @@ int64_t TakeNoAnswers(const Assault& assault) {
       false);
 }
 
-// Which are never whole.
+// Begins calls whose messages never become whole.
 void AddHugeMessages(uint32_t claimed, Http2Connection* connection) {
   for (int i = 0; i < kMostCalls; ++i) {
     const char* const method = kCalledMethods[static_cast<size_t>(i) % std::size(kCalledMethods)];
