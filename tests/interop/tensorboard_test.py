@@ -6,7 +6,6 @@ Needs the release build's programs, in $KEELSON_BINARY_DIR or build/release/bin.
 import json
 import math
 import os
-import random
 import struct
 import tempfile
 import time
@@ -14,11 +13,12 @@ import unittest
 
 import programs
 import tensorboard_reader as reader
+from small_records import PIXELS, make_records, write_idx
 
 TIMEOUT_SECONDS = 120
 
 STEPS, SUMMARY_STEPS, HISTOGRAM_STEPS = 60, 10, 20
-BATCH, RATE, PIXELS = 16, 0.5, 9
+BATCH, RATE = 16, 0.5
 # Logistic regression, whose predictions can be recomputed from the weights.
 CONFIG = f"""
 model {{
@@ -47,25 +47,6 @@ evaluation {{
 }}
 data {{ class_names: ["dark", "bright"] sequential: true }}
 """
-
-
-def make_records(count, seed):
-    """(pixels, label): bright images are brighter by less than the noise."""
-    generator = random.Random(seed)
-    records = []
-    for _ in range(count):
-        label = int(generator.random() < 0.4)
-        records.append(([min(255, generator.randrange(0, 200) + 55 * label) for _ in range(PIXELS)], label))
-    return records
-
-
-def write_idx(directory, name, records):
-    with open(os.path.join(directory, f"{name}-images-idx3-ubyte"), "wb") as file:
-        file.write(struct.pack(">IIII", 0x803, len(records), 3, 3))
-        file.write(bytes(pixel for pixels, _ in records for pixel in pixels))
-    with open(os.path.join(directory, f"{name}-labels-idx1-ubyte"), "wb") as file:
-        file.write(struct.pack(">II", 0x801, len(records)))
-        file.write(bytes(label for _, label in records))
 
 
 def read_safetensors(path):

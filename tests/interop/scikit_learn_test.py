@@ -1,0 +1,158 @@
+"""Compares what the evaluator reports with scikit-learn's figures for the same predictions.
+
+The predictions are computed by numpy, in doubles, from the exported weights of one dense layer. Skipped
+where Python has no scikit-learn; tests/interop/run.sh makes an environment that has it. Needs the release
+build's programs, in $KEELSON_BINARY_DIR or build/release/bin.
+"""
+
+import importlib.util
+import json
+import os
+import tempfile
+import unittest
+
+import programs
+from small_records import PIXELS, make_records, write_idx
+
+HAS_SCIKIT_LEARN = importlib.util.find_spec("sklearn") is not None
+
+if HAS_SCIKIT_LEARN:
+    import numpy as np
+    from sklearn import metrics
+
+STEPS = 60
+CONFIG = f"""
+model {{
+  input_shape: [3, 3, 1]
+  layers {{ flatten {{}} }}
+  layers {{ name: "score" dense {{ units: UNITS }} }}
+  loss {{ kind: LOSS }}
+}}
+optimizer {{ momentum {{ momentum: 0.5 }} }}
+learning_rate {{ base: 0.3 }}
+train {{ batch_size: 16 max_steps: {STEPS} seed: 3 }}
+evaluation {{
+  batch_size: 50
+  METRICS
+}}
+"""
+# The forward pass is in floats, the comparison in doubles.
+TOLERANCE = 1e-6
+
+
+def third_of_the_first_row(pixels, label):
+    """A label of three classes in place of the given one, by the brightness of three pixels."""
+    return (sum(pixels[:3]) // 150) % 3
+
+
+class Evaluation:
+    """A trained layer, what its evaluator reported, and the scores of the same records by numpy."""
+
+    def __init__(self, loss, units, names, label_of):
+        with tempfile.TemporaryDirectory() as folder:
+            data, config, model = (os.path.join(folder, name) for name in ("data", "config.textproto", "model"))
+            os.mkdir(data)
+            sets = [[(pixels, label_of(pixels, label)) for pixels, label in make_records(n, n)] for n in (400, 150)]
+            write_idx(data, "train", sets[0])
+            write_idx(data, "t10k", sets[1])
+            text = CONFIG.replace("UNITS", str(units)).replace("LOSS", loss)
+            with open(config, "w", encoding="utf-8") as file:
+                file.write(text.replace("METRICS", " ".join(f"metrics {{ {name} }}" for name in names)))
+            programs.run("chief", f"--config={config}", f"--data_dir={data}", f"--model_dir={model}")
+            programs.run("keelson_ckpt", "export", model, os.path.join(folder, "weights.npz"))
+            with np.load(os.path.join(folder, "weights.npz")) as weights:
+                kernel, bias = (weights[f"score/{part}"].astype(np.float64) for part in ("kernel", "bias"))
+            with open(os.path.join(model, "eval", "metrics.jsonl"), encoding="utf-8") as file:
+                self.metrics = json.loads(file.readlines()[-1])
+            with open(os.path.join(model, "eval", "reports", f"{STEPS}.json"), encoding="utf-8") as file:
+                self.report = json.load(file)
+        pixels = np.array([pixels for pixels, _ in sets[1]], np.float64).reshape(-1, PIXELS) / 255
+        self.labels = np.array([label for _, label in sets[1]])
+        self.scores = pixels @ kernel + bias
+
+
+@unittest.skipUnless(HAS_SCIKIT_LEARN, "needs scikit-learn: see tests/interop/run.sh")
+class BinaryLabels(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        names = ["accuracy {}", "auc {}", "auc { curve: PRECISION_RECALL }", "precision {}", "recall {}"]
+        names += ["mean_squared_error {}", "mean_absolute_error {}"]
+        cls.evaluation = Evaluation("SIGMOID_CROSS_ENTROPY", 1, names, lambda pixels, label: label)
+
+    def setUp(self):
+        self.labels = self.evaluation.labels
+        self.scores = self.evaluation.scores[:, 0]
+        self.probabilities = 1 / (1 + np.exp(-self.scores))
+
+    def test_metrics(self):
+        predicted = self.scores > 0
+        expected = {
+            "loss": metrics.log_loss(self.labels, self.probabilities),
+            "accuracy": metrics.accuracy_score(self.labels, predicted),
+            "auc": metrics.roc_auc_score(self.labels, self.scores),
+            "auc_pr": metrics.average_precision_score(self.labels, self.scores),
+            "precision": metrics.precision_score(self.labels, predicted),
+            "recall": metrics.recall_score(self.labels, predicted),
+            "mean_squared_error": metrics.brier_score_loss(self.labels, self.probabilities),
+            "mean_absolute_error": metrics.mean_absolute_error(self.labels, self.probabilities),
+        }
+        self.assertTrue(0.6 < expected["auc"] < 1, "the records are to be neither noise nor trivial")
+        for name, value in expected.items():
+            self.assertAlmostEqual(self.evaluation.metrics[name], value, delta=TOLERANCE, msg=name)
+
+    def test_curves(self):
+        report = self.evaluation.report
+        self.assertEqual(report["kind"], "binary")
+        false_positives, true_positives, _ = metrics.roc_curve(self.labels, self.scores, drop_intermediate=False)
+        precision, recall, _ = metrics.precision_recall_curve(self.labels, self.scores)
+        self.assert_points(report["roc"], zip(false_positives, true_positives))
+        self.assert_points(report["precision_recall"], zip(recall, precision))
+
+    def assert_points(self, points, expected):
+        expected = np.array(list(expected))
+        self.assertGreater(len(points), 20)
+        for point in points:
+            self.assertLess(np.abs(expected - point).sum(axis=1).min(), TOLERANCE, point)
+
+    def test_confusion_matrix(self):
+        expected = metrics.confusion_matrix(self.labels, self.scores > 0)
+        self.assertEqual(self.evaluation.report["confusion"], expected.tolist())
+
+
+@unittest.skipUnless(HAS_SCIKIT_LEARN, "needs scikit-learn: see tests/interop/run.sh")
+class Classes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        names = ["accuracy {}", "top_k { k: 2 }", "precision {}", "recall {}"]
+        cls.evaluation = Evaluation("SOFTMAX_CROSS_ENTROPY", 3, names, third_of_the_first_row)
+
+    def setUp(self):
+        self.labels = self.evaluation.labels
+        self.scores = self.evaluation.scores
+        exponents = np.exp(self.scores)
+        self.probabilities = exponents / exponents.sum(axis=1, keepdims=True)
+        self.predicted = self.scores.argmax(axis=1)
+
+    def test_metrics(self):
+        expected = {
+            "loss": metrics.log_loss(self.labels, self.probabilities, labels=range(3)),
+            "accuracy": metrics.accuracy_score(self.labels, self.predicted),
+            "top_2": metrics.top_k_accuracy_score(self.labels, self.scores, k=2, labels=range(3)),
+            "precision": metrics.precision_score(self.labels, self.predicted, average="macro", zero_division=0),
+            "recall": metrics.recall_score(self.labels, self.predicted, average="macro", zero_division=0),
+        }
+        for name, value in expected.items():
+            self.assertAlmostEqual(self.evaluation.metrics[name], value, delta=TOLERANCE, msg=name)
+
+    def test_quality_of_each_class(self):
+        expected = metrics.precision_recall_fscore_support(self.labels, self.predicted, zero_division=0)
+        rows = self.evaluation.report["per_class"]
+        found = [[row[name] for row in rows] for name in ("precision", "recall", "f1", "support")]
+        for mine, theirs in zip(found, expected):
+            np.testing.assert_allclose(mine, theirs, atol=TOLERANCE)
+        confusion = metrics.confusion_matrix(self.labels, self.predicted, labels=range(3))
+        self.assertEqual(self.evaluation.report["confusion"], confusion.tolist())
+
+
+if __name__ == "__main__":
+    unittest.main()
