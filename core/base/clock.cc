@@ -4,14 +4,19 @@
 #include <chrono>
 
 #include "absl/time/clock.h"
+#include "core/base/scheduler.h"
 
 namespace keelson {
 namespace {
 
 class RealClock : public Clock {
  public:
-  absl::Time Now() const override { return absl::Now(); }
+  absl::Time Now() const override {
+    if (const Scheduler* const scheduler = Scheduler::Current()) return scheduler->Now();
+    return absl::Now();
+  }
   absl::Duration Monotonic() const override {
+    if (const Scheduler* const scheduler = Scheduler::Current()) return scheduler->Monotonic();
     return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
   }
 };

@@ -25,7 +25,7 @@ class Clock {
   // latest. May wake early.
   virtual void WaitUntil(Mutex* mutex, CondVar* changed, absl::Duration until) const;
 
-  // The process's real clock; lives for ever.
+  // The process's real clock, or the Scheduler's for threads that one runs; lives for ever.
   static Clock* Real();
 };
 

@@ -1,6 +1,7 @@
 // Mutex, reader-writer lock and condition variable over the standard library's, with thread
 // annotations. Not absl::Mutex: the distribution's abseil is not built for the thread sanitizer,
-// which would then see no synchronisation at all (docs/adr/0002-own-mutex.md).
+// which would then see no synchronisation at all (docs/adr/0002-own-mutex.md). Threads that a
+// Scheduler runs lock and wait through it.
 #ifndef KEELSON_CORE_BASE_MUTEX_H_
 #define KEELSON_CORE_BASE_MUTEX_H_
 
@@ -11,6 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
+#include "core/base/scheduler.h"
 
 namespace keelson {
 
@@ -20,8 +22,14 @@ class ABSL_LOCKABLE Mutex {
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
-  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
-  void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+    if (Scheduler* const scheduler = Scheduler::Current()) return scheduler->Lock(this);
+    mutex_.lock();
+  }
+  void Unlock() ABSL_UNLOCK_FUNCTION() {
+    if (Scheduler* const scheduler = Scheduler::Current()) return scheduler->Unlock(this);
+    mutex_.unlock();
+  }
 
  private:
   friend class CondVar;
@@ -45,17 +53,26 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 class CondVar {
  public:
   void Wait(Mutex* mutex) {
+    if (Scheduler* const scheduler = Scheduler::Current()) {
+      return scheduler->Wait(this, mutex, absl::InfiniteDuration());
+    }
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
     condition_.wait(lock);
     lock.release();
   }
   // Returns after `timeout` at the latest (real time); may wake early.
   void WaitFor(Mutex* mutex, absl::Duration timeout) {
+    if (Scheduler* const scheduler = Scheduler::Current()) {
+      return scheduler->Wait(this, mutex, timeout);
+    }
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
     condition_.wait_for(lock, absl::ToChronoNanoseconds(timeout));
     lock.release();
   }
-  void NotifyAll() { condition_.notify_all(); }
+  void NotifyAll() {
+    if (Scheduler* const scheduler = Scheduler::Current()) return scheduler->NotifyAll(this);
+    condition_.notify_all();
+  }
 
  private:
   std::condition_variable condition_;
@@ -76,10 +93,22 @@ class ABSL_LOCKABLE SharedMutex {
   SharedMutex(const SharedMutex&) = delete;
   SharedMutex& operator=(const SharedMutex&) = delete;
 
-  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { pthread_rwlock_wrlock(&lock_); }
-  void Unlock() ABSL_UNLOCK_FUNCTION() { pthread_rwlock_unlock(&lock_); }
-  void ReaderLock() ABSL_SHARED_LOCK_FUNCTION() { pthread_rwlock_rdlock(&lock_); }
-  void ReaderUnlock() ABSL_UNLOCK_FUNCTION() { pthread_rwlock_unlock(&lock_); }
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+    if (Scheduler* const scheduler = Scheduler::Current()) return scheduler->Lock(this);
+    pthread_rwlock_wrlock(&lock_);
+  }
+  void Unlock() ABSL_UNLOCK_FUNCTION() {
+    if (Scheduler* const scheduler = Scheduler::Current()) return scheduler->Unlock(this);
+    pthread_rwlock_unlock(&lock_);
+  }
+  void ReaderLock() ABSL_SHARED_LOCK_FUNCTION() {
+    if (Scheduler* const scheduler = Scheduler::Current()) return scheduler->LockShared(this);
+    pthread_rwlock_rdlock(&lock_);
+  }
+  void ReaderUnlock() ABSL_UNLOCK_FUNCTION() {
+    if (Scheduler* const scheduler = Scheduler::Current()) return scheduler->Unlock(this);
+    pthread_rwlock_unlock(&lock_);
+  }
 
  private:
   pthread_rwlock_t lock_;

@@ -2,6 +2,8 @@
 
 #include <random>
 
+#include "core/base/scheduler.h"
+
 namespace keelson {
 
 std::array<uint32_t, 4> Philox(uint64_t key, uint64_t stream, uint64_t counter) {
@@ -27,6 +29,7 @@ uint64_t StableHash(absl::string_view text, uint64_t seed) {
 }
 
 uint64_t RandomId() {
+  if (Scheduler* const scheduler = Scheduler::Current()) return scheduler->Random();
   std::random_device device;
   return (static_cast<uint64_t>(device()) << 32) | device();
 }

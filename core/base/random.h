@@ -20,7 +20,8 @@ inline float UniformFloat(uint32_t bits) { return static_cast<float>(bits >> 8) 
 // A stable 64-bit hash of a name (FNV-1a), for keys and fingerprints; the same on every machine.
 uint64_t StableHash(absl::string_view text, uint64_t seed = 0xcbf29ce484222325ull);
 
-// 64 bits from the system's entropy source; for incarnations.
+// 64 bits from the system's entropy source, or from the Scheduler that runs the thread; for
+// incarnations.
 uint64_t RandomId();
 
 }  // namespace keelson

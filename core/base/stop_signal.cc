@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "core/base/clock.h"
 #include "core/base/log.h"
 
 namespace keelson {
@@ -52,15 +52,10 @@ void StopSignal::Raise() {
 }
 
 bool StopSignal::WaitFor(absl::Duration timeout) const {
-  // An infinite timeout would overflow the clock's type.
-  const auto bounded = absl::ToChronoNanoseconds(std::min(timeout, absl::Hours(24 * 365)));
-  const auto deadline = std::chrono::steady_clock::now() + bounded;
+  const Clock* const clock = Clock::Real();
+  const absl::Duration deadline = clock->Monotonic() + timeout;
   MutexLock lock(&mu_);
-  while (!raised_) {
-    const auto left = deadline - std::chrono::steady_clock::now();
-    if (left <= std::chrono::nanoseconds(0)) break;
-    cv_.WaitFor(&mu_, absl::FromChrono(left));
-  }
+  while (!raised_ && clock->Monotonic() < deadline) clock->WaitUntil(&mu_, &cv_, deadline);
   return raised_;
 }
 
