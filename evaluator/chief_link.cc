@@ -21,7 +21,7 @@ ChiefLink::ChiefLink(const Options& options, ChiefService* chief, const Clock* c
     : options_(options), chief_(chief), clock_(clock) {
   newest_.set_step(kNothing);
   BeginMembership();
-  thread_ = std::thread([this] { Loop(); });
+  thread_ = Thread([this] { Loop(); });
 }
 
 ChiefLink::~ChiefLink() { Leave(); }
@@ -52,14 +52,14 @@ void ChiefLink::EndTraining(const std::string& reason) {
 }
 
 void ChiefLink::Leave() {
-  if (!thread_.joinable()) return;
+  if (!thread_.Joinable()) return;
   left_.Raise();
   {
     MutexLock lock(&mu_);
     urgent_ = true;
     changed_.NotifyAll();
   }
-  thread_.join();
+  thread_.Join();
   if (!View().reachable) return;
   v1::LeaveRequest request;
   *request.mutable_header() = membership_->Header();

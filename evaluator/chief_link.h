@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -17,6 +16,7 @@
 #include "core/base/mutex.h"
 #include "core/base/random.h"
 #include "core/base/stop_signal.h"
+#include "core/base/thread.h"
 #include "core/client/services/chief_service.h"
 #include "core/client/services/membership_client.h"
 
@@ -104,7 +104,7 @@ class ChiefLink {
   bool end_unsent_ ABSL_GUARDED_BY(mu_) = false;
   bool urgent_ ABSL_GUARDED_BY(mu_) = false;
 
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace keelson

@@ -105,12 +105,12 @@ SnapshotClaim::SnapshotClaim(std::string path, ClaimInfo info, const Clock* cloc
       clock_(clock),
       renewal_interval_(renewal_interval),
       info_(std::move(info)) {
-  thread_ = std::thread([this] { KeepRenewing(); });
+  thread_ = Thread([this] { KeepRenewing(); });
 }
 
 SnapshotClaim::~SnapshotClaim() {
   returned_.Raise();
-  thread_.join();
+  thread_.Join();
   if (IsMine()) RemoveFile(path_).IgnoreError();
 }
 

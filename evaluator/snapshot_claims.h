@@ -11,13 +11,13 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/stop_signal.h"
+#include "core/base/thread.h"
 
 namespace keelson {
 
@@ -59,7 +59,7 @@ class SnapshotClaim {
   StopSignal returned_;
   // Used by the thread alone.
   ClaimInfo info_;
-  std::thread thread_;
+  Thread thread_;
 };
 
 // Not thread-safe. Several processes may use one directory.

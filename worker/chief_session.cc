@@ -56,7 +56,7 @@ ChiefSession::~ChiefSession() { Leave(); }
 
 absl::Status ChiefSession::Join() {
   RETURN_IF_ERROR(Register(registrations()));
-  heartbeats_ = std::thread([this] { HeartbeatLoop(); });
+  heartbeats_ = Thread([this] { HeartbeatLoop(); });
   return absl::OkStatus();
 }
 
@@ -265,10 +265,10 @@ std::string ChiefSession::TakeAbsence() {
 }
 
 void ChiefSession::Leave() {
-  if (!heartbeats_.joinable()) return;
+  if (!heartbeats_.Joinable()) return;
   ended_.Raise();
   progress_->Wake();
-  heartbeats_.join();
+  heartbeats_.Join();
   const absl::Status over = status();
   if (absl::IsAborted(over) || absl::IsAlreadyExists(over)) return;
   v1::LeaveRequest request;

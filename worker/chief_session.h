@@ -5,7 +5,6 @@
 #include <deque>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -15,6 +14,7 @@
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
+#include "core/base/thread.h"
 #include "core/client/services/chief_service.h"
 #include "core/client/services/membership_client.h"
 #include "core/client/services/retry.h"
@@ -121,7 +121,7 @@ class ChiefSession : public TicketSource {
   // Since when heartbeats are not answered.
   std::optional<absl::Duration> unreachable_since_ ABSL_GUARDED_BY(mu_);
   absl::Status status_ ABSL_GUARDED_BY(mu_);
-  std::thread heartbeats_;
+  Thread heartbeats_;
 };
 
 }  // namespace keelson

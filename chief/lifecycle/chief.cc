@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <optional>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "chief/lifecycle/save_schedule.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/base/thread.h"
 #include "core/base/trouble_log.h"
 #include "core/config/train_config.h"
 
@@ -163,7 +163,7 @@ Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_ra
 absl::Status Chief::Run() {
   // Stale files go before this process writes files of its own.
   RETURN_IF_ERROR(directory_.RemoveStaleFiles());
-  std::thread maintenance([this] { RunMaintenance(); });
+  Thread maintenance([this] { RunMaintenance(); });
   absl::Status status = RunJob();
   if (status.code() == absl::StatusCode::kAborted) NoteReplaced(status);
   // The other error is a consequence of the replacement.
@@ -176,7 +176,7 @@ absl::Status Chief::Run() {
     coordinator_.WaitUntilAlone(kLongestLeaveWait);
   }
   helpers_stop_.Raise();
-  maintenance.join();
+  maintenance.Join();
   if (may_report()) reporter_->Finish();
   return status;
 }
@@ -187,13 +187,13 @@ absl::Status Chief::RunJob() {
   RETURN_IF_ERROR(servers_.WaitUntilReachable());
   RETURN_IF_ERROR(StartOrAdopt());
   supervisor_.Start();
-  std::thread retirement([this] { RetireAndPersist(); });
-  std::thread rounds([this] { CommitRounds(); });
+  Thread retirement([this] { RetireAndPersist(); });
+  Thread rounds([this] { CommitRounds(); });
   absl::Status status = Train();
   if (status.ok()) status = FinishJob();
   helpers_stop_.Raise();
-  retirement.join();
-  rounds.join();
+  retirement.Join();
+  rounds.Join();
   supervisor_.Stop();
   return status;
 }

@@ -1,7 +1,6 @@
 #include "chief/lifecycle/chief_role.h"
 
 #include <cmath>
-#include <thread>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -14,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/number_flags.h"
 #include "core/base/status_macros.h"
+#include "core/base/thread.h"
 #include "core/client/services/grpc_parameter_control.h"
 #include "core/data/open_datasets.h"
 #include "core/model/spec/model_spec.h"
@@ -131,7 +131,7 @@ absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
 absl::Status RunChief(const RoleContext& context, Chief* chief,
                       const std::vector<Companion>& companions, StopSignal* stop) {
   std::vector<absl::Status> statuses(companions.size());
-  std::vector<std::thread> threads;
+  std::vector<Thread> threads;
   for (size_t i = 0; i < companions.size(); ++i) {
     threads.emplace_back([&, i] {
       statuses[i] = companions[i](chief->service(), stop);
@@ -141,7 +141,7 @@ absl::Status RunChief(const RoleContext& context, Chief* chief,
   const absl::Status status = chief->Run();
   if (!status.ok()) stop->Raise();
   *context.result = ResultOf(chief->coordinator()->GetStatus());
-  for (std::thread& thread : threads) thread.join();
+  for (Thread& thread : threads) thread.Join();
   for (const absl::Status& companion : statuses) {
     // A companion's error is the cause when the chief was merely stopped.
     const bool caused = !companion.ok() && companion.code() != absl::StatusCode::kCancelled;

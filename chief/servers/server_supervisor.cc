@@ -41,7 +41,7 @@ void ServerSupervisor::Stop() {
     stopping_ = true;
     changed_.NotifyAll();
   }
-  for (std::thread& thread : threads_) thread.join();
+  for (Thread& thread : threads_) thread.Join();
   threads_.clear();
 }
 

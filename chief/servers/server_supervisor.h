@@ -8,7 +8,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,6 +16,7 @@
 #include "chief/servers/server_group.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "core/base/thread.h"
 #include "core/base/trouble_log.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "keelson/v1/checkpoint.pb.h"
@@ -96,7 +96,7 @@ class ServerSupervisor {
   const Pauses pauses_;
 
   std::vector<Watch> watches_;  // by server
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
 
   mutable Mutex mu_;
   CondVar changed_;

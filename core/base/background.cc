@@ -4,7 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <thread>
+#include "core/base/scheduler.h"
+#include "core/base/thread.h"
 
 namespace keelson {
 namespace {
@@ -14,12 +15,14 @@ constexpr int kNice = 10;
 }  // namespace
 
 void RunInBackground(absl::FunctionRef<void()> work) {
-  std::thread thread([&work] {
-    // On Linux the priority is the thread's.
-    setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
+  Thread thread([&work] {
+    // On Linux the priority is the thread's; the threads of a Scheduler share one.
+    if (Scheduler::Current() == nullptr) {
+      setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
+    }
     work();
   });
-  thread.join();
+  thread.Join();
 }
 
 }  // namespace keelson

@@ -12,7 +12,7 @@ ThreadPool::~ThreadPool() {
     stopping_ = true;
     work_cv_.NotifyAll();
   }
-  for (std::thread& thread : threads_) thread.join();
+  for (Thread& thread : threads_) thread.Join();
 }
 
 void ThreadPool::RunAll(size_t count, absl::FunctionRef<void(size_t)> part) {

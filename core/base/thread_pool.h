@@ -2,11 +2,11 @@
 #ifndef KEELSON_CORE_BASE_THREAD_POOL_H_
 #define KEELSON_CORE_BASE_THREAD_POOL_H_
 
-#include <thread>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "core/base/mutex.h"
+#include "core/base/thread.h"
 
 namespace keelson {
 
@@ -34,7 +34,7 @@ class ThreadPool {
   size_t count_ ABSL_GUARDED_BY(mu_) = 0;
   int running_ ABSL_GUARDED_BY(mu_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
 };
 
 }  // namespace keelson

@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<DirectoryOwner>> DirectoryOwner::Take(Options opt
       new DirectoryOwner(std::move(options), *std::move(lock), file_system, clock, stop));
   RETURN_IF_ERROR(owner->Acquire());
   DirectoryOwner* const renewed = owner.get();
-  owner->renewal_ = std::thread([renewed] { renewed->KeepRenewing(); });
+  owner->renewal_ = Thread([renewed] { renewed->KeepRenewing(); });
   return owner;
 }
 
@@ -81,9 +81,9 @@ DirectoryOwner::DirectoryOwner(Options options, std::unique_ptr<FileLock> lock,
       stop_(stop) {}
 
 DirectoryOwner::~DirectoryOwner() {
-  if (!renewal_.joinable()) return;
+  if (!renewal_.Joinable()) return;
   end_.Raise();
-  renewal_.join();
+  renewal_.Join();
   Release();
 }
 

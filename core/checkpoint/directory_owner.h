@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,6 +14,7 @@
 #include "core/base/file_system.h"
 #include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
+#include "core/base/thread.h"
 #include "core/checkpoint/job_file.h"
 #include "keelson/v1/job_file.pb.h"
 
@@ -107,7 +107,7 @@ class DirectoryOwner {
   absl::Status lost_ ABSL_GUARDED_BY(mu_);
 
   StopSignal end_;
-  std::thread renewal_;
+  Thread renewal_;
 };
 
 }  // namespace keelson

@@ -30,7 +30,7 @@ Batcher::Batcher(const Dataset* dataset, TicketSource* source, BatcherOptions op
 
 Batcher::~Batcher() {
   Cancel();
-  thread_.join();
+  thread_.Join();
 }
 
 absl::StatusOr<std::optional<PreparedBatch>> Batcher::Next() {

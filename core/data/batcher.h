@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/mutex.h"
+#include "core/base/thread.h"
 #include "core/data/dataset.h"
 #include "core/data/ticket.h"
 
@@ -86,7 +86,7 @@ class Batcher {
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status end_status_ ABSL_GUARDED_BY(mu_);
 
-  std::thread thread_;  // last: it uses everything above
+  Thread thread_;  // last: it uses everything above
 };
 
 }  // namespace keelson

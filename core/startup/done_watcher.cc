@@ -22,7 +22,7 @@ DoneWatcher::DoneWatcher(const RoleContext& context, StopSignal* stop, absl::Dur
 
 DoneWatcher::~DoneWatcher() {
   end_.Raise();
-  thread_.join();
+  thread_.Join();
 }
 
 void DoneWatcher::Watch() {

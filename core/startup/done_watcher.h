@@ -5,12 +5,12 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
-#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/base/stop_signal.h"
+#include "core/base/thread.h"
 #include "core/startup/role_program.h"
 
 namespace keelson {
@@ -44,7 +44,7 @@ class DoneWatcher {
   const absl::Duration interval_;
   std::atomic<bool> done_{false};
   StopSignal end_;
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace keelson

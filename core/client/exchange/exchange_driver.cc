@@ -12,17 +12,17 @@ ExchangeDriver::ExchangeDriver(ExchangeOptions options, bool background, ShardPl
     : plans_(std::move(plans)),
       transport_(std::move(transport)),
       exchange_(std::move(options), &plans_, memory, transport_.get(), clock, stop) {
-  if (background) thread_ = std::thread([this] { Run(); });
+  if (background) thread_ = Thread([this] { Run(); });
 }
 
 ExchangeDriver::~ExchangeDriver() {
-  if (thread_.joinable()) {
+  if (thread_.Joinable()) {
     {
       MutexLock lock(&mu_);
       quit_ = true;
     }
     transport_->Wake();
-    thread_.join();
+    thread_.Join();
   }
   // The transport's requests lie in the exchange's memory.
   exchange_.Abandon();
@@ -39,7 +39,7 @@ void ExchangeDriver::Ready(size_t slot, absl::Span<const MessageId> messages) {
   Execute([this, slot, ids = std::vector<MessageId>(messages.begin(), messages.end())] {
     for (const MessageId& id : ids) exchange_.MessageReady(slot, id);
   });
-  if (thread_.joinable()) return transport_->Wake();
+  if (thread_.Joinable()) return transport_->Wake();
   // The number of rounds is limited: retries at a server that refuses would keep this loop busy.
   for (size_t i = 0; i <= messages.size() && exchange_.Drive(absl::ZeroDuration()); ++i) {
   }
@@ -69,13 +69,13 @@ absl::StatusOr<std::optional<size_t>> ExchangeDriver::NextValues(size_t slot) {
 }
 
 void ExchangeDriver::Execute(std::function<void()> command) {
-  if (!thread_.joinable()) return command();
+  if (!thread_.Joinable()) return command();
   MutexLock lock(&mu_);
   commands_.push_back(std::move(command));
 }
 
 absl::Status ExchangeDriver::Await(absl::FunctionRef<bool()> done) {
-  if (!thread_.joinable()) {
+  if (!thread_.Joinable()) {
     while (exchange_.status().ok() && !done()) exchange_.Drive(absl::InfiniteDuration());
     return exchange_.status();
   }

@@ -5,13 +5,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/mutex.h"
+#include "core/base/thread.h"
 #include "core/client/exchange/bulk_exchange.h"
 
 namespace keelson {
@@ -58,7 +58,7 @@ class ExchangeDriver {
   std::vector<std::function<void()>> commands_ ABSL_GUARDED_BY(mu_);
   std::optional<absl::Status> outcome_ ABSL_GUARDED_BY(mu_);  // of the wait that has ended
   std::optional<absl::FunctionRef<bool()>> awaited_;          // the thread's
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace keelson
