@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/rpc/credentials.h"
+#include "core/rpc/protocol.h"
 #include "core/wire/bulk_messages.h"
 
 namespace keelson {
@@ -37,6 +38,7 @@ constexpr AccessRow kTable[] = {
     {"/keelson.v1.ParameterService/Initialize", kChiefOnly, kPlacementBytes},
     {"/keelson.v1.ParameterService/InitializeStreamed", kChiefOnly, kStateBytes},
     {"/keelson.v1.ParameterService/ChiefHeartbeat", kChiefOnly, kStateBytes},
+    {"/keelson.v1.ParameterService/Attend", kChiefOnly, kFewBytes},
     {"/keelson.v1.ParameterService/CommitRound", kChiefOnly, kFewBytes},
     {"/keelson.v1.ParameterService/WriteSnapshot", kChiefOnly, kFewBytes},
     {"/keelson.v1.ParameterService/StreamSnapshot", kChiefOnly, kFewBytes},
@@ -115,7 +117,7 @@ absl::Status AccessGuard::CheckSize(absl::string_view method, size_t bytes,
                                     const grpc::ServerContext& context) const {
   absl::Status status = CheckRequestSize(method, bytes);
   if (!status.ok()) {
-    Audit(method, {Metadata(context, kRoleKey), {}, {}, context.peer()}, status);
+    Audit(method, {Metadata(context, kRoleKey), {}, {}, context.peer(), {}}, status);
   }
   return status;
 }
@@ -130,7 +132,7 @@ absl::StatusOr<CallerKind> AccessGuard::Check(absl::string_view method,
 absl::StatusOr<CallerKind> AccessGuard::Check(absl::string_view method,
                                               const grpc::ServerContext& context) const {
   Caller caller = {Metadata(context, kRoleKey), Metadata(context, kJobTokenKey),
-                   Metadata(context, kAuthorizationKey), ""};
+                   Metadata(context, kAuthorizationKey), "", Metadata(context, kProtocolKey)};
   absl::StatusOr<CallerKind> kind = Decide(method, caller);
   ConnectionGate* const gate = gate_;
   if (kind.ok()) {
@@ -151,6 +153,8 @@ absl::StatusOr<CallerKind> AccessGuard::Decide(absl::string_view method,
     return absl::PermissionDeniedError(absl::StrCat(NameOf(method), ": nobody may call it"));
   }
   if (Allows(*row, kStranger)) return kStranger;
+  // First: a caller of another build may also show its secrets in another way.
+  RETURN_IF_ERROR(CheckProtocol(caller.protocol, "the caller"));
   // The evaluator makes its page's calls too, with the token that the page's visitor has shown.
   if (row->operators != OperatorAccess::kNone && ShowsAuthToken(caller)) return kOperator;
   const CallerKind kind = KindOf(caller.role);

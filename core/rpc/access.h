@@ -52,6 +52,7 @@ struct Caller {
   absl::string_view job_token;      // likewise
   absl::string_view authorization;  // "Bearer TOKEN"; likewise
   std::string peer;                 // "ipv4:10.0.0.7:40210"
+  absl::string_view protocol;       // of the metadata; empty: none
 };
 
 // Checks callers against the table and the job's secrets. A job without a job token takes the role
@@ -67,7 +68,8 @@ class AccessGuard {
       : secrets_(std::move(secrets)), audit_(clock) {}
 
   // What the caller of `method` is. PERMISSION_DENIED: the table does not let it call, or it lacks
-  // the token; the text says which and has no secret in it. Refusals are logged with the peer: the
+  // the token; the text says which and has no secret in it. FAILED_PRECONDITION: the caller speaks
+  // another message protocol; the text has both versions. Refusals are logged with the peer: the
   // first ones each, and a flood of them once a second with their number.
   absl::StatusOr<CallerKind> Check(absl::string_view method, const Caller& caller) const;
   absl::StatusOr<CallerKind> Check(absl::string_view method,

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/base/clock.h"
+#include "core/rpc/protocol.h"
 #include "grpc/health/v1/health.pb.h"
 #include "keelson/v1/chief_service.pb.h"
 #include "keelson/v1/parameter_service.pb.h"
@@ -29,7 +30,7 @@ constexpr char kEndTraining[] = "/keelson.v1.ChiefService/EndTraining";
 
 Caller CallerWith(absl::string_view role, absl::string_view job_token = "",
                   absl::string_view authorization = "") {
-  return {role, job_token, authorization, "ipv4:10.0.0.7:40210"};
+  return {role, job_token, authorization, "ipv4:10.0.0.7:40210", kProtocol};
 }
 
 void AddMethods(const google::protobuf::FileDescriptor* file, std::multiset<std::string>* names) {
@@ -134,6 +135,30 @@ TEST(AccessGuardTest, WithATokenChangesNeedIt) {
       }
       EXPECT_THAT(std::string(guard.Check(method, CallerWith("operator")).status().message()),
                   HasSubstr("the call has none"));
+    }
+  }
+}
+
+TEST(AccessGuardTest, ACallerOfAnotherBuildIsToldBothVersions) {
+  for (const AccessGuard::Secrets& secrets :
+       {AccessGuard::Secrets{}, AccessGuard::Secrets{kJobToken, kAuthToken}}) {
+    const AccessGuard guard(secrets);
+    for (const AccessRow& row : AccessTable()) {
+      for (const char* protocol : {"", "0", "11", "1\n"}) {
+        Caller caller = CallerWith("chief", kJobToken, absl::StrCat("Bearer ", kAuthToken));
+        caller.protocol = protocol;
+        const absl::Status status = guard.Check(row.method, caller).status();
+        if (row.allowed[0] == CallerKind::kStranger) {
+          EXPECT_TRUE(status.ok()) << row.method << ": " << status;
+          continue;
+        }
+        EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << row.method;
+        EXPECT_THAT(
+            std::string(status.message()),
+            HasSubstr(absl::StrCat("the caller is of another build: expected message "
+                                   "protocol ",
+                                   kProtocol, ", found ", protocol[0] == '\0' ? "none" : "")));
+      }
     }
   }
 }

@@ -11,6 +11,7 @@ Credentials CredentialsAs(const std::string& role) {
 }
 
 void AddClaim(const Claim& claim, grpc::ClientContext* context) {
+  if (!claim.protocol.empty()) context->AddMetadata(kProtocolKey, claim.protocol);
   if (!claim.role.empty()) context->AddMetadata(kRoleKey, claim.role);
   if (!claim.job_token.empty()) context->AddMetadata(kJobTokenKey, claim.job_token);
   if (!claim.auth_token.empty()) {

@@ -8,6 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "core/rpc/protocol.h"
+
 namespace keelson {
 
 // The caller's part of a call, sent as metadata. Secrets travel as they are.
@@ -18,6 +20,8 @@ struct Claim {
   std::string job_token;
   // What --auth_token_file holds; empty: none.
   std::string auth_token;
+  // The message protocol that the caller speaks; empty: it shows none.
+  std::string protocol = kProtocol;
 };
 
 // How the connections to a peer are made, and what each call on them carries.

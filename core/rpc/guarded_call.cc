@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/rpc/grpc_status.h"
+#include "core/rpc/protocol.h"
 #include "google/protobuf/descriptor.h"
 
 namespace keelson {
@@ -43,6 +44,7 @@ grpc::internal::MethodHandler* GuardedCalls::Handler(
     std::function<absl::Status(grpc::ServerContext*, ByteCall*)> serve) {
   return new grpc::internal::TemplatedBidiStreamingHandler<ByteCall, false>(
       [serve = std::move(serve)](grpc::ServerContext* context, ByteCall* call) {
+        ShowProtocol(context);
         return ToGrpcStatus(serve(context, call));
       });
 }

@@ -71,7 +71,7 @@ class GuardedCalls {
     });
   }
 
-  // Serves a method by code that reads and writes by itself.
+  // Serves a method by code that reads and writes by itself. Answers show the message protocol.
   static grpc::internal::MethodHandler* Handler(
       std::function<absl::Status(grpc::ServerContext*, ByteCall*)> serve);
 

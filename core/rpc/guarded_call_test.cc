@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "core/rpc/channel.h"
 #include "core/rpc/credentials.h"
+#include "core/rpc/protocol.h"
 #include "core/rpc/raw_client.h"
 #include "core/rpc/server.h"
 #include "core/rpc/stalled_call_testing.h"
@@ -85,6 +86,13 @@ TEST_F(GuardedCallsTest, ServesAndRefusesByMethodAndRole) {
   EXPECT_EQ(service_.registered, 2);
   EXPECT_EQ(Register("host:1", "chief").error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(service_.registered, 2);
+}
+
+TEST_F(GuardedCallsTest, AnswersShowTheProtocol) {
+  grpc::ClientContext context;
+  v1::JobStatus status;
+  ASSERT_TRUE(stub_->GetJobStatus(&context, {}, &status).ok());
+  EXPECT_EQ(CheckAnswer(context, "the service"), absl::OkStatus());
 }
 
 TEST_F(GuardedCallsTest, ARequestThatIsTooLargeIsRefusedBeforeItIsDecoded) {

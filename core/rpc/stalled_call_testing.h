@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "core/rpc/credentials.h"
+
 namespace keelson {
 
 class StalledCall {
@@ -17,6 +19,7 @@ class StalledCall {
   StalledCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method)
       : stub_(channel) {
     context_.set_wait_for_ready(true);
+    AddClaim(Claim(), &context_);
     stream_ = stub_.PrepareCall(&context_, method, &queue_);
     stream_->StartCall(this);
     AwaitTag();

@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/rpc/protocol.h"
 #include "core/rpc/stream_watchdog.h"
 #include "google/protobuf/message.h"
 
@@ -136,6 +137,11 @@ ParameterGrpcService::ParameterGrpcService(ParameterControl* control, BulkHandle
   Serve("WriteSnapshot", &ParameterControl::WriteSnapshot);
   Serve("CommitRound", &ParameterControl::CommitRound);
   Serve("ChiefHeartbeat", &ParameterControl::ChiefHeartbeat);
+  MarkMethodStreamed(MethodIndex(kService, "Attend"),
+                     calls_.Unary<v1::ChiefHeartbeatRequest, v1::ShardStatus>(
+                         FullName("Attend"), [](const auto&, v1::ShardStatus*, CallerKind) {
+                           return CheckProtocol("", "the caller");
+                         }));
   Serve("FindChief", &ParameterControl::FindChief);
   Serve("Finish", &ParameterControl::Finish);
   ServeStream("GetStatus", &ParameterGrpcService::ServeGetStatus);

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
 #include <ostream>
 
 #include "absl/strings/str_replace.h"
@@ -10,7 +11,12 @@
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/data/idx_testing.h"
+#include "core/rpc/channel.h"
+#include "core/rpc/credentials.h"
+#include "core/rpc/server.h"
 #include "gtest/gtest.h"
+#include "keelson/v1/chief_service.grpc.pb.h"
+#include "keelson/v1/parameter_service.grpc.pb.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/job.h"
 #include "tests/support/program_run.h"
@@ -73,6 +79,67 @@ TEST(PeerErrorsTest, ChiefThatNeverAppears) {
   Job job({}, JobConfig(kEndless));
   job.Start(WorkerTask(0), {"--peer_timeout=2"});
   ExpectTaskError(&job, WorkerTask(0), kTransient, {"chief", job.Address(kChiefTask)});
+}
+
+// A server and a chief of a build that knows of no message protocol.
+class OldServer final : public v1::ParameterService::Service {
+ public:
+  grpc::Status FindChief(grpc::ServerContext*, const v1::FindChiefRequest*,
+                         v1::FindChiefResponse* response) override {
+    response->set_address("127.0.0.1:1");
+    return grpc::Status::OK;
+  }
+};
+class OldChief final : public v1::ChiefService::Service {
+ public:
+  grpc::Status Register(grpc::ServerContext*, const v1::RegisterRequest*,
+                        v1::RegisterResponse*) override {
+    return grpc::Status::OK;
+  }
+};
+
+std::unique_ptr<RpcServer> Serve(const Job& job, const Task& task, grpc::Service* service) {
+  auto server = RpcServer::Start(job.Address(task), grpc::InsecureServerCredentials(), {service});
+  EXPECT_TRUE(server.ok()) << server.status();
+  return *std::move(server);
+}
+
+TEST(PeerErrorsTest, ServerOfAnotherBuild) {
+  Job job({.ps = 1, .workers = 1, .evaluator = Job::Evaluator::kNone}, JobConfig(kEndless));
+  OldServer old;
+  const auto server = Serve(job, PsTask(0), &old);
+  job.Start(kChiefTask);
+  ExpectTaskError(&job, kChiefTask, kPermanent,
+                  {"ps-0", job.Address(PsTask(0)), "expected message protocol 1, found none"});
+}
+
+TEST(PeerErrorsTest, ChiefOfAnotherBuild) {
+  Job job({.ps = 1, .workers = 1, .evaluator = Job::Evaluator::kListed}, JobConfig(kEndless));
+  OldChief old;
+  const auto chief = Serve(job, kChiefTask, &old);
+  for (const Task& task : {WorkerTask(0), kEvaluatorTask}) {
+    job.Start(task);
+    ExpectTaskError(&job, task, kPermanent,
+                    {job.Address(kChiefTask), "expected message protocol 1, found none"});
+  }
+}
+
+TEST(PeerErrorsTest, CallersOfAnotherBuild) {
+  Job job({.ps = 1, .workers = 1, .evaluator = Job::Evaluator::kNone}, JobConfig(kEndless));
+  job.Start(PsTask(0));
+  job.WaitForLog(PsTask(0), "listening");
+  Credentials old = job.MemberCredentials("chief");
+  old.claim.protocol = "";
+  const auto stub = v1::ParameterService::NewStub(
+      CreateChannel(job.Address(PsTask(0)), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  AddClaim(old.claim, &context);
+  v1::ShardStatus status;
+  const grpc::Status refused = stub->Attend(&context, {}, &status);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_NE(refused.error_message().find("expected message protocol 1, found none"),
+            std::string::npos);
+  job.WaitForLog(PsTask(0), "refused Attend of ");
 }
 
 TEST(PeerErrorsTest, TwoWorkersWithTheSameIndex) {

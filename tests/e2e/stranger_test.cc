@@ -49,6 +49,9 @@ TEST(StrangerTest, CallsNothingUnderAnyRole) {
           EXPECT_EQ(Call(address, {role, token, token}, method, message),
                     grpc::StatusCode::PERMISSION_DENIED)
               << method << " as \"" << role << "\" with \"" << token << "\"";
+          EXPECT_EQ(Call(address, {role, token, token, /*protocol=*/""}, method, message),
+                    grpc::StatusCode::FAILED_PRECONDITION)
+              << method << " without a protocol";
         }
       }
     }

@@ -23,6 +23,7 @@ VARIABLES = (("dense/kernel", (3, 5)), ("dense/scale", (4,)))
 # (partition, block, elements).
 BLOCKS = ((0, 0, 8), (0, 1, 7), (1, 0, 4))
 TOKEN = "the-token-of-the-job"
+PROTOCOL = "1"
 ELEMENTS = sum(elements for _, _, elements in BLOCKS)
 
 CONFIG = """
@@ -64,9 +65,9 @@ def setUpModule():
 
 
 def metadata(method):
-    """What a caller shows who belongs to the job: its role and the job's token."""
+    """What a caller shows who belongs to the job: the message protocol, its role and the job's token."""
     role = "worker" if method in ("Pull", "Push", "PushPull") else "chief"
-    return (("keelson-role", role), ("keelson-job-token", TOKEN))
+    return (("keelson-protocol", PROTOCOL), ("keelson-role", role), ("keelson-job-token", TOKEN))
 
 
 def placement():
@@ -410,11 +411,17 @@ class ParameterServiceTest(unittest.TestCase):
         self.assertTrue(last.end.entries)
 
     def test_a_caller_without_the_token_or_in_another_role_is_refused(self):
-        for shown in ((), (("keelson-role", "chief"),), metadata("Pull")):
+        protocol = ("keelson-protocol", PROTOCOL)
+        for shown, code in (
+            ((protocol,), grpc.StatusCode.PERMISSION_DENIED),
+            ((protocol, ("keelson-role", "chief")), grpc.StatusCode.PERMISSION_DENIED),
+            (metadata("Pull"), grpc.StatusCode.PERMISSION_DENIED),
+            (metadata("Finish")[1:], grpc.StatusCode.FAILED_PRECONDITION),
+        ):
             call = self.channel.unary_unary("/keelson.v1.ParameterService/Finish")
             with self.assertRaises(grpc.RpcError) as caught:
                 call(b"", timeout=DEADLINE_SECONDS, metadata=shown)
-            self.assertEqual(caught.exception.code(), grpc.StatusCode.PERMISSION_DENIED)
+            self.assertEqual(caught.exception.code(), code)
 
     def test_other_placement_is_aborted(self):
         request = self.pull_request()

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/rpc/credentials.h"
+#include "core/rpc/protocol.h"
 
 namespace keelson {
 namespace {
@@ -20,6 +21,7 @@ constexpr const char* kTokens[] = {"", "a-token-that-somebody-guessed"};
 HeaderList Claims(const Assault& assault) {
   const std::string token = kTokens[assault.Draw(std::size(kTokens))];
   HeaderList claims = {{kRoleKey, kRoles[assault.Draw(std::size(kRoles))]}};
+  if (assault.Draw(8) != 0) claims.emplace_back(kProtocolKey, kProtocol);
   if (token.empty()) return claims;
   claims.emplace_back(kJobTokenKey, token);
   claims.emplace_back(kAuthorizationKey, absl::StrCat("Bearer ", token));

@@ -12,7 +12,8 @@
 namespace keelson {
 
 // The deadline of a call is `timeout`, and `timeout` beyond `max_wait` for calls that wait. Each
-// call carries the claim of `credentials`.
+// call carries the claim of `credentials`. Each but GetJobStatus also returns FAILED_PRECONDITION
+// when the chief speaks another message protocol.
 std::unique_ptr<ChiefService> ConnectChiefService(const std::string& address,
                                                   const Credentials& credentials,
                                                   absl::Duration timeout = absl::Seconds(5));

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/rpc/protocol.h"
 #include "core/rpc/server.h"
 #include "gmock/gmock.h"
 #include "keelson/v1/chief_service.grpc.pb.h"
@@ -16,55 +17,64 @@ using ::testing::HasSubstr;
 // Puts something of each request into its answer; refuses AcquireWork.
 class EchoChief final : public v1::ChiefService::Service {
  public:
-  grpc::Status Register(grpc::ServerContext*, const v1::RegisterRequest*,
+  // The protocol that answers show; empty: none.
+  std::string protocol = kProtocol;
+
+  grpc::Status Register(grpc::ServerContext* context, const v1::RegisterRequest*,
                         v1::RegisterResponse* response) override {
     response->set_phase(v1::TRAINING);
-    return grpc::Status::OK;
+    return Ok(context);
   }
   grpc::Status GetModel(grpc::ServerContext* context, const v1::GetModelRequest*,
                         v1::GetModelResponse* response) override {
     deadline_seconds = absl::ToUnixSeconds(absl::FromChrono(context->deadline()));
     response->add_ps_addresses("ps-0:2222");
-    return grpc::Status::OK;
+    return Ok(context);
   }
-  grpc::Status Heartbeat(grpc::ServerContext*, const v1::HeartbeatRequest* request,
+  grpc::Status Heartbeat(grpc::ServerContext* context, const v1::HeartbeatRequest* request,
                          v1::HeartbeatResponse* response) override {
     response->set_error(absl::StrCat(request->progress().figures().steps(), " steps"));
-    return grpc::Status::OK;
+    return Ok(context);
   }
-  grpc::Status AcquireWork(grpc::ServerContext*, const v1::AcquireWorkRequest*,
+  grpc::Status AcquireWork(grpc::ServerContext* context, const v1::AcquireWorkRequest*,
                            v1::AcquireWorkResponse*) override {
     return grpc::Status(grpc::StatusCode::ABORTED, "the lease was lost");
   }
-  grpc::Status Leave(grpc::ServerContext*, const v1::LeaveRequest* request,
+  grpc::Status Leave(grpc::ServerContext* context, const v1::LeaveRequest* request,
                      v1::LeaveResponse*) override {
     left = request->header().incarnation();
-    return grpc::Status::OK;
+    return Ok(context);
   }
-  grpc::Status AcknowledgeEvaluation(grpc::ServerContext*,
+  grpc::Status AcknowledgeEvaluation(grpc::ServerContext* context,
                                      const v1::AcknowledgeEvaluationRequest* request,
                                      v1::AcknowledgeEvaluationResponse* response) override {
     accuracy = request->metrics().at("accuracy");
     response->set_phase(v1::DONE);
-    return grpc::Status::OK;
+    return Ok(context);
   }
   grpc::Status EndTraining(grpc::ServerContext* context, const v1::EndTrainingRequest*,
                            v1::EndTrainingResponse*) override {
     const auto found = context->client_metadata().find("authorization");
-    if (found == context->client_metadata().end()) return grpc::Status::OK;
+    if (found == context->client_metadata().end()) return Ok(context);
     // Back to the caller, who is to see what was sent.
     return grpc::Status(grpc::StatusCode::PERMISSION_DENIED,
                         std::string(found->second.data(), found->second.size()));
   }
-  grpc::Status GetJobStatus(grpc::ServerContext*, const v1::GetJobStatusRequest*,
+  grpc::Status GetJobStatus(grpc::ServerContext* context, const v1::GetJobStatusRequest*,
                             v1::JobStatus* response) override {
     response->set_step(99);
-    return grpc::Status::OK;
+    return Ok(context);
   }
 
   std::atomic<int64_t> deadline_seconds{0};
   std::atomic<uint64_t> left{0};
   std::atomic<double> accuracy{0};
+
+ private:
+  grpc::Status Ok(grpc::ServerContext* context) const {
+    if (!protocol.empty()) context->AddInitialMetadata(kProtocolKey, protocol);
+    return grpc::Status::OK;
+  }
 };
 
 class GrpcChiefServiceTest : public testing::Test {
@@ -134,6 +144,19 @@ TEST_F(GrpcChiefServiceTest, CallsThatWaitHaveTheirTimeAndSomeMore) {
   ASSERT_TRUE(client_->GetModel(request, &model).ok());
   EXPECT_GT(echo_.deadline_seconds, before + 3600);
   EXPECT_LT(echo_.deadline_seconds, absl::ToUnixSeconds(absl::Now()) + 3600 + 60);
+}
+
+TEST_F(GrpcChiefServiceTest, AChiefOfAnotherBuildIsRefusedWithBothVersions) {
+  for (const char* protocol : {"", "7"}) {
+    echo_.protocol = protocol;
+    v1::RegisterResponse registered;
+    EXPECT_EQ(client_->Register({}, &registered),
+              absl::FailedPreconditionError(absl::StrCat(
+                  "chief at ", address_, " is of another build: expected message protocol ",
+                  kProtocol, ", found ", echo_.protocol.empty() ? "none" : protocol)));
+    v1::JobStatus status;
+    EXPECT_EQ(client_->GetJobStatus({}, &status), absl::OkStatus());
+  }
 }
 
 TEST_F(GrpcChiefServiceTest, ErrorsOfTheChiefKeepCodeAndText) {

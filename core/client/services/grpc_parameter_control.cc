@@ -8,6 +8,7 @@
 #include "core/client/services/grpc_call.h"
 #include "core/rpc/channel.h"
 #include "core/rpc/grpc_status.h"
+#include "core/rpc/protocol.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 
 namespace keelson {
@@ -80,7 +81,8 @@ class GrpcParameterControl : public ParameterControl {
   }
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
                          v1::ShardStatus* response) override {
-    return Call(&ParameterStub::GetStatus, request, response, kControlTimeout);
+    // Anyone may ask, in any build.
+    return Call(&ParameterStub::GetStatus, request, response, kControlTimeout, /*checks=*/false);
   }
   absl::Status FindChief(const v1::FindChiefRequest& request,
                          v1::FindChiefResponse* response) override {
@@ -95,11 +97,18 @@ class GrpcParameterControl : public ParameterControl {
   template <typename Request, typename Response>
   absl::Status Call(grpc::Status (ParameterStub::*method)(grpc::ClientContext*, const Request&,
                                                           Response*),
-                    const Request& request, Response* response, absl::Duration timeout) const {
+                    const Request& request, Response* response, absl::Duration timeout,
+                    bool checks = true) const {
     grpc::ClientContext context;
     Prepare(claim_, timeout, &context);
     const std::unique_ptr<ParameterStub> stub = this->stub();
-    return FromGrpcStatus(((*stub).*method)(&context, request, response), peer_);
+    const grpc::Status status = ((*stub).*method)(&context, request, response);
+    // UNIMPLEMENTED without a text comes from gRPC itself: the server does not have the method.
+    if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty()) {
+      return CheckProtocol("", peer_);
+    }
+    if (!status.ok()) return FromGrpcStatus(status, peer_);
+    return checks ? CheckAnswer(context, peer_) : absl::OkStatus();
   }
   std::unique_ptr<ParameterStub> stub() const {
     return v1::ParameterService::NewStub(connection_.channel());

@@ -3,8 +3,10 @@
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
+#include "core/rpc/protocol.h"
 #include "core/rpc/server.h"
 #include "gmock/gmock.h"
+#include "keelson/v1/chief_service.grpc.pb.h"
 #include "keelson/v1/parameter_service.grpc.pb.h"
 
 namespace keelson {
@@ -15,47 +17,52 @@ using ::testing::HasSubstr;
 // Puts something of each request into its answer; refuses CommitRound of round 0.
 class EchoService final : public v1::ParameterService::Service {
  public:
-  grpc::Status Initialize(grpc::ServerContext*, const v1::InitializeShardRequest* request,
+  // The protocol that answers show; empty: none.
+  std::string protocol = kProtocol;
+
+  grpc::Status Initialize(grpc::ServerContext* context, const v1::InitializeShardRequest* request,
                           v1::InitializeShardResponse* response) override {
     response->mutable_status()->set_config_hash(request->config_hash());
-    return grpc::Status::OK;
+    return Ok(context);
   }
-  grpc::Status WriteSnapshot(grpc::ServerContext*, const v1::WriteSnapshotRequest* request,
+  grpc::Status WriteSnapshot(grpc::ServerContext* context, const v1::WriteSnapshotRequest* request,
                              v1::WriteSnapshotResponse* response) override {
     response->set_shard_step(request->step());
-    return grpc::Status::OK;
+    return Ok(context);
   }
-  grpc::Status GetStatus(grpc::ServerContext*, const v1::GetShardStatusRequest*,
+  grpc::Status GetStatus(grpc::ServerContext* context, const v1::GetShardStatusRequest*,
                          v1::ShardStatus* response) override {
     response->set_state(v1::ShardStatus::READY);
-    return grpc::Status::OK;
+    return Ok(context);
   }
-  grpc::Status FindChief(grpc::ServerContext*, const v1::FindChiefRequest*,
+  grpc::Status FindChief(grpc::ServerContext* context, const v1::FindChiefRequest*,
                          v1::FindChiefResponse* response) override {
     response->set_address("chief-0:2222");
-    return grpc::Status::OK;
+    return Ok(context);
   }
-  grpc::Status Finish(grpc::ServerContext*, const v1::FinishShardRequest* request,
+  grpc::Status Finish(grpc::ServerContext* context, const v1::FinishShardRequest* request,
                       v1::FinishShardResponse*) override {
     finished_by = request->header().incarnation();
-    return grpc::Status::OK;
+    return Ok(context);
   }
 
-  grpc::Status ChiefHeartbeat(grpc::ServerContext*, const v1::ChiefHeartbeatRequest* request,
+  grpc::Status ChiefHeartbeat(grpc::ServerContext* context,
+                              const v1::ChiefHeartbeatRequest* request,
                               v1::ShardStatus* response) override {
     response->set_job_state_version(request->job_state_version());
-    return grpc::Status::OK;
+    return Ok(context);
   }
-  grpc::Status CommitRound(grpc::ServerContext*, const v1::CommitRoundRequest* request,
+  grpc::Status CommitRound(grpc::ServerContext* context, const v1::CommitRoundRequest* request,
                            v1::CommitRoundResponse* response) override {
     if (request->round() == 0) {
       return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "expected 2, found 1");
     }
     response->set_shard_step(request->round() + 1);
-    return grpc::Status::OK;
+    return Ok(context);
   }
   // Three messages of bytes, then the end, which data_shard 1 does without.
-  grpc::Status StreamSnapshot(grpc::ServerContext*, const v1::StreamSnapshotRequest* request,
+  grpc::Status StreamSnapshot(grpc::ServerContext* context,
+                              const v1::StreamSnapshotRequest* request,
                               grpc::ServerWriter<v1::SnapshotChunk>* writer) override {
     for (const char* data : {"ab", "cd", "ef"}) {
       v1::SnapshotChunk chunk;
@@ -66,10 +73,10 @@ class EchoService final : public v1::ParameterService::Service {
     chunk.mutable_end()->set_shard_step(5);
     if (request->data_shard() == 0) writer->Write(chunk);
     return request->data_shard() == 2 ? grpc::Status(grpc::StatusCode::ABORTED, "replaced")
-                                      : grpc::Status::OK;
+                                      : Ok(context);
   }
   // Counts the blocks; refuses what begins with a config hash.
-  grpc::Status InitializeStreamed(grpc::ServerContext*,
+  grpc::Status InitializeStreamed(grpc::ServerContext* context,
                                   grpc::ServerReader<v1::InitializeChunk>* reader,
                                   v1::InitializeShardResponse* response) override {
     v1::InitializeChunk chunk;
@@ -81,10 +88,16 @@ class EchoService final : public v1::ParameterService::Service {
       blocks += chunk.blocks_size();
     }
     response->mutable_status()->set_shard_step(blocks);
-    return grpc::Status::OK;
+    return Ok(context);
   }
 
   std::atomic<uint64_t> finished_by{0};
+
+ private:
+  grpc::Status Ok(grpc::ServerContext* context) const {
+    if (!protocol.empty()) context->AddInitialMetadata(kProtocolKey, protocol);
+    return grpc::Status::OK;
+  }
 };
 
 class GrpcParameterControlTest : public testing::Test {
@@ -208,6 +221,34 @@ TEST_F(GrpcParameterControlTest, AServerThatRefusesAShardGetsNoMoreOfIt) {
   v1::InitializeShardResponse response;
   EXPECT_EQ(client_->InitializeStreamed(first, endless, &response),
             absl::FailedPreconditionError("another configuration"));
+}
+
+TEST_F(GrpcParameterControlTest, AServerOfAnotherBuildIsRefusedWithBothVersions) {
+  for (const char* protocol : {"", "7"}) {
+    echo_.protocol = protocol;
+    v1::ShardStatus status;
+    EXPECT_EQ(client_->ChiefHeartbeat({}, &status),
+              absl::FailedPreconditionError(absl::StrCat(
+                  "ps-1 at ", address_, " is of another build: expected message protocol ",
+                  kProtocol, ", found ", echo_.protocol.empty() ? "none" : protocol)));
+    v1::FindChiefResponse chief;
+    EXPECT_EQ(client_->FindChief({}, &chief).code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(client_->GetStatus({}, &status), absl::OkStatus());
+  }
+}
+
+TEST(OldServerTest, AServerWithoutAMethodIsOfAnotherBuild) {
+  class NoService final : public v1::ChiefService::Service {
+  } without;
+  auto server = RpcServer::Start("127.0.0.1:0", grpc::InsecureServerCredentials(), {&without});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto client =
+      ConnectParameterControl("ps-1", absl::StrCat("127.0.0.1:", (*server)->port()), Credentials());
+  v1::ShardStatus response;
+  const absl::Status status = client->ChiefHeartbeat({}, &response);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(absl::StrCat("expected message protocol ", kProtocol, ", found none")));
 }
 
 TEST_F(GrpcParameterControlTest, ErrorsOfTheServerKeepCodeAndText) {
