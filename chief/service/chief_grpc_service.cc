@@ -1,6 +1,31 @@
 #include "chief/service/chief_grpc_service.h"
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+
 namespace keelson {
+namespace {
+
+// PERMISSION_DENIED: a member names a task of another role than the one in which it calls.
+absl::Status CheckRoleOfTask(absl::string_view method, CallerKind kind, v1::Role role) {
+  const bool own = (kind != CallerKind::kWorker || role == v1::ROLE_WORKER) &&
+                   (kind != CallerKind::kEvaluator || role == v1::ROLE_EVALUATOR);
+  if (own) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat(method, ": expected a task of the caller's role, found ", v1::Role_Name(role)));
+}
+
+template <typename Request>
+absl::Status CheckRole(absl::string_view method, CallerKind kind, const Request& request) {
+  if constexpr (requires { request.header(); }) {
+    return CheckRoleOfTask(method, kind, request.header().task().role());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 ChiefGrpcService::ChiefGrpcService(ChiefService* handler, const AccessGuard* guard)
     : handler_(handler), calls_(guard) {
@@ -28,8 +53,10 @@ void ChiefGrpcService::Serve(absl::string_view method,
   MarkMethodStreamed(MethodIndex(v1::ChiefService::service_full_name(), method),
                      calls_.Unary<Request, Response>(
                          FullMethodName(v1::ChiefService::service_full_name(), method),
-                         [this, handle](const Request& request, Response* response, CallerKind) {
-                           return (handler_->*handle)(request, response);
+                         [this, name = std::string(method), handle](
+                             const Request& request, Response* response, CallerKind kind) {
+                           const absl::Status own = CheckRole(name, kind, request);
+                           return own.ok() ? (handler_->*handle)(request, response) : own;
                          }));
 }
 
@@ -38,6 +65,7 @@ absl::Status ChiefGrpcService::EndTrainingOf(const v1::EndTrainingRequest& reque
   if (kind != CallerKind::kOperator && !request.has_header()) {
     return absl::PermissionDeniedError("EndTraining: expected the header of a member, found none");
   }
+  RETURN_IF_ERROR(CheckRole("EndTraining", kind, request));
   return handler_->EndTraining(request, response);
 }
 

@@ -18,7 +18,7 @@ class ChiefGrpcService final : public v1::ChiefService::Service {
   explicit ChiefGrpcService(ChiefService* handler, const AccessGuard* guard = nullptr);
 
  private:
-  // Serves the call by this method of the handler.
+  // Serves the call by this method of the handler. A member names a task of its own role.
   template <typename Request, typename Response>
   void Serve(absl::string_view method,
              absl::Status (ChiefService::*handle)(const Request&, Response*));

@@ -1,5 +1,8 @@
 #include "chief/service/chief_grpc_service.h"
 
+#include <gmock/gmock.h>
+
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,31 +12,45 @@
 #include "chief/service/chief_handler.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "core/cluster/task_proto.h"
+#include "core/rpc/credentials.h"
 #include "core/rpc/server.h"
-#include "gmock/gmock.h"
 
 namespace keelson {
 namespace {
 
 using ::testing::HasSubstr;
 
+constexpr Task kAWorker = {Role::kWorker, 3};
+constexpr Task kAnEvaluator = {Role::kEvaluator, 0};
+
+// A chief that guards its calls, in a job without a token.
 class ChiefGrpcServiceTest : public testing::Test {
  protected:
-  ChiefGrpcServiceTest() {
+  ChiefGrpcServiceTest() { server_ = Start(&service_, &guard_); }
+
+  static std::unique_ptr<RpcServer> Start(ChiefGrpcService* service, const AccessGuard* guard) {
     RawServing serving;
-    serving.guard = &guard_;
-    auto server = RpcServer::Start("127.0.0.1:0", grpc::InsecureServerCredentials(), {&service_},
+    serving.guard = guard;
+    auto server = RpcServer::Start("127.0.0.1:0", grpc::InsecureServerCredentials(), {service},
                                    std::move(serving));
     EXPECT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
+    return *std::move(server);
   }
-  std::unique_ptr<ChiefService> ConnectAs(const std::string& role) const {
-    return ConnectChiefService(absl::StrCat("127.0.0.1:", server_->port()), CredentialsAs(role));
+  std::unique_ptr<ChiefService> ConnectAs(const std::string& role,
+                                          const std::string& protocol = kProtocol) const {
+    Credentials credentials = CredentialsAs(role);
+    credentials.claim.protocol = protocol;
+    return ConnectChiefService(absl::StrCat("127.0.0.1:", server_->port()), credentials);
   }
-  static v1::RegisterRequest RegisterRequest() {
+  static v1::RequestHeader HeaderOf(Task task) {
+    v1::RequestHeader header;
+    *header.mutable_task() = TaskToProto(task);
+    header.set_incarnation(7);
+    return header;
+  }
+  static v1::RegisterRequest RegistrationOf(Task task) {
     v1::RegisterRequest request;
-    *request.mutable_header()->mutable_task() = TaskToProto({Role::kWorker, 3});
-    request.mutable_header()->set_incarnation(7);
+    *request.mutable_header() = HeaderOf(task);
     request.set_config_hash(kHash);
     request.set_peer("host:1");
     return request;
@@ -49,12 +66,12 @@ class ChiefGrpcServiceTest : public testing::Test {
 
 TEST_F(ChiefGrpcServiceTest, ServesItsCallersByRole) {
   v1::RegisterResponse registered;
-  ASSERT_EQ(ConnectAs("worker")->Register(RegisterRequest(), &registered), absl::OkStatus());
+  ASSERT_EQ(ConnectAs("worker")->Register(RegistrationOf(kAWorker), &registered), absl::OkStatus());
   EXPECT_EQ(registered.phase(), v1::WAITING_FOR_SERVERS);
   v1::JobStatus status;
   ASSERT_EQ(ConnectAs("")->GetJobStatus({}, &status), absl::OkStatus());
   EXPECT_EQ(status.members_size(), 1);
-  EXPECT_EQ(ConnectAs("chief")->Register(RegisterRequest(), &registered).code(),
+  EXPECT_EQ(ConnectAs("chief")->Register(RegistrationOf(kAWorker), &registered).code(),
             absl::StatusCode::kPermissionDenied);
   v1::EndTrainingResponse ended;
   EXPECT_EQ(ConnectAs("evaluator")->EndTraining({}, &ended).code(),
@@ -63,7 +80,7 @@ TEST_F(ChiefGrpcServiceTest, ServesItsCallersByRole) {
 }
 
 TEST_F(ChiefGrpcServiceTest, ALongReportIsRefusedUnread) {
-  v1::RegisterRequest request = RegisterRequest();
+  v1::RegisterRequest request = RegistrationOf(kAWorker);
   for (int i = 0; i < 600'000; ++i) request.add_leases();
   v1::RegisterResponse registered;
   const absl::Status status = ConnectAs("worker")->Register(request, &registered);
@@ -71,6 +88,70 @@ TEST_F(ChiefGrpcServiceTest, ALongReportIsRefusedUnread) {
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("Register: expected a request of at most 1048576 bytes, found 12000"));
   EXPECT_TRUE(coordinator_.GetStatus().members.empty());
+}
+
+TEST_F(ChiefGrpcServiceTest, AMemberActsInItsOwnRoleOnly) {
+  const auto worker = ConnectAs("worker");
+  v1::RegisterResponse registered;
+  const absl::Status status = worker->Register(RegistrationOf(kAnEvaluator), &registered);
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("expected a task of the caller's role, found ROLE_EVALUATOR"));
+  EXPECT_EQ(worker->Register(RegistrationOf(kAWorker), &registered), absl::OkStatus());
+  v1::EndTrainingRequest end;
+  *end.mutable_header() = HeaderOf(kAWorker);
+  v1::EndTrainingResponse ended;
+  EXPECT_EQ(ConnectAs("evaluator")->EndTraining(end, &ended).code(),
+            absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(ChiefGrpcServiceTest, OnlyAMemberScoresSnapshots) {
+  v1::AcknowledgeEvaluationRequest request;
+  *request.mutable_header() = HeaderOf(kAnEvaluator);
+  request.set_step(INT64_MAX);
+  v1::AcknowledgeEvaluationResponse response;
+  EXPECT_EQ(ConnectAs("worker")->AcknowledgeEvaluation(request, &response).code(),
+            absl::StatusCode::kPermissionDenied);
+  const auto evaluator = ConnectAs("evaluator");
+  EXPECT_EQ(evaluator->AcknowledgeEvaluation(request, &response).code(),
+            absl::StatusCode::kAborted);
+  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, -1);
+  v1::RegisterResponse registered;
+  ASSERT_EQ(evaluator->Register(RegistrationOf(kAnEvaluator), &registered), absl::OkStatus());
+  request.set_step(12);
+  EXPECT_EQ(evaluator->AcknowledgeEvaluation(request, &response), absl::OkStatus());
+  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, 12);
+}
+
+TEST_F(ChiefGrpcServiceTest, NobodyChangesAModeWithoutTheRoleOrEndsTrainingWithoutAMembership) {
+  v1::SetModeRequest mode;
+  mode.mutable_mode()->mutable_async();
+  v1::SetModeResponse set;
+  v1::EndTrainingRequest end;
+  *end.mutable_header() = HeaderOf(kAnEvaluator);
+  v1::EndTrainingResponse ended;
+  EXPECT_EQ(ConnectAs("evaluator")->EndTraining(end, &ended).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(ConnectAs("worker")->EndTraining(end, &ended).code(),
+            absl::StatusCode::kPermissionDenied);
+  const AccessGuard with_token({"a-job-token-of-a-test", ""});
+  ChiefGrpcService service(&handler_, &with_token);
+  const auto server = Start(&service, &with_token);
+  const auto worker =
+      ConnectChiefService(absl::StrCat("127.0.0.1:", server->port()), CredentialsAs("worker"));
+  EXPECT_EQ(worker->SetMode(mode, &set).code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(ChiefGrpcServiceTest, ACallerOfAnotherBuildIsToldBothVersions) {
+  for (const char* protocol : {"", "999"}) {
+    v1::RegisterResponse registered;
+    const absl::Status status =
+        ConnectAs("worker", protocol)->Register(RegistrationOf(kAWorker), &registered);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat("expected message protocol ", kProtocol, ", found ",
+                                       protocol[0] == '\0' ? "none" : protocol)));
+  }
+  EXPECT_FALSE(coordinator_.AnyAlive(Role::kWorker));
 }
 
 }  // namespace
