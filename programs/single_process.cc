@@ -24,6 +24,7 @@ ParameterClientFactory InProcessClients(const RoleContext& context, BulkHandler*
         TransferOptions(context.config.transfer(), spec.variables, request.placement);
     options.self = {Role::kWorker, 0};
     options.incarnation = request.incarnation;
+    options.member_epoch = request.member_epoch;
     options.memory = std::move(request.memory);
     return ShardedParameterClient::Create(
         std::move(options), spec.variables, request.placement,

@@ -133,6 +133,7 @@ absl::StatusOr<v1::GetModelResponse> ChiefSession::WaitForModel() {
   v1::GetModelResponse response;
   RETURN_IF_ERROR(Call("waiting for the parameter servers",
                        [&] { return chief_->GetModel(request, &response); }));
+  membership_.NoteEpoch(response.member_epoch());
   return response;
 }
 

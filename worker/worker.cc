@@ -93,6 +93,7 @@ absl::Status Worker::RunJoined(ChiefSession* session, uint64_t incarnation, Mode
                    make_client_({std::move(placement),
                                  {located.ps_addresses().begin(), located.ps_addresses().end()},
                                  incarnation,
+                                 located.member_epoch(),
                                  *std::move(memory),
                                  session->ended()}));
   LogInfo("training on ", devices_->name(), ", ", dataset_->num_records(), " records");

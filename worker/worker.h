@@ -35,6 +35,7 @@ struct ParameterClientRequest {
   Placement placement;
   std::vector<std::string> ps_addresses;  // by shard
   uint64_t incarnation = 0;
+  uint64_t member_epoch = 0;  // v1::RequestHeader
   // The memory that the client works on, if not its own: the model's, or the devices' wire memory.
   // Outlives the client.
   std::optional<ParameterMemory> memory;

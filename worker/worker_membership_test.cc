@@ -41,6 +41,9 @@ TEST_F(WorkerMembershipTest, ARestartedChiefThatKeepsTheLeasesIsNotNoticed) {
   EXPECT_THAT(exchanges_.steps, ElementsAre(0, 1, 2, 3, 4));
   EXPECT_THAT(chief_.completed(), ElementsAre(Pair(50, 5)));
   EXPECT_THAT(RegisteredIncarnations(), ElementsAre(9, 9));
+  EXPECT_EQ(chief_.registered()[0].header().member_epoch(), 0u);
+  EXPECT_EQ(chief_.registered()[1].header().member_epoch(), 30u) << "it was a member";
+  EXPECT_EQ(exchanges_.member_epoch, 30u);
   EXPECT_THAT(exchanges_.incarnations, ElementsAre(9));
   EXPECT_EQ(exchanges_.pulls, 1);
 }

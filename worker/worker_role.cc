@@ -121,6 +121,7 @@ ParameterClientFactory GrpcParameterClients(const RoleContext& context, const Wo
         TransferOptions(context.config.transfer(), spec.variables, request.placement);
     options.self = context.self;
     options.incarnation = request.incarnation;
+    options.member_epoch = request.member_epoch;
     options.retry = RetryOptionsFrom(flags);
     options.memory = std::move(request.memory);
     const std::vector<std::string> own = Addresses(context.cluster.ps);

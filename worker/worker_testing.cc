@@ -187,6 +187,7 @@ void WorkerTest::SetUp() {
   v1::GetModelResponse model;
   *model.mutable_placement() = Placement::Compute(variables_, 1).ToProto();
   model.add_ps_addresses("ps-0:1");
+  model.set_member_epoch(30);
   chief_.SetModel(model);
   auto devices = CreateDevices("cpu", {.threads = 1});
   ASSERT_TRUE(devices.ok()) << devices.status();
@@ -202,6 +203,7 @@ absl::Status WorkerTest::Run() {
     EXPECT_EQ(request.ps_addresses, std::vector<std::string>{"ps-0:1"});
     if (!client_error_.ok()) return client_error_;
     exchanges_.incarnations.push_back(request.incarnation);
+    exchanges_.member_epoch = request.member_epoch;
     client_stop_ = request.stop;
     lent_ = request.memory.has_value();
     wire_ = lent_ && request.memory->wire.has_value();

@@ -41,6 +41,7 @@ class FourFeatures : public Dataset {
 // The calls that the worker made of its client.
 struct Exchanges {
   std::vector<uint64_t> incarnations;  // of the clients
+  uint64_t member_epoch = 0;           // of the newest client
   std::vector<int64_t> steps;
   std::vector<Aggregation> aggregations;
   std::vector<double> norms;

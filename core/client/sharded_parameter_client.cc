@@ -93,6 +93,7 @@ ExchangeOptions ToExchangeOptions(const Options& options, uint64_t placement_fin
   ExchangeOptions exchange;
   exchange.self = options.self;
   exchange.incarnation = options.incarnation;
+  exchange.member_epoch = options.member_epoch;
   exchange.placement_fingerprint = placement_fingerprint;
   exchange.retry = options.retry;
   exchange.max_in_flight = std::max(1, options.max_in_flight);

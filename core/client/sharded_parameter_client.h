@@ -32,6 +32,7 @@ class ShardedParameterClient : public ParameterClient {
   struct Options {
     Task self;
     uint64_t incarnation = 0;
+    uint64_t member_epoch = 0;  // v1::RequestHeader
     RetryOptions retry;
     // Per variable, in the caller's order; empty: float32.
     std::vector<VariableFormats> formats;

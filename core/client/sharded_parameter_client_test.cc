@@ -19,6 +19,7 @@ TEST_F(ClientTest, RequestsSayWhoAsksAndWhatIsKnown) {
     EXPECT_EQ(call.request.role, v1::ROLE_WORKER);
     EXPECT_EQ(call.request.task_index, 3u);
     EXPECT_EQ(call.request.incarnation, 42u);
+    EXPECT_EQ(call.request.member_epoch, 17u);
     EXPECT_EQ(call.request.placement_fingerprint, placement_.Fingerprint());
   }
   EXPECT_THAT(shard_.calls[0].request.known_versions, ElementsAre(0, 0, 0, 0, 0));

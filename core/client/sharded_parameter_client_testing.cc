@@ -19,6 +19,7 @@ ShardedParameterClient::Options FastOptions() {
   ShardedParameterClient::Options options;
   options.self = {Role::kWorker, 3};
   options.incarnation = 42;
+  options.member_epoch = 17;
   options.retry.first_pause = absl::Microseconds(1);
   options.retry.longest_pause = absl::Microseconds(1);
   return options;

@@ -42,7 +42,7 @@ constexpr size_t kVersionBytes = 10;
 
 void WriteHeader(const BulkRequest& request, MessageWriter* writer) {
   const bool has_task = request.role != 0 || request.task_index != 0;
-  if (!has_task && request.incarnation == 0) return;
+  if (!has_task && request.incarnation == 0 && request.member_epoch == 0) return;
   uint8_t* const header = writer->BeginMessage(request_field::kHeader);
   if (has_task) {
     uint8_t* const task = writer->BeginMessage(1);
@@ -51,6 +51,7 @@ void WriteHeader(const BulkRequest& request, MessageWriter* writer) {
     writer->EndMessage(task);
   }
   writer->Fixed64(2, request.incarnation);
+  writer->Varint(3, request.member_epoch);
   writer->EndMessage(header);
 }
 
@@ -95,6 +96,9 @@ void ReadHeader(MessageReader reader, BulkRequest* request) {
         break;
       case 2:
         reader.ReadFixed64("header.incarnation", &request->incarnation);
+        break;
+      case 3:
+        reader.ReadUint64("header.member_epoch", &request->member_epoch);
         break;
       default:
         reader.Skip();

@@ -54,6 +54,7 @@ struct BulkRequest {
   int role = 0;  // v1::Role
   uint32_t task_index = 0;
   uint64_t incarnation = 0;
+  uint64_t member_epoch = 0;  // v1::RequestHeader
   uint64_t placement_fingerprint = 0;
   std::vector<BlockRange> ranges;
   std::vector<uint64_t> known_versions;  // Pull

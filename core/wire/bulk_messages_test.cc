@@ -45,6 +45,7 @@ BulkRequest RandomRequest(RandomNumbers* random) {
   request.role = random->Below(5);
   request.task_index = random->Next32();
   request.incarnation = random->Next64();
+  request.member_epoch = random->Next64();
   request.placement_fingerprint = random->Next64();
   request.ranges.resize(random->Below(4));
   for (BlockRange& range : request.ranges) {
@@ -95,6 +96,7 @@ void FillRequest(const BulkRequest& request, Proto* proto) {
     task->set_index(request.task_index);
   }
   if (request.incarnation != 0) proto->mutable_header()->set_incarnation(request.incarnation);
+  if (request.member_epoch != 0) proto->mutable_header()->set_member_epoch(request.member_epoch);
   proto->set_placement_fingerprint(request.placement_fingerprint);
   for (const BlockRange& range : request.ranges) {
     v1::BlockRange* to = proto->add_ranges();

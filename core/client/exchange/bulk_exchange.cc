@@ -29,6 +29,7 @@ BulkRequest CommonRequest(const ExchangeOptions& options) {
   request.role = task.role();
   request.task_index = task.index();
   request.incarnation = options.incarnation;
+  request.member_epoch = options.member_epoch;
   request.placement_fingerprint = options.placement_fingerprint;
   return request;
 }

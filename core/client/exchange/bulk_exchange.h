@@ -25,6 +25,7 @@ namespace keelson {
 struct ExchangeOptions {
   Task self;
   uint64_t incarnation = 0;
+  uint64_t member_epoch = 0;  // v1::RequestHeader
   uint64_t placement_fingerprint = 0;
   RetryOptions retry;
   int max_in_flight = 4;

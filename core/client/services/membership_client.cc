@@ -16,6 +16,7 @@ v1::RequestHeader MembershipClient::Header() const {
   v1::RequestHeader header;
   *header.mutable_task() = TaskToProto(options_.self);
   header.set_incarnation(options_.incarnation);
+  header.set_member_epoch(member_epoch_);
   return header;
 }
 

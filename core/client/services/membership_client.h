@@ -3,6 +3,7 @@
 #ifndef KEELSON_CORE_CLIENT_SERVICES_MEMBERSHIP_CLIENT_H_
 #define KEELSON_CORE_CLIENT_SERVICES_MEMBERSHIP_CLIENT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ class MembershipClient {
   MembershipClient(Options options, ChiefService* chief, const Clock* clock,
                    const StopSignal* stop);
 
+  // Has the header carry this epoch (GetModelResponse) from now on. Any thread.
+  void NoteEpoch(uint64_t member_epoch) { member_epoch_ = member_epoch; }
   // The header of every request.
   v1::RequestHeader Header() const;
 
@@ -60,6 +63,7 @@ class MembershipClient {
   ChiefService* const chief_;
   const Clock* const clock_;
   const StopSignal* const stop_;
+  std::atomic<uint64_t> member_epoch_{0};
   // Used by Register alone.
   bool registered_before_ = false;
 };

@@ -73,6 +73,14 @@ TEST_F(MembershipClientTest, TellsWhoItIs) {
   EXPECT_EQ(request.leases_size(), 0);
 }
 
+TEST_F(MembershipClientTest, ShowsTheEpochThatItWasTold) {
+  ASSERT_TRUE(Register().ok());
+  client_.NoteEpoch(5);
+  ASSERT_TRUE(Register().ok());
+  EXPECT_EQ(requests()[0].header().member_epoch(), 0u);
+  EXPECT_EQ(requests()[1].header().member_epoch(), 5u);
+}
+
 TEST_F(MembershipClientTest, TellsWhatItHoldsAndReturnsWhatTheChiefSays) {
   v1::HeldLease lease;
   lease.set_lease_id(5);
