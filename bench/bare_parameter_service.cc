@@ -70,6 +70,9 @@ absl::Status BareParameterService::Initialize(const v1::InitializeShardRequest& 
                    InitializeShard({std::move(placement), request.shard(),
                                     std::make_unique<SumOptimizer>(), std::move(schedule)},
                                    request.seed()));
+  std::vector<uint64_t> members;
+  for (const auto& member : request.members().members()) members.push_back(member.incarnation());
+  store->SetMembers(std::move(members));
   const MutexLock lock(&mu_);
   store_ = std::move(store);
   return absl::OkStatus();

@@ -25,6 +25,7 @@ LoadPlan SmallPlan() {
 void Initialize(const LoadPlan& plan, ParameterControl* service) {
   v1::InitializeShardRequest request;
   *request.mutable_placement() = plan.placement.ToProto();
+  *request.mutable_members() = AllClients();
   v1::InitializeShardResponse response;
   ASSERT_TRUE(service->Initialize(request, &response).ok());
 }

@@ -45,6 +45,7 @@ absl::StatusOr<Contender> Cluster::Start(const Scenario& scenario) {
   for (int i = 0; i < scenario.workers; ++i) {
     ASSIGN_OR_RETURN(std::unique_ptr<Peer> worker,
                      Peer::Start({{"role", "worker"},
+                                  {"index", workers_.size()},
                                   {"scenario", ToJson(scenario)},
                                   {"addresses", servers->addresses}}));
     contender.clients.push_back(worker.get());

@@ -5,6 +5,8 @@
 #include "bench/message_client.h"
 #include "bench/models.h"
 #include "bench/step_client.h"
+#include "core/cluster/task.h"
+#include "core/cluster/task_proto.h"
 
 namespace keelson::bench {
 
@@ -14,6 +16,18 @@ VariableFormats FormatsOf(Wire wire) {
   formats.push = wire == Wire::kInt8 ? WireFormat::kInt8 : WireFormat::kBfloat16;
   formats.pull = WireFormat::kBfloat16;
   return formats;
+}
+
+keelson::v1::MemberList AllClients() {
+  keelson::v1::MemberList list;
+  list.set_epoch(1);
+  LoadPlan plan;
+  for (plan.client = 0; plan.client < kMostClients; ++plan.client) {
+    keelson::v1::MemberList::Member* const member = list.add_members();
+    *member->mutable_task() = TaskToProto({Role::kWorker, 0});
+    member->set_incarnation(plan.incarnation());
+  }
+  return list;
 }
 
 LoadPlan PlanLoad(const Scenario& scenario, std::vector<std::string> addresses) {

@@ -2,6 +2,7 @@
 #ifndef KEELSON_BENCH_LOAD_CLIENT_H_
 #define KEELSON_BENCH_LOAD_CLIENT_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "bench/scenario.h"
 #include "core/cluster/placement.h"
 #include "core/cluster/transfer_formats.h"
+#include "keelson/v1/cluster.pb.h"
 
 namespace keelson::bench {
 
@@ -29,9 +31,19 @@ struct LoadPlan {
   std::vector<std::string> addresses;  // per shard
   Placement placement;
   std::vector<VariableFormats> formats;  // per variable of the placement
+  // The number of this client among all that the servers ever have, below kMostClients.
+  int client = 0;
+
+  // The client's; AllClients has them all.
+  uint64_t incarnation() const { return static_cast<uint64_t>(client) + 1; }
 };
 
 VariableFormats FormatsOf(Wire wire);
+
+inline constexpr int kMostClients = 1024;
+
+// Every client that may come.
+keelson::v1::MemberList AllClients();
 
 LoadPlan PlanLoad(const Scenario& scenario, std::vector<std::string> addresses);
 

@@ -6,7 +6,6 @@
 
 #include "bench/gradients.h"
 #include "bench/message_plan.h"
-#include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/client/exchange/incoming_values.h"
 #include "core/client/exchange/outgoing_push.h"
@@ -33,11 +32,11 @@ class Arrays {
   std::vector<absl::Span<float>> spans_;
 };
 
-BulkRequest RequestOf(const Placement& placement) {
+BulkRequest BulkRequestOf(const LoadPlan& plan) {
   BulkRequest request;
   request.role = TaskToProto({Role::kWorker, 0}).role();
-  request.incarnation = RandomId();
-  request.placement_fingerprint = placement.Fingerprint();
+  request.incarnation = plan.incarnation();
+  request.placement_fingerprint = plan.placement.Fingerprint();
   return request;
 }
 
@@ -47,7 +46,7 @@ class PushSource : public MessageSource {
       : plans_(PlanMessages(plan)), gradients_(plan.placement), shards_(plans_.size()) {
     for (const absl::Span<float> gradient : gradients_.spans()) FillGradient(gradient);
     for (const auto& gradient : gradients_.spans()) residuals_.emplace_back(gradient.size());
-    const BulkRequest request = RequestOf(plan.placement);
+    const BulkRequest request = BulkRequestOf(plan);
     for (size_t s = 0; s < plans_.size(); ++s) {
       for (const PlannedMessage& message : plans_[s]) {
         BulkRequest push = request;
@@ -99,7 +98,7 @@ class PullSource : public MessageSource {
  public:
   explicit PullSource(const LoadPlan& plan)
       : plans_(PlanMessages(plan)), values_(plan.placement), requests_(plans_.size()) {
-    BulkRequest request = RequestOf(plan.placement);
+    BulkRequest request = BulkRequestOf(plan);
     for (size_t s = 0; s < plans_.size(); ++s) {
       for (const PlannedMessage& message : plans_[s]) {
         request.ranges = message.ranges;
@@ -146,7 +145,7 @@ class KeyValueSource : public MessageSource {
         keys_(kKeys),
         values_(kKeys),
         keys_per_message_(plan.scenario.message_bytes / kPairBytes),
-        request_(RequestOf(plan.placement)) {
+        request_(BulkRequestOf(plan)) {
     for (size_t i = 0; i < kKeys; ++i) keys_[i] = i;
     FillGradient(absl::MakeSpan(values_));
   }

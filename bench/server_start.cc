@@ -22,6 +22,7 @@ v1::InitializeShardRequest RequestOf(const LoadPlan& plan) {
     request.mutable_optimizer()->mutable_sgd();
   }
   request.mutable_learning_rate()->set_base(kLearningRate);
+  *request.mutable_members() = AllClients();
   return request;
 }
 

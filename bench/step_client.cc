@@ -6,7 +6,6 @@
 #include "bench/gradients.h"
 #include "bench/message_plan.h"
 #include "core/base/clock.h"
-#include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/client/grpc_parameter_client.h"
 
@@ -26,7 +25,8 @@ StepClient::StepClient(const LoadPlan& plan) {
 
 absl::Status StepClient::Connect(const LoadPlan& plan) {
   ShardedParameterClient::Options options;
-  options.incarnation = RandomId();
+  options.self = {Role::kWorker, 0};
+  options.incarnation = plan.incarnation();
   options.retry.give_up_after = absl::Seconds(10);
   options.formats = plan.formats;
   options.max_in_flight = plan.scenario.in_flight;

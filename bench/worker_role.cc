@@ -76,7 +76,8 @@ absl::StatusOr<std::unique_ptr<PeerRole>> MakeWorker(const json& spec) {
   LoadPlan plan = PlanLoad(ScenarioFromJson(spec.at("scenario")),
                            spec.at("addresses").get<std::vector<std::string>>());
   std::vector<std::unique_ptr<LoadClient>> clients;
-  for (int i = 0; i < plan.scenario.clients_per_worker; ++i) {
+  plan.client = spec.at("index").get<int>() * plan.scenario.clients_per_worker;
+  for (int i = 0; i < plan.scenario.clients_per_worker; ++i, ++plan.client) {
     ASSIGN_OR_RETURN(clients.emplace_back(), MakeLoadClient(plan));
   }
   return std::make_unique<Worker>(std::move(plan), std::move(clients));

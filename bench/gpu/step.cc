@@ -14,7 +14,6 @@
 #include "bench/peer.h"
 #include "bench/server_start.h"
 #include "core/base/clock.h"
-#include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/base/stop_signal.h"
 #include "core/client/grpc_parameter_client.h"
@@ -129,7 +128,8 @@ class StepBench {
                      WireOf(plan_.placement, model_->variables(), plan_.formats));
     ASSIGN_OR_RETURN(WireMemory memory, model_->PrepareWire(wire, case_.depth));
     ShardedParameterClient::Options client_options;
-    client_options.incarnation = RandomId();
+    client_options.self = {Role::kWorker, 0};
+    client_options.incarnation = plan_.incarnation();
     client_options.retry.give_up_after = absl::Seconds(10);
     client_options.formats = plan_.formats;
     client_options.depth = case_.depth;

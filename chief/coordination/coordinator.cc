@@ -1,7 +1,7 @@
 // One lock guards membership, ledger, rounds and loss curve, because most decisions span them: when
 // a membership ends, for example, its work may be handed on only after the servers refuse its
-// pushes. The lock is never held across a call to a server. What needs one (retiring memberships,
-// committing a round, persisting the state) is taken out under the lock (TakeRetired, WaitForRound,
+// pushes. The lock is never held across a call to a server. What needs one (ending memberships,
+// committing a round, persisting the state) is taken out under the lock (TakeEnded, WaitForRound,
 // Memory), done by a thread of the chief, and reported back (HandOn, RoundCommitted, NoteStored).
 #include "chief/coordination/coordinator.h"
 
@@ -50,7 +50,8 @@ Coordinator::Coordinator(const Options& options, const Clock* clock)
 absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, uint64_t incarnation,
                                                             uint64_t config_hash, std::string peer,
                                                             absl::Span<const HeldLease> held,
-                                                            std::string device) {
+                                                            std::string device,
+                                                            uint64_t told_epoch) {
   if (config_hash != options_.config_hash) {
     const absl::Status mismatch = ConfigMismatch(options_.config_hash, config_hash,
                                                  absl::StrCat(task.ToString(), " (", peer, ")"));
@@ -58,13 +59,15 @@ absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, uint64_t 
     return mismatch;
   }
   MutexLock lock(&mu_);
-  if (!held.empty() && status_.phase == JobPhase::kWaitingForServers) {
+  const bool returns = !held.empty() || told_epoch != 0;
+  if (returns && status_.phase == JobPhase::kWaitingForServers) {
     return absl::UnavailableError("the chief does not know yet how the job goes on; ask again");
   }
   const Member* const known = membership_.Find(task);
   const bool joins =
       known == nullptr || known->incarnation != incarnation || known->state != Member::kAlive;
-  const absl::Status registered = membership_.Register(task, incarnation, peer, std::move(device));
+  const absl::Status registered =
+      membership_.Register(task, incarnation, peer, std::move(device), told_epoch);
   NoticeEnds();
   RETURN_IF_ERROR(registered);
   std::vector<uint64_t> kept = ClaimLeases(task, incarnation, held);
@@ -326,7 +329,7 @@ void Coordinator::NoticeEnds() {
     LogEnd(member, options_.lease);
     paces_.erase(member.incarnation);
     requests_.erase(member.incarnation);
-    newly_retired_.push_back(member.incarnation);
+    newly_ended_.push_back(member.incarnation);
     if (work_.has_value()) {
       work_->Forget(member.incarnation);
       work_->Touch();

@@ -23,6 +23,7 @@
 #include "core/cluster/consistency.h"
 #include "core/cluster/placement.h"
 #include "keelson/v1/checkpoint.pb.h"
+#include "keelson/v1/cluster.pb.h"
 #include "keelson/v1/figures.pb.h"
 
 namespace keelson {
@@ -101,11 +102,12 @@ class Coordinator {
   // Joins, or joins again with the leases that the caller still holds (also those that a
   // predecessor granted). Returns which of these leases are still the caller's.
   // FAILED_PRECONDITION: another configuration. ALREADY_EXISTS, ABORTED: see Membership.
-  // UNAVAILABLE: the chief has not yet decided how the job goes on, and so what becomes of `held`.
+  // UNAVAILABLE: the chief has not yet decided how the job goes on, and so what becomes of `held`
+  // and of those who were members before (`told_epoch`).
   absl::StatusOr<std::vector<uint64_t>> Register(Task task, uint64_t incarnation,
                                                  uint64_t config_hash, std::string peer,
                                                  absl::Span<const HeldLease> held = {},
-                                                 std::string device = "");
+                                                 std::string device = "", uint64_t told_epoch = 0);
 
   // DEADLINE_EXCEEDED: not known within `max_wait`. ABORTED: not a member. FAILED_PRECONDITION:
   // the job has failed; the text has the reason.
@@ -148,14 +150,17 @@ class Coordinator {
   // Continues where a predecessor was. `ledger` was restored from the job state persisted at the
   // servers (WorkLedger::FromPersisted), or from a snapshot that is newer than it (FromState).
   // `persisted` is that state: its members are expected back with their leases, and nothing
-  // is handed out until each has registered or is lost. Its retired memberships, newest snapshot
-  // and newest evaluation are taken over. Call RaiseAttempt and NoteCommittedRounds before it.
+  // is handed out until each has registered or is lost. Its newest snapshot and newest evaluation
+  // are taken over. Call RaiseAttempt, RaiseMemberEpoch and NoteCommittedRounds before it.
   void Resume(ModelLocation model, WorkLedger ledger, const v1::PersistedJobState& persisted);
 
   // A predecessor's rounds have reached at least this attempt (ShardStatus.open_attempt). Later
   // attempts are far greater, so that none is used twice, not even one that no server has seen.
   // Without this call attempts begin with the seconds since 2020.
   void RaiseAttempt(uint32_t at_least);
+
+  // The newest epoch of a predecessor's MemberList that a server knows; later ones are far greater.
+  void RaiseMemberEpoch(uint64_t at_least);
 
   // The newest round that a server has committed (ShardStatus.committed_round). The persisted job
   // state may be older; rounds up to this one are done. Before training goes on, the caller must
@@ -175,13 +180,16 @@ class Coordinator {
   // `longest` (real time).
   bool WaitUntilStored(absl::Duration longest);
 
-  // Waits until TakeRetired has something to return, until StateUrgent and the clock's monotonic
+  // Who belongs to the job: those who are alive, and those of a predecessor who may come back.
+  v1::MemberList MemberList() const;
+
+  // Waits until TakeEnded has something to return, until StateUrgent and the clock's monotonic
   // time is at least `stores_from`, or until `stop` is raised. A job that is done has neither.
   void WaitForUrgent(absl::Duration stores_from, const StopSignal& stop);
 
-  // Memberships that ended since the last call, each once. The caller has the servers refuse their
-  // pushes; only then may HandOn give their work to others.
-  std::vector<uint64_t> TakeRetired();
+  // Memberships that ended since the last call, each once. The caller announces the MemberList to
+  // the servers, which then refuse their pushes; only then may HandOn give their work to others.
+  std::vector<uint64_t> TakeEnded();
   void HandOn(absl::Span<const uint64_t> incarnations);
 
   // Synchronous mode: a round whose pushes are all at the servers, to be committed there. The same
@@ -291,8 +299,8 @@ class Coordinator {
   // The pace of each member, by incarnation.
   std::map<uint64_t, Pace> paces_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, Requests> requests_ ABSL_GUARDED_BY(mu_);
-  // Memberships that are over and were not yet returned by TakeRetired.
-  std::vector<uint64_t> newly_retired_ ABSL_GUARDED_BY(mu_);
+  // Memberships that are over and were not yet returned by TakeEnded.
+  std::vector<uint64_t> newly_ended_ ABSL_GUARDED_BY(mu_);
   // True: training continues where a predecessor was.
   bool resumed_ ABSL_GUARDED_BY(mu_) = false;
   uint32_t first_attempt_ ABSL_GUARDED_BY(mu_);

@@ -22,12 +22,12 @@ class Servers {
   enum Answer { kApplied, kRefused, kMembershipOver };
 
   Answer Push(uint64_t incarnation, const RecordRange& records) {
-    if (retired_.contains(incarnation)) return kMembershipOver;
+    if (!IsMember(incarnation)) return kMembershipOver;
     Train(records);
     return kApplied;
   }
   Answer Stage(uint64_t incarnation, int64_t round, uint32_t attempt, const RecordRange& records) {
-    if (retired_.contains(incarnation)) return kMembershipOver;
+    if (!IsMember(incarnation)) return kMembershipOver;
     if (round <= committed_ || std::pair(attempt, round) < open_) return kRefused;
     if (std::pair(attempt, round) > open_) staged_.clear();
     open_ = {attempt, round};
@@ -46,15 +46,18 @@ class Servers {
   }
   // As a restarted server.
   void ForgetOpenRound() { staged_.clear(); }
-  void Retire(const std::vector<uint64_t>& incarnations) {
-    retired_.insert(incarnations.begin(), incarnations.end());
+  void Announce(const v1::MemberList& members) {
+    member_epoch_ = members.epoch();
+    members_.clear();
+    for (const auto& member : members.members()) members_.insert(member.incarnation());
   }
   void Store(v1::PersistedJobState persisted) { persisted_ = std::move(persisted); }
 
-  bool IsRetired(uint64_t incarnation) const { return retired_.contains(incarnation); }
+  bool IsMember(uint64_t incarnation) const { return members_.contains(incarnation); }
   const v1::PersistedJobState& persisted() const { return persisted_; }
   int64_t committed() const { return committed_; }
   uint32_t open_attempt() const { return open_.first; }
+  uint64_t member_epoch() const { return member_epoch_; }
   bool Trained(int64_t epoch, int64_t position) const {
     return trained_.contains({epoch, position});
   }
@@ -64,7 +67,8 @@ class Servers {
     for (int64_t p = records.begin; p < records.end; ++p) trained_.insert({records.epoch, p});
   }
 
-  std::set<uint64_t> retired_;
+  std::set<uint64_t> members_;
+  uint64_t member_epoch_ = 0;
   v1::PersistedJobState persisted_;
   std::set<std::pair<int64_t, int64_t>> trained_;
   std::vector<RecordRange> staged_;
@@ -81,6 +85,7 @@ struct Worker {
 
   Task task;
   uint64_t incarnation = 0;
+  uint64_t told_epoch = 0;
   bool registered = false;  // as far as it knows
   bool frozen = false;
   uint64_t sequence = 0;
@@ -165,17 +170,24 @@ class Job {
     chief_->NoteStored(servers_.persisted().job().state_version());
     deaths_since_stored_ = 0;
   }
+  // As the chief does it: no server knows of members of whom its job state does not.
+  void Announce() {
+    servers_.Announce(chief_->MemberList());
+    Store();
+  }
   void StoreIfUrgent() {
     if (chief_->StateUrgent()) Store();
   }
   void RunMaintenance() {
     clock_.Advance(absl::Milliseconds(Draw(1, 700)));
     chief_->ExpireLeases();
-    const std::vector<uint64_t> retired = chief_->TakeRetired();
-    servers_.Retire(retired);
-    if (!retired.empty()) NoteDeath();
+    const std::vector<uint64_t> ended = chief_->TakeEnded();
+    if (!ended.empty()) {
+      NoteDeath();
+      Announce();
+    }
     if (OneIn(12)) return RestartChief();
-    chief_->HandOn(retired);
+    chief_->HandOn(ended);
     if (OneIn(2)) Store();
   }
   void CommitRound(bool faults) {
@@ -193,15 +205,13 @@ class Job {
     auto ledger = WorkLedger::FromPersisted(servers_.persisted(), work_);
     ASSERT_EQ(ledger.status(), absl::OkStatus());
     chief_->RaiseAttempt(servers_.open_attempt());
+    chief_->RaiseMemberEpoch(servers_.member_epoch());
     chief_->NoteCommittedRounds(servers_.committed());
     chief_->Resume({}, *std::move(ledger), servers_.persisted());
-    const v1::PersistedJobState persisted = chief_->PersistedState();
-    servers_.Retire(
-        {persisted.retired_incarnations().begin(), persisted.retired_incarnations().end()});
     for (Worker& worker : workers_) worker.asked = false;
     expected_step_ = std::max(expected_step_, before);
     if (deaths_since_stored_ > 0) expected_step_ = 0;
-    StoreIfUrgent();
+    Announce();
   }
   void Misfortune() {
     Worker& worker = workers_[Draw(0, kWorkers - 1)];
@@ -234,13 +244,15 @@ class Job {
     std::vector<HeldLease> claims;
     for (const auto& [lease, grant] : worker->held) claims.push_back(lease);
     for (const Worker::Finished& finished : worker->finished) claims.push_back(finished.lease);
-    const auto kept = chief_->Register(worker->task, worker->incarnation, 0, "host:1", claims);
+    const auto kept = chief_->Register(worker->task, worker->incarnation, 0, "host:1", claims, "",
+                                       worker->told_epoch);
     if (kept.status().code() == absl::StatusCode::kAlreadyExists) return;
     if (!kept.ok()) {
       ASSERT_EQ(kept.status().code(), absl::StatusCode::kAborted);
       return BecomeNew(worker);
     }
-    StoreIfUrgent();
+    Announce();
+    worker->told_epoch = servers_.member_epoch();
     worker->registered = true;
     std::erase_if(worker->held, [&](const auto& held) {
       return std::find(kept->begin(), kept->end(), held.first.id) == kept->end();
@@ -333,7 +345,7 @@ class Job {
     // No records with two workers that the servers would both listen to.
     RecordSet held;
     for (const Worker& worker : workers_) {
-      if (servers_.IsRetired(worker.incarnation)) continue;
+      if (!servers_.IsMember(worker.incarnation)) continue;
       for (const auto& [lease, grant] : worker.held) {
         if (grant.attempt != 0) continue;
         for (size_t i = lease.completed; i < lease.tickets.size(); ++i) {

@@ -30,8 +30,8 @@ void Coordinator::Resume(ModelLocation model, WorkLedger ledger,
   MutexLock lock(&mu_);
   resumed_ = true;
   RaiseAttemptBeyond(persisted.attempt());
-  const auto& retired = persisted.retired_incarnations();
-  membership_.Retire(std::vector<uint64_t>(retired.begin(), retired.end()));
+  membership_.RaiseEpoch(persisted.member_epoch());
+  membership_.Inherit(persisted.member_epoch());
   std::set<uint64_t> members;
   for (const v1::PersistedJobState::Member& entry : persisted.members()) {
     // There is no waiting for a task that is not part of this job.
@@ -43,9 +43,9 @@ void Coordinator::Resume(ModelLocation model, WorkLedger ledger,
   }
   // The membership of this lease's worker was over, but its work was not handed on.
   for (const v1::PersistedJobState::Lease& lease : persisted.leases()) {
-    if (members.insert(lease.worker()).second) newly_retired_.push_back(lease.worker());
+    if (members.insert(lease.worker()).second) newly_ended_.push_back(lease.worker());
   }
-  membership_.Retire(newly_retired_);
+  for (const uint64_t incarnation : newly_ended_) membership_.Lose(incarnation);
   status_.snapshot_step = std::max(status_.snapshot_step, persisted.snapshot_step());
   status_.evaluated_step = std::max(status_.evaluated_step, persisted.evaluated_step());
   BeginTraining(std::move(model), std::move(ledger));
@@ -91,9 +91,7 @@ v1::PersistedJobState Coordinator::PersistedState() const {
   for (const Member& member : membership_.Members()) {
     if (!member.over()) FillMember(member, persisted.add_members());
   }
-  for (const uint64_t incarnation : membership_.Retired()) {
-    persisted.add_retired_incarnations(incarnation);
-  }
+  persisted.set_member_epoch(membership_.epoch());
   persisted.set_snapshot_step(status_.snapshot_step);
   persisted.set_evaluated_step(status_.evaluated_step);
   return persisted;
@@ -126,7 +124,7 @@ void Coordinator::WaitForUrgent(absl::Duration stores_from, const StopSignal& st
   MutexLock lock(&mu_);
   while (!stop.raised()) {
     const bool done = status_.phase == JobPhase::kDone;
-    if (!done && !newly_retired_.empty()) return;
+    if (!done && !newly_ended_.empty()) return;
     const bool urgent = !done && urgent_version_ > stored_version_;
     if (urgent && clock_->Monotonic() >= stores_from) return;
     WaitUntil(urgent ? stores_from : absl::InfiniteDuration());
@@ -144,9 +142,27 @@ Coordinator::StateVersions Coordinator::state_versions() const {
   return {work_.has_value() ? work_->ledger().version() : 0, stored_version_};
 }
 
-std::vector<uint64_t> Coordinator::TakeRetired() {
+void Coordinator::RaiseMemberEpoch(uint64_t at_least) {
   MutexLock lock(&mu_);
-  return std::exchange(newly_retired_, {});
+  membership_.RaiseEpoch(at_least);
+}
+
+v1::MemberList Coordinator::MemberList() const {
+  MutexLock lock(&mu_);
+  v1::MemberList list;
+  list.set_epoch(membership_.epoch());
+  for (const Member& member : membership_.Members()) {
+    if (member.over()) continue;
+    v1::MemberList::Member* const entry = list.add_members();
+    *entry->mutable_task() = TaskToProto(member.task);
+    entry->set_incarnation(member.incarnation);
+  }
+  return list;
+}
+
+std::vector<uint64_t> Coordinator::TakeEnded() {
+  MutexLock lock(&mu_);
+  return std::exchange(newly_ended_, {});
 }
 
 void Coordinator::HandOn(absl::Span<const uint64_t> incarnations) {

@@ -1,5 +1,6 @@
 // Coordinators that take over from a predecessor, and the modes in which workers wait for each
 // other.
+#include <map>
 #include <thread>
 
 #include "chief/coordination/coordinator.h"
@@ -41,9 +42,12 @@ class SuccessionTest : public testing::Test {
     ASSERT_EQ(ledger.status(), absl::OkStatus());
     chief_->Resume({Placement(), {"ps-0:1"}}, *std::move(ledger), persisted);
   }
+  // As one that was told an epoch when it was a member, if it was one.
   absl::StatusOr<std::vector<uint64_t>> Register(Task task, uint64_t incarnation,
                                                  const std::vector<HeldLease>& held = {}) {
-    return chief_->Register(task, incarnation, kHash, "host:1", held);
+    auto kept = chief_->Register(task, incarnation, kHash, "host:1", held, "", told_[incarnation]);
+    if (kept.ok()) told_[incarnation] = chief_->MemberList().epoch();
+    return kept;
   }
   std::optional<WorkLease> Acquire(Task task, uint64_t incarnation,
                                    const WorkerReport& report = {}) {
@@ -70,6 +74,7 @@ class SuccessionTest : public testing::Test {
   ManualClock clock_;
   uint64_t first_lease_id_ = 0;
   std::optional<Coordinator> chief_;
+  std::map<uint64_t, uint64_t> told_;  // epochs, by incarnation
 };
 
 TEST_F(SuccessionTest, WorkersGoOnWhereTheyWere) {
@@ -119,7 +124,7 @@ TEST_F(SuccessionTest, WhoDoesNotComeBackIsLostAndFenced) {
   clock_.Advance(kLease / 2);
   chief_->ExpireLeases();
   EXPECT_NE(Acquire(kWorker1, 2)->tickets, lost.tickets);
-  EXPECT_THAT(chief_->TakeRetired(), ElementsAre(1u));
+  EXPECT_THAT(chief_->TakeEnded(), ElementsAre(1u));
   chief_->HandOn({1});
   EXPECT_EQ(Acquire(kWorker1, 2)->tickets[0], lost.tickets[0]);
   EXPECT_EQ(Register(kWorker0, 1, {Held(lost, 1)}).status().code(), absl::StatusCode::kAborted);
@@ -141,14 +146,14 @@ TEST_F(SuccessionTest, WorkOfTheRetiredIsFencedAgain) {
   const WorkLease lease = *Acquire(kWorker0, 1);
   clock_.Advance(kLease);
   chief_->ExpireLeases();
-  ASSERT_THAT(chief_->TakeRetired(), ElementsAre(1u));
+  ASSERT_THAT(chief_->TakeEnded(), ElementsAre(1u));
   // The chief crashes before the servers are told.
   Succeed(chief_->PersistedState());
-  EXPECT_THAT(chief_->PersistedState().retired_incarnations(), ElementsAre(1u));
+  EXPECT_THAT(chief_->MemberList().members(), IsEmpty());
   EXPECT_EQ(Register(kWorker0, 1, {Held(lease, 1)}).status().code(), absl::StatusCode::kAborted);
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   EXPECT_NE(Acquire(kWorker1, 2)->tickets, lease.tickets);
-  EXPECT_THAT(chief_->TakeRetired(), ElementsAre(1u));
+  EXPECT_THAT(chief_->TakeEnded(), ElementsAre(1u));
   chief_->HandOn({1});
   EXPECT_EQ(Acquire(kWorker1, 2)->tickets[0], lease.tickets[0]);
 }
@@ -163,12 +168,12 @@ TEST_F(SuccessionTest, ALaterLeaseOnTheSameWorkEndsTheOlderHolder) {
   clock_.Advance(kLease);
   ASSERT_EQ(chief_->Heartbeat(kWorker1, 2, {}), absl::OkStatus());
   chief_->ExpireLeases();
-  chief_->HandOn(chief_->TakeRetired());
+  chief_->HandOn(chief_->TakeEnded());
   const WorkLease taken = *Acquire(kWorker1, 2);
   ASSERT_EQ(taken.tickets, lost.tickets);
   Succeed(persisted);
   EXPECT_THAT(Register(kWorker1, 2, {Held(taken, 0)}).value(), ElementsAre(taken.id));
-  EXPECT_THAT(chief_->TakeRetired(), ElementsAre(1u));
+  EXPECT_THAT(chief_->TakeEnded(), ElementsAre(1u));
   EXPECT_EQ(Register(kWorker0, 1, {Held(lost, 1)}).status().code(), absl::StatusCode::kAborted);
   EXPECT_EQ(step(), 0);
 }
@@ -191,6 +196,8 @@ TEST_F(SuccessionTest, WhoRegistersEarlyHoldsNothing) {
   const WorkLease lost = *Acquire(kWorker0, 1);  // the answer never arrives
   const v1::PersistedJobState persisted = chief_->PersistedState();
   NewChief();
+  EXPECT_EQ(Register(kWorker0, 1).status().code(), absl::StatusCode::kUnavailable);
+  told_.clear();  // it never got its model
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   Resume(persisted);
   EXPECT_EQ(Acquire(kWorker0, 1)->tickets, lost.tickets);
@@ -202,8 +209,41 @@ TEST_F(SuccessionTest, AJobThatStartsOverKnowsNoOldLeases) {
   const WorkLease lease = *Acquire(kWorker0, 1);
   NewChief();
   StartTraining();
-  EXPECT_THAT(Register(kWorker0, 1, {Held(lease, 1)}).value(), IsEmpty());
+  // Its sequences are forgotten, so it comes back as somebody else.
+  EXPECT_EQ(Register(kWorker0, 1, {Held(lease, 1)}).status().code(), absl::StatusCode::kAborted);
+  EXPECT_TRUE(Register(kWorker0, 2).ok());
   EXPECT_EQ(step(), 0);
+}
+
+TEST_F(SuccessionTest, AMemberThatTheStateDoesNotKnowIsTakenOn) {
+  StartTraining();
+  const v1::PersistedJobState persisted = chief_->PersistedState();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  const WorkLease lease = *Acquire(kWorker0, 1);
+  Succeed(persisted);
+  EXPECT_THAT(chief_->MemberList().members(), IsEmpty());
+  EXPECT_GT(chief_->MemberList().epoch(), told_[1]);
+  EXPECT_THAT(Register(kWorker0, 1, {Held(lease, 1)}).value(), ElementsAre(lease.id));
+  EXPECT_EQ(chief_->MemberList().members_size(), 1);
+}
+
+TEST_F(SuccessionTest, TheMembersAreThoseWhoLiveAndThoseWhoMayComeBack) {
+  StartTraining();
+  ASSERT_TRUE(Register(kWorker0, 1).ok());
+  ASSERT_TRUE(Register(kWorker1, 2).ok());
+  ASSERT_EQ(chief_->Leave(kWorker1, 2, {}), absl::OkStatus());
+  const v1::PersistedJobState persisted = chief_->PersistedState();
+  NewChief();
+  chief_->RaiseMemberEpoch(persisted.member_epoch() + 7);  // a server knows it
+  ASSERT_TRUE(Register(kEvaluator, 3).ok());
+  Resume(persisted);
+  const v1::MemberList list = chief_->MemberList();
+  EXPECT_GT(list.epoch(), persisted.member_epoch() + 1000);
+  ASSERT_EQ(list.members_size(), 2);
+  EXPECT_EQ(list.members(0).incarnation(), 1u);
+  EXPECT_EQ(list.members(0).task().role(), v1::ROLE_WORKER);
+  EXPECT_EQ(list.members(1).incarnation(), 3u);
+  EXPECT_EQ(list.members(1).task().role(), v1::ROLE_EVALUATOR);
 }
 
 TEST_F(SuccessionTest, StateTellsWhatASuccessorNeeds) {
@@ -223,7 +263,7 @@ TEST_F(SuccessionTest, StateTellsWhatASuccessorNeeds) {
   EXPECT_EQ(persisted.members(0).incarnation(), 1u);
   EXPECT_EQ(persisted.members(0).peer(), "host:1");
   EXPECT_EQ(persisted.leases_size(), 1);
-  EXPECT_THAT(persisted.retired_incarnations(), ElementsAre(2u));
+  EXPECT_EQ(persisted.member_epoch(), chief_->MemberList().epoch());
   EXPECT_GT(persisted.attempt(), 0u);
   EXPECT_FALSE(persisted.mode_pending());
   Succeed(persisted);
@@ -257,7 +297,7 @@ TEST_F(SuccessionTest, WhatIsUrgentIsWaitedFor) {
   std::thread leaves([&] { EXPECT_EQ(chief_->Leave(kWorker0, 1, {}), absl::OkStatus()); });
   chief_->WaitForUrgent(absl::InfiniteDuration(), stop);
   leaves.join();
-  EXPECT_THAT(chief_->TakeRetired(), ElementsAre(1u));
+  EXPECT_THAT(chief_->TakeEnded(), ElementsAre(1u));
   std::thread stops([&] { stop.Raise(); });
   chief_->WaitForUrgent(absl::InfiniteDuration(), stop);
   stops.join();
@@ -343,7 +383,7 @@ TEST_F(SyncCoordinatorTest, AWorkerThatDiesDoesNotStallTheStep) {
   clock_.Advance(kLease);
   ASSERT_EQ(chief_->Heartbeat(kWorker1, 2, {}), absl::OkStatus());
   chief_->ExpireLeases();
-  chief_->HandOn(chief_->TakeRetired());
+  chief_->HandOn(chief_->TakeEnded());
   // Alone, it computes both gradients of the new attempt.
   const WorkLease first = *Acquire(kWorker1, 2);
   const WorkLease second = *Acquire(kWorker1, 2);
@@ -391,8 +431,8 @@ TEST_F(SyncCoordinatorTest, AttemptsOfALaterChiefAreGreater) {
   clock_.Advance(absl::Seconds(2));
   NewChief();
   StartTraining();
-  ASSERT_TRUE(Register(kWorker0, 1).ok());
-  EXPECT_GT(Acquire(kWorker0, 1)->attempt, first.attempt);
+  ASSERT_TRUE(Register(kWorker0, 3).ok());
+  EXPECT_GT(Acquire(kWorker0, 3)->attempt, first.attempt);
 }
 
 TEST_F(SuccessionTest, TheModeIsChangedWhileTheJobTrains) {

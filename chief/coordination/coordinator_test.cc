@@ -41,7 +41,7 @@ class CoordinatorTest : public testing::Test {
   void LoseEveryone() {
     clock_.Advance(kLease);
     coordinator_.ExpireLeases();
-    coordinator_.HandOn(coordinator_.TakeRetired());
+    coordinator_.HandOn(coordinator_.TakeEnded());
   }
   Member::State StateOf(Task task) {
     for (const Member& member : coordinator_.GetStatus().members) {
@@ -171,7 +171,7 @@ TEST_F(CoordinatorTest, AWaitingWorkerGetsTheWorkOfALostOneAtOnce) {
   // Its own waiting keeps the second worker alive.
   clock_.Advance(kLease / 2);
   coordinator_.ExpireLeases();
-  coordinator_.HandOn(coordinator_.TakeRetired());
+  coordinator_.HandOn(coordinator_.TakeEnded());
   waits.join();
   EXPECT_TRUE(taken.has_value());
 }
@@ -184,12 +184,13 @@ TEST_F(CoordinatorTest, WorkIsHandedOnOnlyAfterItsHolderWasFenced) {
   coordinator_.ExpireLeases();
   Register(kWorker1, 2);
   EXPECT_FALSE(Acquire(kWorker1, 2).has_value());
-  EXPECT_THAT(coordinator_.TakeRetired(), ElementsAre(1u));
-  EXPECT_THAT(coordinator_.TakeRetired(), IsEmpty());
+  EXPECT_THAT(coordinator_.TakeEnded(), ElementsAre(1u));
+  EXPECT_THAT(coordinator_.TakeEnded(), IsEmpty());
   EXPECT_FALSE(Acquire(kWorker1, 2).has_value());
   coordinator_.HandOn({1});
   EXPECT_TRUE(Acquire(kWorker1, 2).has_value());
-  EXPECT_THAT(coordinator_.PersistedState().retired_incarnations(), ElementsAre(1u));
+  ASSERT_EQ(coordinator_.MemberList().members_size(), 1);
+  EXPECT_EQ(coordinator_.MemberList().members(0).incarnation(), 2u);
 }
 
 TEST_F(CoordinatorTest, ALostWorkerJoinsAnewAsAnother) {
@@ -214,7 +215,7 @@ TEST_F(CoordinatorTest, AReplacementTakesOverTheTaskAndFreesItsWork) {
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
   clock_.Advance(absl::Seconds(1));
   Register(kWorker0, 2);
-  EXPECT_THAT(coordinator_.TakeRetired(), ElementsAre(1u));
+  EXPECT_THAT(coordinator_.TakeEnded(), ElementsAre(1u));
   coordinator_.HandOn({1});
   EXPECT_TRUE(Acquire(kWorker0, 2).has_value());
   EXPECT_EQ(coordinator_.Heartbeat(kWorker0, 1, {}).code(), absl::StatusCode::kAborted);
@@ -229,7 +230,7 @@ TEST_F(CoordinatorTest, LeavingGivesWorkBackAndKeepsWhatIsDone) {
   ASSERT_EQ(coordinator_.Leave(kWorker0, 1, Completed(lease->id, 1, 2)), absl::OkStatus());
   EXPECT_EQ(coordinator_.GetStatus().step, 2);
   EXPECT_EQ(StateOf(kWorker0), Member::kLeft);
-  coordinator_.HandOn(coordinator_.TakeRetired());
+  coordinator_.HandOn(coordinator_.TakeEnded());
   Register(kWorker1, 2);
   EXPECT_EQ(Acquire(kWorker1, 2)->tickets[0], lease->tickets[1]);
 }

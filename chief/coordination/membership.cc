@@ -1,9 +1,10 @@
 // Every call of a member names its incarnation, and one that is over is never admitted again, so a
-// process that wakes up late cannot act in place of its successor (ADR 0011). That is why retired
-// incarnations are kept for the whole job (8 bytes each). A process that is only slow should not
-// lose its place, so a late heartbeat still counts while no other process claims the task.
+// process that wakes up late cannot act in place of its successor (ADR 0011). A process that is
+// only slow should not lose its place, so a late heartbeat still counts while no other process
+// claims the task.
 #include "chief/coordination/membership.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,23 +13,24 @@
 namespace keelson {
 namespace {
 
-std::string Name(Task task, uint64_t incarnation, absl::string_view peer) {
-  return absl::StrCat(task.ToString(), " incarnation ", absl::Hex(incarnation, absl::kZeroPad16),
-                      peer.empty() ? "" : absl::StrCat(" at ", peer));
+// More epochs than a chief can have begun beyond those that it persisted or that a server has seen.
+constexpr uint64_t kUnheardOfEpochs = 1'000'000;
+
+// Without its incarnation, which nobody else is to learn.
+std::string Name(Task task, absl::string_view peer) {
+  return absl::StrCat(task.ToString(), peer.empty() ? "" : absl::StrCat(" at ", peer));
 }
 
-std::string Name(const Member& member) {
-  return Name(member.task, member.incarnation, member.peer);
-}
+std::string Name(const Member& member) { return Name(member.task, member.peer); }
 
 absl::Status TaskIsTaken(const Member& holder, absl::string_view peer) {
   return absl::AlreadyExistsError(
-      absl::StrCat(holder.task.ToString(), " at ", peer, ": the task is held by ", Name(holder)));
+      absl::StrCat(Name(holder.task, peer), ": the task is held by ", Name(holder)));
 }
 
 absl::Status TooManyMembers(Task task, absl::string_view peer) {
-  return absl::FailedPreconditionError(absl::StrCat(task.ToString(), " at ", peer,
-                                                    ": expected at most ", Membership::kMaxMembers,
+  return absl::FailedPreconditionError(absl::StrCat(Name(task, peer), ": expected at most ",
+                                                    Membership::kMaxMembers,
                                                     " tasks in a job, found another one"));
 }
 
@@ -69,13 +71,26 @@ void Membership::Enter(Member* member, Member::State state) {
 
 void Membership::End(Member* member, Member::State how) {
   Enter(member, how);
-  retired_.insert(member->incarnation);
+  ++epoch_;
   ended_.push_back(*member);
 }
 
+void Membership::RaiseEpoch(uint64_t at_least) {
+  epoch_ = std::max(epoch_, at_least + kUnheardOfEpochs);
+  first_epoch_ = epoch_;
+}
+
+bool Membership::IsOver(Task task, uint64_t incarnation, uint64_t told_epoch) const {
+  const Member* const holder = Find(task);
+  if (holder != nullptr && holder->incarnation == incarnation) return holder->over();
+  if (told_epoch == 0) return false;
+  const bool told_here = told_epoch >= first_epoch_;
+  return told_here || !inherited_epoch_.has_value() || told_epoch <= *inherited_epoch_;
+}
+
 absl::Status Membership::Register(Task task, uint64_t incarnation, std::string peer,
-                                  std::string device) {
-  if (retired_.contains(incarnation)) return RegisterRetired(task, incarnation, peer);
+                                  std::string device, uint64_t told_epoch) {
+  if (IsOver(task, incarnation, told_epoch)) return RegisterOver(task, incarnation, peer);
   if (members_.size() >= kMaxMembers && Find(task) == nullptr) return TooManyMembers(task, peer);
   const auto [it, is_new] = members_.try_emplace(task);
   Member& member = it->second;
@@ -93,6 +108,7 @@ absl::Status Membership::Register(Task task, uint64_t incarnation, std::string p
   }
   const bool joins = is_new || member.incarnation != incarnation || member.state != Member::kAlive;
   if (joins) Enter(&member, Member::kAlive);
+  if (is_new || member.incarnation != incarnation) ++epoch_;
   member.incarnation = incarnation;
   member.peer = std::move(peer);
   member.device = std::move(device);
@@ -100,24 +116,21 @@ absl::Status Membership::Register(Task task, uint64_t incarnation, std::string p
   return absl::OkStatus();
 }
 
-absl::Status Membership::RegisterRetired(Task task, uint64_t incarnation,
-                                         absl::string_view peer) const {
+absl::Status Membership::RegisterOver(Task task, uint64_t incarnation,
+                                      absl::string_view peer) const {
   const Member* const holder = Find(task);
-  if (holder != nullptr && !holder->over() && !Silent(*holder, takeover_after_)) {
-    return TaskIsTaken(*holder, peer);
-  }
-  return CheckAlive(task, incarnation);
+  if (holder == nullptr) return Over(Name(task, peer), "as an earlier chief knew");
+  if (holder->incarnation == incarnation) return OverOf(*holder);
+  if (!holder->over() && !Silent(*holder, takeover_after_)) return TaskIsTaken(*holder, peer);
+  return Over(Name(task, peer), absl::StrCat("it was followed by ", Name(*holder)));
 }
 
 absl::Status Membership::CheckAlive(Task task, uint64_t incarnation) const {
   const Member* const holder = Find(task);
   if (holder == nullptr || holder->incarnation != incarnation) {
-    const std::string name = Name(task, incarnation, "");
-    if (!retired_.contains(incarnation)) {
-      return absl::AbortedError(absl::StrCat(name, " is unknown"));
-    }
-    return Over(name, holder == nullptr ? "as an earlier chief knew"
-                                        : absl::StrCat("it was followed by ", Name(*holder)));
+    return absl::AbortedError(
+        absl::StrCat(task.ToString(), " is not known with this membership",
+                     holder == nullptr ? "" : absl::StrCat("; it is held by ", Name(*holder))));
   }
   if (holder->over()) return OverOf(*holder);
   if (holder->state == Member::kAway) {
@@ -148,15 +161,9 @@ void Membership::Expect(const Member& expected) {
   Enter(&member, Member::kAway);
   member.last_heard = clock_->Monotonic();
   const auto [it, is_new] = members_.try_emplace(member.task, member);
+  if (is_new) ++epoch_;
   if (is_new || it->second.incarnation == member.incarnation) return;
   End(&member, Member::kReplaced);
-}
-
-void Membership::Retire(absl::Span<const uint64_t> incarnations) {
-  for (const uint64_t incarnation : incarnations) {
-    Lose(incarnation);
-    retired_.insert(incarnation);
-  }
 }
 
 void Membership::Lose(uint64_t incarnation) {

@@ -4,7 +4,7 @@
 //            Register             lease passes
 //   (none) ────────────► alive ──────────────────► lost     ┐
 //                       ▲  │ Leave                           │
-//            Register   │  ├─────────────────────► left      ├ over: the incarnation is retired
+//            Register   │  ├─────────────────────► left      ├ over: the incarnation never returns
 //   Expect              │  │ another incarnation             │
 //   ──────► away ───────┘  └─────────────────────► replaced  ┘
 //
@@ -14,21 +14,24 @@
 // lease. So a process that was killed is replaced soon, while one whose messages are late keeps its
 // place unless another claims it.
 //
+// Each join and each end begins an epoch. A member is told one in which it belongs to the job, and
+// shows it when it registers again: so an incarnation that is unknown here is either new, or was a
+// member, and its membership is over. Nobody needs to remember those that are over.
+//
 // A pure state machine: no threads, no I/O, time comes from the clock. Not thread-safe. It keeps
-// one member per task, and every retired incarnation.
+// one member per task.
 #ifndef KEELSON_CHIEF_COORDINATION_MEMBERSHIP_H_
 #define KEELSON_CHIEF_COORDINATION_MEMBERSHIP_H_
 
 #include <cstdint>
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "core/base/clock.h"
 #include "core/cluster/task.h"
 
@@ -68,7 +71,10 @@ class Membership {
   // task and was heard of within `takeover_after`; the text names it. Newcomers get this error, and
   // so does the incarnation that was replaced. ABORTED: this incarnation's membership is over (the
   // text says how), and its task is free. FAILED_PRECONDITION: there are kMaxMembers others.
-  absl::Status Register(Task task, uint64_t incarnation, std::string peer, std::string device = "");
+  // `told_epoch`: the epoch that the caller was told as a member, here or by a predecessor; 0:
+  // none.
+  absl::Status Register(Task task, uint64_t incarnation, std::string peer, std::string device = "",
+                        uint64_t told_epoch = 0);
 
   // Renews the lease. ABORTED: the incarnation has not registered here, or its membership is over;
   // nothing changes.
@@ -80,9 +86,13 @@ class Membership {
   // Adds a predecessor's member as away; its lease begins now. If the task has been taken already,
   // its incarnation is either the same one, or is over as replaced.
   void Expect(const Member& member);
-  // Adds incarnations whose memberships ended in a predecessor's time. Those that have registered
-  // here all the same are lost; TakeEnded returns only these.
-  void Retire(absl::Span<const uint64_t> incarnations);
+  // Continues after a predecessor whose epoch was at least this one; call it before an epoch is
+  // told to anyone. The epoch becomes far greater, so that none of the predecessor's is used again,
+  // not even one that nobody has seen.
+  void RaiseEpoch(uint64_t at_least);
+  // What the predecessor knew up to this epoch is known here (Expect): whoever was told a later one
+  // of it, and is unknown, joined then, and may register. Without this call its members are over.
+  void Inherit(uint64_t epoch) { inherited_epoch_ = epoch; }
   // Ends the membership of this incarnation, if it has one, as lost.
   void Lose(uint64_t incarnation);
 
@@ -99,8 +109,8 @@ class Membership {
   bool AnyAway(Role role) const;
   // Null when the task is unknown. Valid until the next non-const call.
   const Member* Find(Task task) const;
-  // Every incarnation whose membership is over, sorted.
-  std::vector<uint64_t> Retired() const { return {retired_.begin(), retired_.end()}; }
+  // Rises whenever somebody begins or ceases to belong to the job; at least 1.
+  uint64_t epoch() const { return epoch_; }
 
   absl::Duration lease() const { return lease_; }
 
@@ -109,7 +119,9 @@ class Membership {
   bool Silent(const Member& member, absl::Duration silence) const;
   void Enter(Member* member, Member::State state);
   void End(Member* member, Member::State how);
-  absl::Status RegisterRetired(Task task, uint64_t incarnation, absl::string_view peer) const;
+  // Whether the incarnation was a member's and is not any more.
+  bool IsOver(Task task, uint64_t incarnation, uint64_t told_epoch) const;
+  absl::Status RegisterOver(Task task, uint64_t incarnation, absl::string_view peer) const;
   // The error with which a call of this incarnation is refused; OK when it is alive.
   absl::Status CheckAlive(Task task, uint64_t incarnation) const;
 
@@ -117,7 +129,9 @@ class Membership {
   const absl::Duration lease_;
   const absl::Duration takeover_after_;
   std::map<Task, Member> members_;
-  std::set<uint64_t> retired_;
+  uint64_t epoch_ = 1;
+  uint64_t first_epoch_ = 1;  // of this chief
+  std::optional<uint64_t> inherited_epoch_;
   std::vector<Member> ended_;
 };
 

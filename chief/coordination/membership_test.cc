@@ -82,9 +82,9 @@ TEST_F(MembershipTest, RegisterMayBeRepeatedAndRenews) {
 TEST_F(MembershipTest, ASecondProcessOfATaskIsRefused) {
   ASSERT_EQ(membership_.Register(kWorker0, 0xabc, "alpha:12"), absl::OkStatus());
   clock_.Advance(kTakeover - absl::Milliseconds(1));
-  EXPECT_EQ(membership_.Register(kWorker0, 0xdef, "beta:34"),
-            absl::AlreadyExistsError("worker-0 at beta:34: the task is held by worker-0 "
-                                     "incarnation 0000000000000abc at alpha:12"));
+  EXPECT_EQ(
+      membership_.Register(kWorker0, 0xdef, "beta:34"),
+      absl::AlreadyExistsError("worker-0 at beta:34: the task is held by worker-0 at alpha:12"));
   EXPECT_EQ(membership_.Find(kWorker0)->incarnation, 0xabcu);
   EXPECT_THAT(Expire(), IsEmpty());
 }
@@ -106,7 +106,6 @@ TEST_F(MembershipTest, ASilentMemberIsReplacedBeforeItsLeasePasses) {
   const std::vector<Member> ended = Expire();
   ASSERT_THAT(ended, ElementsAre(Field(&Member::incarnation, 7u)));
   EXPECT_EQ(ended[0].state, Member::kReplaced);
-  EXPECT_THAT(membership_.Retired(), ElementsAre(7u));
 }
 
 TEST_F(MembershipTest, SilenceAloneEndsNothing) {
@@ -149,13 +148,12 @@ TEST_F(MembershipTest, ExpireReturnsEachLostMemberOnce) {
 TEST_F(MembershipTest, ALostIncarnationStaysLost) {
   Register(kWorker0, 7);
   Lose(kWorker0, 7);
-  const absl::Status over = absl::AbortedError(
-      "membership of worker-0 incarnation 0000000000000007 at host:1 is over: its lease was lost");
+  const absl::Status over =
+      absl::AbortedError("membership of worker-0 at host:1 is over: its lease was lost");
   EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), over);
   EXPECT_EQ(membership_.Leave(kWorker0, 7), over);
   EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"), over);
   EXPECT_EQ(State(kWorker0), Member::kLost);
-  EXPECT_THAT(membership_.Retired(), ElementsAre(7u));
 }
 
 TEST_F(MembershipTest, ANewIncarnationTakesALostTask) {
@@ -169,22 +167,45 @@ TEST_F(MembershipTest, ANewIncarnationTakesALostTask) {
 
 TEST_F(MembershipTest, AReplacedIncarnationIsToldWhoHoldsItsTask) {
   Register(kWorker0, 7);
+  const uint64_t told = membership_.epoch();
   Lose(kWorker0, 7);
   ASSERT_EQ(membership_.Register(kWorker0, 8, "host:2"), absl::OkStatus());
-  const absl::Status over = absl::AbortedError(
-      "membership of worker-0 incarnation 0000000000000007 is over: it was followed by "
-      "worker-0 incarnation 0000000000000008 at host:2");
-  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), over);
-  EXPECT_EQ(membership_.Leave(kWorker0, 7), over);
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"),
-            absl::AlreadyExistsError("worker-0 at host:1: the task is held by worker-0 "
-                                     "incarnation 0000000000000008 at host:2"));
+  const absl::Status unknown = absl::AbortedError(
+      "worker-0 is not known with this membership; it is held by worker-0 at host:2");
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), unknown);
+  EXPECT_EQ(membership_.Leave(kWorker0, 7), unknown);
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", told),
+            absl::AlreadyExistsError("worker-0 at host:1: the task is held by worker-0 at host:2"));
   // Once that one is silent the task may be had, but not by an incarnation that is over.
+  const absl::Status over = absl::AbortedError(
+      "membership of worker-0 at host:1 is over: it was followed by worker-0 at host:2");
   clock_.Advance(kTakeover);
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"), over);
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", told), over);
   Lose(kWorker0, 8);
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"), over);
-  EXPECT_THAT(membership_.Retired(), ElementsAre(7u, 8u));
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", told), over);
+  EXPECT_EQ(membership_.Find(kWorker0)->incarnation, 8u);
+}
+
+TEST_F(MembershipTest, EachJoinAndEachEndBeginsAnEpoch) {
+  uint64_t epoch = membership_.epoch();
+  EXPECT_GT(epoch, 0u) << "0 is none";
+  const auto begun = [&] {
+    return membership_.epoch() - std::exchange(epoch, membership_.epoch());
+  };
+  Register(kWorker0, 7);
+  EXPECT_EQ(begun(), 1u);
+  Register(kWorker0, 7);
+  ASSERT_EQ(membership_.Heartbeat(kWorker0, 7), absl::OkStatus());
+  EXPECT_FALSE(membership_.Register(kWorker0, 8, "host:2").ok());
+  EXPECT_EQ(begun(), 0u);
+  clock_.Advance(kTakeover);
+  Register(kWorker0, 8);
+  EXPECT_EQ(begun(), 2u) << "one goes, one comes";
+  ASSERT_EQ(membership_.Leave(kWorker0, 8), absl::OkStatus());
+  ASSERT_EQ(membership_.Leave(kWorker0, 8), absl::OkStatus());
+  EXPECT_EQ(begun(), 1u);
+  membership_.RaiseEpoch(epoch);
+  EXPECT_GT(begun(), 1000u);
 }
 
 TEST_F(MembershipTest, RegisterNoticesAnExpiredHolder) {
@@ -205,8 +226,8 @@ TEST_F(MembershipTest, LeaveEndsTheMembership) {
   EXPECT_EQ(membership_.Leave(kWorker0, 7), absl::OkStatus());
   EXPECT_EQ(membership_.Leave(kWorker0, 7), absl::OkStatus());
   EXPECT_EQ(State(kWorker0), Member::kLeft);
-  const absl::Status left = absl::AbortedError(
-      "membership of worker-0 incarnation 0000000000000007 at host:1 is over: it has left");
+  const absl::Status left =
+      absl::AbortedError("membership of worker-0 at host:1 is over: it has left");
   EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), left);
   EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"), left);
   clock_.Advance(2 * kLease);
@@ -226,13 +247,14 @@ TEST_F(MembershipTest, ANewIncarnationTakesALeftTaskAtOnce) {
 }
 
 TEST_F(MembershipTest, StrangersAreRefused) {
-  const absl::Status unknown =
-      absl::AbortedError("worker-0 incarnation 0000000000000009 is unknown");
+  const absl::Status unknown = absl::AbortedError("worker-0 is not known with this membership");
   EXPECT_EQ(membership_.Heartbeat(kWorker0, 9), unknown);
   EXPECT_EQ(membership_.Leave(kWorker0, 9), unknown);
   Register(kWorker0, 7);
-  EXPECT_EQ(membership_.Heartbeat(kWorker0, 9), unknown);
-  EXPECT_EQ(membership_.Leave(kWorker0, 9), unknown);
+  const absl::Status held = absl::AbortedError(
+      "worker-0 is not known with this membership; it is held by worker-0 at host:1");
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, 9), held);
+  EXPECT_EQ(membership_.Leave(kWorker0, 9), held);
   EXPECT_EQ(State(kWorker0), Member::kAlive);
 }
 
@@ -276,7 +298,7 @@ TEST_F(AwayMemberTest, RegistersAgainWithTheSameIncarnation) {
   EXPECT_FALSE(membership_.AnyAway(Role::kEvaluator));
   EXPECT_FALSE(membership_.AnyAlive(Role::kWorker));
   EXPECT_EQ(membership_.Heartbeat(kWorker0, 7),
-            absl::AbortedError("worker-0 incarnation 0000000000000007 at old:1 has not registered "
+            absl::AbortedError("worker-0 at old:1 has not registered "
                                "since the chief's restart"));
   EXPECT_EQ(membership_.Leave(kWorker0, 7).code(), absl::StatusCode::kAborted);
   Register(kWorker0, 7);
@@ -319,16 +341,27 @@ TEST_F(AwayMemberTest, WhoRegisteredBeforeItWasExpectedIsAlive) {
   EXPECT_EQ(ended[0].state, Member::kReplaced);
 }
 
-TEST_F(AwayMemberTest, WhoseMembershipAPredecessorSawEndIsRefused) {
-  Register(kWorker1, 9);
-  membership_.Retire({7, 9});
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"),
-            absl::AbortedError("membership of worker-0 incarnation 0000000000000007 is over: as an "
-                               "earlier chief knew"));
-  EXPECT_THAT(membership_.Retired(), ElementsAre(7u, 9u));
-  // It had registered here before that was known.
-  EXPECT_THAT(Expire(), ElementsAre(Field(&Member::incarnation, 9u)));
-  EXPECT_EQ(membership_.Heartbeat(kWorker1, 9).code(), absl::StatusCode::kAborted);
+TEST_F(AwayMemberTest, AnEpochTellsWhoseMembershipAPredecessorSawEnd) {
+  constexpr uint64_t kPersisted = 50;
+  membership_.RaiseEpoch(kPersisted);
+  membership_.Inherit(kPersisted);
+  Expect(kWorker1, 9);
+  const absl::Status over =
+      absl::AbortedError("membership of worker-0 at host:1 is over: as an earlier chief knew");
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", kPersisted), over);
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", kPersisted - 20), over);
+  // Nor did this chief know it when it told that epoch.
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", membership_.epoch()), over);
+  // Its predecessor let it in after the state was persisted.
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", kPersisted + 1), absl::OkStatus());
+  EXPECT_EQ(membership_.Register(kWorker1, 9, "host:1", "", kPersisted - 20), absl::OkStatus());
+}
+
+TEST_F(MembershipTest, WithoutAPredecessorNobodyReturns) {
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", 999'999'999).code(),
+            absl::StatusCode::kAborted);
+  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", 1).code(), absl::StatusCode::kAborted);
+  EXPECT_TRUE(membership_.Members().empty());
 }
 
 TEST_F(MembershipTest, LoseEndsAMembershipAtOnce) {

@@ -140,6 +140,7 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
 
 ServerSupervisor::Job Chief::SupervisedJob() {
   return {[this] { return coordinator_.PersistedState(); },
+          [this] { return coordinator_.MemberList(); },
           [this](uint64_t version) { coordinator_.NoteStored(version); },
           [this] { return snapshotter_.Snapshots(); },
           [this](const absl::Status& status) { NoteReplaced(status); }};
@@ -187,12 +188,12 @@ absl::Status Chief::RunJob() {
   RETURN_IF_ERROR(servers_.WaitUntilReachable());
   RETURN_IF_ERROR(StartOrAdopt());
   supervisor_.Start();
-  Thread retirement([this] { RetireAndPersist(); });
+  Thread announcements([this] { AnnounceAndPersist(); });
   Thread rounds([this] { CommitRounds(); });
   absl::Status status = Train();
   if (status.ok()) status = FinishJob();
   helpers_stop_.Raise();
-  retirement.Join();
+  announcements.Join();
   rounds.Join();
   supervisor_.Stop();
   return status;
@@ -343,15 +344,16 @@ void Chief::RunMaintenance() {
   } while (!helpers_stop_.WaitFor(kMaintenancePause));
 }
 
-void Chief::RetireAndPersist() {
+void Chief::AnnounceAndPersist() {
   absl::Duration stores_from = -absl::InfiniteDuration();
   while (true) {
     coordinator_.WaitForUrgent(stores_from, helpers_stop_);
     if (helpers_stop_.raised()) return;
-    const std::vector<uint64_t> retired = coordinator_.TakeRetired();
-    if (!retired.empty()) {
-      servers_.Retire(retired);
-      coordinator_.HandOn(retired);
+    const std::vector<uint64_t> ended = coordinator_.TakeEnded();
+    if (!ended.empty()) {
+      const v1::MemberList members = coordinator_.MemberList();
+      servers_.Announce(members, coordinator_.PersistedState());
+      coordinator_.HandOn(ended);
     }
     const absl::Duration now = clock_->Monotonic();
     if (coordinator_.StateUrgent() && now >= stores_from) {

@@ -125,7 +125,7 @@ class Chief {
   // ---- Loops of the helper threads. The maintenance loop: leases and reports.
   void RunMaintenance();
   // Has the servers refuse memberships that are over, before others get their work.
-  void RetireAndPersist();
+  void AnnounceAndPersist();
   // Commits the rounds of synchronous mode.
   void CommitRounds();
 

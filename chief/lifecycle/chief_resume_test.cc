@@ -113,12 +113,14 @@ TEST_F(ChiefRunTest, ALostWorkerIsRefusedByTheServersBeforeOthersGetItsWork) {
   Start(&clock_);
   Join(service(), kWorker);
   ASSERT_EQ(Acquire(service(), {}).tickets(0).step(), 0);
-  while (servers_[1].retired().empty()) {
+  const uint64_t worker = HeaderOf(kWorker).incarnation();
+  while (!servers_[1].members().contains(worker)) std::this_thread::yield();
+  while (servers_[1].members().contains(worker)) {
     clock_.Advance(absl::Seconds(1));
     std::this_thread::yield();
   }
-  servers_[0].AwaitRetired(HeaderOf(kWorker).incarnation());
-  servers_[1].AwaitRetired(HeaderOf(kWorker).incarnation());
+  servers_[0].AwaitMembersWithout(worker);
+  servers_[1].AwaitMembersWithout(worker);
   // Another one gets step 0, as soon as that is handed on.
   v1::RegisterRequest request;
   *request.mutable_header() = HeaderOf({Role::kWorker, 1});

@@ -38,8 +38,13 @@ absl::Status Chief::StartOrAdopt() {
     return absl::OkStatus();
   }));
   uint32_t attempt = 0;
-  for (const v1::ShardStatus& shard : shards) attempt = std::max(attempt, shard.open_attempt());
+  uint64_t member_epoch = 0;
+  for (const v1::ShardStatus& shard : shards) {
+    attempt = std::max(attempt, shard.open_attempt());
+    member_epoch = std::max(member_epoch, shard.member_epoch());
+  }
   coordinator_.RaiseAttempt(attempt);
+  coordinator_.RaiseMemberEpoch(member_epoch);
   ASSIGN_OR_RETURN(const std::optional<Snapshotter::Restored> newest, snapshotter_.FindNewest());
   const Adoption adoption =
       DecideAdoption({options_.config_hash, placement.Fingerprint()}, shards,
@@ -117,10 +122,13 @@ absl::Status Chief::StartOver(const Placement& placement,
   ASSIGN_OR_RETURN(Snapshotter::Restored restored,
                    snapshotter_.RestoreLatest([&](const Snapshotter::Restored& candidate) {
                      RETURN_IF_ERROR(WorkLedger::FromState(candidate.state, Work()).status());
-                     return CallServers([&] { return servers_.Initialize(candidate.step); });
+                     return CallServers([&] {
+                       return servers_.Initialize(candidate.step, coordinator_.MemberList());
+                     });
                    }));
   if (restored.prefix.empty()) {
-    RETURN_IF_ERROR(CallServers([&] { return servers_.Initialize(std::nullopt); }));
+    RETURN_IF_ERROR(
+        CallServers([&] { return servers_.Initialize(std::nullopt, coordinator_.MemberList()); }));
   }
   // Servers keep the newest version that they have seen, so this ledger's must be higher.
   uint64_t version = restored.state.state_version();

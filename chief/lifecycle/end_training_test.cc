@@ -108,7 +108,7 @@ TEST_F(EndTrainingTest, TheWorkOfALostWorkerIsNotHandedOn) {
   clock_.Advance(chief_->lease());
   chief_->ExpireLeases();
   EXPECT_FALSE(status().trained);
-  chief_->HandOn(chief_->TakeRetired());
+  chief_->HandOn(chief_->TakeEnded());
   EXPECT_TRUE(status().trained);
   EXPECT_EQ(status().step, 0);
 }

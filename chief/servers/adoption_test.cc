@@ -18,7 +18,7 @@ v1::PersistedJobState StateAt(uint64_t version, uint64_t job_id = kJob) {
   persisted.mutable_job()->set_global_step(static_cast<int64_t>(version) * 10);
   persisted.add_members()->set_incarnation(5);
   persisted.add_leases()->set_lease_id(6);
-  persisted.add_retired_incarnations(4);
+  persisted.set_member_epoch(4);
   persisted.set_snapshot_step(0);
   return persisted;
 }
@@ -157,7 +157,7 @@ TEST_F(AdoptionTest, ASnapshotNewerThanTheStateHasTheLedger) {
   EXPECT_EQ(decision.persisted.snapshot_step(), 110);
   EXPECT_EQ(decision.persisted.leases_size(), 0);
   EXPECT_EQ(decision.persisted.members_size(), 1);
-  EXPECT_EQ(decision.persisted.retired_incarnations_size(), 1);
+  EXPECT_EQ(decision.persisted.member_epoch(), 4u);
 }
 
 }  // namespace

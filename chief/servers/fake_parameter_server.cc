@@ -79,7 +79,7 @@ absl::Status FakeParameterServer::DoInitialize(const v1::InitializeShardRequest&
   shard_.set_placement_fingerprint(request.placement_fingerprint());
   shard_.set_shard(request.shard());
   shard_.set_committed_round(-1);
-  Refuse(request.retired_incarnations());
+  if (request.has_members()) TakeMembers(request.members());
   return absl::OkStatus();
 }
 
@@ -92,7 +92,7 @@ absl::Status FakeParameterServer::DoChiefHeartbeat(const v1::ChiefHeartbeatReque
     shard_.set_job_state_version(request.job_state_version());
     ++memories_;
   }
-  Refuse(request.retired_incarnations());
+  if (request.has_members()) TakeMembers(request.members());
   *response = shard_;
   response->clear_job_state();
   return absl::OkStatus();
@@ -183,7 +183,7 @@ void FakeParameterServer::SetModelDir(const std::string& model_dir) {
 void FakeParameterServer::Restart() {
   MutexLock lock(&mu_);
   shard_ = EmptyShard();
-  retired_.clear();
+  members_.clear();
 }
 
 void FakeParameterServer::Replace() {
@@ -196,9 +196,9 @@ void FakeParameterServer::EditStatus(const std::function<void(v1::ShardStatus*)>
   edit(&shard_);
 }
 
-void FakeParameterServer::AwaitRetired(uint64_t incarnation) {
+void FakeParameterServer::AwaitMembersWithout(uint64_t incarnation) {
   MutexLock lock(&mu_);
-  while (!retired_.contains(incarnation)) changed_.Wait(&mu_);
+  while (shard_.member_epoch() == 0 || members_.contains(incarnation)) changed_.Wait(&mu_);
 }
 
 std::optional<int64_t> FakeParameterServer::last_restore() const {
@@ -216,9 +216,9 @@ v1::ShardStatus FakeParameterServer::shard() const {
   return shard_;
 }
 
-std::set<uint64_t> FakeParameterServer::retired() const {
+std::set<uint64_t> FakeParameterServer::members() const {
   MutexLock lock(&mu_);
-  return retired_;
+  return members_;
 }
 
 std::vector<v1::InitializeChunk> FakeParameterServer::chunks() const {
@@ -226,10 +226,13 @@ std::vector<v1::InitializeChunk> FakeParameterServer::chunks() const {
   return chunks_;
 }
 
-template <typename Incarnations>
-void FakeParameterServer::Refuse(const Incarnations& incarnations) {
-  retired_.insert(incarnations.begin(), incarnations.end());
-  shard_.set_retired_incarnations(static_cast<int64_t>(retired_.size()));
+void FakeParameterServer::TakeMembers(const v1::MemberList& members) {
+  members_.clear();
+  for (const v1::MemberList::Member& member : members.members()) {
+    members_.insert(member.incarnation());
+  }
+  shard_.set_member_epoch(members.epoch());
+  shard_.set_members(members.members_size());
   changed_.NotifyAll();
 }
 

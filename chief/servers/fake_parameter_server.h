@@ -60,7 +60,8 @@ class FakeParameterServer : public FaultyParameterControl {
     AwaitCount(&ParameterControl::Initialize, count);
     return initializations();
   }
-  void AwaitRetired(uint64_t incarnation);
+  // Waits for members among which this incarnation is not.
+  void AwaitMembersWithout(uint64_t incarnation);
   // The snapshot of the last Initialize; nothing: initial values.
   std::optional<int64_t> last_restore() const;
   std::vector<v1::InitializeShardRequest> initializations() const {
@@ -77,7 +78,8 @@ class FakeParameterServer : public FaultyParameterControl {
   int finished() const { return Count(&ParameterControl::Finish); }
   int states() const;
   v1::ShardStatus shard() const;
-  std::set<uint64_t> retired() const;
+  // The incarnations of the newest members.
+  std::set<uint64_t> members() const;
   // The chunks of the last InitializeStreamed.
   std::vector<v1::InitializeChunk> chunks() const;
 
@@ -90,8 +92,7 @@ class FakeParameterServer : public FaultyParameterControl {
                                v1::WriteSnapshotResponse* response);
   absl::Status DoStreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
                                 v1::WriteSnapshotResponse* response);
-  template <typename Incarnations>
-  void Refuse(const Incarnations& incarnations) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void TakeMembers(const v1::MemberList& members) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   FileSystem* const file_system_;
 
@@ -99,7 +100,7 @@ class FakeParameterServer : public FaultyParameterControl {
   CondVar changed_;
   bool replaced_ ABSL_GUARDED_BY(mu_) = false;
   v1::ShardStatus shard_ ABSL_GUARDED_BY(mu_);
-  std::set<uint64_t> retired_ ABSL_GUARDED_BY(mu_);
+  std::set<uint64_t> members_ ABSL_GUARDED_BY(mu_);
   int64_t unsent_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<v1::InitializeChunk> chunks_ ABSL_GUARDED_BY(mu_);
   std::string model_dir_ ABSL_GUARDED_BY(mu_);

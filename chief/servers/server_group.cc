@@ -16,6 +16,13 @@ namespace {
 constexpr absl::Duration kProbePause = absl::Milliseconds(100);
 constexpr absl::Duration kCommitPause = absl::Milliseconds(50);
 
+v1::ChiefHeartbeatRequest StoringRequest(const v1::PersistedJobState& persisted) {
+  v1::ChiefHeartbeatRequest request;
+  request.set_job_state(persisted.SerializeAsString());
+  request.set_job_state_version(persisted.job().state_version());
+  return request;
+}
+
 }  // namespace
 
 ServerGroup::ServerGroup(const Options& options, std::vector<Server> servers, ShardStorage* storage,
@@ -120,8 +127,9 @@ void ServerGroup::Describe(const v1::InitializeShardRequest& shards) {
   shards_.set_config_hash(options_.config_hash);
 }
 
-absl::Status ServerGroup::Initialize(std::optional<int64_t> restore_step) {
-  return ForEach([&](size_t s) { return InitializeServer(s, restore_step, {}); });
+absl::Status ServerGroup::Initialize(std::optional<int64_t> restore_step,
+                                     const v1::MemberList& members) {
+  return ForEach([&](size_t s) { return InitializeServer(s, restore_step, members); });
 }
 
 std::vector<std::string> ServerGroup::Missing() const {
@@ -144,10 +152,8 @@ absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest req
   NoteState(s, [&](ServerView* state) {
     answered.ok() ? state->NoteAnswer(*status, now) : state->NoteSilence(now);
   });
-  if (!answered.ok()) {
-    contact(s).retired_owed = true;
-    return answered;
-  }
+  if (!answered.ok()) return answered;
+  contact(s).member_epoch = status->member_epoch();
   if (!request.job_state().empty()) {
     contact(s).stored = request.job_state_version();
   } else if (status->state() == v1::ShardStatus::EMPTY) {
@@ -158,7 +164,7 @@ absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest req
 }
 
 absl::Status ServerGroup::InitializeServer(size_t s, std::optional<int64_t> restore_step,
-                                           absl::Span<const uint64_t> retired) {
+                                           const v1::MemberList& members) {
   v1::InitializeShardRequest request;
   {
     MutexLock lock(&mu_);
@@ -166,7 +172,7 @@ absl::Status ServerGroup::InitializeServer(size_t s, std::optional<int64_t> rest
   }
   request.set_shard(static_cast<uint32_t>(s));
   if (restore_step.has_value()) request.set_restore_step(*restore_step);
-  request.mutable_retired_incarnations()->Assign(retired.begin(), retired.end());
+  *request.mutable_members() = members;
   v1::InitializeShardResponse response;
   const absl::Status status = storage_->Initialize(server(s).service, request, &response);
   contact(s).broken = !status.ok();
@@ -175,9 +181,7 @@ absl::Status ServerGroup::InitializeServer(size_t s, std::optional<int64_t> rest
 }
 
 absl::Status ServerGroup::PersistState(const v1::PersistedJobState& persisted) {
-  v1::ChiefHeartbeatRequest request;
-  request.set_job_state(persisted.SerializeAsString());
-  request.set_job_state_version(persisted.job().state_version());
+  const v1::ChiefHeartbeatRequest request = StoringRequest(persisted);
   return ForEach([&](size_t s) {
     if (!contact(s).answers) return absl::OkStatus();
     v1::ShardStatus status;
@@ -193,18 +197,16 @@ uint64_t ServerGroup::stored_version() const {
   return stored.value_or(0);
 }
 
-void ServerGroup::Retire(absl::Span<const uint64_t> incarnations) {
-  v1::ChiefHeartbeatRequest request;
-  request.mutable_retired_incarnations()->Assign(incarnations.begin(), incarnations.end());
+void ServerGroup::Announce(const v1::MemberList& members, const v1::PersistedJobState& persisted) {
+  v1::ChiefHeartbeatRequest request = StoringRequest(persisted);
+  *request.mutable_members() = members;
   const absl::Status status = ForEach([&](size_t s) {
-    if (!contact(s).answers) {
-      contact(s).retired_owed = true;
-      return absl::OkStatus();
-    }
+    if (!contact(s).answers) return absl::OkStatus();
     v1::ShardStatus shard;
     return ChiefHeartbeat(s, request, &shard);
   });
-  if (!status.ok()) LogWarning("could not tell a server who is lost: ", status.message());
+  if (!status.ok())
+    LogWarning("could not tell a server who belongs to the job: ", status.message());
 }
 
 absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(int64_t step,

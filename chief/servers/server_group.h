@@ -73,12 +73,13 @@ class ServerGroup {
   absl::StatusOr<std::vector<v1::ShardStatus>> Survey();
 
   // Sets the description with which shards are initialized from now on: all of
-  // InitializeShardRequest but header, hash, shard number, step and retired incarnations. Before
+  // InitializeShardRequest but header, hash, shard number, step and members. Before
   // Initialize.
   void Describe(const v1::InitializeShardRequest& shards);
 
-  // Makes every shard ready, from the snapshot of `restore_step` (none: initial values).
-  absl::Status Initialize(std::optional<int64_t> restore_step);
+  // Makes every shard ready for these members, from the snapshot of `restore_step` (none: initial
+  // values).
+  absl::Status Initialize(std::optional<int64_t> restore_step, const v1::MemberList& members);
 
   // ---- Calls while the job runs.
 
@@ -92,13 +93,12 @@ class ServerGroup {
   // Sends the heartbeat `request` to one server, with the header and the chief's address added.
   absl::Status ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest request, v1::ShardStatus* status);
 
-  // True: the server was away and may not know of all memberships that are over. The caller then
-  // sends the whole list with the next ChiefHeartbeat; if that fails, the list is owed again.
-  bool TakeRetiredOwed(size_t s) { return contact(s).retired_owed.exchange(false); }
+  // Whether the server's newest answer was that of one that knows this epoch's members.
+  bool KnowsMembers(size_t s, uint64_t epoch) { return contact(s).member_epoch == epoch; }
 
-  // Makes one shard ready, with the memberships that are over.
+  // Makes one shard ready for these members.
   absl::Status InitializeServer(size_t s, std::optional<int64_t> restore_step,
-                                absl::Span<const uint64_t> retired);
+                                const v1::MemberList& members);
 
   // Persists `persisted` at every server that answered its last call. Returns the first error.
   absl::Status PersistState(const v1::PersistedJobState& persisted);
@@ -107,9 +107,10 @@ class ServerGroup {
   // falls.
   uint64_t stored_version() const;
 
-  // Makes every server that answered its last call refuse these memberships. The list is owed to
-  // the others and to those that do not answer this call.
-  void Retire(absl::Span<const uint64_t> incarnations);
+  // Announces these members to every server that answered its last call, together with the job
+  // state: so whatever a server knows of a membership, a successor of this chief knows from it.
+  // The others do not know the epoch (KnowsMembers).
+  void Announce(const v1::MemberList& members, const v1::PersistedJobState& persisted);
 
   // Has every server write its part of the snapshot of `step`, which has `num_data_shards` data
   // files.
@@ -135,7 +136,7 @@ class ServerGroup {
     std::atomic<bool> answers{false};
     // The server's shard could not be made ready.
     std::atomic<bool> broken{false};
-    std::atomic<bool> retired_owed{true};
+    std::atomic<uint64_t> member_epoch{0};
     // The server waits for another chief's silence, which has been logged.
     std::atomic<bool> held_by_other{false};
     std::atomic<uint64_t> stored{0};

@@ -17,6 +17,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+v1::MemberList MembersOf(uint64_t epoch, const std::vector<uint64_t>& incarnations) {
+  v1::MemberList list;
+  list.set_epoch(epoch);
+  for (const uint64_t incarnation : incarnations) {
+    list.add_members()->set_incarnation(incarnation);
+  }
+  return list;
+}
+
 class ServerGroupTest : public testing::Test {
  protected:
   static ServerGroup::Options MakeOptions() {
@@ -118,7 +127,7 @@ TEST_F(ServerGroupTest, SaysOnceThatAServerWaitsForAnotherChiefsSilence) {
 }
 
 TEST_F(ServerGroupTest, EveryServerGetsItsShard) {
-  ASSERT_EQ(group_.Initialize(30), absl::OkStatus());
+  ASSERT_EQ(group_.Initialize(30, {}), absl::OkStatus());
   for (uint32_t s = 0; s < 2; ++s) {
     const auto requests = servers_[s].initializations();
     ASSERT_EQ(requests.size(), 1u);
@@ -132,15 +141,15 @@ TEST_F(ServerGroupTest, EveryServerGetsItsShard) {
 
 TEST_F(ServerGroupTest, AnErrorNamesTheServer) {
   servers_[1].Damage(30);
-  const absl::Status status = group_.Initialize(30);
+  const absl::Status status = group_.Initialize(30, {});
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(status.message(), "ps-1: step 30: bad checksum");
 }
 
-TEST_F(ServerGroupTest, OneServerIsMadeReadyWithTheMembershipsThatAreOver) {
-  ASSERT_EQ(group_.InitializeServer(1, 30, {7, 8}), absl::OkStatus());
+TEST_F(ServerGroupTest, OneServerIsMadeReadyWithTheMembers) {
+  ASSERT_EQ(group_.InitializeServer(1, 30, MembersOf(3, {7, 8})), absl::OkStatus());
   EXPECT_THAT(servers_[0].initializations(), IsEmpty());
-  EXPECT_THAT(servers_[1].initializations().at(0).retired_incarnations(), ElementsAre(7, 8));
+  EXPECT_THAT(servers_[1].members(), ElementsAre(7, 8));
 }
 
 TEST_F(ServerGroupTest, AServerThatCannotBeMadeReadyIsMissing) {
@@ -200,29 +209,35 @@ TEST_F(ServerGroupTest, AnotherChiefMattersMoreThanAServerThatIsAway) {
   EXPECT_EQ(Store(3).code(), absl::StatusCode::kAborted);
 }
 
-TEST_F(ServerGroupTest, RetireTellsWhoAnswersAndOwesItToTheOthers) {
+TEST_F(ServerGroupTest, AnnouncesWithTheStateToWhoAnswers) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
-  EXPECT_TRUE(group_.TakeRetiredOwed(0)) << "until told, nobody knows the list";
-  EXPECT_FALSE(group_.TakeRetiredOwed(0));
-  EXPECT_TRUE(group_.TakeRetiredOwed(1));
-  group_.Retire({7});
-  EXPECT_THAT(servers_[0].retired(), ElementsAre(7));
-  EXPECT_FALSE(group_.TakeRetiredOwed(0));
+  EXPECT_FALSE(group_.KnowsMembers(0, 1)) << "until told, nobody knows the list";
+  v1::PersistedJobState persisted;
+  persisted.mutable_job()->set_state_version(5);
+  group_.Announce(MembersOf(1, {7}), persisted);
+  EXPECT_THAT(servers_[0].members(), ElementsAre(7));
+  EXPECT_EQ(servers_[0].shard().job_state_version(), 5u);
+  EXPECT_TRUE(group_.KnowsMembers(0, 1));
   servers_[1].Sever();
-  group_.Retire({8});
-  EXPECT_THAT(servers_[0].retired(), ElementsAre(7, 8));
-  EXPECT_TRUE(group_.TakeRetiredOwed(1));
+  group_.Announce(MembersOf(2, {7, 8}), persisted);
+  EXPECT_THAT(servers_[0].members(), ElementsAre(7, 8));
+  EXPECT_TRUE(group_.KnowsMembers(0, 2));
+  EXPECT_FALSE(group_.KnowsMembers(1, 2));
   const int probes = servers_[1].probes();
-  group_.Retire({9});
+  group_.Announce(MembersOf(3, {8}), persisted);
   EXPECT_EQ(servers_[1].probes(), probes) << "one try is enough";
-  EXPECT_TRUE(group_.TakeRetiredOwed(1));
+  EXPECT_THAT(servers_[0].members(), ElementsAre(8));
+  servers_[0].Restart();
+  v1::ShardStatus status;
+  ASSERT_EQ(group_.ChiefHeartbeat(0, {}, &status), absl::OkStatus());
+  EXPECT_FALSE(group_.KnowsMembers(0, 3)) << "it was restarted";
 }
 
 TEST_F(ServerGroupTest, AServerThatIsEndingIsNotToldWhoIsLost) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   group_.Finish();
   const int probes = servers_[0].probes();
-  group_.Retire({7});
+  group_.Announce(MembersOf(1, {7}), {});
   EXPECT_EQ(servers_[0].probes(), probes);
   EXPECT_EQ(servers_[1].probes(), probes);
 }
@@ -233,7 +248,7 @@ TEST_F(ServerGroupTest, ASlowSnapshotDelaysNobody) {
   std::thread writes([&] { EXPECT_TRUE(group_.WriteSnapshot(0, 3).ok()); });
   servers_[0].AwaitSnapshots(1);
   EXPECT_EQ(Store(3), absl::OkStatus());
-  group_.Retire({7});
+  group_.Announce(MembersOf(1, {7}), {});
   EXPECT_EQ(group_.InitializeServer(1, std::nullopt, {}), absl::OkStatus());
   EXPECT_EQ(group_.CommitRound({1, 1, 1}, stop_), absl::OkStatus());
   servers_[0].Block(&ParameterControl::WriteSnapshot, false);
@@ -332,7 +347,7 @@ TEST_F(ServerGroupTest, StatesFollowTheCalls) {
   EXPECT_EQ(group_.States()[1].address, "b:2");
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   EXPECT_THAT(states(), ElementsAre("ps-0 restoring", "ps-1 restoring"));
-  ASSERT_EQ(group_.Initialize(std::nullopt), absl::OkStatus());
+  ASSERT_EQ(group_.Initialize(std::nullopt, {}), absl::OkStatus());
   EXPECT_THAT(states(), ElementsAre("ps-0 alive", "ps-1 alive"));
   servers_[1].Sever();
   EXPECT_FALSE(Store(1).ok());

@@ -1,7 +1,8 @@
-// One heartbeat serves three purposes: it persists the job state, it tells a server that was away
-// which memberships are over, and its answer shows whether the server lost its shard. A restored
-// server must know the retired memberships before it takes pushes, so Initialize carries them, too.
-// Job state is sent only when it is due, since it may be large and servers are visited often.
+// One heartbeat serves three purposes: it persists the job state, it tells a server that does not
+// know it who belongs to the job, and its answer shows whether the server lost its shard. A
+// restored server must know the members before it takes pushes, so Initialize carries them, too.
+// Job state is sent only when it is due, since it may be large and servers are visited often; with
+// each announcement it is due (ServerGroup::Announce).
 #include "chief/servers/server_supervisor.h"
 
 #include <algorithm>
@@ -79,18 +80,18 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
   const absl::Duration now = clock_->Monotonic();
   const uint64_t persist_requests = this->persist_requests();
   v1::ChiefHeartbeatRequest request;
-  const bool stores =
-      watch.away || now >= watch.persist_due || persist_requests != watch.persist_requests;
+  // Before the state, which so knows of every member of the list.
+  const v1::MemberList members = job_.members();
+  const bool announces = !servers_->KnowsMembers(s, members.epoch());
+  const bool stores = announces || watch.away || now >= watch.persist_due ||
+                      persist_requests != watch.persist_requests;
   watch.persist_requests = persist_requests;
   if (stores) {
     const v1::PersistedJobState persisted = job_.persisted();
     request.set_job_state(persisted.SerializeAsString());
     request.set_job_state_version(persisted.job().state_version());
   }
-  if (servers_->TakeRetiredOwed(s)) {
-    const std::vector<uint64_t> retired = AllRetired();
-    request.mutable_retired_incarnations()->Assign(retired.begin(), retired.end());
-  }
+  if (announces) *request.mutable_members() = members;
   v1::ShardStatus shard;
   absl::Status status = servers_->ChiefHeartbeat(s, std::move(request), &shard);
   if (status.ok() && stores) {
@@ -114,11 +115,6 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
   return pauses_.visit;
 }
 
-std::vector<uint64_t> ServerSupervisor::AllRetired() const {
-  const v1::PersistedJobState persisted = job_.persisted();
-  return {persisted.retired_incarnations().begin(), persisted.retired_incarnations().end()};
-}
-
 absl::Status ServerSupervisor::Restore(size_t s, Watch* watch) {
   const absl::StatusOr<std::optional<SnapshotInfo>> used = RestoreNewest(s);
   if (used.status().code() != absl::StatusCode::kAborted) watch->restores.Note(used.status());
@@ -131,12 +127,12 @@ absl::Status ServerSupervisor::Restore(size_t s, Watch* watch) {
 absl::StatusOr<std::optional<SnapshotInfo>> ServerSupervisor::RestoreNewest(size_t s) {
   ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, job_.snapshots());
   if (snapshots.empty()) {
-    RETURN_IF_ERROR(servers_->InitializeServer(s, std::nullopt, AllRetired()));
+    RETURN_IF_ERROR(servers_->InitializeServer(s, std::nullopt, job_.members()));
     return std::nullopt;
   }
   std::vector<std::string> damages;
   for (const SnapshotInfo& snapshot : snapshots) {
-    const absl::Status status = servers_->InitializeServer(s, snapshot.step, AllRetired());
+    const absl::Status status = servers_->InitializeServer(s, snapshot.step, job_.members());
     if (status.ok()) {
       for (const std::string& damage : damages) {
         LogError(servers_->name(s), ": a snapshot cannot be used, one before it is: ", damage);

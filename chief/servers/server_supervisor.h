@@ -38,8 +38,10 @@ class ServerSupervisor {
 
   // The job as the supervisor sees it. All are thread-safe.
   struct Job {
-    // The job state to persist; its retired memberships are what a restored server must refuse.
+    // The job state to persist.
     std::function<v1::PersistedJobState()> persisted;
+    // Who belongs to the job.
+    std::function<v1::MemberList()> members;
     // All servers that answer hold the persisted job state of this version.
     std::function<void(uint64_t version)> note_stored;
     // The snapshots, newest first. Empty: there never was one, so shards start with initial values.
@@ -88,7 +90,6 @@ class ServerSupervisor {
   absl::StatusOr<std::optional<SnapshotInfo>> RestoreNewest(size_t s);
   void SayRestored(size_t s, const Watch& watch, const std::optional<SnapshotInfo>& snapshot);
   uint64_t persist_requests() const;
-  std::vector<uint64_t> AllRetired() const;
 
   ServerGroup* const servers_;
   const Job job_;

@@ -15,8 +15,8 @@ using ::testing::IsEmpty;
 class FakeJob {
  public:
   ServerSupervisor::Job AsSupervised() {
-    return {[this] { return PersistedState(); }, [this](uint64_t version) { NoteStored(version); },
-            [this] { return Snapshots(); },
+    return {[this] { return PersistedState(); }, [this] { return Members(); },
+            [this](uint64_t version) { NoteStored(version); }, [this] { return Snapshots(); },
             [this](const absl::Status& status) { NoteReplaced(status); }};
   }
   v1::PersistedJobState PersistedState() {
@@ -24,9 +24,14 @@ class FakeJob {
     v1::PersistedJobState persisted;
     persisted.mutable_job()->set_state_version(version_);
     persisted.mutable_job()->set_global_step(412);
-    persisted.add_retired_incarnations(7);
-    persisted.add_retired_incarnations(8);
     return persisted;
+  }
+  v1::MemberList Members() {
+    MutexLock lock(&mu_);
+    v1::MemberList members;
+    members.set_epoch(epoch_);
+    for (uint64_t i = 0; i < epoch_; ++i) members.add_members()->set_incarnation(7 + i);
+    return members;
   }
   void NoteStored(uint64_t version) {
     MutexLock lock(&mu_);
@@ -41,6 +46,10 @@ class FakeJob {
     replaced_ = status;
   }
 
+  void SetEpoch(uint64_t epoch) {
+    MutexLock lock(&mu_);
+    epoch_ = epoch;
+  }
   void SetVersion(uint64_t version) {
     MutexLock lock(&mu_);
     version_ = version;
@@ -61,6 +70,7 @@ class FakeJob {
  private:
   mutable Mutex mu_;
   uint64_t version_ ABSL_GUARDED_BY(mu_) = 1;
+  uint64_t epoch_ ABSL_GUARDED_BY(mu_) = 2;
   uint64_t stored_ ABSL_GUARDED_BY(mu_) = 0;
   absl::StatusOr<std::vector<SnapshotInfo>> snapshots_ ABSL_GUARDED_BY(mu_) =
       std::vector<SnapshotInfo>{{300, "newest", {}}, {200, "older", {}}};
@@ -71,7 +81,7 @@ class ServerSupervisorTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
-    ASSERT_EQ(group_.Initialize(std::nullopt), absl::OkStatus());
+    ASSERT_EQ(group_.Initialize(std::nullopt, {}), absl::OkStatus());
   }
   static ServerGroup::Options GroupOptions() {
     ServerGroup::Options options;
@@ -124,16 +134,21 @@ TEST_F(ServerSupervisorTest, PersistNowStoresTheStateAtOnce) {
   EXPECT_EQ(servers_[0].states(), 2);
 }
 
-TEST_F(ServerSupervisorTest, TheWholeListOfRetiredGoesToWhomItIsOwed) {
+TEST_F(ServerSupervisorTest, TheMembersGoToWhoDoesNotKnowThem) {
   supervisor_.Visit(0);
-  EXPECT_THAT(servers_[0].last_heartbeat().retired_incarnations(), ElementsAre(7, 8));
+  EXPECT_THAT(servers_[0].members(), ElementsAre(7, 8));
   supervisor_.Visit(0);
-  EXPECT_THAT(servers_[0].last_heartbeat().retired_incarnations(), IsEmpty());
-  servers_[0].Sever();
+  EXPECT_FALSE(servers_[0].last_heartbeat().has_members());
+  EXPECT_EQ(servers_[0].states(), 1);
+  job_.SetEpoch(3);
+  job_.SetVersion(2);
   supervisor_.Visit(0);
-  servers_[0].Restore();
+  EXPECT_THAT(servers_[0].members(), ElementsAre(7, 8, 9));
+  EXPECT_EQ(servers_[0].shard().job_state_version(), 2u) << "with the state that knows them";
+  // Whoever was restarted, or had another chief, has another epoch.
+  servers_[0].Restart();
   supervisor_.Visit(0);
-  EXPECT_THAT(servers_[0].last_heartbeat().retired_incarnations(), ElementsAre(7, 8));
+  EXPECT_THAT(servers_[0].members(), ElementsAre(7, 8, 9));
 }
 
 TEST_F(ServerSupervisorTest, ARestartedServerIsRestoredAndOnlyThat) {
@@ -148,7 +163,7 @@ TEST_F(ServerSupervisorTest, ARestartedServerIsRestoredAndOnlyThat) {
   ASSERT_EQ(requests.size(), 2u);
   EXPECT_EQ(requests[1].restore_step(), 300);
   EXPECT_EQ(requests[1].shard(), 1u);
-  EXPECT_THAT(requests[1].retired_incarnations(), ElementsAre(7, 8));
+  EXPECT_EQ(requests[1].members().members_size(), 2);
   supervisor_.Visit(0);
   supervisor_.Visit(1);
   EXPECT_EQ(servers_[0].initializations().size(), 1u);

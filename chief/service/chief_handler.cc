@@ -145,10 +145,10 @@ absl::Status ChiefHandler::Register(const v1::RegisterRequest& request,
   RETURN_IF_ERROR(CheckLength("device", request.device()));
   std::vector<HeldLease> held;
   for (const v1::HeldLease& lease : request.leases()) held.push_back(HeldLeaseFromProto(lease));
-  ASSIGN_OR_RETURN(
-      const std::vector<uint64_t> kept,
-      coordinator_->Register(task, request.header().incarnation(), request.config_hash(),
-                             request.peer(), held, request.device()));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> kept,
+                   coordinator_->Register(task, request.header().incarnation(),
+                                          request.config_hash(), request.peer(), held,
+                                          request.device(), request.header().member_epoch()));
   response->mutable_kept_leases()->Add(kept.begin(), kept.end());
   *response->mutable_state_versions() = VersionsToProto(coordinator_->state_versions());
   response->set_phase(JobPhaseToProto(coordinator_->phase()));
@@ -163,6 +163,7 @@ absl::Status ChiefHandler::GetModel(const v1::GetModelRequest& request,
                                               BoundedWait(request.max_wait())));
   *response->mutable_placement() = model.placement.ToProto();
   response->set_placement_fingerprint(model.placement.Fingerprint());
+  response->set_member_epoch(coordinator_->MemberList().epoch());
   for (const std::string& address : model.ps_addresses) response->add_ps_addresses(address);
   response->set_phase(JobPhaseToProto(coordinator_->phase()));
   return absl::OkStatus();

@@ -144,7 +144,7 @@ TEST(AccessGuardTest, ACallerOfAnotherBuildIsToldBothVersions) {
        {AccessGuard::Secrets{}, AccessGuard::Secrets{kJobToken, kAuthToken}}) {
     const AccessGuard guard(secrets);
     for (const AccessRow& row : AccessTable()) {
-      for (const char* protocol : {"", "0", "11", "1\n"}) {
+      for (const char* protocol : {"", "0", "22", "2\n"}) {
         Caller caller = CallerWith("chief", kJobToken, absl::StrCat("Bearer ", kAuthToken));
         caller.protocol = protocol;
         const absl::Status status = guard.Check(row.method, caller).status();

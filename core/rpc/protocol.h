@@ -12,7 +12,7 @@ namespace keelson {
 
 // Rises when a message or the meaning of a call changes so that builds before and after it cannot
 // train one job together. Builds before number 1 show none.
-inline constexpr char kProtocol[] = "1";
+inline constexpr char kProtocol[] = "2";
 // In the metadata of each call and of the answers that CheckAnswer sees.
 inline constexpr char kProtocolKey[] = "keelson-protocol";
 

@@ -191,10 +191,10 @@ absl::Status PullBlocks(BlockStore* store, const BulkRequest& request, size_t pa
         values);
     return absl::OkStatus();
   }
-  // The scope keeps a concurrent Retire from missing what this call would remember of the
+  // The scope keeps a concurrent SetMembers from missing what this call would remember of the
   // incarnation.
   const BlockStore::PushScope scope(store);
-  if (store->IsRetired(request.incarnation)) return MembershipOver(request);
+  if (!store->IsMember(request.incarnation)) return MembershipOver(request);
   AddAsked(
       request, blocks,
       [&](const AddressedBlock& block) {
@@ -211,7 +211,7 @@ absl::Status PushBlocks(BlockStore* store, const BulkRequest& request, const Pus
   ASSIGN_OR_RETURN(const Blocks blocks, ResolveBlocks(*store, request.ranges));
   RETURN_IF_ERROR(CheckPush(*store, request, options, blocks, values != nullptr, payload));
   const BlockStore::PushScope scope(store);
-  if (store->IsRetired(request.incarnation)) return MembershipOver(request);
+  if (!store->IsMember(request.incarnation)) return MembershipOver(request);
   // The step is again read before the blocks.
   const int64_t step_before = store->shard_step();
   if (request.attempt != 0) {

@@ -173,8 +173,8 @@ TEST_F(BulkCallsTest, SendsBlocksInTheOrderThatTheyWereAskedFor) {
 
 TEST_F(BulkCallsTest, AnswersNothingToNothing) {
   for (const BulkMethod method : {BulkMethod::kPull, BulkMethod::kPush, BulkMethod::kPushPull}) {
-    TestRequest request;
-    request.header.placement_fingerprint = placement_.Fingerprint();
+    TestRequest request = PullOf(placement_, 0);
+    request.header.ranges.clear();
     request.header.last_part = true;
     const auto response = Call(method, request);
     ASSERT_TRUE(response.ok()) << response.status();

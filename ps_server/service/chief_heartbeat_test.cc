@@ -2,6 +2,7 @@
 #include <atomic>
 #include <functional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -16,6 +17,7 @@ namespace keelson {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
@@ -30,9 +32,7 @@ class ChiefHeartbeatTest : public testing::Test {
     status_.Clear();
     return server_.handler.ChiefHeartbeat(request, &status_);
   }
-  absl::Status Call(BulkMethod method, TestRequest request) {
-    request.header.role = v1::ROLE_WORKER;
-    request.header.task_index = 1;
+  absl::Status Call(BulkMethod method, const TestRequest& request) {
     return CallBulk(&server_.handler, method, request).status();
   }
   absl::Status Push(uint64_t incarnation, uint64_t sequence) {
@@ -84,15 +84,15 @@ TEST_F(ChiefHeartbeatTest, AServerKnowsWhetherTheChiefIsThereAndStays) {
   EXPECT_FALSE(server_.handler.chief_sign().stopping) << "a restarted one, say";
 }
 
-// ---- Memberships that are over.
+// ---- Members.
 
-TEST_F(ChiefHeartbeatTest, CallsOfARetiredIncarnationAreRefusedForGood) {
+TEST_F(ChiefHeartbeatTest, CallsOfAnIncarnationThatIsOverAreRefusedForGood) {
   Initialize();
   ASSERT_TRUE(Push(5, 1).ok());
   const float before = Value();
-  Retire(&server_.handler, {5});
+  Announce(&server_.handler, {5});
   const absl::Status over =
-      absl::AbortedError("membership of worker-1 is over: its calls are refused");
+      absl::AbortedError("membership of worker-0 is over: its calls are refused");
   EXPECT_EQ(Push(5, 1), over);
   EXPECT_EQ(Push(5, 2), over);
   EXPECT_EQ(Call(BulkMethod::kPushPull, ConstantPushOf(placement_, 0, 5, 2, 1)), over);
@@ -102,16 +102,71 @@ TEST_F(ChiefHeartbeatTest, CallsOfARetiredIncarnationAreRefusedForGood) {
   EXPECT_EQ(Call(BulkMethod::kPull, pull), over);
   EXPECT_EQ(Value(), before);
   const v1::ShardStatus status = StatusOf(&server_.handler);
-  EXPECT_EQ(status.retired_incarnations(), 1);
+  EXPECT_EQ(status.members(), 299);
+  EXPECT_EQ(status.member_epoch(), 2u);
   EXPECT_EQ(status.refused_pushes(), 5);
   EXPECT_TRUE(Push(6, 1).ok()) << "others go on";
 }
 
+TEST_F(ChiefHeartbeatTest, NobodyBelongsBeforeTheChiefSaysWho) {
+  v1::InitializeShardRequest request = InitializeRequest(placement_, 0);
+  request.clear_members();
+  ASSERT_TRUE(Initialize(request).ok());
+  const absl::Status unknown = Push(5, 1);
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("has not announced this member yet"));
+  Announce(&server_.handler, {});
+  EXPECT_TRUE(Push(5, 1).ok());
+}
+
+TEST_F(ChiefHeartbeatTest, ANewMemberComesAgainUntilTheServerHasHeardOfIt) {
+  Initialize();
+  TestRequest push = ConstantPushOf(placement_, 0, 1000, 1, 1);
+  push.header.member_epoch = 2;
+  EXPECT_EQ(Call(BulkMethod::kPush, push).code(), absl::StatusCode::kUnavailable);
+  Announce(&server_.handler, {}, {1000});
+  EXPECT_TRUE(Call(BulkMethod::kPush, push).ok());
+  Announce(&server_.handler, {});
+  EXPECT_EQ(Call(BulkMethod::kPush, push).code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(ChiefHeartbeatTest, AMemberCallsAsItsOwnTaskOnly) {
+  Initialize();
+  TestRequest push = ConstantPushOf(placement_, 0, 5, 1, 1);
+  push.header.task_index = 1;
+  EXPECT_EQ(Call(BulkMethod::kPush, push),
+            absl::AbortedError("membership of worker-1 is over: its calls are refused"));
+  push.header.task_index = 0;
+  push.header.role = v1::ROLE_EVALUATOR;
+  EXPECT_EQ(Call(BulkMethod::kPush, push).code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(ChiefHeartbeatTest, TheNewestEpochOfTheNewestChiefCounts) {
+  v1::ChiefHeartbeatRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  *request.mutable_members() = TestMembers(5);
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
+  *request.mutable_members() = TestMembers(4, {5});  // overtaken on the way
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
+  EXPECT_EQ(status_.member_epoch(), 5u);
+  EXPECT_EQ(status_.members(), 300);
+  request.mutable_header()->set_incarnation(kTestChief + 1);
+  request.clear_members();
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
+  EXPECT_EQ(status_.member_epoch(), 5u) << "until it announces, its predecessor's members go on";
+  *request.mutable_members() = TestMembers(3, {5});
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
+  EXPECT_EQ(status_.member_epoch(), 3u);
+  EXPECT_EQ(status_.members(), 299);
+}
+
 TEST_F(ChiefHeartbeatTest, AnEmptyServerRemembersThemForItsShard) {
-  Retire(&server_.handler, {5, 6});
+  Announce(&server_.handler, {5, 6});
   EXPECT_EQ(Push(5, 1).code(), absl::StatusCode::kAborted);
   EXPECT_EQ(Push(7, 1).code(), absl::StatusCode::kUnavailable);
-  Initialize();
+  v1::InitializeShardRequest request = InitializeRequest(placement_, 0);
+  request.clear_members();
+  ASSERT_TRUE(Initialize(request).ok());
   EXPECT_EQ(Push(5, 1).code(), absl::StatusCode::kAborted);
   EXPECT_EQ(Push(6, 1).code(), absl::StatusCode::kAborted);
   EXPECT_TRUE(Push(7, 1).ok());
@@ -119,48 +174,50 @@ TEST_F(ChiefHeartbeatTest, AnEmptyServerRemembersThemForItsShard) {
 
 TEST_F(ChiefHeartbeatTest, InitializeNamesThemToo) {
   v1::InitializeShardRequest request = InitializeRequest(placement_, 0);
-  request.add_retired_incarnations(5);
+  *request.mutable_members() = TestMembers(1, {5});
   ASSERT_TRUE(Initialize(request).ok());
   EXPECT_EQ(Push(5, 1).code(), absl::StatusCode::kAborted);
   ASSERT_TRUE(Push(6, 1).ok());
-  request.add_retired_incarnations(6);
+  *request.mutable_members() = TestMembers(2, {5, 6});
   ASSERT_TRUE(Initialize(request).ok());
   EXPECT_EQ(Push(6, 2).code(), absl::StatusCode::kAborted);
   EXPECT_EQ(StatusOf(&server_.handler).shard_step(), 1) << "the shard is the same as before";
 }
 
-TEST_F(ChiefHeartbeatTest, BlocksForgetThem) {
+TEST_F(ChiefHeartbeatTest, BlocksRememberMembersOnly) {
   Initialize();
   for (uint64_t incarnation = 1; incarnation <= 4; ++incarnation) {
     ASSERT_TRUE(Push(incarnation, 1).ok());
   }
   for (const auto& applied : Applied()) EXPECT_THAT(applied, UnorderedElementsAre(1, 2, 3, 4));
-  Retire(&server_.handler, {3, 1, 99});
-  Retire(&server_.handler, {3});
+  Announce(&server_.handler, {3, 1});
   for (const auto& applied : Applied()) EXPECT_THAT(applied, UnorderedElementsAre(2, 4));
+  Announce(&server_.handler, {3, 1, 4}, {1000});
+  for (const auto& applied : Applied()) EXPECT_THAT(applied, ElementsAre(2));
 }
 
-TEST_F(ChiefHeartbeatTest, ARestoredShardForgetsThem) {
+TEST_F(ChiefHeartbeatTest, ARestoredShardForgetsOthers) {
   Initialize();
   ASSERT_TRUE(Push(1, 1).ok());
   ASSERT_TRUE(Push(2, 1).ok());
   Snapshot();
-  Retire(&server_.handler, {2});
   v1::InitializeShardRequest request = InitializeRequest(placement_, 0);
+  *request.mutable_members() = TestMembers(2, {2});
   request.set_restore_step(0);
   ASSERT_TRUE(Initialize(request).ok());
   for (const auto& applied : Applied()) EXPECT_THAT(applied, ElementsAre(1));
   EXPECT_EQ(Push(2, 2).code(), absl::StatusCode::kAborted);
 }
 
-// The pushes of a retired worker that are under way are applied before ChiefHeartbeat returns, or
-// never.
-TEST_F(ChiefHeartbeatTest, NothingOfARetiredIncarnationIsAppliedAfterwards) {
+// The pushes of a worker whose membership ends are applied before ChiefHeartbeat returns, or never.
+TEST_F(ChiefHeartbeatTest, NothingOfAnIncarnationThatIsOverIsAppliedAfterwards) {
   Initialize();
+  std::set<uint64_t> over;
   for (uint64_t incarnation = 1; incarnation <= 20; ++incarnation) {
     std::atomic<bool> pushing{false};
     std::vector<std::thread> workers;
     for (uint64_t w = 0; w < 3; ++w) {
+      over.insert(incarnation * 10 + w);
       workers.emplace_back([&, w] {
         for (uint64_t sequence = 1;; ++sequence) {
           const absl::Status status = Push(incarnation * 10 + w, sequence);
@@ -172,7 +229,7 @@ TEST_F(ChiefHeartbeatTest, NothingOfARetiredIncarnationIsAppliedAfterwards) {
       });
     }
     while (!pushing) std::this_thread::yield();
-    Retire(&server_.handler, {incarnation * 10, incarnation * 10 + 1, incarnation * 10 + 2});
+    Announce(&server_.handler, over);
     const float fenced = Value();
     for (std::thread& worker : workers) worker.join();
     EXPECT_EQ(Value(), fenced);
@@ -232,7 +289,7 @@ TEST_F(ChiefHeartbeatTest, DoesNotWaitForAShardThatIsBeingMade) {
   *first.mutable_start() = InitializeRequest(placement_, 0);
   v1::ChiefHeartbeatRequest request;
   *request.mutable_header() = HeaderOf(kTestChief);
-  request.add_retired_incarnations(5);
+  *request.mutable_members() = TestMembers(5);
   const auto next = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
     EXPECT_TRUE(ChiefHeartbeat(request).ok());
     EXPECT_EQ(status_.state(), v1::ShardStatus::INITIALIZING);

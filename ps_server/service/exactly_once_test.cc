@@ -60,6 +60,7 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
     unanswered_.resize(kWorkers);
   }
 
+  std::set<uint64_t> living() const { return {incarnations_.begin(), incarnations_.end()}; }
   bool Chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
   size_t Below(size_t n) { return random_() % n; }
   ShardUnderTest& At(size_t shard) { return shards_[shard]; }
@@ -68,7 +69,7 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
     v1::InitializeShardRequest request = InitializeRequest(placement_, shard);
     request.mutable_learning_rate()->set_base(1);
     if (step.has_value()) request.set_restore_step(*step);
-    for (const uint64_t incarnation : retired_) request.add_retired_incarnations(incarnation);
+    *request.mutable_members() = TestMembers(epoch_, over_, living());
     return request;
   }
   // A new process in the place of the old one.
@@ -147,7 +148,7 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
     copies_.erase(copies_.begin() + static_cast<std::ptrdiff_t>(chosen));
     const auto response =
         CallBulk(&At(copy.shard).server->handler, BulkMethod::kPush, copy.request);
-    if (retired_.count(copy.request.header.incarnation) != 0) {
+    if (over_.contains(copy.request.header.incarnation)) {
       EXPECT_EQ(response.status().code(), absl::StatusCode::kAborted);
     } else {
       EXPECT_TRUE(response.ok() && response->header.duplicate_blocks > 0);
@@ -162,13 +163,12 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
     At(shard).truth = from.truths[shard];
   }
   void KillWorker(size_t worker) {
-    retired_.insert(incarnations_[worker]);
-    for (size_t s = 0; s < kShards; ++s) {
-      Retire(&At(s).server->handler, {incarnations_[worker]});
-    }
+    over_.insert(incarnations_[worker]);
     unanswered_[worker].clear();
     incarnations_[worker] = next_incarnation_++;
     sequences_[worker] = 0;
+    ++epoch_;
+    for (size_t s = 0; s < kShards; ++s) Announce(&At(s).server->handler, over_, living());
   }
 
   void ExpectTruth() {
@@ -198,7 +198,8 @@ class ExactlyOnceTest : public testing::TestWithParam<uint32_t> {
   std::vector<uint64_t> sequences_;
   std::vector<std::vector<Message>> unanswered_;  // of each worker
   std::vector<Message> copies_;
-  std::set<uint64_t> retired_;
+  std::set<uint64_t> over_;
+  uint64_t epoch_ = 1;
   uint64_t next_incarnation_ = 1000;
 };
 

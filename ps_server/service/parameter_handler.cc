@@ -1,7 +1,5 @@
 #include "ps_server/service/parameter_handler.h"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -31,10 +29,9 @@ absl::StatusOr<std::shared_ptr<const ParameterHandler::Shard>> ParameterHandler:
 absl::StatusOr<std::shared_ptr<const ParameterHandler::Shard>> ParameterHandler::ReadyShard(
     const BulkRequest& request) {
   MutexLock lock(&mu_);
-  if (!retired_.empty() && retired_.count(request.incarnation) != 0) {
-    figures_.CountRefusedCall();
-    return MembershipOver(request);
-  }
+  const absl::Status member = members_.Check(request);
+  if (absl::IsAborted(member)) figures_.CountRefusedCall();
+  RETURN_IF_ERROR(member);
   if (shard_ == nullptr) return absl::UnavailableError("the shard is not initialised yet");
   if (request.placement_fingerprint != shard_->placement_fingerprint) {
     return absl::AbortedError("the request was made for another placement of the variables");
@@ -97,7 +94,7 @@ absl::Status ParameterHandler::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& r
                                               v1::ShardStatus* response) {
   RETURN_IF_ERROR(chiefs_.Admit("ChiefHeartbeat", request.header().incarnation()));
   chief_stopping_ = request.stopping();
-  Retire(request.retired_incarnations());
+  if (request.has_members()) TakeMembers(request.header().incarnation(), request.members());
   {
     MutexLock lock(&mu_);
     if (!request.chief_address().empty()) chief_address_ = request.chief_address();
@@ -110,19 +107,17 @@ absl::Status ParameterHandler::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& r
   return absl::OkStatus();
 }
 
-void ParameterHandler::Retire(absl::Span<const uint64_t> incarnations) {
-  std::vector<uint64_t> over;
+void ParameterHandler::TakeMembers(uint64_t chief, const v1::MemberList& list) {
+  std::vector<uint64_t> members;
   std::shared_ptr<const Shard> shard;
-  MutexLock retiring(&retire_mu_);
+  MutexLock taking(&members_mu_);
   {
     MutexLock lock(&mu_);
-    std::copy_if(incarnations.begin(), incarnations.end(), std::back_inserter(over),
-                 [this](uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-                   return retired_.insert(incarnation).second;
-                 });
+    if (!members_.Take(chief, list)) return;
+    members = members_.Incarnations();
     shard = shard_;
   }
-  if (shard != nullptr && !over.empty()) shard->store->Retire(over);
+  if (shard != nullptr) shard->store->SetMembers(std::move(members));
 }
 
 absl::Status ParameterHandler::CommitRound(const v1::CommitRoundRequest& request,
@@ -178,7 +173,8 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
   MutexLock lock(&mu_);
   status->set_state(state_);
   status->set_job_state_version(job_state_version_);
-  status->set_retired_incarnations(static_cast<int64_t>(retired_.size()));
+  status->set_member_epoch(members_.epoch());
+  status->set_members(static_cast<int32_t>(members_.size()));
   if (shard_ == nullptr) return;
   const BlockStore& store = *shard_->store;
   status->set_store_id(shard_->store_id);

@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_set>
 
 #include "core/base/clock.h"
 #include "core/base/stop_signal.h"
@@ -20,6 +19,7 @@
 #include "ps_server/service/chief_admission.h"
 #include "ps_server/service/credit_ledger.h"
 #include "ps_server/service/departure.h"
+#include "ps_server/service/member_table.h"
 #include "ps_server/service/server_figures.h"
 #include "ps_server/snapshots/snapshot_files.h"
 #include "ps_server/units/block_store.h"
@@ -132,11 +132,11 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
                         v1::WriteSnapshotResponse* response);
   // The current shard. UNAVAILABLE: not initialised.
   absl::StatusOr<std::shared_ptr<const Shard>> CurrentShard() const;
-  // The shard for a worker's request. UNAVAILABLE: not initialised. ABORTED: made for another
-  // placement, or MembershipOver.
+  // The shard for a worker's request. UNAVAILABLE: not initialised, or the caller is no member yet.
+  // ABORTED: made for another placement, or MembershipOver.
   absl::StatusOr<std::shared_ptr<const Shard>> ReadyShard(const BulkRequest& request);
-  // After it has returned, no push of these incarnations is applied.
-  void Retire(absl::Span<const uint64_t> incarnations);
+  // After it has returned, only pushes of members are applied.
+  void TakeMembers(uint64_t chief, const v1::MemberList& list);
   absl::StatusOr<ByteRope> Serve(BulkMethod method, const ByteRope& message);
   absl::Status ServeBlocks(BulkMethod method, const BulkRequest& request, const Shard& shard,
                            ByteCursor payload, BulkResponse* response, ValuePayload* values);
@@ -165,8 +165,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   // The number of streams of a snapshot that were begun; only the last one goes on.
   std::atomic<uint64_t> streams_{0};
 
-  // Held until the shard knows of the additions to `retired_`.
-  Mutex retire_mu_;
+  // Held until the shard knows what `members_` does.
+  Mutex members_mu_;
 
   // Held while a round is committed.
   Mutex commit_mu_;
@@ -181,7 +181,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   std::string chief_address_ ABSL_GUARDED_BY(mu_);
   std::string job_state_ ABSL_GUARDED_BY(mu_);
   uint64_t job_state_version_ ABSL_GUARDED_BY(mu_) = 0;
-  std::unordered_set<uint64_t> retired_ ABSL_GUARDED_BY(mu_);
+  MemberTable members_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace keelson

@@ -93,7 +93,7 @@ absl::Status ParameterHandler::InitializeFrom(absl::string_view call,
       request.header().incarnation(), request.placement_fingerprint(), request.shard(),
       request.has_restore_step() ? std::make_optional(request.restore_step()) : std::nullopt};
   ASSIGN_OR_RETURN(const std::optional<Making> making, BeginShard(call, origin));
-  Retire(request.retired_incarnations());
+  if (request.has_members()) TakeMembers(request.header().incarnation(), request.members());
   if (making.has_value()) {
     RETURN_IF_ERROR(EndShard(call, request, origin, *making, MakeStore(request, *making, fill)));
   }
@@ -131,7 +131,7 @@ absl::Status ParameterHandler::EndShard(absl::string_view call,
     if (making == newest_making_) state_ = v1::ShardStatus::EMPTY;
     return status;
   }
-  (*store)->Retire(std::vector<uint64_t>(retired_.begin(), retired_.end()));
+  (*store)->SetMembers(members_.Incarnations());
   most_entries_ = (*store)->num_blocks() + kEntriesToName;
   const PushOptions push = {request.reject_non_finite(),
                             request.stale_gradients().scale_learning_rate()};

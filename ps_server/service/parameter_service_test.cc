@@ -254,9 +254,9 @@ TEST_P(ParameterServiceTest, RoundsAreStagedAndCommitted) {
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_P(ParameterServiceTest, RetiredIncarnationsAreAborted) {
+TEST_P(ParameterServiceTest, IncarnationsThatAreOverAreAborted) {
   Initialize();
-  Retire(service(), {1});
+  Announce(service(), {1});
   EXPECT_EQ(Push(PushOf(placement_, 0, 1, 1)).code(), absl::StatusCode::kAborted);
 }
 

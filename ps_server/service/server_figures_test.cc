@@ -110,7 +110,7 @@ TEST(HandlerFiguresTest, CountWhatTheCallsDo) {
   ASSERT_TRUE(CommitRound(&server.handler, {0, 2}, 1).ok());
   PullOf(placement, 0);
   ASSERT_TRUE(CallBulk(&server.handler, BulkMethod::kPull, PullOf(placement, 0)).ok());
-  Retire(&server.handler, {1});
+  Announce(&server.handler, {1});
   push(PushOf(placement, 0, 1, 2));
   v1::WriteSnapshotResponse written;
   ASSERT_TRUE(server.handler.WriteSnapshot(SnapshotRequest(1), &written).ok());

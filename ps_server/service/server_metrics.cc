@@ -69,8 +69,7 @@ void CollectShard(const v1::ShardStatus& shard, MetricPage* page) {
            shard.active_clients(), page);
   AddGauge("keelson_ps_credits", "Messages that each of them may have in flight.", shard.credits(),
            page);
-  AddGauge("keelson_ps_retired_memberships", "Memberships that are refused.",
-           shard.retired_incarnations(), page);
+  AddGauge("keelson_ps_members", "Members whose pushes are taken.", shard.members(), page);
   if (!ready) return;
   AddGauge("keelson_ps_shard_step", "Pushes and rounds in the values.", shard.shard_step(), page);
   AddGauge("keelson_ps_value_bytes", "Values of the shard.", shard.value_bytes(), page);

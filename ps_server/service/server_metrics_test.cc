@@ -57,10 +57,10 @@ TEST(ServerMetrics, TellFiguresUnderTheirNames) {
 TEST(ServerMetrics, DescribeTheShardOnceItIsThere) {
   v1::ShardStatus shard;
   shard.set_state(v1::ShardStatus::INITIALIZING);
-  shard.set_retired_incarnations(3);
+  shard.set_members(3);
   std::map<std::string, double> samples = Samples(shard, {});
   EXPECT_EQ(samples.at("keelson_ps_shard_ready"), 0);
-  EXPECT_EQ(samples.at("keelson_ps_retired_memberships"), 3);
+  EXPECT_EQ(samples.at("keelson_ps_members"), 3);
   EXPECT_EQ(samples.count("keelson_ps_shard_step"), 0);
 
   shard.set_state(v1::ShardStatus::READY);

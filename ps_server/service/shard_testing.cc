@@ -188,11 +188,13 @@ v1::InitializeShardRequest InitializeRequest(const Placement& placement, size_t 
   *request.mutable_optimizer() = OptimizerFromText(optimizer);
   request.mutable_learning_rate()->set_base(kTestLearningRate);
   request.set_seed(kTestSeed);
+  *request.mutable_members() = TestMembers(1);
   return request;
 }
 
 TestRequest PullOf(const Placement& placement, size_t shard) {
   TestRequest request;
+  request.header.role = v1::ROLE_WORKER;
   request.header.placement_fingerprint = placement.Fingerprint();
   request.header.ranges = AllBlocks(placement, shard);
   return request;
@@ -339,10 +341,26 @@ absl::Status CommitRound(ParameterControl* service, const RoundId& round, uint32
   return absl::OkStatus();
 }
 
-void Retire(ParameterControl* service, const std::vector<uint64_t>& incarnations) {
+v1::MemberList TestMembers(uint64_t epoch, const std::set<uint64_t>& without,
+                           const std::set<uint64_t>& others) {
+  std::set<uint64_t> incarnations = others;
+  for (uint64_t incarnation = 0; incarnation < 300; ++incarnation) incarnations.insert(incarnation);
+  v1::MemberList list;
+  list.set_epoch(epoch);
+  for (const uint64_t incarnation : incarnations) {
+    if (without.contains(incarnation)) continue;
+    v1::MemberList::Member* const member = list.add_members();
+    member->mutable_task()->set_role(v1::ROLE_WORKER);
+    member->set_incarnation(incarnation);
+  }
+  return list;
+}
+
+void Announce(ParameterControl* service, const std::set<uint64_t>& without,
+              const std::set<uint64_t>& others) {
   v1::ChiefHeartbeatRequest request;
   *request.mutable_header() = HeaderOf(kTestChief);
-  for (const uint64_t incarnation : incarnations) request.add_retired_incarnations(incarnation);
+  *request.mutable_members() = TestMembers(StatusOf(service).member_epoch() + 1, without, others);
   v1::ShardStatus response;
   const absl::Status status = service->ChiefHeartbeat(request, &response);
   ASSERT_TRUE(status.ok()) << status;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,7 +68,7 @@ TestResponse ParseResponse(const ByteRope& message);
 absl::StatusOr<TestResponse> CallBulk(BulkHandler* server, BulkMethod method,
                                       const TestRequest& request);
 
-// A request of kTestChief for initial values.
+// A request of kTestChief for initial values, with TestMembers.
 v1::InitializeShardRequest InitializeRequest(const Placement& placement, size_t shard,
                                              const std::string& optimizer = "sgd {}");
 // A pull of every block of the shard.
@@ -113,8 +114,13 @@ Arrays PullAll(const Placement& placement, const TestServers& servers);
 v1::RequestHeader HeaderOf(uint64_t incarnation);
 v1::ShardStatus StatusOf(ParameterControl* service);
 absl::Status CommitRound(ParameterControl* service, const RoundId& round, uint32_t contributions);
-// Retires these incarnations through ChiefHeartbeat; fails when the chief is not admitted.
-void Retire(ParameterControl* service, const std::vector<uint64_t>& incarnations);
+// The members of test jobs: incarnations 0 to 299, all of the task that TestRequests name, and
+// `others`, without those in `without`.
+v1::MemberList TestMembers(uint64_t epoch, const std::set<uint64_t>& without = {},
+                           const std::set<uint64_t>& others = {});
+// Announces them, as the next epoch, through ChiefHeartbeat; fails when the chief is not admitted.
+void Announce(ParameterControl* service, const std::set<uint64_t>& without,
+              const std::set<uint64_t>& others = {});
 // PushOf to every shard; fails when any block has seen it before.
 void PushAll(const Placement& placement, const TestServers& servers, uint64_t incarnation,
              uint64_t sequence);

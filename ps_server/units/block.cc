@@ -138,13 +138,13 @@ void Block::CommitRound(const Optimizer& optimizer, float learning_rate) {
   sum_ = nullptr;
 }
 
-void Block::Forget(absl::Span<const uint64_t> incarnations) {
-  const auto is_among = [incarnations](const auto& entry) {
-    return std::binary_search(incarnations.begin(), incarnations.end(), entry.incarnation);
+void Block::Keep(absl::Span<const uint64_t> incarnations) {
+  const auto is_other = [incarnations](const auto& entry) {
+    return !std::binary_search(incarnations.begin(), incarnations.end(), entry.incarnation);
   };
   MutexLock lock(&mu_);
-  std::erase_if(state_.applied, is_among);
-  std::erase_if(given_, is_among);
+  std::erase_if(state_.applied, is_other);
+  std::erase_if(given_, is_other);
 }
 
 template <typename Update>

@@ -142,8 +142,8 @@ class Block {
   // Applies the mean of the sum, and frees it. There must be contributions.
   void CommitRound(const Optimizer& optimizer, float learning_rate);
 
-  // Forgets these incarnations (sorted), which never push again.
-  void Forget(absl::Span<const uint64_t> incarnations);
+  // Forgets all incarnations but these (sorted).
+  void Keep(absl::Span<const uint64_t> incarnations);
 
  private:
   struct Given {

@@ -98,15 +98,13 @@ TEST_F(BlockRoundsTest, OrdinaryPushesAndStagedOnesShareTheirSequence) {
   EXPECT_FALSE(ApplyTo(&*block_, *sgd_, {1, 6, 1}, std::vector<float>(kRoundElements, 1)));
 }
 
-TEST_F(BlockRoundsTest, ForgetsIncarnations) {
+TEST_F(BlockRoundsTest, KeepsWhatItIsToldTo) {
   for (uint64_t incarnation = 1; incarnation <= 5; ++incarnation) {
     Stage(incarnation, 1, {0, 1}, 1, 1);
   }
-  const std::vector<uint64_t> over = {2, 4, 9};
-  block_->Forget(over);
+  block_->Keep(std::vector<uint64_t>{1, 3, 5, 9});
   EXPECT_THAT(Known(), ElementsAre(1, 3, 5));
-  const std::vector<uint64_t> rest = {1, 3, 5};
-  block_->Forget(rest);
+  block_->Keep({});
   EXPECT_THAT(Known(), IsEmpty());
 }
 
@@ -167,8 +165,7 @@ TEST_F(GivenContentTest, AnAnswerToAPushIsGivenToo) {
 TEST_F(GivenContentTest, ForgottenIsNotKnown) {
   compensated_.Give(1);
   ASSERT_TRUE(Push(2, 1));
-  const std::vector<uint64_t> over = {1};
-  compensated_.Forget(over);
+  compensated_.Keep(std::vector<uint64_t>{2});
   ASSERT_TRUE(Push(1, 1));
   EXPECT_EQ(Value(), 8);
 }
@@ -177,7 +174,7 @@ TEST_F(GivenContentTest, OnlyTheNewestIsHeld) {
   const BlockContent* first = &*compensated_.Give(1);
   ASSERT_TRUE(Push(2, 1));
   EXPECT_NE(&*compensated_.Give(1), first);
-  compensated_.Forget(std::vector<uint64_t>{1});
+  compensated_.Keep(std::vector<uint64_t>{2});
   const BlockContent* sole = &*compensated_.Read();
   ASSERT_TRUE(Push(2, 2));
   EXPECT_EQ(&*compensated_.Read(), sole) << "nobody holds it any more, so it is updated in place";

@@ -1,7 +1,7 @@
 // Blocks have their own locks; cut_mu_ makes a message with several blocks atomic. Pushes hold it
-// shared (PushScope), so they run side by side; Cut, Retire and CommitRound hold it exclusively, so
-// each of them sees a push in all of its blocks or in none. The exclusive part of a snapshot is
-// short, because a cut copies references, not values.
+// shared (PushScope), so they run side by side; Cut, SetMembers and CommitRound hold it
+// exclusively, so each of them sees a push in all of its blocks or in none. The exclusive part of a
+// snapshot is short, because a cut copies references, not values.
 #include "ps_server/units/block_store.h"
 
 #include <algorithm>
@@ -102,13 +102,19 @@ ShardCut BlockStore::Cut() const {
   return cut;
 }
 
-void BlockStore::Retire(absl::Span<const uint64_t> incarnations) {
-  std::vector<uint64_t> sorted(incarnations.begin(), incarnations.end());
-  std::sort(sorted.begin(), sorted.end());
+void BlockStore::SetMembers(std::vector<uint64_t> incarnations) {
+  std::sort(incarnations.begin(), incarnations.end());
+  const auto stays = [&incarnations](uint64_t member) {
+    return std::binary_search(incarnations.begin(), incarnations.end(), member);
+  };
   WriterMutexLock lock(&cut_mu_);
-  retired_.insert(sorted.begin(), sorted.end());
+  // A store that was restored may know of anyone.
+  const bool nobody_left =
+      !members_.empty() && std::all_of(members_.begin(), members_.end(), stays);
+  members_ = std::move(incarnations);
+  if (nobody_left) return;
   for (const auto& blocks : blocks_) {
-    for (const auto& block : blocks) block->Forget(sorted);
+    for (const auto& block : blocks) block->Keep(members_);
   }
 }
 

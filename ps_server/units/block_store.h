@@ -3,10 +3,10 @@
 #ifndef KEELSON_PS_SERVER_UNITS_BLOCK_STORE_H_
 #define KEELSON_PS_SERVER_UNITS_BLOCK_STORE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
-#include <unordered_set>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -63,7 +63,7 @@ class BlockStore {
     return options_.placement.BlockElements(partition, block);
   }
 
-  // While a PushScope exists, no cut is taken, no round committed and no incarnation retired. A
+  // While a PushScope exists, no cut is taken, no round committed and no membership ended. A
   // push holds one while it changes blocks.
   class ABSL_SCOPED_LOCKABLE PushScope {
    public:
@@ -79,10 +79,10 @@ class BlockStore {
     BlockStore* const store_;
   };
 
-  // Whether the incarnation's membership is over. Call in a PushScope: while this is false there,
-  // Retire has not returned yet.
-  bool IsRetired(uint64_t incarnation) const ABSL_SHARED_LOCKS_REQUIRED(cut_mu_) {
-    return !retired_.empty() && retired_.count(incarnation) != 0;
+  // Whether the incarnation is a member's. Call in a PushScope: while this is true there, a
+  // SetMembers without it has not returned yet.
+  bool IsMember(uint64_t incarnation) const ABSL_SHARED_LOCKS_REQUIRED(cut_mu_) {
+    return std::binary_search(members_.begin(), members_.end(), incarnation);
   }
   // Makes `round`, which must not be older than the newest, the shard's newest round. Call in a
   // PushScope. FAILED_PRECONDITION: the round is committed already, or a newer round or attempt has
@@ -91,9 +91,8 @@ class BlockStore {
 
   // The next three wait for the pushes that hold a PushScope; new pushes wait for them.
   ShardCut Cut() const;
-  // Retires all memberships that are over, in any order and with those of earlier calls: blocks
-  // forget them.
-  void Retire(absl::Span<const uint64_t> incarnations);
+  // Makes these the members, in any order; there are none before. Blocks forget all others.
+  void SetMembers(std::vector<uint64_t> incarnations);
   // Applies the mean of the round's sums as one update of every block, at the rate of step
   // `round.round`, and counts one push. A round that was committed before is a no-op. No other
   // thread uses `pool` meanwhile. FAILED_PRECONDITION, and nothing is applied: a block does not
@@ -143,7 +142,7 @@ class BlockStore {
   std::atomic<int64_t> committed_round_{-1};
 
   mutable SharedMutex cut_mu_;
-  std::unordered_set<uint64_t> retired_ ABSL_GUARDED_BY(cut_mu_);
+  std::vector<uint64_t> members_ ABSL_GUARDED_BY(cut_mu_);  // sorted
 
   mutable Mutex round_mu_;  // after cut_mu_
   RoundId open_round_ ABSL_GUARDED_BY(round_mu_);

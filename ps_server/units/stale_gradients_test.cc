@@ -145,10 +145,10 @@ TEST_F(StaleGradientsTest, MeanSquaresAreInTheSnapshot) {
   EXPECT_EQ(PullAll(placement_, restored), Pull(0));
 }
 
-TEST_F(StaleGradientsTest, ARetiredWorkerIsForgottenAndNotNotedAgain) {
+TEST_F(StaleGradientsTest, AWorkerWhoseMembershipIsOverIsNotNotedAgain) {
   ASSERT_TRUE(Initialize(kCompensation).ok());
   Pull(1);
-  Retire(&server_.handler, {1});
+  Announce(&server_.handler, {1});
   TestRequest pull = PullOf(placement_, 0);
   pull.header.incarnation = 1;
   EXPECT_EQ(CallBulk(&server_.handler, BulkMethod::kPull, pull).status().code(),

@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "core/client/sharded_parameter_client.h"
 #include "core/cluster/placement.h"
+#include "core/cluster/task_proto.h"
 #include "core/config/config_flags.h"
 #include "core/data/open_datasets.h"
 #include "core/data/record_order.h"
@@ -84,6 +85,9 @@ class ForcedStaleness {
     return true;
   }
 
+  static constexpr int kMostWorkers = 100;
+
+  static uint64_t IncarnationOf(int index) { return 100 + static_cast<uint64_t>(index); }
   void StartServer() {
     placement_ = Placement::Compute(model_->variables(), 1);
     v1::InitializeShardRequest request;
@@ -94,6 +98,12 @@ class ForcedStaleness {
     *request.mutable_learning_rate() = config_.learning_rate();
     request.set_seed(config_.train().seed());
     *request.mutable_stale_gradients() = config_.consistency().stale_gradients();
+    request.mutable_members()->set_epoch(1);
+    for (int index = 0; index < kMostWorkers; ++index) {
+      v1::MemberList::Member* const member = request.mutable_members()->add_members();
+      *member->mutable_task() = TaskToProto({Role::kWorker, index});
+      member->set_incarnation(IncarnationOf(index));
+    }
     v1::InitializeShardResponse response;
     const absl::Status status = server_.Initialize(request, &response);
     ASSERT_TRUE(status.ok()) << status;
@@ -102,7 +112,7 @@ class ForcedStaleness {
   void AddWorker(int index) {
     ShardedParameterClient::Options options;
     options.self = {Role::kWorker, index};
-    options.incarnation = 100 + static_cast<uint64_t>(index);
+    options.incarnation = IncarnationOf(index);
     auto client = ShardedParameterClient::Create(
         std::move(options), model_->variables(), placement_,
         std::make_unique<InlineBulkTransport>(std::vector<BulkHandler*>{&server_}), Clock::Real(),

@@ -82,14 +82,7 @@ TEST(PeerErrorsTest, ChiefThatNeverAppears) {
 }
 
 // A server and a chief of a build that knows of no message protocol.
-class OldServer final : public v1::ParameterService::Service {
- public:
-  grpc::Status FindChief(grpc::ServerContext*, const v1::FindChiefRequest*,
-                         v1::FindChiefResponse* response) override {
-    response->set_address("127.0.0.1:1");
-    return grpc::Status::OK;
-  }
-};
+class OldServer final : public v1::ParameterService::Service {};
 class OldChief final : public v1::ChiefService::Service {
  public:
   grpc::Status Register(grpc::ServerContext*, const v1::RegisterRequest*,
@@ -110,7 +103,7 @@ TEST(PeerErrorsTest, ServerOfAnotherBuild) {
   const auto server = Serve(job, PsTask(0), &old);
   job.Start(kChiefTask);
   ExpectTaskError(&job, kChiefTask, kPermanent,
-                  {"ps-0", job.Address(PsTask(0)), "expected message protocol 1, found none"});
+                  {"ps-0", job.Address(PsTask(0)), "expected message protocol 2, found none"});
 }
 
 TEST(PeerErrorsTest, ChiefOfAnotherBuild) {
@@ -120,7 +113,7 @@ TEST(PeerErrorsTest, ChiefOfAnotherBuild) {
   for (const Task& task : {WorkerTask(0), kEvaluatorTask}) {
     job.Start(task);
     ExpectTaskError(&job, task, kPermanent,
-                    {job.Address(kChiefTask), "expected message protocol 1, found none"});
+                    {job.Address(kChiefTask), "expected message protocol 2, found none"});
   }
 }
 
@@ -137,7 +130,7 @@ TEST(PeerErrorsTest, CallersOfAnotherBuild) {
   v1::ShardStatus status;
   const grpc::Status refused = stub->Attend(&context, {}, &status);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_NE(refused.error_message().find("expected message protocol 1, found none"),
+  EXPECT_NE(refused.error_message().find("expected message protocol 2, found none"),
             std::string::npos);
   job.WaitForLog(PsTask(0), "refused Attend of ");
 }

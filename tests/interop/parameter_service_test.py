@@ -23,7 +23,8 @@ VARIABLES = (("dense/kernel", (3, 5)), ("dense/scale", (4,)))
 # (partition, block, elements).
 BLOCKS = ((0, 0, 8), (0, 1, 7), (1, 0, 4))
 TOKEN = "the-token-of-the-job"
-PROTOCOL = "1"
+PROTOCOL = "2"
+WORKER = 1000
 ELEMENTS = sum(elements for _, _, elements in BLOCKS)
 
 CONFIG = """
@@ -68,6 +69,15 @@ def metadata(method):
     """What a caller shows who belongs to the job: the message protocol, its role and the job's token."""
     role = "worker" if method in ("Pull", "Push", "PushPull") else "chief"
     return (("keelson-protocol", PROTOCOL), ("keelson-role", role), ("keelson-job-token", TOKEN))
+
+
+def members(epoch, *incarnations):
+    """worker-0 with each of these incarnations, in an epoch in which nobody else belongs to the job."""
+    result = cluster_pb2.MemberList(epoch=epoch)
+    for incarnation in incarnations:
+        member = result.members.add(incarnation=incarnation)
+        member.task.role = cluster_pb2.ROLE_WORKER
+    return result
 
 
 def placement():
@@ -191,6 +201,7 @@ class ParameterServiceTest(unittest.TestCase):
         request.header.incarnation = self.incarnation
         request.optimizer.sgd.SetInParent()
         request.learning_rate.base = LEARNING_RATE
+        request.members.CopyFrom(members(1, WORKER, WORKER + 1))
         response = self.call("Initialize", request, service_pb2.InitializeShardResponse)
         self.assertEqual(response.status.state, service_pb2.ShardStatus.READY)
         self.sequence = 0
@@ -212,7 +223,7 @@ class ParameterServiceTest(unittest.TestCase):
     def fill(self, request, wire_format=0, pull_format=0):
         """Asks for all blocks."""
         request.header.task.role = cluster_pb2.ROLE_WORKER
-        request.header.incarnation = 1000
+        request.header.incarnation = WORKER
         request.placement_fingerprint = fingerprint(self.placement)
         for partition, count in ((0, 2), (1, 1)):
             request.ranges.add(
@@ -389,9 +400,9 @@ class ParameterServiceTest(unittest.TestCase):
 
     def test_a_membership_that_is_over_is_aborted(self):
         request = self.push_request(as_float32(gradients()))
-        request.header.incarnation = 5000 + self.incarnation
+        request.header.incarnation = WORKER + 1
         self.push(request)
-        heartbeat = service_pb2.ChiefHeartbeatRequest(retired_incarnations=[request.header.incarnation])
+        heartbeat = service_pb2.ChiefHeartbeatRequest(members=members(2, WORKER))
         heartbeat.header.incarnation = self.incarnation
         self.call("ChiefHeartbeat", heartbeat, service_pb2.ShardStatus)
         request.sequence += 1

@@ -15,6 +15,7 @@
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/stored_blocks.h"
 #include "core/client/services/bulk_handler.h"
+#include "core/cluster/task_proto.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
@@ -22,6 +23,9 @@ namespace {
 
 constexpr uint64_t kConfigHash = 1;
 constexpr uint64_t kChiefIncarnation = 77;
+// Who compares the values with the truth.
+constexpr Task kReader = {Role::kWorker, 1000};
+constexpr uint64_t kReaderIncarnation = 78;
 
 v1::RequestHeader ChiefHeader() {
   v1::RequestHeader header;
@@ -179,7 +183,7 @@ void CountingServers::Start(int server) {
 void CountingServers::Initialize(int server) {
   v1::InitializeShardRequest request = CountingShard(placement_, server);
   if (snapshots_ > 0) request.set_restore_step(snapshots_);
-  request.mutable_retired_incarnations()->Add(retired_.begin(), retired_.end());
+  *request.mutable_members() = members_;
   v1::InitializeShardResponse response;
   const absl::Status status = servers_[server]->handler.Initialize(request, &response);
   ASSERT_TRUE(status.ok()) << status;
@@ -226,12 +230,28 @@ void CountingServers::TakeSnapshot() {
   ASSERT_TRUE(status.ok()) << status;
 }
 
-void CountingServers::Retire(absl::Span<const uint64_t> incarnations) {
-  retired_.insert(retired_.end(), incarnations.begin(), incarnations.end());
+void CountingServers::Join(int worker, uint64_t incarnation) {
+  v1::MemberList::Member* const member = members_.add_members();
+  *member->mutable_task() = TaskToProto({Role::kWorker, worker});
+  member->set_incarnation(incarnation);
+  Announce();
+}
+
+void CountingServers::Leave(uint64_t incarnation) {
+  auto* const members = members_.mutable_members();
+  members->erase(std::remove_if(members->begin(), members->end(),
+                                [&](const auto& m) { return m.incarnation() == incarnation; }),
+                 members->end());
+  Announce();
+}
+
+void CountingServers::Announce() {
+  members_.set_epoch(members_.epoch() + 1);
   for (const auto& server : servers_) {
+    if (server == nullptr) continue;
     v1::ChiefHeartbeatRequest request;
     *request.mutable_header() = ChiefHeader();
-    request.mutable_retired_incarnations()->Add(incarnations.begin(), incarnations.end());
+    *request.mutable_members() = members_;
     v1::ShardStatus status;
     const absl::Status heard = server->handler.ChiefHeartbeat(request, &status);
     ASSERT_TRUE(heard.ok()) << heard;
@@ -239,11 +259,15 @@ void CountingServers::Retire(absl::Span<const uint64_t> incarnations) {
 }
 
 void CountingServers::ExpectTruth() {
+  Join(kReader.index, kReaderIncarnation);
   for (int s = 0; s < size(); ++s) ExpectTruthOf(s);
 }
 
 void CountingServers::ExpectTruthOf(int server) {
   BulkRequest request;
+  request.role = TaskToProto(kReader).role();
+  request.task_index = static_cast<uint32_t>(kReader.index);
+  request.incarnation = kReaderIncarnation;
   request.placement_fingerprint = placement_.Fingerprint();
   for (const size_t p : placement_.PartitionsOf(server)) {
     request.ranges.push_back(

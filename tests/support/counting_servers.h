@@ -74,6 +74,8 @@ class CountingServers {
   const CountingTruth& truth() const { return truth_; }
   int size() const { return static_cast<int>(servers_.size()); }
   int port(int server) const { return ports_[server]; }
+  // The epoch that the next Join or Leave begins.
+  uint64_t next_epoch() const { return members_.epoch() + 1; }
 
   // Takes the snapshot of all servers, which must run, from which servers are restored.
   void TakeSnapshot();
@@ -81,8 +83,11 @@ class CountingServers {
   void Kill(int server);
   // A new server on the old one's port, with the newest snapshot (the initial values without one).
   void Restore(int server);
-  // Pushes of these are refused from now on, by restored servers too.
-  void Retire(absl::Span<const uint64_t> incarnations);
+  // Announces a worker to all servers, also to those that are restored later; its pushes are taken
+  // from now on.
+  void Join(int worker, uint64_t incarnation);
+  // Its pushes are refused from now on.
+  void Leave(uint64_t incarnation);
 
   // Fails unless every element of every block holds exactly what it must.
   void ExpectTruth();
@@ -103,6 +108,8 @@ class CountingServers {
 
   void Start(int server);
   void Initialize(int server);
+  // Begins an epoch of `members_`.
+  void Announce();
   // The state of a server in the newest snapshot.
   v1::ShardState StateInSnapshot(int server) const;
   void ExpectTruthOf(int server);
@@ -113,7 +120,7 @@ class CountingServers {
   const ReservedPorts ports_;
   CountingTruth truth_;
   std::vector<std::unique_ptr<Server>> servers_;
-  std::vector<uint64_t> retired_;
+  v1::MemberList members_;
   int64_t snapshots_ = 0;  // the newest one's step
 };
 
