@@ -224,7 +224,6 @@ class HistoryWriter {
             {"state", "alive"},
             {"since", Seconds(begin_)},
             {"restarts", 0},
-            {"incarnation", "00000000000000aa"},
             {"device", "cpu, 2 threads"}};
   }
 

@@ -60,8 +60,7 @@ std::vector<std::string> MemberRow(const v1::MemberStatus& member) {
   for (const Figure& figure : WorkerFigures()) {
     if (!figure.options().column().empty()) row.push_back(FigureText(figure, member));
   }
-  row.insert(row.end(),
-             {DeviceText(member), member.peer(), absl::StrFormat("%016x", member.incarnation())});
+  row.insert(row.end(), {DeviceText(member), member.peer()});
   return row;
 }
 
@@ -70,7 +69,7 @@ std::vector<std::string> MemberHeadings() {
   for (const Figure& figure : WorkerFigures()) {
     if (!figure.options().column().empty()) headings.push_back(figure.options().column());
   }
-  headings.insert(headings.end(), {"device", "peer", "incarnation"});
+  headings.insert(headings.end(), {"device", "peer"});
   return headings;
 }
 
@@ -114,13 +113,12 @@ void AddMembers(const v1::JobStatus& status, TextTable* table) {
 }
 
 void AddServers(const v1::JobStatus& status, TextTable* table) {
-  table->AddRow({"task", "state", "restarts", "step", "values", "slots", "clients", "address",
-                 "incarnation"});
+  table->AddRow({"task", "state", "restarts", "step", "values", "slots", "clients", "address"});
   for (const v1::ServerStatus& server : status.servers()) {
     table->AddRow({TaskName(server.task()), server.state(), absl::StrCat(server.restarts()),
                    absl::StrCat(server.shard_step()), BytesText(server.value_bytes()),
-                   BytesText(server.slot_bytes()), absl::StrCat(server.clients()), server.address(),
-                   absl::StrFormat("%016x", server.incarnation())});
+                   BytesText(server.slot_bytes()), absl::StrCat(server.clients()),
+                   server.address()});
   }
 }
 

@@ -13,15 +13,9 @@ namespace keelson {
 namespace {
 
 Json Task(const std::string& name, const std::string& role, int index) {
-  return {{"task", name},
-          {"role", role},
-          {"index", index},
-          {"peer", "host:9"},
-          {"state", "alive"},
-          {"since", 1.7e9 - 90},
-          {"restarts", 0},
-          {"device", "cpu, 2 threads"},
-          {"incarnation", "00000000000000aa"}};
+  return {
+      {"task", name},     {"role", role},        {"index", index}, {"peer", "host:9"},
+      {"state", "alive"}, {"since", 1.7e9 - 90}, {"restarts", 0},  {"device", "cpu, 2 threads"}};
 }
 
 Json Worker(int index) {
@@ -48,7 +42,6 @@ Json Server(int index) {
           {"state", "alive"},
           {"since", 1.7e9 - 95},
           {"restarts", 0},
-          {"incarnation", "00000000000000bb"},
           {"shard_step", 1200},
           {"value_bytes", 471000},
           {"slot_bytes", 942000},
@@ -78,35 +71,32 @@ std::string EvaluationLine(int64_t step, double time, double loss, double accura
 }
 
 Json TrainingStatus() {
-  Json status = {{"time", 1.7e9},
-                 {"started", 1.7e9 - 100},
-                 {"phase", "TRAINING"},
-                 {"error", ""},
-                 {"mode", "async"},
-                 {"end_reason", ""},
-                 {"step", 1200},
-                 {"max_steps", 2000},
-                 {"epoch", 3.75},
-                 {"steps_per_epoch", 320},
-                 {"snapshot_step", 1000},
-                 {"learning_rate", 0.05},
-                 {"loss", 0.07},
-                 {"steps_per_second", 78.0},
-                 {"examples_per_second", 4992.0},
-                 {"eta_seconds", 10.25},
-                 {"staleness", 1.5},
-                 {"snapshot",
-                  {{"age_seconds", 4.0},
-                   {"write_seconds", 0.02},
-                   {"bytes", 5000},
-                   {"failures", 0},
-                   {"error", ""}}},
-                 {"chief",
-                  {{"task", "chief-0"},
-                   {"peer", "host:8"},
-                   {"incarnation", "00000000000000cc"},
-                   {"since", 1.7e9 - 100},
-                   {"restarts", 1}}}};
+  Json status = {
+      {"time", 1.7e9},
+      {"started", 1.7e9 - 100},
+      {"phase", "TRAINING"},
+      {"error", ""},
+      {"mode", "async"},
+      {"end_reason", ""},
+      {"step", 1200},
+      {"max_steps", 2000},
+      {"epoch", 3.75},
+      {"steps_per_epoch", 320},
+      {"snapshot_step", 1000},
+      {"learning_rate", 0.05},
+      {"loss", 0.07},
+      {"steps_per_second", 78.0},
+      {"examples_per_second", 4992.0},
+      {"eta_seconds", 10.25},
+      {"staleness", 1.5},
+      {"snapshot",
+       {{"age_seconds", 4.0},
+        {"write_seconds", 0.02},
+        {"bytes", 5000},
+        {"failures", 0},
+        {"error", ""}}},
+      {"chief",
+       {{"task", "chief-0"}, {"peer", "host:8"}, {"since", 1.7e9 - 100}, {"restarts", 1}}}};
   status["members"] = {Worker(0), Worker(1), Worker(2), Task("evaluator-0", "evaluator", 0)};
   status["servers"] = {Server(0), Server(1)};
   return status;

@@ -15,9 +15,8 @@
 namespace keelson {
 namespace {
 
-absl::Status NotTheWorkers(uint64_t worker, uint64_t lease_id) {
-  return absl::AbortedError(absl::StrCat("work lease ", lease_id, " is not held by incarnation ",
-                                         absl::Hex(worker, absl::kZeroPad16)));
+absl::Status NotTheWorkers(uint64_t lease_id) {
+  return absl::AbortedError(absl::StrCat("work lease ", lease_id, " is not held by the caller"));
 }
 
 }  // namespace
@@ -61,10 +60,10 @@ absl::Status WorkLedger::Complete(uint64_t worker, uint64_t lease_id, int64_t co
     // A lease that was granted, is not held and was not taken back is complete: this report is a
     // repetition.
     if (WasGranted(lease_id) && !taken_back_.contains(lease_id)) return absl::OkStatus();
-    return NotTheWorkers(worker, lease_id);
+    return NotTheWorkers(lease_id);
   }
   Lease& lease = it->second;
-  if (lease.worker != worker) return NotTheWorkers(worker, lease_id);
+  if (lease.worker != worker) return NotTheWorkers(lease_id);
   if (completed < 0 || completed > lease.size()) {
     return absl::InvalidArgumentError(absl::StrCat("work lease ", lease_id,
                                                    ": completed: expected [0, ", lease.size(),

@@ -153,7 +153,6 @@ Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_ra
   out.servers = [this] { return servers_.States(); };
   out.chief.task = options_.self;
   out.chief.peer = options_.peer;
-  out.chief.incarnation = options_.incarnation;
   out.expected_members = options_.expected_members;
   const int64_t batch = options_.config.train().batch_size() * BatchesPerStep(options_.config);
   out.steps_per_epoch = static_cast<double>(options_.train_records) / static_cast<double>(batch);

@@ -6,6 +6,7 @@
 #include "chief/lifecycle/chief.h"
 #include "chief/reporting/run_files.h"
 #include "core/base/log.h"
+#include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/client/services/retry.h"
 
@@ -167,8 +168,7 @@ v1::InitializeShardRequest Chief::ShardsOf(const Placement& placement) const {
 }
 
 WorkOptions Chief::Work() const {
-  return {max_steps_, options_.train_records, options_.config.train().batch_size(),
-          options_.incarnation | 1};
+  return {max_steps_, options_.train_records, options_.config.train().batch_size(), RandomId() | 1};
 }
 
 }  // namespace keelson

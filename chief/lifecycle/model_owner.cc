@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "core/base/boot_id.h"
 #include "core/base/log.h"
+#include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/cluster/job_name.h"
@@ -78,7 +79,7 @@ absl::Status CheckConfig(const RoleContext& context, const v1::JobFile& job) {
 
 v1::JobFile Describe(const RoleContext& context, absl::Duration lease) {
   v1::JobFile self;
-  self.set_owner(context.incarnation);
+  self.set_owner(RandomId());
   self.set_job(JobNameOf(context.cluster));
   self.set_task(context.self.ToString());
   self.set_host(context.peer.substr(0, context.peer.rfind(':')));

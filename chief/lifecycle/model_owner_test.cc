@@ -25,13 +25,13 @@ class ModelOwnerTest : public testing::Test {
     context_.cluster.self = context_.self;
     context_.cluster.chief = {{0, "mnist-chief-0.default.svc:2222"}};
     context_.peer = "host-1:17";
+    context_.incarnation = 7;
     Configure(config);
   }
 
   void Configure(const v1::TrainConfig& config) {
     context_.config = config;
     context_.config_hash = ConfigHash(config);
-    ++context_.incarnation;
   }
 
   // A chief that takes the directory and ends.
@@ -55,6 +55,7 @@ TEST_F(ModelOwnerTest, SaysWhoItIs) {
   ASSERT_TRUE(owner.ok()) << owner.status();
   const v1::JobFile job = (*ReadJobFile(&files_, "/model"))->job;
   EXPECT_THAT(DescribeOwner(job), HasSubstr("job mnist, chief-0 on host-1 (pid "));
+  EXPECT_NE(job.owner(), context_.incarnation);
   EXPECT_EQ(job.lease_seconds(), 20);
   EXPECT_EQ(job.config_hash(), HashToString(context_.config_hash));
   EXPECT_EQ((*owner)->term(), 1u);
@@ -113,7 +114,6 @@ TEST_F(ModelOwnerTest, AConfigurationThatThisBuildCannotReadIsAnother) {
   job.set_config("unheard_of { }");
   job.set_config_hash("0123456789abcdef");
   files_.SetContent("/model/JOB", FormatJobFile(job));
-  ++context_.incarnation;
   const absl::Status status = TakeAndEnd();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   EXPECT_THAT(std::string(status.message()),

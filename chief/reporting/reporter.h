@@ -39,7 +39,7 @@ class Reporter {
     std::function<SnapshotFigures()> snapshots = nullptr;
     // May be null.
     std::function<std::vector<ServerView>()> servers = nullptr;
-    // Task, peer and incarnation; Create fills in the rest.
+    // Task and peer; Create fills in the rest.
     ChiefIdentity chief = {};
     // Workers and evaluators that the cluster's description names.
     std::vector<Task> expected_members = {};

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/cluster/figures.h"
 #include "core/cluster/staleness_buckets.h"
@@ -33,8 +32,6 @@ const char* PhaseName(JobPhase phase) {
 }
 
 double Seconds(absl::Time time) { return absl::ToDoubleSeconds(time - absl::UnixEpoch()); }
-
-std::string Hex(uint64_t id) { return absl::StrCat(absl::Hex(id, absl::kZeroPad16)); }
 
 // The place of a figure's key: that of "staleness.max" is in an object of its own.
 Json& At(const std::string& key, Json* json) {
@@ -83,7 +80,6 @@ Json TaskJson(Task task, absl::string_view state, absl::Time since, int restarts
 Json MemberJson(const Member& member, const StatusReport& report) {
   Json json = TaskJson(member.task, MemberStateName(member.state), member.since, member.restarts);
   json["peer"] = member.peer;
-  json["incarnation"] = Hex(member.incarnation);
   if (!member.device.empty()) json["device"] = member.device;
   const auto sums = report.job.workers.find(member.task);
   if (sums == report.job.workers.end() || member.task.role == Role::kEvaluator) return json;
@@ -101,7 +97,6 @@ Json ServerJson(const ServerView& server, const TaskFigures& tasks) {
                {"since", Seconds(server.since)},
                {"restarts", server.restarts}};
   if (server.incarnation == 0) return json;
-  json["incarnation"] = Hex(server.incarnation);
   json["shard_step"] = server.shard_step;
   json["value_bytes"] = server.value_bytes;
   json["slot_bytes"] = server.slot_bytes;
@@ -127,7 +122,6 @@ Json SnapshotsJson(const SnapshotFigures& figures, absl::Time now) {
 Json ChiefJson(const ChiefIdentity& chief) {
   return {{"task", chief.task.ToString()},
           {"peer", chief.peer},
-          {"incarnation", Hex(chief.incarnation)},
           {"since", Seconds(chief.since)},
           {"restarts", chief.restarts}};
 }

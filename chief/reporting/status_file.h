@@ -19,8 +19,7 @@ namespace keelson {
 // The process that writes the file, and those before it.
 struct ChiefIdentity {
   Task task;
-  std::string peer;  // "host:pid"
-  uint64_t incarnation = 0;
+  std::string peer;    // "host:pid"
   absl::Time since;    // when this process began
   int restarts = 0;    // chiefs before this one
   absl::Time started;  // when the first of them began
@@ -58,11 +57,10 @@ struct StatusReport {
 //                             means of the newest interval; absent before the first. The end in
 //                             eta_seconds is max_steps, whatever end_reason says
 //   step_seconds              likewise: where a step's time went, {input, pull, compute, push}
-//   chief                     {task, peer, incarnation, since, restarts}; restarts: chiefs before
-//   members                   list of {task, role, index, peer, state, since, restarts,
-//   incarnation,
-//                             device}; state as MemberStateName, since when it has it, incarnation
-//                             as 16 hex digits, device where the member told it. A worker that has
+//   chief                     {task, peer, since, restarts}; restarts: chiefs before
+//   members                   list of {task, role, index, peer, state, since, restarts, device};
+//                             state as MemberStateName, since when it has it, device where the
+//                             member told it. A worker that has
 //                             worked for this chief: steps, examples, push_retries (sums) and
 //                             staleness {mean, max, bounds, counts}; counts (sums) has one more
 //                             than bounds. While it is alive, of its newest interval:
@@ -72,7 +70,7 @@ struct StatusReport {
 //                             chief or those before has {task, role, index, state, since, restarts}
 //                             only, its state is "waiting", and since is when this chief began
 //   servers                   list of {task, address, state, since, restarts}, and once it has
-//                             answered: incarnation, shard_step, value_bytes, slot_bytes, clients,
+//                             answered: shard_step, value_bytes, slot_bytes, clients,
 //                             while it is alive pushed_bytes_per_second, pulled_bytes_per_second;
 //                             state as ServerKindName, restarts as this chief has seen them
 //   waiting_for               list of missing servers; only while WAITING_FOR_SERVERS

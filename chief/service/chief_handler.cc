@@ -80,7 +80,6 @@ HeldLease HeldLeaseFromProto(const v1::HeldLease& proto) {
 v1::MemberStatus MemberToProto(const Member& member, const Coordinator::Status& status) {
   v1::MemberStatus proto;
   *proto.mutable_task() = TaskToProto(member.task);
-  proto.set_incarnation(member.incarnation);
   proto.set_peer(member.peer);
   proto.set_alive(member.state == Member::kAlive);
   proto.set_state(std::string(MemberStateName(member.state)));
@@ -96,7 +95,6 @@ v1::MemberStatus MemberToProto(const Member& member, const Coordinator::Status& 
 v1::ServerStatus ServerToProto(const ServerView& server) {
   v1::ServerStatus proto;
   *proto.mutable_task() = TaskToProto(server.task);
-  proto.set_incarnation(server.incarnation);
   proto.set_address(server.address);
   proto.set_state(std::string(ServerKindName(server.kind)));
   proto.set_since(SecondsOf(server.since));

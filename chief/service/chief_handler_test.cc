@@ -1,5 +1,8 @@
 #include "chief/service/chief_handler.h"
 
+#include <cstring>
+#include <string>
+
 #include "chief/coordination/coordinator_testing.h"
 #include "core/cluster/task_proto.h"
 #include "gmock/gmock.h"
@@ -225,6 +228,21 @@ TEST_F(ChiefHandlerTest, WhoIsNoMemberNeitherScoresNorReports) {
   v1::HeartbeatResponse beaten;
   EXPECT_EQ(handler_.Heartbeat(heartbeat, &beaten).code(), absl::StatusCode::kAborted);
   EXPECT_EQ(coordinator_.GetStatus().totals.non_finite_losses(), 0);
+}
+
+TEST_F(ChiefHandlerTest, TheStatusGivesNoIncarnationAway) {
+  constexpr uint64_t kIncarnation = 0x1234567890abcdef;
+  ASSERT_TRUE(coordinator_.Register({Role::kWorker, 0}, kIncarnation, kHash, "host:1").ok());
+  v1::JobStatus status;
+  ASSERT_EQ(handler_.GetJobStatus({}, &status), absl::OkStatus());
+  ASSERT_EQ(status.members_size(), 1);
+  std::string id(sizeof(kIncarnation), '\0');
+  std::memcpy(id.data(), &kIncarnation, sizeof(kIncarnation));
+  EXPECT_EQ(status.SerializeAsString().find(id), std::string::npos);
+  // Nor does what a second process of the task is told.
+  const absl::Status taken = coordinator_.Register({Role::kWorker, 0}, 1, kHash, "host:2").status();
+  EXPECT_EQ(taken.code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(std::string(taken.message()).find("1234567890abcdef"), std::string::npos);
 }
 
 TEST_F(ChiefHandlerTest, AnyoneMayAskForTheStatus) {

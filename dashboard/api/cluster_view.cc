@@ -24,7 +24,7 @@ constexpr double kWaitingShare = 0.5;
 constexpr double kLeastTraffic = 1 << 20;
 constexpr double kLeastStaleness = 1;
 
-constexpr const char* kTexts[] = {"state", "incarnation", "peer", "address", "device"};
+constexpr const char* kTexts[] = {"state", "peer", "address", "device"};
 constexpr const char* kNumbers[] = {"since",       "restarts",   "shard_step",
                                     "value_bytes", "slot_bytes", "clients"};
 constexpr const char* kStates[] = {"waiting", "alive", "away", "restoring", "lost", "left", "down"};

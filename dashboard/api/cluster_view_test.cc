@@ -75,7 +75,6 @@ TEST_F(ClusterViewTest, TellsOfATaskWhatTheChiefWrites) {
                                    {"index", 0},
                                    {"state", "alive"},
                                    {"since", 1.7e9 - 100},
-                                   {"incarnation", "00000000000000cc"},
                                    {"restarts", 1},
                                    {"peer", "host:8"}}));
   EXPECT_EQ(Task("ps-1"), Json({{"task", "ps-1"},
@@ -85,7 +84,6 @@ TEST_F(ClusterViewTest, TellsOfATaskWhatTheChiefWrites) {
                                 {"state", "alive"},
                                 {"since", 1.7e9 - 95},
                                 {"restarts", 0},
-                                {"incarnation", "00000000000000bb"},
                                 {"shard_step", 1200},
                                 {"value_bytes", 471000},
                                 {"slot_bytes", 942000},

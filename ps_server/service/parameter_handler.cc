@@ -150,6 +150,7 @@ absl::Status ParameterHandler::Finish(const v1::FinishShardRequest& request,
 absl::Status ParameterHandler::GetStatus(const v1::GetShardStatusRequest& request,
                                          v1::ShardStatus* response) {
   FillStatus(response);
+  response->clear_incarnation();
   if (request.with_job_state()) {
     MutexLock lock(&mu_);
     response->set_job_state(job_state_);

@@ -115,7 +115,6 @@ async function workerLostAndBack(page, job) {
   const row = byId(page, "task-worker-1");
   const state = (wanted) => page.locator(`[data-testid="task-worker-1"][data-state="${wanted}"]`).waitFor();
   await state("alive");
-  const before = await byId(row, "incarnation").textContent();
   const killed = job.runs["worker-1"];
   killed.child.kill("SIGKILL");
   assert.equal(await killed.exit, "SIGKILL");
@@ -127,7 +126,6 @@ async function workerLostAndBack(page, job) {
   await byId(page, "attention-only").uncheck();
   job.runs["worker-1"] = job.startTask("worker", 1);
   await state("alive");
-  await until("a new incarnation", async () => await byId(row, "incarnation").textContent() !== before);
   await until("a restart", async () => await row.locator('[data-title="Restarts"]').textContent() === "1");
 }
 
@@ -142,7 +140,7 @@ export async function cluster(page) {
   await byId(page, "variables").locator("tbody tr").nth(3).waitFor();
   await byId(page, "open-worker-0").click();
   await byId(page, "detail-worker-0").waitFor();
-  assert.match(await byId(page, "detail-worker-0").textContent(), /incarnation[0-9a-f]{16}/);
+  assert.match(await byId(page, "detail-worker-0").textContent(), /in this state since/);
 }
 
 async function chiefDownAndBack(page, job) {

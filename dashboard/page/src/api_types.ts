@@ -148,7 +148,6 @@ export interface ClusterTask {
   index: number;
   state: TaskState;
   since?: number;
-  incarnation?: string;
   restarts?: number;
   peer?: string;
   address?: string;

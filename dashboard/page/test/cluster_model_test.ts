@@ -55,11 +55,11 @@ test("a chief that trains is one of the workers", () => {
 });
 
 test("variables may be elsewhere after the chief, the servers or what they hold have changed", () => {
-  const tasks = [task("chief", 0, {incarnation: "a"}), task("ps", 0, {value_bytes: 10, state: "alive"}), task("worker", 0)];
+  const tasks = [task("chief", 0, {restarts: 0}), task("ps", 0, {value_bytes: 10, state: "alive"}), task("worker", 0)];
   const version = placementVersion(tasks);
-  equal(placementVersion([tasks[0]!, {...tasks[1]!, state: "lost", incarnation: "c", clients: 2}, task("worker", 0, {steps: 3})]), version);
+  equal(placementVersion([tasks[0]!, {...tasks[1]!, state: "lost", restarts: 3, clients: 2}, task("worker", 0, {steps: 3})]), version);
   for (const changed of [
-    [task("chief", 0, {incarnation: "b"}), tasks[1]!], [...tasks, task("ps", 1)],
+    [task("chief", 0, {restarts: 1}), tasks[1]!], [...tasks, task("ps", 1)],
     [tasks[0]!, task("ps", 0, {value_bytes: 20})],
   ]) {
     equal(placementVersion(changed) === version, false);

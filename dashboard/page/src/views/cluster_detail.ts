@@ -51,7 +51,6 @@ function factsOf(task: ClusterTask, figures: readonly Figure[]): Fact[] {
   const facts: Fact[] = [
     {name: "in this state since", text: task.since === undefined ? undefined : formatTime(task.since)},
     {name: "address", text: task.address ?? task.peer},
-    {name: "incarnation", text: task.incarnation},
   ];
   if (trains(task)) {
     facts.push(

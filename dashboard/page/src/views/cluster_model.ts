@@ -52,7 +52,7 @@ function valueAt(object: unknown, keys: readonly string[]): number | undefined {
 // or their contents.
 export function placementVersion(tasks: readonly ClusterTask[]): string {
   return tasks.filter((task) => task.role === "chief" || task.role === "ps")
-    .map((task) => [task.task, task.role === "chief" ? task.incarnation : task.value_bytes].join(" ")).join(", ");
+    .map((task) => [task.task, task.role === "chief" ? task.restarts : task.value_bytes].join(" ")).join(", ");
 }
 
 // By role (chief, ps, worker, evaluator), then by index.

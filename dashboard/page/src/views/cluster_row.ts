@@ -65,29 +65,15 @@ const ADDRESS: Column = {...textColumn("Address", (task) => task.address ?? task
 const PUSH = textColumn("Push", (task) => formatByteRate(task.pushed_bytes_per_second), "Gradients, in bytes per second");
 const PULL = textColumn("Pull", (task) => formatByteRate(task.pulled_bytes_per_second), "Values, in bytes per second");
 const RESTARTS = textColumn("Restarts", (task) => formatCount(task.restarts));
-const INCARNATION: Column = {
-  title: "Incarnation",
-  explanation: "The beginning of the id of this life of the process",
-  create: () => {
-    const element = h("code", {testid: "incarnation"});
-    return {
-      element,
-      update: (task) => {
-        setText(element, task.incarnation === undefined ? "–" : task.incarnation.slice(0, 6));
-        setAttribute(element, "title", task.incarnation);
-      },
-    };
-  },
-};
 
 const COLUMNS: Record<TaskRole, Column[]> = {
-  chief: [STATE, ADDRESS, RESTARTS, INCARNATION],
+  chief: [STATE, ADDRESS, RESTARTS],
   ps: [
     STATE,
     textColumn("Values", (task) => formatBytes(task.value_bytes)),
     textColumn("Slots", (task) => formatBytes(task.slot_bytes), "What the optimizer keeps beside the values"),
     textColumn("Clients", (task) => formatCount(task.clients)), PUSH, PULL,
-    textColumn("Step", (task) => formatCount(task.shard_step), "Pushes that the shard has applied"), RESTARTS, INCARNATION,
+    textColumn("Step", (task) => formatCount(task.shard_step), "Pushes that the shard has applied"), RESTARTS,
   ],
   worker: [
     STATE,
@@ -102,9 +88,9 @@ const COLUMNS: Record<TaskRole, Column[]> = {
     {title: "Where a step's time goes", create: (tip) => barCell(new StepBar(tip))},
     {title: "Staleness", explanation: "Steps by how many others came between reading and pushing; and the mean",
       create: (tip) => barCell(new StalenessBars(tip))},
-    PUSH, PULL, RESTARTS, INCARNATION,
+    PUSH, PULL, RESTARTS,
   ],
-  evaluator: [STATE, ADDRESS, RESTARTS, INCARNATION],
+  evaluator: [STATE, ADDRESS, RESTARTS],
 };
 
 export class TaskTable {
