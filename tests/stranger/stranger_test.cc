@@ -19,9 +19,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "core/base/clock.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/base/mutex.h"
+#include "core/base/random.h"
 #include "core/base/stop_signal.h"
+#include "core/client/services/grpc_chief_service.h"
 #include "core/client/services/grpc_parameter_control.h"
 #include "core/rpc/channel.h"
 #include "core/rpc/raw_client.h"
@@ -32,6 +35,8 @@
 #include "tests/stranger/memory_groups.h"
 #include "tests/support/job.h"
 #include "tests/support/model_directory.h"
+#include "worker/chief_session.h"
+#include "worker/progress.h"
 
 namespace keelson {
 namespace {
@@ -60,11 +65,14 @@ int AttackSeconds() {
 
 int StepsFor(int seconds) { return (seconds + 10) * kMostStepsPerSecond; }
 
-// Calls of a member: pulls, one after another.
+// A second worker of the job, which makes no step: it pulls, again and again.
 class Puller {
  public:
-  Puller(const std::string& address, const Credentials& credentials)
-      : thread_([this, address, credentials] { Run(address, credentials); }) {}
+  explicit Puller(const Job& job)
+      : credentials_(job.MemberCredentials("worker")),
+        chief_(ConnectChiefService(job.Address(kChiefTask), credentials_)),
+        server_address_(job.Address(PsTask(0))),
+        thread_([this] { Run(); }) {}
   ~Puller() {
     stop_.Raise();
     thread_.join();
@@ -86,17 +94,35 @@ class Puller {
   }
 
  private:
-  void Run(const std::string& address, const Credentials& credentials) {
+  void Run() {
     v1::ShardStatus status;
-    const auto server = ConnectParameterControl("ps-0", address, credentials);
-    EXPECT_TRUE(server->GetStatus({}, &status).ok());
+    EXPECT_EQ(
+        ConnectParameterControl("ps-0", server_address_, credentials_)->GetStatus({}, &status),
+        absl::OkStatus());
+    Progress progress;
+    ChiefSession::Options self;
+    self.self = WorkerTask(1);
+    self.incarnation = RandomId();
+    self.config_hash = status.config_hash();
+    ChiefSession session(self, chief_.get(), &progress, Clock::Real(), &left_);
+    ASSERT_EQ(session.Join(), absl::OkStatus());
+    const auto model = session.WaitForModel();
+    ASSERT_TRUE(model.ok()) << model.status();
     BulkRequest pull;
-    pull.incarnation = 12345;
-    pull.placement_fingerprint = status.placement_fingerprint();
+    pull.role = v1::ROLE_WORKER;
+    pull.task_index = 1;
+    pull.incarnation = self.incarnation;
+    pull.member_epoch = model->member_epoch();
+    pull.placement_fingerprint = model->placement_fingerprint();
     pull.ranges = {{0, 0, 1, WireFormat::kFloat32, WireFormat::kFloat32}};
-    const std::string message = EncodeBulkRequest(pull, 0);
-    const auto channel = CreateChannel(address, grpc::InsecureChannelCredentials());
-    RawCallQueue calls(credentials.claim);
+    PullUntilStopped(EncodeBulkRequest(pull, 0));
+    EXPECT_EQ(session.status(), absl::OkStatus());
+    session.Leave();
+  }
+
+  void PullUntilStopped(const std::string& message) {
+    const auto channel = CreateChannel(server_address_, grpc::InsecureChannelCredentials());
+    RawCallQueue calls(credentials_.claim);
     while (!stop_.WaitFor(absl::Milliseconds(5))) {
       const absl::Time begin = absl::Now();
       ByteRope request;
@@ -106,10 +132,12 @@ class Puller {
       const auto done = calls.Next(kEndLimit);
       ASSERT_TRUE(done.has_value());
       const grpc::StatusCode code = done->status.error_code();
+      // The server has not heard of this member yet.
+      if (code == grpc::StatusCode::UNAVAILABLE && pulled_ == 0) continue;
       MutexLock lock(&mu_);
+      ++pulled_;
       times_.push_back(absl::Now() - begin);
-      // ABORTED: the server knows that this is no member of the job.
-      if (code != grpc::StatusCode::OK && code != grpc::StatusCode::ABORTED) {
+      if (code != grpc::StatusCode::OK) {
         ++failed_;
         last_error_ = done->status.error_message();
       }
@@ -117,10 +145,15 @@ class Puller {
     if (!last_error_.empty()) std::printf("an honest call failed: %s\n", last_error_.c_str());
   }
 
+  const Credentials credentials_;
+  const std::unique_ptr<ChiefService> chief_;
+  const std::string server_address_;
+  StopSignal left_;  // of the session, which leaves after the last pull
   StopSignal stop_;
   Mutex mu_;
   std::vector<absl::Duration> times_ ABSL_GUARDED_BY(mu_);
   int64_t failed_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t pulled_ = 0;  // of the thread's, as the next one
   std::string last_error_;
   std::thread thread_;
 };
@@ -251,7 +284,7 @@ void Print(const char* when, const Puller::Figures& figures) {
 // The figures of honest calls before and during the attack are printed. What they are depends on
 // the machine, which the stranger uses too.
 void AttackAndMeasure(const Job& job, int seconds) {
-  Puller puller(job.Address(PsTask(0)), job.MemberCredentials("worker"));
+  Puller puller(job);
   absl::SleepFor(kQuiet);
   const Puller::Figures before = puller.Take();
   const int64_t first_step = LastReportedStep(job.Log(kChiefTask));
@@ -263,6 +296,8 @@ void AttackAndMeasure(const Job& job, int seconds) {
   Print("during the attack", during);
   std::printf("p99 during the attack: %.2f times that before\n",
               absl::FDivDuration(during.p99, before.p99));
+  EXPECT_GT(before.calls, 0u);
+  EXPECT_EQ(before.failed, 0);
   EXPECT_EQ(during.failed, 0);
   EXPECT_GT(steps, seconds);
 }
