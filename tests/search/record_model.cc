@@ -1,0 +1,230 @@
+#include "tests/search/record_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/config/train_config.h"
+#include "core/device/device.h"
+
+namespace keelson {
+namespace {
+
+class HostFloats : public DeviceMemory {
+ public:
+  explicit HostFloats(std::vector<float> floats)
+      : DeviceMemory(floats.data(), static_cast<int64_t>(floats.size())),
+        floats_(std::move(floats)) {}
+
+ private:
+  const std::vector<float> floats_;
+};
+
+class HostBytes : public HostMemory {
+ public:
+  explicit HostBytes(std::vector<uint8_t> bytes)
+      : HostMemory(absl::MakeSpan(bytes)), bytes_(std::move(bytes)) {}
+
+ private:
+  const std::vector<uint8_t> bytes_;
+};
+
+class NoEvent : public DeviceEvent {};
+class Plain : public GradientEncoder {};
+
+// What the model does not use ends the program.
+class RecordDevice : public Device {
+ public:
+  explicit RecordDevice(std::function<void(int64_t)> compute) : compute_(std::move(compute)) {}
+
+  std::string name() const override { return "records"; }
+  bool asynchronous() const override { return false; }
+  absl::StatusOr<std::unique_ptr<DeviceMemory>> Allocate(int64_t floats) override {
+    return std::make_unique<HostFloats>(std::vector<float>(static_cast<size_t>(floats)));
+  }
+  absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(size_t bytes) override {
+    return std::make_unique<HostBytes>(std::vector<uint8_t>(bytes));
+  }
+  absl::Span<float> HostSpan(DeviceMemory* memory) override {
+    return absl::MakeSpan(memory->data(), static_cast<size_t>(memory->size()));
+  }
+  void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) override {
+    if (from.data() != to->data()) std::copy(from.begin(), from.end(), to->data());
+  }
+  absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) override {
+    if (from.data() != to.data()) std::copy_n(from.data(), to.size(), to.data());
+    return absl::OkStatus();
+  }
+  void Fill(float value, int64_t n, DeviceMemory* x) override { std::fill_n(x->data(), n, value); }
+  absl::Status Synchronize() override { return absl::OkStatus(); }
+  absl::Status status() const override { return absl::OkStatus(); }
+
+  absl::StatusOr<std::unique_ptr<DeviceEvent>> NewEvent() override {
+    return std::make_unique<NoEvent>();
+  }
+  void Record(DeviceEvent*) override {}
+  void WaitFor(const DeviceEvent&) override {}
+  bool Passed(const DeviceEvent&) override { return true; }
+  absl::Status Await(const DeviceEvent&) override { return absl::OkStatus(); }
+  double MillisecondsBetween(const DeviceEvent&, const DeviceEvent&) override { return 0; }
+
+  absl::StatusOr<std::unique_ptr<GradientEncoder>> NewGradientEncoder(const WireLayout&) override {
+    return std::make_unique<Plain>();
+  }
+  absl::StatusOr<std::unique_ptr<ValueDecoder>> NewValueDecoder(WireFormat, int64_t) override {
+    std::abort();
+  }
+  void Download(const DeviceMemory& gradient, const DeviceMemory*, GradientEncoder*,
+                absl::Span<uint8_t> to, DeviceEvent*) override {
+    std::memcpy(to.data(), gradient.data(), to.size());
+  }
+  void Upload(absl::Span<const uint8_t>, const DeviceEvent*, ValueDecoder*, DeviceMemory*,
+              DeviceEvent*) override {
+    std::abort();
+  }
+  void Repeat(uint64_t, absl::FunctionRef<void()> operations) override { operations(); }
+
+  void MatMul(const MatMulArgs&, const DeviceMemory& a, const DeviceMemory&, const Epilogue&,
+              DeviceMemory* c) override {
+    c->data()[0] = a.data()[0];
+  }
+  void DenseGradients(int64_t, int64_t, int64_t, const DeviceMemory& x, const DeviceMemory&,
+                      DeviceMemory* kernel_gradient, DeviceMemory* bias_gradient) override {
+    for (DeviceMemory* const gradient : {kernel_gradient, bias_gradient}) {
+      if (gradient == nullptr) continue;
+      std::fill_n(gradient->data(), gradient->size(), 0.0f);
+      gradient->data()[std::lround(x.data()[0])] = -1;
+    }
+  }
+  void BiasGradient(int64_t, int64_t, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
+  void Axpy(float, int64_t, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
+  void Scale(float, int64_t, DeviceMemory*) override { std::abort(); }
+  void Sum(int64_t, const DeviceMemory& x, DeviceMemory* sum) override {
+    sum->data()[0] = x.data()[0];
+  }
+  void ClipByGlobalNorm(float, absl::Span<DeviceMemory* const>) override { std::abort(); }
+  void AddFromPeer(Device*, int64_t, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
+
+  void Conv2D(const ConvGeometry&, const DeviceMemory&, const DeviceMemory&, const Epilogue&,
+              DeviceMemory*) override {
+    std::abort();
+  }
+  void Conv2DBackwardData(const ConvGeometry&, const DeviceMemory&, const DeviceMemory&,
+                          DeviceMemory*) override {
+    std::abort();
+  }
+  void Conv2DBackwardFilter(const ConvGeometry&, const DeviceMemory&, const DeviceMemory&,
+                            DeviceMemory*) override {
+    std::abort();
+  }
+  void MaxPool(const PoolGeometry&, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
+  void MaxPoolBackward(const PoolGeometry&, const DeviceMemory&, const DeviceMemory&,
+                       const DeviceMemory&, DeviceMemory*) override {
+    std::abort();
+  }
+  void AvgPool(const PoolGeometry&, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
+  void AvgPoolBackward(const PoolGeometry&, const DeviceMemory&, DeviceMemory*) override {
+    std::abort();
+  }
+  void Activate(ActivationKind, int64_t, const DeviceMemory&, DeviceMemory*) override {
+    std::abort();
+  }
+  void ActivateBackward(ActivationKind, int64_t, const DeviceMemory&, const DeviceMemory&,
+                        DeviceMemory*) override {
+    std::abort();
+  }
+  void SetSeed(uint64_t) override {}
+  void Dropout(float, uint64_t, int64_t, const DeviceMemory&, DeviceMemory*) override {
+    std::abort();
+  }
+  void BatchNorm(const BatchNormGeometry&, const DeviceMemory&, const DeviceMemory*,
+                 const DeviceMemory*, DeviceMemory*, DeviceMemory*, DeviceMemory*) override {
+    std::abort();
+  }
+  void BatchNormBackward(const BatchNormGeometry&, const DeviceMemory&, const DeviceMemory*,
+                         const DeviceMemory&, const DeviceMemory&, const DeviceMemory&,
+                         DeviceMemory*, DeviceMemory*, DeviceMemory*) override {
+    std::abort();
+  }
+  void BatchNormInference(const BatchNormGeometry&, const DeviceMemory&, const DeviceMemory*,
+                          const DeviceMemory*, const DeviceMemory&, const DeviceMemory&,
+                          DeviceMemory*) override {
+    std::abort();
+  }
+  void SoftmaxCrossEntropy(int64_t, int64_t, float, const DeviceMemory& scores, const DeviceMemory&,
+                           DeviceMemory* losses, DeviceMemory*) override {
+    compute_(std::lround(scores.data()[0]));
+    losses->data()[0] = 1;
+  }
+  void SigmoidCrossEntropy(int64_t, float, const DeviceMemory&, const DeviceMemory&, DeviceMemory*,
+                           DeviceMemory*) override {
+    std::abort();
+  }
+  void MeanSquaredError(int64_t, float, const DeviceMemory&, const DeviceMemory&, DeviceMemory*,
+                        DeviceMemory*) override {
+    std::abort();
+  }
+
+ private:
+  const std::function<void(int64_t)> compute_;
+};
+
+std::string ModeOf(const RecordJob& job) {
+  switch (job.mode) {
+    case RecordMode::kAsynchronous:
+      return "async {}";
+    case RecordMode::kBoundedStaleness:
+      return "bounded_staleness { staleness: 2 }";
+    case RecordMode::kSynchronous:
+      return absl::StrCat("synchronous { replicas_to_aggregate: ", job.replicas, " }");
+  }
+  std::abort();
+}
+
+}  // namespace
+
+v1::TrainConfig RecordConfig(const RecordJob& job, const std::string& model_dir) {
+  const int64_t per_step = job.mode == RecordMode::kSynchronous ? job.replicas : 1;
+  std::string layers;
+  for (int i = 1; i <= 3; ++i) {
+    absl::StrAppend(&layers, "layers { name: \"dense_", i, "\" dense { units: ", job.records,
+                    " kernel_initializer: ZEROS } } ");
+  }
+  // The mean of a step's gradients is added as often as it has some.
+  const std::string text = absl::StrCat(
+      "model { input_shape: 1 ", layers,
+      "loss { kind: SOFTMAX_CROSS_ENTROPY } } optimizer { sgd {} } ",
+      "learning_rate { base: ", per_step,
+      " } train { batch_size: 1 max_steps: ", job.records / per_step,
+      " seed: 7 summary_steps: 5 } checkpoint { model_dir: \"", model_dir,
+      "\" save_steps: ", job.save_steps, " keep_max: 2 } transfer { depth: ", job.depth,
+      " } consistency { mode { ", ModeOf(job), " } }");
+  auto config = ParseTrainConfig(text, "the search's configuration");
+  if (!config.ok() || !FinalizeTrainConfig(&*config).ok()) std::abort();
+  return *std::move(config);
+}
+
+absl::Status RecordDataset::Read(absl::Span<const int64_t> records, Batch* batch) const {
+  const auto count = static_cast<int64_t>(records.size());
+  *batch = {Tensor(Shape({count, 1})), Tensor(Shape({count}))};
+  for (size_t i = 0; i < records.size(); ++i) {
+    batch->features.data()[i] = static_cast<float>(records[i]);
+  }
+  return absl::OkStatus();
+}
+
+std::unique_ptr<DeviceGroup> RecordDevices(std::function<void(int64_t record)> compute) {
+  std::vector<std::unique_ptr<Device>> devices;
+  devices.push_back(std::make_unique<RecordDevice>(std::move(compute)));
+  return MakePeerGroup(std::move(devices));
+}
+
+std::vector<std::string> RecordVariables() {
+  return {"dense_1/kernel", "dense_1/bias",   "dense_2/kernel",
+          "dense_2/bias",   "dense_3/kernel", "dense_3/bias"};
+}
+
+}  // namespace keelson

@@ -1,0 +1,158 @@
+#include "tests/search/storage.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+constexpr absl::Duration kHangLook = absl::Milliseconds(20);
+
+}  // namespace
+
+absl::Status SimFileSystem::Begin(bool changes, const std::string& path) {
+  at_();
+  while (disk_->fault == StorageFault::kHangs) scheduler_->WaitFor(disk_, kHangLook);
+  if (disk_->fault == StorageFault::kErrs && scheduler_->Chance(0.5)) {
+    return absl::UnavailableError(absl::StrCat(path, ": Input/output error"));
+  }
+  if (disk_->fault == StorageFault::kReadOnly && changes) {
+    return absl::PermissionDeniedError(absl::StrCat(path, ": Read-only file system"));
+  }
+  return absl::OkStatus();
+}
+
+bool SimFileSystem::Lies() {
+  return disk_->fault == StorageFault::kLies && scheduler_->Chance(0.5);
+}
+
+template <typename Operation>
+auto SimFileSystem::Run(Operation operation) {
+  auto result = [&] {
+    const FiberScheduler::Atomic atomic(scheduler_);
+    return operation(&disk_->files);
+  }();
+  at_();
+  return result;
+}
+
+class SimAppendFile : public AppendFile {
+ public:
+  SimAppendFile(SimFileSystem* system, std::string path, std::unique_ptr<AppendFile> file)
+      : system_(system), path_(std::move(path)), file_(std::move(file)) {}
+  ~SimAppendFile() override {
+    const FiberScheduler::Atomic atomic(system_->scheduler_);
+    file_ = nullptr;
+  }
+
+  absl::Status Append(absl::string_view data) override {
+    RETURN_IF_ERROR(system_->Begin(/*changes=*/true, path_));
+    return system_->Run([&](MemoryFileSystem*) { return file_->Append(data); });
+  }
+  absl::Status Sync() override {
+    RETURN_IF_ERROR(system_->Begin(/*changes=*/true, path_));
+    return system_->Run([&](MemoryFileSystem*) { return file_->Sync(); });
+  }
+  absl::Status Close() override {
+    RETURN_IF_ERROR(system_->Begin(/*changes=*/true, path_));
+    return system_->Run([&](MemoryFileSystem*) { return file_->Close(); });
+  }
+
+ private:
+  SimFileSystem* const system_;
+  const std::string path_;
+  std::unique_ptr<AppendFile> file_;
+};
+
+absl::StatusOr<std::unique_ptr<AppendFile>> SimFileSystem::OpenForAppend(const std::string& path,
+                                                                         bool truncate) {
+  RETURN_IF_ERROR(Begin(/*changes=*/true, path));
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, Run([&](MemoryFileSystem* files) {
+                     return files->OpenForAppend(path, truncate);
+                   }));
+  return std::make_unique<SimAppendFile>(this, path, std::move(file));
+}
+
+absl::StatusOr<std::unique_ptr<AppendFile>> SimFileSystem::CreateExclusive(
+    const std::string& path) {
+  RETURN_IF_ERROR(Begin(/*changes=*/true, path));
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
+                   Run([&](MemoryFileSystem* files) { return files->CreateExclusive(path); }));
+  return std::make_unique<SimAppendFile>(this, path, std::move(file));
+}
+
+absl::StatusOr<std::unique_ptr<RandomAccessFile>> SimFileSystem::OpenForRead(
+    const std::string& path) {
+  RETURN_IF_ERROR(Begin(/*changes=*/false, path));
+  if (Lies()) return absl::NotFoundError(absl::StrCat(path, ": No such file or directory"));
+  return Run([&](MemoryFileSystem* files) { return files->OpenForRead(path); });
+}
+
+absl::StatusOr<bool> SimFileSystem::Exists(const std::string& path) {
+  RETURN_IF_ERROR(Begin(/*changes=*/false, path));
+  if (Lies()) return false;
+  return Run([&](MemoryFileSystem* files) { return files->Exists(path); });
+}
+
+absl::StatusOr<absl::Time> SimFileSystem::ModificationTime(const std::string& path) {
+  RETURN_IF_ERROR(Begin(/*changes=*/false, path));
+  return Run([&](MemoryFileSystem* files) { return files->ModificationTime(path); });
+}
+
+absl::StatusOr<std::vector<std::string>> SimFileSystem::List(const std::string& path) {
+  RETURN_IF_ERROR(Begin(/*changes=*/false, path));
+  return Run([&](MemoryFileSystem* files) { return files->List(path); });
+}
+
+absl::StatusOr<std::string> SimFileSystem::Resolve(const std::string& path) {
+  RETURN_IF_ERROR(Begin(/*changes=*/false, path));
+  return Run([&](MemoryFileSystem* files) { return files->Resolve(path); });
+}
+
+absl::Status SimFileSystem::CreateDirectories(const std::string& path) {
+  RETURN_IF_ERROR(Begin(/*changes=*/true, path));
+  return Run([&](MemoryFileSystem* files) { return files->CreateDirectories(path); });
+}
+
+absl::Status SimFileSystem::Remove(const std::string& path) {
+  RETURN_IF_ERROR(Begin(/*changes=*/true, path));
+  return Run([&](MemoryFileSystem* files) {
+    absl::Status status = files->Remove(path);
+    disk_->on_names_changed();
+    return status;
+  });
+}
+
+absl::Status SimFileSystem::Rename(const std::string& from, const std::string& to) {
+  RETURN_IF_ERROR(Begin(/*changes=*/true, to));
+  return Run([&](MemoryFileSystem* files) {
+    absl::Status status = files->Rename(from, to);
+    disk_->on_names_changed();
+    return status;
+  });
+}
+
+absl::StatusOr<std::string> SimFileSystem::ReplaceIf(const std::string& path,
+                                                     absl::string_view version,
+                                                     absl::string_view content) {
+  RETURN_IF_ERROR(Begin(/*changes=*/true, path));
+  return Run([&](MemoryFileSystem* files) {
+    absl::StatusOr<std::string> result = files->ReplaceIf(path, version, content);
+    disk_->on_names_changed();
+    return result;
+  });
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> SimFileSystem::TryLock(const std::string& path) {
+  RETURN_IF_ERROR(Begin(/*changes=*/true, path));
+  return absl::UnimplementedError(absl::StrCat(path, ": the processes have no kernel in common"));
+}
+
+absl::Status SimFileSystem::SyncDirectory(const std::string& path) {
+  RETURN_IF_ERROR(Begin(/*changes=*/true, path));
+  return Run([&](MemoryFileSystem* files) { return files->SyncDirectory(path); });
+}
+
+}  // namespace keelson

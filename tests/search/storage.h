@@ -1,0 +1,74 @@
+// The model directory as one simulated process sees it.
+#ifndef KEELSON_TESTS_SEARCH_STORAGE_H_
+#define KEELSON_TESTS_SEARCH_STORAGE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/file_system.h"
+#include "core/base/file_system_testing.h"
+#include "tests/search/fiber_scheduler.h"
+
+namespace keelson {
+
+// What storage does instead of working.
+enum class StorageFault {
+  kNone,
+  kErrs,      // about half of the operations fail
+  kReadOnly,  // nothing can be changed
+  kHangs,     // operations begin when the fault ends
+  kLies,      // what is there seems to be absent, about half of the time
+};
+
+// The disk and its faults, which all processes share.
+struct SimDisk {
+  MemoryFileSystem files;
+  StorageFault fault = StorageFault::kNone;
+  // Called after each change of names.
+  std::function<void()> on_names_changed;
+};
+
+// Calls `at` before and after each operation: it may kill the process. An operation itself is not
+// left half way.
+class SimFileSystem : public FileSystem {
+ public:
+  // All outlive the file system.
+  SimFileSystem(FiberScheduler* scheduler, SimDisk* disk, std::function<void()> at)
+      : scheduler_(scheduler), disk_(disk), at_(std::move(at)) {}
+
+  absl::StatusOr<std::unique_ptr<AppendFile>> OpenForAppend(const std::string& path,
+                                                            bool truncate) override;
+  absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(const std::string& path) override;
+  absl::StatusOr<bool> Exists(const std::string& path) override;
+  absl::StatusOr<absl::Time> ModificationTime(const std::string& path) override;
+  absl::StatusOr<std::vector<std::string>> List(const std::string& path) override;
+  absl::StatusOr<std::string> Resolve(const std::string& path) override;
+  absl::Status CreateDirectories(const std::string& path) override;
+  absl::Status Remove(const std::string& path) override;
+  absl::Status Rename(const std::string& from, const std::string& to) override;
+  absl::StatusOr<std::string> ReplaceIf(const std::string& path, absl::string_view version,
+                                        absl::string_view content) override;
+  // UNIMPLEMENTED.
+  absl::StatusOr<std::unique_ptr<FileLock>> TryLock(const std::string& path) override;
+  absl::Status SyncDirectory(const std::string& path) override;
+
+ private:
+  friend class SimAppendFile;
+
+  // Waits out a hang; an error where the disk has one for this operation.
+  absl::Status Begin(bool changes, const std::string& path);
+  bool Lies();
+  template <typename Operation>
+  auto Run(Operation operation);
+
+  FiberScheduler* const scheduler_;
+  SimDisk* const disk_;
+  const std::function<void()> at_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_TESTS_SEARCH_STORAGE_H_
