@@ -1,0 +1,368 @@
+#include "tests/search/network.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "core/wire/byte_rope.h"
+
+namespace keelson {
+namespace {
+
+// As the gRPC clients have them, the largest shortened so that a schedule sees its end.
+constexpr absl::Duration kControlTimeout = absl::Seconds(5);
+constexpr absl::Duration kFileTimeout = absl::Seconds(30);
+
+// Most messages are fast; some overtake many others.
+constexpr absl::Duration kFast = absl::Milliseconds(2);
+constexpr absl::Duration kSlow = absl::Milliseconds(300);
+constexpr double kSlowShare = 0.05;
+
+absl::Duration Beyond(const google::protobuf::Duration& wait) {
+  return kControlTimeout + absl::Seconds(wait.seconds()) + absl::Nanoseconds(wait.nanos());
+}
+
+}  // namespace
+
+SimNetwork::SimNetwork(FiberScheduler* scheduler, size_t nodes, std::function<void(SimProcess*)> at)
+    : scheduler_(scheduler), at_(std::move(at)), nodes_(nodes), cut_(nodes * nodes) {}
+
+absl::Duration SimNetwork::Latency() {
+  const bool slow = scheduler_->Chance(kSlowShare);
+  return scheduler_->Between(absl::Microseconds(20), slow ? kSlow : kFast);
+}
+
+bool SimNetwork::Arrives(size_t from, size_t to) {
+  return !cut_[from * nodes_.size() + to] && !scheduler_->Chance(loss_);
+}
+
+void SimNetwork::End(const std::shared_ptr<Exchange>& exchange, absl::Status status) {
+  if (exchange->ended) return;
+  exchange->ended = true;
+  std::erase(under_way_, exchange);
+  if (exchange->caller->alive) exchange->done(std::move(status));
+}
+
+void SimNetwork::Reset(const std::shared_ptr<Exchange>& exchange) {
+  scheduler_->At(Latency(),
+                 [this, exchange] { End(exchange, absl::UnavailableError("connection reset")); });
+}
+
+void SimNetwork::Forget(SimProcess* process) {
+  for (const std::shared_ptr<Exchange>& exchange : under_way_) {
+    if (exchange->callee == process) Reset(exchange);
+  }
+  std::erase_if(under_way_, [&](const auto& exchange) { return exchange->caller == process; });
+  for (SimProcess*& node : nodes_) {
+    if (node == process) node = nullptr;
+  }
+}
+
+void SimNetwork::Begin(SimProcess* caller, size_t callee, absl::Duration timeout, bool repeatable,
+                       Execution execute, std::function<void(absl::Status)> done) {
+  at_(caller);
+  const FiberScheduler::Atomic atomic(scheduler_);
+  auto exchange = std::make_shared<Exchange>();
+  exchange->caller = caller;
+  exchange->done = std::move(done);
+  under_way_.push_back(exchange);
+  scheduler_->At(timeout,
+                 [this, exchange] { End(exchange, absl::DeadlineExceededError("no answer")); });
+  const int copies = repeatable && scheduler_->Chance(repetition_) ? 2 : 1;
+  for (int i = 0; i < copies; ++i) {
+    if (!Arrives(caller->node, callee)) continue;
+    scheduler_->At(Latency(),
+                   [this, exchange, callee, execute] { Deliver(exchange, callee, execute); });
+  }
+}
+
+void SimNetwork::Deliver(const std::shared_ptr<Exchange>& exchange, size_t callee,
+                         const Execution& execute) {
+  SimProcess* const process = nodes_[callee];
+  if (process == nullptr) return Reset(exchange);
+  exchange->callee = process;
+  scheduler_->StartIn(process->group, [this, exchange, process, execute] {
+    at_(process);
+    absl::Status status = execute(process);
+    at_(process);
+    const FiberScheduler::Atomic atomic(scheduler_);
+    if (!Arrives(process->node, exchange->caller->node)) return;
+    scheduler_->At(Latency(), [this, exchange, status] { End(exchange, status); });
+  });
+}
+
+absl::Status SimNetwork::Call(SimProcess* caller, size_t callee, absl::Duration timeout,
+                              Execution execute) {
+  struct Outcome {
+    std::optional<absl::Status> status;
+  };
+  auto outcome = std::make_shared<Outcome>();
+  Begin(caller, callee, timeout, /*repeatable=*/false, std::move(execute),
+        [this, outcome](absl::Status status) {
+          outcome->status = std::move(status);
+          scheduler_->Wake(outcome.get());
+        });
+  while (!outcome->status.has_value()) {
+    scheduler_->WaitFor(outcome.get(), absl::InfiniteDuration());
+  }
+  at_(caller);
+  return *outcome->status;
+}
+
+// ---- The chief.
+
+template <typename Request, typename Response>
+absl::Status SimChiefService::Forward(absl::Status (ChiefService::*method)(const Request&,
+                                                                           Response*),
+                                      const Request& request, Response* response,
+                                      absl::Duration timeout) {
+  auto message = std::make_shared<std::pair<Request, Response>>(request, Response());
+  const absl::Status status =
+      network_->Call(caller_, chief_, timeout, [message, method](SimProcess* callee) {
+        return (callee->chief->*method)(message->first, &message->second);
+      });
+  if (status.ok()) *response = message->second;
+  return status;
+}
+
+absl::Status SimChiefService::Register(const v1::RegisterRequest& request,
+                                       v1::RegisterResponse* response) {
+  return Forward(&ChiefService::Register, request, response, kControlTimeout);
+}
+absl::Status SimChiefService::GetModel(const v1::GetModelRequest& request,
+                                       v1::GetModelResponse* response) {
+  return Forward(&ChiefService::GetModel, request, response, Beyond(request.max_wait()));
+}
+absl::Status SimChiefService::Heartbeat(const v1::HeartbeatRequest& request,
+                                        v1::HeartbeatResponse* response) {
+  return Forward(&ChiefService::Heartbeat, request, response, kControlTimeout);
+}
+absl::Status SimChiefService::AcquireWork(const v1::AcquireWorkRequest& request,
+                                          v1::AcquireWorkResponse* response) {
+  return Forward(&ChiefService::AcquireWork, request, response, Beyond(request.max_wait()));
+}
+absl::Status SimChiefService::Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) {
+  return Forward(&ChiefService::Admit, request, response, kControlTimeout);
+}
+absl::Status SimChiefService::SetMode(const v1::SetModeRequest& request,
+                                      v1::SetModeResponse* response) {
+  return Forward(&ChiefService::SetMode, request, response, kControlTimeout);
+}
+absl::Status SimChiefService::EndTraining(const v1::EndTrainingRequest& request,
+                                          v1::EndTrainingResponse* response) {
+  return Forward(&ChiefService::EndTraining, request, response, kControlTimeout);
+}
+absl::Status SimChiefService::Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) {
+  return Forward(&ChiefService::Leave, request, response, kControlTimeout);
+}
+absl::Status SimChiefService::AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
+                                                    v1::AcknowledgeEvaluationResponse* response) {
+  return Forward(&ChiefService::AcknowledgeEvaluation, request, response, kControlTimeout);
+}
+absl::Status SimChiefService::GetJobStatus(const v1::GetJobStatusRequest& request,
+                                           v1::JobStatus* response) {
+  return Forward(&ChiefService::GetJobStatus, request, response, kControlTimeout);
+}
+
+// ---- A server's control calls.
+
+template <typename Request, typename Response>
+absl::Status SimParameterControl::Forward(absl::Status (ParameterControl::*method)(const Request&,
+                                                                                   Response*),
+                                          const Request& request, Response* response,
+                                          absl::Duration timeout) {
+  auto message = std::make_shared<std::pair<Request, Response>>(request, Response());
+  const absl::Status status =
+      network_->Call(caller_, server_, timeout, [message, method](SimProcess* callee) {
+        return (callee->control->*method)(message->first, &message->second);
+      });
+  if (status.ok()) *response = message->second;
+  return status;
+}
+
+absl::Status SimParameterControl::Initialize(const v1::InitializeShardRequest& request,
+                                             v1::InitializeShardResponse* response) {
+  on_initialize_(request);
+  return Forward(&ParameterControl::Initialize, request, response, kFileTimeout);
+}
+absl::Status SimParameterControl::WriteSnapshot(const v1::WriteSnapshotRequest& request,
+                                                v1::WriteSnapshotResponse* response) {
+  return Forward(&ParameterControl::WriteSnapshot, request, response, kFileTimeout);
+}
+absl::Status SimParameterControl::StreamSnapshot(const v1::StreamSnapshotRequest& request,
+                                                 ByteSink sink,
+                                                 v1::WriteSnapshotResponse* response) {
+  struct Message {
+    v1::StreamSnapshotRequest request;
+    v1::WriteSnapshotResponse response;
+    std::string bytes;
+  };
+  auto message = std::make_shared<Message>();
+  message->request = request;
+  const absl::Status status =
+      network_->Call(caller_, server_, kFileTimeout, [message](SimProcess* callee) {
+        return callee->control->StreamSnapshot(
+            message->request,
+            [&](absl::string_view bytes) {
+              message->bytes.append(bytes.data(), bytes.size());
+              return absl::OkStatus();
+            },
+            &message->response);
+      });
+  if (!status.ok()) return status;
+  *response = message->response;
+  return message->bytes.empty() ? status : sink(message->bytes);
+}
+absl::Status SimParameterControl::InitializeStreamed(const v1::InitializeChunk& first,
+                                                     ChunkSource next,
+                                                     v1::InitializeShardResponse* response) {
+  struct Message {
+    v1::InitializeChunk first;
+    std::deque<v1::InitializeChunk> rest;
+    v1::InitializeShardResponse response;
+  };
+  auto message = std::make_shared<Message>();
+  message->first = first;
+  on_initialize_(first.start());
+  while (true) {
+    absl::StatusOr<std::optional<v1::InitializeChunk>> chunk = next();
+    if (!chunk.ok()) return chunk.status();
+    if (!chunk->has_value()) break;
+    message->rest.push_back(**std::move(chunk));
+  }
+  const absl::Status status =
+      network_->Call(caller_, server_, kFileTimeout, [message](SimProcess* callee) {
+        return callee->control->InitializeStreamed(
+            message->first,
+            [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+              if (message->rest.empty()) return std::nullopt;
+              std::optional<v1::InitializeChunk> chunk = std::move(message->rest.front());
+              message->rest.pop_front();
+              return chunk;
+            },
+            &message->response);
+      });
+  if (status.ok()) *response = message->response;
+  return status;
+}
+absl::Status SimParameterControl::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
+                                                 v1::ShardStatus* response) {
+  return Forward(&ParameterControl::ChiefHeartbeat, request, response, kControlTimeout);
+}
+absl::Status SimParameterControl::CommitRound(const v1::CommitRoundRequest& request,
+                                              v1::CommitRoundResponse* response) {
+  return Forward(&ParameterControl::CommitRound, request, response, kFileTimeout);
+}
+absl::Status SimParameterControl::GetStatus(const v1::GetShardStatusRequest& request,
+                                            v1::ShardStatus* response) {
+  return Forward(&ParameterControl::GetStatus, request, response, kControlTimeout);
+}
+absl::Status SimParameterControl::FindChief(const v1::FindChiefRequest& request,
+                                            v1::FindChiefResponse* response) {
+  return Forward(&ParameterControl::FindChief, request, response, kControlTimeout);
+}
+absl::Status SimParameterControl::Finish(const v1::FinishShardRequest& request,
+                                         v1::FinishShardResponse* response) {
+  return Forward(&ParameterControl::Finish, request, response, kControlTimeout);
+}
+
+// ---- Bulk calls.
+
+namespace {
+
+class SimBulkTransport : public BulkTransport {
+ public:
+  SimBulkTransport(SimNetwork* network, SimProcess* caller, std::vector<size_t> servers)
+      : network_(network),
+        caller_(caller),
+        servers_(std::move(servers)),
+        inbox_(std::make_shared<Inbox>()) {}
+  ~SimBulkTransport() override { inbox_->closed = true; }
+
+  size_t num_shards() const override { return servers_.size(); }
+
+  void Start(size_t shard, BulkMethod method, ByteRope request, absl::Duration timeout,
+             uint64_t tag) override {
+    auto message = std::make_shared<const std::string>(request.ToString());
+    auto response = std::make_shared<std::string>();
+    const uint64_t number = inbox_->next++;
+    inbox_->under_way[number] = {tag, shard};
+    network_->Begin(
+        caller_, servers_[shard], timeout, /*repeatable=*/true,
+        [message, response, method](SimProcess* callee) -> absl::Status {
+          ByteRope bytes;
+          bytes.AppendCopy(*message);
+          absl::StatusOr<ByteRope> answer = callee->bulk->Bulk(method, std::move(bytes));
+          if (answer.ok()) *response = answer->ToString();
+          return answer.status();
+        },
+        [this, inbox = inbox_, response, number](absl::Status status) {
+          if (!inbox->closed) Complete(number, std::move(status), *response);
+        });
+  }
+
+  std::optional<BulkCompletion> Next(absl::Duration timeout) override {
+    FiberScheduler* const scheduler = network_->scheduler();
+    if (inbox_->completed.empty() && !inbox_->woken && timeout > absl::ZeroDuration()) {
+      scheduler->WaitFor(inbox_.get(), timeout);
+    } else {
+      scheduler->Pause();
+    }
+    if (inbox_->completed.empty()) {
+      inbox_->woken = false;
+      return std::nullopt;
+    }
+    network_->At(caller_);
+    std::optional<BulkCompletion> completion = std::move(inbox_->completed.front());
+    inbox_->completed.pop_front();
+    return completion;
+  }
+
+  void Wake() override {
+    inbox_->woken = true;
+    network_->scheduler()->Wake(inbox_.get());
+  }
+
+  void Reset(size_t shard) override {
+    std::vector<uint64_t> numbers;
+    for (const auto& [number, call] : inbox_->under_way) {
+      if (call.second == shard) numbers.push_back(number);
+    }
+    for (const uint64_t number : numbers) Complete(number, absl::UnavailableError("reset"), "");
+  }
+
+ private:
+  struct Inbox {
+    bool closed = false;
+    bool woken = false;
+    uint64_t next = 0;
+    std::map<uint64_t, std::pair<uint64_t, size_t>> under_way;  // tag and shard
+    std::deque<BulkCompletion> completed;
+  };
+
+  void Complete(uint64_t number, absl::Status status, const std::string& response) {
+    const auto call = inbox_->under_way.find(number);
+    if (call == inbox_->under_way.end()) return;
+    BulkCompletion& completion = inbox_->completed.emplace_back();
+    completion.tag = call->second.first;
+    completion.status = std::move(status);
+    if (completion.status.ok()) completion.response.AppendCopy(response);
+    inbox_->under_way.erase(call);
+    network_->scheduler()->Wake(inbox_.get());
+  }
+
+  SimNetwork* const network_;
+  SimProcess* const caller_;
+  const std::vector<size_t> servers_;
+  const std::shared_ptr<Inbox> inbox_;
+};
+
+}  // namespace
+
+std::unique_ptr<BulkTransport> MakeSimBulkTransport(SimNetwork* network, SimProcess* caller,
+                                                    std::vector<size_t> servers) {
+  return std::make_unique<SimBulkTransport>(network, caller, std::move(servers));
+}
+
+}  // namespace keelson

@@ -1,0 +1,173 @@
+// A simulated network between simulated processes, and the services as their callers see them
+// through it.
+#ifndef KEELSON_TESTS_SEARCH_NETWORK_H_
+#define KEELSON_TESTS_SEARCH_NETWORK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "core/client/services/bulk_handler.h"
+#include "core/client/services/chief_service.h"
+#include "core/client/services/parameter_control.h"
+#include "core/client/transport/bulk_transport.h"
+#include "tests/search/fiber_scheduler.h"
+
+namespace keelson {
+
+// One life of a node; a group of the scheduler's.
+struct SimProcess {
+  size_t node = 0;
+  int group = 0;
+  bool alive = true;
+  // What it serves, while it does.
+  ChiefService* chief = nullptr;
+  ParameterControl* control = nullptr;
+  BulkHandler* bulk = nullptr;
+};
+
+// Calls are two messages. Each takes a while of its own, so they overtake one another; it may be
+// lost, and whoever waits for it learns that by the call's deadline. A process that ends resets its
+// connections: callers get UNAVAILABLE, some of them after the call was executed.
+class SimNetwork {
+ public:
+  // All outlive the network. `at` is called by each process before and after each message that it
+  // sends or executes; it may kill it.
+  SimNetwork(FiberScheduler* scheduler, size_t nodes, std::function<void(SimProcess*)> at);
+
+  // The process that a node's address leads to now; null: nothing listens.
+  void Connect(size_t node, SimProcess* process) { nodes_[node] = process; }
+  SimProcess* process(size_t node) const { return nodes_[node]; }
+  // Ends its calls at others, and those of others at it.
+  void Forget(SimProcess* process);
+
+  // From now on no message gets from one node to the other.
+  void Cut(size_t from, size_t to, bool cut) { cut_[from * nodes_.size() + to] = cut; }
+  // The probability that a message is lost, or that a bulk message is executed twice.
+  void SetLoss(double loss) { loss_ = loss; }
+  void SetRepetition(double repetition) { repetition_ = repetition; }
+
+  using Execution = std::function<absl::Status(SimProcess* callee)>;
+  // Calls `done`, in a timer, with the outcome; unless the caller ends first. `execute` runs in a
+  // thread of the callee.
+  void Begin(SimProcess* caller, size_t callee, absl::Duration timeout, bool repeatable,
+             Execution execute, std::function<void(absl::Status)> done);
+  // Waits for the outcome.
+  absl::Status Call(SimProcess* caller, size_t callee, absl::Duration timeout, Execution execute);
+
+  FiberScheduler* scheduler() const { return scheduler_; }
+  void At(SimProcess* process) const { at_(process); }
+
+ private:
+  struct Exchange {
+    SimProcess* caller = nullptr;
+    SimProcess* callee = nullptr;  // while it may be executed there
+    bool ended = false;
+    std::function<void(absl::Status)> done;
+  };
+
+  void End(const std::shared_ptr<Exchange>& exchange, absl::Status status);
+  void Deliver(const std::shared_ptr<Exchange>& exchange, size_t callee, const Execution& execute);
+  void Reset(const std::shared_ptr<Exchange>& exchange);
+  bool Arrives(size_t from, size_t to);
+  absl::Duration Latency();
+
+  FiberScheduler* const scheduler_;
+  const std::function<void(SimProcess*)> at_;
+  std::vector<SimProcess*> nodes_;
+  std::vector<bool> cut_;
+  double loss_ = 0;
+  double repetition_ = 0;
+  std::vector<std::shared_ptr<Exchange>> under_way_;
+};
+
+// The chief, as `caller` sees it.
+class SimChiefService : public ChiefService {
+ public:
+  SimChiefService(SimNetwork* network, SimProcess* caller, size_t chief)
+      : network_(network), caller_(caller), chief_(chief) {}
+
+  absl::Status Register(const v1::RegisterRequest& request,
+                        v1::RegisterResponse* response) override;
+  absl::Status GetModel(const v1::GetModelRequest& request,
+                        v1::GetModelResponse* response) override;
+  absl::Status Heartbeat(const v1::HeartbeatRequest& request,
+                         v1::HeartbeatResponse* response) override;
+  absl::Status AcquireWork(const v1::AcquireWorkRequest& request,
+                           v1::AcquireWorkResponse* response) override;
+  absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) override;
+  absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse* response) override;
+  absl::Status EndTraining(const v1::EndTrainingRequest& request,
+                           v1::EndTrainingResponse* response) override;
+  absl::Status Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) override;
+  absl::Status AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
+                                     v1::AcknowledgeEvaluationResponse* response) override;
+  absl::Status GetJobStatus(const v1::GetJobStatusRequest& request,
+                            v1::JobStatus* response) override;
+
+ private:
+  template <typename Request, typename Response>
+  absl::Status Forward(absl::Status (ChiefService::*method)(const Request&, Response*),
+                       const Request& request, Response* response, absl::Duration timeout);
+
+  SimNetwork* const network_;
+  SimProcess* const caller_;
+  const size_t chief_;
+};
+
+// A server, as its chief sees it. `on_initialize` is called with each request to make a shard.
+class SimParameterControl : public ParameterControl {
+ public:
+  using OnInitialize = std::function<void(const v1::InitializeShardRequest&)>;
+
+  SimParameterControl(SimNetwork* network, SimProcess* caller, size_t server,
+                      OnInitialize on_initialize)
+      : network_(network),
+        caller_(caller),
+        server_(server),
+        on_initialize_(std::move(on_initialize)) {}
+
+  absl::Status Initialize(const v1::InitializeShardRequest& request,
+                          v1::InitializeShardResponse* response) override;
+  absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
+                             v1::WriteSnapshotResponse* response) override;
+  // The bytes arrive when all were sent.
+  absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
+                              v1::WriteSnapshotResponse* response) override;
+  absl::Status InitializeStreamed(const v1::InitializeChunk& first, ChunkSource next,
+                                  v1::InitializeShardResponse* response) override;
+  absl::Status ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
+                              v1::ShardStatus* response) override;
+  absl::Status CommitRound(const v1::CommitRoundRequest& request,
+                           v1::CommitRoundResponse* response) override;
+  absl::Status GetStatus(const v1::GetShardStatusRequest& request,
+                         v1::ShardStatus* response) override;
+  absl::Status FindChief(const v1::FindChiefRequest& request,
+                         v1::FindChiefResponse* response) override;
+  absl::Status Finish(const v1::FinishShardRequest& request,
+                      v1::FinishShardResponse* response) override;
+
+ private:
+  template <typename Request, typename Response>
+  absl::Status Forward(absl::Status (ParameterControl::*method)(const Request&, Response*),
+                       const Request& request, Response* response, absl::Duration timeout);
+
+  SimNetwork* const network_;
+  SimProcess* const caller_;
+  const size_t server_;
+  const OnInitialize on_initialize_;
+};
+
+// The servers' bulk calls, as a worker makes them. `servers[s]` is the node of shard s.
+std::unique_ptr<BulkTransport> MakeSimBulkTransport(SimNetwork* network, SimProcess* caller,
+                                                    std::vector<size_t> servers);
+
+}  // namespace keelson
+
+#endif  // KEELSON_TESTS_SEARCH_NETWORK_H_
