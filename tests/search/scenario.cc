@@ -1,0 +1,151 @@
+#include "tests/search/scenario.h"
+
+#include <algorithm>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+
+namespace keelson {
+namespace {
+
+using Kind = SimFault::Kind;
+
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : random_(seed * 2 + 1) {}
+  // In [low, high].
+  int64_t Roll(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
+  }
+  absl::Duration Milliseconds(int64_t low, int64_t high) {
+    return absl::Milliseconds(Roll(low, high));
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+std::string ModeName(RecordMode mode) {
+  switch (mode) {
+    case RecordMode::kAsynchronous:
+      return "async";
+    case RecordMode::kBoundedStaleness:
+      return "bounded staleness";
+    case RecordMode::kSynchronous:
+      return "sync";
+  }
+  return "";
+}
+
+std::string StorageName(StorageFault fault) {
+  switch (fault) {
+    case StorageFault::kNone:
+      return "works";
+    case StorageFault::kErrs:
+      return "errs";
+    case StorageFault::kReadOnly:
+      return "is read-only";
+    case StorageFault::kHangs:
+      return "hangs";
+    case StorageFault::kLies:
+      return "lies";
+  }
+  return "";
+}
+
+SimFault RollFault(const Scenario& scenario, Dice* dice) {
+  constexpr Kind kKinds[] = {Kind::kKill,    Kind::kKill,    Kind::kKillAt,  Kind::kKillAt,
+                             Kind::kFreeze,  Kind::kCut,     Kind::kCut,     Kind::kLoss,
+                             Kind::kStorage, Kind::kReplace, Kind::kPowerCut};
+  constexpr StorageFault kStorage[] = {StorageFault::kErrs, StorageFault::kReadOnly,
+                                       StorageFault::kHangs, StorageFault::kLies};
+  SimFault fault;
+  fault.kind = kKinds[dice->Roll(0, std::size(kKinds) - 1)];
+  fault.at = dice->Milliseconds(100, 8000);
+  fault.length = dice->Roll(0, 3) == 0 ? dice->Milliseconds(1, 300) : dice->Milliseconds(300, 6000);
+  const auto nodes = static_cast<int64_t>(scenario.nodes());
+  // The chief is where most is decided.
+  fault.node = static_cast<size_t>(dice->Roll(0, 2) == 0 ? 0 : dice->Roll(0, nodes - 1));
+  fault.other = (fault.node + static_cast<size_t>(dice->Roll(1, nodes - 1))) % scenario.nodes();
+  fault.both = dice->Roll(0, 1) == 0;
+  fault.operation = dice->Roll(1, dice->Roll(0, 1) == 0 ? 100 : 2000);
+  fault.storage = kStorage[dice->Roll(0, std::size(kStorage) - 1)];
+  if (fault.kind == Kind::kReplace) fault.node = 0;
+  return fault;
+}
+
+std::string ToText(const Scenario& scenario, const SimFault& fault) {
+  const std::string node = scenario.NameOf(fault.node);
+  const std::string at = absl::StrCat("at ", absl::FormatDuration(fault.at), ": ");
+  const std::string length = absl::StrCat(" for ", absl::FormatDuration(fault.length));
+  switch (fault.kind) {
+    case Kind::kKill:
+      return absl::StrCat(at, node, " is killed and away", length);
+    case Kind::kKillAt:
+      return absl::StrCat("at its operation ", fault.operation, ": ", node, " is killed and away",
+                          length);
+    case Kind::kFreeze:
+      return absl::StrCat(at, node, " is frozen", length);
+    case Kind::kReplace:
+      return absl::StrCat(at, node, " is frozen and replaced, and wakes up after ",
+                          absl::FormatDuration(fault.length));
+    case Kind::kCut:
+      return absl::StrCat(at, "messages from ", node, " to ", scenario.NameOf(fault.other),
+                          fault.both ? " and back" : "", " are lost", length);
+    case Kind::kLoss:
+      return absl::StrCat(at, "one message in twenty is lost", length);
+    case Kind::kStorage:
+      return absl::StrCat(at, "storage ", StorageName(fault.storage), length);
+    case Kind::kPowerCut:
+      return absl::StrCat(at, "the power is cut", length);
+    case Kind::kErase:
+      return absl::StrCat(at, "all files are erased");
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string Scenario::NameOf(size_t node) const {
+  if (node == 0) return "chief";
+  if (node <= servers) return absl::StrCat("ps-", node - 1);
+  return absl::StrCat("worker-", node - 1 - servers);
+}
+
+std::string Scenario::ToString() const {
+  std::string text = absl::StrCat(
+      "seed ", seed, ": ", ModeName(job.mode), ", ", servers, " servers, ", workers, " workers, ",
+      job.records, " records, depth ", job.depth, ", a snapshot every ", job.save_steps,
+      " steps, steps of up to ", absl::FormatDuration(step_time), "\n");
+  for (const SimFault& fault : faults) absl::StrAppend(&text, "  ", ToText(*this, fault), "\n");
+  return text;
+}
+
+Scenario MakeScenario(uint64_t seed, uint64_t faults) {
+  Dice dice(seed);
+  Scenario scenario;
+  scenario.seed = seed;
+  scenario.job.mode = static_cast<RecordMode>(dice.Roll(0, 2));
+  scenario.servers = static_cast<size_t>(dice.Roll(1, 3));
+  scenario.workers = static_cast<size_t>(dice.Roll(1, 4));
+  scenario.job.replicas = dice.Roll(0, 1) == 0 ? 1 : 2;
+  scenario.job.depth = dice.Roll(1, 2);
+  scenario.job.records = 2 * dice.Roll(4, 16);
+  scenario.job.save_steps = dice.Roll(2, 8);
+  constexpr double kSwitching[] = {0.02, 0.1, 0.5};
+  scenario.switching = kSwitching[dice.Roll(0, 2)];
+  scenario.repetition = dice.Roll(0, 2) == 0 ? 0.1 : 0;
+  // The job takes about as long as faults begin.
+  scenario.step_time = dice.Milliseconds(2000, 16'000) * static_cast<int64_t>(scenario.workers) /
+                       scenario.job.records;
+  const int64_t count = dice.Roll(0, 6);
+  for (int64_t i = 0; i < count; ++i) {
+    const SimFault fault = RollFault(scenario, &dice);
+    if (((faults >> i) & 1) == 0) continue;
+    scenario.faults.push_back(fault);
+    scenario.faults_end = std::max(scenario.faults_end, fault.at + fault.length);
+  }
+  return scenario;
+}
+
+}  // namespace keelson

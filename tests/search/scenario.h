@@ -1,0 +1,65 @@
+// What a schedule of the search consists of: a job, and the faults that befall it.
+#ifndef KEELSON_TESTS_SEARCH_SCENARIO_H_
+#define KEELSON_TESTS_SEARCH_SCENARIO_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "tests/search/record_model.h"
+#include "tests/search/storage.h"
+
+namespace keelson {
+
+// A fault takes place at a time, or just before or after some operation of a node, and lasts for a
+// while.
+struct SimFault {
+  enum class Kind {
+    kKill,      // the node's process; another one is started when the fault ends
+    kKillAt,    // before or after the operation number `operation` of the node, of its first life
+    kFreeze,    // the node's process runs no thread
+    kReplace,   // as kFreeze, and another process takes the node's place at once
+    kCut,       // messages from the node to `other` are lost, and back if `both`
+    kLoss,      // one message in twenty is lost
+    kStorage,   // `storage`
+    kPowerCut,  // of all nodes; what was not synced is lost
+    kErase,     // of all files, which no search draws: no job survives it
+  };
+  Kind kind = Kind::kKill;
+  absl::Duration at;
+  absl::Duration length;
+  size_t node = 0;
+  size_t other = 0;
+  bool both = false;
+  int64_t operation = 0;
+  StorageFault storage = StorageFault::kNone;
+};
+
+struct Scenario {
+  uint64_t seed = 0;
+  RecordJob job;
+  size_t servers = 1;
+  size_t workers = 1;
+  double switching = 0.1;
+  double repetition = 0;
+  // The longest time that a worker computes a step.
+  absl::Duration step_time;
+  std::vector<SimFault> faults;
+  // From then on the job has to make progress, whatever still lasts.
+  absl::Duration faults_end;
+
+  // Nodes: the chief, then the servers, then the workers.
+  size_t nodes() const { return 1 + servers + workers; }
+  std::string NameOf(size_t node) const;
+  // A line, and one for each fault.
+  std::string ToString() const;
+};
+
+// The scenario of a seed, with the faults whose bit is set in `faults`.
+Scenario MakeScenario(uint64_t seed, uint64_t faults);
+
+}  // namespace keelson
+
+#endif  // KEELSON_TESTS_SEARCH_SCENARIO_H_

@@ -1,0 +1,481 @@
+#include "tests/search/world.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "chief/lifecycle/chief.h"
+#include "core/base/clock.h"
+#include "core/base/exit_code.h"
+#include "core/base/log.h"
+#include "core/base/stop_signal.h"
+#include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/checkpoint_directory.h"
+#include "core/checkpoint/directory_owner.h"
+#include "core/client/sharded_parameter_client.h"
+#include "core/config/train_config.h"
+#include "core/model/spec/model_spec.h"
+#include "ps_server/service/parameter_handler.h"
+#include "tests/search/fiber_scheduler.h"
+#include "tests/search/network.h"
+#include "worker/worker.h"
+#include "worker/worker_role.h"
+
+namespace keelson {
+namespace {
+
+constexpr char kModelDir[] = "/model";
+constexpr absl::Duration kLease = absl::Seconds(3);
+constexpr int64_t kOwnerLeaseSeconds = 3;
+constexpr absl::Duration kRestartPause = absl::Seconds(1);
+constexpr absl::Duration kPatience = absl::Minutes(2);
+constexpr int64_t kMostChoices = 4'000'000;
+
+class World {
+ public:
+  World(const Scenario& scenario, bool log)
+      : scenario_(scenario),
+        config_(RecordConfig(scenario.job, kModelDir)),
+        config_hash_(ConfigHash(config_)),
+        scheduler_({scenario.seed, scenario.switching,
+                    log ? std::function<void(int)>([this](int group) { NameLog(group); })
+                        : std::function<void(int)>()}),
+        network_(&scheduler_, scenario.nodes(), [this](SimProcess* process) { At(process); }),
+        lives_(scenario.nodes()),
+        dataset_(scenario.job.records),
+        operations_(scenario.nodes()),
+        computed_(static_cast<size_t>(scenario.job.records)) {
+    disk_.on_names_changed = [this] { CheckSnapshots(); };
+    network_.SetRepetition(scenario.repetition);
+  }
+
+  Verdict Play();
+
+ private:
+  // ---- Processes.
+  void Start(size_t node);
+  void Run(SimProcess* process);
+  absl::Status RunChief(SimProcess* process);
+  absl::Status RunServer(SimProcess* process);
+  absl::Status RunWorker(SimProcess* process);
+  absl::StatusOr<std::shared_ptr<DirectoryOwner>> TakeDirectory(FileSystem* file_system,
+                                                                StopSignal* stop);
+  absl::StatusOr<std::unique_ptr<ParameterClient>> MakeClient(SimProcess* process,
+                                                              ParameterClientRequest request);
+  void Ended(SimProcess* process, const absl::Status& status);
+  // A reason for which an operator does not start it again.
+  bool MayGiveUp(const SimProcess* process, const absl::Status& status) const;
+  void Kill(SimProcess* process);
+  // Called by each process around its messages and operations on files.
+  void At(SimProcess* process);
+  bool IsReplaced(const SimProcess* process) const { return lives_[process->node] != process; }
+  bool IsServer(size_t node) const { return node > 0 && node <= scenario_.servers; }
+  void NameLog(int group);
+
+  // ---- Faults.
+  void Schedule(const SimFault& fault);
+  void Begin(const SimFault& fault);
+  void End(const SimFault& fault);
+  void Restart(size_t node);
+  void CutPower();
+
+  // ---- Rules.
+  void Violate(const std::string& text);
+  void CheckSnapshots();
+  void CheckModel();
+  void CheckCount(const std::string& variable, size_t record, float count);
+  void NoteOutcome(FiberScheduler::Outcome outcome);
+
+  const Scenario scenario_;
+  const v1::TrainConfig config_;
+  const uint64_t config_hash_;
+  FiberScheduler scheduler_;
+  SimDisk disk_;
+  SimNetwork network_;
+  std::vector<std::unique_ptr<SimProcess>> processes_;  // by group
+  std::vector<SimProcess*> lives_;                      // by node; null: none
+  const RecordDataset dataset_;
+  std::vector<int64_t> operations_;  // by node
+  std::vector<int64_t> computed_;    // by record
+  bool committed_ = false;
+  // A server ended alone, and with it the steps since the snapshot of which it was restored.
+  bool lost_shard_ = false;
+  bool done_ = false;
+  std::string violation_;
+};
+
+void World::NameLog(int group) {
+  SetLogName(absl::StrCat(absl::FormatDuration(scheduler_.Monotonic()), " ",
+                          scenario_.NameOf(processes_[static_cast<size_t>(group)]->node), "/",
+                          group));
+}
+
+void World::Violate(const std::string& text) {
+  if (violation_.empty()) violation_ = text;
+  scheduler_.Stop();
+}
+
+// ---- Processes.
+
+void World::Start(size_t node) {
+  auto process = std::make_unique<SimProcess>();
+  process->node = node;
+  process->group = static_cast<int>(processes_.size());
+  SimProcess* const started = process.get();
+  processes_.push_back(std::move(process));
+  lives_[node] = started;
+  scheduler_.StartIn(started->group, [this, started] { Run(started); });
+}
+
+void World::Run(SimProcess* process) {
+  absl::Status status;
+  if (process->node == 0) {
+    status = RunChief(process);
+  } else if (IsServer(process->node)) {
+    status = RunServer(process);
+  } else {
+    status = RunWorker(process);
+  }
+  Ended(process, status);
+}
+
+absl::StatusOr<std::shared_ptr<DirectoryOwner>> World::TakeDirectory(FileSystem* file_system,
+                                                                     StopSignal* stop) {
+  DirectoryOwner::Options options;
+  options.model_dir = kModelDir;
+  options.self.set_owner(scheduler_.Random());
+  options.self.set_task("chief-0");
+  options.self.set_lease_seconds(kOwnerLeaseSeconds);
+  absl::StatusOr<std::unique_ptr<DirectoryOwner>> owner =
+      DirectoryOwner::Take(std::move(options), file_system, Clock::Real(), stop);
+  if (!owner.ok()) return owner.status();
+  return std::shared_ptr<DirectoryOwner>(*std::move(owner));
+}
+
+// What a process makes is not destroyed by a kill, so it is not owned by anything that could be.
+absl::Status World::RunChief(SimProcess* process) {
+  auto* const stop = new StopSignal();
+  auto* const files = new SimFileSystem(&scheduler_, &disk_, [this, process] { At(process); });
+  ChiefOptions options;
+  absl::StatusOr<std::shared_ptr<DirectoryOwner>> owner = TakeDirectory(files, stop);
+  if (!owner.ok()) return owner.status();
+  options.owner = *std::move(owner);
+  options.self = {Role::kChief, 0};
+  options.incarnation = scheduler_.Random();
+  options.config = config_;
+  options.config_hash = config_hash_;
+  options.variables = InferModelSpec(config_.model())->variables;
+  options.train_records = scenario_.job.records;
+  options.address = "chief";
+  options.startup_timeout = absl::Minutes(1);
+  options.lease = kLease;
+  options.checkpoint_writer = CheckpointWriter::kChief;
+  options.file_system = files;
+  std::vector<ServerGroup::Server> servers;
+  for (size_t s = 0; s < scenario_.servers; ++s) {
+    const std::string name = absl::StrCat("ps-", s);
+    servers.push_back(
+        {name, name,
+         new SimParameterControl(&network_, process, 1 + s,
+                                 [this](const v1::InitializeShardRequest& request) {
+                                   if (committed_ && !request.has_restore_step()) {
+                                     Violate(
+                                         "initial: a shard is given initial values although a "
+                                         "snapshot was committed");
+                                   }
+                                 })});
+  }
+  absl::StatusOr<std::unique_ptr<Chief>> chief =
+      Chief::Create(std::move(options), std::move(servers), Clock::Real(), stop);
+  if (!chief.ok()) return chief.status();
+  process->chief = (*chief)->service();
+  network_.Connect(process->node, process);
+  const absl::Status status = chief->release()->Run();
+  if (status.ok()) {
+    done_ = true;
+    scheduler_.Stop();
+  }
+  return status;
+}
+
+absl::Status World::RunServer(SimProcess* process) {
+  auto* const end = new StopSignal();
+  ParameterHandler::Options options;
+  options.incarnation = scheduler_.Random();
+  options.config_hash = config_hash_;
+  options.chief_exclusive = kLease;
+  auto* const handler = new ParameterHandler(options, Clock::Real(), end);
+  process->control = handler;
+  process->bulk = handler;
+  network_.Connect(process->node, process);
+  end->Wait();
+  // Finish has to be answered.
+  const StopSignal never;
+  never.WaitFor(kRestartPause);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<ParameterClient>> World::MakeClient(SimProcess* process,
+                                                                   ParameterClientRequest request) {
+  const ModelSpec spec = *InferModelSpec(config_.model());
+  ShardedParameterClient::Options options =
+      TransferOptions(config_.transfer(), spec.variables, request.placement);
+  options.self = {Role::kWorker, static_cast<int>(process->node - 1 - scenario_.servers)};
+  options.incarnation = request.incarnation;
+  options.memory = std::move(request.memory);
+  options.call_timeout = absl::Seconds(5);
+  std::vector<size_t> servers;
+  for (size_t s = 0; s < scenario_.servers; ++s) servers.push_back(1 + s);
+  return ShardedParameterClient::Create(std::move(options), spec.variables, request.placement,
+                                        MakeSimBulkTransport(&network_, process, servers),
+                                        Clock::Real(), request.stop);
+}
+
+absl::Status World::RunWorker(SimProcess* process) {
+  auto* const stop = new StopSignal();
+  WorkerOptions options;
+  options.self = {Role::kWorker, static_cast<int>(process->node - 1 - scenario_.servers)};
+  options.peer = scenario_.NameOf(process->node);
+  options.config = config_;
+  options.config_hash = config_hash_;
+  DeviceGroup* const devices =
+      RecordDevices([this](int64_t record) {
+        ++computed_[static_cast<size_t>(record)];
+        scheduler_.WaitFor(&computed_,
+                           scheduler_.Between(absl::Milliseconds(1), scenario_.step_time));
+      }).release();
+  auto* const worker = new Worker(
+      options, new SimChiefService(&network_, process, 0),
+      [this, process](ParameterClientRequest request) {
+        return MakeClient(process, std::move(request));
+      },
+      devices, &dataset_, Clock::Real(), stop);
+  return worker->Run();
+}
+
+void World::Ended(SimProcess* process, const absl::Status& status) {
+  const FiberScheduler::Atomic atomic(&scheduler_);
+  LogInfo("ends: ", status.ToString());
+  const bool restarts = !IsReplaced(process) && !status.ok();
+  const int code = ExitCodeFor(status);
+  const bool gives_up = code == kExitPermanent || code == kExitInternal;
+  if (gives_up && !MayGiveUp(process, status)) {
+    Violate(absl::StrCat("end of ",
+                         IsServer(process->node) ? "server"
+                         : process->node == 0    ? "chief"
+                                                 : "worker",
+                         " by ", absl::StatusCodeToString(status.code()), ": ", status.message()));
+  }
+  if (restarts) Restart(process->node);
+  scheduler_.At(absl::ZeroDuration(), [this, process] { Kill(process); });
+}
+
+bool World::MayGiveUp(const SimProcess* process, const absl::Status& status) const {
+  // A directory that cannot be written to, for a job that has none yet.
+  if (absl::IsPermissionDenied(status)) return !committed_;
+  // Another chief is alive that may have the better claim.
+  for (const auto& other : processes_) {
+    const bool rival = other->alive && other.get() != process && other->node == process->node;
+    if (rival && absl::IsAlreadyExists(status)) return true;
+  }
+  return false;
+}
+
+void World::Restart(size_t node) {
+  scheduler_.At(kRestartPause, [this, node] {
+    if (lives_[node] == nullptr || !lives_[node]->alive) Start(node);
+  });
+}
+
+void World::Kill(SimProcess* process) {
+  if (!process->alive) return;
+  process->alive = false;
+  network_.Forget(process);
+  scheduler_.Kill(process->group);
+}
+
+void World::At(SimProcess* process) {
+  if (IsReplaced(process)) return scheduler_.Pause();
+  const int64_t operation = ++operations_[process->node];
+  for (const SimFault& fault : scenario_.faults) {
+    if (fault.kind != SimFault::Kind::kKillAt || fault.node != process->node) continue;
+    if (fault.operation == operation) Begin(fault);
+  }
+}
+
+// ---- Faults.
+
+void World::Schedule(const SimFault& fault) {
+  if (fault.kind == SimFault::Kind::kKillAt) return;
+  scheduler_.At(fault.at, [this, fault] { Begin(fault); });
+}
+
+void World::Begin(const SimFault& fault) {
+  SimProcess* const process = lives_[fault.node];
+  scheduler_.At(fault.length, [this, fault, process] {
+    if (fault.kind == SimFault::Kind::kFreeze || fault.kind == SimFault::Kind::kReplace) {
+      if (process != nullptr) scheduler_.SetPaused(process->group, false);
+    }
+    End(fault);
+  });
+  switch (fault.kind) {
+    case SimFault::Kind::kKill:
+    case SimFault::Kind::kKillAt:
+      lost_shard_ = lost_shard_ || IsServer(fault.node);
+      if (process != nullptr) Kill(process);
+      break;
+    case SimFault::Kind::kFreeze:
+      if (process != nullptr) scheduler_.SetPaused(process->group, true);
+      break;
+    case SimFault::Kind::kReplace:
+      if (process == nullptr) break;
+      scheduler_.SetPaused(process->group, true);
+      network_.Connect(fault.node, nullptr);
+      Start(fault.node);
+      break;
+    case SimFault::Kind::kCut:
+      network_.Cut(fault.node, fault.other, true);
+      if (fault.both) network_.Cut(fault.other, fault.node, true);
+      break;
+    case SimFault::Kind::kLoss:
+      network_.SetLoss(0.05);
+      break;
+    case SimFault::Kind::kStorage:
+      disk_.fault = fault.storage;
+      break;
+    case SimFault::Kind::kPowerCut:
+      CutPower();
+      break;
+    case SimFault::Kind::kErase:
+      disk_.files.RemoveTree(kModelDir);
+      CheckSnapshots();
+      break;
+  }
+}
+
+void World::End(const SimFault& fault) {
+  switch (fault.kind) {
+    case SimFault::Kind::kKill:
+    case SimFault::Kind::kKillAt:
+      if (lives_[fault.node] == nullptr || !lives_[fault.node]->alive) Start(fault.node);
+      break;
+    case SimFault::Kind::kCut:
+      network_.Cut(fault.node, fault.other, false);
+      network_.Cut(fault.other, fault.node, false);
+      break;
+    case SimFault::Kind::kLoss:
+      network_.SetLoss(0);
+      break;
+    case SimFault::Kind::kStorage:
+      disk_.fault = StorageFault::kNone;
+      break;
+    case SimFault::Kind::kPowerCut:
+      for (size_t node = 0; node < scenario_.nodes(); ++node) Restart(node);
+      break;
+    case SimFault::Kind::kFreeze:
+    case SimFault::Kind::kReplace:
+    case SimFault::Kind::kErase:
+      break;
+  }
+}
+
+void World::CutPower() {
+  for (const auto& process : processes_) Kill(process.get());
+  constexpr Unsynced kOutcomes[] = {Unsynced::kLost, Unsynced::kKept, Unsynced::kNamesKept,
+                                    Unsynced::kBytesKept, Unsynced::kLastNameKept};
+  disk_.files.Restart(kOutcomes[scheduler_.Random() % std::size(kOutcomes)]);
+  CheckSnapshots();
+}
+
+// ---- Rules.
+
+void World::CheckSnapshots() {
+  const FiberScheduler::Atomic atomic(&scheduler_);
+  const CheckpointDirectory directory(&disk_.files, kModelDir, Clock::Real());
+  const auto snapshots = directory.List();
+  if (!snapshots.ok()) return Violate(absl::StrCat("snapshot: ", snapshots.status().ToString()));
+  if (snapshots->empty()) {
+    if (committed_) Violate("snapshot: none is there any more");
+    return;
+  }
+  committed_ = true;
+  for (const SnapshotInfo& snapshot : *snapshots) {
+    if (BundleReader::Open(snapshot.prefix, &disk_.files).ok()) return;
+  }
+  Violate(absl::StrCat("snapshot: none of ", snapshots->size(), " can be opened"));
+}
+
+void World::CheckCount(const std::string& variable, size_t record, float count) {
+  const bool once = scenario_.job.mode == RecordMode::kSynchronous;
+  const float least = lost_shard_ ? 0 : 1;
+  const float most = once ? 1 : static_cast<float>(computed_[record]);
+  if (count >= least && count <= most) return;
+  Violate(absl::StrCat("counts: record ", record, " counts ", count, " times in ", variable,
+                       ", expected ", least, " to ", most, "; it was computed ", computed_[record],
+                       " times"));
+}
+
+void World::CheckModel() {
+  const FiberScheduler::Atomic atomic(&scheduler_);
+  const CheckpointDirectory directory(&disk_.files, kModelDir, Clock::Real());
+  const auto snapshots = directory.List();
+  if (!snapshots.ok() || snapshots->empty()) return Violate("snapshot: the job left none");
+  const SnapshotInfo& newest = snapshots->back();
+  if (newest.step != config_.train().max_steps()) {
+    return Violate(absl::StrCat("counts: the job ended with a snapshot of step ", newest.step));
+  }
+  const auto reader = BundleReader::Open(newest.prefix, &disk_.files);
+  if (!reader.ok()) return Violate(absl::StrCat("snapshot: ", reader.status().ToString()));
+  for (const std::string& variable : RecordVariables()) {
+    std::vector<float> counts(computed_.size());
+    const absl::Status read = (*reader)->ReadElements(variable, 0, absl::MakeSpan(counts));
+    if (!read.ok()) return Violate(absl::StrCat("snapshot: ", read.ToString()));
+    for (size_t record = 0; record < counts.size(); ++record) {
+      CheckCount(variable, record, counts[record]);
+    }
+  }
+}
+
+void World::NoteOutcome(FiberScheduler::Outcome outcome) {
+  if (!violation_.empty()) return;
+  if (done_) return CheckModel();
+  switch (outcome) {
+    case FiberScheduler::Outcome::kTimeLimit:
+      return Violate(absl::StrCat("progress: the job has not ended at ",
+                                  absl::FormatDuration(scheduler_.Monotonic())));
+    case FiberScheduler::Outcome::kChoiceLimit:
+      return Violate("progress: some thread never waits");
+    case FiberScheduler::Outcome::kStopped:
+    case FiberScheduler::Outcome::kFinished:
+    case FiberScheduler::Outcome::kDeadlock:
+      return Violate("progress: nothing is left to run");
+  }
+}
+
+Verdict World::Play() {
+  // A replaced process has had its time when the faults are over.
+  for (const SimFault& fault : scenario_.faults) Schedule(fault);
+  scheduler_.At(scenario_.faults_end, [this] {
+    for (const auto& process : processes_) {
+      if (IsReplaced(process.get())) Kill(process.get());
+    }
+  });
+  for (size_t node = 0; node < scenario_.nodes(); ++node) {
+    scheduler_.At(scheduler_.Between(absl::ZeroDuration(), absl::Seconds(1)), [this, node] {
+      if (lives_[node] == nullptr) Start(node);
+    });
+  }
+  NoteOutcome(scheduler_.Run(scenario_.faults_end + kPatience, kMostChoices));
+  return {violation_, scheduler_.trace(), scheduler_.choices(), scheduler_.Monotonic()};
+}
+
+}  // namespace
+
+Verdict Play(const Scenario& scenario, bool log) {
+  auto* const world = new World(scenario, log);
+  return world->Play();
+}
+
+}  // namespace keelson

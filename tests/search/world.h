@@ -1,0 +1,36 @@
+// A job of the roles' own code in a simulated world, and what must be true of it.
+#ifndef KEELSON_TESTS_SEARCH_WORLD_H_
+#define KEELSON_TESTS_SEARCH_WORLD_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "tests/search/scenario.h"
+
+namespace keelson {
+
+struct Verdict {
+  // The rule that was broken and how, "progress: ..."; empty: none.
+  std::string violation;
+  uint64_t trace = 0;
+  int64_t choices = 0;
+  absl::Duration time;  // virtual
+};
+
+// Plays the scenario until its job is done or a rule is broken. The rules, by the words with which
+// a violation begins:
+// - counts: after the job every element of the model is what the records say. In synchronous mode
+//   each counts once, otherwise at least once and at most as often as it was computed. A server
+//   that ends alone loses what its shard had since its snapshot.
+// - initial: after the first commit no shard is given initial values.
+// - snapshot: after the first commit there is always one that can be opened.
+// - end: no role gives up for good.
+// - progress: the job ends within two minutes of the last fault's end.
+// `log`: the roles' logs are written to standard error. Whatever was killed stays in memory, so the
+// process must end soon afterwards, by _exit.
+Verdict Play(const Scenario& scenario, bool log);
+
+}  // namespace keelson
+
+#endif  // KEELSON_TESTS_SEARCH_WORLD_H_
