@@ -1,0 +1,20 @@
+#!/bin/bash
+# Searches schedules of chief, servers and workers, in a simulated world, for one that breaks a rule.
+set -uo pipefail
+
+usage() {
+  echo "usage: tests/search.sh SECONDS [SEED]"
+  echo "  SEED is the first one; it is drawn when it is not given. The last line has the numbers of"
+  echo "  schedules and of violations. Wants build/release, or the build folder that KEELSON_BUILD"
+  echo "  names, whose tests/search --replay SEED shows one schedule with the roles' logs."
+}
+
+if [[ $# -lt 1 || $# -gt 2 || ! $1 =~ ^[0-9]+$ || ! ${2:-0} =~ ^[0-9]+$ ]]; then
+  usage >&2
+  exit 2
+fi
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+build=${KEELSON_BUILD:-build/release}
+seed=${2:-$RANDOM$RANDOM}
+echo "search: $1 seconds from seed $seed"
+exec "$build/tests/search" "$1" "$seed"
