@@ -366,6 +366,17 @@ bool Coordinator::WaitForEvaluation(int64_t step, absl::Duration timeout, const 
   return true;
 }
 
+bool Coordinator::PauseWork(absl::Duration timeout) {
+  MutexLock lock(&mu_);
+  const absl::Duration until = clock_->Monotonic() + timeout;
+  work_->Pause();
+  while (!work_->Idle()) {
+    if (clock_->Monotonic() >= until) return false;
+    WaitUntil(until);
+  }
+  return true;
+}
+
 bool Coordinator::WaitUntilAlone(absl::Duration timeout) {
   MutexLock lock(&mu_);
   const absl::Duration until = clock_->Monotonic() + timeout;

@@ -214,6 +214,11 @@ class Coordinator {
   // Ends the job for all members with this reason.
   void Fail(const absl::Status& error);
 
+  // Hands out no more work, and waits until the steps under way are done. False: they were not
+  // within `timeout`. Call after StartTraining. It is the last thing before the chief leaves:
+  // nothing ends the pause.
+  bool PauseWork(absl::Duration timeout);
+
   // Loses the members whose lease has passed. Their work stays theirs until HandOn.
   void ExpireLeases();
 

@@ -21,7 +21,7 @@ WorkDispatcher::WorkDispatcher(WorkLedger ledger, const ConsistencyMode& mode,
 bool WorkDispatcher::MayGrant() const {
   if (ledger_.Done()) return false;
   // A round that workers have begun is completed first.
-  return (!next_mode_.has_value() && !ends_early()) || (mode_.synchronous() && rounds_.open());
+  return !Draining() || (mode_.synchronous() && rounds_.open());
 }
 
 std::optional<WorkLease> WorkDispatcher::Grant(uint64_t worker, int64_t max_tickets,
@@ -149,14 +149,17 @@ void WorkDispatcher::EndEarly(std::string reason) {
   Settle();
 }
 
-bool WorkDispatcher::Done() const {
-  return ledger_.Done() || (ends_early() && !rounds_.open() && !ledger_.AnyLeased());
+void WorkDispatcher::Pause() {
+  paused_ = true;
+  Settle();
 }
+
+bool WorkDispatcher::Done() const { return ledger_.Done() || (ends_early() && Idle()); }
 
 void WorkDispatcher::Settle() {
   // If the ledger had leases beside committed rounds, its state is older than a change of the mode.
-  if (!rounds_.open() && !ledger_.AnyLeased()) SkipCommittedRounds(/*batches_known=*/false);
-  if (ends_early() || next_mode_.has_value()) DropIdleRound();
+  if (Idle()) SkipCommittedRounds(/*batches_known=*/false);
+  if (Draining()) DropIdleRound();
   ApplyNextMode();
 }
 

@@ -4,6 +4,8 @@
 // Training may end early: then work is handed out only to complete a round under way, and training
 // is done when the steps under way are.
 //
+// A pause hands nothing out either, except to complete a round under way, but training is not over.
+//
 // A change of the mode waits until the steps under way are done: nothing else is handed out
 // meanwhile. Between async and bounded staleness there is nothing to wait for.
 //
@@ -84,6 +86,12 @@ class WorkDispatcher {
   // All steps are done; or training ends early and nothing is under way.
   bool Done() const;
 
+  // ---- A pause, before the chief leaves; it does not end, and is no part of the state.
+
+  void Pause();
+  // No lease is out and no round is open.
+  bool Idle() const { return !rounds_.open() && !ledger_.AnyLeased(); }
+
   // ---- State of the work.
 
   const WorkLedger& ledger() const { return ledger_; }
@@ -95,6 +103,8 @@ class WorkDispatcher {
  private:
   std::optional<WorkLease> GrantOfRound(uint64_t worker, int64_t alive_workers);
   bool MayGrant() const;
+  // Nothing new is begun.
+  bool Draining() const { return ends_early() || paused_ || next_mode_.has_value(); }
   bool ends_early() const { return !end_reason_.empty(); }
   // Counts the steps of rounds that were committed before this chief's time.
   void SkipCommittedRounds(bool batches_known);
@@ -110,6 +120,7 @@ class WorkDispatcher {
   ConsistencyMode mode_;
   std::optional<ConsistencyMode> next_mode_;
   std::string end_reason_;
+  bool paused_ = false;
   StalenessBound bound_;
   SyncRounds rounds_;
   uint32_t attempt_;

@@ -244,6 +244,40 @@ TEST(EarlyEndTest, WhatIsLeasedIsDoneAndNothingElse) {
   }
 }
 
+TEST(PauseTest, WhatIsLeasedIsDoneAndTrainingIsNotOver) {
+  for (const char* mode : {"async", "ssp:2"}) {
+    WorkDispatcher work = Dispatcher(mode);
+    const auto lease = work.Grant(kAlice, 1, 1);
+    ASSERT_TRUE(lease.has_value());
+    work.Pause();
+    EXPECT_FALSE(work.Idle());
+    EXPECT_EQ(work.Grant(kBob, 1, 2), std::nullopt) << mode;
+    ASSERT_EQ(work.Complete(kAlice, lease->id, 1), absl::OkStatus());
+    EXPECT_TRUE(work.Idle());
+    EXPECT_FALSE(work.Done());
+    EXPECT_EQ(work.Grant(kAlice, 1, 2), std::nullopt) << mode;
+  }
+}
+
+TEST(PauseTest, ARoundUnderWayIsCompletedAndNoOtherBegun) {
+  WorkDispatcher work = Dispatcher("sync:2");
+  StageOne(&work, kAlice);
+  work.Pause();
+  EXPECT_FALSE(work.Idle());
+  StageOne(&work, kBob);
+  ASSERT_TRUE(work.RoundCommitted(*work.StagedRound()));
+  EXPECT_TRUE(work.Idle());
+  EXPECT_EQ(work.Grant(kAlice, 1, 2), std::nullopt);
+}
+
+TEST(PauseTest, ALostWorkersRoundIsDropped) {
+  WorkDispatcher work = Dispatcher("sync:2");
+  ASSERT_TRUE(work.Grant(kAlice, 1, 2).has_value());
+  work.Pause();
+  work.Release(kAlice);
+  EXPECT_TRUE(work.Idle());
+}
+
 TEST(EarlyEndTest, ARoundUnderWayIsBroughtToItsEnd) {
   WorkDispatcher work = Dispatcher("sync:2");
   StageOne(&work, kAlice);

@@ -229,8 +229,16 @@ absl::Status Chief::CheckTraining(const Coordinator::Status& job) {
   if (!job.diverged.empty()) return Diverged(job.step, job.diverged);
   NoteDiverging(job);
   if (!stop_.raised()) return absl::OkStatus();
-  if (replaced().ok()) WriteSnapshot(coordinator_.LedgerState()).IgnoreError();  // logged
-  return absl::CancelledError(absl::StrCat("by a signal at step ", job.step));
+  if (replaced().ok()) WriteLastSnapshot();
+  return absl::CancelledError(absl::StrCat("by a signal at step ", coordinator_.GetStatus().step));
+}
+
+void Chief::WriteLastSnapshot() {
+  if (!coordinator_.PauseWork(options_.step_wait)) {
+    LogWarning("the last snapshot lacks steps that are still under way after ",
+               absl::FormatDuration(options_.step_wait));
+  }
+  WriteSnapshot(coordinator_.LedgerState()).IgnoreError();  // logged
 }
 
 void Chief::NoteDiverging(const Coordinator::Status& job) {

@@ -49,6 +49,8 @@ struct ChiefOptions {
   absl::Duration startup_timeout = absl::Minutes(10);
   absl::Duration lease = absl::Seconds(10);
   CheckpointWriter checkpoint_writer = CheckpointWriter::kServers;
+  // A chief that is stopped waits this long for the steps under way, before its last snapshot.
+  absl::Duration step_wait = absl::Seconds(5);
   // The pause after a failed snapshot; it grows to a minute.
   absl::Duration snapshot_retry = absl::Seconds(1);
   ServerSupervisor::Pauses supervision;
@@ -110,6 +112,8 @@ class Chief {
   absl::Status Train();
   // Returns what ends training before its steps are done: an error, or `stop`.
   absl::Status CheckTraining(const Coordinator::Status& job);
+  // The snapshot before the chief leaves, with the steps that are under way. Errors are logged.
+  void WriteLastSnapshot();
   // Logs when training begins to diverge, and when it recovers.
   void NoteDiverging(const Coordinator::Status& job);
   absl::Status WriteSnapshot(const v1::JobState& state);

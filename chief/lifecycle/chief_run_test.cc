@@ -254,6 +254,35 @@ TEST_F(ChiefRunTest, StopTakesASnapshot) {
   EXPECT_FALSE((*directory().ReadDoneMarker()).has_value());
 }
 
+TEST_F(ChiefRunTest, TheLastSnapshotHasTheStepsThatAreUnderWay) {
+  options_.step_wait = absl::Seconds(5);
+  Start();
+  Join(service(), kWorker);
+  v1::AcquireWorkResponse lease = Acquire(service(), {});
+  stop_->Raise();
+  int64_t steps = 0;
+  v1::WorkerProgress done;
+  for (; lease.tickets_size() > 0; lease = Acquire(service(), {})) {
+    steps += lease.tickets_size();
+    done.MergeFrom(Done(lease));
+  }
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0)) << "the snapshot waits for what is leased";
+  Report(service(), done);
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0, steps));
+}
+
+TEST_F(ChiefRunTest, TheLastSnapshotWaitsOnlyAWhileForStepsUnderWay) {
+  options_.step_wait = absl::Seconds(5);
+  Start(&clock_);
+  Join(service(), kWorker);
+  ASSERT_GT(Acquire(service(), {}).tickets_size(), 0);
+  stop_->Raise();
+  while (!ended_) clock_.Advance(absl::Milliseconds(100));
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0));
+}
+
 TEST_F(ChiefRunTest, StopEndsTheWaitForServers) {
   servers_[0].Sever();
   Start(&clock_);

@@ -108,6 +108,7 @@ void ChiefRunTest::SetUp() {
   config.mutable_checkpoint()->set_keep_max(5);
   config.mutable_evaluation()->set_final_timeout_seconds(600);
   options_.snapshot_retry = absl::Milliseconds(1);
+  options_.step_wait = absl::ZeroDuration();
 }
 
 void ChiefRunTest::TearDown() {

@@ -81,7 +81,9 @@ TEST(RestartTest, WholeJobStoppedAtOnceKeepsWhatItHasDone) {
                                    WorkerTask(1), kEvaluatorTask, kChiefTask};
   for (const Task& task : tasks) job.process(task).Signal(SIGTERM);
   for (const Task& task : tasks) job.ExpectExit(task, 143);
-  EXPECT_GE(*VerifiedLatestStep(job.model_dir()), 110);
+  const int64_t step = *VerifiedLatestStep(job.model_dir());
+  EXPECT_GE(step, 110);
+  EXPECT_THAT(job.Log(kChiefTask), HasSubstr(absl::StrCat("stopped: by a signal at step ", step)));
   EXPECT_THAT(job.Log(PsTask(0)), HasSubstr("serving until the chief has taken its last snapshot"));
 }
 
