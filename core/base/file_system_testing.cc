@@ -192,7 +192,9 @@ absl::StatusOr<std::unique_ptr<RandomAccessFile>> MemoryFileSystem::OpenForRead(
 
 absl::StatusOr<bool> MemoryFileSystem::Exists(const std::string& path) {
   MutexLock lock(&mu_);
-  if (fault_ != nullptr) RETURN_IF_ERROR(fault_("look", path));
+  const absl::Status fault = fault_ == nullptr ? absl::OkStatus() : fault_("look", path);
+  if (absl::IsNotFound(fault)) return false;
+  RETURN_IF_ERROR(fault);
   return directories_.count(path) > 0 || Find(path) != nullptr;
 }
 

@@ -37,7 +37,8 @@ class MemoryFileSystem : public FileSystem {
  public:
   // Called before every operation with its name ("append", "sync", "open", "remove", "rename",
   // "replace", "lock", "create", "sync directory") and path, and before Exists with "look"; what is
-  // not OK is returned, and nothing is done. Also after a replacement, with "replaced".
+  // not OK is returned, and nothing is done. NOT_FOUND for "look" makes Exists say that nothing is
+  // there, as a cache may. Also after a replacement, with "replaced".
   using Fault = std::function<absl::Status(absl::string_view operation, const std::string& path)>;
 
   // The directory "/" exists.

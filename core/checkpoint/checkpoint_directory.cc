@@ -15,6 +15,7 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_format.h"
+#include "core/checkpoint/presence.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
@@ -160,7 +161,7 @@ absl::StatusOr<std::vector<SnapshotInfo>> CheckpointDirectory::List() const {
   ASSIGN_OR_RETURN(std::vector<SnapshotInfo> named, ListNamed());
   std::vector<SnapshotInfo> present;
   for (SnapshotInfo& snapshot : named) {
-    ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(IndexPath(snapshot.prefix)));
+    ASSIGN_OR_RETURN(const bool exists, IsPresent(IndexPath(snapshot.prefix), file_system_));
     if (exists) present.push_back(std::move(snapshot));
   }
   return present;
@@ -175,26 +176,60 @@ absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& po
   const absl::Time now = clock_->Now();
   State state;
   ASSIGN_OR_RETURN(std::optional<State> old, ReadState());
-  ASSIGN_OR_RETURN(state.snapshots, List());
+  if (old.has_value()) {
+    ASSIGN_OR_RETURN(state.snapshots, List());
+  } else {
+    ASSIGN_OR_RETURN(state.snapshots, UnnamedBefore(step));
+  }
+  // Without a state file nobody knows which of them shall stay.
+  const bool deletes = old.has_value() || state.snapshots.empty();
   // A clock that was set back must not suspend preserving for that time. TensorFlow takes what is
   // not newer than the time in the file for preserved, so it begins a second before the first
   // commit.
   state.last_preserved =
       old.has_value() ? std::min(old->last_preserved, now) : now - absl::Seconds(1);
+  if (!deletes) state.last_preserved = absl::UnixEpoch() + absl::Seconds(1);
   std::vector<SnapshotInfo>& snapshots = state.snapshots;
   snapshots.erase(std::remove_if(snapshots.begin(), snapshots.end(),
                                  [&](const SnapshotInfo& s) { return s.prefix == prefix; }),
                   snapshots.end());
   snapshots.push_back({step, prefix, now});
   ASSIGN_OR_RETURN(const auto leased, LeasedSnapshots(file_system_, model_dir_, now));
-  const std::vector<SnapshotInfo> surplus =
-      TakeSurplus(policy, leased, &snapshots, &state.last_preserved);
+  std::vector<SnapshotInfo> surplus;
+  if (deletes) surplus = TakeSurplus(policy, leased, &snapshots, &state.last_preserved);
   RETURN_IF_ERROR(WriteState(state));
   for (const SnapshotInfo& snapshot : surplus) {
     const absl::Status status = DeleteSnapshot(snapshot);
     if (!status.ok()) LogWarning("surplus snapshot left behind: ", status.message());
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<SnapshotInfo>> CheckpointDirectory::UnnamedBefore(int64_t step) const {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(model_dir_));
+  std::vector<SnapshotInfo> snapshots;
+  for (const std::string& name : names) {
+    const std::optional<std::string> snapshot = SnapshotOfFile(name);
+    if (!snapshot.has_value() || name != IndexPath(*snapshot)) continue;
+    if (StepOfSnapshot(*snapshot) >= step) continue;
+    const std::string prefix = JoinPath(model_dir_, *snapshot);
+    snapshots.push_back(
+        {StepOfSnapshot(*snapshot), prefix, ModificationTime(file_system_, IndexPath(prefix))});
+  }
+  std::sort(snapshots.begin(), snapshots.end(),
+            [](const SnapshotInfo& a, const SnapshotInfo& b) { return a.step < b.step; });
+  return snapshots;
+}
+
+absl::StatusOr<std::vector<std::string>> CheckpointDirectory::SnapshotFiles() const {
+  const auto names = file_system_->List(model_dir_);
+  if (absl::IsNotFound(names.status())) return std::vector<std::string>();
+  RETURN_IF_ERROR(names.status());
+  std::vector<std::string> files;
+  for (const std::string& name : *names) {
+    if (SnapshotOfFile(name).has_value()) files.push_back(name);
+  }
+  return files;
 }
 
 absl::Status CheckpointDirectory::RollBack(int64_t step) {
@@ -262,7 +297,7 @@ absl::Status CheckpointDirectory::RemoveDoneMarker() {
 std::string CheckpointDirectory::StatePath() const { return JoinPath(model_dir_, kStateName); }
 
 absl::StatusOr<std::optional<CheckpointDirectory::State>> CheckpointDirectory::ReadState() const {
-  ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(StatePath()));
+  ASSIGN_OR_RETURN(const bool exists, IsPresent(StatePath(), file_system_));
   if (!exists) return std::nullopt;
   ASSIGN_OR_RETURN(const v1::CheckpointState proto, ParseState(file_system_, StatePath()));
   State state;

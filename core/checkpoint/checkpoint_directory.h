@@ -71,15 +71,20 @@ class CheckpointDirectory {
   std::string FindSnapshot(int64_t step) const;
 
   // Snapshots that the state file names and whose index is there, oldest first. No state file:
-  // none.
+  // none. UNAVAILABLE: one of these files is in sight, but cannot be opened (IsPresent).
   absl::StatusOr<std::vector<SnapshotInfo>> List() const;
   // The same with those whose index is missing.
   absl::StatusOr<std::vector<SnapshotInfo>> ListNamed() const;
 
+  // The names of all files of snapshots in the directory, whether a state file names those or not;
+  // nothing where the directory is missing.
+  absl::StatusOr<std::vector<std::string>> SnapshotFiles() const;
+
   // Makes the snapshot of `step`, whose files are complete, the latest; then deletes the
-  // snapshots that `policy` does not keep. One that a reader has leased (snapshot_lease.h) stays
-  // in the list until a later Commit. A file that cannot be deleted is logged and left.
-  // NOT_FOUND: the snapshot has no index.
+  // snapshots that `policy` does not keep. Where the state file is missing beside complete
+  // snapshots of earlier steps it names them again, and deletes none. One that a reader has leased
+  // (snapshot_lease.h) stays in the list until a later Commit. A file that cannot be deleted is
+  // logged and left. NOT_FOUND: the snapshot has no index.
   absl::Status Commit(int64_t step, const RetentionPolicy& policy);
 
   // Removes the remains of an interrupted run: temporary files, data files without an index, leases
@@ -106,6 +111,8 @@ class CheckpointDirectory {
   std::string StatePath() const;
   // The content of the state file, or nothing if there is none.
   absl::StatusOr<std::optional<State>> ReadState() const;
+  // The complete snapshots of the directory before `step`, oldest first.
+  absl::StatusOr<std::vector<SnapshotInfo>> UnnamedBefore(int64_t step) const;
   absl::StatusOr<SnapshotInfo> ParseSnapshot(const std::string& path) const;
   // The prefix for a path of the state file.
   absl::StatusOr<std::string> PrefixOf(const std::string& path) const;

@@ -243,6 +243,17 @@ TEST_F(CheckpointDirectoryTest, CommitFailsWhenTheStateCannotBeWritten) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(state_path_));
 }
 
+TEST_F(CheckpointDirectoryTest, ALostStateFileNamesTheSnapshotsAgain) {
+  for (const int64_t step : {20, 100}) WriteAndCommit(step);
+  WriteSnapshot(300);  // complete, but never committed
+  ASSERT_EQ(RemoveFile(state_path_), absl::OkStatus());
+  WriteAndCommit(200, {.keep_max = 1});
+  EXPECT_THAT(Steps(), ElementsAre(20, 100, 200));
+  EXPECT_THAT(StepsOnDisk(), ElementsAre(20, 100, 200, 300));
+  WriteAndCommit(400, {.keep_max = 2});
+  EXPECT_THAT(Steps(), ElementsAre(200, 400));
+}
+
 TEST_F(CheckpointDirectoryTest, KeepEveryNHoursPreserves) {
   // One snapshot each half hour; from those that fall out one per hour stays.
   const RetentionPolicy policy = {.keep_max = 1, .keep_every_n_hours = 1};

@@ -187,6 +187,20 @@ TEST_F(SnapshotCrashTest, AReadOnlyDirectoryIsAnErrorThatNamesTheFile) {
   EXPECT_EQ(ExpectAllReadable(), 2);
 }
 
+TEST_F(SnapshotCrashTest, AFileThatTheDirectoryNamesIsNotAbsent) {
+  WriteFirstTwo();
+  for (const std::string hidden : {"/job/checkpoint", "/job/model.ckpt-2.index"}) {
+    files_.SetFault([&](absl::string_view operation, const std::string& path) {
+      return operation == "look" && path == hidden ? absl::NotFoundError(path) : absl::OkStatus();
+    });
+    EXPECT_EQ(directory_.List().status(),
+              absl::UnavailableError(hidden + ": its directory names it, but it cannot be opened"));
+    EXPECT_EQ(WriteSnapshot(3).code(), absl::StatusCode::kUnavailable);
+    files_.SetFault(nullptr);
+    EXPECT_EQ(ExpectAllReadable(), 2);
+  }
+}
+
 TEST_F(SnapshotCrashTest, ADirectoryThatCannotBeLookedAtIsNotEmpty) {
   WriteFirstTwo();
   files_.SetFault([](absl::string_view operation, const std::string& path) {
