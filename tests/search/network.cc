@@ -14,10 +14,8 @@ namespace {
 constexpr absl::Duration kControlTimeout = absl::Seconds(5);
 constexpr absl::Duration kFileTimeout = absl::Seconds(30);
 
-// Most messages are fast; some overtake many others.
+// Most messages are fast.
 constexpr absl::Duration kFast = absl::Milliseconds(2);
-constexpr absl::Duration kSlow = absl::Milliseconds(300);
-constexpr double kSlowShare = 0.05;
 
 absl::Duration Beyond(const google::protobuf::Duration& wait) {
   return kControlTimeout + absl::Seconds(wait.seconds()) + absl::Nanoseconds(wait.nanos());
@@ -29,8 +27,8 @@ SimNetwork::SimNetwork(FiberScheduler* scheduler, size_t nodes, std::function<vo
     : scheduler_(scheduler), at_(std::move(at)), nodes_(nodes), cut_(nodes * nodes) {}
 
 absl::Duration SimNetwork::Latency() {
-  const bool slow = scheduler_->Chance(kSlowShare);
-  return scheduler_->Between(absl::Microseconds(20), slow ? kSlow : kFast);
+  const bool slow = scheduler_->Chance(slow_share_);
+  return scheduler_->Between(absl::Microseconds(20), slow ? slow_ : kFast);
 }
 
 bool SimNetwork::Arrives(size_t from, size_t to) {
@@ -46,7 +44,7 @@ void SimNetwork::End(const std::shared_ptr<Exchange>& exchange, absl::Status sta
 
 void SimNetwork::Reset(const std::shared_ptr<Exchange>& exchange) {
   scheduler_->At(Latency(),
-                 [this, exchange] { End(exchange, absl::UnavailableError("connection reset")); });
+                 [this, exchange] { End(exchange, absl::UnavailableError(kConnectionReset)); });
 }
 
 void SimNetwork::Forget(SimProcess* process) {
@@ -68,7 +66,7 @@ void SimNetwork::Begin(SimProcess* caller, size_t callee, absl::Duration timeout
   exchange->done = std::move(done);
   under_way_.push_back(exchange);
   scheduler_->At(timeout,
-                 [this, exchange] { End(exchange, absl::DeadlineExceededError("no answer")); });
+                 [this, exchange] { End(exchange, absl::DeadlineExceededError(kNoAnswer)); });
   const int copies = repeatable && scheduler_->Chance(repetition_) ? 2 : 1;
   for (int i = 0; i < copies; ++i) {
     if (!Arrives(caller->node, callee)) continue;

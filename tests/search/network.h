@@ -21,6 +21,10 @@
 
 namespace keelson {
 
+// The texts of errors for which a peer or the network is the cause.
+inline constexpr char kNoAnswer[] = "no answer";
+inline constexpr char kConnectionReset[] = "connection reset";
+
 // One life of a node; a group of the scheduler's.
 struct SimProcess {
   size_t node = 0;
@@ -49,6 +53,11 @@ class SimNetwork {
 
   // From now on no message gets from one node to the other.
   void Cut(size_t from, size_t to, bool cut) { cut_[from * nodes_.size() + to] = cut; }
+  // This share of the messages takes up to `slow`, and so overtakes many others.
+  void SetDelays(double slow_share, absl::Duration slow) {
+    slow_share_ = slow_share;
+    slow_ = slow;
+  }
   // The probability that a message is lost, or that a bulk message is executed twice.
   void SetLoss(double loss) { loss_ = loss; }
   void SetRepetition(double repetition) { repetition_ = repetition; }
@@ -83,6 +92,8 @@ class SimNetwork {
   std::vector<SimProcess*> nodes_;
   std::vector<bool> cut_;
   double loss_ = 0;
+  double slow_share_ = 0;
+  absl::Duration slow_;
   double repetition_ = 0;
   std::vector<std::shared_ptr<Exchange>> under_way_;
 };

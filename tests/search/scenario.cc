@@ -135,6 +135,9 @@ Scenario MakeScenario(uint64_t seed, uint64_t faults) {
   constexpr double kSwitching[] = {0.02, 0.1, 0.5};
   scenario.switching = kSwitching[dice.Roll(0, 2)];
   scenario.repetition = dice.Roll(0, 2) == 0 ? 0.1 : 0;
+  constexpr double kSlowShares[] = {0.02, 0.1, 0.3};
+  scenario.slow_share = kSlowShares[dice.Roll(0, 2)];
+  scenario.slow = dice.Milliseconds(50, 2500);
   // The job takes about as long as faults begin.
   scenario.step_time = dice.Milliseconds(2000, 16'000) * static_cast<int64_t>(scenario.workers) /
                        scenario.job.records;

@@ -44,6 +44,8 @@ struct Scenario {
   size_t workers = 1;
   double switching = 0.1;
   double repetition = 0;
+  double slow_share = 0;
+  absl::Duration slow = absl::Milliseconds(10);
   // The longest time that a worker computes a step.
   absl::Duration step_time;
   std::vector<SimFault> faults;

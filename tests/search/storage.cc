@@ -10,6 +10,16 @@ namespace {
 
 constexpr absl::Duration kHangLook = absl::Milliseconds(20);
 
+class SimFileLock : public FileLock {
+ public:
+  SimFileLock(const std::string& path, const SimProcess** holder)
+      : FileLock(path), holder_(holder) {}
+  ~SimFileLock() override { *holder_ = nullptr; }
+
+ private:
+  const SimProcess** const holder_;
+};
+
 }  // namespace
 
 absl::Status SimFileSystem::Begin(bool changes, const std::string& path) {
@@ -147,7 +157,13 @@ absl::StatusOr<std::string> SimFileSystem::ReplaceIf(const std::string& path,
 
 absl::StatusOr<std::unique_ptr<FileLock>> SimFileSystem::TryLock(const std::string& path) {
   RETURN_IF_ERROR(Begin(/*changes=*/true, path));
-  return absl::UnimplementedError(absl::StrCat(path, ": the processes have no kernel in common"));
+  if (!disk_->has_locks) return absl::UnimplementedError(absl::StrCat(path, ": no locks"));
+  const SimProcess*& holder = disk_->locks[path];
+  if (holder != nullptr && holder->alive) {
+    return absl::AlreadyExistsError(absl::StrCat(path, ": locked"));
+  }
+  holder = process_;
+  return std::make_unique<SimFileLock>(path, &holder);
 }
 
 absl::Status SimFileSystem::SyncDirectory(const std::string& path) {

@@ -3,6 +3,7 @@
 #define KEELSON_TESTS_SEARCH_STORAGE_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/base/file_system.h"
 #include "core/base/file_system_testing.h"
 #include "tests/search/fiber_scheduler.h"
+#include "tests/search/network.h"
 
 namespace keelson {
 
@@ -25,18 +27,23 @@ enum class StorageFault {
 // The disk and its faults, which all processes share.
 struct SimDisk {
   MemoryFileSystem files;
+  // Who holds the lock of a path; the kernel frees it with the process.
+  std::map<std::string, const SimProcess*> locks;
+  // Processes on several machines have no locks in common.
+  bool has_locks = true;
   StorageFault fault = StorageFault::kNone;
   // Called after each change of names.
   std::function<void()> on_names_changed;
 };
 
-// Calls `at` before and after each operation: it may kill the process. An operation itself is not
-// left half way.
+// Calls `at` before and after each operation: it may kill the process, which then holds no locks.
+// An operation itself is not left half way.
 class SimFileSystem : public FileSystem {
  public:
   // All outlive the file system.
-  SimFileSystem(FiberScheduler* scheduler, SimDisk* disk, std::function<void()> at)
-      : scheduler_(scheduler), disk_(disk), at_(std::move(at)) {}
+  SimFileSystem(FiberScheduler* scheduler, SimDisk* disk, const SimProcess* process,
+                std::function<void()> at)
+      : scheduler_(scheduler), disk_(disk), process_(process), at_(std::move(at)) {}
 
   absl::StatusOr<std::unique_ptr<AppendFile>> OpenForAppend(const std::string& path,
                                                             bool truncate) override;
@@ -51,7 +58,6 @@ class SimFileSystem : public FileSystem {
   absl::Status Rename(const std::string& from, const std::string& to) override;
   absl::StatusOr<std::string> ReplaceIf(const std::string& path, absl::string_view version,
                                         absl::string_view content) override;
-  // UNIMPLEMENTED.
   absl::StatusOr<std::unique_ptr<FileLock>> TryLock(const std::string& path) override;
   absl::Status SyncDirectory(const std::string& path) override;
 
@@ -66,6 +72,7 @@ class SimFileSystem : public FileSystem {
 
   FiberScheduler* const scheduler_;
   SimDisk* const disk_;
+  const SimProcess* const process_;
   const std::function<void()> at_;
 };
 

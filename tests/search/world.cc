@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "chief/lifecycle/chief.h"
 #include "core/base/clock.h"
@@ -31,6 +32,9 @@ constexpr absl::Duration kLease = absl::Seconds(3);
 constexpr int64_t kOwnerLeaseSeconds = 3;
 constexpr absl::Duration kRestartPause = absl::Seconds(1);
 constexpr absl::Duration kPatience = absl::Minutes(2);
+// Of messages, when the faults are over.
+constexpr double kUsualSlowShare = 0.02;
+constexpr absl::Duration kUsualSlow = absl::Milliseconds(50);
 constexpr int64_t kMostChoices = 4'000'000;
 
 class World {
@@ -49,6 +53,10 @@ class World {
         computed_(static_cast<size_t>(scenario.job.records)) {
     disk_.on_names_changed = [this] { CheckSnapshots(); };
     network_.SetRepetition(scenario.repetition);
+    network_.SetDelays(scenario.slow_share, scenario.slow);
+    for (const SimFault& fault : scenario.faults) {
+      if (fault.kind == SimFault::Kind::kReplace) disk_.has_locks = false;
+    }
   }
 
   Verdict Play();
@@ -58,6 +66,7 @@ class World {
   void Start(size_t node);
   void Run(SimProcess* process);
   absl::Status RunChief(SimProcess* process);
+  absl::Status JobDone();
   absl::Status RunServer(SimProcess* process);
   absl::Status RunWorker(SimProcess* process);
   absl::StatusOr<std::shared_ptr<DirectoryOwner>> TakeDirectory(FileSystem* file_system,
@@ -66,7 +75,7 @@ class World {
                                                               ParameterClientRequest request);
   void Ended(SimProcess* process, const absl::Status& status);
   // A reason for which an operator does not start it again.
-  bool MayGiveUp(const SimProcess* process, const absl::Status& status) const;
+  bool MayGiveUp(const absl::Status& status) const;
   void Kill(SimProcess* process);
   // Called by each process around its messages and operations on files.
   void At(SimProcess* process);
@@ -100,6 +109,7 @@ class World {
   std::vector<int64_t> operations_;  // by node
   std::vector<int64_t> computed_;    // by record
   bool committed_ = false;
+  bool replaced_ = false;  // a chief that was frozen
   // A server ended alone, and with it the steps since the snapshot of which it was restored.
   bool lost_shard_ = false;
   bool done_ = false;
@@ -147,6 +157,7 @@ absl::StatusOr<std::shared_ptr<DirectoryOwner>> World::TakeDirectory(FileSystem*
   options.model_dir = kModelDir;
   options.self.set_owner(scheduler_.Random());
   options.self.set_task("chief-0");
+  options.self.set_boot_id("simulated");
   options.self.set_lease_seconds(kOwnerLeaseSeconds);
   absl::StatusOr<std::unique_ptr<DirectoryOwner>> owner =
       DirectoryOwner::Take(std::move(options), file_system, Clock::Real(), stop);
@@ -157,7 +168,11 @@ absl::StatusOr<std::shared_ptr<DirectoryOwner>> World::TakeDirectory(FileSystem*
 // What a process makes is not destroyed by a kill, so it is not owned by anything that could be.
 absl::Status World::RunChief(SimProcess* process) {
   auto* const stop = new StopSignal();
-  auto* const files = new SimFileSystem(&scheduler_, &disk_, [this, process] { At(process); });
+  auto* const files =
+      new SimFileSystem(&scheduler_, &disk_, process, [this, process] { At(process); });
+  // As every program does first.
+  const auto marker = CheckpointDirectory(files, kModelDir, Clock::Real()).ReadDoneMarker();
+  if (marker.ok() && marker->has_value()) return JobDone();
   ChiefOptions options;
   absl::StatusOr<std::shared_ptr<DirectoryOwner>> owner = TakeDirectory(files, stop);
   if (!owner.ok()) return owner.status();
@@ -193,11 +208,13 @@ absl::Status World::RunChief(SimProcess* process) {
   process->chief = (*chief)->service();
   network_.Connect(process->node, process);
   const absl::Status status = chief->release()->Run();
-  if (status.ok()) {
-    done_ = true;
-    scheduler_.Stop();
-  }
-  return status;
+  return status.ok() ? JobDone() : status;
+}
+
+absl::Status World::JobDone() {
+  done_ = true;
+  scheduler_.Stop();
+  return absl::OkStatus();
 }
 
 absl::Status World::RunServer(SimProcess* process) {
@@ -261,7 +278,7 @@ void World::Ended(SimProcess* process, const absl::Status& status) {
   const bool restarts = !IsReplaced(process) && !status.ok();
   const int code = ExitCodeFor(status);
   const bool gives_up = code == kExitPermanent || code == kExitInternal;
-  if (gives_up && !MayGiveUp(process, status)) {
+  if (gives_up && !MayGiveUp(status)) {
     Violate(absl::StrCat("end of ",
                          IsServer(process->node) ? "server"
                          : process->node == 0    ? "chief"
@@ -272,15 +289,15 @@ void World::Ended(SimProcess* process, const absl::Status& status) {
   scheduler_.At(absl::ZeroDuration(), [this, process] { Kill(process); });
 }
 
-bool World::MayGiveUp(const SimProcess* process, const absl::Status& status) const {
-  // A directory that cannot be written to, for a job that has none yet.
-  if (absl::IsPermissionDenied(status)) return !committed_;
-  // Another chief is alive that may have the better claim.
-  for (const auto& other : processes_) {
-    const bool rival = other->alive && other.get() != process && other->node == process->node;
-    if (rival && absl::IsAlreadyExists(status)) return true;
-  }
-  return false;
+bool World::MayGiveUp(const absl::Status& status) const {
+  // A directory that cannot be written to, for a job that has none yet. The chief tells the
+  // workers.
+  const bool begins = !committed_ && !absl::StrContains(status.message(), kNoAnswer) &&
+                      !absl::StrContains(status.message(), kConnectionReset);
+  if (absl::IsPermissionDenied(status) || absl::IsFailedPrecondition(status)) return begins;
+  // Another chief has, or had just now, the better claim.
+  const bool rivals = replaced_ && scheduler_.Monotonic() < scenario_.faults_end + 4 * kLease;
+  return rivals && absl::IsAlreadyExists(status);
 }
 
 void World::Restart(size_t node) {
@@ -332,6 +349,7 @@ void World::Begin(const SimFault& fault) {
     case SimFault::Kind::kReplace:
       if (process == nullptr) break;
       scheduler_.SetPaused(process->group, true);
+      replaced_ = true;
       network_.Connect(fault.node, nullptr);
       Start(fault.node);
       break;
@@ -458,6 +476,7 @@ Verdict World::Play() {
   // A replaced process has had its time when the faults are over.
   for (const SimFault& fault : scenario_.faults) Schedule(fault);
   scheduler_.At(scenario_.faults_end, [this] {
+    network_.SetDelays(kUsualSlowShare, kUsualSlow);
     for (const auto& process : processes_) {
       if (IsReplaced(process.get())) Kill(process.get());
     }
