@@ -111,6 +111,15 @@ TEST_F(ChiefRunTest, WaitsForAServerThatGoesAwayDuringTheStart) {
   EXPECT_GE(servers_[1].initializations().size(), 2u);
 }
 
+TEST_F(ChiefRunTest, WritesTheFirstSnapshotAgainWhenAServerDoesNotAnswer) {
+  servers_[0].FailNext(&ParameterControl::WriteSnapshot,
+                       {absl::DeadlineExceededError("no answer")});
+  servers_[1].FailNext(&ParameterControl::WriteSnapshot,
+                       {absl::UnavailableError("connection reset")});
+  Complete();
+  EXPECT_EQ(SnapshotSteps().front(), 0);
+}
+
 TEST_F(ChiefRunTest, RefusesAServerWithAnotherConfiguration) {
   servers_[0].SetConfigHash(0xdef);
   Start();

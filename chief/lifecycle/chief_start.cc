@@ -148,7 +148,7 @@ absl::Status Chief::StartOver(const Placement& placement,
     // steps.
     v1::JobState state = ledger.ToState();
     state.set_config_hash(options_.config_hash);
-    RETURN_IF_ERROR(WriteSnapshot(state));
+    RETURN_IF_ERROR(CallServers([&] { return WriteSnapshot(state); }));
   }
   coordinator_.StartTraining({placement, ps_addresses_}, std::move(ledger));
   return absl::OkStatus();
