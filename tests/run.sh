@@ -6,10 +6,11 @@ usage() {
   cat << 'USAGE'
 usage: tests/run.sh [--all] [--preset release|asan|tsan|fuzz]... [--label LABEL]
   without flags: format, layers and includes; every test of the release build; the Python tests; a
-  soak of one minute; the dashboard in a browser (screenshots: build/dashboard)
+  soak and a search of schedules of one minute each; the dashboard in a browser (screenshots:
+  build/dashboard)
   --all       also what only a change can break that a release build does not show: the unit and
               integration tests under the address, undefined-behaviour and thread sanitizers, each
-              fuzzer for ten seconds, the CUDA sources by nvcc, a soak of two minutes
+              fuzzer for ten seconds, the CUDA sources by nvcc; soak and search take two minutes
   --preset P  only the tests of this build (may be repeated); fuzz: only the fuzzers
   --label L   only the C++ tests with this label: unit, integration, e2e, convergence, gpu
 Before its end it lists how long each part took, and the slowest tests. The last line is
@@ -253,6 +254,7 @@ for preset in "${presets[@]}"; do
     cpp_tests release ""
     check "ps_bench --quick" quick_benchmark
     check "soak of $soak_minutes min" tests/soak.sh "$soak_minutes"
+    check "search of $soak_minutes min" tests/search.sh $((60 * soak_minutes))
     dashboard_tests
     # With the programs: their flags are compared with what manifests and launcher say.
     python_tests tests/interop

@@ -5,7 +5,8 @@ set -uo pipefail
 usage() {
   echo "usage: tests/search.sh SECONDS [SEED]"
   echo "  SEED is the first one; it is drawn when it is not given. The last line has the numbers of"
-  echo "  schedules and of violations. Wants build/release, or the build folder that KEELSON_BUILD"
+  echo "  schedules and of violations, of which those of tests/search/open_violations.txt are counted"
+  echo "  apart. Wants build/release, or the build folder that KEELSON_BUILD"
   echo "  names, whose tests/search --replay SEED shows one schedule with the roles' logs."
 }
 
@@ -17,4 +18,4 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=${KEELSON_BUILD:-build/release}
 seed=${2:-$RANDOM$RANDOM}
 echo "search: $1 seconds from seed $seed"
-exec "$build/tests/search" "$1" "$seed"
+exec "$build/tests/search" --open tests/search/open_violations.txt "$1" "$seed"

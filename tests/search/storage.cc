@@ -34,8 +34,8 @@ absl::Status SimFileSystem::Begin(bool changes, const std::string& path) {
   return absl::OkStatus();
 }
 
-bool SimFileSystem::Lies() {
-  return disk_->fault == StorageFault::kLies && scheduler_->Chance(0.5);
+bool SimFileSystem::Lies(const std::string& path) {
+  return disk_->fault == StorageFault::kLies && !written_.contains(path) && scheduler_->Chance(0.5);
 }
 
 template <typename Operation>
@@ -79,6 +79,7 @@ class SimAppendFile : public AppendFile {
 absl::StatusOr<std::unique_ptr<AppendFile>> SimFileSystem::OpenForAppend(const std::string& path,
                                                                          bool truncate) {
   RETURN_IF_ERROR(Begin(/*changes=*/true, path));
+  written_.insert(path);
   ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, Run([&](MemoryFileSystem* files) {
                      return files->OpenForAppend(path, truncate);
                    }));
@@ -88,6 +89,7 @@ absl::StatusOr<std::unique_ptr<AppendFile>> SimFileSystem::OpenForAppend(const s
 absl::StatusOr<std::unique_ptr<AppendFile>> SimFileSystem::CreateExclusive(
     const std::string& path) {
   RETURN_IF_ERROR(Begin(/*changes=*/true, path));
+  written_.insert(path);
   ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
                    Run([&](MemoryFileSystem* files) { return files->CreateExclusive(path); }));
   return std::make_unique<SimAppendFile>(this, path, std::move(file));
@@ -96,13 +98,13 @@ absl::StatusOr<std::unique_ptr<AppendFile>> SimFileSystem::CreateExclusive(
 absl::StatusOr<std::unique_ptr<RandomAccessFile>> SimFileSystem::OpenForRead(
     const std::string& path) {
   RETURN_IF_ERROR(Begin(/*changes=*/false, path));
-  if (Lies()) return absl::NotFoundError(absl::StrCat(path, ": No such file or directory"));
+  if (Lies(path)) return absl::NotFoundError(absl::StrCat(path, ": No such file or directory"));
   return Run([&](MemoryFileSystem* files) { return files->OpenForRead(path); });
 }
 
 absl::StatusOr<bool> SimFileSystem::Exists(const std::string& path) {
   RETURN_IF_ERROR(Begin(/*changes=*/false, path));
-  if (Lies()) return false;
+  if (Lies(path)) return false;
   return Run([&](MemoryFileSystem* files) { return files->Exists(path); });
 }
 
@@ -137,6 +139,7 @@ absl::Status SimFileSystem::Remove(const std::string& path) {
 
 absl::Status SimFileSystem::Rename(const std::string& from, const std::string& to) {
   RETURN_IF_ERROR(Begin(/*changes=*/true, to));
+  written_.insert(to);
   return Run([&](MemoryFileSystem* files) {
     absl::Status status = files->Rename(from, to);
     disk_->on_names_changed();
@@ -148,6 +151,7 @@ absl::StatusOr<std::string> SimFileSystem::ReplaceIf(const std::string& path,
                                                      absl::string_view version,
                                                      absl::string_view content) {
   RETURN_IF_ERROR(Begin(/*changes=*/true, path));
+  written_.insert(path);
   return Run([&](MemoryFileSystem* files) {
     absl::StatusOr<std::string> result = files->ReplaceIf(path, version, content);
     disk_->on_names_changed();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ enum class StorageFault {
   kErrs,      // about half of the operations fail
   kReadOnly,  // nothing can be changed
   kHangs,     // operations begin when the fault ends
-  kLies,      // what is there seems to be absent, about half of the time
+  kLies,      // what others wrote seems to be absent, about half of the time
 };
 
 // The disk and its faults, which all processes share.
@@ -66,7 +67,7 @@ class SimFileSystem : public FileSystem {
 
   // Waits out a hang; an error where the disk has one for this operation.
   absl::Status Begin(bool changes, const std::string& path);
-  bool Lies();
+  bool Lies(const std::string& path);
   template <typename Operation>
   auto Run(Operation operation);
 
@@ -74,6 +75,7 @@ class SimFileSystem : public FileSystem {
   SimDisk* const disk_;
   const SimProcess* const process_;
   const std::function<void()> at_;
+  std::set<std::string> written_;  // by this process
 };
 
 }  // namespace keelson

@@ -1,5 +1,7 @@
 #include "tests/search/world.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -95,6 +97,7 @@ class World {
   void CheckSnapshots();
   void CheckModel();
   void CheckCount(const std::string& variable, size_t record, float count);
+  bool AnyWorker() const;
   void NoteOutcome(FiberScheduler::Outcome outcome);
 
   const Scenario scenario_;
@@ -456,12 +459,19 @@ void World::CheckModel() {
   }
 }
 
+bool World::AnyWorker() const {
+  return std::any_of(lives_.begin() + 1 + static_cast<std::ptrdiff_t>(scenario_.servers),
+                     lives_.end(), [](const SimProcess* life) { return life->alive; });
+}
+
 void World::NoteOutcome(FiberScheduler::Outcome outcome) {
   if (!violation_.empty()) return;
   if (done_) return CheckModel();
   switch (outcome) {
     case FiberScheduler::Outcome::kTimeLimit:
-      return Violate(absl::StrCat("progress: the job has not ended at ",
+      return Violate(absl::StrCat(AnyWorker() ? "progress: the job has not ended at "
+                                              : "progress: every worker has left, and the job has "
+                                                "not ended at ",
                                   absl::FormatDuration(scheduler_.Monotonic())));
     case FiberScheduler::Outcome::kChoiceLimit:
       return Violate("progress: some thread never waits");
