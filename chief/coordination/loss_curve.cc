@@ -5,7 +5,9 @@
 namespace keelson {
 
 void LossCurve::Add(int64_t step, double loss) {
-  if (step >= next_step_) losses_.emplace(step, loss);
+  if (step < next_step_) return;
+  losses_.emplace(step, loss);
+  if (losses_.size() > kMaxKept) losses_.erase(std::prev(losses_.end()));
 }
 
 std::optional<LossCurve::Point> LossCurve::TakeComplete(int64_t done_below) {

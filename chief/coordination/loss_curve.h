@@ -3,6 +3,7 @@
 #ifndef KEELSON_CHIEF_COORDINATION_LOSS_CURVE_H_
 #define KEELSON_CHIEF_COORDINATION_LOSS_CURVE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,9 +12,12 @@
 namespace keelson {
 
 // One worker's steps come in order, so a job with one worker and one seed has the same points, to
-// the last bit, in every run. Not thread-safe. Keeps the losses of intervals that are not complete.
+// the last bit, in every run. Not thread-safe. Keeps the losses of intervals that are not complete,
+// but at most kMaxKept: beyond that the latest steps are left out of their points.
 class LossCurve {
  public:
+  static constexpr size_t kMaxKept = size_t{1} << 18;
+
   // Mean loss of the steps since the point before, up to `step` completed steps.
   struct Point {
     int64_t step = 0;

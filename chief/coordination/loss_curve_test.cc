@@ -70,5 +70,17 @@ TEST(LossCurveTest, TheRestIsWhatTheEndLeaves) {
   EXPECT_EQ(rest->loss, 1.5);
 }
 
+TEST(LossCurveTest, AStepThatIsMissingForLongDoesNotFillTheMemory) {
+  constexpr int64_t kInterval = 1000;
+  constexpr auto kKept = static_cast<int64_t>(LossCurve::kMaxKept);
+  LossCurve curve(0, kInterval);
+  for (int64_t step = 1; step <= kKept + 10 * kInterval; ++step) curve.Add(step, 2);
+  EXPECT_EQ(curve.TakeComplete(), std::nullopt);
+  curve.Add(0, 2);
+  int64_t points = 0;
+  while (curve.TakeComplete(kKept + 10 * kInterval)) ++points;
+  EXPECT_EQ(points, kKept / kInterval + 1) << "what was left out has none";
+}
+
 }  // namespace
 }  // namespace keelson
