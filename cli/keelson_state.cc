@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/shard_state.h"
 
 namespace keelson {
 namespace {
@@ -25,8 +26,10 @@ absl::StatusOr<KeelsonState> ReadKeelsonState(const BundleReader& bundle) {
   for (const TensorInfo& tensor : bundle.List()) {
     if (tensor.name == kJobStateTensor) {
       ASSIGN_OR_RETURN(state.job, ReadMessage<v1::JobState>(bundle, tensor.name));
-    } else if (absl::StartsWith(tensor.name, kShardStateTensors)) {
-      ASSIGN_OR_RETURN(state.shards[tensor.name], ReadMessage<v1::ShardState>(bundle, tensor.name));
+    } else if (absl::StartsWith(tensor.name, kShardStatePrefix)) {
+      ASSIGN_OR_RETURN(const std::string bytes, bundle.ReadString(tensor.name));
+      ASSIGN_OR_RETURN(state.shards[tensor.name],
+                       ParseShardState(bytes, bundle.prefix(), tensor.name));
     }
   }
   return state;

@@ -14,7 +14,6 @@
 namespace keelson {
 
 inline constexpr absl::string_view kJobStateTensor = "_keelson/job";
-inline constexpr absl::string_view kShardStateTensors = "_keelson/shard-";
 
 struct KeelsonState {
   // Nothing: the bundle was imported, or TensorFlow wrote it.
@@ -23,7 +22,8 @@ struct KeelsonState {
   std::map<std::string, v1::ShardState> shards;
 };
 
-// DATA_LOSS, naming the tensor: it is not such a message. Otherwise as BundleReader::ReadString.
+// DATA_LOSS, naming the tensor: it is not such a message. Otherwise as BundleReader::ReadString and
+// ParseShardState.
 absl::StatusOr<KeelsonState> ReadKeelsonState(const BundleReader& bundle);
 
 }  // namespace keelson

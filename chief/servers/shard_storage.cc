@@ -34,10 +34,12 @@ class ShardBlocks {
     ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(request.placement()));
     ASSIGN_OR_RETURN(const std::unique_ptr<Optimizer> optimizer,
                      CreateOptimizer(request.optimizer(), request.stale_gradients()));
+    const ShardPart part = {request.shard(), placement.num_shards(),
+                            placement.RangesOf(request.shard())};
     ASSIGN_OR_RETURN(
         std::unique_ptr<StoredBlocks> stored,
         StoredBlocks::Open(directory.FindSnapshot(request.restore_step()), placement.variables(),
-                           optimizer->slots(), directory.file_system()));
+                           optimizer->slots(), directory.file_system(), &part));
     return std::unique_ptr<ShardBlocks>(new ShardBlocks(
         std::move(placement), request.shard(), optimizer->slots().size(), std::move(stored)));
   }

@@ -8,7 +8,7 @@
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_writer.h"
-#include "core/checkpoint/stored_blocks.h"
+#include "core/checkpoint/shard_state.h"
 #include "core/cluster/placement.h"
 #include "gmock/gmock.h"
 

@@ -8,21 +8,18 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/element_conversion.h"
+#include "core/checkpoint/shard_state.h"
 
 namespace keelson {
 namespace {
 
-constexpr absl::string_view kShardStatePrefix = "_keelson/shard-";
-
-int64_t EndOf(const v1::ShardState::Block& block) {
-  return block.first_element() + block.num_elements();
+bool Wants(const std::vector<ElementRange>& wanted, int64_t begin, int64_t end) {
+  return std::any_of(wanted.begin(), wanted.end(), [&](const ElementRange& range) {
+    return begin < range.end && range.begin < end;
+  });
 }
 
 }  // namespace
-
-std::string ShardStateName(size_t shard, size_t num_shards) {
-  return absl::StrCat(kShardStatePrefix, shard, "-of-", num_shards);
-}
 
 std::string SlotTensorName(absl::string_view variable, absl::string_view slot) {
   return absl::StrCat(variable, "/", slot);
@@ -30,13 +27,13 @@ std::string SlotTensorName(absl::string_view variable, absl::string_view slot) {
 
 absl::StatusOr<std::unique_ptr<StoredBlocks>> StoredBlocks::Open(
     const std::string& prefix, std::vector<VariableSpec> variables, std::vector<SlotSpec> slots,
-    FileSystem* file_system) {
+    FileSystem* file_system, const ShardPart* part) {
   ASSIGN_OR_RETURN(std::unique_ptr<BundleReader> bundle, BundleReader::Open(prefix, file_system));
   std::unique_ptr<StoredBlocks> stored(
       new StoredBlocks(std::move(bundle), std::move(variables), slots));
   RETURN_IF_ERROR(stored->FindArrays());
-  RETURN_IF_ERROR(stored->ReadShardStates());
-  RETURN_IF_ERROR(stored->SortBlocks());
+  stored->Want(part);
+  RETURN_IF_ERROR(stored->ReadShardStates(part));
   return stored;
 }
 
@@ -111,67 +108,112 @@ absl::Status StoredBlocks::FindArrays() {
   return absl::OkStatus();
 }
 
-absl::Status StoredBlocks::ReadShardStates() {
-  for (const TensorInfo& tensor : bundle_->List()) {
-    if (!absl::StartsWith(tensor.name, kShardStatePrefix)) continue;
-    ASSIGN_OR_RETURN(const std::string bytes, bundle_->ReadString(tensor.name));
-    v1::ShardState state;
-    if (!state.ParseFromString(bytes)) {
-      return absl::DataLossError(
-          absl::StrCat(bundle_->prefix(), ": ", tensor.name, ": not a ShardState"));
+void StoredBlocks::Want(const ShardPart* part) {
+  if (part != nullptr) {
+    for (const ElementRange& range : part->ranges) {
+      variables_[range.variable].wanted.push_back(range);
     }
-    RETURN_IF_ERROR(AddShardState(tensor.name, state));
+    return;
   }
-  return absl::OkStatus();
+  for (size_t v = 0; v < variables_.size(); ++v) {
+    variables_[v].wanted.push_back({v, 0, variables_[v].spec.shape.num_elements()});
+  }
 }
 
-absl::Status StoredBlocks::AddShardState(const std::string& name, const v1::ShardState& state) {
+absl::Status StoredBlocks::ReadShardStates(const ShardPart* part) {
+  const std::string own = part == nullptr ? "" : ShardStateName(part->shard, part->num_shards);
+  if (part != nullptr && bundle_->Contains(own)) {
+    RETURN_IF_ERROR(ReadShardState(own));
+    RETURN_IF_ERROR(SortBlocks());
+    if (Complete()) return absl::OkStatus();
+  }
+  for (const TensorInfo& tensor : bundle_->List()) {
+    if (!absl::StartsWith(tensor.name, kShardStatePrefix) || tensor.name == own) continue;
+    RETURN_IF_ERROR(ReadShardState(tensor.name));
+  }
+  return SortBlocks();
+}
+
+absl::Status StoredBlocks::ReadShardState(const std::string& name) {
+  ASSIGN_OR_RETURN(const std::string bytes, bundle_->ReadString(name));
+  ASSIGN_OR_RETURN(v1::ShardState state, ParseShardState(bytes, bundle_->prefix(), name));
+  return AddShardState(name, std::move(state));
+}
+
+absl::Status StoredBlocks::CheckBlock(const VariableSpec& variable,
+                                      const v1::ShardState::Block& block, int64_t from) const {
+  const int64_t most = variable.shape.num_elements();
+  const bool fits = block.first_element() >= from && block.num_elements() >= 0 &&
+                    block.num_elements() <= most - block.first_element();
+  if (fits) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      bundle_->prefix(), ": ", variable.name, ": block of ", block.num_elements(),
+      " elements from ", block.first_element(), ", expected from ", from, " to at most ", most));
+}
+
+absl::Status StoredBlocks::AddShardState(const std::string& name, v1::ShardState state) {
   shard_step_ = std::max(shard_step_, state.shard_step());
   std::map<absl::string_view, Variable*> by_name;
   for (Variable& variable : variables_) by_name[variable.spec.name] = &variable;
-  for (const v1::ShardState::Block& block : state.blocks()) {
+  bool used = false;
+  for (int b = 0; b < state.blocks_size(); ++b) {
+    const v1::ShardState::Block& block = state.blocks(b);
     if (block.variable() >= static_cast<uint32_t>(state.variables_size())) {
       return absl::DataLossError(absl::StrCat(bundle_->prefix(), ": ", name, ": variable ",
                                               block.variable(), ", expected below ",
                                               state.variables_size()));
     }
     const auto found = by_name.find(state.variables(static_cast<int>(block.variable())));
-    if (found != by_name.end()) found->second->blocks.push_back(block);
+    if (found == by_name.end()) continue;
+    Variable& variable = *found->second;
+    RETURN_IF_ERROR(CheckBlock(variable.spec, block, 0));
+    const int64_t begin = block.first_element();
+    const int64_t end = begin + block.num_elements();
+    if (!Wants(variable.wanted, begin, end)) continue;
+    used = true;
+    variable.blocks.push_back({begin, end, states_.size(), b});
   }
+  if (used) states_.push_back(std::move(state));
   return absl::OkStatus();
 }
 
 absl::Status StoredBlocks::SortBlocks() {
   for (Variable& variable : variables_) {
     std::sort(variable.blocks.begin(), variable.blocks.end(),
-              [](const v1::ShardState::Block& a, const v1::ShardState::Block& b) {
-                return a.first_element() < b.first_element();
-              });
+              [](const Entry& a, const Entry& b) { return a.first_element < b.first_element; });
     int64_t end = 0;
-    for (const v1::ShardState::Block& block : variable.blocks) {
-      if (block.first_element() < end || block.num_elements() < 0 ||
-          block.num_elements() > variable.spec.shape.num_elements() - block.first_element()) {
-        return absl::DataLossError(absl::StrCat(
-            bundle_->prefix(), ": ", variable.spec.name, ": block of ", block.num_elements(),
-            " elements from ", block.first_element(), ", expected from ", end, " to at most ",
-            variable.spec.shape.num_elements()));
-      }
-      end = EndOf(block);
+    for (const Entry& entry : variable.blocks) {
+      RETURN_IF_ERROR(CheckBlock(variable.spec, states_[entry.state].blocks(entry.block), end));
+      end = entry.end;
     }
   }
   return absl::OkStatus();
 }
 
-StoredBlock StoredBlocks::StateOf(const Variable& variable, int64_t begin, int64_t end) {
+bool StoredBlocks::Complete() const {
+  return std::all_of(variables_.begin(), variables_.end(), [](const Variable& variable) {
+    return std::all_of(variable.wanted.begin(), variable.wanted.end(),
+                       [&](const ElementRange& range) {
+                         int64_t known = range.begin;
+                         for (const Entry& entry : variable.blocks) {
+                           if (entry.first_element <= known && known < entry.end) known = entry.end;
+                         }
+                         return known >= range.end;
+                       });
+  });
+}
+
+StoredBlock StoredBlocks::StateOf(const Variable& variable, int64_t begin, int64_t end) const {
   StoredBlock state;
-  auto block = std::partition_point(
-      variable.blocks.begin(), variable.blocks.end(),
-      [&](const v1::ShardState::Block& candidate) { return EndOf(candidate) <= begin; });
-  for (; block != variable.blocks.end() && block->first_element() < end; ++block) {
-    state.updates = std::max(state.updates, block->updates());
-    state.version = std::max(state.version, block->version());
-    if (block->first_element() == begin && EndOf(*block) == end) {
-      state.applied.assign(block->applied().begin(), block->applied().end());
+  auto entry = std::partition_point(variable.blocks.begin(), variable.blocks.end(),
+                                    [&](const Entry& candidate) { return candidate.end <= begin; });
+  for (; entry != variable.blocks.end() && entry->first_element < end; ++entry) {
+    const v1::ShardState& stored = states_[entry->state];
+    const v1::ShardState::Block& block = stored.blocks(entry->block);
+    state.updates = std::max(state.updates, block.updates());
+    state.version = std::max(state.version, block.version());
+    if (entry->first_element == begin && entry->end == end) {
+      state.applied = AppliedBy(stored, entry->block);
     }
   }
   return state;

@@ -19,8 +19,6 @@
 
 namespace keelson {
 
-// The name of the string tensor with a shard's v1::ShardState: "_keelson/shard-0-of-2".
-std::string ShardStateName(size_t shard, size_t num_shards);
 // The name of a slot's tensor: "dense/kernel/Adam_1".
 std::string SlotTensorName(absl::string_view variable, absl::string_view slot);
 
@@ -31,29 +29,38 @@ struct StoredBlock {
   std::vector<v1::ShardState::WorkerSequence> applied;
 };
 
+// The part of a model that one shard takes.
+struct ShardPart {
+  size_t shard = 0;
+  size_t num_shards = 1;
+  std::vector<ElementRange> ranges;
+};
+
 // Thread-safe. Holds the bundle's files open.
 class StoredBlocks {
  public:
   // `slots` are those of each trained variable; the others have none.
   //
-  // Reads the index and the shards' states, and checks that every variable is there in its shape
-  // and numeric. A slot that the bundle lacks altogether (it is of another optimizer, or has none)
-  // starts with its initial value; that is logged, once, with their number.
-  // INVALID_ARGUMENT: a variable is missing, or a variable or slot has another shape or a type that
-  // is no number. DATA_LOSS: the state of a shard makes no sense. Errors of BundleReader::Open.
+  // Reads the index and the states of shards, and checks that every variable is there in its shape
+  // and numeric. With a `part` the state of the shard with its number is read, the others only when
+  // that one does not say all of it, and only the blocks of the part are kept. A slot that the
+  // bundle lacks altogether (it is of another optimizer, or has none) starts with its initial
+  // value; that is logged, once, with their number. INVALID_ARGUMENT: a variable is missing, or a
+  // variable or slot has another shape or a type that is no number. Errors of ParseShardState and
+  // BundleReader::Open; DATA_LOSS also: blocks make no sense.
   static absl::StatusOr<std::unique_ptr<StoredBlocks>> Open(
       const std::string& prefix, std::vector<VariableSpec> variables, std::vector<SlotSpec> slots,
-      FileSystem* file_system = FileSystem::Real());
+      FileSystem* file_system = FileSystem::Real(), const ShardPart* part = nullptr);
 
-  // Reads elements [first_element, first_element + values.size()) of variables[variable] and of its
-  // slots; `slots` has one array of that size for each slot of the variable. `state` gets version,
-  // updates and applied sequences of the stored block of just these elements; where the elements
-  // were in other blocks, the highest version and number of updates of those, and nothing as
-  // applied. Errors of BundleReader: DATA_LOSS names the file.
+  // Reads elements of the part: [first_element, first_element + values.size()) of
+  // variables[variable] and of its slots; `slots` has one array of that size for each slot of the
+  // variable. `state` gets version, updates and applied sequences of the stored block of just these
+  // elements; where the elements were in other blocks, the highest version and number of updates of
+  // those, and nothing as applied. Errors of BundleReader: DATA_LOSS names the file.
   absl::Status Read(size_t variable, int64_t first_element, absl::Span<float> values,
                     absl::Span<const absl::Span<float>> slots, StoredBlock* state) const;
 
-  // The highest step of the shards.
+  // The highest step of the shards whose states were read.
   int64_t shard_step() const { return shard_step_; }
   const BundleReader& bundle() const { return *bundle_; }
 
@@ -63,12 +70,21 @@ class StoredBlocks {
     float initial_value = 0;
     bool stored = false;
   };
+  // A stored block: states_[state].blocks(block).
+  struct Entry {
+    int64_t first_element = 0;
+    int64_t end = 0;
+    size_t state = 0;
+    int block = 0;
+  };
   // A variable with its stored blocks.
   struct Variable {
     VariableSpec spec;
     std::vector<SlotArray> slots;
     // Disjoint blocks, ordered by first element.
-    std::vector<v1::ShardState::Block> blocks;
+    std::vector<Entry> blocks;
+    // The part's elements; everything without a part.
+    std::vector<ElementRange> wanted;
   };
 
   StoredBlocks(std::unique_ptr<BundleReader> bundle, std::vector<VariableSpec> variables,
@@ -76,13 +92,22 @@ class StoredBlocks {
 
   absl::Status CheckArray(const std::string& name, const Shape& shape) const;
   absl::Status FindArrays();
-  absl::Status ReadShardStates();
-  absl::Status AddShardState(const std::string& name, const v1::ShardState& state);
+  void Want(const ShardPart* part);
+  absl::Status ReadShardStates(const ShardPart* part);
+  absl::Status ReadShardState(const std::string& name);
+  absl::Status AddShardState(const std::string& name, v1::ShardState state);
+  // DATA_LOSS: the block does not lie between `from` and the variable's end.
+  absl::Status CheckBlock(const VariableSpec& variable, const v1::ShardState::Block& block,
+                          int64_t from) const;
   absl::Status SortBlocks();
-  static StoredBlock StateOf(const Variable& variable, int64_t begin, int64_t end);
+  // Whether the blocks, which are sorted, contain all that is wanted.
+  bool Complete() const;
+  StoredBlock StateOf(const Variable& variable, int64_t begin, int64_t end) const;
 
   const std::unique_ptr<BundleReader> bundle_;
   std::vector<Variable> variables_;
+  // Those with blocks that are wanted.
+  std::vector<v1::ShardState> states_;
   int64_t shard_step_ = 0;
 };
 

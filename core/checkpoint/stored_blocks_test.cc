@@ -2,6 +2,7 @@
 
 #include "core/base/file_system_testing.h"
 #include "core/checkpoint/bundle_testing.h"
+#include "core/checkpoint/shard_state.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -176,6 +177,82 @@ TEST_F(StoredBlocksTest, ShardStatesThatMakeNoSenseAreDataLoss) {
   unknown.set_variable(2);
   WriteWithBlocks({unknown});
   ExpectRefused(loss, "_keelson/shard-0-of-1: variable 2, expected below 2");
+}
+
+class ShardPartTest : public StoredBlocksTest {
+ protected:
+  // The state of one of two shards, whose two blocks of five elements begin at `first`.
+  static v1::ShardState StateFrom(int64_t first, int64_t step) {
+    v1::ShardState state;
+    state.set_format(kShardStateFormat);
+    state.set_shard_step(step);
+    state.add_variables("w");
+    for (const int64_t begin : {first, first + 5}) {
+      *state.add_blocks() = NewBlock(begin, 5, 3, 0);
+      state.mutable_blocks()->rbegin()->set_variable(0);
+      state.mutable_blocks()->rbegin()->clear_applied();
+    }
+    v1::ShardState::Applied* applied = state.add_applied();
+    applied->set_incarnation(9);
+    v1::ShardState::Applied::Run* run = applied->add_runs();
+    run->set_begin(1);
+    run->set_end(2);
+    run->set_sequence(static_cast<uint64_t>(step));
+    return state;
+  }
+  void WriteStates(const std::string& first, const std::string& second) {
+    Write([&](BundleDataWriter* writer) {
+      ASSERT_TRUE(writer->AddTensor("w", Shape({5, 4}), Iota(20)).ok());
+      ASSERT_TRUE(writer->AddString(ShardStateName(0, 2), first).ok());
+      ASSERT_TRUE(writer->AddString(ShardStateName(1, 2), second).ok());
+    });
+  }
+  absl::StatusOr<std::unique_ptr<StoredBlocks>> OpenPart(const ShardPart& part) {
+    return StoredBlocks::Open(kPrefix, {{"w", Shape({5, 4}), {}}}, {}, &files_, &part);
+  }
+};
+
+TEST_F(ShardPartTest, OfTheSamePlacementReadsItsOwnStateOnly) {
+  WriteStates("no message at all", StateFrom(10, 6).SerializeAsString());
+  const auto stored = OpenPart({1, 2, {{0, 10, 20}}});
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ((*stored)->shard_step(), 6);
+  EXPECT_TRUE(StateOf(**stored, 10, 5).applied.empty());
+  const StoredBlock second = StateOf(**stored, 15, 5);
+  EXPECT_EQ(second.version, 3u);
+  ASSERT_EQ(second.applied.size(), 1u);
+  EXPECT_EQ(second.applied[0].incarnation(), 9u);
+  EXPECT_EQ(second.applied[0].sequence(), 6u);
+}
+
+TEST_F(ShardPartTest, OfAnotherPlacementReadsWhatItsOwnStateLacks) {
+  WriteStates(StateFrom(0, 4).SerializeAsString(), StateFrom(10, 6).SerializeAsString());
+  const auto stored = OpenPart({1, 2, {{0, 5, 20}}});
+  ASSERT_TRUE(stored.ok()) << stored.status();
+  EXPECT_EQ((*stored)->shard_step(), 6);
+  EXPECT_EQ(StateOf(**stored, 5, 5).applied.at(0).sequence(), 4u);
+  EXPECT_EQ(StateOf(**stored, 15, 5).applied.at(0).sequence(), 6u);
+}
+
+TEST_F(ShardPartTest, NewerFormatsAndRunsThatMakeNoSenseAreRefused) {
+  v1::ShardState state = StateFrom(10, 6);
+  state.set_format(kShardStateFormat + 1);
+  WriteStates("", state.SerializeAsString());
+  ExpectRefused(absl::StatusCode::kFailedPrecondition,
+                "_keelson/shard-1-of-2: expected at most format 1, found 2");
+  state = StateFrom(10, 6);
+  state.mutable_applied(0)->mutable_runs(0)->set_end(3);
+  WriteStates("", state.SerializeAsString());
+  ExpectRefused(absl::StatusCode::kDataLoss,
+                "_keelson/shard-1-of-2: applied to blocks 1 to 3, expected from 0 to at most 2");
+}
+
+TEST(SerializeStateTest, RefusesWhatCouldNotBeReadBack) {
+  v1::ShardState state;
+  state.add_variables("w");
+  EXPECT_EQ(SerializeState(state, "state", 3).value(), state.SerializeAsString());
+  EXPECT_EQ(SerializeState(state, "state", 2).status(),
+            absl::ResourceExhaustedError("state: expected at most 2 bytes, found 3"));
 }
 
 // One row, read in many blocks, as the sum of them.

@@ -300,6 +300,15 @@ std::vector<size_t> Placement::PartitionsOf(size_t shard) const {
   return positions;
 }
 
+std::vector<ElementRange> Placement::RangesOf(size_t shard) const {
+  std::vector<ElementRange> ranges;
+  for (const size_t p : PartitionsOf(shard)) {
+    const int64_t begin = PartitionFirstElement(p);
+    ranges.push_back({partition(p).variable, begin, begin + PartitionElements(p)});
+  }
+  return ranges;
+}
+
 int64_t Placement::ShardBytes(size_t shard) const {
   int64_t bytes = 0;
   for (size_t p : PartitionsOf(shard)) bytes += PartitionElements(p) * kElementBytes;

@@ -71,6 +71,8 @@ class Placement {
   int64_t BlockElements(size_t p, int64_t b) const;
   // Positions of the shard's partitions, ascending.
   std::vector<size_t> PartitionsOf(size_t shard) const;
+  // Their elements, in the same order.
+  std::vector<ElementRange> RangesOf(size_t shard) const;
   int64_t ShardBytes(size_t shard) const;
 
   // Equal for equal placements, on every machine.

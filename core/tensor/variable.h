@@ -2,6 +2,7 @@
 #ifndef KEELSON_CORE_TENSOR_VARIABLE_H_
 #define KEELSON_CORE_TENSOR_VARIABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,13 @@ struct VariableSpec {
 
   bool trained() const { return !average_decay.has_value(); }
   int64_t bytes() const { return shape.num_elements() * static_cast<int64_t>(sizeof(float)); }
+};
+
+// Elements [begin, end) of a model's variables()[variable].
+struct ElementRange {
+  size_t variable = 0;
+  int64_t begin = 0;
+  int64_t end = 0;
 };
 
 // Writes the initial values of elements [first, first + out.size()) of the variable. The value of

@@ -1,0 +1,48 @@
+// The state of a shard beside its tensors, a string tensor in a snapshot.
+#ifndef KEELSON_CORE_CHECKPOINT_SHARD_STATE_H_
+#define KEELSON_CORE_CHECKPOINT_SHARD_STATE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/message_lite.h"
+#include "keelson/v1/checkpoint.pb.h"
+
+namespace keelson {
+
+// The format that this build writes. Since format 1 the applied sequences are runs by incarnation;
+// before, each block listed them.
+inline constexpr uint32_t kShardStateFormat = 1;
+
+// Names of shards' states begin so.
+inline constexpr absl::string_view kShardStatePrefix = "_keelson/shard-";
+
+// The name of the string tensor with a shard's v1::ShardState: "_keelson/shard-0-of-2".
+std::string ShardStateName(size_t shard, size_t num_shards);
+
+// FAILED_PRECONDITION: "`where`: expected at most format `known`, found `found`: ...".
+absl::Status CheckFormat(absl::string_view where, uint32_t known, uint32_t found);
+
+// Reads the state in the tensor `name` of the bundle at `prefix`. DATA_LOSS: `bytes` are none, or
+// its runs make no sense. FAILED_PRECONDITION: it is of a newer format.
+absl::StatusOr<v1::ShardState> ParseShardState(const std::string& bytes, const std::string& prefix,
+                                               const std::string& name);
+
+// What `state.blocks(block)` has applied, whatever the format.
+std::vector<v1::ShardState::WorkerSequence> AppliedBy(const v1::ShardState& state, int block);
+
+// The bytes of a message that is to be the tensor `name`. RESOURCE_EXHAUSTED: they are more than
+// protobuf can read back (2 GiB).
+absl::StatusOr<std::string> SerializeState(
+    const google::protobuf::MessageLite& message, absl::string_view name,
+    size_t most_bytes = static_cast<size_t>(std::numeric_limits<int32_t>::max()));
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_CHECKPOINT_SHARD_STATE_H_
