@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/checkpoint/bundle_reader.h"
-#include "core/checkpoint/stored_blocks.h"
+#include "core/checkpoint/shard_state.h"
 #include "gmock/gmock.h"
 #include "ps_server/service/shard_testing.h"
 
@@ -53,9 +53,9 @@ class ChiefHeartbeatTest : public testing::Test {
     v1::ShardState state;
     EXPECT_TRUE(bytes.ok() && state.ParseFromString(*bytes));
     std::vector<std::vector<uint64_t>> applied;
-    for (const v1::ShardState::Block& block : state.blocks()) {
+    for (int b = 0; b < state.blocks_size(); ++b) {
       applied.emplace_back();
-      for (const auto& entry : block.applied()) applied.back().push_back(entry.incarnation());
+      for (const auto& entry : AppliedBy(state, b)) applied.back().push_back(entry.incarnation());
     }
     return applied;
   }

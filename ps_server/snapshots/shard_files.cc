@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/status_macros.h"
+#include "core/checkpoint/shard_state.h"
 #include "core/checkpoint/stored_blocks.h"
 #include "keelson/v1/checkpoint.pb.h"
 
@@ -12,19 +13,19 @@ namespace {
 // Writes one array (the values, or a slot) of a partition, block after block.
 template <typename SelectArray>
 absl::Status WriteArray(const Placement& placement, size_t p, const std::string& name,
-                        const std::vector<BlockState>& blocks, SelectArray select,
+                        const std::vector<BlockContentRef>& blocks, SelectArray select,
                         BundleDataWriter* writer) {
   const Partition& partition = placement.partition(p);
   RETURN_IF_ERROR(writer->BeginSlice(name, placement.VariableOf(p).shape, partition.row_begin,
                                      partition.row_end));
-  for (const BlockState& block : blocks) {
-    RETURN_IF_ERROR(writer->AppendValues(select(*block.content).span()));
+  for (const BlockContentRef& block : blocks) {
+    RETURN_IF_ERROR(writer->AppendValues(select(*block).span()));
   }
   return writer->EndSlice();
 }
 
 absl::Status WritePartition(const BlockStore& store, size_t p,
-                            const std::vector<BlockState>& blocks, BundleDataWriter* writer) {
+                            const std::vector<BlockContentRef>& blocks, BundleDataWriter* writer) {
   const VariableSpec& variable = store.placement().VariableOf(p);
   RETURN_IF_ERROR(WriteArray(
       store.placement(), p, variable.name, blocks,
@@ -39,36 +40,47 @@ absl::Status WritePartition(const BlockStore& store, size_t p,
   return absl::OkStatus();
 }
 
+void AddApplied(const SequenceTable& table, v1::ShardState* state) {
+  for (const auto& [incarnation, runs] : table) {
+    v1::ShardState::Applied* const applied = state->add_applied();
+    applied->set_incarnation(incarnation);
+    for (const SequenceRun& run : runs) {
+      v1::ShardState::Applied::Run* const out = applied->add_runs();
+      out->set_begin(run.begin);
+      out->set_end(run.end);
+      out->set_sequence(run.sequence);
+    }
+  }
+}
+
+// Blocks are in the order in which the shard counts its units.
 v1::ShardState StateOf(const BlockStore& store, const ShardCut& cut) {
   const Placement& placement = store.placement();
   v1::ShardState state;
+  state.set_format(kShardStateFormat);
   state.set_shard_step(cut.shard_step);
   for (const VariableSpec& variable : placement.variables()) state.add_variables(variable.name);
   for (size_t i = 0; i < cut.partitions.size(); ++i) {
     const size_t p = store.partitions()[i];
     for (size_t b = 0; b < cut.partitions[i].size(); ++b) {
-      const BlockState& from = cut.partitions[i][b];
+      const BlockContent& from = *cut.partitions[i][b];
       v1::ShardState::Block* block = state.add_blocks();
       block->set_variable(static_cast<uint32_t>(placement.partition(p).variable));
       block->set_first_element(placement.PartitionFirstElement(p) +
                                static_cast<int64_t>(b) * placement.block_elements());
-      block->set_num_elements(from.content->values.size());
-      block->set_version(from.content->version);
-      block->set_updates(from.content->updates);
-      for (const AppliedSequence& applied : from.applied) {
-        v1::ShardState::WorkerSequence* sequence = block->add_applied();
-        sequence->set_incarnation(applied.incarnation);
-        sequence->set_sequence(applied.sequence);
-      }
+      block->set_num_elements(from.values.size());
+      block->set_version(from.version);
+      block->set_updates(from.updates);
     }
   }
+  AddApplied(cut.applied, &state);
   return state;
 }
 
 int64_t MaxUpdates(const ShardCut& cut) {
   int64_t updates = 0;
   for (const auto& blocks : cut.partitions) {
-    for (const BlockState& block : blocks) updates = std::max(updates, block.content->updates);
+    for (const BlockContentRef& block : blocks) updates = std::max(updates, block->updates);
   }
   return updates;
 }
@@ -80,8 +92,9 @@ absl::StatusOr<WrittenShard> WriteShard(const BlockStore& store, const ShardCut&
   for (size_t i = 0; i < cut.partitions.size(); ++i) {
     RETURN_IF_ERROR(WritePartition(store, store.partitions()[i], cut.partitions[i], writer));
   }
-  RETURN_IF_ERROR(writer->AddString(ShardStateName(store.shard(), store.placement().num_shards()),
-                                    StateOf(store, cut).SerializeAsString()));
+  const std::string name = ShardStateName(store.shard(), store.placement().num_shards());
+  ASSIGN_OR_RETURN(const std::string state, SerializeState(StateOf(store, cut), name));
+  RETURN_IF_ERROR(writer->AddString(name, state));
   if (store.shard() == 0) {
     for (const auto& [name, value] : store.optimizer().ScalarState(MaxUpdates(cut))) {
       RETURN_IF_ERROR(writer->AddFloatScalar(name, value));
@@ -107,9 +120,11 @@ absl::StatusOr<std::unique_ptr<BlockStore>> InitializeShard(BlockStore::Options 
 absl::StatusOr<std::unique_ptr<BlockStore>> RestoreShard(BlockStore::Options options,
                                                          const std::string& prefix,
                                                          FileSystem* file_system) {
+  const ShardPart part = {options.shard, options.placement.num_shards(),
+                          options.placement.RangesOf(options.shard)};
   ASSIGN_OR_RETURN(const std::unique_ptr<StoredBlocks> stored,
                    StoredBlocks::Open(prefix, options.placement.variables(),
-                                      options.optimizer->slots(), file_system));
+                                      options.optimizer->slots(), file_system, &part));
   return BlockStore::Create(
       std::move(options), stored->shard_step(),
       [&](const BlockStore::BlockPosition& position, BlockState* state) -> absl::Status {

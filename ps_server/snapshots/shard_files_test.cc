@@ -5,7 +5,7 @@
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_reader.h"
-#include "core/checkpoint/stored_blocks.h"
+#include "core/checkpoint/shard_state.h"
 #include "gmock/gmock.h"
 #include "keelson/v1/checkpoint.pb.h"
 #include "ps_server/service/shard_testing.h"
@@ -70,14 +70,14 @@ Arrays Collect(const Stores& stores) {
       const VariableSpec& variable = placement.VariableOf(p);
       const int64_t size = variable.shape.num_elements();
       int64_t first = placement.PartitionFirstElement(p);
-      for (const BlockState& block : cut.partitions[i]) {
-        CopyTo(block.content->values, first, size, &arrays[variable.name]);
-        for (size_t slot = 0; slot < block.content->slots.size(); ++slot) {
+      for (const BlockContentRef& block : cut.partitions[i]) {
+        CopyTo(block->values, first, size, &arrays[variable.name]);
+        for (size_t slot = 0; slot < block->slots.size(); ++slot) {
           const std::string name =
               absl::StrCat(variable.name, "/", store->optimizer().slots()[slot].name);
-          CopyTo(block.content->slots[slot], first, size, &arrays[name]);
+          CopyTo(block->slots[slot], first, size, &arrays[name]);
         }
-        first += block.content->values.size();
+        first += block->values.size();
       }
     }
   }
@@ -177,14 +177,13 @@ TEST(ShardFilesFormatTest, VersionsUpdatesAndSequencesAreKeptForTheSameBlocks) {
   for (const auto& store : RestoreStores(2, "sgd {}", *prefix)) {
     EXPECT_EQ(store->shard_step(), 2);
     for (const auto& blocks : store->Cut().partitions) {
-      for (const BlockState& block : blocks) {
-        EXPECT_EQ(block.content->version, 3u);
-        EXPECT_EQ(block.content->updates, 2);
-        ASSERT_EQ(block.applied.size(), 1u);
-        EXPECT_EQ(block.applied[0].incarnation, 1u);
-        EXPECT_EQ(block.applied[0].sequence, 8u);
+      for (const BlockContentRef& block : blocks) {
+        EXPECT_EQ(block->version, 3u);
+        EXPECT_EQ(block->updates, 2);
       }
     }
+    const auto units = static_cast<uint32_t>(store->num_blocks());
+    EXPECT_EQ(store->Cut().applied, (SequenceTable{{1, {{0, units, 8}}}}));
   }
 }
 
@@ -197,7 +196,7 @@ TEST(ShardFilesFormatTest, BlocksOfOtherElementsContinueTheirUpdates) {
   const auto store = RestoreShard(StoreOptions(other, 0, "adam {}"), *prefix);
   ASSERT_TRUE(store.ok()) << store.status();
   for (const auto& blocks : (*store)->Cut().partitions) {
-    for (const BlockState& block : blocks) EXPECT_EQ(block.content->updates, 1);
+    for (const BlockContentRef& block : blocks) EXPECT_EQ(block->updates, 1);
   }
 }
 

@@ -11,6 +11,8 @@
 namespace keelson {
 namespace {
 
+constexpr uint64_t kWorker = 7;
+
 using ::testing::HasSubstr;
 
 constexpr char kOptimizer[] = "adam {}";
@@ -44,22 +46,19 @@ void Append(const AlignedBuffer& array, std::string* to) {
   to->append(reinterpret_cast<const char*>(array.data()), array.size() * sizeof(float));
 }
 
-v1::InitializeChunk::Block BlockOf(const BlockState& state) {
+v1::InitializeChunk::Block BlockOf(const BlockContent& content, uint64_t sequence) {
   v1::InitializeChunk::Block block;
-  block.set_version(state.content->version);
-  block.set_updates(state.content->updates);
-  for (const AppliedSequence& applied : state.applied) {
-    v1::ShardState::WorkerSequence* sequence = block.add_applied();
-    sequence->set_incarnation(applied.incarnation);
-    sequence->set_sequence(applied.sequence);
-  }
-  Append(state.content->values, block.mutable_elements());
-  for (const AlignedBuffer& slot : state.content->slots) Append(slot, block.mutable_elements());
+  block.set_version(content.version);
+  block.set_updates(content.updates);
+  block.add_applied()->set_incarnation(kWorker);
+  block.mutable_applied(0)->set_sequence(sequence);
+  Append(content.values, block.mutable_elements());
+  for (const AlignedBuffer& slot : content.slots) Append(slot, block.mutable_elements());
   return block;
 }
 
-void ExpectSame(const BlockState& a, const BlockState& b) {
-  EXPECT_EQ(BlockOf(a).SerializeAsString(), BlockOf(b).SerializeAsString());
+void ExpectSame(const BlockContent& a, const BlockContent& b) {
+  EXPECT_EQ(BlockOf(a, 1).SerializeAsString(), BlockOf(b, 1).SerializeAsString());
 }
 
 class StreamedShardTest : public testing::Test {
@@ -71,16 +70,15 @@ class StreamedShardTest : public testing::Test {
       for (int64_t b = 0; b < placement_.NumBlocks(p); ++b) {
         Block* block = *source_->Find(p, b);
         const size_t n = placement_.BlockElements(p, b);
-        for (uint64_t sequence = 1; sequence <= 2 + static_cast<uint64_t>(b % 3); ++sequence) {
-          ApplyTo(block, source_->optimizer(), {7, sequence, 0.1f},
+        const uint64_t pushes = 2 + static_cast<uint64_t>(b % 3);
+        for (uint64_t sequence = 1; sequence <= pushes; ++sequence) {
+          ApplyTo(block, source_->optimizer(), {kWorker, sequence, 0.1f},
                   std::vector<float>(n, static_cast<float>(sequence)));
         }
+        blocks_.push_back(BlockOf(*block->Read(), pushes));
       }
     }
     for (int i = 0; i < 5; ++i) source_->CountPush();
-    for (const auto& partition : source_->Cut().partitions) {
-      for (const BlockState& state : partition) blocks_.push_back(BlockOf(state));
-    }
     *first_.mutable_start() = InitializeRequest(placement_, 1, kOptimizer);
     first_.mutable_start()->set_restore_step(5);
     first_.set_shard_step(5);
@@ -99,11 +97,12 @@ class StreamedShardTest : public testing::Test {
   void ExpectLikeSource(const BlockStore& store) {
     const ShardCut cut = store.Cut(), expected = source_->Cut();
     EXPECT_EQ(cut.shard_step, 5);
+    EXPECT_EQ(cut.applied, expected.applied);
     ASSERT_EQ(cut.partitions.size(), expected.partitions.size());
     for (size_t p = 0; p < cut.partitions.size(); ++p) {
       ASSERT_EQ(cut.partitions[p].size(), expected.partitions[p].size());
       for (size_t b = 0; b < cut.partitions[p].size(); ++b) {
-        ExpectSame(cut.partitions[p][b], expected.partitions[p][b]);
+        ExpectSame(*cut.partitions[p][b], *expected.partitions[p][b]);
       }
     }
   }
@@ -201,7 +200,7 @@ TEST_F(StreamedCallsTest, AFailureLeavesTheServerEmptyAndMayBeRepeated) {
   Source damaged(InChunksOf(2));
   EXPECT_EQ(Initialize(&damaged).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(StatusOf(&server_.handler).state(), v1::ShardStatus::EMPTY);
-  blocks_.push_back(BlockOf(source_->Cut().partitions.back().back()));
+  blocks_.push_back(BlockOf(*source_->Cut().partitions.back().back(), 1));
   Source source(InChunksOf(2));
   EXPECT_TRUE(Initialize(&source).ok());
 }

@@ -1,7 +1,7 @@
-// A push that is repeated because its answer was lost must not count twice. So each block has the
-// newest sequence per incarnation beside its content, under the same lock, and snapshots keep both:
-// a block that was restored still skips what its values contain. A push that Stage finds outdated
-// is not marked as applied, because its gradient is in no sum.
+// A push that is repeated because its answer was lost must not count twice. So a block takes a
+// push's sequence and changes its content under one lock, and snapshots keep both: a block that was
+// restored still skips what its values contain. The sequence of a push that Stage finds outdated is
+// not taken, because its gradient is in no sum.
 #include "ps_server/units/block.h"
 
 #include <algorithm>
@@ -66,25 +66,20 @@ BlockContent* BlockContent::NewLike(const BlockContent& other) {
 
 BlockContentRef Block::Read() const {
   MutexLock lock(&mu_);
-  return state_.content;
-}
-
-BlockState Block::ReadState() const {
-  MutexLock lock(&mu_);
-  return state_;
+  return content_;
 }
 
 BlockContentRef Block::Give(uint64_t incarnation) {
   MutexLock lock(&mu_);
   Remember(incarnation);
-  return state_.content;
+  return content_;
 }
 
 bool Block::Apply(const Optimizer& optimizer, const PushIdentity& push,
                   const WireGradient& gradient, BlockContentRef* after) {
   MutexLock lock(&mu_);
   const bool remembers = optimizer.reads_worker_values();
-  const bool applies = MarkApplied(push);
+  const bool applies = TakeSequence(push);
   if (applies) {
     const BlockContent* given = remembers ? GivenTo(push.incarnation) : nullptr;
     Renew([&](const BlockContent& from, BlockContent* to) {
@@ -95,11 +90,11 @@ bool Block::Apply(const Optimizer& optimizer, const PushIdentity& push,
                    });
     });
   } else {
-    SkipGradient(gradient, state_.content->values.size());
+    SkipGradient(gradient, content_->values.size());
   }
   if (after != nullptr) {
     if (remembers) Remember(push.incarnation);
-    *after = state_.content;
+    *after = content_;
   }
   return applies;
 }
@@ -107,12 +102,12 @@ bool Block::Apply(const Optimizer& optimizer, const PushIdentity& push,
 StageResult Block::Stage(const PushIdentity& push, const RoundId& round, float weight,
                          const WireGradient& gradient) {
   MutexLock lock(&mu_);
-  const int64_t elements = state_.content->values.size();
+  const int64_t elements = content_->values.size();
   if (sum_ != nullptr && round < sum_->id()) {
     SkipGradient(gradient, elements);
     return StageResult::kOutdated;
   }
-  if (!MarkApplied(push)) {
+  if (!TakeSequence(push)) {
     SkipGradient(gradient, elements);
     return StageResult::kDuplicate;
   }
@@ -143,30 +138,29 @@ void Block::Keep(absl::Span<const uint64_t> incarnations) {
     return !std::binary_search(incarnations.begin(), incarnations.end(), entry.incarnation);
   };
   MutexLock lock(&mu_);
-  std::erase_if(state_.applied, is_other);
   std::erase_if(given_, is_other);
 }
 
 template <typename Update>
 void Block::Renew(Update update) {
-  if (BlockContent* sole = state_.content.Mutable()) {
+  if (BlockContent* sole = content_.Mutable()) {
     update(*sole, sole);
     CountUpdate(*sole, sole);
     return;
   }
-  BlockContentRef next(BlockContent::NewLike(*state_.content));
-  update(*state_.content, next.Mutable());
-  CountUpdate(*state_.content, next.Mutable());
-  state_.content = std::move(next);
+  BlockContentRef next(BlockContent::NewLike(*content_));
+  update(*content_, next.Mutable());
+  CountUpdate(*content_, next.Mutable());
+  content_ = std::move(next);
 }
 
 void Block::Remember(uint64_t incarnation) {
   for (Given& given : given_) {
     if (given.incarnation != incarnation) continue;
-    given.content = state_.content;
+    given.content = content_;
     return;
   }
-  given_.push_back({incarnation, state_.content});
+  given_.push_back({incarnation, content_});
 }
 
 const BlockContent* Block::GivenTo(uint64_t incarnation) const {
@@ -176,15 +170,8 @@ const BlockContent* Block::GivenTo(uint64_t incarnation) const {
   return nullptr;
 }
 
-bool Block::MarkApplied(const PushIdentity& push) {
-  for (AppliedSequence& known : state_.applied) {
-    if (known.incarnation != push.incarnation) continue;
-    if (push.sequence <= known.sequence) return false;
-    known.sequence = push.sequence;
-    return true;
-  }
-  state_.applied.push_back({push.incarnation, push.sequence});
-  return true;
+bool Block::TakeSequence(const PushIdentity& push) {
+  return sequences_->Take(unit_, push.incarnation, push.sequence);
 }
 
 }  // namespace keelson

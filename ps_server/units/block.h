@@ -18,6 +18,7 @@
 #include "core/optim/optimizer.h"
 #include "core/tensor/aligned_buffer.h"
 #include "core/wire/byte_rope.h"
+#include "ps_server/units/applied_sequences.h"
 #include "ps_server/units/gradient_reader.h"
 #include "ps_server/units/round_sum.h"
 
@@ -90,18 +91,6 @@ class BlockContentRef {
   BlockContent* content_ = nullptr;
 };
 
-// The newest push of one incarnation that a block has applied.
-struct AppliedSequence {
-  uint64_t incarnation = 0;
-  uint64_t sequence = 0;
-};
-
-// A block's content and the pushes that it has applied, at one instant.
-struct BlockState {
-  BlockContentRef content;
-  std::vector<AppliedSequence> applied;
-};
-
 // The identity of a push, and the rate at which to apply it.
 struct PushIdentity {
   uint64_t incarnation = 0;
@@ -119,12 +108,13 @@ enum class StageResult {
 // the content that each incarnation was last given.
 class Block {
  public:
-  explicit Block(BlockState state) : state_(std::move(state)) {}
+  // Unit `unit` of the shard with these `sequences`, which outlive this.
+  Block(BlockContentRef content, size_t unit, AppliedSequences* sequences)
+      : unit_(unit), sequences_(sequences), content_(std::move(content)) {}
 
   BlockContentRef Read() const;
   // Reads the content for `incarnation` and remembers that it was given.
   BlockContentRef Give(uint64_t incarnation);
-  BlockState ReadState() const;
 
   // Applies the gradient of all elements, which CheckGradient has approved, directly from its
   // pieces, and moves its cursor behind it. Returns false, and changes nothing, when this push or a
@@ -142,7 +132,7 @@ class Block {
   // Applies the mean of the sum, and frees it. There must be contributions.
   void CommitRound(const Optimizer& optimizer, float learning_rate);
 
-  // Forgets all incarnations but these (sorted).
+  // Forgets what was given to all incarnations but these (sorted).
   void Keep(absl::Span<const uint64_t> incarnations);
 
  private:
@@ -151,7 +141,9 @@ class Block {
     BlockContentRef content;
   };
 
-  bool MarkApplied(const PushIdentity& push) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // False: the push, or a later one of the same incarnation, has been applied already. The lock
+  // makes one step of this and of the change of the content.
+  bool TakeSequence(const PushIdentity& push) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Remember(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Null if unknown.
   const BlockContent* GivenTo(uint64_t incarnation) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -160,8 +152,11 @@ class Block {
   template <typename Update>
   void Renew(Update update) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  const size_t unit_;
+  AppliedSequences* const sequences_;
+
   mutable Mutex mu_;
-  BlockState state_ ABSL_GUARDED_BY(mu_);
+  BlockContentRef content_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<RoundSum> sum_ ABSL_GUARDED_BY(mu_);  // null if no round is open
   std::vector<Given> given_ ABSL_GUARDED_BY(mu_);
 };

@@ -10,8 +10,6 @@ namespace keelson {
 namespace {
 
 using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr int64_t kRoundElements = 64;
 
@@ -19,11 +17,16 @@ class BlockRoundsTest : public testing::Test {
  protected:
   BlockRoundsTest() { MakeBlock(); }
 
-  void MakeBlock() { block_.emplace(NewState()); }
-  static BlockState NewState() {
+  // A block that has applied nothing.
+  void MakeBlock() {
+    block_.reset();
+    sequences_.emplace();
+    block_.emplace(NewContent(), /*unit=*/0, &*sequences_);
+  }
+  static BlockContentRef NewContent() {
     auto* content = new BlockContent(kRoundElements, 0);
     std::fill_n(content->values.data(), kRoundElements, 10.0f);
-    return {BlockContentRef(content), {}};
+    return BlockContentRef(content);
   }
   StageResult Stage(uint64_t incarnation, uint64_t sequence, const RoundId& round, float weight,
                     float gradient) {
@@ -36,15 +39,9 @@ class BlockRoundsTest : public testing::Test {
     EXPECT_EQ(cursor.remaining(), 0u);
     return result;
   }
-  std::vector<uint64_t> Known() {
-    std::vector<uint64_t> incarnations;
-    for (const AppliedSequence& applied : block_->ReadState().applied) {
-      incarnations.push_back(applied.incarnation);
-    }
-    return incarnations;
-  }
 
   const std::unique_ptr<Optimizer> sgd_ = *CreateOptimizer(OptimizerFromText("sgd {}"));
+  std::optional<AppliedSequences> sequences_;
   std::optional<Block> block_;
 };
 
@@ -98,16 +95,6 @@ TEST_F(BlockRoundsTest, OrdinaryPushesAndStagedOnesShareTheirSequence) {
   EXPECT_FALSE(ApplyTo(&*block_, *sgd_, {1, 6, 1}, std::vector<float>(kRoundElements, 1)));
 }
 
-TEST_F(BlockRoundsTest, KeepsWhatItIsToldTo) {
-  for (uint64_t incarnation = 1; incarnation <= 5; ++incarnation) {
-    Stage(incarnation, 1, {0, 1}, 1, 1);
-  }
-  block_->Keep(std::vector<uint64_t>{1, 3, 5, 9});
-  EXPECT_THAT(Known(), ElementsAre(1, 3, 5));
-  block_->Keep({});
-  EXPECT_THAT(Known(), IsEmpty());
-}
-
 // ---- Contents that workers were given.
 
 class GivenContentTest : public BlockRoundsTest {
@@ -123,10 +110,10 @@ class GivenContentTest : public BlockRoundsTest {
   }
   float Value() { return compensated_.Read()->values.data()[17]; }
 
-  static BlockState StateWithSlot() {
+  static BlockContentRef ContentWithSlot() {
     auto* content = new BlockContent(kRoundElements, 1);
     std::fill_n(content->values.data(), kRoundElements, 10.0f);
-    return {BlockContentRef(content), {}};
+    return BlockContentRef(content);
   }
   static std::unique_ptr<Optimizer> Compensating() {
     v1::StaleGradientConfig stale;
@@ -137,7 +124,8 @@ class GivenContentTest : public BlockRoundsTest {
   }
 
   const std::unique_ptr<Optimizer> optimizer_ = Compensating();
-  Block compensated_{StateWithSlot()};
+  AppliedSequences sequences_;
+  Block compensated_{ContentWithSlot(), /*unit=*/0, &sequences_};
 };
 
 TEST_F(GivenContentTest, CorrectsByWhatMovedSinceItWasGiven) {

@@ -1,7 +1,8 @@
 // Blocks have their own locks; cut_mu_ makes a message with several blocks atomic. Pushes hold it
 // shared (PushScope), so they run side by side; Cut, SetMembers and CommitRound hold it
 // exclusively, so each of them sees a push in all of its blocks or in none. The exclusive part of a
-// snapshot is short, because a cut copies references, not values.
+// snapshot is short, because a cut copies references, not values, and of each worker a few runs of
+// sequences.
 #include "ps_server/units/block_store.h"
 
 #include <algorithm>
@@ -63,9 +64,12 @@ absl::StatusOr<std::unique_ptr<BlockStore>> BlockStore::Create(Options options, 
           placement.BlockElements(p, b)};
       BlockState state = NewBlock(store->OptimizerOf(p), position.num_elements);
       RETURN_IF_ERROR(fill(position, &state));
-      blocks.push_back(std::make_unique<Block>(std::move(state)));
+      const size_t unit = store->num_blocks_++;
+      for (const BlockState::Applied& push : state.applied) {
+        store->applied_.Restore(unit, push.incarnation, push.sequence);
+      }
+      blocks.push_back(std::make_unique<Block>(std::move(state.content), unit, &store->applied_));
     }
-    store->num_blocks_ += blocks.size();
   }
   return store;
 }
@@ -95,10 +99,11 @@ ShardCut BlockStore::Cut() const {
   ShardCut cut;
   cut.shard_step = shard_step();
   for (const auto& blocks : blocks_) {
-    auto& states = cut.partitions.emplace_back();
-    states.reserve(blocks.size());
-    for (const auto& block : blocks) states.push_back(block->ReadState());
+    auto& contents = cut.partitions.emplace_back();
+    contents.reserve(blocks.size());
+    for (const auto& block : blocks) contents.push_back(block->Read());
   }
+  cut.applied = applied_.Table();
   return cut;
 }
 
@@ -113,6 +118,7 @@ void BlockStore::SetMembers(std::vector<uint64_t> incarnations) {
       !members_.empty() && std::all_of(members_.begin(), members_.end(), stays);
   members_ = std::move(incarnations);
   if (nobody_left) return;
+  applied_.Keep(members_);
   for (const auto& blocks : blocks_) {
     for (const auto& block : blocks) block->Keep(members_);
   }

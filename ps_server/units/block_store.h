@@ -17,6 +17,7 @@
 #include "core/cluster/placement.h"
 #include "core/optim/learning_rate.h"
 #include "core/optim/optimizer.h"
+#include "ps_server/units/applied_sequences.h"
 #include "ps_server/units/block.h"
 
 namespace keelson {
@@ -26,7 +27,19 @@ namespace keelson {
 struct ShardCut {
   int64_t shard_step = 0;
   // [partition of the shard][block]
-  std::vector<std::vector<BlockState>> partitions;
+  std::vector<std::vector<BlockContentRef>> partitions;
+  SequenceTable applied;
+};
+
+// What a block begins with.
+struct BlockState {
+  // The newest push of one incarnation that is in the content.
+  struct Applied {
+    uint64_t incarnation = 0;
+    uint64_t sequence = 0;
+  };
+  BlockContentRef content;
+  std::vector<Applied> applied;
 };
 
 // The bytes that a shard takes at least: values, the slots of trained variables, and what is kept
@@ -132,6 +145,7 @@ class BlockStore {
   std::vector<const Optimizer*> optimizers_;  // by variable
   // Position in `blocks_` by partition of the placement; nothing: another shard's.
   std::vector<std::optional<size_t>> local_;
+  AppliedSequences applied_;
   std::vector<std::vector<std::unique_ptr<Block>>> blocks_;
   size_t num_blocks_ = 0;
 

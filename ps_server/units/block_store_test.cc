@@ -36,11 +36,11 @@ void PushOnes(BlockStore* store, uint64_t incarnation, uint64_t sequence) {
 // Every block has as many updates as the shard has steps, and every value tells the same.
 void ExpectWhole(const ShardCut& cut) {
   for (const auto& blocks : cut.partitions) {
-    for (const BlockState& block : blocks) {
-      EXPECT_EQ(block.content->updates, cut.shard_step);
-      const absl::Span<const float> values = block.content->values.span();
+    for (const BlockContentRef& block : blocks) {
+      EXPECT_EQ(block->updates, cut.shard_step);
+      const absl::Span<const float> values = block->values.span();
       EXPECT_EQ(std::count(values.begin(), values.end(), -static_cast<float>(cut.shard_step)),
-                block.content->values.size());
+                block->values.size());
     }
   }
 }
@@ -53,12 +53,12 @@ TEST(BlockStoreTest, HoldsThePartitionsOfItsShardWithInitialSlots) {
   EXPECT_EQ(store->slot_bytes(), placement.ShardBytes(1));
   int64_t elements = 0;
   for (const auto& blocks : store->Cut().partitions) {
-    for (const BlockState& block : blocks) {
-      elements += block.content->values.size();
-      EXPECT_EQ(block.content->version, 1u);
-      ASSERT_EQ(block.content->slots.size(), 1u);
-      const absl::Span<const float> slot = block.content->slots[0].span();
-      EXPECT_EQ(std::count(slot.begin(), slot.end(), 0.5f), block.content->values.size());
+    for (const BlockContentRef& block : blocks) {
+      elements += block->values.size();
+      EXPECT_EQ(block->version, 1u);
+      ASSERT_EQ(block->slots.size(), 1u);
+      const absl::Span<const float> slot = block->slots[0].span();
+      EXPECT_EQ(std::count(slot.begin(), slot.end(), 0.5f), block->values.size());
     }
   }
   EXPECT_EQ(elements * 4, placement.ShardBytes(1));

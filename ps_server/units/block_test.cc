@@ -17,10 +17,10 @@ std::unique_ptr<Optimizer> MakeOptimizer(const std::string& text) {
   return *CreateOptimizer(OptimizerFromText(text));
 }
 
-BlockState NewState(const Optimizer& optimizer, float value, int64_t elements = kElements) {
+BlockContentRef NewContent(const Optimizer& optimizer, float value, int64_t elements = kElements) {
   auto* content = new BlockContent(elements, optimizer.slots().size());
   std::fill_n(content->values.data(), elements, value);
-  return {BlockContentRef(content), {}};
+  return BlockContentRef(content);
 }
 
 std::vector<float> Gradient(float value) { return std::vector<float>(kElements, value); }
@@ -37,7 +37,8 @@ class BlockTest : public testing::Test {
   }
 
   const std::unique_ptr<Optimizer> sgd_ = MakeOptimizer("sgd {}");
-  Block block_{NewState(*sgd_, 10)};
+  AppliedSequences sequences_;
+  Block block_{NewContent(*sgd_, 10), /*unit=*/0, &sequences_};
 };
 
 TEST_F(BlockTest, UpdatesInPlaceWhileItIsTheSoleHolder) {
@@ -57,15 +58,13 @@ TEST_F(BlockTest, UpdatesOutOfPlaceWhileOthersHoldTheContent) {
 TEST_F(BlockTest, HeldContentNeverChanges) {
   const BlockContentRef first = block_.Read();
   ASSERT_TRUE(Apply(1, 1, 2));
-  const BlockState second = block_.ReadState();
+  const BlockContentRef second = block_.Read();
   ASSERT_TRUE(Apply(1, 2, 3));
   ASSERT_TRUE(Apply(1, 3, 4));
   EXPECT_EQ(Copy(first->values), Gradient(10));
   EXPECT_EQ(first->version, 1u);
-  EXPECT_EQ(Copy(second.content->values), Gradient(8));
-  EXPECT_EQ(second.content->version, 2u);
-  ASSERT_EQ(second.applied.size(), 1u);
-  EXPECT_EQ(second.applied[0].sequence, 1u);
+  EXPECT_EQ(Copy(second->values), Gradient(8));
+  EXPECT_EQ(second->version, 2u);
 }
 
 TEST_F(BlockTest, VersionsAndUpdatesRiseInAndOutOfPlace) {
@@ -137,8 +136,10 @@ class BlockOptimizerTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(BlockOptimizerTest, InPlaceAndOutOfPlaceGiveTheSameBits) {
   const std::unique_ptr<Optimizer> optimizer = MakeOptimizer(GetParam());
-  Block in_place(NewState(*optimizer, 0.3f));
-  Block out_of_place(NewState(*optimizer, 0.3f));
+  AppliedSequences in_place_sequences;
+  Block in_place(NewContent(*optimizer, 0.3f), /*unit=*/0, &in_place_sequences);
+  AppliedSequences out_of_place_sequences;
+  Block out_of_place(NewContent(*optimizer, 0.3f), /*unit=*/0, &out_of_place_sequences);
   for (uint64_t sequence = 1; sequence <= 4; ++sequence) {
     const PushIdentity push = {1, sequence, 0.01f};
     const std::vector<float> gradient = Gradient(0.1f * static_cast<float>(sequence));
@@ -188,9 +189,13 @@ TEST_P(BlockOptimizerTest, EveryFormatInAnyFragmentsIsDecodeThenUpdate) {
       for (const size_t longest : kFragments) {
         SCOPED_TRACE(absl::StrCat(WireFormatName(wire), ", ", elements, " elements, fragments of ",
                                   longest));
-        Block expected(NewState(*optimizer, 0.3f, elements));
-        Block in_place(NewState(*optimizer, 0.3f, elements));
-        Block out_of_place(NewState(*optimizer, 0.3f, elements));
+        AppliedSequences expected_sequences;
+        Block expected(NewContent(*optimizer, 0.3f, elements), /*unit=*/0, &expected_sequences);
+        AppliedSequences in_place_sequences;
+        Block in_place(NewContent(*optimizer, 0.3f, elements), /*unit=*/0, &in_place_sequences);
+        AppliedSequences out_of_place_sequences;
+        Block out_of_place(NewContent(*optimizer, 0.3f, elements), /*unit=*/0,
+                           &out_of_place_sequences);
         for (uint64_t sequence = 1; sequence <= 3; ++sequence) {
           const PushIdentity push = {1, sequence, 0.01f};
           const std::string bytes = EncodeGradient(wire, VariedGradient(elements, sequence));

@@ -187,9 +187,9 @@ void CollectValues(const BlockStore& store, Arrays* arrays) {
     std::vector<float>& values = (*arrays)[variable.name];
     values.resize(variable.shape.num_elements());
     int64_t first = store.placement().PartitionFirstElement(p);
-    for (const BlockState& block : cut.partitions[i]) {
-      EXPECT_EQ(block.content->slots.size(), variable.trained() ? 2u : 0u) << variable.name;
-      for (const float value : block.content->values.span()) {
+    for (const BlockContentRef& block : cut.partitions[i]) {
+      EXPECT_EQ(block->slots.size(), variable.trained() ? 2u : 0u) << variable.name;
+      for (const float value : block->values.span()) {
         values[first++] = value;
       }
     }

@@ -13,7 +13,7 @@
 #include "core/base/random.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
-#include "core/checkpoint/stored_blocks.h"
+#include "core/checkpoint/shard_state.h"
 #include "core/client/services/bulk_handler.h"
 #include "core/cluster/task_proto.h"
 #include "gtest/gtest.h"
@@ -72,14 +72,15 @@ void CountingTruth::Restore(int shard, const v1::ShardState& state) {
   for (const size_t p : placement_->PartitionsOf(shard)) {
     std::vector<Block>& blocks = blocks_[p];
     for (Block& block : blocks) block = Block();
-    for (const v1::ShardState::Block& stored : state.blocks()) {
+    for (int b = 0; b < state.blocks_size(); ++b) {
+      const v1::ShardState::Block& stored = state.blocks(b);
       if (state.variables(static_cast<int>(stored.variable())) != placement_->VariableOf(p).name) {
         continue;
       }
       const int64_t element = stored.first_element() - placement_->PartitionFirstElement(p);
       Block& block = blocks.at(element / placement_->block_elements());
       block.restored = stored.updates();
-      for (const v1::ShardState::WorkerSequence& applied : stored.applied()) {
+      for (const v1::ShardState::WorkerSequence& applied : AppliedBy(state, b)) {
         block.restored_sequences[applied.incarnation()] = applied.sequence();
       }
     }
