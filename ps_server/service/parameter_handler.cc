@@ -26,6 +26,11 @@ absl::StatusOr<std::shared_ptr<const ParameterHandler::Shard>> ParameterHandler:
   return shard_;
 }
 
+absl::StatusOr<std::shared_ptr<BlockStore>> ParameterHandler::CurrentStore() const {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard, CurrentShard());
+  return std::shared_ptr<BlockStore>(shard, shard->store.get());
+}
+
 absl::StatusOr<std::shared_ptr<const ParameterHandler::Shard>> ParameterHandler::ReadyShard(
     const BulkRequest& request) {
   MutexLock lock(&mu_);

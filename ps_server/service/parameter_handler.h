@@ -12,7 +12,6 @@
 #include "core/base/clock.h"
 #include "core/base/stop_signal.h"
 #include "core/base/thread_pool.h"
-#include "core/checkpoint/bundle_writer.h"
 #include "core/client/services/bulk_handler.h"
 #include "core/client/services/parameter_control.h"
 #include "ps_server/service/bulk_calls.h"
@@ -21,6 +20,7 @@
 #include "ps_server/service/departure.h"
 #include "ps_server/service/member_table.h"
 #include "ps_server/service/server_figures.h"
+#include "ps_server/service/snapshot_calls.h"
 #include "ps_server/snapshots/snapshot_files.h"
 #include "ps_server/units/block_store.h"
 
@@ -51,7 +51,9 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
         end_(end),
         credits_(options.credits, clock),
         files_(options.model_dir, clock),
-        chiefs_(clock, options.chief_exclusive) {}
+        chiefs_(clock, options.chief_exclusive),
+        snapshots_(
+            &files_, [this] { return CurrentStore(); }, &chiefs_, &figures_, clock) {}
 
   // The chief has said that the job is over.
   bool finished() const { return finished_; }
@@ -95,7 +97,6 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   using Making = uint64_t;
   using FillStore =
       absl::FunctionRef<absl::StatusOr<std::unique_ptr<BlockStore>>(BlockStore::Options, Making)>;
-  using OpenWriter = absl::FunctionRef<absl::StatusOr<std::unique_ptr<BundleDataWriter>>()>;
 
   // The origin of a store: a request with the same origin needs no new store.
   struct Origin {
@@ -126,12 +127,9 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   absl::Status CheckShardFits(const Placement& placement, size_t shard, size_t num_slots) const;
   absl::StatusOr<std::unique_ptr<BlockStore>> MakeStore(const v1::InitializeShardRequest& request,
                                                         Making making, FillStore fill);
-  // Takes a cut of the current shard and writes it.
-  absl::Status Snapshot(OpenWriter open, v1::WriteSnapshotResponse* response);
-  absl::Status WriteCut(const BlockStore& store, OpenWriter open,
-                        v1::WriteSnapshotResponse* response);
   // The current shard. UNAVAILABLE: not initialised.
   absl::StatusOr<std::shared_ptr<const Shard>> CurrentShard() const;
+  absl::StatusOr<std::shared_ptr<BlockStore>> CurrentStore() const;
   // The shard for a worker's request. UNAVAILABLE: not initialised, or the caller is no member yet.
   // ABORTED: made for another placement, or MembershipOver.
   absl::StatusOr<std::shared_ptr<const Shard>> ReadyShard(const BulkRequest& request);
@@ -152,18 +150,13 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   std::atomic<bool> chief_stopping_{false};
   ChiefAdmission chiefs_;
   FigureCounter figures_;
+  SnapshotCalls snapshots_;
   // The most entries that a request for the shard has in a repeated field.
   std::atomic<size_t> most_entries_{kMostEntries};
 
   // Held while a shard is made of initial values or of files, so that one is made so at a time.
   // Like the others it is not held while a peer is waited for.
   Mutex initialize_mu_;
-
-  // Held while a snapshot is written, so that one that an earlier chief began ends before its
-  // successor's of the same name begins.
-  Mutex snapshot_mu_;
-  // The number of streams of a snapshot that were begun; only the last one goes on.
-  std::atomic<uint64_t> streams_{0};
 
   // Held until the shard knows what `members_` does.
   Mutex members_mu_;

@@ -1,0 +1,65 @@
+// The chief's calls that write a shard's part of a snapshot.
+#ifndef KEELSON_PS_SERVER_SERVICE_SNAPSHOT_CALLS_H_
+#define KEELSON_PS_SERVER_SERVICE_SNAPSHOT_CALLS_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/base/clock.h"
+#include "core/base/mutex.h"
+#include "core/checkpoint/bundle_writer.h"
+#include "core/client/services/parameter_control.h"
+#include "ps_server/service/chief_admission.h"
+#include "ps_server/service/server_figures.h"
+#include "ps_server/snapshots/snapshot_files.h"
+#include "ps_server/units/block_store.h"
+
+namespace keelson {
+
+// Thread-safe. Errors: see ParameterService.
+class SnapshotCalls {
+ public:
+  // The store of the current shard. UNAVAILABLE: there is none.
+  using FindStore = std::function<absl::StatusOr<std::shared_ptr<BlockStore>>()>;
+
+  // All outlive this.
+  SnapshotCalls(SnapshotFiles* files, FindStore store, ChiefAdmission* chiefs,
+                FigureCounter* figures, const Clock* clock)
+      : files_(files),
+        store_(std::move(store)),
+        chiefs_(chiefs),
+        figures_(figures),
+        clock_(clock) {}
+
+  absl::Status Write(const v1::WriteSnapshotRequest& request, v1::WriteSnapshotResponse* response);
+  absl::Status Stream(const v1::StreamSnapshotRequest& request, ParameterControl::ByteSink sink,
+                      v1::WriteSnapshotResponse* response);
+
+ private:
+  using OpenWriter = absl::FunctionRef<absl::StatusOr<std::unique_ptr<BundleDataWriter>>()>;
+
+  // Takes a cut of the current shard and writes it.
+  absl::Status Snapshot(OpenWriter open, v1::WriteSnapshotResponse* response);
+  absl::Status WriteCut(const BlockStore& store, OpenWriter open,
+                        v1::WriteSnapshotResponse* response);
+
+  SnapshotFiles* const files_;
+  const FindStore store_;
+  ChiefAdmission* const chiefs_;
+  FigureCounter* const figures_;
+  const Clock* const clock_;
+
+  // Held while a snapshot is written, so that one that an earlier chief began ends before its
+  // successor's of the same name begins.
+  Mutex snapshot_mu_;
+  // The number of streams of a snapshot that were begun; only the last one goes on.
+  std::atomic<uint64_t> streams_{0};
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_PS_SERVER_SERVICE_SNAPSHOT_CALLS_H_
