@@ -216,7 +216,10 @@ absl::Status ChiefHandler::SetMode(const v1::SetModeRequest& request,
   const ConsistencyMode previous = coordinator_->mode();
   RETURN_IF_ERROR(coordinator_->SetMode(mode));
   *response->mutable_previous() = previous.ToProto();
-  return absl::OkStatus();
+  if (coordinator_->WaitUntilStored(kStoreWait)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "consistency mode: changed to ", mode.ToString(),
+      ", but the servers do not hold that yet: a chief that is restarted now may not know"));
 }
 
 absl::Status ChiefHandler::EndTraining(const v1::EndTrainingRequest& request,

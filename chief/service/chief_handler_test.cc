@@ -419,6 +419,7 @@ TEST_F(ChiefHandlerTest, SetModeTellsThePreviousOne) {
   EXPECT_EQ(handler_.SetMode(request, &response).code(), absl::StatusCode::kFailedPrecondition);
   Register();
   StartTraining(10);
+  coordinator_.NoteStored(UINT64_MAX);
   ASSERT_EQ(handler_.SetMode(request, &response), absl::OkStatus());
   EXPECT_TRUE(response.previous().has_async());
   ASSERT_TRUE(Acquire().lease_id() != 0);
@@ -433,6 +434,19 @@ TEST_F(ChiefHandlerTest, SetModeTellsThePreviousOne) {
   EXPECT_EQ(handler_.SetMode(request, &response),
             absl::InvalidArgumentError("mode.synchronous.total_replicas: expected 2 "
                                        "(replicas_to_aggregate)..1048576, found 1"));
+}
+
+TEST_F(ChiefHandlerTest, SetModeIsAcknowledgedWhenTheServersHoldIt) {
+  Register();
+  StartTraining(10);
+  v1::SetModeRequest request;
+  request.mutable_mode()->mutable_synchronous()->set_replicas_to_aggregate(2);
+  v1::SetModeResponse response;
+  const absl::Status status = handler_.SetMode(request, &response);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the servers do not hold that yet"));
+  coordinator_.NoteStored(UINT64_MAX);
+  EXPECT_EQ(handler_.SetMode(request, &response), absl::OkStatus());
 }
 
 TEST_F(ChiefHandlerTest, WhatIsKeptOfAMemberIsShort) {
