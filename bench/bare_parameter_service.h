@@ -30,6 +30,9 @@ class BareParameterService : public ParameterControl, public BulkHandler {
   absl::Status GetStatus(const v1::GetShardStatusRequest& request,
                          v1::ShardStatus* response) override;
 
+  absl::Status PrepareCut(const v1::PrepareCutRequest&, v1::PrepareCutResponse*) override {
+    return NotServed();
+  }
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest&, v1::WriteSnapshotResponse*) override {
     return NotServed();
   }

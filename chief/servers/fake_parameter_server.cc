@@ -59,8 +59,15 @@ FakeParameterServer::FakeParameterServer(FileSystem* file_system, std::string mo
   Answer(&ParameterControl::GetStatus, std::bind_front(&FakeParameterServer::DoGetStatus, this));
   Answer(&ParameterControl::WriteSnapshot,
          std::bind_front(&FakeParameterServer::DoWriteSnapshot, this));
+  Answer(&ParameterControl::PrepareCut, [this](const auto&, auto* response) {
+    response->set_committed_round(shard().committed_round());
+    return absl::OkStatus();
+  });
   After(&ParameterControl::CommitRound, [this](const auto& request, auto*) {
-    EditStatus([&](v1::ShardStatus* shard) { shard->set_committed_round(request.round()); });
+    EditStatus([&](v1::ShardStatus* shard) {
+      shard->set_committed_round(request.round());
+      shard->set_committed_contributions(request.contributions());
+    });
     return absl::OkStatus();
   });
   // The process ends; the next call reaches another one.
@@ -78,7 +85,7 @@ absl::Status FakeParameterServer::DoInitialize(const v1::InitializeShardRequest&
   shard_.set_state(v1::ShardStatus::READY);
   shard_.set_placement_fingerprint(request.placement_fingerprint());
   shard_.set_shard(request.shard());
-  shard_.set_committed_round(-1);
+  shard_.set_committed_round(request.has_committed_round() ? request.committed_round() : -1);
   if (request.has_members()) TakeMembers(request.members());
   return absl::OkStatus();
 }

@@ -44,7 +44,15 @@ class ShardBlocks {
         std::move(placement), request.shard(), optimizer->slots().size(), std::move(stored)));
   }
 
-  int64_t shard_step() const { return stored_->shard_step(); }
+  // The first message for `request`, without blocks.
+  v1::InitializeChunk Begin(const v1::InitializeShardRequest& request) const {
+    v1::InitializeChunk first;
+    *first.mutable_start() = request;
+    first.set_shard_step(stored_->shard_step());
+    if (stored_->committed_round() >= 0) first.set_committed_round(stored_->committed_round());
+    first.set_committed_contributions(stored_->committed_contributions());
+    return first;
+  }
 
   // The next chunk, or nothing after the last one.
   absl::StatusOr<std::optional<v1::InitializeChunk>> Next() {
@@ -109,6 +117,7 @@ absl::Status Receive(ParameterControl* server, const v1::WriteSnapshotRequest& r
   v1::StreamSnapshotRequest stream;
   *stream.mutable_header() = request.header();
   stream.set_data_shard(request.data_shard());
+  stream.set_cut_id(request.cut_id());
   int64_t received = 0;
   RETURN_IF_ERROR(server->StreamSnapshot(
       stream,
@@ -159,11 +168,8 @@ absl::Status ChiefStorage::Initialize(ParameterControl* server,
   if (!request.has_restore_step()) return server->Initialize(request, response);
   ASSIGN_OR_RETURN(const std::unique_ptr<ShardBlocks> blocks,
                    ShardBlocks::Open(request, *directory_));
-  v1::InitializeChunk first;
-  *first.mutable_start() = request;
-  first.set_shard_step(blocks->shard_step());
   return server->InitializeStreamed(
-      first, [&] { return blocks->Next(); }, response);
+      blocks->Begin(request), [&] { return blocks->Next(); }, response);
 }
 
 }  // namespace keelson

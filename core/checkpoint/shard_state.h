@@ -20,6 +20,9 @@ namespace keelson {
 // before, each block listed them.
 inline constexpr uint32_t kShardStateFormat = 1;
 
+// Of v1::JobState. Since format 1 it has the committed round.
+inline constexpr uint32_t kJobStateFormat = 1;
+
 // Names of shards' states begin so.
 inline constexpr absl::string_view kShardStatePrefix = "_keelson/shard-";
 

@@ -153,6 +153,10 @@ absl::Status StoredBlocks::CheckBlock(const VariableSpec& variable,
 
 absl::Status StoredBlocks::AddShardState(const std::string& name, v1::ShardState state) {
   shard_step_ = std::max(shard_step_, state.shard_step());
+  if (state.has_committed_round() && state.committed_round() > committed_round_) {
+    committed_round_ = state.committed_round();
+    committed_contributions_ = state.committed_contributions();
+  }
   std::map<absl::string_view, Variable*> by_name;
   for (Variable& variable : variables_) by_name[variable.spec.name] = &variable;
   bool used = false;

@@ -62,6 +62,9 @@ class StoredBlocks {
 
   // The highest step of the shards whose states were read.
   int64_t shard_step() const { return shard_step_; }
+  // The highest committed round of these shards, and its pushes (0: not known); -1: none.
+  int64_t committed_round() const { return committed_round_; }
+  uint32_t committed_contributions() const { return committed_contributions_; }
   const BundleReader& bundle() const { return *bundle_; }
 
  private:
@@ -109,6 +112,8 @@ class StoredBlocks {
   // Those with blocks that are wanted.
   std::vector<v1::ShardState> states_;
   int64_t shard_step_ = 0;
+  int64_t committed_round_ = -1;
+  uint32_t committed_contributions_ = 0;
 };
 
 }  // namespace keelson

@@ -40,6 +40,7 @@ constexpr AccessRow kTable[] = {
     {"/keelson.v1.ParameterService/ChiefHeartbeat", kChiefOnly, kStateBytes},
     {"/keelson.v1.ParameterService/Attend", kChiefOnly, kFewBytes},
     {"/keelson.v1.ParameterService/CommitRound", kChiefOnly, kFewBytes},
+    {"/keelson.v1.ParameterService/PrepareCut", kChiefOnly, kFewBytes},
     {"/keelson.v1.ParameterService/WriteSnapshot", kChiefOnly, kFewBytes},
     {"/keelson.v1.ParameterService/StreamSnapshot", kChiefOnly, kFewBytes},
     {"/keelson.v1.ParameterService/Finish", kChiefOnly, kFewBytes},

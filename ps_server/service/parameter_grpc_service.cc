@@ -134,6 +134,7 @@ ParameterGrpcService::ParameterGrpcService(ParameterControl* control, BulkHandle
                                            const Clock* clock, const AccessGuard* guard)
     : control_(control), bulk_(bulk), clock_(clock), calls_(guard) {
   Serve("Initialize", &ParameterControl::Initialize);
+  Serve("PrepareCut", &ParameterControl::PrepareCut);
   Serve("WriteSnapshot", &ParameterControl::WriteSnapshot);
   Serve("CommitRound", &ParameterControl::CommitRound);
   Serve("ChiefHeartbeat", &ParameterControl::ChiefHeartbeat);

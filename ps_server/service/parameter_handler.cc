@@ -54,6 +54,7 @@ absl::StatusOr<ByteRope> ParameterHandler::Bulk(BulkMethod method, ByteRope requ
 }
 
 absl::StatusOr<ByteRope> ParameterHandler::Serve(BulkMethod method, const ByteRope& message) {
+  snapshots_.DropExpiredCut();
   ByteCursor cursor(message);
   BulkRequest request;
   ASSIGN_OR_RETURN(const size_t payload_bytes, DecodeBulkRequest(&cursor, &request, most_entries_));
@@ -98,6 +99,7 @@ absl::Status ParameterHandler::FindChief(const v1::FindChiefRequest& request,
 absl::Status ParameterHandler::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
                                               v1::ShardStatus* response) {
   RETURN_IF_ERROR(chiefs_.Admit("ChiefHeartbeat", request.header().incarnation()));
+  snapshots_.DropCutOfOthers(request.header().incarnation());
   chief_stopping_ = request.stopping();
   if (request.has_members()) TakeMembers(request.header().incarnation(), request.members());
   {
@@ -108,6 +110,7 @@ absl::Status ParameterHandler::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& r
       job_state_version_ = request.job_state_version();
     }
   }
+  snapshots_.DropExpiredCut();
   FillStatus(response);
   return absl::OkStatus();
 }
@@ -133,10 +136,14 @@ absl::Status ParameterHandler::CommitRound(const v1::CommitRoundRequest& request
   if (commit_pool_ == nullptr) {
     commit_pool_ = std::make_unique<ThreadPool>(options_.commit_threads - 1);
   }
-  const bool repeated = request.round() <= shard->store->committed_round();
-  RETURN_IF_ERROR(shard->store->CommitRound({request.round(), request.attempt()},
-                                            request.contributions(), commit_pool_.get()));
-  if (!repeated) figures_.CountCommittedRound();
+  const bool repeated = request.round() <= shard->store->committed().round;
+  if (request.lost()) {
+    shard->store->SkipRounds({request.round(), request.contributions()});
+  } else {
+    RETURN_IF_ERROR(shard->store->CommitRound({request.round(), request.attempt()},
+                                              request.contributions(), commit_pool_.get()));
+    if (!repeated) figures_.CountCommittedRound();
+  }
   response->set_shard_step(shard->store->shard_step());
   return absl::OkStatus();
 }
@@ -189,7 +196,9 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
   status->set_shard_step(store.shard_step());
   status->set_value_bytes(store.value_bytes());
   status->set_slot_bytes(store.slot_bytes());
-  status->set_committed_round(store.committed_round());
+  const CommittedRound committed = store.committed();
+  status->set_committed_round(committed.round);
+  status->set_committed_contributions(committed.contributions);
   const RoundId open = store.open_round();
   status->set_open_round(open.round);
   status->set_open_attempt(open.attempt);

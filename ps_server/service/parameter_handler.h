@@ -68,6 +68,10 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   // INVALID_ARGUMENT: see bulk_calls.h and DecodeBulkRequest; the text starts with the call: "push:
   // variable dense/kernel, block 2: expected 1048576 bytes, found 1000 left".
   absl::StatusOr<ByteRope> Bulk(BulkMethod method, ByteRope request) override;
+  absl::Status PrepareCut(const v1::PrepareCutRequest& request,
+                          v1::PrepareCutResponse* response) override {
+    return snapshots_.Prepare(request, response);
+  }
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override;
   absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,

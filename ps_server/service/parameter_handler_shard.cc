@@ -110,6 +110,7 @@ absl::StatusOr<std::optional<ParameterHandler::Making>> ParameterHandler::BeginS
   origin_.reset();
   state_ = v1::ShardStatus::INITIALIZING;
   shard_ = nullptr;
+  snapshots_.DropCut();
   return ++newest_making_;
 }
 
@@ -130,6 +131,7 @@ absl::Status ParameterHandler::EndShard(absl::string_view call,
     if (making == newest_making_) state_ = v1::ShardStatus::EMPTY;
     return status;
   }
+  if (request.has_committed_round()) (*store)->SkipRounds({request.committed_round(), 0});
   (*store)->SetMembers(members_.Incarnations());
   most_entries_ = (*store)->num_blocks() + kEntriesToName;
   const PushOptions push = {request.reject_non_finite(),

@@ -10,14 +10,43 @@
 
 namespace keelson {
 
+absl::Status SnapshotCalls::Prepare(const v1::PrepareCutRequest& request,
+                                    v1::PrepareCutResponse* response) {
+  constexpr absl::string_view kCall = "PrepareCut";
+  const uint64_t chief = request.header().incarnation();
+  RETURN_IF_ERROR(chiefs_->Admit(kCall, chief));
+  if (request.cut_id() == 0) {
+    return absl::InvalidArgumentError("PrepareCut: cut_id: expected a number other than 0");
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<BlockStore> store, store_());
+  StoreCut cut = CutNow(std::move(store), clock_);
+  response->set_shard_step(cut.cut.shard_step);
+  response->set_committed_round(cut.cut.committed.round);
+  prepared_.Keep(chief, request.cut_id(), std::move(cut));
+  return absl::OkStatus();
+}
+
+template <typename Request>
+absl::StatusOr<StoreCut> SnapshotCalls::CutOf(const Request& request) {
+  ASSIGN_OR_RETURN(std::shared_ptr<BlockStore> store, store_());
+  if (request.cut_id() == 0) return CutNow(std::move(store), clock_);
+  ASSIGN_OR_RETURN(StoreCut cut, prepared_.Take(request.header().incarnation(), request.cut_id()));
+  if (cut.store == store) return cut;
+  return absl::UnavailableError(
+      absl::StrCat("cut ", request.cut_id(), " is of a shard that was replaced"));
+}
+
 absl::Status SnapshotCalls::Write(const v1::WriteSnapshotRequest& request,
                                   v1::WriteSnapshotResponse* response) {
   constexpr absl::string_view kCall = "WriteSnapshot";
   RETURN_IF_ERROR(chiefs_->Admit(kCall, request.header().incarnation()));
+  // Before the wait: a call that waits for another's file does not cut later than it was asked to.
+  ASSIGN_OR_RETURN(const StoreCut cut, CutOf(request));
   MutexLock lock(&snapshot_mu_);
   // Another chief may have called during the wait.
   RETURN_IF_ERROR(chiefs_->Admit(kCall, request.header().incarnation()));
-  return Snapshot([&] { return files_->Create(request); }, response);
+  return Snapshot(
+      cut, [&] { return files_->Create(request); }, response);
 }
 
 absl::Status SnapshotCalls::Stream(const v1::StreamSnapshotRequest& request,
@@ -26,6 +55,7 @@ absl::Status SnapshotCalls::Stream(const v1::StreamSnapshotRequest& request,
   constexpr absl::string_view kCall = "StreamSnapshot";
   const uint64_t chief = request.header().incarnation();
   RETURN_IF_ERROR(chiefs_->Admit(kCall, chief));
+  ASSIGN_OR_RETURN(const StoreCut cut, CutOf(request));
   const uint64_t stream = ++streams_;
   const auto send = [&](absl::string_view bytes) -> absl::Status {
     RETURN_IF_ERROR(chiefs_->Admit(kCall, chief));
@@ -36,37 +66,36 @@ absl::Status SnapshotCalls::Stream(const v1::StreamSnapshotRequest& request,
     return sink(bytes);
   };
   return Snapshot(
+      cut,
       [&]() -> absl::StatusOr<std::unique_ptr<BundleDataWriter>> {
         return BundleDataWriter::CreateOn(FileOn(send), request.data_shard());
       },
       response);
 }
 
-absl::Status SnapshotCalls::Snapshot(OpenWriter open, v1::WriteSnapshotResponse* response) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<BlockStore> store, store_());
-  const absl::Status status = WriteCut(*store, open, response);
+absl::Status SnapshotCalls::Snapshot(const StoreCut& cut, OpenWriter open,
+                                     v1::WriteSnapshotResponse* response) {
+  const absl::Status status = WriteCut(cut, open, response);
   if (!status.ok()) figures_->CountFailedSnapshot();
   return status;
 }
 
-absl::Status SnapshotCalls::WriteCut(const BlockStore& store, OpenWriter open,
+absl::Status SnapshotCalls::WriteCut(const StoreCut& cut, OpenWriter open,
                                      v1::WriteSnapshotResponse* response) {
   const absl::Duration start = clock_->Monotonic();
-  const ShardCut cut = store.Cut();
-  const absl::Duration cut_time = clock_->Monotonic() - start;
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleDataWriter> writer, open());
   absl::StatusOr<WrittenShard> result;
-  RunInBackground([&] { result = WriteShard(store, cut, writer.get()); });
+  RunInBackground([&] { result = WriteShard(*cut.store, cut.cut, writer.get()); });
   ASSIGN_OR_RETURN(WrittenShard written, std::move(result));
   for (BundleIndexEntry& entry : written.entries) {
     v1::WriteSnapshotResponse::Entry* out = response->add_entries();
     out->set_key(std::move(entry.key));
     *out->mutable_entry() = std::move(entry.entry);
   }
-  response->set_shard_step(cut.shard_step);
+  response->set_shard_step(cut.cut.shard_step);
   response->set_bytes_written(written.bytes_written);
-  response->set_cut_microseconds(absl::ToInt64Microseconds(cut_time));
-  figures_->CountSnapshot(written.bytes_written, clock_->Monotonic() - start, cut_time);
+  response->set_cut_microseconds(absl::ToInt64Microseconds(cut.time));
+  figures_->CountSnapshot(written.bytes_written, clock_->Monotonic() - start, cut.time);
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -15,6 +16,7 @@
 #include "core/client/services/parameter_control.h"
 #include "ps_server/service/chief_admission.h"
 #include "ps_server/service/server_figures.h"
+#include "ps_server/snapshots/prepared_cuts.h"
 #include "ps_server/snapshots/snapshot_files.h"
 #include "ps_server/units/block_store.h"
 
@@ -33,25 +35,36 @@ class SnapshotCalls {
         store_(std::move(store)),
         chiefs_(chiefs),
         figures_(figures),
-        clock_(clock) {}
+        clock_(clock),
+        prepared_(clock) {}
 
+  absl::Status Prepare(const v1::PrepareCutRequest& request, v1::PrepareCutResponse* response);
   absl::Status Write(const v1::WriteSnapshotRequest& request, v1::WriteSnapshotResponse* response);
   absl::Status Stream(const v1::StreamSnapshotRequest& request, ParameterControl::ByteSink sink,
                       v1::WriteSnapshotResponse* response);
 
+  // Drops a prepared cut: of another chief than this one; whose time has passed; of a shard that is
+  // dropped. While one waits, pushes copy the blocks that they change.
+  void DropCutOfOthers(uint64_t chief) { prepared_.DropOthers(chief); }
+  void DropExpiredCut() { prepared_.DropExpired(); }
+  void DropCut() { prepared_.Drop(); }
+
  private:
   using OpenWriter = absl::FunctionRef<absl::StatusOr<std::unique_ptr<BundleDataWriter>>()>;
 
-  // Takes a cut of the current shard and writes it.
-  absl::Status Snapshot(OpenWriter open, v1::WriteSnapshotResponse* response);
-  absl::Status WriteCut(const BlockStore& store, OpenWriter open,
-                        v1::WriteSnapshotResponse* response);
+  // The cut that the request names, or one of now. UNAVAILABLE also: the cut is of a shard that is
+  // no longer this server's.
+  template <typename Request>
+  absl::StatusOr<StoreCut> CutOf(const Request& request);
+  absl::Status Snapshot(const StoreCut& cut, OpenWriter open, v1::WriteSnapshotResponse* response);
+  absl::Status WriteCut(const StoreCut& cut, OpenWriter open, v1::WriteSnapshotResponse* response);
 
   SnapshotFiles* const files_;
   const FindStore store_;
   ChiefAdmission* const chiefs_;
   FigureCounter* const figures_;
   const Clock* const clock_;
+  PreparedCuts prepared_;
 
   // Held while a snapshot is written, so that one that an earlier chief began ends before its
   // successor's of the same name begins.

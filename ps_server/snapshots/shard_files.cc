@@ -59,6 +59,10 @@ v1::ShardState StateOf(const BlockStore& store, const ShardCut& cut) {
   v1::ShardState state;
   state.set_format(kShardStateFormat);
   state.set_shard_step(cut.shard_step);
+  if (cut.committed.round >= 0) {
+    state.set_committed_round(cut.committed.round);
+    state.set_committed_contributions(cut.committed.contributions);
+  }
   for (const VariableSpec& variable : placement.variables()) state.add_variables(variable.name);
   for (size_t i = 0; i < cut.partitions.size(); ++i) {
     const size_t p = store.partitions()[i];
@@ -110,7 +114,7 @@ absl::StatusOr<std::unique_ptr<BlockStore>> InitializeShard(BlockStore::Options 
                                                             uint64_t seed) {
   const std::vector<VariableSpec> variables = options.placement.variables();
   return BlockStore::Create(
-      std::move(options), 0, [&](const BlockStore::BlockPosition& position, BlockState* state) {
+      std::move(options), {}, [&](const BlockStore::BlockPosition& position, BlockState* state) {
         FillInitialValues(variables[position.variable], seed, position.first_element,
                           state->content.Mutable()->values.span());
         return absl::OkStatus();
@@ -126,7 +130,8 @@ absl::StatusOr<std::unique_ptr<BlockStore>> RestoreShard(BlockStore::Options opt
                    StoredBlocks::Open(prefix, options.placement.variables(),
                                       options.optimizer->slots(), file_system, &part));
   return BlockStore::Create(
-      std::move(options), stored->shard_step(),
+      std::move(options),
+      {stored->shard_step(), {stored->committed_round(), stored->committed_contributions()}},
       [&](const BlockStore::BlockPosition& position, BlockState* state) -> absl::Status {
         BlockContent* content = state->content.Mutable();
         std::vector<absl::Span<float>> slots;

@@ -84,7 +84,10 @@ absl::StatusOr<std::unique_ptr<BlockStore>> ReceiveShard(BlockStore::Options opt
   ASSIGN_OR_RETURN(
       std::unique_ptr<BlockStore> store,
       BlockStore::Create(
-          std::move(options), first.shard_step(),
+          std::move(options),
+          {first.shard_step(),
+           {first.has_committed_round() ? first.committed_round() : -1,
+            first.committed_contributions()}},
           [&](const BlockStore::BlockPosition& position, BlockState* state) -> absl::Status {
             ASSIGN_OR_RETURN(const Chunk::Block* block, stream.Next());
             const std::string name = NameOf(variables, position);

@@ -49,10 +49,12 @@ BlockStore::BlockStore(Options options)
   }
 }
 
-absl::StatusOr<std::unique_ptr<BlockStore>> BlockStore::Create(Options options, int64_t shard_step,
+absl::StatusOr<std::unique_ptr<BlockStore>> BlockStore::Create(Options options,
+                                                               const ShardProgress& progress,
                                                                FillBlock fill) {
   std::unique_ptr<BlockStore> store(new BlockStore(std::move(options)));
-  store->shard_step_ = shard_step;
+  store->shard_step_ = progress.shard_step;
+  store->SkipRounds(progress.committed);
   const Placement& placement = store->placement();
   for (const size_t p : store->partitions_) {
     store->local_[p] = store->blocks_.size();
@@ -98,6 +100,7 @@ ShardCut BlockStore::Cut() const {
   WriterMutexLock lock(&cut_mu_);
   ShardCut cut;
   cut.shard_step = shard_step();
+  cut.committed = committed();
   for (const auto& blocks : blocks_) {
     auto& contents = cut.partitions.emplace_back();
     contents.reserve(blocks.size());
@@ -126,9 +129,9 @@ void BlockStore::SetMembers(std::vector<uint64_t> incarnations) {
 
 absl::Status BlockStore::EnterRound(const RoundId& round) {
   MutexLock lock(&round_mu_);
-  if (round.round <= committed_round()) {
+  if (round.round <= committed_.round) {
     return absl::FailedPreconditionError(absl::StrCat(
-        round.ToString(), ": round ", committed_round(), " has been committed already"));
+        round.ToString(), ": round ", committed_.round, " has been committed already"));
   }
   if (round < open_round_) {
     return absl::FailedPreconditionError(
@@ -143,6 +146,16 @@ RoundId BlockStore::open_round() const {
   return open_round_;
 }
 
+CommittedRound BlockStore::committed() const {
+  MutexLock lock(&round_mu_);
+  return committed_;
+}
+
+void BlockStore::SkipRounds(const CommittedRound& newest) {
+  MutexLock lock(&round_mu_);
+  if (newest.round > committed_.round) committed_ = newest;
+}
+
 absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contributions,
                                      ThreadPool* pool) {
   if (contributions == 0) {
@@ -150,7 +163,7 @@ absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contribution
         absl::StrCat(round.ToString(), ": contributions: expected > 0, found 0"));
   }
   WriterMutexLock lock(&cut_mu_);
-  if (round.round <= committed_round()) return absl::OkStatus();
+  if (round.round <= committed().round) return absl::OkStatus();
   struct Update {
     Block* block;
     const Optimizer* optimizer;
@@ -171,7 +184,7 @@ absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contribution
     const Update& update = updates[i];
     update.block->CommitRound(*update.optimizer, learning_rate);
   });
-  committed_round_.store(round.round, std::memory_order_relaxed);
+  SkipRounds({round.round, contributions});
   CountPush();
   return absl::OkStatus();
 }

@@ -22,10 +22,25 @@
 
 namespace keelson {
 
+// A round whose mean is in the values, and the number of its pushes.
+struct CommittedRound {
+  int64_t round = -1;          // -1: none
+  uint32_t contributions = 0;  // 0: not known
+
+  friend bool operator==(const CommittedRound&, const CommittedRound&) = default;
+};
+
+// Where a shard begins.
+struct ShardProgress {
+  int64_t shard_step = 0;
+  CommittedRound committed = {};
+};
+
 // All blocks of a shard at one instant, at which no message of a push is partly applied. Holds the
 // contents.
 struct ShardCut {
   int64_t shard_step = 0;
+  CommittedRound committed;
   // [partition of the shard][block]
   std::vector<std::vector<BlockContentRef>> partitions;
   SequenceTable applied;
@@ -66,7 +81,8 @@ class BlockStore {
 
   // Makes a shard whose blocks `fill` completes: it gets each block with zero values and initial
   // slots, and may replace all of its state. Returns the first error of `fill`.
-  static absl::StatusOr<std::unique_ptr<BlockStore>> Create(Options options, int64_t shard_step,
+  static absl::StatusOr<std::unique_ptr<BlockStore>> Create(Options options,
+                                                            const ShardProgress& progress,
                                                             FillBlock fill);
 
   // INVALID_ARGUMENT: no such block on this shard.
@@ -112,8 +128,12 @@ class BlockStore {
   // have exactly `contributions` pushes. INVALID_ARGUMENT: `contributions` is 0.
   absl::Status CommitRound(const RoundId& round, uint32_t contributions, ThreadPool* pool);
 
-  // The newest committed round; -1 if there was none.
-  int64_t committed_round() const { return committed_round_.load(std::memory_order_relaxed); }
+  // Counts the round as committed, if it is newer than those that are: other shards have it, and
+  // this one has lost its pushes, or its values are from before it.
+  void SkipRounds(const CommittedRound& newest);
+
+  // The newest round that was committed or skipped.
+  CommittedRound committed() const;
   // The newest round that EnterRound has seen; its round is -1 if there was none.
   RoundId open_round() const;
 
@@ -153,13 +173,13 @@ class BlockStore {
   std::string NameOf(size_t p, size_t block) const;
 
   std::atomic<int64_t> shard_step_{0};
-  std::atomic<int64_t> committed_round_{-1};
 
   mutable SharedMutex cut_mu_;
   std::vector<uint64_t> members_ ABSL_GUARDED_BY(cut_mu_);  // sorted
 
   mutable Mutex round_mu_;  // after cut_mu_
   RoundId open_round_ ABSL_GUARDED_BY(round_mu_);
+  CommittedRound committed_ ABSL_GUARDED_BY(round_mu_);
 };
 
 }  // namespace keelson

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 std::unique_ptr<BlockStore> NewStore(size_t shard, size_t num_shards,
                                      const std::string& optimizer) {
   auto store = BlockStore::Create(
-      StoreOptions(TestPlacement(num_shards), shard, optimizer), /*shard_step=*/0,
+      StoreOptions(TestPlacement(num_shards), shard, optimizer), /*progress=*/{},
       [](const BlockStore::BlockPosition&, BlockState*) { return absl::OkStatus(); });
   EXPECT_TRUE(store.ok()) << store.status();
   return *std::move(store);
@@ -72,7 +72,7 @@ TEST(BlockStoreTest, FillSeesEveryElementOnce) {
   }
   for (size_t s = 0; s < 3; ++s) {
     const auto store =
-        BlockStore::Create(StoreOptions(TestPlacement(3), s, "sgd {}"), 0,
+        BlockStore::Create(StoreOptions(TestPlacement(3), s, "sgd {}"), {},
                            [&](const BlockStore::BlockPosition& position, BlockState* state) {
                              EXPECT_EQ(state->content->values.size(), position.num_elements);
                              for (int64_t i = 0; i < position.num_elements; ++i) {
@@ -89,7 +89,7 @@ TEST(BlockStoreTest, FillSeesEveryElementOnce) {
 
 TEST(BlockStoreTest, CreateReturnsTheFirstErrorOfFill) {
   const auto store = BlockStore::Create(
-      StoreOptions(TestPlacement(1), 0, "sgd {}"), 0,
+      StoreOptions(TestPlacement(1), 0, "sgd {}"), {},
       [](const BlockStore::BlockPosition&, BlockState*) { return absl::DataLossError("torn"); });
   EXPECT_EQ(store.status(), absl::DataLossError("torn"));
 }

@@ -15,6 +15,11 @@ absl::Status FaultyParameterControl::Initialize(const v1::InitializeShardRequest
   return Forward(&ParameterControl::Initialize, request, response);
 }
 
+absl::Status FaultyParameterControl::PrepareCut(const v1::PrepareCutRequest& request,
+                                                v1::PrepareCutResponse* response) {
+  return Forward(&ParameterControl::PrepareCut, request, response);
+}
+
 absl::Status FaultyParameterControl::WriteSnapshot(const v1::WriteSnapshotRequest& request,
                                                    v1::WriteSnapshotResponse* response) {
   return Forward(&ParameterControl::WriteSnapshot, request, response);

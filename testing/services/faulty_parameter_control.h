@@ -17,6 +17,8 @@ class FaultyParameterControl : public ParameterControl, public CallFaults {
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override;
+  absl::Status PrepareCut(const v1::PrepareCutRequest& request,
+                          v1::PrepareCutResponse* response) override;
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override;
   absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,

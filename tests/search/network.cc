@@ -184,6 +184,11 @@ absl::Status SimParameterControl::Initialize(const v1::InitializeShardRequest& r
   on_initialize_(request);
   return Forward(&ParameterControl::Initialize, request, response, kFileTimeout);
 }
+absl::Status SimParameterControl::PrepareCut(const v1::PrepareCutRequest& request,
+                                             v1::PrepareCutResponse* response) {
+  return Forward(&ParameterControl::PrepareCut, request, response, kControlTimeout);
+}
+
 absl::Status SimParameterControl::WriteSnapshot(const v1::WriteSnapshotRequest& request,
                                                 v1::WriteSnapshotResponse* response) {
   return Forward(&ParameterControl::WriteSnapshot, request, response, kFileTimeout);

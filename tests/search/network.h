@@ -146,6 +146,8 @@ class SimParameterControl : public ParameterControl {
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override;
+  absl::Status PrepareCut(const v1::PrepareCutRequest& request,
+                          v1::PrepareCutResponse* response) override;
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override;
   // The bytes arrive when all were sent.

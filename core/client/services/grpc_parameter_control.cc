@@ -32,6 +32,10 @@ class GrpcParameterControl : public ParameterControl {
                           v1::InitializeShardResponse* response) override {
     return Call(&ParameterStub::Initialize, request, response, kFileTimeout);
   }
+  absl::Status PrepareCut(const v1::PrepareCutRequest& request,
+                          v1::PrepareCutResponse* response) override {
+    return Call(&ParameterStub::PrepareCut, request, response, kControlTimeout);
+  }
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override {
     return Call(&ParameterStub::WriteSnapshot, request, response, kFileTimeout);

@@ -10,9 +10,10 @@
 
 namespace keelson {
 
-// `peer` is its name in error texts, "ps-1". Deadlines: ChiefHeartbeat, GetStatus, FindChief and
-// Finish 5 s; CommitRound 60 s; those that access files or send a shard, 30 min. Each unary call
-// but GetStatus also returns FAILED_PRECONDITION when the server speaks another message protocol.
+// `peer` is its name in error texts, "ps-1". Deadlines: ChiefHeartbeat, PrepareCut, GetStatus,
+// FindChief and Finish 5 s; CommitRound 60 s; those that access files or send a shard, 30 min. Each
+// unary call but GetStatus also returns FAILED_PRECONDITION when the server speaks another message
+// protocol.
 std::unique_ptr<ParameterControl> ConnectParameterControl(const std::string& peer,
                                                           const std::string& address,
                                                           const Credentials& credentials);

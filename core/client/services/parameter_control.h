@@ -23,6 +23,8 @@ class ParameterControl {
   virtual absl::Status Initialize(const v1::InitializeShardRequest& request,
                                   v1::InitializeShardResponse* response) = 0;
 
+  virtual absl::Status PrepareCut(const v1::PrepareCutRequest& request,
+                                  v1::PrepareCutResponse* response) = 0;
   virtual absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                                      v1::WriteSnapshotResponse* response) = 0;
 
