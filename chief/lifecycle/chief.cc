@@ -216,7 +216,7 @@ absl::Status Chief::Train() {
       return absl::OkStatus();
     }
     if (!schedule.Due(step, clock_->Monotonic())) continue;
-    if (WriteSnapshot(coordinator_.LedgerState()).ok()) {
+    if (WriteSnapshot([this] { return coordinator_.LedgerState(); }).ok()) {
       schedule.NoteSaved(coordinator_.GetStatus().snapshot_step, clock_->Monotonic());
     } else {
       schedule.NoteFailed(clock_->Monotonic());
@@ -238,7 +238,7 @@ void Chief::WriteLastSnapshot() {
     LogWarning("the last snapshot lacks steps that are still under way after ",
                absl::FormatDuration(options_.step_wait));
   }
-  WriteSnapshot(coordinator_.LedgerState()).IgnoreError();  // logged
+  WriteSnapshot([this] { return coordinator_.LedgerState(); }).IgnoreError();  // logged
 }
 
 void Chief::NoteDiverging(const Coordinator::Status& job) {
@@ -253,22 +253,28 @@ void Chief::NoteDiverging(const Coordinator::Status& job) {
   }
 }
 
-absl::Status Chief::WriteSnapshot(const v1::JobState& state) {
+absl::Status Chief::WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state) {
   const Coordinator::Status job = coordinator_.GetStatus();
   // The newest snapshot from before the divergence survives all that follow.
   if (job.diverging && good_step_ == kNoStep) good_step_ = job.snapshot_step;
   const int64_t kept_step = job.diverging ? good_step_ : kNoStep;
+  int64_t step = job.step;
   absl::Status status = ConfirmOwner();
   // Other errors may be mended by writing: a directory that is gone is made again.
   if (!absl::IsAlreadyExists(status)) {
     status = snapshotter_.Write(
-        state, [this] { return ConfirmSnapshot(); }, kept_step);
+        [&] {
+          v1::JobState state = take_state();
+          step = state.global_step();
+          return state;
+        },
+        [this] { return ConfirmSnapshot(); }, kept_step);
   }
   if (status.ok()) {
-    if (!job.diverging) good_step_ = state.global_step();
-    coordinator_.SetSnapshotStep(state.global_step());
+    if (!job.diverging) good_step_ = step;
+    coordinator_.SetSnapshotStep(step);
   } else {
-    LogError("the snapshot of step ", state.global_step(), " failed: ", status.message());
+    LogError("the snapshot of step ", step, " failed: ", status.message());
   }
   return status;
 }
@@ -293,7 +299,8 @@ absl::Status Chief::FinishJob() {
   coordinator_.SetPhase(JobPhase::kFinishing);
   const int64_t step = coordinator_.GetStatus().step;
   if (coordinator_.GetStatus().snapshot_step < step || snapshotter_.latest_prefix().empty()) {
-    RETURN_IF_ERROR(TryUntilStopped([this] { return WriteSnapshot(coordinator_.LedgerState()); }));
+    RETURN_IF_ERROR(TryUntilStopped(
+        [this] { return WriteSnapshot([this] { return coordinator_.LedgerState(); }); }));
   }
   coordinator_.SetPhase(JobPhase::kEvaluating);
   AwaitFinalEvaluation(step);
@@ -377,10 +384,10 @@ void Chief::CommitRounds() {
         coordinator_.WaitForRound(absl::InfiniteDuration(), &helpers_stop_);
     if (!round.has_value()) continue;
     const absl::Status status =
-        servers_.CommitRound({round->step, round->attempt, round->contributions}, helpers_stop_);
-    if (status.ok()) {
-      coordinator_.RoundCommitted(*round);
-    } else if (status.code() == absl::StatusCode::kFailedPrecondition) {
+        servers_.CommitRound({round->step, round->attempt, round->contributions}, helpers_stop_,
+                             [&] { coordinator_.RoundCommitted(*round); });
+    if (status.ok()) continue;
+    if (status.code() == absl::StatusCode::kFailedPrecondition) {
       LogWarning("step ", round->step, " is computed again: ", status.message());
       coordinator_.RoundFailed(*round);
     } else if (status.code() == absl::StatusCode::kAborted) {

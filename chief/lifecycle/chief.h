@@ -116,7 +116,7 @@ class Chief {
   void WriteLastSnapshot();
   // Logs when training begins to diverge, and when it recovers.
   void NoteDiverging(const Coordinator::Status& job);
-  absl::Status WriteSnapshot(const v1::JobState& state);
+  absl::Status WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state);
   // Confirms a snapshot before it becomes valid: its ledger state is persisted at the servers, and
   // this is still the chief, which owns the model directory.
   absl::Status ConfirmSnapshot();

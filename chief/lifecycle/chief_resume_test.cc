@@ -195,6 +195,38 @@ TEST_F(ChiefRunTest, AServerThatMissedACommitIsToldByTheNextChief) {
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
 }
 
+TEST_F(ChiefRunTest, ACommitIsCompletedWithThePushesThatItHadThoughTheModeChanges) {
+  options_.config.mutable_consistency()
+      ->mutable_mode()
+      ->mutable_synchronous()
+      ->set_replicas_to_aggregate(1);
+  Start();
+  Join(service(), kWorker);
+  Report(service(), Done(Acquire(service(), {})));
+  while (StatusOf(service()).step() < 1) std::this_thread::yield();
+  Acquire(service(), {});  // the change waits for this step
+  v1::SetModeRequest request;
+  request.mutable_mode()->mutable_async();
+  v1::SetModeResponse response;
+  ASSERT_EQ(service()->SetMode(request, &response), absl::OkStatus());
+  Kill();
+  servers_[0].EditStatus([](v1::ShardStatus* shard) { shard->set_committed_round(1); });
+  servers_[1].EditStatus([](v1::ShardStatus* shard) {
+    shard->set_open_round(1);
+    shard->set_open_attempt(2'000'000'000);
+  });
+  const size_t before = servers_[1].commits().size();
+  Start();
+  AwaitPhase(service(), v1::TRAINING);
+  const std::vector<v1::CommitRoundRequest> commits = servers_[1].commits();
+  ASSERT_EQ(commits.size(), before + 1);
+  EXPECT_EQ(commits.back().round(), 1);
+  EXPECT_EQ(commits.back().contributions(), 1u);
+  EXPECT_FALSE(commits.back().lost());
+  stop_->Raise();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
+}
+
 TEST_F(ChiefRunTest, AReplacedChiefEndsWithoutHarm) {
   Start();
   Join(service(), kWorker);

@@ -97,24 +97,27 @@ absl::Status Chief::Adopt(const Placement& placement, const Adoption& adoption,
 
 // Commits at all servers the rounds that the predecessor had begun to commit.
 void Chief::FinishRounds(const Adoption& adoption, const std::vector<v1::ShardStatus>& shards) {
-  int64_t newest = -1;
-  for (size_t s = 0; s < shards.size(); ++s) {
-    if (adoption.keeps[s]) newest = std::max(newest, shards[s].committed_round());
-  }
-  if (newest < 0) return;
-  coordinator_.NoteCommittedRounds(newest);
-  const absl::StatusOr<ConsistencyMode> mode =
-      adoption.persisted.job().has_mode()
-          ? ConsistencyMode::FromProto(adoption.persisted.job().mode())
-          : mode_;
+  ServerGroup::Round newest = {-1};
   for (size_t s = 0; s < shards.size(); ++s) {
     const v1::ShardStatus& shard = shards[s];
-    const bool behind = adoption.keeps[s] && shard.committed_round() < newest;
-    if (!behind || !mode.ok() || shard.open_round() != newest) continue;
-    const absl::Status status = servers_.CommitRoundAt(
-        s, {newest, shard.open_attempt(), static_cast<uint32_t>(mode->replicas_to_aggregate)},
-        kRoundPatience, stop_);
-    if (!status.ok()) LogWarning("step ", newest, " is lost at ", status.message());
+    if (!adoption.keeps[s] || shard.committed_round() < newest.step) continue;
+    if (shard.committed_round() > newest.step) newest = {shard.committed_round()};
+    newest.contributions = std::max(newest.contributions, shard.committed_contributions());
+  }
+  if (newest.step < 0) return;
+  coordinator_.NoteCommittedRounds(newest.step);
+  servers_.NoteCommittedRound(newest.step);
+  for (size_t s = 0; s < shards.size(); ++s) {
+    const v1::ShardStatus& shard = shards[s];
+    if (!adoption.keeps[s] || shard.committed_round() >= newest.step) continue;
+    absl::Status status = absl::FailedPreconditionError("it does not have the pushes");
+    if (shard.open_round() == newest.step) {
+      newest.attempt = shard.open_attempt();
+      status = servers_.CommitRoundAt(s, newest, kRoundPatience, stop_);
+    }
+    if (!absl::IsFailedPrecondition(status)) continue;
+    servers_.LoseRoundAt(s, newest, status.message(), kRoundPatience, stop_)
+        .IgnoreError();  // a cut tells
   }
 }
 
@@ -148,7 +151,7 @@ absl::Status Chief::StartOver(const Placement& placement,
     // steps.
     v1::JobState state = ledger.ToState();
     state.set_config_hash(options_.config_hash);
-    RETURN_IF_ERROR(CallServers([&] { return WriteSnapshot(state); }));
+    RETURN_IF_ERROR(CallServers([&] { return WriteSnapshot([&] { return state; }); }));
   }
   coordinator_.StartTraining({placement, ps_addresses_}, std::move(ledger));
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/log.h"
+#include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/config/train_config.h"
 #include "keelson/v1/checkpoint.pb.h"
@@ -15,6 +16,9 @@ namespace {
 
 constexpr absl::Duration kProbePause = absl::Milliseconds(100);
 constexpr absl::Duration kCommitPause = absl::Milliseconds(50);
+
+// How long a cut waits for the round that is being committed.
+constexpr absl::Duration kCutPatience = absl::Seconds(10);
 
 v1::ChiefHeartbeatRequest StoringRequest(const v1::PersistedJobState& persisted) {
   v1::ChiefHeartbeatRequest request;
@@ -172,6 +176,7 @@ absl::Status ServerGroup::InitializeServer(size_t s, std::optional<int64_t> rest
   }
   request.set_shard(static_cast<uint32_t>(s));
   if (restore_step.has_value()) request.set_restore_step(*restore_step);
+  if (const int64_t round = committed_round_; round >= 0) request.set_committed_round(round);
   *request.mutable_members() = members;
   v1::InitializeShardResponse response;
   const absl::Status status = storage_->Initialize(server(s).service, request, &response);
@@ -209,18 +214,50 @@ void ServerGroup::Announce(const v1::MemberList& members, const v1::PersistedJob
     LogWarning("could not tell a server who belongs to the job: ", status.message());
 }
 
-absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(int64_t step,
+absl::StatusOr<ServerGroup::Cut> ServerGroup::PrepareCut(absl::FunctionRef<void()> begin) {
+  Cut cut;
+  // 0 stands for no cut.
+  while (cut.id == 0) cut.id = RandomId();
+  std::vector<v1::PrepareCutResponse> cuts(servers_.size());
+  v1::PrepareCutRequest request;
+  *request.mutable_header() = options_.header;
+  request.set_cut_id(cut.id);
+  RETURN_IF_ERROR(gate_.WithoutRounds(kCutPatience, [&]() -> absl::Status {
+    begin();
+    RETURN_IF_ERROR(
+        ForEach([&](size_t s) { return server(s).service->PrepareCut(request, &cuts[s]); }));
+    return CheckEqual(cuts);
+  }));
+  cut.committed_round = cuts.front().committed_round();
+  return cut;
+}
+
+absl::Status ServerGroup::CheckEqual(const std::vector<v1::PrepareCutResponse>& cuts) {
+  int64_t newest = -1;
+  for (const v1::PrepareCutResponse& cut : cuts) newest = std::max(newest, cut.committed_round());
+  absl::Status unequal;
+  for (size_t s = 0; s < cuts.size(); ++s) {
+    if (cuts[s].committed_round() == newest) continue;
+    unequal.Update(absl::UnavailableError(absl::StrCat(name(s), ": expected a cut of round ",
+                                                       newest, " as at other servers, found ",
+                                                       cuts[s].committed_round())));
+    LoseRoundAt(s, {newest}, "it was not committed there", absl::ZeroDuration(), *stop_)
+        .IgnoreError();  // the next cut tells
+  }
+  return unequal;
+}
+
+absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(const Cut& cut,
+                                                                        int64_t step,
                                                                         size_t num_data_shards) {
   std::vector<v1::WriteSnapshotResponse> responses(servers_.size());
   RETURN_IF_ERROR(ForEach([&](size_t s) {
-    // A call with a short deadline first: it detects a server that hangs.
-    v1::ShardStatus status;
-    RETURN_IF_ERROR(server(s).service->GetStatus(v1::GetShardStatusRequest(), &status));
     v1::WriteSnapshotRequest request;
     *request.mutable_header() = options_.header;
     request.set_step(step);
     request.set_data_shard(static_cast<uint32_t>(s));
     request.set_num_data_shards(static_cast<uint32_t>(num_data_shards));
+    request.set_cut_id(cut.id);
     return storage_->Write(server(s).service, request, &responses[s]);
   }));
   WrittenSnapshot written;
@@ -236,7 +273,9 @@ absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(int64_t 
   return written;
 }
 
-absl::Status ServerGroup::CommitRound(const Round& round, const StopSignal& stop) {
+absl::Status ServerGroup::CommitRound(const Round& round, const StopSignal& stop,
+                                      absl::FunctionRef<void()> committed) {
+  const RoundGate::Round turn(&gate_);
   std::vector<absl::Status> statuses(servers_.size());
   {
     MutexLock lock(&rounds_mu_);
@@ -244,29 +283,54 @@ absl::Status ServerGroup::CommitRound(const Round& round, const StopSignal& stop
       statuses[s] = CommitRoundAt(s, round, absl::InfiniteDuration(), stop);
     });
   }
-  std::vector<absl::Status> refusals;
-  for (const absl::Status& status : statuses) {
-    if (status.code() != absl::StatusCode::kFailedPrecondition) {
-      RETURN_IF_ERROR(status);
+  std::vector<size_t> refusing;
+  for (size_t s = 0; s < size(); ++s) {
+    if (statuses[s].code() != absl::StatusCode::kFailedPrecondition) {
+      RETURN_IF_ERROR(statuses[s]);
     } else {
-      refusals.push_back(status);
+      refusing.push_back(s);
     }
   }
-  if (refusals.size() == servers_.size()) return refusals[0];
-  for (const absl::Status& refusal : refusals) {
-    LogWarning("step ", round.step, " is lost at ", refusal.message());
+  if (refusing.size() == size()) return statuses[0];
+  NoteCommittedRound(round.step);
+  for (const size_t s : refusing) {
+    RETURN_IF_ERROR(LoseRoundAt(s, round, statuses[s].message(), absl::InfiniteDuration(), stop));
   }
+  committed();
   return absl::OkStatus();
 }
 
-absl::Status ServerGroup::CommitRoundAt(size_t s, const Round& round, absl::Duration patience,
-                                        const StopSignal& stop) {
-  const absl::Duration until = clock_->Monotonic() + patience;
+v1::CommitRoundRequest ServerGroup::RequestOf(const Round& round) const {
   v1::CommitRoundRequest request;
   *request.mutable_header() = options_.header;
   request.set_round(round.step);
   request.set_attempt(round.attempt);
   request.set_contributions(round.contributions);
+  return request;
+}
+
+absl::Status ServerGroup::CommitRoundAt(size_t s, const Round& round, absl::Duration patience,
+                                        const StopSignal& stop) {
+  return CallCommitRound(s, RequestOf(round), patience, stop);
+}
+
+absl::Status ServerGroup::LoseRoundAt(size_t s, const Round& round, absl::string_view why,
+                                      absl::Duration patience, const StopSignal& stop) {
+  LogWarning("step ", round.step, " is lost at ", name(s), ": ", why);
+  v1::CommitRoundRequest request = RequestOf(round);
+  request.set_lost(true);
+  return CallCommitRound(s, request, patience, stop);
+}
+
+void ServerGroup::NoteCommittedRound(int64_t round) {
+  int64_t known = committed_round_;
+  while (known < round && !committed_round_.compare_exchange_weak(known, round)) {
+  }
+}
+
+absl::Status ServerGroup::CallCommitRound(size_t s, const v1::CommitRoundRequest& request,
+                                          absl::Duration patience, const StopSignal& stop) {
+  const absl::Duration until = clock_->Monotonic() + patience;
   while (true) {
     v1::CommitRoundResponse response;
     const absl::Status status = server(s).service->CommitRound(request, &response);

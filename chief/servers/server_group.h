@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "chief/servers/round_gate.h"
 #include "chief/servers/server_state.h"
 #include "chief/servers/shard_storage.h"
 #include "core/base/clock.h"
@@ -46,6 +47,11 @@ class ServerGroup {
     std::vector<BundleIndexEntry> entries;
     int64_t bytes = 0;
     int64_t longest_cut_microseconds = 0;
+  };
+  // A cut of all shards, which the servers keep for WriteSnapshot.
+  struct Cut {
+    uint64_t id = 0;
+    int64_t committed_round = -1;  // the same in all shards; -1: none
   };
   // See CommitRoundRequest.
   struct Round {
@@ -112,20 +118,37 @@ class ServerGroup {
   // The others do not know the epoch (KnowsMembers).
   void Announce(const v1::MemberList& members, const v1::PersistedJobState& persisted);
 
-  // Has every server write its part of the snapshot of `step`, which has `num_data_shards` data
-  // files.
-  absl::StatusOr<WrittenSnapshot> WriteSnapshot(int64_t step, size_t num_data_shards);
+  // Has every server prepare a cut while no round is committed. `begin` is called right before, so
+  // that a ledger's state that it takes has the rounds of the cut, and counts no other step as done
+  // whose push is not in it. UNAVAILABLE: a server does not answer, or the shards have not
+  // committed the same rounds. Those that are behind then count the rounds as lost, so that the
+  // next cut is possible.
+  absl::StatusOr<Cut> PrepareCut(absl::FunctionRef<void()> begin);
+
+  // Has every server write its part of this cut as the snapshot of `step`, which has
+  // `num_data_shards` data files.
+  absl::StatusOr<WrittenSnapshot> WriteSnapshot(const Cut& cut, int64_t step,
+                                                size_t num_data_shards);
 
   // Commits a round whose pushes were all acknowledged by all servers. Failed calls are repeated
   // until the server answers, or `stop` is raised. OK: committed. A server that was restarted since
   // the pushes has lost this step with those before it; that is logged. FAILED_PRECONDITION: no
-  // server has the pushes, nothing is committed. CANCELLED: stopped. ABORTED: another chief.
-  absl::Status CommitRound(const Round& round, const StopSignal& stop);
+  // server has the pushes, nothing is committed. CANCELLED: stopped. ABORTED: another chief. When
+  // it is committed, `committed` is called before a cut can be prepared.
+  absl::Status CommitRound(
+      const Round& round, const StopSignal& stop, absl::FunctionRef<void()> committed = [] {});
   // Commits a round at one server, trying for at most `patience` (on the clock).
   // FAILED_PRECONDITION: the server does not have the pushes. UNAVAILABLE, DEADLINE_EXCEEDED: no
   // answer.
   absl::Status CommitRoundAt(size_t s, const Round& round, absl::Duration patience,
                              const StopSignal& stop);
+  // Tells a server that the round is committed and that it has lost its pushes; logs `why`.
+  // Otherwise as CommitRoundAt.
+  absl::Status LoseRoundAt(size_t s, const Round& round, absl::string_view why,
+                           absl::Duration patience, const StopSignal& stop);
+  // Rounds up to this one are committed. A server that is restored from now on, from whatever
+  // snapshot, counts them as done.
+  void NoteCommittedRound(int64_t round);
 
   // Tells every server that the job is over. Those that do not answer are logged.
   void Finish();
@@ -148,6 +171,11 @@ class ServerGroup {
   absl::Status ForEach(absl::FunctionRef<absl::Status(size_t)> call);
   absl::Status Named(size_t s, const absl::Status& status) const;
   absl::Status Probe(size_t s);
+  absl::Status CallCommitRound(size_t s, const v1::CommitRoundRequest& request,
+                               absl::Duration patience, const StopSignal& stop);
+  v1::CommitRoundRequest RequestOf(const Round& round) const;
+  // UNAVAILABLE: a shard has committed other rounds than another.
+  absl::Status CheckEqual(const std::vector<v1::PrepareCutResponse>& cuts);
   void NoteState(size_t s, absl::FunctionRef<void(ServerView*)> note);
 
   const Options options_;
@@ -162,6 +190,8 @@ class ServerGroup {
   v1::InitializeShardRequest shards_ ABSL_GUARDED_BY(mu_);
   std::vector<ServerView> states_ ABSL_GUARDED_BY(mu_);  // by server
 
+  std::atomic<int64_t> committed_round_{-1};
+  RoundGate gate_;
   Mutex rounds_mu_;
   ThreadPool rounds_pool_ ABSL_GUARDED_BY(rounds_mu_);
 };

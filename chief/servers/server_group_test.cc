@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "chief/servers/fake_parameter_server.h"
+#include "chief/servers/round_gate.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "gmock/gmock.h"
@@ -16,6 +17,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+
+constexpr uint64_t kCut = 5;
 
 v1::MemberList MembersOf(uint64_t epoch, const std::vector<uint64_t>& incarnations) {
   v1::MemberList list;
@@ -245,7 +248,7 @@ TEST_F(ServerGroupTest, AServerThatIsEndingIsNotToldWhoIsLost) {
 TEST_F(ServerGroupTest, ASlowSnapshotDelaysNobody) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   servers_[0].Block(&ParameterControl::WriteSnapshot, true);
-  std::thread writes([&] { EXPECT_TRUE(group_.WriteSnapshot(0, 3).ok()); });
+  std::thread writes([&] { EXPECT_TRUE(group_.WriteSnapshot({kCut}, 0, 3).ok()); });
   servers_[0].AwaitSnapshots(1);
   EXPECT_EQ(Store(3), absl::OkStatus());
   group_.Announce(MembersOf(1, {7}), {});
@@ -277,6 +280,9 @@ TEST_F(ServerGroupTest, ACommitIsRepeatedUntilItIsAnswered) {
 TEST_F(ServerGroupTest, ARoundIsCommittedThoughARestartedServerLostIt) {
   servers_[1].FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});
   EXPECT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
+  ASSERT_EQ(servers_[1].commits().size(), 2u);
+  EXPECT_TRUE(servers_[1].commits()[1].lost());
+  EXPECT_EQ(servers_[1].shard().committed_round(), 12);
 }
 
 TEST_F(ServerGroupTest, ARoundThatNobodyHasIsNotCommitted) {
@@ -310,7 +316,7 @@ TEST_F(ServerGroupTest, StopEndsARepeatedCommit) {
 TEST_F(ServerGroupTest, WriteSnapshotJoinsTheParts) {
   const std::string directory = FreshDirectory();
   for (FakeParameterServer& server : servers_) server.SetModelDir(directory);
-  const auto written = group_.WriteSnapshot(7, 3);
+  const auto written = group_.WriteSnapshot({kCut}, 7, 3);
   ASSERT_TRUE(written.ok()) << written.status();
   ASSERT_EQ(written->entries.size(), 2u);
   EXPECT_EQ(written->entries[0].key, "v0");
@@ -320,17 +326,88 @@ TEST_F(ServerGroupTest, WriteSnapshotJoinsTheParts) {
   EXPECT_TRUE(FileExists(JoinPath(directory, "model.ckpt-7.data-00001-of-00003")));
 }
 
-TEST_F(ServerGroupTest, AServerThatDoesNotAnswerIsNotAskedToWrite) {
+TEST_F(ServerGroupTest, ACutIsPreparedEverywhereAndWritten) {
+  ASSERT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
+  bool begun = false;
+  const auto cut = group_.PrepareCut([&] {
+    begun = true;
+    for (FakeParameterServer& server : servers_) {
+      EXPECT_EQ(server.Count(&ParameterControl::PrepareCut), 0);
+    }
+  });
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_TRUE(begun);
+  EXPECT_NE(cut->id, 0u);
+  EXPECT_EQ(cut->committed_round, 12);
+  group_.WriteSnapshot(*cut, 13, 3).IgnoreError();  // the fakes have no directory
+  for (FakeParameterServer& server : servers_) {
+    EXPECT_EQ(server.Requests(&ParameterControl::PrepareCut).at(0).cut_id(), cut->id);
+    EXPECT_EQ(server.Requests(&ParameterControl::WriteSnapshot).at(0).cut_id(), cut->id);
+  }
+}
+
+TEST_F(ServerGroupTest, AServerThatDoesNotAnswerHasNoCut) {
   ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
   servers_[1].Sever();
-  const auto written = group_.WriteSnapshot(0, 3);
-  EXPECT_EQ(written.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(servers_[1].snapshots_asked(), 0);
+  EXPECT_EQ(group_.PrepareCut([] {}).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ServerGroupTest, UnequalCutsAreRefusedAndTheNextOnesAreEqual) {
+  ASSERT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
+  servers_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_committed_round(11); });
+  EXPECT_EQ(
+      group_.PrepareCut([] {}).status(),
+      absl::UnavailableError("ps-1: expected a cut of round 12 as at other servers, found 11"));
+  EXPECT_TRUE(servers_[1].commits().back().lost());
+  const auto cut = group_.PrepareCut([] {});
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_EQ(cut->committed_round, 12);
+}
+
+TEST_F(ServerGroupTest, NoCutIsPreparedInTheMidstOfARound) {
+  servers_[1].Block(&ParameterControl::CommitRound, true);
+  std::vector<std::string> events;
+  std::thread commits([&] {
+    EXPECT_EQ(group_.CommitRound({12, 3, 4}, stop_, [&] { events.emplace_back("committed"); }),
+              absl::OkStatus());
+  });
+  servers_[0].AwaitCount(&ParameterControl::CommitRound, 1);
+  std::thread cuts([&] {
+    const auto cut = group_.PrepareCut([&] { events.emplace_back("cut"); });
+    EXPECT_TRUE(cut.ok()) << cut.status();
+    EXPECT_EQ(cut->committed_round, 12);
+  });
+  servers_[1].Block(&ParameterControl::CommitRound, false);
+  commits.join();
+  cuts.join();
+  EXPECT_THAT(events, ElementsAre("committed", "cut"));
+}
+
+TEST(RoundGateTest, ACutHasPatienceWithARound) {
+  RoundGate gate;
+  {
+    const RoundGate::Round round(&gate);
+    const auto never = [] {
+      ADD_FAILURE();
+      return absl::OkStatus();
+    };
+    EXPECT_EQ(gate.WithoutRounds(absl::ZeroDuration(), never).code(),
+              absl::StatusCode::kUnavailable);
+  }
+  const auto fails = [] { return absl::AbortedError("another chief"); };
+  EXPECT_EQ(gate.WithoutRounds(absl::ZeroDuration(), fails), absl::AbortedError("another chief"));
+  const RoundGate::Round next(&gate);
+}
+
+TEST_F(ServerGroupTest, ARestoredServerCountsTheRoundsOfTheJobAsDone) {
+  ASSERT_EQ(group_.CommitRound({12, 3, 4}, stop_), absl::OkStatus());
+  ASSERT_EQ(group_.InitializeServer(1, 5, {}), absl::OkStatus());
+  EXPECT_EQ(servers_[1].initializations().back().committed_round(), 12);
 }
 
 TEST_F(ServerGroupTest, WriteSnapshotReportsWhoCouldNot) {
   servers_[0].FailSnapshots(1);
-  const auto written = group_.WriteSnapshot(0, 3);
+  const auto written = group_.WriteSnapshot({kCut}, 0, 3);
   EXPECT_EQ(written.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(written.status().message()), HasSubstr("ps-0: no space"));
 }

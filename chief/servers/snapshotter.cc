@@ -10,6 +10,7 @@
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/bundle_writer.h"
+#include "core/checkpoint/shard_state.h"
 
 namespace keelson {
 namespace {
@@ -23,6 +24,8 @@ absl::StatusOr<v1::JobState> ReadJobState(const std::string& prefix, FileSystem*
     if (!state.ParseFromString(bytes)) {
       return absl::DataLossError(absl::StrCat(prefix, ": ", kJobStateName, ": not a JobState"));
     }
+    RETURN_IF_ERROR(
+        CheckFormat(absl::StrCat(prefix, ": ", kJobStateName), kJobStateFormat, state.format()));
     return state;
   }
   ASSIGN_OR_RETURN(const int64_t step, bundle->ReadInt64("global_step"));
@@ -37,19 +40,30 @@ bool IsDamagedSnapshot(const absl::Status& status) {
          status.code() == absl::StatusCode::kNotFound;
 }
 
-absl::Status Snapshotter::Write(const v1::JobState& state,
+absl::Status Snapshotter::Write(absl::FunctionRef<v1::JobState()> take_state,
                                 absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
-  const std::string prefix = directory_->SnapshotPrefix(state.global_step());
+  v1::JobState state;
+  const absl::StatusOr<ServerGroup::Cut> cut = servers_->PrepareCut([&] { state = take_state(); });
   // A snapshot's files are not written a second time: an interruption would damage a good snapshot.
-  if (prefix == latest_prefix()) return absl::OkStatus();
-  absl::Status status = EnsureDirectory();
-  if (status.ok()) status = WriteParts(prefix, state, confirm, kept_step);
-  if (status.ok()) SetLatest({state.global_step(), prefix, clock_->Now()});
-  // Who no longer owns the directory leaves them: the owner may have a snapshot of this name.
-  if (!status.ok() && !absl::IsAlreadyExists(status)) RemoveParts(prefix);
+  if (cut.ok() && directory_->SnapshotPrefix(state.global_step()) == latest_prefix()) {
+    return absl::OkStatus();
+  }
+  absl::Status status = cut.status();
+  if (status.ok()) status = WriteCut(*cut, state, confirm, kept_step);
   MutexLock lock(&mu_);
   ++(status.ok() ? figures_.written : figures_.failures);
   figures_.error = std::string(status.message());
+  return status;
+}
+
+absl::Status Snapshotter::WriteCut(const ServerGroup::Cut& cut, const v1::JobState& state,
+                                   absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
+  const std::string prefix = directory_->SnapshotPrefix(state.global_step());
+  absl::Status status = EnsureDirectory();
+  if (status.ok()) status = WriteParts(prefix, cut, state, confirm, kept_step);
+  if (status.ok()) SetLatest({state.global_step(), prefix, clock_->Now()});
+  // Who no longer owns the directory leaves them: the owner may have a snapshot of this name.
+  if (!status.ok() && !absl::IsAlreadyExists(status)) RemoveParts(prefix);
   return status;
 }
 
@@ -72,15 +86,16 @@ void Snapshotter::RemoveParts(const std::string& prefix) {
   }
 }
 
-absl::Status Snapshotter::WriteParts(const std::string& prefix, const v1::JobState& state,
+absl::Status Snapshotter::WriteParts(const std::string& prefix, const ServerGroup::Cut& cut,
+                                     const v1::JobState& state,
                                      absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
   const absl::Duration start = clock_->Monotonic();
   const size_t num_data_shards = servers_->size() + 1;
   ASSIGN_OR_RETURN(ServerGroup::WrittenSnapshot written,
-                   servers_->WriteSnapshot(state.global_step(), num_data_shards));
+                   servers_->WriteSnapshot(cut, state.global_step(), num_data_shards));
   RETURN_IF_ERROR(CheckParts(prefix, num_data_shards));
   ASSIGN_OR_RETURN(std::vector<BundleIndexEntry> own,
-                   WriteChiefPart(prefix, servers_->size(), num_data_shards, state));
+                   WriteChiefPart(prefix, num_data_shards, cut, state));
   std::move(own.begin(), own.end(), std::back_inserter(written.entries));
   RETURN_IF_ERROR(WriteBundleIndex(directory_->file_system(), prefix, num_data_shards,
                                    std::move(written.entries)));
@@ -115,14 +130,18 @@ absl::Status Snapshotter::CheckParts(const std::string& prefix, size_t num_data_
 }
 
 absl::StatusOr<std::vector<BundleIndexEntry>> Snapshotter::WriteChiefPart(
-    const std::string& prefix, size_t data_shard, size_t num_data_shards,
-    const v1::JobState& state) {
+    const std::string& prefix, size_t num_data_shards, const ServerGroup::Cut& cut,
+    v1::JobState state) {
+  const size_t data_shard = servers_->size();
+  state.set_format(kJobStateFormat);
+  if (cut.committed_round >= 0) state.set_committed_round(cut.committed_round);
   ASSIGN_OR_RETURN(
       const std::unique_ptr<BundleDataWriter> writer,
       BundleDataWriter::Create(directory_->file_system(),
                                DataPath(prefix, data_shard, num_data_shards), data_shard));
   RETURN_IF_ERROR(writer->AddInt64("global_step", state.global_step()));
-  RETURN_IF_ERROR(writer->AddString(kJobStateName, state.SerializeAsString()));
+  ASSIGN_OR_RETURN(const std::string bytes, SerializeState(state, kJobStateName));
+  RETURN_IF_ERROR(writer->AddString(kJobStateName, bytes));
   return writer->Finish();
 }
 

@@ -47,16 +47,17 @@ class Snapshotter {
               const Clock* clock)
       : directory_(directory), servers_(servers), retention_(retention), clock_(clock) {}
 
-  // Writes a snapshot of step `state.global_step()`: the servers' parts side by side, then the
-  // chief's own part (global_step, job state), the index, and last the state file. `state` must
-  // have been taken before, so that no step counts as done whose push is not in the servers' cuts.
+  // Has all servers prepare their cuts, for which `take_state` is called at the right moment
+  // (ServerGroup::PrepareCut), and writes the snapshot of that state's global_step: the servers'
+  // parts side by side, then the chief's own part (global_step, job state), the index, and last the
+  // state file.
   // `confirm` is called when all but the state file is written; its error becomes the snapshot's.
   // If the latest snapshot has that step already, nothing is written. A missing model directory is
   // created again. On an error the parts are removed and the latest snapshot is what it was; after
   // ALREADY_EXISTS they stay, since the directory has become another process's. The snapshot of
   // `kept_step` (kNoStep: none) stays beside those that the retention keeps.
   absl::Status Write(
-      const v1::JobState& state,
+      absl::FunctionRef<v1::JobState()> take_state,
       absl::FunctionRef<absl::Status()> confirm = [] { return absl::OkStatus(); },
       int64_t kept_step = kNoStep);
 
@@ -84,13 +85,16 @@ class Snapshotter {
 
  private:
   absl::StatusOr<std::vector<BundleIndexEntry>> WriteChiefPart(const std::string& prefix,
-                                                               size_t data_shard,
                                                                size_t num_data_shards,
-                                                               const v1::JobState& state);
+                                                               const ServerGroup::Cut& cut,
+                                                               v1::JobState state);
   // FAILED_PRECONDITION: a server has another model directory.
   absl::Status CheckParts(const std::string& prefix, size_t num_data_shards) const;
-  absl::Status WriteParts(const std::string& prefix, const v1::JobState& state,
-                          absl::FunctionRef<absl::Status()> confirm, int64_t kept_step);
+  absl::Status WriteCut(const ServerGroup::Cut& cut, const v1::JobState& state,
+                        absl::FunctionRef<absl::Status()> confirm, int64_t kept_step);
+  absl::Status WriteParts(const std::string& prefix, const ServerGroup::Cut& cut,
+                          const v1::JobState& state, absl::FunctionRef<absl::Status()> confirm,
+                          int64_t kept_step);
   absl::Status EnsureDirectory();
   void RemoveParts(const std::string& prefix);
   void SetLatest(const SnapshotInfo& snapshot);

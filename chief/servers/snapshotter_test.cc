@@ -35,7 +35,9 @@ class SnapshotterTest : public testing::Test {
     for (FakeParameterServer& fake : fakes_) fake.SetModelDir(directory_.model_dir());
   }
 
-  void Write(int64_t step) { ASSERT_EQ(snapshotter_.Write(StateOfStep(step)), absl::OkStatus()); }
+  void Write(int64_t step) {
+    ASSERT_EQ(snapshotter_.Write([&] { return StateOfStep(step); }), absl::OkStatus());
+  }
   std::vector<int64_t> Steps() {
     std::vector<int64_t> steps;
     const auto snapshots = directory_.List();
@@ -101,7 +103,8 @@ TEST_F(SnapshotterTest, AFailureLeavesNothingBehind) {
   Write(1);
   const auto before = ListDirectory(directory_.model_dir());
   fakes_[1].FailSnapshots(1);
-  EXPECT_EQ(snapshotter_.Write(StateOfStep(2)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(snapshotter_.Write([&] { return StateOfStep(2); }).code(),
+            absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(*ListDirectory(directory_.model_dir()), *before);
   EXPECT_EQ(snapshotter_.latest_prefix(), directory_.SnapshotPrefix(1));
   Write(2);
@@ -118,18 +121,21 @@ TEST_F(SnapshotterTest, ASavedStepIsNotWrittenOver) {
 
 TEST_F(SnapshotterTest, WhatIsNotConfirmedDoesNotCount) {
   Write(1);
-  const absl::Status status = snapshotter_.Write(StateOfStep(2), [&] {
-    EXPECT_TRUE(FileExists(IndexPath(directory_.SnapshotPrefix(2))));
-    return absl::AbortedError("another chief");
-  });
+  const absl::Status status =
+      snapshotter_.Write([&] { return StateOfStep(2); },
+                         [&] {
+                           EXPECT_TRUE(FileExists(IndexPath(directory_.SnapshotPrefix(2))));
+                           return absl::AbortedError("another chief");
+                         });
   EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
   EXPECT_THAT(Steps(), ElementsAre(1));
   EXPECT_FALSE(FileExists(IndexPath(directory_.SnapshotPrefix(2))));
 }
 
 TEST_F(SnapshotterTest, NothingIsRemovedFromADirectoryThatWasLost) {
-  const absl::Status status = snapshotter_.Write(
-      StateOfStep(2), [&] { return absl::AlreadyExistsError("taken over by another"); });
+  const absl::Status status =
+      snapshotter_.Write([&] { return StateOfStep(2); },
+                         [&] { return absl::AlreadyExistsError("taken over by another"); });
   EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(Steps(), IsEmpty());
   EXPECT_TRUE(FileExists(IndexPath(directory_.SnapshotPrefix(2))));
@@ -141,7 +147,7 @@ TEST_F(SnapshotterTest, LeftoversOfAServerThatEndedAreRemoved) {
   const std::string other = DataPath(directory_.SnapshotPrefix(22), 0, 3);
   ASSERT_EQ(WriteFileAtomically(other, "another snapshot's"), absl::OkStatus());
   fakes_[1].FailSnapshots(1);
-  EXPECT_FALSE(snapshotter_.Write(StateOfStep(2)).ok());
+  EXPECT_FALSE(snapshotter_.Write([&] { return StateOfStep(2); }).ok());
   EXPECT_THAT(*ListDirectory(directory_.model_dir()), ElementsAre(BaseName(other)));
 }
 
@@ -166,7 +172,7 @@ TEST_F(SnapshotterTest, FiguresSayHowItGoes) {
   EXPECT_EQ(figures.longest_cut_microseconds, 7);
   EXPECT_EQ(figures.written, 1);
   fakes_[1].FailSnapshots(1);
-  EXPECT_FALSE(snapshotter_.Write(StateOfStep(2)).ok());
+  EXPECT_FALSE(snapshotter_.Write([&] { return StateOfStep(2); }).ok());
   figures = snapshotter_.figures();
   EXPECT_EQ(figures.step, 1);
   EXPECT_EQ(figures.failures, 1);
@@ -251,7 +257,7 @@ TEST_F(SnapshotterTest, NoUsableSnapshotIsDataLoss) {
 TEST_F(SnapshotterTest, AServerWithAnotherDirectoryIsNamed) {
   Write(1);
   fakes_[1].SetModelDir(FreshDirectory());
-  const absl::Status status = snapshotter_.Write(StateOfStep(2));
+  const absl::Status status = snapshotter_.Write([&] { return StateOfStep(2); });
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
               testing::StartsWith("ps-1 wrote its part elsewhere: expected " +
