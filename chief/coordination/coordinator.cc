@@ -420,6 +420,7 @@ v1::JobState Coordinator::LedgerState() const {
   MutexLock lock(&mu_);
   v1::JobState state = work_->ToState();
   state.set_config_hash(options_.config_hash);
+  state.set_member_epoch(membership_.epoch());
   return state;
 }
 

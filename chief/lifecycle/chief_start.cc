@@ -47,6 +47,8 @@ absl::Status Chief::StartOrAdopt() {
   coordinator_.RaiseAttempt(attempt);
   coordinator_.RaiseMemberEpoch(member_epoch);
   ASSIGN_OR_RETURN(const std::optional<Snapshotter::Restored> newest, snapshotter_.FindNewest());
+  // Who was told an epoch before everything was restarted is known to be no member.
+  if (newest.has_value()) coordinator_.RaiseMemberEpoch(newest->state.member_epoch());
   const Adoption adoption =
       DecideAdoption({options_.config_hash, placement.Fingerprint()}, shards,
                      newest.has_value() ? std::make_optional(newest->state) : std::nullopt);

@@ -1,6 +1,8 @@
 // Snapshots as the handlers of several servers write and restore them.
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
+#include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/shard_state.h"
 #include "gmock/gmock.h"
 #include "ps_server/service/parameter_handler.h"
 #include "ps_server/service/shard_testing.h"
@@ -75,6 +77,33 @@ TEST_F(SnapshotStateTest, KeepsStepAndAppliedSequences) {
   EXPECT_GT(pushed->header.duplicate_blocks, 0u);
   EXPECT_EQ(pushed->header.shard_step, 2);
   EXPECT_EQ(PullAll(placement_, servers_), restored);
+}
+
+// Whoever was a worker before everything was restarted is refused, and leaves nothing behind.
+TEST_F(SnapshotStateTest, KeepsNoSequencesOfFormerWorkersHoweverOftenAllIsRestarted) {
+  for (uint64_t life = 1; life <= 50; ++life) {
+    const TestServers servers = NewServers(1, directory_);
+    v1::InitializeShardRequest request = InitializeRequest(placement_, 0);
+    request.mutable_members()->clear_members();
+    v1::MemberList::Member* const worker = request.mutable_members()->add_members();
+    worker->mutable_task()->set_role(v1::ROLE_WORKER);
+    worker->set_incarnation(life);
+    const auto step = static_cast<int64_t>(life);
+    if (life > 1) request.set_restore_step(step - 1);
+    v1::InitializeShardResponse response;
+    ASSERT_EQ(servers[0]->handler.Initialize(request, &response), absl::OkStatus());
+    PushAll(placement_, servers, life, 1);
+    EXPECT_EQ(CallBulk(&servers[0]->handler, BulkMethod::kPush, PushOf(placement_, 0, life - 1, 2))
+                  .status()
+                  .code(),
+              absl::StatusCode::kAborted);
+    const auto bundle = BundleReader::Open(WriteBundle(HandlersOf(servers), directory_, step));
+    ASSERT_TRUE(bundle.ok()) << bundle.status();
+    v1::ShardState state;
+    ASSERT_TRUE(state.ParseFromString(*(*bundle)->ReadString(ShardStateName(0, 1))));
+    ASSERT_EQ(state.applied_size(), 1);
+    EXPECT_EQ(state.applied(0).incarnation(), life);
+  }
 }
 
 TEST_F(SnapshotStateTest, TheSameChiefMayTryAnotherSnapshot) {
