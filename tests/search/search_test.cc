@@ -38,10 +38,10 @@ TEST(Search, NoticesAJobThatDoesNotEnd) {
   SimFault fault;
   fault.kind = SimFault::Kind::kFreeze;
   fault.node = 1;
-  fault.at = absl::Milliseconds(1500);
+  fault.at = absl::Milliseconds(4000);
   fault.length = absl::Hours(10);
   scenario.faults = {fault};
-  scenario.faults_end = absl::Seconds(2);
+  scenario.faults_end = absl::Seconds(5);
   EXPECT_EQ(PlayApart(scenario, false).violation.substr(0, 8), "progress");
 }
 
