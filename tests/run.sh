@@ -227,6 +227,7 @@ if [[ ${#presets[@]} -eq 0 && -z $label ]]; then
   check "includes" tools/check_includes
   python_tests tools
   python_tests tests/tfjob_api
+  python_tests tests/cluster
   python_tests tests/docker
   python_tests tests/support
   python_tests tests/gpu
