@@ -109,7 +109,9 @@ class Admission:
         spec = fields.mapping(spec, where)
         template = fields.mapping(spec.get("template"), f"{where}.template")
         pod = fields.mapping(template.get("spec"), f"{where}.template.spec")
-        path = f"{where}.template.spec.containers"
+        # The webhook's own way to name an entry of a map.
+        named = f"{SPECS}[{replica_type}]" if self._version.has_webhook else where
+        path = f"{named}.template.spec.containers"
         containers = fields.mappings(pod.get("containers"), path)
         if not containers:
             hint = hints.missing_containers(spec)

@@ -3,7 +3,9 @@
 from support import ManifestTest, manifest, replica
 
 SPECS = "spec.tfReplicaSpecs"
-CONTAINERS = f"{SPECS}.Worker.template.spec.containers"
+# As the webhook and as the controller name them.
+CONTAINERS = f"{SPECS}[Worker].template.spec.containers"
+OLD_CONTAINERS = f"{SPECS}.Worker.template.spec.containers"
 LABEL_RULE = (
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
     "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
@@ -98,12 +100,12 @@ class ControllerTest(ManifestTest):
         invalid = "TFJobSpec is not valid"
         for text in without_specs():
             self.refuse(text, f"{SPECS}: {invalid}")
-        self.refuse(NO_CONTAINERS[0], f"{CONTAINERS}: {invalid}: containers definition expected in Worker")
+        self.refuse(NO_CONTAINERS[0], f"{OLD_CONTAINERS}: {invalid}: containers definition expected in Worker")
         self.refuse(
-            NO_IMAGE, f"{CONTAINERS}[0].image: {invalid}: Image is undefined in the container of Worker"
+            NO_IMAGE, f"{OLD_CONTAINERS}[0].image: {invalid}: Image is undefined in the container of Worker"
         )
         self.refuse(
-            NO_TENSORFLOW, f"{CONTAINERS}: {invalid}: There is no container named tensorflow in Worker"
+            NO_TENSORFLOW, f"{OLD_CONTAINERS}: {invalid}: There is no container named tensorflow in Worker"
         )
         self.refuse(TWO_CHIEFS, f"{SPECS}: {invalid}: more than 1 chief/master found")
 

@@ -49,7 +49,7 @@ class HintsTest(ManifestTest):
 
     def test_containers_that_lost_their_indentation(self):
         container = "[{name: tensorflow, image: x}]"
-        path = f"{SPECS}.Worker.template.spec.containers: Required value: must be specified"
+        path = f"{SPECS}[Worker].template.spec.containers: Required value: must be specified"
         for worker, hint in (
             (
                 f"{{template: {{spec: , containers: {container}}}}}",
