@@ -142,13 +142,13 @@ class ClusterRun:
         self._make_namespace(source.namespace)
         answers = {}
         for job in source.jobs:
-            name, own = job["metadata"]["name"], jobs.refusal(job, source.path)
+            name, own = job["metadata"]["name"], jobs.one_order(jobs.refusal(job, source.path))
             try:
                 self._client.create(job)
                 answers[name] = ""
             except ApiError as error:
                 found = _WEBHOOK_WORDS.fullmatch(str(error))
-                answers[name] = found.group(1) if found else str(error)
+                answers[name] = jobs.one_order(found.group(1) if found else str(error))
             self._compared += 1
             if own != answers[name]:
                 self._fail(f"{source.path}: {name}: the launcher says: {own}; the webhook: {answers[name]}")

@@ -76,6 +76,12 @@ def refusal(job: Mapping[str, Any], path: str) -> str:
     return ""
 
 
+def one_order(answer: str) -> str:
+    """A refusal with its supported values in one order: the webhook's is that of a Go map."""
+    text, found, values = answer.partition("supported values: ")
+    return text + found + ", ".join(sorted(values.split(", ")))
+
+
 def write_golden(path: Path, value: Mapping[str, Any]) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n", encoding="utf-8")
