@@ -253,7 +253,7 @@ OTHERS: Dict[str, OtherOperator] = {
             "prefix": "validator.trainer.kubeflow.org",
             "resources": ["clustertrainingruntimes", "trainingruntimes", "trainjobs"],
         },
-        "apiVersion: config.trainer.kubeflow.org/v1alpha1\nkind: Configuration\nwebhook: {port: 9445}\n"
+        "apiVersion: config.trainer.kubeflow.org/v1alpha1\nkind: Configuration\nwebhook: {port: 9445, host: ''}\n"
         "metrics: {bindAddress: ':8445'}\nhealth: {healthProbeBindAddress: ':8083'}\n"
         "leaderElection: {leaderElect: false}\ncertManagement: {enable: true, "
         "webhookServiceName: kubeflow-trainer-controller-manager, webhookSecretName: kubeflow-trainer-webhook-cert}\n",
