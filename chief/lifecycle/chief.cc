@@ -161,8 +161,8 @@ Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_ra
 }
 
 absl::Status Chief::Run() {
-  // Stale files go before this process writes files of its own.
-  RETURN_IF_ERROR(directory_.RemoveStaleFiles());
+  // Before this process writes files of its own; they are removed once it leads.
+  leftovers_ = directory_.ListTemporaries().value_or(std::vector<std::string>());
   Thread maintenance([this] { RunMaintenance(); });
   absl::Status status = RunJob();
   if (status.code() == absl::StatusCode::kAborted) NoteReplaced(status);
@@ -187,6 +187,10 @@ absl::Status Chief::RunJob() {
   RETURN_IF_ERROR(servers_.WaitUntilReachable());
   RETURN_IF_ERROR(StartOrAdopt());
   supervisor_.Start();
+  if (may_report()) {
+    const absl::Status cleaned = directory_.RemoveStaleFiles(leftovers_);
+    if (!cleaned.ok()) LogWarning("files of a predecessor stay: ", cleaned.message());
+  }
   Thread announcements([this] { AnnounceAndPersist(); });
   Thread rounds([this] { CommitRounds(); });
   absl::Status status = Train();

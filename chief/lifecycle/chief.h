@@ -159,6 +159,8 @@ class Chief {
   std::unique_ptr<Reporter> reporter_;
   StopSignal helpers_stop_;
 
+  // Temporary files that were there before this chief.
+  std::vector<std::string> leftovers_;
   // When the newest snapshot was written, on the monotonic clock.
   absl::Duration saved_at_;
   // The newest snapshot that was written while training did not diverge; kNoStep: none by this

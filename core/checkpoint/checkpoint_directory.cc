@@ -254,10 +254,18 @@ absl::Status CheckpointDirectory::RollBack(int64_t step) {
   return WriteState(*state);
 }
 
-absl::Status CheckpointDirectory::RemoveStaleFiles() {
+absl::StatusOr<std::vector<std::string>> CheckpointDirectory::ListTemporaries() const {
+  ASSIGN_OR_RETURN(std::vector<std::string> names, file_system_->List(model_dir_));
+  std::erase_if(names,
+                [](const std::string& name) { return !absl::StrContains(name, ".tempstate"); });
+  return names;
+}
+
+absl::Status CheckpointDirectory::RemoveStaleFiles(absl::Span<const std::string> temporaries) {
   ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(model_dir_));
   if (!exists) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> committed, List());
+  const std::set<std::string> unused(temporaries.begin(), temporaries.end());
   ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(model_dir_));
   ASSIGN_OR_RETURN(const auto leases, ListLeases(file_system_, model_dir_));
   std::set<std::string> committed_prefixes;
@@ -268,18 +276,23 @@ absl::Status CheckpointDirectory::RemoveStaleFiles() {
     const std::optional<std::string> snapshot = SnapshotOfFile(name);
     if (snapshot.has_value() && name == IndexPath(*snapshot)) complete.insert(*snapshot);
   }
+  absl::Status status;
   for (const std::string& name : names) {
     const std::optional<std::string> snapshot = SnapshotOfFile(name);
     const auto lease = leases.find(name);
-    bool stale = absl::StrContains(name, ".tempstate") ||
-                 (lease != leases.end() && lease->second.expires <= clock_->Now());
-    if (snapshot.has_value() && committed_prefixes.count(JoinPath(model_dir_, *snapshot)) == 0) {
-      const bool newer = !committed.empty() && StepOfSnapshot(*snapshot) > committed.back().step;
-      stale = stale || newer || complete.count(*snapshot) == 0;
+    const bool temporary = absl::StrContains(name, ".tempstate");
+    bool stale =
+        unused.contains(name) || (lease != leases.end() && lease->second.expires <= clock_->Now());
+    if (snapshot.has_value() && !temporary &&
+        committed_prefixes.count(JoinPath(model_dir_, *snapshot)) == 0) {
+      const int64_t step = StepOfSnapshot(*snapshot);
+      const bool newer = !committed.empty() && step > committed.back().step;
+      const bool known = !committed.empty() || step == 0;
+      stale = stale || newer || (known && complete.count(*snapshot) == 0);
     }
-    if (stale) RETURN_IF_ERROR(file_system_->Remove(JoinPath(model_dir_, name)));
+    if (stale) status.Update(file_system_->Remove(JoinPath(model_dir_, name)));
   }
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status CheckpointDirectory::WriteDoneMarker(int64_t step, uint64_t config_hash) {

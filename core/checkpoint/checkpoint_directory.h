@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
 #include "core/checkpoint/done_marker.h"
@@ -87,10 +88,14 @@ class CheckpointDirectory {
   // logged and left. NOT_FOUND: the snapshot has no index.
   absl::Status Commit(int64_t step, const RetentionPolicy& policy);
 
-  // Removes the remains of an interrupted run: temporary files, data files without an index, leases
-  // that have expired, and snapshots newer than the latest that were never committed. Older ones
-  // may be there because of keep_every_n_hours and stay. Call it before any process writes.
-  absl::Status RemoveStaleFiles();
+  // The names of the temporary files in the directory.
+  absl::StatusOr<std::vector<std::string>> ListTemporaries() const;
+  // Removes the remains of an interrupted run: these temporary files (others may be in use), leases
+  // that have expired, data files without an index, and snapshots newer than the latest that were
+  // never committed; the last two only where a snapshot is committed, or of step 0. Older ones may
+  // be there because of keep_every_n_hours and stay. Call it while no snapshot is being written.
+  // Goes on after an error; returns the first.
+  absl::Status RemoveStaleFiles(absl::Span<const std::string> temporaries);
 
   // Makes the snapshot of `step` the latest: later ones are no longer listed, and their files stay
   // until RemoveStaleFiles. Not while a job writes here. NOT_FOUND, with those that are there: no

@@ -36,6 +36,9 @@ class CheckpointDirectoryTest : public testing::Test {
     for (const SnapshotInfo& snapshot : *snapshots) steps.push_back(snapshot.step);
     return steps;
   }
+  absl::Status RemoveStaleFiles() {
+    return directory_.RemoveStaleFiles(*directory_.ListTemporaries());
+  }
   // Steps whose index is on disk.
   std::vector<int64_t> StepsOnDisk() {
     std::vector<int64_t> steps;
@@ -115,7 +118,7 @@ TEST_F(CheckpointDirectoryTest, RollBackMakesAnEarlierSnapshotTheLatest) {
   ASSERT_EQ(directory_.RollBack(2), absl::OkStatus());
   EXPECT_THAT(Steps(), ElementsAre(1, 2));
   EXPECT_THAT(StepsOnDisk(), ElementsAre(1, 2, 3));
-  ASSERT_EQ(directory_.RemoveStaleFiles(), absl::OkStatus());
+  ASSERT_EQ(RemoveStaleFiles(), absl::OkStatus());
   EXPECT_THAT(StepsOnDisk(), ElementsAre(1, 2));
 }
 
@@ -162,7 +165,7 @@ TEST_F(CheckpointDirectoryTest, GarbageIsDataLossNamingTheFile) {
        {"", "\x01\x02 garbage", "model_checkpoint_path: 5", "no_such_field: 1",
         "model_checkpoint_path: \"model.ckpt\"", "model_checkpoint_path: \"model.ckpt-x\""}) {
     WriteRawFile(state_path_, text);
-    for (const absl::Status& status : {directory_.List().status(), directory_.RemoveStaleFiles()}) {
+    for (const absl::Status& status : {directory_.List().status(), RemoveStaleFiles()}) {
       EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << text;
       EXPECT_THAT(std::string(status.message()), HasSubstr(state_path_));
     }
@@ -186,7 +189,7 @@ TEST_F(CheckpointDirectoryTest, PathsThatLeadElsewhereAreRefused) {
         absl::StrCat(state_path_, ": not a checkpoint state file: '", path,
                      "': expected a snapshot in ", path_, ", found a path that leads elsewhere"));
     EXPECT_EQ(directory_.List().status(), refused);
-    EXPECT_EQ(directory_.RemoveStaleFiles(), refused);
+    EXPECT_EQ(RemoveStaleFiles(), refused);
     EXPECT_EQ(directory_.Commit(2, {.keep_max = 1}), refused);
     EXPECT_EQ(ReadRawFile(state_path_), state);
     EXPECT_EQ(directory_.FindSnapshot(1), path_ + "/model.ckpt-1");
@@ -264,7 +267,7 @@ TEST_F(CheckpointDirectoryTest, KeepEveryNHoursPreserves) {
   EXPECT_THAT(Steps(), ElementsAre(6));
   EXPECT_THAT(StepsOnDisk(), ElementsAre(2, 4, 6));
   // Nor does a restart remove them.
-  ASSERT_TRUE(directory_.RemoveStaleFiles().ok());
+  ASSERT_TRUE(RemoveStaleFiles().ok());
   EXPECT_THAT(StepsOnDisk(), ElementsAre(2, 4, 6));
 }
 
@@ -290,7 +293,7 @@ TEST_F(CheckpointDirectoryTest, RemoveStaleFiles) {
   WriteRawFile(state_path_ + ".tempstate34", "unfinished");
   WriteRawFile(JoinPath(path_, "model.ckpt-notes.txt"), "the user's");
   WriteRawFile(JoinPath(path_, "events.out.tfevents.1"), "events");
-  ASSERT_TRUE(directory_.RemoveStaleFiles().ok());
+  ASSERT_TRUE(RemoveStaleFiles().ok());
   EXPECT_THAT(
       *ListDirectory(path_),
       ElementsAre("checkpoint", "events.out.tfevents.1", "model.ckpt-100.data-00000-of-00001",
@@ -300,13 +303,25 @@ TEST_F(CheckpointDirectoryTest, RemoveStaleFiles) {
 
 TEST_F(CheckpointDirectoryTest, RemoveStaleFilesWithoutAStateKeepsCompleteSnapshots) {
   WriteSnapshot(100);
-  ASSERT_TRUE(directory_.RemoveStaleFiles().ok());
+  WriteRawFile(DataPath(directory_.SnapshotPrefix(200), 0, 2), "data without an index");
+  ASSERT_TRUE(RemoveStaleFiles().ok());
   EXPECT_THAT(StepsOnDisk(), ElementsAre(100));
+  EXPECT_TRUE(FileExists(DataPath(directory_.SnapshotPrefix(200), 0, 2)));
+}
+
+TEST_F(CheckpointDirectoryTest, TemporaryFilesThatMayBeInUseStay) {
+  WriteAndCommit(100);
+  WriteRawFile(state_path_ + ".tempstate1", "unfinished");
+  const std::vector<std::string> before = *directory_.ListTemporaries();
+  EXPECT_THAT(before, ElementsAre("checkpoint.tempstate1"));
+  WriteRawFile(directory_.SnapshotPrefix(200) + ".index.tempstate2", "in use");
+  ASSERT_EQ(directory_.RemoveStaleFiles(before), absl::OkStatus());
+  EXPECT_THAT(*directory_.ListTemporaries(), ElementsAre("model.ckpt-200.index.tempstate2"));
 }
 
 TEST_F(CheckpointDirectoryTest, RemoveStaleFilesOfAMissingDirectory) {
   CheckpointDirectory missing(FileSystem::Real(), JoinPath(path_, "none"), &clock_);
-  EXPECT_TRUE(missing.RemoveStaleFiles().ok());
+  EXPECT_TRUE(missing.RemoveStaleFiles({}).ok());
 }
 
 TEST_F(CheckpointDirectoryTest, DoneMarker) {

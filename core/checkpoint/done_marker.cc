@@ -57,7 +57,10 @@ absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker(absl::string_view model
 }
 
 absl::Status RemoveDoneMarker(FileSystem* file_system, absl::string_view model_dir) {
-  return file_system->Remove(MarkerPath(model_dir));
+  const std::string path = MarkerPath(model_dir);
+  // Where nothing can be written, not even the removal of what is absent succeeds.
+  ASSIGN_OR_RETURN(const bool exists, file_system->Exists(path));
+  return exists ? file_system->Remove(path) : absl::OkStatus();
 }
 
 }  // namespace keelson

@@ -157,7 +157,7 @@ TEST_F(SnapshotLeaseTest, ARestartRemovesWhatHasExpiredOnly) {
   clock_.Advance(absl::Minutes(1));
   const auto alive = Take(1);
   clock_.Advance(SnapshotLease::kDuration - absl::Minutes(1));
-  ASSERT_EQ(directory_.RemoveStaleFiles(), absl::OkStatus());
+  ASSERT_EQ(directory_.RemoveStaleFiles({}), absl::OkStatus());
   EXPECT_EQ(LeaseNames().size(), 1u);
   EXPECT_TRUE(OnDisk(1));
 }
