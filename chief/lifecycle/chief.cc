@@ -277,6 +277,7 @@ absl::Status Chief::WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state) 
   if (status.ok()) {
     if (!job.diverging) good_step_ = step;
     coordinator_.SetSnapshotStep(step);
+    if (options_.owner != nullptr) options_.owner->NoteSnapshot(step);
   } else {
     LogError("the snapshot of step ", step, " failed: ", status.message());
   }

@@ -54,6 +54,8 @@ struct ChiefOptions {
   // The pause after a failed snapshot; it grows to a minute.
   absl::Duration snapshot_retry = absl::Seconds(1);
   ServerSupervisor::Pauses supervision;
+  // How long files of a snapshot that are missing at the start are waited for.
+  absl::Duration missing_patience = absl::Minutes(1);
   // Its right to write to the model directory, which it gives back at its end; null: nobody else
   // writes there.
   std::shared_ptr<DirectoryOwner> owner;
@@ -104,6 +106,10 @@ class Chief {
   absl::Status Adopt(const Placement& placement, const Adoption& adoption,
                      const std::vector<v1::ShardStatus>& shards);
   absl::Status StartOver(const Placement& placement, const std::vector<v1::ShardStatus>& shards);
+  // Restores all servers from the newest snapshot that can be used; waits for storage that fails.
+  // The prefix is empty when the job begins: nothing tells of steps that were done.
+  absl::StatusOr<Snapshotter::Restored> RestoreOrBegin(const std::vector<v1::ShardStatus>& shards);
+  absl::Status CheckNothingDone(const std::vector<v1::ShardStatus>& shards) const;
   void FinishRounds(const Adoption& adoption, const std::vector<v1::ShardStatus>& shards);
   v1::InitializeShardRequest ShardsOf(const Placement& placement) const;
   WorkOptions Work() const;

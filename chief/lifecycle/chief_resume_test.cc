@@ -3,6 +3,7 @@
 #include <set>
 
 #include "chief/lifecycle/chief_run_testing.h"
+#include "core/base/file.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -63,6 +64,32 @@ TEST_F(ChiefRunTest, AServerThatWasRestartedWithTheChiefIsRestored) {
   Work(service());
   Leave(service(), kWorker);
   EXPECT_EQ(Wait(), absl::OkStatus());
+}
+
+TEST_F(ChiefRunTest, AnEmptyDirectoryGivesNoServerInitialValues) {
+  options_.config.mutable_checkpoint()->clear_save_seconds();
+  options_.config.mutable_checkpoint()->set_save_steps(1);
+  const std::string model_dir = options_.config.checkpoint().model_dir();
+  options_.supervision.restore = absl::Milliseconds(10);
+  Start();
+  Join(service(), kWorker);
+  Report(service(), Done(Acquire(service(), {})));
+  while (SnapshotSteps().size() < 2) std::this_thread::yield();
+  AwaitStored();
+  Kill();
+  // The next chief's machine does not see the directory.
+  ASSERT_EQ(RenameFile(model_dir, model_dir + ".away"), absl::OkStatus());
+  servers_[1].Restart();
+  Start();
+  AwaitPhase(service(), v1::TRAINING);
+  const int probes = servers_[1].probes();
+  servers_[1].AwaitProbes(probes + 3);
+  EXPECT_EQ(servers_[1].initializations().size(), 1u) << "that of the start";
+  ASSERT_EQ(RenameFile(model_dir, model_dir + ".empty"), absl::OkStatus());
+  ASSERT_EQ(RenameFile(model_dir + ".away", model_dir), absl::OkStatus());
+  EXPECT_GT(servers_[1].AwaitInitializations(2)[1].restore_step(), 0);
+  stop_->Raise();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
 }
 
 TEST_F(ChiefRunTest, AnotherNumberOfServersStartsOver) {

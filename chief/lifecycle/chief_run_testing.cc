@@ -112,9 +112,13 @@ void ChiefRunTest::SetUp() {
 }
 
 void ChiefRunTest::TearDown() {
-  if (!thread_.joinable()) return;
-  stop_->Raise();
-  thread_.join();
+  if (thread_.joinable()) {
+    stop_->Raise();
+    thread_.join();
+  }
+  // They go before what they use.
+  chief_ = nullptr;
+  options_.owner = nullptr;
 }
 
 void ChiefRunTest::Start(const Clock* clock) {

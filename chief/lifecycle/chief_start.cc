@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
+#include "core/base/trouble_log.h"
 #include "core/client/services/retry.h"
 
 namespace keelson {
@@ -46,7 +47,11 @@ absl::Status Chief::StartOrAdopt() {
   }
   coordinator_.RaiseAttempt(attempt);
   coordinator_.RaiseMemberEpoch(member_epoch);
-  ASSIGN_OR_RETURN(const std::optional<Snapshotter::Restored> newest, snapshotter_.FindNewest());
+  std::optional<Snapshotter::Restored> newest;
+  RETURN_IF_ERROR(CallServers([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(newest, snapshotter_.FindNewest());
+    return absl::OkStatus();
+  }));
   // Who was told an epoch before everything was restarted is known to be no member.
   if (newest.has_value()) coordinator_.RaiseMemberEpoch(newest->state.member_epoch());
   const Adoption adoption =
@@ -71,10 +76,11 @@ void Chief::DescribeRun(const Placement& placement) {
 
 absl::Status Chief::CallServers(absl::FunctionRef<absl::Status()> call) {
   const absl::Duration until = clock_->Monotonic() + options_.startup_timeout;
+  TroubleLog trouble("starting the servers", clock_);
   while (true) {
     const absl::Status status = call();
     if (!IsTransient(status) || clock_->Monotonic() >= until) return status;
-    LogWarning("asking again: ", status.message());
+    trouble.Note(status);
     if (stop_.WaitFor(kServerPause)) return absl::CancelledError("while starting the servers");
     RETURN_IF_ERROR(servers_.WaitUntilReachable());
   }
@@ -123,15 +129,46 @@ void Chief::FinishRounds(const Adoption& adoption, const std::vector<v1::ShardSt
   }
 }
 
+absl::StatusOr<Snapshotter::Restored> Chief::RestoreOrBegin(
+    const std::vector<v1::ShardStatus>& shards) {
+  const absl::Duration start = clock_->Monotonic();
+  TroubleLog trouble("looking for the newest snapshot", clock_);
+  const auto restore = [&](const Snapshotter::Restored& candidate) -> absl::Status {
+    RETURN_IF_ERROR(WorkLedger::FromState(candidate.state, Work()).status());
+    return CallServers(
+        [&] { return servers_.Initialize(candidate.step, coordinator_.MemberList()); });
+  };
+  while (true) {
+    const absl::Duration waited = clock_->Monotonic() - start;
+    const bool patient = waited < options_.missing_patience;
+    absl::StatusOr<Snapshotter::Restored> restored =
+        snapshotter_.RestoreLatest(restore, patient ? MissingFiles::kError : MissingFiles::kDamage);
+    absl::Status status = restored.status();
+    if (restored.ok() && restored->prefix.empty()) status = CheckNothingDone(shards);
+    if (status.ok()) return restored;
+    const bool passing = absl::IsNotFound(status)
+                             ? patient
+                             : IsTransient(status) && waited < options_.startup_timeout;
+    if (!passing) return status;
+    trouble.Note(status);
+    if (stop_.WaitFor(kServerPause)) return absl::CancelledError("while looking for snapshots");
+  }
+}
+
+absl::Status Chief::CheckNothingDone(const std::vector<v1::ShardStatus>& shards) const {
+  const int64_t at_servers = RememberedStep(shards);
+  const int64_t in_file = options_.owner == nullptr ? 0 : options_.owner->snapshot_step();
+  if (std::max(at_servers, in_file) == 0) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      directory_.model_dir(), ": found no snapshot, although ",
+      at_servers > 0 ? "the servers know" : "its file JOB knows", " of step ",
+      std::max(at_servers, in_file), "; restore its files to train on; to begin anew, ",
+      at_servers > 0 ? "restart the servers, too" : "remove that file"));
+}
+
 absl::Status Chief::StartOver(const Placement& placement,
                               const std::vector<v1::ShardStatus>& shards) {
-  ASSIGN_OR_RETURN(Snapshotter::Restored restored,
-                   snapshotter_.RestoreLatest([&](const Snapshotter::Restored& candidate) {
-                     RETURN_IF_ERROR(WorkLedger::FromState(candidate.state, Work()).status());
-                     return CallServers([&] {
-                       return servers_.Initialize(candidate.step, coordinator_.MemberList());
-                     });
-                   }));
+  ASSIGN_OR_RETURN(Snapshotter::Restored restored, RestoreOrBegin(shards));
   if (restored.prefix.empty()) {
     RETURN_IF_ERROR(
         CallServers([&] { return servers_.Initialize(std::nullopt, coordinator_.MemberList()); }));

@@ -1,4 +1,7 @@
 // Chief::Run when the model directory or its disk fails.
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
 #include "chief/lifecycle/chief_run_testing.h"
 #include "core/base/file.h"
 #include "core/base/file_system_testing.h"
@@ -88,6 +91,91 @@ TEST_F(ChiefRunTest, AModelDirectoryThatCannotBeUsedIsWaitedFor) {
   ASSERT_EQ(RemoveFile(model_dir), absl::OkStatus());
   ASSERT_EQ(Wait(), absl::OkStatus());
   EXPECT_THAT(SnapshotSteps(), ElementsAre(10)) << "the directory was created again";
+}
+
+// A job that was killed as a whole after some steps, whose directory lost files.
+class LostFilesTest : public ChiefRunTest {
+ protected:
+  void SetUp() override {
+    ChiefRunTest::SetUp();
+    options_.config.mutable_checkpoint()->clear_save_seconds();
+    options_.config.mutable_checkpoint()->set_save_steps(1);
+    options_.missing_patience = absl::Milliseconds(20);
+    Start();
+    Join(service(), kWorker);
+    Report(service(), Done(Acquire(service(), {})));
+    while (SnapshotSteps().size() < 2) std::this_thread::yield();
+    AwaitStored();
+    Kill();
+  }
+  void RestartServers() {
+    for (FakeParameterServer& server : servers_) server.Restart();
+  }
+  std::string PathOf(const std::string& name) const {
+    return JoinPath(options_.config.checkpoint().model_dir(), name);
+  }
+};
+
+TEST_F(LostFilesTest, WithoutItsStateFileTheJobDoesNotBeginAnew) {
+  RestartServers();
+  const int64_t newest = SnapshotSteps().back();
+  const std::string state = *ReadFile(PathOf("checkpoint"));
+  ASSERT_EQ(RemoveFile(PathOf("checkpoint")), absl::OkStatus());
+  Start();
+  const absl::Status status = Wait();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("expected a file \"checkpoint\""));
+  EXPECT_EQ(servers_[0].initializations().size(), 1u);
+  ASSERT_EQ(WriteFileAtomically(PathOf("checkpoint"), state), absl::OkStatus());
+  Start();
+  servers_[0].AwaitInitializations(2);
+  EXPECT_EQ(LastRestore(0), newest) << "all its files are there";
+}
+
+TEST_F(LostFilesTest, ANewestSnapshotThatAppearsLateIsWaitedFor) {
+  RestartServers();
+  options_.missing_patience = absl::Minutes(10);
+  const int64_t newest = SnapshotSteps().back();
+  const std::string index = PathOf(absl::StrCat("model.ckpt-", newest, ".index"));
+  ASSERT_EQ(RenameFile(index, index + ".away"), absl::OkStatus());
+  Start();
+  AwaitStatusFile();
+  EXPECT_EQ(servers_[0].initializations().size(), 1u);
+  ASSERT_EQ(RenameFile(index + ".away", index), absl::OkStatus());
+  servers_[0].AwaitInitializations(2);
+  EXPECT_EQ(LastRestore(0), newest);
+}
+
+TEST_F(LostFilesTest, WhatTheServersRememberIsNotBegunAnew) {
+  options_.startup_timeout = absl::Milliseconds(20);
+  // Their processes were replaced, and told the job's state before the chief was killed, too.
+  for (FakeParameterServer& server : servers_) {
+    server.EditStatus([](v1::ShardStatus* shard) { shard->set_state(v1::ShardStatus::EMPTY); });
+  }
+  std::filesystem::remove_all(options_.config.checkpoint().model_dir());
+  Start();
+  const absl::Status status = Wait();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("although the servers know of step"));
+  EXPECT_EQ(servers_[0].initializations().size(), 1u);
+}
+
+TEST_F(LostFilesTest, WhatTheJobFileRemembersIsNotBegunAnew) {
+  RestartServers();
+  options_.startup_timeout = absl::Milliseconds(20);
+  std::filesystem::remove_all(options_.config.checkpoint().model_dir());
+  DirectoryOwner::Options owner;
+  owner.model_dir = options_.config.checkpoint().model_dir();
+  owner.self.set_owner(1);
+  owner.self.set_lease_seconds(20);
+  auto taken = DirectoryOwner::Take(std::move(owner), FileSystem::Real(), &clock_, stop_.get());
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  (*taken)->NoteSnapshot(7);
+  options_.owner = *std::move(taken);
+  Start();
+  const absl::Status status = Wait();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("its file JOB knows of step 7"));
 }
 
 // All files in memory, so that the disk can fill up.

@@ -5,6 +5,7 @@
 // still, only its ledger is used; the servers keep their values.
 #include "chief/servers/adoption.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -95,6 +96,16 @@ Adoption DecideAdoption(const ExpectedShards& expected, const std::vector<v1::Sh
       " of ", servers.size(), " servers keep their shards, ", decision.persisted.members_size(),
       " members and ", decision.persisted.leases_size(), " leases are expected back");
   return decision;
+}
+
+int64_t RememberedStep(const std::vector<v1::ShardStatus>& servers) {
+  int64_t step = 0;
+  for (const v1::ShardStatus& server : servers) {
+    const std::optional<v1::PersistedJobState> persisted = PersistedStateOf(server);
+    if (!persisted.has_value()) continue;
+    step = std::max({step, persisted->job().global_step(), persisted->snapshot_step()});
+  }
+  return step;
 }
 
 }  // namespace keelson

@@ -46,6 +46,9 @@ struct Adoption {
 Adoption DecideAdoption(const ExpectedShards& expected, const std::vector<v1::ShardStatus>& servers,
                         const std::optional<v1::JobState>& snapshot);
 
+// The newest step that a job state at one of the servers tells of, whatever job it is of; 0: none.
+int64_t RememberedStep(const std::vector<v1::ShardStatus>& servers);
+
 }  // namespace keelson
 
 #endif  // KEELSON_CHIEF_SERVERS_ADOPTION_H_

@@ -116,18 +116,37 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
 }
 
 absl::Status ServerSupervisor::Restore(size_t s, Watch* watch) {
-  const absl::StatusOr<std::optional<SnapshotInfo>> used = RestoreNewest(s);
+  const absl::StatusOr<std::optional<SnapshotInfo>> used = RestoreNewest(s, watch);
   if (used.status().code() != absl::StatusCode::kAborted) watch->restores.Note(used.status());
   RETURN_IF_ERROR(used.status());
   watch->foreign = false;
+  watch->missing_since.reset();
   SayRestored(s, *watch, *used);
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<SnapshotInfo>> ServerSupervisor::RestoreNewest(size_t s) {
+absl::Status ServerSupervisor::InitializeAnew(size_t s) {
+  const v1::PersistedJobState persisted = job_.persisted();
+  const int64_t step = std::max(persisted.job().global_step(), persisted.snapshot_step());
+  if (step > 0) {
+    return absl::UnavailableError(absl::StrCat(
+        servers_->name(s), ": found no snapshot to restore it from, although the job is at step ",
+        step, "; is the model directory there?"));
+  }
+  return servers_->InitializeServer(s, std::nullopt, job_.members());
+}
+
+bool ServerSupervisor::MayAppear(Watch* watch) const {
+  const absl::Duration now = clock_->Monotonic();
+  if (!watch->missing_since.has_value()) watch->missing_since = now;
+  return now - *watch->missing_since < pauses_.missing;
+}
+
+absl::StatusOr<std::optional<SnapshotInfo>> ServerSupervisor::RestoreNewest(size_t s,
+                                                                            Watch* watch) {
   ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, job_.snapshots());
   if (snapshots.empty()) {
-    RETURN_IF_ERROR(servers_->InitializeServer(s, std::nullopt, job_.members()));
+    RETURN_IF_ERROR(InitializeAnew(s));
     return std::nullopt;
   }
   std::vector<std::string> damages;
@@ -139,7 +158,8 @@ absl::StatusOr<std::optional<SnapshotInfo>> ServerSupervisor::RestoreNewest(size
       }
       return snapshot;
     }
-    if (!IsDamagedSnapshot(status)) return status;
+    const bool may_appear = absl::IsNotFound(status) && MayAppear(watch);
+    if (may_appear || !IsDamagedSnapshot(status)) return status;
     damages.emplace_back(status.message());
   }
   return absl::DataLossError(

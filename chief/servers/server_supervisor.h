@@ -34,6 +34,8 @@ class ServerSupervisor {
     absl::Duration persist = absl::Seconds(1);
     // The pause after a restore that failed.
     absl::Duration restore = absl::Seconds(1);
+    // How long a file that a server does not find is waited for before an older snapshot is tried.
+    absl::Duration missing = absl::Minutes(1);
   };
 
   // The job as the supervisor sees it. All are thread-safe.
@@ -44,7 +46,8 @@ class ServerSupervisor {
     std::function<v1::MemberList()> members;
     // All servers that answer hold the persisted job state of this version.
     std::function<void(uint64_t version)> note_stored;
-    // The snapshots, newest first. Empty: there never was one, so shards start with initial values.
+    // The snapshots, newest first. Where there is none, a shard starts with initial values if the
+    // job state knows of no step; otherwise they are waited for.
     std::function<absl::StatusOr<std::vector<SnapshotInfo>>()> snapshots;
     // A newer chief has called a server, so this one must end.
     std::function<void(const absl::Status& status)> note_replaced;
@@ -77,6 +80,8 @@ class ServerSupervisor {
 
     bool away = false;
     bool foreign = false;  // its shard is not this job's
+    // Since when a file of a snapshot has been missing; absent: none is.
+    std::optional<absl::Duration> missing_since;
     absl::Duration heard;  // when it was ready the last time
     absl::Duration persist_due = -absl::InfiniteDuration();
     uint64_t persist_requests = 0;
@@ -87,7 +92,10 @@ class ServerSupervisor {
   bool WaitForTurn(size_t s, absl::Duration pause);
   absl::Status Restore(size_t s, Watch* watch);
   // Returns the snapshot that was restored, or nothing for the initial values.
-  absl::StatusOr<std::optional<SnapshotInfo>> RestoreNewest(size_t s);
+  absl::StatusOr<std::optional<SnapshotInfo>> RestoreNewest(size_t s, Watch* watch);
+  absl::Status InitializeAnew(size_t s);
+  // Whether a file that is missing may still appear.
+  bool MayAppear(Watch* watch) const;
   void SayRestored(size_t s, const Watch& watch, const std::optional<SnapshotInfo>& snapshot);
   uint64_t persist_requests() const;
 

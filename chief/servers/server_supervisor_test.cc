@@ -23,7 +23,7 @@ class FakeJob {
     MutexLock lock(&mu_);
     v1::PersistedJobState persisted;
     persisted.mutable_job()->set_state_version(version_);
-    persisted.mutable_job()->set_global_step(412);
+    persisted.mutable_job()->set_global_step(step_);
     return persisted;
   }
   v1::MemberList Members() {
@@ -50,6 +50,10 @@ class FakeJob {
     MutexLock lock(&mu_);
     epoch_ = epoch;
   }
+  void SetStep(int64_t step) {
+    MutexLock lock(&mu_);
+    step_ = step;
+  }
   void SetVersion(uint64_t version) {
     MutexLock lock(&mu_);
     version_ = version;
@@ -71,6 +75,7 @@ class FakeJob {
   mutable Mutex mu_;
   uint64_t version_ ABSL_GUARDED_BY(mu_) = 1;
   uint64_t epoch_ ABSL_GUARDED_BY(mu_) = 2;
+  int64_t step_ ABSL_GUARDED_BY(mu_) = 412;
   uint64_t stored_ ABSL_GUARDED_BY(mu_) = 0;
   absl::StatusOr<std::vector<SnapshotInfo>> snapshots_ ABSL_GUARDED_BY(mu_) =
       std::vector<SnapshotInfo>{{300, "newest", {}}, {200, "older", {}}};
@@ -200,8 +205,25 @@ TEST_F(ServerSupervisorTest, ADirectoryThatCannotBeReadIsNoReasonForInitialValue
   EXPECT_EQ(supervisor_.Visit(1), pauses_.restore);
   EXPECT_EQ(servers_[1].initializations().size(), 1u);
   job_.SetSnapshots(std::vector<SnapshotInfo>{});
+  EXPECT_EQ(supervisor_.Visit(1), pauses_.restore);
+  EXPECT_EQ(servers_[1].initializations().size(), 1u) << "the job is at step 412";
+  job_.SetStep(0);
   EXPECT_EQ(supervisor_.Visit(1), pauses_.visit);
   EXPECT_EQ(servers_[1].last_restore(), std::nullopt) << "there never was one";
+}
+
+TEST_F(ServerSupervisorTest, AFileThatAServerDoesNotFindIsWaitedFor) {
+  servers_[1].Restart();
+  servers_[1].FailNext(&ParameterControl::Initialize,
+                       {absl::NotFoundError("newest.index"), absl::NotFoundError("newest.index"),
+                        absl::NotFoundError("newest.index")});
+  EXPECT_EQ(supervisor_.Visit(1), pauses_.restore);
+  clock_.Advance(pauses_.missing - absl::Seconds(1));
+  EXPECT_EQ(supervisor_.Visit(1), pauses_.restore);
+  EXPECT_EQ(servers_[1].last_restore(), 300) << "no older one was tried";
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_THAT(LogOfVisit(1), AllOf(HasSubstr("newest.index"), HasSubstr("from older")));
+  EXPECT_EQ(servers_[1].last_restore(), 200);
 }
 
 TEST_F(ServerSupervisorTest, AServerThatIsAwayIsAskedOftenAndLoggedOnce) {

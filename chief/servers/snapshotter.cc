@@ -8,8 +8,10 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/bundle_writer.h"
+#include "core/checkpoint/presence.h"
 #include "core/checkpoint/shard_state.h"
 
 namespace keelson {
@@ -158,9 +160,37 @@ absl::StatusOr<std::optional<Snapshotter::Restored>> Snapshotter::FindNewest() {
   return std::nullopt;
 }
 
+absl::StatusOr<std::vector<SnapshotInfo>> Snapshotter::Candidates(MissingFiles missing) const {
+  ASSIGN_OR_RETURN(std::vector<SnapshotInfo> snapshots, directory_->ListNamed());
+  std::reverse(snapshots.begin(), snapshots.end());
+  if (!snapshots.empty()) return snapshots;
+  RETURN_IF_ERROR(CheckNoneUnnamed(missing));
+  // A snapshot of step 0 that is complete has the values from which the job began, whether or not
+  // the first chief lived to write the state file.
+  const std::string first = directory_->SnapshotPrefix(0);
+  ASSIGN_OR_RETURN(const bool complete, IsPresent(IndexPath(first), directory_->file_system()));
+  if (complete) snapshots.push_back({0, first, clock_->Now()});
+  return snapshots;
+}
+
+absl::Status Snapshotter::CheckNoneUnnamed(MissingFiles missing) const {
+  const std::string first = absl::StrCat(BaseName(directory_->SnapshotPrefix(0)), ".");
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, directory_->SnapshotFiles());
+  for (const std::string& file : files) {
+    if (absl::StartsWith(file, first)) continue;
+    const std::string text = absl::StrCat(
+        directory_->model_dir(), ": expected a file \"checkpoint\" that names a snapshot, found ",
+        file,
+        " without it; restore that file to train on, or move the model.ckpt-* files away to "
+        "begin anew");
+    return missing == MissingFiles::kError ? absl::NotFoundError(text) : absl::DataLossError(text);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Snapshotter::Restored> Snapshotter::RestoreLatest(
-    absl::FunctionRef<absl::Status(const Restored&)> restore) {
-  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, Snapshots());
+    absl::FunctionRef<absl::Status(const Restored&)> restore, MissingFiles missing) {
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, Candidates(missing));
   for (const SnapshotInfo& snapshot : snapshots) {
     absl::StatusOr<v1::JobState> state = ReadJobState(snapshot.prefix, directory_->file_system());
     absl::Status status = state.status();
@@ -172,7 +202,8 @@ absl::StatusOr<Snapshotter::Restored> Snapshotter::RestoreLatest(
         return restored;
       }
     }
-    if (!IsDamagedSnapshot(status)) return status;
+    const bool may_appear = missing == MissingFiles::kError && absl::IsNotFound(status);
+    if (may_appear || !IsDamagedSnapshot(status)) return status;
     LogError("snapshot ", snapshot.prefix,
              " cannot be used, trying the one before: ", status.message());
   }

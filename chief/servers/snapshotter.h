@@ -23,6 +23,12 @@ inline constexpr char kJobStateName[] = "_keelson/job";
 // Whether a reading error (DATA_LOSS, NOT_FOUND) means that another snapshot may be readable.
 bool IsDamagedSnapshot(const absl::Status& status);
 
+// What it means that a file of a snapshot is missing which the state file names.
+enum class MissingFiles {
+  kError,   // it may appear: a network file system remembers for a while that it was missing
+  kDamage,  // another snapshot is tried
+};
+
 // Figures on snapshots for metrics and status.json.
 struct SnapshotFigures {
   // Step and time of the newest snapshot, also one of a predecessor; -1 and InfinitePast: none.
@@ -72,11 +78,13 @@ class Snapshotter {
 
   // Tries the snapshots of the directory, newest first: reads the job state and lets `restore` use
   // the prefix. A damaged one (DATA_LOSS, NOT_FOUND) is logged and the one before is tried. Returns
-  // an empty prefix when there are none. DATA_LOSS: there are, but none is usable.
-  absl::StatusOr<Restored> RestoreLatest(absl::FunctionRef<absl::Status(const Restored&)> restore);
+  // an empty prefix when there are none. DATA_LOSS: there are, but none is usable, or no state file
+  // names them. NOT_FOUND: with MissingFiles::kError, something is missing.
+  absl::StatusOr<Restored> RestoreLatest(absl::FunctionRef<absl::Status(const Restored&)> restore,
+                                         MissingFiles missing = MissingFiles::kDamage);
 
-  // The snapshots, newest first, to restore a server from. The latest one is never deleted while
-  // this object lives, so an empty list means that there never was one.
+  // The snapshots, newest first, to restore a server from. Empty: none is in sight, and this object
+  // knows of none.
   absl::StatusOr<std::vector<SnapshotInfo>> Snapshots() const;
 
   // Prefix of the newest snapshot; empty: none.
@@ -97,6 +105,10 @@ class Snapshotter {
                           int64_t kept_step);
   absl::Status EnsureDirectory();
   void RemoveParts(const std::string& prefix);
+  // The snapshots to start from, newest first.
+  absl::StatusOr<std::vector<SnapshotInfo>> Candidates(MissingFiles missing) const;
+  // OK: no file of a snapshot of a later step than 0 is in sight.
+  absl::Status CheckNoneUnnamed(MissingFiles missing) const;
   void SetLatest(const SnapshotInfo& snapshot);
 
   CheckpointDirectory* const directory_;

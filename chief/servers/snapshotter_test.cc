@@ -265,6 +265,50 @@ TEST_F(SnapshotterTest, AServerWithAnotherDirectoryIsNamed) {
   EXPECT_EQ(snapshotter_.latest_prefix(), directory_.SnapshotPrefix(1));
 }
 
+TEST_F(SnapshotterTest, AFileThatIsMissingMayAppear) {
+  Write(1);
+  Write(2);
+  ASSERT_EQ(RemoveFile(IndexPath(directory_.SnapshotPrefix(2))), absl::OkStatus());
+  const auto use = [](const Snapshotter::Restored&) { return absl::OkStatus(); };
+  const auto early = NewSnapshotter()->RestoreLatest(use, MissingFiles::kError);
+  EXPECT_EQ(early.status().code(), absl::StatusCode::kNotFound) << early.status();
+  const auto late = NewSnapshotter()->RestoreLatest(use, MissingFiles::kDamage);
+  ASSERT_TRUE(late.ok()) << late.status();
+  EXPECT_EQ(late->step, 1);
+}
+
+TEST_F(SnapshotterTest, SnapshotsThatNoStateFileNamesAreNoReasonToBeginAnew) {
+  const auto use = [](const Snapshotter::Restored&) { return absl::OkStatus(); };
+  Write(5);
+  ASSERT_EQ(RemoveFile(JoinPath(directory_.model_dir(), "checkpoint")), absl::OkStatus());
+  for (const bool indexed : {true, false}) {
+    if (!indexed) {
+      ASSERT_EQ(RemoveFile(IndexPath(directory_.SnapshotPrefix(5))), absl::OkStatus());
+    }
+    const auto before = ListDirectory(directory_.model_dir());
+    EXPECT_EQ(NewSnapshotter()->RestoreLatest(use, MissingFiles::kError).status().code(),
+              absl::StatusCode::kNotFound);
+    const absl::Status refused = NewSnapshotter()->RestoreLatest(use).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << refused;
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr("expected a file \"checkpoint\" that names a snapshot, found "
+                          "model.ckpt-5.data-00000-of-00003 without it"));
+    EXPECT_EQ(*ListDirectory(directory_.model_dir()), *before);
+  }
+}
+
+TEST_F(SnapshotterTest, ASnapshotOfStep0BelongsToAStartThatWasInterrupted) {
+  Write(0);
+  ASSERT_EQ(RemoveFile(JoinPath(directory_.model_dir(), "checkpoint")), absl::OkStatus());
+  auto restored = Restore();
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->prefix, directory_.SnapshotPrefix(0));
+  ASSERT_EQ(RemoveFile(IndexPath(directory_.SnapshotPrefix(0))), absl::OkStatus());
+  restored = Restore();
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->prefix, "");
+}
+
 TEST_F(SnapshotterTest, AnErrorThatIsNotDamageEndsTheSearch) {
   Write(1);
   Write(2);

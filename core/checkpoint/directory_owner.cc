@@ -92,6 +92,16 @@ uint64_t DirectoryOwner::term() const {
   return term_;
 }
 
+int64_t DirectoryOwner::snapshot_step() const {
+  MutexLock lock(&mu_);
+  return snapshot_step_;
+}
+
+void DirectoryOwner::NoteSnapshot(int64_t step) {
+  MutexLock lock(&mu_);
+  snapshot_step_ = std::max(snapshot_step_, step);
+}
+
 bool DirectoryOwner::in_force() const {
   MutexLock lock(&mu_);
   return lost_.ok() && clock_->Monotonic() - renewed_at_ < lease();
@@ -154,11 +164,13 @@ absl::Status DirectoryOwner::TakeOver(const std::optional<StoredJobFile>& predec
   next.set_since(absl::FormatTime(absl::RFC3339_sec, clock_->Now(), absl::UTCTimeZone()));
   if (lock_ != nullptr) next.set_lock(lock_->identity());
   version_ = predecessor.has_value() ? predecessor->version : "";
+  if (predecessor.has_value()) NoteSnapshot(predecessor->job.snapshot_step());
   return Write(std::move(next));
 }
 
 absl::Status DirectoryOwner::Write(v1::JobFile next) {
   const absl::Duration begin = clock_->Monotonic();
+  next.set_snapshot_step(snapshot_step());
   ASSIGN_OR_RETURN(version_, file_system_->ReplaceIf(JobFilePath(options_.model_dir), version_,
                                                      FormatJobFile(next)));
   job_ = std::move(next);

@@ -57,6 +57,11 @@ class DirectoryOwner {
   // The term of the chief that owns the directory.
   uint64_t term() const;
 
+  // The step of the newest snapshot that any owner has committed here, as far as is known; 0: none.
+  int64_t snapshot_step() const;
+  // Remembers a snapshot that was committed; the next renewal writes it.
+  void NoteSnapshot(int64_t step);
+
   // Renews now: OK means that no other process had the directory before this call.
   // ALREADY_EXISTS: it is lost. Otherwise errors of file_system.h: nobody knows.
   absl::Status Confirm();
@@ -104,6 +109,7 @@ class DirectoryOwner {
   mutable Mutex mu_;
   absl::Duration renewed_at_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
   uint64_t term_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t snapshot_step_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Status lost_ ABSL_GUARDED_BY(mu_);
 
   StopSignal end_;

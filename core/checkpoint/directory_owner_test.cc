@@ -254,6 +254,18 @@ TEST_F(DirectoryOwnerTest, ADirectoryThatWasEmptiedIsMarkedAgain) {
   EXPECT_EQ(Stored().term(), 1u);
 }
 
+TEST_F(DirectoryOwnerTest, RemembersTheNewestSnapshotOfAnyOwner) {
+  Owner first = MustTake(Of(1));
+  EXPECT_EQ(first->snapshot_step(), 0);
+  first->NoteSnapshot(300);
+  first->NoteSnapshot(200);
+  ASSERT_EQ(first->Confirm(), absl::OkStatus());
+  EXPECT_EQ(Stored().snapshot_step(), 300);
+  first = nullptr;
+  EXPECT_EQ(MustTake(Of(2))->snapshot_step(), 300);
+  EXPECT_EQ(Stored().snapshot_step(), 300);
+}
+
 TEST_F(DirectoryOwnerTest, WhoMayNotFollowChangesNothing) {
   v1::JobFile left = LeaveBehind(Of(1));
   DirectoryOwner::Options options = Of(2);
