@@ -114,8 +114,8 @@ absl::StatusOr<std::unique_ptr<Chief>> Chief::Create(ChiefOptions options,
       ConsistencyMode::FromProto(options.config.consistency().mode(), "consistency.mode"));
   std::unique_ptr<Chief> chief(
       new Chief(std::move(options), std::move(servers), max_steps, mode, clock, stop));
-  ASSIGN_OR_RETURN(chief->reporter_, Reporter::Create(chief->ReporterOptions(learning_rate), clock,
-                                                      &chief->coordinator_));
+  chief->reporter_ =
+      Reporter::Create(chief->ReporterOptions(learning_rate), clock, &chief->coordinator_);
   return chief;
 }
 

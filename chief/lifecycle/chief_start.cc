@@ -168,6 +168,10 @@ absl::Status Chief::CheckNothingDone(const std::vector<v1::ShardStatus>& shards)
 
 absl::Status Chief::StartOver(const Placement& placement,
                               const std::vector<v1::ShardStatus>& shards) {
+  // Only a job that runs is gone on with where nothing can be written.
+  if (options_.owner != nullptr && options_.owner->term() == 0) {
+    RETURN_IF_ERROR(options_.owner->Confirm());
+  }
   ASSIGN_OR_RETURN(Snapshotter::Restored restored, RestoreOrBegin(shards));
   if (restored.prefix.empty()) {
     RETURN_IF_ERROR(

@@ -1,6 +1,7 @@
 // Chief::Run when the model directory or its disk fails.
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "chief/lifecycle/chief_run_testing.h"
 #include "core/base/file.h"
@@ -187,8 +188,9 @@ class FullDiskTest : public ChiefRunTest {
     options_.config.mutable_checkpoint()->set_model_dir("/model");
     options_.config.mutable_checkpoint()->set_save_steps(2);
   }
-  void Start() {
-    auto chief = Chief::Create(options_, {{"ps-0", "a:1", &server_}}, Clock::Real(), stop_.get());
+  void Start(const Clock* clock = Clock::Real()) {
+    ++options_.incarnation;
+    auto chief = Chief::Create(options_, {{"ps-0", "a:1", &server_}}, clock, stop_.get());
     ASSERT_TRUE(chief.ok()) << chief.status();
     chief_ = *std::move(chief);
     thread_ = std::thread([this] { status_ = chief_->Run(); });
@@ -220,6 +222,75 @@ TEST_F(FullDiskTest, TrainingGoesOnAndTheJobEndsWhenThereIsRoom) {
   for (const std::string& name : names) {
     EXPECT_THAT(name, Not(HasSubstr("tempstate")));
   }
+}
+
+// A directory that becomes read-only.
+class ReadOnlyTest : public FullDiskTest {
+ protected:
+  void SetReadOnly(bool read_only) {
+    files_.SetFault([read_only](absl::string_view operation, const std::string& path) {
+      const bool written = operation != "look" && operation != "lock" && operation != "create";
+      return read_only && written ? absl::PermissionDeniedError(path + ": read-only")
+                                  : absl::OkStatus();
+    });
+  }
+  void StartAsOwner() {
+    DirectoryOwner::Options owner;
+    owner.model_dir = "/model";
+    owner.self.set_owner(options_.incarnation + 1);
+    owner.self.set_lease_seconds(20);
+    auto taken = DirectoryOwner::Take(std::move(owner), &files_, Clock::Real(), stop_.get());
+    ASSERT_TRUE(taken.ok()) << taken.status();
+    options_.owner = *std::move(taken);
+    Start();
+  }
+  void KillOwner() {
+    server_.FailSnapshots(1'000'000);
+    stop_->Raise();
+    EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
+    server_.FailSnapshots(0);
+    chief_ = nullptr;
+    options_.owner = nullptr;
+    stop_ = std::make_unique<StopSignal>();
+  }
+  // Runs a chief until it has written a snapshot of some steps, and ends it.
+  void TrainSome() {
+    StartAsOwner();
+    Join(service(), kWorker);
+    v1::WorkerProgress progress;
+    while (StatusOf(service()).step() < 3) progress = Done(Acquire(service(), progress));
+    while (LatestStep() == 0) std::this_thread::yield();
+    const uint64_t version = chief_->coordinator()->PersistedState().job().state_version();
+    while (server_.shard().job_state_version() < version) std::this_thread::yield();
+    KillOwner();
+  }
+};
+
+TEST_F(ReadOnlyTest, ARestartedChiefTakesTheRunningJobUp) {
+  TrainSome();
+  files_.SetContent("/model/model.ckpt-9.data-00000-of-00002", "left by its predecessor");
+  const int64_t saved = LatestStep();
+  SetReadOnly(true);
+  StartAsOwner();
+  AwaitPhase(service(), v1::TRAINING);
+  EXPECT_GE(StatusOf(service()).step(), saved);
+  Join(service(), kWorker);
+  Work(service());
+  Leave(service(), kWorker);
+  while (chief_->snapshot_figures().failures < 2) std::this_thread::yield();
+  EXPECT_EQ(StatusOf(service()).step(), 10);
+  EXPECT_EQ(server_.initializations().size(), 1u) << "it kept its values";
+  SetReadOnly(false);
+  ASSERT_EQ(Wait(), absl::OkStatus());
+  EXPECT_EQ(LatestStep(), 10);
+}
+
+TEST_F(ReadOnlyTest, AJobThatDoesNotRunIsNotBegunThere) {
+  TrainSome();
+  server_.Restart();
+  SetReadOnly(true);
+  StartAsOwner();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kPermissionDenied);
 }
 
 TEST_F(ChiefRunTest, AtTheStartAModelDirectoryThatCannotBeUsedIsAnError) {

@@ -42,10 +42,10 @@ void AddFigures(const v1::TrainingFigures& figures, Figures* line, Figures* scal
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Reporter>> Reporter::Create(Options options, const Clock* clock,
-                                                           Coordinator* coordinator) {
-  ASSIGN_OR_RETURN(std::unique_ptr<EventWriter> events,
-                   EventWriter::Create(options.model_dir, clock, options.file_system));
+std::unique_ptr<Reporter> Reporter::Create(Options options, const Clock* clock,
+                                           Coordinator* coordinator) {
+  std::unique_ptr<EventWriter> events =
+      EventWriter::CreateLazily(options.model_dir, clock, options.file_system);
   options.chief.since = clock->Now();
   // Without a readable status file of a predecessor, the job begins here.
   const absl::StatusOr<std::string> predecessor = ReadBoundedFile(

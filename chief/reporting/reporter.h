@@ -48,10 +48,10 @@ class Reporter {
     FileSystem* file_system = FileSystem::Real();
   };
 
-  // Creates the event file in the model directory, and reads a predecessor's status file there.
-  // `clock` and `coordinator` outlive this.
-  static absl::StatusOr<std::unique_ptr<Reporter>> Create(Options options, const Clock* clock,
-                                                          Coordinator* coordinator);
+  // Reads a predecessor's status file in the model directory; the first event makes the event file
+  // there. `clock` and `coordinator` outlive this.
+  static std::unique_ptr<Reporter> Create(Options options, const Clock* clock,
+                                          Coordinator* coordinator);
 
   // Writes what TensorBoard shows of the run beside its curves (core/config/run_description.h);
   // errors are those of writing. Other threads may be in other calls meanwhile.

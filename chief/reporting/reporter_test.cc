@@ -32,9 +32,7 @@ class ReporterTest : public testing::Test {
     rate.set_base(0.5);
     Reporter::Options options = {directory_, *LearningRateSchedule::Create(rate, 100),
                                  [this] { return missing_; }, [this] { return snapshots_; }};
-    auto reporter = Reporter::Create(std::move(options), &clock_, &coordinator_);
-    ASSERT_TRUE(reporter.ok()) << reporter.status();
-    reporter_ = *std::move(reporter);
+    reporter_ = Reporter::Create(std::move(options), &clock_, &coordinator_);
   }
   void StartTraining(int64_t restored_step = 0) {
     v1::JobState state;
@@ -94,7 +92,9 @@ class ReporterTest : public testing::Test {
         EXPECT_TRUE(events.emplace_back().ParseFromString(record));
       }
     }
-    EXPECT_EQ(events.at(0).file_version(), "brain.Event:2");
+    // The first event makes the file.
+    if (events.empty()) return events;
+    EXPECT_EQ(events[0].file_version(), "brain.Event:2");
     events.erase(events.begin());
     if (!events.empty() && events[0].has_session_log()) {
       start_ = events[0];
@@ -389,16 +389,6 @@ TEST_F(ReporterTest, AMissingDirectoryNeitherEndsTheJobNorFillsTheLog) {
   EXPECT_EQ(StatusFile()["step"], 70);
   const std::vector<v1::Event> events = Events();
   EXPECT_EQ(events.back().step(), 70);
-}
-
-TEST(ReporterCreateTest, NeedsADirectoryThatCanBeWritten) {
-  const std::string file = JoinPath(FreshDirectory(), "file");
-  ASSERT_EQ(WriteFileAtomically(file, ""), absl::OkStatus());
-  v1::LearningRateConfig rate;
-  rate.set_base(1);
-  EXPECT_FALSE(Reporter::Create({file, *LearningRateSchedule::Create(rate, 0), nullptr, nullptr},
-                                Clock::Real(), nullptr)
-                   .ok());
 }
 
 }  // namespace

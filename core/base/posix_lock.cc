@@ -21,6 +21,7 @@ namespace {
 constexpr int kAttempts = 10;
 constexpr uint64_t kMaxContentBytes = uint64_t{16} << 20;
 constexpr int kLockedFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+constexpr int kReadOnlyFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
 absl::Status OtherVersion(const std::string& path) {
   return absl::AbortedError(absl::StrCat(path, ": another process has replaced it"));
@@ -38,6 +39,17 @@ absl::Status NoLocks(const std::string& path) {
   return absl::UnimplementedError(absl::StrCat(path, ": its file system has no locks"));
 }
 
+// For writing, so that network file systems lock it, too; where nothing can be written, for
+// reading, if it is there.
+int OpenToLock(int directory, const char* name) {
+  const int writable = openat(directory, name, kLockedFlags | O_CREAT, kNewFileMode);
+  if (writable >= 0 || (errno != EROFS && errno != EACCES)) return writable;
+  const int error = errno;
+  const int readable = openat(directory, name, kReadOnlyFlags);
+  if (readable < 0) errno = error;
+  return readable;
+}
+
 enum class Outcome { kLocked, kHeld, kNoLocks };
 
 absl::StatusOr<Outcome> Lock(const OwnedDescriptor& file, const std::string& path) {
@@ -49,6 +61,7 @@ absl::StatusOr<Outcome> Lock(const OwnedDescriptor& file, const std::string& pat
     case ENOSYS:
     case EOPNOTSUPP:
     case EINVAL:
+    case EBADF:  // a network file system locks only what is open for writing
       return Outcome::kNoLocks;
     default:
       return SystemError("cannot lock", path, errno);
@@ -117,7 +130,7 @@ absl::Status WriteOver(int directory, const std::string& path, absl::string_view
 absl::StatusOr<std::unique_ptr<FileLock>> LockIn(int directory, const std::string& path) {
   const std::string name = BaseName(path);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    OwnedDescriptor file(openat(directory, name.c_str(), kLockedFlags | O_CREAT, kNewFileMode));
+    OwnedDescriptor file(OpenToLock(directory, name.c_str()));
     if (!file.open()) return SystemError("cannot open", path, errno);
     ASSIGN_OR_RETURN(const Outcome outcome, Lock(file, path));
     if (outcome == Outcome::kHeld) return Locked(path);

@@ -41,6 +41,12 @@ absl::Status HeldLock(const v1::JobFile& self, const std::string& model_dir,
                                : "another process of this machine, which has just started");
 }
 
+// Errors of a directory that can be read, but not written.
+bool CannotWrite(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || absl::IsResourceExhausted(status) ||
+         absl::IsUnavailable(status);
+}
+
 // What another try may mend.
 bool IsPassing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsAborted(status);
@@ -127,7 +133,12 @@ absl::Status DirectoryOwner::Acquire() {
     }
     const absl::Duration now = clock_->Monotonic();
     if (status.ok()) tries_until = now + lease();
-    if (!status.ok() && (!IsPassing(status) || now >= tries_until)) return status;
+    if (!status.ok() && (!IsPassing(status) || now >= tries_until)) {
+      if (!predecessor_.has_value() || !CannotWrite(status)) return status;
+      LogWarning(Setting(options_.model_dir), "cannot be taken at present, and is not written to ",
+                 "before: ", status.message());
+      return absl::OkStatus();
+    }
     if (stop_->WaitFor(options_.look_pause.value_or(lease() / 10))) {
       return absl::CancelledError(absl::StrCat("while waiting for ", options_.model_dir));
     }
@@ -164,7 +175,12 @@ absl::Status DirectoryOwner::TakeOver(const std::optional<StoredJobFile>& predec
   next.set_since(absl::FormatTime(absl::RFC3339_sec, clock_->Now(), absl::UTCTimeZone()));
   if (lock_ != nullptr) next.set_lock(lock_->identity());
   version_ = predecessor.has_value() ? predecessor->version : "";
-  if (predecessor.has_value()) NoteSnapshot(predecessor->job.snapshot_step());
+  if (predecessor.has_value()) {
+    NoteSnapshot(predecessor->job.snapshot_step());
+    predecessor_ = predecessor->job.owner();
+    watch_ = {predecessor->version, clock_->Monotonic()};
+    job_ = next;
+  }
   return Write(std::move(next));
 }
 
@@ -174,6 +190,7 @@ absl::Status DirectoryOwner::Write(v1::JobFile next) {
   ASSIGN_OR_RETURN(version_, file_system_->ReplaceIf(JobFilePath(options_.model_dir), version_,
                                                      FormatJobFile(next)));
   job_ = std::move(next);
+  predecessor_.reset();
   MutexLock lock(&mu_);
   renewed_at_ = begin;
   term_ = job_.term();
@@ -194,6 +211,7 @@ absl::Status DirectoryOwner::Renew() {
   next.set_renewals(job_.renewals() + 1);
   if (Write(next).ok()) return absl::OkStatus();
   RETURN_IF_ERROR(LookAgain());
+  next = job_;
   next.set_renewals(job_.renewals() + 1);
   return Write(next);
 }
@@ -209,11 +227,29 @@ absl::Status DirectoryOwner::LookAgain() {
     return absl::OkStatus();
   }
   const v1::JobFile& job = (*found)->job;
+  if (predecessor_ == job.owner()) return LookAtPredecessor(**found);
   if (job.owner() != job_.owner() || job.term() != job_.term()) {
     return NoteLost(DescribeOwner(job));
   }
   job_ = job;
   version_ = (*found)->version;
+  return absl::OkStatus();
+}
+
+absl::Status DirectoryOwner::LookAtPredecessor(const StoredJobFile& found) {
+  const absl::Duration now = clock_->Monotonic();
+  if (watch_.version != found.version) {
+    // It lives after all. It will end when the servers have told it that it was replaced.
+    watch_ = {found.version, now};
+    job_.set_term(found.job.term() + 1);
+  }
+  const bool free = found.version == version_ || found.job.released() ||
+                    now - watch_.since >= absl::Seconds(found.job.lease_seconds());
+  if (!free) {
+    return absl::UnavailableError(
+        absl::StrCat(Setting(options_.model_dir), "held by ", DescribeOwner(found.job)));
+  }
+  version_ = found.version;
   return absl::OkStatus();
 }
 
@@ -237,7 +273,7 @@ void DirectoryOwner::KeepRenewing() {
 
 void DirectoryOwner::Release() {
   MutexLock renewal(&renewal_mu_);
-  if (!lost().ok()) return;
+  if (!lost().ok() || term() == 0) return;
   v1::JobFile next = job_;
   next.set_released(true);
   const absl::Status status = Write(std::move(next));

@@ -22,7 +22,9 @@ namespace keelson {
 
 // Holds the lock of MODEL_DIR/JOB.lock, and renews MODEL_DIR/JOB on a thread of its own, four times
 // in a lease. Storage that fails is tried again for as long as it takes: an owner ends only when it
-// reads that another one has the directory. Thread-safe.
+// reads that another one has the directory. One that finds a directory which nobody holds any more,
+// but which cannot be written at present, is its heir: it has no right to write, and takes the
+// directory with the first renewal that succeeds. Thread-safe.
 class DirectoryOwner {
  public:
   struct Options {
@@ -45,7 +47,8 @@ class DirectoryOwner {
   // system, clock and `stop` outlive the owner; `stop` is raised when the directory is lost.
   //
   // ALREADY_EXISTS: another process has it; who, and since when. CANCELLED: `stop` was raised.
-  // Errors of ReadJobFile, of `may_follow`, of file_system.h (UNAVAILABLE after a lease of tries).
+  // Errors of ReadJobFile, of `may_follow`, of file_system.h (UNAVAILABLE after a lease of tries);
+  // of writing only where no predecessor has left a job file.
   static absl::StatusOr<std::unique_ptr<DirectoryOwner>> Take(Options options,
                                                               FileSystem* file_system,
                                                               const Clock* clock, StopSignal* stop);
@@ -54,7 +57,7 @@ class DirectoryOwner {
   DirectoryOwner(const DirectoryOwner&) = delete;
   DirectoryOwner& operator=(const DirectoryOwner&) = delete;
 
-  // The term of the chief that owns the directory.
+  // The term of the chief that owns the directory; 0: this is an heir, which never had it.
   uint64_t term() const;
 
   // The step of the newest snapshot that any owner has committed here, as far as is known; 0: none.
@@ -87,6 +90,9 @@ class DirectoryOwner {
   bool HasEnded(const v1::JobFile& job) const;
   absl::Status TakeOver(const std::optional<StoredJobFile>& predecessor)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(renewal_mu_);
+  // The same for an heir: after an error of Write, OK when it may take the directory as it is.
+  absl::Status LookAtPredecessor(const StoredJobFile& found)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(renewal_mu_);
   absl::Status Write(v1::JobFile next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(renewal_mu_);
   absl::Status Renew();
   // After an error of Write: OK when the file may be written again.
@@ -105,6 +111,9 @@ class DirectoryOwner {
   Mutex renewal_mu_;
   v1::JobFile job_ ABSL_GUARDED_BY(renewal_mu_);
   std::string version_ ABSL_GUARDED_BY(renewal_mu_);
+  // An heir's: whose directory it waits to take, and how it looks.
+  std::optional<uint64_t> predecessor_ ABSL_GUARDED_BY(renewal_mu_);
+  Watch watch_ ABSL_GUARDED_BY(renewal_mu_);
 
   mutable Mutex mu_;
   absl::Duration renewed_at_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();

@@ -254,6 +254,71 @@ TEST_F(DirectoryOwnerTest, ADirectoryThatWasEmptiedIsMarkedAgain) {
   EXPECT_EQ(Stored().term(), 1u);
 }
 
+// Directories that can be read, but not written.
+class HeirTest : public DirectoryOwnerTest {
+ protected:
+  void SetReadOnly(bool read_only) {
+    files_.SetFault([read_only](absl::string_view operation, const std::string& path) {
+      const bool written = operation != "look" && operation != "lock" && operation != "create";
+      return read_only && written ? absl::PermissionDeniedError(path + ": read-only")
+                                  : absl::OkStatus();
+    });
+  }
+};
+
+TEST_F(HeirTest, ARestartedProcessTakesADirectoryOnceItCanBeWritten) {
+  LeaveBehind(Of(1));
+  SetReadOnly(true);
+  const Owner heir = MustTake(Of(2));
+  EXPECT_EQ(heir->term(), 0u);
+  EXPECT_FALSE(heir->in_force());
+  EXPECT_EQ(heir->Confirm().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(heir->lost(), absl::OkStatus());
+  SetReadOnly(false);
+  EXPECT_EQ(heir->Confirm(), absl::OkStatus());
+  EXPECT_EQ(heir->term(), 2u);
+  EXPECT_TRUE(heir->in_force());
+  EXPECT_EQ(Stored().owner(), 2u);
+  EXPECT_EQ(heir->Confirm(), absl::OkStatus());
+}
+
+TEST_F(HeirTest, ADirectoryInWhichNobodyTrainedMustBeWritable) {
+  ASSERT_EQ(files_.CreateDirectories(kModelDir), absl::OkStatus());
+  SetReadOnly(true);
+  EXPECT_EQ(Take(Of(1)).status().code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(HeirTest, WaitsForAPredecessorThatLivesAfterAll) {
+  v1::JobFile left = LeaveBehind(Of(1, kElsewhere));
+  SetReadOnly(true);
+  const auto taken = TakeWhile(Of(2), [this] { clock_.Advance(absl::Seconds(1)); });
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  const Owner& heir = *taken;
+  // It was frozen, and renews before the heir could take the directory.
+  left.set_renewals(left.renewals() + 1);
+  files_.SetContent(JobFilePath(kModelDir), FormatJobFile(left));
+  SetReadOnly(false);
+  EXPECT_EQ(heir->Confirm().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(heir->lost(), absl::OkStatus());
+  left.set_released(true);
+  files_.SetContent(JobFilePath(kModelDir), FormatJobFile(left));
+  EXPECT_EQ(heir->Confirm(), absl::OkStatus());
+  EXPECT_EQ(Stored().owner(), 2u);
+}
+
+TEST_F(HeirTest, LosesItsDirectoryToAThirdOne) {
+  LeaveBehind(Of(1));
+  SetReadOnly(true);
+  const Owner heir = MustTake(Of(2));
+  v1::JobFile other = Of(3, kElsewhere).self;
+  other.set_format(kJobFileFormat);
+  other.set_term(2);
+  files_.SetContent(JobFilePath(kModelDir), FormatJobFile(other));
+  SetReadOnly(false);
+  EXPECT_EQ(heir->Confirm().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(Stored().owner(), 3u);
+}
+
 TEST_F(DirectoryOwnerTest, RemembersTheNewestSnapshotOfAnyOwner) {
   Owner first = MustTake(Of(1));
   EXPECT_EQ(first->snapshot_step(), 0);

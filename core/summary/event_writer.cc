@@ -53,6 +53,13 @@ absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Create(const std::stri
   return writer;
 }
 
+std::unique_ptr<EventWriter> EventWriter::CreateLazily(const std::string& directory,
+                                                       const Clock* clock, FileSystem* file_system,
+                                                       std::string kind) {
+  return std::unique_ptr<EventWriter>(
+      new EventWriter(directory, clock, file_system, std::move(kind)));
+}
+
 absl::Status EventWriter::AddScalars(int64_t step,
                                      absl::Span<const std::pair<std::string, double>> scalars) {
   v1::Event event;

@@ -42,6 +42,12 @@ class EventWriter {
       const std::string& directory, const Clock* clock,
       FileSystem* file_system = FileSystem::Real(), std::string kind = kTensorBoardEvents);
 
+  // The same, but the first event makes the file, in a directory that is there: for those whose
+  // work does not depend on it.
+  static std::unique_ptr<EventWriter> CreateLazily(const std::string& directory, const Clock* clock,
+                                                   FileSystem* file_system = FileSystem::Real(),
+                                                   std::string kind = kTensorBoardEvents);
+
   // Writes one event with all the (tag, value) pairs. NOT_FOUND: the directory is gone; it is not
   // created again.
   absl::Status AddScalars(int64_t step, absl::Span<const std::pair<std::string, double>> scalars);
@@ -82,7 +88,7 @@ class EventWriter {
 
   mutable Mutex mu_;
   std::string path_ ABSL_GUARDED_BY(mu_);
-  // Null after an error.
+  // Null before the first event, and after an error.
   std::unique_ptr<AppendFile> file_ ABSL_GUARDED_BY(mu_);
 };
 

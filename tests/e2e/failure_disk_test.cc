@@ -96,6 +96,20 @@ TEST_F(FailureDiskTest, ReadOnly) {
       [&] { EXPECT_EQ(umount2(path, MNT_DETACH), 0); });
 }
 
+TEST_F(FailureDiskTest, ReadOnlyWhenTheChiefIsReplaced) {
+  if (!MayMount()) GTEST_SKIP() << "a read-only disk needs the right to mount";
+  const char* const path = model_dir().c_str();
+  Survive(
+      "model_dir read-only, chief killed and restarted",
+      [&] {
+        ASSERT_EQ(mount(path, path, nullptr, MS_BIND, nullptr), 0);
+        ASSERT_EQ(mount(nullptr, path, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr), 0);
+        paced_.job.Kill(kChiefTask);
+        paced_.job.Start(kChiefTask);
+      },
+      [&] { EXPECT_EQ(umount2(path, MNT_DETACH), 0); });
+}
+
 // As a file system that is not mounted for a while: what was there is there again.
 TEST_F(FailureDiskTest, GoneForAWhile) {
   const std::string away = model_dir() + ".away";
