@@ -278,6 +278,13 @@ void Coordinator::RoundFailed(const Round& round) {
   changed_.NotifyAll();
 }
 
+void Coordinator::NoteForeignCommit(int64_t newest) {
+  MutexLock lock(&mu_);
+  if (!work_.has_value() || !work_->NoteForeignCommit(newest)) return;
+  LogWarning("step ", newest, " was committed for an earlier chief; servers may lack it");
+  changed_.NotifyAll();
+}
+
 absl::Status Coordinator::SetMode(const ConsistencyMode& mode) {
   MutexLock lock(&mu_);
   if (!work_.has_value() || status_.phase != JobPhase::kTraining) {

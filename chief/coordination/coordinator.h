@@ -201,6 +201,8 @@ class Coordinator {
   void RoundCommitted(const Round& round);
   // No server has applied it, and one cannot: its pushes are asked for again as a new attempt.
   void RoundFailed(const Round& round);
+  // A server has committed round `newest`, whoever asked it to; see WorkDispatcher.
+  void NoteForeignCommit(int64_t newest);
 
   // Takes effect when the steps under way are done; between async and bounded staleness at once.
   // FAILED_PRECONDITION: the job does not train.

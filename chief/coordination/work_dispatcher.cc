@@ -121,6 +121,15 @@ bool WorkDispatcher::RoundFailed(const SyncRounds::Round& round) {
   return true;
 }
 
+bool WorkDispatcher::NoteForeignCommit(int64_t newest) {
+  if (!rounds_.open() || rounds_.step() > newest || rounds_.Staged().has_value()) return false;
+  committed_rounds_ = rounds_.step();
+  rounds_.Close();
+  ledger_.AbandonRound();
+  Settle();
+  return true;
+}
+
 void WorkDispatcher::NoteCommittedRounds(int64_t newest, bool same_mode) {
   committed_rounds_ = newest;
   if (ledger_.AnyLeased()) return;

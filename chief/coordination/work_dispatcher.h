@@ -64,6 +64,10 @@ class WorkDispatcher {
   // False: `round` is not the staged round, and nothing happens.
   bool RoundCommitted(const SyncRounds::Round& round);
   bool RoundFailed(const SyncRounds::Round& round);
+  // A server says that it has committed round `newest`. If that is the open round, of which too few
+  // tickets are staged for this chief to have asked for it, a predecessor's commit came late: the
+  // round counts as done, and its records are handed out again. Returns whether that is so.
+  bool NoteForeignCommit(int64_t newest);
   // The servers have committed all rounds up to this one. Steps of them that the ledger lacks count
   // as done. Their records count as done, too, if the rounds were of the same mode (`same_mode`)
   // and not contested; otherwise it is unknown which were used, and they are handed out again. Call

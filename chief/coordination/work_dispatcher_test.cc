@@ -107,6 +107,23 @@ TEST(WorkDispatcherTest, AFailedRoundIsANewAttemptOnTheSameRecords) {
   EXPECT_EQ(again->attempt, kFirstAttempt + 1);
 }
 
+TEST(WorkDispatcherTest, ARoundThatAPredecessorCommittedLateIsDone) {
+  WorkDispatcher work = Dispatcher("sync:2");
+  ASSERT_TRUE(work.Grant(kAlice, 1, 2).has_value());
+  EXPECT_FALSE(work.NoteForeignCommit(-1));
+  EXPECT_TRUE(work.NoteForeignCommit(0)) << "its pushes are refused from now on";
+  EXPECT_EQ(work.ledger().completed_steps(), 1);
+  EXPECT_THAT(work.Grant(kAlice, 1, 2)->tickets, ElementsAre(WorkTicket{1, 0, 0, 10}));
+  EXPECT_FALSE(work.NoteForeignCommit(0));
+}
+
+TEST(WorkDispatcherTest, ACommitThatThisChiefAskedForIsNotForeign) {
+  WorkDispatcher work = Dispatcher("sync:1");
+  StageOne(&work, kAlice, 1);
+  EXPECT_FALSE(work.NoteForeignCommit(0));
+  EXPECT_TRUE(work.RoundCommitted(*work.StagedRound()));
+}
+
 TEST(WorkDispatcherTest, ALostAdmittedTicketIsANewAttempt) {
   WorkDispatcher work = Dispatcher("sync:2");
   ASSERT_TRUE(work.Grant(kAlice, 1, 2).has_value());

@@ -143,7 +143,8 @@ ServerSupervisor::Job Chief::SupervisedJob() {
           [this] { return coordinator_.MemberList(); },
           [this](uint64_t version) { coordinator_.NoteStored(version); },
           [this] { return snapshotter_.Snapshots(); },
-          [this](const absl::Status& status) { NoteReplaced(status); }};
+          [this](const absl::Status& status) { NoteReplaced(status); },
+          [this](int64_t round) { coordinator_.NoteForeignCommit(round); }};
 }
 
 Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_rate) {

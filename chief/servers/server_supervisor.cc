@@ -99,6 +99,7 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
     job_.note_stored(servers_->stored_version());
   }
   const bool answered = status.ok();
+  if (answered && job_.note_committed != nullptr) job_.note_committed(shard.committed_round());
   const bool empty = answered && (watch.foreign || shard.state() == v1::ShardStatus::EMPTY);
   if (empty) status = Restore(s, &watch);
   if (status.code() == absl::StatusCode::kAborted) {

@@ -51,6 +51,8 @@ class ServerSupervisor {
     std::function<absl::StatusOr<std::vector<SnapshotInfo>>()> snapshots;
     // A newer chief has called a server, so this one must end.
     std::function<void(const absl::Status& status)> note_replaced;
+    // A server has committed this round. May be null.
+    std::function<void(int64_t round)> note_committed = nullptr;
   };
 
   // Servers are ready, or become so once they are found empty. `servers`, the clock and what the

@@ -99,6 +99,7 @@ absl::Status ParameterHandler::FindChief(const v1::FindChiefRequest& request,
 absl::Status ParameterHandler::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
                                               v1::ShardStatus* response) {
   RETURN_IF_ERROR(chiefs_.Admit("ChiefHeartbeat", request.header().incarnation()));
+  AwaitCommitsOfOthers(request.header().incarnation());
   snapshots_.DropCutOfOthers(request.header().incarnation());
   chief_stopping_ = request.stopping();
   if (request.has_members()) TakeMembers(request.header().incarnation(), request.members());
@@ -128,11 +129,19 @@ void ParameterHandler::TakeMembers(uint64_t chief, const v1::MemberList& list) {
   if (shard != nullptr) shard->store->SetMembers(std::move(members));
 }
 
+void ParameterHandler::AwaitCommitsOfOthers(uint64_t chief) {
+  if (attended_by_.load() == chief) return;
+  MutexLock lock(&commit_mu_);
+  attended_by_ = chief;
+}
+
 absl::Status ParameterHandler::CommitRound(const v1::CommitRoundRequest& request,
                                            v1::CommitRoundResponse* response) {
   RETURN_IF_ERROR(chiefs_.Admit("CommitRound", request.header().incarnation()));
   ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard, CurrentShard());
   MutexLock lock(&commit_mu_);
+  // Another chief may have come during the wait, and have been told which round was committed.
+  RETURN_IF_ERROR(chiefs_.Admit("CommitRound", request.header().incarnation()));
   if (commit_pool_ == nullptr) {
     commit_pool_ = std::make_unique<ThreadPool>(options_.commit_threads - 1);
   }

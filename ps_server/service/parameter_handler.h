@@ -139,6 +139,9 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   absl::StatusOr<std::shared_ptr<const Shard>> ReadyShard(const BulkRequest& request);
   // After it has returned, only pushes of members are applied.
   void TakeMembers(uint64_t chief, const v1::MemberList& list);
+  // After it has returned, only rounds of this chief, or of a later one, are committed: what the
+  // status says of rounds then stays true until this chief changes it.
+  void AwaitCommitsOfOthers(uint64_t chief);
   absl::StatusOr<ByteRope> Serve(BulkMethod method, const ByteRope& message);
   absl::Status ServeBlocks(BulkMethod method, const BulkRequest& request, const Shard& shard,
                            ByteCursor payload, BulkResponse* response, ValuePayload* values);
@@ -153,6 +156,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   std::atomic<bool> finished_{false};
   std::atomic<bool> chief_stopping_{false};
   ChiefAdmission chiefs_;
+  // The newest chief whose heartbeat has passed AwaitCommitsOfOthers; 0: none.
+  std::atomic<uint64_t> attended_by_{0};
   FigureCounter figures_;
   SnapshotCalls snapshots_;
   // The most entries that a request for the shard has in a repeated field.

@@ -83,6 +83,36 @@ TEST_F(RoundsTest, KWorkersAreOneWithTheWholeBatch) {
   }
 }
 
+TEST_F(RoundsTest, WhatANewChiefIsToldOfRoundsStaysTrue) {
+  v1::ChiefHeartbeatRequest first;
+  first.mutable_header()->set_incarnation(1000);
+  v1::ShardStatus status;
+  ASSERT_EQ(handler_.ChiefHeartbeat(first, &status), absl::OkStatus());
+  for (uint64_t i = 0; i < 300; ++i) {
+    const auto round = static_cast<int64_t>(i);
+    ASSERT_TRUE(Stage(1, i + 1, {round, 1}, 1, 2).ok());
+    const auto commit = [&](uint64_t chief) {
+      v1::CommitRoundRequest request;
+      request.mutable_header()->set_incarnation(chief);
+      request.set_round(round);
+      request.set_attempt(1);
+      request.set_contributions(1);
+      v1::CommitRoundResponse response;
+      return handler_.CommitRound(request, &response);
+    };
+    // The chief of the round before commits while its successor comes.
+    std::thread predecessor([&] { commit(1000 + i).IgnoreError(); });
+    for (uint64_t pause = 0; pause < i % 30; ++pause) std::this_thread::yield();
+    v1::ChiefHeartbeatRequest request;
+    request.mutable_header()->set_incarnation(1001 + i);
+    v1::ShardStatus told;
+    EXPECT_EQ(handler_.ChiefHeartbeat(request, &told), absl::OkStatus());
+    predecessor.join();
+    ASSERT_EQ(StatusOf(&handler_).committed_round(), told.committed_round());
+    ASSERT_EQ(commit(1001 + i), absl::OkStatus());
+  }
+}
+
 TEST_F(RoundsTest, NoneIsMinusOne) {
   v1::ShardStatus status = StatusOf(&handler_);
   EXPECT_EQ(status.committed_round(), -1);
