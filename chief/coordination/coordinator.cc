@@ -26,10 +26,16 @@ uint32_t FirstAttempt(const Clock* clock) {
       std::clamp<int64_t>(absl::ToInt64Seconds(since), 1, std::numeric_limits<int32_t>::max()));
 }
 
-void LogEnd(const Member& member, absl::Duration lease) {
-  const std::string name = absl::StrCat(member.task.ToString(), " (", member.peer, ")");
+std::string NameOf(const Member& member) {
+  return absl::StrCat(member.task.ToString(), " (", member.peer, ")");
+}
+
+void LogEnd(const Member& member, absl::Duration lease, absl::Duration now) {
+  const std::string name = NameOf(member);
   if (member.state == Member::kLost) {
-    LogWarning("lost ", name, ": not heard of for ", absl::FormatDuration(lease));
+    const bool silent = now - member.last_heard >= lease;
+    LogWarning("lost ", name,
+               silent ? absl::StrCat(": not heard of for ", absl::FormatDuration(lease)) : "");
   } else if (member.state == Member::kReplaced) {
     LogWarning(name, " was replaced by a new process");
   } else {
@@ -43,6 +49,7 @@ Coordinator::Coordinator(const Options& options, const Clock* clock)
     : options_(options),
       clock_(clock),
       membership_(clock, options.lease, std::min(options.takeover_after, options.lease)),
+      stalls_(clock),
       first_attempt_(FirstAttempt(clock)) {
   status_.mode = options.mode;
 }
@@ -70,6 +77,7 @@ absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, uint64_t 
       membership_.Register(task, incarnation, peer, std::move(device), told_epoch);
   NoticeEnds();
   RETURN_IF_ERROR(registered);
+  if (task.role == Role::kWorker) stalls_.Join(incarnation);
   std::vector<uint64_t> kept = ClaimLeases(task, incarnation, held);
   if (joins) {
     LogInfo(task.ToString(), " joined (", peer, ")",
@@ -124,6 +132,7 @@ absl::Status Coordinator::AcceptReport(Task task, uint64_t incarnation,
   RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
   if (!work_.has_value()) return absl::OkStatus();
   changed_.NotifyAll();
+  const int64_t before = work_->ledger().completed_steps();
   for (const WorkerReport::LeaseProgress& lease : report.leases) {
     const absl::Status status = work_->Complete(incarnation, lease.lease_id, lease.completed);
     // kAborted: the lease was taken back, and its steps belong to other workers now.
@@ -133,6 +142,9 @@ absl::Status Coordinator::AcceptReport(Task task, uint64_t incarnation,
     losses_->Add(loss.step, loss.loss);
     divergence_->Add(loss.loss);
   }
+  // Tickets of a round count in the ledger only when the round is committed.
+  stalls_.NoteSteps(incarnation, std::max<int64_t>(report.figures.steps(),
+                                                   work_->ledger().completed_steps() - before));
   AddFigures(report.figures, &status_.totals);
   AddFigures(report.figures, &status_.workers[task]);
   return absl::OkStatus();
@@ -328,14 +340,39 @@ void Coordinator::Fail(const absl::Status& error) {
 void Coordinator::ExpireLeases() {
   MutexLock lock(&mu_);
   membership_.ExpireLeases();
+  LoseStalled();
   NoticeEnds();
+}
+
+void Coordinator::LoseStalled() {
+  if (!work_.has_value()) return;
+  for (const StallWatch::Stalled& stalled : stalls_.Look(work_->Owing())) {
+    const Member* const member = membership_.FindPresent(stalled.incarnation);
+    if (member == nullptr) continue;
+    LogWarning(NameOf(*member), " sends heartbeats, but has completed no step for ",
+               absl::FormatDuration(stalled.since), ", expected one within ",
+               absl::FormatDuration(stalled.bound), "; others get its work");
+    membership_.Lose(stalled.incarnation);
+  }
+}
+
+void Coordinator::ExtendLeases(absl::Duration gap) {
+  MutexLock lock(&mu_);
+  membership_.ExtendLeases(gap);
+  stalls_.Excuse();
+}
+
+void Coordinator::ExcuseSteps() {
+  MutexLock lock(&mu_);
+  stalls_.Excuse();
 }
 
 void Coordinator::NoticeEnds() {
   for (const Member& member : membership_.TakeEnded()) {
-    LogEnd(member, options_.lease);
+    LogEnd(member, options_.lease, clock_->Monotonic());
     paces_.erase(member.incarnation);
     requests_.erase(member.incarnation);
+    stalls_.Forget(member.incarnation);
     newly_ended_.push_back(member.incarnation);
     if (work_.has_value()) {
       work_->Forget(member.incarnation);

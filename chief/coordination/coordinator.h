@@ -14,6 +14,7 @@
 #include "chief/coordination/divergence_watch.h"
 #include "chief/coordination/loss_curve.h"
 #include "chief/coordination/membership.h"
+#include "chief/coordination/stall_watch.h"
 #include "chief/coordination/work_dispatcher.h"
 #include "chief/coordination/work_ledger.h"
 #include "chief/coordination/worker_report.h"
@@ -221,8 +222,14 @@ class Coordinator {
   // nothing ends the pause.
   bool PauseWork(absl::Duration timeout);
 
-  // Loses the members whose lease has passed. Their work stays theirs until HandOn.
+  // Loses the members whose lease has passed, and the workers that have stood still for too long
+  // (StallWatch). Their work stays theirs until HandOn. Call some times a second.
   void ExpireLeases();
+  // The chief itself stood still for the last `gap`, so that nobody could reach it: leases last
+  // longer by it, and no worker has stood still.
+  void ExtendLeases(absl::Duration gap);
+  // No worker can complete a step at present, because a server is away.
+  void ExcuseSteps();
 
   // Waits until `step` steps are completed, training is over, a loss is reported that is not
   // finite, the clock's monotonic time reaches `until`, or `stop` is raised. Returns
@@ -271,6 +278,8 @@ class Coordinator {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::optional<WorkLease> GrantLease(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   int64_t TicketsFor(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Loses the workers that have stood still for too long.
+  void LoseStalled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Follows up on memberships that are over.
   void NoticeEnds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Fills in the steps and the other fields that come from the ledger.
@@ -298,6 +307,7 @@ class Coordinator {
   mutable Mutex mu_;
   CondVar changed_;
   Membership membership_ ABSL_GUARDED_BY(mu_);
+  StallWatch stalls_ ABSL_GUARDED_BY(mu_);
   std::optional<ModelLocation> model_ ABSL_GUARDED_BY(mu_);
   // Set when training starts.
   std::optional<WorkDispatcher> work_ ABSL_GUARDED_BY(mu_);

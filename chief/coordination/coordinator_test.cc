@@ -273,6 +273,7 @@ TEST_F(CoordinatorTest, AWaitForWorkEndsWithTheMembership) {
       clock_.Advance(kLease / 2);
       EXPECT_EQ(coordinator_.Heartbeat(kWorker0, 1, {}), absl::OkStatus());
     }
+    coordinator_.ExcuseSteps();
     coordinator_.ExpireLeases();
   }
   waits.join();
@@ -427,6 +428,56 @@ TEST_F(CoordinatorTest, SumsOfAWorkerOutliveItsMemberships) {
   const Coordinator::Status status = coordinator_.GetStatus();
   EXPECT_EQ(status.workers.at(kWorker1).steps(), 9);
   EXPECT_EQ(status.totals.steps(), 9);
+}
+
+TEST_F(CoordinatorTest, AWorkerThatBeatsButDoesNotStepLosesItsWork) {
+  StartTraining(100);
+  Register(kWorker0, 1);
+  Register(kWorker1, 2);
+  const std::optional<WorkLease> held = Acquire(kWorker0, 1);
+  ASSERT_TRUE(held.has_value());
+  const auto beat = [&](absl::Duration time) {
+    for (absl::Duration rest = time; rest > absl::ZeroDuration(); rest -= absl::Seconds(1)) {
+      clock_.Advance(absl::Seconds(1));
+      coordinator_.Heartbeat(kWorker0, 1, {}).IgnoreError();
+      EXPECT_EQ(coordinator_.Heartbeat(kWorker1, 2, {}), absl::OkStatus());
+      coordinator_.ExpireLeases();
+    }
+  };
+  beat(StallWatch::kFirstStep);
+  EXPECT_EQ(StateOf(kWorker0), Member::kAlive) << "compilers take minutes";
+  testing::internal::CaptureStderr();
+  beat(absl::Seconds(2));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("worker-0 (host:1) sends heartbeats, but has completed no step for"));
+  EXPECT_EQ(StateOf(kWorker0), Member::kLost);
+  EXPECT_EQ(StateOf(kWorker1), Member::kAlive) << "it holds nothing";
+  coordinator_.HandOn(coordinator_.TakeEnded());
+  EXPECT_EQ(Acquire(kWorker1, 2)->tickets[0].step, held->tickets[0].step);
+}
+
+TEST_F(CoordinatorTest, AChiefThatWasFrozenLosesNobody) {
+  StartTraining(100);
+  Register(kWorker0, 1);
+  clock_.Advance(kLease * 100);
+  coordinator_.ExtendLeases(kLease * 100);
+  coordinator_.ExpireLeases();
+  EXPECT_EQ(StateOf(kWorker0), Member::kAlive);
+  LoseEveryone();
+  EXPECT_EQ(StateOf(kWorker0), Member::kLost);
+}
+
+TEST_F(CoordinatorTest, NobodyIsGivenUpWhileAServerIsAway) {
+  StartTraining(100);
+  Register(kWorker0, 1);
+  ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
+  for (int minute = 0; minute < 60; ++minute) {
+    clock_.Advance(absl::Minutes(1));
+    EXPECT_EQ(coordinator_.Heartbeat(kWorker0, 1, {}), absl::OkStatus());
+    coordinator_.ExcuseSteps();
+    coordinator_.ExpireLeases();
+  }
+  EXPECT_EQ(StateOf(kWorker0), Member::kAlive);
 }
 
 }  // namespace

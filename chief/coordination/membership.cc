@@ -172,6 +172,12 @@ void Membership::Lose(uint64_t incarnation) {
   }
 }
 
+void Membership::ExtendLeases(absl::Duration gap) {
+  for (auto& [task, member] : members_) {
+    if (!member.over()) member.last_heard = std::min(member.last_heard + gap, clock_->Monotonic());
+  }
+}
+
 void Membership::ExpireLeases() {
   for (auto& [task, member] : members_) {
     if (Silent(member, lease_)) End(&member, Member::kLost);
@@ -204,6 +210,13 @@ bool Membership::AnyAway(Role role) const {
 const Member* Membership::Find(Task task) const {
   const auto it = members_.find(task);
   return it == members_.end() ? nullptr : &it->second;
+}
+
+const Member* Membership::FindPresent(uint64_t incarnation) const {
+  for (const auto& [task, member] : members_) {
+    if (member.incarnation == incarnation && !member.over()) return &member;
+  }
+  return nullptr;
 }
 
 }  // namespace keelson

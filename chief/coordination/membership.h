@@ -96,6 +96,9 @@ class Membership {
   // Ends the membership of this incarnation, if it has one, as lost.
   void Lose(uint64_t incarnation);
 
+  // Nobody could renew a lease during the last `gap`: leases last longer by it.
+  void ExtendLeases(absl::Duration gap);
+
   // Ends the memberships whose lease has passed.
   void ExpireLeases();
 
@@ -109,6 +112,8 @@ class Membership {
   bool AnyAway(Role role) const;
   // Null when the task is unknown. Valid until the next non-const call.
   const Member* Find(Task task) const;
+  // Null when no membership of this incarnation lasts. Valid until the next non-const call.
+  const Member* FindPresent(uint64_t incarnation) const;
   // Rises whenever somebody begins or ceases to belong to the job; at least 1.
   uint64_t epoch() const { return epoch_; }
 

@@ -403,5 +403,21 @@ TEST_F(MembershipTest, AJobHasSoManyTasks) {
   Register(kWorker0, 1);
 }
 
+TEST_F(MembershipTest, TimeInWhichNobodyCouldRenewDoesNotCount) {
+  Register(kWorker0, 1);
+  clock_.Advance(kLease / 2);
+  clock_.Advance(absl::Hours(1));
+  membership_.ExtendLeases(absl::Hours(1));
+  membership_.ExpireLeases();
+  EXPECT_TRUE(membership_.AnyAlive(Role::kWorker));
+  membership_.ExtendLeases(absl::Hours(1));
+  clock_.Advance(kLease - absl::Milliseconds(1));
+  membership_.ExpireLeases();
+  EXPECT_TRUE(membership_.AnyAlive(Role::kWorker)) << "no lease lasts longer than a new one";
+  clock_.Advance(absl::Milliseconds(1));
+  membership_.ExpireLeases();
+  EXPECT_FALSE(membership_.AnyAlive(Role::kWorker));
+}
+
 }  // namespace
 }  // namespace keelson

@@ -89,6 +89,15 @@ bool SyncRounds::Lose(uint64_t worker) {
   return whole;
 }
 
+void SyncRounds::AddOwing(std::set<uint64_t>* workers) const {
+  const bool decided = Count(kAdmitted) >= wanted_;
+  for (const Ticket& ticket : tickets_) {
+    if (ticket.state == kAdmitted || (ticket.state == kHeld && !decided)) {
+      workers->insert(ticket.worker);
+    }
+  }
+}
+
 std::optional<SyncRounds::Round> SyncRounds::Staged() const {
   if (!open() || Count(kStaged) < wanted_) return std::nullopt;
   return Round{step_, attempt_, static_cast<uint32_t>(wanted_)};

@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "chief/coordination/record_set.h"
@@ -69,6 +70,10 @@ class SyncRounds {
 
   // The worker is lost. False: the attempt is lost with it, and the caller must call Restart.
   bool Lose(uint64_t worker);
+
+  // Adds the workers whose gradients the round waits for. Others that hold tickets of a round that
+  // has been decided are not waited for.
+  void AddOwing(std::set<uint64_t>* workers) const;
 
   // The round to commit, or nothing while too few tickets are staged.
   std::optional<Round> Staged() const;

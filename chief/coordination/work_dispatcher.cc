@@ -106,6 +106,13 @@ int64_t WorkDispatcher::ReleaseUnconfirmed(uint64_t worker) {
   return released;
 }
 
+std::set<uint64_t> WorkDispatcher::Owing() const {
+  std::set<uint64_t> workers;
+  ledger_.AddOwing(&workers);
+  rounds_.AddOwing(&workers);
+  return workers;
+}
+
 bool WorkDispatcher::RoundCommitted(const SyncRounds::Round& round) {
   if (rounds_.Staged() != round) return false;
   ledger_.CompleteRound(rounds_.StagedBatches());

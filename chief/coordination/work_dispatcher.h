@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,9 @@ class WorkDispatcher {
              std::vector<uint64_t>* superseded);
   // The worker has claimed all that it holds.
   int64_t ReleaseUnconfirmed(uint64_t worker);
+
+  // The workers that hold work which they have not completed, and for which others may wait.
+  std::set<uint64_t> Owing() const;
 
   // ---- Rounds; see Coordinator.
 

@@ -204,6 +204,12 @@ int64_t WorkLedger::Outstanding(uint64_t worker) const {
   return outstanding;
 }
 
+void WorkLedger::AddOwing(std::set<uint64_t>* workers) const {
+  for (const auto& [id, lease] : leases_) {
+    if (!lease.unfinished().empty()) workers->insert(lease.worker);
+  }
+}
+
 double WorkLedger::epochs_completed() const {
   int64_t undone = pool_.returned().size();
   for (const RecordRange& records : round_) undone += records.size();

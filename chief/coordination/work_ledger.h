@@ -136,6 +136,8 @@ class WorkLedger {
   int64_t FirstUnfinishedStep() const;
   // Tickets that the worker holds and has not completed.
   int64_t Outstanding(uint64_t worker) const;
+  // Adds the workers that hold tickets which they have not completed.
+  void AddOwing(std::set<uint64_t>* workers) const;
   // The number of records that are done, in epochs.
   double epochs_completed() const;
   const WorkOptions& options() const { return options_; }

@@ -14,7 +14,8 @@
 namespace keelson {
 namespace {
 
-constexpr absl::Duration kMaintenancePause = absl::Milliseconds(100);
+constexpr absl::Duration kLeasePause = absl::Milliseconds(100);
+constexpr absl::Duration kReportPause = absl::Milliseconds(100);
 // The pause before urgent job state that is not stored yet is stored again.
 constexpr absl::Duration kStorePause = absl::Milliseconds(100);
 // The pause before a round that could not be committed is tried again.
@@ -164,7 +165,8 @@ Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_ra
 absl::Status Chief::Run() {
   // Before this process writes files of its own; they are removed once it leads.
   leftovers_ = directory_.ListTemporaries().value_or(std::vector<std::string>());
-  Thread maintenance([this] { RunMaintenance(); });
+  Thread leases([this] { WatchLeases(); });
+  Thread reports([this] { RunReports(); });
   absl::Status status = RunJob();
   if (status.code() == absl::StatusCode::kAborted) NoteReplaced(status);
   // The other error is a consequence of the replacement.
@@ -177,7 +179,8 @@ absl::Status Chief::Run() {
     coordinator_.WaitUntilAlone(kLongestLeaveWait);
   }
   helpers_stop_.Raise();
-  maintenance.Join();
+  leases.Join();
+  reports.Join();
   if (may_report()) reporter_->Finish();
   return status;
 }
@@ -357,11 +360,27 @@ void Chief::AwaitFinalEvaluation(int64_t step) {
   }
 }
 
-void Chief::RunMaintenance() {
+void Chief::WatchLeases() {
+  const Clock* const real = Clock::Real();
+  absl::Duration last = real->Monotonic();
   do {
+    // This process was frozen, or starved: what members sent meanwhile has not been received.
+    const absl::Duration late = real->Monotonic() - last - kLeasePause;
+    if (late >= options_.lease / 4) {
+      LogWarning("this process stood still for ", absl::FormatDuration(late),
+                 "; leases last longer by that");
+      coordinator_.ExtendLeases(late);
+    }
+    last = real->Monotonic();
+    if (!servers_.Missing().empty()) coordinator_.ExcuseSteps();
     coordinator_.ExpireLeases();
+  } while (!helpers_stop_.WaitFor(kLeasePause));
+}
+
+void Chief::RunReports() {
+  do {
     if (may_report()) reporter_->Update();
-  } while (!helpers_stop_.WaitFor(kMaintenancePause));
+  } while (!helpers_stop_.WaitFor(kReportPause));
 }
 
 void Chief::AnnounceAndPersist() {

@@ -132,8 +132,11 @@ class Chief {
   absl::Status TryUntilStopped(absl::FunctionRef<absl::Status()> call);
   void AwaitFinalEvaluation(int64_t step);
 
-  // ---- Loops of the helper threads. The maintenance loop: leases and reports.
-  void RunMaintenance();
+  // ---- Loops of the helper threads.
+  // Ends memberships; touches no file, so that storage that hangs delays it no more than others.
+  void WatchLeases();
+  // Writes reports.
+  void RunReports();
   // Has the servers refuse memberships that are over, before others get their work.
   void AnnounceAndPersist();
   // Commits the rounds of synchronous mode.

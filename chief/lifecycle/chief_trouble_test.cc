@@ -224,6 +224,40 @@ TEST_F(FullDiskTest, TrainingGoesOnAndTheJobEndsWhenThereIsRoom) {
   }
 }
 
+TEST_F(FullDiskTest, StorageThatHangsKeepsNoLostMember) {
+  StopSignal release;
+  std::atomic<bool> hangs = false;
+  std::atomic<bool> hung = false;
+  files_.SetFault([&](absl::string_view, const std::string& path) {
+    if (hangs && absl::StrContains(path, "status.json")) {
+      hung = true;
+      release.WaitFor(absl::InfiniteDuration());
+    }
+    return absl::OkStatus();
+  });
+  Start(&clock_);
+  Join(service(), kWorker);
+  AwaitPhase(service(), v1::TRAINING);
+  hangs = true;
+  const auto lost = [this] {
+    const std::vector<Member> members = chief_->coordinator()->GetStatus().members;
+    return members.size() == 1 && members[0].state == Member::kLost;
+  };
+  while (!hung) {
+    clock_.Advance(absl::Milliseconds(100));
+    Report(service(), {});
+    std::this_thread::yield();
+  }
+  while (!lost()) {
+    clock_.Advance(absl::Milliseconds(100));
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(hung);
+  release.Raise();
+  stop_->Raise();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
+}
+
 // A directory that becomes read-only.
 class ReadOnlyTest : public FullDiskTest {
  protected:

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/failure_testing.h"
 #include "tests/support/model_directory.h"
@@ -69,6 +70,26 @@ TEST(FailureChiefTest, KilledAndRestartedAtOnce) { KillChief(absl::ZeroDuration(
 
 // All tickets are used up and all leases are over when it comes back.
 TEST(FailureChiefTest, KilledAndRestartedLate) { KillChief(absl::Seconds(5)); }
+
+// Its loops wake before it has received what the members have sent.
+TEST(FailureChiefTest, FrozenBeyondEveryLease) {
+  PacedJob paced({.max_steps = 1250, .save_steps = kSaveSteps});
+  paced.StartAndWatch(kChiefEarly);
+  const int64_t before = LastReportedStep(paced.job.Log(kChiefTask));
+  paced.job.process(kChiefTask).Signal(SIGSTOP);
+  absl::SleepFor(absl::Seconds(5));
+  paced.job.process(kChiefTask).Signal(SIGCONT);
+  const absl::Time woken = absl::Now();
+  paced.job.WaitForLog(kChiefTask, "this process stood still for ");
+  paced.job.WaitForStep(kChiefTask, before + 125);
+  const absl::Duration longest = paced.watches[0]->LongestPauseSince(woken);
+  paced.Finish();
+  paced.ExpectCounts(0);
+  EXPECT_THAT(paced.job.Log(kChiefTask), testing::Not(testing::HasSubstr("lost worker")));
+  PrintFigure("chief frozen for 5 s, its lease is 3 s",
+              absl::StrCat("longest time without a step after it woke: ", Seconds(longest),
+                           ", members lost: 0"));
+}
 
 TEST(FailureChiefTest, AllKilledResumeFromTheNewestSnapshot) {
   PacedJob paced({.max_steps = 750, .save_steps = kSaveSteps});
