@@ -33,6 +33,7 @@ constexpr absl::Duration kChiefSilence = absl::Seconds(10);
 struct Flags {
   int io_threads = 1;
   int64_t max_shard_bytes = 0;
+  int64_t leave_within = 100;
 };
 
 // The rest is for what arrives, for the blocks of a snapshot that are being written, and for the
@@ -68,7 +69,10 @@ absl::Status RunPsServer(const RoleContext& context, const Flags& flags) {
   context.telemetry->ready = true;
   const DoneWatcher done(context, &end);
   asked.Wait();
-  LingerForChief([&] { return handler.chief_sign(); }, {}, Clock::Real(), end);
+  handler.Leave();
+  DepartureLimits limits;
+  limits.longest = absl::Seconds(flags.leave_within);
+  LingerForChief([&] { return handler.chief_sign(); }, limits, Clock::Real(), end);
   context.telemetry->ready = false;
   health.Stop();
   server->Shutdown(kShutdownGrace);
@@ -97,6 +101,12 @@ int main(int argc, char** argv) {
     app->add_option("--max_shard_bytes", flags.max_shard_bytes,
                     "Bytes of values and optimizer state that the shard may have; a larger one is "
                     "refused (default: three quarters of the memory of the machine or container)")
+        ->check(keelson::PositiveNumber());
+    app->add_option("--leave_within", flags.leave_within,
+                    "Seconds in which a server that was asked to stop ends, at the latest: until "
+                    "then it waits for the chief's snapshot. Less than the grace period before "
+                    "SIGKILL")
+        ->capture_default_str()
         ->check(keelson::PositiveNumber());
   };
   program.run = [&](const keelson::RoleContext& context) {

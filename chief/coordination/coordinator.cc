@@ -421,6 +421,12 @@ bool Coordinator::PauseWork(absl::Duration timeout) {
   return true;
 }
 
+void Coordinator::ResumeWork() {
+  MutexLock lock(&mu_);
+  work_->EndPause();
+  changed_.NotifyAll();
+}
+
 bool Coordinator::WaitUntilAlone(absl::Duration timeout) {
   MutexLock lock(&mu_);
   const absl::Duration until = clock_->Monotonic() + timeout;

@@ -218,9 +218,9 @@ class Coordinator {
   void Fail(const absl::Status& error);
 
   // Hands out no more work, and waits until the steps under way are done. False: they were not
-  // within `timeout`. Call after StartTraining. It is the last thing before the chief leaves:
-  // nothing ends the pause.
+  // within `timeout`. Call after StartTraining.
   bool PauseWork(absl::Duration timeout);
+  void ResumeWork();
 
   // Loses the members whose lease has passed, and the workers that have stood still for too long
   // (StallWatch). Their work stays theirs until HandOn. Call some times a second.

@@ -94,9 +94,10 @@ class WorkDispatcher {
   // All steps are done; or training ends early and nothing is under way.
   bool Done() const;
 
-  // ---- A pause, before the chief leaves; it does not end, and is no part of the state.
+  // ---- A pause, for a snapshot that misses no step. It is no part of the state.
 
   void Pause();
+  void EndPause() { paused_ = false; }
   // No lease is out and no round is open.
   bool Idle() const { return !rounds_.open() && !ledger_.AnyLeased(); }
 

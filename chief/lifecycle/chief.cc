@@ -223,8 +223,12 @@ absl::Status Chief::Train() {
       LogEarlyEnd(job);
       return absl::OkStatus();
     }
-    if (!schedule.Due(step, clock_->Monotonic())) continue;
-    if (WriteSnapshot([this] { return coordinator_.LedgerState(); }).ok()) {
+    const std::vector<uint64_t> leaving = LeavingServers();
+    if (leaving.empty() && !schedule.Due(step, clock_->Monotonic())) continue;
+    const absl::Status saved = leaving.empty()
+                                   ? WriteSnapshot([this] { return coordinator_.LedgerState(); })
+                                   : SaveLeavingServers(leaving);
+    if (saved.ok()) {
       schedule.NoteSaved(coordinator_.GetStatus().snapshot_step, clock_->Monotonic());
     } else {
       schedule.NoteFailed(clock_->Monotonic());
@@ -237,16 +241,35 @@ absl::Status Chief::CheckTraining(const Coordinator::Status& job) {
   if (!job.diverged.empty()) return Diverged(job.step, job.diverged);
   NoteDiverging(job);
   if (!stop_.raised()) return absl::OkStatus();
-  if (replaced().ok()) WriteLastSnapshot();
+  if (replaced().ok()) WritePausedSnapshot().IgnoreError();  // logged
   return absl::CancelledError(absl::StrCat("by a signal at step ", coordinator_.GetStatus().step));
 }
 
-void Chief::WriteLastSnapshot() {
+absl::Status Chief::WritePausedSnapshot() {
   if (!coordinator_.PauseWork(options_.step_wait)) {
-    LogWarning("the last snapshot lacks steps that are still under way after ",
+    LogWarning("the snapshot lacks steps that are still under way after ",
                absl::FormatDuration(options_.step_wait));
   }
-  WriteSnapshot([this] { return coordinator_.LedgerState(); }).IgnoreError();  // logged
+  return WriteSnapshot([this] { return coordinator_.LedgerState(); });
+}
+
+std::vector<uint64_t> Chief::LeavingServers() const {
+  std::vector<uint64_t> leaving;
+  for (const ServerView& server : servers_.States()) {
+    if (server.leaving && !saved_servers_.contains(server.incarnation)) {
+      leaving.push_back(server.incarnation);
+    }
+  }
+  return leaving;
+}
+
+absl::Status Chief::SaveLeavingServers(const std::vector<uint64_t>& leaving) {
+  LogInfo(leaving.size() == 1 ? "a server leaves" : "servers leave",
+          ": nothing is handed out until a snapshot has what they hold");
+  const absl::Status status = WritePausedSnapshot();
+  if (status.ok()) saved_servers_.insert(leaving.begin(), leaving.end());
+  coordinator_.ResumeWork();
+  return status;
 }
 
 void Chief::NoteDiverging(const Coordinator::Status& job) {

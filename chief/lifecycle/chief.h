@@ -3,6 +3,7 @@
 #define KEELSON_CHIEF_LIFECYCLE_CHIEF_H_
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,7 @@ struct ChiefOptions {
   absl::Duration startup_timeout = absl::Minutes(10);
   absl::Duration lease = absl::Seconds(10);
   CheckpointWriter checkpoint_writer = CheckpointWriter::kServers;
-  // A chief that is stopped waits this long for the steps under way, before its last snapshot.
+  // A snapshot before the chief or a server leaves waits this long for the steps under way.
   absl::Duration step_wait = absl::Seconds(5);
   // The pause after a failed snapshot; it grows to a minute.
   absl::Duration snapshot_retry = absl::Seconds(1);
@@ -118,8 +119,11 @@ class Chief {
   absl::Status Train();
   // Returns what ends training before its steps are done: an error, or `stop`.
   absl::Status CheckTraining(const Coordinator::Status& job);
-  // The snapshot before the chief leaves, with the steps that are under way. Errors are logged.
-  void WriteLastSnapshot();
+  // A snapshot with the steps that are under way; nothing is handed out from then on.
+  absl::Status WritePausedSnapshot();
+  // The incarnations of servers that were asked to stop, and wait for a snapshot.
+  std::vector<uint64_t> LeavingServers() const;
+  absl::Status SaveLeavingServers(const std::vector<uint64_t>& leaving);
   // Logs when training begins to diverge, and when it recovers.
   void NoteDiverging(const Coordinator::Status& job);
   absl::Status WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state);
@@ -177,6 +181,8 @@ class Chief {
   int64_t good_step_ = kNoStep;
   // Whether the log says that training diverges.
   bool diverging_ = false;
+  // The incarnations of servers that leave after a snapshot of what they hold.
+  std::set<uint64_t> saved_servers_;
 
   mutable Mutex mu_;
   absl::Status replaced_ ABSL_GUARDED_BY(mu_);

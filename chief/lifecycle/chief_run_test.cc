@@ -6,6 +6,7 @@
 namespace keelson {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Ge;
@@ -290,6 +291,31 @@ TEST_F(ChiefRunTest, TheLastSnapshotWaitsOnlyAWhileForStepsUnderWay) {
   while (!ended_) clock_.Advance(absl::Milliseconds(100));
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
   EXPECT_THAT(SnapshotSteps(), ElementsAre(0));
+}
+
+TEST_F(ChiefRunTest, AServerThatLeavesIsSavedWithTheStepsThatAreUnderWay) {
+  options_.step_wait = absl::Seconds(5);
+  options_.config.mutable_train()->set_max_steps(1000);
+  Start();
+  Join(service(), kWorker);
+  v1::AcquireWorkResponse lease = Acquire(service(), {});
+  servers_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_leaving(true); });
+  int64_t steps = 0;
+  v1::WorkerProgress done;
+  for (; lease.tickets_size() > 0; lease = Acquire(service(), {})) {
+    steps += lease.tickets_size();
+    done.MergeFrom(Done(lease));
+    servers_[1].AwaitProbes(servers_[1].probes() + 1);
+  }
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0)) << "the snapshot waits for what is leased";
+  Report(service(), done);
+  servers_[1].AwaitSnapshots(2);
+  // Training goes on, and the server is not saved again.
+  Work(service());
+  Leave(service(), kWorker);
+  EXPECT_EQ(Wait(), absl::OkStatus());
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0, steps, _));
+  EXPECT_NE(servers_[1].last_heartbeat().saved_cut(), 0);
 }
 
 TEST_F(ChiefRunTest, StopEndsTheWaitForServers) {

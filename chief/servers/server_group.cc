@@ -150,6 +150,7 @@ absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest req
   *request.mutable_header() = options_.header;
   request.set_chief_address(options_.chief_address);
   request.set_stopping(stop_->raised());
+  request.set_saved_cut(saved_cut_);
   const absl::Status answered = server(s).service->ChiefHeartbeat(request, status);
   contact(s).answers = answered.ok();
   const absl::Time now = clock_->Now();

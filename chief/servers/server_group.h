@@ -96,6 +96,9 @@ class ServerGroup {
   // Each server as the newest of these calls found it. Never waits.
   std::vector<ServerView> States() const;
 
+  // The snapshot of this cut is committed; the servers learn it with the next heartbeats.
+  void NoteSaved(const Cut& cut) { saved_cut_ = cut.id; }
+
   // Sends the heartbeat `request` to one server, with the header and the chief's address added.
   absl::Status ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest request, v1::ShardStatus* status);
 
@@ -191,6 +194,7 @@ class ServerGroup {
   std::vector<ServerView> states_ ABSL_GUARDED_BY(mu_);  // by server
 
   std::atomic<int64_t> committed_round_{-1};
+  std::atomic<uint64_t> saved_cut_{0};
   RoundGate gate_;
   Mutex rounds_mu_;
   ThreadPool rounds_pool_ ABSL_GUARDED_BY(rounds_mu_);

@@ -23,10 +23,12 @@ void ServerView::NoteAnswer(const v1::ShardStatus& answer, absl::Time now) {
   pushed_bytes = answer.pushed_bytes();
   pulled_bytes = answer.pulled_bytes();
   clients = answer.active_clients();
+  leaving = answer.leaving();
   Enter(this, answer.state() == v1::ShardStatus::READY ? kAlive : kRestoring, now);
 }
 
 void ServerView::NoteSilence(absl::Time now) {
+  leaving = false;
   if (kind == kAlive || kind == kRestoring) Enter(this, kLost, now);
 }
 

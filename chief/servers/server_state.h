@@ -30,6 +30,8 @@ struct ServerView {
   int64_t pushed_bytes = 0;
   int64_t pulled_bytes = 0;
   int clients = 0;
+  // It was asked to stop, and waits for a snapshot (ShardStatus.leaving).
+  bool leaving = false;
   // The number of earlier processes of the task that this chief has seen.
   int restarts = 0;
 

@@ -48,6 +48,7 @@ absl::Status Snapshotter::Write(absl::FunctionRef<v1::JobState()> take_state,
   const absl::StatusOr<ServerGroup::Cut> cut = servers_->PrepareCut([&] { state = take_state(); });
   // A snapshot's files are not written a second time: an interruption would damage a good snapshot.
   if (cut.ok() && directory_->SnapshotPrefix(state.global_step()) == latest_prefix()) {
+    servers_->NoteSaved(*cut);
     return absl::OkStatus();
   }
   absl::Status status = cut.status();
@@ -105,6 +106,7 @@ absl::Status Snapshotter::WriteParts(const std::string& prefix, const ServerGrou
   RetentionPolicy retention = retention_;
   retention.kept_step = kept_step;
   RETURN_IF_ERROR(directory_->Commit(state.global_step(), retention));
+  servers_->NoteSaved(cut);
   const absl::Duration took = clock_->Monotonic() - start;
   LogInfo("snapshot of step ", state.global_step(), ": ", written.bytes, " bytes in ",
           absl::FormatDuration(absl::Trunc(took, absl::Milliseconds(1))),

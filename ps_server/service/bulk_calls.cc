@@ -212,6 +212,7 @@ absl::Status PushBlocks(BlockStore* store, const BulkRequest& request, const Pus
   RETURN_IF_ERROR(CheckPush(*store, request, options, blocks, values != nullptr, payload));
   const BlockStore::PushScope scope(store);
   if (!store->IsMember(request.incarnation)) return MembershipOver(request);
+  RETURN_IF_ERROR(store->CheckOpen());
   // The step is again read before the blocks.
   const int64_t step_before = store->shard_step();
   if (request.attempt != 0) {

@@ -11,7 +11,7 @@ constexpr absl::Duration kLook = absl::Milliseconds(50);
 
 bool MustLinger(const ChiefSign& chief, absl::Duration waited, const DepartureLimits& limits) {
   if (chief.silence >= limits.silence || waited >= limits.longest) return false;
-  return chief.stopping || waited < limits.announcement;
+  return chief.stopping || chief.unsaved || waited < limits.announcement;
 }
 
 void LingerForChief(const std::function<ChiefSign()>& chief, const DepartureLimits& limits,

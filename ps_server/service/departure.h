@@ -2,7 +2,8 @@
 //
 // All tasks of a job are often asked to stop at once: Kubernetes ends all pods of a job that is
 // deleted or suspended, and so does Ctrl-C in a terminal. The chief then needs the servers once
-// more, for its last snapshot.
+// more, for its last snapshot. A server that is asked alone, as when its node is drained, stays
+// until the chief has taken a snapshot of what it holds.
 #ifndef KEELSON_PS_SERVER_SERVICE_DEPARTURE_H_
 #define KEELSON_PS_SERVER_SERVICE_DEPARTURE_H_
 
@@ -20,6 +21,8 @@ struct ChiefSign {
   absl::Duration silence = absl::InfiniteDuration();
   // The chief has announced that it was asked to stop, too.
   bool stopping = false;
+  // No committed snapshot has all of the server's updates; the chief has been told to take one.
+  bool unsaved = false;
 };
 
 struct DepartureLimits {
@@ -27,8 +30,8 @@ struct DepartureLimits {
   absl::Duration silence = absl::Seconds(1);
   // A chief that has not announced its own stop by then stays: only this server was asked to stop.
   absl::Duration announcement = absl::Seconds(3);
-  // The server exits after this long in any case, before SIGKILL comes.
-  absl::Duration longest = absl::Seconds(20);
+  // The server exits after this long in any case, before SIGKILL comes (--leave_within).
+  absl::Duration longest = absl::Seconds(100);
 };
 
 // `waited` is the time since the server was asked to stop.

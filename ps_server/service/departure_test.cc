@@ -15,7 +15,7 @@ TEST(DepartureTest, NoChiefNobodyToWaitFor) {
 }
 
 TEST(DepartureTest, ServesAChiefThatStopsUntilItIsSilent) {
-  EXPECT_TRUE(MustLinger({kCalling, true}, absl::Seconds(19), {}));
+  EXPECT_TRUE(MustLinger({kCalling, true}, absl::Seconds(99), {}));
   EXPECT_FALSE(MustLinger({absl::Seconds(1), true}, absl::Seconds(5), {}));
 }
 
@@ -24,8 +24,14 @@ TEST(DepartureTest, AChiefThatStaysIsLeftSoon) {
   EXPECT_FALSE(MustLinger({kCalling, false}, absl::Seconds(3), {}));
 }
 
+TEST(DepartureTest, AChiefThatStaysIsGivenTheTimeForASnapshot) {
+  EXPECT_TRUE(MustLinger({kCalling, false, /*unsaved=*/true}, absl::Seconds(99), {}));
+  EXPECT_FALSE(MustLinger({kCalling, false, /*unsaved=*/true}, absl::Seconds(100), {}));
+  EXPECT_FALSE(MustLinger({absl::Seconds(1), false, /*unsaved=*/true}, absl::Seconds(5), {}));
+}
+
 TEST(DepartureTest, GoesWhateverTheChiefDoes) {
-  EXPECT_FALSE(MustLinger({kCalling, true}, absl::Seconds(20), {}));
+  EXPECT_FALSE(MustLinger({kCalling, true}, absl::Seconds(100), {}));
 }
 
 TEST(DepartureTest, WaitsForTheSilence) {

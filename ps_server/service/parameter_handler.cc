@@ -94,6 +94,21 @@ absl::Status ParameterHandler::FindChief(const v1::FindChiefRequest& request,
   return absl::OkStatus();
 }
 
+void ParameterHandler::Leave() {
+  MutexLock lock(&mu_);
+  leaving_ = true;
+  if (shard_ != nullptr) shard_->store->EndAtNextCut();
+}
+
+ChiefSign ParameterHandler::chief_sign() const {
+  MutexLock lock(&mu_);
+  return {chiefs_.Silence(), chief_stopping_, Unsaved()};
+}
+
+bool ParameterHandler::Unsaved() const {
+  return leaving_ && shard_ != nullptr && !snapshots_.Saved(*shard_->store, shard_->first_step);
+}
+
 // ---- Calls of the chief.
 
 absl::Status ParameterHandler::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
@@ -112,6 +127,7 @@ absl::Status ParameterHandler::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& r
     }
   }
   snapshots_.DropExpiredCut();
+  snapshots_.NoteSaved(request.saved_cut());
   FillStatus(response);
   return absl::OkStatus();
 }
@@ -199,6 +215,7 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
   status->set_members(static_cast<int32_t>(members_.size()));
   if (shard_ == nullptr) return;
   const BlockStore& store = *shard_->store;
+  status->set_leaving(Unsaved());
   status->set_store_id(shard_->store_id);
   status->set_placement_fingerprint(shard_->placement_fingerprint);
   status->set_shard(static_cast<uint32_t>(store.shard()));

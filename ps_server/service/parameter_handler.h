@@ -59,7 +59,9 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   bool finished() const { return finished_; }
 
   // What this server knows of the chief's intentions.
-  ChiefSign chief_sign() const { return {chiefs_.Silence(), chief_stopping_}; }
+  // The server was asked to stop: the chief is told, and nothing is applied after the next cut.
+  void Leave();
+  ChiefSign chief_sign() const;
 
   ServerFigures figures() const { return figures_.figures(); }
 
@@ -96,6 +98,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
     uint64_t placement_fingerprint = 0;
     uint64_t store_id = 0;
     PushOptions push;
+    int64_t first_step = 0;
   };
   // The number of a call that makes a shard, among all such calls.
   using Making = uint64_t;
@@ -146,6 +149,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   absl::Status ServeBlocks(BulkMethod method, const BulkRequest& request, const Shard& shard,
                            ByteCursor payload, BulkResponse* response, ValuePayload* values);
   void FillStatus(v1::ShardStatus* status);
+  // The server leaves, and its shard has what no committed snapshot has.
+  bool Unsaved() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
   const Clock* const clock_;
@@ -155,6 +160,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
 
   std::atomic<bool> finished_{false};
   std::atomic<bool> chief_stopping_{false};
+  std::atomic<bool> leaving_{false};
   ChiefAdmission chiefs_;
   // The newest chief whose heartbeat has passed AwaitCommitsOfOthers; 0: none.
   std::atomic<uint64_t> attended_by_{0};

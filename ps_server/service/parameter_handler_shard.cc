@@ -136,8 +136,10 @@ absl::Status ParameterHandler::EndShard(absl::string_view call,
   most_entries_ = (*store)->num_blocks() + kEntriesToName;
   const PushOptions push = {request.reject_non_finite(),
                             request.stale_gradients().scale_learning_rate()};
+  if (leaving_) (*store)->EndAtNextCut();
+  const int64_t first_step = (*store)->shard_step();
   shard_ = std::make_shared<const Shard>(
-      Shard{*std::move(store), request.placement_fingerprint(), RandomId(), push});
+      Shard{*std::move(store), request.placement_fingerprint(), RandomId(), push, first_step});
   origin_ = origin;
   state_ = v1::ShardStatus::READY;
   return absl::OkStatus();

@@ -22,8 +22,23 @@ absl::Status SnapshotCalls::Prepare(const v1::PrepareCutRequest& request,
   StoreCut cut = CutNow(std::move(store), clock_);
   response->set_shard_step(cut.cut.shard_step);
   response->set_committed_round(cut.cut.committed.round);
+  {
+    MutexLock lock(&newest_mu_);
+    newest_ = {request.cut_id(), cut.store.get(), cut.cut.shard_step, /*saved=*/false};
+  }
   prepared_.Keep(chief, request.cut_id(), std::move(cut));
   return absl::OkStatus();
+}
+
+void SnapshotCalls::NoteSaved(uint64_t cut_id) {
+  MutexLock lock(&newest_mu_);
+  if (cut_id == newest_.id) newest_.saved = true;
+}
+
+bool SnapshotCalls::Saved(const BlockStore& store, int64_t first_step) const {
+  MutexLock lock(&newest_mu_);
+  if (newest_.store != &store) return store.shard_step() == first_step;
+  return newest_.saved && store.shard_step() == newest_.shard_step;
 }
 
 template <typename Request>

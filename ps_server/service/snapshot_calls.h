@@ -49,7 +49,21 @@ class SnapshotCalls {
   void DropExpiredCut() { prepared_.DropExpired(); }
   void DropCut() { prepared_.Drop(); }
 
+  // The snapshot of this cut is committed.
+  void NoteSaved(uint64_t cut_id);
+  // Whether a committed snapshot has all that the store has. A store without a cut of this chief's
+  // has what it was made of, at `first_step`.
+  bool Saved(const BlockStore& store, int64_t first_step) const;
+
  private:
+  // The newest prepared cut.
+  struct NewestCut {
+    uint64_t id = 0;
+    const BlockStore* store = nullptr;  // compared, never used
+    int64_t shard_step = 0;
+    bool saved = false;
+  };
+
   using OpenWriter = absl::FunctionRef<absl::StatusOr<std::unique_ptr<BundleDataWriter>>()>;
 
   // The cut that the request names, or one of now. UNAVAILABLE also: the cut is of a shard that is
@@ -69,6 +83,8 @@ class SnapshotCalls {
   // Held while a snapshot is written, so that one that an earlier chief began ends before its
   // successor's of the same name begins.
   Mutex snapshot_mu_;
+  mutable Mutex newest_mu_;
+  NewestCut newest_ ABSL_GUARDED_BY(newest_mu_);
   // The number of streams of a snapshot that were begun; only the last one goes on.
   std::atomic<uint64_t> streams_{0};
 };

@@ -96,8 +96,14 @@ absl::StatusOr<Block*> BlockStore::Find(size_t partition, size_t block) const {
   return blocks[block].get();
 }
 
+absl::Status BlockStore::CheckOpen() const {
+  if (!ended_) return absl::OkStatus();
+  return absl::UnavailableError("this server leaves; its successor will take the call");
+}
+
 ShardCut BlockStore::Cut() const {
   WriterMutexLock lock(&cut_mu_);
+  ended_ = ends_;
   ShardCut cut;
   cut.shard_step = shard_step();
   cut.committed = committed();
@@ -164,6 +170,7 @@ absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contribution
   }
   WriterMutexLock lock(&cut_mu_);
   if (round.round <= committed().round) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckOpen());
   struct Update {
     Block* block;
     const Optimizer* optimizer;

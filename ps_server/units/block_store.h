@@ -118,6 +118,11 @@ class BlockStore {
   // begun.
   absl::Status EnterRound(const RoundId& round) ABSL_SHARED_LOCKS_REQUIRED(cut_mu_);
 
+  // Call in a PushScope. UNAVAILABLE: the last cut has been taken (EndAtNextCut).
+  absl::Status CheckOpen() const ABSL_SHARED_LOCKS_REQUIRED(cut_mu_);
+  // Lets the next cut be the last: nothing is applied after it, so that it misses nothing.
+  void EndAtNextCut() { ends_ = true; }
+
   // The next three wait for the pushes that hold a PushScope; new pushes wait for them.
   ShardCut Cut() const;
   // Makes these the members, in any order; there are none before. Blocks forget all others.
@@ -125,7 +130,8 @@ class BlockStore {
   // Applies the mean of the round's sums as one update of every block, at the rate of step
   // `round.round`, and counts one push. A round that was committed before is a no-op. No other
   // thread uses `pool` meanwhile. FAILED_PRECONDITION, and nothing is applied: a block does not
-  // have exactly `contributions` pushes. INVALID_ARGUMENT: `contributions` is 0.
+  // have exactly `contributions` pushes. INVALID_ARGUMENT: `contributions` is 0. UNAVAILABLE: as in
+  // CheckOpen.
   absl::Status CommitRound(const RoundId& round, uint32_t contributions, ThreadPool* pool);
 
   // Counts the round as committed, if it is newer than those that are: other shards have it, and
@@ -173,9 +179,11 @@ class BlockStore {
   std::string NameOf(size_t p, size_t block) const;
 
   std::atomic<int64_t> shard_step_{0};
+  std::atomic<bool> ends_{false};
 
   mutable SharedMutex cut_mu_;
   std::vector<uint64_t> members_ ABSL_GUARDED_BY(cut_mu_);  // sorted
+  mutable bool ended_ ABSL_GUARDED_BY(cut_mu_) = false;     // by the last cut
 
   mutable Mutex round_mu_;  // after cut_mu_
   RoundId open_round_ ABSL_GUARDED_BY(round_mu_);

@@ -81,6 +81,25 @@ TEST(FailureServerTest, KilledAndRestarted) {
                            ", steps lost on its shard: ", kMaxSteps - end.updates[1]));
 }
 
+// As when its node is drained: this server alone is told to stop, and comes back.
+TEST(FailureServerTest, Drained) {
+  PacedJob paced({.max_steps = 1250, .save_steps = 100'000});
+  paced.StartAndWatch(110);
+  const absl::Time time = absl::Now();
+  paced.job.process(PsTask(1)).Signal(SIGTERM);
+  paced.job.ExpectExit(PsTask(1), 143);
+  const absl::Duration left = absl::Now() - time;
+  paced.job.Start(PsTask(1));
+  const absl::Duration outage = paced.watches[1]->WaitForFullSpeed(time);
+  paced.Finish();
+  EXPECT_EQ(paced.watches[1]->setbacks().new_stores, 1);
+  EXPECT_EQ(paced.watches[0]->setbacks().new_stores, 0);
+  // Nothing is lost and nothing is done twice, although no snapshot was due.
+  paced.ExpectCounts(0);
+  PrintFigure("ps drained", absl::StrCat("it ends after ", Seconds(left), ", full speed after ",
+                                         Seconds(outage), ", steps lost: 0"));
+}
+
 // Longer than the lease, and than the chief's patience with a call.
 TEST(FailureServerTest, Frozen) {
   PacedJob paced({.max_steps = 1000});

@@ -1,7 +1,9 @@
 """Every manifest under deploy/: its documents, and the roles with their pod templates."""
 
+import json
 import os
 import re
+import subprocess
 import sys
 import unittest
 from dataclasses import dataclass
@@ -90,6 +92,12 @@ needs_programs = unittest.skipUnless(
 
 def flags_of(program: str) -> Mapping[str, Flag]:
     return read_flags(str(BINARY_DIR / program))
+
+
+def default_of(program: str, flag: str) -> str:
+    answer = subprocess.run([BINARY_DIR / program, "--help=json"], capture_output=True, text=True, check=True)
+    (default,) = (row["default"] for row in json.loads(answer.stdout)["flags"] if row["name"] == flag)
+    return str(default)
 
 
 def manifest_paths() -> List[str]:

@@ -1,0 +1,87 @@
+// A server that was asked to stop, as when its node is drained.
+#include <string>
+
+#include "gtest/gtest.h"
+#include "ps_server/service/shard_testing.h"
+
+namespace keelson {
+namespace {
+
+constexpr uint64_t kCut = 77;
+
+class LeavingTest : public testing::Test {
+ protected:
+  LeavingTest() {
+    v1::InitializeShardResponse response;
+    EXPECT_EQ(server_.handler.Initialize(InitializeRequest(placement_, 0), &response),
+              absl::OkStatus());
+  }
+
+  absl::Status Push(uint64_t sequence) {
+    return CallBulk(&server_.handler, BulkMethod::kPush, PushOf(placement_, 0, 1, sequence))
+        .status();
+  }
+  void Prepare(uint64_t id) {
+    v1::PrepareCutRequest request;
+    *request.mutable_header() = HeaderOf(kTestChief);
+    request.set_cut_id(id);
+    v1::PrepareCutResponse response;
+    EXPECT_EQ(server_.handler.PrepareCut(request, &response), absl::OkStatus());
+  }
+  // What the chief is told, who tells the server which cut is saved.
+  bool Leaving(uint64_t saved_cut = 0) {
+    v1::ChiefHeartbeatRequest request;
+    *request.mutable_header() = HeaderOf(kTestChief);
+    request.set_saved_cut(saved_cut);
+    v1::ShardStatus status;
+    EXPECT_EQ(server_.handler.ChiefHeartbeat(request, &status), absl::OkStatus());
+    EXPECT_EQ(server_.handler.chief_sign().unsaved, status.leaving());
+    return status.leaving();
+  }
+
+  const Placement placement_ = TestPlacement(1);
+  TestServer server_;
+};
+
+TEST_F(LeavingTest, LastsUntilASnapshotHasAll) {
+  ASSERT_EQ(Push(1), absl::OkStatus());
+  EXPECT_FALSE(Leaving());
+  server_.handler.Leave();
+  EXPECT_TRUE(Leaving());
+  ASSERT_EQ(Push(2), absl::OkStatus()) << "taken until the cut";
+  Prepare(kCut);
+  EXPECT_TRUE(Leaving());
+  EXPECT_TRUE(Leaving(kCut + 1)) << "an earlier cut";
+  EXPECT_FALSE(Leaving(kCut));
+}
+
+TEST_F(LeavingTest, NothingIsAppliedAfterTheCut) {
+  server_.handler.Leave();
+  Prepare(kCut);
+  EXPECT_EQ(Push(1).code(), absl::StatusCode::kUnavailable) << "the successor takes it";
+  v1::CommitRoundRequest round;
+  *round.mutable_header() = HeaderOf(kTestChief);
+  round.set_round(0);
+  round.set_attempt(1);
+  round.set_contributions(1);
+  v1::CommitRoundResponse committed;
+  EXPECT_EQ(server_.handler.CommitRound(round, &committed).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(LeavingTest, NeedsNoSnapshotWithoutUpdates) {
+  server_.handler.Leave();
+  EXPECT_FALSE(Leaving());
+}
+
+TEST_F(LeavingTest, NeedsNoOtherSnapshotThanTheLastOne) {
+  ASSERT_EQ(Push(1), absl::OkStatus());
+  Prepare(kCut);
+  EXPECT_FALSE(Leaving(kCut));
+  server_.handler.Leave();
+  EXPECT_FALSE(Leaving(kCut));
+  ASSERT_EQ(Push(2), absl::OkStatus());
+  EXPECT_TRUE(Leaving(kCut));
+}
+
+}  // namespace
+}  // namespace keelson
