@@ -32,6 +32,14 @@ TEST(NumberFlagsTest, PositiveNumberIsFiniteAndAboveZero) {
   }
 }
 
+TEST(NumberFlagsTest, WhatWouldBecomeTheLargestNumberIsRefused) {
+  for (const CLI::Validator& check : {PositiveNumber(), NonNegativeNumber()}) {
+    EXPECT_EQ(Refusal(check, "9000000000000000000"), "");
+    EXPECT_EQ(Refusal(check, "99999999999999999999"),
+              "--lease: expected a number below 2^63, found \"99999999999999999999\"");
+  }
+}
+
 TEST(NumberFlagsTest, NonNegativeNumberIsFiniteAndMayBeZero) {
   for (const char* value : {"0", "1", "0.5"}) {
     EXPECT_EQ(Refusal(NonNegativeNumber(), value), "") << value;
