@@ -20,7 +20,7 @@ namespace keelson {
 // before, each block listed them.
 inline constexpr uint32_t kShardStateFormat = 1;
 
-// Of v1::JobState. Since format 1 it has the committed round.
+// The format of v1::JobState. Since format 1 it has the committed round.
 inline constexpr uint32_t kJobStateFormat = 1;
 
 // Names of shards' states begin so.

@@ -19,10 +19,10 @@ inline constexpr char kProtocolKey[] = "keelson-protocol";
 // FAILED_PRECONDITION: "`who` is of another build: expected message protocol 3, found none".
 absl::Status CheckProtocol(absl::string_view shown, absl::string_view who);
 
-// Of a server: shows the protocol with the answer to a call that has not been answered.
+// A server shows its protocol with the answer to a call that has not been answered.
 void ShowProtocol(grpc::ServerContext* context);
 
-// Of a client: whether the one who answered the call with OK speaks this protocol; see
+// A client checks that the server that answered its call with OK speaks this protocol; see
 // CheckProtocol.
 absl::Status CheckAnswer(const grpc::ClientContext& context, absl::string_view who);
 

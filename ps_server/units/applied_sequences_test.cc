@@ -99,7 +99,7 @@ TEST(AppliedSequencesTest, AThousandWorkersOnATenGigabyteShardTakeLessThanAMebib
     for (size_t m = 0; m < kMessages; ++m) push(1, m);
     const size_t sent = random() % (kMessages - 4);
     for (size_t m = 0; m < sent; ++m) push(2, m);
-    // Of those in flight some have arrived.
+    // Some of the messages in flight have arrived.
     for (size_t m = sent; m < sent + 4; ++m) {
       if (random() % 2 == 0) push(2, m);
     }

@@ -102,7 +102,7 @@ class FiberScheduler : public Scheduler {
   void Join(uint64_t thread) override;
   absl::Time Now() const override { return absl::FromUnixSeconds(1'700'000'000) + time_; }
   absl::Duration Monotonic() const override { return time_; }
-  // Of the choices' own generator: what threads draw depends on their order alone.
+  // Comes from the generator of the choices, so what threads draw depends on their order alone.
   uint64_t Random() override { return random_(); }
   // Whether something with this probability happens.
   bool Chance(double probability);
