@@ -167,11 +167,41 @@ TEST_F(ChiefRunTest, ALostWorkerIsRefusedByTheServersBeforeOthersGetItsWork) {
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
 }
 
-TEST_F(ChiefRunTest, SynchronousRoundsAreCommittedByTheChief) {
-  options_.config.mutable_consistency()
-      ->mutable_mode()
-      ->mutable_synchronous()
-      ->set_replicas_to_aggregate(1);
+// Synchronous mode with one worker.
+class SynchronousChiefTest : public ChiefRunTest {
+ protected:
+  void SetUp() override {
+    ChiefRunTest::SetUp();
+    options_.config.mutable_consistency()
+        ->mutable_mode()
+        ->mutable_synchronous()
+        ->set_replicas_to_aggregate(1);
+  }
+  // The first step is done.
+  void StartAndStep() {
+    Start();
+    Join(service(), kWorker);
+    Report(service(), Done(Acquire(service(), {})));
+    while (StatusOf(service()).step() < 1) std::this_thread::yield();
+  }
+  // Starts the next chief as if the one that was killed had committed round 1 at one server only.
+  // Returns what the next chief commits at the other one.
+  std::vector<v1::CommitRoundRequest> StartAfterHalfACommit() {
+    servers_[0].EditStatus([](v1::ShardStatus* shard) { shard->set_committed_round(1); });
+    servers_[1].EditStatus([](v1::ShardStatus* shard) {
+      shard->set_open_round(1);
+      shard->set_open_attempt(2'000'000'000);
+    });
+    const size_t before = servers_[1].commits().size();
+    Start();
+    AwaitPhase(service(), v1::TRAINING);
+    std::vector<v1::CommitRoundRequest> commits = servers_[1].commits();
+    commits.erase(commits.begin(), commits.begin() + static_cast<std::ptrdiff_t>(before));
+    return commits;
+  }
+};
+
+TEST_F(SynchronousChiefTest, SynchronousRoundsAreCommittedByTheChief) {
   Start();
   Join(service(), kWorker);
   // The first commit fails as after a restart of the servers, and the round is done again.
@@ -192,29 +222,13 @@ TEST_F(ChiefRunTest, SynchronousRoundsAreCommittedByTheChief) {
   }
 }
 
-TEST_F(ChiefRunTest, AServerThatMissedACommitIsToldByTheNextChief) {
-  options_.config.mutable_consistency()
-      ->mutable_mode()
-      ->mutable_synchronous()
-      ->set_replicas_to_aggregate(1);
-  Start();
-  Join(service(), kWorker);
-  Report(service(), Done(Acquire(service(), {})));
-  while (StatusOf(service()).step() < 1) std::this_thread::yield();
+TEST_F(SynchronousChiefTest, AServerThatMissedACommitIsToldByTheNextChief) {
+  StartAndStep();
   AwaitStored();
   Kill();
-  // As if the chief had crashed between its calls of the two servers, with the job state of the
-  // step before.
-  servers_[0].EditStatus([](v1::ShardStatus* shard) { shard->set_committed_round(1); });
-  servers_[1].EditStatus([](v1::ShardStatus* shard) {
-    shard->set_open_round(1);
-    shard->set_open_attempt(2'000'000'000);
-  });
-  const size_t before = servers_[1].commits().size();
-  Start();
-  AwaitPhase(service(), v1::TRAINING);
-  const std::vector<v1::CommitRoundRequest> commits = servers_[1].commits();
-  ASSERT_EQ(commits.size(), before + 1);
+  // The job state is that of the step before.
+  const std::vector<v1::CommitRoundRequest> commits = StartAfterHalfACommit();
+  ASSERT_THAT(commits, SizeIs(1));
   EXPECT_EQ(commits.back().round(), 1);
   EXPECT_EQ(commits.back().attempt(), 2'000'000'000u);
   EXPECT_EQ(StatusOf(service()).step(), 2);
@@ -222,31 +236,16 @@ TEST_F(ChiefRunTest, AServerThatMissedACommitIsToldByTheNextChief) {
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
 }
 
-TEST_F(ChiefRunTest, ACommitIsCompletedWithThePushesThatItHadThoughTheModeChanges) {
-  options_.config.mutable_consistency()
-      ->mutable_mode()
-      ->mutable_synchronous()
-      ->set_replicas_to_aggregate(1);
-  Start();
-  Join(service(), kWorker);
-  Report(service(), Done(Acquire(service(), {})));
-  while (StatusOf(service()).step() < 1) std::this_thread::yield();
+TEST_F(SynchronousChiefTest, ACommitIsCompletedWithThePushesThatItHadThoughTheModeChanges) {
+  StartAndStep();
   Acquire(service(), {});  // the change waits for this step
   v1::SetModeRequest request;
   request.mutable_mode()->mutable_async();
   v1::SetModeResponse response;
   ASSERT_EQ(service()->SetMode(request, &response), absl::OkStatus());
   Kill();
-  servers_[0].EditStatus([](v1::ShardStatus* shard) { shard->set_committed_round(1); });
-  servers_[1].EditStatus([](v1::ShardStatus* shard) {
-    shard->set_open_round(1);
-    shard->set_open_attempt(2'000'000'000);
-  });
-  const size_t before = servers_[1].commits().size();
-  Start();
-  AwaitPhase(service(), v1::TRAINING);
-  const std::vector<v1::CommitRoundRequest> commits = servers_[1].commits();
-  ASSERT_EQ(commits.size(), before + 1);
+  const std::vector<v1::CommitRoundRequest> commits = StartAfterHalfACommit();
+  ASSERT_THAT(commits, SizeIs(1));
   EXPECT_EQ(commits.back().round(), 1);
   EXPECT_EQ(commits.back().contributions(), 1u);
   EXPECT_FALSE(commits.back().lost());
