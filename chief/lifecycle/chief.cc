@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "chief/lifecycle/save_schedule.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
@@ -223,7 +224,7 @@ absl::Status Chief::Train() {
       LogEarlyEnd(job);
       return absl::OkStatus();
     }
-    const std::vector<uint64_t> leaving = LeavingServers();
+    const std::vector<ServerView> leaving = LeavingServers();
     if (leaving.empty() && !schedule.Due(step, clock_->Monotonic())) continue;
     const absl::Status saved = leaving.empty()
                                    ? WriteSnapshot([this] { return coordinator_.LedgerState(); })
@@ -253,21 +254,24 @@ absl::Status Chief::WritePausedSnapshot() {
   return WriteSnapshot([this] { return coordinator_.LedgerState(); });
 }
 
-std::vector<uint64_t> Chief::LeavingServers() const {
-  std::vector<uint64_t> leaving;
-  for (const ServerView& server : servers_.States()) {
-    if (server.leaving && !saved_servers_.contains(server.incarnation)) {
-      leaving.push_back(server.incarnation);
-    }
-  }
+std::vector<ServerView> Chief::LeavingServers() const {
+  std::vector<ServerView> leaving = servers_.States();
+  std::erase_if(leaving, [this](const ServerView& server) {
+    return !server.leaving || saved_servers_.contains(server.incarnation);
+  });
   return leaving;
 }
 
-absl::Status Chief::SaveLeavingServers(const std::vector<uint64_t>& leaving) {
-  LogInfo(leaving.size() == 1 ? "a server leaves" : "servers leave",
-          ": nothing is handed out until a snapshot has what they hold");
+absl::Status Chief::SaveLeavingServers(const std::vector<ServerView>& leaving) {
+  const auto add_name = [](std::string* out, const ServerView& server) {
+    out->append(server.task.ToString());
+  };
+  LogInfo("asked to stop: ", absl::StrJoin(leaving, ", ", add_name),
+          "; nothing is handed out until a snapshot has what is there");
   const absl::Status status = WritePausedSnapshot();
-  if (status.ok()) saved_servers_.insert(leaving.begin(), leaving.end());
+  if (status.ok()) {
+    for (const ServerView& server : leaving) saved_servers_.insert(server.incarnation);
+  }
   coordinator_.ResumeWork();
   return status;
 }

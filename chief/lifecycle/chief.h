@@ -121,9 +121,9 @@ class Chief {
   absl::Status CheckTraining(const Coordinator::Status& job);
   // A snapshot with the steps that are under way; nothing is handed out from then on.
   absl::Status WritePausedSnapshot();
-  // The incarnations of servers that were asked to stop, and wait for a snapshot.
-  std::vector<uint64_t> LeavingServers() const;
-  absl::Status SaveLeavingServers(const std::vector<uint64_t>& leaving);
+  // Those that were asked to stop, and wait for a snapshot.
+  std::vector<ServerView> LeavingServers() const;
+  absl::Status SaveLeavingServers(const std::vector<ServerView>& leaving);
   // Logs when training begins to diverge, and when it recovers.
   void NoteDiverging(const Coordinator::Status& job);
   absl::Status WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state);

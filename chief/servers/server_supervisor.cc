@@ -171,10 +171,11 @@ void ServerSupervisor::SayRestored(size_t s, const Watch& watch,
                                    const std::optional<SnapshotInfo>& snapshot) {
   const int64_t step = job_.persisted().job().global_step();
   const int64_t from = snapshot.has_value() ? snapshot->step : 0;
+  const std::string lost =
+      step > from ? absl::StrCat("lost steps ", from, " to ", step) : std::string("lost no step");
   LogWarning(servers_->name(s), " has been restarted and restored from ",
-             snapshot.has_value() ? snapshot->prefix : "its initial values", ": lost steps ", from,
-             " to ", step, " of its shard, was away for ",
-             Seconds(clock_->Monotonic() - watch.heard));
+             snapshot.has_value() ? snapshot->prefix : "its initial values", ": ", lost,
+             " of its shard, was away for ", Seconds(clock_->Monotonic() - watch.heard));
 }
 
 }  // namespace keelson

@@ -156,6 +156,13 @@ TEST_F(ServerSupervisorTest, TheMembersGoToWhoDoesNotKnowThem) {
   EXPECT_THAT(servers_[0].members(), ElementsAre(7, 8, 9));
 }
 
+TEST_F(ServerSupervisorTest, ARestartedServerThatWasSavedLosesNothing) {
+  supervisor_.Visit(1);
+  job_.SetStep(300);
+  servers_[1].Restart();
+  EXPECT_THAT(LogOfVisit(1), HasSubstr("restored from newest: lost no step of its shard"));
+}
+
 TEST_F(ServerSupervisorTest, ARestartedServerIsRestoredAndOnlyThat) {
   supervisor_.Visit(0);
   supervisor_.Visit(1);

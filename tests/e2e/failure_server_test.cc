@@ -1,16 +1,18 @@
-// Parameter servers that die or freeze (design §9).
+// Parameter servers that die, freeze or are drained.
 #include <signal.h>
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "gtest/gtest.h"
+#include "gmock/gmock.h"
 #include "tests/e2e/failure_testing.h"
 #include "tests/support/model_directory.h"
 
 namespace keelson {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Two shards of 105 MB; a step is little arithmetic and much traffic.
 std::string LargeConfig(int64_t max_steps) {
@@ -94,6 +96,9 @@ TEST(FailureServerTest, Drained) {
   paced.Finish();
   EXPECT_EQ(paced.watches[1]->setbacks().new_stores, 1);
   EXPECT_EQ(paced.watches[0]->setbacks().new_stores, 0);
+  const std::string log = paced.job.Log(kChiefTask);
+  EXPECT_THAT(log, HasSubstr("asked to stop: ps-1;"));
+  EXPECT_THAT(log, HasSubstr(": lost no step of its shard"));
   // Nothing is lost and nothing is done twice, although no snapshot was due.
   paced.ExpectCounts(0);
   PrintFigure("ps drained", absl::StrCat("it ends after ", Seconds(left), ", full speed after ",
