@@ -166,7 +166,7 @@ absl::StatusOr<std::optional<WorkLease>> Coordinator::AcquireWork(Task task, uin
     RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
     Requests& requests = requests_[incarnation];
     if (sequence < requests.newest) return std::nullopt;
-    if (status_.phase > JobPhase::kTraining || Trained()) return std::nullopt;
+    if (status_.phase > JobPhase::kFinishing) return std::nullopt;
     if (sequence != 0 && sequence == requests.granted) return requests.lease;
     std::optional<WorkLease> lease = GrantLease(incarnation);
     if (lease.has_value()) {

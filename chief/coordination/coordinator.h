@@ -118,11 +118,11 @@ class Coordinator {
   // ABORTED: not a member; see Membership.
   absl::Status Heartbeat(Task task, uint64_t incarnation, const WorkerReport& report);
 
-  // Returns nothing when there was no work within `max_wait`, or none is left; see phase(). ABORTED
-  // as in Heartbeat. A `sequence` that is not 0 rises with each new request of an incarnation. A
-  // request that comes again gets the lease that the first one was granted, and its sums are not
-  // counted again; one that a newer request has overtaken gets nothing. So no lease is granted that
-  // no worker receives.
+  // Returns nothing when there was no work within `max_wait`, or the last snapshot is there; see
+  // phase(). ABORTED as in Heartbeat. A `sequence` that is not 0 rises with each new request of an
+  // incarnation. A request that comes again gets the lease that the first one was granted, and its
+  // sums are not counted again; one that a newer request has overtaken gets nothing. So no lease is
+  // granted that no worker receives.
   absl::StatusOr<std::optional<WorkLease>> AcquireWork(Task task, uint64_t incarnation,
                                                        const WorkerReport& report,
                                                        absl::Duration max_wait,

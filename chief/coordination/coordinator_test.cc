@@ -288,7 +288,7 @@ TEST_F(CoordinatorTest, AReportOfMoreThanTheLeaseHasIsRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(CoordinatorTest, TheLastStepEndsEveryWait) {
+TEST_F(CoordinatorTest, TheLastStepEndsTheChiefsWaitAndItsSnapshotThatOfWorkers) {
   StartTraining(1);
   Register(kWorker0, 1);
   Register(kWorker1, 2);
@@ -299,10 +299,12 @@ TEST_F(CoordinatorTest, TheLastStepEndsEveryWait) {
   std::thread chief(
       [&] { steps = coordinator_.WaitForSteps(1, clock_.Monotonic() + kLong, stop_); });
   ASSERT_EQ(coordinator_.Heartbeat(kWorker0, 1, Completed(last->id, 1)), absl::OkStatus());
-  worker.join();
   chief.join();
-  EXPECT_FALSE(waited.has_value());
   EXPECT_EQ(steps, 1);
+  coordinator_.SetPhase(JobPhase::kFinishing);
+  coordinator_.SetPhase(JobPhase::kEvaluating);
+  worker.join();
+  EXPECT_FALSE(waited.has_value());
 }
 
 TEST_F(CoordinatorTest, FailureEndsTheWaitForWork) {

@@ -318,6 +318,22 @@ TEST_F(ChiefRunTest, AServerThatLeavesIsSavedWithTheStepsThatAreUnderWay) {
   EXPECT_NE(servers_[1].last_heartbeat().saved_cut(), 0);
 }
 
+TEST_F(ChiefRunTest, WorkersLearnOfTheEndWhenItsSnapshotIsThere) {
+  Start();
+  Join(service(), kWorker);
+  while (SnapshotSteps().empty()) std::this_thread::yield();
+  servers_[0].FailSnapshots(1'000'000);
+  WorkToTheLastStep(service());
+  AwaitPhase(service(), v1::FINISHING);
+  // A worker that left could not do the steps again that the job falls back to without it.
+  EXPECT_EQ(Acquire(service(), {}).phase(), v1::TRAINING);
+  servers_[0].FailSnapshots(0);
+  EXPECT_GT(Work(service()), v1::FINISHING);
+  Leave(service(), kWorker);
+  EXPECT_EQ(Wait(), absl::OkStatus());
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0, 10));
+}
+
 TEST_F(ChiefRunTest, StopEndsTheWaitForServers) {
   servers_[0].Sever();
   Start(&clock_);

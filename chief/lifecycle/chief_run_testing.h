@@ -45,6 +45,14 @@ void Report(ChiefService* chief, const v1::WorkerProgress& progress);
 v1::JobPhase Work(
     ChiefService* chief, const std::function<bool()>& until = [] { return false; });
 
+// The same where the last snapshot cannot be written, so that workers are not told of the end.
+inline void WorkToTheLastStep(ChiefService* chief) {
+  Work(chief, [chief] {
+    const v1::JobStatus job = StatusOf(chief);
+    return job.step() == job.max_steps();
+  });
+}
+
 class ChiefRunTest : public testing::Test {
  protected:
   void SetUp() override;

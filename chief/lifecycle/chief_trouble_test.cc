@@ -50,7 +50,7 @@ TEST_F(ChiefRunTest, WithoutAFinalSnapshotTheJobIsNotDone) {
   Join(service(), kWorker);
   while (SnapshotSteps().empty()) std::this_thread::yield();
   servers_[0].FailSnapshots(1'000'000);
-  Work(service());
+  WorkToTheLastStep(service());
   Leave(service(), kWorker);
   servers_[0].AwaitSnapshots(8);
   EXPECT_EQ(StatusOf(service()).phase(), v1::FINISHING);
@@ -85,7 +85,7 @@ TEST_F(ChiefRunTest, AModelDirectoryThatCannotBeUsedIsWaitedFor) {
   while (SnapshotSteps().empty()) std::this_thread::yield();
   ASSERT_EQ(RenameFile(model_dir, model_dir + ".moved"), absl::OkStatus());
   ASSERT_EQ(WriteFileAtomically(model_dir, "a file"), absl::OkStatus());
-  Work(service());
+  WorkToTheLastStep(service());
   Leave(service(), kWorker);
   while (chief_->snapshot_figures().failures < 3) std::this_thread::yield();
   EXPECT_EQ(StatusOf(service()).phase(), v1::FINISHING);
@@ -208,7 +208,7 @@ TEST_F(FullDiskTest, TrainingGoesOnAndTheJobEndsWhenThereIsRoom) {
   Join(service(), kWorker);
   AwaitPhase(service(), v1::TRAINING);
   files_.SetCapacity(files_.used_bytes() + 100);
-  Work(service());
+  WorkToTheLastStep(service());
   Leave(service(), kWorker);
   while (chief_->snapshot_figures().failures < 3) std::this_thread::yield();
   EXPECT_EQ(StatusOf(service()).phase(), v1::FINISHING);
@@ -309,7 +309,7 @@ TEST_F(ReadOnlyTest, ARestartedChiefTakesTheRunningJobUp) {
   AwaitPhase(service(), v1::TRAINING);
   EXPECT_GE(StatusOf(service()).step(), saved);
   Join(service(), kWorker);
-  Work(service());
+  WorkToTheLastStep(service());
   Leave(service(), kWorker);
   while (chief_->snapshot_figures().failures < 2) std::this_thread::yield();
   EXPECT_EQ(StatusOf(service()).step(), 10);

@@ -194,10 +194,10 @@ absl::Status ChiefHandler::AcquireWork(const v1::AcquireWorkRequest& request,
     response->set_fresh_values(lease->fresh_values);
   }
   *response->mutable_state_versions() = VersionsToProto(coordinator_->state_versions());
-  const Coordinator::Status status = coordinator_->GetStatus();
-  // For workers training is over even before the chief has noticed.
-  const bool unnoticed = status.trained && status.phase == JobPhase::kTraining;
-  response->set_phase(JobPhaseToProto(unnoticed ? JobPhase::kFinishing : status.phase));
+  // Workers stay until the last snapshot is there: if the job falls back to an earlier one, the
+  // steps since then are theirs to do.
+  const JobPhase phase = coordinator_->phase();
+  response->set_phase(JobPhaseToProto(phase == JobPhase::kFinishing ? JobPhase::kTraining : phase));
   return absl::OkStatus();
 }
 

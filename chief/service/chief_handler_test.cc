@@ -129,7 +129,7 @@ TEST_F(ChiefHandlerTest, ARepeatedRequestForWorkGetsTheSameLease) {
   EXPECT_EQ(Acquire({}, 2).lease_id(), 51u);
 }
 
-TEST_F(ChiefHandlerTest, AllStepsDoneIsTheEndBeforeTheChiefHasNoticed) {
+TEST_F(ChiefHandlerTest, WorkersStayUntilTheLastSnapshotIsThere) {
   Register();
   StartTraining(1);
   v1::WorkerProgress done;
@@ -138,8 +138,11 @@ TEST_F(ChiefHandlerTest, AllStepsDoneIsTheEndBeforeTheChiefHasNoticed) {
   lease->set_completed_steps(1);
   const v1::AcquireWorkResponse response = Acquire(done);
   EXPECT_EQ(response.lease_id(), 0u);
-  EXPECT_EQ(response.phase(), v1::FINISHING);
-  ASSERT_EQ(coordinator_.phase(), JobPhase::kTraining);
+  EXPECT_EQ(response.phase(), v1::TRAINING);
+  coordinator_.SetPhase(JobPhase::kFinishing);
+  EXPECT_EQ(Acquire({}).phase(), v1::TRAINING);
+  coordinator_.SetPhase(JobPhase::kEvaluating);
+  EXPECT_EQ(Acquire({}).phase(), v1::EVALUATING);
 }
 
 TEST_F(ChiefHandlerTest, HeartbeatDeliversProgressAndTellsTheError) {
