@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Training rates in one run: PyTorch's DistributedDataParallel over Gloo, and Keelson in float32 and bfloat16.
 
-usage: bench/compare_torch.py [--repeat N] [--steps N] [--bin_dir DIR] [--data_dir DIR]
+usage: bench/compare_torch.py [--alone] [--repeat N] [--steps N] [--bin_dir DIR] [--data_dir DIR]
 
 The same MLP of 2.7 MB (784-512-512-10), batch 32 and plain SGD everywhere; 2 processes of PyTorch with one thread
 each, 2 workers and 1 server of Keelson. The three take turns; medians with (min-max). A gradient is one worker's for
-one batch, so a step of PyTorch, in which both take part, counts as two. The PyTorch is that of the interpreter that
+one batch, so a step of PyTorch, in which both take part, counts as two. With --alone: steps per second of one process
+with all cores, for the MLP and for the network of configs/mnist_cnn.textproto (batch 64). The PyTorch is that of the interpreter that
 runs this (Debian: python3-torch; another one: VENV/bin/python bench/compare_torch.py), and is named with its BLAS.
 """
 
@@ -16,13 +17,16 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from functools import partial
 from typing import Callable, Dict, List
 
 import train_rate
 
 PROCESSES = 2
 WARM_UP_STEPS = 50
+CNN_CONFIG = os.path.join(train_rate.REPOSITORY, "configs", "mnist_cnn.textproto")
 
 
 def free_port() -> int:
@@ -70,6 +74,60 @@ def measure_torch(steps: int) -> float:
     return PROCESSES * float(outputs[0])
 
 
+def measure_torch_alone(network: str, steps: int) -> float:
+    """Steps per second of this process."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(1)
+    if network == "mlp":
+        layers = [nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)]
+        batch, momentum = 32, 0.0
+    else:
+        layers = [nn.Conv2d(1, 32, 5), nn.ReLU(), nn.MaxPool2d(2)]
+        layers += [nn.Conv2d(32, 64, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
+        layers += [nn.Linear(64 * 4 * 4, 512), nn.ReLU(), nn.Linear(512, 10)]
+        batch, momentum = 64, 0.9
+    model = nn.Sequential(*layers)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=momentum)
+    loss = nn.CrossEntropyLoss()
+    images, labels = torch.rand(batch, 1, 28, 28), torch.randint(0, 10, (batch,))
+    for step in range(WARM_UP_STEPS + steps):
+        if step == WARM_UP_STEPS:
+            began = time.monotonic()
+        optimizer.zero_grad()
+        loss(model(images), labels).backward()
+        optimizer.step()
+    return steps / (time.monotonic() - began)
+
+
+def contenders_alone(flags: argparse.Namespace, with_torch: bool) -> Dict[str, Callable[[], float]]:
+    configs = {"mlp": os.path.join(flags.work, "mlp.textproto"), "cnn": CNN_CONFIG}
+    with open(configs["mlp"], "w", encoding="utf-8") as file:
+        file.write(train_rate.CONFIG.format(steps=flags.steps, transfer=""))
+    contenders: Dict[str, Callable[[], float]] = {}
+    for network, config in configs.items():
+        # A step of the CNN takes many times as long.
+        steps = flags.steps if network == "mlp" else flags.steps // 8
+        contenders[f"keelson {network}"] = partial(
+            train_rate.measure_alone, config, steps, flags.bin_dir, flags.data_dir
+        )
+        if with_torch:
+            contenders[f"torch {network}"] = partial(measure_torch_alone, network, steps // 4)
+    return contenders
+
+
+def contenders_together(flags: argparse.Namespace, with_torch: bool) -> Dict[str, Callable[[], float]]:
+    contenders: Dict[str, Callable[[], float]] = {}
+    for wire in ("f32", "bf16"):
+        contenders[f"keelson {wire}"] = partial(
+            train_rate.measure, wire, flags.steps, flags.bin_dir, flags.data_dir
+        )
+    if with_torch:
+        contenders["torch ddp gloo f32"] = partial(measure_torch, max(200, flags.steps // 8))
+    return contenders
+
+
 def describe_torch(version: str, build: str, maps: str) -> str:
     """"PyTorch 1.13.1, BLAS generic (libblas.so.3)". `build`: what torch.__config__.show() says. `maps`:
     /proc/PID/maps of a process that has multiplied matrices, which names the libraries behind a generic BLAS."""
@@ -99,6 +157,7 @@ def compare(contenders: Dict[str, Callable[[], float]], repeat: int) -> Dict[str
 def main() -> None:
     parser = argparse.ArgumentParser(description="Training rates of PyTorch DDP over Gloo and of Keelson.")
     parser.add_argument("--repeat", type=int, default=3, help="repetitions (default: 3)")
+    parser.add_argument("--alone", action="store_true", help="one process each, instead of a job")
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     train_rate.add_flags(parser)
@@ -107,21 +166,20 @@ def main() -> None:
         train_rank(flags.rank, flags.port, flags.steps)
         return
 
-    def keelson(wire: str) -> Callable[[], float]:
-        return lambda: train_rate.measure(wire, flags.steps, flags.bin_dir, flags.data_dir)
-
-    contenders = {"keelson f32": keelson("f32"), "keelson bf16": keelson("bf16")}
     try:
         print(describe_own_torch())
-        contenders["torch ddp gloo f32"] = lambda: measure_torch(max(200, flags.steps // 8))
+        with_torch = True
     except ImportError:
         print(f"{sys.executable} has no PyTorch (Debian: python3-torch): Keelson alone", file=sys.stderr)
-    try:
-        rates = compare(contenders, flags.repeat)
-    except RuntimeError as error:
-        parser.exit(1, f"compare_torch: {error}\n")
+        with_torch = False
+    make, unit = (contenders_alone, "steps/s") if flags.alone else (contenders_together, "gradients/s")
+    with tempfile.TemporaryDirectory() as flags.work:
+        try:
+            rates = compare(make(flags, with_torch), flags.repeat)
+        except RuntimeError as error:
+            parser.exit(1, f"compare_torch: {error}\n")
     for name, values in rates.items():
-        print(f"{name}: {statistics.median(values):.0f} ({min(values):.0f}-{max(values):.0f}) gradients/s")
+        print(f"{name}: {statistics.median(values):.0f} ({min(values):.0f}-{max(values):.0f}) {unit}")
 
 
 if __name__ == "__main__":

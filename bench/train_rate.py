@@ -111,13 +111,25 @@ def measure(wire: str, steps: int, bin_dir: str, data_dir: Optional[str]) -> flo
         command = [LAUNCHER]
         command += [f"--bin_dir={bin_dir}", f"--run_dir={work}/run", f"--model_dir={model_dir}"]
         command += [f"--data_dir={data_dir}"] if data_dir else []
-        with open(os.path.join(work, "output"), "w+b") as output:
-            with subprocess.Popen(command + [job], stdout=output, stderr=subprocess.STDOUT) as process:
-                samples = watch(process, os.path.join(model_dir, "status.json"))
-            if process.returncode != 0:
-                output.seek(0)
-                raise RuntimeError("the job failed:\n" + output.read().decode())
-        return rate_of(samples, steps)
+        return rate_of(run(command + [job], model_dir), steps)
+
+
+def run(command: List[str], model_dir: str) -> List[Sample]:
+    with tempfile.TemporaryFile() as output:
+        with subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process:
+            samples = watch(process, os.path.join(model_dir, "status.json"))
+        if process.returncode != 0:
+            output.seek(0)
+            raise RuntimeError("the job failed:\n" + output.read().decode())
+    return samples
+
+
+def measure_alone(config: str, steps: int, bin_dir: str, data_dir: Optional[str]) -> float:
+    """Steps per second of one process that is the whole job; `config` is a file."""
+    with tempfile.TemporaryDirectory() as model_dir:
+        command = [os.path.join(bin_dir, "chief"), f"--config={config}", f"--model_dir={model_dir}"]
+        command += [f"--training_steps={steps}"] + ([f"--data_dir={data_dir}"] if data_dir else [])
+        return rate_of(run(command, model_dir), steps)
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
