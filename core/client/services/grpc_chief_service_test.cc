@@ -1,9 +1,13 @@
 #include "core/client/services/grpc_chief_service.h"
 
 #include <atomic>
+#include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "core/base/mutex.h"
 #include "core/rpc/protocol.h"
 #include "core/rpc/server.h"
 #include "gmock/gmock.h"
@@ -17,8 +21,11 @@ using ::testing::HasSubstr;
 // Puts something of each request into its answer; refuses AcquireWork.
 class EchoChief final : public v1::ChiefService::Service {
  public:
-  // The protocol that answers show; empty: none.
-  std::string protocol = kProtocol;
+  // The protocol that later answers show; empty: none. Any thread may call.
+  void ShowProtocol(absl::string_view protocol) ABSL_LOCKS_EXCLUDED(mu_) {
+    MutexLock lock(&mu_);
+    protocol_ = std::string(protocol);
+  }
 
   grpc::Status Register(grpc::ServerContext* context, const v1::RegisterRequest*,
                         v1::RegisterResponse* response) override {
@@ -72,9 +79,13 @@ class EchoChief final : public v1::ChiefService::Service {
 
  private:
   grpc::Status Ok(grpc::ServerContext* context) const {
-    if (!protocol.empty()) context->AddInitialMetadata(kProtocolKey, protocol);
+    MutexLock lock(&mu_);
+    if (!protocol_.empty()) context->AddInitialMetadata(kProtocolKey, protocol_);
     return grpc::Status::OK;
   }
+
+  mutable Mutex mu_;
+  std::string protocol_ ABSL_GUARDED_BY(mu_) = kProtocol;
 };
 
 class GrpcChiefServiceTest : public testing::Test {
@@ -147,13 +158,13 @@ TEST_F(GrpcChiefServiceTest, CallsThatWaitHaveTheirTimeAndSomeMore) {
 }
 
 TEST_F(GrpcChiefServiceTest, AChiefOfAnotherBuildIsRefusedWithBothVersions) {
-  for (const char* protocol : {"", "7"}) {
-    echo_.protocol = protocol;
+  for (const absl::string_view protocol : {"", "7"}) {
+    echo_.ShowProtocol(protocol);
     v1::RegisterResponse registered;
     EXPECT_EQ(client_->Register({}, &registered),
               absl::FailedPreconditionError(absl::StrCat(
                   "chief at ", address_, " is of another build: expected message protocol ",
-                  kProtocol, ", found ", echo_.protocol.empty() ? "none" : protocol)));
+                  kProtocol, ", found ", protocol.empty() ? "none" : protocol)));
     v1::JobStatus status;
     EXPECT_EQ(client_->GetJobStatus({}, &status), absl::OkStatus());
   }

@@ -1,8 +1,12 @@
 #include "core/client/services/grpc_parameter_control.h"
 
 #include <atomic>
+#include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "core/base/mutex.h"
 #include "core/rpc/protocol.h"
 #include "core/rpc/server.h"
 #include "gmock/gmock.h"
@@ -17,8 +21,11 @@ using ::testing::HasSubstr;
 // Puts something of each request into its answer; refuses CommitRound of round 0.
 class EchoService final : public v1::ParameterService::Service {
  public:
-  // The protocol that answers show; empty: none.
-  std::string protocol = kProtocol;
+  // The protocol that later answers show; empty: none. Any thread may call.
+  void ShowProtocol(absl::string_view protocol) ABSL_LOCKS_EXCLUDED(mu_) {
+    MutexLock lock(&mu_);
+    protocol_ = std::string(protocol);
+  }
 
   grpc::Status Initialize(grpc::ServerContext* context, const v1::InitializeShardRequest* request,
                           v1::InitializeShardResponse* response) override {
@@ -95,9 +102,13 @@ class EchoService final : public v1::ParameterService::Service {
 
  private:
   grpc::Status Ok(grpc::ServerContext* context) const {
-    if (!protocol.empty()) context->AddInitialMetadata(kProtocolKey, protocol);
+    MutexLock lock(&mu_);
+    if (!protocol_.empty()) context->AddInitialMetadata(kProtocolKey, protocol_);
     return grpc::Status::OK;
   }
+
+  mutable Mutex mu_;
+  std::string protocol_ ABSL_GUARDED_BY(mu_) = kProtocol;
 };
 
 class GrpcParameterControlTest : public testing::Test {
@@ -224,13 +235,13 @@ TEST_F(GrpcParameterControlTest, AServerThatRefusesAShardGetsNoMoreOfIt) {
 }
 
 TEST_F(GrpcParameterControlTest, AServerOfAnotherBuildIsRefusedWithBothVersions) {
-  for (const char* protocol : {"", "7"}) {
-    echo_.protocol = protocol;
+  for (const absl::string_view protocol : {"", "7"}) {
+    echo_.ShowProtocol(protocol);
     v1::ShardStatus status;
     EXPECT_EQ(client_->ChiefHeartbeat({}, &status),
               absl::FailedPreconditionError(absl::StrCat(
                   "ps-1 at ", address_, " is of another build: expected message protocol ",
-                  kProtocol, ", found ", echo_.protocol.empty() ? "none" : protocol)));
+                  kProtocol, ", found ", protocol.empty() ? "none" : protocol)));
     v1::FindChiefResponse chief;
     EXPECT_EQ(client_->FindChief({}, &chief).code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_EQ(client_->GetStatus({}, &status), absl::OkStatus());
