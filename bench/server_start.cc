@@ -37,6 +37,7 @@ absl::Status InitializeServers(const LoadPlan& plan) {
     v1::ShardStatus status;
     RETURN_IF_ERROR(server->GetStatus(v1::GetShardStatusRequest(), &status));
     request.set_config_hash(status.config_hash());
+    request.mutable_header()->set_chief_term(status.chief_term() + 1);
     request.set_shard(static_cast<uint32_t>(s));
     v1::InitializeShardResponse response;
     RETURN_IF_ERROR(server->Initialize(request, &response));

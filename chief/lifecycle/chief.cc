@@ -56,6 +56,10 @@ ServerGroup::Options ServerGroupOptions(const ChiefOptions& options) {
   ServerGroup::Options out;
   out.header.mutable_task()->set_role(v1::ROLE_CHIEF);
   out.header.set_incarnation(options.incarnation);
+  if (options.owner != nullptr) {
+    out.header.set_chief_term(options.owner->term());
+    out.raise_term = [owner = options.owner](uint64_t known) { return owner->RaiseTerm(known); };
+  }
   out.config_hash = options.config_hash;
   out.chief_address = options.address;
   out.startup_timeout = options.startup_timeout;

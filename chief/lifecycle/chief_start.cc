@@ -98,7 +98,11 @@ absl::Status Chief::Adopt(const Placement& placement, const Adoption& adoption,
   if (newest.step >= 0) coordinator_.SetSnapshotStep(newest.step);
   saved_at_ = MonotonicOf(newest.committed, clock_);
   for (size_t s = 0; s < adoption.keeps.size(); ++s) {
-    if (!adoption.keeps[s]) supervisor_.RestoreFirst(s);
+    if (adoption.keeps[s]) {
+      servers_.Keep(s, shards[s]);
+    } else {
+      supervisor_.RestoreFirst(s);
+    }
   }
   return absl::OkStatus();
 }
@@ -169,7 +173,7 @@ absl::Status Chief::CheckNothingDone(const std::vector<v1::ShardStatus>& shards)
 absl::Status Chief::StartOver(const Placement& placement,
                               const std::vector<v1::ShardStatus>& shards) {
   // Only a job that runs is gone on with where nothing can be written.
-  if (options_.owner != nullptr && options_.owner->term() == 0) {
+  if (options_.owner != nullptr && options_.owner->heir()) {
     RETURN_IF_ERROR(options_.owner->Confirm());
   }
   ASSIGN_OR_RETURN(Snapshotter::Restored restored, RestoreOrBegin(shards));

@@ -113,7 +113,7 @@ absl::StatusOr<std::unique_ptr<DirectoryOwner>> TakeModelDirectory(const RoleCon
   }
   ASSIGN_OR_RETURN(std::unique_ptr<DirectoryOwner> taken,
                    DirectoryOwner::Take(std::move(owner), file_system, clock, stop));
-  if (taken->term() > 0) LogInfo("owns ", model_dir, ", term ", taken->term());
+  if (!taken->heir()) LogInfo("owns ", model_dir, ", term ", taken->term());
   return taken;
 }
 

@@ -33,6 +33,12 @@ std::optional<v1::PersistedJobState> PersistedStateOf(const v1::ShardStatus& ser
   return persisted;
 }
 
+// A chief that was replaced may have persisted a higher version than its successor.
+bool IsNewer(const v1::ShardStatus& a, const v1::ShardStatus& b) {
+  return std::pair(a.job_state_term(), a.job_state_version()) >
+         std::pair(b.job_state_term(), b.job_state_version());
+}
+
 bool FitsSnapshot(const v1::PersistedJobState& persisted, const v1::JobState& snapshot) {
   if (snapshot.job_id() == 0) return persisted.snapshot_step() == snapshot.global_step();
   return persisted.job().job_id() == snapshot.job_id();
@@ -52,7 +58,7 @@ void TakeLedgerOf(const v1::JobState& snapshot, v1::PersistedJobState* persisted
 Adoption DecideAdoption(const ExpectedShards& expected, const std::vector<v1::ShardStatus>& servers,
                         const std::optional<v1::JobState>& snapshot) {
   std::vector<std::optional<v1::PersistedJobState>> states;
-  const v1::PersistedJobState* newest = nullptr;  // of the servers that hold their shard
+  std::optional<size_t> newest;  // of the servers that hold their shard
   bool any_shard = false;
   bool any_state = false;
   states.reserve(servers.size());
@@ -64,30 +70,25 @@ Adoption DecideAdoption(const ExpectedShards& expected, const std::vector<v1::Sh
     if (!persisted.has_value()) continue;
     any_state = true;
     if (snapshot.has_value() && !FitsSnapshot(*persisted, *snapshot)) continue;
-    if (newest == nullptr || persisted->job().state_version() > newest->job().state_version()) {
-      newest = &*persisted;
-    }
+    if (!newest.has_value() || IsNewer(servers[s], servers[*newest])) newest = s;
   }
   if (!any_shard) return StartOver("no server holds its shard of this job");
   if (!any_state) return StartOver("no server holds a job state");
-  if (newest == nullptr) {
+  if (!newest.has_value()) {
     return StartOver("the servers hold another job than that of the newest snapshot");
   }
   Adoption decision;
   decision.adopted = true;
-  const uint64_t job_id = newest->job().job_id();
+  const uint64_t job_id = states[*newest]->job().job_id();
   int kept = 0;
   for (size_t s = 0; s < servers.size(); ++s) {
     const std::optional<v1::PersistedJobState>& persisted = states[s];
     const bool this_job = !persisted.has_value() || persisted->job().job_id() == job_id;
     decision.keeps.push_back(this_job && HoldsShard(expected, servers[s], s));
     kept += decision.keeps.back() ? 1 : 0;
-    if (persisted.has_value() && this_job &&
-        persisted->job().state_version() > newest->job().state_version()) {
-      newest = &*persisted;
-    }
+    if (persisted.has_value() && this_job && IsNewer(servers[s], servers[*newest])) newest = s;
   }
-  decision.persisted = *newest;
+  decision.persisted = *states[*newest];
   decision.from_snapshot = snapshot.has_value() && snapshot->job_id() == job_id &&
                            snapshot->state_version() > decision.persisted.job().state_version();
   if (decision.from_snapshot) TakeLedgerOf(*snapshot, &decision.persisted);

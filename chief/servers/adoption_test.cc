@@ -68,6 +68,15 @@ TEST_F(AdoptionTest, ARunningJobIsAdopted) {
               HasSubstr("at step 100: 2 of 2 servers keep their shards, 1 members"));
 }
 
+TEST_F(AdoptionTest, AStateOfALaterTermIsNewerWhateverItsVersion) {
+  Remember(1, StateAt(900));
+  servers_[1].set_job_state_term(5);
+  servers_[0].set_job_state_term(6);
+  EXPECT_EQ(Decide().persisted.job().state_version(), 10u);
+  servers_[1].set_state(v1::ShardStatus::EMPTY);
+  EXPECT_EQ(Decide().persisted.job().state_version(), 10u);
+}
+
 TEST_F(AdoptionTest, TheNewestStateCounts) {
   Remember(1, StateAt(12));
   EXPECT_EQ(Decide().persisted.job().state_version(), 12u);

@@ -52,8 +52,7 @@ v1::ShardStatus EmptyShard() {
 
 FakeParameterServer::FakeParameterServer(FileSystem* file_system, std::string model_dir)
     : file_system_(file_system), shard_(EmptyShard()), model_dir_(std::move(model_dir)) {
-  Answer(&ParameterControl::Initialize,
-         [this](const auto& request, auto*) { return DoInitialize(request); });
+  Answer(&ParameterControl::Initialize, std::bind_front(&FakeParameterServer::DoInitialize, this));
   Answer(&ParameterControl::ChiefHeartbeat,
          std::bind_front(&FakeParameterServer::DoChiefHeartbeat, this));
   Answer(&ParameterControl::GetStatus, std::bind_front(&FakeParameterServer::DoGetStatus, this));
@@ -77,7 +76,8 @@ FakeParameterServer::FakeParameterServer(FileSystem* file_system, std::string mo
   });
 }
 
-absl::Status FakeParameterServer::DoInitialize(const v1::InitializeShardRequest& request) {
+absl::Status FakeParameterServer::DoInitialize(const v1::InitializeShardRequest& request,
+                                               v1::InitializeShardResponse* response) {
   MutexLock lock(&mu_);
   if (request.has_restore_step() && damaged_.contains(request.restore_step())) {
     return absl::DataLossError(absl::StrCat("step ", request.restore_step(), ": bad checksum"));
@@ -85,15 +85,21 @@ absl::Status FakeParameterServer::DoInitialize(const v1::InitializeShardRequest&
   shard_.set_state(v1::ShardStatus::READY);
   shard_.set_placement_fingerprint(request.placement_fingerprint());
   shard_.set_shard(request.shard());
+  shard_.set_store_id(++stores_);
   shard_.set_committed_round(request.has_committed_round() ? request.committed_round() : -1);
   if (request.has_members()) TakeMembers(request.members());
+  *response->mutable_status() = shard_;
   return absl::OkStatus();
 }
 
 absl::Status FakeParameterServer::DoChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
                                                    v1::ShardStatus* response) {
   MutexLock lock(&mu_);
-  if (replaced_) return absl::AbortedError("another chief has taken the caller's place");
+  const uint64_t term = request.header().chief_term();
+  if (replaced_ || term < shard_.chief_term()) {
+    return absl::AbortedError("another chief has taken the caller's place");
+  }
+  shard_.set_chief_term(term);
   if (!request.job_state().empty() && request.job_state_version() >= shard_.job_state_version()) {
     shard_.set_job_state(request.job_state());
     shard_.set_job_state_version(request.job_state_version());

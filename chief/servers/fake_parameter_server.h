@@ -84,7 +84,8 @@ class FakeParameterServer : public FaultyParameterControl {
   std::vector<v1::InitializeChunk> chunks() const;
 
  private:
-  absl::Status DoInitialize(const v1::InitializeShardRequest& request);
+  absl::Status DoInitialize(const v1::InitializeShardRequest& request,
+                            v1::InitializeShardResponse* response);
   absl::Status DoChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
                                 v1::ShardStatus* response);
   absl::Status DoGetStatus(const v1::GetShardStatusRequest& request, v1::ShardStatus* response);
@@ -105,6 +106,7 @@ class FakeParameterServer : public FaultyParameterControl {
   std::vector<v1::InitializeChunk> chunks_ ABSL_GUARDED_BY(mu_);
   std::string model_dir_ ABSL_GUARDED_BY(mu_);
   std::set<int64_t> damaged_ ABSL_GUARDED_BY(mu_);
+  uint64_t stores_ ABSL_GUARDED_BY(mu_) = 0;
   int memories_ ABSL_GUARDED_BY(mu_) = 0;
 };
 

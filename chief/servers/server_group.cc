@@ -37,6 +37,7 @@ ServerGroup::ServerGroup(const Options& options, std::vector<Server> servers, Sh
       clock_(clock),
       stop_(stop),
       contacts_(servers_.size()),
+      term_(options.header.chief_term()),
       rounds_pool_(servers_.size() - 1) {
   for (const Server& server : servers_) {
     ServerView state;
@@ -82,6 +83,7 @@ absl::Status ServerGroup::WaitUntilReachable() {
     if (contact.broken.exchange(false)) contact.answers = false;
   }
   while (true) {
+    RETURN_IF_ERROR(ForEach([this](size_t s) { return OutrankIn(s); }));
     RETURN_IF_ERROR(ForEach([this](size_t s) { return Probe(s); }));
     const std::vector<std::string> missing = Missing();
     if (missing.empty()) return absl::OkStatus();
@@ -99,6 +101,28 @@ absl::Status ServerGroup::WaitUntilReachable() {
       return absl::CancelledError("while waiting for the parameter servers");
     }
   }
+}
+
+v1::RequestHeader ServerGroup::Header() const {
+  v1::RequestHeader header = options_.header;
+  header.set_chief_term(term_);
+  return header;
+}
+
+absl::Status ServerGroup::OutrankIn(size_t s) {
+  v1::ShardStatus status;
+  // The call that follows says what is wrong.
+  if (contact(s).met || !server(s).service->GetStatus({}, &status).ok()) return absl::OkStatus();
+  MutexLock lock(&term_mu_);
+  if (status.chief_term() < term_) return absl::OkStatus();
+  if (options_.raise_term != nullptr) {
+    ASSIGN_OR_RETURN(term_, options_.raise_term(status.chief_term()));
+    return absl::OkStatus();
+  }
+  const bool admitted = std::any_of(contacts_.begin(), contacts_.end(),
+                                    [](const Contact& contact) { return contact.met.load(); });
+  if (!admitted) term_ = status.chief_term() + 1;
+  return absl::OkStatus();
 }
 
 absl::Status ServerGroup::Probe(size_t s) {
@@ -127,7 +151,6 @@ absl::StatusOr<std::vector<v1::ShardStatus>> ServerGroup::Survey() {
 void ServerGroup::Describe(const v1::InitializeShardRequest& shards) {
   MutexLock lock(&mu_);
   shards_ = shards;
-  *shards_.mutable_header() = options_.header;
   shards_.set_config_hash(options_.config_hash);
 }
 
@@ -147,7 +170,7 @@ std::vector<std::string> ServerGroup::Missing() const {
 
 absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest request,
                                          v1::ShardStatus* status) {
-  *request.mutable_header() = options_.header;
+  *request.mutable_header() = Header();
   request.set_chief_address(options_.chief_address);
   request.set_stopping(stop_->raised());
   request.set_saved_cut(saved_cut_);
@@ -158,6 +181,7 @@ absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest req
     answered.ok() ? state->NoteAnswer(*status, now) : state->NoteSilence(now);
   });
   if (!answered.ok()) return answered;
+  contact(s).met = true;
   contact(s).member_epoch = status->member_epoch();
   if (!request.job_state().empty()) {
     contact(s).stored = request.job_state_version();
@@ -175,6 +199,7 @@ absl::Status ServerGroup::InitializeServer(size_t s, std::optional<int64_t> rest
     MutexLock lock(&mu_);
     request = shards_;
   }
+  *request.mutable_header() = Header();
   request.set_shard(static_cast<uint32_t>(s));
   if (restore_step.has_value()) request.set_restore_step(*restore_step);
   if (const int64_t round = committed_round_; round >= 0) request.set_committed_round(round);
@@ -182,7 +207,9 @@ absl::Status ServerGroup::InitializeServer(size_t s, std::optional<int64_t> rest
   v1::InitializeShardResponse response;
   const absl::Status status = storage_->Initialize(server(s).service, request, &response);
   contact(s).broken = !status.ok();
-  if (status.ok()) NoteState(s, [&](ServerView* state) { state->NoteReady(clock_->Now()); });
+  if (!status.ok()) return status;
+  contact(s).store_id = response.status().store_id();
+  NoteState(s, [&](ServerView* state) { state->NoteReady(clock_->Now()); });
   return status;
 }
 
@@ -254,7 +281,7 @@ absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(const Cu
   std::vector<v1::WriteSnapshotResponse> responses(servers_.size());
   RETURN_IF_ERROR(ForEach([&](size_t s) {
     v1::WriteSnapshotRequest request;
-    *request.mutable_header() = options_.header;
+    *request.mutable_header() = Header();
     request.set_step(step);
     request.set_data_shard(static_cast<uint32_t>(s));
     request.set_num_data_shards(static_cast<uint32_t>(num_data_shards));
@@ -303,7 +330,7 @@ absl::Status ServerGroup::CommitRound(const Round& round, const StopSignal& stop
 
 v1::CommitRoundRequest ServerGroup::RequestOf(const Round& round) const {
   v1::CommitRoundRequest request;
-  *request.mutable_header() = options_.header;
+  *request.mutable_header() = Header();
   request.set_round(round.step);
   request.set_attempt(round.attempt);
   request.set_contributions(round.contributions);
@@ -345,7 +372,7 @@ absl::Status ServerGroup::CallCommitRound(size_t s, const v1::CommitRoundRequest
 void ServerGroup::Finish() {
   const absl::Status status = ForEach([&](size_t s) {
     v1::FinishShardRequest request;
-    *request.mutable_header() = options_.header;
+    *request.mutable_header() = Header();
     v1::FinishShardResponse response;
     const absl::Status status = server(s).service->Finish(request, &response);
     if (!status.ok()) return status;

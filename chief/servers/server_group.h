@@ -3,6 +3,7 @@
 #define KEELSON_CHIEF_SERVERS_SERVER_GROUP_H_
 
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,11 +27,15 @@ namespace keelson {
 
 // Thread-safe. Calls of different threads do not wait for each other, except those of CommitRound:
 // a server that writes a snapshot, is restored or hangs does not delay calls of the others. Errors
-// of a server begin with its name. ABORTED: a newer chief has called the server.
+// of a server begin with its name. ABORTED: the server obeys another chief.
 class ServerGroup {
  public:
   struct Options {
     v1::RequestHeader header;  // the chief's
+    // Takes a term above one that a server knows, for a chief that has not called it; its error
+    // ends the calls at the start. Null, where there is no storage to keep terms: the next one,
+    // until the first server has admitted this chief.
+    std::function<absl::StatusOr<uint64_t>(uint64_t known)> raise_term;
     uint64_t config_hash = 0;
     // Told to the servers, for workers that look for the chief. May be empty.
     std::string chief_address;
@@ -71,7 +76,8 @@ class ServerGroup {
 
   // Waits until every server answers, and makes the chief known to it. DEADLINE_EXCEEDED: names
   // those that did not. CANCELLED: stopped. FAILED_PRECONDITION: a server has another
-  // configuration, or is of another build. PERMISSION_DENIED: it knows another token. A server that
+  // configuration, or is of another build. PERMISSION_DENIED: it knows another token. Errors of
+  // Options::raise_term. A server that
   // waits for another chief's silence (ALREADY_EXISTS) is logged with its reason, and waited for.
   absl::Status WaitUntilReachable();
 
@@ -87,7 +93,18 @@ class ServerGroup {
   // values).
   absl::Status Initialize(std::optional<int64_t> restore_step, const v1::MemberList& members);
 
+  // The term that this chief's calls carry.
+  uint64_t term() const { return term_; }
+
+  // The shard that the server holds as the survey found it is the job's.
+  void Keep(size_t s, const v1::ShardStatus& found) { contact(s).store_id = found.store_id(); }
+
   // ---- Calls while the job runs.
+
+  // Whether the server holds a shard that this chief has neither kept nor made.
+  bool HoldsForeignShard(size_t s, const v1::ShardStatus& found) {
+    return found.state() == v1::ShardStatus::READY && found.store_id() != contact(s).store_id;
+  }
 
   // "ps-1 at host:port" of each server that has not answered yet, does not answer any more, or
   // could not be restored. Never waits.
@@ -166,6 +183,10 @@ class ServerGroup {
     // The server waits for another chief's silence, which has been logged.
     std::atomic<bool> held_by_other{false};
     std::atomic<uint64_t> stored{0};
+    // The server has admitted this chief.
+    std::atomic<bool> met{false};
+    // Of the shard that is the job's; 0: none.
+    std::atomic<uint64_t> store_id{0};
   };
 
   Contact& contact(size_t s) { return contacts_[s]; }
@@ -179,6 +200,9 @@ class ServerGroup {
   v1::CommitRoundRequest RequestOf(const Round& round) const;
   // UNAVAILABLE: a shard has committed other rounds than another.
   absl::Status CheckEqual(const std::vector<v1::PrepareCutResponse>& cuts);
+  v1::RequestHeader Header() const;
+  // Before the first call of the server: its term gives way to this chief's.
+  absl::Status OutrankIn(size_t s);
   void NoteState(size_t s, absl::FunctionRef<void(ServerView*)> note);
 
   const Options options_;
@@ -188,6 +212,8 @@ class ServerGroup {
   const StopSignal* const stop_;
 
   std::vector<Contact> contacts_;  // by server
+  std::atomic<uint64_t> term_;
+  Mutex term_mu_;  // held while the term is raised
 
   mutable Mutex mu_;
   v1::InitializeShardRequest shards_ ABSL_GUARDED_BY(mu_);

@@ -67,6 +67,36 @@ TEST_F(ServerGroupTest, EveryoneIsMissingUntilHeardOf) {
   EXPECT_EQ(servers_[0].last_heartbeat().chief_address(), "chief:2222");
 }
 
+TEST_F(ServerGroupTest, WithoutStorageTheTermIsTheNextAboveThatOfAllServers) {
+  servers_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_chief_term(4); });
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  EXPECT_EQ(group_.term(), 5u);
+  for (const FakeParameterServer& server : servers_) EXPECT_EQ(server.shard().chief_term(), 5u);
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  EXPECT_EQ(group_.term(), 5u) << "a chief has one term";
+}
+
+TEST_F(ServerGroupTest, ATermThatIsTooLowIsRaisedInTheStorageOrNotAtAll) {
+  ServerGroup::Options options = MakeOptions();
+  options.header.set_chief_term(3);
+  absl::StatusOr<uint64_t> raised = absl::AlreadyExistsError("taken over by chief-0");
+  uint64_t known = 0;
+  options.raise_term = [&](uint64_t term) {
+    known = term;
+    return raised;
+  };
+  ServerGroup group(options, {{"ps-0", "a:1", &servers_[0]}}, &storage_, &clock_, &stop_);
+  servers_[0].EditStatus([](v1::ShardStatus* shard) { shard->set_chief_term(7); });
+  EXPECT_EQ(group.WaitUntilReachable(), absl::AlreadyExistsError("ps-0: taken over by chief-0"));
+  EXPECT_EQ(known, 7u);
+  EXPECT_EQ(servers_[0].probes(), 0);
+  raised = 8;
+  EXPECT_EQ(group.WaitUntilReachable(), absl::OkStatus());
+  EXPECT_EQ(servers_[0].last_heartbeat().header().chief_term(), 8u);
+  ASSERT_EQ(group.Initialize(std::nullopt, {}), absl::OkStatus());
+  EXPECT_EQ(servers_[0].initializations().back().header().chief_term(), 8u);
+}
+
 TEST_F(ServerGroupTest, WaitsForAServerThatComesLate) {
   servers_[1].Sever();
   std::thread starts([&] {

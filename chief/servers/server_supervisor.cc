@@ -100,7 +100,8 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
   }
   const bool answered = status.ok();
   if (answered && job_.note_committed != nullptr) job_.note_committed(shard.committed_round());
-  const bool empty = answered && (watch.foreign || shard.state() == v1::ShardStatus::EMPTY);
+  const bool empty = answered && (watch.foreign || shard.state() == v1::ShardStatus::EMPTY ||
+                                  servers_->HoldsForeignShard(s, shard));
   if (empty) status = Restore(s, &watch);
   if (status.code() == absl::StatusCode::kAborted) {
     job_.note_replaced(status);

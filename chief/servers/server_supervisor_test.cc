@@ -130,6 +130,20 @@ TEST_F(ServerSupervisorTest, LeavesTheStateOnceASecond) {
   EXPECT_EQ(job_.stored(), 2u);
 }
 
+// A chief that was replaced wakes up, and finds a restarted server first.
+TEST_F(ServerSupervisorTest, AShardThatAnotherChiefMadeIsRestored) {
+  supervisor_.Visit(0);
+  ASSERT_EQ(servers_[0].initializations().size(), 1u);
+  servers_[0].Restart();
+  v1::InitializeShardResponse response;
+  ASSERT_EQ(servers_[0].Initialize({}, &response), absl::OkStatus());
+  EXPECT_THAT(LogOfVisit(0), HasSubstr("ps-0 has been restarted and restored from newest"));
+  ASSERT_EQ(servers_[0].initializations().size(), 3u);
+  EXPECT_EQ(servers_[0].last_restore(), 300);
+  supervisor_.Visit(0);
+  EXPECT_EQ(servers_[0].initializations().size(), 3u);
+}
+
 TEST_F(ServerSupervisorTest, PersistNowStoresTheStateAtOnce) {
   supervisor_.Visit(0);
   supervisor_.PersistNow();

@@ -98,6 +98,11 @@ uint64_t DirectoryOwner::term() const {
   return term_;
 }
 
+bool DirectoryOwner::heir() const {
+  MutexLock lock(&mu_);
+  return heir_;
+}
+
 int64_t DirectoryOwner::snapshot_step() const {
   MutexLock lock(&mu_);
   return snapshot_step_;
@@ -137,6 +142,9 @@ absl::Status DirectoryOwner::Acquire() {
       if (!predecessor_.has_value() || !CannotWrite(status)) return status;
       LogWarning(Setting(options_.model_dir), "cannot be taken at present, and is not written to ",
                  "before: ", status.message());
+      UseTerm(job_.term());
+      MutexLock lock(&mu_);
+      heir_ = true;
       return absl::OkStatus();
     }
     if (stop_->WaitFor(options_.look_pause.value_or(lease() / 10))) {
@@ -194,6 +202,7 @@ absl::Status DirectoryOwner::Write(v1::JobFile next) {
   MutexLock lock(&mu_);
   renewed_at_ = begin;
   term_ = job_.term();
+  heir_ = false;
   return absl::OkStatus();
 }
 
@@ -204,14 +213,34 @@ absl::Status DirectoryOwner::Confirm() {
   return status;
 }
 
-absl::Status DirectoryOwner::Renew() {
+void DirectoryOwner::UseTerm(uint64_t term) {
+  job_.set_term(term);
+  MutexLock lock(&mu_);
+  term_ = term;
+}
+
+absl::StatusOr<uint64_t> DirectoryOwner::RaiseTerm(uint64_t known) {
+  if (heir()) {
+    MutexLock renewal(&renewal_mu_);
+    UseTerm(std::max(job_.term(), known + 1));
+    return term();
+  }
+  const absl::Status status = Renew(known + 1);
+  if (!lost().ok()) stop_->Raise();
+  RETURN_IF_ERROR(status);
+  return term();
+}
+
+absl::Status DirectoryOwner::Renew(uint64_t least_term) {
   MutexLock renewal(&renewal_mu_);
   RETURN_IF_ERROR(lost());
   v1::JobFile next = job_;
+  next.set_term(std::max(job_.term(), least_term));
   next.set_renewals(job_.renewals() + 1);
   if (Write(next).ok()) return absl::OkStatus();
   RETURN_IF_ERROR(LookAgain());
   next = job_;
+  next.set_term(std::max(job_.term(), least_term));
   next.set_renewals(job_.renewals() + 1);
   return Write(next);
 }
@@ -228,9 +257,7 @@ absl::Status DirectoryOwner::LookAgain() {
   }
   const v1::JobFile& job = (*found)->job;
   if (predecessor_ == job.owner()) return LookAtPredecessor(**found);
-  if (job.owner() != job_.owner() || job.term() != job_.term()) {
-    return NoteLost(DescribeOwner(job));
-  }
+  if (job.owner() != job_.owner()) return NoteLost(DescribeOwner(job));
   job_ = job;
   version_ = (*found)->version;
   return absl::OkStatus();
@@ -241,7 +268,7 @@ absl::Status DirectoryOwner::LookAtPredecessor(const StoredJobFile& found) {
   if (watch_.version != found.version) {
     // It lives after all. It will end when the servers have told it that it was replaced.
     watch_ = {found.version, now};
-    job_.set_term(found.job.term() + 1);
+    UseTerm(std::max(job_.term(), found.job.term() + 1));
   }
   const bool free = found.version == version_ || found.job.released() ||
                     now - watch_.since >= absl::Seconds(found.job.lease_seconds());
@@ -273,7 +300,7 @@ void DirectoryOwner::KeepRenewing() {
 
 void DirectoryOwner::Release() {
   MutexLock renewal(&renewal_mu_);
-  if (!lost().ok() || term() == 0) return;
+  if (!lost().ok() || heir()) return;
   v1::JobFile next = job_;
   next.set_released(true);
   const absl::Status status = Write(std::move(next));

@@ -57,13 +57,19 @@ class DirectoryOwner {
   DirectoryOwner(const DirectoryOwner&) = delete;
   DirectoryOwner& operator=(const DirectoryOwner&) = delete;
 
-  // The term of the chief that owns the directory; 0: this is an heir, which never had it.
+  // The term of this chief, above that of its predecessor; an heir's is in no file yet.
   uint64_t term() const;
+  // This is an heir that has not had the directory yet.
+  bool heir() const;
 
   // The step of the newest snapshot that any owner has committed here, as far as is known; 0: none.
   int64_t snapshot_step() const;
   // Remembers a snapshot that was committed; the next renewal writes it.
   void NoteSnapshot(int64_t step);
+  // Has the file carry a term above `known`, for a file that was lost while servers know its terms.
+  // An heir's will be in its file once the directory can be written. Returns the new term.
+  // ALREADY_EXISTS: the directory is lost. Otherwise errors of file_system.h.
+  absl::StatusOr<uint64_t> RaiseTerm(uint64_t known);
 
   // Renews now: OK means that no other process had the directory before this call.
   // ALREADY_EXISTS: it is lost. Otherwise errors of file_system.h: nobody knows.
@@ -94,7 +100,9 @@ class DirectoryOwner {
   absl::Status LookAtPredecessor(const StoredJobFile& found)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(renewal_mu_);
   absl::Status Write(v1::JobFile next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(renewal_mu_);
-  absl::Status Renew();
+  absl::Status Renew(uint64_t least_term = 0);
+  // Has job_ carry the term, which an heir uses before it is written.
+  void UseTerm(uint64_t term) ABSL_EXCLUSIVE_LOCKS_REQUIRED(renewal_mu_);
   // After an error of Write: OK when the file may be written again.
   absl::Status LookAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(renewal_mu_);
   absl::Status NoteLost(absl::string_view to);
@@ -118,6 +126,7 @@ class DirectoryOwner {
   mutable Mutex mu_;
   absl::Duration renewed_at_ ABSL_GUARDED_BY(mu_) = -absl::InfiniteDuration();
   uint64_t term_ ABSL_GUARDED_BY(mu_) = 0;
+  bool heir_ ABSL_GUARDED_BY(mu_) = false;
   int64_t snapshot_step_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Status lost_ ABSL_GUARDED_BY(mu_);
 

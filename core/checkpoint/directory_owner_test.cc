@@ -108,6 +108,21 @@ TEST_F(DirectoryOwnerTest, TakesAnEmptyDirectoryAndReleasesIt) {
   EXPECT_EQ(MustTake(Of(3))->term(), 3u);
 }
 
+TEST_F(DirectoryOwnerTest, RaisesItsTermUnlessTheDirectoryIsLost) {
+  Owner owner = MustTake(Of(1));
+  EXPECT_EQ(owner->RaiseTerm(6).value(), 7u);
+  EXPECT_EQ(Stored().term(), 7u);
+  EXPECT_EQ(owner->Confirm(), absl::OkStatus());
+  EXPECT_EQ(owner->RaiseTerm(3).value(), 7u) << "it never falls";
+  v1::JobFile other = Stored();
+  other.set_owner(2);
+  other.set_term(8);
+  files_.SetContent(JobFilePath(kModelDir), FormatJobFile(other));
+  EXPECT_EQ(owner->RaiseTerm(8).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(Stored().term(), 8u);
+  EXPECT_TRUE(stop_.raised());
+}
+
 TEST_F(DirectoryOwnerTest, RefusesASecondOneOnTheMachineAndNamesTheFirst) {
   const Owner first = MustTake(Of(1));
   const absl::Status second = Take(Of(2)).status();
@@ -270,13 +285,17 @@ TEST_F(HeirTest, ARestartedProcessTakesADirectoryOnceItCanBeWritten) {
   LeaveBehind(Of(1));
   SetReadOnly(true);
   const Owner heir = MustTake(Of(2));
-  EXPECT_EQ(heir->term(), 0u);
+  EXPECT_TRUE(heir->heir());
+  EXPECT_EQ(heir->term(), 2u);
+  EXPECT_EQ(*heir->RaiseTerm(6), 7u) << "servers have obeyed another heir";
   EXPECT_FALSE(heir->in_force());
   EXPECT_EQ(heir->Confirm().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_EQ(heir->lost(), absl::OkStatus());
   SetReadOnly(false);
   EXPECT_EQ(heir->Confirm(), absl::OkStatus());
-  EXPECT_EQ(heir->term(), 2u);
+  EXPECT_FALSE(heir->heir());
+  EXPECT_EQ(heir->term(), 7u);
+  EXPECT_EQ(Stored().term(), 7u);
   EXPECT_TRUE(heir->in_force());
   EXPECT_EQ(Stored().owner(), 2u);
   EXPECT_EQ(heir->Confirm(), absl::OkStatus());

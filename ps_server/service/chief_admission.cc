@@ -5,32 +5,38 @@
 
 namespace keelson {
 
-absl::Status ChiefAdmission::Admit(absl::string_view call, uint64_t incarnation) {
+absl::Status ChiefAdmission::Admit(absl::string_view call, const v1::RequestHeader& chief) {
   MutexLock lock(&mu_);
-  if (replaced_.count(incarnation) != 0) {
-    return absl::AbortedError(absl::StrCat(call, ": another chief has taken the caller's place"));
+  const bool same = any_ && chief.incarnation() == incarnation_;
+  if (any_ && (chief.chief_term() < term_ || (!same && chief.chief_term() == term_))) {
+    return absl::AbortedError(absl::StrCat(
+        call, ": another chief has taken the caller's place: ", "expected a term above ", term_,
+        ", found ", chief.chief_term()));
   }
   const absl::Duration now = clock_->Monotonic();
-  if (newest_.has_value() && newest_ != incarnation && now < last_call_ + exclusive_) {
+  if (any_ && !same && now < last_call_ + exclusive_) {
     return absl::AlreadyExistsError(
         absl::StrCat(call, ": another chief was heard ", absl::FormatDuration(now - last_call_),
                      " ago; in a job without --job_token_file a second one is let in after ",
                      absl::FormatDuration(exclusive_), " of its silence, in ",
                      absl::FormatDuration(last_call_ + exclusive_ - now), " at the earliest"));
   }
+  if (any_ && !same) LogInfo("obeys the chief of term ", chief.chief_term());
   last_call_ = now;
-  if (newest_ == incarnation) return absl::OkStatus();
-  if (newest_.has_value()) {
-    replaced_.insert(*newest_);
-    LogInfo("the chief has been restarted");
-  }
-  newest_ = incarnation;
+  any_ = true;
+  term_ = chief.chief_term();
+  incarnation_ = chief.incarnation();
   return absl::OkStatus();
 }
 
 absl::Duration ChiefAdmission::Silence() const {
   MutexLock lock(&mu_);
   return clock_->Monotonic() - last_call_;
+}
+
+uint64_t ChiefAdmission::term() const {
+  MutexLock lock(&mu_);
+  return term_;
 }
 
 }  // namespace keelson

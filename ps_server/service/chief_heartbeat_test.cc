@@ -150,7 +150,7 @@ TEST_F(ChiefHeartbeatTest, TheNewestEpochOfTheNewestChiefCounts) {
   ASSERT_TRUE(ChiefHeartbeat(request).ok());
   EXPECT_EQ(status_.member_epoch(), 5u);
   EXPECT_EQ(status_.members(), 300);
-  request.mutable_header()->set_incarnation(kTestChief + 1);
+  *request.mutable_header() = HeaderOf(kTestChief + 1);
   request.clear_members();
   ASSERT_TRUE(ChiefHeartbeat(request).ok());
   EXPECT_EQ(status_.member_epoch(), 5u) << "until it announces, its predecessor's members go on";
@@ -276,6 +276,25 @@ TEST_F(ChiefHeartbeatTest, KeepsTheNewestJobState) {
   EXPECT_EQ(job_state(), "newer") << "it is not the shard's";
 }
 
+TEST_F(ChiefHeartbeatTest, TheJobStateOfAnEarlierTermGivesWayWhateverItsVersion) {
+  v1::ChiefHeartbeatRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  request.set_job_state("of a chief that was frozen");
+  request.set_job_state_version(900);
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
+  *request.mutable_header() = HeaderOf(kTestChief + 1);
+  request.set_job_state("of its successor");
+  request.set_job_state_version(850);
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
+  v1::GetShardStatusRequest with_job_state;
+  with_job_state.set_with_job_state(true);
+  v1::ShardStatus status;
+  ASSERT_TRUE(server_.handler.GetStatus(with_job_state, &status).ok());
+  EXPECT_EQ(status.job_state(), "of its successor");
+  EXPECT_EQ(status.job_state_version(), 850u);
+  EXPECT_EQ(status.job_state_term(), kTestChief + 1);
+}
+
 TEST_F(ChiefHeartbeatTest, StatusSaysWhichShard) {
   const Placement placement = TestPlacement(3);
   ASSERT_TRUE(Initialize(InitializeRequest(placement, 2)).ok());
@@ -360,10 +379,23 @@ TEST_P(ChiefCallTest, AReplacedChiefIsRefused) {
   ASSERT_TRUE(ChiefHeartbeat(request).ok());
   const uint64_t store_id = status_.store_id();
   EXPECT_EQ(GetParam().call(&server_.handler, HeaderOf(kTestChief)),
-            absl::AbortedError(GetParam().name + ": another chief has taken the caller's place"));
+            absl::AbortedError(GetParam().name + ": another chief has taken the caller's place: "
+                                                 "expected a term above 78, found 77"));
   EXPECT_FALSE(server_.end.raised());
   EXPECT_EQ(StatusOf(&server_.handler).store_id(), store_id);
   EXPECT_TRUE(ChiefHeartbeat(request).ok()) << "the newer one still is the chief";
+}
+
+// A frozen chief wakes up and is the first to call a server that was restarted.
+TEST_P(ChiefCallTest, AChiefOfAnEarlierTermThatCallsFirstEndsNobody) {
+  GetParam().call(&server_.handler, HeaderOf(kTestChief)).IgnoreError();
+  v1::ChiefHeartbeatRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief + 1);
+  EXPECT_EQ(ChiefHeartbeat(request), absl::OkStatus());
+  EXPECT_EQ(status_.chief_term(), kTestChief + 1);
+  EXPECT_EQ(GetParam().call(&server_.handler, HeaderOf(kTestChief)).code(),
+            absl::StatusCode::kAborted);
+  EXPECT_EQ(ChiefHeartbeat(request), absl::OkStatus());
 }
 
 TEST_P(ChiefCallTest, ANewChiefTakesThePlaceWithAnyCall) {

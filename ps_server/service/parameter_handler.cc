@@ -1,5 +1,6 @@
 #include "ps_server/service/parameter_handler.h"
 
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -113,7 +114,7 @@ bool ParameterHandler::Unsaved() const {
 
 absl::Status ParameterHandler::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
                                               v1::ShardStatus* response) {
-  RETURN_IF_ERROR(chiefs_.Admit("ChiefHeartbeat", request.header().incarnation()));
+  RETURN_IF_ERROR(chiefs_.Admit("ChiefHeartbeat", request.header()));
   AwaitCommitsOfOthers(request.header().incarnation());
   snapshots_.DropCutOfOthers(request.header().incarnation());
   chief_stopping_ = request.stopping();
@@ -121,9 +122,10 @@ absl::Status ParameterHandler::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& r
   {
     MutexLock lock(&mu_);
     if (!request.chief_address().empty()) chief_address_ = request.chief_address();
-    if (!request.job_state().empty() && request.job_state_version() >= job_state_version_) {
+    const auto state = std::pair(request.header().chief_term(), request.job_state_version());
+    if (!request.job_state().empty() && state >= std::pair(job_state_term_, job_state_version_)) {
       job_state_ = request.job_state();
-      job_state_version_ = request.job_state_version();
+      std::tie(job_state_term_, job_state_version_) = state;
     }
   }
   snapshots_.DropExpiredCut();
@@ -153,11 +155,11 @@ void ParameterHandler::AwaitCommitsOfOthers(uint64_t chief) {
 
 absl::Status ParameterHandler::CommitRound(const v1::CommitRoundRequest& request,
                                            v1::CommitRoundResponse* response) {
-  RETURN_IF_ERROR(chiefs_.Admit("CommitRound", request.header().incarnation()));
+  RETURN_IF_ERROR(chiefs_.Admit("CommitRound", request.header()));
   ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard, CurrentShard());
   MutexLock lock(&commit_mu_);
   // Another chief may have come during the wait, and have been told which round was committed.
-  RETURN_IF_ERROR(chiefs_.Admit("CommitRound", request.header().incarnation()));
+  RETURN_IF_ERROR(chiefs_.Admit("CommitRound", request.header()));
   if (commit_pool_ == nullptr) {
     commit_pool_ = std::make_unique<ThreadPool>(options_.commit_threads - 1);
   }
@@ -175,7 +177,7 @@ absl::Status ParameterHandler::CommitRound(const v1::CommitRoundRequest& request
 
 absl::Status ParameterHandler::Finish(const v1::FinishShardRequest& request,
                                       v1::FinishShardResponse* response) {
-  RETURN_IF_ERROR(chiefs_.Admit("Finish", request.header().incarnation()));
+  RETURN_IF_ERROR(chiefs_.Admit("Finish", request.header()));
   LogInfo("the job is over");
   finished_ = true;
   end_->Raise();
@@ -192,6 +194,7 @@ absl::Status ParameterHandler::GetStatus(const v1::GetShardStatusRequest& reques
     MutexLock lock(&mu_);
     response->set_job_state(job_state_);
     response->set_job_state_version(job_state_version_);
+    response->set_job_state_term(job_state_term_);
   }
   return absl::OkStatus();
 }
@@ -208,6 +211,7 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
   status->set_duplicate_blocks(figures.duplicate_blocks);
   status->set_refused_pushes(figures.refused_calls);
   status->set_committed_round(-1);
+  status->set_chief_term(chiefs_.term());
   MutexLock lock(&mu_);
   status->set_state(state_);
   status->set_job_state_version(job_state_version_);

@@ -121,10 +121,12 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
                               FillStore fill, v1::InitializeShardResponse* response);
   // Drops the shard, for the call to make one; nothing: the one that is there is of that origin.
   // ABORTED: another chief has called.
-  absl::StatusOr<std::optional<Making>> BeginShard(absl::string_view call, const Origin& origin);
+  absl::StatusOr<std::optional<Making>> BeginShard(absl::string_view call,
+                                                   const v1::RequestHeader& chief,
+                                                   const Origin& origin);
   // Whether the shard is still this call's to make. ABORTED: another chief has called. UNAVAILABLE:
   // the same chief has called again.
-  absl::Status CheckMaking(absl::string_view call, uint64_t chief, Making making)
+  absl::Status CheckMaking(absl::string_view call, const v1::RequestHeader& chief, Making making)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Makes `store` the shard's, unless CheckMaking refuses that. On an error there is none.
   absl::Status EndShard(absl::string_view call, const v1::InitializeShardRequest& request,
@@ -189,6 +191,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   std::string chief_address_ ABSL_GUARDED_BY(mu_);
   std::string job_state_ ABSL_GUARDED_BY(mu_);
   uint64_t job_state_version_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t job_state_term_ ABSL_GUARDED_BY(mu_) = 0;  // of the chief that sent it
   MemberTable members_ ABSL_GUARDED_BY(mu_);
 };
 

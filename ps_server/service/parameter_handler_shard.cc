@@ -43,7 +43,7 @@ absl::Status ParameterHandler::Initialize(const v1::InitializeShardRequest& requ
   constexpr absl::string_view kCall = "Initialize";
   RETURN_IF_ERROR(RefusePath(kCall, request, /*field=*/10));
   RETURN_IF_ERROR(CheckConfig(request));
-  RETURN_IF_ERROR(chiefs_.Admit(kCall, request.header().incarnation()));
+  RETURN_IF_ERROR(chiefs_.Admit(kCall, request.header()));
   MutexLock lock(&initialize_mu_);
   return InitializeFrom(
       kCall, request,
@@ -67,7 +67,7 @@ absl::Status ParameterHandler::InitializeStreamed(const v1::InitializeChunk& fir
         const auto received = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
           {
             MutexLock lock(&mu_);
-            RETURN_IF_ERROR(CheckMaking(kCall, first.start().header().incarnation(), making));
+            RETURN_IF_ERROR(CheckMaking(kCall, first.start().header(), making));
           }
           return next();
         };
@@ -91,7 +91,7 @@ absl::Status ParameterHandler::InitializeFrom(absl::string_view call,
   const Origin origin = {
       request.header().incarnation(), request.placement_fingerprint(), request.shard(),
       request.has_restore_step() ? std::make_optional(request.restore_step()) : std::nullopt};
-  ASSIGN_OR_RETURN(const std::optional<Making> making, BeginShard(call, origin));
+  ASSIGN_OR_RETURN(const std::optional<Making> making, BeginShard(call, request.header(), origin));
   if (request.has_members()) TakeMembers(request.header().incarnation(), request.members());
   if (making.has_value()) {
     RETURN_IF_ERROR(EndShard(call, request, origin, *making, MakeStore(request, *making, fill)));
@@ -101,10 +101,10 @@ absl::Status ParameterHandler::InitializeFrom(absl::string_view call,
 }
 
 absl::StatusOr<std::optional<ParameterHandler::Making>> ParameterHandler::BeginShard(
-    absl::string_view call, const Origin& origin) {
+    absl::string_view call, const v1::RequestHeader& chief, const Origin& origin) {
   MutexLock lock(&mu_);
   // With the lock: whoever is admitted later also begins later.
-  RETURN_IF_ERROR(chiefs_.Admit(call, origin.chief_incarnation));
+  RETURN_IF_ERROR(chiefs_.Admit(call, chief));
   if (origin_ == origin) return std::nullopt;
   // The old shard is released before the new one is made: there may not be memory for both.
   origin_.reset();
@@ -114,7 +114,8 @@ absl::StatusOr<std::optional<ParameterHandler::Making>> ParameterHandler::BeginS
   return ++newest_making_;
 }
 
-absl::Status ParameterHandler::CheckMaking(absl::string_view call, uint64_t chief, Making making) {
+absl::Status ParameterHandler::CheckMaking(absl::string_view call, const v1::RequestHeader& chief,
+                                           Making making) {
   RETURN_IF_ERROR(chiefs_.Admit(call, chief));
   if (making == newest_making_) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(call, ": a later call makes the shard"));
@@ -125,7 +126,7 @@ absl::Status ParameterHandler::EndShard(absl::string_view call,
                                         const Origin& origin, Making making,
                                         absl::StatusOr<std::unique_ptr<BlockStore>> store) {
   MutexLock lock(&mu_);
-  absl::Status status = CheckMaking(call, origin.chief_incarnation, making);
+  absl::Status status = CheckMaking(call, request.header(), making);
   status.Update(store.status());
   if (!status.ok()) {
     if (making == newest_making_) state_ = v1::ShardStatus::EMPTY;

@@ -102,7 +102,7 @@ TEST_F(ParameterHandlerTest, NewChiefStartsTheShardOver) {
   const Arrays initial = Values();
   ASSERT_TRUE(Push(PushOf(placement_, 0, 1, 1)).ok());
   v1::InitializeShardRequest request = InitializeRequest(placement_, 0);
-  request.mutable_header()->set_incarnation(kTestChief + 1);
+  *request.mutable_header() = HeaderOf(kTestChief + 1);
   ASSERT_TRUE(Initialize(request).ok());
   EXPECT_NE(initialized_.status().store_id(), store_id);
   EXPECT_EQ(initialized_.status().shard_step(), 0);
@@ -112,7 +112,7 @@ TEST_F(ParameterHandlerTest, NewChiefStartsTheShardOver) {
 TEST_F(ParameterHandlerTest, ReplacedChiefIsRefused) {
   ASSERT_TRUE(Initialize(InitializeRequest(placement_, 0)).ok());
   v1::InitializeShardRequest request = InitializeRequest(placement_, 0);
-  request.mutable_header()->set_incarnation(kTestChief + 1);
+  *request.mutable_header() = HeaderOf(kTestChief + 1);
   ASSERT_TRUE(Initialize(request).ok());
   const uint64_t store_id = initialized_.status().store_id();
   EXPECT_EQ(Initialize(InitializeRequest(placement_, 0)).code(), absl::StatusCode::kAborted);
@@ -344,7 +344,7 @@ TEST_F(ParameterHandlerTest, CallsInFlightOutliveTheStoreThatIsReplaced) {
   });
   for (uint64_t chief = 1; chief <= 20; ++chief) {
     v1::InitializeShardRequest request = InitializeRequest(placement_, 0);
-    request.mutable_header()->set_incarnation(kTestChief + chief);
+    *request.mutable_header() = HeaderOf(kTestChief + chief);
     v1::InitializeShardResponse response;
     EXPECT_TRUE(server_.handler.Initialize(request, &response).ok());
   }

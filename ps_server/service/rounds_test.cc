@@ -85,7 +85,7 @@ TEST_F(RoundsTest, KWorkersAreOneWithTheWholeBatch) {
 
 TEST_F(RoundsTest, WhatANewChiefIsToldOfRoundsStaysTrue) {
   v1::ChiefHeartbeatRequest first;
-  first.mutable_header()->set_incarnation(1000);
+  *first.mutable_header() = HeaderOf(1000);
   v1::ShardStatus status;
   ASSERT_EQ(handler_.ChiefHeartbeat(first, &status), absl::OkStatus());
   for (uint64_t i = 0; i < 300; ++i) {
@@ -93,7 +93,7 @@ TEST_F(RoundsTest, WhatANewChiefIsToldOfRoundsStaysTrue) {
     ASSERT_TRUE(Stage(1, i + 1, {round, 1}, 1, 2).ok());
     const auto commit = [&](uint64_t chief) {
       v1::CommitRoundRequest request;
-      request.mutable_header()->set_incarnation(chief);
+      *request.mutable_header() = HeaderOf(chief);
       request.set_round(round);
       request.set_attempt(1);
       request.set_contributions(1);
@@ -104,7 +104,7 @@ TEST_F(RoundsTest, WhatANewChiefIsToldOfRoundsStaysTrue) {
     std::thread predecessor([&] { commit(1000 + i).IgnoreError(); });
     for (uint64_t pause = 0; pause < i % 30; ++pause) std::this_thread::yield();
     v1::ChiefHeartbeatRequest request;
-    request.mutable_header()->set_incarnation(1001 + i);
+    *request.mutable_header() = HeaderOf(1001 + i);
     v1::ShardStatus told;
     EXPECT_EQ(handler_.ChiefHeartbeat(request, &told), absl::OkStatus());
     predecessor.join();

@@ -180,7 +180,7 @@ absl::StatusOr<TestResponse> CallBulk(BulkHandler* server, BulkMethod method,
 v1::InitializeShardRequest InitializeRequest(const Placement& placement, size_t shard,
                                              const std::string& optimizer) {
   v1::InitializeShardRequest request;
-  request.mutable_header()->set_incarnation(kTestChief);
+  *request.mutable_header() = HeaderOf(kTestChief);
   request.set_config_hash(kTestConfigHash);
   request.set_shard(static_cast<uint32_t>(shard));
   *request.mutable_placement() = placement.ToProto();
@@ -320,6 +320,7 @@ Arrays PullAll(const Placement& placement, const TestServers& servers) {
 v1::RequestHeader HeaderOf(uint64_t incarnation) {
   v1::RequestHeader header;
   header.set_incarnation(incarnation);
+  header.set_chief_term(incarnation);
   return header;
 }
 

@@ -116,7 +116,7 @@ class ShardedClientTest : public testing::TestWithParam<size_t> {
   void StartServersOver(uint64_t chief) {
     for (size_t s = 0; s < GetParam(); ++s) {
       v1::InitializeShardRequest request = InitializeRequest(placement_, s, "momentum {}");
-      request.mutable_header()->set_incarnation(chief);
+      *request.mutable_header() = HeaderOf(chief);
       v1::InitializeShardResponse response;
       ASSERT_TRUE(servers_[s]->handler.Initialize(request, &response).ok());
     }

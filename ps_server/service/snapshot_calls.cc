@@ -13,8 +13,7 @@ namespace keelson {
 absl::Status SnapshotCalls::Prepare(const v1::PrepareCutRequest& request,
                                     v1::PrepareCutResponse* response) {
   constexpr absl::string_view kCall = "PrepareCut";
-  const uint64_t chief = request.header().incarnation();
-  RETURN_IF_ERROR(chiefs_->Admit(kCall, chief));
+  RETURN_IF_ERROR(chiefs_->Admit(kCall, request.header()));
   if (request.cut_id() == 0) {
     return absl::InvalidArgumentError("PrepareCut: cut_id: expected a number other than 0");
   }
@@ -26,7 +25,7 @@ absl::Status SnapshotCalls::Prepare(const v1::PrepareCutRequest& request,
     MutexLock lock(&newest_mu_);
     newest_ = {request.cut_id(), cut.store.get(), cut.cut.shard_step, /*saved=*/false};
   }
-  prepared_.Keep(chief, request.cut_id(), std::move(cut));
+  prepared_.Keep(request.header().incarnation(), request.cut_id(), std::move(cut));
   return absl::OkStatus();
 }
 
@@ -54,12 +53,12 @@ absl::StatusOr<StoreCut> SnapshotCalls::CutOf(const Request& request) {
 absl::Status SnapshotCalls::Write(const v1::WriteSnapshotRequest& request,
                                   v1::WriteSnapshotResponse* response) {
   constexpr absl::string_view kCall = "WriteSnapshot";
-  RETURN_IF_ERROR(chiefs_->Admit(kCall, request.header().incarnation()));
+  RETURN_IF_ERROR(chiefs_->Admit(kCall, request.header()));
   // Before the wait: a call that waits for another's file does not cut later than it was asked to.
   ASSIGN_OR_RETURN(const StoreCut cut, CutOf(request));
   MutexLock lock(&snapshot_mu_);
   // Another chief may have called during the wait.
-  RETURN_IF_ERROR(chiefs_->Admit(kCall, request.header().incarnation()));
+  RETURN_IF_ERROR(chiefs_->Admit(kCall, request.header()));
   return Snapshot(
       cut, [&] { return files_->Create(request); }, response);
 }
@@ -68,12 +67,11 @@ absl::Status SnapshotCalls::Stream(const v1::StreamSnapshotRequest& request,
                                    ParameterControl::ByteSink sink,
                                    v1::WriteSnapshotResponse* response) {
   constexpr absl::string_view kCall = "StreamSnapshot";
-  const uint64_t chief = request.header().incarnation();
-  RETURN_IF_ERROR(chiefs_->Admit(kCall, chief));
+  RETURN_IF_ERROR(chiefs_->Admit(kCall, request.header()));
   ASSIGN_OR_RETURN(const StoreCut cut, CutOf(request));
   const uint64_t stream = ++streams_;
   const auto send = [&](absl::string_view bytes) -> absl::Status {
-    RETURN_IF_ERROR(chiefs_->Admit(kCall, chief));
+    RETURN_IF_ERROR(chiefs_->Admit(kCall, request.header()));
     // Each stream keeps a cut in memory until its receiver has taken it.
     if (stream != streams_) {
       return absl::UnavailableError(absl::StrCat(kCall, ": a later call streams the shard"));

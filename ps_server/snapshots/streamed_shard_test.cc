@@ -208,7 +208,7 @@ TEST_F(StreamedCallsTest, AFailureLeavesTheServerEmptyAndMayBeRepeated) {
 // The newer chief calls while the server waits for the older one's next message.
 TEST_F(StreamedCallsTest, AStreamThatWaitsKeepsNoNewerChiefFromStartingOver) {
   v1::InitializeShardRequest newer = InitializeRequest(placement_, 1, kOptimizer);
-  newer.mutable_header()->set_incarnation(kTestChief + 1);
+  *newer.mutable_header() = HeaderOf(kTestChief + 1);
   Source source(InChunksOf(2));
   const auto interrupted = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
     if (source.asked == 1) {

@@ -23,7 +23,7 @@ VARIABLES = (("dense/kernel", (3, 5)), ("dense/scale", (4,)))
 # (partition, block, elements).
 BLOCKS = ((0, 0, 8), (0, 1, 7), (1, 0, 4))
 TOKEN = "the-token-of-the-job"
-PROTOCOL = "3"
+PROTOCOL = "4"
 WORKER = 1000
 ELEMENTS = sum(elements for _, _, elements in BLOCKS)
 
@@ -198,7 +198,7 @@ class ParameterServiceTest(unittest.TestCase):
             seed=7,
         )
         request.header.task.role = cluster_pb2.ROLE_CHIEF
-        request.header.incarnation = self.incarnation
+        request.header.incarnation = request.header.chief_term = self.incarnation
         request.optimizer.sgd.SetInParent()
         request.learning_rate.base = LEARNING_RATE
         request.members.CopyFrom(members(1, WORKER, WORKER + 1))
@@ -391,7 +391,7 @@ class ParameterServiceTest(unittest.TestCase):
         self.push(request)
         self.assertEqual(self.values(), before)
         commit = service_pb2.CommitRoundRequest(round=0, attempt=3, contributions=1)
-        commit.header.incarnation = self.incarnation
+        commit.header.incarnation = commit.header.chief_term = self.incarnation
         self.assertEqual(self.call("CommitRound", commit, service_pb2.CommitRoundResponse).shard_step, 1)
         for value, expected in zip(self.values(), stepped(before, gradients())):
             self.assertAlmostEqual(value, expected, places=6)
@@ -403,14 +403,14 @@ class ParameterServiceTest(unittest.TestCase):
         request.header.incarnation = WORKER + 1
         self.push(request)
         heartbeat = service_pb2.ChiefHeartbeatRequest(members=members(2, WORKER))
-        heartbeat.header.incarnation = self.incarnation
+        heartbeat.header.incarnation = heartbeat.header.chief_term = self.incarnation
         self.call("ChiefHeartbeat", heartbeat, service_pb2.ShardStatus)
         request.sequence += 1
         self.assert_status(grpc.StatusCode.ABORTED, "Push", request)
 
     def test_snapshot_streams(self):
         request = service_pb2.StreamSnapshotRequest()
-        request.header.incarnation = self.incarnation
+        request.header.incarnation = request.header.chief_term = self.incarnation
         stream = self.channel.unary_stream(
             "/keelson.v1.ParameterService/StreamSnapshot",
             response_deserializer=service_pb2.SnapshotChunk.FromString,
