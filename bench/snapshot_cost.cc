@@ -15,6 +15,7 @@
 #include "core/base/file_system.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/bundle_format.h"
 #include "core/client/services/grpc_parameter_control.h"
 
 namespace keelson::bench {
@@ -22,6 +23,8 @@ namespace {
 
 constexpr double kWarmUpSeconds = 0.5;
 constexpr size_t kPlainPieceBytes = 1 << 20;
+// Above that with which the server was initialized.
+constexpr uint64_t kTerm = 1'000'000;
 
 struct Written {
   int snapshots = 0;
@@ -58,6 +61,7 @@ class SnapshotLoop {
 
   absl::Status WriteOne() {
     v1::WriteSnapshotRequest request;
+    request.mutable_header()->set_chief_term(kTerm);
     request.set_num_data_shards(1);
     v1::WriteSnapshotResponse response;
     const double start = MonotonicSeconds();
@@ -115,7 +119,8 @@ class Measurement {
       : options_(options),
         comparison_(WithModelDir(options.directory)),
         scenario_(StepsOf(model, options.handler)),
-        path_(JoinPath(options.directory, "model.ckpt-0.data-00000-of-00001")),
+        path_(
+            PendingPath(JoinPath(options.directory, "model.ckpt-0.data-00000-of-00001"), kTerm, 0)),
         cluster_(comparison_) {
     cost_.model = std::move(model);
   }

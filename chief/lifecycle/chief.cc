@@ -299,8 +299,9 @@ absl::Status Chief::WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state) 
   const int64_t kept_step = job.diverging ? good_step_ : kNoStep;
   int64_t step = job.step;
   absl::Status status = ConfirmOwner();
+  if (status.ok()) status = RemoveStaleSnapshots();
   // Other errors may be mended by writing: a directory that is gone is made again.
-  if (!absl::IsAlreadyExists(status)) {
+  if (status.ok() || (cleaned_ && !absl::IsAlreadyExists(status))) {
     status = snapshotter_.Write(
         [&] {
           v1::JobState state = take_state();
@@ -308,6 +309,8 @@ absl::Status Chief::WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state) 
           return state;
         },
         [this] { return ConfirmSnapshot(); }, kept_step);
+  } else {
+    snapshotter_.NoteFailure(status);
   }
   if (status.ok()) {
     if (!job.diverging) good_step_ = step;
@@ -319,16 +322,24 @@ absl::Status Chief::WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state) 
   return status;
 }
 
-absl::Status Chief::ConfirmSnapshot() {
-  RETURN_IF_ERROR(ConfirmOwner());
-  if (coordinator_.phase() == JobPhase::kWaitingForServers) return absl::OkStatus();
-  const absl::Status status = servers_.PersistState(coordinator_.PersistedState());
-  coordinator_.NoteStored(servers_.stored_version());
-  if (status.code() == absl::StatusCode::kAborted) {
-    NoteReplaced(status);
-    return status;
-  }
+absl::Status Chief::RemoveStaleSnapshots() {
+  if (cleaned_) return absl::OkStatus();
+  RETURN_IF_ERROR(directory_.RemoveStaleSnapshots());
+  cleaned_ = true;
   return absl::OkStatus();
+}
+
+absl::Status Chief::ConfirmSnapshot() {
+  absl::Status status;
+  if (coordinator_.phase() == JobPhase::kWaitingForServers) {
+    status = servers_.Confirm();
+  } else {
+    status = servers_.PersistState(coordinator_.PersistedState());
+    coordinator_.NoteStored(servers_.stored_version());
+  }
+  if (absl::IsAborted(status)) NoteReplaced(status);
+  RETURN_IF_ERROR(status);
+  return ConfirmOwner();
 }
 
 absl::Status Chief::ConfirmOwner() {

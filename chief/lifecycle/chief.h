@@ -127,8 +127,10 @@ class Chief {
   // Logs when training begins to diverge, and when it recovers.
   void NoteDiverging(const Coordinator::Status& job);
   absl::Status WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state);
-  // Confirms a snapshot before it becomes valid: its ledger state is persisted at the servers, and
-  // this is still the chief, which owns the model directory.
+  // Once: what predecessors have not committed, so that one that wakes up has nothing to commit.
+  absl::Status RemoveStaleSnapshots();
+  // Confirms a snapshot before it becomes valid: its ledger state is persisted at all servers,
+  // which obey this chief, and it owns the model directory.
   absl::Status ConfirmSnapshot();
   absl::Status ConfirmOwner();
   absl::Status FinishJob();
@@ -183,6 +185,8 @@ class Chief {
   bool diverging_ = false;
   // The incarnations of servers that leave after a snapshot of what they hold.
   std::set<uint64_t> saved_servers_;
+  // What predecessors have left was removed.
+  bool cleaned_ = false;
 
   mutable Mutex mu_;
   absl::Status replaced_ ABSL_GUARDED_BY(mu_);

@@ -121,6 +121,26 @@ TEST_F(ChiefRunTest, WritesTheFirstSnapshotAgainWhenAServerDoesNotAnswer) {
   EXPECT_EQ(SnapshotSteps().front(), 0);
 }
 
+// Another chief may have called it, so that this one has been replaced.
+TEST_F(ChiefRunTest, ASnapshotIsNotCommittedWithoutTheWordOfAServerThatWroteAPart) {
+  std::atomic<bool> severed{false};
+  servers_[1].After(&ParameterControl::WriteSnapshot, [&](const auto& request, auto*) {
+    if (request.step() == 10 && !severed.exchange(true)) servers_[1].Sever();
+    return absl::OkStatus();
+  });
+  Start();
+  Join(service(), kWorker);
+  WorkToTheLastStep(service());
+  while (chief_->snapshot_figures().failures == 0) std::this_thread::yield();
+  EXPECT_TRUE(severed);
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0));
+  servers_[1].Restore();
+  Work(service());
+  Leave(service(), kWorker);
+  EXPECT_EQ(Wait(), absl::OkStatus());
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0, 10));
+}
+
 TEST_F(ChiefRunTest, RefusesAServerWithAnotherConfiguration) {
   servers_[0].SetConfigHash(0xdef);
   Start();

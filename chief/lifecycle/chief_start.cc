@@ -52,6 +52,11 @@ absl::Status Chief::StartOrAdopt() {
     ASSIGN_OR_RETURN(newest, snapshotter_.FindNewest());
     return absl::OkStatus();
   }));
+  // All servers have admitted this chief.
+  absl::Status cleaned = ConfirmOwner();
+  if (absl::IsAlreadyExists(cleaned)) return cleaned;
+  if (cleaned.ok()) cleaned = RemoveStaleSnapshots();
+  if (!cleaned.ok()) LogWarning("files of earlier snapshots stay: ", cleaned.message());
   // Who was told an epoch before everything was restarted is known to be no member.
   if (newest.has_value()) coordinator_.RaiseMemberEpoch(newest->state.member_epoch());
   const Adoption adoption =

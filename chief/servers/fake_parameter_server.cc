@@ -127,7 +127,8 @@ absl::Status FakeParameterServer::DoWriteSnapshot(const v1::WriteSnapshotRequest
     MutexLock lock(&mu_);
     prefix = JoinPath(model_dir_, absl::StrCat("model.ckpt-", request.step()));
   }
-  const std::string path = DataPath(prefix, data_shard, request.num_data_shards());
+  const std::string path = PendingPath(DataPath(prefix, data_shard, request.num_data_shards()),
+                                       request.header().chief_term(), request.cut_id());
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleDataWriter> writer,
                    BundleDataWriter::Create(file_system_, path, data_shard));
   return WritePart(writer.get(), data_shard, response);

@@ -216,9 +216,15 @@ absl::Status ServerGroup::InitializeServer(size_t s, std::optional<int64_t> rest
 absl::Status ServerGroup::PersistState(const v1::PersistedJobState& persisted) {
   const v1::ChiefHeartbeatRequest request = StoringRequest(persisted);
   return ForEach([&](size_t s) {
-    if (!contact(s).answers) return absl::OkStatus();
     v1::ShardStatus status;
     return ChiefHeartbeat(s, request, &status);
+  });
+}
+
+absl::Status ServerGroup::Confirm() {
+  return ForEach([&](size_t s) {
+    v1::ShardStatus status;
+    return ChiefHeartbeat(s, {}, &status);
   });
 }
 
@@ -248,7 +254,7 @@ absl::StatusOr<ServerGroup::Cut> ServerGroup::PrepareCut(absl::FunctionRef<void(
   while (cut.id == 0) cut.id = RandomId();
   std::vector<v1::PrepareCutResponse> cuts(servers_.size());
   v1::PrepareCutRequest request;
-  *request.mutable_header() = options_.header;
+  *request.mutable_header() = Header();
   request.set_cut_id(cut.id);
   RETURN_IF_ERROR(gate_.WithoutRounds(kCutPatience, [&]() -> absl::Status {
     begin();

@@ -77,8 +77,8 @@ class ServerGroup {
   // Waits until every server answers, and makes the chief known to it. DEADLINE_EXCEEDED: names
   // those that did not. CANCELLED: stopped. FAILED_PRECONDITION: a server has another
   // configuration, or is of another build. PERMISSION_DENIED: it knows another token. Errors of
-  // Options::raise_term. A server that
-  // waits for another chief's silence (ALREADY_EXISTS) is logged with its reason, and waited for.
+  // Options::raise_term. A server that waits for another chief's silence (ALREADY_EXISTS) is logged
+  // with its reason, and waited for.
   absl::Status WaitUntilReachable();
 
   // The status of each server, with the job state that a chief persisted there.
@@ -126,7 +126,8 @@ class ServerGroup {
   absl::Status InitializeServer(size_t s, std::optional<int64_t> restore_step,
                                 const v1::MemberList& members);
 
-  // Persists `persisted` at every server that answered its last call. Returns the first error.
+  // Persists `persisted` at every server; OK: each has said that it obeys this chief. Returns the
+  // first error.
   absl::Status PersistState(const v1::PersistedJobState& persisted);
 
   // The newest version of persisted job state that all answering servers have; 0: none. Never
@@ -137,6 +138,9 @@ class ServerGroup {
   // state: so whatever a server knows of a membership, a successor of this chief knows from it.
   // The others do not know the epoch (KnowsMembers).
   void Announce(const v1::MemberList& members, const v1::PersistedJobState& persisted);
+
+  // Asks every server whether it obeys this chief. Returns the first error.
+  absl::Status Confirm();
 
   // Has every server prepare a cut while no round is committed. `begin` is called right before, so
   // that a ledger's state that it takes has the rounds of the cut, and counts no other step as done

@@ -9,8 +9,6 @@
 
 #include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/file.h"
-#include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/stored_blocks.h"
@@ -151,15 +149,11 @@ absl::Status ChiefStorage::Write(ParameterControl* server, const v1::WriteSnapsh
   FileSystem* const file_system = directory_->file_system();
   const std::string path = DataPath(directory_->SnapshotPrefix(request.step()),
                                     request.data_shard(), request.num_data_shards());
-  const std::string temporary = absl::StrCat(path, ".tempstate", RandomId());
-  ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file, file_system->CreateExclusive(temporary));
-  absl::Status status = Receive(server, request, path, file.get(), response);
-  if (status.ok()) status = file_system->Rename(temporary, path);
-  if (!status.ok()) {
-    file_system->Remove(temporary).IgnoreError();
-    return status;
-  }
-  return file_system->SyncDirectory(DirectoryOf(path));
+  const std::string pending = PendingPath(path, request.header().chief_term(), request.cut_id());
+  ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file, file_system->CreateExclusive(pending));
+  const absl::Status status = Receive(server, request, path, file.get(), response);
+  if (!status.ok()) file_system->Remove(pending).IgnoreError();
+  return status;
 }
 
 absl::Status ChiefStorage::Initialize(ParameterControl* server,

@@ -14,8 +14,9 @@ class ShardStorage {
  public:
   virtual ~ShardStorage() = default;
 
-  // Cuts the shard and writes it as the data file that `request` says, durably and under its final
-  // name; on an error nothing is left of it. Errors are the server's and those of file_system.h.
+  // Cuts the shard and writes it as the data file that `request` says, durably and under the name
+  // PendingPath; on an error nothing is left of it. Errors are the server's and those of
+  // file_system.h.
   virtual absl::Status Write(ParameterControl* server, const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) = 0;
 

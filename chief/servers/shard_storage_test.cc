@@ -33,6 +33,8 @@ class ShardStorageTest : public testing::Test {
     request.set_step(40);
     request.set_data_shard(0);
     request.set_num_data_shards(1);
+    request.set_cut_id(0xc0ffee);
+    request.mutable_header()->set_chief_term(7);
     return request;
   }
   // A variable "w" of 5 x 3 with a momentum, as one server wrote it in blocks of 4 elements.
@@ -84,12 +86,13 @@ class ShardStorageTest : public testing::Test {
 TEST_F(ShardStorageTest, BothWritersMakeTheSameFile) {
   v1::WriteSnapshotResponse responses[2];
   ASSERT_EQ(by_server_.Write(&server_, WriteRequest(), &responses[0]), absl::OkStatus());
-  const std::string expected = *ReadFile(DataPath(prefix_, 0, 1));
-  ASSERT_EQ(RemoveFile(DataPath(prefix_, 0, 1)), absl::OkStatus());
+  const std::string pending = DataPath(prefix_, 0, 1) + ".tempstate7-c0ffee";
+  const std::string expected = *ReadFile(pending);
+  ASSERT_EQ(RemoveFile(pending), absl::OkStatus());
   ASSERT_EQ(by_chief_.Write(&server_, WriteRequest(), &responses[1]), absl::OkStatus());
-  EXPECT_EQ(*ReadFile(DataPath(prefix_, 0, 1)), expected);
+  EXPECT_EQ(*ReadFile(pending), expected);
   EXPECT_EQ(responses[0].SerializeAsString(), responses[1].SerializeAsString());
-  EXPECT_THAT(*ListDirectory(directory_), SizeIs(1)) << "no temporary file is left";
+  EXPECT_THAT(*ListDirectory(directory_), SizeIs(1)) << "no other file is left";
 }
 
 TEST_F(ShardStorageTest, AStreamThatFailsLeavesNothing) {

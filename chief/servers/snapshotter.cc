@@ -53,20 +53,30 @@ absl::Status Snapshotter::Write(absl::FunctionRef<v1::JobState()> take_state,
   }
   absl::Status status = cut.status();
   if (status.ok()) status = WriteCut(*cut, state, confirm, kept_step);
+  if (!status.ok()) {
+    NoteFailure(status);
+    return status;
+  }
   MutexLock lock(&mu_);
-  ++(status.ok() ? figures_.written : figures_.failures);
-  figures_.error = std::string(status.message());
+  ++figures_.written;
+  figures_.error.clear();
   return status;
+}
+
+void Snapshotter::NoteFailure(const absl::Status& status) {
+  MutexLock lock(&mu_);
+  ++figures_.failures;
+  figures_.error = std::string(status.message());
 }
 
 absl::Status Snapshotter::WriteCut(const ServerGroup::Cut& cut, const v1::JobState& state,
                                    absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
   const std::string prefix = directory_->SnapshotPrefix(state.global_step());
   absl::Status status = EnsureDirectory();
-  if (status.ok()) status = WriteParts(prefix, cut, state, confirm, kept_step);
+  const Attempt attempt = {prefix, servers_->size() + 1, servers_->term(), cut};
+  if (status.ok()) status = WriteParts(attempt, state, confirm, kept_step);
   if (status.ok()) SetLatest({state.global_step(), prefix, clock_->Now()});
-  // Who no longer owns the directory leaves them: the owner may have a snapshot of this name.
-  if (!status.ok() && !absl::IsAlreadyExists(status)) RemoveParts(prefix);
+  if (!status.ok()) RemovePending(attempt);
   return status;
 }
 
@@ -78,39 +88,42 @@ absl::Status Snapshotter::EnsureDirectory() {
   return directory_->file_system()->CreateDirectories(model_dir);
 }
 
-// Removes the temporary files of servers that ended while they wrote, too.
-void Snapshotter::RemoveParts(const std::string& prefix) {
+// Removes the temporary files of servers that ended while they wrote, too. Files with final names
+// stay: those of this name may be a snapshot that is committed.
+void Snapshotter::RemovePending(const Attempt& attempt) {
   const auto names = directory_->file_system()->List(directory_->model_dir());
   if (!names.ok()) return;
-  const std::string file_prefix = absl::StrCat(BaseName(prefix), ".");
+  const std::string file_prefix = absl::StrCat(BaseName(attempt.prefix), ".");
+  const std::string pending = attempt.Pending("");
   for (const std::string& name : *names) {
-    if (!absl::StartsWith(name, file_prefix)) continue;
+    if (!absl::StartsWith(name, file_prefix) || !absl::StrContains(name, pending)) continue;
     directory_->file_system()->Remove(JoinPath(directory_->model_dir(), name)).IgnoreError();
   }
 }
 
-absl::Status Snapshotter::WriteParts(const std::string& prefix, const ServerGroup::Cut& cut,
-                                     const v1::JobState& state,
+absl::Status Snapshotter::WriteParts(const Attempt& attempt, const v1::JobState& state,
                                      absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
   const absl::Duration start = clock_->Monotonic();
-  const size_t num_data_shards = servers_->size() + 1;
-  ASSIGN_OR_RETURN(ServerGroup::WrittenSnapshot written,
-                   servers_->WriteSnapshot(cut, state.global_step(), num_data_shards));
-  RETURN_IF_ERROR(CheckParts(prefix, num_data_shards));
-  ASSIGN_OR_RETURN(std::vector<BundleIndexEntry> own,
-                   WriteChiefPart(prefix, num_data_shards, cut, state));
+  ASSIGN_OR_RETURN(
+      ServerGroup::WrittenSnapshot written,
+      servers_->WriteSnapshot(attempt.cut, state.global_step(), attempt.num_data_shards));
+  RETURN_IF_ERROR(CheckParts(attempt));
+  ASSIGN_OR_RETURN(std::vector<BundleIndexEntry> own, WriteChiefPart(attempt, state));
   std::move(own.begin(), own.end(), std::back_inserter(written.entries));
-  RETURN_IF_ERROR(WriteBundleIndex(directory_->file_system(), prefix, num_data_shards,
-                                   std::move(written.entries)));
-  RETURN_IF_ERROR(confirm());
+  RETURN_IF_ERROR(WriteBundleIndexTo(directory_->file_system(),
+                                     attempt.Pending(IndexPath(attempt.prefix)),
+                                     attempt.num_data_shards, std::move(written.entries)));
   RetentionPolicy retention = retention_;
   retention.kept_step = kept_step;
-  RETURN_IF_ERROR(directory_->Commit(state.global_step(), retention));
-  servers_->NoteSaved(cut);
+  RETURN_IF_ERROR(directory_->Commit(state.global_step(), retention, [&]() -> absl::Status {
+    RETURN_IF_ERROR(confirm());
+    return Publish(attempt);
+  }));
+  servers_->NoteSaved(attempt.cut);
   const absl::Duration took = clock_->Monotonic() - start;
   LogInfo("snapshot of step ", state.global_step(), ": ", written.bytes, " bytes in ",
           absl::FormatDuration(absl::Trunc(took, absl::Milliseconds(1))),
-          ", pushes waited at most ", written.longest_cut_microseconds, " us, ", prefix);
+          ", pushes waited at most ", written.longest_cut_microseconds, " us, ", attempt.prefix);
   MutexLock lock(&mu_);
   figures_.write_time = took;
   figures_.bytes = written.bytes;
@@ -118,13 +131,26 @@ absl::Status Snapshotter::WriteParts(const std::string& prefix, const ServerGrou
   return absl::OkStatus();
 }
 
-absl::Status Snapshotter::CheckParts(const std::string& prefix, size_t num_data_shards) const {
+absl::Status Snapshotter::Publish(const Attempt& attempt) {
+  FileSystem* const files = directory_->file_system();
+  std::vector<std::string> paths;
+  for (size_t s = 0; s < attempt.num_data_shards; ++s) {
+    paths.push_back(DataPath(attempt.prefix, s, attempt.num_data_shards));
+  }
+  paths.push_back(IndexPath(attempt.prefix));
+  for (const std::string& path : paths) {
+    RETURN_IF_ERROR(files->Rename(attempt.Pending(path), path));
+  }
+  return files->SyncDirectory(directory_->model_dir());
+}
+
+absl::Status Snapshotter::CheckParts(const Attempt& attempt) const {
   // Opening the directory makes network file systems look again; a name that was missed before may
   // be cached as missing.
   ASSIGN_OR_RETURN(const std::vector<std::string> names,
                    directory_->file_system()->List(directory_->model_dir()));
   for (size_t s = 0; s < servers_->size(); ++s) {
-    const std::string path = DataPath(prefix, s, num_data_shards);
+    const std::string path = attempt.Pending(DataPath(attempt.prefix, s, attempt.num_data_shards));
     if (std::binary_search(names.begin(), names.end(), BaseName(path))) continue;
     return absl::FailedPreconditionError(absl::StrCat(
         servers_->name(s), " wrote its part elsewhere: expected ", path,
@@ -133,16 +159,16 @@ absl::Status Snapshotter::CheckParts(const std::string& prefix, size_t num_data_
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<BundleIndexEntry>> Snapshotter::WriteChiefPart(
-    const std::string& prefix, size_t num_data_shards, const ServerGroup::Cut& cut,
-    v1::JobState state) {
-  const size_t data_shard = servers_->size();
+absl::StatusOr<std::vector<BundleIndexEntry>> Snapshotter::WriteChiefPart(const Attempt& attempt,
+                                                                          v1::JobState state) {
+  const size_t data_shard = attempt.num_data_shards - 1;
   state.set_format(kJobStateFormat);
-  if (cut.committed_round >= 0) state.set_committed_round(cut.committed_round);
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<BundleDataWriter> writer,
-      BundleDataWriter::Create(directory_->file_system(),
-                               DataPath(prefix, data_shard, num_data_shards), data_shard));
+  if (attempt.cut.committed_round >= 0) state.set_committed_round(attempt.cut.committed_round);
+  ASSIGN_OR_RETURN(const std::unique_ptr<BundleDataWriter> writer,
+                   BundleDataWriter::Create(directory_->file_system(),
+                                            attempt.Pending(DataPath(attempt.prefix, data_shard,
+                                                                     attempt.num_data_shards)),
+                                            data_shard));
   RETURN_IF_ERROR(writer->AddInt64("global_step", state.global_step()));
   ASSIGN_OR_RETURN(const std::string bytes, SerializeState(state, kJobStateName));
   RETURN_IF_ERROR(writer->AddString(kJobStateName, bytes));

@@ -12,6 +12,7 @@
 #include "chief/servers/server_group.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "keelson/v1/checkpoint.pb.h"
 
@@ -55,13 +56,15 @@ class Snapshotter {
 
   // Has all servers prepare their cuts, for which `take_state` is called at the right moment
   // (ServerGroup::PrepareCut), and writes the snapshot of that state's global_step: the servers'
-  // parts side by side, then the chief's own part (global_step, job state), the index, and last the
-  // state file.
-  // `confirm` is called when all but the state file is written; its error becomes the snapshot's.
-  // If the latest snapshot has that step already, nothing is written. A missing model directory is
-  // created again. On an error the parts are removed and the latest snapshot is what it was; after
-  // ALREADY_EXISTS they stay, since the directory has become another process's. The snapshot of
-  // `kept_step` (kNoStep: none) stays beside those that the retention keeps.
+  // parts side by side, then the chief's own part (global_step, job state) and the index, all under
+  // names that carry the chief's term and the cut; then it gives them their final names, and writes
+  // last the state file.
+  // `confirm` is called before the final names are given, and says whether this chief may commit;
+  // its error becomes the snapshot's. ABORTED: somebody else has committed meanwhile. If the latest
+  // snapshot has that step already, nothing is written. A missing model directory is created again.
+  // On an error those files of this attempt are removed that have no final name yet, and the latest
+  // snapshot is what it was. The snapshot of `kept_step` (kNoStep: none) stays beside those that
+  // the retention keeps.
   absl::Status Write(
       absl::FunctionRef<v1::JobState()> take_state,
       absl::FunctionRef<absl::Status()> confirm = [] { return absl::OkStatus(); },
@@ -87,24 +90,35 @@ class Snapshotter {
   // knows of none.
   absl::StatusOr<std::vector<SnapshotInfo>> Snapshots() const;
 
+  // Counts a snapshot that failed before Write.
+  void NoteFailure(const absl::Status& status);
+
   // Prefix of the newest snapshot; empty: none.
   std::string latest_prefix() const;
   SnapshotFigures figures() const;
 
  private:
-  absl::StatusOr<std::vector<BundleIndexEntry>> WriteChiefPart(const std::string& prefix,
-                                                               size_t num_data_shards,
-                                                               const ServerGroup::Cut& cut,
+  // A snapshot that is being written.
+  struct Attempt {
+    std::string prefix;
+    size_t num_data_shards = 0;
+    uint64_t term = 0;
+    ServerGroup::Cut cut;
+
+    std::string Pending(const std::string& path) const { return PendingPath(path, term, cut.id); }
+  };
+  absl::StatusOr<std::vector<BundleIndexEntry>> WriteChiefPart(const Attempt& attempt,
                                                                v1::JobState state);
   // FAILED_PRECONDITION: a server has another model directory.
-  absl::Status CheckParts(const std::string& prefix, size_t num_data_shards) const;
+  absl::Status CheckParts(const Attempt& attempt) const;
   absl::Status WriteCut(const ServerGroup::Cut& cut, const v1::JobState& state,
                         absl::FunctionRef<absl::Status()> confirm, int64_t kept_step);
-  absl::Status WriteParts(const std::string& prefix, const ServerGroup::Cut& cut,
-                          const v1::JobState& state, absl::FunctionRef<absl::Status()> confirm,
-                          int64_t kept_step);
+  absl::Status WriteParts(const Attempt& attempt, const v1::JobState& state,
+                          absl::FunctionRef<absl::Status()> confirm, int64_t kept_step);
+  // Gives the attempt's files their final names.
+  absl::Status Publish(const Attempt& attempt);
   absl::Status EnsureDirectory();
-  void RemoveParts(const std::string& prefix);
+  void RemovePending(const Attempt& attempt);
   // The snapshots to start from, newest first.
   absl::StatusOr<std::vector<SnapshotInfo>> Candidates(MissingFiles missing) const;
   // OK: no file of a snapshot of a later step than 0 is in sight.

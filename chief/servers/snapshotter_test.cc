@@ -124,7 +124,7 @@ TEST_F(SnapshotterTest, WhatIsNotConfirmedDoesNotCount) {
   const absl::Status status =
       snapshotter_.Write([&] { return StateOfStep(2); },
                          [&] {
-                           EXPECT_TRUE(FileExists(IndexPath(directory_.SnapshotPrefix(2))));
+                           EXPECT_FALSE(FileExists(IndexPath(directory_.SnapshotPrefix(2))));
                            return absl::AbortedError("another chief");
                          });
   EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
@@ -132,23 +132,64 @@ TEST_F(SnapshotterTest, WhatIsNotConfirmedDoesNotCount) {
   EXPECT_FALSE(FileExists(IndexPath(directory_.SnapshotPrefix(2))));
 }
 
-TEST_F(SnapshotterTest, NothingIsRemovedFromADirectoryThatWasLost) {
-  const absl::Status status =
-      snapshotter_.Write([&] { return StateOfStep(2); },
-                         [&] { return absl::AlreadyExistsError("taken over by another"); });
-  EXPECT_EQ(status.code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_THAT(Steps(), IsEmpty());
-  EXPECT_TRUE(FileExists(IndexPath(directory_.SnapshotPrefix(2))));
+// A chief stops before its commit, and wakes up when its successor has committed.
+TEST_F(SnapshotterTest, AfterASuccessorsCommitNothingIsCommittedOrRemoved) {
+  Write(1);
+  const std::unique_ptr<Snapshotter> successor = NewSnapshotter();
+  std::string committed;
+  const absl::Status status = snapshotter_.Write(
+      [&] { return StateOfStep(2); },
+      [&] {
+        EXPECT_EQ(successor->Write([&] { return StateOfStep(2); }), absl::OkStatus());
+        EXPECT_EQ(successor->Write([&] { return StateOfStep(3); }), absl::OkStatus());
+        committed = *ReadFile(JoinPath(directory_.model_dir(), "checkpoint"));
+        return absl::OkStatus();
+      });
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  EXPECT_EQ(*ReadFile(JoinPath(directory_.model_dir(), "checkpoint")), committed);
+  EXPECT_THAT(Steps(), ElementsAre(2, 3));
+  for (const int64_t step : {2, 3}) {
+    const auto bundle = BundleReader::Open(directory_.SnapshotPrefix(step));
+    ASSERT_TRUE(bundle.ok()) << bundle.status();
+    EXPECT_EQ((*bundle)->VerifyAll(), absl::OkStatus());
+  }
 }
 
-TEST_F(SnapshotterTest, LeftoversOfAServerThatEndedAreRemoved) {
+// The successor cleans up before it commits anything.
+TEST_F(SnapshotterTest, WhatASuccessorHasRemovedIsNotCommitted) {
+  Write(1);
+  const absl::Status status = snapshotter_.Write([&] { return StateOfStep(2); },
+                                                 [&] { return directory_.RemoveStaleSnapshots(); });
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+  EXPECT_THAT(Steps(), ElementsAre(1));
+}
+
+// A server that was replaced while it wrote ends its file when the snapshot is committed.
+TEST_F(SnapshotterTest, AServerThatWritesLateChangesNoCommittedFile) {
+  Write(2);
   const std::string part = DataPath(directory_.SnapshotPrefix(2), 0, 3);
-  ASSERT_EQ(WriteFileAtomically(part + ".tempstate1", "half"), absl::OkStatus());
-  const std::string other = DataPath(directory_.SnapshotPrefix(22), 0, 3);
-  ASSERT_EQ(WriteFileAtomically(other, "another snapshot's"), absl::OkStatus());
+  const std::string committed = *ReadFile(part);
+  v1::WriteSnapshotRequest late;
+  late.set_step(2);
+  late.set_num_data_shards(3);
+  late.set_cut_id(0xc0ffee);
+  v1::WriteSnapshotResponse response;
+  ASSERT_EQ(fakes_[0].WriteSnapshot(late, &response), absl::OkStatus());
+  EXPECT_EQ(*ReadFile(part), committed);
+  ASSERT_EQ(directory_.RemoveStaleSnapshots(), absl::OkStatus());
+  EXPECT_THAT(*ListDirectory(directory_.model_dir()), SizeIs(5));
+}
+
+TEST_F(SnapshotterTest, AFailureRemovesOnlyWhatIsItsOwn) {
+  const std::string committed = DataPath(directory_.SnapshotPrefix(2), 0, 3);
+  const std::string pending = committed + ".tempstate5-c0ffee";
+  for (const std::string& path : {committed, pending}) {
+    ASSERT_EQ(WriteFileAtomically(path, "another chief's"), absl::OkStatus());
+  }
   fakes_[1].FailSnapshots(1);
   EXPECT_FALSE(snapshotter_.Write([&] { return StateOfStep(2); }).ok());
-  EXPECT_THAT(*ListDirectory(directory_.model_dir()), ElementsAre(BaseName(other)));
+  EXPECT_THAT(*ListDirectory(directory_.model_dir()),
+              ElementsAre(BaseName(committed), BaseName(pending)));
 }
 
 TEST_F(SnapshotterTest, AModelDirectoryThatIsGoneIsCreatedAgain) {

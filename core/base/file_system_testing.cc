@@ -269,6 +269,11 @@ absl::StatusOr<std::string> MemoryFileSystem::ReplaceIf(const std::string& path,
   if (VersionOfContent(old == nullptr ? "" : old->bytes) != version) {
     return absl::AbortedError(absl::StrCat(path, ": another process has replaced it"));
   }
+  // The old content stays until the new one has its name.
+  if (capacity_.has_value() && *capacity_ - UsedBytes() < static_cast<int64_t>(content.size())) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot write ", path, ": No space left on device"));
+  }
   const std::string bytes(content);
   const auto file = std::make_shared<File>(File{bytes, bytes, operations_, generation_});
   directory->names[BaseName(path)] = file;

@@ -76,4 +76,8 @@ std::string DataPath(absl::string_view prefix, size_t data_shard, size_t num_dat
 
 std::string IndexPath(absl::string_view prefix) { return absl::StrCat(prefix, ".index"); }
 
+std::string PendingPath(absl::string_view path, uint64_t term, uint64_t cut) {
+  return absl::StrCat(path, ".tempstate", term, "-", absl::Hex(cut));
+}
+
 }  // namespace keelson

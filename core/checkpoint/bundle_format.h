@@ -58,6 +58,9 @@ bool ChecksumIsOfStoredBytes(BundleDtype dtype);
 std::string DataPath(absl::string_view prefix, size_t data_shard, size_t num_data_shards);
 // "model.ckpt-100" -> "model.ckpt-100.index"
 std::string IndexPath(absl::string_view prefix);
+// The name of a snapshot's file until the chief of this term commits it, which gives it the name
+// `path`: "PATH.tempstate7-c0ffee". `cut`: PrepareCutRequest.cut_id
+std::string PendingPath(absl::string_view path, uint64_t term, uint64_t cut);
 
 }  // namespace keelson
 

@@ -78,7 +78,11 @@ absl::StatusOr<IndexTable> MergeEntries(size_t num_data_shards,
 
 absl::Status WriteBundleIndex(FileSystem* file_system, const std::string& prefix,
                               size_t num_data_shards, std::vector<BundleIndexEntry> entries) {
-  const std::string path = IndexPath(prefix);
+  return WriteBundleIndexTo(file_system, IndexPath(prefix), num_data_shards, std::move(entries));
+}
+
+absl::Status WriteBundleIndexTo(FileSystem* file_system, const std::string& path,
+                                size_t num_data_shards, std::vector<BundleIndexEntry> entries) {
   absl::StatusOr<IndexTable> table = MergeEntries(num_data_shards, std::move(entries));
   absl::Status status = table.status();
   if (status.ok()) status = ParseBundleContents(*table).status();

@@ -20,11 +20,15 @@ struct BundleIndexEntry {
   v1::BundleEntry entry;
 };
 
-// Writes `prefix`.index over the data files DataPath(prefix, 0 … num_data_shards-1, …), whose
-// entries are given in any order. Slices of one tensor, from whichever data files, are joined.
-// The index appears under its name complete and durable, or not at all. INVALID_ARGUMENT, naming
-// the tensor: in two data files; slices that overlap, leave a gap or disagree about the tensor;
-// no data for a slice; a data file outside 0 … num_data_shards-1. Otherwise as file_system.h.
+// Writes the file `index_path`: the index over the data files 0 … num_data_shards-1 of a bundle,
+// whose entries are given in any order. Slices of one tensor, from whichever data files, are
+// joined. The index appears under its name complete and durable, or not at all. INVALID_ARGUMENT,
+// naming the tensor: in two data files; slices that overlap, leave a gap or disagree about the
+// tensor; no data for a slice; a data file outside 0 … num_data_shards-1. Otherwise as
+// file_system.h.
+absl::Status WriteBundleIndexTo(FileSystem* file_system, const std::string& index_path,
+                                size_t num_data_shards, std::vector<BundleIndexEntry> entries);
+// The same for IndexPath(prefix).
 absl::Status WriteBundleIndex(FileSystem* file_system, const std::string& prefix,
                               size_t num_data_shards, std::vector<BundleIndexEntry> entries);
 

@@ -44,8 +44,7 @@ absl::Status BadState(absl::string_view path, absl::string_view what) {
   return absl::DataLossError(absl::StrCat(path, ": not a checkpoint state file: ", what));
 }
 
-absl::StatusOr<v1::CheckpointState> ParseState(FileSystem* file_system, const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string text, ReadBoundedFile(path, kMaxStateBytes, file_system));
+absl::StatusOr<v1::CheckpointState> ParseState(const std::string& text, const std::string& path) {
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
@@ -78,6 +77,11 @@ std::optional<std::string> SnapshotOfFile(absl::string_view file_name) {
   int64_t number;
   if (step.size() == rest.size() || !absl::SimpleAtoi(step, &number)) return std::nullopt;
   return absl::StrCat(kSnapshotName, step);
+}
+
+// A file of a snapshot itself, whatever its name until the commit; not a lease.
+bool IsOfSnapshot(const std::string& file_name) {
+  return SnapshotOfFile(file_name).has_value() && !absl::StrContains(file_name, kLeaseInfix);
 }
 
 int64_t StepOfSnapshot(absl::string_view name) {
@@ -167,16 +171,19 @@ absl::StatusOr<std::vector<SnapshotInfo>> CheckpointDirectory::List() const {
   return present;
 }
 
-absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& policy) {
+absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& policy,
+                                         absl::FunctionRef<absl::Status()> publish) {
   const std::string prefix = SnapshotPrefix(step);
+  ASSIGN_OR_RETURN(std::optional<State> old, ReadState());
+  RETURN_IF_ERROR(publish());
   ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(IndexPath(prefix)));
   if (!exists) {
     return absl::NotFoundError(absl::StrCat(IndexPath(prefix), ": no such file; cannot commit"));
   }
   const absl::Time now = clock_->Now();
   State state;
-  ASSIGN_OR_RETURN(std::optional<State> old, ReadState());
   if (old.has_value()) {
+    state.version = old->version;
     ASSIGN_OR_RETURN(state.snapshots, List());
   } else {
     ASSIGN_OR_RETURN(state.snapshots, UnnamedBefore(step));
@@ -264,10 +271,24 @@ absl::StatusOr<std::vector<std::string>> CheckpointDirectory::ListTemporaries() 
 absl::Status CheckpointDirectory::RemoveStaleFiles(absl::Span<const std::string> temporaries) {
   ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(model_dir_));
   if (!exists) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> committed, List());
-  const std::set<std::string> unused(temporaries.begin(), temporaries.end());
   ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(model_dir_));
   ASSIGN_OR_RETURN(const auto leases, ListLeases(file_system_, model_dir_));
+  const std::set<std::string> unused(temporaries.begin(), temporaries.end());
+  absl::Status status;
+  for (const std::string& name : names) {
+    const auto lease = leases.find(name);
+    const bool expired = lease != leases.end() && lease->second.expires <= clock_->Now();
+    if (!expired && (IsOfSnapshot(name) || !unused.contains(name))) continue;
+    status.Update(file_system_->Remove(JoinPath(model_dir_, name)));
+  }
+  return status;
+}
+
+absl::Status CheckpointDirectory::RemoveStaleSnapshots() {
+  ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(model_dir_));
+  if (!exists) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> committed, List());
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(model_dir_));
   std::set<std::string> committed_prefixes;
   for (const SnapshotInfo& snapshot : committed) committed_prefixes.insert(snapshot.prefix);
   // Evaluated once for all files of a snapshot: its index may be removed before its data.
@@ -278,17 +299,14 @@ absl::Status CheckpointDirectory::RemoveStaleFiles(absl::Span<const std::string>
   }
   absl::Status status;
   for (const std::string& name : names) {
-    const std::optional<std::string> snapshot = SnapshotOfFile(name);
-    const auto lease = leases.find(name);
-    const bool temporary = absl::StrContains(name, ".tempstate");
-    bool stale =
-        unused.contains(name) || (lease != leases.end() && lease->second.expires <= clock_->Now());
-    if (snapshot.has_value() && !temporary &&
-        committed_prefixes.count(JoinPath(model_dir_, *snapshot)) == 0) {
-      const int64_t step = StepOfSnapshot(*snapshot);
+    if (!IsOfSnapshot(name)) continue;
+    const std::string snapshot = *SnapshotOfFile(name);
+    bool stale = absl::StrContains(name, ".tempstate");
+    if (committed_prefixes.count(JoinPath(model_dir_, snapshot)) == 0) {
+      const int64_t step = StepOfSnapshot(snapshot);
       const bool newer = !committed.empty() && step > committed.back().step;
       const bool known = !committed.empty() || step == 0;
-      stale = stale || newer || (known && complete.count(*snapshot) == 0);
+      stale = stale || newer || (known && complete.count(snapshot) == 0);
     }
     if (stale) status.Update(file_system_->Remove(JoinPath(model_dir_, name)));
   }
@@ -312,8 +330,10 @@ std::string CheckpointDirectory::StatePath() const { return JoinPath(model_dir_,
 absl::StatusOr<std::optional<CheckpointDirectory::State>> CheckpointDirectory::ReadState() const {
   ASSIGN_OR_RETURN(const bool exists, IsPresent(StatePath(), file_system_));
   if (!exists) return std::nullopt;
-  ASSIGN_OR_RETURN(const v1::CheckpointState proto, ParseState(file_system_, StatePath()));
+  ASSIGN_OR_RETURN(VersionedContent read, file_system_->ReadVersioned(StatePath(), kMaxStateBytes));
+  ASSIGN_OR_RETURN(const v1::CheckpointState proto, ParseState(read.content, StatePath()));
   State state;
+  state.version = std::move(read.version);
   // Absent where TensorFlow 1 wrote the file.
   const double last_preserved = proto.last_preserved_timestamp();
   state.last_preserved = last_preserved == 0 ? absl::InfiniteFuture() : FromSeconds(last_preserved);
@@ -369,11 +389,19 @@ absl::Status CheckpointDirectory::WriteState(const State& state) const {
   proto.set_last_preserved_timestamp(ToSeconds(state.last_preserved));
   std::string text;
   google::protobuf::TextFormat::PrintToString(proto, &text);
+  if (!state.version.empty()) {
+    return file_system_->ReplaceIf(StatePath(), state.version, text).status();
+  }
+  // Not ReplaceIf, which may leave an empty file: that would be damage.
+  ASSIGN_OR_RETURN(const bool exists, IsPresent(StatePath(), file_system_));
+  if (exists) {
+    return absl::AbortedError(absl::StrCat(StatePath(), ": another process has made it"));
+  }
   return WriteFileAtomically(StatePath(), text, file_system_);
 }
 
-// The index is deleted first: the rest after an interruption is no snapshot, and RemoveStaleFiles
-// removes it.
+// The index is deleted first: the rest after an interruption is no snapshot, and
+// RemoveStaleSnapshots removes it.
 absl::Status CheckpointDirectory::DeleteSnapshot(const SnapshotInfo& snapshot) const {
   RETURN_IF_ERROR(file_system_->Remove(IndexPath(snapshot.prefix)));
   const std::string directory = DirectoryOf(snapshot.prefix);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -81,25 +82,33 @@ class CheckpointDirectory {
   // nothing where the directory is missing.
   absl::StatusOr<std::vector<std::string>> SnapshotFiles() const;
 
-  // Makes the snapshot of `step`, whose files are complete, the latest; then deletes the
-  // snapshots that `policy` does not keep. Where the state file is missing beside complete
-  // snapshots of earlier steps it names them again, and deletes none. One that a reader has leased
-  // (snapshot_lease.h) stays in the list until a later Commit. A file that cannot be deleted is
-  // logged and left. NOT_FOUND: the snapshot has no index.
-  absl::Status Commit(int64_t step, const RetentionPolicy& policy);
+  // Makes the snapshot of `step` the latest; then deletes the snapshots that `policy` does not
+  // keep. Where the state file is missing beside complete snapshots of earlier steps it names them
+  // again, and deletes none. One that a reader has leased (snapshot_lease.h) stays in the list
+  // until a later Commit. A file that cannot be deleted is logged and left. `publish` completes the
+  // snapshot's files once the list of snapshots has been read, which is replaced only if nobody has
+  // changed it since: so whoever may commit when `publish` asks does not commit after a successor's
+  // commit. NOT_FOUND: the snapshot has no index. ABORTED: the list was changed. Errors of
+  // `publish`.
+  absl::Status Commit(
+      int64_t step, const RetentionPolicy& policy,
+      absl::FunctionRef<absl::Status()> publish = [] { return absl::OkStatus(); });
 
   // The names of the temporary files in the directory.
   absl::StatusOr<std::vector<std::string>> ListTemporaries() const;
-  // Removes the remains of an interrupted run: these temporary files (others may be in use), leases
-  // that have expired, data files without an index, and snapshots newer than the latest that were
-  // never committed; the last two only where a snapshot is committed, or of step 0. Older ones may
-  // be there because of keep_every_n_hours and stay. Call it while no snapshot is being written.
-  // Goes on after an error; returns the first.
+  // Removes the remains of an interrupted run: these temporary files (others may be in use) but
+  // those of snapshots, and leases that have expired. Goes on after an error; returns the first.
   absl::Status RemoveStaleFiles(absl::Span<const std::string> temporaries);
+  // Removes what no snapshot of the state file has: parts of snapshots that were not committed,
+  // data files without an index, and snapshots newer than the latest; the last two only where a
+  // snapshot is committed, or of step 0. Older ones may be there because of keep_every_n_hours and
+  // stay. Only for who may commit, and before it writes a snapshot. Goes on after an error; returns
+  // the first.
+  absl::Status RemoveStaleSnapshots();
 
   // Makes the snapshot of `step` the latest: later ones are no longer listed, and their files stay
-  // until RemoveStaleFiles. Not while a job writes here. NOT_FOUND, with those that are there: no
-  // snapshot of that step.
+  // until RemoveStaleSnapshots. Not while a job writes here. NOT_FOUND, with those that are there:
+  // no snapshot of that step.
   absl::Status RollBack(int64_t step);
 
   // done_marker.h, in this directory.
@@ -111,6 +120,7 @@ class CheckpointDirectory {
   struct State {
     std::vector<SnapshotInfo> snapshots;  // all that are named, oldest first
     absl::Time last_preserved;
+    std::string version;  // of the state file
   };
 
   std::string StatePath() const;
@@ -121,6 +131,7 @@ class CheckpointDirectory {
   absl::StatusOr<SnapshotInfo> ParseSnapshot(const std::string& path) const;
   // The prefix for a path of the state file.
   absl::StatusOr<std::string> PrefixOf(const std::string& path) const;
+  // ABORTED: the state file has another version than `state`.
   absl::Status WriteState(const State& state) const;
   absl::Status DeleteSnapshot(const SnapshotInfo& snapshot) const;
 

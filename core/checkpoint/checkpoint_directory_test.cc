@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
+#include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_testing.h"
 #include "gmock/gmock.h"
@@ -37,7 +38,9 @@ class CheckpointDirectoryTest : public testing::Test {
     return steps;
   }
   absl::Status RemoveStaleFiles() {
-    return directory_.RemoveStaleFiles(*directory_.ListTemporaries());
+    const std::vector<std::string> temporaries = *directory_.ListTemporaries();
+    RETURN_IF_ERROR(directory_.RemoveStaleSnapshots());
+    return directory_.RemoveStaleFiles(temporaries);
   }
   // Steps whose index is on disk.
   std::vector<int64_t> StepsOnDisk() {
@@ -120,6 +123,20 @@ TEST_F(CheckpointDirectoryTest, RollBackMakesAnEarlierSnapshotTheLatest) {
   EXPECT_THAT(StepsOnDisk(), ElementsAre(1, 2, 3));
   ASSERT_EQ(RemoveStaleFiles(), absl::OkStatus());
   EXPECT_THAT(StepsOnDisk(), ElementsAre(1, 2));
+}
+
+TEST_F(CheckpointDirectoryTest, CommitsOnlyToTheListThatItHasRead) {
+  WriteAndCommit(1);
+  WriteSnapshot(2);
+  WriteSnapshot(3);
+  const absl::Status status =
+      directory_.Commit(2, {.keep_max = 1}, [this] { return directory_.Commit(3, {}); });
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  EXPECT_THAT(Steps(), ElementsAre(1, 3));
+  EXPECT_THAT(StepsOnDisk(), ElementsAre(1, 2, 3)) << "nor does it delete";
+  EXPECT_EQ(directory_.Commit(2, {}, [] { return absl::UnavailableError("unknown"); }),
+            absl::UnavailableError("unknown"));
+  EXPECT_THAT(Steps(), ElementsAre(1, 3));
 }
 
 TEST_F(CheckpointDirectoryTest, CommitWantsAnIndex) {
@@ -301,7 +318,7 @@ TEST_F(CheckpointDirectoryTest, RemoveStaleFiles) {
                   "model.ckpt-50.index", "model.ckpt-notes.txt"));
 }
 
-TEST_F(CheckpointDirectoryTest, RemoveStaleFilesWithoutAStateKeepsCompleteSnapshots) {
+TEST_F(CheckpointDirectoryTest, RemoveStaleSnapshotsWithoutAStateKeepsCompleteSnapshots) {
   WriteSnapshot(100);
   WriteRawFile(DataPath(directory_.SnapshotPrefix(200), 0, 2), "data without an index");
   ASSERT_TRUE(RemoveStaleFiles().ok());
@@ -319,9 +336,10 @@ TEST_F(CheckpointDirectoryTest, TemporaryFilesThatMayBeInUseStay) {
   EXPECT_THAT(*directory_.ListTemporaries(), ElementsAre("model.ckpt-200.index.tempstate2"));
 }
 
-TEST_F(CheckpointDirectoryTest, RemoveStaleFilesOfAMissingDirectory) {
+TEST_F(CheckpointDirectoryTest, RemoveStaleSnapshotsOfAMissingDirectory) {
   CheckpointDirectory missing(FileSystem::Real(), JoinPath(path_, "none"), &clock_);
   EXPECT_TRUE(missing.RemoveStaleFiles({}).ok());
+  EXPECT_TRUE(missing.RemoveStaleSnapshots().ok());
 }
 
 TEST_F(CheckpointDirectoryTest, DoneMarker) {

@@ -50,6 +50,7 @@ class SnapshotCrashTest : public testing::Test {
 
   absl::Status RemoveStaleFiles() {
     ASSIGN_OR_RETURN(const std::vector<std::string> temporaries, directory_.ListTemporaries());
+    RETURN_IF_ERROR(directory_.RemoveStaleSnapshots());
     return directory_.RemoveStaleFiles(temporaries);
   }
 

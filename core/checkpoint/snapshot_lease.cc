@@ -17,7 +17,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr absl::string_view kLeaseInfix = ".lease-";
 constexpr char kExpiresField[] = "expires";
 constexpr char kHolderField[] = "holder";
 constexpr uint64_t kMaxLeaseBytes = uint64_t{64} << 10;

@@ -11,11 +11,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
 
 namespace keelson {
+
+// Between the snapshot's prefix and a random number in the name of a lease's file.
+inline constexpr absl::string_view kLeaseInfix = ".lease-";
 
 // Not thread-safe. The destructor releases the lease; a file that cannot be removed expires.
 class SnapshotLease {

@@ -175,7 +175,8 @@ TEST_P(ParameterServiceTest, SnapshotStreamsTheBytesOfTheFile) {
       },
       &streamed);
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_EQ(bytes, *ReadFile(server_.model_dir + "/model.ckpt-1.data-00000-of-00001"));
+  EXPECT_EQ(bytes,
+            *ReadFile(server_.model_dir + "/model.ckpt-1.data-00000-of-00001.tempstate77-0"));
   EXPECT_EQ(streamed.shard_step(), 1);
   EXPECT_EQ(streamed.bytes_written(), static_cast<int64_t>(bytes.size()));
   ASSERT_EQ(streamed.entries_size(), written.entries_size());

@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/wire/value_codec.h"
 #include "gtest/gtest.h"
@@ -299,6 +300,8 @@ std::string WriteBundle(const std::vector<ParameterControl*>& servers, const std
         servers[s]->WriteSnapshot(SnapshotRequest(step, s, servers.size()), &response);
     EXPECT_TRUE(status.ok()) << status;
     EXPECT_GT(response.bytes_written(), 0);
+    const std::string path = DataPath(prefix, s, servers.size());
+    EXPECT_EQ(RenameFile(PendingPath(path, kTestChief, 0), path), absl::OkStatus());
     for (const auto& entry : response.entries()) entries.push_back({entry.key(), entry.entry()});
   }
   const absl::Status status =

@@ -33,10 +33,11 @@ absl::StatusOr<std::unique_ptr<BundleDataWriter>> SnapshotFiles::Create(
         absl::StrCat(kCall, ": data_shard: expected less than num_data_shards (",
                      request.num_data_shards(), "), found ", request.data_shard()));
   }
-  return BundleDataWriter::Create(&file_system_,
-                                  DataPath(directory_.SnapshotPrefix(request.step()),
-                                           request.data_shard(), request.num_data_shards()),
-                                  request.data_shard());
+  const std::string path = DataPath(directory_.SnapshotPrefix(request.step()), request.data_shard(),
+                                    request.num_data_shards());
+  return BundleDataWriter::Create(
+      &file_system_, PendingPath(path, request.header().chief_term(), request.cut_id()),
+      request.data_shard());
 }
 
 absl::StatusOr<std::unique_ptr<BlockStore>> SnapshotFiles::Restore(BlockStore::Options options,

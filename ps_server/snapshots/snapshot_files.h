@@ -28,8 +28,8 @@ class SnapshotFiles {
   // `model_dir` is empty where the chief alone reads and writes snapshots. `clock` outlives this.
   SnapshotFiles(const std::string& model_dir, const Clock* clock);
 
-  // Opens the data file of a snapshot that is about to be written. Repeated for the same snapshot,
-  // it replaces the file when it is finished. INVALID_ARGUMENT: not one of its data files.
+  // Opens the data file of a snapshot that is about to be written, which waits for the chief's
+  // commit under the name PendingPath. INVALID_ARGUMENT: not one of its data files.
   absl::StatusOr<std::unique_ptr<BundleDataWriter>> Create(const v1::WriteSnapshotRequest& request);
 
   // Makes a shard of the snapshot of a step. Errors of RestoreShard.

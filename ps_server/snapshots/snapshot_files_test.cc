@@ -18,6 +18,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+// The file of SnapshotRequest(7) before the commit.
+const std::string kPending = "model.ckpt-7.data-00000-of-00001.tempstate77-0";
+
 class SnapshotFilesTest : public testing::Test {
  protected:
   // Values of a shard as the snapshot `step` has them.
@@ -41,9 +44,18 @@ class SnapshotFilesTest : public testing::Test {
   const std::unique_ptr<TestServer> server_ = std::make_unique<TestServer>(directory_);
 };
 
-TEST_F(SnapshotFilesTest, NamesFollowFromTheStep) {
-  ASSERT_EQ(Write(7, 1, 3), absl::OkStatus());
-  EXPECT_THAT(*ListDirectory(directory_), ElementsAre("model.ckpt-7.data-00001-of-00003"));
+TEST_F(SnapshotFilesTest, NamesFollowFromStepTermAndCut) {
+  v1::PrepareCutRequest cut;
+  *cut.mutable_header() = HeaderOf(kTestChief);
+  cut.set_cut_id(0xc0ffee);
+  v1::PrepareCutResponse prepared;
+  ASSERT_EQ(servers_[0]->handler.PrepareCut(cut, &prepared), absl::OkStatus());
+  v1::WriteSnapshotRequest request = SnapshotRequest(7, 1, 3);
+  request.set_cut_id(0xc0ffee);
+  v1::WriteSnapshotResponse response;
+  ASSERT_EQ(servers_[0]->handler.WriteSnapshot(request, &response), absl::OkStatus());
+  EXPECT_THAT(*ListDirectory(directory_),
+              ElementsAre("model.ckpt-7.data-00001-of-00003.tempstate77-c0ffee"));
 }
 
 TEST_F(SnapshotFilesTest, NumbersThatMakeNoSenseAreRefused) {
@@ -58,19 +70,18 @@ TEST_F(SnapshotFilesTest, NumbersThatMakeNoSenseAreRefused) {
 }
 
 TEST_F(SnapshotFilesTest, ASnapshotMayBeWrittenAgain) {
-  ASSERT_EQ(WriteFileAtomically(Path("model.ckpt-7.data-00000-of-00001.tempstate1"), "an attempt"),
-            absl::OkStatus());
+  ASSERT_EQ(WriteFileAtomically(Path(kPending + ".tempstate1"), "an attempt"), absl::OkStatus());
   ASSERT_EQ(Write(7), absl::OkStatus());
-  const std::string first = *ReadFile(Path("model.ckpt-7.data-00000-of-00001"));
+  const std::string first = *ReadFile(Path(kPending));
   PushAll(placement_, servers_, 1, 1);
   ASSERT_EQ(Write(7), absl::OkStatus());
-  EXPECT_NE(*ReadFile(Path("model.ckpt-7.data-00000-of-00001")), first);
+  EXPECT_NE(*ReadFile(Path(kPending)), first);
 }
 
 TEST_F(SnapshotFilesTest, LinksAreReplacedNotWrittenThrough) {
   const std::string target = outside_ + "/target";
   ASSERT_EQ(WriteFileAtomically(target, "untouched"), absl::OkStatus());
-  ASSERT_EQ(symlink(target.c_str(), Path("model.ckpt-7.data-00000-of-00001").c_str()), 0);
+  ASSERT_EQ(symlink(target.c_str(), Path(kPending).c_str()), 0);
   ASSERT_EQ(Write(7), absl::OkStatus());
   EXPECT_EQ(*ReadFile(target), "untouched");
   EXPECT_THAT(*ListDirectory(outside_), ElementsAre("target"));

@@ -5,12 +5,14 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/base/file.h"
 #include "core/checkpoint/job_file.h"
 #include "gmock/gmock.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/job.h"
 #include "tests/support/model_directory.h"
+#include "tests/support/ports.h"
 #include "tests/support/program_run.h"
 
 namespace keelson {
@@ -85,23 +87,28 @@ std::string StateOf(pid_t pid) {
   return state;
 }
 
+// Stops the owner of the directory, but not while it renews: nobody waits for one that holds the
+// file itself. Another machine, which the test plays, shares the files, but not the locks of this
+// one's kernel.
+void FreezeOwner(Process* owner, const std::string& model_dir) {
+  ASSERT_TRUE(WaitUntil(
+      [&] {
+        owner->Signal(SIGSTOP);
+        const bool stopped =
+            WaitUntil([&] { return StateOf(owner->pid()) == "T"; }, absl::Seconds(60));
+        if (stopped && FileSystem::Real()->TryLock(JobFilePath(model_dir)).ok()) return true;
+        owner->Signal(SIGCONT);
+        return false;
+      },
+      absl::Seconds(60)));
+  ASSERT_EQ(RemoveFile(JobLockPath(model_dir)), absl::OkStatus());
+}
+
 TEST_F(ModelOwnerE2eTest, AFrozenOwnerLosesTheDirectoryToAnotherMachineAndEnds) {
   Start({"--owner_lease=2"});
   WaitUntilItTrains();
   Process& frozen = job_.process(kChiefTask);
-  // Not while it renews: nobody waits for one that holds the file itself.
-  ASSERT_TRUE(WaitUntil(
-      [&] {
-        frozen.Signal(SIGSTOP);
-        const bool stopped =
-            WaitUntil([&] { return StateOf(frozen.pid()) == "T"; }, absl::Seconds(60));
-        if (stopped && FileSystem::Real()->TryLock(JobFilePath(job_.model_dir())).ok()) return true;
-        frozen.Signal(SIGCONT);
-        return false;
-      },
-      absl::Seconds(60)));
-  // Another machine shares the files, but not the locks of this one's kernel.
-  ASSERT_EQ(RemoveFile(JobLockPath(job_.model_dir())), absl::OkStatus());
+  ASSERT_NO_FATAL_FAILURE(FreezeOwner(&frozen, job_.model_dir()));
   const std::string log_path = JoinPath(DirectoryOf(job_.model_dir()), "second.log");
   std::vector<std::string> argv = {ProgramOf(Role::kChief)};
   for (const std::string& flag : Flags()) argv.push_back(flag);
@@ -123,6 +130,48 @@ TEST_F(ModelOwnerE2eTest, AFrozenOwnerLosesTheDirectoryToAnotherMachineAndEnds) 
   ASSERT_TRUE(step.ok()) << step.status();
   // The newest snapshot is the second one's; the first one has written nothing over it.
   EXPECT_THAT((*second)->Log(), HasSubstr(absl::StrCat("snapshot of step ", *step, ":")));
+}
+
+// A chief is frozen, its successor runs elsewhere, and a server, restarted meanwhile, has been
+// called by nobody when the first chief wakes up.
+TEST(ChiefTermE2eTest, AChiefThatWakesUpEndsNobodyAndItsSuccessorTrainsOn) {
+  Job job({.ps = 2, .workers = 1, .evaluator = Job::Evaluator::kNone}, JobConfig(kEndless));
+  job.AddFlag(Role::kChief, "--owner_lease=2");
+  job.StartAll();
+  job.WaitForStep(kChiefTask, 110);
+  Process& frozen = job.process(kChiefTask);
+  ASSERT_NO_FATAL_FAILURE(FreezeOwner(&frozen, job.model_dir()));
+  const ReservedPorts ports(1);
+  std::vector<std::string> argv = {ProgramOf(Role::kChief)};
+  for (const std::string& flag : job.FlagsOf(Role::kChief)) argv.push_back(flag);
+  const auto second_config = [&](const Task& task) {
+    return absl::StrReplaceAll(job.TfConfig(task),
+                               {{job.Address(kChiefTask), absl::StrCat("127.0.0.1:", ports[0])}});
+  };
+  const auto second = Process::Start({argv,
+                                      {{"TF_CONFIG", second_config(kChiefTask)}},
+                                      JoinPath(DirectoryOf(job.model_dir()), "second.log")});
+  ASSERT_TRUE(second.ok()) << second.status();
+  job.Kill(WorkerTask(0));
+  job.Start(WorkerTask(0), {}, second_config(WorkerTask(0)));
+  const auto step = [&] { return LastReportedStep((*second)->Log()); };
+  ASSERT_TRUE(WaitUntil([&] { return step() > 0; }, absl::Seconds(60))) << (*second)->Log();
+  job.Kill(PsTask(1));
+  frozen.Signal(SIGCONT);
+  job.Start(PsTask(1));
+  job.ExpectExit(kChiefTask, kPermanent);
+  const int64_t before = step();
+  EXPECT_TRUE(WaitUntil([&] { return step() > before + 100; }, absl::Seconds(60)))
+      << (*second)->Log();
+  (*second)->Signal(SIGTERM);
+  EXPECT_EQ((*second)->Wait(absl::Seconds(60)), 143) << (*second)->Log();
+  const auto saved = VerifiedLatestStep(job.model_dir());
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  EXPECT_THAT((*second)->Log(), HasSubstr(absl::StrCat("snapshot of step ", *saved, ":")));
+  for (const Task& task : {PsTask(0), PsTask(1), WorkerTask(0)}) {
+    job.process(task).Signal(SIGTERM);
+    EXPECT_TRUE(job.process(task).Wait(absl::Seconds(60)).has_value());
+  }
 }
 
 // Servers that do not share the model directory.

@@ -11,6 +11,7 @@
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/base/random.h"
+#include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/shard_state.h"
@@ -222,6 +223,8 @@ void CountingServers::TakeSnapshot() {
     v1::WriteSnapshotResponse response;
     const absl::Status status = servers_[s]->handler.WriteSnapshot(request, &response);
     ASSERT_TRUE(status.ok()) << status;
+    const std::string path = DataPath(prefix, s, size());
+    ASSERT_EQ(RenameFile(PendingPath(path, 0, 0), path), absl::OkStatus());
     for (auto& entry : *response.mutable_entries()) {
       entries.push_back({std::move(*entry.mutable_key()), std::move(*entry.mutable_entry())});
     }
