@@ -9,6 +9,7 @@
 #include "chief/lifecycle/chief_role.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/base/stop_signal.h"
 #include "core/startup/role_program.h"
 #include "dashboard/dashboard_flags.h"
 #include "programs/single_process.h"
@@ -24,12 +25,10 @@ struct Flags {
   DashboardFlags dashboard;
 };
 
-absl::Status RunChiefProgram(const RoleContext& context, const Flags& flags) {
-  StopSignal stop;
-  SignalWatcher watcher(&stop);
+absl::Status RunChiefProgram(const RoleContext& context, const Flags& flags, StopSignal* stop) {
   if (!context.cluster.distributed) {
     LogInfo("no cluster: all roles run in this process");
-    return RunSingleProcess(context, flags.chief, flags.worker, flags.dashboard, &stop);
+    return RunSingleProcess(context, flags.chief, flags.worker, flags.dashboard, stop);
   }
   if (flags.dashboard.port.has_value()) {
     return absl::InvalidArgumentError(
@@ -44,7 +43,7 @@ absl::Status RunChiefProgram(const RoleContext& context, const Flags& flags) {
                            GrpcParameterClients(context, flags.worker), companion_stop);
     });
   }
-  return RunChiefRole(context, flags.chief, companions, &stop);
+  return RunChiefRole(context, flags.chief, companions, stop);
 }
 
 }  // namespace
@@ -64,8 +63,8 @@ int main(int argc, char** argv) {
     keelson::AddJobDashboardFlags(app, &flags.dashboard);
     app->add_flag("--chief_trains", flags.chief_trains, "The chief is a worker too");
   };
-  program.run = [&](const keelson::RoleContext& context) {
-    return keelson::RunChiefProgram(context, flags);
+  program.run = [&](const keelson::RoleContext& context, keelson::StopSignal* stop) {
+    return keelson::RunChiefProgram(context, flags, stop);
   };
   return keelson::RunRoleProgram(program, argc, argv);
 }

@@ -8,6 +8,7 @@
 #include "absl/synchronization/mutex.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/base/stop_signal.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "core/startup/health.h"
 #include "core/startup/job_access.h"
@@ -20,14 +21,13 @@
 namespace keelson {
 namespace {
 
-absl::Status RunEvaluator(const RoleContext& context, const EvaluatorFlags& flags) {
-  StopSignal stop;
-  SignalWatcher watcher(&stop);
+absl::Status RunEvaluator(const RoleContext& context, const EvaluatorFlags& flags,
+                          StopSignal* stop) {
   const std::unique_ptr<HealthEndpoint> health = StartHealthEndpoint(context);
   DashboardParts parts;
   parts.assets = EmbeddedDashboardAssets();
   if (flags.dashboard.serve_only) {
-    return ServeRuns(context, flags.dashboard, std::move(parts.assets), &stop);
+    return ServeRuns(context, flags.dashboard, std::move(parts.assets), stop);
   }
   ASSIGN_OR_RETURN(parts.token, ReadDashboardToken(flags.dashboard));
   std::unique_ptr<ChiefService> chief;
@@ -37,7 +37,7 @@ absl::Status RunEvaluator(const RoleContext& context, const EvaluatorFlags& flag
   } else {
     LogInfo("no chief is known: watching the model directory only");
   }
-  return RunEvaluatorRole(context, flags, chief.get(), &stop, std::move(parts));
+  return RunEvaluatorRole(context, flags, chief.get(), stop, std::move(parts));
 }
 
 }  // namespace
@@ -54,8 +54,8 @@ int main(int argc, char** argv) {
       "scored.";
   program.add_flags = [&](CLI::App* app) { keelson::AddEvaluatorFlags(app, &flags); };
   program.outside_job = [&] { return flags.dashboard.serve_only; };
-  program.run = [&](const keelson::RoleContext& context) {
-    return keelson::RunEvaluator(context, flags);
+  program.run = [&](const keelson::RoleContext& context, keelson::StopSignal* stop) {
+    return keelson::RunEvaluator(context, flags, stop);
   };
   return keelson::RunRoleProgram(program, argc, argv);
 }

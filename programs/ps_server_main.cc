@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/base/number_flags.h"
 #include "core/base/status_macros.h"
+#include "core/base/stop_signal.h"
 #include "core/rpc/access.h"
 #include "core/rpc/health_service.h"
 #include "core/rpc/server.h"
@@ -33,7 +34,6 @@ constexpr absl::Duration kChiefSilence = absl::Seconds(10);
 struct Flags {
   int io_threads = 1;
   int64_t max_shard_bytes = 0;
-  int64_t leave_within = 100;
 };
 
 // The rest is for what arrives, for the blocks of a snapshot that are being written, and for the
@@ -44,10 +44,9 @@ int64_t DefaultShardBytes() { return AvailableMemory() / 4 * 3; }
 // cores would take them from the kernel and the workers.
 int DefaultIoThreads() { return std::clamp(AvailableCores() / 2, 1, 4); }
 
-absl::Status RunPsServer(const RoleContext& context, const Flags& flags) {
+absl::Status RunPsServer(const RoleContext& context, const Flags& flags, StopSignal* asked) {
   StopSignal end;
-  StopSignal asked(&end);
-  SignalWatcher watcher(&asked);
+  const StopCallback ends(&end, [asked] { asked->Raise(); });
   ParameterHandler::Options options = {context.incarnation, context.config_hash};
   options.commit_threads = flags.io_threads;
   options.max_shard_bytes = flags.max_shard_bytes;
@@ -68,10 +67,10 @@ absl::Status RunPsServer(const RoleContext& context, const Flags& flags) {
   LogInfo("listening on port ", server->port(), ", waiting for the chief");
   context.telemetry->ready = true;
   const DoneWatcher done(context, &end);
-  asked.Wait();
+  asked->Wait();
   handler.Leave();
   DepartureLimits limits;
-  limits.longest = absl::Seconds(flags.leave_within);
+  limits.longest = context.leave_within;
   LingerForChief([&] { return handler.chief_sign(); }, limits, Clock::Real(), end);
   context.telemetry->ready = false;
   health.Stop();
@@ -102,15 +101,9 @@ int main(int argc, char** argv) {
                     "Bytes of values and optimizer state that the shard may have; a larger one is "
                     "refused (default: three quarters of the memory of the machine or container)")
         ->check(keelson::PositiveNumber());
-    app->add_option("--leave_within", flags.leave_within,
-                    "Seconds in which a server that was asked to stop ends, at the latest: until "
-                    "then it waits for the chief's snapshot. Less than the grace period before "
-                    "SIGKILL")
-        ->capture_default_str()
-        ->check(keelson::PositiveNumber());
   };
-  program.run = [&](const keelson::RoleContext& context) {
-    return keelson::RunPsServer(context, flags);
+  program.run = [&](const keelson::RoleContext& context, keelson::StopSignal* stop) {
+    return keelson::RunPsServer(context, flags, stop);
   };
   return keelson::RunRoleProgram(program, argc, argv);
 }

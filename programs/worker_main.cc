@@ -6,6 +6,7 @@
 #include "absl/synchronization/mutex.h"
 #include "chief/lifecycle/chief_role.h"
 #include "core/base/status_macros.h"
+#include "core/base/stop_signal.h"
 #include "core/startup/done_watcher.h"
 #include "core/startup/health.h"
 #include "core/startup/role_program.h"
@@ -37,14 +38,12 @@ absl::Status RunLedWorker(const RoleContext& context, const Flags& flags, Device
                        GrpcParameterClients(context, flags.worker), stop);
 }
 
-absl::Status RunWorker(const RoleContext& context, const Flags& flags) {
-  StopSignal stop;
-  SignalWatcher watcher(&stop);
+absl::Status RunWorker(const RoleContext& context, const Flags& flags, StopSignal* stop) {
   ASSIGN_OR_RETURN(const std::unique_ptr<DeviceGroup> devices,
                    OpenWorkerDevices(flags.worker, context.cluster));
-  if (context.cluster.IsChief()) return RunLeadingWorker(context, flags, devices.get(), &stop);
-  const DoneWatcher done(context, &stop);
-  return done.Explain(RunLedWorker(context, flags, devices.get(), &stop));
+  if (context.cluster.IsChief()) return RunLeadingWorker(context, flags, devices.get(), stop);
+  const DoneWatcher done(context, stop);
+  return done.Explain(RunLedWorker(context, flags, devices.get(), stop));
 }
 
 }  // namespace
@@ -62,8 +61,8 @@ int main(int argc, char** argv) {
     keelson::AddWorkerFlags(app, &flags.worker);
     keelson::AddChiefFlags(app, &flags.chief);
   };
-  program.run = [&](const keelson::RoleContext& context) {
-    return keelson::RunWorker(context, flags);
+  program.run = [&](const keelson::RoleContext& context, keelson::StopSignal* stop) {
+    return keelson::RunWorker(context, flags, stop);
   };
   return keelson::RunRoleProgram(program, argc, argv);
 }

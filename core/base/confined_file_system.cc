@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/base/file.h"
+#include "core/base/file_operation.h"
 #include "core/base/posix_file.h"
 #include "core/base/posix_lock.h"
 #include "core/base/status_macros.h"
@@ -108,23 +109,27 @@ absl::StatusOr<OwnedDescriptor> ConfinedFileSystem::OpenParent(const std::string
 
 absl::StatusOr<std::unique_ptr<AppendFile>> ConfinedFileSystem::OpenForAppend(
     const std::string& path, bool truncate) {
+  const FileOperation operation("open", path);
   ASSIGN_OR_RETURN(const std::string inner, Inner(path));
   return AppendTo(Open(inner, AppendFlags(truncate)), path);
 }
 
 absl::StatusOr<std::unique_ptr<AppendFile>> ConfinedFileSystem::CreateExclusive(
     const std::string& path) {
+  const FileOperation operation("open", path);
   ASSIGN_OR_RETURN(const std::string inner, Inner(path));
   return AppendTo(Open(inner, kExclusiveFlags), path);
 }
 
 absl::StatusOr<std::unique_ptr<RandomAccessFile>> ConfinedFileSystem::OpenForRead(
     const std::string& path) {
+  const FileOperation operation("open", path);
   ASSIGN_OR_RETURN(const std::string inner, Inner(path));
   return ReadFrom(Open(inner, kReadFlags), path);
 }
 
 absl::StatusOr<bool> ConfinedFileSystem::Exists(const std::string& path) {
+  const FileOperation operation("stat", path);
   ASSIGN_OR_RETURN(const std::string inner, Inner(path));
   if (OwnedDescriptor(Open(inner, kPathFlags)).open()) return true;
   const absl::Status status = SystemError("cannot look for", path, errno);
@@ -133,6 +138,7 @@ absl::StatusOr<bool> ConfinedFileSystem::Exists(const std::string& path) {
 }
 
 absl::StatusOr<absl::Time> ConfinedFileSystem::ModificationTime(const std::string& path) {
+  const FileOperation operation("stat", path);
   ASSIGN_OR_RETURN(const std::string inner, Inner(path));
   const OwnedDescriptor file(Open(inner, kPathFlags));
   struct stat info;
@@ -141,6 +147,7 @@ absl::StatusOr<absl::Time> ConfinedFileSystem::ModificationTime(const std::strin
 }
 
 absl::StatusOr<std::vector<std::string>> ConfinedFileSystem::List(const std::string& path) {
+  const FileOperation operation("readdir", path);
   ASSIGN_OR_RETURN(const std::string inner, Inner(path));
   return NamesIn(Open(inner, kDirectoryFlags), path);
 }
@@ -151,6 +158,7 @@ absl::StatusOr<std::string> ConfinedFileSystem::Resolve(const std::string& path)
 }
 
 absl::Status ConfinedFileSystem::CreateDirectories(const std::string& path) {
+  const FileOperation operation("mkdir", path);
   ASSIGN_OR_RETURN(const std::string inner, Inner(path));
   if (inner == ".") return Real()->CreateDirectories(root_);
   if (OwnedDescriptor(Open(inner, kPathFlags | O_DIRECTORY)).open()) return absl::OkStatus();
@@ -168,6 +176,7 @@ absl::Status ConfinedFileSystem::CreateDirectories(const std::string& path) {
 }
 
 absl::Status ConfinedFileSystem::Remove(const std::string& path) {
+  const FileOperation operation("unlink", path);
   absl::StatusOr<OwnedDescriptor> parent = OpenParent(path);
   if (absl::IsNotFound(parent.status())) return absl::OkStatus();
   RETURN_IF_ERROR(parent.status());
@@ -178,6 +187,7 @@ absl::Status ConfinedFileSystem::Remove(const std::string& path) {
 }
 
 absl::Status ConfinedFileSystem::Rename(const std::string& from, const std::string& to) {
+  const FileOperation operation("rename", to);
   ASSIGN_OR_RETURN(const OwnedDescriptor source, OpenParent(from));
   ASSIGN_OR_RETURN(const OwnedDescriptor target, OpenParent(to));
   if (renameat(source.get(), BaseName(from).c_str(), target.get(), BaseName(to).c_str()) != 0) {
@@ -189,6 +199,7 @@ absl::Status ConfinedFileSystem::Rename(const std::string& from, const std::stri
 absl::StatusOr<std::string> ConfinedFileSystem::ReplaceIf(const std::string& path,
                                                           absl::string_view version,
                                                           absl::string_view content) {
+  const FileOperation operation("replacing", path);
   ASSIGN_OR_RETURN(const OwnedDescriptor directory, OpenParent(path));
   ASSIGN_OR_RETURN(std::string replaced, ReplaceIn(directory.get(), path, version, content));
   RETURN_IF_ERROR(SyncDirectory(DirectoryOf(path)));
@@ -196,11 +207,13 @@ absl::StatusOr<std::string> ConfinedFileSystem::ReplaceIf(const std::string& pat
 }
 
 absl::StatusOr<std::unique_ptr<FileLock>> ConfinedFileSystem::TryLock(const std::string& path) {
+  const FileOperation operation("flock", path);
   ASSIGN_OR_RETURN(const OwnedDescriptor directory, OpenParent(path));
   return LockIn(directory.get(), path);
 }
 
 absl::Status ConfinedFileSystem::SyncDirectory(const std::string& path) {
+  const FileOperation operation("fsync", path);
   ASSIGN_OR_RETURN(const std::string inner, Inner(path));
   return SyncOpened(Open(inner, kDirectoryFlags), path);
 }

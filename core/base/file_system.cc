@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
+#include "core/base/file_operation.h"
 #include "core/base/posix_file.h"
 #include "core/base/posix_lock.h"
 #include "core/base/random.h"
@@ -33,18 +34,22 @@ class PosixFileSystem : public FileSystem {
  public:
   absl::StatusOr<std::unique_ptr<AppendFile>> OpenForAppend(const std::string& path,
                                                             bool truncate) override {
+    const FileOperation operation("open", path);
     return AppendTo(open(path.c_str(), AppendFlags(truncate), kNewFileMode), path);
   }
 
   absl::StatusOr<std::unique_ptr<AppendFile>> CreateExclusive(const std::string& path) override {
+    const FileOperation operation("open", path);
     return AppendTo(open(path.c_str(), kExclusiveFlags, kNewFileMode), path);
   }
 
   absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(const std::string& path) override {
+    const FileOperation operation("open", path);
     return ReadFrom(open(path.c_str(), kReadFlags), path);
   }
 
   absl::StatusOr<bool> Exists(const std::string& path) override {
+    const FileOperation operation("stat", path);
     struct stat info;
     if (stat(path.c_str(), &info) == 0) return true;
     if (errno == ENOENT || errno == ENOTDIR) return false;
@@ -52,22 +57,26 @@ class PosixFileSystem : public FileSystem {
   }
 
   absl::StatusOr<absl::Time> ModificationTime(const std::string& path) override {
+    const FileOperation operation("stat", path);
     struct stat info;
     if (stat(path.c_str(), &info) != 0) return SystemError("cannot read", path, errno);
     return absl::TimeFromTimespec(info.st_mtim);
   }
 
   absl::StatusOr<std::vector<std::string>> List(const std::string& path) override {
+    const FileOperation operation("readdir", path);
     return NamesIn(open(path.c_str(), kDirectoryFlags), path);
   }
 
   absl::StatusOr<std::string> Resolve(const std::string& path) override {
+    const FileOperation operation("realpath", path);
     const std::unique_ptr<char, decltype(&free)> resolved(realpath(path.c_str(), nullptr), &free);
     if (resolved == nullptr) return SystemError("cannot find", path, errno);
     return std::string(resolved.get());
   }
 
   absl::Status CreateDirectories(const std::string& path) override {
+    const FileOperation operation("mkdir", path);
     // Others may make the same directories meanwhile: each is made first, and looked at afterwards.
     const std::string parent = DirectoryOf(path);
     const auto make = [&path] { return mkdir(path.c_str(), kNewDirectoryMode) == 0 ? 0 : errno; };
@@ -85,6 +94,7 @@ class PosixFileSystem : public FileSystem {
   }
 
   absl::Status Remove(const std::string& path) override {
+    const FileOperation operation("unlink", path);
     if (unlink(path.c_str()) != 0 && errno != ENOENT) {
       return SystemError("cannot remove", path, errno);
     }
@@ -92,6 +102,7 @@ class PosixFileSystem : public FileSystem {
   }
 
   absl::Status Rename(const std::string& from, const std::string& to) override {
+    const FileOperation operation("rename", to);
     if (rename(from.c_str(), to.c_str()) != 0) {
       return SystemError(absl::StrCat("cannot rename ", from, " to"), to, errno);
     }
@@ -100,6 +111,7 @@ class PosixFileSystem : public FileSystem {
 
   absl::StatusOr<std::string> ReplaceIf(const std::string& path, absl::string_view version,
                                         absl::string_view content) override {
+    const FileOperation operation("replacing", path);
     ASSIGN_OR_RETURN(const OwnedDescriptor directory, OpenDirectoryOf(path));
     ASSIGN_OR_RETURN(std::string replaced, ReplaceIn(directory.get(), path, version, content));
     RETURN_IF_ERROR(SyncDirectory(DirectoryOf(path)));
@@ -107,11 +119,13 @@ class PosixFileSystem : public FileSystem {
   }
 
   absl::StatusOr<std::unique_ptr<FileLock>> TryLock(const std::string& path) override {
+    const FileOperation operation("flock", path);
     ASSIGN_OR_RETURN(const OwnedDescriptor directory, OpenDirectoryOf(path));
     return LockIn(directory.get(), path);
   }
 
   absl::Status SyncDirectory(const std::string& path) override {
+    const FileOperation operation("fsync", path);
     return SyncOpened(open(path.c_str(), kDirectoryFlags), path);
   }
 };

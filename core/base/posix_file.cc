@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/file_operation.h"
 #include "core/base/status_macros.h"
 
 namespace keelson {
@@ -19,10 +20,13 @@ class PosixAppendFile : public AppendFile {
  public:
   PosixAppendFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
   ~PosixAppendFile() override {
-    if (fd_ >= 0) close(fd_);
+    if (fd_ < 0) return;
+    const FileOperation operation("close", path_);
+    close(fd_);
   }
 
   absl::Status Append(absl::string_view data) override {
+    const FileOperation operation("write", path_);
     while (!data.empty()) {
       const ssize_t n = write(fd_, data.data(), data.size());
       if (n < 0 && errno == EINTR) continue;
@@ -33,12 +37,14 @@ class PosixAppendFile : public AppendFile {
   }
 
   absl::Status Sync() override {
+    const FileOperation operation("fsync", path_);
     if (fsync(fd_) != 0) return SystemError("cannot sync", path_, errno);
     return absl::OkStatus();
   }
 
   absl::Status Close() override {
     RETURN_IF_ERROR(Sync());
+    const FileOperation operation("close", path_);
     if (close(std::exchange(fd_, -1)) != 0) return SystemError("cannot close", path_, errno);
     return absl::OkStatus();
   }
@@ -55,6 +61,7 @@ class PosixRandomAccessFile : public RandomAccessFile {
   ~PosixRandomAccessFile() override { close(fd_); }
 
   absl::Status Read(uint64_t offset, size_t size, char* buffer) const override {
+    const FileOperation operation("read", path());
     while (size > 0) {
       const ssize_t n = pread(fd_, buffer, size, static_cast<off_t>(offset));
       if (n < 0 && errno == EINTR) continue;

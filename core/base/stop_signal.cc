@@ -2,16 +2,21 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "core/base/clock.h"
+#include "core/base/exit_code.h"
 #include "core/base/log.h"
 
 namespace keelson {
 namespace {
+
+constexpr absl::Duration kLongestWait = absl::Hours(1);
+constexpr absl::Duration kLastWordPatience = absl::Seconds(1);
 
 sigset_t WatchedSignals() {
   sigset_t set;
@@ -20,6 +25,15 @@ sigset_t WatchedSignals() {
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGUSR2);  // wakes the watcher for its own end
   return set;
+}
+
+// The signal that came before `end`, on the monotonic clock; 0: perhaps none.
+int AwaitSignal(absl::Duration end) {
+  const sigset_t set = WatchedSignals();
+  const absl::Duration rest =
+      std::clamp(end - Clock::Real()->Monotonic(), absl::ZeroDuration(), kLongestWait);
+  const timespec timeout = absl::ToTimespec(rest);
+  return std::max(sigtimedwait(&set, nullptr, &timeout), 0);
 }
 
 }  // namespace
@@ -64,26 +78,45 @@ void StopSignal::Wait() const {
   while (!raised_) cv_.Wait(&mu_);
 }
 
-SignalWatcher::SignalWatcher(StopSignal* stop) : stop_(stop) {
+SignalWatcher::SignalWatcher(StopSignal* stop, Limit limit)
+    : stop_(stop), limit_(std::move(limit)) {
   const sigset_t set = WatchedSignals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  thread_ = std::thread([this, set] {
-    bool asked = false;
-    while (true) {
-      int signal = 0;
-      if (sigwait(&set, &signal) != 0) continue;
-      if (signal == SIGUSR2) return;
-      if (asked) _exit(128 + signal);
-      asked = true;
-      LogInfo("received ", signal == SIGINT ? "SIGINT" : "SIGTERM", ", stopping");
-      stop_->Raise();
-    }
-  });
+  thread_ = std::thread([this] { Watch(); });
 }
 
 SignalWatcher::~SignalWatcher() {
   pthread_kill(thread_.native_handle(), SIGUSR2);
   thread_.join();
+}
+
+void SignalWatcher::Watch() {
+  absl::Duration end = absl::InfiniteDuration();
+  // A callback of the signal may hang, too.
+  std::thread raiser;
+  while (true) {
+    const int signal = AwaitSignal(end);
+    if (signal == SIGUSR2) break;
+    if (signal == 0 && Clock::Real()->Monotonic() >= end) EndProcess();
+    if (signal == 0) continue;
+    if (raiser.joinable()) _exit(128 + signal);
+    LogInfo("received ", signal == SIGINT ? "SIGINT" : "SIGTERM", ", stopping");
+    end = Clock::Real()->Monotonic() + limit_.after_signal;
+    raiser = std::thread([this] { stop_->Raise(); });
+  }
+  if (raiser.joinable()) raiser.join();
+}
+
+void SignalWatcher::EndProcess() const {
+  StopSignal said;
+  if (limit_.last_word != nullptr) {
+    std::thread([this, &said] {
+      limit_.last_word();
+      said.Raise();
+    }).detach();
+    said.WaitFor(kLastWordPatience);
+  }
+  _exit(kExitStopped);
 }
 
 }  // namespace keelson

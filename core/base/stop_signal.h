@@ -69,11 +69,26 @@ class StopSignal {
 // threads started later and waits for them in a thread of its own.
 class SignalWatcher {
  public:
-  explicit SignalWatcher(StopSignal* stop);
+  // For a process whose threads may hang in calls of the system that nothing interrupts.
+  struct Limit {
+    // When the watcher still exists this long after the first signal, it ends the process, with
+    // kExitStopped and without calling destructors.
+    absl::Duration after_signal = absl::InfiniteDuration();
+    // Called before, on a thread of its own, and left behind after a second if it hangs, too. May
+    // be null.
+    std::function<void()> last_word;
+  };
+
+  explicit SignalWatcher(StopSignal* stop) : SignalWatcher(stop, Limit()) {}
+  SignalWatcher(StopSignal* stop, Limit limit);
   ~SignalWatcher();
 
  private:
+  void Watch();
+  [[noreturn]] void EndProcess() const;
+
   StopSignal* const stop_;
+  const Limit limit_;
   std::thread thread_;
 };
 

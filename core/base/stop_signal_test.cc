@@ -3,6 +3,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <functional>
+#include <thread>
+
+#include "core/base/exit_code.h"
+#include "core/base/log.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
@@ -63,6 +68,27 @@ TEST(SignalWatcherTest, SigtermRaises) {
   kill(getpid(), SIGTERM);
   stop.Wait();
   EXPECT_TRUE(stop.raised());
+}
+
+// Runs in a process of its own, which the watcher must end: its main thread never does.
+[[noreturn]] void HangAfterSigterm(const std::function<void()>& last_word) {
+  StopSignal stop;
+  SignalWatcher watcher(&stop, {absl::Milliseconds(1), last_word});
+  kill(getpid(), SIGTERM);
+  StopSignal never;
+  while (true) never.Wait();
+}
+
+TEST(SignalWatcherDeathTest, EndsAProcessThatDoesNotEndItself) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(HangAfterSigterm([] { LogError("fsync hangs"); }),
+              testing::ExitedWithCode(kExitStopped), "stopping(.|\n)*fsync hangs");
+}
+
+TEST(SignalWatcherDeathTest, ALastWordThatHangsIsNotWaitedFor) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(HangAfterSigterm([] { StopSignal().Wait(); }), testing::ExitedWithCode(kExitStopped),
+              "stopping");
 }
 
 }  // namespace

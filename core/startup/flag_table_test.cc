@@ -61,7 +61,7 @@ std::string Printed(const char* argument, int exit_code = 0) {
   RoleProgram program;
   program.description = "A program";
   program.add_flags = [&](CLI::App* app) { AddFlags(app, &flags); };
-  program.run = [](const RoleContext&) { return absl::InternalError("it was run"); };
+  program.run = [](const RoleContext&, StopSignal*) { return absl::InternalError("it was run"); };
   std::string name = "program";
   std::string text = argument;
   char* argv[] = {name.data(), text.data()};

@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <iostream>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -11,10 +14,13 @@
 #include "core/base/allocator.h"
 #include "core/base/auth_token.h"
 #include "core/base/exit_code.h"
+#include "core/base/file_operation.h"
 #include "core/base/host_name.h"
 #include "core/base/log.h"
+#include "core/base/number_flags.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
+#include "core/base/stop_signal.h"
 #include "core/cluster/cluster_flags.h"
 #include "core/config/config_flags.h"
 #include "core/config/train_config.h"
@@ -36,7 +42,13 @@ struct CommonFlags {
   std::string metrics_address;
   std::vector<std::string> metrics_hosts;
   std::string termination_log = kTerminationLog;
+  int64_t leave_within = 100;
 };
+
+// What a process gets in addition that has not ended in order, before it is ended.
+constexpr absl::Duration kHangingGrace = absl::Seconds(5);
+// Operations on files that take as long hang.
+constexpr absl::Duration kHanging = absl::Seconds(1);
 
 void AddMetricsFlags(CLI::App* app, CommonFlags* flags) {
   CLI::Option* const port =
@@ -83,6 +95,13 @@ void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
          "Receives the program's error or result when it ends, if there is such a file, as "
          "Kubernetes makes it")
       ->capture_default_str();
+  app->add_option("--leave_within", flags->leave_within,
+                  "Seconds that the program takes to end in order when it is asked to stop, at "
+                  "most: as long the chief tries to take its last snapshot, and servers wait for "
+                  "it. A program that hangs is ended 5 seconds later. Less than the grace period "
+                  "before SIGKILL")
+      ->capture_default_str()
+      ->check(PositiveNumber());
   ClusterFlags* cluster = &flags->cluster;
   const char* const group = "Cluster (completes or replaces TF_CONFIG)";
   app->add_option("--job_name", cluster->job_name, "chief, ps, worker or evaluator")->group(group);
@@ -125,6 +144,7 @@ absl::StatusOr<RoleContext> ResolveContext(Role role, bool outside_job, const Co
   ASSIGN_OR_RETURN(context.config, ResolveTrainConfig(flags.config_path, flags.overrides));
   context.config_hash = ConfigHash(context.config);
   context.incarnation = RandomId();
+  context.leave_within = absl::Seconds(flags.leave_within);
   context.peer = absl::StrCat(HostName(), ":", getpid());
   return context;
 }
@@ -149,7 +169,8 @@ absl::StatusOr<std::optional<std::string>> AlreadyDone(const RoleContext& contex
 }
 
 // Runs the role; returns the result in one line.
-absl::StatusOr<std::string> Run(const RoleProgram& program, const CommonFlags& flags) {
+absl::StatusOr<std::string> Run(const RoleProgram& program, const CommonFlags& flags,
+                                StopSignal* stop) {
   const bool outside_job = program.outside_job != nullptr && program.outside_job();
   ASSIGN_OR_RETURN(const RoleContext context, ResolveContext(program.role, outside_job, flags));
   if (!outside_job) {
@@ -163,8 +184,19 @@ absl::StatusOr<std::string> Run(const RoleProgram& program, const CommonFlags& f
   }
   const MetricRegistry::Registration metrics = AddTaskMetrics(context);
   ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> endpoint, StartEndpoint(flags, context));
-  RETURN_IF_ERROR(program.run(context));
+  RETURN_IF_ERROR(program.run(context, stop));
   return context.result->empty() ? "done" : *context.result;
+}
+
+void SayWhatHangs(const CommonFlags& flags) {
+  std::vector<std::string> hanging = FileOperation::UnderWay(kHanging);
+  if (hanging.empty()) hanging = {"no operation on a file, but something else"};
+  const std::string text =
+      absl::StrCat("ended although it was not ready, ",
+                   absl::FormatDuration(absl::Seconds(flags.leave_within) + kHangingGrace),
+                   " after it was asked to stop; what hangs: ", absl::StrJoin(hanging, ", "));
+  LogError(text);
+  WriteTerminationLog(flags.termination_log, text);
 }
 
 int RefuseUsage(absl::string_view what, const std::string& termination_log) {
@@ -204,7 +236,10 @@ int RunRoleProgram(const RoleProgram& program, int argc, char** argv) {
   AddCommonFlags(&app, &flags);
   if (program.add_flags != nullptr) program.add_flags(&app);
   if (const auto exit_code = Parse(&app, argc, argv, flags.termination_log)) return *exit_code;
-  const absl::StatusOr<std::string> result = Run(program, flags);
+  StopSignal stop;
+  const SignalWatcher watcher(&stop, {absl::Seconds(flags.leave_within) + kHangingGrace,
+                                      [&flags] { SayWhatHangs(flags); }});
+  const absl::StatusOr<std::string> result = Run(program, flags, &stop);
   const absl::Status& status = result.status();
   std::string last_word = result.ok() ? *result : std::string(status.message());
   if (status.code() == absl::StatusCode::kCancelled) {

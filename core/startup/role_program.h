@@ -7,6 +7,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "core/base/stop_signal.h"
 #include "core/cluster/cluster_spec.h"
 #include "core/startup/telemetry.h"
 #include "keelson/v1/train_config.pb.h"
@@ -31,6 +33,8 @@ struct RoleContext {
   std::string job_token;
   // The process's telemetry, shared by the roles in it; never null.
   std::shared_ptr<Telemetry> telemetry = std::make_shared<Telemetry>();
+  // --leave_within: how long the role takes to end in order after it was asked to stop, at most.
+  absl::Duration leave_within = absl::Seconds(100);
   // The result in one line, if it is more than "done". The role sets it at its end, on its thread;
   // never null.
   std::shared_ptr<std::string> result = std::make_shared<std::string>();
@@ -46,8 +50,8 @@ struct RoleProgram {
   // marker is read. The context is then that of the role's task 0, without a cluster. May be null:
   // never.
   std::function<bool()> outside_job;
-  // The work. CANCELLED when it was stopped by a signal.
-  std::function<absl::Status(const RoleContext&)> run;
+  // The work, until `stop` is raised by a signal at the latest: then CANCELLED.
+  std::function<absl::Status(const RoleContext&, StopSignal* stop)> run;
 };
 
 // Parses the common flags (--config and its overrides, --metrics_…, the cluster's flags and
@@ -55,7 +59,9 @@ struct RoleProgram {
 // resolved role and world, ends at once when the model directory says that this job is done, else
 // starts the metrics endpoint where one is wanted and runs; returns the exit code
 // (core/base/exit_code.h). An error is logged as one line. A usage error exits with 2. The result
-// is also written to --termination_log. --help=json prints the flags, as core/startup/flag_table.h
+// is also written to --termination_log. A process that was asked to stop and hangs longer than
+// --leave_within says in its log and there which operations on files are under way, and ends with
+// kExitStopped. --help=json prints the flags, as core/startup/flag_table.h
 // describes them.
 int RunRoleProgram(const RoleProgram& program, int argc, char** argv);
 

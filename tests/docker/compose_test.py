@@ -121,7 +121,7 @@ class ServiceTest(unittest.TestCase):
 
     def test_a_snapshot_fits_into_the_grace_period(self):
         for name, service in SERVICES.items():
-            self.assertGreaterEqual(int(service["stop_grace_period"].rstrip("s")), 60, name)
+            self.assertGreaterEqual(int(service["stop_grace_period"].rstrip("s")), 110, name)
 
     def test_rights_are_few(self):
         for name, service in SERVICES.items():

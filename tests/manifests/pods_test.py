@@ -7,7 +7,7 @@ from typing import Any, List, Mapping
 from support import Role, all_roles, default_of, needs_programs, roles_of
 
 CONFIG_PATH = "/etc/keelson/job.textproto"
-# What a server needs to end after it has waited for the chief's snapshot, and what a pod's end takes besides.
+# A program that hangs is ended 5 seconds after --leave_within; the rest is what a pod's end takes besides.
 MARGIN_SECONDS = 10
 
 
