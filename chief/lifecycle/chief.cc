@@ -405,6 +405,7 @@ void Chief::AwaitFinalEvaluation(int64_t step) {
 void Chief::WatchLeases() {
   const Clock* const real = Clock::Real();
   absl::Duration last = real->Monotonic();
+  absl::Duration leave_by = absl::InfiniteDuration();
   do {
     // This process was frozen, or starved: what members sent meanwhile has not been received.
     const absl::Duration late = real->Monotonic() - last - kLeasePause;
@@ -414,6 +415,8 @@ void Chief::WatchLeases() {
       coordinator_.ExtendLeases(late);
     }
     last = real->Monotonic();
+    if (stop_.raised()) leave_by = std::min(leave_by, last + options_.leave_within);
+    if (last >= leave_by) servers_.CancelFileCalls();
     if (!servers_.Missing().empty()) coordinator_.ExcuseSteps();
     coordinator_.ExpireLeases();
   } while (!helpers_stop_.WaitFor(kLeasePause));

@@ -52,6 +52,8 @@ struct ChiefOptions {
   CheckpointWriter checkpoint_writer = CheckpointWriter::kServers;
   // A snapshot before the chief or a server leaves waits this long for the steps under way.
   absl::Duration step_wait = absl::Seconds(5);
+  // Calls about files are cancelled when they have not ended this long after `stop` was raised.
+  absl::Duration leave_within = absl::Seconds(100);
   // The pause after a failed snapshot; it grows to a minute.
   absl::Duration snapshot_retry = absl::Seconds(1);
   ServerSupervisor::Pauses supervision;
@@ -139,7 +141,8 @@ class Chief {
   void AwaitFinalEvaluation(int64_t step);
 
   // ---- Loops of the helper threads.
-  // Ends memberships; touches no file, so that storage that hangs delays it no more than others.
+  // Ends memberships, and calls that take too long once the chief is to stop; touches no file, so
+  // that storage that hangs delays it no more than others.
   void WatchLeases();
   // Writes reports.
   void RunReports();

@@ -124,6 +124,7 @@ absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
   options.startup_timeout = absl::Seconds(flags.startup_timeout_seconds);
   options.peer = context.peer;
   options.lease = absl::Seconds(flags.lease_seconds);
+  options.leave_within = context.leave_within;
   if (flags.checkpoint_writer == "chief") options.checkpoint_writer = CheckpointWriter::kChief;
   return Chief::Create(std::move(options), std::move(servers), Clock::Real(), stop);
 }

@@ -177,6 +177,8 @@ absl::Status Chief::CheckNothingDone(const std::vector<v1::ShardStatus>& shards)
 
 absl::Status Chief::StartOver(const Placement& placement,
                               const std::vector<v1::ShardStatus>& shards) {
+  // The servers have nothing yet that would be worth waiting for.
+  const StopCallback cancel(&stop_, [this] { servers_.CancelFileCalls(); });
   // Only a job that runs is gone on with where nothing can be written.
   if (options_.owner != nullptr && options_.owner->heir()) {
     RETURN_IF_ERROR(options_.owner->Confirm());

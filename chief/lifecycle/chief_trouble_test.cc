@@ -63,6 +63,33 @@ TEST_F(ChiefRunTest, WithoutAFinalSnapshotTheJobIsNotDone) {
   EXPECT_THAT(SnapshotSteps(), ElementsAre(0));
 }
 
+// As with storage that hangs at one server.
+TEST_F(ChiefRunTest, AStoppedChiefWaitsForAServersFilesNoLongerThanItMay) {
+  options_.leave_within = absl::ZeroDuration();
+  Start();
+  Join(service(), kWorker);
+  Work(service(), [this] { return StatusOf(service()).step() >= 2; });
+  servers_[1].Answer(&ParameterControl::WriteSnapshot, [this](const auto&, auto*) {
+    servers_[1].file_calls_end().Wait();
+    return absl::CancelledError("cancelled");
+  });
+  stop_->Raise();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0));
+  EXPECT_EQ(chief_->snapshot_figures().failures, 1);
+}
+
+TEST_F(ChiefRunTest, AChiefThatIsStoppedWhileItRestoresServersDoesNotWaitForThem) {
+  servers_[1].Answer(&ParameterControl::Initialize, [this](const auto&, auto*) {
+    servers_[1].file_calls_end().Wait();
+    return absl::CancelledError("cancelled");
+  });
+  Start();
+  servers_[1].AwaitInitializations(1);
+  stop_->Raise();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
+}
+
 TEST_F(ChiefRunTest, AModelDirectoryThatVanishesStopsNothing) {
   options_.config.mutable_checkpoint()->clear_save_seconds();
   options_.config.mutable_checkpoint()->set_save_steps(2);

@@ -375,6 +375,10 @@ absl::Status ServerGroup::CallCommitRound(size_t s, const v1::CommitRoundRequest
   }
 }
 
+void ServerGroup::CancelFileCalls() {
+  for (const Server& server : servers_) server.service->CancelFileCalls();
+}
+
 void ServerGroup::Finish() {
   const absl::Status status = ForEach([&](size_t s) {
     v1::FinishShardRequest request;

@@ -174,6 +174,10 @@ class ServerGroup {
   // snapshot, counts them as done.
   void NoteCommittedRound(int64_t round);
 
+  // Ends the calls under way of Initialize, InitializeServer and WriteSnapshot, and later ones,
+  // with CANCELLED.
+  void CancelFileCalls();
+
   // Tells every server that the job is over. Those that do not answer are logged.
   void Finish();
 

@@ -42,6 +42,7 @@ void ServerSupervisor::Stop() {
     stopping_ = true;
     changed_.NotifyAll();
   }
+  servers_->CancelFileCalls();
   for (Thread& thread : threads_) thread.Join();
   threads_.clear();
 }

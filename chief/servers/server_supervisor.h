@@ -64,7 +64,8 @@ class ServerSupervisor {
   void RestoreFirst(size_t s) { watches_[s].foreign = true; }
 
   void Start();
-  // Returns when the calls under way have ended. The destructor calls it, too.
+  // Cancels the group's calls about files for good, and returns when those under way have ended.
+  // The destructor calls it, too.
   void Stop();
 
   // Makes all threads visit their servers now, with the newest job state, without waiting for them.

@@ -170,6 +170,18 @@ TEST_F(ServerSupervisorTest, TheMembersGoToWhoDoesNotKnowThem) {
   EXPECT_THAT(servers_[0].members(), ElementsAre(7, 8, 9));
 }
 
+TEST_F(ServerSupervisorTest, StopCancelsARestoreThatHangs) {
+  servers_[1].Answer(&ParameterControl::Initialize, [this](const auto&, auto*) {
+    servers_[1].file_calls_end().Wait();
+    return absl::CancelledError();
+  });
+  servers_[1].Restart();
+  supervisor_.Start();
+  servers_[1].AwaitInitializations(2);
+  supervisor_.Stop();
+  EXPECT_EQ(servers_[1].shard().state(), v1::ShardStatus::EMPTY);
+}
+
 TEST_F(ServerSupervisorTest, ARestartedServerThatWasSavedLosesNothing) {
   supervisor_.Visit(1);
   job_.SetStep(300);

@@ -62,6 +62,11 @@ absl::Status FaultyParameterControl::FindChief(const v1::FindChiefRequest& reque
   return Forward(&ParameterControl::FindChief, request, response);
 }
 
+void FaultyParameterControl::CancelFileCalls() {
+  file_calls_end_.Raise();
+  if (server_ != nullptr) server_->CancelFileCalls();
+}
+
 absl::Status FaultyParameterControl::Finish(const v1::FinishShardRequest& request,
                                             v1::FinishShardResponse* response) {
   return Forward(&ParameterControl::Finish, request, response);

@@ -3,6 +3,7 @@
 #define KEELSON_TESTING_SERVICES_FAULTY_PARAMETER_CONTROL_H_
 
 #include "absl/status/status.h"
+#include "core/base/stop_signal.h"
 #include "core/client/services/parameter_control.h"
 #include "testing/services/call_faults.h"
 
@@ -35,6 +36,10 @@ class FaultyParameterControl : public ParameterControl, public CallFaults {
                          v1::FindChiefResponse* response) override;
   absl::Status Finish(const v1::FinishShardRequest& request,
                       v1::FinishShardResponse* response) override;
+  void CancelFileCalls() override;
+
+  // Raised when calls about files are cancelled, which is for the test's answers to obey.
+  const StopSignal& file_calls_end() const { return file_calls_end_; }
 
  private:
   template <typename Request, typename Response>
@@ -42,6 +47,7 @@ class FaultyParameterControl : public ParameterControl, public CallFaults {
                        Response* response);
 
   ParameterControl* const server_;
+  StopSignal file_calls_end_;
 };
 
 }  // namespace keelson

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/base/stop_signal.h"
 #include "core/client/services/grpc_call.h"
 #include "core/rpc/channel.h"
 #include "core/rpc/grpc_status.h"
@@ -30,7 +31,7 @@ class GrpcParameterControl : public ParameterControl {
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override {
-    return Call(&ParameterStub::Initialize, request, response, kFileTimeout);
+    return FileCall(&ParameterStub::Initialize, request, response);
   }
   absl::Status PrepareCut(const v1::PrepareCutRequest& request,
                           v1::PrepareCutResponse* response) override {
@@ -38,12 +39,13 @@ class GrpcParameterControl : public ParameterControl {
   }
   absl::Status WriteSnapshot(const v1::WriteSnapshotRequest& request,
                              v1::WriteSnapshotResponse* response) override {
-    return Call(&ParameterStub::WriteSnapshot, request, response, kFileTimeout);
+    return FileCall(&ParameterStub::WriteSnapshot, request, response);
   }
   absl::Status StreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
                               v1::WriteSnapshotResponse* response) override {
     grpc::ClientContext context;
     Prepare(claim_, kFileTimeout, &context);
+    const StopCallback cancel(&file_calls_end_, [&context] { context.TryCancel(); });
     const std::unique_ptr<ParameterStub> stub = this->stub();
     const auto reader = stub->StreamSnapshot(&context, request);
     v1::SnapshotChunk chunk;
@@ -58,7 +60,7 @@ class GrpcParameterControl : public ParameterControl {
       }
     }
     if (!taken.ok()) context.TryCancel();
-    const absl::Status status = FromGrpcStatus(reader->Finish(), peer_);
+    const absl::Status status = Ended(FromGrpcStatus(reader->Finish(), peer_));
     RETURN_IF_ERROR(taken);
     RETURN_IF_ERROR(status);
     if (!ended) return absl::InternalError(absl::StrCat(peer_, ": a snapshot without its end"));
@@ -68,11 +70,12 @@ class GrpcParameterControl : public ParameterControl {
                                   v1::InitializeShardResponse* response) override {
     grpc::ClientContext context;
     Prepare(claim_, kFileTimeout, &context);
+    const StopCallback cancel(&file_calls_end_, [&context] { context.TryCancel(); });
     const std::unique_ptr<ParameterStub> stub = this->stub();
     const auto writer = stub->InitializeStreamed(&context, response);
     const absl::Status sent = SendChunks(first, next, writer.get());
     if (!sent.ok()) context.TryCancel();
-    const absl::Status status = FromGrpcStatus(writer->Finish(), peer_);
+    const absl::Status status = Ended(FromGrpcStatus(writer->Finish(), peer_));
     return sent.ok() ? status : sent;
   }
   absl::Status CommitRound(const v1::CommitRoundRequest& request,
@@ -96,23 +99,41 @@ class GrpcParameterControl : public ParameterControl {
                       v1::FinishShardResponse* response) override {
     return Call(&ParameterStub::Finish, request, response, kControlTimeout);
   }
+  void CancelFileCalls() override { file_calls_end_.Raise(); }
 
  private:
   template <typename Request, typename Response>
-  absl::Status Call(grpc::Status (ParameterStub::*method)(grpc::ClientContext*, const Request&,
-                                                          Response*),
-                    const Request& request, Response* response, absl::Duration timeout,
-                    bool checks = true) const {
+  using Method = grpc::Status (ParameterStub::*)(grpc::ClientContext*, const Request&, Response*);
+
+  template <typename Request, typename Response>
+  absl::Status Call(Method<Request, Response> method, const Request& request, Response* response,
+                    absl::Duration timeout, bool checks = true) const {
     grpc::ClientContext context;
-    Prepare(claim_, timeout, &context);
+    return Call(method, request, response, timeout, checks, &context);
+  }
+  template <typename Request, typename Response>
+  absl::Status FileCall(Method<Request, Response> method, const Request& request,
+                        Response* response) const {
+    grpc::ClientContext context;
+    const StopCallback cancel(&file_calls_end_, [&context] { context.TryCancel(); });
+    return Ended(Call(method, request, response, kFileTimeout, /*checks=*/true, &context));
+  }
+  absl::Status Ended(const absl::Status& status) const {
+    if (status.ok() || !file_calls_end_.raised()) return status;
+    return absl::CancelledError(absl::StrCat(peer_, ": its call was given up"));
+  }
+  template <typename Request, typename Response>
+  absl::Status Call(Method<Request, Response> method, const Request& request, Response* response,
+                    absl::Duration timeout, bool checks, grpc::ClientContext* context) const {
+    Prepare(claim_, timeout, context);
     const std::unique_ptr<ParameterStub> stub = this->stub();
-    const grpc::Status status = ((*stub).*method)(&context, request, response);
+    const grpc::Status status = ((*stub).*method)(context, request, response);
     // UNIMPLEMENTED without a text comes from gRPC itself: the server does not have the method.
     if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty()) {
       return CheckProtocol("", peer_);
     }
     if (!status.ok()) return FromGrpcStatus(status, peer_);
-    return checks ? CheckAnswer(context, peer_) : absl::OkStatus();
+    return checks ? CheckAnswer(*context, peer_) : absl::OkStatus();
   }
   std::unique_ptr<ParameterStub> stub() const {
     return v1::ParameterService::NewStub(connection_.channel());
@@ -134,6 +155,7 @@ class GrpcParameterControl : public ParameterControl {
   const std::string peer_;
   const Claim claim_;
   const Connection connection_;
+  StopSignal file_calls_end_;
 };
 
 }  // namespace

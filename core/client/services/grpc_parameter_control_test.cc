@@ -1,7 +1,10 @@
 #include "core/client/services/grpc_parameter_control.h"
 
 #include <atomic>
+#include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
@@ -26,14 +29,19 @@ class EchoService final : public v1::ParameterService::Service {
     MutexLock lock(&mu_);
     protocol_ = std::string(protocol);
   }
+  // Calls about files wait until they are cancelled.
+  std::atomic<bool> hangs{false};
+  std::atomic<int> hanging{0};
 
   grpc::Status Initialize(grpc::ServerContext* context, const v1::InitializeShardRequest* request,
                           v1::InitializeShardResponse* response) override {
+    AwaitCancellation(context);
     response->mutable_status()->set_config_hash(request->config_hash());
     return Ok(context);
   }
   grpc::Status WriteSnapshot(grpc::ServerContext* context, const v1::WriteSnapshotRequest* request,
                              v1::WriteSnapshotResponse* response) override {
+    AwaitCancellation(context);
     response->set_shard_step(request->step());
     return Ok(context);
   }
@@ -71,6 +79,7 @@ class EchoService final : public v1::ParameterService::Service {
   grpc::Status StreamSnapshot(grpc::ServerContext* context,
                               const v1::StreamSnapshotRequest* request,
                               grpc::ServerWriter<v1::SnapshotChunk>* writer) override {
+    AwaitCancellation(context);
     for (const char* data : {"ab", "cd", "ef"}) {
       v1::SnapshotChunk chunk;
       chunk.set_data(data);
@@ -86,6 +95,7 @@ class EchoService final : public v1::ParameterService::Service {
   grpc::Status InitializeStreamed(grpc::ServerContext* context,
                                   grpc::ServerReader<v1::InitializeChunk>* reader,
                                   v1::InitializeShardResponse* response) override {
+    AwaitCancellation(context);
     v1::InitializeChunk chunk;
     int64_t blocks = 0;
     while (reader->Read(&chunk)) {
@@ -101,6 +111,11 @@ class EchoService final : public v1::ParameterService::Service {
   std::atomic<uint64_t> finished_by{0};
 
  private:
+  void AwaitCancellation(grpc::ServerContext* context) {
+    if (!hangs) return;
+    ++hanging;
+    while (!context->IsCancelled()) std::this_thread::yield();
+  }
   grpc::Status Ok(grpc::ServerContext* context) const {
     MutexLock lock(&mu_);
     if (!protocol_.empty()) context->AddInitialMetadata(kProtocolKey, protocol_);
@@ -232,6 +247,40 @@ TEST_F(GrpcParameterControlTest, AServerThatRefusesAShardGetsNoMoreOfIt) {
   v1::InitializeShardResponse response;
   EXPECT_EQ(client_->InitializeStreamed(first, endless, &response),
             absl::FailedPreconditionError("another configuration"));
+}
+
+TEST_F(GrpcParameterControlTest, CallsAboutFilesAreCancelledAndOthersAreNot) {
+  echo_.hangs = true;
+  std::vector<absl::Status> ended(4);
+  std::vector<std::thread> calls;
+  calls.emplace_back([&] {
+    v1::InitializeShardResponse response;
+    ended[0] = client_->Initialize({}, &response);
+  });
+  calls.emplace_back([&] {
+    v1::WriteSnapshotResponse response;
+    ended[1] = client_->WriteSnapshot({}, &response);
+  });
+  calls.emplace_back([&] {
+    v1::WriteSnapshotResponse response;
+    const auto take = [](absl::string_view) { return absl::OkStatus(); };
+    ended[2] = client_->StreamSnapshot({}, take, &response);
+  });
+  calls.emplace_back([&] {
+    v1::InitializeShardResponse response;
+    ended[3] = client_->InitializeStreamed(
+        {}, [] { return std::nullopt; }, &response);
+  });
+  while (echo_.hanging < 4) std::this_thread::yield();
+  client_->CancelFileCalls();
+  for (std::thread& call : calls) call.join();
+  for (const absl::Status& status : ended) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+  }
+  v1::WriteSnapshotResponse response;
+  EXPECT_EQ(client_->WriteSnapshot({}, &response).code(), absl::StatusCode::kCancelled);
+  v1::ShardStatus shard;
+  EXPECT_EQ(client_->GetStatus({}, &shard), absl::OkStatus());
 }
 
 TEST_F(GrpcParameterControlTest, AServerOfAnotherBuildIsRefusedWithBothVersions) {

@@ -49,6 +49,11 @@ class ParameterControl {
                                  v1::FindChiefResponse* response) = 0;
   virtual absl::Status Finish(const v1::FinishShardRequest& request,
                               v1::FinishShardResponse* response) = 0;
+
+  // Ends the calls under way that may take as long as a server's storage (Initialize,
+  // WriteSnapshot and their streamed forms), and later ones, with CANCELLED; what a server has
+  // begun, it may complete. Calls within a process are not ended.
+  virtual void CancelFileCalls() {}
 };
 
 }  // namespace keelson
