@@ -21,7 +21,6 @@ constexpr uint32_t kUnknownCredits = 4;
 constexpr absl::Duration kStopPoll = absl::Milliseconds(100);
 // How often it is checked whether a transport still holds gradients.
 constexpr absl::Duration kReleasePoll = absl::Milliseconds(1);
-constexpr int kMostReleasePolls = 5000;
 
 BulkRequest CommonRequest(const ExchangeOptions& options) {
   BulkRequest request;
@@ -77,8 +76,8 @@ BulkExchange::BulkExchange(ExchangeOptions options, const ShardPlans* plans, Exc
       for (size_t m = 0; m < messages.size(); ++m) {
         BulkRequest push = request;
         push.last_part = m + 1 == messages.size();
-        round.calls[m].push =
-            std::make_unique<OutgoingPush>(&messages[m], std::move(push), memory->gradients(slot));
+        round.calls[m].push = std::make_unique<OutgoingPush>(
+            &messages[m], std::move(push), memory->gradients(slot), memory->owner());
       }
     }
   }
@@ -251,7 +250,9 @@ void BulkExchange::Abandon() {
     return std::any_of(steps_.begin(), steps_.end(),
                        [](const ExchangeStep& step) { return AnyHeld(step); });
   };
-  for (int i = 0; i < kMostReleasePolls && held(); ++i) transport_->Next(kReleasePoll);
+  // Nobody else keeps the caller's memory alive; the exchange's own is shared with who reads it.
+  const bool lent = memory_->owner() == nullptr;
+  while (lent && held()) transport_->Next(kReleasePoll);
 }
 
 // ---- Sending.

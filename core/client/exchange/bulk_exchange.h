@@ -77,7 +77,7 @@ class BulkExchange {
   const absl::Status& status() const { return status_; }
 
   // Call before the transport is destroyed: gives up the calls under way, and waits until nothing
-  // reads gradients.
+  // reads gradients in the caller's memory.
   void Abandon();
 
  private:

@@ -34,6 +34,8 @@ class ScriptedTransport : public BulkTransport {
   std::vector<size_t> resets;
   // Requests of failed calls are kept until Reset.
   bool keeps_failed = false;
+  // And for so many calls of Next after it.
+  int slow_nexts = 0;
   std::vector<ByteRope> kept;
 
   size_t num_shards() const override { return shards_; }
@@ -44,6 +46,7 @@ class ScriptedTransport : public BulkTransport {
     EXPECT_TRUE(DecodeBulkRequest(&cursor, &call.request).ok());
   }
   std::optional<BulkCompletion> Next(absl::Duration timeout) override {
+    if (!resets.empty() && --slow_nexts <= 0) kept.clear();
     if (completed_.empty()) return std::nullopt;
     std::optional<BulkCompletion> completion = std::move(completed_.front());
     completed_.pop_front();
@@ -52,7 +55,7 @@ class ScriptedTransport : public BulkTransport {
   void Wake() override {}
   void Reset(size_t shard) override {
     resets.push_back(shard);
-    kept.clear();
+    if (slow_nexts == 0) kept.clear();
   }
 
   // Ends started[i].
@@ -375,6 +378,35 @@ TEST_F(BulkExchangeTest, AbandonReleasesEverything) {
   transport_->started.clear();
   exchange_->Abandon();
   EXPECT_THAT(transport_->resets, ElementsAre(0));
+}
+
+TEST_F(BulkExchangeTest, AbandonWaitsForWhoReadsTheCallersMemoryAsLongAsItTakes) {
+  bytes_ = true;
+  Make({1});
+  transport_->keeps_failed = true;
+  transport_->slow_nexts = 10'000;
+  BeginStep(0, 0);
+  Settle();
+  transport_->Fail(0, absl::InvalidArgumentError("no"));
+  Settle();
+  exchange_->Abandon();
+  EXPECT_THAT(transport_->kept, IsEmpty());
+}
+
+TEST_F(BulkExchangeTest, AbandonLeavesItsOwnMemoryToWhoReadsIt) {
+  Make({1});
+  transport_->keeps_failed = true;
+  transport_->slow_nexts = 10'000;
+  BeginStep(0, 0);
+  Settle();
+  transport_->Fail(0, absl::InvalidArgumentError("no"));
+  Settle();
+  exchange_->Abandon();
+  ASSERT_EQ(transport_->kept.size(), 1u);
+  const std::string sent = transport_->kept[0].ToString();
+  exchange_.reset();
+  memory_.reset();
+  EXPECT_EQ(transport_->kept[0].ToString(), sent);
 }
 
 // ---- Variables whose values have landed.

@@ -15,7 +15,7 @@ void CopyRange(absl::Span<const absl::Span<T>> from, absl::Span<const absl::Span
 }  // namespace
 
 ExchangeMemory::ExchangeMemory(absl::Span<const VariableSpec> variables, size_t depth)
-    : depth_(depth) {
+    : depth_(depth), owned_(std::make_shared<std::vector<Tensor>>()) {
   for (size_t set = 0; set < depth; ++set) {
     values_.push_back(Allocate(variables));
     gradients_.push_back(Allocate(variables));
@@ -34,7 +34,7 @@ ExchangeMemory::ExchangeMemory(ParameterMemory memory, size_t depth) : depth_(de
 std::vector<absl::Span<float>> ExchangeMemory::Allocate(absl::Span<const VariableSpec> variables) {
   std::vector<absl::Span<float>> arrays;
   for (const VariableSpec& variable : variables) {
-    arrays.push_back(owned_.emplace_back(variable.shape).span());
+    arrays.push_back(owned_->emplace_back(variable.shape).span());
   }
   return arrays;
 }

@@ -3,6 +3,7 @@
 #define KEELSON_CORE_CLIENT_EXCHANGE_EXCHANGE_MEMORY_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -39,6 +40,8 @@ class ExchangeMemory {
   ParameterArrays landing() const { return ValuesOf(landing_set()); }
   // `slot` < depth().
   ParameterArrays gradients(size_t slot) const;
+  // Keeps the gradients alive without this object; null: they are the caller's memory.
+  std::shared_ptr<const void> owner() const { return owned_; }
 
   // Depth 2: makes the landed values the caller's.
   void SwapLanding() { value_set_ = landing_set(); }
@@ -51,7 +54,7 @@ class ExchangeMemory {
   ParameterArrays ValuesOf(size_t set) const;
 
   size_t depth_;
-  std::vector<Tensor> owned_;
+  std::shared_ptr<std::vector<Tensor>> owned_;
   // By set; empty with wire memory.
   std::vector<std::vector<absl::Span<float>>> values_;
   std::vector<std::vector<absl::Span<float>>> gradients_;

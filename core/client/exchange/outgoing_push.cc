@@ -8,10 +8,6 @@
 namespace keelson {
 namespace {
 
-void ReleaseOne(void* user) {
-  static_cast<std::atomic<int>*>(user)->fetch_sub(1, std::memory_order_acq_rel);
-}
-
 // Blocks [begin, end) of the plan, those of one range.
 struct Run {
   size_t begin;
@@ -39,8 +35,9 @@ bool InPlace(const PlannedMessage& plan, const Run& run) {
 }  // namespace
 
 OutgoingPush::OutgoingPush(const PlannedMessage* plan, BulkRequest request,
-                           const ParameterArrays& gradients)
+                           const ParameterArrays& gradients, std::shared_ptr<const void> owner)
     : plan_(plan), request_(std::move(request)) {
+  sent_->gradients = std::move(owner);
   request_.ranges = plan->ranges;
   if (gradients.elements.empty()) {
     LayOutBytes(gradients.bytes);
@@ -48,6 +45,8 @@ OutgoingPush::OutgoingPush(const PlannedMessage* plan, BulkRequest request,
     LayOutElements(gradients.elements);
   }
 }
+
+OutgoingPush::~OutgoingPush() { Release(sent_); }
 
 // Blocks without padding between them are one piece.
 void OutgoingPush::LayOutBytes(absl::Span<const absl::Span<uint8_t>> gradients) {
@@ -65,8 +64,8 @@ void OutgoingPush::LayOutElements(absl::Span<const absl::Span<float>> gradients)
   for (const Run& run : runs) {
     if (!InPlace(*plan_, run)) buffer_bytes += run.bytes;
   }
-  buffer_.reset(new uint8_t[buffer_bytes]);
-  uint8_t* to = buffer_.get();
+  sent_->buffer.reset(new uint8_t[buffer_bytes]);
+  uint8_t* to = sent_->buffer.get();
   bool joins = false;  // the last piece ends at `to`
   for (const Run& run : runs) {
     const PlannedBlock& first = plan_->blocks[run.begin];
@@ -95,7 +94,7 @@ void OutgoingPush::Encode(const PushStamp& stamp, absl::Span<std::vector<float>>
   request_.attempt = aggregation.attempt;
   request_.round = aggregation.round;
   request_.weight = aggregation.weight;
-  header_ = EncodeBulkRequest(request_, plan_->push_bytes);
+  sent_->header = EncodeBulkRequest(request_, plan_->push_bytes);
   for (const Copied& copied : copied_) EncodeBlock(copied, residuals);
 }
 
@@ -124,14 +123,20 @@ void OutgoingPush::EncodeBlock(const Copied& copied, absl::Span<std::vector<floa
 
 ByteRope OutgoingPush::Rope() {
   ByteRope rope;
-  rope.Append(Hold({reinterpret_cast<const uint8_t*>(header_.data()), header_.size()}));
+  const std::string& header = sent_->header;
+  rope.Append(Hold({reinterpret_cast<const uint8_t*>(header.data()), header.size()}));
   for (const Piece& piece : pieces_) rope.Append(Hold(piece));
   return rope;
 }
 
 Fragment OutgoingPush::Hold(Piece piece) {
-  held_.fetch_add(1, std::memory_order_relaxed);
-  return {piece.data, piece.size, Pin(ReleaseOne, &held_)};
+  sent_->references.fetch_add(1, std::memory_order_relaxed);
+  return {piece.data, piece.size, Pin(Release, sent_)};
+}
+
+void OutgoingPush::Release(void* user) {
+  Sent* const sent = static_cast<Sent*>(user);
+  if (sent->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete sent;
 }
 
 }  // namespace keelson

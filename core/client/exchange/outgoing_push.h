@@ -34,9 +34,11 @@ class OutgoingPush {
   // Runs of fewer bytes are copied.
   static constexpr size_t kSmallestInPlace = 16 * 1024;
 
-  // `request` has the fields that are the same in each step, without the ranges. `plan` and the
-  // gradients' memory outlive this.
-  OutgoingPush(const PlannedMessage* plan, BulkRequest request, const ParameterArrays& gradients);
+  // `request` has the fields that are the same in each step, without the ranges. `plan` outlives
+  // this. `owner` keeps the gradients' memory alive; null: it outlives this and every rope.
+  OutgoingPush(const PlannedMessage* plan, BulkRequest request, const ParameterArrays& gradients,
+               std::shared_ptr<const void> owner = nullptr);
+  ~OutgoingPush();
   OutgoingPush(const OutgoingPush&) = delete;
   OutgoingPush& operator=(const OutgoingPush&) = delete;
 
@@ -44,17 +46,24 @@ class OutgoingPush {
   // its elements are encoded with error feedback. Nothing is held().
   void Encode(const PushStamp& stamp, absl::Span<std::vector<float>> residuals);
 
-  // Returns the encoded message, any number of times.
+  // Returns the encoded message, any number of times. A rope may outlive this.
   ByteRope Rope();
-  size_t size() const { return header_.size() + plan_->push_bytes; }
+  size_t size() const { return sent_->header.size() + plan_->push_bytes; }
 
   // Whether a fragment of a rope is still in use. Thread-safe.
-  bool held() const { return held_.load(std::memory_order_acquire) > 0; }
+  bool held() const { return sent_->references.load(std::memory_order_acquire) > 1; }
 
  private:
   struct Piece {
     const uint8_t* data;
     size_t size;
+  };
+  // The memory of ropes: it lives as long as this and all fragments.
+  struct Sent {
+    std::atomic<int> references{1};
+    std::string header;
+    std::unique_ptr<uint8_t[]> buffer;
+    std::shared_ptr<const void> gradients;
   };
   // A block that is copied or encoded into the buffer.
   struct Copied {
@@ -67,15 +76,14 @@ class OutgoingPush {
   void LayOutBytes(absl::Span<const absl::Span<uint8_t>> gradients);
   void EncodeBlock(const Copied& copied, absl::Span<std::vector<float>> residuals);
   Fragment Hold(Piece piece);
+  static void Release(void* sent);
 
   const PlannedMessage* const plan_;
   BulkRequest request_;
-  std::string header_;
-  std::unique_ptr<uint8_t[]> buffer_;
+  Sent* const sent_ = new Sent();
   std::vector<Copied> copied_;
   std::vector<Piece> pieces_;  // of the payload
   std::string top_k_;          // reused
-  std::atomic<int> held_{0};
 };
 
 }  // namespace keelson

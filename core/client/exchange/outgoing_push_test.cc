@@ -182,5 +182,27 @@ TEST_F(OutgoingPushTest, CarriesItsAggregationAndForgetsIt) {
   EXPECT_EQ(request_.weight, 0);
 }
 
+// As when a transport's threads do not run until the client is gone.
+TEST(OutgoingPushOwnerTest, ARopeOutlivesThePushAndTheGradientsOwner) {
+  constexpr int64_t kInPlace = OutgoingPush::kSmallestInPlace / sizeof(float);
+  const PlannedMessage plan = PlanOf({{kInPlace, kFloat}, {3, kFloat}});
+  auto owner = std::make_shared<std::vector<std::vector<float>>>();
+  owner->emplace_back(kInPlace, 1.5f);
+  owner->emplace_back(3, 2.5f);
+  const std::weak_ptr<const void> watched = owner;
+  std::vector<absl::Span<float>> spans;
+  for (std::vector<float>& array : *owner) spans.push_back(absl::MakeSpan(array));
+  auto push = std::make_unique<OutgoingPush>(&plan, BulkRequest(), ParameterArrays{spans, {}},
+                                             std::move(owner));
+  push->Encode(PushStamp(), {});
+  ByteRope rope = push->Rope();
+  const std::string sent = rope.ToString();
+  push.reset();
+  EXPECT_FALSE(watched.expired());
+  EXPECT_EQ(rope.ToString(), sent);
+  rope = ByteRope();
+  EXPECT_TRUE(watched.expired());
+}
+
 }  // namespace
 }  // namespace keelson
