@@ -23,12 +23,7 @@ absl::StatusOr<v1::JobState> ReadJobState(const std::string& prefix, FileSystem*
   v1::JobState state;
   if (bundle->Contains(kJobStateName)) {
     ASSIGN_OR_RETURN(const std::string bytes, bundle->ReadString(kJobStateName));
-    if (!state.ParseFromString(bytes)) {
-      return absl::DataLossError(absl::StrCat(prefix, ": ", kJobStateName, ": not a JobState"));
-    }
-    RETURN_IF_ERROR(
-        CheckFormat(absl::StrCat(prefix, ": ", kJobStateName), kJobStateFormat, state.format()));
-    return state;
+    return ParseJobState(bytes, prefix);
   }
   ASSIGN_OR_RETURN(const int64_t step, bundle->ReadInt64("global_step"));
   state.set_global_step(step);

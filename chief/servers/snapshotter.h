@@ -19,7 +19,6 @@
 namespace keelson {
 
 // Name of the string tensor that holds the v1::JobState.
-inline constexpr char kJobStateName[] = "_keelson/job";
 
 // Whether a reading error (DATA_LOSS, NOT_FOUND) means that another snapshot may be readable.
 bool IsDamagedSnapshot(const absl::Status& status);

@@ -19,6 +19,12 @@ bool Wants(const std::vector<ElementRange>& wanted, int64_t begin, int64_t end) 
   });
 }
 
+// -1: none.
+template <typename State>
+int64_t RoundOf(const State& state) {
+  return state.has_committed_round() ? state.committed_round() : -1;
+}
+
 }  // namespace
 
 std::string SlotTensorName(absl::string_view variable, absl::string_view slot) {
@@ -33,6 +39,7 @@ absl::StatusOr<std::unique_ptr<StoredBlocks>> StoredBlocks::Open(
       new StoredBlocks(std::move(bundle), std::move(variables), slots));
   RETURN_IF_ERROR(stored->FindArrays());
   stored->Want(part);
+  RETURN_IF_ERROR(stored->ReadJobState());
   RETURN_IF_ERROR(stored->ReadShardStates(part));
   return stored;
 }
@@ -120,6 +127,22 @@ void StoredBlocks::Want(const ShardPart* part) {
   }
 }
 
+absl::Status StoredBlocks::ReadJobState() {
+  if (!bundle_->Contains(kJobStateName)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string bytes, bundle_->ReadString(kJobStateName));
+  ASSIGN_OR_RETURN(const v1::JobState job, ParseJobState(bytes, bundle_->prefix()));
+  if (job.format() > 0) job_round_ = RoundOf(job);
+  return absl::OkStatus();
+}
+
+absl::Status StoredBlocks::CheckRound(const std::string& name, const v1::ShardState& state) const {
+  if (!job_round_.has_value() || state.format() == 0) return absl::OkStatus();
+  if (RoundOf(state) == *job_round_) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(bundle_->prefix(), ": ", name,
+                                          ": expected committed round ", *job_round_, " as in ",
+                                          kJobStateName, ", found ", RoundOf(state)));
+}
+
 absl::Status StoredBlocks::ReadShardStates(const ShardPart* part) {
   const std::string own = part == nullptr ? "" : ShardStateName(part->shard, part->num_shards);
   if (part != nullptr && bundle_->Contains(own)) {
@@ -152,6 +175,7 @@ absl::Status StoredBlocks::CheckBlock(const VariableSpec& variable,
 }
 
 absl::Status StoredBlocks::AddShardState(const std::string& name, v1::ShardState state) {
+  RETURN_IF_ERROR(CheckRound(name, state));
   shard_step_ = std::max(shard_step_, state.shard_step());
   if (state.has_committed_round() && state.committed_round() > committed_round_) {
     committed_round_ = state.committed_round();

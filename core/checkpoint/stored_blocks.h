@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,8 @@ class StoredBlocks {
   // bundle lacks altogether (it is of another optimizer, or has none) starts with its initial
   // value; that is logged, once, with their number. INVALID_ARGUMENT: a variable is missing, or a
   // variable or slot has another shape or a type that is no number. Errors of ParseShardState and
-  // BundleReader::Open; DATA_LOSS also: blocks make no sense.
+  // BundleReader::Open; DATA_LOSS also: blocks make no sense, or a shard was cut at another
+  // committed round than the job's state says of all.
   static absl::StatusOr<std::unique_ptr<StoredBlocks>> Open(
       const std::string& prefix, std::vector<VariableSpec> variables, std::vector<SlotSpec> slots,
       FileSystem* file_system = FileSystem::Real(), const ShardPart* part = nullptr);
@@ -96,8 +98,10 @@ class StoredBlocks {
   absl::Status CheckArray(const std::string& name, const Shape& shape) const;
   absl::Status FindArrays();
   void Want(const ShardPart* part);
+  absl::Status ReadJobState();
   absl::Status ReadShardStates(const ShardPart* part);
   absl::Status ReadShardState(const std::string& name);
+  absl::Status CheckRound(const std::string& name, const v1::ShardState& state) const;
   absl::Status AddShardState(const std::string& name, v1::ShardState state);
   // DATA_LOSS: the block does not lie between `from` and the variable's end.
   absl::Status CheckBlock(const VariableSpec& variable, const v1::ShardState::Block& block,
@@ -111,6 +115,8 @@ class StoredBlocks {
   std::vector<Variable> variables_;
   // Those with blocks that are wanted.
   std::vector<v1::ShardState> states_;
+  // The committed round of all shards (-1: none); absent where the bundle does not say.
+  std::optional<int64_t> job_round_;
   int64_t shard_step_ = 0;
   int64_t committed_round_ = -1;
   uint32_t committed_contributions_ = 0;

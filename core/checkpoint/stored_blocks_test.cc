@@ -276,5 +276,34 @@ TEST_F(StoredBlocksTest, BlocksOfOneEnormousRowAreReadOnce) {
   EXPECT_EQ(files_.bytes_read() - before, 2 * kElements * 4);
 }
 
+TEST_F(StoredBlocksTest, AShardOfAnotherRoundThanTheJobsIsDamage) {
+  const auto write = [this](const v1::JobState& job, const v1::ShardState& shard) {
+    Write([&](BundleDataWriter* writer) {
+      ASSERT_TRUE(writer->AddTensor("w", Shape({5, 4}), Iota(20)).ok());
+      ASSERT_TRUE(writer->AddString(kJobStateName, job.SerializeAsString()).ok());
+      ASSERT_TRUE(writer->AddString(ShardStateName(0, 1), shard.SerializeAsString()).ok());
+    });
+  };
+  v1::JobState job;
+  v1::ShardState shard;
+  shard.set_committed_round(4);
+  write(job, shard);
+  EXPECT_EQ(Open().status(), absl::OkStatus()) << "format 0 does not say";
+  job.set_format(1);
+  job.set_committed_round(5);
+  shard.set_format(1);
+  write(job, shard);
+  ExpectRefused(absl::StatusCode::kDataLoss,
+                "_keelson/shard-0-of-1: expected committed round 5 as in _keelson/job, found 4");
+  shard.clear_committed_round();
+  write(job, shard);
+  ExpectRefused(absl::StatusCode::kDataLoss,
+                "expected committed round 5 as in _keelson/job, found -1");
+  shard.set_committed_round(5);
+  write(job, shard);
+  ASSERT_EQ(Open().status(), absl::OkStatus());
+  EXPECT_EQ((*Open())->committed_round(), 5);
+}
+
 }  // namespace
 }  // namespace keelson

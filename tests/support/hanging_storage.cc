@@ -1,7 +1,7 @@
 // Preloaded into a program: storage that hangs. Calls about files whose paths have
-// KEELSON_HANGING_FILES in them, that open them or make them durable, do not return while there is a file
-// of the name KEELSON_HANGING_WHILE. They obey no signal, as those of a network file system whose
-// server is away.
+// KEELSON_HANGING_FILES in them, that open them or make them durable, do not return while there is
+// a file of the name KEELSON_HANGING_WHILE. They obey no signal, as those of a network file system
+// whose server is away.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
