@@ -100,6 +100,11 @@ void LogEarlyEnd(const Coordinator::Status& job) {
           job.end_reason);
 }
 
+void LogWaitingWork(const std::vector<std::string>& missing) {
+  LogWarning("the work of members that are over waits until every server refuses them; ",
+             missing.empty() ? "one" : absl::StrJoin(missing, ", "), " has not answered");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Chief>> Chief::Create(ChiefOptions options,
@@ -150,7 +155,8 @@ ServerSupervisor::Job Chief::SupervisedJob() {
           [this](uint64_t version) { coordinator_.NoteStored(version); },
           [this] { return snapshotter_.Snapshots(); },
           [this](const absl::Status& status) { NoteReplaced(status); },
-          [this](int64_t round) { coordinator_.NoteForeignCommit(round); }};
+          [this](int64_t round) { coordinator_.NoteForeignCommit(round); },
+          [this](uint64_t epoch) { HandOnTold(epoch); }};
 }
 
 Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_rate) {
@@ -436,8 +442,10 @@ void Chief::AnnounceAndPersist() {
     const std::vector<uint64_t> ended = coordinator_.TakeEnded();
     if (!ended.empty()) {
       const v1::MemberList members = coordinator_.MemberList();
+      ended_.Add(members.epoch(), ended);
       servers_.Announce(members, coordinator_.PersistedState());
-      coordinator_.HandOn(ended);
+      HandOnTold(servers_.known_epoch());
+      if (!ended_.empty()) LogWaitingWork(servers_.Missing());
     }
     const absl::Duration now = clock_->Monotonic();
     if (coordinator_.StateUrgent() && now >= stores_from) {
@@ -445,6 +453,11 @@ void Chief::AnnounceAndPersist() {
       stores_from = now + kStorePause;
     }
   }
+}
+
+void Chief::HandOnTold(uint64_t epoch) {
+  const std::vector<uint64_t> told = ended_.TakeTold(epoch);
+  if (!told.empty()) coordinator_.HandOn(told);
 }
 
 void Chief::CommitRounds() {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/coordination/coordinator.h"
+#include "chief/coordination/ended_members.h"
 #include "chief/reporting/reporter.h"
 #include "chief/servers/adoption.h"
 #include "chief/servers/server_group.h"
@@ -148,6 +149,9 @@ class Chief {
   void RunReports();
   // Has the servers refuse memberships that are over, before others get their work.
   void AnnounceAndPersist();
+  // Every server knows the members of this epoch: work of those that are not among them is handed
+  // on.
+  void HandOnTold(uint64_t epoch);
   // Commits the rounds of synchronous mode.
   void CommitRounds();
 
@@ -170,6 +174,7 @@ class Chief {
   CheckpointDirectory directory_;
   const std::unique_ptr<ShardStorage> storage_;
   Coordinator coordinator_;
+  EndedMembers ended_;
   ChiefHandler handler_;
   ServerGroup servers_;
   Snapshotter snapshotter_;

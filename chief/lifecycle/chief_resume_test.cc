@@ -1,5 +1,6 @@
 // Chief::Run when servers and members of a predecessor are there: adoption, lost members, rounds,
 // another chief.
+#include <iterator>
 #include <set>
 
 #include "chief/lifecycle/chief_run_testing.h"
@@ -9,6 +10,7 @@
 namespace keelson {
 namespace {
 
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Gt;
@@ -135,6 +137,26 @@ TEST_F(ChiefRunTest, AStateThatContradictsItselfStartsOver) {
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
 }
 
+// A second worker joins, takes work and completes it until it has had so many steps.
+std::set<int64_t> StepsOfAnother(ChiefService* chief, int64_t wanted) {
+  v1::RegisterRequest request;
+  *request.mutable_header() = HeaderOf({Role::kWorker, 1});
+  request.mutable_header()->set_incarnation(555);
+  request.set_config_hash(FakeParameterServer::kConfigHash);
+  v1::RegisterResponse response;
+  EXPECT_EQ(chief->Register(request, &response), absl::OkStatus());
+  std::set<int64_t> steps;
+  v1::AcquireWorkRequest acquire;
+  *acquire.mutable_header() = request.header();
+  while (std::ssize(steps) < wanted) {
+    v1::AcquireWorkResponse lease;
+    EXPECT_EQ(chief->AcquireWork(acquire, &lease), absl::OkStatus());
+    *acquire.mutable_progress() = Done(lease);
+    for (const int64_t step : StepsOf(lease)) steps.insert(step);
+  }
+  return steps;
+}
+
 TEST_F(ChiefRunTest, ALostWorkerIsRefusedByTheServersBeforeOthersGetItsWork) {
   options_.lease = absl::Seconds(10);
   Start(&clock_);
@@ -148,21 +170,30 @@ TEST_F(ChiefRunTest, ALostWorkerIsRefusedByTheServersBeforeOthersGetItsWork) {
   }
   servers_[0].AwaitMembersWithout(worker);
   servers_[1].AwaitMembersWithout(worker);
-  // Another one gets step 0, as soon as that is handed on.
-  v1::RegisterRequest request;
-  *request.mutable_header() = HeaderOf({Role::kWorker, 1});
-  request.mutable_header()->set_incarnation(555);
-  request.set_config_hash(FakeParameterServer::kConfigHash);
-  v1::RegisterResponse response;
-  ASSERT_EQ(service()->Register(request, &response), absl::OkStatus());
-  std::set<int64_t> steps;
-  while (!steps.contains(0)) {
-    v1::AcquireWorkRequest acquire;
-    *acquire.mutable_header() = request.header();
-    v1::AcquireWorkResponse lease;
-    ASSERT_EQ(service()->AcquireWork(acquire, &lease), absl::OkStatus());
-    for (const int64_t step : StepsOf(lease)) steps.insert(step);
+  EXPECT_THAT(StepsOfAnother(service(), 10), Contains(0));
+  stop_->Raise();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
+}
+
+TEST_F(ChiefRunTest, WorkWaitsForAServerThatOnlyTheChiefCannotReach) {
+  options_.lease = absl::Seconds(10);
+  Start(&clock_);
+  Join(service(), kWorker);
+  ASSERT_EQ(Acquire(service(), {}).tickets(0).step(), 0);
+  const uint64_t worker = HeaderOf(kWorker).incarnation();
+  while (!servers_[1].members().contains(worker)) std::this_thread::yield();
+  servers_[1].Sever();
+  while (servers_[0].members().contains(worker)) {
+    clock_.Advance(absl::Seconds(1));
+    std::this_thread::yield();
   }
+  ASSERT_TRUE(servers_[1].members().contains(worker)) << "it takes the lost worker's pushes";
+  // The chief has had time to give up telling it.
+  servers_[1].AwaitProbes(servers_[1].probes() + 5);
+  EXPECT_THAT(StepsOfAnother(service(), 9), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9));
+  servers_[1].Restore();
+  EXPECT_THAT(StepsOfAnother(service(), 1), ElementsAre(0));
+  EXPECT_FALSE(servers_[1].members().contains(worker));
   stop_->Raise();
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
 }

@@ -1,6 +1,7 @@
 #include "chief/servers/server_group.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -234,6 +235,12 @@ uint64_t ServerGroup::stored_version() const {
     if (contact.answers) stored = std::min(stored.value_or(contact.stored), contact.stored.load());
   }
   return stored.value_or(0);
+}
+
+uint64_t ServerGroup::known_epoch() const {
+  uint64_t known = std::numeric_limits<uint64_t>::max();
+  for (const Contact& contact : contacts_) known = std::min(known, contact.member_epoch.load());
+  return known;
 }
 
 void ServerGroup::Announce(const v1::MemberList& members, const v1::PersistedJobState& persisted) {

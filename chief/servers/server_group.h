@@ -122,6 +122,10 @@ class ServerGroup {
   // Whether the server's newest answer was that of one that knows this epoch's members.
   bool KnowsMembers(size_t s, uint64_t epoch) { return contact(s).member_epoch == epoch; }
 
+  // The newest epoch whose members, or those of a newer one, every server knows. One that does not
+  // answer counts with what it knew: it may still take calls of others.
+  uint64_t known_epoch() const;
+
   // Makes one shard ready for these members.
   absl::Status InitializeServer(size_t s, std::optional<int64_t> restore_step,
                                 const v1::MemberList& members);

@@ -101,6 +101,7 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
   }
   const bool answered = status.ok();
   if (answered && job_.note_committed != nullptr) job_.note_committed(shard.committed_round());
+  if (answered && job_.note_told != nullptr) job_.note_told(servers_->known_epoch());
   const bool empty = answered && (watch.foreign || shard.state() == v1::ShardStatus::EMPTY ||
                                   servers_->HoldsForeignShard(s, shard));
   if (empty) status = Restore(s, &watch);

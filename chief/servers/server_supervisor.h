@@ -53,6 +53,8 @@ class ServerSupervisor {
     std::function<void(const absl::Status& status)> note_replaced;
     // A server has committed this round. May be null.
     std::function<void(int64_t round)> note_committed = nullptr;
+    // Every server knows the members of this epoch, or of a newer one. May be null.
+    std::function<void(uint64_t epoch)> note_told = nullptr;
   };
 
   // Servers are ready, or become so once they are found empty. `servers`, the clock and what the
