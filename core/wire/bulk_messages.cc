@@ -22,6 +22,8 @@ constexpr int kLastPart = 8;
 constexpr int kAttempt = 9;
 constexpr int kRound = 10;
 constexpr int kWeight = 11;
+constexpr int kStepsUnderWay = 12;
+constexpr int kUnseenPushes = 13;
 }  // namespace request_field
 
 namespace response_field {
@@ -172,6 +174,10 @@ void ReadField(MessageReader* reader, size_t most_entries, BulkRequest* request)
       return reader->ReadInt64("round", &request->round);
     case request_field::kWeight:
       return reader->ReadFloat("weight", &request->weight);
+    case request_field::kStepsUnderWay:
+      return reader->ReadUint32("steps_under_way", &request->steps_under_way);
+    case request_field::kUnseenPushes:
+      return reader->ReadUint32("unseen_pushes", &request->unseen_pushes);
     default:
       return reader->Skip();
   }
@@ -288,6 +294,8 @@ std::string EncodeBulkRequest(const BulkRequest& request, size_t payload_bytes) 
     writer->Varint(request_field::kAttempt, request.attempt);
     writer->Varint(request_field::kRound, static_cast<uint64_t>(request.round));
     writer->Float(request_field::kWeight, request.weight);
+    writer->Varint(request_field::kStepsUnderWay, request.steps_under_way);
+    writer->Varint(request_field::kUnseenPushes, request.unseen_pushes);
   });
 }
 

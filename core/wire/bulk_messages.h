@@ -65,6 +65,8 @@ struct BulkRequest {
   uint32_t attempt = 0;  // 0: applied at once; otherwise added up for `round`
   int64_t round = 0;
   float weight = 0;
+  uint32_t steps_under_way = 0;
+  uint32_t unseen_pushes = 0;
 
   friend bool operator==(const BulkRequest&, const BulkRequest&) = default;
 };

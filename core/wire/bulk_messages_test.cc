@@ -71,6 +71,8 @@ BulkRequest RandomPush(RandomNumbers* random) {
   request.attempt = random->Next32();
   request.round = random->NextSigned();
   request.weight = random->Weight();
+  request.steps_under_way = random->Next32();
+  request.unseen_pushes = random->Next32();
   return request;
 }
 
@@ -125,6 +127,8 @@ v1::PushRequest PushProto(const BulkRequest& request) {
   proto.set_attempt(request.attempt);
   proto.set_round(request.round);
   proto.set_weight(request.weight);
+  proto.set_steps_under_way(request.steps_under_way);
+  proto.set_unseen_pushes(request.unseen_pushes);
   return proto;
 }
 

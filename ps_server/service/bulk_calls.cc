@@ -64,12 +64,25 @@ absl::Status CheckRound(const BulkRequest& request, bool with_values) {
   return CheckNotNegative("round", request.round);
 }
 
+absl::Status CheckPipeline(const BulkRequest& request) {
+  if (request.steps_under_way > 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("steps_under_way: expected at most 2, found ", request.steps_under_way));
+  }
+  const uint32_t most = std::max<uint32_t>(request.steps_under_way, 1) - 1;
+  if (request.unseen_pushes <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("unseen_pushes: expected at most ", most, " with ",
+                                                 most + 1, " steps under way, found ",
+                                                 request.unseen_pushes));
+}
+
 absl::Status CheckPush(const BlockStore& store, const BulkRequest& request,
                        const PushOptions& options, const Blocks& blocks, bool with_values,
                        ByteCursor payload) {
   RETURN_IF_ERROR(CheckNotNegative("step", request.step));
   RETURN_IF_ERROR(CheckNotNegative("pulled_shard_step", request.pulled_shard_step));
   RETURN_IF_ERROR(CheckRound(request, with_values));
+  RETURN_IF_ERROR(CheckPipeline(request));
   for (const AddressedBlock& block : blocks) {
     if (with_values) RETURN_IF_ERROR(CheckValueFormat(store, block, block.pull_format));
     const absl::Status gradient =
@@ -131,7 +144,8 @@ int64_t StalenessOf(int64_t pushes_before, const BulkRequest& request) {
 
 PushIdentity IdentityOf(const BlockStore& store, const BulkRequest& request,
                         const PushOptions& options) {
-  PushIdentity push = {request.incarnation, request.sequence, store.LearningRateAt(request.step)};
+  PushIdentity push = {request.incarnation, request.sequence, store.LearningRateAt(request.step),
+                       request.steps_under_way, request.unseen_pushes};
   if (options.scale_learning_rate) {
     push.learning_rate /= 1 + static_cast<float>(StalenessOf(store.shard_step(), request));
   }

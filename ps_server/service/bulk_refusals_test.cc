@@ -91,6 +91,18 @@ TEST_F(BulkRefusalsTest, PayloadOfAnotherFormatIsRefused) {
   ExpectRefused(push, "expected ");
 }
 
+TEST_F(BulkRefusalsTest, MoreThanTwoStepsUnderWayAreRefused) {
+  TestRequest push = Push();
+  push.header.steps_under_way = 3;
+  ExpectRefused(push, "steps_under_way: expected at most 2, found 3");
+  push.header.steps_under_way = 2;
+  push.header.unseen_pushes = 2;
+  ExpectRefused(push, "unseen_pushes: expected at most 1 with 2 steps under way, found 2");
+  push.header = Push().header;
+  push.header.unseen_pushes = 1;
+  ExpectRefused(push, "unseen_pushes: expected at most 0 with 1 steps under way, found 1");
+}
+
 TEST_F(BulkRefusalsTest, PayloadWithoutBlocksIsRefused) {
   TestRequest push = Push();
   push.header.ranges.clear();

@@ -71,7 +71,13 @@ BlockContentRef Block::Read() const {
 
 BlockContentRef Block::Give(uint64_t incarnation) {
   MutexLock lock(&mu_);
-  Remember(incarnation);
+  uint64_t answered = 0;
+  std::erase_if(given_, [&](const Given& given) {
+    if (given.incarnation != incarnation) return false;
+    answered = std::max(answered, given.sequence);
+    return true;
+  });
+  given_.push_back({incarnation, answered, content_});
   return content_;
 }
 
@@ -81,7 +87,8 @@ bool Block::Apply(const Optimizer& optimizer, const PushIdentity& push,
   const bool remembers = optimizer.reads_worker_values();
   const bool applies = TakeSequence(push);
   if (applies) {
-    const BlockContent* given = remembers ? GivenTo(push.incarnation) : nullptr;
+    const auto base = GivenUntil(push.incarnation, push.sequence - 1 - push.unseen_pushes);
+    const BlockContent* given = remembers && base != given_.end() ? &*base->content : nullptr;
     Renew([&](const BlockContent& from, BlockContent* to) {
       const BlockUpdate update = {optimizer, push.learning_rate, from, given, to};
       ReadGradient(gradient, from.values.size(),
@@ -93,7 +100,7 @@ bool Block::Apply(const Optimizer& optimizer, const PushIdentity& push,
     SkipGradient(gradient, content_->values.size());
   }
   if (after != nullptr) {
-    if (remembers) Remember(push.incarnation);
+    if (remembers) Remember(push);
     *after = content_;
   }
   return applies;
@@ -154,20 +161,26 @@ void Block::Renew(Update update) {
   content_ = std::move(next);
 }
 
-void Block::Remember(uint64_t incarnation) {
-  for (Given& given : given_) {
-    if (given.incarnation != incarnation) continue;
-    given.content = content_;
-    return;
-  }
-  given_.push_back({incarnation, content_});
+void Block::Remember(const PushIdentity& push) {
+  const uint64_t older = std::max<uint64_t>(push.steps_under_way, 1) - 1;
+  const auto base = GivenUntil(push.incarnation, push.sequence - older);
+  const uint64_t oldest = older > 0 && base != given_.end() ? base->sequence : push.sequence;
+  std::erase_if(given_, [&](const Given& given) {
+    const bool needed = given.sequence >= oldest && given.sequence < push.sequence;
+    return given.incarnation == push.incarnation && !needed;
+  });
+  given_.push_back({push.incarnation, push.sequence, content_});
 }
 
-const BlockContent* Block::GivenTo(uint64_t incarnation) const {
-  for (const Given& given : given_) {
-    if (given.incarnation == incarnation) return &*given.content;
+std::vector<Block::Given>::const_iterator Block::GivenUntil(uint64_t incarnation,
+                                                            uint64_t sequence) const {
+  auto found = given_.end();
+  for (auto given = given_.begin(); given != given_.end(); ++given) {
+    if (given->incarnation != incarnation) continue;
+    // One incarnation's are in the order of their sequences.
+    if (found == given_.end() || given->sequence <= sequence) found = given;
   }
-  return nullptr;
+  return found;
 }
 
 bool Block::TakeSequence(const PushIdentity& push) {

@@ -96,6 +96,9 @@ struct PushIdentity {
   uint64_t incarnation = 0;
   uint64_t sequence = 0;
   float learning_rate = 0;
+  // PushRequest; 0 is 1.
+  uint32_t steps_under_way = 0;
+  uint32_t unseen_pushes = 0;
 };
 
 enum class StageResult {
@@ -105,7 +108,8 @@ enum class StageResult {
 };
 
 // Thread-safe. Where the optimizer reads workers' values (delay compensation), the block remembers
-// the content that each incarnation was last given.
+// the contents that each incarnation was given and may still compute a gradient from: that of the
+// last pull or answer, and of one before where it has two steps under way.
 class Block {
  public:
   // Unit `unit` of the shard with these `sequences`, which outlive this.
@@ -138,15 +142,19 @@ class Block {
  private:
   struct Given {
     uint64_t incarnation;
+    uint64_t sequence;  // of the push that it answered, or of the last answer before the pull
     BlockContentRef content;
   };
 
   // False: the push, or a later one of the same incarnation, has been applied already. The lock
   // makes one step of this and of the change of the content.
   bool TakeSequence(const PushIdentity& push) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Remember(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Null if unknown.
-  const BlockContent* GivenTo(uint64_t incarnation) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Remembers the content as the answer to this push, and forgets what no later one needs.
+  void Remember(const PushIdentity& push) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What the incarnation had after this push: the newest of what it was given until then, or the
+  // oldest that is known. given_.end(): unknown.
+  std::vector<Given>::const_iterator GivenUntil(uint64_t incarnation, uint64_t sequence) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Replaces the content by the result of `update(from, to)`, in place if the block is its only
   // holder.
   template <typename Update>

@@ -26,6 +26,17 @@ class StaleGradientsTest : public testing::Test {
   void Push(BulkMethod method, uint64_t incarnation, float gradient, int64_t pulled_shard_step) {
     TestRequest push = ConstantPushOf(placement_, 0, incarnation, ++sequence_, gradient);
     push.header.pulled_shard_step = pulled_shard_step;
+    Send(method, push);
+  }
+  // Of a worker with two steps under way, whose gradient was computed without the last answer if
+  // `unseen` is 1.
+  void PushOfTwo(uint64_t incarnation, float gradient, uint32_t unseen) {
+    TestRequest push = ConstantPushOf(placement_, 0, incarnation, ++sequence_, gradient);
+    push.header.steps_under_way = 2;
+    push.header.unseen_pushes = unseen;
+    Send(BulkMethod::kPushPull, push);
+  }
+  void Send(BulkMethod method, const TestRequest& push) {
     const auto response = CallBulk(&server_.handler, method, push);
     ASSERT_TRUE(response.ok()) << response.status();
     EXPECT_EQ(response->header.duplicate_blocks, 0u);
@@ -91,6 +102,26 @@ TEST_F(StaleGradientsTest, CorrectsFromTheValuesThatItsLastPushBrought) {
   EXPECT_FLOAT_EQ(Value(), -1.25f);
   Push(BulkMethod::kPushPull, 1, 2, 0);  // nothing has moved since
   EXPECT_FLOAT_EQ(Value(), -2.25f);
+}
+
+TEST_F(StaleGradientsTest, WithTwoStepsUnderWayCorrectsFromTheValuesOfTheAnswerBefore) {
+  ASSERT_TRUE(Initialize(kCompensation).ok());
+  Pull(1);
+  PushOfTwo(1, 1, 0);
+  EXPECT_FLOAT_EQ(Value(), -0.25f);
+  PushOfTwo(1, 2, 1);  // computed from the pull: 2 + 2 * (-0.25 - 0.25) = 1
+  EXPECT_FLOAT_EQ(Value(), -0.75f);
+  PushOfTwo(1, 2, 1);  // from the first answer: 2 + 2 * (-0.75 + 0.25) = 1
+  EXPECT_FLOAT_EQ(Value(), -1.25f);
+  Push(BulkMethod::kPush, 2, 1, 0);  // an unknown worker
+  EXPECT_FLOAT_EQ(Value(), -1.75f);
+  PushOfTwo(1, 2, 0);  // from the last answer, which came early: 2 + 2 * (-1.75 + 1.25) = 1
+  EXPECT_FLOAT_EQ(Value(), -2.25f);
+  Pull(1);
+  PushOfTwo(1, 2, 0);  // nothing has moved since
+  EXPECT_FLOAT_EQ(Value(), -3.25f);
+  PushOfTwo(1, 2, 1);  // from that pull: 2 + 2 * (-3.25 + 2.25) = 0
+  EXPECT_FLOAT_EQ(Value(), -3.25f);
 }
 
 TEST_F(StaleGradientsTest, ABlockThatThePullLeavesOutIsGivenAllTheSame) {

@@ -76,6 +76,7 @@ BulkExchange::BulkExchange(ExchangeOptions options, const ShardPlans* plans, Exc
       for (size_t m = 0; m < messages.size(); ++m) {
         BulkRequest push = request;
         push.last_part = m + 1 == messages.size();
+        push.steps_under_way = static_cast<uint32_t>(memory->depth());
         round.calls[m].push = std::make_unique<OutgoingPush>(
             &messages[m], std::move(push), memory->gradients(slot), memory->owner());
       }
@@ -85,6 +86,7 @@ BulkExchange::BulkExchange(ExchangeOptions options, const ShardPlans* plans, Exc
     for (const PlannedMessage& message : plans_[s]) {
       servers_[s].known_versions.emplace_back(message.blocks.size());
     }
+    servers_[s].value_sequences.resize(plans_[s].size());
   }
 }
 
@@ -107,7 +109,10 @@ ExchangeStep* BulkExchange::Activate(size_t slot, BulkMethod method, State state
     round.pulling = false;
     round.store_changed = false;
     round.pulled_shard_step = servers_[s].shard_step;
-    for (MessageCall& call : round.calls) call.landed = false;
+    for (size_t m = 0; m < round.calls.size(); ++m) {
+      round.calls[m].landed = false;
+      round.calls[m].base_sequence = servers_[s].value_sequences[m];
+    }
     if (round.calls.empty()) ++step.rounds_done;
   }
   if (step.rounds_done == step.rounds.size()) CompleteStep(&step);
@@ -146,6 +151,9 @@ PushResult BulkExchange::Publish(size_t slot) {
   if (step.aggregation.has_value()) return step.result;  // no values were sent
   for (size_t s = 0; s < step.rounds.size(); ++s) {
     if (!step.rounds[s].calls.empty()) servers_[s].shard_step = step.rounds[s].landed_shard_step;
+    // No push is under way during a pull.
+    std::vector<uint64_t>& sequences = servers_[s].value_sequences;
+    std::fill(sequences.begin(), sequences.end(), slot == pull_slot() ? sequence_ : step.sequence);
   }
   if (slot != pull_slot() && memory_->depth() > 1) {
     memory_->SwapLanding();
@@ -163,6 +171,7 @@ void BulkExchange::CopyEarlyAnswers(const ExchangeStep& step) {
     for (size_t m = 0; m < step.rounds[s].calls.size(); ++m) {
       if (!step.rounds[s].calls[m].landed) continue;
       for (const PlannedBlock& block : plans_[s][m].blocks) memory_->CopyToLanding(block);
+      servers_[s].value_sequences[m] = step.sequence;
     }
   }
 }
@@ -345,9 +354,12 @@ void BulkExchange::Launch(size_t slot, size_t shard, size_t message) {
     call.first_start = clock_->Monotonic();
     call.pause = options_.retry.first_pause;
     if (!pull) {
-      call.push->Encode(
-          {step.sequence, step.result.step, round.pulled_shard_step, step.aggregation},
-          absl::MakeSpan(residuals_));
+      // Answers to steps with an aggregation bring no values, so the base may be any time ago.
+      const uint64_t unseen =
+          std::min<uint64_t>(step.sequence - 1 - call.base_sequence, memory_->depth() - 1);
+      call.push->Encode({step.sequence, step.result.step, round.pulled_shard_step,
+                         static_cast<uint32_t>(unseen), step.aggregation},
+                        absl::MakeSpan(residuals_));
     }
   }
   call.attempted = true;

@@ -327,6 +327,32 @@ TEST_P(BothMemoriesTest, AnswersBeforeThePredecessorIsPublishedAreNotLost) {
   EXPECT_EQ(Value(1), 2);
 }
 
+TEST_F(BulkExchangeTest, EachMessageSaysHowManyPushesItsValuesLack) {
+  Make({2}, /*depth=*/2);
+  BeginStep(0, 0);
+  Settle();
+  ASSERT_EQ(transport_->started.size(), 2u);
+  for (const auto& call : transport_->started) {
+    EXPECT_EQ(call.request.steps_under_way, 2u);
+    EXPECT_EQ(call.request.unseen_pushes, 0u);
+  }
+  BeginStep(1, 1);
+  Answer(0, 1);  // message 0 of step 0
+  Settle();
+  ASSERT_EQ(transport_->started.size(), 2u);
+  EXPECT_EQ(transport_->started[1].request.unseen_pushes, 1u);
+  Answer(1, 2);  // message 0 of step 1, so early that its values are those of the next step
+  Answer(0, 1);
+  Settle();
+  exchange_->Publish(0);
+  BeginStep(0, 2);
+  Answer(0, 2);  // message 1 of step 1
+  Settle();
+  ASSERT_EQ(transport_->started.size(), 2u);
+  EXPECT_EQ(transport_->started[0].request.unseen_pushes, 0u);
+  EXPECT_EQ(transport_->started[1].request.unseen_pushes, 1u);
+}
+
 TEST_F(BulkExchangeTest, StalenessCountsFromThePublishedValues) {
   Make({1}, /*depth=*/2);
   for (int step = 0; step < 4; ++step) {

@@ -32,6 +32,8 @@ struct MessageCall {
   bool attempted = false;
   // Its values have been written to the landing memory in this step.
   bool landed = false;
+  // The newest push that was in the message's values when the step began.
+  uint64_t base_sequence = 0;
   // The id of the server's store to which a pull's known versions belong.
   uint64_t asked_store = 0;
   absl::Duration first_start;  // of the clock
@@ -71,6 +73,8 @@ struct ServerState {
   uint64_t store_id = 0;
   // The known version in that store, per message and block; 0 if unknown.
   std::vector<std::vector<uint64_t>> known_versions;
+  // Per message: the newest push that is in the values that the caller reads.
+  std::vector<uint64_t> value_sequences;
   // The shard's step of the values that the caller reads.
   int64_t shard_step = 0;
   uint32_t credits = 0;

@@ -91,6 +91,7 @@ void OutgoingPush::Encode(const PushStamp& stamp, absl::Span<std::vector<float>>
   request_.sequence = stamp.sequence;
   request_.step = stamp.step;
   request_.pulled_shard_step = stamp.pulled_shard_step;
+  request_.unseen_pushes = stamp.unseen_pushes;
   request_.attempt = aggregation.attempt;
   request_.round = aggregation.round;
   request_.weight = aggregation.weight;

@@ -23,6 +23,7 @@ struct PushStamp {
   uint64_t sequence = 0;
   int64_t step = 0;
   int64_t pulled_shard_step = 0;
+  uint32_t unseen_pushes = 0;
   std::optional<Aggregation> aggregation;
 };
 

@@ -49,8 +49,9 @@ class OutgoingPushTest : public testing::Test {
     push_ = std::make_unique<OutgoingPush>(&plan_, request, ParameterArrays{spans_, {}});
   }
   void Encode(uint64_t sequence = 1) {
-    push_->Encode({sequence, /*step=*/7, /*pulled_shard_step=*/5, aggregation_},
-                  absl::MakeSpan(residuals_));
+    push_->Encode(
+        {sequence, /*step=*/7, /*pulled_shard_step=*/5, /*unseen_pushes=*/1, aggregation_},
+        absl::MakeSpan(residuals_));
   }
   // What a server finds in the rope.
   std::string Payload(const ByteRope& rope) {
@@ -84,6 +85,7 @@ TEST_F(OutgoingPushTest, LargeGradientsStayWhereTheyAre) {
   EXPECT_EQ(request_.sequence, 1u);
   EXPECT_EQ(request_.step, 7);
   EXPECT_EQ(request_.pulled_shard_step, 5);
+  EXPECT_EQ(request_.unseen_pushes, 1u);
   EXPECT_TRUE(request_.last_part);
   EXPECT_EQ(request_.ranges, plan_.ranges);
 }
