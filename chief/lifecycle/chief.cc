@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "chief/lifecycle/save_schedule.h"
 #include "core/base/log.h"
+#include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread.h"
 #include "core/base/trouble_log.h"
@@ -304,6 +305,7 @@ absl::Status Chief::WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state) 
   if (job.diverging && good_step_ == kNoStep) good_step_ = job.snapshot_step;
   const int64_t kept_step = job.diverging ? good_step_ : kNoStep;
   int64_t step = job.step;
+  const uint64_t id = RandomId();
   absl::Status status = ConfirmOwner();
   if (status.ok()) status = RemoveStaleSnapshots();
   // Other errors may be mended by writing: a directory that is gone is made again.
@@ -312,6 +314,7 @@ absl::Status Chief::WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state) 
         [&] {
           v1::JobState state = take_state();
           step = state.global_step();
+          state.set_snapshot_id(id);
           return state;
         },
         [this] { return ConfirmSnapshot(); }, kept_step);

@@ -11,6 +11,7 @@
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/bundle_writer.h"
+#include "core/checkpoint/job_state.h"
 #include "core/checkpoint/presence.h"
 #include "core/checkpoint/shard_state.h"
 
@@ -20,11 +21,9 @@ namespace {
 absl::StatusOr<v1::JobState> ReadJobState(const std::string& prefix, FileSystem* file_system) {
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle,
                    BundleReader::Open(prefix, file_system));
+  ASSIGN_OR_RETURN(const std::optional<v1::JobState> stored, ReadJobState(*bundle));
+  if (stored.has_value()) return *stored;
   v1::JobState state;
-  if (bundle->Contains(kJobStateName)) {
-    ASSIGN_OR_RETURN(const std::string bytes, bundle->ReadString(kJobStateName));
-    return ParseJobState(bytes, prefix);
-  }
   ASSIGN_OR_RETURN(const int64_t step, bundle->ReadInt64("global_step"));
   state.set_global_step(step);
   return state;

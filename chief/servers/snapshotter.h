@@ -18,8 +18,6 @@
 
 namespace keelson {
 
-// Name of the string tensor that holds the v1::JobState.
-
 // Whether a reading error (DATA_LOSS, NOT_FOUND) means that another snapshot may be readable.
 bool IsDamagedSnapshot(const absl::Status& status);
 

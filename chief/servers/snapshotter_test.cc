@@ -5,7 +5,7 @@
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/bundle_writer.h"
-#include "core/checkpoint/shard_state.h"
+#include "core/checkpoint/job_state.h"
 #include "gmock/gmock.h"
 
 namespace keelson {

@@ -51,16 +51,6 @@ absl::StatusOr<v1::ShardState> ParseShardState(const std::string& bytes, const s
   return state;
 }
 
-absl::StatusOr<v1::JobState> ParseJobState(const std::string& bytes, const std::string& prefix) {
-  const std::string where = absl::StrCat(prefix, ": ", kJobStateName);
-  v1::JobState state;
-  if (!state.ParseFromString(bytes)) {
-    return absl::DataLossError(absl::StrCat(where, ": not a JobState"));
-  }
-  RETURN_IF_ERROR(CheckFormat(where, kJobStateFormat, state.format()));
-  return state;
-}
-
 std::vector<v1::ShardState::WorkerSequence> AppliedBy(const v1::ShardState& state, int block) {
   const auto& listed = state.blocks(block).applied();
   std::vector<v1::ShardState::WorkerSequence> pushes(listed.begin(), listed.end());

@@ -23,9 +23,6 @@ inline constexpr uint32_t kShardStateFormat = 1;
 // The format of v1::JobState. Since format 1 it has the committed round.
 inline constexpr uint32_t kJobStateFormat = 1;
 
-// The name of the string tensor with the job's v1::JobState.
-inline constexpr char kJobStateName[] = "_keelson/job";
-
 // Names of shards' states begin so.
 inline constexpr absl::string_view kShardStatePrefix = "_keelson/shard-";
 
@@ -39,10 +36,6 @@ absl::Status CheckFormat(absl::string_view where, uint32_t known, uint32_t found
 // its runs make no sense. FAILED_PRECONDITION: it is of a newer format.
 absl::StatusOr<v1::ShardState> ParseShardState(const std::string& bytes, const std::string& prefix,
                                                const std::string& name);
-
-// Reads the state in the tensor kJobStateName of the bundle at `prefix`. DATA_LOSS: `bytes` are
-// none. FAILED_PRECONDITION: it is of a newer format.
-absl::StatusOr<v1::JobState> ParseJobState(const std::string& bytes, const std::string& prefix);
 
 // What `state.blocks(block)` has applied, whatever the format.
 std::vector<v1::ShardState::WorkerSequence> AppliedBy(const v1::ShardState& state, int block);

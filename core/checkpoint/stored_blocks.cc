@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/element_conversion.h"
+#include "core/checkpoint/job_state.h"
 #include "core/checkpoint/shard_state.h"
 
 namespace keelson {
@@ -128,10 +129,8 @@ void StoredBlocks::Want(const ShardPart* part) {
 }
 
 absl::Status StoredBlocks::ReadJobState() {
-  if (!bundle_->Contains(kJobStateName)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::string bytes, bundle_->ReadString(kJobStateName));
-  ASSIGN_OR_RETURN(const v1::JobState job, ParseJobState(bytes, bundle_->prefix()));
-  if (job.format() > 0) job_round_ = RoundOf(job);
+  ASSIGN_OR_RETURN(const std::optional<v1::JobState> job, keelson::ReadJobState(*bundle_));
+  if (job.has_value() && job->format() > 0) job_round_ = RoundOf(*job);
   return absl::OkStatus();
 }
 

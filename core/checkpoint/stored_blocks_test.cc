@@ -2,6 +2,7 @@
 
 #include "core/base/file_system_testing.h"
 #include "core/checkpoint/bundle_testing.h"
+#include "core/checkpoint/job_state.h"
 #include "core/checkpoint/shard_state.h"
 #include "gmock/gmock.h"
 

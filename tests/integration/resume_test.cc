@@ -10,6 +10,7 @@
 #include "core/checkpoint/bundle_writer.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/index_table.h"
+#include "core/checkpoint/job_state.h"
 #include "core/checkpoint/shard_state.h"
 #include "core/config/train_config.h"
 #include "gmock/gmock.h"
