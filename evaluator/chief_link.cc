@@ -31,15 +31,23 @@ JobView ChiefLink::View() const {
   return view_;
 }
 
-void ChiefLink::Acknowledge(int64_t step, const std::map<std::string, double>& metrics) {
+void ChiefLink::Acknowledge(const EvaluationRecord& record) {
   MutexLock lock(&mu_);
-  if (step < newest_.step()) return;
-  newest_.set_step(step);
+  if (record.step < newest_.step()) return;
+  newest_.set_step(record.step);
+  newest_.set_snapshot_id(record.snapshot_id);
   newest_.clear_metrics();
-  newest_.mutable_metrics()->insert(metrics.begin(), metrics.end());
+  newest_.mutable_metrics()->insert(record.metrics.begin(), record.metrics.end());
   unsent_ = true;
   urgent_ = true;
   changed_.NotifyAll();
+}
+
+void ChiefLink::ForgetAfter(int64_t step) {
+  MutexLock lock(&mu_);
+  if (newest_.step() <= step) return;
+  newest_.set_step(kNothing);
+  unsent_ = false;
 }
 
 void ChiefLink::EndTraining(const std::string& reason) {
@@ -127,7 +135,7 @@ absl::Status ChiefLink::SendAcknowledgement() {
   const absl::Status status = chief_->AcknowledgeEvaluation(request, &response);
   if (!status.ok()) {
     MutexLock lock(&mu_);
-    unsent_ = true;
+    unsent_ = newest_.step() != kNothing;
   }
   return status;
 }

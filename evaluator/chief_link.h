@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +18,7 @@
 #include "core/base/thread.h"
 #include "core/client/services/chief_service.h"
 #include "core/client/services/membership_client.h"
+#include "evaluator/metrics_log.h"
 
 namespace keelson {
 
@@ -59,7 +59,9 @@ class ChiefLink {
 
   // Reports an evaluation to the chief, at once or when it is back, and again after each
   // registration, since a restarted chief may not know it. Only the highest step counts.
-  void Acknowledge(int64_t step, const std::map<std::string, double>& metrics);
+  void Acknowledge(const EvaluationRecord& record);
+  // Training has gone back to this step: an acknowledgement of a later one is forgotten.
+  void ForgetAfter(int64_t step);
 
   // Asks the chief to end training early, for this reason (only displayed): now or as soon as it
   // trains, until it has accepted, and again after each registration. The request ends once

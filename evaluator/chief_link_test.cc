@@ -14,6 +14,14 @@ using absl::StatusCode;
 constexpr uint64_t kFirstIncarnation = 5;
 
 // Keeps one member and its acknowledgements. Tests set its answers and wait for calls.
+EvaluationRecord Scored(int64_t step, uint64_t snapshot_id = 0) {
+  EvaluationRecord record;
+  record.step = step;
+  record.metrics = {{"loss", 0.5}};
+  record.snapshot_id = snapshot_id;
+  return record;
+}
+
 class LinkedChief : public FaultyChiefService {
  public:
   LinkedChief() {
@@ -162,7 +170,7 @@ TEST_F(ChiefLinkTest, RefusalsAreFinal) {
 
 TEST_F(ChiefLinkTest, AMembershipThatIsOverIsFollowedByANewOne) {
   const auto link = Join();
-  link->Acknowledge(200, {});
+  link->Acknowledge(Scored(200));
   EXPECT_EQ(chief_.AwaitAcknowledgement(200).header().incarnation(), kFirstIncarnation);
   chief_.Retire();
   EXPECT_EQ(chief_.AwaitAcknowledgement(200).header().incarnation(), kFirstIncarnation + 1);
@@ -173,7 +181,7 @@ TEST_F(ChiefLinkTest, AMembershipThatIsOverIsFollowedByANewOne) {
 TEST_F(ChiefLinkTest, AChiefThatIsAwayIsWaitedFor) {
   chief_.Sever();
   const auto link = Join();
-  link->Acknowledge(100, {{"loss", 0.5}});
+  link->Acknowledge(Scored(100));
   chief_.AwaitMore(&ChiefService::Register, 3);
   EXPECT_FALSE(link->View().reachable);
   chief_.Restore();
@@ -187,14 +195,14 @@ TEST_F(ChiefLinkTest, AcknowledgesWhenTheChiefIsBack) {
   const auto link = Join();
   chief_.AwaitHeartbeats(1);
   chief_.Sever();
-  link->Acknowledge(100, {});
+  link->Acknowledge(Scored(100));
   chief_.Restore();
   chief_.AwaitAcknowledgement(100);
 }
 
 TEST_F(ChiefLinkTest, AcknowledgesAgainAfterTheChiefHasForgotten) {
   const auto link = Join();
-  link->Acknowledge(200, {});
+  link->Acknowledge(Scored(200));
   chief_.AwaitAcknowledgement(200);
   chief_.Forget();
   chief_.AwaitAcknowledgement(200);
@@ -203,11 +211,24 @@ TEST_F(ChiefLinkTest, AcknowledgesAgainAfterTheChiefHasForgotten) {
 
 TEST_F(ChiefLinkTest, AcknowledgesOnceAndNeverAnOlderStep) {
   const auto link = Join();
-  link->Acknowledge(200, {});
+  link->Acknowledge(Scored(200));
   chief_.AwaitAcknowledgement(200);
-  link->Acknowledge(100, {});
+  link->Acknowledge(Scored(100));
   chief_.AwaitHeartbeats(3);
   EXPECT_EQ(chief_.acknowledgements(), 1u);
+}
+
+TEST_F(ChiefLinkTest, AnEarlierStepIsAcknowledgedWhenTrainingHasGoneBack) {
+  const auto link = Join();
+  link->Acknowledge(Scored(200, 7));
+  chief_.AwaitAcknowledgement(200);
+  link->ForgetAfter(100);
+  link->Acknowledge(Scored(150, 8));
+  chief_.AwaitAcknowledgement(150);
+  const auto requests = chief_.Requests(&ChiefService::AcknowledgeEvaluation);
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].snapshot_id(), 7u);
+  EXPECT_EQ(requests[1].snapshot_id(), 8u);
 }
 
 TEST_F(ChiefLinkTest, AsksOnceForTheEndOfTraining) {

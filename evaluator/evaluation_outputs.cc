@@ -7,6 +7,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/job_state.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/scoring/direction.h"
 #include "core/summary/event_handover.h"
@@ -31,6 +32,12 @@ std::string Describe(const EvaluationRecord& record) {
   for (const auto& [name, value] : Scalars(record)) absl::StrAppend(&text, " ", name, "=", value);
   absl::StrAppend(&text, " (", record.examples, " examples in ", record.seconds, " s)");
   return text;
+}
+
+// False also for a snapshot that cannot be read.
+bool IsOf(const EvaluationRecord& record, const SnapshotInfo& snapshot) {
+  const absl::StatusOr<uint64_t> id = ReadSnapshotId(snapshot.prefix);
+  return id.ok() && *id == record.snapshot_id;
 }
 
 // The best step by each metric.
@@ -81,6 +88,11 @@ absl::StatusOr<std::map<int64_t, EvaluationRecord>> EvaluationOutputs::TakeOther
   return others;
 }
 
+absl::Status EvaluationOutputs::ForgetAfter(int64_t step) {
+  if (exporters_ != nullptr) exporters_->ForgetAfter(step);
+  return records_->ForgetAfter(step);
+}
+
 absl::Status EvaluationOutputs::Publish(const SnapshotInfo& snapshot, const ScoredSnapshot& scored,
                                         const WeightHistograms& histograms) {
   const EvaluationRecord& record = scored.record;
@@ -99,7 +111,7 @@ void EvaluationOutputs::TakeFinal(int64_t step) {
   final_taken_ = true;
   const EvaluationRecord* record = Find(step);
   const std::optional<SnapshotInfo> snapshot = FindSnapshot(step);
-  if (record == nullptr || !snapshot.has_value()) {
+  if (record == nullptr || !snapshot.has_value() || !IsOf(*record, *snapshot)) {
     LogWarning("the final snapshot, of step ", step, ", is not exported: it is not there");
     return;
   }
@@ -140,7 +152,7 @@ void EvaluationOutputs::OfferScored(const std::map<int64_t, EvaluationRecord>& r
   }
   for (const SnapshotInfo& snapshot : *snapshots) {
     const auto record = records.find(snapshot.step);
-    if (record == records.end()) continue;
+    if (record == records.end() || !IsOf(record->second, snapshot)) continue;
     // The lease lasts until the export is written; it needs a writable model directory.
     const auto lease = SnapshotLease::Take(options_.lease_files, snapshot.prefix,
                                            options_.self.ToString(), clock_);

@@ -58,6 +58,10 @@ class EvaluationOutputs {
   // step.
   absl::StatusOr<std::map<int64_t, EvaluationRecord>> TakeOthers();
 
+  // Training has gone back to this step: evaluations of later ones are dropped, and exports of the
+  // latest among them. Errors of EvaluationRecords::ForgetAfter.
+  absl::Status ForgetAfter(int64_t step);
+
   // Writes an evaluation. The snapshot must still be readable. The histograms may be empty.
   absl::Status Publish(const SnapshotInfo& snapshot, const ScoredSnapshot& scored,
                        const WeightHistograms& histograms);

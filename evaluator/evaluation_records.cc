@@ -81,7 +81,7 @@ absl::StatusOr<std::map<int64_t, EvaluationRecord>> EvaluationRecords::Refresh()
   std::map<int64_t, EvaluationRecord> fresh;
   for (auto& [name, file] : others_) {
     for (EvaluationRecord& record : file.ReadNew()) {
-      if (!Contains(record.step)) fresh.emplace(record.step, std::move(record));
+      if (Counts(record)) fresh[record.step] = std::move(record);
     }
   }
   for (const auto& [step, record] : fresh) {
@@ -89,6 +89,17 @@ absl::StatusOr<std::map<int64_t, EvaluationRecord>> EvaluationRecords::Refresh()
     records_[step] = record;
   }
   return fresh;
+}
+
+bool EvaluationRecords::Counts(const EvaluationRecord& record) const {
+  const EvaluationRecord* const known = Find(record.step);
+  if (known == nullptr) return true;
+  return record.snapshot_id != known->snapshot_id && record.wall_time > known->wall_time;
+}
+
+absl::Status EvaluationRecords::ForgetAfter(int64_t step) {
+  records_.erase(records_.upper_bound(step), records_.end());
+  return log_->CutAfter(step);
 }
 
 void EvaluationRecords::FindFiles() {

@@ -43,7 +43,8 @@ class EvaluationRecords {
                                                                  int index);
 
   // Reads the records that other evaluators have added, and returns new ones by step; evaluator 0
-  // copies them. If a step has several records, the one that was known first counts. A directory
+  // copies them. If a snapshot has several records, the one that was known first counts; if there
+  // were several snapshots of a step, the record that was made last. A directory
   // that cannot be listed has nothing new until the next call. Errors of MetricsLog::Append.
   absl::StatusOr<std::map<int64_t, EvaluationRecord>> Refresh();
 
@@ -51,7 +52,10 @@ class EvaluationRecords {
   // MetricsLog::Append.
   absl::Status Add(const EvaluationRecord& record);
 
-  bool Contains(int64_t step) const { return records_.count(step) > 0; }
+  // Drops the records of later steps, which training has gone back behind; other evaluators drop
+  // theirs. Errors of MetricsLog::CutAfter.
+  absl::Status ForgetAfter(int64_t step);
+
   // Null: the step was not scored. Valid until the next Refresh or Add.
   const EvaluationRecord* Find(int64_t step) const;
   // By step.
@@ -64,6 +68,8 @@ class EvaluationRecords {
         log_(std::move(log)),
         records_(log_->records()) {}
 
+  // Whether the record of another evaluator is to be the one of its step.
+  bool Counts(const EvaluationRecord& record) const;
   // Finds the files of the other evaluators.
   void FindFiles();
 

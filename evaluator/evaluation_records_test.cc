@@ -73,6 +73,24 @@ TEST_F(EvaluationRecordsTest, WhatWasKnownFirstCounts) {
   EXPECT_EQ(first->Find(100)->metrics.at("loss"), 1);
 }
 
+TEST_F(EvaluationRecordsTest, OfTwoSnapshotsOfAStepTheOneThatWasScoredLastCounts) {
+  const auto first = Open(0);
+  const auto second = Open(1);
+  EvaluationRecord old = Record(100, 1);
+  old.snapshot_id = 7;
+  EvaluationRecord current = Record(100, 5);
+  current.snapshot_id = 8;
+  current.wall_time = old.wall_time + absl::Seconds(1);
+  ASSERT_TRUE(first->Add(old).ok());
+  ASSERT_TRUE(second->Add(current).ok());
+  EXPECT_THAT(Refreshed(first.get()), ElementsAre(100));
+  EXPECT_EQ(first->Find(100)->snapshot_id, 8u);
+  EXPECT_THAT(Refreshed(second.get()), IsEmpty());
+  EXPECT_EQ(second->Find(100)->snapshot_id, 8u);
+  ASSERT_TRUE(first->ForgetAfter(50).ok());
+  EXPECT_THAT(Steps(first->records()), IsEmpty());
+}
+
 TEST_F(EvaluationRecordsTest, ALineThatIsNotCompleteWaits) {
   const auto first = Open(0);
   const std::string path = directory_ + "/metrics-1.jsonl";

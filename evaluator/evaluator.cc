@@ -1,6 +1,7 @@
 #include "evaluator/evaluator.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/job_state.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/config/train_config.h"
 #include "core/model/spec/model_spec.h"
@@ -25,6 +27,16 @@ bool MaySkip(const absl::Status& status) {
 
 absl::Time StartOf(const EvaluationRecord& record) {
   return record.wall_time - absl::Seconds(record.seconds);
+}
+
+// The steps of the job's snapshots, of all that are named in the order of their commits: one after
+// which one of the same or an earlier step was committed is none of them.
+std::set<int64_t> StepsOfJob(const std::vector<SnapshotInfo>& named) {
+  std::set<int64_t> steps;
+  for (auto snapshot = named.rbegin(); snapshot != named.rend(); ++snapshot) {
+    if (steps.empty() || snapshot->step < *steps.begin()) steps.insert(snapshot->step);
+  }
+  return steps;
 }
 
 absl::Status FinalSnapshotMissing(const std::string& model_dir, int64_t step) {
@@ -50,7 +62,7 @@ Evaluator::Evaluator(EvaluatorOptions options, ChiefService* chief, Device* devi
 absl::Status Evaluator::Run() {
   RETURN_IF_ERROR(Prepare());
   if (chief_ != nullptr) JoinChief();
-  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, directory_.List());
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, LookForSnapshots());
   AcknowledgeEarlier(snapshots);
   const absl::Status status = Watch();
   if (link_ != nullptr) link_->Leave();
@@ -91,7 +103,7 @@ void Evaluator::JoinChief() {
 
 void Evaluator::AcknowledgeEarlier(const std::vector<SnapshotInfo>& snapshots) {
   for (auto snapshot = snapshots.rbegin(); snapshot != snapshots.rend(); ++snapshot) {
-    const EvaluationRecord* record = outputs_->Find(snapshot->step);
+    const EvaluationRecord* record = ScoreOf(snapshot->step);
     if (record == nullptr) continue;
     return Acknowledge(*record);
   }
@@ -108,9 +120,9 @@ absl::Status Evaluator::Watch() {
 absl::StatusOr<bool> Evaluator::WatchOnce() {
   ASSIGN_OR_RETURN(const Ending ending, LookForEnding());
   RETURN_IF_ERROR(TakeOthersRecords());
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, LookForSnapshots());
   ConsiderStopping(ending);
   TakeFinal(ending);
-  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> snapshots, directory_.List());
   RETURN_IF_ERROR(CheckForeignMarker(ending, snapshots));
   ASSIGN_OR_RETURN(const std::optional<SnapshotInfo> next, NextSnapshot(snapshots, ending));
   if (next.has_value()) {
@@ -160,19 +172,67 @@ absl::Status Evaluator::TakeOthersRecords() {
   claimed_by_others_.clear();
   if (!held.ok()) return absl::OkStatus();
   for (const auto& [step, claim] : *held) {
-    if (outputs_->Find(step) != nullptr) continue;
+    if (ScoreOf(step) != nullptr) continue;
     schedule_.Begun(claim.begun);
     claimed_by_others_.emplace(step, claim);
   }
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<SnapshotInfo>> Evaluator::LookForSnapshots() {
+  // A file of the newest snapshot may be missing for a moment, which is no reason to forget.
+  ASSIGN_OR_RETURN(const std::vector<SnapshotInfo> named, directory_.ListNamed());
+  const std::set<int64_t> steps = StepsOfJob(named);
+  if (!steps.empty()) RETURN_IF_ERROR(ForgetAfter(*steps.rbegin()));
+  ASSIGN_OR_RETURN(std::vector<SnapshotInfo> snapshots, directory_.List());
+  std::erase_if(snapshots, [&](const SnapshotInfo& each) { return !steps.contains(each.step); });
+  std::erase_if(identities_, [&](const auto& entry) { return !steps.contains(entry.first); });
+  Identify(snapshots);
+  return snapshots;
+}
+
+absl::Status Evaluator::ForgetAfter(int64_t step) {
+  const auto& records = outputs_->records();
+  const auto later = std::distance(records.upper_bound(step), records.end());
+  if (later == 0) return absl::OkStatus();
+  LogWarning("training has gone back: the newest snapshot is of step ", step, ", so ", later,
+             " evaluations of later steps are dropped");
+  if (link_ != nullptr) link_->ForgetAfter(step);
+  acknowledged_.reset();
+  return outputs_->ForgetAfter(step);
+}
+
+void Evaluator::Identify(const std::vector<SnapshotInfo>& snapshots) {
+  for (const SnapshotInfo& snapshot : snapshots) {
+    if (outputs_->Find(snapshot.step) == nullptr) continue;
+    const auto known = identities_.find(snapshot.step);
+    if (known != identities_.end() && known->second.time == snapshot.time) continue;
+    const absl::StatusOr<uint64_t> id = ReadSnapshotId(snapshot.prefix);
+    if (id.ok()) {
+      identities_[snapshot.step] = {snapshot.time, *id};
+    } else {
+      identities_.erase(snapshot.step);
+    }
+  }
+}
+
+const EvaluationRecord* Evaluator::ScoreOf(int64_t step) const {
+  const EvaluationRecord* const record = outputs_->Find(step);
+  const auto identity = identities_.find(step);
+  const bool other = record != nullptr && identity != identities_.end() &&
+                     identity->second.id != record->snapshot_id;
+  return other ? nullptr : record;
+}
+
 void Evaluator::ConsiderStopping(const Ending& ending) {
   const v1::EvaluationConfig& evaluation = options_.config.evaluation();
   const bool over = ending.done || ending.final_step.has_value();
   if (stopping_ || over || options_.self.index != 0 || !evaluation.has_early_stopping()) return;
-  const int64_t end = claimed_by_others_.empty() ? std::numeric_limits<int64_t>::max()
-                                                 : claimed_by_others_.begin()->first;
+  int64_t end = claimed_by_others_.empty() ? std::numeric_limits<int64_t>::max()
+                                           : claimed_by_others_.begin()->first;
+  for (const auto& [step, identity] : identities_) {
+    if (ScoreOf(step) == nullptr) end = std::min(end, step);
+  }
   const std::optional<EarlyStop> stop =
       JudgeEarlyStopping(evaluation.early_stopping(), outputs_->records(), end);
   if (!stop.has_value()) return;
@@ -184,7 +244,7 @@ void Evaluator::ConsiderStopping(const Ending& ending) {
 
 void Evaluator::TakeFinal(const Ending& ending) {
   if (ending.final_step.has_value()) {
-    const EvaluationRecord* record = outputs_->Find(*ending.final_step);
+    const EvaluationRecord* record = ScoreOf(*ending.final_step);
     if (record != nullptr) {
       outputs_->TakeFinal(record->step);
       // The evaluator that scored it may have crashed before it told the chief.
@@ -196,7 +256,7 @@ void Evaluator::TakeFinal(const Ending& ending) {
 }
 
 absl::StatusOr<bool> Evaluator::Finished(int64_t final_step) {
-  if (outputs_->Find(final_step) != nullptr) {
+  if (ScoreOf(final_step) != nullptr) {
     const bool others_at_work = options_.self.index == 0 && !claimed_by_others_.empty();
     return !others_at_work || PatienceIsOver(&others_awaited_since_);
   }
@@ -240,10 +300,10 @@ absl::StatusOr<std::optional<SnapshotInfo>> Evaluator::NextSnapshot(
   std::vector<Candidate> candidates;
   for (const SnapshotInfo& snapshot : snapshots) {
     const bool is_final = snapshot.step == ending.final_step;
-    const bool unwanted = dismissed_ || skipped_.count(snapshot.step) > 0;
+    const bool unwanted = dismissed_ || skipped_.contains({snapshot.step, snapshot.time});
     if (unwanted && !is_final) continue;
     const bool taken =
-        outputs_->Find(snapshot.step) != nullptr || claimed_by_others_.count(snapshot.step) > 0;
+        ScoreOf(snapshot.step) != nullptr || claimed_by_others_.count(snapshot.step) > 0;
     candidates.push_back({snapshot.step, taken});
     by_step[snapshot.step] = snapshot;
   }
@@ -262,7 +322,8 @@ absl::StatusOr<bool> Evaluator::ScoreSnapshot(const SnapshotInfo& snapshot, bool
   }
   // Another evaluator may just have scored it.
   RETURN_IF_ERROR(TakeOthersRecords());
-  if (outputs_->Find(snapshot.step) != nullptr) return true;
+  Identify({snapshot});
+  if (ScoreOf(snapshot.step) != nullptr) return true;
   RETURN_IF_ERROR(ScoreClaimed(snapshot, is_final));
   return true;
 }
@@ -291,13 +352,14 @@ absl::Status Evaluator::ScoreClaimed(const SnapshotInfo& snapshot, bool is_final
   }
   if (is_final || !MaySkip(status)) return status;
   LogWarning("skipping the snapshot of step ", snapshot.step, ": ", status.ToString());
-  skipped_.insert(snapshot.step);
+  skipped_.insert({snapshot.step, snapshot.time});
   return absl::OkStatus();
 }
 
 absl::Status Evaluator::Publish(const SnapshotInfo& snapshot, const ScoredSnapshot& scored,
                                 const WeightHistograms& histograms, bool is_final) {
   RETURN_IF_ERROR(outputs_->Publish(snapshot, scored, histograms));
+  identities_[snapshot.step] = {snapshot.time, scored.record.snapshot_id};
   schedule_.Begun(StartOf(scored.record));
   Show(scored.record, /*scored_here=*/true);
   // The final export is written before the chief ends the job.
@@ -311,9 +373,10 @@ void Evaluator::Show(const EvaluationRecord& record, bool scored_here) const {
 }
 
 void Evaluator::Acknowledge(const EvaluationRecord& record) {
-  if (link_ == nullptr || record.step == acknowledged_) return;
-  link_->Acknowledge(record.step, record.metrics);
-  acknowledged_ = record.step;
+  const std::pair<int64_t, uint64_t> scored = {record.step, record.snapshot_id};
+  if (link_ == nullptr || scored == acknowledged_) return;
+  link_->Acknowledge(record);
+  acknowledged_ = scored;
 }
 
 }  // namespace keelson

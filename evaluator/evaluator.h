@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -95,6 +96,12 @@ class Evaluator {
     bool operator==(const Progress&) const = default;
   };
 
+  // A snapshot that is in the directory.
+  struct Identity {
+    absl::Time time;  // of its commit
+    uint64_t id = 0;  // JobState.snapshot_id
+  };
+
   absl::Status Prepare();
   void JoinChief();
   absl::Status Watch();
@@ -102,6 +109,14 @@ class Evaluator {
   absl::StatusOr<bool> WatchOnce();
   absl::StatusOr<Ending> LookForEnding();
   absl::Status TakeOthersRecords();
+  // The job's snapshots: those that training has gone back behind are left out, and so are the
+  // evaluations of later steps.
+  absl::StatusOr<std::vector<SnapshotInfo>> LookForSnapshots();
+  absl::Status ForgetAfter(int64_t step);
+  void Identify(const std::vector<SnapshotInfo>& snapshots);
+  // The evaluation of the job's snapshot of `step`; null: it has none. That of another snapshot of
+  // the step, from before training went back, does not count.
+  const EvaluationRecord* ScoreOf(int64_t step) const;
   absl::StatusOr<std::optional<SnapshotInfo>> NextSnapshot(
       const std::vector<SnapshotInfo>& snapshots, const Ending& ending);
   // False: another evaluator is scoring it.
@@ -140,11 +155,14 @@ class Evaluator {
   std::unique_ptr<ChiefLink> link_;  // null: no chief
   // The chief has said that the job is done, and no longer waits for this member.
   bool dismissed_ = false;
-  std::set<int64_t> skipped_;  // steps
+  // Of the snapshots that have evaluations and can be read, by step.
+  std::map<int64_t, Identity> identities_;
+  std::set<std::pair<int64_t, absl::Time>> skipped_;  // steps and times of commits
   // The claims at the last look.
   std::map<int64_t, ClaimInfo> claimed_by_others_;
   bool unclaimed_reported_ = false;
-  std::optional<int64_t> acknowledged_;  // the last step
+  // The last step, and its snapshot's id.
+  std::optional<std::pair<int64_t, uint64_t>> acknowledged_;
   bool stopping_ = false;
   std::optional<absl::Duration> final_awaited_since_;
   std::optional<absl::Duration> others_awaited_since_;

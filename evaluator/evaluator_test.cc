@@ -93,7 +93,10 @@ class EvaluatorTest : public testing::Test {
                      &stop_)
         .Run();
   }
-  void Commit(int64_t step, float scale = 1) { CommitTinySnapshot(&directory_, step, scale); }
+  void Commit(int64_t step, float scale = 1, uint64_t snapshot_id = 0) {
+    clock_.Advance(absl::Seconds(1));
+    CommitTinySnapshot(&directory_, step, scale, snapshot_id);
+  }
   void MarkDone(int64_t step, uint64_t hash = kConfigHash) {
     ASSERT_TRUE(directory_.WriteDoneMarker(step, hash).ok());
   }
@@ -322,8 +325,10 @@ TEST_F(EvaluatorTest, AcknowledgesUntilTheChiefIsDone) {
 TEST_F(EvaluatorTest, AcknowledgesAFinalSnapshotThatAnEarlierLifeScored) {
   Commit(200);
   ASSERT_TRUE(CreateDirectories(model_dir_ + "/eval").ok());
-  // The line of step 900 is of a snapshot that no longer exists.
-  WriteRawFile(MetricsPath(), "{\"step\":200,\"loss\":0.5}\n{\"step\":900,\"loss\":1}\n");
+  // The snapshot of step 100 was deleted since; training went back behind that of step 900.
+  WriteRawFile(MetricsPath(),
+               "{\"step\":100,\"loss\":1}\n{\"step\":200,\"loss\":0.5}\n"
+               "{\"step\":900,\"loss\":1}\n");
   SetPhase(v1::EVALUATING, 200);
   OnAcknowledge([&](int64_t step) { SetPhase(v1::DONE, 200); });
   ASSERT_TRUE(Run(&chief_).ok());
@@ -331,7 +336,67 @@ TEST_F(EvaluatorTest, AcknowledgesAFinalSnapshotThatAnEarlierLifeScored) {
   ASSERT_EQ(acknowledged.size(), 1u);
   EXPECT_EQ(acknowledged[0].step(), 200);
   EXPECT_EQ(acknowledged[0].metrics().at("loss"), 0.5);
-  EXPECT_THAT(ScoredSteps(), ElementsAre(200, 900));
+  EXPECT_THAT(ScoredSteps(), ElementsAre(100, 200));
+}
+
+TEST_F(EvaluatorTest, StepsThatAreTrainedAgainAreScoredAgain) {
+  Commit(100, 1, 1);
+  Commit(200, 5, 2);
+  chief_.After(&ChiefService::AcknowledgeEvaluation, [this](const auto& request, auto*) {
+    // The chief falls back to step 100, past a damaged snapshot.
+    if (request.snapshot_id() == 2) Commit(150, 2, 3);
+    if (request.snapshot_id() == 3) {
+      Commit(200, 3, 4);
+      SetPhase(v1::EVALUATING, 200);
+    }
+    if (request.snapshot_id() == 4) SetPhase(v1::DONE, 200);
+    return absl::OkStatus();
+  });
+  const absl::Status status = Run(&chief_);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(ScoredSteps(), ElementsAre(100, 150, 200)) << "the first score of step 200 is gone";
+  const auto last = chief_.Requests(&ChiefService::AcknowledgeEvaluation).back();
+  EXPECT_EQ(last.step(), 200);
+  EXPECT_EQ(last.snapshot_id(), 4u);
+  EXPECT_NEAR(last.metrics().at("loss"), FiveRecordsLoss(3), 1e-5);
+}
+
+TEST_F(EvaluatorTest, AScoreFromAnEarlierLifeIsOfItsSnapshotOnly) {
+  options_.config.mutable_evaluation()->add_exporters()->mutable_best()->set_metric("loss");
+  options_.config.mutable_evaluation()->mutable_exporters(0)->mutable_best()->set_keep(1);
+  Commit(100, 3, 7);
+  MarkDone(100);
+  ASSERT_TRUE(Run(nullptr).ok());
+  Commit(100, 1, 8);
+  ASSERT_TRUE(Run(nullptr).ok());
+  EXPECT_THAT(ScoredSteps(), ElementsAre(100, 100));
+  ASSERT_TRUE(Run(nullptr).ok());
+  EXPECT_THAT(ScoredSteps(), ElementsAre(100, 100)) << "the second score is of this snapshot";
+  const std::string exported = ReadRawFile(model_dir_ + "/export/best/100/export.json");
+  EXPECT_THAT(exported, HasSubstr("\"snapshot\": \"0000000000000008\""));
+}
+
+TEST_F(EvaluatorTest, EarlyStoppingLooksAtTheSnapshotsOfTheJobOnly) {
+  auto* stopping = options_.config.mutable_evaluation()->mutable_early_stopping();
+  stopping->set_metric("loss");
+  stopping->set_patience(2);
+  Commit(100, 1, 1);
+  ASSERT_TRUE(CreateDirectories(model_dir_ + "/eval").ok());
+  // Of a training that got worse, and was taken back to step 100.
+  WriteRawFile(MetricsPath(),
+               "{\"step\":100,\"loss\":0.5,\"snapshot\":\"0000000000000001\"}\n"
+               "{\"step\":200,\"loss\":0.6,\"snapshot\":\"0000000000000002\"}\n"
+               "{\"step\":300,\"loss\":0.7,\"snapshot\":\"0000000000000003\"}\n");
+  OnAcknowledge([&](int64_t step) {
+    if (step == 100) {
+      Commit(200, 1, 4);
+      SetPhase(v1::EVALUATING, 200);
+    }
+    if (step == 200) SetPhase(v1::DONE, 200);
+  });
+  ASSERT_TRUE(Run(&chief_).ok());
+  EXPECT_EQ(chief_.Count(&ChiefService::EndTraining), 0);
+  EXPECT_THAT(ScoredSteps(), ElementsAre(100, 200));
 }
 
 TEST_F(EvaluatorTest, ScoresTheFinalSnapshotOfAChiefThatDidNotWait) {

@@ -58,11 +58,38 @@ void Exporters::Offer(const SnapshotInfo& snapshot, const EvaluationRecord& reco
 }
 
 void Exporters::OfferFinal(const SnapshotInfo& snapshot, const EvaluationRecord& record) {
-  if (takes_final_) LogFailure(snapshot, Export(&final_, snapshot, record));
+  if (takes_final_) LogFailure(snapshot, ExportFinal(snapshot, record));
+}
+
+void Exporters::ForgetAfter(int64_t step) {
+  const absl::StatusOr<Exports> exports = latest_.List();
+  absl::Status status = exports.status();
+  if (exports.ok()) {
+    for (const auto& [exported, each] : *exports) {
+      if (exported > step) status.Update(latest_.Remove(exported));
+    }
+  }
+  if (!status.ok()) LogWarning("exports of steps that are to be done again: ", status.message());
+}
+
+absl::StatusOr<Exporters::Exports> Exporters::ListFor(const EvaluationRecord& record,
+                                                      ExportDirectory* directory) {
+  ASSIGN_OR_RETURN(Exports exports, directory->List());
+  const auto same_step = exports.find(record.step);
+  if (same_step != exports.end() && same_step->second.snapshot_id != record.snapshot_id) {
+    RETURN_IF_ERROR(directory->Remove(record.step));
+    exports.erase(same_step);
+  }
+  return exports;
+}
+
+absl::Status Exporters::ExportFinal(const SnapshotInfo& snapshot, const EvaluationRecord& record) {
+  RETURN_IF_ERROR(ListFor(record, &final_).status());
+  return Export(&final_, snapshot, record);
 }
 
 absl::Status Exporters::ExportLatest(const SnapshotInfo& snapshot, const EvaluationRecord& record) {
-  ASSIGN_OR_RETURN(Exports exports, latest_.List());
+  ASSIGN_OR_RETURN(Exports exports, ListFor(record, &latest_));
   const bool newer = exports.size() < latest_keep_ || record.step > exports.begin()->first;
   if (newer && exports.count(record.step) == 0) {
     RETURN_IF_ERROR(Export(&latest_, snapshot, record));
@@ -77,7 +104,7 @@ absl::Status Exporters::ExportLatest(const SnapshotInfo& snapshot, const Evaluat
 }
 
 absl::Status Exporters::ExportBest(const SnapshotInfo& snapshot, const EvaluationRecord& record) {
-  ASSIGN_OR_RETURN(Exports exports, best_.List());
+  ASSIGN_OR_RETURN(Exports exports, ListFor(record, &best_));
   if (exports.count(record.step) == 0 && AmongBest(exports, record)) {
     RETURN_IF_ERROR(Export(&best_, snapshot, record));
     exports[record.step].metrics = record.metrics;

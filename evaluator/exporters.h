@@ -37,11 +37,19 @@ class Exporters {
   void Offer(const SnapshotInfo& snapshot, const EvaluationRecord& record);
   void OfferFinal(const SnapshotInfo& snapshot, const EvaluationRecord& record);
 
+  // Training has gone back to this step: the latest exports of later ones are removed. The best
+  // ones stay until another snapshot of their step is offered.
+  void ForgetAfter(int64_t step);
+
  private:
   using Exports = std::map<int64_t, ModelExport>;
 
+  absl::Status ExportFinal(const SnapshotInfo& snapshot, const EvaluationRecord& record);
   absl::Status ExportLatest(const SnapshotInfo& snapshot, const EvaluationRecord& record);
   absl::Status ExportBest(const SnapshotInfo& snapshot, const EvaluationRecord& record);
+  // The exports of the directory, from which one of another snapshot of the record's step has been
+  // removed.
+  absl::StatusOr<Exports> ListFor(const EvaluationRecord& record, ExportDirectory* directory);
   absl::Status Export(ExportDirectory* directory, const SnapshotInfo& snapshot,
                       const EvaluationRecord& record);
   bool AmongBest(const Exports& exports, const EvaluationRecord& record) const;

@@ -152,6 +152,25 @@ TEST_F(ExportersTest, GoesOnWhereAnEarlierLifeEnded) {
   EXPECT_THAT(Names("latest"), ElementsAre("200", "300"));
 }
 
+TEST_F(ExportersTest, AnotherSnapshotOfAStepReplacesItsExports) {
+  KeepBest("loss", 1);
+  KeepLatest(1);
+  KeepFinal();
+  const auto exporters = Open();
+  Offer(exporters.get(), 200, 0.1);
+  exporters->OfferFinal(Commit(200), Record(200, 0.1));
+  exporters->ForgetAfter(100);
+  EXPECT_THAT(Names("latest"), IsEmpty());
+  EXPECT_THAT(Names("best"), ElementsAre("200")) << "nothing better is there yet";
+  EvaluationRecord again = Record(200, 0.3);
+  again.snapshot_id = 7;
+  exporters->Offer(Commit(200), again);
+  exporters->OfferFinal(Commit(200), again);
+  for (const char* kind : {"best", "latest", "final"}) {
+    EXPECT_THAT(ReadRawFile(PathOf(kind, 200) + "/export.json"), HasSubstr("\"loss\": 0.3"));
+  }
+}
+
 TEST_F(ExportersTest, ExportsTheFinalOneOnce) {
   KeepFinal();
   const auto exporters = Open();

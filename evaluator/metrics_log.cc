@@ -4,7 +4,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
@@ -19,6 +21,7 @@ constexpr char kWallTime[] = "wall_time";
 constexpr char kLoss[] = "loss";
 constexpr char kExamples[] = "examples";
 constexpr char kSeconds[] = "seconds";
+constexpr char kSnapshot[] = "snapshot";  // no number, which readers would take for a metric
 
 struct ParsedLog {
   std::map<int64_t, EvaluationRecord> records;
@@ -70,6 +73,7 @@ std::string FormatEvaluationRecord(const EvaluationRecord& record) {
   for (const auto& [name, value] : record.metrics) object[name] = value;
   object[kExamples] = record.examples;
   object[kSeconds] = record.seconds;
+  if (record.snapshot_id != 0) object[kSnapshot] = FormatSnapshotId(record.snapshot_id);
   return absl::StrCat(object.dump(), "\n");
 }
 
@@ -81,6 +85,10 @@ std::optional<EvaluationRecord> ParseEvaluationRecord(absl::string_view line) {
   if (step == object.end() || !step->is_number_integer()) return std::nullopt;
   EvaluationRecord record;
   record.step = step->get<int64_t>();
+  const auto snapshot = object.find(kSnapshot);
+  if (snapshot != object.end() && snapshot->is_string()) {
+    record.snapshot_id = ParseSnapshotId(snapshot->get<std::string>());
+  }
   for (const auto& [key, value] : object.items()) {
     if (!value.is_number() && !value.is_null()) continue;
     if (key == kWallTime) {
@@ -96,6 +104,13 @@ std::optional<EvaluationRecord> ParseEvaluationRecord(absl::string_view line) {
   return record;
 }
 
+std::string FormatSnapshotId(uint64_t id) { return absl::StrCat(absl::Hex(id, absl::kZeroPad16)); }
+
+uint64_t ParseSnapshotId(absl::string_view text) {
+  uint64_t id;
+  return text.size() == 16 && absl::SimpleHexAtoi(text, &id) ? id : 0;
+}
+
 absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& path) {
   ParsedLog log;
   ASSIGN_OR_RETURN(const bool exists, FileSystem::Real()->Exists(path));
@@ -109,7 +124,21 @@ absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& 
   }
   ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
                    FileSystem::Real()->OpenForAppend(path, /*truncate=*/false));
-  return std::unique_ptr<MetricsLog>(new MetricsLog(std::move(log.records), std::move(file)));
+  return std::unique_ptr<MetricsLog>(new MetricsLog(path, std::move(log.records), std::move(file)));
+}
+
+absl::Status MetricsLog::CutAfter(int64_t step) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path_));
+  std::string kept;
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const std::optional<EvaluationRecord> record = ParseEvaluationRecord(line);
+    if (!record.has_value() || record->step <= step) absl::StrAppend(&kept, line, "\n");
+  }
+  records_.erase(records_.upper_bound(step), records_.end());
+  if (kept.size() == text.size()) return absl::OkStatus();
+  RETURN_IF_ERROR(WriteFileAtomically(path_, kept));
+  ASSIGN_OR_RETURN(file_, FileSystem::Real()->OpenForAppend(path_, /*truncate=*/false));
+  return absl::OkStatus();
 }
 
 absl::Status MetricsLog::Append(const EvaluationRecord& record) {

@@ -3,9 +3,11 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+#include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_testing.h"
-#include "gtest/gtest.h"
+#include "gmock/gmock.h"
 
 namespace keelson {
 namespace {
@@ -59,6 +61,36 @@ TEST_F(MetricsLogTest, AppendsAndFindsAgain) {
   EXPECT_EQ((*log)->Find(200), nullptr);
   ASSERT_TRUE((*log)->Append(Record(200)).ok());
   EXPECT_EQ(ReadRawFile(path_), kLine100 + FormatEvaluationRecord(Record(200)));
+}
+
+TEST_F(MetricsLogTest, NamesTheSnapshot) {
+  EvaluationRecord record = Record(100);
+  record.snapshot_id = 0xf1e2d3c4b5a697;
+  const std::string line = FormatEvaluationRecord(record);
+  EXPECT_THAT(line, testing::EndsWith("\"snapshot\":\"00f1e2d3c4b5a697\"}\n"));
+  const auto parsed = ParseEvaluationRecord(line.substr(0, line.size() - 1));
+  ASSERT_TRUE(parsed.has_value());
+  EXPECT_EQ(parsed->snapshot_id, record.snapshot_id);
+  EXPECT_EQ(parsed->metrics, record.metrics);
+  for (const char* other : {"12", "\"12\"", "\"00f1e2d3c4b5a69x\""}) {
+    const auto unnamed =
+        ParseEvaluationRecord(absl::StrCat("{\"step\":1,\"loss\":2,\"snapshot\":", other, "}"));
+    ASSERT_TRUE(unnamed.has_value());
+    EXPECT_EQ(unnamed->snapshot_id, 0u) << other;
+  }
+}
+
+TEST_F(MetricsLogTest, IsCutAfterAStep) {
+  auto log = MetricsLog::Open(path_);
+  ASSERT_TRUE(log.ok()) << log.status();
+  for (const int64_t step : {100, 300, 200}) ASSERT_TRUE((*log)->Append(Record(step)).ok());
+  ASSERT_TRUE((*log)->CutAfter(200).ok());
+  EXPECT_FALSE((*log)->Contains(300));
+  ASSERT_TRUE((*log)->Append(Record(250)).ok());
+  EXPECT_EQ(ReadRawFile(path_),
+            kLine100 + FormatEvaluationRecord(Record(200)) + FormatEvaluationRecord(Record(250)));
+  ASSERT_EQ(RemoveFile(path_), absl::OkStatus());
+  EXPECT_EQ((*log)->CutAfter(200).code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(MetricsLogTest, NullIsNotANumber) {

@@ -50,6 +50,10 @@ std::optional<ModelExport> ParseExport(const std::string& text) {
     return std::nullopt;
   }
   ModelExport parsed;
+  const auto snapshot = object.find("snapshot");
+  if (snapshot != object.end() && snapshot->is_string()) {
+    parsed.snapshot_id = ParseSnapshotId(snapshot->get<std::string>());
+  }
   parsed.step = step->get<int64_t>();
   parsed.time = absl::FromUnixMicros(std::llround(time->get<double>() * 1e6));
   for (const auto& [name, value] : metrics->items()) {
@@ -67,6 +71,7 @@ std::string FormatExport(const EvaluationRecord& record, absl::Time time, absl::
   object["kind"] = kind;
   object["metrics"] = record.metrics;
   object["source"] = source;
+  if (record.snapshot_id != 0) object["snapshot"] = FormatSnapshotId(record.snapshot_id);
   return absl::StrCat(object.dump(2, ' ', false, OrderedJson::error_handler_t::replace), "\n");
 }
 

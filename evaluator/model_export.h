@@ -4,7 +4,7 @@
 //                                                              any snapshot (TensorBundle)
 //   train_config.textproto                                     of the job
 //   export.json   {"step":100,"time":1700000000.5,"kind":"best","metrics":{"loss":0.25},
-//                  "source":"/model/model.ckpt-100"}
+//                  "source":"/model/model.ckpt-100","snapshot":"00f1e2d3c4b5a697"}
 #ifndef KEELSON_EVALUATOR_MODEL_EXPORT_H_
 #define KEELSON_EVALUATOR_MODEL_EXPORT_H_
 
@@ -32,6 +32,7 @@ struct ModelExport {
   absl::Time time;
   // Values that are not finite are null in the file.
   std::map<std::string, double> metrics;
+  uint64_t snapshot_id = 0;  // as in EvaluationRecord
 };
 
 // The exports of one kind. Not thread-safe. One process writes.

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/job_state.h"
 #include "core/scoring/report.h"
 
 namespace keelson {
@@ -42,6 +43,7 @@ absl::StatusOr<ScoredSnapshot> SnapshotScorer::Score(const SnapshotInfo& snapsho
                                                      const VariableCallback& on_variable) {
   const absl::Duration start = clock_->Monotonic();
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle, BundleReader::Open(snapshot.prefix));
+  ASSIGN_OR_RETURN(const uint64_t snapshot_id, ReadSnapshotId(*bundle));
   RETURN_IF_ERROR(CheckVariables(*bundle));
   RETURN_IF_ERROR(LoadVariables(*bundle, lease, on_variable));
   ASSIGN_OR_RETURN(EvaluationOutcome outcome, Evaluate());
@@ -49,6 +51,7 @@ absl::StatusOr<ScoredSnapshot> SnapshotScorer::Score(const SnapshotInfo& snapsho
   scored.record.step = outcome.report.step = snapshot.step;
   scored.record.wall_time = outcome.report.time = clock_->Now();
   scored.record.metrics = std::move(outcome.metrics);
+  scored.record.snapshot_id = snapshot_id;
   scored.record.examples = outcome.report.examples;
   scored.report = FormatReport(outcome.report);
   scored.record.seconds = absl::ToDoubleSeconds(clock_->Monotonic() - start);

@@ -7,7 +7,9 @@
 #include "core/base/file_system.h"
 #include "core/checkpoint/bundle_index.h"
 #include "core/checkpoint/bundle_testing.h"
+#include "core/checkpoint/job_state.h"
 #include "gtest/gtest.h"
+#include "keelson/v1/checkpoint.pb.h"
 
 namespace keelson {
 
@@ -41,19 +43,25 @@ double FiveRecordsLoss(double scale) {
   return (4 * std::log1p(std::exp(-scale)) + std::log1p(std::exp(scale))) / 5;
 }
 
-void WriteTinyBundle(const std::string& prefix, float scale) {
+void WriteTinyBundle(const std::string& prefix, float scale, uint64_t snapshot_id) {
   std::vector<BundleIndexEntry> entries;
   auto writer = NewWriter(prefix, 0, 1);
   const std::vector<float> kernel = {scale, 0, 0, scale};
   ASSERT_TRUE(writer->AddTensor("scores/kernel", Shape({2, 2}), kernel).ok());
   ASSERT_TRUE(writer->AddTensor("scores/bias", Shape({2}), std::vector<float>{0, 0}).ok());
+  if (snapshot_id != 0) {
+    v1::JobState state;
+    state.set_snapshot_id(snapshot_id);
+    ASSERT_TRUE(writer->AddString(kJobStateName, state.SerializeAsString()).ok());
+  }
   AppendEntries(writer.get(), &entries);
   const absl::Status status = WriteBundleIndex(FileSystem::Real(), prefix, 1, std::move(entries));
   ASSERT_TRUE(status.ok()) << status;
 }
 
-void CommitTinySnapshot(CheckpointDirectory* directory, int64_t step, float scale) {
-  WriteTinyBundle(directory->SnapshotPrefix(step), scale);
+void CommitTinySnapshot(CheckpointDirectory* directory, int64_t step, float scale,
+                        uint64_t snapshot_id) {
+  WriteTinyBundle(directory->SnapshotPrefix(step), scale, snapshot_id);
   const absl::Status status = directory->Commit(step, RetentionPolicy());
   ASSERT_TRUE(status.ok()) << status;
 }

@@ -36,10 +36,12 @@ TinyDataset FiveRecords();
 // The mean loss of FiveRecords under scores [scale, 0].
 double FiveRecordsLoss(double scale);
 
-// A bundle whose scores are [scale, 0] for every record.
-void WriteTinyBundle(const std::string& prefix, float scale);
+// A bundle whose scores are [scale, 0] for every record. Without an id (JobState.snapshot_id) it
+// has no state of a job.
+void WriteTinyBundle(const std::string& prefix, float scale, uint64_t snapshot_id = 0);
 
-void CommitTinySnapshot(CheckpointDirectory* directory, int64_t step, float scale = 1);
+void CommitTinySnapshot(CheckpointDirectory* directory, int64_t step, float scale = 1,
+                        uint64_t snapshot_id = 0);
 
 // Changes a value in the snapshot's data file.
 void DamageSnapshot(const std::string& prefix);
