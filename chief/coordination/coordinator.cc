@@ -18,6 +18,9 @@
 namespace keelson {
 namespace {
 
+// Evaluations of earlier snapshots are taken without a look at their ids.
+constexpr size_t kNamedSnapshots = 1000;
+
 // The first attempt number is the seconds since 2020, so a later chief's attempts are greater than
 // those of an earlier one.
 uint32_t FirstAttempt(const Clock* clock) {
@@ -239,10 +242,13 @@ absl::Status Coordinator::EndTraining(std::string reason) {
   return absl::OkStatus();
 }
 
-void Coordinator::AcknowledgeEvaluation(int64_t step,
+void Coordinator::AcknowledgeEvaluation(int64_t step, uint64_t snapshot_id,
                                         const std::map<std::string, double>& metrics) {
   MutexLock lock(&mu_);
-  if (step < status_.evaluated_step) return;
+  const auto named = snapshot_ids_.find(step);
+  const bool own =
+      named == snapshot_ids_.end() ? step <= status_.snapshot_step : snapshot_id == named->second;
+  if (!own || step < status_.evaluated_step) return;
   status_.evaluated_step = step;
   status_.evaluation = metrics;
   changed_.NotifyAll();
@@ -318,6 +324,12 @@ void Coordinator::SetPhase(JobPhase phase) {
   MutexLock lock(&mu_);
   status_.phase = phase;
   changed_.NotifyAll();
+}
+
+void Coordinator::NameSnapshot(int64_t step, uint64_t snapshot_id) {
+  MutexLock lock(&mu_);
+  snapshot_ids_[step] = snapshot_id;
+  if (snapshot_ids_.size() > kNamedSnapshots) snapshot_ids_.erase(snapshot_ids_.begin());
 }
 
 void Coordinator::SetSnapshotStep(int64_t step) {

@@ -140,7 +140,11 @@ class Coordinator {
   // FAILED_PRECONDITION: the job does not train.
   absl::Status EndTraining(std::string reason);
 
-  void AcknowledgeEvaluation(int64_t step, const std::map<std::string, double>& metrics);
+  // An evaluation of the snapshot of `step` with this id (JobState.snapshot_id). One that is not
+  // the job's is ignored: training went back behind it, and there is another of that step, or none
+  // yet.
+  void AcknowledgeEvaluation(int64_t step, uint64_t snapshot_id,
+                             const std::map<std::string, double>& metrics);
 
   // ---- Calls of the chief.
 
@@ -212,6 +216,9 @@ class Coordinator {
   ConsistencyMode mode() const;
 
   void SetPhase(JobPhase phase);
+  // The job's snapshot of `step` has this id. Call it before anyone can find the snapshot.
+  void NameSnapshot(int64_t step, uint64_t snapshot_id);
+  // The newest snapshot.
   void SetSnapshotStep(int64_t step);
   void SetFigures(const v1::TrainingFigures& newest);
   // Ends the job for all members with this reason.
@@ -322,6 +329,8 @@ class Coordinator {
   bool resumed_ ABSL_GUARDED_BY(mu_) = false;
   uint32_t first_attempt_ ABSL_GUARDED_BY(mu_);
   int64_t committed_rounds_ ABSL_GUARDED_BY(mu_) = -1;
+  // The ids of the newest snapshots, by step.
+  std::map<int64_t, uint64_t> snapshot_ids_ ABSL_GUARDED_BY(mu_);
   uint64_t stored_version_ ABSL_GUARDED_BY(mu_) = 0;
   uint64_t urgent_version_ ABSL_GUARDED_BY(mu_) = 0;
   Status status_ ABSL_GUARDED_BY(mu_);

@@ -253,7 +253,7 @@ TEST_F(SuccessionTest, StateTellsWhatASuccessorNeeds) {
   ASSERT_EQ(chief_->Leave(kWorker1, 2, {}), absl::OkStatus());
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
   chief_->SetSnapshotStep(5);
-  chief_->AcknowledgeEvaluation(4, {});
+  chief_->AcknowledgeEvaluation(4, 0, {});
   const v1::PersistedJobState persisted = chief_->PersistedState();
   EXPECT_EQ(persisted.job().config_hash(), kHash);
   EXPECT_EQ(persisted.job().job_id(), 77u);

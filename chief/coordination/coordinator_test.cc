@@ -342,14 +342,31 @@ TEST_F(CoordinatorTest, WaitForStepsEndsWithStop) {
   stops.join();
 }
 
+TEST_F(CoordinatorTest, OnlyEvaluationsOfTheJobsSnapshotsCount) {
+  coordinator_.NameSnapshot(100, 7);
+  coordinator_.SetSnapshotStep(100);
+  coordinator_.AcknowledgeEvaluation(200, 6, {{"loss", 0.1}});
+  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, -1) << "training went back behind step 200";
+  coordinator_.AcknowledgeEvaluation(50, 5, {{"loss", 0.9}});
+  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, 50) << "a predecessor's";
+  coordinator_.NameSnapshot(200, 8);
+  coordinator_.AcknowledgeEvaluation(200, 6, {{"loss", 0.1}});
+  EXPECT_FALSE(coordinator_.WaitForEvaluation(200, kNoWait, stop_));
+  coordinator_.AcknowledgeEvaluation(200, 8, {{"loss", 0.2}});
+  EXPECT_TRUE(coordinator_.WaitForEvaluation(200, kNoWait, stop_))
+      << "at once, before SetSnapshotStep";
+  EXPECT_EQ(coordinator_.GetStatus().evaluation.at("loss"), 0.2);
+}
+
 TEST_F(CoordinatorTest, WaitForEvaluationTakesItsStepOrALaterOne) {
+  coordinator_.SetSnapshotStep(6);
   EXPECT_FALSE(coordinator_.WaitForEvaluation(5, kNoWait, stop_));
-  coordinator_.AcknowledgeEvaluation(4, {{"accuracy", 0.4}});
+  coordinator_.AcknowledgeEvaluation(4, 0, {{"accuracy", 0.4}});
   EXPECT_FALSE(coordinator_.WaitForEvaluation(5, kNoWait, stop_));
-  std::thread scores([&] { coordinator_.AcknowledgeEvaluation(6, {{"accuracy", 0.6}}); });
+  std::thread scores([&] { coordinator_.AcknowledgeEvaluation(6, 0, {{"accuracy", 0.6}}); });
   EXPECT_TRUE(coordinator_.WaitForEvaluation(5, kLong, stop_));
   scores.join();
-  coordinator_.AcknowledgeEvaluation(3, {{"accuracy", 0.3}});
+  coordinator_.AcknowledgeEvaluation(3, 0, {{"accuracy", 0.3}});
   EXPECT_EQ(coordinator_.GetStatus().evaluated_step, 6);
   EXPECT_EQ(coordinator_.GetStatus().evaluation.at("accuracy"), 0.6);
 }

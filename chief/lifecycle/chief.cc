@@ -317,7 +317,11 @@ absl::Status Chief::WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state) 
           state.set_snapshot_id(id);
           return state;
         },
-        [this] { return ConfirmSnapshot(); }, kept_step);
+        [&] {
+          coordinator_.NameSnapshot(step, id);
+          return ConfirmSnapshot();
+        },
+        kept_step);
   } else {
     snapshotter_.NoteFailure(status);
   }

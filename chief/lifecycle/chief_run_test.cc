@@ -1,6 +1,7 @@
 // Chief::Run from the servers' appearance to the DONE marker.
 #include "chief/lifecycle/chief_run_testing.h"
 #include "core/base/file.h"
+#include "core/checkpoint/job_state.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -378,6 +379,11 @@ TEST_F(ChiefRunTest, WaitsForTheFinalScore) {
   EXPECT_EQ(response.phase(), v1::EVALUATING);
   EXPECT_FALSE((*directory().ReadDoneMarker()).has_value());
   score.set_step(10);
+  score.set_snapshot_id(1);
+  ASSERT_EQ(service()->AcknowledgeEvaluation(score, &response), absl::OkStatus());
+  EXPECT_EQ(chief_->coordinator()->GetStatus().evaluated_step, -1)
+      << "it is of another snapshot of step 10";
+  score.set_snapshot_id(*ReadSnapshotId(directory().SnapshotPrefix(10)));
   ASSERT_EQ(service()->AcknowledgeEvaluation(score, &response), absl::OkStatus());
   Leave(service(), kEvaluator);
   EXPECT_EQ(Wait(), absl::OkStatus());

@@ -65,6 +65,9 @@ absl::Status Chief::StartOrAdopt() {
   LogInfo(adoption.reason);
   if (adoption.adopted) {
     const absl::Status status = Adopt(placement, adoption, shards);
+    if (status.ok() && newest.has_value()) {
+      coordinator_.NameSnapshot(newest->step, newest->state.snapshot_id());
+    }
     // DATA_LOSS: the persisted job state contradicts itself.
     if (status.code() != absl::StatusCode::kDataLoss) return status;
     LogError("cannot adopt the running job: ", status.message());
@@ -198,6 +201,7 @@ absl::Status Chief::StartOver(const Placement& placement,
   LogInfo(restored.prefix.empty() ? "training from the start"
                                   : absl::StrCat("continuing from ", restored.prefix),
           ": step ", step, " of ", max_steps_, ", ", options_.train_records, " records");
+  coordinator_.NameSnapshot(step, restored.state.snapshot_id());
   coordinator_.SetSnapshotStep(step);
   saved_at_ = clock_->Monotonic();
   if (restored.prefix.empty()) {

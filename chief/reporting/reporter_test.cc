@@ -200,14 +200,15 @@ TEST_F(ReporterTest, OneMetricsLinePerInterval) {
 
 TEST_F(ReporterTest, OneMetricsLinePerEvaluation) {
   StartTraining();
+  coordinator_.SetSnapshotStep(9);
   const std::vector<std::string> lines = LinesOf([&] {
     reporter_->Update();
-    coordinator_.AcknowledgeEvaluation(5, {{"accuracy", 0.75}, {"loss", 0.5}});
+    coordinator_.AcknowledgeEvaluation(5, 0, {{"accuracy", 0.75}, {"loss", 0.5}});
     reporter_->Update();
     reporter_->Update();
-    coordinator_.AcknowledgeEvaluation(4, {{"accuracy", 0.5}});
+    coordinator_.AcknowledgeEvaluation(4, 0, {{"accuracy", 0.5}});
     reporter_->Update();
-    coordinator_.AcknowledgeEvaluation(9, {{"accuracy", 0.875}, {"loss", 0.25}});
+    coordinator_.AcknowledgeEvaluation(9, 0, {{"accuracy", 0.875}, {"loss", 0.25}});
     reporter_->Finish();
   });
   EXPECT_THAT(lines, ElementsAre(MatchesRegex(".*Z step=5 eval_accuracy=0.75 eval_loss=0.5"),

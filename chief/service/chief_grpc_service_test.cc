@@ -119,6 +119,7 @@ TEST_F(ChiefGrpcServiceTest, OnlyAMemberScoresSnapshots) {
   v1::RegisterResponse registered;
   ASSERT_EQ(evaluator->Register(RegistrationOf(kAnEvaluator), &registered), absl::OkStatus());
   request.set_step(12);
+  coordinator_.SetSnapshotStep(12);
   EXPECT_EQ(evaluator->AcknowledgeEvaluation(request, &response), absl::OkStatus());
   EXPECT_EQ(coordinator_.GetStatus().evaluated_step, 12);
 }

@@ -249,7 +249,7 @@ absl::Status ChiefHandler::AcknowledgeEvaluation(const v1::AcknowledgeEvaluation
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
   RETURN_IF_ERROR(coordinator_->Heartbeat(task, request.header().incarnation(), WorkerReport()));
   coordinator_->AcknowledgeEvaluation(
-      request.step(),
+      request.step(), request.snapshot_id(),
       std::map<std::string, double>(request.metrics().begin(), request.metrics().end()));
   response->set_phase(JobPhaseToProto(coordinator_->phase()));
   return absl::OkStatus();

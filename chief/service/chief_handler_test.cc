@@ -202,6 +202,7 @@ TEST_F(ChiefHandlerTest, LeaveAndAcknowledge) {
   v1::AcknowledgeEvaluationRequest acknowledge;
   *acknowledge.mutable_header() = HeaderOf({Role::kEvaluator, 0}, 9);
   acknowledge.set_step(12);
+  coordinator_.SetSnapshotStep(12);
   (*acknowledge.mutable_metrics())["accuracy"] = 0.9;
   v1::AcknowledgeEvaluationResponse response;
   ASSERT_EQ(coordinator_.Register({Role::kEvaluator, 0}, 9, kHash, "host:2").status(),
