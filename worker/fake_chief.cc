@@ -213,6 +213,11 @@ v1::WorkerFigures FakeChief::sums() const {
   return sums_;
 }
 
+std::vector<v1::RefusedPush> FakeChief::refused() const {
+  MutexLock lock(&mu_);
+  return refused_;
+}
+
 std::vector<uint64_t> FakeChief::sequences() const {
   std::vector<uint64_t> sequences;
   for (const v1::AcquireWorkRequest& request : Requests(&ChiefService::AcquireWork)) {
@@ -244,6 +249,7 @@ void FakeChief::Accept(const v1::WorkerProgress& progress) {
     completed_ += lease.completed_steps() - completed;
     completed = lease.completed_steps();
   }
+  refused_.insert(refused_.end(), progress.refused().begin(), progress.refused().end());
   AddFigures(progress.figures(), &sums_);
   changed_.NotifyAll();
 }

@@ -63,6 +63,7 @@ class FakeChief : public FaultyChiefService {
   std::vector<v1::RegisterRequest> registered() const { return Requests(&ChiefService::Register); }
   std::map<uint64_t, int64_t> completed() const;
   v1::WorkerFigures sums() const;
+  std::vector<v1::RefusedPush> refused() const;
   std::vector<uint64_t> sequences() const;
   int left() const { return Count(&ChiefService::Leave); }
 
@@ -98,6 +99,7 @@ class FakeChief : public FaultyChiefService {
   int64_t completed_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<uint64_t, int64_t> completed_by_lease_ ABSL_GUARDED_BY(mu_);
   v1::WorkerFigures sums_ ABSL_GUARDED_BY(mu_);
+  std::vector<v1::RefusedPush> refused_ ABSL_GUARDED_BY(mu_);
   int heartbeats_ ABSL_GUARDED_BY(mu_) = 0;     // that were answered
   int registrations_ ABSL_GUARDED_BY(mu_) = 0;  // that were answered
 };

@@ -51,6 +51,20 @@ void Progress::AddLease(uint64_t lease_id, std::vector<Ticket> tickets) {
 
 void Progress::Drop(const Ticket& ticket) {
   MutexLock lock(&mu_);
+  DropLocked(ticket);
+}
+
+void Progress::Refuse(const Ticket& ticket) {
+  MutexLock lock(&mu_);
+  v1::RefusedPush* const refused = unreported_.add_refused();
+  refused->set_lease_id(ticket.lease_id);
+  refused->set_step(ticket.step);
+  refused->set_attempt(ticket.attempt);
+  DropLocked(ticket);
+  SetUrgent();
+}
+
+void Progress::DropLocked(const Ticket& ticket) {
   ++totals_.dropped_tickets;
   const auto found = leases_.find(ticket.lease_id);
   if (found == leases_.end() || found->second.finished()) return;
@@ -109,6 +123,7 @@ void Progress::Restore(const v1::WorkerProgress& undelivered) {
   MutexLock lock(&mu_);
   AddFigures(undelivered.figures(), unreported_.mutable_figures());
   unreported_.mutable_losses()->MergeFrom(undelivered.losses());
+  unreported_.mutable_refused()->MergeFrom(undelivered.refused());
   for (const v1::LeaseProgress& progress : undelivered.leases()) {
     const auto found = leases_.find(progress.lease_id());
     if (found != leases_.end()) found->second.reported = 0;

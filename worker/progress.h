@@ -40,6 +40,10 @@ class Progress {
   // it. The tickets before it still count.
   void Drop(const Ticket& ticket);
 
+  // A server has refused the push of this ticket of a synchronous step: as Drop, and the chief is
+  // told, which may not know that the ticket is not done.
+  void Refuse(const Ticket& ticket);
+
   // Whether the ticket still belongs to this worker.
   bool IsValid(const Ticket& ticket) const;
 
@@ -88,6 +92,7 @@ class Progress {
     bool finished() const { return completed == static_cast<int64_t>(tickets.size()); }
   };
 
+  void DropLocked(const Ticket& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void ForgetStored(uint64_t stored) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetUrgent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 

@@ -92,6 +92,23 @@ TEST(ProgressTest, TakeTellsWhatIsNewAndBeginsAnew) {
   EXPECT_THAT(Leases(nothing), IsEmpty());
 }
 
+TEST(ProgressTest, ARefusedPushIsToldUntilTheChiefAnswers) {
+  Progress progress;
+  progress.AddLease(7, Tickets(7, 1));
+  progress.Refuse(TicketOf(7));
+  EXPECT_FALSE(progress.IsValid(TicketOf(7)));
+  EXPECT_EQ(progress.totals().dropped_tickets, 1);
+  const v1::WorkerProgress lost = progress.Take();
+  EXPECT_EQ(lost.refused_size(), 1);
+  progress.Restore(lost);
+  const v1::WorkerProgress report = progress.Take();
+  ASSERT_EQ(report.refused_size(), 1);
+  EXPECT_EQ(report.refused(0).lease_id(), 7u);
+  EXPECT_EQ(report.refused(0).step(), 5);
+  progress.Acknowledge(report, {});
+  EXPECT_EQ(progress.Take().refused_size(), 0);
+}
+
 TEST(ProgressTest, StepsAreCountedByTheirStaleness) {
   Progress progress;
   for (const int64_t staleness : {0, 0, 1, 3, 4, 5, 64, 65, 10000}) {

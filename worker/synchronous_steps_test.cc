@@ -63,6 +63,11 @@ TEST_P(SynchronousStepsTest, AGradientThatTheServersRefuseIsNotCounted) {
   chief_.WriteOff(1);
   exchanges_.refused = {1};
   ASSERT_EQ(Run(), absl::OkStatus());
+  const std::vector<v1::RefusedPush> refused = chief_.refused();
+  ASSERT_THAT(refused, SizeIs(1)) << "the chief may wait for it";
+  EXPECT_EQ(refused[0].lease_id(), 50u);
+  EXPECT_EQ(refused[0].step(), 3);
+  EXPECT_EQ(refused[0].attempt(), 1u);
   EXPECT_THAT(exchanges_.steps, ElementsAre(3, 3));
   EXPECT_THAT(chief_.completed(), ElementsAre(Pair(51, 1)));
   EXPECT_EQ(chief_.sums().steps(), 1);

@@ -113,9 +113,9 @@ void TrainingLoop::Acknowledge(const std::optional<PushResult>& pushed) {
   if (!pushed.has_value()) return;
   FinishedStep step = under_way_.front();
   under_way_.pop_front();
-  // The servers have moved on to another attempt at the step, for which the chief hands out its
-  // records again.
-  if (pushed->refused) return progress_->Drop(step.ticket);
+  // A server has moved on to another attempt at the step, or has done it. A chief that knows of
+  // neither hands its records out again when it is told.
+  if (pushed->refused) return progress_->Refuse(step.ticket);
   ++finished_steps_;
   step.staleness = pushed->staleness;
   step.figures.set_push_retries(pushed->retries);

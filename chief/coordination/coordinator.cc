@@ -141,6 +141,11 @@ absl::Status Coordinator::AcceptReport(Task task, uint64_t incarnation,
     // kAborted: the lease was taken back, and its steps belong to other workers now.
     if (!status.ok() && status.code() != absl::StatusCode::kAborted) return status;
   }
+  for (const WorkerReport::RefusedPush& push : report.refused) {
+    if (!work_->NoteRefused(incarnation, push.lease_id, push.step, push.attempt)) continue;
+    LogWarning("step ", push.step, " is tried again: a server has refused the gradient of ",
+               task.ToString());
+  }
   for (const WorkerReport::StepLoss& loss : report.losses) {
     losses_->Add(loss.step, loss.loss);
     divergence_->Add(loss.loss);

@@ -79,6 +79,11 @@ bool SyncRounds::Stage(uint64_t worker, uint64_t lease_id) {
   return true;
 }
 
+bool SyncRounds::Refuse(uint64_t worker, uint64_t lease_id, uint32_t attempt) const {
+  const Ticket* const ticket = Find(worker, lease_id);
+  return ticket != nullptr && attempt == attempt_ && ticket->state == kAdmitted;
+}
+
 bool SyncRounds::Lose(uint64_t worker) {
   bool whole = true;
   for (Ticket& ticket : tickets_) {

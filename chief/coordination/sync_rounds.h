@@ -68,6 +68,10 @@ class SyncRounds {
   // The gradient is at all servers. False: the ticket is not the worker's or was not admitted.
   bool Stage(uint64_t worker, uint64_t lease_id);
 
+  // Whether a server's refusal of the ticket's gradient is news, so that the caller must call
+  // Restart: the ticket was admitted, and is not staged.
+  bool Refuse(uint64_t worker, uint64_t lease_id, uint32_t attempt) const;
+
   // The worker is lost. False: the attempt is lost with it, and the caller must call Restart.
   bool Lose(uint64_t worker);
 

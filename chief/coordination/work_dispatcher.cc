@@ -128,6 +128,16 @@ bool WorkDispatcher::RoundFailed(const SyncRounds::Round& round) {
   return true;
 }
 
+bool WorkDispatcher::NoteRefused(uint64_t worker, uint64_t lease_id, int64_t step,
+                                 uint32_t attempt) {
+  const bool awaited =
+      rounds_.open() && step == rounds_.step() && rounds_.Refuse(worker, lease_id, attempt);
+  if (!awaited) return false;
+  rounds_.Restart(++attempt_);
+  Settle();
+  return true;
+}
+
 bool WorkDispatcher::NoteForeignCommit(int64_t newest) {
   if (!rounds_.open() || rounds_.step() > newest || rounds_.Staged().has_value()) return false;
   committed_rounds_ = rounds_.step();

@@ -68,6 +68,10 @@ class WorkDispatcher {
   // False: `round` is not the staged round, and nothing happens.
   bool RoundCommitted(const SyncRounds::Round& round);
   bool RoundFailed(const SyncRounds::Round& round);
+  // A server has refused the gradient of this ticket. If this chief waits for that, the round is
+  // begun again as a newer attempt, since other servers may have the gradient. Returns whether that
+  // is so.
+  bool NoteRefused(uint64_t worker, uint64_t lease_id, int64_t step, uint32_t attempt);
   // A server says that it has committed round `newest`. If that is the open round, of which too few
   // tickets are staged for this chief to have asked for it, a predecessor's commit came late: the
   // round counts as done, and its records are handed out again. Returns whether that is so.

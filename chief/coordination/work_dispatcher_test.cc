@@ -138,6 +138,31 @@ TEST(WorkDispatcherTest, ALostAdmittedTicketIsANewAttempt) {
   EXPECT_EQ(work.Grant(kBob, 1, 2)->attempt, kFirstAttempt + 1);
 }
 
+TEST(WorkDispatcherTest, ATicketThatAServerRefusedIsANewAttempt) {
+  WorkDispatcher work = Dispatcher("sync:2");
+  const auto refused = work.Grant(kAlice, 1, 2);
+  ASSERT_TRUE(refused.has_value());
+  StageOne(&work, kBob);
+  EXPECT_EQ(work.Grant(kAlice, 1, 2), std::nullopt) << "the chief waits for its gradient";
+  EXPECT_FALSE(work.NoteRefused(kBob, refused->id, 0, kFirstAttempt)) << "it is not Bob's";
+  EXPECT_FALSE(work.NoteRefused(kAlice, refused->id, 1, kFirstAttempt)) << "not this step";
+  EXPECT_FALSE(work.NoteRefused(kAlice, refused->id, 0, kFirstAttempt - 1)) << "nor this attempt";
+  EXPECT_TRUE(work.NoteRefused(kAlice, refused->id, 0, kFirstAttempt));
+  EXPECT_FALSE(work.NoteRefused(kAlice, refused->id, 0, kFirstAttempt)) << "told again";
+  StageOne(&work, kAlice);
+  StageOne(&work, kBob);
+  EXPECT_EQ(work.StagedRound(), (SyncRounds::Round{0, kFirstAttempt + 1, 2}));
+}
+
+TEST(WorkDispatcherTest, AStagedTicketWasRefusedByNobody) {
+  WorkDispatcher work = Dispatcher("sync:2");
+  const auto staged = work.Grant(kAlice, 1, 2);
+  ASSERT_EQ(work.Complete(kAlice, staged->id, 1), absl::OkStatus());
+  EXPECT_FALSE(work.NoteRefused(kAlice, staged->id, 0, kFirstAttempt));
+  StageOne(&work, kBob);
+  EXPECT_EQ(work.StagedRound(), (SyncRounds::Round{0, kFirstAttempt, 2}));
+}
+
 TEST(WorkDispatcherTest, DroppedRecordsAreHandedOutAgain) {
   WorkDispatcher work = Dispatcher("sync:1/2");
   const auto alices = work.Grant(kAlice, 1, 2);

@@ -19,9 +19,15 @@ struct WorkerReport {
     int64_t step = 0;
     double loss = 0;
   };
+  struct RefusedPush {
+    uint64_t lease_id = 0;
+    int64_t step = 0;
+    uint32_t attempt = 0;
+  };
   std::vector<LeaseProgress> leases;
   std::vector<StepLoss> losses;  // of each of the steps
   v1::WorkerFigures figures = {};
+  std::vector<RefusedPush> refused = {};
 };
 
 }  // namespace keelson

@@ -50,6 +50,9 @@ WorkerReport ReportFromProto(const v1::WorkerProgress& progress) {
   for (const v1::StepLoss& loss : progress.losses()) {
     report.losses.push_back({loss.step(), loss.loss()});
   }
+  for (const v1::RefusedPush& push : progress.refused()) {
+    report.refused.push_back({push.lease_id(), push.step(), push.attempt()});
+  }
   report.figures = progress.figures();
   return report;
 }

@@ -416,6 +416,27 @@ TEST_F(ChiefHandlerTest, ASynchronousTicketSaysSo) {
   EXPECT_EQ(handler_.Admit({}, &response).code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(ChiefHandlerTest, ATicketThatAServerRefusedIsHandedOutAgain) {
+  Register();
+  StartTraining(10);
+  ASSERT_EQ(coordinator_.SetMode(ConsistencyMode::Parse("sync:1").value()), absl::OkStatus());
+  const v1::AcquireWorkResponse refused = Acquire();
+  ASSERT_EQ(refused.tickets_size(), 1);
+  EXPECT_EQ(Acquire().lease_id(), 0u) << "the chief waits for its gradient";
+  v1::HeartbeatRequest request;
+  *request.mutable_header() = Header();
+  v1::RefusedPush* const push = request.mutable_progress()->add_refused();
+  push->set_lease_id(refused.lease_id());
+  push->set_step(refused.tickets(0).step());
+  push->set_attempt(refused.tickets(0).attempt());
+  v1::HeartbeatResponse response;
+  ASSERT_EQ(handler_.Heartbeat(request, &response), absl::OkStatus());
+  const v1::AcquireWorkResponse again = Acquire();
+  ASSERT_EQ(again.tickets_size(), 1);
+  EXPECT_EQ(again.tickets(0).step(), refused.tickets(0).step());
+  EXPECT_GT(again.tickets(0).attempt(), refused.tickets(0).attempt());
+}
+
 TEST_F(ChiefHandlerTest, SetModeTellsThePreviousOne) {
   v1::SetModeRequest request;
   request.mutable_mode()->mutable_bounded_staleness()->set_staleness(3);
