@@ -23,6 +23,7 @@ MembershipClient::Options MembershipOptions(const ChiefSession::Options& options
   out.config_hash = options.config_hash;
   out.peer = options.peer;
   out.device = options.device;
+  out.step_bound = options.step_bound;
   out.retry = options.retry;
   return out;
 }

@@ -42,7 +42,8 @@ class ChiefSession : public TicketSource {
     uint64_t incarnation = 0;
     uint64_t config_hash = 0;
     std::string peer;
-    std::string device;  // only displayed
+    std::string device;         // only displayed
+    absl::Duration step_bound;  // RegisterRequest
     RetryOptions retry;
     absl::Duration heartbeat_interval = absl::Milliseconds(250);
   };

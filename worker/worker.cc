@@ -23,6 +23,7 @@ ChiefSession::Options SessionOptions(const WorkerOptions& options, uint64_t inca
   out.peer = options.peer;
   out.device = devices.name();
   out.retry = options.retry;
+  out.step_bound = options.step_bound;
   return out;
 }
 

@@ -51,6 +51,7 @@ struct WorkerOptions {
   v1::TrainConfig config;  // final
   uint64_t config_hash = 0;
   RetryOptions retry;
+  absl::Duration step_bound;  // RegisterRequest
   // Returns a random identity for a membership.
   std::function<uint64_t()> new_incarnation = RandomId;
 };

@@ -85,6 +85,12 @@ void AddWorkerFlags(CLI::App* app, WorkerFlags* flags) {
       ->transform(CLI::CheckedTransformer(std::map<std::string, LocalRoute>{
           {"auto", LocalRoute::kAuto}, {"unix", LocalRoute::kUnix}, {"tcp", LocalRoute::kTcp}}))
       ->default_str("auto");
+  app->add_option("--step_bound", flags->step_bound_seconds,
+                  "Seconds for which a step may last, up to a week, before the chief takes this "
+                  "worker for lost; for more than 20 times the median of its steps, 30 seconds, "
+                  "and 10 minutes for the first one")
+      ->capture_default_str()
+      ->check(NonNegativeNumber());
   app->add_option("--peer_timeout", flags->peer_timeout_seconds,
                   "Seconds to wait for a chief or server that does not answer")
       ->capture_default_str()
@@ -149,8 +155,12 @@ absl::Status RunWorkerRole(const RoleContext& context, const WorkerFlags& flags,
   ASSIGN_OR_RETURN(const Datasets data,
                    OpenDatasets(context.config.data(), spec.input, spec.num_classes(),
                                 context.config.train().seed()));
-  WorkerOptions options = {context.self, context.peer, context.config, context.config_hash,
-                           RetryOptionsFrom(flags)};
+  WorkerOptions options = {context.self,
+                           context.peer,
+                           context.config,
+                           context.config_hash,
+                           RetryOptionsFrom(flags),
+                           absl::Seconds(flags.step_bound_seconds)};
   Worker worker(std::move(options), chief, std::move(make_client), devices, data.train.get(),
                 Clock::Real(), stop);
   const MetricRegistry::Registration metrics =

@@ -26,6 +26,7 @@ struct WorkerFlags {
   std::string precision = "float32";  // see ParsePrecision
   int compute_threads = 0;            // 0: see ComputeThreads
   int peer_timeout_seconds = 600;
+  int step_bound_seconds = 0;  // RegisterRequest.step_bound
   BulkConnectionOptions bulk;
 };
 

@@ -18,6 +18,7 @@ using ::testing::SizeIs;
 TEST_F(WorkerTest, TrainsOnItsTicketsInOrderAndLeaves) {
   chief_.AddLease(50, 0, 2);
   chief_.AddLease(51, 2, 3);
+  options_.step_bound = absl::Seconds(90);
   ASSERT_EQ(Run(), absl::OkStatus());
   EXPECT_THAT(exchanges_.steps, ElementsAre(0, 1, 2, 3, 4));
   EXPECT_THAT(chief_.completed(), ElementsAre(Pair(50, 2), Pair(51, 3)));
@@ -25,6 +26,7 @@ TEST_F(WorkerTest, TrainsOnItsTicketsInOrderAndLeaves) {
   EXPECT_THAT(chief_.registered(), SizeIs(1));
   EXPECT_EQ(chief_.registered()[0].peer(), "host:2");
   EXPECT_EQ(chief_.registered()[0].device(), devices_->name());
+  EXPECT_EQ(chief_.registered()[0].step_bound().seconds(), 90);
   const v1::WorkerFigures sums = chief_.sums();
   EXPECT_EQ(sums.steps(), 5);
   EXPECT_EQ(sums.examples(), 20);

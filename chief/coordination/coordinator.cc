@@ -60,8 +60,8 @@ Coordinator::Coordinator(const Options& options, const Clock* clock)
 absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, uint64_t incarnation,
                                                             uint64_t config_hash, std::string peer,
                                                             absl::Span<const HeldLease> held,
-                                                            std::string device,
-                                                            uint64_t told_epoch) {
+                                                            std::string device, uint64_t told_epoch,
+                                                            absl::Duration step_bound) {
   if (config_hash != options_.config_hash) {
     const absl::Status mismatch = ConfigMismatch(options_.config_hash, config_hash,
                                                  absl::StrCat(task.ToString(), " (", peer, ")"));
@@ -80,7 +80,7 @@ absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, uint64_t 
       membership_.Register(task, incarnation, peer, std::move(device), told_epoch);
   NoticeEnds();
   RETURN_IF_ERROR(registered);
-  if (task.role == Role::kWorker) stalls_.Join(incarnation);
+  if (task.role == Role::kWorker) stalls_.Join(incarnation, step_bound);
   std::vector<uint64_t> kept = ClaimLeases(task, incarnation, held);
   if (joins) {
     LogInfo(task.ToString(), " joined (", peer, ")",

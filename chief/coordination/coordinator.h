@@ -103,12 +103,14 @@ class Coordinator {
   // Joins, or joins again with the leases that the caller still holds (also those that a
   // predecessor granted). Returns which of these leases are still the caller's.
   // FAILED_PRECONDITION: another configuration. ALREADY_EXISTS, ABORTED: see Membership.
+  // `step_bound`: see StallWatch::Join.
   // UNAVAILABLE: the chief has not yet decided how the job goes on, and so what becomes of `held`
   // and of those who were members before (`told_epoch`).
   absl::StatusOr<std::vector<uint64_t>> Register(Task task, uint64_t incarnation,
                                                  uint64_t config_hash, std::string peer,
                                                  absl::Span<const HeldLease> held = {},
-                                                 std::string device = "", uint64_t told_epoch = 0);
+                                                 std::string device = "", uint64_t told_epoch = 0,
+                                                 absl::Duration step_bound = absl::ZeroDuration());
 
   // DEADLINE_EXCEEDED: not known within `max_wait`. ABORTED: not a member. FAILED_PRECONDITION:
   // the job has failed; the text has the reason.

@@ -475,6 +475,28 @@ TEST_F(CoordinatorTest, AWorkerThatBeatsButDoesNotStepLosesItsWork) {
   EXPECT_EQ(Acquire(kWorker1, 2)->tickets[0].step, held->tickets[0].step);
 }
 
+TEST_F(CoordinatorTest, AWorkerThatAskedForMoreTimeKeepsItsWork) {
+  StartTraining(100);
+  ASSERT_EQ(coordinator_
+                .Register(kWorker0, 1, kHash, "host:1", {}, "", 0,
+                          StallWatch::kFirstStep + absl::Seconds(3))
+                .status(),
+            absl::OkStatus());
+  ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
+  const auto beat = [&](absl::Duration time) {
+    for (absl::Duration rest = time; rest > absl::ZeroDuration(); rest -= absl::Seconds(1)) {
+      coordinator_.ExpireLeases();
+      clock_.Advance(absl::Seconds(1));
+      coordinator_.Heartbeat(kWorker0, 1, {}).IgnoreError();
+    }
+    coordinator_.ExpireLeases();
+  };
+  beat(StallWatch::kFirstStep + absl::Seconds(3));
+  EXPECT_EQ(StateOf(kWorker0), Member::kAlive);
+  beat(absl::Seconds(1));
+  EXPECT_EQ(StateOf(kWorker0), Member::kLost);
+}
+
 TEST_F(CoordinatorTest, AChiefThatWasFrozenLosesNobody) {
   StartTraining(100);
   Register(kWorker0, 1);

@@ -47,14 +47,14 @@ std::vector<StallWatch::Stalled> StallWatch::Look(const std::set<uint64_t>& owin
 }
 
 absl::Duration StallWatch::BoundOf(const Worker& worker) {
-  if (worker.steps == 0) return kFirstStep;
+  if (worker.steps == 0) return std::max(kFirstStep, worker.own_bound);
   absl::Duration median;
   if (!worker.newest.empty()) {
     std::vector<absl::Duration> sorted(worker.newest.begin(), worker.newest.end());
     std::nth_element(sorted.begin(), sorted.begin() + sorted.size() / 2, sorted.end());
     median = sorted[sorted.size() / 2];
   }
-  return std::max(kMedians * median, kShortest);
+  return std::max({kMedians * median, kShortest, worker.own_bound});
 }
 
 }  // namespace keelson

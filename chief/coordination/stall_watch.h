@@ -33,8 +33,11 @@ class StallWatch {
   // `clock` outlives this.
   explicit StallWatch(const Clock* clock) : clock_(clock) {}
 
-  // The worker belongs to the job.
-  void Join(uint64_t incarnation) { workers_.try_emplace(incarnation); }
+  // The worker belongs to the job, and may take `bound` for each of its steps, if that is more than
+  // what it is allowed anyway.
+  void Join(uint64_t incarnation, absl::Duration bound = absl::ZeroDuration()) {
+    workers_[incarnation].own_bound = bound;
+  }
   // It has completed `steps` more.
   void NoteSteps(uint64_t incarnation, int64_t steps);
   void Forget(uint64_t incarnation) { workers_.erase(incarnation); }
@@ -47,6 +50,7 @@ class StallWatch {
 
  private:
   struct Worker {
+    absl::Duration own_bound;
     int64_t steps = 0;
     std::deque<absl::Duration> newest;  // times of its newest steps
     // Since when it has owed a step; absent: it owes none.

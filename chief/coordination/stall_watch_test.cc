@@ -52,6 +52,21 @@ TEST_F(StallWatchTest, ASlowWorkerHasTwentyOfItsOwnSteps) {
   EXPECT_THAT(After(absl::Milliseconds(1)), SizeIs(1));
 }
 
+TEST_F(StallWatchTest, AWorkerMayAskForMore) {
+  const absl::Duration bound = 2 * StallWatch::kFirstStep;
+  watch_.Join(kWorker, bound);
+  After(absl::ZeroDuration());
+  EXPECT_THAT(After(bound), IsEmpty());
+  watch_.NoteSteps(kWorker, 1000);
+  EXPECT_THAT(After(bound), IsEmpty());
+  const auto stalled = After(absl::Milliseconds(1));
+  ASSERT_THAT(stalled, SizeIs(1));
+  EXPECT_EQ(stalled[0].bound, bound);
+  watch_.Join(kWorker, absl::Seconds(1));
+  EXPECT_THAT(After(absl::ZeroDuration()), SizeIs(1));
+  EXPECT_EQ(watch_.Look({kWorker})[0].bound, StallWatch::kShortest) << "less is not less";
+}
+
 TEST_F(StallWatchTest, StrangersAreIgnored) {
   watch_.Forget(kWorker);
   watch_.NoteSteps(kWorker, 1);

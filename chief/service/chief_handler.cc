@@ -42,6 +42,16 @@ absl::Status CheckLength(absl::string_view field, const std::string& text) {
       absl::StrCat(field, ": expected at most ", kMost, " bytes, found ", text.size()));
 }
 
+absl::StatusOr<absl::Duration> StepBoundOf(const v1::RegisterRequest& request) {
+  constexpr absl::Duration kMost = absl::Hours(7 * 24);
+  const google::protobuf::Duration& proto = request.step_bound();
+  const absl::Duration bound = absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
+  if (bound >= absl::ZeroDuration() && bound <= kMost) return bound;
+  return absl::InvalidArgumentError(absl::StrCat("step_bound: expected 0 to ",
+                                                 absl::FormatDuration(kMost), ", found ",
+                                                 absl::FormatDuration(bound)));
+}
+
 WorkerReport ReportFromProto(const v1::WorkerProgress& progress) {
   WorkerReport report;
   for (const v1::LeaseProgress& lease : progress.leases()) {
@@ -144,12 +154,13 @@ absl::Status ChiefHandler::Register(const v1::RegisterRequest& request,
   // They are kept for as long as the job, and shown.
   RETURN_IF_ERROR(CheckLength("peer", request.peer()));
   RETURN_IF_ERROR(CheckLength("device", request.device()));
+  ASSIGN_OR_RETURN(const absl::Duration step_bound, StepBoundOf(request));
   std::vector<HeldLease> held;
   for (const v1::HeldLease& lease : request.leases()) held.push_back(HeldLeaseFromProto(lease));
   ASSIGN_OR_RETURN(const std::vector<uint64_t> kept,
-                   coordinator_->Register(task, request.header().incarnation(),
-                                          request.config_hash(), request.peer(), held,
-                                          request.device(), request.header().member_epoch()));
+                   coordinator_->Register(
+                       task, request.header().incarnation(), request.config_hash(), request.peer(),
+                       held, request.device(), request.header().member_epoch(), step_bound));
   response->mutable_kept_leases()->Add(kept.begin(), kept.end());
   *response->mutable_state_versions() = VersionsToProto(coordinator_->state_versions());
   response->set_phase(JobPhaseToProto(coordinator_->phase()));

@@ -485,6 +485,13 @@ TEST_F(ChiefHandlerTest, WhatIsKeptOfAMemberIsShort) {
   request.set_device(std::string(1001, 'd'));
   EXPECT_EQ(handler_.Register(request, &registered_),
             absl::InvalidArgumentError("device: expected at most 1000 bytes, found 1001"));
+  request.set_device("cpu");
+  request.mutable_step_bound()->set_seconds(7 * 24 * 3600 + 1);
+  EXPECT_EQ(handler_.Register(request, &registered_),
+            absl::InvalidArgumentError("step_bound: expected 0 to 168h, found 168h1s"));
+  request.mutable_step_bound()->set_seconds(-1);
+  EXPECT_EQ(handler_.Register(request, &registered_),
+            absl::InvalidArgumentError("step_bound: expected 0 to 168h, found -1s"));
   EXPECT_TRUE(coordinator_.GetStatus().members.empty());
 }
 

@@ -27,6 +27,9 @@ absl::StatusOr<v1::RegisterResponse> MembershipClient::Register(
   request.set_config_hash(options_.config_hash);
   request.set_peer(options_.peer);
   request.set_device(options_.device);
+  if (options_.step_bound > absl::ZeroDuration()) {
+    request.mutable_step_bound()->set_seconds(absl::ToInt64Seconds(options_.step_bound));
+  }
   request.mutable_leases()->Add(held.begin(), held.end());
   std::optional<absl::Duration> give_up;
   while (true) {

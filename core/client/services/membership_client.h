@@ -29,6 +29,8 @@ class MembershipClient {
     std::string peer;  // "host:pid"
     // The task's device, only displayed; empty: none.
     std::string device;
+    // RegisterRequest.step_bound, in whole seconds; zero: none.
+    absl::Duration step_bound;
     // Retries while the chief is away.
     RetryOptions retry;
     // Retries while another incarnation holds the task. The holder may be the caller's dead

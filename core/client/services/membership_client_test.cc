@@ -34,6 +34,7 @@ class MembershipClientTest : public testing::Test {
     options.config_hash = 9;
     options.peer = "host:1";
     options.device = "cpu, 2 threads";
+    options.step_bound = absl::Seconds(90);
     options.retry.first_pause = absl::Milliseconds(1);
     options.retry.give_up_after = absl::Minutes(1);
     options.held_pause = absl::Milliseconds(1);
@@ -70,6 +71,7 @@ TEST_F(MembershipClientTest, TellsWhoItIs) {
   EXPECT_EQ(request.config_hash(), 9u);
   EXPECT_EQ(request.peer(), "host:1");
   EXPECT_EQ(request.device(), "cpu, 2 threads");
+  EXPECT_EQ(request.step_bound().seconds(), 90);
   EXPECT_EQ(request.leases_size(), 0);
 }
 
