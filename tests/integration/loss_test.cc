@@ -63,7 +63,7 @@ TEST(LossTest, ARestartedServerGetsItsShardFromTheNewestSnapshot) {
   LocalCluster cluster({2, 2, false, LongerConfig(model_dir)});
   cluster.gate().CloseAt(150);
   cluster.Start();
-  cluster.WaitForStep(40);  // beyond the snapshots of steps 16 and 32
+  cluster.WaitForSnapshot(16);
   const uint64_t first_life = cluster.ShardStatus(1).store_id();
   cluster.KillServer(1);
   cluster.StartServer(1);
@@ -85,7 +85,7 @@ TEST(LossTest, ARestartedChiefContinuesFromTheLastSnapshot) {
   LocalCluster cluster({2, 2, false, LongerConfig(model_dir)});
   cluster.gate().CloseAt(150);
   cluster.Start();
-  cluster.WaitForStep(40);
+  cluster.WaitForSnapshot(16);
   cluster.KillChief();
   const int64_t snapshot_step = *VerifiedLatestStep(model_dir);
   cluster.StartChief();
@@ -106,7 +106,7 @@ TEST(LossTest, AllServersRestartedAtOnce) {
   LocalCluster cluster({2, 2, false, LongerConfig(model_dir)});
   cluster.gate().CloseAt(150);
   cluster.Start();
-  cluster.WaitForStep(40);
+  cluster.WaitForSnapshot(16);
   cluster.KillServer(0);
   cluster.KillServer(1);
   cluster.StartServer(0);

@@ -249,6 +249,14 @@ void LocalCluster::WaitForStep(int64_t step) {
   }
 }
 
+void LocalCluster::WaitForSnapshot(int64_t step) {
+  const absl::Time deadline = absl::Now() + kProgressLimit;
+  while (chief().coordinator()->GetStatus().snapshot_step < step) {
+    ASSERT_LT(absl::Now(), deadline) << "snapshot of step " << step;
+    absl::SleepFor(kPollPause);
+  }
+}
+
 void LocalCluster::WaitForWorkers(int count) {
   const absl::Time deadline = absl::Now() + kProgressLimit;
   const auto alive = [this] {

@@ -78,6 +78,8 @@ class LocalCluster {
 
   // Waits until the chief counts at least `step` steps. Fails the test after 2 min.
   void WaitForStep(int64_t step);
+  // Waits until a snapshot of at least this step is committed.
+  void WaitForSnapshot(int64_t step);
 
   // Waits until the chief counts `count` workers as alive. Fails the test after 2 min.
   void WaitForWorkers(int count);
