@@ -58,7 +58,8 @@ FakeParameterServer::FakeParameterServer(FileSystem* file_system, std::string mo
   Answer(&ParameterControl::GetStatus, std::bind_front(&FakeParameterServer::DoGetStatus, this));
   Answer(&ParameterControl::WriteSnapshot,
          std::bind_front(&FakeParameterServer::DoWriteSnapshot, this));
-  Answer(&ParameterControl::PrepareCut, [this](const auto&, auto* response) {
+  Answer(&ParameterControl::PrepareCut, [this](const auto&, auto* response) -> absl::Status {
+    if (lost_shard_) return absl::UnavailableError("not initialised");
     response->set_committed_round(shard().committed_round());
     return absl::OkStatus();
   });
@@ -82,6 +83,7 @@ absl::Status FakeParameterServer::DoInitialize(const v1::InitializeShardRequest&
   if (request.has_restore_step() && damaged_.contains(request.restore_step())) {
     return absl::DataLossError(absl::StrCat("step ", request.restore_step(), ": bad checksum"));
   }
+  lost_shard_ = false;
   shard_.set_state(v1::ShardStatus::READY);
   shard_.set_placement_fingerprint(request.placement_fingerprint());
   shard_.set_shard(request.shard());
@@ -197,6 +199,7 @@ void FakeParameterServer::SetModelDir(const std::string& model_dir) {
 void FakeParameterServer::Restart() {
   MutexLock lock(&mu_);
   shard_ = EmptyShard();
+  lost_shard_ = true;
   members_.clear();
 }
 

@@ -2,6 +2,7 @@
 #ifndef KEELSON_CHIEF_SERVERS_FAKE_PARAMETER_SERVER_H_
 #define KEELSON_CHIEF_SERVERS_FAKE_PARAMETER_SERVER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -100,6 +101,8 @@ class FakeParameterServer : public FaultyParameterControl {
   mutable Mutex mu_;
   CondVar changed_;
   bool replaced_ ABSL_GUARDED_BY(mu_) = false;
+  // It was restarted, and has not been initialised since.
+  std::atomic<bool> lost_shard_{false};
   v1::ShardStatus shard_ ABSL_GUARDED_BY(mu_);
   std::set<uint64_t> members_ ABSL_GUARDED_BY(mu_);
   int64_t unsent_bytes_ ABSL_GUARDED_BY(mu_) = 0;
