@@ -172,7 +172,9 @@ class ParameterServiceTest(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.call("Finish", service_pb2.FinishShardRequest(), service_pb2.FinishShardResponse)
+        finish = service_pb2.FinishShardRequest()
+        finish.header.incarnation = finish.header.chief_term = cls.incarnation
+        cls.call("Finish", finish, service_pb2.FinishShardResponse)
         code = cls.server.wait(timeout=DEADLINE_SECONDS)
         if code != 0:
             raise AssertionError(f"ps_server ended with exit code {code}:\n{cls.logged()}")
