@@ -87,10 +87,10 @@ void AddWorkerFlags(CLI::App* app, WorkerFlags* flags) {
       ->default_str("auto");
   app->add_option("--step_bound", flags->step_bound_seconds,
                   "Seconds for which a step may last, up to a week, before the chief takes this "
-                  "worker for lost; for more than 20 times the median of its steps, 30 seconds, "
-                  "and 10 minutes for the first one")
+                  "worker for lost. It counts if it is more than 20 times the median of the steps, "
+                  "30 seconds, and 10 minutes for the first step")
       ->capture_default_str()
-      ->check(NonNegativeNumber());
+      ->check(CLI::Range(0, 7 * 24 * 3600));
   app->add_option("--peer_timeout", flags->peer_timeout_seconds,
                   "Seconds to wait for a chief or server that does not answer")
       ->capture_default_str()

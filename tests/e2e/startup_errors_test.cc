@@ -286,6 +286,13 @@ TEST(FileErrorsTest, ModelDirectoryThatCannotBeMade) {
   }
 }
 
+TEST(FileErrorsTest, AStepBoundOfMoreThanAWeek) {
+  for (const char* seconds : {"-1", "604801", "99999999999"}) {
+    ExpectOneError(RunProgram(Role::kWorker, {absl::StrCat("--step_bound=", seconds)}), kPermanent,
+                   {"--step_bound", seconds, "0 to 604800"});
+  }
+}
+
 TEST(FileErrorsTest, NegativeBatchSizeByFlag) {
   ExpectOneError(RunProgram(Role::kChief, {"--batch_size=-3", "--model_dir=/tmp"}), kPermanent,
                  {"train.batch_size", "-3"});
