@@ -155,7 +155,7 @@ class Evaluator {
   std::unique_ptr<ChiefLink> link_;  // null: no chief
   // The chief has said that the job is done, and no longer waits for this member.
   bool dismissed_ = false;
-  // Of the snapshots that have evaluations and can be read, by step.
+  // By step, what identifies the snapshots that have evaluations and can be read.
   std::map<int64_t, Identity> identities_;
   std::set<std::pair<int64_t, absl::Time>> skipped_;  // steps and times of commits
   // The claims at the last look.

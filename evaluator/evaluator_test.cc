@@ -382,7 +382,7 @@ TEST_F(EvaluatorTest, EarlyStoppingLooksAtTheSnapshotsOfTheJobOnly) {
   stopping->set_patience(2);
   Commit(100, 1, 1);
   ASSERT_TRUE(CreateDirectories(model_dir_ + "/eval").ok());
-  // Of a training that got worse, and was taken back to step 100.
+  // The lines are those of a training that got worse, and was taken back to step 100.
   WriteRawFile(MetricsPath(),
                "{\"step\":100,\"loss\":0.5,\"snapshot\":\"0000000000000001\"}\n"
                "{\"step\":200,\"loss\":0.6,\"snapshot\":\"0000000000000002\"}\n"

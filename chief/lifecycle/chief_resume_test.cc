@@ -157,43 +157,47 @@ std::set<int64_t> StepsOfAnother(ChiefService* chief, int64_t wanted) {
   return steps;
 }
 
-TEST_F(ChiefRunTest, ALostWorkerIsRefusedByTheServersBeforeOthersGetItsWork) {
-  options_.lease = absl::Seconds(10);
-  Start(&clock_);
-  Join(service(), kWorker);
-  ASSERT_EQ(Acquire(service(), {}).tickets(0).step(), 0);
-  const uint64_t worker = HeaderOf(kWorker).incarnation();
-  while (!servers_[1].members().contains(worker)) std::this_thread::yield();
-  while (servers_[1].members().contains(worker)) {
+class LostWorkerTest : public ChiefRunTest {
+ protected:
+  // A worker has work, and the servers know that it belongs to the job.
+  void StartWithAWorkerAtWork() {
+    options_.lease = absl::Seconds(10);
+    Start(&clock_);
+    Join(service(), kWorker);
+    EXPECT_EQ(Acquire(service(), {}).tickets(0).step(), 0);
+    while (!servers_[1].members().contains(worker_)) std::this_thread::yield();
+  }
+
+  const uint64_t worker_ = HeaderOf(kWorker).incarnation();
+};
+
+TEST_F(LostWorkerTest, IsRefusedByTheServersBeforeOthersGetItsWork) {
+  StartWithAWorkerAtWork();
+  while (servers_[1].members().contains(worker_)) {
     clock_.Advance(absl::Seconds(1));
     std::this_thread::yield();
   }
-  servers_[0].AwaitMembersWithout(worker);
-  servers_[1].AwaitMembersWithout(worker);
+  servers_[0].AwaitMembersWithout(worker_);
+  servers_[1].AwaitMembersWithout(worker_);
   EXPECT_THAT(StepsOfAnother(service(), 10), Contains(0));
   stop_->Raise();
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
 }
 
-TEST_F(ChiefRunTest, WorkWaitsForAServerThatOnlyTheChiefCannotReach) {
-  options_.lease = absl::Seconds(10);
-  Start(&clock_);
-  Join(service(), kWorker);
-  ASSERT_EQ(Acquire(service(), {}).tickets(0).step(), 0);
-  const uint64_t worker = HeaderOf(kWorker).incarnation();
-  while (!servers_[1].members().contains(worker)) std::this_thread::yield();
+TEST_F(LostWorkerTest, WorkWaitsForAServerThatOnlyTheChiefCannotReach) {
+  StartWithAWorkerAtWork();
   servers_[1].Sever();
-  while (servers_[0].members().contains(worker)) {
+  while (servers_[0].members().contains(worker_)) {
     clock_.Advance(absl::Seconds(1));
     std::this_thread::yield();
   }
-  ASSERT_TRUE(servers_[1].members().contains(worker)) << "it takes the lost worker's pushes";
+  ASSERT_TRUE(servers_[1].members().contains(worker_)) << "it takes the lost worker's pushes";
   // The chief has had time to give up telling it.
   servers_[1].AwaitProbes(servers_[1].probes() + 5);
   EXPECT_THAT(StepsOfAnother(service(), 9), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9));
   servers_[1].Restore();
   EXPECT_THAT(StepsOfAnother(service(), 1), ElementsAre(0));
-  EXPECT_FALSE(servers_[1].members().contains(worker));
+  EXPECT_FALSE(servers_[1].members().contains(worker_));
   stop_->Raise();
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
 }

@@ -58,11 +58,7 @@ FakeParameterServer::FakeParameterServer(FileSystem* file_system, std::string mo
   Answer(&ParameterControl::GetStatus, std::bind_front(&FakeParameterServer::DoGetStatus, this));
   Answer(&ParameterControl::WriteSnapshot,
          std::bind_front(&FakeParameterServer::DoWriteSnapshot, this));
-  Answer(&ParameterControl::PrepareCut, [this](const auto&, auto* response) -> absl::Status {
-    if (lost_shard_) return absl::UnavailableError("not initialised");
-    response->set_committed_round(shard().committed_round());
-    return absl::OkStatus();
-  });
+  Answer(&ParameterControl::PrepareCut, std::bind_front(&FakeParameterServer::DoPrepareCut, this));
   After(&ParameterControl::CommitRound, [this](const auto& request, auto*) {
     EditStatus([&](v1::ShardStatus* shard) {
       shard->set_committed_round(request.round());
@@ -118,6 +114,14 @@ absl::Status FakeParameterServer::DoGetStatus(const v1::GetShardStatusRequest& r
   MutexLock lock(&mu_);
   *response = shard_;
   if (!request.with_job_state()) response->clear_job_state();
+  return absl::OkStatus();
+}
+
+absl::Status FakeParameterServer::DoPrepareCut(const v1::PrepareCutRequest&,
+                                               v1::PrepareCutResponse* response) {
+  MutexLock lock(&mu_);
+  if (lost_shard_) return absl::UnavailableError("not initialised");
+  response->set_committed_round(shard_.committed_round());
   return absl::OkStatus();
 }
 

@@ -2,7 +2,6 @@
 #ifndef KEELSON_CHIEF_SERVERS_FAKE_PARAMETER_SERVER_H_
 #define KEELSON_CHIEF_SERVERS_FAKE_PARAMETER_SERVER_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -90,6 +89,7 @@ class FakeParameterServer : public FaultyParameterControl {
   absl::Status DoChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
                                 v1::ShardStatus* response);
   absl::Status DoGetStatus(const v1::GetShardStatusRequest& request, v1::ShardStatus* response);
+  absl::Status DoPrepareCut(const v1::PrepareCutRequest& request, v1::PrepareCutResponse* response);
   absl::Status DoWriteSnapshot(const v1::WriteSnapshotRequest& request,
                                v1::WriteSnapshotResponse* response);
   absl::Status DoStreamSnapshot(const v1::StreamSnapshotRequest& request, ByteSink sink,
@@ -102,7 +102,7 @@ class FakeParameterServer : public FaultyParameterControl {
   CondVar changed_;
   bool replaced_ ABSL_GUARDED_BY(mu_) = false;
   // It was restarted, and has not been initialised since.
-  std::atomic<bool> lost_shard_{false};
+  bool lost_shard_ ABSL_GUARDED_BY(mu_) = false;
   v1::ShardStatus shard_ ABSL_GUARDED_BY(mu_);
   std::set<uint64_t> members_ ABSL_GUARDED_BY(mu_);
   int64_t unsent_bytes_ ABSL_GUARDED_BY(mu_) = 0;

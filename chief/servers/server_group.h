@@ -197,7 +197,7 @@ class ServerGroup {
     std::atomic<uint64_t> stored{0};
     // The server has admitted this chief.
     std::atomic<bool> met{false};
-    // Of the shard that is the job's; 0: none.
+    // The id of the store of the shard that is the job's; 0: there is none.
     std::atomic<uint64_t> store_id{0};
   };
 

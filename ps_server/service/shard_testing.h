@@ -111,7 +111,7 @@ v1::WriteSnapshotRequest SnapshotRequest(int64_t step, size_t shard = 0, size_t 
 std::string WriteBundle(const std::vector<ParameterControl*>& servers, const std::string& model_dir,
                         int64_t step);
 Arrays PullAll(const Placement& placement, const TestServers& servers);
-// Of a chief whose term is its incarnation.
+// Returns the header of a chief whose term is its incarnation.
 v1::RequestHeader HeaderOf(uint64_t incarnation);
 v1::ShardStatus StatusOf(ParameterControl* service);
 absl::Status CommitRound(ParameterControl* service, const RoundId& round, uint32_t contributions);

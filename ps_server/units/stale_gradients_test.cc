@@ -28,8 +28,8 @@ class StaleGradientsTest : public testing::Test {
     push.header.pulled_shard_step = pulled_shard_step;
     Send(method, push);
   }
-  // Of a worker with two steps under way, whose gradient was computed without the last answer if
-  // `unseen` is 1.
+  // Pushes for a worker with two steps under way. Its gradient was computed without the last answer
+  // if `unseen` is 1.
   void PushOfTwo(uint64_t incarnation, float gradient, uint32_t unseen) {
     TestRequest push = ConstantPushOf(placement_, 0, incarnation, ++sequence_, gradient);
     push.header.steps_under_way = 2;

@@ -33,8 +33,10 @@ Function* Real(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-mode_t ModeOf(int flags, va_list arguments) {
-  return (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
+int OpenLate(int (*open)(const char*, int, ...), const char* path, int flags, va_list arguments) {
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
+  HangAt(path);
+  return open(path, flags, mode);
 }
 
 }  // namespace
@@ -57,20 +59,18 @@ int open(const char* path, int flags, ...) {
   static auto* const real = Real<int(const char*, int, ...)>("open");
   va_list arguments;
   va_start(arguments, flags);
-  const mode_t mode = ModeOf(flags, arguments);
+  const int fd = OpenLate(real, path, flags, arguments);
   va_end(arguments);
-  HangAt(path);
-  return real(path, flags, mode);
+  return fd;
 }
 
 int open64(const char* path, int flags, ...) {
   static auto* const real = Real<int(const char*, int, ...)>("open64");
   va_list arguments;
   va_start(arguments, flags);
-  const mode_t mode = ModeOf(flags, arguments);
+  const int fd = OpenLate(real, path, flags, arguments);
   va_end(arguments);
-  HangAt(path);
-  return real(path, flags, mode);
+  return fd;
 }
 
 }  // extern "C"

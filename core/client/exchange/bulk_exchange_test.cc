@@ -139,6 +139,17 @@ class BulkExchangeTest : public testing::Test {
   void Ready(size_t slot, size_t shard) {
     for (size_t m = 0; m < plans_[shard].size(); ++m) exchange_->MessageReady(slot, {shard, m});
   }
+  // The transport keeps reading what it was to send, for longer than Abandon has patience.
+  void AbandonWhileAFailedCallReadsItsBytes() {
+    Make({1});
+    transport_->keeps_failed = true;
+    transport_->slow_nexts = 10'000;
+    BeginStep(0, 0);
+    Settle();
+    transport_->Fail(0, absl::InvalidArgumentError("no"));
+    Settle();
+    exchange_->Abandon();
+  }
   void Settle() {
     while (exchange_->Drive(kNow)) {
     }
@@ -408,26 +419,12 @@ TEST_F(BulkExchangeTest, AbandonReleasesEverything) {
 
 TEST_F(BulkExchangeTest, AbandonWaitsForWhoReadsTheCallersMemoryAsLongAsItTakes) {
   bytes_ = true;
-  Make({1});
-  transport_->keeps_failed = true;
-  transport_->slow_nexts = 10'000;
-  BeginStep(0, 0);
-  Settle();
-  transport_->Fail(0, absl::InvalidArgumentError("no"));
-  Settle();
-  exchange_->Abandon();
+  AbandonWhileAFailedCallReadsItsBytes();
   EXPECT_THAT(transport_->kept, IsEmpty());
 }
 
 TEST_F(BulkExchangeTest, AbandonLeavesItsOwnMemoryToWhoReadsIt) {
-  Make({1});
-  transport_->keeps_failed = true;
-  transport_->slow_nexts = 10'000;
-  BeginStep(0, 0);
-  Settle();
-  transport_->Fail(0, absl::InvalidArgumentError("no"));
-  Settle();
-  exchange_->Abandon();
+  AbandonWhileAFailedCallReadsItsBytes();
   ASSERT_EQ(transport_->kept.size(), 1u);
   const std::string sent = transport_->kept[0].ToString();
   exchange_.reset();
