@@ -94,12 +94,16 @@ void SignalWatcher::Watch() {
   absl::Duration end = absl::InfiniteDuration();
   // A callback of the signal may hang, too.
   std::thread raiser;
+  bool asked = false;
   while (true) {
     const int signal = AwaitSignal(end);
     if (signal == SIGUSR2) break;
-    if (signal == 0 && Clock::Real()->Monotonic() >= end) EndProcess();
-    if (signal == 0) continue;
-    if (raiser.joinable()) _exit(128 + signal);
+    const bool late = signal == 0 && Clock::Real()->Monotonic() >= end;
+    if (signal == 0 && !late) continue;
+    // It is left behind, whether it hangs or not.
+    if (raiser.joinable()) raiser.detach();
+    if (late) EndProcess();
+    if (std::exchange(asked, true)) _exit(128 + signal);
     LogInfo("received ", signal == SIGINT ? "SIGINT" : "SIGTERM", ", stopping");
     end = Clock::Real()->Monotonic() + limit_.after_signal;
     raiser = std::thread([this] { stop_->Raise(); });
