@@ -10,6 +10,7 @@
 #include <functional>
 #include <ios>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -131,7 +132,13 @@ TEST_F(FailureDiskTest, Removed) {
   // In one instant: the chief, which writes there, would pull files from under a slow removal.
   const std::string removed_dir = model_dir() + ".removed";
   ASSERT_EQ(rename(model_dir().c_str(), removed_dir.c_str()), 0);
-  std::filesystem::remove_all(removed_dir);
+  // An operation of the chief that began before may still make and remove files there.
+  const auto remove = [&] {
+    std::error_code error;
+    std::filesystem::remove_all(removed_dir, error);
+    return !std::filesystem::exists(removed_dir);
+  };
+  ASSERT_TRUE(WaitUntil(remove, absl::Seconds(60)));
   const absl::Time removed = absl::Now();
   EXPECT_TRUE(WaitUntil([&] { return ReadLatestCounted(model_dir()).ok(); }, absl::Seconds(60)));
   const absl::Duration until_snapshot = absl::Now() - removed;
