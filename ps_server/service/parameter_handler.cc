@@ -1,6 +1,5 @@
 #include "ps_server/service/parameter_handler.h"
 
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -90,8 +89,7 @@ absl::Status ParameterHandler::ServeBlocks(BulkMethod method, const BulkRequest&
 
 absl::Status ParameterHandler::FindChief(const v1::FindChiefRequest& request,
                                          v1::FindChiefResponse* response) {
-  MutexLock lock(&mu_);
-  response->set_address(chief_address_);
+  response->set_address(record_.address());
   return absl::OkStatus();
 }
 
@@ -119,15 +117,7 @@ absl::Status ParameterHandler::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& r
   snapshots_.DropCutOfOthers(request.header().incarnation());
   chief_stopping_ = request.stopping();
   if (request.has_members()) TakeMembers(request.header().incarnation(), request.members());
-  {
-    MutexLock lock(&mu_);
-    if (!request.chief_address().empty()) chief_address_ = request.chief_address();
-    const auto state = std::pair(request.header().chief_term(), request.job_state_version());
-    if (!request.job_state().empty() && state >= std::pair(job_state_term_, job_state_version_)) {
-      job_state_ = request.job_state();
-      std::tie(job_state_term_, job_state_version_) = state;
-    }
-  }
+  record_.Take(request);
   snapshots_.DropExpiredCut();
   snapshots_.NoteSaved(request.saved_cut());
   FillStatus(response);
@@ -190,12 +180,7 @@ absl::Status ParameterHandler::GetStatus(const v1::GetShardStatusRequest& reques
                                          v1::ShardStatus* response) {
   FillStatus(response);
   response->clear_incarnation();
-  if (request.with_job_state()) {
-    MutexLock lock(&mu_);
-    response->set_job_state(job_state_);
-    response->set_job_state_version(job_state_version_);
-    response->set_job_state_term(job_state_term_);
-  }
+  if (request.with_job_state()) record_.FillJobState(response);
   return absl::OkStatus();
 }
 
@@ -212,9 +197,9 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
   status->set_refused_pushes(figures.refused_calls);
   status->set_committed_round(-1);
   status->set_chief_term(chiefs_.term());
+  status->set_job_state_version(record_.state_version());
   MutexLock lock(&mu_);
   status->set_state(state_);
-  status->set_job_state_version(job_state_version_);
   status->set_member_epoch(members_.epoch());
   status->set_members(static_cast<int32_t>(members_.size()));
   if (shard_ == nullptr) return;

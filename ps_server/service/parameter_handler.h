@@ -16,6 +16,7 @@
 #include "core/client/services/parameter_control.h"
 #include "ps_server/service/bulk_calls.h"
 #include "ps_server/service/chief_admission.h"
+#include "ps_server/service/chief_record.h"
 #include "ps_server/service/credit_ledger.h"
 #include "ps_server/service/departure.h"
 #include "ps_server/service/member_table.h"
@@ -167,6 +168,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   // The newest chief whose heartbeat has passed AwaitCommitsOfOthers; 0: none.
   std::atomic<uint64_t> attended_by_{0};
   FigureCounter figures_;
+  ChiefRecord record_;
   SnapshotCalls snapshots_;
   // The most entries that a request for the shard has in a repeated field.
   std::atomic<size_t> most_entries_{kMostEntries};
@@ -188,10 +190,6 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   std::shared_ptr<const Shard> shard_ ABSL_GUARDED_BY(mu_);
   std::optional<Origin> origin_ ABSL_GUARDED_BY(mu_);  // of the shard; none without
   Making newest_making_ ABSL_GUARDED_BY(mu_) = 0;
-  std::string chief_address_ ABSL_GUARDED_BY(mu_);
-  std::string job_state_ ABSL_GUARDED_BY(mu_);
-  uint64_t job_state_version_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t job_state_term_ ABSL_GUARDED_BY(mu_) = 0;  // of the chief that sent it
   MemberTable members_ ABSL_GUARDED_BY(mu_);
 };
 
