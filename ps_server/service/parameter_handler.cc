@@ -1,7 +1,6 @@
 #include "ps_server/service/parameter_handler.h"
 
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -19,30 +18,16 @@ absl::Status OfMethod(BulkMethod method, const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const ParameterHandler::Shard>> ParameterHandler::CurrentShard()
-    const {
-  MutexLock lock(&mu_);
-  if (shard_ == nullptr) return absl::UnavailableError("the shard is not initialised yet");
-  return shard_;
-}
-
-absl::StatusOr<std::shared_ptr<BlockStore>> ParameterHandler::CurrentStore() const {
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard, CurrentShard());
-  return std::shared_ptr<BlockStore>(shard, shard->store.get());
-}
-
-absl::StatusOr<std::shared_ptr<const ParameterHandler::Shard>> ParameterHandler::ReadyShard(
-    const BulkRequest& request) {
-  MutexLock lock(&mu_);
-  const absl::Status member = members_.Check(request);
-  if (absl::IsAborted(member)) figures_.CountRefusedCall();
-  RETURN_IF_ERROR(member);
-  if (shard_ == nullptr) return absl::UnavailableError("the shard is not initialised yet");
-  if (request.placement_fingerprint != shard_->placement_fingerprint) {
-    return absl::AbortedError("the request was made for another placement of the variables");
-  }
-  return shard_;
-}
+ParameterHandler::ParameterHandler(const Options& options, const Clock* clock, StopSignal* end)
+    : options_(options),
+      clock_(clock),
+      end_(end),
+      credits_(options.credits, clock),
+      files_(options.model_dir, clock),
+      chiefs_(clock, options.chief_exclusive),
+      shard_(&chiefs_, [this] { snapshots_.DropCut(); }),
+      snapshots_(
+          &files_, [this] { return shard_.CurrentStore(); }, &chiefs_, &figures_, clock) {}
 
 // ---- Calls of workers.
 
@@ -57,25 +42,29 @@ absl::StatusOr<ByteRope> ParameterHandler::Serve(BulkMethod method, const ByteRo
   snapshots_.DropExpiredCut();
   ByteCursor cursor(message);
   BulkRequest request;
-  ASSIGN_OR_RETURN(const size_t payload_bytes, DecodeBulkRequest(&cursor, &request, most_entries_));
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard, ReadyShard(request));
+  ASSIGN_OR_RETURN(const size_t payload_bytes,
+                   DecodeBulkRequest(&cursor, &request, shard_.most_entries()));
+  const absl::StatusOr<ServedShard::Pointer> ready = shard_.ReadyFor(request);
+  if (absl::IsAborted(ready.status())) figures_.CountRefusedCall();
+  RETURN_IF_ERROR(ready.status());
+  const ServedShard::Shard& shard = **ready;
   BulkResponse response;
   ValuePayload values;
-  RETURN_IF_ERROR(ServeBlocks(method, request, *shard, cursor, &response, &values));
+  RETURN_IF_ERROR(ServeBlocks(method, request, shard, cursor, &response, &values));
   const auto pulled_bytes = static_cast<int64_t>(values.size());
   if (method == BulkMethod::kPull) {
     figures_.CountPull(pulled_bytes);
   } else {
     figures_.CountPush(request, response, static_cast<int64_t>(payload_bytes), pulled_bytes);
   }
-  response.store_id = shard->store_id;
+  response.store_id = shard.store_id;
   response.credits = credits_.Note(request.incarnation);
   std::string header = EncodeBulkResponse(response, values.size());
   return std::move(values).Finish(std::move(header));
 }
 
 absl::Status ParameterHandler::ServeBlocks(BulkMethod method, const BulkRequest& request,
-                                           const Shard& shard, ByteCursor payload,
+                                           const ServedShard::Shard& shard, ByteCursor payload,
                                            BulkResponse* response, ValuePayload* values) {
   const absl::Status status =
       method == BulkMethod::kPull
@@ -93,19 +82,13 @@ absl::Status ParameterHandler::FindChief(const v1::FindChiefRequest& request,
   return absl::OkStatus();
 }
 
-void ParameterHandler::Leave() {
-  MutexLock lock(&mu_);
-  leaving_ = true;
-  if (shard_ != nullptr) shard_->store->EndAtNextCut();
-}
-
 ChiefSign ParameterHandler::chief_sign() const {
-  MutexLock lock(&mu_);
-  return {chiefs_.Silence(), chief_stopping_, Unsaved()};
+  return {chiefs_.Silence(), chief_stopping_, Unsaved(shard_.view().shard)};
 }
 
-bool ParameterHandler::Unsaved() const {
-  return leaving_ && shard_ != nullptr && !snapshots_.Saved(*shard_->store, shard_->first_step);
+bool ParameterHandler::Unsaved(const ServedShard::Pointer& shard) const {
+  return shard_.leaving() && shard != nullptr &&
+         !snapshots_.Saved(*shard->store, shard->first_step);
 }
 
 // ---- Calls of the chief.
@@ -116,25 +99,12 @@ absl::Status ParameterHandler::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& r
   AwaitCommitsOfOthers(request.header().incarnation());
   snapshots_.DropCutOfOthers(request.header().incarnation());
   chief_stopping_ = request.stopping();
-  if (request.has_members()) TakeMembers(request.header().incarnation(), request.members());
+  if (request.has_members()) shard_.TakeMembers(request.header().incarnation(), request.members());
   record_.Take(request);
   snapshots_.DropExpiredCut();
   snapshots_.NoteSaved(request.saved_cut());
   FillStatus(response);
   return absl::OkStatus();
-}
-
-void ParameterHandler::TakeMembers(uint64_t chief, const v1::MemberList& list) {
-  std::vector<uint64_t> members;
-  std::shared_ptr<const Shard> shard;
-  MutexLock taking(&members_mu_);
-  {
-    MutexLock lock(&mu_);
-    if (!members_.Take(chief, list)) return;
-    members = members_.Incarnations();
-    shard = shard_;
-  }
-  if (shard != nullptr) shard->store->SetMembers(std::move(members));
 }
 
 void ParameterHandler::AwaitCommitsOfOthers(uint64_t chief) {
@@ -146,22 +116,27 @@ void ParameterHandler::AwaitCommitsOfOthers(uint64_t chief) {
 absl::Status ParameterHandler::CommitRound(const v1::CommitRoundRequest& request,
                                            v1::CommitRoundResponse* response) {
   RETURN_IF_ERROR(chiefs_.Admit("CommitRound", request.header()));
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Shard> shard, CurrentShard());
+  ASSIGN_OR_RETURN(const ServedShard::Pointer shard, shard_.Current());
   MutexLock lock(&commit_mu_);
   // Another chief may have come during the wait, and have been told which round was committed.
   RETURN_IF_ERROR(chiefs_.Admit("CommitRound", request.header()));
+  RETURN_IF_ERROR(Commit(request, shard->store.get()));
+  response->set_shard_step(shard->store->shard_step());
+  return absl::OkStatus();
+}
+
+absl::Status ParameterHandler::Commit(const v1::CommitRoundRequest& request, BlockStore* store) {
   if (commit_pool_ == nullptr) {
     commit_pool_ = std::make_unique<ThreadPool>(options_.commit_threads - 1);
   }
-  const bool repeated = request.round() <= shard->store->committed().round;
   if (request.lost()) {
-    shard->store->SkipRounds({request.round(), request.contributions()});
-  } else {
-    RETURN_IF_ERROR(shard->store->CommitRound({request.round(), request.attempt()},
-                                              request.contributions(), commit_pool_.get()));
-    if (!repeated) figures_.CountCommittedRound();
+    store->SkipRounds({request.round(), request.contributions()});
+    return absl::OkStatus();
   }
-  response->set_shard_step(shard->store->shard_step());
+  const bool repeated = request.round() <= store->committed().round;
+  RETURN_IF_ERROR(store->CommitRound({request.round(), request.attempt()}, request.contributions(),
+                                     commit_pool_.get()));
+  if (!repeated) figures_.CountCommittedRound();
   return absl::OkStatus();
 }
 
@@ -198,15 +173,15 @@ void ParameterHandler::FillStatus(v1::ShardStatus* status) {
   status->set_committed_round(-1);
   status->set_chief_term(chiefs_.term());
   status->set_job_state_version(record_.state_version());
-  MutexLock lock(&mu_);
-  status->set_state(state_);
-  status->set_member_epoch(members_.epoch());
-  status->set_members(static_cast<int32_t>(members_.size()));
-  if (shard_ == nullptr) return;
-  const BlockStore& store = *shard_->store;
-  status->set_leaving(Unsaved());
-  status->set_store_id(shard_->store_id);
-  status->set_placement_fingerprint(shard_->placement_fingerprint);
+  const ServedShard::View view = shard_.view();
+  status->set_state(view.state);
+  status->set_member_epoch(view.member_epoch);
+  status->set_members(static_cast<int32_t>(view.members));
+  if (view.shard == nullptr) return;
+  const BlockStore& store = *view.shard->store;
+  status->set_leaving(Unsaved(view.shard));
+  status->set_store_id(view.shard->store_id);
+  status->set_placement_fingerprint(view.shard->placement_fingerprint);
   status->set_shard(static_cast<uint32_t>(store.shard()));
   status->set_shard_step(store.shard_step());
   status->set_value_bytes(store.value_bytes());

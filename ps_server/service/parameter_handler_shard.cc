@@ -1,11 +1,9 @@
 // The chief's calls that initialize a shard and write its snapshots.
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
-#include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/config/train_config.h"
 #include "google/protobuf/message.h"
@@ -33,9 +31,6 @@ absl::Status RefusePath(absl::string_view call, const google::protobuf::Message&
   return absl::OkStatus();
 }
 
-// Of requests that list a block twice, or one that is not there, so many are told which.
-constexpr size_t kEntriesToName = 1024;
-
 }  // namespace
 
 absl::Status ParameterHandler::Initialize(const v1::InitializeShardRequest& request,
@@ -47,7 +42,7 @@ absl::Status ParameterHandler::Initialize(const v1::InitializeShardRequest& requ
   MutexLock lock(&initialize_mu_);
   return InitializeFrom(
       kCall, request,
-      [&](BlockStore::Options options, Making) {
+      [&](BlockStore::Options options, ServedShard::Making) {
         return request.has_restore_step()
                    ? files_.Restore(std::move(options), request.restore_step())
                    : InitializeShard(std::move(options), request.seed());
@@ -63,12 +58,9 @@ absl::Status ParameterHandler::InitializeStreamed(const v1::InitializeChunk& fir
   RETURN_IF_ERROR(CheckConfig(first.start()));
   return InitializeFrom(
       kCall, first.start(),
-      [&](BlockStore::Options options, Making making) {
+      [&](BlockStore::Options options, ServedShard::Making making) {
         const auto received = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
-          {
-            MutexLock lock(&mu_);
-            RETURN_IF_ERROR(CheckMaking(kCall, first.start().header(), making));
-          }
+          RETURN_IF_ERROR(shard_.CheckMaking(kCall, first.start().header(), making));
           return next();
         };
         return ReceiveShard(std::move(options), first, received);
@@ -88,61 +80,16 @@ absl::Status ParameterHandler::InitializeFrom(absl::string_view call,
                                               const v1::InitializeShardRequest& request,
                                               FillStore fill,
                                               v1::InitializeShardResponse* response) {
-  const Origin origin = {
+  const ServedShard::Origin origin = {
       request.header().incarnation(), request.placement_fingerprint(), request.shard(),
       request.has_restore_step() ? std::make_optional(request.restore_step()) : std::nullopt};
-  ASSIGN_OR_RETURN(const std::optional<Making> making, BeginShard(call, request.header(), origin));
-  if (request.has_members()) TakeMembers(request.header().incarnation(), request.members());
+  ASSIGN_OR_RETURN(const std::optional<ServedShard::Making> making,
+                   shard_.Begin(call, request.header(), origin));
+  if (request.has_members()) shard_.TakeMembers(request.header().incarnation(), request.members());
   if (making.has_value()) {
-    RETURN_IF_ERROR(EndShard(call, request, origin, *making, MakeStore(request, *making, fill)));
+    RETURN_IF_ERROR(shard_.End(call, request, origin, *making, MakeStore(request, *making, fill)));
   }
   FillStatus(response->mutable_status());
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::optional<ParameterHandler::Making>> ParameterHandler::BeginShard(
-    absl::string_view call, const v1::RequestHeader& chief, const Origin& origin) {
-  MutexLock lock(&mu_);
-  // With the lock: whoever is admitted later also begins later.
-  RETURN_IF_ERROR(chiefs_.Admit(call, chief));
-  if (origin_ == origin) return std::nullopt;
-  // The old shard is released before the new one is made: there may not be memory for both.
-  origin_.reset();
-  state_ = v1::ShardStatus::INITIALIZING;
-  shard_ = nullptr;
-  snapshots_.DropCut();
-  return ++newest_making_;
-}
-
-absl::Status ParameterHandler::CheckMaking(absl::string_view call, const v1::RequestHeader& chief,
-                                           Making making) {
-  RETURN_IF_ERROR(chiefs_.Admit(call, chief));
-  if (making == newest_making_) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(call, ": a later call makes the shard"));
-}
-
-absl::Status ParameterHandler::EndShard(absl::string_view call,
-                                        const v1::InitializeShardRequest& request,
-                                        const Origin& origin, Making making,
-                                        absl::StatusOr<std::unique_ptr<BlockStore>> store) {
-  MutexLock lock(&mu_);
-  absl::Status status = CheckMaking(call, request.header(), making);
-  status.Update(store.status());
-  if (!status.ok()) {
-    if (making == newest_making_) state_ = v1::ShardStatus::EMPTY;
-    return status;
-  }
-  if (request.has_committed_round()) (*store)->SkipRounds({request.committed_round(), 0});
-  (*store)->SetMembers(members_.Incarnations());
-  most_entries_ = (*store)->num_blocks() + kEntriesToName;
-  const PushOptions push = {request.reject_non_finite(),
-                            request.stale_gradients().scale_learning_rate()};
-  if (leaving_) (*store)->EndAtNextCut();
-  const int64_t first_step = (*store)->shard_step();
-  shard_ = std::make_shared<const Shard>(
-      Shard{*std::move(store), request.placement_fingerprint(), RandomId(), push, first_step});
-  origin_ = origin;
-  state_ = v1::ShardStatus::READY;
   return absl::OkStatus();
 }
 
@@ -156,7 +103,7 @@ absl::Status ParameterHandler::CheckShardFits(const Placement& placement, size_t
 }
 
 absl::StatusOr<std::unique_ptr<BlockStore>> ParameterHandler::MakeStore(
-    const v1::InitializeShardRequest& request, Making making, FillStore fill) {
+    const v1::InitializeShardRequest& request, ServedShard::Making making, FillStore fill) {
   ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(request.placement()));
   if (placement.Fingerprint() != request.placement_fingerprint() ||
       request.shard() >= placement.num_shards()) {

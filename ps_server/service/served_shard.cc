@@ -1,0 +1,116 @@
+#include "ps_server/service/served_shard.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/random.h"
+#include "core/base/status_macros.h"
+
+namespace keelson {
+namespace {
+
+// A request may list so many entries more than the shard has blocks: its answer names the block
+// that is listed twice, or is not there. Longer lists are refused unread.
+constexpr size_t kEntriesToName = 1024;
+
+absl::Status NotInitialized() { return absl::UnavailableError("the shard is not initialised yet"); }
+
+}  // namespace
+
+ServedShard::View ServedShard::view() const {
+  MutexLock lock(&mu_);
+  return {state_, shard_, members_.epoch(), members_.size()};
+}
+
+absl::StatusOr<ServedShard::Pointer> ServedShard::Current() const {
+  MutexLock lock(&mu_);
+  if (shard_ == nullptr) return NotInitialized();
+  return shard_;
+}
+
+absl::StatusOr<std::shared_ptr<BlockStore>> ServedShard::CurrentStore() const {
+  ASSIGN_OR_RETURN(const Pointer shard, Current());
+  return std::shared_ptr<BlockStore>(shard, shard->store.get());
+}
+
+absl::StatusOr<ServedShard::Pointer> ServedShard::ReadyFor(const BulkRequest& request) const {
+  MutexLock lock(&mu_);
+  RETURN_IF_ERROR(members_.Check(request));
+  if (shard_ == nullptr) return NotInitialized();
+  if (request.placement_fingerprint != shard_->placement_fingerprint) {
+    return absl::AbortedError("the request was made for another placement of the variables");
+  }
+  return shard_;
+}
+
+void ServedShard::TakeMembers(uint64_t chief, const v1::MemberList& list) {
+  std::vector<uint64_t> members;
+  Pointer shard;
+  MutexLock taking(&members_mu_);
+  {
+    MutexLock lock(&mu_);
+    if (!members_.Take(chief, list)) return;
+    members = members_.Incarnations();
+    shard = shard_;
+  }
+  if (shard != nullptr) shard->store->SetMembers(std::move(members));
+}
+
+void ServedShard::Leave() {
+  MutexLock lock(&mu_);
+  leaving_ = true;
+  if (shard_ != nullptr) shard_->store->EndAtNextCut();
+}
+
+absl::StatusOr<std::optional<ServedShard::Making>> ServedShard::Begin(
+    absl::string_view call, const v1::RequestHeader& chief, const Origin& origin) {
+  MutexLock lock(&mu_);
+  // With the lock: whoever is admitted later also begins later.
+  RETURN_IF_ERROR(chiefs_->Admit(call, chief));
+  if (origin_ == origin) return std::nullopt;
+  // The old shard is released before the new one is made: there may not be memory for both.
+  origin_.reset();
+  state_ = v1::ShardStatus::INITIALIZING;
+  shard_ = nullptr;
+  dropped_();
+  return ++newest_making_;
+}
+
+absl::Status ServedShard::CheckMaking(absl::string_view call, const v1::RequestHeader& chief,
+                                      Making making) const {
+  MutexLock lock(&mu_);
+  return CheckMakingLocked(call, chief, making);
+}
+
+absl::Status ServedShard::CheckMakingLocked(absl::string_view call, const v1::RequestHeader& chief,
+                                            Making making) const {
+  RETURN_IF_ERROR(chiefs_->Admit(call, chief));
+  if (making == newest_making_) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(call, ": a later call makes the shard"));
+}
+
+absl::Status ServedShard::End(absl::string_view call, const v1::InitializeShardRequest& request,
+                              const Origin& origin, Making making,
+                              absl::StatusOr<std::unique_ptr<BlockStore>> store) {
+  MutexLock lock(&mu_);
+  absl::Status status = CheckMakingLocked(call, request.header(), making);
+  status.Update(store.status());
+  if (!status.ok()) {
+    if (making == newest_making_) state_ = v1::ShardStatus::EMPTY;
+    return status;
+  }
+  if (request.has_committed_round()) (*store)->SkipRounds({request.committed_round(), 0});
+  (*store)->SetMembers(members_.Incarnations());
+  most_entries_ = (*store)->num_blocks() + kEntriesToName;
+  const PushOptions push = {request.reject_non_finite(),
+                            request.stale_gradients().scale_learning_rate()};
+  if (leaving_) (*store)->EndAtNextCut();
+  const int64_t first_step = (*store)->shard_step();
+  shard_ = std::make_shared<const Shard>(
+      Shard{*std::move(store), request.placement_fingerprint(), RandomId(), push, first_step});
+  origin_ = origin;
+  state_ = v1::ShardStatus::READY;
+  return absl::OkStatus();
+}
+
+}  // namespace keelson
