@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "ps_server/service/refuse_path.h"
 
 namespace keelson {
 namespace {
@@ -20,14 +21,15 @@ absl::Status OfMethod(BulkMethod method, const absl::Status& status) {
 
 ParameterHandler::ParameterHandler(const Options& options, const Clock* clock, StopSignal* end)
     : options_(options),
-      clock_(clock),
       end_(end),
       credits_(options.credits, clock),
       files_(options.model_dir, clock),
       chiefs_(clock, options.chief_exclusive),
       shard_(&chiefs_, [this] { snapshots_.DropCut(); }),
       snapshots_(
-          &files_, [this] { return shard_.CurrentStore(); }, &chiefs_, &figures_, clock) {}
+          &files_, [this] { return shard_.CurrentStore(); }, &chiefs_, &figures_, clock),
+      initialize_({options.config_hash, options.max_shard_bytes}, &files_, &chiefs_, &shard_,
+                  clock) {}
 
 // ---- Calls of workers.
 
@@ -138,6 +140,32 @@ absl::Status ParameterHandler::Commit(const v1::CommitRoundRequest& request, Blo
                                      commit_pool_.get()));
   if (!repeated) figures_.CountCommittedRound();
   return absl::OkStatus();
+}
+
+absl::Status ParameterHandler::Initialize(const v1::InitializeShardRequest& request,
+                                          v1::InitializeShardResponse* response) {
+  RETURN_IF_ERROR(initialize_.Initialize(request));
+  FillStatus(response->mutable_status());
+  return absl::OkStatus();
+}
+
+absl::Status ParameterHandler::InitializeStreamed(const v1::InitializeChunk& first,
+                                                  ChunkSource next,
+                                                  v1::InitializeShardResponse* response) {
+  RETURN_IF_ERROR(initialize_.InitializeStreamed(first, next));
+  FillStatus(response->mutable_status());
+  return absl::OkStatus();
+}
+
+absl::Status ParameterHandler::WriteSnapshot(const v1::WriteSnapshotRequest& request,
+                                             v1::WriteSnapshotResponse* response) {
+  RETURN_IF_ERROR(RefusePath("WriteSnapshot", request, /*field=*/2));
+  return snapshots_.Write(request, response);
+}
+
+absl::Status ParameterHandler::StreamSnapshot(const v1::StreamSnapshotRequest& request,
+                                              ByteSink sink, v1::WriteSnapshotResponse* response) {
+  return snapshots_.Stream(request, sink, response);
 }
 
 absl::Status ParameterHandler::Finish(const v1::FinishShardRequest& request,

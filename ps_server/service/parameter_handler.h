@@ -17,6 +17,7 @@
 #include "ps_server/service/chief_record.h"
 #include "ps_server/service/credit_ledger.h"
 #include "ps_server/service/departure.h"
+#include "ps_server/service/initialize_calls.h"
 #include "ps_server/service/served_shard.h"
 #include "ps_server/service/server_figures.h"
 #include "ps_server/service/snapshot_calls.h"
@@ -83,17 +84,6 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
                       v1::FinishShardResponse* response) override;
 
  private:
-  using FillStore = absl::FunctionRef<absl::StatusOr<std::unique_ptr<BlockStore>>(
-      BlockStore::Options, ServedShard::Making)>;
-
-  // FAILED_PRECONDITION: another configuration.
-  absl::Status CheckConfig(const v1::InitializeShardRequest& request) const;
-  absl::Status InitializeFrom(absl::string_view call, const v1::InitializeShardRequest& request,
-                              FillStore fill, v1::InitializeShardResponse* response);
-  // FAILED_PRECONDITION: it takes more than Options::max_shard_bytes.
-  absl::Status CheckShardFits(const Placement& placement, size_t shard, size_t num_slots) const;
-  absl::StatusOr<std::unique_ptr<BlockStore>> MakeStore(const v1::InitializeShardRequest& request,
-                                                        ServedShard::Making making, FillStore fill);
   // After it has returned, only rounds of this chief, or of a later one, are committed: what the
   // status says of rounds then stays true until this chief changes it.
   void AwaitCommitsOfOthers(uint64_t chief);
@@ -108,7 +98,6 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   bool Unsaved(const ServedShard::Pointer& shard) const;
 
   const Options options_;
-  const Clock* const clock_;
   StopSignal* const end_;
   CreditLedger credits_;
   SnapshotFiles files_;
@@ -122,10 +111,7 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
   ChiefRecord record_;
   ServedShard shard_;
   SnapshotCalls snapshots_;
-
-  // Held while a shard is made of initial values or of files, so that one is made so at a time.
-  // Like the others it is not held while a peer is waited for.
-  Mutex initialize_mu_;
+  InitializeCalls initialize_;
 
   // Held while a round is committed.
   Mutex commit_mu_;

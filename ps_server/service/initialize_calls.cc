@@ -1,0 +1,103 @@
+#include "ps_server/service/initialize_calls.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+#include "core/config/train_config.h"
+#include "ps_server/service/refuse_path.h"
+#include "ps_server/snapshots/shard_files.h"
+#include "ps_server/snapshots/streamed_shard.h"
+
+namespace keelson {
+
+absl::Status InitializeCalls::Initialize(const v1::InitializeShardRequest& request) {
+  constexpr absl::string_view kCall = "Initialize";
+  RETURN_IF_ERROR(RefusePath(kCall, request, /*field=*/10));
+  RETURN_IF_ERROR(CheckConfig(request));
+  RETURN_IF_ERROR(chiefs_->Admit(kCall, request.header()));
+  MutexLock lock(&initialize_mu_);
+  return InitializeFrom(kCall, request, [&](BlockStore::Options options, ServedShard::Making) {
+    return request.has_restore_step() ? files_->Restore(std::move(options), request.restore_step())
+                                      : InitializeShard(std::move(options), request.seed());
+  });
+}
+
+absl::Status InitializeCalls::InitializeStreamed(const v1::InitializeChunk& first,
+                                                 ParameterControl::ChunkSource next) {
+  constexpr absl::string_view kCall = "InitializeStreamed";
+  RETURN_IF_ERROR(RefusePath(kCall, first.start(), /*field=*/10));
+  RETURN_IF_ERROR(CheckConfig(first.start()));
+  return InitializeFrom(
+      kCall, first.start(), [&](BlockStore::Options options, ServedShard::Making making) {
+        const auto received = [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
+          RETURN_IF_ERROR(shard_->CheckMaking(kCall, first.start().header(), making));
+          return next();
+        };
+        return ReceiveShard(std::move(options), first, received);
+      });
+}
+
+absl::Status InitializeCalls::CheckConfig(const v1::InitializeShardRequest& request) const {
+  if (request.config_hash() == options_.config_hash) return absl::OkStatus();
+  const absl::Status mismatch =
+      ConfigMismatch(options_.config_hash, request.config_hash(), "the chief");
+  LogError(mismatch.message());
+  return mismatch;
+}
+
+absl::Status InitializeCalls::InitializeFrom(absl::string_view call,
+                                             const v1::InitializeShardRequest& request,
+                                             FillStore fill) {
+  const ServedShard::Origin origin = {
+      request.header().incarnation(), request.placement_fingerprint(), request.shard(),
+      request.has_restore_step() ? std::make_optional(request.restore_step()) : std::nullopt};
+  ASSIGN_OR_RETURN(const std::optional<ServedShard::Making> making,
+                   shard_->Begin(call, request.header(), origin));
+  if (request.has_members()) shard_->TakeMembers(request.header().incarnation(), request.members());
+  if (!making.has_value()) return absl::OkStatus();
+  return shard_->End(call, request, origin, *making, MakeStore(request, *making, fill));
+}
+
+absl::Status InitializeCalls::CheckShardFits(const Placement& placement, size_t shard,
+                                             size_t num_slots) const {
+  const int64_t bytes = LeastBytesOf(placement, shard, num_slots);
+  if (bytes <= options_.max_shard_bytes) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "Initialize: shard ", shard, " of ", placement.num_shards(), ": expected at most ",
+      options_.max_shard_bytes, " bytes of values and slots (--max_shard_bytes), found ", bytes));
+}
+
+absl::StatusOr<std::unique_ptr<BlockStore>> InitializeCalls::MakeStore(
+    const v1::InitializeShardRequest& request, ServedShard::Making making, FillStore fill) {
+  ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(request.placement()));
+  if (placement.Fingerprint() != request.placement_fingerprint() ||
+      request.shard() >= placement.num_shards()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Initialize: shard ", request.shard(), " of ", placement.num_shards(),
+                     ": the placement does not fit its fingerprint or the shard"));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Optimizer> optimizer,
+                   CreateOptimizer(request.optimizer(), request.stale_gradients()));
+  RETURN_IF_ERROR(CheckShardFits(placement, request.shard(), optimizer->slots().size()));
+  ASSIGN_OR_RETURN(LearningRateSchedule learning_rate,
+                   LearningRateSchedule::Create(request.learning_rate(), request.max_steps()));
+  const absl::Duration start = clock_->Monotonic();
+  absl::StatusOr<std::unique_ptr<BlockStore>> store =
+      fill({std::move(placement), request.shard(), std::move(optimizer), std::move(learning_rate)},
+           making);
+  RETURN_IF_ERROR(store.status());
+  LogInfo("shard ", request.shard(), " of ", request.placement().num_shards(),
+          " ready: ", (*store)->value_bytes(), " bytes of values, ", (*store)->slot_bytes(),
+          " of slots, ",
+          request.has_restore_step()
+              ? absl::StrCat("from the snapshot of step ", request.restore_step())
+              : "initial values",
+          ", ",
+          absl::FormatDuration(absl::Trunc(clock_->Monotonic() - start, absl::Milliseconds(1))));
+  return store;
+}
+
+}  // namespace keelson
