@@ -58,8 +58,10 @@ absl::Status WorkLedger::Complete(uint64_t worker, uint64_t lease_id, int64_t co
   const auto it = leases_.find(lease_id);
   if (it == leases_.end()) {
     // A lease that was granted, is not held and was not taken back is complete: this report is a
-    // repetition.
-    if (WasGranted(lease_id) && !taken_back_.contains(lease_id)) return absl::OkStatus();
+    // repetition. Of those before `unknown_before_` nobody knows which it was, and for a complete
+    // one the answer makes no difference.
+    const bool known = WasGranted(lease_id) && lease_id >= unknown_before_;
+    if (known && !taken_back_.contains(lease_id)) return absl::OkStatus();
     return NotTheWorkers(lease_id);
   }
   Lease& lease = it->second;
@@ -87,11 +89,22 @@ int64_t WorkLedger::ReleaseIf(absl::FunctionRef<bool(const Lease&)> condition) {
     }
     pool_.Add(lease.unfinished());
     released += static_cast<int64_t>(lease.unfinished().size());
-    taken_back_.insert(it->first);
+    NoteTakenBack(it->first);
     it = leases_.erase(it);
     ++version_;
   }
   return released;
+}
+
+void WorkLedger::NoteTakenBack(uint64_t lease_id) {
+  taken_back_.insert(lease_id);
+  if (taken_back_.size() <= kMostTakenBack) return;
+  // Those of a predecessor stay: Adopt knows them by nothing else, and there are no more of them
+  // than it had granted at its end.
+  const auto oldest = taken_back_.lower_bound(options_.first_lease_id);
+  if (oldest == taken_back_.end() || !WasGranted(*oldest)) return;
+  unknown_before_ = *oldest + 1;
+  taken_back_.erase(oldest);
 }
 
 int64_t WorkLedger::Release(uint64_t worker) {

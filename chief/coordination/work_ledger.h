@@ -148,6 +148,10 @@ class WorkLedger {
   void Touch() { ++version_; }
   // A lease number that was never used.
   uint64_t NewLeaseId() { return next_lease_id_++; }
+  // So many leases that this ledger granted and took back are remembered, the newest ones. Reports
+  // on them come within seconds of it.
+  static constexpr size_t kMostTakenBack = 10'000;
+  size_t taken_back() const { return taken_back_.size(); }
   // The state from which this ledger continues, without its ranges; empty for a new job.
   const v1::JobState& origin() const { return origin_; }
 
@@ -174,6 +178,7 @@ class WorkLedger {
   absl::Status AdoptLeases(const v1::PersistedJobState& persisted);
 
   bool WasGranted(uint64_t lease_id) const;
+  void NoteTakenBack(uint64_t lease_id);
   int64_t ReleaseIf(absl::FunctionRef<bool(const Lease&)> condition);
   bool IsSane(const HeldLease& lease) const;
   void CountCompleted(absl::Span<const WorkTicket> tickets);
@@ -194,6 +199,8 @@ class WorkLedger {
   uint64_t next_lease_id_ = 1;
   Leases leases_;
   std::set<uint64_t> taken_back_;  // lease ids
+  // Of the ids before it that this ledger granted, those that were taken back are not remembered.
+  uint64_t unknown_before_ = 0;
 };
 
 }  // namespace keelson

@@ -430,5 +430,26 @@ TEST(WorkLedgerRandomTest, ExactStepsAcrossLossesAndRestarts) {
   }
 }
 
+// A week of workers that live for an hour: each leaves an unfinished lease behind.
+TEST(WorkLedgerTest, LeasesThatWereTakenBackAreForgottenInTheEnd) {
+  WorkLedger ledger({.max_steps = 1'000'000, .num_records = 1000, .batch_size = 10});
+  const uint64_t complete = ledger.Acquire(kAlice, 1)->id;
+  ASSERT_TRUE(ledger.Complete(kAlice, complete, 1).ok());
+  const uint64_t first = ledger.Acquire(kBob, 1)->id;
+  uint64_t newest = first;
+  for (size_t i = 0; i < 2 * WorkLedger::kMostTakenBack; ++i) {
+    EXPECT_EQ(ledger.Release(kBob), 1);
+    newest = ledger.Acquire(kBob, 1)->id;
+  }
+  EXPECT_EQ(ledger.taken_back(), WorkLedger::kMostTakenBack);
+  EXPECT_EQ(ledger.completed_steps(), 1);
+  // What was taken back counts for nobody, remembered or not.
+  EXPECT_TRUE(absl::IsAborted(ledger.Complete(kBob, first, 1)));
+  EXPECT_TRUE(absl::IsAborted(ledger.Complete(kBob, newest - 1, 1)));
+  EXPECT_TRUE(ledger.Complete(kBob, newest, 1).ok());
+  EXPECT_TRUE(ledger.Complete(kBob, newest, 1).ok());  // a repetition
+  EXPECT_EQ(ledger.completed_steps(), 2);
+}
+
 }  // namespace
 }  // namespace keelson
