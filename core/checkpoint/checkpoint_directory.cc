@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -131,6 +132,21 @@ std::vector<SnapshotInfo> TakeSurplus(const RetentionPolicy& policy,
   return surplus;
 }
 
+// What a state file names and is not there, but for the snapshot of `prefix`: remains of deletions
+// that failed.
+std::vector<SnapshotInfo> Missing(const std::vector<SnapshotInfo>& named,
+                                  const std::vector<SnapshotInfo>& present,
+                                  const std::string& prefix) {
+  std::vector<SnapshotInfo> missing;
+  for (const SnapshotInfo& snapshot : named) {
+    const bool there = std::any_of(present.begin(), present.end(), [&](const SnapshotInfo& other) {
+      return other.prefix == snapshot.prefix;
+    });
+    if (!there && snapshot.prefix != prefix) missing.push_back(snapshot);
+  }
+  return missing;
+}
+
 }  // namespace
 
 CheckpointDirectory::CheckpointDirectory(FileSystem* file_system, std::string model_dir,
@@ -182,9 +198,11 @@ absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& po
   }
   const absl::Time now = clock_->Now();
   State state;
+  std::vector<SnapshotInfo> surplus;
   if (old.has_value()) {
     state.version = old->version;
     ASSIGN_OR_RETURN(state.snapshots, List());
+    surplus = Missing(old->snapshots, state.snapshots, prefix);
   } else {
     ASSIGN_OR_RETURN(state.snapshots, UnnamedBefore(step));
   }
@@ -202,14 +220,33 @@ absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& po
                   snapshots.end());
   snapshots.push_back({step, prefix, now});
   ASSIGN_OR_RETURN(const auto leased, LeasedSnapshots(file_system_, model_dir_, now));
-  std::vector<SnapshotInfo> surplus;
-  if (deletes) surplus = TakeSurplus(policy, leased, &snapshots, &state.last_preserved);
-  RETURN_IF_ERROR(WriteState(state));
+  if (deletes) {
+    std::vector<SnapshotInfo> dropped =
+        TakeSurplus(policy, leased, &snapshots, &state.last_preserved);
+    std::move(dropped.begin(), dropped.end(), std::back_inserter(surplus));
+  }
+  RETURN_IF_ERROR(WriteState(&state));
+  DeleteSurplus(surplus, &state);
+  return absl::OkStatus();
+}
+
+void CheckpointDirectory::DeleteSurplus(absl::Span<const SnapshotInfo> surplus,
+                                        State* state) const {
+  std::vector<SnapshotInfo> left;
   for (const SnapshotInfo& snapshot : surplus) {
     const absl::Status status = DeleteSnapshot(snapshot);
-    if (!status.ok()) LogWarning("surplus snapshot left behind: ", status.message());
+    if (status.ok()) continue;
+    LogWarning("surplus snapshot ", snapshot.prefix,
+               " is to be deleted with the next one: ", status.message());
+    left.push_back(snapshot);
   }
-  return absl::OkStatus();
+  if (left.empty()) return;
+  std::vector<SnapshotInfo>& named = state->snapshots;
+  named.insert(named.begin(), left.begin(), left.end());
+  std::stable_sort(named.begin(), named.end() - 1,
+                   [](const SnapshotInfo& a, const SnapshotInfo& b) { return a.time < b.time; });
+  const absl::Status status = WriteState(state);
+  if (!status.ok()) LogWarning("surplus snapshots left behind: ", status.message());
 }
 
 absl::StatusOr<std::vector<SnapshotInfo>> CheckpointDirectory::UnnamedBefore(int64_t step) const {
@@ -258,7 +295,7 @@ absl::Status CheckpointDirectory::RollBack(int64_t step) {
                                             absl::StrJoin(snapshots, ", ", append_step)));
   }
   snapshots.erase(found + 1, snapshots.end());
-  return WriteState(*state);
+  return WriteState(&*state);
 }
 
 absl::StatusOr<std::vector<std::string>> CheckpointDirectory::ListTemporaries() const {
@@ -378,19 +415,20 @@ absl::StatusOr<std::string> CheckpointDirectory::PrefixOf(const std::string& pat
   return JoinPath(JoinPath(model_dir_, inner), BaseName(path));
 }
 
-absl::Status CheckpointDirectory::WriteState(const State& state) const {
+absl::Status CheckpointDirectory::WriteState(State* state) const {
   v1::CheckpointState proto;
-  for (const SnapshotInfo& snapshot : state.snapshots) {
+  for (const SnapshotInfo& snapshot : state->snapshots) {
     const bool inside = DirectoryOf(snapshot.prefix) == DirectoryOf(StatePath());
     proto.add_all_model_checkpoint_paths(inside ? BaseName(snapshot.prefix) : snapshot.prefix);
     proto.add_all_model_checkpoint_timestamps(ToSeconds(snapshot.time));
   }
   proto.set_model_checkpoint_path(*proto.all_model_checkpoint_paths().rbegin());
-  proto.set_last_preserved_timestamp(ToSeconds(state.last_preserved));
+  proto.set_last_preserved_timestamp(ToSeconds(state->last_preserved));
   std::string text;
   google::protobuf::TextFormat::PrintToString(proto, &text);
-  if (!state.version.empty()) {
-    return file_system_->ReplaceIf(StatePath(), state.version, text).status();
+  if (!state->version.empty()) {
+    ASSIGN_OR_RETURN(state->version, file_system_->ReplaceIf(StatePath(), state->version, text));
+    return absl::OkStatus();
   }
   // Not ReplaceIf, which may leave an empty file: that would be damage.
   ASSIGN_OR_RETURN(const bool exists, IsPresent(StatePath(), file_system_));

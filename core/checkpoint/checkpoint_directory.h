@@ -85,7 +85,8 @@ class CheckpointDirectory {
   // Makes the snapshot of `step` the latest; then deletes the snapshots that `policy` does not
   // keep. Where the state file is missing beside complete snapshots of earlier steps it names them
   // again, and deletes none. One that a reader has leased (snapshot_lease.h) stays in the list
-  // until a later Commit. A file that cannot be deleted is logged and left. `publish` completes the
+  // until a later Commit; so does one that cannot be deleted, which is logged, and the later Commit
+  // deletes what is left of it, whoever commits then. `publish` completes the
   // snapshot's files once the list of snapshots has been read, which is replaced only if nobody has
   // changed it since: so whoever may commit when `publish` asks does not commit after a successor's
   // commit. NOT_FOUND: the snapshot has no index. ABORTED: the list was changed. Errors of
@@ -131,8 +132,11 @@ class CheckpointDirectory {
   absl::StatusOr<SnapshotInfo> ParseSnapshot(const std::string& path) const;
   // The prefix for a path of the state file.
   absl::StatusOr<std::string> PrefixOf(const std::string& path) const;
-  // ABORTED: the state file has another version than `state`.
-  absl::Status WriteState(const State& state) const;
+  // Sets the version of `state` to the new one, where there was a state file before. ABORTED: that
+  // had another version than `state`.
+  absl::Status WriteState(State* state) const;
+  // Names again in the state file, which has the content `state`, those that cannot be deleted.
+  void DeleteSurplus(absl::Span<const SnapshotInfo> surplus, State* state) const;
   absl::Status DeleteSnapshot(const SnapshotInfo& snapshot) const;
 
   FileSystem* const file_system_;

@@ -2,7 +2,12 @@
 
 #include <unistd.h>
 
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/failing_file_system_testing.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/base/status_macros.h"
@@ -358,6 +363,59 @@ TEST_F(CheckpointDirectoryTest, AStateFileThatIsTooLargeIsNotRead) {
   EXPECT_EQ(
       directory_.List().status(),
       absl::DataLossError(state_path_ + ": expected at most 16777216 bytes, found 1099511627776"));
+}
+
+// The real file system, in which files with this ending cannot be removed.
+class StickyFileSystem : public FailingFileSystem {
+ public:
+  void StickTo(std::string ending) { ending_ = std::move(ending); }
+  absl::Status Remove(const std::string& path) override {
+    if (!ending_.empty() && absl::EndsWith(path, ending_)) {
+      return absl::UnavailableError(path + ": cannot be removed");
+    }
+    return FailingFileSystem::Remove(path);
+  }
+
+ private:
+  std::string ending_;
+};
+
+class FailedDeletionTest : public CheckpointDirectoryTest {
+ protected:
+  StickyFileSystem files_;
+  CheckpointDirectory sticky_{&files_, path_, &clock_};
+  const RetentionPolicy keep_two_ = {.keep_max = 2};
+
+  void CommitSteps(int64_t first, int64_t last) {
+    for (int64_t step = first; step <= last; ++step) {
+      WriteSnapshot(step);
+      ASSERT_EQ(sticky_.Commit(step, keep_two_), absl::OkStatus());
+    }
+  }
+};
+
+TEST_F(FailedDeletionTest, ASnapshotWhoseIndexStaysIsDeletedWithALaterOne) {
+  CommitSteps(1, 2);
+  files_.StickTo("model.ckpt-1.index");
+  CommitSteps(3, 4);
+  EXPECT_THAT(StepsOnDisk(), ElementsAre(1, 3, 4));
+  EXPECT_THAT(Steps(), ElementsAre(1, 3, 4));
+  files_.StickTo("");
+  CommitSteps(5, 5);
+  EXPECT_THAT(StepsOnDisk(), ElementsAre(4, 5));
+}
+
+TEST_F(FailedDeletionTest, DataWhoseIndexIsGoneAreDeletedWithALaterOne) {
+  CommitSteps(1, 2);
+  const std::string data = DataPath(directory_.SnapshotPrefix(1), 0, 1);
+  files_.StickTo(data);
+  CommitSteps(3, 4);
+  EXPECT_TRUE(FileExists(data));
+  EXPECT_THAT(Steps(), ElementsAre(3, 4));  // it is no snapshot
+  files_.StickTo("");
+  CommitSteps(5, 5);
+  EXPECT_FALSE(FileExists(data));
+  EXPECT_THAT(directory_.ListNamed()->size(), 2u);
 }
 
 }  // namespace
