@@ -199,7 +199,7 @@ class WorkLedger {
   uint64_t next_lease_id_ = 1;
   Leases leases_;
   std::set<uint64_t> taken_back_;  // lease ids
-  // Of the ids before it that this ledger granted, those that were taken back are not remembered.
+  // The ledger does not remember which ids before this one were taken back.
   uint64_t unknown_before_ = 0;
 };
 
