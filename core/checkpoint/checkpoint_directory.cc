@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -28,6 +27,8 @@ namespace {
 constexpr char kStateName[] = "checkpoint";
 constexpr char kSnapshotName[] = "model.ckpt-";
 constexpr uint64_t kMaxStateBytes = uint64_t{16} << 20;
+// Where nothing can be deleted at all, the state file does not grow with each snapshot.
+constexpr size_t kMostDeletedAgain = 100;
 
 // Keeps the first error of a text proto.
 class FirstError : public google::protobuf::io::ErrorCollector {
@@ -132,19 +133,24 @@ std::vector<SnapshotInfo> TakeSurplus(const RetentionPolicy& policy,
   return surplus;
 }
 
-// What a state file names and is not there, but for the snapshot of `prefix`: remains of deletions
-// that failed.
-std::vector<SnapshotInfo> Missing(const std::vector<SnapshotInfo>& named,
-                                  const std::vector<SnapshotInfo>& present,
-                                  const std::string& prefix) {
-  std::vector<SnapshotInfo> missing;
+// Of the snapshots that a state file names (oldest first), the remains of deletions that failed:
+// the index is gone, and they are older than those that `policy` keeps of `present`. Another
+// snapshot whose index is out of sight is not touched, since storage may show it again.
+std::vector<SnapshotInfo> Remains(const RetentionPolicy& policy,
+                                  const std::vector<SnapshotInfo>& named,
+                                  const std::vector<SnapshotInfo>& present) {
+  const size_t keep = std::max<int64_t>(policy.keep_max, 0);
+  if (keep == 0 || present.size() < keep) return {};
+  std::set<std::string> there;
+  for (const SnapshotInfo& snapshot : present) there.insert(snapshot.prefix);
+  const std::string& oldest_kept = present[present.size() - keep].prefix;
+  std::vector<SnapshotInfo> remains;
   for (const SnapshotInfo& snapshot : named) {
-    const bool there = std::any_of(present.begin(), present.end(), [&](const SnapshotInfo& other) {
-      return other.prefix == snapshot.prefix;
-    });
-    if (!there && snapshot.prefix != prefix) missing.push_back(snapshot);
+    if (snapshot.prefix == oldest_kept) break;
+    const bool kept = policy.kept_step != kNoStep && snapshot.step == policy.kept_step;
+    if (!kept && !there.contains(snapshot.prefix)) remains.push_back(snapshot);
   }
-  return missing;
+  return remains;
 }
 
 }  // namespace
@@ -198,11 +204,9 @@ absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& po
   }
   const absl::Time now = clock_->Now();
   State state;
-  std::vector<SnapshotInfo> surplus;
   if (old.has_value()) {
     state.version = old->version;
     ASSIGN_OR_RETURN(state.snapshots, List());
-    surplus = Missing(old->snapshots, state.snapshots, prefix);
   } else {
     ASSIGN_OR_RETURN(state.snapshots, UnnamedBefore(step));
   }
@@ -220,10 +224,12 @@ absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& po
                   snapshots.end());
   snapshots.push_back({step, prefix, now});
   ASSIGN_OR_RETURN(const auto leased, LeasedSnapshots(file_system_, model_dir_, now));
+  std::vector<SnapshotInfo> surplus;
+  if (old.has_value()) surplus = Remains(policy, old->snapshots, snapshots);
   if (deletes) {
-    std::vector<SnapshotInfo> dropped =
+    const std::vector<SnapshotInfo> dropped =
         TakeSurplus(policy, leased, &snapshots, &state.last_preserved);
-    std::move(dropped.begin(), dropped.end(), std::back_inserter(surplus));
+    surplus.insert(surplus.end(), dropped.begin(), dropped.end());
   }
   RETURN_IF_ERROR(WriteState(&state));
   DeleteSurplus(surplus, &state);
@@ -233,16 +239,18 @@ absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& po
 void CheckpointDirectory::DeleteSurplus(absl::Span<const SnapshotInfo> surplus,
                                         State* state) const {
   std::vector<SnapshotInfo> left;
+  absl::Status failure;
   for (const SnapshotInfo& snapshot : surplus) {
     const absl::Status status = DeleteSnapshot(snapshot);
-    if (status.ok()) continue;
-    LogWarning("surplus snapshot ", snapshot.prefix,
-               " is to be deleted with the next one: ", status.message());
-    left.push_back(snapshot);
+    if (!status.ok()) left.push_back(snapshot);
+    failure.Update(status);
   }
   if (left.empty()) return;
+  const size_t again = std::min(left.size(), kMostDeletedAgain);
+  LogWarning(left.size(), " surplus snapshots cannot be deleted, ", again,
+             " of them are tried again with the next one: ", failure.message());
   std::vector<SnapshotInfo>& named = state->snapshots;
-  named.insert(named.begin(), left.begin(), left.end());
+  named.insert(named.begin(), left.begin(), left.begin() + static_cast<std::ptrdiff_t>(again));
   std::stable_sort(named.begin(), named.end() - 1,
                    [](const SnapshotInfo& a, const SnapshotInfo& b) { return a.time < b.time; });
   const absl::Status status = WriteState(state);

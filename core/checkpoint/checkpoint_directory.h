@@ -85,8 +85,8 @@ class CheckpointDirectory {
   // Makes the snapshot of `step` the latest; then deletes the snapshots that `policy` does not
   // keep. Where the state file is missing beside complete snapshots of earlier steps it names them
   // again, and deletes none. One that a reader has leased (snapshot_lease.h) stays in the list
-  // until a later Commit; so does one that cannot be deleted, which is logged, and the later Commit
-  // deletes what is left of it, whoever commits then. `publish` completes the
+  // until a later Commit; so do up to 100 that cannot be deleted, which is logged, and the later
+  // Commit deletes what is left of them, whoever commits then. `publish` completes the
   // snapshot's files once the list of snapshots has been read, which is replaced only if nobody has
   // changed it since: so whoever may commit when `publish` asks does not commit after a successor's
   // commit. NOT_FOUND: the snapshot has no index. ABORTED: the list was changed. Errors of
@@ -135,7 +135,7 @@ class CheckpointDirectory {
   // Sets the version of `state` to the new one, where there was a state file before. ABORTED: that
   // had another version than `state`.
   absl::Status WriteState(State* state) const;
-  // Names again in the state file, which has the content `state`, those that cannot be deleted.
+  // Deletes them; the state file, which has the content `state`, names those again that stay.
   void DeleteSurplus(absl::Span<const SnapshotInfo> surplus, State* state) const;
   absl::Status DeleteSnapshot(const SnapshotInfo& snapshot) const;
 

@@ -400,8 +400,8 @@ TEST_F(FailedDeletionTest, ASnapshotWhoseIndexStaysIsDeletedWithALaterOne) {
   CommitSteps(3, 4);
   EXPECT_THAT(StepsOnDisk(), ElementsAre(1, 3, 4));
   EXPECT_THAT(Steps(), ElementsAre(1, 3, 4));
-  files_.StickTo("");
-  CommitSteps(5, 5);
+  // A successor's storage works again.
+  WriteAndCommit(5, keep_two_);
   EXPECT_THAT(StepsOnDisk(), ElementsAre(4, 5));
 }
 
@@ -412,10 +412,34 @@ TEST_F(FailedDeletionTest, DataWhoseIndexIsGoneAreDeletedWithALaterOne) {
   CommitSteps(3, 4);
   EXPECT_TRUE(FileExists(data));
   EXPECT_THAT(Steps(), ElementsAre(3, 4));  // it is no snapshot
-  files_.StickTo("");
-  CommitSteps(5, 5);
+  WriteAndCommit(5, keep_two_);
   EXPECT_FALSE(FileExists(data));
-  EXPECT_THAT(directory_.ListNamed()->size(), 2u);
+  EXPECT_EQ(directory_.ListNamed()->size(), 2u);
+}
+
+TEST_F(FailedDeletionTest, ItIsNoSnapshotToTrainFromBeforeNewerOnes) {
+  CommitSteps(1, 2);
+  files_.StickTo("model.ckpt-1.index");
+  clock_.Advance(absl::Seconds(1));
+  CommitSteps(3, 3);
+  EXPECT_EQ(directory_.List()->back().step, 3);
+  EXPECT_EQ(directory_.List()->front().step, 1);
+}
+
+// Storage may show it again later.
+TEST_F(FailedDeletionTest, DataOfASnapshotThatIsToStayAreKeptWhereItsIndexIsOutOfSight) {
+  CommitSteps(1, 2);
+  const std::string index = IndexPath(directory_.SnapshotPrefix(2));
+  ASSERT_EQ(FileSystem::Real()->Rename(index, JoinPath(path_, "hidden")), absl::OkStatus());
+  CommitSteps(3, 3);
+  EXPECT_TRUE(FileExists(DataPath(directory_.SnapshotPrefix(2), 0, 1)));
+}
+
+TEST_F(FailedDeletionTest, TheListDoesNotGrowWhereNothingCanBeDeleted) {
+  files_.StickTo("index");
+  CommitSteps(1, 150);
+  EXPECT_EQ(directory_.ListNamed()->size(), 102u);
+  EXPECT_EQ(directory_.List()->back().step, 150);
 }
 
 }  // namespace
