@@ -172,7 +172,11 @@ absl::StatusOr<std::unique_ptr<FileLock>> SimFileSystem::TryLock(const std::stri
 
 absl::Status SimFileSystem::SyncDirectory(const std::string& path) {
   RETURN_IF_ERROR(Begin(/*changes=*/true, path));
-  return Run([&](MemoryFileSystem* files) { return files->SyncDirectory(path); });
+  return Run([&](MemoryFileSystem* files) {
+    const absl::Status status = files->SyncDirectory(path);
+    if (status.ok()) disk_->on_names_synced();
+    return status;
+  });
 }
 
 }  // namespace keelson

@@ -35,6 +35,8 @@ struct SimDisk {
   StorageFault fault = StorageFault::kNone;
   // Called after each change of names.
   std::function<void()> on_names_changed;
+  // Called after the names in a directory were made durable.
+  std::function<void()> on_names_synced;
 };
 
 // Calls `at` before and after each operation: it may kill the process, which then holds no locks.

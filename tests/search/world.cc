@@ -54,6 +54,7 @@ class World {
         operations_(scenario.nodes()),
         computed_(static_cast<size_t>(scenario.job.records)) {
     disk_.on_names_changed = [this] { CheckSnapshots(); };
+    disk_.on_names_synced = [this] { durable_ = committed_; };
     network_.SetRepetition(scenario.repetition);
     network_.SetDelays(scenario.slow_share, scenario.slow);
     for (const SimFault& fault : scenario.faults) {
@@ -111,8 +112,9 @@ class World {
   const RecordDataset dataset_;
   std::vector<int64_t> operations_;  // by node
   std::vector<int64_t> computed_;    // by record
-  bool committed_ = false;
-  bool replaced_ = false;  // a chief that was frozen
+  bool committed_ = false;           // a snapshot was seen
+  bool durable_ = false;             // and is there after a power cut
+  bool replaced_ = false;            // a chief that was frozen
   // A server ended alone, and with it the steps since the snapshot of which it was restored.
   bool lost_shard_ = false;
   bool done_ = false;
@@ -407,6 +409,10 @@ void World::CutPower() {
   constexpr Unsynced kOutcomes[] = {Unsynced::kLost, Unsynced::kKept, Unsynced::kNamesKept,
                                     Unsynced::kBytesKept, Unsynced::kLastNameKept};
   disk_.files.Restart(kOutcomes[scheduler_.Random() % std::size(kOutcomes)]);
+  // The first commit may have been under way. Nobody has trained from it then.
+  const bool trained =
+      std::any_of(computed_.begin(), computed_.end(), [](int64_t times) { return times > 0; });
+  if (!durable_ && !trained) committed_ = false;
   CheckSnapshots();
 }
 

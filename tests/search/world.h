@@ -24,7 +24,8 @@ struct Verdict {
 //   each counts once, otherwise at least once and at most as often as it was computed. A server
 //   that ends alone loses what its shard had since its snapshot.
 // - initial: after the first commit no shard is given initial values.
-// - snapshot: after the first commit there is always one that can be opened.
+// - snapshot: after the first commit there is always one that can be opened. A power cut may take
+//   the first one away while it is being committed, that is before any gradient is computed.
 // - end: no role gives up for good.
 // - progress: the job ends within two minutes of the last fault's end.
 // `log`: the roles' logs are written to standard error. Whatever was killed stays in memory, so the
