@@ -247,8 +247,8 @@ void CheckpointDirectory::DeleteSurplus(absl::Span<const SnapshotInfo> surplus,
   }
   if (left.empty()) return;
   const size_t again = std::min(left.size(), kMostDeletedAgain);
-  LogWarning(left.size(), " surplus snapshots cannot be deleted, ", again,
-             " of them are tried again with the next one: ", failure.message());
+  LogWarning("surplus snapshots: cannot delete ", left.size(), ", the next commit tries ", again,
+             " again: ", failure.message());
   std::vector<SnapshotInfo>& named = state->snapshots;
   named.insert(named.begin(), left.begin(), left.begin() + static_cast<std::ptrdiff_t>(again));
   std::stable_sort(named.begin(), named.end() - 1,

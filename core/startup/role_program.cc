@@ -70,9 +70,10 @@ void AddMetricsFlags(CLI::App* app, CommonFlags* flags) {
 }
 
 void AddCommonFlags(CLI::App* app, CommonFlags* flags) {
-  app->add_option("--config", flags->config_path,
-                  "TrainConfig as a text proto, the same for all roles (default: an MLP on "
-                  "generated digits)");
+  app->add_option(
+      "--config", flags->config_path,
+      "A file, the TrainConfig as a text proto, the same for all roles (default: an MLP on "
+      "generated digits)");
   ConfigOverrides* overrides = &flags->overrides;
   app->add_option("--batch_size", overrides->batch_size, "Overrides train.batch_size");
   app->add_option("--training_steps", overrides->training_steps,
