@@ -1,0 +1,81 @@
+// chief_bench: what a chief costs with so many workers; docs/scale.md.
+
+#include <signal.h>
+
+#include <iostream>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bench/chief/options.h"
+#include "bench/chief/report.h"
+#include "core/base/exit_code.h"
+#include "core/base/file.h"
+#include "core/base/log.h"
+#include "core/base/status_macros.h"
+
+namespace keelson::bench {
+namespace {
+
+struct Results {
+  std::vector<ChiefResult> chiefs;
+  std::vector<LifeResult> lives;
+};
+
+absl::Status MeasureOne(int workers, const ChiefBenchOptions& options, Results* results) {
+  if (options.life.has_value()) {
+    ASSIGN_OR_RETURN(LifeResult life, MeasureLives(workers, options.measure, *options.life));
+    results->lives.push_back(std::move(life));
+  } else {
+    ASSIGN_OR_RETURN(ChiefResult result, MeasureChief(workers, options.measure));
+    results->chiefs.push_back(std::move(result));
+  }
+  return absl::OkStatus();
+}
+
+void Print(const Results& results, TableStyle style) {
+  for (const Table& table : {CostTable(results.chiefs), JobTable(results.chiefs),
+                             RoundTable(results.chiefs), LifeTable(results.lives)}) {
+    std::cout << Render(table, style);
+  }
+  for (const ChiefResult& result : results.chiefs) {
+    for (const auto& [text, count] : result.errors) {
+      std::cout << result.workers << " workers: " << count << " calls failed: " << text << "\n";
+    }
+  }
+  for (const LifeResult& life : results.lives) {
+    for (const auto& [text, count] : life.errors) {
+      std::cout << life.workers << " workers: " << count << " calls failed: " << text << "\n";
+    }
+  }
+}
+
+int Run(const ChiefBenchOptions& options) {
+  Results results;
+  absl::Status status;
+  for (const int workers : options.workers) {
+    const absl::Status measured = MeasureOne(workers, options, &results);
+    if (!measured.ok()) LogError(workers, " workers: ", measured.message());
+    status.Update(measured);
+  }
+  Print(results, options.markdown ? TableStyle::kMarkdown : TableStyle::kText);
+  if (!options.json_path.empty()) {
+    const nlohmann::json report = ChiefReport(results.chiefs, results.lives);
+    const absl::Status written =
+        WriteFileAtomically(options.json_path, absl::StrCat(report.dump(2), "\n"));
+    if (!written.ok()) LogError(written.message());
+    status.Update(written);
+  }
+  return ExitCodeFor(status);
+}
+
+}  // namespace
+}  // namespace keelson::bench
+
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);
+  keelson::SetLogName("chief_bench");
+  const auto options = keelson::bench::ParseChiefBenchOptions(argc, argv);
+  if (const int* exit_code = std::get_if<int>(&options)) return *exit_code;
+  return keelson::bench::Run(std::get<keelson::bench::ChiefBenchOptions>(options));
+}
