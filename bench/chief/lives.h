@@ -32,7 +32,7 @@ struct LifeResult {
   // By how much the memory grows with one more membership, over the second half.
   double bytes_per_membership = 0;
   std::vector<LifeSample> samples;
-  std::map<std::string, int64_t> errors;
+  std::map<std::string, int64_t> errors;  // failed calls, by the name of their status
 };
 
 // Half of the lives end with Leave, the others without a word. See MeasureChief for the errors.

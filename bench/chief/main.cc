@@ -2,7 +2,11 @@
 
 #include <signal.h>
 
+#include <cstdint>
 #include <iostream>
+#include <map>
+#include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -33,21 +37,19 @@ absl::Status MeasureOne(int workers, const ChiefBenchOptions& options, Results* 
   return absl::OkStatus();
 }
 
+void PrintErrors(int workers, const std::map<std::string, int64_t>& errors) {
+  for (const auto& [code, count] : errors) {
+    std::cout << workers << " workers: " << count << " calls failed: " << code << "\n";
+  }
+}
+
 void Print(const Results& results, TableStyle style) {
   for (const Table& table : {CostTable(results.chiefs), JobTable(results.chiefs),
                              RoundTable(results.chiefs), LifeTable(results.lives)}) {
     std::cout << Render(table, style);
   }
-  for (const ChiefResult& result : results.chiefs) {
-    for (const auto& [text, count] : result.errors) {
-      std::cout << result.workers << " workers: " << count << " calls failed: " << text << "\n";
-    }
-  }
-  for (const LifeResult& life : results.lives) {
-    for (const auto& [text, count] : life.errors) {
-      std::cout << life.workers << " workers: " << count << " calls failed: " << text << "\n";
-    }
-  }
+  for (const ChiefResult& result : results.chiefs) PrintErrors(result.workers, result.errors);
+  for (const LifeResult& life : results.lives) PrintErrors(life.workers, life.errors);
 }
 
 int Run(const ChiefBenchOptions& options) {

@@ -78,7 +78,7 @@ struct ChiefResult {
   int servers = 0;
   std::optional<AsynchronousResult> asynchronous;
   std::optional<SynchronousResult> synchronous;
-  std::map<std::string, int64_t> errors;  // texts of failed calls, with their numbers
+  std::map<std::string, int64_t> errors;  // failed calls, by the name of their status
 };
 
 // UNAVAILABLE: the chief cannot be started, or has ended. DEADLINE_EXCEEDED: the workers did not

@@ -30,7 +30,7 @@ ChiefResult SomeResult() {
   result.servers = 100;
   result.asynchronous = async;
   result.synchronous = sync;
-  result.errors["14 gone"] = 2;
+  result.errors["UNAVAILABLE"] = 2;
   return result;
 }
 
@@ -51,7 +51,7 @@ TEST(ChiefReportTest, HasTheFiguresOfBothModes) {
   EXPECT_GT(report["machine"]["cores"], 0);
   const nlohmann::json& result = report["results"][0];
   EXPECT_EQ(result["workers"], 1000);
-  EXPECT_EQ(result["errors"]["14 gone"], 2);
+  EXPECT_EQ(result["errors"]["UNAVAILABLE"], 2);
   EXPECT_EQ(result["asynchronous"]["heartbeat"]["cpu_us"]["median"], 904);
   EXPECT_EQ(result["asynchronous"]["calls"]["Heartbeat"]["failed"], 2);
   EXPECT_EQ(result["asynchronous"]["memory"]["threads"], 42);

@@ -6,8 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "bench/meter.h"
+#include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/rpc/channel.h"
+#include "core/rpc/grpc_status.h"
 
 namespace keelson::bench {
 namespace {
@@ -103,7 +105,9 @@ void SimulatedWorkers::NoteEnd(CallKind kind, double started, const grpc::Status
     counts.latencies.Record(seconds);
   } else {
     ++counts.failed;
-    ++errors_[absl::StrCat(status.error_code(), " ", status.error_message().substr(0, 80))];
+    const absl::Status error = FromGrpcStatus(status, "the chief");
+    const std::string code = absl::StatusCodeToString(error.code());
+    if (++errors_[code] == 1) LogInfo("the first call that failed so: ", error.ToString());
   }
   if (--under_way_ == 0) quiet_.NotifyAll();
 }

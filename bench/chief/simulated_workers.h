@@ -81,7 +81,7 @@ class SimulatedWorkers {
   // The seconds between the first tickets of a step and of the step after it, as workers got them,
   // since the last call; of synchronous mode.
   std::vector<double> TakeRoundSeconds();
-  // The texts of errors, with their numbers.
+  // Calls that failed so far, by the name of their status. The log has the text of the first.
   std::map<std::string, int64_t> errors() const;
 
  private:
