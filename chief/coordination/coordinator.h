@@ -189,6 +189,8 @@ class Coordinator {
 
   // Who belongs to the job: those who are alive, and those of a predecessor who may come back.
   v1::MemberList MemberList() const;
+  // The epoch of that list.
+  uint64_t member_epoch() const;
 
   // Waits until TakeEnded has something to return, until StateUrgent and the clock's monotonic
   // time is at least `stores_from`, or until `stop` is raised. A job that is done has neither.

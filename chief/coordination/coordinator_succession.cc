@@ -160,6 +160,11 @@ v1::MemberList Coordinator::MemberList() const {
   return list;
 }
 
+uint64_t Coordinator::member_epoch() const {
+  MutexLock lock(&mu_);
+  return membership_.epoch();
+}
+
 std::vector<uint64_t> Coordinator::TakeEnded() {
   MutexLock lock(&mu_);
   return std::exchange(newly_ended_, {});

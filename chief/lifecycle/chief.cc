@@ -153,6 +153,7 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
 ServerSupervisor::Job Chief::SupervisedJob() {
   return {[this] { return coordinator_.PersistedState(); },
           [this] { return coordinator_.MemberList(); },
+          [this] { return coordinator_.member_epoch(); },
           [this](uint64_t version) { coordinator_.NoteStored(version); },
           [this] { return snapshotter_.Snapshots(); },
           [this](const absl::Status& status) { NoteReplaced(status); },

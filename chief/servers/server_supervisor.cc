@@ -6,6 +6,7 @@
 #include "chief/servers/server_supervisor.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +25,11 @@ std::string Seconds(absl::Duration duration) {
 
 ServerSupervisor::ServerSupervisor(ServerGroup* servers, Job job, const Clock* clock,
                                    const Pauses& pauses)
-    : servers_(servers), job_(std::move(job)), clock_(clock), pauses_(pauses) {
+    : servers_(servers),
+      job_(std::move(job)),
+      clock_(clock),
+      pauses_(pauses),
+      state_(job_.persisted, job_.members, clock, pauses.visit) {
   for (size_t s = 0; s < servers->size(); ++s) {
     watches_.emplace_back(servers->name(s), clock).heard = clock->Monotonic();
   }
@@ -81,21 +86,22 @@ absl::Duration ServerSupervisor::Visit(size_t s) {
   const absl::Duration now = clock_->Monotonic();
   const uint64_t persist_requests = this->persist_requests();
   v1::ChiefHeartbeatRequest request;
-  // Before the state, which so knows of every member of the list.
-  const v1::MemberList members = job_.members();
-  const bool announces = !servers_->KnowsMembers(s, members.epoch());
+  const uint64_t epoch = job_.member_epoch();
+  const bool announces = !servers_->KnowsMembers(s, epoch);
   const bool stores = announces || watch.away || now >= watch.persist_due ||
                       persist_requests != watch.persist_requests;
   watch.persist_requests = persist_requests;
+  std::shared_ptr<const SharedJobState::State> state;
   if (stores) {
-    const v1::PersistedJobState persisted = job_.persisted();
-    request.set_job_state(persisted.SerializeAsString());
-    request.set_job_state_version(persisted.job().state_version());
+    state = state_.Get({watch.stored + 1, epoch, persist_requests});
+    request.set_job_state(state->bytes);
+    request.set_job_state_version(state->version);
+    if (announces) *request.mutable_members() = state->members;
   }
-  if (announces) *request.mutable_members() = members;
   v1::ShardStatus shard;
   absl::Status status = servers_->ChiefHeartbeat(s, std::move(request), &shard);
   if (status.ok() && stores) {
+    watch.stored = state->number;
     watch.persist_due = now + pauses_.persist;
     job_.note_stored(servers_->stored_version());
   }

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "chief/servers/server_group.h"
+#include "chief/servers/shared_job_state.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/thread.h"
@@ -42,8 +43,9 @@ class ServerSupervisor {
   struct Job {
     // The job state to persist.
     std::function<v1::PersistedJobState()> persisted;
-    // Who belongs to the job.
+    // Who belongs to the job, and only the epoch of that list.
     std::function<v1::MemberList()> members;
+    std::function<uint64_t()> member_epoch;
     // All servers that answer hold the persisted job state of this version.
     std::function<void(uint64_t version)> note_stored;
     // The snapshots, newest first. Where there is none, a shard starts with initial values if the
@@ -89,6 +91,7 @@ class ServerSupervisor {
     std::optional<absl::Duration> missing_since;
     absl::Duration heard;  // when it was ready the last time
     absl::Duration persist_due = -absl::InfiniteDuration();
+    uint64_t stored = 0;  // SharedJobState::State::number of the newest state that it took
     uint64_t persist_requests = 0;
     TroubleLog restores;
   };
@@ -108,6 +111,7 @@ class ServerSupervisor {
   const Job job_;
   const Clock* const clock_;
   const Pauses pauses_;
+  SharedJobState state_;
 
   std::vector<Watch> watches_;  // by server
   std::vector<Thread> threads_;

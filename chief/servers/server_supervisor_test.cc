@@ -15,12 +15,16 @@ using ::testing::IsEmpty;
 class FakeJob {
  public:
   ServerSupervisor::Job AsSupervised() {
-    return {[this] { return PersistedState(); }, [this] { return Members(); },
-            [this](uint64_t version) { NoteStored(version); }, [this] { return Snapshots(); },
+    return {[this] { return PersistedState(); },
+            [this] { return Members(); },
+            [this] { return Members().epoch(); },
+            [this](uint64_t version) { NoteStored(version); },
+            [this] { return Snapshots(); },
             [this](const absl::Status& status) { NoteReplaced(status); }};
   }
   v1::PersistedJobState PersistedState() {
     MutexLock lock(&mu_);
+    ++states_made_;
     v1::PersistedJobState persisted;
     persisted.mutable_job()->set_state_version(version_);
     persisted.mutable_job()->set_global_step(step_);
@@ -66,6 +70,10 @@ class FakeJob {
     MutexLock lock(&mu_);
     return stored_;
   }
+  int states_made() const {
+    MutexLock lock(&mu_);
+    return states_made_;
+  }
   absl::Status replaced() const {
     MutexLock lock(&mu_);
     return replaced_;
@@ -77,6 +85,7 @@ class FakeJob {
   uint64_t epoch_ ABSL_GUARDED_BY(mu_) = 2;
   int64_t step_ ABSL_GUARDED_BY(mu_) = 412;
   uint64_t stored_ ABSL_GUARDED_BY(mu_) = 0;
+  int states_made_ ABSL_GUARDED_BY(mu_) = 0;
   absl::StatusOr<std::vector<SnapshotInfo>> snapshots_ ABSL_GUARDED_BY(mu_) =
       std::vector<SnapshotInfo>{{300, "newest", {}}, {200, "older", {}}};
   absl::Status replaced_ ABSL_GUARDED_BY(mu_);
@@ -128,6 +137,20 @@ TEST_F(ServerSupervisorTest, LeavesTheStateOnceASecond) {
   supervisor_.Visit(1);
   EXPECT_EQ(servers_[0].shard().job_state_version(), 2u);
   EXPECT_EQ(job_.stored(), 2u);
+}
+
+TEST_F(ServerSupervisorTest, TheStateIsMadeOnceForAllServers) {
+  supervisor_.Visit(0);
+  supervisor_.Visit(1);
+  EXPECT_EQ(job_.states_made(), 1);
+  supervisor_.PersistNow();
+  supervisor_.Visit(0);
+  supervisor_.Visit(1);
+  EXPECT_EQ(servers_[1].states(), 2);
+  EXPECT_EQ(job_.states_made(), 2);
+  clock_.Advance(pauses_.visit);
+  supervisor_.Visit(0);
+  EXPECT_EQ(job_.states_made(), 2) << "nothing is due";
 }
 
 // A chief that was replaced wakes up, and finds a restarted server first.
