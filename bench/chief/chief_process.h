@@ -47,6 +47,8 @@ class ChiefProcess {
     int threads = 0;
   };
   Memory memory() const;
+  // See FakeServers.
+  size_t job_state_bytes() const { return servers_->job_state_bytes(); }
 
  private:
   ChiefProcess();

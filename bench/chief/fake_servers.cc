@@ -79,6 +79,11 @@ absl::Status FakeServers::Listen(int count) {
   return absl::OkStatus();
 }
 
+size_t FakeServers::job_state_bytes() const {
+  MutexLock lock(&mu_);
+  return job_state_bytes_;
+}
+
 v1::ShardStatus& FakeServers::ShardOf(const grpc::CallbackServerContext& context) {
   const grpc::string_ref address = context.ExperimentalGetAuthority();
   return shards_[std::string(address.data(), address.size())];
@@ -109,6 +114,7 @@ grpc::ServerUnaryReactor* FakeServers::ChiefHeartbeat(grpc::CallbackServerContex
     v1::ShardStatus& shard = ShardOf(*context);
     shard.set_chief_term(request->header().chief_term());
     if (!request->job_state().empty()) {
+      job_state_bytes_ = request->job_state().size();
       // Nobody adopts this job, so its state need not be kept.
       shard.set_job_state_version(request->job_state_version());
       shard.set_job_state_term(request->header().chief_term());

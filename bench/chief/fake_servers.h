@@ -6,6 +6,7 @@
 
 #include <grpcpp/server.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -31,6 +32,8 @@ class FakeServers final : public v1::ParameterService::CallbackService {
 
   // "127.0.0.1:40001", by shard.
   const std::vector<std::string>& addresses() const { return addresses_; }
+  // Of the newest job state that the chief has stored at one of them; 0: none yet.
+  size_t job_state_bytes() const;
 
   // The calls of a chief; what each of them does is said in parameter_service.proto.
   grpc::ServerUnaryReactor* Initialize(grpc::CallbackServerContext* context,
@@ -64,7 +67,8 @@ class FakeServers final : public v1::ParameterService::CallbackService {
 
   const std::string model_dir_;
   std::vector<std::string> addresses_;
-  Mutex mu_;
+  mutable Mutex mu_;
+  size_t job_state_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<std::string, v1::ShardStatus> shards_ ABSL_GUARDED_BY(mu_);  // by address
   std::unique_ptr<grpc::Server> server_;
 };

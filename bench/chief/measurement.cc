@@ -179,6 +179,7 @@ class Measurement {
     result->calls["AcquireWork"] = TimesOf(all[IndexOf(CallKind::kAcquireWork)]);
     result->calls["GetJobStatus"] = TimesOf(all[IndexOf(CallKind::kGetJobStatus)]);
     result->memory = job_.chief->memory();
+    result->job_state_bytes = job_.chief->job_state_bytes();
     return absl::OkStatus();
   }
 

@@ -3,6 +3,7 @@
 #ifndef KEELSON_BENCH_CHIEF_MEASUREMENT_H_
 #define KEELSON_BENCH_CHIEF_MEASUREMENT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -61,6 +62,7 @@ struct AsynchronousResult {
   double wanted_per_second = 0;
   double answered_per_second = 0;
   std::map<std::string, CallTimes> calls;  // by name
+  size_t job_state_bytes = 0;              // stored at each server once a second
   ChiefProcess::Memory memory;
 };
 

@@ -62,6 +62,7 @@ json ToJson(const AsynchronousResult& result) {
           {"wanted_per_second", result.wanted_per_second},
           {"answered_per_second", result.answered_per_second},
           {"calls", calls},
+          {"job_state_bytes", result.job_state_bytes},
           {"memory", ToJson(result.memory)}};
 }
 

@@ -21,6 +21,7 @@ ChiefResult SomeResult() {
   async.wanted_per_second = 5000;
   async.answered_per_second = 1250;
   async.calls["Heartbeat"] = {4000, 1000, 2, 1500, 30500};
+  async.job_state_bytes = 77;
   async.memory = {123'000'000, 42};
   SynchronousResult sync;
   sync.rounds = 7;
@@ -55,6 +56,7 @@ TEST(ChiefReportTest, HasTheFiguresOfBothModes) {
   EXPECT_EQ(result["asynchronous"]["heartbeat"]["cpu_us"]["median"], 904);
   EXPECT_EQ(result["asynchronous"]["calls"]["Heartbeat"]["failed"], 2);
   EXPECT_EQ(result["asynchronous"]["memory"]["threads"], 42);
+  EXPECT_EQ(result["asynchronous"]["job_state_bytes"], 77);
   EXPECT_EQ(result["synchronous"]["round_ms"]["min"], 1000);
   EXPECT_FALSE(report.contains("lives"));
 }

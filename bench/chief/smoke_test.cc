@@ -56,6 +56,7 @@ TEST(ChiefBenchSmokeTest, MeasuresBothModes) {
   EXPECT_GT(async["acquire_work"]["p99_us"], 0);
   EXPECT_GT(async["calls"]["Heartbeat"]["answered"], 0);
   EXPECT_GT(async["memory"]["resident_bytes"], 0);
+  EXPECT_GT(async["job_state_bytes"], 0);
   EXPECT_GT(result["synchronous"]["rounds"], 0);
   for (const char* title : {"for one call", "asynchronous mode", "Synchronous rounds"}) {
     EXPECT_TRUE(absl::StrContains(outcome.output, title)) << title << "\n" << outcome.output;
