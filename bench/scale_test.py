@@ -1,0 +1,137 @@
+"""Tests the calculator of scale.py by hand-made measurements."""
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+import unittest
+
+import scale
+
+
+def result(workers, servers=100, answered=1.0, cores=1.0, heartbeat=100.0):
+    return {
+        "workers": workers,
+        "servers": servers,
+        "asynchronous": {
+            "idle_cores": {"median": 0.001 * servers},
+            "heartbeat": {"cpu_us": {"median": heartbeat}},
+            "acquire_work": {"cpu_us": {"median": 200.0}},
+            "cores": {"median": cores},
+            "wanted_per_second": 5.0 * workers,
+            "answered_per_second": 5.0 * workers * answered,
+            "memory": {"resident_bytes": 50e6 + 10e3 * workers, "threads": 20 + 2 * servers},
+            "job_state_bytes": 80 * workers,
+        },
+        "synchronous": {"rounds": 10, "round_ms": {"median": 0.05 * workers}},
+    }
+
+
+class FitTest(unittest.TestCase):
+    def test_finds_the_line_through_what_was_measured(self):
+        cost = scale.fit([(100, 100, 51e6), (1000, 100, 60e6), (3000, 100, 80e6)])
+        self.assertAlmostEqual(cost.fixed, 50e6, delta=1)
+        self.assertAlmostEqual(cost.worker, 10e3, delta=0.01)
+        self.assertEqual((cost.server, cost.worker_server), (0, 0))
+
+    def test_tells_workers_from_servers_and_from_both_together(self):
+        true = scale.Linear(5, 0.01, 2, 0.0001)
+        sizes = [(100, 10), (100, 100), (100, 1000), (1000, 100), (1000, 1000)]
+        cost = scale.fit([(w, s, true.at(w, s)) for w, s in sizes])
+        for found, expected in zip(cost, true):
+            self.assertAlmostEqual(found, expected, delta=1e-6 * max(1, expected))
+
+    def test_no_cost_falls_with_size(self):
+        cost = scale.fit([(100, 100, 300.0), (1000, 100, 200.0)])
+        self.assertEqual(cost.worker, 0)
+        self.assertTrue(200 <= cost.fixed <= 300, cost)
+
+    def test_one_point_is_a_constant(self):
+        self.assertEqual(scale.fit([(100, 100, 7.0)]), scale.Linear(fixed=7))
+
+
+class NeedsTest(unittest.TestCase):
+    def test_adds_up_the_calls_of_all_workers(self):
+        costs = scale.Costs(
+            heartbeat_us=scale.Linear(fixed=100),
+            acquire_us=scale.Linear(fixed=200),
+            idle_cores=scale.Linear(server=0.001),
+        )
+        needs = scale.needs_of(scale.Job(1000, 100), costs)
+        self.assertAlmostEqual(needs.chief_cores, 0.1 + 1000 * (4 * 100 + 200) / 1e6)
+
+    def test_servers_share_the_model_and_its_traffic(self):
+        needs = scale.needs_of(scale.Job(10, 4, model_gb=8, slots=2, step_rate=0.5, wire_factor=0.5), scale.Costs())
+        self.assertAlmostEqual(needs.server_gb_per_s, 10 * 0.5 * 8 * 0.5 / 4)
+        self.assertAlmostEqual(needs.snapshot_gb, 24)
+        self.assertAlmostEqual(needs.snapshot_seconds, 6 / scale.Costs().snapshot_gb_per_s)
+
+    def test_names_what_breaks_first(self):
+        small = scale.Costs(chief_bytes=scale.Linear(fixed=1e6))
+        for job, limit in (
+            (scale.Job(5000, 1000, model_gb=0.001), "server: connections"),
+            (scale.Job(100, 1, model_gb=1), "server: network"),
+            (scale.Job(1, 1000, model_gb=100), "worker: network"),
+            (scale.Job(1, 100, model_gb=100, step_rate=0.001), "worker: memory"),
+        ):
+            name, load = scale.first_limit(scale.needs_of(job, small), scale.Limits())
+            self.assertEqual(name, limit)
+            self.assertGreater(load, 1)
+
+
+class CheckTest(unittest.TestCase):
+    def test_a_report_predicts_itself(self):
+        # 100 workers: 0.1 idle and 100 * (4 * 100 + 200) us.
+        report = {"results": [result(100, cores=0.16), result(1000, cores=0.7)]}
+        checks = scale.checks_of(report, scale.costs_from([report], scale.Costs()))
+        self.assertEqual(len(checks), 10)
+        for check in checks:
+            self.assertAlmostEqual(check.error(), 0, places=6, msg=str(check))
+
+    def test_a_chief_that_does_not_keep_up_says_nothing_of_its_cores(self):
+        checks = scale.checks_of({"results": [result(3000, answered=0.1)]}, scale.Costs())
+        self.assertNotIn("cores of the chief", [check.what for check in checks])
+
+    def test_says_how_wrong_the_prediction_is(self):
+        self.assertAlmostEqual(scale.Check(1, 1, "cores", 1.5, 2.0).error(), -0.25)
+        self.assertIn("-25%", scale.check_table([scale.Check(1, 1, "cores", 1.5, 2.0)], markdown=False))
+
+
+class ProgramTest(unittest.TestCase):
+    def run_program(self, *arguments):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            code = scale.main(arguments)
+        return code, out.getvalue()
+
+    def test_prints_a_line_for_each_size(self):
+        code, text = self.run_program("--workers", "10,10000", "--servers", "1000", "--markdown")
+        self.assertEqual(code, 0)
+        self.assertIn("| 10,000 x 1,000 ", text)
+        self.assertEqual(len(text.splitlines()), 4)
+
+    def test_takes_costs_from_both_benchmarks(self):
+        costs = scale.costs_from(
+            [{"results": [result(100)]}, [{"model": "1GB", "write_gbytes_per_s": 0.5}]], scale.Costs()
+        )
+        self.assertEqual(costs.snapshot_gb_per_s, 0.5)
+        self.assertEqual(costs.heartbeat_us, scale.Linear(fixed=100))
+
+    def test_checks_a_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "chief.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({"results": [result(100, cores=0.16)]}, file)
+            code, text = self.run_program("--check", path, "--costs", path)
+            self.assertEqual(code, 0)
+            self.assertIn("+0%", text)
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump([], file)
+            code, text = self.run_program("--check", path)
+        self.assertEqual(code, 2)
+        self.assertIn("expected what chief_bench --json wrote", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
