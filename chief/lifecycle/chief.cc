@@ -10,18 +10,12 @@
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread.h"
-#include "core/base/trouble_log.h"
 #include "core/config/train_config.h"
 
 namespace keelson {
 namespace {
 
-constexpr absl::Duration kLeasePause = absl::Milliseconds(100);
 constexpr absl::Duration kReportPause = absl::Milliseconds(100);
-// The pause before urgent job state that is not stored yet is stored again.
-constexpr absl::Duration kStorePause = absl::Milliseconds(100);
-// The pause before a round that could not be committed is tried again.
-constexpr absl::Duration kRoundPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestSnapshotRetry = absl::Minutes(1);
 // How long members have to learn that the job has ended before the chief's server stops.
 constexpr absl::Duration kLongestLeaveWait = absl::Seconds(3);
@@ -101,11 +95,6 @@ void LogEarlyEnd(const Coordinator::Status& job) {
           job.end_reason);
 }
 
-void LogWaitingWork(const std::vector<std::string>& missing) {
-  LogWarning("the work of members that are over waits until every server refuses them; ",
-             missing.empty() ? "one" : absl::StrJoin(missing, ", "), " has not answered");
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Chief>> Chief::Create(ChiefOptions options,
@@ -139,6 +128,7 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
       ps_addresses_(AddressesOf(servers)),
       clock_(clock),
       stop_(stop),
+      leadership_(options_.owner.get(), &stop_),
       directory_(options_.file_system, options_.config.checkpoint().model_dir(), clock),
       storage_(MakeStorage(options_, &directory_)),
       coordinator_(CoordinatorOptions(options_, mode), clock),
@@ -148,6 +138,10 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
                    {options_.config.checkpoint().keep_max(),
                     options_.config.checkpoint().keep_every_n_hours()},
                    clock),
+      leases_({options_.lease, options_.leave_within}, &coordinator_, &servers_, Clock::Real(),
+              &stop_),
+      rounds_(&coordinator_, &servers_, &leadership_, clock),
+      announcer_(&coordinator_, &servers_, clock, [this] { supervisor_.PersistNow(); }),
       supervisor_(&servers_, SupervisedJob(), clock, options_.supervision) {}
 
 ServerSupervisor::Job Chief::SupervisedJob() {
@@ -156,9 +150,9 @@ ServerSupervisor::Job Chief::SupervisedJob() {
           [this] { return coordinator_.member_epoch(); },
           [this](uint64_t version) { coordinator_.NoteStored(version); },
           [this] { return snapshotter_.Snapshots(); },
-          [this](const absl::Status& status) { NoteReplaced(status); },
+          [this](const absl::Status& status) { leadership_.NoteReplaced(status); },
           [this](int64_t round) { coordinator_.NoteForeignCommit(round); },
-          [this](uint64_t epoch) { HandOnTold(epoch); }};
+          [this](uint64_t epoch) { announcer_.HandOnTold(epoch); }};
 }
 
 Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_rate) {
@@ -178,15 +172,15 @@ Reporter::Options Chief::ReporterOptions(const LearningRateSchedule& learning_ra
 absl::Status Chief::Run() {
   // Before this process writes files of its own; they are removed once it leads.
   leftovers_ = directory_.ListTemporaries().value_or(std::vector<std::string>());
-  Thread leases([this] { WatchLeases(); });
+  Thread leases([this] { leases_.Run(helpers_stop_); });
   Thread reports([this] { RunReports(); });
   absl::Status status = RunJob();
-  if (status.code() == absl::StatusCode::kAborted) NoteReplaced(status);
+  if (status.code() == absl::StatusCode::kAborted) leadership_.NoteReplaced(status);
   // The other error is a consequence of the replacement.
-  if (!replaced().ok()) status = replaced();
+  if (!leadership_.Check().ok()) status = leadership_.Check();
   // An error that a restart of the chief mends does not end the members.
   const bool fatal = !status.ok() && status.code() != absl::StatusCode::kUnavailable &&
-                     status.code() != absl::StatusCode::kCancelled && replaced().ok();
+                     status.code() != absl::StatusCode::kCancelled && leadership_.Check().ok();
   if (fatal) {
     coordinator_.Fail(status);
     coordinator_.WaitUntilAlone(kLongestLeaveWait);
@@ -194,7 +188,7 @@ absl::Status Chief::Run() {
   helpers_stop_.Raise();
   leases.Join();
   reports.Join();
-  if (may_report()) reporter_->Finish();
+  if (leadership_.may_report()) reporter_->Finish();
   return status;
 }
 
@@ -204,12 +198,12 @@ absl::Status Chief::RunJob() {
   RETURN_IF_ERROR(servers_.WaitUntilReachable());
   RETURN_IF_ERROR(StartOrAdopt());
   supervisor_.Start();
-  if (may_report()) {
+  if (leadership_.may_report()) {
     const absl::Status cleaned = directory_.RemoveStaleFiles(leftovers_);
     if (!cleaned.ok()) LogWarning("files of a predecessor stay: ", cleaned.message());
   }
-  Thread announcements([this] { AnnounceAndPersist(); });
-  Thread rounds([this] { CommitRounds(); });
+  Thread announcements([this] { announcer_.Run(helpers_stop_); });
+  Thread rounds([this] { rounds_.Run(helpers_stop_); });
   absl::Status status = Train();
   if (status.ok()) status = FinishJob();
   helpers_stop_.Raise();
@@ -254,7 +248,7 @@ absl::Status Chief::CheckTraining(const Coordinator::Status& job) {
   if (!job.diverged.empty()) return Diverged(job.step, job.diverged);
   NoteDiverging(job);
   if (!stop_.raised()) return absl::OkStatus();
-  if (replaced().ok()) WritePausedSnapshot().IgnoreError();  // logged
+  if (leadership_.Check().ok()) WritePausedSnapshot().IgnoreError();  // logged
   return absl::CancelledError(absl::StrCat("by a signal at step ", coordinator_.GetStatus().step));
 }
 
@@ -307,7 +301,7 @@ absl::Status Chief::WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state) 
   const int64_t kept_step = job.diverging ? good_step_ : kNoStep;
   int64_t step = job.step;
   const uint64_t id = RandomId();
-  absl::Status status = ConfirmOwner();
+  absl::Status status = leadership_.ConfirmDirectory();
   if (status.ok()) status = RemoveStaleSnapshots();
   // Other errors may be mended by writing: a directory that is gone is made again.
   if (status.ok() || (cleaned_ && !absl::IsAlreadyExists(status))) {
@@ -329,7 +323,7 @@ absl::Status Chief::WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state) 
   if (status.ok()) {
     if (!job.diverging) good_step_ = step;
     coordinator_.SetSnapshotStep(step);
-    if (options_.owner != nullptr) options_.owner->NoteSnapshot(step);
+    leadership_.NoteSnapshot(step);
   } else {
     LogError("the snapshot of step ", step, " failed: ", status.message());
   }
@@ -351,13 +345,9 @@ absl::Status Chief::ConfirmSnapshot() {
     status = servers_.PersistState(coordinator_.PersistedState());
     coordinator_.NoteStored(servers_.stored_version());
   }
-  if (absl::IsAborted(status)) NoteReplaced(status);
+  if (absl::IsAborted(status)) leadership_.NoteReplaced(status);
   RETURN_IF_ERROR(status);
-  return ConfirmOwner();
-}
-
-absl::Status Chief::ConfirmOwner() {
-  return options_.owner == nullptr ? absl::OkStatus() : options_.owner->Confirm();
+  return leadership_.ConfirmDirectory();
 }
 
 absl::Status Chief::FinishJob() {
@@ -371,7 +361,7 @@ absl::Status Chief::FinishJob() {
   AwaitFinalEvaluation(step);
   if (stop_.raised()) return absl::CancelledError("by a signal before the final evaluation");
   RETURN_IF_ERROR(TryUntilStopped([&] {
-    absl::Status status = ConfirmOwner();
+    absl::Status status = leadership_.ConfirmDirectory();
     if (status.ok()) status = directory_.WriteDoneMarker(step, options_.config_hash);
     if (!status.ok()) LogError("the DONE marker: ", status.message());
     return status;
@@ -416,97 +406,10 @@ void Chief::AwaitFinalEvaluation(int64_t step) {
   }
 }
 
-void Chief::WatchLeases() {
-  const Clock* const real = Clock::Real();
-  absl::Duration last = real->Monotonic();
-  absl::Duration leave_by = absl::InfiniteDuration();
-  do {
-    // This process was frozen, or starved: what members sent meanwhile has not been received.
-    const absl::Duration late = real->Monotonic() - last - kLeasePause;
-    if (late >= options_.lease / 4) {
-      LogWarning("this process stood still for ", absl::FormatDuration(late),
-                 "; leases last longer by that");
-      coordinator_.ExtendLeases(late);
-    }
-    last = real->Monotonic();
-    if (stop_.raised()) leave_by = std::min(leave_by, last + options_.leave_within);
-    if (last >= leave_by) servers_.CancelFileCalls();
-    if (!servers_.Missing().empty()) coordinator_.ExcuseSteps();
-    coordinator_.ExpireLeases();
-  } while (!helpers_stop_.WaitFor(kLeasePause));
-}
-
 void Chief::RunReports() {
   do {
-    if (may_report()) reporter_->Update();
+    if (leadership_.may_report()) reporter_->Update();
   } while (!helpers_stop_.WaitFor(kReportPause));
 }
-
-void Chief::AnnounceAndPersist() {
-  absl::Duration stores_from = -absl::InfiniteDuration();
-  while (true) {
-    coordinator_.WaitForUrgent(stores_from, helpers_stop_);
-    if (helpers_stop_.raised()) return;
-    const std::vector<uint64_t> ended = coordinator_.TakeEnded();
-    if (!ended.empty()) {
-      const v1::MemberList members = coordinator_.MemberList();
-      ended_.Add(members.epoch(), ended);
-      servers_.Announce(members, coordinator_.PersistedState());
-      HandOnTold(servers_.known_epoch());
-      if (!ended_.empty()) LogWaitingWork(servers_.Missing());
-    }
-    const absl::Duration now = clock_->Monotonic();
-    if (coordinator_.StateUrgent() && now >= stores_from) {
-      supervisor_.PersistNow();
-      stores_from = now + kStorePause;
-    }
-  }
-}
-
-void Chief::HandOnTold(uint64_t epoch) {
-  const std::vector<uint64_t> told = ended_.TakeTold(epoch);
-  if (!told.empty()) coordinator_.HandOn(told);
-}
-
-void Chief::CommitRounds() {
-  TroubleLog trouble("committing a step", clock_);
-  while (!helpers_stop_.raised()) {
-    const std::optional<Coordinator::Round> round =
-        coordinator_.WaitForRound(absl::InfiniteDuration(), &helpers_stop_);
-    if (!round.has_value()) continue;
-    const absl::Status status =
-        servers_.CommitRound({round->step, round->attempt, round->contributions}, helpers_stop_,
-                             [&] { coordinator_.RoundCommitted(*round); });
-    if (status.ok()) continue;
-    if (status.code() == absl::StatusCode::kFailedPrecondition) {
-      LogWarning("step ", round->step, " is computed again: ", status.message());
-      coordinator_.RoundFailed(*round);
-    } else if (status.code() == absl::StatusCode::kAborted) {
-      NoteReplaced(status);
-      return;
-    } else if (status.code() != absl::StatusCode::kCancelled) {
-      trouble.Note(status);
-      helpers_stop_.WaitFor(kRoundPause);
-    }
-  }
-}
-
-void Chief::NoteReplaced(const absl::Status& status) {
-  {
-    MutexLock lock(&mu_);
-    if (!replaced_.ok()) return;
-    replaced_ = absl::AlreadyExistsError(
-        absl::StrCat("another chief has taken this one's place: ", status.message()));
-  }
-  stop_.Raise();
-}
-
-absl::Status Chief::replaced() const {
-  if (options_.owner != nullptr) RETURN_IF_ERROR(options_.owner->lost());
-  MutexLock lock(&mu_);
-  return replaced_;
-}
-
-bool Chief::may_report() const { return options_.owner == nullptr || options_.owner->in_force(); }
 
 }  // namespace keelson

@@ -11,7 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/coordination/coordinator.h"
-#include "chief/coordination/ended_members.h"
+#include "chief/lifecycle/leadership.h"
+#include "chief/lifecycle/lease_watch.h"
+#include "chief/lifecycle/membership_announcer.h"
+#include "chief/lifecycle/round_committer.h"
 #include "chief/reporting/reporter.h"
 #include "chief/servers/adoption.h"
 #include "chief/servers/server_group.h"
@@ -21,7 +24,6 @@
 #include "chief/service/chief_handler.h"
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
-#include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/directory_owner.h"
@@ -135,34 +137,15 @@ class Chief {
   // Confirms a snapshot before it becomes valid: its ledger state is persisted at all servers,
   // which obey this chief, and it owns the model directory.
   absl::Status ConfirmSnapshot();
-  absl::Status ConfirmOwner();
   absl::Status FinishJob();
   // Repeats `call` until it succeeds, with growing pauses. CANCELLED: stopped.
   absl::Status TryUntilStopped(absl::FunctionRef<absl::Status()> call);
   void AwaitFinalEvaluation(int64_t step);
 
-  // ---- Loops of the helper threads.
-  // Ends memberships, and calls that take too long once the chief is to stop; touches no file, so
-  // that storage that hangs delays it no more than others.
-  void WatchLeases();
-  // Writes reports.
+  // Writes reports until helpers_stop_.
   void RunReports();
-  // Has the servers refuse memberships that are over, before others get their work.
-  void AnnounceAndPersist();
-  // Every server knows the members of this epoch: work of those that are not among them is handed
-  // on.
-  void HandOnTold(uint64_t epoch);
-  // Commits the rounds of synchronous mode.
-  void CommitRounds();
 
   ServerSupervisor::Job SupervisedJob();
-  // Another chief has called a server, so this one must end.
-  void NoteReplaced(const absl::Status& status);
-  // OK: this is the chief.
-  absl::Status replaced() const;
-  // Whether figures may be written to the model directory.
-  bool may_report() const;
-
   const ChiefOptions options_;
   const int64_t max_steps_;
   const ConsistencyMode mode_;  // as configured
@@ -170,14 +153,17 @@ class Chief {
   const Clock* const clock_;
   // Raised from outside, or when another chief has taken the place.
   StopSignal stop_;
+  Leadership leadership_;
 
   CheckpointDirectory directory_;
   const std::unique_ptr<ShardStorage> storage_;
   Coordinator coordinator_;
-  EndedMembers ended_;
   ChiefHandler handler_;
   ServerGroup servers_;
   Snapshotter snapshotter_;
+  LeaseWatch leases_;
+  RoundCommitter rounds_;
+  MembershipAnnouncer announcer_;
   ServerSupervisor supervisor_;
   std::unique_ptr<Reporter> reporter_;
   StopSignal helpers_stop_;
@@ -195,9 +181,6 @@ class Chief {
   std::set<uint64_t> saved_servers_;
   // What predecessors have left was removed.
   bool cleaned_ = false;
-
-  mutable Mutex mu_;
-  absl::Status replaced_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace keelson

@@ -53,7 +53,7 @@ absl::Status Chief::StartOrAdopt() {
     return absl::OkStatus();
   }));
   // All servers have admitted this chief.
-  absl::Status cleaned = ConfirmOwner();
+  absl::Status cleaned = leadership_.ConfirmDirectory();
   if (absl::IsAlreadyExists(cleaned)) return cleaned;
   if (cleaned.ok()) cleaned = RemoveStaleSnapshots();
   if (!cleaned.ok()) LogWarning("files of earlier snapshots stay: ", cleaned.message());
@@ -169,7 +169,7 @@ absl::StatusOr<Snapshotter::Restored> Chief::RestoreOrBegin(
 
 absl::Status Chief::CheckNothingDone(const std::vector<v1::ShardStatus>& shards) const {
   const int64_t at_servers = RememberedStep(shards);
-  const int64_t in_file = options_.owner == nullptr ? 0 : options_.owner->snapshot_step();
+  const int64_t in_file = leadership_.snapshot_step();
   if (std::max(at_servers, in_file) == 0) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       directory_.model_dir(), ": found no snapshot, although ",
@@ -183,9 +183,7 @@ absl::Status Chief::StartOver(const Placement& placement,
   // The servers have nothing yet that would be worth waiting for.
   const StopCallback cancel(&stop_, [this] { servers_.CancelFileCalls(); });
   // Only a job that runs is gone on with where nothing can be written.
-  if (options_.owner != nullptr && options_.owner->heir()) {
-    RETURN_IF_ERROR(options_.owner->Confirm());
-  }
+  if (leadership_.is_heir()) RETURN_IF_ERROR(leadership_.ConfirmDirectory());
   ASSIGN_OR_RETURN(Snapshotter::Restored restored, RestoreOrBegin(shards));
   if (restored.prefix.empty()) {
     RETURN_IF_ERROR(
