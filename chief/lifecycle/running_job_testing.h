@@ -1,0 +1,90 @@
+// A job that trains, with fake servers and without a chief's threads, for tests of the parts that
+// keep it going.
+#ifndef KEELSON_CHIEF_LIFECYCLE_RUNNING_JOB_TESTING_H_
+#define KEELSON_CHIEF_LIFECYCLE_RUNNING_JOB_TESTING_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "chief/coordination/coordinator.h"
+#include "chief/coordination/coordinator_testing.h"
+#include "chief/lifecycle/leadership.h"
+#include "chief/servers/fake_parameter_server.h"
+#include "chief/servers/server_group.h"
+#include "chief/servers/shard_storage.h"
+#include "core/base/clock.h"
+#include "core/base/stop_signal.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+
+class RunningJobTest : public testing::Test {
+ protected:
+  explicit RunningJobTest(const ConsistencyMode& mode = {})
+      : coordinator_(OptionsOf(mode), &clock_) {}
+
+  // The servers are ready, and training of ten steps has begun.
+  void SetUp() override {
+    servers_.Describe({});
+    ASSERT_EQ(servers_.WaitUntilReachable(), absl::OkStatus());
+    ASSERT_EQ(servers_.Initialize(std::nullopt, coordinator_.MemberList()), absl::OkStatus());
+    coordinator_.StartTraining({Placement(), {"a:1", "b:2"}}, WorkLedger(Work()));
+  }
+
+  static WorkOptions Work() {
+    WorkOptions work;
+    work.max_steps = 10;
+    work.num_records = 1000;
+    work.batch_size = 10;
+    return work;
+  }
+
+  void Join(Task task, uint64_t incarnation) {
+    ASSERT_EQ(coordinator_.Register(task, incarnation, kHash, "host:1").status(), absl::OkStatus());
+  }
+  // A lease, or none.
+  std::optional<WorkLease> Acquire(Task task, uint64_t incarnation) {
+    const auto lease = coordinator_.AcquireWork(task, incarnation, {}, kNoWait);
+    EXPECT_TRUE(lease.ok()) << lease.status();
+    return lease.ok() ? *lease : std::nullopt;
+  }
+  // The worker has done all steps of the lease, each with this loss.
+  void Finish(Task task, uint64_t incarnation, const WorkLease& lease, double loss = 0.5) {
+    const auto steps = static_cast<int64_t>(lease.tickets.size());
+    WorkerReport report = Completed(lease.id, steps, steps);
+    for (const WorkTicket& ticket : lease.tickets) report.losses.push_back({ticket.step, loss});
+    ASSERT_EQ(coordinator_.Heartbeat(task, incarnation, report), absl::OkStatus());
+  }
+  int64_t step() const { return coordinator_.GetStatus().step; }
+
+  ManualClock clock_;
+  StopSignal stop_;
+  Leadership leadership_{nullptr, &stop_};
+  FakeParameterServer fakes_[2];
+  ServerStorage storage_;
+  ServerGroup servers_{GroupOptions(),
+                       {{"ps-0", "a:1", &fakes_[0]}, {"ps-1", "b:2", &fakes_[1]}},
+                       &storage_,
+                       &clock_,
+                       &stop_};
+  Coordinator coordinator_;
+
+ private:
+  static ServerGroup::Options GroupOptions() {
+    ServerGroup::Options options;
+    options.header.set_incarnation(1000);
+    options.config_hash = FakeParameterServer::kConfigHash;
+    return options;
+  }
+  static Coordinator::Options OptionsOf(const ConsistencyMode& mode) {
+    Coordinator::Options options;
+    options.config_hash = kHash;
+    options.lease = kLease;
+    options.mode = mode;
+    return options;
+  }
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_LIFECYCLE_RUNNING_JOB_TESTING_H_
