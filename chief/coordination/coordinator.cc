@@ -518,6 +518,11 @@ JobPhase Coordinator::phase() const {
   return status_.phase;
 }
 
+std::string Coordinator::error() const {
+  MutexLock lock(&mu_);
+  return status_.error;
+}
+
 bool Coordinator::AnyAlive(Role role) const {
   MutexLock lock(&mu_);
   return membership_.AnyAlive(role);

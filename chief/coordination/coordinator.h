@@ -264,6 +264,8 @@ class Coordinator {
 
   Status GetStatus() const;
   JobPhase phase() const;
+  // Why the job has failed; empty: it has not.
+  std::string error() const;
   bool AnyAlive(Role role) const;
   StateVersions state_versions() const;
   absl::Duration lease() const { return options_.lease; }

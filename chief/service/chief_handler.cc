@@ -175,7 +175,7 @@ absl::Status ChiefHandler::GetModel(const v1::GetModelRequest& request,
                                               BoundedWait(request.max_wait())));
   *response->mutable_placement() = model.placement.ToProto();
   response->set_placement_fingerprint(model.placement.Fingerprint());
-  response->set_member_epoch(coordinator_->MemberList().epoch());
+  response->set_member_epoch(coordinator_->member_epoch());
   for (const std::string& address : model.ps_addresses) response->add_ps_addresses(address);
   response->set_phase(JobPhaseToProto(coordinator_->phase()));
   return absl::OkStatus();
@@ -186,9 +186,9 @@ absl::Status ChiefHandler::Heartbeat(const v1::HeartbeatRequest& request,
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
   RETURN_IF_ERROR(coordinator_->Heartbeat(task, request.header().incarnation(),
                                           ReportFromProto(request.progress())));
-  const Coordinator::Status status = coordinator_->GetStatus();
-  response->set_phase(JobPhaseToProto(status.phase));
-  response->set_error(status.error);
+  // In this order, so that a job that has failed comes with its error.
+  response->set_phase(JobPhaseToProto(coordinator_->phase()));
+  response->set_error(coordinator_->error());
   *response->mutable_state_versions() = VersionsToProto(coordinator_->state_versions());
   return absl::OkStatus();
 }
