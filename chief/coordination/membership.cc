@@ -67,6 +67,7 @@ bool Membership::Silent(const Member& member, absl::Duration silence) const {
 void Membership::Enter(Member* member, Member::State state) {
   member->state = state;
   member->since = clock_->Now();
+  counts_.reset();
 }
 
 void Membership::End(Member* member, Member::State how) {
@@ -192,19 +193,13 @@ std::vector<Member> Membership::Members() const {
   return members;
 }
 
-int Membership::NumAlive(Role role) const {
-  int count = 0;
-  for (const auto& [task, member] : members_) {
-    if (task.role == role && member.state == Member::kAlive) ++count;
+int Membership::Count(Role role, Member::State state) const {
+  if (!counts_.has_value()) {
+    counts_.emplace();
+    for (const auto& [task, member] : members_) ++(*counts_)[{task.role, member.state}];
   }
-  return count;
-}
-
-bool Membership::AnyAway(Role role) const {
-  for (const auto& [task, member] : members_) {
-    if (task.role == role && member.state == Member::kAway) return true;
-  }
-  return false;
+  const auto count = counts_->find({role, state});
+  return count == counts_->end() ? 0 : count->second;
 }
 
 const Member* Membership::Find(Task task) const {

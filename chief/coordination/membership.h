@@ -27,6 +27,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -108,8 +109,8 @@ class Membership {
   // Sorted by task.
   std::vector<Member> Members() const;
   bool AnyAlive(Role role) const { return NumAlive(role) > 0; }
-  int NumAlive(Role role) const;
-  bool AnyAway(Role role) const;
+  int NumAlive(Role role) const { return Count(role, Member::kAlive); }
+  bool AnyAway(Role role) const { return Count(role, Member::kAway) > 0; }
   // Null when the task is unknown. Valid until the next non-const call.
   const Member* Find(Task task) const;
   // Null when no membership of this incarnation lasts. Valid until the next non-const call.
@@ -120,6 +121,7 @@ class Membership {
   absl::Duration lease() const { return lease_; }
 
  private:
+  int Count(Role role, Member::State state) const;
   // Whether the member is present and has sent nothing for `silence`.
   bool Silent(const Member& member, absl::Duration silence) const;
   void Enter(Member* member, Member::State state);
@@ -134,6 +136,8 @@ class Membership {
   const absl::Duration lease_;
   const absl::Duration takeover_after_;
   std::map<Task, Member> members_;
+  // The members by role and state, counted once for all queries until one enters another state.
+  mutable std::optional<std::map<std::pair<Role, Member::State>, int>> counts_;
   uint64_t epoch_ = 1;
   uint64_t first_epoch_ = 1;  // of this chief
   std::optional<uint64_t> inherited_epoch_;
