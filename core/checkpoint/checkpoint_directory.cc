@@ -375,10 +375,15 @@ std::string CheckpointDirectory::StatePath() const { return JoinPath(model_dir_,
 absl::StatusOr<std::optional<CheckpointDirectory::State>> CheckpointDirectory::ReadState() const {
   ASSIGN_OR_RETURN(const bool exists, IsPresent(StatePath(), file_system_));
   if (!exists) return std::nullopt;
-  ASSIGN_OR_RETURN(VersionedContent read, file_system_->ReadVersioned(StatePath(), kMaxStateBytes));
-  ASSIGN_OR_RETURN(const v1::CheckpointState proto, ParseState(read.content, StatePath()));
+  absl::StatusOr<VersionedContent> read = file_system_->ReadVersioned(StatePath(), kMaxStateBytes);
+  if (absl::IsNotFound(read.status())) {
+    return absl::UnavailableError(
+        absl::StrCat(StatePath(), ": found, but not there to be read: ", read.status().message()));
+  }
+  RETURN_IF_ERROR(read.status());
+  ASSIGN_OR_RETURN(const v1::CheckpointState proto, ParseState(read->content, StatePath()));
   State state;
-  state.version = std::move(read.version);
+  state.version = std::move(read->version);
   // Absent where TensorFlow 1 wrote the file.
   const double last_preserved = proto.last_preserved_timestamp();
   state.last_preserved = last_preserved == 0 ? absl::InfiniteFuture() : FromSeconds(last_preserved);

@@ -17,6 +17,20 @@ namespace {
 constexpr int kParts = 2;
 constexpr RetentionPolicy kKeepTwo = {.keep_max = 2};
 
+// Looks for files succeed, but one of them is not found when it is opened.
+class VanishingFileSystem : public MemoryFileSystem {
+ public:
+  void SetVanished(const std::string& path) { vanished_ = path; }
+
+  absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(const std::string& path) override {
+    if (path == vanished_) return absl::NotFoundError(path);
+    return MemoryFileSystem::OpenForRead(path);
+  }
+
+ private:
+  std::string vanished_;
+};
+
 class SnapshotCrashTest : public testing::Test {
  protected:
   SnapshotCrashTest() { EXPECT_TRUE(files_.CreateDirectories("/job").ok()); }
@@ -98,7 +112,7 @@ class SnapshotCrashTest : public testing::Test {
     ExpectNothingStale();
   }
 
-  MemoryFileSystem files_;
+  VanishingFileSystem files_;
   ManualClock clock_;
   CheckpointDirectory directory_{&files_, "/job", &clock_};
 };
@@ -205,6 +219,15 @@ TEST_F(SnapshotCrashTest, AFileThatTheDirectoryNamesIsNotAbsent) {
     files_.SetFault(nullptr);
     EXPECT_EQ(ExpectAllReadable(), 2);
   }
+}
+
+TEST_F(SnapshotCrashTest, AStateFileThatVanishesBetweenLookAndReadIsNotAbsent) {
+  WriteFirstTwo();
+  files_.SetVanished("/job/checkpoint");
+  EXPECT_EQ(directory_.List().status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(WriteSnapshot(3).code(), absl::StatusCode::kUnavailable);
+  files_.SetVanished("");
+  EXPECT_EQ(ExpectAllReadable(), 2);
 }
 
 TEST_F(SnapshotCrashTest, ADirectoryThatCannotBeLookedAtIsNotEmpty) {
