@@ -35,8 +35,12 @@ absl::StatusOr<v1::RegisterResponse> MembershipClient::Register(
   while (true) {
     v1::RegisterResponse response;
     const absl::Status status =
-        CallWithRetries(options_.retry, "waiting for the chief", clock_, stop_,
-                        [&] { return chief_->Register(request, &response); });
+        CallWithRetries(options_.retry, "waiting for the chief", clock_, stop_, [&] {
+          absl::Status answer = chief_->Register(request, &response);
+          // A restarted chief grants the holder a whole lease of its own.
+          if (IsTransient(answer)) give_up.reset();
+          return answer;
+        });
     if (status.ok()) {
       registered_before_ = true;
       return response;

@@ -34,7 +34,8 @@ class MembershipClient {
     // Retries while the chief is away.
     RetryOptions retry;
     // Retries while another incarnation holds the task. The holder may be the caller's dead
-    // predecessor, so a new process retries for this long beyond the lease (which the chief tells).
+    // predecessor, so a new process retries for this long beyond the lease (which the chief tells),
+    // anew when the chief was away meanwhile: a restarted one counts the lease from its own start.
     // One that was a member before was replaced, unless the chief was restarted and takes it for a
     // new one.
     absl::Duration held_pause = absl::Milliseconds(100);

@@ -113,6 +113,16 @@ TEST_F(MembershipClientTest, OutwaitsTheLeaseOfItsPredecessor) {
   EXPECT_TRUE(Register().ok());
 }
 
+TEST_F(MembershipClientTest, OutwaitsTheLeaseThatARestartedChiefGivesItsPredecessor) {
+  Answer(absl::AlreadyExistsError("held"), absl::Seconds(1));
+  Answer(absl::AlreadyExistsError("held"), absl::Seconds(8));
+  Answer(absl::UnavailableError("connection refused"), absl::Seconds(1));
+  Answer(absl::AlreadyExistsError("held"), absl::Seconds(1));
+  Answer(absl::AlreadyExistsError("held"), absl::Seconds(10));
+  EXPECT_TRUE(Register().ok());
+  EXPECT_EQ(requests().size(), 6u);
+}
+
 TEST_F(MembershipClientTest, GivesWayToALiveProcess) {
   for (int i = 0; i < 4; ++i) Answer(absl::AlreadyExistsError("held by host:2"), absl::Seconds(5));
   const absl::Status status = Register();
