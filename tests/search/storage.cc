@@ -124,7 +124,9 @@ absl::StatusOr<std::string> SimFileSystem::Resolve(const std::string& path) {
 }
 
 absl::Status SimFileSystem::CreateDirectories(const std::string& path) {
-  RETURN_IF_ERROR(Begin(/*changes=*/true, path));
+  // One that is there needs no change.
+  const auto there = Run([&](MemoryFileSystem* files) { return files->Exists(path); });
+  RETURN_IF_ERROR(Begin(/*changes=*/!there.value_or(false), path));
   return Run([&](MemoryFileSystem* files) { return files->CreateDirectories(path); });
 }
 
@@ -160,9 +162,10 @@ absl::StatusOr<std::string> SimFileSystem::ReplaceIf(const std::string& path,
 }
 
 absl::StatusOr<std::unique_ptr<FileLock>> SimFileSystem::TryLock(const std::string& path) {
-  RETURN_IF_ERROR(Begin(/*changes=*/true, path));
-  if (!disk_->has_locks) return absl::UnimplementedError(absl::StrCat(path, ": no locks"));
+  // One that is there is opened for reading where nothing can be written.
+  RETURN_IF_ERROR(Begin(/*changes=*/!disk_->locks.contains(path), path));
   const SimProcess*& holder = disk_->locks[path];
+  if (!disk_->has_locks) return absl::UnimplementedError(absl::StrCat(path, ": no locks"));
   if (holder != nullptr && holder->alive) {
     return absl::AlreadyExistsError(absl::StrCat(path, ": locked"));
   }
