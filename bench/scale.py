@@ -388,14 +388,15 @@ def main(arguments: Sequence[str]) -> int:
 
 # Fitted to the measurements of docs/scale.md, which says on what machine.
 DEFAULT_COSTS = Costs(
-    heartbeat_us=Linear(fixed=119.0, server=0.00571, worker_server=5.22e-05),
-    acquire_us=Linear(fixed=178.0, worker=0.0857, server=0.0952),
-    idle_cores=Linear(fixed=0.00359, server=0.000485, worker_server=1.37e-07),
-    chief_bytes=Linear(fixed=41600000.0, worker=2310.0, server=81900.0, worker_server=246.0),
+    heartbeat_us=Linear(fixed=120.0, worker=0.012, server=0.00105, worker_server=4.86e-05),
+    acquire_us=Linear(fixed=161.0),
+    idle_cores=Linear(fixed=0.00342, server=0.000517, worker_server=1.33e-07),
+    chief_bytes=Linear(fixed=42400000.0, server=85400.0, worker_server=232.0),
     chief_threads=Linear(fixed=19.0, server=2.0),
-    job_state_bytes=Linear(worker=96.4),
+    job_state_bytes=Linear(worker=95.9, worker_server=0.000141),
     round_ms=Linear(worker=0.129, worker_worker=0.000893),
 )
+
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
