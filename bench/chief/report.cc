@@ -171,10 +171,11 @@ Table RoundTable(const std::vector<ChiefResult>& results) {
   for (const ChiefResult& result : results) {
     if (!result.synchronous.has_value()) continue;
     const SynchronousResult& sync = *result.synchronous;
-    table.rows.push_back(
-        {absl::StrCat(result.workers), absl::StrCat(sync.rounds), WithSpread(sync.round_ms, "%.1f"),
-         Fine(sync.cores), Milliseconds(sync.heartbeat.p99_us),
-         Megabytes(sync.memory.resident_bytes), absl::StrCat(sync.memory.threads)});
+    table.rows.push_back({absl::StrCat(result.workers), absl::StrCat(sync.rounds),
+                          sync.rounds == 0 ? "-" : WithSpread(sync.round_ms, "%.1f"),
+                          Fine(sync.cores), Milliseconds(sync.heartbeat.p99_us),
+                          Megabytes(sync.memory.resident_bytes),
+                          absl::StrCat(sync.memory.threads)});
   }
   return table;
 }

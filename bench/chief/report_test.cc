@@ -79,6 +79,12 @@ TEST(ChiefReportTest, TablesHaveTheSpreadAndTheShare) {
   EXPECT_THAT(RoundTable({SomeResult()}).rows[0], Contains("1074.0 (1000.0-1100.0)"));
 }
 
+TEST(ChiefReportTest, RoundsThatDidNotEndHaveNoTime) {
+  ChiefResult result = SomeResult();
+  *result.synchronous = SynchronousResult();
+  EXPECT_THAT(RoundTable({result}).rows[0], ElementsAre("1000", "0", "-", "0.00", "0.0", "0", "0"));
+}
+
 TEST(ChiefReportTest, LivesSayHowMemoryGrows) {
   EXPECT_DOUBLE_EQ(BytesPerMembership(SomeLives().samples), 10);
   EXPECT_EQ(BytesPerMembership({}), 0);
