@@ -49,6 +49,22 @@ absl::StatusOr<size_t> ParseHeader(absl::string_view rest, absl::string_view pat
   return length;
 }
 
+// Appends the records of a file up to its end, or up to the first damage, which is returned.
+absl::Status ParseRecords(absl::string_view content, absl::string_view path,
+                          std::vector<std::string>* records) {
+  for (size_t offset = 0; offset < content.size();) {
+    const absl::string_view rest = content.substr(offset);
+    ASSIGN_OR_RETURN(const size_t length, ParseHeader(rest, path, offset));
+    const absl::string_view data = rest.substr(kHeaderBytes, length);
+    if (MaskCrc32c(Crc32c(data)) != Load<uint32_t>(rest.substr(kHeaderBytes + length))) {
+      return BadRecord(path, offset, "checksum mismatch of its data");
+    }
+    records->emplace_back(data);
+    offset += kHeaderBytes + length + kFooterBytes;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string EncodeTfRecord(absl::string_view data) {
@@ -62,16 +78,15 @@ absl::StatusOr<std::vector<std::string>> ReadTfRecords(const std::string& path,
                                                        FileSystem* file_system) {
   ASSIGN_OR_RETURN(const std::string content, ReadFile(path, file_system));
   std::vector<std::string> records;
-  for (size_t offset = 0; offset < content.size();) {
-    const absl::string_view rest = absl::string_view(content).substr(offset);
-    ASSIGN_OR_RETURN(const size_t length, ParseHeader(rest, path, offset));
-    const absl::string_view data = rest.substr(kHeaderBytes, length);
-    if (MaskCrc32c(Crc32c(data)) != Load<uint32_t>(rest.substr(kHeaderBytes + length))) {
-      return BadRecord(path, offset, "checksum mismatch of its data");
-    }
-    records.emplace_back(data);
-    offset += kHeaderBytes + length + kFooterBytes;
-  }
+  RETURN_IF_ERROR(ParseRecords(content, path, &records));
+  return records;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadUndamagedTfRecords(const std::string& path,
+                                                                FileSystem* file_system) {
+  ASSIGN_OR_RETURN(const std::string content, ReadFile(path, file_system));
+  std::vector<std::string> records;
+  ParseRecords(content, path, &records).IgnoreError();
   return records;
 }
 

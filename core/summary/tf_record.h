@@ -20,6 +20,10 @@ std::string EncodeTfRecord(absl::string_view data);
 absl::StatusOr<std::vector<std::string>> ReadTfRecords(
     const std::string& path, FileSystem* file_system = FileSystem::Real());
 
+// The records before the first damage, where readers stop, if there is any.
+absl::StatusOr<std::vector<std::string>> ReadUndamagedTfRecords(const std::string& path,
+                                                                FileSystem* file_system);
+
 }  // namespace keelson
 
 #endif  // KEELSON_CORE_SUMMARY_TF_RECORD_H_

@@ -1,0 +1,242 @@
+#include "core/summary/event_thinning.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/file.h"
+#include "core/base/status_macros.h"
+#include "core/summary/tf_record.h"
+#include "keelson/v1/event.pb.h"
+
+namespace keelson {
+namespace {
+
+constexpr char kThinned[] = ".thinned";
+// TensorBoard takes every name with "tfevents" in it for an event file.
+constexpr char kTemporary[] = "thinning.tempstate";
+constexpr size_t kNewestFiles = 2;
+constexpr int kMaxShift = 62;
+
+enum class EventClass { kScalar, kHistogram, kOther, kAlways };
+
+struct Record {
+  std::string bytes;
+  EventClass event_class = EventClass::kAlways;
+  std::string series;  // tells apart what is thinned by itself
+  int64_t step = 0;
+  bool starts_session = false;
+};
+
+EventClass ClassOf(const v1::Event& event) {
+  if (!event.has_summary() || event.summary().value_size() == 0) return EventClass::kAlways;
+  switch (event.summary().value(0).value_case()) {
+    case v1::Summary::Value::kSimpleValue:
+      return EventClass::kScalar;
+    case v1::Summary::Value::kHisto:
+      return EventClass::kHistogram;
+    default:
+      return EventClass::kOther;
+  }
+}
+
+// Nothing: what no reader can read, or the version, which the new file has of its own.
+std::optional<Record> ToRecord(std::string bytes) {
+  v1::Event event;
+  if (!event.ParseFromString(bytes) || !event.file_version().empty()) return std::nullopt;
+  Record record;
+  record.event_class = ClassOf(event);
+  record.step = event.step();
+  record.starts_session = event.session_log().status() == v1::SessionLog::START;
+  if (record.event_class != EventClass::kAlways) {
+    record.series =
+        absl::StrCat(static_cast<int>(record.event_class), " ", event.summary().value(0).tag());
+  }
+  record.bytes = std::move(bytes);
+  return record;
+}
+
+// Which records stay when each range of 2^shift steps keeps its first event.
+std::vector<bool> Select(const std::vector<Record>& records, EventClass event_class, int shift) {
+  struct Series {
+    std::optional<int64_t> range;
+    size_t last = 0;
+  };
+  std::vector<bool> stays(records.size(), false);
+  std::map<std::string, Series> all_series;
+  for (size_t i = 0; i < records.size(); ++i) {
+    const Record& record = records[i];
+    if (record.starts_session && event_class != EventClass::kOther) {
+      for (auto& [name, series] : all_series) series.range = std::nullopt;
+    }
+    if (record.event_class != event_class) continue;
+    Series& series = all_series[record.series];
+    const int64_t range = record.step >> shift;
+    stays[i] = series.range != range;
+    series.range = range;
+    series.last = i;
+  }
+  for (const auto& [name, series] : all_series) stays[series.last] = true;
+  return stays;
+}
+
+int64_t BytesOf(const std::vector<Record>& records, const std::vector<bool>& stays) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (stays[i])
+      bytes += static_cast<int64_t>(EncodeTfRecord("").size() + records[i].bytes.size());
+  }
+  return bytes;
+}
+
+// Thins one class of events, more with each step.
+class Thinning {
+ public:
+  Thinning(const std::vector<Record>* records, EventClass event_class)
+      : records_(records), event_class_(event_class) {
+    Apply();
+  }
+
+  int64_t bytes() const { return bytes_; }
+  bool Keeps(size_t i) const { return stays_[i]; }
+  bool CanThin() const { return shift_ < kMaxShift; }
+  void Thin() {
+    ++shift_;
+    Apply();
+  }
+
+ private:
+  void Apply() {
+    stays_ = Select(*records_, event_class_, shift_);
+    bytes_ = BytesOf(*records_, stays_);
+  }
+
+  const std::vector<Record>* const records_;
+  const EventClass event_class_;
+  int shift_ = 0;
+  std::vector<bool> stays_;
+  int64_t bytes_ = 0;
+};
+
+std::vector<Record> KeptOf(std::vector<Record> records, int64_t max_bytes) {
+  Thinning scalars(&records, EventClass::kScalar);
+  Thinning histograms(&records, EventClass::kHistogram);
+  // A range that has all steps: the first and the last.
+  const std::vector<bool> others = Select(records, EventClass::kOther, kMaxShift);
+  while (scalars.bytes() + histograms.bytes() > max_bytes) {
+    const bool prefers_scalars = scalars.bytes() >= histograms.bytes();
+    Thinning* const larger = prefers_scalars ? &scalars : &histograms;
+    Thinning* const smaller = prefers_scalars ? &histograms : &scalars;
+    if (!larger->CanThin() && !smaller->CanThin()) break;
+    (larger->CanThin() ? larger : smaller)->Thin();
+  }
+  std::vector<Record> kept;
+  for (size_t i = 0; i < records.size(); ++i) {
+    if (records[i].event_class == EventClass::kAlways || others[i] || scalars.Keeps(i) ||
+        histograms.Keeps(i)) {
+      kept.push_back(std::move(records[i]));
+    }
+  }
+  return kept;
+}
+
+// One thinning of one directory.
+class ThinnedDirectory {
+ public:
+  ThinnedDirectory(std::string directory, FileSystem* file_system)
+      : directory_(std::move(directory)), file_system_(file_system) {}
+
+  absl::Status FindFiles(const std::string& kind) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(directory_));
+    for (const std::string& name : names) {
+      if (absl::StartsWith(name, kind + ".")) names_.push_back(name);
+    }
+    return absl::OkStatus();
+  }
+
+  // What comes before a thinned file is in it.
+  absl::Status RemoveReplaced() {
+    size_t replaced = 0;
+    for (size_t i = 0; i < names_.size(); ++i) {
+      if (absl::EndsWith(names_[i], kThinned)) replaced = i;
+    }
+    for (size_t i = 0; i < replaced; ++i) RETURN_IF_ERROR(file_system_->Remove(Path(names_[i])));
+    names_.erase(names_.begin(), names_.begin() + static_cast<std::ptrdiff_t>(replaced));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<bool> Exceeds(const EventLimits& limits) const {
+    if (names_.size() <= kNewestFiles) return false;
+    int64_t bytes = 0;
+    for (size_t i = 0; i < names_.size() - kNewestFiles; ++i) {
+      ASSIGN_OR_RETURN(const auto file, file_system_->OpenForRead(Path(names_[i])));
+      bytes += static_cast<int64_t>(file->size());
+    }
+    return bytes > limits.total_bytes || names_.size() - kNewestFiles > limits.files;
+  }
+
+  absl::Status Replace(int64_t max_bytes) {
+    const size_t sources = names_.size() - kNewestFiles;
+    const std::string name = absl::StrCat(names_[sources - 1], kThinned);
+    // Hosts whose files are of one second: the next file would count as replaced.
+    if (names_[sources] < name) return absl::OkStatus();
+    std::vector<Record> records;
+    std::string version;
+    for (size_t i = 0; i < sources; ++i) {
+      ASSIGN_OR_RETURN(std::vector<std::string> found,
+                       ReadUndamagedTfRecords(Path(names_[i]), file_system_));
+      if (version.empty() && !found.empty()) version = found.front();
+      for (std::string& bytes : found) {
+        std::optional<Record> record = ToRecord(std::move(bytes));
+        if (record.has_value()) records.push_back(*std::move(record));
+      }
+    }
+    RETURN_IF_ERROR(Write(name, version, KeptOf(std::move(records), max_bytes)));
+    return RemoveSources(sources);
+  }
+
+ private:
+  std::string Path(const std::string& name) const { return JoinPath(directory_, name); }
+
+  absl::Status Write(const std::string& name, const std::string& version,
+                     const std::vector<Record>& records) {
+    const std::string temporary = Path(kTemporary);
+    ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file,
+                     file_system_->OpenForAppend(temporary, /*truncate=*/true));
+    RETURN_IF_ERROR(file->Append(EncodeTfRecord(version)));
+    for (const Record& record : records) {
+      RETURN_IF_ERROR(file->Append(EncodeTfRecord(record.bytes)));
+    }
+    RETURN_IF_ERROR(file->Close());
+    RETURN_IF_ERROR(file_system_->Rename(temporary, Path(name)));
+    return file_system_->SyncDirectory(directory_);
+  }
+
+  absl::Status RemoveSources(size_t sources) {
+    for (size_t i = 0; i < sources; ++i) RETURN_IF_ERROR(file_system_->Remove(Path(names_[i])));
+    return absl::OkStatus();
+  }
+
+  const std::string directory_;
+  FileSystem* const file_system_;
+  std::vector<std::string> names_;  // of the event files, sorted
+};
+
+}  // namespace
+
+absl::Status ThinEventFiles(const std::string& directory, const std::string& kind,
+                            const EventLimits& limits, FileSystem* file_system) {
+  ThinnedDirectory thinned(directory, file_system);
+  RETURN_IF_ERROR(thinned.FindFiles(kind));
+  RETURN_IF_ERROR(thinned.RemoveReplaced());
+  ASSIGN_OR_RETURN(const bool exceeds, thinned.Exceeds(limits));
+  return exceeds ? thinned.Replace(limits.total_bytes / 2) : absl::OkStatus();
+}
+
+}  // namespace keelson
