@@ -1,10 +1,15 @@
 #include "core/summary/event_writer.h"
 
-#include "absl/strings/str_cat.h"
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "core/base/file.h"
 #include "core/base/host_name.h"
+#include "core/base/log.h"
 #include "core/base/status_macros.h"
 #include "core/summary/tf_record.h"
 
@@ -13,18 +18,22 @@ namespace {
 
 constexpr char kFileVersion[] = "brain.Event:2";
 
-absl::StatusOr<std::string> UnusedPath(FileSystem* file_system, const std::string& directory,
-                                       const std::string& kind, absl::Time now) {
+// The seconds in a name "<kind>.<seconds>.<host>"; 0: it is none.
+int64_t SecondsIn(absl::string_view name, absl::string_view kind) {
+  int64_t seconds = 0;
+  if (!absl::ConsumePrefix(&name, kind) || !absl::ConsumePrefix(&name, ".")) return 0;
+  return absl::SimpleAtoi(name.substr(0, name.find('.')), &seconds) ? seconds : 0;
+}
+
+// Sorts behind all files of this kind in the directory.
+absl::StatusOr<std::string> NextPath(FileSystem* file_system, const std::string& directory,
+                                     const std::string& kind, absl::Time now) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system->List(directory));
+  int64_t seconds = absl::ToUnixSeconds(now);
+  for (const std::string& name : names) seconds = std::max(seconds, SecondsIn(name, kind) + 1);
   const std::string host = HostName();
-  const std::string base =
-      JoinPath(directory, absl::StrFormat("%s.%010d.%s", kind, absl::ToUnixSeconds(now),
-                                          host.empty() ? "localhost" : host));
-  std::string path = base;
-  for (int i = 1;; ++i) {
-    ASSIGN_OR_RETURN(const bool exists, file_system->Exists(path));
-    if (!exists) return path;
-    path = absl::StrCat(base, ".", i);
-  }
+  return JoinPath(directory,
+                  absl::StrFormat("%s.%010d.%s", kind, seconds, host.empty() ? "localhost" : host));
 }
 
 }  // namespace
@@ -44,12 +53,13 @@ v1::Event HistogramEvent(int64_t step,
 absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Create(const std::string& directory,
                                                                  const Clock* clock,
                                                                  FileSystem* file_system,
-                                                                 std::string kind) {
+                                                                 std::string kind,
+                                                                 const EventLimits& limits) {
   RETURN_IF_ERROR(file_system->CreateDirectories(directory));
   std::unique_ptr<EventWriter> writer(
-      new EventWriter(directory, clock, file_system, std::move(kind)));
+      new EventWriter(directory, clock, file_system, std::move(kind), limits));
   MutexLock lock(&writer->mu_);
-  RETURN_IF_ERROR(writer->OpenFile());
+  RETURN_IF_ERROR(writer->OpenNextFile());
   return writer;
 }
 
@@ -57,7 +67,7 @@ std::unique_ptr<EventWriter> EventWriter::CreateLazily(const std::string& direct
                                                        const Clock* clock, FileSystem* file_system,
                                                        std::string kind) {
   return std::unique_ptr<EventWriter>(
-      new EventWriter(directory, clock, file_system, std::move(kind)));
+      new EventWriter(directory, clock, file_system, std::move(kind), EventLimits()));
 }
 
 absl::Status EventWriter::AddScalars(int64_t step,
@@ -126,16 +136,27 @@ absl::Status EventWriter::Write(v1::Event event) {
   if (is_open) {
     ASSIGN_OR_RETURN(is_open, file_system_->Exists(path_));
   }
-  if (!is_open) RETURN_IF_ERROR(OpenFile());
-  return Append(std::move(event));
+  if (!is_open) RETURN_IF_ERROR(OpenNextFile());
+  RETURN_IF_ERROR(Append(std::move(event)));
+  if (file_bytes_ < limits_.file_bytes) return absl::OkStatus();
+  const std::unique_ptr<AppendFile> full = std::move(file_);
+  return full->Close();
+}
+
+absl::Status EventWriter::OpenNextFile() {
+  RETURN_IF_ERROR(OpenFile());
+  const absl::Status thinned = ThinEventFiles(directory_, kind_, limits_, file_system_);
+  if (!thinned.ok()) LogWarning("event files are not thinned: ", thinned.message());
+  return absl::OkStatus();
 }
 
 absl::Status EventWriter::OpenFile() {
   file_ = nullptr;
   ASSIGN_OR_RETURN(const std::string path,
-                   UnusedPath(file_system_, directory_, kind_, clock_->Now()));
+                   NextPath(file_system_, directory_, kind_, clock_->Now()));
   ASSIGN_OR_RETURN(file_, file_system_->OpenForAppend(path, /*truncate=*/true));
   path_ = path;
+  file_bytes_ = 0;
   v1::Event version;
   version.set_file_version(kFileVersion);
   const absl::Status status = Append(std::move(version));
@@ -148,7 +169,9 @@ absl::Status EventWriter::Append(v1::Event event) {
   if (event.wall_time() == 0) {
     event.set_wall_time(static_cast<double>(absl::ToUnixMicros(clock_->Now())) / 1e6);
   }
-  absl::Status status = file_->Append(EncodeTfRecord(event.SerializeAsString()));
+  const std::string record = EncodeTfRecord(event.SerializeAsString());
+  absl::Status status = file_->Append(record);
+  file_bytes_ += static_cast<int64_t>(record.size());
   if (!status.ok()) file_ = nullptr;
   return status;
 }

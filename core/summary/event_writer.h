@@ -15,6 +15,7 @@
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
 #include "core/base/mutex.h"
+#include "core/summary/event_thinning.h"
 #include "core/summary/histogram.h"
 #include "core/summary/hparams.h"
 #include "keelson/v1/event.pb.h"
@@ -32,15 +33,20 @@ v1::Event HistogramEvent(int64_t step,
 // Thread-safe. Added events are in the file at once, readable by others; Flush makes them durable.
 // Errors are those of file_system.h. An event that cannot be written is dropped. After an error, or
 // when the file was removed, the next event opens another file: readers read all files in the
-// directory, and nothing after half a record in a file is readable.
+// directory, and nothing after half a record in a file is readable. A file that is full
+// (EventLimits) is followed by another, and the older ones are thinned (event_thinning.h), also
+// those of earlier processes; where that fails, a warning is logged, and it is tried again with the
+// next file.
 class EventWriter {
  public:
-  // Creates the directory, where it is missing, and a file in it, "<kind>.<unix seconds>.<host>"
-  // (".1", ".2", … where that exists already), and writes the record that tells the version.
+  // Creates the directory, where it is missing, and a file in it, "<kind>.<unix seconds>.<host>",
+  // and writes the record that tells the version. The seconds are those of the clock, or more where
+  // a file of this kind would otherwise be as new: names sort by age, as TensorBoard reads them.
   // `clock` and `file_system` outlive the writer.
   static absl::StatusOr<std::unique_ptr<EventWriter>> Create(
       const std::string& directory, const Clock* clock,
-      FileSystem* file_system = FileSystem::Real(), std::string kind = kTensorBoardEvents);
+      FileSystem* file_system = FileSystem::Real(), std::string kind = kTensorBoardEvents,
+      const EventLimits& limits = {});
 
   // The same, but the first event makes the file, in a directory that is there: for those whose
   // work does not depend on it.
@@ -71,13 +77,17 @@ class EventWriter {
   std::string path() const;
 
  private:
-  EventWriter(std::string directory, const Clock* clock, FileSystem* file_system, std::string kind)
+  EventWriter(std::string directory, const Clock* clock, FileSystem* file_system, std::string kind,
+              const EventLimits& limits)
       : directory_(std::move(directory)),
         clock_(clock),
         file_system_(file_system),
-        kind_(std::move(kind)) {}
+        kind_(std::move(kind)),
+        limits_(limits) {}
 
   absl::Status Write(v1::Event event);
+  // Opens the next file, and thins those before it.
+  absl::Status OpenNextFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status OpenFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Append(v1::Event event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -85,11 +95,13 @@ class EventWriter {
   const Clock* const clock_;
   FileSystem* const file_system_;
   const std::string kind_;
+  const EventLimits limits_;
 
   mutable Mutex mu_;
   std::string path_ ABSL_GUARDED_BY(mu_);
-  // Null before the first event, and after an error.
+  // Null before the first event, after an error, and when the file is full.
   std::unique_ptr<AppendFile> file_ ABSL_GUARDED_BY(mu_);
+  int64_t file_bytes_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace keelson
