@@ -112,6 +112,9 @@ class Chief {
   absl::Status Adopt(const Placement& placement, const Adoption& adoption,
                      const std::vector<v1::ShardStatus>& shards);
   absl::Status StartOver(const Placement& placement, const std::vector<v1::ShardStatus>& shards);
+  // Until the directory can be written again: its job does not run, so nothing else can go on. Up
+  // to `startup_timeout`, then the error of its storage.
+  absl::Status WaitForInheritance();
   // Restores all servers from the newest snapshot that can be used; waits for storage that fails.
   // The prefix is empty when the job begins: nothing tells of steps that were done.
   absl::StatusOr<Snapshotter::Restored> RestoreOrBegin(const std::vector<v1::ShardStatus>& shards);

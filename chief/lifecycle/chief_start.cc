@@ -178,12 +178,24 @@ absl::Status Chief::CheckNothingDone(const std::vector<v1::ShardStatus>& shards)
       at_servers > 0 ? "restart the servers, too" : "remove that file"));
 }
 
+absl::Status Chief::WaitForInheritance() {
+  const absl::Duration until = clock_->Monotonic() + options_.startup_timeout;
+  TroubleLog trouble("taking the model directory", clock_);
+  while (leadership_.is_heir()) {
+    const absl::Status status = leadership_.ConfirmDirectory();
+    if (status.ok()) break;
+    if (absl::IsAlreadyExists(status) || clock_->Monotonic() >= until) return status;
+    trouble.Note(status);
+    if (stop_.WaitFor(kServerPause)) return absl::CancelledError("while taking the directory");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Chief::StartOver(const Placement& placement,
                               const std::vector<v1::ShardStatus>& shards) {
   // The servers have nothing yet that would be worth waiting for.
   const StopCallback cancel(&stop_, [this] { servers_.CancelFileCalls(); });
-  // Only a job that runs is gone on with where nothing can be written.
-  if (leadership_.is_heir()) RETURN_IF_ERROR(leadership_.ConfirmDirectory());
+  RETURN_IF_ERROR(WaitForInheritance());
   ASSIGN_OR_RETURN(Snapshotter::Restored restored, RestoreOrBegin(shards));
   if (restored.prefix.empty()) {
     RETURN_IF_ERROR(

@@ -350,8 +350,23 @@ TEST_F(ReadOnlyTest, AJobThatDoesNotRunIsNotBegunThere) {
   TrainSome();
   server_.Restart();
   SetReadOnly(true);
+  options_.startup_timeout = absl::Milliseconds(20);
   StartAsOwner();
   EXPECT_EQ(Wait().code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(ReadOnlyTest, AJobThatDoesNotRunWaitsUntilItsDirectoryCanBeWritten) {
+  TrainSome();
+  const int64_t saved = LatestStep();
+  server_.Restart();
+  SetReadOnly(true);
+  StartAsOwner();
+  server_.AwaitProbes(1);
+  EXPECT_LT(StatusOf(service()).phase(), v1::TRAINING);
+  SetReadOnly(false);
+  AwaitPhase(service(), v1::TRAINING);
+  EXPECT_GE(StatusOf(service()).step(), saved);
+  KillOwner();
 }
 
 TEST_F(ChiefRunTest, AtTheStartAModelDirectoryThatCannotBeUsedIsAnError) {
