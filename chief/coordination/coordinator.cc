@@ -87,7 +87,7 @@ absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, uint64_t 
             held.empty() ? "" : absl::StrCat(" with ", kept.size(), " work leases"));
     RequestPersistence();
   }
-  changed_.NotifyAll();
+  WakeAll();
   return kept;
 }
 
@@ -134,7 +134,16 @@ absl::Status Coordinator::AcceptReport(Task task, uint64_t incarnation,
                                        const WorkerReport& report) {
   RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
   if (!work_.has_value()) return absl::OkStatus();
-  changed_.NotifyAll();
+  const std::optional<Round> round = work_->OpenRound();
+  const absl::Status status = ApplyReport(task, incarnation, report);
+  // A gradient that has arrived frees no ticket of the round that it is for.
+  const bool same_round = round.has_value() && work_->OpenRound() == round;
+  WakeAfterReport(/*may_free_work=*/!same_round &&
+                  !(report.leases.empty() && report.refused.empty()));
+  return status;
+}
+
+absl::Status Coordinator::ApplyReport(Task task, uint64_t incarnation, const WorkerReport& report) {
   const int64_t before = work_->ledger().completed_steps();
   for (const WorkerReport::LeaseProgress& lease : report.leases) {
     const absl::Status status = work_->Complete(incarnation, lease.lease_id, lease.completed);
@@ -167,7 +176,11 @@ absl::StatusOr<std::optional<WorkLease>> Coordinator::AcquireWork(Task task, uin
   const bool repeated = sequence != 0 && sequence <= requests_[incarnation].newest;
   RETURN_IF_ERROR(AcceptReport(task, incarnation,
                                repeated ? WorkerReport{report.leases, report.losses} : report));
-  requests_[incarnation].newest = std::max(requests_[incarnation].newest, sequence);
+  if (sequence > requests_[incarnation].newest) {
+    requests_[incarnation].newest = sequence;
+    // An older request of this incarnation that waits is to end.
+    if (requests_[incarnation].waiting > 0) members_changed_.NotifyAll();
+  }
   const absl::Duration until = clock_->Monotonic() + max_wait;
   while (true) {
     // The membership may end during the wait, and the entry in `requests_` goes with it.
@@ -183,7 +196,10 @@ absl::StatusOr<std::optional<WorkLease>> Coordinator::AcquireWork(Task task, uin
       return lease;
     }
     if (clock_->Monotonic() >= until) return std::nullopt;
+    ++requests.waiting;
     WaitAsMember(until);
+    const auto waited = requests_.find(incarnation);
+    if (waited != requests_.end()) --waited->second.waiting;
   }
 }
 
@@ -243,7 +259,7 @@ absl::Status Coordinator::EndTraining(std::string reason) {
           ledger.options().max_steps, " steps: ", reason);
   work_->EndEarly(std::move(reason));
   RequestPersistence();
-  changed_.NotifyAll();
+  WakeAll();
   return absl::OkStatus();
 }
 
@@ -274,7 +290,7 @@ void Coordinator::BeginTraining(ModelLocation model, WorkLedger ledger) {
   if (!end_reason.empty()) work_->EndEarly(end_reason);
   status_.phase = JobPhase::kTraining;
   RequestPersistence();
-  changed_.NotifyAll();
+  WakeAll();
 }
 
 std::optional<Coordinator::Round> Coordinator::WaitForRound(absl::Duration max_wait,
@@ -291,21 +307,21 @@ std::optional<Coordinator::Round> Coordinator::WaitForRound(absl::Duration max_w
 
 void Coordinator::RoundCommitted(const Round& round) {
   MutexLock lock(&mu_);
-  if (work_.has_value() && work_->RoundCommitted(round)) changed_.NotifyAll();
+  if (work_.has_value() && work_->RoundCommitted(round)) WakeAll();
 }
 
 void Coordinator::RoundFailed(const Round& round) {
   MutexLock lock(&mu_);
   if (!work_.has_value() || !work_->RoundFailed(round)) return;
   LogWarning("step ", round.step, " is tried again: a server has lost its gradients");
-  changed_.NotifyAll();
+  WakeAll();
 }
 
 void Coordinator::NoteForeignCommit(int64_t newest) {
   MutexLock lock(&mu_);
   if (!work_.has_value() || !work_->NoteForeignCommit(newest)) return;
   LogWarning("step ", newest, " was committed for an earlier chief; servers may lack it");
-  changed_.NotifyAll();
+  WakeAll();
 }
 
 absl::Status Coordinator::SetMode(const ConsistencyMode& mode) {
@@ -316,7 +332,7 @@ absl::Status Coordinator::SetMode(const ConsistencyMode& mode) {
   LogInfo("consistency mode: from ", work_->mode().ToString(), " to ", mode.ToString());
   work_->SetMode(mode);
   RequestPersistence();
-  changed_.NotifyAll();
+  WakeAll();
   return absl::OkStatus();
 }
 
@@ -328,7 +344,7 @@ ConsistencyMode Coordinator::mode() const {
 void Coordinator::SetPhase(JobPhase phase) {
   MutexLock lock(&mu_);
   status_.phase = phase;
-  changed_.NotifyAll();
+  WakeAll();
 }
 
 void Coordinator::NameSnapshot(int64_t step, uint64_t snapshot_id) {
@@ -351,7 +367,7 @@ void Coordinator::Fail(const absl::Status& error) {
   MutexLock lock(&mu_);
   status_.phase = JobPhase::kFailed;
   status_.error = std::string(error.message());
-  changed_.NotifyAll();
+  WakeAll();
 }
 
 void Coordinator::ExpireLeases() {
@@ -395,7 +411,7 @@ void Coordinator::NoticeEnds() {
       work_->Forget(member.incarnation);
       work_->Touch();
     }
-    changed_.NotifyAll();
+    WakeAll();
   }
 }
 
@@ -408,12 +424,15 @@ bool Coordinator::Trained() const {
 int64_t Coordinator::WaitForSteps(int64_t step, absl::Duration until, const StopSignal& stop) {
   const StopCallback wake(&stop, [this] { Wake(); });
   MutexLock lock(&mu_);
-  const WorkLedger& ledger = work_->ledger();
-  while (ledger.completed_steps() < step && !Trained() && status_.totals.non_finite_losses() == 0 &&
-         divergence_->Diverged().empty() && clock_->Monotonic() < until && !stop.raised()) {
-    WaitUntil(until);
-  }
-  return ledger.completed_steps();
+  const auto awaited = awaited_steps_.insert(step);
+  while (!NoStepsToAwait(step) && clock_->Monotonic() < until && !stop.raised()) WaitUntil(until);
+  awaited_steps_.erase(awaited);
+  return work_->ledger().completed_steps();
+}
+
+bool Coordinator::NoStepsToAwait(int64_t step) const {
+  return work_->ledger().completed_steps() >= step || Trained() ||
+         status_.totals.non_finite_losses() != 0 || !divergence_->Diverged().empty();
 }
 
 bool Coordinator::WaitForEvaluation(int64_t step, absl::Duration timeout, const StopSignal& stop) {
@@ -441,7 +460,7 @@ bool Coordinator::PauseWork(absl::Duration timeout) {
 void Coordinator::ResumeWork() {
   MutexLock lock(&mu_);
   work_->EndPause();
-  changed_.NotifyAll();
+  WakeAll();
 }
 
 bool Coordinator::WaitUntilAlone(absl::Duration timeout) {
@@ -464,12 +483,24 @@ void Coordinator::WaitUntil(absl::Duration until) { clock_->WaitUntil(&mu_, &cha
 
 void Coordinator::WaitAsMember(absl::Duration until) {
   const absl::Duration renewal = std::min(options_.lease, options_.takeover_after) / 2;
-  WaitUntil(std::min(until, clock_->Monotonic() + renewal));
+  clock_->WaitUntil(&mu_, &members_changed_, std::min(until, clock_->Monotonic() + renewal));
 }
 
 void Coordinator::Wake() {
   MutexLock lock(&mu_);
   changed_.NotifyAll();
+}
+
+void Coordinator::WakeAll() {
+  changed_.NotifyAll();
+  members_changed_.NotifyAll();
+}
+
+void Coordinator::WakeAfterReport(bool may_free_work) {
+  const bool steps_reached =
+      !awaited_steps_.empty() && NoStepsToAwait(/*step=*/*awaited_steps_.begin());
+  if (steps_reached || work_->Idle() || work_->StagedRound().has_value()) changed_.NotifyAll();
+  if (may_free_work) members_changed_.NotifyAll();
 }
 
 std::optional<LossCurve::Point> Coordinator::TakeLossPoint() {

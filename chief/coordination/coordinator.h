@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -281,9 +282,13 @@ class Coordinator {
     uint64_t newest = 0;
     uint64_t granted = 0;
     std::optional<WorkLease> lease;
+    int waiting = 0;  // calls
   };
 
   absl::Status AcceptReport(Task task, uint64_t incarnation, const WorkerReport& report)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Counts what a member reports. Training has begun.
+  absl::Status ApplyReport(Task task, uint64_t incarnation, const WorkerReport& report)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Reconciles `held` with the ledger; returns the leases that remain the member's.
   std::vector<uint64_t> ClaimLeases(Task task, uint64_t incarnation,
@@ -312,13 +317,22 @@ class Coordinator {
   // The same in a call of a member, which is alive while it waits: returns often enough for the
   // caller to renew its lease.
   void WaitAsMember(absl::Duration until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether WaitForSteps waits no longer for this step.
+  bool NoStepsToAwait(int64_t step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Wakes the chief's calls.
   void Wake();
+  // Wakes all calls.
+  void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Wakes those calls for which a report has changed something: thousands of members report some
+  // times a second, and as many may wait. `may_free_work`: others may get work since.
+  void WakeAfterReport(bool may_free_work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
   const Clock* const clock_;
 
   mutable Mutex mu_;
-  CondVar changed_;
+  CondVar changed_;          // the chief's calls wait for it
+  CondVar members_changed_;  // calls of members wait for it
   Membership membership_ ABSL_GUARDED_BY(mu_);
   StallWatch stalls_ ABSL_GUARDED_BY(mu_);
   std::optional<ModelLocation> model_ ABSL_GUARDED_BY(mu_);
@@ -329,6 +343,8 @@ class Coordinator {
   // The pace of each member, by incarnation.
   std::map<uint64_t, Pace> paces_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, Requests> requests_ ABSL_GUARDED_BY(mu_);
+  // What the calls of WaitForSteps wait for.
+  std::multiset<int64_t> awaited_steps_ ABSL_GUARDED_BY(mu_);
   // Memberships that are over and were not yet returned by TakeEnded.
   std::vector<uint64_t> newly_ended_ ABSL_GUARDED_BY(mu_);
   // True: training continues where a predecessor was.

@@ -176,7 +176,7 @@ void Coordinator::HandOn(absl::Span<const uint64_t> incarnations) {
   int64_t tickets = 0;
   for (const uint64_t incarnation : incarnations) tickets += work_->Release(incarnation);
   if (tickets > 0) LogInfo(tickets, " steps go to others");
-  changed_.NotifyAll();
+  WakeAll();
 }
 
 }  // namespace keelson

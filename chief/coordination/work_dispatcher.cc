@@ -113,6 +113,11 @@ std::set<uint64_t> WorkDispatcher::Owing() const {
   return workers;
 }
 
+std::optional<SyncRounds::Round> WorkDispatcher::OpenRound() const {
+  if (!rounds_.open()) return std::nullopt;
+  return SyncRounds::Round{rounds_.step(), rounds_.attempt(), /*contributions=*/0};
+}
+
 bool WorkDispatcher::RoundCommitted(const SyncRounds::Round& round) {
   if (rounds_.Staged() != round) return false;
   ledger_.CompleteRound(rounds_.StagedBatches());

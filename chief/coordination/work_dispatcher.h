@@ -65,6 +65,8 @@ class WorkDispatcher {
   // ---- Rounds; see Coordinator.
 
   std::optional<SyncRounds::Round> StagedRound() const { return rounds_.Staged(); }
+  // The round whose tickets are handed out, without contributions.
+  std::optional<SyncRounds::Round> OpenRound() const;
   // False: `round` is not the staged round, and nothing happens.
   bool RoundCommitted(const SyncRounds::Round& round);
   bool RoundFailed(const SyncRounds::Round& round);
