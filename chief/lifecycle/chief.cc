@@ -7,7 +7,6 @@
 #include "absl/strings/str_join.h"
 #include "chief/lifecycle/save_schedule.h"
 #include "core/base/log.h"
-#include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread.h"
 #include "core/config/train_config.h"
@@ -138,6 +137,7 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
                    {options_.config.checkpoint().keep_max(),
                     options_.config.checkpoint().keep_every_n_hours()},
                    clock),
+      snapshots_(&directory_, &snapshotter_, &servers_, &coordinator_, &leadership_),
       leases_({options_.lease, options_.leave_within}, &coordinator_, &servers_, Clock::Real(),
               &stop_),
       rounds_(&coordinator_, &servers_, &leadership_, clock),
@@ -232,9 +232,7 @@ absl::Status Chief::Train() {
     }
     const std::vector<ServerView> leaving = LeavingServers();
     if (leaving.empty() && !schedule.Due(step, clock_->Monotonic())) continue;
-    const absl::Status saved = leaving.empty()
-                                   ? WriteSnapshot([this] { return coordinator_.LedgerState(); })
-                                   : SaveLeavingServers(leaving);
+    const absl::Status saved = leaving.empty() ? snapshots_.Write() : SaveLeavingServers(leaving);
     if (saved.ok()) {
       schedule.NoteSaved(coordinator_.GetStatus().snapshot_step, clock_->Monotonic());
     } else {
@@ -248,16 +246,8 @@ absl::Status Chief::CheckTraining(const Coordinator::Status& job) {
   if (!job.diverged.empty()) return Diverged(job.step, job.diverged);
   NoteDiverging(job);
   if (!stop_.raised()) return absl::OkStatus();
-  if (leadership_.Check().ok()) WritePausedSnapshot().IgnoreError();  // logged
+  if (leadership_.Check().ok()) snapshots_.WritePaused(options_.step_wait).IgnoreError();  // logged
   return absl::CancelledError(absl::StrCat("by a signal at step ", coordinator_.GetStatus().step));
-}
-
-absl::Status Chief::WritePausedSnapshot() {
-  if (!coordinator_.PauseWork(options_.step_wait)) {
-    LogWarning("the snapshot lacks steps that are still under way after ",
-               absl::FormatDuration(options_.step_wait));
-  }
-  return WriteSnapshot([this] { return coordinator_.LedgerState(); });
 }
 
 std::vector<ServerView> Chief::LeavingServers() const {
@@ -274,7 +264,7 @@ absl::Status Chief::SaveLeavingServers(const std::vector<ServerView>& leaving) {
   };
   LogInfo("asked to stop: ", absl::StrJoin(leaving, ", ", add_name),
           "; nothing is handed out until a snapshot has what is there");
-  const absl::Status status = WritePausedSnapshot();
+  const absl::Status status = snapshots_.WritePaused(options_.step_wait);
   if (status.ok()) {
     for (const ServerView& server : leaving) saved_servers_.insert(server.incarnation);
   }
@@ -294,68 +284,11 @@ void Chief::NoteDiverging(const Coordinator::Status& job) {
   }
 }
 
-absl::Status Chief::WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state) {
-  const Coordinator::Status job = coordinator_.GetStatus();
-  // The newest snapshot from before the divergence survives all that follow.
-  if (job.diverging && good_step_ == kNoStep) good_step_ = job.snapshot_step;
-  const int64_t kept_step = job.diverging ? good_step_ : kNoStep;
-  int64_t step = job.step;
-  const uint64_t id = RandomId();
-  absl::Status status = leadership_.ConfirmDirectory();
-  if (status.ok()) status = RemoveStaleSnapshots();
-  // Other errors may be mended by writing: a directory that is gone is made again.
-  if (status.ok() || (cleaned_ && !absl::IsAlreadyExists(status))) {
-    status = snapshotter_.Write(
-        [&] {
-          v1::JobState state = take_state();
-          step = state.global_step();
-          state.set_snapshot_id(id);
-          return state;
-        },
-        [&] {
-          coordinator_.NameSnapshot(step, id);
-          return ConfirmSnapshot();
-        },
-        kept_step);
-  } else {
-    snapshotter_.NoteFailure(status);
-  }
-  if (status.ok()) {
-    if (!job.diverging) good_step_ = step;
-    coordinator_.SetSnapshotStep(step);
-    leadership_.NoteSnapshot(step);
-  } else {
-    LogError("the snapshot of step ", step, " failed: ", status.message());
-  }
-  return status;
-}
-
-absl::Status Chief::RemoveStaleSnapshots() {
-  if (cleaned_) return absl::OkStatus();
-  RETURN_IF_ERROR(directory_.RemoveStaleSnapshots());
-  cleaned_ = true;
-  return absl::OkStatus();
-}
-
-absl::Status Chief::ConfirmSnapshot() {
-  absl::Status status;
-  if (coordinator_.phase() == JobPhase::kWaitingForServers) {
-    status = servers_.Confirm();
-  } else {
-    status = servers_.PersistState(coordinator_.PersistedState());
-    coordinator_.NoteStored(servers_.stored_version());
-  }
-  if (absl::IsAborted(status)) leadership_.NoteReplaced(status);
-  RETURN_IF_ERROR(status);
-  return leadership_.ConfirmDirectory();
-}
-
 absl::Status Chief::FinishJob() {
   coordinator_.SetPhase(JobPhase::kFinishing);
   const int64_t step = coordinator_.GetStatus().step;
   if (coordinator_.GetStatus().snapshot_step < step || snapshotter_.latest_prefix().empty()) {
-    RETURN_IF_ERROR(TryUntilStopped(
-        [this] { return WriteSnapshot([this] { return coordinator_.LedgerState(); }); }));
+    RETURN_IF_ERROR(TryUntilStopped([this] { return snapshots_.Write(); }));
   }
   coordinator_.SetPhase(JobPhase::kEvaluating);
   AwaitFinalEvaluation(step);

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/coordination/coordinator.h"
+#include "chief/lifecycle/job_snapshots.h"
 #include "chief/lifecycle/leadership.h"
 #include "chief/lifecycle/lease_watch.h"
 #include "chief/lifecycle/membership_announcer.h"
@@ -127,19 +128,11 @@ class Chief {
   absl::Status Train();
   // Returns what ends training before its steps are done: an error, or `stop`.
   absl::Status CheckTraining(const Coordinator::Status& job);
-  // A snapshot with the steps that are under way; nothing is handed out from then on.
-  absl::Status WritePausedSnapshot();
   // Those that were asked to stop, and wait for a snapshot.
   std::vector<ServerView> LeavingServers() const;
   absl::Status SaveLeavingServers(const std::vector<ServerView>& leaving);
   // Logs when training begins to diverge, and when it recovers.
   void NoteDiverging(const Coordinator::Status& job);
-  absl::Status WriteSnapshot(absl::FunctionRef<v1::JobState()> take_state);
-  // Once: what predecessors have not committed, so that one that wakes up has nothing to commit.
-  absl::Status RemoveStaleSnapshots();
-  // Confirms a snapshot before it becomes valid: its ledger state is persisted at all servers,
-  // which obey this chief, and it owns the model directory.
-  absl::Status ConfirmSnapshot();
   absl::Status FinishJob();
   // Repeats `call` until it succeeds, with growing pauses. CANCELLED: stopped.
   absl::Status TryUntilStopped(absl::FunctionRef<absl::Status()> call);
@@ -164,6 +157,7 @@ class Chief {
   ChiefHandler handler_;
   ServerGroup servers_;
   Snapshotter snapshotter_;
+  JobSnapshots snapshots_;
   LeaseWatch leases_;
   RoundCommitter rounds_;
   MembershipAnnouncer announcer_;
@@ -175,15 +169,10 @@ class Chief {
   std::vector<std::string> leftovers_;
   // When the newest snapshot was written, on the monotonic clock.
   absl::Duration saved_at_;
-  // The newest snapshot that was written while training did not diverge; kNoStep: none by this
-  // process.
-  int64_t good_step_ = kNoStep;
   // Whether the log says that training diverges.
   bool diverging_ = false;
   // The incarnations of servers that leave after a snapshot of what they hold.
   std::set<uint64_t> saved_servers_;
-  // What predecessors have left was removed.
-  bool cleaned_ = false;
 };
 
 }  // namespace keelson

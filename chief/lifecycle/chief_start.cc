@@ -53,9 +53,8 @@ absl::Status Chief::StartOrAdopt() {
     return absl::OkStatus();
   }));
   // All servers have admitted this chief.
-  absl::Status cleaned = leadership_.ConfirmDirectory();
+  const absl::Status cleaned = snapshots_.RemoveUncommitted();
   if (absl::IsAlreadyExists(cleaned)) return cleaned;
-  if (cleaned.ok()) cleaned = RemoveStaleSnapshots();
   if (!cleaned.ok()) LogWarning("files of earlier snapshots stay: ", cleaned.message());
   // Who was told an epoch before everything was restarted is known to be no member.
   if (newest.has_value()) coordinator_.RaiseMemberEpoch(newest->state.member_epoch());
@@ -219,7 +218,7 @@ absl::Status Chief::StartOver(const Placement& placement,
     // steps.
     v1::JobState state = ledger.ToState();
     state.set_config_hash(options_.config_hash);
-    RETURN_IF_ERROR(CallServers([&] { return WriteSnapshot([&] { return state; }); }));
+    RETURN_IF_ERROR(CallServers([&] { return snapshots_.WriteState(state); }));
   }
   coordinator_.StartTraining({placement, ps_addresses_}, std::move(ledger));
   return absl::OkStatus();
