@@ -155,6 +155,17 @@ TEST_F(EventThinningTest, WhatIsBehindDamageDoesNotStopTheThinning) {
 TEST_F(EventThinningTest, AFileThatCannotBeReadIsNotRemoved) {
   for (int i = 0; i < 5; ++i) AddScalars(NewWriter().get(), i, i);
   files_.SetFault([](absl::string_view operation, const std::string&) {
+    return operation == "open" ? absl::UnavailableError("stale handle") : absl::OkStatus();
+  });
+  EXPECT_EQ(Thin({.file_bytes = 1000, .total_bytes = 10, .files = 1}).code(),
+            absl::StatusCode::kUnavailable);
+  files_.SetFault(nullptr);
+  EXPECT_THAT(Steps(), ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST_F(EventThinningTest, NothingIsRemovedWhereTheDiskIsFull) {
+  for (int i = 0; i < 5; ++i) AddScalars(NewWriter().get(), i, i);
+  files_.SetFault([](absl::string_view operation, const std::string&) {
     return operation == "append" ? absl::ResourceExhaustedError("full") : absl::OkStatus();
   });
   EXPECT_EQ(Thin({.file_bytes = 1000, .total_bytes = 10, .files = 1}).code(),
