@@ -116,6 +116,10 @@ class Chief {
   // Until the directory can be written again: its job does not run, so nothing else can go on. Up
   // to `startup_timeout`, then the error of its storage.
   absl::Status WaitForInheritance();
+  // Writes the snapshot of step 0. UNAVAILABLE: the directory, which could be written when this
+  // chief took it, has become read-only. PERMISSION_DENIED: it can be written, a part of the
+  // snapshot not.
+  absl::Status WriteFirst(const v1::JobState& state);
   // Restores all servers from the newest snapshot that can be used; waits for storage that fails.
   // The prefix is empty when the job begins: nothing tells of steps that were done.
   absl::StatusOr<Snapshotter::Restored> RestoreOrBegin(const std::vector<v1::ShardStatus>& shards);

@@ -190,6 +190,14 @@ absl::Status Chief::WaitForInheritance() {
   return absl::OkStatus();
 }
 
+absl::Status Chief::WriteFirst(const v1::JobState& state) {
+  const absl::Status written = snapshots_.WriteState(state);
+  if (!absl::IsPermissionDenied(written)) return written;
+  const absl::Status directory = leadership_.ConfirmDirectory();
+  if (directory.ok()) return snapshots_.WriteState(state);
+  return absl::IsAlreadyExists(directory) ? directory : absl::UnavailableError(written.message());
+}
+
 absl::Status Chief::StartOver(const Placement& placement,
                               const std::vector<v1::ShardStatus>& shards) {
   // The servers have nothing yet that would be worth waiting for.
@@ -218,7 +226,7 @@ absl::Status Chief::StartOver(const Placement& placement,
     // steps.
     v1::JobState state = ledger.ToState();
     state.set_config_hash(options_.config_hash);
-    RETURN_IF_ERROR(CallServers([&] { return snapshots_.WriteState(state); }));
+    RETURN_IF_ERROR(CallServers([&] { return WriteFirst(state); }));
   }
   coordinator_.StartTraining({placement, ps_addresses_}, std::move(ledger));
   return absl::OkStatus();

@@ -295,7 +295,7 @@ class ReadOnlyTest : public FullDiskTest {
                                   : absl::OkStatus();
     });
   }
-  void StartAsOwner() {
+  void TakeDirectory() {
     DirectoryOwner::Options owner;
     owner.model_dir = "/model";
     owner.self.set_owner(options_.incarnation + 1);
@@ -303,6 +303,9 @@ class ReadOnlyTest : public FullDiskTest {
     auto taken = DirectoryOwner::Take(std::move(owner), &files_, Clock::Real(), stop_.get());
     ASSERT_TRUE(taken.ok()) << taken.status();
     options_.owner = *std::move(taken);
+  }
+  void StartAsOwner() {
+    TakeDirectory();
     Start();
   }
   void KillOwner() {
@@ -366,6 +369,18 @@ TEST_F(ReadOnlyTest, AJobThatDoesNotRunWaitsUntilItsDirectoryCanBeWritten) {
   SetReadOnly(false);
   AwaitPhase(service(), v1::TRAINING);
   EXPECT_GE(StatusOf(service()).step(), saved);
+  KillOwner();
+}
+
+TEST_F(ReadOnlyTest, TheFirstSnapshotWaitsUntilTheDirectoryCanBeWritten) {
+  TakeDirectory();
+  SetReadOnly(true);
+  Start();
+  while (chief_->snapshot_figures().failures < 2) std::this_thread::yield();
+  EXPECT_LT(StatusOf(service()).phase(), v1::TRAINING);
+  SetReadOnly(false);
+  AwaitPhase(service(), v1::TRAINING);
+  EXPECT_EQ(LatestStep(), 0);
   KillOwner();
 }
 
