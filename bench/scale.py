@@ -236,7 +236,7 @@ def costs_from(reports: Iterable[object], costs: Costs) -> Costs:
     changes: Dict[str, object] = {name: fit(points) for name, points in wanted.items() if points}
     rounds = points_of(results, "synchronous", "round_ms", "median")
     if rounds:
-        # Every worker is woken for every other one's report.
+        # Each report is looked up among the tickets of the round, one of each worker.
         changes["round_ms"] = fit(rounds, [1, 4] if len({w for w, _, _ in rounds}) > 1 else [1])
     if writes:
         changes["snapshot_gb_per_s"] = sorted(writes)[len(writes) // 2]
@@ -386,15 +386,15 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-# Fitted to the measurements of docs/scale.md, which says on what machine.
+# Fitted to the measurements of docs/scale.md, which says on what machine. The calls cost what they do in a whole job.
 DEFAULT_COSTS = Costs(
-    heartbeat_us=Linear(fixed=120.0, worker=0.012, server=0.00105, worker_server=4.86e-05),
-    acquire_us=Linear(fixed=161.0),
+    heartbeat_us=Linear(fixed=57.0, server=0.00105, worker_server=4.86e-05),
+    acquire_us=Linear(fixed=60.0),
     idle_cores=Linear(fixed=0.00342, server=0.000517, worker_server=1.33e-07),
     chief_bytes=Linear(fixed=42400000.0, server=85400.0, worker_server=232.0),
     chief_threads=Linear(fixed=19.0, server=2.0),
     job_state_bytes=Linear(worker=95.9, worker_server=0.000141),
-    round_ms=Linear(worker=0.129, worker_worker=0.000893),
+    round_ms=Linear(worker=0.1, worker_worker=0.00019),
 )
 
 
