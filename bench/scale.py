@@ -12,9 +12,12 @@ chief_bench measured, and says by how much the prediction is wrong.
 import argparse
 import json
 import sys
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 Features = Tuple[float, ...]
+T = TypeVar("T")
+
+REPORTS = "what chief_bench --json or ps_bench snapshot --json wrote"
 
 
 class Linear(NamedTuple):
@@ -216,8 +219,8 @@ def points_of(results: Iterable[dict], mode: str, *keys: str) -> List[Tuple[int,
     return points
 
 
-def costs_from(reports: Iterable[object], costs: Costs) -> Costs:
-    """`costs` with what the reports have measured."""
+def changes_of(reports: Iterable[object]) -> Dict[str, Any]:
+    """The fields of Costs that the reports have measured."""
     results: List[dict] = []
     writes: List[float] = []
     for report in reports:
@@ -233,14 +236,14 @@ def costs_from(reports: Iterable[object], costs: Costs) -> Costs:
         "chief_threads": points_of(results, "asynchronous", "memory", "threads"),
         "job_state_bytes": points_of(results, "asynchronous", "job_state_bytes"),
     }
-    changes: Dict[str, object] = {name: fit(points) for name, points in wanted.items() if points}
+    changes: Dict[str, Any] = {name: fit(points) for name, points in wanted.items() if points}
     rounds = points_of(results, "synchronous", "round_ms", "median")
     if rounds:
         # Each report is looked up among the tickets of the round, one of each worker.
         changes["round_ms"] = fit(rounds, [1, 4] if len({w for w, _, _ in rounds}) > 1 else [1])
     if writes:
         changes["snapshot_gb_per_s"] = sorted(writes)[len(writes) // 2]
-    return costs._replace(**changes)
+    return changes
 
 
 class Check(NamedTuple):
@@ -345,44 +348,89 @@ def check_table(checks: Iterable[Check], markdown: bool) -> str:
     return render(rows, markdown)
 
 
+class ReportError(Exception):
+    """A file that has no measurements: one line with its path."""
+
+
 def numbers(text: str) -> List[int]:
-    found = [int(part) for part in text.split(",")]
+    try:
+        found = [int(part) for part in text.split(",")]
+    except ValueError:
+        found = [0]
     if min(found) < 1:
-        raise argparse.ArgumentTypeError("expected numbers from 1")
+        raise argparse.ArgumentTypeError(f"expected whole numbers from 1, separated by commas, found {text!r}")
     return found
 
 
-def read_json(path: str) -> object:
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
+def slots(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0, found {text!r}")
+    return int(text)
 
 
-def main(arguments: Sequence[str]) -> int:
+def positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
+    return value
+
+
+def use_report(path: str, use: Callable[[Any], T]) -> T:
+    """What `use` makes of a file's report. ReportError: the file cannot be read, or has no measurements."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+    except OSError as error:
+        raise ReportError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise ReportError(f"{path}: expected JSON, found none: {error}") from error
+    try:
+        found = use(report)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ReportError(f"{path}: expected {REPORTS}, found something else: {error!r}") from error
+    if not found:
+        raise ReportError(f"{path}: expected {REPORTS}, found no measurements")
+    return found
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="What a job of many workers and servers needs.")
     parser.add_argument("--workers", type=numbers, default=[100, 1000, 3000, 10000])
     parser.add_argument("--servers", type=numbers, default=[10, 100, 1000])
-    parser.add_argument("--model_gb", type=float, default=0.1, help="gigabytes of values")
-    parser.add_argument("--slots", type=int, default=2, help="of the optimizer: 2 for Adam, 0 for SGD")
-    parser.add_argument("--step_rate", type=float, default=1, help="steps a second of each worker")
-    parser.add_argument("--wire_factor", type=float, default=1, help="0.5 for bfloat16")
+    parser.add_argument("--model_gb", type=positive, default=0.1, help="gigabytes of values")
+    parser.add_argument("--slots", type=slots, default=2, help="of the optimizer: 2 for Adam, 0 for SGD")
+    parser.add_argument("--step_rate", type=positive, default=1, help="steps a second of each worker")
+    parser.add_argument("--wire_factor", type=positive, default=1, help="0.5 for bfloat16")
     parser.add_argument("--costs", action="append", default=[], help="JSON of chief_bench or of ps_bench snapshot")
     parser.add_argument("--check", help="JSON of chief_bench")
     parser.add_argument("--markdown", action="store_true")
-    flags = parser.parse_args(arguments)
-    costs = costs_from([read_json(path) for path in flags.costs], DEFAULT_COSTS)
+    return parser.parse_args(arguments)
+
+
+def answer(flags: argparse.Namespace) -> str:
+    reports = [use_report(path, lambda report: changes_of([report]) and [report]) for path in flags.costs]
+    measured = changes_of([report for found in reports for report in found])
+    costs = DEFAULT_COSTS._replace(**measured)
     if flags.check:
-        report = read_json(flags.check)
-        if not isinstance(report, dict) or "results" not in report:
-            print(f"{flags.check}: expected what chief_bench --json wrote", file=sys.stderr)
-            return 2
-        print(check_table(checks_of(report, costs), flags.markdown))
-        return 0
+        return check_table(use_report(flags.check, lambda report: checks_of(report, costs)), flags.markdown)
     jobs = [
         Job(workers, servers, flags.model_gb, flags.slots, flags.step_rate, wire_factor=flags.wire_factor)
         for workers in flags.workers
         for servers in flags.servers
     ]
-    print(table_of(jobs, costs, Limits(), flags.markdown))
+    return table_of(jobs, costs, Limits(), flags.markdown)
+
+
+def main(arguments: Sequence[str]) -> int:
+    flags = parse(arguments)
+    try:
+        print(answer(flags))
+    except ReportError as error:
+        print(f"scale.py: {error}", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -84,7 +84,7 @@ class CheckTest(unittest.TestCase):
     def test_a_report_predicts_itself(self):
         # 100 workers: 0.1 idle and 100 * (4 * 100 + 200) us.
         report = {"results": [result(100, cores=0.16), result(1000, cores=0.7)]}
-        checks = scale.checks_of(report, scale.costs_from([report], scale.Costs()))
+        checks = scale.checks_of(report, scale.Costs(**scale.changes_of([report])))
         self.assertEqual(len(checks), 10)
         for check in checks:
             self.assertAlmostEqual(check.error(), 0, places=6, msg=str(check))
@@ -112,11 +112,9 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(len(text.splitlines()), 4)
 
     def test_takes_costs_from_both_benchmarks(self):
-        costs = scale.costs_from(
-            [{"results": [result(100)]}, [{"model": "1GB", "write_gbytes_per_s": 0.5}]], scale.Costs()
-        )
-        self.assertEqual(costs.snapshot_gb_per_s, 0.5)
-        self.assertEqual(costs.heartbeat_us, scale.Linear(fixed=100))
+        changes = scale.changes_of([{"results": [result(100)]}, [{"model": "1GB", "write_gbytes_per_s": 0.5}]])
+        self.assertEqual(changes["snapshot_gb_per_s"], 0.5)
+        self.assertEqual(changes["heartbeat_us"], scale.Linear(fixed=100))
 
     def test_checks_a_file(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -126,11 +124,29 @@ class ProgramTest(unittest.TestCase):
             code, text = self.run_program("--check", path, "--costs", path)
             self.assertEqual(code, 0)
             self.assertIn("+0%", text)
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump([], file)
-            code, text = self.run_program("--check", path)
-        self.assertEqual(code, 2)
-        self.assertIn("expected what chief_bench --json wrote", text)
+
+    def test_a_file_without_measurements_is_one_line_and_exit_code_2(self):
+        one_worker = json.dumps({"results": [{"workers": 5, "asynchronous": {}}]})
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.json")
+            for content in ("", "x", "[]", "{}", '{"results": 3}', '{"results": [1]}', one_worker, "\udcff"):
+                with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+                    file.write(content)
+                for flag in ("--costs", "--check"):
+                    with self.subTest(content=content, flag=flag):
+                        code, text = self.run_program(flag, path)
+                        self.assertEqual(code, 2)
+                        self.assertRegex(text, rf"^scale.py: {path}: expected [^\n]*, found [^\n]*\n$")
+            os.remove(path)
+            code, text = self.run_program("--costs", path)
+        self.assertEqual((code, text), (2, f"scale.py: {path}: No such file or directory\n"))
+
+    def test_refuses_numbers_that_make_no_sense(self):
+        for flag in ("--workers=0", "--workers=1,", "--servers=-1", "--model_gb=-1", "--model_gb=nan", "--step_rate=inf"):
+            with self.subTest(flag), self.assertRaises(SystemExit) as exit, contextlib.redirect_stderr(io.StringIO()) as text:
+                scale.main([flag])
+            self.assertEqual(exit.exception.code, 2)
+            self.assertRegex(text.getvalue(), "expected .*, found ")
 
 
 if __name__ == "__main__":

@@ -37,6 +37,18 @@ class TrainRateTest(unittest.TestCase):
         self.assertEqual(started[0][0], train_rate.LAUNCHER)
 
 
+class ExecutableTest(unittest.TestCase):
+    def test_what_names_its_interpreter_can_be_run(self):
+        folder = os.path.dirname(os.path.abspath(__file__))
+        for name in sorted(os.listdir(folder)):
+            path = os.path.join(folder, name)
+            if not os.path.isfile(path):
+                continue
+            with open(path, "rb") as file:
+                if file.read(2) == b"#!":
+                    self.assertTrue(os.access(path, os.X_OK), name)
+
+
 class CompareTorchTest(unittest.TestCase):
     def test_names_torch_and_its_blas(self):
         maps = "7f r-xp 0 /usr/lib/libopenblas-r0.3.so\n7f r--p 0 /usr/lib/libopenblas-r0.3.so\n7f /usr/libc.so.6\n"
