@@ -23,6 +23,8 @@ constexpr char kThinned[] = ".thinned";
 constexpr char kTemporary[] = "thinning.tempstate";
 constexpr size_t kNewestFiles = 2;
 constexpr int kMaxShift = 62;
+// More than the first record of Keelson's files takes.
+constexpr uint64_t kFirstRecordBytes = 256;
 
 enum class EventClass { kScalar, kHistogram, kOther, kAlways };
 
@@ -155,7 +157,9 @@ class ThinnedDirectory {
   absl::Status FindFiles(const std::string& kind) {
     ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(directory_));
     for (const std::string& name : names) {
-      if (absl::StartsWith(name, kind + ".")) names_.push_back(name);
+      if (!absl::StartsWith(name, kind + ".")) continue;
+      ASSIGN_OR_RETURN(const bool own, IsOwn(name));
+      if (own) names_.push_back(name);
     }
     return absl::OkStatus();
   }
@@ -202,6 +206,16 @@ class ThinnedDirectory {
   }
 
  private:
+  absl::StatusOr<bool> IsOwn(const std::string& name) const {
+    ASSIGN_OR_RETURN(const auto file, file_system_->OpenForRead(Path(name)));
+    std::string head(std::min(file->size(), kFirstRecordBytes), '\0');
+    RETURN_IF_ERROR(file->Read(0, head.size(), head.data()));
+    const std::vector<std::string> records = UndamagedTfRecords(head);
+    v1::Event first;
+    return !records.empty() && first.ParseFromString(records[0]) &&
+           first.source_metadata().writer() == kEventFileWriter;
+  }
+
   std::string Path(const std::string& name) const { return JoinPath(directory_, name); }
 
   absl::Status Write(const std::string& name, const std::string& version,
@@ -225,7 +239,7 @@ class ThinnedDirectory {
 
   const std::string directory_;
   FileSystem* const file_system_;
-  std::vector<std::string> names_;  // of the event files, sorted
+  std::vector<std::string> names_;  // of Keelson's event files, sorted
 };
 
 }  // namespace

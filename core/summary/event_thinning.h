@@ -1,4 +1,6 @@
-// Bounds what the event files of a directory take on the disk in a job of weeks.
+// Bounds what Keelson's event files in a directory take on the disk in a job of weeks. Those of
+// other programs, which may have events that are none of Keelson's, are neither counted nor
+// touched.
 #ifndef KEELSON_CORE_SUMMARY_EVENT_THINNING_H_
 #define KEELSON_CORE_SUMMARY_EVENT_THINNING_H_
 
@@ -11,8 +13,12 @@
 
 namespace keelson {
 
-// All event files of one kind in a directory take at most total_bytes + 2 * file_bytes, and half of
-// total_bytes more while they are thinned; an event may exceed file_bytes by its own size.
+// What the first event of a file names as its writer (SourceMetadata), if it is Keelson's.
+inline constexpr char kEventFileWriter[] = "keelson";
+
+// All of Keelson's event files of one kind in a directory take at most total_bytes + 2 *
+// file_bytes, and half of total_bytes more while they are thinned; an event may exceed file_bytes
+// by its own size.
 struct EventLimits {
   int64_t file_bytes = int64_t{16} << 20;    // a file that has as many is followed by another
   int64_t total_bytes = int64_t{128} << 20;  // of the files that may be thinned

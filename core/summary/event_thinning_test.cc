@@ -69,6 +69,30 @@ class EventThinningTest : public testing::Test {
   MemoryFileSystem files_;
 };
 
+// TensorFlow's files look so, which may be in a directory that Keelson continues.
+TEST_F(EventThinningTest, FilesOfOtherProgramsStayAsTheyAre) {
+  v1::Event version;
+  version.set_file_version("brain.Event:2");
+  version.mutable_source_metadata()->set_writer("tensorflow.core.util.events_writer");
+  std::vector<std::string> foreign;
+  ASSERT_EQ(files_.CreateDirectories("/run"), absl::OkStatus());
+  for (int i = 0; i < 10; ++i) {
+    foreign.push_back(absl::StrCat("/run/events.out.tfevents.160000000", i, ".host.1.0.v2"));
+    files_.SetContent(foreign.back(), EncodeTfRecord(version.SerializeAsString()));
+    version.clear_source_metadata();  // older ones say nothing
+  }
+  files_.SetContent("/run/events.out.tfevents.1600000001.empty", "");
+  files_.SetContent("/run/events.out.tfevents.1600000001.damaged", "no record");
+  constexpr EventLimits kFewFiles = {.file_bytes = 1000, .total_bytes = 8000, .files = 3};
+  for (int i = 0; i < 5; ++i) AddScalars(NewWriter(kFewFiles).get(), i, i);
+  EXPECT_THAT(*files_.List("/run"), SizeIs(foreign.size() + 2 + 5)) << "three and the newest two";
+  for (int i = 5; i < 9; ++i) AddScalars(NewWriter(kFewFiles).get(), i, i);
+  for (const std::string& path : foreign) EXPECT_TRUE(*files_.Exists(path)) << path;
+  EXPECT_TRUE(*files_.Exists("/run/events.out.tfevents.1600000001.empty"));
+  EXPECT_TRUE(*files_.Exists("/run/events.out.tfevents.1600000001.damaged"));
+  EXPECT_THAT(*files_.List("/run"), Contains(testing::EndsWith(".thinned")));
+}
+
 TEST_F(EventThinningTest, NothingIsThinnedWithinTheLimits) {
   const auto writer = NewWriter();
   AddScalars(writer.get(), 1, 100);

@@ -17,12 +17,15 @@ namespace keelson {
 namespace {
 
 constexpr char kFileVersion[] = "brain.Event:2";
+constexpr int64_t kLastSeconds = 9'999'999'999;
 
-// The seconds in a name "<kind>.<seconds>.<host>"; 0: it is none.
+// The seconds in a name "<kind>.<seconds>.<host>"; 0: it is none. Only names with the usual ten
+// digits sort by age, and no name is behind the last of them.
 int64_t SecondsIn(absl::string_view name, absl::string_view kind) {
   int64_t seconds = 0;
   if (!absl::ConsumePrefix(&name, kind) || !absl::ConsumePrefix(&name, ".")) return 0;
-  return absl::SimpleAtoi(name.substr(0, name.find('.')), &seconds) ? seconds : 0;
+  const absl::string_view digits = name.substr(0, name.find('.'));
+  return absl::SimpleAtoi(digits, &seconds) && seconds < kLastSeconds ? seconds : 0;
 }
 
 // Sorts behind all files of this kind in the directory.
@@ -159,6 +162,7 @@ absl::Status EventWriter::OpenFile() {
   file_bytes_ = 0;
   v1::Event version;
   version.set_file_version(kFileVersion);
+  version.mutable_source_metadata()->set_writer(kEventFileWriter);
   const absl::Status status = Append(std::move(version));
   // On a full disk each try would leave an empty file.
   if (!status.ok()) file_system_->Remove(path).IgnoreError();

@@ -130,6 +130,16 @@ TEST_F(EventWriterTest, TwoInOneSecondDoNotShareAFile) {
   EXPECT_EQ(ReadEvents(first->path()).size(), 1u);
 }
 
+TEST_F(EventWriterTest, NamesWithImpossibleTimesAreNotFollowed) {
+  ASSERT_EQ(FileSystem::Real()->CreateDirectories(directory_), absl::OkStatus());
+  for (const char* seconds :
+       {"9223372036854775807", "9999999999", "99999999999999999999", "-5", "x", ""}) {
+    const std::string path = absl::StrCat(directory_, "/events.out.tfevents.", seconds, ".host");
+    ASSERT_EQ(WriteFileAtomically(path, ""), absl::OkStatus());
+  }
+  EXPECT_THAT(NewWriter()->path(), HasSubstr(".1700000000."));
+}
+
 TEST_F(EventWriterTest, ManyThreadsKeepRecordsWhole) {
   const auto writer = NewWriter();
   std::vector<std::thread> threads;

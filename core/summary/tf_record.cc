@@ -82,12 +82,16 @@ absl::StatusOr<std::vector<std::string>> ReadTfRecords(const std::string& path,
   return records;
 }
 
+std::vector<std::string> UndamagedTfRecords(absl::string_view content) {
+  std::vector<std::string> records;
+  ParseRecords(content, /*path=*/"", &records).IgnoreError();
+  return records;
+}
+
 absl::StatusOr<std::vector<std::string>> ReadUndamagedTfRecords(const std::string& path,
                                                                 FileSystem* file_system) {
   ASSIGN_OR_RETURN(const std::string content, ReadFile(path, file_system));
-  std::vector<std::string> records;
-  ParseRecords(content, path, &records).IgnoreError();
-  return records;
+  return UndamagedTfRecords(content);
 }
 
 }  // namespace keelson

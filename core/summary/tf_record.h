@@ -20,7 +20,10 @@ std::string EncodeTfRecord(absl::string_view data);
 absl::StatusOr<std::vector<std::string>> ReadTfRecords(
     const std::string& path, FileSystem* file_system = FileSystem::Real());
 
-// The records before the first damage, where readers stop, if there is any.
+// The records in the first bytes of a file: those before the first damage, or the first that is not
+// whole.
+std::vector<std::string> UndamagedTfRecords(absl::string_view content);
+// Those of a file; readers stop there.
 absl::StatusOr<std::vector<std::string>> ReadUndamagedTfRecords(const std::string& path,
                                                                 FileSystem* file_system);
 
