@@ -32,7 +32,7 @@ class FakeServers final : public v1::ParameterService::CallbackService {
 
   // "127.0.0.1:40001", by shard.
   const std::vector<std::string>& addresses() const { return addresses_; }
-  // Of the newest job state that the chief has stored at one of them; 0: none yet.
+  // How large the newest job state is that the chief has stored at one of them; 0: none yet.
   size_t job_state_bytes() const;
 
   // The calls of a chief; what each of them does is said in parameter_service.proto.

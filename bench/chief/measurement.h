@@ -26,7 +26,7 @@ struct MeasureOptions {
   int repeat = 3;
   // Calls a second where one kind of call is measured by itself.
   double calls_per_second = 500;
-  // Of each worker, in the load of a whole job.
+  // What each worker does in the load of a whole job.
   double steps_per_second = 1;
   double heartbeats_per_second = 4;
   bool asynchronous = true;

@@ -2,7 +2,8 @@
 // a membership ends, for example, its work may be handed on only after the servers refuse its
 // pushes. The lock is never held across a call to a server. What needs one (ending memberships,
 // committing a round, persisting the state) is taken out under the lock (TakeEnded, WaitForRound,
-// Memory), done by a thread of the chief, and reported back (HandOn, RoundCommitted, NoteStored).
+// PersistedState), done by a thread of the chief, and reported back (HandOn, RoundCommitted,
+// NoteStored).
 #include "chief/coordination/coordinator.h"
 
 #include <algorithm>

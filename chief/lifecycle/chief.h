@@ -146,6 +146,7 @@ class Chief {
   void RunReports();
 
   ServerSupervisor::Job SupervisedJob();
+
   const ChiefOptions options_;
   const int64_t max_steps_;
   const ConsistencyMode mode_;  // as configured

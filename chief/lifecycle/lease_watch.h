@@ -18,7 +18,7 @@ namespace keelson {
 class LeaseWatch {
  public:
   struct Options {
-    // Of a member.
+    // A member that has sent nothing for this long is lost.
     absl::Duration lease = absl::Seconds(10);
     // Calls about files are cancelled when they have not ended this long after `stop` was raised.
     absl::Duration leave_within = absl::Seconds(100);
