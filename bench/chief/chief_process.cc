@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <fstream>
@@ -41,9 +42,17 @@ train { batch_size: 8 max_steps: 1000000000000 }
 checkpoint { save_seconds: 100000000 }
 )";
 
-std::string MakeDirectory() {
-  std::string path = (std::filesystem::temp_directory_path() / "chief_bench_XXXXXX").string();
-  return mkdtemp(path.data()) == nullptr ? "" : path;
+// In $TMPDIR, or /tmp.
+absl::StatusOr<std::string> MakeDirectory() {
+  std::error_code error;
+  const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+  if (error) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("TMPDIR: expected a directory, found ", error.message()));
+  }
+  std::string path = (parent / "chief_bench_XXXXXX").string();
+  if (mkdtemp(path.data()) == nullptr) return absl::ErrnoToStatus(errno, "TMPDIR: " + path);
+  return path;
 }
 
 std::string ConfigText(const ChiefProcess::Options& options) {
@@ -55,9 +64,7 @@ std::string ConfigText(const ChiefProcess::Options& options) {
 }  // namespace
 
 ChiefProcess::ChiefProcess()
-    : directory_(MakeDirectory()),
-      port_(1),
-      job_token_(absl::StrFormat("%016x%016x", RandomId(), RandomId())) {}
+    : port_(1), job_token_(absl::StrFormat("%016x%016x", RandomId(), RandomId())) {}
 
 ChiefProcess::~ChiefProcess() {
   process_ = nullptr;
@@ -68,7 +75,7 @@ ChiefProcess::~ChiefProcess() {
 
 absl::StatusOr<std::unique_ptr<ChiefProcess>> ChiefProcess::Start(const Options& options) {
   std::unique_ptr<ChiefProcess> chief(new ChiefProcess());
-  if (chief->directory_.empty()) return absl::UnavailableError("no temporary directory");
+  ASSIGN_OR_RETURN(chief->directory_, MakeDirectory());
   RETURN_IF_ERROR(chief->WriteFiles(options));
   ASSIGN_OR_RETURN(chief->servers_, FakeServers::Start(options.servers, chief->config_hash_,
                                                        chief->directory_ / "model"));

@@ -58,7 +58,7 @@ class ChiefProcess {
   // The last lines of the chief's log.
   std::string LogEnd() const;
 
-  const std::filesystem::path directory_;
+  std::filesystem::path directory_;
   const ReservedPorts port_;
   const std::string job_token_;
   uint64_t config_hash_ = 0;

@@ -1,6 +1,7 @@
 // The whole program, with few workers for a short time. What it measures there says nothing; that
 // it measures everything does.
 #include <cstdlib>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct Outcome {
   nlohmann::json report;
 };
 
-Outcome RunChiefBench(const std::vector<std::string>& flags) {
+Outcome RunChiefBench(const std::vector<std::string>& flags,
+                      const std::map<std::string, std::string>& environment = {}) {
   const char* const folder = std::getenv("KEELSON_BINARY_DIR");
   EXPECT_NE(folder, nullptr) << "KEELSON_BINARY_DIR: expected the folder of the programs";
   const std::string directory = FreshDirectory();
@@ -33,6 +35,7 @@ Outcome RunChiefBench(const std::vector<std::string>& flags) {
   command.argv = {JoinPath(folder == nullptr ? "." : folder, "chief_bench"), "--servers=2",
                   "--workers=4", absl::StrCat("--json=", json_path)};
   command.argv.insert(command.argv.end(), flags.begin(), flags.end());
+  command.environment = environment;
   command.log_path = JoinPath(directory, "log");
   const auto process = Process::Start(command);
   EXPECT_TRUE(process.ok()) << process.status();
@@ -78,6 +81,12 @@ TEST(ChiefBenchSmokeTest, SaysWhyThereIsNoChief) {
   const Outcome outcome = RunChiefBench({"--chief=/bin/false"});
   EXPECT_NE(outcome.exit_code, kExitDone);
   EXPECT_TRUE(absl::StrContains(outcome.output, "the chief has exited with 1")) << outcome.output;
+}
+
+TEST(ChiefBenchSmokeTest, SaysWhyThereIsNoTemporaryDirectory) {
+  const Outcome outcome = RunChiefBench({}, {{"TMPDIR", "/nonexistent"}});
+  EXPECT_EQ(outcome.exit_code, kExitPermanent) << outcome.output;
+  EXPECT_TRUE(absl::StrContains(outcome.output, "TMPDIR: expected a directory")) << outcome.output;
 }
 
 }  // namespace
