@@ -8,6 +8,7 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "cli/command_line.h"
 #include "cli/ctl.h"
@@ -126,6 +127,7 @@ void AddCommands(CLI::App* app, Flags* flags, Command* command) {
 }  // namespace keelson
 
 int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   keelson::SetLogName("keelson_ctl");
   CLI::App app(
       "Asks a running Keelson job where it stands, changes its mode, and ends its training.");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "bench/chief/options.h"
 #include "bench/chief/report.h"
 #include "core/base/exit_code.h"
@@ -75,6 +76,7 @@ int Run(const ChiefBenchOptions& options) {
 }  // namespace keelson::bench
 
 int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   signal(SIGPIPE, SIG_IGN);
   keelson::SetLogName("chief_bench");
   const auto options = keelson::bench::ParseChiefBenchOptions(argc, argv);

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "absl/synchronization/mutex.h"
 #include "tests/stranger/call_assault.h"
 #include "tests/stranger/crowd.h"
 #include "tests/stranger/wire_assaults.h"
@@ -107,6 +108,7 @@ int Run(const Flags& flags) {
 }  // namespace keelson
 
 int main(int argc, char** argv) {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   keelson::Flags flags;
   CLI::App app("Does to the servers of a job what somebody without its token can do.");
   app.add_option("--port", flags.ports, "Of 127.0.0.1, once for each server")->required();
