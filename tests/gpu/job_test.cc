@@ -11,11 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/exit_code.h"
 #include "core/base/file.h"
-#include "core/base/fresh_directory_testing.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/job_config.h"
 #include "tests/support/model_directory.h"
-#include "tests/support/process.h"
+#include "tests/support/program_run.h"
 
 namespace keelson {
 namespace {
@@ -41,16 +40,10 @@ std::string ConfigFile(const std::string& name) {
 
 // Why there is no GPU to be used, as gpu_bench says it; nothing when there is one.
 std::string WhyNoGpu() {
-  const char* const folder = std::getenv("KEELSON_BINARY_DIR");
-  Process::Command command;
-  command.argv = {JoinPath(folder == nullptr ? "." : folder, "gpu_bench"), "--probe"};
-  command.log_path = JoinPath(FreshDirectory(), "log");
-  const auto process = Process::Start(command);
-  if (!process.ok()) return std::string(process.status().message());
-  const int exit_code = (*process)->Wait(kHangLimit).value_or(-1);
-  if (exit_code == kExitDone) return "";
-  const std::vector<std::string> errors = ErrorLines((*process)->Log());
-  return errors.empty() ? absl::StrCat("no CUDA device: gpu_bench exited with ", exit_code)
+  const ProgramRun run = RunProgram("gpu_bench", {"--probe"}, /*environment=*/{}, kHangLimit);
+  if (run.exit_code == kExitDone) return "";
+  const std::vector<std::string> errors = ErrorLines(run.log);
+  return errors.empty() ? absl::StrCat("no CUDA device: gpu_bench exited with ", run.exit_code)
                         : errors.back();
 }
 

@@ -1,5 +1,7 @@
 #include "tests/support/program_run.h"
 
+#include <map>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "core/base/file.h"
@@ -10,18 +12,36 @@
 
 namespace keelson {
 
-ProgramRun RunProgram(Role role, const std::vector<std::string>& flags,
-                      const std::string& tf_config, absl::Duration hang_limit) {
+namespace {
+
+ProgramRun RunToEnd(const std::string& path, const std::vector<std::string>& flags,
+                    const std::map<std::string, std::string>& environment,
+                    absl::Duration hang_limit) {
   Process::Command command;
-  command.argv = {ProgramOf(role)};
+  command.argv = {path};
   command.argv.insert(command.argv.end(), flags.begin(), flags.end());
-  if (!tf_config.empty()) command.environment["TF_CONFIG"] = tf_config;
+  command.environment = environment;
   command.log_path = JoinPath(FreshDirectory(), "log");
   const auto process = Process::Start(command);
   EXPECT_TRUE(process.ok()) << process.status();
   if (!process.ok()) return {-1, ""};
   const int exit_code = (*process)->Wait(hang_limit).value_or(-1);
   return {exit_code, (*process)->Log()};
+}
+
+}  // namespace
+
+ProgramRun RunProgram(const std::string& name, const std::vector<std::string>& flags,
+                      const std::map<std::string, std::string>& environment,
+                      absl::Duration hang_limit) {
+  return RunToEnd(ProgramPath(name), flags, environment, hang_limit);
+}
+
+ProgramRun RunProgram(Role role, const std::vector<std::string>& flags,
+                      const std::string& tf_config, absl::Duration hang_limit) {
+  std::map<std::string, std::string> environment;
+  if (!tf_config.empty()) environment["TF_CONFIG"] = tf_config;
+  return RunToEnd(ProgramOf(role), flags, environment, hang_limit);
 }
 
 void ExpectOneError(const ProgramRun& run, int exit_code, const std::vector<std::string>& texts) {

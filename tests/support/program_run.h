@@ -2,6 +2,7 @@
 #ifndef KEELSON_TESTS_SUPPORT_PROGRAM_RUN_H_
 #define KEELSON_TESTS_SUPPORT_PROGRAM_RUN_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,11 @@ struct ProgramRun {
   int exit_code = 0;  // -1: it still ran after the limit and was killed
   std::string log;
 };
+
+// Runs the program of this name. `environment`: as in Process::Command.
+ProgramRun RunProgram(const std::string& name, const std::vector<std::string>& flags,
+                      const std::map<std::string, std::string>& environment,
+                      absl::Duration hang_limit);
 
 // Runs a role's program with these flags. An empty `tf_config` leaves the variable out.
 ProgramRun RunProgram(Role role, const std::vector<std::string>& flags,
