@@ -22,7 +22,9 @@ _MESSAGES = {
         ("file_version", 3, "string", "what"),
         ("summary", 5, "Summary", "what"),
         ("session_log", 7, "SessionLog", "what"),
+        ("source_metadata", 10, "SourceMetadata"),
     ],
+    "SourceMetadata": [("writer", 1, "string")],
     "SessionLog": [("status", 1, "int32"), ("checkpoint_path", 2, "string"), ("msg", 3, "string")],
     "Summary": [("value", 1, ["SummaryValue"])],
     "SummaryValue": [
@@ -185,6 +187,8 @@ def read_events(directory):
         records = [parse("Event", record) for record in read_records(os.path.join(directory, name))]
         if not records or records[0].file_version != "brain.Event:2":
             raise ValueError(f"{directory}/{name}: expected a file of the version brain.Event:2")
+        if records[0].source_metadata.writer != "keelson":
+            raise ValueError(f"{directory}/{name}: expected a file that says it is Keelson's")
         events.extend(records[1:])
     return events
 
