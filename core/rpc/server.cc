@@ -36,9 +36,6 @@ void SetLimits(grpc::ServerBuilder* builder) {
                               1 << GRPC_COMPRESS_NONE);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxCallsPerConnection);
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, 10'000);
-  // A peer whose node is lost closes no connection.
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   // Clients ping every 10 s (channel.cc), and gRPC itself now and then.
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 20);
@@ -47,6 +44,15 @@ void SetLimits(grpc::ServerBuilder* builder) {
   // Of what has arrived and is not handled; gRPC cancels calls when there is more.
   quota.Resize(2 * ReceiveBudget());
   builder->SetResourceQuota(quota);
+}
+
+void SetKeepalive(const Keepalive& keepalive, grpc::ServerBuilder* builder) {
+  const auto milliseconds = [](absl::Duration duration) {
+    return static_cast<int>(absl::ToInt64Milliseconds(duration));
+  };
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, milliseconds(keepalive.silence));
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, milliseconds(keepalive.patience));
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
 }
 
 absl::Status CannotListen(const std::string& address, absl::string_view why) {
@@ -70,10 +76,11 @@ size_t ReceiveBudget() {
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& listen_address, const std::shared_ptr<grpc::ServerCredentials>& credentials,
     const std::vector<grpc::Service*>& services, RawServing raw,
-    const ConnectionGate::Limits& limits) {
+    const ConnectionGate::Limits& limits, const Keepalive& keepalive) {
   KeepGrpcRunning();
   grpc::ServerBuilder builder;
   SetLimits(&builder);
+  SetKeepalive(keepalive, &builder);
   std::unique_ptr<ConnectionGate> gate;
   Acceptor acceptor;
   if (absl::StartsWith(listen_address, kLocalPrefix)) {

@@ -23,6 +23,16 @@ namespace keelson {
 // the process may use.
 size_t ReceiveBudget();
 
+// When the server gives up a peer that says nothing: a peer whose node is lost closes no
+// connection.
+struct Keepalive {
+  // A connection, with calls or without, is pinged when it has been silent for this long, at most
+  // as often.
+  absl::Duration silence = absl::Seconds(30);
+  // It is closed, and its calls are cancelled, when its peer says nothing for so long after a ping.
+  absl::Duration patience = absl::Seconds(20);
+};
+
 // Serves from construction to Shutdown or destruction. Thread-safe.
 class RpcServer {
  public:
@@ -36,7 +46,8 @@ class RpcServer {
       const std::string& listen_address,
       const std::shared_ptr<grpc::ServerCredentials>& credentials,
       const std::vector<grpc::Service*>& services, RawServing raw = {},
-      const ConnectionGate::Limits& limits = ConnectionGate::Limits::OfProcess());
+      const ConnectionGate::Limits& limits = ConnectionGate::Limits::OfProcess(),
+      const Keepalive& keepalive = {});
   ~RpcServer();
 
   // 0 for a local socket.
