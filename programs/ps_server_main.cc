@@ -71,7 +71,8 @@ absl::Status RunPsServer(const RoleContext& context, const Flags& flags, StopSig
   handler.Leave();
   DepartureLimits limits;
   limits.longest = context.leave_within;
-  LingerForChief([&] { return handler.chief_sign(); }, limits, Clock::Real(), end);
+  LingerForChief([&] { return handler.chief_sign(); }, [&] { return handler.CloseIfSaved(); },
+                 limits, Clock::Real(), end);
   context.telemetry->ready = false;
   health.Stop();
   server->Shutdown(kShutdownGrace);

@@ -235,6 +235,7 @@ absl::Status PushBlocks(BlockStore* store, const BulkRequest& request, const Pus
     response->staleness = StalenessOf(step_before, request);
     return StageBlocks(request, blocks, payload, response);
   }
+  store->CountChange();
   const bool applied =
       ApplyBlocks(store, IdentityOf(*store, request, options), blocks, payload, response, values);
   const bool last_part = request.last_part && !blocks.empty();

@@ -14,11 +14,13 @@ bool MustLinger(const ChiefSign& chief, absl::Duration waited, const DepartureLi
   return chief.stopping || chief.unsaved || waited < limits.announcement;
 }
 
-void LingerForChief(const std::function<ChiefSign()>& chief, const DepartureLimits& limits,
-                    const Clock* clock, const StopSignal& end) {
+void LingerForChief(const std::function<ChiefSign()>& chief, const std::function<bool()>& close,
+                    const DepartureLimits& limits, const Clock* clock, const StopSignal& end) {
   const absl::Duration start = clock->Monotonic();
+  const auto lingers = [&] { return MustLinger(chief(), clock->Monotonic() - start, limits); };
   bool said = false;
-  while (!end.raised() && MustLinger(chief(), clock->Monotonic() - start, limits)) {
+  // What cannot be closed may have been saved meanwhile, or nobody is left who could save it.
+  while (!end.raised() && (lingers() || (!close() && lingers()))) {
     if (!said) LogInfo("asked to stop, serving until the chief has taken its last snapshot");
     said = true;
     end.WaitFor(kLook);

@@ -37,9 +37,11 @@ struct DepartureLimits {
 // `waited` is the time since the server was asked to stop.
 bool MustLinger(const ChiefSign& chief, absl::Duration waited, const DepartureLimits& limits);
 
-// Returns when the server may exit, or `end` is raised. Calls `chief` several times a second.
-void LingerForChief(const std::function<ChiefSign()>& chief, const DepartureLimits& limits,
-                    const Clock* clock, const StopSignal& end);
+// Returns when the server may exit, or `end` is raised. Calls `chief` several times a second, and
+// `close` before it returns: that has nothing applied any more, and returns true; false: something
+// came since `chief` was called that no snapshot has.
+void LingerForChief(const std::function<ChiefSign()>& chief, const std::function<bool()>& close,
+                    const DepartureLimits& limits, const Clock* clock, const StopSignal& end);
 
 }  // namespace keelson
 

@@ -1,6 +1,7 @@
 #include "ps_server/service/departure.h"
 
 #include <thread>
+#include <utility>
 
 #include "gtest/gtest.h"
 
@@ -8,6 +9,7 @@ namespace keelson {
 namespace {
 
 constexpr absl::Duration kCalling = absl::Milliseconds(250);
+const auto kClosed = [] { return true; };
 
 TEST(DepartureTest, NoChiefNobodyToWaitFor) {
   EXPECT_FALSE(MustLinger({}, absl::ZeroDuration(), {}));
@@ -41,8 +43,33 @@ TEST(DepartureTest, WaitsForTheSilence) {
       [&] {
         return ++looks < 3 ? ChiefSign{kCalling, true} : ChiefSign{};
       },
-      {}, Clock::Real(), end);
+      kClosed, {}, Clock::Real(), end);
   EXPECT_EQ(looks, 3);
+}
+
+TEST(DepartureTest, StaysForWhatCameAtTheLastMoment) {
+  const StopSignal end;
+  int closes = 0;
+  bool unsaved = false;
+  LingerForChief(
+      [&] {
+        return ChiefSign{kCalling, false, std::exchange(unsaved, false)};
+      },
+      [&] {
+        unsaved = ++closes == 1;
+        return !unsaved;
+      },
+      {.announcement = absl::ZeroDuration()}, Clock::Real(), end);
+  EXPECT_EQ(closes, 2);
+}
+
+TEST(DepartureTest, LeavesAChiefThatIsAwayWithWhatIsUnsaved) {
+  const StopSignal end;
+  LingerForChief(
+      [] {
+        return ChiefSign{absl::Seconds(1), false, /*unsaved=*/true};
+      },
+      [] { return false; }, {}, Clock::Real(), end);
 }
 
 TEST(DepartureTest, TheEndOfTheJobEndsTheWaiting) {
@@ -53,7 +80,7 @@ TEST(DepartureTest, TheEndOfTheJobEndsTheWaiting) {
         if (!job.joinable()) job = std::thread([&] { end.Raise(); });
         return ChiefSign{kCalling, true};
       },
-      {.longest = absl::InfiniteDuration()}, Clock::Real(), end);
+      kClosed, {.longest = absl::InfiniteDuration()}, Clock::Real(), end);
   job.join();
 }
 

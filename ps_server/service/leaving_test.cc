@@ -21,6 +21,21 @@ class LeavingTest : public testing::Test {
     return CallBulk(&server_.handler, BulkMethod::kPush, PushOf(placement_, 0, 1, sequence))
         .status();
   }
+  // A push of round 0.
+  absl::Status Stage(uint64_t incarnation) {
+    return CallBulk(&server_.handler, BulkMethod::kPush,
+                    StagedPushOf(placement_, 0, incarnation, 1, {0, 1}, 1, 1))
+        .status();
+  }
+  absl::Status Commit(uint32_t contributions) {
+    v1::CommitRoundRequest round;
+    *round.mutable_header() = HeaderOf(kTestChief);
+    round.set_round(0);
+    round.set_attempt(1);
+    round.set_contributions(contributions);
+    v1::CommitRoundResponse committed;
+    return server_.handler.CommitRound(round, &committed);
+  }
   void Prepare(uint64_t id) {
     v1::PrepareCutRequest request;
     *request.mutable_header() = HeaderOf(kTestChief);
@@ -59,13 +74,54 @@ TEST_F(LeavingTest, NothingIsAppliedAfterTheCut) {
   server_.handler.Leave();
   Prepare(kCut);
   EXPECT_EQ(Push(1).code(), absl::StatusCode::kUnavailable) << "the successor takes it";
-  v1::CommitRoundRequest round;
-  *round.mutable_header() = HeaderOf(kTestChief);
-  round.set_round(0);
-  round.set_attempt(1);
-  round.set_contributions(1);
-  v1::CommitRoundResponse committed;
-  EXPECT_EQ(server_.handler.CommitRound(round, &committed).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Commit(1).code(), absl::StatusCode::kUnavailable);
+}
+
+// Other servers have its pushes, too, and may commit it.
+TEST_F(LeavingTest, LastsUntilARoundUnderWayIsCommittedAndSaved) {
+  ASSERT_EQ(Stage(1), absl::OkStatus());
+  server_.handler.Leave();
+  EXPECT_TRUE(Leaving());
+  EXPECT_FALSE(server_.handler.CloseIfSaved());
+  ASSERT_EQ(Stage(2), absl::OkStatus());
+  ASSERT_EQ(Commit(2), absl::OkStatus());
+  EXPECT_TRUE(Leaving());
+  Prepare(kCut);
+  EXPECT_FALSE(Leaving(kCut));
+}
+
+TEST_F(LeavingTest, LosesARoundThatWasNotCompleteAtTheLastCut) {
+  ASSERT_EQ(Stage(1), absl::OkStatus());
+  server_.handler.Leave();
+  Prepare(kCut);
+  EXPECT_TRUE(Leaving());
+  EXPECT_FALSE(Leaving(kCut));
+  EXPECT_EQ(Stage(2).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(LeavingTest, NothingIsAppliedOnceItIsClosed) {
+  server_.handler.Leave();
+  ASSERT_EQ(Push(1), absl::OkStatus());
+  EXPECT_FALSE(server_.handler.CloseIfSaved()) << "the push would be lost";
+  ASSERT_EQ(Push(2), absl::OkStatus());
+  Prepare(kCut);
+  EXPECT_FALSE(Leaving(kCut));
+  EXPECT_TRUE(server_.handler.CloseIfSaved());
+}
+
+TEST_F(LeavingTest, ClosesWithoutACut) {
+  server_.handler.Leave();
+  EXPECT_TRUE(server_.handler.CloseIfSaved());
+  EXPECT_EQ(Push(1).code(), absl::StatusCode::kUnavailable);
+}
+
+// What a step of several messages has changed is lost otherwise, although it does not count yet.
+TEST_F(LeavingTest, NeedsASnapshotOfAPartOfAPush) {
+  TestRequest push = PushOf(placement_, 0, 1, 1);
+  push.header.last_part = false;
+  ASSERT_EQ(CallBulk(&server_.handler, BulkMethod::kPush, push).status(), absl::OkStatus());
+  server_.handler.Leave();
+  EXPECT_TRUE(Leaving());
 }
 
 TEST_F(LeavingTest, NeedsNoSnapshotWithoutUpdates) {

@@ -1,5 +1,6 @@
 #include "ps_server/service/parameter_handler.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -89,8 +90,16 @@ ChiefSign ParameterHandler::chief_sign() const {
 }
 
 bool ParameterHandler::Unsaved(const ServedShard::Pointer& shard) const {
-  return shard_.leaving() && shard != nullptr &&
-         !snapshots_.Saved(*shard->store, shard->first_step);
+  if (!shard_.leaving() || shard == nullptr) return false;
+  const std::optional<uint64_t> saved = snapshots_.SavedChanges(*shard->store);
+  return !saved.has_value() || !shard->store->EndsWith(*saved);
+}
+
+bool ParameterHandler::CloseIfSaved() {
+  const ServedShard::Pointer shard = shard_.view().shard;
+  if (shard == nullptr) return true;
+  const std::optional<uint64_t> saved = snapshots_.SavedChanges(*shard->store);
+  return saved.has_value() && shard->store->EndIfSaved(*saved);
 }
 
 // ---- Calls of the chief.

@@ -52,6 +52,9 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
 
   // The server was asked to stop: the chief is told, and nothing is applied after the next cut.
   void Leave() { shard_.Leave(); }
+  // Applies nothing from now on, unless that would lose what no committed snapshot has. False: it
+  // would.
+  bool CloseIfSaved();
   // What this server knows of the chief's intentions.
   ChiefSign chief_sign() const;
 

@@ -105,9 +105,8 @@ absl::Status ServedShard::End(absl::string_view call, const v1::InitializeShardR
   const PushOptions push = {request.reject_non_finite(),
                             request.stale_gradients().scale_learning_rate()};
   if (leaving_) (*store)->EndAtNextCut();
-  const int64_t first_step = (*store)->shard_step();
   shard_ = std::make_shared<const Shard>(
-      Shard{*std::move(store), request.placement_fingerprint(), RandomId(), push, first_step});
+      Shard{*std::move(store), request.placement_fingerprint(), RandomId(), push});
   origin_ = origin;
   state_ = v1::ShardStatus::READY;
   return absl::OkStatus();

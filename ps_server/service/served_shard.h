@@ -32,7 +32,6 @@ class ServedShard {
     uint64_t placement_fingerprint = 0;
     uint64_t store_id = 0;
     PushOptions push;
-    int64_t first_step = 0;
   };
   using Pointer = std::shared_ptr<const Shard>;
 

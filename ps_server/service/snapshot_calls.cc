@@ -23,7 +23,7 @@ absl::Status SnapshotCalls::Prepare(const v1::PrepareCutRequest& request,
   response->set_committed_round(cut.cut.committed.round);
   {
     MutexLock lock(&newest_mu_);
-    newest_ = {request.cut_id(), cut.store.get(), cut.cut.shard_step, /*saved=*/false};
+    newest_ = {request.cut_id(), cut.store.get(), cut.cut.changes, /*saved=*/false};
   }
   prepared_.Keep(request.header().incarnation(), request.cut_id(), std::move(cut));
   return absl::OkStatus();
@@ -34,10 +34,11 @@ void SnapshotCalls::NoteSaved(uint64_t cut_id) {
   if (cut_id == newest_.id) newest_.saved = true;
 }
 
-bool SnapshotCalls::Saved(const BlockStore& store, int64_t first_step) const {
+std::optional<uint64_t> SnapshotCalls::SavedChanges(const BlockStore& store) const {
   MutexLock lock(&newest_mu_);
-  if (newest_.store != &store) return store.shard_step() == first_step;
-  return newest_.saved && store.shard_step() == newest_.shard_step;
+  if (newest_.store != &store) return 0;
+  if (!newest_.saved) return std::nullopt;
+  return newest_.changes;
 }
 
 template <typename Request>

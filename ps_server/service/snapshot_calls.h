@@ -3,8 +3,10 @@
 #define KEELSON_PS_SERVER_SERVICE_SNAPSHOT_CALLS_H_
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -51,16 +53,16 @@ class SnapshotCalls {
 
   // The snapshot of this cut is committed.
   void NoteSaved(uint64_t cut_id);
-  // Whether a committed snapshot has all that the store has. A store without a cut of this chief's
-  // has what it was made of, at `first_step`.
-  bool Saved(const BlockStore& store, int64_t first_step) const;
+  // The number of the store's changes (BlockStore::changes) that a committed snapshot has: those
+  // before its newest cut, and none if it has no cut yet; nothing while that cut is not committed.
+  std::optional<uint64_t> SavedChanges(const BlockStore& store) const;
 
  private:
   // The newest prepared cut.
   struct NewestCut {
     uint64_t id = 0;
     const BlockStore* store = nullptr;  // compared, never used
-    int64_t shard_step = 0;
+    uint64_t changes = 0;
     bool saved = false;
   };
 

@@ -101,11 +101,30 @@ absl::Status BlockStore::CheckOpen() const {
   return absl::UnavailableError("this server leaves; its successor will take the call");
 }
 
+bool BlockStore::EndsWithLocked(uint64_t changes) const {
+  if (changes_ != changes) return false;
+  MutexLock lock(&round_mu_);
+  return ended_ || open_round_.round <= committed_.round;
+}
+
+bool BlockStore::EndsWith(uint64_t changes) const {
+  ReaderMutexLock lock(&cut_mu_);
+  return EndsWithLocked(changes);
+}
+
+bool BlockStore::EndIfSaved(uint64_t changes) {
+  WriterMutexLock lock(&cut_mu_);
+  const bool ends = EndsWithLocked(changes);
+  ended_ = ended_ || ends;
+  return ends;
+}
+
 ShardCut BlockStore::Cut() const {
   WriterMutexLock lock(&cut_mu_);
-  ended_ = ends_;
+  ended_ = ended_ || ends_;
   ShardCut cut;
   cut.shard_step = shard_step();
+  cut.changes = changes_;
   cut.committed = committed();
   for (const auto& blocks : blocks_) {
     auto& contents = cut.partitions.emplace_back();
@@ -186,6 +205,7 @@ absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contribution
                        contributions, " contributions, found ", found));
     }
   }
+  CountChange();
   const float learning_rate = LearningRateAt(round.round);
   pool->RunAll(updates.size(), [&](size_t i) {
     const Update& update = updates[i];

@@ -40,6 +40,7 @@ struct ShardProgress {
 // contents.
 struct ShardCut {
   int64_t shard_step = 0;
+  uint64_t changes = 0;
   CommittedRound committed;
   // [partition of the shard][block]
   std::vector<std::vector<BlockContentRef>> partitions;
@@ -122,6 +123,15 @@ class BlockStore {
   absl::Status CheckOpen() const ABSL_SHARED_LOCKS_REQUIRED(cut_mu_);
   // Lets the next cut be the last: nothing is applied after it, so that it misses nothing.
   void EndAtNextCut() { ends_ = true; }
+  // Call in a PushScope with each message that blocks apply.
+  void CountChange() ABSL_SHARED_LOCKS_REQUIRED(cut_mu_) { ++changes_; }
+  // Messages of pushes, and committed rounds, that blocks have applied since the shard was made.
+  uint64_t changes() const { return changes_; }
+  // Whether a snapshot of `changes` changes has all that the shard has, and will have from the
+  // pushes of a round that it holds. They are lost where the last cut was taken before their round.
+  bool EndsWith(uint64_t changes) const;
+  // If so, nothing is applied any more. Returns EndsWith(changes).
+  bool EndIfSaved(uint64_t changes);
 
   // The next three wait for the pushes that hold a PushScope; new pushes wait for them.
   ShardCut Cut() const;
@@ -175,10 +185,12 @@ class BlockStore {
   std::vector<std::vector<std::unique_ptr<Block>>> blocks_;
   size_t num_blocks_ = 0;
 
+  bool EndsWithLocked(uint64_t changes) const ABSL_SHARED_LOCKS_REQUIRED(cut_mu_);
   // "variable dense/kernel, block 2" of partition `p`.
   std::string NameOf(size_t p, size_t block) const;
 
   std::atomic<int64_t> shard_step_{0};
+  std::atomic<uint64_t> changes_{0};
   std::atomic<bool> ends_{false};
 
   mutable SharedMutex cut_mu_;
