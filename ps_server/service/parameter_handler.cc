@@ -24,7 +24,7 @@ ParameterHandler::ParameterHandler(const Options& options, const Clock* clock, S
     : options_(options),
       end_(end),
       credits_(options.credits, clock),
-      files_(options.model_dir, clock),
+      files_(options.model_dir, clock, options.file_system),
       chiefs_(clock, options.chief_exclusive),
       shard_(&chiefs_, [this] { snapshots_.DropCut(); }),
       snapshots_(

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/base/clock.h"
+#include "core/base/file_system.h"
 #include "core/base/stop_signal.h"
 #include "core/base/thread_pool.h"
 #include "core/client/services/bulk_handler.h"
@@ -38,6 +39,8 @@ class ParameterHandler : public ParameterControl, public BulkHandler {
     int commit_threads = 1;
     // Where Initialize and WriteSnapshot find and put snapshots; empty: they are refused.
     std::string model_dir = {};
+    // Has that directory; null: the real file system, confined to it. Outlives the handler.
+    FileSystem* file_system = nullptr;
     // How long a chief must be silent before another one takes its place (ChiefAdmission).
     absl::Duration chief_exclusive = absl::ZeroDuration();
     // A shard that takes more (LeastBytesOf) is refused before anything is allocated.

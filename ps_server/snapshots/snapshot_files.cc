@@ -9,8 +9,11 @@
 
 namespace keelson {
 
-SnapshotFiles::SnapshotFiles(const std::string& model_dir, const Clock* clock)
-    : file_system_(model_dir), directory_(&file_system_, model_dir, clock) {}
+SnapshotFiles::SnapshotFiles(const std::string& model_dir, const Clock* clock,
+                             FileSystem* file_system)
+    : confined_(model_dir),
+      file_system_(file_system != nullptr ? file_system : &confined_),
+      directory_(file_system_, model_dir, clock) {}
 
 absl::Status SnapshotFiles::Check(absl::string_view call, int64_t step) const {
   if (directory_.model_dir().empty()) {
@@ -36,14 +39,14 @@ absl::StatusOr<std::unique_ptr<BundleDataWriter>> SnapshotFiles::Create(
   const std::string path = DataPath(directory_.SnapshotPrefix(request.step()), request.data_shard(),
                                     request.num_data_shards());
   return BundleDataWriter::Create(
-      &file_system_, PendingPath(path, request.header().chief_term(), request.cut_id()),
+      file_system_, PendingPath(path, request.header().chief_term(), request.cut_id()),
       request.data_shard());
 }
 
 absl::StatusOr<std::unique_ptr<BlockStore>> SnapshotFiles::Restore(BlockStore::Options options,
                                                                    int64_t step) {
   RETURN_IF_ERROR(Check("Initialize", step));
-  return RestoreShard(std::move(options), directory_.FindSnapshot(step), &file_system_);
+  return RestoreShard(std::move(options), directory_.FindSnapshot(step), file_system_);
 }
 
 }  // namespace keelson

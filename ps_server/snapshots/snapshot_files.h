@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/clock.h"
 #include "core/base/confined_file_system.h"
+#include "core/base/file_system.h"
 #include "core/checkpoint/bundle_writer.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "keelson/v1/parameter_service.pb.h"
@@ -25,8 +26,10 @@ namespace keelson {
 // Otherwise as file_system.h.
 class SnapshotFiles {
  public:
-  // `model_dir` is empty where the chief alone reads and writes snapshots. `clock` outlives this.
-  SnapshotFiles(const std::string& model_dir, const Clock* clock);
+  // `model_dir` is empty where the chief alone reads and writes snapshots. `file_system` replaces
+  // the real one, beneath the directory; null: it does not. What the pointers mean outlives this.
+  SnapshotFiles(const std::string& model_dir, const Clock* clock,
+                FileSystem* file_system = nullptr);
 
   // Opens the data file of a snapshot that is about to be written, which waits for the chief's
   // commit under the name PendingPath. INVALID_ARGUMENT: not one of its data files.
@@ -38,7 +41,8 @@ class SnapshotFiles {
  private:
   absl::Status Check(absl::string_view call, int64_t step) const;
 
-  ConfinedFileSystem file_system_;
+  ConfinedFileSystem confined_;
+  FileSystem* const file_system_;
   const CheckpointDirectory directory_;
 };
 

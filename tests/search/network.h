@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "core/base/stop_signal.h"
 #include "core/client/services/bulk_handler.h"
 #include "core/client/services/chief_service.h"
 #include "core/client/services/parameter_control.h"
@@ -30,6 +31,8 @@ struct SimProcess {
   size_t node = 0;
   int group = 0;
   bool alive = true;
+  // Asks it to stop; null: it knows no such request yet, or any more.
+  StopSignal* stop = nullptr;
   // What it serves, while it does.
   ChiefService* chief = nullptr;
   ParameterControl* control = nullptr;

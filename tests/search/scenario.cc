@@ -54,9 +54,10 @@ std::string StorageName(StorageFault fault) {
 }
 
 SimFault RollFault(const Scenario& scenario, Dice* dice) {
-  constexpr Kind kKinds[] = {Kind::kKill,    Kind::kKill,    Kind::kKillAt,  Kind::kKillAt,
-                             Kind::kFreeze,  Kind::kCut,     Kind::kCut,     Kind::kLoss,
-                             Kind::kStorage, Kind::kReplace, Kind::kPowerCut};
+  constexpr Kind kKinds[] = {Kind::kKill,    Kind::kKill,    Kind::kKillAt,   Kind::kKillAt,
+                             Kind::kFreeze,  Kind::kCut,     Kind::kCut,      Kind::kLoss,
+                             Kind::kStorage, Kind::kReplace, Kind::kPowerCut, Kind::kStop,
+                             Kind::kStop,    Kind::kStopAll};
   constexpr StorageFault kStorage[] = {StorageFault::kErrs, StorageFault::kReadOnly,
                                        StorageFault::kHangs, StorageFault::kLies};
   SimFault fault;
@@ -71,6 +72,10 @@ SimFault RollFault(const Scenario& scenario, Dice* dice) {
   fault.operation = dice->Roll(1, dice->Roll(0, 1) == 0 ? 100 : 2000);
   fault.storage = kStorage[dice->Roll(0, std::size(kStorage) - 1)];
   if (fault.kind == Kind::kReplace) fault.node = 0;
+  // A server that is drained alone is what costs most.
+  if (fault.kind == Kind::kStop && dice->Roll(0, 1) == 0) {
+    fault.node = static_cast<size_t>(dice->Roll(1, static_cast<int64_t>(scenario.servers)));
+  }
   return fault;
 }
 
@@ -89,6 +94,10 @@ std::string ToText(const Scenario& scenario, const SimFault& fault) {
     case Kind::kReplace:
       return absl::StrCat(at, node, " is frozen and replaced, and wakes up after ",
                           absl::FormatDuration(fault.length));
+    case Kind::kStop:
+      return absl::StrCat(at, node, " is asked to stop");
+    case Kind::kStopAll:
+      return absl::StrCat(at, "all are asked to stop");
     case Kind::kCut:
       return absl::StrCat(at, "messages from ", node, " to ", scenario.NameOf(fault.other),
                           fault.both ? " and back" : "", " are lost", length);
@@ -113,10 +122,11 @@ std::string Scenario::NameOf(size_t node) const {
 }
 
 std::string Scenario::ToString() const {
-  std::string text = absl::StrCat(
-      "seed ", seed, ": ", ModeName(job.mode), ", ", servers, " servers, ", workers, " workers, ",
-      job.records, " records, depth ", job.depth, ", a snapshot every ", job.save_steps,
-      " steps, steps of up to ", absl::FormatDuration(step_time), "\n");
+  std::string text =
+      absl::StrCat("seed ", seed, ": ", ModeName(job.mode), ", ", servers, " servers, ", workers,
+                   " workers, ", job.records, " records, depth ", job.depth, ", a snapshot every ",
+                   job.save_steps, " steps, written by ", servers_write ? "servers" : "the chief",
+                   ", steps of up to ", absl::FormatDuration(step_time), "\n");
   for (const SimFault& fault : faults) absl::StrAppend(&text, "  ", ToText(*this, fault), "\n");
   return text;
 }
@@ -128,6 +138,7 @@ Scenario MakeScenario(uint64_t seed, uint64_t faults) {
   scenario.job.mode = static_cast<RecordMode>(dice.Roll(0, 2));
   scenario.servers = static_cast<size_t>(dice.Roll(1, 3));
   scenario.workers = static_cast<size_t>(dice.Roll(1, 4));
+  scenario.servers_write = dice.Roll(0, 3) > 0;
   scenario.job.replicas = dice.Roll(0, 1) == 0 ? 1 : 2;
   scenario.job.depth = dice.Roll(1, 2);
   scenario.job.records = 2 * dice.Roll(4, 16);

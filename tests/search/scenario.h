@@ -21,6 +21,8 @@ struct SimFault {
     kKillAt,    // before or after the operation number `operation` of the node, of its first life
     kFreeze,    // the node's process runs no thread
     kReplace,   // as kFreeze, and another process takes the node's place at once
+    kStop,      // the node's process is asked to stop, as by SIGTERM; another one is started
+    kStopAll,   // all are
     kCut,       // messages from the node to `other` are lost, and back if `both`
     kLoss,      // one message in twenty is lost
     kStorage,   // `storage`
@@ -42,6 +44,8 @@ struct Scenario {
   RecordJob job;
   size_t servers = 1;
   size_t workers = 1;
+  // They write and read their parts of snapshots themselves; otherwise the chief does.
+  bool servers_write = true;
   double switching = 0.1;
   double repetition = 0;
   double slow_share = 0;

@@ -20,9 +20,11 @@
 #include "core/client/sharded_parameter_client.h"
 #include "core/config/train_config.h"
 #include "core/model/spec/model_spec.h"
+#include "ps_server/service/departure.h"
 #include "ps_server/service/parameter_handler.h"
 #include "tests/search/fiber_scheduler.h"
 #include "tests/search/network.h"
+#include "tests/search/storage.h"
 #include "worker/worker.h"
 #include "worker/worker_role.h"
 
@@ -71,6 +73,7 @@ class World {
   absl::Status RunChief(SimProcess* process);
   absl::Status JobDone();
   absl::Status RunServer(SimProcess* process);
+  SimFileSystem* NewFileSystem(SimProcess* process);
   absl::Status RunWorker(SimProcess* process);
   absl::StatusOr<std::shared_ptr<DirectoryOwner>> TakeDirectory(FileSystem* file_system,
                                                                 StopSignal* stop);
@@ -91,6 +94,7 @@ class World {
   void Begin(const SimFault& fault);
   void End(const SimFault& fault);
   void Restart(size_t node);
+  void AskToStop(SimProcess* process);
   void CutPower();
 
   // ---- Rules.
@@ -170,11 +174,14 @@ absl::StatusOr<std::shared_ptr<DirectoryOwner>> World::TakeDirectory(FileSystem*
   return std::shared_ptr<DirectoryOwner>(*std::move(owner));
 }
 
+SimFileSystem* World::NewFileSystem(SimProcess* process) {
+  return new SimFileSystem(&scheduler_, &disk_, process, [this, process] { At(process); });
+}
+
 // What a process makes is not destroyed by a kill, so it is not owned by anything that could be.
 absl::Status World::RunChief(SimProcess* process) {
-  auto* const stop = new StopSignal();
-  auto* const files =
-      new SimFileSystem(&scheduler_, &disk_, process, [this, process] { At(process); });
+  auto* const stop = process->stop = new StopSignal();
+  SimFileSystem* const files = NewFileSystem(process);
   // As every program does first.
   const auto marker = CheckpointDirectory(files, kModelDir, Clock::Real()).ReadDoneMarker();
   if (marker.ok() && marker->has_value()) return JobDone();
@@ -191,7 +198,8 @@ absl::Status World::RunChief(SimProcess* process) {
   options.address = "chief";
   options.startup_timeout = absl::Minutes(1);
   options.lease = kLease;
-  options.checkpoint_writer = CheckpointWriter::kChief;
+  options.checkpoint_writer =
+      scenario_.servers_write ? CheckpointWriter::kServers : CheckpointWriter::kChief;
   options.file_system = files;
   std::vector<ServerGroup::Server> servers;
   for (size_t s = 0; s < scenario_.servers; ++s) {
@@ -223,16 +231,32 @@ absl::Status World::JobDone() {
 }
 
 absl::Status World::RunServer(SimProcess* process) {
+  auto* const asked = process->stop = new StopSignal();
   auto* const end = new StopSignal();
+  auto* const ends = new StopCallback(end, [asked] { asked->Raise(); });
+  static_cast<void>(ends);
   ParameterHandler::Options options;
   options.incarnation = scheduler_.Random();
   options.config_hash = config_hash_;
   options.chief_exclusive = kLease;
+  if (scenario_.servers_write) {
+    options.model_dir = kModelDir;
+    options.file_system = NewFileSystem(process);
+  }
   auto* const handler = new ParameterHandler(options, Clock::Real(), end);
   process->control = handler;
   process->bulk = handler;
   network_.Connect(process->node, process);
-  end->Wait();
+  // As the program does.
+  asked->Wait();
+  handler->Leave();
+  LingerForChief([handler] { return handler->chief_sign(); },
+                 [handler] { return handler->CloseIfSaved(); }, DepartureLimits(), Clock::Real(),
+                 *end);
+  if (!end->raised()) {
+    lost_shard_ = lost_shard_ || handler->chief_sign().unsaved;
+    return absl::CancelledError("by a signal");
+  }
   // Finish has to be answered.
   const StopSignal never;
   never.WaitFor(kRestartPause);
@@ -256,7 +280,7 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> World::MakeClient(SimProcess* p
 }
 
 absl::Status World::RunWorker(SimProcess* process) {
-  auto* const stop = new StopSignal();
+  auto* const stop = process->stop = new StopSignal();
   WorkerOptions options;
   options.self = {Role::kWorker, static_cast<int>(process->node - 1 - scenario_.servers)};
   options.peer = scenario_.NameOf(process->node);
@@ -358,6 +382,12 @@ void World::Begin(const SimFault& fault) {
       network_.Connect(fault.node, nullptr);
       Start(fault.node);
       break;
+    case SimFault::Kind::kStop:
+      AskToStop(process);
+      break;
+    case SimFault::Kind::kStopAll:
+      for (SimProcess* const life : lives_) AskToStop(life);
+      break;
     case SimFault::Kind::kCut:
       network_.Cut(fault.node, fault.other, true);
       if (fault.both) network_.Cut(fault.other, fault.node, true);
@@ -399,9 +429,17 @@ void World::End(const SimFault& fault) {
       break;
     case SimFault::Kind::kFreeze:
     case SimFault::Kind::kReplace:
+    case SimFault::Kind::kStop:
+    case SimFault::Kind::kStopAll:
     case SimFault::Kind::kErase:
       break;
   }
+}
+
+// In a thread of the process, as that which watches for signals is.
+void World::AskToStop(SimProcess* process) {
+  if (process == nullptr || !process->alive || process->stop == nullptr) return;
+  scheduler_.StartIn(process->group, [process] { process->stop->Raise(); });
 }
 
 void World::CutPower() {

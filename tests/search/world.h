@@ -22,7 +22,7 @@ struct Verdict {
 // a violation begins:
 // - counts: after the job every element of the model is what the records say. In synchronous mode
 //   each counts once, otherwise at least once and at most as often as it was computed. A server
-//   that ends alone loses what its shard had since its snapshot.
+//   that ends alone loses what its shard had since its snapshot, unless it was asked to.
 // - initial: after the first commit no shard is given initial values.
 // - snapshot: after the first commit there is always one that can be opened. A power cut may take
 //   the first one away while it is being committed, that is before any gradient is computed.
