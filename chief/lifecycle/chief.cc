@@ -194,9 +194,11 @@ absl::Status Chief::Run() {
 
 absl::Status Chief::RunJob() {
   RETURN_IF_ERROR(directory_.RemoveDoneMarker());
+  const Placement placement = Placement::Compute(options_.variables, servers_.size());
+  servers_.Describe(ShardsOf(placement));
   LogInfo("waiting for ", servers_.size(), " parameter servers");
   RETURN_IF_ERROR(servers_.WaitUntilReachable());
-  RETURN_IF_ERROR(StartOrAdopt());
+  RETURN_IF_ERROR(StartOrAdopt(placement));
   supervisor_.Start();
   if (leadership_.may_report()) {
     const absl::Status cleaned = directory_.RemoveStaleFiles(leftovers_);

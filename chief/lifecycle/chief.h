@@ -51,6 +51,7 @@ struct ChiefOptions {
   std::string address;
   // "host:pid" of this process; only displayed.
   std::string peer;
+  // How long servers may take to appear where no job runs yet, and the storage to work.
   absl::Duration startup_timeout = absl::Minutes(10);
   absl::Duration lease = absl::Seconds(10);
   CheckpointWriter checkpoint_writer = CheckpointWriter::kServers;
@@ -93,9 +94,10 @@ class Chief {
   // the chief mends (all but UNAVAILABLE and CANCELLED) the job's phase is FAILED, and members have
   // had time to learn it. CANCELLED: `stop` was raised; a snapshot has been tried. ALREADY_EXISTS:
   // a newer chief has taken this one's place, or its model directory; the members are left to it.
-  // DEADLINE_EXCEEDED: a server never appeared. DATA_LOSS: no snapshot of several is usable.
-  // INVALID_ARGUMENT: the loss is not finite, or training has diverged; a snapshot does not fit the
-  // model. FAILED_PRECONDITION: a server has another configuration.
+  // DEADLINE_EXCEEDED: a server never appeared, and no other held a running job. DATA_LOSS: no
+  // snapshot of several is usable. INVALID_ARGUMENT: the loss is not finite, or training has
+  // diverged; a snapshot does not fit the model. FAILED_PRECONDITION: a server has another
+  // configuration.
   absl::Status Run();
 
  private:
@@ -106,7 +108,7 @@ class Chief {
   absl::Status RunJob();
 
   // ---- The start (chief_start.cc).
-  absl::Status StartOrAdopt();
+  absl::Status StartOrAdopt(const Placement& placement);
   void DescribeRun(const Placement& placement);
   // Runs `call`, which calls all servers; repeats it while one of them is away and may come back.
   absl::Status CallServers(absl::FunctionRef<absl::Status()> call);

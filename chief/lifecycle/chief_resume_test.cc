@@ -68,6 +68,82 @@ TEST_F(ChiefRunTest, AServerThatWasRestartedWithTheChiefIsRestored) {
   EXPECT_EQ(Wait(), absl::OkStatus());
 }
 
+// A chief is restarted while ps-1 is away, for longer than servers may take to appear.
+class MissingServerTest : public ChiefRunTest {
+ protected:
+  // The predecessor's worker holds a lease, which this returns.
+  v1::AcquireWorkResponse RestartWithoutServer() {
+    Start();
+    Join(service(), kWorker);
+    Report(service(), Done(Acquire(service(), {})));
+    const v1::AcquireWorkResponse held = Acquire(service(), {});
+    EXPECT_THAT(held.tickets(), SizeIs(Gt(0)));
+    AwaitStored();
+    Kill();
+    servers_[1].Sever();
+    options_.startup_timeout = absl::Milliseconds(1);
+    Start();
+    const int probes = servers_[1].probes();
+    while (!ended_ && servers_[1].probes() < probes + 5) std::this_thread::yield();
+    EXPECT_FALSE(ended_);
+    return held;
+  }
+  // The job comes to its end with the worker that held this lease.
+  void Complete(const v1::AcquireWorkResponse& held) {
+    AwaitPhase(service(), v1::TRAINING);
+    EXPECT_THAT(Join(service(), kWorker, {held}).kept_leases(), ElementsAre(held.lease_id()));
+    Report(service(), Done(held));
+    const v1::AcquireWorkResponse next = Acquire(service(), {});
+    ASSERT_THAT(next.tickets(), SizeIs(Gt(0)));
+    EXPECT_THAT(StepsOf(next), Each(Gt(StepsOf(held).back()))) << "no ticket twice";
+    Report(service(), Done(next));
+    Work(service());
+    Leave(service(), kWorker);
+    ASSERT_EQ(Wait(), absl::OkStatus());
+    EXPECT_THAT(SnapshotSteps(), ElementsAre(0, 10));
+    EXPECT_EQ(servers_[0].initializations().size(), 1u) << "it keeps its shard";
+  }
+};
+
+TEST_F(MissingServerTest, IsAdoptedWhenItIsBackWithItsShard) {
+  const v1::AcquireWorkResponse held = RestartWithoutServer();
+  ASSERT_FALSE(ended_) << Wait();
+  servers_[1].Restore();
+  Complete(held);
+  EXPECT_EQ(servers_[1].initializations().size(), 1u);
+}
+
+TEST_F(MissingServerTest, IsRestoredWhenItIsBackEmpty) {
+  const v1::AcquireWorkResponse held = RestartWithoutServer();
+  ASSERT_FALSE(ended_) << Wait();
+  servers_[1].Restart();
+  servers_[1].Restore();
+  Complete(held);
+  ASSERT_THAT(servers_[1].initializations(), SizeIs(2));
+  EXPECT_EQ(servers_[1].initializations()[1].restore_step(), 0);
+}
+
+TEST_F(MissingServerTest, MembersOfItsJobAreNotDecidedAboutMeanwhile) {
+  const v1::AcquireWorkResponse held = RestartWithoutServer();
+  ASSERT_FALSE(ended_) << Wait();
+  EXPECT_EQ(StatusOf(service()).phase(), v1::WAITING_FOR_SERVERS);
+  v1::RegisterRequest request;
+  *request.mutable_header() = HeaderOf(kWorker);
+  request.set_config_hash(FakeParameterServer::kConfigHash);
+  request.add_leases()->set_lease_id(held.lease_id());
+  v1::RegisterResponse response;
+  EXPECT_EQ(service()->Register(request, &response).code(), absl::StatusCode::kUnavailable);
+  servers_[1].Restore();
+  Complete(held);
+}
+
+TEST_F(MissingServerTest, EndsTheWaitWhenTheOthersHoldNoShardEither) {
+  servers_[1].Sever();
+  options_.startup_timeout = absl::Milliseconds(1);
+  Start();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
 TEST_F(ChiefRunTest, AnEmptyDirectoryGivesNoServerInitialValues) {
   options_.config.mutable_checkpoint()->clear_save_seconds();
   options_.config.mutable_checkpoint()->set_save_steps(1);

@@ -27,12 +27,10 @@ absl::Duration MonotonicOf(absl::Time time, const Clock* clock) {
 
 }  // namespace
 
-absl::Status Chief::StartOrAdopt() {
-  const Placement placement = Placement::Compute(options_.variables, servers_.size());
+absl::Status Chief::StartOrAdopt(const Placement& placement) {
   LogInfo("placement:");
   std::printf("%s", placement.ToTable().c_str());
   std::fflush(stdout);
-  servers_.Describe(ShardsOf(placement));
   DescribeRun(placement);
   std::vector<v1::ShardStatus> shards;
   RETURN_IF_ERROR(CallServers([&]() -> absl::Status {

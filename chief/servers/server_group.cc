@@ -89,19 +89,37 @@ absl::Status ServerGroup::WaitUntilReachable() {
     const std::vector<std::string> missing = Missing();
     if (missing.empty()) return absl::OkStatus();
     const absl::Duration now = clock_->Monotonic();
-    if (now - start >= options_.startup_timeout) {
+    const std::string holder = HolderOfJob();
+    if (holder.empty() && now - start >= options_.startup_timeout) {
       return absl::DeadlineExceededError(
           absl::StrCat("no answer within ", absl::FormatDuration(options_.startup_timeout),
                        " from ", absl::StrJoin(missing, ", ")));
     }
     if (now - reported >= options_.report_every) {
-      LogWarning("still waiting for ", absl::StrJoin(missing, ", "));
+      LogWarning("still waiting for ", absl::StrJoin(missing, ", "),
+                 holder.empty() ? ""
+                                : absl::StrCat("; the job is running: ", holder,
+                                               " holds its shard, and waits likewise"));
       reported = now;
     }
     if (stop_->WaitFor(kProbePause)) {
       return absl::CancelledError("while waiting for the parameter servers");
     }
   }
+}
+
+std::string ServerGroup::HolderOfJob() const {
+  for (size_t s = 0; s < size(); ++s) {
+    const Contact& contact = contacts_[s];
+    if (contact.answers && contact.has_job && contact.store_id == 0) return name(s);
+  }
+  return "";
+}
+
+bool ServerGroup::HasJob(const v1::ShardStatus& found) const {
+  MutexLock lock(&mu_);
+  return found.state() == v1::ShardStatus::READY && found.job_state_version() > 0 &&
+         found.placement_fingerprint() == shards_.placement_fingerprint();
 }
 
 v1::RequestHeader ServerGroup::Header() const {
@@ -144,8 +162,11 @@ absl::StatusOr<std::vector<v1::ShardStatus>> ServerGroup::Survey() {
   std::vector<v1::ShardStatus> shards(servers_.size());
   v1::GetShardStatusRequest request;
   request.set_with_job_state(true);
-  RETURN_IF_ERROR(
-      ForEach([&](size_t s) { return server(s).service->GetStatus(request, &shards[s]); }));
+  RETURN_IF_ERROR(ForEach([&](size_t s) {
+    const absl::Status answered = server(s).service->GetStatus(request, &shards[s]);
+    if (!answered.ok()) contact(s).answers = false;
+    return answered;
+  }));
   return shards;
 }
 
@@ -183,6 +204,7 @@ absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest req
   });
   if (!answered.ok()) return answered;
   contact(s).met = true;
+  contact(s).has_job = HasJob(*status);
   contact(s).member_epoch = status->member_epoch();
   if (!request.job_state().empty()) {
     contact(s).stored = request.job_state_version();

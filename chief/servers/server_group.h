@@ -39,7 +39,8 @@ class ServerGroup {
     uint64_t config_hash = 0;
     // Told to the servers, for workers that look for the chief. May be empty.
     std::string chief_address;
-    // How long a server may take to appear, and how often missing ones are logged meanwhile.
+    // How long a server may take to appear where no job runs yet, and how often missing ones are
+    // logged meanwhile.
     absl::Duration startup_timeout = absl::Minutes(10);
     absl::Duration report_every = absl::Seconds(30);
   };
@@ -74,19 +75,21 @@ class ServerGroup {
 
   // ---- Calls at the start.
 
-  // Waits until every server answers, and makes the chief known to it. DEADLINE_EXCEEDED: names
-  // those that did not. CANCELLED: stopped. FAILED_PRECONDITION: a server has another
-  // configuration, or is of another build. PERMISSION_DENIED: it knows another token. Errors of
-  // Options::raise_term. A server that waits for another chief's silence (ALREADY_EXISTS) is logged
-  // with its reason, and waited for.
+  // Waits until every server answers, and makes the chief known to it: as long as it takes while
+  // one that answers holds its shard and the job state of a predecessor, since those that are
+  // missing may hold a later state or round of that job. DEADLINE_EXCEEDED: no job runs, and
+  // `startup_timeout` has passed; names those that did not answer. CANCELLED: stopped.
+  // FAILED_PRECONDITION: a server has another configuration, or is of another build.
+  // PERMISSION_DENIED: it knows another token. Errors of Options::raise_term. A server that waits
+  // for another chief's silence (ALREADY_EXISTS) is logged with its reason, and waited for.
   absl::Status WaitUntilReachable();
 
   // The status of each server, with the job state that a chief persisted there.
   absl::StatusOr<std::vector<v1::ShardStatus>> Survey();
 
-  // Sets the description with which shards are initialized from now on: all of
-  // InitializeShardRequest but header, hash, shard number, step and members. Before
-  // Initialize.
+  // Sets the description with which shards are initialized from now on, and by which those of a
+  // predecessor are known: all of InitializeShardRequest but header, hash, shard number, step and
+  // members. Before WaitUntilReachable.
   void Describe(const v1::InitializeShardRequest& shards);
 
   // Makes every shard ready for these members, from the snapshot of `restore_step` (none: initial
@@ -197,6 +200,8 @@ class ServerGroup {
     std::atomic<uint64_t> stored{0};
     // The server has admitted this chief.
     std::atomic<bool> met{false};
+    // Its newest answer was that of a server with its shard and a job state.
+    std::atomic<bool> has_job{false};
     // The id of the store of the shard that is the job's; 0: there is none.
     std::atomic<uint64_t> store_id{0};
   };
@@ -207,6 +212,9 @@ class ServerGroup {
   absl::Status ForEach(absl::FunctionRef<absl::Status(size_t)> call);
   absl::Status Named(size_t s, const absl::Status& status) const;
   absl::Status Probe(size_t s);
+  // "ps-0" if it answers and has the job as a predecessor left it; empty: none has.
+  std::string HolderOfJob() const;
+  bool HasJob(const v1::ShardStatus& found) const;
   absl::Status CallCommitRound(size_t s, const v1::CommitRoundRequest& request,
                                absl::Duration patience, const StopSignal& stop);
   v1::CommitRoundRequest RequestOf(const Round& round) const;

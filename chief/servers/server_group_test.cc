@@ -122,6 +122,50 @@ TEST_F(ServerGroupTest, NamesTheServerThatNeverCame) {
               AllOf(HasSubstr("10m"), HasSubstr("ps-1 at b:2"), Not(HasSubstr("ps-0"))));
 }
 
+// As a predecessor has left it.
+void HoldShard(FakeParameterServer* server) {
+  server->EditStatus([](v1::ShardStatus* shard) {
+    shard->set_state(v1::ShardStatus::READY);
+    shard->set_store_id(77);
+    shard->set_job_state_version(3);
+  });
+}
+
+TEST_F(ServerGroupTest, WaitsAsLongAsItTakesWhileAnotherServerHoldsTheRunningJob) {
+  HoldShard(&servers_[0]);
+  servers_[1].Sever();
+  std::thread comes([&] {
+    servers_[1].AwaitProbes(1);
+    clock_.Advance(absl::Hours(1));
+    servers_[1].AwaitProbes(4);
+    servers_[1].Restore();
+  });
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  comes.join();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("still waiting for ps-1 at b:2; the job is running: ps-0 holds its shard"));
+}
+
+TEST_F(ServerGroupTest, AShardOfAnotherPlacementIsNoRunningJob) {
+  HoldShard(&servers_[0]);
+  servers_[0].EditStatus([](v1::ShardStatus* shard) { shard->set_placement_fingerprint(9); });
+  servers_[1].Sever();
+  std::thread waits([&] {
+    servers_[1].AwaitProbes(1);
+    clock_.Advance(absl::Minutes(10));
+  });
+  EXPECT_EQ(group_.WaitUntilReachable().code(), absl::StatusCode::kDeadlineExceeded);
+  waits.join();
+}
+
+TEST_F(ServerGroupTest, AServerThatDoesNotAnswerTheSurveyIsWaitedFor) {
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  servers_[1].FailNext(&ParameterControl::GetStatus, {absl::UnavailableError("gone")});
+  EXPECT_EQ(group_.Survey().status(), absl::UnavailableError("ps-1: gone"));
+  EXPECT_THAT(group_.Missing(), ElementsAre("ps-1 at b:2"));
+}
+
 TEST_F(ServerGroupTest, StopEndsTheWait) {
   servers_[0].Sever();
   stop_.Raise();

@@ -83,6 +83,35 @@ TEST(FailureServerTest, KilledAndRestarted) {
                            ", steps lost on its shard: ", kMaxSteps - end.updates[1]));
 }
 
+// The chief comes back first, and finds the server away for longer than one may take to appear.
+TEST(FailureServerTest, KilledWithTheChiefAndRestartedAfterIt) {
+  constexpr int64_t kMaxSteps = 1250;
+  constexpr int64_t kSaveSteps = 25;
+  PacedJob paced({.max_steps = kMaxSteps, .save_steps = kSaveSteps});
+  paced.StartAndWatch(110);
+  const absl::Time time = paced.job.Kill(PsTask(1));
+  paced.job.Kill(kChiefTask);
+  paced.job.Start(kChiefTask, {"--startup_timeout=1"});
+  paced.job.WaitForLog(kChiefTask, "waiting for 2 parameter servers");
+  absl::SleepFor(absl::Seconds(4));
+  paced.job.Start(PsTask(1));
+  const absl::Duration outage = paced.watches[1]->WaitForFullSpeed(time);
+  paced.Finish();
+
+  EXPECT_THAT(paced.job.Log(kChiefTask), HasSubstr("1 of 2 servers keep their shards"));
+  EXPECT_EQ(paced.watches[1]->setbacks().new_stores, 1);
+  EXPECT_EQ(paced.watches[0]->setbacks().falls, 0);
+  EXPECT_EQ(paced.watches[0]->setbacks().new_stores, 0);
+  const CountedSnapshot end = paced.FinalSnapshot();
+  ASSERT_EQ(end.updates.size(), 2u);
+  EXPECT_EQ(end.updates[0], kMaxSteps);
+  EXPECT_LE(end.updates[1], kMaxSteps);
+  EXPECT_GE(end.updates[1], kMaxSteps - 3 * kSaveSteps);
+  PrintFigure("ps and chief killed, the ps back 4 s after the chief",
+              absl::StrCat("from kill to full speed: ", Seconds(outage),
+                           ", steps lost on its shard: ", kMaxSteps - end.updates[1]));
+}
+
 // As when its node is drained: this server alone is told to stop, and comes back.
 TEST(FailureServerTest, Drained) {
   PacedJob paced({.max_steps = 1250, .save_steps = 100'000});
