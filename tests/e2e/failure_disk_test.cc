@@ -126,6 +126,15 @@ TEST_F(FailureDiskTest, GoneForAWhile) {
       });
 }
 
+// In some calls and not in others, so that operations are interrupted in their midst.
+TEST_F(FailureDiskTest, Errs) {
+  const std::string marker = model_dir() + ".errs";
+  paced_.job.RunBehind(BehindFaultyStorage(model_dir(), "", marker));
+  Survive(
+      "storage errs", [&] { EXPECT_EQ(WriteFileAtomically(marker, ""), absl::OkStatus()); },
+      [&] { EXPECT_EQ(RemoveFile(marker), absl::OkStatus()); });
+}
+
 // With all snapshots; the chief makes it again.
 TEST_F(FailureDiskTest, Removed) {
   paced_.StartAndWatch(75);

@@ -2,11 +2,9 @@
 #include <signal.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/base/exit_code.h"
 #include "core/base/file.h"
 #include "gmock/gmock.h"
@@ -29,10 +27,7 @@ class FailureHangTest : public testing::Test {
 
   // Trains until files whose paths have this in them have hung for some steps, with a snapshot due.
   void TrainUntilHung(const std::string& files) {
-    const auto tests = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-    job_.RunBehind({"/usr/bin/env", absl::StrCat("KEELSON_HANGING_FILES=", files),
-                    absl::StrCat("KEELSON_HANGING_WHILE=", marker_),
-                    absl::StrCat("LD_PRELOAD=", (tests / "libhanging_storage.so").string())});
+    job_.RunBehind(BehindFaultyStorage(files, marker_, ""));
     paced_.StartAndWatch(75);
     ASSERT_TRUE(WriteFileAtomically(marker_, "").ok());
     paced_.watches[0]->WaitForStep(paced_.watches[0]->step() + 75);

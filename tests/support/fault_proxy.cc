@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<FaultProxy>> FaultProxy::Start(int target_port, u
 }
 
 FaultProxy::FaultProxy(int target_port, uint64_t seed, int listener, int port, int wake)
-    : target_port_(target_port), seed_(seed), listener_(listener), port_(port), wake_(wake) {}
+    : seed_(seed), listener_(listener), port_(port), wake_(wake), target_port_(target_port) {}
 
 FaultProxy::~FaultProxy() {
   {
@@ -123,6 +123,11 @@ FaultProxy::~FaultProxy() {
 }
 
 std::string FaultProxy::address() const { return absl::StrCat("127.0.0.1:", port_); }
+
+void FaultProxy::LeadTo(int target_port) {
+  MutexLock lock(&mu_);
+  target_port_ = target_port;
+}
 
 void FaultProxy::Set(const LinkConditions& conditions) {
   MutexLock lock(&mu_);

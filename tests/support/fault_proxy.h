@@ -35,8 +35,9 @@ struct LinkConditions {
   int64_t mean_bytes_to_reset = 0;
 };
 
-// Listens on 127.0.0.1 and connects each caller to a port of 127.0.0.1. A caller whose target does
-// not listen is reset. Thread-safe; all input and output is done by a thread of its own.
+// Listens on 127.0.0.1 and connects each caller to a port of 127.0.0.1, the target. A caller whose
+// target does not listen is reset. Thread-safe; all input and output is done by a thread of its
+// own.
 class FaultProxy {
  public:
   // `seed` decides after how many bytes which connection is reset. `listen_port` 0 takes a free
@@ -54,6 +55,8 @@ class FaultProxy {
   void Heal() { Set({}); }
   // Resets all connections there are.
   void Reset();
+  // Callers that come from now on are connected to this port.
+  void LeadTo(int target_port);
 
   // Since the start: connections of callers, those of them that the proxy has reset on purpose, and
   // bytes that arrived.
@@ -85,7 +88,6 @@ class FaultProxy {
   void DrawLifetime(Connection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   static void Close(Connection* connection);
 
-  const int target_port_;
   const uint64_t seed_;
   const int listener_;
   const int port_;
@@ -93,6 +95,7 @@ class FaultProxy {
 
   mutable Mutex mu_;
   CondVar obeyed_;
+  int target_port_ ABSL_GUARDED_BY(mu_);
   LinkConditions conditions_ ABSL_GUARDED_BY(mu_);
   bool reset_wanted_ ABSL_GUARDED_BY(mu_) = false;
   bool stop_ ABSL_GUARDED_BY(mu_) = false;

@@ -229,6 +229,13 @@ TEST_F(FaultProxyTest, ACallerWhoseTargetDoesNotListenIsReset) {
   EXPECT_EQ(proxy->resets(), 0);
 }
 
+TEST_F(FaultProxyTest, LaterCallersAreConnectedToAnotherTarget) {
+  const auto proxy = *FaultProxy::Start(1);
+  EXPECT_TRUE(Socket::To(proxy->port()).Receive(1).reset);
+  proxy->LeadTo(echo_.port());
+  EXPECT_EQ(Echo(Socket::To(proxy->port()), "there"), "there");
+}
+
 TEST_F(FaultProxyTest, APortThatIsTakenIsAnError) {
   const auto second = FaultProxy::Start(echo_.port(), 1, proxy_->port());
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);

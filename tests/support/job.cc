@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
@@ -51,7 +52,9 @@ std::vector<ReportedStep> ReportedSteps(const std::string& log) {
   return steps;
 }
 
-int PortCount(const Job::Layout& layout) { return layout.ps + layout.workers + 2; }
+int PortCount(const Job::Layout& layout) {
+  return 1 + layout.ps + layout.workers + layout.evaluators;
+}
 
 }  // namespace
 
@@ -63,6 +66,16 @@ std::string ProgramPath(const std::string& name) {
 
 std::string ProgramOf(Role role) {
   return ProgramPath(role == Role::kPs ? "ps_server" : std::string(RoleName(role)));
+}
+
+std::vector<std::string> BehindFaultyStorage(const std::string& files,
+                                             const std::string& hanging_while,
+                                             const std::string& erring_while) {
+  const auto tests = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  return {"/usr/bin/env", absl::StrCat("KEELSON_FAULTY_FILES=", files),
+          absl::StrCat("KEELSON_HANGING_WHILE=", hanging_while),
+          absl::StrCat("KEELSON_ERRING_WHILE=", erring_while),
+          absl::StrCat("LD_PRELOAD=", (tests / "libfaulty_storage.so").string())};
 }
 
 std::vector<std::string> ErrorLines(const std::string& log) {
@@ -119,28 +132,35 @@ std::vector<Task> Job::TasksOf(Role role) const {
   if (role == Role::kChief) count = layout_.chief ? 1 : 0;
   if (role == Role::kPs) count = layout_.ps;
   if (role == Role::kWorker) count = layout_.workers;
-  if (role == Role::kEvaluator) count = layout_.evaluator == Evaluator::kNone ? 0 : 1;
+  if (role == Role::kEvaluator)
+    count = layout_.evaluator == Evaluator::kNone ? 0 : layout_.evaluators;
   std::vector<Task> tasks;
   for (int i = 0; i < count; ++i) tasks.push_back({role, i});
   return tasks;
 }
 
-std::string Job::Address(const Task& task) const {
-  int port = 0;
-  if (task.role == Role::kChief) port = ports_[0];
-  if (task.role == Role::kEvaluator) port = ports_[1];
-  if (task.role == Role::kPs) port = ports_[2 + task.index];
-  if (task.role == Role::kWorker) port = ports_[2 + layout_.ps + task.index];
-  return absl::StrCat("127.0.0.1:", port);
+int Job::Port(const Task& task) const {
+  const auto moved = moved_.find(task);
+  if (moved != moved_.end()) return (*moved->second)[0];
+  switch (task.role) {
+    case Role::kChief:
+      return ports_[0];
+    case Role::kPs:
+      return ports_[1 + task.index];
+    case Role::kWorker:
+      return ports_[1 + layout_.ps + task.index];
+    case Role::kEvaluator:
+      return ports_[1 + layout_.ps + layout_.workers + task.index];
+  }
+  return 0;
 }
+
+std::string Job::Address(const Task& task) const { return absl::StrCat("127.0.0.1:", Port(task)); }
 
 FaultProxy& Job::Link(const Task& from, const Task& to) {
   std::unique_ptr<FaultProxy>& link = links_[{from, to}];
   if (link == nullptr) {
-    const std::string address = Address(to);
-    int port = 0;
-    EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port)) << address;
-    auto started = FaultProxy::Start(port);
+    auto started = FaultProxy::Start(Port(to));
     EXPECT_TRUE(started.ok()) << started.status();
     link = *std::move(started);
   }
@@ -196,6 +216,17 @@ void Job::StartAll() {
   for (const Role role : {Role::kPs, Role::kChief, Role::kWorker, Role::kEvaluator}) {
     for (const Task& task : TasksOf(role)) Start(task);
   }
+}
+
+std::unique_ptr<Process> Job::Abandon(const Task& task) {
+  auto ports = std::make_unique<ReservedPorts>(1);
+  moved_[task] = std::move(ports);
+  for (const auto& [ends, link] : links_) {
+    if (ends.second != task) continue;
+    link->LeadTo(Port(task));
+    link->Reset();
+  }
+  return std::move(processes_.extract(task).mapped());
 }
 
 void Job::ExpectExit(const Task& task, int code, absl::Duration hang_limit) {

@@ -21,12 +21,20 @@ namespace keelson {
 
 inline constexpr Task kChiefTask = {Role::kChief, 0};
 inline constexpr Task kEvaluatorTask = {Role::kEvaluator, 0};
+inline Task EvaluatorTask(int index) { return {Role::kEvaluator, index}; }
 inline Task PsTask(int index) { return {Role::kPs, index}; }
 inline Task WorkerTask(int index) { return {Role::kWorker, index}; }
 
 // Path of a program of KEELSON_BINARY_DIR, and of a role's.
 std::string ProgramPath(const std::string& name);
 std::string ProgramOf(Role role);
+
+// A command, for Job::RunBehind, that preloads storage which hangs while there is a file of the one
+// name, and errs while there is one of the other, about files whose paths have `files` in them
+// (faulty_storage.cc).
+std::vector<std::string> BehindFaultyStorage(const std::string& files,
+                                             const std::string& hanging_while,
+                                             const std::string& erring_while);
 
 // Records of severity E.
 std::vector<std::string> ErrorLines(const std::string& log);
@@ -43,6 +51,7 @@ class Job {
     int ps = 2;
     int workers = 2;
     Evaluator evaluator = Evaluator::kListed;
+    int evaluators = 1;  // where there are any
   };
 
   // `config` is the text of the TrainConfig. Files go to a directory of their own.
@@ -84,6 +93,11 @@ class Job {
   // Servers and chief first; then workers and evaluator.
   void StartAll();
 
+  // Leaves the running process of a task to the caller, as when the task's machine is cut off and
+  // the task is given to another one: the next start of the task listens on a port that was never
+  // used before, and the links to the task, whose connections are reset, lead there.
+  std::unique_ptr<Process> Abandon(const Task& task);
+
   // The process of the last start.
   Process& process(const Task& task) { return *processes_.at(task); }
   std::string Log(const Task& task) const { return processes_.at(task)->Log(); }
@@ -109,6 +123,7 @@ class Job {
   double SecondsFromStepToEnd(const Task& leader, int64_t step) const;
 
  private:
+  int Port(const Task& task) const;
   std::string EndOfLog(const Task& task) const;
 
   const Layout layout_;
@@ -124,6 +139,7 @@ class Job {
   };
   std::map<Task, Program> programs_;  // that are not their role's
   std::map<std::pair<Task, Task>, std::unique_ptr<FaultProxy>> links_;
+  std::map<Task, std::unique_ptr<ReservedPorts>> moved_;  // where a task is that was abandoned
   std::map<Task, std::unique_ptr<Process>> processes_;
   int starts_ = 0;
 };
