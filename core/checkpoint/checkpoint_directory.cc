@@ -198,9 +198,9 @@ absl::Status CheckpointDirectory::Commit(int64_t step, const RetentionPolicy& po
   const std::string prefix = SnapshotPrefix(step);
   ASSIGN_OR_RETURN(std::optional<State> old, ReadState());
   RETURN_IF_ERROR(publish());
-  ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(IndexPath(prefix)));
+  ASSIGN_OR_RETURN(const bool exists, IsPresent(IndexPath(prefix), file_system_));
   if (!exists) {
-    return absl::NotFoundError(absl::StrCat(IndexPath(prefix), ": no such file; cannot commit"));
+    return absl::UnavailableError(absl::StrCat(IndexPath(prefix), ": not in sight; cannot commit"));
   }
   const absl::Time now = clock_->Now();
   State state;

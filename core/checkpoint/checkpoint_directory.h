@@ -89,8 +89,8 @@ class CheckpointDirectory {
   // Commit deletes what is left of them, whoever commits then. `publish` completes the
   // snapshot's files once the list of snapshots has been read, which is replaced only if nobody has
   // changed it since: so whoever may commit when `publish` asks does not commit after a successor's
-  // commit. NOT_FOUND: the snapshot has no index. ABORTED: the list was changed. Errors of
-  // `publish`.
+  // commit. UNAVAILABLE: the snapshot's index, which was written before, is not in sight. ABORTED:
+  // the list was changed. Errors of `publish`.
   absl::Status Commit(
       int64_t step, const RetentionPolicy& policy,
       absl::FunctionRef<absl::Status()> publish = [] { return absl::OkStatus(); });

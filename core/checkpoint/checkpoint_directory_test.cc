@@ -146,8 +146,39 @@ TEST_F(CheckpointDirectoryTest, CommitsOnlyToTheListThatItHasRead) {
 
 TEST_F(CheckpointDirectoryTest, CommitWantsAnIndex) {
   const absl::Status status = directory_.Commit(5, {});
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("model.ckpt-5.index"));
+}
+
+// As a network file system may, which remembers for a while that a name was missing.
+class ForgetfulFileSystem : public FailingFileSystem {
+ public:
+  void Hide(std::string path, int looks) {
+    hidden_ = std::move(path);
+    looks_ = looks;
+  }
+  absl::StatusOr<bool> Exists(const std::string& path) override {
+    if (path == hidden_ && looks_-- > 0) return false;
+    return FailingFileSystem::Exists(path);
+  }
+
+ private:
+  std::string hidden_;
+  int looks_ = 0;
+};
+
+TEST_F(CheckpointDirectoryTest, AnIndexThatALookUpMissesIsCommittedOrWaitedFor) {
+  ForgetfulFileSystem files;
+  CheckpointDirectory directory(&files, path_, &clock_);
+  const std::string index = IndexPath(directory.SnapshotPrefix(1));
+  WriteSnapshot(1);
+  files.Hide(index, 2);
+  const absl::Status status = directory.Commit(1, {});
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(index));
+  files.Hide(index, 1);
+  EXPECT_EQ(directory.Commit(1, {}), absl::OkStatus());
+  EXPECT_THAT(Steps(), ElementsAre(1));
 }
 
 TEST_F(CheckpointDirectoryTest, CommittingAStepAgainMakesItTheLatest) {
