@@ -63,8 +63,8 @@ std::string ConfigText(const ChiefProcess::Options& options) {
 
 }  // namespace
 
-ChiefProcess::ChiefProcess()
-    : port_(1), job_token_(absl::StrFormat("%016x%016x", RandomId(), RandomId())) {}
+ChiefProcess::ChiefProcess(const StopSignal* stop)
+    : stop_(stop), port_(1), job_token_(absl::StrFormat("%016x%016x", RandomId(), RandomId())) {}
 
 ChiefProcess::~ChiefProcess() {
   process_ = nullptr;
@@ -74,7 +74,7 @@ ChiefProcess::~ChiefProcess() {
 }
 
 absl::StatusOr<std::unique_ptr<ChiefProcess>> ChiefProcess::Start(const Options& options) {
-  std::unique_ptr<ChiefProcess> chief(new ChiefProcess());
+  std::unique_ptr<ChiefProcess> chief(new ChiefProcess(options.stop));
   ASSIGN_OR_RETURN(chief->directory_, MakeDirectory());
   RETURN_IF_ERROR(chief->WriteFiles(options));
   ASSIGN_OR_RETURN(chief->servers_, FakeServers::Start(options.servers, chief->config_hash_,
@@ -123,6 +123,7 @@ absl::Status ChiefProcess::StartProgram(const Options& options) {
 std::string ChiefProcess::address() const { return absl::StrCat("127.0.0.1:", port_[0]); }
 
 absl::Status ChiefProcess::CheckRunning() {
+  if (stop_ != nullptr && stop_->raised()) return absl::CancelledError("stopped by a signal");
   const std::optional<int> code = process_->Poll();
   if (!code.has_value()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("the chief has exited with ", *code, ": ", LogEnd()));

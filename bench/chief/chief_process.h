@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "bench/chief/fake_servers.h"
+#include "core/base/stop_signal.h"
 #include "keelson/v1/train_config.pb.h"
 #include "tests/support/ports.h"
 #include "tests/support/process.h"
@@ -25,9 +26,12 @@ class ChiefProcess {
     // Steps of synchronous mode are the mean of so many gradients; 0: asynchronous mode.
     int replicas_to_aggregate = 0;
     int lease_seconds = 10;
+    // Has CheckRunning fail. Outlives the object; null: one that is never raised.
+    const StopSignal* stop = nullptr;
   };
 
-  // Returns when the chief's port is known, which is before it trains. UNAVAILABLE: the program
+  // Returns when the chief's port is known, which is before it trains. Errors of CheckRunning.
+  // UNAVAILABLE: the program
   // cannot be run, or ends at once; the text has the end of its log.
   static absl::StatusOr<std::unique_ptr<ChiefProcess>> Start(const Options& options);
   ~ChiefProcess();
@@ -38,8 +42,10 @@ class ChiefProcess {
   uint64_t config_hash() const { return config_hash_; }
   const std::string& job_token() const { return job_token_; }
 
-  // UNAVAILABLE: the process has ended; the text has the end of its log.
+  // CANCELLED: the measurement is to stop. UNAVAILABLE: the process has ended; the text has the end
+  // of its log.
   absl::Status CheckRunning();
+  const StopSignal* stop() const { return stop_; }
   // Processor time of all its threads so far.
   double CpuSeconds() const;
   struct Memory {
@@ -51,13 +57,14 @@ class ChiefProcess {
   size_t job_state_bytes() const { return servers_->job_state_bytes(); }
 
  private:
-  ChiefProcess();
+  explicit ChiefProcess(const StopSignal* stop);
 
   absl::Status WriteFiles(const Options& options);
   absl::Status StartProgram(const Options& options);
   // The last lines of the chief's log.
   std::string LogEnd() const;
 
+  const StopSignal* const stop_;
   std::filesystem::path directory_;
   const ReservedPorts port_;
   const std::string job_token_;

@@ -67,8 +67,10 @@ double BytesPerMembership(const std::vector<LifeSample>& samples) {
 absl::StatusOr<LifeResult> MeasureLives(int workers, const MeasureOptions& options,
                                         const LifeOptions& life) {
   LogInfo(workers, " workers, each with ", life.lives, " lives of ", life.life_seconds, " s");
-  ASSIGN_OR_RETURN(Job job, StartJob({.program = options.program, .servers = options.servers},
-                                     workers, options.connections));
+  ASSIGN_OR_RETURN(
+      Job job,
+      StartJob({.program = options.program, .servers = options.servers, .stop = options.stop},
+               workers, options.connections));
   RETURN_IF_ERROR(JoinAll(&job));
   SimulatedWorkers* const simulated = job.workers.get();
   Lives lives(simulated);
@@ -90,7 +92,8 @@ absl::StatusOr<LifeResult> MeasureLives(int workers, const MeasureOptions& optio
               [&](int64_t number) { simulated->Heartbeat(turn(number)); }},
              {workers * options.steps_per_second,
               [&](int64_t number) { simulated->AcquireWork(turn(number)); }},
-             {1 / std::max(kShortestPause, seconds / kSamples), sample}});
+             {1 / std::max(kShortestPause, seconds / kSamples), sample}},
+            options.stop);
   load.Run(seconds);
   sample(0);
   RETURN_IF_ERROR(job.chief->CheckRunning());

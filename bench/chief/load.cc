@@ -15,7 +15,8 @@ constexpr absl::Duration kPause = absl::Milliseconds(1);
 
 }  // namespace
 
-Load::Load(std::vector<Stream> streams) : streams_(std::move(streams)), made_(streams_.size(), 0) {}
+Load::Load(std::vector<Stream> streams, const StopSignal* stop)
+    : streams_(std::move(streams)), stop_(stop), made_(streams_.size(), 0) {}
 
 void Load::MakeDue(double elapsed) {
   for (size_t s = 0; s < streams_.size(); ++s) {
@@ -29,7 +30,7 @@ void Load::Run(double seconds) {
   while (true) {
     const double now = std::min(MonotonicSeconds() - begin, seconds);
     MakeDue(elapsed_ + now);
-    if (now >= seconds) break;
+    if (now >= seconds || (stop_ != nullptr && stop_->raised())) break;
     absl::SleepFor(std::min(kPause, absl::Seconds(seconds - now)));
   }
   elapsed_ += seconds;

@@ -6,6 +6,8 @@
 #include <functional>
 #include <vector>
 
+#include "core/base/stop_signal.h"
+
 namespace keelson::bench {
 
 // Calls of one kind, numbered from 0.
@@ -17,16 +19,19 @@ struct Stream {
 // Used by one thread.
 class Load {
  public:
-  explicit Load(std::vector<Stream> streams);
+  // `stop` outlives this; null: one that is never raised.
+  explicit Load(std::vector<Stream> streams, const StopSignal* stop = nullptr);
 
   // Makes the calls that are due within the next seconds, on the calling thread; a later Run goes
-  // on with the numbers. Calls that are late are made, so that as many are made as are due.
+  // on with the numbers. Calls that are late are made, so that as many are made as are due. Returns
+  // early when `stop` is raised.
   void Run(double seconds);
   // The same with the time given: makes the calls that are due `elapsed` seconds after the start.
   void MakeDue(double elapsed);
 
  private:
   const std::vector<Stream> streams_;
+  const StopSignal* const stop_;
   std::vector<int64_t> made_;  // by stream
   double elapsed_ = 0;         // of all that ran so far
 };

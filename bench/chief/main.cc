@@ -3,9 +3,11 @@
 #include <signal.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,7 +19,9 @@
 #include "core/base/exit_code.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
+#include "core/base/random.h"
 #include "core/base/status_macros.h"
+#include "core/base/stop_signal.h"
 
 namespace keelson::bench {
 namespace {
@@ -53,12 +57,34 @@ void Print(const Results& results, TableStyle style) {
   for (const LifeResult& life : results.lives) PrintErrors(life.workers, life.errors);
 }
 
+// What is measured takes minutes, so a path that cannot be written is found out before.
+absl::Status CheckWritable(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("--json: expected the path of a file, found the directory ", path));
+  }
+  const std::string probe = absl::StrCat(path, ".", RandomId());
+  absl::Status status = WriteFileAtomically(probe, "");
+  if (status.ok()) status = RemoveFile(probe);
+  if (status.ok()) return status;
+  return absl::FailedPreconditionError(absl::StrCat("--json: ", status.message()));
+}
+
 int Run(const ChiefBenchOptions& options) {
+  if (!options.json_path.empty()) {
+    const absl::Status writable = CheckWritable(options.json_path);
+    if (!writable.ok()) {
+      LogError(writable.message());
+      return ExitCodeFor(writable);
+    }
+  }
   Results results;
   absl::Status status;
   for (const int workers : options.workers) {
     const absl::Status measured = MeasureOne(workers, options, &results);
     if (!measured.ok()) LogError(workers, " workers: ", measured.message());
+    if (absl::IsCancelled(measured)) return ExitCodeFor(measured);
     status.Update(measured);
   }
   Print(results, options.markdown ? TableStyle::kMarkdown : TableStyle::kText);
@@ -79,7 +105,11 @@ int main(int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   signal(SIGPIPE, SIG_IGN);
   keelson::SetLogName("chief_bench");
-  const auto options = keelson::bench::ParseChiefBenchOptions(argc, argv);
-  if (const int* exit_code = std::get_if<int>(&options)) return *exit_code;
-  return keelson::bench::Run(std::get<keelson::bench::ChiefBenchOptions>(options));
+  auto parsed = keelson::bench::ParseChiefBenchOptions(argc, argv);
+  if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
+  auto& options = std::get<keelson::bench::ChiefBenchOptions>(parsed);
+  keelson::StopSignal stop;
+  const keelson::SignalWatcher watcher(&stop);
+  options.measure.stop = &stop;
+  return keelson::bench::Run(options);
 }

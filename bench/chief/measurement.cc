@@ -75,7 +75,8 @@ class Measurement {
     // Each worker asks once, and then again with each answer.
     job_.workers->AcquireWithoutPause(true);
     for (int w = 0; w < workers(); ++w) job_.workers->AcquireWork(w);
-    Load load({StreamOf(CallKind::kHeartbeat, workers() * options_.heartbeats_per_second)});
+    Load load({StreamOf(CallKind::kHeartbeat, workers() * options_.heartbeats_per_second)},
+              options_.stop);
     load.Run(kWarmUpSeconds + options_.seconds / 2);
     job_.workers->TakeCounts();
     job_.workers->TakeRoundSeconds();
@@ -119,7 +120,7 @@ class Measurement {
   }
 
   absl::StatusOr<std::vector<Measured>> MeasureLoad(const std::vector<Stream>& streams) {
-    Load load(streams);
+    Load load(streams, options_.stop);
     load.Run(kWarmUpSeconds);
     job_.workers->TakeCounts();
     std::vector<Measured> runs;
@@ -210,9 +211,11 @@ absl::StatusOr<Job> StartJob(const ChiefProcess::Options& chief, int workers, in
 
 absl::Status JoinAll(Job* job) {
   SimulatedWorkers* const workers = job->workers.get();
-  Load joins({{kJoinsPerSecond, [workers](int64_t number) {
+  Load joins({{kJoinsPerSecond,
+               [workers](int64_t number) {
                  if (number < workers->size()) workers->Join(static_cast<int>(number));
-               }}});
+               }}},
+             job->chief->stop());
   joins.Run((workers->size() + 1) / kJoinsPerSecond);
   const absl::Time until = absl::Now() + kJoinLimit;
   while (workers->members() < workers->size()) {
@@ -233,8 +236,10 @@ absl::StatusOr<ChiefResult> MeasureChief(int workers, const MeasureOptions& opti
   const auto note_errors = [&](const Job& job) {
     for (const auto& [text, count] : job.workers->errors()) result.errors[text] += count;
   };
-  ChiefProcess::Options chief = {
-      .program = options.program, .servers = options.servers, .lease_seconds = kLongLeaseSeconds};
+  ChiefProcess::Options chief = {.program = options.program,
+                                 .servers = options.servers,
+                                 .lease_seconds = kLongLeaseSeconds,
+                                 .stop = options.stop};
   if (options.asynchronous) {
     LogInfo(workers, " workers, asynchronous");
     ASSIGN_OR_RETURN(Job job, StartJob(chief, workers, options.connections));

@@ -14,6 +14,7 @@
 #include "bench/chief/chief_process.h"
 #include "bench/chief/simulated_workers.h"
 #include "bench/statistics.h"
+#include "core/base/stop_signal.h"
 
 namespace keelson::bench {
 
@@ -31,6 +32,8 @@ struct MeasureOptions {
   double heartbeats_per_second = 4;
   bool asynchronous = true;
   bool synchronous = true;
+  // Ends a measurement with CANCELLED. Outlives it; null: one that is never raised.
+  const StopSignal* stop = nullptr;
 };
 
 // Calls of one kind by themselves.

@@ -1,5 +1,9 @@
 // The whole program, with few workers for a short time. What it measures there says nothing; that
 // it measures everything does.
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,6 +14,8 @@
 #include "core/base/fresh_directory_testing.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/job.h"
+#include "tests/support/process.h"
 #include "tests/support/program_run.h"
 
 namespace keelson::bench {
@@ -75,6 +81,38 @@ TEST(ChiefBenchSmokeTest, SaysWhyThereIsNoTemporaryDirectory) {
   EXPECT_EQ(measured.run.exit_code, kExitPermanent) << measured.run.log;
   EXPECT_TRUE(absl::StrContains(measured.run.log, "TMPDIR: expected a directory"))
       << measured.run.log;
+}
+
+TEST(ChiefBenchSmokeTest, SaysBeforeItMeasuresThatTheReportCannotBeWritten) {
+  const std::string folder = FreshDirectory();
+  for (const std::string& path : {folder, folder + "/missing/report.json"}) {
+    const ProgramRun run = RunProgram("chief_bench", {"--json=" + path}, {}, kHangLimit);
+    EXPECT_EQ(run.exit_code, kExitPermanent) << run.log;
+    EXPECT_TRUE(absl::StrContains(run.log, "--json: ")) << run.log;
+    EXPECT_EQ(std::count(run.log.begin(), run.log.end(), '\n'), 1) << run.log;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+}
+
+TEST(ChiefBenchSmokeTest, LeavesNothingBehindWhenASignalEndsIt) {
+  const std::string folder = FreshDirectory();
+  const auto process =
+      Process::Start({{ProgramPath("chief_bench"), "--servers=2", "--workers=4", "--seconds=600"},
+                      {{"TMPDIR", folder}},
+                      JoinPath(FreshDirectory(), "log")});
+  ASSERT_TRUE(process.ok()) << process.status();
+  // The workers have joined, so that a load is under way.
+  const auto measures = [&] {
+    for (const auto& made : std::filesystem::directory_iterator(folder)) {
+      const std::string log = ReadFile((made.path() / "log").string()).value_or("");
+      if (absl::StrContains(log, "worker-3")) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(WaitUntil(measures, absl::Seconds(60))) << (*process)->Log();
+  (*process)->Signal(SIGTERM);
+  EXPECT_EQ((*process)->Wait(absl::Seconds(60)), kExitStopped) << (*process)->Log();
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
 }
 
 }  // namespace
