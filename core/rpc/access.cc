@@ -92,7 +92,7 @@ std::string Shown(absl::string_view text) {
   return shown.empty() ? "nobody" : shown;
 }
 
-absl::string_view Metadata(const grpc::ServerContext& context, const char* key) {
+absl::string_view Metadata(const grpc::ServerContextBase& context, const char* key) {
   const auto found = context.client_metadata().find(key);
   if (found == context.client_metadata().end()) return {};
   return {found->second.data(), found->second.size()};
@@ -115,7 +115,7 @@ absl::Status CheckRequestSize(absl::string_view method, size_t bytes) {
 }
 
 absl::Status AccessGuard::CheckSize(absl::string_view method, size_t bytes,
-                                    const grpc::ServerContext& context) const {
+                                    const grpc::ServerContextBase& context) const {
   absl::Status status = CheckRequestSize(method, bytes);
   if (!status.ok()) {
     Audit(method, {Metadata(context, kRoleKey), {}, {}, context.peer(), {}}, status);
@@ -131,7 +131,7 @@ absl::StatusOr<CallerKind> AccessGuard::Check(absl::string_view method,
 }
 
 absl::StatusOr<CallerKind> AccessGuard::Check(absl::string_view method,
-                                              const grpc::ServerContext& context) const {
+                                              const grpc::ServerContextBase& context) const {
   Caller caller = {Metadata(context, kRoleKey), Metadata(context, kJobTokenKey),
                    Metadata(context, kAuthorizationKey), "", Metadata(context, kProtocolKey)};
   absl::StatusOr<CallerKind> kind = Decide(method, caller);

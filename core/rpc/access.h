@@ -73,7 +73,7 @@ class AccessGuard {
   // first ones each, and a flood of them once a second with their number.
   absl::StatusOr<CallerKind> Check(absl::string_view method, const Caller& caller) const;
   absl::StatusOr<CallerKind> Check(absl::string_view method,
-                                   const grpc::ServerContext& context) const;
+                                   const grpc::ServerContextBase& context) const;
 
   // From now on `gate` is told of the connections of callers that belong to the job, until it is
   // taken back. It outlives the calls. One at a time.
@@ -82,7 +82,7 @@ class AccessGuard {
 
   // CheckRequestSize, with the refusal in the log.
   absl::Status CheckSize(absl::string_view method, size_t bytes,
-                         const grpc::ServerContext& context) const;
+                         const grpc::ServerContextBase& context) const;
 
  private:
   absl::StatusOr<CallerKind> Decide(absl::string_view method, const Caller& caller) const;

@@ -20,7 +20,7 @@ int MethodIndex(absl::string_view service, absl::string_view method) {
 }
 
 absl::StatusOr<CallerKind> GuardedCalls::Admit(absl::string_view method,
-                                               const grpc::ServerContext& context) const {
+                                               const grpc::ServerContextBase& context) const {
   if (guard_ == nullptr) return CallerKind::kStranger;
   return guard_->Check(method, context);
 }
@@ -30,14 +30,23 @@ absl::StatusOr<bool> GuardedCalls::Read(absl::string_view method,
                                         google::protobuf::Message* message) const {
   grpc::ByteBuffer bytes;
   if (!call->Read(&bytes)) return false;
-  RETURN_IF_ERROR(guard_ == nullptr ? CheckRequestSize(method, bytes.Length())
-                                    : guard_->CheckSize(method, bytes.Length(), context));
-  grpc::ProtoBufferReader reader(&bytes);
-  if (!reader.status().ok() || !message->ParseFromZeroCopyStream(&reader)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected a ", message->GetTypeName(), ", found ", bytes.Length(), " bytes that are none"));
-  }
+  RETURN_IF_ERROR(Decode(method, context, &bytes, message));
   return true;
+}
+
+absl::Status GuardedCalls::Decode(absl::string_view method, const grpc::ServerContextBase& context,
+                                  grpc::ByteBuffer* bytes,
+                                  google::protobuf::Message* message) const {
+  RETURN_IF_ERROR(guard_ == nullptr ? CheckRequestSize(method, bytes->Length())
+                                    : guard_->CheckSize(method, bytes->Length(), context));
+  grpc::ProtoBufferReader reader(bytes);
+  if (reader.status().ok() && message->ParseFromZeroCopyStream(&reader)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("expected a ", message->GetTypeName(), ", found ",
+                                                 bytes->Length(), " bytes that are none"));
+}
+
+absl::Status GuardedCalls::NoRequest() {
+  return absl::InvalidArgumentError("expected a message, found none that is whole");
 }
 
 grpc::internal::MethodHandler* GuardedCalls::Handler(
@@ -55,14 +64,17 @@ absl::Status GuardedCalls::ReadOnly(absl::string_view method, CallerKind kind,
   PendingReads* const pending = kind == CallerKind::kStranger ? &strangers_ : &members_;
   const PendingReads::Scope scope(pending, [context] { context->TryCancel(); });
   ASSIGN_OR_RETURN(const bool found, Read(method, *context, call, request));
-  if (found) return absl::OkStatus();
-  return absl::InvalidArgumentError("expected a message, found none that is whole");
+  return found ? absl::OkStatus() : NoRequest();
+}
+
+grpc::ByteBuffer GuardedCalls::BytesOf(const google::protobuf::Message& message) {
+  grpc::Slice slice(message.ByteSizeLong());
+  message.SerializeWithCachedSizesToArray(const_cast<uint8_t*>(slice.begin()));
+  return grpc::ByteBuffer(&slice, 1);
 }
 
 bool GuardedCalls::Write(const google::protobuf::Message& message, ByteCall* call) {
-  grpc::Slice slice(message.ByteSizeLong());
-  message.SerializeWithCachedSizesToArray(const_cast<uint8_t*>(slice.begin()));
-  return call->Write(grpc::ByteBuffer(&slice, 1));
+  return call->Write(BytesOf(message));
 }
 
 }  // namespace keelson

@@ -18,6 +18,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/status_macros.h"
 #include "core/rpc/access.h"
 #include "core/rpc/pending_reads.h"
@@ -43,16 +45,33 @@ class GuardedCalls {
   static constexpr size_t kPendingStrangers = 64;
   static constexpr size_t kPendingMembers = 1024;
 
-  // `guard` outlives this; null admits everyone, for tests and benchmarks.
-  explicit GuardedCalls(const AccessGuard* guard) : guard_(guard) {}
+  // Of calls that hold no thread (waiting_call.h) the oldest is cancelled only when its request has
+  // taken this long: after a round all workers call at a time.
+  static constexpr absl::Duration kPatience = absl::Seconds(10);
+
+  // `guard` outlives this; null admits everyone, for tests and benchmarks. So does `clock`.
+  explicit GuardedCalls(const AccessGuard* guard, const Clock* clock = Clock::Real())
+      : guard_(guard),
+        unhurried_strangers_(kPendingStrangers, kPatience, clock),
+        unhurried_members_(kPendingMembers, kPatience, clock) {}
 
   // kStranger without a guard. PERMISSION_DENIED: AccessGuard::Check.
   absl::StatusOr<CallerKind> Admit(absl::string_view method,
-                                   const grpc::ServerContext& context) const;
+                                   const grpc::ServerContextBase& context) const;
   // Reads the next message. False: the caller has sent its last one, or is gone. INVALID_ARGUMENT:
   // it is larger than the method's requests may be, or no such message.
   absl::StatusOr<bool> Read(absl::string_view method, const grpc::ServerContext& context,
                             ByteCall* call, google::protobuf::Message* message) const;
+
+  // The message that a request's bytes are. INVALID_ARGUMENT: Read's.
+  absl::Status Decode(absl::string_view method, const grpc::ServerContextBase& context,
+                      grpc::ByteBuffer* bytes, google::protobuf::Message* message) const;
+  // Of a call that should have had a request.
+  static absl::Status NoRequest();
+  // The requests of such callers that are being read without a thread each.
+  PendingReads* Unhurried(CallerKind kind) {
+    return kind == CallerKind::kStranger ? &unhurried_strangers_ : &unhurried_members_;
+  }
 
   // Serves a method with one request and one response, by `handle(request, &response, kind)`.
   template <typename Request, typename Response>
@@ -78,6 +97,7 @@ class GuardedCalls {
   // Reads the request of a method that has one. INVALID_ARGUMENT: Read's, or there is none.
   absl::Status ReadOnly(absl::string_view method, CallerKind kind, grpc::ServerContext* context,
                         ByteCall* call, google::protobuf::Message* request);
+  static grpc::ByteBuffer BytesOf(const google::protobuf::Message& message);
   // False: the caller is gone.
   static bool Write(const google::protobuf::Message& message, ByteCall* call);
 
@@ -85,6 +105,8 @@ class GuardedCalls {
   const AccessGuard* const guard_;
   PendingReads strangers_{kPendingStrangers};
   PendingReads members_{kPendingMembers};
+  PendingReads unhurried_strangers_;
+  PendingReads unhurried_members_;
 };
 
 }  // namespace keelson

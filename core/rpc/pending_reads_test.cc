@@ -25,5 +25,20 @@ TEST(PendingReadsTest, OneTooManyCancelsTheOldestThatIsStillThere) {
   EXPECT_EQ(cancelled, (std::vector<int>{2, 3})) << "each is cancelled once";
 }
 
+TEST(PendingReadsTest, AReadThatMayStillEndIsNotCancelled) {
+  ManualClock clock;
+  PendingReads reads(1, absl::Seconds(10), &clock);
+  int cancelled = 0;
+  const auto cancel = [&] { ++cancelled; };
+  const PendingReads::Scope first(&reads, cancel);
+  const PendingReads::Scope second(&reads, cancel);
+  clock.Advance(absl::Seconds(9));
+  const PendingReads::Scope third(&reads, cancel);
+  EXPECT_EQ(cancelled, 0);
+  clock.Advance(absl::Seconds(1));
+  const PendingReads::Scope fourth(&reads, cancel);
+  EXPECT_EQ(cancelled, 2) << "the first two have taken too long";
+}
+
 }  // namespace
 }  // namespace keelson

@@ -27,7 +27,7 @@ absl::Status CheckProtocol(absl::string_view shown, absl::string_view who) {
                                                     kProtocol, ", found ", Readable(shown)));
 }
 
-void ShowProtocol(grpc::ServerContext* context) {
+void ShowProtocol(grpc::ServerContextBase* context) {
   context->AddInitialMetadata(kProtocolKey, kProtocol);
 }
 

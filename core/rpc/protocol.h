@@ -20,7 +20,7 @@ inline constexpr char kProtocolKey[] = "keelson-protocol";
 absl::Status CheckProtocol(absl::string_view shown, absl::string_view who);
 
 // A server shows its protocol with the answer to a call that has not been answered.
-void ShowProtocol(grpc::ServerContext* context);
+void ShowProtocol(grpc::ServerContextBase* context);
 
 // A client checks that the server that answered its call with OK speaks this protocol; see
 // CheckProtocol.

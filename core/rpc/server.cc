@@ -23,7 +23,8 @@ constexpr absl::string_view kLocalPrefix = "unix";
 // A worker has a few under way on a connection.
 constexpr int kMaxCallsPerConnection = 128;
 
-// Calls that wait hold a thread each: work that is asked for, models that are not there yet.
+// A stream holds a thread, and so does a call until it is answered, but for those of
+// waiting_call.h.
 constexpr int kMaxThreads = 4096;
 
 // What one peer may take of a server. Messages are not inflated: gRPC compares their size with the
