@@ -4,6 +4,10 @@
 // committing a round, persisting the state) is taken out under the lock (TakeEnded, WaitForRound,
 // PersistedState), done by a thread of the chief, and reported back (HandOn, RoundCommitted,
 // NoteStored).
+//
+// A request of a member that cannot be answered yet is tried again when something may have changed
+// for it, and often enough to renew its lease: by the thread that waits in the call (AcquireWork,
+// WaitForModel), or else by AnswerWaiting.
 #include "chief/coordination/coordinator.h"
 
 #include <algorithm>
@@ -34,6 +38,11 @@ std::string NameOf(const Member& member) {
   return absl::StrCat(member.task.ToString(), " (", member.peer, ")");
 }
 
+// How often a member that waits renews its lease.
+absl::Duration RenewalOf(const Coordinator::Options& options) {
+  return std::min(options.lease, options.takeover_after) / 2;
+}
+
 void LogEnd(const Member& member, absl::Duration lease, absl::Duration now) {
   const std::string name = NameOf(member);
   if (member.state == Member::kLost) {
@@ -54,6 +63,7 @@ Coordinator::Coordinator(const Options& options, const Clock* clock)
       clock_(clock),
       membership_(clock, options.lease, std::min(options.takeover_after, options.lease)),
       stalls_(clock),
+      parked_(RenewalOf(options)),
       first_attempt_(FirstAttempt(clock)) {
   status_.mode = options.mode;
 }
@@ -114,16 +124,45 @@ absl::StatusOr<ModelLocation> Coordinator::WaitForModel(Task task, uint64_t inca
   MutexLock lock(&mu_);
   const absl::Duration until = clock_->Monotonic() + max_wait;
   while (true) {
-    RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
-    if (status_.phase == JobPhase::kFailed) {
-      return absl::FailedPreconditionError(absl::StrCat("the chief has given up: ", status_.error));
-    }
-    if (model_.has_value()) return *model_;
-    if (clock_->Monotonic() >= until) {
-      return absl::DeadlineExceededError("the servers do not hold the model yet");
-    }
+    std::optional<ModelAnswer> answer =
+        TryModel(task, incarnation, /*last=*/clock_->Monotonic() >= until);
+    if (answer.has_value()) return *std::move(answer);
     WaitAsMember(until);
   }
+}
+
+std::optional<Coordinator::RequestId> Coordinator::RequestModel(
+    Task task, uint64_t incarnation, absl::Duration max_wait,
+    std::function<void(ModelAnswer)> done) {
+  std::optional<ModelAnswer> answer;
+  {
+    MutexLock lock(&mu_);
+    answer = TryModel(task, incarnation, /*last=*/max_wait <= absl::ZeroDuration());
+    if (!answer.has_value()) {
+      return Park(ParkedRequests::Kind::kModel, incarnation, max_wait,
+                  [this, task, incarnation, done = std::move(done)](bool last)
+                      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) -> ParkedRequests::Answer {
+                        std::optional<ModelAnswer> found = TryModel(task, incarnation, last);
+                        if (!found.has_value()) return nullptr;
+                        return
+                            [done, found = *std::move(found)]() mutable { done(std::move(found)); };
+                      });
+    }
+  }
+  done(*std::move(answer));
+  return std::nullopt;
+}
+
+std::optional<Coordinator::ModelAnswer> Coordinator::TryModel(Task task, uint64_t incarnation,
+                                                              bool last) {
+  const absl::Status alive = membership_.Heartbeat(task, incarnation);
+  if (!alive.ok()) return alive;
+  if (status_.phase == JobPhase::kFailed) {
+    return absl::FailedPreconditionError(absl::StrCat("the chief has given up: ", status_.error));
+  }
+  if (model_.has_value()) return *model_;
+  if (!last) return std::nullopt;
+  return absl::DeadlineExceededError("the servers do not hold the model yet");
 }
 
 absl::Status Coordinator::Heartbeat(Task task, uint64_t incarnation, const WorkerReport& report) {
@@ -172,35 +211,107 @@ absl::StatusOr<std::optional<WorkLease>> Coordinator::AcquireWork(Task task, uin
                                                                   const WorkerReport& report,
                                                                   absl::Duration max_wait,
                                                                   uint64_t sequence) {
+  const WorkRequest request = {task, incarnation, sequence};
   MutexLock lock(&mu_);
-  RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
-  const bool repeated = sequence != 0 && sequence <= requests_[incarnation].newest;
-  RETURN_IF_ERROR(AcceptReport(task, incarnation,
-                               repeated ? WorkerReport{report.leases, report.losses} : report));
-  if (sequence > requests_[incarnation].newest) {
-    requests_[incarnation].newest = sequence;
-    // An older request of this incarnation that waits is to end.
-    if (requests_[incarnation].waiting > 0) members_changed_.NotifyAll();
-  }
+  RETURN_IF_ERROR(BeginRequest(request, report));
   const absl::Duration until = clock_->Monotonic() + max_wait;
   while (true) {
+    std::optional<WorkAnswer> answer = TryWork(request, /*last=*/clock_->Monotonic() >= until);
+    if (answer.has_value()) return *std::move(answer);
     // The membership may end during the wait, and the entry in `requests_` goes with it.
-    RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
-    Requests& requests = requests_[incarnation];
-    if (sequence < requests.newest) return std::nullopt;
-    if (status_.phase > JobPhase::kFinishing) return std::nullopt;
-    if (sequence != 0 && sequence == requests.granted) return requests.lease;
-    std::optional<WorkLease> lease = GrantLease(incarnation);
-    if (lease.has_value()) {
-      requests.granted = sequence;
-      requests.lease = lease;
-      return lease;
-    }
-    if (clock_->Monotonic() >= until) return std::nullopt;
-    ++requests.waiting;
+    ++requests_[incarnation].waiting;
     WaitAsMember(until);
     const auto waited = requests_.find(incarnation);
     if (waited != requests_.end()) --waited->second.waiting;
+  }
+}
+
+std::optional<Coordinator::RequestId> Coordinator::RequestWork(
+    Task task, uint64_t incarnation, const WorkerReport& report, absl::Duration max_wait,
+    uint64_t sequence, std::function<void(WorkAnswer)> done) {
+  const WorkRequest request = {task, incarnation, sequence};
+  std::optional<WorkAnswer> answer;
+  {
+    MutexLock lock(&mu_);
+    const absl::Status begun = BeginRequest(request, report);
+    answer = begun.ok() ? TryWork(request, /*last=*/max_wait <= absl::ZeroDuration()) : begun;
+    if (!answer.has_value()) {
+      return Park(ParkedRequests::Kind::kWork, incarnation, max_wait,
+                  [this, request, done = std::move(done)](bool last)
+                      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) -> ParkedRequests::Answer {
+                        std::optional<WorkAnswer> found = TryWork(request, last);
+                        if (!found.has_value()) return nullptr;
+                        return
+                            [done, found = *std::move(found)]() mutable { done(std::move(found)); };
+                      });
+    }
+  }
+  done(*std::move(answer));
+  return std::nullopt;
+}
+
+absl::Status Coordinator::BeginRequest(const WorkRequest& request, const WorkerReport& report) {
+  RETURN_IF_ERROR(membership_.Heartbeat(request.task, request.incarnation));
+  Requests& requests = requests_[request.incarnation];
+  const bool repeated = request.sequence != 0 && request.sequence <= requests.newest;
+  RETURN_IF_ERROR(AcceptReport(request.task, request.incarnation,
+                               repeated ? WorkerReport{report.leases, report.losses} : report));
+  if (request.sequence <= requests.newest) return absl::OkStatus();
+  requests.newest = request.sequence;
+  // An older request of this incarnation that waits is to end.
+  if (requests.waiting > 0) members_changed_.NotifyAll();
+  if (parked_.MakeDue(ParkedRequests::Kind::kWork, request.incarnation)) requests_due_.NotifyAll();
+  return absl::OkStatus();
+}
+
+std::optional<Coordinator::WorkAnswer> Coordinator::TryWork(const WorkRequest& request, bool last) {
+  const absl::Status alive = membership_.Heartbeat(request.task, request.incarnation);
+  if (!alive.ok()) return alive;
+  Requests& requests = requests_[request.incarnation];
+  if (request.sequence < requests.newest) return WorkAnswer(std::nullopt);
+  if (status_.phase > JobPhase::kFinishing) return WorkAnswer(std::nullopt);
+  if (request.sequence != 0 && request.sequence == requests.granted) return requests.lease;
+  std::optional<WorkLease> lease = GrantLease(request.incarnation);
+  if (lease.has_value()) {
+    requests.granted = request.sequence;
+    requests.lease = lease;
+    return lease;
+  }
+  if (last) return WorkAnswer(std::nullopt);
+  return std::nullopt;
+}
+
+Coordinator::RequestId Coordinator::Park(ParkedRequests::Kind kind, uint64_t incarnation,
+                                         absl::Duration max_wait, ParkedRequests::Attempt attempt) {
+  const absl::Duration before = parked_.NextDue();
+  const absl::Duration now = clock_->Monotonic();
+  const RequestId id = parked_.Park(kind, incarnation, now, now + max_wait, std::move(attempt));
+  if (parked_.NextDue() < before) requests_due_.NotifyAll();
+  return id;
+}
+
+bool Coordinator::Withdraw(RequestId id) {
+  MutexLock lock(&mu_);
+  return parked_.Withdraw(id);
+}
+
+void Coordinator::AnswerWaiting(const StopSignal& stop) {
+  const StopCallback wake(&stop, [this] {
+    MutexLock lock(&mu_);
+    requests_due_.NotifyAll();
+  });
+  while (!stop.raised()) {
+    std::vector<ParkedRequests::Answer> answers;
+    {
+      MutexLock lock(&mu_);
+      const absl::Duration due = parked_.NextDue();
+      if (due > clock_->Monotonic()) {
+        clock_->WaitUntil(&mu_, &requests_due_, due);
+      } else {
+        answers = parked_.TryDue(clock_->Monotonic());
+      }
+    }
+    for (const ParkedRequests::Answer& answer : answers) answer();
   }
 }
 
@@ -483,8 +594,8 @@ bool Coordinator::EveryoneLeft() const {
 void Coordinator::WaitUntil(absl::Duration until) { clock_->WaitUntil(&mu_, &changed_, until); }
 
 void Coordinator::WaitAsMember(absl::Duration until) {
-  const absl::Duration renewal = std::min(options_.lease, options_.takeover_after) / 2;
-  clock_->WaitUntil(&mu_, &members_changed_, std::min(until, clock_->Monotonic() + renewal));
+  clock_->WaitUntil(&mu_, &members_changed_,
+                    std::min(until, clock_->Monotonic() + RenewalOf(options_)));
 }
 
 void Coordinator::Wake() {
@@ -492,16 +603,23 @@ void Coordinator::Wake() {
   changed_.NotifyAll();
 }
 
+void Coordinator::WakeMembers() {
+  members_changed_.NotifyAll();
+  if (parked_.empty()) return;
+  parked_.MakeAllDue();
+  requests_due_.NotifyAll();
+}
+
 void Coordinator::WakeAll() {
   changed_.NotifyAll();
-  members_changed_.NotifyAll();
+  WakeMembers();
 }
 
 void Coordinator::WakeAfterReport(bool may_free_work) {
   const bool steps_reached =
       !awaited_steps_.empty() && NoStepsToAwait(/*step=*/*awaited_steps_.begin());
   if (steps_reached || work_->Idle() || work_->StagedRound().has_value()) changed_.NotifyAll();
-  if (may_free_work) members_changed_.NotifyAll();
+  if (may_free_work) WakeMembers();
 }
 
 std::optional<LossCurve::Point> Coordinator::TakeLossPoint() {

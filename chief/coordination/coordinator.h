@@ -3,6 +3,7 @@
 #ifndef KEELSON_CHIEF_COORDINATION_COORDINATOR_H_
 #define KEELSON_CHIEF_COORDINATION_COORDINATOR_H_
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,6 +16,7 @@
 #include "chief/coordination/divergence_watch.h"
 #include "chief/coordination/loss_curve.h"
 #include "chief/coordination/membership.h"
+#include "chief/coordination/parked_requests.h"
 #include "chief/coordination/stall_watch.h"
 #include "chief/coordination/work_dispatcher.h"
 #include "chief/coordination/work_ledger.h"
@@ -130,6 +132,24 @@ class Coordinator {
                                                        const WorkerReport& report,
                                                        absl::Duration max_wait,
                                                        uint64_t sequence = 0);
+
+  // WaitForModel and AcquireWork without a thread that waits. `done` is called once, with no lock
+  // held: by this call, which then returns nothing, or by AnswerWaiting. A member is alive while
+  // its request waits, and has one of each kind: a newer one ends the older, as if its time had
+  // passed.
+  using RequestId = ParkedRequests::Id;
+  using ModelAnswer = absl::StatusOr<ModelLocation>;
+  using WorkAnswer = absl::StatusOr<std::optional<WorkLease>>;
+  std::optional<RequestId> RequestModel(Task task, uint64_t incarnation, absl::Duration max_wait,
+                                        std::function<void(ModelAnswer)> done);
+  std::optional<RequestId> RequestWork(Task task, uint64_t incarnation, const WorkerReport& report,
+                                       absl::Duration max_wait, uint64_t sequence,
+                                       std::function<void(WorkAnswer)> done);
+  // Nobody waits for this answer any more. False: it is or was given; otherwise `done` is not
+  // called.
+  bool Withdraw(RequestId id);
+  // Answers requests that wait, until `stop` is raised. Call it on a thread of its own.
+  void AnswerWaiting(const StopSignal& stop);
 
   // Whether the gradient of a synchronous ticket counts. ABORTED as in Heartbeat.
   absl::StatusOr<bool> Admit(Task task, uint64_t incarnation, uint64_t lease_id, int64_t step,
@@ -285,6 +305,24 @@ class Coordinator {
     int waiting = 0;  // calls
   };
 
+  // What a member asks work for.
+  struct WorkRequest {
+    Task task;
+    uint64_t incarnation = 0;
+    uint64_t sequence = 0;
+  };
+
+  // Accepts the report of a request for work, and notes that it is the newest.
+  absl::Status BeginRequest(const WorkRequest& request, const WorkerReport& report)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The answers at this moment, or nothing: the request waits, which it cannot if it is the `last`
+  // attempt.
+  std::optional<WorkAnswer> TryWork(const WorkRequest& request, bool last)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::optional<ModelAnswer> TryModel(Task task, uint64_t incarnation, bool last)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  RequestId Park(ParkedRequests::Kind kind, uint64_t incarnation, absl::Duration max_wait,
+                 ParkedRequests::Attempt attempt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status AcceptReport(Task task, uint64_t incarnation, const WorkerReport& report)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Counts what a member reports. Training has begun.
@@ -321,6 +359,8 @@ class Coordinator {
   bool NoStepsToAwait(int64_t step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Wakes the chief's calls.
   void Wake();
+  // Wakes the calls of members, and has the requests that wait tried again.
+  void WakeMembers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Wakes all calls.
   void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Wakes those calls for which a report has changed something: thousands of members report some
@@ -333,6 +373,7 @@ class Coordinator {
   mutable Mutex mu_;
   CondVar changed_;          // the chief's calls wait for it
   CondVar members_changed_;  // calls of members wait for it
+  CondVar requests_due_;     // AnswerWaiting waits for it
   Membership membership_ ABSL_GUARDED_BY(mu_);
   StallWatch stalls_ ABSL_GUARDED_BY(mu_);
   std::optional<ModelLocation> model_ ABSL_GUARDED_BY(mu_);
@@ -343,6 +384,7 @@ class Coordinator {
   // The pace of each member, by incarnation.
   std::map<uint64_t, Pace> paces_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, Requests> requests_ ABSL_GUARDED_BY(mu_);
+  ParkedRequests parked_ ABSL_GUARDED_BY(mu_);
   // What the calls of WaitForSteps wait for.
   std::multiset<int64_t> awaited_steps_ ABSL_GUARDED_BY(mu_);
   // Memberships that are over and were not yet returned by TakeEnded.
