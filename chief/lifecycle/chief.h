@@ -85,7 +85,7 @@ class Chief {
                                                        const Clock* clock, StopSignal* stop);
 
   // Thread-safe, valid as long as the chief.
-  ChiefService* service() { return &handler_; }
+  ChiefHandler* service() { return &handler_; }
   Coordinator* coordinator() { return &coordinator_; }
   // Thread-safe.
   SnapshotFigures snapshot_figures() const { return snapshotter_.figures(); }

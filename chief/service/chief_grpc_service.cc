@@ -1,9 +1,11 @@
 #include "chief/service/chief_grpc_service.h"
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/rpc/waiting_call.h"
 
 namespace keelson {
 namespace {
@@ -27,12 +29,12 @@ absl::Status CheckRole(absl::string_view method, CallerKind kind, const Request&
 
 }  // namespace
 
-ChiefGrpcService::ChiefGrpcService(ChiefService* handler, const AccessGuard* guard)
+ChiefGrpcService::ChiefGrpcService(ChiefHandler* handler, const AccessGuard* guard)
     : handler_(handler), calls_(guard) {
   Serve("Register", &ChiefService::Register);
-  Serve("GetModel", &ChiefService::GetModel);
+  ServeWaiting("GetModel", &ChiefHandler::BeginGetModel);
   Serve("Heartbeat", &ChiefService::Heartbeat);
-  Serve("AcquireWork", &ChiefService::AcquireWork);
+  ServeWaiting("AcquireWork", &ChiefHandler::BeginAcquireWork);
   Serve("Admit", &ChiefService::Admit);
   Serve("Leave", &ChiefService::Leave);
   Serve("AcknowledgeEvaluation", &ChiefService::AcknowledgeEvaluation);
@@ -45,6 +47,12 @@ ChiefGrpcService::ChiefGrpcService(ChiefService* handler, const AccessGuard* gua
                          [this](const auto& request, auto* response, CallerKind kind) {
                            return EndTrainingOf(request, response, kind);
                          }));
+  answers_ = Thread([this] { handler_->AnswerWaiting(stop_); });
+}
+
+ChiefGrpcService::~ChiefGrpcService() {
+  stop_.Raise();
+  answers_.Join();
 }
 
 template <typename Request, typename Response>
@@ -58,6 +66,28 @@ void ChiefGrpcService::Serve(absl::string_view method,
                            const absl::Status own = CheckRole(name, kind, request);
                            return own.ok() ? (handler_->*handle)(request, response) : own;
                          }));
+}
+
+template <typename Request, typename Response>
+void ChiefGrpcService::ServeWaiting(
+    absl::string_view method,
+    ChiefHandler::Cancel (ChiefHandler::*begin)(const Request&,
+                                                std::function<void(absl::StatusOr<Response>)>)) {
+  using Done = std::function<void(absl::StatusOr<Response>)>;
+  const char* const service = v1::ChiefService::service_full_name();
+  const auto handler = [&] {
+    return WaitingUnary<Request, Response>(
+        &calls_, FullMethodName(service, method),
+        [this, name = std::string(method), begin](const Request& request, CallerKind kind,
+                                                  Done done) -> CancelWait {
+          const absl::Status own = CheckRole(name, kind, request);
+          if (own.ok()) return (handler_->*begin)(request, std::move(done));
+          done(own);
+          return nullptr;
+        });
+  };
+  MarkMethodStreamed(MethodIndex(service, method), handler());
+  MarkMethodRawCallback(MethodIndex(service, method), handler());
 }
 
 absl::Status ChiefGrpcService::EndTrainingOf(const v1::EndTrainingRequest& request,

@@ -2,8 +2,14 @@
 #ifndef KEELSON_CHIEF_SERVICE_CHIEF_GRPC_SERVICE_H_
 #define KEELSON_CHIEF_SERVICE_CHIEF_GRPC_SERVICE_H_
 
+#include <functional>
+
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "chief/service/chief_handler.h"
+#include "core/base/stop_signal.h"
+#include "core/base/thread.h"
 #include "core/client/services/chief_service.h"
 #include "core/rpc/access.h"
 #include "core/rpc/guarded_call.h"
@@ -11,24 +17,33 @@
 
 namespace keelson {
 
-// Callers and the sizes of their requests are checked before the requests are decoded.
+// Callers and the sizes of their requests are checked before the requests are decoded. Calls that
+// wait (GetModel, AcquireWork) hold no thread; one thread of this object answers them.
 class ChiefGrpcService final : public v1::ChiefService::Service {
  public:
   // Both outlive the service. `guard` checks the callers; null: everyone may call.
-  explicit ChiefGrpcService(ChiefService* handler, const AccessGuard* guard = nullptr);
+  explicit ChiefGrpcService(ChiefHandler* handler, const AccessGuard* guard = nullptr);
+  ~ChiefGrpcService() override;
 
  private:
   // Serves the call by this method of the handler. A member names a task of its own role.
   template <typename Request, typename Response>
   void Serve(absl::string_view method,
              absl::Status (ChiefService::*handle)(const Request&, Response*));
+  // The same for a call that may wait.
+  template <typename Request, typename Response>
+  void ServeWaiting(absl::string_view method,
+                    ChiefHandler::Cancel (ChiefHandler::*begin)(
+                        const Request&, std::function<void(absl::StatusOr<Response>)>));
   // A member ends the training under its own name, which the handler checks; only an operator has
   // none.
   absl::Status EndTrainingOf(const v1::EndTrainingRequest& request,
                              v1::EndTrainingResponse* response, CallerKind kind);
 
-  ChiefService* const handler_;
+  ChiefHandler* const handler_;
   GuardedCalls calls_;
+  StopSignal stop_;
+  Thread answers_;
 };
 
 }  // namespace keelson

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -103,6 +104,34 @@ TEST_F(ChiefGrpcServiceTest, AMemberActsInItsOwnRoleOnly) {
   v1::EndTrainingResponse ended;
   EXPECT_EQ(ConnectAs("evaluator")->EndTraining(end, &ended).code(),
             absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(ChiefGrpcServiceTest, CallsThatWaitAreAnsweredWhenTheJobGoesOn) {
+  const auto worker = ConnectAs("worker");
+  v1::RegisterResponse registered;
+  ASSERT_EQ(worker->Register(RegistrationOf(kAWorker), &registered), absl::OkStatus());
+  v1::GetModelRequest model;
+  *model.mutable_header() = HeaderOf(kAWorker);
+  model.mutable_max_wait()->set_seconds(20);
+  v1::AcquireWorkRequest work;
+  *work.mutable_header() = HeaderOf(kAWorker);
+  *work.mutable_max_wait() = model.max_wait();
+  v1::GetModelResponse refused;
+  EXPECT_EQ(ConnectAs("evaluator")->GetModel(model, &refused).code(),
+            absl::StatusCode::kPermissionDenied);
+  v1::AcquireWorkResponse granted;
+  std::thread member([&] {
+    v1::GetModelResponse found;
+    EXPECT_EQ(worker->GetModel(model, &found), absl::OkStatus());
+    EXPECT_EQ(worker->AcquireWork(work, &granted), absl::OkStatus());
+  });
+  // The clock moves once: whoever renews a lease after that is the call that waits.
+  clock_.Advance(absl::Seconds(1));
+  const auto heard_of = [&] { return coordinator_.GetStatus().members[0].last_heard; };
+  while (heard_of() != clock_.Monotonic()) std::this_thread::yield();
+  coordinator_.StartTraining({}, WorkLedger({.max_steps = 5, .num_records = 9, .batch_size = 1}));
+  member.join();
+  EXPECT_EQ(granted.tickets_size(), 1);
 }
 
 TEST_F(ChiefGrpcServiceTest, OnlyAMemberScoresSnapshots) {

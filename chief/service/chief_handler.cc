@@ -173,12 +173,44 @@ absl::Status ChiefHandler::GetModel(const v1::GetModelRequest& request,
   ASSIGN_OR_RETURN(const ModelLocation model,
                    coordinator_->WaitForModel(task, request.header().incarnation(),
                                               BoundedWait(request.max_wait())));
-  *response->mutable_placement() = model.placement.ToProto();
-  response->set_placement_fingerprint(model.placement.Fingerprint());
-  response->set_member_epoch(coordinator_->member_epoch());
-  for (const std::string& address : model.ps_addresses) response->add_ps_addresses(address);
-  response->set_phase(JobPhaseToProto(coordinator_->phase()));
+  *response = ModelResponse(model);
   return absl::OkStatus();
+}
+
+template <typename Response>
+ChiefHandler::Cancel ChiefHandler::CancelOf(std::optional<Coordinator::RequestId> id,
+                                            std::function<void(absl::StatusOr<Response>)> done) {
+  if (!id.has_value()) return nullptr;
+  return [this, id = *id, done = std::move(done)] {
+    if (coordinator_->Withdraw(id)) done(absl::CancelledError("the caller is gone"));
+  };
+}
+
+ChiefHandler::Cancel ChiefHandler::BeginGetModel(
+    const v1::GetModelRequest& request,
+    std::function<void(absl::StatusOr<v1::GetModelResponse>)> done) {
+  const absl::StatusOr<Task> task = TaskFromProto(request.header().task());
+  if (!task.ok()) {
+    done(task.status());
+    return nullptr;
+  }
+  const auto id = coordinator_->RequestModel(
+      *task, request.header().incarnation(), BoundedWait(request.max_wait()),
+      [this, done](const absl::StatusOr<ModelLocation>& model) {
+        if (!model.ok()) return done(model.status());
+        done(ModelResponse(*model));
+      });
+  return CancelOf(id, std::move(done));
+}
+
+v1::GetModelResponse ChiefHandler::ModelResponse(const ModelLocation& model) const {
+  v1::GetModelResponse response;
+  *response.mutable_placement() = model.placement.ToProto();
+  response.set_placement_fingerprint(model.placement.Fingerprint());
+  response.set_member_epoch(coordinator_->member_epoch());
+  for (const std::string& address : model.ps_addresses) response.add_ps_addresses(address);
+  response.set_phase(JobPhaseToProto(coordinator_->phase()));
+  return response;
 }
 
 absl::Status ChiefHandler::Heartbeat(const v1::HeartbeatRequest& request,
@@ -200,19 +232,43 @@ absl::Status ChiefHandler::AcquireWork(const v1::AcquireWorkRequest& request,
                    coordinator_->AcquireWork(task, request.header().incarnation(),
                                              ReportFromProto(request.progress()),
                                              BoundedWait(request.max_wait()), request.sequence()));
-  if (lease.has_value()) {
-    response->set_lease_id(lease->id);
-    for (const WorkTicket& ticket : lease->tickets) {
-      *response->add_tickets() = TicketToProto(ticket, *lease);
-    }
-    response->set_fresh_values(lease->fresh_values);
+  *response = WorkResponse(lease);
+  return absl::OkStatus();
+}
+
+ChiefHandler::Cancel ChiefHandler::BeginAcquireWork(
+    const v1::AcquireWorkRequest& request,
+    std::function<void(absl::StatusOr<v1::AcquireWorkResponse>)> done) {
+  const absl::StatusOr<Task> task = TaskFromProto(request.header().task());
+  if (!task.ok()) {
+    done(task.status());
+    return nullptr;
   }
-  *response->mutable_state_versions() = VersionsToProto(coordinator_->state_versions());
+  const auto id = coordinator_->RequestWork(
+      *task, request.header().incarnation(), ReportFromProto(request.progress()),
+      BoundedWait(request.max_wait()), request.sequence(),
+      [this, done](const absl::StatusOr<std::optional<WorkLease>>& lease) {
+        if (!lease.ok()) return done(lease.status());
+        done(WorkResponse(*lease));
+      });
+  return CancelOf(id, std::move(done));
+}
+
+v1::AcquireWorkResponse ChiefHandler::WorkResponse(const std::optional<WorkLease>& lease) const {
+  v1::AcquireWorkResponse response;
+  if (lease.has_value()) {
+    response.set_lease_id(lease->id);
+    for (const WorkTicket& ticket : lease->tickets) {
+      *response.add_tickets() = TicketToProto(ticket, *lease);
+    }
+    response.set_fresh_values(lease->fresh_values);
+  }
+  *response.mutable_state_versions() = VersionsToProto(coordinator_->state_versions());
   // Workers stay until the last snapshot is there: if the job falls back to an earlier one, the
   // steps since then are theirs to do.
   const JobPhase phase = coordinator_->phase();
-  response->set_phase(JobPhaseToProto(phase == JobPhase::kFinishing ? JobPhase::kTraining : phase));
-  return absl::OkStatus();
+  response.set_phase(JobPhaseToProto(phase == JobPhase::kFinishing ? JobPhase::kTraining : phase));
+  return response;
 }
 
 absl::Status ChiefHandler::Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) {

@@ -4,11 +4,15 @@
 #define KEELSON_CHIEF_SERVICE_CHIEF_HANDLER_H_
 
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "chief/coordination/coordinator.h"
 #include "chief/servers/server_state.h"
+#include "core/base/stop_signal.h"
 #include "core/client/services/chief_service.h"
 
 namespace keelson {
@@ -32,6 +36,17 @@ class ChiefHandler : public ChiefService {
                          v1::HeartbeatResponse* response) override;
   absl::Status AcquireWork(const v1::AcquireWorkRequest& request,
                            v1::AcquireWorkResponse* response) override;
+  // GetModel and AcquireWork without a thread that waits; see Coordinator::RequestModel. `done` is
+  // called once. The function that is returned (null: `done` has been called) ends the wait of a
+  // caller that is gone, with CANCELLED.
+  using Cancel = std::function<void()>;
+  Cancel BeginGetModel(const v1::GetModelRequest& request,
+                       std::function<void(absl::StatusOr<v1::GetModelResponse>)> done);
+  Cancel BeginAcquireWork(const v1::AcquireWorkRequest& request,
+                          std::function<void(absl::StatusOr<v1::AcquireWorkResponse>)> done);
+  // See Coordinator::AnswerWaiting.
+  void AnswerWaiting(const StopSignal& stop) { coordinator_->AnswerWaiting(stop); }
+
   absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) override;
   absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse* response) override;
   // Callers in this process always may; AccessPolicy decides for others.
@@ -44,6 +59,13 @@ class ChiefHandler : public ChiefService {
                             v1::JobStatus* response) override;
 
  private:
+  v1::GetModelResponse ModelResponse(const ModelLocation& model) const;
+  v1::AcquireWorkResponse WorkResponse(const std::optional<WorkLease>& lease) const;
+  // How the wait of a request ends; null: it has been answered.
+  template <typename Response>
+  Cancel CancelOf(std::optional<Coordinator::RequestId> id,
+                  std::function<void(absl::StatusOr<Response>)> done);
+
   Coordinator* const coordinator_;
   const std::function<std::vector<ServerView>()> servers_;
 };
