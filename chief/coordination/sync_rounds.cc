@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
+#include <limits>
+#include <numeric>
 
 namespace keelson {
 
@@ -13,42 +16,59 @@ void SyncRounds::Open(int64_t step, uint32_t attempt, std::vector<RecordRange> b
   assert(!open() && static_cast<int64_t>(batches.size()) >= wanted_);
   step_ = step;
   attempt_ = attempt;
-  for (const RecordRange& records : batches) tickets_.push_back({records});
+  for (const RecordRange& records : batches) {
+    waiting_.insert(tickets_.size());
+    tickets_.push_back({records});
+  }
+  in_state_[kWaiting] = num_tickets();
+}
+
+void SyncRounds::Close() {
+  tickets_.clear();
+  in_state_ = {};
+  leased_.clear();
+  waiting_.clear();
 }
 
 void SyncRounds::Restart(uint32_t attempt) {
   attempt_ = attempt;
-  for (Ticket& ticket : tickets_) ticket = {ticket.records};
+  for (size_t ticket = 0; ticket < tickets_.size(); ++ticket) Free(ticket);
+}
+
+void SyncRounds::Enter(size_t ticket, State state) {
+  --in_state_[tickets_[ticket].state];
+  ++in_state_[state];
+  tickets_[ticket].state = state;
+}
+
+void SyncRounds::Free(size_t ticket) {
+  Ticket& freed = tickets_[ticket];
+  if (freed.state != kWaiting) leased_.erase({freed.worker, freed.lease_id});
+  Enter(ticket, kWaiting);
+  freed = {freed.records};
+  waiting_.insert(ticket);
 }
 
 int64_t SyncRounds::Count(State state) const {
-  return std::count_if(tickets_.begin(), tickets_.end(),
-                       [&](const Ticket& ticket) { return ticket.state >= state; });
+  return std::accumulate(in_state_.begin() + state, in_state_.end(), int64_t{0});
 }
 
 int64_t SyncRounds::CountOf(uint64_t worker) const {
-  return std::count_if(tickets_.begin(), tickets_.end(), [&](const Ticket& ticket) {
-    return ticket.state != kWaiting && ticket.worker == worker;
-  });
+  constexpr uint64_t kLeast = 0;
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  return std::distance(leased_.lower_bound({worker, kLeast}), leased_.upper_bound({worker, kMost}));
 }
 
-const SyncRounds::Ticket* SyncRounds::Find(uint64_t worker, uint64_t lease_id) const {
-  for (const Ticket& ticket : tickets_) {
-    const bool is_it =
-        ticket.state != kWaiting && ticket.worker == worker && ticket.lease_id == lease_id;
-    if (is_it) return &ticket;
-  }
-  return nullptr;
-}
-
-SyncRounds::Ticket* SyncRounds::Find(uint64_t worker, uint64_t lease_id) {
-  return const_cast<Ticket*>(std::as_const(*this).Find(worker, lease_id));
+std::optional<size_t> SyncRounds::Find(uint64_t worker, uint64_t lease_id) const {
+  const auto leased = leased_.find({worker, lease_id});
+  if (leased == leased_.end()) return std::nullopt;
+  return leased->second;
 }
 
 bool SyncRounds::AnyGranted() const { return Count(kHeld) > 0; }
 
 bool SyncRounds::Holds(uint64_t worker, uint64_t lease_id) const {
-  return Find(worker, lease_id) != nullptr;
+  return Find(worker, lease_id).has_value();
 }
 
 std::optional<RecordRange> SyncRounds::Grant(uint64_t worker, uint64_t lease_id,
@@ -58,38 +78,41 @@ std::optional<RecordRange> SyncRounds::Grant(uint64_t worker, uint64_t lease_id,
   const int64_t share = (wanted + workers - 1) / workers;
   const bool decided = Count(kAdmitted) >= wanted_;
   if (decided || Count(kHeld) >= wanted || CountOf(worker) >= share) return std::nullopt;
-  const auto waiting = std::find_if(tickets_.begin(), tickets_.end(),
-                                    [](const Ticket& ticket) { return ticket.state == kWaiting; });
-  if (waiting == tickets_.end()) return std::nullopt;
-  *waiting = {waiting->records, contested() ? kHeld : kAdmitted, worker, lease_id};
-  return waiting->records;
+  if (waiting_.empty()) return std::nullopt;
+  const size_t ticket = *waiting_.begin();
+  waiting_.erase(waiting_.begin());
+  Enter(ticket, contested() ? kHeld : kAdmitted);
+  tickets_[ticket].worker = worker;
+  tickets_[ticket].lease_id = lease_id;
+  leased_[{worker, lease_id}] = ticket;
+  return tickets_[ticket].records;
 }
 
 bool SyncRounds::Admit(uint64_t worker, uint64_t lease_id, uint32_t attempt) {
-  Ticket* const ticket = Find(worker, lease_id);
-  if (ticket == nullptr || attempt != attempt_) return false;
-  if (ticket->state == kHeld && Count(kAdmitted) < wanted_) ticket->state = kAdmitted;
-  return ticket->state >= kAdmitted;
+  const std::optional<size_t> ticket = Find(worker, lease_id);
+  if (!ticket.has_value() || attempt != attempt_) return false;
+  if (tickets_[*ticket].state == kHeld && Count(kAdmitted) < wanted_) Enter(*ticket, kAdmitted);
+  return tickets_[*ticket].state >= kAdmitted;
 }
 
 bool SyncRounds::Stage(uint64_t worker, uint64_t lease_id) {
-  Ticket* const ticket = Find(worker, lease_id);
-  if (ticket == nullptr || ticket->state < kAdmitted) return false;
-  ticket->state = kStaged;
+  const std::optional<size_t> ticket = Find(worker, lease_id);
+  if (!ticket.has_value() || tickets_[*ticket].state < kAdmitted) return false;
+  Enter(*ticket, kStaged);
   return true;
 }
 
 bool SyncRounds::Refuse(uint64_t worker, uint64_t lease_id, uint32_t attempt) const {
-  const Ticket* const ticket = Find(worker, lease_id);
-  return ticket != nullptr && attempt == attempt_ && ticket->state == kAdmitted;
+  const std::optional<size_t> ticket = Find(worker, lease_id);
+  return ticket.has_value() && attempt == attempt_ && tickets_[*ticket].state == kAdmitted;
 }
 
 bool SyncRounds::Lose(uint64_t worker) {
   bool whole = true;
-  for (Ticket& ticket : tickets_) {
-    if (ticket.worker != worker) continue;
-    if (ticket.state == kAdmitted) whole = false;
-    if (ticket.state == kHeld) ticket = {ticket.records};
+  for (size_t ticket = 0; ticket < tickets_.size(); ++ticket) {
+    if (tickets_[ticket].worker != worker) continue;
+    if (tickets_[ticket].state == kAdmitted) whole = false;
+    if (tickets_[ticket].state == kHeld) Free(ticket);
   }
   return whole;
 }

@@ -19,9 +19,13 @@
 #ifndef KEELSON_CHIEF_COORDINATION_SYNC_ROUNDS_H_
 #define KEELSON_CHIEF_COORDINATION_SYNC_ROUNDS_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "chief/coordination/record_set.h"
@@ -46,7 +50,7 @@ class SyncRounds {
   void Open(int64_t step, uint32_t attempt, std::vector<RecordRange> batches);
   // Begins the round again as this attempt: all tickets are waiting.
   void Restart(uint32_t attempt);
-  void Close() { tickets_.clear(); }
+  void Close();
 
   bool open() const { return !tickets_.empty(); }
   bool contested() const { return num_tickets() > wanted_; }
@@ -97,13 +101,20 @@ class SyncRounds {
   // The number of tickets that have reached at least `state`.
   int64_t Count(State state) const;
   int64_t CountOf(uint64_t worker) const;
-  const Ticket* Find(uint64_t worker, uint64_t lease_id) const;
-  Ticket* Find(uint64_t worker, uint64_t lease_id);
+  // The ticket of this lease; nothing: no ticket is leased so.
+  std::optional<size_t> Find(uint64_t worker, uint64_t lease_id) const;
+  void Enter(size_t ticket, State state);
+  // The ticket is waiting, as at first.
+  void Free(size_t ticket);
 
   int64_t wanted_;
   int64_t step_ = 0;
   uint32_t attempt_ = 0;
   std::vector<Ticket> tickets_;
+  // What follows from the tickets, so that no report looks at all of them.
+  std::array<int64_t, kStaged + 1> in_state_ = {};
+  std::map<std::pair<uint64_t, uint64_t>, size_t> leased_;  // by worker and lease
+  std::set<size_t> waiting_;
 };
 
 }  // namespace keelson
