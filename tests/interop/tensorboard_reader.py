@@ -8,7 +8,13 @@ import os
 import struct
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import message as message_type
 from google.protobuf import struct_pb2  # noqa: F401  (brings google/protobuf/struct.proto into the pool)
+
+try:
+    from google.protobuf import unknown_fields
+except ImportError:  # an earlier protobuf, whose messages say it themselves
+    unknown_fields = None
 
 FLOAT, STRING = 1, 7  # tensorflow.DataType
 SUCCESS = 1  # tensorboard.hparams.Status
@@ -106,9 +112,10 @@ def _declare(messages):
                     message.oneof_decl.add(name=oneof[0])
                 field.oneof_index = oneofs.index(oneof[0])
     pool = descriptor_pool.Default()
-    pool.Add(file)
-    factory = message_factory.MessageFactory(pool)
-    return {name: factory.GetPrototype(pool.FindMessageTypeByName(f"tensorboard_reader.{name}")) for name in messages}
+    pool.AddSerializedFile(file.SerializeToString())
+    # Its name depends on protobuf's version.
+    class_of = getattr(message_factory, "GetMessageClass", None) or message_factory.MessageFactory(pool).GetPrototype
+    return {name: class_of(pool.FindMessageTypeByName(f"tensorboard_reader.{name}")) for name in messages}
 
 
 _CLASSES = _declare(_MESSAGES)
@@ -160,15 +167,21 @@ def read_records(path):
     return records
 
 
+def _unknown_fields(message):
+    if unknown_fields is None:
+        return message.UnknownFields()
+    return unknown_fields.UnknownFieldSet(message)
+
+
 def _check_known(message):
     """ValueError where the message has a field that is not declared here."""
-    if len(message.UnknownFields()) > 0:
-        numbers = [field.field_number for field in message.UnknownFields()]
+    numbers = [field.field_number for field in _unknown_fields(message)]
+    if numbers:
         raise ValueError(f"{message.DESCRIPTOR.name}: unknown fields {numbers}")
     for field, value in message.ListFields():
         if field.message_type is None or field.message_type.file.package != "tensorboard_reader":
             continue
-        for part in value if field.label == field.LABEL_REPEATED else [value]:
+        for part in [value] if isinstance(value, message_type.Message) else value:
             _check_known(part)
 
 
