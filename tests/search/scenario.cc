@@ -54,10 +54,11 @@ std::string StorageName(StorageFault fault) {
 }
 
 SimFault RollFault(const Scenario& scenario, Dice* dice) {
-  constexpr Kind kKinds[] = {Kind::kKill,    Kind::kKill,    Kind::kKillAt,   Kind::kKillAt,
-                             Kind::kFreeze,  Kind::kCut,     Kind::kCut,      Kind::kLoss,
-                             Kind::kStorage, Kind::kReplace, Kind::kPowerCut, Kind::kStop,
-                             Kind::kStop,    Kind::kStopAll};
+  constexpr Kind kKinds[] = {
+      Kind::kKill, Kind::kKill,    Kind::kKillAt,  Kind::kKillAt,  Kind::kFreeze,   Kind::kCut,
+      Kind::kCut,  Kind::kLoss,    Kind::kStorage, Kind::kReplace, Kind::kPowerCut, Kind::kStop,
+      Kind::kStop, Kind::kStopAll, Kind::kSetMode, Kind::kSetMode, Kind::kSetMode};
+  constexpr const char* kModes[] = {"async", "ssp:1", "sync:1", "sync:2", "sync:1/2"};
   constexpr StorageFault kStorage[] = {StorageFault::kErrs, StorageFault::kReadOnly,
                                        StorageFault::kHangs, StorageFault::kLies};
   SimFault fault;
@@ -71,6 +72,7 @@ SimFault RollFault(const Scenario& scenario, Dice* dice) {
   fault.both = dice->Roll(0, 1) == 0;
   fault.operation = dice->Roll(1, dice->Roll(0, 1) == 0 ? 100 : 2000);
   fault.storage = kStorage[dice->Roll(0, std::size(kStorage) - 1)];
+  fault.mode = *ConsistencyMode::Parse(kModes[dice->Roll(0, std::size(kModes) - 1)]);
   if (fault.kind == Kind::kReplace) fault.node = 0;
   // A server that is drained alone is what costs most.
   if (fault.kind == Kind::kStop && dice->Roll(0, 1) == 0) {
@@ -98,6 +100,8 @@ std::string ToText(const Scenario& scenario, const SimFault& fault) {
       return absl::StrCat(at, node, " is asked to stop");
     case Kind::kStopAll:
       return absl::StrCat(at, "all are asked to stop");
+    case Kind::kSetMode:
+      return absl::StrCat(at, "the mode is changed to ", fault.mode.ToString());
     case Kind::kCut:
       return absl::StrCat(at, "messages from ", node, " to ", scenario.NameOf(fault.other),
                           fault.both ? " and back" : "", " are lost", length);
@@ -118,6 +122,7 @@ std::string ToText(const Scenario& scenario, const SimFault& fault) {
 std::string Scenario::NameOf(size_t node) const {
   if (node == 0) return "chief";
   if (node <= servers) return absl::StrCat("ps-", node - 1);
+  if (node == user()) return "user";
   return absl::StrCat("worker-", node - 1 - servers);
 }
 

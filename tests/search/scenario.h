@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "core/cluster/consistency.h"
 #include "tests/search/record_model.h"
 #include "tests/search/storage.h"
 
@@ -23,6 +24,7 @@ struct SimFault {
     kReplace,   // as kFreeze, and another process takes the node's place at once
     kStop,      // the node's process is asked to stop, as by SIGTERM; another one is started
     kStopAll,   // all are
+    kSetMode,   // the chief is asked to change to `mode`, until it answers
     kCut,       // messages from the node to `other` are lost, and back if `both`
     kLoss,      // one message in twenty is lost
     kStorage,   // `storage`
@@ -37,6 +39,7 @@ struct SimFault {
   bool both = false;
   int64_t operation = 0;
   StorageFault storage = StorageFault::kNone;
+  ConsistencyMode mode = {};
 };
 
 struct Scenario {
@@ -58,6 +61,8 @@ struct Scenario {
 
   // Nodes: the chief, then the servers, then the workers.
   size_t nodes() const { return 1 + servers + workers; }
+  // Who asks the chief for other modes, and whom no fault befalls.
+  size_t user() const { return nodes(); }
   std::string NameOf(size_t node) const;
   // A line, and one for each fault.
   std::string ToString() const;

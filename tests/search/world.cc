@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -17,12 +19,15 @@
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/directory_owner.h"
+#include "core/checkpoint/job_state.h"
 #include "core/client/sharded_parameter_client.h"
+#include "core/cluster/consistency.h"
 #include "core/config/train_config.h"
 #include "core/model/spec/model_spec.h"
 #include "ps_server/service/departure.h"
 #include "ps_server/service/parameter_handler.h"
 #include "tests/search/fiber_scheduler.h"
+#include "tests/search/mode_rule.h"
 #include "tests/search/network.h"
 #include "tests/search/storage.h"
 #include "worker/worker.h"
@@ -50,11 +55,12 @@ class World {
         scheduler_({scenario.seed, scenario.switching,
                     log ? std::function<void(int)>([this](int group) { NameLog(group); })
                         : std::function<void(int)>()}),
-        network_(&scheduler_, scenario.nodes(), [this](SimProcess* process) { At(process); }),
-        lives_(scenario.nodes()),
+        network_(&scheduler_, scenario.nodes() + 1, [this](SimProcess* process) { At(process); }),
+        lives_(scenario.nodes() + 1),
         dataset_(scenario.job.records),
-        operations_(scenario.nodes()),
-        computed_(static_cast<size_t>(scenario.job.records)) {
+        operations_(scenario.nodes() + 1),
+        computed_(static_cast<size_t>(scenario.job.records)),
+        modes_(*ConsistencyMode::FromProto(config_.consistency().mode())) {
     disk_.on_names_changed = [this] { CheckSnapshots(); };
     disk_.on_names_synced = [this] { durable_ = committed_; };
     network_.SetRepetition(scenario.repetition);
@@ -68,6 +74,7 @@ class World {
 
  private:
   // ---- Processes.
+  SimProcess* NewProcess(size_t node);
   void Start(size_t node);
   void Run(SimProcess* process);
   absl::Status RunChief(SimProcess* process);
@@ -75,6 +82,8 @@ class World {
   absl::Status RunServer(SimProcess* process);
   SimFileSystem* NewFileSystem(SimProcess* process);
   absl::Status RunWorker(SimProcess* process);
+  // Asks until there is an answer.
+  void ChangeMode(const ConsistencyMode& mode);
   absl::StatusOr<std::shared_ptr<DirectoryOwner>> TakeDirectory(FileSystem* file_system,
                                                                 StopSignal* stop);
   absl::StatusOr<std::unique_ptr<ParameterClient>> MakeClient(SimProcess* process,
@@ -99,9 +108,12 @@ class World {
 
   // ---- Rules.
   void Violate(const std::string& text);
+  std::set<int> LivingServers() const;
   void CheckSnapshots();
   void CheckModel();
   void CheckCount(const std::string& variable, size_t record, float count);
+  void CheckChanged(const std::string& variable, const std::vector<float>& counts);
+  void CheckMode(const BundleReader& snapshot);
   bool AnyWorker() const;
   void NoteOutcome(FiberScheduler::Outcome outcome);
 
@@ -116,9 +128,10 @@ class World {
   const RecordDataset dataset_;
   std::vector<int64_t> operations_;  // by node
   std::vector<int64_t> computed_;    // by record
-  bool committed_ = false;           // a snapshot was seen
-  bool durable_ = false;             // and is there after a power cut
-  bool replaced_ = false;            // a chief that was frozen
+  ModeRule modes_;
+  bool committed_ = false;  // a snapshot was seen
+  bool durable_ = false;    // and is there after a power cut
+  bool replaced_ = false;   // a chief that was frozen
   // A server ended alone, and with it the steps since the snapshot of which it was restored.
   bool lost_shard_ = false;
   bool done_ = false;
@@ -138,13 +151,18 @@ void World::Violate(const std::string& text) {
 
 // ---- Processes.
 
-void World::Start(size_t node) {
+SimProcess* World::NewProcess(size_t node) {
   auto process = std::make_unique<SimProcess>();
   process->node = node;
   process->group = static_cast<int>(processes_.size());
   SimProcess* const started = process.get();
   processes_.push_back(std::move(process));
   lives_[node] = started;
+  return started;
+}
+
+void World::Start(size_t node) {
+  SimProcess* const started = NewProcess(node);
   scheduler_.StartIn(started->group, [this, started] { Run(started); });
 }
 
@@ -254,13 +272,46 @@ absl::Status World::RunServer(SimProcess* process) {
                  [handler] { return handler->CloseIfSaved(); }, DepartureLimits(), Clock::Real(),
                  *end);
   if (!end->raised()) {
-    lost_shard_ = lost_shard_ || handler->chief_sign().unsaved;
+    // The chief waits for steps under way, but not for any time.
+    v1::ShardStatus left;
+    handler->GetStatus({}, &left).IgnoreError();
+    lost_shard_ =
+        lost_shard_ || handler->chief_sign().unsaved ||
+        (left.state() == v1::ShardStatus::READY && left.open_round() > left.committed_round());
     return absl::CancelledError("by a signal");
   }
   // Finish has to be answered.
   const StopSignal never;
   never.WaitFor(kRestartPause);
   return absl::OkStatus();
+}
+
+void World::ChangeMode(const ConsistencyMode& mode) {
+  SimProcess* const process = NewProcess(scenario_.user());
+  scheduler_.StartIn(process->group, [this, process, mode] {
+    SimChiefService chief(&network_, process, 0);
+    v1::SetModeRequest request;
+    *request.mutable_mode() = mode.ToProto();
+    while (true) {
+      const size_t number = modes_.Ask(mode);
+      v1::SetModeResponse response;
+      const absl::Status status = chief.SetMode(request, &response);
+      if (status.ok()) {
+        LogInfo("the mode is changed to ", mode.ToString());
+        return modes_.NoteAnswer(number, LivingServers());
+      }
+      if (absl::IsFailedPrecondition(status)) return modes_.NoteRefusal(number);
+      scheduler_.WaitFor(process, kRestartPause);
+    }
+  });
+}
+
+std::set<int> World::LivingServers() const {
+  std::set<int> groups;
+  for (size_t node = 1; node <= scenario_.servers; ++node) {
+    if (lives_[node] != nullptr && lives_[node]->alive) groups.insert(lives_[node]->group);
+  }
+  return groups;
 }
 
 absl::StatusOr<std::unique_ptr<ParameterClient>> World::MakeClient(SimProcess* process,
@@ -338,6 +389,7 @@ void World::Restart(size_t node) {
 void World::Kill(SimProcess* process) {
   if (!process->alive) return;
   process->alive = false;
+  modes_.NoteEnd(process->group);
   network_.Forget(process);
   scheduler_.Kill(process->group);
 }
@@ -388,6 +440,9 @@ void World::Begin(const SimFault& fault) {
     case SimFault::Kind::kStopAll:
       for (SimProcess* const life : lives_) AskToStop(life);
       break;
+    case SimFault::Kind::kSetMode:
+      ChangeMode(fault.mode);
+      break;
     case SimFault::Kind::kCut:
       network_.Cut(fault.node, fault.other, true);
       if (fault.both) network_.Cut(fault.other, fault.node, true);
@@ -431,6 +486,7 @@ void World::End(const SimFault& fault) {
     case SimFault::Kind::kReplace:
     case SimFault::Kind::kStop:
     case SimFault::Kind::kStopAll:
+    case SimFault::Kind::kSetMode:
     case SimFault::Kind::kErase:
       break;
   }
@@ -497,15 +553,50 @@ void World::CheckModel() {
     std::vector<float> counts(computed_.size());
     const absl::Status read = (*reader)->ReadElements(variable, 0, absl::MakeSpan(counts));
     if (!read.ok()) return Violate(absl::StrCat("snapshot: ", read.ToString()));
+    if (modes_.changes()) {
+      CheckChanged(variable, counts);
+      continue;
+    }
     for (size_t record = 0; record < counts.size(); ++record) {
       CheckCount(variable, record, counts[record]);
     }
   }
+  CheckMode(**reader);
+}
+
+// Each step adds the rate in all, be it to one record's element or in parts to several.
+void World::CheckChanged(const std::string& variable, const std::vector<float>& counts) {
+  const auto rate = static_cast<float>(config_.learning_rate().base());
+  const float expected = rate * static_cast<float>(config_.train().max_steps());
+  const float sum = std::accumulate(counts.begin(), counts.end(), 0.0f);
+  const bool lacks = !lost_shard_ && sum < expected;
+  if (lacks || (modes_.synchronous() && sum > expected)) {
+    Violate(absl::StrCat("counts: all records together count ", sum, " in ", variable,
+                         ", expected ", expected));
+  }
+  for (size_t record = 0; record < counts.size(); ++record) {
+    const float most = rate * static_cast<float>(computed_[record]);
+    if (counts[record] <= most) continue;
+    Violate(absl::StrCat("counts: record ", record, " counts ", counts[record], " times in ",
+                         variable, ", expected at most ", most));
+  }
+}
+
+void World::CheckMode(const BundleReader& snapshot) {
+  const auto state = ReadJobState(snapshot);
+  if (!state.ok() || !state->has_value()) {
+    return Violate(absl::StrCat("snapshot: no job state: ", state.status().ToString()));
+  }
+  const auto mode = ConsistencyMode::FromProto((*state)->has_mode() ? (*state)->mode()
+                                                                    : config_.consistency().mode());
+  const std::string wrong = modes_.Check(*mode);
+  if (!wrong.empty()) Violate(absl::StrCat("mode: ", wrong));
 }
 
 bool World::AnyWorker() const {
   return std::any_of(lives_.begin() + 1 + static_cast<std::ptrdiff_t>(scenario_.servers),
-                     lives_.end(), [](const SimProcess* life) { return life->alive; });
+                     lives_.begin() + static_cast<std::ptrdiff_t>(scenario_.nodes()),
+                     [](const SimProcess* life) { return life->alive; });
 }
 
 void World::NoteOutcome(FiberScheduler::Outcome outcome) {

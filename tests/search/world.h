@@ -22,7 +22,10 @@ struct Verdict {
 // a violation begins:
 // - counts: after the job every element of the model is what the records say. In synchronous mode
 //   each counts once, otherwise at least once and at most as often as it was computed. A server
-//   that ends alone loses what its shard had since its snapshot, unless it was asked to.
+//   that ends alone loses what its shard had since its snapshot, unless it was asked to
+//   and the steps under way have ended in time.
+//   Where the mode changes, the same of all records together: each step counts as one.
+// - mode: a change of the mode that was answered is in force at the end, if a server lives since.
 // - initial: after the first commit no shard is given initial values.
 // - snapshot: after the first commit there is always one that can be opened. A power cut may take
 //   the first one away while it is being committed, that is before any gradient is computed.
