@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "chief/coordination/coordinator_status.h"
 #include "chief/coordination/divergence_watch.h"
 #include "chief/coordination/loss_curve.h"
 #include "chief/coordination/membership.h"
@@ -31,9 +32,6 @@
 #include "keelson/v1/figures.pb.h"
 
 namespace keelson {
-
-// See JobPhase in chief_service.proto.
-enum class JobPhase { kWaitingForServers, kTraining, kFinishing, kEvaluating, kDone, kFailed };
 
 // The place of every variable: its shard and the shards' addresses.
 struct ModelLocation {
@@ -61,34 +59,7 @@ class Coordinator {
     ConsistencyMode mode = {};
   };
 
-  struct Status {
-    JobPhase phase = JobPhase::kWaitingForServers;
-    std::string error;
-    // Training is over: no step is under way, and none is to come.
-    bool trained = false;
-    // Why training ends early; empty: it does not.
-    std::string end_reason;
-    int64_t step = 0;
-    int64_t max_steps = 0;
-    double epoch = 0;
-    int64_t snapshot_step = 0;
-    // Sums since the start of this process, in all and of each worker.
-    v1::WorkerFigures totals;
-    // The mean loss of the newest steps; 0: none yet. See DivergenceWatch.
-    double recent_loss = 0;
-    double first_loss = 0;
-    bool diverging = false;
-    std::string diverged;  // why the job cannot succeed; empty: it can
-    std::map<Task, v1::WorkerFigures> workers;
-    // The mode in force, and the next one, which waits until the steps under way are done.
-    ConsistencyMode mode = {};
-    std::optional<ConsistencyMode> next_mode;
-    // These figures are the job's in its newest reporting interval.
-    v1::TrainingFigures newest;
-    std::vector<Member> members;
-    int64_t evaluated_step = -1;
-    std::map<std::string, double> evaluation;
-  };
+  using Status = CoordinatorStatus;
 
   // A step of synchronous mode whose gradients are to be applied: {step, attempt, contributions}.
   using Round = SyncRounds::Round;

@@ -29,7 +29,7 @@ void AddGauge(absl::string_view name, absl::string_view help, double value, Metr
   page->Gauge(name, help).Add(value);
 }
 
-void CollectJob(const Coordinator::Status& status, MetricPage* page) {
+void CollectJob(const CoordinatorStatus& status, MetricPage* page) {
   MetricFamily& phases = page->Gauge("keelson_chief_phase", "1 for the phase that the job is in.");
   for (const auto& [phase, name] : kPhases) {
     phases.Add(status.phase == phase ? 1 : 0, {{"phase", name}});
@@ -107,7 +107,7 @@ void CollectSnapshots(const SnapshotFigures& snapshots, MetricPage* page) {
 
 }  // namespace
 
-void CollectChiefMetrics(const Coordinator::Status& status, const SnapshotFigures& snapshots,
+void CollectChiefMetrics(const CoordinatorStatus& status, const SnapshotFigures& snapshots,
                          MetricPage* page) {
   CollectJob(status, page);
   CollectRates(status.newest, page);

@@ -2,7 +2,7 @@
 #ifndef KEELSON_CHIEF_LIFECYCLE_CHIEF_METRICS_H_
 #define KEELSON_CHIEF_LIFECYCLE_CHIEF_METRICS_H_
 
-#include "chief/coordination/coordinator.h"
+#include "chief/coordination/coordinator_status.h"
 #include "chief/servers/snapshotter.h"
 #include "core/metrics/metric_registry.h"
 #include "keelson/v1/train_config.pb.h"
@@ -13,7 +13,7 @@ class Chief;
 
 // Adds the families keelson_chief_*. Values that are not known yet (rates before the first
 // interval, snapshots before the first one) are left out.
-void CollectChiefMetrics(const Coordinator::Status& status, const SnapshotFigures& snapshots,
+void CollectChiefMetrics(const CoordinatorStatus& status, const SnapshotFigures& snapshots,
                          MetricPage* page);
 
 // Adds how often a snapshot is due; `checkpoint` is final.

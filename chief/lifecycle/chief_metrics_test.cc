@@ -10,7 +10,7 @@ namespace keelson {
 namespace {
 
 // The chief's page, over HTTP.
-std::map<std::string, double> Samples(const Coordinator::Status& status,
+std::map<std::string, double> Samples(const CoordinatorStatus& status,
                                       const SnapshotFigures& snapshots = {}) {
   Telemetry telemetry;
   const auto registration = telemetry.metrics.Add(
@@ -21,7 +21,7 @@ std::map<std::string, double> Samples(const Coordinator::Status& status,
 }
 
 TEST(ChiefMetrics, SayWhereTheJobIs) {
-  Coordinator::Status status;
+  CoordinatorStatus status;
   status.phase = JobPhase::kTraining;
   status.step = 120;
   status.max_steps = 1000;
@@ -54,7 +54,7 @@ TEST(ChiefMetrics, LeaveOutWhatIsNotKnownYet) {
 }
 
 TEST(ChiefMetrics, TellRatesOfTheNewestInterval) {
-  Coordinator::Status status;
+  CoordinatorStatus status;
   status.newest.set_loss(0.25);
   status.newest.set_steps_per_second(80);
   status.newest.set_examples_per_second(2560);
@@ -65,7 +65,7 @@ TEST(ChiefMetrics, TellRatesOfTheNewestInterval) {
 }
 
 TEST(ChiefMetrics, TellWhatEachWorkerReported) {
-  Coordinator::Status status;
+  CoordinatorStatus status;
   v1::WorkerFigures& figures = status.workers[{Role::kWorker, 0}];
   figures.set_steps(1);
   figures.set_examples(2);
@@ -108,7 +108,7 @@ TEST(ChiefMetrics, TellWhatEachWorkerReported) {
 }
 
 TEST(ChiefMetrics, HaveEveryFigureOfAWorker) {
-  Coordinator::Status status;
+  CoordinatorStatus status;
   status.workers[{Role::kWorker, 0}].set_steps(1);
   const std::map<std::string, double> samples = Samples(status);
   for (const Figure& figure : WorkerFigures()) {
@@ -130,7 +130,7 @@ TEST(ChiefMetrics, CountMembersByRoleAndState) {
     member.restarts = restarts;
     return member;
   };
-  Coordinator::Status status;
+  CoordinatorStatus status;
   status.members = {
       member(Role::kWorker, 0, Member::kAlive, 0), member(Role::kWorker, 1, Member::kAlive, 2),
       member(Role::kWorker, 2, Member::kLost, 0), member(Role::kEvaluator, 0, Member::kLeft, 0)};

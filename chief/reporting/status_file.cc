@@ -126,7 +126,7 @@ Json ChiefJson(const ChiefIdentity& chief) {
           {"restarts", chief.restarts}};
 }
 
-void AddNewest(const Coordinator::Status& job, Json* json) {
+void AddNewest(const CoordinatorStatus& job, Json* json) {
   (*json)["diverging"] = job.diverging;
   const double speed = job.newest.steps_per_second();
   if (speed <= 0) {
@@ -163,7 +163,7 @@ void AddTasks(const StatusReport& report, Json* json) {
 }  // namespace
 
 std::string StatusJson(const StatusReport& report) {
-  const Coordinator::Status& job = report.job;
+  const CoordinatorStatus& job = report.job;
   Json json = {{"time", Seconds(report.now)},
                {"started", Seconds(report.chief.started)},
                {"phase", PhaseName(job.phase)},

@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "chief/coordination/coordinator.h"
+#include "chief/coordination/coordinator_status.h"
 #include "chief/reporting/task_figures.h"
 #include "chief/servers/server_state.h"
 #include "chief/servers/snapshotter.h"
@@ -29,7 +29,7 @@ struct ChiefIdentity {
 struct StatusReport {
   absl::Time now;
   const ChiefIdentity& chief;
-  const Coordinator::Status& job;
+  const CoordinatorStatus& job;
   const TaskFigures& tasks;
   const std::vector<ServerView>& servers;
   const SnapshotFigures& snapshots;

@@ -56,7 +56,7 @@ class StatusFileTest : public testing::Test {
   }
 
   ChiefIdentity chief_;
-  Coordinator::Status job_;
+  CoordinatorStatus job_;
   TaskFigures tasks_{absl::Seconds(2), absl::Seconds(10)};
   std::vector<ServerView> servers_;
   std::vector<Task> expected_;

@@ -39,20 +39,20 @@ TaskHistory::TaskHistory(std::string model_dir, const Clock* clock, FileSystem* 
       file_system_(file_system),
       figures_(kInterval, /*patience=*/absl::ZeroDuration()) {}
 
-absl::Status TaskHistory::Update(const Coordinator::Status& status,
+absl::Status TaskHistory::Update(const CoordinatorStatus& status,
                                  const std::vector<ServerView>& servers) {
   if (!figures_.Update(clock_->Monotonic(), status.workers, servers)) return absl::OkStatus();
   return WriteEvent(status);
 }
 
-absl::Status TaskHistory::Finish(const Coordinator::Status& status,
+absl::Status TaskHistory::Finish(const CoordinatorStatus& status,
                                  const std::vector<ServerView>& servers) {
   if (status.totals.steps() == written_steps_) return absl::OkStatus();
   figures_.Measure(clock_->Monotonic(), status.workers, servers);
   return WriteEvent(status);
 }
 
-absl::Status TaskHistory::WriteEvent(const Coordinator::Status& status) {
+absl::Status TaskHistory::WriteEvent(const CoordinatorStatus& status) {
   if (figures_.workers().empty()) return absl::OkStatus();
   Scalars scalars;
   for (const auto& [task, figures] : figures_.workers()) AddWorker(task, figures, &scalars);

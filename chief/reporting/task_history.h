@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "chief/coordination/coordinator.h"
+#include "chief/coordination/coordinator_status.h"
 #include "chief/reporting/task_figures.h"
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
@@ -25,12 +25,12 @@ class TaskHistory {
   TaskHistory(std::string model_dir, const Clock* clock, FileSystem* file_system);
 
   // Call often. Returns the error of an event that was due and was dropped.
-  absl::Status Update(const Coordinator::Status& status, const std::vector<ServerView>& servers);
+  absl::Status Update(const CoordinatorStatus& status, const std::vector<ServerView>& servers);
   // Writes what has come since the last event.
-  absl::Status Finish(const Coordinator::Status& status, const std::vector<ServerView>& servers);
+  absl::Status Finish(const CoordinatorStatus& status, const std::vector<ServerView>& servers);
 
  private:
-  absl::Status WriteEvent(const Coordinator::Status& status);
+  absl::Status WriteEvent(const CoordinatorStatus& status);
 
   const std::string directory_;
   const Clock* const clock_;

@@ -52,7 +52,7 @@ class TaskHistoryTest : public testing::Test {
   const std::string directory_ = FreshDirectory();
   ManualClock clock_;
   TaskHistory history_{directory_, &clock_, FileSystem::Real()};
-  Coordinator::Status status_;
+  CoordinatorStatus status_;
   std::vector<ServerView> servers_;
 };
 
