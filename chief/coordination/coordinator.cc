@@ -63,6 +63,7 @@ Coordinator::Coordinator(const Options& options, const Clock* clock)
       clock_(clock),
       membership_(clock, options.lease, std::min(options.takeover_after, options.lease)),
       stalls_(clock),
+      requests_({options.work_per_lease, options.max_tickets_per_lease}),
       parked_(RenewalOf(options)),
       first_attempt_(FirstAttempt(clock)) {
   status_.mode = options.mode;
@@ -218,11 +219,9 @@ absl::StatusOr<std::optional<WorkLease>> Coordinator::AcquireWork(Task task, uin
   while (true) {
     std::optional<WorkAnswer> answer = TryWork(request, /*last=*/clock_->Monotonic() >= until);
     if (answer.has_value()) return *std::move(answer);
-    // The membership may end during the wait, and the entry in `requests_` goes with it.
-    ++requests_[incarnation].waiting;
+    requests_.BeginWait(incarnation);
     WaitAsMember(until);
-    const auto waited = requests_.find(incarnation);
-    if (waited != requests_.end()) --waited->second.waiting;
+    requests_.EndWait(incarnation);
   }
 }
 
@@ -252,14 +251,12 @@ std::optional<Coordinator::RequestId> Coordinator::RequestWork(
 
 absl::Status Coordinator::BeginRequest(const WorkRequest& request, const WorkerReport& report) {
   RETURN_IF_ERROR(membership_.Heartbeat(request.task, request.incarnation));
-  Requests& requests = requests_[request.incarnation];
-  const bool repeated = request.sequence != 0 && request.sequence <= requests.newest;
+  const bool repeated = requests_.Came(request.incarnation, request.sequence);
   RETURN_IF_ERROR(AcceptReport(request.task, request.incarnation,
                                repeated ? WorkerReport{report.leases, report.losses} : report));
-  if (request.sequence <= requests.newest) return absl::OkStatus();
-  requests.newest = request.sequence;
+  if (!requests_.Note(request.incarnation, request.sequence)) return absl::OkStatus();
   // An older request of this incarnation that waits is to end.
-  if (requests.waiting > 0) members_changed_.NotifyAll();
+  if (requests_.AnyWaits(request.incarnation)) members_changed_.NotifyAll();
   if (parked_.MakeDue(ParkedRequests::Kind::kWork, request.incarnation)) requests_due_.NotifyAll();
   return absl::OkStatus();
 }
@@ -267,17 +264,11 @@ absl::Status Coordinator::BeginRequest(const WorkRequest& request, const WorkerR
 std::optional<Coordinator::WorkAnswer> Coordinator::TryWork(const WorkRequest& request, bool last) {
   const absl::Status alive = membership_.Heartbeat(request.task, request.incarnation);
   if (!alive.ok()) return alive;
-  Requests& requests = requests_[request.incarnation];
-  if (request.sequence < requests.newest) return WorkAnswer(std::nullopt);
+  if (requests_.Overtaken(request.incarnation, request.sequence)) return WorkAnswer(std::nullopt);
   if (status_.phase > JobPhase::kFinishing) return WorkAnswer(std::nullopt);
-  if (request.sequence != 0 && request.sequence == requests.granted) return requests.lease;
-  std::optional<WorkLease> lease = GrantLease(request.incarnation);
-  if (lease.has_value()) {
-    requests.granted = request.sequence;
-    requests.lease = lease;
-    return lease;
-  }
-  if (last) return WorkAnswer(std::nullopt);
+  std::optional<WorkLease> lease = requests_.Granted(request.incarnation, request.sequence);
+  if (!lease.has_value()) lease = GrantLease(request);
+  if (lease.has_value() || last) return WorkAnswer(std::move(lease));
   return std::nullopt;
 }
 
@@ -315,13 +306,15 @@ void Coordinator::AnswerWaiting(const StopSignal& stop) {
   }
 }
 
-std::optional<WorkLease> Coordinator::GrantLease(uint64_t incarnation) {
+std::optional<WorkLease> Coordinator::GrantLease(const WorkRequest& request) {
   if (!work_.has_value() || membership_.AnyAway(Role::kWorker)) return std::nullopt;
+  const WorkLedger& ledger = work_->ledger();
+  const int64_t left = ledger.options().max_steps - ledger.completed_steps();
+  const absl::Duration now = clock_->Monotonic();
+  const int64_t tickets = requests_.TicketsFor(request.incarnation, left, now);
   std::optional<WorkLease> lease =
-      work_->Grant(incarnation, TicketsFor(incarnation), membership_.NumAlive(Role::kWorker));
-  if (lease.has_value()) {
-    paces_[incarnation] = {clock_->Monotonic(), static_cast<int64_t>(lease->tickets.size())};
-  }
+      work_->Grant(request.incarnation, tickets, membership_.NumAlive(Role::kWorker));
+  if (lease.has_value()) requests_.Grant(request.incarnation, request.sequence, *lease, now);
   return lease;
 }
 
@@ -330,26 +323,6 @@ absl::StatusOr<bool> Coordinator::Admit(Task task, uint64_t incarnation, uint64_
   MutexLock lock(&mu_);
   RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
   return work_.has_value() && work_->Admit(incarnation, lease_id, step, attempt);
-}
-
-int64_t Coordinator::TicketsFor(uint64_t incarnation) {
-  int64_t tickets = 1;
-  const auto pace = paces_.find(incarnation);
-  if (pace != paces_.end()) {
-    const double took = absl::ToDoubleSeconds(clock_->Monotonic() - pace->second.granted_at);
-    const double wanted = absl::ToDoubleSeconds(options_.work_per_lease);
-    tickets = static_cast<int64_t>(static_cast<double>(pace->second.tickets) * wanted /
-                                   std::max(took, 1e-3));
-    // A lease grows at most twofold: the batcher asks ahead, so the first measured times are too
-    // short.
-    tickets = std::min(tickets, pace->second.tickets * 2);
-  }
-  // Leases get smaller towards the end, so that all workers finish together.
-  const auto workers = static_cast<int64_t>(std::max<size_t>(1, paces_.size()));
-  const WorkLedger& ledger = work_->ledger();
-  const int64_t left = ledger.options().max_steps - ledger.completed_steps();
-  return std::clamp<int64_t>(std::min(tickets, left / (2 * workers)), 1,
-                             options_.max_tickets_per_lease);
 }
 
 absl::Status Coordinator::Leave(Task task, uint64_t incarnation, const WorkerReport& report) {
@@ -515,8 +488,7 @@ void Coordinator::ExcuseSteps() {
 void Coordinator::NoticeEnds() {
   for (const Member& member : membership_.TakeEnded()) {
     LogEnd(member, options_.lease, clock_->Monotonic());
-    paces_.erase(member.incarnation);
-    requests_.erase(member.incarnation);
+    requests_.Forget(member.incarnation);
     stalls_.Forget(member.incarnation);
     newly_ended_.push_back(member.incarnation);
     if (work_.has_value()) {

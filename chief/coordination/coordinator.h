@@ -21,6 +21,7 @@
 #include "chief/coordination/stall_watch.h"
 #include "chief/coordination/work_dispatcher.h"
 #include "chief/coordination/work_ledger.h"
+#include "chief/coordination/work_requests.h"
 #include "chief/coordination/worker_report.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
@@ -263,19 +264,6 @@ class Coordinator {
   absl::Duration lease() const { return options_.lease; }
 
  private:
-  // The size and time of a worker's newest lease, from which the size of its next one follows.
-  struct Pace {
-    absl::Duration granted_at;
-    int64_t tickets = 0;
-  };
-  // The newest request of an incarnation, and the lease that answered request `granted`.
-  struct Requests {
-    uint64_t newest = 0;
-    uint64_t granted = 0;
-    std::optional<WorkLease> lease;
-    int waiting = 0;  // calls
-  };
-
   // What a member asks work for.
   struct WorkRequest {
     Task task;
@@ -303,8 +291,8 @@ class Coordinator {
   std::vector<uint64_t> ClaimLeases(Task task, uint64_t incarnation,
                                     absl::Span<const HeldLease> held)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::optional<WorkLease> GrantLease(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  int64_t TicketsFor(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::optional<WorkLease> GrantLease(const WorkRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Loses the workers that have stood still for too long.
   void LoseStalled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Follows up on memberships that are over.
@@ -352,9 +340,7 @@ class Coordinator {
   std::optional<WorkDispatcher> work_ ABSL_GUARDED_BY(mu_);
   std::optional<LossCurve> losses_ ABSL_GUARDED_BY(mu_);
   std::optional<DivergenceWatch> divergence_ ABSL_GUARDED_BY(mu_);
-  // The pace of each member, by incarnation.
-  std::map<uint64_t, Pace> paces_ ABSL_GUARDED_BY(mu_);
-  std::map<uint64_t, Requests> requests_ ABSL_GUARDED_BY(mu_);
+  WorkRequests requests_ ABSL_GUARDED_BY(mu_);
   ParkedRequests parked_ ABSL_GUARDED_BY(mu_);
   // What the calls of WaitForSteps wait for.
   std::multiset<int64_t> awaited_steps_ ABSL_GUARDED_BY(mu_);
