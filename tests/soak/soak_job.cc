@@ -1,0 +1,213 @@
+#include "tests/soak/soak_job.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "core/base/exit_code.h"
+#include "core/base/file.h"
+#include "core/client/services/grpc_chief_service.h"
+#include "gtest/gtest.h"
+
+namespace keelson {
+namespace {
+
+// Each way from a worker to a server.
+constexpr absl::Duration kPaceDelay = absl::Milliseconds(10);
+// What a process still does at its start after it has said that it starts.
+constexpr absl::Duration kStartMargin = absl::Seconds(3);
+constexpr absl::Duration kCallTimeout = absl::Seconds(2);
+constexpr size_t kPrintedLogBytes = 3000;
+
+}  // namespace
+
+SoakJob::SoakJob(const CountingJobOptions& options, uint64_t seed)
+    : start_(absl::Now()),
+      random_(seed),
+      job_({.ps = kSoakServers, .workers = kSoakWorkers, .evaluators = kSoakEvaluators},
+           CountingJobConfig(options)) {
+  job_.AddFlag(Role::kChief, "--lease=3");
+  job_.AddFlag(Role::kChief, "--owner_lease=2");
+  job_.RunBehind(BehindFaultyStorage(model_dir(), HangingMarker(), ErringMarker()));
+  for (const Role role : {Role::kPs, Role::kChief, Role::kWorker, Role::kEvaluator}) {
+    absl::c_copy(job_.TasksOf(role), std::back_inserter(tasks_));
+  }
+  for (const Task& from : tasks_) {
+    if (from.role == Role::kPs) continue;
+    if (from.role != Role::kChief) AddLink(from, kChiefTask);
+    if (from.role == Role::kEvaluator) continue;
+    for (const Task& server : job_.TasksOf(Role::kPs)) AddLink(from, server);
+  }
+}
+
+SoakJob::~SoakJob() { SetStorage(Storage::kGood); }
+
+void SoakJob::AddLink(const Task& from, const Task& to) {
+  Link link = {&job_.Link(from, to), absl::StrCat(from.ToString(), " to ", to.ToString()), {}};
+  link.of_worker_to_chief = from.role == Role::kWorker && to.role == Role::kChief;
+  if (from.role == Role::kWorker && to.role == Role::kPs) link.healthy.delay = kPaceDelay;
+  link.proxy->Set(link.healthy);
+  links_.push_back(link);
+}
+
+void SoakJob::Note(const std::string& event) {
+  events_.push_back(
+      absl::StrFormat("%7.2f s  %s", absl::ToDoubleSeconds(absl::Now() - start_), event));
+}
+
+void SoakJob::PrintLog() const {
+  for (const std::string& line : events_) std::printf("%s\n", line.c_str());
+  for (const Task& task : tasks_) {
+    const std::string log = job_.Log(task);
+    std::printf("---- %s\n%s\n", task.ToString().c_str(),
+                log.substr(log.size() - std::min(log.size(), kPrintedLogBytes)).c_str());
+  }
+}
+
+// To a program that starts, a model directory that is none is bad configuration.
+bool SoakJob::CanBreak(const Task& task) const {
+  return !down_.contains(task) && !frozen_.contains(task) && !lost();
+}
+
+bool SoakJob::HasStarted(const Task& task) const {
+  if (down_.contains(task) || watch_.Age(task).value_or(absl::ZeroDuration()) < kStartMargin) {
+    return false;
+  }
+  const auto says = [log = job_.Log(task)](absl::string_view text) {
+    return absl::StrContains(log, text);
+  };
+  switch (task.role) {
+    case Role::kChief:
+      return says(" training goes on: ") || says(" continuing from ") ||
+             says(" training from the start");
+    case Role::kPs:
+      return says(" listening on port ");
+    case Role::kWorker:
+      return says(" training on ");
+    case Role::kEvaluator:
+      return says(" evaluating ");
+  }
+  return false;
+}
+
+bool SoakJob::AllHaveStarted() const {
+  return absl::c_all_of(tasks_, [this](const Task& task) { return HasStarted(task); });
+}
+
+int SoakJob::restarts(const Task& task) const {
+  const auto found = restarts_.find(task);
+  return found == restarts_.end() ? 0 : found->second;
+}
+
+void SoakJob::StartAgain(const Task& task) {
+  if (down_.erase(task) == 0) return;
+  Note(absl::StrCat("start of ", task.ToString()));
+  watch_.Forget(task);
+  ++restarts_[task];
+  job_.Start(task);
+}
+
+std::unique_ptr<Process> SoakJob::Abandon(const Task& task) {
+  down_.insert(task);
+  return job_.Abandon(task);
+}
+
+void SoakJob::Freeze(const Task& task) {
+  job_.process(task).Signal(SIGSTOP);
+  frozen_.insert(task);
+}
+
+void SoakJob::Thaw(const Task& task) {
+  if (frozen_.erase(task) == 0) return;
+  Note(absl::StrCat("end of the freeze of ", task.ToString()));
+  job_.process(task).Signal(SIGCONT);
+}
+
+std::vector<Task> SoakJob::WatchProcesses(bool may_be_done) {
+  std::vector<Task> ended;
+  for (const Task& task : tasks_) {
+    if (down_.contains(task)) continue;
+    Process& process = job_.process(task);
+    const std::optional<int> code = process.Poll();
+    if (!code.has_value()) {
+      watch_.Look(task, process.pid());
+      continue;
+    }
+    if (may_be_done && *code == kExitDone) continue;
+    Note(absl::StrCat(task.ToString(), " ended with ", *code));
+    EXPECT_EQ(*code, kExitTransient) << task.ToString();
+    down_.insert(task);
+    CountLoss(task);
+    ended.push_back(task);
+  }
+  return ended;
+}
+
+void SoakJob::ExchangeModelDirectory() {
+  EXPECT_EQ(renameat2(AT_FDCWD, Away().c_str(), AT_FDCWD, model_dir().c_str(), RENAME_EXCHANGE), 0);
+}
+
+void SoakJob::SetStorage(Storage storage) {
+  if (storage == storage_) return;
+  switch (storage_) {
+    case Storage::kGood:
+      break;
+    case Storage::kHangs:
+      EXPECT_EQ(RemoveFile(HangingMarker()), absl::OkStatus());
+      break;
+    case Storage::kErrs:
+      EXPECT_EQ(RemoveFile(ErringMarker()), absl::OkStatus());
+      break;
+    case Storage::kLost:
+      ExchangeModelDirectory();
+      EXPECT_EQ(RemoveFile(Away()), absl::OkStatus());
+  }
+  storage_ = storage;
+  switch (storage) {
+    case Storage::kGood:
+      break;
+    case Storage::kHangs:
+      EXPECT_EQ(WriteFileAtomically(HangingMarker(), ""), absl::OkStatus());
+      break;
+    case Storage::kErrs:
+      EXPECT_EQ(WriteFileAtomically(ErringMarker(), ""), absl::OkStatus());
+      break;
+    case Storage::kLost:
+      EXPECT_EQ(WriteFileAtomically(Away(), "not a directory"), absl::OkStatus());
+      ExchangeModelDirectory();
+  }
+}
+
+bool SoakJob::SetMode(const v1::ConsistencyMode& mode) {
+  v1::SetModeRequest request;
+  *request.mutable_mode() = mode;
+  v1::SetModeResponse response;
+  const absl::Status status = ConnectChiefService(job_.Address(kChiefTask),
+                                                  job_.MemberCredentials("operator"), kCallTimeout)
+                                  ->SetMode(request, &response);
+  Note(absl::StrCat("mode ", mode.ShortDebugString(), ": ", status.ToString()));
+  return status.ok();
+}
+
+void SoakJob::CountLoss(const Task& task) {
+  if (task.role == Role::kWorker) ++worker_losses_;
+  if (task.role == Role::kPs) ++server_losses_[task.index];
+}
+
+bool SoakJob::HasLostSteps(int server) const {
+  const auto found = server_losses_.find(server);
+  return found != server_losses_.end() && found->second > 0;
+}
+
+}  // namespace keelson
