@@ -84,7 +84,8 @@ absl::StatusOr<std::map<int64_t, EvaluationRecord>> EvaluationOutputs::TakeOther
     RETURN_IF_ERROR(WriteScalars(record));
   }
   OfferScored(others);
-  RETURN_IF_ERROR(TakeEvents(HistogramsPath(), FileSystem::Real(), events_.get()));
+  const absl::Status taken = TakeEvents(HistogramsPath(), FileSystem::Real(), events_.get());
+  if (!taken.ok()) LogWarning("histograms of other evaluators: ", taken.message());
   return others;
 }
 

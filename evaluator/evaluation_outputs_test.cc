@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
@@ -122,6 +123,25 @@ TEST_F(EvaluationOutputsTest, EvaluatorZeroSeesToWhatOthersHaveScored) {
   EXPECT_THAT(Exports("latest"), ElementsAre("100"));
   EXPECT_THAT(*first->TakeOthers(), IsEmpty());
   EXPECT_THAT(*second->TakeOthers(), IsEmpty());
+}
+
+// Weight histograms are not essential, and the next look takes them.
+TEST_F(EvaluationOutputsTest, HistogramsOfOthersThatCannotBeReadEndNothing) {
+  const auto first = Open(0);
+  const auto second = Open(1);
+  WeightHistograms histograms(1);
+  histograms[0].first = "weights/scores/kernel";
+  Publish(second.get(), Commit(100), 0.5, histograms);
+  // It is read before the one that was handed over.
+  const std::string unreadable = model_dir_ + "/eval/histograms/0.event";
+  ASSERT_EQ(CreateDirectories(unreadable), absl::OkStatus());
+  const auto others = first->TakeOthers();
+  ASSERT_TRUE(others.ok()) << others.status();
+  EXPECT_EQ(others->size(), 1u);
+  EXPECT_THAT(Tags("eval"), ElementsAre("100 loss", "100 accuracy"));
+  ASSERT_TRUE(std::filesystem::remove(unreadable));
+  EXPECT_TRUE(first->TakeOthers().ok());
+  EXPECT_THAT(Tags("eval"), ElementsAre("100 loss", "100 accuracy", "100 weights/scores/kernel"));
 }
 
 TEST_F(EvaluationOutputsTest, OffersAgainWhatAnEarlierLifeMayNotHaveExported) {

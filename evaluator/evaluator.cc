@@ -39,6 +39,12 @@ std::set<int64_t> StepsOfJob(const std::vector<SnapshotInfo>& named) {
   return steps;
 }
 
+// Evaluations are written where they could be written at the start. What is missing there now is
+// storage that is away for a while, so that a restart helps.
+absl::Status AsPassing(const absl::Status& status) {
+  return absl::IsNotFound(status) ? absl::UnavailableError(status.message()) : status;
+}
+
 absl::Status FinalSnapshotMissing(const std::string& model_dir, int64_t step) {
   return absl::NotFoundError(absl::StrCat(
       model_dir, ": the job is done, but its final snapshot of step ", step, " is not there"));
@@ -164,8 +170,9 @@ absl::Status Evaluator::TakeOthersRecords() {
   // Claims are read before the records: an evaluator writes its record before it releases its
   // claim.
   const absl::StatusOr<std::map<int64_t, ClaimInfo>> held = claims_.HeldByOthers();
-  ASSIGN_OR_RETURN(const auto others, outputs_->TakeOthers());
-  for (const auto& [step, record] : others) {
+  const auto others = outputs_->TakeOthers();
+  RETURN_IF_ERROR(AsPassing(others.status()));
+  for (const auto& [step, record] : *others) {
     schedule_.Begun(StartOf(record));
     Show(record, /*scored_here=*/false);
   }
@@ -199,7 +206,7 @@ absl::Status Evaluator::ForgetAfter(int64_t step) {
              " evaluations of later steps are dropped");
   if (link_ != nullptr) link_->ForgetAfter(step);
   acknowledged_.reset();
-  return outputs_->ForgetAfter(step);
+  return AsPassing(outputs_->ForgetAfter(step));
 }
 
 void Evaluator::Identify(const std::vector<SnapshotInfo>& snapshots) {
@@ -358,7 +365,7 @@ absl::Status Evaluator::ScoreClaimed(const SnapshotInfo& snapshot, bool is_final
 
 absl::Status Evaluator::Publish(const SnapshotInfo& snapshot, const ScoredSnapshot& scored,
                                 const WeightHistograms& histograms, bool is_final) {
-  RETURN_IF_ERROR(outputs_->Publish(snapshot, scored, histograms));
+  RETURN_IF_ERROR(AsPassing(outputs_->Publish(snapshot, scored, histograms)));
   identities_[snapshot.step] = {snapshot.time, scored.record.snapshot_id};
   schedule_.Begun(StartOf(scored.record));
   Show(scored.record, /*scored_here=*/true);

@@ -285,6 +285,31 @@ TEST_F(EvaluatorTest, ASnapshotIsLeasedWhileItIsScored) {
   EXPECT_THAT(*ListLeases(FileSystem::Real(), model_dir_), IsEmpty());
 }
 
+// Loses the evaluations' directory while a snapshot is scored, as storage that is away does.
+class LosingDataset : public WatchingDataset {
+ public:
+  LosingDataset(const Dataset* records, const std::string& model_dir)
+      : WatchingDataset(records, model_dir), path_(model_dir + "/eval") {}
+
+  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
+    if (FileSystem::Real()->Rename(path_, path_ + ".away").ok())
+      WriteRawFile(path_, "no directory");
+    return WatchingDataset::Read(records, batch);
+  }
+
+ private:
+  const std::string path_;
+};
+
+TEST_F(EvaluatorTest, ADirectoryThatIsLostMeanwhileAsksForARestart) {
+  Commit(100);
+  MarkDone(100);
+  const LosingDataset dataset(&records_, model_dir_);
+  const absl::Status status =
+      Evaluator(options_, nullptr, device_.get(), &dataset, &clock_, &stop_).Run();
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
+}
+
 TEST_F(EvaluatorTest, WhereNoLeaseCanBeWrittenItScoresWithout) {
   FailingFileSystem read_only;
   read_only.FailFrom(0);
