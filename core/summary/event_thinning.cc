@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -26,13 +27,14 @@ constexpr int kMaxShift = 62;
 // More than the first record of Keelson's files takes.
 constexpr uint64_t kFirstRecordBytes = 256;
 
-enum class EventClass { kScalar, kHistogram, kOther, kAlways };
+enum class EventClass { kScalar, kHistogram, kOther, kAlways, kNever };
 
+// What decides whether an event stays; the event itself is read again for that.
 struct Record {
-  std::string bytes;
-  EventClass event_class = EventClass::kAlways;
-  std::string series;  // tells apart what is thinned by itself
+  int64_t bytes = 0;
   int64_t step = 0;
+  uint32_t series = 0;  // tells apart what is thinned by itself
+  EventClass event_class = EventClass::kNever;
   bool starts_session = false;
 };
 
@@ -48,51 +50,68 @@ EventClass ClassOf(const v1::Event& event) {
   }
 }
 
-// Nothing: what no reader can read, or the version, which the new file has of its own.
-std::optional<Record> ToRecord(std::string bytes) {
-  v1::Event event;
-  if (!event.ParseFromString(bytes) || !event.file_version().empty()) return std::nullopt;
-  Record record;
-  record.event_class = ClassOf(event);
-  record.step = event.step();
-  record.starts_session = event.session_log().status() == v1::SessionLog::START;
-  if (record.event_class != EventClass::kAlways) {
-    record.series =
-        absl::StrCat(static_cast<int>(record.event_class), " ", event.summary().value(0).tag());
+// Makes records of events, in their order.
+class Catalogue {
+ public:
+  void Add(const std::string& bytes) {
+    Record record;
+    record.bytes = static_cast<int64_t>(bytes.size());
+    v1::Event event;
+    // What no reader can read stays away, and the version, which the new file has of its own.
+    if (event.ParseFromString(bytes) && event.file_version().empty()) {
+      record.event_class = ClassOf(event);
+      record.step = event.step();
+      record.starts_session = event.session_log().status() == v1::SessionLog::START;
+      record.series = SeriesOf(record.event_class, event);
+    }
+    records_.push_back(record);
   }
-  record.bytes = std::move(bytes);
-  return record;
-}
+
+  const std::vector<Record>& records() const { return records_; }
+
+ private:
+  uint32_t SeriesOf(EventClass event_class, const v1::Event& event) {
+    if (event_class == EventClass::kAlways) return 0;
+    const std::pair<EventClass, std::string> name(event_class, event.summary().value(0).tag());
+    return series_.try_emplace(name, static_cast<uint32_t>(series_.size())).first->second;
+  }
+
+  std::map<std::pair<EventClass, std::string>, uint32_t> series_;
+  std::vector<Record> records_;
+};
 
 // Which records stay when each range of 2^shift steps keeps its first event.
 std::vector<bool> Select(const std::vector<Record>& records, EventClass event_class, int shift) {
   struct Series {
     std::optional<int64_t> range;
-    size_t last = 0;
+    std::optional<size_t> last;
   };
   std::vector<bool> stays(records.size(), false);
-  std::map<std::string, Series> all_series;
+  std::vector<Series> all_series;
   for (size_t i = 0; i < records.size(); ++i) {
     const Record& record = records[i];
     if (record.starts_session && event_class != EventClass::kOther) {
-      for (auto& [name, series] : all_series) series.range = std::nullopt;
+      for (Series& series : all_series) series.range = std::nullopt;
     }
     if (record.event_class != event_class) continue;
+    if (record.series >= all_series.size()) all_series.resize(record.series + 1);
     Series& series = all_series[record.series];
     const int64_t range = record.step >> shift;
     stays[i] = series.range != range;
     series.range = range;
     series.last = i;
   }
-  for (const auto& [name, series] : all_series) stays[series.last] = true;
+  for (const Series& series : all_series) {
+    if (series.last.has_value()) stays[*series.last] = true;
+  }
   return stays;
 }
 
 int64_t BytesOf(const std::vector<Record>& records, const std::vector<bool>& stays) {
+  const auto frame = static_cast<int64_t>(EncodeTfRecord("").size());
   int64_t bytes = 0;
   for (size_t i = 0; i < records.size(); ++i) {
-    if (stays[i])
-      bytes += static_cast<int64_t>(EncodeTfRecord("").size() + records[i].bytes.size());
+    if (stays[i]) bytes += frame + records[i].bytes;
   }
   return bytes;
 }
@@ -126,7 +145,8 @@ class Thinning {
   int64_t bytes_ = 0;
 };
 
-std::vector<Record> KeptOf(std::vector<Record> records, int64_t max_bytes) {
+// Which records stay, so that those that are thinned take at most this many bytes, if they can.
+std::vector<bool> Kept(const std::vector<Record>& records, int64_t max_bytes) {
   Thinning scalars(&records, EventClass::kScalar);
   Thinning histograms(&records, EventClass::kHistogram);
   // A range that has all steps: the first and the last.
@@ -138,12 +158,10 @@ std::vector<Record> KeptOf(std::vector<Record> records, int64_t max_bytes) {
     if (!larger->CanThin() && !smaller->CanThin()) break;
     (larger->CanThin() ? larger : smaller)->Thin();
   }
-  std::vector<Record> kept;
+  std::vector<bool> kept(records.size());
   for (size_t i = 0; i < records.size(); ++i) {
-    if (records[i].event_class == EventClass::kAlways || others[i] || scalars.Keeps(i) ||
-        histograms.Keeps(i)) {
-      kept.push_back(std::move(records[i]));
-    }
+    kept[i] = records[i].event_class == EventClass::kAlways || others[i] || scalars.Keeps(i) ||
+              histograms.Keeps(i);
   }
   return kept;
 }
@@ -190,18 +208,14 @@ class ThinnedDirectory {
     const std::string name = absl::StrCat(names_[sources - 1], kThinned);
     // Hosts whose files are of one second: the next file would count as replaced.
     if (names_[sources] < name) return absl::OkStatus();
-    std::vector<Record> records;
+    Catalogue catalogue;
     std::string version;
-    for (size_t i = 0; i < sources; ++i) {
-      ASSIGN_OR_RETURN(std::vector<std::string> found,
-                       ReadUndamagedTfRecords(Path(names_[i]), file_system_));
-      if (version.empty() && !found.empty()) version = found.front();
-      for (std::string& bytes : found) {
-        std::optional<Record> record = ToRecord(std::move(bytes));
-        if (record.has_value()) records.push_back(*std::move(record));
-      }
-    }
-    RETURN_IF_ERROR(Write(name, version, KeptOf(std::move(records), max_bytes)));
+    RETURN_IF_ERROR(Visit(sources, [&](const std::string& bytes) {
+      if (version.empty()) version = bytes;
+      catalogue.Add(bytes);
+      return absl::OkStatus();
+    }));
+    RETURN_IF_ERROR(Write(name, version, sources, Kept(catalogue.records(), max_bytes)));
     return RemoveSources(sources);
   }
 
@@ -218,14 +232,32 @@ class ThinnedDirectory {
 
   std::string Path(const std::string& name) const { return JoinPath(directory_, name); }
 
-  absl::Status Write(const std::string& name, const std::string& version,
-                     const std::vector<Record>& records) {
+  // Calls `visit` for the records of the first files, in their order, those before any damage. One
+  // file is in memory at a time.
+  absl::Status Visit(size_t sources,
+                     absl::FunctionRef<absl::Status(const std::string& bytes)> visit) const {
+    for (size_t i = 0; i < sources; ++i) {
+      ASSIGN_OR_RETURN(const std::vector<std::string> found,
+                       ReadUndamagedTfRecords(Path(names_[i]), file_system_));
+      for (const std::string& bytes : found) RETURN_IF_ERROR(visit(bytes));
+    }
+    return absl::OkStatus();
+  }
+
+  // Writes those records of the first files that stay.
+  absl::Status Write(const std::string& name, const std::string& version, size_t sources,
+                     const std::vector<bool>& stays) {
     const std::string temporary = Path(kTemporary);
     ASSIGN_OR_RETURN(const std::unique_ptr<AppendFile> file,
                      file_system_->OpenForAppend(temporary, /*truncate=*/true));
     RETURN_IF_ERROR(file->Append(EncodeTfRecord(version)));
-    for (const Record& record : records) {
-      RETURN_IF_ERROR(file->Append(EncodeTfRecord(record.bytes)));
+    size_t next = 0;
+    RETURN_IF_ERROR(Visit(sources, [&](const std::string& bytes) {
+      const size_t i = next++;
+      return i < stays.size() && stays[i] ? file->Append(EncodeTfRecord(bytes)) : absl::OkStatus();
+    }));
+    if (next != stays.size()) {
+      return absl::UnavailableError(absl::StrCat(directory_, ": event files have changed"));
     }
     RETURN_IF_ERROR(file->Close());
     RETURN_IF_ERROR(file_system_->Rename(temporary, Path(name)));

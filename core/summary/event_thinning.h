@@ -36,6 +36,8 @@ struct EventLimits {
 // - all events without a summary. After the start of a session the ranges begin anew.
 // What follows damage in a file is dropped: no reader can read it.
 //
+// Reads the files twice, and holds one of them at a time and 32 bytes for each event.
+//
 // The new file is durable before an older one is removed. Where the process ends in between, the
 // next call removes them; until then readers find some events twice.
 //
