@@ -64,11 +64,12 @@ void Report(uint64_t seed, const Verdict& verdict, absl::Duration after) {
   const uint64_t faults = Shrink(seed, 0x7f, RuleOf(verdict));
   const Scenario shrunk = MakeScenario(seed, faults);
   std::printf(
-      "VIOLATION %s\n  %s, trace %016lx; with the fewest faults: search --replay %lu "
+      "VIOLATION %s\n  after %s; %s, trace %016lx; with the fewest faults: search --replay %lu "
       "--faults %lu\n  %s\n",
-      verdict.violation.c_str(), same ? "it repeats exactly" : "IT DOES NOT REPEAT",
-      static_cast<unsigned long>(verdict.trace), static_cast<unsigned long>(seed),
-      static_cast<unsigned long>(faults), shrunk.ToString().c_str());
+      verdict.violation.c_str(), absl::FormatDuration(absl::Trunc(after, absl::Seconds(1))).c_str(),
+      same ? "it repeats exactly" : "IT DOES NOT REPEAT", static_cast<unsigned long>(verdict.trace),
+      static_cast<unsigned long>(seed), static_cast<unsigned long>(faults),
+      shrunk.ToString().c_str());
   std::fflush(stdout);
 }
 

@@ -251,6 +251,7 @@ absl::Status SimParameterControl::InitializeStreamed(const v1::InitializeChunk& 
 }
 absl::Status SimParameterControl::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
                                                  v1::ShardStatus* response) {
+  on_heartbeat_(request);
   return Forward(&ParameterControl::ChiefHeartbeat, request, response, kControlTimeout);
 }
 absl::Status SimParameterControl::CommitRound(const v1::CommitRoundRequest& request,

@@ -135,17 +135,20 @@ class SimChiefService : public ChiefService {
   const size_t chief_;
 };
 
-// A server, as its chief sees it. `on_initialize` is called with each request to make a shard.
+// A server, as its chief sees it. `on_initialize` is called with each request to make a shard,
+// `on_heartbeat` with each heartbeat.
 class SimParameterControl : public ParameterControl {
  public:
   using OnInitialize = std::function<void(const v1::InitializeShardRequest&)>;
+  using OnHeartbeat = std::function<void(const v1::ChiefHeartbeatRequest&)>;
 
   SimParameterControl(SimNetwork* network, SimProcess* caller, size_t server,
-                      OnInitialize on_initialize)
+                      OnInitialize on_initialize, OnHeartbeat on_heartbeat)
       : network_(network),
         caller_(caller),
         server_(server),
-        on_initialize_(std::move(on_initialize)) {}
+        on_initialize_(std::move(on_initialize)),
+        on_heartbeat_(std::move(on_heartbeat)) {}
 
   absl::Status Initialize(const v1::InitializeShardRequest& request,
                           v1::InitializeShardResponse* response) override;
@@ -178,6 +181,7 @@ class SimParameterControl : public ParameterControl {
   SimProcess* const caller_;
   const size_t server_;
   const OnInitialize on_initialize_;
+  const OnHeartbeat on_heartbeat_;
 };
 
 // The servers' bulk calls, as a worker makes them. `servers[s]` is the node of shard s.

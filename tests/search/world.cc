@@ -27,6 +27,7 @@
 #include "ps_server/service/departure.h"
 #include "ps_server/service/parameter_handler.h"
 #include "tests/search/fiber_scheduler.h"
+#include "tests/search/job_state_rule.h"
 #include "tests/search/mode_rule.h"
 #include "tests/search/network.h"
 #include "tests/search/storage.h"
@@ -110,6 +111,7 @@ class World {
   void Violate(const std::string& text);
   std::set<int> LivingServers() const;
   void CheckSnapshots();
+  void CheckPersisted(const v1::ChiefHeartbeatRequest& request);
   void CheckModel();
   void CheckCount(const std::string& variable, size_t record, float count);
   void CheckChanged(const std::string& variable, const std::vector<float>& counts);
@@ -222,16 +224,17 @@ absl::Status World::RunChief(SimProcess* process) {
   std::vector<ServerGroup::Server> servers;
   for (size_t s = 0; s < scenario_.servers; ++s) {
     const std::string name = absl::StrCat("ps-", s);
-    servers.push_back(
-        {name, name,
-         new SimParameterControl(&network_, process, 1 + s,
-                                 [this](const v1::InitializeShardRequest& request) {
-                                   if (committed_ && !request.has_restore_step()) {
-                                     Violate(
-                                         "initial: a shard is given initial values although a "
-                                         "snapshot was committed");
-                                   }
-                                 })});
+    servers.push_back({name, name,
+                       new SimParameterControl(
+                           &network_, process, 1 + s,
+                           [this](const v1::InitializeShardRequest& request) {
+                             if (committed_ && !request.has_restore_step()) {
+                               Violate(
+                                   "initial: a shard is given initial values although a "
+                                   "snapshot was committed");
+                             }
+                           },
+                           [this](const auto& request) { CheckPersisted(request); })});
   }
   absl::StatusOr<std::unique_ptr<Chief>> chief =
       Chief::Create(std::move(options), std::move(servers), Clock::Real(), stop);
@@ -526,6 +529,20 @@ void World::CheckSnapshots() {
     if (BundleReader::Open(snapshot.prefix, &disk_.files).ok()) return;
   }
   Violate(absl::StrCat("snapshot: none of ", snapshots->size(), " can be opened"));
+}
+
+void World::CheckPersisted(const v1::ChiefHeartbeatRequest& request) {
+  const size_t lost = processes_.size() + scenario_.faults.size();
+  if (static_cast<size_t>(request.members().members_size()) > scenario_.workers) {
+    Violate(absl::StrCat("state: ", request.members().members_size(), " members of ",
+                         scenario_.workers, " tasks"));
+  }
+  if (request.job_state().empty()) return;
+  v1::PersistedJobState state;
+  const bool parsed = state.ParseFromString(request.job_state());
+  const std::string wrong =
+      parsed ? CheckJobState(state, scenario_.workers, lost) : "it cannot be parsed";
+  if (!wrong.empty()) Violate(absl::StrCat("state: ", wrong));
 }
 
 void World::CheckCount(const std::string& variable, size_t record, float count) {

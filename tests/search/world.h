@@ -26,6 +26,7 @@ struct Verdict {
 //   and the steps under way have ended in time.
 //   Where the mode changes, the same of all records together: each step counts as one.
 // - mode: a change of the mode that was answered is in force at the end, if a server lives since.
+// - state: no job state that a chief persists has a record twice, or grows with each membership.
 // - initial: after the first commit no shard is given initial values.
 // - snapshot: after the first commit there is always one that can be opened. A power cut may take
 //   the first one away while it is being committed, that is before any gradient is computed.
