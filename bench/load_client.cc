@@ -25,7 +25,8 @@ keelson::v1::MemberList AllClients() {
   for (plan.client = 0; plan.client < kMostClients; ++plan.client) {
     keelson::v1::MemberList::Member* const member = list.add_members();
     *member->mutable_task() = TaskToProto({Role::kWorker, 0});
-    member->set_incarnation(plan.incarnation());
+    member->set_incarnation(plan.membership().incarnation);
+    member->set_membership_secret(plan.membership().secret);
   }
   return list;
 }

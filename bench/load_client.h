@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "bench/meter.h"
 #include "bench/scenario.h"
+#include "core/cluster/membership_id.h"
 #include "core/cluster/placement.h"
 #include "core/cluster/transfer_formats.h"
 #include "keelson/v1/cluster.pb.h"
@@ -35,7 +36,10 @@ struct LoadPlan {
   int client = 0;
 
   // The client's; AllClients has them all.
-  uint64_t incarnation() const { return static_cast<uint64_t>(client) + 1; }
+  MembershipId membership() const {
+    const auto number = static_cast<uint64_t>(client) + 1;
+    return {number, number};
+  }
 };
 
 VariableFormats FormatsOf(Wire wire);

@@ -35,7 +35,8 @@ class Arrays {
 BulkRequest BulkRequestOf(const LoadPlan& plan) {
   BulkRequest request;
   request.role = TaskToProto({Role::kWorker, 0}).role();
-  request.incarnation = plan.incarnation();
+  request.incarnation = plan.membership().incarnation;
+  request.membership_secret = plan.membership().secret;
   request.placement_fingerprint = plan.placement.Fingerprint();
   return request;
 }

@@ -26,7 +26,7 @@ StepClient::StepClient(const LoadPlan& plan) {
 absl::Status StepClient::Connect(const LoadPlan& plan) {
   ShardedParameterClient::Options options;
   options.self = {Role::kWorker, 0};
-  options.incarnation = plan.incarnation();
+  options.membership = plan.membership();
   options.retry.give_up_after = absl::Seconds(10);
   options.formats = plan.formats;
   options.max_in_flight = plan.scenario.in_flight;

@@ -78,7 +78,7 @@ void ChiefLink::Leave() {
 
 void ChiefLink::BeginMembership() {
   MembershipClient::Options options = options_.membership;
-  options.incarnation = options_.new_incarnation();
+  options.membership = options_.new_membership();
   options.retry.give_up_after = absl::InfiniteDuration();
   membership_ = std::make_unique<MembershipClient>(std::move(options), chief_, clock_, &left_);
 }

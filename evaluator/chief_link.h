@@ -13,11 +13,11 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
-#include "core/base/random.h"
 #include "core/base/stop_signal.h"
 #include "core/base/thread.h"
 #include "core/client/services/chief_service.h"
 #include "core/client/services/membership_client.h"
+#include "core/cluster/membership_id.h"
 #include "evaluator/metrics_log.h"
 
 namespace keelson {
@@ -41,10 +41,10 @@ struct JobView {
 class ChiefLink {
  public:
   struct Options {
-    // `retry.give_up_after` is ignored: a chief may stay away for any time. So is `incarnation`.
+    // `retry.give_up_after` is ignored: a chief may stay away for any time. So is `membership`.
     MembershipClient::Options membership;
     // Returns a random identity for a membership.
-    std::function<uint64_t()> new_incarnation = RandomId;
+    std::function<MembershipId()> new_membership = RandomMembershipId;
     absl::Duration heartbeat_interval = absl::Milliseconds(250);
     // The interval of heartbeats after the end of training.
     absl::Duration closing_interval = absl::Milliseconds(200);

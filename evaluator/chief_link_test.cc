@@ -12,6 +12,7 @@ namespace {
 using absl::StatusCode;
 
 constexpr uint64_t kFirstIncarnation = 5;
+constexpr uint64_t kSecret = 0x5ec2e7;
 
 // Keeps one member and its acknowledgements. Tests set its answers and wait for calls.
 EvaluationRecord Scored(int64_t step, uint64_t snapshot_id = 0) {
@@ -108,7 +109,7 @@ class ChiefLinkTest : public testing::Test {
   std::unique_ptr<ChiefLink> Join() {
     ChiefLink::Options options;
     options.membership.self = {Role::kEvaluator, 0};
-    options.new_incarnation = [this] { return next_incarnation_++; };
+    options.new_membership = [this] { return MembershipId{next_incarnation_++, kSecret}; };
     options.membership.retry.first_pause = absl::Milliseconds(1);
     options.membership.retry.longest_pause = absl::Milliseconds(1);
     options.membership.held_pause = absl::Milliseconds(1);
@@ -238,6 +239,7 @@ TEST_F(ChiefLinkTest, AsksOnceForTheEndOfTraining) {
   const v1::EndTrainingRequest request = chief_.AwaitEnds(1);
   EXPECT_EQ(request.reason(), "enough");
   EXPECT_EQ(request.header().incarnation(), kFirstIncarnation);
+  EXPECT_EQ(request.header().membership_secret(), kSecret);
   EXPECT_EQ(request.header().task().role(), v1::ROLE_EVALUATOR);
   chief_.AwaitHeartbeats(3);
   EXPECT_EQ(chief_.ends(), 1);

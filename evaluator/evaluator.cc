@@ -98,7 +98,7 @@ absl::Status Evaluator::Prepare() {
 void Evaluator::JoinChief() {
   ChiefLink::Options options;
   options.membership.self = options_.self;
-  options.new_incarnation = options_.new_incarnation;
+  options.new_membership = options_.new_membership;
   options.membership.config_hash = options_.config_hash;
   options.membership.peer = options_.peer;
   options.membership.device = device_->name();

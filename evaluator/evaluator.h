@@ -17,10 +17,10 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
-#include "core/base/random.h"
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/client/services/chief_service.h"
+#include "core/cluster/membership_id.h"
 #include "core/cluster/task.h"
 #include "core/data/dataset.h"
 #include "core/device/device.h"
@@ -39,7 +39,7 @@ struct EvaluatorOptions {
   v1::TrainConfig config;  // final, with a model directory
   uint64_t config_hash = 0;
   // Returns a random identity for a membership.
-  std::function<uint64_t()> new_incarnation = RandomId;
+  std::function<MembershipId()> new_membership = RandomMembershipId;
   // Called on Run's thread with each evaluation of the job, those of earlier processes first;
   // `scored_here`: this object has made it. May be null.
   std::function<void(const EvaluationRecord&, bool scored_here)> on_evaluation;

@@ -52,7 +52,7 @@ class EvaluatorTest : public testing::Test {
         model_dir_(FreshDirectory()),
         directory_(FileSystem::Real(), model_dir_, &clock_) {
     options_.self = {Role::kEvaluator, 0};
-    options_.new_incarnation = [] { return 3; };
+    options_.new_membership = [] { return MembershipId{3, 4}; };
     options_.config = TinyConfig(model_dir_);
     options_.config_hash = kConfigHash;
     options_.poll_interval = absl::Milliseconds(1);
@@ -343,6 +343,7 @@ TEST_F(EvaluatorTest, AcknowledgesUntilTheChiefIsDone) {
   ASSERT_EQ(acknowledged.size(), 2u);
   EXPECT_EQ(acknowledged[1].step(), 200);
   EXPECT_EQ(acknowledged[1].header().incarnation(), 3u);
+  EXPECT_EQ(acknowledged[1].header().membership_secret(), 4u);
   EXPECT_NEAR(acknowledged[1].metrics().at("loss"), FiveRecordsLoss(3), 1e-5);
   EXPECT_DOUBLE_EQ(acknowledged[1].metrics().at("accuracy"), 0.8);
 }

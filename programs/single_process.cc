@@ -23,7 +23,7 @@ ParameterClientFactory InProcessClients(const RoleContext& context, BulkHandler*
     ShardedParameterClient::Options options =
         TransferOptions(context.config.transfer(), spec.variables, request.placement);
     options.self = {Role::kWorker, 0};
-    options.incarnation = request.incarnation;
+    options.membership = request.membership;
     options.member_epoch = request.member_epoch;
     options.memory = std::move(request.memory);
     return ShardedParameterClient::Create(

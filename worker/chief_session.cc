@@ -19,7 +19,7 @@ constexpr char kWaiting[] = "waiting for the chief";
 MembershipClient::Options MembershipOptions(const ChiefSession::Options& options) {
   MembershipClient::Options out;
   out.self = options.self;
-  out.incarnation = options.incarnation;
+  out.membership = options.membership;
   out.config_hash = options.config_hash;
   out.peer = options.peer;
   out.device = options.device;

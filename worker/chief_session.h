@@ -18,6 +18,7 @@
 #include "core/client/services/chief_service.h"
 #include "core/client/services/membership_client.h"
 #include "core/client/services/retry.h"
+#include "core/cluster/membership_id.h"
 #include "core/cluster/task.h"
 #include "core/data/ticket.h"
 #include "worker/progress.h"
@@ -39,7 +40,7 @@ class ChiefSession : public TicketSource {
  public:
   struct Options {
     Task self;
-    uint64_t incarnation = 0;
+    MembershipId membership;
     uint64_t config_hash = 0;
     std::string peer;
     std::string device;         // only displayed

@@ -19,7 +19,7 @@ class ChiefSessionTest : public testing::Test {
   static ChiefSession::Options MakeOptions() {
     ChiefSession::Options options;
     options.self = {Role::kWorker, 3};
-    options.incarnation = 7;
+    options.membership = {7, 8};
     options.config_hash = 0xabc;
     options.peer = "host:1";
     options.retry.first_pause = absl::Nanoseconds(1);
@@ -58,6 +58,7 @@ TEST_F(ChiefSessionTest, JoinTellsWhoThisIs) {
   ASSERT_THAT(registered, SizeIs(1));
   EXPECT_EQ(registered[0].header().task().index(), 3u);
   EXPECT_EQ(registered[0].header().incarnation(), 7u);
+  EXPECT_EQ(registered[0].header().membership_secret(), 8u);
   EXPECT_EQ(registered[0].config_hash(), 0xabcu);
   EXPECT_EQ(registered[0].peer(), "host:1");
 }
@@ -174,6 +175,7 @@ TEST_F(ChiefSessionTest, ARestartedChiefIsToldWhatThisWorkerHolds) {
   chief_.AwaitRegistrations(2);
   const v1::RegisterRequest again = chief_.registered()[1];
   EXPECT_EQ(again.header().incarnation(), 7u);
+  EXPECT_EQ(again.header().membership_secret(), 8u);
   ASSERT_THAT(again.leases(), SizeIs(1));
   EXPECT_EQ(again.leases(0).lease_id(), 50u);
   EXPECT_EQ(again.leases(0).completed_steps(), 1);

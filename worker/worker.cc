@@ -14,11 +14,11 @@
 namespace keelson {
 namespace {
 
-ChiefSession::Options SessionOptions(const WorkerOptions& options, uint64_t incarnation,
+ChiefSession::Options SessionOptions(const WorkerOptions& options, const MembershipId& membership,
                                      const DeviceGroup& devices) {
   ChiefSession::Options out;
   out.self = options.self;
-  out.incarnation = incarnation;
+  out.membership = membership;
   out.config_hash = options.config_hash;
   out.peer = options.peer;
   out.device = devices.name();
@@ -73,18 +73,19 @@ std::unique_ptr<GradientHistograms> Worker::MakeHistograms(const Model& model) c
 }
 
 absl::Status Worker::RunMembership(Model* model) {
-  const uint64_t incarnation = options_.new_incarnation();
-  ChiefSession session(SessionOptions(options_, incarnation, *devices_), chief_, &progress_, clock_,
+  const MembershipId membership = options_.new_membership();
+  ChiefSession session(SessionOptions(options_, membership, *devices_), chief_, &progress_, clock_,
                        stop_);
   RETURN_IF_ERROR(session.Join());
-  const absl::Status status = RunJoined(&session, incarnation, model);
+  const absl::Status status = RunJoined(&session, membership, model);
   session.Leave();
   // The session's error takes precedence: the calls that its end cancels are only consequences.
   const absl::Status over = session.status();
   return status.ok() || over.ok() ? status : over;
 }
 
-absl::Status Worker::RunJoined(ChiefSession* session, uint64_t incarnation, Model* model) {
+absl::Status Worker::RunJoined(ChiefSession* session, const MembershipId& membership,
+                               Model* model) {
   ASSIGN_OR_RETURN(const v1::GetModelResponse located, session->WaitForModel());
   ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(located.placement()));
   // Not ASSIGN_OR_RETURN: GCC 14 would take the optional for uninitialised.
@@ -93,7 +94,7 @@ absl::Status Worker::RunJoined(ChiefSession* session, uint64_t incarnation, Mode
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterClient> client,
                    make_client_({std::move(placement),
                                  {located.ps_addresses().begin(), located.ps_addresses().end()},
-                                 incarnation,
+                                 membership,
                                  located.member_epoch(),
                                  *std::move(memory),
                                  session->ended()}));

@@ -12,11 +12,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/clock.h"
-#include "core/base/random.h"
 #include "core/base/stop_signal.h"
 #include "core/client/services/chief_service.h"
 #include "core/client/services/parameter_client.h"
 #include "core/client/services/retry.h"
+#include "core/cluster/membership_id.h"
 #include "core/cluster/placement.h"
 #include "core/cluster/task.h"
 #include "core/data/dataset.h"
@@ -34,7 +34,7 @@ namespace keelson {
 struct ParameterClientRequest {
   Placement placement;
   std::vector<std::string> ps_addresses;  // by shard
-  uint64_t incarnation = 0;
+  MembershipId membership;
   uint64_t member_epoch = 0;  // v1::RequestHeader
   // The memory that the client works on, if not its own: the model's, or the devices' wire memory.
   // Outlives the client.
@@ -53,7 +53,7 @@ struct WorkerOptions {
   RetryOptions retry;
   absl::Duration step_bound;  // RegisterRequest
   // Returns a random identity for a membership.
-  std::function<uint64_t()> new_incarnation = RandomId;
+  std::function<MembershipId()> new_membership = RandomMembershipId;
 };
 
 // Runs on the thread that calls Run, with a thread for batches and one for heartbeats.
@@ -65,7 +65,7 @@ class Worker {
 
   // Joins the job, trains until the last step is done, leaves. When its membership ends earlier
   // (its lease has passed, or a server refuses it) the work under way is dropped, and the worker
-  // joins again with a new incarnation. CANCELLED: `stop` was raised. UNAVAILABLE,
+  // joins again as a new member. CANCELLED: `stop` was raised. UNAVAILABLE,
   // DEADLINE_EXCEEDED: chief or servers were away for longer than the retry options allow. ABORTED:
   // no membership has lasted for a step for that long. FAILED_PRECONDITION: another configuration,
   // the chief has given up, or a device has too little memory. ALREADY_EXISTS: a live process holds
@@ -78,7 +78,7 @@ class Worker {
  private:
   // Trains for one membership. ABORTED: the membership is over.
   absl::Status RunMembership(Model* model);
-  absl::Status RunJoined(ChiefSession* session, uint64_t incarnation, Model* model);
+  absl::Status RunJoined(ChiefSession* session, const MembershipId& membership, Model* model);
   // Returns the memory that saves most copies: the devices' wire memory where the model uses that;
   // at depth 1 the memory in which the model computes; otherwise nothing, and the client uses its
   // own.

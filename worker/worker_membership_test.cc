@@ -22,6 +22,7 @@ class WorkerMembershipTest : public WorkerTest {
     std::vector<uint64_t> incarnations;
     for (const v1::RegisterRequest& request : chief_.registered()) {
       incarnations.push_back(request.header().incarnation());
+      EXPECT_EQ(request.header().membership_secret(), kSecret);
     }
     return incarnations;
   }

@@ -126,7 +126,7 @@ ParameterClientFactory GrpcParameterClients(const RoleContext& context, const Wo
     ShardedParameterClient::Options options =
         TransferOptions(context.config.transfer(), spec.variables, request.placement);
     options.self = context.self;
-    options.incarnation = request.incarnation;
+    options.membership = request.membership;
     options.member_epoch = request.member_epoch;
     options.retry = RetryOptionsFrom(flags);
     options.memory = std::move(request.memory);

@@ -176,7 +176,7 @@ void WorkerTest::SetUp() {
          transfer { depth: 1 })",
       &options_.config));
   options_.self = {Role::kWorker, 1};
-  options_.new_incarnation = [this] { return next_incarnation_++; };
+  options_.new_membership = [this] { return MembershipId{next_incarnation_++, kSecret}; };
   options_.peer = "host:2";
   options_.config_hash = 0xabc;
   options_.retry.first_pause = absl::Nanoseconds(1);
@@ -202,7 +202,8 @@ absl::Status WorkerTest::Run() {
     EXPECT_EQ(request.placement.num_shards(), 1);
     EXPECT_EQ(request.ps_addresses, std::vector<std::string>{"ps-0:1"});
     if (!client_error_.ok()) return client_error_;
-    exchanges_.incarnations.push_back(request.incarnation);
+    EXPECT_EQ(request.membership.secret, kSecret);
+    exchanges_.incarnations.push_back(request.membership.incarnation);
     exchanges_.member_epoch = request.member_epoch;
     client_stop_ = request.stop;
     lent_ = request.memory.has_value();

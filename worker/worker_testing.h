@@ -117,6 +117,7 @@ class WorkerTest : public testing::Test {
   StopSignal stop_;
   Exchanges exchanges_;
   float initial_ = 0;
+  static constexpr uint64_t kSecret = 0x5ec2e7;  // of all its memberships
   uint64_t next_incarnation_ = 9;
   const StopSignal* client_stop_ = nullptr;
   bool lent_ = false;

@@ -7,7 +7,6 @@
 #include "absl/time/clock.h"
 #include "bench/meter.h"
 #include "core/base/log.h"
-#include "core/base/random.h"
 #include "core/rpc/channel.h"
 #include "core/rpc/grpc_status.h"
 
@@ -75,7 +74,7 @@ v1::RequestHeader SimulatedWorkers::HeaderOf(int w) {
   v1::RequestHeader header;
   header.mutable_task()->set_role(v1::ROLE_WORKER);
   header.mutable_task()->set_index(w);
-  header.set_incarnation(workers_[w]->incarnation);
+  SetMembershipId(workers_[w]->membership, &header);
   header.set_member_epoch(workers_[w]->epoch);
   return header;
 }
@@ -116,11 +115,11 @@ void SimulatedWorkers::Join(int w) {
   NoteWanted(CallKind::kRegister);
   Worker* const worker = workers_[w].get();
   auto call = NewCall<v1::RegisterRequest, v1::RegisterResponse>();
-  uint64_t incarnation = 0;
+  const MembershipId membership = RandomMembershipId();
   {
     MutexLock lock(&worker->mu);
     EndMembership(worker);
-    incarnation = worker->incarnation = RandomId();
+    worker->membership = membership;
     *call->request.mutable_header() = HeaderOf(w);
   }
   call->request.set_config_hash(options_.config_hash);
@@ -129,14 +128,14 @@ void SimulatedWorkers::Join(int w) {
   call->request.mutable_step_bound()->set_seconds(absl::ToInt64Seconds(kStepBound));
   auto* const c = call.release();
   worker->stub->async()->Register(&c->context, &c->request, &c->response,
-                                  [this, w, c, incarnation](const grpc::Status& status) {
-                                    if (status.ok()) AskForModel(w, incarnation);
+                                  [this, w, c, membership](const grpc::Status& status) {
+                                    if (status.ok()) AskForModel(w, membership);
                                     NoteEnd(CallKind::kRegister, c->started, status);
                                     delete c;
                                   });
 }
 
-void SimulatedWorkers::AskForModel(int w, uint64_t incarnation) {
+void SimulatedWorkers::AskForModel(int w, MembershipId membership) {
   NoteWanted(CallKind::kGetModel);
   Worker* const worker = workers_[w].get();
   auto call = NewCall<v1::GetModelRequest, v1::GetModelResponse>();
@@ -147,10 +146,10 @@ void SimulatedWorkers::AskForModel(int w, uint64_t incarnation) {
   call->request.mutable_max_wait()->set_seconds(kModelWaitSeconds);
   auto* const c = call.release();
   worker->stub->async()->GetModel(&c->context, &c->request, &c->response,
-                                  [this, worker, c, incarnation](const grpc::Status& status) {
+                                  [this, worker, c, membership](const grpc::Status& status) {
                                     if (status.ok()) {
                                       MutexLock lock(&worker->mu);
-                                      if (worker->incarnation == incarnation) {
+                                      if (worker->membership == membership) {
                                         worker->epoch = c->response.member_epoch();
                                         worker->member = true;
                                         ++members_;
@@ -165,7 +164,7 @@ void SimulatedWorkers::AskForModel(int w, uint64_t incarnation) {
 void SimulatedWorkers::EndMembership(Worker* worker) {
   if (worker->member) --members_;
   worker->member = false;
-  worker->incarnation = 0;
+  worker->membership = {};
   worker->epoch = 0;
   worker->sequence = 0;
   worker->beating = false;
@@ -201,15 +200,15 @@ void SimulatedWorkers::Heartbeat(int w) {
   MutexLock lock(&worker->mu);
   if (!worker->member || worker->beating) return;
   worker->beating = true;
-  const uint64_t incarnation = worker->incarnation;
+  const MembershipId membership = worker->membership;
   auto call = NewCall<v1::HeartbeatRequest, v1::HeartbeatResponse>();
   *call->request.mutable_header() = HeaderOf(w);
   auto* const c = call.release();
   worker->stub->async()->Heartbeat(&c->context, &c->request, &c->response,
-                                   [this, worker, c, incarnation](const grpc::Status& status) {
+                                   [this, worker, c, membership](const grpc::Status& status) {
                                      {
                                        MutexLock lock(&worker->mu);
-                                       if (worker->incarnation == incarnation)
+                                       if (worker->membership == membership)
                                          worker->beating = false;
                                      }
                                      NoteEnd(CallKind::kHeartbeat, c->started, status);
@@ -228,7 +227,7 @@ void SimulatedWorkers::AcquireWork(int w) {
 void SimulatedWorkers::SendAcquire(int w) {
   Worker* const worker = workers_[w].get();
   worker->acquiring = true;
-  const uint64_t incarnation = worker->incarnation;
+  const MembershipId membership = worker->membership;
   auto call = NewCall<v1::AcquireWorkRequest, v1::AcquireWorkResponse>();
   *call->request.mutable_header() = HeaderOf(w);
   call->request.mutable_max_wait()->set_seconds(kLongPollSeconds);
@@ -243,13 +242,13 @@ void SimulatedWorkers::SendAcquire(int w) {
   worker->lease.Clear();
   auto* const c = call.release();
   worker->stub->async()->AcquireWork(&c->context, &c->request, &c->response,
-                                     [this, w, worker, c, incarnation](const grpc::Status& status) {
+                                     [this, w, worker, c, membership](const grpc::Status& status) {
                                        if (status.ok() && c->response.tickets_size() > 0) {
                                          NoteStep(c->response.tickets(0).step());
                                        }
                                        {
                                          MutexLock lock(&worker->mu);
-                                         if (worker->incarnation == incarnation) {
+                                         if (worker->membership == membership) {
                                            worker->acquiring = false;
                                            if (status.ok()) worker->lease = c->response;
                                            if (status.ok() && without_pause_) SendAcquire(w);

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "bench/statistics.h"
 #include "core/base/mutex.h"
+#include "core/cluster/membership_id.h"
 #include "core/rpc/credentials.h"
 #include "keelson/v1/chief_service.grpc.pb.h"
 
@@ -88,8 +89,8 @@ class SimulatedWorkers {
   struct Worker {
     v1::ChiefService::Stub* stub = nullptr;
     Mutex mu;
-    // 0: no member, and no Register is under way.
-    uint64_t incarnation ABSL_GUARDED_BY(mu) = 0;
+    // Zeros: no member, and no Register is under way.
+    MembershipId membership ABSL_GUARDED_BY(mu);
     bool member ABSL_GUARDED_BY(mu) = false;
     uint64_t epoch ABSL_GUARDED_BY(mu) = 0;
     bool beating ABSL_GUARDED_BY(mu) = false;
@@ -108,7 +109,7 @@ class SimulatedWorkers {
   void NoteWanted(CallKind kind);
   void NoteStep(int64_t step);
 
-  void AskForModel(int w, uint64_t incarnation);
+  void AskForModel(int w, MembershipId membership);
   void SendAcquire(int w) ABSL_EXCLUSIVE_LOCKS_REQUIRED(workers_[w]->mu);
   void EndMembership(Worker* worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker->mu);
 

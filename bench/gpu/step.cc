@@ -129,7 +129,7 @@ class StepBench {
     ASSIGN_OR_RETURN(WireMemory memory, model_->PrepareWire(wire, case_.depth));
     ShardedParameterClient::Options client_options;
     client_options.self = {Role::kWorker, 0};
-    client_options.incarnation = plan_.incarnation();
+    client_options.membership = plan_.membership();
     client_options.retry.give_up_after = absl::Seconds(10);
     client_options.formats = plan_.formats;
     client_options.depth = case_.depth;

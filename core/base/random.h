@@ -20,8 +20,8 @@ inline float UniformFloat(uint32_t bits) { return static_cast<float>(bits >> 8) 
 // A stable 64-bit hash of a name (FNV-1a), for keys and fingerprints; the same on every machine.
 uint64_t StableHash(absl::string_view text, uint64_t seed = 0xcbf29ce484222325ull);
 
-// 64 bits from the system's entropy source, or from the Scheduler that runs the thread; for
-// incarnations.
+// 64 bits that nobody can guess, from the system's entropy source (std::random_device: the
+// processor's generator or the kernel's), or from the Scheduler that runs the thread; for ids.
 uint64_t RandomId();
 
 }  // namespace keelson

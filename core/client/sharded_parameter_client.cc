@@ -92,7 +92,7 @@ ShardPlans PlanAll(const Placement& placement, absl::Span<const size_t> position
 ExchangeOptions ToExchangeOptions(const Options& options, uint64_t placement_fingerprint) {
   ExchangeOptions exchange;
   exchange.self = options.self;
-  exchange.incarnation = options.incarnation;
+  exchange.membership = options.membership;
   exchange.member_epoch = options.member_epoch;
   exchange.placement_fingerprint = placement_fingerprint;
   exchange.retry = options.retry;

@@ -14,6 +14,7 @@
 #include "core/client/services/parameter_client.h"
 #include "core/client/services/retry.h"
 #include "core/client/transport/bulk_transport.h"
+#include "core/cluster/membership_id.h"
 #include "core/cluster/placement.h"
 #include "core/cluster/task.h"
 #include "core/cluster/transfer_formats.h"
@@ -31,7 +32,7 @@ class ShardedParameterClient : public ParameterClient {
  public:
   struct Options {
     Task self;
-    uint64_t incarnation = 0;
+    MembershipId membership;
     uint64_t member_epoch = 0;  // v1::RequestHeader
     RetryOptions retry;
     // Per variable, in the caller's order; empty: float32.

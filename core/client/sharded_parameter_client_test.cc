@@ -19,6 +19,7 @@ TEST_F(ClientTest, RequestsSayWhoAsksAndWhatIsKnown) {
     EXPECT_EQ(call.request.role, v1::ROLE_WORKER);
     EXPECT_EQ(call.request.task_index, 3u);
     EXPECT_EQ(call.request.incarnation, 42u);
+    EXPECT_EQ(call.request.membership_secret, 43u);
     EXPECT_EQ(call.request.member_epoch, 17u);
     EXPECT_EQ(call.request.placement_fingerprint, placement_.Fingerprint());
   }
@@ -52,6 +53,7 @@ TEST_F(ClientTest, PartsOfAPushShareItsSequence) {
     const BulkRequest& push = shard_.calls[i].request;
     EXPECT_EQ(shard_.calls[i].method, BulkMethod::kPushPull);
     EXPECT_EQ(push.incarnation, 42u);
+    EXPECT_EQ(push.membership_secret, 43u);
     EXPECT_EQ(push.placement_fingerprint, placement_.Fingerprint());
     EXPECT_EQ(push.sequence, i < 2 ? 1u : 2u);
     EXPECT_EQ(push.step, i < 2 ? 17 : 18);

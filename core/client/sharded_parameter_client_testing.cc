@@ -18,7 +18,7 @@ std::string NameOfMode(const testing::TestParamInfo<Mode>& info) { return info.p
 ShardedParameterClient::Options FastOptions() {
   ShardedParameterClient::Options options;
   options.self = {Role::kWorker, 3};
-  options.incarnation = 42;
+  options.membership = {42, 43};
   options.member_epoch = 17;
   options.retry.first_pause = absl::Microseconds(1);
   options.retry.longest_pause = absl::Microseconds(1);

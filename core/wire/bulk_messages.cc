@@ -44,7 +44,10 @@ constexpr size_t kVersionBytes = 10;
 
 void WriteHeader(const BulkRequest& request, MessageWriter* writer) {
   const bool has_task = request.role != 0 || request.task_index != 0;
-  if (!has_task && request.incarnation == 0 && request.member_epoch == 0) return;
+  if (!has_task && request.incarnation == 0 && request.member_epoch == 0 &&
+      request.membership_secret == 0) {
+    return;
+  }
   uint8_t* const header = writer->BeginMessage(request_field::kHeader);
   if (has_task) {
     uint8_t* const task = writer->BeginMessage(1);
@@ -54,6 +57,7 @@ void WriteHeader(const BulkRequest& request, MessageWriter* writer) {
   }
   writer->Fixed64(2, request.incarnation);
   writer->Varint(3, request.member_epoch);
+  writer->Fixed64(5, request.membership_secret);
   writer->EndMessage(header);
 }
 
@@ -101,6 +105,9 @@ void ReadHeader(MessageReader reader, BulkRequest* request) {
         break;
       case 3:
         reader.ReadUint64("header.member_epoch", &request->member_epoch);
+        break;
+      case 5:
+        reader.ReadFixed64("header.membership_secret", &request->membership_secret);
         break;
       default:
         reader.Skip();

@@ -55,6 +55,7 @@ struct BulkRequest {
   uint32_t task_index = 0;
   uint64_t incarnation = 0;
   uint64_t member_epoch = 0;  // v1::RequestHeader
+  uint64_t membership_secret = 0;
   uint64_t placement_fingerprint = 0;
   std::vector<BlockRange> ranges;
   std::vector<uint64_t> known_versions;  // Pull

@@ -46,6 +46,7 @@ BulkRequest RandomRequest(RandomNumbers* random) {
   request.task_index = random->Next32();
   request.incarnation = random->Next64();
   request.member_epoch = random->Next64();
+  request.membership_secret = random->Next64();
   request.placement_fingerprint = random->Next64();
   request.ranges.resize(random->Below(4));
   for (BlockRange& range : request.ranges) {
@@ -99,6 +100,9 @@ void FillRequest(const BulkRequest& request, Proto* proto) {
   }
   if (request.incarnation != 0) proto->mutable_header()->set_incarnation(request.incarnation);
   if (request.member_epoch != 0) proto->mutable_header()->set_member_epoch(request.member_epoch);
+  if (request.membership_secret != 0) {
+    proto->mutable_header()->set_membership_secret(request.membership_secret);
+  }
   proto->set_placement_fingerprint(request.placement_fingerprint);
   for (const BlockRange& range : request.ranges) {
     v1::BlockRange* to = proto->add_ranges();

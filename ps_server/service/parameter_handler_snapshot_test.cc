@@ -88,6 +88,7 @@ TEST_F(SnapshotStateTest, KeepsNoSequencesOfFormerWorkersHoweverOftenAllIsRestar
     v1::MemberList::Member* const worker = request.mutable_members()->add_members();
     worker->mutable_task()->set_role(v1::ROLE_WORKER);
     worker->set_incarnation(life);
+    worker->set_membership_secret(kTestSecret);
     const auto step = static_cast<int64_t>(life);
     if (life > 1) request.set_restore_step(step - 1);
     v1::InitializeShardResponse response;

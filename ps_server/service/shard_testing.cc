@@ -196,6 +196,7 @@ v1::InitializeShardRequest InitializeRequest(const Placement& placement, size_t 
 TestRequest PullOf(const Placement& placement, size_t shard) {
   TestRequest request;
   request.header.role = v1::ROLE_WORKER;
+  request.header.membership_secret = kTestSecret;
   request.header.placement_fingerprint = placement.Fingerprint();
   request.header.ranges = AllBlocks(placement, shard);
   return request;
@@ -356,6 +357,7 @@ v1::MemberList TestMembers(uint64_t epoch, const std::set<uint64_t>& without,
     v1::MemberList::Member* const member = list.add_members();
     member->mutable_task()->set_role(v1::ROLE_WORKER);
     member->set_incarnation(incarnation);
+    member->set_membership_secret(kTestSecret);
   }
   return list;
 }

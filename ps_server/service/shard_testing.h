@@ -27,6 +27,8 @@ using Arrays = std::map<std::string, std::vector<float>>;
 
 inline constexpr uint64_t kTestConfigHash = 0xabc;
 inline constexpr uint64_t kTestChief = 77;
+// The secret of every member.
+inline constexpr uint64_t kTestSecret = 0x5ec2e7;
 inline constexpr uint64_t kTestSeed = 5;
 inline constexpr float kTestLearningRate = 0.5f;
 
@@ -115,8 +117,8 @@ Arrays PullAll(const Placement& placement, const TestServers& servers);
 v1::RequestHeader HeaderOf(uint64_t incarnation);
 v1::ShardStatus StatusOf(ParameterControl* service);
 absl::Status CommitRound(ParameterControl* service, const RoundId& round, uint32_t contributions);
-// The members of test jobs: incarnations 0 to 299, all of the task that TestRequests name, and
-// `others`, without those in `without`.
+// The members of test jobs: incarnations 0 to 299, all of the task and with the secret that
+// TestRequests name, and `others`, without those in `without`.
 v1::MemberList TestMembers(uint64_t epoch, const std::set<uint64_t>& without = {},
                            const std::set<uint64_t>& others = {});
 // Announces them, as the next epoch, through ChiefHeartbeat; fails when the chief is not admitted.

@@ -48,7 +48,7 @@ class ShardedClientTest : public testing::TestWithParam<size_t> {
   static Options DefaultOptions() {
     Options options;
     options.self = {Role::kWorker, 0};
-    options.incarnation = 42;
+    options.membership = {42, kTestSecret};
     options.retry.first_pause = absl::Microseconds(1);
     options.retry.longest_pause = absl::Microseconds(1);
     return options;
@@ -268,7 +268,7 @@ TEST_P(ShardedClientTest, SynchronousWorkersAreOneWithTheWholeBatch) {
   std::vector<std::unique_ptr<ParameterClient>> workers;
   for (size_t w = 0; w < examples.size(); ++w) {
     Options options = DefaultOptions();
-    options.incarnation = 100 + w;
+    options.membership = {100 + w, kTestSecret};
     workers.push_back(NewClient(Handlers(), options));
   }
   const auto expected = StartServers(placement_, "momentum {}");
@@ -323,7 +323,7 @@ TEST_P(ShardedClientTest, ManyWorkersAtOnce) {
   for (uint64_t w = 0; w < kWorkers; ++w) {
     threads.emplace_back([&, w] {
       Options options = DefaultOptions();
-      options.incarnation = 100 + w;
+      options.membership = {100 + w, kTestSecret};
       const auto client = NewClient(Handlers(), options);
       EXPECT_TRUE(client->Pull().ok());
       for (const absl::Span<float> gradient : client->gradients()) {

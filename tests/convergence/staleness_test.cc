@@ -87,7 +87,10 @@ class ForcedStaleness {
 
   static constexpr int kMostWorkers = 100;
 
-  static uint64_t IncarnationOf(int index) { return 100 + static_cast<uint64_t>(index); }
+  static MembershipId IdOf(int index) {
+    const uint64_t number = 100 + static_cast<uint64_t>(index);
+    return {number, number};
+  }
   void StartServer() {
     placement_ = Placement::Compute(model_->variables(), 1);
     v1::InitializeShardRequest request;
@@ -102,7 +105,8 @@ class ForcedStaleness {
     for (int index = 0; index < kMostWorkers; ++index) {
       v1::MemberList::Member* const member = request.mutable_members()->add_members();
       *member->mutable_task() = TaskToProto({Role::kWorker, index});
-      member->set_incarnation(IncarnationOf(index));
+      member->set_incarnation(IdOf(index).incarnation);
+      member->set_membership_secret(IdOf(index).secret);
     }
     v1::InitializeShardResponse response;
     const absl::Status status = server_.Initialize(request, &response);
@@ -112,7 +116,7 @@ class ForcedStaleness {
   void AddWorker(int index) {
     ShardedParameterClient::Options options;
     options.self = {Role::kWorker, index};
-    options.incarnation = IncarnationOf(index);
+    options.membership = IdOf(index);
     auto client = ShardedParameterClient::Create(
         std::move(options), model_->variables(), placement_,
         std::make_unique<InlineBulkTransport>(std::vector<BulkHandler*>{&server_}), Clock::Real(),

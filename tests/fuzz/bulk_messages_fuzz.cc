@@ -78,6 +78,7 @@ std::vector<std::string> Seeds() {
   pull.role = 3;
   pull.task_index = 1;
   pull.incarnation = 77;
+  pull.membership_secret = 78;
   pull.placement_fingerprint = 88;
   pull.ranges = {{1, 2, 300, WireFormat::kInt8, WireFormat::kBfloat16}, {}};
   BulkRequest push = pull;

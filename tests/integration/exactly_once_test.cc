@@ -12,9 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/clock.h"
-#include "core/base/random.h"
 #include "core/base/stop_signal.h"
 #include "core/client/grpc_parameter_client.h"
+#include "core/cluster/membership_id.h"
 #include "gtest/gtest.h"
 #include "tests/support/counting_servers.h"
 #include "tests/support/fault_proxy.h"
@@ -54,7 +54,7 @@ void PrintTo(const Case& c, std::ostream* out) { *out << NameOf(c); }
 class CountingClient {
  public:
   CountingClient(const CountingServers& servers, int index, int depth, uint64_t seed)
-      : incarnation_(RandomId()) {
+      : membership_(RandomMembershipId()) {
     std::vector<std::string> addresses;
     for (int s = 0; s < servers.size(); ++s) {
       auto link = FaultProxy::Start(servers.port(s), seed * 1000 + static_cast<uint64_t>(s));
@@ -64,7 +64,7 @@ class CountingClient {
     }
     ShardedParameterClient::Options options;
     options.self = {Role::kWorker, index};
-    options.incarnation = incarnation_;
+    options.membership = membership_;
     options.member_epoch = servers.next_epoch();
     options.depth = depth;
     options.background = true;
@@ -81,7 +81,7 @@ class CountingClient {
     if (thread_.joinable()) Die();
   }
 
-  uint64_t incarnation() const { return incarnation_; }
+  const MembershipId& membership() const { return membership_; }
   FaultProxy& link(int server) { return *links_[server]; }
   // Steps that all servers have acknowledged.
   int64_t acknowledged() const { return acknowledged_; }
@@ -127,7 +127,7 @@ class CountingClient {
     return result.status();
   }
 
-  const uint64_t incarnation_;
+  const MembershipId membership_;
   StopSignal death_;
   std::vector<std::unique_ptr<FaultProxy>> links_;
   std::unique_ptr<ParameterClient> client_;
@@ -153,7 +153,7 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
     // Sometimes a worker is faster than the announcement that it belongs to the job.
     const bool early = Draw(0, 1) == 0;
     if (early) client->Start();
-    servers_.Join(index, client->incarnation());
+    servers_.Join(index, client->membership());
     if (!early) client->Start();
     return client;
   }
@@ -189,7 +189,7 @@ class ExactlyOnceTest : public testing::TestWithParam<Case> {
     std::unique_ptr<CountingClient>& client = clients_[index];
     client->Die();
     // Sometimes the servers are told, sometimes they are not.
-    if (Draw(0, 1) == 0) servers_.Leave(client->incarnation());
+    if (Draw(0, 1) == 0) servers_.Leave(client->membership().incarnation);
     dead_.push_back(std::move(client));
     client = NewClient(index);
   }
@@ -235,7 +235,7 @@ TEST_P(ExactlyOnceTest, EveryBlockEndsAtTheTruth) {
   int64_t steps = 0;
   const bool all_remembered = !GetParam().scenario.server_kills;
   for (const auto& client : clients_) {
-    const auto [fewest, most] = servers_.truth().AcknowledgedOf(client->incarnation());
+    const auto [fewest, most] = servers_.truth().AcknowledgedOf(client->membership().incarnation);
     steps += client->acknowledged();
     EXPECT_LE(most, client->acknowledged());
     if (all_remembered) {
@@ -244,7 +244,7 @@ TEST_P(ExactlyOnceTest, EveryBlockEndsAtTheTruth) {
   }
   for (const auto& client : dead_) {
     // What it had sent last is there or not, block by block.
-    const auto [fewest, most] = servers_.truth().AcknowledgedOf(client->incarnation());
+    const auto [fewest, most] = servers_.truth().AcknowledgedOf(client->membership().incarnation);
     EXPECT_LE(most, client->acknowledged() + depth);
     if (all_remembered) {
       EXPECT_GE(fewest, client->acknowledged());

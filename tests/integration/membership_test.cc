@@ -1,6 +1,7 @@
 // Members that do not belong.
 #include "core/base/fresh_directory_testing.h"
 #include "core/client/services/grpc_chief_service.h"
+#include "core/cluster/membership_id.h"
 #include "core/config/train_config.h"
 #include "gmock/gmock.h"
 #include "tests/support/local_cluster.h"
@@ -28,7 +29,7 @@ TEST(MembershipTest, SecondWorkerWithTheSameIndexIsRefusedAfterTheLease) {
   });
   ChiefSession::Options options;
   options.self = context.self;
-  options.incarnation = context.incarnation;
+  options.membership = RandomMembershipId();
   options.config_hash = context.config_hash;
   Progress progress;
   StopSignal stop;

@@ -323,7 +323,7 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> World::MakeClient(SimProcess* p
   ShardedParameterClient::Options options =
       TransferOptions(config_.transfer(), spec.variables, request.placement);
   options.self = {Role::kWorker, static_cast<int>(process->node - 1 - scenario_.servers)};
-  options.incarnation = request.incarnation;
+  options.membership = request.membership;
   options.memory = std::move(request.memory);
   options.call_timeout = absl::Seconds(5);
   std::vector<size_t> servers;

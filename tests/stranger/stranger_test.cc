@@ -22,10 +22,10 @@
 #include "core/base/clock.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/base/mutex.h"
-#include "core/base/random.h"
 #include "core/base/stop_signal.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "core/client/services/grpc_parameter_control.h"
+#include "core/cluster/membership_id.h"
 #include "core/rpc/channel.h"
 #include "core/rpc/raw_client.h"
 #include "core/wire/bulk_messages.h"
@@ -102,7 +102,7 @@ class Puller {
     Progress progress;
     ChiefSession::Options self;
     self.self = WorkerTask(1);
-    self.incarnation = RandomId();
+    self.membership = RandomMembershipId();
     self.config_hash = status.config_hash();
     ChiefSession session(self, chief_.get(), &progress, Clock::Real(), &left_);
     ASSERT_EQ(session.Join(), absl::OkStatus());
@@ -111,7 +111,8 @@ class Puller {
     BulkRequest pull;
     pull.role = v1::ROLE_WORKER;
     pull.task_index = 1;
-    pull.incarnation = self.incarnation;
+    pull.incarnation = self.membership.incarnation;
+    pull.membership_secret = self.membership.secret;
     pull.member_epoch = model->member_epoch();
     pull.placement_fingerprint = model->placement_fingerprint();
     pull.ranges = {{0, 0, 1, WireFormat::kFloat32, WireFormat::kFloat32}};

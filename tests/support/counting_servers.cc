@@ -26,7 +26,7 @@ constexpr uint64_t kConfigHash = 1;
 constexpr uint64_t kChiefIncarnation = 77;
 // Who compares the values with the truth.
 constexpr Task kReader = {Role::kWorker, 1000};
-constexpr uint64_t kReaderIncarnation = 78;
+constexpr MembershipId kReaderId = {78, 79};
 
 v1::RequestHeader ChiefHeader() {
   v1::RequestHeader header;
@@ -234,10 +234,11 @@ void CountingServers::TakeSnapshot() {
   ASSERT_TRUE(status.ok()) << status;
 }
 
-void CountingServers::Join(int worker, uint64_t incarnation) {
+void CountingServers::Join(int worker, const MembershipId& id) {
   v1::MemberList::Member* const member = members_.add_members();
   *member->mutable_task() = TaskToProto({Role::kWorker, worker});
-  member->set_incarnation(incarnation);
+  member->set_incarnation(id.incarnation);
+  member->set_membership_secret(id.secret);
   Announce();
 }
 
@@ -263,7 +264,7 @@ void CountingServers::Announce() {
 }
 
 void CountingServers::ExpectTruth() {
-  Join(kReader.index, kReaderIncarnation);
+  Join(kReader.index, kReaderId);
   for (int s = 0; s < size(); ++s) ExpectTruthOf(s);
 }
 
@@ -271,7 +272,8 @@ void CountingServers::ExpectTruthOf(int server) {
   BulkRequest request;
   request.role = TaskToProto(kReader).role();
   request.task_index = static_cast<uint32_t>(kReader.index);
-  request.incarnation = kReaderIncarnation;
+  request.incarnation = kReaderId.incarnation;
+  request.membership_secret = kReaderId.secret;
   request.placement_fingerprint = placement_.Fingerprint();
   for (const size_t p : placement_.PartitionsOf(server)) {
     request.ranges.push_back(

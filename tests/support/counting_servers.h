@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
+#include "core/cluster/membership_id.h"
 #include "core/cluster/placement.h"
 #include "core/rpc/server.h"
 #include "core/tensor/variable.h"
@@ -85,7 +86,7 @@ class CountingServers {
   void Restore(int server);
   // Announces a worker to all servers, also to those that are restored later; its pushes are taken
   // from now on.
-  void Join(int worker, uint64_t incarnation);
+  void Join(int worker, const MembershipId& id);
   // Its pushes are refused from now on.
   void Leave(uint64_t incarnation);
 

@@ -27,7 +27,8 @@ BulkRequest CommonRequest(const ExchangeOptions& options) {
   const v1::TaskId task = TaskToProto(options.self);
   request.role = task.role();
   request.task_index = task.index();
-  request.incarnation = options.incarnation;
+  request.incarnation = options.membership.incarnation;
+  request.membership_secret = options.membership.secret;
   request.member_epoch = options.member_epoch;
   request.placement_fingerprint = options.placement_fingerprint;
   return request;

@@ -18,13 +18,14 @@
 #include "core/client/services/parameter_client.h"
 #include "core/client/services/retry.h"
 #include "core/client/transport/bulk_transport.h"
+#include "core/cluster/membership_id.h"
 #include "core/cluster/task.h"
 
 namespace keelson {
 
 struct ExchangeOptions {
   Task self;
-  uint64_t incarnation = 0;
+  MembershipId membership;
   uint64_t member_epoch = 0;  // v1::RequestHeader
   uint64_t placement_fingerprint = 0;
   RetryOptions retry;

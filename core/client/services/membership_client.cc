@@ -15,7 +15,7 @@ MembershipClient::MembershipClient(Options options, ChiefService* chief, const C
 v1::RequestHeader MembershipClient::Header() const {
   v1::RequestHeader header;
   *header.mutable_task() = TaskToProto(options_.self);
-  header.set_incarnation(options_.incarnation);
+  SetMembershipId(options_.membership, &header);
   header.set_member_epoch(member_epoch_);
   return header;
 }

@@ -14,17 +14,18 @@
 #include "core/base/stop_signal.h"
 #include "core/client/services/chief_service.h"
 #include "core/client/services/retry.h"
+#include "core/cluster/membership_id.h"
 #include "core/cluster/task.h"
 
 namespace keelson {
 
-// One membership, whose identity is its incarnation. Header may be called from any thread; Register
+// One membership. Header may be called from any thread; Register
 // by one at a time.
 class MembershipClient {
  public:
   struct Options {
     Task self;
-    uint64_t incarnation = 0;
+    MembershipId membership;
     uint64_t config_hash = 0;
     std::string peer;  // "host:pid"
     // The task's device, only displayed; empty: none.

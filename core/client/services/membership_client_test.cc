@@ -10,6 +10,7 @@ namespace keelson {
 namespace {
 
 constexpr uint64_t kIncarnation = 77;
+constexpr uint64_t kSecret = 78;
 
 class MembershipClientTest : public testing::Test {
  protected:
@@ -30,7 +31,7 @@ class MembershipClientTest : public testing::Test {
   static MembershipClient::Options MakeOptions() {
     MembershipClient::Options options;
     options.self = {Role::kEvaluator, 2};
-    options.incarnation = kIncarnation;
+    options.membership = {kIncarnation, kSecret};
     options.config_hash = 9;
     options.peer = "host:1";
     options.device = "cpu, 2 threads";
@@ -68,6 +69,7 @@ TEST_F(MembershipClientTest, TellsWhoItIs) {
   EXPECT_EQ(request.header().task().role(), v1::ROLE_EVALUATOR);
   EXPECT_EQ(request.header().task().index(), 2u);
   EXPECT_EQ(request.header().incarnation(), kIncarnation);
+  EXPECT_EQ(request.header().membership_secret(), kSecret);
   EXPECT_EQ(request.config_hash(), 9u);
   EXPECT_EQ(request.peer(), "host:1");
   EXPECT_EQ(request.device(), "cpu, 2 threads");
