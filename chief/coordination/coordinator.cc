@@ -69,7 +69,7 @@ Coordinator::Coordinator(const Options& options, const Clock* clock)
   status_.mode = options.mode;
 }
 
-absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, uint64_t incarnation,
+absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, const MembershipId& id,
                                                             uint64_t config_hash, std::string peer,
                                                             absl::Span<const HeldLease> held,
                                                             std::string device, uint64_t told_epoch,
@@ -80,6 +80,7 @@ absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, uint64_t 
     LogError("refused: ", mismatch.message());
     return mismatch;
   }
+  const uint64_t incarnation = id.incarnation;
   MutexLock lock(&mu_);
   const bool returns = !held.empty() || told_epoch != 0;
   if (returns && status_.phase == JobPhase::kWaitingForServers) {
@@ -89,7 +90,7 @@ absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, uint64_t 
   const bool joins =
       known == nullptr || known->incarnation != incarnation || known->state != Member::kAlive;
   const absl::Status registered =
-      membership_.Register(task, incarnation, peer, std::move(device), told_epoch);
+      membership_.Register(task, id, peer, std::move(device), told_epoch);
   NoticeEnds();
   RETURN_IF_ERROR(registered);
   if (task.role == Role::kWorker) stalls_.Join(incarnation, step_bound);
@@ -120,30 +121,29 @@ std::vector<uint64_t> Coordinator::ClaimLeases(Task task, uint64_t incarnation,
   return kept;
 }
 
-absl::StatusOr<ModelLocation> Coordinator::WaitForModel(Task task, uint64_t incarnation,
+absl::StatusOr<ModelLocation> Coordinator::WaitForModel(Task task, const MembershipId& id,
                                                         absl::Duration max_wait) {
   MutexLock lock(&mu_);
   const absl::Duration until = clock_->Monotonic() + max_wait;
   while (true) {
-    std::optional<ModelAnswer> answer =
-        TryModel(task, incarnation, /*last=*/clock_->Monotonic() >= until);
+    std::optional<ModelAnswer> answer = TryModel(task, id, /*last=*/clock_->Monotonic() >= until);
     if (answer.has_value()) return *std::move(answer);
     WaitAsMember(until);
   }
 }
 
 std::optional<Coordinator::RequestId> Coordinator::RequestModel(
-    Task task, uint64_t incarnation, absl::Duration max_wait,
+    Task task, const MembershipId& id, absl::Duration max_wait,
     std::function<void(ModelAnswer)> done) {
   std::optional<ModelAnswer> answer;
   {
     MutexLock lock(&mu_);
-    answer = TryModel(task, incarnation, /*last=*/max_wait <= absl::ZeroDuration());
+    answer = TryModel(task, id, /*last=*/max_wait <= absl::ZeroDuration());
     if (!answer.has_value()) {
-      return Park(ParkedRequests::Kind::kModel, incarnation, max_wait,
-                  [this, task, incarnation, done = std::move(done)](bool last)
+      return Park(ParkedRequests::Kind::kModel, id.incarnation, max_wait,
+                  [this, task, id, done = std::move(done)](bool last)
                       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) -> ParkedRequests::Answer {
-                        std::optional<ModelAnswer> found = TryModel(task, incarnation, last);
+                        std::optional<ModelAnswer> found = TryModel(task, id, last);
                         if (!found.has_value()) return nullptr;
                         return
                             [done, found = *std::move(found)]() mutable { done(std::move(found)); };
@@ -154,9 +154,9 @@ std::optional<Coordinator::RequestId> Coordinator::RequestModel(
   return std::nullopt;
 }
 
-std::optional<Coordinator::ModelAnswer> Coordinator::TryModel(Task task, uint64_t incarnation,
+std::optional<Coordinator::ModelAnswer> Coordinator::TryModel(Task task, const MembershipId& id,
                                                               bool last) {
-  const absl::Status alive = membership_.Heartbeat(task, incarnation);
+  const absl::Status alive = membership_.Heartbeat(task, id);
   if (!alive.ok()) return alive;
   if (status_.phase == JobPhase::kFailed) {
     return absl::FailedPreconditionError(absl::StrCat("the chief has given up: ", status_.error));
@@ -166,17 +166,17 @@ std::optional<Coordinator::ModelAnswer> Coordinator::TryModel(Task task, uint64_
   return absl::DeadlineExceededError("the servers do not hold the model yet");
 }
 
-absl::Status Coordinator::Heartbeat(Task task, uint64_t incarnation, const WorkerReport& report) {
+absl::Status Coordinator::Heartbeat(Task task, const MembershipId& id, const WorkerReport& report) {
   MutexLock lock(&mu_);
-  return AcceptReport(task, incarnation, report);
+  return AcceptReport(task, id, report);
 }
 
-absl::Status Coordinator::AcceptReport(Task task, uint64_t incarnation,
+absl::Status Coordinator::AcceptReport(Task task, const MembershipId& id,
                                        const WorkerReport& report) {
-  RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
+  RETURN_IF_ERROR(membership_.Heartbeat(task, id));
   if (!work_.has_value()) return absl::OkStatus();
   const std::optional<Round> round = work_->OpenRound();
-  const absl::Status status = ApplyReport(task, incarnation, report);
+  const absl::Status status = ApplyReport(task, id.incarnation, report);
   // A gradient that has arrived frees no ticket of the round that it is for.
   const bool same_round = round.has_value() && work_->OpenRound() == round;
   WakeAfterReport(/*may_free_work=*/!same_round &&
@@ -208,34 +208,34 @@ absl::Status Coordinator::ApplyReport(Task task, uint64_t incarnation, const Wor
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<WorkLease>> Coordinator::AcquireWork(Task task, uint64_t incarnation,
+absl::StatusOr<std::optional<WorkLease>> Coordinator::AcquireWork(Task task, const MembershipId& id,
                                                                   const WorkerReport& report,
                                                                   absl::Duration max_wait,
                                                                   uint64_t sequence) {
-  const WorkRequest request = {task, incarnation, sequence};
+  const WorkRequest request = {task, id, sequence};
   MutexLock lock(&mu_);
   RETURN_IF_ERROR(BeginRequest(request, report));
   const absl::Duration until = clock_->Monotonic() + max_wait;
   while (true) {
     std::optional<WorkAnswer> answer = TryWork(request, /*last=*/clock_->Monotonic() >= until);
     if (answer.has_value()) return *std::move(answer);
-    requests_.BeginWait(incarnation);
+    requests_.BeginWait(id.incarnation);
     WaitAsMember(until);
-    requests_.EndWait(incarnation);
+    requests_.EndWait(id.incarnation);
   }
 }
 
 std::optional<Coordinator::RequestId> Coordinator::RequestWork(
-    Task task, uint64_t incarnation, const WorkerReport& report, absl::Duration max_wait,
+    Task task, const MembershipId& id, const WorkerReport& report, absl::Duration max_wait,
     uint64_t sequence, std::function<void(WorkAnswer)> done) {
-  const WorkRequest request = {task, incarnation, sequence};
+  const WorkRequest request = {task, id, sequence};
   std::optional<WorkAnswer> answer;
   {
     MutexLock lock(&mu_);
     const absl::Status begun = BeginRequest(request, report);
     answer = begun.ok() ? TryWork(request, /*last=*/max_wait <= absl::ZeroDuration()) : begun;
     if (!answer.has_value()) {
-      return Park(ParkedRequests::Kind::kWork, incarnation, max_wait,
+      return Park(ParkedRequests::Kind::kWork, id.incarnation, max_wait,
                   [this, request, done = std::move(done)](bool last)
                       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) -> ParkedRequests::Answer {
                         std::optional<WorkAnswer> found = TryWork(request, last);
@@ -250,23 +250,25 @@ std::optional<Coordinator::RequestId> Coordinator::RequestWork(
 }
 
 absl::Status Coordinator::BeginRequest(const WorkRequest& request, const WorkerReport& report) {
-  RETURN_IF_ERROR(membership_.Heartbeat(request.task, request.incarnation));
-  const bool repeated = requests_.Came(request.incarnation, request.sequence);
-  RETURN_IF_ERROR(AcceptReport(request.task, request.incarnation,
+  RETURN_IF_ERROR(membership_.Heartbeat(request.task, request.id));
+  const bool repeated = requests_.Came(request.id.incarnation, request.sequence);
+  RETURN_IF_ERROR(AcceptReport(request.task, request.id,
                                repeated ? WorkerReport{report.leases, report.losses} : report));
-  if (!requests_.Note(request.incarnation, request.sequence)) return absl::OkStatus();
+  if (!requests_.Note(request.id.incarnation, request.sequence)) return absl::OkStatus();
   // An older request of this incarnation that waits is to end.
-  if (requests_.AnyWaits(request.incarnation)) members_changed_.NotifyAll();
-  if (parked_.MakeDue(ParkedRequests::Kind::kWork, request.incarnation)) requests_due_.NotifyAll();
+  if (requests_.AnyWaits(request.id.incarnation)) members_changed_.NotifyAll();
+  if (parked_.MakeDue(ParkedRequests::Kind::kWork, request.id.incarnation))
+    requests_due_.NotifyAll();
   return absl::OkStatus();
 }
 
 std::optional<Coordinator::WorkAnswer> Coordinator::TryWork(const WorkRequest& request, bool last) {
-  const absl::Status alive = membership_.Heartbeat(request.task, request.incarnation);
+  const absl::Status alive = membership_.Heartbeat(request.task, request.id);
   if (!alive.ok()) return alive;
-  if (requests_.Overtaken(request.incarnation, request.sequence)) return WorkAnswer(std::nullopt);
+  if (requests_.Overtaken(request.id.incarnation, request.sequence))
+    return WorkAnswer(std::nullopt);
   if (status_.phase > JobPhase::kFinishing) return WorkAnswer(std::nullopt);
-  std::optional<WorkLease> lease = requests_.Granted(request.incarnation, request.sequence);
+  std::optional<WorkLease> lease = requests_.Granted(request.id.incarnation, request.sequence);
   if (!lease.has_value()) lease = GrantLease(request);
   if (lease.has_value() || last) return WorkAnswer(std::move(lease));
   return std::nullopt;
@@ -311,24 +313,24 @@ std::optional<WorkLease> Coordinator::GrantLease(const WorkRequest& request) {
   const WorkLedger& ledger = work_->ledger();
   const int64_t left = ledger.options().max_steps - ledger.completed_steps();
   const absl::Duration now = clock_->Monotonic();
-  const int64_t tickets = requests_.TicketsFor(request.incarnation, left, now);
+  const int64_t tickets = requests_.TicketsFor(request.id.incarnation, left, now);
   std::optional<WorkLease> lease =
-      work_->Grant(request.incarnation, tickets, membership_.NumAlive(Role::kWorker));
-  if (lease.has_value()) requests_.Grant(request.incarnation, request.sequence, *lease, now);
+      work_->Grant(request.id.incarnation, tickets, membership_.NumAlive(Role::kWorker));
+  if (lease.has_value()) requests_.Grant(request.id.incarnation, request.sequence, *lease, now);
   return lease;
 }
 
-absl::StatusOr<bool> Coordinator::Admit(Task task, uint64_t incarnation, uint64_t lease_id,
+absl::StatusOr<bool> Coordinator::Admit(Task task, const MembershipId& id, uint64_t lease_id,
                                         int64_t step, uint32_t attempt) {
   MutexLock lock(&mu_);
-  RETURN_IF_ERROR(membership_.Heartbeat(task, incarnation));
-  return work_.has_value() && work_->Admit(incarnation, lease_id, step, attempt);
+  RETURN_IF_ERROR(membership_.Heartbeat(task, id));
+  return work_.has_value() && work_->Admit(id.incarnation, lease_id, step, attempt);
 }
 
-absl::Status Coordinator::Leave(Task task, uint64_t incarnation, const WorkerReport& report) {
+absl::Status Coordinator::Leave(Task task, const MembershipId& id, const WorkerReport& report) {
   MutexLock lock(&mu_);
-  RETURN_IF_ERROR(AcceptReport(task, incarnation, report));
-  RETURN_IF_ERROR(membership_.Leave(task, incarnation));
+  RETURN_IF_ERROR(AcceptReport(task, id, report));
+  RETURN_IF_ERROR(membership_.Leave(task, id));
   NoticeEnds();
   return absl::OkStatus();
 }
@@ -617,6 +619,7 @@ Coordinator::Status Coordinator::GetStatus() const {
   MutexLock lock(&mu_);
   Status status = status_;
   status.members = membership_.Members();
+  for (Member& member : status.members) member.secret = 0;
   if (work_.has_value()) FillWork(&status);
   return status;
 }

@@ -27,6 +27,7 @@
 #include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
 #include "core/cluster/consistency.h"
+#include "core/cluster/membership_id.h"
 #include "core/cluster/placement.h"
 #include "keelson/v1/checkpoint.pb.h"
 #include "keelson/v1/cluster.pb.h"
@@ -81,7 +82,7 @@ class Coordinator {
   // `step_bound`: see StallWatch::Join.
   // UNAVAILABLE: the chief has not yet decided how the job goes on, and so what becomes of `held`
   // and of those who were members before (`told_epoch`).
-  absl::StatusOr<std::vector<uint64_t>> Register(Task task, uint64_t incarnation,
+  absl::StatusOr<std::vector<uint64_t>> Register(Task task, const MembershipId& id,
                                                  uint64_t config_hash, std::string peer,
                                                  absl::Span<const HeldLease> held = {},
                                                  std::string device = "", uint64_t told_epoch = 0,
@@ -89,18 +90,18 @@ class Coordinator {
 
   // DEADLINE_EXCEEDED: not known within `max_wait`. ABORTED: not a member. FAILED_PRECONDITION:
   // the job has failed; the text has the reason.
-  absl::StatusOr<ModelLocation> WaitForModel(Task task, uint64_t incarnation,
+  absl::StatusOr<ModelLocation> WaitForModel(Task task, const MembershipId& id,
                                              absl::Duration max_wait);
 
   // ABORTED: not a member; see Membership.
-  absl::Status Heartbeat(Task task, uint64_t incarnation, const WorkerReport& report);
+  absl::Status Heartbeat(Task task, const MembershipId& id, const WorkerReport& report);
 
   // Returns nothing when there was no work within `max_wait`, or the last snapshot is there; see
   // phase(). ABORTED as in Heartbeat. A `sequence` that is not 0 rises with each new request of an
   // incarnation. A request that comes again gets the lease that the first one was granted, and its
   // sums are not counted again; one that a newer request has overtaken gets nothing. So no lease is
   // granted that no worker receives.
-  absl::StatusOr<std::optional<WorkLease>> AcquireWork(Task task, uint64_t incarnation,
+  absl::StatusOr<std::optional<WorkLease>> AcquireWork(Task task, const MembershipId& id,
                                                        const WorkerReport& report,
                                                        absl::Duration max_wait,
                                                        uint64_t sequence = 0);
@@ -112,11 +113,11 @@ class Coordinator {
   using RequestId = ParkedRequests::Id;
   using ModelAnswer = absl::StatusOr<ModelLocation>;
   using WorkAnswer = absl::StatusOr<std::optional<WorkLease>>;
-  std::optional<RequestId> RequestModel(Task task, uint64_t incarnation, absl::Duration max_wait,
+  std::optional<RequestId> RequestModel(Task task, const MembershipId& id, absl::Duration max_wait,
                                         std::function<void(ModelAnswer)> done);
-  std::optional<RequestId> RequestWork(Task task, uint64_t incarnation, const WorkerReport& report,
-                                       absl::Duration max_wait, uint64_t sequence,
-                                       std::function<void(WorkAnswer)> done);
+  std::optional<RequestId> RequestWork(Task task, const MembershipId& id,
+                                       const WorkerReport& report, absl::Duration max_wait,
+                                       uint64_t sequence, std::function<void(WorkAnswer)> done);
   // Nobody waits for this answer any more. False: it is or was given; otherwise `done` is not
   // called.
   bool Withdraw(RequestId id);
@@ -124,11 +125,11 @@ class Coordinator {
   void AnswerWaiting(const StopSignal& stop);
 
   // Whether the gradient of a synchronous ticket counts. ABORTED as in Heartbeat.
-  absl::StatusOr<bool> Admit(Task task, uint64_t incarnation, uint64_t lease_id, int64_t step,
+  absl::StatusOr<bool> Admit(Task task, const MembershipId& id, uint64_t lease_id, int64_t step,
                              uint32_t attempt);
 
   // ABORTED: not a member.
-  absl::Status Leave(Task task, uint64_t incarnation, const WorkerReport& report);
+  absl::Status Leave(Task task, const MembershipId& id, const WorkerReport& report);
 
   // Nothing more is handed out, and training is over with the steps under way. The first `reason`
   // (not empty) stays; once training ends early, another call changes nothing.
@@ -267,7 +268,7 @@ class Coordinator {
   // What a member asks work for.
   struct WorkRequest {
     Task task;
-    uint64_t incarnation = 0;
+    MembershipId id;
     uint64_t sequence = 0;
   };
 
@@ -278,11 +279,11 @@ class Coordinator {
   // attempt.
   std::optional<WorkAnswer> TryWork(const WorkRequest& request, bool last)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::optional<ModelAnswer> TryModel(Task task, uint64_t incarnation, bool last)
+  std::optional<ModelAnswer> TryModel(Task task, const MembershipId& id, bool last)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   RequestId Park(ParkedRequests::Kind kind, uint64_t incarnation, absl::Duration max_wait,
                  ParkedRequests::Attempt attempt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status AcceptReport(Task task, uint64_t incarnation, const WorkerReport& report)
+  absl::Status AcceptReport(Task task, const MembershipId& id, const WorkerReport& report)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Counts what a member reports. Training has begun.
   absl::Status ApplyReport(Task task, uint64_t incarnation, const WorkerReport& report)

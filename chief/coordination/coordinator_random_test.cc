@@ -9,6 +9,7 @@
 
 #include "chief/coordination/coordinator.h"
 #include "chief/coordination/coordinator_testing.h"
+#include "chief/coordination/member_ids_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -244,8 +245,8 @@ class Job {
     std::vector<HeldLease> claims;
     for (const auto& [lease, grant] : worker->held) claims.push_back(lease);
     for (const Worker::Finished& finished : worker->finished) claims.push_back(finished.lease);
-    const auto kept = chief_->Register(worker->task, worker->incarnation, 0, "host:1", claims, "",
-                                       worker->told_epoch);
+    const auto kept = chief_->Register(worker->task, TestId(worker->incarnation), 0, "host:1",
+                                       claims, "", worker->told_epoch);
     if (kept.status().code() == absl::StatusCode::kAlreadyExists) return;
     if (!kept.ok()) {
       ASSERT_EQ(kept.status().code(), absl::StatusCode::kAborted);
@@ -278,7 +279,8 @@ class Job {
     return report;
   }
   void Report(Worker* worker) {
-    Answered(worker, chief_->Heartbeat(worker->task, worker->incarnation, ReportOf(*worker)));
+    Answered(worker,
+             chief_->Heartbeat(worker->task, TestId(worker->incarnation), ReportOf(*worker)));
   }
   void Answered(Worker* worker, const absl::Status& status) {
     if (!status.ok()) {
@@ -297,8 +299,8 @@ class Job {
   void Acquire(Worker* worker, bool faults) {
     if (!worker->asked) ++worker->sequence;
     worker->asked = true;
-    const auto lease = chief_->AcquireWork(worker->task, worker->incarnation, ReportOf(*worker),
-                                           kNoWait, worker->sequence);
+    const auto lease = chief_->AcquireWork(worker->task, TestId(worker->incarnation),
+                                           ReportOf(*worker), kNoWait, worker->sequence);
     if (faults && OneIn(10)) return;  // the answer is lost
     worker->asked = false;
     Answered(worker, lease.status());
@@ -314,8 +316,8 @@ class Job {
       answer = servers_.Push(worker->incarnation, ticket.records());
     } else {
       if (grant.contested) {
-        const auto admitted =
-            chief_->Admit(worker->task, worker->incarnation, grant.id, ticket.step, grant.attempt);
+        const auto admitted = chief_->Admit(worker->task, TestId(worker->incarnation), grant.id,
+                                            ticket.step, grant.attempt);
         if (!admitted.ok()) return Answered(worker, admitted.status());
         if (!*admitted) return worker->held.pop_front();
       }

@@ -10,6 +10,7 @@
 
 #include "chief/coordination/coordinator.h"
 #include "chief/coordination/coordinator_testing.h"
+#include "chief/coordination/member_ids_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -83,8 +84,8 @@ class CoordinatorRequestsTest : public testing::Test {
     answerer_.reset();
     coordinator_.emplace(OptionsOf(mode), &clock_);
     answerer_ = std::make_unique<Answerer>(&*coordinator_);
-    ASSERT_TRUE(coordinator_->Register(kWorker0, 1, kHash, "host:1").ok());
-    ASSERT_TRUE(coordinator_->Register(kWorker1, 2, kHash, "host:2").ok());
+    ASSERT_TRUE(coordinator_->Register(kWorker0, TestId(1), kHash, "host:1").ok());
+    ASSERT_TRUE(coordinator_->Register(kWorker1, TestId(2), kHash, "host:2").ok());
   }
   void Begin(const char* mode, int64_t steps) {
     Create(mode);
@@ -100,7 +101,8 @@ class CoordinatorRequestsTest : public testing::Test {
   std::optional<Coordinator::RequestId> Request(Task task, uint64_t incarnation,
                                                 const AwaitedWork& work, uint64_t sequence = 0,
                                                 absl::Duration max_wait = kLong) {
-    return coordinator_->RequestWork(task, incarnation, {}, max_wait, sequence, work.Done());
+    return coordinator_->RequestWork(task, TestId(incarnation), {}, max_wait, sequence,
+                                     work.Done());
   }
   // A request that is answered at once.
   WorkLease Acquire(Task task, uint64_t incarnation) {
@@ -143,7 +145,7 @@ TEST_F(CoordinatorRequestsTest, WorkThatIsThereIsGivenByTheCallItself) {
 TEST_F(CoordinatorRequestsTest, TheModelComesWhenTrainingStarts) {
   Create("async");
   const AwaitedModel model;
-  ASSERT_TRUE(coordinator_->RequestModel(kWorker0, 1, kLong, model.Done()));
+  ASSERT_TRUE(coordinator_->RequestModel(kWorker0, TestId(1), kLong, model.Done()));
   EXPECT_FALSE(model.Came());
   Train(10);
   EXPECT_TRUE(model.Await().ok());
@@ -152,7 +154,7 @@ TEST_F(CoordinatorRequestsTest, TheModelComesWhenTrainingStarts) {
 TEST_F(CoordinatorRequestsTest, AJobThatFailsTellsThoseWhoWaitForTheModel) {
   Create("async");
   const AwaitedModel model;
-  ASSERT_TRUE(coordinator_->RequestModel(kWorker0, 1, kLong, model.Done()));
+  ASSERT_TRUE(coordinator_->RequestModel(kWorker0, TestId(1), kLong, model.Done()));
   coordinator_->Fail(absl::InternalError("no disk"));
   EXPECT_EQ(model.Await().status().code(), absl::StatusCode::kFailedPrecondition);
 }
@@ -161,7 +163,7 @@ TEST_F(CoordinatorRequestsTest, ARequestWhoseTimeHasPassedGetsNothing) {
   Create("async");
   const AwaitedModel model;
   const AwaitedWork work;
-  ASSERT_TRUE(coordinator_->RequestModel(kWorker0, 1, absl::Seconds(1), model.Done()));
+  ASSERT_TRUE(coordinator_->RequestModel(kWorker0, TestId(1), absl::Seconds(1), model.Done()));
   ASSERT_TRUE(Request(kWorker1, 2, work, 1, absl::Seconds(1)).has_value());
   clock_.Advance(absl::Seconds(1));
   EXPECT_EQ(model.Await().status().code(), absl::StatusCode::kDeadlineExceeded);
@@ -174,10 +176,10 @@ TEST_F(CoordinatorRequestsTest, ACommittedRoundAnswersItsWorkers) {
   const WorkLease second = Acquire(kWorker1, 2);
   const AwaitedWork next0;
   const AwaitedWork next1;
-  ASSERT_TRUE(
-      coordinator_->RequestWork(kWorker0, 1, Completed(first.id, 1), kLong, 1, next0.Done()));
-  ASSERT_TRUE(
-      coordinator_->RequestWork(kWorker1, 2, Completed(second.id, 1), kLong, 1, next1.Done()));
+  ASSERT_TRUE(coordinator_->RequestWork(kWorker0, TestId(1), Completed(first.id, 1), kLong, 1,
+                                        next0.Done()));
+  ASSERT_TRUE(coordinator_->RequestWork(kWorker1, TestId(2), Completed(second.id, 1), kLong, 1,
+                                        next1.Done()));
   const auto round = coordinator_->WaitForRound(kNoWait);
   ASSERT_TRUE(round.has_value());
   EXPECT_FALSE(next0.Came());
@@ -195,7 +197,7 @@ TEST_F(CoordinatorRequestsTest, AMembershipThatEndsEndsItsRequest) {
   Acquire(kWorker0, 1);
   const AwaitedWork work;
   ASSERT_TRUE(Request(kWorker1, 2, work).has_value());
-  EXPECT_EQ(coordinator_->Leave(kWorker1, 2, {}), absl::OkStatus());
+  EXPECT_EQ(coordinator_->Leave(kWorker1, TestId(2), {}), absl::OkStatus());
   EXPECT_EQ(work.Await().status().code(), absl::StatusCode::kAborted);
 }
 
@@ -218,7 +220,7 @@ TEST_F(CoordinatorRequestsTest, ARequestThatComesAgainGetsTheLeaseThatTheFirstOn
   const AwaitedWork first;
   const AwaitedWork again;
   ASSERT_TRUE(Request(kWorker1, 2, first, 1).has_value());
-  EXPECT_EQ(coordinator_->Leave(kWorker0, 1, {}), absl::OkStatus());
+  EXPECT_EQ(coordinator_->Leave(kWorker0, TestId(1), {}), absl::OkStatus());
   coordinator_->HandOn(coordinator_->TakeEnded());
   const Coordinator::WorkAnswer granted = first.Await();
   ASSERT_TRUE(granted.ok() && granted->has_value());
@@ -257,7 +259,7 @@ TEST_F(CoordinatorRequestsTest, AThousandRequestsAreAnsweredByOneEvent) {
   for (int worker = 0; worker < kWorkers; ++worker) {
     const Task task = {Role::kWorker, 10 + worker};
     const auto incarnation = static_cast<uint64_t>(100 + worker);
-    ASSERT_TRUE(coordinator_->Register(task, incarnation, kHash, "host:3").ok());
+    ASSERT_TRUE(coordinator_->Register(task, TestId(incarnation), kHash, "host:3").ok());
     ASSERT_TRUE(Request(task, incarnation, work[worker], 1).has_value());
   }
   Train(10 * kWorkers);

@@ -43,7 +43,7 @@ struct CoordinatorStatus {
   std::optional<ConsistencyMode> next_mode;
   // These figures are the job's in its newest reporting interval.
   v1::TrainingFigures newest;
-  std::vector<Member> members;
+  std::vector<Member> members;  // without their secrets
   int64_t evaluated_step = -1;
   std::map<std::string, double> evaluation;
 };

@@ -21,6 +21,7 @@ void FillMember(const Member& member, v1::PersistedJobState::Member* out) {
   out->set_peer(member.peer);
   out->set_restarts(member.restarts);
   out->set_device(member.device);
+  out->set_membership_secret(member.secret);
 }
 
 }  // namespace
@@ -39,7 +40,8 @@ void Coordinator::Resume(ModelLocation model, WorkLedger ledger,
     if (!task.ok()) continue;
     members.insert(entry.incarnation());
     membership_.Expect({*task, entry.incarnation(), entry.peer(), Member::kAway,
-                        absl::ZeroDuration(), entry.restarts(), absl::Time(), entry.device()});
+                        absl::ZeroDuration(), entry.restarts(), absl::Time(), entry.device(),
+                        entry.membership_secret()});
   }
   // The membership of this lease's worker was over, but its work was not handed on.
   for (const v1::PersistedJobState::Lease& lease : persisted.leases()) {
@@ -156,6 +158,7 @@ v1::MemberList Coordinator::MemberList() const {
     v1::MemberList::Member* const entry = list.add_members();
     *entry->mutable_task() = TaskToProto(member.task);
     entry->set_incarnation(member.incarnation);
+    entry->set_membership_secret(member.secret);
   }
   return list;
 }

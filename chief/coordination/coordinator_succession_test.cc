@@ -5,6 +5,7 @@
 
 #include "chief/coordination/coordinator.h"
 #include "chief/coordination/coordinator_testing.h"
+#include "chief/coordination/member_ids_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -45,13 +46,14 @@ class SuccessionTest : public testing::Test {
   // As one that was told an epoch when it was a member, if it was one.
   absl::StatusOr<std::vector<uint64_t>> Register(Task task, uint64_t incarnation,
                                                  const std::vector<HeldLease>& held = {}) {
-    auto kept = chief_->Register(task, incarnation, kHash, "host:1", held, "", told_[incarnation]);
+    auto kept =
+        chief_->Register(task, TestId(incarnation), kHash, "host:1", held, "", told_[incarnation]);
     if (kept.ok()) told_[incarnation] = chief_->MemberList().epoch();
     return kept;
   }
   std::optional<WorkLease> Acquire(Task task, uint64_t incarnation,
                                    const WorkerReport& report = {}) {
-    const auto lease = chief_->AcquireWork(task, incarnation, report, kNoWait);
+    const auto lease = chief_->AcquireWork(task, TestId(incarnation), report, kNoWait);
     EXPECT_TRUE(lease.ok()) << lease.status();
     return lease.ok() ? *lease : std::nullopt;
   }
@@ -87,7 +89,7 @@ TEST_F(SuccessionTest, WorkersGoOnWhereTheyWere) {
   Succeed(chief_->PersistedState());
   EXPECT_EQ(step(), before);
   EXPECT_EQ(chief_->phase(), JobPhase::kTraining);
-  EXPECT_EQ(chief_->Heartbeat(kWorker0, 1, {}).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(chief_->Heartbeat(kWorker0, TestId(1), {}).code(), absl::StatusCode::kAborted);
   EXPECT_THAT(Register(kWorker0, 1, {Held(first, 1)}).value(), ElementsAre(first.id));
   EXPECT_EQ(step(), before + 1);
   EXPECT_FALSE(Acquire(kWorker0, 1).has_value()) << "the other is not back";
@@ -119,7 +121,7 @@ TEST_F(SuccessionTest, WhoDoesNotComeBackIsLostAndFenced) {
   Succeed(chief_->PersistedState());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   clock_.Advance(kLease / 2);
-  ASSERT_EQ(chief_->Heartbeat(kWorker1, 2, {}), absl::OkStatus());
+  ASSERT_EQ(chief_->Heartbeat(kWorker1, TestId(2), {}), absl::OkStatus());
   EXPECT_FALSE(Acquire(kWorker1, 2).has_value());
   clock_.Advance(kLease / 2);
   chief_->ExpireLeases();
@@ -166,7 +168,7 @@ TEST_F(SuccessionTest, ALaterLeaseOnTheSameWorkEndsTheOlderHolder) {
   const v1::PersistedJobState persisted = chief_->PersistedState();
   // Afterwards the predecessor retires worker-0's membership, and hands its work on.
   clock_.Advance(kLease);
-  ASSERT_EQ(chief_->Heartbeat(kWorker1, 2, {}), absl::OkStatus());
+  ASSERT_EQ(chief_->Heartbeat(kWorker1, TestId(2), {}), absl::OkStatus());
   chief_->ExpireLeases();
   chief_->HandOn(chief_->TakeEnded());
   const WorkLease taken = *Acquire(kWorker1, 2);
@@ -231,7 +233,7 @@ TEST_F(SuccessionTest, TheMembersAreThoseWhoLiveAndThoseWhoMayComeBack) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
-  ASSERT_EQ(chief_->Leave(kWorker1, 2, {}), absl::OkStatus());
+  ASSERT_EQ(chief_->Leave(kWorker1, TestId(2), {}), absl::OkStatus());
   const v1::PersistedJobState persisted = chief_->PersistedState();
   NewChief();
   chief_->RaiseMemberEpoch(persisted.member_epoch() + 7);  // a server knows it
@@ -241,8 +243,10 @@ TEST_F(SuccessionTest, TheMembersAreThoseWhoLiveAndThoseWhoMayComeBack) {
   EXPECT_GT(list.epoch(), persisted.member_epoch() + 1000);
   ASSERT_EQ(list.members_size(), 2);
   EXPECT_EQ(list.members(0).incarnation(), 1u);
+  EXPECT_EQ(list.members(0).membership_secret(), TestId(1).secret);
   EXPECT_EQ(list.members(0).task().role(), v1::ROLE_WORKER);
   EXPECT_EQ(list.members(1).incarnation(), 3u);
+  EXPECT_EQ(list.members(1).membership_secret(), TestId(3).secret);
   EXPECT_EQ(list.members(1).task().role(), v1::ROLE_EVALUATOR);
 }
 
@@ -250,7 +254,7 @@ TEST_F(SuccessionTest, StateTellsWhatASuccessorNeeds) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
-  ASSERT_EQ(chief_->Leave(kWorker1, 2, {}), absl::OkStatus());
+  ASSERT_EQ(chief_->Leave(kWorker1, TestId(2), {}), absl::OkStatus());
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
   chief_->SetSnapshotStep(5);
   chief_->AcknowledgeEvaluation(4, 0, {});
@@ -261,6 +265,7 @@ TEST_F(SuccessionTest, StateTellsWhatASuccessorNeeds) {
   EXPECT_TRUE(persisted.job().mode().has_async());
   ASSERT_EQ(persisted.members_size(), 1);
   EXPECT_EQ(persisted.members(0).incarnation(), 1u);
+  EXPECT_EQ(persisted.members(0).membership_secret(), TestId(1).secret);
   EXPECT_EQ(persisted.members(0).peer(), "host:1");
   EXPECT_EQ(persisted.leases_size(), 1);
   EXPECT_EQ(persisted.member_epoch(), chief_->MemberList().epoch());
@@ -294,7 +299,7 @@ TEST_F(SuccessionTest, WhatIsUrgentIsWaitedFor) {
   chief_->WaitForUrgent(kAtOnce, stop);
   joins.join();
   EXPECT_TRUE(chief_->StateUrgent());
-  std::thread leaves([&] { EXPECT_EQ(chief_->Leave(kWorker0, 1, {}), absl::OkStatus()); });
+  std::thread leaves([&] { EXPECT_EQ(chief_->Leave(kWorker0, TestId(1), {}), absl::OkStatus()); });
   chief_->WaitForUrgent(absl::InfiniteDuration(), stop);
   leaves.join();
   EXPECT_THAT(chief_->TakeEnded(), ElementsAre(1u));
@@ -332,7 +337,8 @@ class SyncCoordinatorTest : public SuccessionTest {
     EXPECT_TRUE(Register(kWorker1, 2).ok());
   }
   void Stage(Task task, uint64_t incarnation, const WorkLease& lease) {
-    ASSERT_EQ(chief_->Heartbeat(task, incarnation, Completed(lease.id, 1)), absl::OkStatus());
+    ASSERT_EQ(chief_->Heartbeat(task, TestId(incarnation), Completed(lease.id, 1)),
+              absl::OkStatus());
   }
 };
 
@@ -341,9 +347,9 @@ TEST_F(SyncCoordinatorTest, AStepIsARound) {
   const WorkLease second = *Acquire(kWorker1, 2);
   EXPECT_EQ(first.tickets[0].step, second.tickets[0].step);
   EXPECT_GT(first.attempt, 0u);
-  EXPECT_TRUE(chief_->Admit(kWorker0, 1, first.id, 0, first.attempt).value());
-  EXPECT_FALSE(chief_->Admit(kWorker0, 1, second.id, 0, first.attempt).value());
-  EXPECT_EQ(chief_->Admit(kWorker0, 9, first.id, 0, first.attempt).status().code(),
+  EXPECT_TRUE(chief_->Admit(kWorker0, TestId(1), first.id, 0, first.attempt).value());
+  EXPECT_FALSE(chief_->Admit(kWorker0, TestId(1), second.id, 0, first.attempt).value());
+  EXPECT_EQ(chief_->Admit(kWorker0, TestId(9), first.id, 0, first.attempt).status().code(),
             absl::StatusCode::kAborted);
   Stage(kWorker0, 1, first);
   EXPECT_EQ(chief_->WaitForRound(kNoWait), std::nullopt);
@@ -381,7 +387,7 @@ TEST_F(SyncCoordinatorTest, AWorkerThatDiesDoesNotStallTheStep) {
   const WorkLease old = *Acquire(kWorker1, 2);
   Stage(kWorker1, 2, old);
   clock_.Advance(kLease);
-  ASSERT_EQ(chief_->Heartbeat(kWorker1, 2, {}), absl::OkStatus());
+  ASSERT_EQ(chief_->Heartbeat(kWorker1, TestId(2), {}), absl::OkStatus());
   chief_->ExpireLeases();
   chief_->HandOn(chief_->TakeEnded());
   // Alone, it computes both gradients of the new attempt.

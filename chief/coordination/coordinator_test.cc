@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "chief/coordination/coordinator_testing.h"
+#include "chief/coordination/member_ids_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -28,12 +29,14 @@ class CoordinatorTest : public testing::Test {
     coordinator_.StartTraining({Placement(), {"ps-0:1"}}, WorkLedger(work));
   }
   void Register(Task task, uint64_t incarnation) {
-    ASSERT_EQ(coordinator_.Register(task, incarnation, kHash, "host:1").status(), absl::OkStatus());
+    ASSERT_EQ(coordinator_.Register(task, TestId(incarnation), kHash, "host:1").status(),
+              absl::OkStatus());
   }
   // A lease, or none.
   std::optional<WorkLease> Acquire(Task task, uint64_t incarnation, const WorkerReport& report = {},
                                    absl::Duration max_wait = kNoWait, uint64_t sequence = 0) {
-    const auto lease = coordinator_.AcquireWork(task, incarnation, report, max_wait, sequence);
+    const auto lease =
+        coordinator_.AcquireWork(task, TestId(incarnation), report, max_wait, sequence);
     EXPECT_TRUE(lease.ok()) << lease.status();
     return lease.ok() ? *lease : std::nullopt;
   }
@@ -57,7 +60,7 @@ class CoordinatorTest : public testing::Test {
 };
 
 TEST_F(CoordinatorTest, RefusesAnotherConfiguration) {
-  const absl::Status status = coordinator_.Register(kWorker0, 1, 0xdef, "host:1").status();
+  const absl::Status status = coordinator_.Register(kWorker0, TestId(1), 0xdef, "host:1").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("worker-0"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("0000000000000abc"));
@@ -66,18 +69,18 @@ TEST_F(CoordinatorTest, RefusesAnotherConfiguration) {
 
 TEST_F(CoordinatorTest, RefusesASecondLifeOfATaskThatIsAlive) {
   Register(kWorker0, 1);
-  EXPECT_EQ(coordinator_.Register(kWorker0, 2, kHash, "host:2").status().code(),
+  EXPECT_EQ(coordinator_.Register(kWorker0, TestId(2), kHash, "host:2").status().code(),
             absl::StatusCode::kAlreadyExists);
 }
 
 TEST_F(CoordinatorTest, ModelIsKnownOnceTrainingStarts) {
-  EXPECT_EQ(coordinator_.WaitForModel(kWorker0, 1, kNoWait).status().code(),
+  EXPECT_EQ(coordinator_.WaitForModel(kWorker0, TestId(1), kNoWait).status().code(),
             absl::StatusCode::kAborted);
   Register(kWorker0, 1);
-  EXPECT_EQ(coordinator_.WaitForModel(kWorker0, 1, kNoWait).status().code(),
+  EXPECT_EQ(coordinator_.WaitForModel(kWorker0, TestId(1), kNoWait).status().code(),
             absl::StatusCode::kDeadlineExceeded);
   StartTraining(10);
-  const auto model = coordinator_.WaitForModel(kWorker0, 1, kNoWait);
+  const auto model = coordinator_.WaitForModel(kWorker0, TestId(1), kNoWait);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_THAT(model->ps_addresses, ElementsAre("ps-0:1"));
 }
@@ -85,7 +88,7 @@ TEST_F(CoordinatorTest, ModelIsKnownOnceTrainingStarts) {
 TEST_F(CoordinatorTest, FailureEndsTheWaitForTheModel) {
   Register(kWorker0, 1);
   std::thread fails([&] { coordinator_.Fail(absl::DataLossError("ps-1 is away")); });
-  const absl::Status status = coordinator_.WaitForModel(kWorker0, 1, kLong).status();
+  const absl::Status status = coordinator_.WaitForModel(kWorker0, TestId(1), kLong).status();
   fails.join();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("ps-1 is away"));
@@ -98,9 +101,9 @@ TEST_F(CoordinatorTest, NoWorkBeforeTraining) {
 
 TEST_F(CoordinatorTest, CallsOfStrangersAreAborted) {
   StartTraining(10);
-  EXPECT_EQ(coordinator_.Heartbeat(kWorker0, 1, {}).code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(coordinator_.Leave(kWorker0, 1, {}).code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(coordinator_.AcquireWork(kWorker0, 1, {}, kNoWait).status().code(),
+  EXPECT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), {}).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(coordinator_.Leave(kWorker0, TestId(1), {}).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(coordinator_.AcquireWork(kWorker0, TestId(1), {}, kNoWait).status().code(),
             absl::StatusCode::kAborted);
 }
 
@@ -155,7 +158,7 @@ TEST_F(CoordinatorTest, WorkOfALostWorkerGoesToOthers) {
   ASSERT_TRUE(taken.has_value());
   EXPECT_EQ(taken->tickets, lost->tickets);
   // The lost one's late report does not count.
-  EXPECT_EQ(coordinator_.Heartbeat(kWorker0, 1, Completed(lost->id, 1)).code(),
+  EXPECT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), Completed(lost->id, 1)).code(),
             absl::StatusCode::kAborted);
   EXPECT_EQ(coordinator_.GetStatus().step, 0);
 }
@@ -198,7 +201,7 @@ TEST_F(CoordinatorTest, ALostWorkerJoinsAnewAsAnother) {
   Register(kWorker0, 1);
   const auto old = Acquire(kWorker0, 1);
   LoseEveryone();
-  EXPECT_EQ(coordinator_.Register(kWorker0, 1, kHash, "host:1").status().code(),
+  EXPECT_EQ(coordinator_.Register(kWorker0, TestId(1), kHash, "host:1").status().code(),
             absl::StatusCode::kAborted);
   Register(kWorker0, 2);
   EXPECT_EQ(StateOf(kWorker0), Member::kAlive);
@@ -218,7 +221,7 @@ TEST_F(CoordinatorTest, AReplacementTakesOverTheTaskAndFreesItsWork) {
   EXPECT_THAT(coordinator_.TakeEnded(), ElementsAre(1u));
   coordinator_.HandOn({1});
   EXPECT_TRUE(Acquire(kWorker0, 2).has_value());
-  EXPECT_EQ(coordinator_.Heartbeat(kWorker0, 1, {}).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), {}).code(), absl::StatusCode::kAborted);
 }
 
 TEST_F(CoordinatorTest, LeavingGivesWorkBackAndKeepsWhatIsDone) {
@@ -227,7 +230,7 @@ TEST_F(CoordinatorTest, LeavingGivesWorkBackAndKeepsWhatIsDone) {
   auto lease = Acquire(kWorker0, 1);
   lease = Acquire(kWorker0, 1, Completed(lease->id, 1));
   ASSERT_EQ(lease->tickets.size(), 2u);
-  ASSERT_EQ(coordinator_.Leave(kWorker0, 1, Completed(lease->id, 1, 2)), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Leave(kWorker0, TestId(1), Completed(lease->id, 1, 2)), absl::OkStatus());
   EXPECT_EQ(coordinator_.GetStatus().step, 2);
   EXPECT_EQ(StateOf(kWorker0), Member::kLeft);
   coordinator_.HandOn(coordinator_.TakeEnded());
@@ -264,14 +267,15 @@ TEST_F(CoordinatorTest, AWaitForWorkEndsWithTheMembership) {
   absl::Status waited;
   std::atomic<bool> ended{false};
   std::thread waits([&] {
-    waited = coordinator_.AcquireWork(kWorker1, 2, {}, absl::InfiniteDuration(), 1).status();
+    waited =
+        coordinator_.AcquireWork(kWorker1, TestId(2), {}, absl::InfiniteDuration(), 1).status();
     ended = true;
   });
   // Again while the waiting itself has kept its worker alive. The other one keeps the only step.
   while (!ended) {
     for (int half = 0; half < 2; ++half) {
       clock_.Advance(kLease / 2);
-      EXPECT_EQ(coordinator_.Heartbeat(kWorker0, 1, {}), absl::OkStatus());
+      EXPECT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), {}), absl::OkStatus());
     }
     coordinator_.ExcuseSteps();
     coordinator_.ExpireLeases();
@@ -284,7 +288,7 @@ TEST_F(CoordinatorTest, AReportOfMoreThanTheLeaseHasIsRefused) {
   StartTraining(10);
   Register(kWorker0, 1);
   const auto lease = Acquire(kWorker0, 1);
-  EXPECT_EQ(coordinator_.Heartbeat(kWorker0, 1, Completed(lease->id, 2)).code(),
+  EXPECT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), Completed(lease->id, 2)).code(),
             absl::StatusCode::kInvalidArgument);
 }
 
@@ -298,7 +302,7 @@ TEST_F(CoordinatorTest, TheLastStepEndsTheChiefsWaitAndItsSnapshotThatOfWorkers)
   std::thread worker([&] { waited = Acquire(kWorker1, 2, {}, kLong); });
   std::thread chief(
       [&] { steps = coordinator_.WaitForSteps(1, clock_.Monotonic() + kLong, stop_); });
-  ASSERT_EQ(coordinator_.Heartbeat(kWorker0, 1, Completed(last->id, 1)), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), Completed(last->id, 1)), absl::OkStatus());
   chief.join();
   EXPECT_EQ(steps, 1);
   coordinator_.SetPhase(JobPhase::kFinishing);
@@ -329,7 +333,7 @@ TEST_F(CoordinatorTest, WaitForStepsEndsWithTimeStopOrALossThatIsNotFinite) {
   std::thread reports([&] {
     WorkerReport report;
     report.figures.set_non_finite_losses(1);
-    EXPECT_EQ(coordinator_.Heartbeat(kWorker0, 1, report), absl::OkStatus());
+    EXPECT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), report), absl::OkStatus());
   });
   EXPECT_EQ(coordinator_.WaitForSteps(1, clock_.Monotonic() + kLong, stop_), 0);
   reports.join();
@@ -382,7 +386,8 @@ TEST_F(CoordinatorTest, IsAloneWhenAllHaveLeftOrAreLost) {
   EXPECT_FALSE(coordinator_.WaitUntilAlone(kNoWait));
   EXPECT_TRUE(coordinator_.AnyAlive(Role::kWorker));
   EXPECT_FALSE(coordinator_.AnyAlive(Role::kEvaluator));
-  std::thread leaves([&] { EXPECT_EQ(coordinator_.Leave(kWorker0, 1, {}), absl::OkStatus()); });
+  std::thread leaves(
+      [&] { EXPECT_EQ(coordinator_.Leave(kWorker0, TestId(1), {}), absl::OkStatus()); });
   EXPECT_TRUE(coordinator_.WaitUntilAlone(kLong));
   leaves.join();
   Register(kWorker1, 2);
@@ -417,7 +422,7 @@ TEST_F(CoordinatorTest, SumsAddUpAndTheLargestStalenessStays) {
   report.figures.set_bytes_pushed(100);
   report.figures.set_bytes_pulled(200);
   for (int i = 0; i < 2; ++i) {
-    ASSERT_EQ(coordinator_.Heartbeat(kWorker0, 1, report), absl::OkStatus());
+    ASSERT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), report), absl::OkStatus());
   }
   const Coordinator::Status status = coordinator_.GetStatus();
   const v1::WorkerFigures& totals = status.totals;
@@ -440,10 +445,10 @@ TEST_F(CoordinatorTest, SumsOfAWorkerOutliveItsMemberships) {
   StartTraining(10);
   Register(kWorker0, 1);
   Register(kWorker1, 2);
-  ASSERT_EQ(coordinator_.Heartbeat(kWorker1, 2, Completed(0, 0, 5)), absl::OkStatus());
-  ASSERT_EQ(coordinator_.Leave(kWorker1, 2, Completed(0, 0, 1)), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Heartbeat(kWorker1, TestId(2), Completed(0, 0, 5)), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Leave(kWorker1, TestId(2), Completed(0, 0, 1)), absl::OkStatus());
   Register(kWorker1, 3);
-  ASSERT_EQ(coordinator_.Heartbeat(kWorker1, 3, Completed(0, 0, 3)), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Heartbeat(kWorker1, TestId(3), Completed(0, 0, 3)), absl::OkStatus());
   const Coordinator::Status status = coordinator_.GetStatus();
   EXPECT_EQ(status.workers.at(kWorker1).steps(), 9);
   EXPECT_EQ(status.totals.steps(), 9);
@@ -458,8 +463,8 @@ TEST_F(CoordinatorTest, AWorkerThatBeatsButDoesNotStepLosesItsWork) {
   const auto beat = [&](absl::Duration time) {
     for (absl::Duration rest = time; rest > absl::ZeroDuration(); rest -= absl::Seconds(1)) {
       clock_.Advance(absl::Seconds(1));
-      coordinator_.Heartbeat(kWorker0, 1, {}).IgnoreError();
-      EXPECT_EQ(coordinator_.Heartbeat(kWorker1, 2, {}), absl::OkStatus());
+      coordinator_.Heartbeat(kWorker0, TestId(1), {}).IgnoreError();
+      EXPECT_EQ(coordinator_.Heartbeat(kWorker1, TestId(2), {}), absl::OkStatus());
       coordinator_.ExpireLeases();
     }
   };
@@ -478,7 +483,7 @@ TEST_F(CoordinatorTest, AWorkerThatBeatsButDoesNotStepLosesItsWork) {
 TEST_F(CoordinatorTest, AWorkerThatAskedForMoreTimeKeepsItsWork) {
   StartTraining(100);
   ASSERT_EQ(coordinator_
-                .Register(kWorker0, 1, kHash, "host:1", {}, "", 0,
+                .Register(kWorker0, TestId(1), kHash, "host:1", {}, "", 0,
                           StallWatch::kFirstStep + absl::Seconds(3))
                 .status(),
             absl::OkStatus());
@@ -487,7 +492,7 @@ TEST_F(CoordinatorTest, AWorkerThatAskedForMoreTimeKeepsItsWork) {
     for (absl::Duration rest = time; rest > absl::ZeroDuration(); rest -= absl::Seconds(1)) {
       coordinator_.ExpireLeases();
       clock_.Advance(absl::Seconds(1));
-      coordinator_.Heartbeat(kWorker0, 1, {}).IgnoreError();
+      coordinator_.Heartbeat(kWorker0, TestId(1), {}).IgnoreError();
     }
     coordinator_.ExpireLeases();
   };
@@ -514,7 +519,7 @@ TEST_F(CoordinatorTest, NobodyIsGivenUpWhileAServerIsAway) {
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
   for (int minute = 0; minute < 60; ++minute) {
     clock_.Advance(absl::Minutes(1));
-    EXPECT_EQ(coordinator_.Heartbeat(kWorker0, 1, {}), absl::OkStatus());
+    EXPECT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), {}), absl::OkStatus());
     coordinator_.ExcuseSteps();
     coordinator_.ExpireLeases();
   }

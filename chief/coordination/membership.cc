@@ -1,4 +1,4 @@
-// Every call of a member names its incarnation, and one that is over is never admitted again, so a
+// Every call of a member shows its id, and one that is over is never admitted again, so a
 // process that wakes up late cannot act in place of its successor (ADR 0011). A process that is
 // only slow should not lose its place, so a late heartbeat still counts while no other process
 // claims the task.
@@ -22,6 +22,8 @@ std::string Name(Task task, absl::string_view peer) {
 }
 
 std::string Name(const Member& member) { return Name(member.task, member.peer); }
+
+MembershipId IdOf(const Member& member) { return {member.incarnation, member.secret}; }
 
 absl::Status TaskIsTaken(const Member& holder, absl::string_view peer) {
   return absl::AlreadyExistsError(
@@ -89,8 +91,21 @@ bool Membership::IsOver(Task task, uint64_t incarnation, uint64_t told_epoch) co
   return told_here || !inherited_epoch_.has_value() || told_epoch <= *inherited_epoch_;
 }
 
-absl::Status Membership::Register(Task task, uint64_t incarnation, std::string peer,
+absl::Status Membership::CheckNotAnothers(Task task, const MembershipId& id,
+                                          absl::string_view peer) const {
+  for (const auto& [holder, member] : members_) {
+    const bool same = holder == task && IdOf(member) == id;
+    if (member.incarnation != id.incarnation || same) continue;
+    return absl::AbortedError(
+        absl::StrCat(Name(task, peer), " shows the membership of ", Name(member)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Membership::Register(Task task, const MembershipId& id, std::string peer,
                                   std::string device, uint64_t told_epoch) {
+  RETURN_IF_ERROR(CheckNotAnothers(task, id, peer));
+  const uint64_t incarnation = id.incarnation;
   if (IsOver(task, incarnation, told_epoch)) return RegisterOver(task, incarnation, peer);
   if (members_.size() >= kMaxMembers && Find(task) == nullptr) return TooManyMembers(task, peer);
   const auto [it, is_new] = members_.try_emplace(task);
@@ -111,6 +126,7 @@ absl::Status Membership::Register(Task task, uint64_t incarnation, std::string p
   if (joins) Enter(&member, Member::kAlive);
   if (is_new || member.incarnation != incarnation) ++epoch_;
   member.incarnation = incarnation;
+  member.secret = id.secret;
   member.peer = std::move(peer);
   member.device = std::move(device);
   member.last_heard = clock_->Monotonic();
@@ -126,9 +142,9 @@ absl::Status Membership::RegisterOver(Task task, uint64_t incarnation,
   return Over(Name(task, peer), absl::StrCat("it was followed by ", Name(*holder)));
 }
 
-absl::Status Membership::CheckAlive(Task task, uint64_t incarnation) const {
+absl::Status Membership::CheckAlive(Task task, const MembershipId& id) const {
   const Member* const holder = Find(task);
-  if (holder == nullptr || holder->incarnation != incarnation) {
+  if (holder == nullptr || IdOf(*holder) != id) {
     return absl::AbortedError(
         absl::StrCat(task.ToString(), " is not known with this membership",
                      holder == nullptr ? "" : absl::StrCat("; it is held by ", Name(*holder))));
@@ -141,23 +157,34 @@ absl::Status Membership::CheckAlive(Task task, uint64_t incarnation) const {
   return absl::OkStatus();
 }
 
-absl::Status Membership::Heartbeat(Task task, uint64_t incarnation) {
-  RETURN_IF_ERROR(CheckAlive(task, incarnation));
+absl::Status Membership::Heartbeat(Task task, const MembershipId& id) {
+  RETURN_IF_ERROR(CheckAlive(task, id));
   members_.at(task).last_heard = clock_->Monotonic();
   return absl::OkStatus();
 }
 
-absl::Status Membership::Leave(Task task, uint64_t incarnation) {
+absl::Status Membership::Leave(Task task, const MembershipId& id) {
   const Member* const holder = Find(task);
-  const bool repeated =
-      holder != nullptr && holder->incarnation == incarnation && holder->state == Member::kLeft;
+  const bool repeated = holder != nullptr && IdOf(*holder) == id && holder->state == Member::kLeft;
   if (repeated) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckAlive(task, incarnation));
+  RETURN_IF_ERROR(CheckAlive(task, id));
   End(&members_.at(task), Member::kLeft);
   return absl::OkStatus();
 }
 
+bool Membership::LoseImpostors(const Member& expected) {
+  bool any = false;
+  for (auto& [task, member] : members_) {
+    const bool same = task == expected.task && IdOf(member) == IdOf(expected);
+    if (member.incarnation != expected.incarnation || same) continue;
+    if (!member.over()) End(&member, Member::kLost);
+    any = true;
+  }
+  return any;
+}
+
 void Membership::Expect(const Member& expected) {
+  if (LoseImpostors(expected)) return;
   Member member = expected;
   Enter(&member, Member::kAway);
   member.last_heard = clock_->Monotonic();

@@ -1,5 +1,7 @@
 // Who takes part in the job: one member per task, kept alive by a lease that its calls renew.
-// An incarnation is the identity of one membership: once that is over it never comes back.
+// A membership is known by its id: the incarnation names it, and once that is over it never comes
+// back; the secret shows that a caller is the member. Whoever shows an incarnation with another
+// secret, or for another task, is no member.
 //
 //            Register             lease passes
 //   (none) ────────────► alive ──────────────────► lost     ┐
@@ -34,6 +36,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
+#include "core/cluster/membership_id.h"
 #include "core/cluster/task.h"
 
 namespace keelson {
@@ -50,6 +53,7 @@ struct Member {
   int restarts = 0;           // memberships of this task before this one
   absl::Time since = {};      // Clock::Now() when it came into this state
   std::string device = {};    // what it computes on, for people; may be empty
+  uint64_t secret = 0;        // MembershipId
 
   bool over() const { return state != kAway && state != kAlive; }
 };
@@ -71,21 +75,22 @@ class Membership {
   // OK: the task is the caller's; also when repeated. ALREADY_EXISTS: another incarnation holds the
   // task and was heard of within `takeover_after`; the text names it. Newcomers get this error, and
   // so does the incarnation that was replaced. ABORTED: this incarnation's membership is over (the
-  // text says how), and its task is free. FAILED_PRECONDITION: there are kMaxMembers others.
-  // `told_epoch`: the epoch that the caller was told as a member, here or by a predecessor; 0:
-  // none.
-  absl::Status Register(Task task, uint64_t incarnation, std::string peer, std::string device = "",
-                        uint64_t told_epoch = 0);
+  // text says how), and its task is free; or the incarnation is another member's.
+  // FAILED_PRECONDITION: there are kMaxMembers others. `told_epoch`: the epoch that the caller was
+  // told as a member, here or by a predecessor; 0: none.
+  absl::Status Register(Task task, const MembershipId& id, std::string peer,
+                        std::string device = "", uint64_t told_epoch = 0);
 
-  // Renews the lease. ABORTED: the incarnation has not registered here, or its membership is over;
+  // Renews the lease. ABORTED: nobody has registered here with this id, or its membership is over;
   // nothing changes.
-  absl::Status Heartbeat(Task task, uint64_t incarnation);
+  absl::Status Heartbeat(Task task, const MembershipId& id);
 
   // Ends the membership; repeating it is harmless. ABORTED: unknown, away, lost or replaced.
-  absl::Status Leave(Task task, uint64_t incarnation);
+  absl::Status Leave(Task task, const MembershipId& id);
 
   // Adds a predecessor's member as away; its lease begins now. If the task has been taken already,
-  // its incarnation is either the same one, or is over as replaced.
+  // its incarnation is either the same one, or is over as replaced. If its incarnation has been
+  // shown here with another secret or for another task, both memberships are over.
   void Expect(const Member& member);
   // Continues after a predecessor whose epoch was at least this one; call it before an epoch is
   // told to anyone. The epoch becomes far greater, so that none of the predecessor's is used again,
@@ -121,6 +126,9 @@ class Membership {
   absl::Duration lease() const { return lease_; }
 
  private:
+  // Ends the memberships that show the incarnation of this one and are not it; whether there were
+  // any.
+  bool LoseImpostors(const Member& expected);
   int Count(Role role, Member::State state) const;
   // Whether the member is present and has sent nothing for `silence`.
   bool Silent(const Member& member, absl::Duration silence) const;
@@ -129,8 +137,10 @@ class Membership {
   // Whether the incarnation was a member's and is not any more.
   bool IsOver(Task task, uint64_t incarnation, uint64_t told_epoch) const;
   absl::Status RegisterOver(Task task, uint64_t incarnation, absl::string_view peer) const;
-  // The error with which a call of this incarnation is refused; OK when it is alive.
-  absl::Status CheckAlive(Task task, uint64_t incarnation) const;
+  // ABORTED: the incarnation is known here with another secret or for another task.
+  absl::Status CheckNotAnothers(Task task, const MembershipId& id, absl::string_view peer) const;
+  // The error with which a call of this member is refused; OK when it is alive.
+  absl::Status CheckAlive(Task task, const MembershipId& id) const;
 
   const Clock* const clock_;
   const absl::Duration lease_;

@@ -1,5 +1,6 @@
 #include "chief/coordination/membership.h"
 
+#include "chief/coordination/member_ids_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -19,7 +20,7 @@ constexpr Task kPs0 = {Role::kPs, 0};
 class MembershipTest : public testing::Test {
  protected:
   void Register(Task task, uint64_t incarnation) {
-    ASSERT_EQ(membership_.Register(task, incarnation, "host:1"), absl::OkStatus());
+    ASSERT_EQ(membership_.Register(task, TestId(incarnation), "host:1"), absl::OkStatus());
   }
   // Lets the member's lease pass and be noticed.
   void Lose(Task task, uint64_t incarnation) {
@@ -40,7 +41,7 @@ class MembershipTest : public testing::Test {
 TEST_F(MembershipTest, RegisterMakesAMember) {
   EXPECT_EQ(membership_.Find(kWorker0), nullptr);
   clock_.Advance(absl::Seconds(3));
-  ASSERT_EQ(membership_.Register(kWorker0, 7, "host:1"), absl::OkStatus());
+  ASSERT_EQ(membership_.Register(kWorker0, TestId(7), "host:1"), absl::OkStatus());
   const Member* member = membership_.Find(kWorker0);
   ASSERT_NE(member, nullptr);
   EXPECT_EQ(member->task, kWorker0);
@@ -53,11 +54,12 @@ TEST_F(MembershipTest, RegisterMakesAMember) {
 
 TEST_F(MembershipTest, AMemberTellsItsDeviceAndSinceWhenItIsInItsState) {
   const absl::Time start = clock_.Now();
-  ASSERT_EQ(membership_.Register(kWorker0, 7, "host:1", "cpu, 2 threads"), absl::OkStatus());
+  ASSERT_EQ(membership_.Register(kWorker0, TestId(7), "host:1", "cpu, 2 threads"),
+            absl::OkStatus());
   EXPECT_EQ(membership_.Find(kWorker0)->device, "cpu, 2 threads");
   EXPECT_EQ(membership_.Find(kWorker0)->since, start);
   clock_.Advance(absl::Seconds(1));
-  ASSERT_EQ(membership_.Heartbeat(kWorker0, 7), absl::OkStatus());
+  ASSERT_EQ(membership_.Heartbeat(kWorker0, TestId(7)), absl::OkStatus());
   Register(kWorker0, 7);
   EXPECT_EQ(membership_.Find(kWorker0)->since, start);
   Lose(kWorker0, 7);
@@ -80,10 +82,10 @@ TEST_F(MembershipTest, RegisterMayBeRepeatedAndRenews) {
 }
 
 TEST_F(MembershipTest, ASecondProcessOfATaskIsRefused) {
-  ASSERT_EQ(membership_.Register(kWorker0, 0xabc, "alpha:12"), absl::OkStatus());
+  ASSERT_EQ(membership_.Register(kWorker0, TestId(0xabc), "alpha:12"), absl::OkStatus());
   clock_.Advance(kTakeover - absl::Milliseconds(1));
   EXPECT_EQ(
-      membership_.Register(kWorker0, 0xdef, "beta:34"),
+      membership_.Register(kWorker0, TestId(0xdef), "beta:34"),
       absl::AlreadyExistsError("worker-0 at beta:34: the task is held by worker-0 at alpha:12"));
   EXPECT_EQ(membership_.Find(kWorker0)->incarnation, 0xabcu);
   EXPECT_THAT(Expire(), IsEmpty());
@@ -92,7 +94,7 @@ TEST_F(MembershipTest, ASecondProcessOfATaskIsRefused) {
 TEST_F(MembershipTest, TheRefusedProcessDoesNotRenewTheHoldersLease) {
   Register(kWorker0, 7);
   clock_.Advance(kTakeover / 2);
-  EXPECT_FALSE(membership_.Register(kWorker0, 8, "").ok());
+  EXPECT_FALSE(membership_.Register(kWorker0, TestId(8), "").ok());
   clock_.Advance(kLease - kTakeover / 2);
   EXPECT_EQ(Expire().size(), 1u);
 }
@@ -112,7 +114,7 @@ TEST_F(MembershipTest, SilenceAloneEndsNothing) {
   Register(kWorker0, 7);
   clock_.Advance(kLease - absl::Milliseconds(1));
   EXPECT_THAT(Expire(), IsEmpty());
-  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), absl::OkStatus());
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, TestId(7)), absl::OkStatus());
 }
 
 TEST_F(MembershipTest, HeartbeatRenews) {
@@ -120,7 +122,7 @@ TEST_F(MembershipTest, HeartbeatRenews) {
   for (int i = 0; i < 5; ++i) {
     clock_.Advance(kLease - absl::Milliseconds(1));
     EXPECT_THAT(Expire(), IsEmpty());
-    EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), absl::OkStatus());
+    EXPECT_EQ(membership_.Heartbeat(kWorker0, TestId(7)), absl::OkStatus());
   }
   EXPECT_EQ(membership_.Find(kWorker0)->last_heard, clock_.Monotonic());
 }
@@ -128,7 +130,7 @@ TEST_F(MembershipTest, HeartbeatRenews) {
 TEST_F(MembershipTest, ExpiryIsNotNoticedByHeartbeat) {
   Register(kWorker0, 7);
   clock_.Advance(2 * kLease);
-  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), absl::OkStatus());
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, TestId(7)), absl::OkStatus());
   EXPECT_THAT(Expire(), IsEmpty());
 }
 
@@ -150,9 +152,9 @@ TEST_F(MembershipTest, ALostIncarnationStaysLost) {
   Lose(kWorker0, 7);
   const absl::Status over =
       absl::AbortedError("membership of worker-0 at host:1 is over: its lease was lost");
-  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), over);
-  EXPECT_EQ(membership_.Leave(kWorker0, 7), over);
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"), over);
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, TestId(7)), over);
+  EXPECT_EQ(membership_.Leave(kWorker0, TestId(7)), over);
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(7), "host:1"), over);
   EXPECT_EQ(State(kWorker0), Member::kLost);
 }
 
@@ -169,20 +171,20 @@ TEST_F(MembershipTest, AReplacedIncarnationIsToldWhoHoldsItsTask) {
   Register(kWorker0, 7);
   const uint64_t told = membership_.epoch();
   Lose(kWorker0, 7);
-  ASSERT_EQ(membership_.Register(kWorker0, 8, "host:2"), absl::OkStatus());
+  ASSERT_EQ(membership_.Register(kWorker0, TestId(8), "host:2"), absl::OkStatus());
   const absl::Status unknown = absl::AbortedError(
       "worker-0 is not known with this membership; it is held by worker-0 at host:2");
-  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), unknown);
-  EXPECT_EQ(membership_.Leave(kWorker0, 7), unknown);
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", told),
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, TestId(7)), unknown);
+  EXPECT_EQ(membership_.Leave(kWorker0, TestId(7)), unknown);
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(7), "host:1", "", told),
             absl::AlreadyExistsError("worker-0 at host:1: the task is held by worker-0 at host:2"));
   // Once that one is silent the task may be had, but not by an incarnation that is over.
   const absl::Status over = absl::AbortedError(
       "membership of worker-0 at host:1 is over: it was followed by worker-0 at host:2");
   clock_.Advance(kTakeover);
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", told), over);
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(7), "host:1", "", told), over);
   Lose(kWorker0, 8);
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", told), over);
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(7), "host:1", "", told), over);
   EXPECT_EQ(membership_.Find(kWorker0)->incarnation, 8u);
 }
 
@@ -195,14 +197,14 @@ TEST_F(MembershipTest, EachJoinAndEachEndBeginsAnEpoch) {
   Register(kWorker0, 7);
   EXPECT_EQ(begun(), 1u);
   Register(kWorker0, 7);
-  ASSERT_EQ(membership_.Heartbeat(kWorker0, 7), absl::OkStatus());
-  EXPECT_FALSE(membership_.Register(kWorker0, 8, "host:2").ok());
+  ASSERT_EQ(membership_.Heartbeat(kWorker0, TestId(7)), absl::OkStatus());
+  EXPECT_FALSE(membership_.Register(kWorker0, TestId(8), "host:2").ok());
   EXPECT_EQ(begun(), 0u);
   clock_.Advance(kTakeover);
   Register(kWorker0, 8);
   EXPECT_EQ(begun(), 2u) << "one goes, one comes";
-  ASSERT_EQ(membership_.Leave(kWorker0, 8), absl::OkStatus());
-  ASSERT_EQ(membership_.Leave(kWorker0, 8), absl::OkStatus());
+  ASSERT_EQ(membership_.Leave(kWorker0, TestId(8)), absl::OkStatus());
+  ASSERT_EQ(membership_.Leave(kWorker0, TestId(8)), absl::OkStatus());
   EXPECT_EQ(begun(), 1u);
   membership_.RaiseEpoch(epoch);
   EXPECT_GT(begun(), 1000u);
@@ -223,13 +225,13 @@ TEST_F(MembershipTest, RegisterNoticesAnExpiredHolder) {
 
 TEST_F(MembershipTest, LeaveEndsTheMembership) {
   Register(kWorker0, 7);
-  EXPECT_EQ(membership_.Leave(kWorker0, 7), absl::OkStatus());
-  EXPECT_EQ(membership_.Leave(kWorker0, 7), absl::OkStatus());
+  EXPECT_EQ(membership_.Leave(kWorker0, TestId(7)), absl::OkStatus());
+  EXPECT_EQ(membership_.Leave(kWorker0, TestId(7)), absl::OkStatus());
   EXPECT_EQ(State(kWorker0), Member::kLeft);
   const absl::Status left =
       absl::AbortedError("membership of worker-0 at host:1 is over: it has left");
-  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7), left);
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1"), left);
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, TestId(7)), left);
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(7), "host:1"), left);
   clock_.Advance(2 * kLease);
   // Its end is reported once, as having left.
   const std::vector<Member> ended = Expire();
@@ -240,7 +242,7 @@ TEST_F(MembershipTest, LeaveEndsTheMembership) {
 
 TEST_F(MembershipTest, ANewIncarnationTakesALeftTaskAtOnce) {
   Register(kWorker0, 7);
-  ASSERT_EQ(membership_.Leave(kWorker0, 7), absl::OkStatus());
+  ASSERT_EQ(membership_.Leave(kWorker0, TestId(7)), absl::OkStatus());
   Register(kWorker0, 8);
   EXPECT_EQ(State(kWorker0), Member::kAlive);
   EXPECT_EQ(membership_.Find(kWorker0)->restarts, 1);
@@ -248,13 +250,13 @@ TEST_F(MembershipTest, ANewIncarnationTakesALeftTaskAtOnce) {
 
 TEST_F(MembershipTest, StrangersAreRefused) {
   const absl::Status unknown = absl::AbortedError("worker-0 is not known with this membership");
-  EXPECT_EQ(membership_.Heartbeat(kWorker0, 9), unknown);
-  EXPECT_EQ(membership_.Leave(kWorker0, 9), unknown);
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, TestId(9)), unknown);
+  EXPECT_EQ(membership_.Leave(kWorker0, TestId(9)), unknown);
   Register(kWorker0, 7);
   const absl::Status held = absl::AbortedError(
       "worker-0 is not known with this membership; it is held by worker-0 at host:1");
-  EXPECT_EQ(membership_.Heartbeat(kWorker0, 9), held);
-  EXPECT_EQ(membership_.Leave(kWorker0, 9), held);
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, TestId(9)), held);
+  EXPECT_EQ(membership_.Leave(kWorker0, TestId(9)), held);
   EXPECT_EQ(State(kWorker0), Member::kAlive);
 }
 
@@ -273,11 +275,50 @@ TEST_F(MembershipTest, AnyAliveLooksAtTheRole) {
   Register(kWorker1, 2);
   EXPECT_TRUE(membership_.AnyAlive(Role::kWorker));
   EXPECT_FALSE(membership_.AnyAlive(Role::kPs));
-  ASSERT_EQ(membership_.Leave(kWorker0, 1), absl::OkStatus());
+  ASSERT_EQ(membership_.Leave(kWorker0, TestId(1)), absl::OkStatus());
   EXPECT_THAT(Expire(), SizeIs(1));
   EXPECT_TRUE(membership_.AnyAlive(Role::kWorker));
   Lose(kWorker1, 2);
   EXPECT_FALSE(membership_.AnyAlive(Role::kWorker));
+}
+
+// ---- Whoever knows an incarnation, but not its secret.
+
+TEST_F(MembershipTest, AnIncarnationWithoutItsSecretIsNoMember) {
+  Register(kWorker0, 7);
+  clock_.Advance(kLease - absl::Milliseconds(1));
+  const MembershipId right = TestId(7);
+  const absl::Status stranger = absl::AbortedError(
+      "worker-0 is not known with this membership; it is held by worker-0 at host:1");
+  for (const uint64_t secret :
+       {uint64_t{0}, right.secret + 1, right.secret ^ (uint64_t{1} << 63)}) {
+    const MembershipId wrong = {right.incarnation, secret};
+    EXPECT_EQ(membership_.Heartbeat(kWorker0, wrong), stranger);
+    EXPECT_EQ(membership_.Leave(kWorker0, wrong), stranger);
+    const absl::Status joining =
+        absl::AbortedError("worker-0 at host:2 shows the membership of worker-0 at host:1");
+    EXPECT_EQ(membership_.Register(kWorker0, wrong, "host:2"), joining);
+    EXPECT_EQ(membership_.Register(kWorker0, wrong, "host:2", "", membership_.epoch()), joining);
+  }
+  clock_.Advance(absl::Milliseconds(1));
+  EXPECT_EQ(Expire().size(), 1u) << "nothing of it renewed the lease";
+  EXPECT_EQ(membership_.Find(kWorker0)->peer, "host:1");
+}
+
+TEST_F(MembershipTest, AMemberThatHasLeftIsNotAnsweredWithoutItsSecret) {
+  Register(kWorker0, 7);
+  ASSERT_EQ(membership_.Leave(kWorker0, TestId(7)), absl::OkStatus());
+  EXPECT_EQ(membership_.Leave(kWorker0, {7, 0}).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(membership_.Register(kWorker0, {7, 8}, "host:2").code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(State(kWorker0), Member::kLeft);
+}
+
+TEST_F(MembershipTest, AnIncarnationIsOfOneTask) {
+  Register(kWorker0, 7);
+  EXPECT_EQ(membership_.Register(kWorker1, TestId(7), "host:2"),
+            absl::AbortedError("worker-1 at host:2 shows the membership of worker-0 at host:1"));
+  EXPECT_EQ(membership_.Register(kWorker1, {7, 1}, "host:2").code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(membership_.Find(kWorker1), nullptr);
 }
 
 // ---- Members of a chief's predecessor.
@@ -285,7 +326,15 @@ TEST_F(MembershipTest, AnyAliveLooksAtTheRole) {
 class AwayMemberTest : public MembershipTest {
  protected:
   void Expect(Task task, uint64_t incarnation) {
-    membership_.Expect({task, incarnation, "old:1", Member::kAlive, absl::Hours(5), 3});
+    membership_.Expect({task,
+                        incarnation,
+                        "old:1",
+                        Member::kAlive,
+                        absl::Hours(5),
+                        3,
+                        {},
+                        {},
+                        TestId(incarnation).secret});
   }
 };
 
@@ -297,10 +346,10 @@ TEST_F(AwayMemberTest, RegistersAgainWithTheSameIncarnation) {
   EXPECT_TRUE(membership_.AnyAway(Role::kWorker));
   EXPECT_FALSE(membership_.AnyAway(Role::kEvaluator));
   EXPECT_FALSE(membership_.AnyAlive(Role::kWorker));
-  EXPECT_EQ(membership_.Heartbeat(kWorker0, 7),
+  EXPECT_EQ(membership_.Heartbeat(kWorker0, TestId(7)),
             absl::AbortedError("worker-0 at old:1 has not registered "
                                "since the chief's restart"));
-  EXPECT_EQ(membership_.Leave(kWorker0, 7).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(membership_.Leave(kWorker0, TestId(7)).code(), absl::StatusCode::kAborted);
   Register(kWorker0, 7);
   EXPECT_EQ(State(kWorker0), Member::kAlive);
   EXPECT_EQ(membership_.Find(kWorker0)->restarts, 3);
@@ -316,12 +365,13 @@ TEST_F(AwayMemberTest, IsLostWhenItsLeasePasses) {
   clock_.Advance(absl::Milliseconds(1));
   EXPECT_THAT(Expire(), ElementsAre(Field(&Member::incarnation, 7u)));
   EXPECT_EQ(State(kWorker0), Member::kLost);
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "old:1").code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(7), "old:1").code(), absl::StatusCode::kAborted);
 }
 
 TEST_F(AwayMemberTest, ANewProcessMustGiveItTheChanceToComeBack) {
   Expect(kWorker0, 7);
-  EXPECT_EQ(membership_.Register(kWorker0, 8, "host:2").code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(8), "host:2").code(),
+            absl::StatusCode::kAlreadyExists);
   clock_.Advance(kTakeover);
   Register(kWorker0, 8);
   EXPECT_THAT(Expire(), ElementsAre(Field(&Member::incarnation, 7u)));
@@ -341,6 +391,39 @@ TEST_F(AwayMemberTest, WhoRegisteredBeforeItWasExpectedIsAlive) {
   EXPECT_EQ(ended[0].state, Member::kReplaced);
 }
 
+TEST_F(AwayMemberTest, ComesBackWithItsSecretOnly) {
+  Expect(kWorker0, 7);
+  EXPECT_EQ(membership_.Register(kWorker0, {7, 0}, "host:2").code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(membership_.Register(kWorker0, {7, 8}, "host:2").code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(State(kWorker0), Member::kAway);
+  Register(kWorker0, 7);
+  EXPECT_EQ(State(kWorker0), Member::kAlive);
+}
+
+// An older build has persisted no secret, and the member shows the one that it has.
+TEST_F(AwayMemberTest, WhoseSecretIsUnknownJoinsAsANewMember) {
+  membership_.Expect({kWorker0, 7, "old:1", Member::kAlive, {}});
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(7), "old:1").code(), absl::StatusCode::kAborted);
+  clock_.Advance(kTakeover);
+  Register(kWorker0, 8);
+  EXPECT_THAT(Expire(), ElementsAre(Field(&Member::incarnation, 7u)));
+}
+
+class ImpostorTest : public AwayMemberTest, public testing::WithParamInterface<Task> {};
+
+TEST_P(ImpostorTest, EndsWithTheMemberWhoseIncarnationItHasShown) {
+  const Task impostor = GetParam();
+  ASSERT_EQ(membership_.Register(impostor, {7, 1}, "host:2"), absl::OkStatus());
+  Expect(kWorker0, 7);
+  EXPECT_EQ(State(impostor), Member::kLost);
+  EXPECT_EQ(membership_.FindPresent(7), nullptr);
+  EXPECT_THAT(Expire(), ElementsAre(Field(&Member::incarnation, 7u)));
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(7), "old:1").code(), absl::StatusCode::kAborted);
+  Register(kWorker0, 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, ImpostorTest, testing::Values(kWorker0, kWorker1));
+
 TEST_F(AwayMemberTest, AnEpochTellsWhoseMembershipAPredecessorSawEnd) {
   constexpr uint64_t kPersisted = 50;
   membership_.RaiseEpoch(kPersisted);
@@ -348,19 +431,22 @@ TEST_F(AwayMemberTest, AnEpochTellsWhoseMembershipAPredecessorSawEnd) {
   Expect(kWorker1, 9);
   const absl::Status over =
       absl::AbortedError("membership of worker-0 at host:1 is over: as an earlier chief knew");
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", kPersisted), over);
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", kPersisted - 20), over);
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(7), "host:1", "", kPersisted), over);
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(7), "host:1", "", kPersisted - 20), over);
   // Nor did this chief know it when it told that epoch.
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", membership_.epoch()), over);
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(7), "host:1", "", membership_.epoch()), over);
   // Its predecessor let it in after the state was persisted.
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", kPersisted + 1), absl::OkStatus());
-  EXPECT_EQ(membership_.Register(kWorker1, 9, "host:1", "", kPersisted - 20), absl::OkStatus());
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(7), "host:1", "", kPersisted + 1),
+            absl::OkStatus());
+  EXPECT_EQ(membership_.Register(kWorker1, TestId(9), "host:1", "", kPersisted - 20),
+            absl::OkStatus());
 }
 
 TEST_F(MembershipTest, WithoutAPredecessorNobodyReturns) {
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", 999'999'999).code(),
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(7), "host:1", "", 999'999'999).code(),
             absl::StatusCode::kAborted);
-  EXPECT_EQ(membership_.Register(kWorker0, 7, "host:1", "", 1).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(membership_.Register(kWorker0, TestId(7), "host:1", "", 1).code(),
+            absl::StatusCode::kAborted);
   EXPECT_TRUE(membership_.Members().empty());
 }
 
@@ -379,7 +465,7 @@ TEST_F(MembershipTest, CountsTheLivingOfARole) {
   Register(kWorker1, 2);
   Register(kPs0, 3);
   EXPECT_EQ(membership_.NumAlive(Role::kWorker), 2);
-  ASSERT_EQ(membership_.Leave(kWorker0, 1), absl::OkStatus());
+  ASSERT_EQ(membership_.Leave(kWorker0, TestId(1)), absl::OkStatus());
   EXPECT_EQ(membership_.NumAlive(Role::kWorker), 1);
 }
 
@@ -396,7 +482,7 @@ TEST_F(MembershipTest, AJobHasSoManyTasks) {
     Register({Role::kWorker, static_cast<int>(i)}, i + 1);
   }
   const Task another = {Role::kWorker, static_cast<int>(Membership::kMaxMembers)};
-  EXPECT_EQ(membership_.Register(another, 9999, "host:1"),
+  EXPECT_EQ(membership_.Register(another, TestId(9999), "host:1"),
             absl::FailedPreconditionError("worker-4096 at host:1: expected at most 4096 tasks in a "
                                           "job, found another one"));
   EXPECT_EQ(membership_.Find(another), nullptr);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "chief/coordination/member_ids_testing.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/cluster/task_proto.h"
@@ -11,7 +12,7 @@ namespace keelson {
 v1::RequestHeader HeaderOf(Task task) {
   v1::RequestHeader header;
   *header.mutable_task() = TaskToProto(task);
-  header.set_incarnation(100 + static_cast<uint64_t>(task.role));
+  SetMembershipId(TestId(100 + static_cast<uint64_t>(task.role)), &header);
   return header;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "chief/coordination/coordinator_testing.h"
+#include "chief/coordination/member_ids_testing.h"
 #include "chief/lifecycle/chief_run_testing.h"
 #include "chief/service/chief_handler.h"
 #include "core/base/file.h"
@@ -43,11 +44,11 @@ class EndTrainingTest : public testing::Test {
     chief_->Resume({}, *WorkLedger::FromPersisted(persisted, work_), persisted);
   }
   void Register(const std::vector<HeldLease>& held = {}) {
-    EXPECT_EQ(chief_->Register(kWorker, 7, config_hash_, "host:1", held).status(),
+    EXPECT_EQ(chief_->Register(kWorker, TestId(7), config_hash_, "host:1", held).status(),
               absl::OkStatus());
   }
   std::optional<WorkLease> Acquire(const WorkerReport& report = {}) {
-    const auto lease = chief_->AcquireWork(kWorker, 7, report, kNoWait);
+    const auto lease = chief_->AcquireWork(kWorker, TestId(7), report, kNoWait);
     EXPECT_EQ(lease.status(), absl::OkStatus());
     return lease.value_or(std::nullopt);
   }

@@ -8,6 +8,7 @@
 
 #include "chief/coordination/coordinator.h"
 #include "chief/coordination/coordinator_testing.h"
+#include "chief/coordination/member_ids_testing.h"
 #include "chief/lifecycle/leadership.h"
 #include "chief/servers/fake_parameter_server.h"
 #include "chief/servers/server_group.h"
@@ -40,11 +41,12 @@ class RunningJobTest : public testing::Test {
   }
 
   void Join(Task task, uint64_t incarnation) {
-    ASSERT_EQ(coordinator_.Register(task, incarnation, kHash, "host:1").status(), absl::OkStatus());
+    ASSERT_EQ(coordinator_.Register(task, TestId(incarnation), kHash, "host:1").status(),
+              absl::OkStatus());
   }
   // A lease, or none.
   std::optional<WorkLease> Acquire(Task task, uint64_t incarnation) {
-    const auto lease = coordinator_.AcquireWork(task, incarnation, {}, kNoWait);
+    const auto lease = coordinator_.AcquireWork(task, TestId(incarnation), {}, kNoWait);
     EXPECT_TRUE(lease.ok()) << lease.status();
     return lease.ok() ? *lease : std::nullopt;
   }
@@ -53,7 +55,7 @@ class RunningJobTest : public testing::Test {
     const auto steps = static_cast<int64_t>(lease.tickets.size());
     WorkerReport report = Completed(lease.id, steps, steps);
     for (const WorkTicket& ticket : lease.tickets) report.losses.push_back({ticket.step, loss});
-    ASSERT_EQ(coordinator_.Heartbeat(task, incarnation, report), absl::OkStatus());
+    ASSERT_EQ(coordinator_.Heartbeat(task, TestId(incarnation), report), absl::OkStatus());
   }
   int64_t step() const { return coordinator_.GetStatus().step; }
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "chief/coordination/coordinator_testing.h"
+#include "chief/coordination/member_ids_testing.h"
 #include "chief/service/chief_handler.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "core/cluster/task_proto.h"
@@ -46,7 +47,7 @@ class ChiefGrpcServiceTest : public testing::Test {
   static v1::RequestHeader HeaderOf(Task task) {
     v1::RequestHeader header;
     *header.mutable_task() = TaskToProto(task);
-    header.set_incarnation(7);
+    SetMembershipId(TestId(7 + static_cast<uint64_t>(task.role)), &header);
     return header;
   }
   static v1::RegisterRequest RegistrationOf(Task task) {

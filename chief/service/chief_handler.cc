@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/cluster/membership_id.h"
 #include "core/cluster/task_proto.h"
 
 namespace keelson {
@@ -50,6 +51,13 @@ absl::StatusOr<absl::Duration> StepBoundOf(const v1::RegisterRequest& request) {
   return absl::InvalidArgumentError(absl::StrCat("step_bound: expected 0 to ",
                                                  absl::FormatDuration(kMost), ", found ",
                                                  absl::FormatDuration(bound)));
+}
+
+absl::Status CheckDrawn(const MembershipId& id) {
+  if (id.incarnation != 0 && id.secret != 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("header: expected a random ",
+                   id.incarnation == 0 ? "incarnation" : "membership_secret", ", found 0"));
 }
 
 WorkerReport ReportFromProto(const v1::WorkerProgress& progress) {
@@ -151,16 +159,18 @@ v1::JobPhase JobPhaseToProto(JobPhase phase) {
 absl::Status ChiefHandler::Register(const v1::RegisterRequest& request,
                                     v1::RegisterResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
+  const MembershipId id = MembershipIdOf(request.header());
+  RETURN_IF_ERROR(CheckDrawn(id));
   // They are kept for as long as the job, and shown.
   RETURN_IF_ERROR(CheckLength("peer", request.peer()));
   RETURN_IF_ERROR(CheckLength("device", request.device()));
   ASSIGN_OR_RETURN(const absl::Duration step_bound, StepBoundOf(request));
   std::vector<HeldLease> held;
   for (const v1::HeldLease& lease : request.leases()) held.push_back(HeldLeaseFromProto(lease));
-  ASSIGN_OR_RETURN(const std::vector<uint64_t> kept,
-                   coordinator_->Register(
-                       task, request.header().incarnation(), request.config_hash(), request.peer(),
-                       held, request.device(), request.header().member_epoch(), step_bound));
+  ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> kept,
+      coordinator_->Register(task, id, request.config_hash(), request.peer(), held,
+                             request.device(), request.header().member_epoch(), step_bound));
   response->mutable_kept_leases()->Add(kept.begin(), kept.end());
   *response->mutable_state_versions() = VersionsToProto(coordinator_->state_versions());
   response->set_phase(JobPhaseToProto(coordinator_->phase()));
@@ -171,7 +181,7 @@ absl::Status ChiefHandler::GetModel(const v1::GetModelRequest& request,
                                     v1::GetModelResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
   ASSIGN_OR_RETURN(const ModelLocation model,
-                   coordinator_->WaitForModel(task, request.header().incarnation(),
+                   coordinator_->WaitForModel(task, MembershipIdOf(request.header()),
                                               BoundedWait(request.max_wait())));
   *response = ModelResponse(model);
   return absl::OkStatus();
@@ -195,7 +205,7 @@ ChiefHandler::Cancel ChiefHandler::BeginGetModel(
     return nullptr;
   }
   const auto id = coordinator_->RequestModel(
-      *task, request.header().incarnation(), BoundedWait(request.max_wait()),
+      *task, MembershipIdOf(request.header()), BoundedWait(request.max_wait()),
       [this, done](const absl::StatusOr<ModelLocation>& model) {
         if (!model.ok()) return done(model.status());
         done(ModelResponse(*model));
@@ -216,7 +226,7 @@ v1::GetModelResponse ChiefHandler::ModelResponse(const ModelLocation& model) con
 absl::Status ChiefHandler::Heartbeat(const v1::HeartbeatRequest& request,
                                      v1::HeartbeatResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
-  RETURN_IF_ERROR(coordinator_->Heartbeat(task, request.header().incarnation(),
+  RETURN_IF_ERROR(coordinator_->Heartbeat(task, MembershipIdOf(request.header()),
                                           ReportFromProto(request.progress())));
   // In this order, so that a job that has failed comes with its error.
   response->set_phase(JobPhaseToProto(coordinator_->phase()));
@@ -229,7 +239,7 @@ absl::Status ChiefHandler::AcquireWork(const v1::AcquireWorkRequest& request,
                                        v1::AcquireWorkResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
   ASSIGN_OR_RETURN(const std::optional<WorkLease> lease,
-                   coordinator_->AcquireWork(task, request.header().incarnation(),
+                   coordinator_->AcquireWork(task, MembershipIdOf(request.header()),
                                              ReportFromProto(request.progress()),
                                              BoundedWait(request.max_wait()), request.sequence()));
   *response = WorkResponse(lease);
@@ -245,7 +255,7 @@ ChiefHandler::Cancel ChiefHandler::BeginAcquireWork(
     return nullptr;
   }
   const auto id = coordinator_->RequestWork(
-      *task, request.header().incarnation(), ReportFromProto(request.progress()),
+      *task, MembershipIdOf(request.header()), ReportFromProto(request.progress()),
       BoundedWait(request.max_wait()), request.sequence(),
       [this, done](const absl::StatusOr<std::optional<WorkLease>>& lease) {
         if (!lease.ok()) return done(lease.status());
@@ -274,7 +284,7 @@ v1::AcquireWorkResponse ChiefHandler::WorkResponse(const std::optional<WorkLease
 absl::Status ChiefHandler::Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
   ASSIGN_OR_RETURN(const bool admitted,
-                   coordinator_->Admit(task, request.header().incarnation(), request.lease_id(),
+                   coordinator_->Admit(task, MembershipIdOf(request.header()), request.lease_id(),
                                        request.step(), request.attempt()));
   response->set_admitted(admitted);
   return absl::OkStatus();
@@ -296,7 +306,8 @@ absl::Status ChiefHandler::EndTraining(const v1::EndTrainingRequest& request,
                                        v1::EndTrainingResponse* response) {
   if (request.has_header()) {
     ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
-    RETURN_IF_ERROR(coordinator_->Heartbeat(task, request.header().incarnation(), WorkerReport()));
+    RETURN_IF_ERROR(
+        coordinator_->Heartbeat(task, MembershipIdOf(request.header()), WorkerReport()));
   }
   ASSIGN_OR_RETURN(const std::string reason, ReasonOf(request));
   RETURN_IF_ERROR(coordinator_->EndTraining(reason));
@@ -310,14 +321,14 @@ absl::Status ChiefHandler::EndTraining(const v1::EndTrainingRequest& request,
 
 absl::Status ChiefHandler::Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
-  return coordinator_->Leave(task, request.header().incarnation(),
+  return coordinator_->Leave(task, MembershipIdOf(request.header()),
                              ReportFromProto(request.progress()));
 }
 
 absl::Status ChiefHandler::AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                                  v1::AcknowledgeEvaluationResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
-  RETURN_IF_ERROR(coordinator_->Heartbeat(task, request.header().incarnation(), WorkerReport()));
+  RETURN_IF_ERROR(coordinator_->Heartbeat(task, MembershipIdOf(request.header()), WorkerReport()));
   coordinator_->AcknowledgeEvaluation(
       request.step(), request.snapshot_id(),
       std::map<std::string, double>(request.metrics().begin(), request.metrics().end()));

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "chief/coordination/coordinator_testing.h"
+#include "chief/coordination/member_ids_testing.h"
 #include "chief/service/chief_handler.h"
 #include "core/cluster/task_proto.h"
 #include "gmock/gmock.h"
@@ -13,13 +14,13 @@ namespace {
 class ChiefHandlerRequestsTest : public testing::Test {
  protected:
   ChiefHandlerRequestsTest() {
-    EXPECT_TRUE(coordinator_.Register(kWorker0, 7, kHash, "host:1").ok());
+    EXPECT_TRUE(coordinator_.Register(kWorker0, TestId(7), kHash, "host:1").ok());
   }
   template <typename Request>
   static Request RequestOf(uint64_t incarnation) {
     Request request;
     *request.mutable_header()->mutable_task() = TaskToProto(kWorker0);
-    request.mutable_header()->set_incarnation(incarnation);
+    SetMembershipId(TestId(incarnation), request.mutable_header());
     request.mutable_max_wait()->set_seconds(10);
     return request;
   }

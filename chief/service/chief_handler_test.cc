@@ -2,18 +2,24 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "chief/coordination/coordinator_testing.h"
+#include "chief/coordination/member_ids_testing.h"
 #include "core/cluster/task_proto.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::Not;
+
 v1::RequestHeader HeaderOf(Task task, uint64_t incarnation) {
   v1::RequestHeader header;
   *header.mutable_task() = TaskToProto(task);
-  header.set_incarnation(incarnation);
+  SetMembershipId(TestId(incarnation), &header);
   return header;
 }
 
@@ -205,7 +211,7 @@ TEST_F(ChiefHandlerTest, LeaveAndAcknowledge) {
   coordinator_.SetSnapshotStep(12);
   (*acknowledge.mutable_metrics())["accuracy"] = 0.9;
   v1::AcknowledgeEvaluationResponse response;
-  ASSERT_EQ(coordinator_.Register({Role::kEvaluator, 0}, 9, kHash, "host:2").status(),
+  ASSERT_EQ(coordinator_.Register({Role::kEvaluator, 0}, TestId(9), kHash, "host:2").status(),
             absl::OkStatus());
   EXPECT_EQ(handler_.AcknowledgeEvaluation(acknowledge, &response), absl::OkStatus());
   EXPECT_EQ(response.phase(), v1::WAITING_FOR_SERVERS);
@@ -234,19 +240,79 @@ TEST_F(ChiefHandlerTest, WhoIsNoMemberNeitherScoresNorReports) {
   EXPECT_EQ(coordinator_.GetStatus().totals.non_finite_losses(), 0);
 }
 
-TEST_F(ChiefHandlerTest, TheStatusGivesNoIncarnationAway) {
-  constexpr uint64_t kIncarnation = 0x1234567890abcdef;
-  ASSERT_TRUE(coordinator_.Register({Role::kWorker, 0}, kIncarnation, kHash, "host:1").ok());
+// The id's halves as bytes on the wire, in decimal and in hexadecimal.
+std::vector<std::string> FormsOf(const MembershipId& id) {
+  std::vector<std::string> forms;
+  for (const uint64_t half : {id.incarnation, id.secret}) {
+    std::string bytes(sizeof(half), '\0');
+    std::memcpy(bytes.data(), &half, sizeof(half));
+    v1::StateVersions varint;
+    varint.set_current(half);
+    forms.insert(forms.end(), {bytes, varint.SerializeAsString().substr(1), absl::StrCat(half),
+                               absl::StrCat(absl::Hex(half))});
+  }
+  return forms;
+}
+
+TEST_F(ChiefHandlerTest, NeitherTheStatusNorAnErrorNorTheLogGivesAnIdAway) {
+  constexpr MembershipId kId = {0x1234567890abcdef, 0xfedcba0987654321};
+  constexpr Task kTask = {Role::kWorker, 0};
+  testing::internal::CaptureStderr();
+  std::string told;
+  const auto tell = [&told](const absl::Status& error) { told += error.ToString() + "\n"; };
+  ASSERT_TRUE(coordinator_.Register(kTask, kId, kHash, "host:1").ok());
+  StartTraining(10);
+  tell(coordinator_.Register(kTask, TestId(1), kHash, "host:2").status());
+  tell(coordinator_.Register({Role::kWorker, 1}, kId, kHash, "host:2").status());
+  tell(coordinator_.Heartbeat(kTask, {kId.incarnation, 5}, {}));
+  tell(coordinator_.Heartbeat(kTask, TestId(1), {}));
   v1::JobStatus status;
   ASSERT_EQ(handler_.GetJobStatus({}, &status), absl::OkStatus());
   ASSERT_EQ(status.members_size(), 1);
-  std::string id(sizeof(kIncarnation), '\0');
-  std::memcpy(id.data(), &kIncarnation, sizeof(kIncarnation));
-  EXPECT_EQ(status.SerializeAsString().find(id), std::string::npos);
-  // Nor does what a second process of the task is told.
-  const absl::Status taken = coordinator_.Register({Role::kWorker, 0}, 1, kHash, "host:2").status();
-  EXPECT_EQ(taken.code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(std::string(taken.message()).find("1234567890abcdef"), std::string::npos);
+  told += status.SerializeAsString();
+  EXPECT_EQ(coordinator_.GetStatus().members.at(0).secret, 0u);
+  ASSERT_EQ(coordinator_.Leave(kTask, kId, {}), absl::OkStatus());
+  tell(coordinator_.Heartbeat(kTask, kId, {}));
+  told += testing::internal::GetCapturedStderr();
+  EXPECT_THAT(told, HasSubstr("worker-0 joined (host:1)")) << "of the log";
+  for (const std::string& form : FormsOf(kId)) EXPECT_THAT(told, Not(HasSubstr(form)));
+}
+
+// All calls that name a member.
+TEST_F(ChiefHandlerTest, AnIncarnationWithoutItsSecretIsRefusedByEveryCall) {
+  Register();
+  StartTraining(10);
+  const v1::AcquireWorkResponse work = Acquire();
+  for (const uint64_t secret : {uint64_t{0}, Header().membership_secret() + 1}) {
+    v1::RequestHeader header = Header();
+    header.set_membership_secret(secret);
+    const auto refused = [&header](auto request) {
+      *request.mutable_header() = header;
+      return request;
+    };
+    v1::RegisterRequest again;
+    again.set_config_hash(kHash);
+    v1::RegisterResponse registered;
+    EXPECT_EQ(handler_.Register(refused(again), &registered).code(),
+              secret == 0 ? absl::StatusCode::kInvalidArgument : absl::StatusCode::kAborted);
+    v1::GetModelResponse model;
+    EXPECT_TRUE(absl::IsAborted(handler_.GetModel(refused(v1::GetModelRequest()), &model)));
+    v1::HeartbeatResponse beaten;
+    EXPECT_TRUE(absl::IsAborted(handler_.Heartbeat(refused(v1::HeartbeatRequest()), &beaten)));
+    v1::AcquireWorkResponse lease;
+    EXPECT_TRUE(absl::IsAborted(handler_.AcquireWork(refused(v1::AcquireWorkRequest()), &lease)));
+    v1::AdmitResponse admitted;
+    EXPECT_TRUE(absl::IsAborted(handler_.Admit(refused(v1::AdmitRequest()), &admitted)));
+    v1::EndTrainingResponse ended;
+    EXPECT_TRUE(absl::IsAborted(handler_.EndTraining(refused(v1::EndTrainingRequest()), &ended)));
+    v1::AcknowledgeEvaluationResponse acknowledged;
+    EXPECT_TRUE(absl::IsAborted(handler_.AcknowledgeEvaluation(
+        refused(v1::AcknowledgeEvaluationRequest()), &acknowledged)));
+    v1::LeaveResponse left;
+    EXPECT_TRUE(absl::IsAborted(handler_.Leave(refused(v1::LeaveRequest()), &left)));
+  }
+  EXPECT_EQ(work.tickets_size(), 1);
+  EXPECT_TRUE(coordinator_.AnyAlive(Role::kWorker));
 }
 
 TEST_F(ChiefHandlerTest, AnyoneMayAskForTheStatus) {

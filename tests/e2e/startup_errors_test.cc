@@ -103,7 +103,7 @@ TEST(PeerErrorsTest, ServerOfAnotherBuild) {
   const auto server = Serve(job, PsTask(0), &old);
   job.Start(kChiefTask);
   ExpectTaskError(&job, kChiefTask, kPermanent,
-                  {"ps-0", job.Address(PsTask(0)), "expected message protocol 4, found none"});
+                  {"ps-0", job.Address(PsTask(0)), "expected message protocol 5, found none"});
 }
 
 TEST(PeerErrorsTest, ChiefOfAnotherBuild) {
@@ -113,7 +113,7 @@ TEST(PeerErrorsTest, ChiefOfAnotherBuild) {
   for (const Task& task : {WorkerTask(0), kEvaluatorTask}) {
     job.Start(task);
     ExpectTaskError(&job, task, kPermanent,
-                    {job.Address(kChiefTask), "expected message protocol 4, found none"});
+                    {job.Address(kChiefTask), "expected message protocol 5, found none"});
   }
 }
 
@@ -130,7 +130,7 @@ TEST(PeerErrorsTest, CallersOfAnotherBuild) {
   v1::ShardStatus status;
   const grpc::Status refused = stub->Attend(&context, {}, &status);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_NE(refused.error_message().find("expected message protocol 4, found none"),
+  EXPECT_NE(refused.error_message().find("expected message protocol 5, found none"),
             std::string::npos);
   job.WaitForLog(PsTask(0), "refused Attend of ");
 }

@@ -1,14 +1,19 @@
 // What the chief and the evaluator write into the model directory is what the dashboard reads
 // there.
+#include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "chief/coordination/coordinator.h"
 #include "chief/reporting/reporter.h"
 #include "chief/reporting/run_files.h"
+#include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
+#include "core/cluster/membership_id.h"
 #include "core/cluster/placement.h"
 #include "core/device/factory/device_factory.h"
 #include "core/model/spec/model_spec.h"
@@ -21,6 +26,7 @@ namespace keelson {
 namespace {
 
 constexpr Task kWorker = {Role::kWorker, 0};
+constexpr MembershipId kWorkerId = {0x1234567890abcdef, 0xfedcba0987654321};
 constexpr int64_t kSteps = 20;
 
 class DashboardFilesTest : public testing::Test {
@@ -49,7 +55,7 @@ class DashboardFilesTest : public testing::Test {
     work.num_records = 1000;
     work.batch_size = 10;
     coordinator_.StartTraining({}, *WorkLedger::FromState(state, work));
-    ASSERT_TRUE(coordinator_.Register(kWorker, 1, 0, "host:7", {}, "cpu, 1 thread").ok());
+    ASSERT_TRUE(coordinator_.Register(kWorker, kWorkerId, 0, "host:7", {}, "cpu, 1 thread").ok());
     for (int64_t step = 0; step < kSteps; ++step) {
       ASSERT_NO_FATAL_FAILURE(DoStep());
       clock_.Advance(absl::Seconds(3));
@@ -70,7 +76,7 @@ class DashboardFilesTest : public testing::Test {
   }
 
   void DoStep() {
-    const auto lease = coordinator_.AcquireWork(kWorker, 1, {}, absl::ZeroDuration());
+    const auto lease = coordinator_.AcquireWork(kWorker, kWorkerId, {}, absl::ZeroDuration());
     ASSERT_TRUE(lease.ok() && lease->has_value());
     ASSERT_EQ((*lease)->tickets.size(), 1u);
     WorkerReport report;
@@ -85,7 +91,7 @@ class DashboardFilesTest : public testing::Test {
     report.figures.set_compute_seconds(1);
     report.figures.set_push_seconds(0.5);
     report.figures.set_bytes_pushed(3000);
-    ASSERT_TRUE(coordinator_.Heartbeat(kWorker, 1, report).ok());
+    ASSERT_TRUE(coordinator_.Heartbeat(kWorker, kWorkerId, report).ok());
   }
 
   // The evaluator's part.
@@ -176,6 +182,30 @@ TEST_F(DashboardFilesTest, TheChiefsStatus) {
   EXPECT_EQ(run["started"], 1.7e9);
   EXPECT_EQ(run["task"]["kind"], "classification");
   EXPECT_EQ(run["task"]["parameters"], 6);
+}
+
+TEST_F(DashboardFilesTest, NeitherFilesNorAnswersGiveAMembershipAway) {
+  Train();
+  std::string told = Get("").dump() + Get("/cluster").dump();
+  int files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(model_dir_)) {
+    if (!entry.is_regular_file()) continue;
+    const absl::StatusOr<std::string> content = ReadFile(entry.path());
+    ASSERT_TRUE(content.ok()) << content.status();
+    told += *content;
+    ++files;
+  }
+  EXPECT_GT(files, 1);
+  EXPECT_NE(told.find("cpu, 1 thread"), std::string::npos) << "of the member";
+  for (const uint64_t half : {kWorkerId.incarnation, kWorkerId.secret}) {
+    std::string bytes(sizeof(half), '\0');
+    std::memcpy(bytes.data(), &half, sizeof(half));
+    for (const std::string& form :
+         {bytes, absl::StrCat(half), absl::StrCat(static_cast<int64_t>(half)),
+          absl::StrCat(absl::Hex(half))}) {
+      EXPECT_EQ(told.find(form), std::string::npos);
+    }
+  }
 }
 
 TEST_F(DashboardFilesTest, TheChiefsTasks) {
