@@ -1,5 +1,6 @@
 // What a chief tells a server, and which chief it obeys.
 #include <atomic>
+#include <cstring>
 #include <functional>
 #include <ostream>
 #include <set>
@@ -293,6 +294,28 @@ TEST_F(ChiefHeartbeatTest, TheJobStateOfAnEarlierTermGivesWayWhateverItsVersion)
   EXPECT_EQ(status.job_state(), "of its successor");
   EXPECT_EQ(status.job_state_version(), 850u);
   EXPECT_EQ(status.job_state_term(), kTestChief + 1);
+}
+
+TEST_F(ChiefHeartbeatTest, NoStatusGivesAMemberAway) {
+  Initialize();
+  v1::ChiefHeartbeatRequest request;
+  *request.mutable_header() = HeaderOf(kTestChief);
+  request.mutable_members()->set_epoch(1000);
+  constexpr uint64_t kIncarnation = 0x1234567890abcdef;
+  constexpr uint64_t kSecret = 0xfedcba0987654321;
+  v1::MemberList::Member* const member = request.mutable_members()->add_members();
+  member->mutable_task()->set_role(v1::ROLE_WORKER);
+  member->set_incarnation(kIncarnation);
+  member->set_membership_secret(kSecret);
+  ASSERT_TRUE(ChiefHeartbeat(request).ok());
+  const std::string told =
+      status_.SerializeAsString() + StatusOf(&server_.handler).SerializeAsString();
+  EXPECT_EQ(status_.members(), 1);
+  for (const uint64_t half : {kIncarnation, kSecret}) {
+    std::string bytes(sizeof(half), '\0');
+    std::memcpy(bytes.data(), &half, sizeof(half));
+    EXPECT_EQ(told.find(bytes), std::string::npos);
+  }
 }
 
 TEST_F(ChiefHeartbeatTest, StatusSaysWhichShard) {

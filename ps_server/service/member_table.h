@@ -20,9 +20,9 @@ class MemberTable {
   // the same chief's. Another chief's list always counts: chiefs are admitted before they announce.
   bool Take(uint64_t chief, const v1::MemberList& list);
 
-  // OK: the caller is a member, and names its own task. UNAVAILABLE: nothing newer than the
-  // caller's epoch is known here, so that it may be a member soon. ABORTED: MembershipOver
-  // (bulk_calls.h).
+  // OK: the caller is a member, which its task and its secret show. UNAVAILABLE: nothing newer than
+  // the caller's epoch is known here, so that it may be a member soon. ABORTED: MembershipOver
+  // (bulk_calls.h), also when the incarnation is a member's and the rest is not.
   absl::Status Check(const BulkRequest& request) const;
 
   uint64_t epoch() const { return epoch_; }
@@ -30,9 +30,16 @@ class MemberTable {
   std::vector<uint64_t> Incarnations() const;
 
  private:
+  struct Member {
+    bool Is(const BulkRequest& caller) const;
+
+    v1::TaskId task;
+    uint64_t secret = 0;  // MembershipId
+  };
+
   uint64_t chief_ = 0;
-  uint64_t epoch_ = 0;                                // 0: none was announced
-  std::unordered_map<uint64_t, v1::TaskId> members_;  // by incarnation
+  uint64_t epoch_ = 0;                            // 0: none was announced
+  std::unordered_map<uint64_t, Member> members_;  // by incarnation
 };
 
 }  // namespace keelson

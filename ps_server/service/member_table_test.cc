@@ -8,6 +8,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
+constexpr uint64_t kSecret = 0x5ec2e7;
+
 // Worker w has incarnation 10 + w.
 v1::MemberList ListOf(uint64_t epoch, const std::vector<uint32_t>& workers) {
   v1::MemberList list;
@@ -17,6 +19,7 @@ v1::MemberList ListOf(uint64_t epoch, const std::vector<uint32_t>& workers) {
     member->mutable_task()->set_role(v1::ROLE_WORKER);
     member->mutable_task()->set_index(worker);
     member->set_incarnation(10 + worker);
+    member->set_membership_secret(kSecret);
   }
   return list;
 }
@@ -26,6 +29,7 @@ BulkRequest RequestOf(uint32_t worker, uint64_t told_epoch) {
   request.role = v1::ROLE_WORKER;
   request.task_index = worker;
   request.incarnation = 10 + worker;
+  request.membership_secret = kSecret;
   request.member_epoch = told_epoch;
   return request;
 }
@@ -59,6 +63,19 @@ TEST(MemberTableTest, AnIncarnationBelongsToItsTask) {
   BulkRequest request = RequestOf(0, 5);
   request.task_index = 1;
   EXPECT_EQ(table.Check(request).code(), absl::StatusCode::kAborted);
+}
+
+TEST(MemberTableTest, AnIncarnationWithoutItsSecretIsRefusedForGood) {
+  MemberTable table;
+  ASSERT_TRUE(table.Take(1, ListOf(5, {0})));
+  for (const uint64_t secret : {uint64_t{0}, kSecret + 1, kSecret ^ (uint64_t{1} << 63)}) {
+    for (const uint64_t told : {0, 5, 9}) {
+      BulkRequest request = RequestOf(0, told);
+      request.membership_secret = secret;
+      EXPECT_EQ(table.Check(request),
+                absl::AbortedError("membership of worker-0 is over: its calls are refused"));
+    }
+  }
 }
 
 TEST(MemberTableTest, AnOlderListOfTheSameChiefIsIgnored) {

@@ -25,6 +25,7 @@ BLOCKS = ((0, 0, 8), (0, 1, 7), (1, 0, 4))
 TOKEN = "the-token-of-the-job"
 PROTOCOL = "5"
 WORKER = 1000
+SECRET = 0x5EC2E7
 ELEMENTS = sum(elements for _, _, elements in BLOCKS)
 
 CONFIG = """
@@ -72,10 +73,10 @@ def metadata(method):
 
 
 def members(epoch, *incarnations):
-    """worker-0 with each of these incarnations, in an epoch in which nobody else belongs to the job."""
+    """worker-0 with each of these incarnations and the secret, in an epoch in which nobody else belongs to the job."""
     result = cluster_pb2.MemberList(epoch=epoch)
     for incarnation in incarnations:
-        member = result.members.add(incarnation=incarnation)
+        member = result.members.add(incarnation=incarnation, membership_secret=SECRET)
         member.task.role = cluster_pb2.ROLE_WORKER
     return result
 
@@ -226,6 +227,7 @@ class ParameterServiceTest(unittest.TestCase):
         """Asks for all blocks."""
         request.header.task.role = cluster_pb2.ROLE_WORKER
         request.header.incarnation = WORKER
+        request.header.membership_secret = SECRET
         request.placement_fingerprint = fingerprint(self.placement)
         for partition, count in ((0, 2), (1, 1)):
             request.ranges.add(
@@ -409,6 +411,14 @@ class ParameterServiceTest(unittest.TestCase):
         self.call("ChiefHeartbeat", heartbeat, service_pb2.ShardStatus)
         request.sequence += 1
         self.assert_status(grpc.StatusCode.ABORTED, "Push", request)
+
+    def test_an_incarnation_without_its_secret_is_aborted(self):
+        request = self.push_request(as_float32(gradients()))
+        for secret in (0, SECRET + 1):
+            request.header.membership_secret = secret
+            self.assert_status(grpc.StatusCode.ABORTED, "Push", request)
+        request.header.membership_secret = SECRET
+        self.push(request)
 
     def test_snapshot_streams(self):
         request = service_pb2.StreamSnapshotRequest()
