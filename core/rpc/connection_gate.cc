@@ -1,4 +1,5 @@
-// The gate keeps a duplicate of each socket that it has handed over. By that it sees when a
+// The gate keeps a connection until its peer has sent something, so gRPC never sees those that stay
+// silent, and a duplicate of each socket that it has handed over. By that it sees when a
 // connection ends, for gRPC shuts a socket down before it closes it; how much the peer has sent;
 // and it can end the connection, after which gRPC finds it closed.
 #include "core/rpc/connection_gate.h"
@@ -35,6 +36,8 @@ constexpr uint64_t kFirstListenerId = 1;
 constexpr uint64_t kFirstConnectionId = 1000;
 // While there are unknown connections, what they send is looked at this often.
 constexpr int kTickMilliseconds = 25;
+// While connections wait to be handed over, it is looked this often whether there is room.
+constexpr int kHandOverTickMilliseconds = 2;
 constexpr int kPauseMicroseconds = 10'000;
 // As gRPC's own listener: data that is not acknowledged for so long ends the connection.
 constexpr int kUserTimeoutMilliseconds = 20'000;
@@ -112,10 +115,14 @@ void SetOption(int fd, int option, int value) {
 }  // namespace
 
 struct ConnectionGate::Connection {
-  ~Connection() { close(fd); }
+  ~Connection() {
+    close(fd);
+    if (waiting_fd >= 0) close(waiting_fd);
+  }
 
   uint64_t id = 0;
-  int fd = -1;  // a duplicate
+  int fd = -1;          // a duplicate
+  int waiting_fd = -1;  // what will be handed over
   bool known = false;
   std::string peer;
   std::string address;
@@ -155,7 +162,8 @@ ConnectionGate::ConnectionGate(std::vector<int> listeners, int port, const Limit
       limits_(limits),
       epoll_fd_(epoll_create1(EPOLL_CLOEXEC)),
       stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      next_id_(kFirstConnectionId) {
+      next_id_(kFirstConnectionId),
+      queue_(limits.hand_over) {
   Watch(stop_fd_, kStopId, EPOLLIN);
 }
 
@@ -193,8 +201,7 @@ void ConnectionGate::Run() {
   constexpr int kEvents = 64;
   epoll_event events[kEvents];
   while (true) {
-    const int count = epoll_wait(epoll_fd_, events, kEvents,
-                                 bounds_bytes() && has_unknown() ? kTickMilliseconds : -1);
+    const int count = epoll_wait(epoll_fd_, events, kEvents, WaitMilliseconds());
     for (int i = 0; i < count; ++i) {
       const uint64_t id = events[i].data.u64;
       if (id == kStopId) return;
@@ -202,12 +209,51 @@ void ConnectionGate::Run() {
         for (int k = 0; k < kEvents && AcceptFrom(listeners_[id - kFirstListenerId]); ++k) {
         }
       } else {
-        MutexLock lock(&mu_);
-        Forget(id);
+        OnEvents(id, events[i].events);
       }
     }
+    HandOverWaiting();
     CloseTalkative();
   }
+}
+
+int ConnectionGate::WaitMilliseconds() const {
+  MutexLock lock(&mu_);
+  if (queue_.waiting()) return kHandOverTickMilliseconds;
+  return bounds_bytes() && has_unknown() ? kTickMilliseconds : -1;
+}
+
+void ConnectionGate::OnEvents(uint64_t id, uint32_t events) {
+  MutexLock lock(&mu_);
+  if ((events & ~static_cast<uint32_t>(EPOLLIN)) != 0) {
+    Forget(id);
+    return;
+  }
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  const Connection& connection = *found->second;
+  // From now on only the connection's end is of interest.
+  epoll_event end{};
+  end.events = EPOLLRDHUP | EPOLLET;
+  end.data.u64 = id;
+  epoll_ctl(epoll_fd_, EPOLL_CTL_MOD, connection.fd, &end);
+  queue_.Add(connection.address, id);
+}
+
+void ConnectionGate::HandOverWaiting() {
+  for (int fd = TakeWaiting(); fd >= 0; fd = TakeWaiting()) hand_over_(fd);
+}
+
+int ConnectionGate::TakeWaiting() {
+  MutexLock lock(&mu_);
+  const std::optional<HandOverQueue::Next> next = queue_.Take(absl::Now());
+  if (!next.has_value()) return -1;
+  if (next->displaced.has_value()) {
+    Close(*next->displaced, absl::StrCat("more than ", limits_.hand_over.of_address,
+                                         " connections of its address whose callers have not shown "
+                                         "that they belong to the job"));
+  }
+  return std::exchange(connections_.at(next->id)->waiting_fd, -1);
 }
 
 bool ConnectionGate::AcceptFrom(int listener) {
@@ -226,24 +272,21 @@ bool ConnectionGate::AcceptFrom(int listener) {
     close(fd);
     return true;
   }
+  connection->waiting_fd = fd;
   connection->peer = PeerName(peer);
   connection->address = ClientOf(peer.host());
   connection->since = connection->modest_at = absl::Now();
   SetOption(fd, TCP_NODELAY, 1);
   SetOption(fd, TCP_USER_TIMEOUT, kUserTimeoutMilliseconds);
-  if (Keep(std::move(connection))) {
-    hand_over_(fd);
-  } else {
-    close(fd);
-  }
+  Keep(std::move(connection));
   return true;
 }
 
-bool ConnectionGate::Keep(std::unique_ptr<Connection> connection) {
+void ConnectionGate::Keep(std::unique_ptr<Connection> connection) {
   MutexLock lock(&mu_);
   if (connections_.size() >= limits_.connections && !CloseOneUnknown()) {
     ++closed_;
-    return false;
+    return;
   }
   const uint64_t id = next_id_++;
   connection->id = id;
@@ -252,9 +295,8 @@ bool ConnectionGate::Keep(std::unique_ptr<Connection> connection) {
   ++num_unknown_;
   const int fd = connection->fd;
   connections_[id] = std::move(connection);
-  Watch(fd, id, EPOLLRDHUP | EPOLLET);
+  Watch(fd, id, EPOLLIN | EPOLLRDHUP | EPOLLET);
   if (num_unknown_ > limits_.unknown) CloseOneUnknown();
-  return true;
 }
 
 void ConnectionGate::Know(const std::string& peer) {
@@ -268,6 +310,7 @@ void ConnectionGate::Know(const std::string& peer) {
 
 void ConnectionGate::NoLongerUnknown(Connection* connection) {
   if (std::exchange(connection->known, true)) return;
+  queue_.Remove(connection->address, connection->id);
   by_peer_.erase(connection->peer);
   const auto count = unknown_of_.find(connection->address);
   if (--count->second == 0) unknown_of_.erase(count);

@@ -19,18 +19,21 @@
 #include "core/base/clock.h"
 #include "core/base/log_limit.h"
 #include "core/base/mutex.h"
+#include "core/rpc/hand_over_queue.h"
 
 namespace keelson {
 
 // A connection is unknown until a caller on it has shown that it belongs to the job. Those who
 // belong find room whoever else comes: of too many unknown connections the address with the most
-// loses its oldest. Thread-safe.
+// loses its oldest. gRPC gets a connection when its peer has sent something and the queue has room
+// for it (HandOverQueue). Thread-safe.
 class ConnectionGate {
  public:
   struct Limits {
     // Of both kinds. Known ones are never closed; beyond this a new one is.
     size_t connections = 4096;
     size_t unknown = 1024;
+    HandOverQueue::Limits hand_over;
     // What an unknown connection may send, besides so much each second. It is closed when it has
     // sent more for `patience`, within which a busy server knows a member by its first call: gRPC
     // keeps a message that is not whole, however long it says it will be.
@@ -83,10 +86,16 @@ class ConnectionGate {
 
   void Run();
   void Watch(int fd, uint64_t id, uint32_t events) const;
+  void OnEvents(uint64_t id, uint32_t events) ABSL_LOCKS_EXCLUDED(mu_);
+  int WaitMilliseconds() const ABSL_LOCKS_EXCLUDED(mu_);
   // False: nobody waits, or there is no room.
   bool AcceptFrom(int listener);
-  // False: it is one too many.
-  bool Keep(std::unique_ptr<Connection> connection) ABSL_LOCKS_EXCLUDED(mu_);
+  // Closes it when it is one too many.
+  void Keep(std::unique_ptr<Connection> connection) ABSL_LOCKS_EXCLUDED(mu_);
+  // Gives gRPC those connections for which the queue has room.
+  void HandOverWaiting() ABSL_LOCKS_EXCLUDED(mu_);
+  // The socket of the next one; -1: there is none.
+  int TakeWaiting() ABSL_LOCKS_EXCLUDED(mu_);
   void NoLongerUnknown(Connection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Forget(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Close(uint64_t id, absl::string_view why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -113,6 +122,7 @@ class ConnectionGate {
   Connections connections_ ABSL_GUARDED_BY(mu_);  // by id, so the oldest is the first
   std::map<std::string, uint64_t> by_peer_ ABSL_GUARDED_BY(mu_);   // the unknown ones
   std::map<std::string, size_t> unknown_of_ ABSL_GUARDED_BY(mu_);  // their number by address
+  HandOverQueue queue_ ABSL_GUARDED_BY(mu_);
   int64_t closed_ ABSL_GUARDED_BY(mu_) = 0;
 };
 

@@ -18,20 +18,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A client's socket.
+// A client's socket, on which a byte has been sent.
 class Client {
  public:
-  explicit Client(int port, const char* from = "127.0.0.1") : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    inet_pton(AF_INET, from, &address.sin_addr);
-    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-    socklen_t size = sizeof(address);
-    getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
-    name_ = absl::StrCat("ipv4:", from, ":", ntohs(address.sin_port));
+  explicit Client(int port, const char* from = "127.0.0.1") : Client(port, from, 1) {}
+  static std::unique_ptr<Client> Silent(int port) {
+    return std::unique_ptr<Client>(new Client(port, "127.0.0.1", 0));
   }
   ~Client() { close(fd_); }
   Client(const Client&) = delete;
@@ -53,6 +45,20 @@ class Client {
   }
 
  private:
+  Client(int port, const char* from, size_t bytes) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    inet_pton(AF_INET, from, &address.sin_addr);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    socklen_t size = sizeof(address);
+    getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
+    name_ = absl::StrCat("ipv4:", from, ":", ntohs(address.sin_port));
+    Send(bytes);
+  }
+
   const int fd_;
   std::string name_;
 };
@@ -148,9 +154,9 @@ TEST_F(ConnectionGateTest, AnUnknownConnectionThatSendsTooMuchIsClosed) {
   gate_->Know(member.name());
   const Client stranger(gate_->port());
   AwaitSockets(3);
-  modest.Send(10'000);
+  modest.Send(9'999);
   member.Send(50'000);
-  stranger.Send(10'001);
+  stranger.Send(10'000);
   EXPECT_EQ(stranger.Receive(), "closed");
   Answer();
   EXPECT_EQ(modest.Receive(), "ok");
@@ -188,6 +194,53 @@ TEST_F(ConnectionGateTest, UnknownConnectionsThatSendTooMuchTogetherLoseTheLarge
   EXPECT_EQ(small.Receive(), "ok");
 }
 
+TEST_F(ConnectionGateTest, ConnectionsThatStaySilentAreNotHandedOver) {
+  Start({.unknown = 2});
+  const auto silent = Client::Silent(gate_->port());
+  const Client first(gate_->port());
+  AwaitSockets(1);
+  EXPECT_EQ(gate_->counts().connections, 2u);
+  const Client second(gate_->port());
+  EXPECT_EQ(silent->Receive(), "closed") << "it counts as the others do";
+  AwaitSockets(2);
+  Answer();
+  EXPECT_EQ(first.Receive(), "ok");
+  EXPECT_EQ(second.Receive(), "ok");
+}
+
+TEST_F(ConnectionGateTest, ACrowdOfOneAddressWaitsWhileOthersAreServed) {
+  Start({.hand_over = {.at_once = 2, .introduction = absl::Hours(1)}});
+  const Client first(gate_->port());
+  AwaitSockets(1);
+  const Client second(gate_->port());
+  AwaitSockets(2);
+  const Client waits(gate_->port());
+  const Client elsewhere(gate_->port(), "127.0.0.2");
+  AwaitSockets(3);
+  Answer();
+  EXPECT_EQ(elsewhere.Receive(), "ok");
+  gate_->Know(first.name());
+  AwaitSockets(4);
+  Answer();
+  EXPECT_EQ(waits.Receive(), "ok");
+}
+
+TEST_F(ConnectionGateTest, OfAnAddressTheOldestThatStaysUnknownIsDisplaced) {
+  Start({.hand_over = {.at_once = 1, .introduction = absl::ZeroDuration(), .of_address = 2}});
+  const Client member(gate_->port());
+  AwaitSockets(1);
+  gate_->Know(member.name());
+  const Client oldest(gate_->port());
+  AwaitSockets(2);
+  const Client second(gate_->port());
+  AwaitSockets(3);
+  const Client third(gate_->port());
+  EXPECT_EQ(oldest.Receive(), "closed");
+  AwaitSockets(4);
+  Answer();
+  for (const Client* client : {&member, &second, &third}) EXPECT_EQ(client->Receive(), "ok");
+}
+
 TEST_F(ConnectionGateTest, ForgetsConnectionsThatEitherSideEnds) {
   Start({});
   {
@@ -209,6 +262,8 @@ TEST(ConnectionGateAddressTest, ListensWhereItIsTold) {
     const auto gate = ConnectionGate::Listen(address, {});
     ASSERT_TRUE(gate.ok()) << address << gate.status();
     (*gate)->Start([](int fd) {
+      char byte = 0;
+      EXPECT_EQ(recv(fd, &byte, 1, 0), 1);
       send(fd, "ok", 2, MSG_NOSIGNAL);
       close(fd);
     });

@@ -63,6 +63,8 @@ absl::Status CannotListen(const std::string& address, absl::string_view why) {
 // Where nobody is asked who he is, all are treated alike.
 ConnectionGate::Limits Undivided(ConnectionGate::Limits limits) {
   limits.unknown = limits.connections;
+  limits.hand_over.at_once = limits.connections;
+  limits.hand_over.of_address = limits.connections;
   limits.unknown_bytes = std::numeric_limits<int64_t>::max();
   return limits;
 }
