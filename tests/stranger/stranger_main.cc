@@ -2,12 +2,14 @@
 // seconds does to them what can be done. Prints what it did. Exit code: 0 servers answered calls
 // that all may make, but none that strangers may not make, and no method was left out; 1 otherwise;
 // 2 bad flags.
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <string>
 #include <thread>
 
 #include "absl/synchronization/mutex.h"
@@ -21,6 +23,8 @@ namespace {
 // Files that the program has besides its crowd.
 constexpr rlim_t kOtherFiles = 200;
 constexpr absl::Duration kWireSlice = absl::Milliseconds(250);
+// Calls that all may make come from here: at the address of the crowd they would wait behind it.
+constexpr char kAloofSource[] = "127.0.0.67";
 
 struct Flags {
   std::vector<int> ports;
@@ -46,11 +50,14 @@ size_t PossibleConnections(size_t wanted) {
 // Each of them in turn, at one server after the other. Returns how many open calls were answered.
 int64_t RunWireAssaults(Assault assault, const std::vector<int>& ports) {
   const absl::Time end = assault.end;
+  const std::string source = assault.source;
   std::vector<int64_t> times(WireAssaults().size());
   for (size_t i = 0; absl::Now() < end; ++i) {
     const size_t which = i % times.size();
     assault.port = ports[(i / times.size() + which) % ports.size()];
     assault.end = std::min(end, absl::Now() + kWireSlice);
+    const bool open = WireAssaults()[which].run == &CallOpenMethods;
+    assault.source = open ? kAloofSource : source;
     times[which] += WireAssaults()[which].run(assault);
   }
   int64_t answered = 0;
@@ -76,7 +83,10 @@ bool Report(const CallTally& tally) {
 }
 
 int Run(const Flags& flags) {
-  setpriority(PRIO_PROCESS, 0, 19);
+  // The threads that it starts inherit this.
+  const sched_param none{};
+  if (sched_setscheduler(0, SCHED_IDLE, &none) != 0)
+    std::printf("the attack competes with the servers: SCHED_IDLE is refused\n");
   const size_t connections = PossibleConnections(flags.connections);
   std::minstd_rand randoms[] = {std::minstd_rand(flags.seed), std::minstd_rand(flags.seed + 1),
                                 std::minstd_rand(flags.seed + 2), std::minstd_rand(flags.seed + 3)};

@@ -18,6 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "core/base/clock.h"
 #include "core/base/fresh_directory_testing.h"
@@ -61,6 +62,12 @@ int AttackSeconds() {
   int seconds = 20;
   EXPECT_TRUE(text == nullptr || absl::SimpleAtoi(text, &seconds)) << text;
   return seconds;
+}
+
+// strace delays each thread that a server starts, and so the honest calls that are measured.
+bool Traced() {
+  const char* const text = std::getenv("KEELSON_STRANGER_TRACED");
+  return (text == nullptr || absl::string_view(text) != "0") && CanTraceFiles();
 }
 
 int StepsFor(int seconds) { return (seconds + 10) * kMostStepsPerSecond; }
@@ -196,7 +203,7 @@ class ResidentMemory {
 // empty folder that is their home too.
 class Cell {
  public:
-  Cell() : home_(FreshDirectory()), traces_(FreshDirectory()), traced_(CanTraceFiles()) {
+  Cell() : home_(FreshDirectory()), traces_(FreshDirectory()), traced_(Traced()) {
     auto groups = MemoryGroups::Make(kGroupBytes);
     if (groups.ok()) groups_ = *std::move(groups);
     if (!groups.ok()) {
