@@ -2,17 +2,31 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
+#include "core/base/status_macros.h"
 
 namespace keelson {
 
+absl::Status ChiefAdmission::CheckTerm(absl::string_view call,
+                                       const v1::RequestHeader& chief) const {
+  const bool same = chief.incarnation() == incarnation_;
+  if (!any_ || chief.chief_term() > term_ || (same && chief.chief_term() == term_)) {
+    return absl::OkStatus();
+  }
+  return absl::AbortedError(
+      absl::StrCat(call, ": another chief has taken the caller's place: ", "expected a term above ",
+                   term_, ", found ", chief.chief_term()));
+}
+
+absl::Status ChiefAdmission::CheckNotReplaced(absl::string_view call,
+                                              const v1::RequestHeader& chief) const {
+  MutexLock lock(&mu_);
+  return CheckTerm(call, chief);
+}
+
 absl::Status ChiefAdmission::Admit(absl::string_view call, const v1::RequestHeader& chief) {
   MutexLock lock(&mu_);
+  RETURN_IF_ERROR(CheckTerm(call, chief));
   const bool same = any_ && chief.incarnation() == incarnation_;
-  if (any_ && (chief.chief_term() < term_ || (!same && chief.chief_term() == term_))) {
-    return absl::AbortedError(absl::StrCat(
-        call, ": another chief has taken the caller's place: ", "expected a term above ", term_,
-        ", found ", chief.chief_term()));
-  }
   const absl::Duration now = clock_->Monotonic();
   if (any_ && !same && now < last_call_ + exclusive_) {
     return absl::AlreadyExistsError(

@@ -27,6 +27,9 @@ class ChiefAdmission {
   // caller's place", with both terms. ALREADY_EXISTS: another chief was heard too short a time ago;
   // the text says when to come again.
   absl::Status Admit(absl::string_view call, const v1::RequestHeader& chief);
+  // For work of an admitted call that goes on: ABORTED as in Admit. Does not count as a sign of the
+  // chief, which may have ended meanwhile.
+  absl::Status CheckNotReplaced(absl::string_view call, const v1::RequestHeader& chief) const;
 
   // The time since the last admitted call; infinite when there was none.
   absl::Duration Silence() const;
@@ -34,6 +37,9 @@ class ChiefAdmission {
   uint64_t term() const;
 
  private:
+  absl::Status CheckTerm(absl::string_view call, const v1::RequestHeader& chief) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   const Clock* const clock_;
   const absl::Duration exclusive_;
 

@@ -43,6 +43,18 @@ TEST(ChiefAdmissionTest, OfOneTermTheFirstChiefIsObeyed) {
   EXPECT_EQ(chiefs.Admit("Finish", Chief(0, 1)).code(), absl::StatusCode::kAborted);
 }
 
+TEST(ChiefAdmissionTest, WorkThatGoesOnIsNoSignOfItsChief) {
+  ManualClock clock;
+  ChiefAdmission chiefs(&clock);
+  ASSERT_EQ(chiefs.Admit("WriteSnapshot", Chief(4, 1)), absl::OkStatus());
+  clock.Advance(absl::Seconds(30));
+  EXPECT_EQ(chiefs.CheckNotReplaced("WriteSnapshot", Chief(4, 1)), absl::OkStatus());
+  EXPECT_EQ(chiefs.Silence(), absl::Seconds(30));
+  ASSERT_EQ(chiefs.Admit("WriteSnapshot", Chief(5, 2)), absl::OkStatus());
+  EXPECT_EQ(chiefs.CheckNotReplaced("WriteSnapshot", Chief(4, 1)),
+            chiefs.Admit("WriteSnapshot", Chief(4, 1)));
+}
+
 TEST(ChiefAdmissionTest, ASecondChiefWaitsUntilTheFirstIsSilent) {
   ManualClock clock;
   ChiefAdmission chiefs(&clock, absl::Seconds(10));

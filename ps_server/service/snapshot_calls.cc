@@ -61,7 +61,8 @@ absl::Status SnapshotCalls::Write(const v1::WriteSnapshotRequest& request,
   // Another chief may have called during the wait.
   RETURN_IF_ERROR(chiefs_->Admit(kCall, request.header()));
   return Snapshot(
-      cut, [&] { return files_->Create(request); }, response);
+      cut, [&] { return files_->Create(request); },
+      [&] { return chiefs_->CheckNotReplaced(kCall, request.header()); }, response);
 }
 
 absl::Status SnapshotCalls::Stream(const v1::StreamSnapshotRequest& request,
@@ -84,22 +85,22 @@ absl::Status SnapshotCalls::Stream(const v1::StreamSnapshotRequest& request,
       [&]() -> absl::StatusOr<std::unique_ptr<BundleDataWriter>> {
         return BundleDataWriter::CreateOn(FileOn(send), request.data_shard());
       },
-      response);
+      [] { return absl::OkStatus(); }, response);
 }
 
-absl::Status SnapshotCalls::Snapshot(const StoreCut& cut, OpenWriter open,
+absl::Status SnapshotCalls::Snapshot(const StoreCut& cut, OpenWriter open, GoOn go_on,
                                      v1::WriteSnapshotResponse* response) {
-  const absl::Status status = WriteCut(cut, open, response);
+  const absl::Status status = WriteCut(cut, open, go_on, response);
   if (!status.ok()) figures_->CountFailedSnapshot();
   return status;
 }
 
-absl::Status SnapshotCalls::WriteCut(const StoreCut& cut, OpenWriter open,
+absl::Status SnapshotCalls::WriteCut(const StoreCut& cut, OpenWriter open, GoOn go_on,
                                      v1::WriteSnapshotResponse* response) {
   const absl::Duration start = clock_->Monotonic();
   ASSIGN_OR_RETURN(const std::unique_ptr<BundleDataWriter> writer, open());
   absl::StatusOr<WrittenShard> result;
-  RunInBackground([&] { result = WriteShard(*cut.store, cut.cut, writer.get()); });
+  RunInBackground([&] { result = WriteShard(*cut.store, cut.cut, writer.get(), go_on); });
   ASSIGN_OR_RETURN(WrittenShard written, std::move(result));
   for (BundleIndexEntry& entry : written.entries) {
     v1::WriteSnapshotResponse::Entry* out = response->add_entries();

@@ -66,14 +66,18 @@ class SnapshotCalls {
     bool saved = false;
   };
 
+  using GoOn = absl::FunctionRef<absl::Status()>;
   using OpenWriter = absl::FunctionRef<absl::StatusOr<std::unique_ptr<BundleDataWriter>>()>;
 
   // The cut that the request names, or one of now. UNAVAILABLE also: the cut is of a shard that is
   // no longer this server's.
   template <typename Request>
   absl::StatusOr<StoreCut> CutOf(const Request& request);
-  absl::Status Snapshot(const StoreCut& cut, OpenWriter open, v1::WriteSnapshotResponse* response);
-  absl::Status WriteCut(const StoreCut& cut, OpenWriter open, v1::WriteSnapshotResponse* response);
+  // Ends with the error of `go_on` (WriteShard), and then leaves no file behind.
+  absl::Status Snapshot(const StoreCut& cut, OpenWriter open, GoOn go_on,
+                        v1::WriteSnapshotResponse* response);
+  absl::Status WriteCut(const StoreCut& cut, OpenWriter open, GoOn go_on,
+                        v1::WriteSnapshotResponse* response);
 
   SnapshotFiles* const files_;
   const FindStore store_;

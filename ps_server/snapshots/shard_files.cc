@@ -14,28 +14,31 @@ namespace {
 template <typename SelectArray>
 absl::Status WriteArray(const Placement& placement, size_t p, const std::string& name,
                         const std::vector<BlockContentRef>& blocks, SelectArray select,
-                        BundleDataWriter* writer) {
+                        BundleDataWriter* writer, absl::FunctionRef<absl::Status()> go_on) {
   const Partition& partition = placement.partition(p);
   RETURN_IF_ERROR(writer->BeginSlice(name, placement.VariableOf(p).shape, partition.row_begin,
                                      partition.row_end));
   for (const BlockContentRef& block : blocks) {
+    RETURN_IF_ERROR(go_on());
     RETURN_IF_ERROR(writer->AppendValues(select(*block).span()));
   }
   return writer->EndSlice();
 }
 
 absl::Status WritePartition(const BlockStore& store, size_t p,
-                            const std::vector<BlockContentRef>& blocks, BundleDataWriter* writer) {
+                            const std::vector<BlockContentRef>& blocks, BundleDataWriter* writer,
+                            absl::FunctionRef<absl::Status()> go_on) {
   const VariableSpec& variable = store.placement().VariableOf(p);
   RETURN_IF_ERROR(WriteArray(
       store.placement(), p, variable.name, blocks,
-      [](const BlockContent& content) -> const AlignedBuffer& { return content.values; }, writer));
+      [](const BlockContent& content) -> const AlignedBuffer& { return content.values; }, writer,
+      go_on));
   const std::vector<SlotSpec>& slots = store.OptimizerOf(p).slots();
   for (size_t i = 0; i < slots.size(); ++i) {
     RETURN_IF_ERROR(WriteArray(
         store.placement(), p, SlotTensorName(variable.name, slots[i].name), blocks,
         [i](const BlockContent& content) -> const AlignedBuffer& { return content.slots[i]; },
-        writer));
+        writer, go_on));
   }
   return absl::OkStatus();
 }
@@ -92,9 +95,10 @@ int64_t MaxUpdates(const ShardCut& cut) {
 }  // namespace
 
 absl::StatusOr<WrittenShard> WriteShard(const BlockStore& store, const ShardCut& cut,
-                                        BundleDataWriter* writer) {
+                                        BundleDataWriter* writer,
+                                        absl::FunctionRef<absl::Status()> go_on) {
   for (size_t i = 0; i < cut.partitions.size(); ++i) {
-    RETURN_IF_ERROR(WritePartition(store, store.partitions()[i], cut.partitions[i], writer));
+    RETURN_IF_ERROR(WritePartition(store, store.partitions()[i], cut.partitions[i], writer, go_on));
   }
   const std::string name = ShardStateName(store.shard(), store.placement().num_shards());
   ASSIGN_OR_RETURN(const std::string state, SerializeState(StateOf(store, cut), name));
@@ -106,6 +110,7 @@ absl::StatusOr<WrittenShard> WriteShard(const BlockStore& store, const ShardCut&
   }
   WrittenShard written;
   written.bytes_written = writer->bytes_written();
+  RETURN_IF_ERROR(go_on());
   ASSIGN_OR_RETURN(written.entries, writer->Finish());
   return written;
 }

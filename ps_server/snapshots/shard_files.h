@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/file_system.h"
 #include "core/checkpoint/bundle_writer.h"
@@ -21,9 +23,11 @@ struct WrittenShard {
 // Writes a cut of `store` through `writer` and finishes it: values under the variables' names,
 // slots as "<variable>/<Slot>" (moving averages have none), both as slices where the variable is
 // partitioned; the shard's state (ShardStateName); and from shard 0 the optimizer's scalars. Errors
-// of BundleDataWriter.
-absl::StatusOr<WrittenShard> WriteShard(const BlockStore& store, const ShardCut& cut,
-                                        BundleDataWriter* writer);
+// of BundleDataWriter, and of `go_on`, which is called before each block is written and before the
+// file gets its name: nothing is done after its first error.
+absl::StatusOr<WrittenShard> WriteShard(
+    const BlockStore& store, const ShardCut& cut, BundleDataWriter* writer,
+    absl::FunctionRef<absl::Status()> go_on = [] { return absl::OkStatus(); });
 
 // Makes a shard with the initial values of `seed`.
 absl::StatusOr<std::unique_ptr<BlockStore>> InitializeShard(BlockStore::Options options,
