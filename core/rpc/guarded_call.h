@@ -45,7 +45,7 @@ class GuardedCalls {
   static constexpr size_t kPendingStrangers = 64;
   static constexpr size_t kPendingMembers = 1024;
 
-  // Of calls that hold no thread (waiting_call.h) the oldest is cancelled only when its request has
+  // A call that holds no thread (waiting_call.h) gives way to others only when its request has
   // taken this long: after a round all workers call at a time.
   static constexpr absl::Duration kPatience = absl::Seconds(10);
 
@@ -66,7 +66,7 @@ class GuardedCalls {
   // The message that a request's bytes are. INVALID_ARGUMENT: Read's.
   absl::Status Decode(absl::string_view method, const grpc::ServerContextBase& context,
                       grpc::ByteBuffer* bytes, google::protobuf::Message* message) const;
-  // Of a call that should have had a request.
+  // INVALID_ARGUMENT: the call has ended without the request that its method expects.
   static absl::Status NoRequest();
   // The requests of such callers that are being read without a thread each.
   PendingReads* Unhurried(CallerKind kind) {

@@ -40,7 +40,8 @@ class ModeRule {
   std::set<size_t> open_;
   // The one that was answered last; those that were sent later may have been executed before it.
   size_t answered_ = 0;
-  // Of that answer; empty: there is none, or its change may be lost.
+  // The processes of servers that lived at that answer and still do; empty: there is none, or its
+  // change may be lost.
   std::set<int> holders_;
 };
 
