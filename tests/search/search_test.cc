@@ -3,6 +3,9 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "keelson/v1/checkpoint.pb.h"
+#include "tests/search/job_state_rule.h"
+#include "tests/search/mode_rule.h"
 #include "tests/search/play_apart.h"
 #include "tests/search/scenario.h"
 #include "tests/search/world.h"
@@ -53,6 +56,60 @@ TEST(Search, NoticesThatNoSnapshotIsLeft) {
   fault.at = absl::Seconds(3);
   scenario.faults = {fault};
   EXPECT_EQ(PlayApart(scenario, false).violation.substr(0, 8), "snapshot");
+}
+
+TEST(JobStateRule, NoticesRecordsThatAreThereTwice) {
+  v1::PersistedJobState state;
+  v1::PersistedJobState::Ticket* const leased = state.add_leases()->add_tickets();
+  leased->set_end(4);
+  v1::PersistedJobState::Ticket* const returned = state.add_returned();
+  returned->set_begin(4);
+  returned->set_end(8);
+  EXPECT_EQ(CheckJobState(state, 1, 0), "");
+  v1::JobState::Range* const unfinished = state.mutable_job()->add_unfinished();
+  unfinished->set_begin(7);
+  unfinished->set_end(9);
+  EXPECT_NE(CheckJobState(state, 1, 0), "");
+  unfinished->set_begin(8);
+  EXPECT_EQ(CheckJobState(state, 1, 0), "");
+  leased->set_end(5);
+  EXPECT_NE(CheckJobState(state, 1, 0), "");
+}
+
+TEST(JobStateRule, NoticesMoreMembersThanTasks) {
+  v1::PersistedJobState state;
+  state.add_members();
+  EXPECT_EQ(CheckJobState(state, 1, 0), "");
+  state.add_members();
+  EXPECT_NE(CheckJobState(state, 1, 0), "");
+}
+
+TEST(ModeRule, HoldsAnAnsweredChangeToBeInForce) {
+  const ConsistencyMode async = *ConsistencyMode::Parse("async");
+  const ConsistencyMode sync = *ConsistencyMode::Parse("sync:2");
+  ModeRule rule(async);
+  EXPECT_EQ(rule.Check(async), "");
+  const size_t change = rule.Ask(sync);
+  EXPECT_EQ(rule.Check(async), "") << "without an answer it may have been lost";
+  rule.NoteAnswer(change, {1, 2});
+  EXPECT_EQ(rule.Check(sync), "");
+  EXPECT_NE(rule.Check(async), "");
+  rule.NoteEnd(1);
+  EXPECT_NE(rule.Check(async), "") << "one server still has it";
+  rule.NoteEnd(2);
+  EXPECT_EQ(rule.Check(async), "") << "it was lost with all servers";
+}
+
+TEST(ModeRule, AllowsALaterChangeThatWasNotAnswered) {
+  const ConsistencyMode sync = *ConsistencyMode::Parse("sync:2");
+  const ConsistencyMode ssp = *ConsistencyMode::Parse("ssp:1");
+  ModeRule rule(*ConsistencyMode::Parse("async"));
+  rule.NoteAnswer(rule.Ask(sync), {1});
+  const size_t later = rule.Ask(ssp);
+  EXPECT_EQ(rule.Check(ssp), "");
+  EXPECT_EQ(rule.Check(sync), "");
+  rule.NoteRefusal(later);
+  EXPECT_EQ(rule.Check(sync), "");
 }
 
 }  // namespace
