@@ -22,6 +22,8 @@ class WaitingCall final : public Reactor {
   WaitingCall(GuardedCalls* calls, const std::string& method, const BeginCall& begin,
               grpc::CallbackServerContext* context)
       : begin_(begin), context_(context) {
+    // OnCancel may come while this is under way, and finds what was done before it.
+    MutexLock lock(&mu_);
     ShowProtocol(context);
     const absl::StatusOr<CallerKind> kind = calls->Admit(method, *context);
     if (!kind.ok()) {
