@@ -33,7 +33,7 @@ class ConnectionGate {
     // Of both kinds. Known ones are never closed; beyond this a new one is.
     size_t connections = 4096;
     size_t unknown = 1024;
-    HandOverQueue::Limits hand_over;
+    HandOverQueue::Limits hand_over = {};
     // What an unknown connection may send, besides so much each second. It is closed when it has
     // sent more for `patience`, within which a busy server knows a member by its first call: gRPC
     // keeps a message that is not whole, however long it says it will be.

@@ -116,7 +116,9 @@ TEST_P(ReceiveBoundTest, HoldsWhateverTheNumberOfWorkers) {
         GetParam() == 1 ? std::min(kBudget, kWorkers - Count(&Worker::over)) : size_t{1};
     if (received >= awaited) EndOne();
   }
-  if (GetParam() == 1) EXPECT_EQ(most, kBudget);
+  if (GetParam() == 1) {
+    EXPECT_EQ(most, kBudget);
+  }
   EXPECT_EQ(Count(&Worker::answered), kWorkers);
   EXPECT_EQ(handled_bytes_, kWorkers * MaxRequestBytes(kPush));
 }
