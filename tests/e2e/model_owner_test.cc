@@ -2,7 +2,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -77,16 +76,6 @@ TEST_F(ModelOwnerE2eTest, AnotherConfigurationGoesOnOnlyWhenItIsAccepted) {
   EXPECT_THAT(run.log, HasSubstr(absl::StrCat("model.ckpt-", *step, ": step ", *step)));
 }
 
-// The state of a process's main thread, "T" when it is stopped.
-std::string StateOf(pid_t pid) {
-  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
-  std::string id;
-  std::string name;
-  std::string state;
-  file >> id >> name >> state;
-  return state;
-}
-
 // Stops the owner of the directory, but not while it renews: nobody waits for one that holds the
 // file itself. Another machine, which the test plays, shares the files, but not the locks of this
 // one's kernel.
@@ -94,8 +83,7 @@ void FreezeOwner(Process* owner, const std::string& model_dir) {
   ASSERT_TRUE(WaitUntil(
       [&] {
         owner->Signal(SIGSTOP);
-        const bool stopped =
-            WaitUntil([&] { return StateOf(owner->pid()) == "T"; }, absl::Seconds(60));
+        const bool stopped = WaitUntil([&] { return owner->IsStopped(); }, absl::Seconds(60));
         if (stopped && FileSystem::Real()->TryLock(JobFilePath(model_dir)).ok()) return true;
         owner->Signal(SIGCONT);
         return false;

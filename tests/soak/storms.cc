@@ -2,7 +2,6 @@
 
 #include <signal.h>
 
-#include <fstream>
 #include <memory>
 #include <optional>
 
@@ -127,20 +126,10 @@ std::vector<BegunStorm> FreezeOne(SoakJob* job) {
            [job, task] { job->Thaw(task); }, nullptr}};
 }
 
-// "T" when the process is stopped.
-std::string StateOf(pid_t pid) {
-  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
-  std::string id;
-  std::string name;
-  std::string state;
-  file >> id >> name >> state;
-  return state;
-}
-
 // False, and the process goes on: it renews its lease just now, and holds the file.
 bool StopOutsideRenewal(Process* owner, const std::string& model_dir) {
   owner->Signal(SIGSTOP);
-  const auto stopped = [&] { return StateOf(owner->pid()) == "T"; };
+  const auto stopped = [&] { return owner->IsStopped(); };
   if (WaitUntil(stopped, kSignalLimit) &&
       FileSystem::Real()->TryLock(JobFilePath(model_dir)).ok()) {
     return true;

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -85,6 +87,13 @@ std::optional<int> Process::Wait(absl::Duration timeout) {
 void Process::Signal(int signal_number) {
   // An ended child that was not reaped yet keeps its id, so this never hits another process.
   if (!exit_code_.has_value()) kill(pid_, signal_number);
+}
+
+bool Process::IsStopped() const {
+  std::ifstream file(absl::StrCat("/proc/", pid_, "/stat"));
+  std::string id, name, state;
+  file >> id >> name >> state;
+  return state == "T";
 }
 
 std::string Process::Log() const { return ReadFile(log_path_).value_or(""); }

@@ -37,6 +37,8 @@ class Process {
   // Waits at most `timeout`.
   std::optional<int> Wait(absl::Duration timeout);
   void Signal(int signal_number);
+  // Whether SIGSTOP has taken effect on its main thread.
+  bool IsStopped() const;
 
   // The process's id, also after its end.
   pid_t pid() const { return pid_; }

@@ -5,6 +5,7 @@
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "gtest/gtest.h"
+#include "tests/support/job.h"
 
 namespace keelson {
 namespace {
@@ -38,6 +39,17 @@ TEST(ProcessTest, SignalGives128AndItsNumber) {
   const auto process = Shell("exec sleep 1000");
   EXPECT_EQ(process->Wait(absl::ZeroDuration()), std::nullopt);
   EXPECT_EQ(process->ended_at(), absl::InfiniteFuture());
+  process->Signal(SIGKILL);
+  EXPECT_EQ(process->Wait(kProcessLimit), 128 + SIGKILL);
+}
+
+TEST(ProcessTest, KnowsWhetherItIsStopped) {
+  const auto process = Shell("exec sleep 1000");
+  EXPECT_FALSE(process->IsStopped());
+  process->Signal(SIGSTOP);
+  EXPECT_TRUE(WaitUntil([&] { return process->IsStopped(); }, kProcessLimit));
+  process->Signal(SIGCONT);
+  EXPECT_TRUE(WaitUntil([&] { return !process->IsStopped(); }, kProcessLimit));
   process->Signal(SIGKILL);
   EXPECT_EQ(process->Wait(kProcessLimit), 128 + SIGKILL);
 }
