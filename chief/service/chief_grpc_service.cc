@@ -1,5 +1,6 @@
 #include "chief/service/chief_grpc_service.h"
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -81,7 +82,7 @@ void ChiefGrpcService::ServeWaiting(
         [this, name = std::string(method), begin](const Request& request, CallerKind kind,
                                                   Done done) -> CancelWait {
           const absl::Status own = CheckRole(name, kind, request);
-          if (own.ok()) return (handler_->*begin)(request, std::move(done));
+          if (own.ok()) return std::invoke(begin, handler_, request, std::move(done));
           done(own);
           return nullptr;
         });
