@@ -324,6 +324,7 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> World::MakeClient(SimProcess* p
       TransferOptions(config_.transfer(), spec.variables, request.placement);
   options.self = {Role::kWorker, static_cast<int>(process->node - 1 - scenario_.servers)};
   options.membership = request.membership;
+  options.member_epoch = request.member_epoch;
   options.memory = std::move(request.memory);
   options.call_timeout = absl::Seconds(5);
   std::vector<size_t> servers;
