@@ -293,10 +293,12 @@ void Coordinator::AnswerWaiting(const StopSignal& stop) {
     MutexLock lock(&mu_);
     requests_due_.NotifyAll();
   });
-  while (!stop.raised()) {
+  while (true) {
     std::vector<ParkedRequests::Answer> answers;
     {
       MutexLock lock(&mu_);
+      // With the lock, which the callback takes: otherwise its notification comes before the wait.
+      if (stop.raised()) return;
       const absl::Duration due = parked_.NextDue();
       if (due > clock_->Monotonic()) {
         clock_->WaitUntil(&mu_, &requests_due_, due);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "chief/coordination/coordinator.h"
 #include "chief/coordination/coordinator_testing.h"
 #include "chief/coordination/member_ids_testing.h"
@@ -133,6 +134,18 @@ class CoordinatorRequestsTest : public testing::Test {
   std::optional<Coordinator> coordinator_;
   std::unique_ptr<Answerer> answerer_;
 };
+
+// It is told so while it waits for the coordinator's lock, too, which the test's calls hold.
+TEST_F(CoordinatorRequestsTest, WhoAnswersStopsWhenItIsTold) {
+  Coordinator coordinator(OptionsOf("async"), &clock_);
+  for (int i = 0; i < 5'000; ++i) {
+    Answerer answerer(&coordinator);
+    const absl::Time until = absl::Now() + absl::Microseconds(i % 100);
+    do {
+      EXPECT_TRUE(coordinator.GetStatus().members.empty());
+    } while (absl::Now() < until);
+  }
+}
 
 TEST_F(CoordinatorRequestsTest, WorkThatIsThereIsGivenByTheCallItself) {
   Begin("async", 10);
