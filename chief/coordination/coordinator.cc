@@ -23,9 +23,6 @@
 namespace keelson {
 namespace {
 
-// Evaluations of earlier snapshots are taken without a look at their ids.
-constexpr size_t kNamedSnapshots = 1000;
-
 // The first attempt number is the seconds since 2020, so a later chief's attempts are greater than
 // those of an earlier one.
 uint32_t FirstAttempt(const Clock* clock) {
@@ -355,13 +352,7 @@ absl::Status Coordinator::EndTraining(std::string reason) {
 void Coordinator::AcknowledgeEvaluation(int64_t step, uint64_t snapshot_id,
                                         const std::map<std::string, double>& metrics) {
   MutexLock lock(&mu_);
-  const auto named = snapshot_ids_.find(step);
-  const bool own =
-      named == snapshot_ids_.end() ? step <= status_.snapshot_step : snapshot_id == named->second;
-  if (!own || step < status_.evaluated_step) return;
-  status_.evaluated_step = step;
-  status_.evaluation = metrics;
-  changed_.NotifyAll();
+  if (snapshots_.Acknowledge(step, snapshot_id, metrics)) changed_.NotifyAll();
 }
 
 void Coordinator::StartTraining(ModelLocation model, WorkLedger ledger) {
@@ -438,13 +429,12 @@ void Coordinator::SetPhase(JobPhase phase) {
 
 void Coordinator::NameSnapshot(int64_t step, uint64_t snapshot_id) {
   MutexLock lock(&mu_);
-  snapshot_ids_[step] = snapshot_id;
-  if (snapshot_ids_.size() > kNamedSnapshots) snapshot_ids_.erase(snapshot_ids_.begin());
+  snapshots_.Name(step, snapshot_id);
 }
 
 void Coordinator::SetSnapshotStep(int64_t step) {
   MutexLock lock(&mu_);
-  status_.snapshot_step = step;
+  snapshots_.SetNewest(step);
 }
 
 void Coordinator::SetFigures(const v1::TrainingFigures& newest) {
@@ -527,7 +517,7 @@ bool Coordinator::WaitForEvaluation(int64_t step, absl::Duration timeout, const 
   const StopCallback wake(&stop, [this] { Wake(); });
   MutexLock lock(&mu_);
   const absl::Duration until = clock_->Monotonic() + timeout;
-  while (status_.evaluated_step < step) {
+  while (snapshots_.evaluated_step() < step) {
     if (clock_->Monotonic() >= until || stop.raised()) return false;
     WaitUntil(until);
   }
@@ -620,6 +610,9 @@ v1::JobState Coordinator::LedgerState() const {
 Coordinator::Status Coordinator::GetStatus() const {
   MutexLock lock(&mu_);
   Status status = status_;
+  status.snapshot_step = snapshots_.newest_step();
+  status.evaluated_step = snapshots_.evaluated_step();
+  status.evaluation = snapshots_.evaluation();
   status.members = membership_.Members();
   for (Member& member : status.members) member.secret = 0;
   if (work_.has_value()) FillWork(&status);

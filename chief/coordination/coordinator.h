@@ -18,7 +18,9 @@
 #include "chief/coordination/loss_curve.h"
 #include "chief/coordination/membership.h"
 #include "chief/coordination/parked_requests.h"
+#include "chief/coordination/snapshot_record.h"
 #include "chief/coordination/stall_watch.h"
+#include "chief/coordination/stored_versions.h"
 #include "chief/coordination/work_dispatcher.h"
 #include "chief/coordination/work_ledger.h"
 #include "chief/coordination/work_requests.h"
@@ -65,12 +67,6 @@ class Coordinator {
 
   // A step of synchronous mode whose gradients are to be applied: {step, attempt, contributions}.
   using Round = SyncRounds::Round;
-
-  // See StateVersions in chief_service.proto.
-  struct StateVersions {
-    uint64_t current = 0;
-    uint64_t stored = 0;
-  };
 
   Coordinator(const Options& options, const Clock* clock);
 
@@ -351,10 +347,8 @@ class Coordinator {
   bool resumed_ ABSL_GUARDED_BY(mu_) = false;
   uint32_t first_attempt_ ABSL_GUARDED_BY(mu_);
   int64_t committed_rounds_ ABSL_GUARDED_BY(mu_) = -1;
-  // The ids of the newest snapshots, by step.
-  std::map<int64_t, uint64_t> snapshot_ids_ ABSL_GUARDED_BY(mu_);
-  uint64_t stored_version_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t urgent_version_ ABSL_GUARDED_BY(mu_) = 0;
+  SnapshotRecord snapshots_ ABSL_GUARDED_BY(mu_);
+  StoredVersions versions_ ABSL_GUARDED_BY(mu_);
   Status status_ ABSL_GUARDED_BY(mu_);
 };
 

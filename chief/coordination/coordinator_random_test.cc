@@ -261,7 +261,7 @@ class Job {
     NoteVersions(worker);
   }
   void NoteVersions(Worker* worker) {
-    const Coordinator::StateVersions state_versions = chief_->state_versions();
+    const StateVersions state_versions = chief_->state_versions();
     for (Worker::Finished& finished : worker->finished) finished.version = state_versions.current;
     std::erase_if(worker->finished, [&](const Worker::Finished& finished) {
       return state_versions.stored >= *finished.version;
@@ -288,7 +288,7 @@ class Job {
       worker->registered = false;
       return;
     }
-    const Coordinator::StateVersions state_versions = chief_->state_versions();
+    const StateVersions state_versions = chief_->state_versions();
     for (Worker::Finished& finished : worker->finished) {
       if (!finished.version.has_value()) finished.version = state_versions.current;
     }

@@ -48,8 +48,7 @@ void Coordinator::Resume(ModelLocation model, WorkLedger ledger,
     if (members.insert(lease.worker()).second) newly_ended_.push_back(lease.worker());
   }
   for (const uint64_t incarnation : newly_ended_) membership_.Lose(incarnation);
-  status_.snapshot_step = std::max(status_.snapshot_step, persisted.snapshot_step());
-  status_.evaluated_step = std::max(status_.evaluated_step, persisted.evaluated_step());
+  snapshots_.TakeOver(persisted);
   BeginTraining(std::move(model), std::move(ledger));
   work_->NoteCommittedRounds(committed_rounds_, /*same_mode=*/!persisted.mode_pending());
   NoticeEnds();
@@ -94,21 +93,20 @@ v1::PersistedJobState Coordinator::PersistedState() const {
     if (!member.over()) FillMember(member, persisted.add_members());
   }
   persisted.set_member_epoch(membership_.epoch());
-  persisted.set_snapshot_step(status_.snapshot_step);
-  persisted.set_evaluated_step(status_.evaluated_step);
+  snapshots_.ToPersisted(&persisted);
   return persisted;
 }
 
 void Coordinator::NoteStored(uint64_t version) {
   MutexLock lock(&mu_);
-  stored_version_ = std::max(stored_version_, version);
+  versions_.NoteStored(version);
   changed_.NotifyAll();
 }
 
 bool Coordinator::WaitUntilStored(absl::Duration longest) {
   const absl::Duration until = Clock::Real()->Monotonic() + longest;
   MutexLock lock(&mu_);
-  while (urgent_version_ > stored_version_) {
+  while (versions_.urgent()) {
     const absl::Duration rest = until - Clock::Real()->Monotonic();
     if (rest <= absl::ZeroDuration()) return false;
     changed_.WaitFor(&mu_, rest);
@@ -118,7 +116,7 @@ bool Coordinator::WaitUntilStored(absl::Duration longest) {
 
 bool Coordinator::StateUrgent() const {
   MutexLock lock(&mu_);
-  return urgent_version_ > stored_version_;
+  return versions_.urgent();
 }
 
 void Coordinator::WaitForUrgent(absl::Duration stores_from, const StopSignal& stop) {
@@ -127,7 +125,7 @@ void Coordinator::WaitForUrgent(absl::Duration stores_from, const StopSignal& st
   while (!stop.raised()) {
     const bool done = status_.phase == JobPhase::kDone;
     if (!done && !newly_ended_.empty()) return;
-    const bool urgent = !done && urgent_version_ > stored_version_;
+    const bool urgent = !done && versions_.urgent();
     if (urgent && clock_->Monotonic() >= stores_from) return;
     WaitUntil(urgent ? stores_from : absl::InfiniteDuration());
   }
@@ -136,12 +134,12 @@ void Coordinator::WaitForUrgent(absl::Duration stores_from, const StopSignal& st
 void Coordinator::RequestPersistence() {
   if (!work_.has_value()) return;
   work_->Touch();
-  urgent_version_ = work_->ledger().version();
+  versions_.Request(work_->ledger().version());
 }
 
-Coordinator::StateVersions Coordinator::state_versions() const {
+StateVersions Coordinator::state_versions() const {
   MutexLock lock(&mu_);
-  return {work_.has_value() ? work_->ledger().version() : 0, stored_version_};
+  return {work_.has_value() ? work_->ledger().version() : 0, versions_.stored()};
 }
 
 void Coordinator::RaiseMemberEpoch(uint64_t at_least) {

@@ -129,7 +129,7 @@ v1::ServerStatus ServerToProto(const ServerView& server) {
   return proto;
 }
 
-v1::StateVersions VersionsToProto(const Coordinator::StateVersions& state_versions) {
+v1::StateVersions VersionsToProto(const StateVersions& state_versions) {
   v1::StateVersions proto;
   proto.set_current(state_versions.current);
   proto.set_stored(state_versions.stored);
