@@ -17,7 +17,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
-#include "core/cluster/figures.h"
 #include "core/config/train_config.h"
 
 namespace keelson {
@@ -62,9 +61,7 @@ Coordinator::Coordinator(const Options& options, const Clock* clock)
       stalls_(clock),
       requests_({options.work_per_lease, options.max_tickets_per_lease}),
       parked_(RenewalOf(options)),
-      first_attempt_(FirstAttempt(clock)) {
-  status_.mode = options.mode;
-}
+      first_attempt_(FirstAttempt(clock)) {}
 
 absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, const MembershipId& id,
                                                             uint64_t config_hash, std::string peer,
@@ -80,7 +77,7 @@ absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, const Mem
   const uint64_t incarnation = id.incarnation;
   MutexLock lock(&mu_);
   const bool returns = !held.empty() || told_epoch != 0;
-  if (returns && status_.phase == JobPhase::kWaitingForServers) {
+  if (returns && phase_ == JobPhase::kWaitingForServers) {
     return absl::UnavailableError("the chief does not know yet how the job goes on; ask again");
   }
   const Member* const known = membership_.Find(task);
@@ -104,12 +101,13 @@ absl::StatusOr<std::vector<uint64_t>> Coordinator::Register(Task task, const Mem
 std::vector<uint64_t> Coordinator::ClaimLeases(Task task, uint64_t incarnation,
                                                absl::Span<const HeldLease> held) {
   std::vector<uint64_t> kept;
-  if (!work_.has_value()) return kept;
+  if (!training_.has_value()) return kept;
   std::vector<uint64_t> superseded;
   for (const HeldLease& lease : held) {
-    if (work_->Claim(incarnation, lease, resumed_, &superseded)) kept.push_back(lease.id);
+    if (training_->work().Claim(incarnation, lease, resumed_, &superseded))
+      kept.push_back(lease.id);
   }
-  const int64_t unheard_of = work_->ReleaseUnconfirmed(incarnation);
+  const int64_t unheard_of = training_->work().ReleaseUnconfirmed(incarnation);
   if (unheard_of > 0) {
     LogInfo(unheard_of, " steps never reached ", task.ToString(), " and go to others");
   }
@@ -155,8 +153,8 @@ std::optional<Coordinator::ModelAnswer> Coordinator::TryModel(Task task, const M
                                                               bool last) {
   const absl::Status alive = membership_.Heartbeat(task, id);
   if (!alive.ok()) return alive;
-  if (status_.phase == JobPhase::kFailed) {
-    return absl::FailedPreconditionError(absl::StrCat("the chief has given up: ", status_.error));
+  if (phase_ == JobPhase::kFailed) {
+    return absl::FailedPreconditionError(absl::StrCat("the chief has given up: ", error_));
   }
   if (model_.has_value()) return *model_;
   if (!last) return std::nullopt;
@@ -171,38 +169,15 @@ absl::Status Coordinator::Heartbeat(Task task, const MembershipId& id, const Wor
 absl::Status Coordinator::AcceptReport(Task task, const MembershipId& id,
                                        const WorkerReport& report) {
   RETURN_IF_ERROR(membership_.Heartbeat(task, id));
-  if (!work_.has_value()) return absl::OkStatus();
-  const std::optional<Round> round = work_->OpenRound();
-  const absl::Status status = ApplyReport(task, id.incarnation, report);
+  if (!training_.has_value()) return absl::OkStatus();
+  const std::optional<Round> round = training_->work().OpenRound();
+  const absl::StatusOr<int64_t> steps = training_->Apply(task, id.incarnation, report);
+  if (steps.ok()) stalls_.NoteSteps(id.incarnation, *steps);
   // A gradient that has arrived frees no ticket of the round that it is for.
-  const bool same_round = round.has_value() && work_->OpenRound() == round;
+  const bool same_round = round.has_value() && training_->work().OpenRound() == round;
   WakeAfterReport(/*may_free_work=*/!same_round &&
                   !(report.leases.empty() && report.refused.empty()));
-  return status;
-}
-
-absl::Status Coordinator::ApplyReport(Task task, uint64_t incarnation, const WorkerReport& report) {
-  const int64_t before = work_->ledger().completed_steps();
-  for (const WorkerReport::LeaseProgress& lease : report.leases) {
-    const absl::Status status = work_->Complete(incarnation, lease.lease_id, lease.completed);
-    // kAborted: the lease was taken back, and its steps belong to other workers now.
-    if (!status.ok() && status.code() != absl::StatusCode::kAborted) return status;
-  }
-  for (const WorkerReport::RefusedPush& push : report.refused) {
-    if (!work_->NoteRefused(incarnation, push.lease_id, push.step, push.attempt)) continue;
-    LogWarning("step ", push.step, " is tried again: a server has refused the gradient of ",
-               task.ToString());
-  }
-  for (const WorkerReport::StepLoss& loss : report.losses) {
-    losses_->Add(loss.step, loss.loss);
-    divergence_->Add(loss.loss);
-  }
-  // Tickets of a round count in the ledger only when the round is committed.
-  stalls_.NoteSteps(incarnation, std::max<int64_t>(report.figures.steps(),
-                                                   work_->ledger().completed_steps() - before));
-  AddFigures(report.figures, &status_.totals);
-  AddFigures(report.figures, &status_.workers[task]);
-  return absl::OkStatus();
+  return steps.status();
 }
 
 absl::StatusOr<std::optional<WorkLease>> Coordinator::AcquireWork(Task task, const MembershipId& id,
@@ -264,7 +239,7 @@ std::optional<Coordinator::WorkAnswer> Coordinator::TryWork(const WorkRequest& r
   if (!alive.ok()) return alive;
   if (requests_.Overtaken(request.id.incarnation, request.sequence))
     return WorkAnswer(std::nullopt);
-  if (status_.phase > JobPhase::kFinishing) return WorkAnswer(std::nullopt);
+  if (phase_ > JobPhase::kFinishing) return WorkAnswer(std::nullopt);
   std::optional<WorkLease> lease = requests_.Granted(request.id.incarnation, request.sequence);
   if (!lease.has_value()) lease = GrantLease(request);
   if (lease.has_value() || last) return WorkAnswer(std::move(lease));
@@ -308,13 +283,13 @@ void Coordinator::AnswerWaiting(const StopSignal& stop) {
 }
 
 std::optional<WorkLease> Coordinator::GrantLease(const WorkRequest& request) {
-  if (!work_.has_value() || membership_.AnyAway(Role::kWorker)) return std::nullopt;
-  const WorkLedger& ledger = work_->ledger();
+  if (!training_.has_value() || WorkersAway()) return std::nullopt;
+  const WorkLedger& ledger = training_->ledger();
   const int64_t left = ledger.options().max_steps - ledger.completed_steps();
   const absl::Duration now = clock_->Monotonic();
   const int64_t tickets = requests_.TicketsFor(request.id.incarnation, left, now);
   std::optional<WorkLease> lease =
-      work_->Grant(request.id.incarnation, tickets, membership_.NumAlive(Role::kWorker));
+      training_->work().Grant(request.id.incarnation, tickets, membership_.NumAlive(Role::kWorker));
   if (lease.has_value()) requests_.Grant(request.id.incarnation, request.sequence, *lease, now);
   return lease;
 }
@@ -323,7 +298,7 @@ absl::StatusOr<bool> Coordinator::Admit(Task task, const MembershipId& id, uint6
                                         int64_t step, uint32_t attempt) {
   MutexLock lock(&mu_);
   RETURN_IF_ERROR(membership_.Heartbeat(task, id));
-  return work_.has_value() && work_->Admit(id.incarnation, lease_id, step, attempt);
+  return training_.has_value() && training_->work().Admit(id.incarnation, lease_id, step, attempt);
 }
 
 absl::Status Coordinator::Leave(Task task, const MembershipId& id, const WorkerReport& report) {
@@ -336,14 +311,14 @@ absl::Status Coordinator::Leave(Task task, const MembershipId& id, const WorkerR
 
 absl::Status Coordinator::EndTraining(std::string reason) {
   MutexLock lock(&mu_);
-  if (work_.has_value() && !work_->end_reason().empty()) return absl::OkStatus();
-  if (!work_.has_value() || status_.phase != JobPhase::kTraining || Trained()) {
+  if (training_.has_value() && !training_->work().end_reason().empty()) return absl::OkStatus();
+  if (!training_.has_value() || phase_ != JobPhase::kTraining || Trained()) {
     return absl::FailedPreconditionError("end of training: the job does not train");
   }
-  const WorkLedger& ledger = work_->ledger();
+  const WorkLedger& ledger = training_->ledger();
   LogInfo("training is to end early, after ", ledger.completed_steps(), " of ",
           ledger.options().max_steps, " steps: ", reason);
-  work_->EndEarly(std::move(reason));
+  training_->work().EndEarly(std::move(reason));
   RequestPersistence();
   WakeAll();
   return absl::OkStatus();
@@ -362,13 +337,10 @@ void Coordinator::StartTraining(ModelLocation model, WorkLedger ledger) {
 
 void Coordinator::BeginTraining(ModelLocation model, WorkLedger ledger) {
   model_ = std::move(model);
-  losses_.emplace(ledger.completed_steps(), options_.loss_interval);
-  divergence_.emplace(options_.max_loss, /*restored=*/ledger.completed_steps() > 0);
-  const ConsistencyMode mode = ModeOf(ledger.origin());
-  const std::string end_reason = EndReasonOf(ledger.origin());
-  work_.emplace(std::move(ledger), mode, first_attempt_);
-  if (!end_reason.empty()) work_->EndEarly(end_reason);
-  status_.phase = JobPhase::kTraining;
+  const Training::Options options = {options_.config_hash, options_.mode, options_.loss_interval,
+                                     options_.max_loss};
+  training_.emplace(options, std::move(ledger), first_attempt_);
+  phase_ = JobPhase::kTraining;
   RequestPersistence();
   WakeAll();
 }
@@ -379,7 +351,8 @@ std::optional<Coordinator::Round> Coordinator::WaitForRound(absl::Duration max_w
   MutexLock lock(&mu_);
   const absl::Duration until = clock_->Monotonic() + max_wait;
   while (true) {
-    if (work_.has_value() && work_->StagedRound().has_value()) return work_->StagedRound();
+    if (training_.has_value() && training_->work().StagedRound().has_value())
+      return training_->work().StagedRound();
     if (clock_->Monotonic() >= until || (stop != nullptr && stop->raised())) return std::nullopt;
     WaitUntil(until);
   }
@@ -387,30 +360,30 @@ std::optional<Coordinator::Round> Coordinator::WaitForRound(absl::Duration max_w
 
 void Coordinator::RoundCommitted(const Round& round) {
   MutexLock lock(&mu_);
-  if (work_.has_value() && work_->RoundCommitted(round)) WakeAll();
+  if (training_.has_value() && training_->work().RoundCommitted(round)) WakeAll();
 }
 
 void Coordinator::RoundFailed(const Round& round) {
   MutexLock lock(&mu_);
-  if (!work_.has_value() || !work_->RoundFailed(round)) return;
+  if (!training_.has_value() || !training_->work().RoundFailed(round)) return;
   LogWarning("step ", round.step, " is tried again: a server has lost its gradients");
   WakeAll();
 }
 
 void Coordinator::NoteForeignCommit(int64_t newest) {
   MutexLock lock(&mu_);
-  if (!work_.has_value() || !work_->NoteForeignCommit(newest)) return;
+  if (!training_.has_value() || !training_->work().NoteForeignCommit(newest)) return;
   LogWarning("step ", newest, " was committed for an earlier chief; servers may lack it");
   WakeAll();
 }
 
 absl::Status Coordinator::SetMode(const ConsistencyMode& mode) {
   MutexLock lock(&mu_);
-  if (!work_.has_value() || status_.phase != JobPhase::kTraining) {
+  if (!training_.has_value() || phase_ != JobPhase::kTraining) {
     return absl::FailedPreconditionError("consistency mode: the job does not train");
   }
-  LogInfo("consistency mode: from ", work_->mode().ToString(), " to ", mode.ToString());
-  work_->SetMode(mode);
+  LogInfo("consistency mode: from ", training_->work().mode().ToString(), " to ", mode.ToString());
+  training_->work().SetMode(mode);
   RequestPersistence();
   WakeAll();
   return absl::OkStatus();
@@ -418,12 +391,12 @@ absl::Status Coordinator::SetMode(const ConsistencyMode& mode) {
 
 ConsistencyMode Coordinator::mode() const {
   MutexLock lock(&mu_);
-  return work_.has_value() ? work_->mode() : options_.mode;
+  return training_.has_value() ? training_->work().mode() : options_.mode;
 }
 
 void Coordinator::SetPhase(JobPhase phase) {
   MutexLock lock(&mu_);
-  status_.phase = phase;
+  phase_ = phase;
   WakeAll();
 }
 
@@ -439,13 +412,13 @@ void Coordinator::SetSnapshotStep(int64_t step) {
 
 void Coordinator::SetFigures(const v1::TrainingFigures& newest) {
   MutexLock lock(&mu_);
-  status_.newest = newest;
+  newest_ = newest;
 }
 
 void Coordinator::Fail(const absl::Status& error) {
   MutexLock lock(&mu_);
-  status_.phase = JobPhase::kFailed;
-  status_.error = std::string(error.message());
+  phase_ = JobPhase::kFailed;
+  error_ = std::string(error.message());
   WakeAll();
 }
 
@@ -457,8 +430,8 @@ void Coordinator::ExpireLeases() {
 }
 
 void Coordinator::LoseStalled() {
-  if (!work_.has_value()) return;
-  for (const StallWatch::Stalled& stalled : stalls_.Look(work_->Owing())) {
+  if (!training_.has_value()) return;
+  for (const StallWatch::Stalled& stalled : stalls_.Look(training_->work().Owing())) {
     const Member* const member = membership_.FindPresent(stalled.incarnation);
     if (member == nullptr) continue;
     LogWarning(NameOf(*member), " sends heartbeats, but has completed no step for ",
@@ -485,32 +458,30 @@ void Coordinator::NoticeEnds() {
     requests_.Forget(member.incarnation);
     stalls_.Forget(member.incarnation);
     newly_ended_.push_back(member.incarnation);
-    if (work_.has_value()) {
-      work_->Forget(member.incarnation);
-      work_->Touch();
+    if (training_.has_value()) {
+      training_->work().Forget(member.incarnation);
+      training_->work().Touch();
     }
     WakeAll();
   }
 }
 
 bool Coordinator::Trained() const {
-  if (!work_.has_value() || !work_->Done()) return false;
-  // Workers that are expected back may hold steps that this ledger does not know of.
-  return work_->ledger().Done() || !membership_.AnyAway(Role::kWorker);
+  return training_.has_value() && training_->Done(WorkersAway());
 }
+
+bool Coordinator::WorkersAway() const { return membership_.AnyAway(Role::kWorker); }
 
 int64_t Coordinator::WaitForSteps(int64_t step, absl::Duration until, const StopSignal& stop) {
   const StopCallback wake(&stop, [this] { Wake(); });
   MutexLock lock(&mu_);
   const auto awaited = awaited_steps_.insert(step);
-  while (!NoStepsToAwait(step) && clock_->Monotonic() < until && !stop.raised()) WaitUntil(until);
+  while (!training_->Reached(step, WorkersAway()) && clock_->Monotonic() < until &&
+         !stop.raised()) {
+    WaitUntil(until);
+  }
   awaited_steps_.erase(awaited);
-  return work_->ledger().completed_steps();
-}
-
-bool Coordinator::NoStepsToAwait(int64_t step) const {
-  return work_->ledger().completed_steps() >= step || Trained() ||
-         status_.totals.non_finite_losses() != 0 || !divergence_->Diverged().empty();
+  return training_->ledger().completed_steps();
 }
 
 bool Coordinator::WaitForEvaluation(int64_t step, absl::Duration timeout, const StopSignal& stop) {
@@ -527,8 +498,8 @@ bool Coordinator::WaitForEvaluation(int64_t step, absl::Duration timeout, const 
 bool Coordinator::PauseWork(absl::Duration timeout) {
   MutexLock lock(&mu_);
   const absl::Duration until = clock_->Monotonic() + timeout;
-  work_->Pause();
-  while (!work_->Idle()) {
+  training_->work().Pause();
+  while (!training_->work().Idle()) {
     if (clock_->Monotonic() >= until) return false;
     WaitUntil(until);
   }
@@ -537,7 +508,7 @@ bool Coordinator::PauseWork(absl::Duration timeout) {
 
 void Coordinator::ResumeWork() {
   MutexLock lock(&mu_);
-  work_->EndPause();
+  training_->work().EndPause();
   WakeAll();
 }
 
@@ -583,64 +554,53 @@ void Coordinator::WakeAll() {
 
 void Coordinator::WakeAfterReport(bool may_free_work) {
   const bool steps_reached =
-      !awaited_steps_.empty() && NoStepsToAwait(/*step=*/*awaited_steps_.begin());
-  if (steps_reached || work_->Idle() || work_->StagedRound().has_value()) changed_.NotifyAll();
+      !awaited_steps_.empty() && training_->Reached(*awaited_steps_.begin(), WorkersAway());
+  if (steps_reached || training_->work().Idle() || training_->work().StagedRound().has_value())
+    changed_.NotifyAll();
   if (may_free_work) WakeMembers();
 }
 
 std::optional<LossCurve::Point> Coordinator::TakeLossPoint() {
   MutexLock lock(&mu_);
-  if (!losses_.has_value()) return std::nullopt;
-  return losses_->TakeComplete(work_->ledger().FirstUnfinishedStep());
+  return training_.has_value() ? training_->TakeLossPoint() : std::nullopt;
 }
 
 std::optional<LossCurve::Point> Coordinator::TakeLastLossPoint() {
   MutexLock lock(&mu_);
-  return losses_.has_value() ? losses_->TakeRest() : std::nullopt;
+  return training_.has_value() ? training_->TakeLastLossPoint() : std::nullopt;
 }
 
 v1::JobState Coordinator::LedgerState() const {
   MutexLock lock(&mu_);
-  v1::JobState state = work_->ToState();
-  state.set_config_hash(options_.config_hash);
+  v1::JobState state = training_->ToState();
   state.set_member_epoch(membership_.epoch());
   return state;
 }
 
 Coordinator::Status Coordinator::GetStatus() const {
   MutexLock lock(&mu_);
-  Status status = status_;
+  Status status;
+  status.phase = phase_;
+  status.error = error_;
   status.snapshot_step = snapshots_.newest_step();
+  status.mode = options_.mode;
+  status.newest = newest_;
   status.evaluated_step = snapshots_.evaluated_step();
   status.evaluation = snapshots_.evaluation();
   status.members = membership_.Members();
   for (Member& member : status.members) member.secret = 0;
-  if (work_.has_value()) FillWork(&status);
+  if (training_.has_value()) training_->FillStatus(WorkersAway(), &status);
   return status;
-}
-
-void Coordinator::FillWork(Status* status) const {
-  status->trained = Trained();
-  status->end_reason = work_->end_reason();
-  status->step = work_->ledger().completed_steps();
-  status->max_steps = work_->ledger().options().max_steps;
-  status->epoch = work_->ledger().epochs_completed();
-  status->mode = work_->mode();
-  status->next_mode = work_->next_mode();
-  status->recent_loss = divergence_->mean();
-  status->first_loss = divergence_->first();
-  status->diverging = divergence_->diverging();
-  status->diverged = divergence_->Diverged(/*ended=*/status->trained);
 }
 
 JobPhase Coordinator::phase() const {
   MutexLock lock(&mu_);
-  return status_.phase;
+  return phase_;
 }
 
 std::string Coordinator::error() const {
   MutexLock lock(&mu_);
-  return status_.error;
+  return error_;
 }
 
 bool Coordinator::AnyAlive(Role role) const {

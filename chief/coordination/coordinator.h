@@ -14,14 +14,14 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "chief/coordination/coordinator_status.h"
-#include "chief/coordination/divergence_watch.h"
 #include "chief/coordination/loss_curve.h"
 #include "chief/coordination/membership.h"
 #include "chief/coordination/parked_requests.h"
 #include "chief/coordination/snapshot_record.h"
 #include "chief/coordination/stall_watch.h"
 #include "chief/coordination/stored_versions.h"
-#include "chief/coordination/work_dispatcher.h"
+#include "chief/coordination/sync_rounds.h"
+#include "chief/coordination/training.h"
 #include "chief/coordination/work_ledger.h"
 #include "chief/coordination/work_requests.h"
 #include "chief/coordination/worker_report.h"
@@ -281,9 +281,6 @@ class Coordinator {
                  ParkedRequests::Attempt attempt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status AcceptReport(Task task, const MembershipId& id, const WorkerReport& report)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Counts what a member reports. Training has begun.
-  absl::Status ApplyReport(Task task, uint64_t incarnation, const WorkerReport& report)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Reconciles `held` with the ledger; returns the leases that remain the member's.
   std::vector<uint64_t> ClaimLeases(Task task, uint64_t incarnation,
                                     absl::Span<const HeldLease> held)
@@ -294,14 +291,8 @@ class Coordinator {
   void LoseStalled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Follows up on memberships that are over.
   void NoticeEnds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Fills in the steps and the other fields that come from the ledger.
-  void FillWork(Status* status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RaiseAttemptBeyond(uint32_t known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void BeginTraining(ModelLocation model, WorkLedger ledger) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  ConsistencyMode ModeOf(const v1::JobState& origin) const;
-  // The reason to end training in a predecessor's state, if that was written with this
-  // configuration.
-  std::string EndReasonOf(const v1::JobState& origin) const;
   // Requests that the job state be persisted: a successor must know what has just changed.
   void RequestPersistence() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool Trained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -311,8 +302,7 @@ class Coordinator {
   // The same in a call of a member, which is alive while it waits: returns often enough for the
   // caller to renew its lease.
   void WaitAsMember(absl::Duration until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Whether WaitForSteps waits no longer for this step.
-  bool NoStepsToAwait(int64_t step) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool WorkersAway() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Wakes the chief's calls.
   void Wake();
   // Wakes the calls of members, and has the requests that wait tried again.
@@ -334,9 +324,7 @@ class Coordinator {
   StallWatch stalls_ ABSL_GUARDED_BY(mu_);
   std::optional<ModelLocation> model_ ABSL_GUARDED_BY(mu_);
   // Set when training starts.
-  std::optional<WorkDispatcher> work_ ABSL_GUARDED_BY(mu_);
-  std::optional<LossCurve> losses_ ABSL_GUARDED_BY(mu_);
-  std::optional<DivergenceWatch> divergence_ ABSL_GUARDED_BY(mu_);
+  std::optional<Training> training_ ABSL_GUARDED_BY(mu_);
   WorkRequests requests_ ABSL_GUARDED_BY(mu_);
   ParkedRequests parked_ ABSL_GUARDED_BY(mu_);
   // What the calls of WaitForSteps wait for.
@@ -349,7 +337,9 @@ class Coordinator {
   int64_t committed_rounds_ ABSL_GUARDED_BY(mu_) = -1;
   SnapshotRecord snapshots_ ABSL_GUARDED_BY(mu_);
   StoredVersions versions_ ABSL_GUARDED_BY(mu_);
-  Status status_ ABSL_GUARDED_BY(mu_);
+  JobPhase phase_ ABSL_GUARDED_BY(mu_) = JobPhase::kWaitingForServers;
+  std::string error_ ABSL_GUARDED_BY(mu_);
+  v1::TrainingFigures newest_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace keelson

@@ -50,23 +50,13 @@ void Coordinator::Resume(ModelLocation model, WorkLedger ledger,
   for (const uint64_t incarnation : newly_ended_) membership_.Lose(incarnation);
   snapshots_.TakeOver(persisted);
   BeginTraining(std::move(model), std::move(ledger));
-  work_->NoteCommittedRounds(committed_rounds_, /*same_mode=*/!persisted.mode_pending());
+  training_->work().NoteCommittedRounds(committed_rounds_, /*same_mode=*/!persisted.mode_pending());
   NoticeEnds();
   // Members that registered before this call hold no leases; otherwise they would have claimed
   // them.
   for (const Member& member : membership_.Members()) {
     if (member.state == Member::kAlive) ClaimLeases(member.task, member.incarnation, {});
   }
-}
-
-ConsistencyMode Coordinator::ModeOf(const v1::JobState& origin) const {
-  if (!origin.has_mode() || origin.config_hash() != options_.config_hash) return options_.mode;
-  const absl::StatusOr<ConsistencyMode> mode = ConsistencyMode::FromProto(origin.mode());
-  return mode.ok() ? *mode : options_.mode;
-}
-
-std::string Coordinator::EndReasonOf(const v1::JobState& origin) const {
-  return origin.config_hash() == options_.config_hash ? origin.end_reason() : "";
 }
 
 void Coordinator::RaiseAttempt(uint32_t at_least) {
@@ -86,9 +76,8 @@ void Coordinator::NoteCommittedRounds(int64_t newest) {
 v1::PersistedJobState Coordinator::PersistedState() const {
   MutexLock lock(&mu_);
   v1::PersistedJobState persisted;
-  if (!work_.has_value()) return persisted;
-  work_->ToPersisted(&persisted);
-  persisted.mutable_job()->set_config_hash(options_.config_hash);
+  if (!training_.has_value()) return persisted;
+  training_->ToPersisted(&persisted);
   for (const Member& member : membership_.Members()) {
     if (!member.over()) FillMember(member, persisted.add_members());
   }
@@ -123,7 +112,7 @@ void Coordinator::WaitForUrgent(absl::Duration stores_from, const StopSignal& st
   const StopCallback wake(&stop, [this] { Wake(); });
   MutexLock lock(&mu_);
   while (!stop.raised()) {
-    const bool done = status_.phase == JobPhase::kDone;
+    const bool done = phase_ == JobPhase::kDone;
     if (!done && !newly_ended_.empty()) return;
     const bool urgent = !done && versions_.urgent();
     if (urgent && clock_->Monotonic() >= stores_from) return;
@@ -132,14 +121,14 @@ void Coordinator::WaitForUrgent(absl::Duration stores_from, const StopSignal& st
 }
 
 void Coordinator::RequestPersistence() {
-  if (!work_.has_value()) return;
-  work_->Touch();
-  versions_.Request(work_->ledger().version());
+  if (!training_.has_value()) return;
+  training_->work().Touch();
+  versions_.Request(training_->ledger().version());
 }
 
 StateVersions Coordinator::state_versions() const {
   MutexLock lock(&mu_);
-  return {work_.has_value() ? work_->ledger().version() : 0, versions_.stored()};
+  return {training_.has_value() ? training_->ledger().version() : 0, versions_.stored()};
 }
 
 void Coordinator::RaiseMemberEpoch(uint64_t at_least) {
@@ -173,9 +162,9 @@ std::vector<uint64_t> Coordinator::TakeEnded() {
 
 void Coordinator::HandOn(absl::Span<const uint64_t> incarnations) {
   MutexLock lock(&mu_);
-  if (!work_.has_value()) return;
+  if (!training_.has_value()) return;
   int64_t tickets = 0;
-  for (const uint64_t incarnation : incarnations) tickets += work_->Release(incarnation);
+  for (const uint64_t incarnation : incarnations) tickets += training_->work().Release(incarnation);
   if (tickets > 0) LogInfo(tickets, " steps go to others");
   WakeAll();
 }
