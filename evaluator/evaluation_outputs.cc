@@ -35,8 +35,8 @@ std::string Describe(const EvaluationRecord& record) {
 }
 
 // False also for a snapshot that cannot be read.
-bool IsOf(const EvaluationRecord& record, const SnapshotInfo& snapshot) {
-  const absl::StatusOr<uint64_t> id = ReadSnapshotId(snapshot.prefix);
+bool IsOf(const EvaluationRecord& record, const SnapshotInfo& snapshot, FileSystem* file_system) {
+  const absl::StatusOr<uint64_t> id = ReadSnapshotId(snapshot.prefix, file_system);
   return id.ok() && *id == record.snapshot_id;
 }
 
@@ -66,10 +66,10 @@ absl::StatusOr<std::unique_ptr<EvaluationOutputs>> EvaluationOutputs::Open(
 absl::Status EvaluationOutputs::OpenFiles() {
   const std::string path = JoinPath(directory_->model_dir(), kDirectory);
   const int index = options_.self.index;
-  RETURN_IF_ERROR(CreateDirectories(path));
-  ASSIGN_OR_RETURN(records_, EvaluationRecords::Open(path, index));
+  RETURN_IF_ERROR(options_.file_system->CreateDirectories(path));
+  ASSIGN_OR_RETURN(records_, EvaluationRecords::Open(path, index, options_.file_system));
   if (index != 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(events_, EventWriter::Create(path, clock_));
+  ASSIGN_OR_RETURN(events_, EventWriter::Create(path, clock_, options_.file_system));
   exporters_ = std::make_unique<Exporters>(options_.config, options_.variables,
                                            options_.export_files, clock_);
   OfferScored(records());
@@ -84,7 +84,7 @@ absl::StatusOr<std::map<int64_t, EvaluationRecord>> EvaluationOutputs::TakeOther
     RETURN_IF_ERROR(WriteScalars(record));
   }
   OfferScored(others);
-  const absl::Status taken = TakeEvents(HistogramsPath(), FileSystem::Real(), events_.get());
+  const absl::Status taken = TakeEvents(HistogramsPath(), options_.file_system, events_.get());
   if (!taken.ok()) LogWarning("histograms of other evaluators: ", taken.message());
   return others;
 }
@@ -112,7 +112,8 @@ void EvaluationOutputs::TakeFinal(int64_t step) {
   final_taken_ = true;
   const EvaluationRecord* record = Find(step);
   const std::optional<SnapshotInfo> snapshot = FindSnapshot(step);
-  if (record == nullptr || !snapshot.has_value() || !IsOf(*record, *snapshot)) {
+  if (record == nullptr || !snapshot.has_value() ||
+      !IsOf(*record, *snapshot, options_.file_system)) {
     LogWarning("the final snapshot, of step ", step, ", is not exported: it is not there");
     return;
   }
@@ -133,14 +134,15 @@ void EvaluationOutputs::WriteWeights(int64_t step, const WeightHistograms& histo
   if (histograms.empty()) return;
   const absl::Status status =
       events_ == nullptr
-          ? HandOverEvent(HistogramEvent(step, histograms), HistogramsPath(), FileSystem::Real())
+          ? HandOverEvent(HistogramEvent(step, histograms), HistogramsPath(), options_.file_system)
           : events_->AddHistograms(step, histograms);
   if (!status.ok()) LogWarning("histograms of the weights: ", status.message());
 }
 
 void EvaluationOutputs::WriteReportOf(const ScoredSnapshot& scored) {
   const absl::Status status =
-      WriteReport(directory_->model_dir(), scored.record.step, scored.report, BestSteps(records()));
+      WriteReport(directory_->model_dir(), scored.record.step, scored.report, BestSteps(records()),
+                  options_.file_system);
   if (!status.ok()) LogWarning("the report of step ", scored.record.step, ": ", status.message());
 }
 
@@ -153,7 +155,7 @@ void EvaluationOutputs::OfferScored(const std::map<int64_t, EvaluationRecord>& r
   }
   for (const SnapshotInfo& snapshot : *snapshots) {
     const auto record = records.find(snapshot.step);
-    if (record == records.end() || !IsOf(record->second, snapshot)) continue;
+    if (record == records.end() || !IsOf(record->second, snapshot, options_.file_system)) continue;
     // The lease lasts until the export is written; it needs a writable model directory.
     const auto lease = SnapshotLease::Take(options_.lease_files, snapshot.prefix,
                                            options_.self.ToString(), clock_);

@@ -39,6 +39,8 @@ class EvaluationOutputs {
     Task self;
     v1::TrainConfig config;  // final, with a model directory
     std::vector<VariableSpec> variables;
+    // The file system of the model directory.
+    FileSystem* file_system = FileSystem::Real();
     // The file system for exports (as ExportDirectory's), and for leases of their snapshots.
     FileSystem* export_files = FileSystem::Real();
     FileSystem* lease_files = FileSystem::Real();

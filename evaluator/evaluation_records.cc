@@ -28,8 +28,9 @@ bool IsMetricsFile(absl::string_view name) {
 }
 
 // Reads the content of `path` from `offset` on.
-absl::StatusOr<std::string> ReadFrom(const std::string& path, uint64_t* offset) {
-  ASSIGN_OR_RETURN(const auto file, FileSystem::Real()->OpenForRead(path));
+absl::StatusOr<std::string> ReadFrom(const std::string& path, FileSystem* file_system,
+                                     uint64_t* offset) {
+  ASSIGN_OR_RETURN(const auto file, file_system->OpenForRead(path));
   // The file was rewritten by a process that dropped a torn line.
   if (file->size() < *offset) *offset = 0;
   std::string text(file->size() - *offset, '\0');
@@ -41,7 +42,7 @@ absl::StatusOr<std::string> ReadFrom(const std::string& path, uint64_t* offset) 
 
 std::vector<EvaluationRecord> FollowedLog::ReadNew() {
   std::vector<EvaluationRecord> records;
-  const absl::StatusOr<std::string> text = ReadFrom(path_, &offset_);
+  const absl::StatusOr<std::string> text = ReadFrom(path_, file_system_, &offset_);
   if (!text.ok()) {
     if (!absl::IsNotFound(text.status())) Complain(text.status().message());
     return records;
@@ -67,11 +68,11 @@ void FollowedLog::Complain(absl::string_view what) {
 }
 
 absl::StatusOr<std::unique_ptr<EvaluationRecords>> EvaluationRecords::Open(
-    const std::string& directory, int index) {
+    const std::string& directory, int index, FileSystem* file_system) {
   ASSIGN_OR_RETURN(std::unique_ptr<MetricsLog> log,
-                   MetricsLog::Open(JoinPath(directory, FileNameOf(index))));
+                   MetricsLog::Open(JoinPath(directory, FileNameOf(index)), file_system));
   std::unique_ptr<EvaluationRecords> records(
-      new EvaluationRecords(directory, index, std::move(log)));
+      new EvaluationRecords(directory, index, file_system, std::move(log)));
   RETURN_IF_ERROR(records->Refresh().status());
   return records;
 }
@@ -103,7 +104,7 @@ absl::Status EvaluationRecords::ForgetAfter(int64_t step) {
 }
 
 void EvaluationRecords::FindFiles() {
-  const absl::StatusOr<std::vector<std::string>> names = ListDirectory(directory_);
+  const absl::StatusOr<std::vector<std::string>> names = file_system_->List(directory_);
   if (!names.ok() && !directory_lost_) {
     LogWarning("the evaluations of other evaluators: ", names.status().message());
   }
@@ -111,7 +112,7 @@ void EvaluationRecords::FindFiles() {
   if (directory_lost_) return;
   for (const std::string& name : *names) {
     if (!IsMetricsFile(name) || name == FileNameOf(index_)) continue;
-    others_.emplace(name, FollowedLog(JoinPath(directory_, name)));
+    others_.emplace(name, FollowedLog(JoinPath(directory_, name), file_system_));
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/base/file_system.h"
 #include "evaluator/metrics_log.h"
 
 namespace keelson {
@@ -20,7 +21,8 @@ namespace keelson {
 // A file that another process appends to. Not thread-safe.
 class FollowedLog {
  public:
-  explicit FollowedLog(std::string path) : path_(std::move(path)) {}
+  FollowedLog(std::string path, FileSystem* file_system)
+      : path_(std::move(path)), file_system_(file_system) {}
 
   // The records that have come since the last call. An incomplete line is read later. A line that
   // is no record, and a file that cannot be read, are logged once and skipped.
@@ -30,6 +32,7 @@ class FollowedLog {
   void Complain(absl::string_view what);
 
   const std::string path_;
+  FileSystem* const file_system_;
   uint64_t offset_ = 0;
   bool complained_ = false;
 };
@@ -38,9 +41,9 @@ class FollowedLog {
 class EvaluationRecords {
  public:
   // Reads all files in `directory` (MODEL_DIR/eval), which exists. `index` is this evaluator's.
-  // Errors of MetricsLog::Open for its own file.
-  static absl::StatusOr<std::unique_ptr<EvaluationRecords>> Open(const std::string& directory,
-                                                                 int index);
+  // `file_system` outlives the object. Errors of MetricsLog::Open for its own file.
+  static absl::StatusOr<std::unique_ptr<EvaluationRecords>> Open(
+      const std::string& directory, int index, FileSystem* file_system = FileSystem::Real());
 
   // Reads the records that other evaluators have added, and returns new ones by step; evaluator 0
   // copies them. If a snapshot has several records, the one that was known first counts; if there
@@ -62,9 +65,11 @@ class EvaluationRecords {
   const std::map<int64_t, EvaluationRecord>& records() const { return records_; }
 
  private:
-  EvaluationRecords(std::string directory, int index, std::unique_ptr<MetricsLog> log)
+  EvaluationRecords(std::string directory, int index, FileSystem* file_system,
+                    std::unique_ptr<MetricsLog> log)
       : directory_(std::move(directory)),
         index_(index),
+        file_system_(file_system),
         log_(std::move(log)),
         records_(log_->records()) {}
 
@@ -75,6 +80,7 @@ class EvaluationRecords {
 
   const std::string directory_;
   const int index_;
+  FileSystem* const file_system_;
   const std::unique_ptr<MetricsLog> log_;
   std::map<std::string, FollowedLog> others_;  // by name
   bool directory_lost_ = false;

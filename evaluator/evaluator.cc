@@ -60,10 +60,10 @@ Evaluator::Evaluator(EvaluatorOptions options, ChiefService* chief, Device* devi
       eval_(eval),
       clock_(clock),
       stop_(stop),
-      directory_(FileSystem::Real(), options_.config.checkpoint().model_dir(), clock),
+      directory_(options_.file_system, options_.config.checkpoint().model_dir(), clock),
       schedule_(options_.config.evaluation(), clock),
-      claims_(JoinPath(directory_.model_dir(), kClaimsDirectory), options_.self.ToString(), clock) {
-}
+      claims_(JoinPath(directory_.model_dir(), kClaimsDirectory), options_.self.ToString(), clock,
+              options_.file_system) {}
 
 absl::Status Evaluator::Run() {
   RETURN_IF_ERROR(Prepare());
@@ -77,10 +77,12 @@ absl::Status Evaluator::Run() {
 
 absl::Status Evaluator::Prepare() {
   RETURN_IF_ERROR(RequireModelDir(options_.config));
-  ASSIGN_OR_RETURN(scorer_, SnapshotScorer::Create(options_.config, device_, eval_, clock_, stop_));
+  ASSIGN_OR_RETURN(scorer_, SnapshotScorer::Create(options_.config, device_, eval_, clock_, stop_,
+                                                   options_.file_system));
   ASSIGN_OR_RETURN(ModelSpec spec, InferModelSpec(options_.config.model()));
   EvaluationOutputs::Options outputs;
   outputs.self = options_.self;
+  outputs.file_system = options_.file_system;
   outputs.config = options_.config;
   outputs.variables = std::move(spec.variables);
   outputs.export_files = options_.export_files;
@@ -214,7 +216,7 @@ void Evaluator::Identify(const std::vector<SnapshotInfo>& snapshots) {
     if (outputs_->Find(snapshot.step) == nullptr) continue;
     const auto known = identities_.find(snapshot.step);
     if (known != identities_.end() && known->second.time == snapshot.time) continue;
-    const absl::StatusOr<uint64_t> id = ReadSnapshotId(snapshot.prefix);
+    const absl::StatusOr<uint64_t> id = ReadSnapshotId(snapshot.prefix, options_.file_system);
     if (id.ok()) {
       identities_[snapshot.step] = {snapshot.time, *id};
     } else {

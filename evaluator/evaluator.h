@@ -43,7 +43,8 @@ struct EvaluatorOptions {
   // Called on Run's thread with each evaluation of the job, those of earlier processes first;
   // `scored_here`: this object has made it. May be null.
   std::function<void(const EvaluationRecord&, bool scored_here)> on_evaluation;
-  // The file system for leases of snapshots and for exports.
+  // The file system of the model directory, and those for leases of snapshots and for exports.
+  FileSystem* file_system = FileSystem::Real();
   FileSystem* lease_files = FileSystem::Real();
   FileSystem* export_files = FileSystem::Real();
   // How often the model directory is read.

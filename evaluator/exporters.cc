@@ -35,6 +35,7 @@ Exporters::Exporters(const v1::TrainConfig& config, std::vector<VariableSpec> va
                      FileSystem* file_system, const Clock* clock)
     : config_(config),
       variables_(std::move(variables)),
+      file_system_(file_system),
       final_(DirectoryFor(config, "final", file_system, clock)),
       latest_(DirectoryFor(config, "latest", file_system, clock)),
       best_(DirectoryFor(config, "best", file_system, clock)) {
@@ -126,7 +127,7 @@ bool Exporters::AmongBest(const Exports& exports, const EvaluationRecord& record
 
 absl::Status Exporters::Export(ExportDirectory* directory, const SnapshotInfo& snapshot,
                                const EvaluationRecord& record) {
-  ASSIGN_OR_RETURN(const bool exists, FileSystem::Real()->Exists(directory->PathOf(record.step)));
+  ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(directory->PathOf(record.step)));
   if (exists) return absl::OkStatus();
   RETURN_IF_ERROR(directory->Write(snapshot, variables_, config_, record));
   LogInfo("exported ", directory->PathOf(record.step));

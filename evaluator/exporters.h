@@ -60,6 +60,7 @@ class Exporters {
 
   const v1::TrainConfig config_;
   const std::vector<VariableSpec> variables_;
+  FileSystem* const file_system_;
   bool takes_final_ = false;
   size_t latest_keep_ = 0;  // 0: no such exporter
   size_t best_keep_ = 0;    // 0: no such exporter

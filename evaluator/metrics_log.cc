@@ -111,24 +111,26 @@ uint64_t ParseSnapshotId(absl::string_view text) {
   return text.size() == 16 && absl::SimpleHexAtoi(text, &id) ? id : 0;
 }
 
-absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& path,
+                                                             FileSystem* file_system) {
   ParsedLog log;
-  ASSIGN_OR_RETURN(const bool exists, FileSystem::Real()->Exists(path));
+  ASSIGN_OR_RETURN(const bool exists, file_system->Exists(path));
   if (exists) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(path, file_system));
     ASSIGN_OR_RETURN(log, ParseLog(path, text));
     if (log.good_bytes < text.size()) {
       LogWarning(path, ": the last line is torn, dropping it");
-      RETURN_IF_ERROR(WriteFileAtomically(path, text.substr(0, log.good_bytes)));
+      RETURN_IF_ERROR(WriteFileAtomically(path, text.substr(0, log.good_bytes), file_system));
     }
   }
   ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
-                   FileSystem::Real()->OpenForAppend(path, /*truncate=*/false));
-  return std::unique_ptr<MetricsLog>(new MetricsLog(path, std::move(log.records), std::move(file)));
+                   file_system->OpenForAppend(path, /*truncate=*/false));
+  return std::unique_ptr<MetricsLog>(
+      new MetricsLog(path, file_system, std::move(log.records), std::move(file)));
 }
 
 absl::Status MetricsLog::CutAfter(int64_t step) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path_));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path_, file_system_));
   std::string kept;
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
     const std::optional<EvaluationRecord> record = ParseEvaluationRecord(line);
@@ -136,8 +138,8 @@ absl::Status MetricsLog::CutAfter(int64_t step) {
   }
   records_.erase(records_.upper_bound(step), records_.end());
   if (kept.size() == text.size()) return absl::OkStatus();
-  RETURN_IF_ERROR(WriteFileAtomically(path_, kept));
-  ASSIGN_OR_RETURN(file_, FileSystem::Real()->OpenForAppend(path_, /*truncate=*/false));
+  RETURN_IF_ERROR(WriteFileAtomically(path_, kept, file_system_));
+  ASSIGN_OR_RETURN(file_, file_system_->OpenForAppend(path_, /*truncate=*/false));
   return absl::OkStatus();
 }
 

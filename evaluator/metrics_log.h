@@ -45,9 +45,10 @@ uint64_t ParseSnapshotId(absl::string_view text);
 // writes, any number may read.
 class MetricsLog {
  public:
-  // Reads the file, and drops a torn last line. DATA_LOSS: another line is not such a record.
-  // Otherwise as file.h.
-  static absl::StatusOr<std::unique_ptr<MetricsLog>> Open(const std::string& path);
+  // Reads the file, and drops a torn last line. `file_system` outlives the log. DATA_LOSS: another
+  // line is not such a record. Otherwise as file.h.
+  static absl::StatusOr<std::unique_ptr<MetricsLog>> Open(
+      const std::string& path, FileSystem* file_system = FileSystem::Real());
 
   // Appends a record, which is durable when Append returns. Of two records of one step the later
   // counts.
@@ -63,11 +64,15 @@ class MetricsLog {
   const std::map<int64_t, EvaluationRecord>& records() const { return records_; }
 
  private:
-  MetricsLog(std::string path, std::map<int64_t, EvaluationRecord> records,
+  MetricsLog(std::string path, FileSystem* file_system, std::map<int64_t, EvaluationRecord> records,
              std::unique_ptr<AppendFile> file)
-      : path_(std::move(path)), records_(std::move(records)), file_(std::move(file)) {}
+      : path_(std::move(path)),
+        file_system_(file_system),
+        records_(std::move(records)),
+        file_(std::move(file)) {}
 
   const std::string path_;
+  FileSystem* const file_system_;
   std::map<int64_t, EvaluationRecord> records_;  // by step
   std::unique_ptr<AppendFile> file_;
 };

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "core/base/file_system.h"
 
 namespace keelson {
 
@@ -22,7 +23,8 @@ std::string ReportPath(absl::string_view model_dir, int64_t step);
 // steps of `keep`. Several processes may do so at once. One that cannot be removed is logged.
 // Errors of file.h: the report is not written.
 absl::Status WriteReport(absl::string_view model_dir, int64_t step, absl::string_view json,
-                         const std::set<int64_t>& keep = {});
+                         const std::set<int64_t>& keep = {},
+                         FileSystem* file_system = FileSystem::Real());
 
 }  // namespace keelson
 

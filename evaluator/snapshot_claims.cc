@@ -1,10 +1,5 @@
 #include "evaluator/snapshot_claims.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -16,7 +11,6 @@
 #include "absl/strings/string_view.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/base/posix_file.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
 
@@ -70,13 +64,13 @@ std::optional<ClaimInfo> ParseClaim(const std::string& text) {
 
 // Returns nothing if the file has just gone. A file without content is being written, or its writer
 // has crashed.
-std::optional<ClaimInfo> ReadClaim(const std::string& path) {
-  const absl::StatusOr<std::string> text = ReadBoundedFile(path, kMaxClaimBytes);
+std::optional<ClaimInfo> ReadClaim(const std::string& path, FileSystem* file_system) {
+  const absl::StatusOr<std::string> text = ReadBoundedFile(path, kMaxClaimBytes, file_system);
   if (text.ok()) {
     const std::optional<ClaimInfo> claim = ParseClaim(*text);
     if (claim.has_value()) return claim;
   }
-  const absl::StatusOr<absl::Time> written = FileSystem::Real()->ModificationTime(path);
+  const absl::StatusOr<absl::Time> written = file_system->ModificationTime(path);
   if (!written.ok()) return std::nullopt;
   return ClaimInfo{"somebody", *written, *written + SnapshotClaim::kDuration, 0};
 }
@@ -86,23 +80,22 @@ absl::Status Taken(int64_t step, absl::string_view holder) {
 }
 
 // Unlike a rename, this does not replace a file. ALREADY_EXISTS: there is such a file.
-absl::Status CreateExclusively(const std::string& path, absl::string_view content) {
-  const int fd = open(path.c_str(), kExclusiveFlags, kNewFileMode);
-  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", path));
-  const ssize_t written = write(fd, content.data(), content.size());
-  const int error = errno;
-  close(fd);
-  if (written == static_cast<ssize_t>(content.size())) return absl::OkStatus();
-  unlink(path.c_str());
-  return absl::ErrnoToStatus(written < 0 ? error : ENOSPC, absl::StrCat("cannot write ", path));
+absl::Status CreateExclusively(FileSystem* file_system, const std::string& path,
+                               absl::string_view content) {
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, file_system->CreateExclusive(path));
+  absl::Status status = file->Append(content);
+  if (status.ok()) status = file->Close();
+  if (!status.ok()) file_system->Remove(path).IgnoreError();
+  return status;
 }
 
 }  // namespace
 
 SnapshotClaim::SnapshotClaim(std::string path, ClaimInfo info, const Clock* clock,
-                             absl::Duration renewal_interval)
+                             FileSystem* file_system, absl::Duration renewal_interval)
     : path_(std::move(path)),
       clock_(clock),
+      file_system_(file_system),
       renewal_interval_(renewal_interval),
       info_(std::move(info)) {
   thread_ = Thread([this] { KeepRenewing(); });
@@ -111,7 +104,7 @@ SnapshotClaim::SnapshotClaim(std::string path, ClaimInfo info, const Clock* cloc
 SnapshotClaim::~SnapshotClaim() {
   returned_.Raise();
   thread_.Join();
-  if (IsMine()) RemoveFile(path_).IgnoreError();
+  if (IsMine()) file_system_->Remove(path_).IgnoreError();
 }
 
 void SnapshotClaim::KeepRenewing() {
@@ -126,20 +119,21 @@ void SnapshotClaim::KeepRenewing() {
 absl::Status SnapshotClaim::Renew() {
   if (!IsMine()) return absl::AbortedError(absl::StrCat(path_, ": this claim has been taken over"));
   info_.expires = clock_->Now() + kDuration;
-  return WriteFileAtomically(path_, FormatClaim(info_));
+  return WriteFileAtomically(path_, FormatClaim(info_), file_system_);
 }
 
 bool SnapshotClaim::IsMine() const {
-  const absl::StatusOr<std::string> text = ReadBoundedFile(path_, kMaxClaimBytes);
+  const absl::StatusOr<std::string> text = ReadBoundedFile(path_, kMaxClaimBytes, file_system_);
   const std::optional<ClaimInfo> claim = text.ok() ? ParseClaim(*text) : std::nullopt;
   return claim.has_value() && claim->id == info_.id;
 }
 
 SnapshotClaims::SnapshotClaims(std::string directory, std::string holder, const Clock* clock,
-                               absl::Duration renewal_interval)
+                               FileSystem* file_system, absl::Duration renewal_interval)
     : directory_(std::move(directory)),
       holder_(std::move(holder)),
       clock_(clock),
+      file_system_(file_system),
       renewal_interval_(renewal_interval) {}
 
 absl::StatusOr<std::map<int64_t, ClaimInfo>> SnapshotClaims::HeldByOthers() const {
@@ -152,7 +146,7 @@ absl::StatusOr<std::map<int64_t, ClaimInfo>> SnapshotClaims::HeldByOthers() cons
 }
 
 absl::StatusOr<std::unique_ptr<SnapshotClaim>> SnapshotClaims::Take(int64_t step) {
-  RETURN_IF_ERROR(CreateDirectories(directory_));
+  RETURN_IF_ERROR(file_system_->CreateDirectories(directory_));
   ASSIGN_OR_RETURN(const auto newest, Newest());
   const auto before = newest.find(step);
   if (before != newest.end() && Binds(before->second.info)) {
@@ -162,16 +156,16 @@ absl::StatusOr<std::unique_ptr<SnapshotClaim>> SnapshotClaims::Take(int64_t step
   const std::string path = JoinPath(directory_, absl::StrCat(step, ".", generation));
   const absl::Time now = clock_->Now();
   ClaimInfo claim{holder_, now, now + SnapshotClaim::kDuration, RandomId()};
-  const absl::Status status = CreateExclusively(path, FormatClaim(claim));
+  const absl::Status status = CreateExclusively(file_system_, path, FormatClaim(claim));
   if (absl::IsAlreadyExists(status)) return Taken(step, "another evaluator");
   RETURN_IF_ERROR(status);
   if (before != newest.end()) {
     LogInfo("step ", step, ": taking over from ", before->second.info.holder,
             ", whose claim has ended");
-    RemoveFile(JoinPath(directory_, before->second.name)).IgnoreError();
+    file_system_->Remove(JoinPath(directory_, before->second.name)).IgnoreError();
   }
   return std::unique_ptr<SnapshotClaim>(
-      new SnapshotClaim(path, std::move(claim), clock_, renewal_interval_));
+      new SnapshotClaim(path, std::move(claim), clock_, file_system_, renewal_interval_));
 }
 
 absl::Status SnapshotClaims::RemoveStale() {
@@ -179,16 +173,16 @@ absl::Status SnapshotClaims::RemoveStale() {
   for (const auto& [step, claim] : newest) {
     const bool forgotten = claim.info.expires + SnapshotClaim::kDuration < clock_->Now();
     if (!forgotten && claim.info.holder != holder_) continue;
-    RETURN_IF_ERROR(RemoveFile(JoinPath(directory_, claim.name)));
+    RETURN_IF_ERROR(file_system_->Remove(JoinPath(directory_, claim.name)));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::map<int64_t, SnapshotClaims::ClaimFile>> SnapshotClaims::Newest() const {
   std::map<int64_t, ClaimFile> newest;
-  ASSIGN_OR_RETURN(const bool exists, FileSystem::Real()->Exists(directory_));
+  ASSIGN_OR_RETURN(const bool exists, file_system_->Exists(directory_));
   if (!exists) return newest;
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(directory_));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(directory_));
   for (const std::string& name : names) {
     const std::vector<absl::string_view> parts = absl::StrSplit(name, '.');
     ClaimFile file{name, 0, {}};
@@ -199,7 +193,7 @@ absl::StatusOr<std::map<int64_t, SnapshotClaims::ClaimFile>> SnapshotClaims::New
     }
     const auto known = newest.find(step);
     if (known != newest.end() && known->second.generation > file.generation) continue;
-    std::optional<ClaimInfo> info = ReadClaim(JoinPath(directory_, name));
+    std::optional<ClaimInfo> info = ReadClaim(JoinPath(directory_, name), file_system_);
     if (!info.has_value()) continue;
     file.info = *std::move(info);
     newest[step] = std::move(file);

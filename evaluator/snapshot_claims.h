@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
+#include "core/base/file_system.h"
 #include "core/base/stop_signal.h"
 #include "core/base/thread.h"
 
@@ -44,7 +45,7 @@ class SnapshotClaim {
  private:
   friend class SnapshotClaims;
 
-  SnapshotClaim(std::string path, ClaimInfo info, const Clock* clock,
+  SnapshotClaim(std::string path, ClaimInfo info, const Clock* clock, FileSystem* file_system,
                 absl::Duration renewal_interval);
 
   // Renews the claim until it is released.
@@ -55,6 +56,7 @@ class SnapshotClaim {
 
   const std::string path_;
   const Clock* const clock_;
+  FileSystem* const file_system_;
   const absl::Duration renewal_interval_;
   StopSignal returned_;
   // Used by the thread alone.
@@ -67,8 +69,9 @@ class SnapshotClaims {
  public:
   // `directory` is created by the first claim. `holder` is this task, which has one process at a
   // time: claims of an earlier process are void. A claim that is held is renewed every
-  // `renewal_interval`. `clock` outlives this and the claims.
+  // `renewal_interval`. `clock` and `file_system` outlive this and the claims.
   SnapshotClaims(std::string directory, std::string holder, const Clock* clock,
+                 FileSystem* file_system = FileSystem::Real(),
                  absl::Duration renewal_interval = SnapshotClaim::kDuration / 3);
 
   // The claims that others hold now, by step; none if there is no directory.
@@ -95,6 +98,7 @@ class SnapshotClaims {
   const std::string directory_;
   const std::string holder_;
   const Clock* const clock_;
+  FileSystem* const file_system_;
   const absl::Duration renewal_interval_;
 };
 

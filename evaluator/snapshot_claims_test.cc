@@ -22,7 +22,7 @@ class SnapshotClaimsTest : public testing::Test {
  protected:
   SnapshotClaims Of(const std::string& holder) {
     // Not renewed while a test moves the clock.
-    return SnapshotClaims(directory_, holder, &clock_, absl::Hours(1));
+    return SnapshotClaims(directory_, holder, &clock_, FileSystem::Real(), absl::Hours(1));
   }
   std::vector<std::string> Files() const { return *ListDirectory(directory_); }
 
@@ -78,7 +78,8 @@ TEST_F(SnapshotClaimsTest, AnEarlierLifeOfTheTaskBindsNobodyOfIt) {
 
 TEST_F(SnapshotClaimsTest, AClaimIsRenewedWhileItIsHeld) {
   const auto claim =
-      SnapshotClaims(directory_, "evaluator-1", &clock_, absl::Milliseconds(1)).Take(100);
+      SnapshotClaims(directory_, "evaluator-1", &clock_, FileSystem::Real(), absl::Milliseconds(1))
+          .Take(100);
   ASSERT_TRUE(claim.ok());
   const absl::Time begun = clock_.Now();
   for (int i = 0; i < 3; ++i) {

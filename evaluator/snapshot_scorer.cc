@@ -29,20 +29,21 @@ absl::Status WrongVariable(const BundleReader& bundle, const VariableSpec& varia
 
 absl::StatusOr<std::unique_ptr<SnapshotScorer>> SnapshotScorer::Create(
     const v1::TrainConfig& config, Device* device, const Dataset* eval, const Clock* clock,
-    const StopSignal* stop) {
+    const StopSignal* stop, FileSystem* file_system) {
   if (eval == nullptr || eval->num_records() == 0) return NoRecords();
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model, Model::Create(config.model(), device));
   ASSIGN_OR_RETURN(std::vector<MetricSpec> metrics,
                    InferMetrics(config.evaluation(), model->spec()));
-  return std::unique_ptr<SnapshotScorer>(
-      new SnapshotScorer(std::move(model), std::move(metrics), config, eval, clock, stop));
+  return std::unique_ptr<SnapshotScorer>(new SnapshotScorer(
+      std::move(model), std::move(metrics), config, eval, clock, stop, file_system));
 }
 
 absl::StatusOr<ScoredSnapshot> SnapshotScorer::Score(const SnapshotInfo& snapshot,
                                                      SnapshotLease* lease,
                                                      const VariableCallback& on_variable) {
   const absl::Duration start = clock_->Monotonic();
-  ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle, BundleReader::Open(snapshot.prefix));
+  ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle,
+                   BundleReader::Open(snapshot.prefix, file_system_));
   ASSIGN_OR_RETURN(const uint64_t snapshot_id, ReadSnapshotId(*bundle));
   RETURN_IF_ERROR(CheckVariables(*bundle));
   RETURN_IF_ERROR(LoadVariables(*bundle, lease, on_variable));

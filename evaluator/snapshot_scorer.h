@@ -42,12 +42,12 @@ class SnapshotScorer {
   using VariableCallback =
       std::function<void(const VariableSpec& variable, absl::Span<const float> values)>;
 
-  // `config` is final. All outlive the scorer. INVALID_ARGUMENT: there are no evaluation records
-  // (`eval` is null or empty), or the errors of Model::Create and InferMetrics.
-  static absl::StatusOr<std::unique_ptr<SnapshotScorer>> Create(const v1::TrainConfig& config,
-                                                                Device* device, const Dataset* eval,
-                                                                const Clock* clock,
-                                                                const StopSignal* stop);
+  // `config` is final. `file_system` is that of the snapshots. All outlive the scorer.
+  // INVALID_ARGUMENT: there are no evaluation records (`eval` is null or empty), or the errors of
+  // Model::Create and InferMetrics.
+  static absl::StatusOr<std::unique_ptr<SnapshotScorer>> Create(
+      const v1::TrainConfig& config, Device* device, const Dataset* eval, const Clock* clock,
+      const StopSignal* stop, FileSystem* file_system = FileSystem::Real());
 
   // Scores the first evaluation.steps batches, or all. `lease` (may be null) is renewed while the
   // snapshot is read. A snapshot that is deleted meanwhile stays readable. `on_variable` may be
@@ -60,7 +60,7 @@ class SnapshotScorer {
  private:
   SnapshotScorer(std::unique_ptr<Model> model, std::vector<MetricSpec> metrics,
                  const v1::TrainConfig& config, const Dataset* eval, const Clock* clock,
-                 const StopSignal* stop)
+                 const StopSignal* stop, FileSystem* file_system)
       : model_(std::move(model)),
         metrics_(std::move(metrics)),
         class_names_(config.data().class_names().begin(), config.data().class_names().end()),
@@ -68,7 +68,8 @@ class SnapshotScorer {
         max_batches_(config.evaluation().steps()),
         eval_(eval),
         clock_(clock),
-        stop_(stop) {}
+        stop_(stop),
+        file_system_(file_system) {}
 
   absl::Status CheckVariables(const BundleReader& bundle) const;
   absl::Status LoadVariables(const BundleReader& bundle, SnapshotLease* lease,
@@ -85,6 +86,7 @@ class SnapshotScorer {
   const Dataset* const eval_;
   const Clock* const clock_;
   const StopSignal* const stop_;
+  FileSystem* const file_system_;
   // Reused.
   Batch batch_;
   std::vector<float> scores_;

@@ -25,8 +25,9 @@ absl::StatusOr<uint64_t> ReadSnapshotId(const BundleReader& bundle) {
   return state.has_value() ? state->snapshot_id() : 0;
 }
 
-absl::StatusOr<uint64_t> ReadSnapshotId(const std::string& prefix) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle, BundleReader::Open(prefix));
+absl::StatusOr<uint64_t> ReadSnapshotId(const std::string& prefix, FileSystem* file_system) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<BundleReader> bundle,
+                   BundleReader::Open(prefix, file_system));
   return ReadSnapshotId(*bundle);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "core/base/file_system.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "keelson/v1/checkpoint.pb.h"
 
@@ -22,7 +23,8 @@ absl::StatusOr<std::optional<v1::JobState>> ReadJobState(const BundleReader& bun
 // JobState.snapshot_id; 0: the snapshot has none. Errors of ReadJobState, for a prefix also those
 // of BundleReader::Open.
 absl::StatusOr<uint64_t> ReadSnapshotId(const BundleReader& bundle);
-absl::StatusOr<uint64_t> ReadSnapshotId(const std::string& prefix);
+absl::StatusOr<uint64_t> ReadSnapshotId(const std::string& prefix,
+                                        FileSystem* file_system = FileSystem::Real());
 
 }  // namespace keelson
 
