@@ -42,10 +42,16 @@ function(keelson_library name)
   keelson_unity(${name})
 endfunction()
 
-# keelson_testing_library(NAME SRCS ... DEPS ...): what tests share; released programs have none of it.
+# keelson_testing_library(NAME SRCS ... DEPS ... [HOT]): what tests share; released programs have none of it.
+# HOT: a test's time is spent there, so it is optimized.
 function(keelson_testing_library name)
-  keelson_library(${name} ${ARGN})
-  keelson_compile_as_test(${name})
+  cmake_parse_arguments(ARG "HOT" "" "" ${ARGN})
+  keelson_library(${name} ${ARG_UNPARSED_ARGUMENTS})
+  if(ARG_HOT)
+    target_link_libraries(${name} PUBLIC GTest::gmock)
+  else()
+    keelson_compile_as_test(${name})
+  endif()
 endfunction()
 
 # keelson_compile_as_test(TARGET): without optimization, for it runs in tests alone; the sanitizers compile it as a

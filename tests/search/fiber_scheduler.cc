@@ -16,26 +16,37 @@ constexpr size_t kStackBytes = 512 << 10;
 constexpr size_t kGuardBytes = 4096;
 
 // The virtual time that a choice takes at most.
-constexpr absl::Duration kChoiceTime = absl::Microseconds(20);
+constexpr int64_t kChoiceNanoseconds = 20'000;
 
 // Longer waits are for ever: a virtual year is beyond every limit.
 constexpr absl::Duration kLongestWait = absl::Hours(24 * 365);
 
+int64_t Nanoseconds(absl::Duration duration) {
+  return std::max<int64_t>(absl::ToInt64Nanoseconds(std::min(duration, kLongestWait)), 0);
+}
+
 }  // namespace
+
+// Runs the bodies of fibers, one after the other.
+struct FiberScheduler::Stack {
+  char* memory = nullptr;
+  ucontext_t context;  // where it begins
+  jmp_buf left;        // where it goes on
+  bool begun = false;
+};
 
 struct FiberScheduler::Fiber {
   uint64_t number = 0;
   int group = 0;
   std::function<void()> body;
-  ucontext_t context;
-  char* stack = nullptr;
+  Stack* stack = nullptr;
   bool detached = false;  // nobody joins it
   bool finished = false;
   bool runnable = false;
   bool killed = false;
   // What it waits for; null: nothing.
   const void* key = nullptr;
-  std::optional<std::pair<absl::Duration, uint64_t>> timer;
+  std::optional<TimerKey> timer;
   const char* wait = "";
 };
 
@@ -45,12 +56,12 @@ FiberScheduler::FiberScheduler(const Options& options) : options_(options), rand
 
 FiberScheduler::~FiberScheduler() {
   SetCurrent(nullptr);
-  for (char* const stack : stacks_) munmap(stack, kStackBytes);
+  for (const auto& stack : stacks_) munmap(stack->memory, kStackBytes);
 }
 
-char* FiberScheduler::NewStack() {
+FiberScheduler::Stack* FiberScheduler::NewStack() {
   if (!free_stacks_.empty()) {
-    char* const stack = free_stacks_.back();
+    Stack* const stack = free_stacks_.back();
     free_stacks_.pop_back();
     return stack;
   }
@@ -58,15 +69,29 @@ char* FiberScheduler::NewStack() {
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) std::abort();
   mprotect(memory, kGuardBytes, PROT_NONE);
-  stacks_.push_back(static_cast<char*>(memory));
-  return stacks_.back();
+  Stack* const stack = stacks_.emplace_back(std::make_unique<Stack>()).get();
+  stack->memory = static_cast<char*>(memory);
+  Prepare(stack);
+  return stack;
 }
 
-void FiberScheduler::Enter(unsigned low, unsigned high) {
+void FiberScheduler::Prepare(Stack* stack) {
+  getcontext(&stack->context);
+  stack->context.uc_stack.ss_sp = stack->memory;
+  stack->context.uc_stack.ss_size = kStackBytes;
+  stack->context.uc_link = nullptr;
+  const auto address = reinterpret_cast<uintptr_t>(this);
+  makecontext(&stack->context, reinterpret_cast<void (*)()>(&FiberScheduler::Begin), 2,
+              static_cast<unsigned>(address), static_cast<unsigned>(address >> 32));
+}
+
+void FiberScheduler::Begin(unsigned low, unsigned high) {
   const auto address = (static_cast<uintptr_t>(high) << 32) | low;
   auto* const self = reinterpret_cast<FiberScheduler*>(address);
-  self->current_->body();
-  self->Finish();
+  while (true) {
+    self->current_->body();
+    self->Finish();
+  }
 }
 
 FiberScheduler::Fiber* FiberScheduler::NewFiber(int group, std::function<void()> body) {
@@ -76,13 +101,6 @@ FiberScheduler::Fiber* FiberScheduler::NewFiber(int group, std::function<void()>
   fiber->group = group;
   fiber->body = std::move(body);
   fiber->stack = NewStack();
-  getcontext(&fiber->context);
-  fiber->context.uc_stack.ss_sp = fiber->stack;
-  fiber->context.uc_stack.ss_size = kStackBytes;
-  fiber->context.uc_link = nullptr;
-  const auto address = reinterpret_cast<uintptr_t>(this);
-  makecontext(&fiber->context, reinterpret_cast<void (*)()>(&FiberScheduler::Enter), 2,
-              static_cast<unsigned>(address), static_cast<unsigned>(address >> 32));
   fibers_[fiber->number] = std::move(owned);
   MakeRunnable(fiber);
   return fiber;
@@ -114,7 +132,6 @@ void FiberScheduler::Finish() {
   current_->body = nullptr;
   Wake(current_);
   Leave();
-  std::abort();
 }
 
 int FiberScheduler::group() const { return current_ == nullptr ? -1 : current_->group; }
@@ -132,34 +149,33 @@ void FiberScheduler::WaitFor(const void* key, absl::Duration timeout) {
   if (current_ == nullptr || atomic_ > 0) std::abort();
   Fiber* const fiber = current_;
   fiber->key = key;
-  waiting_.emplace(key, fiber);
+  waiting_[key].push_back(fiber);
   if (timeout < kLongestWait) {
-    fiber->timer = {time_ + std::max(timeout, absl::ZeroDuration()), next_timer_++};
-    timers_[*fiber->timer] = [this, fiber, key] {
-      fiber->timer.reset();
-      const auto [begin, end] = waiting_.equal_range(key);
-      for (auto it = begin; it != end; ++it) {
-        if (it->second != fiber) continue;
-        waiting_.erase(it);
-        break;
-      }
-      MakeRunnable(fiber);
-    };
+    fiber->timer = {time_ + Nanoseconds(timeout), next_timer_++};
+    timers_[*fiber->timer].fiber = fiber;
   }
   Leave();
   fiber->wait = "";
 }
 
+void FiberScheduler::TimeOut(Fiber* fiber) {
+  fiber->timer.reset();
+  const auto waiting = waiting_.find(fiber->key);
+  waiting->second.erase(std::find(waiting->second.begin(), waiting->second.end(), fiber));
+  if (waiting->second.empty()) waiting_.erase(waiting);
+  MakeRunnable(fiber);
+}
+
 void FiberScheduler::Wake(const void* key) {
-  const auto [begin, end] = waiting_.equal_range(key);
-  std::vector<Fiber*> woken;
-  for (auto it = begin; it != end; ++it) woken.push_back(it->second);
-  waiting_.erase(begin, end);
+  const auto waiting = waiting_.find(key);
+  if (waiting == waiting_.end()) return;
+  const absl::InlinedVector<Fiber*, 2> woken = std::move(waiting->second);
+  waiting_.erase(waiting);
   for (Fiber* const fiber : woken) MakeRunnable(fiber);
 }
 
 void FiberScheduler::At(absl::Duration delay, std::function<void()> timer) {
-  timers_[{time_ + delay, next_timer_++}] = std::move(timer);
+  timers_[{time_ + Nanoseconds(delay), next_timer_++}].body = std::move(timer);
 }
 
 void FiberScheduler::Kill(int group) {
@@ -170,7 +186,11 @@ void FiberScheduler::Kill(int group) {
     fiber->timer.reset();
   }
   std::erase_if(runnable_, [](const Fiber* fiber) { return fiber->killed; });
-  std::erase_if(waiting_, [](const auto& entry) { return entry.second->killed; });
+  for (auto& [key, fibers] : waiting_) {
+    const auto end = std::remove_if(fibers.begin(), fibers.end(),
+                                    [](const Fiber* fiber) { return fiber->killed; });
+    fibers.erase(end, fibers.end());
+  }
   if (current_ != nullptr && current_->killed) Leave();
 }
 
@@ -190,7 +210,16 @@ void FiberScheduler::Pause() {
   Leave();
 }
 
-void FiberScheduler::Leave() { swapcontext(&current_->context, &loop_); }
+// Unlike swapcontext these make no system call.
+void FiberScheduler::Leave() {
+  if (_setjmp(current_->stack->left) == 0) _longjmp(loop_, 1);
+}
+
+void FiberScheduler::Enter(Stack* stack) {
+  if (_setjmp(loop_) != 0) return;
+  if (std::exchange(stack->begun, true)) _longjmp(stack->left, 1);
+  setcontext(&stack->context);
+}
 
 void FiberScheduler::WaitForLock(const void* lock) {
   if (current_ == nullptr || atomic_ > 0) std::abort();  // nobody could release it
@@ -275,12 +304,12 @@ FiberScheduler::Fiber* FiberScheduler::Choose() {
 
 void FiberScheduler::Resume(Fiber* fiber) {
   Note(fiber->number);
-  Note(static_cast<uint64_t>(absl::ToInt64Nanoseconds(time_)));
+  Note(static_cast<uint64_t>(time_));
   fiber->runnable = false;
   current_ = fiber;
   if (fiber->group != last_group_ && options_.on_switch) options_.on_switch(fiber->group);
   last_group_ = fiber->group;
-  swapcontext(&loop_, &fiber->context);
+  Enter(fiber->stack);
   current_ = nullptr;
   if (!fiber->finished) return;
   free_stacks_.push_back(std::exchange(fiber->stack, nullptr));
@@ -300,17 +329,26 @@ bool FiberScheduler::AnyWaits() const {
 }
 
 FiberScheduler::Outcome FiberScheduler::Run(absl::Duration time_limit, int64_t choices) {
+  const Outcome outcome = Loop(time_limit, choices);
+  SetCurrent(nullptr);
+  return outcome;
+}
+
+FiberScheduler::Outcome FiberScheduler::Loop(absl::Duration time_limit, int64_t choices) {
   while (!stopped_) {
     while (!timers_.empty() && timers_.begin()->first.first <= time_ && !stopped_) {
-      auto timer = timers_.extract(timers_.begin());
-      timer.mapped()();
+      const auto timer = timers_.extract(timers_.begin());
+      if (timer.mapped().fiber != nullptr) {
+        TimeOut(timer.mapped().fiber);
+      } else {
+        timer.mapped().body();
+      }
     }
     if (stopped_) break;
-    if (time_ >= time_limit) return Outcome::kTimeLimit;
+    if (time_ >= Nanoseconds(time_limit)) return Outcome::kTimeLimit;
     if (Fiber* const fiber = Choose()) {
       if (++choices_ > choices) return Outcome::kChoiceLimit;
-      time_ += absl::Nanoseconds(
-          1 + random_() % static_cast<uint64_t>(absl::ToInt64Nanoseconds(kChoiceTime)));
+      time_ += 1 + static_cast<int64_t>(random_() % kChoiceNanoseconds);
       Resume(fiber);
     } else if (!PassTime()) {
       return AnyWaits() ? Outcome::kDeadlock : Outcome::kFinished;

@@ -3,6 +3,7 @@
 #ifndef KEELSON_TESTS_SEARCH_FIBER_SCHEDULER_H_
 #define KEELSON_TESTS_SEARCH_FIBER_SCHEDULER_H_
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <cstddef>
@@ -15,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/time/time.h"
 #include "core/base/scheduler.h"
 
@@ -52,6 +55,7 @@ class FiberScheduler : public Scheduler {
 
   // Runs until a limit; called once, outside the threads that it runs. `choices` limits threads
   // that never wait.
+  // Afterwards the calling thread is the operating system's again.
   Outcome Run(absl::Duration time_limit, int64_t choices);
   void Stop() { stopped_ = true; }
 
@@ -100,8 +104,8 @@ class FiberScheduler : public Scheduler {
   void NotifyAll(const void* condition) override { Wake(condition), MayPause(); }
   uint64_t Start(std::function<void()> body) override;
   void Join(uint64_t thread) override;
-  absl::Time Now() const override { return absl::FromUnixSeconds(1'700'000'000) + time_; }
-  absl::Duration Monotonic() const override { return time_; }
+  absl::Time Now() const override { return absl::FromUnixSeconds(1'700'000'000) + Monotonic(); }
+  absl::Duration Monotonic() const override { return absl::Nanoseconds(time_); }
   // Comes from the generator of the choices, so what threads draw depends on their order alone.
   uint64_t Random() override { return random_(); }
   // Whether something with this probability happens.
@@ -111,19 +115,33 @@ class FiberScheduler : public Scheduler {
 
  private:
   struct Fiber;
+  struct Stack;
   struct LockState {
     int readers = 0;
     bool exclusive = false;
     int waiting_writers = 0;
   };
+  // Of a thread that waits, else a function.
+  struct Timer {
+    Fiber* fiber = nullptr;
+    std::function<void()> body;
+  };
+  // By time, then by the order of their requests.
+  using TimerKey = std::pair<int64_t, uint64_t>;
 
+  Outcome Loop(absl::Duration time_limit, int64_t choices);
   Fiber* NewFiber(int group, std::function<void()> body);
-  static void Enter(unsigned low, unsigned high);
+  static void Begin(unsigned low, unsigned high);
   void MayPause();
-  // Leaves the fiber that runs, for the loop to choose.
+  // Leaves the fiber that runs, for the loop to choose. Returns when it is chosen, or another fiber
+  // begins on the stack of one that has finished.
   void Leave();
+  // Runs the fiber of the stack until it leaves.
+  void Enter(Stack* stack);
   void MakeRunnable(Fiber* fiber);
   void WaitForLock(const void* lock);
+  // It no longer waits for its key, whose time is over.
+  void TimeOut(Fiber* fiber);
   // The fiber that runs next, of those that can; null: none can.
   Fiber* Choose();
   void Resume(Fiber* fiber);
@@ -132,25 +150,27 @@ class FiberScheduler : public Scheduler {
   bool PassTime();
   bool AnyWaits() const;
   void Note(uint64_t fact) { trace_ = (trace_ ^ fact) * 0x100000001b3ull; }
-  char* NewStack();
+  Stack* NewStack();
+  // Where it begins.
+  void Prepare(Stack* stack);
 
   const Options options_;
   std::mt19937_64 random_;
-  ucontext_t loop_;
+  jmp_buf loop_;
   std::map<uint64_t, std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> runnable_;
   Fiber* current_ = nullptr;
   int last_group_ = -1;
   uint64_t next_number_ = 1;
-  std::vector<char*> free_stacks_;
-  std::vector<char*> stacks_;
-  std::map<const void*, LockState> locks_;
-  std::multimap<const void*, Fiber*> waiting_;
-  // By time, then by the order of their requests.
-  std::map<std::pair<absl::Duration, uint64_t>, std::function<void()>> timers_;
+  std::vector<Stack*> free_stacks_;
+  std::vector<std::unique_ptr<Stack>> stacks_;
+  // Addresses differ from run to run, so nothing depends on these tables' order.
+  absl::flat_hash_map<const void*, LockState> locks_;
+  absl::flat_hash_map<const void*, absl::InlinedVector<Fiber*, 2>> waiting_;
+  std::map<TimerKey, Timer> timers_;
   uint64_t next_timer_ = 0;
   std::vector<int> paused_;
-  absl::Duration time_;
+  int64_t time_ = 0;  // nanoseconds
   bool stopped_ = false;
   int atomic_ = 0;
   uint64_t trace_ = 0xcbf29ce484222325ull;
