@@ -2,17 +2,22 @@
 // seed that breaks a rule is played again, to see that it repeats exactly, and then with fewer
 // faults. The last line says how many schedules were played and how many broke a rule. Violations
 // that begin like a line of --open are counted apart, and are no failure.
+#include <poll.h>
+
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/time/time.h"
+#include "core/base/available_cores.h"
 #include "core/base/clock.h"
 #include "tests/search/play_apart.h"
 #include "tests/search/scenario.h"
@@ -85,39 +90,80 @@ int Replay(uint64_t seed, uint64_t faults) {
   return verdict.violation.empty() ? 0 : 1;
 }
 
-int Search(absl::Duration duration, uint64_t seed, const std::vector<std::string>& open) {
-  const absl::Duration start = Clock::Real()->Monotonic();
-  std::map<std::string, int64_t> violations;
+// What a search has seen.
+struct Tally {
+  std::map<std::string, int64_t> violations;  // by rule
   int64_t schedules = 0;
   int64_t choices = 0;
   absl::Duration virtual_time;
   int64_t broken = 0;
   int64_t known = 0;
-  for (; Clock::Real()->Monotonic() - start < duration; ++seed) {
-    const Verdict verdict = PlayApart(MakeScenario(seed, kAllFaults), false);
-    ++schedules;
-    choices += verdict.choices;
-    virtual_time += verdict.time;
-    if (verdict.violation.empty()) continue;
-    if (IsOpen(verdict, open)) {
-      ++known;
-      continue;
-    }
-    ++broken;
-    // One example of each rule is shrunk.
-    if (++violations[RuleOf(verdict)] == 1)
-      Report(seed, verdict, Clock::Real()->Monotonic() - start);
+};
+
+void Add(uint64_t seed, const Verdict& verdict, const std::vector<std::string>& open,
+         absl::Duration after, Tally* tally) {
+  ++tally->schedules;
+  tally->choices += verdict.choices;
+  tally->virtual_time += verdict.time;
+  if (verdict.violation.empty()) return;
+  if (IsOpen(verdict, open)) {
+    ++tally->known;
+    return;
   }
-  for (const auto& [rule, count] : violations) {
+  ++tally->broken;
+  // One example of each rule is shrunk.
+  if (++tally->violations[RuleOf(verdict)] == 1) Report(seed, verdict, after);
+}
+
+void Print(const Tally& tally, absl::Duration duration) {
+  for (const auto& [rule, count] : tally.violations) {
     std::printf("%s: %ld schedules\n", rule.c_str(), static_cast<long>(count));
   }
-  const double seconds = absl::ToDoubleSeconds(Clock::Real()->Monotonic() - start);
+  const double seconds = absl::ToDoubleSeconds(duration);
   std::printf("%.1f schedules and %.0f choices per second, %s of virtual time\n",
-              static_cast<double>(schedules) / seconds, static_cast<double>(choices) / seconds,
-              absl::FormatDuration(absl::Trunc(virtual_time, absl::Seconds(1))).c_str());
-  std::printf("schedules: %ld, violations: %ld, open ones: %ld\n", static_cast<long>(schedules),
-              static_cast<long>(broken), static_cast<long>(known));
-  return broken == 0 ? 0 : 1;
+              static_cast<double>(tally.schedules) / seconds,
+              static_cast<double>(tally.choices) / seconds,
+              absl::FormatDuration(absl::Trunc(tally.virtual_time, absl::Seconds(1))).c_str());
+  std::printf("schedules: %ld, violations: %ld, open ones: %ld\n",
+              static_cast<long>(tally.schedules), static_cast<long>(tally.broken),
+              static_cast<long>(tally.known));
+}
+
+using Plays = std::map<uint64_t, std::unique_ptr<ApartPlay>>;  // by seed
+
+// The play that ends next.
+Plays::iterator AwaitOne(Plays* plays) {
+  std::vector<pollfd> polls;
+  for (const auto& [seed, play] : *plays) polls.push_back({play->fd(), POLLIN, 0});
+  poll(polls.data(), polls.size(), -1);
+  auto play = plays->begin();
+  for (const pollfd& each : polls) {
+    if (each.revents != 0) return play;
+    ++play;
+  }
+  return plays->begin();
+}
+
+int Search(absl::Duration duration, uint64_t seed, size_t jobs,
+           const std::vector<std::string>& open) {
+  const absl::Duration start = Clock::Real()->Monotonic();
+  const auto passed = [start] { return Clock::Real()->Monotonic() - start; };
+  Tally tally;
+  Plays plays;
+  while (true) {
+    while (plays.size() < jobs && passed() < duration) {
+      plays[seed] = std::make_unique<ApartPlay>(MakeScenario(seed, kAllFaults), false);
+      ++seed;
+    }
+    if (plays.empty()) break;
+    const auto ended = AwaitOne(&plays);
+    const Verdict verdict = ended->second->Wait();
+    const uint64_t played = ended->first;
+    plays.erase(ended);
+    Add(played, verdict, open, passed(), &tally);
+  }
+  Print(tally, passed());
+  return tally.broken == 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -130,13 +176,17 @@ int main(int argc, char** argv) {
   std::string open;
   std::optional<uint64_t> replay;
   uint64_t faults = keelson::kAllFaults;
+  size_t jobs = static_cast<size_t>(keelson::AvailableCores());
   app.add_option("seconds", seconds, "How long to search")->capture_default_str();
   app.add_option("seed", seed, "The first seed")->capture_default_str();
+  app.add_option("--jobs", jobs, "How many schedules are played at a time")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   app.add_option("--open", open,
                  "A file with the beginnings of violations that are not mended yet");
   app.add_option("--replay", replay, "Plays this seed alone, with the roles' logs");
   app.add_option("--faults", faults, "A bit for each of its faults that take place");
   CLI11_PARSE(app, argc, argv);
   if (replay.has_value()) return keelson::Replay(*replay, faults);
-  return keelson::Search(absl::Seconds(seconds), seed, keelson::ReadOpen(open));
+  return keelson::Search(absl::Seconds(seconds), seed, jobs, keelson::ReadOpen(open));
 }

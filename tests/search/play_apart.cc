@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,43 @@ std::string ReadAll(int fd) {
   }
 }
 
+// The two standard streams, which return to what they were.
+class Silence {
+ public:
+  Silence() : out_(dup(STDOUT_FILENO)), error_(dup(STDERR_FILENO)) {
+    const int null = open("/dev/null", O_WRONLY);
+    dup2(null, STDOUT_FILENO);
+    dup2(null, STDERR_FILENO);
+    close(null);
+  }
+  ~Silence() {
+    Restore(out_, STDOUT_FILENO);
+    Restore(error_, STDERR_FILENO);
+  }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  static void Restore(int from, int to) {
+    dup2(from, to);
+    close(from);
+  }
+
+  const int out_;
+  const int error_;
+};
+
+// Libraries link, parse and cache much at their first use.
+void WarmUp() {
+  static const bool warm = [] {
+    std::fflush(nullptr);
+    const Silence silence;
+    Play(MakeScenario(0, /*faults=*/0), /*log=*/false);
+    return true;
+  }();
+  static_cast<void>(warm);
+}
+
 [[noreturn]] void PlayInChild(const Scenario& scenario, bool log, int out) {
   alarm(kMostSeconds);
   const int null = open("/dev/null", O_WRONLY);
@@ -43,17 +81,25 @@ std::string ReadAll(int fd) {
 
 }  // namespace
 
-Verdict PlayApart(const Scenario& scenario, bool log) {
+ApartPlay::ApartPlay(const Scenario& scenario, bool log) {
+  WarmUp();
   int pipes[2];
-  if (pipe(pipes) != 0) return {"end: no pipe", 0, 0, {}};
-  const pid_t child = fork();
-  if (child == 0) PlayInChild(scenario, log, pipes[1]);
+  if (pipe(pipes) != 0) return;
+  out_ = pipes[0];
+  child_ = fork();
+  if (child_ == 0) PlayInChild(scenario, log, pipes[1]);
   close(pipes[1]);
-  const std::vector<std::string> lines =
-      absl::StrSplit(ReadAll(pipes[0]), absl::MaxSplits('\n', 3));
-  close(pipes[0]);
+}
+
+ApartPlay::~ApartPlay() {
+  if (out_ >= 0) close(out_);
+}
+
+Verdict ApartPlay::Wait() {
+  if (child_ < 0) return {"crash: no process", 0, 0, {}};
+  const std::vector<std::string> lines = absl::StrSplit(ReadAll(out_), absl::MaxSplits('\n', 3));
   int status = 0;
-  waitpid(child, &status, 0);
+  waitpid(child_, &status, 0);
   Verdict verdict;
   if (lines.size() != 4) {
     verdict.violation = absl::StrCat("crash: the process ended with status ", status);
@@ -67,5 +113,7 @@ Verdict PlayApart(const Scenario& scenario, bool log) {
   verdict.violation = whole ? lines[3] : "crash: no verdict";
   return verdict;
 }
+
+Verdict PlayApart(const Scenario& scenario, bool log) { return ApartPlay(scenario, log).Wait(); }
 
 }  // namespace keelson

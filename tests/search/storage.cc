@@ -134,7 +134,7 @@ absl::Status SimFileSystem::Remove(const std::string& path) {
   RETURN_IF_ERROR(Begin(/*changes=*/true, path));
   return Run([&](MemoryFileSystem* files) {
     absl::Status status = files->Remove(path);
-    disk_->on_names_changed();
+    disk_->on_name_changed(path);
     return status;
   });
 }
@@ -144,7 +144,7 @@ absl::Status SimFileSystem::Rename(const std::string& from, const std::string& t
   written_.insert(to);
   return Run([&](MemoryFileSystem* files) {
     absl::Status status = files->Rename(from, to);
-    disk_->on_names_changed();
+    disk_->on_name_changed(to);
     return status;
   });
 }
@@ -156,7 +156,7 @@ absl::StatusOr<std::string> SimFileSystem::ReplaceIf(const std::string& path,
   written_.insert(path);
   return Run([&](MemoryFileSystem* files) {
     absl::StatusOr<std::string> result = files->ReplaceIf(path, version, content);
-    disk_->on_names_changed();
+    disk_->on_name_changed(path);
     return result;
   });
 }

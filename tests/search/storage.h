@@ -33,8 +33,8 @@ struct SimDisk {
   // Processes on several machines have no locks in common.
   bool has_locks = true;
   StorageFault fault = StorageFault::kNone;
-  // Called after each change of names.
-  std::function<void()> on_names_changed;
+  // Called after each change of a name.
+  std::function<void(const std::string& path)> on_name_changed;
   // Called after the names in a directory were made durable.
   std::function<void()> on_names_synced;
 };

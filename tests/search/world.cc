@@ -14,12 +14,14 @@
 #include "chief/lifecycle/chief.h"
 #include "core/base/clock.h"
 #include "core/base/exit_code.h"
+#include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/directory_owner.h"
 #include "core/checkpoint/job_state.h"
+#include "core/checkpoint/snapshot_lease.h"
 #include "core/client/sharded_parameter_client.h"
 #include "core/cluster/consistency.h"
 #include "core/config/train_config.h"
@@ -62,7 +64,9 @@ class World {
         operations_(scenario.nodes() + 1),
         computed_(static_cast<size_t>(scenario.job.records)),
         modes_(*ConsistencyMode::FromProto(config_.consistency().mode())) {
-    disk_.on_names_changed = [this] { CheckSnapshots(); };
+    disk_.on_name_changed = [this](const std::string& path) {
+      if (ConcernsSnapshots(path)) CheckSnapshots();
+    };
     disk_.on_names_synced = [this] { durable_ = committed_; };
     network_.SetRepetition(scenario.repetition);
     network_.SetDelays(scenario.slow_share, scenario.slow);
@@ -110,6 +114,8 @@ class World {
   // ---- Rules.
   void Violate(const std::string& text);
   std::set<int> LivingServers() const;
+  // Whether a file that has changed may leave the job without a snapshot.
+  bool ConcernsSnapshots(const std::string& path) const;
   void CheckSnapshots();
   void CheckPersisted(const v1::ChiefHeartbeatRequest& request);
   void CheckModel();
@@ -132,6 +138,7 @@ class World {
   std::vector<int64_t> computed_;    // by record
   ModeRule modes_;
   bool committed_ = false;  // a snapshot was seen
+  std::string restorable_;  // the one that could be opened at the last look
   bool durable_ = false;    // and is there after a power cut
   bool replaced_ = false;   // a chief that was frozen
   // A server ended alone, and with it the steps since the snapshot of which it was restored.
@@ -516,6 +523,12 @@ void World::CutPower() {
 
 // ---- Rules.
 
+bool World::ConcernsSnapshots(const std::string& path) const {
+  return path == JoinPath(kModelDir, "checkpoint") ||
+         (!restorable_.empty() && absl::StartsWith(path, absl::StrCat(restorable_, ".")) &&
+          !absl::StrContains(path, kLeaseInfix));
+}
+
 void World::CheckSnapshots() {
   const FiberScheduler::Atomic atomic(&scheduler_);
   const CheckpointDirectory directory(&disk_.files, kModelDir, Clock::Real());
@@ -527,7 +540,9 @@ void World::CheckSnapshots() {
   }
   committed_ = true;
   for (const SnapshotInfo& snapshot : *snapshots) {
-    if (BundleReader::Open(snapshot.prefix, &disk_.files).ok()) return;
+    if (!BundleReader::Open(snapshot.prefix, &disk_.files).ok()) continue;
+    restorable_ = snapshot.prefix;
+    return;
   }
   Violate(absl::StrCat("snapshot: none of ", snapshots->size(), " can be opened"));
 }
