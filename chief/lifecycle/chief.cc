@@ -1,10 +1,8 @@
 #include "chief/lifecycle/chief.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "chief/lifecycle/save_schedule.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
@@ -18,10 +16,6 @@ constexpr absl::Duration kReportPause = absl::Milliseconds(100);
 constexpr absl::Duration kLongestSnapshotRetry = absl::Minutes(1);
 // How long members have to learn that the job has ended before the chief's server stops.
 constexpr absl::Duration kLongestLeaveWait = absl::Seconds(3);
-// The chief no longer waits for an expected evaluator that is absent for this long after training.
-constexpr absl::Duration kEvaluatorAbsence = absl::Seconds(30);
-// How often the clock is checked while training.
-constexpr absl::Duration kTrainingLook = absl::Seconds(1);
 
 // A synchronous step takes several batches.
 int64_t BatchesPerStep(const v1::TrainConfig& config) {
@@ -60,6 +54,30 @@ ServerGroup::Options ServerGroupOptions(const ChiefOptions& options) {
   return out;
 }
 
+RetryPause PauseOf(const ChiefOptions& options) {
+  return RetryPause(options.snapshot_retry, kLongestSnapshotRetry);
+}
+
+TrainingPhase::Options TrainingOptions(const ChiefOptions& options, int64_t max_steps) {
+  TrainingPhase::Options out;
+  out.saves.max_steps = max_steps;
+  out.saves.save_steps = options.config.checkpoint().save_steps();
+  out.saves.interval = absl::Seconds(options.config.checkpoint().save_seconds());
+  out.saves.retry = PauseOf(options);
+  out.step_wait = options.step_wait;
+  return out;
+}
+
+JobEnding::Options EndingOptions(const ChiefOptions& options) {
+  JobEnding::Options out;
+  out.config_hash = options.config_hash;
+  out.expects_evaluator = options.expects_evaluator;
+  out.evaluation_timeout = absl::Seconds(options.config.evaluation().final_timeout_seconds());
+  out.leave_wait = kLongestLeaveWait;
+  out.retry = PauseOf(options);
+  return out;
+}
+
 std::vector<std::string> AddressesOf(const std::vector<ServerGroup::Server>& servers) {
   std::vector<std::string> addresses;
   for (const ServerGroup::Server& server : servers) addresses.push_back(server.address);
@@ -72,26 +90,6 @@ std::unique_ptr<ShardStorage> MakeStorage(const ChiefOptions& options,
     return std::make_unique<ServerStorage>();
   }
   return std::make_unique<ChiefStorage>(directory);
-}
-
-constexpr char kAgainstDivergence[] =
-    "lower learning_rate.base or set optimizer.clip_global_norm; keelson_ckpt rollback MODEL_DIR "
-    "STEP goes back to an earlier snapshot";
-
-absl::Status LossNotFinite(int64_t step) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("the training loss is not finite near step ", step, "; ", kAgainstDivergence));
-}
-
-absl::Status Diverged(int64_t step, absl::string_view why) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("training has diverged near step ", step, ": ", why, "; ", kAgainstDivergence));
-}
-
-void LogEarlyEnd(const Coordinator::Status& job) {
-  if (job.step >= job.max_steps) return;
-  LogInfo("training has ended early at step ", job.step, " of ", job.max_steps, ": ",
-          job.end_reason);
 }
 
 }  // namespace
@@ -142,7 +140,11 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
               &stop_),
       rounds_(&coordinator_, &servers_, &leadership_, clock),
       announcer_(&coordinator_, &servers_, clock, [this] { supervisor_.PersistNow(); }),
-      supervisor_(&servers_, SupervisedJob(), clock, options_.supervision) {}
+      supervisor_(&servers_, SupervisedJob(), clock, options_.supervision),
+      training_(TrainingOptions(options_, max_steps), &coordinator_, &servers_, &snapshots_,
+                &leadership_, clock, &stop_),
+      ending_(EndingOptions(options_), &directory_, &coordinator_, &servers_, &supervisor_,
+              &snapshotter_, &snapshots_, &leadership_, clock, &stop_) {}
 
 ServerSupervisor::Job Chief::SupervisedJob() {
   return {[this] { return coordinator_.PersistedState(); },
@@ -206,139 +208,13 @@ absl::Status Chief::RunJob() {
   }
   Thread announcements([this] { announcer_.Run(helpers_stop_); });
   Thread rounds([this] { rounds_.Run(helpers_stop_); });
-  absl::Status status = Train();
-  if (status.ok()) status = FinishJob();
+  absl::Status status = training_.Run(saved_at_);
+  if (status.ok()) status = ending_.Run();
   helpers_stop_.Raise();
   announcements.Join();
   rounds.Join();
   supervisor_.Stop();
   return status;
-}
-
-absl::Status Chief::Train() {
-  SaveSchedule::Options saves;
-  saves.max_steps = max_steps_;
-  saves.save_steps = options_.config.checkpoint().save_steps();
-  saves.interval = absl::Seconds(options_.config.checkpoint().save_seconds());
-  saves.retry = RetryPause(options_.snapshot_retry, kLongestSnapshotRetry);
-  SaveSchedule schedule(saves, coordinator_.GetStatus().snapshot_step, saved_at_);
-  while (true) {
-    const absl::Duration now = clock_->Monotonic();
-    const int64_t step =
-        coordinator_.WaitForSteps(schedule.AwaitedStep(now), now + kTrainingLook, stop_);
-    const Coordinator::Status job = coordinator_.GetStatus();
-    RETURN_IF_ERROR(CheckTraining(job));
-    if (job.trained) {
-      LogEarlyEnd(job);
-      return absl::OkStatus();
-    }
-    const std::vector<ServerView> leaving = LeavingServers();
-    if (leaving.empty() && !schedule.Due(step, clock_->Monotonic())) continue;
-    const absl::Status saved = leaving.empty() ? snapshots_.Write() : SaveLeavingServers(leaving);
-    if (saved.ok()) {
-      schedule.NoteSaved(coordinator_.GetStatus().snapshot_step, clock_->Monotonic());
-    } else {
-      schedule.NoteFailed(clock_->Monotonic());
-    }
-  }
-}
-
-absl::Status Chief::CheckTraining(const Coordinator::Status& job) {
-  if (job.totals.non_finite_losses() > 0) return LossNotFinite(job.step);
-  if (!job.diverged.empty()) return Diverged(job.step, job.diverged);
-  NoteDiverging(job);
-  if (!stop_.raised()) return absl::OkStatus();
-  if (leadership_.Check().ok()) snapshots_.WritePaused(options_.step_wait).IgnoreError();  // logged
-  return absl::CancelledError(absl::StrCat("by a signal at step ", coordinator_.GetStatus().step));
-}
-
-std::vector<ServerView> Chief::LeavingServers() const {
-  std::vector<ServerView> leaving = servers_.States();
-  std::erase_if(leaving, [this](const ServerView& server) {
-    return !server.leaving || saved_servers_.contains(server.incarnation);
-  });
-  return leaving;
-}
-
-absl::Status Chief::SaveLeavingServers(const std::vector<ServerView>& leaving) {
-  const auto add_name = [](std::string* out, const ServerView& server) {
-    out->append(server.task.ToString());
-  };
-  LogInfo("asked to stop: ", absl::StrJoin(leaving, ", ", add_name),
-          "; nothing is handed out until a snapshot has what is there");
-  const absl::Status status = snapshots_.WritePaused(options_.step_wait);
-  if (status.ok()) {
-    for (const ServerView& server : leaving) saved_servers_.insert(server.incarnation);
-  }
-  coordinator_.ResumeWork();
-  return status;
-}
-
-void Chief::NoteDiverging(const Coordinator::Status& job) {
-  if (job.diverging == diverging_) return;
-  diverging_ = job.diverging;
-  if (diverging_) {
-    LogWarning("training may be diverging: the mean loss of the newest steps is ", job.recent_loss,
-               " near step ", job.step, ", that of the first steps was ", job.first_loss,
-               "; the snapshot of step ", job.snapshot_step, " is kept");
-  } else {
-    LogInfo("the loss has recovered: ", job.recent_loss, " near step ", job.step);
-  }
-}
-
-absl::Status Chief::FinishJob() {
-  coordinator_.SetPhase(JobPhase::kFinishing);
-  const int64_t step = coordinator_.GetStatus().step;
-  if (coordinator_.GetStatus().snapshot_step < step || snapshotter_.latest_prefix().empty()) {
-    RETURN_IF_ERROR(TryUntilStopped([this] { return snapshots_.Write(); }));
-  }
-  coordinator_.SetPhase(JobPhase::kEvaluating);
-  AwaitFinalEvaluation(step);
-  if (stop_.raised()) return absl::CancelledError("by a signal before the final evaluation");
-  RETURN_IF_ERROR(TryUntilStopped([&] {
-    absl::Status status = leadership_.ConfirmDirectory();
-    if (status.ok()) status = directory_.WriteDoneMarker(step, options_.config_hash);
-    if (!status.ok()) LogError("the DONE marker: ", status.message());
-    return status;
-  }));
-  coordinator_.SetPhase(JobPhase::kDone);
-  // From here on a server that does not answer has ended as it should.
-  supervisor_.Stop();
-  servers_.Finish();
-  if (!coordinator_.WaitUntilAlone(kLongestLeaveWait))
-    LogWarning("some members did not deregister");
-  LogInfo("done: step ", step, ", model ", snapshotter_.latest_prefix());
-  return absl::OkStatus();
-}
-
-absl::Status Chief::TryUntilStopped(absl::FunctionRef<absl::Status()> call) {
-  RetryPause pause(options_.snapshot_retry, kLongestSnapshotRetry);
-  while (true) {
-    const absl::Status status = call();
-    if (status.ok()) return status;
-    if (stop_.WaitFor(pause.Next())) {
-      return absl::CancelledError(absl::StrCat(
-          "by a signal, before the end of the job could be written: ", status.message()));
-    }
-  }
-}
-
-void Chief::AwaitFinalEvaluation(int64_t step) {
-  if (!options_.expects_evaluator && !coordinator_.AnyAlive(Role::kEvaluator)) return;
-  const absl::Duration start = clock_->Monotonic();
-  const absl::Duration timeout =
-      absl::Seconds(options_.config.evaluation().final_timeout_seconds());
-  absl::Duration heard = start;
-  while (!coordinator_.WaitForEvaluation(step, absl::Seconds(1), stop_)) {
-    const absl::Duration now = clock_->Monotonic();
-    if (coordinator_.AnyAlive(Role::kEvaluator)) heard = now;
-    if (stop_.raised()) return;
-    if (now - start >= timeout || now - heard >= kEvaluatorAbsence) {
-      LogWarning("the evaluator has not scored step ", step, " within ",
-                 absl::FormatDuration(now - start), ", ending without it");
-      return;
-    }
-  }
 }
 
 void Chief::RunReports() {

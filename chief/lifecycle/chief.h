@@ -3,7 +3,6 @@
 #define KEELSON_CHIEF_LIFECYCLE_CHIEF_H_
 
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -11,11 +10,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/coordination/coordinator.h"
+#include "chief/lifecycle/job_ending.h"
 #include "chief/lifecycle/job_snapshots.h"
 #include "chief/lifecycle/leadership.h"
 #include "chief/lifecycle/lease_watch.h"
 #include "chief/lifecycle/membership_announcer.h"
 #include "chief/lifecycle/round_committer.h"
+#include "chief/lifecycle/training_phase.h"
 #include "chief/reporting/reporter.h"
 #include "chief/servers/adoption.h"
 #include "chief/servers/server_group.h"
@@ -130,20 +131,6 @@ class Chief {
   v1::InitializeShardRequest ShardsOf(const Placement& placement) const;
   WorkOptions Work() const;
 
-  // ---- The course of the job.
-  absl::Status Train();
-  // Returns what ends training before its steps are done: an error, or `stop`.
-  absl::Status CheckTraining(const Coordinator::Status& job);
-  // Those that were asked to stop, and wait for a snapshot.
-  std::vector<ServerView> LeavingServers() const;
-  absl::Status SaveLeavingServers(const std::vector<ServerView>& leaving);
-  // Logs when training begins to diverge, and when it recovers.
-  void NoteDiverging(const Coordinator::Status& job);
-  absl::Status FinishJob();
-  // Repeats `call` until it succeeds, with growing pauses. CANCELLED: stopped.
-  absl::Status TryUntilStopped(absl::FunctionRef<absl::Status()> call);
-  void AwaitFinalEvaluation(int64_t step);
-
   // Writes reports until helpers_stop_.
   void RunReports();
 
@@ -169,6 +156,8 @@ class Chief {
   RoundCommitter rounds_;
   MembershipAnnouncer announcer_;
   ServerSupervisor supervisor_;
+  TrainingPhase training_;
+  JobEnding ending_;
   std::unique_ptr<Reporter> reporter_;
   StopSignal helpers_stop_;
 
@@ -176,10 +165,6 @@ class Chief {
   std::vector<std::string> leftovers_;
   // When the newest snapshot was written, on the monotonic clock.
   absl::Duration saved_at_;
-  // Whether the log says that training diverges.
-  bool diverging_ = false;
-  // The incarnations of servers that leave after a snapshot of what they hold.
-  std::set<uint64_t> saved_servers_;
 };
 
 }  // namespace keelson

@@ -1,0 +1,78 @@
+// Training as the chief's lifecycle sees it: from its start to its last step, with the snapshots
+// that are due meanwhile.
+#ifndef KEELSON_CHIEF_LIFECYCLE_TRAINING_PHASE_H_
+#define KEELSON_CHIEF_LIFECYCLE_TRAINING_PHASE_H_
+
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "chief/coordination/coordinator.h"
+#include "chief/lifecycle/job_snapshots.h"
+#include "chief/lifecycle/leadership.h"
+#include "chief/lifecycle/save_schedule.h"
+#include "chief/servers/server_group.h"
+#include "chief/servers/server_state.h"
+#include "core/base/clock.h"
+#include "core/base/stop_signal.h"
+
+namespace keelson {
+
+// Waits while the members train; nothing of the training itself happens here. Not thread-safe: the
+// thread of the job's lifecycle runs it.
+class TrainingPhase {
+ public:
+  struct Options {
+    SaveSchedule::Options saves;
+    // A snapshot before the chief or a server leaves waits this long for the steps under way.
+    absl::Duration step_wait = absl::Seconds(5);
+  };
+
+  // When `stop` is raised, the chief is to leave. All outlive this.
+  TrainingPhase(Options options, Coordinator* coordinator, ServerGroup* servers,
+                JobSnapshots* snapshots, Leadership* leadership, const Clock* clock,
+                const StopSignal* stop)
+      : options_(std::move(options)),
+        coordinator_(coordinator),
+        servers_(servers),
+        snapshots_(snapshots),
+        leadership_(leadership),
+        clock_(clock),
+        stop_(stop) {}
+
+  // Waits until training is over, and writes the snapshots that are due, and one for servers that
+  // were asked to stop; those that fail are tried again. Call it when the coordinator trains. The
+  // newest snapshot was written at `saved_at`, on the monotonic clock. INVALID_ARGUMENT: the loss
+  // is not finite, or training has diverged. CANCELLED: `stop` was raised; a snapshot has been
+  // tried, unless another chief has this one's place.
+  absl::Status Run(absl::Duration saved_at);
+
+ private:
+  // Returns what ends training before its steps are done: an error, or `stop`.
+  absl::Status Check(const Coordinator::Status& job);
+  // Those that were asked to stop, and wait for a snapshot.
+  std::vector<ServerView> LeavingServers() const;
+  absl::Status SaveLeavingServers(const std::vector<ServerView>& leaving);
+  // Logs when training begins to diverge, and when it recovers.
+  void NoteDiverging(const Coordinator::Status& job);
+
+  const Options options_;
+  Coordinator* const coordinator_;
+  ServerGroup* const servers_;
+  JobSnapshots* const snapshots_;
+  Leadership* const leadership_;
+  const Clock* const clock_;
+  const StopSignal* const stop_;
+
+  // Whether the log says that training diverges.
+  bool diverging_ = false;
+  // The incarnations of servers that leave after a snapshot of what they hold.
+  std::set<uint64_t> saved_servers_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CHIEF_LIFECYCLE_TRAINING_PHASE_H_
