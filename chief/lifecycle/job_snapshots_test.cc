@@ -1,11 +1,7 @@
 #include "chief/lifecycle/job_snapshots.h"
 
-#include <vector>
-
 #include "chief/lifecycle/running_job_testing.h"
 #include "core/base/file.h"
-#include "core/base/fresh_directory_testing.h"
-#include "core/checkpoint/checkpoint_directory.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -14,32 +10,12 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class JobSnapshotsTest : public RunningJobTest {
- protected:
-  void SetUp() override {
-    for (FakeParameterServer& fake : fakes_) fake.SetModelDir(directory_.model_dir());
-    RunningJobTest::SetUp();
-    Join(kWorker0, 1);
-  }
-  // The steps of a lease, of which the first has one.
-  void DoLease() { Finish(kWorker0, 1, *Acquire(kWorker0, 1)); }
-  std::vector<int64_t> Steps() {
-    std::vector<int64_t> steps;
-    const auto snapshots = directory_.List();
-    EXPECT_TRUE(snapshots.ok()) << snapshots.status();
-    for (const SnapshotInfo& snapshot : *snapshots) steps.push_back(snapshot.step);
-    return steps;
-  }
-
-  CheckpointDirectory directory_{FileSystem::Real(), FreshDirectory(), &clock_};
-  Snapshotter snapshotter_{&directory_, &servers_, RetentionPolicy{5, 0}, &clock_};
-  JobSnapshots snapshots_{&directory_, &snapshotter_, &servers_, &coordinator_, &leadership_};
-};
+using JobSnapshotsTest = SavedJobTest;
 
 TEST_F(JobSnapshotsTest, ASnapshotHasTheLedgersStateWhichTheServersHold) {
   DoLease();
   ASSERT_EQ(snapshots_.Write(), absl::OkStatus());
-  EXPECT_THAT(Steps(), ElementsAre(1));
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(1));
   EXPECT_EQ(coordinator_.GetStatus().snapshot_step, 1);
   for (const FakeParameterServer& fake : fakes_) EXPECT_GT(fake.shard().job_state_version(), 0u);
 }
@@ -60,7 +36,7 @@ TEST_F(JobSnapshotsTest, AServerThatObeysAnotherChiefPreventsItAndEndsTheLeaders
   DoLease();
   fakes_[1].Replace();
   EXPECT_EQ(snapshots_.Write().code(), absl::StatusCode::kAborted);
-  EXPECT_THAT(Steps(), IsEmpty());
+  EXPECT_THAT(SnapshotSteps(), IsEmpty());
   EXPECT_EQ(coordinator_.GetStatus().snapshot_step, 0);
   EXPECT_TRUE(absl::IsAlreadyExists(leadership_.Check())) << leadership_.Check();
   EXPECT_TRUE(stop_.raised());
@@ -80,11 +56,11 @@ TEST_F(JobSnapshotsTest, AFailureLeavesTheNewestSnapshot) {
 TEST_F(JobSnapshotsTest, APausedOneHasTheStepsUnderWayAndNothingIsHandedOut) {
   const WorkLease lease = *Acquire(kWorker0, 1);
   ASSERT_EQ(snapshots_.WritePaused(absl::ZeroDuration()), absl::OkStatus());
-  EXPECT_THAT(Steps(), ElementsAre(0)) << "it waited for no time";
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0)) << "it waited for no time";
   EXPECT_FALSE(Acquire(kWorker0, 1).has_value());
   Finish(kWorker0, 1, lease);
   ASSERT_EQ(snapshots_.WritePaused(absl::Hours(1)), absl::OkStatus());
-  EXPECT_THAT(Steps(), ElementsAre(0, 1));
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(0, 1));
   coordinator_.ResumeWork();
   EXPECT_TRUE(Acquire(kWorker0, 1).has_value());
 }

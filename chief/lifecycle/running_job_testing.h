@@ -5,16 +5,22 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "chief/coordination/coordinator.h"
 #include "chief/coordination/coordinator_testing.h"
 #include "chief/coordination/member_ids_testing.h"
+#include "chief/lifecycle/job_snapshots.h"
 #include "chief/lifecycle/leadership.h"
 #include "chief/servers/fake_parameter_server.h"
 #include "chief/servers/server_group.h"
 #include "chief/servers/shard_storage.h"
+#include "chief/servers/snapshotter.h"
 #include "core/base/clock.h"
+#include "core/base/file_system.h"
+#include "core/base/fresh_directory_testing.h"
 #include "core/base/stop_signal.h"
+#include "core/checkpoint/checkpoint_directory.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
@@ -85,6 +91,32 @@ class RunningJobTest : public testing::Test {
     options.mode = mode;
     return options;
   }
+};
+
+// A job whose snapshots are written to a directory of its own.
+class SavedJobTest : public RunningJobTest {
+ protected:
+  void SetUp() override {
+    for (FakeParameterServer& fake : fakes_) fake.SetModelDir(directory_.model_dir());
+    RunningJobTest::SetUp();
+    Join(kWorker0, 1);
+  }
+  // The steps of a lease, of which the first has one.
+  void DoLease() { Finish(kWorker0, 1, *Acquire(kWorker0, 1)); }
+  void DoAllSteps() {
+    while (step() < Work().max_steps) DoLease();
+  }
+  std::vector<int64_t> SnapshotSteps() {
+    std::vector<int64_t> steps;
+    const auto snapshots = directory_.List();
+    EXPECT_TRUE(snapshots.ok()) << snapshots.status();
+    for (const SnapshotInfo& snapshot : *snapshots) steps.push_back(snapshot.step);
+    return steps;
+  }
+
+  CheckpointDirectory directory_{FileSystem::Real(), FreshDirectory(), &clock_};
+  Snapshotter snapshotter_{&directory_, &servers_, RetentionPolicy{5, 0}, &clock_};
+  JobSnapshots snapshots_{&directory_, &snapshotter_, &servers_, &coordinator_, &leadership_};
 };
 
 }  // namespace keelson

@@ -1,0 +1,131 @@
+#include "chief/lifecycle/training_phase.h"
+
+#include <thread>
+
+#include "chief/lifecycle/running_job_testing.h"
+#include "gmock/gmock.h"
+
+namespace keelson {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class TrainingPhaseTest : public SavedJobTest {
+ protected:
+  void TearDown() override {
+    stop_.Raise();
+    if (thread_.joinable()) thread_.join();
+  }
+  absl::Status Run() {
+    TrainingPhase::Options options;
+    options.saves.max_steps = Work().max_steps;
+    options.saves.save_steps = save_steps_;
+    options.step_wait = absl::ZeroDuration();
+    return TrainingPhase(options, &coordinator_, &servers_, &snapshots_, &leadership_, &clock_,
+                         &stop_)
+        .Run(clock_.Monotonic());
+  }
+  void Start() {
+    thread_ = std::thread([this] { status_ = Run(); });
+  }
+  absl::Status Wait() {
+    thread_.join();
+    return status_;
+  }
+  int64_t snapshot_step() const { return coordinator_.GetStatus().snapshot_step; }
+  // Time passes until there is a snapshot of this step.
+  void AwaitSnapshot(int64_t step) {
+    while (snapshot_step() < step) {
+      clock_.Advance(absl::Seconds(1));
+      std::this_thread::yield();
+    }
+  }
+  // The chief has heard that ps-1 was asked to stop.
+  void AskServerToLeave() {
+    fakes_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_leaving(true); });
+    ASSERT_EQ(servers_.Confirm(), absl::OkStatus());
+  }
+
+  int64_t save_steps_ = 1000;
+  std::thread thread_;
+  absl::Status status_;
+};
+
+TEST_F(TrainingPhaseTest, EndsWithTheLastStep) {
+  DoAllSteps();
+  EXPECT_EQ(Run(), absl::OkStatus());
+  EXPECT_THAT(SnapshotSteps(), IsEmpty()) << "the final snapshot is the ending's";
+}
+
+TEST_F(TrainingPhaseTest, WritesTheSnapshotsThatAreDue) {
+  save_steps_ = 1;
+  Start();
+  DoLease();
+  while (snapshot_step() < 1) std::this_thread::yield();
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(1));
+  DoAllSteps();
+  EXPECT_EQ(Wait(), absl::OkStatus());
+}
+
+TEST_F(TrainingPhaseTest, ASnapshotThatFailsIsTriedAgain) {
+  save_steps_ = 1;
+  fakes_[0].FailSnapshots(2);
+  Start();
+  DoLease();
+  AwaitSnapshot(1);
+  EXPECT_EQ(snapshotter_.figures().failures, 2);
+}
+
+TEST_F(TrainingPhaseTest, AServerThatLeavesIsSavedOnce) {
+  DoLease();
+  AskServerToLeave();
+  Start();
+  AwaitSnapshot(1);
+  // Work is handed out again.
+  while (step() < Work().max_steps) {
+    const std::optional<WorkLease> lease = Acquire(kWorker0, 1);
+    if (lease.has_value()) Finish(kWorker0, 1, *lease);
+  }
+  EXPECT_EQ(Wait(), absl::OkStatus());
+  EXPECT_EQ(fakes_[1].snapshots_asked(), 1);
+}
+
+TEST_F(TrainingPhaseTest, AServerThatLeavesIsSavedUntilThatSucceeds) {
+  DoLease();
+  fakes_[0].FailSnapshots(1);
+  AskServerToLeave();
+  Start();
+  AwaitSnapshot(1);
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(1));
+}
+
+TEST_F(TrainingPhaseTest, AStopTakesASnapshot) {
+  DoLease();
+  stop_.Raise();
+  const absl::Status status = Run();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("at step 1"));
+  EXPECT_THAT(SnapshotSteps(), ElementsAre(1));
+}
+
+TEST_F(TrainingPhaseTest, AChiefThatWasReplacedWritesNothing) {
+  DoLease();
+  leadership_.NoteReplaced(absl::AbortedError("term 8"));
+  EXPECT_EQ(Run().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(fakes_[0].snapshots_asked(), 0);
+}
+
+TEST_F(TrainingPhaseTest, ALossThatIsNotFiniteEndsIt) {
+  WorkerReport report;
+  report.figures.set_non_finite_losses(1);
+  ASSERT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), report), absl::OkStatus());
+  const absl::Status status = Run();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("not finite near step 0"));
+  EXPECT_THAT(SnapshotSteps(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace keelson
