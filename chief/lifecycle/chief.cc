@@ -1,10 +1,12 @@
 #include "chief/lifecycle/chief.h"
 
-#include <algorithm>
+#include <cstdio>
 
 #include "absl/strings/str_cat.h"
 #include "chief/lifecycle/save_schedule.h"
+#include "chief/reporting/run_files.h"
 #include "core/base/log.h"
+#include "core/base/random.h"
 #include "core/base/status_macros.h"
 #include "core/base/thread.h"
 #include "core/config/train_config.h"
@@ -54,6 +56,42 @@ ServerGroup::Options ServerGroupOptions(const ChiefOptions& options) {
   return out;
 }
 
+v1::InitializeShardRequest ShardsOf(const ChiefOptions& options, const Placement& placement,
+                                    int64_t max_steps) {
+  v1::InitializeShardRequest request;
+  *request.mutable_placement() = placement.ToProto();
+  request.set_placement_fingerprint(placement.Fingerprint());
+  *request.mutable_optimizer() = options.config.optimizer();
+  *request.mutable_learning_rate() = options.config.learning_rate();
+  request.set_max_steps(max_steps);
+  request.set_seed(options.config.train().seed());
+  request.set_reject_non_finite(options.config.transfer().reject_non_finite());
+  *request.mutable_stale_gradients() = options.config.consistency().stale_gradients();
+  return request;
+}
+
+WorkOptions Work(const ChiefOptions& options, int64_t max_steps) {
+  return {max_steps, options.train_records, options.config.train().batch_size(), RandomId() | 1};
+}
+
+ColdStart::Options ColdStartOptions(const ChiefOptions& options, int64_t max_steps) {
+  ColdStart::Options out;
+  out.config_hash = options.config_hash;
+  out.work = Work(options, max_steps);
+  out.model_dir = options.config.checkpoint().model_dir();
+  out.startup_timeout = options.startup_timeout;
+  out.missing_patience = options.missing_patience;
+  return out;
+}
+
+JobStart::Options StartOptions(const ChiefOptions& options, int64_t max_steps) {
+  JobStart::Options out;
+  out.config_hash = options.config_hash;
+  out.work = Work(options, max_steps);
+  out.startup_timeout = options.startup_timeout;
+  return out;
+}
+
 RetryPause PauseOf(const ChiefOptions& options) {
   return RetryPause(options.snapshot_retry, kLongestSnapshotRetry);
 }
@@ -78,10 +116,11 @@ JobEnding::Options EndingOptions(const ChiefOptions& options) {
   return out;
 }
 
-std::vector<std::string> AddressesOf(const std::vector<ServerGroup::Server>& servers) {
-  std::vector<std::string> addresses;
-  for (const ServerGroup::Server& server : servers) addresses.push_back(server.address);
-  return addresses;
+ModelLocation LocationOf(const std::vector<VariableSpec>& variables,
+                         const std::vector<ServerGroup::Server>& servers) {
+  ModelLocation model = {Placement::Compute(variables, servers.size()), {}};
+  for (const ServerGroup::Server& server : servers) model.ps_addresses.push_back(server.address);
+  return model;
 }
 
 std::unique_ptr<ShardStorage> MakeStorage(const ChiefOptions& options,
@@ -121,8 +160,7 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
              const ConsistencyMode& mode, const Clock* clock, StopSignal* stop)
     : options_(std::move(options)),
       max_steps_(max_steps),
-      mode_(mode),
-      ps_addresses_(AddressesOf(servers)),
+      model_(LocationOf(options_.variables, servers)),
       clock_(clock),
       stop_(stop),
       leadership_(options_.owner.get(), &stop_),
@@ -141,6 +179,10 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
       rounds_(&coordinator_, &servers_, &leadership_, clock),
       announcer_(&coordinator_, &servers_, clock, [this] { supervisor_.PersistNow(); }),
       supervisor_(&servers_, SupervisedJob(), clock, options_.supervision),
+      cold_start_(ColdStartOptions(options_, max_steps), model_, &coordinator_, &servers_,
+                  &snapshotter_, &snapshots_, &leadership_, clock, &stop_),
+      start_(StartOptions(options_, max_steps), model_, &cold_start_, &coordinator_, &servers_,
+             &supervisor_, &snapshotter_, &snapshots_, clock, &stop_),
       training_(TrainingOptions(options_, max_steps), &coordinator_, &servers_, &snapshots_,
                 &leadership_, clock, &stop_),
       ending_(EndingOptions(options_), &directory_, &coordinator_, &servers_, &supervisor_,
@@ -196,11 +238,11 @@ absl::Status Chief::Run() {
 
 absl::Status Chief::RunJob() {
   RETURN_IF_ERROR(directory_.RemoveDoneMarker());
-  const Placement placement = Placement::Compute(options_.variables, servers_.size());
-  servers_.Describe(ShardsOf(placement));
+  servers_.Describe(ShardsOf(options_, model_.placement, max_steps_));
   LogInfo("waiting for ", servers_.size(), " parameter servers");
   RETURN_IF_ERROR(servers_.WaitUntilReachable());
-  RETURN_IF_ERROR(StartOrAdopt(placement));
+  DescribeRun();
+  ASSIGN_OR_RETURN(const absl::Duration saved_at, start_.Run());
   supervisor_.Start();
   if (leadership_.may_report()) {
     const absl::Status cleaned = directory_.RemoveStaleFiles(leftovers_);
@@ -208,13 +250,23 @@ absl::Status Chief::RunJob() {
   }
   Thread announcements([this] { announcer_.Run(helpers_stop_); });
   Thread rounds([this] { rounds_.Run(helpers_stop_); });
-  absl::Status status = training_.Run(saved_at_);
+  absl::Status status = training_.Run(saved_at);
   if (status.ok()) status = ending_.Run();
   helpers_stop_.Raise();
   announcements.Join();
   rounds.Join();
   supervisor_.Stop();
   return status;
+}
+
+void Chief::DescribeRun() {
+  LogInfo("placement:");
+  std::printf("%s", model_.placement.ToTable().c_str());
+  std::fflush(stdout);
+  absl::Status written =
+      WriteRunFiles(options_.config, model_.placement, servers_.States(), options_.file_system);
+  written.Update(reporter_->DescribeRun(options_.config));
+  if (!written.ok()) LogError("the run's description: ", written.message());
 }
 
 void Chief::RunReports() {

@@ -1,4 +1,4 @@
-// The chief: forms the job, starts or continues training, takes snapshots, ends it.
+// The chief: owns what its job consists of, and runs the job through its phases.
 #ifndef KEELSON_CHIEF_LIFECYCLE_CHIEF_H_
 #define KEELSON_CHIEF_LIFECYCLE_CHIEF_H_
 
@@ -6,19 +6,19 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "chief/coordination/coordinator.h"
+#include "chief/lifecycle/cold_start.h"
 #include "chief/lifecycle/job_ending.h"
 #include "chief/lifecycle/job_snapshots.h"
+#include "chief/lifecycle/job_start.h"
 #include "chief/lifecycle/leadership.h"
 #include "chief/lifecycle/lease_watch.h"
 #include "chief/lifecycle/membership_announcer.h"
 #include "chief/lifecycle/round_committer.h"
 #include "chief/lifecycle/training_phase.h"
 #include "chief/reporting/reporter.h"
-#include "chief/servers/adoption.h"
 #include "chief/servers/server_group.h"
 #include "chief/servers/server_supervisor.h"
 #include "chief/servers/shard_storage.h"
@@ -74,9 +74,10 @@ struct ChiefOptions {
 
 // Owns the job's state. Serve service() to the members, then call Run once.
 //
-// A chief that finds its job running at the servers adopts it (adoption.h); otherwise the servers
-// start over from the newest snapshot, or from initial values. While the job runs, a model
-// directory that cannot be written does not stop it: that is logged with each try.
+// A chief that finds its job running at the servers adopts it (job_start.h); otherwise the servers
+// start over from the newest snapshot, or from initial values (cold_start.h). While the job runs, a
+// model directory that cannot be written does not stop it (training_phase.h): that is logged with
+// each try. The job is done when its last snapshot and its marker are written (job_ending.h).
 class Chief {
  public:
   // `servers[s]` will hold shard s. Services, clock and `stop` outlive the chief.
@@ -108,29 +109,8 @@ class Chief {
   Reporter::Options ReporterOptions(const LearningRateSchedule& learning_rate);
   absl::Status RunJob();
 
-  // ---- The start (chief_start.cc).
-  absl::Status StartOrAdopt(const Placement& placement);
-  void DescribeRun(const Placement& placement);
-  // Runs `call`, which calls all servers; repeats it while one of them is away and may come back.
-  absl::Status CallServers(absl::FunctionRef<absl::Status()> call);
-  absl::Status Adopt(const Placement& placement, const Adoption& adoption,
-                     const std::vector<v1::ShardStatus>& shards);
-  absl::Status StartOver(const Placement& placement, const std::vector<v1::ShardStatus>& shards);
-  // Until the directory can be written again: its job does not run, so nothing else can go on. Up
-  // to `startup_timeout`, then the error of its storage.
-  absl::Status WaitForInheritance();
-  // Writes the snapshot of step 0. UNAVAILABLE: the directory, which could be written when this
-  // chief took it, has become read-only. PERMISSION_DENIED: it can be written, a part of the
-  // snapshot not.
-  absl::Status WriteFirst(const v1::JobState& state);
-  // Restores all servers from the newest snapshot that can be used; waits for storage that fails.
-  // The prefix is empty when the job begins: nothing tells of steps that were done.
-  absl::StatusOr<Snapshotter::Restored> RestoreOrBegin(const std::vector<v1::ShardStatus>& shards);
-  absl::Status CheckNothingDone(const std::vector<v1::ShardStatus>& shards) const;
-  void FinishRounds(const Adoption& adoption, const std::vector<v1::ShardStatus>& shards);
-  v1::InitializeShardRequest ShardsOf(const Placement& placement) const;
-  WorkOptions Work() const;
-
+  // Prints the placement, and writes what the run is to the model directory.
+  void DescribeRun();
   // Writes reports until helpers_stop_.
   void RunReports();
 
@@ -138,8 +118,7 @@ class Chief {
 
   const ChiefOptions options_;
   const int64_t max_steps_;
-  const ConsistencyMode mode_;  // as configured
-  const std::vector<std::string> ps_addresses_;
+  const ModelLocation model_;
   const Clock* const clock_;
   // Raised from outside, or when another chief has taken the place.
   StopSignal stop_;
@@ -156,6 +135,8 @@ class Chief {
   RoundCommitter rounds_;
   MembershipAnnouncer announcer_;
   ServerSupervisor supervisor_;
+  ColdStart cold_start_;
+  JobStart start_;
   TrainingPhase training_;
   JobEnding ending_;
   std::unique_ptr<Reporter> reporter_;
@@ -163,8 +144,6 @@ class Chief {
 
   // Temporary files that were there before this chief.
   std::vector<std::string> leftovers_;
-  // When the newest snapshot was written, on the monotonic clock.
-  absl::Duration saved_at_;
 };
 
 }  // namespace keelson
