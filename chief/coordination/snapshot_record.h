@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "keelson/v1/checkpoint.pb.h"
@@ -24,10 +25,11 @@ class SnapshotRecord {
   // The job's snapshot of `step` has this id (JobState.snapshot_id).
   void Name(int64_t step, uint64_t snapshot_id);
   // The newest snapshot.
-  void SetNewest(int64_t step) { newest_step_ = step; }
-  // An evaluation of the snapshot of `step` with this id. False: it is ignored, because the
+  void SetNewest(int64_t step);
+  // An evaluation of the snapshot of `step` with this id. False: it does not count, because the
   // snapshot is not the job's (training went back behind it, and there is another of that step, or
-  // none yet), or because a later one has been evaluated.
+  // none yet), or because a later one has been evaluated. Of those without a snapshot the latest
+  // counts once its snapshot is known, as that of a predecessor is only after the start.
   bool Acknowledge(int64_t step, uint64_t snapshot_id, const Metrics& metrics);
 
   // The steps of a predecessor's newest snapshot and newest evaluation, unless later ones are known
@@ -43,7 +45,17 @@ class SnapshotRecord {
   const Metrics& evaluation() const { return evaluation_; }
 
  private:
+  struct Early {
+    int64_t step = 0;
+    uint64_t snapshot_id = 0;
+    Metrics metrics;
+  };
+
+  // Counts the evaluation that came before its snapshot, if that is known now.
+  void TakeEarly();
+
   std::map<int64_t, uint64_t> ids_;  // by step
+  std::optional<Early> early_;
   int64_t newest_step_ = 0;
   int64_t evaluated_step_ = -1;
   Metrics evaluation_;

@@ -77,5 +77,30 @@ TEST(SnapshotRecordTest, ASuccessorContinuesWithTheLaterSteps) {
   EXPECT_FALSE(second.Acknowledge(7, 1, {}));
 }
 
+// A chief that was restarted hears of an evaluation before it knows which snapshots are the job's.
+TEST(SnapshotRecordTest, AnEvaluationThatComesBeforeItsSnapshotIsKnownCounts) {
+  v1::PersistedJobState persisted;
+  persisted.set_snapshot_step(28);
+  SnapshotRecord adopting;
+  EXPECT_FALSE(adopting.Acknowledge(28, 5, {{"loss", 1}}));
+  EXPECT_EQ(adopting.evaluated_step(), -1);
+  adopting.TakeOver(persisted);
+  EXPECT_EQ(adopting.evaluated_step(), 28);
+  EXPECT_THAT(adopting.evaluation(), ElementsAre(Pair("loss", 1)));
+
+  SnapshotRecord restoring;
+  EXPECT_FALSE(restoring.Acknowledge(28, 5, {{"loss", 1}}));
+  restoring.Name(28, 5);
+  EXPECT_EQ(restoring.evaluated_step(), 28);
+
+  SnapshotRecord other;
+  EXPECT_FALSE(other.Acknowledge(28, 5, {{"loss", 1}}));
+  other.SetNewest(20);
+  EXPECT_EQ(other.evaluated_step(), -1);
+  other.Name(28, 6);
+  other.SetNewest(28);
+  EXPECT_EQ(other.evaluated_step(), -1) << "training went back behind that one";
+}
+
 }  // namespace
 }  // namespace keelson
