@@ -39,10 +39,11 @@ std::set<int64_t> StepsOfJob(const std::vector<SnapshotInfo>& named) {
   return steps;
 }
 
-// Evaluations are written where they could be written at the start. What is missing there now is
-// storage that is away for a while, so that a restart helps.
+// Evaluations are written where they could be written at the start. What is missing or read-only
+// there now is storage that is away for a while, so that a restart helps.
 absl::Status AsPassing(const absl::Status& status) {
-  return absl::IsNotFound(status) ? absl::UnavailableError(status.message()) : status;
+  const bool passing = absl::IsNotFound(status) || absl::IsPermissionDenied(status);
+  return passing ? absl::UnavailableError(status.message()) : status;
 }
 
 absl::Status FinalSnapshotMissing(const std::string& model_dir, int64_t step) {

@@ -310,6 +310,37 @@ TEST_F(EvaluatorTest, ADirectoryThatIsLostMeanwhileAsksForARestart) {
   EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
 }
 
+// Makes the model directory read-only while a snapshot is scored, when the events go to a new file.
+class ReadOnlyDataset : public WatchingDataset {
+ public:
+  ReadOnlyDataset(const Dataset* records, const std::string& model_dir, FailingFileSystem* files)
+      : WatchingDataset(records, model_dir), path_(model_dir + "/eval"), files_(files) {}
+
+  absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
+    const auto names = ListDirectory(path_);
+    for (const std::string& name : *names) {
+      if (absl::StartsWith(name, "events.")) EXPECT_TRUE(RemoveFile(path_ + "/" + name).ok());
+    }
+    files_->FailFrom(0);
+    return WatchingDataset::Read(records, batch);
+  }
+
+ private:
+  const std::string path_;
+  FailingFileSystem* const files_;
+};
+
+TEST_F(EvaluatorTest, ADirectoryThatBecomesReadOnlyMeanwhileAsksForARestart) {
+  Commit(100);
+  MarkDone(100);
+  FailingFileSystem files;
+  options_.file_system = &files;
+  const ReadOnlyDataset dataset(&records_, model_dir_, &files);
+  const absl::Status status =
+      Evaluator(options_, nullptr, device_.get(), &dataset, &clock_, &stop_).Run();
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
+}
+
 TEST_F(EvaluatorTest, WhereNoLeaseCanBeWrittenItScoresWithout) {
   FailingFileSystem read_only;
   read_only.FailFrom(0);

@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/presence.h"
 
 namespace keelson {
 namespace {
@@ -114,17 +115,22 @@ uint64_t ParseSnapshotId(absl::string_view text) {
 absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& path,
                                                              FileSystem* file_system) {
   ParsedLog log;
-  ASSIGN_OR_RETURN(const bool exists, file_system->Exists(path));
+  ASSIGN_OR_RETURN(const bool exists, IsPresent(path, file_system));
   if (exists) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(path, file_system));
-    ASSIGN_OR_RETURN(log, ParseLog(path, text));
-    if (log.good_bytes < text.size()) {
+    const absl::StatusOr<std::string> text = ReadFile(path, file_system);
+    // It was there just now.
+    if (absl::IsNotFound(text.status())) return absl::UnavailableError(text.status().message());
+    RETURN_IF_ERROR(text.status());
+    ASSIGN_OR_RETURN(log, ParseLog(path, *text));
+    if (log.good_bytes < text->size()) {
       LogWarning(path, ": the last line is torn, dropping it");
-      RETURN_IF_ERROR(WriteFileAtomically(path, text.substr(0, log.good_bytes), file_system));
+      RETURN_IF_ERROR(WriteFileAtomically(path, text->substr(0, log.good_bytes), file_system));
     }
   }
   ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
                    file_system->OpenForAppend(path, /*truncate=*/false));
+  // What is appended is durable only where the name is.
+  if (!exists) RETURN_IF_ERROR(file_system->SyncDirectory(DirectoryOf(path)));
   return std::unique_ptr<MetricsLog>(
       new MetricsLog(path, file_system, std::move(log.records), std::move(file)));
 }

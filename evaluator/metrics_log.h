@@ -46,7 +46,8 @@ uint64_t ParseSnapshotId(absl::string_view text);
 class MetricsLog {
  public:
   // Reads the file, and drops a torn last line. `file_system` outlives the log. DATA_LOSS: another
-  // line is not such a record. Otherwise as file.h.
+  // line is not such a record. UNAVAILABLE: the directory names the file, but it cannot be opened.
+  // Otherwise as file.h.
   static absl::StatusOr<std::unique_ptr<MetricsLog>> Open(
       const std::string& path, FileSystem* file_system = FileSystem::Real());
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
+#include "core/base/file_system_testing.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_testing.h"
 #include "gmock/gmock.h"
@@ -127,6 +128,45 @@ TEST_F(MetricsLogTest, ABadLineInTheMiddleIsAnError) {
 
 TEST_F(MetricsLogTest, AMissingDirectoryIsAnError) {
   EXPECT_EQ(MetricsLog::Open(path_ + "/none/x.jsonl").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(MetricsLogFilesTest, ARecordOfANewFileSurvivesAPowerCut) {
+  MemoryFileSystem files;
+  {
+    auto log = MetricsLog::Open("/metrics.jsonl", &files);
+    ASSERT_TRUE(log.ok()) << log.status();
+    ASSERT_TRUE((*log)->Append(Record(100)).ok());
+  }
+  files.Restart(Unsynced::kLost);
+  auto log = MetricsLog::Open("/metrics.jsonl", &files);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_TRUE((*log)->Contains(100));
+}
+
+TEST(MetricsLogFilesTest, ACutSurvivesAPowerCut) {
+  MemoryFileSystem files;
+  auto log = MetricsLog::Open("/metrics.jsonl", &files);
+  ASSERT_TRUE(log.ok()) << log.status();
+  ASSERT_TRUE((*log)->Append(Record(100)).ok());
+  ASSERT_TRUE((*log)->Append(Record(200)).ok());
+  ASSERT_TRUE((*log)->CutAfter(100).ok());
+  ASSERT_TRUE((*log)->Append(Record(150)).ok());
+  log->reset();
+  files.Restart(Unsynced::kLost);
+  log = MetricsLog::Open("/metrics.jsonl", &files);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_TRUE((*log)->Contains(100));
+  EXPECT_TRUE((*log)->Contains(150));
+  EXPECT_FALSE((*log)->Contains(200));
+}
+
+TEST(MetricsLogFilesTest, AFileThatItsDirectoryNamesIsNotTakenForAbsent) {
+  MemoryFileSystem files;
+  ASSERT_TRUE(MetricsLog::Open("/metrics.jsonl", &files).ok());
+  files.SetFault([](absl::string_view operation, const std::string&) {
+    return operation == "look" ? absl::NotFoundError("cached") : absl::OkStatus();
+  });
+  EXPECT_TRUE(absl::IsUnavailable(MetricsLog::Open("/metrics.jsonl", &files).status()));
 }
 
 }  // namespace
