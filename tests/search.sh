@@ -1,5 +1,5 @@
 #!/bin/bash
-# Searches schedules of chief, servers and workers, in a simulated world, for one that breaks a rule.
+# Searches schedules of chief, servers, workers and evaluators, in a simulated world, for one that breaks a rule.
 set -uo pipefail
 
 usage() {

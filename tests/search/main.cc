@@ -170,7 +170,8 @@ int Search(absl::Duration duration, uint64_t seed, size_t jobs,
 }  // namespace keelson
 
 int main(int argc, char** argv) {
-  CLI::App app("Searches schedules of chief, servers and workers for one that breaks a rule.");
+  CLI::App app(
+      "Searches schedules of chief, servers, workers and evaluators for one that breaks a rule.");
   double seconds = 60;
   uint64_t seed = 1;
   std::string open;

@@ -156,6 +156,7 @@ absl::Status SimChiefService::Leave(const v1::LeaveRequest& request, v1::LeaveRe
 }
 absl::Status SimChiefService::AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                                     v1::AcknowledgeEvaluationResponse* response) {
+  if (on_acknowledge_ != nullptr) on_acknowledge_(request);
   return Forward(&ChiefService::AcknowledgeEvaluation, request, response, kControlTimeout);
 }
 absl::Status SimChiefService::GetJobStatus(const v1::GetJobStatusRequest& request,

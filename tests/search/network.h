@@ -31,6 +31,7 @@ struct SimProcess {
   size_t node = 0;
   int group = 0;
   bool alive = true;
+  absl::Duration started;
   // Asks it to stop; null: it knows no such request yet, or any more.
   StopSignal* stop = nullptr;
   // What it serves, while it does.
@@ -101,11 +102,18 @@ class SimNetwork {
   std::vector<std::shared_ptr<Exchange>> under_way_;
 };
 
-// The chief, as `caller` sees it.
+// The chief, as `caller` sees it. `on_acknowledge` (may be null) is called with each evaluation
+// that is acknowledged.
 class SimChiefService : public ChiefService {
  public:
-  SimChiefService(SimNetwork* network, SimProcess* caller, size_t chief)
-      : network_(network), caller_(caller), chief_(chief) {}
+  using OnAcknowledge = std::function<void(const v1::AcknowledgeEvaluationRequest&)>;
+
+  SimChiefService(SimNetwork* network, SimProcess* caller, size_t chief,
+                  OnAcknowledge on_acknowledge = nullptr)
+      : network_(network),
+        caller_(caller),
+        chief_(chief),
+        on_acknowledge_(std::move(on_acknowledge)) {}
 
   absl::Status Register(const v1::RegisterRequest& request,
                         v1::RegisterResponse* response) override;
@@ -133,6 +141,7 @@ class SimChiefService : public ChiefService {
   SimNetwork* const network_;
   SimProcess* const caller_;
   const size_t chief_;
+  const OnAcknowledge on_acknowledge_;
 };
 
 // A server, as its chief sees it. `on_initialize` is called with each request to make a shard,

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
 #include "core/config/train_config.h"
-#include "core/device/device.h"
+#include "core/tensor/tensor.h"
 
 namespace keelson {
 namespace {
@@ -172,6 +175,26 @@ class RecordDevice : public Device {
   const std::function<void(int64_t)> compute_;
 };
 
+// Adds the kernels' elements to what it carries.
+class EvaluatingDevice : public RecordDevice {
+ public:
+  explicit EvaluatingDevice(std::function<void()> compute)
+      : RecordDevice([](int64_t) {}), evaluate_(std::move(compute)) {}
+
+  void MatMul(const MatMulArgs&, const DeviceMemory& a, const DeviceMemory& kernel, const Epilogue&,
+              DeviceMemory* c) override {
+    c->data()[0] = std::accumulate(kernel.data(), kernel.data() + kernel.size(), a.data()[0]);
+  }
+  void SoftmaxCrossEntropy(int64_t, int64_t, float, const DeviceMemory& scores, const DeviceMemory&,
+                           DeviceMemory* losses, DeviceMemory*) override {
+    evaluate_();
+    losses->data()[0] = scores.data()[0];
+  }
+
+ private:
+  const std::function<void()> evaluate_;
+};
+
 std::string ModeOf(const RecordJob& job) {
   switch (job.mode) {
     case RecordMode::kAsynchronous:
@@ -220,6 +243,20 @@ std::unique_ptr<DeviceGroup> RecordDevices(std::function<void(int64_t record)> c
   std::vector<std::unique_ptr<Device>> devices;
   devices.push_back(std::make_unique<RecordDevice>(std::move(compute)));
   return MakePeerGroup(std::move(devices));
+}
+
+std::unique_ptr<Device> ScoringDevice(std::function<void()> compute) {
+  return std::make_unique<EvaluatingDevice>(std::move(compute));
+}
+
+absl::StatusOr<double> LossOf(const BundleReader& snapshot) {
+  double loss = 0;
+  for (const std::string& variable : RecordVariables()) {
+    if (!absl::EndsWith(variable, "kernel")) continue;
+    ASSIGN_OR_RETURN(const Tensor values, snapshot.ReadTensor(variable));
+    loss = std::accumulate(values.span().begin(), values.span().end(), loss);
+  }
+  return loss;
 }
 
 std::vector<std::string> RecordVariables() {

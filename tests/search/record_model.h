@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "core/checkpoint/bundle_reader.h"
 #include "core/data/dataset.h"
+#include "core/device/device.h"
 #include "core/device/device_group.h"
 #include "keelson/v1/train_config.pb.h"
 
@@ -48,6 +51,13 @@ class RecordDataset : public Dataset {
 // A device that carries the record's number from layer to layer and computes the gradient that the
 // servers' step of learning makes 1. `compute` is called once in a step, with the record.
 std::unique_ptr<DeviceGroup> RecordDevices(std::function<void(int64_t record)> compute);
+
+// A device for evaluations, which finds for every record the loss that LossOf says. `compute` is
+// called once for each.
+std::unique_ptr<Device> ScoringDevice(std::function<void()> compute);
+
+// The sum of the elements of all kernels. Errors of BundleReader.
+absl::StatusOr<double> LossOf(const BundleReader& snapshot);
 
 // The names of the variables.
 std::vector<std::string> RecordVariables();

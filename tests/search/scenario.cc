@@ -74,6 +74,10 @@ SimFault RollFault(const Scenario& scenario, Dice* dice) {
   fault.storage = kStorage[dice->Roll(0, std::size(kStorage) - 1)];
   fault.mode = *ConsistencyMode::Parse(kModes[dice->Roll(0, std::size(kModes) - 1)]);
   if (fault.kind == Kind::kReplace) fault.node = 0;
+  // An evaluator's claim may end while it is away.
+  if (fault.kind == Kind::kFreeze && scenario.IsEvaluator(fault.node) && dice->Roll(0, 1) == 0) {
+    fault.length = dice->Milliseconds(31'000, 45'000);
+  }
   // A server that is drained alone is what costs most.
   if (fault.kind == Kind::kStop && dice->Roll(0, 1) == 0) {
     fault.node = static_cast<size_t>(dice->Roll(1, static_cast<int64_t>(scenario.servers)));
@@ -121,17 +125,19 @@ std::string ToText(const Scenario& scenario, const SimFault& fault) {
 
 std::string Scenario::NameOf(size_t node) const {
   if (node == 0) return "chief";
-  if (node <= servers) return absl::StrCat("ps-", node - 1);
-  if (node == user()) return "user";
-  return absl::StrCat("worker-", node - 1 - servers);
+  if (IsServer(node)) return absl::StrCat("ps-", node - 1);
+  if (IsWorker(node)) return absl::StrCat("worker-", node - 1 - servers);
+  if (IsEvaluator(node)) return absl::StrCat("evaluator-", node - 1 - servers - workers);
+  return "user";
 }
 
 std::string Scenario::ToString() const {
   std::string text =
       absl::StrCat("seed ", seed, ": ", ModeName(job.mode), ", ", servers, " servers, ", workers,
-                   " workers, ", job.records, " records, depth ", job.depth, ", a snapshot every ",
-                   job.save_steps, " steps, written by ", servers_write ? "servers" : "the chief",
-                   ", steps of up to ", absl::FormatDuration(step_time), "\n");
+                   " workers, ", evaluators, " evaluators, ", job.records, " records, depth ",
+                   job.depth, ", a snapshot every ", job.save_steps, " steps, written by ",
+                   servers_write ? "servers" : "the chief", ", steps of up to ",
+                   absl::FormatDuration(step_time), "\n");
   for (const SimFault& fault : faults) absl::StrAppend(&text, "  ", ToText(*this, fault), "\n");
   return text;
 }
@@ -157,6 +163,9 @@ Scenario MakeScenario(uint64_t seed, uint64_t faults) {
   // The job takes about as long as faults begin.
   scenario.step_time = dice.Milliseconds(2000, 16'000) * static_cast<int64_t>(scenario.workers) /
                        scenario.job.records;
+  constexpr size_t kEvaluators[] = {0, 0, 1, 2};
+  scenario.evaluators = kEvaluators[dice.Roll(0, 3)];
+  scenario.score_time = dice.Milliseconds(1, 2000);
   const int64_t count = dice.Roll(0, 6);
   for (int64_t i = 0; i < count; ++i) {
     const SimFault fault = RollFault(scenario, &dice);

@@ -47,6 +47,7 @@ struct Scenario {
   RecordJob job;
   size_t servers = 1;
   size_t workers = 1;
+  size_t evaluators = 0;
   // They write and read their parts of snapshots themselves; otherwise the chief does.
   bool servers_write = true;
   double switching = 0.1;
@@ -55,12 +56,17 @@ struct Scenario {
   absl::Duration slow = absl::Milliseconds(10);
   // The longest time that a worker computes a step.
   absl::Duration step_time;
+  // The longest time that an evaluator scores a snapshot.
+  absl::Duration score_time;
   std::vector<SimFault> faults;
   // From then on the job has to make progress, whatever still lasts.
   absl::Duration faults_end;
 
-  // Nodes: the chief, then the servers, then the workers.
-  size_t nodes() const { return 1 + servers + workers; }
+  // Nodes: the chief, then the servers, then the workers, then the evaluators.
+  size_t nodes() const { return 1 + servers + workers + evaluators; }
+  bool IsServer(size_t node) const { return node > 0 && node <= servers; }
+  bool IsWorker(size_t node) const { return node > servers && node <= servers + workers; }
+  bool IsEvaluator(size_t node) const { return node > servers + workers && node < nodes(); }
   // Who asks the chief for other modes, and whom no fault befalls.
   size_t user() const { return nodes(); }
   std::string NameOf(size_t node) const;

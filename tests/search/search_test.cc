@@ -2,8 +2,11 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/time/time.h"
+#include "evaluator/metrics_log.h"
 #include "gtest/gtest.h"
 #include "keelson/v1/checkpoint.pb.h"
+#include "tests/search/evaluation_rule.h"
 #include "tests/search/job_state_rule.h"
 #include "tests/search/mode_rule.h"
 #include "tests/search/play_apart.h"
@@ -13,7 +16,7 @@
 namespace keelson {
 namespace {
 
-// Each mode comes with several numbers of servers and workers.
+// Each mode comes with several numbers of servers, workers and evaluators.
 TEST(Search, JobsWithoutFaultsBreakNoRule) {
   for (uint64_t seed = 0; seed < 12; ++seed) {
     const Scenario scenario = MakeScenario(seed, 0);
@@ -56,6 +59,44 @@ TEST(Search, NoticesThatNoSnapshotIsLeft) {
   fault.at = absl::Seconds(3);
   scenario.faults = {fault};
   EXPECT_EQ(PlayApart(scenario, false).violation.substr(0, 8), "snapshot");
+}
+
+EvaluationRecord RecordOf(int64_t step, uint64_t id, double loss, absl::Duration time) {
+  EvaluationRecord record;
+  record.step = step;
+  record.snapshot_id = id;
+  record.metrics["loss"] = loss;
+  record.wall_time = absl::UnixEpoch() + time;
+  return record;
+}
+
+TEST(EvaluationRule, HoldsAnEvaluationToBeOfACommittedSnapshot) {
+  EvaluationRule rule;
+  rule.NoteSnapshot(7, 10, 3);
+  EXPECT_EQ(rule.Add(RecordOf(10, 7, 3, absl::Seconds(1))), "");
+  EXPECT_NE(rule.Add(RecordOf(10, 8, 3, absl::Seconds(1))), "");
+  EXPECT_NE(rule.Add(RecordOf(11, 7, 3, absl::Seconds(1))), "");
+  EXPECT_NE(rule.Add(RecordOf(10, 7, 4, absl::Seconds(60))), "");
+  EXPECT_EQ(rule.CheckAcknowledged(10, 7), "");
+  EXPECT_NE(rule.CheckAcknowledged(10, 8), "");
+}
+
+TEST(EvaluationRule, NoticesASecondEvaluationWithinAClaim) {
+  EvaluationRule rule;
+  rule.NoteSnapshot(7, 10, 3);
+  EXPECT_EQ(rule.Add(RecordOf(10, 7, 3, absl::Seconds(1))), "");
+  EXPECT_NE(rule.Add(RecordOf(10, 7, 3, absl::Seconds(9))), "");
+  EXPECT_EQ(rule.Add(RecordOf(10, 7, 3, absl::Seconds(40))), "") << "its claim may have ended";
+  rule.NoteTrouble();
+  EXPECT_EQ(rule.Add(RecordOf(10, 7, 3, absl::Seconds(41))), "");
+}
+
+TEST(EvaluationRule, NoticesAJobWhoseLastSnapshotHasNoEvaluation) {
+  const std::string file = FormatEvaluationRecord(RecordOf(10, 7, 3, {})) +
+                           FormatEvaluationRecord(RecordOf(20, 8, 3, {}));
+  EXPECT_EQ(EvaluationRule::CheckEnd(file, 20, 8), "");
+  EXPECT_NE(EvaluationRule::CheckEnd(file, 20, 9), "");
+  EXPECT_NE(EvaluationRule::CheckEnd(file, 30, 8), "");
 }
 
 TEST(JobStateRule, NoticesRecordsThatAreThereTwice) {

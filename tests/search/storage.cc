@@ -59,7 +59,10 @@ class SimAppendFile : public AppendFile {
 
   absl::Status Append(absl::string_view data) override {
     RETURN_IF_ERROR(system_->Begin(/*changes=*/true, path_));
-    return system_->Run([&](MemoryFileSystem*) { return file_->Append(data); });
+    return system_->Run([&](MemoryFileSystem*) {
+      system_->NoteChange(path_);
+      return file_->Append(data);
+    });
   }
   absl::Status Sync() override {
     RETURN_IF_ERROR(system_->Begin(/*changes=*/true, path_));
@@ -81,6 +84,7 @@ absl::StatusOr<std::unique_ptr<AppendFile>> SimFileSystem::OpenForAppend(const s
   RETURN_IF_ERROR(Begin(/*changes=*/true, path));
   written_.insert(path);
   ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, Run([&](MemoryFileSystem* files) {
+                     NoteChange(path);
                      return files->OpenForAppend(path, truncate);
                    }));
   return std::make_unique<SimAppendFile>(this, path, std::move(file));
@@ -90,8 +94,11 @@ absl::StatusOr<std::unique_ptr<AppendFile>> SimFileSystem::CreateExclusive(
     const std::string& path) {
   RETURN_IF_ERROR(Begin(/*changes=*/true, path));
   written_.insert(path);
-  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file,
-                   Run([&](MemoryFileSystem* files) { return files->CreateExclusive(path); }));
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, Run([&](MemoryFileSystem* files) {
+                     auto created = files->CreateExclusive(path);
+                     if (created.ok()) NoteChange(path);
+                     return created;
+                   }));
   return std::make_unique<SimAppendFile>(this, path, std::move(file));
 }
 
@@ -110,7 +117,11 @@ absl::StatusOr<bool> SimFileSystem::Exists(const std::string& path) {
 
 absl::StatusOr<absl::Time> SimFileSystem::ModificationTime(const std::string& path) {
   RETURN_IF_ERROR(Begin(/*changes=*/false, path));
-  return Run([&](MemoryFileSystem* files) { return files->ModificationTime(path); });
+  return Run([&](MemoryFileSystem* files) -> absl::StatusOr<absl::Time> {
+    RETURN_IF_ERROR(files->ModificationTime(path).status());
+    const auto modified = disk_->modified.find(path);
+    return modified == disk_->modified.end() ? absl::UnixEpoch() : modified->second;
+  });
 }
 
 absl::StatusOr<std::vector<std::string>> SimFileSystem::List(const std::string& path) {
@@ -144,6 +155,7 @@ absl::Status SimFileSystem::Rename(const std::string& from, const std::string& t
   written_.insert(to);
   return Run([&](MemoryFileSystem* files) {
     absl::Status status = files->Rename(from, to);
+    disk_->modified[to] = disk_->modified[from];
     disk_->on_name_changed(to);
     return status;
   });
@@ -156,6 +168,7 @@ absl::StatusOr<std::string> SimFileSystem::ReplaceIf(const std::string& path,
   written_.insert(path);
   return Run([&](MemoryFileSystem* files) {
     absl::StatusOr<std::string> result = files->ReplaceIf(path, version, content);
+    NoteChange(path);
     disk_->on_name_changed(path);
     return result;
   });

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "core/base/file_system.h"
 #include "core/base/file_system_testing.h"
 #include "tests/search/fiber_scheduler.h"
@@ -33,6 +34,9 @@ struct SimDisk {
   // Processes on several machines have no locks in common.
   bool has_locks = true;
   StorageFault fault = StorageFault::kNone;
+  absl::Duration fault_since;
+  // When files were changed.
+  std::map<std::string, absl::Time> modified;
   // Called after each change of a name.
   std::function<void(const std::string& path)> on_name_changed;
   // Called after the names in a directory were made durable.
@@ -70,6 +74,7 @@ class SimFileSystem : public FileSystem {
   // Waits out a hang; an error where the disk has one for this operation.
   absl::Status Begin(bool changes, const std::string& path);
   bool Lies(const std::string& path);
+  void NoteChange(const std::string& path) { disk_->modified[path] = scheduler_->Now(); }
   template <typename Operation>
   auto Run(Operation operation);
 

@@ -25,9 +25,13 @@
 #include "core/client/sharded_parameter_client.h"
 #include "core/cluster/consistency.h"
 #include "core/config/train_config.h"
+#include "core/device/device.h"
 #include "core/model/spec/model_spec.h"
+#include "evaluator/evaluator.h"
+#include "evaluator/metrics_log.h"
 #include "ps_server/service/departure.h"
 #include "ps_server/service/parameter_handler.h"
+#include "tests/search/evaluation_rule.h"
 #include "tests/search/fiber_scheduler.h"
 #include "tests/search/job_state_rule.h"
 #include "tests/search/mode_rule.h"
@@ -43,6 +47,9 @@ constexpr char kModelDir[] = "/model";
 constexpr absl::Duration kLease = absl::Seconds(3);
 constexpr int64_t kOwnerLeaseSeconds = 3;
 constexpr absl::Duration kRestartPause = absl::Seconds(1);
+// What a process takes at most until it has opened its files.
+constexpr absl::Duration kStartTime = absl::Milliseconds(100);
+constexpr absl::Duration kEvaluatorPoll = absl::Milliseconds(500);
 constexpr absl::Duration kPatience = absl::Minutes(2);
 // Of messages, when the faults are over.
 constexpr double kUsualSlowShare = 0.02;
@@ -61,6 +68,7 @@ class World {
         network_(&scheduler_, scenario.nodes() + 1, [this](SimProcess* process) { At(process); }),
         lives_(scenario.nodes() + 1),
         dataset_(scenario.job.records),
+        ended_(scenario.nodes()),
         operations_(scenario.nodes() + 1),
         computed_(static_cast<size_t>(scenario.job.records)),
         modes_(*ConsistencyMode::FromProto(config_.consistency().mode())) {
@@ -83,10 +91,12 @@ class World {
   void Start(size_t node);
   void Run(SimProcess* process);
   absl::Status RunChief(SimProcess* process);
-  absl::Status JobDone();
+  // The node has done its work for the job.
+  void NoteEnd(size_t node);
   absl::Status RunServer(SimProcess* process);
   SimFileSystem* NewFileSystem(SimProcess* process);
   absl::Status RunWorker(SimProcess* process);
+  absl::Status RunEvaluator(SimProcess* process);
   // Asks until there is an answer.
   void ChangeMode(const ConsistencyMode& mode);
   absl::StatusOr<std::shared_ptr<DirectoryOwner>> TakeDirectory(FileSystem* file_system,
@@ -95,12 +105,11 @@ class World {
                                                               ParameterClientRequest request);
   void Ended(SimProcess* process, const absl::Status& status);
   // A reason for which an operator does not start it again.
-  bool MayGiveUp(const absl::Status& status) const;
+  bool MayGiveUp(const SimProcess& process, const absl::Status& status) const;
   void Kill(SimProcess* process);
   // Called by each process around its messages and operations on files.
   void At(SimProcess* process);
   bool IsReplaced(const SimProcess* process) const { return lives_[process->node] != process; }
-  bool IsServer(size_t node) const { return node > 0 && node <= scenario_.servers; }
   void NameLog(int group);
 
   // ---- Faults.
@@ -117,11 +126,13 @@ class World {
   // Whether a file that has changed may leave the job without a snapshot.
   bool ConcernsSnapshots(const std::string& path) const;
   void CheckSnapshots();
+  void IdentifySnapshots(const std::vector<SnapshotInfo>& snapshots);
   void CheckPersisted(const v1::ChiefHeartbeatRequest& request);
   void CheckModel();
   void CheckCount(const std::string& variable, size_t record, float count);
   void CheckChanged(const std::string& variable, const std::vector<float>& counts);
   void CheckMode(const BundleReader& snapshot);
+  void CheckScored(const SnapshotInfo& newest, const BundleReader& snapshot);
   bool AnyWorker() const;
   void NoteOutcome(FiberScheduler::Outcome outcome);
 
@@ -134,13 +145,19 @@ class World {
   std::vector<std::unique_ptr<SimProcess>> processes_;  // by group
   std::vector<SimProcess*> lives_;                      // by node; null: none
   const RecordDataset dataset_;
+  // Of one record.
+  const RecordDataset eval_dataset_ = RecordDataset(1);
+  // The chief and the evaluators have to end for good, by node.
+  std::vector<bool> ended_;
   std::vector<int64_t> operations_;  // by node
   std::vector<int64_t> computed_;    // by record
   ModeRule modes_;
-  bool committed_ = false;  // a snapshot was seen
-  std::string restorable_;  // the one that could be opened at the last look
-  bool durable_ = false;    // and is there after a power cut
-  bool replaced_ = false;   // a chief that was frozen
+  EvaluationRule evaluations_;
+  std::set<absl::Time> identified_;  // the snapshots that it knows, by the times of their commits
+  bool committed_ = false;           // a snapshot was seen
+  std::string restorable_;           // the one that could be opened at the last look
+  bool durable_ = false;             // and is there after a power cut
+  bool replaced_ = false;            // a chief that was frozen
   // A server ended alone, and with it the steps since the snapshot of which it was restored.
   bool lost_shard_ = false;
   bool done_ = false;
@@ -164,6 +181,7 @@ SimProcess* World::NewProcess(size_t node) {
   auto process = std::make_unique<SimProcess>();
   process->node = node;
   process->group = static_cast<int>(processes_.size());
+  process->started = scheduler_.Monotonic();
   SimProcess* const started = process.get();
   processes_.push_back(std::move(process));
   lives_[node] = started;
@@ -179,10 +197,12 @@ void World::Run(SimProcess* process) {
   absl::Status status;
   if (process->node == 0) {
     status = RunChief(process);
-  } else if (IsServer(process->node)) {
+  } else if (scenario_.IsServer(process->node)) {
     status = RunServer(process);
-  } else {
+  } else if (scenario_.IsWorker(process->node)) {
     status = RunWorker(process);
+  } else {
+    status = RunEvaluator(process);
   }
   Ended(process, status);
 }
@@ -211,7 +231,7 @@ absl::Status World::RunChief(SimProcess* process) {
   SimFileSystem* const files = NewFileSystem(process);
   // As every program does first.
   const auto marker = CheckpointDirectory(files, kModelDir, Clock::Real()).ReadDoneMarker();
-  if (marker.ok() && marker->has_value()) return JobDone();
+  if (marker.ok() && marker->has_value()) return absl::OkStatus();
   ChiefOptions options;
   absl::StatusOr<std::shared_ptr<DirectoryOwner>> owner = TakeDirectory(files, stop);
   if (!owner.ok()) return owner.status();
@@ -222,6 +242,7 @@ absl::Status World::RunChief(SimProcess* process) {
   options.config_hash = config_hash_;
   options.variables = InferModelSpec(config_.model())->variables;
   options.train_records = scenario_.job.records;
+  options.expects_evaluator = scenario_.evaluators > 0;
   options.address = "chief";
   options.startup_timeout = absl::Minutes(1);
   options.lease = kLease;
@@ -248,14 +269,17 @@ absl::Status World::RunChief(SimProcess* process) {
   if (!chief.ok()) return chief.status();
   process->chief = (*chief)->service();
   network_.Connect(process->node, process);
-  const absl::Status status = chief->release()->Run();
-  return status.ok() ? JobDone() : status;
+  return chief->release()->Run();
 }
 
-absl::Status World::JobDone() {
+void World::NoteEnd(size_t node) {
+  if (node != 0 && !scenario_.IsEvaluator(node)) return;
+  ended_[node] = true;
+  for (size_t each = 0; each < scenario_.nodes(); ++each) {
+    if ((each == 0 || scenario_.IsEvaluator(each)) && !ended_[each]) return;
+  }
   done_ = true;
   scheduler_.Stop();
-  return absl::OkStatus();
 }
 
 absl::Status World::RunServer(SimProcess* process) {
@@ -363,24 +387,58 @@ absl::Status World::RunWorker(SimProcess* process) {
   return worker->Run();
 }
 
+absl::Status World::RunEvaluator(SimProcess* process) {
+  auto* const stop = process->stop = new StopSignal();
+  SimFileSystem* const files = NewFileSystem(process);
+  EvaluatorOptions options;
+  options.self = {Role::kEvaluator,
+                  static_cast<int>(process->node - 1 - scenario_.servers - scenario_.workers)};
+  options.peer = scenario_.NameOf(process->node);
+  options.config = config_;
+  options.config_hash = config_hash_;
+  options.on_evaluation = [this](const EvaluationRecord& record, bool scored_here) {
+    const std::string wrong = scored_here ? evaluations_.Add(record) : "";
+    if (!wrong.empty()) Violate(absl::StrCat("score: ", wrong));
+  };
+  options.file_system = options.lease_files = options.export_files = files;
+  options.poll_interval = kEvaluatorPoll;
+  Device* const device =
+      ScoringDevice([this] {
+        scheduler_.WaitFor(&evaluations_,
+                           scheduler_.Between(absl::Milliseconds(1), scenario_.score_time));
+      }).release();
+  auto* const chief = new SimChiefService(
+      &network_, process, 0, [this](const v1::AcknowledgeEvaluationRequest& request) {
+        const std::string wrong =
+            evaluations_.CheckAcknowledged(request.step(), request.snapshot_id());
+        if (!wrong.empty()) Violate(absl::StrCat("score: ", wrong));
+      });
+  auto* const evaluator =
+      new Evaluator(options, chief, device, &eval_dataset_, Clock::Real(), stop);
+  return evaluator->Run();
+}
+
 void World::Ended(SimProcess* process, const absl::Status& status) {
   const FiberScheduler::Atomic atomic(&scheduler_);
   LogInfo("ends: ", status.ToString());
   const bool restarts = !IsReplaced(process) && !status.ok();
   const int code = ExitCodeFor(status);
   const bool gives_up = code == kExitPermanent || code == kExitInternal;
-  if (gives_up && !MayGiveUp(status)) {
-    Violate(absl::StrCat("end of ",
-                         IsServer(process->node) ? "server"
-                         : process->node == 0    ? "chief"
-                                                 : "worker",
-                         " by ", absl::StatusCodeToString(status.code()), ": ", status.message()));
+  if (gives_up && !MayGiveUp(*process, status)) {
+    Violate(absl::StrCat("end of ", scenario_.NameOf(process->node), " by ",
+                         absl::StatusCodeToString(status.code()), ": ", status.message()));
   }
+  if (status.ok()) NoteEnd(process->node);
   if (restarts) Restart(process->node);
   scheduler_.At(absl::ZeroDuration(), [this, process] { Kill(process); });
 }
 
-bool World::MayGiveUp(const absl::Status& status) const {
+bool World::MayGiveUp(const SimProcess& process, const absl::Status& status) const {
+  // Where it cannot write at its start.
+  if (scenario_.IsEvaluator(process.node) && absl::IsPermissionDenied(status)) {
+    return disk_.fault == StorageFault::kReadOnly &&
+           process.started + kStartTime >= disk_.fault_since;
+  }
   // A directory that cannot be written to, for a job that has none yet. The chief tells the
   // workers.
   const bool begins = !committed_ && !absl::StrContains(status.message(), kNoAnswer) &&
@@ -432,7 +490,7 @@ void World::Begin(const SimFault& fault) {
   switch (fault.kind) {
     case SimFault::Kind::kKill:
     case SimFault::Kind::kKillAt:
-      lost_shard_ = lost_shard_ || IsServer(fault.node);
+      lost_shard_ = lost_shard_ || scenario_.IsServer(fault.node);
       if (process != nullptr) Kill(process);
       break;
     case SimFault::Kind::kFreeze:
@@ -463,6 +521,8 @@ void World::Begin(const SimFault& fault) {
       break;
     case SimFault::Kind::kStorage:
       disk_.fault = fault.storage;
+      disk_.fault_since = scheduler_.Monotonic();
+      if (fault.storage != StorageFault::kHangs) evaluations_.NoteTrouble();
       break;
     case SimFault::Kind::kPowerCut:
       CutPower();
@@ -523,6 +583,19 @@ void World::CutPower() {
 
 // ---- Rules.
 
+void World::IdentifySnapshots(const std::vector<SnapshotInfo>& snapshots) {
+  for (const SnapshotInfo& snapshot : snapshots) {
+    if (identified_.contains(snapshot.time)) continue;
+    const auto reader = BundleReader::Open(snapshot.prefix, &disk_.files);
+    if (!reader.ok()) continue;
+    const auto id = ReadSnapshotId(**reader);
+    const auto loss = LossOf(**reader);
+    if (!id.ok() || !loss.ok()) continue;
+    evaluations_.NoteSnapshot(*id, snapshot.step, *loss);
+    identified_.insert(snapshot.time);
+  }
+}
+
 bool World::ConcernsSnapshots(const std::string& path) const {
   return path == JoinPath(kModelDir, "checkpoint") ||
          (!restorable_.empty() && absl::StartsWith(path, absl::StrCat(restorable_, ".")) &&
@@ -539,6 +612,7 @@ void World::CheckSnapshots() {
     return;
   }
   committed_ = true;
+  if (scenario_.evaluators > 0) IdentifySnapshots(*snapshots);
   for (const SnapshotInfo& snapshot : *snapshots) {
     if (!BundleReader::Open(snapshot.prefix, &disk_.files).ok()) continue;
     restorable_ = snapshot.prefix;
@@ -548,16 +622,16 @@ void World::CheckSnapshots() {
 }
 
 void World::CheckPersisted(const v1::ChiefHeartbeatRequest& request) {
+  const size_t tasks = scenario_.workers + scenario_.evaluators;
   const size_t lost = processes_.size() + scenario_.faults.size();
-  if (static_cast<size_t>(request.members().members_size()) > scenario_.workers) {
-    Violate(absl::StrCat("state: ", request.members().members_size(), " members of ",
-                         scenario_.workers, " tasks"));
+  if (static_cast<size_t>(request.members().members_size()) > tasks) {
+    Violate(
+        absl::StrCat("state: ", request.members().members_size(), " members of ", tasks, " tasks"));
   }
   if (request.job_state().empty()) return;
   v1::PersistedJobState state;
   const bool parsed = state.ParseFromString(request.job_state());
-  const std::string wrong =
-      parsed ? CheckJobState(state, scenario_.workers, lost) : "it cannot be parsed";
+  const std::string wrong = parsed ? CheckJobState(state, tasks, lost) : "it cannot be parsed";
   if (!wrong.empty()) Violate(absl::StrCat("state: ", wrong));
 }
 
@@ -595,6 +669,18 @@ void World::CheckModel() {
     }
   }
   CheckMode(**reader);
+  CheckScored(newest, **reader);
+}
+
+void World::CheckScored(const SnapshotInfo& newest, const BundleReader& snapshot) {
+  if (scenario_.evaluators == 0) return;
+  const auto id = ReadSnapshotId(snapshot);
+  const auto file = ReadFile(JoinPath(kModelDir, "eval/metrics.jsonl"), &disk_.files);
+  if (!id.ok() || !file.ok()) {
+    return Violate(absl::StrCat("score: ", id.status().ToString(), file.status().ToString()));
+  }
+  const std::string wrong = EvaluationRule::CheckEnd(*file, newest.step, *id);
+  if (!wrong.empty()) Violate(absl::StrCat("score: ", wrong));
 }
 
 // Each step adds the rate in all, be it to one record's element or in parts to several.
@@ -627,9 +713,9 @@ void World::CheckMode(const BundleReader& snapshot) {
 }
 
 bool World::AnyWorker() const {
-  return std::any_of(lives_.begin() + 1 + static_cast<std::ptrdiff_t>(scenario_.servers),
-                     lives_.begin() + static_cast<std::ptrdiff_t>(scenario_.nodes()),
-                     [](const SimProcess* life) { return life->alive; });
+  return std::any_of(lives_.begin(), lives_.end(), [this](const SimProcess* life) {
+    return life != nullptr && life->alive && scenario_.IsWorker(life->node);
+  });
 }
 
 void World::NoteOutcome(FiberScheduler::Outcome outcome) {

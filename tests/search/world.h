@@ -28,6 +28,8 @@ struct Verdict {
 // - mode: a change of the mode that was answered is in force at the end, if a server lives since.
 // - state: no job state that a chief persists has a record twice, or grows with each membership.
 // - initial: after the first commit no shard is given initial values.
+// - score: every evaluation is of a committed snapshot and its values, none is scored twice unless
+//   its claim has ended, and the job's last one is scored (evaluation_rule.h).
 // - snapshot: after the first commit there is always one that can be opened. A power cut may take
 //   the first one away while it is being committed, that is before any gradient is computed.
 // - end: no role gives up for good.
