@@ -3,66 +3,40 @@
 #ifndef KEELSON_CHIEF_COORDINATION_COORDINATOR_H_
 #define KEELSON_CHIEF_COORDINATION_COORDINATOR_H_
 
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "chief/coordination/coordinator_state.h"
 #include "chief/coordination/coordinator_status.h"
 #include "chief/coordination/loss_curve.h"
-#include "chief/coordination/membership.h"
+#include "chief/coordination/model_location.h"
 #include "chief/coordination/parked_requests.h"
-#include "chief/coordination/snapshot_record.h"
-#include "chief/coordination/stall_watch.h"
 #include "chief/coordination/stored_versions.h"
 #include "chief/coordination/sync_rounds.h"
-#include "chief/coordination/training.h"
 #include "chief/coordination/work_ledger.h"
-#include "chief/coordination/work_requests.h"
 #include "chief/coordination/worker_report.h"
 #include "core/base/clock.h"
-#include "core/base/mutex.h"
 #include "core/base/stop_signal.h"
 #include "core/cluster/consistency.h"
 #include "core/cluster/membership_id.h"
-#include "core/cluster/placement.h"
 #include "keelson/v1/checkpoint.pb.h"
 #include "keelson/v1/cluster.pb.h"
 #include "keelson/v1/figures.pb.h"
 
 namespace keelson {
 
-// The place of every variable: its shard and the shards' addresses.
-struct ModelLocation {
-  Placement placement;
-  std::vector<std::string> ps_addresses;  // by shard
-};
-
 // Thread-safe.
 class Coordinator {
  public:
-  struct Options {
-    uint64_t config_hash = 0;
-    // A member that has sent no heartbeat for this long is lost.
-    absl::Duration lease = absl::Seconds(10);
-    // Work is leased for about this long at the worker's newest speed.
-    absl::Duration work_per_lease = absl::Milliseconds(500);
-    int64_t max_tickets_per_lease = 64;
-    // Steps between two points of the loss curve.
-    int64_t loss_interval = 100;
-    // See DivergenceWatch.
-    double max_loss = 0;
-    // A new process of a task may replace one that has sent nothing for this long.
-    absl::Duration takeover_after = absl::Seconds(1);
-    // As configured (TrainConfig.consistency.mode).
-    ConsistencyMode mode = {};
-  };
-
+  using Options = CoordinatorState::Options;
   using Status = CoordinatorStatus;
 
   // A step of synchronous mode whose gradients are to be applied: {step, attempt, contributions}.
@@ -258,7 +232,7 @@ class Coordinator {
   std::string error() const;
   bool AnyAlive(Role role) const;
   StateVersions state_versions() const;
-  absl::Duration lease() const { return options_.lease; }
+  absl::Duration lease() const { return state_->options.lease; }
 
  private:
   // What a member asks work for.
@@ -270,76 +244,29 @@ class Coordinator {
 
   // Accepts the report of a request for work, and notes that it is the newest.
   absl::Status BeginRequest(const WorkRequest& request, const WorkerReport& report)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
   // The answers at this moment, or nothing: the request waits, which it cannot if it is the `last`
   // attempt.
   std::optional<WorkAnswer> TryWork(const WorkRequest& request, bool last)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
   std::optional<ModelAnswer> TryModel(Task task, const MembershipId& id, bool last)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
   RequestId Park(ParkedRequests::Kind kind, uint64_t incarnation, absl::Duration max_wait,
-                 ParkedRequests::Attempt attempt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status AcceptReport(Task task, const MembershipId& id, const WorkerReport& report)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Reconciles `held` with the ledger; returns the leases that remain the member's.
-  std::vector<uint64_t> ClaimLeases(Task task, uint64_t incarnation,
-                                    absl::Span<const HeldLease> held)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+                 ParkedRequests::Attempt attempt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
   std::optional<WorkLease> GrantLease(const WorkRequest& request)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
   // Loses the workers that have stood still for too long.
-  void LoseStalled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Follows up on memberships that are over.
-  void NoticeEnds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void RaiseAttemptBeyond(uint32_t known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void BeginTraining(ModelLocation model, WorkLedger ledger) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Requests that the job state be persisted: a successor must know what has just changed.
-  void RequestPersistence() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool Trained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool EveryoneLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Waits for a change once, not beyond `until`.
-  void WaitUntil(absl::Duration until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The same in a call of a member, which is alive while it waits: returns often enough for the
-  // caller to renew its lease.
-  void WaitAsMember(absl::Duration until) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool WorkersAway() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Wakes the chief's calls.
-  void Wake();
-  // Wakes the calls of members, and has the requests that wait tried again.
-  void WakeMembers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Wakes all calls.
-  void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Wakes those calls for which a report has changed something: thousands of members report some
-  // times a second, and as many may wait. `may_free_work`: others may get work since.
-  void WakeAfterReport(bool may_free_work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void LoseStalled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
+  void RaiseAttemptBeyond(uint32_t known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
+  void BeginTraining(ModelLocation model, WorkLedger ledger)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
+  bool EveryoneLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
 
-  const Options options_;
-  const Clock* const clock_;
-
-  mutable Mutex mu_;
-  CondVar changed_;          // the chief's calls wait for it
-  CondVar members_changed_;  // calls of members wait for it
-  CondVar requests_due_;     // AnswerWaiting waits for it
-  Membership membership_ ABSL_GUARDED_BY(mu_);
-  StallWatch stalls_ ABSL_GUARDED_BY(mu_);
-  std::optional<ModelLocation> model_ ABSL_GUARDED_BY(mu_);
-  // Set when training starts.
-  std::optional<Training> training_ ABSL_GUARDED_BY(mu_);
-  WorkRequests requests_ ABSL_GUARDED_BY(mu_);
-  ParkedRequests parked_ ABSL_GUARDED_BY(mu_);
-  // What the calls of WaitForSteps wait for.
-  std::multiset<int64_t> awaited_steps_ ABSL_GUARDED_BY(mu_);
-  // Memberships that are over and were not yet returned by TakeEnded.
-  std::vector<uint64_t> newly_ended_ ABSL_GUARDED_BY(mu_);
-  // True: training continues where a predecessor was.
-  bool resumed_ ABSL_GUARDED_BY(mu_) = false;
-  uint32_t first_attempt_ ABSL_GUARDED_BY(mu_);
-  int64_t committed_rounds_ ABSL_GUARDED_BY(mu_) = -1;
-  SnapshotRecord snapshots_ ABSL_GUARDED_BY(mu_);
-  StoredVersions versions_ ABSL_GUARDED_BY(mu_);
-  JobPhase phase_ ABSL_GUARDED_BY(mu_) = JobPhase::kWaitingForServers;
-  std::string error_ ABSL_GUARDED_BY(mu_);
-  v1::TrainingFigures newest_ ABSL_GUARDED_BY(mu_);
+  const std::unique_ptr<CoordinatorState> state_;
+  uint32_t first_attempt_ ABSL_GUARDED_BY(state_->mu);
+  int64_t committed_rounds_ ABSL_GUARDED_BY(state_->mu) = -1;
+  // These figures are the job's in its newest reporting interval.
+  v1::TrainingFigures newest_ ABSL_GUARDED_BY(state_->mu);
 };
 
 }  // namespace keelson

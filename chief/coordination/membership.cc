@@ -62,6 +62,10 @@ absl::string_view MemberStateName(Member::State state) {
   return "";
 }
 
+std::string NameOf(const Member& member) {
+  return absl::StrCat(member.task.ToString(), " (", member.peer, ")");
+}
+
 bool Membership::Silent(const Member& member, absl::Duration silence) const {
   return !member.over() && clock_->Monotonic() - member.last_heard >= silence;
 }

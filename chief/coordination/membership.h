@@ -60,6 +60,8 @@ struct Member {
 
 // "away", "alive", "lost", "left", "replaced"
 absl::string_view MemberStateName(Member::State state);
+// "worker-0 (host:pid)", for messages.
+std::string NameOf(const Member& member);
 
 class Membership {
  public:
