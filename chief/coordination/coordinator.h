@@ -4,31 +4,27 @@
 #define KEELSON_CHIEF_COORDINATION_COORDINATOR_H_
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "chief/coordination/coordinator_state.h"
 #include "chief/coordination/coordinator_status.h"
 #include "chief/coordination/loss_curve.h"
+#include "chief/coordination/member_calls.h"
+#include "chief/coordination/member_requests.h"
+#include "chief/coordination/member_roster.h"
 #include "chief/coordination/model_location.h"
-#include "chief/coordination/parked_requests.h"
 #include "chief/coordination/stored_versions.h"
 #include "chief/coordination/sync_rounds.h"
 #include "chief/coordination/work_ledger.h"
-#include "chief/coordination/worker_report.h"
 #include "core/base/clock.h"
 #include "core/base/stop_signal.h"
 #include "core/cluster/consistency.h"
-#include "core/cluster/membership_id.h"
 #include "keelson/v1/checkpoint.pb.h"
-#include "keelson/v1/cluster.pb.h"
 #include "keelson/v1/figures.pb.h"
 
 namespace keelson {
@@ -45,61 +41,6 @@ class Coordinator {
   Coordinator(const Options& options, const Clock* clock);
 
   // ---- Calls of members.
-
-  // Joins, or joins again with the leases that the caller still holds (also those that a
-  // predecessor granted). Returns which of these leases are still the caller's.
-  // FAILED_PRECONDITION: another configuration. ALREADY_EXISTS, ABORTED: see Membership.
-  // `step_bound`: see StallWatch::Join.
-  // UNAVAILABLE: the chief has not yet decided how the job goes on, and so what becomes of `held`
-  // and of those who were members before (`told_epoch`).
-  absl::StatusOr<std::vector<uint64_t>> Register(Task task, const MembershipId& id,
-                                                 uint64_t config_hash, std::string peer,
-                                                 absl::Span<const HeldLease> held = {},
-                                                 std::string device = "", uint64_t told_epoch = 0,
-                                                 absl::Duration step_bound = absl::ZeroDuration());
-
-  // DEADLINE_EXCEEDED: not known within `max_wait`. ABORTED: not a member. FAILED_PRECONDITION:
-  // the job has failed; the text has the reason.
-  absl::StatusOr<ModelLocation> WaitForModel(Task task, const MembershipId& id,
-                                             absl::Duration max_wait);
-
-  // ABORTED: not a member; see Membership.
-  absl::Status Heartbeat(Task task, const MembershipId& id, const WorkerReport& report);
-
-  // Returns nothing when there was no work within `max_wait`, or the last snapshot is there; see
-  // phase(). ABORTED as in Heartbeat. A `sequence` that is not 0 rises with each new request of an
-  // incarnation. A request that comes again gets the lease that the first one was granted, and its
-  // sums are not counted again; one that a newer request has overtaken gets nothing. So no lease is
-  // granted that no worker receives.
-  absl::StatusOr<std::optional<WorkLease>> AcquireWork(Task task, const MembershipId& id,
-                                                       const WorkerReport& report,
-                                                       absl::Duration max_wait,
-                                                       uint64_t sequence = 0);
-
-  // WaitForModel and AcquireWork without a thread that waits. `done` is called once, with no lock
-  // held: by this call, which then returns nothing, or by AnswerWaiting. A member is alive while
-  // its request waits, and has one of each kind: a newer one ends the older, as if its time had
-  // passed.
-  using RequestId = ParkedRequests::Id;
-  using ModelAnswer = absl::StatusOr<ModelLocation>;
-  using WorkAnswer = absl::StatusOr<std::optional<WorkLease>>;
-  std::optional<RequestId> RequestModel(Task task, const MembershipId& id, absl::Duration max_wait,
-                                        std::function<void(ModelAnswer)> done);
-  std::optional<RequestId> RequestWork(Task task, const MembershipId& id,
-                                       const WorkerReport& report, absl::Duration max_wait,
-                                       uint64_t sequence, std::function<void(WorkAnswer)> done);
-  // Nobody waits for this answer any more. False: it is or was given; otherwise `done` is not
-  // called.
-  bool Withdraw(RequestId id);
-  // Answers requests that wait, until `stop` is raised. Call it on a thread of its own.
-  void AnswerWaiting(const StopSignal& stop);
-
-  // Whether the gradient of a synchronous ticket counts. ABORTED as in Heartbeat.
-  absl::StatusOr<bool> Admit(Task task, const MembershipId& id, uint64_t lease_id, int64_t step,
-                             uint32_t attempt);
-
-  // ABORTED: not a member.
-  absl::Status Leave(Task task, const MembershipId& id, const WorkerReport& report);
 
   // Nothing more is handed out, and training is over with the steps under way. The first `reason`
   // (not empty) stays; once training ends early, another call changes nothing.
@@ -151,19 +92,9 @@ class Coordinator {
   // `longest` (real time).
   bool WaitUntilStored(absl::Duration longest);
 
-  // Who belongs to the job: those who are alive, and those of a predecessor who may come back.
-  v1::MemberList MemberList() const;
-  // The epoch of that list.
-  uint64_t member_epoch() const;
-
   // Waits until TakeEnded has something to return, until StateUrgent and the clock's monotonic
   // time is at least `stores_from`, or until `stop` is raised. A job that is done has neither.
   void WaitForUrgent(absl::Duration stores_from, const StopSignal& stop);
-
-  // Memberships that ended since the last call, each once. The caller announces the MemberList to
-  // the servers, which then refuse their pushes; only then may HandOn give their work to others.
-  std::vector<uint64_t> TakeEnded();
-  void HandOn(absl::Span<const uint64_t> incarnations);
 
   // Synchronous mode: a round whose pushes are all at the servers, to be committed there. The same
   // one is returned until it is reported as committed or failed, so pause before trying it again.
@@ -197,15 +128,6 @@ class Coordinator {
   bool PauseWork(absl::Duration timeout);
   void ResumeWork();
 
-  // Loses the members whose lease has passed, and the workers that have stood still for too long
-  // (StallWatch). Their work stays theirs until HandOn. Call some times a second.
-  void ExpireLeases();
-  // The chief itself stood still for the last `gap`, so that nobody could reach it: leases last
-  // longer by it, and no worker has stood still.
-  void ExtendLeases(absl::Duration gap);
-  // No worker can complete a step at present, because a server is away.
-  void ExcuseSteps();
-
   // Waits until `step` steps are completed, training is over, a loss is reported that is not
   // finite, the clock's monotonic time reaches `until`, or `stop` is raised. Returns
   // completed steps. Call after StartTraining.
@@ -213,9 +135,6 @@ class Coordinator {
 
   // Waits for an acknowledgement of `step`. False: not within `timeout`, or `stop` was raised.
   bool WaitForEvaluation(int64_t step, absl::Duration timeout, const StopSignal& stop);
-
-  // Waits until no member is alive. False: not within `timeout`.
-  bool WaitUntilAlone(absl::Duration timeout);
 
   // The next point of the loss curve, or nothing while it is not complete. See LossCurve.
   std::optional<LossCurve::Point> TakeLossPoint();
@@ -230,43 +149,29 @@ class Coordinator {
   JobPhase phase() const;
   // Why the job has failed; empty: it has not.
   std::string error() const;
-  bool AnyAlive(Role role) const;
   StateVersions state_versions() const;
-  absl::Duration lease() const { return state_->options.lease; }
+
+  // ---- Faces, each with the calls of one kind of caller.
+  // Members join, report and leave.
+  MemberCalls* members() { return &members_; }
+  // Members ask for the model and for work.
+  MemberRequests* requests() { return &requests_; }
+  // Who belongs to the job, for those who keep leases and tell the servers.
+  MemberRoster* roster() { return &roster_; }
 
  private:
-  // What a member asks work for.
-  struct WorkRequest {
-    Task task;
-    MembershipId id;
-    uint64_t sequence = 0;
-  };
-
-  // Accepts the report of a request for work, and notes that it is the newest.
-  absl::Status BeginRequest(const WorkRequest& request, const WorkerReport& report)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
-  // The answers at this moment, or nothing: the request waits, which it cannot if it is the `last`
-  // attempt.
-  std::optional<WorkAnswer> TryWork(const WorkRequest& request, bool last)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
-  std::optional<ModelAnswer> TryModel(Task task, const MembershipId& id, bool last)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
-  RequestId Park(ParkedRequests::Kind kind, uint64_t incarnation, absl::Duration max_wait,
-                 ParkedRequests::Attempt attempt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
-  std::optional<WorkLease> GrantLease(const WorkRequest& request)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
-  // Loses the workers that have stood still for too long.
-  void LoseStalled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
   void RaiseAttemptBeyond(uint32_t known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
   void BeginTraining(ModelLocation model, WorkLedger ledger)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
-  bool EveryoneLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mu);
 
   const std::unique_ptr<CoordinatorState> state_;
   uint32_t first_attempt_ ABSL_GUARDED_BY(state_->mu);
   int64_t committed_rounds_ ABSL_GUARDED_BY(state_->mu) = -1;
   // These figures are the job's in its newest reporting interval.
   v1::TrainingFigures newest_ ABSL_GUARDED_BY(state_->mu);
+  MemberCalls members_{state_.get()};
+  MemberRequests requests_{state_.get()};
+  MemberRoster roster_{state_.get()};
 };
 
 }  // namespace keelson

@@ -173,7 +173,7 @@ class Job {
   }
   // As the chief does it: no server knows of members of whom its job state does not.
   void Announce() {
-    servers_.Announce(chief_->MemberList());
+    servers_.Announce(chief_->roster()->MemberList());
     Store();
   }
   void StoreIfUrgent() {
@@ -181,14 +181,14 @@ class Job {
   }
   void RunMaintenance() {
     clock_.Advance(absl::Milliseconds(Draw(1, 700)));
-    chief_->ExpireLeases();
-    const std::vector<uint64_t> ended = chief_->TakeEnded();
+    chief_->roster()->ExpireLeases();
+    const std::vector<uint64_t> ended = chief_->roster()->TakeEnded();
     if (!ended.empty()) {
       NoteDeath();
       Announce();
     }
     if (OneIn(12)) return RestartChief();
-    chief_->HandOn(ended);
+    chief_->roster()->HandOn(ended);
     if (OneIn(2)) Store();
   }
   void CommitRound(bool faults) {
@@ -245,8 +245,8 @@ class Job {
     std::vector<HeldLease> claims;
     for (const auto& [lease, grant] : worker->held) claims.push_back(lease);
     for (const Worker::Finished& finished : worker->finished) claims.push_back(finished.lease);
-    const auto kept = chief_->Register(worker->task, TestId(worker->incarnation), 0, "host:1",
-                                       claims, "", worker->told_epoch);
+    const auto kept = chief_->members()->Register(worker->task, TestId(worker->incarnation), 0,
+                                                  "host:1", claims, "", worker->told_epoch);
     if (kept.status().code() == absl::StatusCode::kAlreadyExists) return;
     if (!kept.ok()) {
       ASSERT_EQ(kept.status().code(), absl::StatusCode::kAborted);
@@ -279,8 +279,8 @@ class Job {
     return report;
   }
   void Report(Worker* worker) {
-    Answered(worker,
-             chief_->Heartbeat(worker->task, TestId(worker->incarnation), ReportOf(*worker)));
+    Answered(worker, chief_->members()->Heartbeat(worker->task, TestId(worker->incarnation),
+                                                  ReportOf(*worker)));
   }
   void Answered(Worker* worker, const absl::Status& status) {
     if (!status.ok()) {
@@ -299,8 +299,8 @@ class Job {
   void Acquire(Worker* worker, bool faults) {
     if (!worker->asked) ++worker->sequence;
     worker->asked = true;
-    const auto lease = chief_->AcquireWork(worker->task, TestId(worker->incarnation),
-                                           ReportOf(*worker), kNoWait, worker->sequence);
+    const auto lease = chief_->requests()->AcquireWork(
+        worker->task, TestId(worker->incarnation), ReportOf(*worker), kNoWait, worker->sequence);
     if (faults && OneIn(10)) return;  // the answer is lost
     worker->asked = false;
     Answered(worker, lease.status());
@@ -316,8 +316,8 @@ class Job {
       answer = servers_.Push(worker->incarnation, ticket.records());
     } else {
       if (grant.contested) {
-        const auto admitted = chief_->Admit(worker->task, TestId(worker->incarnation), grant.id,
-                                            ticket.step, grant.attempt);
+        const auto admitted = chief_->members()->Admit(worker->task, TestId(worker->incarnation),
+                                                       grant.id, ticket.step, grant.attempt);
         if (!admitted.ok()) return Answered(worker, admitted.status());
         if (!*admitted) return worker->held.pop_front();
       }

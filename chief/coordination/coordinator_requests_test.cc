@@ -21,7 +21,7 @@ namespace {
 class Answerer {
  public:
   explicit Answerer(Coordinator* coordinator)
-      : thread_([this, coordinator] { coordinator->AnswerWaiting(stop_); }) {}
+      : thread_([this, coordinator] { coordinator->requests()->AnswerWaiting(stop_); }) {}
   ~Answerer() {
     stop_.Raise();
     thread_.join();
@@ -63,11 +63,11 @@ class Awaited {
   const std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-using AwaitedWork = Awaited<Coordinator::WorkAnswer>;
-using AwaitedModel = Awaited<Coordinator::ModelAnswer>;
+using AwaitedWork = Awaited<MemberRequests::WorkAnswer>;
+using AwaitedModel = Awaited<MemberRequests::ModelAnswer>;
 
 bool GotNothing(const AwaitedWork& work) {
-  const Coordinator::WorkAnswer answer = work.Await();
+  const MemberRequests::WorkAnswer answer = work.Await();
   return answer.ok() && !answer->has_value();
 }
 
@@ -85,8 +85,8 @@ class CoordinatorRequestsTest : public testing::Test {
     answerer_.reset();
     coordinator_.emplace(OptionsOf(mode), &clock_);
     answerer_ = std::make_unique<Answerer>(&*coordinator_);
-    ASSERT_TRUE(coordinator_->Register(kWorker0, TestId(1), kHash, "host:1").ok());
-    ASSERT_TRUE(coordinator_->Register(kWorker1, TestId(2), kHash, "host:2").ok());
+    ASSERT_TRUE(coordinator_->members()->Register(kWorker0, TestId(1), kHash, "host:1").ok());
+    ASSERT_TRUE(coordinator_->members()->Register(kWorker1, TestId(2), kHash, "host:2").ok());
   }
   void Begin(const char* mode, int64_t steps) {
     Create(mode);
@@ -99,17 +99,17 @@ class CoordinatorRequestsTest : public testing::Test {
     work.batch_size = 10;
     coordinator_->StartTraining({}, WorkLedger(work));
   }
-  std::optional<Coordinator::RequestId> Request(Task task, uint64_t incarnation,
-                                                const AwaitedWork& work, uint64_t sequence = 0,
-                                                absl::Duration max_wait = kLong) {
-    return coordinator_->RequestWork(task, TestId(incarnation), {}, max_wait, sequence,
-                                     work.Done());
+  std::optional<MemberRequests::RequestId> Request(Task task, uint64_t incarnation,
+                                                   const AwaitedWork& work, uint64_t sequence = 0,
+                                                   absl::Duration max_wait = kLong) {
+    return coordinator_->requests()->RequestWork(task, TestId(incarnation), {}, max_wait, sequence,
+                                                 work.Done());
   }
   // A request that is answered at once.
   WorkLease Acquire(Task task, uint64_t incarnation) {
     const AwaitedWork work;
     EXPECT_FALSE(Request(task, incarnation, work).has_value());
-    const Coordinator::WorkAnswer answer = work.Await();
+    const MemberRequests::WorkAnswer answer = work.Await();
     EXPECT_TRUE(answer.ok() && answer->has_value());
     return **answer;
   }
@@ -158,7 +158,7 @@ TEST_F(CoordinatorRequestsTest, WorkThatIsThereIsGivenByTheCallItself) {
 TEST_F(CoordinatorRequestsTest, TheModelComesWhenTrainingStarts) {
   Create("async");
   const AwaitedModel model;
-  ASSERT_TRUE(coordinator_->RequestModel(kWorker0, TestId(1), kLong, model.Done()));
+  ASSERT_TRUE(coordinator_->requests()->RequestModel(kWorker0, TestId(1), kLong, model.Done()));
   EXPECT_FALSE(model.Came());
   Train(10);
   EXPECT_TRUE(model.Await().ok());
@@ -167,7 +167,7 @@ TEST_F(CoordinatorRequestsTest, TheModelComesWhenTrainingStarts) {
 TEST_F(CoordinatorRequestsTest, AJobThatFailsTellsThoseWhoWaitForTheModel) {
   Create("async");
   const AwaitedModel model;
-  ASSERT_TRUE(coordinator_->RequestModel(kWorker0, TestId(1), kLong, model.Done()));
+  ASSERT_TRUE(coordinator_->requests()->RequestModel(kWorker0, TestId(1), kLong, model.Done()));
   coordinator_->Fail(absl::InternalError("no disk"));
   EXPECT_EQ(model.Await().status().code(), absl::StatusCode::kFailedPrecondition);
 }
@@ -176,7 +176,8 @@ TEST_F(CoordinatorRequestsTest, ARequestWhoseTimeHasPassedGetsNothing) {
   Create("async");
   const AwaitedModel model;
   const AwaitedWork work;
-  ASSERT_TRUE(coordinator_->RequestModel(kWorker0, TestId(1), absl::Seconds(1), model.Done()));
+  ASSERT_TRUE(
+      coordinator_->requests()->RequestModel(kWorker0, TestId(1), absl::Seconds(1), model.Done()));
   ASSERT_TRUE(Request(kWorker1, 2, work, 1, absl::Seconds(1)).has_value());
   clock_.Advance(absl::Seconds(1));
   EXPECT_EQ(model.Await().status().code(), absl::StatusCode::kDeadlineExceeded);
@@ -189,17 +190,17 @@ TEST_F(CoordinatorRequestsTest, ACommittedRoundAnswersItsWorkers) {
   const WorkLease second = Acquire(kWorker1, 2);
   const AwaitedWork next0;
   const AwaitedWork next1;
-  ASSERT_TRUE(coordinator_->RequestWork(kWorker0, TestId(1), Completed(first.id, 1), kLong, 1,
-                                        next0.Done()));
-  ASSERT_TRUE(coordinator_->RequestWork(kWorker1, TestId(2), Completed(second.id, 1), kLong, 1,
-                                        next1.Done()));
+  ASSERT_TRUE(coordinator_->requests()->RequestWork(kWorker0, TestId(1), Completed(first.id, 1),
+                                                    kLong, 1, next0.Done()));
+  ASSERT_TRUE(coordinator_->requests()->RequestWork(kWorker1, TestId(2), Completed(second.id, 1),
+                                                    kLong, 1, next1.Done()));
   const auto round = coordinator_->WaitForRound(kNoWait);
   ASSERT_TRUE(round.has_value());
   EXPECT_FALSE(next0.Came());
   EXPECT_FALSE(next1.Came());
   coordinator_->RoundCommitted(*round);
   for (const AwaitedWork& next : {next0, next1}) {
-    const Coordinator::WorkAnswer answer = next.Await();
+    const MemberRequests::WorkAnswer answer = next.Await();
     ASSERT_TRUE(answer.ok() && answer->has_value());
     EXPECT_EQ((*answer)->tickets[0].step, 1);
   }
@@ -210,7 +211,7 @@ TEST_F(CoordinatorRequestsTest, AMembershipThatEndsEndsItsRequest) {
   Acquire(kWorker0, 1);
   const AwaitedWork work;
   ASSERT_TRUE(Request(kWorker1, 2, work).has_value());
-  EXPECT_EQ(coordinator_->Leave(kWorker1, TestId(2), {}), absl::OkStatus());
+  EXPECT_EQ(coordinator_->members()->Leave(kWorker1, TestId(2), {}), absl::OkStatus());
   EXPECT_EQ(work.Await().status().code(), absl::StatusCode::kAborted);
 }
 
@@ -233,12 +234,12 @@ TEST_F(CoordinatorRequestsTest, ARequestThatComesAgainGetsTheLeaseThatTheFirstOn
   const AwaitedWork first;
   const AwaitedWork again;
   ASSERT_TRUE(Request(kWorker1, 2, first, 1).has_value());
-  EXPECT_EQ(coordinator_->Leave(kWorker0, TestId(1), {}), absl::OkStatus());
-  coordinator_->HandOn(coordinator_->TakeEnded());
-  const Coordinator::WorkAnswer granted = first.Await();
+  EXPECT_EQ(coordinator_->members()->Leave(kWorker0, TestId(1), {}), absl::OkStatus());
+  coordinator_->roster()->HandOn(coordinator_->roster()->TakeEnded());
+  const MemberRequests::WorkAnswer granted = first.Await();
   ASSERT_TRUE(granted.ok() && granted->has_value());
   EXPECT_FALSE(Request(kWorker1, 2, again, 1).has_value());
-  const Coordinator::WorkAnswer repeated = again.Await();
+  const MemberRequests::WorkAnswer repeated = again.Await();
   ASSERT_TRUE(repeated.ok() && repeated->has_value());
   EXPECT_EQ((*repeated)->id, (*granted)->id);
   EXPECT_NE((*granted)->id, lease.id);
@@ -254,13 +255,13 @@ TEST_F(CoordinatorRequestsTest, AMemberIsHeardOfWhileItsRequestWaitsAndNoLonger)
     EXPECT_EQ(StateOf(kWorker1), Member::kAlive);
     clock_.Advance(absl::Seconds(1));
     AwaitHeardOf(2);
-    coordinator_->ExpireLeases();
+    coordinator_->roster()->ExpireLeases();
   }
   EXPECT_EQ(StateOf(kWorker0), Member::kLost) << "it has sent nothing";
-  EXPECT_TRUE(coordinator_->Withdraw(*id));
-  EXPECT_FALSE(coordinator_->Withdraw(*id));
+  EXPECT_TRUE(coordinator_->requests()->Withdraw(*id));
+  EXPECT_FALSE(coordinator_->requests()->Withdraw(*id));
   clock_.Advance(kLease);
-  coordinator_->ExpireLeases();
+  coordinator_->roster()->ExpireLeases();
   EXPECT_EQ(StateOf(kWorker1), Member::kLost);
   EXPECT_FALSE(waits.Came());
 }
@@ -272,13 +273,13 @@ TEST_F(CoordinatorRequestsTest, AThousandRequestsAreAnsweredByOneEvent) {
   for (int worker = 0; worker < kWorkers; ++worker) {
     const Task task = {Role::kWorker, 10 + worker};
     const auto incarnation = static_cast<uint64_t>(100 + worker);
-    ASSERT_TRUE(coordinator_->Register(task, TestId(incarnation), kHash, "host:3").ok());
+    ASSERT_TRUE(coordinator_->members()->Register(task, TestId(incarnation), kHash, "host:3").ok());
     ASSERT_TRUE(Request(task, incarnation, work[worker], 1).has_value());
   }
   Train(10 * kWorkers);
   std::set<int64_t> steps;
   for (const AwaitedWork& each : work) {
-    const Coordinator::WorkAnswer answer = each.Await();
+    const MemberRequests::WorkAnswer answer = each.Await();
     ASSERT_TRUE(answer.ok() && answer->has_value());
     steps.insert((*answer)->tickets[0].step);
   }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "chief/coordination/coordinator.h"
-#include "core/base/log.h"
 #include "core/cluster/task_proto.h"
 
 namespace keelson {
@@ -130,40 +129,6 @@ StateVersions Coordinator::state_versions() const {
 void Coordinator::RaiseMemberEpoch(uint64_t at_least) {
   MutexLock lock(&state_->mu);
   state_->membership.RaiseEpoch(at_least);
-}
-
-v1::MemberList Coordinator::MemberList() const {
-  MutexLock lock(&state_->mu);
-  v1::MemberList list;
-  list.set_epoch(state_->membership.epoch());
-  for (const Member& member : state_->membership.Members()) {
-    if (member.over()) continue;
-    v1::MemberList::Member* const entry = list.add_members();
-    *entry->mutable_task() = TaskToProto(member.task);
-    entry->set_incarnation(member.incarnation);
-    entry->set_membership_secret(member.secret);
-  }
-  return list;
-}
-
-uint64_t Coordinator::member_epoch() const {
-  MutexLock lock(&state_->mu);
-  return state_->membership.epoch();
-}
-
-std::vector<uint64_t> Coordinator::TakeEnded() {
-  MutexLock lock(&state_->mu);
-  return std::exchange(state_->newly_ended, {});
-}
-
-void Coordinator::HandOn(absl::Span<const uint64_t> incarnations) {
-  MutexLock lock(&state_->mu);
-  if (!state_->training.has_value()) return;
-  int64_t tickets = 0;
-  for (const uint64_t incarnation : incarnations)
-    tickets += state_->training->work().Release(incarnation);
-  if (tickets > 0) LogInfo(tickets, " steps go to others");
-  state_->WakeAll();
 }
 
 }  // namespace keelson

@@ -46,14 +46,14 @@ class SuccessionTest : public testing::Test {
   // As one that was told an epoch when it was a member, if it was one.
   absl::StatusOr<std::vector<uint64_t>> Register(Task task, uint64_t incarnation,
                                                  const std::vector<HeldLease>& held = {}) {
-    auto kept =
-        chief_->Register(task, TestId(incarnation), kHash, "host:1", held, "", told_[incarnation]);
-    if (kept.ok()) told_[incarnation] = chief_->MemberList().epoch();
+    auto kept = chief_->members()->Register(task, TestId(incarnation), kHash, "host:1", held, "",
+                                            told_[incarnation]);
+    if (kept.ok()) told_[incarnation] = chief_->roster()->MemberList().epoch();
     return kept;
   }
   std::optional<WorkLease> Acquire(Task task, uint64_t incarnation,
                                    const WorkerReport& report = {}) {
-    const auto lease = chief_->AcquireWork(task, TestId(incarnation), report, kNoWait);
+    const auto lease = chief_->requests()->AcquireWork(task, TestId(incarnation), report, kNoWait);
     EXPECT_TRUE(lease.ok()) << lease.status();
     return lease.ok() ? *lease : std::nullopt;
   }
@@ -89,7 +89,8 @@ TEST_F(SuccessionTest, WorkersGoOnWhereTheyWere) {
   Succeed(chief_->PersistedState());
   EXPECT_EQ(step(), before);
   EXPECT_EQ(chief_->phase(), JobPhase::kTraining);
-  EXPECT_EQ(chief_->Heartbeat(kWorker0, TestId(1), {}).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(chief_->members()->Heartbeat(kWorker0, TestId(1), {}).code(),
+            absl::StatusCode::kAborted);
   EXPECT_THAT(Register(kWorker0, 1, {Held(first, 1)}).value(), ElementsAre(first.id));
   EXPECT_EQ(step(), before + 1);
   EXPECT_FALSE(Acquire(kWorker0, 1).has_value()) << "the other is not back";
@@ -121,13 +122,13 @@ TEST_F(SuccessionTest, WhoDoesNotComeBackIsLostAndFenced) {
   Succeed(chief_->PersistedState());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   clock_.Advance(kLease / 2);
-  ASSERT_EQ(chief_->Heartbeat(kWorker1, TestId(2), {}), absl::OkStatus());
+  ASSERT_EQ(chief_->members()->Heartbeat(kWorker1, TestId(2), {}), absl::OkStatus());
   EXPECT_FALSE(Acquire(kWorker1, 2).has_value());
   clock_.Advance(kLease / 2);
-  chief_->ExpireLeases();
+  chief_->roster()->ExpireLeases();
   EXPECT_NE(Acquire(kWorker1, 2)->tickets, lost.tickets);
-  EXPECT_THAT(chief_->TakeEnded(), ElementsAre(1u));
-  chief_->HandOn({1});
+  EXPECT_THAT(chief_->roster()->TakeEnded(), ElementsAre(1u));
+  chief_->roster()->HandOn({1});
   EXPECT_EQ(Acquire(kWorker1, 2)->tickets[0], lost.tickets[0]);
   EXPECT_EQ(Register(kWorker0, 1, {Held(lost, 1)}).status().code(), absl::StatusCode::kAborted);
 }
@@ -139,7 +140,7 @@ TEST_F(SuccessionTest, AnEvaluatorIsNotWaitedFor) {
   Succeed(chief_->PersistedState());
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   EXPECT_TRUE(Acquire(kWorker0, 1).has_value());
-  EXPECT_FALSE(chief_->WaitUntilAlone(kNoWait));
+  EXPECT_FALSE(chief_->roster()->WaitUntilAlone(kNoWait));
 }
 
 TEST_F(SuccessionTest, WorkOfTheRetiredIsFencedAgain) {
@@ -147,16 +148,16 @@ TEST_F(SuccessionTest, WorkOfTheRetiredIsFencedAgain) {
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   const WorkLease lease = *Acquire(kWorker0, 1);
   clock_.Advance(kLease);
-  chief_->ExpireLeases();
-  ASSERT_THAT(chief_->TakeEnded(), ElementsAre(1u));
+  chief_->roster()->ExpireLeases();
+  ASSERT_THAT(chief_->roster()->TakeEnded(), ElementsAre(1u));
   // The chief crashes before the servers are told.
   Succeed(chief_->PersistedState());
-  EXPECT_THAT(chief_->MemberList().members(), IsEmpty());
+  EXPECT_THAT(chief_->roster()->MemberList().members(), IsEmpty());
   EXPECT_EQ(Register(kWorker0, 1, {Held(lease, 1)}).status().code(), absl::StatusCode::kAborted);
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   EXPECT_NE(Acquire(kWorker1, 2)->tickets, lease.tickets);
-  EXPECT_THAT(chief_->TakeEnded(), ElementsAre(1u));
-  chief_->HandOn({1});
+  EXPECT_THAT(chief_->roster()->TakeEnded(), ElementsAre(1u));
+  chief_->roster()->HandOn({1});
   EXPECT_EQ(Acquire(kWorker1, 2)->tickets[0], lease.tickets[0]);
 }
 
@@ -168,14 +169,14 @@ TEST_F(SuccessionTest, ALaterLeaseOnTheSameWorkEndsTheOlderHolder) {
   const v1::PersistedJobState persisted = chief_->PersistedState();
   // Afterwards the predecessor retires worker-0's membership, and hands its work on.
   clock_.Advance(kLease);
-  ASSERT_EQ(chief_->Heartbeat(kWorker1, TestId(2), {}), absl::OkStatus());
-  chief_->ExpireLeases();
-  chief_->HandOn(chief_->TakeEnded());
+  ASSERT_EQ(chief_->members()->Heartbeat(kWorker1, TestId(2), {}), absl::OkStatus());
+  chief_->roster()->ExpireLeases();
+  chief_->roster()->HandOn(chief_->roster()->TakeEnded());
   const WorkLease taken = *Acquire(kWorker1, 2);
   ASSERT_EQ(taken.tickets, lost.tickets);
   Succeed(persisted);
   EXPECT_THAT(Register(kWorker1, 2, {Held(taken, 0)}).value(), ElementsAre(taken.id));
-  EXPECT_THAT(chief_->TakeEnded(), ElementsAre(1u));
+  EXPECT_THAT(chief_->roster()->TakeEnded(), ElementsAre(1u));
   EXPECT_EQ(Register(kWorker0, 1, {Held(lost, 1)}).status().code(), absl::StatusCode::kAborted);
   EXPECT_EQ(step(), 0);
 }
@@ -223,23 +224,23 @@ TEST_F(SuccessionTest, AMemberThatTheStateDoesNotKnowIsTakenOn) {
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   const WorkLease lease = *Acquire(kWorker0, 1);
   Succeed(persisted);
-  EXPECT_THAT(chief_->MemberList().members(), IsEmpty());
-  EXPECT_GT(chief_->MemberList().epoch(), told_[1]);
+  EXPECT_THAT(chief_->roster()->MemberList().members(), IsEmpty());
+  EXPECT_GT(chief_->roster()->MemberList().epoch(), told_[1]);
   EXPECT_THAT(Register(kWorker0, 1, {Held(lease, 1)}).value(), ElementsAre(lease.id));
-  EXPECT_EQ(chief_->MemberList().members_size(), 1);
+  EXPECT_EQ(chief_->roster()->MemberList().members_size(), 1);
 }
 
 TEST_F(SuccessionTest, TheMembersAreThoseWhoLiveAndThoseWhoMayComeBack) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
-  ASSERT_EQ(chief_->Leave(kWorker1, TestId(2), {}), absl::OkStatus());
+  ASSERT_EQ(chief_->members()->Leave(kWorker1, TestId(2), {}), absl::OkStatus());
   const v1::PersistedJobState persisted = chief_->PersistedState();
   NewChief();
   chief_->RaiseMemberEpoch(persisted.member_epoch() + 7);  // a server knows it
   ASSERT_TRUE(Register(kEvaluator, 3).ok());
   Resume(persisted);
-  const v1::MemberList list = chief_->MemberList();
+  const v1::MemberList list = chief_->roster()->MemberList();
   EXPECT_GT(list.epoch(), persisted.member_epoch() + 1000);
   ASSERT_EQ(list.members_size(), 2);
   EXPECT_EQ(list.members(0).incarnation(), 1u);
@@ -254,7 +255,7 @@ TEST_F(SuccessionTest, StateTellsWhatASuccessorNeeds) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
-  ASSERT_EQ(chief_->Leave(kWorker1, TestId(2), {}), absl::OkStatus());
+  ASSERT_EQ(chief_->members()->Leave(kWorker1, TestId(2), {}), absl::OkStatus());
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
   chief_->SetSnapshotStep(5);
   chief_->AcknowledgeEvaluation(4, 0, {});
@@ -268,7 +269,7 @@ TEST_F(SuccessionTest, StateTellsWhatASuccessorNeeds) {
   EXPECT_EQ(persisted.members(0).membership_secret(), TestId(1).secret);
   EXPECT_EQ(persisted.members(0).peer(), "host:1");
   EXPECT_EQ(persisted.leases_size(), 1);
-  EXPECT_EQ(persisted.member_epoch(), chief_->MemberList().epoch());
+  EXPECT_EQ(persisted.member_epoch(), chief_->roster()->MemberList().epoch());
   EXPECT_GT(persisted.attempt(), 0u);
   EXPECT_FALSE(persisted.mode_pending());
   Succeed(persisted);
@@ -299,10 +300,11 @@ TEST_F(SuccessionTest, WhatIsUrgentIsWaitedFor) {
   chief_->WaitForUrgent(kAtOnce, stop);
   joins.join();
   EXPECT_TRUE(chief_->StateUrgent());
-  std::thread leaves([&] { EXPECT_EQ(chief_->Leave(kWorker0, TestId(1), {}), absl::OkStatus()); });
+  std::thread leaves(
+      [&] { EXPECT_EQ(chief_->members()->Leave(kWorker0, TestId(1), {}), absl::OkStatus()); });
   chief_->WaitForUrgent(absl::InfiniteDuration(), stop);
   leaves.join();
-  EXPECT_THAT(chief_->TakeEnded(), ElementsAre(1u));
+  EXPECT_THAT(chief_->roster()->TakeEnded(), ElementsAre(1u));
   std::thread stops([&] { stop.Raise(); });
   chief_->WaitForUrgent(absl::InfiniteDuration(), stop);
   stops.join();
@@ -337,7 +339,7 @@ class SyncCoordinatorTest : public SuccessionTest {
     EXPECT_TRUE(Register(kWorker1, 2).ok());
   }
   void Stage(Task task, uint64_t incarnation, const WorkLease& lease) {
-    ASSERT_EQ(chief_->Heartbeat(task, TestId(incarnation), Completed(lease.id, 1)),
+    ASSERT_EQ(chief_->members()->Heartbeat(task, TestId(incarnation), Completed(lease.id, 1)),
               absl::OkStatus());
   }
 };
@@ -347,10 +349,11 @@ TEST_F(SyncCoordinatorTest, AStepIsARound) {
   const WorkLease second = *Acquire(kWorker1, 2);
   EXPECT_EQ(first.tickets[0].step, second.tickets[0].step);
   EXPECT_GT(first.attempt, 0u);
-  EXPECT_TRUE(chief_->Admit(kWorker0, TestId(1), first.id, 0, first.attempt).value());
-  EXPECT_FALSE(chief_->Admit(kWorker0, TestId(1), second.id, 0, first.attempt).value());
-  EXPECT_EQ(chief_->Admit(kWorker0, TestId(9), first.id, 0, first.attempt).status().code(),
-            absl::StatusCode::kAborted);
+  EXPECT_TRUE(chief_->members()->Admit(kWorker0, TestId(1), first.id, 0, first.attempt).value());
+  EXPECT_FALSE(chief_->members()->Admit(kWorker0, TestId(1), second.id, 0, first.attempt).value());
+  EXPECT_EQ(
+      chief_->members()->Admit(kWorker0, TestId(9), first.id, 0, first.attempt).status().code(),
+      absl::StatusCode::kAborted);
   Stage(kWorker0, 1, first);
   EXPECT_EQ(chief_->WaitForRound(kNoWait), std::nullopt);
   std::optional<Coordinator::Round> round;
@@ -387,9 +390,9 @@ TEST_F(SyncCoordinatorTest, AWorkerThatDiesDoesNotStallTheStep) {
   const WorkLease old = *Acquire(kWorker1, 2);
   Stage(kWorker1, 2, old);
   clock_.Advance(kLease);
-  ASSERT_EQ(chief_->Heartbeat(kWorker1, TestId(2), {}), absl::OkStatus());
-  chief_->ExpireLeases();
-  chief_->HandOn(chief_->TakeEnded());
+  ASSERT_EQ(chief_->members()->Heartbeat(kWorker1, TestId(2), {}), absl::OkStatus());
+  chief_->roster()->ExpireLeases();
+  chief_->roster()->HandOn(chief_->roster()->TakeEnded());
   // Alone, it computes both gradients of the new attempt.
   const WorkLease first = *Acquire(kWorker1, 2);
   const WorkLease second = *Acquire(kWorker1, 2);

@@ -29,22 +29,22 @@ class CoordinatorTest : public testing::Test {
     coordinator_.StartTraining({Placement(), {"ps-0:1"}}, WorkLedger(work));
   }
   void Register(Task task, uint64_t incarnation) {
-    ASSERT_EQ(coordinator_.Register(task, TestId(incarnation), kHash, "host:1").status(),
+    ASSERT_EQ(coordinator_.members()->Register(task, TestId(incarnation), kHash, "host:1").status(),
               absl::OkStatus());
   }
   // A lease, or none.
   std::optional<WorkLease> Acquire(Task task, uint64_t incarnation, const WorkerReport& report = {},
                                    absl::Duration max_wait = kNoWait, uint64_t sequence = 0) {
     const auto lease =
-        coordinator_.AcquireWork(task, TestId(incarnation), report, max_wait, sequence);
+        coordinator_.requests()->AcquireWork(task, TestId(incarnation), report, max_wait, sequence);
     EXPECT_TRUE(lease.ok()) << lease.status();
     return lease.ok() ? *lease : std::nullopt;
   }
   // Lets the leases of all members pass, retires them at the servers, and hands their work on.
   void LoseEveryone() {
     clock_.Advance(kLease);
-    coordinator_.ExpireLeases();
-    coordinator_.HandOn(coordinator_.TakeEnded());
+    coordinator_.roster()->ExpireLeases();
+    coordinator_.roster()->HandOn(coordinator_.roster()->TakeEnded());
   }
   Member::State StateOf(Task task) {
     for (const Member& member : coordinator_.GetStatus().members) {
@@ -60,7 +60,8 @@ class CoordinatorTest : public testing::Test {
 };
 
 TEST_F(CoordinatorTest, RefusesAnotherConfiguration) {
-  const absl::Status status = coordinator_.Register(kWorker0, TestId(1), 0xdef, "host:1").status();
+  const absl::Status status =
+      coordinator_.members()->Register(kWorker0, TestId(1), 0xdef, "host:1").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("worker-0"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("0000000000000abc"));
@@ -69,18 +70,18 @@ TEST_F(CoordinatorTest, RefusesAnotherConfiguration) {
 
 TEST_F(CoordinatorTest, RefusesASecondLifeOfATaskThatIsAlive) {
   Register(kWorker0, 1);
-  EXPECT_EQ(coordinator_.Register(kWorker0, TestId(2), kHash, "host:2").status().code(),
+  EXPECT_EQ(coordinator_.members()->Register(kWorker0, TestId(2), kHash, "host:2").status().code(),
             absl::StatusCode::kAlreadyExists);
 }
 
 TEST_F(CoordinatorTest, ModelIsKnownOnceTrainingStarts) {
-  EXPECT_EQ(coordinator_.WaitForModel(kWorker0, TestId(1), kNoWait).status().code(),
+  EXPECT_EQ(coordinator_.requests()->WaitForModel(kWorker0, TestId(1), kNoWait).status().code(),
             absl::StatusCode::kAborted);
   Register(kWorker0, 1);
-  EXPECT_EQ(coordinator_.WaitForModel(kWorker0, TestId(1), kNoWait).status().code(),
+  EXPECT_EQ(coordinator_.requests()->WaitForModel(kWorker0, TestId(1), kNoWait).status().code(),
             absl::StatusCode::kDeadlineExceeded);
   StartTraining(10);
-  const auto model = coordinator_.WaitForModel(kWorker0, TestId(1), kNoWait);
+  const auto model = coordinator_.requests()->WaitForModel(kWorker0, TestId(1), kNoWait);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_THAT(model->ps_addresses, ElementsAre("ps-0:1"));
 }
@@ -88,7 +89,8 @@ TEST_F(CoordinatorTest, ModelIsKnownOnceTrainingStarts) {
 TEST_F(CoordinatorTest, FailureEndsTheWaitForTheModel) {
   Register(kWorker0, 1);
   std::thread fails([&] { coordinator_.Fail(absl::DataLossError("ps-1 is away")); });
-  const absl::Status status = coordinator_.WaitForModel(kWorker0, TestId(1), kLong).status();
+  const absl::Status status =
+      coordinator_.requests()->WaitForModel(kWorker0, TestId(1), kLong).status();
   fails.join();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("ps-1 is away"));
@@ -101,9 +103,11 @@ TEST_F(CoordinatorTest, NoWorkBeforeTraining) {
 
 TEST_F(CoordinatorTest, CallsOfStrangersAreAborted) {
   StartTraining(10);
-  EXPECT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), {}).code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(coordinator_.Leave(kWorker0, TestId(1), {}).code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(coordinator_.AcquireWork(kWorker0, TestId(1), {}, kNoWait).status().code(),
+  EXPECT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), {}).code(),
+            absl::StatusCode::kAborted);
+  EXPECT_EQ(coordinator_.members()->Leave(kWorker0, TestId(1), {}).code(),
+            absl::StatusCode::kAborted);
+  EXPECT_EQ(coordinator_.requests()->AcquireWork(kWorker0, TestId(1), {}, kNoWait).status().code(),
             absl::StatusCode::kAborted);
 }
 
@@ -158,7 +162,7 @@ TEST_F(CoordinatorTest, WorkOfALostWorkerGoesToOthers) {
   ASSERT_TRUE(taken.has_value());
   EXPECT_EQ(taken->tickets, lost->tickets);
   // The lost one's late report does not count.
-  EXPECT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), Completed(lost->id, 1)).code(),
+  EXPECT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), Completed(lost->id, 1)).code(),
             absl::StatusCode::kAborted);
   EXPECT_EQ(coordinator_.GetStatus().step, 0);
 }
@@ -173,8 +177,8 @@ TEST_F(CoordinatorTest, AWaitingWorkerGetsTheWorkOfALostOneAtOnce) {
   std::thread waits([&] { taken = Acquire(kWorker1, 2, {}, kLong); });
   // Its own waiting keeps the second worker alive.
   clock_.Advance(kLease / 2);
-  coordinator_.ExpireLeases();
-  coordinator_.HandOn(coordinator_.TakeEnded());
+  coordinator_.roster()->ExpireLeases();
+  coordinator_.roster()->HandOn(coordinator_.roster()->TakeEnded());
   waits.join();
   EXPECT_TRUE(taken.has_value());
 }
@@ -184,16 +188,16 @@ TEST_F(CoordinatorTest, WorkIsHandedOnOnlyAfterItsHolderWasFenced) {
   Register(kWorker0, 1);
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
   clock_.Advance(kLease);
-  coordinator_.ExpireLeases();
+  coordinator_.roster()->ExpireLeases();
   Register(kWorker1, 2);
   EXPECT_FALSE(Acquire(kWorker1, 2).has_value());
-  EXPECT_THAT(coordinator_.TakeEnded(), ElementsAre(1u));
-  EXPECT_THAT(coordinator_.TakeEnded(), IsEmpty());
+  EXPECT_THAT(coordinator_.roster()->TakeEnded(), ElementsAre(1u));
+  EXPECT_THAT(coordinator_.roster()->TakeEnded(), IsEmpty());
   EXPECT_FALSE(Acquire(kWorker1, 2).has_value());
-  coordinator_.HandOn({1});
+  coordinator_.roster()->HandOn({1});
   EXPECT_TRUE(Acquire(kWorker1, 2).has_value());
-  ASSERT_EQ(coordinator_.MemberList().members_size(), 1);
-  EXPECT_EQ(coordinator_.MemberList().members(0).incarnation(), 2u);
+  ASSERT_EQ(coordinator_.roster()->MemberList().members_size(), 1);
+  EXPECT_EQ(coordinator_.roster()->MemberList().members(0).incarnation(), 2u);
 }
 
 TEST_F(CoordinatorTest, ALostWorkerJoinsAnewAsAnother) {
@@ -201,7 +205,7 @@ TEST_F(CoordinatorTest, ALostWorkerJoinsAnewAsAnother) {
   Register(kWorker0, 1);
   const auto old = Acquire(kWorker0, 1);
   LoseEveryone();
-  EXPECT_EQ(coordinator_.Register(kWorker0, TestId(1), kHash, "host:1").status().code(),
+  EXPECT_EQ(coordinator_.members()->Register(kWorker0, TestId(1), kHash, "host:1").status().code(),
             absl::StatusCode::kAborted);
   Register(kWorker0, 2);
   EXPECT_EQ(StateOf(kWorker0), Member::kAlive);
@@ -218,10 +222,11 @@ TEST_F(CoordinatorTest, AReplacementTakesOverTheTaskAndFreesItsWork) {
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
   clock_.Advance(absl::Seconds(1));
   Register(kWorker0, 2);
-  EXPECT_THAT(coordinator_.TakeEnded(), ElementsAre(1u));
-  coordinator_.HandOn({1});
+  EXPECT_THAT(coordinator_.roster()->TakeEnded(), ElementsAre(1u));
+  coordinator_.roster()->HandOn({1});
   EXPECT_TRUE(Acquire(kWorker0, 2).has_value());
-  EXPECT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), {}).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), {}).code(),
+            absl::StatusCode::kAborted);
 }
 
 TEST_F(CoordinatorTest, LeavingGivesWorkBackAndKeepsWhatIsDone) {
@@ -230,10 +235,11 @@ TEST_F(CoordinatorTest, LeavingGivesWorkBackAndKeepsWhatIsDone) {
   auto lease = Acquire(kWorker0, 1);
   lease = Acquire(kWorker0, 1, Completed(lease->id, 1));
   ASSERT_EQ(lease->tickets.size(), 2u);
-  ASSERT_EQ(coordinator_.Leave(kWorker0, TestId(1), Completed(lease->id, 1, 2)), absl::OkStatus());
+  ASSERT_EQ(coordinator_.members()->Leave(kWorker0, TestId(1), Completed(lease->id, 1, 2)),
+            absl::OkStatus());
   EXPECT_EQ(coordinator_.GetStatus().step, 2);
   EXPECT_EQ(StateOf(kWorker0), Member::kLeft);
-  coordinator_.HandOn(coordinator_.TakeEnded());
+  coordinator_.roster()->HandOn(coordinator_.roster()->TakeEnded());
   Register(kWorker1, 2);
   EXPECT_EQ(Acquire(kWorker1, 2)->tickets[0], lease->tickets[1]);
 }
@@ -267,18 +273,19 @@ TEST_F(CoordinatorTest, AWaitForWorkEndsWithTheMembership) {
   absl::Status waited;
   std::atomic<bool> ended{false};
   std::thread waits([&] {
-    waited =
-        coordinator_.AcquireWork(kWorker1, TestId(2), {}, absl::InfiniteDuration(), 1).status();
+    waited = coordinator_.requests()
+                 ->AcquireWork(kWorker1, TestId(2), {}, absl::InfiniteDuration(), 1)
+                 .status();
     ended = true;
   });
   // Again while the waiting itself has kept its worker alive. The other one keeps the only step.
   while (!ended) {
     for (int half = 0; half < 2; ++half) {
       clock_.Advance(kLease / 2);
-      EXPECT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), {}), absl::OkStatus());
+      EXPECT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), {}), absl::OkStatus());
     }
-    coordinator_.ExcuseSteps();
-    coordinator_.ExpireLeases();
+    coordinator_.roster()->ExcuseSteps();
+    coordinator_.roster()->ExpireLeases();
   }
   waits.join();
   EXPECT_EQ(waited.code(), absl::StatusCode::kAborted);
@@ -288,7 +295,7 @@ TEST_F(CoordinatorTest, AReportOfMoreThanTheLeaseHasIsRefused) {
   StartTraining(10);
   Register(kWorker0, 1);
   const auto lease = Acquire(kWorker0, 1);
-  EXPECT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), Completed(lease->id, 2)).code(),
+  EXPECT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), Completed(lease->id, 2)).code(),
             absl::StatusCode::kInvalidArgument);
 }
 
@@ -302,7 +309,8 @@ TEST_F(CoordinatorTest, TheLastStepEndsTheChiefsWaitAndItsSnapshotThatOfWorkers)
   std::thread worker([&] { waited = Acquire(kWorker1, 2, {}, kLong); });
   std::thread chief(
       [&] { steps = coordinator_.WaitForSteps(1, clock_.Monotonic() + kLong, stop_); });
-  ASSERT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), Completed(last->id, 1)), absl::OkStatus());
+  ASSERT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), Completed(last->id, 1)),
+            absl::OkStatus());
   chief.join();
   EXPECT_EQ(steps, 1);
   coordinator_.SetPhase(JobPhase::kFinishing);
@@ -333,7 +341,7 @@ TEST_F(CoordinatorTest, WaitForStepsEndsWithTimeStopOrALossThatIsNotFinite) {
   std::thread reports([&] {
     WorkerReport report;
     report.figures.set_non_finite_losses(1);
-    EXPECT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), report), absl::OkStatus());
+    EXPECT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), report), absl::OkStatus());
   });
   EXPECT_EQ(coordinator_.WaitForSteps(1, clock_.Monotonic() + kLong, stop_), 0);
   reports.join();
@@ -381,18 +389,18 @@ TEST_F(CoordinatorTest, WaitForEvaluationEndsWithStop) {
 }
 
 TEST_F(CoordinatorTest, IsAloneWhenAllHaveLeftOrAreLost) {
-  EXPECT_TRUE(coordinator_.WaitUntilAlone(kNoWait));
+  EXPECT_TRUE(coordinator_.roster()->WaitUntilAlone(kNoWait));
   Register(kWorker0, 1);
-  EXPECT_FALSE(coordinator_.WaitUntilAlone(kNoWait));
-  EXPECT_TRUE(coordinator_.AnyAlive(Role::kWorker));
-  EXPECT_FALSE(coordinator_.AnyAlive(Role::kEvaluator));
+  EXPECT_FALSE(coordinator_.roster()->WaitUntilAlone(kNoWait));
+  EXPECT_TRUE(coordinator_.roster()->AnyAlive(Role::kWorker));
+  EXPECT_FALSE(coordinator_.roster()->AnyAlive(Role::kEvaluator));
   std::thread leaves(
-      [&] { EXPECT_EQ(coordinator_.Leave(kWorker0, TestId(1), {}), absl::OkStatus()); });
-  EXPECT_TRUE(coordinator_.WaitUntilAlone(kLong));
+      [&] { EXPECT_EQ(coordinator_.members()->Leave(kWorker0, TestId(1), {}), absl::OkStatus()); });
+  EXPECT_TRUE(coordinator_.roster()->WaitUntilAlone(kLong));
   leaves.join();
   Register(kWorker1, 2);
   LoseEveryone();
-  EXPECT_TRUE(coordinator_.WaitUntilAlone(kNoWait));
+  EXPECT_TRUE(coordinator_.roster()->WaitUntilAlone(kNoWait));
 }
 
 TEST_F(CoordinatorTest, LedgerStateCountsLeasedWorkAsUnfinished) {
@@ -422,7 +430,7 @@ TEST_F(CoordinatorTest, SumsAddUpAndTheLargestStalenessStays) {
   report.figures.set_bytes_pushed(100);
   report.figures.set_bytes_pulled(200);
   for (int i = 0; i < 2; ++i) {
-    ASSERT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), report), absl::OkStatus());
+    ASSERT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), report), absl::OkStatus());
   }
   const Coordinator::Status status = coordinator_.GetStatus();
   const v1::WorkerFigures& totals = status.totals;
@@ -445,10 +453,13 @@ TEST_F(CoordinatorTest, SumsOfAWorkerOutliveItsMemberships) {
   StartTraining(10);
   Register(kWorker0, 1);
   Register(kWorker1, 2);
-  ASSERT_EQ(coordinator_.Heartbeat(kWorker1, TestId(2), Completed(0, 0, 5)), absl::OkStatus());
-  ASSERT_EQ(coordinator_.Leave(kWorker1, TestId(2), Completed(0, 0, 1)), absl::OkStatus());
+  ASSERT_EQ(coordinator_.members()->Heartbeat(kWorker1, TestId(2), Completed(0, 0, 5)),
+            absl::OkStatus());
+  ASSERT_EQ(coordinator_.members()->Leave(kWorker1, TestId(2), Completed(0, 0, 1)),
+            absl::OkStatus());
   Register(kWorker1, 3);
-  ASSERT_EQ(coordinator_.Heartbeat(kWorker1, TestId(3), Completed(0, 0, 3)), absl::OkStatus());
+  ASSERT_EQ(coordinator_.members()->Heartbeat(kWorker1, TestId(3), Completed(0, 0, 3)),
+            absl::OkStatus());
   const Coordinator::Status status = coordinator_.GetStatus();
   EXPECT_EQ(status.workers.at(kWorker1).steps(), 9);
   EXPECT_EQ(status.totals.steps(), 9);
@@ -463,9 +474,9 @@ TEST_F(CoordinatorTest, AWorkerThatBeatsButDoesNotStepLosesItsWork) {
   const auto beat = [&](absl::Duration time) {
     for (absl::Duration rest = time; rest > absl::ZeroDuration(); rest -= absl::Seconds(1)) {
       clock_.Advance(absl::Seconds(1));
-      coordinator_.Heartbeat(kWorker0, TestId(1), {}).IgnoreError();
-      EXPECT_EQ(coordinator_.Heartbeat(kWorker1, TestId(2), {}), absl::OkStatus());
-      coordinator_.ExpireLeases();
+      coordinator_.members()->Heartbeat(kWorker0, TestId(1), {}).IgnoreError();
+      EXPECT_EQ(coordinator_.members()->Heartbeat(kWorker1, TestId(2), {}), absl::OkStatus());
+      coordinator_.roster()->ExpireLeases();
     }
   };
   beat(StallWatch::kFirstStep);
@@ -476,25 +487,25 @@ TEST_F(CoordinatorTest, AWorkerThatBeatsButDoesNotStepLosesItsWork) {
               HasSubstr("worker-0 (host:1) sends heartbeats, but has completed no step for"));
   EXPECT_EQ(StateOf(kWorker0), Member::kLost);
   EXPECT_EQ(StateOf(kWorker1), Member::kAlive) << "it holds nothing";
-  coordinator_.HandOn(coordinator_.TakeEnded());
+  coordinator_.roster()->HandOn(coordinator_.roster()->TakeEnded());
   EXPECT_EQ(Acquire(kWorker1, 2)->tickets[0].step, held->tickets[0].step);
 }
 
 TEST_F(CoordinatorTest, AWorkerThatAskedForMoreTimeKeepsItsWork) {
   StartTraining(100);
-  ASSERT_EQ(coordinator_
-                .Register(kWorker0, TestId(1), kHash, "host:1", {}, "", 0,
-                          StallWatch::kFirstStep + absl::Seconds(3))
+  ASSERT_EQ(coordinator_.members()
+                ->Register(kWorker0, TestId(1), kHash, "host:1", {}, "", 0,
+                           StallWatch::kFirstStep + absl::Seconds(3))
                 .status(),
             absl::OkStatus());
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
   const auto beat = [&](absl::Duration time) {
     for (absl::Duration rest = time; rest > absl::ZeroDuration(); rest -= absl::Seconds(1)) {
-      coordinator_.ExpireLeases();
+      coordinator_.roster()->ExpireLeases();
       clock_.Advance(absl::Seconds(1));
-      coordinator_.Heartbeat(kWorker0, TestId(1), {}).IgnoreError();
+      coordinator_.members()->Heartbeat(kWorker0, TestId(1), {}).IgnoreError();
     }
-    coordinator_.ExpireLeases();
+    coordinator_.roster()->ExpireLeases();
   };
   beat(StallWatch::kFirstStep + absl::Seconds(3));
   EXPECT_EQ(StateOf(kWorker0), Member::kAlive);
@@ -506,8 +517,8 @@ TEST_F(CoordinatorTest, AChiefThatWasFrozenLosesNobody) {
   StartTraining(100);
   Register(kWorker0, 1);
   clock_.Advance(kLease * 100);
-  coordinator_.ExtendLeases(kLease * 100);
-  coordinator_.ExpireLeases();
+  coordinator_.roster()->ExtendLeases(kLease * 100);
+  coordinator_.roster()->ExpireLeases();
   EXPECT_EQ(StateOf(kWorker0), Member::kAlive);
   LoseEveryone();
   EXPECT_EQ(StateOf(kWorker0), Member::kLost);
@@ -519,9 +530,9 @@ TEST_F(CoordinatorTest, NobodyIsGivenUpWhileAServerIsAway) {
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
   for (int minute = 0; minute < 60; ++minute) {
     clock_.Advance(absl::Minutes(1));
-    EXPECT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), {}), absl::OkStatus());
-    coordinator_.ExcuseSteps();
-    coordinator_.ExpireLeases();
+    EXPECT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), {}), absl::OkStatus());
+    coordinator_.roster()->ExcuseSteps();
+    coordinator_.roster()->ExpireLeases();
   }
   EXPECT_EQ(StateOf(kWorker0), Member::kAlive);
 }

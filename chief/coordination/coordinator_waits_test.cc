@@ -44,17 +44,19 @@ class CoordinatorWaitsTest : public testing::Test {
     work.num_records = 1000;
     work.batch_size = 10;
     coordinator_->StartTraining({}, WorkLedger(work));
-    ASSERT_TRUE(coordinator_->Register(kWorker0, TestId(1), kHash, "host:1").ok());
-    ASSERT_TRUE(coordinator_->Register(kWorker1, TestId(2), kHash, "host:2").ok());
+    ASSERT_TRUE(coordinator_->members()->Register(kWorker0, TestId(1), kHash, "host:1").ok());
+    ASSERT_TRUE(coordinator_->members()->Register(kWorker1, TestId(2), kHash, "host:2").ok());
   }
   std::optional<WorkLease> Acquire(Task task, uint64_t incarnation,
                                    absl::Duration max_wait = kNoWait, uint64_t sequence = 0) {
-    const auto lease = coordinator_->AcquireWork(task, TestId(incarnation), {}, max_wait, sequence);
+    const auto lease =
+        coordinator_->requests()->AcquireWork(task, TestId(incarnation), {}, max_wait, sequence);
     EXPECT_TRUE(lease.ok()) << lease.status();
     return lease.ok() ? *lease : std::nullopt;
   }
   void Report(Task task, uint64_t incarnation, const WorkerReport& report) {
-    EXPECT_EQ(coordinator_->Heartbeat(task, TestId(incarnation), report), absl::OkStatus());
+    EXPECT_EQ(coordinator_->members()->Heartbeat(task, TestId(incarnation), report),
+              absl::OkStatus());
   }
 
   CountingClock clock_;

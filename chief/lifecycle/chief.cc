@@ -190,8 +190,8 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
 
 ServerSupervisor::Job Chief::SupervisedJob() {
   return {[this] { return coordinator_.PersistedState(); },
-          [this] { return coordinator_.MemberList(); },
-          [this] { return coordinator_.member_epoch(); },
+          [this] { return coordinator_.roster()->MemberList(); },
+          [this] { return coordinator_.roster()->epoch(); },
           [this](uint64_t version) { coordinator_.NoteStored(version); },
           [this] { return snapshotter_.Snapshots(); },
           [this](const absl::Status& status) { leadership_.NoteReplaced(status); },
@@ -227,7 +227,7 @@ absl::Status Chief::Run() {
                      status.code() != absl::StatusCode::kCancelled && leadership_.Check().ok();
   if (fatal) {
     coordinator_.Fail(status);
-    coordinator_.WaitUntilAlone(kLongestLeaveWait);
+    coordinator_.roster()->WaitUntilAlone(kLongestLeaveWait);
   }
   helpers_stop_.Raise();
   leases.Join();

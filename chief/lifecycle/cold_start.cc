@@ -19,8 +19,8 @@ absl::Status ColdStart::Run(const std::vector<v1::ShardStatus>& shards) {
   RETURN_IF_ERROR(WaitForInheritance());
   ASSIGN_OR_RETURN(Snapshotter::Restored restored, RestoreOrBegin(shards));
   if (restored.prefix.empty()) {
-    RETURN_IF_ERROR(
-        calls_.Run([&] { return servers_->Initialize(std::nullopt, coordinator_->MemberList()); }));
+    RETURN_IF_ERROR(calls_.Run(
+        [&] { return servers_->Initialize(std::nullopt, coordinator_->roster()->MemberList()); }));
   }
   // Servers keep the newest version that they have seen, so this ledger's must be higher.
   uint64_t version = restored.state.state_version();
@@ -66,7 +66,7 @@ absl::StatusOr<Snapshotter::Restored> ColdStart::RestoreOrBegin(
   const auto restore = [&](const Snapshotter::Restored& candidate) -> absl::Status {
     RETURN_IF_ERROR(WorkLedger::FromState(candidate.state, options_.work).status());
     return calls_.Run(
-        [&] { return servers_->Initialize(candidate.step, coordinator_->MemberList()); });
+        [&] { return servers_->Initialize(candidate.step, coordinator_->roster()->MemberList()); });
   };
   while (true) {
     const absl::Duration waited = clock_->Monotonic() - start;

@@ -44,11 +44,12 @@ class EndTrainingTest : public testing::Test {
     chief_->Resume({}, *WorkLedger::FromPersisted(persisted, work_), persisted);
   }
   void Register(const std::vector<HeldLease>& held = {}) {
-    EXPECT_EQ(chief_->Register(kWorker, TestId(7), config_hash_, "host:1", held).status(),
-              absl::OkStatus());
+    EXPECT_EQ(
+        chief_->members()->Register(kWorker, TestId(7), config_hash_, "host:1", held).status(),
+        absl::OkStatus());
   }
   std::optional<WorkLease> Acquire(const WorkerReport& report = {}) {
-    const auto lease = chief_->AcquireWork(kWorker, TestId(7), report, kNoWait);
+    const auto lease = chief_->requests()->AcquireWork(kWorker, TestId(7), report, kNoWait);
     EXPECT_EQ(lease.status(), absl::OkStatus());
     return lease.value_or(std::nullopt);
   }
@@ -106,10 +107,10 @@ TEST_F(EndTrainingTest, TheWorkOfALostWorkerIsNotHandedOn) {
   Register();
   ASSERT_TRUE(Acquire().has_value());
   ASSERT_EQ(chief_->EndTraining("x"), absl::OkStatus());
-  clock_.Advance(chief_->lease());
-  chief_->ExpireLeases();
+  clock_.Advance(chief_->roster()->lease());
+  chief_->roster()->ExpireLeases();
   EXPECT_FALSE(status().trained);
-  chief_->HandOn(chief_->TakeEnded());
+  chief_->roster()->HandOn(chief_->roster()->TakeEnded());
   EXPECT_TRUE(status().trained);
   EXPECT_EQ(status().step, 0);
 }

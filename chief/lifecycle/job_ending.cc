@@ -32,7 +32,7 @@ absl::Status JobEnding::Run() {
   // From here on a server that does not answer has ended as it should.
   supervisor_->Stop();
   servers_->Finish();
-  if (!coordinator_->WaitUntilAlone(options_.leave_wait))
+  if (!coordinator_->roster()->WaitUntilAlone(options_.leave_wait))
     LogWarning("some members did not deregister");
   LogInfo("done: step ", step, ", model ", snapshotter_->latest_prefix());
   return absl::OkStatus();
@@ -51,12 +51,12 @@ absl::Status JobEnding::TryUntilStopped(absl::FunctionRef<absl::Status()> call) 
 }
 
 void JobEnding::AwaitFinalEvaluation(int64_t step) {
-  if (!options_.expects_evaluator && !coordinator_->AnyAlive(Role::kEvaluator)) return;
+  if (!options_.expects_evaluator && !coordinator_->roster()->AnyAlive(Role::kEvaluator)) return;
   const absl::Duration start = clock_->Monotonic();
   absl::Duration heard = start;
   while (!coordinator_->WaitForEvaluation(step, absl::Seconds(1), *stop_)) {
     const absl::Duration now = clock_->Monotonic();
-    if (coordinator_->AnyAlive(Role::kEvaluator)) heard = now;
+    if (coordinator_->roster()->AnyAlive(Role::kEvaluator)) heard = now;
     if (stop_->raised()) return;
     if (now - start >= options_.evaluation_timeout || now - heard >= kEvaluatorAbsence) {
       LogWarning("the evaluator has not scored step ", step, " within ",

@@ -31,24 +31,24 @@ TEST_F(LeaseWatchTest, EndsAMembershipWhoseLeaseHasPassed) {
   Join(kWorker0, 1);
   watch_.Look();
   Pass(kLease - absl::Seconds(1));
-  EXPECT_TRUE(coordinator_.AnyAlive(Role::kWorker));
+  EXPECT_TRUE(coordinator_.roster()->AnyAlive(Role::kWorker));
   Pass(absl::Seconds(1));
-  EXPECT_FALSE(coordinator_.AnyAlive(Role::kWorker));
+  EXPECT_FALSE(coordinator_.roster()->AnyAlive(Role::kWorker));
 }
 
 TEST_F(LeaseWatchTest, ExtendsLeasesByTheTimeThatTheProcessStoodStill) {
   Join(kWorker0, 1);
   watch_.Look();
   StandStill(absl::Hours(1));
-  EXPECT_TRUE(coordinator_.AnyAlive(Role::kWorker)) << "nobody could reach this process";
+  EXPECT_TRUE(coordinator_.roster()->AnyAlive(Role::kWorker)) << "nobody could reach this process";
   Pass(kLease);
-  EXPECT_FALSE(coordinator_.AnyAlive(Role::kWorker));
+  EXPECT_FALSE(coordinator_.roster()->AnyAlive(Role::kWorker));
 }
 
 TEST_F(LeaseWatchTest, TheFirstLookKnowsOfNoGap) {
   Join(kWorker0, 1);
   StandStill(kLease);
-  EXPECT_FALSE(coordinator_.AnyAlive(Role::kWorker));
+  EXPECT_FALSE(coordinator_.roster()->AnyAlive(Role::kWorker));
 }
 
 TEST_F(LeaseWatchTest, CancelsCallsAboutFilesWhenTheTimeToLeaveHasPassed) {
@@ -68,7 +68,7 @@ TEST_F(LeaseWatchTest, LooksAtLeastOnce) {
   StopSignal end;
   end.Raise();
   watch_.Run(end);
-  EXPECT_FALSE(coordinator_.AnyAlive(Role::kWorker));
+  EXPECT_FALSE(coordinator_.roster()->AnyAlive(Role::kWorker));
 }
 
 }  // namespace

@@ -35,9 +35,9 @@ void MembershipAnnouncer::Run(const StopSignal& end) {
 }
 
 void MembershipAnnouncer::AnnounceEnded() {
-  const std::vector<uint64_t> ended = coordinator_->TakeEnded();
+  const std::vector<uint64_t> ended = coordinator_->roster()->TakeEnded();
   if (ended.empty()) return;
-  const v1::MemberList members = coordinator_->MemberList();
+  const v1::MemberList members = coordinator_->roster()->MemberList();
   ended_.Add(members.epoch(), ended);
   servers_->Announce(members, coordinator_->PersistedState());
   HandOnTold(servers_->known_epoch());
@@ -46,7 +46,7 @@ void MembershipAnnouncer::AnnounceEnded() {
 
 void MembershipAnnouncer::HandOnTold(uint64_t epoch) {
   const std::vector<uint64_t> told = ended_.TakeTold(epoch);
-  if (!told.empty()) coordinator_->HandOn(told);
+  if (!told.empty()) coordinator_->roster()->HandOn(told);
 }
 
 }  // namespace keelson

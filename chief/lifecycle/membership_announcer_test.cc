@@ -22,10 +22,10 @@ class MembershipAnnouncerTest : public RunningJobTest {
   void LoseAWorkerAtWork() {
     Join(kWorker0, 1);
     lost_ = *Acquire(kWorker0, 1);
-    servers_.Announce(coordinator_.MemberList(), coordinator_.PersistedState());
+    servers_.Announce(coordinator_.roster()->MemberList(), coordinator_.PersistedState());
     ASSERT_TRUE(fakes_[0].members().contains(1) && fakes_[1].members().contains(1));
     clock_.Advance(kLease);
-    coordinator_.ExpireLeases();
+    coordinator_.roster()->ExpireLeases();
   }
   // The next step that is handed out to another worker.
   int64_t NextStep() {
@@ -56,7 +56,7 @@ TEST_F(MembershipAnnouncerTest, AServerThatDoesNotAnswerHoldsItBack) {
   fakes_[1].Sever();
   Start();
   fakes_[0].AwaitMembersWithout(1);
-  const uint64_t epoch = coordinator_.MemberList().epoch();
+  const uint64_t epoch = coordinator_.roster()->MemberList().epoch();
   Join(kWorker1, 2);
   EXPECT_GT(NextStep(), lost_.tickets[0].step);
   announcer_.HandOnTold(epoch - 1);

@@ -34,7 +34,8 @@ class RunningJobTest : public testing::Test {
   void SetUp() override {
     servers_.Describe({});
     ASSERT_EQ(servers_.WaitUntilReachable(), absl::OkStatus());
-    ASSERT_EQ(servers_.Initialize(std::nullopt, coordinator_.MemberList()), absl::OkStatus());
+    ASSERT_EQ(servers_.Initialize(std::nullopt, coordinator_.roster()->MemberList()),
+              absl::OkStatus());
     coordinator_.StartTraining({Placement(), {"a:1", "b:2"}}, WorkLedger(Work()));
   }
 
@@ -47,12 +48,12 @@ class RunningJobTest : public testing::Test {
   }
 
   void Join(Task task, uint64_t incarnation) {
-    ASSERT_EQ(coordinator_.Register(task, TestId(incarnation), kHash, "host:1").status(),
+    ASSERT_EQ(coordinator_.members()->Register(task, TestId(incarnation), kHash, "host:1").status(),
               absl::OkStatus());
   }
   // A lease, or none.
   std::optional<WorkLease> Acquire(Task task, uint64_t incarnation) {
-    const auto lease = coordinator_.AcquireWork(task, TestId(incarnation), {}, kNoWait);
+    const auto lease = coordinator_.requests()->AcquireWork(task, TestId(incarnation), {}, kNoWait);
     EXPECT_TRUE(lease.ok()) << lease.status();
     return lease.ok() ? *lease : std::nullopt;
   }
@@ -61,7 +62,8 @@ class RunningJobTest : public testing::Test {
     const auto steps = static_cast<int64_t>(lease.tickets.size());
     WorkerReport report = Completed(lease.id, steps, steps);
     for (const WorkTicket& ticket : lease.tickets) report.losses.push_back({ticket.step, loss});
-    ASSERT_EQ(coordinator_.Heartbeat(task, TestId(incarnation), report), absl::OkStatus());
+    ASSERT_EQ(coordinator_.members()->Heartbeat(task, TestId(incarnation), report),
+              absl::OkStatus());
   }
   int64_t step() const { return coordinator_.GetStatus().step; }
 

@@ -120,7 +120,7 @@ TEST_F(TrainingPhaseTest, AChiefThatWasReplacedWritesNothing) {
 TEST_F(TrainingPhaseTest, ALossThatIsNotFiniteEndsIt) {
   WorkerReport report;
   report.figures.set_non_finite_losses(1);
-  ASSERT_EQ(coordinator_.Heartbeat(kWorker0, TestId(1), report), absl::OkStatus());
+  ASSERT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), report), absl::OkStatus());
   const absl::Status status = Run();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), HasSubstr("not finite near step 0"));

@@ -44,14 +44,14 @@ class ReporterTest : public testing::Test {
     work.num_records = 1000;
     work.batch_size = 10;
     coordinator_.StartTraining({}, *WorkLedger::FromState(state, work));
-    ASSERT_EQ(coordinator_.Register(kSecondWorker, TestId(1), 0, "host:7").status(),
+    ASSERT_EQ(coordinator_.members()->Register(kSecondWorker, TestId(1), 0, "host:7").status(),
               absl::OkStatus());
   }
   // One worker does `steps` steps of 10 examples in a second.
   void Train(int64_t steps, double loss) {
     for (int64_t i = 0; i < steps; ++i) {
       const auto lease =
-          coordinator_.AcquireWork(kSecondWorker, TestId(1), {}, absl::ZeroDuration());
+          coordinator_.requests()->AcquireWork(kSecondWorker, TestId(1), {}, absl::ZeroDuration());
       ASSERT_TRUE(lease.ok() && lease->has_value());
       const auto size = static_cast<int64_t>((*lease)->tickets.size());
       ASSERT_EQ(size, 1) << "the clock stands, so leases must be small";
@@ -69,7 +69,8 @@ class ReporterTest : public testing::Test {
       report.figures.set_push_seconds(4);
       report.figures.set_bytes_pushed(1000);
       report.figures.set_bytes_pulled(2000);
-      ASSERT_EQ(coordinator_.Heartbeat(kSecondWorker, TestId(1), report), absl::OkStatus());
+      ASSERT_EQ(coordinator_.members()->Heartbeat(kSecondWorker, TestId(1), report),
+                absl::OkStatus());
       clock_.Advance(absl::Seconds(1) / steps);
     }
   }

@@ -182,7 +182,7 @@ TEST_F(ChiefGrpcServiceTest, ACallerOfAnotherBuildIsToldBothVersions) {
                 HasSubstr(absl::StrCat("expected message protocol ", kProtocol, ", found ",
                                        protocol[0] == '\0' ? "none" : protocol)));
   }
-  EXPECT_FALSE(coordinator_.AnyAlive(Role::kWorker));
+  EXPECT_FALSE(coordinator_.roster()->AnyAlive(Role::kWorker));
 }
 
 }  // namespace

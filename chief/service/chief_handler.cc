@@ -167,10 +167,10 @@ absl::Status ChiefHandler::Register(const v1::RegisterRequest& request,
   ASSIGN_OR_RETURN(const absl::Duration step_bound, StepBoundOf(request));
   std::vector<HeldLease> held;
   for (const v1::HeldLease& lease : request.leases()) held.push_back(HeldLeaseFromProto(lease));
-  ASSIGN_OR_RETURN(
-      const std::vector<uint64_t> kept,
-      coordinator_->Register(task, id, request.config_hash(), request.peer(), held,
-                             request.device(), request.header().member_epoch(), step_bound));
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> kept,
+                   coordinator_->members()->Register(task, id, request.config_hash(),
+                                                     request.peer(), held, request.device(),
+                                                     request.header().member_epoch(), step_bound));
   response->mutable_kept_leases()->Add(kept.begin(), kept.end());
   *response->mutable_state_versions() = VersionsToProto(coordinator_->state_versions());
   response->set_phase(JobPhaseToProto(coordinator_->phase()));
@@ -181,18 +181,18 @@ absl::Status ChiefHandler::GetModel(const v1::GetModelRequest& request,
                                     v1::GetModelResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
   ASSIGN_OR_RETURN(const ModelLocation model,
-                   coordinator_->WaitForModel(task, MembershipIdOf(request.header()),
-                                              BoundedWait(request.max_wait())));
+                   coordinator_->requests()->WaitForModel(task, MembershipIdOf(request.header()),
+                                                          BoundedWait(request.max_wait())));
   *response = ModelResponse(model);
   return absl::OkStatus();
 }
 
 template <typename Response>
-ChiefHandler::Cancel ChiefHandler::CancelOf(std::optional<Coordinator::RequestId> id,
+ChiefHandler::Cancel ChiefHandler::CancelOf(std::optional<MemberRequests::RequestId> id,
                                             std::function<void(absl::StatusOr<Response>)> done) {
   if (!id.has_value()) return nullptr;
   return [this, id = *id, done = std::move(done)] {
-    if (coordinator_->Withdraw(id)) done(absl::CancelledError("the caller is gone"));
+    if (coordinator_->requests()->Withdraw(id)) done(absl::CancelledError("the caller is gone"));
   };
 }
 
@@ -204,7 +204,7 @@ ChiefHandler::Cancel ChiefHandler::BeginGetModel(
     done(task.status());
     return nullptr;
   }
-  const auto id = coordinator_->RequestModel(
+  const auto id = coordinator_->requests()->RequestModel(
       *task, MembershipIdOf(request.header()), BoundedWait(request.max_wait()),
       [this, done](const absl::StatusOr<ModelLocation>& model) {
         if (!model.ok()) return done(model.status());
@@ -217,7 +217,7 @@ v1::GetModelResponse ChiefHandler::ModelResponse(const ModelLocation& model) con
   v1::GetModelResponse response;
   *response.mutable_placement() = model.placement.ToProto();
   response.set_placement_fingerprint(model.placement.Fingerprint());
-  response.set_member_epoch(coordinator_->member_epoch());
+  response.set_member_epoch(coordinator_->roster()->epoch());
   for (const std::string& address : model.ps_addresses) response.add_ps_addresses(address);
   response.set_phase(JobPhaseToProto(coordinator_->phase()));
   return response;
@@ -226,8 +226,8 @@ v1::GetModelResponse ChiefHandler::ModelResponse(const ModelLocation& model) con
 absl::Status ChiefHandler::Heartbeat(const v1::HeartbeatRequest& request,
                                      v1::HeartbeatResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
-  RETURN_IF_ERROR(coordinator_->Heartbeat(task, MembershipIdOf(request.header()),
-                                          ReportFromProto(request.progress())));
+  RETURN_IF_ERROR(coordinator_->members()->Heartbeat(task, MembershipIdOf(request.header()),
+                                                     ReportFromProto(request.progress())));
   // In this order, so that a job that has failed comes with its error.
   response->set_phase(JobPhaseToProto(coordinator_->phase()));
   response->set_error(coordinator_->error());
@@ -239,9 +239,9 @@ absl::Status ChiefHandler::AcquireWork(const v1::AcquireWorkRequest& request,
                                        v1::AcquireWorkResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
   ASSIGN_OR_RETURN(const std::optional<WorkLease> lease,
-                   coordinator_->AcquireWork(task, MembershipIdOf(request.header()),
-                                             ReportFromProto(request.progress()),
-                                             BoundedWait(request.max_wait()), request.sequence()));
+                   coordinator_->requests()->AcquireWork(
+                       task, MembershipIdOf(request.header()), ReportFromProto(request.progress()),
+                       BoundedWait(request.max_wait()), request.sequence()));
   *response = WorkResponse(lease);
   return absl::OkStatus();
 }
@@ -254,7 +254,7 @@ ChiefHandler::Cancel ChiefHandler::BeginAcquireWork(
     done(task.status());
     return nullptr;
   }
-  const auto id = coordinator_->RequestWork(
+  const auto id = coordinator_->requests()->RequestWork(
       *task, MembershipIdOf(request.header()), ReportFromProto(request.progress()),
       BoundedWait(request.max_wait()), request.sequence(),
       [this, done](const absl::StatusOr<std::optional<WorkLease>>& lease) {
@@ -283,9 +283,9 @@ v1::AcquireWorkResponse ChiefHandler::WorkResponse(const std::optional<WorkLease
 
 absl::Status ChiefHandler::Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
-  ASSIGN_OR_RETURN(const bool admitted,
-                   coordinator_->Admit(task, MembershipIdOf(request.header()), request.lease_id(),
-                                       request.step(), request.attempt()));
+  ASSIGN_OR_RETURN(const bool admitted, coordinator_->members()->Admit(
+                                            task, MembershipIdOf(request.header()),
+                                            request.lease_id(), request.step(), request.attempt()));
   response->set_admitted(admitted);
   return absl::OkStatus();
 }
@@ -307,7 +307,7 @@ absl::Status ChiefHandler::EndTraining(const v1::EndTrainingRequest& request,
   if (request.has_header()) {
     ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
     RETURN_IF_ERROR(
-        coordinator_->Heartbeat(task, MembershipIdOf(request.header()), WorkerReport()));
+        coordinator_->members()->Heartbeat(task, MembershipIdOf(request.header()), WorkerReport()));
   }
   ASSIGN_OR_RETURN(const std::string reason, ReasonOf(request));
   RETURN_IF_ERROR(coordinator_->EndTraining(reason));
@@ -321,14 +321,15 @@ absl::Status ChiefHandler::EndTraining(const v1::EndTrainingRequest& request,
 
 absl::Status ChiefHandler::Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
-  return coordinator_->Leave(task, MembershipIdOf(request.header()),
-                             ReportFromProto(request.progress()));
+  return coordinator_->members()->Leave(task, MembershipIdOf(request.header()),
+                                        ReportFromProto(request.progress()));
 }
 
 absl::Status ChiefHandler::AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                                  v1::AcknowledgeEvaluationResponse* response) {
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
-  RETURN_IF_ERROR(coordinator_->Heartbeat(task, MembershipIdOf(request.header()), WorkerReport()));
+  RETURN_IF_ERROR(
+      coordinator_->members()->Heartbeat(task, MembershipIdOf(request.header()), WorkerReport()));
   coordinator_->AcknowledgeEvaluation(
       request.step(), request.snapshot_id(),
       std::map<std::string, double>(request.metrics().begin(), request.metrics().end()));
@@ -347,7 +348,7 @@ absl::Status ChiefHandler::GetJobStatus(const v1::GetJobStatusRequest& request,
   response->set_steps_per_second(status.newest.steps_per_second());
   response->set_examples_per_second(status.newest.examples_per_second());
   response->mutable_lease()->set_seconds(
-      absl::ToInt64Seconds(absl::Ceil(coordinator_->lease(), absl::Seconds(1))));
+      absl::ToInt64Seconds(absl::Ceil(coordinator_->roster()->lease(), absl::Seconds(1))));
   response->set_snapshot_step(status.snapshot_step);
   response->set_error(status.error);
   *response->mutable_mode() = status.mode.ToProto();

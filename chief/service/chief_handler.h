@@ -45,7 +45,7 @@ class ChiefHandler : public ChiefService {
   Cancel BeginAcquireWork(const v1::AcquireWorkRequest& request,
                           std::function<void(absl::StatusOr<v1::AcquireWorkResponse>)> done);
   // See Coordinator::AnswerWaiting.
-  void AnswerWaiting(const StopSignal& stop) { coordinator_->AnswerWaiting(stop); }
+  void AnswerWaiting(const StopSignal& stop) { coordinator_->requests()->AnswerWaiting(stop); }
 
   absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) override;
   absl::Status SetMode(const v1::SetModeRequest& request, v1::SetModeResponse* response) override;
@@ -63,7 +63,7 @@ class ChiefHandler : public ChiefService {
   v1::AcquireWorkResponse WorkResponse(const std::optional<WorkLease>& lease) const;
   // How the wait of a request ends; null: it has been answered.
   template <typename Response>
-  Cancel CancelOf(std::optional<Coordinator::RequestId> id,
+  Cancel CancelOf(std::optional<MemberRequests::RequestId> id,
                   std::function<void(absl::StatusOr<Response>)> done);
 
   Coordinator* const coordinator_;

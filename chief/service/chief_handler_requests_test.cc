@@ -14,7 +14,7 @@ namespace {
 class ChiefHandlerRequestsTest : public testing::Test {
  protected:
   ChiefHandlerRequestsTest() {
-    EXPECT_TRUE(coordinator_.Register(kWorker0, TestId(7), kHash, "host:1").ok());
+    EXPECT_TRUE(coordinator_.members()->Register(kWorker0, TestId(7), kHash, "host:1").ok());
   }
   template <typename Request>
   static Request RequestOf(uint64_t incarnation) {
@@ -106,8 +106,8 @@ TEST_F(ChiefHandlerRequestsTest, TheWaitOfACallerThatIsGoneIsCancelledOnce) {
   cancel();
   EXPECT_FALSE(work_.has_value()) << "it was answered";
   clock_.Advance(absl::Seconds(10));
-  coordinator_.ExpireLeases();
-  EXPECT_FALSE(coordinator_.AnyAlive(Role::kWorker)) << "nobody renews the lease";
+  coordinator_.roster()->ExpireLeases();
+  EXPECT_FALSE(coordinator_.roster()->AnyAlive(Role::kWorker)) << "nobody renews the lease";
 }
 
 }  // namespace

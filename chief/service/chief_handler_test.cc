@@ -97,7 +97,7 @@ TEST_F(ChiefHandlerTest, GetModelTellsPlacementAndAddresses) {
   ASSERT_EQ(response.ps_addresses_size(), 2);
   EXPECT_EQ(response.ps_addresses(1), "b:2");
   EXPECT_EQ(response.phase(), v1::TRAINING);
-  EXPECT_EQ(response.member_epoch(), coordinator_.MemberList().epoch());
+  EXPECT_EQ(response.member_epoch(), coordinator_.roster()->MemberList().epoch());
   // Whoever was told an epoch and is not known was a member of another chief, or is over.
   v1::RegisterRequest returning;
   *returning.mutable_header() = HeaderOf({Role::kWorker, 4}, 9);
@@ -204,15 +204,16 @@ TEST_F(ChiefHandlerTest, LeaveAndAcknowledge) {
   *leave.mutable_header() = Header();
   v1::LeaveResponse left;
   EXPECT_EQ(handler_.Leave(leave, &left), absl::OkStatus());
-  EXPECT_FALSE(coordinator_.AnyAlive(Role::kWorker));
+  EXPECT_FALSE(coordinator_.roster()->AnyAlive(Role::kWorker));
   v1::AcknowledgeEvaluationRequest acknowledge;
   *acknowledge.mutable_header() = HeaderOf({Role::kEvaluator, 0}, 9);
   acknowledge.set_step(12);
   coordinator_.SetSnapshotStep(12);
   (*acknowledge.mutable_metrics())["accuracy"] = 0.9;
   v1::AcknowledgeEvaluationResponse response;
-  ASSERT_EQ(coordinator_.Register({Role::kEvaluator, 0}, TestId(9), kHash, "host:2").status(),
-            absl::OkStatus());
+  ASSERT_EQ(
+      coordinator_.members()->Register({Role::kEvaluator, 0}, TestId(9), kHash, "host:2").status(),
+      absl::OkStatus());
   EXPECT_EQ(handler_.AcknowledgeEvaluation(acknowledge, &response), absl::OkStatus());
   EXPECT_EQ(response.phase(), v1::WAITING_FOR_SERVERS);
   EXPECT_EQ(coordinator_.GetStatus().evaluated_step, 12);
@@ -260,19 +261,19 @@ TEST_F(ChiefHandlerTest, NeitherTheStatusNorAnErrorNorTheLogGivesAnIdAway) {
   testing::internal::CaptureStderr();
   std::string told;
   const auto tell = [&told](const absl::Status& error) { told += error.ToString() + "\n"; };
-  ASSERT_TRUE(coordinator_.Register(kTask, kId, kHash, "host:1").ok());
+  ASSERT_TRUE(coordinator_.members()->Register(kTask, kId, kHash, "host:1").ok());
   StartTraining(10);
-  tell(coordinator_.Register(kTask, TestId(1), kHash, "host:2").status());
-  tell(coordinator_.Register({Role::kWorker, 1}, kId, kHash, "host:2").status());
-  tell(coordinator_.Heartbeat(kTask, {kId.incarnation, 5}, {}));
-  tell(coordinator_.Heartbeat(kTask, TestId(1), {}));
+  tell(coordinator_.members()->Register(kTask, TestId(1), kHash, "host:2").status());
+  tell(coordinator_.members()->Register({Role::kWorker, 1}, kId, kHash, "host:2").status());
+  tell(coordinator_.members()->Heartbeat(kTask, {kId.incarnation, 5}, {}));
+  tell(coordinator_.members()->Heartbeat(kTask, TestId(1), {}));
   v1::JobStatus status;
   ASSERT_EQ(handler_.GetJobStatus({}, &status), absl::OkStatus());
   ASSERT_EQ(status.members_size(), 1);
   told += status.SerializeAsString();
   EXPECT_EQ(coordinator_.GetStatus().members.at(0).secret, 0u);
-  ASSERT_EQ(coordinator_.Leave(kTask, kId, {}), absl::OkStatus());
-  tell(coordinator_.Heartbeat(kTask, kId, {}));
+  ASSERT_EQ(coordinator_.members()->Leave(kTask, kId, {}), absl::OkStatus());
+  tell(coordinator_.members()->Heartbeat(kTask, kId, {}));
   told += testing::internal::GetCapturedStderr();
   EXPECT_THAT(told, HasSubstr("worker-0 joined (host:1)")) << "of the log";
   for (const std::string& form : FormsOf(kId)) EXPECT_THAT(told, Not(HasSubstr(form)));
@@ -312,7 +313,7 @@ TEST_F(ChiefHandlerTest, AnIncarnationWithoutItsSecretIsRefusedByEveryCall) {
     EXPECT_TRUE(absl::IsAborted(handler_.Leave(refused(v1::LeaveRequest()), &left)));
   }
   EXPECT_EQ(work.tickets_size(), 1);
-  EXPECT_TRUE(coordinator_.AnyAlive(Role::kWorker));
+  EXPECT_TRUE(coordinator_.roster()->AnyAlive(Role::kWorker));
 }
 
 TEST_F(ChiefHandlerTest, AnyoneMayAskForTheStatus) {

@@ -55,7 +55,9 @@ class DashboardFilesTest : public testing::Test {
     work.num_records = 1000;
     work.batch_size = 10;
     coordinator_.StartTraining({}, *WorkLedger::FromState(state, work));
-    ASSERT_TRUE(coordinator_.Register(kWorker, kWorkerId, 0, "host:7", {}, "cpu, 1 thread").ok());
+    ASSERT_TRUE(coordinator_.members()
+                    ->Register(kWorker, kWorkerId, 0, "host:7", {}, "cpu, 1 thread")
+                    .ok());
     for (int64_t step = 0; step < kSteps; ++step) {
       ASSERT_NO_FATAL_FAILURE(DoStep());
       clock_.Advance(absl::Seconds(3));
@@ -76,7 +78,8 @@ class DashboardFilesTest : public testing::Test {
   }
 
   void DoStep() {
-    const auto lease = coordinator_.AcquireWork(kWorker, kWorkerId, {}, absl::ZeroDuration());
+    const auto lease =
+        coordinator_.requests()->AcquireWork(kWorker, kWorkerId, {}, absl::ZeroDuration());
     ASSERT_TRUE(lease.ok() && lease->has_value());
     ASSERT_EQ((*lease)->tickets.size(), 1u);
     WorkerReport report;
@@ -91,7 +94,7 @@ class DashboardFilesTest : public testing::Test {
     report.figures.set_compute_seconds(1);
     report.figures.set_push_seconds(0.5);
     report.figures.set_bytes_pushed(3000);
-    ASSERT_TRUE(coordinator_.Heartbeat(kWorker, kWorkerId, report).ok());
+    ASSERT_TRUE(coordinator_.members()->Heartbeat(kWorker, kWorkerId, report).ok());
   }
 
   // The evaluator's part.
