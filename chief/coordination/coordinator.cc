@@ -1,27 +1,13 @@
 #include "chief/coordination/coordinator.h"
 
-#include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "core/base/log.h"
 
 namespace keelson {
-namespace {
-
-// The first attempt number is the seconds since 2020, so a later chief's attempts are greater than
-// those of an earlier one.
-uint32_t FirstAttempt(const Clock* clock) {
-  const absl::Duration since = clock->Now() - absl::FromUnixSeconds(1'577'836'800);
-  return static_cast<uint32_t>(
-      std::clamp<int64_t>(absl::ToInt64Seconds(since), 1, std::numeric_limits<int32_t>::max()));
-}
-
-}  // namespace
 
 Coordinator::Coordinator(const Options& options, const Clock* clock)
-    : state_(std::make_unique<CoordinatorState>(options, clock)),
-      first_attempt_(FirstAttempt(clock)) {}
+    : state_(std::make_unique<CoordinatorState>(options, clock)) {}
 
 absl::Status Coordinator::EndTraining(std::string reason) {
   MutexLock lock(&state_->mu);
@@ -43,55 +29,6 @@ void Coordinator::AcknowledgeEvaluation(int64_t step, uint64_t snapshot_id,
                                         const std::map<std::string, double>& metrics) {
   MutexLock lock(&state_->mu);
   if (state_->snapshots.Acknowledge(step, snapshot_id, metrics)) state_->changed.NotifyAll();
-}
-
-void Coordinator::StartTraining(ModelLocation model, WorkLedger ledger) {
-  MutexLock lock(&state_->mu);
-  BeginTraining(std::move(model), std::move(ledger));
-}
-
-void Coordinator::BeginTraining(ModelLocation model, WorkLedger ledger) {
-  state_->model = std::move(model);
-  const Training::Options options = {state_->options.config_hash, state_->options.mode,
-                                     state_->options.loss_interval, state_->options.max_loss};
-  state_->training.emplace(options, std::move(ledger), first_attempt_);
-  state_->phase = JobPhase::kTraining;
-  state_->RequestPersistence();
-  state_->WakeAll();
-}
-
-std::optional<Coordinator::Round> Coordinator::WaitForRound(absl::Duration max_wait,
-                                                            const StopSignal* stop) {
-  const StopCallback wake(stop, [this] { state_->Wake(); });
-  MutexLock lock(&state_->mu);
-  const absl::Duration until = state_->clock->Monotonic() + max_wait;
-  while (true) {
-    if (state_->training.has_value() && state_->training->work().StagedRound().has_value())
-      return state_->training->work().StagedRound();
-    if (state_->clock->Monotonic() >= until || (stop != nullptr && stop->raised()))
-      return std::nullopt;
-    state_->WaitUntil(until);
-  }
-}
-
-void Coordinator::RoundCommitted(const Round& round) {
-  MutexLock lock(&state_->mu);
-  if (state_->training.has_value() && state_->training->work().RoundCommitted(round))
-    state_->WakeAll();
-}
-
-void Coordinator::RoundFailed(const Round& round) {
-  MutexLock lock(&state_->mu);
-  if (!state_->training.has_value() || !state_->training->work().RoundFailed(round)) return;
-  LogWarning("step ", round.step, " is tried again: a server has lost its gradients");
-  state_->WakeAll();
-}
-
-void Coordinator::NoteForeignCommit(int64_t newest) {
-  MutexLock lock(&state_->mu);
-  if (!state_->training.has_value() || !state_->training->work().NoteForeignCommit(newest)) return;
-  LogWarning("step ", newest, " was committed for an earlier chief; servers may lack it");
-  state_->WakeAll();
 }
 
 absl::Status Coordinator::SetMode(const ConsistencyMode& mode) {
@@ -188,13 +125,6 @@ std::optional<LossCurve::Point> Coordinator::TakeLossPoint() {
 std::optional<LossCurve::Point> Coordinator::TakeLastLossPoint() {
   MutexLock lock(&state_->mu);
   return state_->training.has_value() ? state_->training->TakeLastLossPoint() : std::nullopt;
-}
-
-v1::JobState Coordinator::LedgerState() const {
-  MutexLock lock(&state_->mu);
-  v1::JobState state = state_->training->ToState();
-  state.set_member_epoch(state_->membership.epoch());
-  return state;
 }
 
 Coordinator::Status Coordinator::GetStatus() const {

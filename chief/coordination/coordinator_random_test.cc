@@ -36,7 +36,7 @@ class Servers {
     return kApplied;
   }
   // False: the round has not its contributions.
-  bool Commit(const Coordinator::Round& round) {
+  bool Commit(const RoundQueue::Round& round) {
     if (round.step <= committed_) return true;
     if (open_ != std::pair(round.attempt, round.step)) return false;
     if (staged_.size() != round.contributions) return false;
@@ -104,7 +104,7 @@ class Job {
     }
     configured_ = DrawMode();
     NewChief();
-    chief_->StartTraining({}, WorkLedger(work_));
+    chief_->start()->StartTraining({}, WorkLedger(work_));
     Store();
   }
 
@@ -167,8 +167,8 @@ class Job {
   // ---- The chief.
 
   void Store() {
-    servers_.Store(chief_->PersistedState());
-    chief_->NoteStored(servers_.persisted().job().state_version());
+    servers_.Store(chief_->persistence()->PersistedState());
+    chief_->persistence()->NoteStored(servers_.persisted().job().state_version());
     deaths_since_stored_ = 0;
   }
   // As the chief does it: no server knows of members of whom its job state does not.
@@ -177,7 +177,7 @@ class Job {
     Store();
   }
   void StoreIfUrgent() {
-    if (chief_->StateUrgent()) Store();
+    if (chief_->persistence()->StateUrgent()) Store();
   }
   void RunMaintenance() {
     clock_.Advance(absl::Milliseconds(Draw(1, 700)));
@@ -192,23 +192,23 @@ class Job {
     if (OneIn(2)) Store();
   }
   void CommitRound(bool faults) {
-    const auto round = chief_->WaitForRound(kNoWait);
+    const auto round = chief_->rounds()->WaitForRound(kNoWait);
     if (!round.has_value()) return;
     if (faults && OneIn(10)) servers_.ForgetOpenRound();
     const bool committed = servers_.Commit(*round);
     EXPECT_TRUE(committed || faults) << "round " << round->step;
     if (faults && OneIn(20)) return RestartChief();
-    committed ? chief_->RoundCommitted(*round) : chief_->RoundFailed(*round);
+    committed ? chief_->rounds()->RoundCommitted(*round) : chief_->rounds()->RoundFailed(*round);
   }
   void RestartChief() {
     const int64_t before = step();
     NewChief();
     auto ledger = WorkLedger::FromPersisted(servers_.persisted(), work_);
     ASSERT_EQ(ledger.status(), absl::OkStatus());
-    chief_->RaiseAttempt(servers_.open_attempt());
-    chief_->RaiseMemberEpoch(servers_.member_epoch());
-    chief_->NoteCommittedRounds(servers_.committed());
-    chief_->Resume({}, *std::move(ledger), servers_.persisted());
+    chief_->start()->RaiseAttempt(servers_.open_attempt());
+    chief_->start()->RaiseMemberEpoch(servers_.member_epoch());
+    chief_->start()->NoteCommittedRounds(servers_.committed());
+    chief_->start()->Resume({}, *std::move(ledger), servers_.persisted());
     for (Worker& worker : workers_) worker.asked = false;
     expected_step_ = std::max(expected_step_, before);
     if (deaths_since_stored_ > 0) expected_step_ = 0;
@@ -261,7 +261,7 @@ class Job {
     NoteVersions(worker);
   }
   void NoteVersions(Worker* worker) {
-    const StateVersions state_versions = chief_->state_versions();
+    const StateVersions state_versions = chief_->persistence()->versions();
     for (Worker::Finished& finished : worker->finished) finished.version = state_versions.current;
     std::erase_if(worker->finished, [&](const Worker::Finished& finished) {
       return state_versions.stored >= *finished.version;
@@ -288,7 +288,7 @@ class Job {
       worker->registered = false;
       return;
     }
-    const StateVersions state_versions = chief_->state_versions();
+    const StateVersions state_versions = chief_->persistence()->versions();
     for (Worker::Finished& finished : worker->finished) {
       if (!finished.version.has_value()) finished.version = state_versions.current;
     }
@@ -360,7 +360,7 @@ class Job {
 
   void CheckEnd() {
     ASSERT_EQ(step(), work_.max_steps);
-    const v1::JobState state = chief_->LedgerState();
+    const v1::JobState state = chief_->persistence()->LedgerState();
     RecordSet unfinished;
     for (const v1::JobState::Range& range : state.unfinished()) {
       EXPECT_TRUE(unfinished.Add({range.epoch(), range.begin(), range.end()}));

@@ -97,7 +97,7 @@ class CoordinatorRequestsTest : public testing::Test {
     work.max_steps = steps;
     work.num_records = 1000;
     work.batch_size = 10;
-    coordinator_->StartTraining({}, WorkLedger(work));
+    coordinator_->start()->StartTraining({}, WorkLedger(work));
   }
   std::optional<MemberRequests::RequestId> Request(Task task, uint64_t incarnation,
                                                    const AwaitedWork& work, uint64_t sequence = 0,
@@ -194,11 +194,11 @@ TEST_F(CoordinatorRequestsTest, ACommittedRoundAnswersItsWorkers) {
                                                     kLong, 1, next0.Done()));
   ASSERT_TRUE(coordinator_->requests()->RequestWork(kWorker1, TestId(2), Completed(second.id, 1),
                                                     kLong, 1, next1.Done()));
-  const auto round = coordinator_->WaitForRound(kNoWait);
+  const auto round = coordinator_->rounds()->WaitForRound(kNoWait);
   ASSERT_TRUE(round.has_value());
   EXPECT_FALSE(next0.Came());
   EXPECT_FALSE(next1.Came());
-  coordinator_->RoundCommitted(*round);
+  coordinator_->rounds()->RoundCommitted(*round);
   for (const AwaitedWork& next : {next0, next1}) {
     const MemberRequests::WorkAnswer answer = next.Await();
     ASSERT_TRUE(answer.ok() && answer->has_value());

@@ -32,7 +32,7 @@ class SuccessionTest : public testing::Test {
     chief_.emplace(options, &clock_);
     first_lease_id_ += 1'000'000;
   }
-  void StartTraining() { chief_->StartTraining({}, WorkLedger(Work(first_lease_id_))); }
+  void StartTraining() { chief_->start()->StartTraining({}, WorkLedger(Work(first_lease_id_))); }
   // The chief crashes; another one continues from the job state persisted at the servers.
   void Succeed(const v1::PersistedJobState& persisted) {
     NewChief();
@@ -41,7 +41,7 @@ class SuccessionTest : public testing::Test {
   void Resume(const v1::PersistedJobState& persisted) {
     auto ledger = WorkLedger::FromPersisted(persisted, Work(first_lease_id_));
     ASSERT_EQ(ledger.status(), absl::OkStatus());
-    chief_->Resume({Placement(), {"ps-0:1"}}, *std::move(ledger), persisted);
+    chief_->start()->Resume({Placement(), {"ps-0:1"}}, *std::move(ledger), persisted);
   }
   // As one that was told an epoch when it was a member, if it was one.
   absl::StatusOr<std::vector<uint64_t>> Register(Task task, uint64_t incarnation,
@@ -86,7 +86,7 @@ TEST_F(SuccessionTest, WorkersGoOnWhereTheyWere) {
   const WorkLease first = AcquireSome(kWorker0, 1, 2);
   const WorkLease second = AcquireSome(kWorker1, 2, 2);
   const int64_t before = step();
-  Succeed(chief_->PersistedState());
+  Succeed(chief_->persistence()->PersistedState());
   EXPECT_EQ(step(), before);
   EXPECT_EQ(chief_->phase(), JobPhase::kTraining);
   EXPECT_EQ(chief_->members()->Heartbeat(kWorker0, TestId(1), {}).code(),
@@ -104,7 +104,7 @@ TEST_F(SuccessionTest, WorkersGoOnWhereTheyWere) {
 TEST_F(SuccessionTest, WhatWasGrantedAfterTheStateIsTakenOn) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
-  const v1::PersistedJobState persisted = chief_->PersistedState();
+  const v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
   const WorkLease first = *Acquire(kWorker0, 1);
   const WorkLease second = *Acquire(kWorker0, 1, Completed(first.id, 1));
   ASSERT_EQ(step(), 1);
@@ -119,7 +119,7 @@ TEST_F(SuccessionTest, WhoDoesNotComeBackIsLostAndFenced) {
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   const WorkLease lost = *Acquire(kWorker0, 1);
-  Succeed(chief_->PersistedState());
+  Succeed(chief_->persistence()->PersistedState());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   clock_.Advance(kLease / 2);
   ASSERT_EQ(chief_->members()->Heartbeat(kWorker1, TestId(2), {}), absl::OkStatus());
@@ -137,7 +137,7 @@ TEST_F(SuccessionTest, AnEvaluatorIsNotWaitedFor) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   ASSERT_TRUE(Register(kEvaluator, 2).ok());
-  Succeed(chief_->PersistedState());
+  Succeed(chief_->persistence()->PersistedState());
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   EXPECT_TRUE(Acquire(kWorker0, 1).has_value());
   EXPECT_FALSE(chief_->roster()->WaitUntilAlone(kNoWait));
@@ -151,7 +151,7 @@ TEST_F(SuccessionTest, WorkOfTheRetiredIsFencedAgain) {
   chief_->roster()->ExpireLeases();
   ASSERT_THAT(chief_->roster()->TakeEnded(), ElementsAre(1u));
   // The chief crashes before the servers are told.
-  Succeed(chief_->PersistedState());
+  Succeed(chief_->persistence()->PersistedState());
   EXPECT_THAT(chief_->roster()->MemberList().members(), IsEmpty());
   EXPECT_EQ(Register(kWorker0, 1, {Held(lease, 1)}).status().code(), absl::StatusCode::kAborted);
   ASSERT_TRUE(Register(kWorker1, 2).ok());
@@ -166,7 +166,7 @@ TEST_F(SuccessionTest, ALaterLeaseOnTheSameWorkEndsTheOlderHolder) {
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   const WorkLease lost = *Acquire(kWorker0, 1);
-  const v1::PersistedJobState persisted = chief_->PersistedState();
+  const v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
   // Afterwards the predecessor retires worker-0's membership, and hands its work on.
   clock_.Advance(kLease);
   ASSERT_EQ(chief_->members()->Heartbeat(kWorker1, TestId(2), {}), absl::OkStatus());
@@ -185,7 +185,7 @@ TEST_F(SuccessionTest, AClaimWaitsUntilItIsKnownHowTheJobGoesOn) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   const WorkLease lease = *Acquire(kWorker0, 1);
-  const v1::PersistedJobState persisted = chief_->PersistedState();
+  const v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
   NewChief();
   EXPECT_EQ(Register(kWorker0, 1, {Held(lease, 1)}).status().code(),
             absl::StatusCode::kUnavailable);
@@ -197,7 +197,7 @@ TEST_F(SuccessionTest, WhoRegistersEarlyHoldsNothing) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   const WorkLease lost = *Acquire(kWorker0, 1);  // the answer never arrives
-  const v1::PersistedJobState persisted = chief_->PersistedState();
+  const v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
   NewChief();
   EXPECT_EQ(Register(kWorker0, 1).status().code(), absl::StatusCode::kUnavailable);
   told_.clear();  // it never got its model
@@ -220,7 +220,7 @@ TEST_F(SuccessionTest, AJobThatStartsOverKnowsNoOldLeases) {
 
 TEST_F(SuccessionTest, AMemberThatTheStateDoesNotKnowIsTakenOn) {
   StartTraining();
-  const v1::PersistedJobState persisted = chief_->PersistedState();
+  const v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   const WorkLease lease = *Acquire(kWorker0, 1);
   Succeed(persisted);
@@ -235,9 +235,9 @@ TEST_F(SuccessionTest, TheMembersAreThoseWhoLiveAndThoseWhoMayComeBack) {
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   ASSERT_EQ(chief_->members()->Leave(kWorker1, TestId(2), {}), absl::OkStatus());
-  const v1::PersistedJobState persisted = chief_->PersistedState();
+  const v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
   NewChief();
-  chief_->RaiseMemberEpoch(persisted.member_epoch() + 7);  // a server knows it
+  chief_->start()->RaiseMemberEpoch(persisted.member_epoch() + 7);  // a server knows it
   ASSERT_TRUE(Register(kEvaluator, 3).ok());
   Resume(persisted);
   const v1::MemberList list = chief_->roster()->MemberList();
@@ -259,10 +259,10 @@ TEST_F(SuccessionTest, StateTellsWhatASuccessorNeeds) {
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
   chief_->SetSnapshotStep(5);
   chief_->AcknowledgeEvaluation(4, 0, {});
-  const v1::PersistedJobState persisted = chief_->PersistedState();
+  const v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
   EXPECT_EQ(persisted.job().config_hash(), kHash);
   EXPECT_EQ(persisted.job().job_id(), 77u);
-  EXPECT_EQ(persisted.job().state_version(), chief_->state_versions().current);
+  EXPECT_EQ(persisted.job().state_version(), chief_->persistence()->versions().current);
   EXPECT_TRUE(persisted.job().mode().has_async());
   ASSERT_EQ(persisted.members_size(), 1);
   EXPECT_EQ(persisted.members(0).incarnation(), 1u);
@@ -275,56 +275,56 @@ TEST_F(SuccessionTest, StateTellsWhatASuccessorNeeds) {
   Succeed(persisted);
   EXPECT_EQ(chief_->GetStatus().snapshot_step, 5);
   EXPECT_EQ(chief_->GetStatus().evaluated_step, 4);
-  EXPECT_GT(chief_->state_versions().current, persisted.job().state_version());
+  EXPECT_GT(chief_->persistence()->versions().current, persisted.job().state_version());
 }
 
 TEST_F(SuccessionTest, BeforeTrainingThereIsNoState) {
   ASSERT_TRUE(Register(kWorker0, 1).ok());
-  EXPECT_EQ(chief_->PersistedState().ByteSizeLong(), 0u);
-  EXPECT_FALSE(chief_->StateUrgent());
-  EXPECT_EQ(chief_->state_versions().current, 0u);
+  EXPECT_EQ(chief_->persistence()->PersistedState().ByteSizeLong(), 0u);
+  EXPECT_FALSE(chief_->persistence()->StateUrgent());
+  EXPECT_EQ(chief_->persistence()->versions().current, 0u);
 }
 
 TEST_F(SuccessionTest, WhatIsUrgentIsWaitedFor) {
   constexpr absl::Duration kAtOnce = -absl::InfiniteDuration();
   StopSignal stop;
   StartTraining();
-  chief_->WaitForUrgent(kAtOnce, stop);
+  chief_->persistence()->WaitForUrgent(kAtOnce, stop);
   const absl::Duration again = clock_.Monotonic() + absl::Seconds(1);
   std::thread moves([&] { clock_.Advance(absl::Seconds(1)); });
-  chief_->WaitForUrgent(again, stop);
+  chief_->persistence()->WaitForUrgent(again, stop);
   moves.join();
   EXPECT_GE(clock_.Monotonic(), again);
-  chief_->NoteStored(chief_->PersistedState().job().state_version());
+  chief_->persistence()->NoteStored(chief_->persistence()->PersistedState().job().state_version());
   std::thread joins([&] { EXPECT_TRUE(Register(kWorker0, 1).ok()); });
-  chief_->WaitForUrgent(kAtOnce, stop);
+  chief_->persistence()->WaitForUrgent(kAtOnce, stop);
   joins.join();
-  EXPECT_TRUE(chief_->StateUrgent());
+  EXPECT_TRUE(chief_->persistence()->StateUrgent());
   std::thread leaves(
       [&] { EXPECT_EQ(chief_->members()->Leave(kWorker0, TestId(1), {}), absl::OkStatus()); });
-  chief_->WaitForUrgent(absl::InfiniteDuration(), stop);
+  chief_->persistence()->WaitForUrgent(absl::InfiniteDuration(), stop);
   leaves.join();
   EXPECT_THAT(chief_->roster()->TakeEnded(), ElementsAre(1u));
   std::thread stops([&] { stop.Raise(); });
-  chief_->WaitForUrgent(absl::InfiniteDuration(), stop);
+  chief_->persistence()->WaitForUrgent(absl::InfiniteDuration(), stop);
   stops.join();
 }
 
 TEST_F(SuccessionTest, AJoinIsStoredAtOnce) {
   StartTraining();
-  EXPECT_TRUE(chief_->StateUrgent());
-  chief_->NoteStored(chief_->PersistedState().job().state_version());
-  EXPECT_FALSE(chief_->StateUrgent());
+  EXPECT_TRUE(chief_->persistence()->StateUrgent());
+  chief_->persistence()->NoteStored(chief_->persistence()->PersistedState().job().state_version());
+  EXPECT_FALSE(chief_->persistence()->StateUrgent());
   ASSERT_TRUE(Register(kWorker0, 1).ok());
-  EXPECT_TRUE(chief_->StateUrgent());
-  const v1::PersistedJobState persisted = chief_->PersistedState();
+  EXPECT_TRUE(chief_->persistence()->StateUrgent());
+  const v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
-  chief_->NoteStored(persisted.job().state_version());
-  EXPECT_FALSE(chief_->StateUrgent()) << "work alone is not urgent";
-  EXPECT_EQ(chief_->state_versions().stored, persisted.job().state_version());
-  EXPECT_GT(chief_->state_versions().current, chief_->state_versions().stored);
-  chief_->NoteStored(1);
-  EXPECT_EQ(chief_->state_versions().stored, persisted.job().state_version());
+  chief_->persistence()->NoteStored(persisted.job().state_version());
+  EXPECT_FALSE(chief_->persistence()->StateUrgent()) << "work alone is not urgent";
+  EXPECT_EQ(chief_->persistence()->versions().stored, persisted.job().state_version());
+  EXPECT_GT(chief_->persistence()->versions().current, chief_->persistence()->versions().stored);
+  chief_->persistence()->NoteStored(1);
+  EXPECT_EQ(chief_->persistence()->versions().stored, persisted.job().state_version());
 }
 
 // ---- Modes.
@@ -355,18 +355,18 @@ TEST_F(SyncCoordinatorTest, AStepIsARound) {
       chief_->members()->Admit(kWorker0, TestId(9), first.id, 0, first.attempt).status().code(),
       absl::StatusCode::kAborted);
   Stage(kWorker0, 1, first);
-  EXPECT_EQ(chief_->WaitForRound(kNoWait), std::nullopt);
-  std::optional<Coordinator::Round> round;
-  std::thread commits([&] { round = chief_->WaitForRound(kLong); });
+  EXPECT_EQ(chief_->rounds()->WaitForRound(kNoWait), std::nullopt);
+  std::optional<RoundQueue::Round> round;
+  std::thread commits([&] { round = chief_->rounds()->WaitForRound(kLong); });
   Stage(kWorker1, 2, second);
   commits.join();
   ASSERT_TRUE(round.has_value());
-  EXPECT_EQ(*round, (Coordinator::Round{0, first.attempt, 2}));
+  EXPECT_EQ(*round, (RoundQueue::Round{0, first.attempt, 2}));
   EXPECT_EQ(step(), 0);
-  const v1::JobState state = chief_->LedgerState();
+  const v1::JobState state = chief_->persistence()->LedgerState();
   EXPECT_EQ(state.unfinished_size(), 2);
   EXPECT_EQ(state.next_position(), 20);
-  chief_->RoundCommitted(*round);
+  chief_->rounds()->RoundCommitted(*round);
   EXPECT_EQ(step(), 1);
   EXPECT_EQ(Acquire(kWorker0, 1)->tickets[0].step, 1);
 }
@@ -375,11 +375,11 @@ TEST_F(SyncCoordinatorTest, AFailedRoundIsTriedAgain) {
   const WorkLease first = *Acquire(kWorker0, 1);
   Stage(kWorker0, 1, first);
   Stage(kWorker1, 2, *Acquire(kWorker1, 2));
-  const auto round = chief_->WaitForRound(kNoWait);
+  const auto round = chief_->rounds()->WaitForRound(kNoWait);
   ASSERT_TRUE(round.has_value());
-  EXPECT_EQ(chief_->WaitForRound(kNoWait), round) << "until it is reported";
-  chief_->RoundFailed(*round);
-  EXPECT_EQ(chief_->WaitForRound(kNoWait), std::nullopt);
+  EXPECT_EQ(chief_->rounds()->WaitForRound(kNoWait), round) << "until it is reported";
+  chief_->rounds()->RoundFailed(*round);
+  EXPECT_EQ(chief_->rounds()->WaitForRound(kNoWait), std::nullopt);
   const WorkLease again = *Acquire(kWorker1, 2);
   EXPECT_EQ(again.tickets, first.tickets);
   EXPECT_GT(again.attempt, first.attempt);
@@ -400,15 +400,15 @@ TEST_F(SyncCoordinatorTest, AWorkerThatDiesDoesNotStallTheStep) {
   EXPECT_FALSE(Acquire(kWorker1, 2).has_value());
   Stage(kWorker1, 2, first);
   Stage(kWorker1, 2, second);
-  EXPECT_TRUE(chief_->WaitForRound(kNoWait).has_value());
+  EXPECT_TRUE(chief_->rounds()->WaitForRound(kNoWait).has_value());
 }
 
 TEST_F(SyncCoordinatorTest, ASuccessorBeginsANewAttempt) {
   const WorkLease first = *Acquire(kWorker0, 1);
-  const v1::PersistedJobState persisted = chief_->PersistedState();
+  const v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
   NewChief();
-  chief_->RaiseAttempt(first.attempt + 7);
-  chief_->NoteCommittedRounds(3);
+  chief_->start()->RaiseAttempt(first.attempt + 7);
+  chief_->start()->NoteCommittedRounds(3);
   Resume(persisted);
   EXPECT_EQ(step(), 4);
   EXPECT_EQ(chief_->mode().ToString(), "sync:2");
@@ -421,12 +421,12 @@ TEST_F(SyncCoordinatorTest, ASuccessorBeginsANewAttempt) {
 }
 
 TEST_F(SyncCoordinatorTest, AttemptsThatNobodyHasHeardOfDoNotComeAgain) {
-  const v1::PersistedJobState persisted = chief_->PersistedState();
+  const v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
   WorkLease newest = *Acquire(kWorker0, 1);
   for (int i = 0; i < 3; ++i) {
     Stage(kWorker0, 1, newest);
     Stage(kWorker1, 2, *Acquire(kWorker1, 2));
-    chief_->RoundFailed(*chief_->WaitForRound(kNoWait));
+    chief_->rounds()->RoundFailed(*chief_->rounds()->WaitForRound(kNoWait));
     newest = *Acquire(kWorker0, 1);
   }
   Succeed(persisted);
@@ -451,9 +451,9 @@ TEST_F(SuccessionTest, TheModeIsChangedWhileTheJobTrains) {
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
   EXPECT_EQ(chief_->mode(), ConsistencyMode());
-  chief_->NoteStored(chief_->state_versions().current);
+  chief_->persistence()->NoteStored(chief_->persistence()->versions().current);
   EXPECT_EQ(chief_->SetMode(bounded), absl::OkStatus());
-  EXPECT_TRUE(chief_->StateUrgent());
+  EXPECT_TRUE(chief_->persistence()->StateUrgent());
   EXPECT_EQ(chief_->mode(), bounded);
   const WorkLease lease = *Acquire(kWorker0, 1);
   EXPECT_TRUE(lease.fresh_values);
@@ -471,19 +471,19 @@ TEST_F(SuccessionTest, TheModeIsChangedWhileTheJobTrains) {
 TEST_F(SuccessionTest, TheModeOutlivesTheChiefButNotTheConfiguration) {
   StartTraining();
   ASSERT_EQ(chief_->SetMode(ConsistencyMode::Parse("ssp:3").value()), absl::OkStatus());
-  v1::JobState state = chief_->LedgerState();
+  v1::JobState state = chief_->persistence()->LedgerState();
   NewChief();
-  chief_->StartTraining({}, WorkLedger::FromState(state, Work(1)).value());
+  chief_->start()->StartTraining({}, WorkLedger::FromState(state, Work(1)).value());
   EXPECT_EQ(chief_->mode().ToString(), "ssp:3");
   state.set_config_hash(kHash + 1);
   NewChief();
-  chief_->StartTraining({}, WorkLedger::FromState(state, Work(1)).value());
+  chief_->start()->StartTraining({}, WorkLedger::FromState(state, Work(1)).value());
   EXPECT_EQ(chief_->mode().ToString(), "async");
   // A mode that makes no sense is not taken on.
   state.set_config_hash(kHash);
   state.mutable_mode()->mutable_bounded_staleness()->set_staleness(-1);
   NewChief();
-  chief_->StartTraining({}, WorkLedger::FromState(state, Work(1)).value());
+  chief_->start()->StartTraining({}, WorkLedger::FromState(state, Work(1)).value());
   EXPECT_EQ(chief_->mode().ToString(), "async");
 }
 

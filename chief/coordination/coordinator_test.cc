@@ -26,7 +26,7 @@ class CoordinatorTest : public testing::Test {
     work.max_steps = max_steps;
     work.num_records = 1000;
     work.batch_size = 10;
-    coordinator_.StartTraining({Placement(), {"ps-0:1"}}, WorkLedger(work));
+    coordinator_.start()->StartTraining({Placement(), {"ps-0:1"}}, WorkLedger(work));
   }
   void Register(Task task, uint64_t incarnation) {
     ASSERT_EQ(coordinator_.members()->Register(task, TestId(incarnation), kHash, "host:1").status(),
@@ -407,7 +407,7 @@ TEST_F(CoordinatorTest, LedgerStateCountsLeasedWorkAsUnfinished) {
   StartTraining(10);
   Register(kWorker0, 1);
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
-  const v1::JobState state = coordinator_.LedgerState();
+  const v1::JobState state = coordinator_.persistence()->LedgerState();
   EXPECT_EQ(state.global_step(), 0);
   EXPECT_EQ(state.config_hash(), kHash);
   ASSERT_EQ(state.unfinished_size(), 1);

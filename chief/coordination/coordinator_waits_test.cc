@@ -43,7 +43,7 @@ class CoordinatorWaitsTest : public testing::Test {
     work.max_steps = steps;
     work.num_records = 1000;
     work.batch_size = 10;
-    coordinator_->StartTraining({}, WorkLedger(work));
+    coordinator_->start()->StartTraining({}, WorkLedger(work));
     ASSERT_TRUE(coordinator_->members()->Register(kWorker0, TestId(1), kHash, "host:1").ok());
     ASSERT_TRUE(coordinator_->members()->Register(kWorker1, TestId(2), kHash, "host:2").ok());
   }
@@ -88,10 +88,10 @@ TEST_F(CoordinatorWaitsTest, AGradientOfARoundWakesNoWorkerThatWaitsForTheNext) 
   clock_.AwaitWaits(1);
   for (int beat = 0; beat < 10'000; ++beat) Report(kWorker1, 2, Completed(second.id, 0));
   Report(kWorker1, 2, Completed(second.id, 1));
-  const auto round = coordinator_->WaitForRound(kNoWait);
+  const auto round = coordinator_->rounds()->WaitForRound(kNoWait);
   ASSERT_TRUE(round.has_value());
   EXPECT_EQ(clock_.waits(), 1);
-  coordinator_->RoundCommitted(*round);
+  coordinator_->rounds()->RoundCommitted(*round);
   worker.join();
   ASSERT_TRUE(next.has_value());
   EXPECT_EQ(next->tickets[0].step, 1);

@@ -189,13 +189,13 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
               &snapshotter_, &snapshots_, &leadership_, clock, &stop_) {}
 
 ServerSupervisor::Job Chief::SupervisedJob() {
-  return {[this] { return coordinator_.PersistedState(); },
+  return {[this] { return coordinator_.persistence()->PersistedState(); },
           [this] { return coordinator_.roster()->MemberList(); },
           [this] { return coordinator_.roster()->epoch(); },
-          [this](uint64_t version) { coordinator_.NoteStored(version); },
+          [this](uint64_t version) { coordinator_.persistence()->NoteStored(version); },
           [this] { return snapshotter_.Snapshots(); },
           [this](const absl::Status& status) { leadership_.NoteReplaced(status); },
-          [this](int64_t round) { coordinator_.NoteForeignCommit(round); },
+          [this](int64_t round) { coordinator_.rounds()->NoteForeignCommit(round); },
           [this](uint64_t epoch) { announcer_.HandOnTold(epoch); }};
 }
 

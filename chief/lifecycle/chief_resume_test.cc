@@ -185,7 +185,8 @@ TEST_F(ChiefRunTest, AnotherNumberOfServersStartsOver) {
   EXPECT_EQ(StatusOf(service()).step(), 0);
   EXPECT_EQ(LastRestore(0), 0);
   const uint64_t old_version = servers_[1].shard().job_state_version();
-  EXPECT_GT(chief_->coordinator()->PersistedState().job().state_version(), old_version)
+  EXPECT_GT(chief_->coordinator()->persistence()->PersistedState().job().state_version(),
+            old_version)
       << "servers would ignore it";
   stop_->Raise();
   EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);

@@ -150,7 +150,8 @@ void ChiefRunTest::Kill() {
 }
 
 void ChiefRunTest::AwaitStored() {
-  const uint64_t version = chief_->coordinator()->PersistedState().job().state_version();
+  const uint64_t version =
+      chief_->coordinator()->persistence()->PersistedState().job().state_version();
   for (FakeParameterServer& server : servers_) {
     while (server.shard().job_state_version() < version) std::this_thread::yield();
   }

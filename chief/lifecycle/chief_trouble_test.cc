@@ -324,7 +324,8 @@ class ReadOnlyTest : public FullDiskTest {
     v1::WorkerProgress progress;
     while (StatusOf(service()).step() < 3) progress = Done(Acquire(service(), progress));
     while (LatestStep() == 0) std::this_thread::yield();
-    const uint64_t version = chief_->coordinator()->PersistedState().job().state_version();
+    const uint64_t version =
+        chief_->coordinator()->persistence()->PersistedState().job().state_version();
     while (server_.shard().job_state_version() < version) std::this_thread::yield();
     KillOwner();
   }

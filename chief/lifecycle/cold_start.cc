@@ -42,7 +42,7 @@ absl::Status ColdStart::Run(const std::vector<v1::ShardStatus>& shards) {
     state.set_config_hash(options_.config_hash);
     RETURN_IF_ERROR(calls_.Run([&] { return WriteFirst(state); }));
   }
-  coordinator_->StartTraining(model_, std::move(ledger));
+  coordinator_->start()->StartTraining(model_, std::move(ledger));
   return absl::OkStatus();
 }
 

@@ -38,10 +38,10 @@ class EndTrainingTest : public testing::Test {
     chief_.emplace(options, &clock_);
     work_.first_lease_id += 1'000'000;
   }
-  void StartTraining() { chief_->StartTraining({}, WorkLedger(work_)); }
+  void StartTraining() { chief_->start()->StartTraining({}, WorkLedger(work_)); }
   void Succeed(const v1::PersistedJobState& persisted) {
     NewChief();
-    chief_->Resume({}, *WorkLedger::FromPersisted(persisted, work_), persisted);
+    chief_->start()->Resume({}, *WorkLedger::FromPersisted(persisted, work_), persisted);
   }
   void Register(const std::vector<HeldLease>& held = {}) {
     EXPECT_EQ(
@@ -120,7 +120,7 @@ TEST_F(EndTrainingTest, ASuccessorKeepsToIt) {
   Register();
   const auto lease = Acquire();
   ASSERT_EQ(chief_->EndTraining("good enough"), absl::OkStatus());
-  Succeed(chief_->PersistedState());
+  Succeed(chief_->persistence()->PersistedState());
   EXPECT_EQ(status().end_reason, "good enough");
   EXPECT_FALSE(status().trained) << "the worker is expected back with its step";
   Register({{lease->id, lease->tickets, 1, 0}});
@@ -134,11 +134,11 @@ TEST_F(EndTrainingTest, StepsThatASuccessorDoesNotKnowOfAreWaitedFor) {
   const auto lease = Acquire();
   ASSERT_EQ(chief_->EndTraining("x"), absl::OkStatus());
   // As it is when the newest snapshot is newer than every persisted state.
-  v1::PersistedJobState persisted = chief_->PersistedState();
-  *persisted.mutable_job() = chief_->LedgerState();
+  v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
+  *persisted.mutable_job() = chief_->persistence()->LedgerState();
   persisted.clear_leases();
   NewChief();
-  chief_->Resume({}, *WorkLedger::FromState(persisted.job(), work_), persisted);
+  chief_->start()->Resume({}, *WorkLedger::FromState(persisted.job(), work_), persisted);
   EXPECT_FALSE(status().trained);
   Register({{lease->id, lease->tickets, 0, 0}});
   EXPECT_FALSE(status().trained);
@@ -149,35 +149,35 @@ TEST_F(EndTrainingTest, StepsThatASuccessorDoesNotKnowOfAreWaitedFor) {
 TEST_F(EndTrainingTest, ASnapshotKeepsToItAsLongAsTheConfigurationIsTheSame) {
   StartTraining();
   ASSERT_EQ(chief_->EndTraining("good enough"), absl::OkStatus());
-  const v1::JobState state = chief_->LedgerState();
+  const v1::JobState state = chief_->persistence()->LedgerState();
   NewChief();
-  chief_->StartTraining({}, *WorkLedger::FromState(state, work_));
+  chief_->start()->StartTraining({}, *WorkLedger::FromState(state, work_));
   EXPECT_TRUE(status().trained);
   EXPECT_EQ(status().end_reason, "good enough");
   config_hash_ = kHash + 1;
   NewChief();
-  chief_->StartTraining({}, *WorkLedger::FromState(state, work_));
+  chief_->start()->StartTraining({}, *WorkLedger::FromState(state, work_));
   EXPECT_FALSE(status().trained);
   EXPECT_EQ(status().end_reason, "");
 }
 
 TEST_F(EndTrainingTest, ItIsToBeStoredAtTheServersAtOnce) {
   StartTraining();
-  chief_->NoteStored(chief_->state_versions().current);
-  ASSERT_FALSE(chief_->StateUrgent());
-  EXPECT_TRUE(chief_->WaitUntilStored(absl::ZeroDuration()));
+  chief_->persistence()->NoteStored(chief_->persistence()->versions().current);
+  ASSERT_FALSE(chief_->persistence()->StateUrgent());
+  EXPECT_TRUE(chief_->persistence()->WaitUntilStored(absl::ZeroDuration()));
   ASSERT_EQ(chief_->EndTraining("x"), absl::OkStatus());
-  EXPECT_TRUE(chief_->StateUrgent());
-  EXPECT_FALSE(chief_->WaitUntilStored(absl::Milliseconds(1)));
-  chief_->NoteStored(chief_->state_versions().current);
-  EXPECT_TRUE(chief_->WaitUntilStored(absl::ZeroDuration()));
+  EXPECT_TRUE(chief_->persistence()->StateUrgent());
+  EXPECT_FALSE(chief_->persistence()->WaitUntilStored(absl::Milliseconds(1)));
+  chief_->persistence()->NoteStored(chief_->persistence()->versions().current);
+  EXPECT_TRUE(chief_->persistence()->WaitUntilStored(absl::ZeroDuration()));
 }
 
 // ---- The call.
 
 class EndTrainingCallTest : public EndTrainingTest {
  protected:
-  EndTrainingCallTest() { chief_->NoteStored(~uint64_t{0}); }
+  EndTrainingCallTest() { chief_->persistence()->NoteStored(~uint64_t{0}); }
 
   ChiefHandler handler_{&*chief_};
 };

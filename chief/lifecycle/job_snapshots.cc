@@ -15,7 +15,7 @@ absl::Status JobSnapshots::RemoveUncommitted() {
 }
 
 absl::Status JobSnapshots::Write() {
-  return WriteWith([this] { return coordinator_->LedgerState(); });
+  return WriteWith([this] { return coordinator_->persistence()->LedgerState(); });
 }
 
 absl::Status JobSnapshots::WriteState(const v1::JobState& state) {
@@ -80,8 +80,8 @@ absl::Status JobSnapshots::Confirm() {
   if (coordinator_->phase() == JobPhase::kWaitingForServers) {
     status = servers_->Confirm();
   } else {
-    status = servers_->PersistState(coordinator_->PersistedState());
-    coordinator_->NoteStored(servers_->stored_version());
+    status = servers_->PersistState(coordinator_->persistence()->PersistedState());
+    coordinator_->persistence()->NoteStored(servers_->stored_version());
   }
   if (absl::IsAborted(status)) leadership_->NoteReplaced(status);
   RETURN_IF_ERROR(status);

@@ -36,7 +36,7 @@ absl::StatusOr<absl::Duration> JobStart::Run() {
   if (absl::IsAlreadyExists(cleaned)) return cleaned;
   if (!cleaned.ok()) LogWarning("files of earlier snapshots stay: ", cleaned.message());
   // Who was told an epoch before everything was restarted is known to be no member.
-  if (newest.has_value()) coordinator_->RaiseMemberEpoch(newest->state.member_epoch());
+  if (newest.has_value()) coordinator_->start()->RaiseMemberEpoch(newest->state.member_epoch());
   const Adoption adoption =
       DecideAdoption({options_.config_hash, model_.placement.Fingerprint()}, shards,
                      newest.has_value() ? std::make_optional(newest->state) : std::nullopt);
@@ -61,8 +61,8 @@ void JobStart::NoteNumbers(const std::vector<v1::ShardStatus>& shards) {
     attempt = std::max(attempt, shard.open_attempt());
     member_epoch = std::max(member_epoch, shard.member_epoch());
   }
-  coordinator_->RaiseAttempt(attempt);
-  coordinator_->RaiseMemberEpoch(member_epoch);
+  coordinator_->start()->RaiseAttempt(attempt);
+  coordinator_->start()->RaiseMemberEpoch(member_epoch);
 }
 
 absl::StatusOr<absl::Duration> JobStart::Adopt(const Adoption& adoption,
@@ -72,7 +72,7 @@ absl::StatusOr<absl::Duration> JobStart::Adopt(const Adoption& adoption,
                        ? WorkLedger::FromState(adoption.persisted.job(), options_.work)
                        : WorkLedger::FromPersisted(adoption.persisted, options_.work));
   TakeRoundsOver(adoption, shards, coordinator_, servers_, *stop_);
-  coordinator_->Resume(model_, std::move(ledger), adoption.persisted);
+  coordinator_->start()->Resume(model_, std::move(ledger), adoption.persisted);
   LogInfo("training goes on: step ", coordinator_->GetStatus().step, " of ",
           options_.work.max_steps);
   const SnapshotFigures newest = snapshotter_->figures();

@@ -23,11 +23,11 @@ void LogWaitingWork(const std::vector<std::string>& missing) {
 void MembershipAnnouncer::Run(const StopSignal& end) {
   absl::Duration stores_from = -absl::InfiniteDuration();
   while (true) {
-    coordinator_->WaitForUrgent(stores_from, end);
+    coordinator_->persistence()->WaitForUrgent(stores_from, end);
     if (end.raised()) return;
     AnnounceEnded();
     const absl::Duration now = clock_->Monotonic();
-    if (coordinator_->StateUrgent() && now >= stores_from) {
+    if (coordinator_->persistence()->StateUrgent() && now >= stores_from) {
       persist_now_();
       stores_from = now + kStorePause;
     }
@@ -39,7 +39,7 @@ void MembershipAnnouncer::AnnounceEnded() {
   if (ended.empty()) return;
   const v1::MemberList members = coordinator_->roster()->MemberList();
   ended_.Add(members.epoch(), ended);
-  servers_->Announce(members, coordinator_->PersistedState());
+  servers_->Announce(members, coordinator_->persistence()->PersistedState());
   HandOnTold(servers_->known_epoch());
   if (!ended_.empty()) LogWaitingWork(servers_->Missing());
 }

@@ -22,7 +22,8 @@ class MembershipAnnouncerTest : public RunningJobTest {
   void LoseAWorkerAtWork() {
     Join(kWorker0, 1);
     lost_ = *Acquire(kWorker0, 1);
-    servers_.Announce(coordinator_.roster()->MemberList(), coordinator_.PersistedState());
+    servers_.Announce(coordinator_.roster()->MemberList(),
+                      coordinator_.persistence()->PersistedState());
     ASSERT_TRUE(fakes_[0].members().contains(1) && fakes_[1].members().contains(1));
     clock_.Advance(kLease);
     coordinator_.roster()->ExpireLeases();
@@ -69,7 +70,7 @@ TEST_F(MembershipAnnouncerTest, AServerThatDoesNotAnswerHoldsItBack) {
 
 TEST_F(MembershipAnnouncerTest, HasUrgentStateStoredAtMostTenTimesASecond) {
   Join(kWorker0, 1);
-  ASSERT_TRUE(coordinator_.StateUrgent());
+  ASSERT_TRUE(coordinator_.persistence()->StateUrgent());
   Start();
   while (persisted_ < 1) std::this_thread::yield();
   // Nobody has told the coordinator that it is stored.

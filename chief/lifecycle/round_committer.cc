@@ -14,14 +14,14 @@ constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 
 void RoundCommitter::Run(const StopSignal& end) {
   while (!end.raised()) {
-    const std::optional<Coordinator::Round> round =
-        coordinator_->WaitForRound(absl::InfiniteDuration(), &end);
+    const std::optional<RoundQueue::Round> round =
+        coordinator_->rounds()->WaitForRound(absl::InfiniteDuration(), &end);
     if (!round.has_value()) continue;
     const absl::Status status = Commit(*round, end);
     if (status.ok()) continue;
     if (absl::IsFailedPrecondition(status)) {
       LogWarning("step ", round->step, " is computed again: ", status.message());
-      coordinator_->RoundFailed(*round);
+      coordinator_->rounds()->RoundFailed(*round);
     } else if (absl::IsAborted(status)) {
       leadership_->NoteReplaced(status);
       return;
@@ -32,9 +32,9 @@ void RoundCommitter::Run(const StopSignal& end) {
   }
 }
 
-absl::Status RoundCommitter::Commit(const Coordinator::Round& round, const StopSignal& end) {
+absl::Status RoundCommitter::Commit(const RoundQueue::Round& round, const StopSignal& end) {
   return servers_->CommitRound({round.step, round.attempt, round.contributions}, end,
-                               [&] { coordinator_->RoundCommitted(round); });
+                               [&] { coordinator_->rounds()->RoundCommitted(round); });
 }
 
 }  // namespace keelson

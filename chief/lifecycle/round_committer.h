@@ -31,7 +31,7 @@ class RoundCommitter {
 
  private:
   // One try.
-  absl::Status Commit(const Coordinator::Round& round, const StopSignal& end);
+  absl::Status Commit(const RoundQueue::Round& round, const StopSignal& end);
 
   Coordinator* const coordinator_;
   ServerGroup* const servers_;

@@ -23,7 +23,7 @@ void TakeRoundsOver(const Adoption& adoption, const std::vector<v1::ShardStatus>
     newest.contributions = std::max(newest.contributions, shard.committed_contributions());
   }
   if (newest.step < 0) return;
-  coordinator->NoteCommittedRounds(newest.step);
+  coordinator->start()->NoteCommittedRounds(newest.step);
   servers->NoteCommittedRound(newest.step);
   for (size_t s = 0; s < shards.size(); ++s) {
     const v1::ShardStatus& shard = shards[s];

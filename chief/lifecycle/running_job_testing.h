@@ -36,7 +36,7 @@ class RunningJobTest : public testing::Test {
     ASSERT_EQ(servers_.WaitUntilReachable(), absl::OkStatus());
     ASSERT_EQ(servers_.Initialize(std::nullopt, coordinator_.roster()->MemberList()),
               absl::OkStatus());
-    coordinator_.StartTraining({Placement(), {"a:1", "b:2"}}, WorkLedger(Work()));
+    coordinator_.start()->StartTraining({Placement(), {"a:1", "b:2"}}, WorkLedger(Work()));
   }
 
   static WorkOptions Work() {

@@ -43,7 +43,7 @@ class ReporterTest : public testing::Test {
     work.max_steps = 100;
     work.num_records = 1000;
     work.batch_size = 10;
-    coordinator_.StartTraining({}, *WorkLedger::FromState(state, work));
+    coordinator_.start()->StartTraining({}, *WorkLedger::FromState(state, work));
     ASSERT_EQ(coordinator_.members()->Register(kSecondWorker, TestId(1), 0, "host:7").status(),
               absl::OkStatus());
   }

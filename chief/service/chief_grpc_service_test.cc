@@ -130,7 +130,8 @@ TEST_F(ChiefGrpcServiceTest, CallsThatWaitAreAnsweredWhenTheJobGoesOn) {
   clock_.Advance(absl::Seconds(1));
   const auto heard_of = [&] { return coordinator_.GetStatus().members[0].last_heard; };
   while (heard_of() != clock_.Monotonic()) std::this_thread::yield();
-  coordinator_.StartTraining({}, WorkLedger({.max_steps = 5, .num_records = 9, .batch_size = 1}));
+  coordinator_.start()->StartTraining(
+      {}, WorkLedger({.max_steps = 5, .num_records = 9, .batch_size = 1}));
   member.join();
   EXPECT_EQ(granted.tickets_size(), 1);
 }

@@ -172,7 +172,7 @@ absl::Status ChiefHandler::Register(const v1::RegisterRequest& request,
                                                      request.peer(), held, request.device(),
                                                      request.header().member_epoch(), step_bound));
   response->mutable_kept_leases()->Add(kept.begin(), kept.end());
-  *response->mutable_state_versions() = VersionsToProto(coordinator_->state_versions());
+  *response->mutable_state_versions() = VersionsToProto(coordinator_->persistence()->versions());
   response->set_phase(JobPhaseToProto(coordinator_->phase()));
   return absl::OkStatus();
 }
@@ -231,7 +231,7 @@ absl::Status ChiefHandler::Heartbeat(const v1::HeartbeatRequest& request,
   // In this order, so that a job that has failed comes with its error.
   response->set_phase(JobPhaseToProto(coordinator_->phase()));
   response->set_error(coordinator_->error());
-  *response->mutable_state_versions() = VersionsToProto(coordinator_->state_versions());
+  *response->mutable_state_versions() = VersionsToProto(coordinator_->persistence()->versions());
   return absl::OkStatus();
 }
 
@@ -273,7 +273,7 @@ v1::AcquireWorkResponse ChiefHandler::WorkResponse(const std::optional<WorkLease
     }
     response.set_fresh_values(lease->fresh_values);
   }
-  *response.mutable_state_versions() = VersionsToProto(coordinator_->state_versions());
+  *response.mutable_state_versions() = VersionsToProto(coordinator_->persistence()->versions());
   // Workers stay until the last snapshot is there: if the job falls back to an earlier one, the
   // steps since then are theirs to do.
   const JobPhase phase = coordinator_->phase();
@@ -296,7 +296,7 @@ absl::Status ChiefHandler::SetMode(const v1::SetModeRequest& request,
   const ConsistencyMode previous = coordinator_->mode();
   RETURN_IF_ERROR(coordinator_->SetMode(mode));
   *response->mutable_previous() = previous.ToProto();
-  if (coordinator_->WaitUntilStored(kStoreWait)) return absl::OkStatus();
+  if (coordinator_->persistence()->WaitUntilStored(kStoreWait)) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
       "consistency mode: changed to ", mode.ToString(),
       ", but the servers do not hold that yet: a chief that is restarted now may not know"));
@@ -313,7 +313,7 @@ absl::Status ChiefHandler::EndTraining(const v1::EndTrainingRequest& request,
   RETURN_IF_ERROR(coordinator_->EndTraining(reason));
   // Only then is the answer sent: if this chief is killed afterwards, its successor knows of the
   // end.
-  if (!coordinator_->WaitUntilStored(kStoreWait)) {
+  if (!coordinator_->persistence()->WaitUntilStored(kStoreWait)) {
     LogWarning("the servers do not hold yet that training ends early");
   }
   return absl::OkStatus();

@@ -44,7 +44,7 @@ class ChiefHandlerRequestsTest : public testing::Test {
     work.max_steps = 10;
     work.num_records = 25;
     work.batch_size = 10;
-    coordinator_.StartTraining({Placement(), {"a:1", "b:2"}}, WorkLedger(work));
+    coordinator_.start()->StartTraining({Placement(), {"a:1", "b:2"}}, WorkLedger(work));
   }
   void Count() {
     if (++answers_ == 2) both_answered_.Raise();

@@ -40,7 +40,7 @@ class ChiefHandlerTest : public testing::Test {
     work.num_records = 25;
     work.batch_size = 10;
     work.first_lease_id = 50;
-    coordinator_.StartTraining({Placement(), {"a:1", "b:2"}}, WorkLedger(work));
+    coordinator_.start()->StartTraining({Placement(), {"a:1", "b:2"}}, WorkLedger(work));
   }
   v1::AcquireWorkResponse Acquire(const v1::WorkerProgress& progress = {}, uint64_t sequence = 0) {
     v1::AcquireWorkRequest request;
@@ -443,9 +443,9 @@ TEST_F(ChiefHandlerTest, RegisterTellsWhichLeasesAreKept) {
 TEST_F(ChiefHandlerTest, AnswersTellTheVersionsOfTheLedger) {
   Register();
   StartTraining(10);
-  coordinator_.NoteStored(1);
+  coordinator_.persistence()->NoteStored(1);
   const v1::AcquireWorkResponse work = Acquire();
-  EXPECT_EQ(work.state_versions().current(), coordinator_.state_versions().current);
+  EXPECT_EQ(work.state_versions().current(), coordinator_.persistence()->versions().current);
   EXPECT_GT(work.state_versions().current(), 1u);
   EXPECT_EQ(work.state_versions().stored(), 1u);
   v1::HeartbeatRequest request;
@@ -453,7 +453,7 @@ TEST_F(ChiefHandlerTest, AnswersTellTheVersionsOfTheLedger) {
   v1::HeartbeatResponse heartbeat;
   ASSERT_EQ(handler_.Heartbeat(request, &heartbeat), absl::OkStatus());
   EXPECT_EQ(heartbeat.state_versions().stored(), 1u);
-  EXPECT_EQ(heartbeat.state_versions().current(), coordinator_.state_versions().current);
+  EXPECT_EQ(heartbeat.state_versions().current(), coordinator_.persistence()->versions().current);
   Register();
   EXPECT_EQ(registered_.state_versions().stored(), 1u);
 }
@@ -511,7 +511,7 @@ TEST_F(ChiefHandlerTest, SetModeTellsThePreviousOne) {
   EXPECT_EQ(handler_.SetMode(request, &response).code(), absl::StatusCode::kFailedPrecondition);
   Register();
   StartTraining(10);
-  coordinator_.NoteStored(UINT64_MAX);
+  coordinator_.persistence()->NoteStored(UINT64_MAX);
   ASSERT_EQ(handler_.SetMode(request, &response), absl::OkStatus());
   EXPECT_TRUE(response.previous().has_async());
   ASSERT_TRUE(Acquire().lease_id() != 0);
@@ -537,7 +537,7 @@ TEST_F(ChiefHandlerTest, SetModeIsAcknowledgedWhenTheServersHoldIt) {
   const absl::Status status = handler_.SetMode(request, &response);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("the servers do not hold that yet"));
-  coordinator_.NoteStored(UINT64_MAX);
+  coordinator_.persistence()->NoteStored(UINT64_MAX);
   EXPECT_EQ(handler_.SetMode(request, &response), absl::OkStatus());
 }
 

@@ -54,7 +54,7 @@ class DashboardFilesTest : public testing::Test {
     work.max_steps = 2 * kSteps;
     work.num_records = 1000;
     work.batch_size = 10;
-    coordinator_.StartTraining({}, *WorkLedger::FromState(state, work));
+    coordinator_.start()->StartTraining({}, *WorkLedger::FromState(state, work));
     ASSERT_TRUE(coordinator_.members()
                     ->Register(kWorker, kWorkerId, 0, "host:7", {}, "cpu, 1 thread")
                     .ok());
