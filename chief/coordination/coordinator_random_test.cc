@@ -129,7 +129,7 @@ class Job {
   }
   bool OneIn(int64_t n) { return Draw(1, n) == 1; }
   bool Done() { return step() >= work_.max_steps; }
-  int64_t step() const { return chief_->GetStatus().step; }
+  int64_t step() const { return chief_->reports()->GetStatus().step; }
 
   ConsistencyMode DrawMode() {
     static constexpr const char* kModes[] = {"async",  "async",    "ssp:0",    "ssp:2",
@@ -225,7 +225,7 @@ class Job {
         worker.frozen = true;
         return;
       default:
-        EXPECT_EQ(chief_->SetMode(DrawMode()), absl::OkStatus());
+        EXPECT_EQ(chief_->control()->SetMode(DrawMode()), absl::OkStatus());
         StoreIfUrgent();
     }
   }
@@ -334,7 +334,7 @@ class Job {
   // ---- What must always hold.
 
   void Check() {
-    const Coordinator::Status status = chief_->GetStatus();
+    const CoordinatorStatus status = chief_->reports()->GetStatus();
     EXPECT_LE(status.step, work_.max_steps);
     // Once everybody is back, nothing that was known is lost.
     const bool all_back =

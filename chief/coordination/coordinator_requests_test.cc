@@ -114,7 +114,7 @@ class CoordinatorRequestsTest : public testing::Test {
     return **answer;
   }
   Member::State StateOf(Task task) const {
-    for (const Member& member : coordinator_->GetStatus().members) {
+    for (const Member& member : coordinator_->reports()->GetStatus().members) {
       if (member.task == task) return member.state;
     }
     return Member::kAway;
@@ -122,7 +122,7 @@ class CoordinatorRequestsTest : public testing::Test {
   // Waits until the answering thread has renewed the member's lease.
   void AwaitHeardOf(uint64_t incarnation) const {
     while (true) {
-      for (const Member& member : coordinator_->GetStatus().members) {
+      for (const Member& member : coordinator_->reports()->GetStatus().members) {
         if (member.incarnation != incarnation) continue;
         if (member.last_heard == clock_.Monotonic()) return;
       }
@@ -142,7 +142,7 @@ TEST_F(CoordinatorRequestsTest, WhoAnswersStopsWhenItIsTold) {
     Answerer answerer(&coordinator);
     const absl::Time until = absl::Now() + absl::Microseconds(i % 100);
     do {
-      EXPECT_TRUE(coordinator.GetStatus().members.empty());
+      EXPECT_TRUE(coordinator.reports()->GetStatus().members.empty());
     } while (absl::Now() < until);
   }
 }
@@ -168,7 +168,7 @@ TEST_F(CoordinatorRequestsTest, AJobThatFailsTellsThoseWhoWaitForTheModel) {
   Create("async");
   const AwaitedModel model;
   ASSERT_TRUE(coordinator_->requests()->RequestModel(kWorker0, TestId(1), kLong, model.Done()));
-  coordinator_->Fail(absl::InternalError("no disk"));
+  coordinator_->control()->Fail(absl::InternalError("no disk"));
   EXPECT_EQ(model.Await().status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
@@ -224,7 +224,7 @@ TEST_F(CoordinatorRequestsTest, ANewerRequestEndsTheOneThatWaits) {
   ASSERT_TRUE(Request(kWorker1, 2, newer, 2).has_value());
   EXPECT_TRUE(GotNothing(older));
   EXPECT_FALSE(newer.Came());
-  coordinator_->SetPhase(JobPhase::kEvaluating);
+  coordinator_->control()->SetPhase(JobPhase::kEvaluating);
   EXPECT_TRUE(GotNothing(newer));
 }
 

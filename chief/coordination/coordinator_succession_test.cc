@@ -70,7 +70,7 @@ class SuccessionTest : public testing::Test {
   static HeldLease Held(const WorkLease& lease, int64_t completed) {
     return {lease.id, lease.tickets, completed, lease.attempt};
   }
-  int64_t step() { return chief_->GetStatus().step; }
+  int64_t step() { return chief_->reports()->GetStatus().step; }
 
   ConsistencyMode mode_;
   ManualClock clock_;
@@ -88,7 +88,7 @@ TEST_F(SuccessionTest, WorkersGoOnWhereTheyWere) {
   const int64_t before = step();
   Succeed(chief_->persistence()->PersistedState());
   EXPECT_EQ(step(), before);
-  EXPECT_EQ(chief_->phase(), JobPhase::kTraining);
+  EXPECT_EQ(chief_->control()->phase(), JobPhase::kTraining);
   EXPECT_EQ(chief_->members()->Heartbeat(kWorker0, TestId(1), {}).code(),
             absl::StatusCode::kAborted);
   EXPECT_THAT(Register(kWorker0, 1, {Held(first, 1)}).value(), ElementsAre(first.id));
@@ -257,8 +257,8 @@ TEST_F(SuccessionTest, StateTellsWhatASuccessorNeeds) {
   ASSERT_TRUE(Register(kWorker1, 2).ok());
   ASSERT_EQ(chief_->members()->Leave(kWorker1, TestId(2), {}), absl::OkStatus());
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
-  chief_->SetSnapshotStep(5);
-  chief_->AcknowledgeEvaluation(4, 0, {});
+  chief_->evaluations()->SetSnapshotStep(5);
+  chief_->evaluations()->AcknowledgeEvaluation(4, 0, {});
   const v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
   EXPECT_EQ(persisted.job().config_hash(), kHash);
   EXPECT_EQ(persisted.job().job_id(), 77u);
@@ -273,8 +273,8 @@ TEST_F(SuccessionTest, StateTellsWhatASuccessorNeeds) {
   EXPECT_GT(persisted.attempt(), 0u);
   EXPECT_FALSE(persisted.mode_pending());
   Succeed(persisted);
-  EXPECT_EQ(chief_->GetStatus().snapshot_step, 5);
-  EXPECT_EQ(chief_->GetStatus().evaluated_step, 4);
+  EXPECT_EQ(chief_->reports()->GetStatus().snapshot_step, 5);
+  EXPECT_EQ(chief_->reports()->GetStatus().evaluated_step, 4);
   EXPECT_GT(chief_->persistence()->versions().current, persisted.job().state_version());
 }
 
@@ -411,7 +411,7 @@ TEST_F(SyncCoordinatorTest, ASuccessorBeginsANewAttempt) {
   chief_->start()->NoteCommittedRounds(3);
   Resume(persisted);
   EXPECT_EQ(step(), 4);
-  EXPECT_EQ(chief_->mode().ToString(), "sync:2");
+  EXPECT_EQ(chief_->control()->mode().ToString(), "sync:2");
   EXPECT_THAT(Register(kWorker0, 1, {Held(first, 1)}).value(), IsEmpty());
   EXPECT_FALSE(Acquire(kWorker0, 1).has_value());
   ASSERT_TRUE(Register(kWorker1, 2).ok());
@@ -446,45 +446,45 @@ TEST_F(SyncCoordinatorTest, AttemptsOfALaterChiefAreGreater) {
 
 TEST_F(SuccessionTest, TheModeIsChangedWhileTheJobTrains) {
   const ConsistencyMode bounded = ConsistencyMode::Parse("ssp:3").value();
-  EXPECT_EQ(chief_->SetMode(bounded),
+  EXPECT_EQ(chief_->control()->SetMode(bounded),
             absl::FailedPreconditionError("consistency mode: the job does not train"));
   StartTraining();
   ASSERT_TRUE(Register(kWorker0, 1).ok());
-  EXPECT_EQ(chief_->mode(), ConsistencyMode());
+  EXPECT_EQ(chief_->control()->mode(), ConsistencyMode());
   chief_->persistence()->NoteStored(chief_->persistence()->versions().current);
-  EXPECT_EQ(chief_->SetMode(bounded), absl::OkStatus());
+  EXPECT_EQ(chief_->control()->SetMode(bounded), absl::OkStatus());
   EXPECT_TRUE(chief_->persistence()->StateUrgent());
-  EXPECT_EQ(chief_->mode(), bounded);
+  EXPECT_EQ(chief_->control()->mode(), bounded);
   const WorkLease lease = *Acquire(kWorker0, 1);
   EXPECT_TRUE(lease.fresh_values);
-  EXPECT_EQ(chief_->SetMode(ConsistencyMode::Parse("sync:1").value()), absl::OkStatus());
-  EXPECT_EQ(chief_->mode(), bounded);
-  EXPECT_EQ(chief_->GetStatus().next_mode->ToString(), "sync:1");
+  EXPECT_EQ(chief_->control()->SetMode(ConsistencyMode::Parse("sync:1").value()), absl::OkStatus());
+  EXPECT_EQ(chief_->control()->mode(), bounded);
+  EXPECT_EQ(chief_->reports()->GetStatus().next_mode->ToString(), "sync:1");
   EXPECT_FALSE(Acquire(kWorker0, 1).has_value());
   EXPECT_TRUE(Acquire(kWorker0, 1, Completed(lease.id, 1)).has_value());
-  EXPECT_EQ(chief_->GetStatus().mode.ToString(), "sync:1");
-  EXPECT_EQ(chief_->GetStatus().next_mode, std::nullopt);
-  chief_->SetPhase(JobPhase::kFinishing);
-  EXPECT_EQ(chief_->SetMode(bounded).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(chief_->reports()->GetStatus().mode.ToString(), "sync:1");
+  EXPECT_EQ(chief_->reports()->GetStatus().next_mode, std::nullopt);
+  chief_->control()->SetPhase(JobPhase::kFinishing);
+  EXPECT_EQ(chief_->control()->SetMode(bounded).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(SuccessionTest, TheModeOutlivesTheChiefButNotTheConfiguration) {
   StartTraining();
-  ASSERT_EQ(chief_->SetMode(ConsistencyMode::Parse("ssp:3").value()), absl::OkStatus());
+  ASSERT_EQ(chief_->control()->SetMode(ConsistencyMode::Parse("ssp:3").value()), absl::OkStatus());
   v1::JobState state = chief_->persistence()->LedgerState();
   NewChief();
   chief_->start()->StartTraining({}, WorkLedger::FromState(state, Work(1)).value());
-  EXPECT_EQ(chief_->mode().ToString(), "ssp:3");
+  EXPECT_EQ(chief_->control()->mode().ToString(), "ssp:3");
   state.set_config_hash(kHash + 1);
   NewChief();
   chief_->start()->StartTraining({}, WorkLedger::FromState(state, Work(1)).value());
-  EXPECT_EQ(chief_->mode().ToString(), "async");
+  EXPECT_EQ(chief_->control()->mode().ToString(), "async");
   // A mode that makes no sense is not taken on.
   state.set_config_hash(kHash);
   state.mutable_mode()->mutable_bounded_staleness()->set_staleness(-1);
   NewChief();
   chief_->start()->StartTraining({}, WorkLedger::FromState(state, Work(1)).value());
-  EXPECT_EQ(chief_->mode().ToString(), "async");
+  EXPECT_EQ(chief_->control()->mode().ToString(), "async");
 }
 
 }  // namespace

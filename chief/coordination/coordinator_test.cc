@@ -47,7 +47,7 @@ class CoordinatorTest : public testing::Test {
     coordinator_.roster()->HandOn(coordinator_.roster()->TakeEnded());
   }
   Member::State StateOf(Task task) {
-    for (const Member& member : coordinator_.GetStatus().members) {
+    for (const Member& member : coordinator_.reports()->GetStatus().members) {
       if (member.task == task) return member.state;
     }
     ADD_FAILURE() << task.ToString() << " is no member";
@@ -88,7 +88,7 @@ TEST_F(CoordinatorTest, ModelIsKnownOnceTrainingStarts) {
 
 TEST_F(CoordinatorTest, FailureEndsTheWaitForTheModel) {
   Register(kWorker0, 1);
-  std::thread fails([&] { coordinator_.Fail(absl::DataLossError("ps-1 is away")); });
+  std::thread fails([&] { coordinator_.control()->Fail(absl::DataLossError("ps-1 is away")); });
   const absl::Status status =
       coordinator_.requests()->WaitForModel(kWorker0, TestId(1), kLong).status();
   fails.join();
@@ -117,7 +117,7 @@ TEST_F(CoordinatorTest, TwoWorkersDoExactlyMaxSteps) {
   Register(kWorker1, 2);
   std::set<int64_t> steps;
   WorkerReport reports[2];
-  for (int turn = 0; coordinator_.GetStatus().step < 37; turn = 1 - turn) {
+  for (int turn = 0; coordinator_.reports()->GetStatus().step < 37; turn = 1 - turn) {
     const Task task = {Role::kWorker, turn};
     const auto lease = Acquire(task, static_cast<uint64_t>(turn) + 1, reports[turn]);
     reports[turn] = {};
@@ -129,7 +129,7 @@ TEST_F(CoordinatorTest, TwoWorkersDoExactlyMaxSteps) {
   }
   EXPECT_EQ(steps.size(), 37u);
   EXPECT_EQ(*steps.rbegin(), 36);
-  EXPECT_EQ(coordinator_.GetStatus().totals.steps(), 37);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().totals.steps(), 37);
 }
 
 TEST_F(CoordinatorTest, LeasesGrowToTheWorkersPaceAndShrinkAtTheEnd) {
@@ -164,7 +164,7 @@ TEST_F(CoordinatorTest, WorkOfALostWorkerGoesToOthers) {
   // The lost one's late report does not count.
   EXPECT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), Completed(lost->id, 1)).code(),
             absl::StatusCode::kAborted);
-  EXPECT_EQ(coordinator_.GetStatus().step, 0);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().step, 0);
 }
 
 TEST_F(CoordinatorTest, AWaitingWorkerGetsTheWorkOfALostOneAtOnce) {
@@ -213,7 +213,7 @@ TEST_F(CoordinatorTest, ALostWorkerJoinsAnewAsAnother) {
   ASSERT_TRUE(fresh.has_value());
   EXPECT_NE(fresh->id, old->id);
   EXPECT_EQ(fresh->tickets, old->tickets);
-  EXPECT_EQ(coordinator_.GetStatus().step, 0) << "the old lease was another's";
+  EXPECT_EQ(coordinator_.reports()->GetStatus().step, 0) << "the old lease was another's";
 }
 
 TEST_F(CoordinatorTest, AReplacementTakesOverTheTaskAndFreesItsWork) {
@@ -237,7 +237,7 @@ TEST_F(CoordinatorTest, LeavingGivesWorkBackAndKeepsWhatIsDone) {
   ASSERT_EQ(lease->tickets.size(), 2u);
   ASSERT_EQ(coordinator_.members()->Leave(kWorker0, TestId(1), Completed(lease->id, 1, 2)),
             absl::OkStatus());
-  EXPECT_EQ(coordinator_.GetStatus().step, 2);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().step, 2);
   EXPECT_EQ(StateOf(kWorker0), Member::kLeft);
   coordinator_.roster()->HandOn(coordinator_.roster()->TakeEnded());
   Register(kWorker1, 2);
@@ -254,8 +254,8 @@ TEST_F(CoordinatorTest, ARepeatedRequestGetsTheSameLeaseAndCountsOnce) {
   ASSERT_TRUE(second.has_value() && again.has_value());
   EXPECT_EQ(again->id, second->id);
   EXPECT_EQ(again->tickets, second->tickets);
-  EXPECT_EQ(coordinator_.GetStatus().totals.steps(), 1);
-  EXPECT_EQ(coordinator_.GetStatus().step, 1);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().totals.steps(), 1);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().step, 1);
 }
 
 TEST_F(CoordinatorTest, AnOvertakenRequestGetsNothing) {
@@ -308,13 +308,13 @@ TEST_F(CoordinatorTest, TheLastStepEndsTheChiefsWaitAndItsSnapshotThatOfWorkers)
   int64_t steps = 0;
   std::thread worker([&] { waited = Acquire(kWorker1, 2, {}, kLong); });
   std::thread chief(
-      [&] { steps = coordinator_.WaitForSteps(1, clock_.Monotonic() + kLong, stop_); });
+      [&] { steps = coordinator_.control()->WaitForSteps(1, clock_.Monotonic() + kLong, stop_); });
   ASSERT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), Completed(last->id, 1)),
             absl::OkStatus());
   chief.join();
   EXPECT_EQ(steps, 1);
-  coordinator_.SetPhase(JobPhase::kFinishing);
-  coordinator_.SetPhase(JobPhase::kEvaluating);
+  coordinator_.control()->SetPhase(JobPhase::kFinishing);
+  coordinator_.control()->SetPhase(JobPhase::kEvaluating);
   worker.join();
   EXPECT_FALSE(waited.has_value());
 }
@@ -324,18 +324,18 @@ TEST_F(CoordinatorTest, FailureEndsTheWaitForWork) {
   Register(kWorker0, 1);
   Register(kWorker1, 2);
   ASSERT_TRUE(Acquire(kWorker0, 1).has_value());
-  std::thread fails([&] { coordinator_.Fail(absl::InternalError("disk full")); });
+  std::thread fails([&] { coordinator_.control()->Fail(absl::InternalError("disk full")); });
   EXPECT_FALSE(Acquire(kWorker1, 2, {}, kLong).has_value());
   fails.join();
-  EXPECT_EQ(coordinator_.GetStatus().error, "disk full");
-  EXPECT_EQ(coordinator_.phase(), JobPhase::kFailed);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().error, "disk full");
+  EXPECT_EQ(coordinator_.control()->phase(), JobPhase::kFailed);
 }
 
 TEST_F(CoordinatorTest, WaitForStepsEndsWithTimeStopOrALossThatIsNotFinite) {
   StartTraining(10);
-  EXPECT_EQ(coordinator_.WaitForSteps(0, clock_.Monotonic() + kLong, stop_), 0);
+  EXPECT_EQ(coordinator_.control()->WaitForSteps(0, clock_.Monotonic() + kLong, stop_), 0);
   std::thread moves([&] { clock_.Advance(kLong); });
-  EXPECT_EQ(coordinator_.WaitForSteps(1, absl::ZeroDuration() + kLong, stop_), 0);
+  EXPECT_EQ(coordinator_.control()->WaitForSteps(1, absl::ZeroDuration() + kLong, stop_), 0);
   moves.join();
   Register(kWorker0, 1);
   std::thread reports([&] {
@@ -343,49 +343,52 @@ TEST_F(CoordinatorTest, WaitForStepsEndsWithTimeStopOrALossThatIsNotFinite) {
     report.figures.set_non_finite_losses(1);
     EXPECT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), report), absl::OkStatus());
   });
-  EXPECT_EQ(coordinator_.WaitForSteps(1, clock_.Monotonic() + kLong, stop_), 0);
+  EXPECT_EQ(coordinator_.control()->WaitForSteps(1, clock_.Monotonic() + kLong, stop_), 0);
   reports.join();
 }
 
 TEST_F(CoordinatorTest, WaitForStepsEndsWithStop) {
   StartTraining(10);
   std::thread stops([&] { stop_.Raise(); });
-  EXPECT_EQ(coordinator_.WaitForSteps(1, clock_.Monotonic() + kLong, stop_), 0);
+  EXPECT_EQ(coordinator_.control()->WaitForSteps(1, clock_.Monotonic() + kLong, stop_), 0);
   stops.join();
 }
 
 TEST_F(CoordinatorTest, OnlyEvaluationsOfTheJobsSnapshotsCount) {
-  coordinator_.NameSnapshot(100, 7);
-  coordinator_.SetSnapshotStep(100);
-  coordinator_.AcknowledgeEvaluation(200, 6, {{"loss", 0.1}});
-  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, -1) << "training went back behind step 200";
-  coordinator_.AcknowledgeEvaluation(50, 5, {{"loss", 0.9}});
-  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, 50) << "a predecessor's";
-  coordinator_.NameSnapshot(200, 8);
-  coordinator_.AcknowledgeEvaluation(200, 6, {{"loss", 0.1}});
-  EXPECT_FALSE(coordinator_.WaitForEvaluation(200, kNoWait, stop_));
-  coordinator_.AcknowledgeEvaluation(200, 8, {{"loss", 0.2}});
-  EXPECT_TRUE(coordinator_.WaitForEvaluation(200, kNoWait, stop_))
+  coordinator_.evaluations()->NameSnapshot(100, 7);
+  coordinator_.evaluations()->SetSnapshotStep(100);
+  coordinator_.evaluations()->AcknowledgeEvaluation(200, 6, {{"loss", 0.1}});
+  EXPECT_EQ(coordinator_.reports()->GetStatus().evaluated_step, -1)
+      << "training went back behind step 200";
+  coordinator_.evaluations()->AcknowledgeEvaluation(50, 5, {{"loss", 0.9}});
+  EXPECT_EQ(coordinator_.reports()->GetStatus().evaluated_step, 50) << "a predecessor's";
+  coordinator_.evaluations()->NameSnapshot(200, 8);
+  coordinator_.evaluations()->AcknowledgeEvaluation(200, 6, {{"loss", 0.1}});
+  EXPECT_FALSE(coordinator_.evaluations()->WaitForEvaluation(200, kNoWait, stop_));
+  coordinator_.evaluations()->AcknowledgeEvaluation(200, 8, {{"loss", 0.2}});
+  EXPECT_TRUE(coordinator_.evaluations()->WaitForEvaluation(200, kNoWait, stop_))
       << "at once, before SetSnapshotStep";
-  EXPECT_EQ(coordinator_.GetStatus().evaluation.at("loss"), 0.2);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().evaluation.at("loss"), 0.2);
 }
 
 TEST_F(CoordinatorTest, WaitForEvaluationTakesItsStepOrALaterOne) {
-  coordinator_.SetSnapshotStep(6);
-  EXPECT_FALSE(coordinator_.WaitForEvaluation(5, kNoWait, stop_));
-  coordinator_.AcknowledgeEvaluation(4, 0, {{"accuracy", 0.4}});
-  EXPECT_FALSE(coordinator_.WaitForEvaluation(5, kNoWait, stop_));
-  std::thread scores([&] { coordinator_.AcknowledgeEvaluation(6, 0, {{"accuracy", 0.6}}); });
-  EXPECT_TRUE(coordinator_.WaitForEvaluation(5, kLong, stop_));
+  coordinator_.evaluations()->SetSnapshotStep(6);
+  EXPECT_FALSE(coordinator_.evaluations()->WaitForEvaluation(5, kNoWait, stop_));
+  coordinator_.evaluations()->AcknowledgeEvaluation(4, 0, {{"accuracy", 0.4}});
+  EXPECT_FALSE(coordinator_.evaluations()->WaitForEvaluation(5, kNoWait, stop_));
+  std::thread scores([&] {
+    coordinator_.evaluations()->AcknowledgeEvaluation(6, 0, {{"accuracy", 0.6}});
+  });
+  EXPECT_TRUE(coordinator_.evaluations()->WaitForEvaluation(5, kLong, stop_));
   scores.join();
-  coordinator_.AcknowledgeEvaluation(3, 0, {{"accuracy", 0.3}});
-  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, 6);
-  EXPECT_EQ(coordinator_.GetStatus().evaluation.at("accuracy"), 0.6);
+  coordinator_.evaluations()->AcknowledgeEvaluation(3, 0, {{"accuracy", 0.3}});
+  EXPECT_EQ(coordinator_.reports()->GetStatus().evaluated_step, 6);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().evaluation.at("accuracy"), 0.6);
 }
 
 TEST_F(CoordinatorTest, WaitForEvaluationEndsWithStop) {
   stop_.Raise();
-  EXPECT_FALSE(coordinator_.WaitForEvaluation(5, kLong, stop_));
+  EXPECT_FALSE(coordinator_.evaluations()->WaitForEvaluation(5, kLong, stop_));
 }
 
 TEST_F(CoordinatorTest, IsAloneWhenAllHaveLeftOrAreLost) {
@@ -432,7 +435,7 @@ TEST_F(CoordinatorTest, SumsAddUpAndTheLargestStalenessStays) {
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), report), absl::OkStatus());
   }
-  const Coordinator::Status status = coordinator_.GetStatus();
+  const CoordinatorStatus status = coordinator_.reports()->GetStatus();
   const v1::WorkerFigures& totals = status.totals;
   EXPECT_EQ(totals.steps(), 4);
   EXPECT_EQ(totals.examples(), 40);
@@ -460,7 +463,7 @@ TEST_F(CoordinatorTest, SumsOfAWorkerOutliveItsMemberships) {
   Register(kWorker1, 3);
   ASSERT_EQ(coordinator_.members()->Heartbeat(kWorker1, TestId(3), Completed(0, 0, 3)),
             absl::OkStatus());
-  const Coordinator::Status status = coordinator_.GetStatus();
+  const CoordinatorStatus status = coordinator_.reports()->GetStatus();
   EXPECT_EQ(status.workers.at(kWorker1).steps(), 9);
   EXPECT_EQ(status.totals.steps(), 9);
 }

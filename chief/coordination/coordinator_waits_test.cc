@@ -68,13 +68,14 @@ TEST_F(CoordinatorWaitsTest, AHeartbeatWakesNobody) {
   StartTraining("async", 1);
   const WorkLease only = *Acquire(kWorker0, 1);
   std::thread worker([&] { Acquire(kWorker1, 2, kLong); });
-  std::thread chief([&] { coordinator_->WaitForSteps(1, clock_.Monotonic() + kLong, stop_); });
+  std::thread chief(
+      [&] { coordinator_->control()->WaitForSteps(1, clock_.Monotonic() + kLong, stop_); });
   clock_.AwaitWaits(2);
   for (int beat = 0; beat < 10'000; ++beat) Report(kWorker0, 1, {});
   EXPECT_EQ(clock_.waits(), 2);
   Report(kWorker0, 1, Completed(only.id, 1));
   chief.join();
-  coordinator_->SetPhase(JobPhase::kEvaluating);
+  coordinator_->control()->SetPhase(JobPhase::kEvaluating);
   worker.join();
 }
 
@@ -140,7 +141,7 @@ TEST_F(CoordinatorWaitsTest, TheLastStepUnderWayEndsThePause) {
   StartTraining("async", 10);
   const WorkLease lease = *Acquire(kWorker0, 1);
   bool idle = false;
-  std::thread chief([&] { idle = coordinator_->PauseWork(kLong); });
+  std::thread chief([&] { idle = coordinator_->control()->PauseWork(kLong); });
   clock_.AwaitWaits(1);
   Report(kWorker0, 1, Completed(lease.id, 1));
   chief.join();
@@ -150,13 +151,14 @@ TEST_F(CoordinatorWaitsTest, TheLastStepUnderWayEndsThePause) {
 TEST_F(CoordinatorWaitsTest, ALossThatIsNotFiniteEndsTheWaitForSteps) {
   StartTraining("async", 10);
   const WorkLease lease = *Acquire(kWorker0, 1);
-  std::thread chief([&] { coordinator_->WaitForSteps(10, clock_.Monotonic() + kLong, stop_); });
+  std::thread chief(
+      [&] { coordinator_->control()->WaitForSteps(10, clock_.Monotonic() + kLong, stop_); });
   clock_.AwaitWaits(1);
   WorkerReport report;
   report.figures.set_non_finite_losses(1);
   Report(kWorker0, 1, report);
   chief.join();
-  EXPECT_EQ(coordinator_->GetStatus().totals.non_finite_losses(), 1);
+  EXPECT_EQ(coordinator_->reports()->GetStatus().totals.non_finite_losses(), 1);
 }
 
 }  // namespace

@@ -226,7 +226,7 @@ absl::Status Chief::Run() {
   const bool fatal = !status.ok() && status.code() != absl::StatusCode::kUnavailable &&
                      status.code() != absl::StatusCode::kCancelled && leadership_.Check().ok();
   if (fatal) {
-    coordinator_.Fail(status);
+    coordinator_.control()->Fail(status);
     coordinator_.roster()->WaitUntilAlone(kLongestLeaveWait);
   }
   helpers_stop_.Raise();

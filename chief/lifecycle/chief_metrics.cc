@@ -133,7 +133,8 @@ void CollectSnapshotInterval(const v1::CheckpointConfig& checkpoint, MetricPage*
 MetricRegistry::Registration AddChiefMetrics(MetricRegistry* registry, Chief* chief,
                                              const v1::CheckpointConfig& checkpoint) {
   return registry->Add([chief, checkpoint](MetricPage* page) {
-    CollectChiefMetrics(chief->coordinator()->GetStatus(), chief->snapshot_figures(), page);
+    CollectChiefMetrics(chief->coordinator()->reports()->GetStatus(), chief->snapshot_figures(),
+                        page);
     CollectSnapshotInterval(checkpoint, page);
   });
 }

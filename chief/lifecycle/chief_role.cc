@@ -52,7 +52,7 @@ absl::StatusOr<std::string> TokenOf(const ChiefFlags& flags) {
 }
 
 // "done at step 1000; training: loss=0.02; evaluation: accuracy=0.98 loss=0.06", as far as known.
-std::string ResultOf(const Coordinator::Status& status) {
+std::string ResultOf(const CoordinatorStatus& status) {
   std::string text = absl::StrCat("done at step ", status.step);
   if (status.step < status.max_steps && !status.end_reason.empty()) {
     text = absl::StrCat("ended early at step ", status.step, " of ", status.max_steps, ": ",
@@ -141,7 +141,7 @@ absl::Status RunChief(const RoleContext& context, Chief* chief,
   }
   const absl::Status status = chief->Run();
   if (!status.ok()) stop->Raise();
-  *context.result = ResultOf(chief->coordinator()->GetStatus());
+  *context.result = ResultOf(chief->coordinator()->reports()->GetStatus());
   for (Thread& thread : threads) thread.Join();
   for (const absl::Status& companion : statuses) {
     // A companion's error is the cause when the chief was merely stopped.

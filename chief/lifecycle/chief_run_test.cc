@@ -381,7 +381,7 @@ TEST_F(ChiefRunTest, WaitsForTheFinalScore) {
   score.set_step(10);
   score.set_snapshot_id(1);
   ASSERT_EQ(service()->AcknowledgeEvaluation(score, &response), absl::OkStatus());
-  EXPECT_EQ(chief_->coordinator()->GetStatus().evaluated_step, -1)
+  EXPECT_EQ(chief_->coordinator()->reports()->GetStatus().evaluated_step, -1)
       << "it is of another snapshot of step 10";
   score.set_snapshot_id(*ReadSnapshotId(directory().SnapshotPrefix(10)));
   ASSERT_EQ(service()->AcknowledgeEvaluation(score, &response), absl::OkStatus());

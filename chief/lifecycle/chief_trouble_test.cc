@@ -267,7 +267,7 @@ TEST_F(FullDiskTest, StorageThatHangsKeepsNoLostMember) {
   AwaitPhase(service(), v1::TRAINING);
   hangs = true;
   const auto lost = [this] {
-    const std::vector<Member> members = chief_->coordinator()->GetStatus().members;
+    const std::vector<Member> members = chief_->coordinator()->reports()->GetStatus().members;
     return members.size() == 1 && members[0].state == Member::kLost;
   };
   while (!hung) {

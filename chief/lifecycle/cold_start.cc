@@ -33,8 +33,8 @@ absl::Status ColdStart::Run(const std::vector<v1::ShardStatus>& shards) {
                                   : absl::StrCat("continuing from ", restored.prefix),
           ": step ", step, " of ", options_.work.max_steps, ", ", options_.work.num_records,
           " records");
-  coordinator_->NameSnapshot(step, restored.state.snapshot_id());
-  coordinator_->SetSnapshotStep(step);
+  coordinator_->evaluations()->NameSnapshot(step, restored.state.snapshot_id());
+  coordinator_->evaluations()->SetSnapshotStep(step);
   if (restored.prefix.empty()) {
     // Snapshot 0 is written before the first push, so that it holds the initial values and no
     // steps.

@@ -58,7 +58,7 @@ class EndTrainingTest : public testing::Test {
     report.leases = {{lease.id, static_cast<int64_t>(lease.tickets.size())}};
     return report;
   }
-  Coordinator::Status status() { return chief_->GetStatus(); }
+  CoordinatorStatus status() { return chief_->reports()->GetStatus(); }
 
   ManualClock clock_;
   uint64_t config_hash_ = kHash;
@@ -71,7 +71,7 @@ TEST_F(EndTrainingTest, TheStepsUnderWayAreDoneAndNoOthers) {
   Register();
   const auto lease = Acquire();
   ASSERT_TRUE(lease.has_value());
-  ASSERT_EQ(chief_->EndTraining("good enough"), absl::OkStatus());
+  ASSERT_EQ(chief_->control()->EndTraining("good enough"), absl::OkStatus());
   EXPECT_EQ(Acquire(), std::nullopt);
   EXPECT_FALSE(status().trained);
   EXPECT_EQ(status().end_reason, "good enough");
@@ -80,25 +80,25 @@ TEST_F(EndTrainingTest, TheStepsUnderWayAreDoneAndNoOthers) {
   EXPECT_EQ(status().step, 1);
   EXPECT_EQ(status().max_steps, 40);
   StopSignal never;
-  EXPECT_EQ(chief_->WaitForSteps(40, absl::InfiniteDuration(), never), 1);
+  EXPECT_EQ(chief_->control()->WaitForSteps(40, absl::InfiniteDuration(), never), 1);
 }
 
 TEST_F(EndTrainingTest, AskingAgainChangesNothing) {
   StartTraining();
-  ASSERT_EQ(chief_->EndTraining("first"), absl::OkStatus());
-  ASSERT_EQ(chief_->EndTraining("second"), absl::OkStatus());
-  chief_->SetPhase(JobPhase::kDone);
-  EXPECT_EQ(chief_->EndTraining("third"), absl::OkStatus());
+  ASSERT_EQ(chief_->control()->EndTraining("first"), absl::OkStatus());
+  ASSERT_EQ(chief_->control()->EndTraining("second"), absl::OkStatus());
+  chief_->control()->SetPhase(JobPhase::kDone);
+  EXPECT_EQ(chief_->control()->EndTraining("third"), absl::OkStatus());
   EXPECT_EQ(status().end_reason, "first");
 }
 
 TEST_F(EndTrainingTest, AJobThatDoesNotTrainDoesNotEndEarly) {
-  EXPECT_EQ(chief_->EndTraining("x").code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(chief_->control()->EndTraining("x").code(), absl::StatusCode::kFailedPrecondition);
   work_.max_steps = 1;
   StartTraining();
   Register();
   EXPECT_EQ(Acquire(Done(*Acquire())), std::nullopt);
-  EXPECT_EQ(chief_->EndTraining("x").code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(chief_->control()->EndTraining("x").code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status().end_reason, "");
 }
 
@@ -106,7 +106,7 @@ TEST_F(EndTrainingTest, TheWorkOfALostWorkerIsNotHandedOn) {
   StartTraining();
   Register();
   ASSERT_TRUE(Acquire().has_value());
-  ASSERT_EQ(chief_->EndTraining("x"), absl::OkStatus());
+  ASSERT_EQ(chief_->control()->EndTraining("x"), absl::OkStatus());
   clock_.Advance(chief_->roster()->lease());
   chief_->roster()->ExpireLeases();
   EXPECT_FALSE(status().trained);
@@ -119,7 +119,7 @@ TEST_F(EndTrainingTest, ASuccessorKeepsToIt) {
   StartTraining();
   Register();
   const auto lease = Acquire();
-  ASSERT_EQ(chief_->EndTraining("good enough"), absl::OkStatus());
+  ASSERT_EQ(chief_->control()->EndTraining("good enough"), absl::OkStatus());
   Succeed(chief_->persistence()->PersistedState());
   EXPECT_EQ(status().end_reason, "good enough");
   EXPECT_FALSE(status().trained) << "the worker is expected back with its step";
@@ -132,7 +132,7 @@ TEST_F(EndTrainingTest, StepsThatASuccessorDoesNotKnowOfAreWaitedFor) {
   StartTraining();
   Register();
   const auto lease = Acquire();
-  ASSERT_EQ(chief_->EndTraining("x"), absl::OkStatus());
+  ASSERT_EQ(chief_->control()->EndTraining("x"), absl::OkStatus());
   // As it is when the newest snapshot is newer than every persisted state.
   v1::PersistedJobState persisted = chief_->persistence()->PersistedState();
   *persisted.mutable_job() = chief_->persistence()->LedgerState();
@@ -148,7 +148,7 @@ TEST_F(EndTrainingTest, StepsThatASuccessorDoesNotKnowOfAreWaitedFor) {
 
 TEST_F(EndTrainingTest, ASnapshotKeepsToItAsLongAsTheConfigurationIsTheSame) {
   StartTraining();
-  ASSERT_EQ(chief_->EndTraining("good enough"), absl::OkStatus());
+  ASSERT_EQ(chief_->control()->EndTraining("good enough"), absl::OkStatus());
   const v1::JobState state = chief_->persistence()->LedgerState();
   NewChief();
   chief_->start()->StartTraining({}, *WorkLedger::FromState(state, work_));
@@ -166,7 +166,7 @@ TEST_F(EndTrainingTest, ItIsToBeStoredAtTheServersAtOnce) {
   chief_->persistence()->NoteStored(chief_->persistence()->versions().current);
   ASSERT_FALSE(chief_->persistence()->StateUrgent());
   EXPECT_TRUE(chief_->persistence()->WaitUntilStored(absl::ZeroDuration()));
-  ASSERT_EQ(chief_->EndTraining("x"), absl::OkStatus());
+  ASSERT_EQ(chief_->control()->EndTraining("x"), absl::OkStatus());
   EXPECT_TRUE(chief_->persistence()->StateUrgent());
   EXPECT_FALSE(chief_->persistence()->WaitUntilStored(absl::Milliseconds(1)));
   chief_->persistence()->NoteStored(chief_->persistence()->versions().current);

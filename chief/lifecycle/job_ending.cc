@@ -14,12 +14,13 @@ constexpr absl::Duration kEvaluatorAbsence = absl::Seconds(30);
 }  // namespace
 
 absl::Status JobEnding::Run() {
-  coordinator_->SetPhase(JobPhase::kFinishing);
-  const int64_t step = coordinator_->GetStatus().step;
-  if (coordinator_->GetStatus().snapshot_step < step || snapshotter_->latest_prefix().empty()) {
+  coordinator_->control()->SetPhase(JobPhase::kFinishing);
+  const int64_t step = coordinator_->reports()->GetStatus().step;
+  if (coordinator_->reports()->GetStatus().snapshot_step < step ||
+      snapshotter_->latest_prefix().empty()) {
     RETURN_IF_ERROR(TryUntilStopped([this] { return snapshots_->Write(); }));
   }
-  coordinator_->SetPhase(JobPhase::kEvaluating);
+  coordinator_->control()->SetPhase(JobPhase::kEvaluating);
   AwaitFinalEvaluation(step);
   if (stop_->raised()) return absl::CancelledError("by a signal before the final evaluation");
   RETURN_IF_ERROR(TryUntilStopped([&] {
@@ -28,7 +29,7 @@ absl::Status JobEnding::Run() {
     if (!status.ok()) LogError("the DONE marker: ", status.message());
     return status;
   }));
-  coordinator_->SetPhase(JobPhase::kDone);
+  coordinator_->control()->SetPhase(JobPhase::kDone);
   // From here on a server that does not answer has ended as it should.
   supervisor_->Stop();
   servers_->Finish();
@@ -54,7 +55,7 @@ void JobEnding::AwaitFinalEvaluation(int64_t step) {
   if (!options_.expects_evaluator && !coordinator_->roster()->AnyAlive(Role::kEvaluator)) return;
   const absl::Duration start = clock_->Monotonic();
   absl::Duration heard = start;
-  while (!coordinator_->WaitForEvaluation(step, absl::Seconds(1), *stop_)) {
+  while (!coordinator_->evaluations()->WaitForEvaluation(step, absl::Seconds(1), *stop_)) {
     const absl::Duration now = clock_->Monotonic();
     if (coordinator_->roster()->AnyAlive(Role::kEvaluator)) heard = now;
     if (stop_->raised()) return;

@@ -43,7 +43,7 @@ class JobEndingTest : public SavedJobTest {
     return status_;
   }
   void AwaitPhase(JobPhase phase) {
-    while (coordinator_.phase() != phase) std::this_thread::yield();
+    while (coordinator_.control()->phase() != phase) std::this_thread::yield();
   }
   bool done() {
     const auto marker = directory_.ReadDoneMarker();
@@ -65,7 +65,7 @@ TEST_F(JobEndingTest, WritesTheLastSnapshotAndTheMarkerAndTellsTheServers) {
   ASSERT_TRUE(marker.ok() && marker->has_value());
   EXPECT_EQ((*marker)->step, 10);
   EXPECT_EQ((*marker)->config_hash, kHash);
-  EXPECT_EQ(coordinator_.phase(), JobPhase::kDone);
+  EXPECT_EQ(coordinator_.control()->phase(), JobPhase::kDone);
   for (const FakeParameterServer& fake : fakes_) EXPECT_EQ(fake.finished(), 1);
 }
 
@@ -101,7 +101,7 @@ TEST_F(JobEndingTest, AnEvaluationOfTheLastSnapshotIsAllThatItWaitsFor) {
   ASSERT_EQ(snapshots_.Write(), absl::OkStatus());
   const auto newest = snapshotter_.FindNewest();
   ASSERT_TRUE(newest.ok() && newest->has_value()) << newest.status();
-  coordinator_.AcknowledgeEvaluation(10, (*newest)->state.snapshot_id(), {});
+  coordinator_.evaluations()->AcknowledgeEvaluation(10, (*newest)->state.snapshot_id(), {});
   EXPECT_EQ(Run(), absl::OkStatus()) << "the clock stands";
   EXPECT_TRUE(done());
 }

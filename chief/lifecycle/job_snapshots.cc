@@ -23,7 +23,7 @@ absl::Status JobSnapshots::WriteState(const v1::JobState& state) {
 }
 
 absl::Status JobSnapshots::WritePaused(absl::Duration step_wait) {
-  if (!coordinator_->PauseWork(step_wait)) {
+  if (!coordinator_->control()->PauseWork(step_wait)) {
     LogWarning("the snapshot lacks steps that are still under way after ",
                absl::FormatDuration(step_wait));
   }
@@ -31,7 +31,7 @@ absl::Status JobSnapshots::WritePaused(absl::Duration step_wait) {
 }
 
 absl::Status JobSnapshots::WriteWith(absl::FunctionRef<v1::JobState()> take_state) {
-  const Coordinator::Status job = coordinator_->GetStatus();
+  const CoordinatorStatus job = coordinator_->reports()->GetStatus();
   const int64_t kept_step = KeptStep(job);
   int64_t step = job.step;
   const uint64_t id = RandomId();
@@ -45,7 +45,7 @@ absl::Status JobSnapshots::WriteWith(absl::FunctionRef<v1::JobState()> take_stat
           return state;
         },
         [&] {
-          coordinator_->NameSnapshot(step, id);
+          coordinator_->evaluations()->NameSnapshot(step, id);
           return Confirm();
         },
         kept_step);
@@ -57,12 +57,12 @@ absl::Status JobSnapshots::WriteWith(absl::FunctionRef<v1::JobState()> take_stat
     return status;
   }
   if (!job.diverging) good_step_ = step;
-  coordinator_->SetSnapshotStep(step);
+  coordinator_->evaluations()->SetSnapshotStep(step);
   leadership_->NoteSnapshot(step);
   return status;
 }
 
-int64_t JobSnapshots::KeptStep(const Coordinator::Status& job) {
+int64_t JobSnapshots::KeptStep(const CoordinatorStatus& job) {
   if (!job.diverging) return kNoStep;
   if (good_step_ == kNoStep) good_step_ = job.snapshot_step;
   return good_step_;
@@ -77,7 +77,7 @@ absl::Status JobSnapshots::Prepare() {
 
 absl::Status JobSnapshots::Confirm() {
   absl::Status status;
-  if (coordinator_->phase() == JobPhase::kWaitingForServers) {
+  if (coordinator_->control()->phase() == JobPhase::kWaitingForServers) {
     status = servers_->Confirm();
   } else {
     status = servers_->PersistState(coordinator_->persistence()->PersistedState());

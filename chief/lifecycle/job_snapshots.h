@@ -58,7 +58,7 @@ class JobSnapshots {
   // OK: the snapshot that was written may become valid.
   absl::Status Confirm();
   // The step of a snapshot that survives the retention; kNoStep: none.
-  int64_t KeptStep(const Coordinator::Status& job);
+  int64_t KeptStep(const CoordinatorStatus& job);
 
   CheckpointDirectory* const directory_;
   Snapshotter* const snapshotter_;

@@ -16,7 +16,7 @@ TEST_F(JobSnapshotsTest, ASnapshotHasTheLedgersStateWhichTheServersHold) {
   DoLease();
   ASSERT_EQ(snapshots_.Write(), absl::OkStatus());
   EXPECT_THAT(SnapshotSteps(), ElementsAre(1));
-  EXPECT_EQ(coordinator_.GetStatus().snapshot_step, 1);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().snapshot_step, 1);
   for (const FakeParameterServer& fake : fakes_) EXPECT_GT(fake.shard().job_state_version(), 0u);
 }
 
@@ -26,10 +26,11 @@ TEST_F(JobSnapshotsTest, ItsEvaluationsAreTheJobs) {
   const auto newest = snapshotter_.FindNewest();
   ASSERT_TRUE(newest.ok() && newest->has_value()) << newest.status();
   const uint64_t id = (*newest)->state.snapshot_id();
-  coordinator_.AcknowledgeEvaluation(1, id + 1, {});
-  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, -1) << "another snapshot of that step";
-  coordinator_.AcknowledgeEvaluation(1, id, {});
-  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, 1);
+  coordinator_.evaluations()->AcknowledgeEvaluation(1, id + 1, {});
+  EXPECT_EQ(coordinator_.reports()->GetStatus().evaluated_step, -1)
+      << "another snapshot of that step";
+  coordinator_.evaluations()->AcknowledgeEvaluation(1, id, {});
+  EXPECT_EQ(coordinator_.reports()->GetStatus().evaluated_step, 1);
 }
 
 TEST_F(JobSnapshotsTest, AServerThatObeysAnotherChiefPreventsItAndEndsTheLeadership) {
@@ -37,7 +38,7 @@ TEST_F(JobSnapshotsTest, AServerThatObeysAnotherChiefPreventsItAndEndsTheLeaders
   fakes_[1].Replace();
   EXPECT_EQ(snapshots_.Write().code(), absl::StatusCode::kAborted);
   EXPECT_THAT(SnapshotSteps(), IsEmpty());
-  EXPECT_EQ(coordinator_.GetStatus().snapshot_step, 0);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().snapshot_step, 0);
   EXPECT_TRUE(absl::IsAlreadyExists(leadership_.Check())) << leadership_.Check();
   EXPECT_TRUE(stop_.raised());
 }
@@ -48,7 +49,7 @@ TEST_F(JobSnapshotsTest, AFailureLeavesTheNewestSnapshot) {
   DoLease();
   fakes_[0].FailSnapshots(1);
   EXPECT_FALSE(snapshots_.Write().ok());
-  EXPECT_EQ(coordinator_.GetStatus().snapshot_step, 1);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().snapshot_step, 1);
   EXPECT_EQ(snapshotter_.figures().failures, 1);
   EXPECT_EQ(leadership_.Check(), absl::OkStatus());
 }
@@ -61,7 +62,7 @@ TEST_F(JobSnapshotsTest, APausedOneHasTheStepsUnderWayAndNothingIsHandedOut) {
   Finish(kWorker0, 1, lease);
   ASSERT_EQ(snapshots_.WritePaused(absl::Hours(1)), absl::OkStatus());
   EXPECT_THAT(SnapshotSteps(), ElementsAre(0, 1));
-  coordinator_.ResumeWork();
+  coordinator_.control()->ResumeWork();
   EXPECT_TRUE(Acquire(kWorker0, 1).has_value());
 }
 

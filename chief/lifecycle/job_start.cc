@@ -44,7 +44,7 @@ absl::StatusOr<absl::Duration> JobStart::Run() {
   if (adoption.adopted) {
     const absl::StatusOr<absl::Duration> saved_at = Adopt(adoption, shards);
     if (saved_at.ok() && newest.has_value()) {
-      coordinator_->NameSnapshot(newest->step, newest->state.snapshot_id());
+      coordinator_->evaluations()->NameSnapshot(newest->step, newest->state.snapshot_id());
     }
     // DATA_LOSS: the persisted job state contradicts itself.
     if (!absl::IsDataLoss(saved_at.status())) return saved_at;
@@ -73,10 +73,10 @@ absl::StatusOr<absl::Duration> JobStart::Adopt(const Adoption& adoption,
                        : WorkLedger::FromPersisted(adoption.persisted, options_.work));
   TakeRoundsOver(adoption, shards, coordinator_, servers_, *stop_);
   coordinator_->start()->Resume(model_, std::move(ledger), adoption.persisted);
-  LogInfo("training goes on: step ", coordinator_->GetStatus().step, " of ",
+  LogInfo("training goes on: step ", coordinator_->reports()->GetStatus().step, " of ",
           options_.work.max_steps);
   const SnapshotFigures newest = snapshotter_->figures();
-  if (newest.step >= 0) coordinator_->SetSnapshotStep(newest.step);
+  if (newest.step >= 0) coordinator_->evaluations()->SetSnapshotStep(newest.step);
   for (size_t s = 0; s < adoption.keeps.size(); ++s) {
     if (adoption.keeps[s]) {
       servers_->Keep(s, shards[s]);

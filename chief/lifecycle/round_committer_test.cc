@@ -28,7 +28,7 @@ class RoundCommitterTest : public RunningJobTest {
     thread_ = std::thread([this] { committer_.Run(end_); });
   }
   void AwaitStep(int64_t wanted) {
-    coordinator_.WaitForSteps(wanted, absl::InfiniteDuration(), end_);
+    coordinator_.control()->WaitForSteps(wanted, absl::InfiniteDuration(), end_);
     EXPECT_EQ(step(), wanted);
   }
 

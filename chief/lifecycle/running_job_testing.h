@@ -65,7 +65,7 @@ class RunningJobTest : public testing::Test {
     ASSERT_EQ(coordinator_.members()->Heartbeat(task, TestId(incarnation), report),
               absl::OkStatus());
   }
-  int64_t step() const { return coordinator_.GetStatus().step; }
+  int64_t step() const { return coordinator_.reports()->GetStatus().step; }
 
   ManualClock clock_;
   StopSignal stop_;

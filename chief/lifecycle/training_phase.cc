@@ -27,7 +27,7 @@ absl::Status Diverged(int64_t step, absl::string_view why) {
       absl::StrCat("training has diverged near step ", step, ": ", why, "; ", kAgainstDivergence));
 }
 
-void LogEarlyEnd(const Coordinator::Status& job) {
+void LogEarlyEnd(const CoordinatorStatus& job) {
   if (job.step >= job.max_steps) return;
   LogInfo("training has ended early at step ", job.step, " of ", job.max_steps, ": ",
           job.end_reason);
@@ -36,12 +36,13 @@ void LogEarlyEnd(const Coordinator::Status& job) {
 }  // namespace
 
 absl::Status TrainingPhase::Run(absl::Duration saved_at) {
-  SaveSchedule schedule(options_.saves, coordinator_->GetStatus().snapshot_step, saved_at);
+  SaveSchedule schedule(options_.saves, coordinator_->reports()->GetStatus().snapshot_step,
+                        saved_at);
   while (true) {
     const absl::Duration now = clock_->Monotonic();
-    const int64_t step =
-        coordinator_->WaitForSteps(schedule.AwaitedStep(now), now + kTrainingLook, *stop_);
-    const Coordinator::Status job = coordinator_->GetStatus();
+    const int64_t step = coordinator_->control()->WaitForSteps(schedule.AwaitedStep(now),
+                                                               now + kTrainingLook, *stop_);
+    const CoordinatorStatus job = coordinator_->reports()->GetStatus();
     RETURN_IF_ERROR(Check(job));
     if (job.trained) {
       LogEarlyEnd(job);
@@ -51,21 +52,22 @@ absl::Status TrainingPhase::Run(absl::Duration saved_at) {
     if (leaving.empty() && !schedule.Due(step, clock_->Monotonic())) continue;
     const absl::Status saved = leaving.empty() ? snapshots_->Write() : SaveLeavingServers(leaving);
     if (saved.ok()) {
-      schedule.NoteSaved(coordinator_->GetStatus().snapshot_step, clock_->Monotonic());
+      schedule.NoteSaved(coordinator_->reports()->GetStatus().snapshot_step, clock_->Monotonic());
     } else {
       schedule.NoteFailed(clock_->Monotonic());
     }
   }
 }
 
-absl::Status TrainingPhase::Check(const Coordinator::Status& job) {
+absl::Status TrainingPhase::Check(const CoordinatorStatus& job) {
   if (job.totals.non_finite_losses() > 0) return LossNotFinite(job.step);
   if (!job.diverged.empty()) return Diverged(job.step, job.diverged);
   NoteDiverging(job);
   if (!stop_->raised()) return absl::OkStatus();
   if (leadership_->Check().ok())
     snapshots_->WritePaused(options_.step_wait).IgnoreError();  // logged
-  return absl::CancelledError(absl::StrCat("by a signal at step ", coordinator_->GetStatus().step));
+  return absl::CancelledError(
+      absl::StrCat("by a signal at step ", coordinator_->reports()->GetStatus().step));
 }
 
 std::vector<ServerView> TrainingPhase::LeavingServers() const {
@@ -86,11 +88,11 @@ absl::Status TrainingPhase::SaveLeavingServers(const std::vector<ServerView>& le
   if (status.ok()) {
     for (const ServerView& server : leaving) saved_servers_.insert(server.incarnation);
   }
-  coordinator_->ResumeWork();
+  coordinator_->control()->ResumeWork();
   return status;
 }
 
-void TrainingPhase::NoteDiverging(const Coordinator::Status& job) {
+void TrainingPhase::NoteDiverging(const CoordinatorStatus& job) {
   if (job.diverging == diverging_) return;
   diverging_ = job.diverging;
   if (diverging_) {

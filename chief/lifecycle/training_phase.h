@@ -52,12 +52,12 @@ class TrainingPhase {
 
  private:
   // Returns what ends training before its steps are done: an error, or `stop`.
-  absl::Status Check(const Coordinator::Status& job);
+  absl::Status Check(const CoordinatorStatus& job);
   // Those that were asked to stop, and wait for a snapshot.
   std::vector<ServerView> LeavingServers() const;
   absl::Status SaveLeavingServers(const std::vector<ServerView>& leaving);
   // Logs when training begins to diverge, and when it recovers.
-  void NoteDiverging(const Coordinator::Status& job);
+  void NoteDiverging(const CoordinatorStatus& job);
 
   const Options options_;
   Coordinator* const coordinator_;

@@ -34,7 +34,7 @@ class TrainingPhaseTest : public SavedJobTest {
     thread_.join();
     return status_;
   }
-  int64_t snapshot_step() const { return coordinator_.GetStatus().snapshot_step; }
+  int64_t snapshot_step() const { return coordinator_.reports()->GetStatus().snapshot_step; }
   // Time passes until there is a snapshot of this step.
   void AwaitSnapshot(int64_t step) {
     while (snapshot_step() < step) {

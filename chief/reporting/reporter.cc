@@ -74,7 +74,7 @@ absl::Status Reporter::DescribeRun(const v1::TrainConfig& config) {
 }
 
 void Reporter::Update() {
-  const Coordinator::Status status = coordinator_->GetStatus();
+  const CoordinatorStatus status = coordinator_->reports()->GetStatus();
   const std::vector<ServerView> servers = Servers();
   // Until the first step is done only the marks are set: a restored job does not start at step 0,
   // and the time until the workers have joined is not training time.
@@ -92,7 +92,7 @@ void Reporter::Update() {
   if (clock_->Monotonic() - status_written_ >= kStatusInterval) WriteStatusFile(status, servers);
 }
 
-void Reporter::BeginMeasuring(const Coordinator::Status& status) {
+void Reporter::BeginMeasuring(const CoordinatorStatus& status) {
   // Steps may have been done before this first look.
   const int64_t start = std::max<int64_t>(status.step - status.totals.steps(), 0);
   if (!summary_.has_value()) event_trouble_.Note(events_->AddSessionStart(start));
@@ -106,7 +106,7 @@ void Reporter::TakeHistograms() {
       TakeEvents(JoinPath(options_.model_dir, "gradients"), options_.file_system, events_.get()));
 }
 
-void Reporter::WriteEnd(const Coordinator::Status& status) {
+void Reporter::WriteEnd(const CoordinatorStatus& status) {
   const bool done = status.phase == JobPhase::kDone;
   if (end_written_ || (!done && status.phase != JobPhase::kFailed)) return;
   end_written_ = true;
@@ -116,12 +116,12 @@ void Reporter::WriteEnd(const Coordinator::Status& status) {
 void Reporter::Finish() {
   Update();
   TakeHistograms();
-  Coordinator::Status status = coordinator_->GetStatus();
+  CoordinatorStatus status = coordinator_->reports()->GetStatus();
   // The figures of the last interval may be of steps long before the last ones.
   if (status.recent_loss != 0) status.newest.set_loss(status.recent_loss);
-  coordinator_->SetFigures(status.newest);
+  coordinator_->reports()->SetFigures(status.newest);
   const std::vector<ServerView> servers = Servers();
-  const std::optional<LossCurve::Point> rest = coordinator_->TakeLastLossPoint();
+  const std::optional<LossCurve::Point> rest = coordinator_->reports()->TakeLastLossPoint();
   if (summary_.has_value() && rest.has_value()) WriteSummary({*rest}, status);
   history_trouble_.Note(history_.Finish(status, servers));
   WriteEnd(status);
@@ -132,21 +132,22 @@ std::vector<ServerView> Reporter::Servers() const {
   return options_.servers == nullptr ? std::vector<ServerView>() : options_.servers();
 }
 
-void Reporter::MeasureFigures(const Coordinator::Status& status) {
+void Reporter::MeasureFigures(const CoordinatorStatus& status) {
   const absl::Duration now = clock_->Monotonic();
   const bool steps = status.totals.steps() > figures_->totals.steps();
   if (now - figures_->time < kFiguresInterval || !steps) return;
-  coordinator_->SetFigures(FiguresBetween(figures_->totals, status.totals, now - figures_->time));
+  coordinator_->reports()->SetFigures(
+      FiguresBetween(figures_->totals, status.totals, now - figures_->time));
   figures_ = {now, status.totals};
 }
 
-void Reporter::WriteLossPoints(const Coordinator::Status& status) {
+void Reporter::WriteLossPoints(const CoordinatorStatus& status) {
   std::vector<LossCurve::Point> points;
-  while (const auto point = coordinator_->TakeLossPoint()) points.push_back(*point);
+  while (const auto point = coordinator_->reports()->TakeLossPoint()) points.push_back(*point);
   if (!points.empty()) WriteSummary(points, status);
 }
 
-void Reporter::PrintNewEvaluation(const Coordinator::Status& status) {
+void Reporter::PrintNewEvaluation(const CoordinatorStatus& status) {
   // A chief that takes a job over knows the step of the newest evaluation, but not its scores.
   if (status.evaluated_step <= printed_evaluation_ || status.evaluation.empty()) return;
   printed_evaluation_ = status.evaluated_step;
@@ -159,7 +160,7 @@ void Reporter::PrintNewEvaluation(const Coordinator::Status& status) {
 }
 
 void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
-                            const Coordinator::Status& status) {
+                            const CoordinatorStatus& status) {
   const absl::Duration now = clock_->Monotonic();
   // A job may end before there was anything to compare with.
   const bool measured = status.totals.steps() > summary_->totals.steps() && now > summary_->time;
@@ -181,7 +182,7 @@ void Reporter::WriteSummary(const std::vector<LossCurve::Point>& points,
   summary_ = {now, status.totals};
 }
 
-void Reporter::WriteStatusFile(const Coordinator::Status& status,
+void Reporter::WriteStatusFile(const CoordinatorStatus& status,
                                const std::vector<ServerView>& servers) {
   status_written_ = clock_->Monotonic();
   const SnapshotFigures snapshots =

@@ -78,15 +78,15 @@ class Reporter {
 
   std::vector<ServerView> Servers() const;
   // Begins to measure. The first time, readers of the events are told where training starts.
-  void BeginMeasuring(const Coordinator::Status& status);
+  void BeginMeasuring(const CoordinatorStatus& status);
   void TakeHistograms();
-  void WriteEnd(const Coordinator::Status& status);
-  void MeasureFigures(const Coordinator::Status& status);
-  void WriteLossPoints(const Coordinator::Status& status);
+  void WriteEnd(const CoordinatorStatus& status);
+  void MeasureFigures(const CoordinatorStatus& status);
+  void WriteLossPoints(const CoordinatorStatus& status);
   // Writes `points`, with the rates since the last summary.
-  void WriteSummary(const std::vector<LossCurve::Point>& points, const Coordinator::Status& status);
-  void PrintNewEvaluation(const Coordinator::Status& status);
-  void WriteStatusFile(const Coordinator::Status& status, const std::vector<ServerView>& servers);
+  void WriteSummary(const std::vector<LossCurve::Point>& points, const CoordinatorStatus& status);
+  void PrintNewEvaluation(const CoordinatorStatus& status);
+  void WriteStatusFile(const CoordinatorStatus& status, const std::vector<ServerView>& servers);
 
   const Options options_;
   const std::unique_ptr<EventWriter> events_;

@@ -136,7 +136,7 @@ TEST_F(ReporterTest, StatusFileTellsHowTrainingGoes) {
     Train(10, 0.25);
     Train(10, 0.75);
     reporter_->Update();
-    coordinator_.SetSnapshotStep(15);
+    coordinator_.evaluations()->SetSnapshotStep(15);
     reporter_->Finish();
   });
   const nlohmann::json status = StatusFile();
@@ -175,7 +175,7 @@ TEST_F(ReporterTest, StatusFileIsWrittenTwiceASecond) {
 }
 
 TEST_F(ReporterTest, StatusFileHasTheErrorEvenIfItIsNotUtf8) {
-  coordinator_.Fail(absl::DataLossError("bad file \xff"));
+  coordinator_.control()->Fail(absl::DataLossError("bad file \xff"));
   reporter_->Finish();
   const nlohmann::json status = StatusFile();
   EXPECT_EQ(status["phase"], "FAILED");
@@ -204,15 +204,15 @@ TEST_F(ReporterTest, OneMetricsLinePerInterval) {
 
 TEST_F(ReporterTest, OneMetricsLinePerEvaluation) {
   StartTraining();
-  coordinator_.SetSnapshotStep(9);
+  coordinator_.evaluations()->SetSnapshotStep(9);
   const std::vector<std::string> lines = LinesOf([&] {
     reporter_->Update();
-    coordinator_.AcknowledgeEvaluation(5, 0, {{"accuracy", 0.75}, {"loss", 0.5}});
+    coordinator_.evaluations()->AcknowledgeEvaluation(5, 0, {{"accuracy", 0.75}, {"loss", 0.5}});
     reporter_->Update();
     reporter_->Update();
-    coordinator_.AcknowledgeEvaluation(4, 0, {{"accuracy", 0.5}});
+    coordinator_.evaluations()->AcknowledgeEvaluation(4, 0, {{"accuracy", 0.5}});
     reporter_->Update();
-    coordinator_.AcknowledgeEvaluation(9, 0, {{"accuracy", 0.875}, {"loss", 0.25}});
+    coordinator_.evaluations()->AcknowledgeEvaluation(9, 0, {{"accuracy", 0.875}, {"loss", 0.25}});
     reporter_->Finish();
   });
   EXPECT_THAT(lines, ElementsAre(MatchesRegex(".*Z step=5 eval_accuracy=0.75 eval_loss=0.5"),
@@ -297,7 +297,7 @@ TEST_F(ReporterTest, HistogramsOfAWorkerComeIntoTheRunsFile) {
 TEST_F(ReporterTest, HowTheRunEndedIsWrittenOnce) {
   reporter_->Finish();
   EXPECT_THAT(Events(), IsEmpty());
-  coordinator_.Fail(absl::InternalError("over"));
+  coordinator_.control()->Fail(absl::InternalError("over"));
   reporter_->Finish();
   reporter_->Finish();
   ASSERT_THAT(Events(), SizeIs(1));

@@ -89,7 +89,7 @@ TEST_F(ChiefGrpcServiceTest, ALongReportIsRefusedUnread) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("Register: expected a request of at most 1048576 bytes, found 12000"));
-  EXPECT_TRUE(coordinator_.GetStatus().members.empty());
+  EXPECT_TRUE(coordinator_.reports()->GetStatus().members.empty());
 }
 
 TEST_F(ChiefGrpcServiceTest, AMemberActsInItsOwnRoleOnly) {
@@ -128,7 +128,7 @@ TEST_F(ChiefGrpcServiceTest, CallsThatWaitAreAnsweredWhenTheJobGoesOn) {
   });
   // The clock moves once: whoever renews a lease after that is the call that waits.
   clock_.Advance(absl::Seconds(1));
-  const auto heard_of = [&] { return coordinator_.GetStatus().members[0].last_heard; };
+  const auto heard_of = [&] { return coordinator_.reports()->GetStatus().members[0].last_heard; };
   while (heard_of() != clock_.Monotonic()) std::this_thread::yield();
   coordinator_.start()->StartTraining(
       {}, WorkLedger({.max_steps = 5, .num_records = 9, .batch_size = 1}));
@@ -146,13 +146,13 @@ TEST_F(ChiefGrpcServiceTest, OnlyAMemberScoresSnapshots) {
   const auto evaluator = ConnectAs("evaluator");
   EXPECT_EQ(evaluator->AcknowledgeEvaluation(request, &response).code(),
             absl::StatusCode::kAborted);
-  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, -1);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().evaluated_step, -1);
   v1::RegisterResponse registered;
   ASSERT_EQ(evaluator->Register(RegistrationOf(kAnEvaluator), &registered), absl::OkStatus());
   request.set_step(12);
-  coordinator_.SetSnapshotStep(12);
+  coordinator_.evaluations()->SetSnapshotStep(12);
   EXPECT_EQ(evaluator->AcknowledgeEvaluation(request, &response), absl::OkStatus());
-  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, 12);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().evaluated_step, 12);
 }
 
 TEST_F(ChiefGrpcServiceTest, NobodyChangesAModeWithoutTheRoleOrEndsTrainingWithoutAMembership) {

@@ -98,7 +98,7 @@ HeldLease HeldLeaseFromProto(const v1::HeldLease& proto) {
   return lease;
 }
 
-v1::MemberStatus MemberToProto(const Member& member, const Coordinator::Status& status) {
+v1::MemberStatus MemberToProto(const Member& member, const CoordinatorStatus& status) {
   v1::MemberStatus proto;
   *proto.mutable_task() = TaskToProto(member.task);
   proto.set_peer(member.peer);
@@ -173,7 +173,7 @@ absl::Status ChiefHandler::Register(const v1::RegisterRequest& request,
                                                      request.header().member_epoch(), step_bound));
   response->mutable_kept_leases()->Add(kept.begin(), kept.end());
   *response->mutable_state_versions() = VersionsToProto(coordinator_->persistence()->versions());
-  response->set_phase(JobPhaseToProto(coordinator_->phase()));
+  response->set_phase(JobPhaseToProto(coordinator_->control()->phase()));
   return absl::OkStatus();
 }
 
@@ -219,7 +219,7 @@ v1::GetModelResponse ChiefHandler::ModelResponse(const ModelLocation& model) con
   response.set_placement_fingerprint(model.placement.Fingerprint());
   response.set_member_epoch(coordinator_->roster()->epoch());
   for (const std::string& address : model.ps_addresses) response.add_ps_addresses(address);
-  response.set_phase(JobPhaseToProto(coordinator_->phase()));
+  response.set_phase(JobPhaseToProto(coordinator_->control()->phase()));
   return response;
 }
 
@@ -229,8 +229,8 @@ absl::Status ChiefHandler::Heartbeat(const v1::HeartbeatRequest& request,
   RETURN_IF_ERROR(coordinator_->members()->Heartbeat(task, MembershipIdOf(request.header()),
                                                      ReportFromProto(request.progress())));
   // In this order, so that a job that has failed comes with its error.
-  response->set_phase(JobPhaseToProto(coordinator_->phase()));
-  response->set_error(coordinator_->error());
+  response->set_phase(JobPhaseToProto(coordinator_->control()->phase()));
+  response->set_error(coordinator_->control()->error());
   *response->mutable_state_versions() = VersionsToProto(coordinator_->persistence()->versions());
   return absl::OkStatus();
 }
@@ -276,7 +276,7 @@ v1::AcquireWorkResponse ChiefHandler::WorkResponse(const std::optional<WorkLease
   *response.mutable_state_versions() = VersionsToProto(coordinator_->persistence()->versions());
   // Workers stay until the last snapshot is there: if the job falls back to an earlier one, the
   // steps since then are theirs to do.
-  const JobPhase phase = coordinator_->phase();
+  const JobPhase phase = coordinator_->control()->phase();
   response.set_phase(JobPhaseToProto(phase == JobPhase::kFinishing ? JobPhase::kTraining : phase));
   return response;
 }
@@ -293,8 +293,8 @@ absl::Status ChiefHandler::Admit(const v1::AdmitRequest& request, v1::AdmitRespo
 absl::Status ChiefHandler::SetMode(const v1::SetModeRequest& request,
                                    v1::SetModeResponse* response) {
   ASSIGN_OR_RETURN(const ConsistencyMode mode, ConsistencyMode::FromProto(request.mode()));
-  const ConsistencyMode previous = coordinator_->mode();
-  RETURN_IF_ERROR(coordinator_->SetMode(mode));
+  const ConsistencyMode previous = coordinator_->control()->mode();
+  RETURN_IF_ERROR(coordinator_->control()->SetMode(mode));
   *response->mutable_previous() = previous.ToProto();
   if (coordinator_->persistence()->WaitUntilStored(kStoreWait)) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(
@@ -310,7 +310,7 @@ absl::Status ChiefHandler::EndTraining(const v1::EndTrainingRequest& request,
         coordinator_->members()->Heartbeat(task, MembershipIdOf(request.header()), WorkerReport()));
   }
   ASSIGN_OR_RETURN(const std::string reason, ReasonOf(request));
-  RETURN_IF_ERROR(coordinator_->EndTraining(reason));
+  RETURN_IF_ERROR(coordinator_->control()->EndTraining(reason));
   // Only then is the answer sent: if this chief is killed afterwards, its successor knows of the
   // end.
   if (!coordinator_->persistence()->WaitUntilStored(kStoreWait)) {
@@ -330,16 +330,16 @@ absl::Status ChiefHandler::AcknowledgeEvaluation(const v1::AcknowledgeEvaluation
   ASSIGN_OR_RETURN(const Task task, TaskFromProto(request.header().task()));
   RETURN_IF_ERROR(
       coordinator_->members()->Heartbeat(task, MembershipIdOf(request.header()), WorkerReport()));
-  coordinator_->AcknowledgeEvaluation(
+  coordinator_->evaluations()->AcknowledgeEvaluation(
       request.step(), request.snapshot_id(),
       std::map<std::string, double>(request.metrics().begin(), request.metrics().end()));
-  response->set_phase(JobPhaseToProto(coordinator_->phase()));
+  response->set_phase(JobPhaseToProto(coordinator_->control()->phase()));
   return absl::OkStatus();
 }
 
 absl::Status ChiefHandler::GetJobStatus(const v1::GetJobStatusRequest& request,
                                         v1::JobStatus* response) {
-  const Coordinator::Status status = coordinator_->GetStatus();
+  const CoordinatorStatus status = coordinator_->reports()->GetStatus();
   response->set_phase(JobPhaseToProto(status.phase));
   response->set_step(status.step);
   response->set_max_steps(status.max_steps);

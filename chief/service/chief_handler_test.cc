@@ -145,9 +145,9 @@ TEST_F(ChiefHandlerTest, WorkersStayUntilTheLastSnapshotIsThere) {
   const v1::AcquireWorkResponse response = Acquire(done);
   EXPECT_EQ(response.lease_id(), 0u);
   EXPECT_EQ(response.phase(), v1::TRAINING);
-  coordinator_.SetPhase(JobPhase::kFinishing);
+  coordinator_.control()->SetPhase(JobPhase::kFinishing);
   EXPECT_EQ(Acquire({}).phase(), v1::TRAINING);
-  coordinator_.SetPhase(JobPhase::kEvaluating);
+  coordinator_.control()->SetPhase(JobPhase::kEvaluating);
   EXPECT_EQ(Acquire({}).phase(), v1::EVALUATING);
 }
 
@@ -177,7 +177,7 @@ TEST_F(ChiefHandlerTest, HeartbeatDeliversProgressAndTellsTheError) {
   v1::HeartbeatResponse response;
   ASSERT_EQ(handler_.Heartbeat(request, &response), absl::OkStatus());
   EXPECT_EQ(response.phase(), v1::TRAINING);
-  const v1::WorkerFigures totals = coordinator_.GetStatus().totals;
+  const v1::WorkerFigures totals = coordinator_.reports()->GetStatus().totals;
   EXPECT_EQ(totals.steps(), 1);
   EXPECT_EQ(totals.examples(), 2);
   EXPECT_EQ(totals.loss_sum(), 3);
@@ -192,7 +192,7 @@ TEST_F(ChiefHandlerTest, HeartbeatDeliversProgressAndTellsTheError) {
   EXPECT_EQ(totals.credit_wait_seconds(), 12);
   EXPECT_EQ(totals.bytes_pushed(), 13);
   EXPECT_EQ(totals.bytes_pulled(), 14);
-  coordinator_.Fail(absl::DataLossError("broken"));
+  coordinator_.control()->Fail(absl::DataLossError("broken"));
   ASSERT_EQ(handler_.Heartbeat(request, &response), absl::OkStatus());
   EXPECT_EQ(response.phase(), v1::FAILED);
   EXPECT_EQ(response.error(), "broken");
@@ -208,7 +208,7 @@ TEST_F(ChiefHandlerTest, LeaveAndAcknowledge) {
   v1::AcknowledgeEvaluationRequest acknowledge;
   *acknowledge.mutable_header() = HeaderOf({Role::kEvaluator, 0}, 9);
   acknowledge.set_step(12);
-  coordinator_.SetSnapshotStep(12);
+  coordinator_.evaluations()->SetSnapshotStep(12);
   (*acknowledge.mutable_metrics())["accuracy"] = 0.9;
   v1::AcknowledgeEvaluationResponse response;
   ASSERT_EQ(
@@ -216,8 +216,8 @@ TEST_F(ChiefHandlerTest, LeaveAndAcknowledge) {
       absl::OkStatus());
   EXPECT_EQ(handler_.AcknowledgeEvaluation(acknowledge, &response), absl::OkStatus());
   EXPECT_EQ(response.phase(), v1::WAITING_FOR_SERVERS);
-  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, 12);
-  EXPECT_EQ(coordinator_.GetStatus().evaluation.at("accuracy"), 0.9);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().evaluated_step, 12);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().evaluation.at("accuracy"), 0.9);
 }
 
 TEST_F(ChiefHandlerTest, WhoIsNoMemberNeitherScoresNorReports) {
@@ -231,14 +231,14 @@ TEST_F(ChiefHandlerTest, WhoIsNoMemberNeitherScoresNorReports) {
   *acknowledge.mutable_header() = HeaderOf({Role::kEvaluator, 0}, 9);
   EXPECT_EQ(handler_.AcknowledgeEvaluation(acknowledge, &acknowledged).code(),
             absl::StatusCode::kAborted);
-  EXPECT_EQ(coordinator_.GetStatus().evaluated_step, -1);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().evaluated_step, -1);
 
   v1::HeartbeatRequest heartbeat;
   *heartbeat.mutable_header() = HeaderOf({Role::kWorker, 3}, 8);
   heartbeat.mutable_progress()->mutable_figures()->set_non_finite_losses(1);
   v1::HeartbeatResponse beaten;
   EXPECT_EQ(handler_.Heartbeat(heartbeat, &beaten).code(), absl::StatusCode::kAborted);
-  EXPECT_EQ(coordinator_.GetStatus().totals.non_finite_losses(), 0);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().totals.non_finite_losses(), 0);
 }
 
 // The id's halves as bytes on the wire, in decimal and in hexadecimal.
@@ -271,7 +271,7 @@ TEST_F(ChiefHandlerTest, NeitherTheStatusNorAnErrorNorTheLogGivesAnIdAway) {
   ASSERT_EQ(handler_.GetJobStatus({}, &status), absl::OkStatus());
   ASSERT_EQ(status.members_size(), 1);
   told += status.SerializeAsString();
-  EXPECT_EQ(coordinator_.GetStatus().members.at(0).secret, 0u);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().members.at(0).secret, 0u);
   ASSERT_EQ(coordinator_.members()->Leave(kTask, kId, {}), absl::OkStatus());
   tell(coordinator_.members()->Heartbeat(kTask, kId, {}));
   told += testing::internal::GetCapturedStderr();
@@ -323,8 +323,8 @@ TEST_F(ChiefHandlerTest, AnyoneMayAskForTheStatus) {
   newest.set_loss(0.5);
   newest.set_steps_per_second(20);
   newest.set_examples_per_second(200);
-  coordinator_.SetFigures(newest);
-  coordinator_.SetSnapshotStep(4);
+  coordinator_.reports()->SetFigures(newest);
+  coordinator_.evaluations()->SetSnapshotStep(4);
   v1::JobStatus status;
   ASSERT_EQ(handler_.GetJobStatus({}, &status), absl::OkStatus());
   EXPECT_EQ(status.lease().seconds(), 10);
@@ -437,7 +437,7 @@ TEST_F(ChiefHandlerTest, RegisterTellsWhichLeasesAreKept) {
   ASSERT_EQ(handler_.Register(request, &response), absl::OkStatus());
   ASSERT_EQ(response.kept_leases_size(), 1);
   EXPECT_EQ(response.kept_leases(0), work.lease_id());
-  EXPECT_EQ(coordinator_.GetStatus().step, 1);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().step, 1);
 }
 
 TEST_F(ChiefHandlerTest, AnswersTellTheVersionsOfTheLedger) {
@@ -461,7 +461,8 @@ TEST_F(ChiefHandlerTest, AnswersTellTheVersionsOfTheLedger) {
 TEST_F(ChiefHandlerTest, ASynchronousTicketSaysSo) {
   Register();
   StartTraining(10);
-  ASSERT_EQ(coordinator_.SetMode(ConsistencyMode::Parse("sync:1/2").value()), absl::OkStatus());
+  ASSERT_EQ(coordinator_.control()->SetMode(ConsistencyMode::Parse("sync:1/2").value()),
+            absl::OkStatus());
   const v1::AcquireWorkResponse work = Acquire();
   ASSERT_EQ(work.tickets_size(), 1);
   EXPECT_TRUE(work.fresh_values());
@@ -486,7 +487,8 @@ TEST_F(ChiefHandlerTest, ASynchronousTicketSaysSo) {
 TEST_F(ChiefHandlerTest, ATicketThatAServerRefusedIsHandedOutAgain) {
   Register();
   StartTraining(10);
-  ASSERT_EQ(coordinator_.SetMode(ConsistencyMode::Parse("sync:1").value()), absl::OkStatus());
+  ASSERT_EQ(coordinator_.control()->SetMode(ConsistencyMode::Parse("sync:1").value()),
+            absl::OkStatus());
   const v1::AcquireWorkResponse refused = Acquire();
   ASSERT_EQ(refused.tickets_size(), 1);
   EXPECT_EQ(Acquire().lease_id(), 0u) << "the chief waits for its gradient";
@@ -559,7 +561,7 @@ TEST_F(ChiefHandlerTest, WhatIsKeptOfAMemberIsShort) {
   request.mutable_step_bound()->set_seconds(-1);
   EXPECT_EQ(handler_.Register(request, &registered_),
             absl::InvalidArgumentError("step_bound: expected 0 to 168h, found -1s"));
-  EXPECT_TRUE(coordinator_.GetStatus().members.empty());
+  EXPECT_TRUE(coordinator_.reports()->GetStatus().members.empty());
 }
 
 }  // namespace

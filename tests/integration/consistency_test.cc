@@ -122,7 +122,7 @@ TEST(SynchronousTest, BackupWorkersAreDroppedNotAdded) {
   cluster.ExpectDone();
   EXPECT_EQ(*DoneStep(config.checkpoint().model_dir()), 60);
   for (int s = 0; s < 2; ++s) EXPECT_EQ(cluster.ShardStatus(s).shard_step(), 60);
-  const Coordinator::Status status = cluster.chief().coordinator()->GetStatus();
+  const CoordinatorStatus status = cluster.chief().coordinator()->reports()->GetStatus();
   EXPECT_EQ(status.totals.steps(), 2 * 60);
 }
 
@@ -169,7 +169,7 @@ TEST(ModeTest, ChangesInARunningJob) {
     cluster.WaitForStep(step += 50);
     const auto parsed = ConsistencyMode::Parse(mode);
     ASSERT_TRUE(parsed.ok()) << parsed.status();
-    const absl::Status status = cluster.chief().coordinator()->SetMode(*parsed);
+    const absl::Status status = cluster.chief().coordinator()->control()->SetMode(*parsed);
     EXPECT_TRUE(status.ok()) << mode << ": " << status;
   }
   cluster.ExpectDone();
@@ -187,7 +187,7 @@ TEST(BoundedStalenessTest, NobodyGetsFurtherAheadThanTheBound) {
   EXPECT_EQ(*DoneStep(config.checkpoint().model_dir()), 300);
   // Between the values of a step and its push, the other worker is at most bound + 1 steps ahead of
   // this one's last step, and was at most as many behind it.
-  const Coordinator::Status status = cluster.chief().coordinator()->GetStatus();
+  const CoordinatorStatus status = cluster.chief().coordinator()->reports()->GetStatus();
   EXPECT_LE(status.totals.staleness_max(), 2 * (2 + 1));
 }
 

@@ -89,7 +89,7 @@ TEST_P(EmulatedGpuTest, SharesAJobWithACpu) {
   cluster.WaitForWorkers(2);
   cluster.gate().Open();
   cluster.ExpectDone();
-  const Coordinator::Status status = cluster.chief().coordinator()->GetStatus();
+  const CoordinatorStatus status = cluster.chief().coordinator()->reports()->GetStatus();
   EXPECT_EQ(status.totals.steps(), 200);
   for (int w = 0; w < 2; ++w) {
     EXPECT_GT(status.workers.at({Role::kWorker, w}).steps(), 0) << "worker-" << w;

@@ -18,7 +18,7 @@ TEST_P(JobSizeTest, TrainsExactlyMaxSteps) {
   cluster.Start();
   cluster.ExpectDone();
 
-  const Coordinator::Status status = cluster.chief().coordinator()->GetStatus();
+  const CoordinatorStatus status = cluster.chief().coordinator()->reports()->GetStatus();
   EXPECT_EQ(status.phase, JobPhase::kDone);
   EXPECT_EQ(status.step, 48);
   EXPECT_EQ(status.totals.steps(), 48);
@@ -74,7 +74,7 @@ TEST(JobTest, SixteenWorkersAtOnce) {
   cluster.Start();
   cluster.ExpectDone();
   EXPECT_EQ(*DoneStep(model_dir), 160);
-  EXPECT_EQ(cluster.chief().coordinator()->GetStatus().totals.steps(), 160);
+  EXPECT_EQ(cluster.chief().coordinator()->reports()->GetStatus().totals.steps(), 160);
   for (int s = 0; s < 2; ++s) EXPECT_EQ(cluster.ShardStatus(s).shard_step(), 160);
 }
 
@@ -88,7 +88,7 @@ TEST(JobTest, EvaluatorScoresTheFinalSnapshot) {
   ASSERT_FALSE(evaluations->empty());
   EXPECT_EQ(evaluations->back().step, 48);
   EXPECT_TRUE(evaluations->back().metrics.contains("accuracy"));
-  EXPECT_EQ(cluster.chief().coordinator()->GetStatus().evaluated_step, 48);
+  EXPECT_EQ(cluster.chief().coordinator()->reports()->GetStatus().evaluated_step, 48);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST(LossTest, WorkOfALostWorkerGoesToOthers) {
   cluster.StartWorker(1);
   cluster.ExpectDone();
 
-  const Coordinator::Status status = cluster.chief().coordinator()->GetStatus();
+  const CoordinatorStatus status = cluster.chief().coordinator()->reports()->GetStatus();
   EXPECT_EQ(status.step, 200);
   EXPECT_EQ(*DoneStep(model_dir), 200);
   // Nothing that was done counts twice, and what was not reported was done again: an epoch's
@@ -55,7 +55,7 @@ TEST(LossTest, AReplacementTakesTheTaskOfALostWorker) {
   cluster.StartWorker(0);
   cluster.ExpectDone();
   EXPECT_EQ(*DoneStep(model_dir), 200);
-  EXPECT_EQ(cluster.chief().coordinator()->GetStatus().totals.steps(), 200);
+  EXPECT_EQ(cluster.chief().coordinator()->reports()->GetStatus().totals.steps(), 200);
 }
 
 TEST(LossTest, ARestartedServerGetsItsShardFromTheNewestSnapshot) {
@@ -96,7 +96,7 @@ TEST(LossTest, ARestartedChiefContinuesFromTheLastSnapshot) {
 
   EXPECT_EQ(*DoneStep(model_dir), 200);
   EXPECT_EQ(*VerifiedLatestStep(model_dir), 200);
-  const Coordinator::Status status = cluster.chief().coordinator()->GetStatus();
+  const CoordinatorStatus status = cluster.chief().coordinator()->reports()->GetStatus();
   EXPECT_GE(snapshot_step, 16);
   EXPECT_EQ(status.step, 200);
 }

@@ -41,7 +41,7 @@ void RunTheRest(const std::string& model_dir, int servers, int workers, int64_t 
   cluster.ExpectDone();
   EXPECT_EQ(*DoneStep(model_dir), 200);
   EXPECT_EQ(*VerifiedLatestStep(model_dir), 200);
-  const Coordinator::Status status = cluster.chief().coordinator()->GetStatus();
+  const CoordinatorStatus status = cluster.chief().coordinator()->reports()->GetStatus();
   EXPECT_EQ(status.step, 200);
   EXPECT_EQ(status.totals.steps(), 200 - step);
 }
@@ -102,7 +102,7 @@ TEST(ResumeTest, ASnapshotWhoseShardsHaveOtherRoundsIsNotRestored) {
     cluster.Start();
     cluster.ExpectDone();
     const int64_t before = snapshots[snapshots.size() - 2].step;
-    EXPECT_EQ(cluster.chief().coordinator()->GetStatus().totals.steps(), 200 - before);
+    EXPECT_EQ(cluster.chief().coordinator()->reports()->GetStatus().totals.steps(), 200 - before);
   }
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               testing::HasSubstr("as in _keelson/job, found"));

@@ -95,7 +95,7 @@ TEST_P(FormatsTest, WireMemoryAtDepth2TrainsToTheEnd) {
   LocalCluster cluster(std::move(options));
   cluster.Start();
   cluster.ExpectDone();
-  EXPECT_EQ(cluster.chief().coordinator()->GetStatus().totals.steps(), 48);
+  EXPECT_EQ(cluster.chief().coordinator()->reports()->GetStatus().totals.steps(), 48);
   for (int s = 0; s < 2; ++s) EXPECT_EQ(cluster.ShardStatus(s).shard_step(), 48);
 }
 
@@ -106,7 +106,8 @@ TEST(ReplicasTest, ThreeDevicesShareEachBatch) {
   LocalCluster cluster(std::move(options));
   cluster.Start();
   cluster.ExpectDone();
-  EXPECT_EQ(cluster.chief().coordinator()->GetStatus().totals.examples(), 3 * 100 + 9 * 8);
+  EXPECT_EQ(cluster.chief().coordinator()->reports()->GetStatus().totals.examples(),
+            3 * 100 + 9 * 8);
   for (int s = 0; s < 2; ++s) EXPECT_EQ(cluster.ShardStatus(s).shard_step(), 48);
 }
 

@@ -243,7 +243,7 @@ void LocalCluster::ExpectDone() {
 
 void LocalCluster::WaitForStep(int64_t step) {
   const absl::Time deadline = absl::Now() + kProgressLimit;
-  while (chief().coordinator()->GetStatus().step < step) {
+  while (chief().coordinator()->reports()->GetStatus().step < step) {
     ASSERT_LT(absl::Now(), deadline) << "step " << step;
     absl::SleepFor(kPollPause);
   }
@@ -251,7 +251,7 @@ void LocalCluster::WaitForStep(int64_t step) {
 
 void LocalCluster::WaitForSnapshot(int64_t step) {
   const absl::Time deadline = absl::Now() + kProgressLimit;
-  while (chief().coordinator()->GetStatus().snapshot_step < step) {
+  while (chief().coordinator()->reports()->GetStatus().snapshot_step < step) {
     ASSERT_LT(absl::Now(), deadline) << "snapshot of step " << step;
     absl::SleepFor(kPollPause);
   }
@@ -260,7 +260,8 @@ void LocalCluster::WaitForSnapshot(int64_t step) {
 void LocalCluster::WaitForWorkers(int count) {
   const absl::Time deadline = absl::Now() + kProgressLimit;
   const auto alive = [this] {
-    const std::vector<keelson::Member> members = chief().coordinator()->GetStatus().members;
+    const std::vector<keelson::Member> members =
+        chief().coordinator()->reports()->GetStatus().members;
     return std::count_if(members.begin(), members.end(), [](const keelson::Member& member) {
       return member.task.role == Role::kWorker && member.state == keelson::Member::kAlive;
     });
