@@ -15,8 +15,12 @@ constexpr size_t kSmallestInPlace = 16 * 1024;
 
 using Slices = std::vector<grpc::Slice>;
 
-// Received slices, deleted with the last fragment in them.
+// Received slices, deleted with the last fragment in them. They are freed by the buffer, which is
+// deleted after them: where memory is scarce gRPC takes some back on the thread that frees it, and
+// grpc_slice_unref, other than grpc_byte_buffer_destroy, does not prepare a thread that is not
+// gRPC's for that (1.51: a null pointer in ExecCtx::Run).
 struct Received {
+  grpc::ByteBuffer buffer;
   Slices slices;
   std::atomic<size_t> fragments;
 
@@ -66,7 +70,7 @@ ByteRope TakeByteBuffer(grpc::ByteBuffer* buffer) {
   auto received = std::make_unique<Received>();
   // Dump fails on a buffer that holds nothing.
   if (!buffer->Valid() || !buffer->Dump(&received->slices).ok()) return rope;
-  buffer->Clear();
+  received->buffer.Swap(buffer);
   const size_t count = received->slices.size();
   if (count == 0) return rope;
   received->fragments = count;

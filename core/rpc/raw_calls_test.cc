@@ -1,14 +1,19 @@
 // RawCallQueue against a RawServer, and against what generated code serves.
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/server_builder.h>
+
 #include <atomic>
 #include <map>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/mutex.h"
 #include "core/rpc/channel.h"
 #include "core/rpc/grpc_status.h"
 #include "core/rpc/raw_client.h"
+#include "core/rpc/raw_server.h"
 #include "core/rpc/server.h"
 #include "core/rpc/stalled_call_testing.h"
 #include "gmock/gmock.h"
@@ -136,6 +141,49 @@ TEST(RawCallsTest, GeneratedStubsReachARawMethod) {
   v1::PushResponse response;
   ASSERT_TRUE(stub->Push(&context, request, &response).ok());
   EXPECT_EQ(response.shard_step(), 5);
+}
+
+// When its memory is scarce, gRPC takes some back on the thread that frees some.
+TEST(RawCallsTest, MessagesAreFreedWhenMemoryIsScarce) {
+  constexpr uint64_t kChannels = 8;
+  constexpr uint64_t kCalls = 400;
+  grpc::ServerBuilder builder;
+  grpc::ResourceQuota quota("small");
+  quota.Resize(16 << 20);
+  builder.SetResourceQuota(quota);
+  builder.SetMaxReceiveMessageSize(-1);
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  std::vector<ByteRope> held;
+  const auto hold = [&held](ByteRope request) {
+    held.push_back(std::move(request));
+    if (held.size() == 10) held.clear();
+    return ByteRope();
+  };
+  RawServer raw({.methods = {{kPush, hold}}}, &builder);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  ASSERT_NE(server, nullptr);
+  raw.Start();
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  for (uint64_t i = 0; i < kChannels; ++i) {
+    channels.push_back(
+        CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+  }
+  const std::string message = Pattern(1 << 20);
+  RawCallQueue calls;
+  for (uint64_t tag = 0; tag < kCalls; ++tag) {
+    calls.Start(channels[tag % kChannels], kPush, Rope(message), kLong, tag);
+  }
+  int answered = 0;
+  for (uint64_t i = 0; i < kCalls; ++i) {
+    const auto done = calls.Next(kLong);
+    ASSERT_TRUE(done.has_value());
+    answered += done->status.ok() ? 1 : 0;
+  }
+  EXPECT_GT(answered, 0) << "others are cancelled";
+  raw.BeginShutdown();
+  server->Shutdown();
+  raw.Shutdown();
 }
 
 TEST(RawCallsTest, WakeEndsAWait) {
