@@ -1,5 +1,7 @@
 #include "core/rpc/server.h"
 
+#include <grpc/support/log.h>
+
 #include <atomic>
 #include <string>
 
@@ -77,6 +79,15 @@ TEST(RpcServerLimitsTest, CompressedMessagesAreNotInflated) {
 }
 
 // gRPC writes a line for each call whose compression is switched off.
+TEST(RpcServerLimitsTest, WhatGrpcSaysOfAPeerStaysOneLine) {
+  RpcServer::Start("127.0.0.1:0", grpc::InsecureServerCredentials(), {}).IgnoreError();
+  testing::internal::CaptureStderr();
+  gpr_log(GPR_ERROR, "invalid value: %s", "x\nE 2026-01-01T00:00:00.000Z ps-0 forged\x1b[2J");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::EndsWith("invalid value: x\\nE 2026-01-01T00:00:00.000Z ps-0 "
+                                "forged\\x1b[2J\n"));
+}
+
 TEST(RpcServerLimitsTest, APeerCannotFillTheLogWithWhatGrpcSays) {
   constexpr size_t kCalls = 200;
   SizeService service;
