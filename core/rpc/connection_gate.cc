@@ -32,12 +32,15 @@ namespace keelson {
 namespace {
 
 constexpr uint64_t kStopId = 0;
-constexpr uint64_t kFirstListenerId = 1;
+constexpr uint64_t kRoomId = 1;
+constexpr uint64_t kFirstListenerId = 2;
 constexpr uint64_t kFirstConnectionId = 1000;
-// While there are unknown connections, what they send is looked at this often.
-constexpr int kTickMilliseconds = 25;
-// While connections wait to be handed over, it is looked this often whether there is room.
-constexpr int kHandOverTickMilliseconds = 2;
+// What unknown connections have sent is read this often, of those that gRPC does not have less
+// often: they can send no more than their receive buffer takes, and there may be a thousand.
+constexpr absl::Duration kTick = absl::Milliseconds(10);
+constexpr absl::Duration kWaitingTick = absl::Milliseconds(500);
+// The thread's: who shows that he belongs to the job is served before those who have not yet.
+constexpr int kNiceness = 10;
 constexpr int kPauseMicroseconds = 10'000;
 // As gRPC's own listener: data that is not acknowledged for so long ends the connection.
 constexpr int kUserTimeoutMilliseconds = 20'000;
@@ -128,6 +131,9 @@ struct ConnectionGate::Connection {
   std::string address;
   absl::Time since;
   absl::Time modest_at;  // when it had last not sent too much
+  absl::Time next_count = absl::InfinitePast();
+  // How many bytes more than granted it had sent when they were counted last.
+  int64_t excess = 0;
 };
 
 ConnectionGate::Limits ConnectionGate::Limits::OfProcess() {
@@ -162,15 +168,18 @@ ConnectionGate::ConnectionGate(std::vector<int> listeners, int port, const Limit
       limits_(limits),
       epoll_fd_(epoll_create1(EPOLL_CLOEXEC)),
       stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      room_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       next_id_(kFirstConnectionId),
       queue_(limits.hand_over) {
   Watch(stop_fd_, kStopId, EPOLLIN);
+  Watch(room_fd_, kRoomId, EPOLLIN | EPOLLET);
 }
 
 ConnectionGate::~ConnectionGate() {
   Stop();
   close(epoll_fd_);
   close(stop_fd_);
+  close(room_fd_);
 }
 
 void ConnectionGate::Start(HandOver hand_over) {
@@ -198,6 +207,7 @@ void ConnectionGate::Watch(int fd, uint64_t id, uint32_t events) const {
 }
 
 void ConnectionGate::Run() {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
   constexpr int kEvents = 64;
   epoll_event events[kEvents];
   while (true) {
@@ -205,6 +215,7 @@ void ConnectionGate::Run() {
     for (int i = 0; i < count; ++i) {
       const uint64_t id = events[i].data.u64;
       if (id == kStopId) return;
+      if (id == kRoomId) continue;
       if (id < kFirstConnectionId) {
         for (int k = 0; k < kEvents && AcceptFrom(listeners_[id - kFirstListenerId]); ++k) {
         }
@@ -219,8 +230,11 @@ void ConnectionGate::Run() {
 
 int ConnectionGate::WaitMilliseconds() const {
   MutexLock lock(&mu_);
-  if (queue_.waiting()) return kHandOverTickMilliseconds;
-  return bounds_bytes() && has_unknown() ? kTickMilliseconds : -1;
+  const absl::Time look = bounds_bytes() && has_unknown() ? next_look_ : absl::InfiniteFuture();
+  const absl::Time next = std::min(look, queue_.NextRoom());
+  if (next == absl::InfiniteFuture()) return -1;
+  const absl::Duration wait = std::max(next - absl::Now(), absl::ZeroDuration());
+  return static_cast<int>(absl::ToInt64Milliseconds(wait + absl::Microseconds(999)));
 }
 
 void ConnectionGate::OnEvents(uint64_t id, uint32_t events) {
@@ -253,7 +267,9 @@ int ConnectionGate::TakeWaiting() {
                                          " connections of its address whose callers have not shown "
                                          "that they belong to the job"));
   }
-  return std::exchange(connections_.at(next->id)->waiting_fd, -1);
+  Connection& connection = *connections_.at(next->id);
+  connection.next_count = absl::InfinitePast();
+  return std::exchange(connection.waiting_fd, -1);
 }
 
 bool ConnectionGate::AcceptFrom(int listener) {
@@ -290,7 +306,11 @@ void ConnectionGate::Keep(std::unique_ptr<Connection> connection) {
   }
   const uint64_t id = next_id_++;
   connection->id = id;
-  by_peer_[connection->peer] = id;
+  unknown_[id] = connection.get();
+  {
+    MutexLock unknown_lock(&unknown_mu_);
+    unknown_by_peer_[connection->peer] = id;
+  }
   ++unknown_of_[connection->address];
   ++num_unknown_;
   const int fd = connection->fd;
@@ -302,16 +322,28 @@ void ConnectionGate::Keep(std::unique_ptr<Connection> connection) {
 void ConnectionGate::Know(const std::string& peer) {
   if (!has_unknown()) return;
   const std::string name = absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}});
+  uint64_t id = 0;
+  {
+    MutexLock lock(&unknown_mu_);
+    const auto found = unknown_by_peer_.find(name);
+    if (found == unknown_by_peer_.end()) return;
+    id = found->second;
+  }
   MutexLock lock(&mu_);
-  const auto found = by_peer_.find(name);
-  if (found == by_peer_.end()) return;
-  NoLongerUnknown(connections_.at(found->second).get());
+  const auto found = unknown_.find(id);
+  if (found == unknown_.end()) return;
+  NoLongerUnknown(found->second);
+  if (queue_.waiting()) eventfd_write(room_fd_, 1);
 }
 
 void ConnectionGate::NoLongerUnknown(Connection* connection) {
   if (std::exchange(connection->known, true)) return;
   queue_.Remove(connection->address, connection->id);
-  by_peer_.erase(connection->peer);
+  unknown_.erase(connection->id);
+  {
+    MutexLock lock(&unknown_mu_);
+    unknown_by_peer_.erase(connection->peer);
+  }
   const auto count = unknown_of_.find(connection->address);
   if (--count->second == 0) unknown_of_.erase(count);
   --num_unknown_;
@@ -350,32 +382,45 @@ bool ConnectionGate::CloseOneUnknown() {
   return true;
 }
 
+void ConnectionGate::CountBytes(absl::Time now) {
+  for (const auto& [id, connection] : unknown_) {
+    if (now < connection->next_count) continue;
+    const bool waits = connection->waiting_fd >= 0;
+    connection->next_count = now + (waits ? kWaitingTick : absl::ZeroDuration());
+    const int64_t granted =
+        absl::ToInt64Seconds(now - connection->since) * limits_.unknown_bytes_per_second;
+    connection->excess = BytesReceived(connection->fd) - granted;
+    if (connection->excess <= limits_.unknown_bytes) connection->modest_at = now;
+  }
+}
+
 void ConnectionGate::CloseTalkative() {
   const absl::Time now = absl::Now();
   if (!bounds_bytes() || !has_unknown() || now < next_look_) return;
-  next_look_ = now + absl::Milliseconds(kTickMilliseconds);
+  next_look_ = now + kTick;
   MutexLock lock(&mu_);
-  std::vector<std::pair<int64_t, uint64_t>> sent;  // and the connection's id
+  CountBytes(now);
+  std::vector<Connection*> talkative;
   int64_t all = 0;
-  for (const auto& [peer, id] : by_peer_) {
-    Connection& connection = *connections_.at(id);
-    const int64_t granted =
-        absl::ToInt64Seconds(now - connection.since) * limits_.unknown_bytes_per_second;
-    const int64_t bytes = BytesReceived(connection.fd) - granted;
-    if (bytes <= limits_.unknown_bytes) connection.modest_at = now;
-    if (bytes > 0) sent.emplace_back(bytes, id);
-    all += std::max<int64_t>(bytes, 0);
+  for (const auto& [id, connection] : unknown_) {
+    if (connection->excess <= 0) continue;
+    talkative.push_back(connection);
+    all += connection->excess;
   }
-  std::sort(sent.rbegin(), sent.rend());
-  for (const auto& [bytes, id] : sent) {
-    const bool too_much = now > connections_.at(id)->modest_at + limits_.patience;
+  std::sort(talkative.begin(), talkative.end(),
+            [](const Connection* a, const Connection* b) { return a->excess > b->excess; });
+  for (const Connection* connection : talkative) {
+    const bool for_long = connection->excess > limits_.unknown_bytes &&
+                          now > connection->modest_at + limits_.patience;
+    const bool too_much = for_long || connection->excess > limits_.most_unknown_bytes;
     if (!too_much && all <= limits_.all_unknown_bytes) continue;
-    all -= bytes;
-    Close(id, absl::StrCat("it has sent ", bytes,
-                           " bytes, and its callers have not shown that they "
-                           "belong to the job; expected at most ",
-                           limits_.unknown_bytes, ", and ", limits_.all_unknown_bytes,
-                           " of all such connections"));
+    all -= connection->excess;
+    queue_.Delay(connection->address, now + limits_.delay);
+    Close(connection->id, absl::StrCat("it has sent ", connection->excess,
+                                       " bytes, and its callers have not shown that they "
+                                       "belong to the job; expected at most ",
+                                       limits_.unknown_bytes, ", and ", limits_.all_unknown_bytes,
+                                       " of all such connections"));
   }
 }
 

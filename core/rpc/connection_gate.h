@@ -40,8 +40,13 @@ class ConnectionGate {
     int64_t unknown_bytes = 512 << 10;
     int64_t unknown_bytes_per_second = 16 << 10;
     absl::Duration patience = absl::Seconds(1);
-    // The same for all of them together, without patience; the one that has sent most is closed.
+    // Without patience: what one may send, far more than the calls of a member that are under way
+    // before the server has looked at the first; and all of them together, of which the one that
+    // has sent most is closed.
+    int64_t most_unknown_bytes = 4 << 20;
     int64_t all_unknown_bytes = 64 << 20;
+    // How long other connections of its address wait then.
+    absl::Duration delay = absl::Seconds(1);
 
     // The defaults, or less where the process may not open as many files. Raises that limit as far
     // as it may.
@@ -102,6 +107,8 @@ class ConnectionGate {
   // Closes the oldest unknown connection of the address with the most; false: there is none.
   bool CloseOneUnknown() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool bounds_bytes() const { return limits_.unknown_bytes != std::numeric_limits<int64_t>::max(); }
+  // Reads what unknown connections have sent, where that is due.
+  void CountBytes(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Closes unknown connections that have sent too much.
   void CloseTalkative() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -110,18 +117,23 @@ class ConnectionGate {
   const Limits limits_;
   const int epoll_fd_;
   const int stop_fd_;
+  const int room_fd_;  // there may be room for a connection that waits
   HandOver hand_over_;
   LogLimit closings_{Clock::Real()};
   absl::Time next_look_ = absl::InfinitePast();  // of CloseTalkative
   std::thread thread_;
 
   std::atomic<size_t> num_unknown_{0};
+  // Members' calls look here, and so hold it, as the gate's thread does, for one look only: that
+  // thread may be kept waiting for long, with mu_ held.
+  Mutex unknown_mu_ ABSL_ACQUIRED_AFTER(mu_);
+  std::map<std::string, uint64_t> unknown_by_peer_ ABSL_GUARDED_BY(unknown_mu_);
   mutable Mutex mu_;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
   uint64_t next_id_ ABSL_GUARDED_BY(mu_);
   Connections connections_ ABSL_GUARDED_BY(mu_);  // by id, so the oldest is the first
-  std::map<std::string, uint64_t> by_peer_ ABSL_GUARDED_BY(mu_);   // the unknown ones
-  std::map<std::string, size_t> unknown_of_ ABSL_GUARDED_BY(mu_);  // their number by address
+  std::map<uint64_t, Connection*> unknown_ ABSL_GUARDED_BY(mu_);
+  std::map<std::string, size_t> unknown_of_ ABSL_GUARDED_BY(mu_);  // the number by address
   HandOverQueue queue_ ABSL_GUARDED_BY(mu_);
   int64_t closed_ ABSL_GUARDED_BY(mu_) = 0;
 };

@@ -2,9 +2,11 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -192,6 +194,50 @@ TEST_F(ConnectionGateTest, UnknownConnectionsThatSendTooMuchTogetherLoseTheLarge
   EXPECT_EQ(large.Receive(), "closed");
   Answer();
   EXPECT_EQ(small.Receive(), "ok");
+}
+
+TEST_F(ConnectionGateTest, PatienceHasAnEnd) {
+  Start({.unknown_bytes = 10'000,
+         .unknown_bytes_per_second = 0,
+         .patience = absl::InfiniteDuration(),
+         .most_unknown_bytes = 50'000});
+  const Client late(gate_->port());
+  const Client stranger(gate_->port());
+  AwaitSockets(2);
+  late.Send(40'000);
+  stranger.Send(50'000);
+  EXPECT_EQ(stranger.Receive(), "closed");
+  Answer();
+  EXPECT_EQ(late.Receive(), "ok");
+}
+
+TEST_F(ConnectionGateTest, AnAddressThatHasSentTooMuchWaits) {
+  Start({.unknown_bytes_per_second = 0,
+         .most_unknown_bytes = 50'000,
+         .delay = absl::InfiniteDuration()});
+  const Client stranger(gate_->port(), "127.0.0.2");
+  AwaitSockets(1);
+  stranger.Send(50'000);
+  EXPECT_EQ(stranger.Receive(), "closed");
+  const Client again(gate_->port(), "127.0.0.2");
+  const Client member(gate_->port());
+  AwaitSockets(2);
+  Answer();
+  EXPECT_EQ(member.Receive(), "ok");
+  EXPECT_EQ(gate_->counts().connections, 2u) << "the other one waits";
+}
+
+// Who has shown that he belongs to the job is served by other threads.
+TEST_F(ConnectionGateTest, ItsThreadGivesWayToOthers) {
+  Start({});
+  const Client client(gate_->port());
+  AwaitSockets(1);  // So the thread runs.
+  int giving_way = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    const auto id = static_cast<id_t>(std::stoi(task.path().filename()));
+    if (getpriority(PRIO_PROCESS, id) > getpriority(PRIO_PROCESS, 0)) ++giving_way;
+  }
+  EXPECT_EQ(giving_way, 1);
 }
 
 TEST_F(ConnectionGateTest, ConnectionsThatStaySilentAreNotHandedOver) {

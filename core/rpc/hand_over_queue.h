@@ -23,10 +23,12 @@ class HandOverQueue {
  public:
   struct Limits {
     // Unknown connections of one address that were handed over less than `introduction` ago.
-    size_t at_once = 32;
+    size_t at_once = 16;
     absl::Duration introduction = absl::Seconds(1);
-    // Unknown connections of one address that gRPC has, however long.
-    size_t of_address = 128;
+    // Unknown connections of one address that gRPC has, however long. When there is one too many,
+    // the next one waits for `pause`.
+    size_t of_address = 64;
+    absl::Duration pause = absl::Milliseconds(250);
   };
 
   explicit HandOverQueue(const Limits& limits) : limits_(limits) {}
@@ -47,7 +49,13 @@ class HandOverQueue {
   // The connection is known or closed: it neither waits nor counts.
   void Remove(const std::string& address, uint64_t id);
 
+  // Connections of the address wait until then, at least.
+  void Delay(const std::string& address, absl::Time until);
+
   bool waiting() const { return !turns_.empty(); }
+  // When Take may return something next, if nothing is added or removed before; InfiniteFuture:
+  // nothing waits.
+  absl::Time NextRoom() const;
 
  private:
   struct HandedOver {
@@ -59,11 +67,13 @@ class HandOverQueue {
     std::vector<HandedOver> handed_over;  // the earliest first
   };
 
-  bool HasRoom(const Address& address, absl::Time now) const;
+  // InfinitePast: there is room.
+  absl::Time RoomAt(const std::string& name, const Address& address) const;
 
   const Limits limits_;
   std::map<std::string, Address> addresses_;  // those with connections
   std::deque<std::string> turns_;             // the addresses with waiting connections
+  std::map<std::string, absl::Time> delayed_;
 };
 
 }  // namespace keelson

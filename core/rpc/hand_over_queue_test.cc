@@ -51,7 +51,7 @@ TEST(HandOverQueueTest, AConnectionThatBecomesKnownMakesRoom) {
 }
 
 TEST(HandOverQueueTest, OfTooManyThatStayUnknownTheOldestIsDisplaced) {
-  HandOverQueue queue({.at_once = 2, .of_address = 2});
+  HandOverQueue queue({.at_once = 2, .of_address = 2, .pause = absl::Seconds(3)});
   for (const uint64_t id : {1, 2, 3, 4}) queue.Add("crowd", id);
   EXPECT_EQ(queue.Take(kNow)->displaced, std::nullopt);
   EXPECT_EQ(queue.Take(kNow)->displaced, std::nullopt);
@@ -60,7 +60,36 @@ TEST(HandOverQueueTest, OfTooManyThatStayUnknownTheOldestIsDisplaced) {
   EXPECT_EQ(later->id, 3u);
   EXPECT_THAT(later->displaced, Optional(1u));
   queue.Remove("crowd", 1);  // As whoever closes it says.
-  EXPECT_THAT(queue.Take(kNow + absl::Seconds(2))->displaced, Optional(2u));
+  EXPECT_EQ(queue.NextRoom(), kNow + absl::Seconds(5)) << "the next one waits";
+  EXPECT_THAT(queue.Take(kNow + absl::Seconds(5))->displaced, Optional(2u));
+}
+
+TEST(HandOverQueueTest, AnAddressIsDelayedAndOthersAreNot) {
+  HandOverQueue queue({});
+  queue.Delay("crowd", kNow + absl::Seconds(2));
+  queue.Delay("crowd", kNow + absl::Seconds(1));
+  for (const uint64_t id : {1, 2}) queue.Add("crowd", id);
+  queue.Add("member", 3);
+  EXPECT_THAT(TakeAll(&queue), ElementsAre(3));
+  EXPECT_THAT(TakeAll(&queue, kNow + absl::Milliseconds(1999)), IsEmpty());
+  EXPECT_THAT(TakeAll(&queue, kNow + absl::Seconds(2)), ElementsAre(1, 2));
+}
+
+TEST(HandOverQueueTest, SaysWhenThereIsRoomNext) {
+  HandOverQueue queue({.at_once = 1, .introduction = absl::Seconds(1)});
+  EXPECT_EQ(queue.NextRoom(), absl::InfiniteFuture());
+  for (const uint64_t id : {1, 2, 3}) queue.Add("crowd", id);
+  EXPECT_EQ(queue.NextRoom(), absl::InfinitePast());
+  EXPECT_THAT(TakeAll(&queue), ElementsAre(1));
+  EXPECT_EQ(queue.NextRoom(), kNow + absl::Seconds(1));
+  queue.Delay("crowd", kNow + absl::Seconds(3));
+  EXPECT_EQ(queue.NextRoom(), kNow + absl::Seconds(3));
+  queue.Add("member", 4);
+  EXPECT_EQ(queue.NextRoom(), absl::InfinitePast());
+  EXPECT_THAT(TakeAll(&queue), ElementsAre(4));
+  queue.Remove("crowd", 1);
+  EXPECT_EQ(queue.NextRoom(), kNow + absl::Seconds(3)) << "the delay stays";
+  EXPECT_THAT(TakeAll(&queue, kNow + absl::Seconds(3)), ElementsAre(2));
 }
 
 TEST(HandOverQueueTest, AClosedConnectionWaitsNoLonger) {

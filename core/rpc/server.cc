@@ -26,6 +26,7 @@ constexpr int kMaxCallsPerConnection = 128;
 // A stream holds a thread, and so does a call until it is answered, but for those of
 // waiting_call.h.
 constexpr int kMaxThreads = 4096;
+constexpr int kMostWaitingThreads = 16;
 
 // What one peer may take of a server. Messages are not inflated: gRPC compares their size with the
 // limit before and again after, and keeps what it took meanwhile.
@@ -42,9 +43,13 @@ void SetLimits(grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 20);
   grpc::ResourceQuota quota("keelson");
   quota.SetMaxThreads(kMaxThreads);
-  // Of what has arrived and is not handled; gRPC cancels calls when there is more.
-  quota.Resize(2 * ReceiveBudget());
+  // Its memory stays unbounded: when it is scarce, gRPC ends connections whoever they belong to, so
+  // strangers could end those of members. What strangers send is bounded by ConnectionGate, what
+  // members send by the receive budget.
   builder->SetResourceQuota(quota);
+  // Threads that wait for calls. Each one too many ends, and with few a burst of calls starts, and
+  // ends, a thread for each of them.
+  builder->SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, kMostWaitingThreads);
 }
 
 void SetKeepalive(const Keepalive& keepalive, grpc::ServerBuilder* builder) {
