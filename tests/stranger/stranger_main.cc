@@ -1,7 +1,7 @@
 // A stranger on the network: knows the addresses of a job's servers and no secret, and for some
 // seconds does to them what can be done. Prints what it did. Exit code: 0 servers answered calls
-// that all may make, but none that strangers may not make, and no method was left out; 1 otherwise;
-// 2 bad flags.
+// that all may make, but none that strangers may not make, and no method was left out; with --only:
+// it was done; 1 otherwise; 2 bad flags.
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -32,6 +32,7 @@ struct Flags {
   size_t connections = 10000;
   std::string source = "127.0.0.66";
   uint32_t seed = 1;
+  std::string only;
 };
 
 // As many as the limit of open files allows, which becomes the highest that may be set.
@@ -68,6 +69,24 @@ int64_t RunWireAssaults(Assault assault, const std::vector<int>& ports) {
   return answered;
 }
 
+// Nothing but the one assault, at all servers in turn. False: there is no such one.
+bool RunOne(const Flags& flags) {
+  for (const WireAssault& one : WireAssaults()) {
+    if (one.name != flags.only) continue;
+    std::minstd_rand random(flags.seed);
+    const absl::Time end = absl::Now() + absl::Seconds(flags.seconds);
+    int64_t times = 0;
+    for (size_t i = 0; absl::Now() < end; ++i) {
+      times += one.run({flags.source, flags.ports[i % flags.ports.size()],
+                        std::min(end, absl::Now() + kWireSlice), &random});
+    }
+    std::printf("%s: %lld\n", one.name, static_cast<long long>(times));
+    return times > 0;
+  }
+  std::printf("--only: there is no assault \"%s\"\n", flags.only.c_str());
+  return false;
+}
+
 bool Report(const CallTally& tally) {
   int64_t sent = 0;
   bool all = true;
@@ -87,6 +106,7 @@ int Run(const Flags& flags) {
   const sched_param none{};
   if (sched_setscheduler(0, SCHED_IDLE, &none) != 0)
     std::printf("the attack competes with the servers: SCHED_IDLE is refused\n");
+  if (!flags.only.empty()) return RunOne(flags) ? 0 : 1;
   const size_t connections = PossibleConnections(flags.connections);
   std::minstd_rand randoms[] = {std::minstd_rand(flags.seed), std::minstd_rand(flags.seed + 1),
                                 std::minstd_rand(flags.seed + 2), std::minstd_rand(flags.seed + 3)};
@@ -126,6 +146,7 @@ int main(int argc, char** argv) {
   app.add_option("--connections", flags.connections, "Idle ones at once");
   app.add_option("--source", flags.source, "The address to call from");
   app.add_option("--seed", flags.seed, "");
+  app.add_option("--only", flags.only, "One assault on the wire, by what it prints of itself");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

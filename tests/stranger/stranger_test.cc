@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -266,11 +267,13 @@ ModelValues TrainUndisturbed(int steps) {
   return ValuesOf(job, steps);
 }
 
-// Fails the test unless the stranger found everything closed. Returns what it printed.
-std::string Attack(const Job& job, int seconds) {
+// Fails the test unless the stranger found everything closed. Returns what it printed. `only`: see
+// the stranger's flag.
+std::string Attack(const Job& job, int seconds, const std::string& only) {
   const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "stranger";
   Process::Command command;
   command.argv = {program, absl::StrCat("--seconds=", seconds)};
+  if (!only.empty()) command.argv.push_back(absl::StrCat("--only=", only));
   for (const Task& task : TasksOf(job)) {
     const std::string address = job.Address(task);
     command.argv.push_back(absl::StrCat("--port=", address.substr(address.rfind(':') + 1)));
@@ -291,12 +294,12 @@ void Print(const char* when, const Puller::Figures& figures) {
 
 // The figures of honest calls before and during the attack are printed. What they are depends on
 // the machine, which the stranger uses too.
-void AttackAndMeasure(const Job& job, int seconds) {
+void AttackAndMeasure(const Job& job, int seconds, const std::string& only = "") {
   Puller puller(job);
   absl::SleepFor(kQuiet);
   const Puller::Figures before = puller.Take();
   const int64_t first_step = LastReportedStep(job.Log(kChiefTask));
-  const std::string report = Attack(job, seconds);
+  const std::string report = Attack(job, seconds, only);
   const Puller::Figures during = puller.Take();
   const int64_t steps = LastReportedStep(job.Log(kChiefTask)) - first_step;
   std::printf("%ssteps of the job meanwhile: %d\n", report.c_str(), static_cast<int>(steps));
@@ -309,6 +312,41 @@ void AttackAndMeasure(const Job& job, int seconds) {
   EXPECT_EQ(during.failed, 0);
   EXPECT_GT(steps, seconds);
 }
+
+// What one kind of attack can do at the full rate, which the others slow down when they come along.
+class OneAssaultTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(OneAssaultTest, FailsNoHonestCall) {
+  constexpr int kSeconds = 2;
+  const Cell cell;
+  Job job(kLayout, JobConfig(StepsFor(kSeconds)));
+  job.RunBehind(cell.Wrapper());
+  job.Link(WorkerTask(0), PsTask(0)).Set({.delay = kPaceDelay});
+  job.StartAll();
+  std::map<std::string, pid_t> processes;
+  for (const Task& task : TasksOf(job)) processes[task.ToString()] = job.process(task).pid();
+  ResidentMemory memory(processes);
+  job.WaitForStep(kChiefTask, 50);
+
+  AttackAndMeasure(job, kSeconds, GetParam());
+
+  job.Link(WorkerTask(0), PsTask(0)).Heal();
+  job.ExpectAllDone(kEndLimit);
+  for (const auto& [name, peak] : memory.Stop()) EXPECT_LT(peak, kMostResidentBytes) << name;
+}
+
+INSTANTIATE_TEST_SUITE_P(StrangerAttackTest, OneAssaultTest,
+                         testing::Values("window updates (thousands)",
+                                         "calls that are reset (hundreds)",
+                                         "connections with 128 messages of 63 MiB",
+                                         "connections with 128 messages of 4 GiB"),
+                         [](const auto& info) {
+                           std::string name;
+                           for (const char c : std::string(info.param)) {
+                             if (absl::ascii_isalnum(c)) name += c;
+                           }
+                           return name;
+                         });
 
 TEST(StrangerAttackTest, ChangesNothing) {
   const int seconds = AttackSeconds();
