@@ -251,6 +251,22 @@ TEST_F(FullDiskTest, TrainingGoesOnAndTheJobEndsWhenThereIsRoom) {
   }
 }
 
+// As a network file system may, whose cache remembers that a name was missing.
+TEST_F(FullDiskTest, APartThatIsOutOfSightWhenItGetsItsNameIsWrittenAgain) {
+  std::atomic<int> hidden = 2;
+  files_.SetFault([&](absl::string_view operation, const std::string& path) {
+    const bool part = operation == "rename" && absl::EndsWith(path, ".data-00001-of-00002");
+    return part && hidden-- > 0 ? absl::NotFoundError(path + ": no such file") : absl::OkStatus();
+  });
+  Start();
+  Join(service(), kWorker);
+  Work(service());
+  Leave(service(), kWorker);
+  ASSERT_EQ(Wait(), absl::OkStatus());
+  EXPECT_EQ(chief_->snapshot_figures().failures, 2);
+  EXPECT_EQ(LatestStep(), 10);
+}
+
 TEST_F(FullDiskTest, StorageThatHangsKeepsNoLostMember) {
   StopSignal release;
   std::atomic<bool> hangs = false;

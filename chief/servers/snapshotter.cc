@@ -29,6 +29,11 @@ absl::StatusOr<v1::JobState> ReadJobState(const std::string& prefix, FileSystem*
   return state;
 }
 
+// The files were written, and their directory was there, so what is not found is out of sight.
+absl::Status AsPassing(const absl::Status& status) {
+  return absl::IsNotFound(status) ? absl::UnavailableError(status.message()) : status;
+}
+
 }  // namespace
 
 bool IsDamagedSnapshot(const absl::Status& status) {
@@ -101,18 +106,8 @@ absl::Status Snapshotter::WriteParts(const Attempt& attempt, const v1::JobState&
   ASSIGN_OR_RETURN(
       ServerGroup::WrittenSnapshot written,
       servers_->WriteSnapshot(attempt.cut, state.global_step(), attempt.num_data_shards));
-  RETURN_IF_ERROR(CheckParts(attempt));
-  ASSIGN_OR_RETURN(std::vector<BundleIndexEntry> own, WriteChiefPart(attempt, state));
-  std::move(own.begin(), own.end(), std::back_inserter(written.entries));
-  RETURN_IF_ERROR(WriteBundleIndexTo(directory_->file_system(),
-                                     attempt.Pending(IndexPath(attempt.prefix)),
-                                     attempt.num_data_shards, std::move(written.entries)));
-  RetentionPolicy retention = retention_;
-  retention.kept_step = kept_step;
-  RETURN_IF_ERROR(directory_->Commit(state.global_step(), retention, [&]() -> absl::Status {
-    RETURN_IF_ERROR(confirm());
-    return Publish(attempt);
-  }));
+  RETURN_IF_ERROR(
+      AsPassing(Complete(attempt, state, std::move(written.entries), confirm, kept_step)));
   servers_->NoteSaved(attempt.cut);
   const absl::Duration took = clock_->Monotonic() - start;
   LogInfo("snapshot of step ", state.global_step(), ": ", written.bytes, " bytes in ",
@@ -123,6 +118,23 @@ absl::Status Snapshotter::WriteParts(const Attempt& attempt, const v1::JobState&
   figures_.bytes = written.bytes;
   figures_.longest_cut_microseconds = written.longest_cut_microseconds;
   return absl::OkStatus();
+}
+
+absl::Status Snapshotter::Complete(const Attempt& attempt, const v1::JobState& state,
+                                   std::vector<BundleIndexEntry> entries,
+                                   absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
+  RETURN_IF_ERROR(CheckParts(attempt));
+  ASSIGN_OR_RETURN(std::vector<BundleIndexEntry> own, WriteChiefPart(attempt, state));
+  std::move(own.begin(), own.end(), std::back_inserter(entries));
+  RETURN_IF_ERROR(WriteBundleIndexTo(directory_->file_system(),
+                                     attempt.Pending(IndexPath(attempt.prefix)),
+                                     attempt.num_data_shards, std::move(entries)));
+  RetentionPolicy retention = retention_;
+  retention.kept_step = kept_step;
+  return directory_->Commit(state.global_step(), retention, [&]() -> absl::Status {
+    RETURN_IF_ERROR(confirm());
+    return Publish(attempt);
+  });
 }
 
 absl::Status Snapshotter::Publish(const Attempt& attempt) {

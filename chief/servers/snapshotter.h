@@ -57,11 +57,12 @@ class Snapshotter {
   // names that carry the chief's term and the cut; then it gives them their final names, and writes
   // last the state file.
   // `confirm` is called before the final names are given, and says whether this chief may commit;
-  // its error becomes the snapshot's. ABORTED: somebody else has committed meanwhile. If the latest
-  // snapshot has that step already, nothing is written. A missing model directory is created again.
-  // On an error those files of this attempt are removed that have no final name yet, and the latest
-  // snapshot is what it was. The snapshot of `kept_step` (kNoStep: none) stays beside those that
-  // the retention keeps.
+  // its error becomes the snapshot's. ABORTED: somebody else has committed meanwhile. UNAVAILABLE:
+  // storage does not find a part that was written, or a server is away; another try may succeed. If
+  // the latest snapshot has that step already, nothing is written. A missing model directory is
+  // created again. On an error those files of this attempt are removed that have no final name yet,
+  // and the latest snapshot is what it was. The snapshot of `kept_step` (kNoStep: none) stays
+  // beside those that the retention keeps.
   absl::Status Write(
       absl::FunctionRef<v1::JobState()> take_state,
       absl::FunctionRef<absl::Status()> confirm = [] { return absl::OkStatus(); },
@@ -112,6 +113,11 @@ class Snapshotter {
                         absl::FunctionRef<absl::Status()> confirm, int64_t kept_step);
   absl::Status WriteParts(const Attempt& attempt, const v1::JobState& state,
                           absl::FunctionRef<absl::Status()> confirm, int64_t kept_step);
+  // Writes what the parts of the servers, with these entries, lack of a snapshot, and commits it.
+  // NOT_FOUND: storage does not find what was written.
+  absl::Status Complete(const Attempt& attempt, const v1::JobState& state,
+                        std::vector<BundleIndexEntry> entries,
+                        absl::FunctionRef<absl::Status()> confirm, int64_t kept_step);
   // Gives the attempt's files their final names.
   absl::Status Publish(const Attempt& attempt);
   absl::Status EnsureDirectory();

@@ -1,7 +1,9 @@
 #include "chief/servers/snapshotter.h"
 
+#include "absl/strings/match.h"
 #include "chief/servers/fake_parameter_server.h"
 #include "core/base/file.h"
+#include "core/base/file_system_testing.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/bundle_writer.h"
@@ -120,6 +122,28 @@ TEST_F(SnapshotterTest, ASavedStepIsNotWrittenOver) {
   EXPECT_TRUE(BundleReader::Open(directory_.SnapshotPrefix(1)).ok());
 }
 
+TEST_F(SnapshotterTest, APartThatIsOutOfSightWhenItGetsItsNameIsStorageThatErrs) {
+  MemoryFileSystem files;
+  ASSERT_EQ(files.CreateDirectories("/model"), absl::OkStatus());
+  CheckpointDirectory directory(&files, "/model", &clock_);
+  FakeParameterServer fake(&files, "/model");
+  ServerGroup servers(GroupOptions(), {{"ps-0", "a:1", &fake}}, &storage_, &clock_, &stop_);
+  Snapshotter snapshotter(&directory, &servers, RetentionPolicy{2, 0}, &clock_);
+  int hidden = 1;
+  files.SetFault([&](absl::string_view operation, const std::string& path) {
+    const bool part = operation == "rename" && absl::EndsWith(path, ".data-00000-of-00002");
+    return part && hidden-- > 0 ? absl::NotFoundError(path + ": no such file") : absl::OkStatus();
+  });
+  const auto write = [&] { return snapshotter.Write([] { return StateOfStep(1); }); };
+  const absl::Status status = write();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("model.ckpt-1.data-00000"));
+  EXPECT_EQ(snapshotter.figures().failures, 1);
+  EXPECT_THAT(*directory.List(), IsEmpty());
+  EXPECT_EQ(write(), absl::OkStatus());
+  EXPECT_THAT(*directory.List(), SizeIs(1));
+}
+
 TEST_F(SnapshotterTest, WhatIsNotConfirmedDoesNotCount) {
   Write(1);
   const absl::Status status =
@@ -161,7 +185,7 @@ TEST_F(SnapshotterTest, WhatASuccessorHasRemovedIsNotCommitted) {
   Write(1);
   const absl::Status status = snapshotter_.Write([&] { return StateOfStep(2); },
                                                  [&] { return directory_.RemoveStaleSnapshots(); });
-  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
   EXPECT_THAT(Steps(), ElementsAre(1));
 }
 

@@ -245,7 +245,10 @@ v1::BundleEntry BundleDataWriter::MakeEntry(BundleDtype dtype, const Shape& shap
 absl::Status BundleDataWriter::DoFinish() {
   RETURN_IF_ERROR(file_->Close());
   if (file_system_ != nullptr) {
-    RETURN_IF_ERROR(file_system_->Rename(temporary_path_, final_path_));
+    const absl::Status renamed = file_system_->Rename(temporary_path_, final_path_);
+    // It was written here, so it is out of sight.
+    if (absl::IsNotFound(renamed)) return absl::UnavailableError(renamed.message());
+    RETURN_IF_ERROR(renamed);
   }
   file_.reset();
   if (file_system_ == nullptr) return absl::OkStatus();

@@ -63,7 +63,8 @@ class BundleDataWriter {
   absl::Status AddString(absl::string_view name, absl::string_view bytes);
 
   // Makes the file durable under its final name (closes the sink), and returns its part of the
-  // index, sorted by key. The last call.
+  // index, sorted by key. The last call. UNAVAILABLE: storage does not find the file that was
+  // written (as caches of network file systems may), or somebody has removed it.
   absl::StatusOr<std::vector<BundleIndexEntry>> Finish();
 
   int64_t bytes_written() const { return offset_; }

@@ -5,6 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "core/base/crc32c.h"
 #include "core/base/file.h"
+#include "core/base/file_system_testing.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/bundle_testing.h"
@@ -223,6 +224,16 @@ TEST_F(BundleWriterTest, AFailedFinishLeavesNoTemporaryFile) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(DataPath(prefix_, 0, 1)));
   writer.reset();
   EXPECT_THAT(*ListDirectory(directory_), ElementsAre("model.ckpt-100.data-00000-of-00001"));
+}
+
+TEST_F(BundleWriterTest, AFileThatIsOutOfSightWhenItGetsItsNameIsStorageThatErrs) {
+  MemoryFileSystem files;
+  files.SetFault([](absl::string_view operation, const std::string& path) {
+    return operation == "rename" ? absl::NotFoundError(path + ": no such file") : absl::OkStatus();
+  });
+  auto writer = BundleDataWriter::Create(&files, "/part", 0);
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  EXPECT_EQ((*writer)->Finish().status().code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(BundleWriterTest, MissingDirectoryIsNotFound) {
