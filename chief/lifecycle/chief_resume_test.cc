@@ -72,7 +72,8 @@ TEST_F(ChiefRunTest, AServerThatWasRestartedWithTheChiefIsRestored) {
 class MissingServerTest : public ChiefRunTest {
  protected:
   // The predecessor's worker holds a lease, which this returns.
-  v1::AcquireWorkResponse RestartWithoutServer() {
+  v1::AcquireWorkResponse RestartWithoutServer(
+      absl::Duration startup_timeout = absl::Milliseconds(1)) {
     Start();
     Join(service(), kWorker);
     Report(service(), Done(Acquire(service(), {})));
@@ -81,7 +82,7 @@ class MissingServerTest : public ChiefRunTest {
     AwaitStored();
     Kill();
     servers_[1].Sever();
-    options_.startup_timeout = absl::Milliseconds(1);
+    options_.startup_timeout = startup_timeout;
     Start();
     const int probes = servers_[1].probes();
     while (!ended_ && servers_[1].probes() < probes + 5) std::this_thread::yield();
@@ -101,7 +102,6 @@ class MissingServerTest : public ChiefRunTest {
     Leave(service(), kWorker);
     ASSERT_EQ(Wait(), absl::OkStatus());
     EXPECT_THAT(SnapshotSteps(), ElementsAre(0, 10));
-    EXPECT_EQ(servers_[0].initializations().size(), 1u) << "it keeps its shard";
   }
 };
 
@@ -110,6 +110,7 @@ TEST_F(MissingServerTest, IsAdoptedWhenItIsBackWithItsShard) {
   ASSERT_FALSE(ended_) << Wait();
   servers_[1].Restore();
   Complete(held);
+  EXPECT_EQ(servers_[0].initializations().size(), 1u) << "it keeps its shard";
   EXPECT_EQ(servers_[1].initializations().size(), 1u);
 }
 
@@ -119,8 +120,21 @@ TEST_F(MissingServerTest, IsRestoredWhenItIsBackEmpty) {
   servers_[1].Restart();
   servers_[1].Restore();
   Complete(held);
+  EXPECT_EQ(servers_[0].initializations().size(), 1u) << "it keeps its shard";
   ASSERT_THAT(servers_[1].initializations(), SizeIs(2));
   EXPECT_EQ(servers_[1].initializations()[1].restore_step(), 0);
+}
+
+// What ps-0 had answered before is not what it holds when the decision is made.
+TEST_F(MissingServerTest, AnotherServerThatIsRestartedMeanwhileIsRestored) {
+  const v1::AcquireWorkResponse held = RestartWithoutServer(absl::Minutes(10));
+  ASSERT_FALSE(ended_) << Wait();
+  servers_[0].Restart();
+  servers_[1].Restore();
+  Complete(held);
+  ASSERT_THAT(servers_[0].initializations(), SizeIs(2));
+  EXPECT_EQ(servers_[0].initializations()[1].restore_step(), 0);
+  EXPECT_EQ(servers_[1].initializations().size(), 1u) << "it keeps its shard";
 }
 
 TEST_F(MissingServerTest, MembersOfItsJobAreNotDecidedAboutMeanwhile) {

@@ -77,12 +77,11 @@ absl::Status ServerGroup::ForEach(absl::FunctionRef<absl::Status(size_t)> call) 
 }
 
 absl::Status ServerGroup::WaitUntilReachable() {
-  const absl::Duration start = clock_->Monotonic();
-  absl::Duration reported = start;
+  absl::Duration no_job_since = clock_->Monotonic();
+  absl::Duration reported = no_job_since;
   // Servers that could not be made ready are tried again.
-  for (Contact& contact : contacts_) {
-    if (contact.broken.exchange(false)) contact.answers = false;
-  }
+  for (Contact& contact : contacts_) contact.broken = false;
+  // Each time all are asked: one that has answered may be another process by now.
   while (true) {
     RETURN_IF_ERROR(ForEach([this](size_t s) { return OutrankIn(s); }));
     RETURN_IF_ERROR(ForEach([this](size_t s) { return Probe(s); }));
@@ -90,7 +89,8 @@ absl::Status ServerGroup::WaitUntilReachable() {
     if (missing.empty()) return absl::OkStatus();
     const absl::Duration now = clock_->Monotonic();
     const std::string holder = HolderOfJob();
-    if (holder.empty() && now - start >= options_.startup_timeout) {
+    if (!holder.empty()) no_job_since = now;
+    if (now - no_job_since >= options_.startup_timeout) {
       return absl::DeadlineExceededError(
           absl::StrCat("no answer within ", absl::FormatDuration(options_.startup_timeout),
                        " from ", absl::StrJoin(missing, ", ")));
@@ -145,9 +145,10 @@ absl::Status ServerGroup::OutrankIn(size_t s) {
 }
 
 absl::Status ServerGroup::Probe(size_t s) {
-  if (contact(s).answers) return absl::OkStatus();
+  const bool met = contact(s).met;
   v1::ShardStatus status;
   const absl::Status answered = ChiefHeartbeat(s, {}, &status);
+  if (met && absl::IsAborted(answered)) return answered;
   // A server with another token of the job, or of another build, refuses this chief for ever.
   if (absl::IsPermissionDenied(answered) || absl::IsFailedPrecondition(answered)) return answered;
   if (absl::IsAlreadyExists(answered) && !contact(s).held_by_other.exchange(true)) {

@@ -77,8 +77,10 @@ class ServerGroup {
 
   // Waits until every server answers, and makes the chief known to it: as long as it takes while
   // one that answers holds its shard and the job state of a predecessor, since those that are
-  // missing may hold a later state or round of that job. DEADLINE_EXCEEDED: no job runs, and
-  // `startup_timeout` has passed; names those that did not answer. CANCELLED: stopped.
+  // missing may hold a later state or round of that job. Asks all of them each time, until all
+  // answer at once. DEADLINE_EXCEEDED: no server has held a running job for `startup_timeout`;
+  // names those that did not answer. CANCELLED: stopped. ABORTED: a server that had admitted this
+  // chief obeys another one.
   // FAILED_PRECONDITION: a server has another configuration, or is of another build.
   // PERMISSION_DENIED: it knows another token. Errors of Options::raise_term. A server that waits
   // for another chief's silence (ALREADY_EXISTS) is logged with its reason, and waited for.
