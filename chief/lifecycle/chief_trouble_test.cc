@@ -267,6 +267,39 @@ TEST_F(FullDiskTest, APartThatIsOutOfSightWhenItGetsItsNameIsWrittenAgain) {
   EXPECT_EQ(LatestStep(), 10);
 }
 
+// Between its survey and its decision a chief would not notice what happens to servers.
+TEST_F(FullDiskTest, AServerThatIsRestartedWhileTheDirectoryIsWaitedForHoldsNoJob) {
+  options_.config.mutable_checkpoint()->set_save_steps(1000);
+  Start();
+  Join(service(), kWorker);
+  Report(service(), Done(Acquire(service(), {})));
+  const uint64_t version =
+      chief_->coordinator()->persistence()->PersistedState().job().state_version();
+  while (server_.shard().job_state_version() < version) std::this_thread::yield();
+  server_.FailSnapshots(1'000'000);
+  stop_->Raise();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
+  server_.FailSnapshots(0);
+  chief_ = nullptr;
+  stop_ = std::make_unique<StopSignal>();
+  std::atomic<bool> errs = true;
+  std::atomic<int> looks = 0;
+  files_.SetFault([&](absl::string_view operation, const std::string& path) {
+    if (!errs || operation != "look" || path != "/model/checkpoint") return absl::OkStatus();
+    ++looks;
+    return absl::UnavailableError(path + ": the server does not answer");
+  });
+  Start();
+  while (looks < 2) std::this_thread::yield();
+  server_.Restart();
+  errs = false;
+  AwaitPhase(service(), v1::TRAINING);
+  EXPECT_EQ(StatusOf(service()).step(), 0) << "that of the snapshot, whose values it has";
+  EXPECT_EQ(server_.last_restore(), 0);
+  stop_->Raise();
+  EXPECT_EQ(Wait().code(), absl::StatusCode::kCancelled);
+}
+
 TEST_F(FullDiskTest, StorageThatHangsKeepsNoLostMember) {
   StopSignal release;
   std::atomic<bool> hangs = false;

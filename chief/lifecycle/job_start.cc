@@ -20,12 +20,6 @@ absl::Duration MonotonicOf(absl::Time time, const Clock* clock) {
 }  // namespace
 
 absl::StatusOr<absl::Duration> JobStart::Run() {
-  std::vector<v1::ShardStatus> shards;
-  RETURN_IF_ERROR(calls_.Run([&]() -> absl::Status {
-    ASSIGN_OR_RETURN(shards, servers_->Survey());
-    return absl::OkStatus();
-  }));
-  NoteNumbers(shards);
   std::optional<Snapshotter::Restored> newest;
   RETURN_IF_ERROR(calls_.Run([&]() -> absl::Status {
     ASSIGN_OR_RETURN(newest, snapshotter_->FindNewest());
@@ -35,6 +29,13 @@ absl::StatusOr<absl::Duration> JobStart::Run() {
   const absl::Status cleaned = snapshots_->RemoveUncommitted();
   if (absl::IsAlreadyExists(cleaned)) return cleaned;
   if (!cleaned.ok()) LogWarning("files of earlier snapshots stay: ", cleaned.message());
+  // After all that may take long, so that it is what the servers hold now.
+  std::vector<v1::ShardStatus> shards;
+  RETURN_IF_ERROR(calls_.Run([&]() -> absl::Status {
+    ASSIGN_OR_RETURN(shards, servers_->Survey());
+    return absl::OkStatus();
+  }));
+  NoteNumbers(shards);
   // Who was told an epoch before everything was restarted is known to be no member.
   if (newest.has_value()) coordinator_->start()->RaiseMemberEpoch(newest->state.member_epoch());
   const Adoption adoption =
