@@ -6,6 +6,7 @@
 #include "chief/lifecycle/chief_run_testing.h"
 #include "core/base/file.h"
 #include "core/base/file_system_testing.h"
+#include "core/checkpoint/bundle_format.h"
 #include "gmock/gmock.h"
 
 namespace keelson {
@@ -397,6 +398,29 @@ TEST_F(ReadOnlyTest, ARestartedChiefTakesTheRunningJobUp) {
   SetReadOnly(false);
   ASSERT_EQ(Wait(), absl::OkStatus());
   EXPECT_EQ(LatestStep(), 10);
+}
+
+// A server writes its part to the end when its chief has died and no other has come.
+TEST_F(ReadOnlyTest, WhatAServerWroteForAChiefThatIsGoneIsRemovedByTheNextOne) {
+  TrainSome();
+  const std::string pending = "/model/model.ckpt-9.data-00000-of-00002.tempstate1-c0ffee";
+  files_.SetContent(pending, "a whole part");
+  files_.SetContent(pending + ".tempstate2", "half of one");
+  files_.SetContent("/model/model.ckpt-notes.txt", "the user's");
+  const std::vector<SnapshotInfo> committed =
+      *CheckpointDirectory(&files_, "/model", Clock::Real()).List();
+  StartAsOwner();
+  AwaitPhase(service(), v1::TRAINING);
+  EXPECT_FALSE(*files_.Exists(pending));
+  EXPECT_FALSE(*files_.Exists(pending + ".tempstate2"));
+  EXPECT_TRUE(*files_.Exists("/model/model.ckpt-notes.txt"));
+  for (const SnapshotInfo& snapshot : committed) {
+    for (const std::string& path : {IndexPath(snapshot.prefix), DataPath(snapshot.prefix, 0, 2),
+                                    DataPath(snapshot.prefix, 1, 2)}) {
+      EXPECT_TRUE(*files_.Exists(path)) << path;
+    }
+  }
+  KillOwner();
 }
 
 TEST_F(ReadOnlyTest, AJobThatDoesNotRunIsNotBegunThere) {
