@@ -46,9 +46,12 @@ absl::Status AsPassing(const absl::Status& status) {
   return passing ? absl::UnavailableError(status.message()) : status;
 }
 
-absl::Status FinalSnapshotMissing(const std::string& model_dir, int64_t step) {
-  return absl::NotFoundError(absl::StrCat(
-      model_dir, ": the job is done, but its final snapshot of step ", step, " is not there"));
+// `why`: the error of the last try to read it; OK: it is not named.
+absl::Status FinalSnapshotMissing(const std::string& model_dir, int64_t step,
+                                  const absl::Status& why) {
+  return absl::NotFoundError(
+      absl::StrCat(model_dir, ": the job is done, but its final snapshot of step ", step,
+                   " is not there", why.ok() ? "" : ": ", why.message()));
 }
 
 }  // namespace
@@ -64,7 +67,8 @@ Evaluator::Evaluator(EvaluatorOptions options, ChiefService* chief, Device* devi
       directory_(options_.file_system, options_.config.checkpoint().model_dir(), clock),
       schedule_(options_.config.evaluation(), clock),
       claims_(JoinPath(directory_.model_dir(), kClaimsDirectory), options_.self.ToString(), clock,
-              options_.file_system) {}
+              options_.file_system),
+      final_trouble_("scoring the final snapshot", clock) {}
 
 absl::Status Evaluator::Run() {
   RETURN_IF_ERROR(Prepare());
@@ -273,7 +277,7 @@ absl::StatusOr<bool> Evaluator::Finished(int64_t final_step) {
   if (claimed_by_others_.count(final_step) > 0) {
     final_awaited_since_.reset();
   } else if (PatienceIsOver(&final_awaited_since_)) {
-    return FinalSnapshotMissing(directory_.model_dir(), final_step);
+    return FinalSnapshotMissing(directory_.model_dir(), final_step, final_missing_);
   }
   return false;
 }
@@ -334,8 +338,9 @@ absl::StatusOr<bool> Evaluator::ScoreSnapshot(const SnapshotInfo& snapshot, bool
   RETURN_IF_ERROR(TakeOthersRecords());
   Identify({snapshot});
   if (ScoreOf(snapshot.step) != nullptr) return true;
+  final_missing_ = absl::OkStatus();
   RETURN_IF_ERROR(ScoreClaimed(snapshot, is_final));
-  return true;
+  return final_missing_.ok();
 }
 
 absl::Status Evaluator::ScoreClaimed(const SnapshotInfo& snapshot, bool is_final) {
@@ -359,6 +364,11 @@ absl::Status Evaluator::ScoreClaimed(const SnapshotInfo& snapshot, bool is_final
         scorer_->Score(snapshot, lease.ok() ? lease->get() : nullptr, on_variable);
     if (scored.ok()) return Publish(snapshot, *scored, histograms, is_final);
     status = scored.status();
+  }
+  if (is_final && absl::IsNotFound(status)) {
+    final_trouble_.Note(status);
+    final_missing_ = status;
+    return absl::OkStatus();
   }
   if (is_final || !MaySkip(status)) return status;
   LogWarning("skipping the snapshot of step ", snapshot.step, ": ", status.ToString());

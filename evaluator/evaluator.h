@@ -18,6 +18,7 @@
 #include "core/base/clock.h"
 #include "core/base/file_system.h"
 #include "core/base/stop_signal.h"
+#include "core/base/trouble_log.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/client/services/chief_service.h"
 #include "core/cluster/membership_id.h"
@@ -75,8 +76,9 @@ class Evaluator {
   // waited for without end, unless the job in the directory is done and was another one.
   // CANCELLED: stopped. FAILED_PRECONDITION, ALREADY_EXISTS: JobView::error. FAILED_PRECONDITION:
   // the DONE marker is of another configuration, the chief cannot be reached, and for
-  // `final_snapshot_patience` nothing has changed. DATA_LOSS, NOT_FOUND: the final snapshot, or one
-  // of the files in the model directory, is damaged or missing. INVALID_ARGUMENT: no evaluation
+  // `final_snapshot_patience` nothing has changed. DATA_LOSS: the final snapshot, or one of the
+  // files in the model directory, is damaged. NOT_FOUND: the job is done, and the final snapshot or
+  // a file of it has been missing for `final_snapshot_patience`. INVALID_ARGUMENT: no evaluation
   // records, or a snapshot of another model.
   absl::Status Run();
 
@@ -120,7 +122,7 @@ class Evaluator {
   const EvaluationRecord* ScoreOf(int64_t step) const;
   absl::StatusOr<std::optional<SnapshotInfo>> NextSnapshot(
       const std::vector<SnapshotInfo>& snapshots, const Ending& ending);
-  // False: another evaluator is scoring it.
+  // False: another evaluator is scoring it, or it is the final one and a file of it is missing.
   absl::StatusOr<bool> ScoreSnapshot(const SnapshotInfo& snapshot, bool is_final);
   absl::Status ScoreClaimed(const SnapshotInfo& snapshot, bool is_final);
   absl::Status Publish(const SnapshotInfo& snapshot, const ScoredSnapshot& scored,
@@ -165,6 +167,9 @@ class Evaluator {
   // The last step, and its snapshot's id.
   std::optional<std::pair<int64_t, uint64_t>> acknowledged_;
   bool stopping_ = false;
+  // The error of the last try to score the final snapshot, a file of which was not found.
+  absl::Status final_missing_;
+  TroubleLog final_trouble_;
   std::optional<absl::Duration> final_awaited_since_;
   std::optional<absl::Duration> others_awaited_since_;
   Progress last_progress_;

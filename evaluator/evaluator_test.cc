@@ -251,6 +251,51 @@ TEST_F(EvaluatorTest, AFinalSnapshotThatIsMissingIsAnErrorInTheEnd) {
   EXPECT_THAT(ScoredSteps(), ElementsAre(200));
 }
 
+// A network file system that remembers for a while that files of one name were missing.
+class ForgetfulFileSystem : public FailingFileSystem {
+ public:
+  // `opens`: how many tries to read such a file fail.
+  void Hide(std::string path, int opens) {
+    hidden_ = std::move(path);
+    opens_ = opens;
+  }
+  int opens_left() const { return opens_; }
+  absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenForRead(const std::string& path) override {
+    if (path == hidden_ && opens_ > 0) {
+      --opens_;
+      return absl::NotFoundError(path + ": no such file");
+    }
+    return FailingFileSystem::OpenForRead(path);
+  }
+
+ private:
+  std::string hidden_;
+  int opens_ = 0;
+};
+
+TEST_F(EvaluatorTest, AFileOfTheFinalSnapshotThatIsOutOfSightForAMomentIsWaitedFor) {
+  for (const int64_t step : {100, 200}) Commit(step);
+  MarkDone(200);
+  ForgetfulFileSystem files;
+  files.Hide(DataPath(directory_.SnapshotPrefix(200), 0, 1), 2);
+  options_.file_system = &files;
+  const absl::Status status = Run(nullptr);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(files.opens_left(), 0);
+  EXPECT_THAT(ScoredSteps(), ElementsAre(100, 200));
+}
+
+TEST_F(EvaluatorTest, AFileOfTheFinalSnapshotThatIsMissingIsAnErrorInTheEnd) {
+  Commit(200);
+  MarkDone(200);
+  ASSERT_TRUE(RemoveFile(DataPath(directory_.SnapshotPrefix(200), 0, 1)).ok());
+  const TickingClock clock;
+  const absl::Status status = Run(nullptr, &clock);
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("its final snapshot of step 200"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("data-00000-of-00001"));
+}
+
 // Looks for leases while it is read.
 class WatchingDataset : public Dataset {
  public:
