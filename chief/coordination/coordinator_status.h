@@ -18,7 +18,7 @@ namespace keelson {
 // See JobPhase in chief_service.proto.
 enum class JobPhase { kWaitingForServers, kTraining, kFinishing, kEvaluating, kDone, kFailed };
 
-// Coordinator::GetStatus.
+// See JobReports::GetStatus.
 struct CoordinatorStatus {
   JobPhase phase = JobPhase::kWaitingForServers;
   std::string error;

@@ -62,7 +62,7 @@ class WorkDispatcher {
   // The workers that hold work which they have not completed, and for which others may wait.
   std::set<uint64_t> Owing() const;
 
-  // ---- Rounds; see Coordinator.
+  // ---- Rounds; see RoundQueue.
 
   std::optional<SyncRounds::Round> StagedRound() const { return rounds_.Staged(); }
   // The round whose tickets are handed out, without contributions.

@@ -152,7 +152,7 @@ absl::StatusOr<std::unique_ptr<Chief>> Chief::Create(ChiefOptions options,
   std::unique_ptr<Chief> chief(
       new Chief(std::move(options), std::move(servers), max_steps, mode, clock, stop));
   chief->reporter_ =
-      Reporter::Create(chief->ReporterOptions(learning_rate), clock, &chief->coordinator_);
+      Reporter::Create(chief->ReporterOptions(learning_rate), clock, chief->coordinator_.reports());
   return chief;
 }
 
@@ -174,10 +174,11 @@ Chief::Chief(ChiefOptions options, std::vector<ServerGroup::Server> servers, int
                     options_.config.checkpoint().keep_every_n_hours()},
                    clock),
       snapshots_(&directory_, &snapshotter_, &servers_, &coordinator_, &leadership_),
-      leases_({options_.lease, options_.leave_within}, &coordinator_, &servers_, Clock::Real(),
-              &stop_),
-      rounds_(&coordinator_, &servers_, &leadership_, clock),
-      announcer_(&coordinator_, &servers_, clock, [this] { supervisor_.PersistNow(); }),
+      leases_({options_.lease, options_.leave_within}, coordinator_.roster(), &servers_,
+              Clock::Real(), &stop_),
+      rounds_(coordinator_.rounds(), &servers_, &leadership_, clock),
+      announcer_(coordinator_.roster(), coordinator_.persistence(), &servers_, clock,
+                 [this] { supervisor_.PersistNow(); }),
       supervisor_(&servers_, SupervisedJob(), clock, options_.supervision),
       cold_start_(ColdStartOptions(options_, max_steps), model_, &coordinator_, &servers_,
                   &snapshotter_, &snapshots_, &leadership_, clock, &stop_),

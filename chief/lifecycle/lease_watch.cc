@@ -24,13 +24,13 @@ void LeaseWatch::Look() {
   if (late >= options_.lease / 4) {
     LogWarning("this process stood still for ", absl::FormatDuration(late),
                "; leases last longer by that");
-    coordinator_->roster()->ExtendLeases(late);
+    roster_->ExtendLeases(late);
   }
   last_look_ = now;
   if (stop_->raised()) leave_by_ = std::min(leave_by_, now + options_.leave_within);
   if (now >= leave_by_) servers_->CancelFileCalls();
-  if (!servers_->Missing().empty()) coordinator_->roster()->ExcuseSteps();
-  coordinator_->roster()->ExpireLeases();
+  if (!servers_->Missing().empty()) roster_->ExcuseSteps();
+  roster_->ExpireLeases();
 }
 
 }  // namespace keelson

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/time/time.h"
-#include "chief/coordination/coordinator.h"
+#include "chief/coordination/member_roster.h"
 #include "chief/servers/server_group.h"
 #include "core/base/clock.h"
 #include "core/base/stop_signal.h"
@@ -27,10 +27,10 @@ class LeaseWatch {
   // `process_clock` shows how long this process stood still: a clock that goes on meanwhile, so not
   // one that a test of the job moves. When `stop` is raised, the chief is to leave. All outlive
   // this.
-  LeaseWatch(const Options& options, Coordinator* coordinator, ServerGroup* servers,
+  LeaseWatch(const Options& options, MemberRoster* roster, ServerGroup* servers,
              const Clock* process_clock, const StopSignal* stop)
       : options_(options),
-        coordinator_(coordinator),
+        roster_(roster),
         servers_(servers),
         process_clock_(process_clock),
         stop_(stop) {}
@@ -45,7 +45,7 @@ class LeaseWatch {
 
  private:
   const Options options_;
-  Coordinator* const coordinator_;
+  MemberRoster* const roster_;
   ServerGroup* const servers_;
   const Clock* const process_clock_;
   const StopSignal* const stop_;

@@ -24,7 +24,7 @@ class LeaseWatchTest : public RunningJobTest {
 
   ManualClock process_clock_;
   LeaseWatch watch_{
-      {kLease, absl::Seconds(100)}, &coordinator_, &servers_, &process_clock_, &stop_};
+      {kLease, absl::Seconds(100)}, coordinator_.roster(), &servers_, &process_clock_, &stop_};
 };
 
 TEST_F(LeaseWatchTest, EndsAMembershipWhoseLeaseHasPassed) {

@@ -23,11 +23,11 @@ void LogWaitingWork(const std::vector<std::string>& missing) {
 void MembershipAnnouncer::Run(const StopSignal& end) {
   absl::Duration stores_from = -absl::InfiniteDuration();
   while (true) {
-    coordinator_->persistence()->WaitForUrgent(stores_from, end);
+    persistence_->WaitForUrgent(stores_from, end);
     if (end.raised()) return;
     AnnounceEnded();
     const absl::Duration now = clock_->Monotonic();
-    if (coordinator_->persistence()->StateUrgent() && now >= stores_from) {
+    if (persistence_->StateUrgent() && now >= stores_from) {
       persist_now_();
       stores_from = now + kStorePause;
     }
@@ -35,18 +35,18 @@ void MembershipAnnouncer::Run(const StopSignal& end) {
 }
 
 void MembershipAnnouncer::AnnounceEnded() {
-  const std::vector<uint64_t> ended = coordinator_->roster()->TakeEnded();
+  const std::vector<uint64_t> ended = roster_->TakeEnded();
   if (ended.empty()) return;
-  const v1::MemberList members = coordinator_->roster()->MemberList();
+  const v1::MemberList members = roster_->MemberList();
   ended_.Add(members.epoch(), ended);
-  servers_->Announce(members, coordinator_->persistence()->PersistedState());
+  servers_->Announce(members, persistence_->PersistedState());
   HandOnTold(servers_->known_epoch());
   if (!ended_.empty()) LogWaitingWork(servers_->Missing());
 }
 
 void MembershipAnnouncer::HandOnTold(uint64_t epoch) {
   const std::vector<uint64_t> told = ended_.TakeTold(epoch);
-  if (!told.empty()) coordinator_->roster()->HandOn(told);
+  if (!told.empty()) roster_->HandOn(told);
 }
 
 }  // namespace keelson

@@ -6,8 +6,9 @@
 #include <functional>
 #include <utility>
 
-#include "chief/coordination/coordinator.h"
 #include "chief/coordination/ended_members.h"
+#include "chief/coordination/job_persistence.h"
+#include "chief/coordination/member_roster.h"
 #include "chief/servers/server_group.h"
 #include "core/base/clock.h"
 #include "core/base/stop_signal.h"
@@ -21,9 +22,10 @@ class MembershipAnnouncer {
  public:
   // `persist_now` has the job state stored at every server soon, and does not wait for that. What
   // it uses, and all others, outlive this.
-  MembershipAnnouncer(Coordinator* coordinator, ServerGroup* servers, const Clock* clock,
-                      std::function<void()> persist_now)
-      : coordinator_(coordinator),
+  MembershipAnnouncer(MemberRoster* roster, JobPersistence* persistence, ServerGroup* servers,
+                      const Clock* clock, std::function<void()> persist_now)
+      : roster_(roster),
+        persistence_(persistence),
         servers_(servers),
         clock_(clock),
         persist_now_(std::move(persist_now)) {}
@@ -40,7 +42,8 @@ class MembershipAnnouncer {
  private:
   void AnnounceEnded();
 
-  Coordinator* const coordinator_;
+  MemberRoster* const roster_;
+  JobPersistence* const persistence_;
   ServerGroup* const servers_;
   const Clock* const clock_;
   const std::function<void()> persist_now_;

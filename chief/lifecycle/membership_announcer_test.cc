@@ -37,7 +37,8 @@ class MembershipAnnouncerTest : public RunningJobTest {
 
   StopSignal end_;
   std::atomic<int> persisted_{0};
-  MembershipAnnouncer announcer_{&coordinator_, &servers_, &clock_, [this] { ++persisted_; }};
+  MembershipAnnouncer announcer_{coordinator_.roster(), coordinator_.persistence(), &servers_,
+                                 &clock_, [this] { ++persisted_; }};
   std::thread thread_;
   WorkLease lost_;
 };

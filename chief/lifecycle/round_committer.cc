@@ -15,13 +15,13 @@ constexpr absl::Duration kRetryPause = absl::Milliseconds(100);
 void RoundCommitter::Run(const StopSignal& end) {
   while (!end.raised()) {
     const std::optional<RoundQueue::Round> round =
-        coordinator_->rounds()->WaitForRound(absl::InfiniteDuration(), &end);
+        rounds_->WaitForRound(absl::InfiniteDuration(), &end);
     if (!round.has_value()) continue;
     const absl::Status status = Commit(*round, end);
     if (status.ok()) continue;
     if (absl::IsFailedPrecondition(status)) {
       LogWarning("step ", round->step, " is computed again: ", status.message());
-      coordinator_->rounds()->RoundFailed(*round);
+      rounds_->RoundFailed(*round);
     } else if (absl::IsAborted(status)) {
       leadership_->NoteReplaced(status);
       return;
@@ -34,7 +34,7 @@ void RoundCommitter::Run(const StopSignal& end) {
 
 absl::Status RoundCommitter::Commit(const RoundQueue::Round& round, const StopSignal& end) {
   return servers_->CommitRound({round.step, round.attempt, round.contributions}, end,
-                               [&] { coordinator_->rounds()->RoundCommitted(round); });
+                               [&] { rounds_->RoundCommitted(round); });
 }
 
 }  // namespace keelson

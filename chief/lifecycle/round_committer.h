@@ -3,7 +3,7 @@
 #define KEELSON_CHIEF_LIFECYCLE_ROUND_COMMITTER_H_
 
 #include "absl/status/status.h"
-#include "chief/coordination/coordinator.h"
+#include "chief/coordination/round_queue.h"
 #include "chief/lifecycle/leadership.h"
 #include "chief/servers/server_group.h"
 #include "core/base/clock.h"
@@ -17,9 +17,9 @@ namespace keelson {
 class RoundCommitter {
  public:
   // All outlive this.
-  RoundCommitter(Coordinator* coordinator, ServerGroup* servers, Leadership* leadership,
+  RoundCommitter(RoundQueue* rounds, ServerGroup* servers, Leadership* leadership,
                  const Clock* clock)
-      : coordinator_(coordinator),
+      : rounds_(rounds),
         servers_(servers),
         leadership_(leadership),
         trouble_("committing a step", clock) {}
@@ -33,7 +33,7 @@ class RoundCommitter {
   // One try.
   absl::Status Commit(const RoundQueue::Round& round, const StopSignal& end);
 
-  Coordinator* const coordinator_;
+  RoundQueue* const rounds_;
   ServerGroup* const servers_;
   Leadership* const leadership_;
   TroubleLog trouble_;

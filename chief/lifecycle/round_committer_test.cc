@@ -33,7 +33,7 @@ class RoundCommitterTest : public RunningJobTest {
   }
 
   StopSignal end_;
-  RoundCommitter committer_{&coordinator_, &servers_, &leadership_, &clock_};
+  RoundCommitter committer_{coordinator_.rounds(), &servers_, &leadership_, &clock_};
   std::thread thread_;
 };
 

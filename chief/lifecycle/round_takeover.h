@@ -16,7 +16,7 @@ namespace keelson {
 // number of pushes that it had there. A server that lacks them is told that it has lost the round.
 // One that does not answer is restored or told later. `servers[s]` answered with `shards[s]`, and
 // only those are called whose shards the adoption keeps. Tells the coordinator and the group of
-// that round. Before Coordinator::Resume. Returns early when `stop` is raised.
+// that round. Before TrainingStart::Resume. Returns early when `stop` is raised.
 void TakeRoundsOver(const Adoption& adoption, const std::vector<v1::ShardStatus>& shards,
                     Coordinator* coordinator, ServerGroup* servers, const StopSignal& stop);
 

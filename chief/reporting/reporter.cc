@@ -43,7 +43,7 @@ void AddFigures(const v1::TrainingFigures& figures, Figures* line, Figures* scal
 }  // namespace
 
 std::unique_ptr<Reporter> Reporter::Create(Options options, const Clock* clock,
-                                           Coordinator* coordinator) {
+                                           JobReports* reports) {
   std::unique_ptr<EventWriter> events =
       EventWriter::CreateLazily(options.model_dir, clock, options.file_system);
   options.chief.since = clock->Now();
@@ -52,15 +52,15 @@ std::unique_ptr<Reporter> Reporter::Create(Options options, const Clock* clock,
       JoinPath(options.model_dir, kStatusFile), kMaxStatusBytes, options.file_system);
   options.chief = AfterPredecessor(options.chief, predecessor.value_or(""));
   return std::unique_ptr<Reporter>(
-      new Reporter(std::move(options), std::move(events), clock, coordinator));
+      new Reporter(std::move(options), std::move(events), clock, reports));
 }
 
 Reporter::Reporter(Options options, std::unique_ptr<EventWriter> events, const Clock* clock,
-                   Coordinator* coordinator)
+                   JobReports* reports)
     : options_(std::move(options)),
       events_(std::move(events)),
       clock_(clock),
-      coordinator_(coordinator),
+      reports_(reports),
       tasks_(kFiguresInterval, kWorkerPatience),
       history_(options_.model_dir, clock, options_.file_system),
       event_trouble_("events", clock),
@@ -74,7 +74,7 @@ absl::Status Reporter::DescribeRun(const v1::TrainConfig& config) {
 }
 
 void Reporter::Update() {
-  const CoordinatorStatus status = coordinator_->reports()->GetStatus();
+  const CoordinatorStatus status = reports_->GetStatus();
   const std::vector<ServerView> servers = Servers();
   // Until the first step is done only the marks are set: a restored job does not start at step 0,
   // and the time until the workers have joined is not training time.
@@ -116,12 +116,12 @@ void Reporter::WriteEnd(const CoordinatorStatus& status) {
 void Reporter::Finish() {
   Update();
   TakeHistograms();
-  CoordinatorStatus status = coordinator_->reports()->GetStatus();
+  CoordinatorStatus status = reports_->GetStatus();
   // The figures of the last interval may be of steps long before the last ones.
   if (status.recent_loss != 0) status.newest.set_loss(status.recent_loss);
-  coordinator_->reports()->SetFigures(status.newest);
+  reports_->SetFigures(status.newest);
   const std::vector<ServerView> servers = Servers();
-  const std::optional<LossCurve::Point> rest = coordinator_->reports()->TakeLastLossPoint();
+  const std::optional<LossCurve::Point> rest = reports_->TakeLastLossPoint();
   if (summary_.has_value() && rest.has_value()) WriteSummary({*rest}, status);
   history_trouble_.Note(history_.Finish(status, servers));
   WriteEnd(status);
@@ -136,14 +136,13 @@ void Reporter::MeasureFigures(const CoordinatorStatus& status) {
   const absl::Duration now = clock_->Monotonic();
   const bool steps = status.totals.steps() > figures_->totals.steps();
   if (now - figures_->time < kFiguresInterval || !steps) return;
-  coordinator_->reports()->SetFigures(
-      FiguresBetween(figures_->totals, status.totals, now - figures_->time));
+  reports_->SetFigures(FiguresBetween(figures_->totals, status.totals, now - figures_->time));
   figures_ = {now, status.totals};
 }
 
 void Reporter::WriteLossPoints(const CoordinatorStatus& status) {
   std::vector<LossCurve::Point> points;
-  while (const auto point = coordinator_->reports()->TakeLossPoint()) points.push_back(*point);
+  while (const auto point = reports_->TakeLossPoint()) points.push_back(*point);
   if (!points.empty()) WriteSummary(points, status);
 }
 

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "chief/coordination/coordinator.h"
+#include "chief/coordination/job_reports.h"
 #include "chief/reporting/status_file.h"
 #include "chief/reporting/task_figures.h"
 #include "chief/reporting/task_history.h"
@@ -49,9 +49,8 @@ class Reporter {
   };
 
   // Reads a predecessor's status file in the model directory; the first event makes the event file
-  // there. `clock` and `coordinator` outlive this.
-  static std::unique_ptr<Reporter> Create(Options options, const Clock* clock,
-                                          Coordinator* coordinator);
+  // there. `clock` and `reports` outlive this.
+  static std::unique_ptr<Reporter> Create(Options options, const Clock* clock, JobReports* reports);
 
   // Writes what TensorBoard shows of the run beside its curves (core/config/run_description.h);
   // errors are those of writing. Other threads may be in other calls meanwhile.
@@ -74,7 +73,7 @@ class Reporter {
 
  private:
   Reporter(Options options, std::unique_ptr<EventWriter> events, const Clock* clock,
-           Coordinator* coordinator);
+           JobReports* reports);
 
   std::vector<ServerView> Servers() const;
   // Begins to measure. The first time, readers of the events are told where training starts.
@@ -91,7 +90,7 @@ class Reporter {
   const Options options_;
   const std::unique_ptr<EventWriter> events_;
   const Clock* const clock_;
-  Coordinator* const coordinator_;
+  JobReports* const reports_;
 
   // The sums at the last summary and at the last measurement.
   struct Mark {

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "chief/coordination/coordinator.h"
 #include "chief/coordination/member_ids_testing.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
@@ -33,7 +34,7 @@ class ReporterTest : public testing::Test {
     rate.set_base(0.5);
     Reporter::Options options = {directory_, *LearningRateSchedule::Create(rate, 100),
                                  [this] { return missing_; }, [this] { return snapshots_; }};
-    reporter_ = Reporter::Create(std::move(options), &clock_, &coordinator_);
+    reporter_ = Reporter::Create(std::move(options), &clock_, coordinator_.reports());
   }
   void StartTraining(int64_t restored_step = 0) {
     v1::JobState state;

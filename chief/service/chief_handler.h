@@ -36,7 +36,7 @@ class ChiefHandler : public ChiefService {
                          v1::HeartbeatResponse* response) override;
   absl::Status AcquireWork(const v1::AcquireWorkRequest& request,
                            v1::AcquireWorkResponse* response) override;
-  // GetModel and AcquireWork without a thread that waits; see Coordinator::RequestModel. `done` is
+  // GetModel and AcquireWork without a thread that waits; see MemberRequests. `done` is
   // called once. The function that is returned (null: `done` has been called) ends the wait of a
   // caller that is gone, with CANCELLED.
   using Cancel = std::function<void()>;
@@ -44,7 +44,7 @@ class ChiefHandler : public ChiefService {
                        std::function<void(absl::StatusOr<v1::GetModelResponse>)> done);
   Cancel BeginAcquireWork(const v1::AcquireWorkRequest& request,
                           std::function<void(absl::StatusOr<v1::AcquireWorkResponse>)> done);
-  // See Coordinator::AnswerWaiting.
+  // See MemberRequests::AnswerWaiting.
   void AnswerWaiting(const StopSignal& stop) { coordinator_->requests()->AnswerWaiting(stop); }
 
   absl::Status Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) override;
