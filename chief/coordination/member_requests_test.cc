@@ -1,4 +1,6 @@
 // Requests that wait without a thread each: what answers them, and when. The clock stands.
+#include "chief/coordination/member_requests.h"
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -71,7 +73,7 @@ bool GotNothing(const AwaitedWork& work) {
   return answer.ok() && !answer->has_value();
 }
 
-class CoordinatorRequestsTest : public testing::Test {
+class MemberRequestsTest : public testing::Test {
  protected:
   static Coordinator::Options OptionsOf(const char* mode) {
     Coordinator::Options options;
@@ -136,7 +138,7 @@ class CoordinatorRequestsTest : public testing::Test {
 };
 
 // It is told so while it waits for the coordinator's lock, too, which the test's calls hold.
-TEST_F(CoordinatorRequestsTest, WhoAnswersStopsWhenItIsTold) {
+TEST_F(MemberRequestsTest, WhoAnswersStopsWhenItIsTold) {
   Coordinator coordinator(OptionsOf("async"), &clock_);
   for (int i = 0; i < 5'000; ++i) {
     Answerer answerer(&coordinator);
@@ -147,7 +149,7 @@ TEST_F(CoordinatorRequestsTest, WhoAnswersStopsWhenItIsTold) {
   }
 }
 
-TEST_F(CoordinatorRequestsTest, WorkThatIsThereIsGivenByTheCallItself) {
+TEST_F(MemberRequestsTest, WorkThatIsThereIsGivenByTheCallItself) {
   Begin("async", 10);
   EXPECT_EQ(Acquire(kWorker0, 1).tickets[0].step, 0);
   const AwaitedWork stranger;
@@ -155,7 +157,7 @@ TEST_F(CoordinatorRequestsTest, WorkThatIsThereIsGivenByTheCallItself) {
   EXPECT_EQ(stranger.Await().status().code(), absl::StatusCode::kAborted);
 }
 
-TEST_F(CoordinatorRequestsTest, TheModelComesWhenTrainingStarts) {
+TEST_F(MemberRequestsTest, TheModelComesWhenTrainingStarts) {
   Create("async");
   const AwaitedModel model;
   ASSERT_TRUE(coordinator_->requests()->RequestModel(kWorker0, TestId(1), kLong, model.Done()));
@@ -164,7 +166,7 @@ TEST_F(CoordinatorRequestsTest, TheModelComesWhenTrainingStarts) {
   EXPECT_TRUE(model.Await().ok());
 }
 
-TEST_F(CoordinatorRequestsTest, AJobThatFailsTellsThoseWhoWaitForTheModel) {
+TEST_F(MemberRequestsTest, AJobThatFailsTellsThoseWhoWaitForTheModel) {
   Create("async");
   const AwaitedModel model;
   ASSERT_TRUE(coordinator_->requests()->RequestModel(kWorker0, TestId(1), kLong, model.Done()));
@@ -172,7 +174,7 @@ TEST_F(CoordinatorRequestsTest, AJobThatFailsTellsThoseWhoWaitForTheModel) {
   EXPECT_EQ(model.Await().status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(CoordinatorRequestsTest, ARequestWhoseTimeHasPassedGetsNothing) {
+TEST_F(MemberRequestsTest, ARequestWhoseTimeHasPassedGetsNothing) {
   Create("async");
   const AwaitedModel model;
   const AwaitedWork work;
@@ -184,7 +186,7 @@ TEST_F(CoordinatorRequestsTest, ARequestWhoseTimeHasPassedGetsNothing) {
   EXPECT_TRUE(GotNothing(work));
 }
 
-TEST_F(CoordinatorRequestsTest, ACommittedRoundAnswersItsWorkers) {
+TEST_F(MemberRequestsTest, ACommittedRoundAnswersItsWorkers) {
   Begin("sync:2", 10);
   const WorkLease first = Acquire(kWorker0, 1);
   const WorkLease second = Acquire(kWorker1, 2);
@@ -206,7 +208,7 @@ TEST_F(CoordinatorRequestsTest, ACommittedRoundAnswersItsWorkers) {
   }
 }
 
-TEST_F(CoordinatorRequestsTest, AMembershipThatEndsEndsItsRequest) {
+TEST_F(MemberRequestsTest, AMembershipThatEndsEndsItsRequest) {
   Begin("async", 1);
   Acquire(kWorker0, 1);
   const AwaitedWork work;
@@ -215,7 +217,7 @@ TEST_F(CoordinatorRequestsTest, AMembershipThatEndsEndsItsRequest) {
   EXPECT_EQ(work.Await().status().code(), absl::StatusCode::kAborted);
 }
 
-TEST_F(CoordinatorRequestsTest, ANewerRequestEndsTheOneThatWaits) {
+TEST_F(MemberRequestsTest, ANewerRequestEndsTheOneThatWaits) {
   Begin("async", 1);
   Acquire(kWorker0, 1);
   const AwaitedWork older;
@@ -228,7 +230,7 @@ TEST_F(CoordinatorRequestsTest, ANewerRequestEndsTheOneThatWaits) {
   EXPECT_TRUE(GotNothing(newer));
 }
 
-TEST_F(CoordinatorRequestsTest, ARequestThatComesAgainGetsTheLeaseThatTheFirstOneWasGranted) {
+TEST_F(MemberRequestsTest, ARequestThatComesAgainGetsTheLeaseThatTheFirstOneWasGranted) {
   Begin("async", 1);
   const WorkLease lease = Acquire(kWorker0, 1);
   const AwaitedWork first;
@@ -245,7 +247,7 @@ TEST_F(CoordinatorRequestsTest, ARequestThatComesAgainGetsTheLeaseThatTheFirstOn
   EXPECT_NE((*granted)->id, lease.id);
 }
 
-TEST_F(CoordinatorRequestsTest, AMemberIsHeardOfWhileItsRequestWaitsAndNoLonger) {
+TEST_F(MemberRequestsTest, AMemberIsHeardOfWhileItsRequestWaitsAndNoLonger) {
   Begin("async", 1);
   Acquire(kWorker0, 1);
   const AwaitedWork waits;
@@ -266,7 +268,7 @@ TEST_F(CoordinatorRequestsTest, AMemberIsHeardOfWhileItsRequestWaitsAndNoLonger)
   EXPECT_FALSE(waits.Came());
 }
 
-TEST_F(CoordinatorRequestsTest, AThousandRequestsAreAnsweredByOneEvent) {
+TEST_F(MemberRequestsTest, AThousandRequestsAreAnsweredByOneEvent) {
   Create("async");
   constexpr int kWorkers = 1000;
   std::vector<AwaitedWork> work(kWorkers);
