@@ -80,5 +80,35 @@ TEST_F(ModeControlTest, TheModeIsChangedWhileTheJobTrains) {
   EXPECT_EQ(chief_->control()->SetMode(bounded).code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(JobControlTest, APausedJobHandsNothingOutUntilItGoesOn) {
+  StartTraining(10);
+  Register(kWorker0, 1);
+  const auto lease = Acquire(kWorker0, 1);
+  ASSERT_TRUE(lease.has_value());
+  EXPECT_FALSE(coordinator_.control()->PauseWork(kNoWait)) << "a step is under way";
+  EXPECT_FALSE(Acquire(kWorker0, 1, Completed(lease->id, 1)).has_value());
+  EXPECT_TRUE(coordinator_.control()->PauseWork(kNoWait));
+  coordinator_.control()->ResumeWork();
+  EXPECT_TRUE(Acquire(kWorker0, 1).has_value());
+}
+
+TEST_F(JobControlTest, AJobFailsForAReason) {
+  EXPECT_EQ(coordinator_.control()->error(), "");
+  coordinator_.control()->Fail(absl::DataLossError("ps-1 is away"));
+  EXPECT_EQ(coordinator_.control()->phase(), JobPhase::kFailed);
+  EXPECT_EQ(coordinator_.control()->error(), "ps-1 is away");
+}
+
+TEST_F(JobControlTest, OnlyAJobThatTrainsChangesItsMode) {
+  const ConsistencyMode mode = ConsistencyMode::Parse("ssp:1").value();
+  EXPECT_EQ(coordinator_.control()->SetMode(mode).code(), absl::StatusCode::kFailedPrecondition);
+  StartTraining(10);
+  EXPECT_EQ(coordinator_.control()->SetMode(mode), absl::OkStatus());
+  EXPECT_EQ(coordinator_.control()->mode(), mode);
+  coordinator_.control()->SetPhase(JobPhase::kFinishing);
+  EXPECT_EQ(coordinator_.control()->SetMode(ConsistencyMode()).code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
 }  // namespace
 }  // namespace keelson

@@ -58,5 +58,45 @@ TEST_F(JobReportsTest, SumsOfAWorkerOutliveItsMemberships) {
   EXPECT_EQ(status.totals.steps(), 9);
 }
 
+TEST_F(JobReportsTest, TheStatusBeforeTrainingIsThatOfTheConfiguration) {
+  const CoordinatorStatus status = coordinator_.reports()->GetStatus();
+  EXPECT_EQ(status.phase, JobPhase::kWaitingForServers);
+  EXPECT_EQ(status.mode, ConsistencyMode());
+  EXPECT_EQ(status.evaluated_step, -1);
+  EXPECT_FALSE(status.trained);
+}
+
+TEST_F(JobReportsTest, TheStatusTellsNoSecrets) {
+  const MembershipId id = TestId(1);
+  ASSERT_NE(id.secret, 0u);
+  ASSERT_TRUE(coordinator_.members()->Register(kWorker0, id, kHash, "host:1").ok());
+  const CoordinatorStatus status = coordinator_.reports()->GetStatus();
+  ASSERT_EQ(status.members.size(), 1u);
+  EXPECT_EQ(status.members[0].incarnation, id.incarnation);
+  EXPECT_EQ(status.members[0].secret, 0u);
+}
+
+TEST_F(JobReportsTest, TheNewestFiguresAreInTheStatus) {
+  v1::TrainingFigures newest;
+  newest.set_steps_per_second(7.5);
+  coordinator_.reports()->SetFigures(newest);
+  EXPECT_EQ(coordinator_.reports()->GetStatus().newest.steps_per_second(), 7.5);
+}
+
+TEST_F(JobReportsTest, LossesOfStepsBecomePointsOfTheCurve) {
+  EXPECT_FALSE(coordinator_.reports()->TakeLossPoint().has_value()) << "before training";
+  EXPECT_FALSE(coordinator_.reports()->TakeLastLossPoint().has_value());
+  StartTraining(10);
+  Register(kWorker0, 1);
+  WorkerReport report;
+  report.losses = {{0, 3}, {1, 1}};
+  ASSERT_EQ(coordinator_.members()->Heartbeat(kWorker0, TestId(1), report), absl::OkStatus());
+  EXPECT_FALSE(coordinator_.reports()->TakeLossPoint().has_value()) << "a point has 100 steps";
+  const auto rest = coordinator_.reports()->TakeLastLossPoint();
+  ASSERT_TRUE(rest.has_value());
+  EXPECT_EQ(rest->step, 2);
+  EXPECT_EQ(rest->loss, 2);
+}
+
 }  // namespace
 }  // namespace keelson

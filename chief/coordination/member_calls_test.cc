@@ -90,5 +90,13 @@ TEST_F(MemberCallsTest, AReportOfMoreThanTheLeaseHasIsRefused) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(MemberCallsTest, OnlyAMembersGradientIsAdmitted) {
+  EXPECT_EQ(coordinator_.members()->Admit(kWorker0, TestId(1), 1, 0, 1).status().code(),
+            absl::StatusCode::kAborted);
+  Register(kWorker0, 1);
+  EXPECT_EQ(coordinator_.members()->Admit(kWorker0, TestId(1), 1, 0, 1).value(), false)
+      << "nothing is leased before training";
+}
+
 }  // namespace
 }  // namespace keelson

@@ -70,5 +70,26 @@ TEST_F(RoundQueueTest, AWorkerThatDiesDoesNotStallTheStep) {
   EXPECT_TRUE(chief_->rounds()->WaitForRound(kNoWait).has_value());
 }
 
+TEST_F(RoundQueueTest, TheWaitForARoundEndsWithTimeOrStop) {
+  EXPECT_FALSE(chief_->rounds()->WaitForRound(kNoWait).has_value());
+  StopSignal stop;
+  std::thread stops([&] { stop.Raise(); });
+  EXPECT_FALSE(chief_->rounds()->WaitForRound(kLong, &stop).has_value());
+  stops.join();
+}
+
+TEST_F(RoundQueueTest, ARoundThatAnEarlierChiefCommittedCountsAndItsRecordsComeAgain) {
+  const auto first = Acquire(kWorker0, 1);
+  ASSERT_TRUE(first.has_value());
+  chief_->rounds()->NoteForeignCommit(first->tickets[0].step - 1);
+  EXPECT_EQ(step(), 0) << "the round before";
+  chief_->rounds()->NoteForeignCommit(first->tickets[0].step);
+  EXPECT_EQ(step(), 1);
+  const auto next = Acquire(kWorker1, 2);
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(next->tickets[0].step, first->tickets[0].step + 1);
+  EXPECT_EQ(next->tickets[0].begin, first->tickets[0].begin);
+}
+
 }  // namespace
 }  // namespace keelson
