@@ -230,6 +230,11 @@ class Device {
 
   // Element by element.
 
+  // y = a + b. y may be a or b, or both.
+  virtual void Add(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) = 0;
+  // y = a * b. y may be a or b, or both.
+  virtual void Multiply(int64_t n, const DeviceMemory& a, const DeviceMemory& b,
+                        DeviceMemory* y) = 0;
   // y may be x.
   virtual void Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) = 0;
   // Computes dx from the output `y` of Activate. ReLU's derivative at 0 is 0. dx may be dy.
@@ -242,6 +247,16 @@ class Device {
   // pass is the same call on the gradients. `rate` in [0, 1). y may be x.
   virtual void Dropout(float rate, uint64_t stream, int64_t n, const DeviceMemory& x,
                        DeviceMemory* y) = 0;
+
+  // Columns of matrices: with blocks of them, matrices are concatenated and sliced along their last
+  // axis, and so are their gradients.
+
+  // to[row][to_begin + i] = from[row][from_begin + i] for each i in [0, columns). from [rows,
+  // from_columns], to [rows, to_columns], whose other columns keep their content. The blocks lie
+  // within the rows: from_begin + columns <= from_columns, to_begin + columns <= to_columns.
+  virtual void CopyColumns(int64_t rows, int64_t columns, const DeviceMemory& from,
+                           int64_t from_columns, int64_t from_begin, DeviceMemory* to,
+                           int64_t to_columns, int64_t to_begin) = 0;
 
   // Batch normalization. Source: Ioffe and Szegedy, ICML 2015. x, y, dx, dy [rows, channels];
   // gamma, beta and all statistics [channels]; gamma and beta may be null: 1 and 0.

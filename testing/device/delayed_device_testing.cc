@@ -324,6 +324,15 @@ void DelayedDevice::AvgPoolBackward(const PoolGeometry& geometry, const DeviceMe
   Compute([=, this, dy = &dy] { inner_->AvgPoolBackward(geometry, *dy, dx); });
 }
 
+void DelayedDevice::Add(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) {
+  Compute([=, this, a = &a, b = &b] { inner_->Add(n, *a, *b, y); });
+}
+
+void DelayedDevice::Multiply(int64_t n, const DeviceMemory& a, const DeviceMemory& b,
+                             DeviceMemory* y) {
+  Compute([=, this, a = &a, b = &b] { inner_->Multiply(n, *a, *b, y); });
+}
+
 void DelayedDevice::Activate(ActivationKind kind, int64_t n, const DeviceMemory& x,
                              DeviceMemory* y) {
   Compute([=, this, x = &x] { inner_->Activate(kind, n, *x, y); });
@@ -342,6 +351,14 @@ void DelayedDevice::SetSeed(uint64_t seed) {
 void DelayedDevice::Dropout(float rate, uint64_t stream, int64_t n, const DeviceMemory& x,
                             DeviceMemory* y) {
   Compute([=, this, x = &x] { inner_->Dropout(rate, stream, n, *x, y); });
+}
+
+void DelayedDevice::CopyColumns(int64_t rows, int64_t columns, const DeviceMemory& from,
+                                int64_t from_columns, int64_t from_begin, DeviceMemory* to,
+                                int64_t to_columns, int64_t to_begin) {
+  Compute([=, this, from = &from] {
+    inner_->CopyColumns(rows, columns, *from, from_columns, from_begin, to, to_columns, to_begin);
+  });
 }
 
 void DelayedDevice::BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,

@@ -118,6 +118,12 @@ class ForwardingDevice : public Device {
                        DeviceMemory* dx) override {
     device_->AvgPoolBackward(geometry, dy, dx);
   }
+  void Add(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) override {
+    device_->Add(n, a, b, y);
+  }
+  void Multiply(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) override {
+    device_->Multiply(n, a, b, y);
+  }
   void Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) override {
     device_->Activate(kind, n, x, y);
   }
@@ -129,6 +135,11 @@ class ForwardingDevice : public Device {
   void Dropout(float rate, uint64_t stream, int64_t n, const DeviceMemory& x,
                DeviceMemory* y) override {
     device_->Dropout(rate, stream, n, x, y);
+  }
+  void CopyColumns(int64_t rows, int64_t columns, const DeviceMemory& from, int64_t from_columns,
+                   int64_t from_begin, DeviceMemory* to, int64_t to_columns,
+                   int64_t to_begin) override {
+    device_->CopyColumns(rows, columns, from, from_columns, from_begin, to, to_columns, to_begin);
   }
   void BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,
                  const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,

@@ -160,6 +160,28 @@ Doubles AvgPoolBackward(const PoolGeometry& g, const Floats& dy) {
   return dx;
 }
 
+Doubles Add(const Floats& a, const Floats& b) {
+  Doubles y;
+  for (size_t i = 0; i < a.size(); ++i) y.push_back(double{a[i]} + b[i]);
+  return y;
+}
+
+Doubles Multiply(const Floats& a, const Floats& b) {
+  Doubles y;
+  for (size_t i = 0; i < a.size(); ++i) y.push_back(double{a[i]} * b[i]);
+  return y;
+}
+
+Doubles CopyColumns(int64_t rows, int64_t columns, const Floats& from, int64_t from_columns,
+                    int64_t from_begin, const Floats& to, int64_t to_columns, int64_t to_begin) {
+  Doubles copied(to.begin(), to.end());
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < columns; ++i) {
+      copied[row * to_columns + to_begin + i] = from[row * from_columns + from_begin + i];
+    }
+  return copied;
+}
+
 double Activate(ActivationKind kind, double x) {
   switch (kind) {
     case ActivationKind::kRelu:

@@ -24,6 +24,12 @@ Doubles MaxPoolBackward(const PoolGeometry& geometry, const Floats& x, const Flo
 Doubles AvgPool(const PoolGeometry& geometry, const Floats& x);
 Doubles AvgPoolBackward(const PoolGeometry& geometry, const Floats& dy);
 
+Doubles Add(const Floats& a, const Floats& b);
+Doubles Multiply(const Floats& a, const Floats& b);
+// `to` after the copy.
+Doubles CopyColumns(int64_t rows, int64_t columns, const Floats& from, int64_t from_columns,
+                    int64_t from_begin, const Floats& to, int64_t to_columns, int64_t to_begin);
+
 double Activate(ActivationKind kind, double x);
 // The derivative as a function of the input x, not of the output.
 double ActivateDerivative(ActivationKind kind, double x);

@@ -132,6 +132,12 @@ class RecordDevice : public Device {
   void AvgPoolBackward(const PoolGeometry&, const DeviceMemory&, DeviceMemory*) override {
     std::abort();
   }
+  void Add(int64_t, const DeviceMemory&, const DeviceMemory&, DeviceMemory*) override {
+    std::abort();
+  }
+  void Multiply(int64_t, const DeviceMemory&, const DeviceMemory&, DeviceMemory*) override {
+    std::abort();
+  }
   void Activate(ActivationKind, int64_t, const DeviceMemory&, DeviceMemory*) override {
     std::abort();
   }
@@ -141,6 +147,10 @@ class RecordDevice : public Device {
   }
   void SetSeed(uint64_t) override {}
   void Dropout(float, uint64_t, int64_t, const DeviceMemory&, DeviceMemory*) override {
+    std::abort();
+  }
+  void CopyColumns(int64_t, int64_t, const DeviceMemory&, int64_t, int64_t, DeviceMemory*, int64_t,
+                   int64_t) override {
     std::abort();
   }
   void BatchNorm(const BatchNormGeometry&, const DeviceMemory&, const DeviceMemory*,

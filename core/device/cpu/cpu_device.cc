@@ -182,7 +182,7 @@ class CpuDevice : public Device {
               const Epilogue& epilogue, DeviceMemory* c) override {
     const int64_t m = args.m, n = args.n, k = args.k;
     Run("MatMul", {{&a, m * k}, {&b, k * n}, {epilogue.bias, n}, {c, m * n}}, [&] {
-      Multiply(args, a.data(), b.data(), c->data());
+      MultiplyMatrices(args, a.data(), b.data(), c->data());
       AddBiasAndActivate(m, n, DataOrNull(epilogue.bias), epilogue.activation, c->data());
     });
   }
@@ -197,7 +197,7 @@ class CpuDevice : public Device {
          {bias_gradient, units}},
         [&] {
           const MatMulArgs args{.m = inputs, .n = units, .k = rows, .transpose_a = true};
-          Multiply(args, x.data(), dy.data(), kernel_gradient->data());
+          MultiplyMatrices(args, x.data(), dy.data(), kernel_gradient->data());
           if (bias_gradient != nullptr) SumRows(rows, units, dy.data(), bias_gradient->data());
         });
   }
@@ -293,6 +293,15 @@ class CpuDevice : public Device {
         [&] { keelson::AvgPoolBackward(geometry, dy.data(), dx->data()); });
   }
 
+  void Add(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) override {
+    Run("Add", {{&a, n}, {&b, n}, {y, n}}, [&] { SumOfTwo(n, a.data(), b.data(), y->data()); });
+  }
+
+  void Multiply(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) override {
+    Run("Multiply", {{&a, n}, {&b, n}, {y, n}},
+        [&] { ProductOfTwo(n, a.data(), b.data(), y->data()); });
+  }
+
   void Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) override {
     Run("Activate", {{&x, n}, {y, n}}, [&] { ActivationForward(kind, n, x.data(), y->data()); });
   }
@@ -309,6 +318,15 @@ class CpuDevice : public Device {
                DeviceMemory* y) override {
     Run("Dropout", {{&x, n}, {y, n}},
         [&] { DropoutForward(rate, seed_, stream, n, x.data(), y->data()); });
+  }
+
+  void CopyColumns(int64_t rows, int64_t columns, const DeviceMemory& from, int64_t from_columns,
+                   int64_t from_begin, DeviceMemory* to, int64_t to_columns,
+                   int64_t to_begin) override {
+    Run("CopyColumns", {{&from, rows * from_columns}, {to, rows * to_columns}}, [&] {
+      CopyBlock(rows, columns, from.data() + from_begin, from_columns, to->data() + to_begin,
+                to_columns);
+    });
   }
 
   void BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,
@@ -435,7 +453,7 @@ class CpuDevice : public Device {
     return false;
   }
 
-  void Multiply(const MatMulArgs& args, const float* a, const float* b, float* c) {
+  void MultiplyMatrices(const MatMulArgs& args, const float* a, const float* b, float* c) {
     const int64_t m = args.m, n = args.n, k = args.k;
     if (m == 0 || n == 0) return;
     if (k == 0) {

@@ -93,6 +93,25 @@ void ScaleBy(float alpha, int64_t n, float* x) {
   Map(n, [=](int64_t i) { x[i] *= alpha; });
 }
 
+void SumOfTwo(int64_t n, const float* a, const float* b, float* y) {
+  Map(n, [=](int64_t i) { y[i] = a[i] + b[i]; });
+}
+
+void ProductOfTwo(int64_t n, const float* a, const float* b, float* y) {
+  Map(n, [=](int64_t i) { y[i] = a[i] * b[i]; });
+}
+
+void CopyBlock(int64_t rows, int64_t columns, const float* from, int64_t from_columns, float* to,
+               int64_t to_columns) {
+  if (columns == from_columns && columns == to_columns) {
+    return Map(rows * columns, [=](int64_t i) { to[i] = from[i]; });
+  }
+#pragma omp parallel for schedule(static) if (rows * columns >= kMinParallel)
+  for (int64_t row = 0; row < rows; ++row) {
+    std::copy_n(from + row * from_columns, columns, to + row * to_columns);
+  }
+}
+
 void ActivationForward(ActivationKind kind, int64_t n, const float* x, float* y) {
   WithActivation(kind, [=](auto f) { Map(n, [=](int64_t i) { y[i] = f(x[i]); }); });
 }

@@ -18,6 +18,12 @@ void AddBiasAndActivate(int64_t rows, int64_t cols, const float* bias,
 void SumRows(int64_t rows, int64_t cols, const float* dy, float* sums);
 void AddScaledTo(float alpha, int64_t n, const float* x, float* y);
 void ScaleBy(float alpha, int64_t n, float* x);
+// y may be a or b.
+void SumOfTwo(int64_t n, const float* a, const float* b, float* y);
+void ProductOfTwo(int64_t n, const float* a, const float* b, float* y);
+// `from` and `to` are the blocks' first elements, in matrices of so many columns.
+void CopyBlock(int64_t rows, int64_t columns, const float* from, int64_t from_columns, float* to,
+               int64_t to_columns);
 void ActivationForward(ActivationKind kind, int64_t n, const float* x, float* y);
 void ActivationBackward(ActivationKind kind, int64_t n, const float* y, const float* dy, float* dx);
 void DropoutForward(float rate, uint64_t seed, uint64_t stream, int64_t n, const float* x,

@@ -88,12 +88,18 @@ class CudaDevice : public Device {
   void AvgPoolBackward(const PoolGeometry& geometry, const DeviceMemory& dy,
                        DeviceMemory* dx) override;
 
+  void Add(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) override;
+  void Multiply(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) override;
   void Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
   void ActivateBackward(ActivationKind kind, int64_t n, const DeviceMemory& y,
                         const DeviceMemory& dy, DeviceMemory* dx) override;
   void SetSeed(uint64_t seed) override;
   void Dropout(float rate, uint64_t stream, int64_t n, const DeviceMemory& x,
                DeviceMemory* y) override;
+
+  void CopyColumns(int64_t rows, int64_t columns, const DeviceMemory& from, int64_t from_columns,
+                   int64_t from_begin, DeviceMemory* to, int64_t to_columns,
+                   int64_t to_begin) override;
 
   void BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,
                  const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,

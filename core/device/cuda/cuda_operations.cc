@@ -201,6 +201,19 @@ void CudaDevice::AvgPoolBackward(const PoolGeometry& geometry, const DeviceMemor
 
 // Element by element
 
+void CudaDevice::Add(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) {
+  if (!context_->Begin("Add", {{&a, n}, {&b, n}, {y, n}})) return;
+  context_->Check("AddKernel",
+                  cuda::LaunchAdd(context_->compute(), n, a.data(), b.data(), y->data()));
+}
+
+void CudaDevice::Multiply(int64_t n, const DeviceMemory& a, const DeviceMemory& b,
+                          DeviceMemory* y) {
+  if (!context_->Begin("Multiply", {{&a, n}, {&b, n}, {y, n}})) return;
+  context_->Check("MultiplyKernel",
+                  cuda::LaunchMultiply(context_->compute(), n, a.data(), b.data(), y->data()));
+}
+
 void CudaDevice::Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) {
   if (!context_->Begin("Activate", {{&x, n}, {y, n}})) return;
   context_->Check("ActivateKernel",
@@ -227,6 +240,20 @@ void CudaDevice::Dropout(float rate, uint64_t stream, int64_t n, const DeviceMem
       "DropoutKernel",
       cuda::LaunchDropout(context_->compute(), rate, reinterpret_cast<const uint64_t*>(seed_.get()),
                           stream, n, x.data(), y->data()));
+}
+
+// Columns
+
+void CudaDevice::CopyColumns(int64_t rows, int64_t columns, const DeviceMemory& from,
+                             int64_t from_columns, int64_t from_begin, DeviceMemory* to,
+                             int64_t to_columns, int64_t to_begin) {
+  if (!context_->Begin("CopyColumns", {{&from, rows * from_columns}, {to, rows * to_columns}})) {
+    return;
+  }
+  context_->Check(
+      "CopyColumnsKernel",
+      cuda::LaunchCopyColumns(context_->compute(), rows, columns, from.data() + from_begin,
+                              from_columns, to->data() + to_begin, to_columns));
 }
 
 // Batch normalization

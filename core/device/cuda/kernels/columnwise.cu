@@ -67,6 +67,31 @@ struct SumSink {
   }
 };
 
+constexpr int kCopiedAtOnce = kRowsAtOnce / 2;
+
+template <int kPack>
+__global__ void __launch_bounds__(kThreads)
+    CopyColumnsKernel(ColumnTiling tiling, const float* __restrict__ from, int64_t from_columns,
+                      float* __restrict__ to, int64_t to_columns) {
+  const ColumnShare share = ShareOf(tiling);
+  if (share.pack >= tiling.packs) return;
+  const int64_t column = share.pack * kPack;
+  for (int64_t row = share.first; row < share.end;
+       row += static_cast<int64_t>(kCopiedAtOnce) * share.step) {
+    Pack<kPack> packs[kCopiedAtOnce] = {};
+#pragma unroll
+    for (int k = 0; k < kCopiedAtOnce; ++k) {
+      const int64_t at = row + static_cast<int64_t>(k) * share.step;
+      if (at < share.end) packs[k] = LoadPack<kPack>(from + at * from_columns + column);
+    }
+#pragma unroll
+    for (int k = 0; k < kCopiedAtOnce; ++k) {
+      const int64_t at = row + static_cast<int64_t>(k) * share.step;
+      if (at < share.end) StorePack(packs[k], to + at * to_columns + column);
+    }
+  }
+}
+
 }  // namespace
 
 cudaError_t LaunchBiasActivation(cudaStream_t stream, int64_t rows, int64_t cols, const float* bias,
@@ -90,6 +115,23 @@ cudaError_t LaunchBiasActivation(cudaStream_t stream, int64_t rows, int64_t cols
                               BiasOperation<Activation<ActivationKind::kSigmoid>>{bias}, y, y, y);
   }
   return cudaErrorInvalidValue;
+}
+
+cudaError_t LaunchCopyColumns(cudaStream_t stream, int64_t rows, int64_t columns, const float* from,
+                              int64_t from_columns, float* to, int64_t to_columns) {
+  if (rows == 0 || columns == 0) return cudaSuccess;
+  if (columns == from_columns && columns == to_columns) {
+    return LaunchCopy(stream, rows * columns, from, to);
+  }
+  constexpr int64_t kMostChunks = 65535;  // of a grid's y
+  const bool aligned = IsAligned(from, sizeof(Pack<4>)) && IsAligned(to, sizeof(Pack<4>)) &&
+                       from_columns % 4 == 0 && to_columns % 4 == 0;
+  const int pack = ColumnPack(columns, aligned);
+  const ColumnTiling tiling = MakeColumnTiling(rows, columns, pack, kCopiedAtOnce, kMostChunks);
+  return pack == 4 ? Launch(CopyColumnsKernel<4>, tiling.blocks(), stream, tiling, from,
+                            from_columns, to, to_columns)
+                   : Launch(CopyColumnsKernel<1>, tiling.blocks(), stream, tiling, from,
+                            from_columns, to, to_columns);
 }
 
 int64_t ColumnSumsScratch(int64_t rows, int64_t cols) {

@@ -49,6 +49,21 @@ struct AxpyOperation {
   __device__ float operator()(float x, float y) const { return y + alpha * x; }
 };
 
+struct CopyOperation {
+  static constexpr int kOperands = 1;
+  __device__ float operator()(float x, float) const { return x; }
+};
+
+struct AddOperation {
+  static constexpr int kOperands = 2;
+  __device__ float operator()(float a, float b) const { return a + b; }
+};
+
+struct MultiplyOperation {
+  static constexpr int kOperands = 2;
+  __device__ float operator()(float a, float b) const { return a * b; }
+};
+
 template <ActivationKind kKind>
 struct ActivateOperation {
   static constexpr int kOperands = 1;
@@ -176,6 +191,19 @@ cudaError_t LaunchAxpy(cudaStream_t stream, float alpha, int64_t n, const float*
 
 cudaError_t LaunchScale(cudaStream_t stream, float alpha, int64_t n, float* x) {
   return LaunchMap(stream, ScaleOperation{alpha}, n, x, x, x);
+}
+
+cudaError_t LaunchCopy(cudaStream_t stream, int64_t n, const float* x, float* y) {
+  return LaunchMap(stream, CopyOperation(), n, x, x, y);
+}
+
+cudaError_t LaunchAdd(cudaStream_t stream, int64_t n, const float* a, const float* b, float* y) {
+  return LaunchMap(stream, AddOperation(), n, a, b, y);
+}
+
+cudaError_t LaunchMultiply(cudaStream_t stream, int64_t n, const float* a, const float* b,
+                           float* y) {
+  return LaunchMap(stream, MultiplyOperation(), n, a, b, y);
 }
 
 cudaError_t LaunchActivate(cudaStream_t stream, ActivationKind kind, int64_t n, const float* x,

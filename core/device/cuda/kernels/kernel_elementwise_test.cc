@@ -48,6 +48,49 @@ TEST_F(KernelElementwiseTest, AddsScaledElements) {
   });
 }
 
+TEST_F(KernelElementwiseTest, AddsAndMultiplies) {
+  ForEachExtent([](int64_t n, size_t a_offset, size_t y_offset) {
+    const Floats in_a = RandomFloats(n, 9), in_b = RandomFloats(n, 10);
+    GpuArray<float> a(in_a, a_offset), b(in_b, y_offset), y(Poison(n), y_offset);
+    ASSERT_EQ(LaunchAdd(nullptr, n, a.data(), b.data(), y.data()), cudaSuccess);
+    ExpectClose(y.Read(), reference::Add(in_a, in_b), 0);
+    ASSERT_EQ(LaunchMultiply(nullptr, n, a.data(), b.data(), b.data()), cudaSuccess);
+    ExpectClose(b.Read(), reference::Multiply(in_a, in_b), 1e-7);
+  });
+}
+
+TEST_F(KernelElementwiseTest, CopiesColumnsAlignedAndNot) {
+  struct Case {
+    int64_t rows, columns, from_columns, from_begin, to_columns, to_begin;
+  };
+  // The second to fourth in packs; in each after them one extent is not a multiple of four.
+  for (const Case& c : std::vector<Case>{{300, 1, 1, 0, 2, 1},
+                                         {257, 4, 8, 4, 12, 8},
+                                         {5, 132, 136, 4, 132, 0},
+                                         {2, 1024, 1024, 0, 2048, 1024},
+                                         {33, 6, 8, 0, 8, 0},
+                                         {33, 4, 9, 4, 8, 4},
+                                         {33, 4, 8, 4, 9, 4},
+                                         {33, 4, 8, 1, 8, 4},
+                                         {33, 4, 8, 4, 8, 3},
+                                         {129, 129, 129, 0, 129, 0},
+                                         {0, 4, 8, 4, 8, 0},
+                                         {3, 0, 8, 4, 8, 0}}) {
+    SCOPED_TRACE(testing::Message() << c.rows << " rows, " << c.columns << " columns, "
+                                    << c.from_columns << " -> " << c.to_columns);
+    const Floats in = RandomFloats(c.rows * c.from_columns, 11);
+    const Floats old = RandomFloats(c.rows * c.to_columns, 12);
+    GpuArray<float> from(in), to(old);
+    ASSERT_EQ(LaunchCopyColumns(nullptr, c.rows, c.columns, from.data() + c.from_begin,
+                                c.from_columns, to.data() + c.to_begin, c.to_columns),
+              cudaSuccess);
+    ExpectClose(to.Read(),
+                reference::CopyColumns(c.rows, c.columns, in, c.from_columns, c.from_begin, old,
+                                       c.to_columns, c.to_begin),
+                0);
+  }
+}
+
 TEST_F(KernelElementwiseTest, ActivatesAndItsGradientToo) {
   for (ActivationKind kind : kKinds) {
     ForEachExtent([kind](int64_t n, size_t x_offset, size_t y_offset) {

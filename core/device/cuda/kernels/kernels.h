@@ -27,6 +27,12 @@ cudaError_t LaunchFill(cudaStream_t stream, float value, int64_t n, float* x);
 cudaError_t LaunchAxpy(cudaStream_t stream, float alpha, int64_t n, const float* x, float* y);
 cudaError_t LaunchScale(cudaStream_t stream, float alpha, int64_t n, float* x);
 // y may be x.
+cudaError_t LaunchCopy(cudaStream_t stream, int64_t n, const float* x, float* y);
+// y may be a or b, or both.
+cudaError_t LaunchAdd(cudaStream_t stream, int64_t n, const float* a, const float* b, float* y);
+cudaError_t LaunchMultiply(cudaStream_t stream, int64_t n, const float* a, const float* b,
+                           float* y);
+// y may be x.
 cudaError_t LaunchActivate(cudaStream_t stream, ActivationKind kind, int64_t n, const float* x,
                            float* y);
 // dx may be dy.
@@ -49,6 +55,10 @@ int64_t ColumnSumsScratch(int64_t rows, int64_t cols);
 // sums [cols] of x [rows, cols].
 cudaError_t LaunchColumnSums(cudaStream_t stream, int64_t rows, int64_t cols, const float* x,
                              float* scratch, float* sums);
+
+// `from` and `to` are the first elements of blocks of columns, in matrices of so many columns.
+cudaError_t LaunchCopyColumns(cudaStream_t stream, int64_t rows, int64_t columns, const float* from,
+                              int64_t from_columns, float* to, int64_t to_columns);
 
 // batch_norm.cu
 
