@@ -61,6 +61,14 @@ absl::Status CheckAdam(const std::string& path, const AdamOrAdamW& adam) {
   return Positive(path + ".epsilon", adam.epsilon());
 }
 
+absl::Status CheckFtrl(const v1::OptimizerConfig::Ftrl& ftrl) {
+  RETURN_IF_ERROR(NotNegative("optimizer.ftrl.initial_accumulator", ftrl.initial_accumulator()));
+  RETURN_IF_ERROR(NotNegative("optimizer.ftrl.l1", ftrl.l1()));
+  RETURN_IF_ERROR(NotNegative("optimizer.ftrl.l2", ftrl.l2()));
+  RETURN_IF_ERROR(NotNegative("optimizer.ftrl.l2_shrinkage", ftrl.l2_shrinkage()));
+  return NotNegative("optimizer.ftrl.beta", ftrl.beta());
+}
+
 absl::Status CheckOptimizerKind(const v1::OptimizerConfig& optimizer) {
   switch (optimizer.kind_case()) {
     case v1::OptimizerConfig::kSgd:
@@ -76,10 +84,13 @@ absl::Status CheckOptimizerKind(const v1::OptimizerConfig& optimizer) {
     case v1::OptimizerConfig::kAdamw:
       RETURN_IF_ERROR(CheckAdam("optimizer.adamw", optimizer.adamw()));
       return NotNegative("optimizer.adamw.weight_decay", optimizer.adamw().weight_decay());
+    case v1::OptimizerConfig::kFtrl:
+      return CheckFtrl(optimizer.ftrl());
     case v1::OptimizerConfig::KIND_NOT_SET:
       break;
   }
-  return FieldError("optimizer", "one of sgd, momentum, adagrad, rmsprop, adam and adamw", "none");
+  return FieldError("optimizer", "one of sgd, momentum, adagrad, rmsprop, adam, adamw and ftrl",
+                    "none");
 }
 
 absl::Status CheckOptimizer(const v1::OptimizerConfig& optimizer) {
@@ -252,9 +263,13 @@ absl::Status CheckDelayCompensation(const v1::StaleGradientConfig::DelayCompensa
   return Positive(path + ".epsilon", delay.epsilon());
 }
 
-absl::Status CheckConsistency(const v1::ConsistencyConfig& consistency) {
+absl::Status CheckConsistency(const v1::ConsistencyConfig& consistency, bool uses_ftrl) {
   RETURN_IF_ERROR(ConsistencyMode::FromProto(consistency.mode(), "consistency.mode").status());
   const v1::StaleGradientConfig& stale = consistency.stale_gradients();
+  if (stale.scale_learning_rate() && uses_ftrl) {
+    return FieldError("consistency.stale_gradients.scale_learning_rate",
+                      "false with ftrl, whose rate scales the values", "true");
+  }
   if (!stale.has_delay_compensation()) return absl::OkStatus();
   return CheckDelayCompensation(stale.delay_compensation());
 }
@@ -271,7 +286,7 @@ absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   RETURN_IF_ERROR(CheckEvaluation(config.evaluation(), model));
   RETURN_IF_ERROR(ValidateTransferConfig(config.transfer()));
   RETURN_IF_ERROR(CheckTransferGroups(config.transfer(), model.variables));
-  return CheckConsistency(config.consistency());
+  return CheckConsistency(config.consistency(), config.optimizer().has_ftrl());
 }
 
 }  // namespace keelson

@@ -102,6 +102,17 @@ const BadConfig kBadConfigs[] = {
      "optimizer.adamw.beta1: expected in [0, 1), found nan"},
     {"WeightDecay", "optimizer { adamw { weight_decay: -1 } }",
      "optimizer.adamw.weight_decay: expected >= 0, found -1"},
+    {"FtrlAccumulator", "optimizer { ftrl { initial_accumulator: -1 } }",
+     "optimizer.ftrl.initial_accumulator: expected >= 0, found -1"},
+    {"FtrlL1", "optimizer { ftrl { l1: -1 } }", "optimizer.ftrl.l1: expected >= 0, found -1"},
+    {"FtrlL2", "optimizer { ftrl { l2: nan } }", "optimizer.ftrl.l2: expected >= 0, found nan"},
+    {"FtrlShrinkage", "optimizer { ftrl { l2_shrinkage: inf } }",
+     "optimizer.ftrl.l2_shrinkage: expected >= 0, found inf"},
+    {"FtrlBeta", "optimizer { ftrl { beta: -1 } }", "optimizer.ftrl.beta: expected >= 0, found -1"},
+    {"FtrlWithScaledRates",
+     "optimizer { ftrl {} } consistency { stale_gradients { scale_learning_rate: true } }",
+     "consistency.stale_gradients.scale_learning_rate: expected false with ftrl, whose rate scales "
+     "the values, found true"},
     {"ClipNorm", "optimizer { clip_global_norm: -1 }",
      "optimizer.clip_global_norm: expected >= 0, found -1"},
     {"ClipValue", "optimizer { clip_value: -1 }", "optimizer.clip_value: expected >= 0, found -1"},
@@ -218,9 +229,10 @@ TEST(FinalizeTrainConfigSectionsTest, EverySectionIsRequiredWhereItHasNoDefault)
   EXPECT_THAT(std::string(FinalizeTrainConfig(&config).message()), StartsWith("model."));
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kValid, &config));
   config.clear_optimizer();
-  EXPECT_EQ(FinalizeTrainConfig(&config).message(),
-            "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam and adamw, found "
-            "none");
+  EXPECT_EQ(
+      FinalizeTrainConfig(&config).message(),
+      "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw and ftrl, found "
+      "none");
 }
 
 TEST(FinalizeTrainConfigSectionsTest, RegressionHasNoDefaultMetric) {

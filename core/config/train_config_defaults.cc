@@ -89,6 +89,9 @@ void SetOptimizer(v1::OptimizerConfig* optimizer) {
   if (optimizer->has_adamw() && !optimizer->adamw().has_weight_decay()) {
     optimizer->mutable_adamw()->set_weight_decay(0.01f);
   }
+  if (optimizer->has_ftrl() && !optimizer->ftrl().has_initial_accumulator()) {
+    optimizer->mutable_ftrl()->set_initial_accumulator(0.1f);
+  }
 }
 
 void SetData(v1::DataConfig* data) {

@@ -164,6 +164,7 @@ TEST(FinalizeTrainConfigTest, FillsOptimizerDefaults) {
   EXPECT_FLOAT_EQ(optimizer("adam").adam().beta2(), 0.999f);
   EXPECT_FLOAT_EQ(optimizer("adamw").adamw().epsilon(), 1e-8f);
   EXPECT_FLOAT_EQ(optimizer("adamw").adamw().weight_decay(), 0.01f);
+  EXPECT_FLOAT_EQ(optimizer("ftrl").ftrl().initial_accumulator(), 0.1f);
 }
 
 TEST(FinalizeTrainConfigTest, FillsBatchNormDefaults) {

@@ -61,9 +61,11 @@ void ExpectSameBits(const Arrays& a, const Arrays& b) {
   for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(Bits(a[i]), Bits(b[i])) << "array " << i;
 }
 
-constexpr const char* kRules[] = {
-    "sgd {}",     "sgd {} clip_value: 0.5 l2: 0.01", "momentum {}", "momentum { nesterov: true }",
-    "adagrad {}", "rmsprop { momentum: 0.5 }",       "adam {}",     "adamw {}"};
+constexpr const char* kRules[] = {"sgd {}",          "sgd {} clip_value: 0.5 l2: 0.01",
+                                  "momentum {}",     "momentum { nesterov: true }",
+                                  "adagrad {}",      "rmsprop { momentum: 0.5 }",
+                                  "adam {}",         "adamw {}",
+                                  "ftrl { l1: 0.5 }"};
 
 TEST(DelayCompensationTest, FollowsTheFormula) {
   const auto optimizer = CreateCompensated("sgd {}", "lambda: 1.5 decay: 0.8 epsilon: 0.01");

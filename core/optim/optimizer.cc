@@ -1,5 +1,6 @@
 #include "core/optim/optimizer.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -47,6 +48,19 @@ class AdamOptimizer : public RuleOptimizer<AdamRule> {
   }
 };
 
+class FtrlOptimizer : public RuleOptimizer<FtrlRule> {
+ public:
+  using RuleOptimizer::RuleOptimizer;
+
+  void Update(const UpdateArgs& args) const override {
+    if (args.learning_rate > 0) return RuleOptimizer::Update(args);
+    std::copy(args.values_in.begin(), args.values_in.end(), args.values_out.begin());
+    for (size_t i = 0; i < args.slots_in.size(); ++i) {
+      std::copy_n(args.slots_in[i], args.values_in.size(), args.slots_out[i]);
+    }
+  }
+};
+
 absl::Status Validate(const MomentumRule& rule) {
   return ExpectBelowOne("optimizer.momentum.momentum", rule.momentum);
 }
@@ -70,6 +84,15 @@ absl::Status Validate(absl::string_view field, const AdamRule& rule) {
   return ExpectNotNegative(absl::StrCat(field, ".weight_decay"), rule.weight_decay);
 }
 
+absl::Status Validate(const FtrlRule& rule) {
+  RETURN_IF_ERROR(
+      ExpectNotNegative("optimizer.ftrl.initial_accumulator", rule.initial_accumulator));
+  RETURN_IF_ERROR(ExpectNotNegative("optimizer.ftrl.l1", rule.l1));
+  RETURN_IF_ERROR(ExpectNotNegative("optimizer.ftrl.l2", rule.l2));
+  RETURN_IF_ERROR(ExpectNotNegative("optimizer.ftrl.l2_shrinkage", rule.l2_shrinkage));
+  return ExpectNotNegative("optimizer.ftrl.beta", rule.beta);
+}
+
 MomentumRule FromConfig(const v1::OptimizerConfig::Momentum& c) {
   return {c.has_momentum() ? c.momentum() : 0.9f};
 }
@@ -89,6 +112,11 @@ template <typename Config>
 AdamRule AdamFromConfig(const Config& c, float weight_decay) {
   return {c.has_beta1() ? c.beta1() : 0.9f, c.has_beta2() ? c.beta2() : 0.999f,
           c.has_epsilon() ? c.epsilon() : 1e-8f, weight_decay};
+}
+
+FtrlRule FromConfig(const v1::OptimizerConfig::Ftrl& c) {
+  return {c.has_initial_accumulator() ? c.initial_accumulator() : 0.1f, c.l1(), c.l2(),
+          c.l2_shrinkage(), c.beta()};
 }
 
 template <typename Rule>
@@ -116,6 +144,13 @@ absl::StatusOr<std::unique_ptr<Optimizer>> MakeAdam(absl::string_view field, Ada
                                                     GradientTransform transform) {
   RETURN_IF_ERROR(Validate(field, rule));
   return std::make_unique<AdamOptimizer>(rule, transform);
+}
+
+absl::StatusOr<std::unique_ptr<Optimizer>> MakeFtrl(const v1::OptimizerConfig::Ftrl& config,
+                                                    GradientTransform transform) {
+  const FtrlRule rule = FromConfig(config);
+  RETURN_IF_ERROR(Validate(rule));
+  return std::make_unique<FtrlOptimizer>(rule, transform);
 }
 
 constexpr float kNoLimit = std::numeric_limits<float>::infinity();
@@ -149,11 +184,13 @@ absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(const v1::OptimizerCo
       const float weight_decay = c.has_weight_decay() ? c.weight_decay() : 0.01f;
       return MakeAdam("optimizer.adamw", AdamFromConfig(c, weight_decay), transform);
     }
+    case v1::OptimizerConfig::kFtrl:
+      return MakeFtrl(config.ftrl(), transform);
     case v1::OptimizerConfig::KIND_NOT_SET:
       break;
   }
   return absl::InvalidArgumentError(
-      "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw, found none");
+      "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw, ftrl, found none");
 }
 
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(

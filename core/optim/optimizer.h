@@ -11,6 +11,7 @@
 //   rmsprop   Tieleman and Hinton, Coursera lecture 6.5 (2012)
 //   adam      Kingma and Ba, ICLR 2015
 //   adamw     Loshchilov and Hutter, ICLR 2019
+//   ftrl      McMahan et al., KDD 2013; TensorFlow's ApplyFtrlV2
 // and before any of them, for stale gradients: DC-ASGD-a, Zheng et al., ICML 2017.
 #ifndef KEELSON_CORE_OPTIM_OPTIMIZER_H_
 #define KEELSON_CORE_OPTIM_OPTIMIZER_H_

@@ -98,6 +98,15 @@ void AdamW(Reference* x, double g, double lr, int t) {
   Adam(x, g, lr, t);
 }
 
+void Ftrl(Reference* x, double g, double lr, int) {
+  const double n = x->a + g * g;
+  x->b += g + 2 * 0.01f * x->value - (std::sqrt(n) - std::sqrt(x->a)) / lr * x->value;
+  x->a = n;
+  const double sign = x->b > 0 ? 1 : -1;
+  const double divisor = (0.5 + std::sqrt(n)) / lr + 2 * 0.125;
+  x->value = std::abs(x->b) <= 0.25 ? 0 : -(x->b - sign * 0.25) / divisor;
+}
+
 struct Case {
   const char* name;
   const char* config;
@@ -240,7 +249,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Adagrad", "adagrad {}", Adagrad, {{"Adagrad", 0.1f}}},
         Case{"RmsProp", "rmsprop { momentum: 0.5 }", RmsProp, {{"RMSProp", 1}, {"RMSProp_1", 0}}},
         Case{"Adam", "adam {}", Adam, {{"Adam", 0}, {"Adam_1", 0}}},
-        Case{"AdamW", "adamw { weight_decay: 0.1 }", AdamW, {{"Adam", 0}, {"Adam_1", 0}}}),
+        Case{"AdamW", "adamw { weight_decay: 0.1 }", AdamW, {{"Adam", 0}, {"Adam_1", 0}}},
+        Case{"Ftrl",
+             "ftrl { l1: 0.25 l2: 0.125 l2_shrinkage: 0.01 beta: 0.5 }",
+             Ftrl,
+             {{"Ftrl", 0.1f}, {"Ftrl_1", 0}}}),
     [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
 TEST(OptimizerDefaultsTest, DefaultsAreTheDocumentedNumbers) {
@@ -250,6 +263,7 @@ TEST(OptimizerDefaultsTest, DefaultsAreTheDocumentedNumbers) {
       {"rmsprop {}", "rmsprop { decay: 0.9 momentum: 0 epsilon: 1e-10 }"},
       {"adam {}", "adam { beta1: 0.9 beta2: 0.999 epsilon: 1e-8 }"},
       {"adamw {}", "adamw { beta1: 0.9 beta2: 0.999 epsilon: 1e-8 weight_decay: 0.01 }"},
+      {"ftrl {}", "ftrl { initial_accumulator: 0.1 l1: 0 l2: 0 l2_shrinkage: 0 beta: 0 }"},
   };
   for (const auto& [defaults, written] : kSame) {
     const std::unique_ptr<Optimizer> a = Create(defaults), b = Create(written);
@@ -259,6 +273,32 @@ TEST(OptimizerDefaultsTest, DefaultsAreTheDocumentedNumbers) {
       Update(*b, {0.5f, -1e-6f, 0}, 0.1f, &y);
     }
     EXPECT_TRUE(x == y) << defaults;
+  }
+}
+
+TEST(FtrlTest, WithinL1ValuesAreExactlyZero) {
+  const std::unique_ptr<Optimizer> ftrl = Create("ftrl { l1: 1 }");
+  State state(*ftrl, {0, 0, 0, 0});
+  Update(*ftrl, {0.5f, -1, 1.5f, -3}, 0.1f, &state);
+  EXPECT_EQ(state.values[0], 0);
+  EXPECT_EQ(state.values[1], 0);
+  EXPECT_LT(state.values[2], 0);
+  EXPECT_GT(state.values[3], 0);
+}
+
+TEST(FtrlTest, NoSumOfGradientsAndNoRateDivideByZero) {
+  const std::unique_ptr<Optimizer> ftrl = Create("ftrl { initial_accumulator: 0 }");
+  State state(*ftrl, {0, 1});
+  Update(*ftrl, {0, 0}, 0.1f, &state);
+  EXPECT_THAT(state.values, ElementsAre(0, 0));
+  Update(*ftrl, {1, -2}, 0.1f, &state);
+  const State before = state;
+  const std::unique_ptr<Optimizer> with_beta = Create("ftrl { beta: 1 }");
+  for (const auto* optimizer : {ftrl.get(), with_beta.get()}) {
+    State after(*optimizer, {std::nanf(""), std::nanf("")});
+    UpdateRange(*optimizer, before, 0, 2, {5, 5}, 0, &after);
+    EXPECT_EQ(after.values, before.values);
+    EXPECT_EQ(after.slots, before.slots);
   }
 }
 
@@ -272,7 +312,7 @@ TEST(OptimizerScalarStateTest, AdamStoresThePowersOfItsBetas) {
 }
 
 TEST(OptimizerScalarStateTest, OthersHaveNone) {
-  for (const char* config : {"sgd {}", "momentum {}", "adagrad {}", "rmsprop {}"}) {
+  for (const char* config : {"sgd {}", "momentum {}", "adagrad {}", "rmsprop {}", "ftrl {}"}) {
     EXPECT_TRUE(Create(config)->ScalarState(5).empty()) << config;
   }
 }
@@ -283,7 +323,8 @@ TEST(CreateOptimizerTest, ErrorsNameTheField) {
     const char* error;
   };
   const Error kErrors[] = {
-      {"", "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw, found none"},
+      {"",
+       "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw, ftrl, found none"},
       {"sgd {} clip_global_norm: -1", "optimizer.clip_global_norm: expected >= 0, found -1"},
       {"sgd {} clip_value: -2", "optimizer.clip_value: expected >= 0, found -2"},
       {"sgd {} clip_value: inf", "optimizer.clip_value: expected >= 0, found inf"},
@@ -301,6 +342,12 @@ TEST(CreateOptimizerTest, ErrorsNameTheField) {
       {"adam { beta2: nan }", "optimizer.adam.beta2: expected [0, 1), found nan"},
       {"adam { epsilon: -1 }", "optimizer.adam.epsilon: expected > 0, found -1"},
       {"adamw { beta1: 2 }", "optimizer.adamw.beta1: expected [0, 1), found 2"},
+      {"ftrl { initial_accumulator: -1 }",
+       "optimizer.ftrl.initial_accumulator: expected >= 0, found -1"},
+      {"ftrl { l1: -1 }", "optimizer.ftrl.l1: expected >= 0, found -1"},
+      {"ftrl { l2: nan }", "optimizer.ftrl.l2: expected >= 0, found nan"},
+      {"ftrl { l2_shrinkage: inf }", "optimizer.ftrl.l2_shrinkage: expected >= 0, found inf"},
+      {"ftrl { beta: -0.5 }", "optimizer.ftrl.beta: expected >= 0, found -0.5"},
       {"adamw { weight_decay: -1 }", "optimizer.adamw.weight_decay: expected >= 0, found -1"},
   };
   for (const Error& e : kErrors) {

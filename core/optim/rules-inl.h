@@ -83,6 +83,19 @@ HWY_INLINE void Apply(D d, const AdamRule::Step& step, V g, V& value, V& m, V& v
   value = Sub(Mul(Set(d, step.keep), value), Div(Mul(Set(d, step.rate), m), divisor));
 }
 
+// A z that is not a number is not within l1, so that the value is not one either.
+template <class D, class V>
+HWY_INLINE void Apply(D d, const FtrlRule::Step& step, V g, V& value, V& n, V& z) {
+  const V rate = Set(d, step.rate), l1 = Set(d, step.l1), before = Sqrt(n);
+  n = Add(n, Mul(g, g));
+  const V root = Sqrt(n);
+  const V shrunk = Add(g, Mul(Set(d, step.shrinkage), value));
+  z = Add(z, Sub(shrunk, Mul(Div(Sub(root, before), rate), value)));
+  const V proximal = Sub(hn::CopySign(l1, z), z);
+  const V moved = Div(proximal, Add(Div(root, rate), Set(d, step.divisor)));
+  value = hn::IfThenElse(hn::Le(hn::Abs(z), l1), hn::Zero(d), moved);
+}
+
 template <class D, class V>
 HWY_INLINE void Apply(D d, const MovingAverageRule::Step& step, V sample, V& value, V&, V&) {
   value = Blend(d, step.decay, value, step.rest, sample);

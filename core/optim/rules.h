@@ -101,6 +101,22 @@ struct AdamRule {
   }
 };
 
+// At a rate of 0 the caller leaves everything as it is.
+struct FtrlRule {
+  float initial_accumulator, l1, l2, l2_shrinkage, beta;
+
+  struct Step {
+    static constexpr int kSlots = 2;
+    float rate, l1, divisor, shrinkage;
+  };
+
+  std::vector<SlotSpec> Slots() const { return {{"Ftrl", initial_accumulator}, {"Ftrl_1", 0}}; }
+  Step At(float learning_rate, int64_t) const {
+    return {learning_rate, l1, static_cast<float>(double{beta} / learning_rate + 2 * double{l2}),
+            2 * l2_shrinkage};
+  }
+};
+
 // The "gradient" is a sample whose moving average the values are.
 struct MovingAverageRule {
   float decay;
@@ -114,8 +130,9 @@ struct MovingAverageRule {
   Step At(float, int64_t) const { return {decay, 1 - decay}; }
 };
 
-using Step = std::variant<SgdRule::Step, MomentumRule::Step, NesterovRule::Step, AdagradRule::Step,
-                          RmsPropRule::Step, AdamRule::Step, MovingAverageRule::Step>;
+using Step =
+    std::variant<SgdRule::Step, MomentumRule::Step, NesterovRule::Step, AdagradRule::Step,
+                 RmsPropRule::Step, AdamRule::Step, FtrlRule::Step, MovingAverageRule::Step>;
 
 // g = clip(gradient) + l2 * value. A NaN stays a NaN.
 struct GradientTransform {

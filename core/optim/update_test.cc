@@ -144,7 +144,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Values("sgd {}", "sgd {} clip_value: 0.5 l2: 0.01", "momentum {}",
                                      "momentum { nesterov: true } l2: 0.1",
                                      "adagrad {} clip_value: 1", "rmsprop { momentum: 0.5 }",
-                                     "adam {}", "adamw {} clip_value: 0.25"),
+                                     "adam {}", "adamw {} clip_value: 0.25",
+                                     "ftrl { l1: 0.5 l2: 0.1 l2_shrinkage: 0.1 beta: 1 } l2: 0.1"),
                      testing::Values(WireFormat::kFloat32, WireFormat::kFloat16,
                                      WireFormat::kBfloat16, WireFormat::kInt8)));
 

@@ -45,7 +45,8 @@ TEST_P(SnapshotTest, RestoredServersGoOnAsIfNothingHadHappened) {
 INSTANTIATE_TEST_SUITE_P(Optimizers, SnapshotTest,
                          testing::Values("sgd {}", "momentum { nesterov: true }", "adagrad {}",
                                          "rmsprop { momentum: 0.5 }", "adam {}",
-                                         "adamw { weight_decay: 0.1 } l2: 0.01 clip_value: 0.3"));
+                                         "adamw { weight_decay: 0.1 } l2: 0.01 clip_value: 0.3",
+                                         "ftrl { l1: 0.05 l2: 0.1 beta: 1 }"));
 
 class SnapshotStateTest : public testing::Test {
  protected:

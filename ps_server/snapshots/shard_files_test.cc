@@ -134,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, ShardFilesTest,
                          testing::Values(Case{"sgd {}", 0}, Case{"momentum {}", 1},
                                          Case{"adagrad {}", 1},
                                          Case{"rmsprop { momentum: 0.5 }", 2}, Case{"adam {}", 2},
-                                         Case{"adamw {}", 2}));
+                                         Case{"adamw {}", 2}, Case{"ftrl { l1: 0.1 }", 2}));
 
 TEST(ShardFilesInitialTest, InitialValuesDoNotDependOnTheNumberOfShards) {
   const Arrays one = Collect(NewStores(1, "sgd {}"));

@@ -216,7 +216,7 @@ TEST_P(BlockOptimizerTest, EveryFormatInAnyFragmentsIsDecodeThenUpdate) {
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, BlockOptimizerTest,
                          testing::Values("sgd {}", "momentum {}", "adagrad {}", "rmsprop {}",
-                                         "adam {}", "adamw {}"));
+                                         "adam {}", "adamw {}", "ftrl {}"));
 
 TEST_F(BlockTest, ReadersAmongWritersNeverSeeATornBlock) {
   constexpr int kWriters = 3;
