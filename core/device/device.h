@@ -240,6 +240,11 @@ class Device {
   // Computes dx from the output `y` of Activate. ReLU's derivative at 0 is 0. dx may be dy.
   virtual void ActivateBackward(ActivationKind kind, int64_t n, const DeviceMemory& y,
                                 const DeviceMemory& dy, DeviceMemory* dx) = 0;
+  // y = x * p(x). y may be x, but GateBackward needs x.
+  virtual void Gate(GateKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) = 0;
+  // dx = dy * (p(x) + x * p'(x)), from the input `x` of Gate. dx may be dy.
+  virtual void GateBackward(GateKind kind, int64_t n, const DeviceMemory& x, const DeviceMemory& dy,
+                            DeviceMemory* dx) = 0;
   // Sets the seed of later calls of Dropout, including repeated ones.
   virtual void SetSeed(uint64_t seed) = 0;
   // y[i] = x[i] / (1 - rate) where element i is kept, else 0. It is kept when

@@ -8,6 +8,17 @@ namespace keelson {
 
 enum class ActivationKind { kRelu, kTanh, kSigmoid };
 
+// Activations x * p(x), where p grows from 0 to 1.
+enum class GateKind {
+  // p is the standard normal distribution function, exactly: (1 + erf(x / sqrt(2))) / 2. Source:
+  // Hendrycks and Gimpel, "Gaussian error linear units", 2016.
+  kGelu,
+  // p is the logistic function 1 / (1 + exp(-x)). Source: Elfwing, Uchibe and Doya,
+  // "Sigmoid-weighted linear units for neural network function approximation in reinforcement
+  // learning", Neural Networks 107, 2018.
+  kSilu,
+};
+
 // c [m, n] = alpha * op(a) op(b) + beta * c, op(a) [m, k], op(b) [k, n], without gaps between rows.
 // A transposed operand is stored the other way round: a [k, m], b [n, k].
 struct MatMulArgs {

@@ -343,6 +343,15 @@ void DelayedDevice::ActivateBackward(ActivationKind kind, int64_t n, const Devic
   Compute([=, this, y = &y, dy = &dy] { inner_->ActivateBackward(kind, n, *y, *dy, dx); });
 }
 
+void DelayedDevice::Gate(GateKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) {
+  Compute([=, this, x = &x] { inner_->Gate(kind, n, *x, y); });
+}
+
+void DelayedDevice::GateBackward(GateKind kind, int64_t n, const DeviceMemory& x,
+                                 const DeviceMemory& dy, DeviceMemory* dx) {
+  Compute([=, this, x = &x, dy = &dy] { inner_->GateBackward(kind, n, *x, *dy, dx); });
+}
+
 void DelayedDevice::SetSeed(uint64_t seed) {
   RefuseInRepeat("SetSeed");
   Compute([this, seed] { inner_->SetSeed(seed); });

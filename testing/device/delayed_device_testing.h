@@ -88,6 +88,9 @@ class DelayedDevice : public Device {
   void Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
   void ActivateBackward(ActivationKind kind, int64_t n, const DeviceMemory& y,
                         const DeviceMemory& dy, DeviceMemory* dx) override;
+  void Gate(GateKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;
+  void GateBackward(GateKind kind, int64_t n, const DeviceMemory& x, const DeviceMemory& dy,
+                    DeviceMemory* dx) override;
   void SetSeed(uint64_t seed) override;
   void Dropout(float rate, uint64_t stream, int64_t n, const DeviceMemory& x,
                DeviceMemory* y) override;

@@ -131,6 +131,13 @@ class ForwardingDevice : public Device {
                         const DeviceMemory& dy, DeviceMemory* dx) override {
     device_->ActivateBackward(kind, n, y, dy, dx);
   }
+  void Gate(GateKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) override {
+    device_->Gate(kind, n, x, y);
+  }
+  void GateBackward(GateKind kind, int64_t n, const DeviceMemory& x, const DeviceMemory& dy,
+                    DeviceMemory* dx) override {
+    device_->GateBackward(kind, n, x, dy, dx);
+  }
   void SetSeed(uint64_t seed) override { device_->SetSeed(seed); }
   void Dropout(float rate, uint64_t stream, int64_t n, const DeviceMemory& x,
                DeviceMemory* y) override {

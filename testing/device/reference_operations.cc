@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "core/base/random.h"
 
@@ -82,6 +83,20 @@ Doubles ScaledAndShifted(const BatchNormGeometry& g, Doubles normalized, const F
 }
 
 }  // namespace
+
+Doubles FiniteDifferences(const std::function<double(const Doubles&)>& f, Doubles x) {
+  constexpr double kStep = 1e-5;
+  Doubles gradient;
+  for (double& value : x) {
+    const double middle = value;
+    value = middle + kStep;
+    const double above = f(x);
+    value = middle - kStep;
+    gradient.push_back((above - f(x)) / (2 * kStep));
+    value = middle;
+  }
+  return gradient;
+}
 
 Doubles MatMul(const MatMulArgs& args, const Floats& a, const Floats& b, const Floats& c) {
   Doubles out = Zeros(args.m * args.n);
@@ -202,6 +217,27 @@ double ActivateDerivative(ActivationKind kind, double x) {
       return 1.0 / (std::cosh(x) * std::cosh(x));
     case ActivationKind::kSigmoid:
       return Logistic(x) * Logistic(-x);
+  }
+  return 0;
+}
+
+double Gate(GateKind kind, double x) {
+  switch (kind) {
+    case GateKind::kGelu:
+      return x * 0.5 * (1 + std::erf(x / std::numbers::sqrt2));
+    case GateKind::kSilu:
+      return x / (1 + std::exp(-x));
+  }
+  return 0;
+}
+
+double GateDerivative(GateKind kind, double x) {
+  switch (kind) {
+    case GateKind::kGelu:
+      return 0.5 * (1 + std::erf(x / std::numbers::sqrt2)) +
+             x * std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+    case GateKind::kSilu:
+      return Logistic(x) * (1 + x * Logistic(-x));
   }
   return 0;
 }

@@ -3,6 +3,7 @@
 #define KEELSON_TESTING_DEVICE_REFERENCE_OPERATIONS_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/device/geometry.h"
@@ -11,6 +12,10 @@ namespace keelson::reference {
 
 using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
+
+// The gradient of f at x, by central differences of step 1e-5: of a smooth f whose values are about
+// 1, right to about 1e-9.
+Doubles FiniteDifferences(const std::function<double(const Doubles&)>& f, Doubles x);
 
 Doubles MatMul(const MatMulArgs& args, const Floats& a, const Floats& b, const Floats& c);
 Doubles ColumnSums(int64_t rows, int64_t cols, const Floats& dy);
@@ -33,6 +38,9 @@ Doubles CopyColumns(int64_t rows, int64_t columns, const Floats& from, int64_t f
 double Activate(ActivationKind kind, double x);
 // The derivative as a function of the input x, not of the output.
 double ActivateDerivative(ActivationKind kind, double x);
+
+double Gate(GateKind kind, double x);
+double GateDerivative(GateKind kind, double x);
 
 Doubles Dropout(float rate, uint64_t seed, uint64_t stream, const Floats& x);
 

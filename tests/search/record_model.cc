@@ -145,6 +145,11 @@ class RecordDevice : public Device {
                         DeviceMemory*) override {
     std::abort();
   }
+  void Gate(GateKind, int64_t, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
+  void GateBackward(GateKind, int64_t, const DeviceMemory&, const DeviceMemory&,
+                    DeviceMemory*) override {
+    std::abort();
+  }
   void SetSeed(uint64_t) override {}
   void Dropout(float, uint64_t, int64_t, const DeviceMemory&, DeviceMemory*) override {
     std::abort();

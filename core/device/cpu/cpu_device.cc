@@ -312,6 +312,16 @@ class CpuDevice : public Device {
         [&] { ActivationBackward(kind, n, y.data(), dy.data(), dx->data()); });
   }
 
+  void Gate(GateKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) override {
+    Run("Gate", {{&x, n}, {y, n}}, [&] { GateForward(kind, n, x.data(), y->data()); });
+  }
+
+  void GateBackward(GateKind kind, int64_t n, const DeviceMemory& x, const DeviceMemory& dy,
+                    DeviceMemory* dx) override {
+    Run("GateBackward", {{&x, n}, {&dy, n}, {dx, n}},
+        [&] { GateGradient(kind, n, x.data(), dy.data(), dx->data()); });
+  }
+
   void SetSeed(uint64_t seed) override { seed_ = seed; }
 
   void Dropout(float rate, uint64_t stream, int64_t n, const DeviceMemory& x,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 #include <vector>
 
 #include "core/base/random.h"
@@ -29,6 +30,27 @@ float Sigmoid(float x) {
   if (x >= 0) return 1.0f / (1.0f + std::exp(-x));
   const float e = std::exp(x);
   return e / (1.0f + e);
+}
+
+constexpr float kInverseSqrt2 = 1.0f / std::numbers::sqrt2_v<float>;
+
+// p(x) of a gate and p'(x).
+struct Slope {
+  float value;
+  float derivative;
+};
+
+// The complement keeps the digits of a small probability, which 1 + erf would lose.
+float NormalProbability(float x) { return 0.5f * std::erfc(x * -kInverseSqrt2); }
+
+Slope NormalSlope(float x) {
+  constexpr float kScale = std::numbers::inv_sqrtpi_v<float> * kInverseSqrt2;
+  return {NormalProbability(x), kScale * std::exp(-0.5f * x * x)};
+}
+
+Slope SigmoidSlope(float x) {
+  const float value = Sigmoid(x);
+  return {value, value * (1.0f - value)};
 }
 
 // Calls f with the activation as a function of one element.
@@ -128,6 +150,30 @@ void ActivationBackward(ActivationKind kind, int64_t n, const float* y, const fl
       return Map(n, [=](int64_t i) { dx[i] = dy[i] * (1.0f - y[i] * y[i]); });
     case ActivationKind::kSigmoid:
       return Map(n, [=](int64_t i) { dx[i] = dy[i] * y[i] * (1.0f - y[i]); });
+  }
+}
+
+void GateForward(GateKind kind, int64_t n, const float* x, float* y) {
+  switch (kind) {
+    case GateKind::kGelu:
+      return Map(n, [=](int64_t i) { y[i] = x[i] * NormalProbability(x[i]); });
+    case GateKind::kSilu:
+      return Map(n, [=](int64_t i) { y[i] = x[i] * Sigmoid(x[i]); });
+  }
+}
+
+void GateGradient(GateKind kind, int64_t n, const float* x, const float* dy, float* dx) {
+  const auto map = [=](auto slope_of) {
+    Map(n, [=](int64_t i) {
+      const Slope slope = slope_of(x[i]);
+      dx[i] = dy[i] * (slope.value + x[i] * slope.derivative);
+    });
+  };
+  switch (kind) {
+    case GateKind::kGelu:
+      return map(NormalSlope);
+    case GateKind::kSilu:
+      return map(SigmoidSlope);
   }
 }
 

@@ -26,6 +26,8 @@ void CopyBlock(int64_t rows, int64_t columns, const float* from, int64_t from_co
                int64_t to_columns);
 void ActivationForward(ActivationKind kind, int64_t n, const float* x, float* y);
 void ActivationBackward(ActivationKind kind, int64_t n, const float* y, const float* dy, float* dx);
+void GateForward(GateKind kind, int64_t n, const float* x, float* y);
+void GateGradient(GateKind kind, int64_t n, const float* x, const float* dy, float* dx);
 void DropoutForward(float rate, uint64_t seed, uint64_t stream, int64_t n, const float* x,
                     float* y);
 

@@ -228,6 +228,19 @@ void CudaDevice::ActivateBackward(ActivationKind kind, int64_t n, const DeviceMe
       cuda::LaunchActivateBackward(context_->compute(), kind, n, y.data(), dy.data(), dx->data()));
 }
 
+void CudaDevice::Gate(GateKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) {
+  if (!context_->Begin("Gate", {{&x, n}, {y, n}})) return;
+  context_->Check("GateKernel",
+                  cuda::LaunchGate(context_->compute(), kind, n, x.data(), y->data()));
+}
+
+void CudaDevice::GateBackward(GateKind kind, int64_t n, const DeviceMemory& x,
+                              const DeviceMemory& dy, DeviceMemory* dx) {
+  if (!context_->Begin("GateBackward", {{&x, n}, {&dy, n}, {dx, n}})) return;
+  context_->Check("GateBackwardKernel", cuda::LaunchGateBackward(context_->compute(), kind, n,
+                                                                 x.data(), dy.data(), dx->data()));
+}
+
 void CudaDevice::SetSeed(uint64_t seed) {
   if (!context_->BeginUnrepeated("SetSeed")) return;
   staging_.CopyToDevice(&seed, sizeof(seed), seed_.get());

@@ -38,6 +38,38 @@ KEELSON_HOST_DEVICE inline float ActivationGradient(ActivationKind kind, float y
   return dy;
 }
 
+// 1 / sqrt(2) and 1 / sqrt(2 pi)
+constexpr float kInverseRootOfTwo = 0.70710678f;
+constexpr float kNormalDensityAtZero = 0.39894228f;
+
+// The complement keeps the digits of a small probability, which 1 + erf would lose.
+KEELSON_HOST_DEVICE inline float NormalProbabilityOf(float x) {
+  return 0.5f * erfcf(-kInverseRootOfTwo * x);
+}
+
+KEELSON_HOST_DEVICE inline float Gated(GateKind kind, float x) {
+  switch (kind) {
+    case GateKind::kGelu:
+      return x * NormalProbabilityOf(x);
+    case GateKind::kSilu:
+      return x * Sigmoid(x);
+  }
+  return x;
+}
+
+// Gradient with respect to the input `x` of the gate.
+KEELSON_HOST_DEVICE inline float GateGradientOf(GateKind kind, float x, float dy) {
+  switch (kind) {
+    case GateKind::kGelu:
+      return dy * (NormalProbabilityOf(x) + x * kNormalDensityAtZero * expf(-0.5f * x * x));
+    case GateKind::kSilu: {
+      const float probability = Sigmoid(x);
+      return dy * (probability + x * probability * (1.0f - probability));
+    }
+  }
+  return dy;
+}
+
 // max(s, 0) - s * label + log(1 + exp(-|s|))
 KEELSON_HOST_DEVICE inline float SigmoidLoss(float score, float label) {
   return fmaxf(score, 0.0f) - score * label + log1pf(expf(-fabsf(score)));

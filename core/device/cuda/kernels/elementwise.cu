@@ -76,6 +76,18 @@ struct ActivateBackwardOperation {
   __device__ float operator()(float y, float dy) const { return ActivationGradient(kKind, y, dy); }
 };
 
+template <GateKind kKind>
+struct GateOperation {
+  static constexpr int kOperands = 1;
+  __device__ float operator()(float x, float) const { return Gated(kKind, x); }
+};
+
+template <GateKind kKind>
+struct GateBackwardOperation {
+  static constexpr int kOperands = 2;
+  __device__ float operator()(float x, float dy) const { return GateGradientOf(kKind, x, dy); }
+};
+
 template <int kPacks, typename Operation>
 __device__ void MapPacks(const Operation& operation, int64_t first, int64_t stride, const float* a,
                          const float* b, float* out) {
@@ -228,6 +240,27 @@ cudaError_t LaunchActivateBackward(cudaStream_t stream, ActivationKind kind, int
       return LaunchMap(stream, ActivateBackwardOperation<ActivationKind::kTanh>(), n, y, dy, dx);
     case ActivationKind::kSigmoid:
       return LaunchMap(stream, ActivateBackwardOperation<ActivationKind::kSigmoid>(), n, y, dy, dx);
+  }
+  return cudaErrorInvalidValue;
+}
+
+cudaError_t LaunchGate(cudaStream_t stream, GateKind kind, int64_t n, const float* x, float* y) {
+  switch (kind) {
+    case GateKind::kGelu:
+      return LaunchMap(stream, GateOperation<GateKind::kGelu>(), n, x, x, y);
+    case GateKind::kSilu:
+      return LaunchMap(stream, GateOperation<GateKind::kSilu>(), n, x, x, y);
+  }
+  return cudaErrorInvalidValue;
+}
+
+cudaError_t LaunchGateBackward(cudaStream_t stream, GateKind kind, int64_t n, const float* x,
+                               const float* dy, float* dx) {
+  switch (kind) {
+    case GateKind::kGelu:
+      return LaunchMap(stream, GateBackwardOperation<GateKind::kGelu>(), n, x, dy, dx);
+    case GateKind::kSilu:
+      return LaunchMap(stream, GateBackwardOperation<GateKind::kSilu>(), n, x, dy, dx);
   }
   return cudaErrorInvalidValue;
 }

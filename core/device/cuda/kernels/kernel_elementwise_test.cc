@@ -110,6 +110,26 @@ TEST_F(KernelElementwiseTest, ActivatesAndItsGradientToo) {
   }
 }
 
+TEST_F(KernelElementwiseTest, GatesAndItsGradientToo) {
+  for (GateKind kind : {GateKind::kGelu, GateKind::kSilu}) {
+    ForEachExtent([kind](int64_t n, size_t x_offset, size_t y_offset) {
+      Floats in = RandomFloats(n, 13);
+      for (float& value : in) value *= 5;
+      const Floats gradient = RandomFloats(n, 14);
+      GpuArray<float> x(in, x_offset), y(Poison(n), y_offset), dy(gradient, y_offset);
+      ASSERT_EQ(LaunchGate(nullptr, kind, n, x.data(), y.data()), cudaSuccess);
+      ASSERT_EQ(LaunchGateBackward(nullptr, kind, n, x.data(), dy.data(), dy.data()), cudaSuccess);
+      std::vector<double> outputs, gradients;
+      for (size_t i = 0; i < in.size(); ++i) {
+        outputs.push_back(reference::Gate(kind, in[i]));
+        gradients.push_back(gradient[i] * reference::GateDerivative(kind, in[i]));
+      }
+      ExpectClose(y.Read(), outputs, 2e-6);
+      ExpectClose(dy.Read(), gradients, 2e-6);
+    });
+  }
+}
+
 TEST_F(KernelElementwiseTest, UnrollsWhereItFillsAGpu) {
   for (int64_t n : {(int64_t{1} << 21), (int64_t{1} << 21) + 4 * 1029 + 3}) {
     Floats in(n);

@@ -38,6 +38,11 @@ cudaError_t LaunchActivate(cudaStream_t stream, ActivationKind kind, int64_t n, 
 // dx may be dy.
 cudaError_t LaunchActivateBackward(cudaStream_t stream, ActivationKind kind, int64_t n,
                                    const float* y, const float* dy, float* dx);
+// y may be x.
+cudaError_t LaunchGate(cudaStream_t stream, GateKind kind, int64_t n, const float* x, float* y);
+// dx may be dy.
+cudaError_t LaunchGateBackward(cudaStream_t stream, GateKind kind, int64_t n, const float* x,
+                               const float* dy, float* dx);
 // The seed is read when the kernel runs; `philox_stream` is the `stream` of Device::Dropout. y may
 // be x.
 cudaError_t LaunchDropout(cudaStream_t stream, float rate, const uint64_t* seed,
