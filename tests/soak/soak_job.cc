@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -19,6 +20,7 @@
 #include "core/base/file.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "gtest/gtest.h"
+#include "tests/support/program_run.h"
 
 namespace keelson {
 namespace {
@@ -28,6 +30,8 @@ constexpr absl::Duration kPaceDelay = absl::Milliseconds(10);
 // What a process still does at its start after it has said that it starts.
 constexpr absl::Duration kStartMargin = absl::Seconds(3);
 constexpr absl::Duration kCallTimeout = absl::Seconds(2);
+// How long keelson_ctl may take with that timeout.
+constexpr absl::Duration kProgramLimit = absl::Seconds(20);
 constexpr size_t kPrintedLogBytes = 3000;
 
 }  // namespace
@@ -189,15 +193,34 @@ void SoakJob::SetStorage(Storage storage) {
   }
 }
 
-bool SoakJob::SetMode(const v1::ConsistencyMode& mode) {
+bool SoakJob::SetMode(const ConsistencyMode& mode) {
+  return Draw(0, 1) == 0 ? SetModeByCall(mode) : SetModeByProgram(mode);
+}
+
+bool SoakJob::SetModeByCall(const ConsistencyMode& mode) {
   v1::SetModeRequest request;
-  *request.mutable_mode() = mode;
+  *request.mutable_mode() = mode.ToProto();
   v1::SetModeResponse response;
   const absl::Status status = ConnectChiefService(job_.Address(kChiefTask),
                                                   job_.MemberCredentials("operator"), kCallTimeout)
                                   ->SetMode(request, &response);
-  Note(absl::StrCat("mode ", mode.ShortDebugString(), ": ", status.ToString()));
+  Note(absl::StrCat("mode ", mode.ToString(), ": ", status.ToString()));
   return status.ok();
+}
+
+bool SoakJob::SetModeByProgram(const ConsistencyMode& mode) {
+  const std::vector<std::string> flags = {
+      absl::StrCat("--chief=", job_.Address(kChiefTask)),
+      absl::StrCat("--job_token_file=", job_.TokenPath()),
+      absl::StrCat("--timeout=", absl::ToDoubleSeconds(kCallTimeout)), "mode", mode.ToString()};
+  const ProgramRun run = RunProgram("keelson_ctl", flags, {}, kProgramLimit);
+  const bool refused =
+      run.exit_code == kExitPermanent && absl::StrContains(run.log, "the job does not train");
+  EXPECT_TRUE(run.exit_code == kExitDone || run.exit_code == kExitTransient || refused)
+      << "keelson_ctl: " << run.exit_code << ", " << run.log;
+  Note(absl::StrCat("keelson_ctl mode ", mode.ToString(), ": ", run.exit_code, ", ",
+                    absl::StripAsciiWhitespace(run.log)));
+  return run.exit_code == kExitDone;
 }
 
 void SoakJob::CountLoss(const Task& task) {

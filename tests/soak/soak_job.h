@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "keelson/v1/chief_service.pb.h"
+#include "core/cluster/consistency.h"
 #include "tests/soak/process_watch.h"
 #include "tests/support/counting_job.h"
 #include "tests/support/job.h"
@@ -88,8 +88,8 @@ class SoakJob {
   bool lost() const { return storage_ == Storage::kLost; }
   void SetStorage(Storage storage);
 
-  // False: it was not set, or nobody knows.
-  bool SetMode(const v1::ConsistencyMode& mode);
+  // Sets it by a call or as a user does, with keelson_ctl. False: it was not set, or nobody knows.
+  bool SetMode(const ConsistencyMode& mode);
 
   // ---- What may be missing at the end.
 
@@ -105,6 +105,8 @@ class SoakJob {
 
  private:
   void AddLink(const Task& from, const Task& to);
+  bool SetModeByCall(const ConsistencyMode& mode);
+  bool SetModeByProgram(const ConsistencyMode& mode);
   std::string HangingMarker() const { return model_dir() + ".hangs"; }
   std::string ErringMarker() const { return model_dir() + ".errs"; }
   std::string Away() const { return model_dir() + ".away"; }

@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "core/base/clock.h"
 #include "core/checkpoint/checkpoint_directory.h"
+#include "core/cluster/consistency.h"
 #include "gtest/gtest.h"
 #include "tests/soak/soak_job.h"
 #include "tests/soak/storm_sequence.h"
@@ -60,11 +61,9 @@ void PlayStorms(SoakJob* job, StormSequence* storms, absl::Duration duration) {
 // A step of synchronous mode takes two batches, so that the rest of the job could take longer than
 // the limit.
 void LeaveSynchronousMode(SoakJob* job, StormSequence* storms) {
-  v1::ConsistencyMode mode;
-  mode.mutable_async();
   const absl::Time limit = absl::Now() + kEndLimit;
   while (!job->job().process(kChiefTask).Poll().has_value() && absl::Now() < limit &&
-         !job->SetMode(mode)) {
+         !job->SetMode(ConsistencyMode())) {
     storms->Tick(/*may_be_done=*/true);
     absl::SleepFor(kTick);
   }

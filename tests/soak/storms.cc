@@ -12,6 +12,7 @@
 #include "core/base/file.h"
 #include "core/base/file_system.h"
 #include "core/checkpoint/job_file.h"
+#include "core/cluster/consistency.h"
 #include "gtest/gtest.h"
 
 namespace keelson {
@@ -225,20 +226,19 @@ std::vector<BegunStorm> LoseModelDirectory(SoakJob* job) {
   return BreakStorage(job, Storage::kLost, "model_dir is gone");
 }
 
-v1::ConsistencyMode Synchronous() {
-  v1::ConsistencyMode mode;
-  mode.mutable_synchronous()->set_replicas_to_aggregate(2);
-  mode.mutable_synchronous()->set_total_replicas(kSoakWorkers);
+ConsistencyMode Synchronous() {
+  ConsistencyMode mode;
+  mode.kind = ConsistencyMode::kSynchronous;
+  mode.replicas_to_aggregate = 2;
+  mode.total_replicas = kSoakWorkers;
   return mode;
 }
 
-v1::ConsistencyMode NotSynchronous(SoakJob* job) {
-  v1::ConsistencyMode mode;
-  if (job->Draw(0, 1) == 0) {
-    mode.mutable_async();
-  } else {
-    mode.mutable_bounded_staleness()->set_staleness(4);
-  }
+ConsistencyMode NotSynchronous(SoakJob* job) {
+  ConsistencyMode mode;
+  if (job->Draw(0, 1) == 0) return mode;
+  mode.kind = ConsistencyMode::kBoundedStaleness;
+  mode.staleness = 4;
   return mode;
 }
 

@@ -112,14 +112,15 @@ Job::Job(const Layout& layout, const std::string& config)
       ports_(PortCount(layout)) {
   const std::string path = JoinPath(directory_, "config.textproto");
   EXPECT_TRUE(WriteFileAtomically(path, config).ok());
-  const std::string token_path = JoinPath(directory_, "job_token");
-  EXPECT_TRUE(WriteFileAtomically(token_path, kJobToken).ok());
-  EXPECT_EQ(chmod(token_path.c_str(), 0600), 0);
+  EXPECT_TRUE(WriteFileAtomically(TokenPath(), kJobToken).ok());
+  EXPECT_EQ(chmod(TokenPath().c_str(), 0600), 0);
   flags_ = {absl::StrCat("--config=", path), absl::StrCat("--model_dir=", model_dir_),
-            absl::StrCat("--job_token_file=", token_path)};
+            absl::StrCat("--job_token_file=", TokenPath())};
   // The tasks share the machine.
   for (const Role role : {Role::kWorker, Role::kEvaluator}) AddFlag(role, "--compute_threads=1");
 }
+
+std::string Job::TokenPath() const { return JoinPath(directory_, "job_token"); }
 
 Credentials Job::MemberCredentials(absl::string_view role) const {
   Credentials credentials;

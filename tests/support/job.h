@@ -78,6 +78,9 @@ class Job {
   // For calls to the job's tasks as one that belongs to it.
   Credentials MemberCredentials(absl::string_view role) const;
 
+  // The file with the token of those who belong to the job.
+  std::string TokenPath() const;
+
   const std::string& model_dir() const { return model_dir_; }
   std::string Address(const Task& task) const;
   // The way of one task to another, which the former takes from its next start on. Owned by the
