@@ -263,6 +263,15 @@ class Device {
                            int64_t from_columns, int64_t from_begin, DeviceMemory* to,
                            int64_t to_columns, int64_t to_begin) = 0;
 
+  // Row by row. x, y, dy and dx [rows, columns].
+
+  // y[i] = exp(x[i]) / sum of exp(x[j]) of the same row; finite where exp(x[i]) is not. y may be x.
+  virtual void Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) = 0;
+  // dx[i] = y[i] * (dy[i] - sum of y[j] * dy[j] of the same row), from the output `y` of Softmax.
+  // dx may be dy.
+  virtual void SoftmaxBackward(int64_t rows, int64_t columns, const DeviceMemory& y,
+                               const DeviceMemory& dy, DeviceMemory* dx) = 0;
+
   // Batch normalization. Source: Ioffe and Szegedy, ICML 2015. x, y, dx, dy [rows, channels];
   // gamma, beta and all statistics [channels]; gamma and beta may be null: 1 and 0.
 

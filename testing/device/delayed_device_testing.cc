@@ -370,6 +370,15 @@ void DelayedDevice::CopyColumns(int64_t rows, int64_t columns, const DeviceMemor
   });
 }
 
+void DelayedDevice::Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) {
+  Compute([=, this, x = &x] { inner_->Softmax(rows, columns, *x, y); });
+}
+
+void DelayedDevice::SoftmaxBackward(int64_t rows, int64_t columns, const DeviceMemory& y,
+                                    const DeviceMemory& dy, DeviceMemory* dx) {
+  Compute([=, this, y = &y, dy = &dy] { inner_->SoftmaxBackward(rows, columns, *y, *dy, dx); });
+}
+
 void DelayedDevice::BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,
                               const DeviceMemory* gamma, const DeviceMemory* beta,
                               DeviceMemory* mean, DeviceMemory* variance, DeviceMemory* y) {

@@ -97,6 +97,9 @@ class DelayedDevice : public Device {
   void CopyColumns(int64_t rows, int64_t columns, const DeviceMemory& from, int64_t from_columns,
                    int64_t from_begin, DeviceMemory* to, int64_t to_columns,
                    int64_t to_begin) override;
+  void Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) override;
+  void SoftmaxBackward(int64_t rows, int64_t columns, const DeviceMemory& y, const DeviceMemory& dy,
+                       DeviceMemory* dx) override;
   void BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,
                  const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
                  DeviceMemory* variance, DeviceMemory* y) override;

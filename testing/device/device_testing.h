@@ -148,6 +148,13 @@ class ForwardingDevice : public Device {
                    int64_t to_begin) override {
     device_->CopyColumns(rows, columns, from, from_columns, from_begin, to, to_columns, to_begin);
   }
+  void Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) override {
+    device_->Softmax(rows, columns, x, y);
+  }
+  void SoftmaxBackward(int64_t rows, int64_t columns, const DeviceMemory& y, const DeviceMemory& dy,
+                       DeviceMemory* dx) override {
+    device_->SoftmaxBackward(rows, columns, y, dy, dx);
+  }
   void BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,
                  const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
                  DeviceMemory* variance, DeviceMemory* y) override {

@@ -250,6 +250,28 @@ Doubles Dropout(float rate, uint64_t seed, uint64_t stream, const Floats& x) {
   return y;
 }
 
+Doubles Softmax(int64_t columns, const Doubles& x) {
+  Doubles y(x.size());
+  for (size_t first = 0; first < x.size(); first += columns) {
+    const double* row = x.data() + first;
+    const double highest = *std::max_element(row, row + columns);
+    double sum = 0;
+    for (int64_t i = 0; i < columns; ++i) sum += std::exp(row[i] - highest);
+    for (int64_t i = 0; i < columns; ++i) y[first + i] = std::exp(row[i] - highest) / sum;
+  }
+  return y;
+}
+
+Doubles SoftmaxBackward(int64_t columns, const Doubles& y, const Floats& dy) {
+  Doubles dx(y.size());
+  for (size_t first = 0; first < y.size(); first += columns) {
+    double sum = 0;
+    for (int64_t i = 0; i < columns; ++i) sum += y[first + i] * dy[first + i];
+    for (int64_t i = 0; i < columns; ++i) dx[first + i] = y[first + i] * (dy[first + i] - sum);
+  }
+  return dx;
+}
+
 Loss SoftmaxCrossEntropy(int64_t classes, double weight, const Floats& scores,
                          const Floats& labels) {
   Loss loss{Doubles(labels.size()), Doubles(scores.size())};

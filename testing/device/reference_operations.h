@@ -44,6 +44,9 @@ double GateDerivative(GateKind kind, double x);
 
 Doubles Dropout(float rate, uint64_t seed, uint64_t stream, const Floats& x);
 
+Doubles Softmax(int64_t columns, const Doubles& x);
+Doubles SoftmaxBackward(int64_t columns, const Doubles& y, const Floats& dy);
+
 struct Loss {
   Doubles losses;
   Doubles dscores;

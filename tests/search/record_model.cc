@@ -158,6 +158,11 @@ class RecordDevice : public Device {
                    int64_t) override {
     std::abort();
   }
+  void Softmax(int64_t, int64_t, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
+  void SoftmaxBackward(int64_t, int64_t, const DeviceMemory&, const DeviceMemory&,
+                       DeviceMemory*) override {
+    std::abort();
+  }
   void BatchNorm(const BatchNormGeometry&, const DeviceMemory&, const DeviceMemory*,
                  const DeviceMemory*, DeviceMemory*, DeviceMemory*, DeviceMemory*) override {
     std::abort();

@@ -18,6 +18,7 @@
 #include "core/device/cpu/losses.h"
 #include "core/device/cpu/pooling.h"
 #include "core/device/cpu/reductions.h"
+#include "core/device/cpu/softmax.h"
 #include "core/device/cpu/wire_transfer.h"
 #include "core/tensor/aligned_buffer.h"
 #include "oneapi/dnnl/dnnl.hpp"
@@ -337,6 +338,19 @@ class CpuDevice : public Device {
       CopyBlock(rows, columns, from.data() + from_begin, from_columns, to->data() + to_begin,
                 to_columns);
     });
+  }
+
+  void Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) override {
+    const int64_t size = rows * columns;
+    Run("Softmax", {{&x, size}, {y, size}},
+        [&] { SoftmaxForward(rows, columns, x.data(), y->data()); });
+  }
+
+  void SoftmaxBackward(int64_t rows, int64_t columns, const DeviceMemory& y, const DeviceMemory& dy,
+                       DeviceMemory* dx) override {
+    const int64_t size = rows * columns;
+    Run("SoftmaxBackward", {{&y, size}, {&dy, size}, {dx, size}},
+        [&] { SoftmaxGradient(rows, columns, y.data(), dy.data(), dx->data()); });
   }
 
   void BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,

@@ -269,6 +269,24 @@ void CudaDevice::CopyColumns(int64_t rows, int64_t columns, const DeviceMemory& 
                               from_columns, to->data() + to_begin, to_columns));
 }
 
+// Row by row
+
+void CudaDevice::Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) {
+  const int64_t n = rows * columns;
+  if (!context_->Begin("Softmax", {{&x, n}, {y, n}})) return;
+  context_->Check("SoftmaxKernel",
+                  cuda::LaunchSoftmax(context_->compute(), rows, columns, x.data(), y->data()));
+}
+
+void CudaDevice::SoftmaxBackward(int64_t rows, int64_t columns, const DeviceMemory& y,
+                                 const DeviceMemory& dy, DeviceMemory* dx) {
+  const int64_t n = rows * columns;
+  if (!context_->Begin("SoftmaxBackward", {{&y, n}, {&dy, n}, {dx, n}})) return;
+  context_->Check("SoftmaxBackwardKernel",
+                  cuda::LaunchSoftmaxBackward(context_->compute(), rows, columns, y.data(),
+                                              dy.data(), dx->data()));
+}
+
 // Batch normalization
 
 void CudaDevice::BatchNorm(const BatchNormGeometry& geometry, const DeviceMemory& x,

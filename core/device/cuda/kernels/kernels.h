@@ -65,6 +65,15 @@ cudaError_t LaunchColumnSums(cudaStream_t stream, int64_t rows, int64_t cols, co
 cudaError_t LaunchCopyColumns(cudaStream_t stream, int64_t rows, int64_t columns, const float* from,
                               int64_t from_columns, float* to, int64_t to_columns);
 
+// softmax.cu
+
+// y may be x.
+cudaError_t LaunchSoftmax(cudaStream_t stream, int64_t rows, int64_t columns, const float* x,
+                          float* y);
+// dx may be dy.
+cudaError_t LaunchSoftmaxBackward(cudaStream_t stream, int64_t rows, int64_t columns,
+                                  const float* y, const float* dy, float* dx);
+
 // batch_norm.cu
 
 // Floats; for LaunchBatchNorm and LaunchBatchNormBackward.
