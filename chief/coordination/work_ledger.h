@@ -18,15 +18,14 @@
 #define KEELSON_CHIEF_COORDINATION_WORK_LEDGER_H_
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "chief/coordination/lease_book.h"
 #include "chief/coordination/record_set.h"
 #include "chief/coordination/work_pool.h"
 #include "keelson/v1/checkpoint.pb.h"
@@ -135,9 +134,9 @@ class WorkLedger {
   // All steps below it are done.
   int64_t FirstUnfinishedStep() const;
   // Tickets that the worker holds and has not completed.
-  int64_t Outstanding(uint64_t worker) const;
+  int64_t Outstanding(uint64_t worker) const { return leases_.Outstanding(worker); }
   // Adds the workers that hold tickets which they have not completed.
-  void AddOwing(std::set<uint64_t>* workers) const;
+  void AddOwing(std::set<uint64_t>* workers) const { leases_.AddOwing(workers); }
   // The number of records that are done, in epochs.
   double epochs_completed() const;
   const WorkOptions& options() const { return options_; }
@@ -147,39 +146,19 @@ class WorkLedger {
   uint64_t version() const { return version_; }
   void Touch() { ++version_; }
   // A lease number that was never used.
-  uint64_t NewLeaseId() { return next_lease_id_++; }
-  // So many leases that this ledger granted and took back are remembered, the newest ones. Reports
-  // on them come within seconds of it.
-  static constexpr size_t kMostTakenBack = 10'000;
-  size_t taken_back() const { return taken_back_.size(); }
+  uint64_t NewLeaseId() { return leases_.NewId(); }
+  // The number of leases that were taken back and are remembered; see LeaseBook.
+  size_t taken_back() const { return leases_.taken_back(); }
   // The state from which this ledger continues, without its ranges; empty for a new job.
   const v1::JobState& origin() const { return origin_; }
 
  private:
-  struct Lease {
-    // An inherited lease comes from persisted state, and its worker has not confirmed it yet.
-    enum Origin { kGranted, kInherited, kConfirmed, kAdopted };
-
-    uint64_t worker = 0;
-    int64_t completed = 0;
-    std::vector<WorkTicket> tickets;
-    Origin origin = kGranted;
-
-    bool from_predecessor() const { return origin == kInherited || origin == kConfirmed; }
-    int64_t size() const { return static_cast<int64_t>(tickets.size()); }
-    absl::Span<const WorkTicket> unfinished() const {
-      return absl::MakeConstSpan(tickets).subspan(completed);
-    }
-  };
-  using Leases = std::map<uint64_t, Lease>;  // by id
-
   void TakeOrigin(const v1::JobState& state);
   absl::Status AdoptReturned(const v1::PersistedJobState& persisted);
   absl::Status AdoptLeases(const v1::PersistedJobState& persisted);
 
-  bool WasGranted(uint64_t lease_id) const;
-  void NoteTakenBack(uint64_t lease_id);
-  int64_t ReleaseIf(absl::FunctionRef<bool(const Lease&)> condition);
+  // What LeaseBook::TakeBack has taken back is in the pool again; returns the number of tickets.
+  int64_t PutBack(const LeaseBook::TakenBack& taken);
   bool IsSane(const HeldLease& lease) const;
   void CountCompleted(absl::Span<const WorkTicket> tickets);
   void ReleaseSuperseded(uint64_t worker, const HeldLease& lease,
@@ -196,11 +175,7 @@ class WorkLedger {
   // (which may be in a round, too).
   WorkPool pool_;
   std::vector<RecordRange> round_;
-  uint64_t next_lease_id_ = 1;
-  Leases leases_;
-  std::set<uint64_t> taken_back_;  // lease ids
-  // The ledger does not remember which ids before this one were taken back.
-  uint64_t unknown_before_ = 0;
+  LeaseBook leases_;
 };
 
 }  // namespace keelson

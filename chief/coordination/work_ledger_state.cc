@@ -58,9 +58,7 @@ absl::StatusOr<WorkLedger> WorkLedger::FromPersisted(const v1::PersistedJobState
   RETURN_IF_ERROR(ledger.AdoptReturned(persisted));
   RETURN_IF_ERROR(ledger.AdoptLeases(persisted));
   int64_t undone = static_cast<int64_t>(ledger.pool_.free_steps().size());
-  for (const auto& [id, lease] : ledger.leases_) {
-    undone += static_cast<int64_t>(lease.unfinished().size());
-  }
+  ledger.leases_.ForEachUnfinished([&](const WorkTicket&) { ++undone; });
   if (persisted.next_step() != job.global_step() + undone) {
     return PersistedStateError(
         "next_step", absl::StrCat("global_step ", job.global_step(), " + unfinished ", undone),
@@ -88,7 +86,7 @@ absl::Status WorkLedger::AdoptLeases(const v1::PersistedJobState& persisted) {
   std::set<int64_t> steps = pool_.free_steps();
   RecordSet records = pool_.returned();
   for (const v1::PersistedJobState::Lease& entry : persisted.leases()) {
-    Lease lease = {entry.worker(), entry.completed(), {}, Lease::kInherited};
+    LeaseBook::Lease lease = {entry.worker(), entry.completed(), {}, LeaseBook::Lease::kInherited};
     for (const v1::PersistedJobState::Ticket& ticket : entry.tickets()) {
       lease.tickets.push_back({ticket.step(), ticket.epoch(), ticket.begin(), ticket.end()});
     }
@@ -98,7 +96,7 @@ absl::Status WorkLedger::AdoptLeases(const v1::PersistedJobState& persisted) {
                                  "steps and records of no other ticket, those of step",
                                  ticket.step);
     }
-    leases_[entry.lease_id()] = std::move(lease);
+    leases_.Add(entry.lease_id(), std::move(lease));
   }
   return absl::OkStatus();
 }
@@ -127,7 +125,7 @@ void WorkLedger::ToPersisted(v1::PersistedJobState* persisted) const {
   persisted->mutable_job()->clear_unfinished();
   AddRanges(returned, persisted->mutable_job());
   persisted->set_next_step(pool_.next_step());
-  for (const auto& [id, lease] : leases_) {
+  for (const auto& [id, lease] : leases_.leases()) {
     v1::PersistedJobState::Lease* const entry = persisted->add_leases();
     entry->set_lease_id(id);
     entry->set_worker(lease.worker);

@@ -437,11 +437,11 @@ TEST(WorkLedgerTest, LeasesThatWereTakenBackAreForgottenInTheEnd) {
   ASSERT_TRUE(ledger.Complete(kAlice, complete, 1).ok());
   const uint64_t first = ledger.Acquire(kBob, 1)->id;
   uint64_t newest = first;
-  for (size_t i = 0; i < 2 * WorkLedger::kMostTakenBack; ++i) {
+  for (size_t i = 0; i < 2 * LeaseBook::kMostTakenBack; ++i) {
     EXPECT_EQ(ledger.Release(kBob), 1);
     newest = ledger.Acquire(kBob, 1)->id;
   }
-  EXPECT_EQ(ledger.taken_back(), WorkLedger::kMostTakenBack);
+  EXPECT_EQ(ledger.taken_back(), LeaseBook::kMostTakenBack);
   EXPECT_EQ(ledger.completed_steps(), 1);
   // What was taken back counts for nobody, remembered or not.
   EXPECT_TRUE(absl::IsAborted(ledger.Complete(kBob, first, 1)));
