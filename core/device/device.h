@@ -292,6 +292,25 @@ class Device {
                                   const DeviceMemory& mean, const DeviceMemory& variance,
                                   DeviceMemory* y) = 0;
 
+  // Layer normalization. Source: Ba, Kiros and Hinton, "Layer normalization", 2016. x, y, dx, dy
+  // [rows, features]; gamma, beta, dgamma and dbeta [features]; gamma and beta may be null: 1 and
+  // 0.
+
+  // y = gamma * (x - mean) * inverse_deviation + beta, with the mean of the row's features and 1 /
+  // sqrt(their biased variance + epsilon). These two, [rows], are what LayerNormBackward needs
+  // beside x; each is skipped where it is null.
+  virtual void LayerNorm(const LayerNormGeometry& geometry, const DeviceMemory& x,
+                         const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
+                         DeviceMemory* inverse_deviation, DeviceMemory* y) = 0;
+  // Uses mean and inverse_deviation as LayerNorm computed them. With xhat = (x - mean) *
+  // inverse_deviation and g = gamma * dy: dgamma = sum of dy * xhat and dbeta = sum of dy over the
+  // rows; dx = inverse_deviation * (g - mean of g - xhat * mean of g * xhat), means over the row.
+  // Each is skipped where it is null. dx may be dy.
+  virtual void LayerNormBackward(const LayerNormGeometry& geometry, const DeviceMemory& x,
+                                 const DeviceMemory* gamma, const DeviceMemory& mean,
+                                 const DeviceMemory& inverse_deviation, const DeviceMemory& dy,
+                                 DeviceMemory* dgamma, DeviceMemory* dbeta, DeviceMemory* dx) = 0;
+
   // Losses: the loss of each example, and the gradient of `weight` times their sum with respect to
   // the scores, which is skipped when `dscores` is null.
 

@@ -80,6 +80,13 @@ struct BatchNormGeometry {
   float epsilon = 1e-3f;
 };
 
+// Each row is normalized over its features, which are > 0.
+struct LayerNormGeometry {
+  int64_t rows = 0;
+  int64_t features = 0;
+  float epsilon = 1e-5f;
+};
+
 }  // namespace keelson
 
 #endif  // KEELSON_CORE_DEVICE_GEOMETRY_H_

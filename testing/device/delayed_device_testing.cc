@@ -403,6 +403,24 @@ void DelayedDevice::BatchNormInference(const BatchNormGeometry& geometry, const 
   });
 }
 
+void DelayedDevice::LayerNorm(const LayerNormGeometry& geometry, const DeviceMemory& x,
+                              const DeviceMemory* gamma, const DeviceMemory* beta,
+                              DeviceMemory* mean, DeviceMemory* inverse_deviation,
+                              DeviceMemory* y) {
+  Compute([=, this, x = &x] {
+    inner_->LayerNorm(geometry, *x, gamma, beta, mean, inverse_deviation, y);
+  });
+}
+
+void DelayedDevice::LayerNormBackward(const LayerNormGeometry& geometry, const DeviceMemory& x,
+                                      const DeviceMemory* gamma, const DeviceMemory& mean,
+                                      const DeviceMemory& inverse_deviation, const DeviceMemory& dy,
+                                      DeviceMemory* dgamma, DeviceMemory* dbeta, DeviceMemory* dx) {
+  Compute([=, this, x = &x, mean = &mean, inverse = &inverse_deviation, dy = &dy] {
+    inner_->LayerNormBackward(geometry, *x, gamma, *mean, *inverse, *dy, dgamma, dbeta, dx);
+  });
+}
+
 void DelayedDevice::SoftmaxCrossEntropy(int64_t rows, int64_t classes, float weight,
                                         const DeviceMemory& scores, const DeviceMemory& labels,
                                         DeviceMemory* losses, DeviceMemory* dscores) {

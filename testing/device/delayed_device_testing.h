@@ -111,6 +111,13 @@ class DelayedDevice : public Device {
                           const DeviceMemory* gamma, const DeviceMemory* beta,
                           const DeviceMemory& mean, const DeviceMemory& variance,
                           DeviceMemory* y) override;
+  void LayerNorm(const LayerNormGeometry& geometry, const DeviceMemory& x,
+                 const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
+                 DeviceMemory* inverse_deviation, DeviceMemory* y) override;
+  void LayerNormBackward(const LayerNormGeometry& geometry, const DeviceMemory& x,
+                         const DeviceMemory* gamma, const DeviceMemory& mean,
+                         const DeviceMemory& inverse_deviation, const DeviceMemory& dy,
+                         DeviceMemory* dgamma, DeviceMemory* dbeta, DeviceMemory* dx) override;
   void SoftmaxCrossEntropy(int64_t rows, int64_t classes, float weight, const DeviceMemory& scores,
                            const DeviceMemory& labels, DeviceMemory* losses,
                            DeviceMemory* dscores) override;

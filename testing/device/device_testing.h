@@ -172,6 +172,17 @@ class ForwardingDevice : public Device {
                           DeviceMemory* y) override {
     device_->BatchNormInference(geometry, x, gamma, beta, mean, variance, y);
   }
+  void LayerNorm(const LayerNormGeometry& geometry, const DeviceMemory& x,
+                 const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
+                 DeviceMemory* inverse_deviation, DeviceMemory* y) override {
+    device_->LayerNorm(geometry, x, gamma, beta, mean, inverse_deviation, y);
+  }
+  void LayerNormBackward(const LayerNormGeometry& geometry, const DeviceMemory& x,
+                         const DeviceMemory* gamma, const DeviceMemory& mean,
+                         const DeviceMemory& inverse_deviation, const DeviceMemory& dy,
+                         DeviceMemory* dgamma, DeviceMemory* dbeta, DeviceMemory* dx) override {
+    device_->LayerNormBackward(geometry, x, gamma, mean, inverse_deviation, dy, dgamma, dbeta, dx);
+  }
   void SoftmaxCrossEntropy(int64_t rows, int64_t classes, float weight, const DeviceMemory& scores,
                            const DeviceMemory& labels, DeviceMemory* losses,
                            DeviceMemory* dscores) override {

@@ -177,6 +177,15 @@ class RecordDevice : public Device {
                           DeviceMemory*) override {
     std::abort();
   }
+  void LayerNorm(const LayerNormGeometry&, const DeviceMemory&, const DeviceMemory*,
+                 const DeviceMemory*, DeviceMemory*, DeviceMemory*, DeviceMemory*) override {
+    std::abort();
+  }
+  void LayerNormBackward(const LayerNormGeometry&, const DeviceMemory&, const DeviceMemory*,
+                         const DeviceMemory&, const DeviceMemory&, const DeviceMemory&,
+                         DeviceMemory*, DeviceMemory*, DeviceMemory*) override {
+    std::abort();
+  }
   void SoftmaxCrossEntropy(int64_t, int64_t, float, const DeviceMemory& scores, const DeviceMemory&,
                            DeviceMemory* losses, DeviceMemory*) override {
     compute_(std::lround(scores.data()[0]));

@@ -15,6 +15,7 @@
 #include "core/device/cpu/batch_norm.h"
 #include "core/device/cpu/convolution.h"
 #include "core/device/cpu/elementwise.h"
+#include "core/device/cpu/layer_norm.h"
 #include "core/device/cpu/losses.h"
 #include "core/device/cpu/pooling.h"
 #include "core/device/cpu/reductions.h"
@@ -405,6 +406,44 @@ class CpuDevice : public Device {
         [&] {
           BatchNormWithStatistics(geometry, x.data(), DataOrNull(gamma), DataOrNull(beta),
                                   mean.data(), variance.data(), y->data());
+        });
+  }
+
+  void LayerNorm(const LayerNormGeometry& geometry, const DeviceMemory& x,
+                 const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
+                 DeviceMemory* inverse_deviation, DeviceMemory* y) override {
+    const int64_t rows = geometry.rows, features = geometry.features, size = rows * features;
+    Run("LayerNorm",
+        {{&x, size},
+         {gamma, features},
+         {beta, features},
+         {mean, rows},
+         {inverse_deviation, rows},
+         {y, size}},
+        [&] {
+          LayerNormForward(geometry, x.data(), DataOrNull(gamma), DataOrNull(beta),
+                           DataOrNull(mean), DataOrNull(inverse_deviation), y->data());
+        });
+  }
+
+  void LayerNormBackward(const LayerNormGeometry& geometry, const DeviceMemory& x,
+                         const DeviceMemory* gamma, const DeviceMemory& mean,
+                         const DeviceMemory& inverse_deviation, const DeviceMemory& dy,
+                         DeviceMemory* dgamma, DeviceMemory* dbeta, DeviceMemory* dx) override {
+    const int64_t rows = geometry.rows, features = geometry.features, size = rows * features;
+    Run("LayerNormBackward",
+        {{&x, size},
+         {gamma, features},
+         {&mean, rows},
+         {&inverse_deviation, rows},
+         {&dy, size},
+         {dgamma, features},
+         {dbeta, features},
+         {dx, size}},
+        [&] {
+          LayerNormGradients(geometry, x.data(), DataOrNull(gamma), mean.data(),
+                             inverse_deviation.data(), dy.data(), DataOrNull(dgamma),
+                             DataOrNull(dbeta), DataOrNull(dx));
         });
   }
 

@@ -352,6 +352,50 @@ void CudaDevice::BatchNormInference(const BatchNormGeometry& geometry, const Dev
                                      DataOrNull(beta), mean.data(), variance.data(), y->data()));
 }
 
+// Layer normalization
+
+void CudaDevice::LayerNorm(const LayerNormGeometry& geometry, const DeviceMemory& x,
+                           const DeviceMemory* gamma, const DeviceMemory* beta, DeviceMemory* mean,
+                           DeviceMemory* inverse_deviation, DeviceMemory* y) {
+  const int64_t rows = geometry.rows, features = geometry.features, n = rows * features;
+  if (!context_->Begin("LayerNorm", {{&x, n},
+                                     {gamma, features},
+                                     {beta, features},
+                                     {mean, rows},
+                                     {inverse_deviation, rows},
+                                     {y, n}})) {
+    return;
+  }
+  context_->Check("LayerNormKernel",
+                  cuda::LaunchLayerNorm(context_->compute(), geometry, x.data(), DataOrNull(gamma),
+                                        DataOrNull(beta), DataOrNull(mean),
+                                        DataOrNull(inverse_deviation), y->data()));
+}
+
+void CudaDevice::LayerNormBackward(const LayerNormGeometry& geometry, const DeviceMemory& x,
+                                   const DeviceMemory* gamma, const DeviceMemory& mean,
+                                   const DeviceMemory& inverse_deviation, const DeviceMemory& dy,
+                                   DeviceMemory* dgamma, DeviceMemory* dbeta, DeviceMemory* dx) {
+  const int64_t rows = geometry.rows, features = geometry.features, n = rows * features;
+  if (!context_->Begin("LayerNormBackward", {{&x, n},
+                                             {gamma, features},
+                                             {&mean, rows},
+                                             {&inverse_deviation, rows},
+                                             {&dy, n},
+                                             {dgamma, features},
+                                             {dbeta, features},
+                                             {dx, n}})) {
+    return;
+  }
+  float* const scratch = scratch_.Get<float>(cuda::LayerNormScratch(geometry));
+  if (!context_->status().ok()) return;
+  context_->Check(
+      "LayerNormBackwardKernel",
+      cuda::LaunchLayerNormBackward(context_->compute(), geometry, x.data(), DataOrNull(gamma),
+                                    mean.data(), inverse_deviation.data(), dy.data(), scratch,
+                                    DataOrNull(dgamma), DataOrNull(dbeta), DataOrNull(dx)));
+}
+
 // Losses
 
 void CudaDevice::SoftmaxCrossEntropy(int64_t rows, int64_t classes, float weight,

@@ -89,6 +89,19 @@ cudaError_t LaunchBatchNormInference(cudaStream_t stream, const BatchNormGeometr
                                      const float* x, const float* gamma, const float* beta,
                                      const float* mean, const float* variance, float* y);
 
+// layer_norm.cu
+
+cudaError_t LaunchLayerNorm(cudaStream_t stream, const LayerNormGeometry& geometry, const float* x,
+                            const float* gamma, const float* beta, float* mean,
+                            float* inverse_deviation, float* y);
+// Floats.
+int64_t LayerNormScratch(const LayerNormGeometry& geometry);
+// The gradients of gamma and beta over no rows are 0. dx may be dy.
+cudaError_t LaunchLayerNormBackward(cudaStream_t stream, const LayerNormGeometry& geometry,
+                                    const float* x, const float* gamma, const float* mean,
+                                    const float* inverse_deviation, const float* dy, float* scratch,
+                                    float* dgamma, float* dbeta, float* dx);
+
 // window.cu
 
 // columns [batch * out_height * out_width, kernel * kernel * in_channels], from a multiple of 16 on

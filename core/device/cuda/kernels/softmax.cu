@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "core/device/cuda/kernels/block_reduce.h"
 #include "core/device/cuda/kernels/kernels.h"
 
