@@ -358,4 +358,59 @@ BatchNormGradients BatchNormBackward(const BatchNormGeometry& g, const Floats& x
   return out;
 }
 
+LayerStatistics StatisticsOfLayers(const LayerNormGeometry& g, const Doubles& x) {
+  LayerStatistics statistics;
+  const auto features = static_cast<double>(g.features);
+  for (int64_t row = 0; row < g.rows; ++row) {
+    const double* values = x.data() + row * g.features;
+    double mean = 0, variance = 0;
+    for (int64_t i = 0; i < g.features; ++i) mean += values[i] / features;
+    for (int64_t i = 0; i < g.features; ++i) {
+      variance += (values[i] - mean) * (values[i] - mean) / features;
+    }
+    statistics.mean.push_back(mean);
+    statistics.inverse_deviation.push_back(1 / std::sqrt(variance + double{g.epsilon}));
+  }
+  return statistics;
+}
+
+Doubles LayerNorm(const LayerNormGeometry& g, const Doubles& x, const Floats& gamma,
+                  const Floats& beta) {
+  const LayerStatistics statistics = StatisticsOfLayers(g, x);
+  Doubles y = Zeros(g.rows * g.features);
+  for (int64_t i = 0; i < g.rows * g.features; ++i) {
+    const int64_t row = i / g.features, feature = i % g.features;
+    y[i] = ParameterOf(gamma, feature, 1) * (x[i] - statistics.mean[row]) *
+               statistics.inverse_deviation[row] +
+           ParameterOf(beta, feature, 0);
+  }
+  return y;
+}
+
+LayerNormGradients LayerNormBackward(const LayerNormGeometry& g, const Floats& x,
+                                     const Floats& gamma, const Floats& dy) {
+  const Doubles inputs(x.begin(), x.end());
+  const LayerStatistics statistics = StatisticsOfLayers(g, inputs);
+  const Doubles normalized = LayerNorm(g, inputs, {}, {});
+  LayerNormGradients out{Zeros(g.features), Zeros(g.features), Zeros(g.rows * g.features)};
+  for (int64_t row = 0; row < g.rows; ++row) {
+    // The means of the normalized x's gradient, and of its product with the normalized x.
+    double mean = 0, product = 0;
+    for (int64_t i = 0; i < g.features; ++i) {
+      const int64_t at = row * g.features + i;
+      const double gradient = ParameterOf(gamma, i, 1) * dy[at];
+      mean += gradient / static_cast<double>(g.features);
+      product += gradient * normalized[at] / static_cast<double>(g.features);
+      out.dgamma[i] += dy[at] * normalized[at];
+      out.dbeta[i] += dy[at];
+    }
+    for (int64_t i = 0; i < g.features; ++i) {
+      const int64_t at = row * g.features + i;
+      out.dx[at] = statistics.inverse_deviation[row] *
+                   (ParameterOf(gamma, i, 1) * dy[at] - mean - normalized[at] * product);
+    }
+  }
+  return out;
+}
+
 }  // namespace keelson::reference

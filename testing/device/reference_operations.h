@@ -75,6 +75,23 @@ struct BatchNormGradients {
 BatchNormGradients BatchNormBackward(const BatchNormGeometry& geometry, const Floats& x,
                                      const Floats& gamma, const Floats& dy);
 
+// Of each row; inverse_deviation is 1 / sqrt(biased variance + epsilon).
+struct LayerStatistics {
+  Doubles mean;
+  Doubles inverse_deviation;
+};
+LayerStatistics StatisticsOfLayers(const LayerNormGeometry& geometry, const Doubles& x);
+// gamma and beta may be empty: 1 and 0.
+Doubles LayerNorm(const LayerNormGeometry& geometry, const Doubles& x, const Floats& gamma,
+                  const Floats& beta);
+struct LayerNormGradients {
+  Doubles dgamma;
+  Doubles dbeta;
+  Doubles dx;
+};
+LayerNormGradients LayerNormBackward(const LayerNormGeometry& geometry, const Floats& x,
+                                     const Floats& gamma, const Floats& dy);
+
 }  // namespace keelson::reference
 
 #endif  // KEELSON_TESTING_DEVICE_REFERENCE_OPERATIONS_H_

@@ -299,6 +299,22 @@ TEST_P(DeviceConformanceTest, EveryOperationChecksItsOperands) {
        }},
       {"BatchNormInference: expected memory of 6 floats",
        [=](Device& d, auto& s, auto& l) { d.BatchNormInference(norm, l, &s, &l, l, l, &l); }},
+      {"LayerNorm: expected memory of 6 floats",
+       [](Device& d, auto& s, auto& l) {
+         d.LayerNorm({6, 1}, l, &l, &l, &l, &s, &l);
+       }},
+      {"LayerNorm: expected memory of 6 floats",
+       [](Device& d, auto& s, auto& l) {
+         d.LayerNorm({1, 6}, l, &s, &l, &l, &l, &l);
+       }},
+      {"LayerNormBackward: expected memory of 6 floats",
+       [](Device& d, auto& s, auto& l) {
+         d.LayerNormBackward({6, 1}, l, &l, s, l, l, nullptr, nullptr, &l);
+       }},
+      {"LayerNormBackward: expected memory of 6 floats",
+       [](Device& d, auto& s, auto& l) {
+         d.LayerNormBackward({1, 6}, l, &l, l, l, l, nullptr, &s, nullptr);
+       }},
       {"SoftmaxCrossEntropy: expected memory of 6 floats",
        [](Device& d, auto& s, auto& l) { d.SoftmaxCrossEntropy(2, 3, 1, l, l, &l, &s); }},
       {"SigmoidCrossEntropy: expected memory of 6 floats",
