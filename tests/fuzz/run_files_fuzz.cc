@@ -73,7 +73,7 @@ void TestLease(const std::string& text) {
 void TestClaim(const std::string& text) {
   const std::string path = InputFile("7.1", text);
   const SnapshotClaims claims(path.substr(0, path.rfind('/')), "me", Clock::Real(),
-                              absl::InfiniteDuration());
+                              FileSystem::Real(), absl::InfiniteDuration());
   Check(claims.HeldByOthers().ok(), "a claim that is damaged is one of somebody");
 }
 
