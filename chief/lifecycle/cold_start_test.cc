@@ -72,9 +72,10 @@ TEST_F(ColdStartTest, ServersTakeItsJobStateForNewerThanTheirOwn) {
   DoLease();
   ASSERT_EQ(snapshots_.Write(), absl::OkStatus());
   EndPredecessor();
-  fakes_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_job_state_version(5000); });
+  constexpr uint64_t kNewest = uint64_t{1} << 60;
+  fakes_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_job_state_version(kNewest); });
   ASSERT_EQ(cold_start_.Run(Survey()), absl::OkStatus());
-  EXPECT_GT(next_.persistence()->PersistedState().job().state_version(), 5000u);
+  EXPECT_GT(next_.persistence()->PersistedState().job().state_version(), kNewest);
 }
 
 TEST_F(ColdStartTest, AFileThatAServerDoesNotFindIsWaitedFor) {

@@ -29,7 +29,7 @@ class JobEndingTest : public SavedJobTest {
   }
   absl::Status Run() {
     return JobEnding(options_, &directory_, &coordinator_, &servers_, &supervisor_, &snapshotter_,
-                     &snapshots_, &leadership_, &clock_, &stop_)
+                     &snapshots_, &leadership_, &ending_clock_, &stop_)
         .Run();
   }
   void Start() {
@@ -45,12 +45,22 @@ class JobEndingTest : public SavedJobTest {
   void AwaitPhase(JobPhase phase) {
     while (coordinator_.control()->phase() != phase) std::this_thread::yield();
   }
+  // Time passes, up to `latest`, until the clock was read again. False: it has ended.
+  bool AwaitRead(absl::Duration latest) {
+    const int read = ending_clock_.reads();
+    while (ending_clock_.reads() == read && !ended_) {
+      if (clock_.Monotonic() < latest) clock_.Advance(absl::Milliseconds(100));
+      std::this_thread::yield();
+    }
+    return !ended_;
+  }
   bool done() {
     const auto marker = directory_.ReadDoneMarker();
     EXPECT_TRUE(marker.ok()) << marker.status();
     return marker->has_value();
   }
 
+  CountingClock ending_clock_{&clock_};
   JobEnding::Options options_;
   ServerSupervisor supervisor_{&servers_, {}, &clock_, {}};
   std::thread thread_;
@@ -110,8 +120,12 @@ TEST_F(JobEndingTest, AnEvaluatorThatNeverComesIsWaitedForHalfAMinute) {
   options_.expects_evaluator = true;
   Start();
   AwaitPhase(JobPhase::kEvaluating);
-  clock_.Advance(absl::Seconds(29));
-  EXPECT_FALSE(done());
+  while (ending_clock_.reads() == 0) std::this_thread::yield();
+  const absl::Duration start = clock_.Monotonic();
+  clock_.Advance(absl::Seconds(25));
+  // It reads the clock once a second, and goes on after the first of these reads.
+  ASSERT_TRUE(AwaitRead(start + absl::Seconds(27)));
+  ASSERT_TRUE(AwaitRead(start + absl::Seconds(29)));
   while (!ended_) {
     clock_.Advance(absl::Seconds(1));
     std::this_thread::yield();

@@ -3,10 +3,12 @@
 #ifndef KEELSON_CHIEF_LIFECYCLE_RUNNING_JOB_TESTING_H_
 #define KEELSON_CHIEF_LIFECYCLE_RUNNING_JOB_TESTING_H_
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "chief/coordination/coordinator.h"
 #include "chief/coordination/coordinator_testing.h"
 #include "chief/coordination/member_ids_testing.h"
@@ -24,6 +26,24 @@
 #include "gtest/gtest.h"
 
 namespace keelson {
+
+// Shows another clock's time, and counts how often it was read. Thread-safe.
+class CountingClock : public Clock {
+ public:
+  explicit CountingClock(const Clock* clock) : clock_(clock) {}
+
+  absl::Time Now() const override { return clock_->Now(); }
+  absl::Duration Monotonic() const override {
+    const absl::Duration time = clock_->Monotonic();
+    ++reads_;
+    return time;
+  }
+  int reads() const { return reads_; }
+
+ private:
+  const Clock* const clock_;
+  mutable std::atomic<int> reads_ = 0;
+};
 
 class RunningJobTest : public testing::Test {
  protected:

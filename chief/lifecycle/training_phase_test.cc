@@ -23,8 +23,8 @@ class TrainingPhaseTest : public SavedJobTest {
     options.saves.max_steps = Work().max_steps;
     options.saves.save_steps = save_steps_;
     options.step_wait = absl::ZeroDuration();
-    return TrainingPhase(options, &coordinator_, &servers_, &snapshots_, &leadership_, &clock_,
-                         &stop_)
+    return TrainingPhase(options, &coordinator_, &servers_, &snapshots_, &leadership_,
+                         &phase_clock_, &stop_)
         .Run(clock_.Monotonic());
   }
   void Start() {
@@ -42,12 +42,22 @@ class TrainingPhaseTest : public SavedJobTest {
       std::this_thread::yield();
     }
   }
+  // Time passes until the phase has looked at what is there now: it reads the clock at most three
+  // times in a look.
+  void AwaitLook() {
+    const int wanted = phase_clock_.reads() + 6;
+    while (phase_clock_.reads() < wanted) {
+      clock_.Advance(absl::Seconds(1));
+      std::this_thread::yield();
+    }
+  }
   // The chief has heard that ps-1 was asked to stop.
   void AskServerToLeave() {
     fakes_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_leaving(true); });
     ASSERT_EQ(servers_.Confirm(), absl::OkStatus());
   }
 
+  CountingClock phase_clock_{&clock_};
   int64_t save_steps_ = 1000;
   std::thread thread_;
   absl::Status status_;
@@ -83,11 +93,12 @@ TEST_F(TrainingPhaseTest, AServerThatLeavesIsSavedOnce) {
   AskServerToLeave();
   Start();
   AwaitSnapshot(1);
-  // Work is handed out again.
-  while (step() < Work().max_steps) {
-    const std::optional<WorkLease> lease = Acquire(kWorker0, 1);
-    if (lease.has_value()) Finish(kWorker0, 1, *lease);
-  }
+  std::optional<WorkLease> lease;
+  while (!lease.has_value()) lease = Acquire(kWorker0, 1);
+  Finish(kWorker0, 1, *lease);
+  AwaitLook();
+  EXPECT_EQ(fakes_[1].snapshots_asked(), 1);
+  DoAllSteps();
   EXPECT_EQ(Wait(), absl::OkStatus());
   EXPECT_EQ(fakes_[1].snapshots_asked(), 1);
 }
