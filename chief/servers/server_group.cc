@@ -1,7 +1,6 @@
 #include "chief/servers/server_group.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -28,6 +27,12 @@ v1::ChiefHeartbeatRequest StoringRequest(const v1::PersistedJobState& persisted)
   return request;
 }
 
+std::vector<ServerContacts::Server> NamesOf(const std::vector<ServerGroup::Server>& servers) {
+  std::vector<ServerContacts::Server> names;
+  for (const ServerGroup::Server& server : servers) names.push_back({server.name, server.address});
+  return names;
+}
+
 }  // namespace
 
 ServerGroup::ServerGroup(const Options& options, std::vector<Server> servers, ShardStorage* storage,
@@ -37,27 +42,9 @@ ServerGroup::ServerGroup(const Options& options, std::vector<Server> servers, Sh
       storage_(storage),
       clock_(clock),
       stop_(stop),
-      contacts_(servers_.size()),
+      contacts_(NamesOf(servers_), clock->Now()),
       term_(options.header.chief_term()),
-      rounds_pool_(servers_.size() - 1) {
-  for (const Server& server : servers_) {
-    ServerView state;
-    state.task = ServerTask(server.name);
-    state.address = server.address;
-    state.since = clock->Now();
-    states_.push_back(std::move(state));
-  }
-}
-
-std::vector<ServerView> ServerGroup::States() const {
-  MutexLock lock(&mu_);
-  return states_;
-}
-
-void ServerGroup::NoteState(size_t s, absl::FunctionRef<void(ServerView*)> note) {
-  MutexLock lock(&mu_);
-  note(&states_[s]);
-}
+      rounds_pool_(servers_.size() - 1) {}
 
 absl::Status ServerGroup::Named(size_t s, const absl::Status& status) const {
   if (status.ok()) return status;
@@ -80,7 +67,7 @@ absl::Status ServerGroup::WaitUntilReachable() {
   absl::Duration no_job_since = clock_->Monotonic();
   absl::Duration reported = no_job_since;
   // Servers that could not be made ready are tried again.
-  for (Contact& contact : contacts_) contact.broken = false;
+  contacts_.ForgiveBroken();
   // Each time all are asked: one that has answered may be another process by now.
   while (true) {
     RETURN_IF_ERROR(ForEach([this](size_t s) { return OutrankIn(s); }));
@@ -88,7 +75,7 @@ absl::Status ServerGroup::WaitUntilReachable() {
     const std::vector<std::string> missing = Missing();
     if (missing.empty()) return absl::OkStatus();
     const absl::Duration now = clock_->Monotonic();
-    const std::string holder = HolderOfJob();
+    const std::string holder = contacts_.HolderOfJob();
     if (!holder.empty()) no_job_since = now;
     if (now - no_job_since >= options_.startup_timeout) {
       return absl::DeadlineExceededError(
@@ -108,14 +95,6 @@ absl::Status ServerGroup::WaitUntilReachable() {
   }
 }
 
-std::string ServerGroup::HolderOfJob() const {
-  for (size_t s = 0; s < size(); ++s) {
-    const Contact& contact = contacts_[s];
-    if (contact.answers && contact.has_job && contact.store_id == 0) return name(s);
-  }
-  return "";
-}
-
 bool ServerGroup::HasJob(const v1::ShardStatus& found) const {
   MutexLock lock(&mu_);
   return found.state() == v1::ShardStatus::READY && found.job_state_version() > 0 &&
@@ -131,27 +110,25 @@ v1::RequestHeader ServerGroup::Header() const {
 absl::Status ServerGroup::OutrankIn(size_t s) {
   v1::ShardStatus status;
   // The call that follows says what is wrong.
-  if (contact(s).met || !server(s).service->GetStatus({}, &status).ok()) return absl::OkStatus();
+  if (contacts_.Met(s) || !server(s).service->GetStatus({}, &status).ok()) return absl::OkStatus();
   MutexLock lock(&term_mu_);
   if (status.chief_term() < term_) return absl::OkStatus();
   if (options_.raise_term != nullptr) {
     ASSIGN_OR_RETURN(term_, options_.raise_term(status.chief_term()));
     return absl::OkStatus();
   }
-  const bool admitted = std::any_of(contacts_.begin(), contacts_.end(),
-                                    [](const Contact& contact) { return contact.met.load(); });
-  if (!admitted) term_ = status.chief_term() + 1;
+  if (!contacts_.MetAny()) term_ = status.chief_term() + 1;
   return absl::OkStatus();
 }
 
 absl::Status ServerGroup::Probe(size_t s) {
-  const bool met = contact(s).met;
+  const bool met = contacts_.Met(s);
   v1::ShardStatus status;
   const absl::Status answered = ChiefHeartbeat(s, {}, &status);
   if (met && absl::IsAborted(answered)) return answered;
   // A server with another token of the job, or of another build, refuses this chief for ever.
   if (absl::IsPermissionDenied(answered) || absl::IsFailedPrecondition(answered)) return answered;
-  if (absl::IsAlreadyExists(answered) && !contact(s).held_by_other.exchange(true)) {
+  if (absl::IsAlreadyExists(answered) && contacts_.NoteHeld(s)) {
     LogWarning("waiting for ", name(s), ": ", answered.message());
   }
   if (!answered.ok()) return absl::OkStatus();
@@ -165,7 +142,7 @@ absl::StatusOr<std::vector<v1::ShardStatus>> ServerGroup::Survey() {
   request.set_with_job_state(true);
   RETURN_IF_ERROR(ForEach([&](size_t s) {
     const absl::Status answered = server(s).service->GetStatus(request, &shards[s]);
-    if (!answered.ok()) contact(s).answers = false;
+    if (!answered.ok()) contacts_.NoteMissing(s);
     return answered;
   }));
   return shards;
@@ -182,15 +159,6 @@ absl::Status ServerGroup::Initialize(std::optional<int64_t> restore_step,
   return ForEach([&](size_t s) { return InitializeServer(s, restore_step, members); });
 }
 
-std::vector<std::string> ServerGroup::Missing() const {
-  std::vector<std::string> missing;
-  for (size_t s = 0; s < servers_.size(); ++s) {
-    if (contacts_[s].answers && !contacts_[s].broken) continue;
-    missing.push_back(absl::StrCat(servers_[s].name, " at ", servers_[s].address));
-  }
-  return missing;
-}
-
 absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest request,
                                          v1::ShardStatus* status) {
   *request.mutable_header() = Header();
@@ -198,21 +166,11 @@ absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest req
   request.set_stopping(stop_->raised());
   request.set_saved_cut(saved_cut_);
   const absl::Status answered = server(s).service->ChiefHeartbeat(request, status);
-  contact(s).answers = answered.ok();
-  const absl::Time now = clock_->Now();
-  NoteState(s, [&](ServerView* state) {
-    answered.ok() ? state->NoteAnswer(*status, now) : state->NoteSilence(now);
-  });
-  if (!answered.ok()) return answered;
-  contact(s).met = true;
-  contact(s).has_job = HasJob(*status);
-  contact(s).member_epoch = status->member_epoch();
-  if (!request.job_state().empty()) {
-    contact(s).stored = request.job_state_version();
-  } else if (status->state() == v1::ShardStatus::EMPTY) {
-    contact(s).stored = 0;
+  if (answered.ok()) {
+    contacts_.NoteAnswer(s, request, *status, HasJob(*status), clock_->Now());
+  } else {
+    contacts_.NoteSilence(s, clock_->Now());
   }
-  if (status->state() == v1::ShardStatus::READY) contact(s).broken = false;
   return answered;
 }
 
@@ -230,10 +188,11 @@ absl::Status ServerGroup::InitializeServer(size_t s, std::optional<int64_t> rest
   *request.mutable_members() = members;
   v1::InitializeShardResponse response;
   const absl::Status status = storage_->Initialize(server(s).service, request, &response);
-  contact(s).broken = !status.ok();
-  if (!status.ok()) return status;
-  contact(s).store_id = response.status().store_id();
-  NoteState(s, [&](ServerView* state) { state->NoteReady(clock_->Now()); });
+  if (status.ok()) {
+    contacts_.NoteReady(s, response.status().store_id(), clock_->Now());
+  } else {
+    contacts_.NoteBroken(s);
+  }
   return status;
 }
 
@@ -252,25 +211,11 @@ absl::Status ServerGroup::Confirm() {
   });
 }
 
-uint64_t ServerGroup::stored_version() const {
-  std::optional<uint64_t> stored;
-  for (const Contact& contact : contacts_) {
-    if (contact.answers) stored = std::min(stored.value_or(contact.stored), contact.stored.load());
-  }
-  return stored.value_or(0);
-}
-
-uint64_t ServerGroup::known_epoch() const {
-  uint64_t known = std::numeric_limits<uint64_t>::max();
-  for (const Contact& contact : contacts_) known = std::min(known, contact.member_epoch.load());
-  return known;
-}
-
 void ServerGroup::Announce(const v1::MemberList& members, const v1::PersistedJobState& persisted) {
   v1::ChiefHeartbeatRequest request = StoringRequest(persisted);
   *request.mutable_members() = members;
   const absl::Status status = ForEach([&](size_t s) {
-    if (!contact(s).answers) return absl::OkStatus();
+    if (!contacts_.Answers(s)) return absl::OkStatus();
     v1::ShardStatus shard;
     return ChiefHeartbeat(s, request, &shard);
   });
@@ -415,10 +360,7 @@ void ServerGroup::Finish() {
     *request.mutable_header() = Header();
     v1::FinishShardResponse response;
     const absl::Status status = server(s).service->Finish(request, &response);
-    if (!status.ok()) return status;
-    NoteState(s, [&](ServerView* state) { state->NoteEnd(clock_->Now()); });
-    // It is ending, and need not know what becomes of members.
-    contact(s).answers = false;
+    if (status.ok()) contacts_.NoteEnd(s, clock_->Now());
     return status;
   });
   if (!status.ok()) LogWarning("could not tell a server that the job is over: ", status.message());

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "chief/servers/round_gate.h"
+#include "chief/servers/server_contacts.h"
 #include "chief/servers/server_state.h"
 #include "chief/servers/shard_storage.h"
 #include "core/base/clock.h"
@@ -102,21 +103,21 @@ class ServerGroup {
   uint64_t term() const { return term_; }
 
   // The shard that the server holds as the survey found it is the job's.
-  void Keep(size_t s, const v1::ShardStatus& found) { contact(s).store_id = found.store_id(); }
+  void Keep(size_t s, const v1::ShardStatus& found) { contacts_.NoteKept(s, found.store_id()); }
 
   // ---- Calls while the job runs.
 
   // Whether the server holds a shard that this chief has neither kept nor made.
   bool HoldsForeignShard(size_t s, const v1::ShardStatus& found) {
-    return found.state() == v1::ShardStatus::READY && found.store_id() != contact(s).store_id;
+    return contacts_.HoldsForeignShard(s, found);
   }
 
   // "ps-1 at host:port" of each server that has not answered yet, does not answer any more, or
   // could not be restored. Never waits.
-  std::vector<std::string> Missing() const;
+  std::vector<std::string> Missing() const { return contacts_.Missing(); }
 
   // Each server as the newest of these calls found it. Never waits.
-  std::vector<ServerView> States() const;
+  std::vector<ServerView> States() const { return contacts_.States(); }
 
   // The snapshot of this cut is committed; the servers learn it with the next heartbeats.
   void NoteSaved(const Cut& cut) { saved_cut_ = cut.id; }
@@ -125,11 +126,11 @@ class ServerGroup {
   absl::Status ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest request, v1::ShardStatus* status);
 
   // Whether the server's newest answer was that of one that knows this epoch's members.
-  bool KnowsMembers(size_t s, uint64_t epoch) { return contact(s).member_epoch == epoch; }
+  bool KnowsMembers(size_t s, uint64_t epoch) { return contacts_.KnowsMembers(s, epoch); }
 
   // The newest epoch whose members, or those of a newer one, every server knows. One that does not
   // answer counts with what it knew: it may still take calls of others.
-  uint64_t known_epoch() const;
+  uint64_t known_epoch() const { return contacts_.known_epoch(); }
 
   // Makes one shard ready for these members.
   absl::Status InitializeServer(size_t s, std::optional<int64_t> restore_step,
@@ -141,7 +142,7 @@ class ServerGroup {
 
   // The newest version of persisted job state that all answering servers have; 0: none. Never
   // falls.
-  uint64_t stored_version() const;
+  uint64_t stored_version() const { return contacts_.stored_version(); }
 
   // Announces these members to every server that answered its last call, together with the job
   // state: so whatever a server knows of a membership, a successor of this chief knows from it.
@@ -191,31 +192,11 @@ class ServerGroup {
   void Finish();
 
  private:
-  // The results of the newest calls of a server.
-  struct Contact {
-    std::atomic<bool> answers{false};
-    // The server's shard could not be made ready.
-    std::atomic<bool> broken{false};
-    std::atomic<uint64_t> member_epoch{0};
-    // The server waits for another chief's silence, which has been logged.
-    std::atomic<bool> held_by_other{false};
-    std::atomic<uint64_t> stored{0};
-    // The server has admitted this chief.
-    std::atomic<bool> met{false};
-    // Its newest answer was that of a server with its shard and a job state.
-    std::atomic<bool> has_job{false};
-    // The id of the store of the shard that is the job's; 0: there is none.
-    std::atomic<uint64_t> store_id{0};
-  };
-
-  Contact& contact(size_t s) { return contacts_[s]; }
   const Server& server(size_t s) const { return servers_[s]; }
   // Calls all servers side by side; returns the first error, after the server's name.
   absl::Status ForEach(absl::FunctionRef<absl::Status(size_t)> call);
   absl::Status Named(size_t s, const absl::Status& status) const;
   absl::Status Probe(size_t s);
-  // "ps-0" if it answers and has the job as a predecessor left it; empty: none has.
-  std::string HolderOfJob() const;
   bool HasJob(const v1::ShardStatus& found) const;
   absl::Status CallCommitRound(size_t s, const v1::CommitRoundRequest& request,
                                absl::Duration patience, const StopSignal& stop);
@@ -225,7 +206,6 @@ class ServerGroup {
   v1::RequestHeader Header() const;
   // Before the first call of the server: its term gives way to this chief's.
   absl::Status OutrankIn(size_t s);
-  void NoteState(size_t s, absl::FunctionRef<void(ServerView*)> note);
 
   const Options options_;
   const std::vector<Server> servers_;
@@ -233,13 +213,12 @@ class ServerGroup {
   const Clock* const clock_;
   const StopSignal* const stop_;
 
-  std::vector<Contact> contacts_;  // by server
+  ServerContacts contacts_;
   std::atomic<uint64_t> term_;
   Mutex term_mu_;  // held while the term is raised
 
   mutable Mutex mu_;
   v1::InitializeShardRequest shards_ ABSL_GUARDED_BY(mu_);
-  std::vector<ServerView> states_ ABSL_GUARDED_BY(mu_);  // by server
 
   std::atomic<int64_t> committed_round_{-1};
   std::atomic<uint64_t> saved_cut_{0};

@@ -1,0 +1,151 @@
+#include "chief/servers/server_contacts.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+
+namespace keelson {
+
+ServerContacts::ServerContacts(std::vector<Server> servers, absl::Time now)
+    : servers_(std::move(servers)) {
+  for (const Server& server : servers_) {
+    Contact contact;
+    contact.state.task = ServerTask(server.name);
+    contact.state.address = server.address;
+    contact.state.since = now;
+    contacts_.push_back(std::move(contact));
+  }
+}
+
+void ServerContacts::NoteAnswer(size_t s, const v1::ChiefHeartbeatRequest& request,
+                                const v1::ShardStatus& status, bool has_job, absl::Time now) {
+  MutexLock lock(&mu_);
+  Contact& contact = contacts_[s];
+  contact.state.NoteAnswer(status, now);
+  contact.answers = true;
+  contact.met = true;
+  contact.has_job = has_job;
+  contact.member_epoch = status.member_epoch();
+  if (!request.job_state().empty()) {
+    contact.stored = request.job_state_version();
+  } else if (status.state() == v1::ShardStatus::EMPTY) {
+    contact.stored = 0;
+  }
+  if (status.state() == v1::ShardStatus::READY) contact.broken = false;
+}
+
+void ServerContacts::NoteSilence(size_t s, absl::Time now) {
+  MutexLock lock(&mu_);
+  contacts_[s].state.NoteSilence(now);
+  contacts_[s].answers = false;
+}
+
+void ServerContacts::NoteMissing(size_t s) {
+  MutexLock lock(&mu_);
+  contacts_[s].answers = false;
+}
+
+void ServerContacts::NoteReady(size_t s, uint64_t store_id, absl::Time now) {
+  MutexLock lock(&mu_);
+  contacts_[s].state.NoteReady(now);
+  contacts_[s].broken = false;
+  contacts_[s].store_id = store_id;
+}
+
+void ServerContacts::NoteBroken(size_t s) {
+  MutexLock lock(&mu_);
+  contacts_[s].broken = true;
+}
+
+void ServerContacts::ForgiveBroken() {
+  MutexLock lock(&mu_);
+  for (Contact& contact : contacts_) contact.broken = false;
+}
+
+bool ServerContacts::NoteHeld(size_t s) {
+  MutexLock lock(&mu_);
+  return !std::exchange(contacts_[s].held_by_other, true);
+}
+
+void ServerContacts::NoteKept(size_t s, uint64_t store_id) {
+  MutexLock lock(&mu_);
+  contacts_[s].store_id = store_id;
+}
+
+void ServerContacts::NoteEnd(size_t s, absl::Time now) {
+  MutexLock lock(&mu_);
+  contacts_[s].state.NoteEnd(now);
+  contacts_[s].answers = false;
+}
+
+bool ServerContacts::Answers(size_t s) const {
+  MutexLock lock(&mu_);
+  return contacts_[s].answers;
+}
+
+bool ServerContacts::Met(size_t s) const {
+  MutexLock lock(&mu_);
+  return contacts_[s].met;
+}
+
+bool ServerContacts::MetAny() const {
+  MutexLock lock(&mu_);
+  return std::any_of(contacts_.begin(), contacts_.end(),
+                     [](const Contact& contact) { return contact.met; });
+}
+
+bool ServerContacts::KnowsMembers(size_t s, uint64_t epoch) const {
+  MutexLock lock(&mu_);
+  return contacts_[s].member_epoch == epoch;
+}
+
+bool ServerContacts::HoldsForeignShard(size_t s, const v1::ShardStatus& found) const {
+  MutexLock lock(&mu_);
+  return found.state() == v1::ShardStatus::READY && found.store_id() != contacts_[s].store_id;
+}
+
+uint64_t ServerContacts::known_epoch() const {
+  MutexLock lock(&mu_);
+  uint64_t known = std::numeric_limits<uint64_t>::max();
+  for (const Contact& contact : contacts_) known = std::min(known, contact.member_epoch);
+  return known;
+}
+
+uint64_t ServerContacts::stored_version() const {
+  MutexLock lock(&mu_);
+  std::optional<uint64_t> stored;
+  for (const Contact& contact : contacts_) {
+    if (contact.answers) stored = std::min(stored.value_or(contact.stored), contact.stored);
+  }
+  return stored.value_or(0);
+}
+
+std::vector<std::string> ServerContacts::Missing() const {
+  MutexLock lock(&mu_);
+  std::vector<std::string> missing;
+  for (size_t s = 0; s < contacts_.size(); ++s) {
+    if (contacts_[s].answers && !contacts_[s].broken) continue;
+    missing.push_back(absl::StrCat(servers_[s].name, " at ", servers_[s].address));
+  }
+  return missing;
+}
+
+std::string ServerContacts::HolderOfJob() const {
+  MutexLock lock(&mu_);
+  for (size_t s = 0; s < contacts_.size(); ++s) {
+    const Contact& contact = contacts_[s];
+    if (contact.answers && contact.has_job && contact.store_id == 0) return servers_[s].name;
+  }
+  return "";
+}
+
+std::vector<ServerView> ServerContacts::States() const {
+  MutexLock lock(&mu_);
+  std::vector<ServerView> states;
+  for (const Contact& contact : contacts_) states.push_back(contact.state);
+  return states;
+}
+
+}  // namespace keelson
