@@ -228,6 +228,13 @@ class Device {
   virtual void AvgPoolBackward(const PoolGeometry& geometry, const DeviceMemory& dy,
                                DeviceMemory* dx) = 0;
 
+  // y [rows, channels] = means of x [rows, positions, channels] over the positions, which are > 0.
+  virtual void GlobalAveragePool(int64_t rows, int64_t positions, int64_t channels,
+                                 const DeviceMemory& x, DeviceMemory* y) = 0;
+  // dx of each position = dy / positions. dx [rows, positions, channels], dy [rows, channels].
+  virtual void GlobalAveragePoolBackward(int64_t rows, int64_t positions, int64_t channels,
+                                         const DeviceMemory& dy, DeviceMemory* dx) = 0;
+
   // Element by element.
 
   // y = a + b. y may be a or b, or both.

@@ -324,6 +324,18 @@ void DelayedDevice::AvgPoolBackward(const PoolGeometry& geometry, const DeviceMe
   Compute([=, this, dy = &dy] { inner_->AvgPoolBackward(geometry, *dy, dx); });
 }
 
+void DelayedDevice::GlobalAveragePool(int64_t rows, int64_t positions, int64_t channels,
+                                      const DeviceMemory& x, DeviceMemory* y) {
+  Compute([=, this, x = &x] { inner_->GlobalAveragePool(rows, positions, channels, *x, y); });
+}
+
+void DelayedDevice::GlobalAveragePoolBackward(int64_t rows, int64_t positions, int64_t channels,
+                                              const DeviceMemory& dy, DeviceMemory* dx) {
+  Compute([=, this, dy = &dy] {
+    inner_->GlobalAveragePoolBackward(rows, positions, channels, *dy, dx);
+  });
+}
+
 void DelayedDevice::Add(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) {
   Compute([=, this, a = &a, b = &b] { inner_->Add(n, *a, *b, y); });
 }

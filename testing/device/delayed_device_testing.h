@@ -83,6 +83,10 @@ class DelayedDevice : public Device {
   void AvgPool(const PoolGeometry& geometry, const DeviceMemory& x, DeviceMemory* y) override;
   void AvgPoolBackward(const PoolGeometry& geometry, const DeviceMemory& dy,
                        DeviceMemory* dx) override;
+  void GlobalAveragePool(int64_t rows, int64_t positions, int64_t channels, const DeviceMemory& x,
+                         DeviceMemory* y) override;
+  void GlobalAveragePoolBackward(int64_t rows, int64_t positions, int64_t channels,
+                                 const DeviceMemory& dy, DeviceMemory* dx) override;
   void Add(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) override;
   void Multiply(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) override;
   void Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) override;

@@ -118,6 +118,14 @@ class ForwardingDevice : public Device {
                        DeviceMemory* dx) override {
     device_->AvgPoolBackward(geometry, dy, dx);
   }
+  void GlobalAveragePool(int64_t rows, int64_t positions, int64_t channels, const DeviceMemory& x,
+                         DeviceMemory* y) override {
+    device_->GlobalAveragePool(rows, positions, channels, x, y);
+  }
+  void GlobalAveragePoolBackward(int64_t rows, int64_t positions, int64_t channels,
+                                 const DeviceMemory& dy, DeviceMemory* dx) override {
+    device_->GlobalAveragePoolBackward(rows, positions, channels, dy, dx);
+  }
   void Add(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) override {
     device_->Add(n, a, b, y);
   }

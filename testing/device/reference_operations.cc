@@ -175,6 +175,24 @@ Doubles AvgPoolBackward(const PoolGeometry& g, const Floats& dy) {
   return dx;
 }
 
+Doubles GlobalAveragePool(int64_t positions, int64_t channels, const Doubles& x) {
+  Doubles y(x.size() / positions, 0.0);
+  for (size_t i = 0; i < x.size(); ++i) {
+    y[i / (positions * channels) * channels + i % channels] +=
+        x[i] / static_cast<double>(positions);
+  }
+  return y;
+}
+
+Doubles GlobalAveragePoolBackward(int64_t positions, int64_t channels, const Floats& dy) {
+  Doubles dx(dy.size() * positions);
+  for (size_t i = 0; i < dx.size(); ++i) {
+    dx[i] =
+        dy[i / (positions * channels) * channels + i % channels] / static_cast<double>(positions);
+  }
+  return dx;
+}
+
 Doubles Add(const Floats& a, const Floats& b) {
   Doubles y;
   for (size_t i = 0; i < a.size(); ++i) y.push_back(double{a[i]} + b[i]);

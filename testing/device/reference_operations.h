@@ -29,6 +29,9 @@ Doubles MaxPoolBackward(const PoolGeometry& geometry, const Floats& x, const Flo
 Doubles AvgPool(const PoolGeometry& geometry, const Floats& x);
 Doubles AvgPoolBackward(const PoolGeometry& geometry, const Floats& dy);
 
+Doubles GlobalAveragePool(int64_t positions, int64_t channels, const Doubles& x);
+Doubles GlobalAveragePoolBackward(int64_t positions, int64_t channels, const Floats& dy);
+
 Doubles Add(const Floats& a, const Floats& b);
 Doubles Multiply(const Floats& a, const Floats& b);
 // `to` after the copy.

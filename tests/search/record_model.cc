@@ -132,6 +132,13 @@ class RecordDevice : public Device {
   void AvgPoolBackward(const PoolGeometry&, const DeviceMemory&, DeviceMemory*) override {
     std::abort();
   }
+  void GlobalAveragePool(int64_t, int64_t, int64_t, const DeviceMemory&, DeviceMemory*) override {
+    std::abort();
+  }
+  void GlobalAveragePoolBackward(int64_t, int64_t, int64_t, const DeviceMemory&,
+                                 DeviceMemory*) override {
+    std::abort();
+  }
   void Add(int64_t, const DeviceMemory&, const DeviceMemory&, DeviceMemory*) override {
     std::abort();
   }

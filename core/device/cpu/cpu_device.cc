@@ -295,6 +295,18 @@ class CpuDevice : public Device {
         [&] { keelson::AvgPoolBackward(geometry, dy.data(), dx->data()); });
   }
 
+  void GlobalAveragePool(int64_t rows, int64_t positions, int64_t channels, const DeviceMemory& x,
+                         DeviceMemory* y) override {
+    Run("GlobalAveragePool", {{&x, rows * positions * channels}, {y, rows * channels}},
+        [&] { GlobalAverage(rows, positions, channels, x.data(), y->data()); });
+  }
+
+  void GlobalAveragePoolBackward(int64_t rows, int64_t positions, int64_t channels,
+                                 const DeviceMemory& dy, DeviceMemory* dx) override {
+    Run("GlobalAveragePoolBackward", {{&dy, rows * channels}, {dx, rows * positions * channels}},
+        [&] { GlobalAverageGradient(rows, positions, channels, dy.data(), dx->data()); });
+  }
+
   void Add(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) override {
     Run("Add", {{&a, n}, {&b, n}, {y, n}}, [&] { SumOfTwo(n, a.data(), b.data(), y->data()); });
   }

@@ -4,9 +4,13 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <vector>
 
 namespace keelson {
 namespace {
+
+// Below this many elements waking threads costs more than they save.
+constexpr int64_t kMinParallelPooled = 1 << 16;
 
 // The inputs of one output, clipped to the image.
 struct Window {
@@ -122,6 +126,37 @@ void AvgPoolBackward(const PoolGeometry& g, const float* dy, float* dx) {
                    [&](int64_t in) { AddScaled(g.channels, scale, dy + out, dx + in); });
     });
   });
+}
+
+void GlobalAverage(int64_t rows, int64_t positions, int64_t channels, const float* x, float* y) {
+#pragma omp parallel for schedule(static) if (rows * positions * channels >= kMinParallelPooled)
+  for (int64_t row = 0; row < rows; ++row) {
+    std::vector<double> sums(channels, 0.0);
+    for (int64_t position = 0; position < positions; ++position) {
+      const float* in = x + (row * positions + position) * channels;
+      double* const sum = sums.data();
+#pragma omp simd
+      for (int64_t c = 0; c < channels; ++c) sum[c] += double{in[c]};
+    }
+    float* const out = y + row * channels;
+    for (int64_t c = 0; c < channels; ++c) {
+      out[c] = static_cast<float>(sums[c] / static_cast<double>(positions));
+    }
+  }
+}
+
+void GlobalAverageGradient(int64_t rows, int64_t positions, int64_t channels, const float* dy,
+                           float* dx) {
+  const float share = 1.0f / static_cast<float>(positions);
+#pragma omp parallel for schedule(static) if (rows * positions * channels >= kMinParallelPooled)
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* gradient = dy + row * channels;
+    for (int64_t position = 0; position < positions; ++position) {
+      float* const out = dx + (row * positions + position) * channels;
+#pragma omp simd
+      for (int64_t c = 0; c < channels; ++c) out[c] = gradient[c] * share;
+    }
+  }
 }
 
 }  // namespace keelson

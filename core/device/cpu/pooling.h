@@ -14,6 +14,11 @@ void MaxPoolBackward(const PoolGeometry& geometry, const float* x, const float* 
 void AvgPoolForward(const PoolGeometry& geometry, const float* x, float* y);
 void AvgPoolBackward(const PoolGeometry& geometry, const float* dy, float* dx);
 
+// The order of the additions does not depend on the number of threads.
+void GlobalAverage(int64_t rows, int64_t positions, int64_t channels, const float* x, float* y);
+void GlobalAverageGradient(int64_t rows, int64_t positions, int64_t channels, const float* dy,
+                           float* dx);
+
 }  // namespace keelson
 
 #endif  // KEELSON_CORE_DEVICE_CPU_POOLING_H_

@@ -199,6 +199,28 @@ void CudaDevice::AvgPoolBackward(const PoolGeometry& geometry, const DeviceMemor
       cuda::LaunchAvgPoolBackward(context_->compute(), geometry, dy.data(), dx->data()));
 }
 
+void CudaDevice::GlobalAveragePool(int64_t rows, int64_t positions, int64_t channels,
+                                   const DeviceMemory& x, DeviceMemory* y) {
+  if (!context_->Begin("GlobalAveragePool",
+                       {{&x, rows * positions * channels}, {y, rows * channels}})) {
+    return;
+  }
+  context_->Check("GlobalAveragePoolKernel",
+                  cuda::LaunchGlobalAveragePool(context_->compute(), rows, positions, channels,
+                                                x.data(), y->data()));
+}
+
+void CudaDevice::GlobalAveragePoolBackward(int64_t rows, int64_t positions, int64_t channels,
+                                           const DeviceMemory& dy, DeviceMemory* dx) {
+  if (!context_->Begin("GlobalAveragePoolBackward",
+                       {{&dy, rows * channels}, {dx, rows * positions * channels}})) {
+    return;
+  }
+  context_->Check("GlobalAveragePoolBackwardKernel",
+                  cuda::LaunchGlobalAveragePoolBackward(context_->compute(), rows, positions,
+                                                        channels, dy.data(), dx->data()));
+}
+
 // Element by element
 
 void CudaDevice::Add(int64_t n, const DeviceMemory& a, const DeviceMemory& b, DeviceMemory* y) {

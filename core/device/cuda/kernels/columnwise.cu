@@ -67,6 +67,51 @@ struct SumSink {
   }
 };
 
+// Chunk c is row `first_row` + c of a pool.
+struct AverageSink {
+  float* y;
+  int64_t first_row;
+  int64_t positions;
+  int64_t channels;
+  __device__ void operator()(int64_t chunk, int64_t column, SumOperation::Partial partial) const {
+    y[(first_row + chunk) * channels + column] =
+        static_cast<float>(partial.sum / static_cast<double>(positions));
+  }
+};
+
+// Each chunk's rows become `gradient` of that chunk, times `share`.
+template <int kPack>
+__global__ void __launch_bounds__(kThreads)
+    SpreadColumnsKernel(ColumnTiling tiling, float share, const float* __restrict__ gradient,
+                        float* __restrict__ dx) {
+  const ColumnShare part = ShareOf(tiling);
+  if (part.pack >= tiling.packs) return;
+  const int64_t column = part.pack * kPack;
+  Pack<kPack> pack =
+      LoadPack<kPack>(gradient + static_cast<int64_t>(blockIdx.y) * tiling.cols + column);
+  for (int lane = 0; lane < kPack; ++lane) pack.lane[lane] *= share;
+  for (int64_t row = part.first; row < part.end; row += part.step) {
+    StorePack(pack, dx + row * tiling.cols + column);
+  }
+}
+
+// A pool's rows as chunks of `positions` rows of a matrix; calls launch(tiling, first row) for
+// some of them at a time.
+template <typename LaunchRows>
+cudaError_t ForEachPooledRows(int64_t rows, int64_t positions, int64_t channels, int pack,
+                              LaunchRows launch) {
+  constexpr int64_t kMostRows = 1024;  // whose blocks fill a large GPU
+  for (int64_t first = 0; first < rows; first += kMostRows) {
+    const int64_t count = rows - first < kMostRows ? rows - first : kMostRows;
+    ColumnTiling tiling = MakeColumnTiling(positions, channels, pack, kRowsAtOnce, 1);
+    tiling.rows = count * positions;
+    tiling.rows_per_chunk = positions;
+    const cudaError_t error = launch(tiling, first);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
 constexpr int kCopiedAtOnce = kRowsAtOnce / 2;
 
 template <int kPack>
@@ -144,6 +189,37 @@ cudaError_t LaunchColumnSums(cudaStream_t stream, int64_t rows, int64_t cols, co
   if (rows == 0) return LaunchFill(stream, 0.0f, cols, sums);
   return LaunchReduceColumns(stream, rows, cols, IsAligned(x, 16), SumOperation{x}, scratch,
                              SumSink{sums});
+}
+
+cudaError_t LaunchGlobalAveragePool(cudaStream_t stream, int64_t rows, int64_t positions,
+                                    int64_t channels, const float* x, float* y) {
+  if (rows == 0 || positions == 0 || channels == 0) return cudaSuccess;
+  const int pack = ColumnPack(channels, IsAligned(x, 16));
+  return ForEachPooledRows(
+      rows, positions, channels, pack, [&](const ColumnTiling& tiling, int64_t first) {
+        const SumOperation sum = {x + first * positions * channels};
+        const AverageSink sink = {y, first, positions, channels};
+        return pack == 4 ? Launch(ReduceColumnsKernel<4, SumOperation, AverageSink>,
+                                  tiling.blocks(), stream, tiling, sum, sink)
+                         : Launch(ReduceColumnsKernel<1, SumOperation, AverageSink>,
+                                  tiling.blocks(), stream, tiling, sum, sink);
+      });
+}
+
+cudaError_t LaunchGlobalAveragePoolBackward(cudaStream_t stream, int64_t rows, int64_t positions,
+                                            int64_t channels, const float* dy, float* dx) {
+  if (rows == 0 || positions == 0 || channels == 0) return cudaSuccess;
+  const float share = 1.0f / static_cast<float>(positions);
+  const int pack = ColumnPack(channels, IsAligned(dy, 16) && IsAligned(dx, 16));
+  return ForEachPooledRows(rows, positions, channels, pack,
+                           [&](const ColumnTiling& tiling, int64_t first) {
+                             const float* const gradient = dy + first * channels;
+                             float* const to = dx + first * positions * channels;
+                             return pack == 4 ? Launch(SpreadColumnsKernel<4>, tiling.blocks(),
+                                                       stream, tiling, share, gradient, to)
+                                              : Launch(SpreadColumnsKernel<1>, tiling.blocks(),
+                                                       stream, tiling, share, gradient, to);
+                           });
 }
 
 }  // namespace keelson::cuda

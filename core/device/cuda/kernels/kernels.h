@@ -65,6 +65,11 @@ cudaError_t LaunchColumnSums(cudaStream_t stream, int64_t rows, int64_t cols, co
 cudaError_t LaunchCopyColumns(cudaStream_t stream, int64_t rows, int64_t columns, const float* from,
                               int64_t from_columns, float* to, int64_t to_columns);
 
+cudaError_t LaunchGlobalAveragePool(cudaStream_t stream, int64_t rows, int64_t positions,
+                                    int64_t channels, const float* x, float* y);
+cudaError_t LaunchGlobalAveragePoolBackward(cudaStream_t stream, int64_t rows, int64_t positions,
+                                            int64_t channels, const float* dy, float* dx);
+
 // softmax.cu
 
 // y may be x.
