@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "bench/models.h"
-#include "core/cluster/transfer_formats.h"
+#include "core/base/name_pattern.h"
 
 namespace keelson::bench {
 namespace {

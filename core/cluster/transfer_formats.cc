@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/name_pattern.h"
 #include "core/base/status_macros.h"
 
 namespace keelson {
@@ -78,27 +79,6 @@ VariableFormats FormatsOf(const v1::TransferConfig::Group& group, const Variable
 int64_t TopKCount(float fraction, int64_t elements) {
   const double count = std::ceil(static_cast<double>(fraction) * static_cast<double>(elements));
   return std::clamp<int64_t>(static_cast<int64_t>(count), 1, elements);
-}
-
-bool MatchesPattern(absl::string_view pattern, absl::string_view name) {
-  // Where to continue when the last "*" matched too few characters.
-  size_t star = absl::string_view::npos, after_star = 0;
-  size_t p = 0, n = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      after_star = n;
-    } else if (p < pattern.size() && pattern[p] == name[n]) {
-      ++p;
-      ++n;
-    } else if (star != absl::string_view::npos) {
-      p = star + 1;
-      n = ++after_star;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == absl::string_view::npos;
 }
 
 absl::Status ValidateTransferConfig(const v1::TransferConfig& config) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/tensor/variable.h"
 #include "core/wire/wire_format.h"
@@ -26,9 +25,6 @@ struct VariableFormats {
 // The number of a block's `elements` that a kTopK push sends: the fraction, rounded up, at least
 // one.
 int64_t TopKCount(float fraction, int64_t elements);
-
-// Whether `name` is `pattern`, in which each "*" stands for any characters, also none.
-bool MatchesPattern(absl::string_view pattern, absl::string_view name);
 
 // Checks the configuration by itself. INVALID_ARGUMENT, with the field ("transfer.groups[1].pull"):
 // no pattern, a format that does not exist or that values cannot have, a fraction outside of (0,
