@@ -16,25 +16,39 @@ namespace {
 
 using Scalars = std::vector<std::pair<std::string, float>>;
 
+// What the rules have in common.
+struct CommonSettings {
+  float limit = std::numeric_limits<float>::infinity();  // of an element of the gradient
+  float l2 = 0;
+  float weight_decay = 0;
+  double rate_factor = 1;
+};
+
 template <typename Rule>
 class RuleOptimizer : public Optimizer {
  public:
-  RuleOptimizer(Rule rule, GradientTransform transform)
-      : Optimizer(rule.Slots()), rule_(rule), transform_(transform) {}
+  RuleOptimizer(Rule rule, const CommonSettings& common)
+      : Optimizer(rule.Slots()), rule_(rule), common_(common) {}
 
   void Update(const UpdateArgs& args) const override {
     assert(args.gradient.format != WireFormat::kTopK);
     assert(args.values_out.size() == args.values_in.size());
     assert(args.slots_in.size() == slots().size());
     assert(args.slots_out.size() == slots().size());
-    UpdateElements(rule_.At(args.learning_rate, args.update), transform_, args);
+    const float rate = RateAt(args);
+    const auto keep = static_cast<float>(1 - double{rate} * common_.weight_decay);
+    UpdateElements(rule_.At(rate, args.update), {common_.limit, common_.l2, keep}, args);
   }
 
  protected:
+  float RateAt(const UpdateArgs& args) const {
+    return static_cast<float>(args.learning_rate * common_.rate_factor);
+  }
+
   const Rule rule_;
 
  private:
-  const GradientTransform transform_;
+  const CommonSettings common_;
 };
 
 class AdamOptimizer : public RuleOptimizer<AdamRule> {
@@ -48,17 +62,33 @@ class AdamOptimizer : public RuleOptimizer<AdamRule> {
   }
 };
 
+void Leave(const float* in, size_t n, float* out) {
+  if (in != out) std::copy_n(in, n, out);
+}
+
+// Leaves values and slots as they are.
+void Leave(const UpdateArgs& args) {
+  Leave(args.values_in.data(), args.values_in.size(), args.values_out.data());
+  for (size_t i = 0; i < args.slots_in.size(); ++i) {
+    Leave(args.slots_in[i], args.values_in.size(), args.slots_out[i]);
+  }
+}
+
 class FtrlOptimizer : public RuleOptimizer<FtrlRule> {
  public:
   using RuleOptimizer::RuleOptimizer;
 
   void Update(const UpdateArgs& args) const override {
-    if (args.learning_rate > 0) return RuleOptimizer::Update(args);
-    std::copy(args.values_in.begin(), args.values_in.end(), args.values_out.begin());
-    for (size_t i = 0; i < args.slots_in.size(); ++i) {
-      std::copy_n(args.slots_in[i], args.values_in.size(), args.slots_out[i]);
-    }
+    if (RateAt(args) > 0) return RuleOptimizer::Update(args);
+    Leave(args);
   }
+};
+
+class FrozenOptimizer : public Optimizer {
+ public:
+  FrozenOptimizer() : Optimizer({}) {}
+
+  void Update(const UpdateArgs& args) const override { Leave(args); }
 };
 
 absl::Status Validate(const MomentumRule& rule) {
@@ -80,8 +110,7 @@ absl::Status Validate(const RmsPropRule& rule) {
 absl::Status Validate(absl::string_view field, const AdamRule& rule) {
   RETURN_IF_ERROR(ExpectBelowOne(absl::StrCat(field, ".beta1"), rule.beta1));
   RETURN_IF_ERROR(ExpectBelowOne(absl::StrCat(field, ".beta2"), rule.beta2));
-  RETURN_IF_ERROR(ExpectPositive(absl::StrCat(field, ".epsilon"), rule.epsilon));
-  return ExpectNotNegative(absl::StrCat(field, ".weight_decay"), rule.weight_decay);
+  return ExpectPositive(absl::StrCat(field, ".epsilon"), rule.epsilon);
 }
 
 absl::Status Validate(const FtrlRule& rule) {
@@ -109,9 +138,9 @@ RmsPropRule FromConfig(const v1::OptimizerConfig::RmsProp& c) {
 
 // Adam or AdamW.
 template <typename Config>
-AdamRule AdamFromConfig(const Config& c, float weight_decay) {
+AdamRule AdamFromConfig(const Config& c) {
   return {c.has_beta1() ? c.beta1() : 0.9f, c.has_beta2() ? c.beta2() : 0.999f,
-          c.has_epsilon() ? c.epsilon() : 1e-8f, weight_decay};
+          c.has_epsilon() ? c.epsilon() : 1e-8f};
 }
 
 FtrlRule FromConfig(const v1::OptimizerConfig::Ftrl& c) {
@@ -120,72 +149,77 @@ FtrlRule FromConfig(const v1::OptimizerConfig::Ftrl& c) {
 }
 
 template <typename Rule>
-std::unique_ptr<Optimizer> Make(Rule rule, GradientTransform transform) {
-  return std::make_unique<RuleOptimizer<Rule>>(rule, transform);
+std::unique_ptr<Optimizer> Make(Rule rule, const CommonSettings& common) {
+  return std::make_unique<RuleOptimizer<Rule>>(rule, common);
 }
 
 absl::StatusOr<std::unique_ptr<Optimizer>> MakeMomentum(const v1::OptimizerConfig::Momentum& config,
-                                                        GradientTransform transform) {
+                                                        const CommonSettings& common) {
   const MomentumRule rule = FromConfig(config);
   RETURN_IF_ERROR(Validate(rule));
-  if (config.nesterov()) return Make(NesterovRule{rule.momentum}, transform);
-  return Make(rule, transform);
+  if (config.nesterov()) return Make(NesterovRule{rule.momentum}, common);
+  return Make(rule, common);
 }
 
 template <typename Config>
 absl::StatusOr<std::unique_ptr<Optimizer>> MakeValidated(const Config& config,
-                                                         GradientTransform transform) {
+                                                         const CommonSettings& common) {
   const auto rule = FromConfig(config);
   RETURN_IF_ERROR(Validate(rule));
-  return Make(rule, transform);
+  return Make(rule, common);
 }
 
 absl::StatusOr<std::unique_ptr<Optimizer>> MakeAdam(absl::string_view field, AdamRule rule,
-                                                    GradientTransform transform) {
+                                                    const CommonSettings& common) {
   RETURN_IF_ERROR(Validate(field, rule));
-  return std::make_unique<AdamOptimizer>(rule, transform);
+  return std::make_unique<AdamOptimizer>(rule, common);
 }
 
 absl::StatusOr<std::unique_ptr<Optimizer>> MakeFtrl(const v1::OptimizerConfig::Ftrl& config,
-                                                    GradientTransform transform) {
+                                                    const CommonSettings& common) {
   const FtrlRule rule = FromConfig(config);
   RETURN_IF_ERROR(Validate(rule));
-  return std::make_unique<FtrlOptimizer>(rule, transform);
+  return std::make_unique<FtrlOptimizer>(rule, common);
 }
 
-constexpr float kNoLimit = std::numeric_limits<float>::infinity();
-
-absl::StatusOr<GradientTransform> MakeTransform(const v1::OptimizerConfig& config) {
+absl::StatusOr<CommonSettings> MakeCommon(const v1::OptimizerConfig& config,
+                                          const OptimizerAdjustment& adjustment) {
   RETURN_IF_ERROR(ExpectNotNegative("optimizer.clip_global_norm", config.clip_global_norm()));
   RETURN_IF_ERROR(ExpectNotNegative("optimizer.clip_value", config.clip_value()));
   RETURN_IF_ERROR(ExpectNotNegative("optimizer.l2", config.l2()));
-  return GradientTransform{config.clip_value() > 0 ? config.clip_value() : kNoLimit, config.l2()};
+  CommonSettings common;
+  if (config.clip_value() > 0) common.limit = config.clip_value();
+  common.l2 = config.l2();
+  common.rate_factor = adjustment.rate_factor;
+  if (config.has_adamw()) {
+    const float decay = config.adamw().has_weight_decay() ? config.adamw().weight_decay() : 0.01f;
+    RETURN_IF_ERROR(ExpectNotNegative("optimizer.adamw.weight_decay", decay));
+    common.weight_decay = decay;
+  }
+  if (!adjustment.weight_decay.has_value()) return common;
+  RETURN_IF_ERROR(ExpectNotNegative("optimizer.weight_decay", *adjustment.weight_decay));
+  common.weight_decay = *adjustment.weight_decay;
+  return common;
 }
 
-}  // namespace
-
-std::vector<std::pair<std::string, float>> Optimizer::ScalarState(int64_t) const { return {}; }
-
-absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(const v1::OptimizerConfig& config) {
-  ASSIGN_OR_RETURN(const GradientTransform transform, MakeTransform(config));
+absl::StatusOr<std::unique_ptr<Optimizer>> CreateRule(const v1::OptimizerConfig& config,
+                                                      const OptimizerAdjustment& adjustment) {
+  ASSIGN_OR_RETURN(const CommonSettings common, MakeCommon(config, adjustment));
   switch (config.kind_case()) {
     case v1::OptimizerConfig::kSgd:
-      return Make(SgdRule(), transform);
+      return Make(SgdRule(), common);
     case v1::OptimizerConfig::kMomentum:
-      return MakeMomentum(config.momentum(), transform);
+      return MakeMomentum(config.momentum(), common);
     case v1::OptimizerConfig::kAdagrad:
-      return MakeValidated(config.adagrad(), transform);
+      return MakeValidated(config.adagrad(), common);
     case v1::OptimizerConfig::kRmsprop:
-      return MakeValidated(config.rmsprop(), transform);
+      return MakeValidated(config.rmsprop(), common);
     case v1::OptimizerConfig::kAdam:
-      return MakeAdam("optimizer.adam", AdamFromConfig(config.adam(), 0), transform);
-    case v1::OptimizerConfig::kAdamw: {
-      const auto& c = config.adamw();
-      const float weight_decay = c.has_weight_decay() ? c.weight_decay() : 0.01f;
-      return MakeAdam("optimizer.adamw", AdamFromConfig(c, weight_decay), transform);
-    }
+      return MakeAdam("optimizer.adam", AdamFromConfig(config.adam()), common);
+    case v1::OptimizerConfig::kAdamw:
+      return MakeAdam("optimizer.adamw", AdamFromConfig(config.adamw()), common);
     case v1::OptimizerConfig::kFtrl:
-      return MakeFtrl(config.ftrl(), transform);
+      return MakeFtrl(config.ftrl(), common);
     case v1::OptimizerConfig::KIND_NOT_SET:
       break;
   }
@@ -193,15 +227,22 @@ absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(const v1::OptimizerCo
       "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw, ftrl, found none");
 }
 
+}  // namespace
+
+std::vector<std::pair<std::string, float>> Optimizer::ScalarState(int64_t) const { return {}; }
+
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(
-    const v1::OptimizerConfig& config, const v1::StaleGradientConfig& stale_gradients) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Optimizer> rule, CreateOptimizer(config));
+    const v1::OptimizerConfig& config, const v1::StaleGradientConfig& stale_gradients,
+    const OptimizerAdjustment& adjustment) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Optimizer> rule, CreateRule(config, adjustment));
   if (!stale_gradients.has_delay_compensation()) return rule;
   return CompensateDelay(std::move(rule), stale_gradients.delay_compensation());
 }
 
 std::unique_ptr<Optimizer> CreateMovingAverage(float decay) {
-  return Make(MovingAverageRule{decay}, {.limit = kNoLimit, .l2 = 0});
+  return Make(MovingAverageRule{decay}, {});
 }
+
+std::unique_ptr<Optimizer> CreateFrozen() { return std::make_unique<FrozenOptimizer>(); }
 
 }  // namespace keelson

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,8 +76,9 @@ class Optimizer {
   // At most kMaxSlots; empty for plain SGD.
   const std::vector<SlotSpec>& slots() const { return slots_; }
 
-  // Clips the gradient's elements, adds L2, applies the rule: g = clip(gradient) + l2 * value. With
-  // delay compensation the gradient is corrected before.
+  // Clips the gradient's elements, adds L2, decays the weights, applies the rule: g =
+  // clip(gradient)
+  // + l2 * value. With delay compensation the gradient is corrected before.
   virtual void Update(const UpdateArgs& args) const = 0;
 
   // Whether UpdateArgs::worker_values makes a difference: with delay compensation.
@@ -93,20 +95,28 @@ class Optimizer {
   const std::vector<SlotSpec> slots_;
 };
 
-// INVALID_ARGUMENT: no kind is set, or a number is out of its range or not finite; the text starts
-// with the field: "optimizer.momentum.momentum: expected [0, 1), found 1.5".
-absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(const v1::OptimizerConfig& config);
+// What a group of variables has beside an algorithm (OptimizerConfig.Group).
+struct OptimizerAdjustment {
+  // value -= lr * weight_decay * value before the step; absent: adamw's own, otherwise 0.
+  std::optional<float> weight_decay = std::nullopt;
+  double rate_factor = 1;  // multiplies UpdateArgs::learning_rate; > 0
+};
 
-// Creates an optimizer with the configured handling of stale gradients (delay compensation).
-// INVALID_ARGUMENT, for example: "consistency.stale_gradients.delay_compensation.lambda: expected
-// >= 0, found -1".
+// Creates an optimizer with the configured handling of stale gradients (delay compensation); groups
+// are ignored (VariableOptimizers). INVALID_ARGUMENT: no kind is set, or a number is out of its
+// range or not finite; the text starts with the field: "optimizer.momentum.momentum: expected [0,
+// 1), found 1.5", "consistency.stale_gradients.delay_compensation.lambda: expected >= 0, found -1".
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(
-    const v1::OptimizerConfig& config, const v1::StaleGradientConfig& stale_gradients);
+    const v1::OptimizerConfig& config, const v1::StaleGradientConfig& stale_gradients = {},
+    const OptimizerAdjustment& adjustment = {});
 
 // The update of a variable that is not trained (VariableSpec::average_decay): value = decay * value
 // + (1 - decay) * gradient, the "gradient" being a sample. No slots; the learning rate makes no
 // difference. `decay` in [0, 1).
 std::unique_ptr<Optimizer> CreateMovingAverage(float decay);
+
+// Changes nothing, and has no slots.
+std::unique_ptr<Optimizer> CreateFrozen();
 
 }  // namespace keelson
 

@@ -35,7 +35,7 @@ HWY_INLINE V Blend(D d, float a, V x, float b, V y) {
 }
 
 template <class D, class V>
-HWY_INLINE V Transform(D d, GradientTransform transform, V gradient, V value) {
+HWY_INLINE V Transform(D d, ElementTransform transform, V gradient, V value) {
   const V low = Set(d, -transform.limit), high = Set(d, transform.limit);
   V g = hn::IfThenElse(hn::Lt(gradient, low), low, gradient);
   g = hn::IfThenElse(hn::Lt(high, g), high, g);
@@ -80,7 +80,7 @@ HWY_INLINE void Apply(D d, const AdamRule::Step& step, V g, V& value, V& m, V& v
   m = Blend(d, step.beta1, m, step.rest1, g);
   v = Blend(d, step.beta2, v, step.rest2, Mul(g, g));
   const V divisor = Add(Sqrt(v), Set(d, step.epsilon));
-  value = Sub(Mul(Set(d, step.keep), value), Div(Mul(Set(d, step.rate), m), divisor));
+  value = Sub(value, Div(Mul(Set(d, step.rate), m), divisor));
 }
 
 // A z that is not a number is not within l1, so that the value is not one either.

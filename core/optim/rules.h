@@ -76,13 +76,13 @@ struct RmsPropRule {
   }
 };
 
-// Adam, and AdamW when weight_decay is not 0.
+// AdamW is this with ElementTransform::keep.
 struct AdamRule {
-  float beta1, beta2, epsilon, weight_decay;
+  float beta1, beta2, epsilon;
 
   struct Step {
     static constexpr int kSlots = 2;
-    float rate, keep, beta1, rest1, beta2, rest2, epsilon;
+    float rate, beta1, rest1, beta2, rest2, epsilon;
   };
 
   std::vector<SlotSpec> Slots() const { return {{"Adam", 0}, {"Adam_1", 0}}; }
@@ -90,14 +90,7 @@ struct AdamRule {
     const double t = static_cast<double>(update) + 1;
     const double rate = learning_rate * std::sqrt(1 - std::pow(double{beta2}, t)) /
                         (1 - std::pow(double{beta1}, t));
-    const double keep = 1 - double{learning_rate} * weight_decay;
-    return {static_cast<float>(rate),
-            static_cast<float>(keep),
-            beta1,
-            1 - beta1,
-            beta2,
-            1 - beta2,
-            epsilon};
+    return {static_cast<float>(rate), beta1, 1 - beta1, beta2, 1 - beta2, epsilon};
   }
 };
 
@@ -134,10 +127,12 @@ using Step =
     std::variant<SgdRule::Step, MomentumRule::Step, NesterovRule::Step, AdagradRule::Step,
                  RmsPropRule::Step, AdamRule::Step, FtrlRule::Step, MovingAverageRule::Step>;
 
-// g = clip(gradient) + l2 * value. A NaN stays a NaN.
-struct GradientTransform {
+// What a rule gets: g = clip(gradient) + l2 * value, and then keep * value as the value. A NaN
+// stays a NaN.
+struct ElementTransform {
   float limit;  // infinity: no clipping
   float l2;
+  float keep;  // decoupled weight decay; 1: none
 };
 
 }  // namespace keelson

@@ -27,7 +27,7 @@ SlotArray SlotOf(const UpdateArgs& args, size_t slot) {
 }
 
 template <WireFormat kFormat, class Step>
-void UpdateInFormat(Step step, GradientTransform transform, const UpdateArgs& args) {
+void UpdateInFormat(Step step, ElementTransform transform, const UpdateArgs& args) {
   const float* const values_in = args.values_in.data();
   float* const values_out = args.values_out.data();
   const uint8_t* const gradient = args.gradient.data;
@@ -40,6 +40,7 @@ void UpdateInFormat(Step step, GradientTransform transform, const UpdateArgs& ar
     if constexpr (Step::kSlots > 0) a = hn::LoadU(d, first.in + i);
     if constexpr (Step::kSlots > 1) b = hn::LoadU(d, second.in + i);
     const auto g = Transform(d, transform, LoadElements<kFormat>(d, gradient, i, scale), value);
+    value = hn::Mul(hn::Set(d, transform.keep), value);
     Apply(d, step, g, value, a, b);
     hn::StoreU(value, d, values_out + i);
     if constexpr (Step::kSlots > 0) hn::StoreU(a, d, first.out + i);
@@ -48,12 +49,12 @@ void UpdateInFormat(Step step, GradientTransform transform, const UpdateArgs& ar
 }
 
 template <class Step>
-void UpdateByRule(const Step& step, GradientTransform transform, const UpdateArgs& args) {
+void UpdateByRule(const Step& step, ElementTransform transform, const UpdateArgs& args) {
   ForFormat(args.gradient.format,
             [&]<WireFormat kFormat>() HWY_ATTR { UpdateInFormat<kFormat>(step, transform, args); });
 }
 
-void UpdateBlock(const Step& step, GradientTransform transform, const UpdateArgs& args) {
+void UpdateBlock(const Step& step, ElementTransform transform, const UpdateArgs& args) {
   std::visit([&](const auto& s) { UpdateByRule(s, transform, args); }, step);
 }
 
@@ -70,7 +71,7 @@ HWY_EXPORT(UpdateBlock);
 
 }  // namespace
 
-void UpdateElements(const Step& step, GradientTransform transform, const UpdateArgs& args) {
+void UpdateElements(const Step& step, ElementTransform transform, const UpdateArgs& args) {
   HWY_DYNAMIC_DISPATCH(UpdateBlock)(step, transform, args);
 }
 

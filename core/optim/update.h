@@ -9,7 +9,7 @@
 namespace keelson {
 
 // `args` has as many slots as the step.
-void UpdateElements(const Step& step, GradientTransform transform, const UpdateArgs& args);
+void UpdateElements(const Step& step, ElementTransform transform, const UpdateArgs& args);
 
 }  // namespace keelson
 
