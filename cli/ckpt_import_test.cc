@@ -117,7 +117,7 @@ TEST_F(CkptImportTest, AJobStartsFromTheImportedValues) {
   // As a server with an optimizer that has a slot restores it.
   const auto blocks =
       StoredBlocks::Open(found->back().prefix, {{"dense/kernel", Shape({4, 3}), Initializer()}},
-                         {{"Accumulator", 0.1f}});
+                         {std::vector<SlotSpec>{{"Accumulator", 0.1f}}});
   ASSERT_TRUE(blocks.ok()) << blocks.status();
   std::vector<float> values(12);
   std::vector<float> slot(12);

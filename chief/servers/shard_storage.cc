@@ -13,7 +13,7 @@
 #include "core/checkpoint/bundle_format.h"
 #include "core/checkpoint/stored_blocks.h"
 #include "core/cluster/placement.h"
-#include "core/optim/optimizer.h"
+#include "core/optim/optimizer_groups.h"
 
 namespace keelson {
 namespace {
@@ -30,16 +30,21 @@ class ShardBlocks {
   static absl::StatusOr<std::unique_ptr<ShardBlocks>> Open(
       const v1::InitializeShardRequest& request, const CheckpointDirectory& directory) {
     ASSIGN_OR_RETURN(Placement placement, Placement::FromProto(request.placement()));
-    ASSIGN_OR_RETURN(const std::unique_ptr<Optimizer> optimizer,
-                     CreateOptimizer(request.optimizer(), request.stale_gradients()));
+    ASSIGN_OR_RETURN(const VariableOptimizers optimizers,
+                     VariableOptimizers::Create({request.optimizer(), request.stale_gradients(),
+                                                 request.learning_rate().base()},
+                                                placement.variables()));
+    std::vector<std::vector<SlotSpec>> slots = optimizers.Slots();
+    std::vector<size_t> num_slots;
+    for (const std::vector<SlotSpec>& each : slots) num_slots.push_back(each.size());
     const ShardPart part = {request.shard(), placement.num_shards(),
                             placement.RangesOf(request.shard())};
     ASSIGN_OR_RETURN(
         std::unique_ptr<StoredBlocks> stored,
         StoredBlocks::Open(directory.FindSnapshot(request.restore_step()), placement.variables(),
-                           optimizer->slots(), directory.file_system(), &part));
-    return std::unique_ptr<ShardBlocks>(new ShardBlocks(
-        std::move(placement), request.shard(), optimizer->slots().size(), std::move(stored)));
+                           std::move(slots), directory.file_system(), &part));
+    return std::unique_ptr<ShardBlocks>(new ShardBlocks(std::move(placement), request.shard(),
+                                                        std::move(num_slots), std::move(stored)));
   }
 
   // The first message for `request`, without blocks.
@@ -66,11 +71,11 @@ class ShardBlocks {
   }
 
  private:
-  ShardBlocks(Placement placement, size_t shard, size_t num_slots,
+  ShardBlocks(Placement placement, size_t shard, std::vector<size_t> num_slots,
               std::unique_ptr<StoredBlocks> stored)
       : placement_(std::move(placement)),
         partitions_(placement_.PartitionsOf(shard)),
-        num_slots_(num_slots),
+        num_slots_(std::move(num_slots)),
         stored_(std::move(stored)) {}
 
   absl::StatusOr<v1::InitializeChunk::Block> ReadBlock() const {
@@ -78,7 +83,7 @@ class ShardBlocks {
     const size_t elements = placement_.BlockElements(p, block_);
     v1::InitializeChunk::Block block;
     std::string& bytes = *block.mutable_elements();
-    const size_t num_slots = placement_.VariableOf(p).trained() ? num_slots_ : 0;
+    const size_t num_slots = num_slots_[placement_.partition(p).variable];
     bytes.resize(elements * (1 + num_slots) * sizeof(float));
     auto* const floats = reinterpret_cast<float*>(bytes.data());
     std::vector<absl::Span<float>> slots;
@@ -102,7 +107,7 @@ class ShardBlocks {
 
   const Placement placement_;
   const std::vector<size_t> partitions_;
-  const size_t num_slots_;  // of a trained variable
+  const std::vector<size_t> num_slots_;  // by variable
   const std::unique_ptr<StoredBlocks> stored_;
   // The position of the next block.
   size_t partition_ = 0;

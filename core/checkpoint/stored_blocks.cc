@@ -33,8 +33,8 @@ std::string SlotTensorName(absl::string_view variable, absl::string_view slot) {
 }
 
 absl::StatusOr<std::unique_ptr<StoredBlocks>> StoredBlocks::Open(
-    const std::string& prefix, std::vector<VariableSpec> variables, std::vector<SlotSpec> slots,
-    FileSystem* file_system, const ShardPart* part) {
+    const std::string& prefix, std::vector<VariableSpec> variables,
+    std::vector<std::vector<SlotSpec>> slots, FileSystem* file_system, const ShardPart* part) {
   ASSIGN_OR_RETURN(std::unique_ptr<BundleReader> bundle, BundleReader::Open(prefix, file_system));
   std::unique_ptr<StoredBlocks> stored(
       new StoredBlocks(std::move(bundle), std::move(variables), slots));
@@ -46,12 +46,14 @@ absl::StatusOr<std::unique_ptr<StoredBlocks>> StoredBlocks::Open(
 }
 
 StoredBlocks::StoredBlocks(std::unique_ptr<BundleReader> bundle,
-                           std::vector<VariableSpec> variables, const std::vector<SlotSpec>& slots)
+                           std::vector<VariableSpec> variables,
+                           const std::vector<std::vector<SlotSpec>>& slots)
     : bundle_(std::move(bundle)) {
-  for (VariableSpec& spec : variables) {
+  for (size_t v = 0; v < variables.size(); ++v) {
+    VariableSpec& spec = variables[v];
     Variable variable;
-    if (spec.trained()) {
-      for (const SlotSpec& slot : slots) {
+    if (!slots.empty()) {
+      for (const SlotSpec& slot : slots[v]) {
         variable.slots.push_back({SlotTensorName(spec.name, slot.name), slot.initial_value});
       }
     }

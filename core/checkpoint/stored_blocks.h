@@ -40,7 +40,7 @@ struct ShardPart {
 // Thread-safe. Holds the bundle's files open.
 class StoredBlocks {
  public:
-  // `slots` are those of each trained variable; the others have none.
+  // `slots` has one entry per variable, or is empty: none has slots.
   //
   // Reads the index and the states of shards, and checks that every variable is there in its shape
   // and numeric. With a `part` the state of the shard with its number is read, the others only when
@@ -51,8 +51,9 @@ class StoredBlocks {
   // BundleReader::Open; DATA_LOSS also: blocks make no sense, or a shard was cut at another
   // committed round than the job's state says of all.
   static absl::StatusOr<std::unique_ptr<StoredBlocks>> Open(
-      const std::string& prefix, std::vector<VariableSpec> variables, std::vector<SlotSpec> slots,
-      FileSystem* file_system = FileSystem::Real(), const ShardPart* part = nullptr);
+      const std::string& prefix, std::vector<VariableSpec> variables,
+      std::vector<std::vector<SlotSpec>> slots, FileSystem* file_system = FileSystem::Real(),
+      const ShardPart* part = nullptr);
 
   // Reads elements of the part: [first_element, first_element + values.size()) of
   // variables[variable] and of its slots; `slots` has one array of that size for each slot of the
@@ -93,7 +94,7 @@ class StoredBlocks {
   };
 
   StoredBlocks(std::unique_ptr<BundleReader> bundle, std::vector<VariableSpec> variables,
-               const std::vector<SlotSpec>& slots);
+               const std::vector<std::vector<SlotSpec>>& slots);
 
   absl::Status CheckArray(const std::string& name, const Shape& shape) const;
   absl::Status FindArrays();

@@ -62,8 +62,8 @@ absl::Status InitializeCalls::InitializeFrom(absl::string_view call,
 }
 
 absl::Status InitializeCalls::CheckShardFits(const Placement& placement, size_t shard,
-                                             size_t num_slots) const {
-  const int64_t bytes = LeastBytesOf(placement, shard, num_slots);
+                                             const VariableOptimizers& optimizers) const {
+  const int64_t bytes = LeastBytesOf(placement, shard, optimizers);
   if (bytes <= options_.max_shard_bytes) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "Initialize: shard ", shard, " of ", placement.num_shards(), ": expected at most ",
@@ -79,14 +79,16 @@ absl::StatusOr<std::unique_ptr<BlockStore>> InitializeCalls::MakeStore(
         absl::StrCat("Initialize: shard ", request.shard(), " of ", placement.num_shards(),
                      ": the placement does not fit its fingerprint or the shard"));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<Optimizer> optimizer,
-                   CreateOptimizer(request.optimizer(), request.stale_gradients()));
-  RETURN_IF_ERROR(CheckShardFits(placement, request.shard(), optimizer->slots().size()));
+  ASSIGN_OR_RETURN(VariableOptimizers optimizers,
+                   VariableOptimizers::Create({request.optimizer(), request.stale_gradients(),
+                                               request.learning_rate().base()},
+                                              placement.variables()));
+  RETURN_IF_ERROR(CheckShardFits(placement, request.shard(), optimizers));
   ASSIGN_OR_RETURN(LearningRateSchedule learning_rate,
                    LearningRateSchedule::Create(request.learning_rate(), request.max_steps()));
   const absl::Duration start = clock_->Monotonic();
   absl::StatusOr<std::unique_ptr<BlockStore>> store =
-      fill({std::move(placement), request.shard(), std::move(optimizer), std::move(learning_rate)},
+      fill({std::move(placement), request.shard(), std::move(optimizers), std::move(learning_rate)},
            making);
   RETURN_IF_ERROR(store.status());
   LogInfo("shard ", request.shard(), " of ", request.placement().num_shards(),

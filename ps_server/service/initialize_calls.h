@@ -52,7 +52,8 @@ class InitializeCalls {
   absl::Status InitializeFrom(absl::string_view call, const v1::InitializeShardRequest& request,
                               FillStore fill);
   // FAILED_PRECONDITION: it takes more than Options::max_shard_bytes.
-  absl::Status CheckShardFits(const Placement& placement, size_t shard, size_t num_slots) const;
+  absl::Status CheckShardFits(const Placement& placement, size_t shard,
+                              const VariableOptimizers& optimizers) const;
   absl::StatusOr<std::unique_ptr<BlockStore>> MakeStore(const v1::InitializeShardRequest& request,
                                                         ServedShard::Making making, FillStore fill);
 

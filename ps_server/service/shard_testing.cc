@@ -95,7 +95,9 @@ v1::OptimizerConfig OptimizerFromText(const std::string& text) {
 BlockStore::Options StoreOptions(Placement placement, size_t shard, const std::string& optimizer) {
   v1::LearningRateConfig learning_rate;
   learning_rate.set_base(kTestLearningRate);
-  return {std::move(placement), shard, *CreateOptimizer(OptimizerFromText(optimizer)),
+  VariableOptimizers optimizers = *VariableOptimizers::Create(
+      {OptimizerFromText(optimizer), {}, kTestLearningRate}, placement.variables());
+  return {std::move(placement), shard, std::move(optimizers),
           *LearningRateSchedule::Create(learning_rate, 0)};
 }
 

@@ -104,7 +104,7 @@ absl::StatusOr<WrittenShard> WriteShard(const BlockStore& store, const ShardCut&
   ASSIGN_OR_RETURN(const std::string state, SerializeState(StateOf(store, cut), name));
   RETURN_IF_ERROR(writer->AddString(name, state));
   if (store.shard() == 0) {
-    for (const auto& [name, value] : store.optimizer().ScalarState(MaxUpdates(cut))) {
+    for (const auto& [name, value] : store.optimizers().ScalarState(MaxUpdates(cut))) {
       RETURN_IF_ERROR(writer->AddFloatScalar(name, value));
     }
   }
@@ -133,7 +133,7 @@ absl::StatusOr<std::unique_ptr<BlockStore>> RestoreShard(BlockStore::Options opt
                           options.placement.RangesOf(options.shard)};
   ASSIGN_OR_RETURN(const std::unique_ptr<StoredBlocks> stored,
                    StoredBlocks::Open(prefix, options.placement.variables(),
-                                      options.optimizer->slots(), file_system, &part));
+                                      options.optimizers.Slots(), file_system, &part));
   return BlockStore::Create(
       std::move(options),
       {stored->shard_step(), {stored->committed_round(), stored->committed_contributions()}},

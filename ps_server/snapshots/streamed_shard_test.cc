@@ -72,7 +72,7 @@ class StreamedShardTest : public testing::Test {
         const size_t n = placement_.BlockElements(p, b);
         const uint64_t pushes = 2 + static_cast<uint64_t>(b % 3);
         for (uint64_t sequence = 1; sequence <= pushes; ++sequence) {
-          ApplyTo(block, source_->optimizer(), {kWorker, sequence, 0.1f},
+          ApplyTo(block, source_->OptimizerOf(p), {kWorker, sequence, 0.1f},
                   std::vector<float>(n, static_cast<float>(sequence)));
         }
         blocks_.push_back(BlockOf(*block->Read(), pushes));

@@ -24,11 +24,12 @@ BlockState NewBlock(const Optimizer& optimizer, int64_t elements) {
 
 }  // namespace
 
-int64_t LeastBytesOf(const Placement& placement, size_t shard, size_t num_slots) {
+int64_t LeastBytesOf(const Placement& placement, size_t shard,
+                     const VariableOptimizers& optimizers) {
   constexpr auto kOfBlock = static_cast<int64_t>(sizeof(Block) + sizeof(BlockContent));
   int64_t bytes = 0;
   for (const size_t p : placement.PartitionsOf(shard)) {
-    const size_t arrays = 1 + (placement.VariableOf(p).trained() ? num_slots : 0);
+    const size_t arrays = 1 + optimizers.Of(placement.partition(p).variable).slots().size();
     bytes += placement.PartitionElements(p) * static_cast<int64_t>(arrays * sizeof(float)) +
              placement.NumBlocks(p) * kOfBlock;
   }
@@ -38,16 +39,7 @@ int64_t LeastBytesOf(const Placement& placement, size_t shard, size_t num_slots)
 BlockStore::BlockStore(Options options)
     : options_(std::move(options)),
       partitions_(options_.placement.PartitionsOf(options_.shard)),
-      local_(options_.placement.partitions().size()) {
-  for (const VariableSpec& variable : placement().variables()) {
-    if (variable.trained()) {
-      optimizers_.push_back(options_.optimizer.get());
-    } else {
-      averages_.push_back(CreateMovingAverage(*variable.average_decay));
-      optimizers_.push_back(averages_.back().get());
-    }
-  }
-}
+      local_(options_.placement.partitions().size()) {}
 
 absl::StatusOr<std::unique_ptr<BlockStore>> BlockStore::Create(Options options,
                                                                const ShardProgress& progress,

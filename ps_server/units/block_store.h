@@ -17,6 +17,7 @@
 #include "core/cluster/placement.h"
 #include "core/optim/learning_rate.h"
 #include "core/optim/optimizer.h"
+#include "core/optim/optimizer_groups.h"
 #include "ps_server/units/applied_sequences.h"
 #include "ps_server/units/block.h"
 
@@ -58,9 +59,9 @@ struct BlockState {
   std::vector<Applied> applied;
 };
 
-// The bytes that a shard takes at least: values, the slots of trained variables, and what is kept
-// of each block.
-int64_t LeastBytesOf(const Placement& placement, size_t shard, size_t num_slots);
+// The bytes that a shard takes at least: values, slots, and what is kept of each block.
+int64_t LeastBytesOf(const Placement& placement, size_t shard,
+                     const VariableOptimizers& optimizers);
 
 // Thread-safe.
 class BlockStore {
@@ -68,8 +69,8 @@ class BlockStore {
   struct Options {
     Placement placement;
     size_t shard = 0;
-    // The optimizer of trained variables. The others are moving averages of the pushed values.
-    std::unique_ptr<Optimizer> optimizer;
+    // Of the placement's variables.
+    VariableOptimizers optimizers;
     LearningRateSchedule learning_rate;
   };
   // The position of a block; element positions are within the variable.
@@ -161,11 +162,10 @@ class BlockStore {
   // Positions in the placement of this shard's partitions.
   const std::vector<size_t>& partitions() const { return partitions_; }
   size_t shard() const { return options_.shard; }
-  // The optimizer of trained variables.
-  const Optimizer& optimizer() const { return *options_.optimizer; }
+  const VariableOptimizers& optimizers() const { return options_.optimizers; }
   // The optimizer of a partition of the placement.
   const Optimizer& OptimizerOf(size_t partition) const {
-    return *optimizers_[placement().partition(partition).variable];
+    return optimizers().Of(placement().partition(partition).variable);
   }
   float LearningRateAt(int64_t step) const { return options_.learning_rate.At(step); }
   int64_t value_bytes() const { return options_.placement.ShardBytes(options_.shard); }
@@ -177,8 +177,6 @@ class BlockStore {
 
   const Options options_;
   const std::vector<size_t> partitions_;
-  std::vector<std::unique_ptr<Optimizer>> averages_;
-  std::vector<const Optimizer*> optimizers_;  // by variable
   // Position in `blocks_` by partition of the placement; nothing: another shard's.
   std::vector<std::optional<size_t>> local_;
   AppliedSequences applied_;

@@ -27,7 +27,7 @@ void PushOnes(BlockStore* store, uint64_t incarnation, uint64_t sequence) {
     for (int64_t b = 0; b < store->placement().NumBlocks(p); ++b) {
       const std::vector<float> ones(store->BlockElements(p, b), 1.0f);
       ASSERT_TRUE(
-          ApplyTo(*store->Find(p, b), store->optimizer(), {incarnation, sequence, 1}, ones));
+          ApplyTo(*store->Find(p, b), store->OptimizerOf(p), {incarnation, sequence, 1}, ones));
     }
   }
   store->CountPush();
@@ -134,7 +134,7 @@ TEST(BlockStoreTest, CutWaitsForThePushThatIsUnderWay) {
     for (const size_t p : store->partitions()) {
       for (int64_t b = 0; b < store->placement().NumBlocks(p); ++b) {
         const std::vector<float> ones(store->BlockElements(p, b), 1.0f);
-        ApplyTo(*store->Find(p, b), store->optimizer(), {1, 1, 1}, ones);
+        ApplyTo(*store->Find(p, b), store->OptimizerOf(p), {1, 1, 1}, ones);
         if (!cutter.joinable()) cutter = std::thread([&] { cut = store->Cut(); });
       }
     }
