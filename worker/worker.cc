@@ -8,6 +8,7 @@
 #include "core/base/status_macros.h"
 #include "core/client/plan/wire_plan.h"
 #include "core/cluster/transfer_formats.h"
+#include "core/optim/optimizer_groups.h"
 #include "worker/device_status.h"
 #include "worker/training_loop.h"
 
@@ -27,6 +28,15 @@ ChiefSession::Options SessionOptions(const WorkerOptions& options, const Members
   return out;
 }
 
+std::vector<size_t> FrozenOf(const v1::OptimizerConfig& optimizer,
+                             absl::Span<const VariableSpec> variables) {
+  std::vector<size_t> frozen;
+  for (size_t v = 0; v < variables.size(); ++v) {
+    if (IsFrozen(optimizer, variables[v])) frozen.push_back(v);
+  }
+  return frozen;
+}
+
 }  // namespace
 
 Worker::Worker(WorkerOptions options, ChiefService* chief, ParameterClientFactory make_client,
@@ -42,6 +52,7 @@ Worker::Worker(WorkerOptions options, ChiefService* chief, ParameterClientFactor
 absl::Status Worker::Run() {
   absl::StatusOr<std::unique_ptr<Model>> model = Model::Create(options_.config.model(), devices_);
   if (!model.ok()) return DeviceStatus(model.status());
+  (*model)->Freeze(FrozenOf(options_.config.optimizer(), (*model)->variables()));
   histograms_ = MakeHistograms(**model);
   absl::Duration pause = options_.retry.first_pause;
   absl::Duration trained_at = clock_->Monotonic();

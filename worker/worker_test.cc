@@ -116,6 +116,17 @@ TEST_F(WorkerTest, ClipsTheWholeGradient) {
   EXPECT_THAT(exchanges_.offered, ElementsAre(SizeIs(2), SizeIs(2))) << "what is clipped";
 }
 
+TEST_F(WorkerTest, FrozenVariablesAreNotClipped) {
+  options_.config.mutable_optimizer()->set_clip_global_norm(0.01f);
+  v1::OptimizerConfig::Group* const group = options_.config.mutable_optimizer()->add_groups();
+  group->set_variables("*/kernel");
+  group->set_frozen(true);
+  chief_.AddLease(50, 0, 1);
+  ASSERT_EQ(Run(), absl::OkStatus());
+  ASSERT_THAT(exchanges_.norms, SizeIs(1));
+  EXPECT_GT(exchanges_.norms[0], 0.02);
+}
+
 TEST_F(WorkerTest, ALossThatIsNotFiniteIsToldAndNotPushed) {
   initial_ = std::numeric_limits<float>::quiet_NaN();
   chief_.AddLease(50, 0, 1);

@@ -55,11 +55,20 @@ absl::Status Model::CreateReplicas(absl::Span<Device* const> devices) {
   for (size_t stage = first().num_stages(); stage-- > 0;) {
     for (const size_t variable : first().variables_of(stage)) {
       delivery_order_.push_back(variable);
-      if (!spec_.variables[variable].trained()) continue;
-      trained_gradients_.push_back(first().gradient(variable));
     }
   }
+  Freeze({});
   return absl::OkStatus();
+}
+
+void Model::Freeze(absl::Span<const size_t> variables) {
+  trained_gradients_.clear();
+  for (const size_t variable : delivery_order_) {
+    const bool frozen = std::find(variables.begin(), variables.end(), variable) != variables.end();
+    if (frozen || !spec_.variables[variable].trained()) continue;
+    trained_gradients_.push_back(first().gradient(variable));
+  }
+  ++generation_;
 }
 
 Model::~Model() {

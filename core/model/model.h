@@ -90,6 +90,10 @@ class Model {
   // Copies all elements of a variable to the devices; those of HostValues are there already.
   absl::Status SetVariable(size_t variable, absl::Span<const float> values);
 
+  // Leaves the gradients of these variables, and of no others, out of the joint norm and of
+  // clipping (StepOptions::clip_global_norm): nobody applies them. They are delivered all the same.
+  void Freeze(absl::Span<const size_t> variables);
+
   // From now on values may be loaded as bytes (LoadWire), and gradients are delivered as bytes,
   // encoded on the device with error feedback, which is zeros at first. `wire` has one entry per
   // variable. The memory is the device's for copies and lives as long as the model, or until the

@@ -292,6 +292,31 @@ TEST_P(ModelTest, ClipsTheTrainedVariablesByTheirJointNorm) {
   EXPECT_NEAR(std::sqrt(squares), 0.01, 1e-7);
 }
 
+TEST_P(ModelTest, FrozenVariablesDoNotCountForTheJointNorm) {
+  TestModel test = Make(kLinear);
+  const Batch batch = RandomBatch(test.model->spec(), 8, 3, 1);
+  const auto arrays = SpansOf(&test.gradients);
+  const auto clipped = [&] {
+    EXPECT_TRUE(
+        test.model
+            ->ComputeGradients(batch, {.clip_global_norm = 0.01f}, {.arrays = arrays}, nullptr)
+            .ok());
+    return Copy(test.gradients);
+  };
+  test.Step(batch);
+  const auto whole = Copy(test.gradients);
+  ASSERT_GE(whole.size(), 2u);
+  clipped();
+  test.model->Freeze({0});
+  const auto scaled = clipped();
+  EXPECT_EQ(scaled[0], whole[0]);
+  double squares = 0;
+  for (size_t v = 1; v < scaled.size(); ++v) {
+    for (const float g : scaled[v]) squares += double{g} * g;
+  }
+  EXPECT_NEAR(std::sqrt(squares), 0.01, 1e-7);
+}
+
 TEST_P(ModelTest, ALossThatIsNotFiniteEndsTheStepBeforeAGradient) {
   TestModel test = Make(kLinear);
   Batch batch = RandomBatch(test.model->spec(), 4, 3, 8);
