@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "core/base/status_macros.h"
 #include "core/cluster/consistency.h"
@@ -44,6 +45,18 @@ std::string DescribeModel(const ModelSpec& model) {
   return text;
 }
 
+// "wide/*: ftrl; deep/*: frozen".
+std::string DescribeGroups(const v1::OptimizerConfig& optimizer) {
+  return absl::StrJoin(optimizer.groups(), "; ",
+                       [&](std::string* out, const v1::OptimizerConfig::Group& group) {
+                         const std::string own = ChoiceIn(group, "kind");
+                         absl::StrAppend(out, group.variables(), ": ",
+                                         group.frozen() ? "frozen"
+                                         : own.empty()  ? ChoiceIn(optimizer, "kind")
+                                                        : own);
+                       });
+}
+
 }  // namespace
 
 absl::StatusOr<Hparams> DescribeHparams(const v1::TrainConfig& config) {
@@ -68,6 +81,9 @@ absl::StatusOr<Hparams> DescribeHparams(const v1::TrainConfig& config) {
       {"mode", mode.ToString()},
       {"pipeline_depth", number(config.transfer().depth())},
   };
+  if (!config.optimizer().groups().empty()) {
+    out.values["optimizer_groups"] = DescribeGroups(config.optimizer());
+  }
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include "core/config/train_config.h"
 #include "core/summary/tf_record.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
 
 namespace keelson {
 namespace {
@@ -50,6 +51,17 @@ TEST(DescribeHparams, NamesWhatRunsAreComparedBy) {
   EXPECT_EQ(values.at("max_steps"), Hparams::Value(40.0));
   EXPECT_EQ(values.at("epochs"), Hparams::Value(0.0));
   EXPECT_EQ(values.at("mode"), Hparams::Value("ssp:4"));
+}
+
+TEST(DescribeHparams, GroupsAreToldByTheirAlgorithms) {
+  v1::TrainConfig config = FinalConfig();
+  EXPECT_EQ(DescribeHparams(config)->values.count("optimizer_groups"), 0u);
+  ASSERT_TRUE(google::protobuf::TextFormat::MergeFromString(
+      "groups { variables: 'wide/*' ftrl {} } groups { variables: 'deep/*' frozen: true }"
+      "groups { variables: '*/bias' learning_rate_factor: 2 }",
+      config.mutable_optimizer()));
+  EXPECT_EQ(DescribeHparams(config)->values.at("optimizer_groups"),
+            Hparams::Value("wide/*: ftrl; deep/*: frozen; */bias: momentum"));
 }
 
 TEST(DescribeHparams, AModelThatMakesNoSenseIsAnError) {

@@ -1,6 +1,5 @@
 #include "core/config/train_config_checks.h"
 
-#include <cmath>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,96 +8,13 @@
 #include "core/base/status_macros.h"
 #include "core/cluster/consistency.h"
 #include "core/cluster/transfer_formats.h"
+#include "core/config/field_checks.h"
+#include "core/config/optimizer_checks.h"
 #include "core/model/spec/metrics.h"
 #include "core/model/spec/model_spec.h"
 
 namespace keelson {
 namespace {
-
-template <typename T>
-absl::Status FieldError(absl::string_view field, absl::string_view expected, const T& found) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, ": expected ", expected, ", found ", found));
-}
-
-// Fractions are checked as doubles; not-a-number is in no range.
-template <typename T>
-absl::Status Positive(absl::string_view field, T value) {
-  if (value > 0 && std::isfinite(static_cast<double>(value))) return absl::OkStatus();
-  return FieldError(field, "> 0", value);
-}
-
-template <typename T>
-absl::Status NotNegative(absl::string_view field, T value) {
-  if (value >= 0 && std::isfinite(static_cast<double>(value))) return absl::OkStatus();
-  return FieldError(field, ">= 0", value);
-}
-
-absl::Status Fraction(absl::string_view field, double value) {
-  return value >= 0 && value < 1 ? absl::OkStatus() : FieldError(field, "in [0, 1)", value);
-}
-
-absl::Status CheckMomentum(const v1::OptimizerConfig::Momentum& momentum) {
-  return Fraction("optimizer.momentum.momentum", momentum.momentum());
-}
-
-absl::Status CheckAdagrad(const v1::OptimizerConfig::Adagrad& adagrad) {
-  RETURN_IF_ERROR(
-      NotNegative("optimizer.adagrad.initial_accumulator", adagrad.initial_accumulator()));
-  return Positive("optimizer.adagrad.epsilon", adagrad.epsilon());
-}
-
-absl::Status CheckRmsProp(const v1::OptimizerConfig::RmsProp& rmsprop) {
-  RETURN_IF_ERROR(Fraction("optimizer.rmsprop.decay", rmsprop.decay()));
-  RETURN_IF_ERROR(Fraction("optimizer.rmsprop.momentum", rmsprop.momentum()));
-  return Positive("optimizer.rmsprop.epsilon", rmsprop.epsilon());
-}
-
-template <typename AdamOrAdamW>
-absl::Status CheckAdam(const std::string& path, const AdamOrAdamW& adam) {
-  RETURN_IF_ERROR(Fraction(path + ".beta1", adam.beta1()));
-  RETURN_IF_ERROR(Fraction(path + ".beta2", adam.beta2()));
-  return Positive(path + ".epsilon", adam.epsilon());
-}
-
-absl::Status CheckFtrl(const v1::OptimizerConfig::Ftrl& ftrl) {
-  RETURN_IF_ERROR(NotNegative("optimizer.ftrl.initial_accumulator", ftrl.initial_accumulator()));
-  RETURN_IF_ERROR(NotNegative("optimizer.ftrl.l1", ftrl.l1()));
-  RETURN_IF_ERROR(NotNegative("optimizer.ftrl.l2", ftrl.l2()));
-  RETURN_IF_ERROR(NotNegative("optimizer.ftrl.l2_shrinkage", ftrl.l2_shrinkage()));
-  return NotNegative("optimizer.ftrl.beta", ftrl.beta());
-}
-
-absl::Status CheckOptimizerKind(const v1::OptimizerConfig& optimizer) {
-  switch (optimizer.kind_case()) {
-    case v1::OptimizerConfig::kSgd:
-      return absl::OkStatus();
-    case v1::OptimizerConfig::kMomentum:
-      return CheckMomentum(optimizer.momentum());
-    case v1::OptimizerConfig::kAdagrad:
-      return CheckAdagrad(optimizer.adagrad());
-    case v1::OptimizerConfig::kRmsprop:
-      return CheckRmsProp(optimizer.rmsprop());
-    case v1::OptimizerConfig::kAdam:
-      return CheckAdam("optimizer.adam", optimizer.adam());
-    case v1::OptimizerConfig::kAdamw:
-      RETURN_IF_ERROR(CheckAdam("optimizer.adamw", optimizer.adamw()));
-      return NotNegative("optimizer.adamw.weight_decay", optimizer.adamw().weight_decay());
-    case v1::OptimizerConfig::kFtrl:
-      return CheckFtrl(optimizer.ftrl());
-    case v1::OptimizerConfig::KIND_NOT_SET:
-      break;
-  }
-  return FieldError("optimizer", "one of sgd, momentum, adagrad, rmsprop, adam, adamw and ftrl",
-                    "none");
-}
-
-absl::Status CheckOptimizer(const v1::OptimizerConfig& optimizer) {
-  RETURN_IF_ERROR(CheckOptimizerKind(optimizer));
-  RETURN_IF_ERROR(NotNegative("optimizer.clip_global_norm", optimizer.clip_global_norm()));
-  RETURN_IF_ERROR(NotNegative("optimizer.clip_value", optimizer.clip_value()));
-  return NotNegative("optimizer.l2", optimizer.l2());
-}
 
 absl::Status CheckStepSchedule(const v1::LearningRateConfig::Step& step) {
   if (step.boundaries().empty()) {
@@ -278,7 +194,7 @@ absl::Status CheckConsistency(const v1::ConsistencyConfig& consistency, bool use
 
 absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
-  RETURN_IF_ERROR(CheckOptimizer(config.optimizer()));
+  RETURN_IF_ERROR(CheckOptimizer(config.optimizer(), model.variables));
   RETURN_IF_ERROR(CheckLearningRate(config.learning_rate()));
   RETURN_IF_ERROR(CheckData(config.data(), model));
   RETURN_IF_ERROR(CheckTraining(config.train()));
@@ -286,7 +202,7 @@ absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   RETURN_IF_ERROR(CheckEvaluation(config.evaluation(), model));
   RETURN_IF_ERROR(ValidateTransferConfig(config.transfer()));
   RETURN_IF_ERROR(CheckTransferGroups(config.transfer(), model.variables));
-  return CheckConsistency(config.consistency(), config.optimizer().has_ftrl());
+  return CheckConsistency(config.consistency(), UsesFtrl(config.optimizer()));
 }
 
 }  // namespace keelson

@@ -1,4 +1,5 @@
 
+#include "absl/strings/str_cat.h"
 #include "core/config/train_config.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -111,6 +112,49 @@ const BadConfig kBadConfigs[] = {
     {"FtrlBeta", "optimizer { ftrl { beta: -1 } }", "optimizer.ftrl.beta: expected >= 0, found -1"},
     {"FtrlWithScaledRates",
      "optimizer { ftrl {} } consistency { stale_gradients { scale_learning_rate: true } }",
+     "consistency.stale_gradients.scale_learning_rate: expected false with ftrl, whose rate scales "
+     "the values, found true"},
+    {"GroupPattern", "optimizer { groups {} }",
+     "optimizer.groups[0].variables: expected a pattern such as \"*\" or \"dense_1/*\", found "
+     "\"\""},
+    {"GroupMatchesNothing",
+     "optimizer { groups { variables: '*' } groups { variables: 'dense_2/*' } }",
+     "optimizer.groups[1].variables: expected a pattern that matches a variable, found "
+     "\"dense_2/*\""},
+    {"GroupAfterAnother",
+     "optimizer { groups { variables: 'dense_1/*' } groups { variables: '*/bias' } }",
+     "optimizer.groups[1].variables: expected a pattern that matches a variable of no group before "
+     "it, found \"*/bias\""},
+    {"GroupRule", "optimizer { groups { variables: '*' adam { beta1: 1 } } }",
+     "optimizer.groups[0].adam.beta1: expected in [0, 1), found 1"},
+    {"GroupFtrl", "optimizer { groups { variables: '*' ftrl { l1: -1 } } }",
+     "optimizer.groups[0].ftrl.l1: expected >= 0, found -1"},
+    {"GroupRate", "optimizer { groups { variables: '*' learning_rate: 0 } }",
+     "optimizer.groups[0].learning_rate: expected > 0, found 0"},
+    {"GroupFactor", "optimizer { groups { variables: '*' learning_rate_factor: inf } }",
+     "optimizer.groups[0].learning_rate_factor: expected > 0, found inf"},
+    {"GroupDecay", "optimizer { groups { variables: '*' weight_decay: nan } }",
+     "optimizer.groups[0].weight_decay: expected >= 0, found nan"},
+    {"GroupDecayOfFtrl", "optimizer { groups { variables: '*' ftrl {} weight_decay: 0.5 } }",
+     "optimizer.groups[0].weight_decay: expected none with ftrl (its l2), found 0.5"},
+    {"GroupClip", "optimizer { groups { variables: '*' clip_value: -1 } }",
+     "optimizer.groups[0].clip_value: expected >= 0, found -1"},
+    {"GroupL2", "optimizer { groups { variables: '*' l2: inf } }",
+     "optimizer.groups[0].l2: expected >= 0, found inf"},
+    {"GroupFrozenAndMore", "optimizer { groups { variables: '*/bias' frozen: true l2: 0 } }",
+     "optimizer.groups[0].frozen: expected no other setting of the group beside it, found some"},
+    {"AllFrozen",
+     "optimizer { groups { variables: '*/bias' frozen: true } groups { variables: '*' frozen: true "
+     "} }",
+     "optimizer.groups: expected a variable that is not frozen, found none"},
+    {"GroupOfAverages",
+     "model { layers { batch_norm {} } } "
+     "optimizer { groups { variables: 'batch_norm_1/moving_*' frozen: true } }",
+     "optimizer.groups[0].variables: expected a pattern that matches more than moving averages, "
+     "found \"batch_norm_1/moving_*\""},
+    {"FtrlGroupWithScaledRates",
+     "optimizer { groups { variables: '*' ftrl {} } } "
+     "consistency { stale_gradients { scale_learning_rate: true } }",
      "consistency.stale_gradients.scale_learning_rate: expected false with ftrl, whose rate scales "
      "the values, found true"},
     {"ClipNorm", "optimizer { clip_global_norm: -1 }",
@@ -233,6 +277,35 @@ TEST(FinalizeTrainConfigSectionsTest, EverySectionIsRequiredWhereItHasNoDefault)
       FinalizeTrainConfig(&config).message(),
       "optimizer: expected one of sgd, momentum, adagrad, rmsprop, adam, adamw and ftrl, found "
       "none");
+}
+
+TEST(OptimizerGroupsTest, AGroupHasOneAlgorithmAndOneRate) {
+  for (const char* two : {"sgd {} adam {}", "learning_rate: 1 learning_rate_factor: 1"}) {
+    const std::string text = absl::StrCat("optimizer { groups { variables: '*' ", two, " } }");
+    const absl::Status status = ParseTrainConfig(text, "job").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), StartsWith("job:1:")) << text;
+  }
+}
+
+TEST(OptimizerGroupsTest, GoodGroupsGetTheirDefaults) {
+  v1::TrainConfig config;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kValid, &config));
+  ASSERT_TRUE(google::protobuf::TextFormat::MergeFromString(
+      "optimizer { groups { variables: '*/kernel' ftrl {} learning_rate: 0.5 clip_value: 0 }"
+      " groups { variables: '*/bias' adamw {} learning_rate_factor: 2 weight_decay: 0 } }",
+      &config));
+  const absl::Status status = FinalizeTrainConfig(&config);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_FLOAT_EQ(config.optimizer().groups(0).ftrl().initial_accumulator(), 0.1f);
+  EXPECT_FLOAT_EQ(config.optimizer().groups(1).adamw().beta2(), 0.999f);
+}
+
+TEST(OptimizerGroupsTest, AJobWithoutGroupsHasTheHashThatItHadBefore) {
+  v1::TrainConfig config;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kValid, &config));
+  ASSERT_TRUE(FinalizeTrainConfig(&config).ok());
+  EXPECT_EQ(HashToString(ConfigHash(config)), "cc196f47405b662c");
 }
 
 TEST(FinalizeTrainConfigSectionsTest, RegressionHasNoDefaultMetric) {

@@ -78,20 +78,27 @@ void SetAdam(AdamOrAdamW* adam) {
   if (!adam->has_epsilon()) adam->set_epsilon(1e-8f);
 }
 
+// Of an OptimizerConfig or of a group.
+template <typename Config>
+void SetKind(Config* config) {
+  if (config->has_momentum() && !config->momentum().has_momentum()) {
+    config->mutable_momentum()->set_momentum(0.9f);
+  }
+  if (config->has_adagrad()) SetAdagrad(config->mutable_adagrad());
+  if (config->has_rmsprop()) SetRmsProp(config->mutable_rmsprop());
+  if (config->has_adam()) SetAdam(config->mutable_adam());
+  if (config->has_adamw()) SetAdam(config->mutable_adamw());
+  if (config->has_adamw() && !config->adamw().has_weight_decay()) {
+    config->mutable_adamw()->set_weight_decay(0.01f);
+  }
+  if (config->has_ftrl() && !config->ftrl().has_initial_accumulator()) {
+    config->mutable_ftrl()->set_initial_accumulator(0.1f);
+  }
+}
+
 void SetOptimizer(v1::OptimizerConfig* optimizer) {
-  if (optimizer->has_momentum() && !optimizer->momentum().has_momentum()) {
-    optimizer->mutable_momentum()->set_momentum(0.9f);
-  }
-  if (optimizer->has_adagrad()) SetAdagrad(optimizer->mutable_adagrad());
-  if (optimizer->has_rmsprop()) SetRmsProp(optimizer->mutable_rmsprop());
-  if (optimizer->has_adam()) SetAdam(optimizer->mutable_adam());
-  if (optimizer->has_adamw()) SetAdam(optimizer->mutable_adamw());
-  if (optimizer->has_adamw() && !optimizer->adamw().has_weight_decay()) {
-    optimizer->mutable_adamw()->set_weight_decay(0.01f);
-  }
-  if (optimizer->has_ftrl() && !optimizer->ftrl().has_initial_accumulator()) {
-    optimizer->mutable_ftrl()->set_initial_accumulator(0.1f);
-  }
+  SetKind(optimizer);
+  for (v1::OptimizerConfig::Group& group : *optimizer->mutable_groups()) SetKind(&group);
 }
 
 void SetData(v1::DataConfig* data) {
