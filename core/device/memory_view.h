@@ -1,0 +1,25 @@
+// A part of a device's memory.
+#ifndef KEELSON_CORE_DEVICE_MEMORY_VIEW_H_
+#define KEELSON_CORE_DEVICE_MEMORY_VIEW_H_
+
+#include <cstdint>
+
+#include "core/device/device.h"
+
+namespace keelson {
+
+// Floats [begin, begin + size) of another memory, which frees them. Operations in flight may use
+// the view, too, so it is destroyed after the whole, whose destructor waits for them.
+class MemoryView : public DeviceMemory {
+ public:
+  // Of memory of a device, where `begin` should be a multiple of kAlignedFloats.
+  MemoryView(const DeviceMemory& whole, int64_t begin, int64_t size)
+      : DeviceMemory(whole.data() + begin, size) {}
+
+  // Vector instructions and copies are fastest from multiples of 256 bytes on.
+  static constexpr int64_t kAlignedFloats = 64;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_DEVICE_MEMORY_VIEW_H_
