@@ -3,29 +3,21 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
+#include "core/model/spec/field_error.h"
 
 namespace keelson {
 namespace {
 
-using LayerCase = v1::LayerConfig::KindCase;
-
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
-
-absl::Status Invalid(absl::string_view path, absl::string_view text) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", text));
-}
 
 absl::Status CheckPositive(absl::string_view path, int64_t value) {
   if (value > 0) return absl::OkStatus();
-  return Invalid(path, absl::StrCat("expected > 0, found ", value));
+  return FieldError(path, absl::StrCat("expected > 0, found ", value));
 }
 
 // The extents are positive.
@@ -36,46 +28,10 @@ absl::Status CheckElements(absl::string_view path, absl::string_view what, const
       elements *= dim;
       continue;
     }
-    return Invalid(path, absl::StrCat("expected ", what, " of at most ", kMaxElements,
-                                      " elements, found ", shape.ToString()));
+    return FieldError(path, absl::StrCat("expected ", what, " of at most ", kMaxElements,
+                                         " elements, found ", shape.ToString()));
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<LayerKind> ToLayerKind(LayerCase kind, const std::string& path) {
-  switch (kind) {
-    case LayerCase::kDense:
-      return LayerKind::kDense;
-    case LayerCase::kConv2D:
-      return LayerKind::kConv2D;
-    case LayerCase::kMaxPool:
-      return LayerKind::kMaxPool;
-    case LayerCase::kAvgPool:
-      return LayerKind::kAvgPool;
-    case LayerCase::kFlatten:
-      return LayerKind::kFlatten;
-    case LayerCase::kRelu:
-      return LayerKind::kRelu;
-    case LayerCase::kTanh:
-      return LayerKind::kTanh;
-    case LayerCase::kSigmoid:
-      return LayerKind::kSigmoid;
-    case LayerCase::kDropout:
-      return LayerKind::kDropout;
-    case LayerCase::kBatchNorm:
-      return LayerKind::kBatchNorm;
-    case LayerCase::KIND_NOT_SET:
-      break;
-  }
-  return Invalid(path, "expected a kind of layer (dense, conv2d, max_pool, ...), found none");
-}
-
-// TensorFlow's rule for scopes, without the slash, which separates the layer from the variable.
-bool IsLayerName(const std::string& name) {
-  const auto allowed = [](char c) { return absl::ascii_isalnum(c) || c == '.'; };
-  return !name.empty() && allowed(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
-    return allowed(c) || c == '_' || c == '-';
-  });
 }
 
 absl::StatusOr<Initializer> KernelInitializer(v1::KernelInitializer kind, const std::string& path,
@@ -94,9 +50,9 @@ absl::StatusOr<Initializer> KernelInitializer(v1::KernelInitializer kind, const 
     case v1::ZEROS:
       return Initializer{Initializer::Kind::kConstant, 0, 0};
     default:
-      return Invalid(absl::StrCat(path, ".kernel_initializer"),
-                     absl::StrCat("expected GLOROT_UNIFORM, HE_NORMAL or ZEROS, found ",
-                                  static_cast<int>(kind)));
+      return FieldError(absl::StrCat(path, ".kernel_initializer"),
+                        absl::StrCat("expected GLOROT_UNIFORM, HE_NORMAL or ZEROS, found ",
+                                     static_cast<int>(kind)));
   }
 }
 
@@ -113,32 +69,30 @@ absl::StatusOr<Axis> PadAxis(v1::Padding padding, const std::string& path, int64
     return Axis{output, std::max<int64_t>((output - 1) * stride + window - input, 0) / 2};
   }
   if (padding != v1::VALID && padding != v1::PADDING_UNSPECIFIED) {
-    return Invalid(absl::StrCat(path, ".padding"),
-                   absl::StrCat("expected VALID or SAME, found ", static_cast<int>(padding)));
+    return FieldError(absl::StrCat(path, ".padding"),
+                      absl::StrCat("expected VALID or SAME, found ", static_cast<int>(padding)));
   }
   if (window > input) {
-    return Invalid(path, absl::StrCat("a window of ", window, " does not fit the input's ", input,
-                                      " rows or columns; use padding: SAME"));
+    return FieldError(path, absl::StrCat("a window of ", window, " does not fit the input's ",
+                                         input, " rows or columns; use padding: SAME"));
   }
   return Axis{(input - window) / stride + 1, 0};
 }
 
-// Reads the layers one after the other; each takes the output of the one before.
+// Reads the layers one after the other, each after those whose outputs it takes.
 class SpecBuilder {
  public:
   absl::StatusOr<ModelSpec> Build(const v1::ModelConfig& config) {
     spec_.name = config.name();
     RETURN_IF_ERROR(SetInput(config));
-    if (config.layers().empty()) {
-      return Invalid("model.layers", "expected at least one, found none");
-    }
-    for (int i = 0; i < config.layers_size(); ++i) {
-      RETURN_IF_ERROR(AddLayer(config.layers(i), absl::StrCat("model.layers[", i, "]")));
+    ASSIGN_OR_RETURN(const std::vector<LayerNode> nodes, OrderLayers(config));
+    for (const LayerNode& node : nodes) {
+      RETURN_IF_ERROR(AddLayer(config.layers(node.position), node));
     }
     if (std::none_of(spec_.variables.begin(), spec_.variables.end(),
                      [](const VariableSpec& variable) { return variable.trained(); })) {
-      return Invalid("model.layers",
-                     "expected a layer to train (dense, conv2d or batch_norm), found none");
+      return FieldError("model.layers",
+                        "expected a layer to train (dense, conv2d or batch_norm), found none");
     }
     RETURN_IF_ERROR(SetLoss(config.loss()));
     return std::move(spec_);
@@ -148,9 +102,9 @@ class SpecBuilder {
   absl::Status SetInput(const v1::ModelConfig& config) {
     const int rank = config.input_shape_size();
     if (rank != 1 && rank != 3) {
-      return Invalid("model.input_shape",
-                     absl::StrCat("expected [features] or [height, width, channels], found ", rank,
-                                  " extents"));
+      return FieldError("model.input_shape",
+                        absl::StrCat("expected [features] or [height, width, channels], found ",
+                                     rank, " extents"));
     }
     for (int i = 0; i < rank; ++i) {
       RETURN_IF_ERROR(
@@ -161,33 +115,58 @@ class SpecBuilder {
     return CheckElements("model.input_shape", "an example", spec_.input);
   }
 
-  absl::Status AddLayer(const v1::LayerConfig& config, const std::string& path) {
+  absl::Status AddLayer(const v1::LayerConfig& config, const LayerNode& node) {
     LayerSpec layer;
-    ASSIGN_OR_RETURN(layer.kind, ToLayerKind(config.kind_case(), path));
-    RETURN_IF_ERROR(NameLayer(config, path, &layer));
-    layer.input = spec_.layers.empty() ? spec_.input : spec_.layers.back().output;
+    layer.kind = node.kind;
+    layer.name = node.name;
+    layer.inputs = node.inputs;
+    for (const ValueId input : node.inputs) layer.input_shapes.push_back(spec_.ShapeOf(input));
+    layer.input = layer.input_shapes.front();
+    const std::string path = absl::StrCat("model.layers[", node.position, "]");
     const std::string kind_path = absl::StrCat(path, ".", LayerKindName(layer.kind));
+    RETURN_IF_ERROR(CheckInputs(path, layer));
+    RETURN_IF_ERROR(FindOwner(config, path, layer));
     RETURN_IF_ERROR(InferLayer(config, kind_path, &layer));
     RETURN_IF_ERROR(CheckElements(kind_path, "an output", layer.output));
     spec_.layers.push_back(std::move(layer));
     return absl::OkStatus();
   }
 
-  absl::Status NameLayer(const v1::LayerConfig& config, const std::string& path, LayerSpec* layer) {
-    const int number = ++count_[layer->kind];
-    layer->name = config.name().empty() ? absl::StrCat(LayerKindName(layer->kind), "_", number)
-                                        : config.name();
-    const std::string name_path = absl::StrCat(path, ".name");
-    if (!IsLayerName(layer->name)) {
-      return Invalid(name_path,
-                     absl::StrCat("expected letters, digits, '.', '_' or '-', the first of them a "
-                                  "letter, a digit or '.', found \"",
-                                  layer->name, "\""));
+  absl::Status CheckInputs(const std::string& path, const LayerSpec& layer) const {
+    const bool many = layer.kind == LayerKind::kAdd || layer.kind == LayerKind::kConcat;
+    const size_t expected = many || layer.kind == LayerKind::kMultiply ? 2 : 1;
+    const size_t found = layer.inputs.size();
+    if (many ? found >= expected : found == expected) return absl::OkStatus();
+    return FieldError(absl::StrCat(path, ".inputs"),
+                      absl::StrCat("expected ", expected, many ? " or more" : "", " of ",
+                                   LayerKindName(layer.kind), ", found ", found));
+  }
+
+  // Finds the layer whose variables this one shares, if it shares any.
+  absl::Status FindOwner(const v1::LayerConfig& config, const std::string& layer_path,
+                         const LayerSpec& layer) {
+    owner_ = nullptr;
+    const std::string& name = config.variables_of();
+    if (name.empty()) return absl::OkStatus();
+    const std::string path = absl::StrCat(layer_path, ".variables_of");
+    if (layer.kind != LayerKind::kDense && layer.kind != LayerKind::kConv2D) {
+      return FieldError(path,
+                        absl::StrCat("expected dense or conv2d, which can share variables, found ",
+                                     LayerKindName(layer.kind)));
     }
-    if (!names_.insert(layer->name).second) {
-      return Invalid(name_path,
-                     absl::StrCat("another layer is already called \"", layer->name, "\""));
+    if (config.dense().kernel_initializer() != v1::KERNEL_INITIALIZER_UNSPECIFIED ||
+        config.conv2d().kernel_initializer() != v1::KERNEL_INITIALIZER_UNSPECIFIED) {
+      return FieldError(path, "expected no kernel_initializer beside it, found one");
     }
+    const auto owner = std::find_if(
+        spec_.layers.begin(), spec_.layers.end(),
+        [&](const LayerSpec& other) { return other.name == name && other.kind == layer.kind; });
+    if (owner == spec_.layers.end()) {
+      return FieldError(
+          path, absl::StrCat("expected the name of a ", LayerKindName(layer.kind),
+                             " layer that is computed before this one, found \"", name, "\""));
+    }
+    owner_ = &*owner;
     return absl::OkStatus();
   }
 
@@ -214,14 +193,78 @@ class SpecBuilder {
       case LayerKind::kSigmoid:
         layer->output = layer->input;
         return absl::OkStatus();
+      case LayerKind::kAdd:
+      case LayerKind::kMultiply:
+        return InferElementwise(path, layer);
+      case LayerKind::kConcat:
+        return InferConcat(path, layer);
+      case LayerKind::kSlice:
+        return InferSlice(config.slice(), path, layer);
+      case LayerKind::kScale:
+        return InferScale(config.scale(), path, layer);
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status InferElementwise(const std::string& path, LayerSpec* layer) {
+    for (const Shape& input : layer->input_shapes) {
+      if (input == layer->input) continue;
+      return FieldError(path, absl::StrCat("expected inputs of one shape, found ",
+                                           layer->input.ToString(), " and ", input.ToString()));
+    }
+    layer->output = layer->input;
+    return absl::OkStatus();
+  }
+
+  absl::Status InferConcat(const std::string& path, LayerSpec* layer) {
+    std::vector<int64_t> dims = layer->input.dims();
+    int64_t last = 0;
+    for (const Shape& input : layer->input_shapes) {
+      std::vector<int64_t> others = input.dims();
+      if (others.size() == dims.size()) others.back() = dims.back();
+      if (others != dims) {
+        return FieldError(path,
+                          absl::StrCat("expected inputs whose shapes differ in the last extent "
+                                       "only, found ",
+                                       layer->input.ToString(), " and ", input.ToString()));
+      }
+      last += input.dims().back();
+    }
+    dims.back() = last;
+    layer->output = Shape(std::move(dims));
+    return absl::OkStatus();
+  }
+
+  absl::Status InferSlice(const v1::Slice& config, const std::string& path, LayerSpec* layer) {
+    std::vector<int64_t> dims = layer->input.dims();
+    RETURN_IF_ERROR(CheckPositive(absl::StrCat(path, ".size"), config.size()));
+    if (config.begin() < 0 || config.begin() > dims.back() - config.size()) {
+      return FieldError(path, absl::StrCat("expected a part of the ", dims.back(),
+                                           " features or channels, found ", config.size(), " from ",
+                                           config.begin(), " on"));
+    }
+    layer->slice_begin = config.begin();
+    dims.back() = config.size();
+    layer->output = Shape(std::move(dims));
+    return absl::OkStatus();
+  }
+
+  absl::Status InferScale(const v1::Scale& config, const std::string& path, LayerSpec* layer) {
+    if (!config.has_factor() || !std::isfinite(config.factor())) {
+      return FieldError(absl::StrCat(path, ".factor"),
+                        absl::StrCat("expected a finite number, found ",
+                                     config.has_factor() ? absl::StrCat(config.factor()) : "none"));
+    }
+    layer->scale_factor = config.factor();
+    layer->output = layer->input;
     return absl::OkStatus();
   }
 
   absl::Status InferDense(const v1::Dense& config, const std::string& path, LayerSpec* layer) {
     if (layer->input.rank() != 1) {
-      return Invalid(path, absl::StrCat("expected an input [features], found ",
-                                        layer->input.ToString(), "; a flatten layer is missing"));
+      return FieldError(
+          path, absl::StrCat("expected an input [features], found ", layer->input.ToString(),
+                             "; a flatten layer is missing"));
     }
     const int64_t inputs = layer->input.dim(0);
     const int64_t units = config.units();
@@ -259,13 +302,14 @@ class SpecBuilder {
   absl::Status InferWindow(v1::Padding padding, const std::string& path, int64_t channels,
                            LayerSpec* layer) {
     if (layer->input.rank() != 3) {
-      return Invalid(path, absl::StrCat("expected an input [height, width, channels], found ",
-                                        layer->input.ToString()));
+      return FieldError(path, absl::StrCat("expected an input [height, width, channels], found ",
+                                           layer->input.ToString()));
     }
     RETURN_IF_ERROR(CheckPositive(absl::StrCat(path, ".stride"), layer->stride));
     if (std::max(layer->window, layer->stride) > kMaxElements) {
-      return Invalid(path, absl::StrCat("expected a window and a stride of at most ", kMaxElements,
-                                        ", found ", std::max(layer->window, layer->stride)));
+      return FieldError(
+          path, absl::StrCat("expected a window and a stride of at most ", kMaxElements, ", found ",
+                             std::max(layer->window, layer->stride)));
     }
     ASSIGN_OR_RETURN(const Axis rows,
                      PadAxis(padding, path, layer->input.dim(0), layer->window, layer->stride));
@@ -280,8 +324,8 @@ class SpecBuilder {
   absl::Status InferDropout(const v1::Dropout& config, const std::string& path, LayerSpec* layer) {
     // Written so that not-a-number fails too.
     if (!(config.rate() >= 0 && config.rate() < 1)) {
-      return Invalid(absl::StrCat(path, ".rate"),
-                     absl::StrCat("expected >= 0 and < 1, found ", config.rate()));
+      return FieldError(absl::StrCat(path, ".rate"),
+                        absl::StrCat("expected >= 0 and < 1, found ", config.rate()));
     }
     layer->dropout_rate = config.rate();
     layer->output = layer->input;
@@ -294,11 +338,12 @@ class SpecBuilder {
     const float epsilon = config.has_epsilon() ? config.epsilon() : 1e-3f;
     // Written so that not-a-number fails too.
     if (!(momentum >= 0 && momentum < 1)) {
-      return Invalid(absl::StrCat(path, ".momentum"),
-                     absl::StrCat("expected >= 0 and < 1, found ", momentum));
+      return FieldError(absl::StrCat(path, ".momentum"),
+                        absl::StrCat("expected >= 0 and < 1, found ", momentum));
     }
     if (!(epsilon > 0 && std::isfinite(epsilon))) {
-      return Invalid(absl::StrCat(path, ".epsilon"), absl::StrCat("expected > 0, found ", epsilon));
+      return FieldError(absl::StrCat(path, ".epsilon"),
+                        absl::StrCat("expected > 0, found ", epsilon));
     }
     constexpr Initializer kZeros = {Initializer::Kind::kConstant, 0, 0};
     constexpr Initializer kOnes = {Initializer::Kind::kConstant, 1, 0};
@@ -315,9 +360,27 @@ class SpecBuilder {
   absl::Status AddKernel(const std::string& path, Shape kernel, Initializer initializer,
                          bool with_bias, LayerSpec* layer) {
     RETURN_IF_ERROR(CheckElements(path, "a kernel", kernel));
+    if (owner_ != nullptr) return ShareKernel(path, kernel, with_bias, layer);
     const int64_t outputs = kernel.dims().back();
     layer->kernel = AddVariable(*layer, "kernel", std::move(kernel), initializer);
     if (with_bias) layer->bias = AddVariable(*layer, "bias", Shape({outputs}), {});
+    return absl::OkStatus();
+  }
+
+  absl::Status ShareKernel(const std::string& path, const Shape& kernel, bool with_bias,
+                           LayerSpec* layer) const {
+    const Shape& shared = spec_.variables[*owner_->kernel].shape;
+    if (kernel != shared) {
+      return FieldError(path, absl::StrCat("expected a kernel ", shared.ToString(), ", that of \"",
+                                           owner_->name, "\", found ", kernel.ToString()));
+    }
+    if (with_bias != owner_->bias.has_value()) {
+      return FieldError(absl::StrCat(path, ".no_bias"),
+                        absl::StrCat("expected what \"", owner_->name, "\" has, found ",
+                                     with_bias ? "false" : "true"));
+    }
+    layer->kernel = owner_->kernel;
+    layer->bias = owner_->bias;
     return absl::OkStatus();
   }
 
@@ -342,9 +405,9 @@ class SpecBuilder {
         spec_.loss = LossKind::kMeanSquaredError;
         break;
       default:
-        return Invalid("model.loss.kind",
-                       "expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY or "
-                       "MEAN_SQUARED_ERROR, found none");
+        return FieldError("model.loss.kind",
+                          "expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY or "
+                          "MEAN_SQUARED_ERROR, found none");
     }
     const Shape& output = spec_.layers.back().output;
     spec_.output_size = output.num_elements();
@@ -352,44 +415,18 @@ class SpecBuilder {
     if (output.rank() == 1 && (softmax ? spec_.output_size >= 2 : spec_.output_size == 1)) {
       return absl::OkStatus();
     }
-    return Invalid(
+    return FieldError(
         "model.loss",
         absl::StrCat(LossKindName(spec_.loss), " takes ", softmax ? "[classes], 2 or more" : "[1]",
                      ", found a last layer with the output ", output.ToString()));
   }
 
   ModelSpec spec_;
-  std::map<LayerKind, int> count_;
-  std::set<std::string> names_;
+  // Whose variables the layer that is read now shares; null: it has its own. In spec_.
+  const LayerSpec* owner_ = nullptr;
 };
 
 }  // namespace
-
-const char* LayerKindName(LayerKind kind) {
-  switch (kind) {
-    case LayerKind::kDense:
-      return "dense";
-    case LayerKind::kConv2D:
-      return "conv2d";
-    case LayerKind::kMaxPool:
-      return "max_pool";
-    case LayerKind::kAvgPool:
-      return "avg_pool";
-    case LayerKind::kFlatten:
-      return "flatten";
-    case LayerKind::kRelu:
-      return "relu";
-    case LayerKind::kTanh:
-      return "tanh";
-    case LayerKind::kSigmoid:
-      return "sigmoid";
-    case LayerKind::kDropout:
-      return "dropout";
-    case LayerKind::kBatchNorm:
-      return "batch_norm";
-  }
-  return "";
-}
 
 std::vector<size_t> LayerSpec::variables() const {
   std::vector<size_t> positions;
@@ -398,6 +435,49 @@ std::vector<size_t> LayerSpec::variables() const {
     if (position) positions.push_back(*position);
   }
   return positions;
+}
+
+int64_t LayerSpec::operations() const {
+  const int64_t elements = output.num_elements();
+  const int64_t of_bias = bias ? elements : 0;
+  switch (kind) {
+    case LayerKind::kDense:
+      return 2 * input.num_elements() * elements + of_bias;
+    case LayerKind::kConv2D:
+      return 2 * window * window * input.dims().back() * elements + of_bias;
+    case LayerKind::kMaxPool:
+    case LayerKind::kAvgPool:
+      return window * window * elements;
+    // Mean, variance, and x - mean times and plus one number each.
+    case LayerKind::kBatchNorm:
+      return 6 * elements;
+    case LayerKind::kAdd:
+    case LayerKind::kMultiply:
+      return static_cast<int64_t>(inputs.size() - 1) * elements;
+    case LayerKind::kRelu:
+    case LayerKind::kTanh:
+    case LayerKind::kSigmoid:
+    case LayerKind::kDropout:
+    case LayerKind::kScale:
+      return elements;
+    case LayerKind::kFlatten:
+    case LayerKind::kConcat:
+    case LayerKind::kSlice:
+      return 0;
+  }
+  return 0;
+}
+
+int64_t ModelSpec::parameters_of(const LayerSpec& layer) const {
+  const auto owner = std::find_if(layers.begin(), layers.end(), [&](const LayerSpec& other) {
+    return other.kernel.has_value() && other.kernel == layer.kernel;
+  });
+  if (owner != layers.end() && owner->name != layer.name) return 0;
+  int64_t elements = 0;
+  for (const size_t variable : layer.variables()) {
+    elements += variables[variable].shape.num_elements();
+  }
+  return elements;
 }
 
 int64_t ModelSpec::num_classes() const {

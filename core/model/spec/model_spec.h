@@ -10,29 +10,16 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/model/spec/layer_graph.h"
+#include "core/model/spec/layer_kind.h"
 #include "core/tensor/shape.h"
 #include "core/tensor/variable.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
 
-enum class LayerKind {
-  kDense,
-  kConv2D,
-  kMaxPool,
-  kAvgPool,
-  kFlatten,
-  kRelu,
-  kTanh,
-  kSigmoid,
-  kDropout,
-  kBatchNorm,
-};
-
 enum class LossKind { kSoftmaxCrossEntropy, kSigmoidCrossEntropy, kMeanSquaredError };
 
-// "dense", "conv2d", ..., as in the configuration.
-const char* LayerKindName(LayerKind kind);
 // "SOFTMAX_CROSS_ENTROPY", ..., as in the configuration.
 const char* LossKindName(LossKind kind);
 
@@ -40,8 +27,12 @@ struct LayerSpec {
   LayerKind kind = LayerKind::kFlatten;
   // Default: the kind and its number from 1 among the layers of this kind, "dense_1".
   std::string name;
-  // The shape of one example, without the batch.
+  // What the layer takes: one value, but for add, multiply and concat. Each is the features or an
+  // earlier layer's output.
+  std::vector<ValueId> inputs;
+  // The shape of one example, without the batch, of the first input, of each, and of the output.
   Shape input;
+  std::vector<Shape> input_shapes;
   Shape output;
   // Positions in ModelSpec::variables.
   std::optional<size_t> kernel;
@@ -59,21 +50,28 @@ struct LayerSpec {
   int64_t pad_left = 0;
   float dropout_rate = 0;
   float batch_norm_epsilon = 0;
+  float scale_factor = 1;
+  int64_t slice_begin = 0;  // of the last axis
 
   // Positions of all the variables that the layer has, ascending.
   std::vector<size_t> variables() const;
+  // Of the forward pass of one example in training: additions, multiplications and what else is
+  // done to an element, each once; to copy an element is none.
+  int64_t operations() const;
 };
 
 struct ModelSpec {
   std::string name;
   Shape input;  // of one example
+  // In an order in which they can be computed; a chain's is the configuration's. The last one's
+  // output is the model's.
   std::vector<LayerSpec> layers;
-  // In the order of the layers: "<layer>/kernel" ([inputs, units] or [kernel, kernel, channels,
-  // filters]) and "<layer>/bias" (zeros at first); of batch norm, all [channels], "<layer>/gamma"
-  // (ones), "/beta" (zeros), and "/moving_mean" (zeros) and "/moving_variance" (ones), which are
-  // not trained. Initial kernels: Glorot and Bengio, "Understanding the difficulty of training deep
-  // feedforward neural networks", AISTATS 2010 (uniform); He et al., "Delving deep into
-  // rectifiers", ICCV 2015 (normal).
+  // In the order of the layers (of those that share variables the first one's): "<layer>/kernel"
+  // ([inputs, units] or [kernel, kernel, channels, filters]) and "<layer>/bias" (zeros at first);
+  // of batch norm, all [channels], "<layer>/gamma" (ones), "/beta" (zeros), and "/moving_mean"
+  // (zeros) and "/moving_variance" (ones), which are not trained. Initial kernels: Glorot and
+  // Bengio, "Understanding the difficulty of training deep feedforward neural networks", AISTATS
+  // 2010 (uniform); He et al., "Delving deep into rectifiers", ICCV 2015 (normal).
   std::vector<VariableSpec> variables;
   LossKind loss = LossKind::kSoftmaxCrossEntropy;
   // The number of scores of one example.
@@ -81,12 +79,19 @@ struct ModelSpec {
 
   // Labels are below this; 0: labels are any numbers.
   int64_t num_classes() const;
+  // The elements of the layer's variables, except those that an earlier layer has, too.
+  int64_t parameters_of(const LayerSpec& layer) const;
+  // Of one example.
+  const Shape& ShapeOf(ValueId value) const {
+    return value == kFeaturesValue ? input : layers[value - 1].output;
+  }
 };
 
 // INVALID_ARGUMENT, the text beginning with the field's path ("model.layers[2].dense.units:
-// expected > 0, found -3"): a missing or bad number or kind; two layers of one name; a layer that
-// does not take its input's shape; an output that does not fit the loss; nothing to train; a tensor
-// of more than 2^31 - 1 elements.
+// expected > 0, found -3"): a missing or bad number; a graph that makes no sense (OrderLayers); a
+// layer that does not take its inputs' number or shapes, or cannot share variables with the layer
+// that it names; an output that does not fit the loss; nothing to train; a tensor of more than 2^31
+// - 1 elements.
 absl::StatusOr<ModelSpec> InferModelSpec(const v1::ModelConfig& config);
 
 }  // namespace keelson

@@ -1,0 +1,192 @@
+#include "core/model/spec/layer_graph.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/status_macros.h"
+#include "core/model/spec/field_error.h"
+
+namespace keelson {
+namespace {
+
+constexpr int kTheFeatures = -1;
+
+std::string PathOf(int position) { return absl::StrCat("model.layers[", position, "]"); }
+
+// TensorFlow's rule for scopes, without the slash, which separates the layer from the variable.
+bool IsLayerName(const std::string& name) {
+  const auto allowed = [](char c) { return absl::ascii_isalnum(c) || c == '.'; };
+  return !name.empty() && allowed(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
+    return allowed(c) || c == '_' || c == '-';
+  });
+}
+
+// Layers are called by their positions in the list here.
+class Orderer {
+ public:
+  explicit Orderer(const v1::ModelConfig& config) : config_(config) {}
+
+  absl::StatusOr<std::vector<LayerNode>> Order() {
+    if (config_.layers().empty()) {
+      return FieldError("model.layers", "expected at least one, found none");
+    }
+    RETURN_IF_ERROR(NameLayers());
+    RETURN_IF_ERROR(FindInputs());
+    RETURN_IF_ERROR(CheckOutputs());
+    return Sort();
+  }
+
+ private:
+  int size() const { return config_.layers_size(); }
+
+  absl::Status NameLayers() {
+    std::map<LayerKind, int> count;
+    for (int i = 0; i < size(); ++i) {
+      const v1::LayerConfig& layer = config_.layers(i);
+      LayerNode node;
+      node.position = i;
+      ASSIGN_OR_RETURN(node.kind, LayerKindOf(layer, PathOf(i)));
+      const int number = ++count[node.kind];
+      node.name =
+          layer.name().empty() ? absl::StrCat(LayerKindName(node.kind), "_", number) : layer.name();
+      RETURN_IF_ERROR(CheckName(node));
+      by_name_[node.name] = i;
+      nodes_.push_back(std::move(node));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckName(const LayerNode& node) const {
+    const std::string path = absl::StrCat(PathOf(node.position), ".name");
+    if (!IsLayerName(node.name)) {
+      return FieldError(
+          path, absl::StrCat("expected letters, digits, '.', '_' or '-', the first of them a "
+                             "letter, a digit or '.', found \"",
+                             node.name, "\""));
+    }
+    if (by_name_.count(node.name) > 0) {
+      return FieldError(path, absl::StrCat("another layer is already called \"", node.name, "\""));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status FindInputs() {
+    inputs_.resize(nodes_.size());
+    takers_.resize(nodes_.size());
+    for (int i = 0; i < size(); ++i) {
+      const auto& names = config_.layers(i).inputs();
+      // The layer before it, or the features.
+      if (names.empty()) AddInput(i, i - 1);
+      for (int k = 0; k < names.size(); ++k) {
+        ASSIGN_OR_RETURN(const int input,
+                         Find(names[k], absl::StrCat(PathOf(i), ".inputs[", k, "]")));
+        AddInput(i, input);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<int> Find(const std::string& name, const std::string& path) const {
+    const auto found = by_name_.find(name);
+    if (name == kFeatures) {
+      if (found == by_name_.end()) return kTheFeatures;
+      return FieldError(path, "the model's input and a layer are both called \"features\"");
+    }
+    if (found != by_name_.end()) return found->second;
+    return FieldError(path, absl::StrCat("expected the name of a layer, or \"", kFeatures,
+                                         "\", found \"", name, "\""));
+  }
+
+  void AddInput(int layer, int input) {
+    inputs_[layer].push_back(input);
+    if (input != kTheFeatures) takers_[input].push_back(layer);
+  }
+
+  absl::Status CheckOutputs() const {
+    for (int i = 0; i + 1 < size(); ++i) {
+      if (!takers_[i].empty()) continue;
+      return FieldError(PathOf(i),
+                        absl::StrCat("expected a layer that takes the output of \"", nodes_[i].name,
+                                     "\", found none; the model's output is that of the "
+                                     "last layer in the list, \"",
+                                     nodes_.back().name, "\""));
+    }
+    return absl::OkStatus();
+  }
+
+  // Of the layers whose inputs are there the first in the list comes next (Kahn, CACM 5 (1962)).
+  absl::StatusOr<std::vector<LayerNode>> Sort() {
+    std::vector<size_t> missing(nodes_.size(), 0);
+    std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+    for (int i = 0; i < size(); ++i) {
+      for (const int input : inputs_[i]) missing[i] += input != kTheFeatures ? 1 : 0;
+      if (missing[i] == 0) ready.push(i);
+    }
+    std::vector<int> order;
+    while (!ready.empty()) {
+      const int next = ready.top();
+      ready.pop();
+      order.push_back(next);
+      for (const int taker : takers_[next]) {
+        if (--missing[taker] == 0) ready.push(taker);
+      }
+    }
+    if (order.size() < nodes_.size()) return CycleError(missing);
+    return Nodes(order);
+  }
+
+  // `missing`: how many inputs each layer still lacks.
+  absl::Status CycleError(const std::vector<size_t>& missing) const {
+    // From a layer that waits back to one for which it waits, until a layer comes again.
+    std::vector<int> way = {static_cast<int>(
+        std::find_if(missing.begin(), missing.end(), [](size_t n) { return n > 0; }) -
+        missing.begin())};
+    std::vector<int>::iterator begin;
+    do {
+      const std::vector<int>& inputs = inputs_[way.back()];
+      const int next = *std::find_if(inputs.begin(), inputs.end(), [&](int input) {
+        return input != kTheFeatures && missing[input] > 0;
+      });
+      way.push_back(next);
+      begin = std::find(way.begin(), way.end() - 1, next);
+    } while (begin == way.end() - 1);
+    std::vector<std::string> names;
+    for (auto layer = way.end(); layer != begin;) names.push_back(nodes_[*--layer].name);
+    return FieldError(absl::StrCat(PathOf(*begin), ".inputs"),
+                      absl::StrCat("expected no cycle, found ", absl::StrJoin(names, " -> ")));
+  }
+
+  std::vector<LayerNode> Nodes(const std::vector<int>& order) {
+    std::vector<size_t> rank(nodes_.size());
+    for (size_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
+    std::vector<LayerNode> sorted;
+    for (const int layer : order) {
+      LayerNode node = std::move(nodes_[layer]);
+      for (const int input : inputs_[layer]) {
+        node.inputs.push_back(input == kTheFeatures ? kFeaturesValue : OutputOf(rank[input]));
+      }
+      sorted.push_back(std::move(node));
+    }
+    return sorted;
+  }
+
+  const v1::ModelConfig& config_;
+  std::vector<LayerNode> nodes_;
+  std::map<std::string, int> by_name_;
+  std::vector<std::vector<int>> inputs_;
+  std::vector<std::vector<int>> takers_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<LayerNode>> OrderLayers(const v1::ModelConfig& config) {
+  return Orderer(config).Order();
+}
+
+}  // namespace keelson
