@@ -67,6 +67,92 @@ TEST(ModelSpecTest, InfersLeNet) {
   EXPECT_EQ(spec->loss, LossKind::kSoftmaxCrossEntropy);
 }
 
+TEST(ModelSpecTest, InfersAGraph) {
+  const auto spec = Infer(R"(
+      input_shape: [4, 4, 2]
+      layers { name: "a" conv2d { filters: 3 kernel_size: 3 padding: SAME } }
+      layers { name: "b" conv2d { filters: 3 kernel_size: 3 padding: SAME } }
+      layers { name: "sum" add {} inputs: "b" inputs: "a" }
+      layers { name: "gate" multiply {} inputs: "sum" inputs: "a" }
+      layers { name: "all" concat {} inputs: "gate" inputs: "features" inputs: "sum" }
+      layers { name: "part" slice { begin: 2 size: 5 } }
+      layers { name: "half" scale { factor: 0.5 } }
+      layers { flatten {} } layers { dense { units: 10 } }
+      loss { kind: SOFTMAX_CROSS_ENTROPY })");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  std::vector<std::string> layers;
+  for (const LayerSpec& layer : spec->layers) {
+    layers.push_back(layer.name + layer.output.ToString());
+  }
+  EXPECT_THAT(layers, ElementsAre("a[4, 4, 3]", "b[4, 4, 3]", "sum[4, 4, 3]", "gate[4, 4, 3]",
+                                  "all[4, 4, 8]", "part[4, 4, 5]", "half[4, 4, 5]", "flatten_1[80]",
+                                  "dense_1[10]"));
+  EXPECT_THAT(spec->layers[4].inputs, ElementsAre(OutputOf(3), kFeaturesValue, OutputOf(2)));
+  EXPECT_THAT(spec->layers[4].input_shapes,
+              ElementsAre(Shape({4, 4, 3}), Shape({4, 4, 2}), Shape({4, 4, 3})));
+  EXPECT_EQ(spec->layers[5].slice_begin, 2);
+  EXPECT_EQ(spec->layers[6].scale_factor, 0.5f);
+}
+
+TEST(ModelSpecTest, LayersShareVariables) {
+  const auto spec = Infer(R"(
+      input_shape: 4 layers { name: "a" dense { units: 4 } }
+      layers { name: "b" dense { units: 4 } variables_of: "a" }
+      layers { dense { units: 1 } } loss { kind: MEAN_SQUARED_ERROR })");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_THAT(Variables(*spec), ElementsAre("a/kernel[4, 4]", "a/bias[4]", "dense_3/kernel[4, 1]",
+                                            "dense_3/bias[1]"));
+  EXPECT_THAT(spec->layers[1].variables(), ElementsAre(0, 1));
+}
+
+TEST(ModelSpecTest, SaysWhatIsWrongWithAGraph) {
+  const std::string a = "layers { name: 'a' dense { units: 4 } } ";
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {a + "layers { add {} }", "model.layers[1].inputs: expected 2 or more of add, found 1"},
+      {a + "layers { multiply {} inputs: 'a' inputs: 'a' inputs: 'a' }",
+       "model.layers[1].inputs: expected 2 of multiply, found 3"},
+      {a + "layers { concat {} inputs: 'a' }",
+       "model.layers[1].inputs: expected 2 or more of concat, found 1"},
+      {a + "layers { relu {} inputs: 'a' inputs: 'a' }",
+       "model.layers[1].inputs: expected 1 of relu, found 2"},
+      {a + "layers { add {} inputs: 'a' inputs: 'features' }",
+       "model.layers[1].add: expected inputs of one shape, found [4] and [3]"},
+      {a + "layers { slice { begin: 2 size: 3 } }",
+       "model.layers[1].slice: expected a part of the 4 features or channels, found 3 from 2 on"},
+      {a + "layers { slice { begin: -1 size: 3 } }",
+       "model.layers[1].slice: expected a part of the 4 features or channels, found 3 from -1 on"},
+      {a + "layers { slice {} }", "model.layers[1].slice.size: expected > 0, found 0"},
+      {a + "layers { scale {} }",
+       "model.layers[1].scale.factor: expected a finite number, found none"},
+      {a + "layers { scale { factor: nan } }",
+       "model.layers[1].scale.factor: expected a finite number, found nan"},
+      {a + "layers { relu {} variables_of: 'a' }",
+       "model.layers[1].variables_of: expected dense or conv2d, which can share variables, found "
+       "relu"},
+      {a + "layers { dense { units: 4 } variables_of: 'x' }",
+       "model.layers[1].variables_of: expected the name of a dense layer that is computed before "
+       "this one, found \"x\""},
+      {a + "layers { dense { units: 4 } variables_of: 'a' }",
+       "model.layers[1].dense: expected a kernel [3, 4], that of \"a\", found [4, 4]"},
+      {a + "layers { dense { units: 4 no_bias: true } inputs: 'features' variables_of: 'a' } "
+           "layers { add {} inputs: 'a' inputs: 'dense_2' }",
+       "model.layers[1].dense.no_bias: expected what \"a\" has, found true"},
+      {a + "layers { dense { units: 4 kernel_initializer: ZEROS } variables_of: 'a' }",
+       "model.layers[1].variables_of: expected no kernel_initializer beside it, found one"},
+  };
+  for (const auto& [layers, message] : wrong) {
+    EXPECT_EQ(Infer("input_shape: 3 " + layers + " loss { kind: SOFTMAX_CROSS_ENTROPY }").status(),
+              absl::InvalidArgumentError(message))
+        << layers;
+  }
+  const auto images = Infer(
+      "input_shape: [4, 4, 2] layers { name: 'a' max_pool { size: 2 } } "
+      "layers { concat {} inputs: 'a' inputs: 'features' } loss { kind: SOFTMAX_CROSS_ENTROPY }");
+  EXPECT_EQ(images.status(), absl::InvalidArgumentError(
+                                 "model.layers[1].concat: expected inputs whose shapes differ "
+                                 "in the last extent only, found [2, 2, 2] and [4, 4, 2]"));
+}
+
 TEST(ModelSpecTest, PadsAsTensorFlowDoes) {
   const LayerSpec same =
       InferOne("[28, 27, 3]", "conv2d { filters: 4 kernel_size: 5 padding: SAME }");
