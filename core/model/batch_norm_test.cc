@@ -66,7 +66,7 @@ class BatchNormTest : public testing::TestWithParam<const char*> {
     input_.resize(Elements(pass.batch));
     FillRandom(3, 2, absl::MakeSpan(input_));
     device_->CopyToDevice(input_, x_.get());
-    layer_->Forward(device_.get(), pass, *x_, y_.get());
+    layer_->Forward(device_.get(), pass, {x_.get()}, y_.get());
     return Read(*y_);
   }
   // gamma * (x - mean) / sqrt(variance + epsilon) + beta
@@ -140,7 +140,7 @@ TEST_P(BatchNormTest, OneExample) {
   const std::unique_ptr<DeviceMemory> dy = New(Elements(1)), dx = New(Elements(1));
   device_->Fill(1, Elements(1), dy.get());
   device_->Fill(77, Elements(1), dx.get());
-  layer_->Backward(device_.get(), pass, *x_, *y_, dy.get(), dx.get());
+  layer_->Backward(device_.get(), pass, {x_.get()}, *y_, dy.get(), {dx.get()});
   // The same everywhere, so it is all taken back by the mean.
   EXPECT_THAT(Read(*dx), Each(FloatNear(0, 1e-4f)));
   const auto rows = static_cast<float>(Elements(1) / channels_);

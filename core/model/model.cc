@@ -354,7 +354,8 @@ void Model::Forward() {
 void Model::Backward(const StepShape& shape,
                      absl::FunctionRef<void(absl::Span<const size_t>)> on_sent) {
   const bool clips = shape.clip_global_norm > 0;
-  for (size_t stage = first().num_stages(); stage-- > first().first_trained();) {
+  for (size_t stage = first().num_stages(); stage-- > 0;) {
+    if (!first().runs_backward(stage)) continue;
     for (size_t r = 0; r < replicas_.size(); ++r) {
       if (passes_[r].batch > 0) replicas_[r]->Backward(passes_[r], stage);
     }

@@ -35,116 +35,109 @@ absl::Status Replica::CreateVariables() {
 }
 
 absl::Status Replica::CreateStages() {
-  std::vector<Parameter> parameters;
-  for (const Variable& variable : variables_) {
-    parameters.push_back({variable.value.get(), variable.gradient.get()});
+  runs_.resize(stages_.size());
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    runs_[i].used = spec_->layers[stages_[i].layer].variables();
+    ASSIGN_OR_RETURN(runs_[i].variables_unused, device_->NewEvent());
+    // Recorded after the zeros with which the variables begin.
+    device_->Record(runs_[i].variables_unused.get());
   }
-  const std::vector<LayerSpec>& layers = spec_->layers;
-  for (size_t i = 0; i < layers.size(); ++i) {
-    std::optional<ActivationKind> activation;
-    if (TakesActivation(layers[i].kind) && i + 1 < layers.size()) {
-      activation = ActivationOf(layers[i + 1].kind);
-    }
-    std::unique_ptr<Layer> layer = MakeLayer(layers[i], i, parameters, activation);
-    if (layer != nullptr) RETURN_IF_ERROR(AddStage(std::move(layer)));
-    if (activation.has_value()) ++i;
-  }
-  const auto trained = std::find_if(stages_.begin(), stages_.end(),
-                                    [](const Stage& s) { return s.layer->has_variables(); });
-  first_trained_ = trained - stages_.begin();
+  RETURN_IF_ERROR(ShareVariables());
+  for (size_t i = 0; i < stages_.size(); ++i) runs_[i].layer = MakeLayerOf(i);
   return absl::OkStatus();
 }
 
-absl::Status Replica::AddStage(std::unique_ptr<Layer> layer) {
-  Stage stage;
-  stage.output_elements = layer->spec().output.num_elements();
-  stage.variables = layer->spec().variables();
-  std::reverse(stage.variables.begin(), stage.variables.end());
-  for (const size_t variable : stage.variables) {
-    variables_[variable].stage = stages_.size();
+absl::Status Replica::ShareVariables() {
+  for (size_t i = stages_.size(); i-- > 0;) {
+    for (const size_t variable : runs_[i].used) {
+      Variable& v = variables_[variable];
+      v.stage = i;
+      v.last_stage = std::max(v.last_stage, i);
+      if (v.last_stage == i || v.part != nullptr) continue;
+      ASSIGN_OR_RETURN(v.part, device_->Allocate(v.gradient->size()));
+    }
   }
-  ASSIGN_OR_RETURN(stage.variables_unused, device_->NewEvent());
-  // Recorded after the zeros with which the variables begin.
-  device_->Record(stage.variables_unused.get());
-  stage.layer = std::move(layer);
-  stages_.push_back(std::move(stage));
+  for (size_t variable = variables_.size(); variable-- > 0;) {
+    runs_[At(variable).stage].variables.push_back(variable);
+  }
   return absl::OkStatus();
+}
+
+std::unique_ptr<Layer> Replica::MakeLayerOf(size_t stage) const {
+  std::vector<Parameter> parameters;
+  for (const Variable& variable : variables_) {
+    const bool adds = variable.part != nullptr && stage < variable.last_stage;
+    parameters.push_back(
+        {variable.value.get(), adds ? variable.part.get() : variable.gradient.get()});
+  }
+  const size_t layer = stages_[stage].layer;
+  return MakeLayer(spec_->layers[layer], layer, parameters, stages_[stage].activation);
 }
 
 void Replica::SetValue(size_t variable, absl::Span<const float> values) {
   const Variable& v = At(variable);
   device_->WaitFor(*v.uploaded);
   device_->CopyToDevice(values, v.value.get());
-  device_->Record(stages_[v.stage].variables_unused.get());
+  device_->Record(runs_[v.stage].variables_unused.get());
   NoteFailure("variable", spec_->variables[variable].name);
 }
 
 absl::Status Replica::Reserve(int64_t rows, bool training) {
-  if (rows > forward_rows_) {
+  if (rows <= rows_ && (!training || trains_)) return absl::OkStatus();
+  const bool trains = training || trains_;
+  const int64_t room = std::max(rows, rows_);
+  FreeActivations();
+  if (const absl::Status status = Allocate(room, trains); !status.ok()) {
     FreeActivations();
-    if (const absl::Status status = AllocateForward(rows); !status.ok()) {
-      FreeActivations();
-      return Name(absl::StrCat("a batch of ", rows), status);
-    }
-    forward_rows_ = rows;
+    return Name(absl::StrCat("a batch of ", rows), status);
   }
-  if (training && rows > backward_rows_) {
-    if (const absl::Status status = AllocateBackward(rows); !status.ok()) {
-      FreeActivations();
-      return Name(absl::StrCat("a batch of ", rows), status);
-    }
-    backward_rows_ = rows;
-  }
+  rows_ = room;
+  trains_ = trains;
   return absl::OkStatus();
 }
 
-absl::Status Replica::AllocateForward(int64_t rows) {
-  ASSIGN_OR_RETURN(features_, device_->Allocate(rows * spec_->input.num_elements()));
+absl::Status Replica::Allocate(int64_t rows, bool training) {
+  plan_ = PlanPass(stages_, spec_->input.num_elements(), rows, training);
+  ASSIGN_OR_RETURN(activations_, device_->Allocate(plan_.floats));
+  for (const MemoryPart& part : plan_.parts) {
+    parts_.push_back(std::make_unique<MemoryView>(*activations_, part.begin, part.floats));
+  }
   ASSIGN_OR_RETURN(labels_, device_->Allocate(rows));
   ASSIGN_OR_RETURN(losses_, device_->Allocate(rows));
-  for (Stage& stage : stages_) {
-    ASSIGN_OR_RETURN(stage.output, device_->Allocate(rows * stage.output_elements));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Replica::AllocateBackward(int64_t rows) {
-  int64_t largest = 0;
-  for (const Stage& stage : stages_) largest = std::max(largest, stage.output_elements);
-  for (std::unique_ptr<DeviceMemory>& gradient : output_gradients_) {
-    gradient.reset();
-    ASSIGN_OR_RETURN(gradient, device_->Allocate(rows * largest));
-  }
   return absl::OkStatus();
 }
 
 void Replica::FreeActivations() {
-  forward_rows_ = 0;
-  backward_rows_ = 0;
-  features_.reset();
+  rows_ = 0;
+  activations_.reset();
+  parts_.clear();
   labels_.reset();
   losses_.reset();
-  for (Stage& stage : stages_) stage.output.reset();
-  for (std::unique_ptr<DeviceMemory>& gradient : output_gradients_) gradient.reset();
 }
 
 void Replica::LoadBatch(absl::Span<const float> features, absl::Span<const float> labels) {
-  device_->CopyToDevice(features, features_.get());
+  device_->CopyToDevice(features, Value(kFeaturesValue));
   device_->CopyToDevice(labels, labels_.get());
   NoteFailure("model", "batch");
 }
 
+std::vector<const DeviceMemory*> Replica::InputsOf(size_t stage) const {
+  std::vector<const DeviceMemory*> inputs;
+  for (const ValueId input : stages_[stage].inputs) inputs.push_back(Value(input));
+  return inputs;
+}
+
 void Replica::Forward(const Pass& pass) {
   for (size_t i = 0; i < stages_.size(); ++i) {
-    const Stage& stage = stages_[i];
-    for (const size_t variable : stage.variables) device_->WaitFor(*uploaded(variable));
-    stage.layer->Forward(device_, pass, InputOf(i), stage.output.get());
-    NoteFailure("layer", stage.layer->spec().name);
+    const Run& run = runs_[i];
+    for (const size_t variable : run.used) device_->WaitFor(*uploaded(variable));
+    run.layer->Forward(device_, pass, InputsOf(i), Value(OutputOf(i)));
+    NoteFailure("layer", run.layer->spec().name);
   }
 }
 
 void Replica::ComputeLoss(const Pass& pass, float weight) {
-  DeviceMemory* const dscores = pass.training ? OutputGradient(stages_.size() - 1) : nullptr;
+  DeviceMemory* const dscores = pass.training ? Part(plan_.last_gradient) : nullptr;
   switch (spec_->loss) {
     case LossKind::kSoftmaxCrossEntropy:
       device_->SoftmaxCrossEntropy(pass.batch, spec_->output_size, weight, scores(), *labels_,
@@ -162,12 +155,36 @@ void Replica::ComputeLoss(const Pass& pass, float weight) {
 }
 
 void Replica::Backward(const Pass& pass, size_t stage) {
-  const Stage& s = stages_[stage];
-  DeviceMemory* const dx = stage == first_trained_ ? nullptr : OutputGradient(stage - 1);
-  s.layer->Backward(device_, pass, InputOf(stage), *s.output, OutputGradient(stage), dx);
+  const Run& run = runs_[stage];
+  std::vector<DeviceMemory*> dx;
+  for (const std::optional<PassMemory::Gradient>& gradient : plan_.input_gradients[stage]) {
+    dx.push_back(gradient.has_value() ? Part(gradient->part) : nullptr);
+  }
+  run.layer->Backward(device_, pass, InputsOf(stage), *Value(OutputOf(stage)),
+                      Part(plan_.output_gradients[stage]), dx);
+  AddInputGradients(pass, stage);
+  AddVariableGradients(stage);
   // Recorded before the gradients are delivered: a caller that has one may load the next value.
-  if (!s.variables.empty()) device_->Record(s.variables_unused.get());
-  NoteFailure("layer", s.layer->spec().name);
+  if (!run.variables.empty()) device_->Record(run.variables_unused.get());
+  NoteFailure("layer", run.layer->spec().name);
+}
+
+void Replica::AddInputGradients(const Pass& pass, size_t stage) {
+  for (size_t k = 0; k < stages_[stage].inputs.size(); ++k) {
+    const std::optional<PassMemory::Gradient>& gradient = plan_.input_gradients[stage][k];
+    if (!gradient.has_value() || !gradient->sum.has_value()) continue;
+    const ValueId input = stages_[stage].inputs[k];
+    const int64_t floats = stages_[input - 1].output_floats;
+    device_->Axpy(1, pass.batch * floats, *Part(gradient->part), Part(*gradient->sum));
+  }
+}
+
+void Replica::AddVariableGradients(size_t stage) {
+  for (const size_t variable : runs_[stage].used) {
+    const Variable& v = At(variable);
+    if (v.part == nullptr || stage == v.last_stage) continue;
+    device_->Axpy(1, v.gradient->size(), *v.part, v.gradient.get());
+  }
 }
 
 void Replica::ClearLossAndGradients() {

@@ -12,16 +12,18 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/device/device.h"
+#include "core/device/memory_view.h"
 #include "core/model/layers/layer.h"
 #include "core/model/spec/model_spec.h"
+#include "core/model/stage.h"
 
 namespace keelson {
 
 // Enqueues operations and waits for none. Errors that operations set on the device are returned
 // here, with the name of the layer. Not thread-safe.
 //
-// A pass: Reserve, LoadBatch, Forward, ComputeLoss, and in training Backward of each stage from the
-// last to first_trained(). A stage is a layer, or one with the activation that follows it.
+// A pass: Reserve, LoadBatch, Forward, ComputeLoss, and in training Backward of each stage with
+// runs_backward, the last one first.
 class Replica {
  public:
   // The spec and the device must outlive it. RESOURCE_EXHAUSTED.
@@ -35,7 +37,7 @@ class Replica {
   DeviceMemory* gradient(size_t variable) const { return At(variable).gradient.get(); }
   // Has passed when no operation so far uses the value.
   const DeviceEvent& unused(size_t variable) const {
-    return *stages_[At(variable).stage].variables_unused;
+    return *runs_[At(variable).stage].variables_unused;
   }
   // Forward waits for this event, which the uploader of the value records.
   DeviceEvent* uploaded(size_t variable) const { return At(variable).uploaded.get(); }
@@ -44,10 +46,9 @@ class Replica {
   // Passes.
 
   size_t num_stages() const { return stages_.size(); }
-  // The first stage with variables.
-  size_t first_trained() const { return first_trained_; }
-  // Positions, the last first.
-  const std::vector<size_t>& variables_of(size_t stage) const { return stages_[stage].variables; }
+  bool runs_backward(size_t stage) const { return stages_[stage].backward; }
+  // Those whose gradients are complete after the stage's backward pass: positions, the last first.
+  const std::vector<size_t>& variables_of(size_t stage) const { return runs_[stage].variables; }
 
   // Makes room for `rows` examples. RESOURCE_EXHAUSTED: there is none, and then there is room for
   // no example.
@@ -62,7 +63,7 @@ class Replica {
   // zeros.
   void ClearLossAndGradients();
 
-  const DeviceMemory& scores() const { return *stages_.back().output; }
+  const DeviceMemory& scores() const { return *Value(OutputOf(stages_.size() - 1)); }
   DeviceMemory* loss_sum() const { return loss_sum_.get(); }  // [1]
 
   // Call after an operation of `kind` `name` ("layer", "conv2d_1"): the first failure gets its
@@ -77,44 +78,54 @@ class Replica {
     std::unique_ptr<DeviceMemory> value;
     std::unique_ptr<DeviceMemory> gradient;
     std::unique_ptr<DeviceEvent> uploaded;
+    // The first stage that uses it, which runs backward last.
     size_t stage = 0;
+    // Where several stages use it: the last one's gradient is written, those of others are added.
+    size_t last_stage = 0;
+    std::unique_ptr<DeviceMemory> part;
   };
-  struct Stage {
+  // What belongs to stages_[i].
+  struct Run {
     std::unique_ptr<Layer> layer;
-    int64_t output_elements = 0;  // of one example
+    // The values that it uses, ascending; see variables_of.
+    std::vector<size_t> used;
     std::vector<size_t> variables;
     std::unique_ptr<DeviceEvent> variables_unused;
-    std::unique_ptr<DeviceMemory> output;
   };
 
-  Replica(const ModelSpec* spec, Device* device) : spec_(spec), device_(device) {}
+  Replica(const ModelSpec* spec, Device* device)
+      : spec_(spec), device_(device), stages_(MakeStages(*spec)) {}
 
   absl::Status CreateVariables();
   absl::Status CreateStages();
-  absl::Status AddStage(std::unique_ptr<Layer> layer);
-  absl::Status AllocateForward(int64_t rows);
-  absl::Status AllocateBackward(int64_t rows);
+  // Finds the stages that use each variable, and makes memory for what several of them add.
+  absl::Status ShareVariables();
+  std::unique_ptr<Layer> MakeLayerOf(size_t stage) const;
+  absl::Status Allocate(int64_t rows, bool training);
   void FreeActivations();
   const Variable& At(size_t variable) const { return variables_[variable]; }
-  const DeviceMemory& InputOf(size_t stage) const {
-    return stage == 0 ? *features_ : *stages_[stage - 1].output;
-  }
-  // The gradient of a stage's output. It shares memory with that of the stage after the next.
-  DeviceMemory* OutputGradient(size_t stage) const { return output_gradients_[stage % 2].get(); }
+  DeviceMemory* Part(size_t part) const { return parts_[part].get(); }
+  DeviceMemory* Value(ValueId value) const { return Part(plan_.values[value]); }
+  std::vector<const DeviceMemory*> InputsOf(size_t stage) const;
+  // Adds to gradients what a stage's backward pass has left beside them.
+  void AddInputGradients(const Pass& pass, size_t stage);
+  void AddVariableGradients(size_t stage);
 
   const ModelSpec* const spec_;
   Device* const device_;
   absl::Status failure_;
+  const std::vector<Stage> stages_;
   std::vector<Variable> variables_;
-  std::vector<Stage> stages_;
-  size_t first_trained_ = 0;
+  std::vector<Run> runs_;
   std::unique_ptr<DeviceMemory> loss_sum_;
-  int64_t forward_rows_ = 0;
-  int64_t backward_rows_ = 0;
-  std::unique_ptr<DeviceMemory> features_;
+  // What there is room for.
+  int64_t rows_ = 0;
+  bool trains_ = false;
+  PassMemory plan_;
+  std::unique_ptr<DeviceMemory> activations_;
+  std::vector<std::unique_ptr<MemoryView>> parts_;  // of activations_, which is freed first
   std::unique_ptr<DeviceMemory> labels_;
   std::unique_ptr<DeviceMemory> losses_;
-  std::unique_ptr<DeviceMemory> output_gradients_[2];
 };
 
 }  // namespace keelson

@@ -3,10 +3,10 @@
 namespace keelson {
 namespace {
 
-class Activation : public Layer {
+class Activation : public UnaryLayer {
  public:
   Activation(const LayerSpec& spec, ActivationKind kind)
-      : Layer(spec), elements_(spec.output.num_elements()), kind_(kind) {}
+      : UnaryLayer(spec), elements_(spec.output.num_elements()), kind_(kind) {}
 
   void Forward(Device* device, const Pass& pass, const DeviceMemory& x,
                DeviceMemory* y) const override {

@@ -3,10 +3,10 @@
 namespace keelson {
 namespace {
 
-class BatchNorm : public Layer {
+class BatchNorm : public UnaryLayer {
  public:
   BatchNorm(const LayerSpec& spec, const BatchNormParameters& parameters)
-      : Layer(spec),
+      : UnaryLayer(spec),
         channels_(spec.output.dims().back()),
         rows_per_example_(spec.output.num_elements() / channels_),
         parameters_(parameters) {}

@@ -3,11 +3,11 @@
 namespace keelson {
 namespace {
 
-class Conv2D : public Layer {
+class Conv2D : public UnaryLayer {
  public:
   Conv2D(const LayerSpec& spec, Parameter kernel, Parameter bias,
          std::optional<ActivationKind> activation)
-      : Layer(spec), kernel_(kernel), bias_(bias), activation_(activation) {}
+      : UnaryLayer(spec), kernel_(kernel), bias_(bias), activation_(activation) {}
 
   void Forward(Device* device, const Pass& pass, const DeviceMemory& x,
                DeviceMemory* y) const override {

@@ -3,11 +3,11 @@
 namespace keelson {
 namespace {
 
-class Dense : public Layer {
+class Dense : public UnaryLayer {
  public:
   Dense(const LayerSpec& spec, Parameter kernel, Parameter bias,
         std::optional<ActivationKind> activation)
-      : Layer(spec),
+      : UnaryLayer(spec),
         inputs_(spec.input.num_elements()),
         units_(spec.output.num_elements()),
         kernel_(kernel),

@@ -3,10 +3,10 @@
 namespace keelson {
 namespace {
 
-class Dropout : public Layer {
+class Dropout : public UnaryLayer {
  public:
   Dropout(const LayerSpec& spec, size_t index)
-      : Layer(spec), elements_(spec.output.num_elements()), stream_(index) {}
+      : UnaryLayer(spec), elements_(spec.output.num_elements()), stream_(index) {}
 
   void Forward(Device* device, const Pass& pass, const DeviceMemory& x,
                DeviceMemory* y) const override {

@@ -21,6 +21,15 @@ bool TakesActivation(LayerKind kind) {
   return kind == LayerKind::kDense || kind == LayerKind::kConv2D;
 }
 
+bool ReadsInputsBackward(LayerKind kind) {
+  return kind == LayerKind::kDense || kind == LayerKind::kConv2D || kind == LayerKind::kMaxPool ||
+         kind == LayerKind::kBatchNorm || kind == LayerKind::kMultiply;
+}
+
+bool ReadsOutputBackward(LayerKind kind) {
+  return kind == LayerKind::kMaxPool || ActivationOf(kind).has_value();
+}
+
 std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, size_t index,
                                  absl::Span<const Parameter> parameters,
                                  std::optional<ActivationKind> activation) {
@@ -49,6 +58,16 @@ std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, size_t index,
                                   .beta = parameter(spec.beta),
                                   .moving_mean = parameter(spec.moving_mean),
                                   .moving_variance = parameter(spec.moving_variance)});
+    case LayerKind::kAdd:
+      return MakeAdd(spec);
+    case LayerKind::kMultiply:
+      return MakeMultiply(spec);
+    case LayerKind::kConcat:
+      return MakeConcat(spec);
+    case LayerKind::kSlice:
+      return MakeSlice(spec);
+    case LayerKind::kScale:
+      return MakeScale(spec);
   }
   return nullptr;
 }

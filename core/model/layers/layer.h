@@ -25,21 +25,23 @@ struct Parameter {
   DeviceMemory* gradient = nullptr;
 };
 
-// Keeps no state between calls: the caller keeps inputs and outputs from the forward to the
-// backward pass.
+// Keeps no state between calls: the caller keeps inputs and output from the forward to the backward
+// pass, as far as ReadsInputsBackward and ReadsOutputBackward say.
 class Layer {
  public:
+  // One for each input of the layer.
+  using Inputs = absl::Span<const DeviceMemory* const>;
+  using InputGradients = absl::Span<DeviceMemory* const>;
+
   virtual ~Layer() = default;
 
   const LayerSpec& spec() const { return spec_; }
-  bool has_variables() const { return !spec_.variables().empty(); }
 
-  virtual void Forward(Device* device, const Pass& pass, const DeviceMemory& x,
-                       DeviceMemory* y) const = 0;
+  virtual void Forward(Device* device, const Pass& pass, Inputs x, DeviceMemory* y) const = 0;
   // From the output's gradient `dy`, which is overwritten, computes the variables' gradients, and
-  // the input's gradient unless `dx` is null.
-  virtual void Backward(Device* device, const Pass& pass, const DeviceMemory& x,
-                        const DeviceMemory& y, DeviceMemory* dy, DeviceMemory* dx) const = 0;
+  // those of the inputs whose `dx` is not null. No two of these are the same memory.
+  virtual void Backward(Device* device, const Pass& pass, Inputs x, const DeviceMemory& y,
+                        DeviceMemory* dy, InputGradients dx) const = 0;
 
  protected:
   explicit Layer(LayerSpec spec) : spec_(std::move(spec)) {}
@@ -48,10 +50,33 @@ class Layer {
   const LayerSpec spec_;
 };
 
+// A layer with one input.
+class UnaryLayer : public Layer {
+ public:
+  virtual void Forward(Device* device, const Pass& pass, const DeviceMemory& x,
+                       DeviceMemory* y) const = 0;
+  virtual void Backward(Device* device, const Pass& pass, const DeviceMemory& x,
+                        const DeviceMemory& y, DeviceMemory* dy, DeviceMemory* dx) const = 0;
+
+  void Forward(Device* device, const Pass& pass, Inputs x, DeviceMemory* y) const final {
+    Forward(device, pass, *x[0], y);
+  }
+  void Backward(Device* device, const Pass& pass, Inputs x, const DeviceMemory& y, DeviceMemory* dy,
+                InputGradients dx) const final {
+    Backward(device, pass, *x[0], y, dy, dx[0]);
+  }
+
+ protected:
+  using Layer::Layer;
+};
+
 // The activation that a layer of this kind is.
 std::optional<ActivationKind> ActivationOf(LayerKind kind);
 // Whether the activation after a layer of this kind can be computed with it.
 bool TakesActivation(LayerKind kind);
+// Whether the backward pass of a layer of this kind reads its inputs, or its output.
+bool ReadsInputsBackward(LayerKind kind);
+bool ReadsOutputBackward(LayerKind kind);
 
 // Makes the layer that `spec` describes, with `activation` after it unless that is null, as one
 // layer. `index` is its position in the model, which keeps two dropout layers apart. `parameters`

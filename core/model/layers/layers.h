@@ -22,6 +22,17 @@ std::unique_ptr<Layer> MakeActivation(const LayerSpec& spec, ActivationKind kind
 // Drops in training only. `index` is the layer's position in the model.
 std::unique_ptr<Layer> MakeDropout(const LayerSpec& spec, size_t index);
 
+// y = x1 + x2 + ...
+std::unique_ptr<Layer> MakeAdd(const LayerSpec& spec);
+// y = x1 * x2, element by element; dx1 = dy * x2, dx2 = dy * x1.
+std::unique_ptr<Layer> MakeMultiply(const LayerSpec& spec);
+// The inputs' columns side by side, where the last axis has the columns.
+std::unique_ptr<Layer> MakeConcat(const LayerSpec& spec);
+// Some of the input's columns; the gradient of the others is 0.
+std::unique_ptr<Layer> MakeSlice(const LayerSpec& spec);
+// y = factor * x
+std::unique_ptr<Layer> MakeScale(const LayerSpec& spec);
+
 struct BatchNormParameters {
   Parameter gamma;  // null: 1
   Parameter beta;   // null: 0

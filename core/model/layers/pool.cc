@@ -16,9 +16,9 @@ PoolGeometry Geometry(const LayerSpec& spec, int64_t batch) {
           .pad_left = spec.pad_left};
 }
 
-class MaxPool : public Layer {
+class MaxPool : public UnaryLayer {
  public:
-  explicit MaxPool(const LayerSpec& spec) : Layer(spec) {}
+  explicit MaxPool(const LayerSpec& spec) : UnaryLayer(spec) {}
 
   void Forward(Device* device, const Pass& pass, const DeviceMemory& x,
                DeviceMemory* y) const override {
@@ -31,9 +31,9 @@ class MaxPool : public Layer {
   }
 };
 
-class AvgPool : public Layer {
+class AvgPool : public UnaryLayer {
  public:
-  explicit AvgPool(const LayerSpec& spec) : Layer(spec) {}
+  explicit AvgPool(const LayerSpec& spec) : UnaryLayer(spec) {}
 
   void Forward(Device* device, const Pass& pass, const DeviceMemory& x,
                DeviceMemory* y) const override {

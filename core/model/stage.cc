@@ -1,0 +1,170 @@
+#include "core/model/stage.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/model/layers/layer.h"
+
+namespace keelson {
+namespace {
+
+// How many layers take each value.
+std::vector<int> CountTakers(const ModelSpec& spec) {
+  std::vector<int> takers(spec.layers.size() + 1, 0);
+  for (const LayerSpec& layer : spec.layers) {
+    for (const ValueId input : layer.inputs) ++takers[input];
+  }
+  return takers;
+}
+
+// The activation that alone takes the output of layer `layer`, which can compute it too; -1: there
+// is none.
+std::vector<int> FindActivations(const ModelSpec& spec) {
+  const std::vector<int> takers = CountTakers(spec);
+  std::vector<int> activations(spec.layers.size(), -1);
+  for (size_t i = 0; i < spec.layers.size(); ++i) {
+    const ValueId input = spec.layers[i].inputs.front();
+    if (!ActivationOf(spec.layers[i].kind) || input == kFeaturesValue) continue;
+    if (takers[input] == 1 && TakesActivation(spec.layers[input - 1].kind)) {
+      activations[input - 1] = static_cast<int>(i);
+    }
+  }
+  return activations;
+}
+
+bool DependsOnVariables(const std::vector<Stage>& stages, ValueId value) {
+  return value != kFeaturesValue && stages[value - 1].backward;
+}
+
+}  // namespace
+
+std::vector<Stage> MakeStages(const ModelSpec& spec) {
+  const std::vector<int> activations = FindActivations(spec);
+  std::vector<Stage> stages;
+  // By value of the graph of layers.
+  std::vector<ValueId> value_of(spec.layers.size() + 1, kFeaturesValue);
+  std::vector<bool> computed(spec.layers.size(), false);
+  for (size_t i = 0; i < spec.layers.size(); ++i) {
+    const LayerSpec& layer = spec.layers[i];
+    if (computed[i]) continue;  // an activation
+    if (layer.kind == LayerKind::kFlatten) {
+      value_of[OutputOf(i)] = value_of[layer.inputs.front()];
+      continue;
+    }
+    Stage stage;
+    stage.layer = i;
+    stage.output_floats = layer.output.num_elements();
+    for (const ValueId input : layer.inputs) {
+      stage.inputs.push_back(value_of[input]);
+      stage.input_gradients.push_back(DependsOnVariables(stages, stage.inputs.back()));
+      stage.backward |= stage.input_gradients.back();
+    }
+    stage.backward |= !layer.variables().empty();
+    if (activations[i] >= 0) {
+      stage.activation = ActivationOf(spec.layers[activations[i]].kind);
+      computed[activations[i]] = true;
+      value_of[OutputOf(activations[i])] = OutputOf(stages.size());
+    }
+    stage.reads_inputs = ReadsInputsBackward(layer.kind);
+    stage.reads_output = stage.activation.has_value() || ReadsOutputBackward(layer.kind);
+    value_of[OutputOf(i)] = OutputOf(stages.size());
+    stages.push_back(std::move(stage));
+  }
+  return stages;
+}
+
+namespace {
+
+class PassPlanner {
+ public:
+  PassPlanner(const std::vector<Stage>& stages, int64_t rows, bool training)
+      : stages_(stages), rows_(rows), training_(training) {}
+
+  PassMemory Plan(int64_t feature_floats) {
+    Add(feature_floats, 0, 0);
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      Add(stages_[i].output_floats, Forward(i), Forward(i));
+    }
+    for (ValueId value = 0; value <= stages_.size(); ++value) memory_.values.push_back(value);
+    memory_.lifetimes.back().last = loss();
+    for (size_t i = 0; i < stages_.size(); ++i) UseValues(i);
+    if (training_) PlanGradients();
+    const MemoryPlan plan = PlanMemory(memory_.lifetimes);
+    memory_.floats = plan.floats;
+    for (size_t part = 0; part < plan.begin.size(); ++part) {
+      memory_.parts.push_back({plan.begin[part], memory_.lifetimes[part].floats});
+    }
+    return std::move(memory_);
+  }
+
+ private:
+  int Forward(size_t stage) const { return static_cast<int>(stage) + 1; }
+  int loss() const { return static_cast<int>(stages_.size()) + 1; }
+  int Backward(size_t stage) const { return 2 * loss() - 1 - static_cast<int>(stage); }
+
+  // Adds a part of so many floats per example; returns its position.
+  size_t Add(int64_t floats, int first, int last) {
+    memory_.lifetimes.push_back({rows_ * floats, first, last});
+    return memory_.lifetimes.size() - 1;
+  }
+
+  // The value's part is at the value's position.
+  void Use(ValueId value, int moment) {
+    int& last = memory_.lifetimes[value].last;
+    last = std::max(last, moment);
+  }
+
+  void UseValues(size_t i) {
+    const Stage& stage = stages_[i];
+    const bool again = training_ && stage.backward;
+    for (const ValueId input : stage.inputs) {
+      Use(input, Forward(i));
+      if (again && stage.reads_inputs) Use(input, Backward(i));
+    }
+    if (again && stage.reads_output) Use(OutputOf(i), Backward(i));
+  }
+
+  // Backward passes run from the last stage to the first. The first one that has a gradient for a
+  // value writes it; those of later ones are added.
+  void PlanGradients() {
+    std::vector<std::optional<size_t>> of_value(stages_.size() + 1);
+    const size_t last = stages_.size() - 1;
+    memory_.last_gradient = Add(stages_[last].output_floats, loss(), Backward(last));
+    of_value[OutputOf(last)] = memory_.last_gradient;
+    memory_.output_gradients.resize(stages_.size());
+    memory_.input_gradients.resize(stages_.size());
+    for (size_t i = stages_.size(); i-- > 0;) {
+      const Stage& stage = stages_[i];
+      memory_.input_gradients[i].resize(stage.inputs.size());
+      if (!stage.backward) continue;
+      memory_.output_gradients[i] = *of_value[OutputOf(i)];
+      for (size_t k = 0; k < stage.inputs.size(); ++k) {
+        if (!stage.input_gradients[k]) continue;
+        memory_.input_gradients[i][k] =
+            PlanGradient(i, &of_value[stage.inputs[k]], stage.inputs[k]);
+      }
+    }
+  }
+
+  // Of a value that stage i takes. `gradient`: the part that has the value's, once there is one.
+  PassMemory::Gradient PlanGradient(size_t i, std::optional<size_t>* gradient, ValueId value) {
+    const int64_t floats = stages_[value - 1].output_floats;
+    if (gradient->has_value()) return {Add(floats, Backward(i), Backward(i)), *gradient};
+    *gradient = Add(floats, Backward(i), Backward(value - 1));
+    return {**gradient, std::nullopt};
+  }
+
+  const std::vector<Stage>& stages_;
+  const int64_t rows_;
+  const bool training_;
+  PassMemory memory_;
+};
+
+}  // namespace
+
+PassMemory PlanPass(const std::vector<Stage>& stages, int64_t feature_floats, int64_t rows,
+                    bool training) {
+  return PassPlanner(stages, rows, training).Plan(feature_floats);
+}
+
+}  // namespace keelson

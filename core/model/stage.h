@@ -1,0 +1,72 @@
+// The stages of a model's pass, and the memory that their values need.
+//
+// A stage is a layer, or one with the activation that follows it. Its moments: features are loaded
+// at 0, stage i runs forward at i + 1, the loss is computed at S + 1 (of S stages), stage i runs
+// backward at 2 S + 1 - i.
+#ifndef KEELSON_CORE_MODEL_STAGE_H_
+#define KEELSON_CORE_MODEL_STAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/device/geometry.h"
+#include "core/model/memory_plan.h"
+#include "core/model/spec/model_spec.h"
+
+namespace keelson {
+
+// Values are those of a graph of stages here: 0 is the features, 1 + i the output of stage i.
+struct Stage {
+  size_t layer = 0;  // in ModelSpec::layers
+  std::optional<ActivationKind> activation;
+  std::vector<ValueId> inputs;
+  int64_t output_floats = 0;  // of one example
+  // Whether its backward pass reads them.
+  bool reads_inputs = true;
+  bool reads_output = true;
+  // Which inputs get a gradient: those that depend on variables.
+  std::vector<bool> input_gradients;
+  // Whether there is anything to compute in its backward pass.
+  bool backward = false;
+};
+
+// In the order of the forward pass. Flatten is no stage: its output is its input.
+std::vector<Stage> MakeStages(const ModelSpec& spec);
+
+// A part of the block of memory that a pass uses.
+struct MemoryPart {
+  int64_t begin = 0;
+  int64_t floats = 0;
+};
+
+// The memory of a pass.
+struct PassMemory {
+  // Where an input's gradient goes to.
+  struct Gradient {
+    size_t part = 0;
+    // The value's gradient is there already: this one is added to it.
+    std::optional<size_t> sum;
+  };
+
+  int64_t floats = 0;  // of the block
+  std::vector<MemoryPart> parts;
+  // Positions in `parts`: of each value;
+  std::vector<size_t> values;
+  // in training also of the gradients of the last stage's output, of the output of each stage that
+  // runs backward, and of each of its inputs that gets one.
+  size_t last_gradient = 0;
+  std::vector<size_t> output_gradients;
+  std::vector<std::vector<std::optional<Gradient>>> input_gradients;
+  // When each part is in use.
+  std::vector<Lifetime> lifetimes;
+};
+
+// For `rows` examples.
+PassMemory PlanPass(const std::vector<Stage>& stages, int64_t feature_floats, int64_t rows,
+                    bool training);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_MODEL_STAGE_H_
