@@ -138,6 +138,224 @@ INSTANTIATE_TEST_SUITE_P(
                   layers { batch_norm { no_scale: true epsilon: 0.1 } }
                   layers { dense { units: 3 } }
                   loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"AddOfTheFeaturesAndALayer", 3,
+             R"pb(input_shape: 4
+                  layers {
+                    name: "a"
+                    dense { units: 4 }
+                  }
+                  layers {
+                    name: "sum"
+                    add {}
+                    inputs: "a"
+                    inputs: "features"
+                  }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"Residual", 3,
+             R"pb(input_shape: 4
+                  layers {
+                    name: "a"
+                    dense { units: 5 }
+                  }
+                  layers {
+                    name: "b"
+                    dense { units: 5 }
+                  }
+                  layers { tanh {} }
+                  layers {
+                    name: "c"
+                    dense { units: 5 }
+                  }
+                  layers {
+                    add {}
+                    inputs: "c"
+                    inputs: "a"
+                    inputs: "tanh_1"
+                  }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"AddOfTheSameTwice", 3,
+             R"pb(input_shape: 4
+                  layers {
+                    name: "a"
+                    dense { units: 3 }
+                  }
+                  layers {
+                    add {}
+                    inputs: "a"
+                    inputs: "a"
+                  }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"MultiplyOfTheSameTwice", 3,
+             R"pb(input_shape: 4
+                  layers {
+                    name: "a"
+                    dense { units: 3 }
+                  }
+                  layers {
+                    multiply {}
+                    inputs: "a"
+                    inputs: "a"
+                  }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"GateOfTwoBranches", 3,
+             R"pb(input_shape: 4
+                  layers {
+                    name: "value"
+                    dense { units: 5 }
+                  }
+                  layers {
+                    name: "gate"
+                    dense { units: 5 }
+                    inputs: "features"
+                  }
+                  layers {
+                    name: "open"
+                    sigmoid {}
+                    inputs: "gate"
+                  }
+                  layers {
+                    multiply {}
+                    inputs: "value"
+                    inputs: "open"
+                  }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"ConcatAndSlice", 3,
+             R"pb(input_shape: 4
+                  layers {
+                    name: "a"
+                    dense { units: 5 }
+                  }
+                  layers {
+                    name: "b"
+                    dense { units: 2 }
+                    inputs: "features"
+                  }
+                  layers {
+                    name: "both"
+                    concat {}
+                    inputs: "a"
+                    inputs: "b"
+                    inputs: "features"
+                  }
+                  layers {
+                    name: "middle"
+                    slice { begin: 3 size: 5 }
+                    inputs: "both"
+                  }
+                  layers {
+                    name: "all"
+                    slice { size: 11 }
+                    inputs: "both"
+                  }
+                  layers {
+                    concat {}
+                    inputs: "middle"
+                    inputs: "all"
+                  }
+                  layers { scale { factor: -1.5 } }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"ConcatAndSliceOfChannels", 3,
+             R"pb(input_shape: [ 4, 4, 2 ]
+                  layers {
+                    name: "a"
+                    conv2d { filters: 3 kernel_size: 3 padding: SAME }
+                  }
+                  layers {
+                    concat {}
+                    inputs: "features"
+                    inputs: "a"
+                  }
+                  layers { slice { begin: 1 size: 3 } }
+                  layers { flatten {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"AnActivationWhoseInputIsTakenTwice", 3,
+             R"pb(input_shape: 4
+                  layers {
+                    name: "a"
+                    dense { units: 5 }
+                  }
+                  layers {
+                    name: "t"
+                    tanh {}
+                  }
+                  layers {
+                    add {}
+                    inputs: "t"
+                    inputs: "a"
+                  }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"SharedVariables", 3,
+             R"pb(input_shape: 4
+                  layers {
+                    name: "a"
+                    dense { units: 4 }
+                  }
+                  layers { tanh {} }
+                  layers {
+                    dense { units: 4 }
+                    variables_of: "a"
+                  }
+                  layers { tanh {} }
+                  layers {
+                    dense { units: 4 }
+                    variables_of: "a"
+                  }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"TowersThatShareVariables", 3,
+             R"pb(input_shape: 6
+                  layers {
+                    name: "left"
+                    slice { size: 3 }
+                  }
+                  layers {
+                    name: "right"
+                    slice { begin: 3 size: 3 }
+                    inputs: "features"
+                  }
+                  layers {
+                    name: "a"
+                    dense { units: 4 }
+                    inputs: "left"
+                  }
+                  layers {
+                    name: "b"
+                    dense { units: 4 }
+                    inputs: "right"
+                    variables_of: "a"
+                  }
+                  layers {
+                    multiply {}
+                    inputs: "a"
+                    inputs: "b"
+                  }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"LayersInAnyOrder", 3,
+             R"pb(input_shape: 4
+                  layers {
+                    name: "late"
+                    dense { units: 5 }
+                    inputs: "early"
+                  }
+                  layers {
+                    name: "early"
+                    dense { units: 5 }
+                    inputs: "features"
+                  }
+                  layers {
+                    add {}
+                    inputs: "late"
+                    inputs: "early"
+                  }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
         Case{"BatchNormOfTheFirstAndLastLayer", 3,
              R"pb(input_shape: 4
                   layers { batch_norm {} }
