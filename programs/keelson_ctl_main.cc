@@ -1,4 +1,5 @@
-// keelson_ctl: prints a running job's status, changes its mode, and ends its training.
+// keelson_ctl: prints a running job's status, changes its mode, and ends its training; prints a
+// configuration's model.
 
 #include <cstdlib>
 #include <functional>
@@ -12,6 +13,7 @@
 #include "absl/time/time.h"
 #include "cli/command_line.h"
 #include "cli/ctl.h"
+#include "cli/model_text.h"
 #include "core/base/auth_token.h"
 #include "core/base/clock.h"
 #include "core/base/exit_code.h"
@@ -20,6 +22,8 @@
 #include "core/base/stop_signal.h"
 #include "core/client/services/grpc_chief_service.h"
 #include "core/client/services/retry.h"
+#include "core/config/train_config.h"
+#include "core/model/spec/model_spec.h"
 #include "core/rpc/credentials.h"
 
 namespace keelson {
@@ -33,6 +37,8 @@ struct Flags {
   bool json = false;
   std::string mode;
   std::string reason = "keelson_ctl end";
+  std::string config;
+  bool dot = false;
 };
 
 std::optional<std::string> TfConfig() {
@@ -123,6 +129,26 @@ void AddCommands(CLI::App* app, Flags* flags, Command* command) {
   });
 }
 
+absl::StatusOr<int> PrintModel(const Flags& flags) {
+  ASSIGN_OR_RETURN(const v1::TrainConfig config, LoadTrainConfig(flags.config));
+  const absl::StatusOr<ModelSpec> model = InferModelSpec(config.model());
+  if (!model.ok()) {
+    return absl::Status(model.status().code(),
+                        absl::StrCat(flags.config, ": ", model.status().message()));
+  }
+  std::cout << (flags.dot ? ModelDot(*model) : ModelTable(*model));
+  return kExitDone;
+}
+
+void AddModelCommand(CLI::App* app, Flags* flags, Command* command) {
+  CLI::App* model = app->add_subcommand(
+      "model",
+      "Prints the layers of a configuration's model, with shapes, parameters and operations");
+  model->add_option("CONFIG", flags->config, "A text proto of TrainConfig")->required();
+  model->add_flag("--dot", flags->dot, "The graph for Graphviz instead: ... --dot | dot -Tsvg");
+  model->callback([=] { *command = [=] { return PrintModel(*flags); }; });
+}
+
 }  // namespace
 }  // namespace keelson
 
@@ -134,5 +160,6 @@ int main(int argc, char** argv) {
   keelson::Flags flags;
   keelson::Command command;
   keelson::AddCommands(&app, &flags, &command);
+  keelson::AddModelCommand(&app, &flags, &command);
   return keelson::RunCommandLine(&app, &command, argc, argv);
 }

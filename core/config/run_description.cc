@@ -33,10 +33,7 @@ std::string DescribeModel(const ModelSpec& model) {
                                   "| input | | ", model.input.ToString(), " | |\n");
   int64_t all = 0;
   for (const LayerSpec& layer : model.layers) {
-    int64_t parameters = 0;
-    for (const size_t variable : layer.variables()) {
-      parameters += model.variables[variable].shape.num_elements();
-    }
+    const int64_t parameters = model.parameters_of(layer);
     all += parameters;
     absl::StrAppend(&text, "| `", layer.name, "` | ", LayerKindName(layer.kind), " | ",
                     layer.output.ToString(), " | ", parameters, " |\n");

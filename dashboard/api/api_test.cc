@@ -199,14 +199,16 @@ TEST_F(ApiTest, TheOwnConfigurationUntilTheChiefHasWrittenIt) {
 
 TEST_F(ApiTest, Model) {
   files().Write("train_config.textproto", TinyConfigText());
-  EXPECT_EQ(
-      Get("/runs/mnist/model"),
-      Json({{"run", "mnist"},
-            {"name", "tiny"},
-            {"parameters", 6},
-            {"layers",
-             {{{"name", "scores"}, {"kind", "dense"}, {"output_shape", {2}}, {"parameters", 6}}}},
-            {"config", TinyConfigText()}}));
+  EXPECT_EQ(Get("/runs/mnist/model"), Json({{"run", "mnist"},
+                                            {"name", "tiny"},
+                                            {"parameters", 6},
+                                            {"layers",
+                                             {{{"name", "scores"},
+                                               {"kind", "dense"},
+                                               {"inputs", {"features"}},
+                                               {"output_shape", {2}},
+                                               {"parameters", 6}}}},
+                                            {"config", TinyConfigText()}}));
 }
 
 TEST_F(ApiTest, Placement) {

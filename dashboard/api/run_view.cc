@@ -191,14 +191,16 @@ Json ModelJson(const Run& run, const RunData& data) {
   const ModelSpec& spec = data.model->spec;
   Json layers = Json::array();
   for (const LayerSpec& layer : spec.layers) {
-    int64_t parameters = 0;
-    for (const size_t variable : layer.variables()) {
-      parameters += spec.variables[variable].shape.num_elements();
+    Json inputs = Json::array();
+    for (const ValueId input : layer.inputs) {
+      inputs.push_back(input == kFeaturesValue ? std::string(kFeatures)
+                                               : spec.layers[input - 1].name);
     }
     layers.push_back({{"name", layer.name},
                       {"kind", LayerKindName(layer.kind)},
+                      {"inputs", std::move(inputs)},
                       {"output_shape", layer.output.dims()},
-                      {"parameters", parameters}});
+                      {"parameters", spec.parameters_of(layer)}});
   }
   return {{"run", run.id()},
           {"name", spec.name},

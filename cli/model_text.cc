@@ -1,0 +1,66 @@
+#include "cli/model_text.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/text_table.h"
+
+namespace keelson {
+namespace {
+
+std::string NameOf(const ModelSpec& model, ValueId value) {
+  return value == kFeaturesValue ? std::string(kFeatures) : model.layers[value - 1].name;
+}
+
+std::vector<std::string> InputsOf(const ModelSpec& model, const LayerSpec& layer) {
+  std::vector<std::string> names;
+  for (const ValueId input : layer.inputs) names.push_back(NameOf(model, input));
+  return names;
+}
+
+}  // namespace
+
+std::string ModelTable(const ModelSpec& model) {
+  TextTable table;
+  table.AddRow({"layer", "kind", "inputs", "output", "parameters", "operations"});
+  table.AddRow({std::string(kFeatures), "", "", model.input.ToString(), "", ""});
+  int64_t parameters = 0, operations = 0;
+  for (const LayerSpec& layer : model.layers) {
+    table.AddRow({layer.name, LayerKindName(layer.kind),
+                  absl::StrJoin(InputsOf(model, layer), ", "), layer.output.ToString(),
+                  absl::StrCat(model.parameters_of(layer)), absl::StrCat(layer.operations())});
+    parameters += model.parameters_of(layer);
+    operations += layer.operations();
+  }
+  return absl::StrCat(table.ToString(), "\n", parameters, " parameters, ", operations,
+                      " operations forward for an example, loss ", LossKindName(model.loss), "\n");
+}
+
+std::string ModelDot(const ModelSpec& model) {
+  std::string dot =
+      absl::StrCat("digraph model {\n  node [shape=box];\n  \"", kFeatures, "\" [label=\"",
+                   kFeatures, "\\n", model.input.ToString(), "\", style=rounded];\n");
+  for (const LayerSpec& layer : model.layers) {
+    absl::StrAppend(&dot, "  \"", layer.name, "\" [label=\"", layer.name, "\\n",
+                    LayerKindName(layer.kind), " ", layer.output.ToString(), "\"];\n");
+  }
+  for (const LayerSpec& layer : model.layers) {
+    for (const std::string& input : InputsOf(model, layer)) {
+      absl::StrAppend(&dot, "  \"", input, "\" -> \"", layer.name, "\";\n");
+    }
+  }
+  // A layer and the one whose variables it shares.
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    for (size_t owner = 0; owner < i; ++owner) {
+      if (!model.layers[i].kernel || model.layers[i].kernel != model.layers[owner].kernel) continue;
+      absl::StrAppend(&dot, "  \"", model.layers[owner].name, "\" -> \"", model.layers[i].name,
+                      "\" [style=dashed, dir=none, constraint=false];\n");
+      break;
+    }
+  }
+  return dot + "}\n";
+}
+
+}  // namespace keelson

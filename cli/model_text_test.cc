@@ -1,0 +1,84 @@
+#include "cli/model_text.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+
+namespace keelson {
+namespace {
+
+ModelSpec Siamese() {
+  v1::ModelConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"pb(input_shape: 6
+           layers {
+             name: "left"
+             slice { size: 3 }
+           }
+           layers {
+             name: "right"
+             slice { begin: 3 size: 3 }
+             inputs: "features"
+           }
+           layers {
+             name: "a"
+             dense { units: 4 }
+             inputs: "left"
+           }
+           layers {
+             name: "b"
+             dense { units: 4 }
+             inputs: "right"
+             variables_of: "a"
+           }
+           layers {
+             name: "both"
+             multiply {}
+             inputs: "a"
+             inputs: "b"
+           }
+           layers { dense { units: 1 no_bias: true } }
+           loss { kind: SIGMOID_CROSS_ENTROPY })pb",
+      &config));
+  const auto spec = InferModelSpec(config);
+  EXPECT_TRUE(spec.ok()) << spec.status();
+  return spec.value_or(ModelSpec());
+}
+
+TEST(ModelTextTest, ATableHasARowForEachLayer) {
+  EXPECT_EQ(ModelTable(Siamese()),
+            "layer     kind      inputs    output  parameters  operations\n"
+            "features                      [6]\n"
+            "left      slice     features  [3]     0           0\n"
+            "right     slice     features  [3]     0           0\n"
+            "a         dense     left      [4]     16          28\n"
+            "b         dense     right     [4]     0           28\n"
+            "both      multiply  a, b      [4]     0           4\n"
+            "dense_3   dense     both      [1]     4           8\n"
+            "\n"
+            "20 parameters, 68 operations forward for an example, loss SIGMOID_CROSS_ENTROPY\n");
+}
+
+TEST(ModelTextTest, APictureHasANodeForEachLayerAndAnEdgeForEachInput) {
+  EXPECT_EQ(ModelDot(Siamese()),
+            "digraph model {\n"
+            "  node [shape=box];\n"
+            "  \"features\" [label=\"features\\n[6]\", style=rounded];\n"
+            "  \"left\" [label=\"left\\nslice [3]\"];\n"
+            "  \"right\" [label=\"right\\nslice [3]\"];\n"
+            "  \"a\" [label=\"a\\ndense [4]\"];\n"
+            "  \"b\" [label=\"b\\ndense [4]\"];\n"
+            "  \"both\" [label=\"both\\nmultiply [4]\"];\n"
+            "  \"dense_3\" [label=\"dense_3\\ndense [1]\"];\n"
+            "  \"features\" -> \"left\";\n"
+            "  \"features\" -> \"right\";\n"
+            "  \"left\" -> \"a\";\n"
+            "  \"right\" -> \"b\";\n"
+            "  \"a\" -> \"both\";\n"
+            "  \"b\" -> \"both\";\n"
+            "  \"both\" -> \"dense_3\";\n"
+            "  \"a\" -> \"b\" [style=dashed, dir=none, constraint=false];\n"
+            "}\n");
+}
+
+}  // namespace
+}  // namespace keelson
