@@ -78,7 +78,8 @@ TEST(DefaultTrainConfigTest, TheCompiledInTextAndTheExamplesAreComplete) {
   EXPECT_EQ(Finalized(DefaultTrainConfigText()).model().name(), "mnist_mlp");
   for (const char* path :
        {"configs/mnist_mlp.textproto", "configs/mnist_cnn.textproto",
-        "configs/mnist_cnn_batch_norm.textproto", "configs/mnist_early_stopping.textproto"}) {
+        "configs/mnist_cnn_batch_norm.textproto", "configs/mnist_early_stopping.textproto",
+        "configs/mnist_residual.textproto"}) {
     auto config = LoadTrainConfig(path);
     ASSERT_TRUE(config.ok()) << config.status();
     const absl::Status status = FinalizeTrainConfig(&*config);
