@@ -364,7 +364,8 @@ class ReadOnlyDataset : public WatchingDataset {
   absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
     const auto names = ListDirectory(path_);
     for (const std::string& name : *names) {
-      if (absl::StartsWith(name, "events.")) EXPECT_TRUE(RemoveFile(path_ + "/" + name).ok());
+      if (!absl::StartsWith(name, "events.")) continue;
+      EXPECT_TRUE(RemoveFile(path_ + "/" + name).ok());
     }
     files_->FailFrom(0);
     return WatchingDataset::Read(records, batch);
