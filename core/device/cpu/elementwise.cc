@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/device/cpu/element_vectors.h"
 
 namespace keelson {
 namespace {
@@ -18,6 +19,19 @@ template <typename F>
 void Map(int64_t n, F f) {
 #pragma omp parallel for simd schedule(static) if (n >= kMinParallel)
   for (int64_t i = 0; i < n; ++i) f(i);
+}
+
+// Calls f(first, count) for all elements, blocks of which the threads share.
+template <typename F>
+void ForEachBlock(int64_t n, F f) {
+  constexpr int64_t kBlock = 1 << 14;
+  if (n < kMinParallel) return f(0, n);
+  const int64_t blocks = (n + kBlock - 1) / kBlock;
+#pragma omp parallel for schedule(static)
+  for (int64_t block = 0; block < blocks; ++block) {
+    const int64_t first = block * kBlock;
+    f(first, std::min(kBlock, n - first));
+  }
 }
 
 void AddRow(int64_t cols, const float* row, float* sums) {
@@ -112,15 +126,18 @@ void AddScaledTo(float alpha, int64_t n, const float* x, float* y) {
 }
 
 void ScaleBy(float alpha, int64_t n, float* x) {
-  Map(n, [=](int64_t i) { x[i] *= alpha; });
+  ForEachBlock(n, [=](int64_t first, int64_t count) { ScaleVectors(alpha, count, x + first); });
 }
 
 void SumOfTwo(int64_t n, const float* a, const float* b, float* y) {
-  Map(n, [=](int64_t i) { y[i] = a[i] + b[i]; });
+  ForEachBlock(
+      n, [=](int64_t first, int64_t count) { AddVectors(count, a + first, b + first, y + first); });
 }
 
 void ProductOfTwo(int64_t n, const float* a, const float* b, float* y) {
-  Map(n, [=](int64_t i) { y[i] = a[i] * b[i]; });
+  ForEachBlock(n, [=](int64_t first, int64_t count) {
+    MultiplyVectors(count, a + first, b + first, y + first);
+  });
 }
 
 void CopyBlock(int64_t rows, int64_t columns, const float* from, int64_t from_columns, float* to,
@@ -135,6 +152,10 @@ void CopyBlock(int64_t rows, int64_t columns, const float* from, int64_t from_co
 }
 
 void ActivationForward(ActivationKind kind, int64_t n, const float* x, float* y) {
+  if (kind == ActivationKind::kRelu) {
+    return ForEachBlock(
+        n, [=](int64_t first, int64_t count) { ReluVectors(count, x + first, y + first); });
+  }
   WithActivation(kind, [=](auto f) { Map(n, [=](int64_t i) { y[i] = f(x[i]); }); });
 }
 
@@ -142,9 +163,8 @@ void ActivationBackward(ActivationKind kind, int64_t n, const float* y, const fl
                         float* dx) {
   switch (kind) {
     case ActivationKind::kRelu:
-      return Map(n, [=](int64_t i) {
-        const float gradient = dy[i];
-        dx[i] = y[i] > 0 ? gradient : 0.0f;
+      return ForEachBlock(n, [=](int64_t first, int64_t count) {
+        ReluGradientVectors(count, y + first, dy + first, dx + first);
       });
     case ActivationKind::kTanh:
       return Map(n, [=](int64_t i) { dx[i] = dy[i] * (1.0f - y[i] * y[i]); });
