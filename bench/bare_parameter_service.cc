@@ -5,6 +5,7 @@
 
 #include "core/base/status_macros.h"
 #include "core/optim/optimizer.h"
+#include "core/optim/optimizer_groups.h"
 #include "core/wire/value_codec.h"
 #include "ps_server/service/bulk_calls.h"
 #include "ps_server/snapshots/shard_files.h"
@@ -66,9 +67,11 @@ absl::Status BareParameterService::Initialize(const v1::InitializeShardRequest& 
   v1::LearningRateConfig rate;
   rate.set_base(1);
   ASSIGN_OR_RETURN(LearningRateSchedule schedule, LearningRateSchedule::Create(rate, 0));
+  VariableOptimizers optimizers =
+      VariableOptimizers::OfAll(std::make_unique<SumOptimizer>(), placement.variables().size());
   ASSIGN_OR_RETURN(std::unique_ptr<BlockStore> store,
-                   InitializeShard({std::move(placement), request.shard(),
-                                    std::make_unique<SumOptimizer>(), std::move(schedule)},
+                   InitializeShard({std::move(placement), request.shard(), std::move(optimizers),
+                                    std::move(schedule)},
                                    request.seed()));
   std::vector<uint64_t> members;
   for (const auto& member : request.members().members()) members.push_back(member.incarnation());

@@ -116,6 +116,14 @@ absl::StatusOr<VariableOptimizers> VariableOptimizers::Create(
   return out;
 }
 
+VariableOptimizers VariableOptimizers::OfAll(std::unique_ptr<Optimizer> optimizer,
+                                             size_t variables) {
+  VariableOptimizers all;
+  all.optimizers_.push_back(std::move(optimizer));
+  all.of_.resize(variables, 0);
+  return all;
+}
+
 std::vector<std::vector<SlotSpec>> VariableOptimizers::Slots() const {
   std::vector<std::vector<SlotSpec>> slots;
   for (const size_t optimizer : of_) slots.push_back(optimizers_[optimizer]->slots());

@@ -38,6 +38,9 @@ class VariableOptimizers {
   static absl::StatusOr<VariableOptimizers> Create(const Config& config,
                                                    absl::Span<const VariableSpec> variables);
 
+  // One optimizer for all of so many variables.
+  static VariableOptimizers OfAll(std::unique_ptr<Optimizer> optimizer, size_t variables);
+
   // Of a position in `variables`; lives as long as this, also when it is moved.
   const Optimizer& Of(size_t variable) const { return *optimizers_[of_[variable]]; }
   // By variable.
