@@ -71,7 +71,8 @@ bool Traced() {
   return (text == nullptr || absl::string_view(text) != "0") && CanTraceFiles();
 }
 
-int StepsFor(int seconds) { return (seconds + 10) * kMostStepsPerSecond; }
+// The attack gives way to whatever else the machine does, and so may take longer.
+int StepsFor(int seconds) { return (3 * seconds + 10) * kMostStepsPerSecond; }
 
 // A second worker of the job, which makes no step: it pulls, again and again.
 class Puller {
