@@ -10,6 +10,7 @@ namespace keelson {
 size_t ModeRule::Ask(const ConsistencyMode& mode) {
   const size_t request = asked_.size();
   asked_.push_back(mode);
+  open_when_asked_.push_back(open_);
   open_.insert(request);
   return request;
 }
@@ -29,7 +30,9 @@ bool ModeRule::synchronous() const {
 std::string ModeRule::Check(const ConsistencyMode& found) const {
   if (holders_.empty()) return "";
   for (size_t request = 0; request < asked_.size(); ++request) {
-    const bool may_be = request >= answered_ || open_.contains(request);
+    // Requests that were open at the same time are carried out in any order.
+    const bool may_be = request >= answered_ || open_.contains(request) ||
+                        open_when_asked_[answered_].contains(request);
     if (may_be && asked_[request] == found) return "";
   }
   return absl::StrCat("the job ends in mode ", found.ToString(), ", the last change was to ",

@@ -38,6 +38,8 @@ class ModeRule {
   std::vector<ConsistencyMode> asked_;
   // Those without an answer.
   std::set<size_t> open_;
+  // Of each, the others that had none when it was asked.
+  std::vector<std::set<size_t>> open_when_asked_;
   // The one that was answered last; those that were sent later may have been executed before it.
   size_t answered_ = 0;
   // The processes of servers that lived at that answer and still do; empty: there is none, or its

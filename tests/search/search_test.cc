@@ -141,6 +141,23 @@ TEST(ModeRule, HoldsAnAnsweredChangeToBeInForce) {
   EXPECT_EQ(rule.Check(async), "") << "it was lost with all servers";
 }
 
+TEST(ModeRule, AllowsChangesThatWereUnderWayTogetherInAnyOrder) {
+  const ConsistencyMode one = *ConsistencyMode::Parse("sync:1");
+  const ConsistencyMode two = *ConsistencyMode::Parse("sync:1/2");
+  const ConsistencyMode three = *ConsistencyMode::Parse("async");
+  ModeRule rule(*ConsistencyMode::Parse("ssp:1"));
+  const size_t first = rule.Ask(one);
+  const size_t second = rule.Ask(two);
+  rule.NoteAnswer(first, {1});
+  rule.NoteAnswer(second, {1});
+  EXPECT_EQ(rule.Check(one), "");
+  EXPECT_EQ(rule.Check(two), "");
+  const size_t third = rule.Ask(three);
+  rule.NoteAnswer(third, {1});
+  EXPECT_NE(rule.Check(two), "");
+  EXPECT_EQ(rule.Check(three), "");
+}
+
 TEST(ModeRule, AllowsALaterChangeThatWasNotAnswered) {
   const ConsistencyMode sync = *ConsistencyMode::Parse("sync:2");
   const ConsistencyMode ssp = *ConsistencyMode::Parse("ssp:1");
