@@ -268,7 +268,8 @@ absl::Status World::RunChief(SimProcess* process) {
       Chief::Create(std::move(options), std::move(servers), Clock::Real(), stop);
   if (!chief.ok()) return chief.status();
   process->chief = (*chief)->service();
-  network_.Connect(process->node, process);
+  // One that was replaced while it was frozen has lost its address.
+  if (!IsReplaced(process)) network_.Connect(process->node, process);
   return chief->release()->Run();
 }
 
