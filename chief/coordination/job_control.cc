@@ -25,7 +25,7 @@ absl::Status JobControl::EndTraining(std::string reason) {
 
 absl::Status JobControl::SetMode(const ConsistencyMode& mode) {
   MutexLock lock(&state_->mu);
-  if (!state_->training.has_value() || state_->phase != JobPhase::kTraining) {
+  if (!state_->training.has_value() || state_->phase != JobPhase::kTraining || state_->Trained()) {
     return absl::FailedPreconditionError("consistency mode: the job does not train");
   }
   LogInfo("consistency mode: from ", state_->training->work().mode().ToString(), " to ",

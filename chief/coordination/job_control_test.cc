@@ -110,5 +110,18 @@ TEST_F(JobControlTest, OnlyAJobThatTrainsChangesItsMode) {
             absl::StatusCode::kFailedPrecondition);
 }
 
+// Its last snapshot may be under way, and would not name the change that the answer promises.
+TEST_F(JobControlTest, AJobWhoseStepsAreDoneDoesNotChangeItsMode) {
+  StartTraining(1);
+  Register(kWorker0, 1);
+  const auto lease = Acquire(kWorker0, 1);
+  ASSERT_TRUE(lease.has_value());
+  EXPECT_FALSE(Acquire(kWorker0, 1, Completed(lease->id, 1)).has_value());
+  EXPECT_EQ(coordinator_.control()->phase(), JobPhase::kTraining);
+  const ConsistencyMode mode = ConsistencyMode::Parse("ssp:1").value();
+  EXPECT_EQ(coordinator_.control()->SetMode(mode),
+            absl::FailedPreconditionError("consistency mode: the job does not train"));
+}
+
 }  // namespace
 }  // namespace keelson
