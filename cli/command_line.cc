@@ -23,10 +23,15 @@ std::optional<int> Parse(CLI::App* app, int argc, const char* const* argv) {
 
 }  // namespace
 
-int RunCommandLine(CLI::App* app, const Command* command, int argc, const char* const* argv) {
+int RunCommandLine(CLI::App* app, const Command* command, int argc, const char* const* argv,
+                   std::ostream* out) {
   if (const std::optional<int> exit_code = Parse(app, argc, argv)) return *exit_code;
   const absl::StatusOr<int> exit_code = (*command)();
-  if (exit_code.ok()) return *exit_code;
+  if (exit_code.ok() && out->flush()) return *exit_code;
+  if (exit_code.ok()) {
+    LogError("the output cannot be written");
+    return kExitPermanent;
+  }
   LogError(exit_code.status().message());
   return ExitCodeFor(exit_code.status());
 }

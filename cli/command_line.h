@@ -3,6 +3,7 @@
 #define KEELSON_CLI_COMMAND_LINE_H_
 
 #include <functional>
+#include <ostream>
 
 #include "absl/status/statusor.h"
 
@@ -20,8 +21,10 @@ using Command = std::function<absl::StatusOr<int>()>;
 
 // Parses the arguments, then runs *command, which the callback of the chosen subcommand has set.
 // Returns the exit code: the command's, or that of core/base/exit_code.h for its error, which is
-// logged as one line. A usage error exits with 2.
-int RunCommandLine(CLI::App* app, const Command* command, int argc, const char* const* argv);
+// logged as one line. A usage error exits with 2, and so does a command whose output could not be
+// written: `out` is where commands write to.
+int RunCommandLine(CLI::App* app, const Command* command, int argc, const char* const* argv,
+                   std::ostream* out);
 
 }  // namespace keelson
 

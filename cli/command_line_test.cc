@@ -1,5 +1,6 @@
 #include "cli/command_line.h"
 
+#include <sstream>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -21,7 +22,7 @@ class CommandLineTest : public testing::Test {
   int Run(const char* argument) {
     const char* argv[] = {"program", argument};
     testing::internal::CaptureStderr();
-    const int code = RunCommandLine(&app_, &command_, 2, argv);
+    const int code = RunCommandLine(&app_, &command_, 2, argv, &out_);
     errors_ = testing::internal::GetCapturedStderr();
     return code;
   }
@@ -29,6 +30,7 @@ class CommandLineTest : public testing::Test {
   CLI::App app_;
   Command command_;
   absl::StatusOr<int> outcome_ = 0;
+  std::ostringstream out_;
   std::string errors_;
 };
 
@@ -45,6 +47,13 @@ TEST_F(CommandLineTest, AnErrorIsLoggedAndHasItsExitCode) {
   EXPECT_THAT(errors_, HasSubstr("there is none\n"));
   outcome_ = absl::UnavailableError("it is away");
   EXPECT_EQ(Run("run"), 138);
+}
+
+// As of a full disk.
+TEST_F(CommandLineTest, OutputThatCannotBeWrittenIsAnError) {
+  out_.setstate(std::ios::badbit);
+  EXPECT_EQ(Run("run"), 2);
+  EXPECT_THAT(errors_, HasSubstr("the output cannot be written\n"));
 }
 
 TEST_F(CommandLineTest, AUsageErrorRunsNothing) {

@@ -193,5 +193,5 @@ int main(int argc, char** argv) {
   keelson::AddExport(&app, &flags, &command);
   keelson::AddImport(&app, &flags, &command);
   keelson::AddRollback(&app, &flags, &command);
-  return keelson::RunCommandLine(&app, &command, argc, argv);
+  return keelson::RunCommandLine(&app, &command, argc, argv, &std::cout);
 }

@@ -161,5 +161,5 @@ int main(int argc, char** argv) {
   keelson::Command command;
   keelson::AddCommands(&app, &flags, &command);
   keelson::AddModelCommand(&app, &flags, &command);
-  return keelson::RunCommandLine(&app, &command, argc, argv);
+  return keelson::RunCommandLine(&app, &command, argc, argv, &std::cout);
 }
