@@ -29,7 +29,8 @@
 namespace keelson::bench {
 namespace {
 
-// Of memcpy's bandwidth in the same run, bytes read and written counted alike.
+// The goal is this part of memcpy's bandwidth in the same run; bytes that are read and bytes that
+// are written count alike.
 constexpr double kGoal = 0.7;
 // What a repetition moves at least, so that the clock's steps do not count.
 constexpr int64_t kLeastBytes = 64 << 20;

@@ -78,7 +78,7 @@ void SetAdam(AdamOrAdamW* adam) {
   if (!adam->has_epsilon()) adam->set_epsilon(1e-8f);
 }
 
-// Of an OptimizerConfig or of a group.
+// Completes the algorithm of an OptimizerConfig, or of one of its groups.
 template <typename Config>
 void SetKind(Config* config) {
   if (config->has_momentum() && !config->momentum().has_momentum()) {

@@ -12,7 +12,7 @@ namespace keelson {
 // the view, too, so it is destroyed after the whole, whose destructor waits for them.
 class MemoryView : public DeviceMemory {
  public:
-  // Of memory of a device, where `begin` should be a multiple of kAlignedFloats.
+  // The view begins at float `begin` of the whole, which should be a multiple of kAlignedFloats.
   MemoryView(const DeviceMemory& whole, int64_t begin, int64_t size)
       : DeviceMemory(whole.data() + begin, size) {}
 

@@ -11,7 +11,8 @@
 namespace keelson {
 namespace {
 
-// Of small graphs many orders are tried, of large ones none: it takes about a millisecond.
+// The planner tries many orders of a small graph and none of a large one, so that a plan takes
+// about a millisecond.
 constexpr size_t kMostTries = 200;
 constexpr size_t kTriedPairs = 400'000;
 

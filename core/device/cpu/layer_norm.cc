@@ -69,7 +69,7 @@ void ParameterGradients(const LayerNormGeometry& g, const float* x, const float*
                         const float* inverse_deviation, const float* dy, float* dgamma,
                         float* dbeta) {
   const int64_t blocks = (g.rows + kLayerNormBlock - 1) / kLayerNormBlock;
-  // Of each block: the terms of gamma, then those of beta.
+  // Each block has the terms of gamma here, then those of beta.
   std::vector<double> partial(2 * blocks * g.features, 0.0);
 #pragma omp parallel for schedule(static) if (g.rows * g.features >= kMinParallelLayerNorm)
   for (int64_t block = 0; block < blocks; ++block) {
