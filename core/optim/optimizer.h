@@ -76,9 +76,8 @@ class Optimizer {
   // At most kMaxSlots; empty for plain SGD.
   const std::vector<SlotSpec>& slots() const { return slots_; }
 
-  // Clips the gradient's elements, adds L2, decays the weights, applies the rule: g =
-  // clip(gradient)
-  // + l2 * value. With delay compensation the gradient is corrected before.
+  // Clips the gradient's elements, adds L2 (g = clip(gradient) + l2 * value), decays the weights
+  // and applies the rule. With delay compensation the gradient is corrected before.
   virtual void Update(const UpdateArgs& args) const = 0;
 
   // Whether UpdateArgs::worker_values makes a difference: with delay compensation.
