@@ -9,7 +9,7 @@
 
 #include "absl/types/span.h"
 #include "core/device/device.h"
-#include "core/model/spec/model_spec.h"
+#include "core/model/spec/layer_spec.h"
 
 namespace keelson {
 

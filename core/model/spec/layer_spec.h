@@ -1,0 +1,56 @@
+// A layer of a model: its inputs, shapes, variables and numbers.
+#ifndef KEELSON_CORE_MODEL_SPEC_LAYER_SPEC_H_
+#define KEELSON_CORE_MODEL_SPEC_LAYER_SPEC_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/model/spec/layer_graph.h"
+#include "core/model/spec/layer_kind.h"
+#include "core/tensor/shape.h"
+
+namespace keelson {
+
+struct LayerSpec {
+  LayerKind kind = LayerKind::kFlatten;
+  // Default: the kind and its number from 1 among the layers of this kind, "dense_1".
+  std::string name;
+  // What the layer takes: one value, but for add, multiply and concat. Each is the features or an
+  // earlier layer's output.
+  std::vector<ValueId> inputs;
+  // The shape of one example, without the batch, of the first input, of each, and of the output.
+  Shape input;
+  std::vector<Shape> input_shapes;
+  Shape output;
+  // Positions in ModelSpec::variables.
+  std::optional<size_t> kernel;
+  std::optional<size_t> bias;
+  std::optional<size_t> gamma;
+  std::optional<size_t> beta;
+  std::optional<size_t> moving_mean;
+  std::optional<size_t> moving_variance;
+  // For convolutions and pools: the window's extent, its stride, and the padding before the first
+  // row and column. SAME is TensorFlow's: the output has ceil(input / stride) rows, and an odd
+  // padding has its extra row at the end.
+  int64_t window = 0;
+  int64_t stride = 1;
+  int64_t pad_top = 0;
+  int64_t pad_left = 0;
+  float dropout_rate = 0;
+  float batch_norm_epsilon = 0;
+  float scale_factor = 1;
+  int64_t slice_begin = 0;  // of the last axis
+
+  // Positions of all the variables that the layer has, ascending.
+  std::vector<size_t> variables() const;
+  // Of the forward pass of one example in training: additions, multiplications and what else is
+  // done to an element, each once; to copy an element is none.
+  int64_t operations() const;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_MODEL_SPEC_LAYER_SPEC_H_

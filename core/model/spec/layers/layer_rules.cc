@@ -1,0 +1,53 @@
+#include "core/model/spec/layers/layer_rules.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/model/spec/layers/groups.h"
+
+namespace keelson {
+
+size_t LayerContext::AddVariable(const LayerSpec& layer, absl::string_view name, Shape shape,
+                                 Initializer initializer,
+                                 std::optional<float> average_decay) const {
+  const size_t position = variables->size();
+  variables->push_back(
+      {absl::StrCat(layer.name, "/", name), std::move(shape), initializer, average_decay});
+  return position;
+}
+
+LayerRules RulesOf(LayerKind kind) {
+  switch (kind) {
+    case LayerKind::kDense:
+      return DenseRules();
+    case LayerKind::kConv2D:
+      return Conv2DRules();
+    case LayerKind::kMaxPool:
+      return MaxPoolRules();
+    case LayerKind::kAvgPool:
+      return AvgPoolRules();
+    case LayerKind::kFlatten:
+      return FlattenRules();
+    case LayerKind::kRelu:
+    case LayerKind::kTanh:
+    case LayerKind::kSigmoid:
+      return ActivationRules();
+    case LayerKind::kDropout:
+      return DropoutRules();
+    case LayerKind::kBatchNorm:
+      return BatchNormRules();
+    case LayerKind::kAdd:
+      return AddRules();
+    case LayerKind::kMultiply:
+      return MultiplyRules();
+    case LayerKind::kConcat:
+      return ConcatRules();
+    case LayerKind::kSlice:
+      return SliceRules();
+    case LayerKind::kScale:
+      return ScaleRules();
+  }
+  return {};
+}
+
+}  // namespace keelson
