@@ -14,9 +14,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/element.h"
-#include "cli/tensor_names.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/element_conversion.h"
+#include "core/tensor_files/tensor_names.h"
 
 namespace keelson {
 namespace {

@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "absl/status/statusor.h"
-#include "cli/tensor_source.h"
+#include "core/tensor_files/tensor_source.h"
 
 namespace keelson {
 

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include "cli/tensor_source_testing.h"
+#include "core/tensor_files/tensor_source_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {

@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/element.h"
-#include "cli/npz.h"
-#include "cli/safetensors.h"
-#include "cli/tensor_names.h"
-#include "cli/tensor_source.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
+#include "core/tensor_files/npz.h"
+#include "core/tensor_files/safetensors.h"
+#include "core/tensor_files/tensor_names.h"
+#include "core/tensor_files/tensor_source.h"
 
 namespace keelson {
 namespace {

@@ -3,12 +3,12 @@
 #include <sstream>
 
 #include "cli/ckpt_diff.h"
-#include "cli/safetensors.h"
-#include "cli/snapshot_testing.h"
-#include "cli/tensor_source_testing.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_testing.h"
+#include "core/tensor_files/safetensors.h"
+#include "core/tensor_files/snapshot_testing.h"
+#include "core/tensor_files/tensor_source_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {

@@ -10,7 +10,6 @@
 #include "cli/directory_change.h"
 #include "cli/element.h"
 #include "cli/import_plan.h"
-#include "cli/tensor_source.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
@@ -21,6 +20,7 @@
 #include "core/checkpoint/element_conversion.h"
 #include "core/config/config_flags.h"
 #include "core/model/spec/model_spec.h"
+#include "core/tensor_files/tensor_source.h"
 
 namespace keelson {
 namespace {

@@ -5,9 +5,6 @@
 
 #include "absl/strings/str_replace.h"
 #include "cli/ckpt_export.h"
-#include "cli/safetensors.h"
-#include "cli/snapshot_testing.h"
-#include "cli/tensor_source_testing.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
@@ -15,6 +12,9 @@
 #include "core/checkpoint/bundle_testing.h"
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/stored_blocks.h"
+#include "core/tensor_files/safetensors.h"
+#include "core/tensor_files/snapshot_testing.h"
+#include "core/tensor_files/tensor_source_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {

@@ -12,16 +12,16 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "cli/element.h"
-#include "cli/keelson_state.h"
 #include "cli/mode_text.h"
 #include "cli/snapshot_check.h"
-#include "cli/snapshot_name.h"
-#include "cli/tensor_names.h"
 #include "cli/text_table.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/config/train_config.h"
+#include "core/tensor_files/keelson_state.h"
+#include "core/tensor_files/snapshot_name.h"
+#include "core/tensor_files/tensor_names.h"
 
 namespace keelson {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <sstream>
 
-#include "cli/snapshot_testing.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_testing.h"
+#include "core/tensor_files/snapshot_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {

@@ -6,12 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/directory_change.h"
-#include "cli/snapshot_name.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
 #include "core/base/stop_signal.h"
 #include "core/checkpoint/checkpoint_directory.h"
+#include "core/tensor_files/snapshot_name.h"
 #include "nlohmann/json.hpp"
 
 namespace keelson {

@@ -2,7 +2,6 @@
 
 #include <sstream>
 
-#include "cli/snapshot_testing.h"
 #include "core/base/boot_id.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
@@ -12,6 +11,7 @@
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/directory_owner.h"
 #include "core/checkpoint/job_file.h"
+#include "core/tensor_files/snapshot_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cli/tensor_names.h"
 #include "core/base/status_macros.h"
 #include "core/checkpoint/element_conversion.h"
+#include "core/tensor_files/tensor_names.h"
 
 namespace keelson {
 namespace {

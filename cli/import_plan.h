@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/tensor_source.h"
 #include "core/tensor/variable.h"
+#include "core/tensor_files/tensor_source.h"
 
 namespace keelson {
 

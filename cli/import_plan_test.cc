@@ -1,6 +1,6 @@
 #include "cli/import_plan.h"
 
-#include "cli/tensor_source_testing.h"
+#include "core/tensor_files/tensor_source_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {

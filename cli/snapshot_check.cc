@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "cli/keelson_state.h"
 #include "core/base/crc32c.h"
 #include "core/base/file_system.h"
 #include "core/base/status_macros.h"
@@ -15,6 +14,7 @@
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/index_table.h"
 #include "core/checkpoint/string_tensor.h"
+#include "core/tensor_files/keelson_state.h"
 
 namespace keelson {
 namespace {

@@ -1,11 +1,11 @@
 #include "cli/snapshot_check.h"
 
 #include "absl/strings/str_cat.h"
-#include "cli/snapshot_testing.h"
-#include "cli/tensor_source_testing.h"
 #include "core/base/file.h"
 #include "core/base/fresh_directory_testing.h"
 #include "core/checkpoint/bundle_testing.h"
+#include "core/tensor_files/snapshot_testing.h"
+#include "core/tensor_files/tensor_source_testing.h"
 #include "gmock/gmock.h"
 
 namespace keelson {

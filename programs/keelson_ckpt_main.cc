@@ -13,11 +13,11 @@
 #include "cli/ckpt_inspect.h"
 #include "cli/ckpt_rollback.h"
 #include "cli/command_line.h"
-#include "cli/tensor_source.h"
 #include "core/base/exit_code.h"
 #include "core/base/log.h"
 #include "core/base/number_flags.h"
 #include "core/base/status_macros.h"
+#include "core/tensor_files/tensor_source.h"
 
 namespace keelson {
 namespace {

@@ -147,8 +147,8 @@ class CheckLayersTest(TreeTest):
         self.assert_clean("cli/ctl.cc", '#include "core/client/services/chief_service.h"\n')
 
     def test_libzip_stays_behind_npz(self):
-        self.assert_clean("cli/npz.cc", "#include <zip.h>\n")
-        self.assert_clean("cli/zip_status_test.cc", "#include <zip.h>\n")
+        self.assert_clean("core/tensor_files/npz.cc", "#include <zip.h>\n")
+        self.assert_clean("core/tensor_files/zip_status_test.cc", "#include <zip.h>\n")
         self.assertEqual(len(self.check("cli/ckpt_export.cc", "#include <zip.h>\n")), 1)
 
     def test_httplib_stays_behind_the_exchange(self):

@@ -1,9 +1,9 @@
 // libFuzzer program for .npz and .npy. Kinds of input: an archive; a member of one, which is stored
 // or compressed; a header of a .npy file.
 
-#include "cli/npy_header.h"
-#include "cli/npz.h"
-#include "cli/npz_testing.h"
+#include "core/tensor_files/npy_header.h"
+#include "core/tensor_files/npz.h"
+#include "core/tensor_files/npz_testing.h"
 #include "tests/fuzz/fuzz_program.h"
 #include "tests/fuzz/fuzzing.h"
 

@@ -1,7 +1,7 @@
 // libFuzzer program for safetensors. Kinds of input: a file; a header, after a byte with the number
 // of bytes of data.
 
-#include "cli/safetensors.h"
+#include "core/tensor_files/safetensors.h"
 #include "tests/fuzz/fuzz_program.h"
 #include "tests/fuzz/fuzzing.h"
 
