@@ -129,6 +129,9 @@ class Device {
   // Copies to the leading elements of `to`. `from` may be reused when the call returns. Nothing is
   // copied when it is `to`'s own HostSpan.
   virtual void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) = 0;
+  // The same of 32-bit whole numbers, each in place of a float: operations that say that a memory
+  // has integers read them.
+  virtual void CopyIntegersToDevice(absl::Span<const int32_t> from, DeviceMemory* to) = 0;
   // Copies the leading elements of `from`; waits for them. Nothing is copied into `from`'s own
   // HostSpan.
   virtual absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) = 0;

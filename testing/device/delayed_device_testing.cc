@@ -139,6 +139,13 @@ void DelayedDevice::CopyToDevice(absl::Span<const float> from, DeviceMemory* to)
   });
 }
 
+void DelayedDevice::CopyIntegersToDevice(absl::Span<const int32_t> from, DeviceMemory* to) {
+  RefuseInRepeat("CopyIntegersToDevice");
+  Compute([this, copy = std::vector<int32_t>(from.begin(), from.end()), to] {
+    inner_->CopyIntegersToDevice(copy, to);
+  });
+}
+
 absl::Status DelayedDevice::CopyToHost(const DeviceMemory& from, absl::Span<float> to) {
   RefuseInRepeat("CopyToHost");
   RunUntil(AfterOperations());

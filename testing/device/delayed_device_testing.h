@@ -40,6 +40,7 @@ class DelayedDevice : public Device {
   absl::StatusOr<std::unique_ptr<HostMemory>> AllocateHost(size_t bytes) override;
   absl::Span<float> HostSpan(DeviceMemory* /*memory*/) override { return {}; }
   void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) override;
+  void CopyIntegersToDevice(absl::Span<const int32_t> from, DeviceMemory* to) override;
   absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) override;
   void Fill(float value, int64_t n, DeviceMemory* x) override;
   absl::Status Synchronize() override;

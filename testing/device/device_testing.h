@@ -36,6 +36,9 @@ class ForwardingDevice : public Device {
   void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) override {
     device_->CopyToDevice(from, to);
   }
+  void CopyIntegersToDevice(absl::Span<const int32_t> from, DeviceMemory* to) override {
+    device_->CopyIntegersToDevice(from, to);
+  }
   absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) override {
     return device_->CopyToHost(from, to);
   }

@@ -57,6 +57,7 @@ class RecordDevice : public Device {
   void CopyToDevice(absl::Span<const float> from, DeviceMemory* to) override {
     if (from.data() != to->data()) std::copy(from.begin(), from.end(), to->data());
   }
+  void CopyIntegersToDevice(absl::Span<const int32_t>, DeviceMemory*) override { std::abort(); }
   absl::Status CopyToHost(const DeviceMemory& from, absl::Span<float> to) override {
     if (from.data() != to.data()) std::copy_n(from.data(), to.size(), to.data());
     return absl::OkStatus();

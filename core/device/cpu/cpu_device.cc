@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <initializer_list>
 #include <new>
 #include <utility>
@@ -107,6 +108,14 @@ class CpuDevice : public Device {
     const auto size = static_cast<int64_t>(from.size());
     Run("CopyToDevice", {{to, size}}, [&] {
       if (from.data() != to->data()) std::copy_n(from.data(), size, to->data());
+    });
+  }
+
+  void CopyIntegersToDevice(absl::Span<const int32_t> from, DeviceMemory* to) override {
+    Run("CopyIntegersToDevice", {{to, static_cast<int64_t>(from.size())}}, [&] {
+      const void* const bytes = from.data();
+      if (bytes == to->data() || from.empty()) return;
+      std::memcpy(to->data(), bytes, from.size() * sizeof(int32_t));
     });
   }
 

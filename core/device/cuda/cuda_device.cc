@@ -68,6 +68,12 @@ void CudaDevice::CopyToDevice(absl::Span<const float> from, DeviceMemory* to) {
   staging_.CopyToDevice(from.data(), CudaFloatBytes(n), to->data());
 }
 
+void CudaDevice::CopyIntegersToDevice(absl::Span<const int32_t> from, DeviceMemory* to) {
+  const auto n = static_cast<int64_t>(from.size());
+  if (!context_->BeginUnrepeated("CopyIntegersToDevice", {{to, n}})) return;
+  staging_.CopyToDevice(from.data(), from.size() * sizeof(int32_t), to->data());
+}
+
 absl::Status CudaDevice::CopyToHost(const DeviceMemory& from, absl::Span<float> to) {
   const auto n = static_cast<int64_t>(to.size());
   if (context_->BeginUnrepeated("CopyToHost", {{&from, n}})) {

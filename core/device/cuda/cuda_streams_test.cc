@@ -169,6 +169,8 @@ TEST_F(CudaStreamsTest, PageLockedMemoryIsUsedAgain) {
 TEST_F(CudaStreamsTest, WhatWaitsOrCopiesHasNoPlaceInARepetition) {
   const std::vector<std::pair<std::string, std::function<void(Device*, DeviceMemory*)>>> calls = {
       {"CopyToDevice", [](Device* device, DeviceMemory* x) { device->CopyToDevice({1}, x); }},
+      {"CopyIntegersToDevice",
+       [](Device* device, DeviceMemory* x) { device->CopyIntegersToDevice({1}, x); }},
       {"SetSeed", [](Device* device, DeviceMemory*) { device->SetSeed(1); }},
       {"Allocate", [](Device* device, DeviceMemory*) { device->Allocate(1).IgnoreError(); }},
       {"NewEvent", [](Device* device, DeviceMemory*) { device->NewEvent().IgnoreError(); }},

@@ -90,6 +90,49 @@ TEST_P(DeviceConformanceTest, ACopyTakesItsPlaceAmongTheOperations) {
   EXPECT_EQ(Read(sum), Floats(3, 1023.0f));
 }
 
+TEST_P(DeviceConformanceTest, CopiesIntegersBitByBit) {
+  for (int64_t n : {0, 1, 5, 777}) {
+    SCOPED_TRACE(n);
+    std::vector<int32_t> values(n);
+    for (int64_t i = 0; i < n; ++i) values[i] = static_cast<int32_t>(i * 2654435761);
+    const Memory memory = Exact(Floats(n + 2, 3.0f));
+    device_->CopyIntegersToDevice(values, memory.get());
+    const Floats found = Read(*memory);
+    EXPECT_EQ(std::memcmp(found.data(), values.data(), values.size() * sizeof(int32_t)), 0);
+    EXPECT_EQ(Floats(found.end() - 2, found.end()), Floats(2, 3.0f));
+  }
+}
+
+TEST_P(DeviceConformanceTest, IntegersMayBeReusedAfterACopy) {
+  constexpr int32_t kRounds = 40;
+  constexpr size_t kIntegers = 5000;
+  std::vector<Memory> memories;
+  std::vector<int32_t> values(kIntegers);
+  for (int32_t i = 0; i < kRounds; ++i) {
+    values.assign(kIntegers, i);
+    memories.push_back(Allocate(kIntegers));
+    device_->CopyIntegersToDevice(values, memories.back().get());
+    values.assign(kIntegers, -1);
+  }
+  for (int32_t i = 0; i < kRounds; ++i) {
+    values.assign(kIntegers, i);
+    EXPECT_EQ(std::memcmp(Read(*memories[i]).data(), values.data(), kIntegers * sizeof(int32_t)),
+              0);
+  }
+}
+
+TEST_P(DeviceConformanceTest, IntegersAlreadyInTheirPlaceStay) {
+  const Memory memory = Allocate(3);
+  const absl::Span<float> host = device_->HostSpan(memory.get());
+  if (host.empty()) return;
+  ASSERT_TRUE(device_->Synchronize().ok());
+  auto* const integers = reinterpret_cast<int32_t*>(host.data());
+  integers[2] = 7;
+  device_->CopyIntegersToDevice(absl::MakeConstSpan(integers, 3), memory.get());
+  ASSERT_TRUE(device_->Synchronize().ok());
+  EXPECT_EQ(integers[2], 7);
+}
+
 TEST_P(DeviceConformanceTest, AllocatesAlignedHostMemory) {
   for (size_t bytes : {size_t{0}, size_t{1}, size_t{63}, size_t{4096}, size_t{1000001}}) {
     auto memory = device_->AllocateHost(bytes);
@@ -236,7 +279,10 @@ TEST_P(DeviceConformanceTest, EveryOperationChecksItsOperands) {
   const ConvGeometry conv{1, 1, 1, 6, 1, 1, 6, 1, 1, 0, 0};
   const PoolGeometry pool{1, 1, 1, 6, 1, 1, 1, 1, 0, 0};
   const BatchNormGeometry norm{1, 6};
+  const std::vector<int32_t> six(6);
   const std::vector<Case> cases = {
+      {"CopyIntegersToDevice: expected memory of 6 floats",
+       [=](Device& d, auto& s, auto& l) { d.CopyIntegersToDevice(six, &s); }},
       {"MatMul: expected memory of 6 floats",
        [](Device& d, auto& s, auto& l) {
          d.MatMul({2, 3, 3}, l, l, {}, &s);
