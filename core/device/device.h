@@ -337,6 +337,12 @@ class Device {
   virtual void MeanSquaredError(int64_t rows, float weight, const DeviceMemory& scores,
                                 const DeviceMemory& targets, DeviceMemory* losses,
                                 DeviceMemory* dscores) = 0;
+  // With d = s - target: d^2 / 2 where |d| <= delta, else delta * (|d| - delta / 2); delta > 0.
+  // Source: Huber, "Robust estimation of a location parameter", Annals of Mathematical Statistics
+  // 35, 1964.
+  virtual void HuberLoss(int64_t rows, float delta, float weight, const DeviceMemory& scores,
+                         const DeviceMemory& targets, DeviceMemory* losses,
+                         DeviceMemory* dscores) = 0;
 };
 
 }  // namespace keelson

@@ -464,4 +464,12 @@ void DelayedDevice::MeanSquaredError(int64_t rows, float weight, const DeviceMem
   });
 }
 
+void DelayedDevice::HuberLoss(int64_t rows, float delta, float weight, const DeviceMemory& scores,
+                              const DeviceMemory& targets, DeviceMemory* losses,
+                              DeviceMemory* dscores) {
+  Compute([=, this, scores = &scores, targets = &targets] {
+    inner_->HuberLoss(rows, delta, weight, *scores, *targets, losses, dscores);
+  });
+}
+
 }  // namespace keelson

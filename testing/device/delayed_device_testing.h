@@ -132,6 +132,8 @@ class DelayedDevice : public Device {
   void MeanSquaredError(int64_t rows, float weight, const DeviceMemory& scores,
                         const DeviceMemory& targets, DeviceMemory* losses,
                         DeviceMemory* dscores) override;
+  void HuberLoss(int64_t rows, float delta, float weight, const DeviceMemory& scores,
+                 const DeviceMemory& targets, DeviceMemory* losses, DeviceMemory* dscores) override;
 
   // Methods for the objects that it creates.
 

@@ -209,6 +209,11 @@ class ForwardingDevice : public Device {
                         DeviceMemory* dscores) override {
     device_->MeanSquaredError(rows, weight, scores, targets, losses, dscores);
   }
+  void HuberLoss(int64_t rows, float delta, float weight, const DeviceMemory& scores,
+                 const DeviceMemory& targets, DeviceMemory* losses,
+                 DeviceMemory* dscores) override {
+    device_->HuberLoss(rows, delta, weight, scores, targets, losses, dscores);
+  }
 
  private:
   const std::unique_ptr<Device> device_;

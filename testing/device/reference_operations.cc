@@ -330,6 +330,21 @@ Loss MeanSquaredError(double weight, const Floats& scores, const Floats& targets
   return loss;
 }
 
+Loss HuberLoss(double delta, double weight, const Floats& scores, const Floats& targets) {
+  Loss loss{Doubles(targets.size()), Doubles(targets.size())};
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const double error = double{scores[i]} - targets[i], distance = std::abs(error);
+    if (distance <= delta) {
+      loss.losses[i] = error * error / 2;
+      loss.dscores[i] = error * weight;
+    } else {
+      loss.losses[i] = delta * (distance - delta / 2);
+      loss.dscores[i] = (error > 0 ? delta : -delta) * weight;
+    }
+  }
+  return loss;
+}
+
 Statistics BatchStatistics(const BatchNormGeometry& g, const Floats& x) {
   Statistics statistics{Zeros(g.channels), Zeros(g.channels)};
   const auto rows = static_cast<double>(g.rows);

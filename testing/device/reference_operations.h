@@ -58,6 +58,7 @@ Loss SoftmaxCrossEntropy(int64_t classes, double weight, const Floats& scores,
                          const Floats& labels);
 Loss SigmoidCrossEntropy(double weight, const Floats& scores, const Floats& labels);
 Loss MeanSquaredError(double weight, const Floats& scores, const Floats& targets);
+Loss HuberLoss(double delta, double weight, const Floats& scores, const Floats& targets);
 
 // Statistics of one channel each; the variance unbiased, 0 of one row.
 struct Statistics {

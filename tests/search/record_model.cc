@@ -207,6 +207,10 @@ class RecordDevice : public Device {
                         DeviceMemory*) override {
     std::abort();
   }
+  void HuberLoss(int64_t, float, float, const DeviceMemory&, const DeviceMemory&, DeviceMemory*,
+                 DeviceMemory*) override {
+    std::abort();
+  }
 
  private:
   const std::function<void(int64_t)> compute_;

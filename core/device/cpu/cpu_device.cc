@@ -499,6 +499,15 @@ class CpuDevice : public Device {
         });
   }
 
+  void HuberLoss(int64_t rows, float delta, float weight, const DeviceMemory& scores,
+                 const DeviceMemory& targets, DeviceMemory* losses,
+                 DeviceMemory* dscores) override {
+    Run("HuberLoss", {{&scores, rows}, {&targets, rows}, {losses, rows}, {dscores, rows}}, [&] {
+      HuberLosses(rows, delta, weight, scores.data(), targets.data(), losses->data(),
+                  DataOrNull(dscores));
+    });
+  }
+
  private:
   // Runs `f` with this device's threads, unless an earlier operation failed or an operand is too
   // small; what `f` throws becomes the device's status.

@@ -52,4 +52,16 @@ void MeanSquaredErrorLoss(int64_t rows, float weight, const float* scores, const
   }
 }
 
+void HuberLosses(int64_t rows, float delta, float weight, const float* scores, const float* targets,
+                 float* losses, float* dscores) {
+  const double limit = delta;
+  for (int64_t row = 0; row < rows; ++row) {
+    const double error = static_cast<double>(scores[row]) - targets[row];
+    // The clamped error e is the slope, and e * (error - e / 2) both branches of the loss.
+    const double slope = std::clamp(error, -limit, limit);
+    losses[row] = static_cast<float>(slope * (error - 0.5 * slope));
+    if (dscores != nullptr) dscores[row] = static_cast<float>(slope * weight);
+  }
+}
+
 }  // namespace keelson

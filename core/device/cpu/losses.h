@@ -12,6 +12,8 @@ void SigmoidCrossEntropyLoss(int64_t rows, float weight, const float* scores, co
                              float* losses, float* dscores);
 void MeanSquaredErrorLoss(int64_t rows, float weight, const float* scores, const float* targets,
                           float* losses, float* dscores);
+void HuberLosses(int64_t rows, float delta, float weight, const float* scores, const float* targets,
+                 float* losses, float* dscores);
 
 }  // namespace keelson
 

@@ -143,6 +143,8 @@ class CudaDevice : public Device {
   void MeanSquaredError(int64_t rows, float weight, const DeviceMemory& scores,
                         const DeviceMemory& targets, DeviceMemory* losses,
                         DeviceMemory* dscores) override;
+  void HuberLoss(int64_t rows, float delta, float weight, const DeviceMemory& scores,
+                 const DeviceMemory& targets, DeviceMemory* losses, DeviceMemory* dscores) override;
 
  private:
   absl::Status Open();

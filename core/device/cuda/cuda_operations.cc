@@ -461,4 +461,16 @@ void CudaDevice::MeanSquaredError(int64_t rows, float weight, const DeviceMemory
                                    losses->data(), DataOrNull(dscores)));
 }
 
+void CudaDevice::HuberLoss(int64_t rows, float delta, float weight, const DeviceMemory& scores,
+                           const DeviceMemory& targets, DeviceMemory* losses,
+                           DeviceMemory* dscores) {
+  if (!context_->Begin("HuberLoss",
+                       {{&scores, rows}, {&targets, rows}, {losses, rows}, {dscores, rows}})) {
+    return;
+  }
+  context_->Check("HuberLossKernel",
+                  cuda::LaunchHuberLoss(context_->compute(), rows, delta, weight, scores.data(),
+                                        targets.data(), losses->data(), DataOrNull(dscores)));
+}
+
 }  // namespace keelson

@@ -170,6 +170,47 @@ TEST_P(DeviceConformanceTest, ComputesMeanSquaredError) {
   }
 }
 
+TEST_P(DeviceConformanceTest, ComputesHuberLoss) {
+  for (int64_t rows : {0, 1, 3, 4, 129, 301}) {
+    for (float delta : {0.125f, 1.0f, 5.0f}) {
+      SCOPED_TRACE(testing::Message() << rows << " " << delta);
+      const Floats scores = Random(rows, 27), targets = Random(rows, 28);
+      const Output losses = Garbage(rows), dscores = Garbage(rows);
+      device_->HuberLoss(rows, delta, 0.75f, *Input(scores), *Input(targets), losses.get(),
+                         dscores.get());
+      const auto expected = reference::HuberLoss(delta, 0.75, scores, targets);
+      ExpectNear(losses, expected.losses, 1e-6);
+      ExpectNear(dscores, expected.dscores, 1e-6);
+    }
+  }
+}
+
+TEST_P(DeviceConformanceTest, HuberLossAroundDelta) {
+  const Output losses = Garbage(6), dscores = Garbage(6);
+  device_->HuberLoss(6, 2, 1, *Input({1, 2, 4, -1, -2, -1e30f}), *Input(Floats(6, 0.0f)),
+                     losses.get(), dscores.get());
+  EXPECT_EQ(Read(losses), Floats({0.5f, 2, 6, 0.5f, 2, 2e30f}));
+  EXPECT_EQ(Read(dscores), Floats({1, 2, 2, -1, -2, -2}));
+}
+
+TEST_P(DeviceConformanceTest, RepeatsHuberLoss) {
+  constexpr int64_t kRows = 33;
+  const Memory scores = Allocate(kRows), targets = Input(Random(kRows, 29));
+  const Output losses = Garbage(kRows), dscores = Garbage(kRows);
+  const Output direct_losses = Garbage(kRows), direct_dscores = Garbage(kRows);
+  for (uint64_t i = 0; i < 4; ++i) {
+    SCOPED_TRACE(i);
+    device_->CopyToDevice(Random(kRows, 30 + i), scores.get());
+    const auto run = [&](const Output& out, const Output& gradient) {
+      device_->HuberLoss(kRows, 0.5f, 1, *scores, *targets, out.get(), gradient.get());
+    };
+    run(direct_losses, direct_dscores);
+    device_->Repeat(14, [&] { run(losses, dscores); });
+    EXPECT_EQ(Read(losses), Read(direct_losses));
+    EXPECT_EQ(Read(dscores), Read(direct_dscores));
+  }
+}
+
 TEST_P(DeviceConformanceTest, LossesWithoutGradients) {
   const Memory scores = Input({1, 2}), labels = Input({0, 1});
   const Output one = Garbage(1), two = Garbage(2);
@@ -179,6 +220,8 @@ TEST_P(DeviceConformanceTest, LossesWithoutGradients) {
   ExpectNear(two, {std::log(1 + std::exp(1.0)), std::log(1 + std::exp(-2.0))}, 1e-6);
   device_->MeanSquaredError(2, 1, *scores, *labels, two.get(), nullptr);
   EXPECT_EQ(Read(two), Floats({1, 1}));
+  device_->HuberLoss(2, 0.5f, 1, *scores, *labels, two.get(), nullptr);
+  EXPECT_EQ(Read(two), Floats({0.375f, 0.375f}));
 }
 
 TEST_P(DeviceConformanceTest, LossesKeepNotANumberVisible) {
@@ -195,6 +238,9 @@ TEST_P(DeviceConformanceTest, LossesKeepNotANumberVisible) {
   EXPECT_TRUE(std::isnan(Read(losses)[1]));
   device_->MeanSquaredError(3, 1, *bad, *labels, losses.get(), nullptr);
   EXPECT_TRUE(std::isnan(Read(losses)[1]));
+  device_->HuberLoss(3, 1, 1, *bad, *labels, losses.get(), dscores.get());
+  EXPECT_TRUE(std::isnan(Read(losses)[1]));
+  EXPECT_TRUE(std::isnan(Read(dscores)[1]));
 }
 
 }  // namespace

@@ -371,6 +371,8 @@ TEST_P(DeviceConformanceTest, EveryOperationChecksItsOperands) {
        [](Device& d, auto& s, auto& l) { d.SigmoidCrossEntropy(6, 1, l, s, &l, nullptr); }},
       {"MeanSquaredError: expected memory of 6 floats",
        [](Device& d, auto& s, auto& l) { d.MeanSquaredError(6, 1, l, s, &l, nullptr); }},
+      {"HuberLoss: expected memory of 6 floats",
+       [](Device& d, auto& s, auto& l) { d.HuberLoss(6, 1, 1, l, l, &l, &s); }},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.message);

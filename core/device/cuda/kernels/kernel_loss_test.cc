@@ -100,12 +100,32 @@ TEST_F(KernelLossTest, SigmoidCrossEntropyAndMeanSquaredError) {
   }
 }
 
+TEST_F(KernelLossTest, HuberLoss) {
+  for (int64_t rows : kBorderSizes) {
+    SCOPED_TRACE(rows);
+    const Floats scores = RandomFloats(rows, 4), targets = RandomFloats(rows, 5);
+    const auto expected = reference::HuberLoss(0.5, kWeight, scores, targets);
+    GpuArray<float> s(scores), t(targets), losses(Poison(rows)), dscores(Poison(rows));
+    ASSERT_EQ(LaunchHuberLoss(nullptr, rows, 0.5f, kWeight, s.data(), t.data(), losses.data(),
+                              dscores.data()),
+              cudaSuccess);
+    ExpectClose(losses.Read(), expected.losses);
+    ExpectClose(dscores.Read(), expected.dscores);
+    GpuArray<float> losses_alone(Poison(rows));
+    ASSERT_EQ(LaunchHuberLoss(nullptr, rows, 0.5f, kWeight, s.data(), t.data(), losses_alone.data(),
+                              nullptr),
+              cudaSuccess);
+    EXPECT_EQ(losses_alone.Read(), losses.Read());
+  }
+}
+
 TEST_F(KernelLossTest, LaunchesNothingForNoRows) {
   EXPECT_EQ(LaunchSoftmaxCrossEntropy(nullptr, 0, 3, 1, nullptr, nullptr, nullptr, nullptr),
             cudaSuccess);
   EXPECT_EQ(LaunchSigmoidCrossEntropy(nullptr, 0, 1, nullptr, nullptr, nullptr, nullptr),
             cudaSuccess);
   EXPECT_EQ(LaunchMeanSquaredError(nullptr, 0, 1, nullptr, nullptr, nullptr, nullptr), cudaSuccess);
+  EXPECT_EQ(LaunchHuberLoss(nullptr, 0, 1, 1, nullptr, nullptr, nullptr, nullptr), cudaSuccess);
   EXPECT_EQ(cuda_emulation::CurrentStatistics().kernel_launches, 0);
 }
 

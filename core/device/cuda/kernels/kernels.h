@@ -159,6 +159,9 @@ cudaError_t LaunchSigmoidCrossEntropy(cudaStream_t stream, int64_t rows, float w
 cudaError_t LaunchMeanSquaredError(cudaStream_t stream, int64_t rows, float weight,
                                    const float* scores, const float* targets, float* losses,
                                    float* dscores);
+cudaError_t LaunchHuberLoss(cudaStream_t stream, int64_t rows, float delta, float weight,
+                            const float* scores, const float* targets, float* losses,
+                            float* dscores);
 
 // wire_codec.cu, wire_top_k.cu: formats of core/wire/wire_format.h, bit by bit as
 // core/wire/value_codec.h writes and reads them. wire_tables.h makes the tables of a WireLayout.

@@ -91,6 +91,18 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+__global__ void __launch_bounds__(kThreads)
+    HuberLossKernel(int64_t rows, float delta, float weight, const float* scores,
+                    const float* targets, float* losses, float* dscores) {
+  for (int64_t i = ThreadIndex(); i < rows; i += ThreadCount()) {
+    const float error = scores[i] - targets[i];
+    // Not-a-number stays: fminf and fmaxf would drop it.
+    const float slope = error > delta ? delta : (error < -delta ? -delta : error);
+    losses[i] = slope * (error - 0.5f * slope);
+    if (dscores != nullptr) dscores[i] = slope * weight;
+  }
+}
+
 }  // namespace
 
 cudaError_t LaunchSoftmaxCrossEntropy(cudaStream_t stream, int64_t rows, int64_t classes,
@@ -127,6 +139,14 @@ cudaError_t LaunchMeanSquaredError(cudaStream_t stream, int64_t rows, float weig
                                    float* dscores) {
   if (rows == 0) return cudaSuccess;
   return Launch(MeanSquaredErrorKernel, BlocksFor(rows), stream, rows, weight, scores, targets,
+                losses, dscores);
+}
+
+cudaError_t LaunchHuberLoss(cudaStream_t stream, int64_t rows, float delta, float weight,
+                            const float* scores, const float* targets, float* losses,
+                            float* dscores) {
+  if (rows == 0) return cudaSuccess;
+  return Launch(HuberLossKernel, BlocksFor(rows), stream, rows, delta, weight, scores, targets,
                 losses, dscores);
 }
 
