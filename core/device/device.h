@@ -275,6 +275,13 @@ class Device {
 
   // Row by row. x, y, dy and dx [rows, columns].
 
+  // x[row][column] *= factors[row]. factors [rows].
+  virtual void ScaleRows(int64_t rows, int64_t columns, const DeviceMemory& factors,
+                         DeviceMemory* x) = 0;
+  // x[row][column] += alpha * v[column]. v [columns].
+  virtual void AddRowVector(int64_t rows, int64_t columns, float alpha, const DeviceMemory& v,
+                            DeviceMemory* x) = 0;
+
   // y[i] = exp(x[i]) / sum of exp(x[j]) of the same row; finite where exp(x[i]) is not. y may be x.
   virtual void Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) = 0;
   // dx[i] = y[i] * (dy[i] - sum of y[j] * dy[j] of the same row), from the output `y` of Softmax.

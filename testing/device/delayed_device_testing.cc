@@ -389,6 +389,16 @@ void DelayedDevice::CopyColumns(int64_t rows, int64_t columns, const DeviceMemor
   });
 }
 
+void DelayedDevice::ScaleRows(int64_t rows, int64_t columns, const DeviceMemory& factors,
+                              DeviceMemory* x) {
+  Compute([=, this, factors = &factors] { inner_->ScaleRows(rows, columns, *factors, x); });
+}
+
+void DelayedDevice::AddRowVector(int64_t rows, int64_t columns, float alpha, const DeviceMemory& v,
+                                 DeviceMemory* x) {
+  Compute([=, this, v = &v] { inner_->AddRowVector(rows, columns, alpha, *v, x); });
+}
+
 void DelayedDevice::Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) {
   Compute([=, this, x = &x] { inner_->Softmax(rows, columns, *x, y); });
 }

@@ -159,6 +159,14 @@ class ForwardingDevice : public Device {
                    int64_t to_begin) override {
     device_->CopyColumns(rows, columns, from, from_columns, from_begin, to, to_columns, to_begin);
   }
+  void ScaleRows(int64_t rows, int64_t columns, const DeviceMemory& factors,
+                 DeviceMemory* x) override {
+    device_->ScaleRows(rows, columns, factors, x);
+  }
+  void AddRowVector(int64_t rows, int64_t columns, float alpha, const DeviceMemory& v,
+                    DeviceMemory* x) override {
+    device_->AddRowVector(rows, columns, alpha, v, x);
+  }
   void Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) override {
     device_->Softmax(rows, columns, x, y);
   }

@@ -215,6 +215,18 @@ Doubles CopyColumns(int64_t rows, int64_t columns, const Floats& from, int64_t f
   return copied;
 }
 
+Doubles ScaleRows(int64_t columns, const Floats& factors, const Floats& x) {
+  Doubles y(x.begin(), x.end());
+  for (size_t i = 0; i < y.size(); ++i) y[i] *= factors[i / static_cast<size_t>(columns)];
+  return y;
+}
+
+Doubles AddRowVector(double alpha, const Floats& v, const Floats& x) {
+  Doubles y(x.begin(), x.end());
+  for (size_t i = 0; i < y.size(); ++i) y[i] += alpha * v[i % v.size()];
+  return y;
+}
+
 double Activate(ActivationKind kind, double x) {
   switch (kind) {
     case ActivationKind::kRelu:

@@ -38,6 +38,9 @@ Doubles Multiply(const Floats& a, const Floats& b);
 Doubles CopyColumns(int64_t rows, int64_t columns, const Floats& from, int64_t from_columns,
                     int64_t from_begin, const Floats& to, int64_t to_columns, int64_t to_begin);
 
+Doubles ScaleRows(int64_t columns, const Floats& factors, const Floats& x);
+Doubles AddRowVector(double alpha, const Floats& v, const Floats& x);
+
 double Activate(ActivationKind kind, double x);
 // The derivative as a function of the input x, not of the output.
 double ActivateDerivative(ActivationKind kind, double x);

@@ -166,6 +166,10 @@ class RecordDevice : public Device {
                    int64_t) override {
     std::abort();
   }
+  void ScaleRows(int64_t, int64_t, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
+  void AddRowVector(int64_t, int64_t, float, const DeviceMemory&, DeviceMemory*) override {
+    std::abort();
+  }
   void Softmax(int64_t, int64_t, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
   void SoftmaxBackward(int64_t, int64_t, const DeviceMemory&, const DeviceMemory&,
                        DeviceMemory*) override {

@@ -20,6 +20,7 @@
 #include "core/device/cpu/losses.h"
 #include "core/device/cpu/pooling.h"
 #include "core/device/cpu/reductions.h"
+#include "core/device/cpu/rowwise.h"
 #include "core/device/cpu/softmax.h"
 #include "core/device/cpu/wire_transfer.h"
 #include "core/tensor/aligned_buffer.h"
@@ -360,6 +361,18 @@ class CpuDevice : public Device {
       CopyBlock(rows, columns, from.data() + from_begin, from_columns, to->data() + to_begin,
                 to_columns);
     });
+  }
+
+  void ScaleRows(int64_t rows, int64_t columns, const DeviceMemory& factors,
+                 DeviceMemory* x) override {
+    Run("ScaleRows", {{&factors, rows}, {x, rows * columns}},
+        [&] { ScaleEachRow(rows, columns, factors.data(), x->data()); });
+  }
+
+  void AddRowVector(int64_t rows, int64_t columns, float alpha, const DeviceMemory& v,
+                    DeviceMemory* x) override {
+    Run("AddRowVector", {{&v, columns}, {x, rows * columns}},
+        [&] { AddToEachRow(rows, columns, alpha, v.data(), x->data()); });
   }
 
   void Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) override {

@@ -110,6 +110,10 @@ class CudaDevice : public Device {
                    int64_t from_begin, DeviceMemory* to, int64_t to_columns,
                    int64_t to_begin) override;
 
+  void ScaleRows(int64_t rows, int64_t columns, const DeviceMemory& factors,
+                 DeviceMemory* x) override;
+  void AddRowVector(int64_t rows, int64_t columns, float alpha, const DeviceMemory& v,
+                    DeviceMemory* x) override;
   void Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) override;
   void SoftmaxBackward(int64_t rows, int64_t columns, const DeviceMemory& y, const DeviceMemory& dy,
                        DeviceMemory* dx) override;

@@ -70,6 +70,13 @@ cudaError_t LaunchGlobalAveragePool(cudaStream_t stream, int64_t rows, int64_t p
 cudaError_t LaunchGlobalAveragePoolBackward(cudaStream_t stream, int64_t rows, int64_t positions,
                                             int64_t channels, const float* dy, float* dx);
 
+// rowwise.cu
+
+cudaError_t LaunchScaleRows(cudaStream_t stream, int64_t rows, int64_t columns,
+                            const float* factors, float* x);
+cudaError_t LaunchAddRowVector(cudaStream_t stream, int64_t rows, int64_t columns, float alpha,
+                               const float* v, float* x);
+
 // softmax.cu
 
 // y may be x.

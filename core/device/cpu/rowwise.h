@@ -1,0 +1,15 @@
+// Operations on the rows of host arrays, as core/device/device.h describes them, with the widest
+// vectors of the processor. Threads: OpenMP's.
+#ifndef KEELSON_CORE_DEVICE_CPU_ROWWISE_H_
+#define KEELSON_CORE_DEVICE_CPU_ROWWISE_H_
+
+#include <cstdint>
+
+namespace keelson {
+
+void ScaleEachRow(int64_t rows, int64_t columns, const float* factors, float* x);
+void AddToEachRow(int64_t rows, int64_t columns, float alpha, const float* v, float* x);
+
+}  // namespace keelson
+
+#endif  // KEELSON_CORE_DEVICE_CPU_ROWWISE_H_
