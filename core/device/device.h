@@ -28,6 +28,8 @@ class DeviceMemory {
 
   // An address on the device: only implementations of Device dereference it.
   float* data() const { return data_; }
+  // The same address, for operations on a memory of integers (CopyIntegersToDevice).
+  const int32_t* integers() const { return reinterpret_cast<const int32_t*>(data_); }
   int64_t size() const { return size_; }
 
  protected:
@@ -88,6 +90,25 @@ class ValueDecoder {
 struct Epilogue {
   const DeviceMemory* bias = nullptr;
   std::optional<ActivationKind> activation = std::nullopt;
+};
+
+// A matrix of few entries, by rows, of which those are stored that an operation shall compute. Its
+// numbers are read on the device when the operation runs, so that a repeated operation finds those
+// that its memories have by then. Integers are 32-bit whole numbers; the caller has checked that
+// the arrays fit each other and the operands.
+struct SparseRows {
+  // The most rows that may be stored: `rows` and `offsets` have room for them.
+  int64_t capacity = 0;
+  // [1] integer: how many rows are stored, from 0 to `capacity`.
+  const DeviceMemory* stored = nullptr;
+  // [stored] integers: which row of the result each of them is, ascending, no two the same.
+  const DeviceMemory* rows = nullptr;
+  // [stored + 1] integers from 0 on: stored row k has entries [offsets[k], offsets[k + 1]).
+  const DeviceMemory* offsets = nullptr;
+  // [entries] integers: the entry's column, a row of the other factor. Columns may be repeated.
+  const DeviceMemory* columns = nullptr;
+  // [entries] floats.
+  const DeviceMemory* coefficients = nullptr;
 };
 
 // Executes operations in the order of the calls. A call may return before its operation is done,
@@ -197,6 +218,13 @@ class Device {
   // bias_gradient [cols] = sums of the columns of dy [rows, cols].
   virtual void BiasGradient(int64_t rows, int64_t cols, const DeviceMemory& dy,
                             DeviceMemory* bias_gradient) = 0;
+  // y[a.rows[k]][j] = sum of a.coefficients[i] * x[a.columns[i]][j] over the entries i of stored
+  // row k, added in their order; 0 without entries. x and y [any, width]; rows of y that are not
+  // stored keep their content. With rows of ids it is the forward pass of a bag of embeddings, and
+  // with the transposed matrix the gradient of its table. The entries of one row are added one
+  // after the other, so a row of very many (an id that every record has) may take the longest.
+  virtual void MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x,
+                              DeviceMemory* y) = 0;
   // y += alpha * x
   virtual void Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) = 0;
   // x *= alpha

@@ -266,6 +266,11 @@ void DelayedDevice::BiasGradient(int64_t rows, int64_t cols, const DeviceMemory&
   Compute([=, this, dy = &dy] { inner_->BiasGradient(rows, cols, *dy, bias_gradient); });
 }
 
+void DelayedDevice::MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x,
+                                   DeviceMemory* y) {
+  Compute([=, this, x = &x] { inner_->MultiplySparse(a, width, *x, y); });
+}
+
 void DelayedDevice::Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) {
   Compute([=, this, x = &x] { inner_->Axpy(alpha, n, *x, y); });
 }

@@ -85,6 +85,10 @@ class ForwardingDevice : public Device {
                     DeviceMemory* bias_gradient) override {
     device_->BiasGradient(rows, cols, dy, bias_gradient);
   }
+  void MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x,
+                      DeviceMemory* y) override {
+    device_->MultiplySparse(a, width, x, y);
+  }
   void Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) override {
     device_->Axpy(alpha, n, x, y);
   }

@@ -20,6 +20,16 @@ Doubles FiniteDifferences(const std::function<double(const Doubles&)>& f, Double
 Doubles MatMul(const MatMulArgs& args, const Floats& a, const Floats& b, const Floats& c);
 Doubles ColumnSums(int64_t rows, int64_t cols, const Floats& dy);
 
+// The arrays of SparseRows.
+struct SparseMatrix {
+  std::vector<int32_t> rows;
+  std::vector<int32_t> offsets = {0};
+  std::vector<int32_t> columns;
+  Floats coefficients;
+};
+// `y` after the product.
+Doubles MultiplySparse(const SparseMatrix& a, int64_t width, const Floats& x, const Floats& y);
+
 Doubles Conv2D(const ConvGeometry& geometry, const Floats& x, const Floats& filter);
 Doubles Conv2DBackwardData(const ConvGeometry& geometry, const Floats& filter, const Floats& dy);
 Doubles Conv2DBackwardFilter(const ConvGeometry& geometry, const Floats& x, const Floats& dy);

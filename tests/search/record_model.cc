@@ -104,6 +104,9 @@ class RecordDevice : public Device {
     }
   }
   void BiasGradient(int64_t, int64_t, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
+  void MultiplySparse(const SparseRows&, int64_t, const DeviceMemory&, DeviceMemory*) override {
+    std::abort();
+  }
   void Axpy(float, int64_t, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
   void Scale(float, int64_t, DeviceMemory*) override { std::abort(); }
   void Sum(int64_t, const DeviceMemory& x, DeviceMemory* sum) override {

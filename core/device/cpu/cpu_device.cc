@@ -22,6 +22,7 @@
 #include "core/device/cpu/reductions.h"
 #include "core/device/cpu/rowwise.h"
 #include "core/device/cpu/softmax.h"
+#include "core/device/cpu/sparse_product.h"
 #include "core/device/cpu/wire_transfer.h"
 #include "core/tensor/aligned_buffer.h"
 #include "oneapi/dnnl/dnnl.hpp"
@@ -218,6 +219,15 @@ class CpuDevice : public Device {
                     DeviceMemory* bias_gradient) override {
     Run("BiasGradient", {{&dy, rows * cols}, {bias_gradient, cols}},
         [&] { SumRows(rows, cols, dy.data(), bias_gradient->data()); });
+  }
+
+  void MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x,
+                      DeviceMemory* y) override {
+    Run("MultiplySparse", {{a.stored, 1}, {a.rows, a.capacity}, {a.offsets, a.capacity + 1}}, [&] {
+      const HostSparseRows rows{*a.stored->integers(), a.rows->integers(), a.offsets->integers(),
+                                a.columns->integers(), a.coefficients->data()};
+      MultiplySparseRows(rows, width, x.data(), y->data());
+    });
   }
 
   void Axpy(float alpha, int64_t n, const DeviceMemory& x, DeviceMemory* y) override {

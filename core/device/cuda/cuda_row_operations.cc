@@ -4,6 +4,22 @@
 
 namespace keelson {
 
+void CudaDevice::MultiplySparse(const SparseRows& a, int64_t width, const DeviceMemory& x,
+                                DeviceMemory* y) {
+  if (!context_->Begin("MultiplySparse",
+                       {{a.stored, 1}, {a.rows, a.capacity}, {a.offsets, a.capacity + 1}})) {
+    return;
+  }
+  const cuda::SparseArrays arrays{a.capacity,
+                                  a.stored->integers(),
+                                  a.rows->integers(),
+                                  a.offsets->integers(),
+                                  a.columns->integers(),
+                                  a.coefficients->data()};
+  context_->Check("MultiplySparseKernel", cuda::LaunchMultiplySparse(context_->compute(), arrays,
+                                                                     width, x.data(), y->data()));
+}
+
 void CudaDevice::ScaleRows(int64_t rows, int64_t columns, const DeviceMemory& factors,
                            DeviceMemory* x) {
   if (!context_->Begin("ScaleRows", {{&factors, rows}, {x, rows * columns}})) return;

@@ -77,6 +77,21 @@ cudaError_t LaunchScaleRows(cudaStream_t stream, int64_t rows, int64_t columns,
 cudaError_t LaunchAddRowVector(cudaStream_t stream, int64_t rows, int64_t columns, float alpha,
                                const float* v, float* x);
 
+// sparse_product.cu
+
+// SparseRows on the device.
+struct SparseArrays {
+  int64_t capacity = 0;
+  const int32_t* stored = nullptr;
+  const int32_t* rows = nullptr;
+  const int32_t* offsets = nullptr;
+  const int32_t* columns = nullptr;
+  const float* coefficients = nullptr;
+};
+// Launches threads for as many rows as the capacity; those that are stored have work.
+cudaError_t LaunchMultiplySparse(cudaStream_t stream, const SparseArrays& a, int64_t width,
+                                 const float* x, float* y);
+
 // softmax.cu
 
 // y may be x.
