@@ -371,6 +371,102 @@ INSTANTIATE_TEST_SUITE_P(
                   layers { flatten {} }
                   layers { dense { units: 3 } }
                   loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"Gelu", 3,
+             R"pb(input_shape: 7
+                  layers { dense { units: 5 } }
+                  layers { gelu {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"Silu", 3,
+             R"pb(input_shape: 7
+                  layers { dense { units: 5 } }
+                  layers { silu {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"SoftmaxOfRows", 3,
+             R"pb(input_shape: 7
+                  layers { dense { units: 6 } }
+                  layers { reshape { shape: [ 2, 3 ] } }
+                  layers { softmax {} }
+                  layers { flatten {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"LayerNorm", 3,
+             R"pb(input_shape: 7
+                  layers { dense { units: 5 } }
+                  layers { layer_norm {} }
+                  layers { dense { units: 3 } }
+                  layers { layer_norm { epsilon: 0.1 no_center: true } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"LayerNormOfRowsOfTheFeatures", 3,
+             R"pb(input_shape: 6
+                  layers { reshape { shape: [ 2, 3 ] } }
+                  layers { layer_norm { no_scale: true } }
+                  layers { flatten {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"GlobalAveragePool", 3,
+             R"pb(input_shape: [ 5, 4, 2 ]
+                  layers { conv2d { filters: 4 kernel_size: 3 } }
+                  layers { tanh {} }
+                  layers { global_average_pool {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"CrossNetwork", 3,
+             R"pb(input_shape: 4
+                  layers {
+                    name: "x0"
+                    dense { units: 5 }
+                  }
+                  layers {
+                    name: "x1"
+                    cross {}
+                    inputs: "x0"
+                    inputs: "x0"
+                  }
+                  layers {
+                    name: "x2"
+                    cross { no_bias: true }
+                    inputs: "x0"
+                    inputs: "x1"
+                  }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"CrossNetworkOfLowRank", 3,
+             R"pb(input_shape: 4
+                  layers {
+                    name: "x0"
+                    dense { units: 5 }
+                  }
+                  layers {
+                    name: "x1"
+                    cross { rank: 2 }
+                    inputs: "x0"
+                    inputs: "x0"
+                  }
+                  layers {
+                    name: "x2"
+                    cross { rank: 3 no_bias: true }
+                    inputs: "x0"
+                    inputs: "x1"
+                  }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"CrossOfTheFeatures", 3,
+             R"pb(input_shape: 3
+                  layers {
+                    name: "x1"
+                    cross {}
+                    inputs: "features"
+                    inputs: "features"
+                  }
+                  layers {
+                    name: "x2"
+                    cross { rank: 1 }
+                    inputs: "features"
+                    inputs: "x1"
+                  }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
         Case{"SigmoidCrossEntropy", 2,
              R"pb(input_shape: 4
                   layers { dense { units: 5 } }

@@ -83,6 +83,48 @@ constexpr const char* kModels[] = {
            dense { units: 1 }
          }
          loss { kind: SIGMOID_CROSS_ENTROPY })pb",
+    R"pb(input_shape: 6
+         layers {
+           name: "a"
+           reshape { shape: [ 2, -1 ] }
+         }
+         layers {
+           name: "b"
+           layer_norm { epsilon: 0.1 }
+         }
+         layers {
+           name: "c"
+           softmax {}
+         }
+         layers {
+           name: "d"
+           global_average_pool {}
+         }
+         layers {
+           name: "e"
+           cross { rank: 2 }
+           inputs: "d"
+           inputs: "d"
+         }
+         layers {
+           name: "f"
+           gelu {}
+         }
+         layers {
+           name: "g"
+           cross {}
+           inputs: "d"
+           inputs: "f"
+         }
+         layers {
+           name: "h"
+           silu {}
+         }
+         layers {
+           name: "i"
+           dense { units: 2 }
+         }
+         loss { kind: SOFTMAX_CROSS_ENTROPY })pb",
 };
 
 class Mutator {

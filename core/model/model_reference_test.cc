@@ -49,7 +49,7 @@ PoolGeometry PoolOf(const LayerSpec& spec, int64_t batch) {
 
 BatchNormGeometry NormOf(const LayerSpec& spec, int64_t batch) {
   const int64_t channels = spec.output.dims().back();
-  return {batch * spec.output.num_elements() / channels, channels, spec.batch_norm_epsilon};
+  return {batch * spec.output.num_elements() / channels, channels, spec.epsilon};
 }
 
 // Layer by layer; what passes from one to the next is rounded to float.

@@ -127,11 +127,18 @@ std::vector<const DeviceMemory*> Replica::InputsOf(size_t stage) const {
   return inputs;
 }
 
+std::vector<DeviceMemory*> Replica::KeptBy(size_t stage) const {
+  std::vector<DeviceMemory*> kept;
+  for (const size_t part : plan_.kept[stage]) kept.push_back(Part(part));
+  return kept;
+}
+
 void Replica::Forward(const Pass& pass) {
   for (size_t i = 0; i < stages_.size(); ++i) {
     const Run& run = runs_[i];
     for (const size_t variable : run.used) device_->WaitFor(*uploaded(variable));
-    run.layer->Forward(device_, pass, InputsOf(i), Value(OutputOf(i)));
+    const std::vector<DeviceMemory*> kept = KeptBy(i);
+    run.layer->Forward(device_, {pass.batch, pass.training, kept}, InputsOf(i), Value(OutputOf(i)));
     NoteFailure("layer", run.layer->spec().name);
   }
 }
@@ -160,8 +167,9 @@ void Replica::Backward(const Pass& pass, size_t stage) {
   for (const std::optional<PassMemory::Gradient>& gradient : plan_.input_gradients[stage]) {
     dx.push_back(gradient.has_value() ? Part(gradient->part) : nullptr);
   }
-  run.layer->Backward(device_, pass, InputsOf(stage), *Value(OutputOf(stage)),
-                      Part(plan_.output_gradients[stage]), dx);
+  const std::vector<DeviceMemory*> kept = KeptBy(stage);
+  run.layer->Backward(device_, {pass.batch, pass.training, kept}, InputsOf(stage),
+                      *Value(OutputOf(stage)), Part(plan_.output_gradients[stage]), dx);
   AddInputGradients(pass, stage);
   AddVariableGradients(stage);
   // Recorded before the gradients are delivered: a caller that has one may load the next value.

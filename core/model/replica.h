@@ -107,6 +107,7 @@ class Replica {
   DeviceMemory* Part(size_t part) const { return parts_[part].get(); }
   DeviceMemory* Value(ValueId value) const { return Part(plan_.values[value]); }
   std::vector<const DeviceMemory*> InputsOf(size_t stage) const;
+  std::vector<DeviceMemory*> KeptBy(size_t stage) const;
   // Adds to gradients what a stage's backward pass has left beside them.
   void AddInputGradients(const Pass& pass, size_t stage);
   void AddVariableGradients(size_t stage);

@@ -47,7 +47,7 @@ std::vector<Stage> MakeStages(const ModelSpec& spec) {
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     const LayerSpec& layer = spec.layers[i];
     if (computed[i]) continue;  // an activation
-    if (layer.kind == LayerKind::kFlatten) {
+    if (KeepsElements(layer.kind)) {
       value_of[OutputOf(i)] = value_of[layer.inputs.front()];
       continue;
     }
@@ -65,6 +65,7 @@ std::vector<Stage> MakeStages(const ModelSpec& spec) {
       computed[activations[i]] = true;
       value_of[OutputOf(activations[i])] = OutputOf(stages.size());
     }
+    stage.kept_floats = KeptFloats(layer);
     stage.reads_inputs = ReadsInputsBackward(layer.kind);
     stage.reads_output = stage.activation.has_value() || ReadsOutputBackward(layer.kind);
     value_of[OutputOf(i)] = OutputOf(stages.size());
@@ -88,6 +89,7 @@ class PassPlanner {
     for (ValueId value = 0; value <= stages_.size(); ++value) memory_.values.push_back(value);
     memory_.lifetimes.back().last = loss();
     for (size_t i = 0; i < stages_.size(); ++i) UseValues(i);
+    PlanKept();
     if (training_) PlanGradients();
     const MemoryPlan plan = PlanMemory(memory_.lifetimes);
     memory_.floats = plan.floats;
@@ -122,6 +124,16 @@ class PassPlanner {
       if (again && stage.reads_inputs) Use(input, Backward(i));
     }
     if (again && stage.reads_output) Use(OutputOf(i), Backward(i));
+  }
+
+  void PlanKept() {
+    memory_.kept.resize(stages_.size());
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      const bool again = training_ && stages_[i].backward;
+      for (const int64_t floats : stages_[i].kept_floats) {
+        memory_.kept[i].push_back(Add(floats, Forward(i), again ? Backward(i) : Forward(i)));
+      }
+    }
   }
 
   // Backward passes run from the last stage to the first. The first one that has a gradient for a

@@ -23,6 +23,8 @@ struct Stage {
   std::optional<ActivationKind> activation;
   std::vector<ValueId> inputs;
   int64_t output_floats = 0;  // of one example
+  // Of one example, for each array of Pass::kept.
+  std::vector<int64_t> kept_floats;
   // Whether its backward pass reads them.
   bool reads_inputs = true;
   bool reads_output = true;
@@ -32,7 +34,8 @@ struct Stage {
   bool backward = false;
 };
 
-// In the order of the forward pass. Flatten is no stage: its output is its input.
+// In the order of the forward pass. Flatten and reshape are no stages: their output is their
+// input.
 std::vector<Stage> MakeStages(const ModelSpec& spec);
 
 // A part of the block of memory that a pass uses.
@@ -52,8 +55,9 @@ struct PassMemory {
 
   int64_t floats = 0;  // of the block
   std::vector<MemoryPart> parts;
-  // Positions in `parts`: of each value;
+  // Positions in `parts`: of each value, and of what each stage keeps;
   std::vector<size_t> values;
+  std::vector<std::vector<size_t>> kept;
   // in training also of the gradients of the last stage's output, of the output of each stage that
   // runs backward, and of each of its inputs that gets one.
   size_t last_gradient = 0;

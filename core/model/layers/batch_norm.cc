@@ -34,9 +34,8 @@ class BatchNorm : public UnaryLayer {
 
  private:
   BatchNormGeometry Geometry(const Pass& pass) const {
-    return {.rows = pass.batch * rows_per_example_,
-            .channels = channels_,
-            .epsilon = spec().batch_norm_epsilon};
+    return {
+        .rows = pass.batch * rows_per_example_, .channels = channels_, .epsilon = spec().epsilon};
   }
 
   const int64_t channels_;

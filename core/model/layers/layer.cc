@@ -23,11 +23,29 @@ bool TakesActivation(LayerKind kind) {
 
 bool ReadsInputsBackward(LayerKind kind) {
   return kind == LayerKind::kDense || kind == LayerKind::kConv2D || kind == LayerKind::kMaxPool ||
-         kind == LayerKind::kBatchNorm || kind == LayerKind::kMultiply;
+         kind == LayerKind::kBatchNorm || kind == LayerKind::kMultiply ||
+         kind == LayerKind::kGelu || kind == LayerKind::kSilu || kind == LayerKind::kLayerNorm ||
+         kind == LayerKind::kCross;
 }
 
 bool ReadsOutputBackward(LayerKind kind) {
-  return kind == LayerKind::kMaxPool || ActivationOf(kind).has_value();
+  return kind == LayerKind::kMaxPool || kind == LayerKind::kSoftmax ||
+         ActivationOf(kind).has_value();
+}
+
+bool KeepsElements(LayerKind kind) {
+  return kind == LayerKind::kFlatten || kind == LayerKind::kReshape;
+}
+
+std::vector<int64_t> KeptFloats(const LayerSpec& spec) {
+  switch (spec.kind) {
+    case LayerKind::kLayerNorm:
+      return KeptByLayerNorm(spec);
+    case LayerKind::kCross:
+      return KeptByCross(spec);
+    default:
+      return {};
+  }
 }
 
 std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, size_t index,
@@ -46,6 +64,7 @@ std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, size_t index,
     case LayerKind::kAvgPool:
       return MakeAvgPool(spec);
     case LayerKind::kFlatten:
+    case LayerKind::kReshape:
       return nullptr;
     case LayerKind::kRelu:
     case LayerKind::kTanh:
@@ -68,6 +87,20 @@ std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, size_t index,
       return MakeSlice(spec);
     case LayerKind::kScale:
       return MakeScale(spec);
+    case LayerKind::kGelu:
+      return MakeGate(spec, GateKind::kGelu);
+    case LayerKind::kSilu:
+      return MakeGate(spec, GateKind::kSilu);
+    case LayerKind::kSoftmax:
+      return MakeSoftmax(spec);
+    case LayerKind::kLayerNorm:
+      return MakeLayerNorm(spec, parameter(spec.gamma), parameter(spec.beta));
+    case LayerKind::kGlobalAveragePool:
+      return MakeGlobalAveragePool(spec);
+    case LayerKind::kCross:
+      return MakeCross(spec, {.down_kernel = parameter(spec.down_kernel),
+                              .kernel = parameter(spec.kernel),
+                              .bias = parameter(spec.bias)});
   }
   return nullptr;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "core/device/device.h"
@@ -17,6 +18,9 @@ namespace keelson {
 struct Pass {
   int64_t batch = 0;  // examples
   bool training = false;
+  // Memory of the layer, as KeptFloats has it for so many examples: what the forward pass leaves in
+  // it, the backward pass finds.
+  absl::Span<DeviceMemory* const> kept = {};
 };
 
 // A variable of a layer on the device. Both are null where the layer has none.
@@ -77,11 +81,15 @@ bool TakesActivation(LayerKind kind);
 // Whether the backward pass of a layer of this kind reads its inputs, or its output.
 bool ReadsInputsBackward(LayerKind kind);
 bool ReadsOutputBackward(LayerKind kind);
+// Whether a layer of this kind has its input as its output, and so is never made.
+bool KeepsElements(LayerKind kind);
+// The sizes of the arrays of Pass::kept, in floats per example.
+std::vector<int64_t> KeptFloats(const LayerSpec& spec);
 
 // Makes the layer that `spec` describes, with `activation` after it unless that is null, as one
 // layer. `index` is its position in the model, which keeps two dropout layers apart. `parameters`
-// has one entry for each of the model's variables, by its position. Null for flatten, which
-// computes nothing.
+// has one entry for each of the model's variables, by its position. Null where
+// KeepsElements.
 std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, size_t index,
                                  absl::Span<const Parameter> parameters,
                                  std::optional<ActivationKind> activation = std::nullopt);

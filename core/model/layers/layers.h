@@ -2,8 +2,10 @@
 #ifndef KEELSON_CORE_MODEL_LAYERS_LAYERS_H_
 #define KEELSON_CORE_MODEL_LAYERS_LAYERS_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/device/geometry.h"
 #include "core/model/layers/layer.h"
@@ -18,7 +20,10 @@ std::unique_ptr<Layer> MakeConv2D(const LayerSpec& spec, Parameter kernel, Param
                                   std::optional<ActivationKind> activation);
 std::unique_ptr<Layer> MakeMaxPool(const LayerSpec& spec);
 std::unique_ptr<Layer> MakeAvgPool(const LayerSpec& spec);
+std::unique_ptr<Layer> MakeGlobalAveragePool(const LayerSpec& spec);
 std::unique_ptr<Layer> MakeActivation(const LayerSpec& spec, ActivationKind kind);
+std::unique_ptr<Layer> MakeGate(const LayerSpec& spec, GateKind kind);
+std::unique_ptr<Layer> MakeSoftmax(const LayerSpec& spec);
 // Drops in training only. `index` is the layer's position in the model.
 std::unique_ptr<Layer> MakeDropout(const LayerSpec& spec, size_t index);
 
@@ -44,6 +49,22 @@ struct BatchNormParameters {
 // moving_mean and moving_variance: the samples of which the servers keep a moving average (the
 // variance unbiased). In evaluation they are the moving ones.
 std::unique_ptr<Layer> MakeBatchNorm(const LayerSpec& spec, const BatchNormParameters& parameters);
+
+// gamma and beta may be null: 1 and 0. Keeps each row's mean and 1 / deviation.
+std::unique_ptr<Layer> MakeLayerNorm(const LayerSpec& spec, Parameter gamma, Parameter beta);
+std::vector<int64_t> KeptByLayerNorm(const LayerSpec& spec);
+
+struct CrossParameters {
+  Parameter down_kernel;  // null: the kernel is square
+  Parameter kernel;
+  Parameter bias;  // null: 0
+};
+
+// y = x0 * u + x with u = x W + b; of x0, x. With W = D K it computes t = x D and u = t K + b. It
+// keeps u, and t. Backward, with du = dy * x0: dx0 = dy * u, dx = du W^T + dy, db = sums of du, dW
+// = x^T du; or dK = t^T du, dt = du K^T, dD = x^T dt and dx = dt D^T + dy.
+std::unique_ptr<Layer> MakeCross(const LayerSpec& spec, const CrossParameters& parameters);
+std::vector<int64_t> KeptByCross(const LayerSpec& spec);
 
 }  // namespace keelson
 

@@ -46,7 +46,34 @@ class AvgPool : public UnaryLayer {
   }
 };
 
+class GlobalAveragePool : public UnaryLayer {
+ public:
+  explicit GlobalAveragePool(const LayerSpec& spec)
+      : UnaryLayer(spec),
+        channels_(spec.output.num_elements()),
+        positions_(spec.input.num_elements() / channels_) {}
+
+  void Forward(Device* device, const Pass& pass, const DeviceMemory& x,
+               DeviceMemory* y) const override {
+    device->GlobalAveragePool(pass.batch, positions_, channels_, x, y);
+  }
+
+  void Backward(Device* device, const Pass& pass, const DeviceMemory& /*x*/,
+                const DeviceMemory& /*y*/, DeviceMemory* dy, DeviceMemory* dx) const override {
+    if (dx == nullptr) return;
+    device->GlobalAveragePoolBackward(pass.batch, positions_, channels_, *dy, dx);
+  }
+
+ private:
+  const int64_t channels_;
+  const int64_t positions_;
+};
+
 }  // namespace
+
+std::unique_ptr<Layer> MakeGlobalAveragePool(const LayerSpec& spec) {
+  return std::make_unique<GlobalAveragePool>(spec);
+}
 
 std::unique_ptr<Layer> MakeMaxPool(const LayerSpec& spec) {
   return std::make_unique<MaxPool>(spec);

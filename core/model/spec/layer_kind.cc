@@ -36,6 +36,20 @@ const char* LayerKindName(LayerKind kind) {
       return "slice";
     case LayerKind::kScale:
       return "scale";
+    case LayerKind::kGelu:
+      return "gelu";
+    case LayerKind::kSilu:
+      return "silu";
+    case LayerKind::kSoftmax:
+      return "softmax";
+    case LayerKind::kLayerNorm:
+      return "layer_norm";
+    case LayerKind::kGlobalAveragePool:
+      return "global_average_pool";
+    case LayerKind::kReshape:
+      return "reshape";
+    case LayerKind::kCross:
+      return "cross";
   }
   return "";
 }
@@ -72,6 +86,20 @@ absl::StatusOr<LayerKind> LayerKindOf(const v1::LayerConfig& config, const std::
       return LayerKind::kSlice;
     case v1::LayerConfig::kScale:
       return LayerKind::kScale;
+    case v1::LayerConfig::kGelu:
+      return LayerKind::kGelu;
+    case v1::LayerConfig::kSilu:
+      return LayerKind::kSilu;
+    case v1::LayerConfig::kSoftmax:
+      return LayerKind::kSoftmax;
+    case v1::LayerConfig::kLayerNorm:
+      return LayerKind::kLayerNorm;
+    case v1::LayerConfig::kGlobalAveragePool:
+      return LayerKind::kGlobalAveragePool;
+    case v1::LayerConfig::kReshape:
+      return LayerKind::kReshape;
+    case v1::LayerConfig::kCross:
+      return LayerKind::kCross;
     case v1::LayerConfig::KIND_NOT_SET:
       break;
   }

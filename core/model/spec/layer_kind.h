@@ -25,6 +25,13 @@ enum class LayerKind {
   kConcat,
   kSlice,
   kScale,
+  kGelu,
+  kSilu,
+  kSoftmax,
+  kLayerNorm,
+  kGlobalAveragePool,
+  kReshape,
+  kCross,
 };
 
 // "dense", "conv2d", ..., as in the configuration.

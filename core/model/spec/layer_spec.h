@@ -18,7 +18,8 @@ struct LayerSpec {
   LayerKind kind = LayerKind::kFlatten;
   // Default: the kind and its number from 1 among the layers of this kind, "dense_1".
   std::string name;
-  // What the layer takes: one value, but for add, multiply and concat. Each is the features or an
+  // What the layer takes: one value, but for add, multiply, concat and
+  // cross. Each is the features or an
   // earlier layer's output.
   std::vector<ValueId> inputs;
   // The shape of one example, without the batch, of the first input, of each, and of the output.
@@ -26,6 +27,7 @@ struct LayerSpec {
   std::vector<Shape> input_shapes;
   Shape output;
   // Positions in ModelSpec::variables.
+  std::optional<size_t> down_kernel;  // of cross with a rank
   std::optional<size_t> kernel;
   std::optional<size_t> bias;
   std::optional<size_t> gamma;
@@ -40,9 +42,10 @@ struct LayerSpec {
   int64_t pad_top = 0;
   int64_t pad_left = 0;
   float dropout_rate = 0;
-  float batch_norm_epsilon = 0;
+  float epsilon = 0;  // of batch_norm and layer_norm
   float scale_factor = 1;
   int64_t slice_begin = 0;  // of the last axis
+  int64_t rank = 0;         // of cross; 0: its kernel is square
 
   // Positions of all the variables that the layer has, ascending.
   std::vector<size_t> variables() const;

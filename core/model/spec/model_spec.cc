@@ -25,7 +25,7 @@ class SpecBuilder {
     if (std::none_of(spec_.variables.begin(), spec_.variables.end(),
                      [](const VariableSpec& variable) { return variable.trained(); })) {
       return FieldError("model.layers",
-                        "expected a layer to train (dense, conv2d or batch_norm), found none");
+                        "expected a layer with variables to train, such as dense, found none");
     }
     RETURN_IF_ERROR(SetLoss(config.loss()));
     return std::move(spec_);

@@ -213,13 +213,13 @@ TEST(ModelSpecTest, BatchNormHasVariablesPerChannel) {
                   "last/moving_mean[10]", "last/moving_variance[10]"));
   const LayerSpec& image = spec->layers[1];
   EXPECT_EQ(image.output, Shape({26, 26, 8}));
-  EXPECT_FLOAT_EQ(image.batch_norm_epsilon, 1e-3f);
+  EXPECT_FLOAT_EQ(image.epsilon, 1e-3f);
   EXPECT_THAT(image.variables(), ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(image.gamma, 1);
   EXPECT_EQ(image.moving_variance, 4);
   const LayerSpec& features = spec->layers[5];
   EXPECT_EQ(features.output, Shape({10}));
-  EXPECT_EQ(features.batch_norm_epsilon, 0.25f);
+  EXPECT_EQ(features.epsilon, 0.25f);
   EXPECT_EQ(features.gamma, std::nullopt);
   EXPECT_THAT(features.variables(), ElementsAre(7, 8, 9));
   EXPECT_THAT(spec->layers[4].variables(), ElementsAre(5, 6));
@@ -247,7 +247,7 @@ TEST(ModelSpecTest, AveragesAreNothingToTrain) {
                         "layers { batch_norm { no_scale: true no_center: true } }")
                 .status()
                 .message(),
-            "model.layers: expected a layer to train (dense, conv2d or batch_norm), found none");
+            "model.layers: expected a layer with variables to train, such as dense, found none");
   EXPECT_TRUE(InferLayers("layers { flatten {} } layers { batch_norm { no_scale: true } }").ok());
 }
 
@@ -286,7 +286,7 @@ TEST(ModelSpecTest, RefusesModels) {
   EXPECT_EQ(message("input_shape: 3 " + softmax),
             "model.layers: expected at least one, found none");
   EXPECT_EQ(message("input_shape: 3 layers { relu {} }" + softmax),
-            "model.layers: expected a layer to train (dense, conv2d or batch_norm), found none");
+            "model.layers: expected a layer with variables to train, such as dense, found none");
   EXPECT_EQ(message("input_shape: 3 " + dense),
             "model.loss.kind: expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY or "
             "MEAN_SQUARED_ERROR, found none");

@@ -1,4 +1,4 @@
-// flatten, concat and slice.
+// concat and slice.
 #include <utility>
 #include <vector>
 
@@ -10,12 +10,6 @@
 
 namespace keelson {
 namespace {
-
-absl::Status InferFlatten(const v1::LayerConfig& /*config*/, const LayerContext& /*context*/,
-                          LayerSpec* layer) {
-  layer->output = Shape({layer->input.num_elements()});
-  return absl::OkStatus();
-}
 
 absl::Status InferConcat(const v1::LayerConfig& /*config*/, const LayerContext& context,
                          LayerSpec* layer) {
@@ -53,16 +47,10 @@ absl::Status InferSlice(const v1::LayerConfig& config, const LayerContext& conte
   return absl::OkStatus();
 }
 
-int64_t None(const LayerSpec& /*layer*/) { return 0; }
-
 }  // namespace
 
-LayerRules FlattenRules() { return {.infer = InferFlatten, .operations = None}; }
+LayerRules ConcatRules() { return {.inputs = 2, .more_inputs = true, .infer = InferConcat}; }
 
-LayerRules ConcatRules() {
-  return {.inputs = 2, .more_inputs = true, .infer = InferConcat, .operations = None};
-}
-
-LayerRules SliceRules() { return {.infer = InferSlice, .operations = None}; }
+LayerRules SliceRules() { return {.infer = InferSlice}; }
 
 }  // namespace keelson

@@ -1,4 +1,4 @@
-// Activations, dropout, scale, add and multiply.
+// Activations, gates, softmax, dropout, scale, add and multiply.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -54,6 +54,12 @@ absl::Status InferActivation(const v1::LayerConfig& /*config*/, const LayerConte
 
 int64_t OneForEach(const LayerSpec& layer) { return layer.output.num_elements(); }
 
+// The share p(x), and its product with x.
+int64_t GateOperations(const LayerSpec& layer) { return 2 * layer.output.num_elements(); }
+
+// The largest, the exponential, the sum and the quotient.
+int64_t SoftmaxOperations(const LayerSpec& layer) { return 4 * layer.output.num_elements(); }
+
 int64_t OneForEachInputAfterTheFirst(const LayerSpec& layer) {
   return static_cast<int64_t>(layer.inputs.size() - 1) * layer.output.num_elements();
 }
@@ -61,6 +67,10 @@ int64_t OneForEachInputAfterTheFirst(const LayerSpec& layer) {
 }  // namespace
 
 LayerRules ActivationRules() { return {.infer = InferActivation, .operations = OneForEach}; }
+
+LayerRules GateRules() { return {.infer = InferActivation, .operations = GateOperations}; }
+
+LayerRules SoftmaxRules() { return {.infer = InferActivation, .operations = SoftmaxOperations}; }
 
 LayerRules DropoutRules() { return {.infer = InferDropout, .operations = OneForEach}; }
 

@@ -9,13 +9,17 @@ namespace keelson {
 // kernels.cc
 LayerRules DenseRules();
 LayerRules Conv2DRules();
+LayerRules CrossRules();
 
 // pools.cc
 LayerRules MaxPoolRules();
 LayerRules AvgPoolRules();
+LayerRules GlobalAveragePoolRules();
 
 // elementwise.cc
 LayerRules ActivationRules();
+LayerRules GateRules();
+LayerRules SoftmaxRules();
 LayerRules DropoutRules();
 LayerRules ScaleRules();
 LayerRules AddRules();
@@ -23,9 +27,13 @@ LayerRules MultiplyRules();
 
 // normalization.cc
 LayerRules BatchNormRules();
+LayerRules LayerNormRules();
+
+// shapes.cc
+LayerRules FlattenRules();
+LayerRules ReshapeRules();
 
 // columns.cc
-LayerRules FlattenRules();
 LayerRules ConcatRules();
 LayerRules SliceRules();
 

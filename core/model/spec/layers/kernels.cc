@@ -1,4 +1,4 @@
-// dense and conv2d.
+// dense, conv2d and cross.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -100,6 +100,36 @@ absl::Status InferConv2D(const v1::LayerConfig& config, const LayerContext& cont
   return AddKernel(context, kernel, initializer, !conv2d.no_bias(), layer);
 }
 
+absl::Status InferCross(const v1::LayerConfig& config, const LayerContext& context,
+                        LayerSpec* layer) {
+  const v1::Cross& cross = config.cross();
+  const std::string& path = context.path;
+  const Shape& last = layer->input_shapes[1];
+  if (layer->input.rank() != 1 || last != layer->input) {
+    return FieldError(path, absl::StrCat("expected two inputs [features] of one shape, found ",
+                                         layer->input.ToString(), " and ", last.ToString()));
+  }
+  const int64_t features = layer->input.dim(0);
+  if (cross.rank() < 0 || cross.rank() > features) {
+    return FieldError(absl::StrCat(path, ".rank"),
+                      absl::StrCat("expected 0 to ", features, ", found ", cross.rank()));
+  }
+  layer->output = layer->input;
+  layer->rank = cross.rank();
+  const int64_t inputs = layer->rank > 0 ? layer->rank : features;
+  const auto initializer = [&](int64_t from, int64_t to) {
+    return KernelInitializer(cross.kernel_initializer(), path, from, to);
+  };
+  if (layer->rank > 0) {
+    const Shape down({features, inputs});
+    RETURN_IF_ERROR(CheckElements(path, "a kernel", down));
+    ASSIGN_OR_RETURN(const Initializer of_down, initializer(features, inputs));
+    layer->down_kernel = context.AddVariable(*layer, "down_kernel", down, of_down);
+  }
+  ASSIGN_OR_RETURN(const Initializer of_kernel, initializer(inputs, features));
+  return AddKernel(context, Shape({inputs, features}), of_kernel, !cross.no_bias(), layer);
+}
+
 int64_t OfBias(const LayerSpec& layer) { return layer.bias ? layer.output.num_elements() : 0; }
 
 int64_t DenseOperations(const LayerSpec& layer) {
@@ -111,10 +141,22 @@ int64_t Conv2DOperations(const LayerSpec& layer) {
          OfBias(layer);
 }
 
+// The products, the bias, and the product with x0 and the sum with x.
+int64_t CrossOperations(const LayerSpec& layer) {
+  const int64_t features = layer.output.num_elements();
+  const int64_t of_products =
+      layer.down_kernel ? 4 * features * layer.rank : 2 * features * features;
+  return of_products + OfBias(layer) + 2 * features;
+}
+
 }  // namespace
 
 LayerRules DenseRules() {
   return {.shares_variables = true, .infer = InferDense, .operations = DenseOperations};
+}
+
+LayerRules CrossRules() {
+  return {.inputs = 2, .infer = InferCross, .operations = CrossOperations};
 }
 
 LayerRules Conv2DRules() {

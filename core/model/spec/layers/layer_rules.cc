@@ -46,6 +46,19 @@ LayerRules RulesOf(LayerKind kind) {
       return SliceRules();
     case LayerKind::kScale:
       return ScaleRules();
+    case LayerKind::kGelu:
+    case LayerKind::kSilu:
+      return GateRules();
+    case LayerKind::kSoftmax:
+      return SoftmaxRules();
+    case LayerKind::kLayerNorm:
+      return LayerNormRules();
+    case LayerKind::kGlobalAveragePool:
+      return GlobalAveragePoolRules();
+    case LayerKind::kReshape:
+      return ReshapeRules();
+    case LayerKind::kCross:
+      return CrossRules();
   }
   return {};
 }

@@ -46,7 +46,7 @@ struct LayerRules {
   // elements the output has is for the caller to check.
   absl::Status (*infer)(const v1::LayerConfig& config, const LayerContext& context,
                         LayerSpec* layer) = nullptr;
-  // LayerSpec::operations.
+  // LayerSpec::operations; null: none.
   int64_t (*operations)(const LayerSpec& layer) = nullptr;
 };
 

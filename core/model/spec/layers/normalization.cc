@@ -1,12 +1,26 @@
-// batch_norm.
+// batch_norm and layer_norm.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
 #include "core/model/spec/field_error.h"
 #include "core/model/spec/layers/groups.h"
 
 namespace keelson {
 namespace {
+
+constexpr Initializer kZeros = {Initializer::Kind::kConstant, 0, 0};
+constexpr Initializer kOnes = {Initializer::Kind::kConstant, 1, 0};
+
+absl::Status SetEpsilon(const LayerContext& context, float epsilon, LayerSpec* layer) {
+  // Written so that not-a-number fails too.
+  if (!(epsilon > 0 && std::isfinite(epsilon))) {
+    return FieldError(absl::StrCat(context.path, ".epsilon"),
+                      absl::StrCat("expected > 0, found ", epsilon));
+  }
+  layer->epsilon = epsilon;
+  return absl::OkStatus();
+}
 
 absl::Status InferBatchNorm(const v1::LayerConfig& config, const LayerContext& context,
                             LayerSpec* layer) {
@@ -18,28 +32,36 @@ absl::Status InferBatchNorm(const v1::LayerConfig& config, const LayerContext& c
     return FieldError(absl::StrCat(context.path, ".momentum"),
                       absl::StrCat("expected >= 0 and < 1, found ", momentum));
   }
-  if (!(epsilon > 0 && std::isfinite(epsilon))) {
-    return FieldError(absl::StrCat(context.path, ".epsilon"),
-                      absl::StrCat("expected > 0, found ", epsilon));
-  }
-  constexpr Initializer kZeros = {Initializer::Kind::kConstant, 0, 0};
-  constexpr Initializer kOnes = {Initializer::Kind::kConstant, 1, 0};
+  RETURN_IF_ERROR(SetEpsilon(context, epsilon, layer));
   const Shape channels({layer->input.dims().back()});
   if (!norm.no_scale()) layer->gamma = context.AddVariable(*layer, "gamma", channels, kOnes);
   if (!norm.no_center()) layer->beta = context.AddVariable(*layer, "beta", channels, kZeros);
   layer->moving_mean = context.AddVariable(*layer, "moving_mean", channels, kZeros, momentum);
   layer->moving_variance =
       context.AddVariable(*layer, "moving_variance", channels, kOnes, momentum);
-  layer->batch_norm_epsilon = epsilon;
+  layer->output = layer->input;
+  return absl::OkStatus();
+}
+
+absl::Status InferLayerNorm(const v1::LayerConfig& config, const LayerContext& context,
+                            LayerSpec* layer) {
+  const v1::LayerNorm& norm = config.layer_norm();
+  const float epsilon = norm.has_epsilon() ? norm.epsilon() : 1e-5f;
+  RETURN_IF_ERROR(SetEpsilon(context, epsilon, layer));
+  const Shape features({layer->input.dims().back()});
+  if (!norm.no_scale()) layer->gamma = context.AddVariable(*layer, "gamma", features, kOnes);
+  if (!norm.no_center()) layer->beta = context.AddVariable(*layer, "beta", features, kZeros);
   layer->output = layer->input;
   return absl::OkStatus();
 }
 
 // Mean, variance, and x - mean times and plus one number each.
-int64_t BatchNormOperations(const LayerSpec& layer) { return 6 * layer.output.num_elements(); }
+int64_t NormOperations(const LayerSpec& layer) { return 6 * layer.output.num_elements(); }
 
 }  // namespace
 
-LayerRules BatchNormRules() { return {.infer = InferBatchNorm, .operations = BatchNormOperations}; }
+LayerRules BatchNormRules() { return {.infer = InferBatchNorm, .operations = NormOperations}; }
+
+LayerRules LayerNormRules() { return {.infer = InferLayerNorm, .operations = NormOperations}; }
 
 }  // namespace keelson

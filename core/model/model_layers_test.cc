@@ -1,0 +1,218 @@
+// The layers over dense values on all devices: their formulas in double precision, and a model of
+// them against the CPU.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/model/model_devices_testing.h"
+#include "core/model/model_testing.h"
+
+namespace keelson {
+namespace {
+
+using Doubles = std::vector<double>;
+
+class ModelLayersTest : public ModelOnDevicesTest {
+ protected:
+  struct Scores {
+    std::vector<float> features;
+    std::vector<Doubles> variables;
+    std::vector<float> scores;
+  };
+
+  // What the model computes of one example, with random variables.
+  Scores Compute(const std::string& model) const {
+    TestModel test(model, 1, NewDevice());
+    const Batch batch = RandomBatch(test.model->spec(), 1, 2, 41);
+    Scores result;
+    result.features.assign(batch.features.span().begin(), batch.features.span().end());
+    for (const Tensor& value : test.values) {
+      result.variables.emplace_back(value.span().begin(), value.span().end());
+    }
+    const absl::Status status = test.model->Predict(batch, &result.scores);
+    EXPECT_TRUE(status.ok()) << status;
+    return result;
+  }
+};
+
+void ExpectClose(const std::vector<float>& found, const Doubles& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 2e-6) << i;
+}
+
+// x W with W [x.size(), columns].
+Doubles Product(const Doubles& x, const Doubles& w) {
+  Doubles y(w.size() / x.size(), 0.0);
+  for (size_t i = 0; i < w.size(); ++i) y[i % y.size()] += x[i / y.size()] * w[i];
+  return y;
+}
+
+Doubles Plus(Doubles a, const Doubles& b) {
+  for (size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+  return a;
+}
+
+Doubles Times(Doubles a, const Doubles& b) {
+  for (size_t i = 0; i < a.size(); ++i) a[i] *= b[i];
+  return a;
+}
+
+TEST_P(ModelLayersTest, CrossesAsItsFormula) {
+  const Scores s = Compute(R"pb(
+    input_shape: 5
+    layers {
+      name: "a"
+      cross {}
+      inputs: "features"
+      inputs: "features"
+    }
+    layers {
+      name: "b"
+      cross { rank: 2 }
+      inputs: "features"
+      inputs: "a"
+    }
+    loss { kind: SOFTMAX_CROSS_ENTROPY })pb");
+  const Doubles x0(s.features.begin(), s.features.end());
+  const Doubles a = Plus(Times(x0, Plus(Product(x0, s.variables[0]), s.variables[1])), x0);
+  const Doubles low = Product(Product(a, s.variables[2]), s.variables[3]);
+  ExpectClose(s.scores, Plus(Times(x0, Plus(low, s.variables[4])), a));
+}
+
+TEST_P(ModelLayersTest, NormalizesPoolsAndGatesAsTheirFormulas) {
+  const Scores s = Compute(R"pb(
+    input_shape: 6
+    layers { reshape { shape: [ -1, 3 ] } }
+    layers { layer_norm { epsilon: 0.01 } }
+    layers { softmax {} }
+    layers { gelu {} }
+    layers { silu {} }
+    layers { global_average_pool {} }
+    loss { kind: SOFTMAX_CROSS_ENTROPY })pb");
+  Doubles expected(3, 0.0);
+  for (size_t row = 0; row < 2; ++row) {
+    const float* const x = s.features.data() + 3 * row;
+    const double mean = (double{x[0]} + x[1] + x[2]) / 3;
+    double variance = 0, sum = 0;
+    for (int i = 0; i < 3; ++i) variance += (x[i] - mean) * (x[i] - mean) / 3;
+    Doubles y(3);
+    for (size_t i = 0; i < 3; ++i) {
+      y[i] = std::exp(s.variables[0][i] * (x[i] - mean) / std::sqrt(variance + 0.01) +
+                      s.variables[1][i]);
+      sum += y[i];
+    }
+    for (size_t i = 0; i < 3; ++i) {
+      const double share = y[i] / sum;
+      const double gelu = share * (1 + std::erf(share / std::sqrt(2.0))) / 2;
+      expected[i] += gelu / (1 + std::exp(-gelu)) / 2;
+    }
+  }
+  ExpectClose(s.scores, expected);
+}
+
+// Every kind of layer over dense values, values that several layers take, rows of several sizes.
+constexpr char kLayers[] = R"pb(
+  input_shape: [ 4, 4, 2 ]
+  layers {
+    name: "in"
+    conv2d { filters: 6 kernel_size: 3 padding: SAME }
+  }
+  layers {
+    name: "norm"
+    layer_norm {}
+  }
+  layers {
+    name: "act"
+    gelu {}
+  }
+  layers {
+    name: "sum"
+    add {}
+    inputs: "act"
+    inputs: "in"
+  }
+  layers {
+    name: "pool"
+    global_average_pool {}
+  }
+  layers {
+    name: "x0"
+    dense { units: 6 }
+  }
+  layers {
+    name: "x1"
+    cross {}
+    inputs: "x0"
+    inputs: "x0"
+  }
+  layers {
+    name: "x2"
+    cross { rank: 2 }
+    inputs: "x0"
+    inputs: "x1"
+  }
+  layers {
+    name: "smooth"
+    silu {}
+  }
+  layers {
+    name: "rows"
+    reshape { shape: [ 2, 3 ] }
+  }
+  layers {
+    name: "shares"
+    softmax {}
+  }
+  layers {
+    name: "flat"
+    reshape { shape: -1 }
+  }
+  layers {
+    name: "all"
+    concat {}
+    inputs: "flat"
+    inputs: "pool"
+    inputs: "x1"
+  }
+  layers { dense { units: 3 } }
+  loss { kind: SOFTMAX_CROSS_ENTROPY })pb";
+
+TEST_P(ModelLayersTest, ComputesTheGradientsOfTheCpu) {
+  for (const uint64_t order : Orders()) {
+    SetOrder(order);
+    TestModel on_cpu(kLayers);
+    TestModel test(kLayers, 1, NewDevice());
+    for (const int64_t rows : {5, 1, 9}) {
+      const Batch batch = RandomBatch(test.model->spec(), rows, 3, 77);
+      EXPECT_NEAR(test.Step(batch), on_cpu.Step(batch), 1e-5);
+      for (size_t v = 0; v < test.gradients.size(); ++v) {
+        for (int64_t i = 0; i < test.gradients[v].size(); ++i) {
+          EXPECT_NEAR(test.gradients[v].data()[i], on_cpu.gradients[v].data()[i], 1e-5)
+              << test.model->variables()[v].name << "[" << i << "]";
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ModelLayersTest, TrainsAndEvaluatesInTurn) {
+  TestModel test(kLayers, 1, NewDevice());
+  const Batch batch = RandomBatch(test.model->spec(), 6, 3, 78);
+  const Batch larger = RandomBatch(test.model->spec(), 11, 3, 79);
+  const double first = test.model->Evaluate(batch, {})->loss;
+  const double loss = test.Step(batch);
+  EXPECT_NEAR(loss * 6, first, 1e-5);
+  const std::vector<std::vector<float>> gradients = Copy(test.gradients);
+  EXPECT_EQ(test.model->Evaluate(batch, {})->loss, first);
+  std::vector<float> scores;
+  ASSERT_TRUE(test.model->Predict(larger, &scores).ok());
+  EXPECT_EQ(test.Step(batch), loss);
+  EXPECT_EQ(Copy(test.gradients), gradients);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ModelLayersTest, AllTestDevices(), TestDeviceName);
+
+}  // namespace
+}  // namespace keelson
