@@ -10,13 +10,9 @@
 namespace keelson {
 namespace {
 
-std::string NameOf(const ModelSpec& model, ValueId value) {
-  return value == kFeaturesValue ? std::string(kFeatures) : model.layers[value - 1].name;
-}
-
 std::vector<std::string> InputsOf(const ModelSpec& model, const LayerSpec& layer) {
   std::vector<std::string> names;
-  for (const ValueId input : layer.inputs) names.push_back(NameOf(model, input));
+  for (const ValueId input : layer.inputs) names.push_back(model.NameOf(input));
   return names;
 }
 
@@ -25,7 +21,9 @@ std::vector<std::string> InputsOf(const ModelSpec& model, const LayerSpec& layer
 std::string ModelTable(const ModelSpec& model) {
   TextTable table;
   table.AddRow({"layer", "kind", "inputs", "output", "parameters", "operations"});
-  table.AddRow({std::string(kFeatures), "", "", model.input.ToString(), "", ""});
+  for (const FeatureSpec& feature : model.records.features) {
+    table.AddRow({feature.name, "", "", feature.shape.ToString(), "", ""});
+  }
   int64_t parameters = 0, operations = 0;
   for (const LayerSpec& layer : model.layers) {
     table.AddRow({layer.name, LayerKindName(layer.kind),
@@ -39,9 +37,11 @@ std::string ModelTable(const ModelSpec& model) {
 }
 
 std::string ModelDot(const ModelSpec& model) {
-  std::string dot =
-      absl::StrCat("digraph model {\n  node [shape=box];\n  \"", kFeatures, "\" [label=\"",
-                   kFeatures, "\\n", model.input.ToString(), "\", style=rounded];\n");
+  std::string dot = "digraph model {\n  node [shape=box];\n";
+  for (const FeatureSpec& feature : model.records.features) {
+    absl::StrAppend(&dot, "  \"", feature.name, "\" [label=\"", feature.name, "\\n",
+                    feature.shape.ToString(), "\", style=rounded];\n");
+  }
   for (const LayerSpec& layer : model.layers) {
     absl::StrAppend(&dot, "  \"", layer.name, "\" [label=\"", layer.name, "\\n",
                     LayerKindName(layer.kind), " ", layer.output.ToString(), "\"];\n");

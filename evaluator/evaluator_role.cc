@@ -35,9 +35,8 @@ absl::Status RunEvaluatorRole(const RoleContext& context, const EvaluatorFlags& 
   ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
                    CreateDevice(flags.device, device_options));
   ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
-  ASSIGN_OR_RETURN(const Datasets data,
-                   OpenDatasets(context.config.data(), spec.input, spec.num_classes(),
-                                context.config.train().seed()));
+  ASSIGN_OR_RETURN(const Datasets data, OpenDatasets(context.config.data(), spec.records,
+                                                     context.config.train().seed()));
   context.telemetry->ready = true;
   LogInfo("evaluating ", context.config.checkpoint().model_dir(), " on ", data.eval->num_records(),
           " records, device ", device->name());

@@ -303,7 +303,6 @@ class WatchingDataset : public Dataset {
       : records_(records), model_dir_(std::move(model_dir)) {}
 
   int64_t num_records() const override { return records_->num_records(); }
-  const Shape& example_shape() const override { return records_->example_shape(); }
   absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
     const auto leases = ListLeases(FileSystem::Real(), model_dir_);
     EXPECT_TRUE(leases.ok()) << leases.status();
@@ -612,7 +611,6 @@ class MeetingDataset : public Dataset {
   explicit MeetingDataset(const Dataset* records) : records_(records) {}
 
   int64_t num_records() const override { return records_->num_records(); }
-  const Shape& example_shape() const override { return records_->example_shape(); }
   absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
     {
       MutexLock lock(&mu_);

@@ -29,10 +29,10 @@ v1::TrainConfig TinyConfig(const std::string& model_dir) {
 
 absl::Status TinyDataset::Read(absl::Span<const int64_t> records, Batch* batch) const {
   const auto n = static_cast<int64_t>(records.size());
-  *batch = {Tensor(Shape({n, 2})), Tensor(Shape({n}))};
+  *batch = MakeBatch(Tensor(Shape({n, 2})), Tensor(Shape({n})));
   for (size_t i = 0; i < records.size(); ++i) {
-    batch->features.span()[2 * i] = 1;
-    batch->labels.span()[i] = labels_[records[i]];
+    batch->features.front().numbers.span()[2 * i] = 1;
+    batch->labels.front().span()[i] = labels_[records[i]];
   }
   return absl::OkStatus();
 }

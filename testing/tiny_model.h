@@ -22,11 +22,9 @@ class TinyDataset : public Dataset {
   explicit TinyDataset(std::vector<float> labels) : labels_(std::move(labels)) {}
 
   int64_t num_records() const override { return static_cast<int64_t>(labels_.size()); }
-  const Shape& example_shape() const override { return shape_; }
   absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override;
 
  private:
-  const Shape shape_ = {2};
   const std::vector<float> labels_;
 };
 

@@ -152,9 +152,8 @@ absl::Status RunWorkerRole(const RoleContext& context, const WorkerFlags& flags,
                            DeviceGroup* devices, ChiefService* chief,
                            ParameterClientFactory make_client, StopSignal* stop) {
   ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
-  ASSIGN_OR_RETURN(const Datasets data,
-                   OpenDatasets(context.config.data(), spec.input, spec.num_classes(),
-                                context.config.train().seed()));
+  ASSIGN_OR_RETURN(const Datasets data, OpenDatasets(context.config.data(), spec.records,
+                                                     context.config.train().seed()));
   WorkerOptions options = {context.self,
                            context.peer,
                            context.config,

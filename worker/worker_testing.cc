@@ -14,13 +14,13 @@ namespace keelson {
 
 absl::Status FourFeatures::Read(absl::Span<const int64_t> records, Batch* batch) const {
   const auto count = static_cast<int64_t>(records.size());
-  *batch = {Tensor(Shape({count, 4})), Tensor(Shape({count}))};
+  *batch = MakeBatch(Tensor(Shape({count, 4})), Tensor(Shape({count})));
   for (int64_t i = 0; i < count; ++i) {
     const bool upper = records[i] % 2 == 0;
     for (int64_t j = 0; j < 4; ++j) {
-      batch->features.data()[4 * i + j] = (j < 2) == upper ? 1.0f : 0.0f;
+      batch->features[0].numbers.data()[4 * i + j] = (j < 2) == upper ? 1.0f : 0.0f;
     }
-    batch->labels.data()[i] = upper ? 0.0f : 1.0f;
+    batch->labels[0].data()[i] = upper ? 0.0f : 1.0f;
   }
   return absl::OkStatus();
 }

@@ -31,11 +31,7 @@ class HurryingClock : public Clock {
 class FourFeatures : public Dataset {
  public:
   int64_t num_records() const override { return 32; }
-  const Shape& example_shape() const override { return shape_; }
   absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override;
-
- private:
-  const Shape shape_ = Shape({4});
 };
 
 // The calls that the worker made of its client.

@@ -41,12 +41,10 @@ v1::ModelConfig ConfigOf(const PerceptronExtents& extents) {
 }
 
 Batch RandomBatch(int64_t rows, int64_t units) {
-  Batch batch;
-  batch.features = Tensor(Shape({rows, units}));
-  batch.labels = Tensor(Shape({rows}));
+  Batch batch = MakeBatch(Tensor(Shape({rows, units})), Tensor(Shape({rows})));
   const std::vector<float> numbers = RandomNumbers(rows * units);
-  std::copy(numbers.begin(), numbers.end(), batch.features.data());
-  for (int64_t i = 0; i < rows; ++i) batch.labels.data()[i] = static_cast<float>(i % units);
+  std::copy(numbers.begin(), numbers.end(), batch.features[0].numbers.data());
+  for (int64_t i = 0; i < rows; ++i) batch.labels[0].data()[i] = static_cast<float>(i % units);
   return batch;
 }
 

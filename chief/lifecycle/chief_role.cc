@@ -105,9 +105,8 @@ absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
   ASSIGN_OR_RETURN(std::unique_ptr<DirectoryOwner> owner,
                    TakeModelDirectory(context, ownership, FileSystem::Real(), Clock::Real(), stop));
   ASSIGN_OR_RETURN(const ModelSpec spec, InferModelSpec(context.config.model()));
-  ASSIGN_OR_RETURN(const Datasets data,
-                   OpenDatasets(context.config.data(), spec.input, spec.num_classes(),
-                                context.config.train().seed()));
+  ASSIGN_OR_RETURN(const Datasets data, OpenDatasets(context.config.data(), spec.records,
+                                                     context.config.train().seed()));
   ChiefOptions options;
   options.owner = std::move(owner);
   options.self = context.self;

@@ -29,8 +29,10 @@ std::string AsCode(const std::string& text) {
 
 // A table in Markdown: a row for each layer.
 std::string DescribeModel(const ModelSpec& model) {
-  std::string text = absl::StrCat("| layer | kind | output | parameters |\n|---|---|---|---:|\n",
-                                  "| input | | ", model.input.ToString(), " | |\n");
+  std::string text = "| layer | kind | output | parameters |\n|---|---|---|---:|\n";
+  for (const FeatureSpec& feature : model.records.features) {
+    absl::StrAppend(&text, "| `", feature.name, "` | | ", feature.shape.ToString(), " | |\n");
+  }
   int64_t all = 0;
   for (const LayerSpec& layer : model.layers) {
     const int64_t parameters = model.parameters_of(layer);

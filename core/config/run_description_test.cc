@@ -86,7 +86,7 @@ TEST(WriteRunDescription, WritesTheModelAndTheConfigurationAsTextsAndTheHparams)
   EXPECT_EQ(model.summary().value(0).tensor().string_val(0),
             "| layer | kind | output | parameters |\n"
             "|---|---|---|---:|\n"
-            "| input | | [4] | |\n"
+            "| `features` | | [4] | |\n"
             "| `dense_1` | dense | [3] | 15 |\n"
             "\n15 parameters, loss SOFTMAX_CROSS_ENTROPY\n");
   ASSERT_EQ(text.summary().value_size(), 1);

@@ -21,15 +21,14 @@ class NumberDataset : public Dataset {
       : num_records_(num_records), bad_record_(bad_record) {}
 
   int64_t num_records() const override { return num_records_; }
-  const Shape& example_shape() const override { return shape_; }
   absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override {
     const Shape shape({static_cast<int64_t>(records.size()), 1});
-    if (batch->features.shape() == shape) ++reused_;
-    batch->features = Tensor(shape);
-    batch->labels = Tensor(Shape({shape.dim(0)}));
+    if (!batch->features.empty() && batch->features[0].numbers.shape() == shape) ++reused_;
+    *batch = MakeBatch(Tensor(shape), Tensor(Shape({shape.dim(0)})));
     for (size_t i = 0; i < records.size(); ++i) {
       if (records[i] == bad_record_) return absl::DataLossError("damaged record");
-      batch->features.data()[i] = batch->labels.data()[i] = static_cast<float>(records[i]);
+      const auto number = static_cast<float>(records[i]);
+      batch->features[0].numbers.data()[i] = batch->labels[0].data()[i] = number;
     }
     return absl::OkStatus();
   }
@@ -113,7 +112,7 @@ TEST(BatcherTest, DeliversTheEpochsOrderTicketByTicket) {
     EXPECT_EQ(ticket.step, step);
     EXPECT_EQ(ticket.epoch, 3);
     EXPECT_EQ(ticket.lease_id, 100u + step);
-    EXPECT_THAT((*prepared)->batch.labels.span(),
+    EXPECT_THAT((*prepared)->batch.labels[0].span(),
                 ElementsAre(order.Record(2 * step), order.Record(2 * step + 1)));
   }
   for (int i = 0; i < 2; ++i) {
@@ -143,7 +142,7 @@ TEST(BatcherTest, SequentialKeepsTheFileOrder) {
   Batcher batcher(&dataset, &source, {.sequential = true});
   const auto prepared = batcher.Next();
   ASSERT_TRUE(prepared.ok() && prepared->has_value());
-  EXPECT_THAT((*prepared)->batch.features.span(), ElementsAre(0, 1));
+  EXPECT_THAT((*prepared)->batch.features[0].numbers.span(), ElementsAre(0, 1));
 }
 
 TEST(BatcherTest, PreparesAheadButHoldsNoMoreThanDepth) {
@@ -243,7 +242,7 @@ TEST(BatcherTest, ManyConsumersShareTheTickets) {
       ASSERT_TRUE(prepared.ok());
       if (!prepared->has_value()) return;
       MutexLock lock(&mu);
-      for (const float label : (*prepared)->batch.labels.span()) {
+      for (const float label : (*prepared)->batch.labels[0].span()) {
         records.insert(static_cast<int64_t>(label));
       }
       batcher.Recycle(std::move((*prepared)->batch));

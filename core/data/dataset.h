@@ -1,4 +1,4 @@
-// Labelled examples that are read by record number.
+// Records that are read by their numbers.
 #ifndef KEELSON_CORE_DATA_DATASET_H_
 #define KEELSON_CORE_DATA_DATASET_H_
 
@@ -8,7 +8,6 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "core/model/spec/batch.h"
-#include "core/tensor/shape.h"
 
 namespace keelson {
 
@@ -18,12 +17,10 @@ class Dataset {
   virtual ~Dataset() = default;
 
   virtual int64_t num_records() const = 0;
-  // One example, without the batch; images have values in [0, 1].
-  virtual const Shape& example_shape() const = 0;
 
-  // Fills `batch` with the records in the order given: features [n, example_shape], labels [n].
-  // Tensors that have the right shape already are overwritten in place, others are replaced.
-  // OUT_OF_RANGE: a record is not in [0, num_records()); `batch` is then unspecified.
+  // Fills `batch` with the records in the order given, in the form of the RecordSchema for which
+  // the dataset was opened. Memory of the batch that fits is used again. OUT_OF_RANGE: a record is
+  // not in [0, num_records()); `batch` is then unspecified.
   virtual absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const = 0;
 };
 

@@ -52,11 +52,11 @@ TEST(GeneratedDigitsTest, DatasetIsTheRangeOfTheStream) {
   Batch batch;
   for (int repeat = 0; repeat < 2; ++repeat) {
     ASSERT_TRUE(dataset->Read({7}, &batch).ok());
-    EXPECT_EQ(batch.features.shape(), Shape({1, 28, 28, 1}));
-    EXPECT_EQ(batch.labels.data()[0], DigitLabel(1, DigitSplit::kEval, 107));
+    EXPECT_EQ(batch.features[0].numbers.shape(), Shape({1, 28, 28, 1}));
+    EXPECT_EQ(batch.labels[0].data()[0], DigitLabel(1, DigitSplit::kEval, 107));
     const Image image = Draw(1, DigitSplit::kEval, 107);
     for (int i = 0; i < kDigitPixels; ++i) {
-      ASSERT_EQ(std::lround(batch.features.data()[i] * 255), image[i]);
+      ASSERT_EQ(std::lround(batch.features[0].numbers.data()[i] * 255), image[i]);
     }
   }
 }
@@ -72,7 +72,7 @@ TEST(GeneratedDigitsTest, ThreadsReadTogether) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const Batch& batch : batches) {
-    EXPECT_EQ(batch.features.span(), batches[0].features.span());
+    EXPECT_EQ(batch.features[0].numbers.span(), batches[0].features[0].numbers.span());
   }
 }
 
@@ -119,8 +119,8 @@ class LinearClassifier {
   double Accuracy(const Batch& batch) const {
     int right = 0;
     for (int64_t i = 0; i < batch.size(); ++i) {
-      const Scores s = Predict(batch.features.data() + i * kDigitPixels);
-      right += std::max_element(s.begin(), s.end()) - s.begin() == batch.labels.data()[i];
+      const Scores s = Predict(batch.features[0].numbers.data() + i * kDigitPixels);
+      right += std::max_element(s.begin(), s.end()) - s.begin() == batch.labels[0].data()[i];
     }
     return right / static_cast<double>(batch.size());
   }
@@ -158,8 +158,8 @@ TEST(GeneratedDigitsTest, NeitherTrivialNorEasyForALinearClassifier) {
     const RecordOrder order(kTrain, 1, epoch, false);
     for (int64_t position = 0; position < kTrain; ++position) {
       const int64_t i = order.Record(position);
-      classifier.Train(train.features.data() + i * kDigitPixels,
-                       static_cast<int>(train.labels.data()[i]), rate);
+      classifier.Train(train.features[0].numbers.data() + i * kDigitPixels,
+                       static_cast<int>(train.labels[0].data()[i]), rate);
     }
   }
   const double accuracy = classifier.Accuracy(eval);

@@ -27,16 +27,6 @@ class StoredImages : public ImageDataset {
   const int64_t begin_;
 };
 
-Shape BatchShape(int64_t examples, const Shape& example_shape) {
-  std::vector<int64_t> dims = {examples};
-  dims.insert(dims.end(), example_shape.dims().begin(), example_shape.dims().end());
-  return Shape(std::move(dims));
-}
-
-void EnsureShape(Shape shape, Tensor* tensor) {
-  if (tensor->shape() != shape) *tensor = Tensor(std::move(shape));
-}
-
 void ToFeatures(const uint8_t* pixels, int64_t count, float* features) {
   for (int64_t i = 0; i < count; ++i) features[i] = static_cast<float>(pixels[i]) / 255.0f;
 }
@@ -46,16 +36,20 @@ void ToFeatures(const uint8_t* pixels, int64_t count, float* features) {
 absl::Status ImageDataset::Read(absl::Span<const int64_t> records, Batch* batch) const {
   const int64_t examples = static_cast<int64_t>(records.size());
   const int64_t elements = example_shape_.num_elements();
-  EnsureShape(BatchShape(examples, example_shape_), &batch->features);
-  EnsureShape(Shape({examples}), &batch->labels);
+  batch->features.resize(1);
+  batch->labels.resize(1);
+  Tensor& features = batch->features.front().numbers;
+  Tensor& labels = batch->labels.front();
+  Resize(examples, example_shape_, &features);
+  Resize(examples, Shape(), &labels);
   for (int64_t i = 0; i < examples; ++i) {
     const int64_t record = records[i];
     if (record < 0 || record >= num_records_) {
       return absl::OutOfRangeError(
           absl::StrCat("record ", record, ": expected one in [0, ", num_records_, ")"));
     }
-    ToFeatures(Pixels(record), elements, batch->features.data() + i * elements);
-    batch->labels.data()[i] = static_cast<float>(Label(record));
+    ToFeatures(Pixels(record), elements, features.data() + i * elements);
+    labels.data()[i] = static_cast<float>(Label(record));
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// Greyscale images with a class number each, kept as bytes.
+// Greyscale images with a class number each, kept as bytes: one feature and one label.
 #ifndef KEELSON_CORE_DATA_IMAGE_DATASET_H_
 #define KEELSON_CORE_DATA_IMAGE_DATASET_H_
 
@@ -22,7 +22,6 @@ class ImageDataset : public Dataset {
       : example_shape_(std::move(example_shape)), num_records_(num_records) {}
 
   int64_t num_records() const override { return num_records_; }
-  const Shape& example_shape() const override { return example_shape_; }
   absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override;
 
  private:

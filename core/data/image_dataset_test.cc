@@ -19,22 +19,22 @@ TEST(ImageDatasetTest, ReadsRecordsInTheOrderAsked) {
   const auto dataset = ThreeImages(Shape({2, 1}));
   Batch batch;
   ASSERT_TRUE(dataset->Read({2, 0, 2}, &batch).ok());
-  EXPECT_EQ(batch.features.shape(), Shape({3, 2, 1}));
-  EXPECT_EQ(batch.labels.shape(), Shape({3}));
-  EXPECT_THAT(batch.labels.span(), ElementsAre(9, 7, 9));
-  EXPECT_THAT(batch.features.span(), ElementsAre(0.8f, 1.0f, 0.0f, 0.2f, 0.8f, 1.0f));
+  EXPECT_EQ(batch.features[0].numbers.shape(), Shape({3, 2, 1}));
+  EXPECT_EQ(batch.labels[0].shape(), Shape({3}));
+  EXPECT_THAT(batch.labels[0].span(), ElementsAre(9, 7, 9));
+  EXPECT_THAT(batch.features[0].numbers.span(), ElementsAre(0.8f, 1.0f, 0.0f, 0.2f, 0.8f, 1.0f));
 }
 
 TEST(ImageDatasetTest, KeepsTensorsOfTheRightShapeAndReplacesOthers) {
   const auto dataset = ThreeImages(Shape({2}));
   Batch batch;
   ASSERT_TRUE(dataset->Read({0, 1}, &batch).ok());
-  const float* const features = batch.features.data();
+  const float* const features = batch.features[0].numbers.data();
   ASSERT_TRUE(dataset->Read({1, 2}, &batch).ok());
-  EXPECT_EQ(batch.features.data(), features);
-  EXPECT_THAT(batch.labels.span(), ElementsAre(8, 9));
+  EXPECT_EQ(batch.features[0].numbers.data(), features);
+  EXPECT_THAT(batch.labels[0].span(), ElementsAre(8, 9));
   ASSERT_TRUE(dataset->Read({1}, &batch).ok());
-  EXPECT_EQ(batch.features.shape(), Shape({1, 2}));
+  EXPECT_EQ(batch.features[0].numbers.shape(), Shape({1, 2}));
   EXPECT_EQ(batch.size(), 1);
 }
 

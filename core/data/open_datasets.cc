@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
 #include "core/data/generated_digits.h"
@@ -22,11 +23,19 @@ struct Range {
   int64_t end = 0;
 };
 
-absl::Status WrongExampleShape(const std::string& where, const Shape& expected, int64_t rows,
-                               int64_t columns) {
-  return absl::InvalidArgumentError(absl::StrCat(where, ": expected images for model.input_shape ",
-                                                 expected.ToString(), ", found ", rows, "x",
-                                                 columns));
+absl::Status WrongImage(const std::string& where, const FeatureSpec& expected, const Shape& found) {
+  const std::string field = expected.name == kFeatures
+                                ? "model.input_shape"
+                                : absl::StrCat("the feature \"", expected.name, "\"");
+  return absl::InvalidArgumentError(absl::StrCat(where, ": expected images for ", field, " ",
+                                                 expected.shape.ToString(), ", found ",
+                                                 absl::StrJoin(found.dims(), "x")));
+}
+
+absl::Status NotOfImages(const RecordSchema& schema) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("data: images have one feature and one label, found a model that takes ",
+                   schema.features.size(), " features and ", schema.labels.size(), " labels"));
 }
 
 absl::Status CountsDiffer(const IdxPair& files, int64_t images, int64_t labels) {
@@ -85,14 +94,14 @@ absl::Status CheckLabels(const std::string& path, const std::vector<uint8_t>& la
 }
 
 absl::StatusOr<std::shared_ptr<const ImageSet>> ReadPair(const IdxPair& files,
-                                                         const Shape& example_shape,
+                                                         const FeatureSpec& image,
                                                          int64_t num_classes) {
   // The labels are read first: they are small, and many mistakes show there.
   ASSIGN_OR_RETURN(IdxArray labels, ReadIdxFile(files.labels, 1));
   RETURN_IF_ERROR(CheckLabels(files.labels, labels.values, num_classes));
   ASSIGN_OR_RETURN(IdxArray images, ReadIdxFile(files.images, 3));
-  if (!HoldsImage(example_shape, images.dims[1], images.dims[2])) {
-    return WrongExampleShape(files.images, example_shape, images.dims[1], images.dims[2]);
+  if (!HoldsImage(image.shape, images.dims[1], images.dims[2])) {
+    return WrongImage(files.images, image, Shape({images.dims[1], images.dims[2]}));
   }
   if (images.dims[0] != labels.dims[0]) return CountsDiffer(files, images.dims[0], labels.dims[0]);
   return std::make_shared<const ImageSet>(
@@ -101,8 +110,8 @@ absl::StatusOr<std::shared_ptr<const ImageSet>> ReadPair(const IdxPair& files,
 
 class IdxOpener {
  public:
-  IdxOpener(const v1::DataConfig& config, const Shape& example_shape, int64_t num_classes)
-      : config_(config), example_shape_(example_shape), num_classes_(num_classes) {}
+  IdxOpener(const v1::DataConfig& config, const FeatureSpec& image, int64_t num_classes)
+      : config_(config), image_(image), num_classes_(num_classes) {}
 
   absl::StatusOr<Datasets> Open() {
     ASSIGN_OR_RETURN(const IdxDirectory files, FindIdxFiles(config_.data_dir()));
@@ -124,7 +133,7 @@ class IdxOpener {
   }
 
   absl::StatusOr<std::shared_ptr<const ImageSet>> Read(const IdxPair& files) {
-    return ReadPair(files, example_shape_, num_classes_);
+    return ReadPair(files, image_, num_classes_);
   }
 
   absl::StatusOr<Datasets> MakeDatasets(const IdxPair& train,
@@ -136,12 +145,12 @@ class IdxOpener {
                      Select(config_.train_subset(), "train_subset", train.images, train_all));
     ASSIGN_OR_RETURN(const Range eval_range,
                      Select(config_.eval_subset(), "eval_subset", eval.images, eval_all));
-    return Datasets{NewImageDataset(train_set, example_shape_, train_range.begin, train_range.end),
-                    NewImageDataset(eval_set, example_shape_, eval_range.begin, eval_range.end)};
+    return Datasets{NewImageDataset(train_set, image_.shape, train_range.begin, train_range.end),
+                    NewImageDataset(eval_set, image_.shape, eval_range.begin, eval_range.end)};
   }
 
   const v1::DataConfig& config_;
-  const Shape& example_shape_;
+  const FeatureSpec& image_;
   const int64_t num_classes_;
 };
 
@@ -152,11 +161,11 @@ absl::StatusOr<int64_t> RecordCount(absl::string_view field, int64_t configured,
   return configured == 0 ? default_count : configured;
 }
 
-absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const Shape& example_shape,
+absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const FeatureSpec& image,
                                        int64_t num_classes, uint64_t seed) {
   const std::string where = "generated digits";
-  if (!HoldsImage(example_shape, kDigitSide, kDigitSide)) {
-    return WrongExampleShape(where, example_shape, kDigitSide, kDigitSide);
+  if (!HoldsImage(image.shape, kDigitSide, kDigitSide)) {
+    return WrongImage(where, image, Shape({kDigitSide, kDigitSide}));
   }
   if (num_classes != 0 && num_classes < kDigitClasses) return TooFewClasses(num_classes);
   const v1::DataConfig::GeneratedDigits& counts = config.generated();
@@ -168,17 +177,19 @@ absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const Shape
                    Select(config.train_subset(), "train_subset", where, {0, train_count}));
   ASSIGN_OR_RETURN(const Range eval,
                    Select(config.eval_subset(), "eval_subset", where, {0, eval_count}));
-  return Datasets{
-      NewGeneratedDigits(seed, DigitSplit::kTrain, train.begin, train.end, example_shape),
-      NewGeneratedDigits(seed, DigitSplit::kEval, eval.begin, eval.end, example_shape)};
+  return Datasets{NewGeneratedDigits(seed, DigitSplit::kTrain, train.begin, train.end, image.shape),
+                  NewGeneratedDigits(seed, DigitSplit::kEval, eval.begin, eval.end, image.shape)};
 }
 
 }  // namespace
 
-absl::StatusOr<Datasets> OpenDatasets(const v1::DataConfig& config, const Shape& example_shape,
-                                      int64_t num_classes, uint64_t seed) {
-  if (config.data_dir().empty()) return OpenGenerated(config, example_shape, num_classes, seed);
-  return IdxOpener(config, example_shape, num_classes).Open();
+absl::StatusOr<Datasets> OpenDatasets(const v1::DataConfig& config, const RecordSchema& schema,
+                                      uint64_t seed) {
+  const FeatureSpec* const image = schema.only_feature();
+  if (image == nullptr || schema.labels.size() != 1) return NotOfImages(schema);
+  const int64_t num_classes = schema.labels.front().num_classes;
+  if (config.data_dir().empty()) return OpenGenerated(config, *image, num_classes, seed);
+  return IdxOpener(config, *image, num_classes).Open();
 }
 
 }  // namespace keelson

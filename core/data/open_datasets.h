@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/data/dataset.h"
-#include "core/tensor/shape.h"
+#include "core/model/spec/record_schema.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
@@ -18,19 +18,20 @@ namespace keelson {
 //   - two pairs: the one with "train" in NAME trains, the one with "t10k" or "test" evaluates.
 // The subsets of `config` then select from these.
 //
-// `example_shape` is the model's input: [28, 28, 1], [28, 28] and [784] all hold a 28x28 image.
-// Labels must be below `num_classes`; 0: any label.
+// `schema` is the model's: one feature, which holds an image ([28, 28, 1], [28, 28] and [784] all
+// hold one of 28x28), and one label, whose classes are enough.
 //
 // Errors, each naming the file or the field:
 //   NOT_FOUND: the directory does not exist, or holds no pair.
 //   INVALID_ARGUMENT: images without labels or labels without images; pairs that are not one for
 //     training and one for evaluation; not an IDX file of unsigned bytes with the right rank;
 //     image and label counts differ; the image does not fit `example_shape`; a label is out of
-//     range; a subset is outside the set, or nothing is left in one.
+//     range; a subset is outside the set, or nothing is left in one; the model takes several
+//     features or labels.
 //   DATA_LOSS: a file that is truncated, has bytes after its end, a header that no file of this
 //     length can hold, or a gzip stream that is damaged.
-absl::StatusOr<Datasets> OpenDatasets(const v1::DataConfig& config, const Shape& example_shape,
-                                      int64_t num_classes, uint64_t seed);
+absl::StatusOr<Datasets> OpenDatasets(const v1::DataConfig& config, const RecordSchema& schema,
+                                      uint64_t seed);
 
 }  // namespace keelson
 

@@ -30,7 +30,7 @@ std::vector<float> Labels(const Dataset& dataset) {
   std::iota(records.begin(), records.end(), 0);
   Batch batch;
   EXPECT_TRUE(dataset.Read(records, &batch).ok());
-  return {batch.labels.span().begin(), batch.labels.span().end()};
+  return {batch.labels[0].span().begin(), batch.labels[0].span().end()};
 }
 
 void ExpectError(const absl::Status& status, absl::StatusCode code,
@@ -41,13 +41,17 @@ void ExpectError(const absl::Status& status, absl::StatusCode code,
   for (const std::string& part : parts) EXPECT_THAT(message, HasSubstr(part));
 }
 
+RecordSchema Images(const Shape& shape, int64_t num_classes = 10) {
+  return {.features = {{"features", shape}}, .labels = {{"label", num_classes}}};
+}
+
 class OpenIdxTest : public testing::Test {
  protected:
   absl::StatusOr<Datasets> Open(const std::string& more = "", const Shape& shape = Shape({2, 2, 1}),
                                 int64_t num_classes = 10) {
     v1::DataConfig config = Config(more);
     config.set_data_dir(directory_);
-    return OpenDatasets(config, shape, num_classes, 1);
+    return OpenDatasets(config, Images(shape, num_classes), 1);
   }
 
   void ExpectInvalid(const absl::Status& status, const std::vector<std::string>& parts) {
@@ -74,7 +78,7 @@ TEST_F(OpenIdxTest, TrainAndEvalByName) {
     WriteIdxPair(directory, names.eval, {4, 5}, false);
     v1::DataConfig config;
     config.set_data_dir(directory);
-    const auto data = OpenDatasets(config, Shape({4}), 10, 1);
+    const auto data = OpenDatasets(config, Images(Shape({4})), 1);
     ASSERT_TRUE(data.ok()) << data.status();
     EXPECT_THAT(Labels(*data->train), ElementsAre(1, 2, 3));
     EXPECT_THAT(Labels(*data->eval), ElementsAre(4, 5));
@@ -97,9 +101,9 @@ TEST_F(OpenIdxTest, SubsetsSelectFromTheSplit) {
   EXPECT_THAT(Labels(*data->eval), ElementsAre(9));
   Batch batch;
   ASSERT_TRUE(data->train->Read({2, 0}, &batch).ok());
-  EXPECT_THAT(batch.labels.span(), ElementsAre(4, 2));
-  EXPECT_FLOAT_EQ(batch.features.data()[0], 4 / 255.0f);
-  EXPECT_FLOAT_EQ(batch.features.data()[7], 2 / 255.0f);
+  EXPECT_THAT(batch.labels[0].span(), ElementsAre(4, 2));
+  EXPECT_FLOAT_EQ(batch.features[0].numbers.data()[0], 4 / 255.0f);
+  EXPECT_FLOAT_EQ(batch.features[0].numbers.data()[7], 2 / 255.0f);
 }
 
 TEST_F(OpenIdxTest, EveryShapeThatHoldsTheImage) {
@@ -107,7 +111,10 @@ TEST_F(OpenIdxTest, EveryShapeThatHoldsTheImage) {
   for (const Shape& shape : {Shape({2, 2, 1}), Shape({2, 2}), Shape({4})}) {
     const auto data = Open("", shape);
     ASSERT_TRUE(data.ok()) << data.status();
-    EXPECT_EQ(data->train->example_shape(), shape);
+    Batch batch;
+    ASSERT_TRUE(data->train->Read({0}, &batch).ok());
+    EXPECT_EQ(batch.features[0].numbers.size(), 4);
+    EXPECT_EQ(batch.features[0].numbers.shape().rank(), shape.rank() + 1);
   }
 }
 
@@ -120,7 +127,7 @@ TEST_F(OpenIdxTest, PlainFileWinsOverItsGzip) {
 TEST_F(OpenIdxTest, MissingDirectory) {
   v1::DataConfig config;
   config.set_data_dir(Path("none"));
-  ExpectError(OpenDatasets(config, Shape({4}), 10, 1).status(), absl::StatusCode::kNotFound,
+  ExpectError(OpenDatasets(config, Images(Shape({4})), 1).status(), absl::StatusCode::kNotFound,
               {Path("none"), "No such file or directory"});
 }
 
@@ -199,31 +206,31 @@ TEST_F(OpenIdxTest, SubsetOutsideTheSet) {
 }
 
 TEST(OpenGeneratedTest, DefaultSizes) {
-  const auto data = OpenDatasets({}, Shape({28, 28, 1}), 10, 1);
+  const auto data = OpenDatasets({}, Images(Shape({28, 28, 1})), 1);
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ(data->train->num_records(), 20000);
   EXPECT_EQ(data->eval->num_records(), 4000);
 }
 
 TEST(OpenGeneratedTest, SubsetsAreTheSameRecords) {
-  const auto all =
-      OpenDatasets(Config("generated { train_records: 50 eval_records: 40 }"), Shape({784}), 10, 1);
+  const auto all = OpenDatasets(Config("generated { train_records: 50 eval_records: 40 }"),
+                                Images(Shape({784})), 1);
   const auto part = OpenDatasets(
       Config("generated { train_records: 50 eval_records: 40 } train_subset { begin: 10 end: 30 }"),
-      Shape({784}), 10, 1);
+      Images(Shape({784})), 1);
   ASSERT_TRUE(all.ok() && part.ok());
   ASSERT_EQ(part->train->num_records(), 20);
   EXPECT_EQ(part->eval->num_records(), 40);
   Batch of_all, of_part;
   ASSERT_TRUE(all->train->Read({10, 29}, &of_all).ok());
   ASSERT_TRUE(part->train->Read({0, 19}, &of_part).ok());
-  EXPECT_EQ(of_all.features.span(), of_part.features.span());
-  EXPECT_EQ(of_all.labels.span(), of_part.labels.span());
+  EXPECT_EQ(of_all.features[0].numbers.span(), of_part.features[0].numbers.span());
+  EXPECT_EQ(of_all.labels[0].span(), of_part.labels[0].span());
 }
 
 TEST(OpenGeneratedTest, Errors) {
   const auto open = [](const std::string& text, const Shape& shape, int64_t num_classes) {
-    return OpenDatasets(Config(text), shape, num_classes, 1).status();
+    return OpenDatasets(Config(text), Images(shape, num_classes), 1).status();
   };
   const auto kInvalid = absl::StatusCode::kInvalidArgument;
   ExpectError(open("", Shape({32, 32, 1}), 10), kInvalid,
@@ -237,20 +244,39 @@ TEST(OpenGeneratedTest, Errors) {
               {"data.eval_subset", "generated digits", "[4000, 4000)"});
 }
 
+TEST(OpenGeneratedTest, TellsWhichFeatureHoldsNoImage) {
+  const RecordSchema schema = {{{"picture", Shape({32, 32})}}, {{"digit", 10}}};
+  EXPECT_EQ(OpenDatasets({}, schema, 1).status(),
+            absl::InvalidArgumentError("generated digits: expected images for the feature "
+                                       "\"picture\" [32, 32], found 28x28"));
+}
+
+TEST(OpenGeneratedTest, OneFeatureAndOneLabel) {
+  const FeatureSpec image = {"image", Shape({784})};
+  const LabelSpec digit = {"digit", 10};
+  const auto open = [](const RecordSchema& schema) { return OpenDatasets({}, schema, 1).status(); };
+  EXPECT_TRUE(open({{image}, {digit}}).ok());
+  const auto kInvalid = absl::StatusCode::kInvalidArgument;
+  ExpectError(open({{image, image}, {digit}}), kInvalid,
+              {"data", "one feature and one label", "2 features"});
+  ExpectError(open({{image}, {digit, digit}}), kInvalid, {"1 features and 2 labels"});
+}
+
 TEST(OpenRealDigitsTest, SplitOfTheTestSet) {
   if (!FileExists("../shared/data/mnist")) GTEST_SKIP() << "skipped: no ../shared/data";
   const auto data =
-      OpenDatasets(Config("data_dir: '../shared/data/mnist'"), Shape({28, 28, 1}), 10, 1);
+      OpenDatasets(Config("data_dir: '../shared/data/mnist'"), Images(Shape({28, 28, 1})), 1);
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ(data->train->num_records(), 8000);
   EXPECT_EQ(data->eval->num_records(), 2000);
   Batch batch;
   ASSERT_TRUE(data->train->Read({0, 1, 2, 3, 4}, &batch).ok());
-  EXPECT_THAT(batch.labels.span(), ElementsAre(7, 2, 1, 0, 4));
-  EXPECT_THAT(batch.features.span(), Each(testing::AllOf(testing::Ge(0), testing::Le(1))));
-  const float ink =
-      std::accumulate(batch.features.span().begin(), batch.features.span().end(), 0.0f);
-  EXPECT_NEAR(ink / static_cast<float>(batch.features.size()), 0.13, 0.07);
+  EXPECT_THAT(batch.labels[0].span(), ElementsAre(7, 2, 1, 0, 4));
+  EXPECT_THAT(batch.features[0].numbers.span(),
+              Each(testing::AllOf(testing::Ge(0), testing::Le(1))));
+  const float ink = std::accumulate(batch.features[0].numbers.span().begin(),
+                                    batch.features[0].numbers.span().end(), 0.0f);
+  EXPECT_NEAR(ink / static_cast<float>(batch.features[0].numbers.size()), 0.13, 0.07);
 }
 
 }  // namespace

@@ -217,7 +217,7 @@ TEST_P(BatchNormModelTest, TheFirstLayersAveragesAreDeliveredThoughNothingIsTrai
                  1, GetParam());
   Batch batch = RandomBatch(test.model->spec(), 2, 3, 5);
   const std::vector<float> features = {1, -2, 3, 6};
-  std::copy(features.begin(), features.end(), batch.features.data());
+  std::copy(features.begin(), features.end(), batch.features[0].numbers.data());
   test.Step(batch);
   EXPECT_THAT(test.gradients[0].span(), ElementsAre(2, 2));
   EXPECT_THAT(test.gradients[1].span(), ElementsAre(2, 32));

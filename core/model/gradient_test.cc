@@ -273,6 +273,47 @@ INSTANTIATE_TEST_SUITE_P(
                   layers { flatten {} }
                   layers { dense { units: 3 } }
                   loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"SeveralFeatures", 3,
+             R"pb(features {
+                    name: "numbers"
+                    dense { shape: 3 }
+                  }
+                  features {
+                    name: "image"
+                    dense { shape: [ 4, 4, 1 ] }
+                  }
+                  features {
+                    name: "more"
+                    dense { shape: 2 }
+                  }
+                  layers {
+                    inputs: "image"
+                    conv2d { filters: 2 kernel_size: 3 }
+                  }
+                  layers { tanh {} }
+                  layers {
+                    name: "flat"
+                    flatten {}
+                  }
+                  layers {
+                    name: "tower"
+                    inputs: "more"
+                    dense { units: 3 }
+                  }
+                  layers {
+                    name: "product"
+                    inputs: "tower"
+                    inputs: "numbers"
+                    multiply {}
+                  }
+                  layers {
+                    inputs: "numbers"
+                    inputs: "flat"
+                    inputs: "product"
+                    concat {}
+                  }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
         Case{"AnActivationWhoseInputIsTakenTwice", 3,
              R"pb(input_shape: 4
                   layers {

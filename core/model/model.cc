@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
 #include "core/base/status_macros.h"
-#include "core/tensor/tensor.h"
 
 namespace keelson {
 namespace {
@@ -16,11 +15,6 @@ uint64_t SeedOfReplica(uint64_t seed, size_t replica) {
   if (replica == 0) return seed;
   const auto bits = Philox(seed, StableHash("replica"), replica);
   return uint64_t{bits[0]} << 32 | bits[1];
-}
-
-absl::Span<const float> Rows(const Tensor& tensor, int64_t first, int64_t rows) {
-  const int64_t row = tensor.shape().row_elements();
-  return absl::MakeConstSpan(tensor.data() + first * row, rows * row);
 }
 
 }  // namespace
@@ -244,7 +238,7 @@ absl::StatusOr<EvaluationSums> Model::Evaluate(const Batch& batch,
                                                std::vector<float>* scores) {
   RETURN_IF_ERROR(CheckBatch(spec_, batch));
   const Pass pass{batch.size(), /*training=*/false};
-  RETURN_IF_ERROR(EnqueueEvaluation(pass, batch, batch.labels.span()));
+  RETURN_IF_ERROR(EnqueueEvaluation(pass, batch, /*with_loss=*/true));
   std::vector<float> own_scores;
   if (scores == nullptr) scores = &own_scores;
   RETURN_IF_ERROR(DownloadScores(pass, scores));
@@ -252,27 +246,27 @@ absl::StatusOr<EvaluationSums> Model::Evaluate(const Batch& batch,
   ASSIGN_OR_RETURN(sums.loss, AwaitLossSum());
   sums.examples = batch.size();
   for (const MetricSpec& metric : metrics) {
-    sums.correct.push_back(metric.counts_examples() ? CountCorrect(metric, spec_.output_size,
-                                                                   *scores, batch.labels.span())
-                                                    : 0);
+    sums.correct.push_back(
+        metric.counts_examples()
+            ? CountCorrect(metric, spec_.output_size, *scores, batch.labels.front().span())
+            : 0);
   }
   return sums;
 }
 
 absl::Status Model::Predict(const Batch& batch, std::vector<float>* scores) {
-  RETURN_IF_ERROR(CheckFeatures(spec_, batch.features));
-  const Pass pass{batch.features.shape().dim(0), /*training=*/false};
-  RETURN_IF_ERROR(EnqueueEvaluation(pass, batch, /*labels=*/{}));
+  RETURN_IF_ERROR(CheckFeatures(spec_, batch));
+  const Pass pass{batch.size(), /*training=*/false};
+  RETURN_IF_ERROR(EnqueueEvaluation(pass, batch, /*with_loss=*/false));
   return DownloadScores(pass, scores);
 }
 
-absl::Status Model::EnqueueEvaluation(const Pass& pass, const Batch& batch,
-                                      absl::Span<const float> labels) {
+absl::Status Model::EnqueueEvaluation(const Pass& pass, const Batch& batch, bool with_loss) {
   gradients_kept_ = false;
   RETURN_IF_ERROR(first().Reserve(pass.batch, pass.training));
-  first().LoadBatch(batch.features.span(), labels);
+  first().LoadBatch(batch, 0, pass.batch);
   first().Forward(pass);
-  if (labels.empty()) return absl::OkStatus();
+  if (!with_loss) return absl::OkStatus();
   first().ComputeLoss(pass, /*weight=*/1);
   loss_->Download(*first().loss_sum());
   return absl::OkStatus();
@@ -327,7 +321,7 @@ void Model::LoadBatch(const Batch& batch, uint64_t dropout_seed) {
   int64_t begin = 0;
   for (size_t r = 0; r < replicas_.size(); ++r) {
     const int64_t rows = passes_[r].batch;
-    replicas_[r]->LoadBatch(Rows(batch.features, begin, rows), Rows(batch.labels, begin, rows));
+    replicas_[r]->LoadBatch(batch, begin, rows);
     replicas_[r]->device()->SetSeed(SeedOfReplica(dropout_seed, r));
     begin += rows;
   }

@@ -190,9 +190,8 @@ class Model {
   // Returns Failure(), which may name a layer or variable, in place of the device's `status`.
   absl::Status Explain(absl::Status status) const;
   Replica& first() const { return *replicas_.front(); }
-  // Enqueues a forward pass without dropout on the first device. Empty labels: it has no loss.
-  absl::Status EnqueueEvaluation(const Pass& pass, const Batch& batch,
-                                 absl::Span<const float> labels);
+  // Enqueues a forward pass without dropout on the first device.
+  absl::Status EnqueueEvaluation(const Pass& pass, const Batch& batch, bool with_loss);
   // Waits for the scores of that pass.
   absl::Status DownloadScores(const Pass& pass, std::vector<float>* scores);
 

@@ -27,7 +27,8 @@ class ModelLayersTest : public ModelOnDevicesTest {
     TestModel test(model, 1, NewDevice());
     const Batch batch = RandomBatch(test.model->spec(), 1, 2, 41);
     Scores result;
-    result.features.assign(batch.features.span().begin(), batch.features.span().end());
+    const absl::Span<const float> features = batch.features.front().numbers.span();
+    result.features.assign(features.begin(), features.end());
     for (const Tensor& value : test.values) {
       result.variables.emplace_back(value.span().begin(), value.span().end());
     }

@@ -226,7 +226,8 @@ class Mutator {
 };
 
 int64_t FloatsOf(const ModelSpec& spec) {
-  int64_t floats = spec.input.num_elements();
+  int64_t floats = 0;
+  for (const FeatureSpec& feature : spec.records.features) floats += feature.shape.num_elements();
   for (const VariableSpec& variable : spec.variables) floats += variable.shape.num_elements();
   for (const LayerSpec& layer : spec.layers) floats += layer.output.num_elements();
   return floats;

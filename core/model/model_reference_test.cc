@@ -63,11 +63,11 @@ class ReferenceModel {
 
   // The mean loss.
   double Compute(const Batch& batch) {
-    inputs_.push_back(ToFloats(batch.features));
+    inputs_.push_back(ToFloats(batch.features[0].numbers));
     for (size_t i = 0; i < spec_.layers.size(); ++i) {
       inputs_.push_back(ToFloats(Forward(spec_.layers[i], i)));
     }
-    const reference::Loss loss = ComputeLoss(ToFloats(batch.labels));
+    const reference::Loss loss = ComputeLoss(ToFloats(batch.labels[0]));
     Floats dy = ToFloats(loss.dscores);
     for (size_t i = spec_.layers.size(); i-- > 0;) dy = ToFloats(Backward(spec_.layers[i], i, dy));
     double sum = 0;

@@ -154,7 +154,7 @@ TEST_P(ModelReplicasTest, ALossThatIsNotFiniteOnAnyOfThemDeliversNothing) {
   GroupModel several(kNetwork, NewGroup(3));
   for (const size_t row : {0, 4, 8}) {
     Batch batch = RandomBatch(several.model->spec(), 9, 3, 1);
-    batch.features.data()[row * 36] = std::numeric_limits<float>::quiet_NaN();
+    batch.features[0].numbers.data()[row * 36] = std::numeric_limits<float>::quiet_NaN();
     const auto result = several.Compute(batch);
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_FALSE(result->has_gradients) << "row " << row;
@@ -172,9 +172,10 @@ TEST_P(ModelReplicasTest, SamplesOfStatisticsAreMeansByRows) {
     for (const auto& [begin, end] : {std::pair{0, 3}, std::pair{3, 5}}) {
       const double rows = end - begin;
       double sum = 0, squares = 0;
-      for (int64_t row = begin; row < end; ++row) sum += batch.features.data()[row * 5 + channel];
+      for (int64_t row = begin; row < end; ++row)
+        sum += batch.features[0].numbers.data()[row * 5 + channel];
       for (int64_t row = begin; row < end; ++row) {
-        squares += std::pow(batch.features.data()[row * 5 + channel] - sum / rows, 2);
+        squares += std::pow(batch.features[0].numbers.data()[row * 5 + channel] - sum / rows, 2);
       }
       mean += sum / 5;
       variance += squares / (rows - 1) * rows / 5;
@@ -193,8 +194,8 @@ TEST_P(ModelReplicasTest, SamplesOfStatisticsAreMeansByRows) {
 
 TEST_P(ModelReplicasTest, DropDifferentInputsAndTheSameOnesAgain) {
   GroupModel several(kDropout, NewGroup(2));
-  Batch batch{Tensor(Shape({2, 400})), Tensor(Shape({2}))};
-  std::fill_n(batch.features.data(), 800, 1.0f);
+  Batch batch = MakeBatch(Tensor(Shape({2, 400})), Tensor(Shape({2})));
+  std::fill_n(batch.features[0].numbers.data(), 800, 1.0f);
   ASSERT_TRUE(several.Compute(batch, {.dropout_seed = 1}).ok());
   const auto first = Copy(several.gradients);
   ASSERT_TRUE(several.Compute(batch, {.dropout_seed = 2}).ok());

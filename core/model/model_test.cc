@@ -52,12 +52,13 @@ constexpr MetricSpec kAccuracy{MetricSpec::Kind::kAccuracy, 1};
 
 // The first `size` examples from `begin`.
 Batch Slice(const Batch& batch, int64_t begin, int64_t size) {
-  std::vector<int64_t> dims = batch.features.shape().dims();
+  std::vector<int64_t> dims = batch.features[0].numbers.shape().dims();
   dims[0] = size;
-  Batch slice{Tensor(Shape(dims)), Tensor(Shape({size}))};
-  const int64_t row = batch.features.shape().row_elements();
-  std::copy_n(batch.features.data() + begin * row, size * row, slice.features.data());
-  std::copy_n(batch.labels.data() + begin, size, slice.labels.data());
+  Batch slice = MakeBatch(Tensor(Shape(dims)), Tensor(Shape({size})));
+  const int64_t row = batch.features[0].numbers.shape().row_elements();
+  std::copy_n(batch.features[0].numbers.data() + begin * row, size * row,
+              slice.features[0].numbers.data());
+  std::copy_n(batch.labels[0].data() + begin, size, slice.labels[0].data());
   return slice;
 }
 
@@ -67,8 +68,8 @@ double LinearScore(const TestModel& test, const Batch& batch, int64_t n, int64_t
   const int64_t units = test.values[0].shape().dim(1);
   double score = test.values[1].data()[unit];
   for (int64_t i = 0; i < inputs; ++i) {
-    score +=
-        double{batch.features.data()[n * inputs + i]} * test.values[0].data()[i * units + unit];
+    score += double{batch.features[0].numbers.data()[n * inputs + i]} *
+             test.values[0].data()[i * units + unit];
   }
   return score;
 }
@@ -109,8 +110,8 @@ TEST_P(ModelTest, SoftmaxCrossEntropyIsItsFormula) {
   for (int64_t n = 0; n < 9; ++n) {
     double sum = 0;
     for (int64_t c = 0; c < 3; ++c) sum += std::exp(LinearScore(test, batch, n, c));
-    expected +=
-        std::log(sum) - LinearScore(test, batch, n, static_cast<int64_t>(batch.labels.data()[n]));
+    expected += std::log(sum) -
+                LinearScore(test, batch, n, static_cast<int64_t>(batch.labels[0].data()[n]));
   }
   EXPECT_NEAR(test.Step(batch), expected / 9, 1e-6);
   EXPECT_NEAR(test.model->Evaluate(batch, {})->loss, expected, 9e-6);
@@ -124,7 +125,7 @@ TEST_P(ModelTest, SigmoidCrossEntropyIsItsFormula) {
   for (int64_t n = 0; n < 9; ++n) {
     const double score = LinearScore(test, batch, n, 0);
     const double probability = 1 / (1 + std::exp(-score));
-    const bool positive = batch.labels.data()[n] == 1;
+    const bool positive = batch.labels[0].data()[n] == 1;
     expected -= std::log(positive ? probability : 1 - probability);
     correct += (score > 0) == positive ? 1 : 0;
   }
@@ -139,7 +140,7 @@ TEST_P(ModelTest, MeanSquaredErrorIsItsFormula) {
   const Batch batch = RandomBatch(test.model->spec(), 9, 0, 4);
   double expected = 0;
   for (int64_t n = 0; n < 9; ++n) {
-    expected += std::pow(LinearScore(test, batch, n, 0) - batch.labels.data()[n], 2);
+    expected += std::pow(LinearScore(test, batch, n, 0) - batch.labels[0].data()[n], 2);
   }
   EXPECT_NEAR(test.Step(batch), expected / 9, 1e-6);
 }
@@ -187,8 +188,8 @@ TEST_P(ModelTest, TwoDropoutLayersDropDifferentInputs) {
                              loss { kind: MEAN_SQUARED_ERROR })pb");
   std::fill_n(test.values[0].data(), 4000, 1.0f);
   test.Load(0);
-  Batch batch{Tensor(Shape({1, 4000})), Tensor(Shape({1}))};
-  std::fill_n(batch.features.data(), 4000, 1.0f);
+  Batch batch = MakeBatch(Tensor(Shape({1, 4000})), Tensor(Shape({1})));
+  std::fill_n(batch.features[0].numbers.data(), 4000, 1.0f);
   // A quarter of the inputs is left, four times as large; with the same mask it would be a half.
   EXPECT_NEAR(std::sqrt(test.Step(batch, 3)), 4000, 600);
 }
@@ -323,7 +324,7 @@ TEST_P(ModelTest, ALossThatIsNotFiniteEndsTheStepBeforeAGradient) {
   const auto arrays = SpansOf(&test.gradients);
   const GradientTarget target = {.arrays = arrays};
   EXPECT_TRUE(test.model->ComputeGradients(batch, {}, target, nullptr)->has_gradients);
-  batch.features.data()[5] = std::numeric_limits<float>::quiet_NaN();
+  batch.features[0].numbers.data()[5] = std::numeric_limits<float>::quiet_NaN();
   for (Tensor& g : test.gradients) std::fill_n(g.data(), g.size(), 7.0f);
   const auto result = test.model->ComputeGradients(
       batch, {}, target, [](size_t variable) { ADD_FAILURE() << "told of " << variable; });
@@ -372,7 +373,7 @@ TEST_P(ModelTest, PredictsTheScoresThatItEvaluates) {
   std::vector<float> evaluated;
   ASSERT_TRUE(test.model->Evaluate(batch, {}, &evaluated).ok());
   EXPECT_EQ(evaluated.size(), 23u * 3);
-  batch.labels = Tensor();
+  batch.labels.clear();
   std::vector<float> predicted = {1, 2, 3};
   const absl::Status status = test.model->Predict(batch, &predicted);
   ASSERT_TRUE(status.ok()) << status;
@@ -384,10 +385,10 @@ TEST_P(ModelTest, PredictsNothingOfBadFeatures) {
   std::vector<float> scores;
   EXPECT_EQ(test.model->Predict(Batch(), &scores),
             absl::InvalidArgumentError("batch: expected one example or more, found none"));
-  const int64_t inputs = test.model->spec().input.dim(0);
+  const int64_t inputs = test.model->spec().records.only_feature()->shape.dim(0);
   const Shape expected = {2, inputs};
   const Shape wrong = {2, inputs + 1};
-  EXPECT_EQ(test.model->Predict({Tensor(wrong), Tensor()}, &scores),
+  EXPECT_EQ(test.model->Predict(MakeBatch(Tensor(wrong), Tensor()), &scores),
             absl::InvalidArgumentError("batch: features: expected the shape " +
                                        expected.ToString() + ", found " + wrong.ToString()));
 }
@@ -415,8 +416,8 @@ TEST_P(ModelTest, RefusesBadGradients) {
 // The error of a batch with these shapes and labels.
 absl::Status BatchError(TestModel* test, const Shape& features, const Shape& labels,
                         float label = 0) {
-  Batch batch{Tensor(features), Tensor(labels)};
-  for (float& l : batch.labels.span()) l = label;
+  Batch batch = MakeBatch(Tensor(features), Tensor(labels));
+  for (float& l : batch.labels[0].span()) l = label;
   const auto evaluated = test->model->Evaluate(batch, {});
   const auto arrays = SpansOf(&test->gradients);
   EXPECT_EQ(test->model->ComputeGradients(batch, {}, {.arrays = arrays}, nullptr).status(),
@@ -431,27 +432,26 @@ TEST_P(ModelTest, RefusesBatchesOfTheWrongShape) {
   EXPECT_EQ(BatchError(&test, Shape({2, 5}), Shape({2})),
             absl::InvalidArgumentError("batch: features: expected the shape [2, 4], found [2, 5]"));
   EXPECT_EQ(BatchError(&test, Shape({3, 4}), Shape({2})),
-            absl::InvalidArgumentError("batch: features: expected the shape [2, 4], found [3, 4]"));
+            absl::InvalidArgumentError("batch: label: expected the shape [3], found [2]"));
   EXPECT_EQ(BatchError(&test, Shape({2, 4}), Shape({2, 1})),
-            absl::InvalidArgumentError("batch: labels: expected the shape [2], found [2, 1]"));
+            absl::InvalidArgumentError("batch: label: expected the shape [2], found [2, 1]"));
 }
 
 TEST_P(ModelTest, RefusesLabelsOutOfRange) {
   const Shape features({1, 4}), labels({1});
   TestModel softmax = Make(kLinear);
   EXPECT_EQ(BatchError(&softmax, features, labels, 3),
-            absl::InvalidArgumentError("batch: labels[0]: expected a class from 0 to 2, found 3"));
+            absl::InvalidArgumentError("batch: label[0]: expected a class from 0 to 2, found 3"));
   EXPECT_EQ(BatchError(&softmax, features, labels, -1),
-            absl::InvalidArgumentError("batch: labels[0]: expected a class from 0 to 2, found -1"));
-  EXPECT_EQ(
-      BatchError(&softmax, features, labels, 0.5f),
-      absl::InvalidArgumentError("batch: labels[0]: expected a class from 0 to 2, found 0.5"));
+            absl::InvalidArgumentError("batch: label[0]: expected a class from 0 to 2, found -1"));
+  EXPECT_EQ(BatchError(&softmax, features, labels, 0.5f),
+            absl::InvalidArgumentError("batch: label[0]: expected a class from 0 to 2, found 0.5"));
   TestModel sigmoid = Make(std::string(kOneScore) + "loss { kind: SIGMOID_CROSS_ENTROPY }");
   EXPECT_EQ(BatchError(&sigmoid, features, labels, 2),
-            absl::InvalidArgumentError("batch: labels[0]: expected 0 or 1, found 2"));
+            absl::InvalidArgumentError("batch: label[0]: expected 0 or 1, found 2"));
   TestModel squared = Make(std::string(kOneScore) + "loss { kind: MEAN_SQUARED_ERROR }");
   EXPECT_EQ(BatchError(&squared, features, labels, std::numeric_limits<float>::infinity()),
-            absl::InvalidArgumentError("batch: labels[0]: expected a finite number, found inf"));
+            absl::InvalidArgumentError("batch: label[0]: expected a finite number, found inf"));
   EXPECT_TRUE(BatchError(&softmax, features, labels, 2).ok());
 }
 

@@ -33,13 +33,12 @@ inline void FillRandom(uint64_t seed, float scale, absl::Span<float> out) {
 
 // `classes` 0: targets that are any number.
 inline Batch RandomBatch(const ModelSpec& spec, int64_t size, int64_t classes, uint64_t seed) {
-  std::vector<int64_t> dims{size};
-  dims.insert(dims.end(), spec.input.dims().begin(), spec.input.dims().end());
-  Batch batch{Tensor(Shape(dims)), Tensor(Shape({size}))};
-  FillRandom(seed, 1, batch.features.span());
-  FillRandom(seed + 1, 1, batch.labels.span());
+  Batch batch;
+  Resize(size, spec.records, &batch);
+  for (FeatureValues& feature : batch.features) FillRandom(seed++, 1, feature.numbers.span());
+  FillRandom(seed++, 1, batch.labels.front().span());
   if (classes == 0) return batch;
-  for (float& label : batch.labels.span()) {
+  for (float& label : batch.labels.front().span()) {
     label = static_cast<float>(static_cast<int64_t>((label + 1) / 2 * 1000) % classes);
   }
   return batch;

@@ -196,7 +196,7 @@ TEST_P(ModelWireTest, StepsOfAnyKindFollowEachOther) {
     Pair pair(NewDevice(), NewDevice(), WireFormat::kInt8, WireFormat::kBfloat16, 2);
     const ModelSpec& spec = pair.plain.model->spec();
     Batch not_finite = RandomBatch(spec, 6, 3, 5);
-    not_finite.features.data()[7] = std::numeric_limits<float>::quiet_NaN();
+    not_finite.features[0].numbers.data()[7] = std::numeric_limits<float>::quiet_NaN();
     for (uint64_t step = 0; step < 10; ++step) {
       const size_t set = step % 2;
       pair.Load(step, set);
@@ -277,7 +277,7 @@ TEST_P(ModelWireTest, ALossThatIsNotFiniteLeavesErrorFeedbackAsItIs) {
     const Batch batch = RandomBatch(pair.plain.model->spec(), 7, 3, 1);
     pair.Step(batch, {}, 0);
     Batch bad = RandomBatch(pair.plain.model->spec(), 7, 3, 1);
-    bad.features.data()[3] = std::numeric_limits<float>::infinity();
+    bad.features[0].numbers.data()[3] = std::numeric_limits<float>::infinity();
     const auto result =
         pair.wired.model->ComputeGradients(bad, {}, {}, [](int) { ADD_FAILURE() << "told"; });
     ASSERT_TRUE(result.ok()) << result.status();

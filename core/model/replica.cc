@@ -5,12 +5,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/tensor/tensor.h"
 
 namespace keelson {
 namespace {
 
 absl::Status Name(absl::string_view name, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(name, ": ", status.message()));
+}
+
+absl::Span<const float> Rows(const Tensor& tensor, int64_t first, int64_t rows) {
+  const int64_t row = tensor.shape().row_elements();
+  return absl::MakeConstSpan(tensor.data() + first * row, rows * row);
 }
 
 }  // namespace
@@ -35,20 +41,20 @@ absl::Status Replica::CreateVariables() {
 }
 
 absl::Status Replica::CreateStages() {
-  runs_.resize(stages_.size());
-  for (size_t i = 0; i < stages_.size(); ++i) {
-    runs_[i].used = spec_->layers[stages_[i].layer].variables();
+  runs_.resize(num_stages());
+  for (size_t i = 0; i < num_stages(); ++i) {
+    runs_[i].used = spec_->layers[graph_.stages[i].layer].variables();
     ASSIGN_OR_RETURN(runs_[i].variables_unused, device_->NewEvent());
     // Recorded after the zeros with which the variables begin.
     device_->Record(runs_[i].variables_unused.get());
   }
   RETURN_IF_ERROR(ShareVariables());
-  for (size_t i = 0; i < stages_.size(); ++i) runs_[i].layer = MakeLayerOf(i);
+  for (size_t i = 0; i < num_stages(); ++i) runs_[i].layer = MakeLayerOf(i);
   return absl::OkStatus();
 }
 
 absl::Status Replica::ShareVariables() {
-  for (size_t i = stages_.size(); i-- > 0;) {
+  for (size_t i = num_stages(); i-- > 0;) {
     for (const size_t variable : runs_[i].used) {
       Variable& v = variables_[variable];
       v.stage = i;
@@ -70,8 +76,8 @@ std::unique_ptr<Layer> Replica::MakeLayerOf(size_t stage) const {
     parameters.push_back(
         {variable.value.get(), adds ? variable.part.get() : variable.gradient.get()});
   }
-  const size_t layer = stages_[stage].layer;
-  return MakeLayer(spec_->layers[layer], layer, parameters, stages_[stage].activation);
+  const size_t layer = graph_.stages[stage].layer;
+  return MakeLayer(spec_->layers[layer], layer, parameters, graph_.stages[stage].activation);
 }
 
 void Replica::SetValue(size_t variable, absl::Span<const float> values) {
@@ -97,7 +103,7 @@ absl::Status Replica::Reserve(int64_t rows, bool training) {
 }
 
 absl::Status Replica::Allocate(int64_t rows, bool training) {
-  plan_ = PlanPass(stages_, spec_->input.num_elements(), rows, training);
+  plan_ = PlanPass(graph_, rows, training);
   ASSIGN_OR_RETURN(activations_, device_->Allocate(plan_.floats));
   for (const MemoryPart& part : plan_.parts) {
     parts_.push_back(std::make_unique<MemoryView>(*activations_, part.begin, part.floats));
@@ -115,15 +121,19 @@ void Replica::FreeActivations() {
   losses_.reset();
 }
 
-void Replica::LoadBatch(absl::Span<const float> features, absl::Span<const float> labels) {
-  device_->CopyToDevice(features, Value(kFeaturesValue));
-  device_->CopyToDevice(labels, labels_.get());
+void Replica::LoadBatch(const Batch& batch, int64_t first, int64_t rows) {
+  for (size_t i = 0; i < batch.features.size(); ++i) {
+    device_->CopyToDevice(Rows(batch.features[i].numbers, first, rows), Value(i));
+  }
+  if (!batch.labels.empty()) {
+    device_->CopyToDevice(Rows(batch.labels.front(), first, rows), labels_.get());
+  }
   NoteFailure("model", "batch");
 }
 
 std::vector<const DeviceMemory*> Replica::InputsOf(size_t stage) const {
   std::vector<const DeviceMemory*> inputs;
-  for (const ValueId input : stages_[stage].inputs) inputs.push_back(Value(input));
+  for (const ValueId input : graph_.stages[stage].inputs) inputs.push_back(Value(input));
   return inputs;
 }
 
@@ -134,11 +144,11 @@ std::vector<DeviceMemory*> Replica::KeptBy(size_t stage) const {
 }
 
 void Replica::Forward(const Pass& pass) {
-  for (size_t i = 0; i < stages_.size(); ++i) {
+  for (size_t i = 0; i < num_stages(); ++i) {
     const Run& run = runs_[i];
     for (const size_t variable : run.used) device_->WaitFor(*uploaded(variable));
     const std::vector<DeviceMemory*> kept = KeptBy(i);
-    run.layer->Forward(device_, {pass.batch, pass.training, kept}, InputsOf(i), Value(OutputOf(i)));
+    run.layer->Forward(device_, {pass.batch, pass.training, kept}, InputsOf(i), OutputOf(i));
     NoteFailure("layer", run.layer->spec().name);
   }
 }
@@ -168,8 +178,8 @@ void Replica::Backward(const Pass& pass, size_t stage) {
     dx.push_back(gradient.has_value() ? Part(gradient->part) : nullptr);
   }
   const std::vector<DeviceMemory*> kept = KeptBy(stage);
-  run.layer->Backward(device_, {pass.batch, pass.training, kept}, InputsOf(stage),
-                      *Value(OutputOf(stage)), Part(plan_.output_gradients[stage]), dx);
+  run.layer->Backward(device_, {pass.batch, pass.training, kept}, InputsOf(stage), *OutputOf(stage),
+                      Part(plan_.output_gradients[stage]), dx);
   AddInputGradients(pass, stage);
   AddVariableGradients(stage);
   // Recorded before the gradients are delivered: a caller that has one may load the next value.
@@ -178,11 +188,11 @@ void Replica::Backward(const Pass& pass, size_t stage) {
 }
 
 void Replica::AddInputGradients(const Pass& pass, size_t stage) {
-  for (size_t k = 0; k < stages_[stage].inputs.size(); ++k) {
+  for (size_t k = 0; k < graph_.stages[stage].inputs.size(); ++k) {
     const std::optional<PassMemory::Gradient>& gradient = plan_.input_gradients[stage][k];
     if (!gradient.has_value() || !gradient->sum.has_value()) continue;
-    const ValueId input = stages_[stage].inputs[k];
-    const int64_t floats = stages_[input - 1].output_floats;
+    const ValueId input = graph_.stages[stage].inputs[k];
+    const int64_t floats = graph_.stages[graph_.values().LayerOf(input)].output_floats;
     device_->Axpy(1, pass.batch * floats, *Part(gradient->part), Part(*gradient->sum));
   }
 }

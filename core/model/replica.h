@@ -14,6 +14,7 @@
 #include "core/device/device.h"
 #include "core/device/memory_view.h"
 #include "core/model/layers/layer.h"
+#include "core/model/spec/batch.h"
 #include "core/model/spec/model_spec.h"
 #include "core/model/stage.h"
 
@@ -45,15 +46,17 @@ class Replica {
 
   // Passes.
 
-  size_t num_stages() const { return stages_.size(); }
-  bool runs_backward(size_t stage) const { return stages_[stage].backward; }
+  size_t num_stages() const { return graph_.stages.size(); }
+  bool runs_backward(size_t stage) const { return graph_.stages[stage].backward; }
   // Those whose gradients are complete after the stage's backward pass: positions, the last first.
   const std::vector<size_t>& variables_of(size_t stage) const { return runs_[stage].variables; }
 
   // Makes room for `rows` examples. RESOURCE_EXHAUSTED: there is none, and then there is room for
   // no example.
   absl::Status Reserve(int64_t rows, bool training);
-  void LoadBatch(absl::Span<const float> features, absl::Span<const float> labels);
+  // Loads `rows` records of the batch from `first` on: the features, and the labels if there are
+  // any.
+  void LoadBatch(const Batch& batch, int64_t first, int64_t rows);
   void Forward(const Pass& pass);
   // Losses and their sum; in training also what Backward begins with: the gradient of `weight`
   // times the sum.
@@ -63,7 +66,7 @@ class Replica {
   // zeros.
   void ClearLossAndGradients();
 
-  const DeviceMemory& scores() const { return *Value(OutputOf(stages_.size() - 1)); }
+  const DeviceMemory& scores() const { return *OutputOf(num_stages() - 1); }
   DeviceMemory* loss_sum() const { return loss_sum_.get(); }  // [1]
 
   // Call after an operation of `kind` `name` ("layer", "conv2d_1"): the first failure gets its
@@ -84,7 +87,7 @@ class Replica {
     size_t last_stage = 0;
     std::unique_ptr<DeviceMemory> part;
   };
-  // What belongs to stages_[i].
+  // What belongs to a stage.
   struct Run {
     std::unique_ptr<Layer> layer;
     // The values that it uses, ascending; see variables_of.
@@ -94,7 +97,7 @@ class Replica {
   };
 
   Replica(const ModelSpec* spec, Device* device)
-      : spec_(spec), device_(device), stages_(MakeStages(*spec)) {}
+      : spec_(spec), device_(device), graph_(MakeStages(*spec)) {}
 
   absl::Status CreateVariables();
   absl::Status CreateStages();
@@ -106,6 +109,7 @@ class Replica {
   const Variable& At(size_t variable) const { return variables_[variable]; }
   DeviceMemory* Part(size_t part) const { return parts_[part].get(); }
   DeviceMemory* Value(ValueId value) const { return Part(plan_.values[value]); }
+  DeviceMemory* OutputOf(size_t stage) const { return Value(graph_.values().OutputOf(stage)); }
   std::vector<const DeviceMemory*> InputsOf(size_t stage) const;
   std::vector<DeviceMemory*> KeptBy(size_t stage) const;
   // Adds to gradients what a stage's backward pass has left beside them.
@@ -115,7 +119,7 @@ class Replica {
   const ModelSpec* const spec_;
   Device* const device_;
   absl::Status failure_;
-  const std::vector<Stage> stages_;
+  const StageGraph graph_;
   std::vector<Variable> variables_;
   std::vector<Run> runs_;
   std::unique_ptr<DeviceMemory> loss_sum_;

@@ -10,7 +10,7 @@ namespace {
 
 // How many layers take each value.
 std::vector<int> CountTakers(const ModelSpec& spec) {
-  std::vector<int> takers(spec.layers.size() + 1, 0);
+  std::vector<int> takers(spec.values().OutputOf(spec.layers.size()), 0);
   for (const LayerSpec& layer : spec.layers) {
     for (const ValueId input : layer.inputs) ++takers[input];
   }
@@ -21,72 +21,82 @@ std::vector<int> CountTakers(const ModelSpec& spec) {
 // is none.
 std::vector<int> FindActivations(const ModelSpec& spec) {
   const std::vector<int> takers = CountTakers(spec);
+  const GraphValues values = spec.values();
   std::vector<int> activations(spec.layers.size(), -1);
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     const ValueId input = spec.layers[i].inputs.front();
-    if (!ActivationOf(spec.layers[i].kind) || input == kFeaturesValue) continue;
-    if (takers[input] == 1 && TakesActivation(spec.layers[input - 1].kind)) {
-      activations[input - 1] = static_cast<int>(i);
+    if (!ActivationOf(spec.layers[i].kind) || values.IsFeature(input)) continue;
+    const size_t before = values.LayerOf(input);
+    if (takers[input] == 1 && TakesActivation(spec.layers[before].kind)) {
+      activations[before] = static_cast<int>(i);
     }
   }
   return activations;
 }
 
-bool DependsOnVariables(const std::vector<Stage>& stages, ValueId value) {
-  return value != kFeaturesValue && stages[value - 1].backward;
+bool DependsOnVariables(const StageGraph& graph, ValueId value) {
+  const GraphValues values = graph.values();
+  return !values.IsFeature(value) && graph.stages[values.LayerOf(value)].backward;
 }
 
 }  // namespace
 
-std::vector<Stage> MakeStages(const ModelSpec& spec) {
+StageGraph MakeStages(const ModelSpec& spec) {
   const std::vector<int> activations = FindActivations(spec);
-  std::vector<Stage> stages;
+  const GraphValues values = spec.values();  // of both graphs: they have the same features
+  StageGraph graph;
   // By value of the graph of layers.
-  std::vector<ValueId> value_of(spec.layers.size() + 1, kFeaturesValue);
+  std::vector<ValueId> value_of;
+  for (const FeatureSpec& feature : spec.records.features) {
+    value_of.push_back(value_of.size());
+    graph.feature_floats.push_back(feature.shape.num_elements());
+  }
+  value_of.resize(values.OutputOf(spec.layers.size()));
   std::vector<bool> computed(spec.layers.size(), false);
   for (size_t i = 0; i < spec.layers.size(); ++i) {
     const LayerSpec& layer = spec.layers[i];
     if (computed[i]) continue;  // an activation
     if (KeepsElements(layer.kind)) {
-      value_of[OutputOf(i)] = value_of[layer.inputs.front()];
+      value_of[values.OutputOf(i)] = value_of[layer.inputs.front()];
       continue;
     }
+    const ValueId output = values.OutputOf(graph.stages.size());
     Stage stage;
     stage.layer = i;
     stage.output_floats = layer.output.num_elements();
     for (const ValueId input : layer.inputs) {
       stage.inputs.push_back(value_of[input]);
-      stage.input_gradients.push_back(DependsOnVariables(stages, stage.inputs.back()));
+      stage.input_gradients.push_back(DependsOnVariables(graph, stage.inputs.back()));
       stage.backward |= stage.input_gradients.back();
     }
     stage.backward |= !layer.variables().empty();
     if (activations[i] >= 0) {
       stage.activation = ActivationOf(spec.layers[activations[i]].kind);
       computed[activations[i]] = true;
-      value_of[OutputOf(activations[i])] = OutputOf(stages.size());
+      value_of[values.OutputOf(activations[i])] = output;
     }
     stage.kept_floats = KeptFloats(layer);
     stage.reads_inputs = ReadsInputsBackward(layer.kind);
     stage.reads_output = stage.activation.has_value() || ReadsOutputBackward(layer.kind);
-    value_of[OutputOf(i)] = OutputOf(stages.size());
-    stages.push_back(std::move(stage));
+    value_of[values.OutputOf(i)] = output;
+    graph.stages.push_back(std::move(stage));
   }
-  return stages;
+  return graph;
 }
 
 namespace {
 
 class PassPlanner {
  public:
-  PassPlanner(const std::vector<Stage>& stages, int64_t rows, bool training)
-      : stages_(stages), rows_(rows), training_(training) {}
+  PassPlanner(const StageGraph& graph, int64_t rows, bool training)
+      : graph_(graph), values_(graph.values()), rows_(rows), training_(training) {}
 
-  PassMemory Plan(int64_t feature_floats) {
-    Add(feature_floats, 0, 0);
+  PassMemory Plan() {
+    for (const int64_t floats : graph_.feature_floats) Add(floats, 0, 0);
     for (size_t i = 0; i < stages_.size(); ++i) {
       Add(stages_[i].output_floats, Forward(i), Forward(i));
     }
-    for (ValueId value = 0; value <= stages_.size(); ++value) memory_.values.push_back(value);
+    for (ValueId value = 0; value < num_values(); ++value) memory_.values.push_back(value);
     memory_.lifetimes.back().last = loss();
     for (size_t i = 0; i < stages_.size(); ++i) UseValues(i);
     PlanKept();
@@ -100,6 +110,7 @@ class PassPlanner {
   }
 
  private:
+  size_t num_values() const { return values_.OutputOf(stages_.size()); }
   int Forward(size_t stage) const { return static_cast<int>(stage) + 1; }
   int loss() const { return static_cast<int>(stages_.size()) + 1; }
   int Backward(size_t stage) const { return 2 * loss() - 1 - static_cast<int>(stage); }
@@ -123,7 +134,7 @@ class PassPlanner {
       Use(input, Forward(i));
       if (again && stage.reads_inputs) Use(input, Backward(i));
     }
-    if (again && stage.reads_output) Use(OutputOf(i), Backward(i));
+    if (again && stage.reads_output) Use(values_.OutputOf(i), Backward(i));
   }
 
   void PlanKept() {
@@ -139,17 +150,17 @@ class PassPlanner {
   // Backward passes run from the last stage to the first. The first one that has a gradient for a
   // value writes it; those of later ones are added.
   void PlanGradients() {
-    std::vector<std::optional<size_t>> of_value(stages_.size() + 1);
+    std::vector<std::optional<size_t>> of_value(num_values());
     const size_t last = stages_.size() - 1;
     memory_.last_gradient = Add(stages_[last].output_floats, loss(), Backward(last));
-    of_value[OutputOf(last)] = memory_.last_gradient;
+    of_value[values_.OutputOf(last)] = memory_.last_gradient;
     memory_.output_gradients.resize(stages_.size());
     memory_.input_gradients.resize(stages_.size());
     for (size_t i = stages_.size(); i-- > 0;) {
       const Stage& stage = stages_[i];
       memory_.input_gradients[i].resize(stage.inputs.size());
       if (!stage.backward) continue;
-      memory_.output_gradients[i] = *of_value[OutputOf(i)];
+      memory_.output_gradients[i] = *of_value[values_.OutputOf(i)];
       for (size_t k = 0; k < stage.inputs.size(); ++k) {
         if (!stage.input_gradients[k]) continue;
         memory_.input_gradients[i][k] =
@@ -160,13 +171,16 @@ class PassPlanner {
 
   // Of a value that stage i takes. `gradient`: the part that has the value's, once there is one.
   PassMemory::Gradient PlanGradient(size_t i, std::optional<size_t>* gradient, ValueId value) {
-    const int64_t floats = stages_[value - 1].output_floats;
+    const size_t writer = values_.LayerOf(value);
+    const int64_t floats = stages_[writer].output_floats;
     if (gradient->has_value()) return {Add(floats, Backward(i), Backward(i)), *gradient};
-    *gradient = Add(floats, Backward(i), Backward(value - 1));
+    *gradient = Add(floats, Backward(i), Backward(writer));
     return {**gradient, std::nullopt};
   }
 
-  const std::vector<Stage>& stages_;
+  const StageGraph& graph_;
+  const std::vector<Stage>& stages_ = graph_.stages;
+  const GraphValues values_;
   const int64_t rows_;
   const bool training_;
   PassMemory memory_;
@@ -174,9 +188,8 @@ class PassPlanner {
 
 }  // namespace
 
-PassMemory PlanPass(const std::vector<Stage>& stages, int64_t feature_floats, int64_t rows,
-                    bool training) {
-  return PassPlanner(stages, rows, training).Plan(feature_floats);
+PassMemory PlanPass(const StageGraph& graph, int64_t rows, bool training) {
+  return PassPlanner(graph, rows, training).Plan();
 }
 
 }  // namespace keelson

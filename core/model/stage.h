@@ -17,7 +17,7 @@
 
 namespace keelson {
 
-// Values are those of a graph of stages here: 0 is the features, 1 + i the output of stage i.
+// Values are those of a graph of stages here: the features, then the outputs of the stages.
 struct Stage {
   size_t layer = 0;  // in ModelSpec::layers
   std::optional<ActivationKind> activation;
@@ -34,9 +34,16 @@ struct Stage {
   bool backward = false;
 };
 
-// In the order of the forward pass. Flatten and reshape are no stages: their output is their
-// input.
-std::vector<Stage> MakeStages(const ModelSpec& spec);
+struct StageGraph {
+  std::vector<int64_t> feature_floats;  // of one example, of each feature
+  // In the order of the forward pass. Flatten and reshape are no stages: their output is their
+  // input.
+  std::vector<Stage> stages;
+
+  GraphValues values() const { return GraphValues(feature_floats.size()); }
+};
+
+StageGraph MakeStages(const ModelSpec& spec);
 
 // A part of the block of memory that a pass uses.
 struct MemoryPart {
@@ -68,8 +75,7 @@ struct PassMemory {
 };
 
 // For `rows` examples.
-PassMemory PlanPass(const std::vector<Stage>& stages, int64_t feature_floats, int64_t rows,
-                    bool training);
+PassMemory PlanPass(const StageGraph& graph, int64_t rows, bool training);
 
 }  // namespace keelson
 

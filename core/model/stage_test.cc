@@ -14,9 +14,10 @@ namespace {
 constexpr int64_t kRows = 64;
 
 // What a pass took before it was planned: each stage's output, and two gradients of the largest.
-int64_t UnplannedFloats(const std::vector<Stage>& stages, int64_t features) {
-  int64_t sum = features, largest = 0;
-  for (const Stage& stage : stages) {
+int64_t UnplannedFloats(const StageGraph& graph) {
+  int64_t sum = 0, largest = 0;
+  for (const int64_t floats : graph.feature_floats) sum += floats;
+  for (const Stage& stage : graph.stages) {
     sum += stage.output_floats;
     largest = std::max(largest, stage.output_floats);
   }
@@ -32,13 +33,12 @@ struct Planned {
 Planned PlanModel(const std::string& text, bool training = true) {
   const auto spec = InferModelSpec(ParseModel(text));
   EXPECT_TRUE(spec.ok()) << spec.status();
-  const std::vector<Stage> stages = MakeStages(*spec);
-  const int64_t features = spec->input.num_elements();
-  const PassMemory memory = PlanPass(stages, features, kRows, training);
+  const StageGraph graph = MakeStages(*spec);
+  const PassMemory memory = PlanPass(graph, kRows, training);
   Planned planned;
   planned.floats = memory.floats;
   planned.least = LeastFloats(memory.lifetimes);
-  planned.unplanned = UnplannedFloats(stages, features);
+  planned.unplanned = UnplannedFloats(graph);
   return planned;
 }
 

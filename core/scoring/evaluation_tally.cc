@@ -16,6 +16,14 @@ std::vector<std::string> NamesOr(std::vector<std::string> names, int64_t classes
   return names;
 }
 
+// The numbers of a record's only feature; empty where it has several.
+absl::Span<const float> InputOf(const Batch& batch, int64_t row) {
+  if (batch.features.size() != 1) return {};
+  const Tensor& numbers = batch.features.front().numbers;
+  const int64_t elements = numbers.shape().row_elements();
+  return absl::MakeConstSpan(numbers.data() + row * elements, elements);
+}
+
 }  // namespace
 
 EvaluationTally::EvaluationTally(const ModelSpec* model, const std::vector<MetricSpec>* metrics,
@@ -29,12 +37,12 @@ void EvaluationTally::Add(int64_t first_record, const Batch& batch, const Evalua
                           absl::Span<float> scores) {
   sums_.Add(sums);
   const size_t outputs = model_.output_size;
-  const size_t inputs = batch.features.shape().row_elements();
+  const Tensor& labels = batch.labels.front();
   for (int64_t row = 0; row < batch.size(); ++row) {
     const int64_t record = first_record + row;
-    const float label = batch.labels.span()[row];
+    const float label = labels.span()[row];
     const absl::Span<float> of_row = scores.subspan(row * outputs, outputs);
-    const auto features = batch.features.span().subspan(row * inputs, inputs);
+    const absl::Span<const float> features = InputOf(batch, row);
     switch (model_.loss) {
       case LossKind::kSoftmaxCrossEntropy:
         AddClasses(record, label, of_row, features);
@@ -117,7 +125,9 @@ EvaluationReport EvaluationTally::Report() const {
   report.loss = model_.loss;
   report.examples = sums_.examples;
   report.wrong = worst_.worst();
-  report.input_shape = model_.input;
+  if (const FeatureSpec* const feature = model_.records.only_feature()) {
+    report.input_shape = feature->shape;
+  }
   if (model_.loss != LossKind::kSoftmaxCrossEntropy) {
     report.mean_squared_error = errors_.MeanSquared();
     report.mean_absolute_error = errors_.MeanAbsolute();

@@ -17,7 +17,7 @@ using testing::SizeIs;
 
 ModelSpec SpecOf(LossKind loss, int64_t outputs) {
   ModelSpec spec;
-  spec.input = Shape({2, 1});
+  spec.records.features = {{"features", Shape({2, 1})}};
   spec.loss = loss;
   spec.output_size = outputs;
   return spec;
@@ -53,10 +53,10 @@ EvaluationOutcome Tally(const ModelSpec& spec, const std::vector<MetricSpec>& me
   for (size_t begin = 0; begin < examples.labels.size(); begin += batch_size) {
     const size_t n = std::min(batch_size, examples.labels.size() - begin);
     const auto rows = static_cast<int64_t>(n);
-    Batch batch{Tensor(Shape({rows, 2, 1})), Tensor(Shape({rows}))};
+    Batch batch = MakeBatch(Tensor(Shape({rows, 2, 1})), Tensor(Shape({rows})));
     for (size_t i = 0; i < n; ++i) {
-      batch.labels.span()[i] = examples.labels[begin + i];
-      batch.features.span()[2 * i] = static_cast<float>(begin + i) / 255;
+      batch.labels[0].span()[i] = examples.labels[begin + i];
+      batch.features[0].numbers.span()[2 * i] = static_cast<float>(begin + i) / 255;
     }
     std::vector<float> scores(
         examples.scores.begin() + static_cast<int64_t>(begin * outputs),
@@ -66,7 +66,7 @@ EvaluationOutcome Tally(const ModelSpec& spec, const std::vector<MetricSpec>& me
     sums.examples = rows;
     for (const MetricSpec& metric : metrics) {
       sums.correct.push_back(metric.counts_examples() ? CountCorrect(metric, spec.output_size,
-                                                                     scores, batch.labels.span())
+                                                                     scores, batch.labels[0].span())
                                                       : 0);
     }
     tally.Add(static_cast<int64_t>(begin), batch, sums, absl::MakeSpan(scores));

@@ -202,6 +202,7 @@ TEST_F(ApiTest, Model) {
   EXPECT_EQ(Get("/runs/mnist/model"), Json({{"run", "mnist"},
                                             {"name", "tiny"},
                                             {"parameters", 6},
+                                            {"features", {{{"name", "features"}, {"shape", {2}}}}},
                                             {"layers",
                                              {{{"name", "scores"},
                                                {"kind", "dense"},

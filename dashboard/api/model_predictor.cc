@@ -27,10 +27,15 @@ absl::Status CheckVariables(const ModelSpec& spec, const BundleReader& bundle) {
 }
 
 absl::Status CheckFeatures(const ModelSpec& spec, absl::Span<const float> features) {
-  const size_t expected = spec.input.num_elements();
+  const FeatureSpec* const feature = spec.records.only_feature();
+  if (feature == nullptr) {
+    return absl::UnimplementedError(absl::StrCat(
+        "features: expected a model that takes one, found ", spec.records.features.size()));
+  }
+  const size_t expected = feature->shape.num_elements();
   if (features.size() != expected) {
     return absl::InvalidArgumentError(absl::StrCat("features: expected ", expected, " numbers for ",
-                                                   spec.input.ToString(), ", found ",
+                                                   feature->shape.ToString(), ", found ",
                                                    features.size()));
   }
   for (size_t i = 0; i < features.size(); ++i) {
@@ -42,11 +47,9 @@ absl::Status CheckFeatures(const ModelSpec& spec, absl::Span<const float> featur
 }
 
 Batch BatchOf(const ModelSpec& spec, absl::Span<const float> features) {
-  std::vector<int64_t> dims = {1};
-  dims.insert(dims.end(), spec.input.dims().begin(), spec.input.dims().end());
   Batch batch;
-  batch.features = Tensor(Shape(std::move(dims)));
-  std::copy(features.begin(), features.end(), batch.features.data());
+  Resize(1, spec.records, &batch);
+  std::copy(features.begin(), features.end(), batch.features.front().numbers.data());
   return batch;
 }
 

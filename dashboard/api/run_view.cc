@@ -75,9 +75,11 @@ Json SnapshotFiguresJson(const RunData& data, absl::Time now) {
 }
 
 Json TaskJson(const RunModel& model) {
-  Json json = {{"kind", model.kind()},
-               {"input_shape", model.spec.input.dims()},
-               {"parameters", model.num_parameters()}};
+  Json json = {{"kind", model.kind()}, {"parameters", model.num_parameters()}};
+  // Where there are several features, the page has no form for one of them.
+  if (const FeatureSpec* const feature = model.spec.records.only_feature()) {
+    json["input_shape"] = feature->shape.dims();
+  }
   if (!model.classes.empty()) json["classes"] = model.classes;
   return json;
 }
@@ -189,12 +191,15 @@ Json PlacementJson(const Run& run, const RunData& data) {
 Json ModelJson(const Run& run, const RunData& data) {
   if (!data.model.has_value()) return nullptr;
   const ModelSpec& spec = data.model->spec;
+  Json features = Json::array();
+  for (const FeatureSpec& feature : spec.records.features) {
+    features.push_back({{"name", feature.name}, {"shape", feature.shape.dims()}});
+  }
   Json layers = Json::array();
   for (const LayerSpec& layer : spec.layers) {
     Json inputs = Json::array();
     for (const ValueId input : layer.inputs) {
-      inputs.push_back(input == kFeaturesValue ? std::string(kFeatures)
-                                               : spec.layers[input - 1].name);
+      inputs.push_back(spec.NameOf(input));
     }
     layers.push_back({{"name", layer.name},
                       {"kind", LayerKindName(layer.kind)},
@@ -205,6 +210,7 @@ Json ModelJson(const Run& run, const RunData& data) {
   return {{"run", run.id()},
           {"name", spec.name},
           {"parameters", data.model->num_parameters()},
+          {"features", std::move(features)},
           {"layers", std::move(layers)},
           {"config", data.model->text}};
 }

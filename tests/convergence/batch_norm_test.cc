@@ -63,7 +63,7 @@ double LossByBatchStatistics(const std::string& snapshot) {
     gradients.emplace_back(values.span().size());
   }
   for (std::vector<float>& gradient : gradients) spans.push_back(absl::MakeSpan(gradient));
-  const auto data = OpenDatasets(config.data(), model->spec().input, 10, 1);
+  const auto data = OpenDatasets(config.data(), model->spec().records, 1);
   EXPECT_TRUE(data.ok()) << data.status();
   double sum = 0;
   int64_t batches = 0;

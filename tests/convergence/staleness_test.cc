@@ -46,7 +46,7 @@ class ForcedStaleness {
     EXPECT_TRUE(LoadConfig(rate, remedy));
     device_ = CreateDevice("cpu", {.threads = 1}).value();
     model_ = Model::Create(config_.model(), device_.get()).value();
-    data_ = OpenDatasets(config_.data(), model_->spec().input, 10, config_.train().seed()).value();
+    data_ = OpenDatasets(config_.data(), model_->spec().records, config_.train().seed()).value();
     StartServer();
     for (int w = 0; w <= staleness; ++w) AddWorker(w);
   }

@@ -280,9 +280,9 @@ v1::TrainConfig RecordConfig(const RecordJob& job, const std::string& model_dir)
 
 absl::Status RecordDataset::Read(absl::Span<const int64_t> records, Batch* batch) const {
   const auto count = static_cast<int64_t>(records.size());
-  *batch = {Tensor(Shape({count, 1})), Tensor(Shape({count}))};
+  *batch = MakeBatch(Tensor(Shape({count, 1})), Tensor(Shape({count})));
   for (size_t i = 0; i < records.size(); ++i) {
-    batch->features.data()[i] = static_cast<float>(records[i]);
+    batch->features.front().numbers.data()[i] = static_cast<float>(records[i]);
   }
   return absl::OkStatus();
 }

@@ -40,11 +40,9 @@ class RecordDataset : public Dataset {
   explicit RecordDataset(int64_t records) : records_(records) {}
 
   int64_t num_records() const override { return records_; }
-  const Shape& example_shape() const override { return shape_; }
   absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const override;
 
  private:
-  const Shape shape_ = Shape({1});
   const int64_t records_;
 };
 

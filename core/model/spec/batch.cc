@@ -3,7 +3,6 @@
 #include <cmath>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -12,18 +11,24 @@
 namespace keelson {
 namespace {
 
-absl::Status Mismatch(absl::string_view what, const Shape& expected, const Shape& found) {
-  return absl::InvalidArgumentError(absl::StrCat(what, ": expected the shape ", expected.ToString(),
-                                                 ", found ", found.ToString()));
+absl::Status Mismatch(absl::string_view name, const Shape& expected, const Shape& found) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "batch: ", name, ": expected the shape ", expected.ToString(), ", found ", found.ToString()));
 }
 
-Shape Batched(int64_t batch, const Shape& example) {
-  std::vector<int64_t> dims{batch};
-  dims.insert(dims.end(), example.dims().begin(), example.dims().end());
+absl::Status WrongCount(absl::string_view what, size_t expected, size_t found) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("batch: ", what, ": expected ", expected, ", found ", found));
+}
+
+Shape Batched(int64_t records, const Shape& record) {
+  std::vector<int64_t> dims{records};
+  dims.insert(dims.end(), record.dims().begin(), record.dims().end());
   return Shape(std::move(dims));
 }
 
-absl::Status CheckLabel(const ModelSpec& spec, int64_t position, float label) {
+absl::Status CheckLabel(const ModelSpec& spec, absl::string_view name, int64_t position,
+                        float label) {
   std::string expected;
   switch (spec.loss) {
     case LossKind::kSoftmaxCrossEntropy:
@@ -44,34 +49,65 @@ absl::Status CheckLabel(const ModelSpec& spec, int64_t position, float label) {
       break;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("batch: labels[", position, "]: expected ", expected, ", found ", label));
-}
-
-absl::Status NoExample() {
-  return absl::InvalidArgumentError("batch: expected one example or more, found none");
-}
-
-absl::Status CheckFeatures(const ModelSpec& spec, int64_t examples, const Tensor& features) {
-  const Shape expected = Batched(examples, spec.input);
-  if (features.shape() == expected) return absl::OkStatus();
-  return Mismatch("batch: features", expected, features.shape());
+      absl::StrCat("batch: ", name, "[", position, "]: expected ", expected, ", found ", label));
 }
 
 }  // namespace
 
-absl::Status CheckFeatures(const ModelSpec& spec, const Tensor& features) {
-  if (features.shape().rank() == 0 || features.size() == 0) return NoExample();
-  return CheckFeatures(spec, features.shape().dim(0), features);
+int64_t Batch::size() const {
+  return features.empty() ? 0 : features.front().numbers.shape().rows();
+}
+
+Batch MakeBatch(Tensor numbers, Tensor labels) {
+  Batch batch;
+  batch.features.push_back({std::move(numbers)});
+  batch.labels.push_back(std::move(labels));
+  return batch;
+}
+
+void Resize(int64_t records, const Shape& shape, Tensor* tensor) {
+  Shape batched = Batched(records, shape);
+  if (tensor->shape() != batched) *tensor = Tensor(std::move(batched));
+}
+
+void Resize(int64_t records, const RecordSchema& schema, Batch* batch) {
+  batch->features.resize(schema.features.size());
+  for (size_t i = 0; i < schema.features.size(); ++i) {
+    Resize(records, schema.features[i].shape, &batch->features[i].numbers);
+  }
+  batch->labels.resize(schema.labels.size());
+  for (Tensor& labels : batch->labels) Resize(records, Shape(), &labels);
+}
+
+absl::Status CheckFeatures(const ModelSpec& spec, const Batch& batch) {
+  if (batch.size() == 0) {
+    return absl::InvalidArgumentError("batch: expected one example or more, found none");
+  }
+  const std::vector<FeatureSpec>& features = spec.records.features;
+  if (batch.features.size() != features.size()) {
+    return WrongCount("features", features.size(), batch.features.size());
+  }
+  for (size_t i = 0; i < features.size(); ++i) {
+    const Shape expected = Batched(batch.size(), features[i].shape);
+    const Shape& found = batch.features[i].numbers.shape();
+    if (found != expected) return Mismatch(features[i].name, expected, found);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckBatch(const ModelSpec& spec, const Batch& batch) {
-  if (batch.size() == 0) return NoExample();
-  if (batch.labels.shape().rank() != 1) {
-    return Mismatch("batch: labels", Shape({batch.size()}), batch.labels.shape());
+  RETURN_IF_ERROR(CheckFeatures(spec, batch));
+  const std::vector<LabelSpec>& labels = spec.records.labels;
+  if (batch.labels.size() != labels.size()) {
+    return WrongCount("labels", labels.size(), batch.labels.size());
   }
-  RETURN_IF_ERROR(CheckFeatures(spec, batch.size(), batch.features));
-  for (int64_t i = 0; i < batch.size(); ++i) {
-    RETURN_IF_ERROR(CheckLabel(spec, i, batch.labels.data()[i]));
+  const Shape expected({batch.size()});
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const Tensor& found = batch.labels[i];
+    if (found.shape() != expected) return Mismatch(labels[i].name, expected, found.shape());
+    for (int64_t r = 0; r < found.size(); ++r) {
+      RETURN_IF_ERROR(CheckLabel(spec, labels[i].name, r, found.data()[r]));
+    }
   }
   return absl::OkStatus();
 }

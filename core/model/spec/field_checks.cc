@@ -1,9 +1,22 @@
 #include "core/model/spec/field_checks.h"
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/model/spec/field_error.h"
 
 namespace keelson {
+namespace {
+
+bool IsName(const std::string& name) {
+  const auto allowed = [](char c) { return absl::ascii_isalnum(c) || c == '.'; };
+  return !name.empty() && allowed(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
+    return allowed(c) || c == '_' || c == '-';
+  });
+}
+
+}  // namespace
 
 absl::Status CheckPositive(absl::string_view path, int64_t value) {
   if (value > 0) return absl::OkStatus();
@@ -21,6 +34,14 @@ absl::Status CheckElements(absl::string_view path, absl::string_view what, const
                                          " elements, found ", shape.ToString()));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckName(absl::string_view path, const std::string& name) {
+  if (IsName(name)) return absl::OkStatus();
+  return FieldError(path,
+                    absl::StrCat("expected letters, digits, '.', '_' or '-', the first of them a "
+                                 "letter, a digit or '.', found \"",
+                                 name, "\""));
 }
 
 }  // namespace keelson

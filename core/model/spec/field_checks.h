@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -20,6 +21,10 @@ absl::Status CheckPositive(absl::string_view path, int64_t value);
 // INVALID_ARGUMENT: `shape`, whose extents are positive, has more than kMaxElements. `what` says
 // what it is the shape of: "a kernel".
 absl::Status CheckElements(absl::string_view path, absl::string_view what, const Shape& shape);
+
+// INVALID_ARGUMENT: `name` is none of TensorFlow's scopes without a slash, which separates a
+// layer's name from its variables'.
+absl::Status CheckName(absl::string_view path, const std::string& name);
 
 }  // namespace keelson
 

@@ -6,31 +6,23 @@
 #include <queue>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/status_macros.h"
+#include "core/model/spec/field_checks.h"
 #include "core/model/spec/field_error.h"
 
 namespace keelson {
 namespace {
 
-constexpr int kTheFeatures = -1;
-
 std::string PathOf(int position) { return absl::StrCat("model.layers[", position, "]"); }
 
-// TensorFlow's rule for scopes, without the slash, which separates the layer from the variable.
-bool IsLayerName(const std::string& name) {
-  const auto allowed = [](char c) { return absl::ascii_isalnum(c) || c == '.'; };
-  return !name.empty() && allowed(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
-    return allowed(c) || c == '_' || c == '-';
-  });
-}
-
-// Layers are called by their positions in the list here.
+// Layers are called by their positions in the list here, and features by the numbers below 0: the
+// first one is -1.
 class Orderer {
  public:
-  explicit Orderer(const v1::ModelConfig& config) : config_(config) {}
+  Orderer(const v1::ModelConfig& config, const std::vector<std::string>& features)
+      : config_(config), features_(features) {}
 
   absl::StatusOr<std::vector<LayerNode>> Order() {
     if (config_.layers().empty()) {
@@ -39,11 +31,16 @@ class Orderer {
     RETURN_IF_ERROR(NameLayers());
     RETURN_IF_ERROR(FindInputs());
     RETURN_IF_ERROR(CheckOutputs());
-    return Sort();
+    ASSIGN_OR_RETURN(std::vector<LayerNode> sorted, Sort());
+    RETURN_IF_ERROR(CheckFeatures());
+    return sorted;
   }
 
  private:
   int size() const { return config_.layers_size(); }
+  static bool IsFeature(int input) { return input < 0; }
+  static int NumberOf(size_t feature) { return -1 - static_cast<int>(feature); }
+  static size_t FeatureOf(int input) { return static_cast<size_t>(-1 - input); }
 
   absl::Status NameLayers() {
     std::map<LayerKind, int> count;
@@ -55,21 +52,16 @@ class Orderer {
       const int number = ++count[node.kind];
       node.name =
           layer.name().empty() ? absl::StrCat(LayerKindName(node.kind), "_", number) : layer.name();
-      RETURN_IF_ERROR(CheckName(node));
+      RETURN_IF_ERROR(CheckNode(node));
       by_name_[node.name] = i;
       nodes_.push_back(std::move(node));
     }
     return absl::OkStatus();
   }
 
-  absl::Status CheckName(const LayerNode& node) const {
+  absl::Status CheckNode(const LayerNode& node) const {
     const std::string path = absl::StrCat(PathOf(node.position), ".name");
-    if (!IsLayerName(node.name)) {
-      return FieldError(
-          path, absl::StrCat("expected letters, digits, '.', '_' or '-', the first of them a "
-                             "letter, a digit or '.', found \"",
-                             node.name, "\""));
-    }
+    RETURN_IF_ERROR(CheckName(path, node.name));
     if (by_name_.count(node.name) > 0) {
       return FieldError(path, absl::StrCat("another layer is already called \"", node.name, "\""));
     }
@@ -79,9 +71,11 @@ class Orderer {
   absl::Status FindInputs() {
     inputs_.resize(nodes_.size());
     takers_.resize(nodes_.size());
+    taken_features_.resize(features_.size(), false);
     for (int i = 0; i < size(); ++i) {
       const auto& names = config_.layers(i).inputs();
-      // The layer before it, or the features.
+      if (names.empty() && i == 0 && features_.size() > 1) return NoFirstInput();
+      // The layer before it, or the only feature, whose number it is.
       if (names.empty()) AddInput(i, i - 1);
       for (int k = 0; k < names.size(); ++k) {
         ASSIGN_OR_RETURN(const int input,
@@ -92,20 +86,32 @@ class Orderer {
     return absl::OkStatus();
   }
 
+  absl::Status NoFirstInput() const {
+    return FieldError(absl::StrCat(PathOf(0), ".inputs"),
+                      absl::StrCat("expected one or more, for the model has ", features_.size(),
+                                   " features, found none"));
+  }
+
   absl::StatusOr<int> Find(const std::string& name, const std::string& path) const {
-    const auto found = by_name_.find(name);
-    if (name == kFeatures) {
-      if (found == by_name_.end()) return kTheFeatures;
-      return FieldError(path, "the model's input and a layer are both called \"features\"");
+    const auto layer = by_name_.find(name);
+    const auto feature = std::find(features_.begin(), features_.end(), name);
+    if (layer != by_name_.end() && feature != features_.end()) {
+      return FieldError(path, absl::StrCat("a feature and a layer are both called \"", name, "\""));
     }
-    if (found != by_name_.end()) return found->second;
-    return FieldError(path, absl::StrCat("expected the name of a layer, or \"", kFeatures,
-                                         "\", found \"", name, "\""));
+    if (layer != by_name_.end()) return layer->second;
+    if (feature != features_.end()) return NumberOf(feature - features_.begin());
+    return FieldError(path,
+                      absl::StrCat("expected the name of a layer or of a feature (",
+                                   absl::StrJoin(features_, ", "), "), found \"", name, "\""));
   }
 
   void AddInput(int layer, int input) {
     inputs_[layer].push_back(input);
-    if (input != kTheFeatures) takers_[input].push_back(layer);
+    if (IsFeature(input)) {
+      taken_features_[FeatureOf(input)] = true;
+    } else {
+      takers_[input].push_back(layer);
+    }
   }
 
   absl::Status CheckOutputs() const {
@@ -120,12 +126,22 @@ class Orderer {
     return absl::OkStatus();
   }
 
+  absl::Status CheckFeatures() const {
+    for (size_t i = 0; i < features_.size(); ++i) {
+      if (taken_features_[i]) continue;
+      return FieldError(
+          absl::StrCat("model.features[", i, "]"),
+          absl::StrCat("expected a layer that takes \"", features_[i], "\", found none"));
+    }
+    return absl::OkStatus();
+  }
+
   // Of the layers whose inputs are there the first in the list comes next (Kahn, CACM 5 (1962)).
   absl::StatusOr<std::vector<LayerNode>> Sort() {
     std::vector<size_t> missing(nodes_.size(), 0);
     std::priority_queue<int, std::vector<int>, std::greater<>> ready;
     for (int i = 0; i < size(); ++i) {
-      for (const int input : inputs_[i]) missing[i] += input != kTheFeatures ? 1 : 0;
+      for (const int input : inputs_[i]) missing[i] += IsFeature(input) ? 0 : 1;
       if (missing[i] == 0) ready.push(i);
     }
     std::vector<int> order;
@@ -151,7 +167,7 @@ class Orderer {
     do {
       const std::vector<int>& inputs = inputs_[way.back()];
       const int next = *std::find_if(inputs.begin(), inputs.end(), [&](int input) {
-        return input != kTheFeatures && missing[input] > 0;
+        return !IsFeature(input) && missing[input] > 0;
       });
       way.push_back(next);
       begin = std::find(way.begin(), way.end() - 1, next);
@@ -165,11 +181,12 @@ class Orderer {
   std::vector<LayerNode> Nodes(const std::vector<int>& order) {
     std::vector<size_t> rank(nodes_.size());
     for (size_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
+    const GraphValues values(features_.size());
     std::vector<LayerNode> sorted;
     for (const int layer : order) {
       LayerNode node = std::move(nodes_[layer]);
       for (const int input : inputs_[layer]) {
-        node.inputs.push_back(input == kTheFeatures ? kFeaturesValue : OutputOf(rank[input]));
+        node.inputs.push_back(IsFeature(input) ? FeatureOf(input) : values.OutputOf(rank[input]));
       }
       sorted.push_back(std::move(node));
     }
@@ -177,6 +194,8 @@ class Orderer {
   }
 
   const v1::ModelConfig& config_;
+  const std::vector<std::string>& features_;
+  std::vector<bool> taken_features_;
   std::vector<LayerNode> nodes_;
   std::map<std::string, int> by_name_;
   std::vector<std::vector<int>> inputs_;
@@ -185,8 +204,9 @@ class Orderer {
 
 }  // namespace
 
-absl::StatusOr<std::vector<LayerNode>> OrderLayers(const v1::ModelConfig& config) {
-  return Orderer(config).Order();
+absl::StatusOr<std::vector<LayerNode>> OrderLayers(const v1::ModelConfig& config,
+                                                   const std::vector<std::string>& features) {
+  return Orderer(config, features).Order();
 }
 
 }  // namespace keelson

@@ -1,5 +1,5 @@
-// The names of a configuration's layers, whose output each of them takes, and an order in which
-// they can be computed.
+// The names of a configuration's features and layers, whose output each layer takes, and an order
+// in which they can be computed.
 #ifndef KEELSON_CORE_MODEL_SPEC_LAYER_GRAPH_H_
 #define KEELSON_CORE_MODEL_SPEC_LAYER_GRAPH_H_
 
@@ -8,20 +8,28 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "core/model/spec/layer_kind.h"
 #include "keelson/v1/train_config.pb.h"
 
 namespace keelson {
 
-// What layers call the model's input.
-inline constexpr absl::string_view kFeatures = "features";
-
-// A value of a graph: 0 is the model's input, 1 + i the output of the i-th layer in the order of
-// computation.
+// A value of a graph.
 using ValueId = size_t;
-inline constexpr ValueId kFeaturesValue = 0;
-inline ValueId OutputOf(size_t layer) { return layer + 1; }
+
+// The numbers of a graph's values: first the features, then the outputs of the layers in the order
+// of computation.
+class GraphValues {
+ public:
+  explicit GraphValues(size_t features) : features_(features) {}
+
+  bool IsFeature(ValueId value) const { return value < features_; }
+  ValueId OutputOf(size_t layer) const { return features_ + layer; }
+  // Of a value that is no feature.
+  size_t LayerOf(ValueId value) const { return value - features_; }
+
+ private:
+  size_t features_;
+};
 
 struct LayerNode {
   int position = 0;  // in the configuration's list
@@ -31,12 +39,15 @@ struct LayerNode {
   std::vector<ValueId> inputs;  // at least one
 };
 
-// The layers in an order in which each takes outputs of earlier ones only, otherwise that of the
-// list: a chain's is the list. The last one is the list's last.
+// The layers in an order in which each takes features and outputs of earlier ones only, otherwise
+// that of the list: a chain's is the list. The last one is the list's last. `features` are the
+// features' names.
 // INVALID_ARGUMENT, the text beginning with the field's path: no layer; a layer without a kind; a
-// name that is malformed or there twice; an input that no layer is called; a cycle; an output that
-// no layer takes, except the last one's.
-absl::StatusOr<std::vector<LayerNode>> OrderLayers(const v1::ModelConfig& config);
+// name that is malformed or there twice; an input that no feature and no layer is called, or both;
+// no input of the first layer where there are several features; a cycle; a feature or an output
+// that no layer takes, except the last layer's.
+absl::StatusOr<std::vector<LayerNode>> OrderLayers(const v1::ModelConfig& config,
+                                                   const std::vector<std::string>& features);
 
 }  // namespace keelson
 

@@ -15,22 +15,28 @@ namespace {
 
 using testing::ElementsAre;
 
-absl::StatusOr<std::vector<LayerNode>> Order(const std::string& layers) {
+const std::vector<std::string> kOne = {"features"};
+
+absl::StatusOr<std::vector<LayerNode>> Order(const std::string& layers,
+                                             const std::vector<std::string>& features = kOne) {
   v1::ModelConfig config;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(layers, &config)) << layers;
-  return OrderLayers(config);
+  return OrderLayers(config, features);
 }
 
 // "NAME(INPUT, ...)" of each layer.
-std::vector<std::string> Ordered(const std::string& layers) {
-  const auto nodes = Order(layers);
+std::vector<std::string> Ordered(const std::string& layers,
+                                 const std::vector<std::string>& features = kOne) {
+  const auto nodes = Order(layers, features);
+  const GraphValues values(features.size());
   EXPECT_TRUE(nodes.ok()) << nodes.status();
   std::vector<std::string> text;
   if (!nodes.ok()) return text;
   for (const LayerNode& node : *nodes) {
     std::vector<std::string> inputs;
     for (const ValueId input : node.inputs) {
-      inputs.push_back(input == kFeaturesValue ? "features" : (*nodes)[input - 1].name);
+      inputs.push_back(values.IsFeature(input) ? features[input]
+                                               : (*nodes)[values.LayerOf(input)].name);
     }
     text.push_back(absl::StrCat(node.name, "(", absl::StrJoin(inputs, ", "), ")"));
   }
@@ -70,13 +76,14 @@ TEST(LayerGraphTest, SaysWhatIsWrong) {
       {"layers {}",
        "model.layers[0]: expected a kind of layer (dense, conv2d, max_pool, ...), found none"},
       {"layers { relu {} inputs: 'x' }",
-       "model.layers[0].inputs[0]: expected the name of a layer, or \"features\", found \"x\""},
+       "model.layers[0].inputs[0]: expected the name of a layer or of a feature (features), "
+       "found \"x\""},
       {"layers { name: 'a' relu {} } layers { name: 'a' relu {} }",
        "model.layers[1].name: another layer is already called \"a\""},
       {"layers { name: 'relu_2' relu {} } layers { relu {} }",
        "model.layers[1].name: another layer is already called \"relu_2\""},
       {"layers { name: 'features' relu {} } layers { relu {} inputs: 'features' }",
-       "model.layers[1].inputs[0]: the model's input and a layer are both called \"features\""},
+       "model.layers[1].inputs[0]: a feature and a layer are both called \"features\""},
       {"layers { name: 'a' relu {} inputs: 'a' } layers { relu {} }",
        "model.layers[0].inputs: expected no cycle, found a -> a"},
       {"layers { name: 'in' relu {} } layers { name: 'a' add {} inputs: 'in' inputs: 'c' } "
@@ -90,6 +97,31 @@ TEST(LayerGraphTest, SaysWhatIsWrong) {
   };
   for (const auto& [layers, message] : wrong) {
     EXPECT_EQ(Order(layers).status(), absl::InvalidArgumentError(message)) << layers;
+  }
+}
+
+TEST(LayerGraphTest, LayersTakeSeveralFeatures) {
+  EXPECT_THAT(Ordered("layers { name: 'a' relu {} inputs: 'user' } layers { name: 'b' tanh {} }"
+                      "layers { add {} inputs: 'b' inputs: 'item' inputs: 'user' }",
+                      {"item", "user"}),
+              ElementsAre("a(user)", "b(a)", "add_1(b, item, user)"));
+}
+
+TEST(LayerGraphTest, SaysWhatIsWrongWithSeveralFeatures) {
+  const std::vector<std::string> features = {"item", "user"};
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"layers { relu {} }",
+       "model.layers[0].inputs: expected one or more, for the model has 2 features, found none"},
+      {"layers { relu {} inputs: 'user' }",
+       "model.features[0]: expected a layer that takes \"item\", found none"},
+      {"layers { add {} inputs: 'user' inputs: 'features' }",
+       "model.layers[0].inputs[1]: expected the name of a layer or of a feature (item, user), "
+       "found \"features\""},
+      {"layers { name: 'user' relu {} inputs: 'item' } layers { relu {} inputs: 'user' }",
+       "model.layers[1].inputs[0]: a feature and a layer are both called \"user\""},
+  };
+  for (const auto& [layers, message] : wrong) {
+    EXPECT_EQ(Order(layers, features).status(), absl::InvalidArgumentError(message)) << layers;
   }
 }
 

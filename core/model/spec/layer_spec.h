@@ -18,9 +18,8 @@ struct LayerSpec {
   LayerKind kind = LayerKind::kFlatten;
   // Default: the kind and its number from 1 among the layers of this kind, "dense_1".
   std::string name;
-  // What the layer takes: one value, but for add, multiply, concat and
-  // cross. Each is the features or an
-  // earlier layer's output.
+  // What the layer takes: one value, but for add, multiply, concat and cross. Each is a feature or
+  // an earlier layer's output.
   std::vector<ValueId> inputs;
   // The shape of one example, without the batch, of the first input, of each, and of the output.
   Shape input;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/model/spec/features.h"
 #include "core/model/spec/field_checks.h"
 #include "core/model/spec/field_error.h"
 #include "core/model/spec/layers/layer_rules.h"
@@ -17,8 +18,10 @@ class SpecBuilder {
  public:
   absl::StatusOr<ModelSpec> Build(const v1::ModelConfig& config) {
     spec_.name = config.name();
-    RETURN_IF_ERROR(SetInput(config));
-    ASSIGN_OR_RETURN(const std::vector<LayerNode> nodes, OrderLayers(config));
+    ASSIGN_OR_RETURN(spec_.records.features, ReadFeatures(config));
+    std::vector<std::string> features;
+    for (const FeatureSpec& feature : spec_.records.features) features.push_back(feature.name);
+    ASSIGN_OR_RETURN(const std::vector<LayerNode> nodes, OrderLayers(config, features));
     for (const LayerNode& node : nodes) {
       RETURN_IF_ERROR(AddLayer(config.layers(node.position), node));
     }
@@ -28,26 +31,11 @@ class SpecBuilder {
                         "expected a layer with variables to train, such as dense, found none");
     }
     RETURN_IF_ERROR(SetLoss(config.loss()));
+    spec_.records.labels.push_back({std::string(kLabel), spec_.num_classes()});
     return std::move(spec_);
   }
 
  private:
-  absl::Status SetInput(const v1::ModelConfig& config) {
-    const int rank = config.input_shape_size();
-    if (rank != 1 && rank != 3) {
-      return FieldError("model.input_shape",
-                        absl::StrCat("expected [features] or [height, width, channels], found ",
-                                     rank, " extents"));
-    }
-    for (int i = 0; i < rank; ++i) {
-      RETURN_IF_ERROR(
-          CheckPositive(absl::StrCat("model.input_shape[", i, "]"), config.input_shape(i)));
-    }
-    spec_.input =
-        Shape(std::vector<int64_t>(config.input_shape().begin(), config.input_shape().end()));
-    return CheckElements("model.input_shape", "an example", spec_.input);
-  }
-
   absl::Status AddLayer(const v1::LayerConfig& config, const LayerNode& node) {
     LayerSpec layer;
     layer.kind = node.kind;

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "core/model/spec/layer_graph.h"
 #include "core/model/spec/layer_spec.h"
+#include "core/model/spec/record_schema.h"
 #include "core/tensor/shape.h"
 #include "core/tensor/variable.h"
 #include "keelson/v1/train_config.pb.h"
@@ -24,7 +25,7 @@ const char* LossKindName(LossKind kind);
 
 struct ModelSpec {
   std::string name;
-  Shape input;  // of one example
+  RecordSchema records;
   // In an order in which they can be computed; a chain's is the configuration's. The last one's
   // output is the model's.
   std::vector<LayerSpec> layers;
@@ -43,16 +44,24 @@ struct ModelSpec {
   int64_t num_classes() const;
   // The elements of the layer's variables, except those that an earlier layer has, too.
   int64_t parameters_of(const LayerSpec& layer) const;
+  GraphValues values() const { return GraphValues(records.features.size()); }
   // Of one example.
   const Shape& ShapeOf(ValueId value) const {
-    return value == kFeaturesValue ? input : layers[value - 1].output;
+    return values().IsFeature(value) ? records.features[value].shape
+                                     : layers[values().LayerOf(value)].output;
+  }
+  // The feature's or the layer's.
+  const std::string& NameOf(ValueId value) const {
+    return values().IsFeature(value) ? records.features[value].name
+                                     : layers[values().LayerOf(value)].name;
   }
 };
 
 // INVALID_ARGUMENT, the text beginning with the field's path ("model.layers[2].dense.units:
-// expected > 0, found -3"): a missing or bad number; a graph that makes no sense (OrderLayers); a
-// layer that does not take its inputs' number or shapes, or cannot share variables with the layer
-// that it names; an output that does not fit the loss; nothing to train; a tensor of more than 2^31
+// expected > 0, found -3"): a missing or bad number; a feature without a name of its own; a graph
+// that makes no sense (OrderLayers); a layer that does not take its inputs' number or shapes, or
+// cannot share variables with the layer that it names; an output that does not fit the loss;
+// nothing to train; a tensor of more than 2^31
 // - 1 elements.
 absl::StatusOr<ModelSpec> InferModelSpec(const v1::ModelConfig& config);
 

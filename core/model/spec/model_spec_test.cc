@@ -87,7 +87,8 @@ TEST(ModelSpecTest, InfersAGraph) {
   EXPECT_THAT(layers, ElementsAre("a[4, 4, 3]", "b[4, 4, 3]", "sum[4, 4, 3]", "gate[4, 4, 3]",
                                   "all[4, 4, 8]", "part[4, 4, 5]", "half[4, 4, 5]", "flatten_1[80]",
                                   "dense_1[10]"));
-  EXPECT_THAT(spec->layers[4].inputs, ElementsAre(OutputOf(3), kFeaturesValue, OutputOf(2)));
+  EXPECT_THAT(spec->layers[4].inputs,
+              ElementsAre(spec->values().OutputOf(3), 0u, spec->values().OutputOf(2)));
   EXPECT_THAT(spec->layers[4].input_shapes,
               ElementsAre(Shape({4, 4, 3}), Shape({4, 4, 2}), Shape({4, 4, 3})));
   EXPECT_EQ(spec->layers[5].slice_begin, 2);
@@ -265,6 +266,50 @@ struct ErrorCase {
   const char* config;
   const char* message;
 };
+
+TEST(ModelSpecTest, ReadsFeatures) {
+  const auto spec = Infer(R"(
+      features { name: "user" dense { shape: 3 } } features { name: "images" dense { shape: [2, 5] } }
+      layers { inputs: "images" flatten {} }
+      layers { inputs: "user" inputs: "flatten_1" concat {} } layers { dense { units: 10 } }
+      loss { kind: SOFTMAX_CROSS_ENTROPY })");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  ASSERT_EQ(spec->records.features.size(), 2u);
+  EXPECT_EQ(spec->records.features[0].name, "user");
+  EXPECT_EQ(spec->records.features[1].shape, Shape({2, 5}));
+  EXPECT_EQ(spec->records.only_feature(), nullptr);
+  EXPECT_EQ(spec->layers[1].output, Shape({13}));
+  EXPECT_EQ(spec->NameOf(spec->layers[1].inputs[0]), "user");
+  EXPECT_EQ(spec->NameOf(spec->layers[1].inputs[1]), "flatten_1");
+  ASSERT_EQ(spec->records.labels.size(), 1u);
+  EXPECT_EQ(spec->records.labels[0].name, "label");
+  EXPECT_EQ(spec->records.labels[0].num_classes, 10);
+}
+
+TEST(ModelSpecTest, RefusesFeatures) {
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {"input_shape: 3 features { name: 'a' dense { shape: 3 } }",
+       "model.input_shape: expected nothing beside model.features, found a shape"},
+      {"features { dense { shape: 3 } }",
+       "model.features[0].name: expected letters, digits, '.', '_' or '-', the first of them a "
+       "letter, a digit or '.', found \"\""},
+      {"features { name: 'a' }", "model.features[0]: expected a kind (dense), found none"},
+      {"features { name: 'a' dense {} }",
+       "model.features[0].dense.shape: expected one to three extents, found 0"},
+      {"features { name: 'a' dense { shape: [1, 1, 1, 1] } }",
+       "model.features[0].dense.shape: expected one to three extents, found 4"},
+      {"features { name: 'a' dense { shape: [3, 0] } }",
+       "model.features[0].dense.shape[1]: expected > 0, found 0"},
+      {"features { name: 'a' dense { shape: 1 } } features { name: 'a' dense { shape: 1 } }",
+       "model.features[1].name: another feature is already called \"a\""},
+  };
+  for (const auto& [features, message] : wrong) {
+    EXPECT_EQ(Infer(features + " layers { dense { units: 2 } } "
+                               "loss { kind: SOFTMAX_CROSS_ENTROPY }")
+                  .status(),
+              absl::InvalidArgumentError(message));
+  }
+}
 
 TEST(ModelSpecTest, RefusesModels) {
   const std::string dense = "layers { dense { units: 10 } } ";

@@ -71,11 +71,18 @@ class TryItPage {
   }
 
   private build(task: ModelTask): void {
+    const shape = task.input_shape;
+    if (shape === undefined) {
+      this.result = undefined;
+      this.chosen = undefined;
+      fill(this.root, h("p", {class: "message", testid: "try-it-message"}, "This model takes several features; examples can be tried of models that take one."));
+      return;
+    }
     const changed = () => this.predictSoon();
-    const image = isImage(task.input_shape);
-    const paste = new Paste(task.input_shape, image, changed);
-    this.sources = image ? [new Drawing(task.input_shape, changed), new Upload(task.input_shape, changed), paste] : [paste];
-    this.result = new Result(task);
+    const image = isImage(shape);
+    const paste = new Paste(shape, image, changed);
+    this.sources = image ? [new Drawing(shape, changed), new Upload(shape, changed), paste] : [paste];
+    this.result = new Result(task, shape);
     const room = h("div", {class: "source"});
     const choose = (source: Source) => {
       this.chosen = source;
@@ -139,8 +146,8 @@ class Result {
   private readonly seen: HTMLCanvasElement | undefined;
   private readonly seenBox: HTMLElement;
 
-  constructor(private readonly task: ModelTask) {
-    this.seen = isImage(task.input_shape) ? picture(task.input_shape, [], 1) : undefined;
+  constructor(private readonly task: ModelTask, private readonly shape: number[]) {
+    this.seen = isImage(shape) ? picture(shape, [], 1) : undefined;
     this.seenBox = h("figure", {class: "seen", hidden: true}, this.seen,
       h("figcaption", {class: "muted small"}, "what the model sees"));
     this.element = h("section", {class: "card", "aria-labelledby": "try-it-answer"},
@@ -153,14 +160,14 @@ class Result {
   showInput(features: readonly number[] | null): void {
     this.seenBox.hidden = features === null || this.seen === undefined;
     if (features !== null && this.seen !== undefined) {
-      drawPicture(this.seen, this.task.input_shape, features, 1);
+      drawPicture(this.seen, this.shape, features, 1);
     }
   }
 
   clear(): void {
     this.step = undefined;
     this.answer.className = "answer muted";
-    setText(this.answer, isImage(this.task.input_shape) ? "Draw something." : "Paste a row of values.");
+    setText(this.answer, isImage(this.shape) ? "Draw something." : "Paste a row of values.");
     setText(this.origin, "");
     this.bars.replaceChildren();
   }
