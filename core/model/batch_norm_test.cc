@@ -165,7 +165,7 @@ class BatchNormModelTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(BatchNormModelTest, DeliversTheSamplesAndEvaluatesWithTheAverages) {
   TestModel test(kModel, 1, GetParam());
-  const Batch batch = RandomBatch(test.model->spec(), 16, 3, 5);
+  const Batch batch = RandomBatch(test.model->spec(), 16, 5);
   const double loss = test.Step(batch);
   const auto evaluate = [&] { return test.model->Evaluate(batch, {})->loss / 16; };
   const LayerSpec& layer = test.model->spec().layers[1];
@@ -188,7 +188,7 @@ TEST_P(BatchNormModelTest, DeliversTheSamplesAndEvaluatesWithTheAverages) {
 
 TEST_P(BatchNormModelTest, SamplesAreNotClipped) {
   TestModel test(kModel, 1, GetParam());
-  const Batch batch = RandomBatch(test.model->spec(), 16, 3, 5);
+  const Batch batch = RandomBatch(test.model->spec(), 16, 5);
   test.Step(batch);
   const LayerSpec& layer = test.model->spec().layers[1];
   std::vector<std::vector<float>> samples;
@@ -215,7 +215,7 @@ TEST_P(BatchNormModelTest, TheFirstLayersAveragesAreDeliveredThoughNothingIsTrai
                       layers { dense { units: 3 } }
                       loss { kind: SOFTMAX_CROSS_ENTROPY })pb",
                  1, GetParam());
-  Batch batch = RandomBatch(test.model->spec(), 2, 3, 5);
+  Batch batch = RandomBatch(test.model->spec(), 2, 5);
   const std::vector<float> features = {1, -2, 3, 6};
   std::copy(features.begin(), features.end(), batch.features[0].numbers.data());
   test.Step(batch);

@@ -100,7 +100,7 @@ struct FailingModel {
 
   absl::Status Compute(const StepOptions& options = {}) {
     return test->model
-        ->ComputeGradients(RandomBatch(test->model->spec(), 4, 3, 1), options, {}, nullptr)
+        ->ComputeGradients(RandomBatch(test->model->spec(), 4, 1), options, {}, nullptr)
         .status();
   }
 
@@ -136,7 +136,7 @@ TEST(ModelFailuresTest, AnErrorNamesTheLayer) {
     EXPECT_EQ(failing.Compute(), Internal(c.text)) << "from then on";
     const std::vector<float> bias(3);
     EXPECT_EQ(failing.test->model->SetVariable(5, bias), Internal(c.text));
-    const Batch batch = RandomBatch(failing.test->model->spec(), 4, 3, 1);
+    const Batch batch = RandomBatch(failing.test->model->spec(), 4, 1);
     EXPECT_EQ(failing.test->model->Evaluate(batch, {}).status(), Internal(c.text));
   }
 }
@@ -168,8 +168,8 @@ TEST(ModelFailuresTest, OutOfMemoryLeavesRoomForASmallerBatch) {
   TestModel test(kNamedNetwork, 1, std::move(owned));
   TestModel expected(kNamedNetwork);
   const ModelSpec& spec = test.model->spec();
-  const Batch small = RandomBatch(spec, 8, 3, 1);
-  const Batch large = RandomBatch(spec, 100, 3, 1);
+  const Batch small = RandomBatch(spec, 8, 1);
+  const Batch large = RandomBatch(spec, 100, 1);
   // Holds the variables and 8 examples; one has about 500 floats.
   device->set_memory_limit(8000);
   const double loss = expected.Step(small);
@@ -212,7 +212,7 @@ TEST_P(ModelTraceTest, TellsTheTimesOfAStepInTheirOrder) {
   const absl::Status none =
       absl::FailedPreconditionError("trace: expected a step with gradients, found none");
   EXPECT_EQ(model.ReadTrace().status(), none);
-  const Batch batch = RandomBatch(model.spec(), 6, 3, 1);
+  const Batch batch = RandomBatch(model.spec(), 6, 1);
   ASSERT_TRUE(model.ComputeGradients(batch, {}, {}, nullptr).ok());
   EXPECT_EQ(model.ReadTrace().status(), none) << "not traced";
   ASSERT_TRUE(model.StartTrace(Clock::Real()).ok());

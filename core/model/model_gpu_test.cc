@@ -71,8 +71,7 @@ class ModelGpuTest : public testing::Test {
     return absl::OkStatus();
   }
   absl::Status Compute(int64_t rows = 8) {
-    return model_->ComputeGradients(RandomBatch(model_->spec(), rows, 3, 1), {}, {}, nullptr)
-        .status();
+    return model_->ComputeGradients(RandomBatch(model_->spec(), rows, 1), {}, {}, nullptr).status();
   }
   absl::Status Step() {
     const absl::Status status = Load();

@@ -110,7 +110,7 @@ TEST_P(ModelGraphTest, ComputesTheGradientsOfTheCpu) {
   TestModel on_cpu(kGraph);
   TestModel test(kGraph, 1, GetParam());
   for (const int64_t rows : {5, 1, 9}) {
-    const Batch batch = RandomBatch(test.model->spec(), rows, 3, 77);
+    const Batch batch = RandomBatch(test.model->spec(), rows, 77);
     EXPECT_NEAR(test.Step(batch), on_cpu.Step(batch), 1e-5);
     ExpectClose(test.gradients, on_cpu.gradients);
   }
@@ -123,8 +123,8 @@ TEST_P(ModelGraphTest, TrainsAndEvaluatesInTurn) {
     for (float& statistic : test.values[v].span()) statistic = 1;  // a variance is positive
     test.Load(v);
   }
-  const Batch batch = RandomBatch(test.model->spec(), 6, 3, 78);
-  const Batch larger = RandomBatch(test.model->spec(), 11, 3, 79);
+  const Batch batch = RandomBatch(test.model->spec(), 6, 78);
+  const Batch larger = RandomBatch(test.model->spec(), 11, 79);
   // Before there is memory for gradients, with it, and after more rows.
   const double first = test.model->Evaluate(batch, {})->loss;
   const double loss = test.Step(batch);
@@ -139,7 +139,7 @@ TEST_P(ModelGraphTest, TrainsAndEvaluatesInTurn) {
 
 TEST_P(ModelGraphTest, TellsOfASharedGradientOnceWhenItIsWhole) {
   TestModel test(kGraph, 1, GetParam());
-  const Batch batch = RandomBatch(test.model->spec(), 4, 3, 80);
+  const Batch batch = RandomBatch(test.model->spec(), 4, 80);
   test.Step(batch);
   std::vector<int> told(test.values.size(), 0);
   std::vector<Tensor> gradients;

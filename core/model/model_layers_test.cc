@@ -25,7 +25,7 @@ class ModelLayersTest : public ModelOnDevicesTest {
   // What the model computes of one example, with random variables.
   Scores Compute(const std::string& model) const {
     TestModel test(model, 1, NewDevice());
-    const Batch batch = RandomBatch(test.model->spec(), 1, 2, 41);
+    const Batch batch = RandomBatch(test.model->spec(), 1, 41);
     Scores result;
     const absl::Span<const float> features = batch.features.front().numbers.span();
     result.features.assign(features.begin(), features.end());
@@ -186,7 +186,7 @@ TEST_P(ModelLayersTest, ComputesTheGradientsOfTheCpu) {
     TestModel on_cpu(kLayers);
     TestModel test(kLayers, 1, NewDevice());
     for (const int64_t rows : {5, 1, 9}) {
-      const Batch batch = RandomBatch(test.model->spec(), rows, 3, 77);
+      const Batch batch = RandomBatch(test.model->spec(), rows, 77);
       EXPECT_NEAR(test.Step(batch), on_cpu.Step(batch), 1e-5);
       for (size_t v = 0; v < test.gradients.size(); ++v) {
         for (int64_t i = 0; i < test.gradients[v].size(); ++i) {
@@ -200,8 +200,8 @@ TEST_P(ModelLayersTest, ComputesTheGradientsOfTheCpu) {
 
 TEST_P(ModelLayersTest, TrainsAndEvaluatesInTurn) {
   TestModel test(kLayers, 1, NewDevice());
-  const Batch batch = RandomBatch(test.model->spec(), 6, 3, 78);
-  const Batch larger = RandomBatch(test.model->spec(), 11, 3, 79);
+  const Batch batch = RandomBatch(test.model->spec(), 6, 78);
+  const Batch larger = RandomBatch(test.model->spec(), 11, 79);
   const double first = test.model->Evaluate(batch, {})->loss;
   const double loss = test.Step(batch);
   EXPECT_NEAR(loss * 6, first, 1e-5);

@@ -250,7 +250,7 @@ void ComputeAStep(const v1::ModelConfig& config, Device* device) {
     ASSERT_EQ((*model)->SetVariable(gradients.size(), value.span()), absl::OkStatus());
     gradients.emplace_back(variable.shape);
   }
-  const Batch batch = RandomBatch(spec, 2, spec.num_classes(), 5);
+  const Batch batch = RandomBatch(spec, 2, 5);
   const auto step = (*model)->ComputeGradients(batch, {}, {.arrays = SpansOf(&gradients)}, nullptr);
   EXPECT_TRUE(step.ok()) << step.status();
 }

@@ -84,7 +84,7 @@ TEST_P(ModelReplicasTest, ComputeWhatOneComputes) {
     GroupModel several(kNetwork, NewGroup(replicas));
     for (const int64_t rows : {12, 7, 3, 2, 1}) {
       for (const float max_norm : {0.0f, 0.01f}) {
-        const Batch batch = RandomBatch(one.model->spec(), rows, 3, static_cast<uint64_t>(rows));
+        const Batch batch = RandomBatch(one.model->spec(), rows, static_cast<uint64_t>(rows));
         const StepOptions options = {.clip_global_norm = max_norm};
         const auto arrays = SpansOf(&one.gradients);
         const auto expected =
@@ -102,7 +102,7 @@ TEST_P(ModelReplicasTest, ComputeWhatOneComputes) {
 TEST_P(ModelReplicasTest, EvaluateAsOne) {
   GroupModel one(kNetwork, NewGroup(1));
   GroupModel several(kNetwork, NewGroup(2));
-  const Batch batch = RandomBatch(one.model->spec(), 9, 3, 1);
+  const Batch batch = RandomBatch(one.model->spec(), 9, 1);
   ASSERT_TRUE(several.Compute(batch).ok());
   const MetricSpec accuracy{MetricSpec::Kind::kAccuracy, 1};
   const auto expected = one.model->Evaluate(batch, {accuracy});
@@ -128,7 +128,7 @@ void ExpectSameByWire(GroupModel by_wire, GroupModel by_arrays) {
       ASSERT_TRUE(by_wire.model->LoadWire(v, 0).ok());
       ASSERT_TRUE(by_arrays.model->SetVariable(v, values).ok());
     }
-    const Batch batch = RandomBatch(by_wire.model->spec(), 8, 3, step);
+    const Batch batch = RandomBatch(by_wire.model->spec(), 8, step);
     const auto expected = by_arrays.Compute(batch);
     const auto found = by_wire.model->ComputeGradients(batch, {}, {}, nullptr);
     ASSERT_TRUE(found.ok()) << found.status();
@@ -153,7 +153,7 @@ TEST_P(ModelReplicasTest, TakeValuesAndGiveGradientsByWireMemory) {
 TEST_P(ModelReplicasTest, ALossThatIsNotFiniteOnAnyOfThemDeliversNothing) {
   GroupModel several(kNetwork, NewGroup(3));
   for (const size_t row : {0, 4, 8}) {
-    Batch batch = RandomBatch(several.model->spec(), 9, 3, 1);
+    Batch batch = RandomBatch(several.model->spec(), 9, 1);
     batch.features[0].numbers.data()[row * 36] = std::numeric_limits<float>::quiet_NaN();
     const auto result = several.Compute(batch);
     ASSERT_TRUE(result.ok()) << result.status();
@@ -164,7 +164,7 @@ TEST_P(ModelReplicasTest, ALossThatIsNotFiniteOnAnyOfThemDeliversNothing) {
 TEST_P(ModelReplicasTest, SamplesOfStatisticsAreMeansByRows) {
   GroupModel several(kNormalized, NewGroup(2));
   const ModelSpec& spec = several.model->spec();
-  const Batch batch = RandomBatch(spec, 5, 2, 1);
+  const Batch batch = RandomBatch(spec, 5, 1);
   ASSERT_TRUE(several.Compute(batch).ok());
   // Rows 0 to 2 and 3 to 4.
   for (int64_t channel = 0; channel < 5; ++channel) {
@@ -212,7 +212,7 @@ TEST_P(ModelReplicasTest, TellOfGradientsFromTheLastLayer) {
   const auto arrays = SpansOf(&several.gradients);
   std::vector<size_t> order;
   const auto result = several.model->ComputeGradients(
-      RandomBatch(several.model->spec(), 4, 3, 1), {}, {.arrays = arrays},
+      RandomBatch(several.model->spec(), 4, 1), {}, {.arrays = arrays},
       [&](size_t variable) { order.push_back(variable); });
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(order, ElementsAre(5, 4, 3, 2, 1, 0));

@@ -98,14 +98,14 @@ TEST_P(ModelTest, ListsItsVariables) {
 TEST_P(ModelTest, VariablesAreZerosUntilTheyAreSet) {
   const auto device = NewDevice();
   const auto model = *Model::Create(ParseModel(kLinear), device.get());
-  const auto sums = model->Evaluate(RandomBatch(model->spec(), 5, 3, 1), {});
+  const auto sums = model->Evaluate(RandomBatch(model->spec(), 5, 1), {});
   ASSERT_TRUE(sums.ok()) << sums.status();
   EXPECT_NEAR(sums->loss, 5 * std::log(3.0), 1e-6);
 }
 
 TEST_P(ModelTest, SoftmaxCrossEntropyIsItsFormula) {
   TestModel test = Make(kLinear);
-  const Batch batch = RandomBatch(test.model->spec(), 9, 3, 2);
+  const Batch batch = RandomBatch(test.model->spec(), 9, 2);
   double expected = 0;
   for (int64_t n = 0; n < 9; ++n) {
     double sum = 0;
@@ -119,7 +119,7 @@ TEST_P(ModelTest, SoftmaxCrossEntropyIsItsFormula) {
 
 TEST_P(ModelTest, SigmoidCrossEntropyIsItsFormula) {
   TestModel test = Make(std::string(kOneScore) + "loss { kind: SIGMOID_CROSS_ENTROPY }");
-  const Batch batch = RandomBatch(test.model->spec(), 9, 2, 3);
+  const Batch batch = RandomBatch(test.model->spec(), 9, 3);
   double expected = 0;
   int64_t correct = 0;
   for (int64_t n = 0; n < 9; ++n) {
@@ -137,7 +137,7 @@ TEST_P(ModelTest, SigmoidCrossEntropyIsItsFormula) {
 
 TEST_P(ModelTest, MeanSquaredErrorIsItsFormula) {
   TestModel test = Make(std::string(kOneScore) + "loss { kind: MEAN_SQUARED_ERROR }");
-  const Batch batch = RandomBatch(test.model->spec(), 9, 0, 4);
+  const Batch batch = RandomBatch(test.model->spec(), 9, 4);
   double expected = 0;
   for (int64_t n = 0; n < 9; ++n) {
     expected += std::pow(LinearScore(test, batch, n, 0) - batch.labels[0].data()[n], 2);
@@ -151,7 +151,7 @@ TEST_P(ModelTest, TwoRunsAreBitIdentical) {
   for (int run = 0; run < 2; ++run) {
     TestModel test = Make(kConvolutional);
     for (uint64_t step = 0; step < 10; ++step) {
-      losses[run].push_back(test.Step(RandomBatch(test.model->spec(), 33, 3, step), step));
+      losses[run].push_back(test.Step(RandomBatch(test.model->spec(), 33, step), step));
       test.Descend(0.05f);
     }
     gradients[run] = Copy(test.gradients);
@@ -162,7 +162,7 @@ TEST_P(ModelTest, TwoRunsAreBitIdentical) {
 
 TEST_P(ModelTest, DropoutFollowsItsSeed) {
   TestModel test = Make(kConvolutional);
-  const Batch batch = RandomBatch(test.model->spec(), 16, 3, 6);
+  const Batch batch = RandomBatch(test.model->spec(), 16, 6);
   const double loss = test.Step(batch, 1);
   EXPECT_NE(test.Step(batch, 2), loss);
   EXPECT_EQ(test.Step(batch, 1), loss);
@@ -173,7 +173,7 @@ TEST_P(ModelTest, EvaluationDropsNothing) {
   std::string text = kConvolutional;
   text.replace(text.find("0.25"), 4, "0.00");
   TestModel without = Make(text);
-  const Batch batch = RandomBatch(with.model->spec(), 16, 3, 7);
+  const Batch batch = RandomBatch(with.model->spec(), 16, 7);
   const double loss = with.model->Evaluate(batch, {})->loss;
   EXPECT_EQ(loss, without.model->Evaluate(batch, {})->loss);
   EXPECT_EQ(loss / 16, without.Step(batch));
@@ -196,7 +196,7 @@ TEST_P(ModelTest, TwoDropoutLayersDropDifferentInputs) {
 
 TEST_P(ModelTest, DeliversGradientsFromTheLastLayerAsTheyAreReady) {
   TestModel test = Make(kConvolutional);
-  const Batch batch = RandomBatch(test.model->spec(), 8, 3, 8);
+  const Batch batch = RandomBatch(test.model->spec(), 8, 8);
   test.Step(batch);
   const auto expected = Copy(test.gradients);
   for (Tensor& g : test.gradients) std::fill_n(g.data(), g.size(), 0.0f);
@@ -213,7 +213,7 @@ TEST_P(ModelTest, DeliversGradientsFromTheLastLayerAsTheyAreReady) {
 
 TEST(ModelOnCpuTest, LearnsATinyBatchByHeart) {
   TestModel test(kConvolutional);
-  const Batch batch = RandomBatch(test.model->spec(), 8, 3, 5);
+  const Batch batch = RandomBatch(test.model->spec(), 8, 5);
   for (uint64_t step = 0; step < 160; ++step) {
     test.Step(batch, step);
     test.Descend(0.25f);
@@ -235,7 +235,7 @@ TEST(ModelOnCpuTest, ItsOwnMemoryServesAsValuesAndGradients) {
     std::copy(copied.values[i].span().begin(), copied.values[i].span().end(), values[i].begin());
     ASSERT_TRUE(model->SetVariable(i, values[i]).ok()) << "onto itself";
   }
-  const Batch batch = RandomBatch(model->spec(), 8, 3, 8);
+  const Batch batch = RandomBatch(model->spec(), 8, 8);
   const std::vector<absl::Span<float>> gradients = model->HostGradients();
   const auto result =
       model->ComputeGradients(batch, {.dropout_seed = 1}, {.arrays = gradients}, nullptr);
@@ -249,7 +249,7 @@ TEST(ModelOnCpuTest, ItsOwnMemoryServesAsValuesAndGradients) {
 // A gradient that was handed over may be overwritten at once, by the values that answer its push.
 TEST(ModelOnCpuTest, AVariableIsNotUsedAfterItsGradientIsReady) {
   TestModel test(kConvolutional);
-  const Batch batch = RandomBatch(test.model->spec(), 8, 3, 8);
+  const Batch batch = RandomBatch(test.model->spec(), 8, 8);
   test.Step(batch);
   const auto expected = Copy(test.gradients);
   const std::vector<absl::Span<float>> values = test.model->HostValues();
@@ -270,7 +270,7 @@ TEST_P(ModelTest, ClipsTheTrainedVariablesByTheirJointNorm) {
                              layers { batch_norm {} }
                              layers { dense { units: 3 } }
                              loss { kind: SOFTMAX_CROSS_ENTROPY })pb");
-  const Batch batch = RandomBatch(test.model->spec(), 8, 3, 1);
+  const Batch batch = RandomBatch(test.model->spec(), 8, 1);
   test.Step(batch);
   const auto whole = Copy(test.gradients);
   const auto arrays = SpansOf(&test.gradients);
@@ -295,7 +295,7 @@ TEST_P(ModelTest, ClipsTheTrainedVariablesByTheirJointNorm) {
 
 TEST_P(ModelTest, FrozenVariablesDoNotCountForTheJointNorm) {
   TestModel test = Make(kLinear);
-  const Batch batch = RandomBatch(test.model->spec(), 8, 3, 1);
+  const Batch batch = RandomBatch(test.model->spec(), 8, 1);
   const auto arrays = SpansOf(&test.gradients);
   const auto clipped = [&] {
     EXPECT_TRUE(
@@ -320,7 +320,7 @@ TEST_P(ModelTest, FrozenVariablesDoNotCountForTheJointNorm) {
 
 TEST_P(ModelTest, ALossThatIsNotFiniteEndsTheStepBeforeAGradient) {
   TestModel test = Make(kLinear);
-  Batch batch = RandomBatch(test.model->spec(), 4, 3, 8);
+  Batch batch = RandomBatch(test.model->spec(), 4, 8);
   const auto arrays = SpansOf(&test.gradients);
   const GradientTarget target = {.arrays = arrays};
   EXPECT_TRUE(test.model->ComputeGradients(batch, {}, target, nullptr)->has_gradients);
@@ -338,7 +338,7 @@ TEST_P(ModelTest, TakesBatchesOfAnySize) {
   TestModel reused = Make(kConvolutional);
   for (int64_t size : {3, 7, 2, 7, 1}) {
     TestModel fresh = Make(kConvolutional);
-    const Batch batch = RandomBatch(fresh.model->spec(), size, 3, 9);
+    const Batch batch = RandomBatch(fresh.model->spec(), size, 9);
     EXPECT_EQ(reused.Step(batch, 1), fresh.Step(batch, 1));
     EXPECT_EQ(Copy(reused.gradients), Copy(fresh.gradients));
   }
@@ -346,7 +346,7 @@ TEST_P(ModelTest, TakesBatchesOfAnySize) {
 
 TEST_P(ModelTest, EvaluatesLargerBatchesThanItTrainsOn) {
   TestModel test = Make(kConvolutional);
-  const Batch batch = RandomBatch(test.model->spec(), 30, 3, 10);
+  const Batch batch = RandomBatch(test.model->spec(), 30, 10);
   const double loss = test.Step(Slice(batch, 0, 4), 1);
   ASSERT_TRUE(test.model->Evaluate(batch, {}).ok());
   EXPECT_EQ(test.Step(Slice(batch, 0, 4), 1), loss);
@@ -354,7 +354,7 @@ TEST_P(ModelTest, EvaluatesLargerBatchesThanItTrainsOn) {
 
 TEST_P(ModelTest, EvaluationSumsAddUpOverBatches) {
   TestModel test = Make(kConvolutional);
-  const Batch batch = RandomBatch(test.model->spec(), 23, 3, 11);
+  const Batch batch = RandomBatch(test.model->spec(), 23, 11);
   const std::vector<MetricSpec> metrics = {kAccuracy, {MetricSpec::Kind::kTopK, 2}};
   const EvaluationSums whole = *test.model->Evaluate(batch, metrics);
   EvaluationSums parts;
@@ -369,7 +369,7 @@ TEST_P(ModelTest, EvaluationSumsAddUpOverBatches) {
 
 TEST_P(ModelTest, PredictsTheScoresThatItEvaluates) {
   TestModel test = Make(kConvolutional);
-  Batch batch = RandomBatch(test.model->spec(), 23, 3, 12);
+  Batch batch = RandomBatch(test.model->spec(), 23, 12);
   std::vector<float> evaluated;
   ASSERT_TRUE(test.model->Evaluate(batch, {}, &evaluated).ok());
   EXPECT_EQ(evaluated.size(), 23u * 3);
@@ -404,7 +404,7 @@ TEST_P(ModelTest, RefusesBadVariables) {
 
 TEST_P(ModelTest, RefusesBadGradients) {
   TestModel test = Make(kLinear);
-  const Batch batch = RandomBatch(test.model->spec(), 2, 3, 12);
+  const Batch batch = RandomBatch(test.model->spec(), 2, 12);
   EXPECT_EQ(test.model->ComputeGradients(batch, {}, {}, nullptr).status(),
             absl::InvalidArgumentError("gradients: expected 2 arrays, found 0"));
   std::swap(test.gradients[0], test.gradients[1]);

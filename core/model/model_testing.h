@@ -31,15 +31,18 @@ inline void FillRandom(uint64_t seed, float scale, absl::Span<float> out) {
   }
 }
 
-// `classes` 0: targets that are any number.
-inline Batch RandomBatch(const ModelSpec& spec, int64_t size, int64_t classes, uint64_t seed) {
+// Labels as the losses take them.
+inline Batch RandomBatch(const ModelSpec& spec, int64_t size, uint64_t seed) {
   Batch batch;
   Resize(size, spec.records, &batch);
   for (FeatureValues& feature : batch.features) FillRandom(seed++, 1, feature.numbers.span());
-  FillRandom(seed++, 1, batch.labels.front().span());
-  if (classes == 0) return batch;
-  for (float& label : batch.labels.front().span()) {
-    label = static_cast<float>(static_cast<int64_t>((label + 1) / 2 * 1000) % classes);
+  for (size_t i = 0; i < batch.labels.size(); ++i) {
+    FillRandom(seed++, 1, batch.labels[i].span());
+    const int64_t classes = spec.records.labels[i].num_classes;
+    if (classes == 0) continue;
+    for (float& label : batch.labels[i].span()) {
+      label = static_cast<float>(static_cast<int64_t>((label + 1) / 2 * 1000) % classes);
+    }
   }
   return batch;
 }

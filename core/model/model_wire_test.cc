@@ -170,7 +170,7 @@ TEST_P(ModelWireTest, GradientsLeaveAsTheCodecEncodesThem) {
   for (const WireFormat format : kFormats) {
     Pair pair(NewDevice(), NewDevice(), format);
     for (uint64_t step = 0; step < 4; ++step) {
-      pair.Step(RandomBatch(pair.plain.model->spec(), 7, 3, step), {.dropout_seed = step}, 0);
+      pair.Step(RandomBatch(pair.plain.model->spec(), 7, step), {.dropout_seed = step}, 0);
     }
   }
 }
@@ -179,7 +179,7 @@ TEST_P(ModelWireTest, ValuesArriveInEveryFormat) {
   for (const WireFormat format :
        {WireFormat::kFloat32, WireFormat::kFloat16, WireFormat::kBfloat16}) {
     Pair pair(NewDevice(), NewDevice(), WireFormat::kFloat32, format, 2);
-    const Batch batch = RandomBatch(pair.plain.model->spec(), 5, 3, 1);
+    const Batch batch = RandomBatch(pair.plain.model->spec(), 5, 1);
     for (int step = 0; step < 4; ++step) {
       pair.Load(static_cast<uint64_t>(step), step % 2);
       EXPECT_EQ(pair.wired.model->Evaluate(batch, {})->loss,
@@ -195,7 +195,7 @@ TEST_P(ModelWireTest, StepsOfAnyKindFollowEachOther) {
     SetOrder(order);
     Pair pair(NewDevice(), NewDevice(), WireFormat::kInt8, WireFormat::kBfloat16, 2);
     const ModelSpec& spec = pair.plain.model->spec();
-    Batch not_finite = RandomBatch(spec, 6, 3, 5);
+    Batch not_finite = RandomBatch(spec, 6, 5);
     not_finite.features[0].numbers.data()[7] = std::numeric_limits<float>::quiet_NaN();
     for (uint64_t step = 0; step < 10; ++step) {
       const size_t set = step % 2;
@@ -204,12 +204,12 @@ TEST_P(ModelWireTest, StepsOfAnyKindFollowEachOther) {
                                    .clip_global_norm = step % 5 == 3 ? 0.01f : 0.0f};
       if (step == 4 || step == 7) pair.Step(not_finite, options, set);
       if (step == 6) {
-        const Batch batch = RandomBatch(spec, 9, 3, 6);
+        const Batch batch = RandomBatch(spec, 9, 6);
         EXPECT_EQ(pair.wired.model->Evaluate(batch, {})->loss,
                   pair.plain.model->Evaluate(batch, {})->loss);
       }
       const int64_t rows = step == 5 ? 4 : 6;
-      pair.Step(RandomBatch(spec, rows, 3, step), options, set);
+      pair.Step(RandomBatch(spec, rows, step), options, set);
       if (testing::Test::HasFailure()) FAIL() << "order " << order << ", step " << step;
     }
   }
@@ -219,7 +219,7 @@ TEST_P(ModelWireTest, SetVariableAndLoadWireTakeEffectInTurn) {
   for (const uint64_t order : Orders()) {
     SetOrder(order);
     Pair pair(NewDevice(), NewDevice(), WireFormat::kFloat32);
-    const Batch batch = RandomBatch(pair.plain.model->spec(), 5, 3, 1);
+    const Batch batch = RandomBatch(pair.plain.model->spec(), 5, 1);
     pair.Load(1, 0);
     for (size_t v = 0; v < pair.wire.size(); ++v) {
       FillRandom(200 + v, 0.5f, pair.plain.values[v].span());
@@ -240,7 +240,7 @@ TEST_P(ModelWireTest, AVariableMayBeLoadedWhenItsGradientIsThere) {
   for (const uint64_t order : Orders()) {
     SetOrder(order);
     Pair pair(NewDevice(), NewDevice(), WireFormat::kFloat32, WireFormat::kFloat32, 2);
-    const Batch batch = RandomBatch(pair.plain.model->spec(), 5, 3, 1);
+    const Batch batch = RandomBatch(pair.plain.model->spec(), 5, 1);
     for (const absl::Span<uint8_t> array : pair.memory.values[1]) {
       std::fill(array.begin(), array.end(), uint8_t{0xff});  // not numbers
     }
@@ -264,7 +264,7 @@ TEST_P(ModelWireTest, TellsOfGradientsFromTheLastLayer) {
     Pair pair(NewDevice(), NewDevice(), WireFormat::kFloat32);
     std::vector<size_t> order;
     const auto result = pair.wired.model->ComputeGradients(
-        RandomBatch(pair.plain.model->spec(), 7, 3, 1), {.clip_global_norm = max_norm}, {},
+        RandomBatch(pair.plain.model->spec(), 7, 1), {.clip_global_norm = max_norm}, {},
         [&](size_t variable) { order.push_back(variable); });
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_THAT(order, ElementsAre(5, 4, 3, 2, 1, 0));
@@ -274,9 +274,9 @@ TEST_P(ModelWireTest, TellsOfGradientsFromTheLastLayer) {
 TEST_P(ModelWireTest, ALossThatIsNotFiniteLeavesErrorFeedbackAsItIs) {
   for (const WireFormat format : {WireFormat::kInt8, WireFormat::kTopK}) {
     Pair pair(NewDevice(), NewDevice(), format);
-    const Batch batch = RandomBatch(pair.plain.model->spec(), 7, 3, 1);
+    const Batch batch = RandomBatch(pair.plain.model->spec(), 7, 1);
     pair.Step(batch, {}, 0);
-    Batch bad = RandomBatch(pair.plain.model->spec(), 7, 3, 1);
+    Batch bad = RandomBatch(pair.plain.model->spec(), 7, 1);
     bad.features[0].numbers.data()[3] = std::numeric_limits<float>::infinity();
     const auto result =
         pair.wired.model->ComputeGradients(bad, {}, {}, [](int) { ADD_FAILURE() << "told"; });
@@ -290,10 +290,10 @@ TEST_P(ModelWireTest, KeptGradientsAreDeliveredOrDropped) {
   Pair pair(NewDevice(), NewDevice(), WireFormat::kInt8);
   Model& model = *pair.wired.model;
   const ModelSpec& spec = pair.plain.model->spec();
-  pair.Step(RandomBatch(spec, 7, 3, 1), {}, 0);
+  pair.Step(RandomBatch(spec, 7, 1), {}, 0);
   // Not wanted by anyone.
-  pair.Step(RandomBatch(spec, 7, 3, 2), {.deliver = false}, 0);
-  pair.Step(RandomBatch(spec, 7, 3, 3), {.deliver = false}, 0);
+  pair.Step(RandomBatch(spec, 7, 2), {.deliver = false}, 0);
+  pair.Step(RandomBatch(spec, 7, 3), {.deliver = false}, 0);
   std::vector<std::vector<std::string>> found(pair.wire.size());
   const absl::Status delivered = model.DeliverGradients(
       {}, [&](size_t variable) { found[variable] = pair.Bytes(variable, 0); });
@@ -302,7 +302,7 @@ TEST_P(ModelWireTest, KeptGradientsAreDeliveredOrDropped) {
   const absl::Status none = absl::FailedPreconditionError(
       "gradients: expected a step that kept them, found none since the last delivery");
   EXPECT_EQ(model.DeliverGradients({}, nullptr), none);
-  pair.Step(RandomBatch(spec, 7, 3, 4), {}, 0);
+  pair.Step(RandomBatch(spec, 7, 4), {}, 0);
   EXPECT_EQ(model.DeliverGradients({}, nullptr), none);
 }
 
@@ -310,7 +310,7 @@ TEST_P(ModelWireTest, KeptGradientsAreOfTheValuesThatWereThere) {
   for (const uint64_t order : Orders()) {
     SetOrder(order);
     Pair pair(NewDevice(), NewDevice(), WireFormat::kFloat32);
-    const Batch batch = RandomBatch(pair.plain.model->spec(), 7, 3, 1);
+    const Batch batch = RandomBatch(pair.plain.model->spec(), 7, 1);
     for (uint64_t step = 0; step < 3; ++step) {
       pair.Load(step, 0);
       pair.Step(batch, {.deliver = false}, 0);
@@ -330,7 +330,7 @@ TEST_P(ModelWireTest, KeptGradientsAreOfTheValuesThatWereThere) {
 
 TEST_P(ModelWireTest, KeptGradientsGoToArraysToo) {
   TestModel test(kWireNetwork, 1, NewDevice());
-  const Batch batch = RandomBatch(test.model->spec(), 7, 3, 1);
+  const Batch batch = RandomBatch(test.model->spec(), 7, 1);
   const double loss = test.Step(batch);
   std::vector<std::vector<float>> expected;
   for (Tensor& g : test.gradients) {
@@ -355,7 +355,7 @@ TEST_P(ModelWireTest, KeptGradientsGoToArraysToo) {
 
 TEST_P(ModelWireTest, PreparingAgainForgetsWhatWasLost) {
   Pair pair(NewDevice(), NewDevice(), WireFormat::kInt8);
-  const Batch batch = RandomBatch(pair.plain.model->spec(), 7, 3, 1);
+  const Batch batch = RandomBatch(pair.plain.model->spec(), 7, 1);
   for (int step = 0; step < 3; ++step) pair.Step(batch, {}, 0);
   pair.codec = Codec(pair.wire);
   pair.memory = *pair.wired.model->PrepareWire(pair.wire, 2);
@@ -378,7 +378,7 @@ TEST_P(ModelWireTest, RefusesWireMemoryThatIsNotTheModels) {
 TEST_P(ModelWireTest, RefusesSetsThatAreNotThere) {
   Pair pair(NewDevice(), NewDevice(), WireFormat::kFloat32, WireFormat::kFloat32, 2);
   Model& model = *pair.wired.model;
-  const Batch batch = RandomBatch(pair.plain.model->spec(), 7, 3, 1);
+  const Batch batch = RandomBatch(pair.plain.model->spec(), 7, 1);
   EXPECT_EQ(pair.plain.model->LoadWire(0, 0),
             absl::InvalidArgumentError("wire set: expected wire memory, found none"));
   EXPECT_EQ(model.LoadWire(0, 2), absl::InvalidArgumentError("wire set: expected 0 to 1, found 2"));
@@ -403,18 +403,18 @@ class RepeatedStepsTest : public testing::Test {
 
 TEST_F(RepeatedStepsTest, AreEnqueuedOnceForEveryBatchSize) {
   const ModelSpec& spec = test_.model->spec();
-  test_.Step(RandomBatch(spec, 8, 3, 1), 1);
+  test_.Step(RandomBatch(spec, 8, 1), 1);
   EXPECT_EQ(repetitions(), 0);
-  test_.Step(RandomBatch(spec, 5, 3, 2), 2);
+  test_.Step(RandomBatch(spec, 5, 2), 2);
   EXPECT_EQ(repetitions(), 0) << "another size";
-  test_.Step(RandomBatch(spec, 8, 3, 3), 3);
-  test_.Step(RandomBatch(spec, 5, 3, 4), 4);
+  test_.Step(RandomBatch(spec, 8, 3), 3);
+  test_.Step(RandomBatch(spec, 5, 4), 4);
   EXPECT_EQ(repetitions(), 2);
 }
 
 TEST_F(RepeatedStepsTest, FollowWireMemoryThatIsPreparedAgain) {
   const std::vector<VariableWire> wire = WireOf(*test_.model, WireFormat::kFloat32);
-  const Batch batch = RandomBatch(test_.model->spec(), 8, 3, 1);
+  const Batch batch = RandomBatch(test_.model->spec(), 8, 1);
   for (int round = 0; round < 3; ++round) {
     const WireMemory memory = *test_.model->PrepareWire(wire, 1);
     std::fill(memory.gradients[0][0].begin(), memory.gradients[0][0].end(), uint8_t{0xff});
