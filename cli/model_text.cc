@@ -33,7 +33,8 @@ std::string ModelTable(const ModelSpec& model) {
     operations += layer.operations();
   }
   return absl::StrCat(table.ToString(), "\n", parameters, " parameters, ", operations,
-                      " operations forward for an example, loss ", LossKindName(model.loss), "\n");
+                      " operations forward for an example, loss ",
+                      LossKindName(model.main_loss().kind), "\n");
 }
 
 std::string ModelDot(const ModelSpec& model) {

@@ -60,12 +60,13 @@ absl::Status CheckSubset(const std::string& path, const v1::DataConfig::Subset& 
 
 absl::Status CheckClassNames(const v1::DataConfig& data, const ModelSpec& model) {
   if (data.class_names().empty()) return absl::OkStatus();
-  if (model.num_classes() == 0) {
+  if (model.main_loss().num_classes() == 0) {
     return FieldError("data.class_names", "none (the model's labels are numbers)",
                       data.class_names_size());
   }
-  if (data.class_names_size() != model.num_classes()) {
-    return FieldError("data.class_names", absl::StrCat(model.num_classes(), " (the classes)"),
+  if (data.class_names_size() != model.main_loss().num_classes()) {
+    return FieldError("data.class_names",
+                      absl::StrCat(model.main_loss().num_classes(), " (the classes)"),
                       data.class_names_size());
   }
   std::set<absl::string_view> names;

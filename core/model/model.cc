@@ -248,7 +248,7 @@ absl::StatusOr<EvaluationSums> Model::Evaluate(const Batch& batch,
   for (const MetricSpec& metric : metrics) {
     sums.correct.push_back(
         metric.counts_examples()
-            ? CountCorrect(metric, spec_.output_size, *scores, batch.labels.front().span())
+            ? CountCorrect(metric, spec_.main_loss().outputs, *scores, batch.labels.front().span())
             : 0);
   }
   return sums;
@@ -273,7 +273,7 @@ absl::Status Model::EnqueueEvaluation(const Pass& pass, const Batch& batch, bool
 }
 
 absl::Status Model::DownloadScores(const Pass& pass, std::vector<float>* scores) {
-  scores->resize(pass.batch * spec_.output_size);
+  scores->resize(pass.batch * spec_.main_loss().outputs);
   return Explain(first().device()->CopyToHost(first().scores(), absl::MakeSpan(*scores)));
 }
 

@@ -123,9 +123,10 @@ class ReferenceModel {
 
   reference::Loss ComputeLoss(const Floats& labels) const {
     const double weight = 1.0 / static_cast<double>(batch_);
-    switch (spec_.loss) {
+    switch (spec_.main_loss().kind) {
       case LossKind::kSoftmaxCrossEntropy:
-        return reference::SoftmaxCrossEntropy(spec_.output_size, weight, inputs_.back(), labels);
+        return reference::SoftmaxCrossEntropy(spec_.main_loss().outputs, weight, inputs_.back(),
+                                              labels);
       case LossKind::kSigmoidCrossEntropy:
         return reference::SigmoidCrossEntropy(weight, inputs_.back(), labels);
       case LossKind::kMeanSquaredError:

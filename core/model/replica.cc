@@ -155,10 +155,10 @@ void Replica::Forward(const Pass& pass) {
 
 void Replica::ComputeLoss(const Pass& pass, float weight) {
   DeviceMemory* const dscores = pass.training ? Part(plan_.last_gradient) : nullptr;
-  switch (spec_->loss) {
+  switch (spec_->main_loss().kind) {
     case LossKind::kSoftmaxCrossEntropy:
-      device_->SoftmaxCrossEntropy(pass.batch, spec_->output_size, weight, scores(), *labels_,
-                                   losses_.get(), dscores);
+      device_->SoftmaxCrossEntropy(pass.batch, spec_->main_loss().outputs, weight, scores(),
+                                   *labels_, losses_.get(), dscores);
       break;
     case LossKind::kSigmoidCrossEntropy:
       device_->SigmoidCrossEntropy(pass.batch, weight, scores(), *labels_, losses_.get(), dscores);
@@ -168,7 +168,7 @@ void Replica::ComputeLoss(const Pass& pass, float weight) {
       break;
   }
   device_->Sum(pass.batch, *losses_, loss_sum_.get());
-  NoteFailure("loss", LossKindName(spec_->loss));
+  NoteFailure("loss", LossKindName(spec_->main_loss().kind));
 }
 
 void Replica::Backward(const Pass& pass, size_t stage) {

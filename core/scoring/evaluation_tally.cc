@@ -30,20 +30,20 @@ EvaluationTally::EvaluationTally(const ModelSpec* model, const std::vector<Metri
                                  std::vector<std::string> class_names)
     : model_(*model),
       metrics_(*metrics),
-      class_names_(NamesOr(std::move(class_names), model->num_classes())),
-      counts_(model->num_classes()) {}
+      class_names_(NamesOr(std::move(class_names), model->main_loss().num_classes())),
+      counts_(model->main_loss().num_classes()) {}
 
 void EvaluationTally::Add(int64_t first_record, const Batch& batch, const EvaluationSums& sums,
                           absl::Span<float> scores) {
   sums_.Add(sums);
-  const size_t outputs = model_.output_size;
-  const Tensor& labels = batch.labels.front();
+  const size_t outputs = model_.main_loss().outputs;
+  const Tensor& labels = batch.labels[model_.main_loss().label];
   for (int64_t row = 0; row < batch.size(); ++row) {
     const int64_t record = first_record + row;
     const float label = labels.span()[row];
     const absl::Span<float> of_row = scores.subspan(row * outputs, outputs);
     const absl::Span<const float> features = InputOf(batch, row);
-    switch (model_.loss) {
+    switch (model_.main_loss().kind) {
       case LossKind::kSoftmaxCrossEntropy:
         AddClasses(record, label, of_row, features);
         break;
@@ -60,7 +60,7 @@ void EvaluationTally::Add(int64_t first_record, const Batch& batch, const Evalua
 void EvaluationTally::AddClasses(int64_t record, float label, absl::Span<float> scores,
                                  absl::Span<const float> features) {
   const int64_t predicted = PredictedClass(scores);
-  ScoresToProbabilities(model_.loss, model_.output_size, scores);
+  ScoresToProbabilities(model_.main_loss().kind, model_.main_loss().outputs, scores);
   const auto label_class = static_cast<int64_t>(label);
   const float confidence =
       predicted < 0 ? std::numeric_limits<float>::quiet_NaN() : scores[predicted];
@@ -74,7 +74,7 @@ void EvaluationTally::AddBinary(int64_t record, float label, float* score,
   const bool positive = label > 0.5f;
   ranking_.Add(*score, positive);
   const int64_t predicted = std::isnan(*score) ? -1 : (*score > 0 ? 1 : 0);
-  ScoresToProbabilities(model_.loss, 1, absl::MakeSpan(score, 1));
+  ScoresToProbabilities(model_.main_loss().kind, 1, absl::MakeSpan(score, 1));
   const float probability = *score;
   counts_.Add(positive ? 1 : 0, predicted);
   calibration_.Add(probability, positive);
@@ -122,18 +122,18 @@ EvaluationOutcome EvaluationTally::Finish() const {
 
 EvaluationReport EvaluationTally::Report() const {
   EvaluationReport report;
-  report.loss = model_.loss;
+  report.loss = model_.main_loss().kind;
   report.examples = sums_.examples;
   report.wrong = worst_.worst();
   if (const FeatureSpec* const feature = model_.records.only_feature()) {
     report.input_shape = feature->shape;
   }
-  if (model_.loss != LossKind::kSoftmaxCrossEntropy) {
+  if (model_.main_loss().kind != LossKind::kSoftmaxCrossEntropy) {
     report.mean_squared_error = errors_.MeanSquared();
     report.mean_absolute_error = errors_.MeanAbsolute();
   }
-  if (model_.loss == LossKind::kSigmoidCrossEntropy) report.ranking = ranking_.Curves();
-  if (model_.loss == LossKind::kMeanSquaredError) {
+  if (model_.main_loss().kind == LossKind::kSigmoidCrossEntropy) report.ranking = ranking_.Curves();
+  if (model_.main_loss().kind == LossKind::kMeanSquaredError) {
     report.pairs = pairs_.Pairs();
     return report;
   }
@@ -149,7 +149,7 @@ EvaluationReport EvaluationTally::Report() const {
 double EvaluationTally::Value(const MetricSpec& metric, const EvaluationReport& report) const {
   // With binary labels those of label 1 count, otherwise the mean of the classes.
   const auto quality = [&] {
-    return model_.output_size == 1 ? report.per_class[1] : MeanOfClasses(report.per_class);
+    return model_.main_loss().outputs == 1 ? report.per_class[1] : MeanOfClasses(report.per_class);
   };
   switch (metric.kind) {
     case MetricSpec::Kind::kAuc:

@@ -18,8 +18,7 @@ using testing::SizeIs;
 ModelSpec SpecOf(LossKind loss, int64_t outputs) {
   ModelSpec spec;
   spec.records.features = {{"features", Shape({2, 1})}};
-  spec.loss = loss;
-  spec.output_size = outputs;
+  spec.losses.push_back({.kind = loss, .outputs = outputs});
   return spec;
 }
 
@@ -31,14 +30,15 @@ struct Examples {
 
 Examples RandomExamples(const ModelSpec& spec, size_t n) {
   Examples examples;
-  const int64_t classes = spec.num_classes();
+  const int64_t classes = spec.main_loss().num_classes();
   for (size_t i = 0; i < n; ++i) {
     const float draw = UniformFloat(Philox(1, 0, i)[0]);
     const float label = classes == 0 ? draw : std::floor(draw * static_cast<float>(classes));
     examples.labels.push_back(label);
-    for (int64_t c = 0; c < spec.output_size; ++c) {
+    for (int64_t c = 0; c < spec.main_loss().outputs; ++c) {
       const float noise = 4 * UniformFloat(Philox(2, static_cast<uint64_t>(c), i)[0]) - 2;
-      const bool of_label = spec.output_size == 1 ? label > 0.5f : label == static_cast<float>(c);
+      const bool of_label =
+          spec.main_loss().outputs == 1 ? label > 0.5f : label == static_cast<float>(c);
       examples.scores.push_back(noise + (of_label ? 1.0f : 0.0f));
     }
   }
@@ -49,7 +49,7 @@ EvaluationOutcome Tally(const ModelSpec& spec, const std::vector<MetricSpec>& me
                         const Examples& examples, size_t batch_size,
                         std::vector<std::string> class_names = {}) {
   EvaluationTally tally(&spec, &metrics, std::move(class_names));
-  const size_t outputs = spec.output_size;
+  const size_t outputs = spec.main_loss().outputs;
   for (size_t begin = 0; begin < examples.labels.size(); begin += batch_size) {
     const size_t n = std::min(batch_size, examples.labels.size() - begin);
     const auto rows = static_cast<int64_t>(n);
@@ -65,9 +65,10 @@ EvaluationOutcome Tally(const ModelSpec& spec, const std::vector<MetricSpec>& me
     sums.loss = static_cast<double>(n) * 2;
     sums.examples = rows;
     for (const MetricSpec& metric : metrics) {
-      sums.correct.push_back(metric.counts_examples() ? CountCorrect(metric, spec.output_size,
-                                                                     scores, batch.labels[0].span())
-                                                      : 0);
+      sums.correct.push_back(
+          metric.counts_examples()
+              ? CountCorrect(metric, spec.main_loss().outputs, scores, batch.labels[0].span())
+              : 0);
     }
     tally.Add(static_cast<int64_t>(begin), batch, sums, absl::MakeSpan(scores));
   }

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "core/model/spec/model_spec.h"
+#include "core/model/spec/loss_spec.h"
 
 namespace keelson {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "core/model/spec/model_spec.h"
+#include "core/model/spec/loss_spec.h"
 #include "core/scoring/binary_ranking.h"
 #include "core/scoring/calibration.h"
 #include "core/scoring/class_counts.h"

@@ -74,7 +74,8 @@ absl::StatusOr<Prediction> ModelPredictor::Predict(const v1::ModelConfig& model,
     model_ = nullptr;
     return computed;
   }
-  ScoresToProbabilities(spec.loss, spec.output_size, absl::MakeSpan(prediction.outputs));
+  ScoresToProbabilities(spec.main_loss().kind, spec.main_loss().outputs,
+                        absl::MakeSpan(prediction.outputs));
   prediction.seconds = absl::ToDoubleSeconds(clock_->Monotonic() - start);
   prediction.step = loaded_->step;
   return prediction;

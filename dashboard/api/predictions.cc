@@ -33,11 +33,11 @@ absl::StatusOr<std::vector<float>> FeaturesOf(const Json& body) {
 Json PredictionJson(const RunModel& model, const Prediction& prediction) {
   Json json = {{"step", prediction.step}, {"kind", model.kind()}, {"seconds", prediction.seconds}};
   std::vector<float> outputs = prediction.outputs;
-  if (model.spec.loss == LossKind::kMeanSquaredError) {
+  if (model.spec.main_loss().kind == LossKind::kMeanSquaredError) {
     json["prediction"] = outputs.front();
     return json;
   }
-  if (model.spec.loss == LossKind::kSigmoidCrossEntropy) {
+  if (model.spec.main_loss().kind == LossKind::kSigmoidCrossEntropy) {
     outputs = {1 - prediction.outputs.front(), prediction.outputs.front()};
   }
   json["probabilities"] = outputs;

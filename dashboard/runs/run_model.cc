@@ -26,7 +26,7 @@ std::vector<std::string> ClassNames(const v1::TrainConfig& config, int64_t num_c
 }  // namespace
 
 const char* RunModel::kind() const {
-  switch (spec.loss) {
+  switch (spec.main_loss().kind) {
     case LossKind::kSoftmaxCrossEntropy:
       return "classification";
     case LossKind::kSigmoidCrossEntropy:
@@ -62,7 +62,7 @@ absl::StatusOr<RunModel> ParseRunModel(const std::string& text, const std::strin
   RunModel model;
   ASSIGN_OR_RETURN(model.config, ParseTrainConfig(text, source_name));
   ASSIGN_OR_RETURN(model.spec, InferModelSpec(model.config.model()));
-  model.classes = ClassNames(model.config, model.spec.num_classes());
+  model.classes = ClassNames(model.config, model.spec.main_loss().num_classes());
   model.text = text;
   return model;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -27,17 +28,15 @@ Shape Batched(int64_t records, const Shape& record) {
   return Shape(std::move(dims));
 }
 
-absl::Status CheckLabel(const ModelSpec& spec, absl::string_view name, int64_t position,
-                        float label) {
+absl::Status CheckLabel(const LossSpec& loss, int64_t position, float label) {
   std::string expected;
-  switch (spec.loss) {
+  switch (loss.kind) {
     case LossKind::kSoftmaxCrossEntropy:
       // Written so that not-a-number fails too.
-      if (label >= 0 && label < static_cast<float>(spec.output_size) &&
-          label == std::floor(label)) {
+      if (label >= 0 && label < static_cast<float>(loss.outputs) && label == std::floor(label)) {
         return absl::OkStatus();
       }
-      expected = absl::StrCat("a class from 0 to ", spec.output_size - 1);
+      expected = absl::StrCat("a class from 0 to ", loss.outputs - 1);
       break;
     case LossKind::kSigmoidCrossEntropy:
       if (label == 0 || label == 1) return absl::OkStatus();
@@ -48,8 +47,8 @@ absl::Status CheckLabel(const ModelSpec& spec, absl::string_view name, int64_t p
       expected = "a finite number";
       break;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("batch: ", name, "[", position, "]: expected ", expected, ", found ", label));
+  return absl::InvalidArgumentError(absl::StrCat("batch: ", loss.label_name, "[", position,
+                                                 "]: expected ", expected, ", found ", label));
 }
 
 }  // namespace
@@ -103,10 +102,13 @@ absl::Status CheckBatch(const ModelSpec& spec, const Batch& batch) {
   }
   const Shape expected({batch.size()});
   for (size_t i = 0; i < labels.size(); ++i) {
-    const Tensor& found = batch.labels[i];
-    if (found.shape() != expected) return Mismatch(labels[i].name, expected, found.shape());
-    for (int64_t r = 0; r < found.size(); ++r) {
-      RETURN_IF_ERROR(CheckLabel(spec, labels[i].name, r, found.data()[r]));
+    const Shape& found = batch.labels[i].shape();
+    if (found != expected) return Mismatch(labels[i].name, expected, found);
+  }
+  for (const LossSpec& loss : spec.losses) {
+    const absl::Span<const float> values = batch.labels[loss.label].span();
+    for (size_t r = 0; r < values.size(); ++r) {
+      RETURN_IF_ERROR(CheckLabel(loss, static_cast<int64_t>(r), values[r]));
     }
   }
   return absl::OkStatus();

@@ -18,8 +18,8 @@ absl::Status Expected(absl::string_view path, absl::string_view expected, absl::
 }
 
 absl::StatusOr<MetricSpec> InferTopK(int64_t k, const std::string& path, const ModelSpec& model) {
-  if (k >= 1 && k <= model.output_size) return MetricSpec{Kind::kTopK, k};
-  return Expected(path + ".k", absl::StrCat("1..", model.output_size, " (the classes)"),
+  if (k >= 1 && k <= model.main_loss().outputs) return MetricSpec{Kind::kTopK, k};
+  return Expected(path + ".k", absl::StrCat("1..", model.main_loss().outputs, " (the classes)"),
                   absl::StrCat(k));
 }
 
@@ -77,7 +77,7 @@ absl::StatusOr<MetricSpec> InferMetric(const Metric& config, const std::string& 
                     "none");
   }
   const std::string of_kind = absl::StrCat(path, ".", field->name());
-  RETURN_IF_ERROR(CheckLoss(of_kind, config.kind_case(), model.loss));
+  RETURN_IF_ERROR(CheckLoss(of_kind, config.kind_case(), model.main_loss().kind));
   switch (config.kind_case()) {
     case Metric::kTopK:
       return InferTopK(config.top_k().k(), of_kind, model);
@@ -137,7 +137,7 @@ std::string MetricSpec::name() const {
 absl::StatusOr<std::vector<MetricSpec>> InferMetrics(const v1::EvaluationConfig& config,
                                                      const ModelSpec& model) {
   std::vector<MetricSpec> metrics;
-  if (config.metrics().empty() && model.loss != LossKind::kMeanSquaredError) {
+  if (config.metrics().empty() && model.main_loss().kind != LossKind::kMeanSquaredError) {
     metrics.push_back({Kind::kAccuracy});
   }
   for (int i = 0; i < config.metrics_size(); ++i) {

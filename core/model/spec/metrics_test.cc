@@ -14,8 +14,7 @@ using testing::Pair;
 
 ModelSpec ModelWith(LossKind loss, int64_t output_size) {
   ModelSpec model;
-  model.loss = loss;
-  model.output_size = output_size;
+  model.losses.push_back({.kind = loss, .outputs = output_size});
   return model;
 }
 

@@ -30,8 +30,7 @@ class SpecBuilder {
       return FieldError("model.layers",
                         "expected a layer with variables to train, such as dense, found none");
     }
-    RETURN_IF_ERROR(SetLoss(config.loss()));
-    spec_.records.labels.push_back({std::string(kLabel), spec_.num_classes()});
+    RETURN_IF_ERROR(AddLoss(config.loss()));
     return std::move(spec_);
   }
 
@@ -92,32 +91,14 @@ class SpecBuilder {
     return &*owner;
   }
 
-  absl::Status SetLoss(const v1::LossConfig& config) {
-    switch (config.kind()) {
-      case v1::LossConfig::SOFTMAX_CROSS_ENTROPY:
-        spec_.loss = LossKind::kSoftmaxCrossEntropy;
-        break;
-      case v1::LossConfig::SIGMOID_CROSS_ENTROPY:
-        spec_.loss = LossKind::kSigmoidCrossEntropy;
-        break;
-      case v1::LossConfig::MEAN_SQUARED_ERROR:
-        spec_.loss = LossKind::kMeanSquaredError;
-        break;
-      default:
-        return FieldError("model.loss.kind",
-                          "expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY or "
-                          "MEAN_SQUARED_ERROR, found none");
-    }
-    const Shape& output = spec_.layers.back().output;
-    spec_.output_size = output.num_elements();
-    const bool softmax = spec_.loss == LossKind::kSoftmaxCrossEntropy;
-    if (output.rank() == 1 && (softmax ? spec_.output_size >= 2 : spec_.output_size == 1)) {
-      return absl::OkStatus();
-    }
-    return FieldError(
-        "model.loss",
-        absl::StrCat(LossKindName(spec_.loss), " takes ", softmax ? "[classes], 2 or more" : "[1]",
-                     ", found a last layer with the output ", output.ToString()));
+  absl::Status AddLoss(const v1::LossConfig& config) {
+    const LayerSpec& layer = spec_.layers.back();
+    const ValueId scores = spec_.values().OutputOf(spec_.layers.size() - 1);
+    ASSIGN_OR_RETURN(LossSpec loss,
+                     ReadLoss(config, "model.loss", scores, layer.name, layer.output));
+    spec_.records.labels.push_back({loss.label_name, loss.num_classes()});
+    spec_.losses.push_back(std::move(loss));
+    return absl::OkStatus();
   }
 
   ModelSpec spec_;
@@ -135,30 +116,6 @@ int64_t ModelSpec::parameters_of(const LayerSpec& layer) const {
     elements += variables[variable].shape.num_elements();
   }
   return elements;
-}
-
-int64_t ModelSpec::num_classes() const {
-  switch (loss) {
-    case LossKind::kSoftmaxCrossEntropy:
-      return output_size;
-    case LossKind::kSigmoidCrossEntropy:
-      return 2;
-    case LossKind::kMeanSquaredError:
-      return 0;
-  }
-  return 0;
-}
-
-const char* LossKindName(LossKind kind) {
-  switch (kind) {
-    case LossKind::kSoftmaxCrossEntropy:
-      return "SOFTMAX_CROSS_ENTROPY";
-    case LossKind::kSigmoidCrossEntropy:
-      return "SIGMOID_CROSS_ENTROPY";
-    case LossKind::kMeanSquaredError:
-      return "MEAN_SQUARED_ERROR";
-  }
-  return "";
 }
 
 absl::StatusOr<ModelSpec> InferModelSpec(const v1::ModelConfig& config) {

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "core/model/spec/layer_graph.h"
 #include "core/model/spec/layer_spec.h"
+#include "core/model/spec/loss_spec.h"
 #include "core/model/spec/record_schema.h"
 #include "core/tensor/shape.h"
 #include "core/tensor/variable.h"
@@ -18,16 +19,10 @@
 
 namespace keelson {
 
-enum class LossKind { kSoftmaxCrossEntropy, kSigmoidCrossEntropy, kMeanSquaredError };
-
-// "SOFTMAX_CROSS_ENTROPY", ..., as in the configuration.
-const char* LossKindName(LossKind kind);
-
 struct ModelSpec {
   std::string name;
   RecordSchema records;
-  // In an order in which they can be computed; a chain's is the configuration's. The last one's
-  // output is the model's.
+  // In an order in which they can be computed; a chain's is the configuration's.
   std::vector<LayerSpec> layers;
   // In the order of the layers (of those that share variables the first one's): "<layer>/kernel"
   // ([inputs, units] or [kernel, kernel, channels, filters]) and "<layer>/bias" (zeros at first);
@@ -36,12 +31,11 @@ struct ModelSpec {
   // Bengio, "Understanding the difficulty of training deep feedforward neural networks", AISTATS
   // 2010 (uniform); He et al., "Delving deep into rectifiers", ICCV 2015 (normal).
   std::vector<VariableSpec> variables;
-  LossKind loss = LossKind::kSoftmaxCrossEntropy;
-  // The number of scores of one example.
-  int64_t output_size = 0;
+  // One.
+  std::vector<LossSpec> losses;
 
-  // Labels are below this; 0: labels are any numbers.
-  int64_t num_classes() const;
+  // The one of whose scores predictions and metrics are.
+  const LossSpec& main_loss() const { return losses.front(); }
   // The elements of the layer's variables, except those that an earlier layer has, too.
   int64_t parameters_of(const LayerSpec& layer) const;
   GraphValues values() const { return GraphValues(records.features.size()); }
@@ -60,9 +54,9 @@ struct ModelSpec {
 // INVALID_ARGUMENT, the text beginning with the field's path ("model.layers[2].dense.units:
 // expected > 0, found -3"): a missing or bad number; a feature without a name of its own; a graph
 // that makes no sense (OrderLayers); a layer that does not take its inputs' number or shapes, or
-// cannot share variables with the layer that it names; an output that does not fit the loss;
-// nothing to train; a tensor of more than 2^31
-// - 1 elements.
+// cannot share variables with the layer that it names; an output that does not fit its loss, or
+// that depends on no variable; two losses of one label; nothing to train; a tensor of more than
+// 2^31 - 1 elements.
 absl::StatusOr<ModelSpec> InferModelSpec(const v1::ModelConfig& config);
 
 }  // namespace keelson

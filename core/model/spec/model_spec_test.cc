@@ -63,8 +63,8 @@ TEST(ModelSpecTest, InfersLeNet) {
   EXPECT_EQ(spec->layers[9].kernel, 6);
   EXPECT_EQ(spec->layers[9].bias, std::nullopt);
   EXPECT_EQ(spec->layers[8].dropout_rate, 0.5f);
-  EXPECT_EQ(spec->output_size, 10);
-  EXPECT_EQ(spec->loss, LossKind::kSoftmaxCrossEntropy);
+  EXPECT_EQ(spec->main_loss().outputs, 10);
+  EXPECT_EQ(spec->main_loss().kind, LossKind::kSoftmaxCrossEntropy);
 }
 
 TEST(ModelSpecTest, InfersAGraph) {
@@ -257,8 +257,8 @@ TEST(ModelSpecTest, TakesTheOtherLosses) {
     const auto spec = Infer(
         std::string("input_shape: 5 layers { dense { units: 1 } } loss { kind: ") + loss + " }");
     ASSERT_TRUE(spec.ok()) << spec.status();
-    EXPECT_STREQ(LossKindName(spec->loss), loss);
-    EXPECT_EQ(spec->output_size, 1);
+    EXPECT_STREQ(LossKindName(spec->main_loss().kind), loss);
+    EXPECT_EQ(spec->main_loss().outputs, 1);
   }
 }
 
@@ -336,18 +336,19 @@ TEST(ModelSpecTest, RefusesModels) {
             "model.loss.kind: expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY or "
             "MEAN_SQUARED_ERROR, found none");
   EXPECT_EQ(message("input_shape: 3 " + dense + "loss { kind: SIGMOID_CROSS_ENTROPY }"),
-            "model.loss: SIGMOID_CROSS_ENTROPY takes [1], found a last layer with the output [10]");
+            "model.loss: SIGMOID_CROSS_ENTROPY takes [1], found the output [10] of \"dense_1\"");
   EXPECT_EQ(message("input_shape: 3 " + dense + "loss { kind: MEAN_SQUARED_ERROR }"),
-            "model.loss: MEAN_SQUARED_ERROR takes [1], found a last layer with the output [10]");
+            "model.loss: MEAN_SQUARED_ERROR takes [1], found the output [10] of \"dense_1\"");
   EXPECT_EQ(message("input_shape: 3 layers { dense { units: 1 } }" + softmax),
-            "model.loss: SOFTMAX_CROSS_ENTROPY takes [classes], 2 or more, found a last layer "
-            "with the output [1]");
+            "model.loss: SOFTMAX_CROSS_ENTROPY takes [classes], 2 or more, found the output [1] of "
+            "\"dense_1\"");
 }
 
 TEST(ModelSpecTest, RefusesALossOverAnImage) {
-  EXPECT_EQ(InferLayers("layers { conv2d { filters: 2 kernel_size: 28 } }").status().message(),
-            "model.loss: SOFTMAX_CROSS_ENTROPY takes [classes], 2 or more, found a last layer "
-            "with the output [1, 1, 2]");
+  EXPECT_EQ(
+      InferLayers("layers { conv2d { filters: 2 kernel_size: 28 } }").status().message(),
+      "model.loss: SOFTMAX_CROSS_ENTROPY takes [classes], 2 or more, found the output [1, 1, 2] "
+      "of \"conv2d_1\"");
 }
 
 class LayerErrorTest : public testing::TestWithParam<ErrorCase> {};
