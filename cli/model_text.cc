@@ -33,8 +33,7 @@ std::string ModelTable(const ModelSpec& model) {
     operations += layer.operations();
   }
   return absl::StrCat(table.ToString(), "\n", parameters, " parameters, ", operations,
-                      " operations forward for an example, loss ",
-                      LossKindName(model.main_loss().kind), "\n");
+                      " operations forward for an example, loss ", model.LossText(), "\n");
 }
 
 std::string ModelDot(const ModelSpec& model) {

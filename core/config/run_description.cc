@@ -40,8 +40,7 @@ std::string DescribeModel(const ModelSpec& model) {
     absl::StrAppend(&text, "| `", layer.name, "` | ", LayerKindName(layer.kind), " | ",
                     layer.output.ToString(), " | ", parameters, " |\n");
   }
-  absl::StrAppend(&text, "\n", all, " parameters, loss ", LossKindName(model.main_loss().kind),
-                  "\n");
+  absl::StrAppend(&text, "\n", all, " parameters, loss ", model.LossText(), "\n");
   return text;
 }
 
@@ -67,7 +66,7 @@ absl::StatusOr<Hparams> DescribeHparams(const v1::TrainConfig& config) {
   Hparams out;
   out.values = {
       {"model", config.model().name()},
-      {"loss", LossKindName(model.main_loss().kind)},
+      {"loss", model.LossText()},
       {"optimizer", ChoiceIn(config.optimizer(), "kind")},
       {"clip_global_norm", number(config.optimizer().clip_global_norm())},
       {"l2", number(config.optimizer().l2())},

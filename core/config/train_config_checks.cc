@@ -1,10 +1,12 @@
 #include "core/config/train_config_checks.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/base/status_macros.h"
 #include "core/cluster/consistency.h"
 #include "core/cluster/transfer_formats.h"
@@ -110,20 +112,28 @@ absl::Status CheckCheckpoint(const v1::CheckpointConfig& checkpoint) {
   return NotNegative("checkpoint.keep_every_n_hours", checkpoint.keep_every_n_hours());
 }
 
-absl::Status CheckMetricName(const std::string& field, const std::string& name,
-                             const std::vector<MetricSpec>& metrics) {
-  std::string expected = "\"loss\"";
-  if (name == "loss") return absl::OkStatus();
-  for (const MetricSpec& metric : metrics) {
-    if (name == metric.name()) return absl::OkStatus();
-    absl::StrAppend(&expected, ", \"", metric.name(), "\"");
+// "loss", the losses' and the metrics' own.
+absl::StatusOr<std::vector<std::string>> MetricNames(const v1::EvaluationConfig& evaluation,
+                                                     const ModelSpec& model) {
+  std::vector<std::string> names = {"loss"};
+  if (model.losses.size() > 1) {
+    for (const LossSpec& loss : model.losses) names.push_back(LossMetricName(loss));
   }
-  return FieldError(field, absl::StrCat("one of ", expected, " (the metrics)"),
+  ASSIGN_OR_RETURN(const std::vector<MetricSpec> metrics, InferMetrics(evaluation, model));
+  for (const MetricSpec& metric : metrics) names.push_back(metric.name());
+  return names;
+}
+
+absl::Status CheckMetricName(const std::string& field, const std::string& name,
+                             const std::vector<std::string>& names) {
+  if (std::find(names.begin(), names.end(), name) != names.end()) return absl::OkStatus();
+  return FieldError(field,
+                    absl::StrCat("one of \"", absl::StrJoin(names, "\", \""), "\" (the metrics)"),
                     absl::StrCat("\"", name, "\""));
 }
 
 absl::Status CheckEarlyStopping(const v1::EvaluationConfig::EarlyStopping& stopping,
-                                const std::vector<MetricSpec>& metrics) {
+                                const std::vector<std::string>& metrics) {
   const std::string path = "evaluation.early_stopping";
   RETURN_IF_ERROR(Positive(path + ".patience", stopping.patience()));
   RETURN_IF_ERROR(NotNegative(path + ".min_delta", stopping.min_delta()));
@@ -132,7 +142,7 @@ absl::Status CheckEarlyStopping(const v1::EvaluationConfig::EarlyStopping& stopp
 }
 
 absl::Status CheckExporter(const std::string& path, const v1::EvaluationConfig::Exporter& exporter,
-                           const std::vector<MetricSpec>& metrics) {
+                           const std::vector<std::string>& metrics) {
   switch (exporter.kind_case()) {
     case v1::EvaluationConfig::Exporter::kFinalSnapshot:
       return absl::OkStatus();
@@ -148,7 +158,7 @@ absl::Status CheckExporter(const std::string& path, const v1::EvaluationConfig::
 }
 
 absl::Status CheckExporters(const v1::EvaluationConfig& evaluation,
-                            const std::vector<MetricSpec>& metrics) {
+                            const std::vector<std::string>& metrics) {
   std::set<v1::EvaluationConfig::Exporter::KindCase> kinds;
   for (int i = 0; i < evaluation.exporters_size(); ++i) {
     const std::string path = absl::StrCat("evaluation.exporters[", i, "]");
@@ -166,7 +176,7 @@ absl::Status CheckEvaluation(const v1::EvaluationConfig& evaluation, const Model
   RETURN_IF_ERROR(NotNegative("evaluation.steps", evaluation.steps()));
   RETURN_IF_ERROR(NotNegative("evaluation.start_delay_seconds", evaluation.start_delay_seconds()));
   RETURN_IF_ERROR(NotNegative("evaluation.throttle_seconds", evaluation.throttle_seconds()));
-  ASSIGN_OR_RETURN(const std::vector<MetricSpec> metrics, InferMetrics(evaluation, model));
+  ASSIGN_OR_RETURN(const std::vector<std::string> metrics, MetricNames(evaluation, model));
   if (evaluation.has_early_stopping()) {
     RETURN_IF_ERROR(CheckEarlyStopping(evaluation.early_stopping(), metrics));
   }

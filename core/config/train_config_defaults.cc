@@ -174,7 +174,9 @@ void SetTrainConfigDefaults(v1::TrainConfig* config) {
   SetData(config->mutable_data());
   if (config->train().summary_steps() == 0) config->mutable_train()->set_summary_steps(100);
   SetCheckpoint(config->mutable_checkpoint());
-  SetEvaluation(config->model().loss().kind(), config->mutable_evaluation());
+  const v1::ModelConfig& model = config->model();
+  const v1::LossConfig& main_loss = model.losses().empty() ? model.loss() : model.losses(0);
+  SetEvaluation(main_loss.kind(), config->mutable_evaluation());
   SetTransfer(config->mutable_transfer());
   SetConsistency(config->mutable_consistency());
 }

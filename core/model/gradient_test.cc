@@ -272,6 +272,48 @@ INSTANTIATE_TEST_SUITE_P(
                   layers { flatten {} }
                   layers { dense { units: 3 } }
                   loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"SeveralLosses",
+             R"pb(input_shape: 4
+                  layers {
+                    name: "body"
+                    dense { units: 5 }
+                  }
+                  layers {
+                    name: "tanh"
+                    tanh {}
+                  }
+                  layers {
+                    name: "click"
+                    dense { units: 1 }
+                  }
+                  layers {
+                    name: "price"
+                    inputs: "tanh"
+                    dense { units: 1 }
+                  }
+                  layers {
+                    name: "more"
+                    inputs: "tanh"
+                    inputs: "click"
+                    concat {}
+                  }
+                  layers {
+                    name: "kind"
+                    dense { units: 3 }
+                  }
+                  layers {
+                    name: "last"
+                    relu {}
+                  }
+                  losses { kind: SIGMOID_CROSS_ENTROPY scores: "click" label: "clicked" }
+                  losses { kind: MEAN_SQUARED_ERROR scores: "price" label: "paid" weight: 0.5 }
+                  losses { kind: MEAN_SQUARED_ERROR scores: "click" label: "again" weight: 2 }
+                  losses { kind: SOFTMAX_CROSS_ENTROPY scores: "kind" label: "a" }
+                  losses { kind: SOFTMAX_CROSS_ENTROPY label: "b" weight: 0.7 })pb"},
+        Case{"OneLossWithAWeight",
+             R"pb(input_shape: 4
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY weight: 0.3 })pb"},
         Case{"SeveralFeatures",
              R"pb(features {
                     name: "numbers"

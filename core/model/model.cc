@@ -244,12 +244,13 @@ absl::StatusOr<EvaluationSums> Model::Evaluate(const Batch& batch,
   RETURN_IF_ERROR(DownloadScores(pass, scores));
   EvaluationSums sums;
   ASSIGN_OR_RETURN(sums.loss, AwaitLossSum());
+  ASSIGN_OR_RETURN(sums.losses, DownloadLosses());
   sums.examples = batch.size();
   for (const MetricSpec& metric : metrics) {
-    sums.correct.push_back(
-        metric.counts_examples()
-            ? CountCorrect(metric, spec_.main_loss().outputs, *scores, batch.labels.front().span())
-            : 0);
+    sums.correct.push_back(metric.counts_examples()
+                               ? CountCorrect(metric, spec_.main_loss().outputs, *scores,
+                                              batch.labels[spec_.main_loss().label].span())
+                               : 0);
   }
   return sums;
 }
@@ -267,9 +268,21 @@ absl::Status Model::EnqueueEvaluation(const Pass& pass, const Batch& batch, bool
   first().LoadBatch(batch, 0, pass.batch);
   first().Forward(pass);
   if (!with_loss) return absl::OkStatus();
-  first().ComputeLoss(pass, /*weight=*/1);
+  first().ComputeLosses(pass, /*weight=*/1);
   loss_->Download(*first().loss_sum());
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<double>> Model::DownloadLosses() {
+  std::vector<double> losses;
+  if (spec_.losses.size() == 1) return losses;
+  for (size_t i = 0; i < spec_.losses.size(); ++i) {
+    float sum = 0;
+    RETURN_IF_ERROR(
+        Explain(first().device()->CopyToHost(first().loss_part(i), absl::MakeSpan(&sum, 1))));
+    losses.push_back(sum);
+  }
+  return losses;
 }
 
 absl::Status Model::DownloadScores(const Pass& pass, std::vector<float>* scores) {
@@ -336,7 +349,7 @@ void Model::Forward() {
       replicas_[r]->ClearLossAndGradients();
     } else {
       replicas_[r]->Forward(passes_[r]);
-      replicas_[r]->ComputeLoss(passes_[r], weight);
+      replicas_[r]->ComputeLosses(passes_[r], weight);
     }
     sums.push_back(replicas_[r]->loss_sum());
   }

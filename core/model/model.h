@@ -192,6 +192,8 @@ class Model {
   Replica& first() const { return *replicas_.front(); }
   // Enqueues a forward pass without dropout on the first device.
   absl::Status EnqueueEvaluation(const Pass& pass, const Batch& batch, bool with_loss);
+  // Waits for the sums of each loss in that pass, where there are several.
+  absl::StatusOr<std::vector<double>> DownloadLosses();
   // Waits for the scores of that pass.
   absl::Status DownloadScores(const Pass& pass, std::vector<float>* scores);
 

@@ -11,11 +11,20 @@
 namespace keelson {
 namespace {
 
-// Branches that join again in every way, values that are taken twice, shared variables.
+// Branches that join again in every way, values that are taken twice, shared variables, two
+// features, and losses of which one takes what a layer takes too.
 constexpr char kGraph[] = R"pb(
-  input_shape: [ 6, 6, 2 ]
+  features {
+    name: "more"
+    dense { shape: 8 }
+  }
+  features {
+    name: "features"
+    dense { shape: [ 6, 6, 2 ] }
+  }
   layers {
     name: "in"
+    inputs: "features"
     conv2d { filters: 4 kernel_size: 3 padding: SAME }
   }
   layers {
@@ -87,12 +96,14 @@ constexpr char kGraph[] = R"pb(
     add {}
     inputs: "again"
     inputs: "hidden"
+    inputs: "more"
   }
   layers {
     name: "scores"
     dense { units: 3 }
   }
-  loss { kind: SOFTMAX_CROSS_ENTROPY })pb";
+  losses { kind: SOFTMAX_CROSS_ENTROPY }
+  losses { kind: SOFTMAX_CROSS_ENTROPY scores: "hidden" label: "other" weight: 0.25 })pb";
 
 class ModelGraphTest : public testing::TestWithParam<const char*> {};
 
@@ -103,6 +114,15 @@ void ExpectClose(const std::vector<Tensor>& found, const std::vector<Tensor>& ex
       const float value = expected[v].data()[i];
       EXPECT_NEAR(found[v].data()[i], value, 1e-5 + 1e-4 * std::abs(value)) << v << "[" << i << "]";
     }
+  }
+}
+
+// Without these, zeros, a variance is none.
+void SetStatistics(TestModel* test) {
+  for (size_t v = 0; v < test->values.size(); ++v) {
+    if (test->model->variables()[v].trained()) continue;
+    for (float& statistic : test->values[v].span()) statistic = 1;
+    test->Load(v);
   }
 }
 
@@ -118,11 +138,7 @@ TEST_P(ModelGraphTest, ComputesTheGradientsOfTheCpu) {
 
 TEST_P(ModelGraphTest, TrainsAndEvaluatesInTurn) {
   TestModel test(kGraph, 1, GetParam());
-  for (size_t v = 0; v < test.values.size(); ++v) {
-    if (test.model->variables()[v].trained()) continue;
-    for (float& statistic : test.values[v].span()) statistic = 1;  // a variance is positive
-    test.Load(v);
-  }
+  SetStatistics(&test);
   const Batch batch = RandomBatch(test.model->spec(), 6, 78);
   const Batch larger = RandomBatch(test.model->spec(), 11, 79);
   // Before there is memory for gradients, with it, and after more rows.
@@ -152,6 +168,17 @@ TEST_P(ModelGraphTest, TellsOfASharedGradientOnceWhenItIsWhole) {
       });
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(told, testing::Each(1));
+}
+
+TEST_P(ModelGraphTest, TellsTheLossesOneByOne) {
+  TestModel test(kGraph, 1, GetParam());
+  SetStatistics(&test);
+  const Batch batch = RandomBatch(test.model->spec(), 7, 81);
+  const auto sums = test.model->Evaluate(batch, {});
+  ASSERT_TRUE(sums.ok()) << sums.status();
+  ASSERT_EQ(sums->losses.size(), 2u);
+  EXPECT_GT(sums->losses[1], 0);
+  EXPECT_NEAR(sums->loss, sums->losses[0] + 0.25 * sums->losses[1], 1e-5 * sums->loss);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ModelGraphTest, AllTestDevices(), TestDeviceName);

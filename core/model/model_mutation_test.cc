@@ -36,6 +36,35 @@ constexpr const char* kModels[] = {
          layers { dropout { rate: 0.5 } }
          layers { dense { units: 3 } }
          loss { kind: SOFTMAX_CROSS_ENTROPY })pb",
+    R"pb(features {
+           name: "x"
+           dense { shape: 3 }
+         }
+         features {
+           name: "y"
+           dense { shape: [ 2, 3, 1 ] }
+         }
+         layers {
+           name: "f"
+           flatten {}
+           inputs: "y"
+         }
+         layers {
+           name: "c"
+           concat {}
+           inputs: "x"
+           inputs: "f"
+         }
+         layers {
+           name: "d"
+           dense { units: 3 }
+         }
+         layers {
+           name: "e"
+           dense { units: 1 }
+         }
+         losses { kind: SOFTMAX_CROSS_ENTROPY scores: "d" label: "l" }
+         losses { kind: MEAN_SQUARED_ERROR scores: "e" weight: 0.5 })pb",
     R"pb(input_shape: 4
          layers {
            name: "a"

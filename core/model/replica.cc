@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<Replica>> Replica::Create(const ModelSpec* spec, 
   std::unique_ptr<Replica> replica(new Replica(spec, device));
   RETURN_IF_ERROR(replica->CreateVariables());
   RETURN_IF_ERROR(replica->CreateStages());
-  ASSIGN_OR_RETURN(replica->loss_sum_, device->Allocate(1));
+  RETURN_IF_ERROR(replica->CreateLosses());
   return replica;
 }
 
@@ -50,6 +50,16 @@ absl::Status Replica::CreateStages() {
   }
   RETURN_IF_ERROR(ShareVariables());
   for (size_t i = 0; i < num_stages(); ++i) runs_[i].layer = MakeLayerOf(i);
+  return absl::OkStatus();
+}
+
+absl::Status Replica::CreateLosses() {
+  ASSIGN_OR_RETURN(loss_sum_, device_->Allocate(1));
+  if (spec_->losses.size() == 1 && spec_->main_loss().weight == 1) return absl::OkStatus();
+  for (size_t i = 0; i < spec_->losses.size(); ++i) {
+    ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemory> part, device_->Allocate(1));
+    loss_parts_.push_back(std::move(part));
+  }
   return absl::OkStatus();
 }
 
@@ -108,7 +118,10 @@ absl::Status Replica::Allocate(int64_t rows, bool training) {
   for (const MemoryPart& part : plan_.parts) {
     parts_.push_back(std::make_unique<MemoryView>(*activations_, part.begin, part.floats));
   }
-  ASSIGN_OR_RETURN(labels_, device_->Allocate(rows));
+  for (size_t i = 0; i < spec_->records.labels.size(); ++i) {
+    ASSIGN_OR_RETURN(std::unique_ptr<DeviceMemory> labels, device_->Allocate(rows));
+    labels_.push_back(std::move(labels));
+  }
   ASSIGN_OR_RETURN(losses_, device_->Allocate(rows));
   return absl::OkStatus();
 }
@@ -117,7 +130,7 @@ void Replica::FreeActivations() {
   rows_ = 0;
   activations_.reset();
   parts_.clear();
-  labels_.reset();
+  labels_.clear();
   losses_.reset();
 }
 
@@ -125,8 +138,8 @@ void Replica::LoadBatch(const Batch& batch, int64_t first, int64_t rows) {
   for (size_t i = 0; i < batch.features.size(); ++i) {
     device_->CopyToDevice(Rows(batch.features[i].numbers, first, rows), Value(i));
   }
-  if (!batch.labels.empty()) {
-    device_->CopyToDevice(Rows(batch.labels.front(), first, rows), labels_.get());
+  for (size_t i = 0; i < batch.labels.size(); ++i) {
+    device_->CopyToDevice(Rows(batch.labels[i], first, rows), labels_[i].get());
   }
   NoteFailure("model", "batch");
 }
@@ -153,22 +166,40 @@ void Replica::Forward(const Pass& pass) {
   }
 }
 
-void Replica::ComputeLoss(const Pass& pass, float weight) {
-  DeviceMemory* const dscores = pass.training ? Part(plan_.last_gradient) : nullptr;
-  switch (spec_->main_loss().kind) {
+void Replica::ComputeLosses(const Pass& pass, float weight) {
+  const bool weighted = !loss_parts_.empty();
+  if (weighted) device_->Fill(0, 1, loss_sum_.get());
+  for (size_t i = 0; i < spec_->losses.size(); ++i) {
+    const LossSpec& loss = spec_->losses[i];
+    const DeviceMemory& scores = *Value(graph_.scores[i]);
+    DeviceMemory* dscores = nullptr;
+    if (pass.training) dscores = Part(plan_.score_gradients[i].part);
+    ComputeLoss(loss, pass.batch, weight * loss.weight, scores, dscores);
+    if (pass.training && plan_.score_gradients[i].sum.has_value()) {
+      device_->Axpy(1, pass.batch * loss.outputs, *dscores, Part(*plan_.score_gradients[i].sum));
+    }
+    DeviceMemory* const sum = weighted ? loss_parts_[i].get() : loss_sum_.get();
+    device_->Sum(pass.batch, *losses_, sum);
+    if (weighted) device_->Axpy(loss.weight, 1, *sum, loss_sum_.get());
+    NoteFailure("loss", LossKindName(loss.kind));
+  }
+}
+
+void Replica::ComputeLoss(const LossSpec& loss, int64_t rows, float weight,
+                          const DeviceMemory& scores, DeviceMemory* dscores) {
+  const DeviceMemory& labels = *labels_[loss.label];
+  switch (loss.kind) {
     case LossKind::kSoftmaxCrossEntropy:
-      device_->SoftmaxCrossEntropy(pass.batch, spec_->main_loss().outputs, weight, scores(),
-                                   *labels_, losses_.get(), dscores);
+      device_->SoftmaxCrossEntropy(rows, loss.outputs, weight, scores, labels, losses_.get(),
+                                   dscores);
       break;
     case LossKind::kSigmoidCrossEntropy:
-      device_->SigmoidCrossEntropy(pass.batch, weight, scores(), *labels_, losses_.get(), dscores);
+      device_->SigmoidCrossEntropy(rows, weight, scores, labels, losses_.get(), dscores);
       break;
     case LossKind::kMeanSquaredError:
-      device_->MeanSquaredError(pass.batch, weight, scores(), *labels_, losses_.get(), dscores);
+      device_->MeanSquaredError(rows, weight, scores, labels, losses_.get(), dscores);
       break;
   }
-  device_->Sum(pass.batch, *losses_, loss_sum_.get());
-  NoteFailure("loss", LossKindName(spec_->main_loss().kind));
 }
 
 void Replica::Backward(const Pass& pass, size_t stage) {

@@ -23,7 +23,7 @@ namespace keelson {
 // Enqueues operations and waits for none. Errors that operations set on the device are returned
 // here, with the name of the layer. Not thread-safe.
 //
-// A pass: Reserve, LoadBatch, Forward, ComputeLoss, and in training Backward of each stage with
+// A pass: Reserve, LoadBatch, Forward, ComputeLosses, and in training Backward of each stage with
 // runs_backward, the last one first.
 class Replica {
  public:
@@ -58,16 +58,20 @@ class Replica {
   // any.
   void LoadBatch(const Batch& batch, int64_t first, int64_t rows);
   void Forward(const Pass& pass);
-  // Losses and their sum; in training also what Backward begins with: the gradient of `weight`
+  // The losses and their sum; in training also what Backward begins with: the gradient of `weight`
   // times the sum.
-  void ComputeLoss(const Pass& pass, float weight);
+  void ComputeLosses(const Pass& pass, float weight);
   void Backward(const Pass& pass, size_t stage);
   // In place of a pass, for a replica without a part of the batch: sets loss and gradients to
   // zeros.
   void ClearLossAndGradients();
 
-  const DeviceMemory& scores() const { return *OutputOf(num_stages() - 1); }
-  DeviceMemory* loss_sum() const { return loss_sum_.get(); }  // [1]
+  // Of the model's main loss.
+  const DeviceMemory& scores() const { return *Value(graph_.scores.front()); }
+  // The sum over the losses of their weights times their sums over the examples. [1]
+  DeviceMemory* loss_sum() const { return loss_sum_.get(); }
+  // The sum of one loss over the examples, where the model has several or gives one a weight. [1]
+  const DeviceMemory& loss_part(size_t loss) const { return *loss_parts_[loss]; }
 
   // Call after an operation of `kind` `name` ("layer", "conv2d_1"): the first failure gets its
   // name.
@@ -101,6 +105,7 @@ class Replica {
 
   absl::Status CreateVariables();
   absl::Status CreateStages();
+  absl::Status CreateLosses();
   // Finds the stages that use each variable, and makes memory for what several of them add.
   absl::Status ShareVariables();
   std::unique_ptr<Layer> MakeLayerOf(size_t stage) const;
@@ -112,6 +117,10 @@ class Replica {
   DeviceMemory* OutputOf(size_t stage) const { return Value(graph_.values().OutputOf(stage)); }
   std::vector<const DeviceMemory*> InputsOf(size_t stage) const;
   std::vector<DeviceMemory*> KeptBy(size_t stage) const;
+  // Computes losses_ of the examples, and unless it is null the gradient of `weight` times their
+  // sum.
+  void ComputeLoss(const LossSpec& loss, int64_t rows, float weight, const DeviceMemory& scores,
+                   DeviceMemory* dscores);
   // Adds to gradients what a stage's backward pass has left beside them.
   void AddInputGradients(const Pass& pass, size_t stage);
   void AddVariableGradients(size_t stage);
@@ -123,13 +132,15 @@ class Replica {
   std::vector<Variable> variables_;
   std::vector<Run> runs_;
   std::unique_ptr<DeviceMemory> loss_sum_;
+  std::vector<std::unique_ptr<DeviceMemory>>
+      loss_parts_;  // empty: loss_sum_ is that of the only loss
   // What there is room for.
   int64_t rows_ = 0;
   bool trains_ = false;
   PassMemory plan_;
   std::unique_ptr<DeviceMemory> activations_;
   std::vector<std::unique_ptr<MemoryView>> parts_;  // of activations_, which is freed first
-  std::unique_ptr<DeviceMemory> labels_;
+  std::vector<std::unique_ptr<DeviceMemory>> labels_;
   std::unique_ptr<DeviceMemory> losses_;
 };
 

@@ -8,12 +8,13 @@
 namespace keelson {
 namespace {
 
-// How many layers take each value.
+// How many layers and losses take each value.
 std::vector<int> CountTakers(const ModelSpec& spec) {
   std::vector<int> takers(spec.values().OutputOf(spec.layers.size()), 0);
   for (const LayerSpec& layer : spec.layers) {
     for (const ValueId input : layer.inputs) ++takers[input];
   }
+  for (const LossSpec& loss : spec.losses) ++takers[loss.scores];
   return takers;
 }
 
@@ -81,6 +82,7 @@ StageGraph MakeStages(const ModelSpec& spec) {
     value_of[values.OutputOf(i)] = output;
     graph.stages.push_back(std::move(stage));
   }
+  for (const LossSpec& loss : spec.losses) graph.scores.push_back(value_of[loss.scores]);
   return graph;
 }
 
@@ -97,7 +99,7 @@ class PassPlanner {
       Add(stages_[i].output_floats, Forward(i), Forward(i));
     }
     for (ValueId value = 0; value < num_values(); ++value) memory_.values.push_back(value);
-    memory_.lifetimes.back().last = loss();
+    for (const ValueId scores : graph_.scores) Use(scores, loss());
     for (size_t i = 0; i < stages_.size(); ++i) UseValues(i);
     PlanKept();
     if (training_) PlanGradients();
@@ -147,13 +149,13 @@ class PassPlanner {
     }
   }
 
-  // Backward passes run from the last stage to the first. The first one that has a gradient for a
-  // value writes it; those of later ones are added.
+  // The losses come first, then the stages from the last one to the first. The first one that has a
+  // gradient for a value writes it; those of later ones are added.
   void PlanGradients() {
     std::vector<std::optional<size_t>> of_value(num_values());
-    const size_t last = stages_.size() - 1;
-    memory_.last_gradient = Add(stages_[last].output_floats, loss(), Backward(last));
-    of_value[values_.OutputOf(last)] = memory_.last_gradient;
+    for (const ValueId scores : graph_.scores) {
+      memory_.score_gradients.push_back(PlanGradient(loss(), &of_value[scores], scores));
+    }
     memory_.output_gradients.resize(stages_.size());
     memory_.input_gradients.resize(stages_.size());
     for (size_t i = stages_.size(); i-- > 0;) {
@@ -164,17 +166,18 @@ class PassPlanner {
       for (size_t k = 0; k < stage.inputs.size(); ++k) {
         if (!stage.input_gradients[k]) continue;
         memory_.input_gradients[i][k] =
-            PlanGradient(i, &of_value[stage.inputs[k]], stage.inputs[k]);
+            PlanGradient(Backward(i), &of_value[stage.inputs[k]], stage.inputs[k]);
       }
     }
   }
 
-  // Of a value that stage i takes. `gradient`: the part that has the value's, once there is one.
-  PassMemory::Gradient PlanGradient(size_t i, std::optional<size_t>* gradient, ValueId value) {
+  // Of a value whose taker runs backward at `moment`. `gradient`: the part that has the value's,
+  // once there is one.
+  PassMemory::Gradient PlanGradient(int moment, std::optional<size_t>* gradient, ValueId value) {
     const size_t writer = values_.LayerOf(value);
     const int64_t floats = stages_[writer].output_floats;
-    if (gradient->has_value()) return {Add(floats, Backward(i), Backward(i)), *gradient};
-    *gradient = Add(floats, Backward(i), Backward(writer));
+    if (gradient->has_value()) return {Add(floats, moment, moment), *gradient};
+    *gradient = Add(floats, moment, Backward(writer));
     return {**gradient, std::nullopt};
   }
 

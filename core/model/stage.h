@@ -1,7 +1,7 @@
 // The stages of a model's pass, and the memory that their values need.
 //
 // A stage is a layer, or one with the activation that follows it. Its moments: features are loaded
-// at 0, stage i runs forward at i + 1, the loss is computed at S + 1 (of S stages), stage i runs
+// at 0, stage i runs forward at i + 1, the losses are computed at S + 1 (of S stages), stage i runs
 // backward at 2 S + 1 - i.
 #ifndef KEELSON_CORE_MODEL_STAGE_H_
 #define KEELSON_CORE_MODEL_STAGE_H_
@@ -39,6 +39,7 @@ struct StageGraph {
   // In the order of the forward pass. Flatten and reshape are no stages: their output is their
   // input.
   std::vector<Stage> stages;
+  std::vector<ValueId> scores;  // of each loss: outputs of stages that run backward
 
   GraphValues values() const { return GraphValues(feature_floats.size()); }
 };
@@ -53,7 +54,7 @@ struct MemoryPart {
 
 // The memory of a pass.
 struct PassMemory {
-  // Where an input's gradient goes to.
+  // Where the gradient of an input, or of a loss's scores, goes to.
   struct Gradient {
     size_t part = 0;
     // The value's gradient is there already: this one is added to it.
@@ -65,9 +66,9 @@ struct PassMemory {
   // Positions in `parts`: of each value, and of what each stage keeps;
   std::vector<size_t> values;
   std::vector<std::vector<size_t>> kept;
-  // in training also of the gradients of the last stage's output, of the output of each stage that
-  // runs backward, and of each of its inputs that gets one.
-  size_t last_gradient = 0;
+  // in training also of the gradients of each loss's scores, of the output of each stage that runs
+  // backward, and of each of its inputs that gets one.
+  std::vector<Gradient> score_gradients;
   std::vector<size_t> output_gradients;
   std::vector<std::vector<std::optional<Gradient>>> input_gradients;
   // When each part is in use.

@@ -102,6 +102,24 @@ std::string Towers() {
          "layers { dense { units: 1 } } loss { kind: SIGMOID_CROSS_ENTROPY }";
 }
 
+// A body with heads at several depths; one head's scores are taken by another layer, too.
+std::string SeveralLosses() {
+  std::string text = "input_shape: 300 ", losses;
+  std::string last = "features";
+  for (int i = 0; i < 5; ++i) {
+    absl::StrAppend(&text, "layers { name: 'body", i, "' inputs: '", last,
+                    "' dense { units: ", 256 - 40 * i, " } } layers { name: 'b", i, "' relu {} } ",
+                    "layers { name: 'hidden", i, "' dense { units: 32 } } layers { tanh {} } ",
+                    "layers { name: 'score", i, "' dense { units: 1 } } ");
+    absl::StrAppend(&losses, "losses { kind: MEAN_SQUARED_ERROR scores: 'score", i, "' label: 'l",
+                    i, "' } ");
+    last = absl::StrCat("b", i);
+  }
+  return absl::StrCat(text, "layers { name: 'both' concat {} inputs: 'b4' inputs: 'score0' } ",
+                      "layers { dense { units: 10 } } ", losses,
+                      "losses { kind: SOFTMAX_CROSS_ENTROPY }");
+}
+
 TEST(PassMemoryTest, AChainTakesNoMoreThanWithoutAPlan) {
   for (const char* model : {kMlp, kCnn}) {
     const Planned planned = PlanModel(model);
@@ -111,7 +129,7 @@ TEST(PassMemoryTest, AChainTakesNoMoreThanWithoutAPlan) {
 }
 
 TEST(PassMemoryTest, GraphsTakeLittleMoreThanTheLeast) {
-  for (const std::string& model : {Residual(), Wide(), Towers()}) {
+  for (const std::string& model : {Residual(), Wide(), Towers(), SeveralLosses()}) {
     const Planned planned = PlanModel(model);
     EXPECT_LE(planned.floats, 1.1 * static_cast<double>(planned.least)) << planned.least;
   }

@@ -2,10 +2,13 @@
 
 #include <cmath>
 
+#include "absl/strings/match.h"
+
 namespace keelson {
 
 bool HigherIsBetter(absl::string_view metric) {
-  return metric != "loss" && metric != "mean_squared_error" && metric != "mean_absolute_error";
+  return metric != "loss" && !absl::StartsWith(metric, "loss/") && metric != "mean_squared_error" &&
+         metric != "mean_absolute_error";
 }
 
 bool IsBetter(absl::string_view metric, double value, double than) {

@@ -9,7 +9,7 @@
 namespace keelson {
 
 // Whether higher values of a metric (by its name in an evaluation) are better: less is better for
-// "loss", "mean_squared_error" and "mean_absolute_error", more for all others.
+// "loss", "loss/<label>", "mean_squared_error" and "mean_absolute_error", more for all others.
 bool HigherIsBetter(absl::string_view metric);
 
 // Compares two values of a metric, wherever the best is shown, reported or exported: a value that

@@ -112,7 +112,7 @@ void EvaluationTally::AddWrong(int64_t record, float label, int64_t predicted, f
 EvaluationOutcome EvaluationTally::Finish() const {
   EvaluationOutcome outcome;
   outcome.report = Report();
-  outcome.metrics = MetricValues(sums_, metrics_);
+  outcome.metrics = MetricValues(model_, sums_, metrics_);
   for (const MetricSpec& metric : metrics_) {
     if (metric.counts_examples()) continue;
     outcome.metrics[metric.name()] = Value(metric, outcome.report);

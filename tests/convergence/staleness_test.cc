@@ -159,7 +159,7 @@ class ForcedStaleness {
     const std::vector<MetricSpec> metrics = {MetricSpec()};
     const auto sums = model_->Evaluate(batch_, metrics);
     EXPECT_TRUE(sums.ok()) << sums.status();
-    return MetricValues(*sums, metrics).at("accuracy");
+    return MetricValues(model_->spec(), *sums, metrics).at("accuracy");
   }
 
   v1::TrainConfig config_;

@@ -24,16 +24,17 @@ class Orderer {
   Orderer(const v1::ModelConfig& config, const std::vector<std::string>& features)
       : config_(config), features_(features) {}
 
-  absl::StatusOr<std::vector<LayerNode>> Order() {
+  absl::StatusOr<LayerGraph> Order() {
     if (config_.layers().empty()) {
       return FieldError("model.layers", "expected at least one, found none");
     }
     RETURN_IF_ERROR(NameLayers());
     RETURN_IF_ERROR(FindInputs());
+    RETURN_IF_ERROR(FindScores());
     RETURN_IF_ERROR(CheckOutputs());
-    ASSIGN_OR_RETURN(std::vector<LayerNode> sorted, Sort());
+    ASSIGN_OR_RETURN(LayerGraph graph, Sort());
     RETURN_IF_ERROR(CheckFeatures());
-    return sorted;
+    return graph;
   }
 
  private:
@@ -114,14 +115,37 @@ class Orderer {
     }
   }
 
+  absl::Status FindScores() {
+    if (config_.losses().empty()) return FindScoresOf(config_.loss(), 0);
+    for (int i = 0; i < config_.losses_size(); ++i) {
+      RETURN_IF_ERROR(FindScoresOf(config_.losses(i), i));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status FindScoresOf(const v1::LossConfig& loss, int number) {
+    if (loss.scores().empty()) {
+      scores_.push_back(size() - 1);
+      return absl::OkStatus();
+    }
+    const auto layer = by_name_.find(loss.scores());
+    if (layer == by_name_.end()) {
+      return FieldError(
+          absl::StrCat(PathOfLoss(config_, number), ".scores"),
+          absl::StrCat("expected the name of a layer, found \"", loss.scores(), "\""));
+    }
+    scores_.push_back(layer->second);
+    return absl::OkStatus();
+  }
+
   absl::Status CheckOutputs() const {
-    for (int i = 0; i + 1 < size(); ++i) {
-      if (!takers_[i].empty()) continue;
+    for (int i = 0; i < size(); ++i) {
+      const bool scores = std::find(scores_.begin(), scores_.end(), i) != scores_.end();
+      if (scores || !takers_[i].empty()) continue;
       return FieldError(PathOf(i),
-                        absl::StrCat("expected a layer that takes the output of \"", nodes_[i].name,
-                                     "\", found none; the model's output is that of the "
-                                     "last layer in the list, \"",
-                                     nodes_.back().name, "\""));
+                        absl::StrCat("expected a layer or a loss that takes the output of \"",
+                                     nodes_[i].name, "\", found none; the loss takes that of \"",
+                                     nodes_[scores_.front()].name, "\""));
     }
     return absl::OkStatus();
   }
@@ -137,7 +161,7 @@ class Orderer {
   }
 
   // Of the layers whose inputs are there the first in the list comes next (Kahn, CACM 5 (1962)).
-  absl::StatusOr<std::vector<LayerNode>> Sort() {
+  absl::StatusOr<LayerGraph> Sort() {
     std::vector<size_t> missing(nodes_.size(), 0);
     std::priority_queue<int, std::vector<int>, std::greater<>> ready;
     for (int i = 0; i < size(); ++i) {
@@ -154,7 +178,7 @@ class Orderer {
       }
     }
     if (order.size() < nodes_.size()) return CycleError(missing);
-    return Nodes(order);
+    return InOrder(order);
   }
 
   // `missing`: how many inputs each layer still lacks.
@@ -178,19 +202,20 @@ class Orderer {
                       absl::StrCat("expected no cycle, found ", absl::StrJoin(names, " -> ")));
   }
 
-  std::vector<LayerNode> Nodes(const std::vector<int>& order) {
+  LayerGraph InOrder(const std::vector<int>& order) {
     std::vector<size_t> rank(nodes_.size());
     for (size_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
     const GraphValues values(features_.size());
-    std::vector<LayerNode> sorted;
+    LayerGraph graph;
     for (const int layer : order) {
       LayerNode node = std::move(nodes_[layer]);
       for (const int input : inputs_[layer]) {
         node.inputs.push_back(IsFeature(input) ? FeatureOf(input) : values.OutputOf(rank[input]));
       }
-      sorted.push_back(std::move(node));
+      graph.layers.push_back(std::move(node));
     }
-    return sorted;
+    for (const int layer : scores_) graph.scores.push_back(values.OutputOf(rank[layer]));
+    return graph;
   }
 
   const v1::ModelConfig& config_;
@@ -200,12 +225,17 @@ class Orderer {
   std::map<std::string, int> by_name_;
   std::vector<std::vector<int>> inputs_;
   std::vector<std::vector<int>> takers_;
+  std::vector<int> scores_;  // by loss
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<LayerNode>> OrderLayers(const v1::ModelConfig& config,
-                                                   const std::vector<std::string>& features) {
+std::string PathOfLoss(const v1::ModelConfig& config, int loss) {
+  return config.losses().empty() ? "model.loss" : absl::StrCat("model.losses[", loss, "]");
+}
+
+absl::StatusOr<LayerGraph> OrderLayers(const v1::ModelConfig& config,
+                                       const std::vector<std::string>& features) {
   return Orderer(config, features).Order();
 }
 

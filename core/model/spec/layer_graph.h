@@ -1,5 +1,5 @@
-// The names of a configuration's features and layers, whose output each layer takes, and an order
-// in which they can be computed.
+// The names of a configuration's features and layers, whose output each layer and each loss takes,
+// and an order in which the layers can be computed.
 #ifndef KEELSON_CORE_MODEL_SPEC_LAYER_GRAPH_H_
 #define KEELSON_CORE_MODEL_SPEC_LAYER_GRAPH_H_
 
@@ -39,15 +39,24 @@ struct LayerNode {
   std::vector<ValueId> inputs;  // at least one
 };
 
-// The layers in an order in which each takes features and outputs of earlier ones only, otherwise
-// that of the list: a chain's is the list. The last one is the list's last. `features` are the
-// features' names.
+struct LayerGraph {
+  // In an order in which each takes features and outputs of earlier ones only, otherwise that of
+  // the list: a chain's is the list.
+  std::vector<LayerNode> layers;
+  // The value that each loss takes, a layer's output. One that names none takes the list's last.
+  std::vector<ValueId> scores;
+};
+
+// `features` are the features' names. The losses are `losses`, or the only one, `loss`.
 // INVALID_ARGUMENT, the text beginning with the field's path: no layer; a layer without a kind; a
 // name that is malformed or there twice; an input that no feature and no layer is called, or both;
-// no input of the first layer where there are several features; a cycle; a feature or an output
-// that no layer takes, except the last layer's.
-absl::StatusOr<std::vector<LayerNode>> OrderLayers(const v1::ModelConfig& config,
-                                                   const std::vector<std::string>& features);
+// no input of the first layer where there are several features; a cycle; scores that are no layer's
+// name; a feature that no layer takes, or an output that neither a layer nor a loss takes.
+absl::StatusOr<LayerGraph> OrderLayers(const v1::ModelConfig& config,
+                                       const std::vector<std::string>& features);
+
+// "model.losses[1]", or "model.loss" where that is the only one.
+std::string PathOfLoss(const v1::ModelConfig& config, int loss);
 
 }  // namespace keelson
 

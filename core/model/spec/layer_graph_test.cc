@@ -17,8 +17,8 @@ using testing::ElementsAre;
 
 const std::vector<std::string> kOne = {"features"};
 
-absl::StatusOr<std::vector<LayerNode>> Order(const std::string& layers,
-                                             const std::vector<std::string>& features = kOne) {
+absl::StatusOr<LayerGraph> Order(const std::string& layers,
+                                 const std::vector<std::string>& features = kOne) {
   v1::ModelConfig config;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(layers, &config)) << layers;
   return OrderLayers(config, features);
@@ -32,11 +32,11 @@ std::vector<std::string> Ordered(const std::string& layers,
   EXPECT_TRUE(nodes.ok()) << nodes.status();
   std::vector<std::string> text;
   if (!nodes.ok()) return text;
-  for (const LayerNode& node : *nodes) {
+  for (const LayerNode& node : nodes->layers) {
     std::vector<std::string> inputs;
     for (const ValueId input : node.inputs) {
       inputs.push_back(values.IsFeature(input) ? features[input]
-                                               : (*nodes)[values.LayerOf(input)].name);
+                                               : nodes->layers[values.LayerOf(input)].name);
     }
     text.push_back(absl::StrCat(node.name, "(", absl::StrJoin(inputs, ", "), ")"));
   }
@@ -66,8 +66,8 @@ TEST(LayerGraphTest, OrdersAThousandLayers) {
                            "layers { name: 'l0' relu {} inputs: 'features' } "
                            "layers { name: 'last' relu {} inputs: 'l999' }");
   ASSERT_TRUE(nodes.ok()) << nodes.status();
-  EXPECT_EQ(nodes->front().name, "l0");
-  EXPECT_EQ(nodes->back().name, "last");
+  EXPECT_EQ(nodes->layers.front().name, "l0");
+  EXPECT_EQ(nodes->layers.back().name, "last");
 }
 
 TEST(LayerGraphTest, SaysWhatIsWrong) {
@@ -90,14 +90,40 @@ TEST(LayerGraphTest, SaysWhatIsWrong) {
        "layers { name: 'b' relu {} } layers { name: 'c' relu {} } layers { relu {} inputs: 'b' }",
        "model.layers[1].inputs: expected no cycle, found a -> b -> c -> a"},
       {"layers { name: 'a' relu {} } layers { name: 'b' relu {} inputs: 'features' }",
-       "model.layers[0]: expected a layer that takes the output of \"a\", found none; the model's "
-       "output is that of the last layer in the list, \"b\""},
+       "model.layers[0]: expected a layer or a loss that takes the output of \"a\", found none; "
+       "the "
+       "loss takes that of \"b\""},
       {"layers { name: 'a' relu {} inputs: 'b' } layers { name: 'b' relu {} inputs: 'a' }",
        "model.layers[0].inputs: expected no cycle, found a -> b -> a"},
   };
   for (const auto& [layers, message] : wrong) {
     EXPECT_EQ(Order(layers).status(), absl::InvalidArgumentError(message)) << layers;
   }
+}
+
+TEST(LayerGraphTest, LossesTakeTheLastLayerOrTheOneThatTheyName) {
+  const std::string layers =
+      "layers { name: 'a' relu {} } layers { name: 'b' relu {} inputs: 'd' }"
+      "layers { name: 'd' relu {} inputs: 'a' }";
+  const auto scores = [&](const std::string& losses) {
+    const auto graph = Order(layers + losses);
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    std::vector<std::string> names;
+    if (!graph.ok()) return names;
+    for (const ValueId value : graph->scores) {
+      names.push_back(graph->layers[GraphValues(1).LayerOf(value)].name);
+    }
+    return names;
+  };
+  EXPECT_THAT(scores("losses { scores: 'b' } losses {} losses { scores: 'a' }"),
+              ElementsAre("b", "d", "a"));
+  EXPECT_THAT(scores("loss { scores: 'b' }"), ElementsAre("b"));
+  EXPECT_EQ(Order(layers + "losses { scores: 'b' } losses { scores: 'c' }").status(),
+            absl::InvalidArgumentError(
+                "model.losses[1].scores: expected the name of a layer, found \"c\""));
+  EXPECT_EQ(Order(layers + "loss { scores: 'features' }").status(),
+            absl::InvalidArgumentError(
+                "model.loss.scores: expected the name of a layer, found \"features\""));
 }
 
 TEST(LayerGraphTest, LayersTakeSeveralFeatures) {

@@ -1,7 +1,10 @@
 #include "core/model/spec/loss_spec.h"
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/model/spec/field_checks.h"
 #include "core/model/spec/field_error.h"
 #include "core/model/spec/record_schema.h"
 
@@ -66,7 +69,13 @@ absl::StatusOr<LossSpec> ReadLoss(const v1::LossConfig& config, const std::strin
   RETURN_IF_ERROR(CheckScores(loss.kind, path, layer, shape));
   loss.scores = scores;
   loss.outputs = shape.num_elements();
-  loss.label_name = std::string(kLabel);
+  loss.label_name = config.label().empty() ? std::string(kLabel) : config.label();
+  RETURN_IF_ERROR(CheckName(path + ".label", loss.label_name));
+  loss.weight = config.has_weight() ? config.weight() : 1.0f;
+  // Written so that not-a-number fails too.
+  if (!(loss.weight > 0 && std::isfinite(loss.weight))) {
+    return FieldError(path + ".weight", absl::StrCat("expected > 0, found ", loss.weight));
+  }
   return loss;
 }
 

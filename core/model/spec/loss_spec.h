@@ -1,4 +1,4 @@
-// The loss of a model: what each computes of which scores and labels.
+// The losses of a model: what each computes of which scores and labels.
 #ifndef KEELSON_CORE_MODEL_SPEC_LOSS_SPEC_H_
 #define KEELSON_CORE_MODEL_SPEC_LOSS_SPEC_H_
 
@@ -26,6 +26,8 @@ struct LossSpec {
   // The position in RecordSchema::labels, and the label's name there.
   size_t label = 0;
   std::string label_name = {};
+  // In the sum of the losses.
+  float weight = 1;
 
   // Labels are whole numbers from 0 to below this; 0: labels are any numbers.
   int64_t num_classes() const;
@@ -33,7 +35,7 @@ struct LossSpec {
 
 // Reads a loss of the scores `scores`, which are a layer's output of this name and shape.
 // INVALID_ARGUMENT, beginning with `path` or a field's path in it: no kind; scores that do not fit
-// it.
+// it; a malformed label; a weight that is not > 0 and finite.
 absl::StatusOr<LossSpec> ReadLoss(const v1::LossConfig& config, const std::string& path,
                                   ValueId scores, const std::string& layer, const Shape& shape);
 

@@ -152,9 +152,13 @@ absl::StatusOr<std::vector<MetricSpec>> InferMetrics(const v1::EvaluationConfig&
   return metrics;
 }
 
+std::string LossMetricName(const LossSpec& loss) { return absl::StrCat("loss/", loss.label_name); }
+
 void EvaluationSums::Add(const EvaluationSums& other) {
   loss += other.loss;
   examples += other.examples;
+  losses.resize(std::max(losses.size(), other.losses.size()), 0);
+  for (size_t i = 0; i < other.losses.size(); ++i) losses[i] += other.losses[i];
   correct.resize(std::max(correct.size(), other.correct.size()), 0);
   for (size_t i = 0; i < other.correct.size(); ++i) correct[i] += other.correct[i];
 }
@@ -171,10 +175,16 @@ int64_t CountCorrect(const MetricSpec& metric, int64_t output_size, absl::Span<c
   return correct;
 }
 
-std::map<std::string, double> MetricValues(const EvaluationSums& sums,
+std::map<std::string, double> MetricValues(const ModelSpec& model, const EvaluationSums& sums,
                                            absl::Span<const MetricSpec> metrics) {
   const auto examples = static_cast<double>(sums.examples);
   std::map<std::string, double> values{{"loss", sums.loss / examples}};
+  if (model.losses.size() > 1) {
+    for (size_t i = 0; i < model.losses.size(); ++i) {
+      const double sum = i < sums.losses.size() ? sums.losses[i] : 0;
+      values[LossMetricName(model.losses[i])] = sum / examples;
+    }
+  }
   for (size_t i = 0; i < metrics.size(); ++i) {
     if (!metrics[i].counts_examples()) continue;
     const double correct = i < sums.correct.size() ? static_cast<double>(sums.correct[i]) : 0.0;

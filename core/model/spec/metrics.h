@@ -43,13 +43,18 @@ struct MetricSpec {
 absl::StatusOr<std::vector<MetricSpec>> InferMetrics(const v1::EvaluationConfig& config,
                                                      const ModelSpec& model);
 
+// The name under which a loss is reported where a model has several: "loss/<label>".
+std::string LossMetricName(const LossSpec& loss);
+
 struct EvaluationSums {
   double loss = 0;
   int64_t examples = 0;
+  // One per loss where the model has several; otherwise empty.
+  std::vector<double> losses = {};
   // One per metric: how many examples were right; 0 for those that do not count examples.
-  std::vector<int64_t> correct;
+  std::vector<int64_t> correct = {};
 
-  // Sums of the same metrics; an empty `correct` is all zeros.
+  // Sums of the same model and metrics; empty `losses` and `correct` are all zeros.
   void Add(const EvaluationSums& other);
 };
 
@@ -60,9 +65,9 @@ struct EvaluationSums {
 int64_t CountCorrect(const MetricSpec& metric, int64_t output_size, absl::Span<const float> scores,
                      absl::Span<const float> labels);
 
-// "loss", and each metric that counts examples by its name: means over the examples. Not-a-number
-// without examples.
-std::map<std::string, double> MetricValues(const EvaluationSums& sums,
+// "loss", each of several losses by its name, and each metric that counts examples: means over the
+// examples. Not-a-number without examples.
+std::map<std::string, double> MetricValues(const ModelSpec& model, const EvaluationSums& sums,
                                            absl::Span<const MetricSpec> metrics);
 
 }  // namespace keelson

@@ -155,22 +155,32 @@ TEST(CountCorrectTest, OneScoreIsComparedWithZero) {
 
 TEST(EvaluationSumsTest, AddsUpToMeans) {
   EvaluationSums total;
-  total.Add({3, 4, {2, 4}});
-  total.Add({1, 1, {1, 1}});
+  total.Add({.loss = 3, .examples = 4, .correct = {2, 4}});
+  total.Add({.loss = 1, .examples = 1, .correct = {1, 1}});
   EXPECT_EQ(total.examples, 5);
   const std::vector<MetricSpec> metrics = {kAccuracy, TopK(5)};
-  EXPECT_THAT(MetricValues(total, metrics),
+  EXPECT_THAT(MetricValues(ModelSpec(), total, metrics),
               ElementsAre(Pair("accuracy", 0.6), Pair("loss", 0.8), Pair("top_5", 1.0)));
 }
 
 TEST(EvaluationSumsTest, TellsOnlyOfMetricsThatCountExamples) {
   const std::vector<MetricSpec> metrics = {{MetricSpec::Kind::kAuc}, kAccuracy};
-  EXPECT_THAT(MetricValues({2, 4, {0, 3}}, metrics),
+  EXPECT_THAT(MetricValues(ModelSpec(), {.loss = 2, .examples = 4, .correct = {0, 3}}, metrics),
               ElementsAre(Pair("accuracy", 0.75), Pair("loss", 0.5)));
 }
 
+TEST(EvaluationSumsTest, TellsOfEachOfSeveralLosses) {
+  ModelSpec model;
+  model.losses = {{.label_name = "click"}, {.label_name = "price"}};
+  EvaluationSums total;
+  total.Add({.loss = 3, .examples = 4, .losses = {1, 2}});
+  total.Add({.loss = 2, .examples = 1, .losses = {1.5, 0.5}});
+  EXPECT_THAT(MetricValues(model, total, {}),
+              ElementsAre(Pair("loss", 1), Pair("loss/click", 0.5), Pair("loss/price", 0.5)));
+}
+
 TEST(EvaluationSumsTest, WithoutExamplesThereIsNoMean) {
-  EXPECT_TRUE(std::isnan(MetricValues(EvaluationSums(), {}).at("loss")));
+  EXPECT_TRUE(std::isnan(MetricValues(ModelSpec(), EvaluationSums(), {}).at("loss")));
 }
 
 }  // namespace

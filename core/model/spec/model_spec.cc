@@ -21,8 +21,8 @@ class SpecBuilder {
     ASSIGN_OR_RETURN(spec_.records.features, ReadFeatures(config));
     std::vector<std::string> features;
     for (const FeatureSpec& feature : spec_.records.features) features.push_back(feature.name);
-    ASSIGN_OR_RETURN(const std::vector<LayerNode> nodes, OrderLayers(config, features));
-    for (const LayerNode& node : nodes) {
+    ASSIGN_OR_RETURN(const LayerGraph graph, OrderLayers(config, features));
+    for (const LayerNode& node : graph.layers) {
       RETURN_IF_ERROR(AddLayer(config.layers(node.position), node));
     }
     if (std::none_of(spec_.variables.begin(), spec_.variables.end(),
@@ -30,7 +30,7 @@ class SpecBuilder {
       return FieldError("model.layers",
                         "expected a layer with variables to train, such as dense, found none");
     }
-    RETURN_IF_ERROR(AddLoss(config.loss()));
+    RETURN_IF_ERROR(AddLosses(config, graph.scores));
     return std::move(spec_);
   }
 
@@ -91,14 +91,47 @@ class SpecBuilder {
     return &*owner;
   }
 
-  absl::Status AddLoss(const v1::LossConfig& config) {
-    const LayerSpec& layer = spec_.layers.back();
-    const ValueId scores = spec_.values().OutputOf(spec_.layers.size() - 1);
-    ASSIGN_OR_RETURN(LossSpec loss,
-                     ReadLoss(config, "model.loss", scores, layer.name, layer.output));
+  absl::Status AddLosses(const v1::ModelConfig& config, const std::vector<ValueId>& scores) {
+    if (config.losses().empty()) return AddLoss(config.loss(), "model.loss", scores.front());
+    if (config.has_loss()) {
+      return FieldError("model.loss", "expected nothing beside model.losses, found a loss");
+    }
+    for (int i = 0; i < config.losses_size(); ++i) {
+      RETURN_IF_ERROR(AddLoss(config.losses(i), PathOfLoss(config, i), scores[i]));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddLoss(const v1::LossConfig& config, const std::string& path, ValueId scores) {
+    const LayerSpec& layer = spec_.layers[spec_.values().LayerOf(scores)];
+    ASSIGN_OR_RETURN(LossSpec loss, ReadLoss(config, path, scores, layer.name, layer.output));
+    if (!DependsOnVariables(scores)) {
+      return FieldError(path + ".scores",
+                        absl::StrCat("expected a layer that depends on variables, "
+                                     "found \"",
+                                     layer.name, "\""));
+    }
+    for (const LossSpec& other : spec_.losses) {
+      if (other.label_name != loss.label_name) continue;
+      return FieldError(path + ".label", absl::StrCat("another loss already has the label \"",
+                                                      loss.label_name, "\""));
+    }
+    loss.label = spec_.records.labels.size();
     spec_.records.labels.push_back({loss.label_name, loss.num_classes()});
     spec_.losses.push_back(std::move(loss));
     return absl::OkStatus();
+  }
+
+  bool DependsOnVariables(ValueId value) const {
+    const GraphValues values = spec_.values();
+    std::vector<bool> depends(values.OutputOf(spec_.layers.size()), false);
+    for (size_t i = 0; i < spec_.layers.size(); ++i) {
+      const std::vector<ValueId>& inputs = spec_.layers[i].inputs;
+      depends[values.OutputOf(i)] =
+          !spec_.layers[i].variables().empty() ||
+          std::any_of(inputs.begin(), inputs.end(), [&](ValueId input) { return depends[input]; });
+    }
+    return depends[value];
   }
 
   ModelSpec spec_;
@@ -116,6 +149,17 @@ int64_t ModelSpec::parameters_of(const LayerSpec& layer) const {
     elements += variables[variable].shape.num_elements();
   }
   return elements;
+}
+
+std::string ModelSpec::LossText() const {
+  if (losses.size() == 1) return LossKindName(main_loss().kind);
+  std::string text;
+  for (const LossSpec& loss : losses) {
+    absl::StrAppend(&text, text.empty() ? "" : " + ");
+    if (loss.weight != 1) absl::StrAppend(&text, loss.weight, " ");
+    absl::StrAppend(&text, LossKindName(loss.kind), " of ", NameOf(loss.scores));
+  }
+  return text;
 }
 
 absl::StatusOr<ModelSpec> InferModelSpec(const v1::ModelConfig& config) {

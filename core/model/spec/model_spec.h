@@ -31,11 +31,14 @@ struct ModelSpec {
   // Bengio, "Understanding the difficulty of training deep feedforward neural networks", AISTATS
   // 2010 (uniform); He et al., "Delving deep into rectifiers", ICCV 2015 (normal).
   std::vector<VariableSpec> variables;
-  // One.
+  // At least one. The model's loss is the sum of their weights times their means over the records.
   std::vector<LossSpec> losses;
 
-  // The one of whose scores predictions and metrics are.
+  // The first one, of whose scores predictions and metrics are.
   const LossSpec& main_loss() const { return losses.front(); }
+  // "SOFTMAX_CROSS_ENTROPY", or of several "SIGMOID_CROSS_ENTROPY of click + 0.5
+  // MEAN_SQUARED_ERROR of price".
+  std::string LossText() const;
   // The elements of the layer's variables, except those that an earlier layer has, too.
   int64_t parameters_of(const LayerSpec& layer) const;
   GraphValues values() const { return GraphValues(records.features.size()); }

@@ -4,6 +4,11 @@
 #include <google/protobuf/text_format.h>
 
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 
 namespace keelson {
 namespace {
@@ -308,6 +313,62 @@ TEST(ModelSpecTest, RefusesFeatures) {
                                "loss { kind: SOFTMAX_CROSS_ENTROPY }")
                   .status(),
               absl::InvalidArgumentError(message));
+  }
+}
+
+constexpr char kTwoLosses[] = R"(
+    input_shape: 4 layers { name: "body" dense { units: 4 } }
+    layers { name: "click" dense { units: 1 } }
+    layers { name: "kind" inputs: "body" dense { units: 3 } } )";
+
+TEST(ModelSpecTest, ReadsSeveralLosses) {
+  const auto spec = Infer(absl::StrCat(kTwoLosses, R"(
+      losses { kind: SIGMOID_CROSS_ENTROPY scores: "click" label: "clicked" weight: 0.25 }
+      losses { kind: SOFTMAX_CROSS_ENTROPY })"));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  ASSERT_EQ(spec->losses.size(), 2u);
+  EXPECT_EQ(spec->LossText(),
+            "0.25 SIGMOID_CROSS_ENTROPY of click + SOFTMAX_CROSS_ENTROPY of kind");
+  EXPECT_EQ(spec->NameOf(spec->losses[0].scores), "click");
+  EXPECT_EQ(spec->losses[0].weight, 0.25f);
+  EXPECT_EQ(spec->losses[0].outputs, 1);
+  EXPECT_EQ(spec->NameOf(spec->losses[1].scores), "kind");
+  EXPECT_EQ(spec->losses[1].weight, 1);
+  EXPECT_EQ(spec->losses[1].label, 1u);
+  ASSERT_EQ(spec->records.labels.size(), 2u);
+  EXPECT_EQ(spec->records.labels[0].name, "clicked");
+  EXPECT_EQ(spec->records.labels[0].num_classes, 2);
+  EXPECT_EQ(spec->records.labels[1].name, "label");
+  EXPECT_EQ(spec->records.labels[1].num_classes, 3);
+}
+
+TEST(ModelSpecTest, RefusesLosses) {
+  const std::string click = "losses { kind: SIGMOID_CROSS_ENTROPY scores: 'click' label: 'c' } ";
+  const std::string kind = "losses { kind: SOFTMAX_CROSS_ENTROPY } ";
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {click + kind + "loss { kind: SOFTMAX_CROSS_ENTROPY }",
+       "model.loss: expected nothing beside model.losses, found a loss"},
+      {click + "losses { scores: 'kind' }",
+       "model.losses[1].kind: expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY or "
+       "MEAN_SQUARED_ERROR, found none"},
+      {click + "losses { kind: MEAN_SQUARED_ERROR }",
+       "model.losses[1]: MEAN_SQUARED_ERROR takes [1], found the output [3] of \"kind\""},
+      {click + "losses { kind: SOFTMAX_CROSS_ENTROPY label: 'c' }",
+       "model.losses[1].label: another loss already has the label \"c\""},
+      {click + "losses { kind: SOFTMAX_CROSS_ENTROPY weight: 0 }",
+       "model.losses[1].weight: expected > 0, found 0"},
+      {click + "losses { kind: SOFTMAX_CROSS_ENTROPY weight: inf }",
+       "model.losses[1].weight: expected > 0, found inf"},
+      {click + "losses { kind: SOFTMAX_CROSS_ENTROPY label: '-' }",
+       "model.losses[1].label: expected letters, digits, '.', '_' or '-', the first of them a "
+       "letter, a digit or '.', found \"-\""},
+      {"layers { name: 'raw' inputs: 'features' slice { size: 1 } } " + click +
+           "losses { kind: SOFTMAX_CROSS_ENTROPY scores: 'kind' } "
+           "losses { kind: MEAN_SQUARED_ERROR scores: 'raw' label: 'r' }",
+       "model.losses[2].scores: expected a layer that depends on variables, found \"raw\""},
+  };
+  for (const auto& [losses, message] : wrong) {
+    EXPECT_EQ(Infer(kTwoLosses + losses).status(), absl::InvalidArgumentError(message)) << losses;
   }
 }
 
