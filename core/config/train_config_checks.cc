@@ -81,9 +81,24 @@ absl::Status CheckClassNames(const v1::DataConfig& data, const ModelSpec& model)
   return absl::OkStatus();
 }
 
+absl::Status CheckRecords(const std::string& field,
+                          const v1::DataConfig::GeneratedRecords& generated) {
+  RETURN_IF_ERROR(
+      Positive(absl::StrCat("data.", field, ".train_records"), generated.train_records()));
+  return Positive(absl::StrCat("data.", field, ".eval_records"), generated.eval_records());
+}
+
+absl::Status CheckGenerated(const v1::DataConfig& data) {
+  switch (data.source_case()) {
+    case v1::DataConfig::kGenerated:
+    case v1::DataConfig::SOURCE_NOT_SET:
+      break;
+  }
+  return CheckRecords("generated", data.generated());
+}
+
 absl::Status CheckData(const v1::DataConfig& data, const ModelSpec& model) {
-  RETURN_IF_ERROR(Positive("data.generated.train_records", data.generated().train_records()));
-  RETURN_IF_ERROR(Positive("data.generated.eval_records", data.generated().eval_records()));
+  RETURN_IF_ERROR(CheckGenerated(data));
   RETURN_IF_ERROR(CheckSubset("data.train_subset", data.train_subset()));
   RETURN_IF_ERROR(CheckSubset("data.eval_subset", data.eval_subset()));
   return CheckClassNames(data, model);

@@ -101,8 +101,18 @@ void SetOptimizer(v1::OptimizerConfig* optimizer) {
   for (v1::OptimizerConfig::Group& group : *optimizer->mutable_groups()) SetKind(&group);
 }
 
+// The numbers of generated records, of whatever kind; without a kind they are digits.
+v1::DataConfig::GeneratedRecords* GeneratedOf(v1::DataConfig* data) {
+  switch (data->source_case()) {
+    case v1::DataConfig::kGenerated:
+    case v1::DataConfig::SOURCE_NOT_SET:
+      break;
+  }
+  return data->mutable_generated();
+}
+
 void SetData(v1::DataConfig* data) {
-  v1::DataConfig::GeneratedDigits* generated = data->mutable_generated();
+  v1::DataConfig::GeneratedRecords* const generated = GeneratedOf(data);
   if (generated->train_records() == 0) generated->set_train_records(20000);
   if (generated->eval_records() == 0) generated->set_eval_records(4000);
 }

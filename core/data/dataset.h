@@ -24,6 +24,9 @@ class Dataset {
   virtual absl::Status Read(absl::Span<const int64_t> records, Batch* batch) const = 0;
 };
 
+// The error of Read where there is no such record.
+absl::Status NoRecord(int64_t record, int64_t num_records);
+
 // The data on which a job trains and on which it is scored.
 struct Datasets {
   std::unique_ptr<Dataset> train;

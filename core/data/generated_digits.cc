@@ -3,47 +3,22 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <mutex>
 #include <vector>
 
-#include "core/base/random.h"
 #include "core/data/digit_strokes.h"
 #include "core/data/image_dataset.h"
+#include "core/data/record_random.h"
 
 namespace keelson {
 namespace {
 
-constexpr float kPi = 3.14159265f;
 constexpr float kSide = kDigitSide;
 
-// The record's random numbers, in a fixed order.
-class Random {
- public:
-  Random(uint64_t seed, DigitSplit split, int64_t record)
-      : key_(StableHash("generated digits", seed)),
-        stream_(static_cast<uint64_t>(record) << 1 | (split == DigitSplit::kEval ? 1 : 0)) {}
+using Random = RecordRandom;
 
-  uint32_t Bits() {
-    if (used_ == block_.size()) {
-      block_ = Philox(key_, stream_, counter_++);
-      used_ = 0;
-    }
-    return block_[used_++];
-  }
-  float Uniform(float low, float high) { return low + (high - low) * UniformFloat(Bits()); }
-  // Triangular around 0, within [-width, width].
-  float Around(float width) {
-    return Uniform(-width / 2, width / 2) + Uniform(-width / 2, width / 2);
-  }
-  int Below(int n) { return static_cast<int>(UniformFloat(Bits()) * static_cast<float>(n)); }
-
- private:
-  const uint64_t key_;
-  const uint64_t stream_;
-  uint64_t counter_ = 0;
-  std::array<uint32_t, 4> block_;
-  size_t used_ = 4;
-};
+Random RandomOf(uint64_t seed, DataSplit split, int64_t record) {
+  return Random("generated digits", seed, split, record);
+}
 
 int DrawLabel(Random* random) { return random->Below(kDigitClasses); }
 
@@ -168,44 +143,32 @@ void DrawStrayMarks(Random* random, Canvas* canvas) {
   }
 }
 
-// Draws each record once, when it is first read.
-class GeneratedDigits : public ImageDataset {
+class GeneratedDigits : public DrawnImages {
  public:
-  GeneratedDigits(uint64_t seed, DigitSplit split, int64_t begin, int64_t end,
+  GeneratedDigits(uint64_t seed, DataSplit split, int64_t begin, int64_t end,
                   const Shape& example_shape)
-      : ImageDataset(example_shape, end - begin),
-        seed_(seed),
-        split_(split),
-        begin_(begin),
-        drawn_(end - begin),
-        pixels_((end - begin) * kDigitPixels) {}
+      : DrawnImages(example_shape, end - begin), seed_(seed), split_(split), begin_(begin) {}
 
  private:
-  const uint8_t* Pixels(int64_t record) const override {
-    uint8_t* const pixels = pixels_.data() + record * kDigitPixels;
-    std::call_once(drawn_[record], [&] {
-      DrawDigit(seed_, split_, begin_ + record, {pixels, kDigitPixels});
-    });
-    return pixels;
+  void Draw(int64_t record, absl::Span<uint8_t> pixels) const override {
+    DrawDigit(seed_, split_, begin_ + record, pixels);
   }
   int Label(int64_t record) const override { return DigitLabel(seed_, split_, begin_ + record); }
 
   const uint64_t seed_;
-  const DigitSplit split_;
+  const DataSplit split_;
   const int64_t begin_;
-  mutable std::vector<std::once_flag> drawn_;  // one for each record
-  mutable std::vector<uint8_t> pixels_;        // a record's are constant once it is drawn
 };
 
 }  // namespace
 
-int DigitLabel(uint64_t seed, DigitSplit split, int64_t record) {
-  Random random(seed, split, record);
+int DigitLabel(uint64_t seed, DataSplit split, int64_t record) {
+  Random random = RandomOf(seed, split, record);
   return DrawLabel(&random);
 }
 
-void DrawDigit(uint64_t seed, DigitSplit split, int64_t record, absl::Span<uint8_t> pixels) {
-  Random random(seed, split, record);
+void DrawDigit(uint64_t seed, DataSplit split, int64_t record, absl::Span<uint8_t> pixels) {
+  Random random = RandomOf(seed, split, record);
   const std::vector<DigitStyle>& styles = DigitStyles(DrawLabel(&random));
   Canvas canvas;
   DrawStrokes(styles[random.Below(static_cast<int>(styles.size()))], &random, &canvas);
@@ -214,7 +177,7 @@ void DrawDigit(uint64_t seed, DigitSplit split, int64_t record, absl::Span<uint8
   canvas.Store(pixels);
 }
 
-std::unique_ptr<Dataset> NewGeneratedDigits(uint64_t seed, DigitSplit split, int64_t begin,
+std::unique_ptr<Dataset> NewGeneratedDigits(uint64_t seed, DataSplit split, int64_t begin,
                                             int64_t end, const Shape& example_shape) {
   return std::make_unique<GeneratedDigits>(seed, split, begin, end, example_shape);
 }

@@ -9,6 +9,7 @@
 
 #include "absl/types/span.h"
 #include "core/data/dataset.h"
+#include "core/data/record_random.h"
 #include "core/tensor/shape.h"
 
 namespace keelson {
@@ -17,19 +18,16 @@ inline constexpr int kDigitSide = 28;  // pixels
 inline constexpr int kDigitPixels = kDigitSide * kDigitSide;
 inline constexpr int kDigitClasses = 10;
 
-// Which of two disjoint streams of records.
-enum class DigitSplit { kTrain, kEval };
-
 // The digit that a record shows, 0 to 9. Label and image depend on (seed, split, record) alone.
-int DigitLabel(uint64_t seed, DigitSplit split, int64_t record);
+int DigitLabel(uint64_t seed, DataSplit split, int64_t record);
 
 // Draws the record, bright on dark, row by row.
-void DrawDigit(uint64_t seed, DigitSplit split, int64_t record,
+void DrawDigit(uint64_t seed, DataSplit split, int64_t record,
                absl::Span<uint8_t> pixels /* kDigitPixels */);
 
 // Records [begin, end) of the stream; each is drawn when it is first read and kept.
 // `example_shape` must hold kDigitPixels elements.
-std::unique_ptr<Dataset> NewGeneratedDigits(uint64_t seed, DigitSplit split, int64_t begin,
+std::unique_ptr<Dataset> NewGeneratedDigits(uint64_t seed, DataSplit split, int64_t begin,
                                             int64_t end, const Shape& example_shape);
 
 }  // namespace keelson

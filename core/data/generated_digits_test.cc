@@ -16,30 +16,30 @@ namespace {
 
 using Image = std::array<uint8_t, kDigitPixels>;
 
-Image Draw(uint64_t seed, DigitSplit split, int64_t record) {
+Image Draw(uint64_t seed, DataSplit split, int64_t record) {
   Image image;
   DrawDigit(seed, split, record, absl::MakeSpan(image));
   return image;
 }
 
 TEST(GeneratedDigitsTest, ARecordDependsOnItsKeyAlone) {
-  const Image image = Draw(1, DigitSplit::kTrain, 5);
-  Draw(1, DigitSplit::kTrain, 6);
-  EXPECT_EQ(Draw(1, DigitSplit::kTrain, 5), image);
-  EXPECT_NE(Draw(2, DigitSplit::kTrain, 5), image);
-  EXPECT_NE(Draw(1, DigitSplit::kEval, 5), image);
-  EXPECT_NE(Draw(1, DigitSplit::kTrain, 6), image);
+  const Image image = Draw(1, DataSplit::kTrain, 5);
+  Draw(1, DataSplit::kTrain, 6);
+  EXPECT_EQ(Draw(1, DataSplit::kTrain, 5), image);
+  EXPECT_NE(Draw(2, DataSplit::kTrain, 5), image);
+  EXPECT_NE(Draw(1, DataSplit::kEval, 5), image);
+  EXPECT_NE(Draw(1, DataSplit::kTrain, 6), image);
 }
 
 TEST(GeneratedDigitsTest, LabelsAreBalanced) {
   std::array<int, kDigitClasses> counts = {};
-  for (int64_t i = 0; i < 10'000; ++i) ++counts[DigitLabel(3, DigitSplit::kTrain, i)];
+  for (int64_t i = 0; i < 10'000; ++i) ++counts[DigitLabel(3, DataSplit::kTrain, i)];
   EXPECT_THAT(counts, testing::Each(testing::AllOf(testing::Gt(850), testing::Lt(1150))));
 }
 
 TEST(GeneratedDigitsTest, EveryImageHasADigitsWorthOfInk) {
   for (int64_t i = 0; i < 1000; ++i) {
-    const Image image = Draw(4, DigitSplit::kEval, i);
+    const Image image = Draw(4, DataSplit::kEval, i);
     const auto bright = std::count_if(image.begin(), image.end(), [](uint8_t p) { return p > 90; });
     EXPECT_GE(bright, 12) << "record " << i;
     EXPECT_LE(bright, 350) << "record " << i;
@@ -47,14 +47,14 @@ TEST(GeneratedDigitsTest, EveryImageHasADigitsWorthOfInk) {
 }
 
 TEST(GeneratedDigitsTest, DatasetIsTheRangeOfTheStream) {
-  const auto dataset = NewGeneratedDigits(1, DigitSplit::kEval, 100, 110, Shape({28, 28, 1}));
+  const auto dataset = NewGeneratedDigits(1, DataSplit::kEval, 100, 110, Shape({28, 28, 1}));
   ASSERT_EQ(dataset->num_records(), 10);
   Batch batch;
   for (int repeat = 0; repeat < 2; ++repeat) {
     ASSERT_TRUE(dataset->Read({7}, &batch).ok());
     EXPECT_EQ(batch.features[0].numbers.shape(), Shape({1, 28, 28, 1}));
-    EXPECT_EQ(batch.labels[0].data()[0], DigitLabel(1, DigitSplit::kEval, 107));
-    const Image image = Draw(1, DigitSplit::kEval, 107);
+    EXPECT_EQ(batch.labels[0].data()[0], DigitLabel(1, DataSplit::kEval, 107));
+    const Image image = Draw(1, DataSplit::kEval, 107);
     for (int i = 0; i < kDigitPixels; ++i) {
       ASSERT_EQ(std::lround(batch.features[0].numbers.data()[i] * 255), image[i]);
     }
@@ -62,7 +62,7 @@ TEST(GeneratedDigitsTest, DatasetIsTheRangeOfTheStream) {
 }
 
 TEST(GeneratedDigitsTest, ThreadsReadTogether) {
-  const auto dataset = NewGeneratedDigits(1, DigitSplit::kTrain, 0, 100, Shape({784}));
+  const auto dataset = NewGeneratedDigits(1, DataSplit::kTrain, 0, 100, Shape({784}));
   std::vector<int64_t> records(100);
   std::iota(records.begin(), records.end(), 0);
   std::array<Batch, 4> batches;
@@ -150,8 +150,8 @@ Batch ReadAll(const Dataset& dataset) {
 TEST(GeneratedDigitsTest, NeitherTrivialNorEasyForALinearClassifier) {
   constexpr int64_t kTrain = 8000, kEval = 2000;
   const Shape shape({kDigitPixels});
-  const Batch train = ReadAll(*NewGeneratedDigits(1, DigitSplit::kTrain, 0, kTrain, shape));
-  const Batch eval = ReadAll(*NewGeneratedDigits(1, DigitSplit::kEval, 0, kEval, shape));
+  const Batch train = ReadAll(*NewGeneratedDigits(1, DataSplit::kTrain, 0, kTrain, shape));
+  const Batch eval = ReadAll(*NewGeneratedDigits(1, DataSplit::kEval, 0, kEval, shape));
   LinearClassifier classifier;
   float rate = 0.01f;
   for (int64_t epoch = 0; epoch < 10; ++epoch, rate *= 0.7f) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace keelson {
 namespace {
@@ -44,19 +45,49 @@ absl::Status ImageDataset::Read(absl::Span<const int64_t> records, Batch* batch)
   Resize(examples, Shape(), &labels);
   for (int64_t i = 0; i < examples; ++i) {
     const int64_t record = records[i];
-    if (record < 0 || record >= num_records_) {
-      return absl::OutOfRangeError(
-          absl::StrCat("record ", record, ": expected one in [0, ", num_records_, ")"));
-    }
+    if (record < 0 || record >= num_records_) return NoRecord(record, num_records_);
     ToFeatures(Pixels(record), elements, features.data() + i * elements);
     labels.data()[i] = static_cast<float>(Label(record));
   }
   return absl::OkStatus();
 }
 
+DrawnImages::DrawnImages(const Shape& example_shape, int64_t num_records)
+    : ImageDataset(example_shape, num_records),
+      image_bytes_(example_shape.num_elements()),
+      drawn_(num_records),
+      pixels_(num_records * image_bytes_) {}
+
+const uint8_t* DrawnImages::Pixels(int64_t record) const {
+  uint8_t* const pixels = pixels_.data() + record * image_bytes_;
+  std::call_once(drawn_[record], [&] {
+    Draw(record, {pixels, static_cast<size_t>(image_bytes_)});
+  });
+  return pixels;
+}
+
 std::unique_ptr<Dataset> NewImageDataset(std::shared_ptr<const ImageSet> images,
                                          const Shape& example_shape, int64_t begin, int64_t end) {
   return std::make_unique<StoredImages>(std::move(images), example_shape, begin, end);
+}
+
+absl::StatusOr<ImageSchema> ImageSchemaOf(const RecordSchema& schema) {
+  const FeatureSpec* const image = schema.only_feature();
+  if (image == nullptr || schema.labels.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("data: images have one feature and one label, found a model that takes ",
+                     schema.features.size(), " features and ", schema.labels.size(), " labels"));
+  }
+  return ImageSchema{*image, schema.labels.front().num_classes};
+}
+
+absl::Status WrongImage(const std::string& where, const FeatureSpec& expected, const Shape& found) {
+  const std::string field = expected.name == kFeatures
+                                ? "model.input_shape"
+                                : absl::StrCat("the feature \"", expected.name, "\"");
+  return absl::InvalidArgumentError(absl::StrCat(where, ": expected images for ", field, " ",
+                                                 expected.shape.ToString(), ", found ",
+                                                 absl::StrJoin(found.dims(), "x")));
 }
 
 bool HoldsImage(const Shape& example_shape, int64_t rows, int64_t columns) {

@@ -4,11 +4,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "core/data/dataset.h"
+#include "core/model/spec/record_schema.h"
 #include "core/tensor/shape.h"
 
 namespace keelson {
@@ -33,6 +37,22 @@ class ImageDataset : public Dataset {
   const int64_t num_records_;
 };
 
+// Images that are drawn when they are first read, and kept.
+class DrawnImages : public ImageDataset {
+ public:
+  DrawnImages(const Shape& example_shape, int64_t num_records);
+
+ private:
+  const uint8_t* Pixels(int64_t record) const final;
+  // Writes the example_shape.num_elements() bytes of a record. Called once for each record that is
+  // read, by any thread.
+  virtual void Draw(int64_t record, absl::Span<uint8_t> pixels) const = 0;
+
+  const int64_t image_bytes_;
+  mutable std::vector<std::once_flag> drawn_;  // one for each record
+  mutable std::vector<uint8_t> pixels_;        // a record's are constant once it is drawn
+};
+
 // Images in memory.
 struct ImageSet {
   std::vector<uint8_t> pixels;  // image after image
@@ -44,6 +64,18 @@ struct ImageSet {
 // Records [begin, end) of `images`, which several datasets may share.
 std::unique_ptr<Dataset> NewImageDataset(std::shared_ptr<const ImageSet> images,
                                          const Shape& example_shape, int64_t begin, int64_t end);
+
+// What a model takes whose records are images.
+struct ImageSchema {
+  FeatureSpec image;
+  int64_t num_classes = 0;  // 0: labels are any numbers
+};
+
+// INVALID_ARGUMENT: the model takes several features or labels.
+absl::StatusOr<ImageSchema> ImageSchemaOf(const RecordSchema& schema);
+
+// INVALID_ARGUMENT: the images of `where` are not what the model's feature holds.
+absl::Status WrongImage(const std::string& where, const FeatureSpec& expected, const Shape& found);
 
 // Whether `example_shape` is [rows, columns, 1], [rows, columns] or [rows * columns].
 bool HoldsImage(const Shape& example_shape, int64_t rows, int64_t columns);

@@ -1,0 +1,80 @@
+#include "core/data/open_generated.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "core/base/status_macros.h"
+#include "core/data/generated_digits.h"
+#include "core/data/image_dataset.h"
+#include "core/data/record_selection.h"
+
+namespace keelson {
+namespace {
+
+struct Ranges {
+  RecordSelection train;
+  RecordSelection eval;
+};
+
+absl::StatusOr<int64_t> RecordCount(const std::string& path, int64_t configured,
+                                    int64_t default_count) {
+  constexpr int64_t kMax = 10'000'000;
+  if (configured < 0 || configured > kMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": expected 0 to ", kMax, ", found ", configured));
+  }
+  return configured == 0 ? default_count : configured;
+}
+
+// Selects from the records of data.`field`, whose numbers are `counts`.
+absl::StatusOr<Ranges> RangesOf(const v1::DataConfig& config, const std::string& field,
+                                const v1::DataConfig::GeneratedRecords& counts,
+                                const std::string& where) {
+  const std::string path = absl::StrCat("data.", field);
+  ASSIGN_OR_RETURN(const int64_t train_count,
+                   RecordCount(path + ".train_records", counts.train_records(), 20'000));
+  ASSIGN_OR_RETURN(const int64_t eval_count,
+                   RecordCount(path + ".eval_records", counts.eval_records(), 4'000));
+  Ranges ranges;
+  ASSIGN_OR_RETURN(ranges.train,
+                   SelectRecords(config.train_subset(), "train_subset", where, {0, train_count}));
+  ASSIGN_OR_RETURN(ranges.eval,
+                   SelectRecords(config.eval_subset(), "eval_subset", where, {0, eval_count}));
+  return ranges;
+}
+
+absl::Status TooFewClasses(const std::string& where, int64_t expected, int64_t found) {
+  return absl::InvalidArgumentError(absl::StrCat(where, ": expected a model with at least ",
+                                                 expected, " classes, found ", found));
+}
+
+absl::StatusOr<Datasets> OpenDigits(const v1::DataConfig& config, const RecordSchema& schema,
+                                    uint64_t seed) {
+  const std::string where = "generated digits";
+  ASSIGN_OR_RETURN(const ImageSchema images, ImageSchemaOf(schema));
+  const Shape& shape = images.image.shape;
+  if (!HoldsImage(shape, kDigitSide, kDigitSide)) {
+    return WrongImage(where, images.image, Shape({kDigitSide, kDigitSide}));
+  }
+  if (images.num_classes != 0 && images.num_classes < kDigitClasses) {
+    return TooFewClasses(where, kDigitClasses, images.num_classes);
+  }
+  ASSIGN_OR_RETURN(const Ranges r, RangesOf(config, "generated", config.generated(), where));
+  return Datasets{NewGeneratedDigits(seed, DataSplit::kTrain, r.train.begin, r.train.end, shape),
+                  NewGeneratedDigits(seed, DataSplit::kEval, r.eval.begin, r.eval.end, shape)};
+}
+
+}  // namespace
+
+absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const RecordSchema& schema,
+                                       uint64_t seed) {
+  switch (config.source_case()) {
+    case v1::DataConfig::kGenerated:
+    case v1::DataConfig::SOURCE_NOT_SET:
+      break;
+  }
+  return OpenDigits(config, schema, seed);
+}
+
+}  // namespace keelson
