@@ -90,6 +90,8 @@ absl::Status CheckRecords(const std::string& field,
 
 absl::Status CheckGenerated(const v1::DataConfig& data) {
   switch (data.source_case()) {
+    case v1::DataConfig::kGeneratedRegression:
+      return CheckRecords("generated_regression", data.generated_regression());
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;

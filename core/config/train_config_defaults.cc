@@ -104,6 +104,8 @@ void SetOptimizer(v1::OptimizerConfig* optimizer) {
 // The numbers of generated records, of whatever kind; without a kind they are digits.
 v1::DataConfig::GeneratedRecords* GeneratedOf(v1::DataConfig* data) {
   switch (data->source_case()) {
+    case v1::DataConfig::kGeneratedRegression:
+      return data->mutable_generated_regression();
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;

@@ -6,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
 #include "core/data/generated_digits.h"
+#include "core/data/generated_regression.h"
 #include "core/data/image_dataset.h"
 #include "core/data/record_selection.h"
 
@@ -65,11 +66,29 @@ absl::StatusOr<Datasets> OpenDigits(const v1::DataConfig& config, const RecordSc
                   NewGeneratedDigits(seed, DataSplit::kEval, r.eval.begin, r.eval.end, shape)};
 }
 
+absl::StatusOr<Datasets> OpenRegression(const v1::DataConfig& config, const RecordSchema& schema,
+                                        uint64_t seed) {
+  const FeatureSpec* const feature = schema.only_feature();
+  const bool fits = feature != nullptr && feature->shape == Shape({kRegressionFeatures}) &&
+                    schema.labels.size() == 1 && schema.labels.front().num_classes == 0;
+  if (!fits) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("generated regression: expected a model that takes one feature [",
+                     kRegressionFeatures, "] and one label that is any number, found another"));
+  }
+  ASSIGN_OR_RETURN(const Ranges r, RangesOf(config, "generated_regression",
+                                            config.generated_regression(), "generated regression"));
+  return Datasets{NewGeneratedRegression(seed, DataSplit::kTrain, r.train.begin, r.train.end),
+                  NewGeneratedRegression(seed, DataSplit::kEval, r.eval.begin, r.eval.end)};
+}
+
 }  // namespace
 
 absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const RecordSchema& schema,
                                        uint64_t seed) {
   switch (config.source_case()) {
+    case v1::DataConfig::kGeneratedRegression:
+      return OpenRegression(config, schema, seed);
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;
