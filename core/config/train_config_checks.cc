@@ -92,6 +92,8 @@ absl::Status CheckGenerated(const v1::DataConfig& data) {
   switch (data.source_case()) {
     case v1::DataConfig::kGeneratedRegression:
       return CheckRecords("generated_regression", data.generated_regression());
+    case v1::DataConfig::kGeneratedTextures:
+      return CheckRecords("generated_textures", data.generated_textures());
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;

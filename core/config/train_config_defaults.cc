@@ -106,6 +106,8 @@ v1::DataConfig::GeneratedRecords* GeneratedOf(v1::DataConfig* data) {
   switch (data->source_case()) {
     case v1::DataConfig::kGeneratedRegression:
       return data->mutable_generated_regression();
+    case v1::DataConfig::kGeneratedTextures:
+      return data->mutable_generated_textures();
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;

@@ -7,6 +7,7 @@
 #include "core/base/status_macros.h"
 #include "core/data/generated_digits.h"
 #include "core/data/generated_regression.h"
+#include "core/data/generated_textures.h"
 #include "core/data/image_dataset.h"
 #include "core/data/record_selection.h"
 
@@ -66,6 +67,21 @@ absl::StatusOr<Datasets> OpenDigits(const v1::DataConfig& config, const RecordSc
                   NewGeneratedDigits(seed, DataSplit::kEval, r.eval.begin, r.eval.end, shape)};
 }
 
+absl::StatusOr<Datasets> OpenTextures(const v1::DataConfig& config, const RecordSchema& schema,
+                                      uint64_t seed) {
+  const std::string where = "generated textures";
+  const Shape shape({kTextureSide, kTextureSide, kTextureChannels});
+  ASSIGN_OR_RETURN(const ImageSchema images, ImageSchemaOf(schema));
+  if (images.image.shape != shape) return WrongImage(where, images.image, shape);
+  if (images.num_classes != 0 && images.num_classes < kTextureClasses) {
+    return TooFewClasses(where, kTextureClasses, images.num_classes);
+  }
+  ASSIGN_OR_RETURN(const Ranges r,
+                   RangesOf(config, "generated_textures", config.generated_textures(), where));
+  return Datasets{NewGeneratedTextures(seed, DataSplit::kTrain, r.train.begin, r.train.end),
+                  NewGeneratedTextures(seed, DataSplit::kEval, r.eval.begin, r.eval.end)};
+}
+
 absl::StatusOr<Datasets> OpenRegression(const v1::DataConfig& config, const RecordSchema& schema,
                                         uint64_t seed) {
   const FeatureSpec* const feature = schema.only_feature();
@@ -89,6 +105,8 @@ absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const Recor
   switch (config.source_case()) {
     case v1::DataConfig::kGeneratedRegression:
       return OpenRegression(config, schema, seed);
+    case v1::DataConfig::kGeneratedTextures:
+      return OpenTextures(config, schema, seed);
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;
