@@ -8,6 +8,7 @@
 #include "core/data/generated_digits.h"
 #include "core/data/generated_regression.h"
 #include "core/data/generated_textures.h"
+#include "core/data/generated_visits.h"
 #include "core/data/image_dataset.h"
 #include "core/data/record_selection.h"
 
@@ -98,6 +99,15 @@ absl::StatusOr<Datasets> OpenRegression(const v1::DataConfig& config, const Reco
                   NewGeneratedRegression(seed, DataSplit::kEval, r.eval.begin, r.eval.end)};
 }
 
+absl::StatusOr<Datasets> OpenVisits(const v1::DataConfig& config, const RecordSchema& schema,
+                                    uint64_t seed) {
+  ASSIGN_OR_RETURN(const VisitColumns columns, VisitColumnsOf(schema));
+  ASSIGN_OR_RETURN(const Ranges r, RangesOf(config, "generated_visits", config.generated_visits(),
+                                            "generated visits"));
+  return Datasets{NewGeneratedVisits(columns, seed, DataSplit::kTrain, r.train.begin, r.train.end),
+                  NewGeneratedVisits(columns, seed, DataSplit::kEval, r.eval.begin, r.eval.end)};
+}
+
 }  // namespace
 
 absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const RecordSchema& schema,
@@ -107,6 +117,8 @@ absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const Recor
       return OpenRegression(config, schema, seed);
     case v1::DataConfig::kGeneratedTextures:
       return OpenTextures(config, schema, seed);
+    case v1::DataConfig::kGeneratedVisits:
+      return OpenVisits(config, schema, seed);
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;
