@@ -79,6 +79,10 @@ v1::Initializer InitializerToProto(const Initializer& initializer) {
       proto.mutable_normal()->set_mean(initializer.a);
       proto.mutable_normal()->set_stddev(initializer.b);
       break;
+    case Initializer::Kind::kTruncatedNormal:
+      proto.mutable_truncated_normal()->set_mean(initializer.a);
+      proto.mutable_truncated_normal()->set_stddev(initializer.b);
+      break;
   }
   return proto;
 }
@@ -89,6 +93,9 @@ Initializer InitializerFromProto(const v1::Initializer& proto) {
       return {Initializer::Kind::kUniform, proto.uniform().low(), proto.uniform().high()};
     case v1::Initializer::kNormal:
       return {Initializer::Kind::kNormal, proto.normal().mean(), proto.normal().stddev()};
+    case v1::Initializer::kTruncatedNormal:
+      return {Initializer::Kind::kTruncatedNormal, proto.truncated_normal().mean(),
+              proto.truncated_normal().stddev()};
     default:
       return {Initializer::Kind::kConstant, proto.constant().value(), 0};
   }

@@ -35,7 +35,8 @@ TEST(TaskProtoTest, RefusesWhatIsNoTask) {
 TEST(VariableSpecProtoTest, RoundTrip) {
   for (const Initializer& initializer : {Initializer{Initializer::Kind::kConstant, 2, 0},
                                          Initializer{Initializer::Kind::kUniform, -1, 1},
-                                         Initializer{Initializer::Kind::kNormal, 0, 0.5f}}) {
+                                         Initializer{Initializer::Kind::kNormal, 0, 0.5f},
+                                         Initializer{Initializer::Kind::kTruncatedNormal, 1, 2}}) {
     const VariableSpec spec{"layer/kernel", Shape({3, 4}), initializer};
     const auto back = VariableSpecFromProto(VariableSpecToProto(spec));
     ASSERT_TRUE(back.ok()) << back.status();

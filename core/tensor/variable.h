@@ -14,9 +14,12 @@ namespace keelson {
 
 // Distribution of initial values.
 struct Initializer {
-  enum class Kind { kConstant, kUniform, kNormal };
+  enum class Kind { kConstant, kUniform, kNormal, kTruncatedNormal };
   Kind kind = Kind::kConstant;
   // kConstant: the value, unused. kUniform: low, high. kNormal: mean, standard deviation.
+  // kTruncatedNormal: those of the normal distribution whose values are drawn again until they lie
+  // within two standard deviations, as tf.random.truncated_normal does; so the standard deviation
+  // of the values is 0.8796 of it.
   float a = 0;
   float b = 0;
 };

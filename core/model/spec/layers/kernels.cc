@@ -1,5 +1,4 @@
 // dense, conv2d and cross.
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -10,23 +9,19 @@
 #include "core/model/spec/field_error.h"
 #include "core/model/spec/layers/groups.h"
 #include "core/model/spec/layers/window.h"
+#include "core/tensor/fans.h"
 
 namespace keelson {
 namespace {
 
 absl::StatusOr<Initializer> KernelInitializer(v1::KernelInitializer kind, const std::string& path,
-                                              int64_t fan_in, int64_t fan_out) {
+                                              const Fans& fans) {
   switch (kind) {
     case v1::KERNEL_INITIALIZER_UNSPECIFIED:
-    case v1::GLOROT_UNIFORM: {
-      // Added as doubles: neither number has been compared with any limit yet.
-      const double fans = static_cast<double>(fan_in) + static_cast<double>(fan_out);
-      const auto limit = static_cast<float>(std::sqrt(6.0 / fans));
-      return Initializer{Initializer::Kind::kUniform, -limit, limit};
-    }
+    case v1::GLOROT_UNIFORM:
+      return GlorotUniform(fans);
     case v1::HE_NORMAL:
-      return Initializer{Initializer::Kind::kNormal, 0,
-                         static_cast<float>(std::sqrt(2.0 / static_cast<double>(fan_in)))};
+      return HeNormal(fans);
     case v1::ZEROS:
       return Initializer{Initializer::Kind::kConstant, 0, 0};
     default:
@@ -77,7 +72,7 @@ absl::Status InferDense(const v1::LayerConfig& config, const LayerContext& conte
   const int64_t units = dense.units();
   RETURN_IF_ERROR(CheckPositive(absl::StrCat(path, ".units"), units));
   ASSIGN_OR_RETURN(const Initializer initializer,
-                   KernelInitializer(dense.kernel_initializer(), path, inputs, units));
+                   KernelInitializer(dense.kernel_initializer(), path, {inputs, units}));
   layer->output = Shape({units});
   return AddKernel(context, Shape({inputs, units}), initializer, !dense.no_bias(), layer);
 }
@@ -93,10 +88,8 @@ absl::Status InferConv2D(const v1::LayerConfig& config, const LayerContext& cont
   RETURN_IF_ERROR(InferWindow(conv2d.padding(), path, conv2d.filters(), layer));
   const Shape kernel({layer->window, layer->window, layer->input.dim(2), conv2d.filters()});
   RETURN_IF_ERROR(CheckElements(path, "a kernel", kernel));
-  const int64_t area = layer->window * layer->window;
   ASSIGN_OR_RETURN(const Initializer initializer,
-                   KernelInitializer(conv2d.kernel_initializer(), path, area * kernel.dim(2),
-                                     area * kernel.dim(3)));
+                   KernelInitializer(conv2d.kernel_initializer(), path, *FansOf(kernel)));
   return AddKernel(context, kernel, initializer, !conv2d.no_bias(), layer);
 }
 
@@ -118,7 +111,7 @@ absl::Status InferCross(const v1::LayerConfig& config, const LayerContext& conte
   layer->rank = cross.rank();
   const int64_t inputs = layer->rank > 0 ? layer->rank : features;
   const auto initializer = [&](int64_t from, int64_t to) {
-    return KernelInitializer(cross.kernel_initializer(), path, from, to);
+    return KernelInitializer(cross.kernel_initializer(), path, {from, to});
   };
   if (layer->rank > 0) {
     const Shape down({features, inputs});
