@@ -19,14 +19,15 @@
 #include "core/checkpoint/checkpoint_directory.h"
 #include "core/checkpoint/element_conversion.h"
 #include "core/config/config_flags.h"
+#include "core/config/initial_values.h"
 #include "core/model/spec/model_spec.h"
+#include "core/tensor_files/name_list.h"
 #include "core/tensor_files/tensor_source.h"
 
 namespace keelson {
 namespace {
 
 constexpr int64_t kChunkElements = 1 << 18;
-constexpr size_t kShownNames = 8;
 
 absl::Status CheckOptions(const ImportOptions& options) {
   if (options.step < 0) {
@@ -75,8 +76,10 @@ absl::StatusOr<Plan> MakePlan(const ImportOptions& options, TensorSource* source
   ASSIGN_OR_RETURN(const v1::TrainConfig config, ResolveTrainConfig(options.config_path, {}));
   ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
   plan.seed = config.train().seed();
-  ASSIGN_OR_RETURN(plan.tensors, PlanImportOf(model.variables, options.initialize_missing, source,
-                                              options.renames));
+  ASSIGN_OR_RETURN(const std::vector<VariableSpec> variables,
+                   WithInitialValues(config.initial_values(), model.variables));
+  ASSIGN_OR_RETURN(plan.tensors,
+                   PlanImportOf(variables, options.initialize_missing, source, options.renames));
   return plan;
 }
 
@@ -176,13 +179,6 @@ absl::Status WriteAndCommit(const ImportOptions& options, const Plan& plan, Tens
   }
   RETURN_IF_ERROR(directory->Commit(options.step, keep_all));
   return options.force ? directory->RemoveDoneMarker() : absl::OkStatus();
-}
-
-std::string SomeOf(std::vector<std::string> names) {
-  const size_t count = names.size();
-  names.resize(std::min(count, kShownNames));
-  return absl::StrCat(count, " (", absl::StrJoin(names, ", "), count > kShownNames ? ", …" : "",
-                      ")");
 }
 
 void Report(const std::string& prefix, const ImportPlan& plan, std::ostream* out) {

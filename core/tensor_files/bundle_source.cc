@@ -30,6 +30,11 @@ absl::StatusOr<std::vector<std::string>> BundleSource::ReadStrings(absl::string_
   return bundle_->ReadStrings(names_.InBundle(name));
 }
 
+absl::Status BundleSource::ReadFloats(absl::string_view name, int64_t first,
+                                      absl::Span<float> out) {
+  return bundle_->ReadElements(names_.InBundle(name), first, out);
+}
+
 absl::StatusOr<std::vector<TensorInfo>> BundleSource::Variables() {
   ASSIGN_OR_RETURN(const KeelsonState state, ReadKeelsonState(*bundle_));
   if (state.shards.empty() && !names_.tracked) return VariablesByName(List());

@@ -22,6 +22,8 @@ class BundleSource : public TensorSource {
   std::vector<TensorInfo> List() const override;
   absl::StatusOr<std::string> Read(absl::string_view name) override;
   absl::StatusOr<std::vector<std::string>> ReadStrings(absl::string_view name) override;
+  bool reads_parts() const override { return true; }
+  absl::Status ReadFloats(absl::string_view name, int64_t first, absl::Span<float> out) override;
   // For a snapshot: the tensors that its servers recorded as the model's variables. For a
   // checkpoint with an object graph: those that it does not know as an optimizer's state.
   absl::StatusOr<std::vector<TensorInfo>> Variables() override;

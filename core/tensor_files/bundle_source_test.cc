@@ -23,6 +23,19 @@ TEST(BundleSourceTest, ASnapshotSaysWhatItsVariablesAre) {
   EXPECT_THAT(NamesOf(*(*source)->Variables()), ElementsAre("dense/bias", "dense/kernel"));
 }
 
+TEST(BundleSourceTest, PartsAreReadAsFloats) {
+  const std::string directory = FreshDirectory();
+  WriteTestSnapshot(directory, 7);
+  auto source = BundleSource::Open(directory + "/model.ckpt-7");
+  ASSERT_TRUE(source.ok()) << source.status();
+  EXPECT_TRUE((*source)->reads_parts());
+  std::vector<float> part(3);
+  ASSERT_EQ((*source)->ReadFloats("dense/kernel", 5, absl::MakeSpan(part)), absl::OkStatus());
+  EXPECT_THAT(part, ElementsAre(5, 6, 7));
+  EXPECT_EQ((*source)->ReadFloats("dense/kernel", 10, absl::MakeSpan(part)).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(BundleSourceTest, ABundleWithoutKeelsonsStateIsReadByNames) {
   const std::string prefix = FreshDirectory() + "/tf";
   WriteSmallBundle(prefix);

@@ -11,6 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/element_conversion.h"
 #include "core/tensor_files/element_count.h"
 #include "core/tensor_files/pending_file.h"
 #include "core/tensor_files/stand_in_type.h"
@@ -252,14 +253,34 @@ std::vector<TensorInfo> SafetensorsFile::List() const {
   return tensors;
 }
 
-absl::StatusOr<std::string> SafetensorsFile::Read(absl::string_view name) {
+absl::StatusOr<const SafetensorsFile::Entry*> SafetensorsFile::Find(absl::string_view name) const {
   const auto found = entries_.find(name);
-  if (found == entries_.end()) {
-    return absl::NotFoundError(absl::StrCat(file_->path(), ": no tensor '", name, "'"));
-  }
-  std::string bytes(found->second.size, '\0');
-  RETURN_IF_ERROR(file_->Read(found->second.begin, bytes.size(), bytes.data()));
+  if (found != entries_.end()) return &found->second;
+  return absl::NotFoundError(absl::StrCat(file_->path(), ": no tensor '", name, "'"));
+}
+
+absl::StatusOr<std::string> SafetensorsFile::Read(absl::string_view name) {
+  ASSIGN_OR_RETURN(const Entry* const entry, Find(name));
+  std::string bytes(entry->size, '\0');
+  RETURN_IF_ERROR(file_->Read(entry->begin, bytes.size(), bytes.data()));
   return bytes;
+}
+
+absl::Status SafetensorsFile::ReadFloats(absl::string_view name, int64_t first,
+                                         absl::Span<float> out) {
+  ASSIGN_OR_RETURN(const Entry* const entry, Find(name));
+  const int64_t elements = entry->shape.num_elements();
+  const auto count = static_cast<int64_t>(out.size());
+  if (!IsNumeric(entry->dtype) || first < 0 || count > elements || first > elements - count) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file_->path(), ": tensor '", name, "': expected numbers ", first, " to ", first + count,
+        ", found ", DtypeName(entry->dtype), " ", entry->shape.ToString()));
+  }
+  const size_t element_bytes = DtypeSize(entry->dtype);
+  std::string bytes(out.size() * element_bytes, '\0');
+  RETURN_IF_ERROR(file_->Read(entry->begin + first * element_bytes, bytes.size(), bytes.data()));
+  ConvertToFloat(entry->dtype, bytes.data(), out);
+  return absl::OkStatus();
 }
 
 absl::Status WriteSafetensors(const std::string& path, std::vector<TensorInfo> tensors,

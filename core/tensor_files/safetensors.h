@@ -28,6 +28,8 @@ class SafetensorsFile : public TensorSource {
 
   std::vector<TensorInfo> List() const override;
   absl::StatusOr<std::string> Read(absl::string_view name) override;
+  bool reads_parts() const override { return true; }
+  absl::Status ReadFloats(absl::string_view name, int64_t first, absl::Span<float> out) override;
 
   struct Entry {
     BundleDtype dtype;
@@ -40,6 +42,8 @@ class SafetensorsFile : public TensorSource {
   SafetensorsFile(std::unique_ptr<RandomAccessFile> file,
                   std::map<std::string, Entry, std::less<>> entries)
       : file_(std::move(file)), entries_(std::move(entries)) {}
+
+  absl::StatusOr<const Entry*> Find(absl::string_view name) const;
 
   const std::unique_ptr<RandomAccessFile> file_;
   const std::map<std::string, Entry, std::less<>> entries_;

@@ -50,6 +50,27 @@ TEST_F(SafetensorsTest, EveryTypeComesBack) {
   }
 }
 
+TEST_F(SafetensorsTest, PartsAreReadAsFloats) {
+  MemoryTensors tensors;
+  tensors.AddValues<double>("w", BundleDtype::kFloat64, Shape({2, 3}), {0, 1, 2, 3, 4, 0.1});
+  tensors.AddValues<float>("z", BundleDtype::kComplex64, Shape({1}), {1, 2});
+  ASSERT_TRUE(WriteSafetensors(path_, tensors.List(), {}, &tensors).ok());
+  auto file = SafetensorsFile::Open(path_);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE((*file)->reads_parts());
+  std::vector<float> part(3);
+  ASSERT_EQ((*file)->ReadFloats("w", 3, absl::MakeSpan(part)), absl::OkStatus());
+  EXPECT_EQ(part, (std::vector<float>{3, 4, 0.1f}));
+  EXPECT_EQ((*file)->ReadFloats("none", 0, absl::MakeSpan(part)).code(),
+            absl::StatusCode::kNotFound);
+  for (const int64_t first : {-1, 4}) {
+    EXPECT_EQ((*file)->ReadFloats("w", first, absl::MakeSpan(part)).code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ((*file)->ReadFloats("z", 0, absl::MakeSpan(part).first(1)).message(),
+            absl::StrCat(path_, ": tensor 'z': expected numbers 0 to 1, found complex64 [1]"));
+}
+
 // The bytes that safetensors' own writer gives for these two tensors.
 TEST_F(SafetensorsTest, WritesTheFormat) {
   MemoryTensors tensors;

@@ -28,6 +28,10 @@ bool IsBookkeeping(absl::string_view name) {
   return absl::StrContains(name, "/.OPTIMIZER_SLOT/");
 }
 
+bool IsSafetensors(const std::string& path) { return absl::EndsWith(path, ".safetensors"); }
+
+bool IsNpz(const std::string& path) { return absl::EndsWith(path, ".npz"); }
+
 }  // namespace
 
 std::string TypeAndShape(const TensorInfo& tensor) {
@@ -55,14 +59,24 @@ absl::StatusOr<std::vector<std::string>> TensorSource::ReadStrings(absl::string_
   return absl::InvalidArgumentError(absl::StrCat("tensor '", name, "' has no strings"));
 }
 
+absl::Status TensorSource::ReadFloats(absl::string_view name, int64_t, absl::Span<float>) {
+  return absl::UnimplementedError(
+      absl::StrCat("tensor '", name, "': its elements are read all at once"));
+}
+
 absl::StatusOr<std::vector<TensorInfo>> TensorSource::Variables() {
   return VariablesByName(List());
 }
 
+absl::StatusOr<std::string> ResolveTensorSource(const std::string& path, ForeignPaths foreign) {
+  if (IsSafetensors(path) || IsNpz(path)) return path;
+  return ResolveSnapshot(path, foreign);
+}
+
 absl::StatusOr<std::unique_ptr<TensorSource>> OpenTensorSource(const std::string& path,
                                                                ForeignPaths foreign) {
-  if (absl::EndsWith(path, ".safetensors")) return SafetensorsFile::Open(path);
-  if (absl::EndsWith(path, ".npz")) return NpzFile::Open(path);
+  if (IsSafetensors(path)) return SafetensorsFile::Open(path);
+  if (IsNpz(path)) return NpzFile::Open(path);
   ASSIGN_OR_RETURN(const std::string prefix, ResolveSnapshot(path, foreign));
   return BundleSource::Open(prefix);
 }

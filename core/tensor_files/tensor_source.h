@@ -2,18 +2,21 @@
 #ifndef KEELSON_CORE_TENSOR_FILES_TENSOR_SOURCE_H_
 #define KEELSON_CORE_TENSOR_FILES_TENSOR_SOURCE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/checkpoint_directory.h"
 
 namespace keelson {
 
-// Not thread-safe.
+// Not thread-safe, but for ReadFloats.
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
@@ -29,6 +32,13 @@ class TensorSource {
   // Likewise the elements of a tensor of strings. INVALID_ARGUMENT: it has another type.
   virtual absl::StatusOr<std::vector<std::string>> ReadStrings(absl::string_view name);
 
+  // Whether elements can be read without all others of their tensor, by ReadFloats.
+  virtual bool reads_parts() const { return false; }
+  // Reads elements [first, first + out.size()) of a numeric tensor (IsNumeric), row-major, as
+  // float32 (ConvertToFloat). Thread-safe. INVALID_ARGUMENT: the tensor has no such elements, or is
+  // not numeric. UNIMPLEMENTED: reads_parts() is false. Otherwise as Read.
+  virtual absl::Status ReadFloats(absl::string_view name, int64_t first, absl::Span<float> out);
+
   // Those of List that are variables of a model, as far as names tell: see VariablesByName.
   virtual absl::StatusOr<std::vector<TensorInfo>> Variables();
 };
@@ -40,6 +50,11 @@ std::vector<TensorInfo> VariablesByName(const std::vector<TensorInfo>& tensors);
 
 // "float32 [3, 2]".
 std::string TypeAndShape(const TensorInfo& tensor);
+
+// The path that OpenTensorSource opens: of a directory that of its newest snapshot. Errors of
+// ResolveSnapshot.
+absl::StatusOr<std::string> ResolveTensorSource(const std::string& path,
+                                                ForeignPaths foreign = ForeignPaths::kRefused);
 
 // `path`: a snapshot or TensorFlow bundle (ResolveSnapshot, with `foreign`), FILE.safetensors or
 // FILE.npz. INVALID_ARGUMENT: none of these. Otherwise the errors of ResolveSnapshot,

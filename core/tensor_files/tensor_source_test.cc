@@ -26,6 +26,15 @@ TEST(TensorSourceTest, VariablesAreWhatIsNoSlotAndNoCounter) {
               ElementsAre("layer/kernel/.ATTRIBUTES/VARIABLE_VALUE", "scope/w", "w", "w/bias"));
 }
 
+TEST(TensorSourceTest, PartsAreReadWhereTheFormatHasThem) {
+  MemoryTensors tensors;
+  tensors.AddValues<float>("w", BundleDtype::kFloat32, Shape({2}), {1, 2});
+  EXPECT_FALSE(tensors.reads_parts());
+  float value = 0;
+  EXPECT_EQ(tensors.ReadFloats("w", 0, absl::MakeSpan(&value, 1)).code(),
+            absl::StatusCode::kUnimplemented);
+}
+
 TEST(TensorSourceTest, WhatIsNotThereIsNamed) {
   const std::string directory = FreshDirectory();
   for (const char* name : {"/none", "/none.safetensors", "/none.npz", ""}) {
