@@ -15,6 +15,7 @@
 #include "core/base/status_macros.h"
 #include "core/base/thread.h"
 #include "core/client/services/grpc_parameter_control.h"
+#include "core/config/initial_values.h"
 #include "core/data/open_datasets.h"
 #include "core/model/spec/model_spec.h"
 #include "core/rpc/access.h"
@@ -113,7 +114,8 @@ absl::StatusOr<std::unique_ptr<Chief>> MakeChief(const RoleContext& context,
   options.incarnation = context.incarnation;
   options.config = context.config;
   options.config_hash = context.config_hash;
-  options.variables = spec.variables;
+  ASSIGN_OR_RETURN(options.variables,
+                   WithInitialValues(context.config.initial_values(), spec.variables));
   options.train_records = data.train->num_records();
   options.expects_evaluator = !context.cluster.evaluators.empty();
   options.expected_members = ExpectedMembers(context.cluster);

@@ -11,6 +11,7 @@
 #include "core/cluster/consistency.h"
 #include "core/cluster/transfer_formats.h"
 #include "core/config/field_checks.h"
+#include "core/config/initial_values.h"
 #include "core/config/optimizer_checks.h"
 #include "core/model/spec/metrics.h"
 #include "core/model/spec/model_spec.h"
@@ -227,6 +228,7 @@ absl::Status CheckConsistency(const v1::ConsistencyConfig& consistency, bool use
 absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
   ASSIGN_OR_RETURN(const ModelSpec model, InferModelSpec(config.model()));
   RETURN_IF_ERROR(CheckOptimizer(config.optimizer(), model.variables));
+  RETURN_IF_ERROR(WithInitialValues(config.initial_values(), model.variables).status());
   RETURN_IF_ERROR(CheckLearningRate(config.learning_rate()));
   RETURN_IF_ERROR(CheckData(config.data(), model));
   RETURN_IF_ERROR(CheckTraining(config.train()));

@@ -58,6 +58,8 @@ const BadConfig kBadConfigs[] = {
     {"HistogramSteps", "train { histogram_steps: -1 }",
      "train.histogram_steps: expected >= 0, found -1"},
     {"MaxLoss", "train { max_loss: -1 }", "train.max_loss: expected >= 0, found -1"},
+    {"InitialValues", "initial_values { groups { variables: 'head/*' constant {} } }",
+     "initial_values.groups[0].variables: expected a pattern that matches a variable, found"},
     {"RateZero", "learning_rate { base: 0 }", "learning_rate.base: expected > 0, found 0"},
     {"RateNegative", "learning_rate { base: -0.5 }",
      "learning_rate.base: expected > 0, found -0.5"},

@@ -195,6 +195,8 @@ void SetTrainConfigDefaults(v1::TrainConfig* config) {
   SetEvaluation(main_loss.kind(), config->mutable_evaluation());
   SetTransfer(config->mutable_transfer());
   SetConsistency(config->mutable_consistency());
+  // Without groups it says nothing, so it is not in the hash either.
+  if (config->initial_values().groups().empty()) config->clear_initial_values();
 }
 
 }  // namespace keelson

@@ -237,6 +237,15 @@ TEST(ConfigHashTest, AGivenDefaultHashesLikeAnAbsentOne) {
             ConfigHash(Finalized(kMinimal)));
 }
 
+// Jobs that builds before these fields began go on with this build.
+TEST(ConfigHashTest, FieldsThatAreNotUsedDoNotCount) {
+  EXPECT_EQ(HashToString(ConfigHash(Finalized(DefaultTrainConfigText()))), "4cf47e7e2dede77f");
+  EXPECT_EQ(ConfigHash(Finalized(std::string(kMinimal) + "initial_values {}")),
+            ConfigHash(Finalized(kMinimal)));
+  const std::string groups = "initial_values { groups { variables: '*' constant {} } }";
+  EXPECT_NE(ConfigHash(Finalized(kMinimal + groups)), ConfigHash(Finalized(kMinimal)));
+}
+
 TEST(ConfigHashTest, HasSixteenDigits) {
   EXPECT_EQ(HashToString(0xabcull), "0000000000000abc");
   EXPECT_EQ(HashToString(~0ull), "ffffffffffffffff");
