@@ -79,7 +79,8 @@ TEST(DefaultTrainConfigTest, TheCompiledInTextAndTheExamplesAreComplete) {
   for (const char* path :
        {"configs/mnist_mlp.textproto", "configs/mnist_cnn.textproto",
         "configs/mnist_cnn_batch_norm.textproto", "configs/mnist_early_stopping.textproto",
-        "configs/mnist_residual.textproto"}) {
+        "configs/mnist_residual.textproto", "configs/regression_mlp.textproto",
+        "configs/textures_residual.textproto", "configs/two_towers.textproto"}) {
     auto config = LoadTrainConfig(path);
     ASSERT_TRUE(config.ok()) << config.status();
     const absl::Status status = FinalizeTrainConfig(&*config);

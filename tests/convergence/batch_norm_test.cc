@@ -18,7 +18,7 @@
 #include "core/device/factory/device_factory.h"
 #include "core/model/model.h"
 #include "gtest/gtest.h"
-#include "tests/convergence/real_digits.h"
+#include "tests/convergence/jobs.h"
 #include "tests/support/job.h"
 #include "tests/support/model_directory.h"
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
 #include "gtest/gtest.h"
-#include "tests/convergence/real_digits.h"
+#include "tests/convergence/jobs.h"
 #include "tests/support/job.h"
 #include "tests/support/model_directory.h"
 

@@ -18,7 +18,7 @@
 #include "core/model/model.h"
 #include "gtest/gtest.h"
 #include "ps_server/service/parameter_handler.h"
-#include "tests/convergence/real_digits.h"
+#include "tests/convergence/jobs.h"
 
 namespace keelson {
 namespace {

@@ -1,6 +1,6 @@
 // The data and the cluster of the convergence tests.
-#ifndef KEELSON_TESTS_CONVERGENCE_REAL_DIGITS_H_
-#define KEELSON_TESTS_CONVERGENCE_REAL_DIGITS_H_
+#ifndef KEELSON_TESTS_CONVERGENCE_JOBS_H_
+#define KEELSON_TESTS_CONVERGENCE_JOBS_H_
 
 #include "absl/time/time.h"
 #include "tests/support/job.h"
@@ -13,4 +13,4 @@ inline constexpr Job::Layout kCluster = {};
 
 }  // namespace keelson
 
-#endif  // KEELSON_TESTS_CONVERGENCE_REAL_DIGITS_H_
+#endif  // KEELSON_TESTS_CONVERGENCE_JOBS_H_

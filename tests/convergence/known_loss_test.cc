@@ -1,0 +1,75 @@
+// How near the example configurations come to the best loss that their generated records allow,
+// with the real programs. Prints the figures.
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/file.h"
+#include "core/data/generated_regression.h"
+#include "core/data/generated_textures.h"
+#include "core/data/generated_visits.h"
+#include "gtest/gtest.h"
+#include "tests/convergence/jobs.h"
+#include "tests/support/job.h"
+#include "tests/support/model_directory.h"
+
+namespace keelson {
+namespace {
+
+constexpr double kEvalRecords = 4000;
+
+// The last evaluation of a job of so many steps with two servers and two workers.
+std::optional<EvaluationLine> Train(const std::string& config, int64_t steps) {
+  Job job(kCluster, ReadFile(absl::StrCat("configs/", config, ".textproto")).value_or(""));
+  job.AddFlag(absl::StrCat("--training_steps=", steps));
+  job.StartAll();
+  job.ExpectAllDone(kHangLimit);
+  const auto evaluations = ReadEvaluations(job.model_dir());
+  EXPECT_TRUE(evaluations.ok()) << evaluations.status();
+  if (!evaluations.ok()) return std::nullopt;
+  const EvaluationLine& last = evaluations->back();
+  EXPECT_EQ(last.step, *DoneStep(job.model_dir()));
+  std::printf("%s: loss %.4f, step %ld\n", config.c_str(), last.metrics.at("loss"),
+              static_cast<long>(last.step));
+  std::fflush(stdout);
+  return last;
+}
+
+TEST(KnownLossTest, RegressionComesNearTheNoise) {
+  const auto last = Train("regression_mlp", 6000);
+  ASSERT_TRUE(last.has_value());
+  // Four deviations of a mean of squares of normal numbers.
+  const double noise = 4 * kBestRegressionLoss * std::sqrt(2 / kEvalRecords);
+  EXPECT_GE(last->metrics.at("loss"), kBestRegressionLoss - noise);
+  EXPECT_LE(last->metrics.at("loss"), 1.1 * kBestRegressionLoss + noise);
+}
+
+TEST(KnownLossTest, TexturesComeNearTheShareOfRightLabels) {
+  const auto last = Train("textures_residual", 500);
+  ASSERT_TRUE(last.has_value());
+  const double noise =
+      4 * std::sqrt(kBestTextureAccuracy * (1 - kBestTextureAccuracy) / kEvalRecords);
+  EXPECT_LE(last->metrics.at("accuracy"), kBestTextureAccuracy + noise);
+  EXPECT_GE(last->metrics.at("accuracy"), kBestTextureAccuracy - 0.02 - noise);
+}
+
+TEST(KnownLossTest, TwoTowersComeNearTheBestOfBothLosses) {
+  const auto last = Train("two_towers", 3000);
+  ASSERT_TRUE(last.has_value());
+  const double clicked = last->metrics.at("loss/clicked"), spent = last->metrics.at("loss/spent");
+  std::printf("clicked %.4f, spent %.4f\n", clicked, spent);
+  EXPECT_NEAR(last->metrics.at("loss"), clicked + 0.5 * spent, 1e-5);
+  // Four deviations; that of the cross-entropy of one record is below 0.5.
+  const double clicked_noise = 4 * 0.5 / std::sqrt(kEvalRecords);
+  const double spent_noise = 4 * kBestSpentLoss * std::sqrt(2 / kEvalRecords);
+  EXPECT_GE(clicked, kBestClickedLoss - clicked_noise);
+  EXPECT_LE(clicked, 1.05 * kBestClickedLoss + clicked_noise);
+  EXPECT_GE(spent, kBestSpentLoss - spent_noise);
+  EXPECT_LE(spent, 1.1 * kBestSpentLoss + spent_noise);
+}
+
+}  // namespace
+}  // namespace keelson
