@@ -22,7 +22,7 @@ std::string ModelTable(const ModelSpec& model) {
   TextTable table;
   table.AddRow({"layer", "kind", "inputs", "output", "parameters", "operations"});
   for (const FeatureSpec& feature : model.records.features) {
-    table.AddRow({feature.name, "", "", feature.shape.ToString(), "", ""});
+    table.AddRow({feature.name, "", "", feature.FormText(), "", ""});
   }
   int64_t parameters = 0, operations = 0;
   for (const LayerSpec& layer : model.layers) {
@@ -40,7 +40,7 @@ std::string ModelDot(const ModelSpec& model) {
   std::string dot = "digraph model {\n  node [shape=box];\n";
   for (const FeatureSpec& feature : model.records.features) {
     absl::StrAppend(&dot, "  \"", feature.name, "\" [label=\"", feature.name, "\\n",
-                    feature.shape.ToString(), "\", style=rounded];\n");
+                    feature.FormText(), "\", style=rounded];\n");
   }
   for (const LayerSpec& layer : model.layers) {
     absl::StrAppend(&dot, "  \"", layer.name, "\" [label=\"", layer.name, "\\n",

@@ -31,7 +31,7 @@ std::string AsCode(const std::string& text) {
 std::string DescribeModel(const ModelSpec& model) {
   std::string text = "| layer | kind | output | parameters |\n|---|---|---|---:|\n";
   for (const FeatureSpec& feature : model.records.features) {
-    absl::StrAppend(&text, "| `", feature.name, "` | | ", feature.shape.ToString(), " | |\n");
+    absl::StrAppend(&text, "| `", feature.name, "` | | ", feature.FormText(), " | |\n");
   }
   int64_t all = 0;
   for (const LayerSpec& layer : model.layers) {

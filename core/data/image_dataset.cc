@@ -72,11 +72,11 @@ std::unique_ptr<Dataset> NewImageDataset(std::shared_ptr<const ImageSet> images,
 }
 
 absl::StatusOr<ImageSchema> ImageSchemaOf(const RecordSchema& schema) {
-  const FeatureSpec* const image = schema.only_feature();
+  const FeatureSpec* const image = schema.only_numbers();
   if (image == nullptr || schema.labels.size() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("data: images have one feature and one label, found a model that takes ",
-                     schema.features.size(), " features and ", schema.labels.size(), " labels"));
+                     schema.FeaturesText(), " and ", schema.labels.size(), " labels"));
   }
   return ImageSchema{*image, schema.labels.front().num_classes};
 }

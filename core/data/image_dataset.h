@@ -71,7 +71,7 @@ struct ImageSchema {
   int64_t num_classes = 0;  // 0: labels are any numbers
 };
 
-// INVALID_ARGUMENT: the model takes several features or labels.
+// INVALID_ARGUMENT: the model takes several features or labels, or ids.
 absl::StatusOr<ImageSchema> ImageSchemaOf(const RecordSchema& schema);
 
 // INVALID_ARGUMENT: the images of `where` are not what the model's feature holds.

@@ -258,8 +258,10 @@ TEST(OpenGeneratedTest, OneFeatureAndOneLabel) {
   EXPECT_TRUE(open({{image}, {digit}}).ok());
   const auto kInvalid = absl::StatusCode::kInvalidArgument;
   ExpectError(open({{image, image}, {digit}}), kInvalid,
-              {"data", "one feature and one label", "2 features"});
-  ExpectError(open({{image}, {digit, digit}}), kInvalid, {"1 features and 2 labels"});
+              {"data", "one feature and one label", "image ([784]), image ([784]) and 1 labels"});
+  ExpectError(open({{image}, {digit, digit}}), kInvalid, {"image ([784]) and 2 labels"});
+  const FeatureSpec user = {"user", {}, FeatureKind::kId, false, 10};
+  ExpectError(open({{user}, {digit}}), kInvalid, {"user (id of 10) and 1 labels"});
 }
 
 TEST(OpenRealDigitsTest, SplitOfTheTestSet) {

@@ -85,7 +85,7 @@ absl::StatusOr<Datasets> OpenTextures(const v1::DataConfig& config, const Record
 
 absl::StatusOr<Datasets> OpenRegression(const v1::DataConfig& config, const RecordSchema& schema,
                                         uint64_t seed) {
-  const FeatureSpec* const feature = schema.only_feature();
+  const FeatureSpec* const feature = schema.only_numbers();
   const bool fits = feature != nullptr && feature->shape == Shape({kRegressionFeatures}) &&
                     schema.labels.size() == 1 && schema.labels.front().num_classes == 0;
   if (!fits) {

@@ -385,7 +385,7 @@ TEST_P(ModelTest, PredictsNothingOfBadFeatures) {
   std::vector<float> scores;
   EXPECT_EQ(test.model->Predict(Batch(), &scores),
             absl::InvalidArgumentError("batch: expected one example or more, found none"));
-  const int64_t inputs = test.model->spec().records.only_feature()->shape.dim(0);
+  const int64_t inputs = test.model->spec().records.only_numbers()->shape.dim(0);
   const Shape expected = {2, inputs};
   const Shape wrong = {2, inputs + 1};
   EXPECT_EQ(test.model->Predict(MakeBatch(Tensor(wrong), Tensor()), &scores),

@@ -31,11 +31,29 @@ inline void FillRandom(uint64_t seed, float scale, absl::Span<float> out) {
   }
 }
 
+// Ids of any bag: none up to five of a record, some of them twice.
+inline void FillRandom(uint64_t seed, const FeatureSpec& feature, FeatureValues* values) {
+  FillRandom(seed, 1, values->numbers.span());
+  uint64_t drawn = 0;
+  const auto below = [&](int64_t n) {
+    return Philox(seed, 4, drawn++)[0] % static_cast<uint64_t>(n);
+  };
+  for (size_t i = 1; i < values->offsets.size(); ++i) {
+    values->offsets[i] = values->offsets[i - 1] + static_cast<int64_t>(below(6));
+  }
+  if (!values->offsets.empty()) values->ids.resize(values->offsets.back());
+  for (uint64_t& id : values->ids) id = below(feature.num_ids);
+  values->weights.resize(feature.weighted ? values->ids.size() : 0);
+  for (float& weight : values->weights) weight = 0.5f + UniformFloat(Philox(seed, 5, drawn++)[0]);
+}
+
 // Labels as the losses take them.
 inline Batch RandomBatch(const ModelSpec& spec, int64_t size, uint64_t seed) {
   Batch batch;
   Resize(size, spec.records, &batch);
-  for (FeatureValues& feature : batch.features) FillRandom(seed++, 1, feature.numbers.span());
+  for (size_t i = 0; i < batch.features.size(); ++i) {
+    FillRandom(seed++, spec.records.features[i], &batch.features[i]);
+  }
   for (size_t i = 0; i < batch.labels.size(); ++i) {
     FillRandom(seed++, 1, batch.labels[i].span());
     const int64_t classes = spec.records.labels[i].num_classes;

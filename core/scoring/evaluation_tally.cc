@@ -16,7 +16,7 @@ std::vector<std::string> NamesOr(std::vector<std::string> names, int64_t classes
   return names;
 }
 
-// The numbers of a record's only feature; empty where it has several.
+// The numbers of a record's only feature; empty where it has several, or ids.
 absl::Span<const float> InputOf(const Batch& batch, int64_t row) {
   if (batch.features.size() != 1) return {};
   const Tensor& numbers = batch.features.front().numbers;
@@ -125,7 +125,7 @@ EvaluationReport EvaluationTally::Report() const {
   report.loss = model_.main_loss().kind;
   report.examples = sums_.examples;
   report.wrong = worst_.worst();
-  if (const FeatureSpec* const feature = model_.records.only_feature()) {
+  if (const FeatureSpec* const feature = model_.records.only_numbers()) {
     report.input_shape = feature->shape;
   }
   if (model_.main_loss().kind != LossKind::kSoftmaxCrossEntropy) {

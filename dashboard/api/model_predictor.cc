@@ -27,10 +27,11 @@ absl::Status CheckVariables(const ModelSpec& spec, const BundleReader& bundle) {
 }
 
 absl::Status CheckFeatures(const ModelSpec& spec, absl::Span<const float> features) {
-  const FeatureSpec* const feature = spec.records.only_feature();
+  const FeatureSpec* const feature = spec.records.only_numbers();
   if (feature == nullptr) {
-    return absl::UnimplementedError(absl::StrCat(
-        "features: expected a model that takes one, found ", spec.records.features.size()));
+    return absl::UnimplementedError(
+        absl::StrCat("features: expected a model that takes one of numbers, found ",
+                     spec.records.FeaturesText()));
   }
   const size_t expected = feature->shape.num_elements();
   if (features.size() != expected) {

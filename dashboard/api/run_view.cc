@@ -76,8 +76,8 @@ Json SnapshotFiguresJson(const RunData& data, absl::Time now) {
 
 Json TaskJson(const RunModel& model) {
   Json json = {{"kind", model.kind()}, {"parameters", model.num_parameters()}};
-  // Where there are several features, the page has no form for one of them.
-  if (const FeatureSpec* const feature = model.spec.records.only_feature()) {
+  // Where there are several features, or ids, the page has no form for them.
+  if (const FeatureSpec* const feature = model.spec.records.only_numbers()) {
     json["input_shape"] = feature->shape.dims();
   }
   if (!model.classes.empty()) json["classes"] = model.classes;

@@ -1,5 +1,6 @@
 #include "core/model/spec/batch.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
+#include "core/model/spec/field_checks.h"
 
 namespace keelson {
 namespace {
@@ -22,10 +24,104 @@ absl::Status WrongCount(absl::string_view what, size_t expected, size_t found) {
       absl::StrCat("batch: ", what, ": expected ", expected, ", found ", found));
 }
 
+absl::Status WrongSize(const FeatureSpec& feature, absl::string_view what, size_t expected,
+                       size_t found) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("batch: ", feature.name, ": expected ", expected, " ", what, ", found ", found));
+}
+
+absl::Status CheckSize(const FeatureSpec& feature, absl::string_view what, size_t expected,
+                       size_t found) {
+  return found == expected ? absl::OkStatus() : WrongSize(feature, what, expected, found);
+}
+
+// Of a bag with so many offsets.
+absl::Status CheckOffsets(const FeatureSpec& feature, const FeatureValues& values) {
+  const std::vector<int64_t>& offsets = values.offsets;
+  const auto ids = static_cast<int64_t>(values.ids.size());
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    const int64_t least = i == 0 ? 0 : offsets[i - 1];
+    const int64_t most = i == 0 ? 0 : ids;
+    if (offsets[i] >= least && offsets[i] <= most) continue;
+    return absl::InvalidArgumentError(absl::StrCat("batch: ", feature.name, ": offset ", i,
+                                                   ": expected ", least, " to ", most, ", found ",
+                                                   offsets[i]));
+  }
+  return CheckSize(feature, "ids by the offsets", offsets.back(), values.ids.size());
+}
+
+// The record to which id `k` belongs.
+int64_t RecordOf(const FeatureValues& values, int64_t k) {
+  if (values.offsets.empty()) return k;
+  return std::upper_bound(values.offsets.begin(), values.offsets.end(), k) -
+         values.offsets.begin() - 1;
+}
+
+absl::Status BadValue(const FeatureSpec& feature, const FeatureValues& values, size_t k,
+                      const std::string& text) {
+  return absl::InvalidArgumentError(absl::StrCat("batch: ", feature.name, " of record ",
+                                                 RecordOf(values, static_cast<int64_t>(k)), ": ",
+                                                 text));
+}
+
+absl::Status CheckValuesOfIds(const FeatureSpec& feature, const FeatureValues& values) {
+  for (size_t k = 0; k < values.ids.size(); ++k) {
+    if (values.ids[k] < static_cast<uint64_t>(feature.num_ids)) continue;
+    return BadValue(
+        feature, values, k,
+        absl::StrCat("expected an id from 0 to ", feature.num_ids - 1, ", found ", values.ids[k]));
+  }
+  for (size_t k = 0; k < values.weights.size(); ++k) {
+    if (std::isfinite(values.weights[k])) continue;
+    return BadValue(feature, values, k,
+                    absl::StrCat("expected a finite weight, found ", values.weights[k]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckIds(const FeatureSpec& feature, int64_t records, const FeatureValues& values) {
+  const bool bag = feature.kind == FeatureKind::kBag;
+  RETURN_IF_ERROR(CheckSize(feature, "numbers", 0, values.numbers.size()));
+  RETURN_IF_ERROR(CheckSize(feature, "offsets", bag ? records + 1 : 0, values.offsets.size()));
+  if (bag) {
+    RETURN_IF_ERROR(CheckOffsets(feature, values));
+  } else {
+    RETURN_IF_ERROR(CheckSize(feature, "ids", records, values.ids.size()));
+  }
+  if (values.ids.size() > static_cast<uint64_t>(kMaxElements)) {
+    return absl::InvalidArgumentError(absl::StrCat("batch: ", feature.name, ": expected at most ",
+                                                   kMaxElements, " ids, found ",
+                                                   values.ids.size()));
+  }
+  RETURN_IF_ERROR(CheckSize(feature, "weights", feature.weighted ? values.ids.size() : 0,
+                            values.weights.size()));
+  return CheckValuesOfIds(feature, values);
+}
+
+absl::Status CheckNumbers(const FeatureSpec& feature, const Shape& expected,
+                          const FeatureValues& values) {
+  RETURN_IF_ERROR(CheckSize(feature, "ids", 0, values.ids.size()));
+  RETURN_IF_ERROR(CheckSize(feature, "offsets", 0, values.offsets.size()));
+  const Shape& found = values.numbers.shape();
+  return found == expected ? absl::OkStatus() : Mismatch(feature.name, expected, found);
+}
+
 Shape Batched(int64_t records, const Shape& record) {
   std::vector<int64_t> dims{records};
   dims.insert(dims.end(), record.dims().begin(), record.dims().end());
   return Shape(std::move(dims));
+}
+
+void ResizeFeature(int64_t records, const FeatureSpec& feature, FeatureValues* values) {
+  const bool numbers = feature.kind == FeatureKind::kNumbers;
+  if (numbers) {
+    Resize(records, feature.shape, &values->numbers);
+  } else if (values->numbers.size() > 0) {
+    values->numbers = Tensor();
+  }
+  values->ids.resize(feature.kind == FeatureKind::kId ? records : 0);
+  values->offsets.assign(feature.kind == FeatureKind::kBag ? records + 1 : 0, 0);
+  values->weights.clear();
 }
 
 absl::Status CheckLabel(const LossSpec& loss, int64_t position, float label) {
@@ -53,9 +149,13 @@ absl::Status CheckLabel(const LossSpec& loss, int64_t position, float label) {
 
 }  // namespace
 
-int64_t Batch::size() const {
-  return features.empty() ? 0 : features.front().numbers.shape().rows();
+int64_t FeatureValues::records() const {
+  if (!offsets.empty()) return static_cast<int64_t>(offsets.size()) - 1;
+  if (!ids.empty()) return static_cast<int64_t>(ids.size());
+  return numbers.shape().rows();
 }
+
+int64_t Batch::size() const { return features.empty() ? 0 : features.front().records(); }
 
 Batch MakeBatch(Tensor numbers, Tensor labels) {
   Batch batch;
@@ -72,7 +172,7 @@ void Resize(int64_t records, const Shape& shape, Tensor* tensor) {
 void Resize(int64_t records, const RecordSchema& schema, Batch* batch) {
   batch->features.resize(schema.features.size());
   for (size_t i = 0; i < schema.features.size(); ++i) {
-    Resize(records, schema.features[i].shape, &batch->features[i].numbers);
+    ResizeFeature(records, schema.features[i], &batch->features[i]);
   }
   batch->labels.resize(schema.labels.size());
   for (Tensor& labels : batch->labels) Resize(records, Shape(), &labels);
@@ -87,9 +187,11 @@ absl::Status CheckFeatures(const ModelSpec& spec, const Batch& batch) {
     return WrongCount("features", features.size(), batch.features.size());
   }
   for (size_t i = 0; i < features.size(); ++i) {
-    const Shape expected = Batched(batch.size(), features[i].shape);
-    const Shape& found = batch.features[i].numbers.shape();
-    if (found != expected) return Mismatch(features[i].name, expected, found);
+    const FeatureSpec& feature = features[i];
+    RETURN_IF_ERROR(
+        feature.kind == FeatureKind::kNumbers
+            ? CheckNumbers(feature, Batched(batch.size(), feature.shape), batch.features[i])
+            : CheckIds(feature, batch.size(), batch.features[i]));
   }
   return absl::OkStatus();
 }

@@ -12,9 +12,17 @@
 
 namespace keelson {
 
-// A feature's values of all records of a batch.
+// A feature's values of all n records of a batch. What its kind has not is empty.
 struct FeatureValues {
-  Tensor numbers;  // [n, the feature's shape]
+  Tensor numbers = {};  // [n, the feature's shape]
+  // Those of all records, one after the other: of the kind id one each, of a bag those of record i
+  // are [offsets[i], offsets[i + 1]).
+  std::vector<uint64_t> ids = {};
+  std::vector<int64_t> offsets = {};  // of a bag: [n + 1], from 0 to the number of ids
+  std::vector<float> weights = {};    // of a weighted bag: of each id
+
+  // n.
+  int64_t records() const;
 };
 
 // Features and labels are those of a RecordSchema, in its order.
@@ -32,11 +40,13 @@ Batch MakeBatch(Tensor numbers, Tensor labels);
 // Gives the tensor the shape, [n, that of a record], unless it has it already; its elements are
 // then unspecified.
 void Resize(int64_t records, const Shape& shape, Tensor* tensor);
-// Gives a batch room for so many records of the schema. Values of before are unspecified.
+// Gives a batch room for so many records of the schema. Values of before are unspecified; bags
+// are empty.
 void Resize(int64_t records, const RecordSchema& schema, Batch* batch);
 
 // INVALID_ARGUMENT: no record, features or labels that are not the model's or whose shapes are
-// not, or a label that a loss does not take.
+// not, an id that an embedding has no row for, bags whose offsets or weights do not fit their ids,
+// a weight that is not finite, or a label that a loss does not take.
 absl::Status CheckBatch(const ModelSpec& spec, const Batch& batch);
 // The same for features alone.
 absl::Status CheckFeatures(const ModelSpec& spec, const Batch& batch);

@@ -282,7 +282,7 @@ TEST(ModelSpecTest, ReadsFeatures) {
   ASSERT_EQ(spec->records.features.size(), 2u);
   EXPECT_EQ(spec->records.features[0].name, "user");
   EXPECT_EQ(spec->records.features[1].shape, Shape({2, 5}));
-  EXPECT_EQ(spec->records.only_feature(), nullptr);
+  EXPECT_EQ(spec->records.only_numbers(), nullptr);
   EXPECT_EQ(spec->layers[1].output, Shape({13}));
   EXPECT_EQ(spec->NameOf(spec->layers[1].inputs[0]), "user");
   EXPECT_EQ(spec->NameOf(spec->layers[1].inputs[1]), "flatten_1");

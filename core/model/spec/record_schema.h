@@ -16,9 +16,25 @@ inline constexpr absl::string_view kFeatures = "features";
 // The name of the label of a model with one loss that names none.
 inline constexpr absl::string_view kLabel = "label";
 
+// What a feature has of each record.
+enum class FeatureKind {
+  kNumbers,  // numbers of one shape
+  kId,       // one id
+  kBag,      // any number of ids, of which one may be there more than once
+};
+
 struct FeatureSpec {
   std::string name;
-  Shape shape;  // of one record
+  // Of one record's numbers; [] where the kind is not kNumbers.
+  Shape shape = {};
+  FeatureKind kind = FeatureKind::kNumbers;
+  // Each id of a bag has a weight.
+  bool weighted = false;
+  // Ids are whole numbers from 0 to below this: the rows of the smallest embedding that takes them.
+  int64_t num_ids = 0;
+
+  // "[28, 28, 1]", "id of 1000", "bag of 1000 ids", "weighted bag of 1000 ids".
+  std::string FormText() const;
 };
 
 // A number of each record that a loss reads.
@@ -32,10 +48,10 @@ struct RecordSchema {
   std::vector<FeatureSpec> features;  // at least one
   std::vector<LabelSpec> labels;
 
-  // The feature of a model that takes one alone; null: it takes several.
-  const FeatureSpec* only_feature() const {
-    return features.size() == 1 ? &features.front() : nullptr;
-  }
+  // The feature of a model that takes one alone, which is numbers; null: it takes several, or ids.
+  const FeatureSpec* only_numbers() const;
+  // Its features for messages: "user (id of 1000), picture ([28, 28, 1])".
+  std::string FeaturesText() const;
 };
 
 }  // namespace keelson
