@@ -18,6 +18,10 @@ class MemoryView : public DeviceMemory {
 
   // Vector instructions and copies are fastest from multiples of 256 bytes on.
   static constexpr int64_t kAlignedFloats = 64;
+  // The least multiple of it that is not below `floats`.
+  static constexpr int64_t Aligned(int64_t floats) {
+    return (floats + kAlignedFloats - 1) / kAlignedFloats * kAlignedFloats;
+  }
 };
 
 }  // namespace keelson

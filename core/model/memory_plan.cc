@@ -16,11 +16,6 @@ namespace {
 constexpr size_t kMostTries = 200;
 constexpr size_t kTriedPairs = 400'000;
 
-int64_t Aligned(int64_t floats) {
-  constexpr int64_t kStep = MemoryView::kAlignedFloats;
-  return (floats + kStep - 1) / kStep * kStep;
-}
-
 bool Meet(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
 // Places the values one after the other.
@@ -34,7 +29,7 @@ class Placer {
     for (const size_t value : order) {
       const int64_t begin = GapFor(values_[value]);
       plan_.begin[value] = begin;
-      plan_.floats = std::max(plan_.floats, begin + Aligned(values_[value].floats));
+      plan_.floats = std::max(plan_.floats, begin + MemoryView::Aligned(values_[value].floats));
       const auto after =
           std::upper_bound(placed_.begin(), placed_.end(), begin,
                            [&](int64_t b, size_t other) { return b < plan_.begin[other]; });
@@ -49,8 +44,8 @@ class Placer {
     int64_t end = 0;
     for (const size_t other : placed_) {
       if (!Meet(values_[other], value)) continue;
-      if (plan_.begin[other] >= end + Aligned(value.floats)) return end;
-      end = std::max(end, plan_.begin[other] + Aligned(values_[other].floats));
+      if (plan_.begin[other] >= end + MemoryView::Aligned(value.floats)) return end;
+      end = std::max(end, plan_.begin[other] + MemoryView::Aligned(values_[other].floats));
     }
     return end;
   }

@@ -14,6 +14,10 @@
 
 namespace keelson {
 
+// What the sum of the weighted rows of a bag is divided by: 1, the sum of the weights, or the root
+// of the sum of their squares.
+enum class Combiner { kSum, kMean, kSqrtN };
+
 struct LayerSpec {
   LayerKind kind = LayerKind::kFlatten;
   // Default: the kind and its number from 1 among the layers of this kind, "dense_1".

@@ -1,0 +1,106 @@
+#include "core/model/id_coefficients.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <vector>
+
+namespace keelson {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatEq;
+using testing::IsEmpty;
+
+// Six records: of the second and the last one no id, of the fourth one an id twice.
+FeatureValues Bags() {
+  return {.ids = {3, 1, 4, 7, 1, 7, 0},
+          .offsets = {0, 2, 2, 3, 6, 7, 7},
+          .weights = {1, 3, 2, 1, 2, 2, -0.5f}};
+}
+
+std::vector<float> Coefficients(const IdEntries& entries, Combiner combiner) {
+  std::vector<float> coefficients(entries.ids().size());
+  CoefficientsOf(entries, combiner, absl::MakeSpan(coefficients));
+  return coefficients;
+}
+
+TEST(IdEntriesTest, AreThoseOfAPartOfTheBatch) {
+  const FeatureValues bags = Bags();
+  IdEntries entries;
+  entries.Set(bags, 0, 6);
+  EXPECT_THAT(entries.offsets(), ElementsAre(0, 2, 2, 3, 6, 7, 7));
+  EXPECT_THAT(entries.ids(), ElementsAre(3, 1, 4, 7, 1, 7, 0));
+  entries.Set(bags, 1, 3);
+  EXPECT_THAT(entries.offsets(), ElementsAre(0, 0, 1, 4));
+  EXPECT_THAT(entries.ids(), ElementsAre(4, 7, 1, 7));
+  EXPECT_THAT(entries.weights(), ElementsAre(2, 1, 2, 2));
+  entries.Set(bags, 5, 1);
+  EXPECT_THAT(entries.offsets(), ElementsAre(0, 0));
+  EXPECT_THAT(entries.ids(), IsEmpty());
+}
+
+TEST(IdEntriesTest, OfOneIdEachHaveNoOffsetsInTheBatch) {
+  IdEntries entries;
+  const FeatureValues ids = {.ids = {5, 2, 5, 9}};
+  entries.Set(ids, 1, 3);
+  EXPECT_THAT(entries.offsets(), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(entries.ids(), ElementsAre(2, 5, 9));
+  EXPECT_THAT(entries.weights(), IsEmpty());
+  EXPECT_THAT(Coefficients(entries, Combiner::kSum), ElementsAre(1, 1, 1));
+}
+
+TEST(IdEntriesTest, TransposedAreSortedByIdAndExample) {
+  const FeatureValues bags = Bags();
+  IdEntries entries;
+  entries.Set(bags, 0, 6);
+  entries.Transpose();
+  EXPECT_THAT(entries.distinct_ids(), ElementsAre(0, 1, 3, 4, 7));
+  EXPECT_THAT(entries.id_offsets(), ElementsAre(0, 1, 3, 4, 5, 7));
+  EXPECT_THAT(entries.examples(), ElementsAre(4, 0, 3, 0, 2, 3, 3));
+  EXPECT_THAT(entries.positions(), ElementsAre(6, 1, 4, 0, 2, 3, 5));
+  // Nothing is left of that.
+  entries.Set(bags, 5, 1);
+  entries.Transpose();
+  EXPECT_THAT(entries.distinct_ids(), IsEmpty());
+  EXPECT_THAT(entries.id_offsets(), ElementsAre(0));
+  EXPECT_THAT(entries.examples(), IsEmpty());
+}
+
+TEST(IdCoefficientsTest, AreTheWeightsOverTheirSumOrTheRootOfTheirSquares) {
+  const FeatureValues bags = Bags();
+  IdEntries entries;
+  entries.Set(bags, 0, 5);
+  EXPECT_THAT(Coefficients(entries, Combiner::kSum), ElementsAre(1, 3, 2, 1, 2, 2, -0.5f));
+  EXPECT_THAT(Coefficients(entries, Combiner::kMean),
+              ElementsAre(0.25f, 0.75f, 1, 0.2f, 0.4f, 0.4f, 1));
+  const float root = std::sqrt(10.0f);
+  EXPECT_THAT(Coefficients(entries, Combiner::kSqrtN),
+              ElementsAre(FloatEq(1 / root), FloatEq(3 / root), 1, FloatEq(1 / 3.0f),
+                          FloatEq(2 / 3.0f), FloatEq(2 / 3.0f), -1));
+}
+
+TEST(IdCoefficientsTest, WithoutWeightsEachIdCountsOnce) {
+  FeatureValues bags = Bags();
+  bags.weights.clear();
+  IdEntries entries;
+  entries.Set(bags, 2, 2);
+  EXPECT_THAT(Coefficients(entries, Combiner::kSum), ElementsAre(1, 1, 1, 1));
+  const float third = 1 / 3.0f, root = 1 / std::sqrt(3.0f);
+  EXPECT_THAT(Coefficients(entries, Combiner::kMean), ElementsAre(1, third, third, third));
+  EXPECT_THAT(Coefficients(entries, Combiner::kSqrtN),
+              ElementsAre(1, FloatEq(root), FloatEq(root), FloatEq(root)));
+}
+
+TEST(IdCoefficientsTest, AreZeroWhereTheSumIs) {
+  const FeatureValues bags = {.ids = {1, 2, 3}, .offsets = {0, 2, 3}, .weights = {1.5f, -1.5f, 0}};
+  IdEntries entries;
+  entries.Set(bags, 0, 2);
+  EXPECT_THAT(Coefficients(entries, Combiner::kMean), ElementsAre(0, 0, 0));
+  EXPECT_THAT(Coefficients(entries, Combiner::kSum), ElementsAre(1.5f, -1.5f, 0));
+  EXPECT_THAT(Coefficients(entries, Combiner::kSqrtN),
+              ElementsAre(FloatEq(1 / std::sqrt(2.0f)), FloatEq(-1 / std::sqrt(2.0f)), 0));
+}
+
+}  // namespace
+}  // namespace keelson
