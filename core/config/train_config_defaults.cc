@@ -15,8 +15,10 @@ std::string KindName(const v1::LayerConfig& layer) {
   return field == nullptr ? "" : field->name();
 }
 
-v1::KernelInitializer OrGlorotUniform(v1::KernelInitializer initializer) {
-  return initializer == v1::KERNEL_INITIALIZER_UNSPECIFIED ? v1::GLOROT_UNIFORM : initializer;
+template <typename Layer>
+void SetKernelInitializer(Layer* layer) {
+  if (layer->kernel_initializer() != v1::KERNEL_INITIALIZER_UNSPECIFIED) return;
+  layer->set_kernel_initializer(v1::GLOROT_UNIFORM);
 }
 
 v1::Padding OrValid(v1::Padding padding) {
@@ -28,10 +30,10 @@ void SetPool(v1::Pool* pool) {
   pool->set_padding(OrValid(pool->padding()));
 }
 
-void SetConv2D(v1::Conv2D* conv2d) {
+void SetConv2D(bool own_kernel, v1::Conv2D* conv2d) {
   if (conv2d->stride() == 0) conv2d->set_stride(1);
   conv2d->set_padding(OrValid(conv2d->padding()));
-  conv2d->set_kernel_initializer(OrGlorotUniform(conv2d->kernel_initializer()));
+  if (own_kernel) SetKernelInitializer(conv2d);
 }
 
 void SetBatchNorm(v1::BatchNorm* batch_norm) {
@@ -40,11 +42,10 @@ void SetBatchNorm(v1::BatchNorm* batch_norm) {
 }
 
 void SetLayer(v1::LayerConfig* layer) {
-  if (layer->has_dense()) {
-    v1::Dense* dense = layer->mutable_dense();
-    dense->set_kernel_initializer(OrGlorotUniform(dense->kernel_initializer()));
-  }
-  if (layer->has_conv2d()) SetConv2D(layer->mutable_conv2d());
+  // Shared variables start as their owner has it, and an initializer beside them is an error.
+  const bool own_kernel = layer->variables_of().empty();
+  if (layer->has_dense() && own_kernel) SetKernelInitializer(layer->mutable_dense());
+  if (layer->has_conv2d()) SetConv2D(own_kernel, layer->mutable_conv2d());
   if (layer->has_max_pool()) SetPool(layer->mutable_max_pool());
   if (layer->has_avg_pool()) SetPool(layer->mutable_avg_pool());
   if (layer->has_batch_norm()) SetBatchNorm(layer->mutable_batch_norm());

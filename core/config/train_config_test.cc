@@ -115,6 +115,29 @@ TEST(FinalizeTrainConfigTest, FillsTheDefaultsThatTheProtoNames) {
   EXPECT_FALSE(config.consistency().stale_gradients().has_delay_compensation());
 }
 
+TEST(FinalizeTrainConfigTest, LayersThatShareVariablesGetNoInitializer) {
+  const v1::TrainConfig config = Finalized(R"(
+    model {
+      input_shape: [6, 6, 2]
+      layers { name: "a" conv2d { filters: 2 kernel_size: 3 padding: SAME } }
+      layers { conv2d { filters: 2 kernel_size: 3 padding: SAME } variables_of: "a" }
+      layers { flatten {} }
+      layers { name: "b" dense { units: 72 } }
+      layers { dense { units: 72 } variables_of: "b" }
+      loss { kind: SOFTMAX_CROSS_ENTROPY }
+    }
+    optimizer { sgd {} }
+    learning_rate { base: 0.1 }
+    train { batch_size: 8 max_steps: 10 }
+  )");
+  EXPECT_EQ(config.model().layers(0).conv2d().kernel_initializer(), v1::GLOROT_UNIFORM);
+  EXPECT_EQ(config.model().layers(1).conv2d().kernel_initializer(),
+            v1::KERNEL_INITIALIZER_UNSPECIFIED);
+  EXPECT_EQ(config.model().layers(1).conv2d().stride(), 1);
+  EXPECT_EQ(config.model().layers(4).dense().kernel_initializer(),
+            v1::KERNEL_INITIALIZER_UNSPECIFIED);
+}
+
 TEST(FinalizeTrainConfigTest, FillsEvaluationDefaults) {
   v1::TrainConfig config = Finalized(DefaultTrainConfigText());
   v1::EvaluationConfig* evaluation = config.mutable_evaluation();
