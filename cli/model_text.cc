@@ -54,7 +54,8 @@ std::string ModelDot(const ModelSpec& model) {
   // A layer and the one whose variables it shares.
   for (size_t i = 0; i < model.layers.size(); ++i) {
     for (size_t owner = 0; owner < i; ++owner) {
-      if (!model.layers[i].kernel || model.layers[i].kernel != model.layers[owner].kernel) continue;
+      const auto shared = model.layers[i].shared_variable();
+      if (!shared || shared != model.layers[owner].shared_variable()) continue;
       absl::StrAppend(&dot, "  \"", model.layers[owner].name, "\" -> \"", model.layers[i].name,
                       "\" [style=dashed, dir=none, constraint=false];\n");
       break;

@@ -58,6 +58,55 @@ TEST(ModelTextTest, ATableHasARowForEachLayer) {
             "20 parameters, 68 operations forward for an example, loss SIGMOID_CROSS_ENTROPY\n");
 }
 
+TEST(ModelTextTest, FeaturesOfIdsSayHowManyIdsThereAre) {
+  v1::ModelConfig config;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"pb(features {
+             name: "item"
+             id {}
+           }
+           features {
+             name: "seen"
+             bag { weighted: true }
+           }
+           layers {
+             name: "a"
+             inputs: "item"
+             embedding { rows: 1000 dim: 4 }
+           }
+           layers {
+             name: "b"
+             inputs: "seen"
+             embedding_bag { rows: 1000 dim: 4 }
+             variables_of: "a"
+           }
+           layers {
+             name: "both"
+             multiply {}
+             inputs: "a"
+             inputs: "b"
+           }
+           layers { dense { units: 1 no_bias: true } }
+           loss { kind: SIGMOID_CROSS_ENTROPY })pb",
+      &config));
+  const auto spec = InferModelSpec(config);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(ModelTable(*spec),
+            "layer    kind           inputs  output                    parameters  operations\n"
+            "item                            id of 1000\n"
+            "seen                            weighted bag of 1000 ids\n"
+            "a        embedding      item    [4]                       4000        0\n"
+            "b        embedding_bag  seen    [4]                       0           8\n"
+            "both     multiply       a, b    [4]                       0           4\n"
+            "dense_1  dense          both    [1]                       4           8\n"
+            "\n"
+            "4004 parameters, 20 operations forward for an example, loss SIGMOID_CROSS_ENTROPY\n");
+  const std::string dot = ModelDot(*spec);
+  EXPECT_THAT(dot, testing::HasSubstr(
+                       "\"seen\" [label=\"seen\\nweighted bag of 1000 ids\", style=rounded]"));
+  EXPECT_THAT(dot, testing::HasSubstr("\"a\" -> \"b\" [style=dashed"));
+}
+
 TEST(ModelTextTest, APictureHasANodeForEachLayerAndAnEdgeForEachInput) {
   EXPECT_EQ(ModelDot(Siamese()),
             "digraph model {\n"

@@ -41,6 +41,12 @@ void SetBatchNorm(v1::BatchNorm* batch_norm) {
   if (!batch_norm->has_epsilon()) batch_norm->set_epsilon(1e-3f);
 }
 
+void SetEmbeddingBag(v1::EmbeddingBag* bag) {
+  if (bag->combiner() == v1::EmbeddingBag::COMBINER_UNSPECIFIED) {
+    bag->set_combiner(v1::EmbeddingBag::MEAN);
+  }
+}
+
 void SetLayer(v1::LayerConfig* layer) {
   // Shared variables start as their owner has it, and an initializer beside them is an error.
   const bool own_kernel = layer->variables_of().empty();
@@ -49,6 +55,7 @@ void SetLayer(v1::LayerConfig* layer) {
   if (layer->has_max_pool()) SetPool(layer->mutable_max_pool());
   if (layer->has_avg_pool()) SetPool(layer->mutable_avg_pool());
   if (layer->has_batch_norm()) SetBatchNorm(layer->mutable_batch_norm());
+  if (layer->has_embedding_bag()) SetEmbeddingBag(layer->mutable_embedding_bag());
 }
 
 void SetModel(v1::ModelConfig* model) {

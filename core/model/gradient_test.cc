@@ -124,6 +124,49 @@ INSTANTIATE_TEST_SUITE_P(
                   layers { flatten {} }
                   layers { dense { units: 3 } }
                   loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"Embedding",
+             R"pb(features {
+                    name: "user"
+                    id {}
+                  }
+                  layers { embedding { rows: 5 dim: 4 } }
+                  layers { tanh {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+        Case{"EmbeddingBagsThatShareAVariable",
+             R"pb(features {
+                    name: "tags"
+                    bag {}
+                  }
+                  features {
+                    name: "seen"
+                    bag { weighted: true }
+                  }
+                  layers {
+                    name: "a"
+                    inputs: "tags"
+                    embedding_bag { rows: 5 dim: 4 combiner: SUM }
+                  }
+                  layers {
+                    name: "b"
+                    inputs: "seen"
+                    embedding_bag { rows: 5 dim: 4 combiner: SQRTN }
+                    variables_of: "a"
+                  }
+                  layers {
+                    name: "c"
+                    inputs: "seen"
+                    embedding_bag { rows: 6 dim: 4 }
+                  }
+                  layers {
+                    concat {}
+                    inputs: "a"
+                    inputs: "b"
+                    inputs: "c"
+                  }
+                  layers { tanh {} }
+                  layers { dense { units: 3 } }
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
         Case{"BatchNorm",
              R"pb(input_shape: 7
                   layers { dense { units: 5 no_bias: true } }

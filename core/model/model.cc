@@ -162,7 +162,7 @@ absl::StatusOr<StepResult> Model::ComputeGradients(const Batch& batch, const Ste
   gradients_kept_ = false;
   step_traced_ = false;
   Divide(batch.size());
-  RETURN_IF_ERROR(Reserve());
+  RETURN_IF_ERROR(Reserve(batch));
   LoadBatch(batch, options.dropout_seed);
   const StepShape shape = {.rows = batch.size(),
                            .wire_set = options.deliver && wire_ != nullptr
@@ -264,8 +264,8 @@ absl::Status Model::Predict(const Batch& batch, std::vector<float>* scores) {
 
 absl::Status Model::EnqueueEvaluation(const Pass& pass, const Batch& batch, bool with_loss) {
   gradients_kept_ = false;
-  RETURN_IF_ERROR(first().Reserve(pass.batch, pass.training));
-  first().LoadBatch(batch, 0, pass.batch);
+  RETURN_IF_ERROR(first().Reserve(batch, 0, pass.batch, pass.training));
+  first().LoadBatch(batch, 0, pass.batch, pass.training);
   first().Forward(pass);
   if (!with_loss) return absl::OkStatus();
   first().ComputeLosses(pass, /*weight=*/1);
@@ -319,9 +319,12 @@ void Model::Divide(int64_t rows) {
   batch_rows_ = rows;
 }
 
-absl::Status Model::Reserve() {
+absl::Status Model::Reserve(const Batch& batch) {
+  int64_t begin = 0;
   for (size_t r = 0; r < replicas_.size(); ++r) {
-    RETURN_IF_ERROR(replicas_[r]->Reserve(passes_[r].batch, /*training=*/true));
+    const int64_t rows = passes_[r].batch;
+    RETURN_IF_ERROR(replicas_[r]->Reserve(batch, begin, rows, /*training=*/true));
+    begin += rows;
   }
   return absl::OkStatus();
 }
@@ -334,7 +337,7 @@ void Model::LoadBatch(const Batch& batch, uint64_t dropout_seed) {
   int64_t begin = 0;
   for (size_t r = 0; r < replicas_.size(); ++r) {
     const int64_t rows = passes_[r].batch;
-    replicas_[r]->LoadBatch(batch, begin, rows);
+    replicas_[r]->LoadBatch(batch, begin, rows, /*training=*/true);
     replicas_[r]->device()->SetSeed(SeedOfReplica(dropout_seed, r));
     begin += rows;
   }

@@ -168,7 +168,7 @@ class Model {
   absl::StatusOr<double> ComputeAhead(const StepShape& shape, HandOverFunction hand_over);
   // Cuts a batch into passes_.
   void Divide(int64_t rows);
-  absl::Status Reserve();
+  absl::Status Reserve(const Batch& batch);
   void LoadBatch(const Batch& batch, uint64_t dropout_seed);
   // Enqueues the forward pass up to the copy of the sum of the losses to the host.
   void Forward();

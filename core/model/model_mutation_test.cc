@@ -25,6 +25,47 @@ constexpr int kMutations = 10000;
 constexpr int64_t kMostFloats = 20000;
 
 constexpr const char* kModels[] = {
+    R"pb(features {
+           name: "x"
+           id {}
+         }
+         features {
+           name: "y"
+           bag { weighted: true }
+         }
+         features {
+           name: "features"
+           dense { shape: 3 }
+         }
+         layers {
+           name: "a"
+           embedding { rows: 7 dim: 3 }
+           inputs: "x"
+         }
+         layers {
+           name: "b"
+           embedding_bag { rows: 7 dim: 3 combiner: SQRTN }
+           inputs: "y"
+           variables_of: "a"
+         }
+         layers {
+           name: "c"
+           embedding_bag { rows: 4 dim: 3 combiner: SUM }
+           inputs: "y"
+         }
+         layers {
+           name: "d"
+           add {}
+           inputs: "a"
+           inputs: "b"
+           inputs: "c"
+           inputs: "features"
+         }
+         layers {
+           name: "e"
+           dense { units: 2 }
+         }
+         loss { kind: SOFTMAX_CROSS_ENTROPY })pb",
     R"pb(input_shape: [ 6, 6, 1 ]
          layers { conv2d { filters: 3 kernel_size: 3 padding: SAME } }
          layers { relu {} }

@@ -29,6 +29,41 @@ constexpr char kNetwork[] = R"pb(
   layers { dense { units: 3 } }
   loss { kind: SOFTMAX_CROSS_ENTROPY })pb";
 
+constexpr char kOfIds[] = R"pb(
+  features {
+    name: "user"
+    id {}
+  }
+  features {
+    name: "seen"
+    bag { weighted: true }
+  }
+  layers {
+    name: "a"
+    inputs: "user"
+    embedding { rows: 6 dim: 5 }
+  }
+  layers {
+    name: "b"
+    inputs: "seen"
+    embedding_bag { rows: 6 dim: 5 }
+    variables_of: "a"
+  }
+  layers {
+    name: "c"
+    inputs: "seen"
+    embedding_bag { rows: 9 dim: 5 combiner: SUM }
+  }
+  layers {
+    add {}
+    inputs: "a"
+    inputs: "b"
+    inputs: "c"
+  }
+  layers { tanh {} }
+  layers { dense { units: 3 } }
+  loss { kind: SOFTMAX_CROSS_ENTROPY })pb";
+
 constexpr char kNormalized[] = R"pb(
   input_shape: 5
   layers { batch_norm {} }
@@ -78,23 +113,29 @@ void ExpectNear(const std::vector<Tensor>& found, const std::vector<Tensor>& exp
   }
 }
 
+void ExpectTheSame(const char* network, GroupModel several) {
+  TestModel one(network);
+  for (const int64_t rows : {12, 7, 3, 2, 1}) {
+    for (const float max_norm : {0.0f, 0.01f}) {
+      const Batch batch = RandomBatch(one.model->spec(), rows, static_cast<uint64_t>(rows));
+      const StepOptions options = {.clip_global_norm = max_norm};
+      const auto arrays = SpansOf(&one.gradients);
+      const auto expected =
+          one.model->ComputeGradients(batch, options, {.arrays = arrays}, nullptr);
+      const auto found = several.Compute(batch, options);
+      ASSERT_TRUE(found.ok()) << found.status();
+      EXPECT_NEAR(found->loss, expected->loss, 1e-6 * expected->loss);
+      ExpectNear(several.gradients, one.gradients);
+      if (testing::Test::HasFailure()) FAIL() << rows << " rows";
+    }
+  }
+}
+
 TEST_P(ModelReplicasTest, ComputeWhatOneComputes) {
-  TestModel one(kNetwork);
-  for (const size_t replicas : {1, 2, 3}) {
-    GroupModel several(kNetwork, NewGroup(replicas));
-    for (const int64_t rows : {12, 7, 3, 2, 1}) {
-      for (const float max_norm : {0.0f, 0.01f}) {
-        const Batch batch = RandomBatch(one.model->spec(), rows, static_cast<uint64_t>(rows));
-        const StepOptions options = {.clip_global_norm = max_norm};
-        const auto arrays = SpansOf(&one.gradients);
-        const auto expected =
-            one.model->ComputeGradients(batch, options, {.arrays = arrays}, nullptr);
-        const auto found = several.Compute(batch, options);
-        ASSERT_TRUE(found.ok()) << found.status();
-        EXPECT_NEAR(found->loss, expected->loss, 1e-6 * expected->loss);
-        ExpectNear(several.gradients, one.gradients);
-        if (HasFailure()) FAIL() << replicas << " devices, " << rows << " rows";
-      }
+  for (const char* network : {kNetwork, kOfIds}) {
+    for (const int replicas : {1, 2, 3}) {
+      SCOPED_TRACE(replicas);
+      ExpectTheSame(network, GroupModel(network, NewGroup(replicas)));
     }
   }
 }

@@ -98,15 +98,20 @@ void Replica::SetValue(size_t variable, absl::Span<const float> values) {
   NoteFailure("variable", spec_->variables[variable].name);
 }
 
-absl::Status Replica::Reserve(int64_t rows, bool training) {
+absl::Status Replica::Reserve(const Batch& batch, int64_t first, int64_t rows, bool training) {
+  absl::Status status = ReserveValues(rows, training);
+  if (status.ok()) status = ids_.Reserve(batch, first, rows, rows_);
+  if (status.ok()) return status;
+  FreeActivations();
+  return Name(absl::StrCat("a batch of ", rows), status);
+}
+
+absl::Status Replica::ReserveValues(int64_t rows, bool training) {
   if (rows <= rows_ && (!training || trains_)) return absl::OkStatus();
   const bool trains = training || trains_;
   const int64_t room = std::max(rows, rows_);
   FreeActivations();
-  if (const absl::Status status = Allocate(room, trains); !status.ok()) {
-    FreeActivations();
-    return Name(absl::StrCat("a batch of ", rows), status);
-  }
+  RETURN_IF_ERROR(Allocate(room, trains));
   rows_ = room;
   trains_ = trains;
   return absl::OkStatus();
@@ -132,10 +137,13 @@ void Replica::FreeActivations() {
   parts_.clear();
   labels_.clear();
   losses_.reset();
+  ids_.Free();
 }
 
-void Replica::LoadBatch(const Batch& batch, int64_t first, int64_t rows) {
+void Replica::LoadBatch(const Batch& batch, int64_t first, int64_t rows, bool training) {
+  ids_.Load(batch, first, rows, training);
   for (size_t i = 0; i < batch.features.size(); ++i) {
+    if (spec_->records.features[i].kind != FeatureKind::kNumbers) continue;
     device_->CopyToDevice(Rows(batch.features[i].numbers, first, rows), Value(i));
   }
   for (size_t i = 0; i < batch.labels.size(); ++i) {
@@ -156,12 +164,16 @@ std::vector<DeviceMemory*> Replica::KeptBy(size_t stage) const {
   return kept;
 }
 
+Pass Replica::PassOf(const Pass& pass, size_t stage, absl::Span<DeviceMemory* const> kept) const {
+  return {pass.batch, pass.training, ids_.For(graph_.stages[stage].layer), kept};
+}
+
 void Replica::Forward(const Pass& pass) {
   for (size_t i = 0; i < num_stages(); ++i) {
     const Run& run = runs_[i];
     for (const size_t variable : run.used) device_->WaitFor(*uploaded(variable));
     const std::vector<DeviceMemory*> kept = KeptBy(i);
-    run.layer->Forward(device_, {pass.batch, pass.training, kept}, InputsOf(i), OutputOf(i));
+    run.layer->Forward(device_, PassOf(pass, i, kept), InputsOf(i), OutputOf(i));
     NoteFailure("layer", run.layer->spec().name);
   }
 }
@@ -209,7 +221,7 @@ void Replica::Backward(const Pass& pass, size_t stage) {
     dx.push_back(gradient.has_value() ? Part(gradient->part) : nullptr);
   }
   const std::vector<DeviceMemory*> kept = KeptBy(stage);
-  run.layer->Backward(device_, {pass.batch, pass.training, kept}, InputsOf(stage), *OutputOf(stage),
+  run.layer->Backward(device_, PassOf(pass, stage, kept), InputsOf(stage), *OutputOf(stage),
                       Part(plan_.output_gradients[stage]), dx);
   AddInputGradients(pass, stage);
   AddVariableGradients(stage);

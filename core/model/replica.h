@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "core/device/device.h"
 #include "core/device/memory_view.h"
+#include "core/model/id_inputs.h"
 #include "core/model/layers/layer.h"
 #include "core/model/spec/batch.h"
 #include "core/model/spec/model_spec.h"
@@ -51,12 +52,11 @@ class Replica {
   // Those whose gradients are complete after the stage's backward pass: positions, the last first.
   const std::vector<size_t>& variables_of(size_t stage) const { return runs_[stage].variables; }
 
-  // Makes room for `rows` examples. RESOURCE_EXHAUSTED: there is none, and then there is room for
-  // no example.
-  absl::Status Reserve(int64_t rows, bool training);
-  // Loads `rows` records of the batch from `first` on: the features, and the labels if there are
-  // any.
-  void LoadBatch(const Batch& batch, int64_t first, int64_t rows);
+  // Makes room for `rows` records of the batch from `first` on. RESOURCE_EXHAUSTED: there is none,
+  // and then there is room for no example.
+  absl::Status Reserve(const Batch& batch, int64_t first, int64_t rows, bool training);
+  // Loads those records: the features, and the labels if there are any.
+  void LoadBatch(const Batch& batch, int64_t first, int64_t rows, bool training);
   void Forward(const Pass& pass);
   // The losses and their sum; in training also what Backward begins with: the gradient of `weight`
   // times the sum.
@@ -101,7 +101,7 @@ class Replica {
   };
 
   Replica(const ModelSpec* spec, Device* device)
-      : spec_(spec), device_(device), graph_(MakeStages(*spec)) {}
+      : spec_(spec), device_(device), graph_(MakeStages(*spec)), ids_(spec, device) {}
 
   absl::Status CreateVariables();
   absl::Status CreateStages();
@@ -109,6 +109,7 @@ class Replica {
   // Finds the stages that use each variable, and makes memory for what several of them add.
   absl::Status ShareVariables();
   std::unique_ptr<Layer> MakeLayerOf(size_t stage) const;
+  absl::Status ReserveValues(int64_t rows, bool training);
   absl::Status Allocate(int64_t rows, bool training);
   void FreeActivations();
   const Variable& At(size_t variable) const { return variables_[variable]; }
@@ -117,6 +118,8 @@ class Replica {
   DeviceMemory* OutputOf(size_t stage) const { return Value(graph_.values().OutputOf(stage)); }
   std::vector<const DeviceMemory*> InputsOf(size_t stage) const;
   std::vector<DeviceMemory*> KeptBy(size_t stage) const;
+  // `pass` with what belongs to the stage.
+  Pass PassOf(const Pass& pass, size_t stage, absl::Span<DeviceMemory* const> kept) const;
   // Computes losses_ of the examples, and unless it is null the gradient of `weight` times their
   // sum.
   void ComputeLoss(const LossSpec& loss, int64_t rows, float weight, const DeviceMemory& scores,
@@ -142,6 +145,7 @@ class Replica {
   std::vector<std::unique_ptr<MemoryView>> parts_;  // of activations_, which is freed first
   std::vector<std::unique_ptr<DeviceMemory>> labels_;
   std::unique_ptr<DeviceMemory> losses_;
+  IdInputs ids_;
 };
 
 }  // namespace keelson

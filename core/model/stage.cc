@@ -50,7 +50,8 @@ StageGraph MakeStages(const ModelSpec& spec) {
   std::vector<ValueId> value_of;
   for (const FeatureSpec& feature : spec.records.features) {
     value_of.push_back(value_of.size());
-    graph.feature_floats.push_back(feature.shape.num_elements());
+    const bool numbers = feature.kind == FeatureKind::kNumbers;
+    graph.feature_floats.push_back(numbers ? feature.shape.num_elements() : 0);
   }
   value_of.resize(values.OutputOf(spec.layers.size()));
   std::vector<bool> computed(spec.layers.size(), false);

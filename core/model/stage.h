@@ -35,7 +35,8 @@ struct Stage {
 };
 
 struct StageGraph {
-  std::vector<int64_t> feature_floats;  // of one example, of each feature
+  // Of one example, of each feature; 0 of ids, which are not among the values' memory (IdInputs).
+  std::vector<int64_t> feature_floats;
   // In the order of the forward pass. Flatten and reshape are no stages: their output is their
   // input.
   std::vector<Stage> stages;

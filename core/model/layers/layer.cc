@@ -101,6 +101,9 @@ std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, size_t index,
       return MakeCross(spec, {.down_kernel = parameter(spec.down_kernel),
                               .kernel = parameter(spec.kernel),
                               .bias = parameter(spec.bias)});
+    case LayerKind::kEmbedding:
+    case LayerKind::kEmbeddingBag:
+      return MakeEmbedding(spec, parameter(spec.embeddings));
   }
   return nullptr;
 }

@@ -14,10 +14,20 @@
 
 namespace keelson {
 
+// The batch's ids as a matrix C [examples, rows of the embeddings] of a layer that takes them: an
+// entry for each id, which is the id's coefficient in its example's output.
+struct IdMatrix {
+  SparseRows by_example;
+  // The transposed matrix, with those rows only that have an entry. In training.
+  SparseRows by_id;
+};
+
 // The properties of a pass that all layers get.
 struct Pass {
   int64_t batch = 0;  // examples
   bool training = false;
+  // Of a layer that takes ids.
+  const IdMatrix* ids = nullptr;
   // Memory of the layer, as KeptFloats has it for so many examples: what the forward pass leaves in
   // it, the backward pass finds.
   absl::Span<DeviceMemory* const> kept = {};

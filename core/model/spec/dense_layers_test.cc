@@ -143,7 +143,8 @@ TEST(DenseLayersTest, SayWhatTheyExpected) {
        "model.layers[0].cross.kernel_initializer: expected GLOROT_UNIFORM, HE_NORMAL or ZEROS, "
        "found 9"},
       {"layers { layer_norm {} variables_of: 'x' }",
-       "model.layers[0].variables_of: expected dense or conv2d, which can share variables, found "
+       "model.layers[0].variables_of: expected dense, conv2d, embedding or embedding_bag, which "
+       "can share variables, found "
        "layer_norm"},
   };
   for (const auto& [layers, message] : wrong) {

@@ -38,8 +38,18 @@ absl::StatusOr<FeatureSpec> ReadFeature(const std::string& path, const v1::Featu
   RETURN_IF_ERROR(CheckName(path + ".name", config.name()));
   FeatureSpec feature;
   feature.name = config.name();
-  if (config.kind_case() != v1::Feature::kDense) {
-    return FieldError(path, "expected a kind (dense), found none");
+  switch (config.kind_case()) {
+    case v1::Feature::kDense:
+      break;
+    case v1::Feature::kId:
+      feature.kind = FeatureKind::kId;
+      return feature;
+    case v1::Feature::kBag:
+      feature.kind = FeatureKind::kBag;
+      feature.weighted = config.bag().weighted();
+      return feature;
+    case v1::Feature::KIND_NOT_SET:
+      return FieldError(path, "expected a kind (dense, id or bag), found none");
   }
   const std::string shape_path = path + ".dense.shape";
   const int rank = config.dense().shape_size();

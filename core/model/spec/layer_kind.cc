@@ -50,6 +50,10 @@ const char* LayerKindName(LayerKind kind) {
       return "reshape";
     case LayerKind::kCross:
       return "cross";
+    case LayerKind::kEmbedding:
+      return "embedding";
+    case LayerKind::kEmbeddingBag:
+      return "embedding_bag";
   }
   return "";
 }
@@ -100,6 +104,10 @@ absl::StatusOr<LayerKind> LayerKindOf(const v1::LayerConfig& config, const std::
       return LayerKind::kReshape;
     case v1::LayerConfig::kCross:
       return LayerKind::kCross;
+    case v1::LayerConfig::kEmbedding:
+      return LayerKind::kEmbedding;
+    case v1::LayerConfig::kEmbeddingBag:
+      return LayerKind::kEmbeddingBag;
     case v1::LayerConfig::KIND_NOT_SET:
       break;
   }

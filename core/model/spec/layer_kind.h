@@ -32,6 +32,8 @@ enum class LayerKind {
   kGlobalAveragePool,
   kReshape,
   kCross,
+  kEmbedding,
+  kEmbeddingBag,
 };
 
 // "dense", "conv2d", ..., as in the configuration.

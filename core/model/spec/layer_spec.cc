@@ -7,7 +7,7 @@ namespace keelson {
 std::vector<size_t> LayerSpec::variables() const {
   std::vector<size_t> positions;
   for (const std::optional<size_t>& position :
-       {down_kernel, kernel, bias, gamma, beta, moving_mean, moving_variance}) {
+       {down_kernel, kernel, embeddings, bias, gamma, beta, moving_mean, moving_variance}) {
     if (position) positions.push_back(*position);
   }
   return positions;

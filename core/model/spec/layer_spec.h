@@ -32,6 +32,7 @@ struct LayerSpec {
   // Positions in ModelSpec::variables.
   std::optional<size_t> down_kernel;  // of cross with a rank
   std::optional<size_t> kernel;
+  std::optional<size_t> embeddings;  // of embedding and embedding_bag
   std::optional<size_t> bias;
   std::optional<size_t> gamma;
   std::optional<size_t> beta;
@@ -49,11 +50,15 @@ struct LayerSpec {
   float scale_factor = 1;
   int64_t slice_begin = 0;  // of the last axis
   int64_t rank = 0;         // of cross; 0: its kernel is square
+  Combiner combiner = Combiner::kSum;
 
   // Positions of all the variables that the layer has, ascending.
   std::vector<size_t> variables() const;
+  // By which layers that share variables are known: those of one kernel, or of one matrix of
+  // embeddings, share all. Nothing where the layer can share none.
+  std::optional<size_t> shared_variable() const { return kernel ? kernel : embeddings; }
   // Of the forward pass of one example in training: additions, multiplications and what else is
-  // done to an element, each once; to copy an element is none.
+  // done to an element, each once; to copy an element is none. Of a bag as if it had one id.
   int64_t operations() const;
 };
 

@@ -45,10 +45,12 @@ class SpecBuilder {
     const std::string path = absl::StrCat("model.layers[", node.position, "]");
     const std::string kind_path = absl::StrCat(path, ".", LayerKindName(layer.kind));
     RETURN_IF_ERROR(CheckInputs(path, layer));
+    RETURN_IF_ERROR(CheckInputKinds(kind_path, layer));
     ASSIGN_OR_RETURN(const LayerSpec* const owner, FindOwner(config, path, layer));
     const LayerContext context = {kind_path, owner, &spec_.variables};
     RETURN_IF_ERROR(RulesOf(layer.kind).infer(config, context, &layer));
     RETURN_IF_ERROR(CheckElements(kind_path, "an output", layer.output));
+    if (layer.embeddings) LimitIds(layer);
     spec_.layers.push_back(std::move(layer));
     return absl::OkStatus();
   }
@@ -64,6 +66,49 @@ class SpecBuilder {
                                    " of ", LayerKindName(layer.kind), ", found ", found));
   }
 
+  absl::Status CheckInputKinds(const std::string& path, const LayerSpec& layer) const {
+    const FeatureKind expected = RulesOf(layer.kind).input_kind;
+    for (const ValueId input : layer.inputs) {
+      const FeatureKind found = spec_.values().IsFeature(input) ? spec_.records.features[input].kind
+                                                                : FeatureKind::kNumbers;
+      if (found == expected) continue;
+      return FieldError(path, absl::StrCat("expected ", InputText(expected), ", found ",
+                                           FoundText(found), " \"", spec_.NameOf(input), "\""));
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::string_view InputText(FeatureKind expected) {
+    switch (expected) {
+      case FeatureKind::kNumbers:
+        return "numbers";
+      case FeatureKind::kId:
+        return "a feature of the kind id";
+      case FeatureKind::kBag:
+        return "a feature of the kind bag";
+    }
+    return "";
+  }
+
+  static absl::string_view FoundText(FeatureKind found) {
+    switch (found) {
+      case FeatureKind::kNumbers:
+        return "the numbers";
+      case FeatureKind::kId:
+        return "the id";
+      case FeatureKind::kBag:
+        return "the bag";
+    }
+    return "";
+  }
+
+  // The layer has rows for some ids of its feature.
+  void LimitIds(const LayerSpec& layer) {
+    const int64_t rows = spec_.variables[*layer.embeddings].shape.dim(0);
+    int64_t& num_ids = spec_.records.features[layer.inputs.front()].num_ids;
+    num_ids = num_ids == 0 ? rows : std::min(num_ids, rows);
+  }
+
   // The layer whose variables this one shares, in spec_; null: it has its own.
   absl::StatusOr<const LayerSpec*> FindOwner(const v1::LayerConfig& config,
                                              const std::string& layer_path,
@@ -73,19 +118,24 @@ class SpecBuilder {
     const std::string path = absl::StrCat(layer_path, ".variables_of");
     if (!RulesOf(layer.kind).shares_variables) {
       return FieldError(path,
-                        absl::StrCat("expected dense or conv2d, which can share variables, found ",
+                        absl::StrCat("expected dense, conv2d, embedding or embedding_bag, which "
+                                     "can share variables, found ",
                                      LayerKindName(layer.kind)));
     }
     if (config.dense().kernel_initializer() != v1::KERNEL_INITIALIZER_UNSPECIFIED ||
         config.conv2d().kernel_initializer() != v1::KERNEL_INITIALIZER_UNSPECIFIED) {
       return FieldError(path, "expected no kernel_initializer beside it, found one");
     }
-    const auto owner = std::find_if(
-        spec_.layers.begin(), spec_.layers.end(),
-        [&](const LayerSpec& other) { return other.name == name && other.kind == layer.kind; });
+    const auto owner =
+        std::find_if(spec_.layers.begin(), spec_.layers.end(), [&](const LayerSpec& other) {
+          return other.name == name && SharesVariables(layer.kind, other.kind);
+        });
     if (owner == spec_.layers.end()) {
       return FieldError(
-          path, absl::StrCat("expected the name of a ", LayerKindName(layer.kind),
+          path, absl::StrCat("expected the name of ",
+                             layer.kind == LayerKind::kDense    ? "a dense"
+                             : layer.kind == LayerKind::kConv2D ? "a conv2d"
+                                                                : "an embedding or embedding_bag",
                              " layer that is computed before this one, found \"", name, "\""));
     }
     return &*owner;
@@ -141,7 +191,8 @@ class SpecBuilder {
 
 int64_t ModelSpec::parameters_of(const LayerSpec& layer) const {
   const auto owner = std::find_if(layers.begin(), layers.end(), [&](const LayerSpec& other) {
-    return other.kernel.has_value() && other.kernel == layer.kernel;
+    return other.shared_variable().has_value() &&
+           other.shared_variable() == layer.shared_variable();
   });
   if (owner != layers.end() && owner->name != layer.name) return 0;
   int64_t elements = 0;

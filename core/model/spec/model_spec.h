@@ -29,7 +29,8 @@ struct ModelSpec {
   // of batch norm, all [channels], "<layer>/gamma" (ones), "/beta" (zeros), and "/moving_mean"
   // (zeros) and "/moving_variance" (ones), which are not trained. Initial kernels: Glorot and
   // Bengio, "Understanding the difficulty of training deep feedforward neural networks", AISTATS
-  // 2010 (uniform); He et al., "Delving deep into rectifiers", ICCV 2015 (normal).
+  // 2010 (uniform); He et al., "Delving deep into rectifiers", ICCV 2015 (normal). Embeddings are
+  // "<layer>/embeddings", [rows, dim].
   std::vector<VariableSpec> variables;
   // At least one. The model's loss is the sum of their weights times their means over the records.
   std::vector<LossSpec> losses;

@@ -133,7 +133,8 @@ TEST(ModelSpecTest, SaysWhatIsWrongWithAGraph) {
       {a + "layers { scale { factor: nan } }",
        "model.layers[1].scale.factor: expected a finite number, found nan"},
       {a + "layers { relu {} variables_of: 'a' }",
-       "model.layers[1].variables_of: expected dense or conv2d, which can share variables, found "
+       "model.layers[1].variables_of: expected dense, conv2d, embedding or embedding_bag, which "
+       "can share variables, found "
        "relu"},
       {a + "layers { dense { units: 4 } variables_of: 'x' }",
        "model.layers[1].variables_of: expected the name of a dense layer that is computed before "
@@ -298,7 +299,8 @@ TEST(ModelSpecTest, RefusesFeatures) {
       {"features { dense { shape: 3 } }",
        "model.features[0].name: expected letters, digits, '.', '_' or '-', the first of them a "
        "letter, a digit or '.', found \"\""},
-      {"features { name: 'a' }", "model.features[0]: expected a kind (dense), found none"},
+      {"features { name: 'a' }",
+       "model.features[0]: expected a kind (dense, id or bag), found none"},
       {"features { name: 'a' dense {} }",
        "model.features[0].dense.shape: expected one to three extents, found 0"},
       {"features { name: 'a' dense { shape: [1, 1, 1, 1] } }",

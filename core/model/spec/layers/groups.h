@@ -33,6 +33,10 @@ LayerRules LayerNormRules();
 LayerRules FlattenRules();
 LayerRules ReshapeRules();
 
+// embeddings.cc
+LayerRules EmbeddingRules();
+LayerRules EmbeddingBagRules();
+
 // columns.cc
 LayerRules ConcatRules();
 LayerRules SliceRules();

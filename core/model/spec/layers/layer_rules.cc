@@ -59,8 +59,20 @@ LayerRules RulesOf(LayerKind kind) {
       return ReshapeRules();
     case LayerKind::kCross:
       return CrossRules();
+    case LayerKind::kEmbedding:
+      return EmbeddingRules();
+    case LayerKind::kEmbeddingBag:
+      return EmbeddingBagRules();
   }
   return {};
+}
+
+bool SharesVariables(LayerKind layer, LayerKind owner) {
+  const auto is_embedding = [](LayerKind kind) {
+    return kind == LayerKind::kEmbedding || kind == LayerKind::kEmbeddingBag;
+  };
+  if (is_embedding(layer)) return is_embedding(owner);
+  return layer == owner && RulesOf(layer).shares_variables;
 }
 
 }  // namespace keelson

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "core/model/spec/layer_kind.h"
 #include "core/model/spec/layer_spec.h"
+#include "core/model/spec/record_schema.h"
 #include "core/tensor/shape.h"
 #include "core/tensor/variable.h"
 #include "keelson/v1/train_config.pb.h"
@@ -28,7 +29,8 @@ struct LayerContext {
 
   // Of the kind's message: "model.layers[2].dense".
   std::string path;
-  // The layer of the same kind whose variables this one shares; null: it has its own.
+  // The layer whose variables this one shares, for which SharesVariables is true; null: it has its
+  // own.
   const LayerSpec* owner = nullptr;
   // The model's.
   std::vector<VariableSpec>* variables = nullptr;
@@ -38,6 +40,8 @@ struct LayerRules {
   // How many inputs it takes; with `more_inputs` at least so many.
   size_t inputs = 1;
   bool more_inputs = false;
+  // What its inputs are. Those that are not numbers are features.
+  FeatureKind input_kind = FeatureKind::kNumbers;
   // Whether it can have the variables of another layer of its kind.
   bool shares_variables = false;
   // Sets the output and all that the kind has in LayerSpec; the kind, the name and the inputs with
@@ -51,6 +55,9 @@ struct LayerRules {
 };
 
 LayerRules RulesOf(LayerKind kind);
+
+// Whether a layer of the kind `layer` can have the variables of one of the kind `owner`.
+bool SharesVariables(LayerKind layer, LayerKind owner);
 
 }  // namespace keelson
 
