@@ -97,6 +97,8 @@ absl::Status CheckGenerated(const v1::DataConfig& data) {
       return CheckRecords("generated_textures", data.generated_textures());
     case v1::DataConfig::kGeneratedVisits:
       return CheckRecords("generated_visits", data.generated_visits());
+    case v1::DataConfig::kGeneratedClicks:
+      return CheckRecords("generated_clicks", data.generated_clicks());
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;

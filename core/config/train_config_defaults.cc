@@ -118,6 +118,8 @@ v1::DataConfig::GeneratedRecords* GeneratedOf(v1::DataConfig* data) {
       return data->mutable_generated_textures();
     case v1::DataConfig::kGeneratedVisits:
       return data->mutable_generated_visits();
+    case v1::DataConfig::kGeneratedClicks:
+      return data->mutable_generated_clicks();
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;

@@ -80,7 +80,8 @@ TEST(DefaultTrainConfigTest, TheCompiledInTextAndTheExamplesAreComplete) {
        {"configs/mnist_mlp.textproto", "configs/mnist_cnn.textproto",
         "configs/mnist_cnn_batch_norm.textproto", "configs/mnist_early_stopping.textproto",
         "configs/mnist_residual.textproto", "configs/regression_mlp.textproto",
-        "configs/textures_residual.textproto", "configs/two_towers.textproto"}) {
+        "configs/textures_residual.textproto", "configs/two_towers.textproto",
+        "configs/clicks_embeddings.textproto"}) {
     auto config = LoadTrainConfig(path);
     ASSERT_TRUE(config.ok()) << config.status();
     const absl::Status status = FinalizeTrainConfig(&*config);
@@ -136,6 +137,21 @@ TEST(FinalizeTrainConfigTest, LayersThatShareVariablesGetNoInitializer) {
   EXPECT_EQ(config.model().layers(1).conv2d().stride(), 1);
   EXPECT_EQ(config.model().layers(4).dense().kernel_initializer(),
             v1::KERNEL_INITIALIZER_UNSPECIFIED);
+}
+
+TEST(FinalizeTrainConfigTest, FillsTheCombinerAndTheNumbersOfClicks) {
+  const auto config = LoadTrainConfig("configs/clicks_embeddings.textproto");
+  ASSERT_TRUE(config.ok()) << config.status();
+  v1::TrainConfig changed = *config;
+  changed.mutable_model()->mutable_layers(2)->mutable_embedding_bag()->clear_combiner();
+  changed.mutable_data()->mutable_generated_clicks()->Clear();
+  ASSERT_TRUE(FinalizeTrainConfig(&changed).ok());
+  EXPECT_EQ(changed.model().layers(2).embedding_bag().combiner(), v1::EmbeddingBag::MEAN);
+  EXPECT_EQ(changed.data().generated_clicks().train_records(), 20000);
+  EXPECT_EQ(changed.data().generated_clicks().eval_records(), 4000);
+  changed.mutable_data()->mutable_generated_clicks()->set_eval_records(-1);
+  EXPECT_THAT(std::string(FinalizeTrainConfig(&changed).message()),
+              HasSubstr("data.generated_clicks.eval_records"));
 }
 
 TEST(FinalizeTrainConfigTest, FillsEvaluationDefaults) {

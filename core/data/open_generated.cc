@@ -1,10 +1,12 @@
 #include "core/data/open_generated.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status_macros.h"
+#include "core/data/generated_clicks.h"
 #include "core/data/generated_digits.h"
 #include "core/data/generated_regression.h"
 #include "core/data/generated_textures.h"
@@ -108,6 +110,15 @@ absl::StatusOr<Datasets> OpenVisits(const v1::DataConfig& config, const RecordSc
                   NewGeneratedVisits(columns, seed, DataSplit::kEval, r.eval.begin, r.eval.end)};
 }
 
+absl::StatusOr<Datasets> OpenClicks(const v1::DataConfig& config, const RecordSchema& schema,
+                                    uint64_t seed) {
+  ASSIGN_OR_RETURN(const std::vector<ClickFeature> features, ClickFeaturesOf(schema));
+  ASSIGN_OR_RETURN(const Ranges r, RangesOf(config, "generated_clicks", config.generated_clicks(),
+                                            "generated clicks"));
+  return Datasets{NewGeneratedClicks(features, seed, DataSplit::kTrain, r.train.begin, r.train.end),
+                  NewGeneratedClicks(features, seed, DataSplit::kEval, r.eval.begin, r.eval.end)};
+}
+
 }  // namespace
 
 absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const RecordSchema& schema,
@@ -119,6 +130,8 @@ absl::StatusOr<Datasets> OpenGenerated(const v1::DataConfig& config, const Recor
       return OpenTextures(config, schema, seed);
     case v1::DataConfig::kGeneratedVisits:
       return OpenVisits(config, schema, seed);
+    case v1::DataConfig::kGeneratedClicks:
+      return OpenClicks(config, schema, seed);
     case v1::DataConfig::kGenerated:
     case v1::DataConfig::SOURCE_NOT_SET:
       break;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/file.h"
+#include "core/data/generated_clicks.h"
 #include "core/data/generated_regression.h"
 #include "core/data/generated_textures.h"
 #include "core/data/generated_visits.h"
@@ -69,6 +70,15 @@ TEST(KnownLossTest, TwoTowersComeNearTheBestOfBothLosses) {
   EXPECT_LE(clicked, 1.05 * kBestClickedLoss + clicked_noise);
   EXPECT_GE(spent, kBestSpentLoss - spent_noise);
   EXPECT_LE(spent, 1.1 * kBestSpentLoss + spent_noise);
+}
+
+TEST(KnownLossTest, EmbeddingsComeNearTheBestLossOfClicks) {
+  const auto last = Train("clicks_embeddings", 6000);
+  ASSERT_TRUE(last.has_value());
+  // Four deviations; that of the cross-entropy of one record is below 0.5.
+  const double noise = 4 * 0.5 / std::sqrt(20000);
+  EXPECT_GE(last->metrics.at("loss"), kBestClickLoss - noise);
+  EXPECT_LE(last->metrics.at("loss"), 1.02 * kBestClickLoss + noise);
 }
 
 }  // namespace
