@@ -212,6 +212,21 @@ TEST_F(ApiTest, Model) {
                                             {"config", TinyConfigText()}}));
 }
 
+TEST_F(ApiTest, AModelOfIdsHasThemInPlaceOfShapes) {
+  files().Write("train_config.textproto", R"(model {
+                  features { name: "user" id {} }
+                  features { name: "seen" bag { weighted: true } }
+                  layers { name: "a" inputs: "user" embedding { rows: 9 dim: 1 } }
+                  layers { name: "b" inputs: "seen" embedding_bag { rows: 8 dim: 1 } }
+                  layers { add {} inputs: "a" inputs: "b" }
+                  loss { kind: SIGMOID_CROSS_ENTROPY }
+                })");
+  EXPECT_EQ(Get("/runs/mnist/model")["features"],
+            Json({{{"name", "user"}, {"kind", "id"}, {"ids", 9}},
+                  {{"name", "seen"}, {"kind", "bag"}, {"ids", 8}, {"weighted", true}}}));
+  EXPECT_FALSE(Get("/runs/mnist")["task"].contains("input_shape"));
+}
+
 TEST_F(ApiTest, Placement) {
   const Json placement = {
       {"balance", 1.0},

@@ -85,6 +85,17 @@ TEST_F(ModelPredictorTest, FeaturesThatMakeNoSense) {
   EXPECT_EQ(Predict({0, std::numeric_limits<float>::infinity()}).status(),
             absl::InvalidArgumentError("features[1]: expected a finite number, found inf"));
   EXPECT_TRUE(absl::IsInvalidArgument(predictor_.Predict(v1::ModelConfig(), {1, 0}).status()));
+  v1::ModelConfig of_ids;
+  v1::Feature* const user = of_ids.add_features();
+  user->set_name("user");
+  user->mutable_id();
+  v1::Embedding* const embedding = of_ids.add_layers()->mutable_embedding();
+  embedding->set_rows(3);
+  embedding->set_dim(1);
+  of_ids.mutable_loss()->set_kind(v1::LossConfig::SIGMOID_CROSS_ENTROPY);
+  EXPECT_EQ(predictor_.Predict(of_ids, {1, 0}).status(),
+            absl::UnimplementedError(
+                "features: expected a model that takes one of numbers, found user (id of 3)"));
 }
 
 }  // namespace

@@ -124,6 +124,21 @@ Json SnapshotJson(const RunData& data, const BestSteps& best_steps, int64_t step
   return json;
 }
 
+Json FeatureJson(const FeatureSpec& feature) {
+  switch (feature.kind) {
+    case FeatureKind::kNumbers:
+      return {{"name", feature.name}, {"shape", feature.shape.dims()}};
+    case FeatureKind::kId:
+      return {{"name", feature.name}, {"kind", "id"}, {"ids", feature.num_ids}};
+    case FeatureKind::kBag:
+      return {{"name", feature.name},
+              {"kind", "bag"},
+              {"ids", feature.num_ids},
+              {"weighted", feature.weighted}};
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Json RunEntryJson(const Run& run, const RunData& data) {
@@ -193,7 +208,7 @@ Json ModelJson(const Run& run, const RunData& data) {
   const ModelSpec& spec = data.model->spec;
   Json features = Json::array();
   for (const FeatureSpec& feature : spec.records.features) {
-    features.push_back({{"name", feature.name}, {"shape", feature.shape.dims()}});
+    features.push_back(FeatureJson(feature));
   }
   Json layers = Json::array();
   for (const LayerSpec& layer : spec.layers) {

@@ -38,7 +38,7 @@ export type TaskKind = "classification" | "binary" | "regression";
 export interface ModelTask {
   kind: TaskKind;
   classes?: string[];
-  input_shape?: number[];  // of a model that takes one feature
+  input_shape?: number[];  // of a model that takes one feature, of numbers
   parameters: number;
 }
 

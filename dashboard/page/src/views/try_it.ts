@@ -75,7 +75,7 @@ class TryItPage {
     if (shape === undefined) {
       this.result = undefined;
       this.chosen = undefined;
-      fill(this.root, h("p", {class: "message", testid: "try-it-message"}, "This model takes several features; examples can be tried of models that take one."));
+      fill(this.root, h("p", {class: "message", testid: "try-it-message"}, "This model takes several features, or ids; examples can be tried of models that take one feature of numbers."));
       return;
     }
     const changed = () => this.predictSoon();
