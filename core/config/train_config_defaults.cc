@@ -15,8 +15,8 @@ std::string KindName(const v1::LayerConfig& layer) {
   return field == nullptr ? "" : field->name();
 }
 
-template <typename Layer>
-void SetKernelInitializer(Layer* layer) {
+template <typename DenseOrConv2D>
+void SetKernelInitializer(DenseOrConv2D* layer) {
   if (layer->kernel_initializer() != v1::KERNEL_INITIALIZER_UNSPECIFIED) return;
   layer->set_kernel_initializer(v1::GLOROT_UNIFORM);
 }
