@@ -323,6 +323,7 @@ absl::Status Model::Reserve(const Batch& batch) {
   int64_t begin = 0;
   for (size_t r = 0; r < replicas_.size(); ++r) {
     const int64_t rows = passes_[r].batch;
+    if (rows == 0) break;
     RETURN_IF_ERROR(replicas_[r]->Reserve(batch, begin, rows, /*training=*/true));
     begin += rows;
   }
@@ -337,6 +338,7 @@ void Model::LoadBatch(const Batch& batch, uint64_t dropout_seed) {
   int64_t begin = 0;
   for (size_t r = 0; r < replicas_.size(); ++r) {
     const int64_t rows = passes_[r].batch;
+    if (rows == 0) break;
     replicas_[r]->LoadBatch(batch, begin, rows, /*training=*/true);
     replicas_[r]->device()->SetSeed(SeedOfReplica(dropout_seed, r));
     begin += rows;

@@ -140,6 +140,21 @@ TEST_P(ModelReplicasTest, ComputeWhatOneComputes) {
   }
 }
 
+TEST_P(ModelReplicasTest, TheFirstBatchMayHaveFewerRowsThanThereAreDevices) {
+  for (const char* network : {kNetwork, kOfIds}) {
+    TestModel one(network);
+    GroupModel several(network, NewGroup(3));
+    for (const int64_t rows : {1, 2, 5}) {
+      const Batch batch = RandomBatch(one.model->spec(), rows, 1);
+      const double expected = one.Step(batch);
+      const auto found = several.Compute(batch);
+      ASSERT_TRUE(found.ok()) << found.status();
+      EXPECT_NEAR(found->loss, expected, 1e-6 * expected);
+      ExpectNear(several.gradients, one.gradients);
+    }
+  }
+}
+
 TEST_P(ModelReplicasTest, EvaluateAsOne) {
   GroupModel one(kNetwork, NewGroup(1));
   GroupModel several(kNetwork, NewGroup(2));
