@@ -1,10 +1,33 @@
 #include "core/model/id_coefficients.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 namespace keelson {
+namespace {
+
+// Sorts by the upper half of the keys, of which none is above `most`; keys with the same one keep
+// their order. A radix sort from the lowest digit on (Knuth, The Art of Computer Programming 3,
+// 5.2.5). `other` is its memory.
+void SortByUpperHalf(uint64_t most, std::vector<uint64_t>* keys, std::vector<uint64_t>* other) {
+  constexpr int kBits = 11;
+  constexpr uint64_t kDigits = uint64_t{1} << kBits;
+  other->resize(keys->size());
+  for (int shift = 0; most >> shift != 0; shift += kBits) {
+    const auto digit = [shift](uint64_t key) { return key >> (32 + shift) & (kDigits - 1); };
+    std::array<size_t, kDigits> ends = {};
+    for (const uint64_t key : *keys) ++ends[digit(key)];
+    size_t begin = 0;
+    for (size_t& end : ends) begin += std::exchange(end, begin);
+    for (const uint64_t key : *keys) (*other)[ends[digit(key)]++] = key;
+    std::swap(*keys, *other);
+  }
+}
+
+}  // namespace
 
 void IdEntries::Set(const FeatureValues& values, int64_t first, int64_t examples) {
   const auto begin_of = [&](int64_t record) {
@@ -32,7 +55,8 @@ void IdEntries::Transpose() {
   for (size_t k = 0; k < ids_.size(); ++k) {
     order_[k] = static_cast<uint64_t>(ids_[k]) << 32 | static_cast<uint64_t>(k);
   }
-  std::sort(order_.begin(), order_.end());
+  const int32_t most = ids_.empty() ? 0 : *std::max_element(ids_.begin(), ids_.end());
+  SortByUpperHalf(static_cast<uint64_t>(most), &order_, &sorted_);
   examples_.resize(ids_.size());
   positions_.resize(ids_.size());
   distinct_ids_.clear();

@@ -42,8 +42,9 @@ class IdEntries {
   std::vector<int32_t> id_offsets_;
   std::vector<int32_t> examples_;
   std::vector<int32_t> positions_;
-  // Of each entry: the id, then the example, then the position.
+  // Of each entry: the id in the upper half, the position in the lower.
   std::vector<uint64_t> order_;
+  std::vector<uint64_t> sorted_;
   std::vector<int32_t> example_of_;
 };
 

@@ -67,6 +67,37 @@ TEST(IdEntriesTest, TransposedAreSortedByIdAndExample) {
   EXPECT_THAT(entries.examples(), IsEmpty());
 }
 
+TEST(IdEntriesTest, OfManyIdsAreSortedToo) {
+  // Ids of all sizes, each of them in several examples.
+  FeatureValues ids;
+  for (uint64_t k = 0; k < 5000; ++k) {
+    const uint64_t n = k * 7919 % 1237;
+    ids.ids.push_back(n * n * n % 2147483647);
+  }
+  IdEntries entries;
+  entries.Set(ids, 0, 5000);
+  entries.Transpose();
+  const absl::Span<const int32_t> distinct = entries.distinct_ids(), begin = entries.id_offsets();
+  EXPECT_EQ(distinct.size(), 1237u);
+  EXPECT_GT(distinct.back(), 1 << 30);
+  int32_t before = -1;
+  size_t entry = 0;
+  for (size_t i = 0; i < distinct.size(); ++i) {
+    EXPECT_GT(distinct[i], before);
+    before = distinct[i];
+    ASSERT_EQ(static_cast<size_t>(begin[i]), entry);
+    int32_t last = -1;
+    for (; entry < static_cast<size_t>(begin[i + 1]); ++entry) {
+      const int32_t position = entries.positions()[entry];
+      EXPECT_EQ(entries.ids()[position], distinct[i]);
+      EXPECT_EQ(entries.examples()[entry], position);
+      EXPECT_GT(position, last);
+      last = position;
+    }
+  }
+  EXPECT_EQ(entry, 5000u);
+}
+
 TEST(IdCoefficientsTest, AreTheWeightsOverTheirSumOrTheRootOfTheirSquares) {
   const FeatureValues bags = Bags();
   IdEntries entries;
