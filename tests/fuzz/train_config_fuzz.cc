@@ -3,6 +3,7 @@
 
 #include "core/config/train_config.h"
 #include "core/model/spec/model_spec.h"
+#include "core/model/spec/record_schema.h"
 #include "tests/fuzz/fuzz_program.h"
 #include "tests/fuzz/fuzzing.h"
 
@@ -16,6 +17,10 @@ void CheckModel(const ModelSpec& model) {
     for (const size_t variable : layer.variables()) {
       Check(variable < model.variables.size(), "a layer's variables exist");
     }
+  }
+  for (const FeatureSpec& feature : model.records.features) {
+    const bool ids = feature.kind != FeatureKind::kNumbers;
+    Check(ids == (feature.num_ids > 0), "embeddings have rows for ids");
   }
   for (const VariableSpec& variable : model.variables) {
     Check(variable.shape.num_elements() > 0, "variables have elements");
@@ -37,7 +42,13 @@ train { batch_size: 8 max_steps: 10 } evaluation { exporters { best { metric: "l
   loss { kind: MEAN_SQUARED_ERROR } }
 optimizer { sgd {} } learning_rate { base: 0.1 } train { batch_size: 1 epochs: 1 }
 transfer { depth: 2 groups { variables: "*/kernel" push: TOP_K pull: FLOAT16 } }
-consistency { mode { synchronous { replicas_to_aggregate: 2 total_replicas: 3 } } })"},
+consistency { mode { synchronous { replicas_to_aggregate: 2 total_replicas: 3 } } })",
+            R"(model { features { name: "u" id {} } features { name: "b" bag { weighted: true } }
+  layers { name: "e" inputs: "u" embedding { rows: 5 dim: 2 } }
+  layers { inputs: "b" embedding_bag { rows: 5 dim: 2 combiner: SQRTN } variables_of: "e" }
+  layers { add {} inputs: "e" inputs: "embedding_bag_1" } layers { dense { units: 1 } }
+  loss { kind: SIGMOID_CROSS_ENTROPY label: "clicked" } } data { generated_clicks {} }
+optimizer { adagrad {} } learning_rate { base: 0.1 } train { batch_size: 2 epochs: 1 })"},
            &seeds);
   return seeds;
 }
