@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/model/model_devices_testing.h"
@@ -244,6 +245,21 @@ TEST_P(ModelEmbeddingsTest, RefusesAnIdWithoutARow) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ModelEmbeddingsTest, AllTestDevices(), TestDeviceName);
+
+TEST(ModelEmbeddingsMemoryTest, AStepIsRepeatedWhileTheIdsFit) {
+  auto owned = MakeTestDevice("delayed");
+  const auto* const device = static_cast<DelayedDevice*>(owned.get());
+  TestModel test(kModel, 1, std::move(owned));
+  const ModelSpec& spec = test.model->spec();
+  test.Step(WithLongBags(spec, 9, 4));
+  // There is room for half as many again.
+  for (const int64_t ids : {3, 6, 1, 0, 5}) test.Step(WithLongBags(spec, 9, ids));
+  EXPECT_EQ(device->repetitions(), 5);
+  test.Step(WithLongBags(spec, 9, 7));
+  EXPECT_EQ(device->repetitions(), 5);
+  test.Step(WithLongBags(spec, 9, 10));
+  EXPECT_EQ(device->repetitions(), 6);
+}
 
 TEST(ModelEmbeddingsMemoryTest, ABatchWithTooManyIdsLeavesRoomForASmallerOne) {
   auto owned = MakeTestDevice("delayed");
