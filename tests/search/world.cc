@@ -3,53 +3,29 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
-#include <numeric>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "chief/lifecycle/chief.h"
-#include "core/base/clock.h"
 #include "core/base/exit_code.h"
-#include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/base/stop_signal.h"
-#include "core/checkpoint/bundle_reader.h"
-#include "core/checkpoint/checkpoint_directory.h"
-#include "core/checkpoint/directory_owner.h"
-#include "core/checkpoint/job_state.h"
-#include "core/checkpoint/snapshot_lease.h"
-#include "core/client/sharded_parameter_client.h"
 #include "core/cluster/consistency.h"
-#include "core/config/train_config.h"
-#include "core/device/device.h"
-#include "core/model/spec/model_spec.h"
-#include "evaluator/evaluator.h"
-#include "evaluator/metrics_log.h"
-#include "ps_server/service/departure.h"
-#include "ps_server/service/parameter_handler.h"
-#include "tests/search/evaluation_rule.h"
 #include "tests/search/fiber_scheduler.h"
-#include "tests/search/job_state_rule.h"
-#include "tests/search/mode_rule.h"
+#include "tests/search/job_rules.h"
 #include "tests/search/network.h"
+#include "tests/search/record_model.h"
+#include "tests/search/roles.h"
 #include "tests/search/storage.h"
-#include "worker/worker.h"
-#include "worker/worker_role.h"
 
 namespace keelson {
 namespace {
 
 constexpr char kModelDir[] = "/model";
-constexpr absl::Duration kLease = absl::Seconds(3);
-constexpr int64_t kOwnerLeaseSeconds = 3;
 constexpr absl::Duration kRestartPause = absl::Seconds(1);
 // What a process takes at most until it has opened its files.
 constexpr absl::Duration kStartTime = absl::Milliseconds(100);
-constexpr absl::Duration kEvaluatorPoll = absl::Milliseconds(500);
 constexpr absl::Duration kPatience = absl::Minutes(2);
 // Of messages, when the faults are over.
 constexpr double kUsualSlowShare = 0.02;
@@ -61,21 +37,20 @@ class World {
   World(const Scenario& scenario, bool log)
       : scenario_(scenario),
         config_(RecordConfig(scenario.job, kModelDir)),
-        config_hash_(ConfigHash(config_)),
         scheduler_({scenario.seed, scenario.switching,
                     log ? std::function<void(int)>([this](int group) { NameLog(group); })
                         : std::function<void(int)>()}),
         network_(&scheduler_, scenario.nodes() + 1, [this](SimProcess* process) { At(process); }),
+        rules_(scenario_, config_, &scheduler_, &disk_.files,
+               [this](const std::string& violation) { Violate(violation); }),
+        roles_({&scenario_, &config_, &scheduler_, &disk_, &network_, &rules_,
+                [this](SimProcess* process) { At(process); },
+                [this](const SimProcess* process) { return IsReplaced(process); }}),
         lives_(scenario.nodes() + 1),
-        dataset_(scenario.job.records),
         ended_(scenario.nodes()),
-        operations_(scenario.nodes() + 1),
-        computed_(static_cast<size_t>(scenario.job.records)),
-        modes_(*ConsistencyMode::FromProto(config_.consistency().mode())) {
-    disk_.on_name_changed = [this](const std::string& path) {
-      if (ConcernsSnapshots(path)) CheckSnapshots();
-    };
-    disk_.on_names_synced = [this] { durable_ = committed_; };
+        operations_(scenario.nodes() + 1) {
+    disk_.on_name_changed = [this](const std::string& path) { rules_.NoteNameChanged(path); };
+    disk_.on_names_synced = [this] { rules_.NoteNamesSynced(); };
     network_.SetRepetition(scenario.repetition);
     network_.SetDelays(scenario.slow_share, scenario.slow);
     for (const SimFault& fault : scenario.faults) {
@@ -90,19 +65,10 @@ class World {
   SimProcess* NewProcess(size_t node);
   void Start(size_t node);
   void Run(SimProcess* process);
-  absl::Status RunChief(SimProcess* process);
   // The node has done its work for the job.
   void NoteEnd(size_t node);
-  absl::Status RunServer(SimProcess* process);
-  SimFileSystem* NewFileSystem(SimProcess* process);
-  absl::Status RunWorker(SimProcess* process);
-  absl::Status RunEvaluator(SimProcess* process);
   // Asks until there is an answer.
   void ChangeMode(const ConsistencyMode& mode);
-  absl::StatusOr<std::shared_ptr<DirectoryOwner>> TakeDirectory(FileSystem* file_system,
-                                                                StopSignal* stop);
-  absl::StatusOr<std::unique_ptr<ParameterClient>> MakeClient(SimProcess* process,
-                                                              ParameterClientRequest request);
   void Ended(SimProcess* process, const absl::Status& status);
   // A reason for which an operator does not start it again.
   bool MayGiveUp(const SimProcess& process, const absl::Status& status) const;
@@ -123,43 +89,22 @@ class World {
   // ---- Rules.
   void Violate(const std::string& text);
   std::set<int> LivingServers() const;
-  // Whether a file that has changed may leave the job without a snapshot.
-  bool ConcernsSnapshots(const std::string& path) const;
-  void CheckSnapshots();
-  void IdentifySnapshots(const std::vector<SnapshotInfo>& snapshots);
-  void CheckPersisted(const v1::ChiefHeartbeatRequest& request);
-  void CheckModel();
-  void CheckCount(const std::string& variable, size_t record, float count);
-  void CheckChanged(const std::string& variable, const std::vector<float>& counts);
-  void CheckMode(const BundleReader& snapshot);
-  void CheckScored(const SnapshotInfo& newest, const BundleReader& snapshot);
   bool AnyWorker() const;
   void NoteOutcome(FiberScheduler::Outcome outcome);
 
   const Scenario scenario_;
   const v1::TrainConfig config_;
-  const uint64_t config_hash_;
   FiberScheduler scheduler_;
   SimDisk disk_;
   SimNetwork network_;
+  JobRules rules_;
+  SimRoles roles_;
   std::vector<std::unique_ptr<SimProcess>> processes_;  // by group
   std::vector<SimProcess*> lives_;                      // by node; null: none
-  const RecordDataset dataset_;
-  // Of one record.
-  const RecordDataset eval_dataset_ = RecordDataset(1);
   // The chief and the evaluators have to end for good, by node.
   std::vector<bool> ended_;
   std::vector<int64_t> operations_;  // by node
-  std::vector<int64_t> computed_;    // by record
-  ModeRule modes_;
-  EvaluationRule evaluations_;
-  std::set<absl::Time> identified_;  // the snapshots that it knows, by the times of their commits
-  bool committed_ = false;           // a snapshot was seen
-  std::string restorable_;           // the one that could be opened at the last look
-  bool durable_ = false;             // and is there after a power cut
   bool replaced_ = false;            // a chief that was frozen
-  // A server ended alone, and with it the steps since the snapshot of which it was restored.
-  bool lost_shard_ = false;
   bool done_ = false;
   std::string violation_;
 };
@@ -184,6 +129,7 @@ SimProcess* World::NewProcess(size_t node) {
   process->started = scheduler_.Monotonic();
   SimProcess* const started = process.get();
   processes_.push_back(std::move(process));
+  rules_.NoteProcess();
   lives_[node] = started;
   return started;
 }
@@ -193,85 +139,7 @@ void World::Start(size_t node) {
   scheduler_.StartIn(started->group, [this, started] { Run(started); });
 }
 
-void World::Run(SimProcess* process) {
-  absl::Status status;
-  if (process->node == 0) {
-    status = RunChief(process);
-  } else if (scenario_.IsServer(process->node)) {
-    status = RunServer(process);
-  } else if (scenario_.IsWorker(process->node)) {
-    status = RunWorker(process);
-  } else {
-    status = RunEvaluator(process);
-  }
-  Ended(process, status);
-}
-
-absl::StatusOr<std::shared_ptr<DirectoryOwner>> World::TakeDirectory(FileSystem* file_system,
-                                                                     StopSignal* stop) {
-  DirectoryOwner::Options options;
-  options.model_dir = kModelDir;
-  options.self.set_owner(scheduler_.Random());
-  options.self.set_task("chief-0");
-  options.self.set_boot_id("simulated");
-  options.self.set_lease_seconds(kOwnerLeaseSeconds);
-  absl::StatusOr<std::unique_ptr<DirectoryOwner>> owner =
-      DirectoryOwner::Take(std::move(options), file_system, Clock::Real(), stop);
-  if (!owner.ok()) return owner.status();
-  return std::shared_ptr<DirectoryOwner>(*std::move(owner));
-}
-
-SimFileSystem* World::NewFileSystem(SimProcess* process) {
-  return new SimFileSystem(&scheduler_, &disk_, process, [this, process] { At(process); });
-}
-
-// What a process makes is not destroyed by a kill, so it is not owned by anything that could be.
-absl::Status World::RunChief(SimProcess* process) {
-  auto* const stop = process->stop = new StopSignal();
-  SimFileSystem* const files = NewFileSystem(process);
-  // As every program does first.
-  const auto marker = CheckpointDirectory(files, kModelDir, Clock::Real()).ReadDoneMarker();
-  if (marker.ok() && marker->has_value()) return absl::OkStatus();
-  ChiefOptions options;
-  absl::StatusOr<std::shared_ptr<DirectoryOwner>> owner = TakeDirectory(files, stop);
-  if (!owner.ok()) return owner.status();
-  options.owner = *std::move(owner);
-  options.self = {Role::kChief, 0};
-  options.incarnation = scheduler_.Random();
-  options.config = config_;
-  options.config_hash = config_hash_;
-  options.variables = InferModelSpec(config_.model())->variables;
-  options.train_records = scenario_.job.records;
-  options.expects_evaluator = scenario_.evaluators > 0;
-  options.address = "chief";
-  options.startup_timeout = absl::Minutes(1);
-  options.lease = kLease;
-  options.checkpoint_writer =
-      scenario_.servers_write ? CheckpointWriter::kServers : CheckpointWriter::kChief;
-  options.file_system = files;
-  std::vector<ServerGroup::Server> servers;
-  for (size_t s = 0; s < scenario_.servers; ++s) {
-    const std::string name = absl::StrCat("ps-", s);
-    servers.push_back({name, name,
-                       new SimParameterControl(
-                           &network_, process, 1 + s,
-                           [this](const v1::InitializeShardRequest& request) {
-                             if (committed_ && !request.has_restore_step()) {
-                               Violate(
-                                   "initial: a shard is given initial values although a "
-                                   "snapshot was committed");
-                             }
-                           },
-                           [this](const auto& request) { CheckPersisted(request); })});
-  }
-  absl::StatusOr<std::unique_ptr<Chief>> chief =
-      Chief::Create(std::move(options), std::move(servers), Clock::Real(), stop);
-  if (!chief.ok()) return chief.status();
-  process->chief = (*chief)->service();
-  // One that was replaced while it was frozen has lost its address.
-  if (!IsReplaced(process)) network_.Connect(process->node, process);
-  return chief->release()->Run();
-}
+void World::Run(SimProcess* process) { Ended(process, roles_.Run(process)); }
 
 void World::NoteEnd(size_t node) {
   if (node != 0 && !scenario_.IsEvaluator(node)) return;
@@ -283,44 +151,6 @@ void World::NoteEnd(size_t node) {
   scheduler_.Stop();
 }
 
-absl::Status World::RunServer(SimProcess* process) {
-  auto* const asked = process->stop = new StopSignal();
-  auto* const end = new StopSignal();
-  auto* const ends = new StopCallback(end, [asked] { asked->Raise(); });
-  static_cast<void>(ends);
-  ParameterHandler::Options options;
-  options.incarnation = scheduler_.Random();
-  options.config_hash = config_hash_;
-  options.chief_exclusive = kLease;
-  if (scenario_.servers_write) {
-    options.model_dir = kModelDir;
-    options.file_system = NewFileSystem(process);
-  }
-  auto* const handler = new ParameterHandler(options, Clock::Real(), end);
-  process->control = handler;
-  process->bulk = handler;
-  network_.Connect(process->node, process);
-  // As the program does.
-  asked->Wait();
-  handler->Leave();
-  LingerForChief([handler] { return handler->chief_sign(); },
-                 [handler] { return handler->CloseIfSaved(); }, DepartureLimits(), Clock::Real(),
-                 *end);
-  if (!end->raised()) {
-    // The chief waits for steps under way, but not for any time.
-    v1::ShardStatus left;
-    handler->GetStatus({}, &left).IgnoreError();
-    lost_shard_ =
-        lost_shard_ || handler->chief_sign().unsaved ||
-        (left.state() == v1::ShardStatus::READY && left.open_round() > left.committed_round());
-    return absl::CancelledError("by a signal");
-  }
-  // Finish has to be answered.
-  const StopSignal never;
-  never.WaitFor(kRestartPause);
-  return absl::OkStatus();
-}
-
 void World::ChangeMode(const ConsistencyMode& mode) {
   SimProcess* const process = NewProcess(scenario_.user());
   scheduler_.StartIn(process->group, [this, process, mode] {
@@ -328,14 +158,14 @@ void World::ChangeMode(const ConsistencyMode& mode) {
     v1::SetModeRequest request;
     *request.mutable_mode() = mode.ToProto();
     while (true) {
-      const size_t number = modes_.Ask(mode);
+      const size_t number = rules_.modes()->Ask(mode);
       v1::SetModeResponse response;
       const absl::Status status = chief.SetMode(request, &response);
       if (status.ok()) {
         LogInfo("the mode is changed to ", mode.ToString());
-        return modes_.NoteAnswer(number, LivingServers());
+        return rules_.modes()->NoteAnswer(number, LivingServers());
       }
-      if (absl::IsFailedPrecondition(status)) return modes_.NoteRefusal(number);
+      if (absl::IsFailedPrecondition(status)) return rules_.modes()->NoteRefusal(number);
       scheduler_.WaitFor(process, kRestartPause);
     }
   });
@@ -347,76 +177,6 @@ std::set<int> World::LivingServers() const {
     if (lives_[node] != nullptr && lives_[node]->alive) groups.insert(lives_[node]->group);
   }
   return groups;
-}
-
-absl::StatusOr<std::unique_ptr<ParameterClient>> World::MakeClient(SimProcess* process,
-                                                                   ParameterClientRequest request) {
-  const ModelSpec spec = *InferModelSpec(config_.model());
-  ShardedParameterClient::Options options =
-      TransferOptions(config_.transfer(), spec.variables, request.placement);
-  options.self = {Role::kWorker, static_cast<int>(process->node - 1 - scenario_.servers)};
-  options.membership = request.membership;
-  options.member_epoch = request.member_epoch;
-  options.memory = std::move(request.memory);
-  options.call_timeout = absl::Seconds(5);
-  std::vector<size_t> servers;
-  for (size_t s = 0; s < scenario_.servers; ++s) servers.push_back(1 + s);
-  return ShardedParameterClient::Create(std::move(options), spec.variables, request.placement,
-                                        MakeSimBulkTransport(&network_, process, servers),
-                                        Clock::Real(), request.stop);
-}
-
-absl::Status World::RunWorker(SimProcess* process) {
-  auto* const stop = process->stop = new StopSignal();
-  WorkerOptions options;
-  options.self = {Role::kWorker, static_cast<int>(process->node - 1 - scenario_.servers)};
-  options.peer = scenario_.NameOf(process->node);
-  options.config = config_;
-  options.config_hash = config_hash_;
-  DeviceGroup* const devices =
-      RecordDevices([this](int64_t record) {
-        ++computed_[static_cast<size_t>(record)];
-        scheduler_.WaitFor(&computed_,
-                           scheduler_.Between(absl::Milliseconds(1), scenario_.step_time));
-      }).release();
-  auto* const worker = new Worker(
-      options, new SimChiefService(&network_, process, 0),
-      [this, process](ParameterClientRequest request) {
-        return MakeClient(process, std::move(request));
-      },
-      devices, &dataset_, Clock::Real(), stop);
-  return worker->Run();
-}
-
-absl::Status World::RunEvaluator(SimProcess* process) {
-  auto* const stop = process->stop = new StopSignal();
-  SimFileSystem* const files = NewFileSystem(process);
-  EvaluatorOptions options;
-  options.self = {Role::kEvaluator,
-                  static_cast<int>(process->node - 1 - scenario_.servers - scenario_.workers)};
-  options.peer = scenario_.NameOf(process->node);
-  options.config = config_;
-  options.config_hash = config_hash_;
-  options.on_evaluation = [this](const EvaluationRecord& record, bool scored_here) {
-    const std::string wrong = scored_here ? evaluations_.Add(record) : "";
-    if (!wrong.empty()) Violate(absl::StrCat("score: ", wrong));
-  };
-  options.file_system = options.lease_files = options.export_files = files;
-  options.poll_interval = kEvaluatorPoll;
-  Device* const device =
-      ScoringDevice([this] {
-        scheduler_.WaitFor(&evaluations_,
-                           scheduler_.Between(absl::Milliseconds(1), scenario_.score_time));
-      }).release();
-  auto* const chief = new SimChiefService(
-      &network_, process, 0, [this](const v1::AcknowledgeEvaluationRequest& request) {
-        const std::string wrong =
-            evaluations_.CheckAcknowledged(request.step(), request.snapshot_id());
-        if (!wrong.empty()) Violate(absl::StrCat("score: ", wrong));
-      });
-  auto* const evaluator =
-      new Evaluator(options, chief, device, &eval_dataset_, Clock::Real(), stop);
-  return evaluator->Run();
 }
 
 void World::Ended(SimProcess* process, const absl::Status& status) {
@@ -442,11 +202,11 @@ bool World::MayGiveUp(const SimProcess& process, const absl::Status& status) con
   }
   // A directory that cannot be written to, for a job that has none yet. The chief tells the
   // workers.
-  const bool begins = !committed_ && !absl::StrContains(status.message(), kNoAnswer) &&
+  const bool begins = !rules_.committed() && !absl::StrContains(status.message(), kNoAnswer) &&
                       !absl::StrContains(status.message(), kConnectionReset);
   if (absl::IsPermissionDenied(status) || absl::IsFailedPrecondition(status)) return begins;
   // Another chief has, or had just now, the better claim.
-  const bool rivals = replaced_ && scheduler_.Monotonic() < scenario_.faults_end + 4 * kLease;
+  const bool rivals = replaced_ && scheduler_.Monotonic() < scenario_.faults_end + 4 * kSimLease;
   return rivals && absl::IsAlreadyExists(status);
 }
 
@@ -459,7 +219,7 @@ void World::Restart(size_t node) {
 void World::Kill(SimProcess* process) {
   if (!process->alive) return;
   process->alive = false;
-  modes_.NoteEnd(process->group);
+  rules_.modes()->NoteEnd(process->group);
   network_.Forget(process);
   scheduler_.Kill(process->group);
 }
@@ -491,7 +251,7 @@ void World::Begin(const SimFault& fault) {
   switch (fault.kind) {
     case SimFault::Kind::kKill:
     case SimFault::Kind::kKillAt:
-      lost_shard_ = lost_shard_ || scenario_.IsServer(fault.node);
+      if (scenario_.IsServer(fault.node)) rules_.NoteLostShard();
       if (process != nullptr) Kill(process);
       break;
     case SimFault::Kind::kFreeze:
@@ -523,14 +283,14 @@ void World::Begin(const SimFault& fault) {
     case SimFault::Kind::kStorage:
       disk_.fault = fault.storage;
       disk_.fault_since = scheduler_.Monotonic();
-      if (fault.storage != StorageFault::kHangs) evaluations_.NoteTrouble();
+      if (fault.storage != StorageFault::kHangs) rules_.evaluations()->NoteTrouble();
       break;
     case SimFault::Kind::kPowerCut:
       CutPower();
       break;
     case SimFault::Kind::kErase:
       disk_.files.RemoveTree(kModelDir);
-      CheckSnapshots();
+      rules_.CheckSnapshots();
       break;
   }
 }
@@ -575,143 +335,10 @@ void World::CutPower() {
   constexpr Unsynced kOutcomes[] = {Unsynced::kLost, Unsynced::kKept, Unsynced::kNamesKept,
                                     Unsynced::kBytesKept, Unsynced::kLastNameKept};
   disk_.files.Restart(kOutcomes[scheduler_.Random() % std::size(kOutcomes)]);
-  // The first commit may have been under way. Nobody has trained from it then.
-  const bool trained =
-      std::any_of(computed_.begin(), computed_.end(), [](int64_t times) { return times > 0; });
-  if (!durable_ && !trained) committed_ = false;
-  CheckSnapshots();
+  rules_.NotePowerCut();
 }
 
 // ---- Rules.
-
-void World::IdentifySnapshots(const std::vector<SnapshotInfo>& snapshots) {
-  for (const SnapshotInfo& snapshot : snapshots) {
-    if (identified_.contains(snapshot.time)) continue;
-    const auto reader = BundleReader::Open(snapshot.prefix, &disk_.files);
-    if (!reader.ok()) continue;
-    const auto id = ReadSnapshotId(**reader);
-    const auto loss = LossOf(**reader);
-    if (!id.ok() || !loss.ok()) continue;
-    evaluations_.NoteSnapshot(*id, snapshot.step, *loss);
-    identified_.insert(snapshot.time);
-  }
-}
-
-bool World::ConcernsSnapshots(const std::string& path) const {
-  return path == JoinPath(kModelDir, "checkpoint") ||
-         (!restorable_.empty() && absl::StartsWith(path, absl::StrCat(restorable_, ".")) &&
-          !absl::StrContains(path, kLeaseInfix));
-}
-
-void World::CheckSnapshots() {
-  const FiberScheduler::Atomic atomic(&scheduler_);
-  const CheckpointDirectory directory(&disk_.files, kModelDir, Clock::Real());
-  const auto snapshots = directory.List();
-  if (!snapshots.ok()) return Violate(absl::StrCat("snapshot: ", snapshots.status().ToString()));
-  if (snapshots->empty()) {
-    if (committed_) Violate("snapshot: none is there any more");
-    return;
-  }
-  committed_ = true;
-  if (scenario_.evaluators > 0) IdentifySnapshots(*snapshots);
-  for (const SnapshotInfo& snapshot : *snapshots) {
-    if (!BundleReader::Open(snapshot.prefix, &disk_.files).ok()) continue;
-    restorable_ = snapshot.prefix;
-    return;
-  }
-  Violate(absl::StrCat("snapshot: none of ", snapshots->size(), " can be opened"));
-}
-
-void World::CheckPersisted(const v1::ChiefHeartbeatRequest& request) {
-  const size_t tasks = scenario_.workers + scenario_.evaluators;
-  const size_t lost = processes_.size() + scenario_.faults.size();
-  if (static_cast<size_t>(request.members().members_size()) > tasks) {
-    Violate(
-        absl::StrCat("state: ", request.members().members_size(), " members of ", tasks, " tasks"));
-  }
-  if (request.job_state().empty()) return;
-  v1::PersistedJobState state;
-  const bool parsed = state.ParseFromString(request.job_state());
-  const std::string wrong = parsed ? CheckJobState(state, tasks, lost) : "it cannot be parsed";
-  if (!wrong.empty()) Violate(absl::StrCat("state: ", wrong));
-}
-
-void World::CheckCount(const std::string& variable, size_t record, float count) {
-  const bool once = scenario_.job.mode == RecordMode::kSynchronous;
-  const float least = lost_shard_ ? 0 : 1;
-  const float most = once ? 1 : static_cast<float>(computed_[record]);
-  if (count >= least && count <= most) return;
-  Violate(absl::StrCat("counts: record ", record, " counts ", count, " times in ", variable,
-                       ", expected ", least, " to ", most, "; it was computed ", computed_[record],
-                       " times"));
-}
-
-void World::CheckModel() {
-  const FiberScheduler::Atomic atomic(&scheduler_);
-  const CheckpointDirectory directory(&disk_.files, kModelDir, Clock::Real());
-  const auto snapshots = directory.List();
-  if (!snapshots.ok() || snapshots->empty()) return Violate("snapshot: the job left none");
-  const SnapshotInfo& newest = snapshots->back();
-  if (newest.step != config_.train().max_steps()) {
-    return Violate(absl::StrCat("counts: the job ended with a snapshot of step ", newest.step));
-  }
-  const auto reader = BundleReader::Open(newest.prefix, &disk_.files);
-  if (!reader.ok()) return Violate(absl::StrCat("snapshot: ", reader.status().ToString()));
-  for (const std::string& variable : RecordVariables()) {
-    std::vector<float> counts(computed_.size());
-    const absl::Status read = (*reader)->ReadElements(variable, 0, absl::MakeSpan(counts));
-    if (!read.ok()) return Violate(absl::StrCat("snapshot: ", read.ToString()));
-    if (modes_.changes()) {
-      CheckChanged(variable, counts);
-      continue;
-    }
-    for (size_t record = 0; record < counts.size(); ++record) {
-      CheckCount(variable, record, counts[record]);
-    }
-  }
-  CheckMode(**reader);
-  CheckScored(newest, **reader);
-}
-
-void World::CheckScored(const SnapshotInfo& newest, const BundleReader& snapshot) {
-  if (scenario_.evaluators == 0) return;
-  const auto id = ReadSnapshotId(snapshot);
-  const auto file = ReadFile(JoinPath(kModelDir, "eval/metrics.jsonl"), &disk_.files);
-  if (!id.ok() || !file.ok()) {
-    return Violate(absl::StrCat("score: ", id.status().ToString(), file.status().ToString()));
-  }
-  const std::string wrong = EvaluationRule::CheckEnd(*file, newest.step, *id);
-  if (!wrong.empty()) Violate(absl::StrCat("score: ", wrong));
-}
-
-// Each step adds the rate in all, be it to one record's element or in parts to several.
-void World::CheckChanged(const std::string& variable, const std::vector<float>& counts) {
-  const auto rate = static_cast<float>(config_.learning_rate().base());
-  const float expected = rate * static_cast<float>(config_.train().max_steps());
-  const float sum = std::accumulate(counts.begin(), counts.end(), 0.0f);
-  const bool lacks = !lost_shard_ && sum < expected;
-  if (lacks || (modes_.synchronous() && sum > expected)) {
-    Violate(absl::StrCat("counts: all records together count ", sum, " in ", variable,
-                         ", expected ", expected));
-  }
-  for (size_t record = 0; record < counts.size(); ++record) {
-    const float most = rate * static_cast<float>(computed_[record]);
-    if (counts[record] <= most) continue;
-    Violate(absl::StrCat("counts: record ", record, " counts ", counts[record], " times in ",
-                         variable, ", expected at most ", most));
-  }
-}
-
-void World::CheckMode(const BundleReader& snapshot) {
-  const auto state = ReadJobState(snapshot);
-  if (!state.ok() || !state->has_value()) {
-    return Violate(absl::StrCat("snapshot: no job state: ", state.status().ToString()));
-  }
-  const auto mode = ConsistencyMode::FromProto((*state)->has_mode() ? (*state)->mode()
-                                                                    : config_.consistency().mode());
-  const std::string wrong = modes_.Check(*mode);
-  if (!wrong.empty()) Violate(absl::StrCat("mode: ", wrong));
-}
 
 bool World::AnyWorker() const {
   return std::any_of(lives_.begin(), lives_.end(), [this](const SimProcess* life) {
@@ -721,7 +348,7 @@ bool World::AnyWorker() const {
 
 void World::NoteOutcome(FiberScheduler::Outcome outcome) {
   if (!violation_.empty()) return;
-  if (done_) return CheckModel();
+  if (done_) return rules_.CheckEnd();
   switch (outcome) {
     case FiberScheduler::Outcome::kTimeLimit:
       return Violate(absl::StrCat(AnyWorker() ? "progress: the job has not ended at "

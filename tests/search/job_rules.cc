@@ -1,0 +1,190 @@
+#include "tests/search/job_rules.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/checkpoint/job_state.h"
+#include "core/checkpoint/snapshot_lease.h"
+#include "core/cluster/consistency.h"
+#include "tests/search/job_state_rule.h"
+#include "tests/search/record_model.h"
+
+namespace keelson {
+
+JobRules::JobRules(const Scenario& scenario, const v1::TrainConfig& config,
+                   FiberScheduler* scheduler, MemoryFileSystem* files,
+                   std::function<void(const std::string& violation)> violate)
+    : scenario_(scenario),
+      config_(config),
+      scheduler_(scheduler),
+      files_(files),
+      violate_(std::move(violate)),
+      model_dir_(config.checkpoint().model_dir()),
+      computed_(static_cast<size_t>(scenario.job.records)),
+      modes_(*ConsistencyMode::FromProto(config.consistency().mode())) {}
+
+// ---- What happens.
+
+void JobRules::NoteNameChanged(const std::string& path) {
+  if (ConcernsSnapshots(path)) CheckSnapshots();
+}
+
+void JobRules::NotePowerCut() {
+  // The first commit may have been under way. Nobody has trained from it then.
+  const bool trained =
+      std::any_of(computed_.begin(), computed_.end(), [](int64_t times) { return times > 0; });
+  if (!durable_ && !trained) committed_ = false;
+  CheckSnapshots();
+}
+
+void JobRules::NoteEvaluation(const EvaluationRecord& record) {
+  const std::string wrong = evaluations_.Add(record);
+  if (!wrong.empty()) violate_(absl::StrCat("score: ", wrong));
+}
+
+void JobRules::CheckInitialize(const v1::InitializeShardRequest& request) {
+  if (committed_ && !request.has_restore_step()) {
+    violate_("initial: a shard is given initial values although a snapshot was committed");
+  }
+}
+
+void JobRules::CheckAcknowledged(const v1::AcknowledgeEvaluationRequest& request) {
+  const std::string wrong = evaluations_.CheckAcknowledged(request.step(), request.snapshot_id());
+  if (!wrong.empty()) violate_(absl::StrCat("score: ", wrong));
+}
+
+void JobRules::IdentifySnapshots(const std::vector<SnapshotInfo>& snapshots) {
+  for (const SnapshotInfo& snapshot : snapshots) {
+    if (identified_.contains(snapshot.time)) continue;
+    const auto reader = BundleReader::Open(snapshot.prefix, files_);
+    if (!reader.ok()) continue;
+    const auto id = ReadSnapshotId(**reader);
+    const auto loss = LossOf(**reader);
+    if (!id.ok() || !loss.ok()) continue;
+    evaluations_.NoteSnapshot(*id, snapshot.step, *loss);
+    identified_.insert(snapshot.time);
+  }
+}
+
+bool JobRules::ConcernsSnapshots(const std::string& path) const {
+  return path == JoinPath(model_dir_, "checkpoint") ||
+         (!restorable_.empty() && absl::StartsWith(path, absl::StrCat(restorable_, ".")) &&
+          !absl::StrContains(path, kLeaseInfix));
+}
+
+void JobRules::CheckSnapshots() {
+  const FiberScheduler::Atomic atomic(scheduler_);
+  const CheckpointDirectory directory(files_, model_dir_, Clock::Real());
+  const auto snapshots = directory.List();
+  if (!snapshots.ok()) return violate_(absl::StrCat("snapshot: ", snapshots.status().ToString()));
+  if (snapshots->empty()) {
+    if (committed_) violate_("snapshot: none is there any more");
+    return;
+  }
+  committed_ = true;
+  if (scenario_.evaluators > 0) IdentifySnapshots(*snapshots);
+  for (const SnapshotInfo& snapshot : *snapshots) {
+    if (!BundleReader::Open(snapshot.prefix, files_).ok()) continue;
+    restorable_ = snapshot.prefix;
+    return;
+  }
+  violate_(absl::StrCat("snapshot: none of ", snapshots->size(), " can be opened"));
+}
+
+void JobRules::CheckPersisted(const v1::ChiefHeartbeatRequest& request) {
+  const size_t tasks = scenario_.workers + scenario_.evaluators;
+  const size_t lost = processes_ + scenario_.faults.size();
+  if (static_cast<size_t>(request.members().members_size()) > tasks) {
+    violate_(
+        absl::StrCat("state: ", request.members().members_size(), " members of ", tasks, " tasks"));
+  }
+  if (request.job_state().empty()) return;
+  v1::PersistedJobState state;
+  const bool parsed = state.ParseFromString(request.job_state());
+  const std::string wrong = parsed ? CheckJobState(state, tasks, lost) : "it cannot be parsed";
+  if (!wrong.empty()) violate_(absl::StrCat("state: ", wrong));
+}
+
+void JobRules::CheckCount(const std::string& variable, size_t record, float count) {
+  const bool once = scenario_.job.mode == RecordMode::kSynchronous;
+  const float least = lost_shard_ ? 0 : 1;
+  const float most = once ? 1 : static_cast<float>(computed_[record]);
+  if (count >= least && count <= most) return;
+  violate_(absl::StrCat("counts: record ", record, " counts ", count, " times in ", variable,
+                        ", expected ", least, " to ", most, "; it was computed ", computed_[record],
+                        " times"));
+}
+
+void JobRules::CheckEnd() {
+  const FiberScheduler::Atomic atomic(scheduler_);
+  const CheckpointDirectory directory(files_, model_dir_, Clock::Real());
+  const auto snapshots = directory.List();
+  if (!snapshots.ok() || snapshots->empty()) return violate_("snapshot: the job left none");
+  const SnapshotInfo& newest = snapshots->back();
+  if (newest.step != config_.train().max_steps()) {
+    return violate_(absl::StrCat("counts: the job ended with a snapshot of step ", newest.step));
+  }
+  const auto reader = BundleReader::Open(newest.prefix, files_);
+  if (!reader.ok()) return violate_(absl::StrCat("snapshot: ", reader.status().ToString()));
+  for (const std::string& variable : RecordVariables()) {
+    std::vector<float> counts(computed_.size());
+    const absl::Status read = (*reader)->ReadElements(variable, 0, absl::MakeSpan(counts));
+    if (!read.ok()) return violate_(absl::StrCat("snapshot: ", read.ToString()));
+    if (modes_.changes()) {
+      CheckChanged(variable, counts);
+      continue;
+    }
+    for (size_t record = 0; record < counts.size(); ++record) {
+      CheckCount(variable, record, counts[record]);
+    }
+  }
+  CheckMode(**reader);
+  CheckScored(newest, **reader);
+}
+
+void JobRules::CheckScored(const SnapshotInfo& newest, const BundleReader& snapshot) {
+  if (scenario_.evaluators == 0) return;
+  const auto id = ReadSnapshotId(snapshot);
+  const auto file = ReadFile(JoinPath(model_dir_, "eval/metrics.jsonl"), files_);
+  if (!id.ok() || !file.ok()) {
+    return violate_(absl::StrCat("score: ", id.status().ToString(), file.status().ToString()));
+  }
+  const std::string wrong = EvaluationRule::CheckEnd(*file, newest.step, *id);
+  if (!wrong.empty()) violate_(absl::StrCat("score: ", wrong));
+}
+
+// Each step adds the rate in all, be it to one record's element or in parts to several.
+void JobRules::CheckChanged(const std::string& variable, const std::vector<float>& counts) {
+  const auto rate = static_cast<float>(config_.learning_rate().base());
+  const float expected = rate * static_cast<float>(config_.train().max_steps());
+  const float sum = std::accumulate(counts.begin(), counts.end(), 0.0f);
+  const bool lacks = !lost_shard_ && sum < expected;
+  if (lacks || (modes_.synchronous() && sum > expected)) {
+    violate_(absl::StrCat("counts: all records together count ", sum, " in ", variable,
+                          ", expected ", expected));
+  }
+  for (size_t record = 0; record < counts.size(); ++record) {
+    const float most = rate * static_cast<float>(computed_[record]);
+    if (counts[record] <= most) continue;
+    violate_(absl::StrCat("counts: record ", record, " counts ", counts[record], " times in ",
+                          variable, ", expected at most ", most));
+  }
+}
+
+void JobRules::CheckMode(const BundleReader& snapshot) {
+  const auto state = ReadJobState(snapshot);
+  if (!state.ok() || !state->has_value()) {
+    return violate_(absl::StrCat("snapshot: no job state: ", state.status().ToString()));
+  }
+  const auto mode = ConsistencyMode::FromProto((*state)->has_mode() ? (*state)->mode()
+                                                                    : config_.consistency().mode());
+  const std::string wrong = modes_.Check(*mode);
+  if (!wrong.empty()) violate_(absl::StrCat("mode: ", wrong));
+}
+
+}  // namespace keelson

@@ -1,0 +1,92 @@
+// What must be true of a simulated job, while it runs and when it has ended.
+#ifndef KEELSON_TESTS_SEARCH_JOB_RULES_H_
+#define KEELSON_TESTS_SEARCH_JOB_RULES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "core/base/file_system_testing.h"
+#include "core/checkpoint/bundle_reader.h"
+#include "core/checkpoint/checkpoint_directory.h"
+#include "evaluator/metrics_log.h"
+#include "keelson/v1/chief_service.pb.h"
+#include "keelson/v1/parameter_service.pb.h"
+#include "keelson/v1/train_config.pb.h"
+#include "tests/search/evaluation_rule.h"
+#include "tests/search/fiber_scheduler.h"
+#include "tests/search/mode_rule.h"
+#include "tests/search/scenario.h"
+
+namespace keelson {
+
+// The rules that world.h names, but for "end" and "progress". Called with what happens in the
+// world; tells `violate` which rule is broken and how. Not thread-safe.
+class JobRules {
+ public:
+  // All outlive the rules. `files`: what is on the disk, seen by nobody.
+  JobRules(const Scenario& scenario, const v1::TrainConfig& config, FiberScheduler* scheduler,
+           MemoryFileSystem* files, std::function<void(const std::string& violation)> violate);
+
+  // ---- What happens.
+
+  // A file in the model directory has changed its name.
+  void NoteNameChanged(const std::string& path);
+  // The names in the model directory were made durable.
+  void NoteNamesSynced() { durable_ = committed_; }
+  void NotePowerCut();
+  void NoteProcess() { ++processes_; }
+  // A worker computes the gradient of a record.
+  void NoteComputed(int64_t record) { ++computed_[static_cast<size_t>(record)]; }
+  // A server has ended, and with it the steps since the snapshot of which its shard was restored.
+  void NoteLostShard() { lost_shard_ = true; }
+  void NoteEvaluation(const EvaluationRecord& record);
+  // What a chief or an evaluator is about to send.
+  void CheckInitialize(const v1::InitializeShardRequest& request);
+  void CheckPersisted(const v1::ChiefHeartbeatRequest& request);
+  void CheckAcknowledged(const v1::AcknowledgeEvaluationRequest& request);
+
+  // ---- What is true.
+
+  void CheckSnapshots();
+  // The job has ended: of its model, mode and evaluations.
+  void CheckEnd();
+
+  // A snapshot was seen.
+  bool committed() const { return committed_; }
+  ModeRule* modes() { return &modes_; }
+  EvaluationRule* evaluations() { return &evaluations_; }
+
+ private:
+  // Whether a file that has changed may leave the job without a snapshot.
+  bool ConcernsSnapshots(const std::string& path) const;
+  void IdentifySnapshots(const std::vector<SnapshotInfo>& snapshots);
+  void CheckCount(const std::string& variable, size_t record, float count);
+  void CheckChanged(const std::string& variable, const std::vector<float>& counts);
+  void CheckMode(const BundleReader& snapshot);
+  void CheckScored(const SnapshotInfo& newest, const BundleReader& snapshot);
+
+  const Scenario& scenario_;
+  const v1::TrainConfig& config_;
+  FiberScheduler* const scheduler_;
+  MemoryFileSystem* const files_;
+  const std::function<void(const std::string&)> violate_;
+  const std::string model_dir_;
+  std::vector<int64_t> computed_;  // by record
+  size_t processes_ = 0;
+  ModeRule modes_;
+  EvaluationRule evaluations_;
+  std::set<absl::Time> identified_;  // the snapshots that it knows, by the times of their commits
+  bool committed_ = false;
+  std::string restorable_;  // the one that could be opened at the last look
+  bool durable_ = false;    // and is there after a power cut
+  bool lost_shard_ = false;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_TESTS_SEARCH_JOB_RULES_H_
