@@ -123,7 +123,10 @@ absl::Status Snapshotter::WriteParts(const Attempt& attempt, const v1::JobState&
 absl::Status Snapshotter::Complete(const Attempt& attempt, const v1::JobState& state,
                                    std::vector<BundleIndexEntry> entries,
                                    absl::FunctionRef<absl::Status()> confirm, int64_t kept_step) {
-  RETURN_IF_ERROR(CheckParts(attempt));
+  const absl::Status parts = CheckParts(attempt);
+  // Another chief, which has removed them, says more of what is wrong.
+  if (absl::IsFailedPrecondition(parts)) RETURN_IF_ERROR(confirm());
+  RETURN_IF_ERROR(parts);
   ASSIGN_OR_RETURN(std::vector<BundleIndexEntry> own, WriteChiefPart(attempt, state));
   std::move(own.begin(), own.end(), std::back_inserter(entries));
   RETURN_IF_ERROR(WriteBundleIndexTo(directory_->file_system(),

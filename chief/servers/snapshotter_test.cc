@@ -331,6 +331,14 @@ TEST_F(SnapshotterTest, AServerWithAnotherDirectoryIsNamed) {
   EXPECT_EQ(snapshotter_.latest_prefix(), directory_.SnapshotPrefix(1));
 }
 
+TEST_F(SnapshotterTest, PartsThatAnotherChiefHasRemovedAreNotSoughtElsewhere) {
+  Write(1);
+  fakes_[1].SetModelDir(FreshDirectory());
+  const absl::Status status = snapshotter_.Write(
+      [&] { return StateOfStep(2); }, [] { return absl::AbortedError("another chief"); });
+  EXPECT_EQ(status, absl::AbortedError("another chief"));
+}
+
 TEST_F(SnapshotterTest, AFileThatIsMissingMayAppear) {
   Write(1);
   Write(2);
