@@ -60,6 +60,7 @@ FakeParameterServer::FakeParameterServer(FileSystem* file_system, std::string mo
          std::bind_front(&FakeParameterServer::DoWriteSnapshot, this));
   Answer(&ParameterControl::PrepareCut, std::bind_front(&FakeParameterServer::DoPrepareCut, this));
   After(&ParameterControl::CommitRound, [this](const auto& request, auto*) {
+    if (request.only_ask()) return absl::OkStatus();
     EditStatus([&](v1::ShardStatus* shard) {
       shard->set_committed_round(request.round());
       shard->set_committed_contributions(request.contributions());

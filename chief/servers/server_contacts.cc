@@ -27,6 +27,7 @@ void ServerContacts::NoteAnswer(size_t s, const v1::ChiefHeartbeatRequest& reque
   contact.answers = true;
   contact.met = true;
   contact.has_job = has_job;
+  contact.leaves = contact.leaves || status.leaving();
   contact.member_epoch = status.member_epoch();
   if (!request.job_state().empty()) {
     contact.stored = request.job_state_version();
@@ -45,6 +46,17 @@ void ServerContacts::NoteSilence(size_t s, absl::Time now) {
 void ServerContacts::NoteMissing(size_t s) {
   MutexLock lock(&mu_);
   contacts_[s].answers = false;
+}
+
+void ServerContacts::NoteMaking(size_t s) {
+  MutexLock lock(&mu_);
+  ++contacts_[s].makings;
+  contacts_[s].leaves = false;
+}
+
+void ServerContacts::NoteWhole(size_t s, uint64_t makings) {
+  MutexLock lock(&mu_);
+  contacts_[s].whole = std::max(contacts_[s].whole, makings);
 }
 
 void ServerContacts::NoteReady(size_t s, uint64_t store_id, absl::Time now) {
@@ -83,6 +95,18 @@ void ServerContacts::NoteEnd(size_t s, absl::Time now) {
 bool ServerContacts::Answers(size_t s) const {
   MutexLock lock(&mu_);
   return contacts_[s].answers;
+}
+
+uint64_t ServerContacts::makings(size_t s) const {
+  MutexLock lock(&mu_);
+  return contacts_[s].makings;
+}
+
+bool ServerContacts::MayLackPushes(size_t s) const {
+  MutexLock lock(&mu_);
+  const Contact& contact = contacts_[s];
+  return contact.makings > contact.whole || contact.leaves ||
+         contact.state.kind == ServerView::kRestoring || contact.state.kind == ServerView::kLost;
 }
 
 bool ServerContacts::Met(size_t s) const {

@@ -36,6 +36,11 @@ class ServerContacts {
   void NoteSilence(size_t s, absl::Time now);
   // It has not answered another call.
   void NoteMissing(size_t s);
+  // Its shard is about to be made: pushes that were sent before are not in it.
+  void NoteMaking(size_t s);
+  // Its shard, since it was made for the time number `makings`, lacks no push of a round under way:
+  // it has committed a round, or nobody else has any either.
+  void NoteWhole(size_t s, uint64_t makings);
   // Its shard was made ready in the store with this id.
   void NoteReady(size_t s, uint64_t store_id, absl::Time now);
   // Its shard could not be made ready.
@@ -53,6 +58,11 @@ class ServerContacts {
 
   // Whether the server has answered its newest call.
   bool Answers(size_t s) const;
+  // How often its shard was made.
+  uint64_t makings(size_t s) const;
+  // Whether it may lack pushes of the round under way that it has acknowledged: its shard was made
+  // since it was known to lack none (NoteWhole), or will be, or it is leaving.
+  bool MayLackPushes(size_t s) const;
   // Whether it has admitted this chief.
   bool Met(size_t s) const;
   bool MetAny() const;
@@ -82,6 +92,11 @@ class ServerContacts {
     bool has_job = false;
     // The id of the store of the shard that is the job's; 0: there is none.
     uint64_t store_id = 0;
+    // It was leaving, and its shard has not been made since.
+    bool leaves = false;
+    uint64_t makings = 0;
+    // How many of them it had when it last lacked nothing.
+    uint64_t whole = 0;
   };
 
   const std::vector<Server> servers_;

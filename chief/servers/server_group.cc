@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -156,7 +157,9 @@ void ServerGroup::Describe(const v1::InitializeShardRequest& shards) {
 
 absl::Status ServerGroup::Initialize(std::optional<int64_t> restore_step,
                                      const v1::MemberList& members) {
-  return ForEach([&](size_t s) { return InitializeServer(s, restore_step, members); });
+  RETURN_IF_ERROR(ForEach([&](size_t s) { return InitializeServer(s, restore_step, members); }));
+  for (size_t s = 0; s < size(); ++s) contacts_.NoteWhole(s, contacts_.makings(s));
+  return absl::OkStatus();
 }
 
 absl::Status ServerGroup::ChiefHeartbeat(size_t s, v1::ChiefHeartbeatRequest request,
@@ -186,6 +189,7 @@ absl::Status ServerGroup::InitializeServer(size_t s, std::optional<int64_t> rest
   if (restore_step.has_value()) request.set_restore_step(*restore_step);
   if (const int64_t round = committed_round_; round >= 0) request.set_committed_round(round);
   *request.mutable_members() = members;
+  contacts_.NoteMaking(s);
   v1::InitializeShardResponse response;
   const absl::Status status = storage_->Initialize(server(s).service, request, &response);
   if (status.ok()) {
@@ -282,28 +286,55 @@ absl::StatusOr<ServerGroup::WrittenSnapshot> ServerGroup::WriteSnapshot(const Cu
   return written;
 }
 
+std::pair<std::vector<size_t>, std::vector<size_t>> ServerGroup::Doubtful() const {
+  std::pair<std::vector<size_t>, std::vector<size_t>> servers;
+  for (size_t s = 0; s < size(); ++s) {
+    (contacts_.MayLackPushes(s) ? servers.first : servers.second).push_back(s);
+  }
+  return servers;
+}
+
+std::vector<absl::Status> ServerGroup::CommitAt(const std::vector<size_t>& at, const Round& round,
+                                                bool only_ask, const StopSignal& stop) {
+  std::vector<absl::Status> statuses(at.size());
+  v1::CommitRoundRequest request = RequestOf(round);
+  request.set_only_ask(only_ask);
+  MutexLock lock(&rounds_mu_);
+  rounds_pool_.RunAll(at.size(), [&](size_t i) {
+    const uint64_t makings = contacts_.makings(at[i]);
+    statuses[i] = CallCommitRound(at[i], request, absl::InfiniteDuration(), stop);
+    if (!statuses[i].ok() || only_ask) return;
+    contacts_.NoteWhole(at[i], makings);
+    NoteCommittedRound(round.step);
+  });
+  return statuses;
+}
+
 absl::Status ServerGroup::CommitRound(const Round& round, const StopSignal& stop,
                                       absl::FunctionRef<void()> committed) {
   const RoundGate::Round turn(&gate_);
-  std::vector<absl::Status> statuses(servers_.size());
-  {
-    MutexLock lock(&rounds_mu_);
-    rounds_pool_.RunAll(size(), [&](size_t s) {
-      statuses[s] = CommitRoundAt(s, round, absl::InfiniteDuration(), stop);
-    });
-  }
-  std::vector<size_t> refusing;
-  for (size_t s = 0; s < size(); ++s) {
-    if (statuses[s].code() != absl::StatusCode::kFailedPrecondition) {
-      RETURN_IF_ERROR(statuses[s]);
-    } else {
-      refusing.push_back(s);
+  const auto [doubtful, sure] = Doubtful();
+  // Alone it need not be asked.
+  if (doubtful.size() > 1 && committed_round_ < round.step) {
+    for (const absl::Status& answer : CommitAt(doubtful, round, /*only_ask=*/true, stop)) {
+      RETURN_IF_ERROR(answer);
     }
   }
-  if (refusing.size() == size()) return statuses[0];
-  NoteCommittedRound(round.step);
-  for (const size_t s : refusing) {
-    RETURN_IF_ERROR(LoseRoundAt(s, round, statuses[s].message(), absl::InfiniteDuration(), stop));
+  std::vector<std::pair<size_t, absl::Status>> refusals;
+  for (const std::vector<size_t>& at : {doubtful, sure}) {
+    const std::vector<absl::Status> answers = CommitAt(at, round, /*only_ask=*/false, stop);
+    for (size_t i = 0; i < at.size(); ++i) {
+      if (absl::IsFailedPrecondition(answers[i])) {
+        refusals.emplace_back(at[i], answers[i]);
+      } else {
+        RETURN_IF_ERROR(answers[i]);
+      }
+    }
+    // It can be begun again.
+    if (!refusals.empty() && committed_round_ < round.step) return refusals.front().second;
+  }
+  for (const auto& [s, refusal] : refusals) {
+    RETURN_IF_ERROR(LoseRoundAt(s, round, refusal.message(), absl::InfiniteDuration(), stop));
   }
   committed();
   return absl::OkStatus();

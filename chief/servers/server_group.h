@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -164,11 +165,13 @@ class ServerGroup {
   absl::StatusOr<WrittenSnapshot> WriteSnapshot(const Cut& cut, int64_t step,
                                                 size_t num_data_shards);
 
-  // Commits a round whose pushes were all acknowledged by all servers. Failed calls are repeated
-  // until the server answers, or `stop` is raised. OK: committed. A server that was restarted since
-  // the pushes has lost this step with those before it; that is logged. FAILED_PRECONDITION: no
-  // server has the pushes, nothing is committed. CANCELLED: stopped. ABORTED: another chief. When
-  // it is committed, `committed` is called before a cut can be prepared.
+  // Commits a round whose pushes were all acknowledged by all servers. Servers whose shards were
+  // made since, or that are leaving, are asked and commit first: as long as no server has committed
+  // the round it can be begun again. Failed calls are repeated until the server answers, or `stop`
+  // is raised. OK: committed. A server that was restarted unnoticed has lost this step with those
+  // before it; that is logged. FAILED_PRECONDITION: a server lacks pushes, and none has committed
+  // the round. CANCELLED: stopped. ABORTED: another chief. When it is committed, `committed` is
+  // called before a cut can be prepared.
   absl::Status CommitRound(
       const Round& round, const StopSignal& stop, absl::FunctionRef<void()> committed = [] {});
   // Commits a round at one server, trying for at most `patience` (on the clock).
@@ -201,6 +204,12 @@ class ServerGroup {
   absl::Status CallCommitRound(size_t s, const v1::CommitRoundRequest& request,
                                absl::Duration patience, const StopSignal& stop);
   v1::CommitRoundRequest RequestOf(const Round& round) const;
+  // The servers that may lack pushes of the round under way, and the others.
+  std::pair<std::vector<size_t>, std::vector<size_t>> Doubtful() const;
+  // Has these servers commit the round, or say whether they would, side by side. Returns their
+  // answers in the same order.
+  std::vector<absl::Status> CommitAt(const std::vector<size_t>& at, const Round& round,
+                                     bool only_ask, const StopSignal& stop);
   // UNAVAILABLE: a shard has committed other rounds than another.
   absl::Status CheckEqual(const std::vector<v1::PrepareCutResponse>& cuts);
   v1::RequestHeader Header() const;

@@ -402,6 +402,45 @@ TEST_F(ServerGroupTest, ARoundIsCommittedThoughARestartedServerLostIt) {
   EXPECT_EQ(servers_[1].shard().committed_round(), 12);
 }
 
+TEST_F(ServerGroupTest, ARoundThatARestoredServerLacksIsNotCommitted) {
+  ASSERT_EQ(group_.InitializeServer(1, 5, {}), absl::OkStatus());
+  servers_[1].FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});
+  EXPECT_EQ(group_.CommitRound({12, 3, 4}, stop_),
+            absl::FailedPreconditionError("ps-1: 1 of 4 pushes"));
+  EXPECT_TRUE(servers_[0].commits().empty()) << "so the round can be begun again";
+  EXPECT_EQ(group_.CommitRound({12, 4, 4}, stop_), absl::OkStatus());
+  servers_[1].FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});
+  EXPECT_EQ(group_.CommitRound({13, 5, 4}, stop_), absl::OkStatus()) << "it was sure by then";
+  EXPECT_TRUE(servers_[1].commits().back().lost());
+}
+
+TEST_F(ServerGroupTest, ServersThatMayLackPushesAreAskedBeforeAnyCommits) {
+  ASSERT_EQ(group_.Initialize(5, {}), absl::OkStatus());
+  for (const size_t s : {0, 1}) ASSERT_EQ(group_.InitializeServer(s, 6, {}), absl::OkStatus());
+  servers_[1].FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});
+  EXPECT_TRUE(absl::IsFailedPrecondition(group_.CommitRound({12, 3, 4}, stop_)));
+  ASSERT_EQ(servers_[0].commits().size(), 1u);
+  EXPECT_TRUE(servers_[0].commits()[0].only_ask());
+  EXPECT_EQ(servers_[0].shard().committed_round(), -1);
+}
+
+TEST_F(ServerGroupTest, ARoundThatALeavingServersSuccessorLacksIsNotCommitted) {
+  ASSERT_EQ(group_.WaitUntilReachable(), absl::OkStatus());
+  ASSERT_EQ(group_.Initialize(5, {}), absl::OkStatus());
+  ASSERT_EQ(group_.CommitRound({11, 3, 4}, stop_), absl::OkStatus());
+  v1::ShardStatus status;
+  servers_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_leaving(true); });
+  ASSERT_EQ(group_.ChiefHeartbeat(1, {}, &status), absl::OkStatus());
+  // Its snapshot is committed.
+  servers_[1].EditStatus([](v1::ShardStatus* shard) { shard->set_leaving(false); });
+  ASSERT_EQ(group_.ChiefHeartbeat(1, {}, &status), absl::OkStatus());
+  const size_t before = servers_[0].commits().size();
+  servers_[1].FailCommits({absl::UnavailableError("this server leaves"),
+                           absl::FailedPreconditionError("0 of 4 pushes")});
+  EXPECT_TRUE(absl::IsFailedPrecondition(group_.CommitRound({12, 3, 4}, stop_)));
+  EXPECT_EQ(servers_[0].commits().size(), before);
+}
+
 TEST_F(ServerGroupTest, ARoundThatNobodyHasIsNotCommitted) {
   for (FakeParameterServer& server : servers_) {
     server.FailCommits({absl::FailedPreconditionError("1 of 4 pushes")});

@@ -144,9 +144,10 @@ absl::Status ParameterHandler::Commit(const v1::CommitRoundRequest& request, Blo
     store->SkipRounds({request.round(), request.contributions()});
     return absl::OkStatus();
   }
+  const RoundId round = {request.round(), request.attempt()};
+  if (request.only_ask()) return store->MayCommit(round, request.contributions());
   const bool repeated = request.round() <= store->committed().round;
-  RETURN_IF_ERROR(store->CommitRound({request.round(), request.attempt()}, request.contributions(),
-                                     commit_pool_.get()));
+  RETURN_IF_ERROR(store->CommitRound(round, request.contributions(), commit_pool_.get()));
   if (!repeated) figures_.CountCommittedRound();
   return absl::OkStatus();
 }

@@ -183,6 +183,26 @@ TEST_F(RoundsTest, ACommitNeedsExactlyItsContributions) {
   EXPECT_TRUE(CommitRound(&handler_, {0, 1}, 2).ok());
 }
 
+TEST_F(RoundsTest, WhoIsAskedCommitsNothing) {
+  const auto ask = [&](uint32_t contributions) {
+    v1::CommitRoundRequest request;
+    *request.mutable_header() = HeaderOf(kTestChief);
+    request.set_attempt(1);
+    request.set_contributions(contributions);
+    request.set_only_ask(true);
+    v1::CommitRoundResponse response;
+    return handler_.CommitRound(request, &response);
+  };
+  ASSERT_TRUE(Stage(1, 1, {0, 1}, 1, 2).ok());
+  const Arrays before = Values();
+  EXPECT_EQ(CodeOf(ask(2)), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ask(1), absl::OkStatus());
+  EXPECT_EQ(Values(), before);
+  EXPECT_EQ(StatusOf(&handler_).committed_round(), -1);
+  EXPECT_TRUE(CommitRound(&handler_, {0, 1}, 1).ok());
+  EXPECT_EQ(ask(1), absl::OkStatus()) << "it is committed";
+}
+
 TEST_F(RoundsTest, ACommitNeedsThemInEveryBlock) {
   ASSERT_TRUE(Stage(1, 1, {0, 1}, 1, 2).ok());
   TestRequest part = StagedPushOf(placement_, 0, 2, 1, {0, 1}, 1, 2);

@@ -173,28 +173,43 @@ void BlockStore::SkipRounds(const CommittedRound& newest) {
   if (newest.round > committed_.round) committed_ = newest;
 }
 
-absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contributions,
-                                     ThreadPool* pool) {
+absl::Status BlockStore::MayCommit(const RoundId& round, uint32_t contributions) const {
+  ReaderMutexLock lock(&cut_mu_);
+  return MayCommitLocked(round, contributions);
+}
+
+absl::Status BlockStore::MayCommitLocked(const RoundId& round, uint32_t contributions) const {
   if (contributions == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(round.ToString(), ": contributions: expected > 0, found 0"));
   }
-  WriterMutexLock lock(&cut_mu_);
   if (round.round <= committed().round) return absl::OkStatus();
   RETURN_IF_ERROR(CheckOpen());
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    for (size_t b = 0; b < blocks_[i].size(); ++b) {
+      const uint32_t found = blocks_[i][b]->Contributions(round);
+      if (found == contributions) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat(round.ToString(), ": ", NameOf(partitions_[i], b), ": expected ",
+                       contributions, " contributions, found ", found));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BlockStore::CommitRound(const RoundId& round, uint32_t contributions,
+                                     ThreadPool* pool) {
+  WriterMutexLock lock(&cut_mu_);
+  RETURN_IF_ERROR(MayCommitLocked(round, contributions));
+  if (round.round <= committed().round) return absl::OkStatus();
   struct Update {
     Block* block;
     const Optimizer* optimizer;
   };
   std::vector<Update> updates;
   for (size_t i = 0; i < blocks_.size(); ++i) {
-    for (size_t b = 0; b < blocks_[i].size(); ++b) {
-      updates.push_back({blocks_[i][b].get(), &OptimizerOf(partitions_[i])});
-      const uint32_t found = updates.back().block->Contributions(round);
-      if (found == contributions) continue;
-      return absl::FailedPreconditionError(
-          absl::StrCat(round.ToString(), ": ", NameOf(partitions_[i], b), ": expected ",
-                       contributions, " contributions, found ", found));
+    for (const std::unique_ptr<Block>& block : blocks_[i]) {
+      updates.push_back({block.get(), &OptimizerOf(partitions_[i])});
     }
   }
   CountChange();

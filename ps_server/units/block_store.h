@@ -144,6 +144,8 @@ class BlockStore {
   // have exactly `contributions` pushes. INVALID_ARGUMENT: `contributions` is 0. UNAVAILABLE: as in
   // CheckOpen.
   absl::Status CommitRound(const RoundId& round, uint32_t contributions, ThreadPool* pool);
+  // What CommitRound would return. Waits for nothing.
+  absl::Status MayCommit(const RoundId& round, uint32_t contributions) const;
 
   // Counts the round as committed, if it is newer than those that are: other shards have it, and
   // this one has lost its pushes, or its values are from before it.
@@ -184,6 +186,8 @@ class BlockStore {
   size_t num_blocks_ = 0;
 
   bool EndsWithLocked(uint64_t changes) const ABSL_SHARED_LOCKS_REQUIRED(cut_mu_);
+  absl::Status MayCommitLocked(const RoundId& round, uint32_t contributions) const
+      ABSL_SHARED_LOCKS_REQUIRED(cut_mu_);
   // "variable dense/kernel, block 2" of partition `p`.
   std::string NameOf(size_t p, size_t block) const;
 
