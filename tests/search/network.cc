@@ -23,10 +23,16 @@ absl::Duration Beyond(const google::protobuf::Duration& wait) {
 
 }  // namespace
 
-SimNetwork::SimNetwork(FiberScheduler* scheduler, size_t nodes, std::function<void(SimProcess*)> at)
-    : scheduler_(scheduler), at_(std::move(at)), nodes_(nodes), cut_(nodes * nodes) {}
+SimNetwork::SimNetwork(FiberScheduler* scheduler, size_t nodes, AtPoint at)
+    : scheduler_(scheduler),
+      at_(std::move(at)),
+      nodes_(nodes),
+      cut_(nodes * nodes),
+      late_(nodes * nodes) {}
 
-absl::Duration SimNetwork::Latency() {
+absl::Duration SimNetwork::Latency(size_t from, size_t to) {
+  const absl::Duration late = late_[from * nodes_.size() + to];
+  if (late > absl::ZeroDuration()) return scheduler_->Between(absl::Microseconds(20), late);
   const bool slow = scheduler_->Chance(slow_share_);
   return scheduler_->Between(absl::Microseconds(20), slow ? slow_ : kFast);
 }
@@ -43,7 +49,9 @@ void SimNetwork::End(const std::shared_ptr<Exchange>& exchange, absl::Status sta
 }
 
 void SimNetwork::Reset(const std::shared_ptr<Exchange>& exchange) {
-  scheduler_->At(Latency(),
+  // Of the connection's own peer, whose messages come from it.
+  const size_t caller = exchange->caller->node;
+  scheduler_->At(Latency(caller, caller),
                  [this, exchange] { End(exchange, absl::UnavailableError(kConnectionReset)); });
 }
 
@@ -57,9 +65,10 @@ void SimNetwork::Forget(SimProcess* process) {
   }
 }
 
-void SimNetwork::Begin(SimProcess* caller, size_t callee, absl::Duration timeout, bool repeatable,
-                       Execution execute, std::function<void(absl::Status)> done) {
-  at_(caller);
+void SimNetwork::Begin(SimProcess* caller, size_t callee, absl::string_view what,
+                       absl::Duration timeout, bool repeatable, Execution execute,
+                       std::function<void(absl::Status)> done) {
+  at_(caller, {what, SimPoint::When::kSend});
   const FiberScheduler::Atomic atomic(scheduler_);
   auto exchange = std::make_shared<Exchange>();
   exchange->caller = caller;
@@ -70,33 +79,35 @@ void SimNetwork::Begin(SimProcess* caller, size_t callee, absl::Duration timeout
   const int copies = repeatable && scheduler_->Chance(repetition_) ? 2 : 1;
   for (int i = 0; i < copies; ++i) {
     if (!Arrives(caller->node, callee)) continue;
-    scheduler_->At(Latency(),
-                   [this, exchange, callee, execute] { Deliver(exchange, callee, execute); });
+    scheduler_->At(Latency(caller->node, callee), [this, exchange, callee, what, execute] {
+      Deliver(exchange, callee, what, execute);
+    });
   }
 }
 
 void SimNetwork::Deliver(const std::shared_ptr<Exchange>& exchange, size_t callee,
-                         const Execution& execute) {
+                         absl::string_view what, const Execution& execute) {
   SimProcess* const process = nodes_[callee];
   if (process == nullptr) return Reset(exchange);
   exchange->callee = process;
-  scheduler_->StartIn(process->group, [this, exchange, process, execute] {
-    at_(process);
+  scheduler_->StartIn(process->group, [this, exchange, process, what, execute] {
+    at_(process, {what, SimPoint::When::kExecute});
     absl::Status status = execute(process);
-    at_(process);
+    at_(process, {what, SimPoint::When::kExecuted});
     const FiberScheduler::Atomic atomic(scheduler_);
     if (!Arrives(process->node, exchange->caller->node)) return;
-    scheduler_->At(Latency(), [this, exchange, status] { End(exchange, status); });
+    scheduler_->At(Latency(process->node, exchange->caller->node),
+                   [this, exchange, status] { End(exchange, status); });
   });
 }
 
-absl::Status SimNetwork::Call(SimProcess* caller, size_t callee, absl::Duration timeout,
-                              Execution execute) {
+absl::Status SimNetwork::Call(SimProcess* caller, size_t callee, absl::string_view what,
+                              absl::Duration timeout, Execution execute) {
   struct Outcome {
     std::optional<absl::Status> status;
   };
   auto outcome = std::make_shared<Outcome>();
-  Begin(caller, callee, timeout, /*repeatable=*/false, std::move(execute),
+  Begin(caller, callee, what, timeout, /*repeatable=*/false, std::move(execute),
         [this, outcome](absl::Status status) {
           outcome->status = std::move(status);
           scheduler_->Wake(outcome.get());
@@ -104,20 +115,19 @@ absl::Status SimNetwork::Call(SimProcess* caller, size_t callee, absl::Duration 
   while (!outcome->status.has_value()) {
     scheduler_->WaitFor(outcome.get(), absl::InfiniteDuration());
   }
-  at_(caller);
+  at_(caller, {what, SimPoint::When::kAnswer});
   return *outcome->status;
 }
 
 // ---- The chief.
 
 template <typename Request, typename Response>
-absl::Status SimChiefService::Forward(absl::Status (ChiefService::*method)(const Request&,
-                                                                           Response*),
-                                      const Request& request, Response* response,
-                                      absl::Duration timeout) {
+absl::Status SimChiefService::Forward(
+    absl::string_view what, absl::Status (ChiefService::*method)(const Request&, Response*),
+    const Request& request, Response* response, absl::Duration timeout) {
   auto message = std::make_shared<std::pair<Request, Response>>(request, Response());
   const absl::Status status =
-      network_->Call(caller_, chief_, timeout, [message, method](SimProcess* callee) {
+      network_->Call(caller_, chief_, what, timeout, [message, method](SimProcess* callee) {
         return (callee->chief->*method)(message->first, &message->second);
       });
   if (status.ok()) *response = message->second;
@@ -126,54 +136,56 @@ absl::Status SimChiefService::Forward(absl::Status (ChiefService::*method)(const
 
 absl::Status SimChiefService::Register(const v1::RegisterRequest& request,
                                        v1::RegisterResponse* response) {
-  return Forward(&ChiefService::Register, request, response, kControlTimeout);
+  return Forward("Register", &ChiefService::Register, request, response, kControlTimeout);
 }
 absl::Status SimChiefService::GetModel(const v1::GetModelRequest& request,
                                        v1::GetModelResponse* response) {
-  return Forward(&ChiefService::GetModel, request, response, Beyond(request.max_wait()));
+  return Forward("GetModel", &ChiefService::GetModel, request, response,
+                 Beyond(request.max_wait()));
 }
 absl::Status SimChiefService::Heartbeat(const v1::HeartbeatRequest& request,
                                         v1::HeartbeatResponse* response) {
-  return Forward(&ChiefService::Heartbeat, request, response, kControlTimeout);
+  return Forward("Heartbeat", &ChiefService::Heartbeat, request, response, kControlTimeout);
 }
 absl::Status SimChiefService::AcquireWork(const v1::AcquireWorkRequest& request,
                                           v1::AcquireWorkResponse* response) {
-  return Forward(&ChiefService::AcquireWork, request, response, Beyond(request.max_wait()));
+  return Forward("AcquireWork", &ChiefService::AcquireWork, request, response,
+                 Beyond(request.max_wait()));
 }
 absl::Status SimChiefService::Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) {
-  return Forward(&ChiefService::Admit, request, response, kControlTimeout);
+  return Forward("Admit", &ChiefService::Admit, request, response, kControlTimeout);
 }
 absl::Status SimChiefService::SetMode(const v1::SetModeRequest& request,
                                       v1::SetModeResponse* response) {
-  return Forward(&ChiefService::SetMode, request, response, kControlTimeout);
+  return Forward("SetMode", &ChiefService::SetMode, request, response, kControlTimeout);
 }
 absl::Status SimChiefService::EndTraining(const v1::EndTrainingRequest& request,
                                           v1::EndTrainingResponse* response) {
-  return Forward(&ChiefService::EndTraining, request, response, kControlTimeout);
+  return Forward("EndTraining", &ChiefService::EndTraining, request, response, kControlTimeout);
 }
 absl::Status SimChiefService::Leave(const v1::LeaveRequest& request, v1::LeaveResponse* response) {
-  return Forward(&ChiefService::Leave, request, response, kControlTimeout);
+  return Forward("Leave", &ChiefService::Leave, request, response, kControlTimeout);
 }
 absl::Status SimChiefService::AcknowledgeEvaluation(const v1::AcknowledgeEvaluationRequest& request,
                                                     v1::AcknowledgeEvaluationResponse* response) {
   if (on_acknowledge_ != nullptr) on_acknowledge_(request);
-  return Forward(&ChiefService::AcknowledgeEvaluation, request, response, kControlTimeout);
+  return Forward("AcknowledgeEvaluation", &ChiefService::AcknowledgeEvaluation, request, response,
+                 kControlTimeout);
 }
 absl::Status SimChiefService::GetJobStatus(const v1::GetJobStatusRequest& request,
                                            v1::JobStatus* response) {
-  return Forward(&ChiefService::GetJobStatus, request, response, kControlTimeout);
+  return Forward("GetJobStatus", &ChiefService::GetJobStatus, request, response, kControlTimeout);
 }
 
 // ---- A server's control calls.
 
 template <typename Request, typename Response>
-absl::Status SimParameterControl::Forward(absl::Status (ParameterControl::*method)(const Request&,
-                                                                                   Response*),
-                                          const Request& request, Response* response,
-                                          absl::Duration timeout) {
+absl::Status SimParameterControl::Forward(
+    absl::string_view what, absl::Status (ParameterControl::*method)(const Request&, Response*),
+    const Request& request, Response* response, absl::Duration timeout) {
   auto message = std::make_shared<std::pair<Request, Response>>(request, Response());
   const absl::Status status =
-      network_->Call(caller_, server_, timeout, [message, method](SimProcess* callee) {
+      network_->Call(caller_, server_, what, timeout, [message, method](SimProcess* callee) {
         return (callee->control->*method)(message->first, &message->second);
       });
   if (status.ok()) *response = message->second;
@@ -183,16 +195,17 @@ absl::Status SimParameterControl::Forward(absl::Status (ParameterControl::*metho
 absl::Status SimParameterControl::Initialize(const v1::InitializeShardRequest& request,
                                              v1::InitializeShardResponse* response) {
   on_initialize_(request);
-  return Forward(&ParameterControl::Initialize, request, response, kFileTimeout);
+  return Forward("Initialize", &ParameterControl::Initialize, request, response, kFileTimeout);
 }
 absl::Status SimParameterControl::PrepareCut(const v1::PrepareCutRequest& request,
                                              v1::PrepareCutResponse* response) {
-  return Forward(&ParameterControl::PrepareCut, request, response, kControlTimeout);
+  return Forward("PrepareCut", &ParameterControl::PrepareCut, request, response, kControlTimeout);
 }
 
 absl::Status SimParameterControl::WriteSnapshot(const v1::WriteSnapshotRequest& request,
                                                 v1::WriteSnapshotResponse* response) {
-  return Forward(&ParameterControl::WriteSnapshot, request, response, kFileTimeout);
+  return Forward("WriteSnapshot", &ParameterControl::WriteSnapshot, request, response,
+                 kFileTimeout);
 }
 absl::Status SimParameterControl::StreamSnapshot(const v1::StreamSnapshotRequest& request,
                                                  ByteSink sink,
@@ -204,8 +217,8 @@ absl::Status SimParameterControl::StreamSnapshot(const v1::StreamSnapshotRequest
   };
   auto message = std::make_shared<Message>();
   message->request = request;
-  const absl::Status status =
-      network_->Call(caller_, server_, kFileTimeout, [message](SimProcess* callee) {
+  const absl::Status status = network_->Call(
+      caller_, server_, "StreamSnapshot", kFileTimeout, [message](SimProcess* callee) {
         return callee->control->StreamSnapshot(
             message->request,
             [&](absl::string_view bytes) {
@@ -235,8 +248,8 @@ absl::Status SimParameterControl::InitializeStreamed(const v1::InitializeChunk& 
     if (!chunk->has_value()) break;
     message->rest.push_back(**std::move(chunk));
   }
-  const absl::Status status =
-      network_->Call(caller_, server_, kFileTimeout, [message](SimProcess* callee) {
+  const absl::Status status = network_->Call(
+      caller_, server_, "InitializeStreamed", kFileTimeout, [message](SimProcess* callee) {
         return callee->control->InitializeStreamed(
             message->first,
             [&]() -> absl::StatusOr<std::optional<v1::InitializeChunk>> {
@@ -253,23 +266,24 @@ absl::Status SimParameterControl::InitializeStreamed(const v1::InitializeChunk& 
 absl::Status SimParameterControl::ChiefHeartbeat(const v1::ChiefHeartbeatRequest& request,
                                                  v1::ShardStatus* response) {
   on_heartbeat_(request);
-  return Forward(&ParameterControl::ChiefHeartbeat, request, response, kControlTimeout);
+  return Forward("ChiefHeartbeat", &ParameterControl::ChiefHeartbeat, request, response,
+                 kControlTimeout);
 }
 absl::Status SimParameterControl::CommitRound(const v1::CommitRoundRequest& request,
                                               v1::CommitRoundResponse* response) {
-  return Forward(&ParameterControl::CommitRound, request, response, kFileTimeout);
+  return Forward("CommitRound", &ParameterControl::CommitRound, request, response, kFileTimeout);
 }
 absl::Status SimParameterControl::GetStatus(const v1::GetShardStatusRequest& request,
                                             v1::ShardStatus* response) {
-  return Forward(&ParameterControl::GetStatus, request, response, kControlTimeout);
+  return Forward("GetStatus", &ParameterControl::GetStatus, request, response, kControlTimeout);
 }
 absl::Status SimParameterControl::FindChief(const v1::FindChiefRequest& request,
                                             v1::FindChiefResponse* response) {
-  return Forward(&ParameterControl::FindChief, request, response, kControlTimeout);
+  return Forward("FindChief", &ParameterControl::FindChief, request, response, kControlTimeout);
 }
 absl::Status SimParameterControl::Finish(const v1::FinishShardRequest& request,
                                          v1::FinishShardResponse* response) {
-  return Forward(&ParameterControl::Finish, request, response, kControlTimeout);
+  return Forward("Finish", &ParameterControl::Finish, request, response, kControlTimeout);
 }
 
 // ---- Bulk calls.
@@ -292,9 +306,9 @@ class SimBulkTransport : public BulkTransport {
     auto message = std::make_shared<const std::string>(request.ToString());
     auto response = std::make_shared<std::string>();
     const uint64_t number = inbox_->next++;
-    inbox_->under_way[number] = {tag, shard};
+    inbox_->under_way[number] = {tag, shard, method};
     network_->Begin(
-        caller_, servers_[shard], timeout, /*repeatable=*/true,
+        caller_, servers_[shard], BulkMethodName(method), timeout, /*repeatable=*/true,
         [message, response, method](SimProcess* callee) -> absl::Status {
           ByteRope bytes;
           bytes.AppendCopy(*message);
@@ -318,8 +332,9 @@ class SimBulkTransport : public BulkTransport {
       inbox_->woken = false;
       return std::nullopt;
     }
-    network_->At(caller_);
-    std::optional<BulkCompletion> completion = std::move(inbox_->completed.front());
+    network_->At(caller_,
+                 {BulkMethodName(inbox_->completed.front().method), SimPoint::When::kAnswer});
+    std::optional<BulkCompletion> completion = std::move(inbox_->completed.front().completion);
     inbox_->completed.pop_front();
     return completion;
   }
@@ -332,27 +347,37 @@ class SimBulkTransport : public BulkTransport {
   void Reset(size_t shard) override {
     std::vector<uint64_t> numbers;
     for (const auto& [number, call] : inbox_->under_way) {
-      if (call.second == shard) numbers.push_back(number);
+      if (call.shard == shard) numbers.push_back(number);
     }
     for (const uint64_t number : numbers) Complete(number, absl::UnavailableError("reset"), "");
   }
 
  private:
+  struct UnderWay {
+    uint64_t tag = 0;
+    size_t shard = 0;
+    BulkMethod method = BulkMethod::kPull;
+  };
+  struct Completed {
+    BulkMethod method;
+    BulkCompletion completion;
+  };
   struct Inbox {
     bool closed = false;
     bool woken = false;
     uint64_t next = 0;
-    std::map<uint64_t, std::pair<uint64_t, size_t>> under_way;  // tag and shard
-    std::deque<BulkCompletion> completed;
+    std::map<uint64_t, UnderWay> under_way;
+    std::deque<Completed> completed;
   };
 
   void Complete(uint64_t number, absl::Status status, const std::string& response) {
     const auto call = inbox_->under_way.find(number);
     if (call == inbox_->under_way.end()) return;
-    BulkCompletion& completion = inbox_->completed.emplace_back();
-    completion.tag = call->second.first;
+    BulkCompletion completion;
+    completion.tag = call->second.tag;
     completion.status = std::move(status);
     if (completion.status.ok()) completion.response.AppendCopy(response);
+    inbox_->completed.push_back({call->second.method, std::move(completion)});
     inbox_->under_way.erase(call);
     network_->scheduler()->Wake(inbox_.get());
   }

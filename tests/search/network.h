@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/stop_signal.h"
 #include "core/client/services/bulk_handler.h"
@@ -40,6 +41,14 @@ struct SimProcess {
   BulkHandler* bulk = nullptr;
 };
 
+// Where a process is when a fault may befall it.
+struct SimPoint {
+  // A message is sent, executed, and answered; an operation on files is done.
+  enum class When { kSend, kExecute, kExecuted, kAnswer, kBefore, kAfter };
+  absl::string_view what;  // "CommitRound", "rename"
+  When when = When::kSend;
+};
+
 // Calls are two messages. Each takes a while of its own, so they overtake one another; it may be
 // lost, and whoever waits for it learns that by the call's deadline. A process that ends resets its
 // connections: callers get UNAVAILABLE, some of them after the call was executed.
@@ -47,7 +56,8 @@ class SimNetwork {
  public:
   // All outlive the network. `at` is called by each process before and after each message that it
   // sends or executes; it may kill it.
-  SimNetwork(FiberScheduler* scheduler, size_t nodes, std::function<void(SimProcess*)> at);
+  using AtPoint = std::function<void(SimProcess*, const SimPoint&)>;
+  SimNetwork(FiberScheduler* scheduler, size_t nodes, AtPoint at);
 
   // The process that a node's address leads to now; null: nothing listens.
   void Connect(size_t node, SimProcess* process) { nodes_[node] = process; }
@@ -62,6 +72,10 @@ class SimNetwork {
     slow_share_ = slow_share;
     slow_ = slow;
   }
+  // From now on each takes up to this time; none: as others do.
+  void SetLate(size_t from, size_t to, absl::Duration most) {
+    late_[from * nodes_.size() + to] = most;
+  }
   // The probability that a message is lost, or that a bulk message is executed twice.
   void SetLoss(double loss) { loss_ = loss; }
   void SetRepetition(double repetition) { repetition_ = repetition; }
@@ -69,13 +83,14 @@ class SimNetwork {
   using Execution = std::function<absl::Status(SimProcess* callee)>;
   // Calls `done`, in a timer, with the outcome; unless the caller ends first. `execute` runs in a
   // thread of the callee.
-  void Begin(SimProcess* caller, size_t callee, absl::Duration timeout, bool repeatable,
-             Execution execute, std::function<void(absl::Status)> done);
+  void Begin(SimProcess* caller, size_t callee, absl::string_view what, absl::Duration timeout,
+             bool repeatable, Execution execute, std::function<void(absl::Status)> done);
   // Waits for the outcome.
-  absl::Status Call(SimProcess* caller, size_t callee, absl::Duration timeout, Execution execute);
+  absl::Status Call(SimProcess* caller, size_t callee, absl::string_view what,
+                    absl::Duration timeout, Execution execute);
 
   FiberScheduler* scheduler() const { return scheduler_; }
-  void At(SimProcess* process) const { at_(process); }
+  void At(SimProcess* process, const SimPoint& point) const { at_(process, point); }
 
  private:
   struct Exchange {
@@ -86,15 +101,17 @@ class SimNetwork {
   };
 
   void End(const std::shared_ptr<Exchange>& exchange, absl::Status status);
-  void Deliver(const std::shared_ptr<Exchange>& exchange, size_t callee, const Execution& execute);
+  void Deliver(const std::shared_ptr<Exchange>& exchange, size_t callee, absl::string_view what,
+               const Execution& execute);
   void Reset(const std::shared_ptr<Exchange>& exchange);
   bool Arrives(size_t from, size_t to);
-  absl::Duration Latency();
+  absl::Duration Latency(size_t from, size_t to);
 
   FiberScheduler* const scheduler_;
-  const std::function<void(SimProcess*)> at_;
+  const AtPoint at_;
   std::vector<SimProcess*> nodes_;
   std::vector<bool> cut_;
+  std::vector<absl::Duration> late_;
   double loss_ = 0;
   double slow_share_ = 0;
   absl::Duration slow_;
@@ -135,7 +152,8 @@ class SimChiefService : public ChiefService {
 
  private:
   template <typename Request, typename Response>
-  absl::Status Forward(absl::Status (ChiefService::*method)(const Request&, Response*),
+  absl::Status Forward(absl::string_view what,
+                       absl::Status (ChiefService::*method)(const Request&, Response*),
                        const Request& request, Response* response, absl::Duration timeout);
 
   SimNetwork* const network_;
@@ -183,7 +201,8 @@ class SimParameterControl : public ParameterControl {
 
  private:
   template <typename Request, typename Response>
-  absl::Status Forward(absl::Status (ParameterControl::*method)(const Request&, Response*),
+  absl::Status Forward(absl::string_view what,
+                       absl::Status (ParameterControl::*method)(const Request&, Response*),
                        const Request& request, Response* response, absl::Duration timeout);
 
   SimNetwork* const network_;

@@ -62,7 +62,8 @@ absl::StatusOr<std::shared_ptr<DirectoryOwner>> SimRoles::TakeDirectory(FileSyst
 }
 
 SimFileSystem* SimRoles::NewFileSystem(SimProcess* process) {
-  return new SimFileSystem(scheduler_, disk_, process, [this, process] { at_(process); });
+  return new SimFileSystem(scheduler_, disk_, process,
+                           [this, process](const SimPoint& point) { at_(process, point); });
 }
 
 std::vector<ServerGroup::Server> SimRoles::ServersOf(SimProcess* chief) {

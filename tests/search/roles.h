@@ -42,7 +42,7 @@ class SimRoles {
     SimNetwork* network;
     JobRules* rules;
     // Called by each process around its operations on files; it may kill it.
-    std::function<void(SimProcess*)> at;
+    SimNetwork::AtPoint at;
     // Whether another process has taken this one's place.
     std::function<bool(const SimProcess*)> is_replaced;
   };
@@ -70,7 +70,7 @@ class SimRoles {
   SimDisk* const disk_;
   SimNetwork* const network_;
   JobRules* const rules_;
-  const std::function<void(SimProcess*)> at_;
+  const SimNetwork::AtPoint at_;
   const std::function<bool(const SimProcess*)> is_replaced_;
   const std::string model_dir_;
   const uint64_t config_hash_;

@@ -1,29 +1,18 @@
 #include "tests/search/scenario.h"
 
 #include <algorithm>
-#include <random>
 
 #include "absl/strings/str_cat.h"
+#include "tests/search/dice.h"
+#include "tests/search/profiles.h"
 
 namespace keelson {
 namespace {
 
 using Kind = SimFault::Kind;
 
-class Dice {
- public:
-  explicit Dice(uint64_t seed) : random_(seed * 2 + 1) {}
-  // In [low, high].
-  int64_t Roll(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
-  }
-  absl::Duration Milliseconds(int64_t low, int64_t high) {
-    return absl::Milliseconds(Roll(low, high));
-  }
-
- private:
-  std::mt19937_64 random_;
-};
+// How long a replaced process acts beside its successor.
+constexpr absl::Duration kAwake = absl::Seconds(4);
 
 std::string ModeName(RecordMode mode) {
   switch (mode) {
@@ -85,9 +74,21 @@ SimFault RollFault(const Scenario& scenario, Dice* dice) {
   return fault;
 }
 
+std::string WhereOf(const Scenario& scenario, const SimFault& fault) {
+  const std::string at = absl::FormatDuration(fault.at);
+  if (!fault.trigger.has_value()) return absl::StrCat("at ", at, ": ");
+  constexpr const char* kWhens[] = {"sends",          "is about to execute",
+                                    "has executed",   "has the answer of",
+                                    "is about to do", "has done"};
+  const SimTrigger& trigger = *fault.trigger;
+  return absl::StrCat("from ", at, " on, when ", scenario.NameOf(trigger.node), " ",
+                      kWhens[static_cast<size_t>(trigger.when)], " \"", trigger.what, "\", time ",
+                      trigger.number, ": ");
+}
+
 std::string ToText(const Scenario& scenario, const SimFault& fault) {
   const std::string node = scenario.NameOf(fault.node);
-  const std::string at = absl::StrCat("at ", absl::FormatDuration(fault.at), ": ");
+  const std::string at = WhereOf(scenario, fault);
   const std::string length = absl::StrCat(" for ", absl::FormatDuration(fault.length));
   switch (fault.kind) {
     case Kind::kKill:
@@ -109,6 +110,9 @@ std::string ToText(const Scenario& scenario, const SimFault& fault) {
     case Kind::kCut:
       return absl::StrCat(at, "messages from ", node, " to ", scenario.NameOf(fault.other),
                           fault.both ? " and back" : "", " are lost", length);
+    case Kind::kSlow:
+      return absl::StrCat(at, "messages from ", node, " to ", scenario.NameOf(fault.other),
+                          fault.both ? " and back" : "", " take up to the", length);
     case Kind::kLoss:
       return absl::StrCat(at, "one message in twenty is lost", length);
     case Kind::kStorage:
@@ -119,6 +123,14 @@ std::string ToText(const Scenario& scenario, const SimFault& fault) {
       return absl::StrCat(at, "all files are erased");
   }
   return "";
+}
+
+// When it is over at the latest. One that was replaced is given time after it wakes up.
+absl::Duration EndOf(const SimFault& fault, FaultProfile profile) {
+  absl::Duration end = fault.at + fault.length;
+  if (fault.trigger.has_value()) end += kTriggerWindow;
+  if (fault.kind == Kind::kReplace && profile != FaultProfile::kAny) end += kAwake;
+  return end;
 }
 
 }  // namespace
@@ -137,7 +149,7 @@ std::string Scenario::ToString() const {
                    " workers, ", evaluators, " evaluators, ", job.records, " records, depth ",
                    job.depth, ", a snapshot every ", job.save_steps, " steps, written by ",
                    servers_write ? "servers" : "the chief", ", steps of up to ",
-                   absl::FormatDuration(step_time), "\n");
+                   absl::FormatDuration(step_time), ", faults: ", profile, "\n");
   for (const SimFault& fault : faults) absl::StrAppend(&text, "  ", ToText(*this, fault), "\n");
   return text;
 }
@@ -160,18 +172,26 @@ Scenario MakeScenario(uint64_t seed, uint64_t faults) {
   constexpr double kSlowShares[] = {0.02, 0.1, 0.3};
   scenario.slow_share = kSlowShares[dice.Roll(0, 2)];
   scenario.slow = dice.Milliseconds(50, 2500);
-  // The job takes about as long as faults begin.
-  scenario.step_time = dice.Milliseconds(2000, 16'000) * static_cast<int64_t>(scenario.workers) /
-                       scenario.job.records;
+  const absl::Duration pace = dice.Milliseconds(2000, 16'000);
   constexpr size_t kEvaluators[] = {0, 0, 1, 2};
   scenario.evaluators = kEvaluators[dice.Roll(0, 3)];
   scenario.score_time = dice.Milliseconds(1, 2000);
-  const int64_t count = dice.Roll(0, 6);
-  for (int64_t i = 0; i < count; ++i) {
-    const SimFault fault = RollFault(scenario, &dice);
+  const FaultProfile profile = DrawProfile(seed);
+  scenario.profile = FaultProfileName(profile);
+  std::vector<SimFault> drawn;
+  if (profile == FaultProfile::kAny) {
+    const int64_t count = dice.Roll(0, 6);
+    for (int64_t i = 0; i < count; ++i) drawn.push_back(RollFault(scenario, &dice));
+  } else {
+    AdaptJob(profile, &dice, &scenario);
+    drawn = DrawFaults(profile, scenario, &dice);
+  }
+  // The job takes about as long as faults begin.
+  scenario.step_time = pace * static_cast<int64_t>(scenario.workers) / scenario.job.records;
+  for (size_t i = 0; i < drawn.size(); ++i) {
     if (((faults >> i) & 1) == 0) continue;
-    scenario.faults.push_back(fault);
-    scenario.faults_end = std::max(scenario.faults_end, fault.at + fault.length);
+    scenario.faults.push_back(drawn[i]);
+    scenario.faults_end = std::max(scenario.faults_end, EndOf(drawn[i], profile));
   }
   return scenario;
 }

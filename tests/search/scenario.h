@@ -4,18 +4,27 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "core/cluster/consistency.h"
+#include "tests/search/network.h"
 #include "tests/search/record_model.h"
 #include "tests/search/storage.h"
 
 namespace keelson {
 
-// A fault takes place at a time, or just before or after some operation of a node, and lasts for a
-// while.
+// The process of a node reaches a point for the time number `number`.
+struct SimTrigger {
+  size_t node = 0;
+  std::string what;  // SimPoint::what
+  SimPoint::When when = SimPoint::When::kSend;
+  int64_t number = 1;
+};
+
+// A fault takes place at a time, or at a point that a node reaches, and lasts for a while.
 struct SimFault {
   enum class Kind {
     kKill,      // the node's process; another one is started when the fault ends
@@ -26,6 +35,7 @@ struct SimFault {
     kStopAll,   // all are
     kSetMode,   // the chief is asked to change to `mode`, until it answers
     kCut,       // messages from the node to `other` are lost, and back if `both`
+    kSlow,      // they take up to `length`
     kLoss,      // one message in twenty is lost
     kStorage,   // `storage`
     kPowerCut,  // of all nodes; what was not synced is lost
@@ -33,6 +43,8 @@ struct SimFault {
   };
   Kind kind = Kind::kKill;
   absl::Duration at;
+  // Of the points from `at` on; one that is not reached within kTriggerWindow causes nothing.
+  std::optional<SimTrigger> trigger;
   absl::Duration length;
   size_t node = 0;
   size_t other = 0;
@@ -42,8 +54,11 @@ struct SimFault {
   ConsistencyMode mode = {};
 };
 
+inline constexpr absl::Duration kTriggerWindow = absl::Seconds(4);
+
 struct Scenario {
   uint64_t seed = 0;
+  std::string profile;  // of its faults
   RecordJob job;
   size_t servers = 1;
   size_t workers = 1;

@@ -22,8 +22,9 @@ class SimFileLock : public FileLock {
 
 }  // namespace
 
-absl::Status SimFileSystem::Begin(bool changes, const std::string& path) {
-  at_();
+absl::Status SimFileSystem::Begin(absl::string_view operation, bool changes,
+                                  const std::string& path) {
+  at_({operation, SimPoint::When::kBefore});
   while (disk_->fault == StorageFault::kHangs) scheduler_->WaitFor(disk_, kHangLook);
   if (disk_->fault == StorageFault::kErrs && scheduler_->Chance(0.5)) {
     return absl::UnavailableError(absl::StrCat(path, ": Input/output error"));
@@ -39,12 +40,12 @@ bool SimFileSystem::Lies(const std::string& path) {
 }
 
 template <typename Operation>
-auto SimFileSystem::Run(Operation operation) {
+auto SimFileSystem::Run(absl::string_view name, Operation operation) {
   auto result = [&] {
     const FiberScheduler::Atomic atomic(scheduler_);
     return operation(&disk_->files);
   }();
-  at_();
+  at_({name, SimPoint::When::kAfter});
   return result;
 }
 
@@ -58,19 +59,19 @@ class SimAppendFile : public AppendFile {
   }
 
   absl::Status Append(absl::string_view data) override {
-    RETURN_IF_ERROR(system_->Begin(/*changes=*/true, path_));
-    return system_->Run([&](MemoryFileSystem*) {
+    RETURN_IF_ERROR(system_->Begin("append", /*changes=*/true, path_));
+    return system_->Run("append", [&](MemoryFileSystem*) {
       system_->NoteChange(path_);
       return file_->Append(data);
     });
   }
   absl::Status Sync() override {
-    RETURN_IF_ERROR(system_->Begin(/*changes=*/true, path_));
-    return system_->Run([&](MemoryFileSystem*) { return file_->Sync(); });
+    RETURN_IF_ERROR(system_->Begin("sync", /*changes=*/true, path_));
+    return system_->Run("sync", [&](MemoryFileSystem*) { return file_->Sync(); });
   }
   absl::Status Close() override {
-    RETURN_IF_ERROR(system_->Begin(/*changes=*/true, path_));
-    return system_->Run([&](MemoryFileSystem*) { return file_->Close(); });
+    RETURN_IF_ERROR(system_->Begin("close", /*changes=*/true, path_));
+    return system_->Run("close", [&](MemoryFileSystem*) { return file_->Close(); });
   }
 
  private:
@@ -81,9 +82,9 @@ class SimAppendFile : public AppendFile {
 
 absl::StatusOr<std::unique_ptr<AppendFile>> SimFileSystem::OpenForAppend(const std::string& path,
                                                                          bool truncate) {
-  RETURN_IF_ERROR(Begin(/*changes=*/true, path));
+  RETURN_IF_ERROR(Begin("open", /*changes=*/true, path));
   written_.insert(path);
-  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, Run([&](MemoryFileSystem* files) {
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, Run("open", [&](MemoryFileSystem* files) {
                      NoteChange(path);
                      return files->OpenForAppend(path, truncate);
                    }));
@@ -92,9 +93,9 @@ absl::StatusOr<std::unique_ptr<AppendFile>> SimFileSystem::OpenForAppend(const s
 
 absl::StatusOr<std::unique_ptr<AppendFile>> SimFileSystem::CreateExclusive(
     const std::string& path) {
-  RETURN_IF_ERROR(Begin(/*changes=*/true, path));
+  RETURN_IF_ERROR(Begin("open", /*changes=*/true, path));
   written_.insert(path);
-  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, Run([&](MemoryFileSystem* files) {
+  ASSIGN_OR_RETURN(std::unique_ptr<AppendFile> file, Run("open", [&](MemoryFileSystem* files) {
                      auto created = files->CreateExclusive(path);
                      if (created.ok()) NoteChange(path);
                      return created;
@@ -104,20 +105,20 @@ absl::StatusOr<std::unique_ptr<AppendFile>> SimFileSystem::CreateExclusive(
 
 absl::StatusOr<std::unique_ptr<RandomAccessFile>> SimFileSystem::OpenForRead(
     const std::string& path) {
-  RETURN_IF_ERROR(Begin(/*changes=*/false, path));
+  RETURN_IF_ERROR(Begin("read", /*changes=*/false, path));
   if (Lies(path)) return absl::NotFoundError(absl::StrCat(path, ": No such file or directory"));
-  return Run([&](MemoryFileSystem* files) { return files->OpenForRead(path); });
+  return Run("read", [&](MemoryFileSystem* files) { return files->OpenForRead(path); });
 }
 
 absl::StatusOr<bool> SimFileSystem::Exists(const std::string& path) {
-  RETURN_IF_ERROR(Begin(/*changes=*/false, path));
+  RETURN_IF_ERROR(Begin("look", /*changes=*/false, path));
   if (Lies(path)) return false;
-  return Run([&](MemoryFileSystem* files) { return files->Exists(path); });
+  return Run("look", [&](MemoryFileSystem* files) { return files->Exists(path); });
 }
 
 absl::StatusOr<absl::Time> SimFileSystem::ModificationTime(const std::string& path) {
-  RETURN_IF_ERROR(Begin(/*changes=*/false, path));
-  return Run([&](MemoryFileSystem* files) -> absl::StatusOr<absl::Time> {
+  RETURN_IF_ERROR(Begin("look", /*changes=*/false, path));
+  return Run("look", [&](MemoryFileSystem* files) -> absl::StatusOr<absl::Time> {
     RETURN_IF_ERROR(files->ModificationTime(path).status());
     const auto modified = disk_->modified.find(path);
     return modified == disk_->modified.end() ? absl::UnixEpoch() : modified->second;
@@ -125,25 +126,25 @@ absl::StatusOr<absl::Time> SimFileSystem::ModificationTime(const std::string& pa
 }
 
 absl::StatusOr<std::vector<std::string>> SimFileSystem::List(const std::string& path) {
-  RETURN_IF_ERROR(Begin(/*changes=*/false, path));
-  return Run([&](MemoryFileSystem* files) { return files->List(path); });
+  RETURN_IF_ERROR(Begin("list", /*changes=*/false, path));
+  return Run("list", [&](MemoryFileSystem* files) { return files->List(path); });
 }
 
 absl::StatusOr<std::string> SimFileSystem::Resolve(const std::string& path) {
-  RETURN_IF_ERROR(Begin(/*changes=*/false, path));
-  return Run([&](MemoryFileSystem* files) { return files->Resolve(path); });
+  RETURN_IF_ERROR(Begin("look", /*changes=*/false, path));
+  return Run("look", [&](MemoryFileSystem* files) { return files->Resolve(path); });
 }
 
 absl::Status SimFileSystem::CreateDirectories(const std::string& path) {
   // One that is there needs no change.
-  const auto there = Run([&](MemoryFileSystem* files) { return files->Exists(path); });
-  RETURN_IF_ERROR(Begin(/*changes=*/!there.value_or(false), path));
-  return Run([&](MemoryFileSystem* files) { return files->CreateDirectories(path); });
+  const auto there = Run("create", [&](MemoryFileSystem* files) { return files->Exists(path); });
+  RETURN_IF_ERROR(Begin("create", /*changes=*/!there.value_or(false), path));
+  return Run("create", [&](MemoryFileSystem* files) { return files->CreateDirectories(path); });
 }
 
 absl::Status SimFileSystem::Remove(const std::string& path) {
-  RETURN_IF_ERROR(Begin(/*changes=*/true, path));
-  return Run([&](MemoryFileSystem* files) {
+  RETURN_IF_ERROR(Begin("remove", /*changes=*/true, path));
+  return Run("remove", [&](MemoryFileSystem* files) {
     absl::Status status = files->Remove(path);
     disk_->on_name_changed(path);
     return status;
@@ -151,9 +152,9 @@ absl::Status SimFileSystem::Remove(const std::string& path) {
 }
 
 absl::Status SimFileSystem::Rename(const std::string& from, const std::string& to) {
-  RETURN_IF_ERROR(Begin(/*changes=*/true, to));
+  RETURN_IF_ERROR(Begin("rename", /*changes=*/true, to));
   written_.insert(to);
-  return Run([&](MemoryFileSystem* files) {
+  return Run("rename", [&](MemoryFileSystem* files) {
     absl::Status status = files->Rename(from, to);
     disk_->modified[to] = disk_->modified[from];
     disk_->on_name_changed(to);
@@ -164,9 +165,9 @@ absl::Status SimFileSystem::Rename(const std::string& from, const std::string& t
 absl::StatusOr<std::string> SimFileSystem::ReplaceIf(const std::string& path,
                                                      absl::string_view version,
                                                      absl::string_view content) {
-  RETURN_IF_ERROR(Begin(/*changes=*/true, path));
+  RETURN_IF_ERROR(Begin("replace", /*changes=*/true, path));
   written_.insert(path);
-  return Run([&](MemoryFileSystem* files) {
+  return Run("replace", [&](MemoryFileSystem* files) {
     absl::StatusOr<std::string> result = files->ReplaceIf(path, version, content);
     NoteChange(path);
     disk_->on_name_changed(path);
@@ -176,7 +177,7 @@ absl::StatusOr<std::string> SimFileSystem::ReplaceIf(const std::string& path,
 
 absl::StatusOr<std::unique_ptr<FileLock>> SimFileSystem::TryLock(const std::string& path) {
   // One that is there is opened for reading where nothing can be written.
-  RETURN_IF_ERROR(Begin(/*changes=*/!disk_->locks.contains(path), path));
+  RETURN_IF_ERROR(Begin("lock", /*changes=*/!disk_->locks.contains(path), path));
   const SimProcess*& holder = disk_->locks[path];
   if (!disk_->has_locks) return absl::UnimplementedError(absl::StrCat(path, ": no locks"));
   if (holder != nullptr && holder->alive) {
@@ -187,8 +188,8 @@ absl::StatusOr<std::unique_ptr<FileLock>> SimFileSystem::TryLock(const std::stri
 }
 
 absl::Status SimFileSystem::SyncDirectory(const std::string& path) {
-  RETURN_IF_ERROR(Begin(/*changes=*/true, path));
-  return Run([&](MemoryFileSystem* files) {
+  RETURN_IF_ERROR(Begin("sync directory", /*changes=*/true, path));
+  return Run("sync directory", [&](MemoryFileSystem* files) {
     const absl::Status status = files->SyncDirectory(path);
     if (status.ok()) disk_->on_names_synced();
     return status;

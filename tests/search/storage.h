@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/file_system.h"
 #include "core/base/file_system_testing.h"
@@ -49,7 +50,7 @@ class SimFileSystem : public FileSystem {
  public:
   // All outlive the file system.
   SimFileSystem(FiberScheduler* scheduler, SimDisk* disk, const SimProcess* process,
-                std::function<void()> at)
+                std::function<void(const SimPoint&)> at)
       : scheduler_(scheduler), disk_(disk), process_(process), at_(std::move(at)) {}
 
   absl::StatusOr<std::unique_ptr<AppendFile>> OpenForAppend(const std::string& path,
@@ -72,16 +73,16 @@ class SimFileSystem : public FileSystem {
   friend class SimAppendFile;
 
   // Waits out a hang; an error where the disk has one for this operation.
-  absl::Status Begin(bool changes, const std::string& path);
+  absl::Status Begin(absl::string_view operation, bool changes, const std::string& path);
   bool Lies(const std::string& path);
   void NoteChange(const std::string& path) { disk_->modified[path] = scheduler_->Now(); }
   template <typename Operation>
-  auto Run(Operation operation);
+  auto Run(absl::string_view name, Operation operation);
 
   FiberScheduler* const scheduler_;
   SimDisk* const disk_;
   const SimProcess* const process_;
-  const std::function<void()> at_;
+  const std::function<void(const SimPoint&)> at_;
   std::set<std::string> written_;  // by this process
 };
 

@@ -40,15 +40,17 @@ class World {
         scheduler_({scenario.seed, scenario.switching,
                     log ? std::function<void(int)>([this](int group) { NameLog(group); })
                         : std::function<void(int)>()}),
-        network_(&scheduler_, scenario.nodes() + 1, [this](SimProcess* process) { At(process); }),
+        network_(&scheduler_, scenario.nodes() + 1,
+                 [this](SimProcess* process, const SimPoint& point) { At(process, point); }),
         rules_(scenario_, config_, &scheduler_, &disk_.files,
                [this](const std::string& violation) { Violate(violation); }),
         roles_({&scenario_, &config_, &scheduler_, &disk_, &network_, &rules_,
-                [this](SimProcess* process) { At(process); },
+                [this](SimProcess* process, const SimPoint& point) { At(process, point); },
                 [this](const SimProcess* process) { return IsReplaced(process); }}),
         lives_(scenario.nodes() + 1),
         ended_(scenario.nodes()),
-        operations_(scenario.nodes() + 1) {
+        operations_(scenario.nodes() + 1),
+        reached_(scenario.faults.size()) {
     disk_.on_name_changed = [this](const std::string& path) { rules_.NoteNameChanged(path); };
     disk_.on_names_synced = [this] { rules_.NoteNamesSynced(); };
     network_.SetRepetition(scenario.repetition);
@@ -74,7 +76,9 @@ class World {
   bool MayGiveUp(const SimProcess& process, const absl::Status& status) const;
   void Kill(SimProcess* process);
   // Called by each process around its messages and operations on files.
-  void At(SimProcess* process);
+  void At(SimProcess* process, const SimPoint& point);
+  // Begins the faults whose trigger this is.
+  void Trigger(size_t node, const SimPoint& point);
   bool IsReplaced(const SimProcess* process) const { return lives_[process->node] != process; }
   void NameLog(int group);
 
@@ -104,7 +108,9 @@ class World {
   // The chief and the evaluators have to end for good, by node.
   std::vector<bool> ended_;
   std::vector<int64_t> operations_;  // by node
-  bool replaced_ = false;            // a chief that was frozen
+  // How often the point of each fault's trigger was reached.
+  std::vector<int64_t> reached_;
+  bool replaced_ = false;  // a chief that was frozen
   bool done_ = false;
   std::string violation_;
 };
@@ -224,19 +230,36 @@ void World::Kill(SimProcess* process) {
   scheduler_.Kill(process->group);
 }
 
-void World::At(SimProcess* process) {
+void World::At(SimProcess* process, const SimPoint& point) {
   if (IsReplaced(process)) return scheduler_.Pause();
   const int64_t operation = ++operations_[process->node];
   for (const SimFault& fault : scenario_.faults) {
     if (fault.kind != SimFault::Kind::kKillAt || fault.node != process->node) continue;
     if (fault.operation == operation) Begin(fault);
   }
+  Trigger(process->node, point);
+}
+
+void World::Trigger(size_t node, const SimPoint& point) {
+  bool any = false;
+  for (size_t i = 0; i < scenario_.faults.size(); ++i) {
+    const SimFault& fault = scenario_.faults[i];
+    if (!fault.trigger.has_value() || fault.trigger->node != node) continue;
+    if (fault.trigger->when != point.when || fault.trigger->what != point.what) continue;
+    const absl::Duration since = scheduler_.Monotonic() - fault.at;
+    if (since < absl::ZeroDuration() || since > kTriggerWindow) continue;
+    if (++reached_[i] != fault.trigger->number) continue;
+    scheduler_.At(absl::ZeroDuration(), [this, fault] { Begin(fault); });
+    any = true;
+  }
+  // The process gets no further.
+  if (any) scheduler_.Pause();
 }
 
 // ---- Faults.
 
 void World::Schedule(const SimFault& fault) {
-  if (fault.kind == SimFault::Kind::kKillAt) return;
+  if (fault.kind == SimFault::Kind::kKillAt || fault.trigger.has_value()) return;
   scheduler_.At(fault.at, [this, fault] { Begin(fault); });
 }
 
@@ -277,6 +300,10 @@ void World::Begin(const SimFault& fault) {
       network_.Cut(fault.node, fault.other, true);
       if (fault.both) network_.Cut(fault.other, fault.node, true);
       break;
+    case SimFault::Kind::kSlow:
+      network_.SetLate(fault.node, fault.other, fault.length);
+      if (fault.both) network_.SetLate(fault.other, fault.node, fault.length);
+      break;
     case SimFault::Kind::kLoss:
       network_.SetLoss(0.05);
       break;
@@ -304,6 +331,10 @@ void World::End(const SimFault& fault) {
     case SimFault::Kind::kCut:
       network_.Cut(fault.node, fault.other, false);
       network_.Cut(fault.other, fault.node, false);
+      break;
+    case SimFault::Kind::kSlow:
+      network_.SetLate(fault.node, fault.other, absl::ZeroDuration());
+      network_.SetLate(fault.other, fault.node, absl::ZeroDuration());
       break;
     case SimFault::Kind::kLoss:
       network_.SetLoss(0);

@@ -1,0 +1,372 @@
+#include "tests/search/profiles.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace keelson {
+namespace {
+
+using Kind = SimFault::Kind;
+using When = SimPoint::When;
+
+// Who reaches a point.
+enum class At { kChief, kServer, kWorker, kWriter };
+struct Point {
+  const char* what;
+  When when;
+  At at;
+};
+
+const std::vector<Point> kCommitPoints = {
+    {"CommitRound", When::kSend, At::kChief},      {"CommitRound", When::kAnswer, At::kChief},
+    {"CommitRound", When::kExecute, At::kServer},  {"CommitRound", When::kExecuted, At::kServer},
+    {"CommitRound", When::kExecuted, At::kServer}, {"PushPull", When::kExecuted, At::kServer},
+    {"PushPull", When::kAnswer, At::kWorker},      {"AcquireWork", When::kExecuted, At::kChief},
+};
+const std::vector<Point> kCutPoints = {
+    {"PrepareCut", When::kSend, At::kChief},
+    {"PrepareCut", When::kExecute, At::kServer},
+    {"PrepareCut", When::kExecuted, At::kServer},
+    {"PrepareCut", When::kAnswer, At::kChief},
+    {"WriteSnapshot", When::kSend, At::kChief},
+    {"WriteSnapshot", When::kExecute, At::kServer},
+    {"WriteSnapshot", When::kExecuted, At::kServer},
+    {"WriteSnapshot", When::kAnswer, At::kChief},
+    {"rename", When::kBefore, At::kChief},
+    {"rename", When::kAfter, At::kChief},
+    {"replace", When::kBefore, At::kChief},
+    {"replace", When::kAfter, At::kChief},
+    {"sync directory", When::kBefore, At::kChief},
+    {"sync directory", When::kAfter, At::kChief},
+    {"remove", When::kAfter, At::kChief},
+    {"sync", When::kAfter, At::kWriter},
+    {"append", When::kAfter, At::kWriter},
+    {"rename", When::kAfter, At::kWriter},
+};
+const std::vector<Point> kMemberPoints = {
+    {"PushPull", When::kSend, At::kWorker},       {"PushPull", When::kExecute, At::kServer},
+    {"PushPull", When::kAnswer, At::kWorker},     {"AcquireWork", When::kExecuted, At::kChief},
+    {"AcquireWork", When::kAnswer, At::kWorker},  {"Heartbeat", When::kExecuted, At::kChief},
+    {"Register", When::kExecuted, At::kChief},    {"Admit", When::kExecuted, At::kChief},
+    {"ChiefHeartbeat", When::kSend, At::kChief},  {"ChiefHeartbeat", When::kExecuted, At::kServer},
+    {"Initialize", When::kExecuted, At::kServer}, {"Initialize", When::kAnswer, At::kChief},
+};
+
+size_t Draw(size_t first, size_t count, Dice* dice) { return first + dice->Index(count); }
+
+size_t AnyServer(const Scenario& scenario, Dice* dice) { return Draw(1, scenario.servers, dice); }
+
+size_t AnyWorker(const Scenario& scenario, Dice* dice) {
+  return Draw(1 + scenario.servers, scenario.workers, dice);
+}
+
+size_t NodeAt(At at, const Scenario& scenario, Dice* dice) {
+  switch (at) {
+    case At::kChief:
+      return 0;
+    case At::kServer:
+      return AnyServer(scenario, dice);
+    case At::kWorker:
+      return AnyWorker(scenario, dice);
+    case At::kWriter:
+      return scenario.servers_write ? AnyServer(scenario, dice) : 0;
+  }
+  return 0;
+}
+
+// From a moment to beyond the lease of a member.
+absl::Duration AnyLength(Dice* dice) {
+  switch (dice->Roll(0, 3)) {
+    case 0:
+      return dice->Milliseconds(1, 300);
+    case 1:
+      return dice->Milliseconds(300, 3000);
+    default:
+      return dice->Milliseconds(3000, 8000);
+  }
+}
+
+// Where faults begin, alone or together: at a time, or at a point from then on.
+struct Occasion {
+  absl::Duration at;
+  std::optional<SimTrigger> trigger;
+};
+
+Occasion DrawOccasion(const std::vector<Point>& points, const Scenario& scenario, Dice* dice) {
+  Occasion occasion;
+  occasion.at = dice->Milliseconds(300, 7000);
+  if (points.empty() || dice->OnceIn(4)) return occasion;
+  const Point& point = dice->Pick(points);
+  occasion.trigger = {NodeAt(point.at, scenario, dice), point.what, point.when,
+                      dice->Roll(1, dice->OnceIn(2) ? 2 : 12)};
+  return occasion;
+}
+
+SimFault FaultAt(const Occasion& occasion, Kind kind, size_t node, Dice* dice) {
+  SimFault fault;
+  fault.kind = kind;
+  fault.at = occasion.at;
+  fault.trigger = occasion.trigger;
+  fault.node = node;
+  fault.length = AnyLength(dice);
+  return fault;
+}
+
+// Messages between two nodes are lost or late.
+SimFault LinkFault(const Occasion& occasion, size_t node, size_t other, Dice* dice) {
+  SimFault fault = FaultAt(occasion, dice->OnceIn(2) ? Kind::kCut : Kind::kSlow, node, dice);
+  fault.other = other;
+  fault.both = dice->OnceIn(3);
+  if (!fault.both && dice->OnceIn(2)) std::swap(fault.node, fault.other);
+  return fault;
+}
+
+SimFault ModeFault(const Occasion& occasion, Dice* dice) {
+  SimFault fault = FaultAt(occasion, Kind::kSetMode, 0, dice);
+  constexpr const char* kModes[] = {"async", "ssp:1", "sync:1", "sync:2", "sync:1/2"};
+  fault.mode = *ConsistencyMode::Parse(kModes[dice->Index(std::size(kModes))]);
+  return fault;
+}
+
+SimFault StorageFaultAt(const Occasion& occasion, Dice* dice) {
+  constexpr StorageFault kStorage[] = {StorageFault::kErrs, StorageFault::kReadOnly,
+                                       StorageFault::kHangs, StorageFault::kLies};
+  SimFault fault = FaultAt(occasion, Kind::kStorage, 0, dice);
+  fault.storage = kStorage[dice->Index(std::size(kStorage))];
+  return fault;
+}
+
+// The process at the point, or any other, ends or stands still.
+SimFault ProcessFault(const Occasion& occasion, const Scenario& scenario, Dice* dice) {
+  size_t node = dice->Index(scenario.nodes());
+  if (occasion.trigger.has_value() && !dice->OnceIn(3)) node = occasion.trigger->node;
+  const std::vector<Kind> kinds = {Kind::kKill, Kind::kKill, Kind::kFreeze, Kind::kReplace,
+                                   Kind::kStop};
+  Kind kind = dice->Pick(kinds);
+  if (kind == Kind::kReplace && node != 0) kind = Kind::kFreeze;
+  return FaultAt(occasion, kind, node, dice);
+}
+
+SimFault AnyFault(const Occasion& occasion, const Scenario& scenario, Dice* dice) {
+  switch (dice->Roll(0, 7)) {
+    case 0:
+    case 1:
+    case 2:
+      return ProcessFault(occasion, scenario, dice);
+    case 3:
+    case 4: {
+      const size_t node = dice->OnceIn(3) ? 0 : dice->Index(scenario.nodes());
+      return LinkFault(occasion, node,
+                       (node + Draw(1, scenario.nodes() - 1, dice)) % scenario.nodes(), dice);
+    }
+    case 5:
+      return StorageFaultAt(occasion, dice);
+    case 6:
+      return FaultAt(occasion, Kind::kPowerCut, 0, dice);
+    default:
+      return ModeFault(occasion, dice);
+  }
+}
+
+std::vector<Point> AllPoints() {
+  std::vector<Point> points = kCommitPoints;
+  points.insert(points.end(), kCutPoints.begin(), kCutPoints.end());
+  points.insert(points.end(), kMemberPoints.begin(), kMemberPoints.end());
+  return points;
+}
+
+std::vector<SimFault> DrawPoints(const Scenario& scenario, Dice* dice) {
+  std::vector<SimFault> faults;
+  const int64_t count = dice->Roll(1, 5);
+  for (int64_t i = 0; i < count; ++i) {
+    faults.push_back(AnyFault(DrawOccasion(AllPoints(), scenario, dice), scenario, dice));
+  }
+  return faults;
+}
+
+std::vector<SimFault> DrawCommits(const Scenario& scenario, Dice* dice) {
+  const Occasion occasion = DrawOccasion(kCommitPoints, scenario, dice);
+  std::vector<SimFault> faults;
+  const std::vector<Kind> kEnds = {Kind::kKill, Kind::kKill, Kind::kReplace, Kind::kFreeze};
+  faults.push_back(FaultAt(occasion, dice->Pick(kEnds), 0, dice));
+  if (!dice->OnceIn(3)) {
+    faults.push_back(LinkFault(occasion, 0, AnyServer(scenario, dice), dice));
+  }
+  if (dice->OnceIn(3)) {
+    faults.push_back(
+        LinkFault(occasion, AnyWorker(scenario, dice), AnyServer(scenario, dice), dice));
+  }
+  if (dice->OnceIn(3)) faults.push_back(ModeFault(occasion, dice));
+  if (!dice->OnceIn(3)) {
+    const Occasion later = DrawOccasion(AllPoints(), scenario, dice);
+    faults.push_back(AnyFault(later, scenario, dice));
+  }
+  return faults;
+}
+
+std::vector<SimFault> DrawCuts(const Scenario& scenario, Dice* dice) {
+  const Occasion occasion = DrawOccasion(kCutPoints, scenario, dice);
+  std::vector<SimFault> faults;
+  switch (dice->Roll(0, 4)) {
+    case 0:
+      faults.push_back(FaultAt(occasion, Kind::kPowerCut, 0, dice));
+      break;
+    case 1:
+      faults.push_back(FaultAt(occasion, Kind::kReplace, 0, dice));
+      break;
+    case 2:
+      faults.push_back(LinkFault(occasion, 0, AnyServer(scenario, dice), dice));
+      break;
+    default:
+      faults.push_back(ProcessFault(occasion, scenario, dice));
+  }
+  if (dice->OnceIn(2)) faults.push_back(StorageFaultAt(occasion, dice));
+  if (dice->OnceIn(2)) {
+    faults.push_back(LinkFault(occasion, 0, AnyServer(scenario, dice), dice));
+  }
+  const Occasion later = DrawOccasion(AllPoints(), scenario, dice);
+  faults.push_back(dice->OnceIn(2) ? FaultAt(later, Kind::kPowerCut, 0, dice)
+                                   : AnyFault(later, scenario, dice));
+  return faults;
+}
+
+std::vector<SimFault> DrawMembers(const Scenario& scenario, Dice* dice) {
+  const Occasion occasion = DrawOccasion(kMemberPoints, scenario, dice);
+  const size_t worker = AnyWorker(scenario, dice);
+  const size_t server = AnyServer(scenario, dice);
+  std::vector<SimFault> faults;
+  // The worker loses its membership,
+  switch (dice->Roll(0, 2)) {
+    case 0:
+      faults.push_back(FaultAt(occasion, Kind::kFreeze, worker, dice));
+      break;
+    case 1:
+      faults.push_back(FaultAt(occasion, Kind::kKill, worker, dice));
+      break;
+    default:
+      faults.push_back(FaultAt(occasion, Kind::kCut, worker, dice));
+      faults.back().other = 0;
+      faults.back().both = true;
+  }
+  faults.back().length = dice->Milliseconds(2500, 8000);
+  // its messages are late at a server,
+  faults.push_back(FaultAt(occasion, Kind::kSlow, worker, dice));
+  faults.back().other = server;
+  // and that server is told late.
+  if (!dice->OnceIn(4)) faults.push_back(LinkFault(occasion, 0, server, dice));
+  if (dice->OnceIn(3)) {
+    faults.push_back(FaultAt(DrawOccasion(kMemberPoints, scenario, dice),
+                             dice->OnceIn(2) ? Kind::kKill : Kind::kReplace, 0, dice));
+  }
+  if (dice->OnceIn(3)) {
+    faults.push_back(AnyFault(DrawOccasion(AllPoints(), scenario, dice), scenario, dice));
+  }
+  return faults;
+}
+
+std::vector<SimFault> DrawChiefs(const Scenario& scenario, Dice* dice) {
+  const Occasion occasion = DrawOccasion(AllPoints(), scenario, dice);
+  std::vector<SimFault> faults;
+  faults.push_back(FaultAt(occasion, dice->OnceIn(4) ? Kind::kKill : Kind::kReplace, 0, dice));
+  const absl::Duration away = faults.back().length;
+  const int64_t count = dice->Roll(1, 3);
+  for (int64_t i = 0; i < count; ++i) {
+    // While it is away, or when it wakes up.
+    Occasion meanwhile;
+    meanwhile.at = occasion.at + away * dice->Roll(0, 5) / 4;
+    const size_t server = AnyServer(scenario, dice);
+    switch (dice->Roll(0, 3)) {
+      case 0:
+        faults.push_back(LinkFault(meanwhile, 0, server, dice));
+        break;
+      case 1:
+        faults.push_back(LinkFault(meanwhile, 0, AnyWorker(scenario, dice), dice));
+        break;
+      case 2:
+        faults.push_back(FaultAt(meanwhile, Kind::kKill, AnyWorker(scenario, dice), dice));
+        break;
+      default:
+        faults.push_back(
+            FaultAt(meanwhile, dice->OnceIn(3) ? Kind::kStop : Kind::kKill, server, dice));
+    }
+  }
+  if (dice->OnceIn(2)) {
+    faults.push_back(AnyFault(DrawOccasion(AllPoints(), scenario, dice), scenario, dice));
+  }
+  return faults;
+}
+
+std::vector<SimFault> DrawDrains(const Scenario& scenario, Dice* dice) {
+  const Occasion occasion = DrawOccasion(kCommitPoints, scenario, dice);
+  const size_t server = AnyServer(scenario, dice);
+  std::vector<SimFault> faults = {FaultAt(occasion, Kind::kStop, server, dice)};
+  if (!dice->OnceIn(3)) {
+    faults.push_back(LinkFault(occasion, AnyWorker(scenario, dice), server, dice));
+    // Longer than the chief waits for the steps under way.
+    faults.back().length = dice->Milliseconds(2000, 12'000);
+  }
+  if (dice->OnceIn(3)) faults.push_back(LinkFault(occasion, 0, server, dice));
+  if (dice->OnceIn(3)) {
+    faults.push_back(FaultAt(DrawOccasion(kCommitPoints, scenario, dice), Kind::kStop,
+                             AnyServer(scenario, dice), dice));
+  }
+  if (dice->OnceIn(3)) {
+    faults.push_back(AnyFault(DrawOccasion(AllPoints(), scenario, dice), scenario, dice));
+  }
+  return faults;
+}
+
+}  // namespace
+
+std::string FaultProfileName(FaultProfile profile) {
+  constexpr const char* kNames[] = {"any",     "points", "commits", "cuts",
+                                    "members", "chiefs", "drains"};
+  return kNames[static_cast<size_t>(profile)];
+}
+
+FaultProfile DrawProfile(uint64_t seed) {
+  constexpr FaultProfile kProfiles[] = {
+      FaultProfile::kAny,     FaultProfile::kAny,     FaultProfile::kAny,    FaultProfile::kPoints,
+      FaultProfile::kPoints,  FaultProfile::kCuts,    FaultProfile::kCuts,   FaultProfile::kCommits,
+      FaultProfile::kCommits, FaultProfile::kMembers, FaultProfile::kChiefs, FaultProfile::kDrains};
+  Dice dice(seed ^ 0x9e3779b97f4a7c15ull);
+  return kProfiles[dice.Index(std::size(kProfiles))];
+}
+
+void AdaptJob(FaultProfile profile, Dice* dice, Scenario* scenario) {
+  if (!dice->OnceIn(6)) scenario->evaluators = 0;
+  const bool rounds = profile == FaultProfile::kCommits || profile == FaultProfile::kDrains;
+  if (rounds && !dice->OnceIn(8)) scenario->job.mode = RecordMode::kSynchronous;
+  if (profile != FaultProfile::kPoints && scenario->servers == 1) {
+    scenario->servers = static_cast<size_t>(dice->Roll(1, 3));
+  }
+  if (profile == FaultProfile::kMembers && scenario->workers == 1) {
+    scenario->workers = static_cast<size_t>(dice->Roll(2, 3));
+  }
+  if (profile == FaultProfile::kCuts) scenario->job.save_steps = dice->Roll(1, 4);
+}
+
+std::vector<SimFault> DrawFaults(FaultProfile profile, const Scenario& scenario, Dice* dice) {
+  switch (profile) {
+    case FaultProfile::kAny:
+      return {};
+    case FaultProfile::kPoints:
+      return DrawPoints(scenario, dice);
+    case FaultProfile::kCommits:
+      return DrawCommits(scenario, dice);
+    case FaultProfile::kCuts:
+      return DrawCuts(scenario, dice);
+    case FaultProfile::kMembers:
+      return DrawMembers(scenario, dice);
+    case FaultProfile::kChiefs:
+      return DrawChiefs(scenario, dice);
+    case FaultProfile::kDrains:
+      return DrawDrains(scenario, dice);
+  }
+  return {};
+}
+
+}  // namespace keelson

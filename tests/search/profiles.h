@@ -1,0 +1,38 @@
+// Faults that are drawn together, since a rare order of events takes several at once.
+#ifndef KEELSON_TESTS_SEARCH_PROFILES_H_
+#define KEELSON_TESTS_SEARCH_PROFILES_H_
+
+#include <string>
+#include <vector>
+
+#include "tests/search/dice.h"
+#include "tests/search/scenario.h"
+
+namespace keelson {
+
+// What a schedule's faults are about.
+enum class FaultProfile {
+  kAny,      // any faults at any time (scenario.cc)
+  kPoints,   // any faults at any points
+  kCommits,  // a round is committed while a chief is followed by another one
+  kCuts,     // snapshots are cut, written and committed while roles end
+  kMembers,  // memberships end while servers are slow or away
+  kChiefs,   // a chief is replaced, and wakes up, while servers are restarted
+  kDrains,   // servers are drained, and messages to them lost
+};
+
+// "commits"
+std::string FaultProfileName(FaultProfile profile);
+
+// The profile of a seed.
+FaultProfile DrawProfile(uint64_t seed);
+
+// Makes the job one in which the profile's faults meet what they are about. Not kAny.
+void AdaptJob(FaultProfile profile, Dice* dice, Scenario* scenario);
+
+// Draws faults for that job, no more than 7.
+std::vector<SimFault> DrawFaults(FaultProfile profile, const Scenario& scenario, Dice* dice);
+
+}  // namespace keelson
+
+#endif  // KEELSON_TESTS_SEARCH_PROFILES_H_
