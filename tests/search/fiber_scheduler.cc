@@ -201,7 +201,9 @@ void FiberScheduler::SetPaused(int group, bool paused) {
 
 void FiberScheduler::MayPause() {
   if (current_ == nullptr || atomic_ > 0) return;
-  if (Chance(options_.switching)) Pause();
+  if (!Chance(options_.switching)) return;
+  if (Chance(stall_)) return WaitFor(&stall_, Between(absl::ZeroDuration(), longest_stall_));
+  Pause();
 }
 
 void FiberScheduler::Pause() {

@@ -70,6 +70,12 @@ class FiberScheduler : public Scheduler {
   void Kill(int group);
   // A paused group runs no thread until it is resumed; its time passes.
   void SetPaused(int group, bool paused);
+  // From now on a thread that could go on does not run, with this probability at each choice, for
+  // up to `longest`, as on a busy host.
+  void SetStalls(double probability, absl::Duration longest) {
+    stall_ = probability;
+    longest_stall_ = longest;
+  }
   // The group of the thread that runs; -1 in timers.
   int group() const;
 
@@ -172,6 +178,8 @@ class FiberScheduler : public Scheduler {
   std::vector<int> paused_;
   int64_t time_ = 0;  // nanoseconds
   bool stopped_ = false;
+  double stall_ = 0;
+  absl::Duration longest_stall_;
   int atomic_ = 0;
   uint64_t trace_ = 0xcbf29ce484222325ull;
   int64_t choices_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -11,8 +12,10 @@
 #include "core/checkpoint/job_state.h"
 #include "core/checkpoint/snapshot_lease.h"
 #include "core/cluster/consistency.h"
+#include "core/wire/bulk_messages.h"
 #include "tests/search/job_state_rule.h"
 #include "tests/search/record_model.h"
+#include "tests/search/snapshot_rule.h"
 
 namespace keelson {
 
@@ -32,6 +35,63 @@ JobRules::JobRules(const Scenario& scenario, const v1::TrainConfig& config,
 
 void JobRules::NoteNameChanged(const std::string& path) {
   if (ConcernsSnapshots(path)) CheckSnapshots();
+}
+
+void JobRules::NoteReplaced(const std::string& path, int process) {
+  if (path != JoinPath(model_dir_, "checkpoint")) return;
+  const std::string wrong = fencing_.CheckCommit(process);
+  if (!wrong.empty()) violate_(absl::StrCat("fencing: ", wrong));
+}
+
+void JobRules::NoteEnd(int process) {
+  modes_.NoteEnd(process);
+  fencing_.NoteEnd(process);
+}
+
+SimWatch JobRules::Watch() {
+  SimWatch watch;
+  watch.on_execute = [this](absl::string_view) { return fencing_.Now(); };
+  watch.on_executed = [this](const SimProcess& caller, const SimProcess& callee,
+                             absl::string_view what,
+                             int64_t begun) { NoteExecuted(caller, callee, what, begun); };
+  watch.on_answer = [this](const SimProcess& caller, absl::string_view what) {
+    if (what == "WriteSnapshot" || what == "StreamSnapshot") fencing_.NoteWritten(caller.group);
+  };
+  watch.on_granted = [this](const SimProcess& chief, uint64_t incarnation,
+                            const v1::AcquireWorkResponse& work) {
+    handing_.NoteGranted(chief.group, incarnation, work);
+  };
+  watch.on_pushed = [this](const std::string& request, const ByteRope& answer) {
+    NotePushed(request, answer);
+  };
+  return watch;
+}
+
+void JobRules::NoteExecuted(const SimProcess& caller, const SimProcess& callee,
+                            absl::string_view what, int64_t begun) {
+  if (what != "ChiefHeartbeat" || caller.node != 0) return;
+  modes_.NoteCalled(callee.group);
+  const std::string wrong = fencing_.NoteObeyed(callee.group, caller.group, begun);
+  if (!wrong.empty()) violate_(absl::StrCat("fencing: ", wrong));
+}
+
+void JobRules::NotePushed(const std::string& request, const ByteRope& answer) {
+  if (scenario_.job.mode == RecordMode::kSynchronous || modes_.changes()) return;
+  BulkRequest push;
+  BulkResponse done;
+  ByteRope bytes;
+  bytes.AppendCopy(request);
+  ByteCursor request_cursor(bytes);
+  ByteCursor answer_cursor(answer);
+  if (!DecodeBulkRequest(&request_cursor, &push).ok()) return;
+  if (!DecodeBulkResponse(&answer_cursor, &done).ok()) return;
+  const std::string wrong = handing_.NotePushed(push, done);
+  if (!wrong.empty()) violate_(absl::StrCat("handing: ", wrong));
+}
+
+std::string JobRules::CheckNew(const SnapshotInfo& snapshot, const BundleReader& reader) {
+  if (!checked_.insert(snapshot.time).second) return "";
+  return CheckSnapshot(reader, scenario_.servers, scenario_.workers);
 }
 
 void JobRules::NotePowerCut() {
@@ -88,9 +148,13 @@ void JobRules::CheckSnapshots() {
   }
   committed_ = true;
   if (scenario_.evaluators > 0) IdentifySnapshots(*snapshots);
-  for (const SnapshotInfo& snapshot : *snapshots) {
-    if (!BundleReader::Open(snapshot.prefix, files_).ok()) continue;
+  for (size_t i = snapshots->size(); i-- > 0;) {
+    const SnapshotInfo& snapshot = (*snapshots)[i];
+    const auto reader = BundleReader::Open(snapshot.prefix, files_);
+    if (!reader.ok()) continue;
     restorable_ = snapshot.prefix;
+    const std::string wrong = CheckNew(snapshot, **reader);
+    if (!wrong.empty()) violate_(absl::StrCat("snapshot: ", wrong));
     return;
   }
   violate_(absl::StrCat("snapshot: none of ", snapshots->size(), " can be opened"));

@@ -9,17 +9,22 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/file_system_testing.h"
 #include "core/checkpoint/bundle_reader.h"
 #include "core/checkpoint/checkpoint_directory.h"
+#include "core/wire/byte_rope.h"
 #include "evaluator/metrics_log.h"
 #include "keelson/v1/chief_service.pb.h"
 #include "keelson/v1/parameter_service.pb.h"
 #include "keelson/v1/train_config.pb.h"
 #include "tests/search/evaluation_rule.h"
+#include "tests/search/fencing_rule.h"
 #include "tests/search/fiber_scheduler.h"
+#include "tests/search/handing_rule.h"
 #include "tests/search/mode_rule.h"
+#include "tests/search/network.h"
 #include "tests/search/scenario.h"
 
 namespace keelson {
@@ -36,6 +41,12 @@ class JobRules {
 
   // A file in the model directory has changed its name.
   void NoteNameChanged(const std::string& path);
+  // A process has replaced a file in the model directory.
+  void NoteReplaced(const std::string& path, int process);
+  // A process has ended.
+  void NoteEnd(int process);
+  // For the network of the job.
+  SimWatch Watch();
   // The names in the model directory were made durable.
   void NoteNamesSynced() { durable_ = committed_; }
   void NotePowerCut();
@@ -64,6 +75,11 @@ class JobRules {
  private:
   // Whether a file that has changed may leave the job without a snapshot.
   bool ConcernsSnapshots(const std::string& path) const;
+  void NoteExecuted(const SimProcess& caller, const SimProcess& callee, absl::string_view what,
+                    int64_t begun);
+  void NotePushed(const std::string& request, const ByteRope& answer);
+  // What is wrong with the snapshot, which is looked at once; empty: nothing.
+  std::string CheckNew(const SnapshotInfo& snapshot, const BundleReader& reader);
   void IdentifySnapshots(const std::vector<SnapshotInfo>& snapshots);
   void CheckCount(const std::string& variable, size_t record, float count);
   void CheckChanged(const std::string& variable, const std::vector<float>& counts);
@@ -80,6 +96,9 @@ class JobRules {
   size_t processes_ = 0;
   ModeRule modes_;
   EvaluationRule evaluations_;
+  FencingRule fencing_;
+  HandingRule handing_;
+  std::set<absl::Time> checked_;     // snapshots, by the times of their commits
   std::set<absl::Time> identified_;  // the snapshots that it knows, by the times of their commits
   bool committed_ = false;
   std::string restorable_;  // the one that could be opened at the last look

@@ -11,13 +11,22 @@ size_t ModeRule::Ask(const ConsistencyMode& mode) {
   const size_t request = asked_.size();
   asked_.push_back(mode);
   open_when_asked_.push_back(open_);
+  called_.emplace_back();
   open_.insert(request);
   return request;
+}
+
+void ModeRule::NoteCalled(int process) {
+  for (std::set<int>& called : called_) called.insert(process);
 }
 
 void ModeRule::NoteAnswer(size_t request, std::set<int> servers) {
   open_.erase(request);
   answered_ = request;
+  // The same change may have been asked before, and its answer lost.
+  const auto first = std::find(asked_.begin(), asked_.end(), asked_[request]) - asked_.begin();
+  std::erase_if(servers,
+                [&](int server) { return !called_[static_cast<size_t>(first)].contains(server); });
   holders_ = std::move(servers);
 }
 

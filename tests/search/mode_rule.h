@@ -13,13 +13,15 @@ namespace keelson {
 
 // An answered change is in force from then on, whatever happens to the chief; one without an answer
 // may come into force at any time. The change is lost only with all servers that lived at its
-// answer. Not thread-safe.
+// answer and had been called by the chief since it was asked. Not thread-safe.
 class ModeRule {
  public:
   explicit ModeRule(const ConsistencyMode& configured) : configured_(configured) {}
 
   // A request is sent. Returns its number, from 0.
   size_t Ask(const ConsistencyMode& mode);
+  // The chief has called a process of a server.
+  void NoteCalled(int process);
   // It was answered, while these processes of servers lived.
   void NoteAnswer(size_t request, std::set<int> servers);
   // It was refused, and not executed.
@@ -40,10 +42,12 @@ class ModeRule {
   std::set<size_t> open_;
   // Of each, the others that had none when it was asked.
   std::vector<std::set<size_t>> open_when_asked_;
+  // The processes that the chief has called since each was asked.
+  std::vector<std::set<int>> called_;
   // The one that was answered last; those that were sent later may have been executed before it.
   size_t answered_ = 0;
-  // The processes of servers that lived at that answer and still do; empty: there is none, or its
-  // change may be lost.
+  // The processes of servers that have that change and live; empty: there is none, or its change
+  // may be lost.
   std::set<int> holders_;
 };
 

@@ -92,7 +92,9 @@ void SimNetwork::Deliver(const std::shared_ptr<Exchange>& exchange, size_t calle
   exchange->callee = process;
   scheduler_->StartIn(process->group, [this, exchange, process, what, execute] {
     at_(process, {what, SimPoint::When::kExecute});
+    const int64_t begun = watch_.on_execute(what);
     absl::Status status = execute(process);
+    if (status.ok()) watch_.on_executed(*exchange->caller, *process, what, begun);
     at_(process, {what, SimPoint::When::kExecuted});
     const FiberScheduler::Atomic atomic(scheduler_);
     if (!Arrives(process->node, exchange->caller->node)) return;
@@ -115,6 +117,7 @@ absl::Status SimNetwork::Call(SimProcess* caller, size_t callee, absl::string_vi
   while (!outcome->status.has_value()) {
     scheduler_->WaitFor(outcome.get(), absl::InfiniteDuration());
   }
+  if (outcome->status->ok()) watch_.on_answer(*caller, what);
   at_(caller, {what, SimPoint::When::kAnswer});
   return *outcome->status;
 }
@@ -149,8 +152,18 @@ absl::Status SimChiefService::Heartbeat(const v1::HeartbeatRequest& request,
 }
 absl::Status SimChiefService::AcquireWork(const v1::AcquireWorkRequest& request,
                                           v1::AcquireWorkResponse* response) {
-  return Forward("AcquireWork", &ChiefService::AcquireWork, request, response,
-                 Beyond(request.max_wait()));
+  auto work = std::make_shared<v1::AcquireWorkResponse>();
+  const absl::Status status = network_->Call(
+      caller_, chief_, "AcquireWork", Beyond(request.max_wait()),
+      [network = network_, request, work](SimProcess* callee) {
+        const absl::Status granted = callee->chief->AcquireWork(request, work.get());
+        if (granted.ok()) {
+          network->watch().on_granted(*callee, request.header().incarnation(), *work);
+        }
+        return granted;
+      });
+  if (status.ok()) *response = *work;
+  return status;
 }
 absl::Status SimChiefService::Admit(const v1::AdmitRequest& request, v1::AdmitResponse* response) {
   return Forward("Admit", &ChiefService::Admit, request, response, kControlTimeout);
@@ -309,11 +322,14 @@ class SimBulkTransport : public BulkTransport {
     inbox_->under_way[number] = {tag, shard, method};
     network_->Begin(
         caller_, servers_[shard], BulkMethodName(method), timeout, /*repeatable=*/true,
-        [message, response, method](SimProcess* callee) -> absl::Status {
+        [network = network_, message, response, method](SimProcess* callee) -> absl::Status {
           ByteRope bytes;
           bytes.AppendCopy(*message);
           absl::StatusOr<ByteRope> answer = callee->bulk->Bulk(method, std::move(bytes));
           if (answer.ok()) *response = answer->ToString();
+          if (answer.ok() && method != BulkMethod::kPull) {
+            network->watch().on_pushed(*message, *answer);
+          }
           return answer.status();
         },
         [this, inbox = inbox_, response, number](absl::Status status) {

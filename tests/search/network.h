@@ -19,6 +19,8 @@
 #include "core/client/services/chief_service.h"
 #include "core/client/services/parameter_control.h"
 #include "core/client/transport/bulk_transport.h"
+#include "core/wire/byte_rope.h"
+#include "keelson/v1/chief_service.pb.h"
 #include "tests/search/fiber_scheduler.h"
 
 namespace keelson {
@@ -49,6 +51,22 @@ struct SimPoint {
   When when = When::kSend;
 };
 
+// Who looks on. Nothing in it waits.
+struct SimWatch {
+  // A callee is about to execute a call. Returns what `on_executed` gets when that was successful.
+  std::function<int64_t(absl::string_view what)> on_execute;
+  std::function<void(const SimProcess& caller, const SimProcess& callee, absl::string_view what,
+                     int64_t begun)>
+      on_executed;
+  // The caller learns that a call of it was successful.
+  std::function<void(const SimProcess& caller, absl::string_view what)> on_answer;
+  // The chief has given a worker work.
+  std::function<void(const SimProcess& chief, uint64_t incarnation, const v1::AcquireWorkResponse&)>
+      on_granted;
+  // A server has executed a push. Not called for other bulk calls.
+  std::function<void(const std::string& request, const ByteRope& answer)> on_pushed;
+};
+
 // Calls are two messages. Each takes a while of its own, so they overtake one another; it may be
 // lost, and whoever waits for it learns that by the call's deadline. A process that ends resets its
 // connections: callers get UNAVAILABLE, some of them after the call was executed.
@@ -58,6 +76,9 @@ class SimNetwork {
   // sends or executes; it may kill it.
   using AtPoint = std::function<void(SimProcess*, const SimPoint&)>;
   SimNetwork(FiberScheduler* scheduler, size_t nodes, AtPoint at);
+  // Before the first call.
+  void SetWatch(SimWatch watch) { watch_ = std::move(watch); }
+  const SimWatch& watch() const { return watch_; }
 
   // The process that a node's address leads to now; null: nothing listens.
   void Connect(size_t node, SimProcess* process) { nodes_[node] = process; }
@@ -67,14 +88,14 @@ class SimNetwork {
 
   // From now on no message gets from one node to the other.
   void Cut(size_t from, size_t to, bool cut) { cut_[from * nodes_.size() + to] = cut; }
+  // From now on each takes up to this time; none: as others do.
+  void SetLate(size_t from, size_t to, absl::Duration most) {
+    late_[from * nodes_.size() + to] = most;
+  }
   // This share of the messages takes up to `slow`, and so overtakes many others.
   void SetDelays(double slow_share, absl::Duration slow) {
     slow_share_ = slow_share;
     slow_ = slow;
-  }
-  // From now on each takes up to this time; none: as others do.
-  void SetLate(size_t from, size_t to, absl::Duration most) {
-    late_[from * nodes_.size() + to] = most;
   }
   // The probability that a message is lost, or that a bulk message is executed twice.
   void SetLoss(double loss) { loss_ = loss; }
@@ -109,6 +130,7 @@ class SimNetwork {
 
   FiberScheduler* const scheduler_;
   const AtPoint at_;
+  SimWatch watch_;
   std::vector<SimProcess*> nodes_;
   std::vector<bool> cut_;
   std::vector<absl::Duration> late_;

@@ -338,6 +338,11 @@ FaultProfile DrawProfile(uint64_t seed) {
 
 void AdaptJob(FaultProfile profile, Dice* dice, Scenario* scenario) {
   if (!dice->OnceIn(6)) scenario->evaluators = 0;
+  if (dice->OnceIn(2)) {
+    constexpr double kStalls[] = {0.001, 0.005, 0.02};
+    scenario->stall = kStalls[dice->Index(std::size(kStalls))];
+    scenario->longest_stall = dice->Milliseconds(20, 2500);
+  }
   const bool rounds = profile == FaultProfile::kCommits || profile == FaultProfile::kDrains;
   if (rounds && !dice->OnceIn(8)) scenario->job.mode = RecordMode::kSynchronous;
   if (profile != FaultProfile::kPoints && scenario->servers == 1) {

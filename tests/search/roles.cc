@@ -140,13 +140,8 @@ absl::Status SimRoles::RunServer(SimProcess* process) {
                  [handler] { return handler->CloseIfSaved(); }, DepartureLimits(), Clock::Real(),
                  *end);
   if (!end->raised()) {
-    // The chief waits for steps under way, but not for any time.
-    v1::ShardStatus left;
-    handler->GetStatus({}, &left).IgnoreError();
-    if (handler->chief_sign().unsaved ||
-        (left.state() == v1::ShardStatus::READY && left.open_round() > left.committed_round())) {
-      rules_->NoteLostShard();
-    }
+    // What its snapshot lacks of a step under way is computed again.
+    if (handler->chief_sign().unsaved) rules_->NoteLostShard();
     return absl::CancelledError("by a signal");
   }
   // Finish has to be answered.

@@ -66,6 +66,9 @@ struct Scenario {
   // They write and read their parts of snapshots themselves; otherwise the chief does.
   bool servers_write = true;
   double switching = 0.1;
+  // See FiberScheduler::SetStalls.
+  double stall = 0;
+  absl::Duration longest_stall;
   double repetition = 0;
   double slow_share = 0;
   absl::Duration slow = absl::Milliseconds(10);

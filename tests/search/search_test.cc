@@ -132,13 +132,29 @@ TEST(ModeRule, HoldsAnAnsweredChangeToBeInForce) {
   EXPECT_EQ(rule.Check(async), "");
   const size_t change = rule.Ask(sync);
   EXPECT_EQ(rule.Check(async), "") << "without an answer it may have been lost";
-  rule.NoteAnswer(change, {1, 2});
+  rule.NoteCalled(1);
+  rule.NoteCalled(2);
+  rule.NoteAnswer(change, {1, 2, 3});
   EXPECT_EQ(rule.Check(sync), "");
   EXPECT_NE(rule.Check(async), "");
   rule.NoteEnd(1);
   EXPECT_NE(rule.Check(async), "") << "one server still has it";
   rule.NoteEnd(2);
   EXPECT_EQ(rule.Check(async), "") << "it was lost with all servers";
+}
+
+TEST(ModeRule, LooksAtServersAloneThatTheChiefHasCalled) {
+  const ConsistencyMode sync = *ConsistencyMode::Parse("sync:2");
+  ModeRule rule(*ConsistencyMode::Parse("async"));
+  rule.NoteCalled(1);
+  const size_t first = rule.Ask(sync);
+  rule.NoteCalled(2);
+  const size_t again = rule.Ask(sync);
+  rule.NoteAnswer(again, {1, 2});
+  rule.NoteEnd(1);
+  EXPECT_NE(rule.Check(*ConsistencyMode::Parse("async")), "") << "2 has it from request " << first;
+  rule.NoteEnd(2);
+  EXPECT_EQ(rule.Check(*ConsistencyMode::Parse("async")), "");
 }
 
 TEST(ModeRule, AllowsChangesThatWereUnderWayTogetherInAnyOrder) {
@@ -148,11 +164,13 @@ TEST(ModeRule, AllowsChangesThatWereUnderWayTogetherInAnyOrder) {
   ModeRule rule(*ConsistencyMode::Parse("ssp:1"));
   const size_t first = rule.Ask(one);
   const size_t second = rule.Ask(two);
+  rule.NoteCalled(1);
   rule.NoteAnswer(first, {1});
   rule.NoteAnswer(second, {1});
   EXPECT_EQ(rule.Check(one), "");
   EXPECT_EQ(rule.Check(two), "");
   const size_t third = rule.Ask(three);
+  rule.NoteCalled(1);
   rule.NoteAnswer(third, {1});
   EXPECT_NE(rule.Check(two), "");
   EXPECT_EQ(rule.Check(three), "");
@@ -162,7 +180,9 @@ TEST(ModeRule, AllowsALaterChangeThatWasNotAnswered) {
   const ConsistencyMode sync = *ConsistencyMode::Parse("sync:2");
   const ConsistencyMode ssp = *ConsistencyMode::Parse("ssp:1");
   ModeRule rule(*ConsistencyMode::Parse("async"));
-  rule.NoteAnswer(rule.Ask(sync), {1});
+  const size_t first = rule.Ask(sync);
+  rule.NoteCalled(1);
+  rule.NoteAnswer(first, {1});
   const size_t later = rule.Ask(ssp);
   EXPECT_EQ(rule.Check(ssp), "");
   EXPECT_EQ(rule.Check(sync), "");

@@ -170,6 +170,7 @@ absl::StatusOr<std::string> SimFileSystem::ReplaceIf(const std::string& path,
   return Run("replace", [&](MemoryFileSystem* files) {
     absl::StatusOr<std::string> result = files->ReplaceIf(path, version, content);
     NoteChange(path);
+    if (result.ok()) disk_->on_replaced(path, *process_);
     disk_->on_name_changed(path);
     return result;
   });

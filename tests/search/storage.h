@@ -40,6 +40,8 @@ struct SimDisk {
   std::map<std::string, absl::Time> modified;
   // Called after each change of a name.
   std::function<void(const std::string& path)> on_name_changed;
+  // Called after a file was replaced by a process.
+  std::function<void(const std::string& path, const SimProcess& by)> on_replaced;
   // Called after the names in a directory were made durable.
   std::function<void()> on_names_synced;
 };

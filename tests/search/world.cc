@@ -52,9 +52,14 @@ class World {
         operations_(scenario.nodes() + 1),
         reached_(scenario.faults.size()) {
     disk_.on_name_changed = [this](const std::string& path) { rules_.NoteNameChanged(path); };
+    disk_.on_replaced = [this](const std::string& path, const SimProcess& by) {
+      rules_.NoteReplaced(path, by.group);
+    };
+    network_.SetWatch(rules_.Watch());
     disk_.on_names_synced = [this] { rules_.NoteNamesSynced(); };
     network_.SetRepetition(scenario.repetition);
     network_.SetDelays(scenario.slow_share, scenario.slow);
+    scheduler_.SetStalls(scenario.stall, scenario.longest_stall);
     for (const SimFault& fault : scenario.faults) {
       if (fault.kind == SimFault::Kind::kReplace) disk_.has_locks = false;
     }
@@ -225,7 +230,7 @@ void World::Restart(size_t node) {
 void World::Kill(SimProcess* process) {
   if (!process->alive) return;
   process->alive = false;
-  rules_.modes()->NoteEnd(process->group);
+  rules_.NoteEnd(process->group);
   network_.Forget(process);
   scheduler_.Kill(process->group);
 }
@@ -400,6 +405,7 @@ Verdict World::Play() {
   for (const SimFault& fault : scenario_.faults) Schedule(fault);
   scheduler_.At(scenario_.faults_end, [this] {
     network_.SetDelays(kUsualSlowShare, kUsualSlow);
+    scheduler_.SetStalls(0, absl::ZeroDuration());
     for (const auto& process : processes_) {
       if (IsReplaced(process.get())) Kill(process.get());
     }

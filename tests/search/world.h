@@ -22,16 +22,21 @@ struct Verdict {
 // a violation begins:
 // - counts: after the job every element of the model is what the records say. In synchronous mode
 //   each counts once, otherwise at least once and at most as often as it was computed. A server
-//   that ends alone loses what its shard had since its snapshot, unless it was asked to
-//   and the steps under way have ended in time.
+//   that ends alone loses what its shard had since its snapshot, unless it was asked to.
 //   Where the mode changes, the same of all records together: each step counts as one.
-// - mode: a change of the mode that was answered is in force at the end, if a server lives since.
+// - mode: a change of the mode that was answered is in force at the end, if a server lives since
+//   that the chief had called (mode_rule.h).
 // - state: no job state that a chief persists has a record twice, or grows with each membership.
+// - handing: no push is applied of a step that another worker was given (handing_rule.h).
+// - fencing: no server obeys, and no snapshot is committed by, a chief that was replaced
+//   (fencing_rule.h).
 // - initial: after the first commit no shard is given initial values.
 // - score: every evaluation is of a committed snapshot and its values, none is scored twice unless
 //   its claim has ended, and the job's last one is scored (evaluation_rule.h).
-// - snapshot: after the first commit there is always one that can be opened. A power cut may take
-//   the first one away while it is being committed, that is before any gradient is computed.
+// - snapshot: after the first commit there is always one that can be opened, and the newest of
+//   these is whole, of one round, and has no traces of workers that are over (snapshot_rule.h). A
+//   power cut may take the first one away while it is being committed, that is before any gradient
+//   is computed.
 // - end: no role gives up for good.
 // - progress: the job ends within two minutes of the last fault's end.
 // `log`: the roles' logs are written to standard error. Whatever was killed stays in memory, so the

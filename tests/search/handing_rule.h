@@ -1,0 +1,43 @@
+// What must be true of work that passes from a worker to another.
+#ifndef KEELSON_TESTS_SEARCH_HANDING_RULE_H_
+#define KEELSON_TESTS_SEARCH_HANDING_RULE_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "core/wire/bulk_messages.h"
+#include "keelson/v1/chief_service.pb.h"
+
+namespace keelson {
+
+// Once a worker is given work that was another one's, no server applies a push that the other one
+// makes of it. Of jobs whose mode is never synchronous: a synchronous step is begun again while its
+// workers stay. Not thread-safe.
+class HandingRule {
+ public:
+  // A chief has given the member this work. Chiefs are known by the order of their starts, and what
+  // one gives is in the order of the leases' numbers.
+  void NoteGranted(int chief, uint64_t incarnation, const v1::AcquireWorkResponse& work);
+  // A server has executed a push. Returns what is wrong; empty: nothing.
+  std::string NotePushed(const BulkRequest& push, const BulkResponse& answer) const;
+
+ private:
+  using Records = std::pair<int64_t, int64_t>;  // epoch and first position
+  using Step = std::pair<uint64_t, int64_t>;    // of a member
+
+  struct Holder {
+    std::pair<int, uint64_t> lease;  // of which chief
+    Step step;
+  };
+
+  std::map<Records, Holder> holders_;
+  // What others were given since.
+  std::set<Step> handed_on_;
+};
+
+}  // namespace keelson
+
+#endif  // KEELSON_TESTS_SEARCH_HANDING_RULE_H_
