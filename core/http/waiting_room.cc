@@ -100,9 +100,10 @@ void WaitingRoom::Admit() {
 void WaitingRoom::Keep(int epoll_operation, std::unique_ptr<ClientConnection> connection) {
   epoll_event event{};
   event.events = (connection->sends() ? EPOLLOUT : EPOLLIN | EPOLLRDHUP) | EPOLLONESHOT;
-  event.data.u64 = connection->id();
+  const uint64_t id = connection->id();
   const int fd = connection->fd();
-  waiting_[event.data.u64] = std::move(connection);
+  event.data.u64 = id;
+  waiting_[id] = std::move(connection);  // not by event's copy, which is not aligned
   epoll_ctl(epoll_fd_, epoll_operation, fd, &event);
   if (!ticking_) SetTicking(true);
 }

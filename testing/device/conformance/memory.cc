@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <thread>
 
@@ -98,7 +100,8 @@ TEST_P(DeviceConformanceTest, CopiesIntegersBitByBit) {
     const Memory memory = Exact(Floats(n + 2, 3.0f));
     device_->CopyIntegersToDevice(values, memory.get());
     const Floats found = Read(*memory);
-    EXPECT_EQ(std::memcmp(found.data(), values.data(), values.size() * sizeof(int32_t)), 0);
+    EXPECT_TRUE(std::equal(values.begin(), values.end(), found.begin(),
+                           [](int32_t x, float y) { return x == std::bit_cast<int32_t>(y); }));
     EXPECT_EQ(Floats(found.end() - 2, found.end()), Floats(2, 3.0f));
   }
 }
