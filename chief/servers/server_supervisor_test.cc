@@ -108,7 +108,7 @@ class ServerSupervisorTest : public testing::Test {
     return testing::internal::GetCapturedStderr();
   }
 
-  const ServerSupervisor::Pauses pauses_;
+  const ServerSupervisor::Pauses pauses_{};
   ManualClock clock_;
   StopSignal stop_;
   FakeJob job_;

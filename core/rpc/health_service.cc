@@ -22,11 +22,12 @@ HealthService::HealthService(const std::atomic<bool>* ready, std::set<std::strin
                      calls_.Unary<HealthCheckRequest, HealthCheckResponse>(
                          FullMethodName(service, "Check"),
                          [this](const auto& request, auto* response, CallerKind) {
-                           return Check(request, response);
+                           return AnswerCheck(request, response);
                          }));
   MarkMethodStreamed(MethodIndex(service, "Watch"),
-                     GuardedCalls::Handler(
-                         [this](auto* context, ByteCall* call) { return Watch(context, call); }));
+                     GuardedCalls::Handler([this](auto* context, ByteCall* call) {
+                       return ServeWatch(context, call);
+                     }));
 }
 
 HealthService::ServingStatus HealthService::StatusOf(const std::string& service) const {
@@ -35,8 +36,8 @@ HealthService::ServingStatus HealthService::StatusOf(const std::string& service)
   return serving ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
 }
 
-absl::Status HealthService::Check(const HealthCheckRequest& request,
-                                  HealthCheckResponse* response) const {
+absl::Status HealthService::AnswerCheck(const HealthCheckRequest& request,
+                                        HealthCheckResponse* response) const {
   const ServingStatus status = StatusOf(request.service());
   if (status == HealthCheckResponse::SERVICE_UNKNOWN) {
     return absl::NotFoundError("no service " + request.service());
@@ -45,7 +46,7 @@ absl::Status HealthService::Check(const HealthCheckRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status HealthService::Watch(grpc::ServerContext* context, ByteCall* call) {
+absl::Status HealthService::ServeWatch(grpc::ServerContext* context, ByteCall* call) {
   HealthCheckRequest request;
   RETURN_IF_ERROR(
       calls_.ReadOnly(FullMethodName(grpc::health::v1::Health::service_full_name(), "Watch"),

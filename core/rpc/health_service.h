@@ -31,10 +31,10 @@ class HealthService final : public grpc::health::v1::Health::Service {
   using ServingStatus = HealthCheckResponse::ServingStatus;
 
   // NOT_FOUND: no such service.
-  absl::Status Check(const HealthCheckRequest& request, HealthCheckResponse* response) const;
+  absl::Status AnswerCheck(const HealthCheckRequest& request, HealthCheckResponse* response) const;
   // Sends a first answer at once, then one for each change, at most 0.1 s late. Each call has a
   // thread. UNAVAILABLE: stopped. RESOURCE_EXHAUSTED: 32 calls are watching already.
-  absl::Status Watch(grpc::ServerContext* context, ByteCall* call);
+  absl::Status ServeWatch(grpc::ServerContext* context, ByteCall* call);
   absl::Status WatchUntilStopped(const grpc::ServerContext& context, const std::string& service,
                                  ByteCall* call) const;
   ServingStatus StatusOf(const std::string& service) const;

@@ -180,7 +180,7 @@ TEST_F(CudaStreamsTest, WhatWaitsOrCopiesHasNoPlaceInARepetition) {
   for (const auto& [name, call] : calls) {
     Open();
     const Memory x = *device_->Allocate(1);
-    device_->Repeat(1, [&] { call(device_.get(), x.get()); });
+    device_->Repeat(1, [&, &call = call] { call(device_.get(), x.get()); });
     EXPECT_EQ(device_->status().code(), absl::StatusCode::kInternal);
     EXPECT_EQ(device_->status().message(),
               "device cuda:0: " + name + ": expected outside of Repeat, found within");
