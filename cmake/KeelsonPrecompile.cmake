@@ -1,7 +1,7 @@
 # KEELSON_PRECOMPILE: what most sources include is parsed once per build, which halves the time of the
 # sanitizers' builds.
 set(precompile OFF)
-if(KEELSON_SANITIZE AND NOT KEELSON_FUZZ)
+if(KEELSON_SANITIZE)
   set(precompile ON)
 endif()
 option(KEELSON_PRECOMPILE "Precompile common headers" ${precompile})

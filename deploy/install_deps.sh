@@ -22,8 +22,9 @@ fi
 if ! command -v npm > /dev/null; then
   packages+=(npm)
 fi
-# clang: the fuzz targets; grpcio: the interoperability test; jsonschema: the manifests; chromium: the dashboard.
-dev_packages=(clang clang-format libclang-rt-dev python3-grpcio python3-protobuf python3-jsonschema
+# clang, libclang-rt, libomp: the sanitizers and the fuzz targets; grpcio: the interoperability test; jsonschema: the
+# manifests; chromium: the dashboard.
+dev_packages=(clang clang-format libclang-rt-dev libomp-dev python3-grpcio python3-protobuf python3-jsonschema
   chromium mold)
 if ! command -v kubectl > /dev/null; then
   # Only then: other packages of the same program exclude Debian's.
