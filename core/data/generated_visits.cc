@@ -98,10 +98,13 @@ absl::StatusOr<VisitColumns> VisitColumnsOf(const RecordSchema& schema) {
     columns.features.push_back(user ? VisitColumns::Feature::kUser : VisitColumns::Feature::kItem);
   }
   for (const LabelSpec& label : schema.labels) {
-    const bool clicked = label.name == "clicked" && label.num_classes == 2;
-    if (!clicked && (label.name != "spent" || label.num_classes != 0)) {
+    // Which may be the records' weights, too, as "spent", of which some are negative, may not.
+    const bool clicked = label.name == "clicked" && (label.num_classes == 2 || label.weighs);
+    const bool spent = label.name == "spent" && label.num_classes == 0 && !label.weighs;
+    if (!clicked && !spent) {
       return Unknown("the labels \"clicked\", 0 or 1, and \"spent\", any number",
-                     absl::StrCat("\"", label.name, "\" of ", label.num_classes, " classes"));
+                     absl::StrCat("\"", label.name, "\" of ", label.num_classes, " classes",
+                                  label.weighs ? " as weights" : ""));
     }
     columns.labels.push_back(clicked ? VisitColumns::Label::kClicked : VisitColumns::Label::kSpent);
   }

@@ -55,6 +55,12 @@ TEST(GeneratedVisitsTest, AModelTakesColumnsInItsOrder) {
   EXPECT_EQ(turned.labels[1].span(), all.labels[0].span());
 }
 
+TEST(GeneratedVisitsTest, ClicksMayBeWeights) {
+  const LabelSpec weights = {"clicked", 0, /*weighs=*/true};
+  const Batch batch = ReadVisits({{kUser}, {kSpent, weights}}, 5);
+  EXPECT_EQ(batch.labels[1].span(), ReadVisits({{kUser}, {kClicked}}, 5).labels[0].span());
+}
+
 TEST(GeneratedVisitsTest, HasNoOtherColumnsAndRecords) {
   const std::vector<std::pair<RecordSchema, std::string>> wrong = {
       {{{{"users", Shape({kVisitNumbers})}}, {kClicked}},
@@ -71,6 +77,10 @@ TEST(GeneratedVisitsTest, HasNoOtherColumnsAndRecords) {
        "generated visits: expected the labels \"clicked\", 0 or 1, and \"spent\", any number, "
        "found "
        "\"label\" of 0 classes"},
+      {{{kUser}, {kClicked, {"spent", 0, /*weighs=*/true}}},
+       "generated visits: expected the labels \"clicked\", 0 or 1, and \"spent\", any number, "
+       "found "
+       "\"spent\" of 0 classes as weights"},
   };
   for (const auto& [schema, message] : wrong) {
     EXPECT_EQ(VisitColumnsOf(schema).status(), absl::InvalidArgumentError(message));

@@ -591,19 +591,60 @@ INSTANTIATE_TEST_SUITE_P(
                     inputs: "features"
                     inputs: "x1"
                   }
-                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
-        Case{"SigmoidCrossEntropy",
-             R"pb(input_shape: 4
-                  layers { dense { units: 5 } }
-                  layers { tanh {} }
-                  layers { dense { units: 1 } }
-                  loss { kind: SIGMOID_CROSS_ENTROPY })pb"},
-        Case{"MeanSquaredError",
-             R"pb(input_shape: 4
-                  layers { dense { units: 5 } }
-                  layers { tanh {} }
-                  layers { dense { units: 1 } }
-                  loss { kind: MEAN_SQUARED_ERROR })pb"}),
+                  loss { kind: SOFTMAX_CROSS_ENTROPY })pb"}),
+    [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Losses, GradientTest,
+    testing::Values(Case{"SigmoidCrossEntropy",
+                         R"pb(input_shape: 4
+                              layers { dense { units: 5 } }
+                              layers { tanh {} }
+                              layers { dense { units: 1 } }
+                              loss { kind: SIGMOID_CROSS_ENTROPY })pb"},
+                    Case{"MeanSquaredError",
+                         R"pb(input_shape: 4
+                              layers { dense { units: 5 } }
+                              layers { tanh {} }
+                              layers { dense { units: 1 } }
+                              loss { kind: MEAN_SQUARED_ERROR })pb"},
+                    Case{"Huber",
+                         R"pb(input_shape: 4
+                              layers { dense { units: 5 } }
+                              layers { tanh {} }
+                              layers { dense { units: 1 } }
+                              loss { kind: HUBER delta: 0.3 })pb"},
+                    Case{
+                        "WeightsOfRecords",
+                        R"pb(input_shape: 4
+                             layers {
+                               name: "body"
+                               dense { units: 5 }
+                             }
+                             layers {
+                               name: "click"
+                               dense { units: 1 }
+                             }
+                             layers {
+                               name: "kind"
+                               inputs: "body"
+                               dense { units: 3 }
+                             }
+                             losses { kind: SOFTMAX_CROSS_ENTROPY weight_label: "trust" }
+                             losses { kind: HUBER scores: "click" label: "a" weight_label: "trust" }
+                             losses {
+                               kind: SIGMOID_CROSS_ENTROPY
+                               scores: "click"
+                               label: "b"
+                               weight: 0.5
+                               weight_label: "more"
+                             }
+                             losses {
+                               kind: MEAN_SQUARED_ERROR
+                               scores: "click"
+                               label: "c"
+                               weight_label: "b"
+                             })pb"}),
     [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
 }  // namespace

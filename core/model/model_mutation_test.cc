@@ -105,7 +105,7 @@ constexpr const char* kModels[] = {
            dense { units: 1 }
          }
          losses { kind: SOFTMAX_CROSS_ENTROPY scores: "d" label: "l" }
-         losses { kind: MEAN_SQUARED_ERROR scores: "e" weight: 0.5 })pb",
+         losses { kind: MEAN_SQUARED_ERROR scores: "e" weight: 0.5 weight_label: "w" })pb",
     R"pb(input_shape: 4
          layers {
            name: "a"
@@ -266,7 +266,7 @@ class Mutator {
       case FieldDescriptor::CPPTYPE_BOOL:
         return reflection.SetBool(message, field, Draw(2) == 0);
       case FieldDescriptor::CPPTYPE_ENUM:
-        return reflection.SetEnumValue(message, field, Draw(5));
+        return reflection.SetEnumValue(message, field, Draw(6));
       case FieldDescriptor::CPPTYPE_STRING:
         return reflection.SetString(message, field, Name());
       default:

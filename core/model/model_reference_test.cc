@@ -67,7 +67,10 @@ class ReferenceModel {
     for (size_t i = 0; i < spec_.layers.size(); ++i) {
       inputs_.push_back(ToFloats(Forward(spec_.layers[i], i)));
     }
-    const reference::Loss loss = ComputeLoss(ToFloats(batch.labels[0]));
+    reference::Loss loss = ComputeLoss(ToFloats(batch.labels[0]));
+    if (spec_.main_loss().weight_label) {
+      WeighRecords(ToFloats(batch.labels[*spec_.main_loss().weight_label]), &loss);
+    }
     Floats dy = ToFloats(loss.dscores);
     for (size_t i = spec_.layers.size(); i-- > 0;) dy = ToFloats(Backward(spec_.layers[i], i, dy));
     double sum = 0;
@@ -129,10 +132,20 @@ class ReferenceModel {
                                               labels);
       case LossKind::kSigmoidCrossEntropy:
         return reference::SigmoidCrossEntropy(weight, inputs_.back(), labels);
+      case LossKind::kHuber:
+        return reference::HuberLoss(spec_.main_loss().delta, weight, inputs_.back(), labels);
       case LossKind::kMeanSquaredError:
         break;
     }
     return reference::MeanSquaredError(weight, inputs_.back(), labels);
+  }
+
+  static void WeighRecords(const Floats& weights, reference::Loss* loss) {
+    const size_t outputs = loss->dscores.size() / weights.size();
+    for (size_t i = 0; i < weights.size(); ++i) loss->losses[i] *= double{weights[i]};
+    for (size_t i = 0; i < loss->dscores.size(); ++i) {
+      loss->dscores[i] *= double{weights[i / outputs]};
+    }
   }
 
   Doubles Backward(const LayerSpec& layer, size_t i, const Floats& dy) {
@@ -254,6 +267,24 @@ constexpr Network kNetworks[] = {
           layers { tanh {} }
           layers { dense { units: 1 } }
           loss { kind: MEAN_SQUARED_ERROR })pb"},
+    {"huber",
+     R"pb(input_shape: 11
+          layers { dense { units: 9 } }
+          layers { tanh {} }
+          layers { dense { units: 1 } }
+          loss { kind: HUBER delta: 0.5 })pb"},
+    {"weighted squared",
+     R"pb(input_shape: 11
+          layers { dense { units: 9 } }
+          layers { tanh {} }
+          layers { dense { units: 1 } }
+          loss { kind: MEAN_SQUARED_ERROR weight_label: "trust" })pb"},
+    {"weighted classes",
+     R"pb(input_shape: 37
+          layers { dense { units: 29 } }
+          layers { tanh {} }
+          layers { dense { units: 5 } }
+          loss { kind: SOFTMAX_CROSS_ENTROPY weight_label: "trust" })pb"},
 };
 constexpr Network kMaxima = {"maxima",
                              R"pb(input_shape: [ 9, 8, 2 ]

@@ -76,6 +76,19 @@ constexpr char kDropout[] = R"pb(
   layers { dense { units: 1 no_bias: true } }
   loss { kind: MEAN_SQUARED_ERROR })pb";
 
+constexpr char kWeighted[] = R"pb(
+  input_shape: 5
+  layers {
+    name: "kind"
+    dense { units: 3 }
+  }
+  layers {
+    name: "price"
+    dense { units: 1 }
+  }
+  losses { kind: SOFTMAX_CROSS_ENTROPY scores: "kind" label: "a" weight_label: "trust" }
+  losses { kind: HUBER delta: 0.5 weight: 0.3 weight_label: "trust" })pb";
+
 // The same variables as a TestModel's of seed 1.
 struct GroupModel {
   GroupModel(const std::string& text, std::unique_ptr<DeviceGroup> on) : group(std::move(on)) {
@@ -132,7 +145,7 @@ void ExpectTheSame(const char* network, GroupModel several) {
 }
 
 TEST_P(ModelReplicasTest, ComputeWhatOneComputes) {
-  for (const char* network : {kNetwork, kOfIds}) {
+  for (const char* network : {kNetwork, kOfIds, kWeighted}) {
     for (const int replicas : {1, 2, 3}) {
       SCOPED_TRACE(replicas);
       ExpectTheSame(network, GroupModel(network, NewGroup(replicas)));

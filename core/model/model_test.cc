@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "core/model/model_devices_testing.h"
 #include "core/model/model_testing.h"
 
@@ -453,6 +454,46 @@ TEST_P(ModelTest, RefusesLabelsOutOfRange) {
   EXPECT_EQ(BatchError(&squared, features, labels, std::numeric_limits<float>::infinity()),
             absl::InvalidArgumentError("batch: label[0]: expected a finite number, found inf"));
   EXPECT_TRUE(BatchError(&softmax, features, labels, 2).ok());
+}
+
+TEST_P(ModelTest, RefusesWeightsThatAreNone) {
+  TestModel test =
+      Make(std::string(kOneScore) + "loss { kind: MEAN_SQUARED_ERROR weight_label: 'trust' }");
+  Batch batch = RandomBatch(test.model->spec(), 3, 1);
+  EXPECT_TRUE(test.model->Evaluate(batch, {}).ok());
+  for (const float weight : {-0.5f, std::numeric_limits<float>::infinity()}) {
+    batch.labels[1].data()[2] = weight;
+    EXPECT_EQ(test.model->Evaluate(batch, {}).status().message(),
+              absl::StrCat("batch: trust[2]: expected a finite weight >= 0, found ", weight));
+  }
+}
+
+// One record twice counts as much as with the weight 2, and another as little as not at all, up to
+// the number of the records by which the sum is divided.
+TEST_P(ModelTest, AWeightIsANumberOfRecords) {
+  const std::string model = "input_shape: 4 layers { dense { units: 3 } } ";
+  TestModel weighted =
+      Make(model + "loss { kind: SOFTMAX_CROSS_ENTROPY weight: 0.5 weight_label: 'trust' }");
+  TestModel plain = Make(model + "loss { kind: SOFTMAX_CROSS_ENTROPY weight: 0.5 }");
+  Batch batch = RandomBatch(weighted.model->spec(), 3, 2);
+  const float weights[] = {2, 0, 1};
+  std::copy_n(weights, 3, batch.labels[1].data());
+  Batch repeated = RandomBatch(plain.model->spec(), 3, 2);
+  for (const int64_t from : {0, 2}) {
+    const int64_t to = from == 0 ? 1 : 2;
+    std::copy_n(batch.features[0].numbers.data() + from * 4, 4,
+                repeated.features[0].numbers.data() + to * 4);
+    repeated.labels[0].data()[to] = batch.labels[0].data()[from];
+  }
+  EXPECT_NEAR(weighted.Step(batch), plain.Step(repeated), 1e-6);
+  for (size_t v = 0; v < plain.gradients.size(); ++v) {
+    for (int64_t i = 0; i < plain.gradients[v].size(); ++i) {
+      EXPECT_NEAR(weighted.gradients[v].data()[i], plain.gradients[v].data()[i], 1e-6);
+    }
+  }
+  const auto evaluated = weighted.model->Evaluate(batch, {});
+  ASSERT_TRUE(evaluated.ok()) << evaluated.status();
+  EXPECT_NEAR(evaluated->loss, plain.model->Evaluate(repeated, {})->loss, 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ModelTest, AllTestDevices(), TestDeviceName);

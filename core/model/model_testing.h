@@ -5,6 +5,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -57,6 +58,9 @@ inline Batch RandomBatch(const ModelSpec& spec, int64_t size, uint64_t seed) {
   for (size_t i = 0; i < batch.labels.size(); ++i) {
     FillRandom(seed++, 1, batch.labels[i].span());
     const int64_t classes = spec.records.labels[i].num_classes;
+    if (spec.records.labels[i].weighs && classes == 0) {
+      for (float& weight : batch.labels[i].span()) weight = std::abs(weight);
+    }
     if (classes == 0) continue;
     for (float& label : batch.labels[i].span()) {
       label = static_cast<float>(static_cast<int64_t>((label + 1) / 2 * 1000) % classes);

@@ -187,6 +187,7 @@ void Replica::ComputeLosses(const Pass& pass, float weight) {
     DeviceMemory* dscores = nullptr;
     if (pass.training) dscores = Part(plan_.score_gradients[i].part);
     ComputeLoss(loss, pass.batch, weight * loss.weight, scores, dscores);
+    WeighRecords(loss, pass.batch, dscores);
     if (pass.training && plan_.score_gradients[i].sum.has_value()) {
       device_->Axpy(1, pass.batch * loss.outputs, *dscores, Part(*plan_.score_gradients[i].sum));
     }
@@ -211,7 +212,17 @@ void Replica::ComputeLoss(const LossSpec& loss, int64_t rows, float weight,
     case LossKind::kMeanSquaredError:
       device_->MeanSquaredError(rows, weight, scores, labels, losses_.get(), dscores);
       break;
+    case LossKind::kHuber:
+      device_->HuberLoss(rows, loss.delta, weight, scores, labels, losses_.get(), dscores);
+      break;
   }
+}
+
+void Replica::WeighRecords(const LossSpec& loss, int64_t rows, DeviceMemory* dscores) {
+  if (!loss.weight_label) return;
+  const DeviceMemory& weights = *labels_[*loss.weight_label];
+  device_->Multiply(rows, *losses_, weights, losses_.get());
+  if (dscores != nullptr) device_->ScaleRows(rows, loss.outputs, weights, dscores);
 }
 
 void Replica::Backward(const Pass& pass, size_t stage) {

@@ -124,6 +124,8 @@ class Replica {
   // sum.
   void ComputeLoss(const LossSpec& loss, int64_t rows, float weight, const DeviceMemory& scores,
                    DeviceMemory* dscores);
+  // Multiplies both by the records' weights, where the loss has some.
+  void WeighRecords(const LossSpec& loss, int64_t rows, DeviceMemory* dscores);
   // Adds to gradients what a stage's backward pass has left beside them.
   void AddInputGradients(const Pass& pass, size_t stage);
   void AddVariableGradients(size_t stage);

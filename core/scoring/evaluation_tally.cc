@@ -51,6 +51,7 @@ void EvaluationTally::Add(int64_t first_record, const Batch& batch, const Evalua
         AddBinary(record, label, of_row.data(), features);
         break;
       case LossKind::kMeanSquaredError:
+      case LossKind::kHuber:
         AddRegression(record, label, of_row[0], features);
         break;
     }
@@ -133,7 +134,7 @@ EvaluationReport EvaluationTally::Report() const {
     report.mean_absolute_error = errors_.MeanAbsolute();
   }
   if (model_.main_loss().kind == LossKind::kSigmoidCrossEntropy) report.ranking = ranking_.Curves();
-  if (model_.main_loss().kind == LossKind::kMeanSquaredError) {
+  if (IsRegression(model_.main_loss().kind)) {
     report.pairs = pairs_.Pairs();
     return report;
   }

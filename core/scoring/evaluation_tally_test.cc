@@ -235,20 +235,22 @@ TEST(EvaluationTallyTest, BinaryScoresThatAreNoNumbers) {
 }
 
 TEST(EvaluationTallyTest, RegressionByHand) {
-  const ModelSpec spec = SpecOf(LossKind::kMeanSquaredError, 1);
-  const std::vector<MetricSpec> metrics = {{Kind::kMeanSquaredError}, {Kind::kMeanAbsoluteError}};
-  const EvaluationOutcome outcome = Tally(spec, metrics, {{1, 2, 3}, {1, 1, 6}}, 2);
-  EXPECT_DOUBLE_EQ(outcome.metrics.at("mean_squared_error"), 10.0 / 3);
-  EXPECT_DOUBLE_EQ(outcome.metrics.at("mean_absolute_error"), 4.0 / 3);
-  Json json = Parsed(outcome.report);
-  EXPECT_EQ(json["kind"], "regression");
-  EXPECT_EQ(json["mean_squared_error"], 10.0 / 3);
-  EXPECT_EQ(json["pairs"], Json::parse("[[1.0, 1.0], [2.0, 1.0], [3.0, 6.0]]"));
-  ASSERT_THAT(json["wrong"], SizeIs(2));
-  json["wrong"][0].erase("input");
-  EXPECT_EQ(json["wrong"][0], Json::parse(R"({"record": 2, "target": 3.0, "prediction": 6.0})"));
-  EXPECT_FALSE(json.contains("confusion"));
-  EXPECT_FALSE(json.contains("classes"));
+  for (const LossKind loss : {LossKind::kMeanSquaredError, LossKind::kHuber}) {
+    const ModelSpec spec = SpecOf(loss, 1);
+    const std::vector<MetricSpec> metrics = {{Kind::kMeanSquaredError}, {Kind::kMeanAbsoluteError}};
+    const EvaluationOutcome outcome = Tally(spec, metrics, {{1, 2, 3}, {1, 1, 6}}, 2);
+    EXPECT_DOUBLE_EQ(outcome.metrics.at("mean_squared_error"), 10.0 / 3);
+    EXPECT_DOUBLE_EQ(outcome.metrics.at("mean_absolute_error"), 4.0 / 3);
+    Json json = Parsed(outcome.report);
+    EXPECT_EQ(json["kind"], "regression");
+    EXPECT_EQ(json["mean_squared_error"], 10.0 / 3);
+    EXPECT_EQ(json["pairs"], Json::parse("[[1.0, 1.0], [2.0, 1.0], [3.0, 6.0]]"));
+    ASSERT_THAT(json["wrong"], SizeIs(2));
+    json["wrong"][0].erase("input");
+    EXPECT_EQ(json["wrong"][0], Json::parse(R"({"record": 2, "target": 3.0, "prediction": 6.0})"));
+    EXPECT_FALSE(json.contains("confusion"));
+    EXPECT_FALSE(json.contains("classes"));
+  }
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ void ScoresToProbabilities(LossKind loss, int64_t outputs, absl::Span<float> sco
       for (float& score : scores) score = 1 / (1 + std::exp(-score));
       return;
     case LossKind::kMeanSquaredError:
+    case LossKind::kHuber:
       return;
   }
 }

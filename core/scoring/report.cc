@@ -52,7 +52,7 @@ Json WrongNumber(const WrongExample& example) {
 
 Json Wrong(const EvaluationReport& report) {
   Json json = Json::array();
-  const bool classes = report.loss != LossKind::kMeanSquaredError;
+  const bool classes = !IsRegression(report.loss);
   for (const WrongExample& example : report.wrong) {
     json.push_back(classes ? WrongClass(example) : WrongNumber(example));
     if (example.input.empty()) continue;
@@ -92,6 +92,7 @@ const char* ReportKind(LossKind loss) {
     case LossKind::kSigmoidCrossEntropy:
       return "binary";
     case LossKind::kMeanSquaredError:
+    case LossKind::kHuber:
       return "regression";
   }
   return "";
@@ -102,7 +103,7 @@ std::string FormatReport(const EvaluationReport& report) {
                {"time", static_cast<double>(absl::ToUnixMicros(report.time)) / 1e6},
                {"kind", ReportKind(report.loss)},
                {"examples", report.examples}};
-  if (report.loss == LossKind::kMeanSquaredError) {
+  if (IsRegression(report.loss)) {
     AddRegression(report, &json);
   } else {
     AddClasses(report, &json);

@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<float>> FeaturesOf(const Json& body) {
 Json PredictionJson(const RunModel& model, const Prediction& prediction) {
   Json json = {{"step", prediction.step}, {"kind", model.kind()}, {"seconds", prediction.seconds}};
   std::vector<float> outputs = prediction.outputs;
-  if (model.spec.main_loss().kind == LossKind::kMeanSquaredError) {
+  if (IsRegression(model.spec.main_loss().kind)) {
     json["prediction"] = outputs.front();
     return json;
   }

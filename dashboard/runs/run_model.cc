@@ -32,6 +32,7 @@ const char* RunModel::kind() const {
     case LossKind::kSigmoidCrossEntropy:
       return "binary";
     case LossKind::kMeanSquaredError:
+    case LossKind::kHuber:
       return "regression";
   }
   return "";

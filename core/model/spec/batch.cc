@@ -124,6 +124,12 @@ void ResizeFeature(int64_t records, const FeatureSpec& feature, FeatureValues* v
   values->weights.clear();
 }
 
+absl::Status BadLabel(const std::string& name, int64_t position, absl::string_view expected,
+                      float found) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("batch: ", name, "[", position, "]: expected ", expected, ", found ", found));
+}
+
 absl::Status CheckLabel(const LossSpec& loss, int64_t position, float label) {
   std::string expected;
   switch (loss.kind) {
@@ -139,12 +145,21 @@ absl::Status CheckLabel(const LossSpec& loss, int64_t position, float label) {
       expected = "0 or 1";
       break;
     case LossKind::kMeanSquaredError:
+    case LossKind::kHuber:
       if (std::isfinite(label)) return absl::OkStatus();
       expected = "a finite number";
       break;
   }
-  return absl::InvalidArgumentError(absl::StrCat("batch: ", loss.label_name, "[", position,
-                                                 "]: expected ", expected, ", found ", label));
+  return BadLabel(loss.label_name, position, expected, label);
+}
+
+absl::Status CheckWeights(const std::string& name, absl::Span<const float> weights) {
+  for (size_t r = 0; r < weights.size(); ++r) {
+    // Written so that not-a-number fails too.
+    if (weights[r] >= 0 && std::isfinite(weights[r])) continue;
+    return BadLabel(name, static_cast<int64_t>(r), "a finite weight >= 0", weights[r]);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -212,6 +227,8 @@ absl::Status CheckBatch(const ModelSpec& spec, const Batch& batch) {
     for (size_t r = 0; r < values.size(); ++r) {
       RETURN_IF_ERROR(CheckLabel(loss, static_cast<int64_t>(r), values[r]));
     }
+    if (!loss.weight_label) continue;
+    RETURN_IF_ERROR(CheckWeights(loss.weight_label_name, batch.labels[*loss.weight_label].span()));
   }
   return absl::OkStatus();
 }

@@ -46,7 +46,7 @@ void Resize(int64_t records, const RecordSchema& schema, Batch* batch);
 
 // INVALID_ARGUMENT: no record, features or labels that are not the model's or whose shapes are
 // not, an id that an embedding has no row for, bags whose offsets or weights do not fit their ids,
-// a weight that is not finite, or a label that a loss does not take.
+// a weight that is not finite or of a record negative, or a label that a loss does not take.
 absl::Status CheckBatch(const ModelSpec& spec, const Batch& batch);
 // The same for features alone.
 absl::Status CheckFeatures(const ModelSpec& spec, const Batch& batch);

@@ -19,10 +19,12 @@ absl::StatusOr<LossKind> ReadKind(v1::LossConfig::Kind kind, const std::string& 
       return LossKind::kSigmoidCrossEntropy;
     case v1::LossConfig::MEAN_SQUARED_ERROR:
       return LossKind::kMeanSquaredError;
+    case v1::LossConfig::HUBER:
+      return LossKind::kHuber;
     default:
       return FieldError(path + ".kind",
-                        "expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY or "
-                        "MEAN_SQUARED_ERROR, found none");
+                        "expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY, "
+                        "MEAN_SQUARED_ERROR or HUBER, found none");
   }
 }
 
@@ -36,6 +38,34 @@ absl::Status CheckScores(LossKind kind, const std::string& path, const std::stri
                          ", found the output ", shape.ToString(), " of \"", layer, "\""));
 }
 
+// Written so that not-a-number fails too.
+absl::Status CheckFactor(const std::string& path, float value) {
+  if (value > 0 && std::isfinite(value)) return absl::OkStatus();
+  return FieldError(path, absl::StrCat("expected > 0, found ", value));
+}
+
+absl::Status ReadDelta(const v1::LossConfig& config, const std::string& path, LossSpec* loss) {
+  if (!config.has_delta()) return absl::OkStatus();
+  if (loss->kind != LossKind::kHuber) {
+    return FieldError(path + ".delta", absl::StrCat("expected none of ", LossKindName(loss->kind),
+                                                    ", found ", config.delta()));
+  }
+  loss->delta = config.delta();
+  return CheckFactor(path + ".delta", loss->delta);
+}
+
+absl::Status ReadLabels(const v1::LossConfig& config, const std::string& path, LossSpec* loss) {
+  loss->label_name = config.label().empty() ? std::string(kLabel) : config.label();
+  RETURN_IF_ERROR(CheckName(path + ".label", loss->label_name));
+  loss->weight_label_name = config.weight_label();
+  if (loss->weight_label_name.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckName(path + ".weight_label", loss->weight_label_name));
+  if (loss->weight_label_name != loss->label_name) return absl::OkStatus();
+  return FieldError(path + ".weight_label", absl::StrCat("expected another label than the loss's, "
+                                                         "found \"",
+                                                         loss->label_name, "\""));
+}
+
 }  // namespace
 
 const char* LossKindName(LossKind kind) {
@@ -46,8 +76,14 @@ const char* LossKindName(LossKind kind) {
       return "SIGMOID_CROSS_ENTROPY";
     case LossKind::kMeanSquaredError:
       return "MEAN_SQUARED_ERROR";
+    case LossKind::kHuber:
+      return "HUBER";
   }
   return "";
+}
+
+bool IsRegression(LossKind kind) {
+  return kind == LossKind::kMeanSquaredError || kind == LossKind::kHuber;
 }
 
 int64_t LossSpec::num_classes() const {
@@ -57,6 +93,7 @@ int64_t LossSpec::num_classes() const {
     case LossKind::kSigmoidCrossEntropy:
       return 2;
     case LossKind::kMeanSquaredError:
+    case LossKind::kHuber:
       return 0;
   }
   return 0;
@@ -69,13 +106,10 @@ absl::StatusOr<LossSpec> ReadLoss(const v1::LossConfig& config, const std::strin
   RETURN_IF_ERROR(CheckScores(loss.kind, path, layer, shape));
   loss.scores = scores;
   loss.outputs = shape.num_elements();
-  loss.label_name = config.label().empty() ? std::string(kLabel) : config.label();
-  RETURN_IF_ERROR(CheckName(path + ".label", loss.label_name));
+  RETURN_IF_ERROR(ReadLabels(config, path, &loss));
   loss.weight = config.has_weight() ? config.weight() : 1.0f;
-  // Written so that not-a-number fails too.
-  if (!(loss.weight > 0 && std::isfinite(loss.weight))) {
-    return FieldError(path + ".weight", absl::StrCat("expected > 0, found ", loss.weight));
-  }
+  RETURN_IF_ERROR(CheckFactor(path + ".weight", loss.weight));
+  RETURN_IF_ERROR(ReadDelta(config, path, &loss));
   return loss;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -13,10 +14,12 @@
 
 namespace keelson {
 
-enum class LossKind { kSoftmaxCrossEntropy, kSigmoidCrossEntropy, kMeanSquaredError };
+enum class LossKind { kSoftmaxCrossEntropy, kSigmoidCrossEntropy, kMeanSquaredError, kHuber };
 
 // "SOFTMAX_CROSS_ENTROPY", ..., as in the configuration.
 const char* LossKindName(LossKind kind);
+// Whether labels are numbers that the score shall be near to, and no classes.
+bool IsRegression(LossKind kind);
 
 struct LossSpec {
   LossKind kind = LossKind::kSoftmaxCrossEntropy;
@@ -28,6 +31,12 @@ struct LossSpec {
   std::string label_name = {};
   // In the sum of the losses.
   float weight = 1;
+  // Of kHuber.
+  float delta = 1;
+  // The position in RecordSchema::labels of the records' weights, and its name; nothing, "": each
+  // has the weight 1.
+  std::optional<size_t> weight_label = {};
+  std::string weight_label_name = {};
 
   // Labels are whole numbers from 0 to below this; 0: labels are any numbers.
   int64_t num_classes() const;
@@ -35,7 +44,8 @@ struct LossSpec {
 
 // Reads a loss of the scores `scores`, which are a layer's output of this name and shape.
 // INVALID_ARGUMENT, beginning with `path` or a field's path in it: no kind; scores that do not fit
-// it; a malformed label; a weight that is not > 0 and finite.
+// it; a malformed label; weights that are the label; a weight or delta that is not > 0 and finite;
+// a delta of another loss.
 absl::StatusOr<LossSpec> ReadLoss(const v1::LossConfig& config, const std::string& path,
                                   ValueId scores, const std::string& layer, const Shape& shape);
 

@@ -46,7 +46,7 @@ std::vector<LossKind> LossesOf(Metric::KindCase kind) {
       return {LossKind::kSigmoidCrossEntropy};
     case Metric::kMeanSquaredError:
     case Metric::kMeanAbsoluteError:
-      return {LossKind::kMeanSquaredError, LossKind::kSigmoidCrossEntropy};
+      return {LossKind::kMeanSquaredError, LossKind::kHuber, LossKind::kSigmoidCrossEntropy};
     case Metric::kAccuracy:
     case Metric::kPrecision:
     case Metric::kRecall:
@@ -137,7 +137,7 @@ std::string MetricSpec::name() const {
 absl::StatusOr<std::vector<MetricSpec>> InferMetrics(const v1::EvaluationConfig& config,
                                                      const ModelSpec& model) {
   std::vector<MetricSpec> metrics;
-  if (config.metrics().empty() && model.main_loss().kind != LossKind::kMeanSquaredError) {
+  if (config.metrics().empty() && !IsRegression(model.main_loss().kind)) {
     metrics.push_back({Kind::kAccuracy});
   }
   for (int i = 0; i < config.metrics_size(); ++i) {

@@ -37,7 +37,7 @@ struct MetricSpec {
 };
 
 // The configured metrics, beside the loss; by default accuracy for the cross-entropies and none for
-// the mean squared error. INVALID_ARGUMENT, beginning with the field's path: a metric without a
+// the others. INVALID_ARGUMENT, beginning with the field's path: a metric without a
 // kind, one that the loss does not have, the same one twice, a `k` outside [1, scores], or a curve
 // that is none.
 absl::StatusOr<std::vector<MetricSpec>> InferMetrics(const v1::EvaluationConfig& config,

@@ -90,7 +90,7 @@ TEST(InferMetricsTest, Refuses) {
             "found SOFTMAX_CROSS_ENTROPY"},
            {"metrics { mean_squared_error {} }", softmax,
             "evaluation.metrics[0].mean_squared_error: expected a model with the loss "
-            "MEAN_SQUARED_ERROR or SIGMOID_CROSS_ENTROPY, found SOFTMAX_CROSS_ENTROPY"},
+            "MEAN_SQUARED_ERROR or HUBER or SIGMOID_CROSS_ENTROPY, found SOFTMAX_CROSS_ENTROPY"},
            {"metrics { recall {} }", squared,
             "evaluation.metrics[0].recall: expected a model with the loss SOFTMAX_CROSS_ENTROPY "
             "or SIGMOID_CROSS_ENTROPY, found MEAN_SQUARED_ERROR"},

@@ -166,10 +166,24 @@ class SpecBuilder {
       return FieldError(path + ".label", absl::StrCat("another loss already has the label \"",
                                                       loss.label_name, "\""));
     }
-    loss.label = spec_.records.labels.size();
-    spec_.records.labels.push_back({loss.label_name, loss.num_classes()});
+    loss.label = AddLabel(loss.label_name);
+    spec_.records.labels[loss.label].num_classes = loss.num_classes();
+    if (!loss.weight_label_name.empty()) {
+      loss.weight_label = AddLabel(loss.weight_label_name);
+      spec_.records.labels[*loss.weight_label].weighs = true;
+    }
     spec_.losses.push_back(std::move(loss));
     return absl::OkStatus();
+  }
+
+  // The position of the label of this name, which may be there already.
+  size_t AddLabel(const std::string& name) {
+    std::vector<LabelSpec>& labels = spec_.records.labels;
+    const auto found = std::find_if(labels.begin(), labels.end(),
+                                    [&](const LabelSpec& label) { return label.name == name; });
+    const auto position = static_cast<size_t>(found - labels.begin());
+    if (found == labels.end()) labels.push_back({name});
+    return position;
   }
 
   bool DependsOnVariables(ValueId value) const {
@@ -203,12 +217,14 @@ int64_t ModelSpec::parameters_of(const LayerSpec& layer) const {
 }
 
 std::string ModelSpec::LossText() const {
-  if (losses.size() == 1) return LossKindName(main_loss().kind);
+  const bool several = losses.size() > 1;
   std::string text;
   for (const LossSpec& loss : losses) {
     absl::StrAppend(&text, text.empty() ? "" : " + ");
-    if (loss.weight != 1) absl::StrAppend(&text, loss.weight, " ");
-    absl::StrAppend(&text, LossKindName(loss.kind), " of ", NameOf(loss.scores));
+    if (several && loss.weight != 1) absl::StrAppend(&text, loss.weight, " ");
+    absl::StrAppend(&text, LossKindName(loss.kind));
+    if (several) absl::StrAppend(&text, " of ", NameOf(loss.scores));
+    if (loss.weight_label) absl::StrAppend(&text, " weighted by ", loss.weight_label_name);
   }
   return text;
 }

@@ -32,13 +32,17 @@ struct ModelSpec {
   // 2010 (uniform); He et al., "Delving deep into rectifiers", ICCV 2015 (normal). Embeddings are
   // "<layer>/embeddings", [rows, dim].
   std::vector<VariableSpec> variables;
-  // At least one. The model's loss is the sum of their weights times their means over the records.
+  // At least one. The model's loss is the sum of their weights times their means over the records,
+  // each record's loss multiplied by its weight where there are weights. That is linear in the
+  // records: the mean of equal parts of a batch is that of the batch, on any number of devices and
+  // workers, and a weight does not depend on the company that its record has. (It is Keras'
+  // SUM_OVER_BATCH_SIZE with sample weights.)
   std::vector<LossSpec> losses;
 
   // The first one, of whose scores predictions and metrics are.
   const LossSpec& main_loss() const { return losses.front(); }
   // "SOFTMAX_CROSS_ENTROPY", or of several "SIGMOID_CROSS_ENTROPY of click + 0.5
-  // MEAN_SQUARED_ERROR of price".
+  // MEAN_SQUARED_ERROR of price"; with records' weights "HUBER weighted by trust".
   std::string LossText() const;
   // The elements of the layer's variables, except those that an earlier layer has, too.
   int64_t parameters_of(const LayerSpec& layer) const;

@@ -259,7 +259,7 @@ TEST(ModelSpecTest, AveragesAreNothingToTrain) {
 }
 
 TEST(ModelSpecTest, TakesTheOtherLosses) {
-  for (const char* loss : {"SIGMOID_CROSS_ENTROPY", "MEAN_SQUARED_ERROR"}) {
+  for (const char* loss : {"SIGMOID_CROSS_ENTROPY", "MEAN_SQUARED_ERROR", "HUBER"}) {
     const auto spec = Infer(
         std::string("input_shape: 5 layers { dense { units: 1 } } loss { kind: ") + loss + " }");
     ASSERT_TRUE(spec.ok()) << spec.status();
@@ -344,6 +344,34 @@ TEST(ModelSpecTest, ReadsSeveralLosses) {
   EXPECT_EQ(spec->records.labels[1].num_classes, 3);
 }
 
+TEST(ModelSpecTest, ReadsTheWeightsOfRecords) {
+  const auto spec = Infer(absl::StrCat(kTwoLosses, R"(
+      losses { kind: HUBER scores: "click" label: "paid" delta: 0.5 weight_label: "trust" }
+      losses { kind: SOFTMAX_CROSS_ENTROPY weight_label: "trust" }
+      losses { kind: SIGMOID_CROSS_ENTROPY scores: "click" label: "trust" weight_label: "paid" })"));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->LossText(),
+            "HUBER of click weighted by trust + SOFTMAX_CROSS_ENTROPY of kind weighted by trust + "
+            "SIGMOID_CROSS_ENTROPY of click weighted by paid");
+  EXPECT_EQ(spec->losses[0].delta, 0.5f);
+  ASSERT_EQ(spec->records.labels.size(), 3u);
+  EXPECT_EQ(spec->records.labels[0].name, "paid");
+  EXPECT_EQ(spec->records.labels[0].num_classes, 0);
+  EXPECT_EQ(spec->records.labels[1].name, "trust");
+  EXPECT_EQ(spec->records.labels[1].num_classes, 2);
+  EXPECT_EQ(spec->records.labels[2].name, "label");
+  EXPECT_TRUE(spec->records.labels[0].weighs);
+  EXPECT_TRUE(spec->records.labels[1].weighs);
+  EXPECT_FALSE(spec->records.labels[2].weighs);
+  EXPECT_EQ(spec->losses[0].weight_label, 1u);
+  EXPECT_EQ(spec->losses[1].weight_label, 1u);
+  EXPECT_EQ(spec->losses[2].weight_label, 0u);
+  EXPECT_EQ(spec->losses[2].label, 1u);
+  EXPECT_EQ(
+      Infer("input_shape: 5 layers { dense { units: 1 } } loss { kind: HUBER }")->losses[0].delta,
+      1);
+}
+
 TEST(ModelSpecTest, RefusesLosses) {
   const std::string click = "losses { kind: SIGMOID_CROSS_ENTROPY scores: 'click' label: 'c' } ";
   const std::string kind = "losses { kind: SOFTMAX_CROSS_ENTROPY } ";
@@ -351,8 +379,8 @@ TEST(ModelSpecTest, RefusesLosses) {
       {click + kind + "loss { kind: SOFTMAX_CROSS_ENTROPY }",
        "model.loss: expected nothing beside model.losses, found a loss"},
       {click + "losses { scores: 'kind' }",
-       "model.losses[1].kind: expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY or "
-       "MEAN_SQUARED_ERROR, found none"},
+       "model.losses[1].kind: expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY, "
+       "MEAN_SQUARED_ERROR or HUBER, found none"},
       {click + "losses { kind: MEAN_SQUARED_ERROR }",
        "model.losses[1]: MEAN_SQUARED_ERROR takes [1], found the output [3] of \"kind\""},
       {click + "losses { kind: SOFTMAX_CROSS_ENTROPY label: 'c' }",
@@ -361,6 +389,16 @@ TEST(ModelSpecTest, RefusesLosses) {
        "model.losses[1].weight: expected > 0, found 0"},
       {click + "losses { kind: SOFTMAX_CROSS_ENTROPY weight: inf }",
        "model.losses[1].weight: expected > 0, found inf"},
+      {click + kind + "losses { kind: HUBER scores: 'click' label: 'h' delta: 0 }",
+       "model.losses[2].delta: expected > 0, found 0"},
+      {click + kind + "losses { kind: HUBER scores: 'click' label: 'h' delta: nan }",
+       "model.losses[2].delta: expected > 0, found nan"},
+      {click + "losses { kind: HUBER }",
+       "model.losses[1]: HUBER takes [1], found the output [3] of \"kind\""},
+      {click + kind + "losses { kind: MEAN_SQUARED_ERROR scores: 'click' label: 'h' delta: 2 }",
+       "model.losses[2].delta: expected none of MEAN_SQUARED_ERROR, found 2"},
+      {click + "losses { kind: SOFTMAX_CROSS_ENTROPY weight_label: 'label' }",
+       "model.losses[1].weight_label: expected another label than the loss's, found \"label\""},
       {click + "losses { kind: SOFTMAX_CROSS_ENTROPY label: '-' }",
        "model.losses[1].label: expected letters, digits, '.', '_' or '-', the first of them a "
        "letter, a digit or '.', found \"-\""},
@@ -396,8 +434,8 @@ TEST(ModelSpecTest, RefusesModels) {
   EXPECT_EQ(message("input_shape: 3 layers { relu {} }" + softmax),
             "model.layers: expected a layer with variables to train, such as dense, found none");
   EXPECT_EQ(message("input_shape: 3 " + dense),
-            "model.loss.kind: expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY or "
-            "MEAN_SQUARED_ERROR, found none");
+            "model.loss.kind: expected SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY, "
+            "MEAN_SQUARED_ERROR or HUBER, found none");
   EXPECT_EQ(message("input_shape: 3 " + dense + "loss { kind: SIGMOID_CROSS_ENTROPY }"),
             "model.loss: SIGMOID_CROSS_ENTROPY takes [1], found the output [10] of \"dense_1\"");
   EXPECT_EQ(message("input_shape: 3 " + dense + "loss { kind: MEAN_SQUARED_ERROR }"),

@@ -42,6 +42,8 @@ struct LabelSpec {
   std::string name;
   // Labels are whole numbers from 0 to below this; 0: any numbers.
   int64_t num_classes = 0;
+  // A loss takes them as the records' weights: they are >= 0.
+  bool weighs = false;
 };
 
 struct RecordSchema {
