@@ -1,5 +1,5 @@
 // keelson_ctl: prints a running job's status, changes its mode, and ends its training; prints a
-// configuration's model.
+// configuration's model, and says what its fields are.
 
 #include <cstdlib>
 #include <functional>
@@ -14,6 +14,8 @@
 #include "cli/command_line.h"
 #include "cli/ctl.h"
 #include "cli/model_text.h"
+#include "cli/reference/config_reference.h"
+#include "cli/reference/layer_reference.h"
 #include "core/base/auth_token.h"
 #include "core/base/clock.h"
 #include "core/base/exit_code.h"
@@ -39,6 +41,8 @@ struct Flags {
   std::string reason = "keelson_ctl end";
   std::string config;
   bool dot = false;
+  std::string field;
+  bool layers = false;
 };
 
 std::optional<std::string> TfConfig() {
@@ -149,6 +153,26 @@ void AddModelCommand(CLI::App* app, Flags* flags, Command* command) {
   model->callback([=] { *command = [=] { return PrintModel(*flags); }; });
 }
 
+absl::StatusOr<int> Explain(const Flags& flags) {
+  ASSIGN_OR_RETURN(const ConfigReference reference, ConfigReference::Open(ConfigDescriptors()));
+  ASSIGN_OR_RETURN(const std::string text,
+                   flags.layers ? LayerReference(reference) : reference.Explain(flags.field));
+  std::cout << text;
+  return kExitDone;
+}
+
+void AddExplainCommand(CLI::App* app, Flags* flags, Command* command) {
+  CLI::App* explain =
+      app->add_subcommand("explain", "Says what a field of a configuration is, and what it holds");
+  CLI::Option* field = explain->add_option(
+      "FIELD", flags->field,
+      "Its path, as error messages have it: model.layers[2].dense; without it, the whole "
+      "configuration");
+  explain->add_flag("--layers", flags->layers, "The reference of all layers in Markdown instead")
+      ->excludes(field);
+  explain->callback([=] { *command = [=] { return Explain(*flags); }; });
+}
+
 }  // namespace
 }  // namespace keelson
 
@@ -161,5 +185,6 @@ int main(int argc, char** argv) {
   keelson::Command command;
   keelson::AddCommands(&app, &flags, &command);
   keelson::AddModelCommand(&app, &flags, &command);
+  keelson::AddExplainCommand(&app, &flags, &command);
   return keelson::RunCommandLine(&app, &command, argc, argv, &std::cout);
 }
