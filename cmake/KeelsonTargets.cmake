@@ -83,11 +83,12 @@ elseif(NOT KEELSON_SANITIZE)
 endif()
 
 # keelson_test(NAME SRCS ... DEPS ... [LABEL unit|integration|e2e|convergence|gpu] [TIMEOUT seconds]
-# [EMULATED_CUDA] [SINGLE_THREADED]): one GoogleTest program, run by CTest under its label (default:
-# unit). EMULATED_CUDA: its CUDA devices are those of core/device/cuda/emulation. SINGLE_THREADED: the
-# thread sanitizer has nothing to see in it.
+# [EMULATED_CUDA] [SINGLE_THREADED] [UNSANITIZED patterns...] [UNTHREADED patterns...]): one GoogleTest program, run by
+# CTest under its label (default: unit). EMULATED_CUDA: its CUDA devices are those of core/device/cuda/emulation.
+# SINGLE_THREADED: the thread sanitizer has nothing to see in it. Of tests that take long: UNSANITIZED those that are much
+# arithmetic in few lines, which no sanitizer runs, UNTHREADED those with one thread, which the thread sanitizer does not.
 function(keelson_test name)
-  cmake_parse_arguments(ARG "EMULATED_CUDA;SINGLE_THREADED" "LABEL;TIMEOUT" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "EMULATED_CUDA;SINGLE_THREADED" "LABEL;TIMEOUT" "SRCS;DEPS;UNSANITIZED;UNTHREADED" ${ARGN})
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
@@ -105,11 +106,23 @@ function(keelson_test name)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()
+  set(left_out)
+  if(KEELSON_SANITIZE)
+    list(APPEND left_out ${ARG_UNSANITIZED})
+  endif()
+  if(KEELSON_SANITIZE STREQUAL "thread")
+    list(APPEND left_out ${ARG_UNTHREADED})
+  endif()
+  set(filter)
+  if(left_out)
+    list(JOIN left_out ":" left_out)
+    set(filter "GTEST_FILTER=-${left_out}")
+  endif()
   add_dependencies(tests ${name})
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   # Those that may take longest start first, so that none of them is waited for at the end.
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT}
-    ENVIRONMENT "KEELSON_SOURCE_DIR=${PROJECT_SOURCE_DIR};KEELSON_BINARY_DIR=${PROJECT_BINARY_DIR}/bin;${KEELSON_SANITIZER_ENVIRONMENT}")
+    ENVIRONMENT "KEELSON_SOURCE_DIR=${PROJECT_SOURCE_DIR};KEELSON_BINARY_DIR=${PROJECT_BINARY_DIR}/bin;${KEELSON_SANITIZER_ENVIRONMENT};${filter}")
 endfunction()
 
 # keelson_binary(NAME SRCS ... DEPS ... [COLD]): a shipped program, into <build>/bin.
