@@ -1,5 +1,6 @@
 #include "tests/search/profiles.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -268,10 +269,21 @@ std::vector<SimFault> DrawMembers(const Scenario& scenario, Dice* dice) {
 }
 
 std::vector<SimFault> DrawChiefs(const Scenario& scenario, Dice* dice) {
-  const Occasion occasion = DrawOccasion(AllPoints(), scenario, dice);
+  const bool timed = dice->OnceIn(2);
+  const Occasion occasion =
+      DrawOccasion(timed ? std::vector<Point>() : AllPoints(), scenario, dice);
   std::vector<SimFault> faults;
   faults.push_back(FaultAt(occasion, dice->OnceIn(4) ? Kind::kKill : Kind::kReplace, 0, dice));
+  if (dice->OnceIn(2)) faults.back().length = dice->Milliseconds(4500, 9000);
   const absl::Duration away = faults.back().length;
+  if (timed && dice->OnceIn(2)) {
+    // Its successor stands still when it wakes up.
+    const absl::Duration before = std::min(away, dice->Milliseconds(1500, 4500));
+    Occasion wakes;
+    wakes.at = occasion.at + away - before;
+    faults.push_back(FaultAt(wakes, Kind::kFreeze, 0, dice));
+    faults.back().length = before + dice->Milliseconds(500, 4000);
+  }
   const int64_t count = dice->Roll(1, 3);
   for (int64_t i = 0; i < count; ++i) {
     // While it is away, or when it wakes up.
@@ -319,11 +331,38 @@ std::vector<SimFault> DrawDrains(const Scenario& scenario, Dice* dice) {
   return faults;
 }
 
+std::vector<SimFault> DrawRestarts(const Scenario& scenario, Dice* dice) {
+  const Occasion occasion =
+      DrawOccasion(dice->OnceIn(2) ? kCutPoints : std::vector<Point>(), scenario, dice);
+  std::vector<SimFault> faults;
+  absl::Duration away = dice->Milliseconds(100, 2000);
+  if (dice->OnceIn(3)) {
+    for (size_t s = 0; s < scenario.servers; ++s) {
+      faults.push_back(FaultAt(occasion, Kind::kKill, 1 + s, dice));
+      faults.back().length = away;
+    }
+    faults.push_back(FaultAt(occasion, Kind::kKill, 0, dice));
+  } else {
+    faults.push_back(FaultAt(occasion, Kind::kPowerCut, 0, dice));
+  }
+  faults.back().length = away;
+  // From before they are back.
+  Occasion back = occasion;
+  if (!back.trigger.has_value()) back.at += away * dice->Roll(0, 4) / 4;
+  faults.push_back(StorageFaultAt(back, dice));
+  if (dice->OnceIn(2)) faults.back().storage = StorageFault::kLies;
+  faults.back().length = away + dice->Milliseconds(1000, 6000);
+  if (dice->OnceIn(2)) {
+    faults.push_back(AnyFault(DrawOccasion(AllPoints(), scenario, dice), scenario, dice));
+  }
+  return faults;
+}
+
 }  // namespace
 
 std::string FaultProfileName(FaultProfile profile) {
   constexpr const char* kNames[] = {"any",     "points", "commits", "cuts",
-                                    "members", "chiefs", "drains"};
+                                    "members", "chiefs", "drains",  "restarts"};
   return kNames[static_cast<size_t>(profile)];
 }
 
@@ -331,7 +370,8 @@ FaultProfile DrawProfile(uint64_t seed) {
   constexpr FaultProfile kProfiles[] = {
       FaultProfile::kAny,     FaultProfile::kAny,     FaultProfile::kAny,    FaultProfile::kPoints,
       FaultProfile::kPoints,  FaultProfile::kCuts,    FaultProfile::kCuts,   FaultProfile::kCommits,
-      FaultProfile::kCommits, FaultProfile::kMembers, FaultProfile::kChiefs, FaultProfile::kDrains};
+      FaultProfile::kCommits, FaultProfile::kMembers, FaultProfile::kChiefs, FaultProfile::kDrains,
+      FaultProfile::kRestarts};
   Dice dice(seed ^ 0x9e3779b97f4a7c15ull);
   return kProfiles[dice.Index(std::size(kProfiles))];
 }
@@ -370,6 +410,8 @@ std::vector<SimFault> DrawFaults(FaultProfile profile, const Scenario& scenario,
       return DrawChiefs(scenario, dice);
     case FaultProfile::kDrains:
       return DrawDrains(scenario, dice);
+    case FaultProfile::kRestarts:
+      return DrawRestarts(scenario, dice);
   }
   return {};
 }

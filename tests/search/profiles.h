@@ -12,13 +12,14 @@ namespace keelson {
 
 // What a schedule's faults are about.
 enum class FaultProfile {
-  kAny,      // any faults at any time (scenario.cc)
-  kPoints,   // any faults at any points
-  kCommits,  // a round is committed while a chief is followed by another one
-  kCuts,     // snapshots are cut, written and committed while roles end
-  kMembers,  // memberships end while servers are slow or away
-  kChiefs,   // a chief is replaced, and wakes up, while servers are restarted
-  kDrains,   // servers are drained, and messages to them lost
+  kAny,       // any faults at any time (scenario.cc)
+  kPoints,    // any faults at any points
+  kCommits,   // a round is committed while a chief is followed by another one
+  kCuts,      // snapshots are cut, written and committed while roles end
+  kMembers,   // memberships end while servers are slow or away
+  kChiefs,    // a chief is replaced, and wakes up, while servers are restarted
+  kDrains,    // servers are drained, and messages to them lost
+  kRestarts,  // all start again while storage fails
 };
 
 // "commits"

@@ -112,7 +112,8 @@ std::string ToText(const Scenario& scenario, const SimFault& fault) {
                           fault.both ? " and back" : "", " are lost", length);
     case Kind::kSlow:
       return absl::StrCat(at, "messages from ", node, " to ", scenario.NameOf(fault.other),
-                          fault.both ? " and back" : "", " take up to the", length);
+                          fault.both ? " and back" : "", " take up to ",
+                          absl::FormatDuration(fault.length), ", for as long");
     case Kind::kLoss:
       return absl::StrCat(at, "one message in twenty is lost", length);
     case Kind::kStorage:
@@ -125,12 +126,10 @@ std::string ToText(const Scenario& scenario, const SimFault& fault) {
   return "";
 }
 
-// When it is over at the latest. One that was replaced is given time after it wakes up.
-absl::Duration EndOf(const SimFault& fault, FaultProfile profile) {
-  absl::Duration end = fault.at + fault.length;
-  if (fault.trigger.has_value()) end += kTriggerWindow;
-  if (fault.kind == Kind::kReplace && profile != FaultProfile::kAny) end += kAwake;
-  return end;
+// When it is over at the latest.
+absl::Duration EndOf(const SimFault& fault) {
+  const absl::Duration end = fault.at + fault.length;
+  return fault.trigger.has_value() ? end + kTriggerWindow : end;
 }
 
 }  // namespace
@@ -191,8 +190,12 @@ Scenario MakeScenario(uint64_t seed, uint64_t faults) {
   for (size_t i = 0; i < drawn.size(); ++i) {
     if (((faults >> i) & 1) == 0) continue;
     scenario.faults.push_back(drawn[i]);
-    scenario.faults_end = std::max(scenario.faults_end, EndOf(drawn[i], profile));
+    scenario.faults_end = std::max(scenario.faults_end, EndOf(drawn[i]));
   }
+  const bool replaces =
+      std::any_of(scenario.faults.begin(), scenario.faults.end(),
+                  [](const SimFault& fault) { return fault.kind == Kind::kReplace; });
+  if (replaces && profile != FaultProfile::kAny) scenario.faults_end += kAwake;
   return scenario;
 }
 
