@@ -229,6 +229,7 @@ if [[ ${#presets[@]} -eq 0 && -z $label ]]; then
   python_tests tests/tfjob_api
   python_tests tests/cluster
   python_tests tests/docker
+  python_tests tests/search
   python_tests tests/support
   python_tests tests/gpu
   python_tests tests/monitoring
