@@ -273,6 +273,9 @@ class Device {
   // y = a * b. y may be a or b, or both.
   virtual void Multiply(int64_t n, const DeviceMemory& a, const DeviceMemory& b,
                         DeviceMemory* y) = 0;
+  // y = 1 / sqrt(x + epsilon). y may be x.
+  virtual void InverseSquareRoot(int64_t n, float epsilon, const DeviceMemory& x,
+                                 DeviceMemory* y) = 0;
   // y may be x.
   virtual void Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) = 0;
   // Computes dx from the output `y` of Activate. ReLU's derivative at 0 is 0. dx may be dy.
@@ -309,6 +312,15 @@ class Device {
   // x[row][column] += alpha * v[column]. v [columns].
   virtual void AddRowVector(int64_t rows, int64_t columns, float alpha, const DeviceMemory& v,
                             DeviceMemory* x) = 0;
+  // y[row] = alpha * (sum of a[row][i] * b[row][i]) + beta * y[row]. a, b [rows, columns], which
+  // may be the same; y [rows]. With beta 0 the old content of y is not read.
+  virtual void RowDots(int64_t rows, int64_t columns, float alpha, const DeviceMemory& a,
+                       const DeviceMemory& b, float beta, DeviceMemory* y) = 0;
+  // y[row][column] = alpha * factors[row] * x[row][column] + beta * y[row][column]. factors [rows].
+  // With beta 0 the old content of y is not read.
+  virtual void AddScaledRows(int64_t rows, int64_t columns, float alpha,
+                             const DeviceMemory& factors, const DeviceMemory& x, float beta,
+                             DeviceMemory* y) = 0;
 
   // y[i] = exp(x[i]) / sum of exp(x[j]) of the same row; finite where exp(x[i]) is not. y may be x.
   virtual void Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) = 0;

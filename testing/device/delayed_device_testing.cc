@@ -404,6 +404,24 @@ void DelayedDevice::AddRowVector(int64_t rows, int64_t columns, float alpha, con
   Compute([=, this, v = &v] { inner_->AddRowVector(rows, columns, alpha, *v, x); });
 }
 
+void DelayedDevice::RowDots(int64_t rows, int64_t columns, float alpha, const DeviceMemory& a,
+                            const DeviceMemory& b, float beta, DeviceMemory* y) {
+  Compute([=, this, a = &a, b = &b] { inner_->RowDots(rows, columns, alpha, *a, *b, beta, y); });
+}
+
+void DelayedDevice::AddScaledRows(int64_t rows, int64_t columns, float alpha,
+                                  const DeviceMemory& factors, const DeviceMemory& x, float beta,
+                                  DeviceMemory* y) {
+  Compute([=, this, factors = &factors, x = &x] {
+    inner_->AddScaledRows(rows, columns, alpha, *factors, *x, beta, y);
+  });
+}
+
+void DelayedDevice::InverseSquareRoot(int64_t n, float epsilon, const DeviceMemory& x,
+                                      DeviceMemory* y) {
+  Compute([=, this, x = &x] { inner_->InverseSquareRoot(n, epsilon, *x, y); });
+}
+
 void DelayedDevice::Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) {
   Compute([=, this, x = &x] { inner_->Softmax(rows, columns, *x, y); });
 }

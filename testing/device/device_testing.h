@@ -171,6 +171,18 @@ class ForwardingDevice : public Device {
                     DeviceMemory* x) override {
     device_->AddRowVector(rows, columns, alpha, v, x);
   }
+  void RowDots(int64_t rows, int64_t columns, float alpha, const DeviceMemory& a,
+               const DeviceMemory& b, float beta, DeviceMemory* y) override {
+    device_->RowDots(rows, columns, alpha, a, b, beta, y);
+  }
+  void AddScaledRows(int64_t rows, int64_t columns, float alpha, const DeviceMemory& factors,
+                     const DeviceMemory& x, float beta, DeviceMemory* y) override {
+    device_->AddScaledRows(rows, columns, alpha, factors, x, beta, y);
+  }
+  void InverseSquareRoot(int64_t n, float epsilon, const DeviceMemory& x,
+                         DeviceMemory* y) override {
+    device_->InverseSquareRoot(n, epsilon, x, y);
+  }
   void Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) override {
     device_->Softmax(rows, columns, x, y);
   }

@@ -241,6 +241,35 @@ Doubles AddRowVector(double alpha, const Floats& v, const Floats& x) {
   return y;
 }
 
+Doubles RowDots(int64_t columns, double alpha, const Floats& a, const Floats& b, double beta,
+                const Floats& y) {
+  Doubles dots(y.size());
+  for (size_t row = 0; row < y.size(); ++row) {
+    if (beta != 0) dots[row] = beta * y[row];
+    const size_t first = row * static_cast<size_t>(columns);
+    for (size_t i = first; i < first + static_cast<size_t>(columns); ++i) {
+      dots[row] += alpha * a[i] * b[i];
+    }
+  }
+  return dots;
+}
+
+Doubles AddScaledRows(int64_t columns, double alpha, const Floats& factors, const Floats& x,
+                      double beta, const Floats& y) {
+  Doubles sums(y.size());
+  for (size_t i = 0; i < y.size(); ++i) {
+    sums[i] = alpha * factors[i / static_cast<size_t>(columns)] * x[i];
+    if (beta != 0) sums[i] += beta * y[i];
+  }
+  return sums;
+}
+
+Doubles InverseSquareRoot(double epsilon, const Floats& x) {
+  Doubles y(x.begin(), x.end());
+  for (double& element : y) element = 1 / std::sqrt(element + epsilon);
+  return y;
+}
+
 double Activate(ActivationKind kind, double x) {
   switch (kind) {
     case ActivationKind::kRelu:

@@ -50,6 +50,12 @@ Doubles CopyColumns(int64_t rows, int64_t columns, const Floats& from, int64_t f
 
 Doubles ScaleRows(int64_t columns, const Floats& factors, const Floats& x);
 Doubles AddRowVector(double alpha, const Floats& v, const Floats& x);
+// y.size() rows.
+Doubles RowDots(int64_t columns, double alpha, const Floats& a, const Floats& b, double beta,
+                const Floats& y);
+Doubles AddScaledRows(int64_t columns, double alpha, const Floats& factors, const Floats& x,
+                      double beta, const Floats& y);
+Doubles InverseSquareRoot(double epsilon, const Floats& x);
 
 double Activate(ActivationKind kind, double x);
 // The derivative as a function of the input x, not of the output.

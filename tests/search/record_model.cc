@@ -173,6 +173,17 @@ class RecordDevice : public Device {
   void AddRowVector(int64_t, int64_t, float, const DeviceMemory&, DeviceMemory*) override {
     std::abort();
   }
+  void RowDots(int64_t, int64_t, float, const DeviceMemory&, const DeviceMemory&, float,
+               DeviceMemory*) override {
+    std::abort();
+  }
+  void AddScaledRows(int64_t, int64_t, float, const DeviceMemory&, const DeviceMemory&, float,
+                     DeviceMemory*) override {
+    std::abort();
+  }
+  void InverseSquareRoot(int64_t, float, const DeviceMemory&, DeviceMemory*) override {
+    std::abort();
+  }
   void Softmax(int64_t, int64_t, const DeviceMemory&, DeviceMemory*) override { std::abort(); }
   void SoftmaxBackward(int64_t, int64_t, const DeviceMemory&, const DeviceMemory&,
                        DeviceMemory*) override {

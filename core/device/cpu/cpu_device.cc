@@ -336,6 +336,12 @@ class CpuDevice : public Device {
         [&] { ProductOfTwo(n, a.data(), b.data(), y->data()); });
   }
 
+  void InverseSquareRoot(int64_t n, float epsilon, const DeviceMemory& x,
+                         DeviceMemory* y) override {
+    Run("InverseSquareRoot", {{&x, n}, {y, n}},
+        [&] { InverseSquareRoots(n, epsilon, x.data(), y->data()); });
+  }
+
   void Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) override {
     Run("Activate", {{&x, n}, {y, n}}, [&] { ActivationForward(kind, n, x.data(), y->data()); });
   }
@@ -383,6 +389,20 @@ class CpuDevice : public Device {
                     DeviceMemory* x) override {
     Run("AddRowVector", {{&v, columns}, {x, rows * columns}},
         [&] { AddToEachRow(rows, columns, alpha, v.data(), x->data()); });
+  }
+
+  void RowDots(int64_t rows, int64_t columns, float alpha, const DeviceMemory& a,
+               const DeviceMemory& b, float beta, DeviceMemory* y) override {
+    const int64_t size = rows * columns;
+    Run("RowDots", {{&a, size}, {&b, size}, {y, rows}},
+        [&] { DotEachRow(rows, columns, alpha, a.data(), b.data(), beta, y->data()); });
+  }
+
+  void AddScaledRows(int64_t rows, int64_t columns, float alpha, const DeviceMemory& factors,
+                     const DeviceMemory& x, float beta, DeviceMemory* y) override {
+    const int64_t size = rows * columns;
+    Run("AddScaledRows", {{&factors, rows}, {&x, size}, {y, size}},
+        [&] { AddEachRowScaled(rows, columns, alpha, factors.data(), x.data(), beta, y->data()); });
   }
 
   void Softmax(int64_t rows, int64_t columns, const DeviceMemory& x, DeviceMemory* y) override {

@@ -140,6 +140,10 @@ void ProductOfTwo(int64_t n, const float* a, const float* b, float* y) {
   });
 }
 
+void InverseSquareRoots(int64_t n, float epsilon, const float* x, float* y) {
+  Map(n, [=](int64_t i) { y[i] = 1 / std::sqrt(x[i] + epsilon); });
+}
+
 void CopyBlock(int64_t rows, int64_t columns, const float* from, int64_t from_columns, float* to,
                int64_t to_columns) {
   if (columns == from_columns && columns == to_columns) {

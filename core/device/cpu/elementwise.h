@@ -21,6 +21,7 @@ void ScaleBy(float alpha, int64_t n, float* x);
 // y may be a or b.
 void SumOfTwo(int64_t n, const float* a, const float* b, float* y);
 void ProductOfTwo(int64_t n, const float* a, const float* b, float* y);
+void InverseSquareRoots(int64_t n, float epsilon, const float* x, float* y);
 // `from` and `to` are the blocks' first elements, in matrices of so many columns.
 void CopyBlock(int64_t rows, int64_t columns, const float* from, int64_t from_columns, float* to,
                int64_t to_columns);

@@ -36,6 +36,47 @@ void AddRowVectorOnTarget(int64_t rows, int64_t columns, float alpha, const floa
   }
 }
 
+// Sums as many products at once as a vector has lanes, then those sums, then the rest in turn.
+HWY_INLINE float DotOnTarget(int64_t n, const float* a, const float* b) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sums = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    sums = hn::MulAdd(hn::LoadU(d, a + i), hn::LoadU(d, b + i), sums);
+  }
+  float sum = hn::GetLane(hn::SumOfLanes(d, sums));
+  for (; i < n; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+void DotRowsOnTarget(int64_t rows, int64_t columns, float alpha, const float* a, const float* b,
+                     float beta, float* y) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const float dot = alpha * DotOnTarget(columns, a + row * columns, b + row * columns);
+    y[row] = beta == 0 ? dot : dot + beta * y[row];
+  }
+}
+
+void AddScaledRowsOnTarget(int64_t rows, int64_t columns, float alpha, const float* factors,
+                           const float* x, float beta, float* y) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const float factor = alpha * factors[row];
+    const float* const from = x + row * columns;
+    float* const to = y + row * columns;
+    if (beta == 0) {
+      ForEachVector(static_cast<size_t>(columns), [=](auto d, size_t i) HWY_ATTR {
+        hn::StoreU(hn::Mul(hn::LoadU(d, from + i), hn::Set(d, factor)), d, to + i);
+      });
+      continue;
+    }
+    ForEachVector(static_cast<size_t>(columns), [=](auto d, size_t i) HWY_ATTR {
+      const auto kept = hn::Mul(hn::LoadU(d, to + i), hn::Set(d, beta));
+      hn::StoreU(hn::MulAdd(hn::LoadU(d, from + i), hn::Set(d, factor), kept), d, to + i);
+    });
+  }
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace keelson
@@ -47,6 +88,8 @@ namespace {
 
 HWY_EXPORT(ScaleRowsOnTarget);
 HWY_EXPORT(AddRowVectorOnTarget);
+HWY_EXPORT(DotRowsOnTarget);
+HWY_EXPORT(AddScaledRowsOnTarget);
 
 // Calls f(first, count) for all rows, blocks of which the threads share.
 template <typename F>
@@ -75,6 +118,24 @@ void ScaleEachRow(int64_t rows, int64_t columns, const float* factors, float* x)
 void AddToEachRow(int64_t rows, int64_t columns, float alpha, const float* v, float* x) {
   ForEachBlockOfRows(rows, columns, [=](int64_t first, int64_t count) {
     HWY_DYNAMIC_DISPATCH(AddRowVectorOnTarget)(count, columns, alpha, v, x + first * columns);
+  });
+}
+
+void DotEachRow(int64_t rows, int64_t columns, float alpha, const float* a, const float* b,
+                float beta, float* y) {
+  ForEachBlockOfRows(rows, columns, [=](int64_t first, int64_t count) {
+    const int64_t begin = first * columns;
+    HWY_DYNAMIC_DISPATCH(DotRowsOnTarget)
+    (count, columns, alpha, a + begin, b + begin, beta, y + first);
+  });
+}
+
+void AddEachRowScaled(int64_t rows, int64_t columns, float alpha, const float* factors,
+                      const float* x, float beta, float* y) {
+  ForEachBlockOfRows(rows, columns, [=](int64_t first, int64_t count) {
+    const int64_t begin = first * columns;
+    HWY_DYNAMIC_DISPATCH(AddScaledRowsOnTarget)
+    (count, columns, alpha, factors + first, x + begin, beta, y + begin);
   });
 }
 

@@ -9,6 +9,10 @@ namespace keelson {
 
 void ScaleEachRow(int64_t rows, int64_t columns, const float* factors, float* x);
 void AddToEachRow(int64_t rows, int64_t columns, float alpha, const float* v, float* x);
+void DotEachRow(int64_t rows, int64_t columns, float alpha, const float* a, const float* b,
+                float beta, float* y);
+void AddEachRowScaled(int64_t rows, int64_t columns, float alpha, const float* factors,
+                      const float* x, float beta, float* y);
 
 }  // namespace keelson
 

@@ -236,6 +236,14 @@ void CudaDevice::Multiply(int64_t n, const DeviceMemory& a, const DeviceMemory& 
                   cuda::LaunchMultiply(context_->compute(), n, a.data(), b.data(), y->data()));
 }
 
+void CudaDevice::InverseSquareRoot(int64_t n, float epsilon, const DeviceMemory& x,
+                                   DeviceMemory* y) {
+  if (!context_->Begin("InverseSquareRoot", {{&x, n}, {y, n}})) return;
+  context_->Check(
+      "InverseSquareRootKernel",
+      cuda::LaunchInverseSquareRoot(context_->compute(), n, epsilon, x.data(), y->data()));
+}
+
 void CudaDevice::Activate(ActivationKind kind, int64_t n, const DeviceMemory& x, DeviceMemory* y) {
   if (!context_->Begin("Activate", {{&x, n}, {y, n}})) return;
   context_->Check("ActivateKernel",

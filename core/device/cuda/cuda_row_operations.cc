@@ -34,4 +34,22 @@ void CudaDevice::AddRowVector(int64_t rows, int64_t columns, float alpha, const 
                                                                  alpha, v.data(), x->data()));
 }
 
+void CudaDevice::RowDots(int64_t rows, int64_t columns, float alpha, const DeviceMemory& a,
+                         const DeviceMemory& b, float beta, DeviceMemory* y) {
+  const int64_t size = rows * columns;
+  if (!context_->Begin("RowDots", {{&a, size}, {&b, size}, {y, rows}})) return;
+  context_->Check("RowDotsKernel", cuda::LaunchRowDots(context_->compute(), rows, columns, alpha,
+                                                       a.data(), b.data(), beta, y->data()));
+}
+
+void CudaDevice::AddScaledRows(int64_t rows, int64_t columns, float alpha,
+                               const DeviceMemory& factors, const DeviceMemory& x, float beta,
+                               DeviceMemory* y) {
+  const int64_t size = rows * columns;
+  if (!context_->Begin("AddScaledRows", {{&factors, rows}, {&x, size}, {y, size}})) return;
+  context_->Check("AddScaledRowsKernel",
+                  cuda::LaunchAddScaledRows(context_->compute(), rows, columns, alpha,
+                                            factors.data(), x.data(), beta, y->data()));
+}
+
 }  // namespace keelson

@@ -283,108 +283,135 @@ TEST_P(DeviceConformanceTest, EveryOperationChecksItsOperands) {
   const PoolGeometry pool{1, 1, 1, 6, 1, 1, 1, 1, 0, 0};
   const BatchNormGeometry norm{1, 6};
   const std::vector<int32_t> six(6);
-  const std::vector<Case> cases = {
-      {"CopyIntegersToDevice: expected memory of 6 floats",
-       [=](Device& d, auto& s, auto& l) { d.CopyIntegersToDevice(six, &s); }},
-      {"MatMul: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) {
-         d.MatMul({2, 3, 3}, l, l, {}, &s);
-       }},
-      {"MatMul: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) {
-         d.MatMul({1, 6, 1}, l, l, {.bias = &s}, &l);
-       }},
-      {"DenseGradients: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.DenseGradients(1, 1, 6, l, l, &l, &s); }},
-      {"BiasGradient: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.BiasGradient(2, 3, s, &l); }},
-      {"Axpy: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.Axpy(1, 6, l, &s); }},
-      {"Scale: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.Scale(1, 6, &s); }},
-      {"Sum: expected memory of 6 floats", [](Device& d, auto& s, auto& l) { d.Sum(6, s, &l); }},
-      {"Conv2D: expected memory of 6 floats",
-       [=](Device& d, auto& s, auto& l) { d.Conv2D(conv, s, l, {}, &l); }},
-      {"Conv2D: expected memory of 6 floats",
-       [=](Device& d, auto& s, auto& l) { d.Conv2D(conv, l, l, {.bias = &s}, &l); }},
-      {"Conv2DBackwardData: expected memory of 6 floats",
-       [=](Device& d, auto& s, auto& l) { d.Conv2DBackwardData(conv, l, l, &s); }},
-      {"Conv2DBackwardFilter: expected memory of 36 floats",
-       [=](Device& d, auto& s, auto& l) { d.Conv2DBackwardFilter(conv, l, l, &s); }},
-      {"MaxPool: expected memory of 6 floats",
-       [=](Device& d, auto& s, auto& l) { d.MaxPool(pool, l, &s); }},
-      {"MaxPoolBackward: expected memory of 6 floats",
-       [=](Device& d, auto& s, auto& l) { d.MaxPoolBackward(pool, l, s, l, &l); }},
-      {"AvgPool: expected memory of 6 floats",
-       [=](Device& d, auto& s, auto& l) { d.AvgPool(pool, l, &s); }},
-      {"AvgPoolBackward: expected memory of 6 floats",
-       [=](Device& d, auto& s, auto& l) { d.AvgPoolBackward(pool, s, &l); }},
-      {"GlobalAveragePool: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.GlobalAveragePool(2, 4, 3, l, &s); }},
-      {"GlobalAveragePoolBackward: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.GlobalAveragePoolBackward(1, 3, 2, l, &s); }},
-      {"Add: expected memory of 6 floats", [](Device& d, auto& s, auto& l) { d.Add(6, l, s, &l); }},
-      {"Multiply: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.Multiply(6, s, l, &l); }},
-      {"CopyColumns: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.CopyColumns(2, 1, s, 3, 2, &l, 4, 0); }},
-      {"CopyColumns: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.CopyColumns(2, 1, l, 4, 0, &s, 3, 2); }},
-      {"Activate: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.Activate(ActivationKind::kRelu, 6, s, &l); }},
-      {"ActivateBackward: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.ActivateBackward(ActivationKind::kRelu, 6, s, l, &l); }},
-      {"Gate: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.Gate(GateKind::kGelu, 6, l, &s); }},
-      {"GateBackward: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.GateBackward(GateKind::kSilu, 6, s, l, &l); }},
-      {"Dropout: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.Dropout(0.5f, 0, 6, s, &l); }},
-      {"ScaleRows: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.ScaleRows(6, 2, s, &l); }},
-      {"ScaleRows: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.ScaleRows(3, 2, l, &s); }},
-      {"AddRowVector: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.AddRowVector(2, 6, 1, s, &l); }},
-      {"AddRowVector: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.AddRowVector(2, 3, 1, l, &s); }},
-      {"Softmax: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.Softmax(2, 3, s, &l); }},
-      {"SoftmaxBackward: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.SoftmaxBackward(3, 2, l, s, &l); }},
-      {"BatchNorm: expected memory of 6 floats",
-       [=](Device& d, auto& s, auto& l) { d.BatchNorm(norm, l, &l, &l, &s, &l, &l); }},
-      {"BatchNormBackward: expected memory of 6 floats",
-       [=](Device& d, auto& s, auto& l) {
-         d.BatchNormBackward(norm, l, &l, l, l, l, &s, nullptr, nullptr);
-       }},
-      {"BatchNormInference: expected memory of 6 floats",
-       [=](Device& d, auto& s, auto& l) { d.BatchNormInference(norm, l, &s, &l, l, l, &l); }},
-      {"LayerNorm: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) {
-         d.LayerNorm({6, 1}, l, &l, &l, &l, &s, &l);
-       }},
-      {"LayerNorm: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) {
-         d.LayerNorm({1, 6}, l, &s, &l, &l, &l, &l);
-       }},
-      {"LayerNormBackward: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) {
-         d.LayerNormBackward({6, 1}, l, &l, s, l, l, nullptr, nullptr, &l);
-       }},
-      {"LayerNormBackward: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) {
-         d.LayerNormBackward({1, 6}, l, &l, l, l, l, nullptr, &s, nullptr);
-       }},
-      {"SoftmaxCrossEntropy: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.SoftmaxCrossEntropy(2, 3, 1, l, l, &l, &s); }},
-      {"SigmoidCrossEntropy: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.SigmoidCrossEntropy(6, 1, l, s, &l, nullptr); }},
-      {"MeanSquaredError: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.MeanSquaredError(6, 1, l, s, &l, nullptr); }},
-      {"HuberLoss: expected memory of 6 floats",
-       [](Device& d, auto& s, auto& l) { d.HuberLoss(6, 1, 1, l, l, &l, &s); }},
-  };
+  const std::
+      vector<Case>
+          cases =
+              {
+                  {"CopyIntegersToDevice: expected memory of 6 floats",
+                   [=](Device& d, auto& s, auto& l) { d.CopyIntegersToDevice(six, &s); }},
+                  {"MatMul: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.MatMul({2, 3, 3}, l, l, {}, &s);
+                   }},
+                  {"MatMul: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.MatMul({1, 6, 1}, l, l, {.bias = &s}, &l);
+                   }},
+                  {"DenseGradients: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.DenseGradients(1, 1, 6, l, l, &l, &s); }},
+                  {"BiasGradient: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.BiasGradient(2, 3, s, &l); }},
+                  {"Axpy: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.Axpy(1, 6, l, &s); }},
+                  {"Scale: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.Scale(1, 6, &s); }},
+                  {"Sum: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.Sum(6, s, &l); }},
+                  {"Conv2D: expected memory of 6 floats",
+                   [=](Device& d, auto& s, auto& l) { d.Conv2D(conv, s, l, {}, &l); }},
+                  {"Conv2D: expected memory of 6 floats",
+                   [=](Device& d, auto& s, auto& l) { d.Conv2D(conv, l, l, {.bias = &s}, &l); }},
+                  {"Conv2DBackwardData: expected memory of 6 floats",
+                   [=](Device& d, auto& s, auto& l) { d.Conv2DBackwardData(conv, l, l, &s); }},
+                  {"Conv2DBackwardFilter: expected memory of 36 floats",
+                   [=](Device& d, auto& s, auto& l) { d.Conv2DBackwardFilter(conv, l, l, &s); }},
+                  {"MaxPool: expected memory of 6 floats",
+                   [=](Device& d, auto& s, auto& l) { d.MaxPool(pool, l, &s); }},
+                  {"MaxPoolBackward: expected memory of 6 floats",
+                   [=](Device& d, auto& s, auto& l) { d.MaxPoolBackward(pool, l, s, l, &l); }},
+                  {"AvgPool: expected memory of 6 floats",
+                   [=](Device& d, auto& s, auto& l) { d.AvgPool(pool, l, &s); }},
+                  {"AvgPoolBackward: expected memory of 6 floats",
+                   [=](Device& d, auto& s, auto& l) { d.AvgPoolBackward(pool, s, &l); }},
+                  {"GlobalAveragePool: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.GlobalAveragePool(2, 4, 3, l, &s); }},
+                  {"GlobalAveragePoolBackward: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.GlobalAveragePoolBackward(1, 3, 2, l, &s);
+                   }},
+                  {"Add: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.Add(6, l, s, &l); }},
+                  {"Multiply: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.Multiply(6, s, l, &l); }},
+                  {"CopyColumns: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.CopyColumns(2, 1, s, 3, 2, &l, 4, 0); }},
+                  {"CopyColumns: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.CopyColumns(2, 1, l, 4, 0, &s, 3, 2); }},
+                  {"Activate: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.Activate(ActivationKind::kRelu, 6, s, &l);
+                   }},
+                  {"ActivateBackward: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.ActivateBackward(ActivationKind::kRelu, 6, s, l, &l);
+                   }},
+                  {"Gate: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.Gate(GateKind::kGelu, 6, l, &s); }},
+                  {"GateBackward: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.GateBackward(GateKind::kSilu, 6, s, l, &l);
+                   }},
+                  {"Dropout: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.Dropout(0.5f, 0, 6, s, &l); }},
+                  {"ScaleRows: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.ScaleRows(6, 2, s, &l); }},
+                  {"ScaleRows: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.ScaleRows(3, 2, l, &s); }},
+                  {"AddRowVector: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.AddRowVector(2, 6, 1, s, &l); }},
+                  {"AddRowVector: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.AddRowVector(2, 3, 1, l, &s); }},
+                  {"RowDots: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.RowDots(2, 3, 1, l, s, 0, &l); }},
+                  {"RowDots: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.RowDots(6, 1, 1, l, l, 0, &s); }},
+                  {"AddScaledRows: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.AddScaledRows(6, 1, 1, s, l, 0, &l); }},
+                  {"AddScaledRows: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.AddScaledRows(3, 2, 1, l, l, 0, &s); }},
+                  {"InverseSquareRoot: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.InverseSquareRoot(6, 1, s, &l); }},
+                  {"Softmax: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.Softmax(2, 3, s, &l); }},
+                  {"SoftmaxBackward: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.SoftmaxBackward(3, 2, l, s, &l); }},
+                  {"BatchNorm: expected memory of 6 floats",
+                   [=](Device& d, auto& s, auto& l) { d.BatchNorm(norm, l, &l, &l, &s, &l, &l); }},
+                  {"BatchNormBackward: expected memory of 6 floats",
+                   [=](Device& d, auto& s, auto& l) {
+                     d.BatchNormBackward(norm, l, &l, l, l, l, &s, nullptr, nullptr);
+                   }},
+                  {"BatchNormInference: expected memory of 6 floats",
+                   [=](Device& d, auto& s, auto& l) {
+                     d.BatchNormInference(norm, l, &s, &l, l, l, &l);
+                   }},
+                  {"LayerNorm: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.LayerNorm({6, 1}, l, &l, &l, &l, &s, &l); }},
+                  {"LayerNorm: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.LayerNorm({1, 6}, l, &s, &l, &l, &l, &l); }},
+                  {"LayerNormBackward: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.LayerNormBackward({6, 1}, l, &l, s, l, l, nullptr, nullptr, &l);
+                   }},
+                  {"LayerNormBackward: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.LayerNormBackward({1, 6}, l, &l, l, l, l, nullptr, &s, nullptr);
+                   }},
+                  {"SoftmaxCrossEntropy: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.SoftmaxCrossEntropy(2, 3, 1, l, l, &l, &s);
+                   }},
+                  {"SigmoidCrossEntropy: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.SigmoidCrossEntropy(6, 1, l, s, &l, nullptr);
+                   }},
+                  {"MeanSquaredError: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) {
+                     d.MeanSquaredError(6, 1, l, s, &l, nullptr);
+                   }},
+                  {"HuberLoss: expected memory of 6 floats",
+                   [](Device& d, auto& s, auto& l) { d.HuberLoss(6, 1, 1, l, l, &l, &s); }},
+              };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.message);
     const auto device = *GetParam().create(0);

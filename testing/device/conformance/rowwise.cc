@@ -40,6 +40,46 @@ TEST_P(DeviceConformanceTest, AddsARowVector) {
   }
 }
 
+TEST_P(DeviceConformanceTest, DotsRows) {
+  for (const auto& [rows, columns] : Matrices()) {
+    SCOPED_TRACE(testing::Message() << rows << "x" << columns);
+    const Floats a = Random(rows * columns, 76), b = Random(rows * columns, 77);
+    const Floats before = Random(rows, 78);
+    const Output fresh = Garbage(rows), added = InOut(before);
+    device_->RowDots(rows, columns, -1.25f, *Input(a), *Input(b), 0, fresh.get());
+    ExpectNear(fresh, reference::RowDots(columns, -1.25, a, b, 0, before), SumTolerance(columns));
+    const Memory same = Input(a);
+    device_->RowDots(rows, columns, 0.5f, *same, *same, -2, added.get());
+    ExpectNear(added, reference::RowDots(columns, 0.5, a, a, -2, before), SumTolerance(columns));
+  }
+}
+
+TEST_P(DeviceConformanceTest, AddsScaledRows) {
+  for (const auto& [rows, columns] : Matrices()) {
+    SCOPED_TRACE(testing::Message() << rows << "x" << columns);
+    const Floats x = Random(rows * columns, 79), before = Random(rows * columns, 80);
+    const Floats factors = Random(rows, 81);
+    const Output fresh = Garbage(rows * columns), added = InOut(before);
+    device_->AddScaledRows(rows, columns, -1.25f, *Input(factors), *Input(x), 0, fresh.get());
+    ExpectNear(fresh, reference::AddScaledRows(columns, -1.25, factors, x, 0, before), 1e-6);
+    device_->AddScaledRows(rows, columns, 0.5f, *Input(factors), *Input(x), -2, added.get());
+    ExpectNear(added, reference::AddScaledRows(columns, 0.5, factors, x, -2, before), 1e-6);
+  }
+}
+
+TEST_P(DeviceConformanceTest, TakesInverseSquareRoots) {
+  for (const int64_t n : {0, 1, 5, 64, 1027, 40001}) {
+    SCOPED_TRACE(n);
+    Floats x = Random(n, 82);
+    for (float& element : x) element = element * element;
+    const Output y = Garbage(n), in_place = InOut(x);
+    device_->InverseSquareRoot(n, 0.25f, *Input(x), y.get());
+    ExpectNear(y, reference::InverseSquareRoot(0.25, x), 1e-6);
+    device_->InverseSquareRoot(n, 0.25f, *in_place, in_place.get());
+    EXPECT_EQ(Read(in_place), Read(y));
+  }
+}
+
 TEST_P(DeviceConformanceTest, RowOperationsKeepNotANumberInItsRowOrColumn) {
   const Output scaled = InOut(Floats(6, 0.0f)), added = InOut(Floats(6, 0.0f));
   device_->ScaleRows(3, 2, *Input({1, kNan, 1}), scaled.get());

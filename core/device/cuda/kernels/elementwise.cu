@@ -64,6 +64,12 @@ struct MultiplyOperation {
   __device__ float operator()(float a, float b) const { return a * b; }
 };
 
+struct InverseSquareRootOperation {
+  static constexpr int kOperands = 1;
+  float epsilon;
+  __device__ float operator()(float x, float) const { return 1.0f / sqrtf(x + epsilon); }
+};
+
 template <ActivationKind kKind>
 struct ActivateOperation {
   static constexpr int kOperands = 1;
@@ -216,6 +222,11 @@ cudaError_t LaunchAdd(cudaStream_t stream, int64_t n, const float* a, const floa
 cudaError_t LaunchMultiply(cudaStream_t stream, int64_t n, const float* a, const float* b,
                            float* y) {
   return LaunchMap(stream, MultiplyOperation(), n, a, b, y);
+}
+
+cudaError_t LaunchInverseSquareRoot(cudaStream_t stream, int64_t n, float epsilon, const float* x,
+                                    float* y) {
+  return LaunchMap(stream, InverseSquareRootOperation{epsilon}, n, x, x, y);
 }
 
 cudaError_t LaunchActivate(cudaStream_t stream, ActivationKind kind, int64_t n, const float* x,

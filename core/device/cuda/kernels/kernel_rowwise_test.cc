@@ -49,10 +49,39 @@ TEST_F(KernelRowwiseTest, AddsARowVector) {
   });
 }
 
+TEST_F(KernelRowwiseTest, DotsRows) {
+  ForEachMatrix([](int64_t rows, int64_t columns, size_t offset) {
+    const Floats in = RandomFloats(rows * columns, 5), other = RandomFloats(rows * columns, 6);
+    const Floats before = RandomFloats(rows, 7);
+    for (const float beta : {0.0f, -0.5f}) {
+      GpuArray<float> a(in, offset), b(other), y(before);
+      ASSERT_EQ(LaunchRowDots(nullptr, rows, columns, 0.75f, a.data(), b.data(), beta, y.data()),
+                cudaSuccess);
+      ExpectClose(y.Read(), reference::RowDots(columns, 0.75, in, other, beta, before));
+    }
+  });
+}
+
+TEST_F(KernelRowwiseTest, AddsScaledRows) {
+  ForEachMatrix([](int64_t rows, int64_t columns, size_t offset) {
+    const Floats in = RandomFloats(rows * columns, 8), before = RandomFloats(rows * columns, 9);
+    const Floats factors = RandomFloats(rows, 10);
+    for (const float beta : {0.0f, -0.5f}) {
+      GpuArray<float> x(in, offset), y(before, offset), f(factors);
+      ASSERT_EQ(
+          LaunchAddScaledRows(nullptr, rows, columns, 0.75f, f.data(), x.data(), beta, y.data()),
+          cudaSuccess);
+      ExpectClose(y.Read(), reference::AddScaledRows(columns, 0.75, factors, in, beta, before));
+    }
+  });
+}
+
 TEST_F(KernelRowwiseTest, LaunchesNothingForNoElements) {
   for (auto [rows, columns] : {std::pair<int64_t, int64_t>{0, 3}, {3, 0}}) {
     EXPECT_EQ(LaunchScaleRows(nullptr, rows, columns, nullptr, nullptr), cudaSuccess);
     EXPECT_EQ(LaunchAddRowVector(nullptr, rows, columns, 1, nullptr, nullptr), cudaSuccess);
+    EXPECT_EQ(LaunchAddScaledRows(nullptr, rows, columns, 1, nullptr, nullptr, 0, nullptr),
+              cudaSuccess);
   }
   EXPECT_EQ(cuda_emulation::CurrentStatistics().kernel_launches, 0);
 }

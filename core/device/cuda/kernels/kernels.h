@@ -33,6 +33,9 @@ cudaError_t LaunchAdd(cudaStream_t stream, int64_t n, const float* a, const floa
 cudaError_t LaunchMultiply(cudaStream_t stream, int64_t n, const float* a, const float* b,
                            float* y);
 // y may be x.
+cudaError_t LaunchInverseSquareRoot(cudaStream_t stream, int64_t n, float epsilon, const float* x,
+                                    float* y);
+// y may be x.
 cudaError_t LaunchActivate(cudaStream_t stream, ActivationKind kind, int64_t n, const float* x,
                            float* y);
 // dx may be dy.
@@ -76,6 +79,11 @@ cudaError_t LaunchScaleRows(cudaStream_t stream, int64_t rows, int64_t columns,
                             const float* factors, float* x);
 cudaError_t LaunchAddRowVector(cudaStream_t stream, int64_t rows, int64_t columns, float alpha,
                                const float* v, float* x);
+// Over no columns the sums are 0.
+cudaError_t LaunchRowDots(cudaStream_t stream, int64_t rows, int64_t columns, float alpha,
+                          const float* a, const float* b, float beta, float* y);
+cudaError_t LaunchAddScaledRows(cudaStream_t stream, int64_t rows, int64_t columns, float alpha,
+                                const float* factors, const float* x, float beta, float* y);
 
 // sparse_product.cu
 

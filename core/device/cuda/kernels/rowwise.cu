@@ -1,3 +1,4 @@
+#include "core/device/cuda/kernels/block_reduce.h"
 #include "core/device/cuda/kernels/columnwise.h"
 #include "core/device/cuda/kernels/kernels.h"
 
@@ -35,6 +36,43 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// One warp for each row. a may be b.
+__global__ void __launch_bounds__(kThreads)
+    RowDotsKernel(int64_t rows, int64_t columns, float alpha, const float* a, const float* b,
+                  float beta, float* __restrict__ y) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  for (int64_t row = ThreadIndex() / kWarp; row < rows; row += ThreadCount() / kWarp) {
+    float sum = 0.0f;
+#pragma unroll 4
+    for (int64_t i = lane; i < columns; i += kWarp) {
+      sum += a[row * columns + i] * b[row * columns + i];
+    }
+    sum = alpha * WarpReduce(sum, Plus());
+    if (lane == 0) y[row] = beta == 0.0f ? sum : sum + beta * y[row];
+  }
+}
+
+template <int kPack>
+__global__ void __launch_bounds__(kThreads)
+    AddScaledRowsKernel(ColumnTiling tiling, float alpha, const float* __restrict__ factors,
+                        const float* __restrict__ x, float beta, float* __restrict__ y) {
+  const ColumnShare share = ShareOf(tiling);
+  if (share.pack >= tiling.packs) return;
+  const int64_t column = share.pack * kPack;
+  for (int64_t row = share.first; row < share.end; row += share.step) {
+    const int64_t at = row * tiling.cols + column;
+    const float factor = alpha * factors[row];
+    Pack<kPack> sum = LoadPack<kPack>(x + at), kept = {};
+    if (beta != 0.0f) kept = LoadPack<kPack>(y + at);
+#pragma unroll
+    for (int lane = 0; lane < kPack; ++lane) {
+      sum.lane[lane] = factor * sum.lane[lane];
+      if (beta != 0.0f) sum.lane[lane] += beta * kept.lane[lane];
+    }
+    StorePack(sum, y + at);
+  }
+}
+
 struct AddScaledConstant {
   static constexpr int kOperands = 1;
   struct Constants {
@@ -65,6 +103,26 @@ cudaError_t LaunchAddRowVector(cudaStream_t stream, int64_t rows, int64_t column
                                const float* v, float* x) {
   if (rows == 0 || columns == 0) return cudaSuccess;
   return LaunchMapColumns(stream, rows, columns, AddScaledConstant{alpha, v}, x, x, x);
+}
+
+cudaError_t LaunchRowDots(cudaStream_t stream, int64_t rows, int64_t columns, float alpha,
+                          const float* a, const float* b, float beta, float* y) {
+  if (rows == 0) return cudaSuccess;
+  return Launch(RowDotsKernel, BlocksFor(rows, kWarps), stream, rows, columns, alpha, a, b, beta,
+                y);
+}
+
+cudaError_t LaunchAddScaledRows(cudaStream_t stream, int64_t rows, int64_t columns, float alpha,
+                                const float* factors, const float* x, float beta, float* y) {
+  if (rows == 0 || columns == 0) return cudaSuccess;
+  const int pack =
+      ColumnPack(columns, IsAligned(x, sizeof(Pack<4>)) && IsAligned(y, sizeof(Pack<4>)));
+  const ColumnTiling tiling =
+      MakeColumnTiling(rows, columns, pack, kScaledAtOnce, kMostScaledChunks);
+  return pack == 4 ? Launch(AddScaledRowsKernel<4>, tiling.blocks(), stream, tiling, alpha, factors,
+                            x, beta, y)
+                   : Launch(AddScaledRowsKernel<1>, tiling.blocks(), stream, tiling, alpha, factors,
+                            x, beta, y);
 }
 
 }  // namespace keelson::cuda
