@@ -56,6 +56,9 @@ std::vector<Example> Examples() {
       {"cross", "rank: 16", {row, row}},
       {"embedding", "rows: 1000 dim: 16", {none}},
       {"embedding_bag", "rows: 1000 dim: 16 combiner: SUM", {none}},
+      {"dot", "", {row, row}},
+      {"cosine", "", {row, row}},
+      {"factorization_machine", "", {row, row, row}},
   };
 }
 

@@ -594,6 +594,101 @@ INSTANTIATE_TEST_SUITE_P(
                   loss { kind: SOFTMAX_CROSS_ENTROPY })pb"}),
     [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
 
+INSTANTIATE_TEST_SUITE_P(Interactions, GradientTest,
+                         testing::Values(Case{"Dot",
+                                              R"pb(input_shape: 5
+                                                   layers {
+                                                     name: "a"
+                                                     dense { units: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "b"
+                                                     dense { units: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "c"
+                                                     slice { size: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "y"
+                                                     dot {}
+                                                     inputs: "a"
+                                                     inputs: "b"
+                                                   }
+                                                   layers {
+                                                     name: "scores"
+                                                     concat {}
+                                                     inputs: "y"
+                                                     inputs: "c"
+                                                   }
+                                                   loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+                                         Case{"Cosine",
+                                              R"pb(input_shape: 5
+                                                   layers {
+                                                     name: "a"
+                                                     dense { units: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "b"
+                                                     dense { units: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "c"
+                                                     slice { size: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "y"
+                                                     cosine { epsilon: 0.1 }
+                                                     inputs: "b"
+                                                     inputs: "a"
+                                                   }
+                                                   layers {
+                                                     name: "scores"
+                                                     concat {}
+                                                     inputs: "y"
+                                                     inputs: "c"
+                                                   }
+                                                   loss { kind: SOFTMAX_CROSS_ENTROPY })pb"},
+                                         Case{"FactorizationMachine",
+                                              R"pb(input_shape: 5
+                                                   layers {
+                                                     name: "a"
+                                                     dense { units: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "b"
+                                                     dense { units: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "c"
+                                                     slice { size: 4 }
+                                                     inputs: "features"
+                                                   }
+                                                   layers {
+                                                     name: "y"
+                                                     factorization_machine {}
+                                                     inputs: "a"
+                                                     inputs: "c"
+                                                     inputs: "b"
+                                                     inputs: "a"
+                                                   }
+                                                   layers {
+                                                     name: "scores"
+                                                     concat {}
+                                                     inputs: "y"
+                                                     inputs: "a"
+                                                   }
+                                                   loss { kind: SOFTMAX_CROSS_ENTROPY })pb"}),
+                         [](const testing::TestParamInfo<Case>& info) { return info.param.name; });
+
 INSTANTIATE_TEST_SUITE_P(
     Losses, GradientTest,
     testing::Values(Case{"SigmoidCrossEntropy",

@@ -113,6 +113,70 @@ TEST_P(ModelLayersTest, NormalizesPoolsAndGatesAsTheirFormulas) {
   ExpectClose(s.scores, expected);
 }
 
+TEST_P(ModelLayersTest, MultipliesVectorsAsItsFormulas) {
+  const Scores s = Compute(R"pb(
+    input_shape: 12
+    layers {
+      name: "a"
+      slice { size: 4 }
+      inputs: "features"
+    }
+    layers {
+      name: "b"
+      slice { begin: 4 size: 4 }
+      inputs: "features"
+    }
+    layers {
+      name: "c"
+      slice { begin: 8 size: 4 }
+      inputs: "features"
+    }
+    layers {
+      name: "dot"
+      dot {}
+      inputs: "a"
+      inputs: "b"
+    }
+    layers {
+      name: "cosine"
+      cosine { epsilon: 0.25 }
+      inputs: "a"
+      inputs: "c"
+    }
+    layers {
+      name: "machine"
+      factorization_machine {}
+      inputs: "a"
+      inputs: "b"
+      inputs: "c"
+    }
+    layers {
+      name: "all"
+      concat {}
+      inputs: "dot"
+      inputs: "cosine"
+      inputs: "machine"
+    }
+    layers { layer_norm { epsilon: 1 } }
+    loss { kind: SOFTMAX_CROSS_ENTROPY })pb");
+  const auto dot = [&](size_t i, size_t j) {
+    double sum = 0;
+    for (size_t k = 0; k < 4; ++k) sum += double{s.features[4 * i + k]} * s.features[4 * j + k];
+    return sum;
+  };
+  const Doubles all = {dot(0, 1), dot(0, 2) / std::sqrt((dot(0, 0) + 0.25) * (dot(2, 2) + 0.25)),
+                       dot(0, 1) + dot(0, 2) + dot(1, 2)};
+  const double mean = (all[0] + all[1] + all[2]) / 3;
+  double variance = 0;
+  for (const double x : all) variance += (x - mean) * (x - mean) / 3;
+  Doubles expected;
+  for (size_t i = 0; i < 3; ++i) {
+    expected.push_back(s.variables[0][i] * (all[i] - mean) / std::sqrt(variance + 1) +
+                       s.variables[1][i]);
+  }
+  ExpectClose(s.scores, expected);
+}
+
 // Every kind of layer over dense values, values that several layers take, rows of several sizes.
 constexpr char kLayers[] = R"pb(
   input_shape: [ 4, 4, 2 ]
@@ -171,11 +235,33 @@ constexpr char kLayers[] = R"pb(
     reshape { shape: -1 }
   }
   layers {
+    name: "dot"
+    dot {}
+    inputs: "x0"
+    inputs: "pool"
+  }
+  layers {
+    name: "cosine"
+    cosine {}
+    inputs: "x1"
+    inputs: "x0"
+  }
+  layers {
+    name: "machine"
+    factorization_machine {}
+    inputs: "x1"
+    inputs: "pool"
+    inputs: "x1"
+  }
+  layers {
     name: "all"
     concat {}
     inputs: "flat"
     inputs: "pool"
     inputs: "x1"
+    inputs: "dot"
+    inputs: "cosine"
+    inputs: "machine"
   }
   layers { dense { units: 3 } }
   loss { kind: SOFTMAX_CROSS_ENTROPY })pb";

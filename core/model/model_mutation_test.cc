@@ -195,6 +195,38 @@ constexpr const char* kModels[] = {
            dense { units: 2 }
          }
          loss { kind: SOFTMAX_CROSS_ENTROPY })pb",
+    R"pb(input_shape: 3
+         layers {
+           name: "a"
+           dense { units: 3 }
+         }
+         layers {
+           name: "b"
+           dot {}
+           inputs: "a"
+           inputs: "features"
+         }
+         layers {
+           name: "c"
+           cosine { epsilon: 0.5 }
+           inputs: "features"
+           inputs: "a"
+         }
+         layers {
+           name: "d"
+           factorization_machine {}
+           inputs: "a"
+           inputs: "features"
+           inputs: "a"
+         }
+         layers {
+           name: "e"
+           concat {}
+           inputs: "b"
+           inputs: "c"
+           inputs: "d"
+         }
+         loss { kind: SOFTMAX_CROSS_ENTROPY })pb",
 };
 
 class Mutator {

@@ -25,11 +25,12 @@ bool ReadsInputsBackward(LayerKind kind) {
   return kind == LayerKind::kDense || kind == LayerKind::kConv2D || kind == LayerKind::kMaxPool ||
          kind == LayerKind::kBatchNorm || kind == LayerKind::kMultiply ||
          kind == LayerKind::kGelu || kind == LayerKind::kSilu || kind == LayerKind::kLayerNorm ||
-         kind == LayerKind::kCross;
+         kind == LayerKind::kCross || kind == LayerKind::kDot || kind == LayerKind::kCosine ||
+         kind == LayerKind::kFactorizationMachine;
 }
 
 bool ReadsOutputBackward(LayerKind kind) {
-  return kind == LayerKind::kMaxPool || kind == LayerKind::kSoftmax ||
+  return kind == LayerKind::kMaxPool || kind == LayerKind::kSoftmax || kind == LayerKind::kCosine ||
          ActivationOf(kind).has_value();
 }
 
@@ -43,6 +44,10 @@ std::vector<int64_t> KeptFloats(const LayerSpec& spec) {
       return KeptByLayerNorm(spec);
     case LayerKind::kCross:
       return KeptByCross(spec);
+    case LayerKind::kCosine:
+      return KeptByCosine();
+    case LayerKind::kFactorizationMachine:
+      return KeptByFactorizationMachine(spec);
     default:
       return {};
   }
@@ -104,6 +109,12 @@ std::unique_ptr<Layer> MakeLayer(const LayerSpec& spec, size_t index,
     case LayerKind::kEmbedding:
     case LayerKind::kEmbeddingBag:
       return MakeEmbedding(spec, parameter(spec.embeddings));
+    case LayerKind::kDot:
+      return MakeDot(spec);
+    case LayerKind::kCosine:
+      return MakeCosine(spec);
+    case LayerKind::kFactorizationMachine:
+      return MakeFactorizationMachine(spec);
   }
   return nullptr;
 }

@@ -71,6 +71,20 @@ struct CrossParameters {
 std::unique_ptr<Layer> MakeCross(const LayerSpec& spec, const CrossParameters& parameters);
 std::vector<int64_t> KeptByCross(const LayerSpec& spec);
 
+// y = a . b of each example; da = dy * b, db = dy * a.
+std::unique_ptr<Layer> MakeDot(const LayerSpec& spec);
+
+// y = (a . b) r s with r = 1 / sqrt(a . a + epsilon) and s = 1 / sqrt(b . b + epsilon), which it
+// keeps. Backward: da = dy * (r s b - y r^2 a), db = dy * (r s a - y s^2 b).
+std::unique_ptr<Layer> MakeCosine(const LayerSpec& spec);
+std::vector<int64_t> KeptByCosine();
+
+// y = (u . u - sum of v . v) / 2 with the inputs v and their sum u, which it keeps; dv = dy * (u -
+// v). Its time is linear in the number of inputs. Source: Rendle, "Factorization machines", ICDM
+// 2010, lemma 3.1.
+std::unique_ptr<Layer> MakeFactorizationMachine(const LayerSpec& spec);
+std::vector<int64_t> KeptByFactorizationMachine(const LayerSpec& spec);
+
 }  // namespace keelson
 
 #endif  // KEELSON_CORE_MODEL_LAYERS_LAYERS_H_

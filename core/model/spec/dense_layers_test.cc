@@ -59,6 +59,14 @@ TEST(DenseLayersTest, HaveShapesVariablesAndOperations) {
       {"[4, 3, 2]", "layers { reshape { shape: 24 } }", {24}, 0, {}},
       {"6", "layers { reshape { shape: [3, -1] } }", {3, 2}, 0, {}},
       {"6", "layers { reshape { shape: [-1, 1, 2] } }", {3, 1, 2}, 0, {}},
+      {"5", "layers { dot {} inputs: 'features' inputs: 'features' }", {1}, 10, {}},
+      {"5", "layers { cosine {} inputs: 'features' inputs: 'features' }", {1}, 30, {}},
+      {"5",
+       "layers { factorization_machine {} inputs: 'features' inputs: 'features' inputs: 'features' "
+       "}",
+       {1},
+       2 * 5 + 4 * 10,
+       {}},
       {"5", full.c_str(), {5}, 50 + 5 + 10, {"c/kernel[5, 5]", "c/bias[5]"}},
       {"5", low.c_str(), {5}, 40 + 5 + 10, {"c/down_kernel[5, 2]", "c/kernel[2, 5]", "c/bias[5]"}},
       {"5", bare.c_str(), {5}, 20 + 10, {"c/down_kernel[5, 1]", "c/kernel[1, 5]"}},
@@ -129,6 +137,17 @@ TEST(DenseLayersTest, SayWhatTheyExpected) {
       {"layers { reshape { shape: [3000000000, -1, 3000000000] } }",
        "model.layers[0].reshape: expected an output of at most 2147483647 elements, found "
        "[3000000000, 1, 3000000000]"},
+      {"layers { dot {} }", "model.layers[0].inputs: expected 2 of dot, found 1"},
+      {"layers { factorization_machine {} }",
+       "model.layers[0].inputs: expected 2 or more of factorization_machine, found 1"},
+      {"layers { cosine { epsilon: 0 } " + cross,
+       "model.layers[0].cosine.epsilon: expected > 0, found 0"},
+      {"layers { name: 'a' slice { size: 4 } } layers { dot {} inputs: 'features' inputs: 'a' }",
+       "model.layers[1].dot: expected inputs [features] of one size, found [6] and [4]"},
+      {"layers { name: 'a' reshape { shape: [2, 3] } } "
+       "layers { factorization_machine {} inputs: 'a' inputs: 'a' }",
+       "model.layers[1].factorization_machine: expected inputs [features] of one size, found "
+       "[2, 3] and [2, 3]"},
       {"layers { cross {} }", "model.layers[0].inputs: expected 2 of cross, found 1"},
       {"layers { name: 'a' slice { size: 4 } } layers { cross {} inputs: 'features' inputs: 'a' }",
        "model.layers[1].cross: expected two inputs [features] of one shape, found [6] and [4]"},

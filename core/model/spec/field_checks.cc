@@ -1,6 +1,7 @@
 #include "core/model/spec/field_checks.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,12 @@ bool IsName(const std::string& name) {
 
 absl::Status CheckPositive(absl::string_view path, int64_t value) {
   if (value > 0) return absl::OkStatus();
+  return FieldError(path, absl::StrCat("expected > 0, found ", value));
+}
+
+absl::Status CheckPositiveNumber(absl::string_view path, float value) {
+  // Written so that not-a-number fails too.
+  if (value > 0 && std::isfinite(value)) return absl::OkStatus();
   return FieldError(path, absl::StrCat("expected > 0, found ", value));
 }
 

@@ -18,6 +18,9 @@ inline constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
 // INVALID_ARGUMENT: `value` is 0 or negative.
 absl::Status CheckPositive(absl::string_view path, int64_t value);
 
+// INVALID_ARGUMENT: `value` is 0, negative or not finite.
+absl::Status CheckPositiveNumber(absl::string_view path, float value);
+
 // INVALID_ARGUMENT: `shape`, whose extents are positive, has more than kMaxElements. `what` says
 // what it is the shape of: "a kernel".
 absl::Status CheckElements(absl::string_view path, absl::string_view what, const Shape& shape);

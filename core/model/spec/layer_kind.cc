@@ -54,6 +54,12 @@ const char* LayerKindName(LayerKind kind) {
       return "embedding";
     case LayerKind::kEmbeddingBag:
       return "embedding_bag";
+    case LayerKind::kDot:
+      return "dot";
+    case LayerKind::kCosine:
+      return "cosine";
+    case LayerKind::kFactorizationMachine:
+      return "factorization_machine";
   }
   return "";
 }
@@ -108,6 +114,12 @@ absl::StatusOr<LayerKind> LayerKindOf(const v1::LayerConfig& config, const std::
       return LayerKind::kEmbedding;
     case v1::LayerConfig::kEmbeddingBag:
       return LayerKind::kEmbeddingBag;
+    case v1::LayerConfig::kDot:
+      return LayerKind::kDot;
+    case v1::LayerConfig::kCosine:
+      return LayerKind::kCosine;
+    case v1::LayerConfig::kFactorizationMachine:
+      return LayerKind::kFactorizationMachine;
     case v1::LayerConfig::KIND_NOT_SET:
       break;
   }

@@ -34,6 +34,9 @@ enum class LayerKind {
   kCross,
   kEmbedding,
   kEmbeddingBag,
+  kDot,
+  kCosine,
+  kFactorizationMachine,
 };
 
 // "dense", "conv2d", ..., as in the configuration.

@@ -22,8 +22,8 @@ struct LayerSpec {
   LayerKind kind = LayerKind::kFlatten;
   // Default: the kind and its number from 1 among the layers of this kind, "dense_1".
   std::string name;
-  // What the layer takes: one value, but for add, multiply, concat and cross. Each is a feature or
-  // an earlier layer's output.
+  // What the layer takes: one value, or several (LayerRules::inputs). Each is a feature or an
+  // earlier layer's output.
   std::vector<ValueId> inputs;
   // The shape of one example, without the batch, of the first input, of each, and of the output.
   Shape input;
@@ -46,7 +46,7 @@ struct LayerSpec {
   int64_t pad_top = 0;
   int64_t pad_left = 0;
   float dropout_rate = 0;
-  float epsilon = 0;  // of batch_norm and layer_norm
+  float epsilon = 0;  // of batch_norm, layer_norm and cosine
   float scale_factor = 1;
   int64_t slice_begin = 0;  // of the last axis
   int64_t rank = 0;         // of cross; 0: its kernel is square

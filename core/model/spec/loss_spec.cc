@@ -1,7 +1,5 @@
 #include "core/model/spec/loss_spec.h"
 
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
 #include "core/model/spec/field_checks.h"
@@ -38,12 +36,6 @@ absl::Status CheckScores(LossKind kind, const std::string& path, const std::stri
                          ", found the output ", shape.ToString(), " of \"", layer, "\""));
 }
 
-// Written so that not-a-number fails too.
-absl::Status CheckFactor(const std::string& path, float value) {
-  if (value > 0 && std::isfinite(value)) return absl::OkStatus();
-  return FieldError(path, absl::StrCat("expected > 0, found ", value));
-}
-
 absl::Status ReadDelta(const v1::LossConfig& config, const std::string& path, LossSpec* loss) {
   if (!config.has_delta()) return absl::OkStatus();
   if (loss->kind != LossKind::kHuber) {
@@ -51,7 +43,7 @@ absl::Status ReadDelta(const v1::LossConfig& config, const std::string& path, Lo
                                                     ", found ", config.delta()));
   }
   loss->delta = config.delta();
-  return CheckFactor(path + ".delta", loss->delta);
+  return CheckPositiveNumber(path + ".delta", loss->delta);
 }
 
 absl::Status ReadLabels(const v1::LossConfig& config, const std::string& path, LossSpec* loss) {
@@ -108,7 +100,7 @@ absl::StatusOr<LossSpec> ReadLoss(const v1::LossConfig& config, const std::strin
   loss.outputs = shape.num_elements();
   RETURN_IF_ERROR(ReadLabels(config, path, &loss));
   loss.weight = config.has_weight() ? config.weight() : 1.0f;
-  RETURN_IF_ERROR(CheckFactor(path + ".weight", loss.weight));
+  RETURN_IF_ERROR(CheckPositiveNumber(path + ".weight", loss.weight));
   RETURN_IF_ERROR(ReadDelta(config, path, &loss));
   return loss;
 }

@@ -37,6 +37,11 @@ LayerRules ReshapeRules();
 LayerRules EmbeddingRules();
 LayerRules EmbeddingBagRules();
 
+// interactions.cc
+LayerRules DotRules();
+LayerRules CosineRules();
+LayerRules FactorizationMachineRules();
+
 // columns.cc
 LayerRules ConcatRules();
 LayerRules SliceRules();

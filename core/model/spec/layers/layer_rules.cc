@@ -63,6 +63,12 @@ LayerRules RulesOf(LayerKind kind) {
       return EmbeddingRules();
     case LayerKind::kEmbeddingBag:
       return EmbeddingBagRules();
+    case LayerKind::kDot:
+      return DotRules();
+    case LayerKind::kCosine:
+      return CosineRules();
+    case LayerKind::kFactorizationMachine:
+      return FactorizationMachineRules();
   }
   return {};
 }

@@ -1,8 +1,7 @@
 // batch_norm and layer_norm.
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "core/base/status_macros.h"
+#include "core/model/spec/field_checks.h"
 #include "core/model/spec/field_error.h"
 #include "core/model/spec/layers/groups.h"
 
@@ -11,16 +10,6 @@ namespace {
 
 constexpr Initializer kZeros = {Initializer::Kind::kConstant, 0, 0};
 constexpr Initializer kOnes = {Initializer::Kind::kConstant, 1, 0};
-
-absl::Status SetEpsilon(const LayerContext& context, float epsilon, LayerSpec* layer) {
-  // Written so that not-a-number fails too.
-  if (!(epsilon > 0 && std::isfinite(epsilon))) {
-    return FieldError(absl::StrCat(context.path, ".epsilon"),
-                      absl::StrCat("expected > 0, found ", epsilon));
-  }
-  layer->epsilon = epsilon;
-  return absl::OkStatus();
-}
 
 absl::Status InferBatchNorm(const v1::LayerConfig& config, const LayerContext& context,
                             LayerSpec* layer) {
@@ -32,7 +21,8 @@ absl::Status InferBatchNorm(const v1::LayerConfig& config, const LayerContext& c
     return FieldError(absl::StrCat(context.path, ".momentum"),
                       absl::StrCat("expected >= 0 and < 1, found ", momentum));
   }
-  RETURN_IF_ERROR(SetEpsilon(context, epsilon, layer));
+  RETURN_IF_ERROR(CheckPositiveNumber(absl::StrCat(context.path, ".epsilon"), epsilon));
+  layer->epsilon = epsilon;
   const Shape channels({layer->input.dims().back()});
   if (!norm.no_scale()) layer->gamma = context.AddVariable(*layer, "gamma", channels, kOnes);
   if (!norm.no_center()) layer->beta = context.AddVariable(*layer, "beta", channels, kZeros);
@@ -47,7 +37,8 @@ absl::Status InferLayerNorm(const v1::LayerConfig& config, const LayerContext& c
                             LayerSpec* layer) {
   const v1::LayerNorm& norm = config.layer_norm();
   const float epsilon = norm.has_epsilon() ? norm.epsilon() : 1e-5f;
-  RETURN_IF_ERROR(SetEpsilon(context, epsilon, layer));
+  RETURN_IF_ERROR(CheckPositiveNumber(absl::StrCat(context.path, ".epsilon"), epsilon));
+  layer->epsilon = epsilon;
   const Shape features({layer->input.dims().back()});
   if (!norm.no_scale()) layer->gamma = context.AddVariable(*layer, "gamma", features, kOnes);
   if (!norm.no_center()) layer->beta = context.AddVariable(*layer, "beta", features, kZeros);
