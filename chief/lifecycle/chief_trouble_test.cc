@@ -110,7 +110,8 @@ TEST_F(ChiefRunTest, AModelDirectoryThatCannotBeUsedIsWaitedFor) {
   const std::string model_dir = options_.config.checkpoint().model_dir();
   Start();
   Join(service(), kWorker);
-  while (SnapshotSteps().empty()) std::this_thread::yield();
+  // Work is handed out when the first snapshot is whole, without which it would not be.
+  Report(service(), Done(Acquire(service(), {})));
   ASSERT_EQ(RenameFile(model_dir, model_dir + ".moved"), absl::OkStatus());
   ASSERT_EQ(WriteFileAtomically(model_dir, "a file"), absl::OkStatus());
   WorkToTheLastStep(service());
