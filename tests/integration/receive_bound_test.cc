@@ -25,7 +25,8 @@ constexpr size_t kBudget = 4;
 
 using RawPush = v1::ParameterService::WithGenericMethod_Push<v1::ParameterService::Service>;
 
-// A connection with one push of the greatest size, which does not end before End.
+// A connection with one push of the greatest size, of which the last byte is not sent before End: a
+// server answers a message that is whole, even if its call may go on.
 class Worker {
  public:
   explicit Worker(int port) {
@@ -36,16 +37,16 @@ class Worker {
     stream_ =
         connection_->Call(kPush, {},
                           {GrpcMessage("", /*compressed=*/false, static_cast<uint32_t>(bytes)),
-                           static_cast<int64_t>(bytes)},
+                           static_cast<int64_t>(bytes) - 1},
                           /*ends=*/false);
   }
 
   void Pump() { ASSERT_TRUE(connection_->Pump(absl::ZeroDuration())); }
-  // The server's windows have let all bytes through, so it is receiving this push.
+  // The server's windows have let all other bytes through, so it is receiving this push.
   bool received() const { return connection_->sent_all() && connection_->ended() == 0; }
   bool answered() const { return connection_->answered() == 1 && connection_->ended() == 1; }
   bool over() const { return connection_->ended() == 1; }
-  void End() { connection_->Send(Frame(FrameType::kData, kEndStream, stream_, "")); }
+  void End() { connection_->Send(Frame(FrameType::kData, kEndStream, stream_, "x")); }
 
  private:
   std::unique_ptr<Http2Connection> connection_;
