@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "core/base/file.h"
 #include "core/base/status_macros.h"
+#include "core/checkpoint/presence.h"
 
 namespace keelson {
 namespace {
@@ -37,10 +38,13 @@ absl::Status WriteDoneMarker(FileSystem* file_system, absl::string_view model_di
 absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker(absl::string_view model_dir,
                                                          FileSystem* file_system) {
   const std::string path = MarkerPath(model_dir);
-  ASSIGN_OR_RETURN(const bool exists, file_system->Exists(path));
-  if (!exists) return std::nullopt;
-  ASSIGN_OR_RETURN(const std::string text, ReadBoundedFile(path, kMaxMarkerBytes, file_system));
-  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  ASSIGN_OR_RETURN(const bool present, IsPresent(path, file_system));
+  if (!present) return std::nullopt;
+  const auto text = ReadBoundedFile(path, kMaxMarkerBytes, file_system);
+  // It was there a moment ago.
+  if (absl::IsNotFound(text.status())) return absl::UnavailableError(text.status().message());
+  RETURN_IF_ERROR(text.status());
+  const json object = json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return BadMarker(path);
   const auto step = object.find(kStepField);
   const auto hash = object.find(kHashField);

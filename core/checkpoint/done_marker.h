@@ -26,7 +26,8 @@ struct DoneMarker {
 absl::Status WriteDoneMarker(FileSystem* file_system, absl::string_view model_dir,
                              const DoneMarker& marker);
 // Returns nothing if the job is not done. DATA_LOSS: the file is not such a marker, or above 64
-// KiB.
+// KiB. UNAVAILABLE: its directory names it, but it is not there to be opened: to go on would remove
+// it, and the others of a job that is done do not come back.
 absl::StatusOr<std::optional<DoneMarker>> ReadDoneMarker(
     absl::string_view model_dir, FileSystem* file_system = FileSystem::Real());
 // A missing marker is fine.

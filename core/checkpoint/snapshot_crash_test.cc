@@ -230,6 +230,14 @@ TEST_F(SnapshotCrashTest, AStateFileThatVanishesBetweenLookAndReadIsNotAbsent) {
   EXPECT_EQ(ExpectAllReadable(), 2);
 }
 
+TEST_F(SnapshotCrashTest, AMarkerThatItsDirectoryNamesIsNotAbsent) {
+  ASSERT_EQ(directory_.WriteDoneMarker(2, 7), absl::OkStatus());
+  files_.SetVanished("/job/DONE");
+  EXPECT_EQ(directory_.ReadDoneMarker().status().code(), absl::StatusCode::kUnavailable);
+  files_.SetVanished("");
+  EXPECT_TRUE((*directory_.ReadDoneMarker()).has_value());
+}
+
 TEST_F(SnapshotCrashTest, ADirectoryThatCannotBeLookedAtIsNotEmpty) {
   WriteFirstTwo();
   files_.SetFault([](absl::string_view operation, const std::string& path) {

@@ -89,7 +89,8 @@ absl::Status SimRoles::RunChief(SimProcess* process) {
   SimFileSystem* const files = NewFileSystem(process);
   // As every program does first.
   const auto marker = CheckpointDirectory(files, model_dir_, Clock::Real()).ReadDoneMarker();
-  if (marker.ok() && marker->has_value()) return absl::OkStatus();
+  if (!marker.ok()) return marker.status();
+  if (marker->has_value()) return absl::OkStatus();
   ChiefOptions options;
   absl::StatusOr<std::shared_ptr<DirectoryOwner>> owner = TakeDirectory(files, stop);
   if (!owner.ok()) return owner.status();
