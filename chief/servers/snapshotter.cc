@@ -142,14 +142,15 @@ absl::Status Snapshotter::Complete(const Attempt& attempt, const v1::JobState& s
 
 absl::Status Snapshotter::Publish(const Attempt& attempt) {
   FileSystem* const files = directory_->file_system();
-  std::vector<std::string> paths;
   for (size_t s = 0; s < attempt.num_data_shards; ++s) {
-    paths.push_back(DataPath(attempt.prefix, s, attempt.num_data_shards));
-  }
-  paths.push_back(IndexPath(attempt.prefix));
-  for (const std::string& path : paths) {
+    const std::string path = DataPath(attempt.prefix, s, attempt.num_data_shards);
     RETURN_IF_ERROR(files->Rename(attempt.Pending(path), path));
   }
+  // The index in sight says that the snapshot is whole, so its name must not outlive a power cut
+  // that the names of the others do not.
+  RETURN_IF_ERROR(files->SyncDirectory(directory_->model_dir()));
+  const std::string index = IndexPath(attempt.prefix);
+  RETURN_IF_ERROR(files->Rename(attempt.Pending(index), index));
   return files->SyncDirectory(directory_->model_dir());
 }
 

@@ -1,6 +1,7 @@
 #include "chief/servers/snapshotter.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "chief/servers/fake_parameter_server.h"
 #include "core/base/file.h"
 #include "core/base/file_system_testing.h"
@@ -142,6 +143,33 @@ TEST_F(SnapshotterTest, APartThatIsOutOfSightWhenItGetsItsNameIsStorageThatErrs)
   EXPECT_THAT(*directory.List(), IsEmpty());
   EXPECT_EQ(write(), absl::OkStatus());
   EXPECT_THAT(*directory.List(), SizeIs(1));
+}
+
+// The job has nothing but it, so one that cannot be used would keep the job from starting.
+TEST_F(SnapshotterTest, AFirstSnapshotThatIsInSightAfterAPowerCutIsWhole) {
+  for (const Unsynced unsynced : {Unsynced::kLost, Unsynced::kKept, Unsynced::kNamesKept,
+                                  Unsynced::kBytesKept, Unsynced::kLastNameKept}) {
+    absl::Status written = absl::UnavailableError("");
+    for (int64_t operation = 0; !written.ok(); ++operation) {
+      SCOPED_TRACE(absl::StrCat("outcome ", static_cast<int>(unsynced), ", cut at ", operation));
+      MemoryFileSystem files;
+      ASSERT_EQ(files.CreateDirectories("/model"), absl::OkStatus());
+      CheckpointDirectory directory(&files, "/model", &clock_);
+      FakeParameterServer fake(&files, "/model");
+      ServerGroup servers(GroupOptions(), {{"ps-0", "a:1", &fake}}, &storage_, &clock_, &stop_);
+      Snapshotter snapshotter(&directory, &servers, RetentionPolicy{2, 0}, &clock_);
+      files.CrashAt(files.operations() + operation);
+      written = snapshotter.Write([] { return StateOfStep(0); });
+      files.Restart(unsynced);
+      const auto restored = Snapshotter(&directory, &servers, RetentionPolicy{2, 0}, &clock_)
+                                .RestoreLatest([&](const Snapshotter::Restored& candidate) {
+                                  const auto bundle = BundleReader::Open(candidate.prefix, &files);
+                                  return bundle.ok() ? (*bundle)->VerifyAll() : bundle.status();
+                                });
+      EXPECT_EQ(restored.status(), absl::OkStatus());
+      EXPECT_TRUE(!written.ok() || !restored->prefix.empty());
+    }
+  }
 }
 
 TEST_F(SnapshotterTest, WhatIsNotConfirmedDoesNotCount) {
